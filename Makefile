@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+#
+# make demo    set up, build, run the main job and show what it measured
+# make check   set up, build, run all tests
+# make build   the programs, in build/
+# make help    everything else
+
+VENV := .venv/bin
+# Warnings are errors in this wrapper only: a newer compiler must not break a user's build.
+WERROR := -Dwerror=true
+
+.PHONY: help setup build build-asan build-fuzz demo check check-c check-asan check-fuzz \
+	check-python lint format clean
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+	@echo 'make lint, make format; parts of check: check-c check-asan check-fuzz check-python'
+
+setup:
+	@tools/setup.sh
+
+build/build.ninja: | setup
+	@meson setup build $(WERROR) >/dev/null
+build: setup build/build.ninja
+	@ninja -C build --quiet
+
+build-asan/build.ninja: | setup
+	@meson setup build-asan $(WERROR) --buildtype=debugoptimized \
+		-Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+build-asan: setup build-asan/build.ninja
+	@ninja -C build-asan --quiet
+
+build-fuzz/build.ninja: | setup
+	@CC=clang CXX=clang++ meson setup build-fuzz --buildtype=debugoptimized -Dfuzz=true \
+		-Dtests=false -Db_lundef=false >/dev/null
+build-fuzz: setup build-fuzz/build.ninja
+	@ninja -C build-fuzz --quiet
+
+demo: build
+	@$(VENV)/convoy bench quick
+
+check: lint check-c check-asan check-fuzz check-python
+
+check-c: build
+	@meson test -C build --no-rebuild --print-errorlogs
+check-asan: build-asan
+	@meson test -C build-asan --no-rebuild --print-errorlogs
+check-fuzz: build-fuzz
+	@tests/fuzz/run.sh build-fuzz
+check-python: build
+	@$(VENV)/pytest
+
+lint: setup
+	@$(VENV)/ruff check -q . && $(VENV)/ruff format -q --check . && $(VENV)/mypy
+	@git ls-files '*.c' '*.h' '*.cc' '*.hh' | xargs -r clang-format --dry-run -Werror
+
+format: setup
+	@$(VENV)/ruff check -q --fix . ; $(VENV)/ruff format -q .
+	@git ls-files '*.c' '*.h' '*.cc' '*.hh' | xargs -r clang-format -i
+
+clean:
+	rm -rf build build-asan build-fuzz
