@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The contract of a network function: it sees a burst of packet views and gives each a verdict.
+// Nothing else. Receiving, sending, freeing and counting packets is the hop's work (hop.h), so a
+// function is the same whether its packets have buffers of their own or travel in a convoy.
+#ifndef CV_NF_H
+#define CV_NF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "../packet/error.h"
+#include "../packet/view.h"
+
+#define CV_BURST_MAX 64 // packets that one process() call sees at most
+#define CV_WORKERS_MAX 64
+#define CV_PORTS_MAX 64
+#define CV_DROPS_MAX 15 // drop reasons that one function may name
+
+// A verdict: CV_NEXT, or 1 + the index of a drop reason in the function's own list.
+#define CV_NEXT 0
+#define CV_DROP(reason) ((uint8_t)(1 + (reason)))
+
+// What a function may ask about the node while it is being made. Owned by the node, valid during
+// the create() call only.
+struct cv_nf_env {
+	const char *name; // of this instance, for error texts
+	unsigned workers; // process() will be called with worker < workers
+	int socket; // NUMA node to allocate on, -1: any
+	const char *const *ports; // names by index
+	unsigned ports_count;
+};
+
+// The index of the port called name, or -1.
+int cv_nf_env_port(const struct cv_nf_env *env, const char *name);
+
+struct cv_nf {
+	const char *name; // the type, as descriptors write it
+	const char *summary; // one line for people
+	const char *const *drops; // names of the drop reasons, NULL at the end
+
+	// Checks the configuration (an object; unknown keys are errors) and makes an instance.
+	// Returns NULL with error set. Called before any packet, from one thread.
+	void *(*create)(const json_t *config, const struct cv_nf_env *env, struct cv_error *error);
+	void (*destroy)(void *instance);
+
+	// Judges n <= CV_BURST_MAX packets (0 is allowed): verdict[i] for view[i]. Returns how many
+	// verdicts are not CV_NEXT. May rewrite the packets' bytes in place and their view's out,
+	// nothing else of the view. Called by several workers at once, each with its own number.
+	uint16_t (*process)(void *instance, unsigned worker, struct cv_view *view, uint8_t *verdict,
+		uint16_t n);
+
+	// What only this function knows (rule hits, table sizes), as a new JSON object; may be NULL.
+	// Called while packets flow: reads counters with relaxed atomics.
+	json_t *(*info)(const void *instance);
+};
+
+// Every function, NULL at the end. nf/ defines it: one line there registers a function.
+extern const struct cv_nf *const cv_nfs[];
+
+// The function type called name, or NULL.
+const struct cv_nf *cv_nf_find(const char *name);
+
+#endif

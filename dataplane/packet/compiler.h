@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What the compiler is told in more than one place.
+#ifndef CV_COMPILER_H
+#define CV_COMPILER_H
+
+#define CV_INLINE inline __attribute__((always_inline))
+#define CV_LIKELY(x) __builtin_expect(!!(x), 1)
+#define CV_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+// A hot function: compiled for the baseline and for AVX2, the better one chosen at load time.
+// Sanitizers run before such a choice can be made, so their builds keep the baseline only.
+#if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
+#define CV_HOT
+#else
+#define CV_HOT __attribute__((target_clones("arch=haswell", "default")))
+#endif
+
+#endif
