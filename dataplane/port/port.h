@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// A port: where packets enter and leave the node. Every kind is behind the same few calls; what a
+// kind needs to know is in its part of the plan (docs/plan.md) and is checked here.
+//
+// Life: cv_port_check (no side effect, no EAL needed) -> open -> start -> rx/tx -> stop -> close.
+#ifndef CV_PORT_H
+#define CV_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+#include "error.h"
+
+struct cv_port {
+	// Receives up to n packets of a queue; they belong to the caller. 0: nothing there now.
+	// Called by one worker per queue.
+	uint16_t (*rx)(struct cv_port *port, uint16_t queue, struct rte_mbuf **packets, uint16_t n);
+	// Sends the first packets of the n that the port has room for and returns how many; these
+	// belong to the port, the rest stays with the caller. A lane is a sender's own number,
+	// < lanes given to open: where the device has fewer queues than lanes, they share under a lock.
+	uint16_t (*tx)(struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n);
+	// True once rx will never return a packet again (a capture at its end). NULL: endless.
+	bool (*ended)(const struct cv_port *port);
+	// Link state, peer, device counters as a new JSON object, for telemetry; may be NULL.
+	json_t *(*info)(const struct cv_port *port);
+	int (*start)(struct cv_port *port, struct cv_error *error);
+	void (*stop)(struct cv_port *port);
+	void (*close)(struct cv_port *port); // frees the port too
+
+	const char *kind;
+	char name[32];
+	uint8_t mac[6]; // from the plan, else the device's, else 02:c0:17:00:00:INDEX
+	uint16_t rx_queues; // that this port really has
+	uint16_t mtu; // bytes of layer 3
+	int socket; // NUMA node, -1: none in particular
+};
+
+// Checks one element of the plan's ports: kind, keys, types, ranges, files that must exist,
+// socket paths that must fit (107 bytes). Returns 0, or -EINVAL with error set.
+int cv_port_check(const json_t *config, struct cv_error *error);
+
+// Opens a checked port. index numbers the ports of the node, lanes counts those who will send,
+// pool feeds received packets. Needs the EAL. Returns NULL with error set.
+struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lanes,
+	struct rte_mempool *pool, struct cv_error *error);
+
+// True if some port of the plan can only work in a process of its own rights or needs memory that
+// other processes can map (vhost-user, virtio-user, memif): decides how the EAL is started.
+bool cv_port_needs_shared_memory(const json_t *config);
+
+#endif
