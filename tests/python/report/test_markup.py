@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convoy.report.markup import to_html
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("", ""),
+        ("one\ntwo\n\nthree", "<p>one two</p>\n<p>three</p>\n"),
+        ("# Head\n\nbody", "<h2>Head</h2>\n<p>body</p>\n"),
+        ("## Head\nbody", "<h3>Head</h3>\n<p>body</p>\n"),
+        ("- one\n  goes on\n- two", "<ul>\n<li>one goes on</li>\n<li>two</li>\n</ul>\n"),
+        ("a `b<c` **d** e", "<p>a <code>b&lt;c</code> <strong>d</strong> e</p>\n"),
+        ("[to](#there)", '<p><a href="#there">to</a></p>\n'),
+        ("[to](javascript:x)", "<p>[to](javascript:x)</p>\n"),
+        ("<b>", "<p>&lt;b&gt;</p>\n"),
+        ("x\n```\n a <b>\n\n# c\n```", "<p>x</p>\n<pre><code> a &lt;b&gt;\n\n# c</code></pre>\n"),
+        ("```\nopen", "<pre><code>open</code></pre>\n"),
+    ],
+)  # fmt: skip
+def test_markup(text, html):
+    assert to_html(text) == html
+
+
+@given(st.text(alphabet=st.sampled_from("a<>&\"'`*[]()#-\n "), max_size=60))
+def test_text_never_becomes_a_tag_of_its_own(text):
+    html = to_html(text)
+    for tag in ("p", "h2", "h3", "h4", "ul", "li", "pre", "code", "strong", "a"):
+        html = html.replace(f"</{tag}>", "").replace(f"<{tag}>", "")
+    for part in html.split('<a href="#')[1:]:
+        html = html.replace(f'<a href="#{part.split(">")[0]}>', "")
+    assert "<" not in html
