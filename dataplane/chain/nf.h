@@ -31,6 +31,7 @@ struct cv_nf_env {
 	unsigned workers; // process() will be called with worker < workers
 	int socket; // NUMA node to allocate on, -1: any
 	const char *const *ports; // names by index
+	const uint8_t (*macs)[6]; // of the ports, by index
 	unsigned ports_count;
 };
 

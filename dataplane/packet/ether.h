@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Ethernet addresses.
+#ifndef CV_ETHER_H
+#define CV_ETHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "compiler.h"
+
+#define CV_MAC_LEN 6
+#define CV_MAC_TEXT 18 // bytes of "02:00:00:00:00:01" and its end
+
+// True for multicast and broadcast addresses: the group bit of the first byte.
+static CV_INLINE bool cv_mac_group(const uint8_t *mac)
+{
+	return mac[0] & 1;
+}
+
+// Reads six pairs of hexadecimal digits with ':' or '-' between them and nothing after.
+static inline bool cv_mac_parse(const char *text, uint8_t mac[CV_MAC_LEN])
+{
+	for (int i = 0; i < CV_MAC_LEN; i++) {
+		unsigned value = 0;
+
+		for (int digit = 0; digit < 2; digit++) {
+			char c = *text++;
+
+			if (c >= '0' && c <= '9')
+				value = value * 16 + (unsigned)(c - '0');
+			else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+				value = value * 16 + (unsigned)((c | 0x20) - 'a' + 10);
+			else
+				return false;
+		}
+		mac[i] = (uint8_t)value;
+		if (i < CV_MAC_LEN - 1) {
+			if (*text != ':' && *text != '-')
+				return false;
+			text++;
+		}
+	}
+	return *text == '\0';
+}
+
+#endif

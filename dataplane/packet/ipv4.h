@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The IPv4 header (RFC 791), and the checks that a router owes it (RFC 1812 section 5.2.2).
+#ifndef CV_IPV4_H
+#define CV_IPV4_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_byteorder.h>
+
+#include "checksum.h"
+#include "compiler.h"
+
+#define CV_IPV4_LEN 20 // without options
+
+#define CV_IPV4_DF RTE_BE16(0x4000)
+#define CV_IPV4_MF RTE_BE16(0x2000) // more fragments follow
+#define CV_IPV4_OFFSET RTE_BE16(0x1fff) // where a fragment belongs, in units of 8 bytes
+
+#define CV_IPPROTO_ICMP 1
+#define CV_IPPROTO_TCP 6
+#define CV_IPPROTO_UDP 17
+
+// May lie at any address: packets are not aligned.
+struct cv_ipv4 {
+	uint8_t version_ihl; // 4 bits each; IHL counts 4-byte words
+	uint8_t tos;
+	rte_be16_t total_len; // header and payload
+	rte_be16_t id;
+	rte_be16_t fragment; // CV_IPV4_DF, _MF and _OFFSET
+	uint8_t ttl;
+	uint8_t proto;
+	rte_be16_t checksum; // of the header
+	rte_be32_t src;
+	rte_be32_t dst;
+} __attribute__((packed, aligned(1)));
+
+_Static_assert(sizeof(struct cv_ipv4) == CV_IPV4_LEN, "as on the wire");
+
+// Bytes of a header whose first byte was read, options included; says nothing of its truth.
+static CV_INLINE uint16_t cv_ipv4_header_len(const struct cv_ipv4 *ip)
+{
+	return (ip->version_ihl & 15) * 4;
+}
+
+// True if the 16-bit words of a header of 20 bytes add up to 0xffff, as its checksum makes them.
+// The sum is not zero, for the version is not: so 0xffff is the same as divisible by 0xffff,
+// which compiles to one multiplication.
+static CV_INLINE bool cv_ipv4_checksum_ok20(const struct cv_ipv4 *ip)
+{
+	return cv_checksum_add(0, (const uint8_t *)ip, CV_IPV4_LEN) % 0xffff == 0;
+}
+
+// Checks the header at the start of room bytes: version, lengths against each other and against
+// the frame, checksum (RFC 1812 section 5.2.2, all five). Bytes behind total_len are padding.
+// Returns the header's length, 20 to 60 bytes all of which are there, or 0: not a sound header.
+static CV_INLINE uint16_t cv_ipv4_check(const struct cv_ipv4 *ip, uint16_t room)
+{
+	uint16_t header, total;
+
+	if (CV_UNLIKELY(room < CV_IPV4_LEN))
+		return 0;
+	total = rte_be_to_cpu_16(ip->total_len);
+	if (CV_LIKELY(ip->version_ihl == 0x45)) {
+		if (CV_UNLIKELY(total < CV_IPV4_LEN || total > room || !cv_ipv4_checksum_ok20(ip)))
+			return 0;
+		return CV_IPV4_LEN;
+	}
+	header = cv_ipv4_header_len(ip);
+	if (ip->version_ihl >> 4 != 4 || header < CV_IPV4_LEN || total < header || total > room)
+		return 0;
+	if (cv_checksum_fold(cv_checksum_add(0, (const uint8_t *)ip, header)) != 0xffff)
+		return 0;
+	return header;
+}
+
+// Takes one from the TTL, which is not 0, and mends the checksum: RFC 1624 equation 3 where the
+// word is smaller by 0x0100, so that the checksum is larger by as much, with end-around carry.
+static CV_INLINE void cv_ipv4_ttl_decrement(struct cv_ipv4 *ip)
+{
+	uint32_t sum = (uint32_t)ip->checksum + RTE_BE16(0x0100);
+
+	ip->checksum = (rte_be16_t)(sum + (sum >= 0xffff));
+	ip->ttl--;
+}
+
+// True for addresses that are nobody's on a network: 0/8, 127/8, 224/4 (multicast), 240/4
+// (RFC 1812 sections 4.2.2.11, 4.2.3.1 and 5.3.7). The address is in network order.
+static CV_INLINE bool cv_ipv4_martian(rte_be32_t address)
+{
+	uint8_t first = rte_be_to_cpu_32(address) >> 24;
+
+	return (uint8_t)(first - 1) >= 223 || first == 127;
+}
+
+static CV_INLINE bool cv_ipv4_multicast(rte_be32_t address)
+{
+	return rte_be_to_cpu_32(address) >> 28 == 14;
+}
+
+#endif
