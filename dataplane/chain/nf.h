@@ -24,14 +24,16 @@
 #define CV_NEXT 0
 #define CV_DROP(reason) ((uint8_t)(1 + (reason)))
 
-// What a function may ask about the node while it is being made. Owned by the node, valid during
-// the create() call only.
+// What a function may ask about the node. Owned by the node, valid during the create() call only,
+// but for macs: functions are made, and their configuration checked, before any port is opened.
 struct cv_nf_env {
 	const char *name; // of this instance, for error texts
 	unsigned workers; // process() will be called with worker < workers
 	int socket; // NUMA node to allocate on, -1: any
 	const char *const *ports; // names by index
-	const uint8_t (*macs)[6]; // of the ports, by index
+	// Of the ports, by index. Filled in between create() and the first packet, and valid as
+	// long as the instance: keep the pointer, do not copy what it shows now.
+	const uint8_t (*macs)[6];
 	unsigned ports_count;
 };
 
