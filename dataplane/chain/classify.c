@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include <errno.h>
+#include <stdlib.h>
+
+#include "classify.h"
+
+#define UDP_LEN 8
+#define VXLAN_LEN 8
+#define VXLAN_PORT RTE_BE16(4789)
+#define VXLAN_FLAG_VNI 0x08
+#define IPV6_LEN 40
+#define PROTO_UDP 17
+
+void cv_classifier_init(struct cv_classifier *classifier)
+{
+	memset(classifier, 0, sizeof(*classifier));
+	memset(classifier->vlan, CV_CLASS_NONE, sizeof(classifier->vlan));
+	classifier->rest = CV_CLASS_NONE;
+}
+
+int cv_classifier_add_vlan(struct cv_classifier *classifier, uint16_t vlan, uint8_t class)
+{
+	if (classifier->vlan[vlan] != CV_CLASS_NONE)
+		return -EEXIST;
+	classifier->vlan[vlan] = class;
+	classifier->by_vlan = true;
+	return 0;
+}
+
+int cv_classifier_add_vni(struct cv_classifier *classifier, uint32_t vni, uint8_t class)
+{
+	struct cv_vni_class *table;
+	unsigned at = 0;
+
+	while (at < classifier->vni_count && classifier->vni[at].vni < vni)
+		at++;
+	if (at < classifier->vni_count && classifier->vni[at].vni == vni)
+		return -EEXIST;
+	table = realloc(classifier->vni, (classifier->vni_count + 1) * sizeof(*table));
+	if (table == NULL)
+		return -ENOMEM;
+	memmove(&table[at + 1], &table[at], (classifier->vni_count - at) * sizeof(*table));
+	table[at] = (struct cv_vni_class){.vni = vni, .class = class};
+	classifier->vni = table;
+	classifier->vni_count++;
+	return 0;
+}
+
+int cv_classifier_add_rest(struct cv_classifier *classifier, uint8_t class)
+{
+	if (classifier->rest != CV_CLASS_NONE)
+		return -EEXIST;
+	classifier->rest = class;
+	return 0;
+}
+
+void cv_classifier_free(struct cv_classifier *classifier)
+{
+	free(classifier->vni);
+	classifier->vni = NULL;
+	classifier->vni_count = 0;
+}
+
+static uint8_t vni_class(const struct cv_classifier *classifier, uint32_t vni)
+{
+	unsigned low = 0;
+	unsigned high = classifier->vni_count;
+
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+
+		if (classifier->vni[middle].vni < vni)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < classifier->vni_count && classifier->vni[low].vni == vni)
+		return classifier->vni[low].class;
+	return CV_CLASS_NONE;
+}
+
+// The offset of a frame's UDP header, if it is an unfragmented UDP packet whose lengths add up to
+// at least room for a VXLAN header; else 0.
+static unsigned udp_offset(const struct cv_view *view)
+{
+	const uint8_t *l3 = view->data + view->l3;
+	unsigned room = view->len - view->l3;
+	unsigned header;
+
+	if (view->proto == CV_PROTO_IPV4) {
+		if (room < 20 || l3[0] >> 4 != 4 || l3[9] != PROTO_UDP)
+			return 0;
+		header = (l3[0] & 0xf) * 4u;
+		if (header < 20 || (cv_load_be16(l3 + 6) & RTE_BE16(0x3fff)) != 0)
+			return 0;
+	} else if (view->proto == CV_PROTO_IPV6) {
+		if (room < IPV6_LEN || l3[0] >> 4 != 6 || l3[6] != PROTO_UDP)
+			return 0;
+		header = IPV6_LEN;
+	} else {
+		return 0;
+	}
+	return room >= header + UDP_LEN + VXLAN_LEN ? view->l3 + header : 0;
+}
+
+static uint8_t classify_vxlan(const struct cv_classifier *classifier, struct cv_view *view)
+{
+	unsigned udp = udp_offset(view);
+	unsigned inner = udp + UDP_LEN + VXLAN_LEN;
+	const uint8_t *vxlan;
+	uint8_t class;
+
+	if (udp == 0 || cv_load_be16(view->data + udp + 2) != VXLAN_PORT)
+		return CV_CLASS_NONE;
+	vxlan = view->data + udp + UDP_LEN;
+	if ((vxlan[0] & VXLAN_FLAG_VNI) == 0)
+		return CV_CLASS_NONE;
+	class = vni_class(classifier, (uint32_t)vxlan[4] << 16 | vxlan[5] << 8 | vxlan[6]);
+	if (class != CV_CLASS_NONE) {
+		memset(view->data + udp + 6, 0, 2);
+		cv_view_set(view, view->data + inner, view->len - inner);
+	}
+	return class;
+}
+
+bool cv_classify(
+	const struct cv_classifier *classifier, struct cv_view *views, uint8_t *classes, uint16_t n)
+{
+	uint8_t different = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t class = CV_CLASS_NONE;
+		int vlan = classifier->by_vlan ? cv_view_vlan(&views[i]) : -1;
+
+		if (vlan >= 0)
+			class = classifier->vlan[vlan];
+		if (class == CV_CLASS_NONE && classifier->vni_count > 0)
+			class = classify_vxlan(classifier, &views[i]);
+		if (class == CV_CLASS_NONE)
+			class = classifier->rest;
+		classes[i] = class;
+		different |= class ^ classes[0];
+	}
+	return different == 0;
+}

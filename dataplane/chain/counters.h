@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What is counted, and by whom: every counter has one writer, the worker that owns it, and any
+// number of readers that may be an update behind. Nothing is counted in two places.
+#ifndef CV_COUNTERS_H
+#define CV_COUNTERS_H
+
+#include <stdint.h>
+
+#include <rte_common.h>
+
+#include "nf.h"
+
+// Why the node itself, not a function of it, dropped a packet.
+enum cv_hop_drop {
+	CV_HOP_NO_CHAIN, // no chain of the port matches it
+	CV_HOP_SEGMENTED, // scattered over several buffers and too long to be put into one
+	CV_HOP_TOO_BIG, // larger than the MTU of the port it should leave by
+	CV_HOP_TX_FULL, // the port it should leave by took nothing for some time
+	CV_HOP_RING_FULL, // the next function of the pipeline is behind, and others share the port
+	CV_HOP_DROPS,
+};
+
+extern const char *const cv_hop_drop_names[CV_HOP_DROPS];
+
+// One worker's share of one function.
+struct cv_nf_counters {
+	uint64_t packets; // that it was shown
+	uint64_t bytes;
+	uint64_t drops[CV_DROPS_MAX];
+	uint64_t busy_cycles; // TSC ticks spent in process() and in sorting out its drops
+} __rte_cache_aligned;
+
+// One worker's share of one port.
+struct cv_port_counters {
+	uint64_t rx_packets, rx_bytes;
+	uint64_t tx_packets, tx_bytes;
+	uint64_t drops[CV_HOP_DROPS]; // on arrival (no_chain, segmented) or departure (the others)
+} __rte_cache_aligned;
+
+// The only writer of *counter adds to it.
+static CV_INLINE void cv_count(uint64_t *counter, uint64_t more)
+{
+	// Pairs with cv_counted(): whole values, in no particular order.
+	__atomic_store_n(counter, *counter + more, __ATOMIC_RELAXED);
+}
+
+static CV_INLINE uint64_t cv_counted(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// A worker: one thread on one core that polls its sources, takes what it gets through the stages
+// behind them, and sends everything on before it polls again. Nothing is ever held back.
+#ifndef CV_WORKER_H
+#define CV_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "classify.h"
+#include "counters.h"
+#include "hop.h"
+#include "port.h"
+#include "ring.h"
+
+// One path of a chain as one worker runs it, and where its packets go.
+struct cv_stage {
+	struct cv_path path;
+	uint8_t out; // port that packets leave by unless a function says otherwise
+	struct cv_ring *sink; // the next stage's ring; NULL: out of the node, by each packet's port
+};
+
+// A port's queue or a ring, and the stages its packets go to.
+struct cv_source {
+	struct cv_port *port; // NULL: ring
+	uint16_t queue;
+	uint8_t in; // the port's index
+	struct cv_ring *ring;
+	struct cv_classifier classifier; // a port's: classes are indices of stages
+	bool one_stage; // no packet needs classifying
+	bool waits; // does not receive while a sink has no room: nothing is lost in the node
+	struct cv_stage *stages;
+	unsigned stages_count;
+};
+
+enum cv_worker_phase {
+	CV_WORKER_RUN,
+	CV_WORKER_DRAIN, // ports are not received from any more
+	CV_WORKER_EXIT,
+};
+
+struct cv_worker {
+	// Set before the worker runs; not changed after.
+	unsigned index; // also its lane on every port
+	bool yield; // gives the core away when a turn found nothing to do
+	struct cv_source *sources;
+	unsigned sources_count;
+	struct cv_port **ports; // of the node, by index
+	unsigned ports_count;
+	const enum cv_worker_phase *phase; // the node's; written by the main thread
+
+	// Written by the worker, read by anyone.
+	struct cv_port_counters *ports_counters; // by port index
+	uint64_t turns; // of its loop
+	uint64_t busy_cycles; // TSC ticks of turns that moved a packet
+	uint64_t total_cycles; // TSC ticks of all turns
+} __rte_cache_aligned;
+
+// Runs until the phase is CV_WORKER_EXIT. The argument is a struct cv_worker; returns 0.
+int cv_worker_run(void *worker);
+
+#endif
