@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include <rte_cycles.h>
+
+#include "counts.h"
+
+static void set(json_t *object, const char *key, uint64_t value)
+{
+	json_object_set_new(object, key, json_integer(value));
+}
+
+// The sum over workers of one counter of a port.
+static uint64_t port_sum(const struct cv_node *node, unsigned port, size_t offset)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < node->plan->workers_count; i++) {
+		const void *counters = &node->workers[i].ports_counters[port];
+
+		sum += cv_counted(RTE_PTR_ADD(counters, offset));
+	}
+	return sum;
+}
+
+static uint64_t function_sum(const struct cv_node *node, unsigned function, size_t offset)
+{
+	unsigned workers = node->plan->workers_count;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < workers; i++) {
+		const void *counters = &node->function_counters[function * workers + i];
+
+		sum += cv_counted(RTE_PTR_ADD(counters, offset));
+	}
+	return sum;
+}
+
+#define PORT_SUM(node, port, field) port_sum(node, port, offsetof(struct cv_port_counters, field))
+#define FUNCTION_SUM(node, function, field) \
+	function_sum(node, function, offsetof(struct cv_nf_counters, field))
+
+static uint64_t port_drops(const struct cv_node *node, unsigned port, enum cv_hop_drop why)
+{
+	return port_sum(
+		node, port, offsetof(struct cv_port_counters, drops) + why * sizeof(uint64_t));
+}
+
+static uint64_t function_drops(const struct cv_node *node, unsigned function, unsigned why)
+{
+	return function_sum(
+		node, function, offsetof(struct cv_nf_counters, drops) + why * sizeof(uint64_t));
+}
+
+json_t *cv_counts_ports(const struct cv_node *node)
+{
+	json_t *ports = json_array();
+
+	for (unsigned i = 0; i < node->plan->ports_count; i++) {
+		const struct cv_port *port = node->ports[i];
+		json_t *object = json_object();
+		json_t *drops = json_object();
+
+		json_object_set_new(object, "name", json_string(node->plan->port_names[i]));
+		json_object_set_new(object, "kind", json_string(port->kind));
+		set(object, "rx_packets", PORT_SUM(node, i, rx_packets));
+		set(object, "rx_bytes", PORT_SUM(node, i, rx_bytes));
+		set(object, "tx_packets", PORT_SUM(node, i, tx_packets));
+		set(object, "tx_bytes", PORT_SUM(node, i, tx_bytes));
+		for (unsigned why = 0; why < CV_HOP_DROPS; why++)
+			set(drops, cv_hop_drop_names[why], port_drops(node, i, why));
+		json_object_set_new(object, "drops", drops);
+		if (port->info != NULL)
+			json_object_set_new(object, "device", port->info(port));
+		json_array_append_new(ports, object);
+	}
+	return ports;
+}
+
+json_t *cv_counts_functions(const struct cv_node *node)
+{
+	json_t *functions = json_array();
+
+	for (unsigned i = 0; i < node->plan->functions_count; i++) {
+		const struct cv_plan_function *function = &node->plan->functions[i];
+		json_t *object = json_object();
+		json_t *drops = json_object();
+
+		json_object_set_new(object, "name", json_string(function->name));
+		json_object_set_new(object, "type", json_string(function->nf->name));
+		set(object, "packets", FUNCTION_SUM(node, i, packets));
+		set(object, "bytes", FUNCTION_SUM(node, i, bytes));
+		set(object, "busy_cycles", FUNCTION_SUM(node, i, busy_cycles));
+		for (unsigned why = 0; function->nf->drops[why] != NULL; why++)
+			set(drops, function->nf->drops[why], function_drops(node, i, why));
+		json_object_set_new(object, "drops", drops);
+		if (function->nf->info != NULL)
+			json_object_set_new(object, "info", function->nf->info(node->functions[i]));
+		json_array_append_new(functions, object);
+	}
+	return functions;
+}
+
+json_t *cv_counts_workers(const struct cv_node *node)
+{
+	json_t *workers = json_array();
+
+	for (unsigned i = 0; i < node->plan->workers_count; i++) {
+		const struct cv_worker *worker = &node->workers[i];
+		json_t *object = json_object();
+
+		set(object, "core", node->plan->workers[i].core);
+		set(object, "turns", cv_counted(&worker->turns));
+		set(object, "busy_cycles", cv_counted(&worker->busy_cycles));
+		set(object, "total_cycles", cv_counted(&worker->total_cycles));
+		json_array_append_new(workers, object);
+	}
+	return workers;
+}
+
+json_t *cv_counts_books(const struct cv_node *node)
+{
+	const struct cv_plan *plan = node->plan;
+	json_t *books = json_object();
+	uint64_t received = 0;
+	uint64_t dropped = 0;
+	uint64_t sent = 0;
+	uint64_t held = 0;
+
+	for (unsigned i = 0; i < plan->ports_count; i++) {
+		received += PORT_SUM(node, i, rx_packets);
+		sent += PORT_SUM(node, i, tx_packets);
+		for (unsigned why = 0; why < CV_HOP_DROPS; why++)
+			dropped += port_drops(node, i, why);
+	}
+	for (unsigned i = 0; i < plan->functions_count; i++)
+		for (unsigned why = 0; plan->functions[i].nf->drops[why] != NULL; why++)
+			dropped += function_drops(node, i, why);
+	for (unsigned i = 0; i < plan->rings_count; i++)
+		held += cv_ring_count(node->rings[i]);
+	set(books, "received", received);
+	set(books, "sent", sent);
+	set(books, "dropped", dropped);
+	set(books, "held", held);
+	json_object_set_new(books, "balanced", json_boolean(received == sent + dropped + held));
+	return books;
+}
+
+json_t *cv_counts(const struct cv_node *node)
+{
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I}", "schema", "convoy.counts/1", "ports",
+		cv_counts_ports(node), "functions", cv_counts_functions(node), "workers",
+		cv_counts_workers(node), "books", cv_counts_books(node), "tsc_hz",
+		(json_int_t)rte_get_tsc_hz());
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// convoyd: reads a plan, runs it until told to stop or until its captures end, prints the counts.
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "counts.h"
+#include "eal.h"
+#include "node.h"
+#include "plan.h"
+#include "telemetry.h"
+
+#define EXIT_FAILED 1
+#define EXIT_BAD_INPUT 2
+
+static const char usage[] =
+	"Usage: convoyd [--check] [--result FILE] [--log-level LEVEL] PLAN\n"
+	"\n"
+	"Runs the network functions that PLAN describes (JSON, '-' for standard input; `convoy\n"
+	"check FILE --plan` makes one from a chain descriptor). Prints {\"event\": \"ready\", ...} "
+	"on\n"
+	"standard output when packets are being forwarded. SIGINT or SIGTERM drain and stop it; "
+	"so\n"
+	"does the end of its captures, where every port that it receives from is one. Then it "
+	"prints\n"
+	"the final counts as one JSON object.\n"
+	"\n"
+	"  --check          check the plan, its functions' configuration included, and run "
+	"nothing\n"
+	"  --result FILE    write the final counts to FILE, not to standard output\n"
+	"  --log-level LEVEL  DPDK's own log: error (default), warning, notice, info, debug\n"
+	"  -h, --help       this text\n"
+	"\n"
+	"Exit codes: 0 ran and stopped as asked, 1 failed, 2 bad plan or option (nothing was "
+	"started).\n";
+
+struct options {
+	bool check;
+	const char *result;
+	const char *log_level;
+	const char *plan;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int signal)
+{
+	stop = 1;
+}
+
+static int fail(int code, const struct cv_error *error)
+{
+	fprintf(stderr, "convoyd: %s\n", error->text);
+	return code;
+}
+
+// 0, or the exit code + 1 of a command that ends here.
+static int parse(int argc, char **argv, struct options *options)
+{
+	static const struct option known[] = {
+		{"check", no_argument, NULL, 'c'},
+		{"result", required_argument, NULL, 'r'},
+		{"log-level", required_argument, NULL, 'l'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			options->check = true;
+			break;
+		case 'r':
+			options->result = optarg;
+			break;
+		case 'l':
+			options->log_level = optarg;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return 1 + 0;
+		default:
+			fputs("Try 'convoyd --help'.\n", stderr);
+			return 1 + EXIT_BAD_INPUT;
+		}
+	}
+	if (optind != argc - 1) {
+		fprintf(stderr, "convoyd: give one plan; try 'convoyd --help'\n");
+		return 1 + EXIT_BAD_INPUT;
+	}
+	options->plan = argv[optind];
+	return 0;
+}
+
+static void print_event(json_t *event)
+{
+	json_dumpf(event, stdout, JSON_COMPACT);
+	putchar('\n');
+	fflush(stdout);
+	json_decref(event);
+}
+
+// The final counts, to the file or standard output. False if that could not be written.
+static bool write_counts(json_t *counts, const char *path)
+{
+	FILE *to = path != NULL ? fopen(path, "w") : stdout;
+	bool ok = to != NULL && json_dumpf(counts, to, JSON_COMPACT) == 0 &&
+		  fputc('\n', to) != EOF && fflush(to) == 0;
+
+	if (!ok)
+		fprintf(stderr, "convoyd: %s: %s\n", path != NULL ? path : "standard output",
+			strerror(errno));
+	if (to != NULL && to != stdout)
+		fclose(to);
+	return ok;
+}
+
+static void wait_for_end(const struct cv_node *node)
+{
+	const struct timespec time = {.tv_nsec = 5000000};
+
+	while (!stop && !cv_node_ended(node))
+		nanosleep(&time, NULL);
+}
+
+static int run(struct cv_node *node, const struct options *options, struct cv_error *error)
+{
+	json_t *counts;
+	bool balanced;
+	bool written;
+
+	if (cv_node_connect(node, error) != 0 || cv_node_start(node, error) != 0)
+		return fail(EXIT_FAILED, error);
+	cv_telemetry_show(node);
+	print_event(json_pack("{s:s, s:s, s:b}", "event", "ready", "telemetry",
+		cv_eal_telemetry_path(), "hugepages", node->plan->hugepages));
+	wait_for_end(node);
+	cv_node_stop(node);
+	cv_telemetry_show(NULL);
+	counts = cv_counts(node);
+	balanced = json_is_true(json_object_get(json_object_get(counts, "books"), "balanced"));
+	written = write_counts(counts, options->result);
+	json_decref(counts);
+	if (!balanced)
+		fputs("convoyd: the books do not balance: packets were lost uncounted\n", stderr);
+	return balanced && written ? 0 : EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+	const struct sigaction on_stop = {.sa_handler = on_signal};
+	struct options options = {.log_level = "error"};
+	struct cv_error error = {0};
+	struct cv_node *node;
+	struct cv_plan *plan;
+	int rc = parse(argc, argv, &options);
+
+	if (rc != 0)
+		return rc - 1;
+	sigaction(SIGINT, &on_stop, NULL);
+	sigaction(SIGTERM, &on_stop, NULL);
+	signal(SIGPIPE, SIG_IGN); // a peer's socket that went away is an error, not the end
+	plan = cv_plan_read(options.plan, &error);
+	if (plan == NULL)
+		return fail(EXIT_BAD_INPUT, &error);
+	if (cv_eal_start(plan, options.check, options.log_level, &error) != 0) {
+		cv_plan_free(plan);
+		return fail(EXIT_FAILED, &error);
+	}
+	node = cv_node_make(plan, &error);
+	if (node == NULL)
+		rc = fail(EXIT_BAD_INPUT, &error);
+	else if (!options.check)
+		rc = run(node, &options, &error);
+	cv_node_free(node);
+	cv_eal_stop();
+	cv_plan_free(plan);
+	return rc;
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+
+#include "node.h"
+
+#define POOL_BASE 8192 // packets for devices' own rings, each port
+#define POOL_WORKER 2048 // packets under way in each worker, its cache included
+#define POOL_CACHE 512
+#define RING_PACKETS 1024 // of each ring of a pipeline
+
+static void pause_ms(unsigned ms)
+{
+	struct timespec time = {.tv_nsec = ms * 1000000L};
+
+	nanosleep(&time, NULL);
+}
+
+static unsigned mtu_of(const json_t *port)
+{
+	const json_t *mtu = json_object_get(port, "mtu");
+
+	return mtu != NULL ? json_integer_value(mtu) : 1500;
+}
+
+static struct rte_mempool *make_pool(const struct cv_plan *plan, struct cv_error *error)
+{
+	unsigned packets = plan->workers_count * POOL_WORKER + plan->rings_count * RING_PACKETS;
+	unsigned room = RTE_MBUF_DEFAULT_BUF_SIZE;
+	struct rte_mempool *pool;
+
+	for (unsigned i = 0; i < plan->ports_count; i++) {
+		packets += POOL_BASE * plan->port_queues[i];
+		room = RTE_MAX(room, RTE_PKTMBUF_HEADROOM + mtu_of(plan->ports[i]) + CV_ETHER_LEN +
+					     2 * CV_VLAN_LEN + 4);
+	}
+	pool = rte_pktmbuf_pool_create("packets", packets - 1, POOL_CACHE, 0,
+		RTE_ALIGN_CEIL(room, RTE_CACHE_LINE_SIZE), SOCKET_ID_ANY);
+	if (pool == NULL)
+		cv_error_set(error,
+			"no memory for %u packets of %u bytes: %s; raise eal.memory_mb (%u)",
+			packets, room, rte_strerror(rte_errno), plan->memory_mb);
+	return pool;
+}
+
+static int make_functions(struct cv_node *node, struct cv_error *error)
+{
+	const struct cv_plan *plan = node->plan;
+
+	node->functions = calloc(plan->functions_count + 1, sizeof(*node->functions));
+	if (node->functions == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < plan->functions_count; i++) {
+		const struct cv_plan_function *function = &plan->functions[i];
+		const struct cv_nf_env env = {
+			.name = function->name,
+			.workers = plan->workers_count,
+			.socket = SOCKET_ID_ANY,
+			.ports = plan->port_names,
+			.macs = (const uint8_t(*)[6])node->macs,
+			.ports_count = plan->ports_count,
+		};
+		struct cv_error why = {0};
+
+		node->functions[i] = function->nf->create(function->config, &env, &why);
+		if (node->functions[i] == NULL) {
+			cv_error_set(error, "function \"%s\": %s", function->name, why.text);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int open_ports(struct cv_node *node, struct cv_error *error)
+{
+	const struct cv_plan *plan = node->plan;
+
+	node->ports = calloc(plan->ports_count, sizeof(struct cv_port *));
+	if (node->ports == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < plan->ports_count; i++) {
+		struct cv_error why = {0};
+
+		node->ports[i] =
+			cv_port_open(plan->ports[i], i, plan->workers_count, node->pool, &why);
+		if (node->ports[i] == NULL) {
+			cv_error_set(error, "port \"%s\": %s", plan->port_names[i], why.text);
+			return -EIO;
+		}
+		if (node->ports[i]->rx_queues < plan->port_queues[i]) {
+			cv_error_set(error,
+				"port \"%s\": queues: %u: the device has %u; ask for no more",
+				plan->port_names[i], plan->port_queues[i],
+				node->ports[i]->rx_queues);
+			return -EINVAL;
+		}
+		memcpy(node->macs[i], node->ports[i]->mac, sizeof(node->macs[i]));
+	}
+	return 0;
+}
+
+static int make_rings(struct cv_node *node, struct cv_error *error)
+{
+	node->rings = calloc(node->plan->rings_count + 1, sizeof(struct cv_ring *));
+	if (node->rings == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < node->plan->rings_count; i++) {
+		node->rings[i] = cv_ring_create(node->plan->rings[i], RING_PACKETS, error);
+		if (node->rings[i] == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+// The source of a worker that a stage belongs to; a new one at the end where there is none yet.
+static struct cv_source *source_of(
+	struct cv_node *node, struct cv_worker *worker, const struct cv_plan_stage *stage)
+{
+	uint8_t in = node->plan->chains[stage->chain].in;
+	struct cv_source *source;
+
+	for (unsigned i = 0; i < worker->sources_count; i++) {
+		source = &worker->sources[i];
+		if (stage->source_ring < 0 && source->port != NULL && source->in == in &&
+			source->queue == stage->queue)
+			return source;
+	}
+	source = &worker->sources[worker->sources_count++];
+	source->in = in;
+	cv_classifier_init(&source->classifier);
+	if (stage->source_ring >= 0) {
+		source->ring = node->rings[stage->source_ring];
+	} else {
+		source->port = node->ports[in];
+		source->queue = stage->queue;
+	}
+	return source;
+}
+
+static int add_class(struct cv_source *source, const struct cv_plan_chain *chain, uint8_t class)
+{
+	switch (chain->match) {
+	case CV_MATCH_VLAN:
+		return cv_classifier_add_vlan(&source->classifier, chain->scid, class);
+	case CV_MATCH_VNI:
+		return cv_classifier_add_vni(&source->classifier, chain->scid, class);
+	case CV_MATCH_REST:
+	default:
+		return cv_classifier_add_rest(&source->classifier, class);
+	}
+}
+
+static int add_stage(struct cv_node *node, const struct cv_plan_stage *from)
+{
+	const struct cv_plan *plan = node->plan;
+	const struct cv_plan_chain *chain = &plan->chains[from->chain];
+	struct cv_worker *worker = &node->workers[from->worker];
+	struct cv_source *source = source_of(node, worker, from);
+	struct cv_stage *stages =
+		realloc(source->stages, (source->stages_count + 1) * sizeof(*source->stages));
+	struct cv_stage *stage;
+	int rc;
+
+	if (stages == NULL)
+		return -ENOMEM;
+	source->stages = stages;
+	stage = &stages[source->stages_count];
+	*stage = (struct cv_stage){
+		.out = chain->out,
+		.sink = from->sink_ring >= 0 ? node->rings[from->sink_ring] : NULL,
+		.path.length = from->path_length,
+		.path.steps = calloc(from->path_length + 1, sizeof(struct cv_step)),
+	};
+	if (stage->path.steps == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < from->path_length; i++)
+		stage->path.steps[i] = (struct cv_step){
+			.process = plan->functions[from->path[i]].nf->process,
+			.instance = node->functions[from->path[i]],
+			.counters = &node->function_counters[from->path[i] * plan->workers_count +
+							     from->worker],
+		};
+	rc = add_class(source, chain, source->stages_count);
+	source->stages_count++;
+	// A chain that takes every packet of its port needs no classifying; nor does a ring.
+	source->one_stage = source->stages_count == 1 &&
+			    (source->ring != NULL || chain->match == CV_MATCH_REST);
+	// Chains that share a port must not hold each other up, unless the port can wait for ever.
+	source->waits =
+		source->stages_count == 1 || (source->port != NULL && source->port->ended != NULL);
+	return rc;
+}
+
+static int make_workers(struct cv_node *node)
+{
+	const struct cv_plan *plan = node->plan;
+	size_t functions = plan->functions_count * plan->workers_count;
+
+	node->workers = rte_calloc(
+		"workers", plan->workers_count, sizeof(*node->workers), RTE_CACHE_LINE_SIZE);
+	node->function_counters = rte_calloc("function_counters", functions + 1,
+		sizeof(*node->function_counters), RTE_CACHE_LINE_SIZE);
+	if (node->workers == NULL || node->function_counters == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < plan->workers_count; i++) {
+		struct cv_worker *worker = &node->workers[i];
+
+		worker->index = i;
+		worker->yield = plan->workers[i].yield;
+		worker->ports = node->ports;
+		worker->ports_count = plan->ports_count;
+		worker->phase = &node->phase;
+		worker->sources = calloc(plan->stages_count, sizeof(*worker->sources));
+		worker->ports_counters = rte_calloc("port_counters", plan->ports_count,
+			sizeof(*worker->ports_counters), RTE_CACHE_LINE_SIZE);
+		if (worker->sources == NULL || worker->ports_counters == NULL)
+			return -ENOMEM;
+	}
+	for (unsigned i = 0; i < plan->stages_count; i++) {
+		int rc = add_stage(node, &plan->stages[i]);
+
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+struct cv_node *cv_node_make(const struct cv_plan *plan, struct cv_error *error)
+{
+	struct cv_node *node = calloc(1, sizeof(*node));
+
+	if (node != NULL)
+		node->plan = plan;
+	if (node != NULL && make_functions(node, error) == 0)
+		return node;
+	cv_error_set(error, "out of memory"); // unless an error says more
+	cv_node_free(node);
+	return NULL;
+}
+
+int cv_node_connect(struct cv_node *node, struct cv_error *error)
+{
+	int rc = 0;
+
+	node->pool = make_pool(node->plan, error);
+	if (node->pool == NULL)
+		return -ENOMEM;
+	if ((rc = open_ports(node, error)) == 0 && (rc = make_rings(node, error)) == 0)
+		rc = make_workers(node);
+	if (rc != 0)
+		cv_error_set(error, "out of memory"); // unless an error says more
+	return rc;
+}
+
+int cv_node_start(struct cv_node *node, struct cv_error *error)
+{
+	for (unsigned i = 0; i < node->plan->ports_count; i++) {
+		struct cv_port *port = node->ports[i];
+		struct cv_error why = {0};
+
+		if (port->start == NULL || port->start(port, &why) == 0)
+			continue;
+		cv_error_set(error, "port \"%s\": %s", port->name, why.text);
+		while (i-- > 0)
+			if (node->ports[i]->stop != NULL)
+				node->ports[i]->stop(node->ports[i]);
+		return -EIO;
+	}
+	for (unsigned i = 0; i < node->plan->workers_count; i++)
+		rte_eal_remote_launch(cv_worker_run, &node->workers[i], i + 1);
+	return 0;
+}
+
+bool cv_node_ended(const struct cv_node *node)
+{
+	for (unsigned i = 0; i < node->plan->chains_count; i++) {
+		const struct cv_port *port = node->ports[node->plan->chains[i].in];
+
+		if (port->ended == NULL || !port->ended(port))
+			return false;
+	}
+	return true;
+}
+
+// Waits until every worker has begun and ended a turn since now.
+static void wait_for_turns(const struct cv_node *node)
+{
+	for (unsigned i = 0; i < node->plan->workers_count; i++) {
+		const uint64_t *turns = &node->workers[i].turns;
+		// Pairs with the release store at the end of a turn.
+		uint64_t before = __atomic_load_n(turns, __ATOMIC_ACQUIRE);
+
+		while (__atomic_load_n(turns, __ATOMIC_ACQUIRE) < before + 2)
+			pause_ms(1);
+	}
+}
+
+static bool rings_empty(const struct cv_node *node)
+{
+	for (unsigned i = 0; i < node->plan->rings_count; i++)
+		if (cv_ring_count(node->rings[i]) > 0)
+			return false;
+	return true;
+}
+
+void cv_node_stop(struct cv_node *node)
+{
+	// Both pair with the acquire load in cv_worker_run().
+	__atomic_store_n(&node->phase, CV_WORKER_DRAIN, __ATOMIC_RELEASE);
+	// A ring can look empty while its packets are in a worker's hands: each round moves them
+	// one stage on at least, so as many quiet rounds as there are stages are enough.
+	for (unsigned quiet = 0; quiet <= node->plan->stages_count; quiet++) {
+		wait_for_turns(node);
+		if (!rings_empty(node))
+			quiet = 0;
+	}
+	__atomic_store_n(&node->phase, CV_WORKER_EXIT, __ATOMIC_RELEASE);
+	rte_eal_mp_wait_lcore();
+	for (unsigned i = 0; i < node->plan->ports_count; i++)
+		if (node->ports[i]->stop != NULL)
+			node->ports[i]->stop(node->ports[i]);
+}
+
+static void free_worker(struct cv_worker *worker)
+{
+	for (unsigned i = 0; i < worker->sources_count; i++) {
+		struct cv_source *source = &worker->sources[i];
+
+		for (unsigned j = 0; j < source->stages_count; j++)
+			free(source->stages[j].path.steps);
+		free(source->stages);
+		cv_classifier_free(&source->classifier);
+	}
+	free(worker->sources);
+	rte_free(worker->ports_counters);
+}
+
+void cv_node_free(struct cv_node *node)
+{
+	const struct cv_plan *plan;
+
+	if (node == NULL)
+		return;
+	plan = node->plan;
+	for (unsigned i = 0; node->workers != NULL && i < plan->workers_count; i++)
+		free_worker(&node->workers[i]);
+	rte_free(node->workers);
+	rte_free(node->function_counters);
+	for (unsigned i = 0; node->rings != NULL && i < plan->rings_count; i++)
+		if (node->rings[i] != NULL)
+			cv_ring_free(node->rings[i]);
+	free(node->rings);
+	for (unsigned i = 0; node->functions != NULL && i < plan->functions_count; i++)
+		if (node->functions[i] != NULL)
+			plan->functions[i].nf->destroy(node->functions[i]);
+	free(node->functions);
+	for (unsigned i = 0; node->ports != NULL && i < plan->ports_count; i++)
+		if (node->ports[i] != NULL)
+			node->ports[i]->close(node->ports[i]);
+	free(node->ports);
+	rte_mempool_free(node->pool);
+	free(node);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The node: what a plan describes, built and running. Made and ended by the main thread; the
+// counters may be read from any thread in between.
+#ifndef CV_NODE_H
+#define CV_NODE_H
+
+#include <stdbool.h>
+
+#include <rte_mempool.h>
+
+#include "plan.h"
+#include "worker.h"
+
+struct cv_node {
+	const struct cv_plan *plan;
+	struct rte_mempool *pool;
+	struct cv_port **ports; // by the plan's index
+	uint8_t macs[CV_PORTS_MAX][6]; // of the ports
+	void **functions; // instances, by the plan's index
+	struct cv_ring **rings;
+	struct cv_worker *workers;
+	struct cv_nf_counters *function_counters; // [function * workers + worker]
+	enum cv_worker_phase phase;
+};
+
+// Makes every function instance, and with that checks what the plan says of it; opens nothing.
+// The plan must outlive the node. NULL with error set.
+struct cv_node *cv_node_make(const struct cv_plan *plan, struct cv_error *error);
+
+// Opens the ports and joins everything. Nothing runs yet. 0, or a negative errno with error set:
+// then the node is good for cv_node_free() only.
+int cv_node_connect(struct cv_node *node, struct cv_error *error);
+
+// Starts ports and workers (worker i on lcore i + 1). 0 or a negative errno with error set.
+int cv_node_start(struct cv_node *node, struct cv_error *error);
+
+// True once no packet can come any more: every port that is polled has come to its end.
+bool cv_node_ended(const struct cv_node *node);
+
+// Stops receiving, lets what is inside leave, ends the workers, stops the ports.
+void cv_node_stop(struct cv_node *node);
+
+// NULL is allowed.
+void cv_node_free(struct cv_node *node);
+
+#endif

@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "classify.h"
+#include "plan.h"
+#include "plan_json.h"
+#include "port.h"
+
+#define MEMORY_MB 1024 // address space, touched as it is used
+#define FUNCTIONS_MAX 1024
+#define STAGES_MAX 1024
+
+static int find(const char *const *names, unsigned count, const char *name)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+static int find_function(const struct cv_plan *plan, const char *name)
+{
+	for (unsigned i = 0; i < plan->functions_count; i++)
+		if (strcmp(plan->functions[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+static int find_chain(const struct cv_plan *plan, const char *name)
+{
+	for (unsigned i = 0; i < plan->chains_count; i++)
+		if (strcmp(plan->chains[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+// The value of a name key: present, a string, short and not empty.
+static const char *read_name(const struct cv_where *at, const json_t *object, const char *key)
+{
+	const char *name = cv_json_string(at, object, key, NULL);
+
+	if (name != NULL && (name[0] == '\0' || strlen(name) >= CV_NAME_MAX)) {
+		cv_where_error(
+			at, "%s: \"%.64s\": a name has 1 to %d bytes", key, name, CV_NAME_MAX - 1);
+		return NULL;
+	}
+	return name;
+}
+
+static int read_ports(struct cv_plan *plan, const struct cv_where *top)
+{
+	json_t *port;
+	size_t i;
+	const json_t *ports = cv_json_array(top, plan->json, "ports", 1, CV_PORTS_MAX);
+
+	if (ports == NULL)
+		return -EINVAL;
+	json_array_foreach (ports, i, port) {
+		struct cv_where at = cv_where_item(top, "ports", i);
+		struct cv_error why = {0};
+		const json_t *queues;
+		const char *name;
+
+		if (cv_port_check(port, &why) != 0) {
+			cv_where_error(&at, "%s", why.text);
+			return -EINVAL;
+		}
+		name = read_name(&at, port, "name");
+		if (name == NULL)
+			return -EINVAL;
+		if (find(plan->port_names, plan->ports_count, name) >= 0) {
+			cv_where_error(&at, "name: there are two ports \"%s\"", name);
+			return -EINVAL;
+		}
+		queues = json_object_get(port, "queues");
+		plan->port_queues[i] = queues != NULL ? json_integer_value(queues) : 1;
+		plan->port_names[i] = name;
+		plan->ports[i] = port;
+		plan->ports_count++;
+	}
+	return 0;
+}
+
+static int read_functions(struct cv_plan *plan, const struct cv_where *top)
+{
+	static const char *const keys[] = {"name", "type", "config", NULL};
+	json_t *function;
+	size_t i;
+	const json_t *functions = cv_json_array(top, plan->json, "functions", 0, FUNCTIONS_MAX);
+
+	if (functions == NULL)
+		return -EINVAL;
+	plan->functions = calloc(json_array_size(functions) + 1, sizeof(*plan->functions));
+	if (plan->functions == NULL)
+		return -ENOMEM;
+	json_array_foreach (functions, i, function) {
+		struct cv_where at = cv_where_item(top, "functions", i);
+		struct cv_plan_function *to = &plan->functions[i];
+		const char *type;
+
+		if (cv_json_keys(&at, function, keys) != 0)
+			return -EINVAL;
+		to->name = read_name(&at, function, "name");
+		type = cv_json_string(&at, function, "type", NULL);
+		to->config = cv_json_object(&at, function, "config");
+		if (to->name == NULL || type == NULL || to->config == NULL)
+			return -EINVAL;
+		if (find_function(plan, to->name) >= 0) {
+			cv_where_error(&at, "name: there are two functions \"%s\"", to->name);
+			return -EINVAL;
+		}
+		to->nf = cv_nf_find(type);
+		if (to->nf == NULL) {
+			cv_where_error(&at, "type: no function type \"%.64s\"", type);
+			return -EINVAL;
+		}
+		plan->functions_count++;
+	}
+	return 0;
+}
+
+static int read_match(const struct cv_where *at, const json_t *chain, struct cv_plan_chain *to)
+{
+	static const char *const keys[] = {"vlan", "vni", NULL};
+	struct cv_where here = cv_where_key(at, "match");
+	const json_t *match = cv_json_object(at, chain, "match");
+	bool by_vlan = json_object_get(match, "vlan") != NULL;
+	bool by_vni = json_object_get(match, "vni") != NULL;
+	int64_t scid = 0;
+
+	if (match == NULL || cv_json_keys(&here, match, keys) != 0)
+		return -EINVAL;
+	if (by_vlan && by_vni) {
+		cv_where_error(&here, "vlan and vni: give one of them");
+		return -EINVAL;
+	}
+	if (by_vlan && cv_json_integer(&here, match, "vlan", 0, 4095, -1, &scid) != 0)
+		return -EINVAL;
+	if (by_vni && cv_json_integer(&here, match, "vni", 0, CV_VNI_MAX, -1, &scid) != 0)
+		return -EINVAL;
+	to->match = by_vlan ? CV_MATCH_VLAN : by_vni ? CV_MATCH_VNI : CV_MATCH_REST;
+	to->scid = scid;
+	return 0;
+}
+
+static int read_port_name(const struct cv_plan *plan, const struct cv_where *at,
+	const json_t *object, const char *key, unsigned *port)
+{
+	const char *name = cv_json_string(at, object, key, NULL);
+	int index = name == NULL ? -1 : find(plan->port_names, plan->ports_count, name);
+
+	if (name != NULL && index < 0)
+		cv_where_error(at, "%s: no port is called \"%.64s\"", key, name);
+	*port = index;
+	return index < 0 ? -EINVAL : 0;
+}
+
+static int read_chains(struct cv_plan *plan, const struct cv_where *top)
+{
+	static const char *const keys[] = {"name", "match", "in", "out", NULL};
+	json_t *chain;
+	size_t i;
+	const json_t *chains = cv_json_array(top, plan->json, "chains", 1, CV_CHAINS_MAX);
+
+	if (chains == NULL)
+		return -EINVAL;
+	json_array_foreach (chains, i, chain) {
+		struct cv_where at = cv_where_item(top, "chains", i);
+		struct cv_plan_chain *to = &plan->chains[i];
+
+		if (cv_json_keys(&at, chain, keys) != 0)
+			return -EINVAL;
+		to->name = read_name(&at, chain, "name");
+		if (to->name == NULL || read_match(&at, chain, to) != 0 ||
+			read_port_name(plan, &at, chain, "in", &to->in) != 0 ||
+			read_port_name(plan, &at, chain, "out", &to->out) != 0)
+			return -EINVAL;
+		if (find_chain(plan, to->name) >= 0) {
+			cv_where_error(&at, "name: there are two chains \"%s\"", to->name);
+			return -EINVAL;
+		}
+		for (size_t j = 0; j < i; j++) {
+			const struct cv_plan_chain *other = &plan->chains[j];
+
+			if (other->in != to->in || other->match != to->match ||
+				other->scid != to->scid)
+				continue;
+			cv_where_error(&at,
+				"match: chain \"%s\" matches the same packets of port \"%s\"",
+				other->name, plan->port_names[to->in]);
+			return -EINVAL;
+		}
+		plan->chains_count++;
+	}
+	return 0;
+}
+
+static int read_workers(struct cv_plan *plan, const struct cv_where *top)
+{
+	static const char *const keys[] = {"core", "idle", NULL};
+	cpu_set_t allowed;
+	json_t *worker;
+	size_t i;
+	const json_t *workers = cv_json_array(top, plan->json, "workers", 1, CV_WORKERS_MAX);
+
+	if (workers == NULL)
+		return -EINVAL;
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+		CPU_ZERO(&allowed);
+	json_array_foreach (workers, i, worker) {
+		struct cv_where at = cv_where_item(top, "workers", i);
+		const char *idle;
+		int64_t core;
+
+		if (cv_json_keys(&at, worker, keys) != 0 ||
+			cv_json_integer(&at, worker, "core", 0, CPU_SETSIZE - 1, -1, &core) != 0)
+			return -EINVAL;
+		if (!CPU_ISSET(core, &allowed)) {
+			cv_where_error(&at,
+				"core: %d does not exist or is not allowed to this process",
+				(int)core);
+			return -EINVAL;
+		}
+		idle = cv_json_string(&at, worker, "idle", "poll");
+		if (idle == NULL)
+			return -EINVAL;
+		if (strcmp(idle, "poll") != 0 && strcmp(idle, "yield") != 0) {
+			cv_where_error(&at, "idle: \"%.64s\": use \"poll\" or \"yield\"", idle);
+			return -EINVAL;
+		}
+		plan->workers[i].core = core;
+		plan->workers[i].yield = idle[0] == 'y';
+		plan->workers_count++;
+	}
+	return 0;
+}
+
+// A ring's index by name; a new name is a new ring.
+static int ring_index(struct cv_plan *plan, const char *name)
+{
+	int index = find(plan->rings, plan->rings_count, name);
+
+	if (index >= 0)
+		return index;
+	plan->rings[plan->rings_count] = name;
+	return plan->rings_count++;
+}
+
+static int read_source(struct cv_plan *plan, const struct cv_where *at, const json_t *stage,
+	struct cv_plan_stage *to)
+{
+	static const char *const keys[] = {"port", "queue", "ring", NULL};
+	const struct cv_plan_chain *chain = &plan->chains[to->chain];
+	struct cv_where here = cv_where_key(at, "source");
+	const json_t *source = cv_json_object(at, stage, "source");
+	int64_t queue;
+	unsigned port;
+
+	if (source == NULL || cv_json_keys(&here, source, keys) != 0)
+		return -EINVAL;
+	to->source_ring = -1;
+	if (json_object_get(source, "ring") != NULL) {
+		const char *ring = read_name(&here, source, "ring");
+
+		if (ring == NULL)
+			return -EINVAL;
+		to->source_ring = ring_index(plan, ring);
+		return 0;
+	}
+	if (read_port_name(plan, &here, source, "port", &port) != 0 ||
+		cv_json_integer(&here, source, "queue", 0, UINT16_MAX, 0, &queue) != 0)
+		return -EINVAL;
+	if (port != chain->in) {
+		cv_where_error(&here, "port: \"%s\" is not where chain \"%s\" comes in (\"%s\")",
+			plan->port_names[port], chain->name, plan->port_names[chain->in]);
+		return -EINVAL;
+	}
+	if (queue >= plan->port_queues[port]) {
+		cv_where_error(&here, "queue: %d: port \"%s\" has %u, counted from 0", (int)queue,
+			plan->port_names[port], plan->port_queues[port]);
+		return -EINVAL;
+	}
+	to->queue = queue;
+	return 0;
+}
+
+static int read_sink(struct cv_plan *plan, const struct cv_where *at, const json_t *stage,
+	struct cv_plan_stage *to)
+{
+	static const char *const keys[] = {"port", "ring", NULL};
+	const struct cv_plan_chain *chain = &plan->chains[to->chain];
+	struct cv_where here = cv_where_key(at, "sink");
+	const json_t *sink = cv_json_object(at, stage, "sink");
+	unsigned port;
+
+	if (sink == NULL || cv_json_keys(&here, sink, keys) != 0)
+		return -EINVAL;
+	to->sink_ring = -1;
+	if (json_object_get(sink, "ring") != NULL) {
+		const char *ring = read_name(&here, sink, "ring");
+
+		if (ring == NULL)
+			return -EINVAL;
+		to->sink_ring = ring_index(plan, ring);
+		return 0;
+	}
+	if (read_port_name(plan, &here, sink, "port", &port) != 0)
+		return -EINVAL;
+	if (port != chain->out) {
+		cv_where_error(&here, "port: \"%s\" is not where chain \"%s\" goes out (\"%s\")",
+			plan->port_names[port], chain->name, plan->port_names[chain->out]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int read_stage(struct cv_plan *plan, const struct cv_where *at, const json_t *stage,
+	struct cv_plan_stage *to)
+{
+	static const char *const keys[] = {"worker", "chain", "source", "path", "sink", NULL};
+	const char *chain;
+	const json_t *path;
+	json_t *item;
+	int64_t worker;
+	int index;
+	size_t i;
+
+	if (cv_json_keys(at, stage, keys) != 0 ||
+		cv_json_integer(at, stage, "worker", 0, plan->workers_count - 1, -1, &worker) != 0)
+		return -EINVAL;
+	to->worker = worker;
+	chain = cv_json_string(at, stage, "chain", NULL);
+	if (chain == NULL)
+		return -EINVAL;
+	index = find_chain(plan, chain);
+	if (index < 0) {
+		cv_where_error(at, "chain: no chain is called \"%.64s\"", chain);
+		return -EINVAL;
+	}
+	to->chain = index;
+	if (read_source(plan, at, stage, to) != 0 || read_sink(plan, at, stage, to) != 0)
+		return -EINVAL;
+	path = cv_json_array(at, stage, "path", 0, CV_PATH_MAX);
+	if (path == NULL)
+		return -EINVAL;
+	json_array_foreach (path, i, item) {
+		struct cv_where here = cv_where_item(at, "path", i);
+
+		if (!json_is_string(item)) {
+			cv_where_error(&here, "give a function's name");
+			return -EINVAL;
+		}
+		index = find_function(plan, json_string_value(item));
+		if (index < 0) {
+			cv_where_error(
+				&here, "no function is called \"%.64s\"", json_string_value(item));
+			return -EINVAL;
+		}
+		to->path[to->path_length++] = index;
+	}
+	return 0;
+}
+
+// How often stages push to and pop from each ring, and where each ring leads.
+static int check_rings(const struct cv_plan *plan, const struct cv_where *top)
+{
+	for (unsigned ring = 0; ring < plan->rings_count; ring++) {
+		const struct cv_plan_stage *pusher = NULL;
+		const struct cv_plan_stage *popper = NULL;
+		unsigned pushers = 0;
+		unsigned poppers = 0;
+
+		for (unsigned i = 0; i < plan->stages_count; i++) {
+			const struct cv_plan_stage *stage = &plan->stages[i];
+
+			if (stage->sink_ring == (int)ring) {
+				pusher = stage;
+				pushers++;
+			}
+			if (stage->source_ring == (int)ring) {
+				popper = stage;
+				poppers++;
+			}
+		}
+		if (pushers != 1 || poppers != 1) {
+			cv_where_error(top,
+				"stages: ring \"%s\" is the sink of %u stages and the source of "
+				"%u: make it one each",
+				plan->rings[ring], pushers, poppers);
+			return -EINVAL;
+		}
+		if (pusher->chain != popper->chain) {
+			cv_where_error(top,
+				"stages: ring \"%s\" joins chain \"%s\" to chain \"%s\"",
+				plan->rings[ring], plan->chains[pusher->chain].name,
+				plan->chains[popper->chain].name);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+// Every ring lies on the way from a port: no stage can wait for a loop of rings.
+static int check_reached(const struct cv_plan *plan, const struct cv_where *top)
+{
+	unsigned reached = 0;
+
+	for (unsigned i = 0; i < plan->stages_count; i++) {
+		const struct cv_plan_stage *stage = &plan->stages[i];
+
+		if (stage->source_ring >= 0)
+			continue;
+		while (stage->sink_ring >= 0) {
+			int ring = stage->sink_ring;
+
+			reached++;
+			for (unsigned j = 0; j < plan->stages_count; j++)
+				if (plan->stages[j].source_ring == ring)
+					stage = &plan->stages[j];
+		}
+	}
+	if (reached == plan->rings_count)
+		return 0;
+	cv_where_error(top, "stages: some rings form a loop that no port leads into");
+	return -EINVAL;
+}
+
+// Each queue of each chain's port is one worker's, and polled for that chain exactly once.
+static int check_queues(const struct cv_plan *plan, const struct cv_where *top)
+{
+	for (unsigned c = 0; c < plan->chains_count; c++) {
+		const struct cv_plan_chain *chain = &plan->chains[c];
+
+		for (unsigned queue = 0; queue < plan->port_queues[chain->in]; queue++) {
+			unsigned stages = 0;
+
+			for (unsigned i = 0; i < plan->stages_count; i++)
+				stages += plan->stages[i].chain == c &&
+					  plan->stages[i].source_ring < 0 &&
+					  plan->stages[i].queue == queue;
+			if (stages == 1)
+				continue;
+			cv_where_error(top,
+				"stages: chain \"%s\" has %u stages for queue %u of port \"%s\": "
+				"make it one",
+				chain->name, stages, queue, plan->port_names[chain->in]);
+			return -EINVAL;
+		}
+	}
+	for (unsigned i = 0; i < plan->stages_count; i++) {
+		const struct cv_plan_stage *a = &plan->stages[i];
+
+		for (unsigned j = 0; j < i; j++) {
+			const struct cv_plan_stage *b = &plan->stages[j];
+
+			if (a->source_ring >= 0 || b->source_ring >= 0 || a->queue != b->queue ||
+				plan->chains[a->chain].in != plan->chains[b->chain].in ||
+				a->worker == b->worker)
+				continue;
+			cv_where_error(top,
+				"stages[%u]: worker: queue %u of port \"%s\" belongs to worker %u",
+				i, a->queue, plan->port_names[plan->chains[a->chain].in],
+				b->worker);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int read_stages(struct cv_plan *plan, const struct cv_where *top)
+{
+	json_t *stage;
+	size_t i;
+	const json_t *stages = cv_json_array(top, plan->json, "stages", 1, STAGES_MAX);
+
+	if (stages == NULL)
+		return -EINVAL;
+	plan->stages = calloc(json_array_size(stages), sizeof(*plan->stages));
+	plan->rings = calloc(2 * json_array_size(stages), sizeof(*plan->rings));
+	if (plan->stages == NULL || plan->rings == NULL)
+		return -ENOMEM;
+	json_array_foreach (stages, i, stage) {
+		struct cv_where at = cv_where_item(top, "stages", i);
+
+		if (read_stage(plan, &at, stage, &plan->stages[i]) != 0)
+			return -EINVAL;
+		plan->stages_count++;
+	}
+	if (check_rings(plan, top) != 0 || check_reached(plan, top) != 0)
+		return -EINVAL;
+	return check_queues(plan, top);
+}
+
+static int read_eal(struct cv_plan *plan, const struct cv_where *top)
+{
+	static const char *const keys[] = {"hugepages", "memory_mb", NULL};
+	struct cv_where at = cv_where_key(top, "eal");
+	const json_t *eal = json_object_get(plan->json, "eal");
+	const json_t *hugepages = json_object_get(eal, "hugepages");
+	int64_t memory = MEMORY_MB;
+
+	if (eal != NULL) {
+		if (cv_json_keys(&at, eal, keys) != 0 || cv_json_integer(&at, eal, "memory_mb", 64,
+								 1 << 20, MEMORY_MB, &memory) != 0)
+			return -EINVAL;
+		if (hugepages != NULL && !json_is_boolean(hugepages)) {
+			cv_where_error(&at, "hugepages: give true or false");
+			return -EINVAL;
+		}
+	}
+	plan->hugepages = json_is_true(hugepages);
+	plan->memory_mb = memory;
+	return 0;
+}
+
+static int read_all(struct cv_plan *plan, const struct cv_where *top)
+{
+	static const char *const keys[] = {
+		"schema", "ports", "functions", "chains", "stages", "workers", "eal", NULL};
+	const char *schema;
+	int rc;
+
+	if (cv_json_keys(top, plan->json, keys) != 0)
+		return -EINVAL;
+	schema = cv_json_string(top, plan->json, "schema", NULL);
+	if (schema == NULL)
+		return -EINVAL;
+	if (strcmp(schema, "convoy.plan/1") != 0) {
+		cv_where_error(top, "schema: \"%.64s\": this node reads \"convoy.plan/1\"", schema);
+		return -EINVAL;
+	}
+	if ((rc = read_ports(plan, top)) != 0 || (rc = read_functions(plan, top)) != 0 ||
+		(rc = read_chains(plan, top)) != 0 || (rc = read_workers(plan, top)) != 0 ||
+		(rc = read_stages(plan, top)) != 0)
+		return rc;
+	return read_eal(plan, top);
+}
+
+static struct cv_plan *plan_from_json(
+	json_t *json, const json_error_t *why, const char *name, struct cv_error *error)
+{
+	struct cv_where top = cv_where_top(name, error);
+	struct cv_plan *plan;
+	int rc;
+
+	if (json == NULL) {
+		cv_error_set(error, "%s:%d: %s", name, why->line, why->text);
+		return NULL;
+	}
+	plan = calloc(1, sizeof(*plan));
+	if (plan == NULL) {
+		json_decref(json);
+		cv_error_set(error, "%s: out of memory", name);
+		return NULL;
+	}
+	plan->json = json;
+	rc = read_all(plan, &top);
+	if (rc == 0)
+		return plan;
+	if (rc == -ENOMEM)
+		cv_error_set(error, "%s: out of memory", name);
+	cv_plan_free(plan);
+	return NULL;
+}
+
+struct cv_plan *cv_plan_read(const char *path, struct cv_error *error)
+{
+	json_error_t why;
+	json_t *json;
+
+	if (strcmp(path, "-") == 0)
+		return plan_from_json(
+			json_loadf(stdin, JSON_REJECT_DUPLICATES, &why), &why, "stdin", error);
+	json = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+	return plan_from_json(json, &why, path, error);
+}
+
+struct cv_plan *cv_plan_parse(
+	const char *text, size_t length, const char *name, struct cv_error *error)
+{
+	json_error_t why;
+
+	return plan_from_json(
+		json_loadb(text, length, JSON_REJECT_DUPLICATES, &why), &why, name, error);
+}
+
+void cv_plan_free(struct cv_plan *plan)
+{
+	if (plan == NULL)
+		return;
+	free(plan->functions);
+	free(plan->stages);
+	free(plan->rings);
+	json_decref(plan->json);
+	free(plan);
+}

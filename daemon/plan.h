@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The plan (docs/plan.md) as C sees it: read, checked whole, names resolved to indices. A plan
+// that cv_plan_read returns can be built; only what the machine refuses can still go wrong.
+#ifndef CV_PLAN_H
+#define CV_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "error.h"
+#include "nf.h"
+
+#define CV_NAME_MAX 32 // bytes of a name with its NUL
+#define CV_CHAINS_MAX 128 // chains of one node
+#define CV_PATH_MAX 32 // functions in a row
+
+enum cv_match { CV_MATCH_REST, CV_MATCH_VLAN, CV_MATCH_VNI };
+
+struct cv_plan_function {
+	const char *name;
+	const struct cv_nf *nf;
+	const json_t *config;
+};
+
+struct cv_plan_chain {
+	const char *name;
+	enum cv_match match;
+	uint32_t scid; // the VLAN id or VNI
+	unsigned in, out; // ports
+};
+
+struct cv_plan_stage {
+	unsigned worker, chain;
+	int source_ring; // index, -1: from queue of the chain's port in
+	uint16_t queue;
+	int sink_ring; // index, -1: out of the node
+	unsigned path[CV_PATH_MAX]; // functions
+	unsigned path_length;
+};
+
+struct cv_plan_worker {
+	unsigned core;
+	bool yield;
+};
+
+struct cv_plan {
+	json_t *json; // owns every string and config below
+	const json_t *ports[CV_PORTS_MAX];
+	const char *port_names[CV_PORTS_MAX];
+	uint16_t port_queues[CV_PORTS_MAX];
+	unsigned ports_count;
+	struct cv_plan_function *functions;
+	unsigned functions_count;
+	struct cv_plan_chain chains[CV_CHAINS_MAX];
+	unsigned chains_count;
+	struct cv_plan_stage *stages;
+	unsigned stages_count;
+	struct cv_plan_worker workers[CV_WORKERS_MAX];
+	unsigned workers_count;
+	const char **rings; // names
+	unsigned rings_count;
+	bool hugepages;
+	unsigned memory_mb;
+};
+
+// Reads and checks a plan: path, or "-" for standard input. Needs no EAL and starts nothing.
+// Functions' own configuration is checked later, by their create(). Returns NULL with error set.
+struct cv_plan *cv_plan_read(const char *path, struct cv_error *error);
+
+// The same from memory: text of length bytes, called name in errors.
+struct cv_plan *cv_plan_parse(
+	const char *text, size_t length, const char *name, struct cv_error *error);
+
+void cv_plan_free(struct cv_plan *plan);
+
+#endif

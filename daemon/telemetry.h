@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The node's counters on DPDK's telemetry socket: /convoy/ports, /convoy/functions,
+// /convoy/workers, /convoy/books.
+#ifndef CV_TELEMETRY_H
+#define CV_TELEMETRY_H
+
+#include "node.h"
+
+// Registers the commands once; from then on they answer for this node, with NULL for none.
+// A node must be taken away (NULL) before it is freed.
+void cv_telemetry_show(const struct cv_node *node);
+
+#endif
