@@ -7,8 +7,6 @@ import sys
 import typer
 
 from convoy import __version__
-from convoy.cli import check
-from convoy.cli.console import EXIT_CODES, print_json
 from convoy.errors import ConvoyError
 
 app = typer.Typer(
@@ -35,20 +33,11 @@ def _options(
     pass
 
 
-app.command("check", epilog=EXIT_CODES)(check.command)
-
-
 def main() -> None:
-    """Entry point: a ConvoyError becomes a line on stderr and its exit code.
-
-    With --json it is also the one JSON document on stdout.
-    """
+    """Entry point: a ConvoyError becomes one line on stderr and its exit code."""
     try:
         app()
     except ConvoyError as error:
-        if "--json" in sys.argv:
-            lines = str(error).splitlines()
-            print_json({"schema": "convoy.error/1", "ok": False, "errors": lines})
         print(f"convoy: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
