@@ -7,6 +7,8 @@ import sys
 import typer
 
 from convoy import __version__
+from convoy.cli import check
+from convoy.cli.console import EXIT_CODES, print_json
 from convoy.errors import ConvoyError
 
 app = typer.Typer(
@@ -33,11 +35,20 @@ def _options(
     pass
 
 
+app.command("check", epilog=EXIT_CODES)(check.command)
+
+
 def main() -> None:
-    """Entry point: a ConvoyError becomes one line on stderr and its exit code."""
+    """Entry point: a ConvoyError becomes a line on stderr and its exit code.
+
+    With --json it is also the one JSON document on stdout.
+    """
     try:
         app()
     except ConvoyError as error:
+        if "--json" in sys.argv:
+            lines = str(error).splitlines()
+            print_json({"schema": "convoy.error/1", "ok": False, "errors": lines})
         print(f"convoy: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A chain descriptor: ports, functions, the chains that lead through them, and who works."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from convoy.chain.functions import AnyFunction
+from convoy.chain.model import Model, Name
+from convoy.chain.ports import AnyPort
+
+
+class ChainMatch(Model):
+    """The packets of a chain: those with an SC-ID, or (empty) what no other chain matches."""
+
+    vlan: int | None = Field(None, ge=0, le=4095, description="id of the outermost VLAN tag")
+    vni: int | None = Field(
+        None, ge=0, le=0xFFFFFF, description="VXLAN network id; functions see the inner packet"
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> "ChainMatch":
+        if self.vlan is not None and self.vni is not None:
+            raise ValueError("vlan and vni together; keep one of them")
+        return self
+
+    def __str__(self) -> str:
+        """Return it as the descriptor says it."""
+        if self.vlan is not None:
+            return f"vlan {self.vlan}"
+        return f"vni {self.vni}" if self.vni is not None else "everything"
+
+
+class Chain(Model):
+    """Packets that come in by one port, pass functions in order, and leave by another."""
+
+    match: ChainMatch = Field(ChainMatch(), description="default: everything")
+    from_: Name = Field(alias="from", description="port that its packets come in by")
+    to: Name = Field(description="port that they leave by, unless a function says otherwise")
+    path: list[Name] = Field([], description="functions in order; empty: a wire")
+    both_ways: bool = Field(False, description="also from `to` to `from`, the path reversed")
+    deployment: Literal["inline", "pipeline"] = Field(
+        "inline",
+        description="all functions on one worker, or one worker per function joined by rings",
+    )
+
+
+class Workers(Model):
+    """Who polls. Without it: cores are chosen, leaving core 0 to the system if there are more."""
+
+    cores: list[int] | None = Field(None, min_length=1, max_length=64, description="CPU numbers")
+    idle: Literal["poll", "yield"] = Field(
+        "poll", description="with nothing to do: poll on, or give the core away"
+    )
+
+
+class Memory(Model):
+    """Memory of the node."""
+
+    hugepages: Literal["auto", "always", "never"] = Field(
+        "auto", description="auto: as root, when enough are free"
+    )
+    mb: int | None = Field(
+        None, ge=64, le=1 << 20, description="size in MiB; default: 1024, with hugepages 512"
+    )
+
+
+class Descriptor(Model):
+    """A chain descriptor."""
+
+    ports: dict[Name, AnyPort] = Field(min_length=1, max_length=64, description="by name")
+    functions: dict[Name, AnyFunction] = Field({}, description="network functions, by name")
+    chains: dict[Name, Chain] = Field(min_length=1, description="by name")
+    workers: Workers = Workers()
+    memory: Memory = Memory()

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What the models cannot see alone: names that must exist, and things that collide."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from convoy.chain.descriptor import Descriptor
+from convoy.chain.functions import Firewall, L2fwd, Router, function_type, settings
+from convoy.chain.machine import Machine
+from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap
+from convoy.chain.problem import Loc, Problem, known, shown
+
+
+def problems(descriptor: Descriptor, base: Path, machine: Machine) -> list[Problem]:
+    """Return everything that is wrong; base is the folder that relative paths start from."""
+    return [
+        *_chains(descriptor),
+        *_bridges(descriptor),
+        *_routes(descriptor),
+        *_resources(descriptor, base, machine),
+        *_files(descriptor, base),
+        *_workers(descriptor, machine),
+    ]
+
+
+def _chains(descriptor: Descriptor) -> Iterator[Problem]:
+    entries: dict[tuple[str, str], str] = {}
+    for name, chain in descriptor.chains.items():
+        at: Loc = ("chains", name)
+        for key, port in (("from", chain.from_), ("to", chain.to)):
+            if port not in descriptor.ports:
+                yield Problem(
+                    (*at, key),
+                    "no port is called so",
+                    known("ports", port, descriptor.ports),
+                    shown(port),
+                )
+        for i, function in enumerate(chain.path):
+            if function not in descriptor.functions:
+                yield Problem(
+                    (*at, "path", i),
+                    "no function is called so",
+                    known("functions", function, descriptor.functions),
+                    shown(function),
+                )
+            elif function in chain.path[:i]:
+                yield Problem(
+                    (*at, "path", i),
+                    "is in this path twice",
+                    "give the second one a name of its own under functions",
+                    shown(function),
+                )
+        for port in {chain.from_: 0, chain.to: 0} if chain.both_ways else (chain.from_,):
+            other = entries.setdefault((port, str(chain.match)), name)
+            if other != name:
+                yield Problem(
+                    (*at, "match"),
+                    f"chain '{other}' takes these packets from port '{port}' already",
+                    "give each a vlan or vni of its own",
+                    str(chain.match),
+                )
+        if chain.both_ways and chain.from_ == chain.to:
+            yield Problem(
+                (*at, "both-ways"),
+                f"comes in and leaves by '{chain.to}', so both ways are one",
+                "remove both-ways",
+            )
+
+
+def _bridges(descriptor: Descriptor) -> Iterator[Problem]:
+    for name, function in descriptor.functions.items():
+        l2fwd = settings(function)
+        if not isinstance(l2fwd, L2fwd) or l2fwd.mode != "bridge":
+            continue
+        at: Loc = ("functions", name, "l2fwd", "sides")
+        for i, side in enumerate(l2fwd.sides or []):
+            if side not in descriptor.ports:
+                yield Problem(
+                    (*at, i),
+                    "no port is called so",
+                    known("ports", side, descriptor.ports),
+                    shown(side),
+                )
+        sides = l2fwd.sides or bridge_sides(descriptor, name)
+        if len(sides) != 2 and any(name in chain.path for chain in descriptor.chains.values()):
+            yield Problem(
+                at,
+                f"its chains join {len(sides)} port{'s' * (len(sides) != 1)}, a bridge joins two",
+                "write sides: [PORT, PORT], or one bridge per pair of ports",
+            )
+        for chain_name, chain in descriptor.chains.items():
+            if name in chain.path and l2fwd.sides and not {chain.from_, chain.to} <= set(sides):
+                yield Problem(
+                    ("chains", chain_name, "path", chain.path.index(name)),
+                    f"bridges {' and '.join(sides)}, and this chain leads from "
+                    f"'{chain.from_}' to '{chain.to}'",
+                    "use a bridge with these sides",
+                    shown(name),
+                )
+
+
+def bridge_sides(descriptor: Descriptor, function: str) -> list[str]:
+    """Return the ports of the chains that lead through a bridge, in their order."""
+    ports: dict[str, None] = {}
+    for chain in descriptor.chains.values():
+        if function in chain.path:
+            ports |= {chain.from_: None, chain.to: None}
+    return list(ports)
+
+
+def _routes(descriptor: Descriptor) -> Iterator[Problem]:
+    for name, function in descriptor.functions.items():
+        router = settings(function)
+        if not isinstance(router, Router):
+            continue
+        at: Loc = ("functions", name, "router", "routes")
+        seen: dict[str, int] = {}
+        if not router.routes and router.routes_file is None:
+            yield Problem(
+                at[:-1], "no routes: it would drop everything", "write routes: or routes-file:"
+            )
+        for i, route in enumerate(router.routes):
+            if route.dev not in descriptor.ports:
+                yield Problem(
+                    (*at, i),
+                    "a route to nowhere: no port is called so",
+                    known("ports", route.dev, descriptor.ports),
+                    f"dev {route.dev}",
+                )
+            if route.prefix in seen:
+                yield Problem(
+                    (*at, i),
+                    f"the prefix of routes[{seen[route.prefix]}] again",
+                    "keep one of them",
+                    route.prefix,
+                )
+            seen.setdefault(route.prefix, i)
+            if route.via and route.via not in router.neighbours and router.neighbours_file is None:
+                yield Problem(
+                    (*at, i),
+                    "a route to nowhere: the next hop's MAC address is not known",
+                    f'add it under neighbours, as {route.via}: "02:00:00:00:00:01"',
+                    f"via {route.via}",
+                )
+
+
+def socket_path(path: str, base: Path, runtime: Path) -> Path:
+    """Return where a socket lies: a bare file name in the runtime directory."""
+    return (base if "/" in path else runtime) / path
+
+
+def _resources(descriptor: Descriptor, base: Path, machine: Machine) -> Iterator[Problem]:
+    taken: dict[str, str] = {}
+    for name, port in descriptor.ports.items():
+        at: Loc = ("ports", name, port.kind)
+        resources = []
+        if port.socket:
+            path = str(socket_path(port.path, base, machine.runtime_dir))
+            size = len(os.fsencode(path))
+            if size > SOCKET_PATH_MAX_BYTES:
+                yield Problem(
+                    at,
+                    f"the socket's path has {size} bytes, and {SOCKET_PATH_MAX_BYTES} is the most "
+                    f"that a socket can have",
+                    "use a shorter path, e.g. under /run",
+                    shown(path),
+                )
+            resources = [f"{path} {getattr(port, 'id', '')}".strip()]
+        elif isinstance(port, AfPacket | AfXdp):
+            resources = [port.interface]
+        elif isinstance(port, Dpdk):
+            resources = [port.devargs]
+        elif isinstance(port, Pcap) and port.pcap.write:
+            resources = [str(base / port.pcap.write)]
+        for resource in resources:
+            other = taken.setdefault(resource, name)
+            if other != name:
+                yield Problem(at, f"port '{other}' uses it already", "use another", shown(resource))
+
+
+def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
+    files: list[tuple[Loc, str | None]] = []
+    for name, port in descriptor.ports.items():
+        if isinstance(port, Pcap):
+            files.append((("ports", name, "pcap", "read"), port.pcap.read))
+    for name, function in descriptor.functions.items():
+        inner = settings(function)
+        if isinstance(inner, Firewall | Router):
+            at: Loc = ("functions", name, function_type(function))
+            files += [
+                ((*at, key), getattr(inner, key.replace("-", "_"), None))
+                for key in ("rules-file", "routes-file", "neighbours-file")
+            ]
+    for loc, file in files:
+        if file is not None and "\0" in file:
+            yield Problem(loc, "a zero byte in a path", "remove it", shown(file))
+        elif file is not None and not os.access(base / file, os.R_OK):
+            exists = os.path.lexists(base / file)
+            yield Problem(
+                loc,
+                "cannot be read" if exists else "no such file",
+                "check its permissions" if exists else "paths start at the descriptor's folder",
+                shown(str(base / file)),
+            )
+        elif file is not None and (base / file).is_dir():
+            yield Problem(loc, "is a directory", "name a file", shown(str(base / file)))
+
+
+def _workers(descriptor: Descriptor, machine: Machine) -> Iterator[Problem]:
+    cores = descriptor.workers.cores or []
+    for i, core in enumerate(cores):
+        at: Loc = ("workers", "cores", i)
+        if core not in machine.nodes:
+            yield Problem(
+                at, "no such core here", f"this process may use {machine.cores_text()}", str(core)
+            )
+        elif core in cores[:i]:
+            yield Problem(at, "given twice", "remove one", str(core))

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What every model of a descriptor shares: strictness, and errors that name the fix."""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Union
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from convoy.chain.problem import known
+
+
+class Model(BaseModel):
+    """Keys with hyphens, no unknown keys, no guessing of types, immutable."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        alias_generator=lambda name: name.replace("_", "-"),
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keys(cls, data: Any) -> Any:
+        if data is None:  # `web:` with nothing after it
+            data = {}
+        if isinstance(data, Mapping):
+            names = [info.alias or name for name, info in cls.model_fields.items()]
+            for key in data:
+                if key not in names:
+                    raise PydanticCustomError(
+                        "convoy_key",
+                        "unknown key; {fix}",
+                        {"key": key, "fix": known("keys", key, names)},
+                    )
+        return data
+
+
+def one_of(noun: str, kinds: Mapping[str, type[Model]]) -> Any:
+    """Return the type of a mapping that one key tells: {router: …} or {firewall: …}.
+
+    Tags begin with # so that they cannot be taken for keys of the document.
+    """
+
+    def tell(data: Any) -> str | None:
+        if isinstance(data, Model):
+            return next((f"#{k}" for k, m in kinds.items() if type(data) is m), None)
+        return next((f"#{k}" for k in kinds if isinstance(data, Mapping) and k in data), None)
+
+    def check(data: Any) -> Any:
+        if isinstance(data, Model):
+            return data
+        if not isinstance(data, Mapping):
+            raise PydanticCustomError(
+                "convoy",
+                "must be a mapping; write {example}",
+                {"example": f"{{{next(iter(kinds))}: …}} ({noun}: {', '.join(kinds)})"},
+            )
+        named = [kind for kind in kinds if kind in data]
+        if len(named) > 1:
+            raise PydanticCustomError(
+                "convoy", "{names} together; keep one of them", {"names": " and ".join(named)}
+            )
+        if not named:
+            wanted = next(iter(data), "")
+            raise PydanticCustomError(
+                "convoy_key", "unknown; {fix}", {"key": wanted, "fix": known(noun, wanted, kinds)}
+            )
+        return data
+
+    tagged = tuple(Annotated[model, Tag(f"#{kind}")] for kind, model in kinds.items())
+    union: Any = Union[tagged]  # noqa: UP007 -- made from a table
+    return Annotated[union, Discriminator(tell), BeforeValidator(check)]
+
+
+NAME = "[A-Za-z][A-Za-z0-9_-]{0,30}"
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(NAME, text):
+        raise ValueError(
+            "must be a name: a letter, then letters, digits, '-' or '_', 31 characters at most"
+        )
+    return text
+
+
+def _mac(text: str) -> str:
+    if not re.fullmatch(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}", text):
+        raise ValueError("must be a MAC address; write it as 02:00:00:00:00:01")
+    if int(text[:2], 16) & 1:
+        raise ValueError("must be the MAC address of one station, not a multicast one")
+    return text.lower()
+
+
+def _address(text: str) -> str:
+    try:
+        if "%" in text:
+            raise ValueError
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise ValueError("must be an IPv4 or IPv6 address") from None
+
+
+def prefix(text: str) -> str:
+    """Return a prefix in its canonical form; a bare address is a host. Raises ValueError."""
+    try:
+        if "%" in text:
+            raise ValueError
+        interface = ipaddress.ip_interface(text)
+    except ValueError:
+        raise ValueError("must be a prefix such as 10.0.0.0/8 or 2001:db8::/32") from None
+    if interface.ip != interface.network.network_address:
+        raise ValueError(f"has bits set beyond the prefix length; write {interface.network}")
+    return str(interface.network)
+
+
+Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{NAME}$"})]
+Mac = Annotated[str, AfterValidator(_mac), Field(examples=["02:00:00:00:00:01"])]
+Address = Annotated[str, AfterValidator(_address), Field(examples=["192.0.2.1"])]
+Prefix = Annotated[str, AfterValidator(prefix), Field(examples=["10.0.0.0/8"])]

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A chain as one line of text: ports, functions by worker, port."""
+
+from typing import Any
+
+
+def pictures(plan: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """Return (title, lines) for each chain of a plan, a line per queue that packets come in by."""
+    kinds = {port["name"]: port["kind"] for port in plan["ports"]}
+    types = {function["name"]: function["type"] for function in plan["functions"]}
+    cores = [worker["core"] for worker in plan["workers"]]
+
+    def port(name: str) -> str:
+        return f"{name} ({kinds[name]})"
+
+    def stage_text(stage: dict[str, Any]) -> str:
+        names = [n if n == types[n] else f"{n} ({types[n]})" for n in stage["path"]]
+        return f"[core {cores[stage['worker']]}: {' → '.join(names) or 'wire'}]"
+
+    found = []
+    for chain in plan["chains"]:
+        stages = [stage for stage in plan["stages"] if stage["chain"] == chain["name"]]
+        by_ring = {s["source"]["ring"]: s for s in stages if "ring" in s["source"]}
+        heads = [stage for stage in stages if "port" in stage["source"]]
+        lines = []
+        for head in heads:
+            queue = f" queue {head['source'].get('queue', 0)}" if len(heads) > 1 else ""
+            parts = [port(head["source"]["port"]) + queue]
+            stage = head
+            while True:
+                parts.append(stage_text(stage))
+                if "ring" not in stage["sink"]:
+                    break
+                stage = by_ring[stage["sink"]["ring"]]
+            lines.append(" ──▶ ".join([*parts, port(stage["sink"]["port"])]))
+        match = chain.get("match") or {}
+        what = " ".join(f"{key} {value}" for key, value in match.items()) or "everything"
+        found.append((f"{chain['name']}: {what}", lines))
+    return found

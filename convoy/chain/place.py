@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Who runs what: a descriptor's chains become stages on workers.
+
+Rules, all of them needed by the node (docs/plan.md):
+ - a queue of a port is polled by one worker, so all chains that begin there share it;
+ - inline is one stage per chain and queue; pipeline is one stage per function, joined by rings;
+ - a function of a pipeline runs on one worker, whichever way its packets go.
+Stages that must share a worker form a group; groups are dealt out to the cores in turn.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from convoy.chain.descriptor import Chain, Descriptor
+from convoy.chain.machine import Machine
+
+
+@dataclass(frozen=True)
+class Way:
+    """A chain in one direction: what the plan calls a chain."""
+
+    name: str
+    chain: Chain
+    source: str
+    sink: str
+    path: tuple[str, ...]
+
+    def as_plan(self) -> dict[str, Any]:
+        """Return this chain as the plan has it."""
+        return {
+            "name": self.name,
+            "match": self.chain.match.model_dump(exclude_none=True),
+            "in": self.source,
+            "out": self.sink,
+        }
+
+
+def ways(descriptor: Descriptor) -> list[Way]:
+    """Return all chains by direction; the way back of `web` is called web.back."""
+    found = []
+    for name, chain in descriptor.chains.items():
+        found.append(Way(name, chain, chain.from_, chain.to, tuple(chain.path)))
+        if chain.both_ways:
+            back = tuple(reversed(chain.path))
+            found.append(Way(f"{name}.back", chain, chain.to, chain.from_, back))
+    return found
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Stages as the plan has them, and the core of each worker."""
+
+    stages: tuple[dict[str, Any], ...]
+    cores: tuple[int, ...]
+    notes: tuple[str, ...]
+
+
+class _Groups:
+    """Union-find over what must share a worker."""
+
+    def __init__(self) -> None:
+        self.parent: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+
+    def find(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        self.parent.setdefault(key, key)
+        while self.parent[key] != key:
+            key = self.parent[key]
+        return key
+
+    def join(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> None:
+        self.parent[self.find(b)] = self.find(a)
+
+
+def place(descriptor: Descriptor, machine: Machine) -> Placement:
+    """Decide stages and workers of a checked descriptor."""
+    groups = _Groups()
+    stages: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    for way in ways(descriptor):
+        queues = descriptor.ports[way.source].rx_queues
+        for queue in range(queues):
+            for key, stage in _stages(way, queue, queues):
+                if "port" in stage["source"]:
+                    groups.join(("queue", way.source, queue), key)
+                stages.append((key, stage))
+    keys = list(dict.fromkeys(groups.find(key) for key, _ in stages))
+    cores, notes = choose_cores(len(keys), descriptor.workers.cores, machine)
+    worker = {key: i % len(cores) for i, key in enumerate(keys)}
+    used = tuple(cores[: max(worker.values()) + 1])
+    if len(keys) > len(used):
+        what = "queues and functions" if _has_pipeline(descriptor) else "queues"
+        notes = (*notes, f"{len(keys)} {what} share {len(used)} worker{'s' * (len(used) > 1)}")
+    return Placement(
+        tuple({"worker": worker[groups.find(key)], **stage} for key, stage in stages), used, notes
+    )
+
+
+def _has_pipeline(descriptor: Descriptor) -> bool:
+    return any(c.deployment == "pipeline" for c in descriptor.chains.values())
+
+
+def _stages(way: Way, queue: int, queues: int) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    source: dict[str, Any] = {"port": way.source, "queue": queue}
+    sink: dict[str, Any] = {"port": way.sink}
+    if way.chain.deployment == "inline" or len(way.path) < 2:
+        stage = {"chain": way.name, "source": source, "path": list(way.path), "sink": sink}
+        return [(("queue", way.source, queue), stage)]
+    found = []
+    prefix = way.name if queues == 1 else f"{way.name}.q{queue}"
+    for i, function in enumerate(way.path):
+        after = sink if i == len(way.path) - 1 else {"ring": f"{prefix}.{i + 1}"}
+        stage = {"chain": way.name, "source": source, "path": [function], "sink": after}
+        found.append((("function", function, queue), stage))
+        source = after
+    return found
+
+
+def choose_cores(
+    wanted: int, given: Sequence[int] | None, machine: Machine
+) -> tuple[list[int], tuple[str, ...]]:
+    """Return up to `wanted` cores: the given ones, else chosen; and what to say about them.
+
+    Chosen cores leave the lowest core to the system, take one hardware thread per physical core
+    first, and stay on one NUMA node as long as it has enough.
+    """
+    notes: tuple[str, ...] = ()
+    if given:
+        cores = list(given[:wanted])
+    else:
+        spare = sorted(machine.nodes)[1:] or sorted(machine.nodes)
+        seen: set[int] = set()
+        first: list[int] = []
+        second: list[int] = []
+        for core in spare:
+            (second if core in seen else first).append(core)
+            seen |= set(machine.siblings.get(core, (core,)))
+        by_node: dict[int, list[int]] = {}
+        for core in [*first, *second]:
+            by_node.setdefault(machine.nodes[core], []).append(core)
+        enough = [cores for _, cores in sorted(by_node.items()) if len(cores) >= wanted]
+        cores = (enough[0] if enough else [*first, *second])[:wanted]
+    nodes = {machine.nodes[core] for core in cores}
+    if len(nodes) > 1:
+        notes = (
+            f"workers span NUMA nodes {', '.join(map(str, sorted(nodes)))}: "
+            "packets between them cost more; choose workers: cores on one node",
+        )
+    return cores, notes

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A checked descriptor to a plan: what convoyd reads (docs/plan.md)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from convoy.chain import links
+from convoy.chain.functions import config, function_type
+from convoy.chain.load import Loaded
+from convoy.chain.machine import Machine
+from convoy.chain.place import place, ways
+from convoy.chain.ports import Pcap, Port
+
+SCHEMA = "convoy.plan/1"
+MEMORY_MB = 1024  # ordinary memory: taken from the system only when touched
+MEMORY_HUGEPAGES_MB = 512
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan, and what a person should know about it."""
+
+    data: dict[str, Any]  # JSON values
+    notes: tuple[str, ...] = ()
+
+    @property
+    def chains(self) -> list[dict[str, Any]]:
+        """The chains, by direction."""
+        return list(self.data["chains"])
+
+
+def make_plan(loaded: Loaded, machine: Machine) -> Plan:
+    """Decide everything that the descriptor leaves open."""
+    descriptor = loaded.descriptor
+    placement = place(descriptor, machine)
+    eal, notes = _memory(loaded, machine)
+    used = {name for chain in descriptor.chains.values() for name in chain.path}
+    unused = [name for name in descriptor.functions if name not in used]
+    if unused:
+        notes = (*notes, f"in no chain, only checked: {', '.join(unused)}")
+    data = {
+        "schema": SCHEMA,
+        "ports": [
+            _port(name, port, loaded.base, machine) for name, port in descriptor.ports.items()
+        ],
+        "functions": [
+            {
+                "name": name,
+                "type": function_type(function),
+                "config": _config(loaded, name, function),
+            }
+            for name, function in descriptor.functions.items()
+        ],
+        "chains": [way.as_plan() for way in ways(descriptor)],
+        "stages": list(placement.stages),
+        "workers": [{"core": core, "idle": descriptor.workers.idle} for core in placement.cores],
+        "eal": eal,
+    }
+    return Plan(data, (*placement.notes, *notes))
+
+
+def _memory(loaded: Loaded, machine: Machine) -> tuple[dict[str, Any], tuple[str, ...]]:
+    memory = loaded.descriptor.memory
+    need = memory.mb or MEMORY_HUGEPAGES_MB
+    huge = memory.hugepages == "always" or (
+        memory.hugepages == "auto" and machine.hugepages_free_mb >= need
+    )
+    if huge:
+        return {"hugepages": True, "memory_mb": need}, (f"memory: {need} MiB of hugepages",)
+    size = memory.mb or MEMORY_MB
+    why = (
+        "as the descriptor says"
+        if memory.hugepages == "never"
+        else f"{machine.hugepages_free_mb} MiB of hugepages are free to us, {need} are needed"
+    )
+    return {"hugepages": False, "memory_mb": size}, (
+        f"memory: {size} MiB without hugepages ({why})",
+    )
+
+
+def _port(name: str, port: Port, base: Path, machine: Machine) -> dict[str, Any]:
+    values = port.model_dump(exclude_none=True, exclude_defaults=True)
+    if isinstance(port, Pcap):
+        del values["pcap"]
+        values |= {
+            key: str(base / file) for key, file in port.pcap.model_dump(exclude_none=True).items()
+        }
+    elif port.socket:
+        values["path"] = str(links.socket_path(values["path"], base, machine.runtime_dir))
+        side = "mode" if "mode" in type(port).model_fields else "role"
+        values[side] = getattr(port, side)
+    if "queues" in type(port).model_fields:
+        values["queues"] = port.rx_queues
+    return {"name": name, "kind": port.kind, **values}
+
+
+def _config(loaded: Loaded, name: str, function: Any) -> dict[str, Any]:
+    values = dict(config(function))
+    for key, value in values.items():
+        if key in ("rules_file", "routes_file", "neighbours_file"):
+            values[key] = str(loaded.base / value)
+    if values.get("mode") == "bridge" and "sides" not in values:
+        values["sides"] = (
+            links.bridge_sides(loaded.descriptor, name) or list(loaded.descriptor.ports)[:2]
+        )
+    if "rules_file" not in values:
+        values.pop("rules_file_action", None)
+    return values

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Ports of a descriptor: one model per kind, told apart by the key that names the kind."""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from convoy.chain.model import Mac, Model, one_of
+
+SOCKET_PATH_MAX_BYTES = 107  # sun_path less its terminating zero
+
+
+class Port(Model):
+    """What every kind of port has."""
+
+    kind: ClassVar[str]
+    socket: ClassVar[bool] = False  # `path` is a unix socket
+    mtu: int = Field(1500, ge=68, le=9600, description="bytes of layer 3")
+    mac: Mac | None = Field(None, description="its MAC address; default: the device's own")
+
+    @property
+    def rx_queues(self) -> int:
+        """How many queues packets come in by; each is polled by one worker."""
+        return getattr(self, "queues", 1)
+
+
+class VhostUser(Port):
+    """A virtual machine's or container's network device: the host side of a virtio link."""
+
+    kind = "vhost-user"
+    socket = True
+    path: str = Field(
+        alias="vhost-user",
+        description="socket; a bare file name lies in the runtime directory",
+        min_length=1,
+    )
+    mode: Literal["server", "client"] = Field(
+        "server", description="who makes the socket: server = convoyd"
+    )
+    queues: int = Field(1, ge=1, le=16, description="pairs of queues, with RSS")
+
+
+class VirtioUser(Port):
+    """The guest side of a virtio link: attaches to somebody's vhost-user socket."""
+
+    kind = "virtio-user"
+    socket = True
+    path: str = Field(
+        alias="virtio-user",
+        description="socket; a bare file name lies in the runtime directory",
+        min_length=1,
+    )
+    mode: Literal["server", "client"] = Field(
+        "client", description="who makes the socket: server = convoyd"
+    )
+    queues: int = Field(1, ge=1, le=16, description="pairs of queues, with RSS")
+
+
+class Memif(Port):
+    """Shared memory with another process: VPP, a container, a second convoyd."""
+
+    kind = "memif"
+    socket = True
+    path: str = Field(
+        alias="memif",
+        description="socket; a bare file name lies in the runtime directory",
+        min_length=1,
+    )
+    role: Literal["server", "client"] = Field(
+        "server", description="the side that makes the socket"
+    )
+    id: int = Field(0, ge=0, le=0xFFFFFFFF, description="number of the link on that socket")
+
+
+class AfPacket(Port):
+    """A kernel network interface, through AF_PACKET (needs CAP_NET_RAW)."""
+
+    kind = "af_packet"
+    interface: str = Field(
+        alias="af_packet", min_length=1, max_length=15, description="interface, e.g. eth1"
+    )
+    queues: int = Field(1, ge=1, le=16, description="queues, with RSS by the kernel's fanout")
+
+
+class AfXdp(Port):
+    """A kernel network interface, through AF_XDP (needs root)."""
+
+    kind = "af_xdp"
+    interface: str = Field(
+        alias="af_xdp", min_length=1, max_length=15, description="interface, e.g. eth1"
+    )
+    queues: int = Field(1, ge=1, le=16, description="queues of the interface")
+
+
+class Dpdk(Port):
+    """A network card or any other device that DPDK has a driver for."""
+
+    kind = "dpdk"
+    devargs: str = Field(
+        alias="dpdk",
+        min_length=1,
+        description="PCI address (0000:01:00.0) or device arguments (net_tap0)",
+    )
+    queues: int = Field(1, ge=1, le=64, description="queues, with RSS")
+
+
+class Captures(Model):
+    """The files of a pcap port: at least one of the two."""
+
+    read: str | None = Field(
+        None, min_length=1, description="pcap or pcapng file whose packets come in"
+    )
+    write: str | None = Field(None, min_length=1, description="pcap file that packets leave to")
+
+    @model_validator(mode="after")
+    def _one(self) -> "Captures":
+        if self.read is None and self.write is None:
+            raise ValueError("needs a file; write {read: in.pcap} or {write: out.pcap} or both")
+        return self
+
+
+class Pcap(Port):
+    """Capture files instead of a network."""
+
+    kind = "pcap"
+    pcap: Captures = Field(description="the files")
+
+
+class Null(Port):
+    """Swallows what it is sent; receives endless zeroed frames, or nothing."""
+
+    kind = "null"
+    frame_bytes: int | None = Field(
+        alias="null",
+        ge=14,
+        le=9618,
+        description="size of the frames it receives; empty: receives nothing",
+    )
+
+
+PORTS: dict[str, type[Port]] = {
+    model.kind: model for model in (VhostUser, VirtioUser, Memif, AfPacket, AfXdp, Dpdk, Pcap, Null)
+}
+AnyPort: Any = one_of("kinds of port", PORTS)

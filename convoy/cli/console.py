@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What all commands print with."""
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 it ran and failed; 2 bad input, nothing was started; 130 interrupted."
+)
+
+
+def console() -> Console:
+    """Return a console for results; NO_COLOR and pipes are respected, lines are never cut."""
+    return Console(highlight=False, soft_wrap=True, emoji=False)
+
+
+def messages() -> Console:
+    """Return a console for what is not the result: progress, warnings. On stderr."""
+    return Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document and nothing else."""
+    json.dump(document, sys.stdout, indent=2)
+    sys.stdout.write("\n")

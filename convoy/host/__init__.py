@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""This machine: what it has, and processes on it."""

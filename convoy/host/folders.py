@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Folders for sockets and other things of a run."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from convoy.errors import InputError
+
+
+def runtime_dir(environment: Mapping[str, str] | None = None, uid: int | None = None) -> Path:
+    """Return the folder that sockets lie in (it may not exist yet).
+
+    $XDG_RUNTIME_DIR/convoy if that is set, /run/convoy for root, else a folder in /tmp of the
+    user's own.
+    """
+    environment = os.environ if environment is None else environment
+    uid = os.getuid() if uid is None else uid
+    base = environment.get("XDG_RUNTIME_DIR")
+    if base:
+        return Path(base) / "convoy"
+    return Path("/run/convoy") if uid == 0 else Path(tempfile.gettempdir()) / f"convoy-{uid}"
+
+
+def make_private(path: Path) -> Path:
+    """Make a folder that only this user may enter; one of somebody else's is refused."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owner = path.stat().st_uid
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror}; set XDG_RUNTIME_DIR to a folder of your own"
+        ) from None
+    if owner != os.getuid() or path.is_symlink():
+        raise InputError(f"{path}: belongs to another user; set XDG_RUNTIME_DIR to your own folder")
+    return path

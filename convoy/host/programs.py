@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Where Convoy's own programs are."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from convoy.errors import InputError
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+_FOLDERS = {"convoyd": "daemon", "convoy-gen": "gen", "convoy-sim": "sim"}
+
+
+def find(program: str, environment: Mapping[str, str] | None = None) -> Path | None:
+    """Return the path of one of our programs, or None.
+
+    Looked for in CONVOY_BIN (a folder), then in this checkout's build/, then in PATH.
+    """
+    environment = os.environ if environment is None else environment
+    places = []
+    if environment.get("CONVOY_BIN"):
+        places.append(Path(environment["CONVOY_BIN"]) / program)
+    places.append(CHECKOUT / "build" / _FOLDERS.get(program, "") / program)
+    for place in places:
+        if place.is_file() and os.access(place, os.X_OK):
+            return place
+    found = shutil.which(program, path=environment.get("PATH", os.defpath))
+    return Path(found) if found else None
+
+
+def need(program: str) -> Path:
+    """Return the path of one of our programs. Raises InputError with the fix."""
+    path = find(program)
+    if path is None:
+        raise InputError(
+            f"{program}: not found in CONVOY_BIN, {CHECKOUT / 'build'} or PATH; "
+            "run `make build` in a checkout, or set CONVOY_BIN to the folder it is in"
+        )
+    return path

@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Bad input: one clear message with file, line, field, value and fix, for every mistake."""
+
+from pathlib import Path
+
+import pytest
+
+from convoy.chain.load import loads
+from convoy.chain.machine import Machine
+from convoy.chain.problem import DescriptorError
+
+# description, text to replace in the good descriptor, its replacement, the whole message
+ROWS = [
+    (
+        "a missing port",
+        "to: right",
+        "to: rihgt",
+        "web.yaml:9: chains.web.to: 'rihgt': no port is called so; "
+        "did you mean 'right'? ports: left, right",
+    ),
+    (
+        "an unknown function",
+        "path: [fw, rtr]",
+        "path: [fw, router]",
+        "web.yaml:9: chains.web.path[1]: 'router': no function is called so; "
+        "did you mean 'rtr'? functions: br, fw, rtr",
+    ),
+    (
+        "an unknown type of function",
+        "{l2fwd: {mode: bridge}}",
+        "{l3fwd: {mode: bridge}}",
+        "web.yaml:7: functions.br.l3fwd: unknown; "
+        "did you mean 'l2fwd'? types of function: firewall, l2fwd, router",
+    ),
+    (
+        "an unknown kind of port",
+        "{vhost-user: /tmp/left.sock}",
+        "{vhostuser: /tmp/left.sock}",
+        "web.yaml:2: ports.left.vhostuser: unknown; did you mean 'vhost-user'? "
+        "kinds of port: af_packet, af_xdp, dpdk, memif, null, pcap, vhost-user, virtio-user",
+    ),
+    (
+        "two kinds of port",
+        "{af_packet: eth1}",
+        "{af_packet: eth1, dpdk: net_tap0}",
+        "web.yaml:3: ports.right: af_packet and dpdk together; keep one of them",
+    ),
+    (
+        "a function without a type",
+        "{l2fwd: {mode: bridge}}",
+        "l2fwd",
+        "web.yaml:7: functions.br: 'l2fwd': must be a mapping; "
+        "write {firewall: …} (types of function: firewall, router, l2fwd)",
+    ),
+    (
+        "a duplicate name",
+        "chains:\n",
+        "chains:\n  web: {from: right, to: left}\n",
+        "web.yaml:10: chains.web: given twice; the first is on line 9; remove or rename one",
+    ),
+    (
+        "a name that cannot be",
+        "  br:",
+        "  'b r':",
+        "web.yaml:7: functions.b r: 'b r': must be a name: a letter, then letters, digits, "
+        "'-' or '_', 31 characters at most",
+    ),
+    (
+        "an unknown key",
+        "from: left",
+        "form: left",
+        "web.yaml:9: chains.web.form: unknown key; did you mean 'from'? "
+        "keys: both-ways, deployment, from, match, path, to",
+    ),
+    (
+        "a missing key",
+        "from: left, ",
+        "",
+        "web.yaml:9: chains.web: the key 'from' is missing; add from:",
+    ),
+    (
+        "a route to nowhere: its port",
+        "dev right",
+        "dev rigth",
+        "web.yaml:6: functions.rtr.router.routes[0]: dev rigth: a route to nowhere: "
+        "no port is called so; did you mean 'right'? ports: left, right",
+    ),
+    (
+        "a route to nowhere: its next hop",
+        "neighbours: {192.0.2.1",
+        "neighbours: {192.0.2.2",
+        "web.yaml:6: functions.rtr.router.routes[0]: via 192.0.2.1: a route to nowhere: the next "
+        "hop's MAC address is not known; "
+        'add it under neighbours, as 192.0.2.1: "02:00:00:00:00:01"',
+    ),
+    (
+        "a route without a port",
+        "via 192.0.2.1 dev right",
+        "via 192.0.2.1",
+        "web.yaml:6: functions.rtr.router.routes[0]: '10.0.0.0/8 via 192.0.2.1': "
+        "names no port to leave by; write: PREFIX [via ADDRESS] dev PORT",
+    ),
+    (
+        "a route with host bits",
+        "routes: [10.0.0.0/8",
+        "routes: [10.0.0.1/8",
+        "web.yaml:6: functions.rtr.router.routes[0]: '10.0.0.1/8 via 192.0.2.1 dev right': "
+        "has bits set beyond the prefix length; write 10.0.0.0/8",
+    ),
+    (
+        "a route of two families",
+        "routes: [10.0.0.0/8 via 192.0.2.1",
+        "routes: [10.0.0.0/8 via 2001:db8::1",
+        "web.yaml:6: functions.rtr.router.routes[0]: "
+        "'10.0.0.0/8 via 2001:db8::1 dev right': "
+        "the prefix and via must both be IPv4 or both be IPv6",
+    ),
+    (
+        "a route twice",
+        "dev right]",
+        "dev right, 10.0.0.0/8 dev left]",
+        "web.yaml:6: functions.rtr.router.routes[1]: 10.0.0.0/8: "
+        "the prefix of routes[0] again; keep one of them",
+    ),
+    (
+        "a core that does not exist",
+        "cores: [1]",
+        "cores: [1, 9]",
+        "web.yaml:10: workers.cores[1]: 9: no such core here; this process may use 0-3",
+    ),
+    (
+        "a core twice",
+        "cores: [1]",
+        "cores: [1, 1]",
+        "web.yaml:10: workers.cores[1]: 1: given twice; remove one",
+    ),
+    (
+        "no cores",
+        "cores: [1]",
+        "cores: []",
+        "web.yaml:10: workers.cores: needs 1 or more items",
+    ),
+    (
+        "a number in quotes",
+        "cores: [1]",
+        'cores: ["1"]',
+        "web.yaml:10: workers.cores[0]: '1': must be a whole number; write it without quotes",
+    ),
+    (
+        "a socket path that is too long",
+        "/tmp/left.sock",
+        "/tmp/" + 98 * "x" + ".sock",
+        "web.yaml:2: ports.left.vhost-user: '/tmp/" + 54 * "x" + "…': the socket's path has 108 "
+        "bytes, and 107 is the most that a socket can have; use a shorter path, e.g. under /run",
+    ),
+    (
+        "one socket for two ports",
+        "{af_packet: eth1}",
+        "{vhost-user: /tmp/left.sock}",
+        "web.yaml:3: ports.right.vhost-user: '/tmp/left.sock': port 'left' uses it already; "
+        "use another",
+    ),
+    (
+        "an empty socket path",
+        "/tmp/left.sock",
+        '""',
+        "web.yaml:2: ports.left.vhost-user: '': must not be empty",
+    ),
+    (
+        "a pcap port without a file",
+        "{af_packet: eth1}",
+        "{pcap: {}}",
+        "web.yaml:3: ports.right.pcap: needs a file; "
+        "write {read: in.pcap} or {write: out.pcap} or both",
+    ),
+    (
+        "a capture that is not there",
+        "{af_packet: eth1}",
+        "{pcap: {read: no.pcap}}",
+        "web.yaml:3: ports.right.pcap.read: '/nowhere/no.pcap': no such file; "
+        "paths start at the descriptor's folder",
+    ),
+    (
+        "a routes file that is not there",
+        "routes: [",
+        "routes-file: no.txt, routes: [",
+        "web.yaml:6: functions.rtr.router.routes-file: '/nowhere/no.txt': no such file; "
+        "paths start at the descriptor's folder",
+    ),
+    (
+        "two chains with one VLAN id on one port",
+        "chains:\n",
+        "chains:\n  dns: {match: {vlan: 10}, from: left, to: right}\n",
+        "web.yaml:10: chains.web.match: vlan 10: chain 'dns' takes these packets from port 'left' "
+        "already; give each a vlan or vni of its own",
+    ),
+    (
+        "the same, by the way back",
+        "chains:\n",
+        "chains:\n  dns: {match: {vlan: 10}, from: right, to: left, both-ways: true}\n",
+        "web.yaml:10: chains.web.match: vlan 10: chain 'dns' takes these packets from port 'left' "
+        "already; give each a vlan or vni of its own",
+    ),
+    (
+        "both ways between one port",
+        "to: right",
+        "to: left, both-ways: true",
+        "web.yaml:9: chains.web.both-ways: comes in and leaves by 'left', so both ways are one; "
+        "remove both-ways",
+    ),
+    (
+        "a function twice in a path",
+        "path: [fw, rtr]",
+        "path: [fw, rtr, fw]",
+        "web.yaml:9: chains.web.path[2]: 'fw': is in this path twice; "
+        "give the second one a name of its own under functions",
+    ),
+    (
+        "a bridge with a side that is not there",
+        "{mode: bridge}",
+        "{mode: bridge, sides: [left, up]}",
+        "web.yaml:7: functions.br.l2fwd.sides[1]: 'up': no port is called so; ports: left, right",
+    ),
+    (
+        "a bridge with one side",
+        "{mode: bridge}",
+        "{mode: bridge, sides: [left]}",
+        "web.yaml:7: functions.br.l2fwd.sides: needs 2 or more items",
+    ),
+    (
+        "a setting of another mode",
+        "{mode: bridge}",
+        "{mode: swap, age-s: 3}",
+        "web.yaml:7: functions.br.l2fwd: age-s is for mode bridge, and this is mode swap",
+    ),
+    (
+        "a value that is not one of a few",
+        "default: deny",
+        "default: denny",
+        "web.yaml:5: functions.fw.firewall.default: 'denny': must be one of these; "
+        "did you mean 'deny'? values: allow, deny",
+    ),
+    (
+        "an action that does not exist",
+        "{allow: {proto",
+        "{alow: {proto",
+        "web.yaml:5: functions.fw.firewall.rules[0].alow: unknown; "
+        "did you mean 'allow'? actions: allow, deny",
+    ),
+    (
+        "a protocol that does not exist",
+        "proto: udp",
+        "proto: upd",
+        "web.yaml:5: functions.fw.firewall.rules[0].allow.proto: 'upd': must be "
+        "tcp, udp, sctp, dccp, udplite, icmp, icmpv6 or a number from 0 to 255",
+    ),
+    (
+        "a port out of range",
+        "dport: 53",
+        "dport: 70000",
+        "web.yaml:5: functions.fw.firewall.rules[0].allow.dport: 70000: must be from 0 to 65535",
+    ),
+    (
+        "a port range backwards",
+        "dport: 53",
+        "dport: 60-50",
+        "web.yaml:5: functions.fw.firewall.rules[0].allow.dport: '60-50': "
+        "the range runs backwards; write 50-60",
+    ),
+    (
+        "ports without a protocol that has them",
+        "proto: udp",
+        "proto: icmp",
+        "web.yaml:5: functions.fw.firewall.rules[0].allow: sport and dport need a protocol with "
+        "ports; use one of tcp, udp, sctp, dccp, udplite",
+    ),
+    (
+        "rule addresses of two families",
+        "dst: 10.0.0.0/8",
+        "src: '::/0', dst: 10.0.0.0/8",
+        "web.yaml:5: functions.fw.firewall.rules[0].allow: "
+        "src and dst must both be IPv4 or both be IPv6",
+    ),
+    (
+        "a rule with host bits",
+        "dst: 10.0.0.0/8",
+        "dst: 10.0.0.1/8",
+        "web.yaml:5: functions.fw.firewall.rules[0].allow.dst: '10.0.0.1/8': "
+        "has bits set beyond the prefix length; write 10.0.0.0/8",
+    ),
+    (
+        "a MAC address that is none",
+        "02:00:00:00:00:01",
+        "02:00:00:00:01",
+        "web.yaml:6: functions.rtr.router.neighbours.192.0.2.1: '02:00:00:00:01': "
+        "must be a MAC address; write it as 02:00:00:00:00:01",
+    ),
+    (
+        "a neighbour that is no address",
+        "neighbours: {192.0.2.1",
+        "neighbours: {192.0.2.256",
+        "web.yaml:6: functions.rtr.router.neighbours.192.0.2.256: '192.0.2.256': "
+        "must be an IPv4 or IPv6 address",
+    ),
+    (
+        "vlan and vni",
+        "{vlan: 10}",
+        "{vlan: 10, vni: 10}",
+        "web.yaml:9: chains.web.match: vlan and vni together; keep one of them",
+    ),
+    (
+        "a VLAN id too large",
+        "{vlan: 10}",
+        "{vlan: 4096}",
+        "web.yaml:9: chains.web.match.vlan: 4096: must be less than or equal to 4095",
+    ),
+    (
+        "true where a number must be",
+        "{vlan: 10}",
+        "{vlan: true}",
+        "web.yaml:9: chains.web.match.vlan: True: must be a whole number",
+    ),
+    (
+        "a list where a mapping must be",
+        "functions:\n",
+        "functions: []\nx:\n",
+        "web.yaml:5: x: unknown key; keys: chains, functions, memory, ports, workers",
+    ),
+    (
+        "too many queues",
+        "{af_packet: eth1}",
+        "{af_packet: eth1, queues: 17}",
+        "web.yaml:3: ports.right.queues: 17: must be less than or equal to 16",
+    ),
+    (
+        "a number too large",
+        "cores: [1]",
+        "cores: [" + 5000 * "9" + "]",
+        "web.yaml:10: workers.cores[0]: '" + 59 * "9" + "…': a number too large for anything here",
+    ),
+    (
+        "a tab",
+        "  left:",
+        "\tleft:",
+        "web.yaml:2: not YAML: found character '\\t' that cannot start any token; "
+        "indent with spaces",
+    ),
+    (
+        "a bracket that is not closed",
+        "path: [fw, rtr]}",
+        "path: [fw, rtr}",
+        "web.yaml:9: not YAML: expected ',' or ']', but got '}'; "
+        "check indentation, colons and quotes",
+    ),
+    (
+        "a tag",
+        "from: left",
+        "from: !!python/object/apply:os.system [left]",
+        "web.yaml:9: chains.web.from: YAML tag "
+        "'tag:yaml.org,2002:python/object/apply:os.system'; remove it",
+    ),
+    (
+        "an alias of nothing",
+        "from: left",
+        "from: *left",
+        "web.yaml:9: not YAML: found undefined alias 'left'; check indentation, colons and quotes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [r[1:] for r in ROWS], ids=[r[0] for r in ROWS])
+def test_message(good: str, machine: Machine, old: str, new: str, message: str):
+    assert old in good
+    with pytest.raises(DescriptorError) as caught:
+        loads(good.replace(old, new, 1), machine, Path("/nowhere"), "web.yaml")
+    assert str(caught.value) == message
+    assert caught.value.exit_code == 2
+
+
+WHOLE = [
+    ("empty", b"", "x:1: empty; begin with ports: (see examples/)"),
+    ("only a comment", b"# nothing\n", "x:1: empty; begin with ports: (see examples/)"),
+    ("not a mapping", b"- 1\n", "x:1: must be a mapping"),
+    ("not UTF-8", b"ports:\n  a\xff: 1\n", "x:2: not UTF-8 text; save the file as UTF-8"),
+    ("a zero byte", b"ports:\n\0", "x:2: not YAML: a control character; remove it"),
+    ("deep", 5000 * b"[", "x:1: nested too deeply, or an alias inside itself; flatten it"),
+    ("an alias in itself", b"ports: &a [*a]\n", None),
+    (
+        "a bomb",
+        b"a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
+        + b"".join(
+            b"a%d: &a%d [%s]\n" % (i, i, b",".join(10 * [b"*a%d" % (i - 1)])) for i in range(1, 9)
+        ),
+        None,
+    ),
+    ("two documents", b"a: 1\n---\nb: 1\n", None),
+    ("a list as key", b"[1, 2]: 3\n", "x:1: a key must be a plain word; quote it"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), [r[1:] for r in WHOLE], ids=[r[0] for r in WHOLE])
+def test_whole_file(machine: Machine, content: bytes, message: str | None):
+    with pytest.raises(DescriptorError) as caught:
+        loads(content, machine, Path("/nowhere"), "x")
+    assert message is None or str(caught.value) == message
+    assert len(caught.value.lines) == 1
+
+
+def test_every_problem_is_told_in_the_order_of_lines(good: str, machine: Machine):
+    text = good.replace("to: right", "to: up").replace("dev right", "dev up")
+    with pytest.raises(DescriptorError) as caught:
+        loads(text, machine, Path("/nowhere"), "x")
+    assert [line.split(": ")[0] for line in caught.value.lines] == ["x:6", "x:9"]
