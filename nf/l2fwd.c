@@ -49,7 +49,8 @@ struct l2fwd {
 	enum mode mode;
 	bool has_dst;
 	uint8_t dst[CV_MAC_LEN];
-	uint8_t src[CV_PORTS_MAX][CV_MAC_LEN]; // by the port that the packet leaves by
+	const uint8_t (*src)[CV_MAC_LEN]; // by the port that the packet leaves by
+	uint8_t given[CV_PORTS_MAX][CV_MAC_LEN]; // the configured one, for all ports
 	int side[2]; // ports
 	struct cv_mac_table table;
 	uint64_t ticks_per_cycle; // of the table's clock, times 2^64
@@ -91,8 +92,9 @@ static int configure_rewrite(struct l2fwd *fwd, const json_t *config, const stru
 	given = read_mac(config, "src", env->name, src, error);
 	if (given < 0)
 		return -EINVAL;
-	for (unsigned port = 0; port < env->ports_count && port < CV_PORTS_MAX; port++)
-		memcpy(fwd->src[port], given ? src : env->macs[port], CV_MAC_LEN);
+	for (unsigned port = 0; given && port < CV_PORTS_MAX; port++)
+		memcpy(fwd->given[port], src, CV_MAC_LEN);
+	fwd->src = given ? (const uint8_t(*)[CV_MAC_LEN])fwd->given : env->macs;
 	return 0;
 }
 

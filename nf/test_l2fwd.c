@@ -50,6 +50,25 @@ static void rewrite(void **state)
 	cv_nf_l2fwd.destroy(nf);
 }
 
+// The ports are opened after the function is made: their addresses are not known before.
+static void the_ports_address_is_read_when_packets_flow(void **state)
+{
+	static const struct packet_row row = {
+		"rewritten", "ip4", "next", "src=02:bb:00:00:00:01 ip4", 0, 1};
+	uint8_t macs[2][6] = {{0}};
+	struct cv_nf_env env = *packet_env();
+	struct cv_error error = {""};
+	json_t *config = json_object();
+	void *nf;
+
+	env.macs = (const uint8_t(*)[6])macs;
+	nf = cv_nf_l2fwd.create(config, &env, &error);
+	memcpy(macs[1], (const uint8_t[]){2, 0xbb, 0, 0, 0, 1}, 6);
+	packet_table(&cv_nf_l2fwd, nf, &row, 1);
+	cv_nf_l2fwd.destroy(nf);
+	json_decref(config);
+}
+
 static void swap(void **state)
 {
 	static const struct packet_row rows[] = {
@@ -257,6 +276,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(registered),
 		cmocka_unit_test(rewrite),
+		cmocka_unit_test(the_ports_address_is_read_when_packets_flow),
 		cmocka_unit_test(swap),
 		cmocka_unit_test(bridge_learns),
 		cmocka_unit_test(bridge_table_of_bursts),
