@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from convoy.errors import ConvoyError, InputError
-from convoy.host.folders import make_private, runtime_dir
+from convoy.host.folders import make_for_sockets
 from convoy.host.process import Process, ProcessError
 from convoy.host.programs import need
 from convoy.host.telemetry import Telemetry
@@ -43,9 +43,7 @@ class Node:
 
     def __enter__(self) -> Self:
         """Start it and wait until it forwards. Raises InputError or ConvoyError with its words."""
-        own = runtime_dir()
-        if any(Path(port.get("path", "")).parent == own for port in self._plan["ports"]):
-            make_private(own)
+        make_for_sockets(self._plan)
         self._folder = tempfile.TemporaryDirectory(prefix="convoy-")
         try:
             path = Path(self._folder.name) / "plan.json"
