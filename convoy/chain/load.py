@@ -4,15 +4,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from convoy.chain import links
 from convoy.chain.descriptor import Descriptor
 from convoy.chain.machine import Machine
 from convoy.chain.problem import Loc, Problem, known, shown
 from convoy.chain.text import Text, parse, read
+
+M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,18 @@ def loads(content: str | bytes, machine: Machine, base: Path, name: str = "<text
     return check_text(parse(data, name), base, machine)
 
 
-def check_text(text: Text, base: Path, machine: Machine) -> Loaded:
-    """Check a parsed descriptor. Raises DescriptorError with every problem."""
+def validate(text: Text, model: type[M]) -> M:
+    """Return the document as a model. Raises DescriptorError with every problem."""
     try:
-        descriptor = Descriptor.model_validate(text.data)
+        return model.model_validate(text.data)
     except ValidationError as error:
         found = [_problem(text, detail) for detail in error.errors(include_url=False)]
         raise text.error(list(dict.fromkeys(found))) from None
+
+
+def check_text(text: Text, base: Path, machine: Machine) -> Loaded:
+    """Check a parsed descriptor. Raises DescriptorError with every problem."""
+    descriptor = validate(text, Descriptor)
     found = links.problems(descriptor, base, machine)
     if found:
         raise text.error(found)

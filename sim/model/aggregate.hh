@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The arithmetic of aggregation, shared by all engines: how large a frame is, and how many
+// packets one should hold at a rate.
+#pragma once
+
+#include <cstdint>
+
+#include "network.hh"
+
+namespace sim
+{
+
+// Bytes that an original packet adds to a frame: its length field, and itself without FCS.
+inline uint32_t embedded_bytes(const Aggregation &aggregation, uint32_t packet_bytes)
+{
+	return aggregation.packet_overhead + packet_bytes - fcs_bytes;
+}
+
+// Largest frame, as the sizes here count it (frame_overhead says whether FCS is in them).
+inline uint32_t max_frame_bytes(const Aggregation &aggregation)
+{
+	return aggregation.mtu + l2_bytes;
+}
+
+// Counts packets for one next hop in consecutive windows. The batch size of a window follows
+// the rate of the window before it (0 for the first, and after a window without packets).
+class RateWindow
+{
+      public:
+	explicit RateWindow(const Aggregation &aggregation)
+	    : aggregation_(&aggregation), end_(aggregation.window), batch_(batch_at(0))
+	{
+	}
+
+	// A packet comes at `now`, not before the last one; returns packets per frame.
+	uint32_t count(Ps now)
+	{
+		if (now >= end_)
+			roll(now);
+		count_++;
+		return batch_;
+	}
+
+      private:
+	void roll(Ps now)
+	{
+		Ps window = aggregation_->window;
+		auto skipped = (now - end_) / window;
+		batch_ = batch_at(skipped ? 0 : rate_pps(count_));
+		end_ += (skipped + 1) * window;
+		count_ = 0;
+	}
+
+	uint64_t rate_pps(uint64_t count) const
+	{
+		auto scaled = static_cast<unsigned __int128>(count) * ps_per_s;
+		return static_cast<uint64_t>(scaled / static_cast<uint64_t>(aggregation_->window));
+	}
+
+	uint32_t batch_at(uint64_t pps) const
+	{
+		uint32_t batch = 1;
+		for (const auto &step : aggregation_->steps)
+			if (pps >= step.from_pps)
+				batch = step.packets;
+		return batch;
+	}
+
+	const Aggregation *aggregation_;
+	Ps end_;
+	uint32_t batch_;
+	uint64_t count_ = 0;
+};
+
+} // namespace sim

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What moves through the simulated network: original packets, alone or together in a frame.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace sim
+{
+
+// Simulated time, integer picoseconds since the start: exact, and 106 days long.
+using Ps = int64_t;
+constexpr Ps ps_per_s = 1000000000000;
+constexpr Ps never = INT64_MAX;
+
+// An original packet. Copied from stream to stream: 16 bytes, so four to a cache line.
+struct Packet {
+	Ps born; // when its source made it
+	uint32_t flow; // what a hash next hop and equal-cost paths look at
+	uint16_t bytes; // on the wire, with FCS
+	uint16_t label; // where it is in its chain; each node maps label -> next hop
+};
+
+// What a link carries: one packet as it is, or an aggregate of several.
+struct FrameHead {
+	Ps time; // meaning depends on the holder: sent, or arrived
+	uint32_t count; // original packets inside, at least 1
+	uint32_t bytes;
+	uint32_t dst; // index of the node that opens the frame; switches only look at this
+};
+
+struct Frame {
+	FrameHead head;
+	std::vector<Packet> packets;
+};
+
+} // namespace sim

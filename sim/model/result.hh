@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What an engine counts. Everything that happens at a time below the end counts, nothing later.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "packet.hh"
+#include "random.hh"
+
+namespace sim
+{
+
+// Exact counts by frame size. A link sees few sizes in a row: the last one is remembered.
+class SizeCounts
+{
+      public:
+	void add(uint32_t bytes)
+	{
+		if (bytes != last_ || !count_) {
+			last_ = bytes;
+			count_ = &counts_[bytes];
+		}
+		++*count_;
+	}
+	SizeCounts() = default;
+	SizeCounts(const SizeCounts &other) : counts_(other.counts_)
+	{
+	}
+	SizeCounts &operator=(const SizeCounts &) = delete;
+
+	const std::map<uint32_t, uint64_t> &counts() const
+	{
+		return counts_;
+	}
+
+      private:
+	uint32_t last_ = 0;
+	uint64_t *count_ = nullptr; // map nodes do not move
+	std::map<uint32_t, uint64_t> counts_;
+};
+
+// Log-linear histogram of picoseconds: 64 buckets per octave, so 1.6 % wide.
+class TimeHistogram
+{
+      public:
+	void add(Ps value)
+	{
+		auto v = static_cast<uint64_t>(value);
+		buckets_[bucket(v)]++;
+		count_++;
+		sum_ += v;
+		if (v > max_)
+			max_ = v;
+	}
+	static uint32_t bucket(uint64_t v)
+	{
+		if (v < 128)
+			return static_cast<uint32_t>(v);
+		auto shift = 57u - static_cast<uint32_t>(__builtin_clzll(v));
+		return static_cast<uint32_t>(64 * shift + (v >> shift));
+	}
+	// Smallest value of a bucket.
+	static uint64_t lowest(uint32_t bucket)
+	{
+		if (bucket < 128)
+			return bucket;
+		uint32_t shift = bucket / 64 - 1;
+		return (static_cast<uint64_t>(bucket % 64) + 64) << shift;
+	}
+	uint64_t count() const
+	{
+		return count_;
+	}
+	uint64_t max() const
+	{
+		return max_;
+	}
+	double mean() const
+	{
+		return count_ ? static_cast<double>(sum_) / static_cast<double>(count_) : 0;
+	}
+	const std::vector<uint64_t> &buckets() const
+	{
+		return buckets_;
+	}
+
+      private:
+	std::vector<uint64_t> buckets_ = std::vector<uint64_t>(64 * 59);
+	uint64_t count_ = 0, max_ = 0;
+	unsigned __int128 sum_ = 0;
+};
+
+struct LinkCount {
+	uint64_t offered_frames = 0; // came to the sending port
+	uint64_t dropped_frames = 0, dropped_packets = 0;
+	uint64_t in_flight_frames = 0; // in the port's queue or on the wire at the end
+	uint64_t frames = 0; // arrived
+	uint64_t packets = 0; // original packets in them
+	uint64_t bytes = 0;
+	SizeCounts sizes;
+	uint64_t digest = 0; // over (time, size, packets) of every arrival, in order
+
+	void arrive(const FrameHead &frame)
+	{
+		frames++;
+		packets += frame.count;
+		bytes += frame.bytes;
+		sizes.add(frame.bytes);
+		digest = mix64(digest ^ static_cast<uint64_t>(frame.time)) +
+			 (static_cast<uint64_t>(frame.bytes) << 20) + frame.count;
+	}
+};
+
+// Conservation at every node: received = dropped + sent + held (or received = delivered: sink).
+struct NodeCount {
+	uint64_t received_frames = 0, received_packets = 0;
+	uint64_t dropped_packets = 0; // queue full
+	uint64_t served_packets = 0;
+	uint64_t sent_frames = 0, sent_packets = 0;
+	uint64_t held_packets = 0; // queue, server and aggregation buffers at the end
+	Ps busy = 0;
+	unsigned __int128 waited = 0; // sum over served packets, arrival to start of service
+	uint64_t delivered_packets = 0, delivered_bytes = 0;
+	TimeHistogram *latency = nullptr; // sinks only; owned by Result
+};
+
+struct SourceCount {
+	uint64_t packets = 0, bytes = 0;
+};
+
+struct Result {
+	std::vector<LinkCount> links;
+	std::vector<NodeCount> nodes;
+	std::vector<SourceCount> sources;
+	std::vector<TimeHistogram> latencies; // one per sink, in node order
+	uint64_t events = 0;
+	Ps simulated = 0;
+	bool complete = true;
+};
+
+struct Network;
+
+// Empty counts in the shape of the network.
+Result make_result(const Network &network);
+
+// Throws std::logic_error naming the node or link whose books do not balance: an engine's bug.
+void check_conservation(const Network &network, const Result &result);
+
+} // namespace sim

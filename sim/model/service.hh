@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// How long a node works on a packet.
+#pragma once
+
+#include <algorithm>
+
+#include "network.hh"
+#include "random.hh"
+
+namespace sim
+{
+
+class ServiceTime
+{
+      public:
+	ServiceTime(const Service &service, uint64_t seed, uint64_t stream)
+	    : service_(&service), random_(seed, stream)
+	{
+	}
+
+	// Drawn once per packet, in the order they are served; at least 1 ps.
+	Ps next(uint32_t bytes)
+	{
+		Ps part = service_->per_packet;
+		if (service_->kind == ServiceKind::exponential)
+			part = std::max<Ps>(1, random_.exponential(static_cast<double>(part)));
+		return part + static_cast<Ps>(bytes) * service_->per_byte;
+	}
+
+      private:
+	const Service *service_;
+	Random random_;
+};
+
+// Streams of random numbers: sources take 0, 1, ...; nodes take these.
+constexpr uint64_t node_stream(uint64_t node)
+{
+	return (1ull << 40) + node;
+}
+
+} // namespace sim

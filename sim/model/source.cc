@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "source.hh"
+
+#include "capture.hh"
+
+namespace sim
+{
+
+SourceState::SourceState(const Source &spec, uint64_t seed, uint64_t stream)
+    : spec_(&spec), random_(seed, stream),
+      first_flow_(static_cast<uint32_t>(mix64(stream) & 0xffff0000u))
+{
+	if (spec.kind == SourceKind::pcap) {
+		capture_ = std::make_unique<Capture>(spec.path, spec.loop);
+		advance_other();
+		return;
+	}
+	next_bytes_ = static_cast<uint16_t>(spec.sizes[0].bytes);
+	if (spec.sizes.size() > 1) {
+		uint64_t sum = 0;
+		for (const auto &size : spec.sizes)
+			cumulative_.push_back(sum += size.weight);
+	}
+	Ps cycle = spec.gap;
+	switch (spec.kind) {
+	case SourceKind::poisson:
+		time_ = random_.exponential(static_cast<double>(spec.gap));
+		return;
+	case SourceKind::on_off:
+		cycle = spec.on + (spec.off_min + spec.off_max) / 2;
+		break;
+	case SourceKind::pareto_on_off:
+		cycle = spec.on + spec.off_min;
+		break;
+	default:
+		break;
+	}
+	if (spec.random_phase)
+		time_ = static_cast<Ps>(random_.below(static_cast<uint64_t>(cycle) + 1));
+	if (spec.kind == SourceKind::on_off)
+		burst_end_ = time_ + spec.on;
+	else if (spec.kind == SourceKind::pareto_on_off)
+		burst_end_ = time_ + random_.pareto(static_cast<double>(spec.on), spec.shape);
+}
+
+SourceState::~SourceState() = default;
+SourceState::SourceState(SourceState &&) noexcept = default;
+
+// The old burst has ended: the next packet is the first of the next one.
+void SourceState::start_burst()
+{
+	if (spec_->kind == SourceKind::on_off) {
+		auto spread = static_cast<uint64_t>(spec_->off_max - spec_->off_min);
+		time_ = burst_end_ + spec_->off_min + static_cast<Ps>(random_.below(spread + 1));
+		burst_end_ = time_ + spec_->on;
+		return;
+	}
+	time_ = burst_end_ + random_.pareto(static_cast<double>(spec_->off_min), spec_->shape);
+	burst_end_ = time_ + random_.pareto(static_cast<double>(spec_->on), spec_->shape);
+}
+
+void SourceState::advance_other()
+{
+	if (spec_->kind == SourceKind::poisson) {
+		time_ += random_.exponential(static_cast<double>(spec_->gap));
+		return;
+	}
+	Capture::Record record;
+	if (!capture_->next(record)) {
+		time_ = never;
+		return;
+	}
+	time_ = record.time;
+	next_bytes_ = record.bytes;
+	next_flow_ = record.flow;
+}
+
+uint16_t SourceState::drawn_bytes()
+{
+	uint64_t draw = random_.below(cumulative_.back());
+	size_t i = 0;
+	while (cumulative_[i] <= draw)
+		i++;
+	return static_cast<uint16_t>(spec_->sizes[i].bytes);
+}
+
+} // namespace sim

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// A traffic source: a sequence of packets in time order, the same for every engine.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "network.hh"
+#include "random.hh"
+
+namespace sim
+{
+
+class Capture;
+
+class SourceState
+{
+      public:
+	// `spec` must outlive the state. `stream` picks the generator. Throws InputError (pcap).
+	SourceState(const Source &spec, uint64_t seed, uint64_t stream);
+	~SourceState();
+	SourceState(SourceState &&) noexcept;
+
+	// When the next packet comes; `never` after the last.
+	Ps time() const
+	{
+		return time_;
+	}
+
+	// The next packet, and moves on; only while time() != never.
+	Packet take()
+	{
+		Packet packet = {time_, flow(), bytes(), spec_->label};
+		advance();
+		return packet;
+	}
+
+      private:
+	uint32_t flow()
+	{
+		if (capture_)
+			return next_flow_;
+		if (spec_->flows == 1)
+			return first_flow_;
+		return first_flow_ + static_cast<uint32_t>(random_.below(spec_->flows));
+	}
+	uint16_t bytes()
+	{
+		if (!cumulative_.empty())
+			return drawn_bytes();
+		return next_bytes_;
+	}
+	void advance()
+	{
+		if (spec_->kind == SourceKind::cbr) {
+			time_ += spec_->gap;
+			return;
+		}
+		if (spec_->kind == SourceKind::on_off || spec_->kind == SourceKind::pareto_on_off) {
+			time_ += spec_->gap;
+			if (time_ >= burst_end_)
+				start_burst();
+			return;
+		}
+		advance_other();
+	}
+	void start_burst();
+	void advance_other();
+	uint16_t drawn_bytes();
+
+	const Source *spec_;
+	Random random_;
+	Ps time_ = 0;
+	Ps burst_end_ = 0;
+	uint32_t first_flow_;
+	uint32_t next_flow_ = 0;
+	uint16_t next_bytes_ = 0;
+	std::vector<uint64_t> cumulative_; // of the size weights, when there are several sizes
+	std::unique_ptr<Capture> capture_;
+};
+
+} // namespace sim
