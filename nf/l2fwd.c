@@ -5,29 +5,45 @@
 //
 //   {"mode": "rewrite", "src": MAC, "dst": MAC}
 //       Writes the addresses that are given; without src, that of the port the packet leaves by.
-//       Without dst, the destination stays as it is.
+//       Without dst, the destination stays as it is. The default mode.
 //   {"mode": "swap"}
 //       Exchanges source and destination.
+//   {"mode": "bridge", "sides": [PORT, PORT], "entries": 4096, "age_s": 300}
+//       A learning bridge: remembers on which side each source address was heard, for age_s
+//       seconds after its last packet, and sends every packet out of the other side, unless its
+//       destination was heard on the side that it came from. Unknown and group destinations go to
+//       the other side. Addresses are learned over all VLANs together.
 //
-// Drops: bad_header (no whole Ethernet header).
+// Drops: bad_header (no whole Ethernet header); a bridge also same_side (the destination is on
+// the side that the packet came from), bad_source (a group address or 0 as source), not_a_side
+// (came in by a port that is neither side).
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_cycles.h>
+
 #include "config.h"
 #include "ether.h"
+#include "mac_table.h"
 #include "nf.h"
 
 enum drop {
 	BAD_HEADER,
+	SAME_SIDE,
+	BAD_SOURCE,
+	NOT_A_SIDE,
 };
 
-static const char *const drops[] = {"bad_header", NULL};
+static const char *const drops[] = {"bad_header", "same_side", "bad_source", "not_a_side", NULL};
 
 enum mode {
 	REWRITE,
 	SWAP,
+	BRIDGE,
 };
+
+#define TICKS_PER_AGE 16
 
 struct l2fwd {
 	enum mode mode;
@@ -35,8 +51,12 @@ struct l2fwd {
 	uint8_t dst[CV_MAC_LEN];
 	const uint8_t (*src)[CV_MAC_LEN]; // by the port that the packet leaves by
 	uint8_t given[CV_PORTS_MAX][CV_MAC_LEN]; // the configured one, for all ports
+	int side[2]; // ports
+	struct cv_mac_table table;
+	uint64_t ticks_per_cycle; // of the table's clock, times 2^64
 };
 
+// Reads an optional address. Returns 1: mac is set, 0: not given, or -EINVAL with error set.
 static int read_mac(const json_t *config, const char *key, const char *where, uint8_t *mac,
 	struct cv_error *error)
 {
@@ -46,35 +66,25 @@ static int read_mac(const json_t *config, const char *key, const char *where, ui
 		return -EINVAL;
 	if (text == NULL)
 		return 0;
-	if (!cv_mac_parse(text, mac)) {
-		cv_error_set(error, "%s: %s is \"%s\"; write an address like 02:00:00:00:00:01",
+	if (!cv_mac_parse(text, mac) || cv_mac_group(mac)) {
+		cv_error_set(error,
+			"%s: %s is \"%s\"; it must be the address of one station, like "
+			"02:00:00:00:00:01",
 			where, key, text);
 		return -EINVAL;
 	}
 	return 1;
 }
 
-static int configure(struct l2fwd *fwd, const json_t *config, const struct cv_nf_env *env,
+static int configure_rewrite(struct l2fwd *fwd, const json_t *config, const struct cv_nf_env *env,
 	struct cv_error *error)
 {
 	static const char *const known[] = {"mode", "src", "dst", NULL};
-	const char *mode = "rewrite";
 	uint8_t src[CV_MAC_LEN];
 	int given;
 
-	if (cv_config_keys(config, known, env->name, error) != 0 ||
-		cv_config_string(config, "mode", env->name, &mode, error) != 0)
+	if (cv_config_keys(config, known, env->name, error) != 0)
 		return -EINVAL;
-	if (strcmp(mode, "swap") == 0) {
-		fwd->mode = SWAP;
-		return 0;
-	}
-	if (strcmp(mode, "rewrite") != 0) {
-		cv_error_set(
-			error, "%s: mode is \"%s\"; it must be rewrite or swap", env->name, mode);
-		return -EINVAL;
-	}
-	fwd->mode = REWRITE;
 	given = read_mac(config, "dst", env->name, fwd->dst, error);
 	if (given < 0)
 		return -EINVAL;
@@ -86,6 +96,74 @@ static int configure(struct l2fwd *fwd, const json_t *config, const struct cv_nf
 		memcpy(fwd->given[port], src, CV_MAC_LEN);
 	fwd->src = given ? (const uint8_t(*)[CV_MAC_LEN])fwd->given : env->macs;
 	return 0;
+}
+
+static int configure_bridge(struct l2fwd *fwd, const json_t *config, const struct cv_nf_env *env,
+	struct cv_error *error)
+{
+	static const char *const known[] = {"mode", "sides", "entries", "age_s", NULL};
+	int64_t entries = 4096, age_s = 300;
+	const json_t *sides;
+
+	if (cv_config_keys(config, known, env->name, error) != 0 ||
+		cv_config_array(config, "sides", env->name, &sides, error) != 0 ||
+		cv_config_integer(config, "entries", env->name, 1, 1 << 20, &entries, error) != 0 ||
+		cv_config_integer(config, "age_s", env->name, 1, 1000000, &age_s, error) != 0)
+		return -EINVAL;
+	if (json_array_size(sides) != 2) {
+		cv_error_set(
+			error, "%s: a bridge needs sides: [PORT, PORT], its two ports", env->name);
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		const char *name = json_string_value(json_array_get(sides, i));
+
+		if (name == NULL) {
+			cv_error_set(
+				error, "%s: sides[%u] must be the name of a port", env->name, i);
+			return -EINVAL;
+		}
+		fwd->side[i] = cv_nf_env_port(env, name);
+		if (fwd->side[i] < 0)
+			return cv_config_no_port(env->name, name, env, error);
+	}
+	if (fwd->side[0] == fwd->side[1]) {
+		cv_error_set(error, "%s: both sides are \"%s\"; a bridge needs two ports",
+			env->name, env->ports[fwd->side[0]]);
+		return -EINVAL;
+	}
+	fwd->ticks_per_cycle = UINT64_MAX / (rte_get_tsc_hz() * (uint64_t)age_s / TICKS_PER_AGE);
+	if (cv_mac_table_init(&fwd->table, (unsigned)entries, TICKS_PER_AGE) != 0) {
+		cv_error_set(
+			error, "%s: no memory for %lld entries", env->name, (long long)entries);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int configure(struct l2fwd *fwd, const json_t *config, const struct cv_nf_env *env,
+	struct cv_error *error)
+{
+	static const char *const swap_keys[] = {"mode", NULL};
+	const char *mode = "rewrite";
+
+	if (cv_config_string(config, "mode", env->name, &mode, error) != 0)
+		return -EINVAL;
+	if (strcmp(mode, "rewrite") == 0) {
+		fwd->mode = REWRITE;
+		return configure_rewrite(fwd, config, env, error);
+	}
+	if (strcmp(mode, "swap") == 0) {
+		fwd->mode = SWAP;
+		return cv_config_keys(config, swap_keys, env->name, error);
+	}
+	if (strcmp(mode, "bridge") == 0) {
+		fwd->mode = BRIDGE;
+		return configure_bridge(fwd, config, env, error);
+	}
+	cv_error_set(
+		error, "%s: mode is \"%s\"; it must be rewrite, swap or bridge", env->name, mode);
+	return -EINVAL;
 }
 
 static void *create(const json_t *config, const struct cv_nf_env *env, struct cv_error *error)
@@ -103,31 +181,69 @@ static void *create(const json_t *config, const struct cv_nf_env *env, struct cv
 	return fwd;
 }
 
-static CV_INLINE uint8_t forward_one(const struct l2fwd *fwd, struct cv_view *view, enum mode mode)
+static void destroy(void *instance)
 {
-	uint8_t old[2 * CV_MAC_LEN];
+	struct l2fwd *fwd = instance;
 
-	if (CV_UNLIKELY(view->len < CV_ETHER_LEN))
-		return CV_DROP(BAD_HEADER);
-	if (mode == SWAP) {
-		memcpy(old, view->data, sizeof(old));
-		memcpy(view->data, old + CV_MAC_LEN, CV_MAC_LEN);
-		memcpy(view->data + CV_MAC_LEN, old, CV_MAC_LEN);
-	} else {
-		if (fwd->has_dst)
-			memcpy(view->data, fwd->dst, CV_MAC_LEN);
-		memcpy(view->data + CV_MAC_LEN, fwd->src[view->out], CV_MAC_LEN);
-	}
+	cv_mac_table_free(&fwd->table);
+	free(fwd);
+}
+
+static uint16_t tick_now(const struct l2fwd *fwd)
+{
+	return (uint16_t)((unsigned __int128)rte_rdtsc() * fwd->ticks_per_cycle >> 64) &
+	       CV_MAC_TICKS;
+}
+
+static CV_INLINE uint8_t rewrite_one(const struct l2fwd *fwd, struct cv_view *view)
+{
+	if (fwd->has_dst)
+		memcpy(view->data, fwd->dst, CV_MAC_LEN);
+	memcpy(view->data + CV_MAC_LEN, fwd->src[view->out], CV_MAC_LEN);
 	return CV_NEXT;
 }
 
-static CV_INLINE uint16_t forward_burst(
+static CV_INLINE uint8_t swap_one(struct cv_view *view)
+{
+	uint8_t old[2 * CV_MAC_LEN];
+
+	memcpy(old, view->data, sizeof(old));
+	memcpy(view->data, old + CV_MAC_LEN, CV_MAC_LEN);
+	memcpy(view->data + CV_MAC_LEN, old, CV_MAC_LEN);
+	return CV_NEXT;
+}
+
+static CV_INLINE uint8_t bridge_one(const struct l2fwd *fwd, struct cv_view *view, uint16_t tick)
+{
+	uint64_t source = cv_mac_key(view->data + CV_MAC_LEN);
+	unsigned side = view->in == fwd->side[1];
+
+	if (CV_UNLIKELY(view->in != fwd->side[side]))
+		return CV_DROP(NOT_A_SIDE);
+	if (CV_UNLIKELY(source == 0 || cv_mac_group(view->data + CV_MAC_LEN)))
+		return CV_DROP(BAD_SOURCE);
+	cv_mac_learn(&fwd->table, source, side, tick);
+	if (!cv_mac_group(view->data) &&
+		cv_mac_find(&fwd->table, cv_mac_key(view->data), tick) == (int)side)
+		return CV_DROP(SAME_SIDE);
+	view->out = (uint8_t)fwd->side[!side];
+	return CV_NEXT;
+}
+
+static CV_INLINE uint16_t forward(
 	const struct l2fwd *fwd, struct cv_view *view, uint8_t *verdict, uint16_t n, enum mode mode)
 {
-	uint16_t dropped = 0;
+	uint16_t tick = mode == BRIDGE ? tick_now(fwd) : 0, dropped = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
-		verdict[i] = forward_one(fwd, &view[i], mode);
+		if (CV_UNLIKELY(view[i].len < CV_ETHER_LEN))
+			verdict[i] = CV_DROP(BAD_HEADER);
+		else if (mode == REWRITE)
+			verdict[i] = rewrite_one(fwd, &view[i]);
+		else if (mode == SWAP)
+			verdict[i] = swap_one(&view[i]);
+		else
+			verdict[i] = bridge_one(fwd, &view[i], tick);
 		dropped += verdict[i] != CV_NEXT;
 	}
 	return dropped;
@@ -138,16 +254,37 @@ CV_HOT static uint16_t process(
 {
 	const struct l2fwd *fwd = instance;
 
-	if (fwd->mode == SWAP)
-		return forward_burst(fwd, view, verdict, n, SWAP);
-	return forward_burst(fwd, view, verdict, n, REWRITE);
+	switch (fwd->mode) {
+	case REWRITE:
+		return forward(fwd, view, verdict, n, REWRITE);
+	case SWAP:
+		return forward(fwd, view, verdict, n, SWAP);
+	default:
+		return forward(fwd, view, verdict, n, BRIDGE);
+	}
+}
+
+static json_t *info(const void *instance)
+{
+	static const char *const modes[] = {"rewrite", "swap", "bridge"};
+	const struct l2fwd *fwd = instance;
+	json_t *told = json_pack("{s:s}", "mode", modes[fwd->mode]);
+
+	if (fwd->mode == BRIDGE) {
+		json_object_set_new(told, "entries",
+			json_integer((json_int_t)fwd->table.buckets * CV_MAC_TABLE_WAYS));
+		json_object_set_new(told, "learned",
+			json_integer(cv_mac_table_count(&fwd->table, tick_now(fwd))));
+	}
+	return told;
 }
 
 const struct cv_nf cv_nf_l2fwd = {
 	.name = "l2fwd",
-	.summary = "forwards frames, writing their Ethernet addresses",
+	.summary = "forwards frames, writing their Ethernet addresses, or as a learning bridge",
 	.drops = drops,
 	.create = create,
-	.destroy = free,
+	.destroy = destroy,
 	.process = process,
+	.info = info,
 };

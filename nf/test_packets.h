@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <rte_eal.h>
 
 #include "checksum.h"
 #include "ether.h"
@@ -433,6 +434,18 @@ static inline void packet_table(
 		}
 		for (uint16_t i = 0; i < n; i++)
 			free(views[i].data);
+	}
+}
+
+// Starts the EAL as any user can: without hugepages, devices or files that outlive the test.
+static inline void packet_eal(const char *program)
+{
+	char *args[] = {(char *)program, "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf",
+		"-m", "1024", "-l", "0", "--log-level=error", "--file-prefix=cv-test"};
+
+	if (rte_eal_init(sizeof(args) / sizeof(args[0]), args) < 0) {
+		fprintf(stderr, "%s: the EAL does not start\n", program);
+		exit(1);
 	}
 }
 

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from convoy.chain.functions import AnyFunction
-from convoy.chain.model import Model, Name
+from convoy.chain.model import ChainName, Model, Name
 from convoy.chain.ports import AnyPort
 
 
@@ -38,7 +38,7 @@ class Chain(Model):
     match: ChainMatch = Field(ChainMatch(), description="default: everything")
     from_: Name = Field(alias="from", description="port that its packets come in by")
     to: Name = Field(description="port that they leave by, unless a function says otherwise")
-    path: list[Name] = Field([], description="functions in order; empty: a wire")
+    path: list[Name] = Field([], max_length=32, description="functions in order; empty: a wire")
     both_ways: bool = Field(False, description="also from `to` to `from`, the path reversed")
     deployment: Literal["inline", "pipeline"] = Field(
         "inline",
@@ -67,10 +67,10 @@ class Memory(Model):
 
 
 class Descriptor(Model):
-    """A chain descriptor."""
+    """Ports, functions, and chains that lead packets through them."""
 
     ports: dict[Name, AnyPort] = Field(min_length=1, max_length=64, description="by name")
     functions: dict[Name, AnyFunction] = Field({}, description="network functions, by name")
-    chains: dict[Name, Chain] = Field(min_length=1, description="by name")
-    workers: Workers = Workers()
-    memory: Memory = Memory()
+    chains: dict[ChainName, Chain] = Field(min_length=1, max_length=64, description="by name")
+    workers: Workers = Field(Workers(), description="default: chosen")
+    memory: Memory = Field(Memory(), description="default: hugepages where they are free")

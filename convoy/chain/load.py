@@ -14,6 +14,7 @@ from convoy.chain.machine import Machine
 from convoy.chain.problem import Loc, Problem, known, shown
 from convoy.chain.text import Text, parse, read
 
+
 M = TypeVar("M", bound=BaseModel)
 
 

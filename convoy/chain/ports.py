@@ -16,7 +16,12 @@ class Port(Model):
 
     kind: ClassVar[str]
     socket: ClassVar[bool] = False  # `path` is a unix socket
-    mtu: int = Field(1500, ge=68, le=9600, description="bytes of layer 3")
+    mtu: int | None = Field(
+        None,
+        ge=68,
+        le=65500,
+        description="bytes of layer 3; default: 1500, of captures and null any",
+    )
     mac: Mac | None = Field(None, description="its MAC address; default: the device's own")
 
     @property
@@ -38,7 +43,7 @@ class VhostUser(Port):
     mode: Literal["server", "client"] = Field(
         "server", description="who makes the socket: server = convoyd"
     )
-    queues: int = Field(1, ge=1, le=16, description="pairs of queues, with RSS")
+    queues: int = Field(1, ge=1, le=64, description="pairs of queues, with RSS")
 
 
 class VirtioUser(Port):
@@ -54,7 +59,7 @@ class VirtioUser(Port):
     mode: Literal["server", "client"] = Field(
         "client", description="who makes the socket: server = convoyd"
     )
-    queues: int = Field(1, ge=1, le=16, description="pairs of queues, with RSS")
+    queues: int = Field(1, ge=1, le=64, description="pairs of queues, with RSS")
 
 
 class Memif(Port):
@@ -70,7 +75,7 @@ class Memif(Port):
     role: Literal["server", "client"] = Field(
         "server", description="the side that makes the socket"
     )
-    id: int = Field(0, ge=0, le=0xFFFFFFFF, description="number of the link on that socket")
+    id: int = Field(0, ge=0, le=0x7FFFFFFF, description="number of the link on that socket")
 
 
 class AfPacket(Port):
@@ -90,7 +95,7 @@ class AfXdp(Port):
     interface: str = Field(
         alias="af_xdp", min_length=1, max_length=15, description="interface, e.g. eth1"
     )
-    queues: int = Field(1, ge=1, le=16, description="queues of the interface")
+    queues: int = Field(1, ge=1, le=64, description="queues of the interface")
 
 
 class Dpdk(Port):
@@ -134,7 +139,7 @@ class Null(Port):
     frame_bytes: int | None = Field(
         alias="null",
         ge=14,
-        le=9618,
+        le=9216,
         description="size of the frames it receives; empty: receives nothing",
     )
 

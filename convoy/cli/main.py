@@ -2,12 +2,13 @@
 # Copyright 2026 The Convoy authors
 """The one command people type: each sub-command is a module of this folder."""
 
+import signal
 import sys
 
 import typer
 
 from convoy import __version__
-from convoy.cli import check, sim
+from convoy.cli import check, doctor, run, sim
 from convoy.cli.console import EXIT_CODES, print_json
 from convoy.errors import ConvoyError
 
@@ -35,8 +36,14 @@ def _options(
     pass
 
 
+app.command("doctor", epilog=EXIT_CODES)(doctor.command)
 app.command("check", epilog=EXIT_CODES)(check.command)
+app.command("run", epilog=EXIT_CODES)(run.command)
 app.add_typer(sim.app, name="sim")
+
+
+def _on_term(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)  # unwinds every `with`: nothing stays behind
 
 
 def main() -> None:
@@ -44,6 +51,8 @@ def main() -> None:
 
     With --json it is also the one JSON document on stdout.
     """
+    signal.signal(signal.SIGTERM, _on_term)
+    signal.signal(signal.SIGHUP, _on_term)
     try:
         app()
     except ConvoyError as error:

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from convoy.errors import InputError
 
@@ -22,6 +23,16 @@ def runtime_dir(environment: Mapping[str, str] | None = None, uid: int | None = 
     if base:
         return Path(base) / "convoy"
     return Path("/run/convoy") if uid == 0 else Path(tempfile.gettempdir()) / f"convoy-{uid}"
+
+
+def make_for_sockets(plan: Mapping[str, Any]) -> None:
+    """Make the runtime folder, if a plan has sockets in it. Raises InputError."""
+    folder = runtime_dir()
+    ports = plan.get("ports")
+    for port in ports if isinstance(ports, list) else ():
+        path = port.get("path") if isinstance(port, dict) else None
+        if isinstance(path, str) and Path(path).parent == folder:
+            make_private(folder)
 
 
 def make_private(path: Path) -> Path:

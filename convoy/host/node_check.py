@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from convoy.errors import ConvoyError, InputError
+from convoy.host.folders import make_for_sockets
 
 CHECK_DEADLINE_S = 120.0
 
 
 def check_plan(convoyd: Path, plan: dict[str, Any]) -> None:
     """Let convoyd check a plan; nothing is started. Raises InputError with convoyd's words."""
+    make_for_sockets(plan)
     with tempfile.TemporaryDirectory(prefix="convoy-") as folder:
         path = Path(folder) / "plan.json"
         path.write_text(json.dumps(plan))

@@ -46,7 +46,8 @@ struct cv_nf {
 	const char *const *drops; // names of the drop reasons, NULL at the end
 
 	// Checks the configuration (an object; unknown keys are errors) and makes an instance.
-	// Returns NULL with error set. Called before any packet, from one thread.
+	// Returns NULL with error set. Called before any packet, from one thread, after the EAL
+	// has started.
 	void *(*create)(const json_t *config, const struct cv_nf_env *env, struct cv_error *error);
 	void (*destroy)(void *instance);
 

@@ -19,7 +19,8 @@
 
 struct cv_port {
 	// Receives up to n packets of a queue; they belong to the caller. 0: nothing there now.
-	// Called by one worker per queue.
+	// Called by one worker per queue. A packet that does not fit into one buffer may come in
+	// several segments (a jumbo frame, a long packet of a capture).
 	uint16_t (*rx)(struct cv_port *port, uint16_t queue, struct rte_mbuf **packets, uint16_t n);
 	// Sends the first packets of the n that the port has room for and returns how many; these
 	// belong to the port, the rest stays with the caller. A lane is a sender's own number,
@@ -41,8 +42,10 @@ struct cv_port {
 	int socket; // NUMA node, -1: none in particular
 };
 
-// Checks one element of the plan's ports: kind, keys, types, ranges, files that must exist,
-// socket paths that must fit (107 bytes). Returns 0, or -EINVAL with error set.
+// Checks one element of the plan's ports: kind, keys, types, ranges, files that must exist (a
+// capture is read to its end), socket paths that must fit (107 bytes). Returns 0, or -EINVAL with
+// error set: "KEY: VALUE: what is wrong; the fix", here and below: the caller puts in front of it
+// which port of which plan that is.
 int cv_port_check(const json_t *config, struct cv_error *error);
 
 // Opens a checked port. index numbers the ports of the node, lanes counts those who will send,
@@ -50,8 +53,12 @@ int cv_port_check(const json_t *config, struct cv_error *error);
 struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lanes,
 	struct rte_mempool *pool, struct cv_error *error);
 
-// True if some port of the plan can only work in a process of its own rights or needs memory that
-// other processes can map (vhost-user, virtio-user, memif): decides how the EAL is started.
+// True if this port can only work if other processes can map this one's packets (virtio-user):
+// the EAL must then be started with --single-file-segments, or without hugepages (which DPDK keeps
+// in one file, too).
 bool cv_port_needs_shared_memory(const json_t *config);
+
+// True if this port is a PCI device: the EAL must then be started without --no-pci.
+bool cv_port_needs_pci(const json_t *config);
 
 #endif

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A node's counts as tables: what passed, what was dropped and why, and what it cost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+Counts = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Counts at a moment."""
+
+    at_s: float  # of a monotonic clock
+    counts: Counts
+
+
+def si(value: float) -> str:
+    """Return a number short enough to read while it changes: 999, 12.3 k, 4.56 M."""
+    for limit, divisor, unit in ((1e4, 1, ""), (1e7, 1e3, " k"), (1e10, 1e6, " M")):
+        if abs(value) < limit:
+            return (
+                f"{value / divisor:.0f}{unit}" if divisor == 1 else f"{value / divisor:.4g}{unit}"
+            )
+    return f"{value / 1e9:.4g} G"
+
+
+def drops_text(drops: Mapping[str, int]) -> str:
+    """Return the reasons that have any drops, the most frequent first."""
+    some = sorted(((n, why) for why, n in drops.items() if n), reverse=True)
+    return ", ".join(f"{why} {n}" for n, why in some)
+
+
+def _rate(key: str, now: Mapping[str, Any], before: Mapping[str, Any] | None, s: float) -> str:
+    if before is None or s <= 0:
+        return "-"
+    return si((now[key] - before[key]) / s)
+
+
+def tables(now: Sample, before: Sample | None = None) -> RenderableType:
+    """Return ports, functions and workers as tables; with rates and costs since `before`."""
+    live = before is not None
+    old: dict[str, dict[str, Any]] = {}
+    for part in ("ports", "functions"):
+        old[part] = {o["name"]: o for o in before.counts[part]} if before else {}
+    elapsed_s = now.at_s - before.at_s if before else 0.0
+    return Group(
+        _ports(now.counts, old["ports"], elapsed_s, live),
+        _functions(now.counts, old["functions"], elapsed_s, live),
+        _workers(now.counts, before.counts if before else None),
+    )
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        left = name in ("port", "function", "type", "kind", "drops")
+        table.add_column(name, justify="left" if left else "right", no_wrap=name != "drops")
+    return table
+
+
+def _ports(counts: Counts, old: Mapping[str, Any], elapsed_s: float, live: bool) -> Table:
+    rates = ["rx/s", "tx/s"] if live else []
+    table = _table(
+        "port", "kind", "rx packets", "tx packets", "rx bytes", "tx bytes", *rates, "drops"
+    )
+    for port in counts["ports"]:
+        name = port["name"]
+        row = [str(port[key]) for key in ("rx_packets", "tx_packets", "rx_bytes", "tx_bytes")]
+        if live:
+            row += [_rate(k, port, old.get(name), elapsed_s) for k in ("rx_packets", "tx_packets")]
+        table.add_row(name, port["kind"], *row, drops_text(port["drops"]))
+    return table
+
+
+def _functions(counts: Counts, old: Mapping[str, Any], elapsed_s: float, live: bool) -> Table:
+    rates = ["packets/s"] if live else []
+    table = _table("function", "type", "packets", "bytes", *rates, "cycles/packet", "drops")
+    for function in counts["functions"]:
+        before = old.get(function["name"])
+        row = [str(function["packets"]), str(function["bytes"])]
+        if live:
+            row.append(_rate("packets", function, before, elapsed_s))
+        row.append(cycles_per_packet(function, before))
+        table.add_row(function["name"], function["type"], *row, drops_text(function["drops"]))
+    return table
+
+
+def cycles_per_packet(now: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> str:
+    """Return a function's busy cycles per packet since `before`, - where it saw none."""
+    packets = now["packets"] - (before["packets"] if before else 0)
+    cycles = now["busy_cycles"] - (before["busy_cycles"] if before else 0)
+    return f"{cycles / packets:.1f}" if packets > 0 else "-"
+
+
+def _workers(counts: Counts, before: Counts | None) -> Table:
+    table = _table("worker", "core", "busy")
+    for i, worker in enumerate(counts["workers"]):
+        old = before["workers"][i] if before else {"busy_cycles": 0, "total_cycles": 0}
+        total = worker["total_cycles"] - old["total_cycles"]
+        busy = worker["busy_cycles"] - old["busy_cycles"]
+        share = f"{100 * busy / total:.1f} %" if total > 0 else "-"
+        table.add_row(str(i), str(worker["core"]), share)
+    return table
+
+
+def books_text(books: Mapping[str, Any]) -> str:
+    """Return the books in a line."""
+    sign = "balanced" if books["balanced"] else "NOT BALANCED: packets were lost uncounted"
+    return (
+        f"received {books['received']} = sent {books['sent']} + dropped {books['dropped']} "
+        f"+ held {books['held']}: {sign}"
+    )

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy run: start the node, show what it counts, stop it and print the final counts."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from convoy.chain.captures import with_captures
+from convoy.chain.open import open_file
+from convoy.chain.plan import Plan
+from convoy.cli.console import console, messages, print_json
+from convoy.cli.counts_view import Sample, books_text, tables
+from convoy.errors import ConvoyError
+from convoy.host.machine import this_machine
+from convoy.host.node import Node
+from convoy.host.signals import StopSignals
+from convoy.host.telemetry import TelemetryError
+
+REFRESH_S = 0.5
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run ended."""
+
+    file: str
+    plan: Plan
+    counts: dict[str, Any]
+    hugepages: bool
+    ended_by: str  # "captures", "duration" or "signal"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that --json prints."""
+        return {
+            "schema": "convoy.run/1",
+            "file": self.file,
+            "ok": self.counts["books"]["balanced"],
+            "ended_by": self.ended_by,
+            "hugepages": self.hugepages,
+            "notes": list(self.plan.notes),
+            "counts": self.counts,
+        }
+
+
+def run(
+    file: Path,
+    plan: Plan,
+    duration_s: float | None = None,
+    started: Callable[[Node], None] = lambda node: None,
+    watch: Callable[[Sample], None] | None = None,
+) -> RunResult:
+    """Run a plan until its captures end, duration_s is over, or a signal asks to stop.
+
+    watch is given the counts every REFRESH_S. Raises InputError (nothing was started) or
+    ConvoyError.
+    """
+    with Node(plan.data) as node, StopSignals() as signals:
+        started(node)
+        end = None if duration_s is None else time.monotonic() + duration_s
+        while node.process.running() and not signals.asked:
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                break
+            if watch is not None:
+                _show(node, watch)
+                left = REFRESH_S if left is None else min(REFRESH_S, left)
+            signals.wait(node.process, left)
+        ended_by = "signal" if signals.asked else "captures"
+        if node.process.running():
+            ended_by = "signal" if signals.asked else "duration"
+            counts = node.stop()
+        else:
+            counts = node.finish()
+        return RunResult(str(file), plan, counts, bool(node.ready.get("hugepages")), ended_by)
+
+
+def _show(node: Node, watch: Callable[[Sample], None]) -> None:
+    try:
+        watch(Sample(time.monotonic(), node.counts()))
+    except TelemetryError:
+        if node.process.running():
+            node.forget_telemetry()  # a late answer must not be taken for the next one
+
+
+class LiveView:
+    """Counters that change in place on a terminal. Use it with `with`."""
+
+    def __init__(self, out: Console, title: str) -> None:
+        self._title = title
+        self._before: Sample | None = None
+        self.live = Live(console=out, auto_refresh=False, transient=True)
+
+    def show(self, sample: Sample) -> None:
+        """Draw the counts, with rates since those before."""
+        if self._before is not None:
+            head = Text(f"{self._title}, Ctrl-C stops", style="bold")
+            self.live.update(Group(head, tables(sample, self._before)), refresh=True)
+        self._before = sample
+
+
+def render(result: RunResult) -> None:
+    """Print the final counts."""
+    out = console()
+    out.print(tables(Sample(0.0, result.counts)))
+    books = result.counts["books"]
+    out.print(books_text(books), style="green" if books["balanced"] else "bold red")
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="Chain descriptor (YAML), or a plan (JSON).")],
+    read: Annotated[
+        Path | None, typer.Option(help="Capture whose packets come in instead of the port's.")
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(help="Capture to write what leaves instead of the port.")
+    ] = None,
+    chain: Annotated[
+        str | None, typer.Option(help="Which chain the captures belong to, if there are several.")
+    ] = None,
+    duration: Annotated[
+        float | None, typer.Option(help="Stop after this many seconds.", min=0.0)
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document: the final counts.")
+    ] = False,
+) -> None:
+    """Run a chain until Ctrl-C, the end of its captures, or --duration; print what it counted."""
+    plan = open_file(file, this_machine()).plan
+    if read is not None or write is not None:
+        plan = with_captures(plan, read, write, chain)
+    out = messages()
+
+    def started(node: Node) -> None:
+        for note in plan.notes:
+            out.print(f"note: {note}", markup=False)
+        out.print("forwarding; Ctrl-C drains and stops", markup=False)
+
+    if as_json or not out.is_terminal:
+        result = run(file, plan, duration, started)
+    else:
+        view = LiveView(out, str(file))
+        with view.live:
+            result = run(file, plan, duration, started, view.show)
+    print_json(result.as_json()) if as_json else render(result)
+    if not result.counts["books"]["balanced"]:
+        out.print("convoy: the books do not balance: packets were lost uncounted")
+        raise typer.Exit(ConvoyError.exit_code)

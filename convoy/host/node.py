@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A running convoyd: started from a plan, asked while it runs, stopped with its final counts."""
+
+import json
+import signal
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from convoy.errors import ConvoyError, InputError
+from convoy.host.folders import make_for_sockets
+from convoy.host.process import Process, ProcessError
+from convoy.host.programs import need
+from convoy.host.telemetry import Telemetry
+
+READY_DEADLINE_S = 120.0  # tables of a million routes
+STOP_DEADLINE_S = 30.0
+COUNTS_SCHEMA = "convoy.counts/1"
+
+
+class Node:
+    """convoyd with a plan. Use it with `with`: at the end it is gone, whatever happened."""
+
+    def __init__(
+        self,
+        plan: Mapping[str, Any],
+        convoyd: Path | None = None,
+        wrapper: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Prepare; wrapper is put before the command (taskset, ip netns exec)."""
+        self._plan = plan
+        self._convoyd = need("convoyd") if convoyd is None else convoyd
+        self._wrapper = tuple(wrapper)
+        self._environment = environment
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._process: Process | None = None
+        self._telemetry: Telemetry | None = None
+        self.ready: dict[str, Any] = {}  # the event that it printed
+
+    def __enter__(self) -> Self:
+        """Start it and wait until it forwards. Raises InputError or ConvoyError with its words."""
+        make_for_sockets(self._plan)
+        self._folder = tempfile.TemporaryDirectory(prefix="convoy-")
+        try:
+            path = Path(self._folder.name) / "plan.json"
+            path.write_text(json.dumps(self._plan))
+            self._process = Process(
+                [*self._wrapper, self._convoyd, path],
+                environment=self._environment,
+                stop_deadline_s=STOP_DEADLINE_S,
+            )
+            self._process.name = "convoyd"
+            self._await_ready()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def _await_ready(self) -> None:
+        try:
+            line = self.process.wait_line(
+                lambda text: _event(text) == "ready", READY_DEADLINE_S, "it was ready"
+            )
+        except ProcessError:
+            if self.process.exit_code == 2:
+                raise InputError(self.process.last_words()) from None
+            raise
+        self.ready = json.loads(line)
+
+    @property
+    def process(self) -> Process:
+        """The process. Only inside `with`."""
+        assert self._process is not None, "used outside its with statement"
+        return self._process
+
+    def counts(self) -> dict[str, Any]:
+        """Return the counts as they are now, shaped as the final ones. Raises TelemetryError."""
+        if self._telemetry is None:
+            self._telemetry = Telemetry(Path(self.ready["telemetry"]))
+        parts = ("ports", "functions", "workers", "books")
+        return {"schema": COUNTS_SCHEMA} | {
+            part: self._telemetry.ask(f"/convoy/{part}") for part in parts
+        }
+
+    def forget_telemetry(self) -> None:
+        """Close the connection that counts come over; the next counts() makes a new one."""
+        if self._telemetry is not None:
+            self._telemetry.close()
+            self._telemetry = None
+
+    def stop(self, number: int = signal.SIGTERM) -> dict[str, Any]:
+        """Let it drain and stop; return its final counts. Raises ConvoyError if it gave none."""
+        self.process.signal(number)
+        return self.finish()
+
+    def finish(self) -> dict[str, Any]:
+        """Wait until it has ended and return its final counts."""
+        code = self.process.wait(STOP_DEADLINE_S)
+        for line in reversed(self.process.stdout.text().splitlines()):
+            if _json(line).get("schema") == COUNTS_SCHEMA:
+                counts = _json(line)
+                break
+        else:
+            raise ConvoyError(
+                f"convoyd ended without its counts (exit code {code}): {self.process.last_words()}"
+            )
+        return counts
+
+    def _close(self) -> None:
+        self.forget_telemetry()
+        if self._process is not None:
+            self._process.__exit__(None, None, None)
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._close()
+
+
+def _json(line: str) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _event(line: str) -> Any:
+    return _json(line).get("event")

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Processes that never outlive us: started, waited for by condition, stopped, with `with`.
+
+A process is the leader of a session and process group of its own (so that a terminal's Ctrl-C is
+ours to pass on, and nice values rank it by itself), and the kernel kills it should we die.
+"""
+
+import ctypes
+import os
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from convoy.errors import ConvoyError
+
+LINES_KEPT = 10_000
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class ProcessError(ConvoyError):
+    """A process ended when it should not have, or did not when it should."""
+
+
+def wait_for(condition: Callable[[], bool], deadline_s: float, what: str) -> None:
+    """Wait until a condition holds that nothing signals. Raises ProcessError after deadline_s."""
+    end = time.monotonic() + deadline_s
+    pause = threading.Event()
+    while not condition():
+        if time.monotonic() > end:
+            raise ProcessError(f"{what}: not within {deadline_s:g} s")
+        pause.wait(0.01)
+
+
+class Lines:
+    """What a process writes to one of its streams, read as it comes by a thread of its own."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._lines: deque[str] = deque(maxlen=LINES_KEPT)
+        self._read = 0  # lines ever read
+        self._ended = False
+        self._change = threading.Condition()
+        self._stream = stream
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with self._stream:
+            for line in self._stream:
+                with self._change:
+                    self._lines.append(line.rstrip("\n"))
+                    self._read += 1
+                    self._change.notify_all()
+        with self._change:
+            self._ended = True
+            self._change.notify_all()
+
+    def text(self) -> str:
+        """Return what was written (the last LINES_KEPT lines)."""
+        with self._change:
+            return "\n".join(self._lines)
+
+    def wait_end(self, deadline_s: float) -> None:
+        """Wait until the stream was read to its end."""
+        self._thread.join(deadline_s)
+
+    def wait(self, wanted: Callable[[str], bool], deadline_s: float) -> str | None:
+        """Return the first line (of those kept) that is wanted, or None: it ended, or too late."""
+        end = time.monotonic() + deadline_s
+        seen = 0
+        with self._change:
+            while True:
+                fresh = list(self._lines)[max(0, len(self._lines) - (self._read - seen)) :]
+                seen = self._read
+                for line in fresh:
+                    if wanted(line):
+                        return line
+                left = end - time.monotonic()
+                if self._ended or left <= 0:
+                    return None
+                self._change.wait(left)
+
+
+class Process:
+    """A running program. Use it with `with`: at the end it is stopped, and gone."""
+
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        stop_deadline_s: float = 10.0,
+    ) -> None:
+        """Start it. environment is added to ours. Raises ProcessError."""
+        self.command = tuple(str(word) for word in command)
+        self.name = Path(self.command[0]).name
+        self.stop_deadline_s = stop_deadline_s
+        parent = os.getpid()
+
+        def bind_to_parent() -> None:
+            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(127)
+
+        try:
+            self._popen = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+                env={**os.environ, **(environment or {})},
+                cwd=folder,
+                start_new_session=True,
+                preexec_fn=bind_to_parent,
+            )
+        except OSError as error:
+            raise ProcessError(f"{self.command[0]}: {error.strerror}") from None
+        assert self._popen.stdout is not None and self._popen.stderr is not None
+        self.stdout = Lines(self._popen.stdout)
+        self.stderr = Lines(self._popen.stderr)
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is its process group's too."""
+        return self._popen.pid
+
+    @property
+    def command_line(self) -> str:
+        """What was started, as a shell would take it."""
+        return shlex.join(self.command)
+
+    def running(self) -> bool:
+        """Return whether it has not ended."""
+        return self._popen.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended (negative: by that signal), None while it runs."""
+        return self._popen.poll()
+
+    def wait_line(self, wanted: Callable[[str], bool], deadline_s: float, what: str) -> str:
+        """Return the first line of its stdout that is wanted. Raises ProcessError."""
+        line = self.stdout.wait(wanted, deadline_s)
+        if line is not None:
+            return line
+        if self._ended_within(1.0):
+            raise ProcessError(f"{self.name} ended before {what}: {self.last_words()}")
+        raise ProcessError(f"{self.name}: not {what} within {deadline_s:g} s")
+
+    def wait(self, deadline_s: float | None = None) -> int:
+        """Wait until it ends and everything it wrote was read; return its exit code."""
+        try:
+            code = self._popen.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            raise ProcessError(f"{self.name}: did not end within {deadline_s:g} s") from None
+        self.stdout.wait_end(1.0)
+        self.stderr.wait_end(1.0)
+        return code
+
+    def last_words(self) -> str:
+        """Return the last thing it said about why it ended, its own words before others'."""
+        self.stderr.wait_end(1.0)
+        lines = [line.strip() for line in self.stderr.text().splitlines() if line.strip()]
+        own = [line for line in lines if line.startswith(f"{self.name}:")]
+        return (own or lines or [f"exit code {self.exit_code}"])[-1]
+
+    def signal(self, number: int) -> None:
+        """Send a signal to it (and to nothing else: it passes it on as it likes)."""
+        if self.running():
+            self._popen.send_signal(number)
+
+    def stop(self) -> int:
+        """Ask it to end, insist after stop_deadline_s, and return its exit code."""
+        self.signal(signal.SIGTERM)
+        if not self._ended_within(self.stop_deadline_s):
+            self._kill_group()
+        return self.wait()
+
+    def _ended_within(self, deadline_s: float) -> bool:
+        try:
+            self._popen.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _kill_group(self) -> None:
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            self._popen.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.stop()
+        finally:
+            self._kill_group()  # what it started and left behind

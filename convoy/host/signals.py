@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Signals that ask us to stop, as something to wait on instead of an exception anywhere."""
+
+import os
+import select
+import signal
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from convoy.host.process import Process
+
+
+class StopSignals:
+    """While in its `with`, SIGINT, SIGTERM and SIGHUP set `asked`; the third one interrupts."""
+
+    def __init__(self) -> None:
+        self._times = 0
+        self._old: dict[int, Any] = {}
+        self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+    @property
+    def asked(self) -> bool:
+        """Whether a signal came."""
+        return self._times > 0
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._times += 1
+        os.write(self._write, b"s")
+        if self._times > 2:
+            raise KeyboardInterrupt
+
+    def wait(self, process: Process, longest_s: float | None) -> None:
+        """Return when a signal came, the process ended, or after longest_s (None: only then)."""
+        ended = os.pidfd_open(process.pid)
+        try:
+            select.select([self._read, ended], [], [], longest_s)
+        finally:
+            os.close(ended)
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self._old[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, old in self._old.items():
+            signal.signal(number, old)
+        os.close(self._read)
+        os.close(self._write)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""DPDK's telemetry socket: one question, one JSON answer."""
+
+import json
+import socket
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from convoy.errors import ConvoyError
+
+DEADLINE_S = 2.0
+
+
+class TelemetryError(ConvoyError):
+    """The socket is gone, or what answers is not DPDK."""
+
+
+class Telemetry:
+    """A connection to a DPDK program's telemetry socket. Use it with `with`."""
+
+    def __init__(self, path: Path, deadline_s: float = DEADLINE_S) -> None:
+        """Connect. Raises TelemetryError."""
+        self._path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.settimeout(deadline_s)
+        try:
+            self._socket.connect(str(path))
+            hello = json.loads(self._socket.recv(1024))
+            self._answer_bytes = int(hello["max_output_len"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            self._socket.close()
+            raise TelemetryError(f"{path}: {error}") from None
+
+    def ask(self, command: str) -> Any:
+        """Return the answer to a command such as /convoy/ports. Raises TelemetryError."""
+        try:
+            self._socket.send(command.encode())
+            answer = json.loads(self._socket.recv(self._answer_bytes))
+            return answer[command.partition(",")[0]]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise TelemetryError(f"{self._path}: {command}: {error}") from None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What a kind of port is to the rest of this folder. Adding one: a file with its description, a
+// line in the list of port.c, a line in meson.build, its keys in docs/ports.md.
+#ifndef CV_PORT_KIND_H
+#define CV_PORT_KIND_H
+
+#include "keys.h"
+#include "port.h"
+
+// What cv_port_open() was given.
+struct cv_port_args {
+	const json_t *config;
+	unsigned index;
+	uint16_t lanes;
+	struct rte_mempool *pool;
+};
+
+struct cv_port_kind {
+	const char *name;
+	const char *const *keys; // beside name, kind, mtu and mac; NULL at the end
+	uint16_t mtu; // unless the plan says otherwise
+	// Checks the values of the keys, without any effect. 0, or -EINVAL with error set.
+	int (*check)(const json_t *config, struct cv_error *error);
+	// Opens a checked port. port is a zeroed struct of size bytes that begins with a struct
+	// cv_port, whose name, kind, mac, mtu and socket = -1 are already set. 0, or -errno with
+	// error set: port is then freed by the caller.
+	int (*open)(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error);
+	size_t size;
+	bool shared_memory; // cv_port_needs_shared_memory()
+};
+
+extern const struct cv_port_kind cv_port_pcap, cv_port_null, cv_port_vhost_user,
+	cv_port_virtio_user, cv_port_memif, cv_port_af_packet, cv_port_af_xdp, cv_port_dpdk;
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "port.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kind.h"
+#include "port_log.h"
+
+#define MTU_MIN 68 // RFC 791
+#define MTU_MAX 65500
+
+int cv_port_logtype;
+
+static const struct cv_port_kind *const kinds[] = {
+	&cv_port_pcap,
+	&cv_port_null,
+	&cv_port_vhost_user,
+	&cv_port_virtio_user,
+	&cv_port_memif,
+	&cv_port_af_packet,
+	&cv_port_af_xdp,
+	&cv_port_dpdk,
+};
+
+static const char *const common_keys[] = {"name", "kind", "mtu", "mac", NULL};
+
+static const struct cv_port_kind *find_kind(const json_t *config)
+{
+	const char *name = json_string_value(json_object_get(config, "kind"));
+
+	for (size_t i = 0; name != NULL && i < RTE_DIM(kinds); i++) {
+		if (strcmp(kinds[i]->name, name) == 0)
+			return kinds[i];
+	}
+	return NULL;
+}
+
+static int no_kind(const json_t *config, struct cv_error *error)
+{
+	const char *name = cv_key_string(config, "kind", NULL, error);
+	size_t used = 0;
+	char text[128];
+
+	for (size_t i = 0; i < RTE_DIM(kinds); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, " %s", kinds[i]->name);
+	cv_error_set(error, "kind: \"%.64s\": is none of:%s", name, text);
+	return -EINVAL;
+}
+
+int cv_port_check(const json_t *config, struct cv_error *error)
+{
+	const struct cv_port_kind *kind;
+	const char *name;
+	uint8_t mac[6];
+	int64_t mtu;
+
+	if (!json_is_object(config)) {
+		cv_error_set(error, "must be an object with a name and a kind");
+		return -EINVAL;
+	}
+	name = cv_key_string(config, "name", NULL, error);
+	if (name == NULL)
+		return -EINVAL;
+	if (strlen(name) >= sizeof(((struct cv_port *)NULL)->name)) {
+		cv_error_set(error, "name: \"%.64s\": is too long; at most 31 bytes", name);
+		return -EINVAL;
+	}
+	kind = find_kind(config);
+	if (kind == NULL)
+		return no_kind(config, error);
+	if (cv_keys_known(config, common_keys, kind->keys, error) != 0 ||
+		cv_key_integer(config, "mtu", MTU_MIN, MTU_MAX, kind->mtu, &mtu, error) != 0 ||
+		cv_key_mac(config, "mac", mac, error) < 0)
+		return -EINVAL;
+	return kind->check(config, error);
+}
+
+struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lanes,
+	struct rte_mempool *pool, struct cv_error *error)
+{
+	const struct cv_port_args args = {config, index, lanes, pool};
+	const struct cv_port_kind *kind = find_kind(config);
+	struct cv_port *port;
+	int64_t mtu;
+	int rc;
+
+	if (kind == NULL) {
+		no_kind(config, error);
+		return NULL;
+	}
+	if (cv_key_integer(config, "mtu", MTU_MIN, MTU_MAX, kind->mtu, &mtu, error) != 0)
+		return NULL;
+	port = calloc(1, kind->size);
+	if (port == NULL) {
+		cv_error_set(error, "out of memory");
+		return NULL;
+	}
+	port->kind = kind->name;
+	snprintf(port->name, sizeof(port->name), "%s",
+		json_string_value(json_object_get(config, "name")));
+	port->mtu = (uint16_t)mtu;
+	port->socket = -1;
+	rc = cv_key_mac(config, "mac", port->mac, error);
+	if (rc == 0)
+		memcpy(port->mac, (uint8_t[]){0x02, 0xc0, 0x17, 0, 0, (uint8_t)index}, 6);
+	if (rc < 0 || kind->open(port, &args, error) != 0) {
+		cv_error_set(error, "cannot be opened");
+		free(port);
+		return NULL;
+	}
+	return port;
+}
+
+bool cv_port_needs_shared_memory(const json_t *config)
+{
+	const struct cv_port_kind *kind = find_kind(config);
+
+	return kind != NULL && kind->shared_memory;
+}
+
+RTE_INIT(register_log)
+{
+	cv_port_logtype = rte_log_register_type_and_pick_level("convoy.port", RTE_LOG_NOTICE);
+}

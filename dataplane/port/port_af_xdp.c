@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Kind af_xdp: an interface of the kernel by AF_XDP sockets: faster than af_packet, and the kernel
+// no longer sees the packets of these queues. interface: its name; queues: the first 1 to 64 of
+// the interface (ethtool -L sets how many it has, and its RSS spreads the packets). Needs
+// CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF. Frames up to 3,498 bytes (a page).
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+
+#include "ethdev.h"
+#include "interface.h"
+
+static int check(const json_t *config, struct cv_error *error)
+{
+	int64_t queues;
+
+	if (cv_key_integer(config, "queues", 1, 64, 1, &queues, error) != 0 ||
+		cv_interface(config, error) == NULL)
+		return -EINVAL;
+	return 0;
+}
+
+static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
+{
+	struct cv_ethdev_port *ethdev = (struct cv_ethdev_port *)port;
+	const char *name = cv_interface(args->config, error);
+	int64_t queues;
+	int rc;
+
+	if (name == NULL || cv_key_integer(args->config, "queues", 1, 64, 1, &queues, error) != 0)
+		return -EINVAL;
+	rc = cv_interface_rights((const int[]){CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF, -1}, error);
+	if (rc == 0)
+		rc = cv_interface_is_up(name, error);
+	if (rc != 0)
+		return rc;
+	ethdev->dev.driver = "net_af_xdp";
+	ethdev->dev.rx_queues = (uint16_t)queues;
+	ethdev->dev.tx_queues = (uint16_t)queues;
+	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs),
+		"net_af_xdp%u,iface=%s,start_queue=0,queue_count=%u", args->index, name,
+		(unsigned)queues);
+	return cv_ethdev_port_open(ethdev, args, error);
+}
+
+const struct cv_port_kind cv_port_af_xdp = {
+	.name = "af_xdp",
+	.keys = (const char *const[]){"interface", "queues", NULL},
+	.mtu = 1500,
+	.check = check,
+	.open = open_port,
+	.size = sizeof(struct cv_ethdev_port),
+};

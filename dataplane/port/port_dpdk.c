@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Kind dpdk: any other device that DPDK has a driver for. devargs: a PCI address
+// ("0000:3b:00.0", with arguments after a comma), or a virtual device ("net_tap0,iface=tap0");
+// queues: 1 to 64, with RSS where the device can.
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_eal.h>
+
+#include "ethdev.h"
+
+static bool is_pci(const char *devargs)
+{
+	unsigned domain, bus, device, function;
+
+	return sscanf(devargs, "%x:%x:%x.%u", &domain, &bus, &device, &function) == 4 ||
+	       sscanf(devargs, "%x:%x.%u", &bus, &device, &function) == 3;
+}
+
+static int check(const json_t *config, struct cv_error *error)
+{
+	const char *devargs = cv_key_string(config, "devargs", NULL, error);
+	int64_t queues;
+
+	if (devargs == NULL || cv_key_integer(config, "queues", 1, 64, 1, &queues, error) != 0)
+		return -EINVAL;
+	if (strlen(devargs) >= sizeof(((struct cv_ethdev *)NULL)->devargs)) {
+		cv_error_set(error, "devargs: has %zu bytes; at most %zu are possible",
+			strlen(devargs), sizeof(((struct cv_ethdev *)NULL)->devargs) - 1);
+		return -EINVAL;
+	}
+	if (!is_pci(devargs) && strncmp(devargs, "net_", 4) != 0 &&
+		strncmp(devargs, "eth_", 4) != 0) {
+		cv_error_set(error,
+			"devargs: \"%.64s\": is neither a PCI address (0000:3b:00.0) nor a virtual "
+			"network device (net_tap0,iface=tap0)",
+			devargs);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
+{
+	struct cv_ethdev_port *ethdev = (struct cv_ethdev_port *)port;
+	const char *devargs = cv_key_string(args->config, "devargs", NULL, error);
+	int64_t queues;
+
+	if (devargs == NULL ||
+		cv_key_integer(args->config, "queues", 1, 64, 1, &queues, error) != 0)
+		return -EINVAL;
+	if (is_pci(devargs) && rte_eal_has_pci() == 0) {
+		cv_error_set(error, "devargs: %.64s: the EAL was started without PCI", devargs);
+		return -ENODEV;
+	}
+	ethdev->dev.rx_queues = (uint16_t)queues;
+	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs), "%s", devargs);
+	ethdev->peer = "link";
+	return cv_ethdev_port_open(ethdev, args, error);
+}
+
+bool cv_port_needs_pci(const json_t *config)
+{
+	const char *kind = json_string_value(json_object_get(config, "kind"));
+	const char *devargs = json_string_value(json_object_get(config, "devargs"));
+
+	return kind != NULL && strcmp(kind, "dpdk") == 0 && devargs != NULL && is_pci(devargs);
+}
+
+const struct cv_port_kind cv_port_dpdk = {
+	.name = "dpdk",
+	.keys = (const char *const[]){"devargs", "queues", NULL},
+	.mtu = 1500,
+	.check = check,
+	.open = open_port,
+	.size = sizeof(struct cv_ethdev_port),
+};

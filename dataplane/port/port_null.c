@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Kind null: swallows what it is sent, and receives endless zeroed frames of frame_bytes (14 to
+// 9216, without FCS), or nothing.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kind.h"
+
+#define FRAME_MAX 9216
+
+struct null_port {
+	struct cv_port port;
+	struct rte_mempool *pool;
+	uint16_t frame_bytes; // 0: receives nothing
+};
+
+static int check(const json_t *config, struct cv_error *error)
+{
+	int64_t value;
+
+	return cv_key_integer(config, "frame_bytes", 14, FRAME_MAX, 0, &value, error);
+}
+
+static uint16_t rx_nothing(
+	struct cv_port *port, uint16_t queue, struct rte_mbuf **packets, uint16_t n)
+{
+	return 0;
+}
+
+static uint16_t rx_zeroes(
+	struct cv_port *port, uint16_t queue, struct rte_mbuf **packets, uint16_t n)
+{
+	const struct null_port *null = (const struct null_port *)port;
+
+	if (n == 0 || rte_pktmbuf_alloc_bulk(null->pool, packets, n) != 0)
+		return 0;
+	for (uint16_t i = 0; i < n; i++)
+		memset(rte_pktmbuf_append(packets[i], null->frame_bytes), 0, null->frame_bytes);
+	return n;
+}
+
+static uint16_t tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+{
+	rte_pktmbuf_free_bulk(packets, n);
+	return n;
+}
+
+static int start(struct cv_port *port, struct cv_error *error)
+{
+	return 0;
+}
+
+static void stop(struct cv_port *port)
+{
+}
+
+static void close_port(struct cv_port *port)
+{
+	free(port);
+}
+
+static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
+{
+	struct null_port *null = (struct null_port *)port;
+	const uint16_t room = rte_pktmbuf_data_room_size(args->pool) - RTE_PKTMBUF_HEADROOM;
+	int64_t bytes;
+
+	if (cv_key_integer(args->config, "frame_bytes", 14, FRAME_MAX, 0, &bytes, error) != 0)
+		return -EINVAL;
+	if (bytes > room) {
+		cv_error_set(error,
+			"frame_bytes: %lld: does not fit into the node's buffers of %u bytes; give "
+			"the port an mtu of %lld",
+			(long long)bytes, room, (long long)bytes);
+		return -EINVAL;
+	}
+	null->pool = args->pool;
+	null->frame_bytes = (uint16_t)bytes;
+	port->rx = bytes > 0 ? rx_zeroes : rx_nothing;
+	port->tx = tx;
+	port->start = start;
+	port->stop = stop;
+	port->close = close_port;
+	port->rx_queues = 64; // there is nothing to share
+	return 0;
+}
+
+const struct cv_port_kind cv_port_null = {
+	.name = "null",
+	.keys = (const char *const[]){"frame_bytes", NULL},
+	.mtu = 65500,
+	.check = check,
+	.open = open_port,
+	.size = sizeof(struct null_port),
+};

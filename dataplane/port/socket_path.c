@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "socket_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "keys.h"
+
+#define PATH_BYTES (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
+
+const char *cv_socket_path(const json_t *config, bool listens, struct cv_error *error)
+{
+	const char *path = cv_key_plain(config, "path", PATH_BYTES, error);
+	char parent[PATH_BYTES + 1];
+	const char *directory;
+	struct stat st;
+
+	if (path == NULL)
+		return NULL;
+	snprintf(parent, sizeof(parent), "%s", path);
+	directory = dirname(parent);
+	if (stat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
+		cv_error_set(error, "path: %s: is there and is no socket; name another", path);
+		return NULL;
+	}
+	if (!listens)
+		return path;
+	if (stat(directory, &st) != 0) {
+		cv_error_set(error, "path: %s: its directory: %s; make it: mkdir -p %s", path,
+			strerror(errno), directory);
+		return NULL;
+	}
+	if (access(directory, W_OK | X_OK) != 0) {
+		cv_error_set(error, "path: %s: its directory: %s; let this user write it", path,
+			strerror(errno));
+		return NULL;
+	}
+	return path;
+}
+
+// 0 if somebody listens at path, else -errno. Sends nothing.
+static int try_connect(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+		rc = -errno;
+	close(fd);
+	// A full queue of connections, or a socket of another type: somebody is there.
+	return rc == -EAGAIN || rc == -EPROTOTYPE ? 0 : rc;
+}
+
+int cv_socket_claim(const char *path, struct cv_error *error)
+{
+	struct stat st;
+	int rc;
+
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	rc = try_connect(path);
+	if (rc == 0) {
+		cv_error_set(error,
+			"path: %s: another process listens there; stop it, or name another path",
+			path);
+		return -EADDRINUSE;
+	}
+	if (rc == -ECONNREFUSED && unlink(path) == 0)
+		return 0;
+	rc = rc == -ECONNREFUSED ? -errno : rc;
+	cv_error_set(error, "path: %s: is there and cannot be taken over: %s; remove it", path,
+		strerror(-rc));
+	return rc;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+
+#include "pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "random.h"
+#include "sizes.h"
+#include "stamp.h"
+#include "template.h"
+
+// Enough to show a size distribution's rarer sizes.
+#define MIXED_FRAMES_MIN 4800u
+
+static uint32_t frame_count(const struct gen_spec *spec, uint32_t flows, uint32_t frames_min)
+{
+	uint32_t least = frames_min;
+
+	if (spec->sizes != GEN_SIZE_FIXED && least < MIXED_FRAMES_MIN)
+		least = MIXED_FRAMES_MIN;
+	return (least + flows - 1) / flows * flows;
+}
+
+int gen_pool_build(struct gen_pool *pool, const struct gen_spec *spec, struct gen_part part,
+	const struct gen_room *room, char *error, size_t error_size)
+{
+	const uint32_t flows = (spec->flows.count - part.part + part.parts - 1) / part.parts;
+	const uint32_t count = frame_count(spec, flows, room->frames_min);
+	const uint32_t least = gen_template_min(&spec->flows);
+	uint32_t *order = calloc(flows, sizeof(*order));
+	uint32_t *sizes = calloc(count, sizeof(*sizes));
+	int result = -1;
+
+	*pool = (struct gen_pool){.base = room->memory, .count = count, .flow_count = flows};
+	pool->frames = calloc(count, sizeof(*pool->frames));
+	if (order == NULL || sizes == NULL || pool->frames == NULL) {
+		snprintf(error, error_size, "out of memory for %u frames", count);
+		goto out;
+	}
+	for (uint32_t i = 0; i < flows; i++)
+		order[i] = i * part.parts + part.part;
+	if (spec->flows.shuffle)
+		gen_shuffle(order, flows, spec->seed);
+	if (gen_sizes_draw(sizes, count, spec, error, error_size) < 0)
+		goto out;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t bytes = sizes[i] - GEN_FCS_BYTES;
+		const size_t lines = (bytes + GEN_CACHE_LINE - 1) / GEN_CACHE_LINE;
+		const size_t offset = pool->used_bytes + GEN_CACHE_LINE;
+
+		if (bytes < least || bytes > room->frame_max) {
+			snprintf(error, error_size,
+				"spec: size: %u: these headers and the port take frames of %u to "
+				"%u bytes (with FCS)",
+				sizes[i], least + GEN_FCS_BYTES, room->frame_max + GEN_FCS_BYTES);
+			goto out;
+		}
+		if (offset + lines * GEN_CACHE_LINE > room->bytes || offset > UINT32_MAX) {
+			snprintf(error, error_size,
+				"spec: flows.count: %u: the frames need more than the port's %zu "
+				"MiB; use fewer flows, or more memory (--port …,mem=MIB)",
+				spec->flows.count, room->bytes >> 20);
+			goto out;
+		}
+		uint8_t *frame = room->memory + offset;
+		gen_template_write(frame, bytes, &spec->flows, order[i % flows]);
+		pool->frames[i] = (struct gen_frame){
+			.offset = (uint32_t)offset,
+			.bytes = (uint16_t)bytes,
+			.sum = gen_stamp_sum(frame + gen_stamp_offset(bytes)),
+		};
+		pool->bytes += bytes;
+		pool->used_bytes = offset + lines * GEN_CACHE_LINE;
+	}
+	result = 0;
+out:
+	free(order);
+	free(sizes);
+	return result;
+}
+
+void gen_pool_free(struct gen_pool *pool)
+{
+	free(pool->frames);
+	free(pool->flow_of);
+	free(pool->gaps_ns);
+	*pool = (struct gen_pool){0};
+}

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+
+#include "trial.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "stamp.h"
+
+#define STREAMS_MAX (GEN_MAX_PATHS * GEN_MAX_QUEUES)
+
+// A packet that is refused later than this after its time was refused because the tester was
+// late, and says nothing about the device.
+#define LATE_NS 20000
+// A turn of the loop longer than this is lost time.
+#define GAP_NS 10000
+// How long what an earlier trial left in the device's queues may take to go away.
+#define SETTLE_NS 1000000000ull
+#define QUIET_NS 10000000ull
+// Copies may follow the last packet.
+#define LINGER_NS 1000000
+
+struct loop {
+	struct gen_tester *tester;
+	const struct gen_spec *spec;
+	struct gen_trial *trial;
+	struct gen_stream *streams;
+	uint32_t stream_count;
+	uint64_t start, duration, grace, late;
+	uint32_t wire_count;
+	struct gen_wire *wires[GEN_MAX_PORTS * GEN_MAX_QUEUES];
+	uint8_t wire_port[GEN_MAX_PORTS * GEN_MAX_QUEUES];
+};
+
+static uint64_t descheduled_ns(void)
+{
+	char path[64];
+	unsigned long long run, wait;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%ld/schedstat", syscall(SYS_gettid));
+	FILE *file = fopen(path, "r");
+	if (file == NULL)
+		return UINT64_MAX;
+	const int fields = fscanf(file, "%llu %llu", &run, &wait);
+	fclose(file);
+	return fields == 2 ? wait : UINT64_MAX;
+}
+
+// Refuses all that is due: these packets get no sequence number, as they are never on the wire.
+static void refuse_due(struct loop *loop, struct gen_stream *stream, uint64_t now)
+{
+	uint64_t refused = 0;
+
+	for (;; refused++) {
+		const uint64_t due = gen_pace_due(&stream->pace);
+
+		if (due > now || due >= loop->duration)
+			break;
+		gen_pace_advance(&stream->pace);
+		stream->refused_late += now - due > loop->late;
+	}
+	if (refused > 0)
+		cv_histogram_record(stream->refused_bursts, refused);
+	stream->refused += refused;
+}
+
+// Sends up to a burst of what is due at `now`. Returns how many packets.
+static inline uint32_t send_due(struct loop *loop, struct gen_stream *stream, uint64_t now)
+{
+	const bool flat_out = loop->spec->rate_pps == 0 && stream->pace.gaps == NULL;
+	const uint64_t end = loop->duration;
+	struct gen_tx burst;
+
+	if (flat_out ? now >= end : gen_pace_due(&stream->pace) > now)
+		return 0;
+	const uint32_t room = stream->wire->ops->tx_room(stream->wire, GEN_BURST);
+	const struct gen_frame *frames = stream->pool.frames;
+	uint32_t next = stream->next_frame;
+	uint32_t bytes = 0, n = 0;
+	uint64_t due = now;
+
+	while (n < room) {
+		if (!flat_out) {
+			due = gen_pace_due(&stream->pace);
+			if (due > now || due >= end)
+				break;
+			gen_pace_advance(&stream->pace);
+		}
+		burst.frame[n] = frames[next];
+		bytes += frames[next].bytes;
+		burst.seq[n] = stream->seq + n;
+		burst.ticks[n] = due;
+		next = next + 1 == stream->pool.count ? 0 : next + 1;
+		n++;
+	}
+	if (n > 0) {
+		burst.base = stream->pool.base;
+		burst.magic = (uint16_t)(loop->trial->magic + (stream - loop->streams));
+		burst.count = n;
+		stream->wire->ops->tx(stream->wire, &burst);
+		if (stream->sent == 0)
+			stream->first_tx = burst.ticks[0];
+		const uint64_t late = now - burst.ticks[0];
+		stream->late_max = late > stream->late_max ? late : stream->late_max;
+		stream->last_tx = now;
+		stream->sent += n;
+		stream->sent_bytes += bytes;
+		stream->seq += n;
+		stream->next_frame = next;
+	}
+	if (n == room && room < GEN_BURST && !flat_out) {
+		// No room: what is due now waits, or is refused as a full NIC queue would.
+		if (gen_pace_due(&stream->pace) <= now && gen_pace_due(&stream->pace) < end)
+			stream->full_events++;
+		if (loop->spec->drop_when_full)
+			refuse_due(loop, stream, now);
+	} else if (room == 0) {
+		stream->full_events++;
+	}
+	return n;
+}
+
+static inline void take(struct loop *loop, const struct gen_rx *frame, uint32_t port, uint64_t now)
+{
+	struct gen_trial *trial = loop->trial;
+
+	if (__builtin_expect(frame->bytes < GEN_STAMP_BYTES, 0)) {
+		trial->foreign++;
+		return;
+	}
+	const struct gen_stamp stamp = gen_stamp_read(frame->data + gen_stamp_offset(frame->bytes));
+	const uint32_t index = (uint16_t)(stamp.magic - trial->magic);
+	if (__builtin_expect(index >= loop->stream_count, 0)) {
+		// Magics count on from trial to trial, so those just below are earlier ones.
+		if ((uint16_t)(trial->magic - 1 - stamp.magic) < 4096 &&
+			(gen_sum_equal(stamp.sum, 0) || loop->spec->capture != NULL))
+			trial->earlier++;
+		else
+			trial->foreign++;
+		return;
+	}
+	struct gen_stream *stream = &loop->streams[index];
+	struct gen_account *account = stream->account;
+	const uint16_t sum = __builtin_expect(loop->spec->capture != NULL, 0)
+				     ? stream->pool.frames[stamp.seq % stream->pool.count].sum
+				     : 0;
+	if (__builtin_expect(
+		    stamp.seq >= stream->seq || stamp.ticks > now || !gen_sum_equal(stamp.sum, sum),
+		    0)) {
+		account->corrupt++;
+		return;
+	}
+	if (__builtin_expect(port != stream->to, 0)) {
+		account->misrouted++;
+		return;
+	}
+	const uint64_t latency = now - stamp.ticks;
+	const uint64_t before = account->last_latency;
+	if (__builtin_expect(account->received == 0, 0))
+		account->first_rx = now;
+	else
+		account->jitter_sum += latency > before ? latency - before : before - latency;
+	account->last_latency = latency;
+	account->last_rx = now;
+	account->received_bytes += frame->bytes;
+	cv_histogram_record(account->latency, gen_ticks_to_ns(&loop->tester->clock, latency));
+	gen_account_seq(account, stamp.seq);
+}
+
+static inline uint32_t receive(struct loop *loop)
+{
+	struct gen_rx frames[GEN_BURST];
+	uint32_t total = 0;
+
+	for (uint32_t i = 0; i < loop->wire_count; i++) {
+		struct gen_wire *wire = loop->wires[i];
+		const uint32_t count = wire->ops->rx(wire, frames);
+
+		if (count == 0)
+			continue;
+		const uint64_t now = gen_ticks() - loop->start;
+		for (uint32_t j = 0; j < count; j++)
+			take(loop, &frames[j], loop->wire_port[i], now);
+		wire->ops->rx_release(wire);
+		total += count;
+	}
+	return total;
+}
+
+// Whether a stream has nothing left to send.
+static bool is_done(const struct loop *loop, const struct gen_stream *stream, uint64_t now)
+{
+	if (loop->spec->rate_pps == 0 && stream->pace.gaps == NULL)
+		return now >= loop->duration || stream->seq > UINT32_MAX - 2 * GEN_BURST;
+	return gen_pace_due(&stream->pace) >= loop->duration || now >= loop->duration + loop->grace;
+}
+
+static bool interrupted(struct loop *loop)
+{
+	struct gen_trial *trial = loop->trial;
+
+	if (__builtin_expect(loop->tester->stop, 0)) {
+		strcpy(trial->reason_code, "interrupted");
+		strcpy(trial->reason, "interrupted by a signal");
+		return true;
+	}
+	for (uint32_t i = 0; i < loop->tester->port_count; i++) {
+		struct gen_port *port = loop->tester->ports[i];
+		// Pairs with the release store of whoever noticed.
+		if (__builtin_expect(atomic_load_explicit(&port->gone, memory_order_acquire), 0)) {
+			strcpy(trial->reason_code, "peer_gone");
+			snprintf(trial->reason, sizeof(trial->reason), "port %u (%.80s): %s", i,
+				port->name, port->gone_reason);
+			return true;
+		}
+	}
+	return false;
+}
+
+// Copies, stragglers: until nothing more is expected, or the drain time is over.
+static bool drained(const struct loop *loop, uint64_t now, uint64_t since, uint64_t complete)
+{
+	const struct gen_clock *clock = &loop->tester->clock;
+
+	if (complete != 0 && now - complete >= gen_ns_to_ticks(clock, LINGER_NS))
+		return true;
+	return now - since >= gen_ns_to_ticks(clock, loop->spec->drain_s * 1e9);
+}
+
+static void run(struct loop *loop)
+{
+	struct gen_trial *trial = loop->trial;
+	const uint64_t gap_limit = gen_ns_to_ticks(&loop->tester->clock, GAP_NS);
+	uint64_t now, last, complete = 0;
+	bool sending = true;
+
+	trial->start = loop->start = gen_ticks();
+	last = 0;
+	for (;;) {
+		uint32_t moved = 0;
+		bool all_done = true;
+
+		now = gen_ticks() - loop->start;
+		const uint64_t turn = now - last;
+		if (__builtin_expect(turn > gap_limit, 0)) {
+			trial->gaps++;
+			trial->gap_ticks += turn;
+		}
+		trial->gap_max = turn > trial->gap_max ? turn : trial->gap_max;
+		trial->loops++;
+		last = now;
+
+		if (sending) {
+			for (uint32_t i = 0; i < loop->stream_count; i++) {
+				struct gen_stream *stream = &loop->streams[i];
+
+				if (stream->done)
+					continue;
+				moved += send_due(loop, stream, now);
+				stream->done = is_done(loop, stream, now);
+				all_done &= stream->done;
+			}
+			if (all_done) {
+				sending = false;
+				trial->send_end = now;
+			}
+		}
+		moved += receive(loop);
+		if (moved > 0) {
+			trial->busy_ticks += gen_ticks() - loop->start - now;
+		} else {
+			// A device that slept off while we published must be told.
+			for (uint32_t i = 0; i < loop->stream_count; i++)
+				loop->streams[i].wire->ops->tx_idle(loop->streams[i].wire);
+		}
+		if (!sending) {
+			if (complete == 0) {
+				bool all = true;
+				for (uint32_t i = 0; i < loop->stream_count; i++)
+					all &= loop->streams[i].account->received ==
+					       loop->streams[i].sent;
+				complete = all ? now : 0;
+			}
+			if (drained(loop, now, trial->send_end, complete))
+				break;
+		}
+		if (__builtin_expect(interrupted(loop), 0))
+			break;
+	}
+	trial->end = gen_ticks() - loop->start;
+	if (sending)
+		trial->send_end = trial->end;
+}
+
+// Frames of an earlier trial are gone: those to be sent were taken (their memory is about to be
+// written), and what waits to be received was received, unless the device never stops sending.
+static bool settle(struct loop *loop)
+{
+	const struct gen_clock *clock = &loop->tester->clock;
+	const uint64_t begin = gen_ticks();
+	struct gen_rx frames[GEN_BURST];
+
+	for (;;) {
+		const uint64_t waited = gen_ticks() - begin;
+		bool sent = true, quiet = true;
+
+		for (uint32_t i = 0; i < loop->wire_count; i++) {
+			struct gen_wire *wire = loop->wires[i];
+
+			sent &= wire->ops->tx_idle(wire);
+			if (wire->ops->rx(wire, frames) > 0) {
+				wire->ops->rx_release(wire);
+				quiet = false;
+			}
+		}
+		if (sent && (quiet || waited > gen_ns_to_ticks(clock, QUIET_NS)))
+			return true;
+		if (waited > gen_ns_to_ticks(clock, SETTLE_NS) || interrupted(loop))
+			return false;
+	}
+}
+
+static int build_streams(struct gen_tester *tester, const struct gen_spec *spec, double duration_s,
+	struct gen_trial *trial, char *error, size_t error_size)
+{
+	size_t used[GEN_MAX_PORTS] = {0};
+	const double hz = (double)tester->clock.hz;
+
+	trial->streams = calloc(STREAMS_MAX, sizeof(*trial->streams));
+	if (trial->streams == NULL) {
+		snprintf(error, error_size, "out of memory");
+		return -1;
+	}
+	for (uint32_t i = 0; i < spec->path_count; i++) {
+		const struct gen_path *path = &spec->paths[i];
+		struct gen_port *port = tester->ports[path->from];
+		const uint32_t flows = spec->capture != NULL ? 1 : spec->flows.count;
+		const uint32_t parts = port->wire_count < flows ? port->wire_count : flows;
+
+		for (uint32_t part = 0; part < parts; part++) {
+			struct gen_stream *stream = &trial->streams[trial->stream_count++];
+			const struct gen_room room = {
+				.memory = port->memory + used[path->from],
+				.bytes = port->memory_bytes - used[path->from],
+				.frame_max = port->frame_bytes_max,
+				.frames_min = port->queue_frames,
+			};
+
+			stream->from = path->from;
+			stream->to = path->to;
+			stream->queue = part;
+			stream->wire = &port->wires[part];
+			if (gen_pool_build(&stream->pool, spec, (struct gen_part){part, parts},
+				    &room, error, error_size) < 0)
+				return -1;
+			used[path->from] += stream->pool.used_bytes;
+			stream->account = gen_account_create(stream->pool.flow_of,
+				stream->pool.flow_of != NULL ? stream->pool.count
+							     : stream->pool.flow_count);
+			stream->refused_bursts = cv_histogram_create(3, UINT32_MAX);
+			if (stream->account == NULL || stream->refused_bursts == NULL) {
+				snprintf(error, error_size, "out of memory");
+				return -1;
+			}
+			if (spec->rate_pps > 0)
+				stream->pace = gen_pace_rate(hz,
+					spec->rate_pps * stream->pool.flow_count / flows,
+					spec->burst, spec->on_us * 1e3, spec->off_us * 1e3);
+		}
+	}
+	return 0;
+}
+
+static void judge(struct loop *loop)
+{
+	struct gen_trial *trial = loop->trial;
+	const struct gen_spec *spec = loop->spec;
+	uint64_t offered = 0, unsent = 0, late = 0, full = 0;
+
+	for (uint32_t i = 0; i < trial->stream_count; i++) {
+		struct gen_stream *stream = &trial->streams[i];
+
+		stream->offered = stream->seq + stream->refused;
+		// What was scheduled, but never got its turn.
+		if (spec->rate_pps > 0 || stream->pace.gaps != NULL)
+			while (gen_pace_due(&stream->pace) < loop->duration) {
+				gen_pace_advance(&stream->pace);
+				stream->offered++;
+			}
+		gen_account_close(stream->account, stream->seq);
+		offered += stream->offered;
+		unsent += stream->offered - stream->seq - stream->refused;
+		late += stream->refused_late;
+		full += stream->full_events;
+	}
+	for (uint32_t i = 0; i < loop->wire_count; i++) {
+		trial->ring_errors += loop->wires[i]->ring_errors;
+		trial->kicks += loop->wires[i]->kicks;
+	}
+	if (trial->reason_code[0] != '\0')
+		return;
+	const double allowed = spec->tolerance * (double)offered;
+	if (trial->ring_errors > 0) {
+		strcpy(trial->reason_code, "ring_error");
+		snprintf(trial->reason, sizeof(trial->reason),
+			"the device wrote %llu used entries that are out of bounds",
+			(unsigned long long)trial->ring_errors);
+	} else if ((double)unsent > allowed) {
+		strcpy(trial->reason_code, "rate_not_reached");
+		snprintf(trial->reason, sizeof(trial->reason),
+			"offered %llu packets, sent only %llu: %s", (unsigned long long)offered,
+			(unsigned long long)(offered - unsent),
+			full > 0 ? "the device did not take more (its queue was full)"
+				 : "the tester was too slow");
+	} else if ((double)late > allowed) {
+		strcpy(trial->reason_code, "tester_late");
+		snprintf(trial->reason, sizeof(trial->reason),
+			"%llu packets were refused after the tester itself had been late",
+			(unsigned long long)late);
+	} else {
+		trial->ok = true;
+	}
+}
+
+int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double duration_s,
+	struct gen_trial *trial, char *error, size_t error_size)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+	int result = -1;
+
+	*trial = (struct gen_trial){0};
+	if (loop == NULL) {
+		snprintf(error, error_size, "out of memory");
+		return -1;
+	}
+	loop->tester = tester;
+	loop->spec = spec;
+	loop->trial = trial;
+	loop->duration = gen_ns_to_ticks(&tester->clock, duration_s * 1e9);
+	loop->grace = gen_ns_to_ticks(&tester->clock, 1e6 + spec->tolerance * duration_s * 1e9);
+	loop->late = gen_ns_to_ticks(&tester->clock, LATE_NS);
+	for (uint32_t i = 0; i < tester->port_count; i++)
+		for (uint32_t j = 0; j < tester->ports[i]->wire_count; j++) {
+			loop->wires[loop->wire_count] = &tester->ports[i]->wires[j];
+			loop->wires[loop->wire_count]->ring_errors = 0;
+			loop->wires[loop->wire_count]->kicks = 0;
+			loop->wire_port[loop->wire_count++] = (uint8_t)i;
+		}
+	const bool settled = settle(loop);
+	if (build_streams(tester, spec, duration_s, trial, error, error_size) < 0)
+		goto out;
+	result = 0;
+	loop->streams = trial->streams;
+	loop->stream_count = trial->stream_count;
+	trial->magic = tester->next_magic;
+	tester->next_magic = (uint16_t)(tester->next_magic + trial->stream_count);
+	if (trial->reason_code[0] != '\0')
+		goto out;
+	if (!settled) {
+		strcpy(trial->reason_code, "not_settled");
+		strcpy(trial->reason, "frames of an earlier trial were still on their way: the "
+				      "device does not take them, or sends without end");
+		goto out;
+	}
+	const uint64_t waited = descheduled_ns();
+	run(loop);
+	const uint64_t waited_after = descheduled_ns();
+	trial->descheduled_ns = waited == UINT64_MAX || waited_after == UINT64_MAX
+					? UINT64_MAX
+					: waited_after - waited;
+	judge(loop);
+out:
+	free(loop);
+	return result;
+}
+
+void gen_trial_free(struct gen_trial *trial)
+{
+	for (uint32_t i = 0; i < trial->stream_count; i++) {
+		gen_pool_free(&trial->streams[i].pool);
+		gen_account_destroy(trial->streams[i].account);
+		free(trial->streams[i].gaps);
+		free(trial->streams[i].refused_bursts);
+	}
+	free(trial->streams);
+	trial->streams = NULL;
+	trial->stream_count = 0;
+}

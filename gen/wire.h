@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#pragma once
+
+// A wire is one queue pair of a port: what the trial sends into and receives from.
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GEN_BURST 64u
+#define GEN_MAX_PORTS 8u
+#define GEN_MAX_QUEUES 16u
+#define GEN_CACHE_LINE 64u
+#define GEN_FCS_BYTES 4u // sizes that people write include it, as in RFC 2544; frames do not
+
+// A prebuilt frame in a pool; `offset` from the pool's base, a multiple of a cache line.
+struct gen_frame {
+	uint32_t offset;
+	uint16_t bytes; // without FCS
+	uint16_t sum; // one's complement sum of its stamp's place
+};
+
+// What to send: frame i gets the stamp (magic, seq[i], ticks[i]).
+struct gen_tx {
+	uint8_t *base;
+	uint16_t magic;
+	uint32_t count;
+	struct gen_frame frame[GEN_BURST];
+	uint32_t seq[GEN_BURST];
+	uint64_t ticks[GEN_BURST];
+};
+
+// What was received: bytes that stay as they are until they are released.
+struct gen_rx {
+	const uint8_t *data;
+	uint32_t bytes;
+};
+
+struct gen_wire;
+
+struct gen_wire_ops {
+	// Stamps and queues the first frames of a burst, as many as there is room for, and returns
+	// how many. Frames lie in the wire's memory and must stay unchanged until sent (tx_idle).
+	uint32_t (*tx)(struct gen_wire *wire, const struct gen_tx *burst);
+	// Free places of the send queue, at most `wanted`.
+	uint32_t (*tx_room)(struct gen_wire *wire, uint32_t wanted);
+	// Up to GEN_BURST received frames; each call's frames go back with one rx_release.
+	uint32_t (*rx)(struct gen_wire *wire, struct gen_rx *frames);
+	void (*rx_release)(struct gen_wire *wire);
+	// Whether every frame given to tx has been taken by the device.
+	bool (*tx_idle)(struct gen_wire *wire);
+};
+
+struct gen_wire {
+	const struct gen_wire_ops *ops;
+	void *state;
+	// Peer-made nonsense: an index, length or address out of bounds. Never followed.
+	uint64_t ring_errors;
+	uint64_t kicks; // notifications that the device asked for
+};
+
+struct gen_port {
+	char name[192]; // as on the command line
+	const char *kind;
+	uint32_t wire_count;
+	struct gen_wire wires[GEN_MAX_QUEUES];
+	uint8_t *memory; // where the frames that this port sends must lie
+	size_t memory_bytes;
+	uint32_t frame_bytes_max; // largest frame, without FCS
+	uint32_t queue_frames; // places of one send queue
+	atomic_bool gone; // the peer went away: set by any thread, cleared by attach
+	char gone_reason[96]; // valid when gone
+	int fd; // readable when something happened to the peer; -1: none
+	// Makes the port ready, waiting until `deadline_ns` (CLOCK_MONOTONIC); 0 or -errno, and
+	// then a message. Called again after the peer went away.
+	int (*attach)(struct gen_port *port, uint64_t deadline_ns, char *error, size_t error_size);
+	void (*close)(struct gen_port *port);
+	void *state;
+};

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include <stdlib.h>
+
+#include <rte_cycles.h>
+#include <rte_errno.h>
+
+#include "arena.h"
+#include "nf.h"
+
+// Packets lie closer together than in a node's pool (2 kB each): their addresses then fit the
+// second-level TLB even in pages of 4 kB, so that caches are measured and not page walks.
+#define DATA_ROOM (RTE_PKTMBUF_HEADROOM + 2 * RTE_CACHE_LINE_SIZE)
+
+// Of each packet: the first line of its mbuf and the one line of its bytes.
+#define LINES_PER_PACKET 2
+
+int bench_arena_create(struct bench_arena *arena, size_t l2_bytes, struct cv_error *error)
+{
+	unsigned n = RTE_ALIGN_CEIL(
+		2 * l2_bytes / (LINES_PER_PACKET * RTE_CACHE_LINE_SIZE), CV_BURST_MAX);
+
+	*arena = (struct bench_arena){
+		.packets_count = n,
+		.touched_bytes = (size_t)n * LINES_PER_PACKET * RTE_CACHE_LINE_SIZE,
+		.pool = rte_pktmbuf_pool_create("arena", n, 0, 0, DATA_ROOM, SOCKET_ID_ANY),
+		.packets = calloc(n, sizeof(struct rte_mbuf *)),
+	};
+	if (arena->pool == NULL || arena->packets == NULL ||
+		rte_pktmbuf_alloc_bulk(arena->pool, arena->packets, n) != 0) {
+		cv_error_set(error, "no memory for %u packets: %s", n, rte_strerror(rte_errno));
+		bench_arena_destroy(arena);
+		return -1;
+	}
+	srandom(1);
+	for (unsigned i = n - 1; i > 0; i--) {
+		unsigned other = random() % (i + 1);
+		struct rte_mbuf *packet = arena->packets[i];
+
+		arena->packets[i] = arena->packets[other];
+		arena->packets[other] = packet;
+	}
+	return 0;
+}
+
+void bench_arena_destroy(struct bench_arena *arena)
+{
+	free(arena->packets);
+	rte_mempool_free(arena->pool);
+	*arena = (struct bench_arena){0};
+}
+
+void bench_arena_fill(struct bench_arena *arena, const struct bench_tables *tables)
+{
+	for (unsigned i = 0; i < arena->packets_count; i++)
+		bench_packet_write(tables, i, rte_pktmbuf_mtod(arena->packets[i], uint8_t *));
+}
+
+// What a driver has done when it returns a burst: the mbufs' first lines are written, their
+// packets' bytes are not touched.
+static void receive(struct rte_mbuf **packets, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *packet = packets[i];
+
+		packet->data_off = RTE_PKTMBUF_HEADROOM;
+		rte_mbuf_refcnt_set(packet, 1);
+		packet->nb_segs = 1;
+		packet->port = 0;
+		packet->ol_flags = 0;
+		packet->packet_type = 0;
+		packet->pkt_len = BENCH_FRAME_BYTES;
+		packet->data_len = BENCH_FRAME_BYTES;
+	}
+}
+
+double bench_arena_run(struct bench_arena *arena, const struct bench_subject *subject,
+	unsigned passes, struct cv_error *error)
+{
+	uint64_t ticks = 0;
+
+	for (unsigned pass = 0; pass < passes; pass++) {
+		for (unsigned i = 0; i < arena->packets_count; i += CV_BURST_MAX) {
+			struct rte_mbuf **burst = &arena->packets[i];
+			uint16_t through;
+			uint64_t then;
+
+			receive(burst, CV_BURST_MAX);
+			then = rte_rdtsc_precise();
+			through = subject->run(subject->state, burst, CV_BURST_MAX);
+			ticks += rte_rdtsc_precise() - then;
+			if (through != CV_BURST_MAX) {
+				cv_error_set(error, "only %u of %u packets came through", through,
+					CV_BURST_MAX);
+				return -1;
+			}
+		}
+	}
+	return (double)ticks / passes / arena->packets_count;
+}

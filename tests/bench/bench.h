@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What bench-nf measures: a subject does some work on a burst of mbufs, as often as it is told.
+// Everything that is alike for all subjects (packets, caches, clocks, repeats) is in bench_nf.c.
+#ifndef CV_BENCH_H
+#define CV_BENCH_H
+
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "error.h"
+#include "traffic.h"
+
+struct bench_subject {
+	// One burst of n <= CV_BURST_MAX packets, which stay the caller's. Returns how many of them
+	// would have gone on: every packet of the traffic is one that should.
+	uint16_t (*run)(void *state, struct rte_mbuf **packets, uint16_t n);
+	// TSC ticks that the node itself would report as the functions' busy cycles, since the
+	// beginning; NULL: it would not know.
+	uint64_t (*busy)(const void *state);
+	void (*destroy)(void *state);
+	void *state;
+};
+
+// Each fills in a subject, or returns -1 with error set.
+
+// The functions called names (a path, in this order) behind the node's own hop. One name that does
+// not exist is an error. No name at all is the hop alone: making views of packets.
+int bench_path_create(struct bench_subject *subject, const char *const *names, unsigned names_count,
+	const struct bench_tables *tables, struct cv_error *error);
+
+// The hop between two stages of a pipeline, with both ends on this core: views made of packets,
+// pushed to a ring, popped again. Less the hop alone it is what joining costs when nothing moves
+// from one core's cache to another's.
+int bench_ring_create(
+	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
+
+// What DPDK's l3fwd does with its LPM: look up four at a time, rewrite, on mbufs. The same routes.
+int bench_reference_router_create(
+	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
+
+// What DPDK's l3fwd-acl does: classify headers where they lie, on mbufs. The same rules.
+int bench_reference_firewall_create(
+	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
+
+#endif
