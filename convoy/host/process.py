@@ -6,6 +6,7 @@ A process is the leader of a session and process group of its own (so that a ter
 ours to pass on, and nice values rank it by itself), and the kernel kills it should we die.
 """
 
+import contextlib
 import ctypes
 import os
 import shlex
@@ -68,6 +69,15 @@ class Lines:
         with self._change:
             return "\n".join(self._lines)
 
+    def line(self, number: int, deadline_s: float) -> str | None:
+        """Return the line of that number (from 0), or None: it ended, or too late."""
+        with self._change:
+            self._change.wait_for(lambda: self._read > number or self._ended, deadline_s)
+            first = self._read - len(self._lines)
+            if self._read <= number or number < first:
+                return None
+            return self._lines[number - first]
+
     def wait_end(self, deadline_s: float) -> None:
         """Wait until the stream was read to its end."""
         self._thread.join(deadline_s)
@@ -98,8 +108,12 @@ class Process:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         stop_deadline_s: float = 10.0,
+        takes_input: bool = False,
     ) -> None:
-        """Start it. environment is added to ours. Raises ProcessError."""
+        """Start it. environment is added to ours. Raises ProcessError.
+
+        takes_input: it reads lines that `say` writes, rather than nothing.
+        """
         self.command = tuple(str(word) for word in command)
         self.name = Path(self.command[0]).name
         self.stop_deadline_s = stop_deadline_s
@@ -113,7 +127,7 @@ class Process:
         try:
             self._popen = subprocess.Popen(
                 self.command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if takes_input else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 encoding="utf-8",
@@ -138,6 +152,21 @@ class Process:
     def command_line(self) -> str:
         """What was started, as a shell would take it."""
         return shlex.join(self.command)
+
+    def say(self, line: str) -> None:
+        """Write a line to its standard input (takes_input). Raises ProcessError if it is gone."""
+        assert self._popen.stdin is not None, "not started with takes_input"
+        try:
+            self._popen.stdin.write(line + "\n")
+            self._popen.stdin.flush()
+        except OSError:
+            raise ProcessError(f"{self.name} ended: {self.last_words()}") from None
+
+    def end_input(self) -> None:
+        """Close its standard input."""
+        if self._popen.stdin is not None and not self._popen.stdin.closed:
+            with contextlib.suppress(OSError):
+                self._popen.stdin.close()
 
     def running(self) -> bool:
         """Return whether it has not ended."""
@@ -181,6 +210,7 @@ class Process:
 
     def stop(self) -> int:
         """Ask it to end, insist after stop_deadline_s, and return its exit code."""
+        self.end_input()
         self.signal(signal.SIGTERM)
         if not self._ended_within(self.stop_deadline_s):
             self._kill_group()

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What a search or a benchmark needs of a tester: one method."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from convoy.tester.model import TrialSpec
+
+
+class Tester(ABC):
+    """Does trials. What a result holds is in convoy.tester.model and docs/tester.md."""
+
+    @property
+    @abstractmethod
+    def ceiling_pps(self) -> float | None:
+        """Return the rate it reaches against a device that costs nothing; None if unknown."""
+
+    @abstractmethod
+    def trial(self, specification: TrialSpec | Mapping[str, Any]) -> dict[str, Any]:
+        """Do one trial and return its result, raw (schema convoy.trial/1).
+
+        A trial that says nothing about the device has ok = false and a reason. Raises InputError
+        for a specification that makes no sense, ConvoyError where the tester itself failed.
+        """
