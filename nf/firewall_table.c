@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_errno.h>
+
+#include "firewall_scan.h"
+#include "firewall_table.h"
+#include "firewall_trie.h"
+
+// Classes of the protocols that have ports: 2 i for their packets, 2 i + 1 for their later
+// fragments, so that a mask selects one, both, or those of all of them.
+#define CLASS_PORTS_MASK 0xf0 // class & this == 0: some protocol with ports
+#define CLASS_LATER 1
+#define CLASS_OTHER 16 // protocols without ports that no rule names; those named follow
+
+static const uint8_t ports_proto[] = {6, 17, 33, 132, 136};
+
+#define PORTS_PROTOS (sizeof(ports_proto) / sizeof(ports_proto[0]))
+
+// Gives every protocol its classes. Returns 0, or -EINVAL with error set.
+static int classes_set(struct cv_firewall_table *table, const struct cv_firewall_rules *rules,
+	const char *name, struct cv_error *error)
+{
+	bool named[256] = {false};
+	unsigned next = CLASS_OTHER + 1;
+
+	for (size_t i = 0; i < rules->count; i++)
+		if (rules->rule[i].proto >= 0)
+			named[rules->rule[i].proto] = true;
+	for (unsigned proto = 0; proto < 256; proto++) {
+		unsigned class = CLASS_OTHER;
+
+		if (named[proto] && !cv_proto_has_ports((uint8_t)proto))
+			class = next++;
+		if (class > UINT8_MAX) {
+			cv_error_set(error,
+				"%s: rules name more than %d protocols without ports; leave out "
+				"proto "
+				"in some",
+				name, UINT8_MAX - CLASS_OTHER);
+			return -EINVAL;
+		}
+		table->classes[0][proto] = table->classes[1][proto] = (uint8_t) class;
+	}
+	for (unsigned i = 0; i < PORTS_PROTOS; i++) {
+		table->classes[0][ports_proto[i]] = (uint8_t)(2 * i);
+		table->classes[1][ports_proto[i]] = (uint8_t)(2 * i + CLASS_LATER);
+	}
+	return 0;
+}
+
+// The words that a prefix asks for, from word on.
+static void prefix_set(struct cv_firewall_entry *entry, unsigned word, unsigned bytes,
+	const struct cv_prefix *prefix)
+{
+	struct cv_prefix mask = {.length = prefix->length};
+
+	memset(mask.address.bytes, 0xff, sizeof(mask.address.bytes));
+	cv_prefix_mask(&mask);
+	memcpy(&entry->value[word], prefix->address.bytes, bytes);
+	memcpy(&entry->mask[word], mask.address.bytes, bytes);
+}
+
+// What rule asks of a tuple's class. later: of a later fragment's, the rule having ports.
+static void class_test(const struct cv_firewall_table *table, const struct cv_firewall_rule *rule,
+	bool later, uint8_t *value, uint8_t *mask)
+{
+	bool has_ports = cv_firewall_rule_has_ports(rule);
+
+	*value = *mask = 0;
+	if (rule->proto >= 0) {
+		*value = table->classes[later][rule->proto];
+		*mask = *value < CLASS_OTHER && !has_ports ? (uint8_t)~CLASS_LATER : 0xff;
+	} else if (has_ports) {
+		*value = later;
+		*mask = CLASS_PORTS_MASK | CLASS_LATER;
+	}
+}
+
+// Rule number index as an entry of one family; later: as it applies to later fragments, which
+// have no ports.
+static void entry_set(struct cv_firewall_entry *entry, bool ipv4,
+	const struct cv_firewall_table *table, const struct cv_firewall_rule *rule, size_t index,
+	bool later)
+{
+	const struct cv_firewall_ports any = {0, UINT16_MAX};
+	unsigned bytes = ipv4 ? 4 : 16;
+	uint8_t class, class_mask;
+
+	*entry = (struct cv_firewall_entry){
+		.sport = later ? any : rule->sport,
+		.dport = later ? any : rule->dport,
+		.result = (uint32_t)(index + 1) << 1 | !rule->allow,
+	};
+	class_test(table, rule, later, &class, &class_mask);
+	memcpy(&entry->value[0], &class, 1);
+	memcpy(&entry->mask[0], &class_mask, 1);
+	prefix_set(entry, 1, bytes, &rule->src);
+	prefix_set(entry, 1 + bytes / 4, bytes, &rule->dst);
+}
+
+// Returns 0 or -errno.
+static int family_build(struct cv_firewall_family *family, const struct cv_firewall_table *table,
+	const struct cv_firewall_rules *rules, bool ipv4, int socket)
+{
+	unsigned other = ipv4 ? 6 : 4;
+
+	// Twice as many as rules: a rule that denies by ports has an entry for later fragments.
+	family->entry = calloc(2 * rules->count + 1, sizeof(*family->entry));
+	if (family->entry == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < rules->count; i++) {
+		const struct cv_firewall_rule *rule = &rules->rule[i];
+
+		if (rule->family == other)
+			continue;
+		entry_set(&family->entry[family->count++], ipv4, table, rule, i, false);
+		if (!rule->allow && cv_firewall_rule_has_ports(rule))
+			entry_set(&family->entry[family->count++], ipv4, table, rule, i, true);
+	}
+	if (family->count <= CV_FIREWALL_SCAN_MAX)
+		return 0;
+	family->trie = cv_firewall_trie_build(family->entry, family->count, ipv4, socket);
+	free(family->entry);
+	family->entry = NULL;
+	return family->trie != NULL ? 0 : -rte_errno;
+}
+
+int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_firewall_rules *rules,
+	const char *name, int socket, struct cv_error *error)
+{
+	int rc;
+
+	*table = (struct cv_firewall_table){0};
+	rc = classes_set(table, rules, name, error);
+	if (rc != 0)
+		return rc;
+	rc = family_build(&table->ipv4, table, rules, true, socket);
+	if (rc == 0)
+		rc = family_build(&table->ipv6, table, rules, false, socket);
+	if (rc != 0) {
+		cv_error_set(error, "%s: no table of %zu rules: %s%s", name, rules->count,
+			strerror(-rc), rc == -ENOMEM ? "; raise eal.memory_mb" : "");
+		cv_firewall_table_free(table);
+	}
+	return rc;
+}
+
+static void family_free(struct cv_firewall_family *family)
+{
+	cv_firewall_trie_free(family->trie);
+	free(family->entry);
+	*family = (struct cv_firewall_family){0};
+}
+
+void cv_firewall_table_free(struct cv_firewall_table *table)
+{
+	family_free(&table->ipv4);
+	family_free(&table->ipv6);
+}
+
+void cv_firewall_table_ipv4(const struct cv_firewall_table *table,
+	const struct cv_tuple_ipv4 *tuple, uint32_t *result, uint32_t n)
+{
+	const struct cv_firewall_family *family = &table->ipv4;
+
+	if (family->trie == NULL)
+		cv_firewall_scan_ipv4(family->entry, family->count, tuple, result, n);
+	else
+		cv_firewall_trie_lookup(family->trie, tuple, sizeof(*tuple), result, n);
+}
+
+void cv_firewall_table_ipv6(const struct cv_firewall_table *table,
+	const struct cv_tuple_ipv6 *tuple, uint32_t *result, uint32_t n)
+{
+	const struct cv_firewall_family *family = &table->ipv6;
+
+	if (family->trie == NULL)
+		cv_firewall_scan_ipv6(family->entry, family->count, tuple, result, n);
+	else
+		cv_firewall_trie_lookup(family->trie, tuple, sizeof(*tuple), result, n);
+}

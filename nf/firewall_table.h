@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The firewall's rules as a lookup: tuples in, the first matching rule of each out. One table for
+// IPv4 and one for IPv6; a rule without addresses is in both. Few rules are scanned
+// (firewall_scan.h), many are a trie (firewall_trie.h).
+//
+// A tuple's protocol and its kind become one class, so that a lookup can tell a later fragment,
+// which has no ports, from a packet whose ports are zero at no cost:
+// - a rule without ports matches packets and later fragments alike;
+// - a rule with ports that allows matches only packets whose ports are there;
+// - a rule with ports that denies matches later fragments too: they could belong to a packet that
+//   it denies, and nobody here can tell (fails closed).
+#ifndef CV_FIREWALL_TABLE_H
+#define CV_FIREWALL_TABLE_H
+
+#include <stdint.h>
+
+#include "error.h"
+#include "firewall_entry.h"
+#include "firewall_rules.h"
+#include "tuple.h"
+
+struct cv_firewall_family {
+	struct rte_acl_ctx *trie; // NULL: scanned
+	struct cv_firewall_entry *entry; // owned; NULL if there is a trie
+	uint32_t count; // of entries: rules of this family, those that deny by ports twice
+};
+
+struct cv_firewall_table {
+	uint8_t classes[2][256]; // [later fragment][protocol]
+	struct cv_firewall_family ipv4;
+	struct cv_firewall_family ipv6;
+};
+
+// A result is 0 if no rule matched, else:
+#define CV_FIREWALL_RULE(result) ((result) >> 1) // index + 1
+#define CV_FIREWALL_DENIES(result) ((result)&1)
+
+// Builds the table from rules, which it does not keep, on NUMA node socket (-1: any); name is the
+// function's, for error texts. Returns 0, or -errno with error set and nothing to free. The EAL
+// must be there.
+int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_firewall_rules *rules,
+	const char *name, int socket, struct cv_error *error);
+
+void cv_firewall_table_free(struct cv_firewall_table *table);
+
+// The class of a tuple, to be put where its protocol was: what the lookups expect.
+static CV_INLINE uint8_t cv_firewall_class(
+	const struct cv_firewall_table *table, uint8_t proto, enum cv_tuple_kind kind)
+{
+	return table->classes[kind == CV_TUPLE_LATER][proto];
+}
+
+// Looks up n <= CV_FIREWALL_LOOKUP_MAX classified tuples: result[i] for tuple[i]. Both arrays
+// have CV_FIREWALL_LOOKUP_MAX elements: those behind n may be read and written. Several threads
+// may look up at once.
+void cv_firewall_table_ipv4(const struct cv_firewall_table *table,
+	const struct cv_tuple_ipv4 *tuple, uint32_t *result, uint32_t n);
+void cv_firewall_table_ipv6(const struct cv_firewall_table *table,
+	const struct cv_tuple_ipv6 *tuple, uint32_t *result, uint32_t n);
+
+#endif
