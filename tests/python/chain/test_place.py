@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Who runs what: stages, workers, cores."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from convoy.chain.load import loads
+from convoy.chain.machine import Machine, ranges
+from convoy.chain.place import choose_cores
+from convoy.chain.plan import make_plan
+
+PATHS = {
+    "wire": "ports: {a: {null: }, b: {null: }}\nchains: {w: {from: a, to: b}}",
+    "queues": "ports: {a: {af_packet: x, queues: 3}, b: {null: }}\nchains: {w: {from: a, to: b}}",
+    "pipeline": """
+ports: {a: {null: }, b: {null: }}
+functions: {f: {l2fwd: {mode: swap}}, g: {l2fwd: {}}, h: {firewall: {default: allow}}}
+chains: {w: {from: a, to: b, path: [f, g, h], both-ways: true, deployment: pipeline}}
+""",
+    "tenants": """
+ports: {a: {null: }, b: {null: }}
+functions: {f: {l2fwd: {mode: swap}}, g: {l2fwd: {}}}
+chains:
+  one: {match: {vlan: 1}, from: a, to: b, path: [f, g], deployment: pipeline}
+  two: {match: {vlan: 2}, from: a, to: b, path: [g]}
+""",
+}
+
+
+def plan(text: str, cores: int, more: str = ""):
+    machine = Machine(nodes=dict.fromkeys(range(cores), 0), runtime_dir=Path("/run/convoy"))
+    return make_plan(loads(f"{text}\n{more}", machine, Path("/nowhere")), machine)
+
+
+def short(stage) -> str:
+    def end(value):
+        return value.get("ring") or f"{value['port']}{value.get('queue', '')}"
+
+    path = "+".join(stage["path"])
+    return f"{stage['worker']} {end(stage['source'])}>{path}>{end(stage['sink'])}"
+
+
+# description, descriptor, cores of the machine, stages, cores of the workers
+ROWS = [
+    ("a wire", "wire", 2, ["0 a0>>b"], [1]),
+    ("one core has to do", "wire", 1, ["0 a0>>b"], [0]),
+    ("a queue each", "queues", 4, ["0 a0>>b", "1 a1>>b", "2 a2>>b"], [1, 2, 3]),
+    ("more queues than cores", "queues", 3, ["0 a0>>b", "1 a1>>b", "0 a2>>b"], [1, 2]),
+    (
+        "a function each, both ways on the same workers",
+        "pipeline",
+        5,
+        [
+            "0 a0>f>w.1",
+            "1 w.1>g>w.2",
+            "2 w.2>h>b",
+            "2 b0>h>w.back.1",
+            "1 w.back.1>g>w.back.2",
+            "0 w.back.2>f>a",
+        ],
+        [1, 2, 3],
+    ),
+    (
+        "chains that begin at one queue share its worker",
+        "tenants",
+        4,
+        ["0 a0>f>one.1", "1 one.1>g>b", "0 a0>g>b"],
+        [1, 2],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "cores", "stages", "workers"), [r[1:] for r in ROWS], ids=[r[0] for r in ROWS]
+)
+def test_stages(text, cores, stages, workers):
+    data = plan(PATHS[text], cores).data
+    assert [short(stage) for stage in data["stages"]] == stages
+    assert [worker["core"] for worker in data["workers"]] == workers
+
+
+@pytest.mark.parametrize("text", PATHS)
+@pytest.mark.parametrize("cores", [1, 2, 3, 4, 8])
+def test_what_convoyd_needs(text, cores):
+    data = plan(PATHS[text], cores).data
+    sources: dict[str, set[int]] = {}
+    rings: dict[str, list[str]] = {}
+    for stage in data["stages"]:
+        sources.setdefault(json.dumps(stage["source"]), set()).add(stage["worker"])
+        for end in ("source", "sink"):
+            if "ring" in stage[end]:
+                rings.setdefault(stage[end]["ring"], []).append(end)
+    assert all(len(workers) == 1 for workers in sources.values())
+    assert all(sorted(ends) == ["sink", "source"] for ends in rings.values())
+    used = {stage["worker"] for stage in data["stages"]}
+    assert used == set(range(len(data["workers"])))
+
+
+def test_sharing_is_said():
+    assert "3 queues share 2 workers" in plan(PATHS["queues"], 3).notes
+
+
+def test_given_cores_are_taken_in_their_order():
+    data = plan(PATHS["queues"], 8, "workers: {cores: [7, 2, 5], idle: yield}").data
+    assert data["workers"] == [{"core": core, "idle": "yield"} for core in (7, 2, 5)]
+
+
+NUMA = Machine(
+    nodes={0: 0, 1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 1, 7: 1},
+    runtime_dir=Path("/run"),
+    siblings={core: (core // 2 * 2, core // 2 * 2 + 1) for core in range(8)},
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "cores", "notes"),
+    [
+        (1, None, [1], 0),
+        (2, None, [1, 2], 0),
+        (4, None, [4, 6, 5, 7], 0),
+        (5, None, [1, 2, 4, 6, 3], 1),
+        (2, [3, 4], [3, 4], 1),
+        (1, [3, 4], [3], 0),
+    ],
+)
+def test_choice_of_cores(wanted, given, cores, notes):
+    chosen, said = choose_cores(wanted, given, NUMA)
+    assert chosen == cores
+    assert len(said) == notes
+
+
+@pytest.mark.parametrize(
+    ("free_mb", "memory", "eal"),
+    [
+        (0, "", {"hugepages": False, "memory_mb": 1024}),
+        (511, "", {"hugepages": False, "memory_mb": 1024}),
+        (512, "", {"hugepages": True, "memory_mb": 512}),
+        (512, "memory: {mb: 600}", {"hugepages": False, "memory_mb": 600}),
+        (512, "memory: {hugepages: never}", {"hugepages": False, "memory_mb": 1024}),
+        (0, "memory: {hugepages: always}", {"hugepages": True, "memory_mb": 512}),
+    ],
+)
+def test_memory(free_mb, memory, eal):
+    machine = Machine({0: 0}, Path("/run"), hugepages_free_mb=free_mb)
+    text = f"{PATHS['wire']}\n{memory}"
+    assert make_plan(loads(text, machine, Path("/nowhere")), machine).data["eal"] == eal
+
+
+def test_paths_and_names_reach_the_plan(tmp_path):
+    (tmp_path / "r.txt").write_text("default dev a\n")
+    (tmp_path / "in.pcap").write_text("")
+    text = """
+ports:
+  a: {vhost-user: a.sock, mac: "02:AA:00:00:00:01"}
+  b: {vhost-user: ./b.sock, mode: client}
+  c: {pcap: {read: in.pcap}}
+  d: {memif: /run/d.sock, id: 3}
+functions:
+  r: {router: {routes-file: r.txt}}
+  l: {l2fwd: {mode: bridge}}
+chains:
+  w: {from: a, to: b, path: [l]}
+"""
+    machine = Machine({0: 0}, Path("/run/convoy"))
+    plan = make_plan(loads(text, machine, tmp_path), machine)
+    assert plan.data["ports"] == [
+        {
+            "name": "a",
+            "kind": "vhost-user",
+            "path": "/run/convoy/a.sock",
+            "mode": "server",
+            "queues": 1,
+            "mac": "02:aa:00:00:00:01",
+        },
+        {
+            "name": "b",
+            "kind": "vhost-user",
+            "path": f"{tmp_path}/b.sock",
+            "mode": "client",
+            "queues": 1,
+        },
+        {"name": "c", "kind": "pcap", "read": f"{tmp_path}/in.pcap"},
+        {"name": "d", "kind": "memif", "path": "/run/d.sock", "role": "server", "id": 3},
+    ]
+    configs = {function["name"]: function["config"] for function in plan.data["functions"]}
+    assert configs["r"]["routes_file"] == f"{tmp_path}/r.txt"
+    assert configs["l"] == {"mode": "bridge", "sides": ["a", "b"]}
+    assert "in no chain, only checked: r" in plan.notes
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [([], ""), ([3], "3"), ([1, 0, 2], "0-2"), ([0, 2, 3, 9], "0,2-3,9")]
+)
+def test_ranges(numbers, text):
+    assert ranges(numbers) == text
