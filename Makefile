@@ -35,7 +35,7 @@ build-fuzz/build.ninja: | setup
 	@CC=clang CXX=clang++ meson setup build-fuzz --buildtype=debugoptimized -Dfuzz=true \
 		-Dtests=false -Db_lundef=false >/dev/null
 build-fuzz: setup build-fuzz/build.ninja
-	@ninja -C build-fuzz --quiet
+	@ninja -C build-fuzz --quiet fuzz
 
 demo: build
 	@$(VENV)/convoy bench quick
