@@ -53,14 +53,13 @@ static uint64_t function_drops(const struct cv_node *node, unsigned function, un
 
 json_t *cv_counts_ports(const struct cv_node *node)
 {
-	json_t *ports = json_array();
+	json_t *ports = json_object();
 
 	for (unsigned i = 0; i < node->plan->ports_count; i++) {
 		const struct cv_port *port = node->ports[i];
 		json_t *object = json_object();
 		json_t *drops = json_object();
 
-		json_object_set_new(object, "name", json_string(node->plan->port_names[i]));
 		json_object_set_new(object, "kind", json_string(port->kind));
 		set(object, "rx_packets", PORT_SUM(node, i, rx_packets));
 		set(object, "rx_bytes", PORT_SUM(node, i, rx_bytes));
@@ -71,21 +70,20 @@ json_t *cv_counts_ports(const struct cv_node *node)
 		json_object_set_new(object, "drops", drops);
 		if (port->info != NULL)
 			json_object_set_new(object, "device", port->info(port));
-		json_array_append_new(ports, object);
+		json_object_set_new(ports, node->plan->port_names[i], object);
 	}
 	return ports;
 }
 
 json_t *cv_counts_functions(const struct cv_node *node)
 {
-	json_t *functions = json_array();
+	json_t *functions = json_object();
 
 	for (unsigned i = 0; i < node->plan->functions_count; i++) {
 		const struct cv_plan_function *function = &node->plan->functions[i];
 		json_t *object = json_object();
 		json_t *drops = json_object();
 
-		json_object_set_new(object, "name", json_string(function->name));
 		json_object_set_new(object, "type", json_string(function->nf->name));
 		set(object, "packets", FUNCTION_SUM(node, i, packets));
 		set(object, "bytes", FUNCTION_SUM(node, i, bytes));
@@ -95,7 +93,7 @@ json_t *cv_counts_functions(const struct cv_node *node)
 		json_object_set_new(object, "drops", drops);
 		if (function->nf->info != NULL)
 			json_object_set_new(object, "info", function->nf->info(node->functions[i]));
-		json_array_append_new(functions, object);
+		json_object_set_new(functions, function->name, object);
 	}
 	return functions;
 }

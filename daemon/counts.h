@@ -11,8 +11,8 @@
 
 #include "node.h"
 
-// Each a new array of one object per port, function or worker, in the plan's order. Integers
-// only; a drop reason that has not happened is there with 0.
+// Each new: an object of one object per port or function, by name; an array of one per worker.
+// Integers only; a drop reason that has not happened is there with 0.
 json_t *cv_counts_ports(const struct cv_node *node);
 json_t *cv_counts_functions(const struct cv_node *node);
 json_t *cv_counts_workers(const struct cv_node *node);

@@ -39,6 +39,31 @@ static int choose_runtime_directory(struct cv_error *error)
 	return 0;
 }
 
+static void remove_directory(const char *path)
+{
+	DIR *directory = opendir(path);
+	struct dirent *entry;
+
+	while (directory != NULL && (entry = readdir(directory)) != NULL)
+		unlinkat(dirfd(directory), entry->d_name, 0);
+	if (directory != NULL)
+		closedir(directory);
+	rmdir(path);
+}
+
+// Removes what the EAL and we have left; files: the EAL's runtime directory.
+static void remove_files(const char *files)
+{
+	char parent[PATH_MAX];
+
+	remove_directory(files);
+	if (private_directory[0] == '\0')
+		return;
+	snprintf(parent, sizeof(parent), "%.*s/dpdk", PATH_MAX - 6, private_directory);
+	rmdir(parent);
+	rmdir(private_directory);
+}
+
 // "0@(0-1),1@1": the main lcore anywhere, worker i on lcore i + 1 and its core.
 static void lcores(const struct cv_plan *plan, bool check, char *text, size_t size)
 {
@@ -71,29 +96,30 @@ int cv_eal_start(
 	snprintf(memory, sizeof(memory), "%u", plan->memory_mb);
 	snprintf(level, sizeof(level), "--log-level=%.32s", log_level);
 	lcores(plan, check, cores, sizeof(cores));
-	arguments[n++] = (char[]){"convoyd"};
-	arguments[n++] = (char[]){"--lcores"};
+	arguments[n++] = "convoyd";
+	arguments[n++] = "--lcores";
 	arguments[n++] = cores;
-	arguments[n++] = (char[]){"--main-lcore"};
-	arguments[n++] = (char[]){"0"};
-	arguments[n++] = (char[]){"--file-prefix"};
+	arguments[n++] = "--main-lcore";
+	arguments[n++] = "0";
+	arguments[n++] = "--file-prefix";
 	arguments[n++] = prefix;
 	arguments[n++] = level;
-	arguments[n++] = (char[]){"--no-pci"};
+	arguments[n++] = "--no-pci";
 	if (plan->hugepages && !check) {
-		arguments[n++] = (char[]){"--single-file-segments"};
+		arguments[n++] = "--single-file-segments";
 	} else {
-		arguments[n++] = (char[]){"--no-huge"};
-		arguments[n++] = (char[]){"-m"};
+		arguments[n++] = "--no-huge";
+		arguments[n++] = "-m";
 		arguments[n++] = memory;
 	}
 	if (check)
-		arguments[n++] = (char[]){"--no-telemetry"};
+		arguments[n++] = "--no-telemetry";
 	arguments[n] = NULL;
 	if (rte_eal_init(n, arguments) < 0) {
 		cv_error_set(error,
 			"DPDK does not start: %s; see its reason with --log-level debug",
 			rte_strerror(rte_errno));
+		remove_files(rte_eal_get_runtime_dir());
 		return -EIO;
 	}
 	rte_log_set_global_level(RTE_LOG_DEBUG);
@@ -106,28 +132,11 @@ const char *cv_eal_telemetry_path(void)
 	return telemetry;
 }
 
-static void remove_directory(const char *path)
-{
-	DIR *directory = opendir(path);
-	struct dirent *entry;
-
-	while (directory != NULL && (entry = readdir(directory)) != NULL)
-		unlinkat(dirfd(directory), entry->d_name, 0);
-	if (directory != NULL)
-		closedir(directory);
-	rmdir(path);
-}
-
 void cv_eal_stop(void)
 {
 	char files[PATH_MAX];
 
 	snprintf(files, sizeof(files), "%s", rte_eal_get_runtime_dir());
 	rte_eal_cleanup();
-	remove_directory(files);
-	if (private_directory[0] != '\0') {
-		snprintf(files, sizeof(files), "%.*s/dpdk", PATH_MAX - 6, private_directory);
-		rmdir(files);
-		rmdir(private_directory);
-	}
+	remove_files(files);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 #include <pthread.h>
-#include <string.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
 #include <rte_telemetry.h>
 
@@ -11,81 +12,106 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct cv_node *shown;
 
-static struct rte_tel_data *from_object(const json_t *object);
-
-static void add(struct rte_tel_data *to, const char *key, const json_t *value)
-{
-	if (json_is_object(value))
-		rte_tel_data_add_dict_container(to, key, from_object(value), 0);
-	else if (json_is_string(value))
-		rte_tel_data_add_dict_string(to, key, json_string_value(value));
-	else if (json_is_boolean(value))
-		rte_tel_data_add_dict_int(to, key, json_is_true(value));
-	else if (json_is_integer(value))
-		rte_tel_data_add_dict_u64(to, key, json_integer_value(value));
-}
-
-static void fill(struct rte_tel_data *to, const json_t *object)
+// DPDK 22.11 shows a dictionary of values and, in it, dictionaries of values, but nothing deeper;
+// what does not fit is left to the final counts.
+static void fill(struct rte_tel_data *to, const json_t *object, bool deeper)
 {
 	const char *key;
 	json_t *value;
 
 	rte_tel_data_start_dict(to);
-	json_object_foreach ((json_t *)object, key, value)
-		add(to, key, value);
+	json_object_foreach ((json_t *)object, key, value) {
+		struct rte_tel_data *inner = NULL;
+
+		if (json_is_string(value))
+			rte_tel_data_add_dict_string(to, key, json_string_value(value));
+		else if (json_is_boolean(value))
+			rte_tel_data_add_dict_int(to, key, json_is_true(value));
+		else if (json_is_integer(value))
+			rte_tel_data_add_dict_u64(to, key, json_integer_value(value));
+		else if (json_is_object(value) && deeper)
+			inner = rte_tel_data_alloc();
+		if (inner == NULL)
+			continue;
+		fill(inner, value, false);
+		if (rte_tel_data_add_dict_container(to, key, inner, 0) != 0)
+			rte_tel_data_free(inner);
+	}
 }
 
-static struct rte_tel_data *from_object(const json_t *object)
+static void list(struct rte_tel_data *to, const json_t *all)
 {
-	struct rte_tel_data *data = rte_tel_data_alloc();
-
-	if (data != NULL)
-		fill(data, object);
-	return data;
-}
-
-// Answers with an array of what counts are given, or of the one at the index in params.
-static int answer(json_t *(*counts)(const struct cv_node *), struct rte_tel_data *data)
-{
-	json_t *array = NULL;
-	json_t *object;
+	const char *name;
+	json_t *value;
 	size_t i;
+
+	if (json_is_array(all)) {
+		rte_tel_data_start_array(to, RTE_TEL_INT_VAL);
+		json_array_foreach (all, i, value)
+			rte_tel_data_add_array_int(to, (int)i);
+		return;
+	}
+	rte_tel_data_start_array(to, RTE_TEL_STRING_VAL);
+	json_object_foreach ((json_t *)all, name, value)
+		rte_tel_data_add_array_string(to, name);
+}
+
+static const json_t *pick(const json_t *all, const char *name)
+{
+	char *end;
+	unsigned long index;
+
+	if (json_is_object(all))
+		return json_object_get(all, name);
+	index = strtoul(name, &end, 10);
+	return *end == '\0' ? json_array_get(all, index) : NULL;
+}
+
+static int answer(
+	json_t *(*counts)(const struct cv_node *), const char *name, struct rte_tel_data *data)
+{
+	const json_t *one;
+	json_t *all = NULL;
+	int rc = 0;
 
 	pthread_mutex_lock(&lock);
 	if (shown != NULL)
-		array = counts(shown);
+		all = counts(shown);
 	pthread_mutex_unlock(&lock);
-	if (array == NULL)
-		return -1;
-	if (json_is_object(array)) {
-		fill(data, array);
-	} else {
-		rte_tel_data_start_array(data, RTE_TEL_CONTAINER);
-		json_array_foreach (array, i, object)
-			rte_tel_data_add_array_container(data, from_object(object), 0);
-	}
-	json_decref(array);
-	return 0;
+	one = name != NULL ? pick(all, name) : NULL;
+	if (all == NULL || (name != NULL && one == NULL))
+		rc = -1;
+	else if (one != NULL)
+		fill(data, one, true);
+	else
+		list(data, all);
+	json_decref(all);
+	return rc;
 }
 
 static int on_ports(const char *cmd, const char *params, struct rte_tel_data *data)
 {
-	return answer(cv_counts_ports, data);
+	return answer(cv_counts_ports, params, data);
 }
 
 static int on_functions(const char *cmd, const char *params, struct rte_tel_data *data)
 {
-	return answer(cv_counts_functions, data);
+	return answer(cv_counts_functions, params, data);
 }
 
 static int on_workers(const char *cmd, const char *params, struct rte_tel_data *data)
 {
-	return answer(cv_counts_workers, data);
+	return answer(cv_counts_workers, params, data);
+}
+
+static json_t *books_by_name(const struct cv_node *node)
+{
+	return json_pack("{s:o}", "books", cv_counts_books(node));
 }
 
 static int on_books(const char *cmd, const char *params, struct rte_tel_data *data)
 {
-	return answer(cv_counts_books, data);
+	return answer(books_by_name, "books", data);
 }
 
 void cv_telemetry_show(const struct cv_node *node)
@@ -99,11 +125,13 @@ void cv_telemetry_show(const struct cv_node *node)
 		return;
 	registered = true;
 	rte_telemetry_register_cmd("/convoy/ports", on_ports,
-		"Packets, bytes and drops of every port. Takes no parameters");
+		"Names of the ports, or packets, bytes and drops of one. Parameters: a name");
 	rte_telemetry_register_cmd("/convoy/functions", on_functions,
-		"Packets, bytes, drops and busy cycles of every function. Takes no parameters");
+		"Names of the functions, or packets, bytes, drops and busy cycles of one. "
+		"Parameters: a name");
 	rte_telemetry_register_cmd("/convoy/workers", on_workers,
-		"Core, turns, busy and total cycles of every worker. Takes no parameters");
+		"Numbers of the workers, or core, turns, busy and total cycles of one. "
+		"Parameters: a number");
 	rte_telemetry_register_cmd("/convoy/books", on_books,
 		"Received, sent, dropped and held packets of the node. Takes no parameters");
 }

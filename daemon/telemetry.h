@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// The node's counters on DPDK's telemetry socket: /convoy/ports, /convoy/functions,
-// /convoy/workers, /convoy/books.
+// The node's counters on DPDK's telemetry socket. /convoy/ports, /convoy/functions and
+// /convoy/workers list names; with a name behind a comma they give its counters, as the final
+// counts do. /convoy/books gives the node's.
 #ifndef CV_TELEMETRY_H
 #define CV_TELEMETRY_H
 
