@@ -139,14 +139,23 @@ json_t *cv_counts_books(const struct cv_node *node)
 	set(books, "sent", sent);
 	set(books, "dropped", dropped);
 	set(books, "held", held);
-	json_object_set_new(books, "balanced", json_boolean(received == sent + dropped + held));
 	return books;
+}
+
+bool cv_counts_balance(const json_t *books)
+{
+	return json_integer_value(json_object_get(books, "received")) ==
+	       json_integer_value(json_object_get(books, "sent")) +
+		       json_integer_value(json_object_get(books, "dropped")) +
+		       json_integer_value(json_object_get(books, "held"));
 }
 
 json_t *cv_counts(const struct cv_node *node)
 {
+	json_t *books = cv_counts_books(node);
+
+	json_object_set_new(books, "balanced", json_boolean(cv_counts_balance(books)));
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I}", "schema", "convoy.counts/1", "ports",
 		cv_counts_ports(node), "functions", cv_counts_functions(node), "workers",
-		cv_counts_workers(node), "books", cv_counts_books(node), "tsc_hz",
-		(json_int_t)rte_get_tsc_hz());
+		cv_counts_workers(node), "books", books, "tsc_hz", (json_int_t)rte_get_tsc_hz());
 }

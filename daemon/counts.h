@@ -17,11 +17,15 @@ json_t *cv_counts_ports(const struct cv_node *node);
 json_t *cv_counts_functions(const struct cv_node *node);
 json_t *cv_counts_workers(const struct cv_node *node);
 
-// received = sent + dropped + held? A new object, with the answer as "balanced". Exact when the
-// node has stopped; while it runs, packets under way are missing.
+// {"received", "sent", "dropped", "held"} of the whole node, in packets. Packets that a worker has
+// in its hands are in none of them; a node that has stopped has none.
 json_t *cv_counts_books(const struct cv_node *node);
 
-// All of it: {"schema": "convoy.counts/1", "ports", "functions", "workers", "books", "tsc_hz"}.
+// received = sent + dropped + held?
+bool cv_counts_balance(const json_t *books);
+
+// All of it, of a node that has stopped: {"schema": "convoy.counts/1", "ports", "functions",
+// "workers", "books" with "balanced", "tsc_hz"}.
 json_t *cv_counts(const struct cv_node *node);
 
 #endif

@@ -146,7 +146,7 @@ static int run(struct cv_node *node, const struct options *options, struct cv_er
 	cv_node_stop(node);
 	cv_telemetry_show(NULL);
 	counts = cv_counts(node);
-	balanced = json_is_true(json_object_get(json_object_get(counts, "books"), "balanced"));
+	balanced = cv_counts_balance(json_object_get(counts, "books"));
 	written = write_counts(counts, options->result);
 	json_decref(counts);
 	if (!balanced)

@@ -14,7 +14,6 @@ from convoy.chain.machine import Machine
 from convoy.chain.problem import Loc, Problem, known, shown
 from convoy.chain.text import Text, parse, read
 
-
 M = TypeVar("M", bound=BaseModel)
 
 

@@ -81,9 +81,17 @@ class Node:
         """Return the counts as they are now, shaped as the final ones. Raises TelemetryError."""
         if self._telemetry is None:
             self._telemetry = Telemetry(Path(self.ready["telemetry"]))
-        parts = ("ports", "functions", "workers", "books")
-        return {"schema": COUNTS_SCHEMA} | {
-            part: self._telemetry.ask(f"/convoy/{part}") for part in parts
+        ask = self._telemetry.ask
+
+        def each(part: str) -> dict[str, Any]:
+            return {str(name): ask(f"{part},{name}") for name in ask(part)}
+
+        return {
+            "schema": COUNTS_SCHEMA,
+            "ports": each("/convoy/ports"),
+            "functions": each("/convoy/functions"),
+            "workers": list(each("/convoy/workers").values()),
+            "books": ask("/convoy/books"),
         }
 
     def forget_telemetry(self) -> None:
