@@ -58,7 +58,10 @@ def main() -> None:
     except ConvoyError as error:
         if "--json" in sys.argv:
             lines = str(error).splitlines()
-            print_json({"schema": "convoy.error/1", "ok": False, "errors": lines})
+            code = error.exit_code
+            print_json(
+                {"schema": "convoy.error/1", "ok": False, "exit_code": code, "errors": lines}
+            )
         print(f"convoy: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:

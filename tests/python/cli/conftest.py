@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The command as people run it, and a stand-in for convoyd whose behaviour a test chooses."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+DEADLINE_S = 60
+
+STAND_IN = """\
+#!{python}
+import json, os, signal, socket, sys, threading
+BEHAVIOUR = {behaviour!r}
+if "--check" in sys.argv:
+    if BEHAVIOUR == "bad plan":
+        print("EAL: noise", file=sys.stderr)
+        print("convoyd: plan.json: functions[0].config: no", file=sys.stderr)
+        sys.exit(2)
+    if BEHAVIOUR == "crash":
+        os.abort()
+    sys.exit(0)
+plan = json.load(open(sys.argv[-1]))
+stop = threading.Event()
+if BEHAVIOUR == "deaf":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+else:
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+if BEHAVIOUR == "no port":
+    print("convoyd: ports[0]: interface x: no such device", file=sys.stderr)
+    sys.exit(2)
+packets = 0
+def ports():
+    return [dict(name=p["name"], kind=p["kind"], rx_packets=packets, rx_bytes=60 * packets,
+        tx_packets=packets, tx_bytes=60 * packets, drops=dict(no_chain=0, no_room=0))
+        for p in plan["ports"]]
+def functions():
+    return [dict(name=f["name"], type=f["type"], packets=packets, bytes=60 * packets,
+        busy_cycles=20 * packets, drops=dict(denied=3)) for f in plan["functions"]]
+def workers():
+    return [dict(core=w["core"], turns=packets, busy_cycles=packets, total_cycles=2 * packets)
+        for w in plan["workers"]]
+def books():
+    return dict(received=packets, sent=packets, dropped=0, held=0, balanced=BEHAVIOUR != "lossy")
+path = sys.argv[-1] + ".telemetry"
+server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server.bind(path)
+server.listen()
+def answer():
+    global packets
+    while True:
+        connection, _ = server.accept()
+        connection.send(json.dumps(dict(version="x", pid=1, max_output_len=16384)).encode())
+        while command := connection.recv(1024).decode():
+            packets += 1000
+            part = command.removeprefix("/convoy/")
+            connection.send(json.dumps({{command: globals()[part]()}}).encode())
+threading.Thread(target=answer, daemon=True).start()
+print(json.dumps(dict(event="ready", telemetry=path, hugepages=False)), flush=True)
+if BEHAVIOUR == "dies":
+    os.abort()
+if BEHAVIOUR == "deaf":
+    signal.pause()
+if BEHAVIOUR != "ends":
+    stop.wait()
+print(json.dumps(dict(schema="convoy.counts/1", ports=ports(), functions=functions(),
+    workers=workers(), books=books(), tsc_hz=2500000000)), flush=True)
+sys.exit(1 if BEHAVIOUR == "lossy" else 0)
+"""
+
+CHAIN = """\
+ports: {a: {null: }, b: {null: }}
+functions: {fw: {firewall: {default: allow}}}
+chains: {all: {from: a, to: b, path: [fw]}}
+"""
+
+Convoy = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Path:
+    path = tmp_path / "chain.yaml"
+    path.write_text(CHAIN)
+    return path
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """An environment in which the stand-in is convoyd, once a test made one."""
+    (tmp_path / "run").mkdir()
+    return {
+        **os.environ,
+        "CONVOY_BIN": str(tmp_path / "bin"),
+        "XDG_RUNTIME_DIR": str(tmp_path / "run"),
+        "COLUMNS": "200",
+    }
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path) -> Callable[[str], None]:
+    def make(behaviour: str) -> None:
+        path = tmp_path / "bin" / "convoyd"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(STAND_IN.format(python=sys.executable, behaviour=behaviour))
+        path.chmod(0o755)
+
+    return make
+
+
+COMMAND = [sys.executable, "-c", "from convoy.cli.main import main; main()"]
+
+
+@pytest.fixture
+def convoy(environment: dict[str, str], tmp_path: Path) -> Convoy:
+    def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*COMMAND, *map(str, arguments)],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
+
+    return run
