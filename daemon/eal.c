@@ -12,7 +12,6 @@
 #include <rte_debug.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_log.h>
 
 #include "eal.h"
 
@@ -122,7 +121,6 @@ int cv_eal_start(
 		remove_files(rte_eal_get_runtime_dir());
 		return -EIO;
 	}
-	rte_log_set_global_level(RTE_LOG_DEBUG);
 	snprintf(telemetry, sizeof(telemetry), "%s/dpdk_telemetry.v2", rte_eal_get_runtime_dir());
 	return 0;
 }
