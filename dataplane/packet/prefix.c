@@ -72,6 +72,20 @@ bool cv_prefix_has(const struct cv_prefix *prefix, const struct cv_address *addr
 	return memcmp(other.address.bytes, prefix->address.bytes, 16) == 0;
 }
 
+int cv_address_compare(const struct cv_address *a, const struct cv_address *b)
+{
+	if (a->v6 != b->v6)
+		return a->v6 - b->v6;
+	return memcmp(a->bytes, b->bytes, sizeof(a->bytes));
+}
+
+int cv_prefix_compare(const struct cv_prefix *a, const struct cv_prefix *b)
+{
+	int order = cv_address_compare(&a->address, &b->address);
+
+	return order != 0 ? order : a->length - b->length;
+}
+
 char *cv_address_text(const struct cv_address *address, char text[CV_PREFIX_TEXT])
 {
 	inet_ntop(address->v6 ? AF_INET6 : AF_INET, address->bytes, text, CV_PREFIX_TEXT);

@@ -33,6 +33,10 @@ void cv_prefix_mask(struct cv_prefix *prefix);
 // True if the address is of the prefix's family and inside it.
 bool cv_prefix_has(const struct cv_prefix *prefix, const struct cv_address *address);
 
+// Orders as strcmp does: IPv4 before IPv6, then by address, and a prefix by length at last.
+int cv_address_compare(const struct cv_address *a, const struct cv_address *b);
+int cv_prefix_compare(const struct cv_prefix *a, const struct cv_prefix *b);
+
 // Writes the prefix as it is read, always with its length. Returns text.
 char *cv_prefix_text(const struct cv_prefix *prefix, char text[CV_PREFIX_TEXT]);
 
