@@ -105,7 +105,8 @@ int cv_eal_start(
 	arguments[n++] = level;
 	arguments[n++] = "--no-pci";
 	if (plan->hugepages && !check) {
-		arguments[n++] = "--single-file-segments";
+		arguments[n++] = "--in-memory"; // no files to leave behind, no mount needed
+		arguments[n++] = "--single-file-segments"; // virtio-user hands memory over by file
 	} else {
 		arguments[n++] = "--no-huge";
 		arguments[n++] = "-m";
