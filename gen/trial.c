@@ -379,6 +379,10 @@ static void judge(struct loop *loop)
 {
 	struct gen_trial *trial = loop->trial;
 	const struct gen_spec *spec = loop->spec;
+	// A trial that was cut short offered what was due until then.
+	const uint64_t end = trial->reason_code[0] != '\0' && trial->end < loop->duration
+				     ? trial->end
+				     : loop->duration;
 	uint64_t offered = 0, unsent = 0, late = 0, full = 0;
 
 	for (uint32_t i = 0; i < trial->stream_count; i++) {
@@ -387,7 +391,7 @@ static void judge(struct loop *loop)
 		stream->offered = stream->seq + stream->refused;
 		// What was scheduled, but never got its turn.
 		if (spec->rate_pps > 0 || stream->pace.gaps != NULL)
-			while (gen_pace_due(&stream->pace) < loop->duration) {
+			while (gen_pace_due(&stream->pace) < end) {
 				gen_pace_advance(&stream->pace);
 				stream->offered++;
 			}
@@ -440,7 +444,7 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 	loop->tester = tester;
 	loop->spec = spec;
 	loop->trial = trial;
-	loop->duration = gen_ns_to_ticks(&tester->clock, duration_s * 1e9);
+	loop->duration = (uint64_t)(duration_s * (double)tester->clock.hz);
 	loop->grace = gen_ns_to_ticks(&tester->clock, 1e6 + spec->tolerance * duration_s * 1e9);
 	loop->late = gen_ns_to_ticks(&tester->clock, LATE_NS);
 	for (uint32_t i = 0; i < tester->port_count; i++)
