@@ -47,7 +47,7 @@ def tables(now: Sample, before: Sample | None = None) -> RenderableType:
     live = before is not None
     old: dict[str, dict[str, Any]] = {}
     for part in ("ports", "functions"):
-        old[part] = {o["name"]: o for o in before.counts[part]} if before else {}
+        old[part] = before.counts[part] if before else {}
     elapsed_s = now.at_s - before.at_s if before else 0.0
     return Group(
         _ports(now.counts, old["ports"], elapsed_s, live),
@@ -69,8 +69,7 @@ def _ports(counts: Counts, old: Mapping[str, Any], elapsed_s: float, live: bool)
     table = _table(
         "port", "kind", "rx packets", "tx packets", "rx bytes", "tx bytes", *rates, "drops"
     )
-    for port in counts["ports"]:
-        name = port["name"]
+    for name, port in counts["ports"].items():
         row = [str(port[key]) for key in ("rx_packets", "tx_packets", "rx_bytes", "tx_bytes")]
         if live:
             row += [_rate(k, port, old.get(name), elapsed_s) for k in ("rx_packets", "tx_packets")]
@@ -81,13 +80,13 @@ def _ports(counts: Counts, old: Mapping[str, Any], elapsed_s: float, live: bool)
 def _functions(counts: Counts, old: Mapping[str, Any], elapsed_s: float, live: bool) -> Table:
     rates = ["packets/s"] if live else []
     table = _table("function", "type", "packets", "bytes", *rates, "cycles/packet", "drops")
-    for function in counts["functions"]:
-        before = old.get(function["name"])
+    for name, function in counts["functions"].items():
+        before = old.get(name)
         row = [str(function["packets"]), str(function["bytes"])]
         if live:
             row.append(_rate("packets", function, before, elapsed_s))
         row.append(cycles_per_packet(function, before))
-        table.add_row(function["name"], function["type"], *row, drops_text(function["drops"]))
+        table.add_row(name, function["type"], *row, drops_text(function["drops"]))
     return table
 
 
