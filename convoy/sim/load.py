@@ -67,16 +67,13 @@ def check(text: Text, base: Path) -> Loaded:
 
 
 def _override(text: Text, place: str, value: Any) -> None:
-    keys = place.split(".")
+    *path, last = place.split(".")
     at = text.data
-    for key in keys[:-1]:
-        if not isinstance(at, dict) or key not in at:
-            fix = known("keys", key, at if isinstance(at, dict) else ())
-            raise InputError(f"{text.path}: {place}: there is no '{key}'; {fix}")
-        at = at[key]
+    for key in path:
+        at = at.setdefault(key, {}) if isinstance(at, dict) else None
     if not isinstance(at, dict):
-        raise InputError(f"{text.path}: {place}: '{keys[-2]}' is not a mapping")
-    at[keys[-1]] = value
+        raise InputError(f"{text.path}: there is no place '{place}'; name keys of mappings")
+    at[last] = value
 
 
 def _problems(topology: Topology) -> list[Problem]:
