@@ -45,13 +45,13 @@ def _rate(key: str, now: Mapping[str, Any], before: Mapping[str, Any] | None, s:
 def tables(now: Sample, before: Sample | None = None) -> RenderableType:
     """Return ports, functions and workers as tables; with rates and costs since `before`."""
     live = before is not None
-    old: dict[str, dict[str, Any]] = {}
-    for part in ("ports", "functions"):
-        old[part] = before.counts[part] if before else {}
+    old = {part: before.counts[part] if before else {} for part in ("ports", "functions")}
     elapsed_s = now.at_s - before.at_s if before else 0.0
     return Group(
         _ports(now.counts, old["ports"], elapsed_s, live),
+        "",
         _functions(now.counts, old["functions"], elapsed_s, live),
+        "",
         _workers(now.counts, before.counts if before else None),
     )
 

@@ -36,12 +36,12 @@ if BEHAVIOUR == "no port":
     sys.exit(2)
 packets = 0
 def ports():
-    return [dict(name=p["name"], kind=p["kind"], rx_packets=packets, rx_bytes=60 * packets,
+    return {{p["name"]: dict(kind=p["kind"], rx_packets=packets, rx_bytes=60 * packets,
         tx_packets=packets, tx_bytes=60 * packets, drops=dict(no_chain=0, no_room=0))
-        for p in plan["ports"]]
+        for p in plan["ports"]}}
 def functions():
-    return [dict(name=f["name"], type=f["type"], packets=packets, bytes=60 * packets,
-        busy_cycles=20 * packets, drops=dict(denied=3)) for f in plan["functions"]]
+    return {{f["name"]: dict(type=f["type"], packets=packets, bytes=60 * packets,
+        busy_cycles=20 * packets, drops=dict(denied=3)) for f in plan["functions"]}}
 def workers():
     return [dict(core=w["core"], turns=packets, busy_cycles=packets, total_cycles=2 * packets)
         for w in plan["workers"]]
@@ -58,8 +58,13 @@ def answer():
         connection.send(json.dumps(dict(version="x", pid=1, max_output_len=16384)).encode())
         while command := connection.recv(1024).decode():
             packets += 1000
-            part = command.removeprefix("/convoy/")
-            connection.send(json.dumps({{command: globals()[part]()}}).encode())
+            command, _, name = command.partition(",")
+            value = globals()[command.removeprefix("/convoy/")]()
+            if name:
+                value = value[name] if isinstance(value, dict) else value[int(name)]
+            elif "books" not in command:
+                value = list(value) if isinstance(value, dict) else list(range(len(value)))
+            connection.send(json.dumps({{command: value}}).encode())
 threading.Thread(target=answer, daemon=True).start()
 print(json.dumps(dict(event="ready", telemetry=path, hugepages=False)), flush=True)
 if BEHAVIOUR == "dies":

@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,18 @@ from convoy.host.process import wait_for
 from .conftest import COMMAND, DEADLINE_S
 
 
+@contextmanager
 def start(environment, *arguments, **how):
-    return subprocess.Popen(
+    with subprocess.Popen(
         [*COMMAND, "run", *map(str, arguments)],
         env=environment,
         text=True,
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how},
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def read_until(stream, words: str) -> str:
