@@ -115,12 +115,12 @@ int gen_port_parse(struct gen_port_option *option, const char *text, char *error
 	return -1;
 }
 
-int gen_port_open(
-	struct gen_port *port, const struct gen_port_option *option, char *error, size_t error_size)
+int gen_port_open(struct gen_port *port, const struct gen_port_option *option, uint32_t core,
+	char *error, size_t error_size)
 {
 	strcpy(port->name, option->text);
 	if (option->kind == GEN_PORT_DEV)
-		return gen_ethdev_open(port, option->path, error, error_size);
+		return gen_ethdev_open(port, option->path, core, error, error_size);
 
 	struct gen_vhost_options options = option->vhost;
 	options.path = option->path;

@@ -22,6 +22,6 @@ struct gen_port_option {
 int gen_port_parse(
 	struct gen_port_option *option, const char *text, char *error, size_t error_size);
 
-// Opens the port (not yet attached). 0, or -1 with a message.
-int gen_port_open(struct gen_port *port, const struct gen_port_option *option, char *error,
-	size_t error_size);
+// Opens the port (not yet attached); DPDK, if it needs that, on `core`. 0, or -1 with a message.
+int gen_port_open(struct gen_port *port, const struct gen_port_option *option, uint32_t core,
+	char *error, size_t error_size);

@@ -207,6 +207,33 @@ static json_t *all_paths(const struct gen_spec *spec, const struct gen_trial *tr
 	return list;
 }
 
+// A pause of the tester that overflows its own receive queue: losses may be its own. Null: none.
+static json_t *suspicion(
+	const struct gen_tester *tester, const struct gen_spec *spec, const struct gen_trial *trial)
+{
+	uint64_t sent = 0, lost = 0;
+
+	for (uint32_t i = 0; i < trial->stream_count; i++) {
+		sent += trial->streams[i].sent;
+		lost += trial->streams[i].account->lost;
+	}
+	for (uint32_t i = 0; i < spec->path_count; i++) {
+		const struct gen_port *port = tester->ports[spec->paths[i].to];
+		const double share = (double)sent / spec->path_count;
+		const double missed = share * (double)trial->gap_max / (double)trial->send_end;
+
+		if (lost > 0 && missed > (double)port->queue_frames * port->wire_count)
+			return json_sprintf("the tester paused for %llu us, in which about %.0f "
+					    "frames came: more than the %u that port %u holds, so "
+					    "losses may be the tester's own",
+				(unsigned long long)(gen_ticks_to_ns(
+							     &tester->clock, trial->gap_max) /
+						     1000),
+				missed, port->queue_frames * port->wire_count, spec->paths[i].to);
+	}
+	return json_null();
+}
+
 static json_t *command_line(char *const *argv)
 {
 	json_t *list = json_array();
@@ -249,6 +276,7 @@ json_t *gen_result(const struct gen_tester *tester, const struct gen_context *co
 		spec->id, "ok", trial->ok, "reason_code", trial->ok ? NULL : trial->reason_code,
 		"reason", trial->ok ? NULL : trial->reason);
 
+	json_object_set_new(result, "suspect", suspicion(tester, spec, trial));
 	json_object_set(result, "spec", spec->json);
 	json_object_set_new(result, "intended_pps",
 		spec->rate_pps > 0 && spec->capture == NULL

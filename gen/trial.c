@@ -472,6 +472,11 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 	}
 	const uint64_t waited = descheduled_ns();
 	run(loop);
+	for (uint32_t i = 0; i < tester->port_count; i++)
+		if (tester->ports[i]->check != NULL)
+			tester->ports[i]->check(tester->ports[i]);
+	if (trial->reason_code[0] == '\0')
+		interrupted(loop);
 	const uint64_t waited_after = descheduled_ns();
 	trial->descheduled_ns = waited == UINT64_MAX || waited_after == UINT64_MAX
 					? UINT64_MAX

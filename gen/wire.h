@@ -76,6 +76,8 @@ struct gen_port {
 	// Makes the port ready, waiting until `deadline_ns` (CLOCK_MONOTONIC); 0 or -errno, and
 	// then a message. Called again after the peer went away.
 	int (*attach)(struct gen_port *port, uint64_t deadline_ns, char *error, size_t error_size);
+	// Looks whether the peer is still there, and sets `gone`; NULL: `gone` is set by itself.
+	void (*check)(struct gen_port *port);
 	void (*close)(struct gen_port *port);
 	void *state;
 };
