@@ -10,7 +10,12 @@ from pathlib import Path
 from convoy.errors import InputError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-_FOLDERS = {"convoyd": "daemon", "convoy-gen": "gen", "convoy-sim": "sim"}
+_FOLDERS = {
+    "bench-nf": "tests/bench",
+    "convoyd": "daemon",
+    "convoy-gen": "gen",
+    "convoy-sim": "sim",
+}
 
 
 def find(program: str, environment: Mapping[str, str] | None = None) -> Path | None:

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy bench nf: cycles per packet of each network function, in memory."""
+
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from convoy.cli.console import console, messages, print_json
+from convoy.cli.progress import Bar
+from convoy.errors import InputError
+from convoy.results.nf import NfBench
+from convoy.run.nf import bench_nf
+
+# Cycles per packet that we aim at, on a Skylake at 2.5 GHz, by function and entries.
+TARGETS = {("l2fwd", 0): 10, ("router", 10): 20, ("firewall", 10): 50, ("chain", 10): 80}
+
+
+def table(bench: NfBench) -> Table:
+    """Return what was measured, for a terminal."""
+    out = Table(box=box.SIMPLE_HEAD)
+    out.add_column("function")
+    for head in ("routes/rules", "cycles/packet", "min .. max", "function alone", "to reference",
+                 "target"):  # fmt: skip
+        out.add_column(head, justify="right")
+    for row in bench.results:
+        whole, own = row.cycles_per_packet, row.function_cycles_per_packet
+        reference = bench.row(f"reference-{row.function}", row.entries)
+        target = TARGETS.get((row.function, row.entries))
+        out.add_row(
+            row.function,
+            str(row.entries) if row.entries else "",
+            f"{whole.median:.1f}",
+            f"{whole.min:.1f} .. {whole.max:.1f}",
+            f"{own.median:.1f}" if own is not None and own.median > 0 else "",
+            f"x {whole.median / reference.cycles_per_packet.median:.2f}" if reference else "",
+            f"{target}" if target is not None else "",
+        )
+    return out
+
+
+def render(bench: NfBench) -> None:
+    """Print the table, and what its numbers mean."""
+    out, host = console(), bench.host
+    out.print(table(bench))
+    repeats = len(bench.results[0].cycles_per_packet.repeats) if bench.results else 0
+    for line in (
+        f"{host.cpu}, {host.tsc_hz / 1e9:.2f} GHz TSC, {host.dpdk}, "
+        f"{'hugepages' if host.hugepages else 'no hugepages'}; "
+        f"{host.frame_bytes} B packets, bursts of {host.burst_packets}, {host.flows} flows; "
+        f"{host.working_set_bytes >> 10} KiB touched, L2 is {host.l2_bytes >> 10} KiB; "
+        f"median of {repeats} alternating repeats.",
+        "cycles/packet: from received buffers to verdicts, the hop and about 1 cycle of the clock "
+        "included; function alone: as the node counts busy cycles. reference-*: plain DPDK on the "
+        "same packets. Targets are for a Skylake at 2.5 GHz. See docs/measuring.md.",
+    ):
+        out.print(line, markup=False)
+
+
+def _numbers(text: str | None) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")] if text else []
+    except ValueError:
+        raise InputError(f"--entries: '{text}' is not a list of numbers; write 10,1000") from None
+
+
+def command(
+    function: Annotated[
+        str | None, typer.Option(help="Only these, separated by commas: router,chain,...")
+    ] = None,
+    entries: Annotated[
+        str | None, typer.Option(help="Routes and rules, separated by commas.  [10,1000,100000]")
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="Alternating repeats.", min=1, max=1001)] = 11,
+    core: Annotated[int | None, typer.Option(help="Core to run on; default: the first.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Cycles per packet of each function, in memory, beside plain DPDK doing the same job."""
+    with Bar(messages()) as bar:
+        bench = bench_nf(
+            function.split(",") if function else [], _numbers(entries), repeats, core, bar.show
+        )
+    print_json(bench.model_dump(mode="json", by_alias=True, exclude_none=True)) if as_json else (
+        render(bench)
+    )

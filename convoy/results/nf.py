@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy.bench.nf/1: cycles per packet of network functions in memory, as bench-nf prints it."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Cycles(_Model):
+    """TSC ticks per packet: of all repeats the median and the extremes, and each of them."""
+
+    median: NonNegativeFloat
+    min: NonNegativeFloat
+    max: NonNegativeFloat
+    repeats: tuple[NonNegativeFloat, ...]
+
+
+class Row(_Model):
+    """One function (or path, or reference) with one number of routes and rules."""
+
+    function: str
+    entries: NonNegativeInt  # 0: it has no table
+    cycles_per_packet: Cycles  # from a burst of received buffers to their verdicts
+    function_cycles_per_packet: Cycles | None = None  # of these, as the node counts busy cycles
+
+
+class Host(_Model):
+    """Where and how it was measured."""
+
+    cpu: str
+    dpdk: str
+    kernel: str
+    tsc_hz: PositiveInt
+    core: NonNegativeInt
+    hugepages: bool
+    frame_bytes: PositiveInt  # with FCS
+    burst_packets: PositiveInt
+    flows: PositiveInt
+    l2_bytes: PositiveInt
+    working_set_bytes: PositiveInt
+
+
+class NfBench(_Model):
+    """The document of one run."""
+
+    schema_tag: Literal["convoy.bench.nf/1"] = Field(alias="schema")
+    results: tuple[Row, ...]
+    host: Host
+
+    def row(self, function: str, entries: int) -> Row | None:
+        """Return the row of a function, or None where it was not measured."""
+        for row in self.results:
+            if (row.function, row.entries) == (function, entries):
+                return row
+        return None

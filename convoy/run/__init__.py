@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Runs what is measured: devices, testers and searches in, results out."""
