@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from convoy.errors import ConvoyError, InputError
+from convoy.host.priority import prefer
 from convoy.host.process import Process, ProcessError
 from convoy.host.programs import need
 from convoy.tester.base import Tester
@@ -50,6 +51,7 @@ class ConvoyGen(Tester):
         self._lines = 0
         self._ready = False
         self._process = Process(command, takes_input=True)
+        prefer(self._process.pid)
         self.self_test: dict[str, Any] | None = None
         try:
             if self_test:

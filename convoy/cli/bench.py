@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy bench: everything that is measured."""
+
+import typer
+
+from convoy.cli import bench_nf, bench_quick
+from convoy.cli.console import EXIT_CODES
+
+app = typer.Typer(
+    help="Measure: functions in memory, and chains beside other dataplanes.", no_args_is_help=True
+)
+app.command("nf", epilog=EXIT_CODES)(bench_nf.command)
+app.command("quick", epilog=EXIT_CODES)(bench_quick.command)

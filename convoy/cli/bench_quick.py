@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy bench quick: the example chain, measured beside dpdk-testpmd, in about two minutes."""
+
+import datetime
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from convoy.cli.console import console, messages, print_json
+from convoy.cli.progress import Bar
+from convoy.errors import InputError
+from convoy.host.folders import make_private, runtime_dir
+from convoy.host.machine import this_machine
+from convoy.report import quick as report
+from convoy.report.rates import Row, rows
+from convoy.results.trials import RunFolder
+from convoy.run.environment import environment
+from convoy.run.point import LATENCY_LOAD, LOSS_RATIO
+from convoy.run.quick import SIZES, Progress, QuickBench, Settings, Turn, turns
+from convoy.tester.convoy_gen import ConvoyGen
+
+HUGEPAGES_MB = 1024  # for a device; the tester needs none
+
+
+@dataclass(frozen=True)
+class QuickResult:
+    """A run that ended."""
+
+    folder: Path
+    host: dict[str, Any]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def report(self) -> Path:
+        """Return where the page is."""
+        return self.folder / "report.html"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that --json prints."""
+        return {
+            "schema": "convoy.bench.quick/1",
+            "folder": str(self.folder),
+            "report": str(self.report),
+            "notes": list(self.notes),
+            "host": self.host,
+            "rows": [
+                asdict(row) | {"rate_pps": row.rate_pps, "gbps": row.gbps} for row in self.rows
+            ],
+        }
+
+
+def _cores() -> tuple[int, int]:
+    """Return the tester's core and the device's. Raises InputError where there is only one."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        raise InputError(
+            f"this process may use only core {cores[0]}: the tester and the device need a core "
+            "each; run on a machine (or in a container, or with a taskset) of two cores or more"
+        )
+    return cores[0], cores[1]
+
+
+def _present(measured: Sequence[Turn]) -> tuple[tuple[Turn, ...], tuple[str, ...]]:
+    """Return who can be measured here, and a note about who cannot."""
+    notes = dict.fromkeys(
+        f"{turn.device.name}: {turn.device.presence().missing}"
+        for turn in measured
+        if not turn.device.presence().here
+    )
+    found = tuple(turn for turn in measured if turn.device.presence().here)
+    if not any(turn.functions for turn in found):
+        raise InputError("; ".join(notes))
+    return found, tuple(notes)
+
+
+def quick(settings: Settings, tester_core: int, folder: Path, progress: Progress) -> QuickResult:
+    """Run the benchmark; results and the page go to the folder."""
+    found, notes = _present(turns())
+    kept = RunFolder(folder)
+    kept.create()
+    base = make_private(runtime_dir())
+    progress("the tester against itself: its ceiling", 0, 1)
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=base) as private:
+        sockets = Path(private) / "left.sock", Path(private) / "right.sock"
+        ports = [f"vhost-user:{socket}" for socket in sockets]
+        with ConvoyGen(ports, tester_core, self_test=True, reflector_core=settings.core) as tester:
+            host = environment() | {
+                "tester_core": tester_core,
+                "device_core": settings.core,
+                "hugepages": settings.hugepages,
+                "loss_ratio": LOSS_RATIO,
+                "latency_load": LATENCY_LOAD,
+                "trial_s": settings.trial_s,
+                "repeats": settings.repeats,
+                "devices": {turn.device.name: turn.device.presence().version for turn in found},
+                "self_test": tester.self_test,
+                "tester_command": list(tester.command),
+            }
+            kept.write_host(host)
+            QuickBench(tester, kept, sockets, settings, progress).run(found)
+    return _finish(kept, notes)
+
+
+def _finish(kept: RunFolder, notes: tuple[str, ...]) -> QuickResult:
+    """Everything from here on is made of what was kept."""
+    trials = list(kept.trials())
+    host = kept.host()
+    host["tsc_hz"] = trials[0].tester["tester"]["tsc_hz"]
+    commands = dict.fromkeys(line for trial in trials for line in trial.commands)
+    result = QuickResult(kept.path, host, tuple(rows(trials)), notes)
+    report.write(result.rows, host, list(commands), result.report)
+    return result
+
+
+def _us(value: float | None) -> str:
+    return f"{value / 1e3:.1f}" if value is not None else "-"
+
+
+def _cycles(value: float | None) -> str:
+    return f"{value:.0f}" if value else "-"
+
+
+def _named(size: str) -> str:
+    return f"{size} B" if size.isdigit() else size
+
+
+def _by_size(result: QuickResult) -> Table:
+    sizes = list(dict.fromkeys(row.size for row in result.rows))
+    out = Table("Mpps, by frame size", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for size in sizes:
+        out.add_column(_named(size), justify="right")
+    for name, line in report.series(result.rows).items():
+        cells = {row.size: row.rate_pps for row in line}
+        rates = (cells.get(size) for size in sizes)
+        out.add_row(name, *(f"{rate / 1e6:.2f}" if rate else "-" for rate in rates))
+    return out
+
+
+def _details(result: QuickResult, size: str) -> Table:
+    out = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    out.add_column(_named(size), no_wrap=True)
+    for head in ("Mpps", "min..max", "Gb/s", "cyc/pkt", "in nf", "p50 us", "p99 us"):
+        out.add_column(head, justify="right", no_wrap=True)
+    for name, line in report.series(result.rows).items():
+        for row in (row for row in line if row.size == size):
+            spread = [rate / 1e6 for rate in row.rates_pps]
+            out.add_row(
+                name,
+                f"{row.rate_pps / 1e6:.2f}" if row.rate_pps else "-",
+                f"{min(spread):.2f}..{max(spread):.2f}" if spread else "-",
+                f"{row.gbps:.2f}" if row.gbps else "-",
+                _cycles(row.node_cycles_per_packet),
+                _cycles(row.function_cycles_per_packet),
+                _us(row.p50_ns),
+                _us(row.p99_ns),
+            )
+    return out
+
+
+def render(result: QuickResult) -> None:
+    """Print the tables, what they say, and where the rest is."""
+    out = console()
+    out.print(_by_size(result))
+    sizes = list(dict.fromkeys(row.size for row in result.rows))
+    for size in dict.fromkeys((sizes[0], sizes[-1])):
+        out.print(_details(result, size))
+    for line in report.findings(result.rows, result.host):
+        out.print(line.replace("**", ""), markup=False)
+    host = result.host
+    out.print(
+        "testpmd io: dpdk-testpmd, forwarding and nothing else; all others: convoy with these "
+        f"functions. A rate is the highest paced one at which at most {host['loss_ratio']:.1%} "
+        f"were lost, median of {host['repeats']}; latency at {host['latency_load']:.0%} of it; "
+        "cyc/pkt: busy cycles of the worker, in nf: of these in its functions. Tester on core "
+        f"{host['tester_core']}, device on core {host['device_core']}, "
+        f"{'with' if host['hugepages'] else 'without'} hugepages.",
+        markup=False,
+    )
+    for note in result.notes:
+        out.print(f"note: {note}", markup=False)
+    out.print(f"report: {result.report}", style="bold", markup=False)
+
+
+def _sizes(text: str | None) -> tuple[str, ...]:
+    names = tuple(text.split(",")) if text else SIZES
+    for name in names:
+        if name not in ("imix",) and not (name.isdigit() and 64 <= int(name) <= 1518):
+            raise InputError(f"--sizes: '{name}' is neither 64 to 1518 (bytes) nor imix")
+    return names
+
+
+def command(
+    sizes: Annotated[
+        str | None, typer.Option(help="Frame sizes with FCS, and imix.  [64,128,...,1500,imix]")
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="Rounds through all devices.", min=1, max=99)] = 3,
+    smoke: Annotated[
+        bool, typer.Option("--smoke", help="One short round at 64 B: does it all work?")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the results.  [results/quick-TIME]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """The chain firewall, router, l2fwd on vhost-user, beside dpdk-testpmd: about two minutes."""
+    tester_core, core = _cores()
+    hugepages = this_machine().hugepages_free_mb >= HUGEPAGES_MB
+    settings = Settings(core, hugepages, _sizes(sizes), repeats)
+    if smoke:
+        settings = Settings(core, hugepages, _sizes(sizes or "64"), 1, 0.05)
+    now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    folder = output or Path("results") / f"quick-{now}"
+    with Bar(messages()) as bar:
+        result = quick(settings, tester_core, folder, bar.show)
+    print_json(result.as_json()) if as_json else render(result)

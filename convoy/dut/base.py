@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A device under test: something that takes packets from one port to another through functions.
+
+Life: ability and presence are asked first, and start nothing; start gives a Running, used with
+`with`; ready waits until the device's own word says it forwards; at the end nothing is left.
+"""
+
+import shlex
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+
+@dataclass(frozen=True)
+class Function:
+    """A network function with its configuration, as a chain descriptor writes it."""
+
+    type: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PortAt:
+    """Where a device and the tester meet."""
+
+    kind: str  # as in chain descriptors: vhost-user, memif, af_packet ...
+    address: str  # a socket's path or an interface's name
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a device is to do for one measurement: from left to right, through functions."""
+
+    functions: tuple[Function, ...]
+    left: PortAt
+    right: PortAt
+    cores: tuple[int, ...]  # the device's own, one for each worker
+    folder: Path  # its private place for files, which exists
+    hugepages: bool = False  # where not all devices get them, none does
+    deployment: str = "inline"
+
+    @property
+    def path(self) -> str:
+        """Return the functions' types, as reports name the setup."""
+        return " → ".join(function.type for function in self.functions) or "no function"
+
+
+@dataclass(frozen=True)
+class Ability:
+    """What a kind of device can do at all."""
+
+    functions: frozenset[str]
+    port_kinds: frozenset[str]
+    deployments: frozenset[str] = frozenset({"inline"})
+    chains: bool = True  # several functions, one after another
+
+
+@dataclass(frozen=True)
+class Presence:
+    """Whether a device is installed here."""
+
+    version: str  # empty: it is not
+    missing: str = ""  # then: "not installed: ..." with the way to get it
+
+    @property
+    def here(self) -> bool:
+        """Return whether it is."""
+        return not self.missing
+
+
+class Running(ABC):
+    """A device that was started."""
+
+    commands: tuple[tuple[str, ...], ...] = ()  # what was run, for the results
+
+    @property
+    def command_lines(self) -> list[str]:
+        """Return the commands as a shell takes them."""
+        return [shlex.join(command) for command in self.commands]
+
+    @abstractmethod
+    def ready(self, deadline_s: float) -> None:
+        """Wait until it says that it forwards. Raises ConvoyError with its words if it does not."""
+
+    @abstractmethod
+    def alive(self) -> bool:
+        """Return whether its processes still run."""
+
+    def counters(self) -> dict[str, Any] | None:
+        """Return what it counts, by its own names, or None: it cannot be asked."""
+        return None
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End it. Nothing of it is left: no process, no socket."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+class Device(ABC):
+    """A kind of device under test."""
+
+    name: ClassVar[str]  # as commands and results write it
+    ability: ClassVar[Ability]
+
+    @abstractmethod
+    def presence(self) -> Presence:
+        """Look whether it is installed; start nothing that stays."""
+
+    @abstractmethod
+    def start(self, setup: Setup) -> Running:
+        """Start it. Raises ConvoyError with its words if it does not run."""
+
+    def cannot(self, setup: Setup) -> str:
+        """Return why this device cannot do that, or the empty string: it can."""
+        types: Sequence[str] = [function.type for function in setup.functions]
+        for kind in types:
+            if kind not in self.ability.functions:
+                return f"{self.name} has no {kind}"
+        if len(types) > 1 and not self.ability.chains:
+            return f"{self.name} runs one function, not a chain of {len(types)}"
+        for port in (setup.left, setup.right):
+            if port.kind not in self.ability.port_kinds:
+                return f"{self.name} has no {port.kind} ports"
+        if setup.deployment not in self.ability.deployments:
+            return f"{self.name} cannot be deployed as {setup.deployment}"
+        return ""

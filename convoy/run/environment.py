@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What machine a run was made on: the facts that its numbers depend on."""
+
+import datetime
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from convoy import __version__
+from convoy.host.machine import ROOT, hugepages, online, text
+from convoy.host.programs import CHECKOUT
+
+
+def cpu_model(root: Path = ROOT) -> str:
+    """Return the processor's name."""
+    for line in (text(root, "proc/cpuinfo") or "").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown"
+
+
+def commit() -> str | None:
+    """Return the checkout's commit, with + where files differ from it; None outside of one."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(CHECKOUT), "describe", "--always", "--abbrev=12", "--dirty=+",
+             "--exclude=*"],
+            capture_output=True, text=True, timeout=10, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+def environment(root: Path = ROOT) -> dict[str, Any]:
+    """Return the facts, JSON values only."""
+    vulnerabilities = root / "sys/devices/system/cpu/vulnerabilities"
+    return {
+        "schema": "convoy.host/1",
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "cpu": cpu_model(root),
+        "cores": list(online(root)),
+        "cores_allowed": sorted(os.sched_getaffinity(0)),
+        "governor": text(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "kernel": platform.release(),
+        "hugepages_free_mb": max((pages.free_mb for pages in hugepages(root)), default=0),
+        "mitigations": {
+            path.name: text(root, str(path.relative_to(root)))
+            for path in sorted(vulnerabilities.glob("*"))
+        },
+        "root": os.geteuid() == 0,
+        "convoy": __version__,
+        "commit": commit(),
+    }

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""One point of a benchmark: a running device, one frame size. Every trial is kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from convoy.dut.base import Running
+from convoy.errors import ConvoyError
+from convoy.results.trials import RunFolder, Trial
+from convoy.run.workload import flows
+from convoy.search.bisection import Found, Verdict, highest
+from convoy.tester.base import Tester
+
+LOSS_RATIO = 0.005  # a rate at which no more is lost counts as kept up with (PDR)
+LATENCY_LOAD = 0.5  # of the rate that was found
+LATENCY_TRIES = 3  # where the tester spoils a trial
+MOST_PPS = 50e6  # to search up to, where the tester does not know its ceiling
+DRAIN_S = 0.02
+
+Purpose = Literal["overload", "search", "latency"]
+
+
+def specification(size: str, rate_pps: float | None, duration_s: float) -> dict[str, Any]:
+    """Return a trial as the tester takes it; without a rate: as much as possible."""
+    return {
+        "rate_pps": "max" if rate_pps is None else rate_pps,
+        "duration_s": duration_s,
+        "drain_s": DRAIN_S,
+        "size": int(size) if size.isdigit() else size,
+        "flows": flows(),
+        # What a device does not take when it is due is lost, as on a wire.
+        "on_full": "wait" if rate_pps is None else "drop",
+    }
+
+
+def judge(result: Mapping[str, Any]) -> Verdict:
+    """Return what a trial's result says about the device."""
+    ratio = (result.get("total") or {}).get("loss_ratio")
+    if not result.get("ok") or ratio is None:
+        return Verdict.SPOILT
+    return Verdict.PASSED if ratio <= LOSS_RATIO else Verdict.FAILED
+
+
+@dataclass(frozen=True)
+class Point:
+    """Who is measured, with what, for the how-many-eth time."""
+
+    repeat: int
+    device: str
+    functions: tuple[str, ...]
+    size: str
+
+
+class Measurement:
+    """Measures one point."""
+
+    def __init__(
+        self, point: Point, tester: Tester, running: Running, folder: RunFolder, trial_s: float
+    ) -> None:
+        self._point = point
+        self._tester = tester
+        self._running = running
+        self._folder = folder
+        self._trial_s = trial_s
+
+    def _trial(self, purpose: Purpose, rate_pps: float | None) -> Trial:
+        before = self._running.counters()
+        result = self._tester.trial(specification(self._point.size, rate_pps, self._trial_s))
+        if not self._running.alive():
+            raise ConvoyError(f"{self._point.device}: ended in the middle of a trial")
+        trial = Trial(
+            repeat=self._point.repeat,
+            device=self._point.device,
+            functions=self._point.functions,
+            size=self._point.size,
+            purpose=purpose,
+            rate_pps=rate_pps,
+            verdict=judge(result).value,
+            commands=tuple(self._running.command_lines),
+            tester=result,
+            device_before=before,
+            device_after=self._running.counters(),
+        )
+        self._folder.append(trial)
+        return trial
+
+    def search(self, guess_pps: float | None) -> Found:
+        """Find the highest rate that it keeps up with, and the latency below that."""
+        ceiling = self._tester.ceiling_pps or MOST_PPS
+        # Overload is no result, but a place to begin.
+        overload = self._trial("overload", None).received_pps
+        found = highest(
+            lambda rate: Verdict(self._trial("search", rate).verdict),
+            guess_pps or (overload or ceiling) * 0.9,
+            ceiling,
+        )
+        if found.rate_pps is not None:
+            for _ in range(LATENCY_TRIES):
+                if self._trial("latency", found.rate_pps * LATENCY_LOAD).verdict == "passed":
+                    break
+        return found

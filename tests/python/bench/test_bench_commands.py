@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The two commands as people run them, shortened; what they measure is no matter of a test."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from convoy.host.programs import find
+from convoy.results.nf import NfBench
+from convoy.results.trials import RunFolder
+
+CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()", "bench"]
+
+
+def convoy_bench(*arguments, **more):
+    return subprocess.run(
+        [*CONVOY, *arguments], capture_output=True, text=True, timeout=120, check=False, **more
+    )
+
+
+@pytest.mark.skipif(find("bench-nf") is None, reason="bench-nf is not built: make build")
+def test_nf_prints_one_document_of_its_schema():
+    done = convoy_bench(
+        "nf", "--json", "--repeats", "3", "--entries", "10,20",
+        "--function", "l2fwd,router,firewall,chain,reference-router",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["schema"] == "convoy.bench.nf/1"
+    bench = NfBench.model_validate(document)
+    assert [(row.function, row.entries) for row in bench.results] == [
+        ("l2fwd", 0), ("router", 10), ("reference-router", 10), ("firewall", 10), ("chain", 10),
+        ("router", 20), ("reference-router", 20), ("firewall", 20), ("chain", 20),
+    ]  # fmt: skip
+    for row in bench.results:
+        cycles = row.cycles_per_packet
+        assert 0 < cycles.min <= cycles.median <= cycles.max
+        assert len(cycles.repeats) == 3
+
+
+@pytest.mark.skipif(find("bench-nf") is None, reason="bench-nf is not built: make build")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--function", "nat"), "--function: 'nat' is none of hop ring l2fwd router"),
+        (("--entries", "0"), "--entries: '0' is not a number from 1 to 1000000"),
+        (("--entries", "ten"), "--entries: 'ten' is not a list of numbers; write 10,1000"),
+    ],
+)
+def test_nf_refuses_bad_input(arguments, words):
+    done = convoy_bench("nf", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def missing():
+    if len(os.sched_getaffinity(0)) < 2:
+        return "needs two cores"
+    for program in ("convoyd", "convoy-gen"):
+        if find(program) is None:
+            return f"{program} is not built: make build"
+    if shutil.which("dpdk-testpmd") is None:
+        return "dpdk-testpmd is not installed"
+    return ""
+
+
+@pytest.mark.skipif(missing() != "", reason=missing())
+def test_quick_measures_everybody_and_leaves_results_and_a_page(tmp_path):
+    folder = tmp_path / "run"
+    done = convoy_bench("quick", "--smoke", "--json", "--output", str(folder))
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["schema"] == "convoy.bench.quick/1"
+    measured = [(row["device"], len(row["functions"])) for row in document["rows"]]
+    assert measured == [("testpmd", 0), ("convoy", 0), *[("convoy", 1)] * 3, ("convoy", 3)]
+    trials = list(RunFolder(folder).trials())
+    assert len(trials) == sum(row["trials"] for row in document["rows"])
+    # However busy this machine is: packets went through everybody, and nobody dropped them all.
+    for row in document["rows"]:
+        received = [
+            trial.tester["total"]["received_pkts"]
+            for trial in trials
+            if (trial.device, list(trial.functions)) == (row["device"], row["functions"])
+        ]
+        assert max(received) > 0
+    assert "Quick benchmark" in (folder / "report.html").read_text("utf-8")
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--sizes", "63"), "--sizes: '63' is neither 64 to 1518 (bytes) nor imix"),
+        (("--sizes", "64,big"), "--sizes: 'big' is neither 64 to 1518 (bytes) nor imix"),
+        (("--output", "/proc/none"), "/proc/none: No such file or directory; give another folder"),
+    ],
+)
+def test_quick_refuses_bad_input(arguments, words):
+    done = convoy_bench("quick", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_quick_says_so_where_there_is_one_core():
+    core = min(os.sched_getaffinity(0))
+    done = convoy_bench("quick", preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+    assert done.returncode == 2
+    assert f"this process may use only core {core}" in done.stderr
