@@ -66,9 +66,10 @@ class Node:
                 lambda text: _event(text) == "ready", READY_DEADLINE_S, "it was ready"
             )
         except ProcessError:
-            if self.process.exit_code == 2:
-                raise InputError(self.process.last_words()) from None
-            raise
+            code = self.process.exit_code
+            if code is None or code < 0:
+                raise
+            raise (InputError if code == 2 else ConvoyError)(self.process.last_words()) from None
         self.ready = json.loads(line)
 
     @property
