@@ -95,6 +95,7 @@ CV_HOT static uint16_t firewall_process(
 	uint64_t *hits = firewall->hits[worker];
 	KEYS(ipv4) ipv4;
 	KEYS(ipv6) ipv6;
+	bool later = false;
 	uint16_t dropped = 0;
 
 	ipv4.n = ipv6.n = 0;
@@ -110,6 +111,7 @@ CV_HOT static uint16_t firewall_process(
 			if (CV_LIKELY(kind <= CV_TUPLE_LATER)) {
 				tuple->proto =
 					cv_firewall_class(&firewall->table, tuple->proto, kind);
+				later |= kind == CV_TUPLE_LATER;
 				ipv4.packet[ipv4.n++] = (uint8_t)i;
 				continue;
 			}
@@ -120,6 +122,7 @@ CV_HOT static uint16_t firewall_process(
 			if (CV_LIKELY(kind <= CV_TUPLE_LATER)) {
 				tuple->proto =
 					cv_firewall_class(&firewall->table, tuple->proto, kind);
+				later |= kind == CV_TUPLE_LATER;
 				ipv6.packet[ipv6.n++] = (uint8_t)i;
 				continue;
 			}
@@ -136,11 +139,11 @@ CV_HOT static uint16_t firewall_process(
 		dropped++;
 	}
 	if (CV_LIKELY(ipv4.n > 0)) {
-		cv_firewall_table_ipv4(&firewall->table, ipv4.tuple, ipv4.result, ipv4.n);
+		cv_firewall_table_ipv4(&firewall->table, ipv4.tuple, later, ipv4.result, ipv4.n);
 		dropped += judge(firewall, hits, ipv4.result, ipv4.packet, ipv4.n, verdict);
 	}
 	if (ipv6.n > 0) {
-		cv_firewall_table_ipv6(&firewall->table, ipv6.tuple, ipv6.result, ipv6.n);
+		cv_firewall_table_ipv6(&firewall->table, ipv6.tuple, later, ipv6.result, ipv6.n);
 		dropped += judge(firewall, hits, ipv6.result, ipv6.packet, ipv6.n, verdict);
 	}
 	return dropped;

@@ -7,6 +7,7 @@
 #ifndef CV_FIREWALL_ENTRY_H
 #define CV_FIREWALL_ENTRY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "firewall_rules.h"
@@ -17,11 +18,12 @@
 #define CV_FIREWALL_LOOKUP_MAX 64 // tuples of one lookup; a multiple of every vector's lanes
 
 struct cv_firewall_entry {
-	// Of all words but the last: passed if (word & mask) == value. Address masks are prefixes.
-	uint32_t value[CV_FIREWALL_IPV6_WORDS - 1];
-	uint32_t mask[CV_FIREWALL_IPV6_WORDS - 1];
-	struct cv_firewall_ports sport;
+	// Passed if (word & mask) == value for each word. Address masks are prefixes.
+	uint32_t value[CV_FIREWALL_IPV6_WORDS];
+	uint32_t mask[CV_FIREWALL_IPV6_WORDS];
+	struct cv_firewall_ports sport; // always right
 	struct cv_firewall_ports dport;
+	bool ranged; // the last word says too little about the ports: sport and dport decide
 	uint32_t result; // not 0; of several entries that pass, the first one's counts
 };
 

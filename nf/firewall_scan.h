@@ -10,7 +10,7 @@
 
 #include "firewall_entry.h"
 
-#define CV_FIREWALL_SCAN_MAX 32 // entries; beyond, rte_acl is as fast (docs/functions.md)
+#define CV_FIREWALL_SCAN_MAX 32 // beyond, a trie is as fast
 
 // Looks up n <= CV_FIREWALL_LOOKUP_MAX tuples in the count entries: result[i] for tuple[i], 0 if
 // no entry passes. Both arrays have CV_FIREWALL_LOOKUP_MAX elements: those behind n are read

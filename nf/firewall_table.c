@@ -80,53 +80,96 @@ static void class_test(const struct cv_firewall_table *table, const struct cv_fi
 	}
 }
 
+// The ports, in the word that holds both: one is asked here if it is the only one wanted.
+static void ports_set(
+	struct cv_firewall_entry *entry, unsigned word, const struct cv_firewall_rule *rule)
+{
+	const struct cv_firewall_ports *ports[] = {&rule->sport, &rule->dport};
+	rte_be16_t value[2] = {0}, mask[2] = {0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (ports[i]->first == ports[i]->last) {
+			value[i] = rte_cpu_to_be_16(ports[i]->first);
+			mask[i] = UINT16_MAX;
+		} else if (ports[i]->first != 0 || ports[i]->last != UINT16_MAX) {
+			entry->ranged = true;
+		}
+	}
+	memcpy(&entry->value[word], value, sizeof(value));
+	memcpy(&entry->mask[word], mask, sizeof(mask));
+	entry->sport = rule->sport;
+	entry->dport = rule->dport;
+}
+
 // Rule number index as an entry of one family; later: as it applies to later fragments, which
 // have no ports.
 static void entry_set(struct cv_firewall_entry *entry, bool ipv4,
 	const struct cv_firewall_table *table, const struct cv_firewall_rule *rule, size_t index,
 	bool later)
 {
-	const struct cv_firewall_ports any = {0, UINT16_MAX};
+	static const struct cv_firewall_rule any = {
+		.sport = {0, UINT16_MAX}, .dport = {0, UINT16_MAX}};
 	unsigned bytes = ipv4 ? 4 : 16;
 	uint8_t class, class_mask;
 
-	*entry = (struct cv_firewall_entry){
-		.sport = later ? any : rule->sport,
-		.dport = later ? any : rule->dport,
-		.result = (uint32_t)(index + 1) << 1 | !rule->allow,
-	};
+	*entry = (struct cv_firewall_entry){.result = (uint32_t)(index + 1) << 1 | !rule->allow};
 	class_test(table, rule, later, &class, &class_mask);
 	memcpy(&entry->value[0], &class, 1);
 	memcpy(&entry->mask[0], &class_mask, 1);
 	prefix_set(entry, 1, bytes, &rule->src);
 	prefix_set(entry, 1 + bytes / 4, bytes, &rule->dst);
+	ports_set(entry, 1 + bytes / 2, later ? &any : rule);
 }
 
-// Returns 0 or -errno.
-static int family_build(struct cv_firewall_family *family, const struct cv_firewall_table *table,
-	const struct cv_firewall_rules *rules, bool ipv4, int socket)
+// The rules of one family as entries; later: with what is about later fragments only. Returns
+// their number.
+static uint32_t entries_set(struct cv_firewall_entry *entry, bool ipv4,
+	const struct cv_firewall_table *table, const struct cv_firewall_rules *rules, bool later)
 {
 	unsigned other = ipv4 ? 6 : 4;
+	uint32_t count = 0;
 
-	// Twice as many as rules: a rule that denies by ports has an entry for later fragments.
-	family->entry = calloc(2 * rules->count + 1, sizeof(*family->entry));
-	if (family->entry == NULL)
-		return -ENOMEM;
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct cv_firewall_rule *rule = &rules->rule[i];
 
 		if (rule->family == other)
 			continue;
-		entry_set(&family->entry[family->count++], ipv4, table, rule, i, false);
-		if (!rule->allow && cv_firewall_rule_has_ports(rule))
-			entry_set(&family->entry[family->count++], ipv4, table, rule, i, true);
+		entry_set(&entry[count++], ipv4, table, rule, i, false);
+		if (later && !rule->allow && cv_firewall_rule_has_ports(rule))
+			entry_set(&entry[count++], ipv4, table, rule, i, true);
 	}
-	if (family->count <= CV_FIREWALL_SCAN_MAX)
+	return count;
+}
+
+static void family_free(struct cv_firewall_family *family)
+{
+	cv_firewall_trie_free(family->trie);
+	free(family->entry[false]);
+	free(family->entry[true]);
+	*family = (struct cv_firewall_family){0};
+}
+
+// Returns 0 or -errno, then with something to free.
+static int family_build(struct cv_firewall_family *family, const struct cv_firewall_table *table,
+	const struct cv_firewall_rules *rules, bool ipv4, int socket)
+{
+	struct rte_acl_ctx *trie;
+
+	for (int later = false; later <= true; later++) {
+		family->entry[later] =
+			calloc((1u + later) * rules->count + 1, sizeof(struct cv_firewall_entry));
+		if (family->entry[later] == NULL)
+			return -ENOMEM;
+		family->count[later] = entries_set(family->entry[later], ipv4, table, rules, later);
+	}
+	if (family->count[false] <= CV_FIREWALL_SCAN_MAX)
 		return 0;
-	family->trie = cv_firewall_trie_build(family->entry, family->count, ipv4, socket);
-	free(family->entry);
-	family->entry = NULL;
-	return family->trie != NULL ? 0 : -rte_errno;
+	trie = cv_firewall_trie_build(family->entry[true], family->count[true], ipv4, socket);
+	if (trie == NULL)
+		return -rte_errno;
+	family_free(family); // the entries; rte_acl has its own
+	family->trie = trie;
+	return 0;
 }
 
 int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_firewall_rules *rules,
@@ -149,13 +192,6 @@ int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_fir
 	return rc;
 }
 
-static void family_free(struct cv_firewall_family *family)
-{
-	cv_firewall_trie_free(family->trie);
-	free(family->entry);
-	*family = (struct cv_firewall_family){0};
-}
-
 void cv_firewall_table_free(struct cv_firewall_table *table)
 {
 	family_free(&table->ipv4);
@@ -163,23 +199,23 @@ void cv_firewall_table_free(struct cv_firewall_table *table)
 }
 
 void cv_firewall_table_ipv4(const struct cv_firewall_table *table,
-	const struct cv_tuple_ipv4 *tuple, uint32_t *result, uint32_t n)
+	const struct cv_tuple_ipv4 *tuple, bool later, uint32_t *result, uint32_t n)
 {
 	const struct cv_firewall_family *family = &table->ipv4;
 
 	if (family->trie == NULL)
-		cv_firewall_scan_ipv4(family->entry, family->count, tuple, result, n);
+		cv_firewall_scan_ipv4(family->entry[later], family->count[later], tuple, result, n);
 	else
 		cv_firewall_trie_lookup(family->trie, tuple, sizeof(*tuple), result, n);
 }
 
 void cv_firewall_table_ipv6(const struct cv_firewall_table *table,
-	const struct cv_tuple_ipv6 *tuple, uint32_t *result, uint32_t n)
+	const struct cv_tuple_ipv6 *tuple, bool later, uint32_t *result, uint32_t n)
 {
 	const struct cv_firewall_family *family = &table->ipv6;
 
 	if (family->trie == NULL)
-		cv_firewall_scan_ipv6(family->entry, family->count, tuple, result, n);
+		cv_firewall_scan_ipv6(family->entry[later], family->count[later], tuple, result, n);
 	else
 		cv_firewall_trie_lookup(family->trie, tuple, sizeof(*tuple), result, n);
 }

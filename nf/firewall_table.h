@@ -14,6 +14,7 @@
 #ifndef CV_FIREWALL_TABLE_H
 #define CV_FIREWALL_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "error.h"
@@ -23,8 +24,10 @@
 
 struct cv_firewall_family {
 	struct rte_acl_ctx *trie; // NULL: scanned
-	struct cv_firewall_entry *entry; // owned; NULL if there is a trie
-	uint32_t count; // of entries: rules of this family, those that deny by ports twice
+	// [true]: the rules as entries, those that deny by ports twice; [false]: without what is
+	// about later fragments only. Owned; both NULL if there is a trie.
+	struct cv_firewall_entry *entry[2];
+	uint32_t count[2];
 };
 
 struct cv_firewall_table {
@@ -52,12 +55,12 @@ static CV_INLINE uint8_t cv_firewall_class(
 	return table->classes[kind == CV_TUPLE_LATER][proto];
 }
 
-// Looks up n <= CV_FIREWALL_LOOKUP_MAX classified tuples: result[i] for tuple[i]. Both arrays
-// have CV_FIREWALL_LOOKUP_MAX elements: those behind n may be read and written. Several threads
-// may look up at once.
+// Looks up n <= CV_FIREWALL_LOOKUP_MAX classified tuples: result[i] for tuple[i]; later: some may
+// be of later fragments. Both arrays have CV_FIREWALL_LOOKUP_MAX elements: those behind n may be
+// read and written. Several threads may look up at once.
 void cv_firewall_table_ipv4(const struct cv_firewall_table *table,
-	const struct cv_tuple_ipv4 *tuple, uint32_t *result, uint32_t n);
+	const struct cv_tuple_ipv4 *tuple, bool later, uint32_t *result, uint32_t n);
 void cv_firewall_table_ipv6(const struct cv_firewall_table *table,
-	const struct cv_tuple_ipv6 *tuple, uint32_t *result, uint32_t n);
+	const struct cv_tuple_ipv6 *tuple, bool later, uint32_t *result, uint32_t n);
 
 #endif

@@ -375,6 +375,39 @@ static void counters_of_many(void **state)
 	cv_nf_firewall.destroy(firewall);
 }
 
+// A large set loads, and each of its rules is found.
+static void hundred_thousand(void **state)
+{
+	const unsigned count = 100000;
+	json_t *rules = json_array(), *config = json_pack("{s:o}", "rules", rules);
+	struct cv_error error = {""};
+	void *firewall;
+
+	for (unsigned i = 0; i < count; i++)
+		json_array_append_new(rules,
+			json_pack("{s:s, s:o, s:s, s:s}", "action", i % 3 ? "allow" : "deny", "dst",
+				json_sprintf(
+					"20.%u.%u.%u/28", i >> 12, i >> 4 & 255, (i & 15) << 4),
+				"proto", "udp", "dport", "1000-2000"));
+	firewall = cv_nf_firewall.create(config, packet_env(), &error);
+	if (firewall == NULL)
+		fail_msg("%s", error.text);
+	for (unsigned i = 0; i < count; i += 997) {
+		char text[128];
+		struct packet_row rows[2] = {
+			{text, text, i % 3 ? "next" : "denied", NULL, 0, 1},
+			{"another port", "ip4 dst=20.0.0.0 udp dport=2001", "default_denied", NULL,
+				0, 1},
+		};
+
+		snprintf(text, sizeof(text), "ip4 dst=20.%u.%u.%u udp dport=%u", i >> 12,
+			i >> 4 & 255, (i & 15) << 4 | i % 16, 1000 + i % 1001);
+		packet_table(&cv_nf_firewall, firewall, rows, 2);
+	}
+	json_decref(config);
+	cv_nf_firewall.destroy(firewall);
+}
+
 static void bad_configurations(void **state)
 {
 	static const struct {
@@ -470,6 +503,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(non_ip),
 		cmocka_unit_test(counters),
 		cmocka_unit_test(counters_of_many),
+		cmocka_unit_test(hundred_thousand),
 		cmocka_unit_test(bad_configurations),
 		cmocka_unit_test(many_protocols),
 	};
