@@ -46,8 +46,9 @@ static CV_INLINE uint16_t cv_ipv4_header_len(const struct cv_ipv4 *ip)
 }
 
 // True if the 16-bit words of a header of 20 bytes add up to 0xffff, as its checksum makes them.
-// The sum is not zero, for the version is not: so 0xffff is the same as divisible by 0xffff,
-// which compiles to one multiplication.
+// 2^16 and 2^32 are both 1 modulo 0xffff: so words of 32 bits may be added as well, and the sum of
+// a header, never 0 for its version is not, must be divisible by 0xffff. That is a multiplication
+// and a comparison.
 static CV_INLINE bool cv_ipv4_checksum_ok20(const struct cv_ipv4 *ip)
 {
 	return cv_checksum_add(0, (const uint8_t *)ip, CV_IPV4_LEN) % 0xffff == 0;
@@ -77,22 +78,32 @@ static CV_INLINE uint16_t cv_ipv4_check(const struct cv_ipv4 *ip, uint16_t room)
 }
 
 // Takes one from the TTL, which is not 0, and mends the checksum: RFC 1624 equation 3 where the
-// word is smaller by 0x0100, so that the checksum is larger by as much, with end-around carry.
+// word is smaller by 0x0100, so that the checksum is larger by as much, with end-around carry. TTL
+// and checksum lie in one 32-bit word.
 static CV_INLINE void cv_ipv4_ttl_decrement(struct cv_ipv4 *ip)
 {
-	uint32_t sum = (uint32_t)ip->checksum + RTE_BE16(0x0100);
+	uint32_t word;
 
-	ip->checksum = (rte_be16_t)(sum + (sum >= 0xffff));
-	ip->ttl--;
+	memcpy(&word, &ip->ttl, 4);
+#if RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN
+	word += 0x10000u - 1 + (word >= 0xfffe0000 ? 0x10000 : 0);
+#else
+	word = (word - 0x01000000) + 0x0100 - ((word & 0xffff) >= 0xfeff ? 0xffff : 0);
+#endif
+	memcpy(&ip->ttl, &word, 4);
 }
 
-// True for addresses that are nobody's on a network: 0/8, 127/8, 224/4 (multicast), 240/4
-// (RFC 1812 sections 4.2.2.11, 4.2.3.1 and 5.3.7). The address is in network order.
+// Which first bytes of an address are nobody's on a network: 0/8, 127/8, 224/4 (multicast), 240/4
+// (RFC 1812 sections 4.2.2.11, 4.2.3.1 and 5.3.7).
+static const uint8_t cv_ipv4_martians[256] = {[0] = 1, [127] = 1, [224 ... 255] = 1};
+
+// The address is in network order.
 static CV_INLINE bool cv_ipv4_martian(rte_be32_t address)
 {
-	uint8_t first = rte_be_to_cpu_32(address) >> 24;
+	uint8_t first;
 
-	return (uint8_t)(first - 1) >= 223 || first == 127;
+	memcpy(&first, &address, 1);
+	return cv_ipv4_martians[first];
 }
 
 static CV_INLINE bool cv_ipv4_multicast(rte_be32_t address)
