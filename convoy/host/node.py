@@ -4,7 +4,6 @@
 
 import json
 import signal
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +11,7 @@ from typing import Any, Self
 
 from convoy.errors import ConvoyError, InputError
 from convoy.host.folders import make_for_sockets
+from convoy.host.node_check import about_plan
 from convoy.host.process import Process, ProcessError
 from convoy.host.programs import need
 from convoy.host.telemetry import Telemetry
@@ -36,7 +36,6 @@ class Node:
         self._convoyd = need("convoyd") if convoyd is None else convoyd
         self._wrapper = tuple(wrapper)
         self._environment = environment
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._process: Process | None = None
         self._telemetry: Telemetry | None = None
         self.ready: dict[str, Any] = {}  # the event that it printed
@@ -44,14 +43,12 @@ class Node:
     def __enter__(self) -> Self:
         """Start it and wait until it forwards. Raises InputError or ConvoyError with its words."""
         make_for_sockets(self._plan)
-        self._folder = tempfile.TemporaryDirectory(prefix="convoy-")
         try:
-            path = Path(self._folder.name) / "plan.json"
-            path.write_text(json.dumps(self._plan))
             self._process = Process(
-                [*self._wrapper, self._convoyd, path],
+                [*self._wrapper, self._convoyd, "-"],
                 environment=self._environment,
                 stop_deadline_s=STOP_DEADLINE_S,
+                takes_input=True,
             )
             self._process.name = "convoyd"
             self._await_ready()
@@ -62,6 +59,8 @@ class Node:
 
     def _await_ready(self) -> None:
         try:
+            self.process.say(json.dumps(self._plan))
+            self.process.end_input()
             line = self.process.wait_line(
                 lambda text: _event(text) == "ready", READY_DEADLINE_S, "it was ready"
             )
@@ -69,7 +68,8 @@ class Node:
             code = self.process.exit_code
             if code is None or code < 0:
                 raise
-            raise (InputError if code == 2 else ConvoyError)(self.process.last_words()) from None
+            words = about_plan(self.process.last_words())
+            raise (InputError if code == 2 else ConvoyError)(words) from None
         self.ready = json.loads(line)
 
     @property
@@ -123,8 +123,6 @@ class Node:
         self.forget_telemetry()
         if self._process is not None:
             self._process.__exit__(None, None, None)
-        if self._folder is not None:
-            self._folder.cleanup()
 
     def __exit__(
         self,

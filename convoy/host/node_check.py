@@ -4,7 +4,6 @@
 
 import json
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +16,23 @@ CHECK_DEADLINE_S = 120.0
 def check_plan(convoyd: Path, plan: dict[str, Any]) -> None:
     """Let convoyd check a plan; nothing is started. Raises InputError with convoyd's words."""
     make_for_sockets(plan)
-    with tempfile.TemporaryDirectory(prefix="convoy-") as folder:
-        path = Path(folder) / "plan.json"
-        path.write_text(json.dumps(plan))
-        try:
-            done = subprocess.run(
-                [convoyd, "--check", path],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=CHECK_DEADLINE_S,
-                check=False,
-            )
-        except OSError as error:
-            raise InputError(f"{convoyd}: {error.strerror}; build it again: make build") from None
-        except subprocess.TimeoutExpired:
-            raise ConvoyError(f"{convoyd} --check: no answer in {CHECK_DEADLINE_S:.0f} s") from None
+    try:
+        done = subprocess.run(
+            [convoyd, "--check", "-"],
+            input=json.dumps(plan),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=CHECK_DEADLINE_S,
+            check=False,
+        )
+    except OSError as error:
+        raise InputError(f"{convoyd}: {error.strerror}; build it again: make build") from None
+    except subprocess.TimeoutExpired:
+        raise ConvoyError(f"{convoyd} --check: no answer in {CHECK_DEADLINE_S:.0f} s") from None
     if done.returncode == 0:
         return
-    message = last_words(done.stderr) or f"convoyd --check ended with {done.returncode}"
+    message = about_plan(last_words(done.stderr)) or f"convoyd --check ended with {done.returncode}"
     raise (InputError if done.returncode == 2 else ConvoyError)(message)
 
 
@@ -44,3 +41,8 @@ def last_words(stderr: str) -> str:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("convoyd:")]
     return (own or lines or [""])[-1]
+
+
+def about_plan(words: str) -> str:
+    """Return convoyd's words with a better name for the plan that it read from us."""
+    return words.replace("convoyd: stdin: ", "convoyd: the plan: ", 1)

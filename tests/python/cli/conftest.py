@@ -20,12 +20,12 @@ BEHAVIOUR = {behaviour!r}
 if "--check" in sys.argv:
     if BEHAVIOUR == "bad plan":
         print("EAL: noise", file=sys.stderr)
-        print("convoyd: plan.json: functions[0].config: no", file=sys.stderr)
+        print("convoyd: stdin: functions[0].config: no", file=sys.stderr)
         sys.exit(2)
     if BEHAVIOUR == "crash":
         os.abort()
     sys.exit(0)
-plan = json.load(open(sys.argv[-1]))
+plan = json.load(sys.stdin)
 stop = threading.Event()
 if BEHAVIOUR == "deaf":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -47,8 +47,10 @@ def workers():
         for w in plan["workers"]]
 def books():
     return dict(received=packets, sent=packets, dropped=0, held=0, balanced=BEHAVIOUR != "lossy")
-path = sys.argv[-1] + ".telemetry"
+path = os.environ["XDG_RUNTIME_DIR"] + "/telemetry"
 server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+if os.path.exists(path):
+    os.unlink(path)
 server.bind(path)
 server.listen()
 def answer():

@@ -52,7 +52,7 @@ def test_convoyds_words_are_passed_on(convoy, stand_in, chain):
     stand_in("bad plan")
     done = convoy("check", chain)
     assert done.returncode == 2
-    assert done.stderr == "convoy: convoyd: plan.json: functions[0].config: no\n"
+    assert done.stderr == "convoy: convoyd: the plan: functions[0].config: no\n"
 
 
 def test_a_plan_changed_by_hand_goes_to_convoyd(convoy, stand_in, chain, tmp_path):
@@ -61,7 +61,7 @@ def test_a_plan_changed_by_hand_goes_to_convoyd(convoy, stand_in, chain, tmp_pat
     plan.write_text('{"schema": "convoy.plan/1", "ports": "none"}')
     done = convoy("check", plan)
     assert done.returncode == 2
-    assert done.stderr == "convoy: convoyd: plan.json: functions[0].config: no\n"
+    assert done.stderr == "convoy: convoyd: the plan: functions[0].config: no\n"
 
 
 def test_a_crash_of_convoyd_is_no_bad_input(convoy, stand_in, chain):
