@@ -7,6 +7,7 @@
 #ifndef CV_VIEW_H
 #define CV_VIEW_H
 
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ struct cv_view {
 	uint8_t out; // index of the port that it will leave by; a function may change it
 };
 
-_Static_assert(sizeof(struct cv_view) == 16, "four views to a cache line");
+static_assert(sizeof(struct cv_view) == 16, "four views to a cache line");
 
 static CV_INLINE rte_be16_t cv_load_be16(const uint8_t *at)
 {

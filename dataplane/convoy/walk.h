@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// From a received frame to views of the packets in it, where they lie. A frame is checked whole
+// before the first of its packets is shown to anybody; one that does not add up is refused whole.
+//
+// The bytes may lie in memory that another side can change at any time (a guest's): every length
+// is read once, and judged and used as that copy. What has been walked is known from the copies
+// in cv_convoy and the views alone; nobody reads a length in the frame again.
+#ifndef CV_CONVOY_WALK_H
+#define CV_CONVOY_WALK_H
+
+#include <stdint.h>
+
+#include <rte_byteorder.h>
+
+#include "format.h"
+#include "view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// What a frame is, and why it is refused. docs/convoy-frame.md has the order of the checks: the
+// first that fails names the reason, so that every implementation gives the same one.
+enum cv_convoy_reason {
+	CV_CONVOY_OK,
+	CV_CONVOY_NOT_A_CONVOY, // an ordinary packet, not refused: not UDP, or to another port
+	CV_CONVOY_FRAGMENTED, // the first fragment of an IPv4 packet; convoys are never fragmented
+	CV_CONVOY_BAD_CHECKSUM, // of the outer IPv4 header
+	CV_CONVOY_TRUNCATED, // the frame ends before its IP packet does
+	CV_CONVOY_BAD_LENGTH, // the IP, UDP and packet lengths contradict each other
+	CV_CONVOY_TRAILING_BYTES, // behind the IP packet, or in it behind the last counted packet
+	CV_CONVOY_BAD_VERSION,
+	CV_CONVOY_BAD_TYPE,
+	CV_CONVOY_BAD_COUNT, // no packets, or fewer than counted
+	CV_CONVOY_RUNT_PACKET, // a packet without a whole Ethernet header
+	CV_CONVOY_REASONS // how many there are
+};
+
+// Names of the reasons, as counters and tests write them: "ok", "not_a_convoy", "truncated" ...
+extern const char *const cv_convoy_reason_names[CV_CONVOY_REASONS];
+
+// A frame that was walked. Does not own the bytes.
+struct cv_convoy {
+	uint8_t *data; // the outer Ethernet header
+	uint16_t len; // bytes of the whole frame
+	uint16_t packets_at; // offset of the first packet's length
+	uint16_t nfi; // NFI-ID, host order
+	rte_be16_t sport; // UDP source port: the first flow's hash
+	uint8_t count; // packets, 1 to 255
+};
+
+// Walks the frame that a view shows; port is the UDP destination port of convoys. Where the
+// answer is CV_CONVOY_OK, convoy is filled in, and so are convoy->count views, in the frame's
+// order, with in and out as the frame's view has them; otherwise what they hold means nothing.
+// There must be room for CV_CONVOY_PACKETS_MAX views. The frame's bytes stay as they are.
+enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_view *views,
+	const struct cv_view *frame, rte_be16_t port);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
