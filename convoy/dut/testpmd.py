@@ -3,6 +3,7 @@
 """dpdk-testpmd in io mode: what DPDK's ports cost when nothing is done between them."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -71,15 +72,13 @@ class Testpmd(Device):
         program = shutil.which(PROGRAM)
         if program is None:
             return Presence("", f"not installed: {PROGRAM} (Debian: apt-get install dpdk)")
+        asked = [program, "-v", "--no-huge", "--no-pci", "-m", "64", "--help"]
         try:
-            done = subprocess.run(
-                [program, "--version"], capture_output=True, text=True, timeout=20, check=False
-            )
+            done = subprocess.run(asked, capture_output=True, text=True, timeout=20, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             return Presence("", f"not installed: {program} does not run: {error}")
-        words = [line for line in (done.stdout + done.stderr).splitlines() if "DPDK" in line]
-        return Presence(words[0].strip().removeprefix("EAL: RTE Version: ").strip("'")
-                        if words else "unknown")  # fmt: skip
+        version = re.search(r"RTE Version: '(.*)'", done.stdout + done.stderr)
+        return Presence(version[1] if version else "unknown")
 
     def start(self, setup: Setup) -> Running:
         """Start it between two vhost-user sockets, which it makes."""

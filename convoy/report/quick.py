@@ -2,14 +2,13 @@
 # Copyright 2026 The Convoy authors
 """The quick benchmark's page: what was found, in words, as a plot, and as a table."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 
-from convoy.report.page import Cell, Column, Page
+from convoy.report.page import Cell, Column, Page, Value
 from convoy.report.rates import Row, expected_pps
 
 COLORS = ("#8a94a0", "#0b5cad", "#2a9d8f", "#e08e0b", "#b5446e", "#1c2733")
@@ -20,6 +19,8 @@ def series(rows: Sequence[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for row in rows:
         name = "testpmd io" if row.device == "testpmd" else row.path
+        if len(row.functions) > 2:
+            name = "all three" if len(row.functions) == 3 else f"all {len(row.functions)}"
         found.setdefault(name, []).append(row)
     return found
 
@@ -65,36 +66,67 @@ def findings(rows: Sequence[Row], host: Mapping[str, Any]) -> list[str]:
         f"{spoilt} of {trials} trials were spoilt (the tester could not do what it was told) and "
         "are no results."
     )
+    if spoilt > trials / 5:
+        said.append(
+            "**So many spoilt trials mean that something else ran on these cores:** run it again "
+            "on a machine that has nothing else to do before you believe a number."
+        )
     return said
+
+
+def _values(row: Row) -> list[Value]:
+    size = Cell(int(row.size)) if row.size.isdigit() else Cell(row.frame_bytes, row.size)
+    return [
+        row.device,
+        row.path,
+        size,
+        Cell(row.rate_pps, _mpps(row)) if row.rates_pps else None,
+        Cell(row.gbps, f"{row.gbps:.2f}") if row.gbps else None,
+        row.node_cycles_per_packet or None,
+        row.function_cycles_per_packet or None,
+        row.p50_ns / 1e3 if row.p50_ns else None,
+        row.p99_ns / 1e3 if row.p99_ns else None,
+        Cell(row.trials, f"{row.trials} ({row.spoilt})" if row.spoilt else ""),
+    ]
 
 
 def _table(page: Page, rows: Sequence[Row], host: Mapping[str, Any]) -> None:
     loss, load = host["loss_ratio"], host["latency_load"]
     page.table(
         [
-            "device", "functions", Column("frame", "bytes with FCS"),
-            Column("rate", "Mpps", f"highest at which at most {loss:.1%} were lost; median"),
-            Column("min .. max", "Mpps"), Column("rate", "Gb/s", "of frames with FCS"),
-            Column("node", "cycles/packet", "busy TSC ticks of the worker, ports included"),
-            Column("functions", "cycles/packet", "of these, in the functions"),
-            Column("latency p50", "us", f"at {load:.0%} of the rate"),
-            Column("latency p99", "us"), Column("at", "Mpps"), "trials", "spoilt",
+            "device",
+            "functions",
+            Column("frame", "bytes", "with FCS; a mix by its mean"),
+            Column("rate", "Mpps", f"highest at which at most {loss:.1%} were lost; median [all]"),
+            Column("", "Gb/s", "of frames with FCS"),
+            Column("node", "cyc/packet", "busy TSC ticks of the worker, ports included"),
+            Column("functions", "cyc/packet", "of these, in the functions"),
+            Column("p50", "us", f"latency at {load:.0%} of the rate, from the time it was due"),
+            Column("p99", "us"),
+            Column("trials", "(spoilt)"),
         ],
-        [
-            [
-                row.device, row.path,
-                int(row.size) if row.size.isdigit() else Cell(row.frame_bytes, row.size),
-                Cell(row.rate_pps, f"{(row.rate_pps or 0) / 1e6:.2f}") if row.rate_pps else None,
-                _mpps(row).partition("[")[2].rstrip("]") if row.rates_pps else None,
-                Cell(row.gbps, f"{row.gbps:.2f}") if row.gbps else None,
-                row.node_cycles_per_packet or None, row.function_cycles_per_packet or None,
-                row.p50_ns / 1e3 if row.p50_ns else None,
-                row.p99_ns / 1e3 if row.p99_ns else None,
-                row.load_pps / 1e6 if row.load_pps else None, row.trials, row.spoilt,
-            ]
-            for row in rows
-        ],
-    )  # fmt: skip
+        [_values(row) for row in rows],
+    )
+
+
+def _environment(page: Page, host: Mapping[str, Any]) -> None:
+    shown = {
+        "processor": host["cpu"],
+        "clock (TSC)": f"{host['tsc_hz'] / 1e9:.2f} GHz",
+        "cores that may be used": ", ".join(map(str, host["cores_allowed"])),
+        "frequency governor": host["governor"] or "none to be seen",
+        "kernel": host["kernel"],
+        "hugepages": "used" if host["hugepages"] else "not used",
+        "as root": "yes" if host["root"] else "no",
+        "convoy": f"{host['convoy']}, commit {host['commit'] or 'unknown'}",
+        **host["devices"],
+        **{
+            f"mitigation: {name}": text
+            for name, text in host["mitigations"].items()
+            if text != "Not affected"
+        },
+    }
+    page.table(["what", "here"], [[name, str(text)] for name, text in shown.items()], False)
 
 
 def _figure(rows: Sequence[Row]) -> go.Figure:
@@ -131,7 +163,7 @@ def page(rows: Sequence[Row], host: Mapping[str, Any], commands: Sequence[str]) 
     out = Page(
         "Quick benchmark",
         f"{host['cpu']}, {host['tsc_hz'] / 1e9:.2f} GHz TSC, {len(host['cores'])} cores, "
-        f"{host['started']}",
+        f"{host['started'][:16].replace('T', ' ')} UTC",
     )
     out.text("# What was found\n\n" + "\n".join(f"- {line}" for line in findings(rows, host)))
     out.figure(_figure(rows), "Rate by frame size: median, least and most of the repeats.")
@@ -145,10 +177,10 @@ def page(rows: Sequence[Row], host: Mapping[str, Any], commands: Sequence[str]) 
         f"highest paced one at which at most {host['loss_ratio']:.1%} were lost; above it a rate "
         "failed twice. Latency counts from the time at which a packet was due. Differences "
         "smaller than the spread of the repeats are no differences.\n\n"
-        "Not shown by this machine: network cards, NUMA, virtual machines.\n\n"
-        "# Environment\n\n```\n" + json.dumps(dict(host), indent=1) + "\n```\n\n"
-        "# Commands\n\n```\n" + "\n".join(commands) + "\n```"
+        "Not shown by this machine: network cards, NUMA, virtual machines.\n\n# Environment\n"
     )
+    _environment(out, host)
+    out.text("# Commands\n\n```\n" + "\n".join(commands) + "\n```")
     return out
 
 

@@ -120,7 +120,8 @@ def _row(key: Key, trials: Sequence[Trial]) -> Row:
             if fastest is None or (fastest.received_pps or 0) < trial.received_pps:
                 best[trial.repeat] = trial
     cycles = [pair for trial in best.values() if (pair := _cycles(trial)) is not None]
-    frames = [trial.tester["total"]["mean_frame_bytes"] for trial in best.values()]
+    books = [trial.tester.get("total") or {} for trial in trials]
+    frames = [total["mean_frame_bytes"] for total in books if total.get("mean_frame_bytes")]
     found = [trial.tester["total"]["latency"] for trial in latencies.values()]
     return Row(
         *key,

@@ -50,7 +50,7 @@ class Settings:
     hugepages: bool  # for every device, or for none
     sizes: tuple[str, ...] = SIZES
     repeats: int = 3
-    trial_s: float = 0.15
+    trial_s: float = 0.1
 
 
 def turns() -> tuple[Turn, ...]:

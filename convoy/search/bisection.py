@@ -40,7 +40,7 @@ def highest(
     first_pps: float,
     most_pps: float,
     width: float = 0.05,
-    trials_max: int = 16,
+    trials_max: int = 14,
 ) -> Found:
     """Search for the highest rate that passes, up to most_pps, to within a share width of itself.
 
