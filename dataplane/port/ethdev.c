@@ -64,18 +64,25 @@ static int find_device(struct cv_ethdev *dev, struct cv_error *error)
 	return -ENODEV;
 }
 
-static int check_fits(
-	const struct cv_ethdev *dev, const struct rte_eth_dev_info *info, struct cv_error *error)
+int cv_ethdev_check(const struct cv_ethdev *dev, struct cv_error *error)
 {
 	const unsigned room = rte_pktmbuf_data_room_size(dev->pool) - RTE_PKTMBUF_HEADROOM;
 	const unsigned frame = dev->mtu + RTE_ETHER_HDR_LEN + VLAN_TAGS;
 
+	if (dev->driver != NULL && !driver_is_loaded(dev->driver))
+		return refuse_no_driver(dev->driver, error);
 	if (frame > room) {
 		cv_error_set(error,
 			"mtu: %u: its frames of %u bytes do not fit into the node's buffers of %u",
 			dev->mtu, frame, room);
 		return -EINVAL;
 	}
+	return 0;
+}
+
+static int check_fits(
+	const struct cv_ethdev *dev, const struct rte_eth_dev_info *info, struct cv_error *error)
+{
 	if (dev->mtu > info->max_mtu || dev->mtu < info->min_mtu) {
 		cv_error_set(error, "mtu: %u: the device (%s) can do %u to %u", dev->mtu,
 			info->driver_name, info->min_mtu, info->max_mtu);
@@ -133,8 +140,9 @@ int cv_ethdev_attach(struct cv_ethdev *dev, struct cv_error *error)
 {
 	int rc;
 
-	if (dev->driver != NULL && !driver_is_loaded(dev->driver))
-		return refuse_no_driver(dev->driver, error);
+	rc = cv_ethdev_check(dev, error);
+	if (rc != 0)
+		return rc;
 	rc = rte_dev_probe(dev->devargs);
 	if (rc != 0) {
 		cv_error_set(error,

@@ -31,6 +31,9 @@ struct cv_ethdev {
 	uint16_t tx_queues_there; // 1 to tx_queues
 };
 
+// What can be checked without attaching: the driver is there, frames fit into buffers. 0 or -errno.
+int cv_ethdev_check(const struct cv_ethdev *dev, struct cv_error *error);
+
 // Attaches and configures the device, with RSS where it has several queues. 0, or -errno with
 // error set; nothing is left behind then.
 int cv_ethdev_attach(struct cv_ethdev *dev, struct cv_error *error);

@@ -3,11 +3,12 @@
 //
 // Kind memif: a shared-memory interface to another process (a convoyd, VPP, Contiv ...).
 // path: the socket; role: server (makes the socket) or client; id: of the interface at that
-// socket, the same on both sides, 0 to 2^31 - 1. One queue each way.
+// socket, the same on both sides, 0 to 2^31 - 1. One queue each way. The peer may come later, go
+// away and come back.
 #include <errno.h>
 #include <stdio.h>
 
-#include "ethdev.h"
+#include "plug_port.h"
 #include "socket_path.h"
 
 static const char *const roles[] = {"server", "client", NULL};
@@ -25,25 +26,22 @@ static int check(const json_t *config, struct cv_error *error)
 
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
-	struct cv_ethdev_port *ethdev = (struct cv_ethdev_port *)port;
+	struct cv_plug_port *plug = (struct cv_plug_port *)port;
 	const int role = cv_key_word(args->config, "role", roles, error);
 	const char *path = cv_socket_path(args->config, role == 0, error);
 	int64_t id;
-	int rc;
 
 	if (role < 0 || path == NULL ||
 		cv_key_integer(args->config, "id", 0, INT32_MAX, 0, &id, error) != 0)
 		return -EINVAL;
-	rc = role == 0 ? cv_socket_claim(path, error) : 0;
-	if (rc != 0)
-		return rc;
-	ethdev->dev.driver = "net_memif";
-	ethdev->dev.rx_queues = 1;
-	ethdev->dev.tx_queues = 1; // the other side's receiving one
-	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs),
+	snprintf(plug->path, sizeof(plug->path), "%s", path);
+	plug->mode = role == 0 ? CV_PLUG_STAYS : CV_PLUG_CONNECTS;
+	plug->dev.driver = "net_memif";
+	plug->dev.rx_queues = 1;
+	snprintf(plug->dev.devargs, sizeof(plug->dev.devargs),
 		"net_memif%u,role=%s,id=%u,socket=%s,socket-abstract=no,zero-copy=no", args->index,
 		roles[role], (unsigned)id, path);
-	return cv_ethdev_port_open(ethdev, args, error);
+	return cv_plug_port_open(plug, args, error);
 }
 
 const struct cv_port_kind cv_port_memif = {
@@ -52,5 +50,5 @@ const struct cv_port_kind cv_port_memif = {
 	.mtu = 1500,
 	.check = check,
 	.open = open_port,
-	.size = sizeof(struct cv_ethdev_port),
+	.size = sizeof(struct cv_plug_port),
 };

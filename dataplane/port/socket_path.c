@@ -46,21 +46,27 @@ const char *cv_socket_path(const json_t *config, bool listens, struct cv_error *
 	return path;
 }
 
-// 0 if somebody listens at path, else -errno. Sends nothing.
-static int try_connect(const char *path)
+// 0 if a living process has a socket at path, else -errno.
+static int look(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	// A datagram socket: where a stream or sequenced one listens, the answer is EPROTOTYPE,
+	// and the other side is not disturbed.
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int rc = 0;
 
 	if (fd < 0)
 		return -errno;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 && errno != EPROTOTYPE)
 		rc = -errno;
 	close(fd);
-	// A full queue of connections, or a socket of another type: somebody is there.
-	return rc == -EAGAIN || rc == -EPROTOTYPE ? 0 : rc;
+	return rc;
+}
+
+bool cv_socket_is_alive(const char *path)
+{
+	return look(path) == 0;
 }
 
 int cv_socket_claim(const char *path, struct cv_error *error)
@@ -70,7 +76,7 @@ int cv_socket_claim(const char *path, struct cv_error *error)
 
 	if (lstat(path, &st) != 0)
 		return errno == ENOENT ? 0 : -errno;
-	rc = try_connect(path);
+	rc = look(path);
 	if (rc == 0) {
 		cv_error_set(error,
 			"path: %s: another process listens there; stop it, or name another path",

@@ -16,6 +16,9 @@
 // Returns the path (it lives as long as config), or NULL with error set.
 const char *cv_socket_path(const json_t *config, bool listens, struct cv_error *error);
 
+// True if a living process has a socket at path. That process notices nothing.
+bool cv_socket_is_alive(const char *path);
+
 // For the side that listens, just before it does: removes the socket that a dead process left.
 // Returns 0, -EADDRINUSE with error set where somebody listens there, or another -errno.
 int cv_socket_claim(const char *path, struct cv_error *error);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// A port whose device lives only while its peer does: virtio-user and memif. DPDK's drivers for
+// these cannot connect again, or want the other side to be there first, or say nothing when it
+// goes. So the port stays, and a thread of its own (the keeper) attaches a fresh device whenever
+// the peer is there and detaches it when the peer is gone. Meanwhile rx and tx move nothing.
+//
+// Costs one locked instruction for each rx or tx call, that is for each burst.
+#ifndef CV_PLUG_PORT_H
+#define CV_PLUG_PORT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/un.h>
+
+#include "ethdev.h"
+
+// Set by whoever is using the device just now; one cache line for each queue and each lane.
+struct cv_plug_user {
+	_Alignas(RTE_CACHE_LINE_SIZE) uint32_t busy;
+};
+
+enum cv_plug_mode {
+	CV_PLUG_CONNECTS, // attaching or starting connects to the peer, which listens at path
+	CV_PLUG_LISTENS, // attaching waits at path until a peer connects
+	CV_PLUG_STAYS, // the device listens at path by itself, to one peer after the other
+};
+
+struct cv_plug_port {
+	struct cv_port port;
+	struct cv_ethdev dev;
+	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	enum cv_plug_mode mode;
+	bool mac_wanted;
+
+	uint32_t usable; // atomic: the device may be used
+	uint16_t lanes;
+	struct cv_plug_user *users; // of each queue, of each lane, and of info
+	rte_spinlock_t *locks; // of each queue that lanes share; NULL: none are shared
+	pthread_mutex_t info_lock; // info has one user
+
+	pthread_t keeper;
+	bool has_keeper;
+	pthread_mutex_t lock; // of the two below
+	pthread_cond_t changed;
+	bool quit;
+	uint64_t peers; // how often a peer came; atomic
+};
+
+// plug->dev: driver, devargs and rx_queues filled in; plug->path and mode, too. 0 or -errno.
+int cv_plug_port_open(
+	struct cv_plug_port *plug, const struct cv_port_args *args, struct cv_error *error);
+
+#endif
