@@ -188,10 +188,12 @@ static int parse_options(int argc, char **argv, struct options *options)
 	if (optind < argc)
 		return complain(
 			BAD_INPUT, "%s: not an option; see convoy-gen --help", argv[optind]);
-	if (options->port_count == 0 && !options->self_test)
-		return complain(BAD_INPUT, "no --port; see convoy-gen --help");
 	if (options->spec != NULL && options->port_count == 0)
 		return complain(BAD_INPUT, "--spec needs a --port to send to");
+	if (options->port_count == 0 && !options->self_test)
+		return complain(BAD_INPUT, "no --port; see convoy-gen --help");
+	if (options->spec != NULL && access(options->spec, R_OK) < 0)
+		return complain(BAD_INPUT, "--spec %s: %s", options->spec, strerror(errno));
 	for (uint32_t i = 0; i < options->port_count; i++)
 		for (uint32_t j = 0; j < i; j++)
 			if (strcmp(options->ports[i].path, options->ports[j].path) == 0)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Bad input: one clear message, exit code 2, nothing sent."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from convoy.errors import InputError
+from convoy.host.process import ProcessError
+from convoy.host.programs import need
+from convoy.tester.convoy_gen import ConvoyGen
+from convoy.tester.model import TrialSpec, read_spec
+
+
+def run(*options: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [need("convoy-gen"), *options], input=text, capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "names", "fix"),
+    [
+        ([], "no --port", "--help"),
+        (["--port", "pipe:/x"], "--port pipe:/x", "vhost-user:"),
+        (["--port", "vhost-user:"], "needs a socket", "vhost-user:/PATH"),
+        (["--port", "vhost-user:/" + "x" * 107], "108 bytes", "shorter"),
+        (["--port", "vhost-user:/x,ring=1000"], "ring=1000", "power of two"),
+        (["--port", "vhost-user:/x,queues=0"], "queues=0", "from 1 to 16"),
+        (["--port", "vhost-user:/x,speed=9"], "speed=9", "known are"),
+        (["--port", "vhost-user:/x", "--port", "vhost-user:/x"], "given twice", "vhost-user:/x"),
+        (["--port", "dev:net_nonsense0"], "net_nonsense0", "could not be attached"),
+        (["--port", "vhost-user:/dev/null,server"], "/dev/null", "no socket"),
+        (["--self-test", "--core", "4096"], "--core 4096", "not a core"),
+        (["--port", "vhost-user:/x", "--attach-timeout", "soon"], "soon", "seconds"),
+        (["--spec", "x.json"], "--spec", "--port"),
+        (["--port", "dev:net_ring0", "--spec", "/no/such.json"], "/no/such.json", "No such file"),
+        (["--colour"], "--colour", "--help"),
+        (["stray"], "stray", "--help"),
+    ],
+)
+def test_bad_options(options: list[str], names: str, fix: str):
+    done = run(*options)
+    assert done.returncode == 2
+    assert names in done.stderr and fix in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("{", "not JSON"),
+        ('{"rate_pps": 1, "rate_pps": 2}', "not JSON"),
+        ('{"rat_pps": 1}', "rat_pps: unknown"),
+        ('{"size": 64, "flows": {"ip": 6}}', "80"),
+        ('{"size": 9000}', "9000"),
+        ('{"size": {"file": "/no/such.csv"}}', "/no/such.csv"),
+        ('{"paths": ["0>1"]}', "ports 0 to 0"),
+        ('{"flows": {"count": 9000000, "src_ip": "10.0.0.0/8"}}', "mem"),
+    ],
+)
+def test_a_bad_line_is_answered_and_the_next_one_works(line: str, names: str):
+    good = '{"rate_pps": 1000, "duration_s": 0.01, "tolerance": 1}'
+    done = run("--port", "dev:net_ring0", text=f"{line}\n\n{good}\n")
+    assert done.returncode == 2
+    assert names in done.stderr
+    ready, bad, result = map(json.loads, done.stdout.splitlines())
+    assert ready["event"] == "ready"
+    assert (bad["ok"], bad["reason_code"]) == (False, "bad_spec")
+    assert names in bad["reason"]
+    assert result["ok"] and result["total"]["received_pkts"] == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "names"),
+    [
+        ("64,1\n63,1\n", 2, "63,1"),
+        ("64 1\n", 1, "64 1"),
+        ("# sizes\nbytes,weight\n64,-1\n", 3, "64,-1"),
+        ("64,nan\n", 1, "64,nan"),
+        ("64,1,2\n", 1, "64,1,2"),
+    ],
+)
+def test_a_bad_size_file_is_named_with_its_line(tmp_path: Path, text: str, line: int, names: str):
+    path = tmp_path / "sizes.csv"
+    path.write_text(text)
+    specification = json.dumps({"size": {"file": str(path)}})
+    done = run("--port", "dev:net_ring0", text=specification + "\n")
+    assert done.returncode == 2
+    assert f"{path}:{line}: {names}" in done.stderr
+
+
+def test_one_trial_from_a_file(tmp_path: Path):
+    path = tmp_path / "trial.json"
+    path.write_text('{\n "rate_pps": 1000,\n "duration_s": 0.01,\n "tolerance": 1\n}\n')
+    done = run("--port", "dev:net_ring0", "--spec", str(path))
+    assert done.returncode == 0
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["total"]["received_pkts"] == 10
+    assert result["spec"] == json.loads(path.read_text())
+    assert result["command_line"][1:] == ["--port", "dev:net_ring0", "--spec", str(path)]
+
+
+def test_nobody_at_the_other_end(tmp_path: Path):
+    done = run("--port", f"vhost-user:{tmp_path / 'v'}", "--attach-timeout", "0.1")
+    assert done.returncode == 1
+    assert "cannot connect" in done.stderr
+
+
+def test_help_and_version():
+    assert "vhost-user:/PATH" in run("--help").stdout
+    assert run("--version").stdout.startswith("convoy-gen ")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+KEYS = sorted([*TrialSpec.model_fields, "x"])
+
+
+@pytest.fixture(scope="module")
+def tester():
+    with ConvoyGen(["dev:net_ring0"]) as running:
+        yield running
+
+
+@settings(max_examples=200, deadline=None)
+@given(specification=st.dictionaries(st.sampled_from(KEYS), JSON, min_size=1, max_size=4))
+def test_any_specification_is_answered(tester: ConvoyGen, specification: dict):
+    """Whatever comes, the answer is one line, and it is a trial's or says what is wrong."""
+    specification |= {"warmup_s": 0, "drain_s": 0}
+    duration = specification.get("duration_s", 1)
+    if not isinstance(duration, int | float) or duration > 0.001:
+        specification["duration_s"] = 0.001
+    tester.wait_ready()
+    tester._process.say(json.dumps(specification))
+    answer = tester._read(20, "an answer")
+    assert answer["schema"] == "convoy.trial/1"
+    assert answer["ok"] or answer["reason"]
+
+
+def test_python_refuses_before_the_tester_does():
+    with pytest.raises(InputError, match=r"trial: flows\.ip: 5"):
+        read_spec({"flows": {"ip": 5}})
+    assert read_spec({"rate_pps": "max"}).rate_pps == "max"
+
+
+def test_a_tester_that_died_says_so():
+    with ConvoyGen(["dev:net_ring0"]) as tester:
+        tester.wait_ready()
+        tester._process.signal(9)
+        tester._process.wait(10)
+        with pytest.raises(ProcessError):
+            tester.trial({})
