@@ -8,7 +8,7 @@ import sys
 import typer
 
 from convoy import __version__
-from convoy.cli import bench, check, doctor, run, sim
+from convoy.cli import bench, check, doctor, run, sim, top
 from convoy.cli.console import EXIT_CODES, print_json
 from convoy.errors import ConvoyError
 
@@ -39,6 +39,7 @@ def _options(
 app.command("doctor", epilog=EXIT_CODES)(doctor.command)
 app.command("check", epilog=EXIT_CODES)(check.command)
 app.command("run", epilog=EXIT_CODES)(run.command)
+app.command("top", epilog=EXIT_CODES)(top.command)
 app.add_typer(bench.app, name="bench")
 app.add_typer(sim.app, name="sim")
 

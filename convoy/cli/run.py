@@ -72,7 +72,7 @@ def run(
             if watch is not None:
                 _show(node, watch)
                 left = REFRESH_S if left is None else min(REFRESH_S, left)
-            signals.wait(node.process, left)
+            signals.wait(node.process.pid, left)
         ended_by = "signal" if signals.asked else "captures"
         if node.process.running():
             ended_by = "signal" if signals.asked else "duration"

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from convoy.errors import ConvoyError, InputError
+from convoy.host.counts import SCHEMA, read_counts
 from convoy.host.folders import make_for_sockets
 from convoy.host.node_check import about_plan
 from convoy.host.process import Process, ProcessError
@@ -18,7 +19,6 @@ from convoy.host.telemetry import Telemetry
 
 READY_DEADLINE_S = 120.0  # tables of a million routes
 STOP_DEADLINE_S = 30.0
-COUNTS_SCHEMA = "convoy.counts/1"
 
 
 class Node:
@@ -82,18 +82,7 @@ class Node:
         """Return the counts as they are now, shaped as the final ones. Raises TelemetryError."""
         if self._telemetry is None:
             self._telemetry = Telemetry(Path(self.ready["telemetry"]))
-        ask = self._telemetry.ask
-
-        def each(part: str) -> dict[str, Any]:
-            return {str(name): ask(f"{part},{name}") for name in ask(part)}
-
-        return {
-            "schema": COUNTS_SCHEMA,
-            "ports": each("/convoy/ports"),
-            "functions": each("/convoy/functions"),
-            "workers": list(each("/convoy/workers").values()),
-            "books": ask("/convoy/books"),
-        }
+        return read_counts(self._telemetry)
 
     def forget_telemetry(self) -> None:
         """Close the connection that counts come over; the next counts() makes a new one."""
@@ -110,7 +99,7 @@ class Node:
         """Wait until it has ended and return its final counts."""
         code = self.process.wait(STOP_DEADLINE_S)
         for line in reversed(self.process.stdout.text().splitlines()):
-            if _json(line).get("schema") == COUNTS_SCHEMA:
+            if _json(line).get("schema") == SCHEMA:
                 counts = _json(line)
                 break
         else:

@@ -8,8 +8,6 @@ import signal
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from convoy.host.process import Process
-
 
 class StopSignals:
     """While in its `with`, SIGINT, SIGTERM and SIGHUP set `asked`; the third one interrupts."""
@@ -30,9 +28,12 @@ class StopSignals:
         if self._times > 2:
             raise KeyboardInterrupt
 
-    def wait(self, process: Process, longest_s: float | None) -> None:
-        """Return when a signal came, the process ended, or after longest_s (None: only then)."""
-        ended = os.pidfd_open(process.pid)
+    def wait(self, pid: int, longest_s: float | None) -> None:
+        """Return when a signal came, that process ended, or after longest_s (None: no limit)."""
+        try:
+            ended = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
         try:
             select.select([self._read, ended], [], [], longest_s)
         finally:

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What running nodes have counted, over their telemetry sockets."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from convoy.host.telemetry import Telemetry, TelemetryError
+
+SCHEMA = "convoy.counts/1"
+
+
+def read_counts(telemetry: Telemetry) -> dict[str, Any]:
+    """Return a node's counts as they are now, shaped as its final ones. Raises TelemetryError."""
+    ask = telemetry.ask
+
+    def each(part: str) -> dict[str, Any]:
+        return {str(name): ask(f"{part},{name}") for name in ask(part)}
+
+    return {
+        "schema": SCHEMA,
+        "ports": each("/convoy/ports"),
+        "functions": each("/convoy/functions"),
+        "workers": list(each("/convoy/workers").values()),
+        "books": ask("/convoy/books"),
+    }
+
+
+@dataclass(frozen=True)
+class RunningNode:
+    """A convoyd that somebody started."""
+
+    pid: int
+    telemetry: Path
+
+
+def running_nodes(
+    environment: Mapping[str, str] | None = None, uid: int | None = None
+) -> list[RunningNode]:
+    """Return the nodes of this user that answer, by process id."""
+    found = {}
+    for folder in _folders(os.environ if environment is None else environment, uid):
+        for path in folder.glob("convoyd-*/dpdk_telemetry.v2"):
+            pid = path.parent.name.removeprefix("convoyd-")
+            if pid.isdigit() and _answers(path):
+                found[int(pid)] = RunningNode(int(pid), path)
+    return [found[pid] for pid in sorted(found)]
+
+
+def _folders(environment: Mapping[str, str], uid: int | None) -> list[Path]:
+    """Return where DPDK programs of this user keep their sockets (convoyd: daemon/eal.c)."""
+    if (os.getuid() if uid is None else uid) == 0:
+        return [Path(environment.get("RUNTIME_DIRECTORY", "/var/run")) / "dpdk"]
+    if environment.get("XDG_RUNTIME_DIR"):
+        return [Path(environment["XDG_RUNTIME_DIR"]) / "dpdk"]
+    return sorted(Path(tempfile.gettempdir()).glob("convoyd-*/dpdk"))
+
+
+def _answers(path: Path) -> bool:
+    try:
+        with Telemetry(path):
+            return True
+    except TelemetryError:
+        return False
