@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What holds of the walk for any bytes: it never looks outside of them and never shows a packet
+// outside of them, also while another side changes them.
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "pack.h"
+
+#define PORT RTE_BE16(CV_CONVOY_PORT)
+
+// A frame of n packets of these lengths, in memory of its own size; the caller frees frame->data.
+static void make_frame(struct cv_view *frame, uint8_t version, const uint16_t *lens, uint16_t n)
+{
+	const struct cv_outer_config config = {.version = version,
+		.src = {192, 0, 2, 1},
+		.dst = {192, 0, 2, 2},
+		.nfi = 7,
+		.mtu = 9000};
+	static uint8_t bytes[2048], buffer[9100];
+	struct cv_view views[CV_CONVOY_PACKETS_MAX];
+	struct cv_outer outer;
+	struct cv_pack pack;
+	uint16_t len;
+
+	memset(bytes, 0x5a, sizeof(bytes));
+	for (uint16_t i = 0; i < n; i++)
+		cv_view_set(&views[i], bytes, lens[i]);
+	assert_int_equal(cv_outer_set(&outer, &config, NULL), 0);
+	cv_pack_begin(&pack, &outer, buffer, sizeof(buffer));
+	assert_int_equal(cv_pack_add(&pack, views, n), n);
+	assert_ptr_equal(cv_pack_finish(&pack, &len), buffer);
+	cv_view_set(frame, malloc(len), 0);
+	memcpy(frame->data, buffer, len);
+	cv_view_set(frame, frame->data, len);
+}
+
+// Packets lie one behind the other with two bytes between, the last one up to the frame's end.
+// Whether a length in the frame still says so is no matter: it may have changed by now.
+static void packets_fill_the_frame(
+	const struct cv_convoy *convoy, const struct cv_view *views, const struct cv_view *frame)
+{
+	const uint8_t *at = frame->data + convoy->packets_at;
+
+	if (convoy->count == 0)
+		fail_msg("no packets");
+	for (unsigned i = 0; i < convoy->count; i++) {
+		if (views[i].data != at + CV_CONVOY_PREFIX_LEN ||
+			views[i].len < CV_CONVOY_PACKET_MIN || views[i].l3 > views[i].len)
+			fail_msg("packet %u is not where it should be", i);
+		at = views[i].data + views[i].len;
+	}
+	if (at != frame->data + frame->len)
+		fail_msg("the packets do not fill the frame");
+}
+
+static enum cv_convoy_reason walk(struct cv_convoy *convoy, const struct cv_view *frame)
+{
+	struct cv_view views[CV_CONVOY_PACKETS_MAX];
+	enum cv_convoy_reason reason = cv_convoy_walk(convoy, views, frame, PORT);
+
+	assert_in_range(reason, CV_CONVOY_OK, CV_CONVOY_REASONS - 1);
+	if (reason == CV_CONVOY_OK)
+		packets_fill_the_frame(convoy, views, frame);
+	return reason;
+}
+
+static void mutate(uint8_t version, const uint16_t *lens, uint16_t n)
+{
+	unsigned seen[CV_CONVOY_REASONS] = {0};
+	struct cv_convoy convoy;
+	struct cv_view frame;
+
+	make_frame(&frame, version, lens, n);
+	assert_int_equal(walk(&convoy, &frame), CV_CONVOY_OK);
+	for (unsigned at = 0; at < frame.len; at++) {
+		uint8_t was = frame.data[at];
+
+		for (unsigned value = 0; value < 256; value++) {
+			struct cv_view changed = {0};
+
+			frame.data[at] = (uint8_t)value;
+			cv_view_set(&changed, frame.data, frame.len);
+			seen[walk(&convoy, &changed)]++;
+		}
+		frame.data[at] = was;
+	}
+	assert_true(seen[CV_CONVOY_BAD_VERSION] == 15 * 16);
+	assert_true(seen[CV_CONVOY_BAD_TYPE] == 15);
+	assert_true(seen[CV_CONVOY_OK] > frame.len && seen[CV_CONVOY_NOT_A_CONVOY] > 255);
+	assert_true(seen[CV_CONVOY_BAD_LENGTH] > 0 && seen[CV_CONVOY_BAD_COUNT] > 0);
+	free(frame.data);
+}
+
+static void every_change_of_one_byte_is_survived(void **state)
+{
+	mutate(4, (uint16_t[]){60, 60, 60}, 3);
+	mutate(4, (uint16_t[]){14, 300, 15, 61}, 4);
+	mutate(6, (uint16_t[]){60, 60}, 2);
+	mutate(6, (uint16_t[]){16, 14}, 2);
+}
+
+static void a_frame_cut_anywhere_is_refused(void **state)
+{
+	struct cv_convoy convoy;
+	struct cv_view frame;
+
+	make_frame(&frame, 4, (uint16_t[]){60, 60, 60}, 3);
+	for (uint16_t len = 0; len < frame.len; len++) {
+		struct cv_view cut = {0};
+		uint8_t *bytes = malloc(len + !len);
+
+		memcpy(bytes, frame.data, len);
+		cv_view_set(&cut, bytes, len);
+		assert_int_equal(walk(&convoy, &cut),
+			len < 14 + 20 + 8 ? CV_CONVOY_NOT_A_CONVOY : CV_CONVOY_TRUNCATED);
+		free(bytes);
+	}
+	free(frame.data);
+}
+
+struct tampering {
+	uint8_t *data;
+	uint16_t len;
+	atomic_bool stop; // set by the test, relaxed: nothing else depends on it
+};
+
+// The other side of a shared buffer: writes lengths, counts and anything else while we read.
+static void *tamper(void *arg)
+{
+	struct tampering *side = arg;
+	uint32_t random = 1;
+
+	while (!atomic_load_explicit(&side->stop, memory_order_relaxed)) {
+		uint16_t at;
+
+		random = random * 1664525 + 1013904223;
+		at = (uint16_t)((random >> 8) % (side->len - 42)) + 42;
+		*(volatile uint8_t *)&side->data[at] ^= random >> 24;
+		at = at / 62 * 62 + 46 < side->len ? at / 62 * 62 + 46 : 46;
+		*(volatile uint8_t *)&side->data[42] = CV_CONVOY_VERSION << 4;
+		*(volatile uint8_t *)&side->data[43] = random & 0x10 ? 16 : 15;
+		*(volatile uint8_t *)&side->data[at] = 0;
+		*(volatile uint8_t *)&side->data[at + 1] = random & 0x20 ? 60 : 0xff;
+		for (uint16_t i = 46; i < side->len && random & 0x40; i += 62) {
+			*(volatile uint8_t *)&side->data[i] = 0;
+			*(volatile uint8_t *)&side->data[i + 1] = 60;
+		}
+	}
+	return NULL;
+}
+
+static void lengths_that_change_meanwhile_show_nothing_outside(void **state)
+{
+	uint16_t lens[16];
+	unsigned accepted = 0, refused = 0;
+	struct tampering side;
+	struct cv_convoy convoy;
+	struct cv_view frame;
+	pthread_t thread;
+
+	for (unsigned i = 0; i < 16; i++)
+		lens[i] = 60;
+	make_frame(&frame, 4, lens, 16);
+	side.data = frame.data;
+	side.len = frame.len;
+	atomic_init(&side.stop, false);
+	assert_int_equal(pthread_create(&thread, NULL, tamper, &side), 0);
+	// Enough of both, and an end if the other side never runs.
+	for (unsigned i = 0; i < 20000000 && (accepted < 20000 || refused < 20000); i++) {
+		if (walk(&convoy, &frame) == CV_CONVOY_OK)
+			accepted++;
+		else
+			refused++;
+		if (i % 1024 == 0)
+			sched_yield();
+	}
+	atomic_store_explicit(&side.stop, true, memory_order_relaxed);
+	pthread_join(thread, NULL);
+	print_message("%u accepted, %u refused\n", accepted, refused);
+	assert_true(accepted > 0 && refused > 0);
+	free(frame.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_change_of_one_byte_is_survived),
+		cmocka_unit_test(a_frame_cut_anywhere_is_refused),
+		cmocka_unit_test(lengths_that_change_meanwhile_show_nothing_outside),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
