@@ -6,7 +6,7 @@
 #include "hop.h"
 
 // Headers are read this many packets after they were asked for.
-#define PREFETCH_AHEAD 8
+#define PREFETCH_AHEAD 8u
 
 const char *const cv_hop_drop_names[CV_HOP_DROPS] = {
 	[CV_HOP_NO_CHAIN] = "no_chain",
@@ -16,40 +16,49 @@ const char *const cv_hop_drop_names[CV_HOP_DROPS] = {
 	[CV_HOP_RING_FULL] = "ring_full",
 };
 
+// Puts a packet that is scattered over several buffers into one; false: it is freed, and counted.
+static __rte_noinline bool gather(struct rte_mbuf *packet, struct cv_port_counters *counters)
+{
+	const uint32_t bytes = packet->pkt_len;
+
+	if (rte_pktmbuf_linearize(packet) == 0)
+		return true;
+	cv_count(&counters->drops[CV_HOP_SEGMENTED], 1);
+	cv_count(&counters->rx_bytes, bytes);
+	rte_pktmbuf_free(packet);
+	return false;
+}
+
 CV_HOT void cv_burst_load(struct cv_burst *burst, struct rte_mbuf **packets, uint16_t n, uint8_t in,
 	uint8_t out, struct cv_port_counters *counters)
 {
-	uint64_t received = 0;
 	uint32_t bytes = 0;
-	uint16_t longest = 0;
-	uint16_t kept = 0;
+	unsigned longest = 0;
+	unsigned kept = 0;
 
-	for (uint16_t i = 0; i < RTE_MIN(n, PREFETCH_AHEAD); i++)
+	for (unsigned i = 0; i < RTE_MIN((unsigned)n, PREFETCH_AHEAD); i++)
 		rte_prefetch0(rte_pktmbuf_mtod(packets[i], void *));
-	for (uint16_t i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
+		// Past the end the last one is asked for again, which is cheaper than to ask whether.
+		struct rte_mbuf *ahead = packets[RTE_MIN(i + PREFETCH_AHEAD, n - 1u)];
 		struct rte_mbuf *packet = packets[i];
 		struct cv_view *view = &burst->views[kept];
 
-		if (i + PREFETCH_AHEAD < n)
-			rte_prefetch0(rte_pktmbuf_mtod(packets[i + PREFETCH_AHEAD], void *));
-		received += packet->pkt_len;
-		if (CV_UNLIKELY(packet->nb_segs > 1 && rte_pktmbuf_linearize(packet) != 0)) {
-			cv_count(&counters->drops[CV_HOP_SEGMENTED], 1);
-			rte_pktmbuf_free(packet);
+		rte_prefetch0(rte_pktmbuf_mtod(ahead, void *));
+		if (CV_UNLIKELY(packet->nb_segs > 1) && !gather(packet, counters))
 			continue;
-		}
 		cv_view_set(view, rte_pktmbuf_mtod(packet, uint8_t *), packet->data_len);
 		view->in = in;
 		view->out = out;
-		bytes += view->len;
-		longest = RTE_MAX(longest, view->len);
+		bytes += packet->data_len;
+		longest = RTE_MAX(longest, packet->data_len);
 		burst->packets[kept++] = packet;
 	}
 	burst->n = kept;
 	burst->bytes = bytes;
 	burst->longest = longest;
 	cv_count(&counters->rx_packets, n);
-	cv_count(&counters->rx_bytes, received);
+	cv_count(&counters->rx_bytes, bytes);
 }
 
 // Frees and counts the packets whose verdict is a drop; the others close ranks.
