@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -36,19 +38,16 @@ def as_nobody(folder, *arguments, **variables):
 
 
 @pytest.fixture
-def folder(tmp_path_factory):
-    """A folder that another user may enter and write."""
+def folder():
+    """A folder that another user may enter and write (pytest's own are private)."""
     if os.getuid() != 0:
         pytest.skip("only root can become another user; as an ordinary user all tests show this")
-    path = tmp_path_factory.mktemp("nobody")
-    for part in (path, *path.parents):
-        if part.stat().st_mode & 0o005 != 0o005 and "pytest" in str(part):
-            part.chmod(0o755)
-    path.chmod(0o777)
-    probe = as_nobody(path, "--version")
-    if probe.returncode != 0:
-        pytest.skip("another user cannot read this checkout")
-    return path
+    with tempfile.TemporaryDirectory(prefix="convoy-nobody-") as name:
+        path = Path(name)
+        path.chmod(0o777)
+        if as_nobody(path, "--version").returncode != 0:
+            pytest.skip("another user cannot read this checkout")
+        yield path
 
 
 @pytest.mark.parametrize("with_runtime_dir", [True, False])
