@@ -311,7 +311,9 @@ class Ns3Run
 Result run_ns3(const Network &network, const Watch &watch)
 {
 	check_real_frames(network);
-	ns3::Time::SetResolution(ns3::Time::PS);
+	// Setting it twice blocks for ever in ns-3.37.
+	if (ns3::Time::GetResolution() != ns3::Time::PS)
+		ns3::Time::SetResolution(ns3::Time::PS);
 	return Ns3Run(network, watch).run();
 }
 

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// One network, three engines, one result: by hand for a line, by comparison for random networks.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "../engine/engine.hh"
+#include "cmocka_cc.hh"
+#include "small_network.hh"
+
+using namespace sim;
+
+namespace
+{
+
+using Engine = Result (*)(const Network &, const Watch &);
+
+const struct {
+	const char *name;
+	Engine run;
+} engines[] = {
+	{"feed-forward", run_feed_forward},
+	{"event-heap", run_event_heap},
+#ifdef CONVOY_HAVE_NS3
+	{"ns3", run_ns3},
+#endif
+};
+
+// Everything counted, as text: the first difference is what a failed test shows.
+std::string text_of(const Network &network, const Result &result)
+{
+	std::string text;
+	auto add = [&](const char *name, uint64_t value) {
+		text += std::string(" ") + name + "=" + std::to_string(value);
+	};
+	for (size_t i = 0; i < result.sources.size(); i++) {
+		text += "\nsource " + network.sources[i].name;
+		add("packets", result.sources[i].packets);
+		add("bytes", result.sources[i].bytes);
+	}
+	for (size_t i = 0; i < result.nodes.size(); i++) {
+		const auto &n = result.nodes[i];
+		text += "\nnode " + network.nodes[i].name;
+		add("received_frames", n.received_frames);
+		add("received", n.received_packets);
+		add("dropped", n.dropped_packets);
+		add("served", n.served_packets);
+		add("sent_frames", n.sent_frames);
+		add("sent", n.sent_packets);
+		add("held", n.held_packets);
+		add("busy", static_cast<uint64_t>(n.busy));
+		add("waited", static_cast<uint64_t>(n.waited));
+		add("delivered", n.delivered_packets);
+		add("delivered_bytes", n.delivered_bytes);
+		if (n.latency) {
+			add("latency_max", n.latency->max());
+			text += " latency_mean=" + std::to_string(n.latency->mean());
+		}
+	}
+	for (size_t i = 0; i < result.links.size(); i++) {
+		const auto &l = result.links[i];
+		text += "\nlink " + network.links[i].name;
+		add("offered", l.offered_frames);
+		add("dropped", l.dropped_frames);
+		add("dropped_packets", l.dropped_packets);
+		add("in_flight", l.in_flight_frames);
+		add("frames", l.frames);
+		add("packets", l.packets);
+		add("bytes", l.bytes);
+		add("times", l.digest);
+		for (const auto &[bytes, frames] : l.sizes.counts())
+			add(std::to_string(bytes).c_str(), frames);
+	}
+	return text;
+}
+
+// 10 packets born at 0, 1, … 9 us; each leaves the node 100 ns later, is sent in 64 ns and
+// arrives after 500 ns: 664 ns in all. The last one, born at 9 us, arrives before the end.
+void line_by_hand(void **)
+{
+	Network network = line_network();
+	for (const auto &engine : engines) {
+		Result result = engine.run(network, {});
+		assert_int_equal(result.sources[0].packets, 10);
+		assert_int_equal(result.links[0].frames, 10);
+		assert_int_equal(result.links[0].sizes.counts().at(64), 10);
+		assert_int_equal(result.nodes[1].delivered_packets, 10);
+		assert_int_equal(result.nodes[1].latency->max(), 664 * 1000);
+		assert_true(result.nodes[1].latency->mean() == 664 * 1000);
+		assert_int_equal(result.nodes[0].busy, 10 * 100 * 1000);
+		assert_int_equal(result.nodes[0].waited, 0);
+		check_conservation(network, result);
+	}
+}
+
+// Two per frame: 46 + 2 * 60 bytes; the second packet of each pair makes the frame leave, so
+// the first has waited 1 us for it. 166 ns on the wire.
+void line_in_pairs(void **)
+{
+	Network network = line_network();
+	auto &a = network.nodes[0].aggregation;
+	a.mode = Aggregation::Mode::table;
+	a.steps = {{0, 2}};
+	a.window = ps_per_s;
+	a.flush = 5 * 1000 * 1000;
+	a.frame_overhead = 46;
+	a.packet_overhead = 0;
+	for (const auto &engine : engines) {
+		Result result = engine.run(network, {});
+		assert_int_equal(result.links[0].frames, 5);
+		assert_int_equal(result.links[0].packets, 10);
+		assert_int_equal(result.links[0].sizes.counts().at(166), 5);
+		assert_int_equal(result.nodes[1].latency->max(), (1000 + 100 + 166 + 500) * 1000);
+	}
+}
+
+// A flush time shorter than the gap: nobody finds company, everybody waits for it.
+void line_flushed(void **)
+{
+	Network network = line_network();
+	auto &a = network.nodes[0].aggregation;
+	a.mode = Aggregation::Mode::table;
+	a.steps = {{0, 2}};
+	a.window = ps_per_s;
+	a.flush = 200 * 1000;
+	for (const auto &engine : engines) {
+		Result result = engine.run(network, {});
+		assert_int_equal(result.links[0].sizes.counts().at(64), 10);
+		assert_int_equal(result.nodes[1].latency->max(), (100 + 200 + 64 + 500) * 1000);
+	}
+}
+
+// Three packets at once, twice as many as a queue of 2 can take in: one of each three is lost.
+void line_with_full_queue(void **)
+{
+	Network network = line_network();
+	network.nodes[0].queue_packets = 2;
+	network.sources.push_back(network.sources[0]);
+	network.sources.push_back(network.sources[0]);
+	for (const auto &engine : engines) {
+		Result result = engine.run(network, {});
+		assert_int_equal(result.nodes[0].received_packets, 30);
+		assert_int_equal(result.nodes[0].dropped_packets, 10);
+		assert_int_equal(result.links[0].frames, 20);
+	}
+}
+
+// Two links back and forth between two functions: a packet passes f, g, f, g, sink.
+void cycle_needs_events(void **)
+{
+	Network network = line_network();
+	network.nodes.push_back(network.nodes[0]);
+	network.nodes[2].name = "g";
+	network.nodes[0].next_hops = {
+		{0, Policy::round_robin, {{2, 1, 1}}}, {2, Policy::round_robin, {{2, 3, 1}}}};
+	network.nodes[0].routes = {{2, {1}}};
+	network.nodes[2].next_hops = {
+		{1, Policy::round_robin, {{0, 2, 1}}}, {3, Policy::round_robin, {{1, 0, 1}}}};
+	network.nodes[2].routes = {{0, {2}}, {1, {0}}};
+	network.links[0].from = 2;
+	network.links.push_back(network.links[0]);
+	network.links.push_back(network.links[0]);
+	network.links[1].from = 0;
+	network.links[1].to = 2;
+	network.links[2].from = 2;
+	network.links[2].to = 0;
+	check_network(network);
+	try {
+		run_feed_forward(network, {});
+		fail_msg("a cycle was accepted");
+	} catch (const CycleError &error) {
+		std::string what = error.what();
+		assert_non_null(std::strstr(what.c_str(), "g -> fn -> g"));
+		assert_non_null(std::strstr(what.c_str(), "--engine event-heap"));
+	}
+	std::string first;
+	for (const auto &engine : engines) {
+		if (engine.run == run_feed_forward)
+			continue;
+		Result result = engine.run(network, {});
+		check_conservation(network, result);
+		assert_true(result.nodes[1].delivered_packets >= 7);
+		std::string text = text_of(network, result);
+		if (first.empty())
+			first = text;
+		assert_string_equal(first.c_str(), text.c_str());
+	}
+}
+
+void random_networks_agree(void **)
+{
+	const char *rounds = std::getenv("CONVOY_SIM_ROUNDS");
+	uint64_t count = rounds ? std::strtoull(rounds, nullptr, 10) : 300;
+	uint64_t delivered = 0, node_drops = 0, link_drops = 0, aggregates = 0, fabrics = 0;
+	for (uint64_t seed = 1; seed <= count; seed++) {
+		Network network = RandomNetwork(seed).make();
+		std::string first;
+		for (const auto &engine : engines) {
+			check_network(network);
+			Result result = engine.run(network, {});
+			check_conservation(network, result);
+			std::string text = text_of(network, result);
+			if (first.empty()) {
+				first = text;
+				for (const auto &node : result.nodes) {
+					delivered += node.delivered_packets;
+					node_drops += node.dropped_packets;
+				}
+				for (const auto &link : result.links) {
+					link_drops += link.dropped_frames;
+					aggregates += link.packets - link.frames;
+				}
+				fabrics += network.nodes.back().kind == NodeKind::fabric;
+			}
+			if (text != first)
+				std::fprintf(stderr, "seed %llu, %s\n",
+					static_cast<unsigned long long>(seed), engine.name);
+			assert_string_equal(first.c_str(), text.c_str());
+		}
+	}
+	// The networks were worth comparing.
+	assert_true(
+		delivered > 0 && node_drops > 0 && link_drops > 0 && aggregates > 0 && fabrics > 0);
+}
+
+// How far a node runs before the next does must not be seen in the result.
+void chunks_do_not_matter(void **)
+{
+	for (uint64_t seed = 1; seed <= 50; seed++) {
+		Network network = RandomNetwork(seed).make();
+		std::string first = text_of(network, run_feed_forward(network, {}));
+		for (Ps chunk : {Ps(1), Ps(7777777), network.duration}) {
+			if (chunk == 1)
+				network.duration = std::min<Ps>(network.duration, 20000);
+			network.chunk = network.duration;
+			std::string whole = text_of(network, run_feed_forward(network, {}));
+			network.chunk = chunk;
+			std::string parts = text_of(network, run_feed_forward(network, {}));
+			assert_string_equal(whole.c_str(), parts.c_str());
+			network = RandomNetwork(seed).make();
+		}
+	}
+}
+
+void stop_gives_a_partial_result(void **)
+{
+	Network network = line_network();
+	for (const auto &engine : engines) {
+		std::atomic<bool> stop(false);
+		Watch watch;
+		watch.stop = &stop;
+		watch.progress = [&](Ps now, const Result &) { stop = now >= 3000000; };
+		Result result = engine.run(network, watch);
+		assert_false(result.complete);
+		assert_true(result.simulated >= 3000000 && result.simulated < network.duration);
+		assert_true(result.sources[0].packets < 10);
+		check_conservation(network, result);
+	}
+}
+
+} // namespace
+
+int main()
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(line_by_hand),
+		cmocka_unit_test(line_in_pairs),
+		cmocka_unit_test(line_flushed),
+		cmocka_unit_test(line_with_full_queue),
+		cmocka_unit_test(cycle_needs_events),
+		cmocka_unit_test(random_networks_agree),
+		cmocka_unit_test(chunks_do_not_matter),
+		cmocka_unit_test(stop_gives_a_partial_result),
+	};
+	return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The parts that all engines share: sources, next hops, batch sizes, times, histograms, checks.
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <map>
+
+#include <unistd.h>
+
+#include "../engine/link_time.hh"
+#include "../engine/merge.hh"
+#include "../engine/ring.hh"
+#include "../model/aggregate.hh"
+#include "../model/next_hop.hh"
+#include "../model/result.hh"
+#include "../model/source.hh"
+#include "cmocka_cc.hh"
+#include "small_network.hh"
+
+using namespace sim;
+
+namespace
+{
+
+// Packets per second of a source over 2 s, as its kind promises.
+void sources_keep_their_rate(void **)
+{
+	const struct {
+		const char *name;
+		SourceKind kind;
+		Ps gap, on, off_min, off_max;
+		double pps, tolerance;
+	} rows[] = {
+		{"cbr", SourceKind::cbr, 10000000, 0, 0, 0, 1e5, 0.0001},
+		{"poisson", SourceKind::poisson, 10000000, 0, 0, 0, 1e5, 0.01},
+		{"on-off", SourceKind::on_off, 1000000, 1000000000, 100000000, 1000000000,
+			1e6 / 1.55, 0.01},
+		{"pareto", SourceKind::pareto_on_off, 1000000, 1000000000, 1000000000, 0, 5e5, 0.1},
+	};
+	for (const auto &row : rows) {
+		Source spec;
+		spec.kind = row.kind;
+		spec.gap = row.gap;
+		spec.on = row.on;
+		spec.off_min = row.off_min;
+		spec.off_max = row.off_max;
+		spec.shape = 1.9;
+		spec.sizes = {{64, 1}};
+		SourceState source(spec, 1, 0);
+		uint64_t count = 0;
+		Ps last = 0;
+		while (source.time() < 2 * ps_per_s) {
+			Packet packet = source.take();
+			assert_true(packet.born >= last);
+			last = packet.born;
+			count++;
+		}
+		double pps = static_cast<double>(count) / 2;
+		if (std::fabs(pps / row.pps - 1) > row.tolerance)
+			fail_msg("%s: %g pps instead of %g", row.name, pps, row.pps);
+	}
+}
+
+void same_seed_same_packets(void **)
+{
+	Source spec;
+	spec.kind = SourceKind::poisson;
+	spec.gap = 1000000;
+	spec.flows = 100;
+	spec.sizes = {{64, 28}, {570, 16}, {1518, 4}};
+	SourceState a(spec, 5, 3), b(spec, 5, 3), other(spec, 5, 4);
+	std::map<uint16_t, int> sizes;
+	int differ = 0;
+	for (int i = 0; i < 48000; i++) {
+		Packet p = a.take(), q = b.take(), r = other.take();
+		assert_int_equal(p.born, q.born);
+		assert_int_equal(p.flow, q.flow);
+		assert_int_equal(p.bytes, q.bytes);
+		differ += p.born != r.born;
+		sizes[p.bytes]++;
+	}
+	assert_true(differ > 47000);
+	assert_in_range(sizes[64], 27500, 28500);
+	assert_in_range(sizes[570], 15500, 16500);
+	assert_in_range(sizes[1518], 3700, 4300);
+}
+
+void next_hops(void **)
+{
+	const struct {
+		const char *name;
+		Policy policy;
+		std::vector<uint32_t> weights;
+		const char *order; // of destinations, for flows 0, 1, 2, …
+	} rows[] = {
+		{"round robin", Policy::round_robin, {1, 1, 1}, "123123123"},
+		{"weights", Policy::weighted, {3, 1, 1}, "121311213"},
+		{"one", Policy::round_robin, {1}, "111111111"},
+	};
+	for (const auto &row : rows) {
+		Node node;
+		NextHop hop = {4, row.policy, {}};
+		for (uint32_t i = 0; i < row.weights.size(); i++)
+			hop.choices.push_back({i + 1, 9, row.weights[i]});
+		node.next_hops = {hop};
+		NextHops hops(node);
+		std::string order;
+		for (uint32_t flow = 0; flow < 9; flow++) {
+			auto pick = hops.pick({0, flow, 64, 4});
+			assert_int_equal(pick.label, 9);
+			order += static_cast<char>('0' + hops.slot_dst()[pick.slot]);
+		}
+		if (order != row.order)
+			fail_msg("%s: %s instead of %s", row.name, order.c_str(), row.order);
+	}
+}
+
+void hash_keeps_a_flow_together(void **)
+{
+	Node node;
+	node.next_hops = {{0, Policy::hash, {{1, 0, 1}, {2, 0, 1}, {3, 0, 1}}}};
+	NextHops hops(node);
+	int count[3] = {};
+	for (uint32_t flow = 0; flow < 3000; flow++) {
+		auto slot = hops.pick({0, flow, 64, 0}).slot;
+		assert_int_equal(hops.pick({1, flow, 1500, 0}).slot, slot);
+		count[slot]++;
+	}
+	for (int n : count)
+		assert_in_range(n, 900, 1100);
+}
+
+// Windows of 1 ms: the batch follows the rate of the window before, and an empty window forgets.
+void rate_window(void **)
+{
+	Aggregation a;
+	a.window = ps_per_s / 1000;
+	a.steps = {{0, 2}, {1000000, 3}, {3000000, 5}};
+	RateWindow rate(a);
+	auto fill = [&](Ps from, int packets) {
+		uint32_t batch = 0;
+		for (int i = 0; i < packets; i++)
+			batch = rate.count(from + i);
+		return batch;
+	};
+	assert_int_equal(fill(0, 999), 2);
+	assert_int_equal(fill(1 * a.window, 1000), 2); // 999,000 pps before
+	assert_int_equal(fill(2 * a.window, 3000), 3); // 1,000,000
+	assert_int_equal(fill(3 * a.window, 1), 5);
+	assert_int_equal(fill(5 * a.window, 5000), 2); // nothing in between
+	assert_int_equal(fill(6 * a.window - 1, 1), 2); // still the same window
+	assert_int_equal(fill(6 * a.window, 1), 5);
+}
+
+void link_times(void **)
+{
+	const struct {
+		uint64_t rate_bps;
+		uint32_t gap, bytes;
+		Ps time;
+	} rows[] = {
+		{40000000000, 20, 64, 16800},
+		{10000000000, 20, 1518, 1230400},
+		{3000000000, 0, 64, 170667}, // rounded up
+		{1, 0, 64, 512 * ps_per_s},
+	};
+	for (const auto &row : rows) {
+		Link link;
+		link.rate_bps = row.rate_bps;
+		link.gap_bytes = row.gap;
+		LinkTime time(link);
+		assert_int_equal(time.of(row.bytes), row.time);
+		assert_int_equal(time.of(row.bytes), row.time);
+	}
+}
+
+void histogram_buckets(void **)
+{
+	for (uint64_t v : {0ull, 1ull, 127ull, 128ull, 129ull, 255ull, 256ull, 1000000007ull,
+		     123456789012345ull, (1ull << 62) + 5}) {
+		uint32_t bucket = TimeHistogram::bucket(v);
+		assert_true(TimeHistogram::lowest(bucket) <= v);
+		assert_true(v < TimeHistogram::lowest(bucket + 1));
+		double width = static_cast<double>(
+			TimeHistogram::lowest(bucket + 1) - TimeHistogram::lowest(bucket));
+		assert_true(v < 128 || width / static_cast<double>(v) < 0.017);
+	}
+}
+
+void merge_takes_the_first(void **)
+{
+	Merge merge(5);
+	const Ps times[] = {30, 10, 20, 10, never};
+	for (uint32_t i = 0; i < 5; i++)
+		merge.set(i, times[i]);
+	merge.rebuild();
+	std::string order;
+	while (merge.time() != never) {
+		order += static_cast<char>('0' + merge.first());
+		merge.update(merge.first(), never);
+	}
+	assert_string_equal(order.c_str(), "1320");
+}
+
+void ring_and_occupancy(void **)
+{
+	Ring<int> ring;
+	for (int i = 0; i < 1000; i++) {
+		ring.push(i);
+		if (i % 3 == 0)
+			ring.pop();
+	}
+	assert_int_equal(ring.size(), 666);
+	assert_int_equal(ring.front(), 334);
+
+	Occupancy two(2), unlimited(0);
+	assert_false(two.full(0));
+	two.enter(100);
+	assert_false(two.full(0));
+	two.enter(200);
+	assert_true(two.full(99));
+	assert_false(two.full(100)); // the first leaves at 100
+	unlimited.enter(5);
+	assert_false(unlimited.full(0));
+}
+
+void checks_name_the_culprit(void **)
+{
+	const struct {
+		const char *want;
+		std::function<void(Network &)> spoil;
+	} rows[] = {
+		{"link 'fn-sink': its rate is zero", [](Network &n) { n.links[0].rate_bps = 0; }},
+		{"link 'fn-sink': its delay", [](Network &n) { n.links[0].delay = 0; }},
+		{"node 'fn': the service time",
+			[](Network &n) { n.nodes[0].service.per_packet = 0; }},
+		{"node 'fn': has no next hop", [](Network &n) { n.nodes[0].next_hops.clear(); }},
+		{"node 'fn': has no route to 'sink'",
+			[](Network &n) { n.nodes[0].routes.clear(); }},
+		{"node 'fn': does not know label 7", [](Network &n) { n.sources[0].label = 7; }},
+		{"node 'fn': no sink can be reached",
+			[](Network &n) {
+				n.nodes[0].next_hops[0].choices[0] = {0, 0, 1};
+				n.nodes[0].routes[0].dst = 0;
+				n.links[0].to = 0;
+			}},
+		{"node 'fn': MTU 64 is below one packet of 570 bytes",
+			[](Network &n) {
+				n.nodes[0].aggregation.mode = Aggregation::Mode::queue;
+				n.nodes[0].aggregation.mtu = 64;
+				n.sources[0].sizes = {{64, 1}, {570, 1}};
+			}},
+		{"source 'src': its rate is zero", [](Network &n) { n.sources[0].gap = 0; }},
+		{"source 'src': packet sizes",
+			[](Network &n) {
+				n.sources[0].sizes = {{63, 1}};
+			}},
+		{"has no source", [](Network &n) { n.sources.clear(); }},
+		{"the duration", [](Network &n) { n.duration = 0; }},
+	};
+	check_network(line_network());
+	for (const auto &row : rows) {
+		Network network = line_network();
+		row.spoil(network);
+		try {
+			check_network(network);
+			fail_msg("accepted, wanted: %s", row.want);
+		} catch (const InputError &error) {
+			if (!std::strstr(error.what(), row.want))
+				fail_msg("'%s', wanted: %s", error.what(), row.want);
+		}
+	}
+}
+
+void captures(void **)
+{
+	char path[] = "/tmp/convoy-sim-test-XXXXXX";
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	auto write_file = [&](const std::string &bytes) {
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, bytes.data(), bytes.size(), 0),
+			static_cast<ssize_t>(bytes.size()));
+	};
+	auto word = [](uint32_t v) { return std::string(reinterpret_cast<char *>(&v), 4); };
+	auto header = word(0xa1b2c3d4) + std::string("\2\0\4\0", 4) + word(0) + word(0) +
+		      word(65535) + word(1);
+	auto record = [&](uint32_t s, uint32_t us, uint32_t length) {
+		return word(s) + word(us) + word(20) + word(length) + std::string(20, 'x');
+	};
+	Source spec;
+	spec.kind = SourceKind::pcap;
+	spec.path = path;
+	write_file(header + record(7, 10, 60) + record(7, 15, 1000) + record(8, 10, 60));
+	SourceState source(spec, 1, 0);
+	Packet first = source.take(), second = source.take(), third = source.take();
+	assert_int_equal(first.born, 0);
+	assert_int_equal(first.bytes, 64);
+	assert_int_equal(second.born, 5000000);
+	assert_int_equal(second.bytes, 1004);
+	assert_int_equal(third.born, ps_per_s);
+	assert_int_equal(first.flow, third.flow);
+	assert_true(source.time() == never);
+
+	spec.loop = true;
+	SourceState looped(spec, 1, 0);
+	for (int i = 0; i < 3; i++)
+		looped.take();
+	assert_int_equal(looped.time(), ps_per_s + 1000000);
+
+	const struct {
+		const char *want;
+		std::string bytes;
+	} rows[] = {
+		{"shorter than a pcap header", "abc"},
+		{"is not a pcap file", std::string(24, 'x')},
+		{"editcap", std::string("\x0a\x0d\x0d\x0a") + std::string(20, '\0')},
+		{"holds no packet", header},
+		{"truncated", header + record(1, 1, 60).substr(0, 30)},
+		{"does not hold Ethernet", header.substr(0, 20) + word(113)},
+	};
+	spec.loop = false;
+	for (const auto &row : rows) {
+		write_file(row.bytes);
+		try {
+			SourceState bad(spec, 1, 0);
+			fail_msg("accepted, wanted: %s", row.want);
+		} catch (const InputError &error) {
+			if (!std::strstr(error.what(), row.want) ||
+				!std::strstr(error.what(), path))
+				fail_msg("'%s', wanted: %s", error.what(), row.want);
+		}
+	}
+	close(fd);
+	unlink(path);
+}
+
+} // namespace
+
+int main()
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sources_keep_their_rate),
+		cmocka_unit_test(same_seed_same_packets),
+		cmocka_unit_test(next_hops),
+		cmocka_unit_test(hash_keeps_a_flow_together),
+		cmocka_unit_test(rate_window),
+		cmocka_unit_test(link_times),
+		cmocka_unit_test(histogram_buckets),
+		cmocka_unit_test(merge_takes_the_first),
+		cmocka_unit_test(ring_and_occupancy),
+		cmocka_unit_test(checks_name_the_culprit),
+		cmocka_unit_test(captures),
+	};
+	return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
