@@ -37,7 +37,7 @@ class Device:
                 socket.unlink(missing_ok=True)
         core = CORES[0]
         command = ["dpdk-testpmd", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry"]
-        command += ["--file-prefix", f"test-{os.getpid()}", "--main-lcore", "1"]
+        command += ["--file-prefix", f"test-{os.getpid()}-{self._folder.name}", "--main-lcore", "1"]
         command += ["--lcores", f"0@{core},1@{core}"]
         for i, socket in enumerate(self.sockets):
             client = ",client=1" if self._client else ""
