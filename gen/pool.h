@@ -19,6 +19,7 @@ struct gen_pool {
 	uint32_t flow_count; // packet `seq` belongs to flow seq % flow_count …
 	uint32_t *flow_of; // … or, not NULL, to flow_of[seq % count]
 	uint64_t *gaps_ns; // replay: from packet i to the next; NULL otherwise
+	uint32_t pass_count; // replay: packets of the capture
 	uint64_t bytes; // of all frames, without FCS
 };
 

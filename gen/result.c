@@ -279,7 +279,7 @@ json_t *gen_result(const struct gen_tester *tester, const struct gen_context *co
 	json_object_set_new(result, "suspect", suspicion(tester, spec, trial));
 	json_object_set(result, "spec", spec->json);
 	json_object_set_new(result, "intended_pps",
-		spec->rate_pps > 0 && spec->capture == NULL
+		spec->rate_pps > 0 && !(spec->capture != NULL && spec->capture_timing)
 			? json_real(spec->rate_pps * spec->path_count)
 			: json_null());
 	json_t *ceiling = json_object_get(context->self_test, "ceiling_pps");

@@ -419,6 +419,7 @@ static int read_capture(struct reader *reader, const char *key, json_t *value)
 		{"file", STRING, AT(capture), 0, 0, NULL},
 		{"timing", CUSTOM, 0, 0, 0, read_timing},
 		{"speed", NUMBER, AT(capture_speed), 1e-6, 1e6, NULL},
+		{"loops", UNSIGNED, AT(capture_loops), 0, 1e9, NULL},
 		{0},
 	};
 

@@ -57,6 +57,7 @@ struct gen_spec {
 	const char *capture; // file to replay instead of sizes and flows; NULL: none
 	bool capture_timing; // at its own times, divided by capture_speed, rather than at rate_pps
 	double capture_speed;
+	uint32_t capture_loops; // end after so many passes; 0: when the time is over
 	json_t *json; // as given; owns the strings above
 };
 

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "replay.h"
 #include "stamp.h"
 
 #define STREAMS_MAX (GEN_MAX_PATHS * GEN_MAX_QUEUES)
@@ -83,7 +84,10 @@ static inline uint32_t send_due(struct loop *loop, struct gen_stream *stream, ui
 	uint32_t bytes = 0, n = 0;
 	uint64_t due = now;
 
-	while (n < room) {
+	const uint32_t most =
+		room < stream->limit - stream->seq ? room : stream->limit - stream->seq;
+
+	while (n < most) {
 		if (!flat_out) {
 			due = gen_pace_due(&stream->pace);
 			if (due > now || due >= end)
@@ -112,7 +116,7 @@ static inline uint32_t send_due(struct loop *loop, struct gen_stream *stream, ui
 		stream->seq += n;
 		stream->next_frame = next;
 	}
-	if (n == room && room < GEN_BURST && !flat_out) {
+	if (n == room && room < GEN_BURST && !flat_out && stream->seq < stream->limit) {
 		// No room: what is due now waits, or is refused as a full NIC queue would.
 		if (gen_pace_due(&stream->pace) <= now && gen_pace_due(&stream->pace) < end)
 			stream->full_events++;
@@ -195,8 +199,9 @@ static inline uint32_t receive(struct loop *loop)
 static bool is_done(const struct loop *loop, const struct gen_stream *stream, uint64_t now)
 {
 	if (loop->spec->rate_pps == 0 && stream->pace.gaps == NULL)
-		return now >= loop->duration || stream->seq > UINT32_MAX - 2 * GEN_BURST;
-	return gen_pace_due(&stream->pace) >= loop->duration || now >= loop->duration + loop->grace;
+		return now >= loop->duration || stream->seq == stream->limit;
+	return stream->seq == stream->limit || gen_pace_due(&stream->pace) >= loop->duration ||
+	       now >= loop->duration + loop->grace;
 }
 
 static bool interrupted(struct loop *loop)
@@ -324,6 +329,33 @@ static bool settle(struct loop *loop)
 	}
 }
 
+static int build_pool(struct gen_tester *tester, const struct gen_spec *spec, struct gen_part part,
+	const struct gen_room *room, struct gen_stream *stream, char *error, size_t error_size)
+{
+	struct gen_pool *pool = &stream->pool;
+
+	if (spec->capture == NULL)
+		return gen_pool_build(pool, spec, part, room, error, error_size);
+	if (gen_replay_build(pool, spec, room, error, error_size) < 0)
+		return -1;
+	pool->flow_count = 1;
+	if (spec->capture_loops > 0 &&
+		(uint64_t)pool->pass_count * spec->capture_loops < stream->limit)
+		stream->limit = pool->pass_count * spec->capture_loops;
+	if (!spec->capture_timing)
+		return 0;
+	stream->gaps = calloc(pool->count, sizeof(*stream->gaps));
+	if (stream->gaps == NULL) {
+		snprintf(error, error_size, "out of memory");
+		return -1;
+	}
+	for (uint32_t i = 0; i < pool->count; i++)
+		stream->gaps[i] = (uint64_t)((double)pool->gaps_ns[i] / spec->capture_speed *
+					     tester->clock.ticks_per_ns * 65536.0);
+	stream->pace = gen_pace_gaps(stream->gaps, pool->count);
+	return 0;
+}
+
 static int build_streams(struct gen_tester *tester, const struct gen_spec *spec, double duration_s,
 	struct gen_trial *trial, char *error, size_t error_size)
 {
@@ -354,8 +386,9 @@ static int build_streams(struct gen_tester *tester, const struct gen_spec *spec,
 			stream->to = path->to;
 			stream->queue = part;
 			stream->wire = &port->wires[part];
-			if (gen_pool_build(&stream->pool, spec, (struct gen_part){part, parts},
-				    &room, error, error_size) < 0)
+			stream->limit = UINT32_MAX - 1;
+			if (build_pool(tester, spec, (struct gen_part){part, parts}, &room, stream,
+				    error, error_size) < 0)
 				return -1;
 			used[path->from] += stream->pool.used_bytes;
 			stream->account = gen_account_create(stream->pool.flow_of,
@@ -366,7 +399,7 @@ static int build_streams(struct gen_tester *tester, const struct gen_spec *spec,
 				snprintf(error, error_size, "out of memory");
 				return -1;
 			}
-			if (spec->rate_pps > 0)
+			if (spec->rate_pps > 0 && stream->gaps == NULL)
 				stream->pace = gen_pace_rate(hz,
 					spec->rate_pps * stream->pool.flow_count / flows,
 					spec->burst, spec->on_us * 1e3, spec->off_us * 1e3);
@@ -391,7 +424,8 @@ static void judge(struct loop *loop)
 		stream->offered = stream->seq + stream->refused;
 		// What was scheduled, but never got its turn.
 		if (spec->rate_pps > 0 || stream->pace.gaps != NULL)
-			while (gen_pace_due(&stream->pace) < end) {
+			while (gen_pace_due(&stream->pace) < end &&
+				stream->offered - stream->refused < stream->limit) {
 				gen_pace_advance(&stream->pace);
 				stream->offered++;
 			}

@@ -25,6 +25,7 @@ struct gen_stream {
 	struct gen_account *account;
 	uint32_t next_frame; // of the pool
 	uint32_t seq; // next; all below were sent
+	uint32_t limit; // of seq
 	uint64_t offered; // scheduled
 	uint64_t sent, sent_bytes;
 	uint64_t refused; // scheduled, but the send queue was full (on_full: drop)

@@ -55,11 +55,15 @@ class SizeFile(_Input):
 
 
 class Capture(_Input):
-    """Frames of a capture file, at its own times (divided by speed) or at rate_pps."""
+    """Frames of a capture file, at its own times (divided by speed) or at rate_pps.
+
+    loops: end after so many passes; 0: when duration_s is over.
+    """
 
     file: str
     timing: Literal["original", "rate"] = "original"
     speed: float = Field(1.0, gt=0)
+    loops: int = Field(0, ge=0)
 
 
 class TrialSpec(_Input):
