@@ -56,13 +56,14 @@ def run(
     duration_s: float | None = None,
     started: Callable[[Node], None] = lambda node: None,
     watch: Callable[[Sample], None] | None = None,
+    told: Callable[[str], None] | None = None,
 ) -> RunResult:
     """Run a plan until its captures end, duration_s is over, or a signal asks to stop.
 
-    watch is given the counts every REFRESH_S. Raises InputError (nothing was started) or
-    ConvoyError.
+    watch is given the counts every REFRESH_S, told what the node says (a peer went away).
+    Raises InputError (nothing was started) or ConvoyError.
     """
-    with Node(plan.data) as node, StopSignals() as signals:
+    with Node(plan.data, told=told) as node, StopSignals() as signals:
         started(node)
         end = None if duration_s is None else time.monotonic() + duration_s
         while node.process.running() and not signals.asked:
@@ -143,12 +144,15 @@ def command(
             out.print(f"note: {note}", markup=False)
         out.print("forwarding; Ctrl-C drains and stops", markup=False)
 
+    def told(line: str) -> None:
+        out.print(line, markup=False)
+
     if as_json or not out.is_terminal:
-        result = run(file, plan, duration, started)
+        result = run(file, plan, duration, started, told=told)
     else:
         view = LiveView(out, str(file))
         with view.live:
-            result = run(file, plan, duration, started, view.show)
+            result = run(file, plan, duration, started, view.show, told)
     print_json(result.as_json()) if as_json else render(result)
     if not result.counts["books"]["balanced"]:
         out.print("convoy: the books do not balance: packets were lost uncounted")

@@ -4,7 +4,8 @@
 
 import json
 import signal
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,8 +31,15 @@ class Node:
         convoyd: Path | None = None,
         wrapper: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        told: Callable[[str], None] | None = None,
     ) -> None:
-        """Prepare; wrapper is put before the command (taskset, ip netns exec)."""
+        """Prepare; wrapper is put before the command (taskset, ip netns exec).
+
+        told: called, maybe by another thread, with each line that it says, once it is ready.
+        """
+        self._told = told or (lambda line: None)
+        self._early: list[str] | None = []  # what it said before it was ready; None: it is
+        self._telling = threading.Lock()
         self._plan = plan
         self._convoyd = need("convoyd") if convoyd is None else convoyd
         self._wrapper = tuple(wrapper)
@@ -49,6 +57,7 @@ class Node:
                 environment=self._environment,
                 stop_deadline_s=STOP_DEADLINE_S,
                 takes_input=True,
+                told=self._tell,
             )
             self._process.name = "convoyd"
             self._await_ready()
@@ -56,6 +65,13 @@ class Node:
             self._close()
             raise
         return self
+
+    def _tell(self, line: str) -> None:
+        with self._telling:
+            if self._early is not None:
+                self._early.append(line)
+            else:
+                self._told(line)
 
     def _await_ready(self) -> None:
         try:
@@ -71,6 +87,10 @@ class Node:
             words = about_plan(self.process.last_words())
             raise (InputError if code == 2 else ConvoyError)(words) from None
         self.ready = json.loads(line)
+        with self._telling:
+            for said in self._early or ():
+                self._told(said)
+            self._early = None
 
     @property
     def process(self) -> Process:

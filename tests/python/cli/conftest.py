@@ -69,6 +69,9 @@ def answer():
             connection.send(json.dumps({{command: value}}).encode())
 threading.Thread(target=answer, daemon=True).start()
 print(json.dumps(dict(event="ready", telemetry=path, hugepages=False)), flush=True)
+if BEHAVIOUR == "talks":
+    sys.stdin.close()
+    print("port a: peer gone", file=sys.stderr, flush=True)
 if BEHAVIOUR == "dies":
     os.abort()
 if BEHAVIOUR == "deaf":

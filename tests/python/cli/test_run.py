@@ -18,6 +18,8 @@ from convoy.host.process import wait_for
 
 from .conftest import COMMAND, DEADLINE_S
 
+pytestmark = pytest.mark.timeout(2 * DEADLINE_S)
+
 
 @contextmanager
 def start(environment, *arguments, **how):
@@ -69,6 +71,17 @@ def test_a_signal_drains_and_prints(environment, stand_in, chain, number):
         out, _ = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 0
     assert json.loads(out)["ended_by"] == "signal"
+
+
+def test_what_the_node_says_is_passed_on(environment, stand_in, chain):
+    stand_in("talks")
+    with start(environment, "--json", chain) as process:
+        said = read_until(process.stderr, "forwarding")
+        if "port a: peer gone" not in said:
+            read_until(process.stderr, "port a: peer gone")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=DEADLINE_S)
+    assert json.loads(out)["ok"] is True
 
 
 def test_bad_input_starts_nothing(convoy, stand_in, chain):
