@@ -14,6 +14,7 @@
 #include <rte_errno.h>
 
 #include "eal.h"
+#include "port.h"
 
 #define ARGUMENTS_MAX 24
 
@@ -82,6 +83,14 @@ static void lcores(const struct cv_plan *plan, bool check, char *text, size_t si
 		end += snprintf(text + end, size - end, ",%u@%u", i + 1, plan->workers[i].core);
 }
 
+static bool needs_pci(const struct cv_plan *plan)
+{
+	for (unsigned i = 0; i < plan->ports_count; i++)
+		if (cv_port_needs_pci(plan->ports[i]))
+			return true;
+	return false;
+}
+
 int cv_eal_start(
 	const struct cv_plan *plan, bool check, const char *log_level, struct cv_error *error)
 {
@@ -103,7 +112,8 @@ int cv_eal_start(
 	arguments[n++] = "--file-prefix";
 	arguments[n++] = prefix;
 	arguments[n++] = level;
-	arguments[n++] = "--no-pci";
+	if (!needs_pci(plan))
+		arguments[n++] = "--no-pci";
 	if (plan->hugepages && !check) {
 		arguments[n++] = "--in-memory"; // no files to leave behind, no mount needed
 		arguments[n++] = "--single-file-segments"; // virtio-user hands memory over by file
@@ -136,6 +146,7 @@ void cv_eal_stop(void)
 	char files[PATH_MAX];
 
 	snprintf(files, sizeof(files), "%s", rte_eal_get_runtime_dir());
-	rte_eal_cleanup();
+	if (cv_port_eal_may_end())
+		rte_eal_cleanup();
 	remove_files(files);
 }

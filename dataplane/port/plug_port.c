@@ -21,6 +21,15 @@
 #define ATTEMPT_MS 50 // between two looks whether a peer is there
 #define HANDSHAKE_MS 2000 // a device whose link is not up by then is tried anew
 
+// DPDK's memif server frees its listening socket's interrupt handle without taking it from the
+// interrupt thread.
+static bool interrupt_left;
+
+bool cv_port_eal_may_end(void)
+{
+	return !interrupt_left;
+}
+
 // The device may be used until leave(), unless the answer is false.
 static CV_INLINE bool enter(struct cv_plug_port *plug, struct cv_plug_user *user)
 {
@@ -142,17 +151,21 @@ static void set_flag(void *flag)
 	__atomic_store_n((bool *)flag, true, __ATOMIC_RELEASE);
 }
 
-// Waits until the interrupt thread has done what it had to do by now. Alarms come in order in it.
+// Waits until the interrupt thread has done what it had to do by now. Two alarms one after the
+// other: the first can come in the same turn as the news that its list has changed, and before it.
 static void wait_for_interrupt_thread(void)
 {
 	static bool come; // one waits at a time, and never on a stack that may be gone
 	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 
 	pthread_mutex_lock(&one);
-	come = false;
-	if (rte_eal_alarm_set(10, set_flag, &come) == 0)
+	for (int turn = 0; turn < 2; turn++) {
+		come = false;
+		if (rte_eal_alarm_set(10, set_flag, &come) != 0)
+			break;
 		while (!__atomic_load_n(&come, __ATOMIC_ACQUIRE))
 			sched_yield();
+	}
 	pthread_mutex_unlock(&one);
 }
 
@@ -296,9 +309,9 @@ static void close_port(struct cv_port *port)
 
 	stop(port);
 	cv_ethdev_detach(&plug->dev);
-	// The interrupt thread still walks its list of descriptors; rte_eal_cleanup(), which may be
-	// next, frees some of them without waiting for it.
 	wait_for_interrupt_thread();
+	if (plug->mode == CV_PLUG_STAYS)
+		interrupt_left = true;
 	pthread_mutex_destroy(&plug->lock);
 	pthread_mutex_destroy(&plug->info_lock);
 	pthread_cond_destroy(&plug->changed);

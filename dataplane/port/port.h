@@ -58,6 +58,11 @@ struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lane
 // in one file, too).
 bool cv_port_needs_shared_memory(const json_t *config);
 
+// False once a port was closed whose driver leaves something with the EAL's interrupt thread
+// (DPDK 22.11's memif server does): rte_eal_cleanup() would unmap what that thread still reads, and
+// may crash the process. Then exit without it.
+bool cv_port_eal_may_end(void);
+
 // True if this port is a PCI device: the EAL must then be started without --no-pci.
 bool cv_port_needs_pci(const json_t *config);
 

@@ -48,14 +48,19 @@ static inline void test_eal_begin(const char *program)
 	sched_setaffinity(0, sizeof(cores), &cores);
 }
 
-static inline void test_eal_end(void)
+static inline void test_dir_remove(void)
 {
 	char command[512];
 
-	rte_eal_cleanup();
 	snprintf(command, sizeof(command), "rm -rf '%s'", test_dir);
 	if (system(command) != 0)
 		fprintf(stderr, "%s: could not be removed\n", test_dir);
+}
+
+static inline void test_eal_end(void)
+{
+	rte_eal_cleanup();
+	test_dir_remove();
 }
 
 #endif

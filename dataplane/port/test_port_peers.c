@@ -343,6 +343,9 @@ int main(int argc, char **argv)
 		failed = cmocka_run_group_tests(tests, NULL, NULL);
 	}
 	rte_mempool_free(pool);
-	test_eal_end();
+	if (cv_port_eal_may_end())
+		test_eal_end();
+	else
+		test_dir_remove();
 	return failed;
 }
