@@ -48,7 +48,8 @@ def bench_nf(
     No functions or no entries: all, and bench-nf's own choice. Raises InputError for what bench-nf
     does not take, ConvoyError where it fails.
     """
-    with Process([need("bench-nf"), *_arguments(functions, entries, repeats, core)]) as bench:
+    arguments = _arguments(functions, entries, repeats, core)
+    with Process([need("bench-nf"), *arguments]) as bench:
         prefer(bench.pid)
         result: dict[str, Any] = {}
         for number in itertools.count():

@@ -14,6 +14,7 @@ from convoy.search.bisection import Found, Verdict, highest
 from convoy.tester.base import Tester
 
 LOSS_RATIO = 0.005  # a rate at which no more is lost counts as kept up with (PDR)
+WIDTH = 0.05  # share of itself to which a rate is found
 LATENCY_LOAD = 0.5  # of the rate that was found
 LATENCY_TRIES = 3  # where the tester spoils a trial
 MOST_PPS = 50e6  # to search up to, where the tester does not know its ceiling
@@ -87,14 +88,20 @@ class Measurement:
         return trial
 
     def search(self, guess_pps: float | None) -> Found:
-        """Find the highest rate that it keeps up with, and the latency below that."""
+        """Find the highest rate that it keeps up with, and the latency below that.
+
+        guess_pps: what an earlier repeat found.
+        """
         ceiling = self._tester.ceiling_pps or MOST_PPS
-        # Overload is no result, but a place to begin.
-        overload = self._trial("overload", None).received_pps
+        # Overload is no result, but a place to begin: an earlier repeat may have had a bad moment.
+        overload = (self._trial("overload", None).received_pps or ceiling) * 0.9
+        known = guess_pps is not None and guess_pps >= overload
         found = highest(
             lambda rate: Verdict(self._trial("search", rate).verdict),
-            guess_pps or (overload or ceiling) * 0.9,
+            max(guess_pps or 0, overload),
             ceiling,
+            WIDTH,
+            WIDTH if known else 2 * WIDTH,
         )
         if found.rate_pps is not None:
             for _ in range(LATENCY_TRIES):

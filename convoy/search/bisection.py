@@ -40,11 +40,13 @@ def highest(
     first_pps: float,
     most_pps: float,
     width: float = 0.05,
+    step: float = 0.1,
     trials_max: int = 14,
 ) -> Found:
     """Search for the highest rate that passes, up to most_pps, to within a share width of itself.
 
-    measure does one trial at a rate in packets per second; first_pps is the first guess.
+    measure does one trial at a rate in packets per second; first_pps is the first guess, and step
+    the share of it by which the second is off.
     """
     passed: float | None = None
     failed: float | None = None
@@ -52,7 +54,6 @@ def highest(
     trials = spoilt = 0
     limited = False
     rate = min(first_pps, most_pps)
-    step = 2 * width
 
     def ask(rate: float) -> Verdict:
         nonlocal trials, spoilt
@@ -80,7 +81,7 @@ def highest(
         elif passed >= bounds:
             limited = failed is None
             break
-        elif bounds / passed <= 1 + width:
+        elif bounds / passed <= 1 + width * 1.001:  # a step of width is enough
             break
         elif failed is None and not limited:
             rate = min(passed * (1 + step), bounds)

@@ -112,5 +112,7 @@ double bench_arena_run(struct bench_arena *arena, const struct bench_subject *su
 			}
 		}
 	}
+	if (subject->settle != NULL)
+		subject->settle(subject->state);
 	return (double)ticks / passes / arena->packets_count;
 }

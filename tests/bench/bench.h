@@ -12,11 +12,14 @@
 
 #include "error.h"
 #include "traffic.h"
+#include "view.h"
 
 struct bench_subject {
 	// One burst of n <= CV_BURST_MAX packets, which stay the caller's. Returns how many of them
 	// would have gone on: every packet of the traffic is one that should.
 	uint16_t (*run)(void *state, struct rte_mbuf **packets, uint16_t n);
+	// Waits until nothing of the packets is in use any more; NULL: nothing ever is.
+	void (*settle)(void *state);
 	// TSC ticks that the node itself would report as the functions' busy cycles, since the
 	// beginning; NULL: it would not know.
 	uint64_t (*busy)(const void *state);
@@ -36,6 +39,15 @@ int bench_path_create(struct bench_subject *subject, const char *const *names, u
 // from one core's cache to another's.
 int bench_ring_create(
 	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
+
+// The hop between two stages of a pipeline on two cores, of which the other is given: there the
+// packets go through l2fwd. Busy cycles are the other core's.
+int bench_pipeline_create(struct bench_subject *subject, const struct bench_tables *tables,
+	int core, struct cv_error *error);
+
+// A path's state takes a burst whose views were made by an earlier stage.
+void bench_path_continue(
+	void *state, struct rte_mbuf **packets, const struct cv_view *views, uint16_t n);
 
 // What DPDK's l3fwd does with its LPM: look up four at a time, rewrite, on mbufs. The same routes.
 int bench_reference_router_create(

@@ -3,11 +3,13 @@
 //
 // Cycles per packet of each network function, in memory, beside plain DPDK doing the same job.
 //
-//   bench-nf [--function NAME,...] [--entries N,...] [--repeats N] [--core N] [--hugepages]
+//   bench-nf [--function NAME,...] [--entries N,...] [--repeats N] [--core N] [--other-core N]
+//            [--hugepages]
 //
 // Prints one JSON object per line: {"event": "progress", ...} and at last the result,
 // {"schema": "convoy.bench.nf/1", ...}. Exit code 0 done, 1 failed, 2 bad option.
 #include <getopt.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -30,6 +32,7 @@
 static const struct kind {
 	const char *name;
 	bool sized; // its cost may depend on the number of entries
+	bool two_cores; // the pipeline
 	// Where it is not a path of functions.
 	int (*create)(struct bench_subject *, const struct bench_tables *, struct cv_error *);
 	unsigned path_length;
@@ -37,6 +40,7 @@ static const struct kind {
 } kinds[] = {
 	{"hop", .path_length = 0},
 	{"ring", .create = bench_ring_create},
+	{"ring-2-cores", .two_cores = true},
 	{"l2fwd", .path_length = 1, .path = {"l2fwd"}},
 	{"router", .sized = true, .path_length = 1, .path = {"router"}},
 	{"reference-router", .sized = true, .create = bench_reference_router_create},
@@ -50,7 +54,7 @@ struct options {
 	unsigned entries[ENTRIES_MAX];
 	unsigned entries_count;
 	unsigned repeats;
-	int core; // -1: any
+	int core, other_core; // -1: the first that may be used, and the next
 	bool hugepages;
 };
 
@@ -102,6 +106,30 @@ static void want(struct options *options, const char *name)
 	die(2, message);
 }
 
+// Chooses the cores that were not given. A pipeline that nobody asked for by name is left out where
+// there is one core.
+static void choose_cores(struct options *options, bool by_name)
+{
+	cpu_set_t allowed;
+
+	sched_getaffinity(0, sizeof(allowed), &allowed);
+	for (int core = 0; core < CPU_SETSIZE; core++) {
+		if (!CPU_ISSET(core, &allowed))
+			continue;
+		if (options->core < 0 && core != options->other_core)
+			options->core = core;
+		else if (options->other_core < 0 && core != options->core)
+			options->other_core = core;
+	}
+	for (unsigned i = 0; i < RTE_DIM(kinds); i++) {
+		if (!kinds[i].two_cores || !options->wanted[i] || options->other_core >= 0)
+			continue;
+		if (by_name)
+			die(2, "--function: ring-2-cores needs a second core");
+		options->wanted[i] = false;
+	}
+}
+
 static void parse(struct options *options, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -109,6 +137,7 @@ static void parse(struct options *options, int argc, char **argv)
 		{"entries", required_argument, NULL, 'e'},
 		{"repeats", required_argument, NULL, 'r'},
 		{"core", required_argument, NULL, 'c'},
+		{"other-core", required_argument, NULL, 'o'},
 		{"hugepages", no_argument, NULL, 'H'},
 		{NULL},
 	};
@@ -136,6 +165,9 @@ static void parse(struct options *options, int argc, char **argv)
 		case 'c':
 			options->core = number("--core", optarg, 0, 1023);
 			break;
+		case 'o':
+			options->other_core = number("--other-core", optarg, 0, 1023);
+			break;
 		case 'H':
 			options->hugepages = true;
 			break;
@@ -151,6 +183,7 @@ static void parse(struct options *options, int argc, char **argv)
 	}
 	for (unsigned i = 0; i < RTE_DIM(kinds); i++)
 		options->wanted[i] |= all;
+	choose_cores(options, !all);
 }
 
 static void start_eal(const struct options *options)
@@ -164,10 +197,8 @@ static void start_eal(const struct options *options)
 	snprintf(core, sizeof(core), "%d", options->core);
 	if (!options->hugepages)
 		argv[argc++] = "--no-huge";
-	if (options->core >= 0) {
-		argv[argc++] = "-l";
-		argv[argc++] = core;
-	}
+	argv[argc++] = "-l";
+	argv[argc++] = core;
 	if (rte_eal_init(argc, argv) < 0)
 		die(1, options->hugepages ? "DPDK did not start: are 3 GiB of hugepages free?"
 					  : "DPDK did not start: are the core and 3 GiB there?");
@@ -180,8 +211,11 @@ static void progress(const char *what, unsigned done, unsigned of)
 	fflush(stdout);
 }
 
-static int create(struct measured *row, struct cv_error *error)
+static int create(struct measured *row, const struct options *options, struct cv_error *error)
 {
+	if (row->kind->two_cores)
+		return bench_pipeline_create(
+			&row->subject, row->tables, options->other_core, error);
 	if (row->kind->create != NULL)
 		return row->kind->create(&row->subject, row->tables, error);
 	return bench_path_create(
@@ -242,7 +276,7 @@ static json_t *host_json(const struct options *options, const struct bench_arena
 	uname(&kernel);
 	return json_pack("{ss ss ss sI si sb si si si sI sI}", "cpu", cpu_name(), "dpdk",
 		rte_version(), "kernel", kernel.release, "tsc_hz", (json_int_t)rte_get_tsc_hz(),
-		"core", rte_lcore_to_cpu_id(-1), "hugepages", options->hugepages, "frame_bytes",
+		"core", options->core, "hugepages", options->hugepages, "frame_bytes",
 		BENCH_FRAME_BYTES + 4, "burst_packets", CV_BURST_MAX, "flows", arena->packets_count,
 		"l2_bytes", (json_int_t)l2, "working_set_bytes", (json_int_t)arena->touched_bytes);
 }
@@ -271,7 +305,7 @@ static void measure(struct measured *row, struct bench_arena *arena, unsigned re
 
 int main(int argc, char **argv)
 {
-	struct options options = {.repeats = 11, .core = -1};
+	struct options options = {.repeats = 11, .core = -1, .other_core = -1};
 	struct bench_tables *tables[ENTRIES_MAX];
 	struct measured rows[RTE_DIM(kinds) * ENTRIES_MAX];
 	struct bench_arena arena;
@@ -304,7 +338,8 @@ int main(int argc, char **argv)
 				.busy = calloc(options.repeats, sizeof(double)),
 			};
 			progress("set-up", rows_count, options.entries_count * RTE_DIM(kinds));
-			if (row->ticks == NULL || row->busy == NULL || create(row, &error) != 0)
+			if (row->ticks == NULL || row->busy == NULL ||
+				create(row, &options, &error) != 0)
 				die(1, error.text);
 			rows_count++;
 		}
