@@ -108,7 +108,7 @@ int cv_outer_set(
 	outer->packet_max = outer->frame_max - outer->len - CV_CONVOY_PREFIX_LEN;
 	if (!outer->ipv6)
 		outer->checksum =
-			(uint32_t)cv_checksum_add(0, outer->bytes + outer->l3, CV_IPV4_LEN);
+			cv_checksum_fold(cv_checksum_add(0, outer->bytes + outer->l3, CV_IPV4_LEN));
 	return 0;
 }
 

@@ -53,7 +53,7 @@ struct cv_outer {
 	bool sport_fixed;
 	uint16_t frame_max; // bytes: the largest frame that the MTU lets pass
 	uint16_t packet_max; // bytes: the largest packet that fits into such a frame at all
-	uint32_t checksum; // sum of the IPv4 header, its length and checksum left out, not folded
+	uint16_t checksum; // sum of the IPv4 header, its length and checksum left out
 };
 
 // Returns 0, or -EINVAL with error set (it may be NULL).

@@ -117,10 +117,15 @@ static void any_packets_come_out_as_they_went_in(void **state)
 			.mtu = mtus[draw(5)],
 			.vlans = (uint8_t)draw(3),
 			.vlan = {{0x88a8, 20}, {0x8100, 10}}};
-		struct cv_outer outer = make_outer(config);
+		struct cv_outer outer;
 		uint16_t n = counts[draw(8)], most = longest[draw(6)];
 		bool equal = draw(3) == 0;
 
+		for (unsigned i = 0; i < 16; i++) {
+			config.src[i] = (uint8_t)draw(256);
+			config.dst[i] = (uint8_t)draw(256);
+		}
+		outer = make_outer(config);
 		for (uint16_t i = 0; i < n; i++)
 			make_packet(&sent[i],
 				equal ? most : (uint16_t)(draw(20) != 0 ? 14 : 0) + draw(most));

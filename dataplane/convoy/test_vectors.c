@@ -2,7 +2,6 @@
 // Copyright 2026 The Convoy authors
 //
 // The golden vectors: every frame is what they say, and packed again it is the same frame.
-#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,51 +9,10 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "ether.h"
 #include "pack.h"
-#include "test_hex.h"
+#include "test_json.h"
 
 static const json_t *vectors;
-
-static const char *text(const json_t *object, const char *key)
-{
-	const char *value = json_string_value(json_object_get(object, key));
-
-	if (value == NULL)
-		fail_msg("a vector without %s", key);
-	return value;
-}
-
-static unsigned number(const json_t *object, const char *key)
-{
-	return (unsigned)json_integer_value(json_object_get(object, key));
-}
-
-static void read_outer(struct cv_outer_config *config, const json_t *vector)
-{
-	const json_t *outer = json_object_get(vector, "outer");
-	const json_t *vlan;
-	size_t i;
-	int family = strchr(text(outer, "src"), ':') != NULL ? AF_INET6 : AF_INET;
-
-	memset(config, 0, sizeof(*config));
-	config->version = family == AF_INET ? 4 : 6;
-	assert_true(cv_mac_parse(text(outer, "dst_mac"), config->dst_mac));
-	assert_true(cv_mac_parse(text(outer, "src_mac"), config->src_mac));
-	assert_int_equal(inet_pton(family, text(outer, "src"), config->src), 1);
-	assert_int_equal(inet_pton(family, text(outer, "dst"), config->dst), 1);
-	json_array_foreach (json_object_get(outer, "vlans"), i, vlan) {
-		config->vlan[i].type = number(vlan, "type");
-		config->vlan[i].tci = number(vlan, "tci");
-		config->vlans++;
-	}
-	config->tos = number(outer, "tos");
-	config->ttl = number(outer, "ttl");
-	config->port = number(outer, "port");
-	config->sport = number(outer, "source_port");
-	config->mtu = number(outer, "mtu");
-	config->nfi = number(vector, "nfi");
-}
 
 static void packets_are(const json_t *vector, const struct cv_convoy *convoy,
 	const struct cv_view *views, const struct cv_view *frame)
@@ -62,7 +20,7 @@ static void packets_are(const json_t *vector, const struct cv_convoy *convoy,
 	const json_t *packets = json_object_get(vector, "packets");
 	const uint8_t *end = frame->data + convoy->packets_at;
 
-	assert_int_equal(convoy->nfi, number(vector, "nfi"));
+	assert_int_equal(convoy->nfi, json_number(vector, "nfi"));
 	assert_int_equal(convoy->count, json_array_size(packets));
 	assert_ptr_equal(convoy->data, frame->data);
 	assert_int_equal(convoy->len, frame->len);
@@ -91,7 +49,7 @@ static void packed_is_the_frame(
 	uint8_t *buffer = malloc(frame->len), *packed;
 	uint16_t len;
 
-	read_outer(&config, vector);
+	assert_true(json_outer(&config, vector));
 	assert_int_equal(cv_outer_set(&outer, &config, NULL), 0);
 	cv_pack_begin(&pack, &outer, buffer, frame->len);
 	assert_int_equal(cv_pack_add(&pack, views, n), n);
@@ -112,15 +70,15 @@ static void frames_are_what_the_vectors_say(void **state)
 		struct cv_view frame = {.in = 3, .out = 4};
 		struct cv_convoy convoy;
 		enum cv_convoy_reason reason;
-		unsigned port = number(vector, "port");
+		unsigned port = json_number(vector, "port");
 		size_t len;
-		uint8_t *bytes = hex_bytes(text(vector, "frame"), &len);
+		uint8_t *bytes = hex_bytes(json_text(vector, "frame"), &len);
 
-		print_message("%s\n", text(vector, "name"));
+		print_message("%s\n", json_text(vector, "name"));
 		cv_view_set(&frame, bytes, (uint16_t)len);
 		reason = cv_convoy_walk(&convoy, views, &frame,
 			rte_cpu_to_be_16(port != 0 ? port : CV_CONVOY_PORT));
-		assert_string_equal(cv_convoy_reason_names[reason], text(vector, "reason"));
+		assert_string_equal(cv_convoy_reason_names[reason], json_text(vector, "reason"));
 		if (reason == CV_CONVOY_OK) {
 			packets_are(vector, &convoy, views, &frame);
 			if (json_is_true(json_object_get(vector, "packed")))
@@ -139,8 +97,8 @@ static void every_reason_has_a_vector(void **state)
 		size_t i;
 
 		json_array_foreach (vectors, i, vector)
-			found +=
-				strcmp(text(vector, "reason"), cv_convoy_reason_names[reason]) == 0;
+			found += strcmp(json_text(vector, "reason"),
+					 cv_convoy_reason_names[reason]) == 0;
 		if (found == 0)
 			fail_msg("no vector for %s", cv_convoy_reason_names[reason]);
 	}

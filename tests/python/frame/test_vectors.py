@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The golden vectors, read and written by Python; their script still makes them."""
+
+import subprocess
+import sys
+
+import pytest
+
+from convoy.frame import FrameError, NotAConvoyError, Outer, Reason, decode, encode
+
+from .conftest import GOOD, NAMES, ROOT, VECTORS, VECTORS_FILE, packets_of
+
+
+@pytest.mark.parametrize("vector", VECTORS, **NAMES)
+def test_a_frame_is_what_the_vector_says(vector):
+    frame = bytes.fromhex(vector["frame"])
+    port = vector.get("port", 51966)
+    if vector["reason"] != "ok":
+        with pytest.raises(FrameError) as caught:
+            decode(frame, port)
+        assert caught.value.reason == vector["reason"]
+        assert str(caught.value).startswith(f"{vector['reason']}: ")
+        assert isinstance(caught.value, NotAConvoyError) == (vector["reason"] == "not_a_convoy")
+        return
+    convoy = decode(frame, port)
+    assert list(convoy.packets) == packets_of(vector)
+    assert convoy.nfi == vector["nfi"]
+    # The MTU is the sender's: it is not in the frame.
+    said = Outer(**{**vector["outer"], "mtu": 1500})
+    assert convoy.outer.model_dump() == said.model_dump()
+
+
+@pytest.mark.parametrize("vector", [v for v in GOOD if v["packed"]], **NAMES)
+def test_a_frame_is_made_as_the_vector_has_it(vector):
+    outer = Outer(**vector["outer"])
+    assert encode(packets_of(vector), outer, vector["nfi"]).hex() == vector["frame"]
+
+
+def test_every_reason_has_a_vector():
+    assert {vector["reason"] for vector in VECTORS} == set(Reason)
+
+
+def test_the_script_makes_the_file():
+    script = ROOT / "tests/vectors/make_convoy_frame.py"
+    made = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert made.stdout == VECTORS_FILE.read_text(), f"run {script.name} again"
