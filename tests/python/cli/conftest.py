@@ -26,11 +26,10 @@ if "--check" in sys.argv:
         os.abort()
     sys.exit(0)
 plan = json.load(sys.stdin)
-stop = threading.Event()
 if BEHAVIOUR == "deaf":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 else:
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 if BEHAVIOUR == "no port":
     print("convoyd: ports[0]: interface x: no such device", file=sys.stderr)
     sys.exit(2)
@@ -77,7 +76,7 @@ if BEHAVIOUR == "dies":
 if BEHAVIOUR == "deaf":
     signal.pause()
 if BEHAVIOUR != "ends":
-    stop.wait()
+    signal.sigwait([signal.SIGTERM])
 print(json.dumps(dict(schema="convoy.counts/1", ports=ports(), functions=functions(),
     workers=workers(), books=books(), tsc_hz=2500000000)), flush=True)
 sys.exit(1 if BEHAVIOUR == "lossy" else 0)
