@@ -219,6 +219,10 @@ def command(
         settings = Settings(core, hugepages, _sizes(sizes or "64"), 1, 0.05)
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = output or Path("results") / f"quick-{now}"
-    with Bar(messages()) as bar:
-        result = quick(settings, tester_core, folder, bar.show)
+    try:
+        with Bar(messages()) as bar:
+            result = quick(settings, tester_core, folder, bar.show)
+    except KeyboardInterrupt:
+        messages().print(f"interrupted; what was measured is in {folder}", markup=False)
+        raise
     print_json(result.as_json()) if as_json else render(result)

@@ -2,14 +2,18 @@
 # Copyright 2026 The Convoy authors
 """The two commands as people run them, shortened; what they measure is no matter of a test."""
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.results.nf import NfBench
 from convoy.results.trials import RunFolder
@@ -112,3 +116,35 @@ def test_quick_says_so_where_there_is_one_core():
     done = convoy_bench("quick", preexec_fn=lambda: os.sched_setaffinity(0, {core}))
     assert done.returncode == 2
     assert f"this process may use only core {core}" in done.stderr
+
+
+def processes_with(text):
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if text.encode() in (folder / "cmdline").read_bytes():
+                found.append(folder.name)
+    return found
+
+
+@pytest.mark.skipif(missing() != "", reason=missing())
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_quick_that_is_ended_leaves_its_trials_and_nothing_else(tmp_path, number):
+    folder = tmp_path / "run"
+    command = [*CONVOY, "quick", "--smoke", "--output", str(folder)]
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as ours:
+        try:
+            trials = folder / "trials.jsonl"
+            wait_for(lambda: trials.exists() or ours.poll() is not None, 60, "a trial")
+            sockets = str(tmp_path / "convoy" / "bench-")
+            assert processes_with(sockets)
+            ours.send_signal(number)
+            code = ours.wait(30)
+        finally:
+            ours.kill()
+    assert code == {signal.SIGINT: 130, signal.SIGKILL: -9}[number]
+    wait_for(lambda: not processes_with(sockets), 10, "the end of its processes")
+    assert len(list(RunFolder(folder).trials())) > 0
+    if number != signal.SIGKILL:
+        assert list((tmp_path / "convoy").iterdir()) == []
