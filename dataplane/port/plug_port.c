@@ -209,10 +209,10 @@ static bool watch(struct cv_plug_port *plug)
 
 		if (up && !was_up) {
 			__atomic_fetch_add(&plug->peers, 1, __ATOMIC_RELAXED);
-			CV_PORT_LOG(&plug->port, "peer connected");
+			cv_port_log(&plug->port, "peer connected");
 		}
 		if (!up && was_up)
-			CV_PORT_LOG(&plug->port, "peer gone");
+			cv_port_log(&plug->port, "peer gone");
 		if (!up && plug->mode != CV_PLUG_STAYS && (was_up || ms > HANDSHAKE_MS))
 			return false;
 		was_up = up;
@@ -228,7 +228,7 @@ static void *keep(void *argument)
 	bool quit = false;
 
 	if (!plug->dev.attached || plug->mode == CV_PLUG_STAYS)
-		CV_PORT_LOG(&plug->port, "waits for a peer at %s", plug->path);
+		cv_port_log(&plug->port, "waits for a peer at %s", plug->path);
 	while (!quit) {
 		if (plug_in(plug)) {
 			give(plug);

@@ -3,6 +3,7 @@
 #include "port.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,6 @@
 
 #define MTU_MIN 68 // RFC 791
 #define MTU_MAX 65500
-
-int cv_port_logtype;
 
 static const struct cv_port_kind *const kinds[] = {
 	&cv_port_pcap,
@@ -122,7 +121,14 @@ bool cv_port_needs_shared_memory(const json_t *config)
 	return kind != NULL && kind->shared_memory;
 }
 
-RTE_INIT(register_log)
+void cv_port_log(const struct cv_port *port, const char *format, ...)
 {
-	cv_port_logtype = rte_log_register_type_and_pick_level("convoy.port", RTE_LOG_NOTICE);
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	// One call: lines of several threads do not mix.
+	fprintf(stderr, "port %s: %s\n", port->name, text);
 }

@@ -185,7 +185,7 @@ static void note_write_error(struct pcap_port *pcap, int rc)
 		return;
 	pcap->write_error = rc;
 	// The one line that a worker ever writes: the file will not get everything.
-	CV_PORT_LOG(&pcap->port, "cannot write: %s; packets wait, then drop", strerror(-rc));
+	cv_port_log(&pcap->port, "cannot write: %s; packets wait, then drop", strerror(-rc));
 }
 
 static uint16_t tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
@@ -269,7 +269,7 @@ static void stop(struct cv_port *port)
 	struct pcap_port *pcap = (struct pcap_port *)port;
 
 	if (pcap->damaged)
-		CV_PORT_LOG(port, "the capture that it read was changed meanwhile, and is damaged");
+		cv_port_log(port, "the capture that it read was changed meanwhile, and is damaged");
 	rte_spinlock_lock(&pcap->lock);
 	if (pcap->out != NULL)
 		note_write_error(pcap, cv_capture_flush(pcap->out));
@@ -283,7 +283,7 @@ static void close_port(struct cv_port *port)
 
 	cv_capture_close(pcap->in);
 	if (cv_capture_finish(pcap->out, &why) != 0)
-		CV_PORT_LOG(port, "%s", why.text);
+		cv_port_log(port, "%s", why.text);
 	free(port);
 }
 

@@ -49,7 +49,7 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	ethdev->peer = "peer";
 	rc = cv_ethdev_port_open(ethdev, args, error);
 	if (rc == 0 && !ethdev->up)
-		CV_PORT_LOG(port, "%s %s", mode == 0 ? "waits for a peer at" : "connects to", path);
+		cv_port_log(port, "%s %s", mode == 0 ? "waits for a peer at" : "connects to", path);
 	return rc;
 }
 
