@@ -24,6 +24,8 @@ def join(
 
     def both(a: int, b: int) -> None:
         for start, end in ((a, b), (b, a)):
+            if nodes[start]["kind"] == "sink":
+                continue
             title = f"{nodes[start]['name']}-{nodes[end]['name']}"
             links.append({"name": title, "from": start, "to": end, **link})
 

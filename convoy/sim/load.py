@@ -74,6 +74,9 @@ def _override(text: Text, place: str, value: Any) -> None:
     if not isinstance(at, dict):
         raise InputError(f"{text.path}: there is no place '{place}'; name keys of mappings")
     at[last] = value
+    for end in range(1, len(path) + 2):  # so that a complaint can name the place
+        place_of = tuple(place.split(".")[:end])
+        text.lines.setdefault(place_of, text.line(place_of[:-1]))
 
 
 def _problems(topology: Topology) -> list[Problem]:

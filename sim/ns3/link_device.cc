@@ -39,6 +39,13 @@ ns3::Ptr<ns3::NetDevice> LinkChannel::GetDevice(std::size_t i) const
 	return i == 0 ? from_ : to_;
 }
 
+void LinkChannel::DoDispose()
+{
+	from_ = nullptr;
+	to_ = nullptr;
+	ns3::Channel::DoDispose();
+}
+
 ns3::TypeId LinkDevice::GetTypeId()
 {
 	static ns3::TypeId id = ns3::TypeId("convoy::LinkDevice")
@@ -54,6 +61,16 @@ void LinkDevice::set_link(const Link &link, ns3::Ptr<LinkChannel> channel)
 	channel_ = channel;
 	queue_ = ns3::CreateObject<ns3::DropTailQueue<ns3::Packet>>();
 	queue_->SetMaxSize(ns3::QueueSize(ns3::QueueSizeUnit::PACKETS, UINT32_MAX));
+}
+
+void LinkDevice::DoDispose()
+{
+	queue_ = nullptr;
+	sending_ = nullptr;
+	channel_ = nullptr;
+	node_ = nullptr;
+	receive_ = ReceiveCallback();
+	ns3::NetDevice::DoDispose();
 }
 
 bool LinkDevice::Send(ns3::Ptr<ns3::Packet> packet, const ns3::Address &, uint16_t)

@@ -30,6 +30,8 @@ class LinkChannel : public ns3::Channel
 	ns3::Ptr<ns3::NetDevice> GetDevice(std::size_t i) const override;
 
       private:
+	void DoDispose() override; // lets go of the devices, which hold it too
+
 	ns3::Ptr<LinkDevice> from_, to_;
 	ns3::Time delay_;
 };
@@ -71,6 +73,7 @@ class LinkDevice : public ns3::NetDevice
 	bool SupportsSendFrom() const override;
 
       private:
+	void DoDispose() override;
 	void transmit(ns3::Ptr<ns3::Packet> packet);
 	void sent();
 

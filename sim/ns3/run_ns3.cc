@@ -87,6 +87,13 @@ class NodeApp : public ns3::Application, public Host
 		ns3::Ptr<ns3::Packet> frame; // as it came
 	};
 
+	void DoDispose() override
+	{
+		devices_.clear();
+		inbox_.clear();
+		ns3::Application::DoDispose();
+	}
+
 	// Handles this time's events when all of them have been seen.
 	void wake()
 	{
@@ -204,6 +211,12 @@ class SourceApp : public ns3::Application
 	}
 
       private:
+	void DoDispose() override
+	{
+		node_ = nullptr;
+		ns3::Application::DoDispose();
+	}
+
 	void emit()
 	{
 		while (source_.time() <= now()) {

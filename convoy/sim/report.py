@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Pages with plots: what travels on each link, how long, how loaded."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+
+from convoy.report.page import Cell, Column, Page
+from convoy.sim.paper import DERIVED, Comparison
+
+Json = dict[str, Any]
+LINKS_SHOWN = 24
+
+
+def sizes_figure(links: Sequence[Json]) -> go.Figure:
+    """Frames by size, a line for each link."""
+    figure = go.Figure()
+    for link in links[:LINKS_SHOWN]:
+        sizes = sorted((int(size), frames) for size, frames in link["sizes"].items())
+        x, y = [size for size, _ in sizes], [frames for _, frames in sizes]
+        figure.add_bar(x=x, y=y, name=link["name"], width=20)
+    figure.update_layout(
+        barmode="overlay",
+        xaxis_title="frame size, bytes",
+        yaxis_title="frames",
+        yaxis_type="log",
+        legend_title="link",
+    )
+    figure.update_traces(opacity=0.6)
+    return figure
+
+
+def hops_figure(result: Json) -> go.Figure:
+    """Frames and packets by stage: what each stage's links carry together."""
+    frames: Counter[str] = Counter()
+    packets: Counter[str] = Counter()
+    for link in result["links"]:
+        stage = f"{link['from'].split('.')[0]} → {link['to'].split('.')[0]}"
+        frames[stage] += link["frames"]
+        packets[stage] += link["packets"]
+    figure = go.Figure()
+    figure.add_bar(x=list(packets), y=list(packets.values()), name="original packets")
+    figure.add_bar(x=list(frames), y=list(frames.values()), name="frames")
+    figure.update_layout(yaxis_title=f"in {result['simulated_s']:g} s", xaxis_title="hop")
+    return figure
+
+
+def latency_figure(result: Json) -> go.Figure | None:
+    """Share of packets slower than a time, one line for each sink; None where nothing came."""
+    figure = go.Figure()
+    for node in result["nodes"]:
+        if not node.get("latency"):
+            continue
+        total = node["delivered_packets"]
+        slower, x, y = total, [], []
+        for low, count in node["latency"]["buckets_ps"]:
+            x.append(low / 1e6)
+            y.append(slower / total)
+            slower -= count
+        figure.add_scatter(x=x, y=y, name=node["name"], line_shape="hv")
+    if not figure.data:
+        return None
+    figure.update_layout(
+        xaxis_title="latency, µs",
+        yaxis_title="share of packets at least as slow",
+        xaxis_type="log",
+        yaxis_type="log",
+    )
+    return figure
+
+
+def load_figure(result: Json) -> go.Figure:
+    """How busy each function is."""
+    nodes = [node for node in result["nodes"] if node["kind"] == "function"]
+    figure = go.Figure()
+    figure.add_bar(x=[n["name"] for n in nodes], y=[100 * n["busy_share"] for n in nodes])
+    figure.update_layout(yaxis_title="busy, %", yaxis_range=[0, 100])
+    return figure
+
+
+def add_result(page: Page, result: Json) -> None:
+    """Add a result's plots and tables to a page."""
+    if not result["complete"]:
+        page.text(
+            f"**Partial**: interrupted after {result['simulated_s']:g} of "
+            f"{result['duration_s']:g} s."
+        )
+    run = result["run"]
+    page.text(
+        f"{result['original_packets']:,} original packets in {result['simulated_s']:g} s "
+        f"simulated; seed {result['seed']}, engine {result['engine']}, "
+        f"{run['cpu_s']:.3g} CPU seconds."
+    )
+    page.figure(sizes_figure(result["links"]), "Frames by size on each link")
+    page.figure(hops_figure(result), "Packets and frames, hop by hop")
+    latency = latency_figure(result)
+    if latency is not None:
+        page.figure(latency, "Latency from source to sink")
+    page.figure(load_figure(result), "Load of each function")
+    page.table(
+        ["link", "frames", "original packets", Column("mean size", "bytes"), "dropped frames"],
+        [
+            [
+                link["name"],
+                link["frames"],
+                link["packets"],
+                link["bytes"] / link["frames"] if link["frames"] else None,
+                link["dropped_frames"],
+            ]
+            for link in result["links"]
+        ],
+        caption="Links",
+    )
+
+
+def write_run(result: Json, notes: Sequence[str], path: Path) -> None:
+    """Write the page of one simulation."""
+    page = Page(result["name"], "Simulated by convoy sim run")
+    add_result(page, result)
+    for note in notes:
+        page.text(f"Note: {note}")
+    page.write(path)
+
+
+def write_paper(found: Sequence[Comparison], path: Path) -> None:
+    """Write the page of the comparison with the paper's tables."""
+    page = Page("PA-Flow's tables, simulated", "convoy sim paper")
+    page.text(DERIVED)
+    for comparison in found:
+        page.text(f"# {comparison.table.title}")
+        page.table(
+            ["mode", "link", "what", "paper", "simulated", Column("deviation", "%")],
+            [
+                [
+                    row.mode,
+                    row.link,
+                    row.what,
+                    row.paper,
+                    Cell(row.ours, f"{row.ours:,.2f}" if row.unit == "bytes" else ""),
+                    Cell(100 * row.deviation, f"{100 * row.deviation:+.1f}"),
+                ]
+                for row in comparison.rows
+            ],
+        )
+        page.text(
+            "Fewer packets on the sink's link, per original packet: "
+            f"{100 * comparison.saved_per_packet:.1f} % (paper "
+            f"{100 * comparison.paper_saved_per_packet:.1f} %); by the table's cells: "
+            f"{100 * comparison.saved_by_cells:.1f} % (paper "
+            f"{100 * comparison.paper_saved_by_cells:.1f} %)."
+        )
+        for mode, result in comparison.results.items():
+            page.text(f"## {comparison.table.title}, {mode}")
+            add_result(page, result)
+    page.write(path)
