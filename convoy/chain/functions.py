@@ -171,7 +171,7 @@ class L2fwd(Model):
     sides: list[Name] | None = Field(
         None, min_length=2, max_length=2, description="bridge: its ports; default: the chain's"
     )
-    entries: int | None = Field(None, ge=1, le=1 << 24, description="bridge: MAC table (4096)")
+    entries: int | None = Field(None, ge=1, le=1 << 20, description="bridge: MAC table (4096)")
     age_s: int | None = Field(None, ge=1, le=1_000_000, description="bridge: forget after (300)")
 
     @model_validator(mode="after")
