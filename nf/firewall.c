@@ -27,9 +27,9 @@
 // rules that lets fragments through must say so without ports.
 //
 // Drops: denied (by a rule), default_denied (no rule matched), bad_header (lengths, version, a
-// third VLAN tag, ports that should be there and are not), fragment (a first fragment too short
-// to show its ports or its IPv6 headers; a later one that hides its protocol behind an extension
-// header; two fragment headers), non_ip.
+// third VLAN tag, EtherType 0, ports that should be there and are not), fragment (a first fragment
+// too short to show its ports or its IPv6 headers; a later one that hides its protocol behind an
+// extension header; two fragment headers), non_ip.
 //
 // Not done: connection tracking, checksums (the router verifies IPv4's), TCP flags.
 #include <errno.h>
@@ -128,7 +128,7 @@ CV_HOT static uint16_t firewall_process(
 			}
 		} else if (view[i].proto == 0 || view[i].proto == CV_PROTO_VLAN ||
 			   view[i].proto == CV_PROTO_QINQ) {
-			kind = CV_TUPLE_BAD_HEADER; // cut short, or a third tag that could hide anything
+			kind = CV_TUPLE_BAD_HEADER; // cut short (or type 0), or a third tag
 		} else {
 			verdict[i] = firewall->non_ip_verdict;
 			dropped += firewall->non_ip_verdict != CV_NEXT;
