@@ -10,7 +10,7 @@ it is the session's nice value that counts; only root may lower it.
 import contextlib
 from pathlib import Path
 
-MEASURED = -15
+MEASURED = -20
 
 
 def prefer(pid: int, root: Path = Path("/")) -> bool:

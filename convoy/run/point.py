@@ -16,7 +16,8 @@ from convoy.tester.base import Tester
 LOSS_RATIO = 0.005  # a rate at which no more is lost counts as kept up with (PDR)
 WIDTH = 0.05  # share of itself to which a rate is found
 LATENCY_LOAD = 0.5  # of the rate that was found
-LATENCY_TRIES = 3  # where the tester spoils a trial
+SHORTEST = 2  # times that a trial may be halved
+LATENCY_TRIES = 5  # where the tester spoils a trial
 MOST_PPS = 50e6  # to search up to, where the tester does not know its ceiling
 DRAIN_S = 0.02
 
@@ -65,10 +66,13 @@ class Measurement:
         self._running = running
         self._folder = folder
         self._trial_s = trial_s
+        self._spoilt = 0  # trials in a row
 
     def _trial(self, purpose: Purpose, rate_pps: float | None) -> Trial:
+        # After a spoilt trial a shorter one: on a busy machine that may fit between two pauses.
+        duration_s = self._trial_s / 2 ** min(self._spoilt, SHORTEST)
         before = self._running.counters()
-        result = self._tester.trial(specification(self._point.size, rate_pps, self._trial_s))
+        result = self._tester.trial(specification(self._point.size, rate_pps, duration_s))
         if not self._running.alive():
             raise ConvoyError(f"{self._point.device}: ended in the middle of a trial")
         trial = Trial(
@@ -85,6 +89,7 @@ class Measurement:
             device_after=self._running.counters(),
         )
         self._folder.append(trial)
+        self._spoilt = self._spoilt + 1 if trial.verdict == "spoilt" else 0
         return trial
 
     def search(self, guess_pps: float | None) -> Found:

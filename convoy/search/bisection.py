@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 FAILURES = 2  # trials that must fail before a rate has failed
-SPOILT_MAX = 3  # spoilt trials after which a rate is given up
+SPOILT_MAX = 5  # spoilt trials after which a rate is given up
 
 
 class Verdict(enum.StrEnum):
@@ -41,7 +41,7 @@ def highest(
     most_pps: float,
     width: float = 0.05,
     step: float = 0.1,
-    trials_max: int = 14,
+    trials_max: int = 20,
 ) -> Found:
     """Search for the highest rate that passes, up to most_pps, to within a share width of itself.
 
