@@ -15,7 +15,7 @@
 
 // Sums over the streams of a path, or over all.
 struct sums {
-	uint64_t offered, sent, sent_bytes, refused, refused_late, full_events, late_max;
+	uint64_t offered, sent, sent_bytes, refused, full_events, late_max;
 	uint64_t received, received_bytes, lost, duplicated, reordered, stale, misrouted, corrupt;
 	uint64_t first_tx, last_tx, first_rx, last_rx, jitter_sum, jitter_count;
 	struct cv_histogram *latency, *bursts, *refused_bursts;
@@ -39,7 +39,6 @@ static void add(struct sums *sums, const struct gen_stream *stream)
 	sums->sent += stream->sent;
 	sums->sent_bytes += stream->sent_bytes;
 	sums->refused += stream->refused;
-	sums->refused_late += stream->refused_late;
 	sums->full_events += stream->full_events;
 	most(&sums->late_max, stream->late_max);
 	if (stream->sent > 0) {
@@ -133,7 +132,6 @@ static json_t *books(
 	json_object_set_new(object, "offered_pkts", number(sums->offered));
 	json_object_set_new(object, "sent_pkts", number(sums->sent));
 	json_object_set_new(object, "refused_pkts", number(sums->refused));
-	json_object_set_new(object, "refused_late_pkts", number(sums->refused_late));
 	json_object_set_new(object, "unsent_pkts", number(unsent));
 	json_object_set_new(object, "received_pkts", number(sums->received));
 	json_object_set_new(object, "lost_pkts", number(lost));

@@ -20,7 +20,9 @@ struct gen_stream {
 	uint32_t from, to, queue;
 	struct gen_wire *wire;
 	struct gen_pool pool;
-	struct gen_pace pace;
+	struct gen_pace pace; // of sending
+	struct gen_pace arrivals; // on_full drop: of becoming due
+	uint64_t backlog, debt; // due and not sent; how much of it may wait
 	uint64_t *gaps; // replay: the pool's, in 48.16 ticks
 	struct gen_account *account;
 	uint32_t next_frame; // of the pool
@@ -29,7 +31,6 @@ struct gen_stream {
 	uint64_t offered; // scheduled
 	uint64_t sent, sent_bytes;
 	uint64_t refused; // scheduled, but the send queue was full (on_full: drop)
-	uint64_t refused_late; // of these, those the tester itself was late for
 	struct cv_histogram *refused_bursts; // lengths of runs of refused packets
 	uint64_t full_events; // times the send queue had no room for a packet that was due
 	uint64_t late_max; // longest delay from schedule to send queue

@@ -110,7 +110,6 @@ class Books(_Output):
     offered_pkts: int
     sent_pkts: int
     refused_pkts: int
-    refused_late_pkts: int
     unsent_pkts: int
     received_pkts: int
     lost_pkts: int
