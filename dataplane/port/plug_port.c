@@ -17,9 +17,10 @@
 #include "compiler.h"
 #include "port_log.h"
 #include "socket_path.h"
+#include "unmap_guard.h"
 
 #define ATTEMPT_MS 50 // between two looks whether a peer is there
-#define HANDSHAKE_MS 2000 // a device whose link is not up by then is tried anew
+#define HANDSHAKE_MS 300 // a device whose link is not up by then is tried anew
 
 // DPDK's memif server frees its listening socket's interrupt handle without taking it from the
 // interrupt thread.
@@ -36,7 +37,7 @@ static CV_INLINE bool enter(struct cv_plug_port *plug, struct cv_plug_user *user
 	// Sequentially consistent, as take_away() is: either the keeper sees busy and waits, or
 	// usable is seen to be 0 here.
 	__atomic_store_n(&user->busy, 1, __ATOMIC_SEQ_CST);
-	return CV_LIKELY(__atomic_load_n(&plug->usable, __ATOMIC_SEQ_CST) != 0);
+	return CV_LIKELY(__atomic_load_n(&plug->usable, __ATOMIC_SEQ_CST) > 0);
 }
 
 static CV_INLINE void leave(struct cv_plug_user *user)
@@ -132,18 +133,27 @@ static bool link_is_up(const struct cv_plug_port *plug)
 
 static void give(struct cv_plug_port *plug)
 {
-	__atomic_store_n(&plug->usable, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&plug->usable, 1, __ATOMIC_SEQ_CST);
 }
 
 // Nobody uses the device any more when this returns.
 static void take_away(struct cv_plug_port *plug)
 {
-	__atomic_store_n(&plug->usable, 0, __ATOMIC_SEQ_CST);
+	__atomic_fetch_sub(&plug->usable, 1, __ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i <= plug->dev.rx_queues + plug->lanes; i++) {
 		// Pairs with the release store in leave().
 		while (__atomic_load_n(&plug->users[i].busy, __ATOMIC_ACQUIRE) != 0)
 			sched_yield();
 	}
+}
+
+// As unmap_guard.h wants it.
+static void step_aside(void *argument, bool pause)
+{
+	if (pause)
+		take_away(argument);
+	else
+		give(argument);
 }
 
 static void set_flag(void *flag)
@@ -287,7 +297,7 @@ static void stop(struct cv_port *port)
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_sec += 1;
 		if (plug->mode == CV_PLUG_LISTENS &&
-			__atomic_load_n(&plug->usable, __ATOMIC_SEQ_CST) == 0)
+			__atomic_load_n(&plug->usable, __ATOMIC_SEQ_CST) <= 0)
 			play_peer(plug);
 		if (pthread_timedjoin_np(plug->keeper, NULL, &until) == 0)
 			break;
@@ -309,6 +319,7 @@ static void close_port(struct cv_port *port)
 
 	stop(port);
 	cv_ethdev_detach(&plug->dev);
+	cv_unmap_guard_remove(plug);
 	wait_for_interrupt_thread();
 	if (plug->mode == CV_PLUG_STAYS)
 		interrupt_left = true;
@@ -361,11 +372,14 @@ int cv_plug_port_open(
 			return rc;
 	}
 	rc = allocate(plug);
+	if (rc == 0)
+		rc = cv_unmap_guard_add(step_aside, plug);
 	// What can be wrong with the device is said now, if it does not have to wait for a peer.
 	if (rc == 0 && plug->mode != CV_PLUG_LISTENS &&
 		(plug->mode == CV_PLUG_STAYS || cv_socket_is_alive(plug->path)))
 		rc = cv_ethdev_attach(&plug->dev, error);
 	if (rc != 0) {
+		cv_unmap_guard_remove(plug);
 		free_port(plug);
 		return rc;
 	}

@@ -35,7 +35,7 @@ struct cv_plug_port {
 	enum cv_plug_mode mode;
 	bool mac_wanted;
 
-	uint32_t usable; // atomic: the device may be used
+	int usable; // atomic: the device may be used if this is above 0
 	uint16_t lanes;
 	struct cv_plug_user *users; // of each queue, of each lane, and of info
 	rte_spinlock_t *locks; // of each queue that lanes share; NULL: none are shared
