@@ -142,37 +142,7 @@ class Station
 	}
 
 	// Handles everything that comes, or becomes due, before `until`.
-	void run(Ps until)
-	{
-		auto sources = static_cast<uint32_t>(sources_.size());
-		for (uint32_t i = 0; i < sources; i++)
-			merge_->set(i, sources_[i].first->time());
-		for (uint32_t i = 0; i < streams_.size(); i++)
-			merge_->set(sources + i, streams_[i]->time());
-		merge_->rebuild();
-		for (;;) {
-			Ps now = merge_->time();
-			if (now >= until)
-				break;
-			uint32_t input = merge_->first();
-			if (input < sources) {
-				auto &[source, count] = sources_[input];
-				Packet packet = source->take();
-				count->packets++;
-				count->bytes += packet.bytes;
-				arrive({now, 1, packet.bytes, 0}, &packet);
-				merge_->update(input, source->time());
-			} else {
-				Stream &stream = *streams_[input - sources];
-				arrive(stream.head(), stream.packets());
-				stream.pop();
-				merge_->update(input, stream.time());
-			}
-		}
-		settle(until);
-		for (auto *stream : streams_)
-			stream->compact();
-	}
+	virtual void run(Ps until) = 0;
 
 	// After the last run: counts what is still inside.
 	virtual void finish()
@@ -180,26 +150,62 @@ class Station
 	}
 
       protected:
-	virtual void arrive(const FrameHead &head, const Packet *packets) = 0;
-	virtual void settle(Ps)
-	{
-	}
-
-      private:
 	std::vector<std::pair<SourceState *, SourceCount *>> sources_;
 	std::vector<Stream *> streams_;
 	std::optional<Merge> merge_;
 };
 
-class SinkStation final : public Station
+// run() for a Kind with arrive(head, packets) and settle(until): no virtual call per frame.
+template <typename Kind> class StationOf : public Station
+{
+      public:
+	void run(Ps until) final
+	{
+		auto &kind = static_cast<Kind &>(*this);
+		Merge &merge = *merge_;
+		auto sources = static_cast<uint32_t>(sources_.size());
+		for (uint32_t i = 0; i < sources; i++)
+			merge.set(i, sources_[i].first->time());
+		for (uint32_t i = 0; i < streams_.size(); i++)
+			merge.set(sources + i, streams_[i]->time());
+		merge.rebuild();
+		for (;;) {
+			Ps now = merge.time();
+			if (now >= until)
+				break;
+			uint32_t input = merge.first();
+			if (input < sources) {
+				auto &[source, count] = sources_[input];
+				Packet packet = source->take();
+				count->packets++;
+				count->bytes += packet.bytes;
+				merge.update(input, source->time());
+				kind.arrive({now, 1, packet.bytes, 0}, &packet);
+			} else {
+				Stream &stream = *streams_[input - sources];
+				kind.arrive(stream.head(), stream.packets());
+				stream.pop();
+				merge.update(input, stream.time());
+			}
+		}
+		kind.settle(until);
+		for (auto *stream : streams_)
+			stream->compact();
+	}
+
+	void settle(Ps)
+	{
+	}
+};
+
+class SinkStation final : public StationOf<SinkStation>
 {
       public:
 	explicit SinkStation(NodeCount &count) : count_(count)
 	{
 	}
 
-      private:
-	void arrive(const FrameHead &head, const Packet *packets) override
+	void arrive(const FrameHead &head, const Packet *packets)
 	{
 		count_.received_frames++;
 		count_.received_packets += head.count;
@@ -210,19 +216,19 @@ class SinkStation final : public Station
 		}
 	}
 
+      private:
 	NodeCount &count_;
 };
 
 // One sending port of a fabric node: frames pass whole, the link's queue is the only queue.
-class FabricStation final : public Station
+class FabricStation final : public StationOf<FabricStation>
 {
       public:
 	FabricStation(Port &port, NodeCount &count) : port_(port), count_(count)
 	{
 	}
 
-      private:
-	void arrive(const FrameHead &head, const Packet *packets) override
+	void arrive(const FrameHead &head, const Packet *packets)
 	{
 		count_.received_frames++;
 		count_.received_packets += head.count;
@@ -231,11 +237,12 @@ class FabricStation final : public Station
 		port_.send(head, packets);
 	}
 
+      private:
 	Port &port_;
 	NodeCount &count_;
 };
 
-class FunctionStation final : public Station
+class FunctionStation final : public StationOf<FunctionStation>
 {
       public:
 	FunctionStation(
@@ -248,39 +255,16 @@ class FunctionStation final : public Station
 	{
 		for (auto dst : hops_.slot_dst())
 			slots_.push_back(Slot(dst, aggregation_));
+		const auto &service = spec_.service;
+		const auto &hops = spec_.next_hops;
+		steady_ = hops.size() == 1 && hops[0].choices.size() == 1 &&
+			  service.kind == ServiceKind::fixed && service.per_byte == 0 &&
+			  spec_.queue_packets == 0;
+		if (steady_)
+			steady_label_ = hops[0].choices[0].label;
 	}
 
-	void finish() override
-	{
-		for (auto &slot : slots_)
-			count_.held_packets += slot.packets.size();
-		count_.held_packets += waiting_.size();
-	}
-
-      private:
-	// Packets on their way to one next node, waiting for company.
-	struct Slot {
-		Slot(uint32_t to, const Aggregation &a) : dst(to), bytes(a.frame_overhead), rate(a)
-		{
-		}
-
-		uint32_t dst;
-		uint32_t bytes;
-		uint32_t generation = 0; // of the frame being filled: makes old timers void
-		RateWindow rate;
-		std::vector<Packet> packets;
-	};
-	struct Timer {
-		Ps at;
-		uint32_t slot;
-		uint32_t generation;
-	};
-	struct Waiting {
-		Packet packet;
-		Ps since;
-	};
-
-	void arrive(const FrameHead &head, const Packet *packets) override
+	void arrive(const FrameHead &head, const Packet *packets)
 	{
 		count_.received_frames++;
 		count_.received_packets += head.count;
@@ -289,7 +273,10 @@ class FunctionStation final : public Station
 			serve<false>(head.time, packets, head.count);
 			return;
 		case Aggregation::Mode::table:
-			serve<true>(head.time, packets, head.count);
+			if (steady_)
+				serve_steadily(head.time, packets, head.count);
+			else
+				serve<true>(head.time, packets, head.count);
 			return;
 		case Aggregation::Mode::queue:
 			arrive_burst(head.time, packets, head.count);
@@ -297,13 +284,40 @@ class FunctionStation final : public Station
 		}
 	}
 
-	void settle(Ps until) override
+	void settle(Ps until)
 	{
-		while (!timers_.empty() && timers_.front().at < until)
-			fire();
+		if (next_flush_ < until)
+			flush_before(until);
 		while (!waiting_.empty() && done_ < until)
 			start_burst(done_);
 	}
+
+	void finish() override
+	{
+		for (auto &slot : slots_)
+			count_.held_packets += slot.held;
+		count_.held_packets += waiting_.size();
+	}
+
+      private:
+	// Packets on their way to one next node, waiting for company.
+	struct Slot {
+		Slot(uint32_t to, const Aggregation &a)
+		    : dst(to), bytes(a.frame_overhead), rate(a), packets(a.max_packets)
+		{
+		}
+
+		uint32_t dst;
+		uint32_t bytes;
+		Ps flush_at = never; // while it holds packets
+		RateWindow rate;
+		uint32_t held = 0;
+		std::vector<Packet> packets; // as long as the longest frame
+	};
+	struct Waiting {
+		Packet packet;
+		Ps since;
+	};
 
 	// First come, first served: the queue is the recursion on done_.
 	template <bool aggregate> void serve(Ps now, const Packet *packets, uint32_t count)
@@ -351,50 +365,124 @@ class FunctionStation final : public Station
 		ports_[routes_.link(head.dst, packets->flow)].send(head, packets);
 	}
 
+	// The same for a node with one next hop and a constant service time: all packets of a frame
+	// that fall into one window and one outgoing frame are handled at once.
+	void serve_steadily(Ps now, const Packet *packets, uint32_t count)
+	{
+		Slot &slot = slots_[0];
+		Ps work = spec_.service.per_packet;
+		Ps start = std::max(now, done_);
+		while (count > 0) {
+			Ps first = start + work; // when the next packet is served
+			if (first >= end_) {
+				count_.held_packets += count;
+				done_ = first;
+				return;
+			}
+			if (next_flush_ <= first)
+				flush_before(first + 1);
+			uint32_t batch = slot.rate.count(first);
+			uint32_t many = fits_at_once(slot, first, batch, packets, count);
+			if (many > 1)
+				slot.rate.more(many - 1);
+			Ps last = first + (many - 1) * work;
+			count_.served_packets += many;
+			count_.busy += many * work;
+			count_.waited += static_cast<uint64_t>(
+				many * (start - now) + work * (many * (many - 1ll) / 2));
+			put(slot, packets, many, steady_label_, first);
+			if (slot.held == many)
+				set_flush(slot, first);
+			if (slot.held >= batch)
+				emit(slot, last);
+			start = done_ = last;
+			packets += many;
+			count -= many;
+		}
+	}
+
+	// How many packets, the first served at `first`, go into the slot's frame before anything
+	// else happens. At least 1: put() makes room for one.
+	uint32_t fits_at_once(const Slot &slot, Ps first, uint32_t batch, const Packet *packets,
+		uint32_t count) const
+	{
+		uint32_t held = slot.held;
+		if (held + 1 >= batch)
+			return 1;
+		uint32_t many = std::min({count, batch - held, aggregation_.max_packets - held});
+		Ps flush = held ? next_flush_ : std::min(next_flush_, first + aggregation_.flush);
+		Ps limit = std::min({slot.rate.end(), flush, end_});
+		if (many < 2 || first + (many - 1) * spec_.service.per_packet >= limit)
+			return 1;
+		uint32_t bytes = slot.bytes;
+		for (uint32_t i = 0; i < many; i++)
+			bytes += embedded_bytes(aggregation_, packets[i].bytes);
+		return bytes <= max_frame_bytes(aggregation_) ? many : 1;
+	}
+
 	// Puts a packet served at done_ to those with the same next node.
 	void gather(const Packet &packet)
 	{
-		while (!timers_.empty() && timers_.front().at <= done_)
-			fire();
+		if (next_flush_ <= done_)
+			flush_before(done_ + 1);
 		auto pick = hops_.pick(packet);
 		Slot &slot = slots_[pick.slot];
 		uint32_t batch = slot.rate.count(done_);
-		put(slot, packet, pick.label, done_);
-		if (slot.packets.size() == 1 && batch > 1)
-			timers_.push({done_ + aggregation_.flush, pick.slot, slot.generation});
-		if (slot.packets.size() >= batch)
+		put(slot, &packet, 1, pick.label, done_);
+		if (slot.held == 1)
+			set_flush(slot, done_);
+		if (slot.held >= batch)
 			emit(slot, done_);
 	}
 
-	void put(Slot &slot, const Packet &packet, uint16_t label, Ps now)
+	// The slot's frame was begun at `now`. next_flush_ is never later than any slot's.
+	void set_flush(Slot &slot, Ps now)
 	{
-		uint32_t more = embedded_bytes(aggregation_, packet.bytes);
-		if (!slot.packets.empty() &&
-			(slot.bytes + more > max_frame_bytes(aggregation_) ||
-				slot.packets.size() >= aggregation_.max_packets))
+		slot.flush_at = now + aggregation_.flush;
+		next_flush_ = std::min(next_flush_, slot.flush_at);
+	}
+
+	// Sends the frames that have waited long enough, oldest first.
+	void flush_before(Ps until)
+	{
+		for (;;) {
+			auto oldest = std::min_element(
+				slots_.begin(), slots_.end(), [](const Slot &a, const Slot &b) {
+					return a.flush_at < b.flush_at;
+				});
+			next_flush_ = oldest->flush_at;
+			if (next_flush_ >= until)
+				return;
+			emit(*oldest, oldest->flush_at);
+		}
+	}
+
+	// Several packets only if the caller knows that they fit.
+	void put(Slot &slot, const Packet *packets, uint32_t count, uint16_t label, Ps now)
+	{
+		uint32_t more = 0;
+		for (uint32_t i = 0; i < count; i++)
+			more += embedded_bytes(aggregation_, packets[i].bytes);
+		if (slot.held != 0 && (slot.bytes + more > max_frame_bytes(aggregation_) ||
+					      slot.held >= aggregation_.max_packets))
 			emit(slot, now);
-		slot.packets.push_back(packet);
-		slot.packets.back().label = label;
+		Packet *to = &slot.packets[slot.held];
+		for (uint32_t i = 0; i < count; i++) {
+			to[i] = packets[i];
+			to[i].label = label;
+		}
+		slot.held += count;
 		slot.bytes += more;
 	}
 
 	void emit(Slot &slot, Ps now)
 	{
-		auto count = static_cast<uint32_t>(slot.packets.size());
+		uint32_t count = slot.held;
 		uint32_t bytes = count == 1 ? slot.packets[0].bytes : slot.bytes;
 		send({now, count, bytes, slot.dst}, slot.packets.data());
-		slot.packets.clear();
+		slot.held = 0;
 		slot.bytes = aggregation_.frame_overhead;
-		slot.generation++;
-	}
-
-	void fire()
-	{
-		Timer timer = timers_.front();
-		timers_.pop();
-		Slot &slot = slots_[timer.slot];
-		if (slot.generation == timer.generation && !slot.packets.empty())
-			emit(slot, timer.at);
+		slot.flush_at = never;
 	}
 
 	void arrive_burst(Ps now, const Packet *packets, uint32_t count)
@@ -434,10 +522,10 @@ class FunctionStation final : public Station
 		count_.waited += static_cast<uint64_t>(since);
 		for (const auto &packet : burst_) {
 			auto pick = hops_.pick(packet);
-			put(slots_[pick.slot], packet, pick.label, done_);
+			put(slots_[pick.slot], &packet, 1, pick.label, done_);
 		}
 		for (auto &slot : slots_)
-			if (!slot.packets.empty())
+			if (slot.held != 0)
 				emit(slot, done_);
 	}
 
@@ -452,7 +540,9 @@ class FunctionStation final : public Station
 	NodeCount &count_;
 	Ps done_ = 0; // when the last packet (or burst) taken is served
 	std::vector<Slot> slots_;
-	Ring<Timer> timers_; // in order: every timer runs equally long
+	Ps next_flush_ = never; // no slot's is earlier
+	bool steady_ = false; // see serve_steadily
+	uint16_t steady_label_ = 0;
 	Ring<Waiting> waiting_;
 	uint64_t serving_ = 0;
 	std::vector<Packet> burst_;

@@ -43,6 +43,18 @@ class RateWindow
 		return batch_;
 	}
 
+	// More packets, all before end(), with the batch size that count() gave.
+	void more(uint32_t packets)
+	{
+		count_ += packets;
+	}
+
+	// When the window ends.
+	Ps end() const
+	{
+		return end_;
+	}
+
       private:
 	void roll(Ps now)
 	{
