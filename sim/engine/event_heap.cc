@@ -182,7 +182,7 @@ class EventHeap final : public Host
 	{
 		Frame frame = std::move(on_wire_[link].front());
 		on_wire_[link].pop_front();
-		result_.links[link].arrive(frame.head);
+		result_.links[link].arrive(now, frame.head.count, frame.head.bytes);
 		frame.head.time = now;
 		deliver(network_.links[link].to, frame.head, frame.packets);
 	}

@@ -47,10 +47,17 @@ class Stream
 	{
 		packet_at_ += heads_[head_at_++].count;
 	}
-	void push(const FrameHead &head, const Packet *packets)
+	void push(Ps time, uint32_t count, uint32_t bytes, uint32_t dst, const Packet *packets)
 	{
-		heads_.push_back(head);
-		packets_.insert(packets_.end(), packets, packets + head.count);
+		FrameHead &head = heads_.emplace_back();
+		head.time = time;
+		head.count = count;
+		head.bytes = bytes;
+		head.dst = dst;
+		if (count == 1)
+			packets_.push_back(*packets);
+		else
+			packets_.insert(packets_.end(), packets, packets + count);
 	}
 	// Forgets what was read, once it is the larger part.
 	void compact()
@@ -92,26 +99,27 @@ class Port
 		by_exit_ = std::move(by_exit);
 	}
 
-	// head.time is when the frame is handed over, never earlier than the last one's.
-	void send(FrameHead head, const Packet *packets)
+	// `now` is when the frame is handed over, never earlier than the last one's. Scalars, not a
+	// FrameHead: read back in one piece, what was written in several would stall.
+	void send(Ps now, uint32_t count, uint32_t bytes, uint32_t dst, const Packet *packets)
 	{
 		count_->offered_frames++;
-		if (queue_.full(head.time)) {
+		if (queue_.full(now)) {
 			count_->dropped_frames++;
-			count_->dropped_packets += head.count;
+			count_->dropped_packets += count;
 			return;
 		}
-		free_at_ = std::max(free_at_, head.time) + time_.of(head.bytes);
+		free_at_ = std::max(free_at_, now) + time_.of(bytes);
 		queue_.enter(free_at_);
-		head.time = free_at_ + delay_;
-		if (head.time >= end_) {
+		Ps arrives = free_at_ + delay_;
+		if (arrives >= end_) {
 			count_->in_flight_frames++;
 			return;
 		}
-		count_->arrive(head);
+		count_->arrive(arrives, count, bytes);
 		if (routes_)
-			single_ = by_exit_[(*exit_of_)[routes_->link(head.dst, packets->flow)]];
-		single_->push(head, packets);
+			single_ = by_exit_[(*exit_of_)[routes_->link(dst, packets->flow)]];
+		single_->push(arrives, count, bytes, dst, packets);
 	}
 
       private:
@@ -234,7 +242,7 @@ class FabricStation final : public StationOf<FabricStation>
 		count_.received_packets += head.count;
 		count_.sent_frames++;
 		count_.sent_packets += head.count;
-		port_.send(head, packets);
+		port_.send(head.time, head.count, head.bytes, head.dst, packets);
 	}
 
       private:
@@ -353,16 +361,15 @@ class FunctionStation final : public StationOf<FunctionStation>
 	void send_alone(const Packet &packet)
 	{
 		auto pick = hops_.pick(packet);
-		Packet out = packet;
-		out.label = pick.label;
-		send({done_, 1, packet.bytes, slots_[pick.slot].dst}, &out);
+		Packet out = relabelled(packet, pick.label);
+		send(done_, 1, packet.bytes, slots_[pick.slot].dst, &out);
 	}
 
-	void send(const FrameHead &head, const Packet *packets)
+	void send(Ps now, uint32_t count, uint32_t bytes, uint32_t dst, const Packet *packets)
 	{
 		count_.sent_frames++;
-		count_.sent_packets += head.count;
-		ports_[routes_.link(head.dst, packets->flow)].send(head, packets);
+		count_.sent_packets += count;
+		ports_[routes_.link(dst, packets->flow)].send(now, count, bytes, dst, packets);
 	}
 
 	// The same for a node with one next hop and a constant service time: all packets of a frame
@@ -467,9 +474,13 @@ class FunctionStation final : public StationOf<FunctionStation>
 					      slot.held >= aggregation_.max_packets))
 			emit(slot, now);
 		Packet *to = &slot.packets[slot.held];
-		for (uint32_t i = 0; i < count; i++) {
-			to[i] = packets[i];
-			to[i].label = label;
+		if (count == 1) {
+			*to = relabelled(*packets, label);
+		} else {
+			for (uint32_t i = 0; i < count; i++) {
+				to[i] = packets[i];
+				to[i].label = label;
+			}
 		}
 		slot.held += count;
 		slot.bytes += more;
@@ -479,7 +490,7 @@ class FunctionStation final : public StationOf<FunctionStation>
 	{
 		uint32_t count = slot.held;
 		uint32_t bytes = count == 1 ? slot.packets[0].bytes : slot.bytes;
-		send({now, count, bytes, slot.dst}, slot.packets.data());
+		send(now, count, bytes, slot.dst, slot.packets.data());
 		slot.held = 0;
 		slot.bytes = aggregation_.frame_overhead;
 		slot.flush_at = never;

@@ -4,7 +4,9 @@
 // What moves through the simulated network: original packets, alone or together in a frame.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace sim
@@ -22,6 +24,31 @@ struct Packet {
 	uint16_t bytes; // on the wire, with FCS
 	uint16_t label; // where it is in its chain; each node maps label -> next hop
 };
+
+// Copies with another label. In two 8-byte words: a field written alone and then read as part of
+// a larger piece would stall.
+inline Packet relabelled(const Packet &packet, uint16_t label)
+{
+	static_assert(offsetof(Packet, flow) == 8 && offsetof(Packet, label) == 14);
+	static_assert(sizeof(Packet) == 16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+	uint64_t rest;
+	std::memcpy(&rest, &packet.flow, 8);
+	rest = (rest & 0xffffffffffff) | static_cast<uint64_t>(label) << 48;
+	Packet copy;
+	copy.born = packet.born;
+	std::memcpy(&copy.flow, &rest, 8);
+	return copy;
+}
+
+inline Packet make_original(Ps born, uint32_t flow, uint16_t bytes, uint16_t label)
+{
+	uint64_t rest =
+		flow | static_cast<uint64_t>(bytes) << 32 | static_cast<uint64_t>(label) << 48;
+	Packet packet;
+	packet.born = born;
+	std::memcpy(&packet.flow, &rest, 8);
+	return packet;
+}
 
 // What a link carries: one packet as it is, or an aggregate of several.
 struct FrameHead {

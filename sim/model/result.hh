@@ -104,14 +104,14 @@ struct LinkCount {
 	SizeCounts sizes;
 	uint64_t digest = 0; // over (time, size, packets) of every arrival, in order
 
-	void arrive(const FrameHead &frame)
+	void arrive(Ps time, uint32_t count, uint32_t frame_bytes)
 	{
 		frames++;
-		packets += frame.count;
-		bytes += frame.bytes;
-		sizes.add(frame.bytes);
-		digest = mix64(digest ^ static_cast<uint64_t>(frame.time)) +
-			 (static_cast<uint64_t>(frame.bytes) << 20) + frame.count;
+		packets += count;
+		bytes += frame_bytes;
+		sizes.add(frame_bytes);
+		digest = mix64(digest ^ static_cast<uint64_t>(time)) +
+			 (static_cast<uint64_t>(frame_bytes) << 20) + count;
 	}
 };
 

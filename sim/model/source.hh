@@ -33,7 +33,7 @@ class SourceState
 	// The next packet, and moves on; only while time() != never.
 	Packet take()
 	{
-		Packet packet = {time_, flow(), bytes(), spec_->label};
+		Packet packet = make_original(time_, flow(), bytes(), spec_->label);
 		advance();
 		return packet;
 	}

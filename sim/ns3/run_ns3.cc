@@ -66,7 +66,7 @@ class NodeApp : public ns3::Application, public Host
 		frame->PeekHeader(header);
 		auto &count = result_.links[link];
 		auto packets = static_cast<uint32_t>(header.packets().size());
-		count.arrive({now(), packets, frame->GetSize(), header.dst()});
+		count.arrive(now(), packets, frame->GetSize());
 		count.in_flight_frames--;
 		auto first_link = static_cast<uint32_t>(network_.sources.size());
 		inbox_.push_back({first_link + link, header.dst(), header.packets(), frame});
