@@ -43,9 +43,9 @@ demo: build
 check: lint check-c check-asan check-fuzz check-python
 
 check-c: build
-	@meson test -C build --no-rebuild --print-errorlogs
+	@meson test -C build -t 4 --no-rebuild --print-errorlogs
 check-asan: build-asan
-	@meson test -C build-asan --no-rebuild --print-errorlogs
+	@meson test -C build-asan -t 10 --no-rebuild --print-errorlogs
 check-fuzz: build-fuzz
 	@tests/fuzz/run.sh build-fuzz
 check-python: build
