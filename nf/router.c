@@ -32,9 +32,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_common.h>
+
 #include "ether.h"
 #include "fib.h"
 #include "ipv4.h"
+#include "ipv4_x4.h"
 #include "ipv6.h"
 #include "nf.h"
 
@@ -86,21 +89,7 @@ static void *create(const json_t *config, const struct cv_nf_env *env, struct cv
 	return router;
 }
 
-// True for a packet that has no options and that judge_ipv4 would let go on: nearly all.
-static CV_INLINE bool plain_ipv4(const uint8_t *data, const struct cv_ipv4 *ip, unsigned room)
-{
-	uint32_t payload;
-
-	if (CV_UNLIKELY(room < CV_IPV4_LEN))
-		return false;
-	payload = rte_be_to_cpu_16(ip->total_len) - (uint32_t)CV_IPV4_LEN; // huge: less than header
-	return CV_LIKELY(ip->version_ihl == 0x45) && CV_LIKELY(payload <= room - CV_IPV4_LEN) &&
-	       CV_LIKELY(ip->ttl > 1) && CV_LIKELY(!cv_mac_group(data)) &&
-	       CV_LIKELY(!cv_ipv4_martian(ip->src)) && CV_LIKELY(!cv_ipv4_martian(ip->dst)) &&
-	       CV_LIKELY(cv_ipv4_checksum_ok20(ip));
-}
-
-__attribute__((noinline)) static uint8_t judge_ipv4(const struct cv_view *view)
+static CV_INLINE uint8_t judge_ipv4(const struct cv_view *view)
 {
 	const struct cv_ipv4 *ip = (const struct cv_ipv4 *)(view->data + view->l3);
 
@@ -124,6 +113,27 @@ static CV_INLINE uint8_t judge_ipv6(const struct cv_view *view)
 	if (CV_UNLIKELY(cv_ipv6_martian(ip->src) || cv_ipv6_martian(ip->dst)))
 		return CV_DROP(MARTIAN);
 	return CV_UNLIKELY(ip->hop_limit <= 1) ? CV_DROP(TTL_EXPIRED) : CV_NEXT;
+}
+
+// Judges one packet; if it is to be routed, takes one from its TTL. Gives IPv4's destination.
+static CV_INLINE uint8_t judge(const struct cv_view *view, uint32_t *destination)
+{
+	uint8_t *l3 = view->data + view->l3, judged;
+
+	if (view->proto == CV_PROTO_IPV4) {
+		judged = judge_ipv4(view);
+		if (CV_LIKELY(judged == CV_NEXT)) {
+			*destination = rte_be_to_cpu_32(((struct cv_ipv4 *)l3)->dst);
+			cv_ipv4_ttl_decrement((struct cv_ipv4 *)l3);
+		}
+		return judged;
+	}
+	if (view->proto != CV_PROTO_IPV6)
+		return CV_DROP(NOT_IP);
+	judged = judge_ipv6(view);
+	if (CV_LIKELY(judged == CV_NEXT))
+		((struct cv_ipv6 *)l3)->hop_limit--;
+	return judged;
 }
 
 static CV_INLINE uint8_t send_on(const uint8_t (*macs)[CV_MAC_LEN], struct cv_view *view,
@@ -184,33 +194,18 @@ CV_HOT static uint16_t process(
 	uint8_t v6_index[CV_BURST_MAX];
 	uint16_t v6 = 0, dropped = 0;
 
-	for (uint16_t i = 0; i < n; i++) {
-		uint8_t *data = view[i].data;
-		unsigned l3 = view[i].l3, room = view[i].len - l3;
-		rte_be16_t proto = view[i].proto;
-		uint8_t judged;
-
-		destination[i] = 0;
-		if (CV_LIKELY(proto == CV_PROTO_IPV4)) {
-			struct cv_ipv4 *ip = (struct cv_ipv4 *)(data + l3);
-
-			judged = CV_NEXT;
-			if (CV_UNLIKELY(!plain_ipv4(data, ip, room)))
-				judged = judge_ipv4(&view[i]);
-			if (CV_LIKELY(judged == CV_NEXT)) {
-				destination[i] = rte_be_to_cpu_32(ip->dst);
-				cv_ipv4_ttl_decrement(ip);
-			}
-		} else if (proto == CV_PROTO_IPV6) {
-			judged = judge_ipv6(&view[i]);
-			if (CV_LIKELY(judged == CV_NEXT)) {
-				((struct cv_ipv6 *)(data + l3))->hop_limit--;
-				v6_index[v6++] = (uint8_t)i;
-			}
-		} else {
-			judged = CV_DROP(NOT_IP);
+	for (uint16_t i = 0; i < n;) {
+		if (CV_LIKELY(i + 4 <= n) && CV_LIKELY(cv_ipv4_hop_x4(&view[i], &destination[i]))) {
+			memset(&verdict[i], CV_NEXT, 4);
+			i += 4;
+			continue;
 		}
-		verdict[i] = judged;
+		for (uint16_t end = RTE_MIN(i + 4, n); i < end; i++) {
+			destination[i] = 0;
+			verdict[i] = judge(&view[i], &destination[i]);
+			if (verdict[i] == CV_NEXT && view[i].proto == CV_PROTO_IPV6)
+				v6_index[v6++] = (uint8_t)i;
+		}
 	}
 	if (router->fib.v4 == NULL || v6 == n)
 		memset(adjacency, 0, sizeof(adjacency));

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Four headers at once say what one at a time says.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "ipv4_x4.h"
+
+#define FRAME 60
+
+// What a packet must be for the shortcut, said one test at a time.
+static bool plain(const struct cv_view *view)
+{
+	const struct cv_ipv4 *ip = (const struct cv_ipv4 *)(view->data + view->l3);
+
+	return view->proto == CV_PROTO_IPV4 && cv_ipv4_check(ip, view->len - view->l3) == 20 &&
+	       ip->ttl > 1 && !cv_ipv4_martian(ip->src) && !cv_ipv4_martian(ip->dst) &&
+	       !cv_mac_group(view->data);
+}
+
+// A sound frame whose identification, and so its checksum, is anything; some with a VLAN tag.
+static void write_frame(uint8_t *frame, struct cv_view *view)
+{
+	size_t l3 = rand() % 4 == 0 ? 18 : 14;
+	struct cv_ipv4 ip = {.version_ihl = 0x45,
+		.total_len = rte_cpu_to_be_16((uint16_t)(FRAME - l3)),
+		.id = (rte_be16_t)rand(),
+		.ttl = (uint8_t)(2 + rand() % 254),
+		.proto = 17,
+		.src = RTE_BE32(0xc0000201),
+		.dst = RTE_BE32(0x0a000000) + (uint32_t)rand() * 256};
+
+	memset(frame, 0, FRAME);
+	frame[0] = frame[6] = 2;
+	memcpy(frame + 12, l3 == 18 ? "\x81\0\0\x05\x08\0" : "\x08\0", l3 - 12);
+	ip.checksum = cv_checksum((const uint8_t *)&ip, 20);
+	memcpy(frame + l3, &ip, 20);
+	cv_view_set(view, frame, FRAME);
+}
+
+// One of four frames is changed in one byte, at every place and to every value; the checksum is
+// mended every other time, so that faults behind it are seen.
+static void one_changed_byte(void **state)
+{
+	uint8_t frame[4][FRAME], before[4][FRAME];
+	struct cv_view view[4];
+	uint32_t destination[4];
+	unsigned taken = 0, left = 0;
+
+	srand(4);
+	for (unsigned round = 0; round < 40 * 256 * 2; round++) {
+		unsigned lane = rand() % 4, at = round / 2 % 40;
+		bool want = true, got;
+
+		for (unsigned i = 0; i < 4; i++)
+			write_frame(frame[i], &view[i]);
+		frame[lane][at] = (uint8_t)(round / 80);
+		cv_view_set(&view[lane], frame[lane], FRAME);
+		if (round % 2 == 0 && view[lane].proto == CV_PROTO_IPV4) {
+			struct cv_ipv4 *ip = (struct cv_ipv4 *)(frame[lane] + view[lane].l3);
+
+			ip->checksum = 0;
+			ip->checksum = cv_checksum((const uint8_t *)ip, 20);
+		}
+		memcpy(before, frame, sizeof(frame));
+		for (unsigned i = 0; i < 4; i++)
+			want = want && plain(&view[i]);
+		got = cv_ipv4_hop_x4(view, destination);
+#ifndef __SSE4_1__
+		want = false;
+#endif
+		assert_int_equal(got, want);
+		taken += got;
+		left += !got;
+		for (unsigned i = 0; got && i < 4; i++) {
+			struct cv_ipv4 *ip = (struct cv_ipv4 *)(before[i] + view[i].l3);
+
+			assert_int_equal(destination[i], rte_be_to_cpu_32(ip->dst));
+			cv_ipv4_ttl_decrement(ip);
+		}
+		assert_memory_equal(frame, before, sizeof(frame));
+	}
+	print_message("%u taken, %u left\n", taken, left);
+	assert_true(left > 1000);
+}
+
+// Frames cut at every length, in memory of their own exact size.
+static void truncated(void **state)
+{
+	for (uint16_t len = 0; len <= FRAME; len++) {
+		for (unsigned lane = 0; lane < 4; lane++) {
+			struct cv_view view[4];
+			uint32_t destination[4];
+			uint8_t whole[4][FRAME], *exact = malloc(len + !len);
+			bool want;
+
+			for (unsigned i = 0; i < 4; i++)
+				write_frame(whole[i], &view[i]);
+			memcpy(exact, whole[lane], len);
+			cv_view_set(&view[lane], exact, len);
+			want = plain(&view[lane]);
+#ifndef __SSE4_1__
+			want = false;
+#endif
+			assert_int_equal(cv_ipv4_hop_x4(view, destination), want);
+			free(exact);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_changed_byte),
+		cmocka_unit_test(truncated),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
