@@ -40,12 +40,26 @@ fail(struct reader *reader, const char *format, ...)
 	return -1;
 }
 
+// How many bytes of a text, at most max, are whole characters: half of one (UTF-8) would make no
+// JSON of the answer.
+static int cut(const char *text, size_t max)
+{
+	size_t length = strnlen(text, max + 1);
+
+	if (length <= max)
+		return (int)length;
+	while (max > 0 && ((unsigned char)text[max] & 0xC0) == 0x80)
+		max--;
+	return (int)max;
+}
+
 // "field", shown as the user wrote it.
 static int wrong(struct reader *reader, const char *key, const json_t *value, const char *fix)
 {
 	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	const char *shown = text != NULL ? text : "?";
 
-	fail(reader, "spec: %s%s: %.80s: %s", reader->where, key, text != NULL ? text : "?", fix);
+	fail(reader, "spec: %s%s: %.*s: %s", reader->where, key, cut(shown, 80), shown, fix);
 	free(text);
 	return -1;
 }
@@ -301,7 +315,8 @@ static int read_object(
 			strncat(known, " ", sizeof(known) - strlen(known) - 1);
 			strncat(known, field->key, sizeof(known) - strlen(known) - 1);
 		}
-		return fail(reader, "spec: %s%.40s: unknown; known are:%s", where, key, known);
+		return fail(reader, "spec: %s%.*s: unknown; known are:%s", where, cut(key, 40), key,
+			known);
 	}
 	// In the table's order, so that a field may rely on those before it.
 	for (const struct field *field = fields; field->key != NULL; field++) {
