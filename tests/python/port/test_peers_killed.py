@@ -12,6 +12,7 @@ import pytest
 
 from convoy.host.node import Node
 from convoy.host.process import wait_for
+
 from .plans import joined
 
 DEADLINE_S = 60.0
