@@ -2,13 +2,15 @@
 # Copyright 2026 The Convoy authors
 """A plan from a file: made from a descriptor, or written by an earlier `convoy check --plan`."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from convoy.chain.load import Loaded, check_text
 from convoy.chain.machine import Machine
-from convoy.chain.plan import SCHEMA, Plan, make_plan
-from convoy.chain.text import read
+from convoy.chain.plan import Plan, make_plan
+from convoy.chain.problem import DescriptorError
+from convoy.chain.text import SIZE_MAX_BYTES, parse, read_bytes
 
 
 @dataclass(frozen=True)
@@ -21,8 +23,21 @@ class Opened:
 
 def open_file(path: Path, machine: Machine) -> Opened:
     """Read a descriptor or a plan. Raises DescriptorError."""
-    text = read(path)
-    if isinstance(text.data, dict) and text.data.get("schema") == SCHEMA:
-        return Opened(Plan(text.data), None)
-    loaded = check_text(text, path.parent.absolute(), machine)
+    data = read_bytes(path)
+    if data.lstrip()[:1] == b"{" and b'"convoy.plan/' in data[:4096]:
+        if len(data) > SIZE_MAX_BYTES:
+            data = path.read_bytes()  # a program wrote it: as long as it likes
+        return Opened(_plan(data, path), None)
+    loaded = check_text(parse(data, str(path)), path.parent.absolute(), machine)
     return Opened(make_plan(loaded, machine), loaded)
+
+
+def _plan(data: bytes, path: Path) -> Plan:
+    again = "make it again: convoy check DESCRIPTOR --plan"
+    try:
+        plan = json.loads(data)
+    except json.JSONDecodeError as error:
+        raise DescriptorError([f"{path}:{error.lineno}: not JSON: {error.msg}; {again}"]) from None
+    except (ValueError, RecursionError):
+        raise DescriptorError([f"{path}: not JSON in UTF-8; {again}"]) from None
+    return Plan(plan)

@@ -195,15 +195,19 @@ def parse(content: bytes, path: str) -> Text:
         raise fail(1, f"not YAML: {shown(str(error))}", "check the file") from None
 
 
-def read(path: Path) -> Text:
-    """Read and parse a file. Raises DescriptorError, also when it cannot be read."""
+def read_bytes(path: Path) -> bytes:
+    """Return what a file holds, one byte more than parse takes at most. Raises DescriptorError."""
     try:
         with path.open("rb") as file:
-            content = file.read(SIZE_MAX_BYTES + 1)
+            return file.read(SIZE_MAX_BYTES + 1)
     except OSError as error:
         raise DescriptorError(
             [f"{path}: {error.strerror}; give the path of a chain descriptor"]
         ) from None
     except ValueError as error:
         raise DescriptorError([f"{shown(str(path))}: {error}"]) from None
-    return parse(content, str(path))
+
+
+def read(path: Path) -> Text:
+    """Read and parse a file. Raises DescriptorError, also when it cannot be read."""
+    return parse(read_bytes(path), str(path))

@@ -45,7 +45,7 @@ def check(file: Path) -> CheckResult:
     opened = open_file(file, this_machine())
     convoyd = need("convoyd") if opened.loaded is None else find("convoyd")
     if convoyd is not None:
-        check_plan(convoyd, opened.plan.data)
+        check_plan(convoyd, opened.plan.data, None if opened.loaded else file)
     return CheckResult(str(file), opened.plan, convoyd is not None)
 
 

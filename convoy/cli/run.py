@@ -21,6 +21,8 @@ from convoy.cli.counts_view import Sample, books_text, tables
 from convoy.errors import ConvoyError
 from convoy.host.machine import this_machine
 from convoy.host.node import Node
+from convoy.host.node_check import check_plan
+from convoy.host.programs import need
 from convoy.host.signals import StopSignals
 from convoy.host.telemetry import TelemetryError
 
@@ -134,7 +136,10 @@ def command(
     ] = False,
 ) -> None:
     """Run a chain until Ctrl-C, the end of its captures, or --duration; print what it counted."""
-    plan = open_file(file, this_machine()).plan
+    opened = open_file(file, this_machine())
+    plan = opened.plan
+    if opened.loaded is None:  # a plan, perhaps changed by hand
+        check_plan(need("convoyd"), plan.data, file)
     if read is not None or write is not None:
         plan = with_captures(plan, read, write, chain)
     out = messages()

@@ -28,7 +28,7 @@ def runtime_dir(environment: Mapping[str, str] | None = None, uid: int | None = 
 def make_for_sockets(plan: Mapping[str, Any]) -> None:
     """Make the runtime folder, if a plan has sockets in it. Raises InputError."""
     folder = runtime_dir()
-    ports = plan.get("ports")
+    ports = plan.get("ports") if isinstance(plan, Mapping) else None
     for port in ports if isinstance(ports, list) else ():
         path = port.get("path") if isinstance(port, dict) else None
         if isinstance(path, str) and Path(path).parent == folder:

@@ -13,13 +13,16 @@ from convoy.host.folders import make_for_sockets
 CHECK_DEADLINE_S = 120.0
 
 
-def check_plan(convoyd: Path, plan: dict[str, Any]) -> None:
-    """Let convoyd check a plan; nothing is started. Raises InputError with convoyd's words."""
+def check_plan(convoyd: Path, plan: dict[str, Any], file: Path | None = None) -> None:
+    """Let convoyd check a plan; nothing is started. Raises InputError with convoyd's words.
+
+    file: where the plan was read from, if a person could have changed it: convoyd reads it itself.
+    """
     make_for_sockets(plan)
     try:
         done = subprocess.run(
-            [convoyd, "--check", "-"],
-            input=json.dumps(plan),
+            [convoyd, "--check", "-" if file is None else file],
+            input=json.dumps(plan) if file is None else "",
             capture_output=True,
             text=True,
             errors="replace",

@@ -64,6 +64,17 @@ def test_a_plan_changed_by_hand_goes_to_convoyd(convoy, stand_in, chain, tmp_pat
     assert done.stderr == "convoy: convoyd: the plan: functions[0].config: no\n"
 
 
+def test_a_plan_that_is_no_json(convoy, tmp_path):
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"schema": "convoy.plan/1",\n "ports": [}')
+    done = convoy("run", plan)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"convoy: {plan}:2: not JSON: Expecting value; "
+        "make it again: convoy check DESCRIPTOR --plan\n"
+    )
+
+
 def test_a_crash_of_convoyd_is_no_bad_input(convoy, stand_in, chain):
     stand_in("crash")
     done = convoy("check", chain)

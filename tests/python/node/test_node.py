@@ -10,9 +10,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
+from convoy.cli.main import app
 from convoy.cli.run import run
 from convoy.errors import ConvoyError, InputError
 from convoy.host.machine import this_machine
@@ -148,6 +150,25 @@ def test_a_plan_changed_by_hand(change, words):
         assert words in message
         assert message.startswith("convoyd: ")
         assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"schema": "convoy.plan/1"}',
+        '{"schema": "convoy.plan/1", "ports": 3, "chains": "x", "stages": {}, "workers": null}',
+        '{"schema": "convoy.plan/1", "schema": "convoy.plan/1"}',
+        '["convoy.plan/1"]',
+        '{"x": ["convoy.plan/1"]}',
+    ],
+)
+def test_a_plan_file_changed_by_hand(text, tmp_path):
+    path = tmp_path / "plan.json"
+    path.write_text(text)
+    for options in ([], ["--read", "x.pcap"]):
+        done = CliRunner().invoke(app, ["run", str(path), *options])
+        assert isinstance(done.exception, InputError)
+        assert "\n" not in str(done.exception)
 
 
 def test_two_nodes_on_one_socket(tmp_path):

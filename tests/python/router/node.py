@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from node.conftest import read_capture, write_capture
-
 from convoy.host.node import Node
+from node.conftest import read_capture, write_capture
 
 from .model import Setup
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+
 from node.conftest import captures, read_capture
 
 from .model import Route, Sent, Setup, route
