@@ -32,10 +32,15 @@ class DescriptorError(InputError):
         self.lines = tuple(lines)
 
 
+def printable(text: str) -> str:
+    """Return a text that cannot steer a terminal: what does not print becomes a question mark."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def shown(value: object) -> str:
     """Return a value as a person would recognise it, on one line and not too long."""
     text = value if isinstance(value, str) else str(value)
-    text = "".join(c if c.isprintable() else "?" for c in text[: 4 * SHOWN_CHARACTERS])
+    text = printable(text[: 4 * SHOWN_CHARACTERS])
     if len(text) > SHOWN_CHARACTERS:
         text = text[: SHOWN_CHARACTERS - 1] + "…"
     return f"'{text}'" if isinstance(value, str) else text

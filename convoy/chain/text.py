@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from convoy.chain.problem import DescriptorError, Loc, Problem, field, shown
+from convoy.chain.problem import DescriptorError, Loc, Problem, field, printable, shown
 
 SIZE_MAX_BYTES = 16 << 20
 DEPTH_MAX = 32
@@ -74,7 +74,8 @@ def _message(path: str, line: int, problem: Problem) -> str:
     parts = [f"{path}:{line}"]
     parts += [field(problem.loc)] if problem.loc else []
     parts += [problem.value] if problem.value else []
-    return ": ".join([*parts, problem.what]) + (f"; {problem.fix}" if problem.fix else "")
+    line_text = ": ".join([*parts, problem.what]) + (f"; {problem.fix}" if problem.fix else "")
+    return printable(line_text)
 
 
 class _WrongError(Exception):

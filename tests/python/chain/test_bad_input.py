@@ -102,6 +102,13 @@ ROWS = [
         "names no port to leave by; write: PREFIX [via ADDRESS] dev PORT",
     ),
     (
+        "a word that would steer a terminal",
+        "10.0.0.0/8 via 192.0.2.1 dev right",
+        '"::/0 \\e[1m x dev right"',
+        "web.yaml:6: functions.rtr.router.routes[0]: '::/0 ?[1m x dev right': "
+        "unknown word '?[1m'; write: PREFIX [via ADDRESS] dev PORT",
+    ),
+    (
         "a route with host bits",
         "routes: [10.0.0.0/8",
         "routes: [10.0.0.1/8",
