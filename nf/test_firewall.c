@@ -444,6 +444,7 @@ static void bad_configurations(void **state)
 		{"{'rules': [{'action': 'deny', 'sport': -1}]}", "must be from 0 to 65535"},
 		{"{'rules': [{'action': 'deny', 'dport': '2000-1000'}]}",
 			"the range runs backwards; write \"1000-2000\""},
+		{"{'rules': [{'action': 'deny', 'sport': '81-80'}]}", "write \"80-81\""},
 		{"{'rules': [{'action': 'deny', 'dport': '1-70000'}]}",
 			"dport is \"1-70000\"; write"},
 		{"{'rules': [{'action': 'deny', 'dport': '1-2-3'}]}", "dport is \"1-2-3\"; write"},
