@@ -132,7 +132,7 @@ class RandomNetwork
 	{
 		NextHop hop = {};
 		hop.policy = static_cast<Policy>(random_.below(3));
-		auto choices = pick(1, 3);
+		auto choices = maybe() ? 1 : pick(2, 3);
 		for (int64_t c = 0; c < choices; c++) {
 			auto dst = static_cast<uint32_t>(pick(i + 1, sink));
 			hop.choices.push_back({dst, 0, static_cast<uint32_t>(pick(1, 4))});

@@ -134,6 +134,27 @@ void line_flushed(void **)
 	}
 }
 
+// The next packet is served exactly when the flush is due: the flush comes first.
+void line_flushed_on_the_dot(void **)
+{
+	Network network = line_network();
+	auto &a = network.nodes[0].aggregation;
+	a.mode = Aggregation::Mode::table;
+	a.steps = {{0, 3}};
+	a.window = ps_per_s;
+	a.flush = 1000 * 1000;
+	for (int choices = 1; choices <= 2; choices++) {
+		for (const auto &engine : engines) {
+			Result result = engine.run(network, {});
+			assert_int_equal(result.links[0].sizes.counts().at(64), 9);
+			assert_int_equal(result.links[0].frames, 9);
+			assert_int_equal(result.nodes[0].held_packets, 1);
+		}
+		auto &hop = network.nodes[0].next_hops[0];
+		hop.choices.push_back(hop.choices[0]);
+	}
+}
+
 // Three packets at once, twice as many as a queue of 2 can take in: one of each three is lost.
 void line_with_full_queue(void **)
 {
@@ -270,6 +291,7 @@ int main()
 		cmocka_unit_test(line_by_hand),
 		cmocka_unit_test(line_in_pairs),
 		cmocka_unit_test(line_flushed),
+		cmocka_unit_test(line_flushed_on_the_dot),
 		cmocka_unit_test(line_with_full_queue),
 		cmocka_unit_test(cycle_needs_events),
 		cmocka_unit_test(random_networks_agree),
