@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Ports without a peer: pcap and null, packet by packet. With CONVOY_CAPTURES set to a folder,
+// Ports without a peer: pcap, null, and devices of DPDK's own, packet by packet. With CONVOY_CAPTURES set to a folder,
 // every capture in it goes through, too.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -260,6 +260,61 @@ static void null_gives_zeroes_and_takes_everything(void **state)
 	assert_int_equal(rte_mempool_in_use_count(pool), 0);
 }
 
+static void any_device_of_dpdk_is_a_port(void **state)
+{
+	// Two lanes and one queue: they share it.
+	struct cv_port *port = open_port("{\"name\": \"d\", \"kind\": \"dpdk\", "
+					 "\"devargs\": \"net_null0,size=60\"}");
+	struct rte_mbuf *packets[33];
+	json_t *info;
+
+	(void)state;
+	assert_int_equal(port->rx(port, 0, packets, 33), 33);
+	assert_int_equal(packets[32]->pkt_len, 60);
+	assert_int_equal(port->tx(port, 0, packets, 20), 20);
+	assert_int_equal(port->tx(port, 1, packets + 20, 13), 13);
+	info = port->info(port);
+	assert_int_equal(json_integer_value(json_object_get(info, "rx_pkts")), 33);
+	assert_int_equal(json_integer_value(json_object_get(info, "tx_pkts")), 33);
+	json_decref(info);
+	close_port(port);
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+}
+
+static void devices_say_what_is_wrong(void **state)
+{
+	static const struct {
+		const char *keys, *why;
+	} rows[] = {
+		{"\"devargs\": \"net_nosuch0\"", "device net_nosuch0 could not be attached"},
+		{"\"devargs\": \"0000:00:00.0\"", "without PCI"},
+		{"\"devargs\": \"net_null1\", \"mtu\": 9000", "do not fit into the node's buffers"},
+		{"\"devargs\": \"net_null1\", \"queues\": 2, \"mtu\": 68", NULL},
+		{"\"devargs\": \"net_ring0\", \"queues\": 33", "queues: 33"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(rows); i++) {
+		struct cv_error error = {""};
+		struct cv_port *port;
+		json_t *config;
+		char text[256];
+
+		snprintf(text, sizeof(text), "{\"name\": \"d\", \"kind\": \"dpdk\", %s}",
+			rows[i].keys);
+		config = json_loads(text, 0, NULL);
+		assert_int_equal(cv_port_check(config, &error), 0);
+		port = cv_port_open(config, 0, 1, pool, &error);
+		if ((port == NULL) != (rows[i].why != NULL) ||
+			(port == NULL && strstr(error.text, rows[i].why) == NULL))
+			fail_msg("%s: %s", rows[i].keys, error.text);
+		if (port != NULL)
+			port->close(port);
+		json_decref(config);
+	}
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+}
+
 static void captures_of_a_folder_go_through(void **state)
 {
 	const char *folder = getenv("CONVOY_CAPTURES");
@@ -310,6 +365,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_packet_from_elsewhere_gets_the_time_it_left),
 		cmocka_unit_test(a_full_disk_gives_packets_back),
 		cmocka_unit_test(null_gives_zeroes_and_takes_everything),
+		cmocka_unit_test(any_device_of_dpdk_is_a_port),
+		cmocka_unit_test(devices_say_what_is_wrong),
 		cmocka_unit_test(captures_of_a_folder_go_through),
 	};
 	int failed;
