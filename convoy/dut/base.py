@@ -90,6 +90,10 @@ class Running(ABC):
     def alive(self) -> bool:
         """Return whether its processes still run."""
 
+    def waited_ns(self) -> int:
+        """Return how long it was kept off its cores by others, since it started."""
+        return 0
+
     def counters(self) -> dict[str, Any] | None:
         """Return what it counts, by its own names, or None: it cannot be asked."""
         return None

@@ -15,6 +15,7 @@ from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.priority import prefer
 from convoy.host.programs import find
+from convoy.host.waited import waited_ns
 
 
 def descriptor(setup: Setup) -> dict[str, Any]:
@@ -56,6 +57,9 @@ class _Running(Running):
 
     def counters(self) -> dict[str, Any] | None:
         return self._node.counts()
+
+    def waited_ns(self) -> int:
+        return waited_ns(self._node.process.pid)
 
     def stop(self) -> None:
         self._node.__exit__(None, None, None)

@@ -12,6 +12,7 @@ from convoy.dut.base import Ability, Device, Presence, Running, Setup
 from convoy.errors import ConvoyError
 from convoy.host.priority import prefer
 from convoy.host.process import Process, ProcessError, wait_for
+from convoy.host.waited import waited_ns
 
 PROGRAM = "dpdk-testpmd"
 MEMORY_MB = 512
@@ -54,6 +55,9 @@ class _Running(Running):
 
     def alive(self) -> bool:
         return self._process.running()
+
+    def waited_ns(self) -> int:
+        return waited_ns(self._process.pid)
 
     def stop(self) -> None:
         self._process.__exit__(None, None, None)

@@ -63,8 +63,8 @@ def findings(rows: Sequence[Row], host: Mapping[str, Any]) -> list[str]:
             said.append(f"At that ceiling, so at least that fast: {', '.join(near)}.")
     spoilt, trials = sum(row.spoilt for row in rows), sum(row.trials for row in rows)
     said.append(
-        f"{spoilt} of {trials} trials were spoilt (the tester could not do what it was told) and "
-        "are no results."
+        f"{spoilt} of {trials} trials were spoilt (the tester did not do what it was told, or the "
+        "device was kept off its core) and are no results."
     )
     if spoilt > trials / 5:
         said.append(

@@ -35,6 +35,7 @@ class Trial(BaseModel):
     verdict: Literal["passed", "failed", "spoilt"]
     commands: tuple[str, ...]  # that started the device
     tester: dict[str, Any]  # its result, raw
+    device_waited_ns: int = 0  # that others kept the device off its cores
     device_before: dict[str, Any] | None = None  # what the device counted, by its own names
     device_after: dict[str, Any] | None = None
 

@@ -18,7 +18,8 @@ WIDTH = 0.05  # share of itself to which a rate is found
 LATENCY_LOAD = 0.5  # of the rate that was found
 SHORTEST = 2  # times that a trial may be halved
 LATENCY_TRIES = 5  # where the tester spoils a trial
-MOST_PPS = 50e6  # to search up to, where the tester does not know its ceiling
+START_PPS = 1e6  # where nothing came through under overload
+MOST_PPS = 100e6  # to search up to: beyond any tester, which says what it cannot offer
 DRAIN_S = 0.02
 
 Purpose = Literal["overload", "search", "latency"]
@@ -37,15 +38,18 @@ def specification(size: str, rate_pps: float | None, duration_s: float) -> dict[
     }
 
 
-def judge(result: Mapping[str, Any]) -> Verdict:
-    """Return what a trial's result says about the device."""
+def judge(result: Mapping[str, Any], waited_ns: int = 0) -> Verdict:
+    """Return what a trial's result says about the device, which others kept from running so long.
+
+    Losses that a pause of the tester or of the device's core explains are not the device's.
+    """
     ratio = (result.get("total") or {}).get("loss_ratio")
     if not result.get("ok") or ratio is None:
         return Verdict.SPOILT
     if ratio <= LOSS_RATIO:
         return Verdict.PASSED
-    # Losses that a pause of the tester may explain are not the device's.
-    return Verdict.SPOILT if result.get("suspect") else Verdict.FAILED
+    paused = waited_ns > LOSS_RATIO * result.get("duration_ns", 0)
+    return Verdict.SPOILT if paused or result.get("suspect") else Verdict.FAILED
 
 
 @dataclass(frozen=True)
@@ -74,10 +78,11 @@ class Measurement:
     def _trial(self, purpose: Purpose, rate_pps: float | None) -> Trial:
         # After a spoilt trial a shorter one: on a busy machine that may fit between two pauses.
         duration_s = self._trial_s / 2 ** min(self._spoilt, SHORTEST)
-        before = self._running.counters()
+        before, waited_ns = self._running.counters(), self._running.waited_ns()
         result = self._tester.trial(specification(self._point.size, rate_pps, duration_s))
         if not self._running.alive():
             raise ConvoyError(f"{self._point.device}: ended in the middle of a trial")
+        waited_ns = self._running.waited_ns() - waited_ns
         trial = Trial(
             repeat=self._point.repeat,
             device=self._point.device,
@@ -85,9 +90,10 @@ class Measurement:
             size=self._point.size,
             purpose=purpose,
             rate_pps=rate_pps,
-            verdict=judge(result).value,
+            verdict=judge(result, waited_ns).value,
             commands=tuple(self._running.command_lines),
             tester=result,
+            device_waited_ns=waited_ns,
             device_before=before,
             device_after=self._running.counters(),
         )
@@ -100,14 +106,13 @@ class Measurement:
 
         guess_pps: what an earlier repeat found.
         """
-        ceiling = self._tester.ceiling_pps or MOST_PPS
         # Overload is no result, but a place to begin: an earlier repeat may have had a bad moment.
-        overload = (self._trial("overload", None).received_pps or ceiling) * 0.9
+        overload = (self._trial("overload", None).received_pps or START_PPS) * 0.9
         known = guess_pps is not None and guess_pps >= overload
         found = highest(
             lambda rate: Verdict(self._trial("search", rate).verdict),
             max(guess_pps or 0, overload),
-            ceiling,
+            MOST_PPS,
             WIDTH,
             WIDTH if known else 2 * WIDTH,
         )

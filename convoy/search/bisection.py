@@ -21,7 +21,7 @@ class Verdict(enum.StrEnum):
 
     PASSED = "passed"
     FAILED = "failed"  # the device lost too much
-    SPOILT = "spoilt"  # the tester did not do what it was told: no word about the device
+    SPOILT = "spoilt"  # the tester or the machine had a pause: no word about the device
 
 
 @dataclass(frozen=True)

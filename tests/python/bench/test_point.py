@@ -6,6 +6,7 @@ import pytest
 
 from convoy.dut.base import Running
 from convoy.errors import ConvoyError
+from convoy.host.waited import waited_ns
 from convoy.results.trials import RunFolder
 from convoy.run.point import LOSS_RATIO, Measurement, Point, judge, specification
 from convoy.run.workload import FIREWALL, PREFIXES, ROUTER
@@ -35,6 +36,21 @@ def result(rate, loss, ok=True, suspect=None):
 )
 def test_verdicts(given, verdict):
     assert judge(given) is verdict
+
+
+def test_losses_while_others_had_the_core_are_not_the_devices():
+    lost = {**result(1e6, 0.02), "duration_ns": 100_000_000}
+    assert judge(lost, waited_ns=400_000) is Verdict.FAILED
+    assert judge(lost, waited_ns=600_000) is Verdict.SPOILT
+    assert judge({**result(1e6, 0.0), "duration_ns": 100_000_000}, 600_000) is Verdict.PASSED
+
+
+def test_waited_is_summed_over_threads_and_what_ended_is_left_out(tmp_path):
+    for thread, text in (("7", "500 30 2\n"), ("8", "1 12 1\n"), ("9", "")):
+        (tmp_path / "proc/7/task" / thread).mkdir(parents=True)
+        (tmp_path / "proc/7/task" / thread / "schedstat").write_text(text)
+    assert waited_ns(7, tmp_path) == 42
+    assert waited_ns(8, tmp_path) == 0
 
 
 class Device(Running):
