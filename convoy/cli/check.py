@@ -12,6 +12,7 @@ import typer
 from convoy.chain.open import open_file
 from convoy.chain.picture import pictures
 from convoy.chain.plan import Plan
+from convoy.chain.problem import printable
 from convoy.chain.schema import json_schema
 from convoy.cli.console import console, print_json
 from convoy.errors import InputError
@@ -64,7 +65,7 @@ def render(result: CheckResult) -> None:
             "run make build",
             markup=False,
         )
-    out.print(f"{result.file}: ok", style="green", markup=False)
+    out.print(f"{printable(result.file)}: ok", style="green", markup=False)
 
 
 def command(

@@ -8,6 +8,7 @@ import sys
 import typer
 
 from convoy import __version__
+from convoy.chain.problem import printable
 from convoy.cli import bench, check, doctor, run, sim, top
 from convoy.cli.console import EXIT_CODES, print_json
 from convoy.errors import ConvoyError
@@ -58,13 +59,14 @@ def main() -> None:
     try:
         app()
     except ConvoyError as error:
+        lines = [printable(line) for line in str(error).splitlines()]
         if "--json" in sys.argv:
-            lines = str(error).splitlines()
             code = error.exit_code
             print_json(
                 {"schema": "convoy.error/1", "ok": False, "exit_code": code, "errors": lines}
             )
-        print(f"convoy: {error}", file=sys.stderr)
+        for line in lines:
+            print(f"convoy: {line}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -16,6 +16,7 @@ from rich.text import Text
 from convoy.chain.captures import with_captures
 from convoy.chain.open import open_file
 from convoy.chain.plan import Plan
+from convoy.chain.problem import printable
 from convoy.cli.console import console, messages, print_json
 from convoy.cli.counts_view import Sample, books_text, tables
 from convoy.errors import ConvoyError
@@ -150,12 +151,12 @@ def command(
         out.print("forwarding; Ctrl-C drains and stops", markup=False)
 
     def told(line: str) -> None:
-        out.print(line, markup=False)
+        out.print(printable(line), markup=False)
 
     if as_json or not out.is_terminal:
         result = run(file, plan, duration, started, told=told)
     else:
-        view = LiveView(out, str(file))
+        view = LiveView(out, printable(str(file)))
         with view.live:
             result = run(file, plan, duration, started, view.show, told)
     print_json(result.as_json()) if as_json else render(result)

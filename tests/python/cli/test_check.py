@@ -82,6 +82,23 @@ def test_a_crash_of_convoyd_is_no_bad_input(convoy, stand_in, chain):
     assert "convoyd --check" in done.stderr
 
 
+def test_every_problem_has_its_line(convoy, chain):
+    text = chain.read_text().replace("to: b", "to: c").replace("from: a", "from: d")
+    chain.write_text(text)
+    lines = convoy("check", chain).stderr.splitlines()
+    assert [line.split(": ")[2] for line in lines] == ["chains.all.from", "chains.all.to"]
+    assert all(line.startswith(f"convoy: {chain}:3: ") for line in lines)
+
+
+def test_a_file_name_that_is_no_text(convoy, stand_in, chain):
+    stand_in("good")
+    odd = chain.parent / "\udcff\x1b.yaml"
+    chain.rename(odd)
+    done = convoy("check", odd)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("/??.yaml: ok\n")
+
+
 def test_no_file(convoy):
     done = convoy("check", "no.yaml")
     assert done.returncode == 2
