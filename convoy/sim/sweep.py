@@ -21,6 +21,7 @@ from convoy.sim.load import open_topology
 from convoy.sim.resolve import resolve
 
 Json = dict[str, Any]
+CONNECT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ def _over_dask(todo: Sequence[Point], engine: Engine, scheduler: str) -> Iterato
             "--scheduler needs Dask; install it: pip install 'convoy-nfv[distributed]'"
         ) from None
     try:
-        client = Client(scheduler, timeout="10s")  # type: ignore[no-untyped-call]
+        client = Client(scheduler, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise ConvoyError(
             f"--scheduler {scheduler}: no scheduler answers ({error}); start one with "

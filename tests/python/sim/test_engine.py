@@ -58,7 +58,7 @@ def _child_runs(pid):
 
 def test_progress_is_told():
     told = []
-    network = resolve(open_topology("paper-1", {"simulate.duration-s": 4.0})).data
+    network = resolve(open_topology("paper-1", {"simulate.duration-s": 0.6})).data
     run(network, "event-heap", lambda share, packets: told.append((share, packets)))
     assert told == sorted(told)
     assert told and 0 < told[0][0] < 1 and told[0][1] > 0

@@ -72,7 +72,8 @@ def test_a_file_of_something_else_is_refused(todo, tmp_path):
         sweep.sweep(todo, out)
 
 
-def test_no_scheduler(todo, tmp_path):
+def test_no_scheduler(todo, tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep, "CONNECT_S", 0.5)
     with pytest.raises(ConvoyError, match="no scheduler answers"):
         sweep.sweep(todo[:1], tmp_path / "out.jsonl", scheduler="tcp://127.0.0.1:9")
 
