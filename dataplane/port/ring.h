@@ -4,7 +4,7 @@
 // A ring joins two stages of a pipeline: one worker pushes, one other worker pops, nobody waits.
 // It carries the views beside the packets, so that the next stage knows what the one before found
 // out (layer 3, in, out) without touching the packet's buffer, and a push or pop is two copies
-// whatever is in them.
+// whatever is in them (docs/decisions/ring.md).
 #ifndef CV_RING_H
 #define CV_RING_H
 
