@@ -7,6 +7,7 @@
 
 #include <rte_byteorder.h>
 #include <rte_errno.h>
+#include <rte_log.h>
 #include <rte_rib.h>
 
 #include "fib.h"
@@ -190,15 +191,16 @@ static uint32_t count_tbl8s(const struct draft *draft, bool v6)
 	return count;
 }
 
-static int table_failed(const struct draft *draft, const char *family, size_t bytes, int why,
-	struct cv_error *error)
+static int table_failed(const struct draft *draft, const char *family, uint32_t routes,
+	size_t bytes, int why, struct cv_error *error)
 {
-	if (why == ENOMEM || why == ENOSPC)
+	// rte_fib_create passes on whatever its pool failed with, ENOENT too.
+	if (why != EINVAL && why != EEXIST)
 		cv_error_set(error,
-			"%s: no memory for %zu %s routes, which need about %zu MB; give the node "
+			"%s: no memory for %u %s routes, which need about %zu MB; give the node "
 			"more "
 			"(memory_mb of the plan's eal)",
-			draft->routes->env->name, draft->routes->routes, family, (bytes >> 20) + 1);
+			draft->routes->env->name, routes, family, (bytes >> 20) + 1);
 	else
 		cv_error_set(error, "%s: the table of %s routes cannot be made: %s",
 			draft->routes->env->name, family, rte_strerror(why));
@@ -237,7 +239,7 @@ static int make_v4(struct cv_fib *fib, const struct draft *draft, struct cv_erro
 	name_table(name, sizeof(name), "v4");
 	fib->v4 = rte_fib_create(name, draft->routes->env->socket, &conf);
 	if (fib->v4 == NULL)
-		return table_failed(draft, "IPv4", bytes, rte_errno, error);
+		return table_failed(draft, "IPv4", fib->routes_v4, bytes, rte_errno, error);
 	for (size_t i = 0; i < draft->entries; i++) {
 		const struct entry *entry = &draft->entry[i];
 		rte_be32_t address;
@@ -249,7 +251,7 @@ static int make_v4(struct cv_fib *fib, const struct draft *draft, struct cv_erro
 		rc = rte_fib_add(
 			fib->v4, rte_be_to_cpu_32(address), entry->prefix.length, entry->adjacency);
 		if (rc != 0)
-			return table_failed(draft, "IPv4", bytes, -rc, error);
+			return table_failed(draft, "IPv4", fib->routes_v4, bytes, -rc, error);
 	}
 	return 0;
 }
@@ -266,7 +268,7 @@ static int make_v6(struct cv_fib *fib, const struct draft *draft, struct cv_erro
 	name_table(name, sizeof(name), "v6");
 	fib->v6 = rte_lpm6_create(name, draft->routes->env->socket, &conf);
 	if (fib->v6 == NULL)
-		return table_failed(draft, "IPv6", bytes, rte_errno, error);
+		return table_failed(draft, "IPv6", fib->routes_v6, bytes, rte_errno, error);
 	for (size_t i = 0; i < draft->entries; i++) {
 		const struct entry *entry = &draft->entry[i];
 		int rc;
@@ -280,7 +282,7 @@ static int make_v6(struct cv_fib *fib, const struct draft *draft, struct cv_erro
 		rc = rte_lpm6_add(fib->v6, entry->prefix.address.bytes, entry->prefix.length,
 			entry->adjacency);
 		if (rc != 0)
-			return table_failed(draft, "IPv6", bytes, -rc, error);
+			return table_failed(draft, "IPv6", fib->routes_v6, bytes, -rc, error);
 	}
 	return 0;
 }
@@ -288,14 +290,17 @@ static int make_v6(struct cv_fib *fib, const struct draft *draft, struct cv_erro
 int cv_fib_make(struct cv_fib *fib, const struct cv_routes *routes, struct cv_error *error)
 {
 	struct draft draft = {.routes = routes};
+	int level = rte_log_get_level(RTE_LOGTYPE_LPM);
 	int rc;
 
 	*fib = (struct cv_fib){.v4 = NULL};
+	rte_log_set_level(RTE_LOGTYPE_LPM, RTE_LOG_EMERG); // what fails is said in our own words
 	rc = make_draft(fib, &draft, error);
 	if (rc == 0 && fib->routes_v4 > 0)
 		rc = make_v4(fib, &draft, error);
 	if (rc == 0 && fib->routes_v6 > 0)
 		rc = make_v6(fib, &draft, error);
+	rte_log_set_level(RTE_LOGTYPE_LPM, (uint32_t)level);
 	free(draft.entry);
 	free(draft.by_neighbour);
 	return rc;
