@@ -45,7 +45,8 @@ static CV_INLINE uint32_t cv_flow_ports(const uint8_t *at, uint32_t len, uint8_t
 
 // Addresses, protocol and ports; fragments, and IPv6 packets with extension headers, are told by
 // their addresses only, so that all of a packet goes one way; what is not IP by its MAC addresses.
-// VLAN tags do not count. Reads bounded by the view's length; any bytes will do.
+// VLAN tags do not count. Reads are bounded by
+// the view's length, also while somebody changes the bytes.
 static CV_INLINE uint32_t cv_flow_hash(const struct cv_view *view)
 {
 	const uint8_t *l3 = view->data + view->l3;
@@ -57,6 +58,7 @@ static CV_INLINE uint32_t cv_flow_hash(const struct cv_view *view)
 		uint32_t header, ports = 0;
 
 		memcpy(&ip, l3, sizeof(ip));
+		CV_COPIED();
 		header = cv_ipv4_header_len(&ip);
 		if (CV_LIKELY(!(ip.fragment & (CV_IPV4_MF | CV_IPV4_OFFSET)) && header <= room))
 			ports = cv_flow_ports(l3 + header, room - header, ip.proto);

@@ -62,6 +62,12 @@ CV_HOT uint16_t cv_pack_add(struct cv_pack *pack, const struct cv_view *views, u
 
 	if (n < most)
 		most = n;
+	if (pack->count == 0 && n > 0) {
+		// Of the packet and not of its copy: that would wait for the copy's last store.
+		pack->first_len = views[0].len;
+		pack->sport = rte_cpu_to_be_16(
+			CV_CONVOY_SPORT_MIN | (cv_flow_hash(&views[0]) & CV_CONVOY_SPORT_MASK));
+	}
 	for (i = 0; i < most && fits(views[i].len, room); i++) {
 		uint16_t len = views[i].len;
 		rte_be16_t prefix = rte_cpu_to_be_16(len);
@@ -70,15 +76,6 @@ CV_HOT uint16_t cv_pack_add(struct cv_pack *pack, const struct cv_view *views, u
 		copy(at + CV_CONVOY_PREFIX_LEN, views[i].data, len);
 		at += CV_CONVOY_PREFIX_LEN + len;
 		room -= CV_CONVOY_PREFIX_LEN + len;
-	}
-	if (pack->count == 0 && i > 0) {
-		struct cv_view first = views[0];
-
-		// Of our copy: the packet's own bytes may have changed since.
-		first.data = pack->data + pack->len + CV_CONVOY_PREFIX_LEN;
-		pack->first_len = first.len;
-		pack->sport = rte_cpu_to_be_16(
-			CV_CONVOY_SPORT_MIN | (cv_flow_hash(&first) & CV_CONVOY_SPORT_MASK));
 	}
 	pack->count += i;
 	pack->len = (uint32_t)(at - pack->data);

@@ -41,8 +41,8 @@ void cv_pack_begin(
 
 // Copies packets into the frame, from the first on, as long as they fit: whole, no larger than
 // what the MTU and the buffer leave, and of an Ethernet header at least. Returns how many were
-// taken; views[taken] is the first that did not fit. The packets must not lie in the buffer. Their
-// bytes are read once and stay their owner's.
+// taken; views[taken] is the first that did not fit. The packets must not lie in the buffer; they
+// stay their owner's. What is packed is one reading of their bytes (the hash may be of another).
 uint16_t cv_pack_add(struct cv_pack *pack, const struct cv_view *views, uint16_t n);
 
 // Ends the frame. Returns its first byte, and its length in len. A packet that is alone is

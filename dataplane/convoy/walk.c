@@ -21,13 +21,7 @@ const char *const cv_convoy_reason_names[CV_CONVOY_REASONS] = {
 	[CV_CONVOY_RUNT_PACKET] = "runt_packet",
 };
 
-// What was copied must not be read from the frame again, as a compiler may otherwise do.
-static CV_INLINE void copied(void)
-{
-	__asm__ volatile("" : : : "memory");
-}
-
-// The same for one length.
+// A length, read once: see CV_COPIED.
 static CV_INLINE uint16_t load_once(const uint8_t *at)
 {
 	uint16_t value = cv_load_be16(at);
@@ -44,50 +38,45 @@ struct datagram {
 	struct cv_udp udp;
 };
 
+// The headers are copied one by one: a copy that is read in other pieces than it was written in
+// waits for its own stores.
 static CV_INLINE enum cv_convoy_reason read_ipv4(
 	struct datagram *is, const uint8_t *l3, rte_be16_t port)
 {
-	struct {
-		struct cv_ipv4 ip;
-		struct cv_udp udp;
-	} head;
+	struct cv_ipv4 ip;
 
-	if (is->room < sizeof(head))
+	if (CV_UNLIKELY(is->room < sizeof(ip) + sizeof(is->udp)))
 		return CV_CONVOY_NOT_A_CONVOY;
-	memcpy(&head, l3, sizeof(head));
-	copied();
+	memcpy(&ip, l3, sizeof(ip));
+	memcpy(&is->udp, l3 + sizeof(ip), sizeof(is->udp));
+	CV_COPIED();
 	// Options and later fragments: whatever it carries, we did not send it.
-	if (head.ip.version_ihl != 0x45 || head.ip.proto != CV_IPPROTO_UDP ||
-		head.ip.fragment & CV_IPV4_OFFSET || head.udp.dport != port)
+	if (ip.version_ihl != 0x45 || ip.proto != CV_IPPROTO_UDP || ip.fragment & CV_IPV4_OFFSET ||
+		is->udp.dport != port)
 		return CV_CONVOY_NOT_A_CONVOY;
-	if (CV_UNLIKELY(head.ip.fragment & CV_IPV4_MF))
+	if (CV_UNLIKELY(ip.fragment & CV_IPV4_MF))
 		return CV_CONVOY_FRAGMENTED;
-	if (CV_UNLIKELY(!cv_ipv4_checksum_ok20(&head.ip)))
+	if (CV_UNLIKELY(!cv_ipv4_checksum_ok20(&ip)))
 		return CV_CONVOY_BAD_CHECKSUM;
-	is->ip_len = rte_be_to_cpu_16(head.ip.total_len);
-	is->header = sizeof(head.ip);
-	is->udp = head.udp;
+	is->ip_len = rte_be_to_cpu_16(ip.total_len);
+	is->header = sizeof(ip);
 	return CV_CONVOY_OK;
 }
 
 static CV_INLINE enum cv_convoy_reason read_ipv6(
 	struct datagram *is, const uint8_t *l3, rte_be16_t port)
 {
-	struct {
-		struct cv_ipv6 ip;
-		struct cv_udp udp;
-	} head;
+	struct cv_ipv6 ip;
 
-	if (is->room < sizeof(head))
+	if (CV_UNLIKELY(is->room < sizeof(ip) + sizeof(is->udp)))
 		return CV_CONVOY_NOT_A_CONVOY;
-	memcpy(&head, l3, sizeof(head));
-	copied();
-	if (*(const uint8_t *)&head.ip >> 4 != 6 || head.ip.next != CV_IPPROTO_UDP ||
-		head.udp.dport != port)
+	memcpy(&ip, l3, sizeof(ip));
+	memcpy(&is->udp, l3 + sizeof(ip), sizeof(is->udp));
+	CV_COPIED();
+	if (*(const uint8_t *)&ip >> 4 != 6 || ip.next != CV_IPPROTO_UDP || is->udp.dport != port)
 		return CV_CONVOY_NOT_A_CONVOY;
-	is->ip_len = sizeof(head.ip) + rte_be_to_cpu_16(head.ip.payload_len);
-	is->header = sizeof(head.ip);
-	is->udp = head.udp;
+	is->ip_len = sizeof(ip) + rte_be_to_cpu_16(ip.payload_len);
+	is->header = sizeof(ip);
 	return CV_CONVOY_OK;
 }
 
@@ -175,7 +164,7 @@ CV_HOT enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_
 		return CV_CONVOY_BAD_LENGTH;
 	at += is.header + CV_UDP_LEN;
 	memcpy(&header, at, sizeof(header));
-	copied();
+	CV_COPIED();
 	if (CV_UNLIKELY(header.version_type >> 4 != CV_CONVOY_VERSION))
 		return CV_CONVOY_BAD_VERSION;
 	if (CV_UNLIKELY((header.version_type & 15) != CV_CONVOY_ETHERNET))

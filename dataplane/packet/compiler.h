@@ -9,6 +9,10 @@
 #define CV_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CV_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+// What was copied before this line is not read again from where it was copied, as a compiler may
+// otherwise do: for bytes that somebody else can change meanwhile.
+#define CV_COPIED() __asm__ volatile("" : : : "memory")
+
 // A hot function: compiled for the baseline and for AVX2, the better one chosen at load time.
 // Sanitizers run before such a choice can be made, so their builds keep the baseline only.
 #if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
