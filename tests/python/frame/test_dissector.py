@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""tools/convoy.lua in tshark, on the golden vectors."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from scapy.utils import RawPcapWriter
+
+from convoy.frame import FrameError, decode
+
+from .conftest import NAMES, ROOT, VECTORS
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("tshark") is None, reason="tshark is not installed: run 'make setup'"
+)
+FIELDS = ["frame.number", "convoy.reason", "convoy.nfi", "convoy.count", "convoy.packet.length"]
+FIELDS += ["udp.port", "_ws.lua.error", "_ws.col.Info"]
+
+
+def tshark(capture: Path, *options: str) -> list[dict[str, str]]:
+    """Return each frame's fields, as tshark prints them."""
+    script = f"lua_script:{ROOT / 'tools/convoy.lua'}"
+    command = ["tshark", "-n", "-X", script, "-r", str(capture), "-T", "fields", *options]
+    command += [part for field in FIELDS for part in ("-e", field)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "Lua" not in done.stderr and "bug" not in done.stderr, done.stderr
+    return [dict(zip(FIELDS, line.split("\t"), strict=True)) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory):
+    path = tmp_path_factory.mktemp("dissector") / "vectors.pcap"
+    writer = RawPcapWriter(str(path), linktype=1)
+    writer.write_header(None)
+    for vector in VECTORS:
+        writer.write_packet(bytes.fromhex(vector["frame"]))
+    writer.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def rows(capture):
+    found = tshark(capture)
+    assert [int(row["frame.number"]) for row in found] == list(range(1, len(VECTORS) + 1))
+    return found
+
+
+def refused_for_its_payload(vector) -> bool:
+    """Whether the convoy itself is refused: outer headers are other dissectors' work."""
+    try:
+        decode(bytes.fromhex(vector["frame"]))
+    except FrameError as error:
+        return re.search(r"packet \d|packets|must be", str(error)) is not None
+    return False
+
+
+@pytest.mark.parametrize("vector", [v for v in VECTORS if "port" not in v], **NAMES)
+def test_a_vector_is_shown_as_what_it_is(rows, vector):
+    row = rows[VECTORS.index(vector)]
+    assert not row["_ws.lua.error"]
+    if vector["reason"] == "ok":
+        lengths = [str(len(packet) // 2) for packet in vector["packets"]]
+        assert row["convoy.packet.length"].split(",") == lengths
+        assert row["convoy.reason"] == ""
+        assert row["_ws.col.Info"] == f"Convoy of {len(lengths)} to NFI-ID {vector['nfi']}"
+    elif "destination port" in vector["name"] or vector["name"] in ("TCP", "ARP"):
+        assert row["convoy.count"] == row["convoy.reason"] == ""
+    elif refused_for_its_payload(vector):
+        assert row["convoy.reason"] == vector["reason"]
+        assert row["convoy.packet.length"] == ""
+
+
+def test_refusals_of_the_payload_are_all_there():
+    reasons = {vector["reason"] for vector in VECTORS if refused_for_its_payload(vector)}
+    assert reasons == {
+        *("bad_version", "bad_type", "bad_count", "bad_length"),
+        *("runt_packet", "trailing_bytes"),
+    }
+
+
+def test_embedded_packets_are_dissected(rows):
+    row = rows[0]
+    assert VECTORS[0]["name"] == "two packets over IPv4"
+    assert row["udp.port"].split(",") == ["49152", "51966", "1001", "53", "1002", "53"]
+
+
+def test_the_port_is_a_preference(capture):
+    rows = tshark(capture, "-o", "convoy.port:4000")
+    for vector, row in zip(VECTORS, rows, strict=True):
+        to_4000 = vector.get("port") == 4000 and vector["reason"] == "ok"
+        assert (row["convoy.count"] != "") == to_4000
