@@ -20,11 +20,10 @@ TARGETS = {("l2fwd", 0): 10, ("router", 10): 20, ("firewall", 10): 50, ("chain",
 
 def table(bench: NfBench) -> Table:
     """Return what was measured, for a terminal."""
-    out = Table(box=box.SIMPLE_HEAD)
-    out.add_column("function")
-    for head in ("routes/rules", "cycles/packet", "min .. max", "function alone", "to reference",
-                 "target"):  # fmt: skip
-        out.add_column(head, justify="right")
+    out = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    out.add_column("function", no_wrap=True)
+    for head in ("entries", "cyc/pkt", "min..max", "alone", "of ref.", "target"):
+        out.add_column(head, justify="right", no_wrap=True)
     for row in bench.results:
         whole, own = row.cycles_per_packet, row.function_cycles_per_packet
         reference = bench.row(f"reference-{row.function}", row.entries)
@@ -33,9 +32,9 @@ def table(bench: NfBench) -> Table:
             row.function,
             str(row.entries) if row.entries else "",
             f"{whole.median:.1f}",
-            f"{whole.min:.1f} .. {whole.max:.1f}",
+            f"{whole.min:.1f}..{whole.max:.1f}",
             f"{own.median:.1f}" if own is not None and own.median > 0 else "",
-            f"x {whole.median / reference.cycles_per_packet.median:.2f}" if reference else "",
+            f"{whole.median / reference.cycles_per_packet.median:.0%}" if reference else "",
             f"{target}" if target is not None else "",
         )
     return out
@@ -52,9 +51,10 @@ def render(bench: NfBench) -> None:
         f"{host.frame_bytes} B packets, bursts of {host.burst_packets}, {host.flows} flows; "
         f"{host.working_set_bytes >> 10} KiB touched, L2 is {host.l2_bytes >> 10} KiB; "
         f"median of {repeats} alternating repeats.",
-        "cycles/packet: from received buffers to verdicts, the hop and about 1 cycle of the clock "
-        "included; function alone: as the node counts busy cycles. reference-*: plain DPDK on the "
-        "same packets. Targets are for a Skylake at 2.5 GHz. See docs/measuring.md.",
+        "entries: routes and rules. cyc/pkt: from received buffers to verdicts, the hop and about "
+        "1 cycle of the clock included; alone: what the node counts as the functions' busy cycles "
+        "(ring-2-cores: the second core's). reference-*: plain DPDK on the same packets; of ref.: "
+        "compared with that. Targets are for a Skylake at 2.5 GHz. See docs/measuring.md.",
     ):
         out.print(line, markup=False)
 
