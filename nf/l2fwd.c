@@ -195,11 +195,21 @@ static uint16_t tick_now(const struct l2fwd *fwd)
 	       CV_MAC_TICKS;
 }
 
-static CV_INLINE uint8_t rewrite_one(const struct l2fwd *fwd, struct cv_view *view)
+// The values are read before the packet is written: the compiler cannot know that they are not
+// the same memory.
+static CV_INLINE uint8_t rewrite_one(
+	struct cv_view *view, const uint8_t (*sources)[CV_MAC_LEN], const uint8_t *destination)
 {
-	if (fwd->has_dst)
-		memcpy(view->data, fwd->dst, CV_MAC_LEN);
-	memcpy(view->data + CV_MAC_LEN, fwd->src[view->out], CV_MAC_LEN);
+	uint8_t *data = view->data;
+	uint32_t source_low;
+	uint16_t source_high;
+
+	memcpy(&source_low, sources[view->out], 4);
+	memcpy(&source_high, sources[view->out] + 4, 2);
+	if (destination != NULL)
+		memcpy(data, destination, CV_MAC_LEN);
+	memcpy(data + CV_MAC_LEN, &source_low, 4);
+	memcpy(data + CV_MAC_LEN + 4, &source_high, 2);
 	return CV_NEXT;
 }
 
@@ -233,13 +243,15 @@ static CV_INLINE uint8_t bridge_one(const struct l2fwd *fwd, struct cv_view *vie
 static CV_INLINE uint16_t forward(
 	const struct l2fwd *fwd, struct cv_view *view, uint8_t *verdict, uint16_t n, enum mode mode)
 {
+	const uint8_t(*sources)[CV_MAC_LEN] = fwd->src;
+	const uint8_t *destination = fwd->has_dst ? fwd->dst : NULL;
 	uint16_t tick = mode == BRIDGE ? tick_now(fwd) : 0, dropped = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
 		if (CV_UNLIKELY(view[i].len < CV_ETHER_LEN))
 			verdict[i] = CV_DROP(BAD_HEADER);
 		else if (mode == REWRITE)
-			verdict[i] = rewrite_one(fwd, &view[i]);
+			verdict[i] = rewrite_one(&view[i], sources, destination);
 		else if (mode == SWAP)
 			verdict[i] = swap_one(&view[i]);
 		else
