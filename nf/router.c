@@ -214,9 +214,14 @@ CV_HOT static uint16_t process(
 	if (v6 > 0)
 		look_up_ipv6(&router->fib, view, v6_index, v6, adjacency);
 	for (uint16_t i = 0; i < n; i++) {
-		if (CV_LIKELY(verdict[i] == CV_NEXT))
-			verdict[i] = send_on(macs, &view[i], &adjacencies[adjacency[i]]);
-		dropped += verdict[i] != CV_NEXT;
+		uint8_t judged = verdict[i];
+
+		if (CV_LIKELY(judged == CV_NEXT))
+			judged = send_on(macs, &view[i], &adjacencies[adjacency[i]]);
+		if (CV_UNLIKELY(judged != CV_NEXT)) {
+			verdict[i] = judged;
+			dropped++;
+		}
 	}
 	return dropped;
 }
