@@ -18,6 +18,8 @@ def with_captures(plan: Plan, read: Path | None, write: Path | None, chain: str 
     Where there is a `read`, only what comes in by that port remains; all other ports swallow what
     they are sent. chain may be None where all chains come in by one port. Raises InputError.
     """
+    if read is not None and write is not None and read.resolve() == write.resolve():
+        raise InputError(f"--write: {write}: is the capture that --read reads; name another file")
     data = plan.data
     selected = _select(data["chains"], chain)
     ends = {selected["in"]: read, selected["out"]: write}

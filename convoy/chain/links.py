@@ -156,7 +156,9 @@ def _resources(descriptor: Descriptor, base: Path, machine: Machine) -> Iterator
     for name, port in descriptor.ports.items():
         at: Loc = ("ports", name, port.kind)
         resources = []
-        if port.socket:
+        if port.socket and "\0" in port.path:
+            yield Problem(at, "a zero byte in a path", "remove it", shown(port.path))
+        elif port.socket:
             path = str(socket_path(port.path, base, machine.runtime_dir))
             size = len(os.fsencode(path))
             if size > SOCKET_PATH_MAX_BYTES:
@@ -182,6 +184,17 @@ def _resources(descriptor: Descriptor, base: Path, machine: Machine) -> Iterator
 
 def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
     files: list[tuple[Loc, str | None]] = []
+    pcaps = {name: port for name, port in descriptor.ports.items() if isinstance(port, Pcap)}
+    read = {os.path.realpath(base / p.pcap.read): n for n, p in pcaps.items() if p.pcap.read}
+    for name, port in pcaps.items():
+        reader = read.get(os.path.realpath(base / port.pcap.write)) if port.pcap.write else None
+        if reader is not None:
+            yield Problem(
+                ("ports", name, "pcap", "write"),
+                f"port '{reader}' reads it",
+                "write another file",
+                shown(port.pcap.write),
+            )
     for name, port in descriptor.ports.items():
         if isinstance(port, Pcap):
             files.append((("ports", name, "pcap", "read"), port.pcap.read))

@@ -120,6 +120,8 @@ class Captures(Model):
 
     @model_validator(mode="after")
     def _one(self) -> "Captures":
+        if "\0" in f"{self.read}{self.write}":
+            raise ValueError("a zero byte in a path; remove it")
         if self.read is None and self.write is None:
             raise ValueError("needs a file; write {read: in.pcap} or {write: out.pcap} or both")
         return self

@@ -189,6 +189,25 @@ ROWS = [
         "paths start at the descriptor's folder",
     ),
     (
+        "a zero byte in a capture's path",
+        "{af_packet: eth1}",
+        '{pcap: {write: "a\\0b"}}',
+        "web.yaml:3: ports.right.pcap: a zero byte in a path; remove it",
+    ),
+    (
+        "a zero byte in a socket's path",
+        "{af_packet: eth1}",
+        '{vhost-user: "a\\0b"}',
+        "web.yaml:3: ports.right.vhost-user: 'a?b': a zero byte in a path; remove it",
+    ),
+    (
+        "a capture that is read and written",
+        "{af_packet: eth1}",
+        "{pcap: {read: /dev/null, write: /dev/../dev/null}}",
+        "web.yaml:3: ports.right.pcap.write: '/dev/../dev/null': port 'right' reads it; "
+        "write another file",
+    ),
+    (
         "a routes file that is not there",
         "routes: [",
         "routes-file: no.txt, routes: [",

@@ -61,6 +61,13 @@ def test_one_port_for_both():
     assert plan.data["ports"] == [port]
 
 
+def test_what_is_read_is_not_written_over(tmp_path):
+    (tmp_path / "in.pcap").write_text("")
+    (tmp_path / "link.pcap").symlink_to("in.pcap")
+    with pytest.raises(InputError, match="is the capture that --read reads"):
+        changed(tmp_path / "in.pcap", tmp_path / "link.pcap", "two")
+
+
 @pytest.mark.parametrize(
     ("chain", "message"),
     [
