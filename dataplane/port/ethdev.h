@@ -57,7 +57,7 @@ struct cv_ethdev_port {
 	struct cv_port port;
 	struct cv_ethdev dev;
 	const char *peer; // what to call the other side in log lines; NULL: log no links
-	bool up; // what was logged last; only the thread of link events uses it
+	bool up; // what was logged last; atomic
 	rte_spinlock_t locks[CV_ETHDEV_LANES_MAX]; // one for each queue that lanes share
 };
 

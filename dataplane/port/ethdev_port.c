@@ -43,9 +43,8 @@ static int link_changed(uint16_t id, enum rte_eth_event_type type, void *argumen
 	struct rte_eth_link link;
 	bool up = rte_eth_link_get_nowait(id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 
-	if (up != ethdev->up)
+	if (__atomic_exchange_n(&ethdev->up, up, __ATOMIC_RELAXED) != up)
 		cv_port_log(&ethdev->port, "%s %s", ethdev->peer, up ? "connected" : "gone");
-	ethdev->up = up;
 	return 0;
 }
 

@@ -51,6 +51,9 @@ static const struct pair {
 		"'kind': 'vhost-user', 'path': '@', 'mode': 'client'"},
 	{"memif server, client", "'kind': 'memif', 'path': '@', 'id': 3",
 		"'kind': 'memif', 'path': '@', 'id': 3, 'role': 'client'"},
+	{"vhost-user server, virtio-user client, two queues",
+		"'kind': 'vhost-user', 'path': '@', 'queues': 2",
+		"'kind': 'virtio-user', 'path': '@', 'queues': 2"},
 	{"memif client, server", "'kind': 'memif', 'path': '@', 'role': 'client'",
 		"'kind': 'memif', 'path': '@'"},
 };
@@ -97,6 +100,16 @@ static struct cv_port *open_port(const char *keys, const char *path, unsigned in
 	return port;
 }
 
+// From whatever queue there is something in.
+static uint16_t receive(struct cv_port *port, struct rte_mbuf **packets, uint16_t n)
+{
+	uint16_t got = 0;
+
+	for (uint16_t queue = 0; queue < port->rx_queues && got == 0; queue++)
+		got = port->rx(port, queue, packets, n);
+	return got;
+}
+
 // The other process: sends back until it is killed.
 static int reflect(const char *keys, const char *path)
 {
@@ -108,7 +121,7 @@ static int reflect(const char *keys, const char *path)
 	if (port == NULL)
 		return 1;
 	for (;;) {
-		uint16_t got = port->rx(port, 0, packets, 32);
+		uint16_t got = receive(port, packets, 32);
 		uint16_t sent = 0;
 		double give_up = now_s() + 1;
 
@@ -217,7 +230,7 @@ static void round_trip(struct cv_port *port, uint32_t first, uint32_t count)
 			sent++;
 			n++;
 		}
-		got = port->rx(port, 0, packets, 32);
+		got = receive(port, packets, 32);
 		for (uint16_t i = 0; i < got; i++)
 			assert_is(
 				packets[i], first + received + i, length_of(first + received + i));
@@ -241,14 +254,14 @@ static void send_until_gone(struct cv_port *port)
 
 		if (packet != NULL && port->tx(port, 1, &packet, 1) == 0)
 			rte_pktmbuf_free(packet);
-		rte_pktmbuf_free_bulk(packets, port->rx(port, 0, packets, 32));
+		rte_pktmbuf_free_bulk(packets, receive(port, packets, 32));
 		if (now_s() > deadline)
 			fail_msg("link still up after %d s", DEADLINE_S);
 	} while (link_is_up(port));
 	// What was received before it went, and nothing when it is gone.
 	for (int i = 0; i < 100; i++)
-		rte_pktmbuf_free_bulk(packets, port->rx(port, 0, packets, 32));
-	assert_int_equal(port->rx(port, 0, packets, 32), 0);
+		rte_pktmbuf_free_bulk(packets, receive(port, packets, 32));
+	assert_int_equal(receive(port, packets, 32), 0);
 }
 
 // Late packets of before must not be taken for new ones.
@@ -258,7 +271,7 @@ static void empty(struct cv_port *port)
 	double until = now_s() + 0.2;
 
 	while (now_s() < until)
-		rte_pktmbuf_free_bulk(packets, port->rx(port, 0, packets, 32));
+		rte_pktmbuf_free_bulk(packets, receive(port, packets, 32));
 }
 
 static void peers_come_and_go(const struct pair *pair)
@@ -295,7 +308,8 @@ PAIR_TEST(vhost_user_client, 1)
 PAIR_TEST(virtio_user_client, 2)
 PAIR_TEST(virtio_user_server, 3)
 PAIR_TEST(memif_server, 4)
-PAIR_TEST(memif_client, 5)
+PAIR_TEST(two_queues, 5)
+PAIR_TEST(memif_client, 6)
 
 // A port without a peer stops at once, whoever was to begin.
 static void stops_without_a_peer(void **state)
@@ -326,6 +340,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(virtio_user_client),
 		cmocka_unit_test(virtio_user_server),
 		cmocka_unit_test(memif_server),
+		cmocka_unit_test(two_queues),
 		cmocka_unit_test(memif_client),
 		cmocka_unit_test(stops_without_a_peer),
 	};
