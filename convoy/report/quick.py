@@ -67,9 +67,10 @@ def findings(rows: Sequence[Row], host: Mapping[str, Any]) -> list[str]:
         "device was kept off its core) and are no results."
     )
     if spoilt > trials / 5:
-        said.append(
-            "**So many spoilt trials mean that something else ran on these cores:** run it again "
-            "on a machine that has nothing else to do before you believe a number."
+        said.insert(
+            0,
+            f"**{spoilt} of {trials} trials were spoilt: something else ran on these cores.** Run it again "
+            "on a machine that has nothing else to do before you believe a number.",
         )
     return said
 
