@@ -69,8 +69,8 @@ def findings(rows: Sequence[Row], host: Mapping[str, Any]) -> list[str]:
     if spoilt > trials / 5:
         said.insert(
             0,
-            f"**{spoilt} of {trials} trials were spoilt: something else ran on these cores.** Run it "
-            "again on a machine that has nothing else to do before you believe a number.",
+            f"**{spoilt} of {trials} trials were spoilt: something else used these cores.** Run "
+            "it again on a machine that has nothing else to do before you believe a number.",
         )
     return said
 
