@@ -92,6 +92,20 @@ static void print(json_t *object)
 	json_decref(object);
 }
 
+// An answer even where the message quotes what is no UTF-8, or was cut in the middle of it.
+static void print_bad_spec(char *error, json_t *json)
+{
+	json_t *reason = json_string(error);
+
+	if (reason == NULL) {
+		for (char *c = error; *c != '\0'; c++)
+			*c = *c < ' ' ? '?' : *c;
+		reason = json_string(error);
+	}
+	print(json_pack("{s:s, s:b, s:s, s:o, s:O?}", "schema", "convoy.trial/1", "ok", false,
+		"reason_code", "bad_spec", "reason", reason, "spec", json));
+}
+
 struct options {
 	uint32_t port_count;
 	struct gen_port_option ports[GEN_MAX_PORTS];
@@ -258,8 +272,7 @@ static int run_trial(const struct gen_context *context, json_t *json, double att
 
 	if (gen_spec_parse(&spec, json, tester.port_count, error, sizeof(error)) < 0) {
 		complain(0, "%s", error);
-		print(json_pack("{s:s, s:b, s:s, s:s, s:O}", "schema", "convoy.trial/1", "ok",
-			false, "reason_code", "bad_spec", "reason", error, "spec", json));
+		print_bad_spec(error, json);
 		gen_spec_free(&spec);
 		return BAD_INPUT;
 	}
@@ -281,8 +294,7 @@ static int run_trial(const struct gen_context *context, json_t *json, double att
 		status = OK;
 	} else {
 		complain(0, "%s", error);
-		print(json_pack("{s:s, s:b, s:s, s:s, s:O}", "schema", "convoy.trial/1", "ok",
-			false, "reason_code", "bad_spec", "reason", error, "spec", json));
+		print_bad_spec(error, json);
 	}
 	gen_trial_free(&trial);
 	gen_spec_free(&spec);
@@ -292,13 +304,14 @@ static int run_trial(const struct gen_context *context, json_t *json, double att
 static int run_text(const struct gen_context *context, const char *text, size_t length,
 	const char *name, double attach_timeout_s)
 {
+	char error[256];
 	json_error_t where;
 	json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
 
 	if (json == NULL) {
 		complain(0, "%s: not JSON: %s (column %d)", name, where.text, where.column);
-		print(json_pack("{s:s, s:b, s:s, s:s+}", "schema", "convoy.trial/1", "ok", false,
-			"reason_code", "bad_spec", "reason", "spec: not JSON: ", where.text));
+		snprintf(error, sizeof(error), "spec: not JSON: %.200s", where.text);
+		print_bad_spec(error, NULL);
 		return BAD_INPUT;
 	}
 	const int status = run_trial(context, json, attach_timeout_s);
@@ -380,6 +393,7 @@ static int set_up(const struct options *options)
 	cpu_set_t core;
 	int error;
 
+	raise_priority();
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
@@ -393,7 +407,6 @@ static int set_up(const struct options *options)
 	CPU_SET((size_t)options->core, &core);
 	if (sched_setaffinity(0, sizeof(core), &core) < 0)
 		return complain(FAILED, "--core %d: %s", options->core, strerror(errno));
-	raise_priority();
 	return OK;
 }
 

@@ -82,6 +82,11 @@ class Lines:
                 return None
             return self._lines[number - first]
 
+    def alive(self) -> bool:
+        """Return whether more may come."""
+        with self._change:
+            return not self._ended
+
     def wait_end(self, deadline_s: float) -> None:
         """Wait until the stream was read to its end."""
         self._thread.join(deadline_s)

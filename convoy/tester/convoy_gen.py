@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """Drives convoy-gen: one process, many trials."""
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -15,7 +16,7 @@ from convoy.tester.base import Tester
 from convoy.tester.model import TrialSpec, read_spec
 
 _SELF_TEST_S = 30.0
-_MARGIN_S = 30.0  # for building frames and results, on a busy machine
+_MARGIN_S = 60.0  # for building frames and results, on a busy machine
 
 
 class ConvoyGen(Tester):
@@ -91,11 +92,11 @@ class ConvoyGen(Tester):
     def _read(self, deadline_s: float, what: str) -> dict[str, Any]:
         line = self._process.stdout.line(self._lines, deadline_s)
         if line is None:
-            words = (
-                f"no answer within {deadline_s:g} s"
-                if self._process.running()
-                else self._process.last_words()
-            )
+            # Its output may end a moment before it does.
+            with contextlib.suppress(ProcessError):
+                self._process.wait(0 if self._process.stdout.alive() else 5)
+            ended = self._process.exit_code is not None
+            words = self._process.last_words() if ended else f"no answer within {deadline_s:g} s"
             kind = InputError if self._process.exit_code == 2 else ProcessError
             raise kind(f"waiting for {what}: {words}")
         self._lines += 1
