@@ -21,21 +21,21 @@ TARGETS = {("l2fwd", 0): 10, ("router", 10): 20, ("firewall", 10): 50, ("chain",
 def table(bench: NfBench) -> Table:
     """Return what was measured, for a terminal."""
     out = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    out.add_column("function", no_wrap=True)
-    for head in ("entries", "cyc/pkt", "min..max", "alone", "of ref.", "target"):
+    out.add_column("cycles per packet", no_wrap=True)
+    for head in ("entries", "own", "min..max", "target", "with hop", "of ref."):
         out.add_column(head, justify="right", no_wrap=True)
     for row in bench.results:
-        whole, own = row.cycles_per_packet, row.function_cycles_per_packet
+        own, whole = row.cycles_per_packet, row.with_hop_cycles_per_packet
         reference = bench.row(f"reference-{row.function}", row.entries)
         target = TARGETS.get((row.function, row.entries))
         out.add_row(
             row.function,
             str(row.entries) if row.entries else "",
-            f"{whole.median:.1f}",
-            f"{whole.min:.1f}..{whole.max:.1f}",
-            f"{own.median:.1f}" if own is not None and own.median > 0 else "",
-            f"{whole.median / reference.cycles_per_packet.median:.0%}" if reference else "",
+            f"{own.median:.1f}",
+            f"{own.min:.1f}..{own.max:.1f}",
             f"{target}" if target is not None else "",
+            f"{whole.median:.1f}" if whole is not None else "",
+            f"{row.whole.median / reference.whole.median:.0%}" if reference else "",
         )
     return out
 
@@ -51,10 +51,10 @@ def render(bench: NfBench) -> None:
         f"{host.frame_bytes} B packets, bursts of {host.burst_packets}, {host.flows} flows; "
         f"{host.working_set_bytes >> 10} KiB touched, L2 is {host.l2_bytes >> 10} KiB; "
         f"median of {repeats} alternating repeats.",
-        "entries: routes and rules. cyc/pkt: from received buffers to verdicts, the hop and about "
-        "1 cycle of the clock included; alone: what the node counts as the functions' busy cycles "
-        "(ring-2-cores: the second core's). reference-*: plain DPDK on the same packets; of ref.: "
-        "compared with that. Targets are for a Skylake at 2.5 GHz. See docs/measuring.md.",
+        "entries: routes and rules. own: the function's, as the node counts them (the hop has "
+        "prefetched its packets); with hop: from received buffers to verdicts; reference-*: plain "
+        "DPDK on the same packets, whole; of ref.: function with hop, compared with that. Targets "
+        "are for a Skylake at 2.5 GHz. See docs/measuring.md.",
     ):
         out.print(line, markup=False)
 

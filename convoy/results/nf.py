@@ -25,8 +25,14 @@ class Row(_Model):
 
     function: str
     entries: NonNegativeInt  # 0: it has no table
-    cycles_per_packet: Cycles  # from a burst of received buffers to their verdicts
-    function_cycles_per_packet: Cycles | None = None  # of these, as the node counts busy cycles
+    cycles_per_packet: Cycles  # a function's own, as the node counts busy cycles; all others: whole
+    with_hop_cycles_per_packet: Cycles | None = None  # a function's, from received buffers on
+    second_core_cycles_per_packet: Cycles | None = None  # of a ring between two cores
+
+    @property
+    def whole(self) -> Cycles:
+        """From received buffers to verdicts: what compares with a reference."""
+        return self.with_hop_cycles_per_packet or self.cycles_per_packet
 
 
 class Host(_Model):
