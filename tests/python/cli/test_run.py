@@ -105,15 +105,6 @@ def test_books_that_do_not_balance(convoy, stand_in, chain):
     assert json.loads(done.stdout)["ok"] is False
 
 
-def test_no_convoyd(convoy, chain, environment):
-    environment["PATH"] = "/nowhere"
-    if (Path(__file__).resolve().parents[3] / "build/daemon/convoyd").exists():
-        pytest.skip("convoyd is built in this checkout, so it is found")
-    done = convoy("run", chain)
-    assert done.returncode == 2
-    assert "convoyd: not found" in done.stderr
-
-
 def convoyds(folder: Path) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
