@@ -10,7 +10,7 @@
 
 #include "stamp.h"
 
-#define BURST 128u
+#define BURST 32u
 #define HEADER 12u // VERSION_1
 
 // Where the device is in a ring.

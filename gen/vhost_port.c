@@ -163,10 +163,6 @@ static uint32_t vhost_tx(struct gen_wire *wire, const struct gen_tx *burst)
 	else
 		put(queue, burst, count, false);
 	gen_vring_publish(ring, (uint16_t)(ring->avail_index + count));
-	for (uint32_t i = 0; i < count; i++) {
-		const struct gen_frame *next = &burst->frame[i];
-		__builtin_prefetch((uint8_t *)(uintptr_t)(ring->desc[(ring->avail_index + i) & (ring->size - 1)].addr + 12) + gen_stamp_offset(next->bytes), 1);
-	}
 	queue->kick_pending = true;
 	if (__builtin_expect(gen_vring_wants_kick(ring), 0))
 		kick(wire, queue->tx_kick);
