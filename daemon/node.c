@@ -67,13 +67,10 @@ static int make_functions(struct cv_node *node, struct cv_error *error)
 			.macs = (const uint8_t(*)[6])node->macs,
 			.ports_count = plan->ports_count,
 		};
-		struct cv_error why = {0};
 
-		node->functions[i] = function->nf->create(function->config, &env, &why);
-		if (node->functions[i] == NULL) {
-			cv_error_set(error, "function \"%s\": %s", function->name, why.text);
+		node->functions[i] = function->nf->create(function->config, &env, error);
+		if (node->functions[i] == NULL)
 			return -EINVAL;
-		}
 	}
 	return 0;
 }
