@@ -136,7 +136,7 @@ def _figure(rows: Sequence[Row]) -> go.Figure:
         shown = [row for row in line if row.rates_pps]
         rates = [(row.rate_pps or 0) / 1e6 for row in shown]
         figure.add_scatter(
-            x=[row.size for row in shown],
+            x=[str(row.size) for row in shown],
             y=rates,
             name=name,
             line={
@@ -153,7 +153,12 @@ def _figure(rows: Sequence[Row]) -> go.Figure:
         )
     figure.update_layout(
         template="plotly_white",
-        xaxis={"title": "frame size, bytes with FCS", "type": "category"},
+        xaxis={
+            "title": "frame size, bytes with FCS",
+            "type": "category",
+            "categoryorder": "array",  # a series may lack a size
+            "categoryarray": list(dict.fromkeys(str(row.size) for row in rows)),
+        },
         yaxis={"title": "Mpps", "rangemode": "tozero"},
     )
     return figure
