@@ -136,7 +136,13 @@ def test_quick_that_is_ended_leaves_its_trials_and_nothing_else(tmp_path, number
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as ours:
         try:
             trials = folder / "trials.jsonl"
-            wait_for(lambda: trials.exists() or ours.poll() is not None, 60, "a trial")
+            wait_for(
+                lambda: (
+                    (trials.exists() and b"\n" in trials.read_bytes()) or ours.poll() is not None
+                ),
+                60,
+                "a trial",
+            )
             sockets = str(tmp_path / "convoy" / "bench-")
             assert processes_with(sockets)
             ours.send_signal(number)
