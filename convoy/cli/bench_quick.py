@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""convoy bench quick: the example chain, measured beside dpdk-testpmd, in about two minutes."""
+"""convoy bench quick: the example chain, measured beside dpdk-testpmd, in some minutes."""
 
 import datetime
 import os
@@ -211,7 +211,7 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """The chain firewall, router, l2fwd on vhost-user, beside dpdk-testpmd: about two minutes."""
+    """The chain firewall, router, l2fwd on vhost-user, beside dpdk-testpmd: some minutes."""
     tester_core, core = _cores()
     hugepages = this_machine().hugepages_free_mb >= HUGEPAGES_MB
     settings = Settings(core, hugepages, _sizes(sizes), repeats)
