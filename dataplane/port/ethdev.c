@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <link.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <rte_alarm.h>
+#include <rte_cycles.h>
 #include <rte_bus_vdev.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
@@ -161,6 +164,27 @@ int cv_ethdev_attach(struct cv_ethdev *dev, struct cv_error *error)
 	return rc;
 }
 
+static void note_passed(void *passed)
+{
+	__atomic_store_n((bool *)passed, true, __ATOMIC_RELEASE);
+}
+
+// A driver puts off work of a peer's end to DPDK's interrupt thread (virtio-user: an alarm of 1 us
+// that still uses the device). Alarms run in the order of their times: when ours has run, so have
+// those before it, and the device may be closed.
+static void let_interrupts_end(void)
+{
+	const uint64_t deadline = rte_rdtsc() + rte_get_tsc_hz(); // were this that thread itself
+	static bool passed;
+
+	__atomic_store_n(&passed, false, __ATOMIC_RELEASE);
+	if (rte_eal_alarm_set(1000, note_passed, &passed) != 0)
+		return;
+	// Pairs with the store in note_passed(), on the interrupt thread.
+	while (!__atomic_load_n(&passed, __ATOMIC_ACQUIRE) && rte_rdtsc() < deadline)
+		sched_yield();
+}
+
 void cv_ethdev_detach(struct cv_ethdev *dev)
 {
 	struct rte_eth_dev_info info;
@@ -171,6 +195,7 @@ void cv_ethdev_detach(struct cv_ethdev *dev)
 	dev->attached = false;
 	known = rte_eth_dev_info_get(dev->id, &info) == 0;
 	rte_eth_dev_stop(dev->id);
+	let_interrupts_end();
 	rte_eth_dev_close(dev->id);
 	if (known && info.device != NULL)
 		rte_dev_remove(info.device);
