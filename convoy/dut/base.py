@@ -25,7 +25,11 @@ class Function:
 
 @dataclass(frozen=True)
 class PortAt:
-    """Where a device and the tester meet."""
+    """Where a device and the tester meet. The device makes it and removes it, the tester opens it.
+
+    Where it is an interface (af_packet, af_xdp), that is one end of a veth pair: the tester opens
+    the end that is called so, and the device keeps the other one.
+    """
 
     kind: str  # as in chain descriptors: vhost-user, memif, af_packet ...
     address: str  # a socket's path or an interface's name
@@ -65,11 +69,21 @@ class Presence:
 
     version: str  # empty: it is not
     missing: str = ""  # then: "not installed: ..." with the way to get it
+    remark: str = ""  # belongs beside each of its results: "emulated: not comparable"
 
     @property
     def here(self) -> bool:
         """Return whether it is."""
         return not self.missing
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a device says it spent since it started; two of these make a difference."""
+
+    busy_cycles: int  # TSC ticks spent on packets, by its own account
+    packets: int
+    source: str  # who counted: "convoyd's workers", "pmd-stats-show"
 
 
 class Running(ABC):
@@ -97,6 +111,14 @@ class Running(ABC):
     def counters(self) -> dict[str, Any] | None:
         """Return what it counts, by its own names, or None: it cannot be asked."""
         return None
+
+    def cost(self) -> Cost | None:
+        """Return what packets cost by its own counters, or None: it does not count that."""
+        return None
+
+    def processes(self) -> tuple[int, ...]:
+        """Return the ids of its processes, whose CPU time is its own; none: the kernel's work."""
+        return ()
 
     @abstractmethod
     def stop(self) -> None:

@@ -10,7 +10,7 @@ from convoy import __version__
 from convoy.chain.functions import FUNCTIONS
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
-from convoy.dut.base import Ability, Device, Presence, Running, Setup
+from convoy.dut.base import Ability, Cost, Device, Presence, Running, Setup
 from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.priority import prefer
@@ -57,6 +57,17 @@ class _Running(Running):
 
     def counters(self) -> dict[str, Any] | None:
         return self._node.counts()
+
+    def cost(self) -> Cost | None:
+        counts = self._node.counts()
+        return Cost(
+            sum(worker["busy_cycles"] for worker in counts["workers"]),
+            sum(port["rx_packets"] for port in counts["ports"].values()),
+            "convoyd's workers",
+        )
+
+    def processes(self) -> tuple[int, ...]:
+        return (self._node.process.pid,)
 
     def waited_ns(self) -> int:
         return waited_ns(self._node.process.pid)

@@ -56,6 +56,9 @@ class _Running(Running):
     def alive(self) -> bool:
         return self._process.running()
 
+    def processes(self) -> tuple[int, ...]:
+        return (self._process.pid,)
+
     def waited_ns(self) -> int:
         return waited_ns(self._process.pid)
 
