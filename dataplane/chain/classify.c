@@ -120,6 +120,7 @@ static uint8_t classify_vxlan(const struct cv_classifier *classifier, struct cv_
 	if (class != CV_CLASS_NONE) {
 		memset(view->data + udp + 6, 0, 2);
 		cv_view_set(view, view->data + inner, view->len - inner);
+		view->before = (uint8_t)inner;
 	}
 	return class;
 }

@@ -95,6 +95,7 @@ static CV_INLINE void show(
 	view->data = packet;
 	view->len = len;
 	view->l3 = CV_ETHER_LEN;
+	view->before = 0;
 	view->proto = proto;
 }
 

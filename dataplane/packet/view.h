@@ -28,7 +28,10 @@
 struct cv_view {
 	uint8_t *data; // the Ethernet header; readable and writable
 	uint16_t len; // bytes from data, without FCS
-	uint16_t l3; // offset of what follows the Ethernet header and up to two VLAN tags; <= len
+	uint8_t l3; // offset of what follows the Ethernet header and up to two VLAN tags; <= len
+	// Bytes before data that travel with the packet: a tunnel's headers, which functions are
+	// not shown. Whoever moves a view forward adds to it.
+	uint8_t before;
 	rte_be16_t proto; // EtherType of what is at l3; 0: the frame ends before it
 	uint8_t in; // index of the port that the packet came in by
 	uint8_t out; // index of the port that it will leave by; a function may change it
@@ -44,10 +47,11 @@ static CV_INLINE rte_be16_t cv_load_be16(const uint8_t *at)
 	return value;
 }
 
-// Points the view at a frame of len bytes and finds its layer 3. In and out stay as they are.
+// Points the view at a frame of len bytes, without a tunnel before it, and finds its layer 3. In
+// and out stay as they are.
 static CV_INLINE void cv_view_set(struct cv_view *view, uint8_t *data, uint16_t len)
 {
-	uint16_t l3 = CV_ETHER_LEN;
+	unsigned l3 = CV_ETHER_LEN;
 	rte_be16_t proto = 0;
 
 	view->data = data;
@@ -69,8 +73,20 @@ static CV_INLINE void cv_view_set(struct cv_view *view, uint8_t *data, uint16_t 
 			l3 += CV_VLAN_LEN;
 		}
 	}
-	view->l3 = l3;
+	view->l3 = (uint8_t)l3;
+	view->before = 0;
 	view->proto = proto;
+}
+
+// The whole packet as it travels: what the view shows and the tunnel before it.
+static CV_INLINE uint8_t *cv_view_packet(const struct cv_view *view)
+{
+	return view->data - view->before;
+}
+
+static CV_INLINE uint32_t cv_view_packet_len(const struct cv_view *view)
+{
+	return (uint32_t)view->len + view->before;
 }
 
 // The VLAN id of the outermost tag, 0 to 4095; -1: untagged or too short to tell.

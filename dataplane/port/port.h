@@ -15,7 +15,9 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
+#include "buffers.h"
 #include "error.h"
+#include "view.h"
 
 struct cv_port {
 	// Receives up to n packets of a queue; they belong to the caller. 0: nothing there now.
@@ -26,6 +28,18 @@ struct cv_port {
 	// belong to the port, the rest stays with the caller. A lane is a sender's own number,
 	// < lanes given to open: where the device has fewer queues than lanes, they share under a lock.
 	uint16_t (*tx)(struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n);
+	// Instead of rx, where a port copies anyway: receives packets one behind the other into few
+	// buffers. Fills in up to n <= CV_VIEWS_MAX views (as cv_view_set does; in and out are the
+	// caller's to set) and the buffers that hold them, in one segment each. Returns the number
+	// of views; the buffers belong to the caller. Each frame comes by one of the two, in the
+	// order of arrival, whichever is called. May be NULL.
+	uint16_t (*rx_views)(struct cv_port *port, uint16_t queue, struct cv_view *views,
+		uint16_t n, struct cv_buffers *buffers);
+	// Instead of tx: copies the first packets of n views that there is room for and returns how
+	// many. A packet is cv_view_packet(view), which is more than the view where a tunnel was
+	// taken off. The buffers that they lie in stay the caller's. Lanes as for tx. May be NULL.
+	uint16_t (*tx_views)(
+		struct cv_port *port, uint16_t lane, const struct cv_view *views, uint16_t n);
 	// True once rx will never return a packet again (a capture at its end). NULL: endless.
 	bool (*ended)(const struct cv_port *port);
 	// Link state, peer, device counters as a new JSON object, for telemetry; may be NULL.

@@ -22,7 +22,7 @@ static struct cv_view view_of(uint32_t i, struct rte_mbuf *packet)
 	return (struct cv_view){
 		.data = rte_pktmbuf_mtod(packet, uint8_t *),
 		.len = (uint16_t)(i % 1500),
-		.l3 = (uint16_t)(i % 22),
+		.l3 = (uint8_t)(i % 22),
 		.proto = (uint16_t)i,
 		.in = (uint8_t)i,
 		.out = (uint8_t)(i + 1),

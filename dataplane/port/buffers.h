@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Buffers that hold the packets of a sequence of views: one each, or many one behind the other.
+#ifndef CV_BUFFERS_H
+#define CV_BUFFERS_H
+
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#define CV_BUFFERS_MAX 64
+#define CV_VIEWS_MAX 256 // views that one rx_views call gives at most
+
+// The first views[0] of the views lie in buffers[0], the next views[1] in buffers[1], and so on: no
+// buffer is without a view, so that there are as many buffers as views where each has its own.
+//
+// Where a buffer holds several packets they lie in the views' order as in a convoy frame: 16-bit
+// length (network order), packet, 16-bit length, packet; and before the first length is room for
+// an outer header, CV_OUTER_MAX bytes (convoy/outer.h) if the frame is to leave without a copy.
+struct cv_buffers {
+	uint16_t n; // buffers
+	uint8_t views[CV_BUFFERS_MAX]; // 1 to 255
+	struct rte_mbuf *buffers[CV_BUFFERS_MAX];
+};
+
+#endif
