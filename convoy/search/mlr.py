@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The throughput search: RFC 9971's, by its reference implementation, PyPI's MLRsearch.
+
+It asks for trials; what it concludes about each goal is a Found. What is ours: trials that say
+nothing about the device are left out (and repeated), and a search that ran out of time still says
+how far it came.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from MLRsearch import (
+    AbstractMeasurer,
+    Config,
+    GoalResult,
+    MeasurementResult,
+    MultipleLossRatioSearch,
+    SearchGoal,
+)
+
+from convoy.search.goals import Goal
+
+LEAST_PPS = 1000.0
+SPOILT_MAX = 5  # spoilt trials in a row after which a rate counts as one that cannot be offered
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a trial's packets. offered_pkts counts those that were lost."""
+
+    offered_pkts: int
+    lost_pkts: int
+
+
+# One trial at a rate (packets per second) for so many seconds. None: it says nothing about the
+# device (the tester or the machine had a pause, or the rate could not be offered).
+Measure = Callable[[float, float], Answer | None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search says about one goal. Rates in packets per second."""
+
+    goal: str
+    rate_pps: float | None  # conditional throughput (RFC 9971); None: not even LEAST_PPS is kept
+    lower_pps: float | None  # highest load that meets the goal
+    upper_pps: float | None  # lowest load that does not; None: none was found
+    regular: bool  # both bounds were found, as close as the goal asks for
+    remark: str = ""  # why it is irregular
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as results keep it."""
+        return dict(vars(self))
+
+
+class _Measurer(AbstractMeasurer):  # type: ignore[misc]
+    """Gives the search what it wants; knows which loads could not be offered."""
+
+    def __init__(self, measure: Measure, most_pps: float, overload_pps: float) -> None:
+        self._measure = measure
+        self._most_pps = most_pps
+        self._overload_pps = overload_pps
+        self.unoffered_pps: set[float] = set()
+
+    def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+        """Do a trial."""
+        answer = None
+        if intended_load >= self._most_pps * (1 - 1e-9) and self._overload_pps < self._most_pps:
+            # The search begins at the highest load to learn what comes through; that is known.
+            sent = round(self._most_pps * intended_duration)
+            through = round(self._overload_pps * intended_duration)
+            answer = Answer(sent, max(sent - through, 0))
+        elif intended_load not in self.unoffered_pps:
+            for _ in range(SPOILT_MAX):
+                answer = self._measure(intended_load, intended_duration)
+                if answer is not None:
+                    break
+        if answer is None:
+            self.unoffered_pps.add(intended_load)
+            sent = round(intended_load * intended_duration)
+            answer = Answer(sent, sent)
+        return MeasurementResult(
+            intended_duration=intended_duration,
+            intended_load=intended_load,
+            offered_count=answer.offered_pkts,
+            loss_count=answer.lost_pkts,
+        )
+
+
+def _goal(goal: Goal) -> SearchGoal:
+    return SearchGoal(
+        loss_ratio=goal.loss_ratio,
+        exceed_ratio=goal.exceed_ratio,
+        relative_width=goal.width,
+        initial_trial_duration=goal.trial_s,
+        final_trial_duration=goal.trial_s,
+        duration_sum=goal.sum_s,
+        preceding_targets=2,
+        expansion_coefficient=2,
+        fail_fast=False,
+    )
+
+
+def _found(goal: Goal, result: GoalResult, unoffered: set[float], late: bool) -> Found:
+    lower, upper = result.relevant_lower_bound, result.relevant_upper_bound
+    through = result.conditional_throughput
+    lower_pps = float(lower) if lower else None
+    upper_pps = float(upper) if upper else None
+    # The search rounds loads; a bound that was never offered says nothing about the device.
+    limited = upper_pps is not None and upper_pps in unoffered
+    remark = ""
+    if late:
+        remark = "the search ran out of time"
+    elif lower_pps is None:
+        remark = f"not even {LEAST_PPS:.0f} packets/s meet the goal"
+    elif upper_pps is None or limited:
+        remark = "the tester could not offer more: at least this"
+    return Found(
+        goal.name,
+        float(through) if through else None,
+        lower_pps,
+        None if limited else upper_pps,
+        not remark,
+        remark,
+    )
+
+
+def search(
+    measure: Measure,
+    goals: Sequence[Goal],
+    most_pps: float,
+    overload_pps: float,
+    longest_s: float = 1200.0,
+) -> tuple[Found, ...]:
+    """Search for the highest rates that meet the goals, all at once.
+
+    most_pps: what the tester can offer; overload_pps: what came through under more than the device
+    can take, or another guess: the search begins there, and finds its way where it was wrong.
+    """
+    config = Config()
+    config.goals = [_goal(goal) for goal in goals]
+    config.min_load, config.max_load = LEAST_PPS, max(most_pps, 2 * LEAST_PPS)
+    config.search_duration_max = longest_s
+    config.warmup_duration = None
+    measurer = _Measurer(measure, config.max_load, overload_pps)
+    engine = MultipleLossRatioSearch(config)
+    began = time.monotonic()
+    late = False
+    try:
+        engine.search(measurer, debug=lambda text: None)
+    except RuntimeError:
+        # Its only way to say that time is over; what it knows by then is in its database.
+        if time.monotonic() - began < longest_s:
+            raise
+        late = True
+    found = []
+    for goal, theirs in zip(goals, config.goals, strict=True):
+        target = engine.scaling.goal_to_final_target[theirs]
+        result = GoalResult.from_bounds(bounds=engine.database.get_relevant_bounds(target=target))
+        narrow = (
+            result.relevant_lower_bound
+            and result.relevant_upper_bound
+            and float(result.relevant_upper_bound)
+            <= float(result.relevant_lower_bound) * (1 + 1.5 * goal.width)
+        )
+        found.append(_found(goal, result, measurer.unoffered_pps, late and not narrow))
+    return tuple(found)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The tester of convoy.dut.dummy: results as convoy-gen gives them, from a known response curve.
+
+What it offers beyond the curve's capacity is lost; latency grows with the load as in a queue. The
+same specification and seed give the same result, and no time passes.
+"""
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from convoy.dut.dummy import TSC_HZ, RunningDummy
+from convoy.tester.base import Tester
+from convoy.tester.model import TrialSpec, read_spec
+
+CEILING_PPS = 50e6
+IMIX_BYTES = (28 * 64 + 16 * 570 + 4 * 1518) / 48
+QUANTILES = ((0.5, 1.0), (0.9, 1.3), (0.99, 2.0), (0.999, 4.0), (1.0, 6.0))  # times the median
+
+
+class DummyTester(Tester):
+    """Answers for a device that is a curve."""
+
+    def __init__(self, device: RunningDummy, seed: int = 1) -> None:
+        self._device = device
+        self._random = random.Random(seed)
+
+    @property
+    def ceiling_pps(self) -> float:
+        """Return the highest rate it offers."""
+        return CEILING_PPS
+
+    def trial(self, specification: TrialSpec | Mapping[str, Any]) -> dict[str, Any]:
+        """Do one trial; see Tester.trial."""
+        spec = read_spec(specification)
+        curve, device = self._device.curve, self._device
+        size = float(spec.size) if isinstance(spec.size, int) else IMIX_BYTES
+        capacity = curve.capacity_pps(device.functions, size)
+        capacity *= max(0.1, self._random.gauss(1.0, curve.noise))
+        rate = CEILING_PPS if spec.rate_pps == "max" else float(spec.rate_pps)
+        offered = max(1, round(min(rate, CEILING_PPS) * spec.duration_s))
+        loss = max(0.0, 1 - capacity / rate)
+        if self._random.random() < curve.hiccups:
+            loss = max(loss, curve.hiccup_loss)
+        spoilt = self._random.random() < curve.spoilt or rate > CEILING_PPS
+        received = offered - round(offered * loss)
+        device.spent(received, size)
+        return {
+            "schema": "convoy.trial/1",
+            "ok": not spoilt,
+            "reason_code": "rate_not_reached" if spoilt else None,
+            "reason": "the dummy had a pause" if spoilt else None,
+            "suspect": None,
+            "spec": spec.model_dump(exclude_none=True),
+            "intended_pps": None if spec.rate_pps == "max" else rate,
+            "ceiling_pps": CEILING_PPS,
+            "duration_ns": round(spec.duration_s * 1e9),
+            "total": {
+                "offered_pkts": offered,
+                "sent_pkts": offered,
+                "received_pkts": received,
+                "lost_pkts": offered - received,
+                "loss_ratio": (offered - received) / offered,
+                "mean_frame_bytes": size,
+                "offered_pps": offered / spec.duration_s,
+                "received_pps": received / spec.duration_s,
+                "latency": _latency(curve.latency_ns, min(rate / capacity, 0.99), received),
+            },
+            "tester": {"tsc_hz": TSC_HZ, "core": 0},
+        }
+
+
+def _latency(idle_ns: float, load: float, packets: int) -> dict[str, Any]:
+    median = idle_ns * (1 + load / (1 - load) / 4)
+    values = [(share, round(median * times)) for share, times in QUANTILES]
+    histogram, below = [], 0.0
+    for share, value in values:
+        histogram.append([value, round(packets * (share - below))])
+        below = share
+    return {
+        "count": packets,
+        "min_ns": round(idle_ns / 2),
+        "mean_ns": median * 1.1,
+        **{f"p{name}_ns": value for name, (_, value) in
+           zip(("50", "90", "99", "99_9"), values, strict=False)},
+        "max_ns": values[-1][1],
+        "significant_digits": 3,
+        "histogram_ns": histogram,
+    }  # fmt: skip

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The search, against curves whose answer is known."""
+
+import random
+
+import pytest
+
+from convoy.errors import InputError
+from convoy.search.goals import GOALS, PROFILES, goals
+from convoy.search.mlr import Answer, search
+
+CAPACITY = 8e6
+
+
+def device(capacity=CAPACITY, hiccups=0.0, loss=0.05, seed=1, most=None, pauses=0):
+    """A measure, and what it was asked: loses what it has no capacity for, and by hiccups."""
+    draw = random.Random(seed)
+    asked = []
+
+    def measure(rate, seconds):
+        asked.append((rate, seconds))
+        if most is not None and rate > most:
+            return None
+        if [load for load, _ in asked].count(rate) <= pauses:
+            return None
+        sent = round(rate * seconds)
+        share = max(0.0, 1 - capacity / rate)
+        if draw.random() < hiccups:
+            share = max(share, loss)
+        return Answer(sent, round(sent * share))
+
+    return measure, asked
+
+
+def one(measure, names=("pdr",), profile="standard", most=50e6, overload=7e6, **more):
+    return search(measure, goals(names, profile), most, overload, **more)
+
+
+@pytest.mark.parametrize("profile", ["quick", "standard"])
+@pytest.mark.parametrize("overload", [0.5e6, 4e6, 8e6, 20e6, 49e6])
+def test_the_rate_is_found_wherever_the_search_begins(profile, overload):
+    measure, _ = device()
+    found, ndr = one(measure, ("pdr", "ndr"), profile, overload=overload)
+    width = PROFILES[profile][2]
+    for result, capacity in ((found, CAPACITY / 0.995), (ndr, CAPACITY)):
+        assert result.regular, result
+        assert result.lower_pps <= capacity < result.upper_pps
+        assert result.upper_pps / result.lower_pps <= 1 + 1.5 * width
+        assert capacity / (1 + 2 * width) <= result.rate_pps <= capacity
+
+
+@pytest.mark.parametrize("profile", ["quick", "standard"])
+def test_one_percent_of_trials_with_a_hiccup_changes_less_than_two_percent(profile):
+    quiet, _ = device()
+    (expected,) = one(quiet, profile=profile)
+
+    for seed in range(100):
+        measure, asked = device(hiccups=0.01, seed=seed)
+        (found,) = one(measure, profile=profile)
+        assert found.rate_pps == pytest.approx(expected.rate_pps, rel=0.02)
+
+
+def test_hiccups_that_would_have_ruined_a_search_without_exceed_ratio_were_there():
+    # The test above can fail: the same hiccups ruin RFC 2544's goal, which forgives none.
+    ruined = 0
+    for seed in range(100):
+        measure, _ = device(hiccups=0.1, seed=seed)
+        (found,) = one(measure, ("rfc2544",))
+        ruined += found.rate_pps is None or found.rate_pps < 0.97 * CAPACITY
+    assert ruined > 10
+
+
+def test_spoilt_trials_are_repeated_and_say_nothing():
+    measure, asked = device(pauses=2)
+    (found,) = one(measure)
+    assert found.regular
+    assert found.lower_pps <= CAPACITY / 0.995 < found.upper_pps
+    first = asked[0][0]
+    assert asked[2][0] == first
+
+
+def test_a_rate_the_tester_cannot_offer_is_at_least():
+    measure, _ = device(capacity=30e6, most=20e6)
+    (found,) = one(measure, most=40e6, overload=18e6)
+    assert not found.regular
+    assert "at least" in found.remark
+    assert found.upper_pps is None
+    assert 19e6 < found.rate_pps <= 20e6
+
+
+def test_a_device_faster_than_the_tester_is_at_least():
+    measure, _ = device(capacity=90e6)
+    (found,) = one(measure, most=40e6, overload=40e6)
+    assert found.rate_pps == pytest.approx(40e6)
+    assert "at least" in found.remark
+
+
+def test_a_device_that_forwards_nothing_has_no_rate():
+    measure, _ = device(capacity=0.0)
+    (found,) = one(measure, overload=0.0)
+    assert found.rate_pps is None
+    assert "not even" in found.remark
+
+
+def test_time_that_runs_out_is_said():
+    measure, _ = device()
+    (found,) = one(measure, longest_s=1e-9)
+    assert not found.regular
+    assert found.remark == "the search ran out of time"
+
+
+def test_goals_are_those_of_the_standards():
+    assert (GOALS["ndr"].loss_ratio, GOALS["ndr"].sum_s) == (0.0, 21.0)
+    assert (GOALS["pdr"].loss_ratio, GOALS["pdr"].trial_s) == (0.005, 1.0)
+    assert (GOALS["rfc2544"].exceed_ratio, GOALS["rfc2544"].trial_s) == (0.0, 60.0)
+    assert GOALS["tst009"].sum_s == 2 * GOALS["tst009"].trial_s
+    with pytest.raises(InputError, match="goal 'best': there is none called so; choose of ndr"):
+        goals(["best"], "quick")
+    assert goals(["rfc2544"], "quick")[0].trial_s == 60.0  # a standard's is not shortened
