@@ -25,10 +25,13 @@ class Function:
 
 @dataclass(frozen=True)
 class PortAt:
-    """Where a device and the tester meet. The device makes it and removes it, the tester opens it.
+    """Where a device and the tester meet.
 
-    Where it is an interface (af_packet, af_xdp), that is one end of a veth pair: the tester opens
-    the end that is called so, and the device keeps the other one.
+    vhost-user: the device has the switch's side and makes the socket at address. Of a device that
+    connects instead (Device.tester_port says so) the tester makes it. virtio-user: the device has
+    the guest's side and connects; the tester makes the socket. memif: the device makes the socket.
+    af_packet, af_xdp: the device makes a pair of veth; address is the name of the tester's end,
+    to which the tester attaches in that way.
     """
 
     kind: str  # as in chain descriptors: vhost-user, memif, af_packet ...
@@ -46,6 +49,8 @@ class Setup:
     folder: Path  # its private place for files, which exists
     hugepages: bool = False  # where not all devices get them, none does
     deployment: str = "inline"
+    queues: int = 1  # of each port
+    options: Mapping[str, str] = field(default_factory=dict)  # the device's own: Ability.options
 
     @property
     def path(self) -> str:
@@ -61,6 +66,9 @@ class Ability:
     port_kinds: frozenset[str]
     deployments: frozenset[str] = frozenset({"inline"})
     chains: bool = True  # several functions, one after another
+    queues: int = 1  # most, of a port
+    cores: int = 1  # most, that it uses
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # values, default first
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,7 @@ class Running(ABC):
     """A device that was started."""
 
     commands: tuple[tuple[str, ...], ...] = ()  # what was run, for the results
+    notes: tuple[str, ...] = ()  # what must be said wherever a result of it is shown
 
     @property
     def command_lines(self) -> list[str]:
@@ -150,6 +159,19 @@ class Device(ABC):
     def start(self, setup: Setup) -> Running:
         """Start it. Raises ConvoyError with its words if it does not run."""
 
+    def tester_port(self, port: PortAt, index: int) -> str:
+        """Return how the tester attaches to a port, as convoy-gen --port takes it.
+
+        index: of the port, 0 or 1.
+        """
+        return {
+            "vhost-user": f"vhost-user:{port.address}",
+            "virtio-user": f"dev:net_vhost{index},iface={port.address}",
+            "memif": f"dev:net_memif{index},role=client,socket={port.address}",
+            "af_packet": f"dev:net_af_packet{index},iface={port.address}",
+            "af_xdp": f"dev:net_af_xdp{index},iface={port.address}",
+        }[port.kind]
+
     def cannot(self, setup: Setup) -> str:
         """Return why this device cannot do that, or the empty string: it can."""
         types: Sequence[str] = [function.type for function in setup.functions]
@@ -163,4 +185,15 @@ class Device(ABC):
                 return f"{self.name} has no {port.kind} ports"
         if setup.deployment not in self.ability.deployments:
             return f"{self.name} cannot be deployed as {setup.deployment}"
+        if setup.queues > self.ability.queues:
+            return f"{self.name} has at most {self.ability.queues} queues a port"
+        for key, value in setup.options.items():
+            values = self.ability.options.get(key, ())
+            if value not in values:
+                known = ", ".join(f"{k}={'|'.join(v)}" for k, v in self.ability.options.items())
+                return f"{self.name} has no option {key}={value} (it has: {known or 'none'})"
         return ""
+
+    def option(self, setup: Setup, key: str) -> str:
+        """Return the value of one of its options: the setup's, or the default."""
+        return setup.options.get(key, self.ability.options[key][0])

@@ -11,6 +11,7 @@ from convoy.chain.functions import FUNCTIONS
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
 from convoy.dut.base import Ability, Cost, Device, Presence, Running, Setup
+from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
 from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.priority import prefer
@@ -23,8 +24,8 @@ def descriptor(setup: Setup) -> dict[str, Any]:
     names = [f"{function.type}{i}" for i, function in enumerate(setup.functions)]
     return {
         "ports": {
-            "left": {setup.left.kind: setup.left.address},
-            "right": {setup.right.kind: setup.right.address},
+            "left": {setup.left.kind: setup.left.address, "mac": LEFT_MAC},
+            "right": {setup.right.kind: setup.right.address, "mac": RIGHT_MAC},
         },
         "functions": {
             name: {function.type: dict(function.config)}

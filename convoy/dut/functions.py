@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What the functions under test do, said once for every device.
+
+A function is written as a chain descriptor has it (convoy/chain/functions.py); read() takes it
+apart for devices that speak another language: OpenFlow, nftables, Click, VPP. Packets go from left
+to right. A device's ports have the same addresses everywhere, so that what leaves is the same byte
+for byte whoever forwarded it: frames to a router go to LEFT_MAC, and come from RIGHT_MAC.
+"""
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from pydantic import ValidationError
+
+from convoy.chain import functions as described
+from convoy.chain.functions import FUNCTIONS, NUMBERS_WITH_PORTS, settings
+from convoy.dut.base import Function
+from convoy.errors import InputError
+
+LEFT_MAC = "02:00:00:00:0c:01"
+RIGHT_MAC = "02:00:00:00:0c:02"
+# Addresses that RFC 2544 sets aside for benchmarks. Destinations: the first 1,024 of them are
+# what a router of up to 1,024 routes knows; a larger one knows all.
+SOURCES = IPv4Network("198.18.0.0/16")
+DESTINATIONS = IPv4Network("198.19.0.0/16")
+FEW = IPv4Network("198.19.0.0/22")
+DPORT = 4096  # what the last, allowing rule of a firewall asks for
+
+Ports = tuple[int, int]  # first and last
+_NUMBERS = {"tcp": 6, "udp": 17, "icmp": 1, "icmpv6": 58, "sctp": 132, "dccp": 33, "udplite": 136}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Packets that match all of what is given are allowed, or denied. IPv4."""
+
+    allow: bool
+    src: IPv4Network | None = None
+    dst: IPv4Network | None = None
+    proto: int | None = None
+    sport: Ports | None = None
+    dport: Ports | None = None
+
+
+@dataclass(frozen=True)
+class Firewall:
+    """The first rule that matches decides; then the default. What is not IP passes."""
+
+    rules: tuple[Rule, ...]
+    default_allow: bool
+
+
+@dataclass(frozen=True)
+class Route:
+    """Packets to a prefix leave by the right port, to the next hop's address."""
+
+    prefix: IPv4Network
+    via: IPv4Address
+    mac: str
+
+
+@dataclass(frozen=True)
+class Router:
+    """Longest prefix, TTL less one, both MAC addresses rewritten; no route: dropped."""
+
+    routes: tuple[Route, ...]
+
+
+@dataclass(frozen=True)
+class Layer2:
+    """Forwards frames: with other addresses (None: as it was), or swapped."""
+
+    src: str | None = None
+    dst: str | None = None
+    swap: bool = False
+    bridge: bool = False  # learning, like every switch; frames stay as they are
+
+
+Meaning = Firewall | Router | Layer2
+
+
+def read(function: Function) -> Meaning:
+    """Return what a function does. Raises InputError for what not every device can do."""
+    if function.type not in FUNCTIONS:
+        raise InputError(f"{function.type}: no such function; there are {', '.join(FUNCTIONS)}")
+    try:
+        model = FUNCTIONS[function.type].model_validate({function.type: dict(function.config)})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InputError(f"{where}: {first['input']!r}: {first['msg']}") from None
+    config = settings(model)
+    if isinstance(config, described.Firewall):
+        return _firewall(config)
+    if isinstance(config, described.Router):
+        return _router(config)
+    assert isinstance(config, described.L2fwd)
+    if config.mode == "rewrite":
+        return Layer2(config.src or RIGHT_MAC, config.dst)
+    return Layer2(swap=config.mode == "swap", bridge=config.mode == "bridge")
+
+
+def _network(text: str | None) -> IPv4Network | None:
+    if text is None:
+        return None
+    try:
+        return IPv4Network(text)
+    except ValueError:
+        raise InputError(f"{text}: devices are compared with IPv4; give an IPv4 prefix") from None
+
+
+def _ports(value: int | str | None) -> Ports | None:
+    if value is None:
+        return None
+    low, _, high = str(value).partition("-")
+    return int(low), int(high or low)
+
+
+def _firewall(config: described.Firewall) -> Firewall:
+    if config.rules_file is not None or config.non_ip != "pass":
+        raise InputError("firewall: devices are compared with rules alone; leave out rules-file")
+    rules = []
+    for rule in config.rules:
+        match = rule.allow if isinstance(rule, described.Allow) else rule.deny
+        proto = match.proto if not isinstance(match.proto, str) else _NUMBERS[match.proto]
+        sport, dport = _ports(match.sport), _ports(match.dport)
+        if (sport or dport) and proto not in NUMBERS_WITH_PORTS:
+            raise InputError("firewall: a rule with ports needs a protocol to compare devices with")
+        allow = isinstance(rule, described.Allow)
+        src, dst = _network(match.src), _network(match.dst)
+        rules.append(Rule(allow, src, dst, proto, sport, dport))
+    return Firewall(tuple(rules), config.default == "allow")
+
+
+def _router(config: described.Router) -> Router:
+    if config.routes_file is not None:
+        raise InputError("router: devices are compared with routes alone; leave out routes-file")
+    routes = []
+    for route in config.routes:
+        prefix = _network(route.prefix)
+        if prefix is None or route.via is None or route.dev != "right":
+            raise InputError(f"router: {route.prefix}: write PREFIX via ADDRESS dev right")
+        mac = config.neighbours.get(route.via)
+        if mac is None:
+            raise InputError(f"router: {route.via}: give its MAC address under neighbours")
+        routes.append(Route(prefix, IPv4Address(route.via), mac))
+    return Router(tuple(routes))
+
+
+def firewall(rules: int) -> Function:
+    """Return a firewall of so many rules of which benchmark traffic meets only the last.
+
+    That is what the papers measured: each packet is compared with all of them, and passes.
+    """
+    if rules < 1:
+        raise InputError(f"firewall: {rules} rules; at least 1 is needed: the one that allows")
+    deny: list[dict[str, Any]] = [
+        {"deny": {"src": f"10.{i >> 8}.{i & 255}.0/24", "proto": "udp", "dport": 1 + i % 4000}}
+        for i in range(rules - 1)
+    ]
+    last = {
+        "allow": {"src": str(SOURCES), "dst": str(DESTINATIONS), "proto": "udp", "dport": DPORT}
+    }
+    return Function("firewall", {"default": "deny", "rules": [*deny, last]})
+
+
+def router(routes: int) -> Function:
+    """Return a router of so many routes, all of which benchmark traffic meets. 1 to 65,536."""
+    if not 1 <= routes <= 1 << 16:
+        raise InputError(f"router: {routes} routes; give 1 to 65536")
+    known = FEW if routes <= FEW.num_addresses else DESTINATIONS
+    bits = (routes - 1).bit_length()  # 2^bits equal parts,
+    pairs = (1 << bits) - routes  # of which so many pairs are one prefix, one bit shorter
+    length = known.prefixlen + bits
+    parts = 1 << (32 - length)
+    starts = [(2 * i * parts, length - 1) for i in range(pairs)]
+    starts += [(i * parts, length) for i in range(2 * pairs, 1 << bits)]
+    prefixes = [IPv4Network((int(known[0]) + at, bits)) for at, bits in starts]
+    hops = min(routes, 254)
+    return Function(
+        "router",
+        {
+            "routes": [
+                f"{prefix} via 192.0.2.{1 + i % hops} dev right"
+                for i, prefix in enumerate(prefixes)
+            ],
+            "neighbours": {f"192.0.2.{1 + i}": f"02:00:00:00:01:{1 + i:02x}" for i in range(hops)},
+        },
+    )
+
+
+def layer2() -> Function:
+    """Return a layer 2 forwarder that writes both addresses."""
+    return Function("l2fwd", {"mode": "rewrite", "src": RIGHT_MAC, "dst": "02:00:00:00:02:01"})
+
+
+def bridge() -> Function:
+    """Return a layer 2 forwarder that changes nothing."""
+    return Function("l2fwd", {"mode": "bridge"})

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Functions as OpenFlow rules: what the papers call a data-plane function.
+
+Function i of a chain is table i. A packet that a function lets through goes on to table i + 1,
+and from behind the last one out of the right port.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from convoy.dut.base import Function
+from convoy.dut.functions import RIGHT_MAC, Firewall, Layer2, Meaning, Ports, Router, Rule, read
+from convoy.errors import InputError
+
+LEFT, RIGHT = 1, 2  # OpenFlow's port numbers
+_FIRST_RULE = 60_000  # priority: rules go down from it, and every rule needs one of its own
+_WORDS = {6: "tcp", 17: "udp", 132: "sctp"}  # protocols of which OpenFlow knows the ports
+
+
+def flows(functions: Sequence[Function]) -> list[str]:
+    """Return the flows of a chain, as ovs-ofctl add-flows reads them.
+
+    Raises InputError for what OpenFlow cannot say.
+    """
+    lines = []
+    for table, function in enumerate(functions):
+        on = f"goto_table:{table + 1}"
+        lines += [f"table={table},{line}" for line in _lines(read(function), on)]
+    # What comes in by the right port goes nowhere.
+    return [*lines, f"table={len(functions)},priority=1,in_port={LEFT},actions=output:{RIGHT}"]
+
+
+def _lines(meaning: Meaning, on: str) -> Iterator[str]:
+    if isinstance(meaning, Firewall):
+        yield from _firewall(meaning, on)
+    elif isinstance(meaning, Router):
+        yield from _router(meaning, on)
+    else:
+        yield _layer2(meaning, on)
+
+
+def _firewall(firewall: Firewall, on: str) -> Iterator[str]:
+    if len(firewall.rules) > _FIRST_RULE - 10:
+        raise InputError(
+            f"firewall: {len(firewall.rules)} rules; OpenFlow has priorities for 59990"
+        )
+    for i, rule in enumerate(firewall.rules):
+        for match in _matches(rule):
+            yield f"priority={_FIRST_RULE - i},{match},actions={on if rule.allow else 'drop'}"
+    default = on if firewall.default_allow else "drop"
+    yield f"priority=2,ip,actions={default}"
+    yield f"priority=2,ipv6,actions={default}"
+    yield f"priority=1,actions={on}"
+
+
+def _matches(rule: Rule) -> Iterator[str]:
+    """A range of ports is several matches: values and masks."""
+    if rule.proto is None:
+        words = ["ip"]
+    elif rule.proto in _WORDS:
+        words = [_WORDS[rule.proto]]
+    elif rule.sport or rule.dport:
+        raise InputError(f"firewall: OpenFlow knows no ports of protocol {rule.proto}")
+    else:
+        words = ["ip", f"nw_proto={rule.proto}"]
+    words += [f"nw_src={rule.src}"] if rule.src else []
+    words += [f"nw_dst={rule.dst}"] if rule.dst else []
+    for sport in _masks(rule.sport):
+        for dport in _masks(rule.dport):
+            ports = [f"tp_src={sport}"] if sport else []
+            ports += [f"tp_dst={dport}"] if dport else []
+            yield ",".join([*words, *ports])
+
+
+def _masks(ports: Ports | None) -> list[str]:
+    """Return a range as VALUE/MASK, as few as there can be; [""]: any port."""
+    if ports is None or ports == (0, 65535):
+        return [""]
+    low, high = ports
+    masks = []
+    while low <= high:
+        size = low & -low or 1 << 16
+        while size > high - low + 1:
+            size >>= 1
+        masks.append(f"0x{low:x}/0x{0x10000 - size:x}" if size > 1 else str(low))
+        low += size
+    return masks
+
+
+def _router(router: Router, on: str) -> Iterator[str]:
+    for route in router.routes:
+        actions = f"dec_ttl,set_field:{RIGHT_MAC}->eth_src,set_field:{route.mac}->eth_dst,{on}"
+        yield f"priority={10 + route.prefix.prefixlen},ip,nw_dst={route.prefix},actions={actions}"
+    yield "priority=1,actions=drop"
+
+
+def _layer2(layer2: Layer2, on: str) -> str:
+    if layer2.bridge:
+        return f"priority=1,actions={on}"  # to where it would be flooded: there are two ports
+    if layer2.swap:
+        source, destination = "NXM_OF_ETH_SRC[]", "NXM_OF_ETH_DST[]"
+        stack = f"push:{source},push:{destination},pop:{source},pop:{destination}"
+        return f"priority=1,actions={stack},{on}"
+    words = [f"set_field:{layer2.src}->eth_src,"] if layer2.src else []
+    words += [f"set_field:{layer2.dst}->eth_dst,"] if layer2.dst else []
+    return f"priority=1,actions={''.join(words)}{on}"

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Open vSwitch with DPDK: functions as OpenFlow rules, ports as vhost-user clients.
+
+A database, a run directory and sockets of its own, in the setup's folder: a switch that serves this
+machine is not touched. Its poll thread, and all its other threads, run on the device's cores.
+
+Packets meet caches before they meet rules: EMC (exact, 8,192 flows of a poll thread), SMC
+(signatures, off by default) and megaflows (masked, in the datapath classifier). The option
+`caches` says which of the first two there are, and every result says so.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
+from convoy.dut.openflow import LEFT, RIGHT, flows
+from convoy.errors import ConvoyError, InputError
+from convoy.host.priority import prefer
+from convoy.host.process import Process, ProcessError, wait_for
+from convoy.host.waited import waited_ns
+
+# Debian puts it beside the one without DPDK; elsewhere it is the one there is.
+PROGRAMS = ("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk", "ovs-vswitchd")
+SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
+HOW = "not installed: Open vSwitch with DPDK (Debian: apt-get install openvswitch-switch-dpdk)"
+MEMORY_MB = 1024
+DEADLINE_S = 60.0
+BRIDGE = "br0"
+# emc-insert-inv-prob: one in so many packets that missed the EMC makes an entry; 0 turns it off.
+CACHES = {
+    "emc": ("100", "false"),
+    "emc+smc": ("100", "true"),
+    "smc": ("0", "true"),
+    "megaflow": ("0", "false"),
+}
+STATED = {
+    "emc": "caches: EMC (8,192 flows, filled by 1 in 100 packets) and megaflows",
+    "emc+smc": "caches: EMC (8,192 flows, filled by 1 in 100 packets), SMC and megaflows",
+    "smc": "caches: SMC and megaflows, no EMC",
+    "megaflow": "caches: megaflows alone, no EMC, no SMC",
+}
+
+
+def program() -> str | None:
+    """Return the path of an ovs-vswitchd, or None."""
+    return next((path for path in map(shutil.which, PROGRAMS) if path), None)
+
+
+def options(setup: Setup, caches: str) -> dict[str, str]:
+    """Return other_config: where its threads run, its memory, its caches."""
+    mask = f"0x{sum(1 << core for core in setup.cores):x}"
+    # It takes --in-memory itself, unless it is told the contrary: which --no-huge is.
+    memory = ["--in-memory"] if setup.hugepages else ["--no-huge", "--legacy-mem"]
+    prefix = f"convoy-ovs-{os.getpid()}"
+    eal = [*memory, "-m", str(MEMORY_MB), "--no-pci", "--no-telemetry", "--file-prefix", prefix]
+    emc, smc = CACHES[caches]
+    return {
+        "dpdk-init": "true",
+        "dpdk-extra": " ".join(eal),
+        "dpdk-lcore-mask": f"0x{1 << setup.cores[0]:x}",
+        "pmd-cpu-mask": mask,
+        "emc-insert-inv-prob": emc,
+        "smc-enable": smc,
+        # Buffers by need (24,000 a port) and not 262,144 for all: those take seconds to make, and
+        # more memory than there is, where pages are small.
+        "per-port-memory": "true",
+        "n-handler-threads": "1",
+        "n-revalidator-threads": "1",
+    }
+
+
+class _Running(Running):
+    def __init__(self, setup: Setup, vswitchd: str, caches: str) -> None:
+        self._setup = setup
+        self._folder = setup.folder
+        self._processes: list[Process] = []
+        self.notes = (STATED[caches],)
+        self._rules = flows(setup.functions)  # before anything starts: it may be refused
+        try:
+            self._start(vswitchd, caches)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, vswitchd: str, caches: str) -> None:
+        database = self._folder / "conf.db"
+        self._do("ovsdb-tool", "create", str(database), str(SCHEMA))
+        self._spawn(
+            "ovsdb-server", str(database), f"--remote=punix:{self._at('db.sock')}",
+            f"--unixctl={self._at('db.ctl')}", "-vconsole:warn",
+        )  # fmt: skip
+        self._until("db.sock")
+        config = [f"other_config:{k}={_quoted(v)}" for k, v in options(self._setup, caches).items()]
+        self._vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *config)
+        cores = ",".join(map(str, self._setup.cores))
+        self._spawn(
+            "taskset", "-c", cores, vswitchd, f"unix:{self._at('db.sock')}",
+            f"--unixctl={self._at('switch.ctl')}", "-vconsole:warn",
+        )  # fmt: skip
+        self._until("switch.ctl")
+        self._vsctl(
+            "add-br", BRIDGE,
+            "--", "set", "bridge", BRIDGE, "datapath_type=netdev", "fail-mode=secure",
+            *self._port("left", self._setup.left, LEFT),
+            *self._port("right", self._setup.right, RIGHT),
+        )  # fmt: skip
+        rules = "\n".join(self._rules) + "\n"
+        (self._folder / "flows.txt").write_text(rules)
+        self._do(
+            "ovs-ofctl", "--bundle", "-OOpenFlow14", "add-flows",
+            f"unix:{self._at(f'{BRIDGE}.mgmt')}", str(self._folder / "flows.txt"),
+        )  # fmt: skip
+        self.commands = (*self.commands, *(("#", rule) for rule in self._rules[:20]))
+
+    def _port(self, name: str, port: PortAt, number: int) -> list[str]:
+        return [
+            "--", "add-port", BRIDGE, name,
+            "--", "set", "Interface", name, "type=dpdkvhostuserclient",
+            f"options:vhost-server-path={port.address}", f"ofport_request={number}",
+            f"options:n_rxq={self._setup.queues}",
+        ]  # fmt: skip
+
+    def _at(self, name: str) -> str:
+        return str(self._folder / name)
+
+    def _environment(self) -> dict[str, str]:
+        folders = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR", "RUNTIME_DIRECTORY")
+        return {name: str(self._folder) for name in folders}
+
+    def _spawn(self, *command: str) -> None:
+        process = Process(command, self._environment(), self._folder)
+        self._processes.append(process)
+        prefer(process.pid)
+        self.commands = (*self.commands, process.command)
+
+    def _until(self, socket: str) -> None:
+        process, path = self._processes[-1], self._folder / socket
+        wait_for(lambda: path.exists() or not process.running(), DEADLINE_S, f"{socket} of OVS")
+        if not process.running():
+            raise ProcessError(f"{process.name}: {process.last_words()}")
+
+    def _vsctl(self, *words: str) -> None:
+        database = f"--db=unix:{self._at('db.sock')}"
+        self._do("ovs-vsctl", database, f"--timeout={DEADLINE_S:g}", *words)
+
+    def _do(self, *command: str) -> None:
+        self.commands = (*self.commands, command)
+        _ask(command, self._environment())
+
+    def _appctl(self, *words: str) -> str:
+        command = ["ovs-appctl", "-t", self._at("switch.ctl"), "--timeout=10", *words]
+        return _ask(command, self._environment())
+
+    def ready(self, deadline_s: float) -> None:
+        """It is: ovs-vsctl returned when the ports were made, ovs-ofctl when the rules were."""
+        if not self.alive():
+            dead = next(process for process in self._processes if not process.running())
+            raise ProcessError(f"{dead.name}: {dead.last_words()}")
+
+    def alive(self) -> bool:
+        return all(process.running() for process in self._processes)
+
+    def waited_ns(self) -> int:
+        return waited_ns(self._processes[-1].pid)
+
+    def counters(self) -> dict[str, Any] | None:
+        return {"pmd-stats-show": pmd_stats(self._appctl("dpif-netdev/pmd-stats-show"))}
+
+    def cost(self) -> Cost | None:
+        stats = pmd_stats(self._appctl("dpif-netdev/pmd-stats-show"))
+        return Cost(stats["processing cycles"], stats["packets received"], "pmd-stats-show")
+
+    def processes(self) -> tuple[int, ...]:
+        return tuple(process.pid for process in self._processes)
+
+    def stop(self) -> None:
+        for process in reversed(self._processes):
+            process.__exit__(None, None, None)
+
+
+def pmd_stats(text: str) -> dict[str, int]:
+    """Return the numbers that pmd-stats-show prints, summed over its poll threads."""
+    sums: dict[str, int] = {}
+    polling = False
+    for line in text.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            polling = line.startswith("pmd thread")
+        match = re.match(r"\s+([a-z][a-z ./-]*): (\d+)(?: \(|$)", line)
+        if polling and match:
+            sums[match[1]] = sums.get(match[1], 0) + int(match[2])
+    if "packets received" not in sums:
+        raise ConvoyError(f"ovs-appctl: no numbers of a poll thread in: {text[:200]!r}")
+    sums.setdefault("processing cycles", 0)  # not shown before it did something
+    return sums
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"'
+
+
+def _ask(command: Sequence[str], environment: dict[str, str]) -> str:
+    try:
+        done = subprocess.run(
+            command, env=os.environ | environment, stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, timeout=DEADLINE_S * 2, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConvoyError(f"{command[0]}: {error}") from None
+    if done.returncode != 0:
+        words = (done.stderr or done.stdout).strip().splitlines() or ["it failed"]
+        raise ConvoyError(f"{command[0]}: {words[-1]}")
+    return done.stdout
+
+
+class OvsDpdk(Device):
+    """Debian's openvswitch-switch-dpdk."""
+
+    name = "ovs-dpdk"
+    ability = Ability(
+        functions=frozenset({"firewall", "router", "l2fwd"}),
+        port_kinds=frozenset({"vhost-user"}),
+        queues=8,
+        cores=8,
+        options={"caches": tuple(CACHES)},
+    )
+
+    def presence(self) -> Presence:
+        """Look for an ovs-vswitchd that has DPDK."""
+        vswitchd = program()
+        if vswitchd is None or not SCHEMA.exists() or shutil.which("ovsdb-server") is None:
+            return Presence("", HOW)
+        try:
+            words = _ask([vswitchd, "--version"], {})
+        except ConvoyError as error:
+            return Presence("", f"not installed: {error}")
+        dpdk = re.search(r"^DPDK (.*)$", words, re.MULTILINE)
+        if dpdk is None:
+            return Presence("", f"{HOW}; {vswitchd} is one without")
+        version = re.search(r"\(Open vSwitch\) (\S+)", words)
+        return Presence(f"{version[1] if version else 'unknown'} with DPDK {dpdk[1]}")
+
+    def tester_port(self, port: PortAt, index: int) -> str:
+        """Open vSwitch connects, the tester makes the socket."""
+        return f"vhost-user:{port.address},server"
+
+    def cannot(self, setup: Setup) -> str:
+        """Ask the rules too: OpenFlow cannot say everything."""
+        why = super().cannot(setup)
+        if why:
+            return why
+        try:
+            flows(setup.functions)
+        except InputError as error:
+            return f"ovs-dpdk: {error}"
+        return ""
+
+    def start(self, setup: Setup) -> Running:
+        """Start it, with its rules."""
+        vswitchd = program()
+        if vswitchd is None:
+            raise ConvoyError(HOW)
+        return _Running(setup, vswitchd, self.option(setup, "caches"))

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The functions that devices are compared with, and their words in OpenFlow."""
+
+from ipaddress import IPv4Address, IPv4Network
+
+import pytest
+
+from convoy.dut import functions
+from convoy.dut.base import Function, PortAt, Setup
+from convoy.dut.devices import DEVICES, device
+from convoy.dut.functions import DESTINATIONS, FEW, Firewall, Router, read
+from convoy.dut.openflow import _masks, flows
+from convoy.errors import InputError
+
+
+@pytest.mark.parametrize("routes", [1, 2, 10, 15, 1000, 1024, 1025, 5000])
+def test_a_router_has_as_many_routes_and_they_are_all_destinations(routes):
+    meaning = read(functions.router(routes))
+    assert isinstance(meaning, Router)
+    prefixes = sorted(route.prefix for route in meaning.routes)
+    assert len(prefixes) == routes
+    known = FEW if routes <= 1024 else DESTINATIONS
+    after = known[0]
+    for prefix in prefixes:
+        assert prefix[0] == after
+        after = prefix[-1] + 1
+    assert after == known[-1] + 1
+
+
+@pytest.mark.parametrize("rules", [1, 10, 15, 1000])
+def test_a_firewall_allows_by_its_last_rule_alone(rules):
+    meaning = read(functions.firewall(rules))
+    assert isinstance(meaning, Firewall)
+    assert len(meaning.rules) == rules
+    assert [rule.allow for rule in meaning.rules] == [False] * (rules - 1) + [True]
+    assert not meaning.default_allow
+    # None of the others has a source that benchmark traffic comes from.
+    assert all(not rule.src.overlaps(functions.SOURCES) for rule in meaning.rules[:-1])
+    assert meaning.rules[-1].dst == DESTINATIONS
+
+
+# description, function, words of the message
+REFUSED = [
+    ("no such function", Function("nat"), "nat: no such function"),
+    ("bad configuration", Function("l2fwd", {"mode": "fly"}), "fly"),
+    ("IPv6", Function("firewall", {"rules": [{"deny": {"src": "::1"}}]}), "IPv4"),
+    (
+        "ports of any protocol",
+        Function("firewall", {"rules": [{"deny": {"dport": 80}}]}),
+        "protocol",
+    ),
+    ("connected", Function("router", {"routes": ["10.0.0.0/8 dev right"]}), "via ADDRESS"),
+    (
+        "to the left",
+        Function(
+            "router",
+            {"routes": ["10.0.0.0/8 via 1.2.3.4 dev left"],
+             "neighbours": {"1.2.3.4": functions.LEFT_MAC}},
+        ),
+        "dev right",
+    ),
+    ("unknown hop", Function("router", {"routes": ["10.0.0.0/8 via 1.2.3.4 dev right"]}), "MAC"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("function", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED]
+)
+def test_what_not_every_device_can_do_is_refused(function, words):
+    with pytest.raises(InputError, match=words):
+        read(function)
+
+
+@pytest.mark.parametrize(
+    "ports", [(0, 0), (0, 1), (1, 1), (1, 6), (80, 80), (1024, 65535), (1, 65534), (7, 4000)]
+)
+def test_masks_are_exactly_the_range(ports):
+    def has(mask: str, port: int) -> bool:
+        value, _, bits = mask.partition("/")
+        return port & int(bits or "0xffff", 16) == int(value, 0)
+
+    masks = _masks(ports)
+    for port in range(65536):
+        assert sum(has(mask, port) for mask in masks) == (ports[0] <= port <= ports[1])
+
+
+def test_flows_of_a_chain():
+    chain = (functions.firewall(1), functions.router(1), functions.layer2())
+    assert flows(chain) == [
+        "table=0,priority=60000,udp,nw_src=198.18.0.0/16,nw_dst=198.19.0.0/16,tp_dst=4096,"
+        "actions=goto_table:1",
+        "table=0,priority=2,ip,actions=drop",
+        "table=0,priority=2,ipv6,actions=drop",
+        "table=0,priority=1,actions=goto_table:1",
+        "table=1,priority=32,ip,nw_dst=198.19.0.0/22,actions=dec_ttl,"
+        "set_field:02:00:00:00:0c:02->eth_src,set_field:02:00:00:00:01:01->eth_dst,goto_table:2",
+        "table=1,priority=1,actions=drop",
+        "table=2,priority=1,actions=set_field:02:00:00:00:0c:02->eth_src,"
+        "set_field:02:00:00:00:02:01->eth_dst,goto_table:3",
+        "table=3,priority=1,in_port=1,actions=output:2",
+    ]
+
+
+def test_every_device_says_what_it_cannot_do(tmp_path):
+    at = PortAt("carrier pigeon", "")
+    for each in DEVICES:
+        assert each is device(each.name)
+        setup = Setup((), at, at, (0,), tmp_path)
+        assert each.cannot(setup) == f"{each.name} has no carrier pigeon ports"
+        port = PortAt(sorted(each.ability.port_kinds)[0], "x")
+        setup = Setup((), port, port, (0,), tmp_path, options={"colour": "red"})
+        assert f"{each.name} has no option colour=red" in each.cannot(setup)
+    with pytest.raises(InputError, match="no such device; there are convoy, testpmd"):
+        device("abacus")
+
+
+def test_networks_of_benchmarks_are_those_of_rfc_2544():
+    both = IPv4Network("198.18.0.0/15")
+    assert functions.SOURCES.subnet_of(both)
+    assert functions.DESTINATIONS.subnet_of(both)
+    assert IPv4Address("198.19.0.0") == FEW[0]
