@@ -5,11 +5,12 @@
 from convoy.dut.base import Device
 from convoy.dut.convoy import Convoy
 from convoy.dut.dummy import Dummy
+from convoy.dut.linux import Linux
 from convoy.dut.ovs_dpdk import OvsDpdk
 from convoy.dut.testpmd import Testpmd
 from convoy.errors import InputError
 
-DEVICES: tuple[Device, ...] = (Convoy(), Testpmd(), OvsDpdk(), Dummy())
+DEVICES: tuple[Device, ...] = (Convoy(), Testpmd(), OvsDpdk(), Linux(), Dummy())
 
 
 def device(name: str) -> Device:

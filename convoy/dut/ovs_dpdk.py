@@ -99,8 +99,10 @@ class _Running(Running):
         config = [f"other_config:{k}={_quoted(v)}" for k, v in options(self._setup, caches).items()]
         self._vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *config)
         cores = ",".join(map(str, self._setup.cores))
+        # It makes interfaces (br0, ovs-netdev), which are nobody else's business.
+        apart = ("unshare", "--net") if os.geteuid() == 0 else ()
         self._spawn(
-            "taskset", "-c", cores, vswitchd, f"unix:{self._at('db.sock')}",
+            *apart, "taskset", "-c", cores, vswitchd, f"unix:{self._at('db.sock')}",
             f"--unixctl={self._at('switch.ctl')}", "-vconsole:warn",
         )  # fmt: skip
         self._until("switch.ctl")

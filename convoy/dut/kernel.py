@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Functions as the Linux kernel does them, as shell scripts: for a namespace or a virtual machine.
+
+A script configures one function between two interfaces, `left` and `right`, with ip and nft.
+
+firewall: a bridge, and nftables rules in its forward hook. router: the kernel's own, with permanent
+neighbours. l2fwd: a bridge; where addresses are to be written, nftables forwards from the left
+interface's ingress to the right one, which a bridge cannot.
+"""
+
+from collections.abc import Iterator
+
+from convoy.dut.base import Function
+from convoy.dut.functions import (
+    LEFT_MAC,
+    RIGHT_MAC,
+    Firewall,
+    Layer2,
+    Meaning,
+    Ports,
+    Router,
+    Rule,
+    read,
+)
+from convoy.errors import InputError
+
+_BRIDGE = """\
+ip link add br0 type bridge stp_state 0 mcast_snooping 0 nf_call_iptables 0
+ip link set left master br0 up
+ip link set right master br0 up
+ip link set br0 up
+"""
+# No IPv6: the kernel would send packets of its own. Reverse paths: nobody told it of the sources.
+_QUIET = """\
+for i in all default; do
+  echo 1 > /proc/sys/net/ipv6/conf/$i/disable_ipv6
+  echo 0 > /proc/sys/net/ipv4/conf/$i/rp_filter
+  echo 0 > /proc/sys/net/ipv4/conf/$i/send_redirects
+done
+"""
+
+
+def script(function: Function | None, for_us: bool = True) -> str:
+    """Return the script of a function; None: a bridge, which is all that forwarding needs.
+
+    for_us: frames come with LEFT_MAC, a router's own address; else it must take others' too.
+    Raises InputError for what the kernel cannot do.
+    """
+    if function is None:
+        return _QUIET + _BRIDGE
+    return _QUIET + "".join(_lines(read(function), for_us))
+
+
+def _lines(meaning: Meaning, for_us: bool) -> Iterator[str]:
+    if isinstance(meaning, Firewall):
+        yield _BRIDGE
+        yield _nft("bridge", "type filter hook forward priority 0", list(_firewall(meaning)))
+    elif isinstance(meaning, Router):
+        yield from _router(meaning, for_us)
+    else:
+        yield from _layer2(meaning)
+
+
+def changes_destination(function: Function) -> bool:
+    """Return whether frames come out of a function with another destination address."""
+    meaning = read(function)
+    return isinstance(meaning, Router) or (
+        isinstance(meaning, Layer2) and (meaning.dst is not None or meaning.swap)
+    )
+
+
+def _nft(family: str, hook: str, rules: list[str]) -> str:
+    body = "\n".join([f"{hook}; policy accept;", *rules])
+    return f"nft -f - <<END\ntable {family} convoy {{\nchain through {{\n{body}\n}}\n}}\nEND\n"
+
+
+def _firewall(firewall: Firewall) -> Iterator[str]:
+    default = _verdict(firewall.default_allow)
+    for rule in firewall.rules:
+        yield f"{_match(rule)} {_verdict(rule.allow)}".strip()
+    yield f"ether type {{ ip, ip6 }} {default}"
+
+
+def _verdict(allow: bool) -> str:
+    return "accept" if allow else "drop"
+
+
+def _match(rule: Rule) -> str:
+    words = [] if rule.src is None else [f"ip saddr {rule.src}"]
+    words += [] if rule.dst is None else [f"ip daddr {rule.dst}"]
+    words += [] if rule.proto is None else [f"meta l4proto {rule.proto}"]
+    words += _ports("sport", rule.sport) + _ports("dport", rule.dport)
+    return " ".join(words or ["ether type ip"])
+
+
+def _ports(name: str, ports: Ports | None) -> list[str]:
+    if ports is None or ports == (0, 65535):
+        return []
+    low, high = ports
+    return [f"th {name} {low}" if low == high else f"th {name} {low}-{high}"]
+
+
+def _router(router: Router, for_us: bool) -> Iterator[str]:
+    lines = [
+        "link set lo up",  # makes the local table, without which no next hop is valid
+        f"link set left address {LEFT_MAC} up",
+        f"link set right address {RIGHT_MAC} up",
+    ]
+    hops = {route.via: route.mac for route in router.routes}
+    lines += [
+        f"neigh replace {via} lladdr {mac} dev right nud permanent" for via, mac in hops.items()
+    ]
+    lines += [f"route add {each.prefix} via {each.via} dev right onlink" for each in router.routes]
+    yield "echo 1 > /proc/sys/net/ipv4/ip_forward\n"
+    # Names of conf/ are per interface once those exist.
+    yield "for i in left right; do echo 0 > /proc/sys/net/ipv4/conf/$i/rp_filter; done\n"
+    yield "ip -batch - <<END\n" + "\n".join(lines) + "\nEND\n"
+    if not for_us:
+        yield _nft("netdev", _INGRESS, ["meta pkttype set unicast"])
+
+
+_INGRESS = "type filter hook ingress device left priority 0"
+
+
+def _layer2(layer2: Layer2) -> Iterator[str]:
+    if layer2.swap:
+        raise InputError("l2fwd: the kernel has no way to swap addresses; use rewrite or bridge")
+    if layer2.bridge:
+        yield _BRIDGE
+        return
+    yield "ip link set left up\nip link set right up\n"
+    rules = [f"ether saddr set {layer2.src}"] if layer2.src else []
+    rules += [f"ether daddr set {layer2.dst}"] if layer2.dst else []
+    yield _nft("netdev", _INGRESS, [*rules, "fwd to right"])

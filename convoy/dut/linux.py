@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The Linux kernel: a network namespace for each function, joined by veth: what containers are.
+
+The tester's ends of the first and the last pair stay outside, and it attaches to them by af_packet
+or af_xdp: most of what is then measured is that and the two veth, which the results say. Receive
+packet steering moves the packets to the device's cores as they enter; the sender's core would
+do all the work otherwise.
+"""
+
+import json
+import os
+import platform
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from convoy.dut.base import Ability, Device, Presence, Running, Setup
+from convoy.dut.kernel import changes_destination, script
+from convoy.errors import ConvoyError, InputError
+from convoy.host.namespace import Namespace, shell
+
+_TRY = """\
+ip link add a type veth peer name b
+ip link add br0 type bridge
+nft add table bridge t
+nft add table netdev t
+"""
+_ATTACHED = {
+    "af_packet": "tester attached by af_packet to a veth",
+    "af_xdp": "tester attached by af_xdp to a veth",
+}
+
+
+def scripts(setup: Setup) -> list[str]:
+    """Return a script for each namespace of a chain. Raises InputError."""
+    if not setup.functions:
+        return [script(None)]
+    made, for_us = [], True
+    for function in setup.functions:
+        made.append(script(function, for_us))
+        for_us = for_us and not changes_destination(function)
+    return made
+
+
+def wiring(pids: list[int], setup: Setup) -> list[str]:
+    """Return the commands that join the tester and the namespaces, one after another."""
+    mask = f"{sum(1 << core for core in setup.cores):x}"
+    left, right = setup.left.address, setup.right.address
+    lines = [f"ip link add {left} type veth peer name left netns {pids[0]}"]
+    for one, two in pairwise(pids):
+        peer = f"ip link add right type veth peer name left netns {two}"
+        lines.append(f"nsenter --target={one} --net {peer}")
+    lines.append(f"ip link add {right} type veth peer name right netns {pids[-1]}")
+    for end in (left, right):
+        lines.append(f"echo 1 > /proc/sys/net/ipv6/conf/{end}/disable_ipv6")
+        lines.append(f"ip link set {end} up promisc on")
+    steering = f"echo {mask} > /sys/class/net/left/queues/rx-0/rps_cpus"
+    lines.append(f"nsenter --target={pids[0]} --net --mount sh -ec '{steering}'")
+    return lines
+
+
+class _Running(Running):
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._namespaces: list[Namespace] = []
+        self.notes = (_ATTACHED[setup.left.kind],)
+        configured = scripts(setup)
+        try:
+            for _ in configured:
+                self._namespaces.append(Namespace())
+            joined = wiring([namespace.pid for namespace in self._namespaces], setup)
+            shell("\n".join(joined))
+            for namespace, lines in zip(self._namespaces, configured, strict=True):
+                namespace.run(lines)
+        except BaseException:
+            self.stop()
+            raise
+        self.commands = tuple(("sh", "-ec", text) for text in (*joined, *configured))
+
+    def ready(self, deadline_s: float) -> None:
+        """It is: each command returned when the kernel had done it."""
+
+    def alive(self) -> bool:
+        return all(namespace.alive() for namespace in self._namespaces)
+
+    def counters(self) -> dict[str, Any] | None:
+        """Return what the interfaces of each namespace counted."""
+        return {
+            f"{i} {each['ifname']}": each["stats64"]
+            for i, namespace in enumerate(self._namespaces)
+            for each in json.loads(namespace.run("ip -json -statistics link"))
+            if each["ifname"] in ("left", "right")
+        }
+
+    def stop(self) -> None:
+        # The kernel takes a namespace down when it finds the time; its veth shall be gone now.
+        for end in (self._setup.left.address, self._setup.right.address):
+            if Path(f"/sys/class/net/{end}").exists():
+                shell(f"ip link del {end}")
+        for namespace in self._namespaces:
+            namespace.stop()
+
+
+class Linux(Device):
+    """This machine's kernel."""
+
+    name = "linux"
+    ability = Ability(
+        functions=frozenset({"firewall", "router", "l2fwd"}),
+        port_kinds=frozenset({"af_packet", "af_xdp"}),
+        cores=64,
+    )
+
+    def presence(self) -> Presence:
+        """Try whether namespaces, veth, bridges and nftables are to be had."""
+        for program, package in (("ip", "iproute2"), ("nft", "nftables")):
+            if shutil.which(program, path=f"{os.environ.get('PATH')}:/usr/sbin:/sbin") is None:
+                return Presence("", f"not installed: {program} (Debian: apt-get install {package})")
+        if os.geteuid() != 0:
+            return Presence("", "not to be had: network namespaces need root; run as root")
+        try:
+            shell(_TRY, ("unshare", "--net", "--mount", "sh", "-es"))
+            nft = re.search(r"v(\S+)", shell("nft --version"))
+        except ConvoyError as error:
+            return Presence("", f"not to be had: this kernel lacks something: {error}")
+        return Presence(f"{platform.release()}, nftables {nft[1] if nft else 'unknown'}")
+
+    def cannot(self, setup: Setup) -> str:
+        """Ask the scripts too: the kernel cannot do everything."""
+        why = super().cannot(setup)
+        if why:
+            return why
+        if setup.left.kind != setup.right.kind:
+            return "linux: give both ports the same kind"
+        try:
+            scripts(setup)
+        except InputError as error:
+            return f"linux: {error}"
+        return ""
+
+    def start(self, setup: Setup) -> Running:
+        """Make the namespaces and configure them."""
+        return _Running(setup)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A network namespace without a name: it lives as long as the process that holds it.
+
+That process dies with us, and with the namespace go its interfaces and the other ends of its veth
+pairs. Nothing has to be found and cleaned up after a crash.
+"""
+
+import os
+import subprocess
+from types import TracebackType
+from typing import Self
+
+from convoy.errors import ConvoyError
+from convoy.host.process import Process
+
+DEADLINE_S = 30.0
+# With a /sys of its own: files about interfaces are those of the namespace that mounted it.
+_HOLD = "mount -t sysfs sysfs /sys && echo held && exec sleep infinity"
+
+
+class Namespace:
+    """A network namespace. Use it with `with`. Needs root."""
+
+    def __init__(self) -> None:
+        """Make it. Raises ProcessError where that is not possible."""
+        self._holder = Process(["unshare", "--net", "--mount", "sh", "-c", _HOLD])
+        try:
+            self._holder.wait_line(lambda line: line == "held", DEADLINE_S, "it had a namespace")
+        except BaseException:
+            self._holder.__exit__(None, None, None)
+            raise
+
+    @property
+    def pid(self) -> int:
+        """The process that holds it, as `ip link set … netns` takes it."""
+        return self._holder.pid
+
+    def alive(self) -> bool:
+        """Return whether it is still there."""
+        return self._holder.running()
+
+    def command(self, *words: str) -> tuple[str, ...]:
+        """Return a command that runs inside."""
+        return ("nsenter", f"--target={self.pid}", "--net", "--mount", *words)
+
+    def run(self, script: str) -> str:
+        """Run a shell script inside; return what it printed. Raises ConvoyError at an error."""
+        return shell(script, self.command("sh", "-es"))
+
+    def stop(self) -> None:
+        """Let it go."""
+        self._holder.__exit__(None, None, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def shell(script: str, command: tuple[str, ...] = ("sh", "-es")) -> str:
+    """Run a script; return what it printed. Raises ConvoyError with its last words."""
+    # sbin: where ip, nft and sysctl are, and what the PATH of a user may lack.
+    environment = os.environ | {"PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin"}
+    try:
+        done = subprocess.run(
+            command, input=script, capture_output=True, text=True, timeout=DEADLINE_S,
+            env=environment, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConvoyError(f"{command[0]}: {error}") from None
+    if done.returncode != 0:
+        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise ConvoyError(f"{' '.join(command[:1])}: {words[0]}")
+    return done.stdout
