@@ -14,6 +14,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "convoys.h"
 #include "eal.h"
 #include "ethdev.h"
 #include "stamp.h"
@@ -75,8 +76,11 @@ static uint32_t ethdev_tx(struct gen_wire *wire, const struct gen_tx *burst)
 		uint8_t *data = rte_pktmbuf_mtod(mbuf, uint8_t *);
 
 		memcpy(data, burst->base + frame.offset, frame.bytes);
-		gen_stamp_write(data + gen_stamp_offset(frame.bytes), burst->magic, burst->seq[i],
-			burst->ticks[i], frame.sum);
+		if (burst->packets != NULL)
+			gen_convoy_stamp(burst, i, data);
+		else
+			gen_stamp_write(data + gen_stamp_offset(frame.bytes), burst->magic,
+				burst->seq[i], burst->ticks[i], frame.sum);
 		mbuf->data_len = frame.bytes;
 		mbuf->pkt_len = frame.bytes;
 		ethdev->pending[i] = mbuf;
@@ -94,12 +98,15 @@ static bool ethdev_tx_idle(struct gen_wire *wire)
 static uint32_t ethdev_rx(struct gen_wire *wire, struct gen_rx *frames)
 {
 	struct ethdev_port *ethdev = wire->state;
-	const uint16_t count = rte_eth_rx_burst(ethdev->dev.id, 0, ethdev->received, GEN_BURST);
+	const uint16_t count =
+		rte_eth_rx_burst(ethdev->dev.id, 0, ethdev->received, (uint16_t)wire->rx_most);
 
 	ethdev->received_count = count;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct rte_mbuf *mbuf = ethdev->received[i];
 		const struct rte_mbuf *last = rte_pktmbuf_lastseg((struct rte_mbuf *)mbuf);
+
+		frames[i].whole = mbuf->nb_segs == 1;
 		const uint8_t *end = rte_pktmbuf_mtod(last, const uint8_t *) + last->data_len;
 
 		// The stamp is at the end: of a frame in several pieces only the last one is read.
@@ -226,7 +233,8 @@ int gen_ethdev_open(
 	}
 	port->kind = "dev";
 	port->wire_count = 1;
-	port->wires[0] = (struct gen_wire){.ops = &ethdev_ops, .state = ethdev};
+	port->wires[0] =
+		(struct gen_wire){.ops = &ethdev_ops, .state = ethdev, .rx_most = GEN_BURST};
 	port->memory = frames;
 	port->memory_bytes = FRAMES_BYTES;
 	port->frame_bytes_max = FRAME_MAX;

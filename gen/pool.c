@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "convoys.h"
 #include "random.h"
 #include "sizes.h"
 #include "stamp.h"
@@ -20,6 +21,9 @@ static uint32_t frame_count(const struct gen_spec *spec, uint32_t flows, uint32_
 
 	if (spec->sizes != GEN_SIZE_FIXED && least < MIXED_FRAMES_MIN)
 		least = MIXED_FRAMES_MIN;
+	// Of convoys there must be as many: each holds several of these.
+	if (spec->convoy_packets > 1)
+		least *= spec->convoy_packets;
 	return (least + flows - 1) / flows * flows;
 }
 
@@ -75,7 +79,8 @@ int gen_pool_build(struct gen_pool *pool, const struct gen_spec *spec, struct ge
 		pool->bytes += bytes;
 		pool->used_bytes = offset + lines * GEN_CACHE_LINE;
 	}
-	result = 0;
+	result = spec->convoy_packets > 1 ? gen_convoys_build(pool, spec, room, error, error_size)
+					  : 0;
 out:
 	free(order);
 	free(sizes);
@@ -85,6 +90,7 @@ out:
 void gen_pool_free(struct gen_pool *pool)
 {
 	free(pool->frames);
+	free(pool->convoys);
 	free(pool->flow_of);
 	free(pool->gaps_ns);
 	*pool = (struct gen_pool){0};

@@ -11,11 +11,15 @@
 #include "spec.h"
 #include "wire.h"
 
+struct gen_convoy;
+
 struct gen_pool {
 	uint8_t *base;
 	size_t used_bytes; // of the memory
-	uint32_t count;
-	struct gen_frame *frames;
+	uint32_t count; // of packets
+	struct gen_frame *frames; // one for each packet
+	uint32_t convoy_count;
+	struct gen_convoy *convoys; // what is sent instead of frames; NULL: frames are
 	uint32_t flow_count; // packet `seq` belongs to flow seq % flow_count …
 	uint32_t *flow_of; // … or, not NULL, to flow_of[seq % count]
 	uint64_t *gaps_ns; // replay: from packet i to the next; NULL otherwise

@@ -264,6 +264,30 @@ static json_t *ports(const struct gen_tester *tester)
 	return list;
 }
 
+// Null where the specification does not ask for any.
+static json_t *convoys(const struct gen_spec *spec, const struct gen_convoy_counts *counts)
+{
+	json_t *refused = json_object(), *packets = json_array();
+
+	for (int i = CV_CONVOY_NOT_A_CONVOY + 1; i < CV_CONVOY_REASONS; i++)
+		if (counts->refused[i] > 0)
+			json_object_set_new(
+				refused, cv_convoy_reason_names[i], number(counts->refused[i]));
+	for (int i = 1; i <= CV_CONVOY_PACKETS_MAX; i++)
+		if (counts->packets[i] > 0)
+			json_array_append_new(
+				packets, json_pack("[i, I]", i, (json_int_t)counts->packets[i]));
+	json_t *object = json_pack("{s:I, s:I, s:I, s:o, s:o}", //
+		"sent_frames", (json_int_t)counts->sent, //
+		"received_frames", (json_int_t)counts->received, //
+		"received_pkts", (json_int_t)counts->received_pkts, //
+		"received_by_packets", packets, "refused_frames", refused);
+	if (spec->convoy_packets > 0)
+		return object;
+	json_decref(object);
+	return json_null();
+}
+
 json_t *gen_result(const struct gen_tester *tester, const struct gen_context *context,
 	const struct gen_spec *spec, const struct gen_trial *trial)
 {
@@ -284,6 +308,7 @@ json_t *gen_result(const struct gen_tester *tester, const struct gen_context *co
 	json_object_set(result, "ceiling_pps", ceiling != NULL ? ceiling : json_null());
 	json_object_set_new(result, "total", total);
 	json_object_set_new(result, "paths", paths);
+	json_object_set_new(result, "convoys", convoys(spec, &trial->convoys));
 	json_object_set_new(result, "foreign_pkts", number(trial->foreign));
 	json_object_set_new(result, "earlier_trial_pkts", number(trial->earlier));
 	json_object_set_new(result, "duration_ns", number(gen_ticks_to_ns(clock, trial->send_end)));

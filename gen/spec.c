@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ether.h"
+
 enum type { NUMBER, UNSIGNED, FLAG, STRING, MAC, IP, INTEGERS, CUSTOM };
 
 struct reader {
@@ -445,6 +447,85 @@ static int read_capture(struct reader *reader, const char *key, json_t *value)
 	return 0;
 }
 
+static int read_convoy_address(struct reader *reader, const char *key, json_t *value)
+{
+	struct cv_outer_config *outer = &reader->spec->convoy_outer;
+	const char *text = json_string_value(value);
+	const int family = text != NULL && strchr(text, ':') != NULL ? AF_INET6 : AF_INET;
+	const uint8_t version = family == AF_INET6 ? 6 : 4;
+
+	if (text == NULL || inet_pton(family, text, key[0] == 's' ? outer->src : outer->dst) != 1)
+		return wrong(reader, key, value, "must be an IPv4 or IPv6 address");
+	if (key[0] == 'd' && version != outer->version)
+		return wrong(reader, key, value, "src and dst must be of one kind, IPv4 or IPv6");
+	outer->version = version;
+	return 0;
+}
+
+static int read_convoy_mac(struct reader *reader, const char *key, json_t *value)
+{
+	struct cv_outer_config *outer = &reader->spec->convoy_outer;
+
+	if (!json_is_string(value) || !cv_mac_parse(json_string_value(value),
+					      key[0] == 's' ? outer->src_mac : outer->dst_mac))
+		return wrong(reader, key, value, "must be a MAC address like 02:00:00:00:00:01");
+	return 0;
+}
+
+// A number that is kept in 16 bits.
+static int read_convoy_number(struct reader *reader, const char *key, json_t *value)
+{
+	struct cv_outer_config *outer = &reader->spec->convoy_outer;
+	const bool mtu = strcmp(key, "mtu") == 0;
+	const struct field bounds = {.key = key,
+		.type = UNSIGNED,
+		.min = mtu                       ? CV_OUTER_MTU_MIN
+		       : strcmp(key, "nfi") == 0 ? 0
+						 : 1,
+		.max = mtu ? CV_OUTER_MTU_MAX : 65535};
+	double number;
+
+	if (read_number(reader, &bounds, value, &number) < 0)
+		return -1;
+	*(mtu                             ? &outer->mtu
+		: strcmp(key, "nfi") == 0 ? &outer->nfi
+					  : &outer->port) = (uint16_t)number;
+	return 0;
+}
+
+// How many packets, or an object with the outer header as well.
+static int read_convoys(struct reader *reader, const char *key, json_t *value)
+{
+	static const struct field number = {"convoys", UNSIGNED, 0, 1, CV_CONVOY_PACKETS_MAX, NULL};
+	static const struct field fields[] = {
+		{"packets", UNSIGNED, AT(convoy_packets), 1, CV_CONVOY_PACKETS_MAX, NULL},
+		{"src_mac", CUSTOM, 0, 0, 0, read_convoy_mac},
+		{"dst_mac", CUSTOM, 0, 0, 0, read_convoy_mac},
+		{"src", CUSTOM, 0, 0, 0, read_convoy_address},
+		{"dst", CUSTOM, 0, 0, 0, read_convoy_address},
+		{"port", CUSTOM, 0, 0, 0, read_convoy_number},
+		{"nfi", CUSTOM, 0, 0, 0, read_convoy_number},
+		{"mtu", CUSTOM, 0, 0, 0, read_convoy_number},
+		{0},
+	};
+	double packets;
+
+	if (json_is_object(value)) {
+		if (read_object(reader, key, value, fields) < 0)
+			return -1;
+		if (reader->spec->convoy_packets == 0)
+			return wrong(reader, key, value, "needs \"packets\"");
+		return 0;
+	}
+	if (!json_is_integer(value))
+		return wrong(reader, key, value,
+			"must be how many packets travel together (22), or {\"packets\": 22, …}");
+	if (read_number(reader, &number, value, &packets) < 0)
+		return -1;
+	reader->spec->convoy_packets = (uint32_t)packets;
+	return 0;
+}
+
 static const struct field top[] = {
 	{"id", STRING, AT(id), 0, 0, NULL},
 	{"duration_s", NUMBER, AT(duration_s), 0.000001, 86400, NULL},
@@ -455,6 +536,7 @@ static const struct field top[] = {
 	{"seed", CUSTOM, 0, 0, 0, read_seed},
 	{"on_full", CUSTOM, 0, 0, 0, read_on_full},
 	{"paths", CUSTOM, 0, 0, 0, read_paths},
+	{"convoys", CUSTOM, 0, 0, 0, read_convoys},
 	{"pacing", CUSTOM, 0, 0, 0, read_pacing},
 	{"size", CUSTOM, 0, 0, 0, read_sizes},
 	{"flows", CUSTOM, 0, 0, 0, read_flows},
@@ -482,6 +564,12 @@ static void set_defaults(struct gen_spec *spec, uint32_t ports, bool ip6)
 			.dst_mac = {2, 0, 0, 0, 0, 2}},
 		.capture_timing = true,
 		.capture_speed = 1,
+		// Addresses for documentation: RFC 5737.
+		.convoy_outer = {.version = 4,
+			.src_mac = {2, 0, 0, 0, 0, 1},
+			.dst_mac = {2, 0, 0, 0, 0, 2},
+			.src = {192, 0, 2, 1},
+			.dst = {192, 0, 2, 2}},
 	};
 	// The addresses set aside for benchmarks: RFC 2544 (198.18.0.0/15), RFC 5180 (2001:2::/48).
 	parse_range(
@@ -520,6 +608,11 @@ static int check_together(struct reader *reader)
 			"spec: duration_s: %g: at %g packets/s a trial of more than %g s "
 			"runs out of sequence numbers; make it shorter",
 			spec->duration_s, spec->rate_pps, UINT32_MAX / spec->rate_pps);
+	if (spec->convoy_packets > 1 && spec->capture != NULL)
+		return fail(reader,
+			"spec: convoys: %u: captures are replayed packet by packet; use 1 to take "
+			"received convoys apart",
+			spec->convoy_packets);
 	if (spec->off_us > 0 && spec->rate_pps == 0)
 		return fail(reader, "spec: pacing.off_us: on-off traffic needs a rate_pps, not "
 				    "\"max\"");

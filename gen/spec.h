@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "outer.h"
 #include "wire.h"
 
 #define GEN_MAX_PATHS 16u
@@ -58,6 +59,9 @@ struct gen_spec {
 	bool capture_timing; // at its own times, divided by capture_speed, rather than at rate_pps
 	double capture_speed;
 	uint32_t capture_loops; // end after so many passes; 0: when the time is over
+	uint32_t convoy_packets; // the most that are sent in a frame; received convoys are walked
+		// from 1 on; 0: nothing is known of convoys
+	struct cv_outer_config convoy_outer;
 	json_t *json; // as given; owns the strings above
 };
 

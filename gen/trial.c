@@ -37,6 +37,7 @@ struct loop {
 	uint32_t wire_count;
 	struct gen_wire *wires[GEN_MAX_PORTS * GEN_MAX_QUEUES];
 	uint8_t wire_port[GEN_MAX_PORTS * GEN_MAX_QUEUES];
+	rte_be16_t convoy_port;
 };
 
 static uint64_t descheduled_ns(void)
@@ -78,9 +79,114 @@ static void refuse_due(struct gen_stream *stream)
 	const uint64_t refused = stream->backlog - stream->debt;
 	for (uint64_t i = 0; i < refused; i++)
 		gen_pace_advance(&stream->pace);
+	stream->is_ahead = false;
 	cv_histogram_record(stream->refused_bursts, refused);
 	stream->refused += refused;
 	stream->backlog = stream->debt;
+}
+
+// When the next frame is due: a convoy when the last of its packets is.
+static inline uint64_t next_due(struct gen_stream *stream)
+{
+	if (stream->pool.convoys == NULL)
+		return gen_pace_due(&stream->pace);
+	if (!stream->is_ahead) {
+		stream->ahead = stream->pace;
+		for (uint32_t k = 1; k < stream->pool.convoys[stream->next_frame].packets; k++)
+			gen_pace_advance(&stream->ahead);
+		stream->is_ahead = true;
+	}
+	return gen_pace_due(&stream->ahead);
+}
+
+static inline void advance_frame(struct gen_stream *stream)
+{
+	const struct gen_pool *pool = &stream->pool;
+	const uint32_t frames = pool->convoys != NULL ? pool->convoy_count : pool->count;
+
+	stream->next_frame = stream->next_frame + 1 == frames ? 0 : stream->next_frame + 1;
+}
+
+// Its turn is over; next_due was asked before. Returns of how many packets.
+static inline uint32_t pass_next(struct gen_stream *stream)
+{
+	if (stream->pool.convoys == NULL) {
+		gen_pace_advance(&stream->pace);
+		return 1;
+	}
+	stream->pace = stream->ahead;
+	gen_pace_advance(&stream->pace);
+	stream->is_ahead = false;
+	return stream->pool.convoys[stream->next_frame].packets;
+}
+
+// Frames of the stream that are due at `now`, at most `most`, into burst. Returns how many packets.
+static inline __attribute__((always_inline)) uint32_t fill_frames(const struct loop *loop,
+	struct gen_stream *stream, struct gen_tx *burst, uint32_t most, uint64_t now, bool flat_out)
+{
+	const struct gen_frame *frames = stream->pool.frames;
+	uint32_t next = stream->next_frame;
+	uint32_t bytes = 0, n = 0;
+	uint64_t due = now;
+
+	if (most > stream->limit - stream->seq)
+		most = stream->limit - stream->seq;
+	while (n < most) {
+		if (!flat_out) {
+			due = gen_pace_due(&stream->pace);
+			if (due > now || due >= loop->duration)
+				break;
+			gen_pace_advance(&stream->pace);
+		}
+		burst->frame[n] = frames[next];
+		bytes += frames[next].bytes;
+		burst->seq[n] = stream->seq + n;
+		burst->ticks[n] = due;
+		next = next + 1 == stream->pool.count ? 0 : next + 1;
+		n++;
+	}
+	burst->count = n;
+	burst->packets = NULL;
+	stream->next_frame = next;
+	stream->sent_bytes += bytes;
+	return n;
+}
+
+// The same for convoys.
+static uint32_t fill_convoys(struct loop *loop, struct gen_stream *stream, struct gen_tx *burst,
+	uint32_t most, uint64_t now, bool flat_out)
+{
+	const struct gen_pool *pool = &stream->pool;
+	uint32_t bytes = 0, n = 0, packets = 0;
+	uint64_t due = now;
+
+	while (n < most && packets < GEN_CONVOY_SPLIT) {
+		const struct gen_convoy *convoy = &pool->convoys[stream->next_frame];
+
+		if (convoy->packets > stream->limit - stream->seq - packets)
+			break;
+		if (!flat_out) {
+			due = next_due(stream);
+			if (due > now || due >= loop->duration)
+				break;
+			pass_next(stream);
+		}
+		burst->frame[n] = convoy->frame;
+		burst->convoys[n] = convoy;
+		burst->seq[n] = stream->seq + packets;
+		burst->ticks[n] = due;
+		// The convoy's bytes less all headers but the packets' own.
+		for (uint32_t k = 0; k < convoy->packets; k++)
+			bytes += pool->frames[convoy->first + k].bytes;
+		packets += convoy->packets;
+		loop->trial->convoys.sent += convoy->packets > 1;
+		advance_frame(stream);
+		n++;
+	}
+	burst->count = n;
+	burst->packets = pool->frames;
+	stream->sent_bytes += bytes;
+	return packets;
 }
 
 // Sends up to a burst of what is due at `now`. Returns how many packets.
@@ -96,32 +202,13 @@ static inline uint32_t send_due(struct loop *loop, struct gen_stream *stream, ui
 	if (drops)
 		count_due(loop, stream, now);
 	const uint32_t room = stream->wire->ops->tx_room(stream->wire, GEN_BURST);
-	const struct gen_frame *frames = stream->pool.frames;
-	uint32_t next = stream->next_frame;
-	uint32_t bytes = 0, n = 0;
-	uint64_t due = now;
+	const uint32_t n = stream->pool.convoys != NULL
+				   ? fill_convoys(loop, stream, &burst, room, now, flat_out)
+				   : fill_frames(loop, stream, &burst, room, now, flat_out);
 
-	const uint32_t most =
-		room < stream->limit - stream->seq ? room : stream->limit - stream->seq;
-
-	while (n < most) {
-		if (!flat_out) {
-			due = gen_pace_due(&stream->pace);
-			if (due > now || due >= end)
-				break;
-			gen_pace_advance(&stream->pace);
-		}
-		burst.frame[n] = frames[next];
-		bytes += frames[next].bytes;
-		burst.seq[n] = stream->seq + n;
-		burst.ticks[n] = due;
-		next = next + 1 == stream->pool.count ? 0 : next + 1;
-		n++;
-	}
 	if (n > 0) {
 		burst.base = stream->pool.base;
 		burst.magic = (uint16_t)(loop->trial->magic + (stream - loop->streams));
-		burst.count = n;
 		stream->wire->ops->tx(stream->wire, &burst);
 		if (stream->sent == 0)
 			stream->first_tx = burst.ticks[0];
@@ -129,18 +216,16 @@ static inline uint32_t send_due(struct loop *loop, struct gen_stream *stream, ui
 		stream->late_max = late > stream->late_max ? late : stream->late_max;
 		stream->last_tx = now;
 		stream->sent += n;
-		stream->sent_bytes += bytes;
 		stream->seq += n;
-		stream->next_frame = next;
 		if (drops) {
 			stream->backlog -= n;
 			stream->debt =
 				stream->debt < stream->backlog ? stream->debt : stream->backlog;
 		}
 	}
-	if (n == room && room < GEN_BURST && !flat_out && stream->seq < stream->limit) {
+	if (burst.count == room && room < GEN_BURST && !flat_out && stream->seq < stream->limit) {
 		// No room: what is due now waits, or is refused as a full NIC queue would.
-		if (gen_pace_due(&stream->pace) <= now && gen_pace_due(&stream->pace) < end)
+		if (next_due(stream) <= now && next_due(stream) < end)
 			stream->full_events++;
 		if (drops)
 			refuse_due(stream);
@@ -197,6 +282,96 @@ static inline void take(struct loop *loop, const struct gen_rx *frame, uint32_t 
 	gen_account_seq(account, stamp.seq);
 }
 
+// All of a convoy at once, where its packets are a run of the stream that nothing is missing
+// before: what takes them one by one would find each of them as expected. False: nothing done.
+static inline bool take_run(
+	struct loop *loop, const struct cv_view *views, uint32_t count, uint32_t port, uint64_t now)
+{
+	struct gen_trial *trial = loop->trial;
+	struct gen_stamp first;
+	uint32_t bytes = 0, differ = 0;
+
+	if (loop->spec->capture != NULL || views[0].len < GEN_STAMP_BYTES)
+		return false;
+	first = gen_stamp_read(views[0].data + gen_stamp_offset(views[0].len));
+	const uint32_t index = (uint16_t)(first.magic - trial->magic);
+	if (index >= loop->stream_count)
+		return false;
+	struct gen_stream *stream = &loop->streams[index];
+	struct gen_account *account = stream->account;
+	if (port != stream->to || account->missing > 0 || account->next != first.seq ||
+		first.ticks > now || first.seq + count > stream->seq)
+		return false;
+	for (uint32_t k = 0; k < count; k++) {
+		struct gen_stamp stamp;
+
+		if (__builtin_expect(views[k].len < GEN_STAMP_BYTES, 0))
+			return false;
+		stamp = gen_stamp_read(views[k].data + gen_stamp_offset(views[k].len));
+		differ |= (uint32_t)(stamp.magic ^ first.magic) | (stamp.seq ^ (first.seq + k)) |
+			  (stamp.ticks != first.ticks) | !gen_sum_equal(stamp.sum, 0);
+		bytes += views[k].len;
+	}
+	if (differ != 0)
+		return false;
+	const uint64_t latency = now - first.ticks;
+	const uint64_t before = account->last_latency;
+	if (__builtin_expect(account->received == 0, 0))
+		account->first_rx = now;
+	else
+		account->jitter_sum += latency > before ? latency - before : before - latency;
+	account->last_latency = latency;
+	account->last_rx = now;
+	account->received_bytes += bytes;
+	account->received += count;
+	account->next += count;
+	cv_histogram_record_n(
+		account->latency, gen_ticks_to_ns(&loop->tester->clock, latency), count);
+	return true;
+}
+
+// A frame that may be a convoy.
+static void take_apart(struct loop *loop, const struct gen_rx *frame, uint32_t port, uint64_t now)
+{
+	struct gen_convoy_counts *counts = &loop->trial->convoys;
+	struct cv_view views[CV_CONVOY_PACKETS_MAX], view;
+	enum cv_convoy_reason reason;
+	struct cv_convoy convoy;
+
+	if (!frame->whole || frame->bytes > UINT16_MAX) {
+		take(loop, frame, port, now);
+		return;
+	}
+	cv_view_set(&view, (uint8_t *)(uintptr_t)frame->data, (uint16_t)frame->bytes);
+	view.in = view.out = 0;
+	reason = cv_convoy_walk(&convoy, views, &view, loop->convoy_port);
+	if (reason == CV_CONVOY_NOT_A_CONVOY) {
+		take(loop, frame, port, now);
+		return;
+	}
+	if (__builtin_expect(reason != CV_CONVOY_OK, 0)) {
+		counts->refused[reason]++;
+		return;
+	}
+	counts->received++;
+	counts->received_pkts += convoy.count;
+	counts->packets[convoy.count]++;
+	if (take_run(loop, views, convoy.count, port, now))
+		return;
+	for (uint32_t k = 0; k < convoy.count; k++) {
+		const struct gen_rx packet = {views[k].data, views[k].len, true};
+
+		take(loop, &packet, port, now);
+	}
+}
+
+// The lines of a frame, on their way from the other core while another is examined.
+static inline void prefetch(const struct gen_rx *frame)
+{
+	for (uint32_t at = 0; at < frame->bytes && frame->whole; at += GEN_CACHE_LINE)
+		__builtin_prefetch(frame->data + at);
+}
+
 static inline uint32_t receive(struct loop *loop)
 {
 	struct gen_rx frames[GEN_BURST];
@@ -209,8 +384,17 @@ static inline uint32_t receive(struct loop *loop)
 		if (count == 0)
 			continue;
 		const uint64_t now = gen_ticks() - loop->start;
-		for (uint32_t j = 0; j < count; j++)
-			take(loop, &frames[j], loop->wire_port[i], now);
+		if (__builtin_expect(loop->spec->convoy_packets > 0, 0)) {
+			prefetch(&frames[0]);
+			for (uint32_t j = 0; j < count; j++) {
+				if (j + 1 < count)
+					prefetch(&frames[j + 1]);
+				take_apart(loop, &frames[j], loop->wire_port[i], now);
+			}
+		} else {
+			for (uint32_t j = 0; j < count; j++)
+				take(loop, &frames[j], loop->wire_port[i], now);
+		}
 		wire->ops->rx_release(wire);
 		total += count;
 	}
@@ -218,14 +402,14 @@ static inline uint32_t receive(struct loop *loop)
 }
 
 // Whether a stream has nothing left to send.
-static bool is_done(const struct loop *loop, const struct gen_stream *stream, uint64_t now)
+static bool is_done(const struct loop *loop, struct gen_stream *stream, uint64_t now)
 {
 	const uint64_t pause = loop->trial->gap_max;
 	const uint64_t catch_up = pause < loop->catch_up ? pause : loop->catch_up;
 
 	if (loop->spec->rate_pps == 0 && stream->pace.gaps == NULL)
 		return now >= loop->duration || stream->seq == stream->limit;
-	return stream->seq == stream->limit || gen_pace_due(&stream->pace) >= loop->duration ||
+	return stream->seq == stream->limit || next_due(stream) >= loop->duration ||
 	       now >= loop->duration + loop->grace + catch_up;
 }
 
@@ -451,10 +635,10 @@ static void judge(struct loop *loop)
 		stream->offered = stream->seq + stream->refused;
 		// What was scheduled, but never got its turn.
 		if (spec->rate_pps > 0 || stream->pace.gaps != NULL)
-			while (gen_pace_due(&stream->pace) < end &&
+			while (next_due(stream) < end &&
 				stream->offered - stream->refused < stream->limit) {
-				gen_pace_advance(&stream->pace);
-				stream->offered++;
+				stream->offered += pass_next(stream);
+				advance_frame(stream);
 			}
 		gen_account_close(stream->account, stream->seq);
 		offered += stream->offered;
@@ -485,6 +669,15 @@ static void judge(struct loop *loop)
 	}
 }
 
+// A turn takes as long with convoys as without.
+static uint32_t rx_most(const struct gen_spec *spec)
+{
+	const uint32_t most =
+		spec->convoy_packets > 0 ? GEN_CONVOY_SPLIT / spec->convoy_packets : GEN_BURST;
+
+	return most < 1 ? 1 : most < GEN_BURST ? most : GEN_BURST;
+}
+
 int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double duration_s,
 	struct gen_trial *trial, char *error, size_t error_size)
 {
@@ -501,6 +694,8 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 	loop->trial = trial;
 	loop->duration = (uint64_t)(duration_s * (double)tester->clock.hz);
 	loop->grace = gen_ns_to_ticks(&tester->clock, 1e6 + spec->tolerance * duration_s * 1e9);
+	loop->convoy_port = rte_cpu_to_be_16(
+		spec->convoy_outer.port != 0 ? spec->convoy_outer.port : CV_CONVOY_PORT);
 	loop->pause = gen_ns_to_ticks(&tester->clock, PAUSE_NS);
 	loop->catch_up = gen_ns_to_ticks(&tester->clock, CATCH_UP_NS);
 	for (uint32_t i = 0; i < tester->port_count; i++)
@@ -508,6 +703,7 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 			loop->wires[loop->wire_count] = &tester->ports[i]->wires[j];
 			loop->wires[loop->wire_count]->ring_errors = 0;
 			loop->wires[loop->wire_count]->kicks = 0;
+			loop->wires[loop->wire_count]->rx_most = rx_most(spec);
 			loop->wire_port[loop->wire_count++] = (uint8_t)i;
 		}
 	const bool settled = settle(loop);

@@ -10,6 +10,7 @@
 
 #include "account.h"
 #include "clock.h"
+#include "convoys.h"
 #include "pace.h"
 #include "pool.h"
 #include "spec.h"
@@ -21,11 +22,13 @@ struct gen_stream {
 	struct gen_wire *wire;
 	struct gen_pool pool;
 	struct gen_pace pace; // of sending
+	struct gen_pace ahead; // convoys: of sending, when the last packet of the next one is due
+	bool is_ahead; // it is valid
 	struct gen_pace arrivals; // on_full drop: of becoming due
 	uint64_t backlog, debt; // due and not sent; how much of it may wait
 	uint64_t *gaps; // replay: the pool's, in 48.16 ticks
 	struct gen_account *account;
-	uint32_t next_frame; // of the pool
+	uint32_t next_frame; // of the pool: frame, or convoy where there are some
 	uint32_t seq; // next; all below were sent
 	uint32_t limit; // of seq
 	uint64_t offered; // scheduled
@@ -51,6 +54,7 @@ struct gen_trial {
 	uint64_t foreign; // no stamp of this trial
 	uint64_t earlier; // stamps of earlier trials
 	uint64_t ring_errors, kicks;
+	struct gen_convoy_counts convoys;
 	bool ok;
 	char reason_code[24]; // "" when ok
 	char reason[256];

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "convoys.h"
 #include "monitor.h"
 #include "stamp.h"
 #include "vhost_user.h"
@@ -117,14 +118,14 @@ static uint32_t vhost_tx_room(struct gen_wire *wire, uint32_t wanted)
 	return room < wanted ? room : wanted;
 }
 
-static inline __attribute__((always_inline)) void put(
-	struct queue *queue, const struct gen_tx *burst, uint32_t count, bool in_order)
+static inline __attribute__((always_inline)) void put(struct queue *queue,
+	const struct gen_tx *burst, uint32_t count, bool in_order, bool convoys)
 {
 	struct gen_vring *ring = &queue->tx;
 	const uint32_t mask = ring->size - 1;
 	const uint32_t header = queue->header_bytes;
 
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count && !convoys; i++) {
 		const struct gen_frame frame = burst->frame[i];
 		uint8_t *data = burst->base + frame.offset;
 
@@ -145,8 +146,11 @@ static inline __attribute__((always_inline)) void put(
 		}
 		if (!in_order)
 			ring->avail->ring[slot] = (uint16_t)id;
-		gen_stamp_write(data + gen_stamp_offset(frame.bytes), burst->magic, burst->seq[i],
-			burst->ticks[i], frame.sum);
+		if (convoys)
+			gen_convoy_stamp(burst, i, data);
+		else
+			gen_stamp_write(data + gen_stamp_offset(frame.bytes), burst->magic,
+				burst->seq[i], burst->ticks[i], frame.sum);
 	}
 }
 
@@ -158,10 +162,14 @@ static uint32_t vhost_tx(struct gen_wire *wire, const struct gen_tx *burst)
 
 	if (count == 0)
 		return 0;
-	if (ring->in_order)
-		put(queue, burst, count, true);
+	if (burst->packets != NULL && ring->in_order)
+		put(queue, burst, count, true, true);
+	else if (burst->packets != NULL)
+		put(queue, burst, count, false, true);
+	else if (ring->in_order)
+		put(queue, burst, count, true, false);
 	else
-		put(queue, burst, count, false);
+		put(queue, burst, count, false, false);
 	gen_vring_publish(ring, (uint16_t)(ring->avail_index + count));
 	queue->kick_pending = true;
 	if (__builtin_expect(gen_vring_wants_kick(ring), 0))
@@ -205,7 +213,7 @@ static inline __attribute__((always_inline)) uint32_t get(struct gen_wire *wire,
 		}
 		const uint8_t *data = queue->buffers + (size_t)id * queue->stride;
 		__builtin_prefetch(data + bytes - 1);
-		out[good++] = (struct gen_rx){data, bytes};
+		out[good++] = (struct gen_rx){data, bytes, true};
 	}
 	return good;
 }
@@ -222,8 +230,8 @@ static uint32_t vhost_rx(struct gen_wire *wire, struct gen_rx *frames)
 		wire->ring_errors++;
 		return 0;
 	}
-	if (count > GEN_BURST)
-		count = GEN_BURST;
+	if (count > wire->rx_most)
+		count = wire->rx_most;
 	const uint32_t good = ring->in_order ? get(wire, queue, count, frames, true)
 					     : get(wire, queue, count, frames, false);
 	ring->used_index = (uint16_t)(ring->used_index + count);
@@ -282,7 +290,8 @@ static void init_rings(struct gen_port *port, uint64_t features)
 				.len = queue->frame_max + queue->header_bytes,
 				.flags = VRING_DESC_F_WRITE,
 			};
-		port->wires[i] = (struct gen_wire){.ops = &vhost_ops, .state = queue};
+		port->wires[i] =
+			(struct gen_wire){.ops = &vhost_ops, .state = queue, .rx_most = GEN_BURST};
 		gen_vring_publish(&queue->rx, (uint16_t)size);
 	}
 }

@@ -30,12 +30,16 @@ struct gen_tx {
 	struct gen_frame frame[GEN_BURST];
 	uint32_t seq[GEN_BURST];
 	uint64_t ticks[GEN_BURST];
+	// Of convoys, whose packets have their own stamps, seq[i] is the first's. NULL: of frames.
+	const struct gen_convoy *convoys[GEN_BURST];
+	const struct gen_frame *packets; // the pool's; NULL: no convoys
 };
 
 // What was received: bytes that stay as they are until they are released.
 struct gen_rx {
 	const uint8_t *data;
 	uint32_t bytes;
+	bool whole; // all bytes lie at data; otherwise only the stamp does
 };
 
 struct gen_wire;
@@ -46,7 +50,7 @@ struct gen_wire_ops {
 	uint32_t (*tx)(struct gen_wire *wire, const struct gen_tx *burst);
 	// Free places of the send queue, at most `wanted`.
 	uint32_t (*tx_room)(struct gen_wire *wire, uint32_t wanted);
-	// Up to GEN_BURST received frames; each call's frames go back with one rx_release.
+	// Up to wire->rx_most received frames; each call's frames go back with one rx_release.
 	uint32_t (*rx)(struct gen_wire *wire, struct gen_rx *frames);
 	void (*rx_release)(struct gen_wire *wire);
 	// Whether every frame given to tx has been taken by the device.
@@ -56,6 +60,7 @@ struct gen_wire_ops {
 struct gen_wire {
 	const struct gen_wire_ops *ops;
 	void *state;
+	uint32_t rx_most; // frames, at most GEN_BURST
 	// Peer-made nonsense: an index, length or address out of bounds. Never followed.
 	uint64_t ring_errors;
 	uint64_t kicks; // notifications that the device asked for

@@ -66,6 +66,19 @@ class Capture(_Input):
     loops: int = Field(0, ge=0)
 
 
+class Convoys(_Input):
+    """Packets sent together in one frame; received convoys are taken apart from 1 on."""
+
+    packets: int = Field(ge=1, le=255)
+    src_mac: str | None = None
+    dst_mac: str | None = None
+    src: str | None = None
+    dst: str | None = None
+    port: int | None = Field(None, ge=1, le=65535)
+    nfi: int | None = Field(None, ge=0, le=65535)
+    mtu: int | None = Field(None, ge=128, le=65500)
+
+
 class TrialSpec(_Input):
     """One trial."""
 
@@ -79,6 +92,7 @@ class TrialSpec(_Input):
     on_full: Literal["wait", "drop"] = "wait"
     paths: tuple[str, ...] | None = None
     pacing: Pacing | None = None
+    convoys: Annotated[int, Field(ge=1, le=255)] | Convoys | None = None
     size: Annotated[int, Field(ge=64, le=65535)] | Literal["imix"] | SizeFile = 64
     flows: Flows | None = None
     capture: Capture | None = None
@@ -164,6 +178,16 @@ class TesterState(_Output):
     ports: tuple[dict[str, Any], ...]
 
 
+class ConvoyCounts(_Output):
+    """What travelled in convoys; frames of one packet are none."""
+
+    sent_frames: int
+    received_frames: int
+    received_pkts: int
+    received_by_packets: tuple[tuple[int, int], ...]  # packets in a convoy, how many convoys
+    refused_frames: dict[str, int]  # by reason
+
+
 class TrialResult(_Output):
     """One trial's result; the books are missing where nothing was sent."""
 
@@ -177,6 +201,7 @@ class TrialResult(_Output):
     ceiling_pps: float | None = None
     total: Books | None = None
     paths: tuple[PathBooks, ...] = ()
+    convoys: ConvoyCounts | None = None
     foreign_pkts: int = 0
     earlier_trial_pkts: int = 0
     duration_ns: int = 0
