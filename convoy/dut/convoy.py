@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Our own node, convoyd, with the setup's functions as its chain."""
+"""Our own node, convoyd, with the setup's functions as its chain.
 
+Deployed as `process`, each function has a convoyd of its own, joined to the next one by vhost-user
+or memif (option `link`): the papers' container functions. Where there are more of them than cores,
+they yield to each other, and the results say so.
+"""
+
+import contextlib
 import dataclasses
 import json
 from typing import Any
@@ -10,22 +16,24 @@ from convoy import __version__
 from convoy.chain.functions import FUNCTIONS
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
-from convoy.dut.base import Ability, Cost, Device, Presence, Running, Setup
+from convoy.dut import veth
+from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
 from convoy.host.machine import this_machine
+from convoy.host.namespace import Namespace, shell
 from convoy.host.node import Node
 from convoy.host.priority import prefer
 from convoy.host.programs import find
 from convoy.host.waited import waited_ns
 
 
-def descriptor(setup: Setup) -> dict[str, Any]:
-    """Return the chain descriptor for a setup."""
+def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
+    """Return the chain descriptor for a setup. yielding: its workers share their cores."""
     names = [f"{function.type}{i}" for i, function in enumerate(setup.functions)]
     return {
         "ports": {
-            "left": {setup.left.kind: setup.left.address, "mac": LEFT_MAC},
-            "right": {setup.right.kind: setup.right.address, "mac": RIGHT_MAC},
+            "left": _port(setup.left) | {"mac": LEFT_MAC},
+            "right": _port(setup.right) | {"mac": RIGHT_MAC},
         },
         "functions": {
             name: {function.type: dict(function.config)}
@@ -36,45 +44,119 @@ def descriptor(setup: Setup) -> dict[str, Any]:
                 "from": "left",
                 "to": "right",
                 "path": names,
-                "deployment": setup.deployment,
+                "deployment": "pipeline" if setup.deployment == "pipeline" else "inline",
             }
         },
-        "workers": {"cores": list(setup.cores), "idle": "poll"},
+        "workers": {"cores": list(setup.cores), "idle": "yield" if yielding else "poll"},
         "memory": {"hugepages": "always" if setup.hugepages else "never"},
     }
 
 
+def _port(port: PortAt) -> dict[str, Any]:
+    if port.kind == "memif-client":  # the other end of a link between two of our nodes
+        return {"memif": port.address, "role": "client"}
+    return {port.kind: port.address}
+
+
+def processes(setup: Setup, link: str) -> list[Setup]:
+    """Return a setup for each process: all in one, or each function apart, joined by links."""
+    if setup.deployment != "process" or len(setup.functions) < 2:
+        return [setup]
+    ends = {"vhost-user": ("vhost-user", "virtio-user"), "memif": ("memif", "memif-client")}[link]
+    setups, left = [], setup.left
+    last = len(setup.functions) - 1
+    for i, function in enumerate(setup.functions):
+        address = str(setup.folder / f"link{i}")
+        right = setup.right if i == last else PortAt(ends[0], address)
+        core = setup.cores[i % len(setup.cores)]
+        setups.append(
+            dataclasses.replace(setup, functions=(function,), left=left, right=right, cores=(core,))
+        )
+        left = PortAt(ends[1], address)
+    return setups
+
+
 class _Running(Running):
-    def __init__(self, node: Node) -> None:
-        self._node = node.__enter__()  # waits until it forwards
-        prefer(node.process.pid)
-        self.commands = (node.process.command,)
+    def __init__(self, setup: Setup, link: str) -> None:
+        self._setup = setup
+        self._kept = contextlib.ExitStack()
+        self._nodes: list[Node] = []
+        try:
+            self._start(setup, link)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, setup: Setup, link: str) -> None:
+        wrapper: tuple[str, ...] = ()
+        if setup.left.kind in veth.KINDS:
+            apart = self._kept.enter_context(Namespace())
+            shell("\n".join(veth.wiring([apart.pid], setup)))
+            apart.run("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6")
+            apart.run("for i in left right; do ip link set $i up promisc on; done")
+            wrapper = apart.command()
+            inside = [PortAt(setup.left.kind, name) for name in ("left", "right")]
+            setup = dataclasses.replace(setup, left=inside[0], right=inside[1])
+            self.notes += (veth.ATTACHED[setup.left.kind],)
+        parts = processes(setup, link)
+        crowded = len(parts) > len(setup.cores)
+        if len(parts) > 1:
+            self.notes += (f"a process for each function, joined by {link}",)
+        if crowded:
+            self.notes += (f"{len(parts)} processes yield to each other on {_cores(setup)}",)
+        for part in parts:
+            node = Node(
+                plan(part, crowded),
+                wrapper=wrapper,
+                environment={"RUNTIME_DIRECTORY": str(setup.folder)},
+            )
+            self._nodes.append(self._kept.enter_context(node))  # waits until it forwards
+            prefer(node.process.pid)
+        self.commands = tuple(node.process.command for node in self._nodes)
 
     def ready(self, deadline_s: float) -> None:
         pass  # it was when it started
 
     def alive(self) -> bool:
-        return self._node.process.running()
+        return all(node.process.running() for node in self._nodes)
 
     def counters(self) -> dict[str, Any] | None:
-        return self._node.counts()
+        if len(self._nodes) == 1:
+            return self._nodes[0].counts()
+        return {f"process {i}": node.counts() for i, node in enumerate(self._nodes)}
 
     def cost(self) -> Cost | None:
-        counts = self._node.counts()
+        counts = [node.counts() for node in self._nodes]
         return Cost(
-            sum(worker["busy_cycles"] for worker in counts["workers"]),
-            sum(port["rx_packets"] for port in counts["ports"].values()),
+            sum(worker["busy_cycles"] for count in counts for worker in count["workers"]),
+            counts[0]["ports"]["left"]["rx_packets"],
             "convoyd's workers",
         )
 
     def processes(self) -> tuple[int, ...]:
-        return (self._node.process.pid,)
+        return tuple(node.process.pid for node in self._nodes)
 
     def waited_ns(self) -> int:
-        return waited_ns(self._node.process.pid)
+        return sum(waited_ns(pid) for pid in self.processes())
 
     def stop(self) -> None:
-        self._node.__exit__(None, None, None)
+        try:
+            self._kept.close()
+        finally:
+            if self._setup.left.kind in veth.KINDS:
+                veth.unwire(self._setup)
+
+
+def _cores(setup: Setup) -> str:
+    cores = ", ".join(map(str, setup.cores))
+    return f"core {cores}" if len(setup.cores) == 1 else f"cores {cores}"
+
+
+def plan(setup: Setup, yielding: bool = False) -> dict[str, Any]:
+    """Return the plan for a setup. Raises DescriptorError."""
+    machine = dataclasses.replace(this_machine(), runtime_dir=setup.folder)
+    text = json.dumps(descriptor(setup, yielding))
+    return make_plan(loads(text, machine, setup.folder, "benchmark"), machine).data
 
 
 class Convoy(Device):
@@ -83,8 +165,11 @@ class Convoy(Device):
     name = "convoy"
     ability = Ability(
         functions=frozenset(FUNCTIONS),
-        port_kinds=frozenset({"vhost-user", "memif", "af_packet", "af_xdp", "dpdk"}),
-        deployments=frozenset({"inline", "pipeline"}),
+        port_kinds=frozenset({"vhost-user", "memif", "af_packet", "af_xdp", "virtio-user"}),
+        deployments=frozenset({"inline", "pipeline", "process"}),
+        queues=1,
+        cores=64,
+        options={"link": ("vhost-user", "memif")},
     )
 
     def presence(self) -> Presence:
@@ -93,12 +178,16 @@ class Convoy(Device):
             return Presence("", "not installed: convoyd (in a checkout: make build)")
         return Presence(__version__)
 
-    def plan(self, setup: Setup) -> dict[str, Any]:
-        """Return the plan for a setup. Raises DescriptorError."""
-        machine = dataclasses.replace(this_machine(), runtime_dir=setup.folder)
-        loaded = loads(json.dumps(descriptor(setup)), machine, setup.folder, "benchmark")
-        return make_plan(loaded, machine).data
+    def cannot(self, setup: Setup) -> str:
+        """Ask also for what only interfaces of the kernel need."""
+        why = super().cannot(setup)
+        if why:
+            return why
+        kinds = {setup.left.kind, setup.right.kind}
+        if kinds & set(veth.KINDS) and len(kinds) > 1:
+            return "convoy: give both ports the same kind"
+        return ""
 
     def start(self, setup: Setup) -> Running:
         """Start it and wait until it forwards."""
-        return _Running(Node(self.plan(setup)))
+        return _Running(setup, self.option(setup, "link"))

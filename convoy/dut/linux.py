@@ -13,25 +13,20 @@ import os
 import platform
 import re
 import shutil
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from convoy.dut.base import Ability, Device, Presence, Running, Setup
 from convoy.dut.kernel import changes_destination, script
+from convoy.dut.veth import ATTACHED, unwire, wiring
 from convoy.errors import ConvoyError, InputError
 from convoy.host.namespace import Namespace, shell
 
 _TRY = """\
-ip link add a type veth peer name b
+ip link add left type veth peer name right
 ip link add br0 type bridge
 nft add table bridge t
 nft add table netdev t
 """
-_ATTACHED = {
-    "af_packet": "tester attached by af_packet to a veth",
-    "af_xdp": "tester attached by af_xdp to a veth",
-}
 
 
 def scripts(setup: Setup) -> list[str]:
@@ -45,28 +40,11 @@ def scripts(setup: Setup) -> list[str]:
     return made
 
 
-def wiring(pids: list[int], setup: Setup) -> list[str]:
-    """Return the commands that join the tester and the namespaces, one after another."""
-    mask = f"{sum(1 << core for core in setup.cores):x}"
-    left, right = setup.left.address, setup.right.address
-    lines = [f"ip link add {left} type veth peer name left netns {pids[0]}"]
-    for one, two in pairwise(pids):
-        peer = f"ip link add right type veth peer name left netns {two}"
-        lines.append(f"nsenter --target={one} --net {peer}")
-    lines.append(f"ip link add {right} type veth peer name right netns {pids[-1]}")
-    for end in (left, right):
-        lines.append(f"echo 1 > /proc/sys/net/ipv6/conf/{end}/disable_ipv6")
-        lines.append(f"ip link set {end} up promisc on")
-    steering = f"echo {mask} > /sys/class/net/left/queues/rx-0/rps_cpus"
-    lines.append(f"nsenter --target={pids[0]} --net --mount sh -ec '{steering}'")
-    return lines
-
-
 class _Running(Running):
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._namespaces: list[Namespace] = []
-        self.notes = (_ATTACHED[setup.left.kind],)
+        self.notes = (ATTACHED[setup.left.kind],)
         configured = scripts(setup)
         try:
             for _ in configured:
@@ -96,10 +74,7 @@ class _Running(Running):
         }
 
     def stop(self) -> None:
-        # The kernel takes a namespace down when it finds the time; its veth shall be gone now.
-        for end in (self._setup.left.address, self._setup.right.address):
-            if Path(f"/sys/class/net/{end}").exists():
-                shell(f"ip link del {end}")
+        unwire(self._setup)
         for namespace in self._namespaces:
             namespace.stop()
 

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""dpdk-testpmd in io mode: what DPDK's ports cost when nothing is done between them."""
+"""dpdk-testpmd: what DPDK's ports cost when little or nothing is done between them.
+
+No function is its mode `io`; l2fwd that writes addresses is `mac`, that swaps them `macswap`; and
+`5tswap`, a function that only it has, swaps MAC and IP addresses and ports. In mode mac a
+vhost-user port writes a source address of DPDK's own: its driver takes no other.
+"""
 
 import os
 import re
@@ -8,8 +13,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from convoy.dut.base import Ability, Device, Presence, Running, Setup
-from convoy.errors import ConvoyError
+from convoy.dut.base import Ability, Device, Function, PortAt, Presence, Running, Setup
+from convoy.dut.functions import LEFT_MAC, RIGHT_MAC, Layer2, read
+from convoy.errors import ConvoyError, InputError
 from convoy.host.priority import prefer
 from convoy.host.process import Process, ProcessError, wait_for
 from convoy.host.waited import waited_ns
@@ -20,28 +26,50 @@ MEMORY_MB = 512
 STATS_PERIOD_S = 86400
 
 
+def mode(functions: tuple[Function, ...]) -> list[str]:
+    """Return the options of a forward mode. Raises InputError for what testpmd cannot do."""
+    if not functions:
+        return ["--forward-mode=io"]
+    if functions[0].type == "5tswap":
+        return ["--forward-mode=5tswap"]
+    meaning = read(functions[0])
+    if isinstance(meaning, Layer2) and meaning.swap:
+        return ["--forward-mode=macswap"]
+    if isinstance(meaning, Layer2) and meaning.dst and meaning.src == RIGHT_MAC:
+        return ["--forward-mode=mac", f"--eth-peer=1,{meaning.dst}"]
+    raise InputError(f"it has no mode that does this {functions[0].type}")
+
+
+def port(index: int, at: PortAt) -> str:
+    """Return a port as --vdev takes it."""
+    if at.kind == "vhost-user":
+        return f"net_vhost{index},iface={at.address},queues=1"
+    mac = (LEFT_MAC, RIGHT_MAC)[index]
+    return f"net_virtio_user{index},path={at.address},queues=1,queue_size=256,mac={mac}"
+
+
 def command(program: str, setup: Setup) -> list[str]:
     """Return the command for a setup. Its control thread shares the core: it only waits."""
     core = setup.cores[0]
-    memory = ["--single-file-segments"] if setup.hugepages else ["--no-huge"]
+    memory = ["--in-memory", "--single-file-segments"] if setup.hugepages else ["--no-huge"]
     return [
         program,
         "--lcores", f"0@{core},1@{core}",
         *memory, "-m", str(MEMORY_MB), "--no-pci", "--no-telemetry",
         "--file-prefix", f"convoy-testpmd-{os.getpid()}",
-        "--vdev", f"net_vhost0,iface={setup.left.address},queues=1",
-        "--vdev", f"net_vhost1,iface={setup.right.address},queues=1",
+        "--vdev", port(0, setup.left),
+        "--vdev", port(1, setup.right),
         "--",
-        "--forward-mode=io", "--nb-cores=1", "--auto-start", "--no-mlockall",
+        *mode(setup.functions), "--nb-cores=1", "--auto-start", "--no-mlockall",
         "--total-num-mbufs=32768",
         f"--stats-period={STATS_PERIOD_S}",
     ]  # fmt: skip
 
 
 class _Running(Running):
-    def __init__(self, process: Process, sockets: tuple[Path, Path]) -> None:
+    def __init__(self, process: Process, sockets: tuple[Path, ...]) -> None:
         self._process = process
-        self._sockets = sockets
+        self._sockets = sockets  # that it makes
         self.commands = (process.command,)
 
     def ready(self, deadline_s: float) -> None:
@@ -69,10 +97,14 @@ class _Running(Running):
 
 
 class Testpmd(Device):
-    """Debian's dpdk-testpmd, io mode."""
+    """Debian's dpdk-testpmd."""
 
     name = "testpmd"
-    ability = Ability(functions=frozenset(), port_kinds=frozenset({"vhost-user"}))
+    ability = Ability(
+        functions=frozenset({"l2fwd", "5tswap"}),
+        port_kinds=frozenset({"vhost-user", "virtio-user"}),
+        chains=False,
+    )
 
     def presence(self) -> Presence:
         """Look for dpdk-testpmd on PATH."""
@@ -87,13 +119,25 @@ class Testpmd(Device):
         version = re.search(r"RTE Version: '(.*)'", done.stdout + done.stderr)
         return Presence(version[1] if version else "unknown")
 
+    def cannot(self, setup: Setup) -> str:
+        """Ask for a mode too."""
+        why = super().cannot(setup)
+        if why:
+            return why
+        try:
+            mode(setup.functions)
+        except InputError as error:
+            return f"testpmd: {error}"
+        return ""
+
     def start(self, setup: Setup) -> Running:
-        """Start it between two vhost-user sockets, which it makes."""
+        """Start it between two sockets: of vhost-user, which it makes, or of virtio-user."""
         program = shutil.which(PROGRAM)
         if program is None:
             raise ConvoyError(self.presence().missing)
         process = Process(
-            command(program, setup), environment={"XDG_RUNTIME_DIR": str(setup.folder)}
+            command(program, setup), environment={"RUNTIME_DIRECTORY": str(setup.folder)}
         )
         prefer(process.pid)
-        return _Running(process, (Path(setup.left.address), Path(setup.right.address)))
+        made = [at.address for at in (setup.left, setup.right) if at.kind == "vhost-user"]
+        return _Running(process, tuple(map(Path, made)))

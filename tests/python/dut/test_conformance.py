@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Every device that is here does the same with the same packets, byte for byte.
+
+This is what makes comparing them fair: who is fast because it does less is found here. A device
+that is known to do something else has its name in the row, and the row is not asked of it.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from convoy.dut import functions
+from convoy.dut.base import Device, Function, PortAt, Setup
+from convoy.dut.convoy import Convoy
+from convoy.dut.devices import DEVICES
+from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
+from convoy.host.programs import find
+
+from . import packets
+from .packets import arp, esp, icmp, ipv6, options, other, routed, tcp, udp, wrong_checksum
+from .wire import CORES, interfaces, joined, wire
+
+pytestmark = [
+    pytest.mark.skipif(find("convoyd") is None, reason="convoyd is not built: make build"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="veth and namespaces need root"),
+]
+
+Change = Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A packet in, and out: None where it is dropped."""
+
+    description: str
+    frame: bytes
+    change: Change | None
+    not_of: frozenset[str] = field(
+        default_factory=frozenset
+    )  # devices (and their ports) that do otherwise
+
+
+def same(frame: bytes) -> bytes:
+    return frame
+
+
+def to(hop: int) -> Change:
+    return lambda frame: routed(frame, RIGHT_MAC, f"02:00:00:00:01:{hop:02x}")
+
+
+RULES = Function(
+    "firewall",
+    {
+        "default": "deny",
+        "rules": [
+            {"deny": {"src": "198.18.0.66", "proto": "udp"}},
+            {"allow": {"src": "198.18.0.0/24", "proto": "udp", "sport": 7, "dport": 4000}},
+            {"allow": {"dst": "198.19.0.0/16", "proto": "udp", "dport": "4096-4102"}},
+            {"deny": {"proto": "tcp", "dport": 4096}},
+            {"allow": {"src": "198.18.0.0/15", "proto": "tcp"}},
+            {"allow": {"proto": "icmp"}},
+        ],
+    },
+)
+RULE_ROWS = [
+    Row("first of a range", udp(), same),
+    Row("last of a range", udp(dport=4102), same),
+    Row("below a range", udp(dport=4095), None),
+    Row("above a range", udp(dport=4103), None),
+    Row("another destination", udp(dst="198.18.9.9"), None),
+    Row("denied before it is allowed", udp(src="198.18.0.66"), None),
+    Row("allowed by both ports", udp(sport=7, dport=4000), same),
+    Row("only one of the ports", udp(sport=8, dport=4000), None),
+    Row("a rule's source is a prefix", udp(src="198.18.1.1", sport=7, dport=4000), None),
+    Row("the same ports, another protocol", tcp(), None),
+    Row("another port of that protocol", tcp(dport=4097), same),
+    Row("a protocol without ports", icmp(), same),
+    Row("a protocol of no rule", esp(), None),
+    Row("options before the ports", options(), same),
+    Row("options before other ports", options(dport=4095), None),
+    Row("the largest frame", udp(size=1514 - len(udp())), same),
+    Row("its last TTL", udp(ttl=1), same),
+    Row("ARP", arp(), same),
+    Row("neither IP nor ARP", other(), same),
+    Row("IPv6, of which no rule speaks", ipv6(), None),
+]
+
+ROUTES = Function(
+    "router",
+    {
+        "routes": [
+            "198.19.0.0/16 via 192.0.2.1 dev right",
+            "198.19.4.0/22 via 192.0.2.2 dev right",
+            "198.19.5.0/24 via 192.0.2.3 dev right",
+            "198.19.5.7/32 via 192.0.2.1 dev right",
+        ],
+        "neighbours": {f"192.0.2.{i}": f"02:00:00:00:01:{i:02x}" for i in (1, 2, 3)},
+    },
+)
+ROUTE_ROWS = [
+    Row("the shortest prefix", udp(), to(1)),
+    Row("its last address", udp(dst="198.19.255.254"), to(1)),
+    Row("a longer one in it", udp(dst="198.19.4.0"), to(2)),
+    Row("its last address", udp(dst="198.19.7.255"), to(2)),
+    Row("a longer one in that", udp(dst="198.19.5.6"), to(3)),
+    Row("one address", udp(dst="198.19.5.7"), to(1)),
+    Row("no route", udp(dst="198.20.0.1"), None),
+    Row("the last TTL but one", udp(ttl=2), to(1)),
+    Row("the last TTL", udp(ttl=1), None),
+    Row("the highest TTL", udp(ttl=255), to(1)),
+    Row("a checksum that wraps", udp(id=0xBEEF, ttl=33), to(1)),
+    Row("TCP", tcp(), to(1)),
+    Row("options", options(), to(1)),
+    Row("the largest frame", udp(size=1514 - len(udp())), to(1)),
+    Row("ARP", arp(), None),
+    Row("neither IP nor ARP", other(), None),
+    Row("IPv6", ipv6(), None),
+    # OpenFlow's dec_ttl changes the checksum, and does not look whether it was right.
+    Row("a wrong checksum", wrong_checksum(udp()), None, frozenset({"ovs-dpdk"})),
+]
+
+OTHER_MAC = "02:00:00:00:02:01"
+ALL_KINDS = [udp(), udp(ttl=1), udp(size=1514 - len(udp())), tcp(), ipv6(), arp(), other()]
+
+
+def each(change: Change, not_of: frozenset[str] = frozenset()) -> list[Row]:
+    return [Row(f"frame {i}", frame, change, not_of) for i, frame in enumerate(ALL_KINDS)]
+
+
+def swapped(frame: bytes) -> bytes:
+    return frame[6:12] + frame[:6] + frame[12:]
+
+
+def ports_swapped(frame: bytes) -> bytes:
+    addresses, ports = frame[30:34] + frame[26:30], frame[36:38] + frame[34:36]
+    return swapped(frame)[:26] + addresses + ports + frame[38:]
+
+
+CASES: list[tuple[str, tuple[Function, ...], list[Row]]] = [
+    ("nothing", (), each(same)),
+    ("firewall", (RULES,), RULE_ROWS),
+    ("router", (ROUTES,), ROUTE_ROWS),
+    (
+        "l2fwd",
+        (functions.layer2(),),
+        each(
+            lambda frame: packets.rewritten(frame, RIGHT_MAC, OTHER_MAC),
+            frozenset({"testpmd-vhost-user"}),  # writes DPDK's own address: see testpmd.py
+        ),
+    ),
+    ("bridge", (functions.bridge(),), each(same)),
+    (
+        "5tswap",
+        (Function("5tswap"),),
+        [Row("UDP", udp(), ports_swapped), Row("TCP", tcp(), ports_swapped)],
+    ),
+    ("swap", (Function("l2fwd", {"mode": "swap"}),), each(swapped)),
+    (
+        "chain",
+        (RULES, ROUTES, functions.layer2()),
+        [
+            Row("through all", udp(), lambda f: routed(f, RIGHT_MAC, OTHER_MAC)),
+            Row("stopped by the first", udp(dport=9), None),
+            Row("stopped by the second", udp(ttl=1), None),
+            Row("through all again", udp(dst="198.19.5.6"),
+                lambda f: routed(f, RIGHT_MAC, OTHER_MAC)),
+        ],
+    ),
+    ("two routers", (ROUTES, functions.router(15)), [
+        Row("TTL less two", udp(dst="198.19.0.200"),
+            lambda f: routed(routed(f, LEFT_MAC, LEFT_MAC), RIGHT_MAC, "02:00:00:00:01:03")),
+        Row("not enough TTL", udp(ttl=2), None),
+        Row("enough", udp(ttl=3), lambda f: routed(routed(f, LEFT_MAC, LEFT_MAC),
+                                                   RIGHT_MAC, "02:00:00:00:01:01")),
+    ]),
+]  # fmt: skip
+
+KINDS = ("vhost-user", "virtio-user", "memif", "af_packet")
+OTHER_KINDS_TOO = ("l2fwd", "chain")  # a device's first kind of port meets all cases
+ASKED = [
+    pytest.param(device, kind, case[0], id=f"{device.name}-{kind}-{case[0]}")
+    for device in DEVICES
+    for number, kind in enumerate(kind for kind in KINDS if kind in device.ability.port_kinds)
+    for case in CASES
+    if number == 0 or case[0] in OTHER_KINDS_TOO
+    if {function.type for function in case[1]} <= device.ability.functions
+]
+
+
+@pytest.fixture(scope="module")
+def here() -> Callable[[Device], None]:
+    """Skip where a device is not installed; ask only once."""
+    known: dict[str, str] = {}
+
+    def check(device: Device) -> None:
+        if device.name not in known:
+            known[device.name] = device.presence().missing
+        if known[device.name]:
+            pytest.skip(known[device.name])
+
+    return check
+
+
+def conforms(
+    device: Device, kind: str, case: str, folder: Path, deployment: str = "inline", **options: str
+) -> tuple[str, ...]:
+    """Run a case; return the device's notes. Skip where it cannot be run."""
+    path, rows = next(each[1:] for each in CASES if each[0] == case)
+    if kind == "af_packet":
+        ports = [PortAt(kind, name) for name in interfaces()]
+    else:
+        ports = [PortAt(kind, str(folder / name)) for name in ("left", "right")]
+    own = folder / "own"
+    own.mkdir()
+    setup = Setup(
+        path, ports[0], ports[1], (CORES[-1],), own, deployment=deployment, options=options
+    )
+    if device.cannot(setup):
+        pytest.skip(device.cannot(setup))
+    names = {device.name, f"{device.name}-{kind}"}
+    asked = [row for row in rows if not names & row.not_of]
+    pair = (ports[0], ports[1])
+    with joined(device, pair, folder) as ends, device.start(setup) as running:
+        running.ready(60)
+        with wire(ends, running) as wired:
+            for row in asked:
+                expected = [] if row.change is None else [row.change(row.frame)]
+                assert wired.through([row.frame]) == expected, row.description
+            # And all of them at once: Open vSwitch sorts a burst by flow.
+            expected = [row.change(row.frame) for row in asked if row.change]
+            assert sorted(wired.through([row.frame for row in asked])) == sorted(expected)
+        return running.notes
+
+
+@pytest.mark.parametrize(("device", "kind", "case"), ASKED)
+def test_the_same_packets_come_out(device, kind, case, here, tmp_path: Path):
+    here(device)
+    conforms(device, kind, case, tmp_path)
+
+
+@pytest.mark.parametrize("link", ["vhost-user", "memif"])
+def test_a_process_for_each_function(link, tmp_path: Path):
+    notes = conforms(Convoy(), "vhost-user", "chain", tmp_path, "process", link=link)
+    assert f"a process for each function, joined by {link}" in notes
+    assert any("yield to each other" in note for note in notes)
+
+
+def test_a_pipeline(tmp_path: Path):
+    conforms(Convoy(), "vhost-user", "chain", tmp_path, "pipeline")

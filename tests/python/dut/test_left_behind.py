@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What a device leaves behind: nothing, neither when it is stopped nor when we are killed."""
+
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from convoy.dut.devices import DEVICES
+from convoy.host.process import wait_for
+from convoy.host.programs import find
+
+from .wire import interfaces
+
+DEADLINE_S = 60.0
+MARK = "CONVOY_TEST_LEFT_BEHIND"
+
+# Starts a device, says where, and stops it when its input ends.
+PROGRAM = """
+import os, sys
+from pathlib import Path
+from convoy.dut.base import PortAt, Setup
+from convoy.dut.devices import device
+from convoy.dut.functions import router
+from convoy.host.private import private_folder
+
+name, kind, left, right = sys.argv[1:]
+with private_folder() as folder:
+    if kind != "af_packet":
+        left, right = str(folder / left), str(folder / right)
+    ports = PortAt(kind, left), PortAt(kind, right)
+    functions = (router(10),) if "router" in device(name).ability.functions else ()
+    core = max(os.sched_getaffinity(0))
+    with device(name).start(Setup(functions, *ports, (core,), folder)) as running:
+        running.ready(60)
+        print(folder, flush=True)
+        sys.stdin.read()
+"""
+
+ASKED = [
+    pytest.param(device, kind, id=f"{device.name}-{kind}")
+    for device in DEVICES
+    for kind in ("vhost-user", "memif", "af_packet")
+    if kind in device.ability.port_kinds
+]
+
+
+def marked(mark: str) -> list[str]:
+    """Return the processes that were started with this mark, or by one that was."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{MARK}={mark}".encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue  # it ended, or is not ours
+    return found
+
+
+@pytest.mark.skipif(find("convoyd") is None, reason="convoyd is not built: make build")
+@pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+@pytest.mark.parametrize(("device", "kind"), ASKED)
+def test_nothing(device, kind, how):
+    if device.presence().missing:
+        pytest.skip(device.presence().missing)
+    mark, names = str(uuid.uuid4()), interfaces()
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, device.name, kind, *names],
+        env=os.environ | {MARK: mark}, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as parent:  # fmt: skip
+        assert parent.stdout is not None
+        folder = Path(parent.stdout.readline().strip())
+        assert folder.is_absolute()
+        assert folder.is_dir()
+        assert len(marked(mark)) > 1
+        if how == "killed":
+            parent.kill()
+        parent.communicate(timeout=DEADLINE_S)
+        assert parent.returncode == (-9 if how == "killed" else 0)
+    wait_for(lambda: not marked(mark), DEADLINE_S, f"the end of {marked(mark)}")
+    wait_for(lambda: not folder.exists(), DEADLINE_S, f"the end of {folder}")
+    for name in names:
+        gone = Path(f"/sys/class/net/{name}")
+        wait_for(lambda gone=gone: not gone.exists(), DEADLINE_S, f"the end of {gone}")
