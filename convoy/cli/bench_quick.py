@@ -3,9 +3,6 @@
 """convoy bench quick: the example chain, measured beside dpdk-testpmd, in some minutes."""
 
 import datetime
-import os
-import tempfile
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,17 +14,14 @@ from rich.table import Table
 from convoy.cli.console import console, messages, print_json
 from convoy.cli.progress import Bar
 from convoy.errors import InputError
-from convoy.host.folders import make_private, runtime_dir
-from convoy.host.machine import this_machine
 from convoy.report import quick as report
 from convoy.report.rates import Row, rows
-from convoy.results.trials import RunFolder
-from convoy.run.environment import environment
-from convoy.run.point import LATENCY_LOAD, LOSS_RATIO
-from convoy.run.quick import SIZES, Progress, QuickBench, Settings, Turn, turns
-from convoy.tester.convoy_gen import ConvoyGen
+from convoy.results.folder import RunFolder
+from convoy.run.point import LOSS_RATIO
+from convoy.run.session import Progress, Wanted, cores, execute, order_here, wanted
 
-HUGEPAGES_MB = 1024  # for a device; the tester needs none
+SIZES = ("64", "128", "256", "512", "1024", "1500", "imix")
+LATENCY_LOAD = 0.5  # of the rate that was found; as scenarios/quick.yaml says
 
 
 @dataclass(frozen=True)
@@ -58,65 +52,31 @@ class QuickResult:
         }
 
 
-def _cores() -> tuple[int, int]:
-    """Return the tester's core and the device's. Raises InputError where there is only one."""
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) < 2:
-        raise InputError(
-            f"this process may use only core {cores[0]}: the tester and the device need a core "
-            "each; run on a machine (or in a container, or with a taskset) of two cores or more"
-        )
-    return cores[0], cores[1]
-
-
-def _present(measured: Sequence[Turn]) -> tuple[tuple[Turn, ...], tuple[str, ...]]:
-    """Return who can be measured here, and a note about who cannot."""
-    notes = dict.fromkeys(
-        f"{turn.device.name}: {turn.device.presence().missing}"
-        for turn in measured
-        if not turn.device.presence().here
-    )
-    found = tuple(turn for turn in measured if turn.device.presence().here)
-    if not any(turn.functions for turn in found):
-        raise InputError("; ".join(notes))
-    return found, tuple(notes)
-
-
-def quick(settings: Settings, tester_core: int, folder: Path, progress: Progress) -> QuickResult:
+def quick(asked: Wanted, folder: Path, progress: Progress) -> QuickResult:
     """Run the benchmark; results and the page go to the folder."""
-    found, notes = _present(turns())
+    cores()
     kept = RunFolder(folder)
-    kept.create()
-    base = make_private(runtime_dir())
-    progress("the tester against itself: its ceiling", 0, 1)
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=base) as private:
-        sockets = Path(private) / "left.sock", Path(private) / "right.sock"
-        ports = [f"vhost-user:{socket}" for socket in sockets]
-        with ConvoyGen(ports, tester_core, self_test=True, reflector_core=settings.core) as tester:
-            host = environment() | {
-                "tester_core": tester_core,
-                "device_core": settings.core,
-                "hugepages": settings.hugepages,
-                "loss_ratio": LOSS_RATIO,
-                "latency_load": LATENCY_LOAD,
-                "trial_s": settings.trial_s,
-                "repeats": settings.repeats,
-                "devices": {turn.device.name: turn.device.presence().version for turn in found},
-                "self_test": tester.self_test,
-                "tester_command": list(tester.command),
-            }
-            kept.write_host(host)
-            QuickBench(tester, kept, sockets, settings, progress).run(found)
-    return _finish(kept, notes)
+    here = order_here(asked)
+    if not any(turn.device.name == "convoy" for turn in here.turns):
+        raise InputError("; ".join(f"{one.device}: {one.why}" for one in here.cannot))
+    kept.create(asked.as_plan())
+    execute(kept, asked, progress)
+    return _finish(kept)
 
 
-def _finish(kept: RunFolder, notes: tuple[str, ...]) -> QuickResult:
+def _finish(kept: RunFolder) -> QuickResult:
     """Everything from here on is made of what was kept."""
     trials = list(kept.trials())
-    host = kept.host()
-    host["tsc_hz"] = trials[0].tester["tester"]["tsc_hz"]
+    host = kept.host() | {
+        "tsc_hz": trials[0].tester["tester"]["tsc_hz"],
+        "loss_ratio": LOSS_RATIO,
+        "latency_load": LATENCY_LOAD,
+        "repeats": kept.plan()["repeats"],
+    }
+    found = [row for row in rows(trials, kept.searches()) if row.arm == row.device]
     commands = dict.fromkeys(line for trial in trials for line in trial.commands)
-    result = QuickResult(kept.path, host, tuple(rows(trials)), notes)
+    notes = dict.fromkeys(f"{one['device']}: {one['why']}" for one in host["cannot"])
+    result = QuickResult(kept.path, host, tuple(found), tuple(notes))
     report.write(result.rows, host, list(commands), result.report)
     return result
 
@@ -190,12 +150,13 @@ def render(result: QuickResult) -> None:
     out.print(f"report: {result.report}", style="bold", markup=False)
 
 
-def _sizes(text: str | None) -> tuple[str, ...]:
-    names = tuple(text.split(",")) if text else SIZES
-    for name in names:
+def _sizes(text: str | None) -> tuple[int | str, ...]:
+    found: list[int | str] = []
+    for name in text.split(",") if text else SIZES:
         if name not in ("imix",) and not (name.isdigit() and 64 <= int(name) <= 1518):
             raise InputError(f"--sizes: '{name}' is neither 64 to 1518 (bytes) nor imix")
-    return names
+        found.append(int(name) if name.isdigit() else name)
+    return tuple(found)
 
 
 def command(
@@ -212,16 +173,18 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """The chain firewall, router, l2fwd on vhost-user, beside dpdk-testpmd: some minutes."""
-    tester_core, core = _cores()
-    hugepages = this_machine().hugepages_free_mb >= HUGEPAGES_MB
-    settings = Settings(core, hugepages, _sizes(sizes), repeats)
-    if smoke:
-        settings = Settings(core, hugepages, _sizes(sizes or "64"), 1, 0.05)
+    asked = wanted(
+        ["quick"],
+        repeats=1 if smoke else repeats,
+        profile="quick",
+        goal_names=("pdr",),
+        changes={"sizes": _sizes(sizes or ("64" if smoke else None))},
+    )
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = output or Path("results") / f"quick-{now}"
     try:
         with Bar(messages()) as bar:
-            result = quick(settings, tester_core, folder, bar.show)
+            result = quick(asked, folder, lambda step: bar.show(step.what, step.done, step.of))
     except KeyboardInterrupt:
         messages().print(f"interrupted; what was measured is in {folder}", markup=False)
         raise

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Trials to rates, latencies and cycles per packet: one row per device, functions and frame size.
+"""Trials and searches to rates, latencies and cycles per packet: a row for everything measured.
 
-A repeat's rate is that of the fastest trial of its search that passed. A repeat in which none did
-is missing, not zero.
+A repeat in which nothing was found is missing, not zero. Each tuple has one value per repeat that
+gave one.
 """
 
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from convoy.results.trials import Trial
+from convoy.results.trials import Search, Trial
 
-Key = tuple[str, tuple[str, ...], str]  # device, functions, size
+Key = tuple[str, str, str, float, str]  # scenario, setup, arm, share of the core, frame size
+FIRST_GOAL = "pdr"
 
 
 def path_name(functions: Sequence[str]) -> str:
@@ -26,22 +28,63 @@ def _median(values: Sequence[float]) -> float | None:
 
 
 @dataclass(frozen=True)
-class Row:
-    """What was found at one frame size; each tuple has one value per repeat that gave one."""
+class Delay:
+    """Latency at one load, all repeats' histograms added up. Nanoseconds."""
 
+    load: str
+    rate_pps: float  # median of the repeats
+    histogram_ns: tuple[tuple[int, int], ...]  # lowest value of a bucket, count
+    p50s_ns: tuple[float, ...]  # of each repeat
+    p99s_ns: tuple[float, ...]
+    lost_ratio: float | None  # of all repeats' packets
+
+    @property
+    def count(self) -> int:
+        """Return how many packets it knows."""
+        return sum(count for _, count in self.histogram_ns)
+
+    def quantile(self, share: float) -> float | None:
+        """Return the value that this share of the packets does not exceed."""
+        wanted, seen = share * self.count, 0
+        for value, count in self.histogram_ns:
+            seen += count
+            if seen >= wanted and count:
+                return float(value)
+        return None
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was found at one frame size."""
+
+    scenario: str
+    setup: str
+    arm: str
     device: str
     functions: tuple[str, ...]
+    cpu_speed: float
     size: str
-    rates_pps: tuple[float, ...]
+    port_kind: str
+    goals: Mapping[str, Mapping[int, float]]  # by repeat, the rates that met the goal
+    overloads_pps: tuple[float, ...]  # maximum receive rates
     frame_bytes: float | None  # mean, with FCS
-    loads_pps: tuple[float, ...]  # of the latency trials
-    p50s_ns: tuple[float, ...]
-    p99s_ns: tuple[float, ...]
-    node_cycles: tuple[float, ...]  # busy TSC ticks per packet of the device's workers
+    delays: tuple[Delay, ...]
+    node_cycles: tuple[float, ...]  # busy TSC ticks per packet, by the device's own counters
+    cycles_source: str  # who counted
     function_cycles: tuple[float, ...]  # of these, in its functions
+    cpu_shares: tuple[float, ...]  # CPU time of the device's processes, of one core
+    core_shares: tuple[float, ...]  # of the device's core, whoever used it
     repeats: int
     trials: int
     spoilt: int
+    irregular: tuple[str, ...]  # remarks of the searches
+    failed: tuple[str, ...]  # why repeats failed
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def key(self) -> Key:
+        """Return what tells it from other rows."""
+        return (self.scenario, self.setup, self.arm, self.cpu_speed, self.size)
 
     @property
     def path(self) -> str:
@@ -49,9 +92,35 @@ class Row:
         return path_name(self.functions)
 
     @property
+    def rounds(self) -> Mapping[int, float]:
+        """Return the first goal's rates by repeat: PDR's, or what was searched for instead."""
+        return self.goals.get(FIRST_GOAL) or next(iter(self.goals.values()), {})
+
+    @property
+    def rates_pps(self) -> tuple[float, ...]:
+        """Return the first goal's rates."""
+        return tuple(self.rounds.values())
+
+    @property
     def rate_pps(self) -> float | None:
         """Return the median rate."""
         return _median(self.rates_pps)
+
+    def goal_pps(self, goal: str) -> float | None:
+        """Return the median rate for a goal."""
+        return _median(list(self.goals.get(goal, {}).values()))
+
+    @property
+    def spread(self) -> float | None:
+        """Return (most - least) / median of the repeats' rates."""
+        if not self.rates_pps or not self.rate_pps:
+            return None
+        return (max(self.rates_pps) - min(self.rates_pps)) / self.rate_pps
+
+    @property
+    def overload_pps(self) -> float | None:
+        """Return the median of the maximum receive rates."""
+        return _median(self.overloads_pps)
 
     @property
     def gbps(self) -> float | None:
@@ -60,24 +129,25 @@ class Row:
             return None
         return self.rate_pps * self.frame_bytes * 8 / 1e9
 
+    def delay(self, load: str) -> Delay | None:
+        """Return the latency at a load."""
+        return next((delay for delay in self.delays if delay.load == load), None)
+
     @property
     def p50_ns(self) -> float | None:
-        """Return the median of the repeats' median latencies."""
-        return _median(self.p50s_ns)
+        """Return the median latency at the highest load up to half of PDR."""
+        half = self.delay("50% of PDR")
+        return half.quantile(0.5) if half else None
 
     @property
     def p99_ns(self) -> float | None:
-        """Return the median of the repeats' 99th percentiles."""
-        return _median(self.p99s_ns)
-
-    @property
-    def load_pps(self) -> float | None:
-        """Return the rate at which latency was measured."""
-        return _median(self.loads_pps)
+        """Return the 99th percentile there."""
+        half = self.delay("50% of PDR")
+        return half.quantile(0.99) if half else None
 
     @property
     def node_cycles_per_packet(self) -> float | None:
-        """Return the median of the workers' busy cycles per packet, ports included."""
+        """Return the median of the device's busy cycles per packet, ports included."""
         return _median(self.node_cycles)
 
     @property
@@ -85,65 +155,135 @@ class Row:
         """Return the median of the functions' own busy cycles per packet."""
         return _median(self.function_cycles)
 
+    @property
+    def cpu_share(self) -> float | None:
+        """Return the median CPU time of the device's processes, as a share of one core's."""
+        return _median(self.cpu_shares)
 
-def _sum(objects: Any, field: str) -> int:
+    @property
+    def core_share(self) -> float | None:
+        """Return the median share of its core's time in which anybody was busy."""
+        return _median(self.core_shares)
+
+
+def _sum(objects: Any, name: str) -> int:
     """Sum a counter over ports or functions (by name) or workers (a list)."""
     things = objects.values() if isinstance(objects, dict) else objects
-    return sum(int(thing.get(field, 0)) for thing in things)
+    return sum(int(thing.get(name, 0)) for thing in things)
 
 
-def _cycles(trial: Trial) -> tuple[float, float] | None:
-    """Busy cycles per packet of a node's workers and functions during a trial."""
+def _function_cycles(trial: Trial) -> float | None:
+    """Busy cycles per packet of our node's functions during a trial."""
     before, after = trial.device_before, trial.device_after
-    if not before or not after or "workers" not in after:
+    if not before or not after or "functions" not in after or "ports" not in after:
         return None
-
-    def more(part: str, field: str) -> int:
-        return _sum(after[part], field) - _sum(before[part], field)
-
-    packets = more("ports", "rx_packets")
-    if packets <= 0:
-        return None
-    return more("workers", "busy_cycles") / packets, more("functions", "busy_cycles") / packets
+    packets = _sum(after["ports"], "rx_packets") - _sum(before["ports"], "rx_packets")
+    cycles = _sum(after["functions"], "busy_cycles") - _sum(before["functions"], "busy_cycles")
+    return cycles / packets if packets > 0 else None
 
 
-def _row(key: Key, trials: Sequence[Trial]) -> Row:
-    best: dict[int, Trial] = {}
-    latencies: dict[int, Trial] = {}
+def _delays(trials: Sequence[Trial]) -> tuple[Delay, ...]:
+    groups: dict[str, list[Trial]] = {}
     for trial in trials:
-        if trial.verdict != "passed" or trial.received_pps is None:
+        if trial.purpose == "latency" and trial.verdict != "spoilt":
+            groups.setdefault(trial.load, []).append(trial)
+    found = []
+    for load, group in groups.items():
+        merged: Counter[int] = Counter()
+        books = [trial.tester.get("total") or {} for trial in group]
+        known = [total["latency"] for total in books if total.get("latency")]
+        for latency in known:
+            for value, count in latency.get("histogram_ns", ()):
+                merged[int(value)] += int(count)
+        offered = sum(int(total.get("offered_pkts") or 0) for total in books)
+        lost = sum(int(total.get("lost_pkts") or 0) for total in books)
+        found.append(
+            Delay(
+                load,
+                statistics.median(trial.rate_pps or 0 for trial in group),
+                tuple(sorted(merged.items())),
+                tuple(float(latency["p50_ns"]) for latency in known),
+                tuple(float(latency["p99_ns"]) for latency in known),
+                lost / offered if offered else None,
+            )
+        )
+    return tuple(found)
+
+
+def _busiest(trials: Sequence[Trial]) -> list[Trial]:
+    """Return each repeat's fastest trial that passed: there the device had no time to spare."""
+    best: dict[int, Trial] = {}
+    for trial in trials:
+        if trial.verdict != "passed" or trial.purpose not in ("search", "latency"):
             continue
-        if trial.purpose == "latency":
-            latencies[trial.repeat] = trial
-        elif trial.purpose == "search":
-            fastest = best.get(trial.repeat)
-            if fastest is None or (fastest.received_pps or 0) < trial.received_pps:
-                best[trial.repeat] = trial
-    cycles = [pair for trial in best.values() if (pair := _cycles(trial)) is not None]
+        known = best.get(trial.point.repeat)
+        if known is None or (known.received_pps or 0) < (trial.received_pps or 0):
+            best[trial.point.repeat] = trial
+    return list(best.values())
+
+
+def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
+    point = trials[0].point if trials else searches[0].point
+    goals: dict[str, dict[int, float]] = {}
+    # A search without its bounds says "at least": that is no rate where another one found it.
+    proved = {g.goal for s in searches for g in s.goals if g.regular and g.rate_pps is not None}
+    for search in searches:
+        for goal in search.goals:
+            rates = goals.setdefault(goal.goal, {})
+            if goal.rate_pps is not None and (goal.regular or goal.goal not in proved):
+                rates[search.point.repeat] = goal.rate_pps
+    busiest = _busiest(trials)
     books = [trial.tester.get("total") or {} for trial in trials]
-    frames = [total["mean_frame_bytes"] for total in books if total.get("mean_frame_bytes")]
-    found = [trial.tester["total"]["latency"] for trial in latencies.values()]
+    costs = [trial.cost for trial in busiest if trial.cost and trial.cost.packets > 0]
+    own = [cycles for trial in busiest if (cycles := _function_cycles(trial)) is not None]
     return Row(
-        *key,
-        rates_pps=tuple(trial.received_pps or 0 for trial in best.values()),
-        frame_bytes=_median(frames),
-        loads_pps=tuple(trial.rate_pps or 0 for trial in latencies.values()),
-        p50s_ns=tuple(latency["p50_ns"] for latency in found),
-        p99s_ns=tuple(latency["p99_ns"] for latency in found),
-        node_cycles=tuple(node for node, _ in cycles),
-        function_cycles=tuple(own for _, own in cycles),
-        repeats=len({trial.repeat for trial in trials}),
+        scenario=point.scenario,
+        setup=point.key[1],
+        arm=point.key[2],
+        device=point.device,
+        functions=point.functions,
+        cpu_speed=point.cpu_speed,
+        size=point.size,
+        port_kind=point.port_kind,
+        goals=goals,
+        overloads_pps=tuple(s.overload_pps for s in searches if s.overload_pps is not None),
+        frame_bytes=_median([t["mean_frame_bytes"] for t in books if t.get("mean_frame_bytes")]),
+        delays=_delays(trials),
+        node_cycles=tuple(cost.cycles / cost.packets for cost in costs),
+        cycles_source=costs[0].source if costs else "",
+        function_cycles=tuple(own),
+        cpu_shares=tuple(
+            trial.device_cpu_ns / trial.tester["duration_ns"]
+            for trial in busiest
+            if trial.device_cpu_ns is not None and trial.tester.get("duration_ns")
+        ),
+        core_shares=tuple(t.core_busy_share for t in busiest if t.core_busy_share is not None),
+        repeats=len({t.point.repeat for t in trials} | {s.point.repeat for s in searches}),
         trials=len(trials),
         spoilt=sum(trial.verdict == "spoilt" for trial in trials),
+        irregular=tuple(
+            dict.fromkeys(
+                f"{goal.goal.upper()}: {goal.remark}"
+                for search in searches
+                for goal in search.goals
+                if not goal.regular
+            )
+        ),
+        failed=tuple(dict.fromkeys(s.why for s in searches if s.outcome == "failed")),
+        notes=tuple(dict.fromkeys(note for trial in trials for note in trial.notes)),
     )
 
 
-def rows(trials: Iterable[Trial]) -> list[Row]:
+def rows(trials: Iterable[Trial], searches: Iterable[Search] = ()) -> list[Row]:
     """Return a row for everything that was tried, in the order in which it was first met."""
-    groups: dict[Key, list[Trial]] = {}
+    tried: dict[Key, list[Trial]] = {}
+    ended: dict[Key, list[Search]] = {}
     for trial in trials:
-        groups.setdefault((trial.device, trial.functions, trial.size), []).append(trial)
-    return [_row(key, group) for key, group in groups.items()]
+        tried.setdefault(trial.point.key[:-1], []).append(trial)
+    for search in searches:
+        ended.setdefault(search.point.key[:-1], []).append(search)
+    keys = list(dict.fromkeys((*tried, *ended)))
+    return [_row(tried.get(key, []), ended.get(key, [])) for key in keys]
 
 
 def expected_pps(bare_pps: float, function_cycles: float, tsc_hz: float) -> float:

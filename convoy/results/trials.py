@@ -1,99 +1,106 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""A run's folder: host.json, and trials.jsonl with every trial as it was, in the order of time.
+"""What a line of trials.jsonl (one trial) and of points.jsonl (one search) says.
 
-Nothing is averaged and nothing is left out, spoilt trials included. Lines are appended whole, so
-a run that was killed leaves everything it had finished.
+Nothing is averaged and nothing is left out, spoilt trials included. Missing is null, never zero.
 """
 
-import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from convoy.errors import InputError
-
-SCHEMA: Literal["convoy.bench.trial/1"] = "convoy.bench.trial/1"
-TRIALS = "trials.jsonl"
-HOST = "host.json"
+TRIAL_SCHEMA: Literal["convoy.bench.trial/2"] = "convoy.bench.trial/2"
+POINT_SCHEMA: Literal["convoy.bench.point/1"] = "convoy.bench.point/1"
 
 
-class Trial(BaseModel):
-    """One trial: who was measured, why, and what the tester and the device said."""
-
+class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    schema_tag: Literal["convoy.bench.trial/1"] = SCHEMA
-    repeat: int  # from 0
+
+class Point(_Line):
+    """Who was measured, with what, for the how-many-eth time."""
+
+    scenario: str = ""
+    setup: str = ""  # of the scenario, by name
+    arm: str = ""  # the device's name; with " (again)" where it is measured against itself
     device: str
     functions: tuple[str, ...]  # types, in the order of the chain
+    port_kind: str = "vhost-user"
+    cpu_speed: float = 1.0  # share of the core's time that the device was left with
     size: str  # bytes with FCS, or the name of a mix
-    purpose: Literal["overload", "search", "latency"]
+    repeat: int  # from 0
+
+    @property
+    def key(self) -> tuple[str, str, str, float, str, int]:
+        """Return what tells this point from all others of a run."""
+        setup, arm = self.setup or " ".join(self.functions), self.arm or self.device
+        return (self.scenario, setup, arm, self.cpu_speed, self.size, self.repeat)
+
+
+class Cost(_Line):
+    """What packets cost during a trial, by the device's own counters."""
+
+    cycles: int
+    packets: int
+    source: str
+
+
+class Trial(_Line):
+    """One trial: who was measured, why, and what the tester and the device said."""
+
+    schema_tag: Literal["convoy.bench.trial/2"] = Field(TRIAL_SCHEMA, alias="schema")
+    point: Point
+    purpose: Literal["overload", "search", "latency", "rate"]
+    load: str = ""  # of a latency trial: idle, "50 %" (of PDR), "2 Mpps"
     rate_pps: float | None  # asked for; None: as much as possible
+    duration_s: float
     verdict: Literal["passed", "failed", "spoilt"]
     commands: tuple[str, ...]  # that started the device
+    notes: tuple[str, ...] = ()  # what must be said wherever this result is shown
     tester: dict[str, Any]  # its result, raw
     device_waited_ns: int = 0  # that others kept the device off its cores
+    device_cpu_ns: int | None = None  # CPU time of the device's processes; None: it has none
+    core_busy_share: float | None = None  # of the device's core, whoever used it (/proc/stat)
+    cost: Cost | None = None  # None: the device does not count that
     device_before: dict[str, Any] | None = None  # what the device counted, by its own names
     device_after: dict[str, Any] | None = None
+    ended_unix_s: float = 0.0
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     @property
     def received_pps(self) -> float | None:
         """Return the rate at which packets came back."""
-        value = self.tester.get("total", {}).get("received_pps")
+        value = (self.tester.get("total") or {}).get("received_pps")
         return float(value) if value is not None else None
 
 
-class RunFolder:
-    """Writes and reads a run's folder."""
+class Goal(_Line):
+    """What a search says of one goal (RFC 9971). Rates in packets per second."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    goal: str
+    rate_pps: float | None  # conditional throughput
+    lower_pps: float | None
+    upper_pps: float | None
+    regular: bool
+    remark: str = ""
 
-    def create(self) -> None:
-        """Make the folder. Raises InputError where it cannot be made or holds trials already."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{self.path}: {error.strerror}; give another folder") from None
-        if (self.path / TRIALS).exists():
-            raise InputError(f"{self.path}: holds another run's trials; give another folder")
 
-    def write_host(self, host: Mapping[str, Any]) -> None:
-        """Write what machine this is."""
-        (self.path / HOST).write_text(json.dumps(host, indent=2) + "\n", "utf-8")
+class Search(_Line):
+    """How a point ended."""
 
-    def host(self) -> dict[str, Any]:
-        """Read it back."""
-        try:
-            value = json.loads((self.path / HOST).read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{self.path / HOST}: {error}; is this a run's folder?") from None
-        return dict(value)
+    schema_tag: Literal["convoy.bench.point/1"] = Field(POINT_SCHEMA, alias="schema")
+    point: Point
+    outcome: Literal["found", "failed"]
+    why: str = ""  # it failed
+    goals: tuple[Goal, ...] = ()
+    overload_pps: float | None = None  # maximum receive rate: under more than it can take
+    trials: int = 0
+    spoilt: int = 0  # of these: said nothing about the device, excluded
+    seconds: float = 0.0
 
-    def append(self, trial: Trial) -> None:
-        """Keep a trial."""
-        with (self.path / TRIALS).open("a", encoding="utf-8") as file:
-            file.write(trial.model_dump_json() + "\n")
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    def trials(self) -> Iterator[Trial]:
-        """Read the trials back. A last line that was cut short by a crash is left out."""
-        path = self.path / TRIALS
-        try:
-            lines = path.read_text("utf-8").splitlines(keepends=True)
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}; is this a run's folder?") from None
-        for number, line in enumerate(lines, 1):
-            if not line.endswith("\n"):
-                return
-            try:
-                yield Trial.model_validate_json(line)
-            except ValidationError as error:
-                first = error.errors(include_url=False)[0]
-                field = ".".join(map(str, first["loc"]))
-                raise InputError(
-                    f"{path}:{number}: {field or 'line'}: {first['msg']}; "
-                    "this version reads " + SCHEMA
-                ) from None
+    def rate(self, goal: str) -> float | None:
+        """Return the rate that was found for a goal, or None."""
+        return next((found.rate_pps for found in self.goals if found.goal == goal), None)

@@ -2,122 +2,198 @@
 # Copyright 2026 The Convoy authors
 """One point of a benchmark: a running device, one frame size. Every trial is kept."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Literal
 
 from convoy.dut.base import Running
 from convoy.errors import ConvoyError
-from convoy.results.trials import RunFolder, Trial
-from convoy.run.workload import flows
-from convoy.search.bisection import Found, Verdict, highest
+from convoy.host.cpu_time import core_time, cpu_ns
+from convoy.results.folder import RunFolder
+from convoy.results.trials import Cost, Goal, Point, Search, Trial
+from convoy.run.workload import flows, size_of
+from convoy.search.goals import Goal as Wanted
+from convoy.search.mlr import Answer, search
 from convoy.tester.base import Tester
 
 LOSS_RATIO = 0.005  # a rate at which no more is lost counts as kept up with (PDR)
-WIDTH = 0.05  # share of itself to which a rate is found
-LATENCY_LOAD = 0.5  # of the rate that was found
-SHORTEST = 2  # times that a trial may be halved
 LATENCY_TRIES = 5  # where the tester spoils a trial
 START_PPS = 1e6  # where nothing came through under overload
-MOST_PPS = 100e6  # to search up to: beyond any tester, which says what it cannot offer
+MOST_PPS = 50e6  # to search up to where the tester's ceiling is not known
+CEILING_SHARE = 0.95  # of the tester's ceiling, that it can offer evenly paced
 DRAIN_S = 0.02
+IDLE_PPS = 1000.0
 
-Purpose = Literal["overload", "search", "latency"]
+Purpose = Literal["overload", "search", "latency", "rate"]
+Verdict = Literal["passed", "failed", "spoilt"]
 
 
-def specification(size: str, rate_pps: float | None, duration_s: float) -> dict[str, Any]:
+def specification(
+    size: str, rate_pps: float | None, duration_s: float, flow_count: int = 1000
+) -> dict[str, Any]:
     """Return a trial as the tester takes it; without a rate: as much as possible."""
     return {
         "rate_pps": "max" if rate_pps is None else rate_pps,
         "duration_s": duration_s,
         "drain_s": DRAIN_S,
-        "size": int(size) if size.isdigit() else size,
-        "flows": flows(),
+        "size": size_of(size),
+        "flows": flows(flow_count),
         # What a device does not take when it is due is lost, as on a wire.
         "on_full": "wait" if rate_pps is None else "drop",
     }
 
 
-def judge(result: Mapping[str, Any], waited_ns: int = 0) -> Verdict:
+def judge(result: Mapping[str, Any], waited_ns: int = 0, loss_ratio: float = LOSS_RATIO) -> Verdict:
     """Return what a trial's result says about the device, which others kept from running so long.
 
     Losses that a pause of the tester or of the device's core explains are not the device's.
     """
-    ratio = (result.get("total") or {}).get("loss_ratio")
+    total = result.get("total") or {}
+    ratio = total.get("loss_ratio")
     if not result.get("ok") or ratio is None:
-        return Verdict.SPOILT
-    if ratio <= LOSS_RATIO:
-        return Verdict.PASSED
-    paused = waited_ns > LOSS_RATIO * result.get("duration_ns", 0)
-    return Verdict.SPOILT if paused or result.get("suspect") else Verdict.FAILED
-
-
-@dataclass(frozen=True)
-class Point:
-    """Who is measured, with what, for the how-many-eth time."""
-
-    repeat: int
-    device: str
-    functions: tuple[str, ...]
-    size: str
+        return "spoilt"
+    if ratio <= loss_ratio:
+        return "passed"
+    # While it could not run, a device can have lost no more than what came in that time.
+    paused = waited_ns / result["duration_ns"] if result.get("duration_ns") else 0.0
+    return "spoilt" if ratio - paused <= loss_ratio or result.get("suspect") else "failed"
 
 
 class Measurement:
-    """Measures one point."""
+    """Measures one point. Trials that an earlier, interrupted run has kept are not done again."""
 
     def __init__(
-        self, point: Point, tester: Tester, running: Running, folder: RunFolder, trial_s: float
+        self,
+        point: Point,
+        tester: Tester,
+        running: Running,
+        folder: RunFolder,
+        core: int,
+        notes: Sequence[str] = (),
+        flow_count: int = 1000,
+        kept: Iterable[Trial] = (),
+        ceiling_pps: float | None = None,
     ) -> None:
+        """core: the device's. kept: the trials of this point that there are already."""
         self._point = point
         self._tester = tester
         self._running = running
         self._folder = folder
-        self._trial_s = trial_s
-        self._spoilt = 0  # trials in a row
+        self._core = core
+        self._notes = tuple(notes)
+        self._flow_count = flow_count
+        self._kept = list(kept)
+        self._ceiling_pps = ceiling_pps or tester.ceiling_pps
+        self.trials = 0
+        self.spoilt = 0
 
-    def _trial(self, purpose: Purpose, rate_pps: float | None) -> Trial:
-        # After a spoilt trial a shorter one: on a busy machine that may fit between two pauses.
-        duration_s = self._trial_s / 2 ** min(self._spoilt, SHORTEST)
-        before, waited_ns = self._running.counters(), self._running.waited_ns()
-        result = self._tester.trial(specification(self._point.size, rate_pps, duration_s))
-        if not self._running.alive():
-            raise ConvoyError(f"{self._point.device}: ended in the middle of a trial")
-        waited_ns = self._running.waited_ns() - waited_ns
-        trial = Trial(
-            repeat=self._point.repeat,
-            device=self._point.device,
-            functions=self._point.functions,
-            size=self._point.size,
-            purpose=purpose,
-            rate_pps=rate_pps,
-            verdict=judge(result, waited_ns).value,
-            commands=tuple(self._running.command_lines),
-            tester=result,
-            device_waited_ns=waited_ns,
-            device_before=before,
-            device_after=self._running.counters(),
-        )
-        self._folder.append(trial)
-        self._spoilt = self._spoilt + 1 if trial.verdict == "spoilt" else 0
+    def _trial(
+        self,
+        purpose: Purpose,
+        rate_pps: float | None,
+        duration_s: float,
+        load: str = "",
+        loss_ratio: float = LOSS_RATIO,
+    ) -> Trial:
+        self.trials += 1
+        trial = self._again(purpose, rate_pps, duration_s)
+        if trial is None:
+            trial = self._measure(purpose, rate_pps, duration_s, load, loss_ratio)
+            self._folder.append(trial)
+        self.spoilt += trial.verdict == "spoilt"
         return trial
 
-    def search(self, guess_pps: float | None) -> Found:
-        """Find the highest rate that it keeps up with, and the latency below that.
+    def _again(self, purpose: Purpose, rate_pps: float | None, duration_s: float) -> Trial | None:
+        """Return the kept trial that this one would be."""
+        if self._kept:
+            first = self._kept[0]
+            if (first.purpose, first.rate_pps, first.duration_s) == (purpose, rate_pps, duration_s):
+                return self._kept.pop(0)
+            self._kept.clear()  # another path from here on
+        return None
 
-        guess_pps: what an earlier repeat found.
-        """
-        # Overload is no result, but a place to begin: an earlier repeat may have had a bad moment.
-        overload = (self._trial("overload", None).received_pps or START_PPS) * 0.9
-        known = guess_pps is not None and guess_pps >= overload
-        found = highest(
-            lambda rate: Verdict(self._trial("search", rate).verdict),
-            max(guess_pps or 0, overload),
-            MOST_PPS,
-            WIDTH,
-            WIDTH if known else 2 * WIDTH,
+    def _measure(
+        self,
+        purpose: Purpose,
+        rate_pps: float | None,
+        duration_s: float,
+        load: str,
+        loss_ratio: float,
+    ) -> Trial:
+        running, pids = self._running, self._running.processes()
+        before, cost = running.counters(), running.cost()
+        waited_ns, used_ns, core = running.waited_ns(), cpu_ns(pids), core_time(self._core)
+        asked = specification(self._point.size, rate_pps, duration_s, self._flow_count)
+        result = self._tester.trial(asked)
+        if not running.alive():
+            raise ConvoyError(f"{self._point.device}: ended in the middle of a trial")
+        waited_ns = running.waited_ns() - waited_ns
+        used_ns = cpu_ns(pids) - used_ns
+        busy = core_time(self._core).share_since(core)
+        cost_after = running.cost()
+        return Trial(
+            point=self._point,
+            purpose=purpose,
+            load=load,
+            rate_pps=rate_pps,
+            duration_s=duration_s,
+            verdict=judge(result, waited_ns, loss_ratio),
+            commands=tuple(running.command_lines),
+            notes=self._notes,
+            tester=result,
+            device_waited_ns=waited_ns,
+            device_cpu_ns=used_ns if pids else None,
+            core_busy_share=busy,
+            cost=Cost(
+                cycles=cost_after.busy_cycles - cost.busy_cycles,
+                packets=cost_after.packets - cost.packets,
+                source=cost_after.source,
+            )
+            if cost is not None and cost_after is not None
+            else None,
+            device_before=before,
+            device_after=running.counters(),
+            ended_unix_s=round(time.time(), 3),
         )
-        if found.rate_pps is not None:
-            for _ in range(LATENCY_TRIES):
-                if self._trial("latency", found.rate_pps * LATENCY_LOAD).verdict == "passed":
-                    break
-        return found
+
+    def search(
+        self, goals: Sequence[Wanted], guess_pps: float | None, longest_s: float = 1200.0
+    ) -> Search:
+        """Find the rates that meet the goals. guess_pps: what an earlier repeat found.
+
+        longest_s: how long that may take; what is not known by then is missing or irregular.
+        """
+        began = time.monotonic()
+        strictest = min(goal.loss_ratio for goal in goals)
+        # Overload is no result, but a place to begin: an earlier repeat may have had a bad moment.
+        overload = self._trial("overload", None, goals[0].trial_s).received_pps
+        most = (self._ceiling_pps or MOST_PPS / CEILING_SHARE) * CEILING_SHARE
+
+        def measure(rate_pps: float, duration_s: float) -> Answer | None:
+            trial = self._trial("search", rate_pps, duration_s, loss_ratio=strictest)
+            if trial.verdict == "spoilt":
+                return None
+            total = trial.tester["total"]
+            lost = int(total["lost_pkts"])
+            return Answer(max(int(total["offered_pkts"]), lost), lost)
+
+        guess = max(guess_pps or 0.0, overload or START_PPS)
+        found = search(measure, goals, most, guess, longest_s)
+        return Search(
+            point=self._point,
+            outcome="found",
+            goals=tuple(Goal(**asdict(goal)) for goal in found),
+            overload_pps=overload,
+            trials=self.trials,
+            spoilt=self.spoilt,
+            seconds=round(time.monotonic() - began, 3),
+        )
+
+    def at(self, rate_pps: float, load: str, duration_s: float) -> Trial:
+        """Measure latency at a rate; a trial that the tester spoilt is done again."""
+        for _ in range(LATENCY_TRIES):
+            trial = self._trial("latency", rate_pps, duration_s, load)
+            if trial.verdict != "spoilt":
+                break
+        return trial

@@ -1,58 +1,41 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""What the quick benchmark's functions are told to do, and the traffic that goes with it.
+"""What scenarios' functions are told to do, and the traffic that meets all of it."""
 
-1,024 destinations, ten networks: six /25 and four /26 of 198.19.0.0/22 (addresses that RFC 2544
-sets aside for benchmarks). Each is a route and an allowing rule; the 1,000 flows meet all of them.
-"""
-
-from ipaddress import IPv4Address
 from typing import Any
 
+from convoy.dut import functions as described
 from convoy.dut.base import Function
+from convoy.dut.functions import DPORT, FEW
+from convoy.host.programs import CHECKOUT
 
 FLOWS = 1000
-_BASE = int(IPv4Address("198.19.0.0"))
-_NETWORKS = [(i * 128, 25) for i in range(6)] + [(768 + i * 64, 26) for i in range(4)]
-PREFIXES = tuple(f"{IPv4Address(_BASE + offset)}/{length}" for offset, length in _NETWORKS)
-
-FIREWALL = Function(
-    "firewall",
-    {
-        "default": "deny",
-        "rules": [
-            {
-                "allow": {
-                    "src": "198.18.0.0/15",
-                    "dst": prefix,
-                    "proto": "udp",
-                    "dport": "1024-65535",
-                }
-            }
-            for prefix in PREFIXES
-        ],
-    },
-)
-ROUTER = Function(
-    "router",
-    {
-        "routes": [f"{prefix} via 192.0.2.{i + 1} dev right" for i, prefix in enumerate(PREFIXES)],
-        "neighbours": {
-            f"192.0.2.{i + 1}": f"02:00:00:00:01:{i + 1:02x}" for i in range(len(PREFIXES))
-        },
-    },
-)
-L2FWD = Function("l2fwd", {"mode": "rewrite", "dst": "02:00:00:00:02:01"})
-CHAIN = (FIREWALL, ROUTER, L2FWD)
+SIZE_FILES = {"facebook-like": CHECKOUT / "scenarios/traffic/facebook-like.csv"}
 
 
-def flows() -> dict[str, Any]:
-    """Return the flows as a trial's specification writes them."""
+def function(kind: str, entries: int) -> Function:
+    """Return a function with so many routes or rules."""
+    if kind == "l2fwd":
+        return described.layer2()
+    return {"firewall": described.firewall, "router": described.router}[kind](entries)
+
+
+def size_of(size: str) -> int | str | dict[str, str]:
+    """Return a frame size or a mix's name as a trial's specification writes it."""
+    if size in SIZE_FILES:
+        return {"file": str(SIZE_FILES[size])}
+    return int(size) if size.isdigit() else size
+
+
+def flows(count: int = FLOWS) -> dict[str, Any]:
+    """Return the flows as a trial's specification writes them: each has an address of its own."""
+    near = count <= FEW.num_addresses
     return {
-        "count": FLOWS,
+        "count": count,
         "order": "shuffle",
         "src_ip": "198.18.0.1-198.18.3.232",
-        "dst_ip": "198.19.0.0/22",
+        "dst_ip": str(FEW) if near else str(described.DESTINATIONS),
         "src_port": "1024-65535",
-        "dst_port": "4096",
+        "dst_port": str(DPORT),
+        "dst_mac": described.LEFT_MAC,
     }

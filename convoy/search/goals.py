@@ -42,6 +42,8 @@ PROFILES: dict[str, tuple[float, float, float] | None] = {
     "standard": (0.2, 1.0, 0.02),
     "full": None,
 }
+# How long a search may take: where nothing disturbs it, it takes a tenth of that.
+LONGEST_S = {"quick": 10.0, "standard": 120.0, "full": 7200.0}
 
 
 def goals(names: Iterable[str], profile: str) -> tuple[Goal, ...]:

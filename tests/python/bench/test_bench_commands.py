@@ -15,8 +15,8 @@ import pytest
 
 from convoy.host.process import wait_for
 from convoy.host.programs import find
+from convoy.results.folder import RunFolder
 from convoy.results.nf import NfBench
-from convoy.results.trials import RunFolder
 
 CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()", "bench"]
 
@@ -90,7 +90,8 @@ def test_quick_measures_everybody_and_leaves_results_and_a_page(tmp_path):
         received = [
             trial.tester["total"]["received_pkts"]
             for trial in trials
-            if (trial.device, list(trial.functions)) == (row["device"], row["functions"])
+            if (trial.point.device, list(trial.point.functions))
+            == (row["device"], row["functions"])
         ]
         assert max(received) > 0
     assert "Quick benchmark" in (folder / "report.html").read_text("utf-8")

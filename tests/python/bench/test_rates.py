@@ -7,7 +7,8 @@ import pytest
 from convoy.errors import InputError
 from convoy.report import quick
 from convoy.report.rates import expected_pps, rows
-from convoy.results.trials import RunFolder, Trial
+from convoy.results.folder import RunFolder
+from convoy.results.trials import Cost, Goal, Point, Search, Trial
 
 CHAIN = ("firewall", "router", "l2fwd")
 
@@ -20,55 +21,78 @@ def counts(packets, busy, own):
     }
 
 
+def point(repeat=0, device="convoy", functions=CHAIN, size="64"):
+    return Point(device=device, functions=functions, size=size, repeat=repeat)
+
+
 def trial(purpose="search", received=None, verdict="passed", repeat=0, device="convoy", **more):
-    latency = {"p50_ns": 2000 + repeat, "p99_ns": 9000}
+    latency = {
+        "p50_ns": 2000 + repeat,
+        "p99_ns": 9000,
+        "histogram_ns": [[2000 + repeat, 99], [9000, 1]],
+    }
     total = {"received_pps": received, "mean_frame_bytes": 64.0, "latency": latency}
     return Trial(
-        repeat=repeat,
-        device=device,
-        functions=more.pop("functions", CHAIN),
-        size=more.pop("size", "64"),
+        point=point(repeat, device, more.pop("functions", CHAIN), more.pop("size", "64")),
         purpose=purpose,
+        load="50% of PDR" if purpose == "latency" else "",
         rate_pps=received,
+        duration_s=0.1,
         verdict=verdict,
         commands=("convoyd plan.json",),
-        tester={"total": total, "tester": {"tsc_hz": 2_600_000_000}},
+        tester={"total": total, "tester": {"tsc_hz": 2_600_000_000}, "duration_ns": 100_000_000},
         **more,
     )
 
 
-def test_a_repeats_rate_is_its_fastest_trial_that_passed():
-    (row,) = rows(
-        [
-            trial("overload", 9e6),
-            trial(received=5e6),
-            trial(received=7e6, verdict="failed"),
-            trial(received=6e6),
-            trial(received=8e6, verdict="spoilt"),
-            trial(received=4e6, repeat=1),
-            trial(received=9e6, repeat=2, verdict="failed"),
-        ]
+def search(rate, repeat=0, regular=True, remark="", **more):
+    goal = Goal(
+        goal="pdr", rate_pps=rate, lower_pps=rate, upper_pps=None, regular=regular, remark=remark
     )
-    assert row.rates_pps == (6e6, 4e6)
+    return Search(point=point(repeat, **more), outcome="found", goals=(goal,))
+
+
+def test_a_rate_is_the_median_of_what_the_searches_found():
+    (row,) = rows(
+        [trial("overload", 9e6), trial(received=5e6), trial(received=8e6, verdict="spoilt")],
+        [search(6e6), search(4e6, 1), search(None, 2, False, "not even 1000 packets/s")],
+    )
+    assert row.rounds == {0: 6e6, 1: 4e6}
     assert row.rate_pps == 5e6
     assert row.gbps == pytest.approx(5e6 * 64 * 8 / 1e9)
-    assert (row.repeats, row.trials, row.spoilt) == (3, 7, 1)
+    assert (row.repeats, row.trials, row.spoilt) == (3, 3, 1)
+    assert row.irregular == ("PDR: not even 1000 packets/s",)
+
+
+def test_at_least_is_no_rate_where_another_repeat_found_it():
+    (row,) = rows([], [search(6e6), search(1e6, 1, False, "at least this")])
+    assert row.rounds == {0: 6e6}
+    (row,) = rows([], [search(1e6, 1, False, "at least this")])
+    assert row.rounds == {1: 1e6}
 
 
 def test_what_nobody_measured_is_missing_not_zero():
-    (row,) = rows([trial(received=5e6, verdict="failed")])
+    (row,) = rows([trial(received=5e6, verdict="failed")], [search(None, regular=False)])
     assert (row.rate_pps, row.gbps, row.p50_ns, row.node_cycles_per_packet) == (None,) * 4
 
 
-def test_latency_is_of_latency_trials_only():
-    (row,) = rows([trial(received=6e6), trial("latency", 3e6), trial("latency", 3e6, repeat=1)])
-    assert (row.p50_ns, row.p99_ns, row.load_pps) == (2000.5, 9000, 3e6)
+def test_latency_is_of_latency_trials_only_and_histograms_add_up():
+    trials = [trial(received=6e6), trial("latency", 3e6), trial("latency", 3e6, repeat=1)]
+    trials.append(trial("latency", 3e6, repeat=2, verdict="spoilt"))
+    (row,) = rows(trials)
+    (delay,) = row.delays
+    assert (delay.load, delay.rate_pps, delay.count) == ("50% of PDR", 3e6, 200)
+    assert delay.histogram_ns == ((2000, 99), (2001, 99), (9000, 2))
+    assert [delay.quantile(q) for q in (0.1, 0.5, 0.99, 1.0)] == [2000, 2001, 2001, 9000]
+    assert delay.p50s_ns == (2000, 2001)
 
 
 def test_cycles_are_those_of_the_trial_not_of_the_devices_life():
     before, after = counts(100, 1_000_000, 100_000), counts(1100, 1_400_000, 140_000)
-    (row,) = rows([trial(received=6e6, device_before=before, device_after=after)])
+    cost = Cost(cycles=400_000, packets=1000, source="convoyd's workers")
+    (row,) = rows([trial(received=6e6, device_before=before, device_after=after, cost=cost)])
     assert row.node_cycles_per_packet == 400
+    assert row.cycles_source == "convoyd's workers"
     assert row.function_cycles_per_packet == 80
 
 
@@ -83,7 +107,8 @@ def test_findings_say_what_the_rows_say():
             [
                 trial(received=6e6, device_before=before, device_after=after),
                 trial(received=9e6, device="testpmd", functions=()),
-            ]
+            ],
+            [search(6e6), search(9e6, device="testpmd", functions=())],
         ),
         {"tsc_hz": 2.6e9, "self_test": {"ceiling_pps": 9.5e6}},
     )
@@ -97,13 +122,16 @@ def test_findings_say_what_the_rows_say():
 
 def test_a_folder_gives_back_what_was_kept_and_refuses_a_second_run(tmp_path):
     folder = RunFolder(tmp_path / "run")
-    folder.create()
+    folder.create({"schema": "x", "repeats": 3})
     kept = [trial(received=5e6), trial(received=6e6, verdict="spoilt")]
     for one in kept:
         folder.append(one)
+    folder.append(search(5e6))
     assert list(folder.trials()) == kept
+    assert list(folder.searches()) == [search(5e6)]
+    assert folder.plan() == {"schema": "x", "repeats": 3}
     with pytest.raises(InputError, match="holds another run's trials"):
-        folder.create()
+        folder.create({})
 
 
 def test_a_run_that_was_killed_in_a_line_loses_that_line_only(tmp_path):
@@ -112,12 +140,26 @@ def test_a_run_that_was_killed_in_a_line_loses_that_line_only(tmp_path):
     with (tmp_path / "trials.jsonl").open("a") as file:
         file.write('{"repeat": 1, "dev')
     assert len(list(folder.trials())) == 1
+    folder.repair()
+    folder.append(trial(received=6e6))
+    assert [one.received_pps for one in folder.trials()] == [5e6, 6e6]
 
 
 def test_a_bad_line_is_named(tmp_path):
     folder = RunFolder(tmp_path)
     folder.append(trial(received=5e6))
     with (tmp_path / "trials.jsonl").open("a") as file:
-        file.write('{"repeat": "x"}\n')
-    with pytest.raises(InputError, match=r"trials.jsonl:2: repeat: .*integer"):
+        file.write('{"point": "x"}\n')
+    with pytest.raises(InputError, match=r"trials.jsonl:2: point: .*bench.trial/2"):
         list(folder.trials())
+
+
+def test_a_frame_of_pandas_reads_the_trials(tmp_path):
+    import pandas
+
+    folder = RunFolder(tmp_path)
+    for rate in (5e6, 6e6):
+        folder.append(trial(received=rate))
+    frame = pandas.read_json(tmp_path / "trials.jsonl", lines=True)
+    assert list(frame["rate_pps"]) == [5e6, 6e6]
+    assert list(pandas.json_normalize(frame["point"])["device"]) == ["convoy", "convoy"]

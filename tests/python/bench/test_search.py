@@ -56,7 +56,7 @@ def test_one_percent_of_trials_with_a_hiccup_changes_less_than_two_percent(profi
     (expected,) = one(quiet, profile=profile)
 
     for seed in range(100):
-        measure, asked = device(hiccups=0.01, seed=seed)
+        measure, _ = device(hiccups=0.01, seed=seed)
         (found,) = one(measure, profile=profile)
         assert found.rate_pps == pytest.approx(expected.rate_pps, rel=0.02)
 

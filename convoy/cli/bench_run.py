@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy bench list, run, resume, compare: scenarios, measured."""
+
+import datetime
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from convoy.cli.console import console, messages, print_json
+from convoy.cli.progress import Bar
+from convoy.errors import InputError
+from convoy.report import scenario as pages
+from convoy.report.rates import Row
+from convoy.results.folder import RunFolder
+from convoy.run import session
+from convoy.run.bench import Step
+from convoy.run.order import seconds
+from convoy.run.scenario import names
+from convoy.search.goals import PROFILES
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run that ended."""
+
+    folder: Path
+    rows: tuple[Row, ...]
+    findings: tuple[str, ...]
+    seconds: float
+
+    @property
+    def report(self) -> Path:
+        """Return where the page is."""
+        return self.folder / "report.html"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that --json prints."""
+        return {
+            "schema": "convoy.bench.run/1",
+            "folder": str(self.folder),
+            "report": str(self.report),
+            "seconds": round(self.seconds, 1),
+            "findings": list(self.findings),
+            "rows": [pages.as_json(row) for row in self.rows],
+        }
+
+
+class Show:
+    """Tells what is done now and how long it will take: a bar, or lines where there is none."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+        self._out = messages()
+
+    def __call__(self, step: Step) -> None:
+        """Show a step."""
+        if self._out.is_terminal:
+            self._bar.show(f"{step.what}, about {_time(step.left_s)} left", step.done, step.of)
+        else:
+            left = f"  about {_time(step.left_s)} left" if step.left_s else ""
+            self._out.print(f"{step.done:4}/{step.of}  {step.what}{left}", markup=False)
+
+
+def _time(value: float) -> str:
+    minutes, rest = divmod(round(value), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def _split(text: str | None) -> tuple[str, ...] | None:
+    return tuple(word.strip() for word in text.split(",")) if text else None
+
+
+def _finish(folder: RunFolder, began: float) -> RunResult:
+    """Everything from here on is made of what was kept."""
+    run = pages.read([folder.path])
+    pages.page(run).write(folder.path / "report.html")
+    return RunResult(
+        folder.path, tuple(run.rows), tuple(pages.findings(run)), time.monotonic() - began
+    )
+
+
+def _measure(folder: RunFolder, asked: session.Wanted) -> RunResult:
+    began = time.monotonic()
+    try:
+        with Bar(messages()) as bar:
+            session.execute(folder, asked, Show(bar))
+    except (KeyboardInterrupt, SystemExit):
+        messages().print(
+            f"interrupted; what was measured is kept: convoy bench resume {folder.path}",
+            markup=False,
+        )
+        raise
+    return _finish(folder, began)
+
+
+def render(result: RunResult) -> None:
+    """Print the findings, the rates, and where the rest is."""
+    out = console()
+    for scenario in dict.fromkeys(row.scenario for row in result.rows):
+        mine = [row for row in result.rows if row.scenario == scenario]
+        if any(row.rates_pps for row in mine):
+            out.print(_rates(scenario, mine))
+    for line in result.findings:
+        out.print(f"- {line.replace('**', '')}", markup=False)
+    out.print(f"took {_time(result.seconds)}; report: {result.report}", markup=False)
+
+
+def _rates(scenario: str, rows: list[Row]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for head in (scenario, "device", "frame", "Mpps", "min..max", "cyc/pkt", "p50 us"):
+        left = head in (scenario, "device")
+        table.add_column(head, justify="left" if left else "right", no_wrap=True)
+    for row in rows:
+        spread = [rate / 1e6 for rate in row.rates_pps]
+        cycles, half = row.node_cycles_per_packet, row.p50_ns
+        table.add_row(
+            row.setup + (f" {row.cpu_speed:.0%}" if row.cpu_speed != 1 else ""),
+            row.arm,
+            row.size,
+            f"{row.rate_pps / 1e6:.2f}" if row.rate_pps else "-",
+            f"{min(spread):.2f}..{max(spread):.2f}" if spread else "-",
+            f"{cycles:.0f}" if cycles else "-",
+            f"{half / 1e3:.1f}" if half else "-",
+        )
+    return table
+
+
+def run(
+    scenarios: Annotated[list[str], typer.Argument(help="Names, or files of your own.")],
+    devices: Annotated[
+        str | None, typer.Option(help="Only these, with commas.  [all that the scenario names]")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="About two minutes a scenario; wider intervals.")
+    ] = False,
+    repeats: Annotated[
+        int | None, typer.Option(help="Rounds through all devices.  [5, quick 3]", min=1, max=99)
+    ] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(help=f"How long to search: {', '.join(PROFILES)}.  [standard, --quick quick]"),
+    ] = None,
+    goal: Annotated[
+        str | None, typer.Option(help="ndr, pdr, rfc2544, tst009.  [ndr,pdr; quick pdr]")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the results.  [results/TIME-NAME]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Measure scenarios; results and a report go to one folder."""
+    if search is not None and search not in PROFILES:
+        raise InputError(f"--search: '{search}': choose of {', '.join(PROFILES)}")
+    asked = session.wanted(scenarios, _split(devices), quick, repeats, search, _split(goal))
+    session.cores()
+    now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    folder = RunFolder(output or Path("results") / f"{now}-{'-'.join(asked.scenarios)[:60]}")
+    folder.create(asked.as_plan())
+    result = _measure(folder, asked)
+    print_json(result.as_json()) if as_json else render(result)
+
+
+def resume(
+    folder: Annotated[Path, typer.Argument(help="Of a run that was interrupted.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Go on with a run that was interrupted or killed; nothing is measured twice."""
+    kept = RunFolder(folder)
+    result = _measure(kept, session.read_plan(kept))
+    print_json(result.as_json()) if as_json else render(result)
+
+
+def show_list(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Show the scenarios: what they ask, how long they take here, and what cannot run and why."""
+    found: list[dict[str, Any]] = []
+    for name in names():
+        full, quick = session.wanted([name]), session.wanted([name], quick=True)
+        here, short = session.order_here(full), session.order_here(quick)
+        found.append(
+            {
+                "name": name,
+                "title": full.scenarios[name].title,
+                "from": full.scenarios[name].source,
+                "asks": full.scenarios[name].asks,
+                "seconds": round(seconds(here.turns, full.scenarios, full.profile)),
+                "quick_seconds": round(seconds(short.turns, quick.scenarios, quick.profile)),
+                "cannot": [cannot.as_json() for cannot in here.cannot],
+            }
+        )
+    if as_json:
+        print_json({"schema": "convoy.bench.list/1", "scenarios": found})
+        return
+    out = console()
+    for one in found:
+        runs = (
+            f"{_time(one['seconds'])}, --quick {_time(one['quick_seconds'])}"
+            if one["seconds"]
+            else "not here"
+        )
+        out.print(f"[bold]{one['name']}[/]  {runs}  ({one['from']})")
+        out.print(f"    {one['asks']}", markup=False)
+        for cannot in one["cannot"]:
+            who = ", ".join(filter(None, (cannot["device"], cannot["setup"])))
+            out.print(f"    {who + ': ' if who else ''}{cannot['why']}", markup=False)
+
+
+def compare(
+    one: Annotated[Path, typer.Argument(help="A run's folder.")],
+    other: Annotated[Path, typer.Argument(help="Another one's.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Compare two runs point by point: what differs by more than the noise that they state."""
+    found = pages.compare(pages.read([one]), pages.read([other]))
+    if as_json:
+        print_json({"schema": "convoy.bench.compare/1", **found})
+        return
+    out = console()
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for head in ("scenario", "setup", "device", "frame", "one", "other", "change", "noise", ""):
+        table.add_column(head, no_wrap=True)
+    for line in found["points"]:
+        table.add_row(
+            line["scenario"], line["setup"], line["arm"], line["size"],
+            f"{line['one_pps'] / 1e6:.3f}", f"{line['other_pps'] / 1e6:.3f}",
+            f"{line['change']:+.1%}", f"{line['noise']:.1%}",
+            "" if line["within_noise"] else "differs",
+        )  # fmt: skip
+    out.print(table)
+    out.print(found["says"], markup=False)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Two runs, point by point: what differs by more than the noise that they state.
+
+A machine may be slower in one run than in the other, for everybody alike. So each rate is compared
+with the run's own first device at the same point as well; "relative" is what is left of a change
+when the first device's change is taken out.
+"""
+
+from typing import Any
+
+from convoy.report.noise import AT_LEAST, spread
+from convoy.report.rates import Row
+from convoy.report.run_data import AGAIN, Run
+
+
+def _noise(one: Run, other: Run, a: Row, b: Row) -> float:
+    floors = [run.noise_floor(a.scenario) or AT_LEAST for run in (one, other)]
+    # Two medians, each as uncertain as its repeats show; no better than the floors.
+    both = (spread(a.rates_pps) ** 2 + spread(b.rates_pps) ** 2) ** 0.5
+    return float(max(*floors, both))
+
+
+def _reference(run: Run, row: Row) -> Row | None:
+    for arm in run.arms(row.scenario):
+        found = run.row(row.scenario, row.setup, arm, row.size, row.cpu_speed)
+        if found is not None and found.rate_pps:
+            return found
+    return None
+
+
+def compare(one: Run, other: Run) -> dict[str, Any]:
+    """Return every point that both have, and a sentence."""
+    points: list[dict[str, Any]] = []
+    for a in one.rows:
+        b = other.row(a.scenario, a.setup, a.arm, a.size, a.cpu_speed)
+        if a.arm.endswith(AGAIN) or b is None or not a.rate_pps or not b.rate_pps:
+            continue
+        first, second = _reference(one, a), _reference(other, b)
+        moved = (second.rate_pps or 1) / (first.rate_pps or 1) if first and second else 1.0
+        change = b.rate_pps / a.rate_pps - 1
+        noise = _noise(one, other, a, b)
+        relative = (change + 1) / moved - 1
+        points.append(
+            {
+                "scenario": a.scenario,
+                "setup": a.setup,
+                "arm": a.arm,
+                "size": a.size,
+                "cpu_speed": a.cpu_speed,
+                "one_pps": a.rate_pps,
+                "other_pps": b.rate_pps,
+                "change": change,
+                "relative": relative,
+                "noise": noise,
+                "within_noise": abs(change) <= noise,
+                "relative_within_noise": abs(relative) <= noise,
+            }
+        )
+    agree = sum(point["within_noise"] for point in points)
+    relative_agree = sum(point["relative_within_noise"] for point in points)
+    says = (
+        f"{agree} of {len(points)} rates agree within the noise that the runs state; beside each "
+        f"run's own first device, {relative_agree} do."
+        if points
+        else "The runs have no point in common."
+    )
+    return {"points": points, "says": says}

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What a run's numbers say, in sentences; nothing that they do not."""
+
+from collections.abc import Iterator
+
+from convoy.report.noise import Difference, paired
+from convoy.report.rates import Row
+from convoy.report.run_data import AGAIN, Run
+
+
+def mpps(row: Row) -> str:
+    """Return a row's rate with its least and most."""
+    low, high = min(row.rates_pps) / 1e6, max(row.rates_pps) / 1e6
+    return f"{(row.rate_pps or 0) / 1e6:.2f} [{low:.2f} .. {high:.2f}]"
+
+
+def size_name(size: str) -> str:
+    """Return a frame size as people write it."""
+    return f"{size} B" if size.isdigit() else size
+
+
+def times(difference: Difference, noise: float) -> str:
+    """Return a difference as people read it, or that there is none."""
+    if not difference.counts(noise):
+        return "no difference from"
+    share = difference.share
+    if share > 0:
+        return f"{1 + share:.2f} times as fast as" if share >= 0.5 else f"{share:.0%} faster than"
+    return f"{-share:.0%} slower than" if share > -0.5 else f"{1 + share:.2f} times the rate of"
+
+
+def _groups(run: Run, scenario: str) -> Iterator[tuple[str, str, list[Row]]]:
+    """Yield setup, size, and the rows of all arms that have a rate, the fastest first."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in run.of(scenario):
+        if row.rate_pps and not row.arm.endswith(AGAIN) and row.cpu_speed == 1.0:
+            groups.setdefault((row.setup, row.size), []).append(row)
+    for (setup, size), rows in groups.items():
+        # A curve is nobody's rival.
+        real = [row for row in rows if row.device != "dummy"] or rows
+        yield setup, size, sorted(real, key=lambda row: -(row.rate_pps or 0))
+
+
+def _compared(run: Run, scenario: str) -> list[str]:
+    """Return a sentence for each setup at its smallest frames."""
+    noise = run.noise_floor(scenario)
+    said, seen = [], set()
+    for setup, size, rows in _groups(run, scenario):
+        if setup in seen:
+            continue
+        seen.add(setup)
+        best = rows[0]
+        text = f"{setup}, {size_name(size)}: **{best.arm} {mpps(best)} Mpps**"
+        others = []
+        for row in rows[1:]:
+            difference = paired(best.rounds, row.rounds)
+            if difference is None or noise is None:
+                others.append(f"{row.arm} {mpps(row)}")
+            elif difference.counts(noise):
+                others.append(f"{times(difference, noise)} {row.arm} ({mpps(row)})")
+            else:
+                others.append(f"no difference from {row.arm} ({mpps(row)})")
+        said.append(text + (": " + "; ".join(others) if others else "") + ".")
+    return said
+
+
+def _halfway(run: Run, scenario: str) -> list[str]:
+    """Return the median latencies at half of PDR, for each setup at its smallest frames."""
+    said, seen = [], set()
+    for setup, size, rows in _groups(run, scenario):
+        if setup in seen or not any(row.p50_ns for row in rows):
+            continue
+        seen.add(setup)
+        found = sorted((row.p50_ns, row.arm) for row in rows if row.p50_ns is not None)
+        each = ", ".join(f"{arm} {value / 1e3:.1f} us" for value, arm in found)
+        said.append(f"{setup}, {size_name(size)}, median latency at half of PDR: {each}.")
+    return said
+
+
+def _delays(run: Run, scenario: str) -> list[str]:
+    """Return what latency at a low rate is beside latency at a high one: the batching trap."""
+    said = []
+    if not run.scenarios[scenario].get("rates-pps"):
+        return _halfway(run, scenario)
+    for row in run.of(scenario):
+        if row.arm.endswith(AGAIN) or len(row.delays) < 2 or row.cpu_speed != 1.0:
+            continue
+        ordered = sorted(row.delays, key=lambda delay: delay.rate_pps)
+        low, high = ordered[0], ordered[-1]
+        slow, fast = low.quantile(0.5), high.quantile(0.5)
+        if slow and fast:
+            lost = f", {high.lost_ratio:.0%} lost" if (high.lost_ratio or 0) > 0.01 else ""
+            said.append(
+                f"{row.arm}, {row.setup}, {size_name(row.size)}: median latency "
+                f"**{slow / 1e3:.1f} us** at {low.load}, {fast / 1e3:.1f} us at {high.load}{lost}."
+            )
+    return said
+
+
+def _noise(run: Run, scenario: str) -> str:
+    noise = run.noise_floor(scenario)
+    if noise is None:
+        return "No device was measured against itself: the noise floor is not known."
+    pairs = run.noise_pairs(scenario)
+    who = pairs[0][0]
+    return (
+        f"Noise floor: **{noise:.1%}** ({who.arm}, {who.setup}, against itself, "
+        f"{pairs[0][1].rounds} rounds); smaller differences are shown as none."
+    )
+
+
+def of_scenario(run: Run, scenario: str) -> list[str]:
+    """Return the sentences about one scenario."""
+    mine = run.of(scenario)
+    said = _compared(run, scenario) + _delays(run, scenario)[:12]
+    if any(row.rates_pps for row in mine):
+        said.append(_noise(run, scenario))
+    kinds = {row.port_kind for row in mine if row.device != "dummy"}
+    for kind in sorted(kinds - {"vhost-user"}) if len(kinds) > 1 else ():
+        who = sorted({row.arm for row in mine if row.port_kind == kind})
+        said.append(f"Not the same ports: {', '.join(who)} by {kind}, all others by vhost-user.")
+    for arm in dict.fromkeys(row.arm for row in mine):
+        why = dict.fromkeys(text for row in mine if row.arm == arm for text in row.failed)
+        for text in list(why)[:2]:
+            said.append(f"**{arm} failed**: {text}")
+    return said
+
+
+def findings(run: Run) -> list[str]:
+    """Return the sentences that a report opens with."""
+    said = []
+    spoilt, trials = sum(row.spoilt for row in run.rows), sum(row.trials for row in run.rows)
+    if spoilt > trials / 5:
+        said.append(
+            f"**{spoilt} of {trials} trials were spoilt: something else used these cores.** Run "
+            "it again on a machine that has nothing else to do before you believe a number."
+        )
+    for scenario in run.scenarios:
+        for text in of_scenario(run, scenario):
+            said.append(f"{scenario}: {text}" if len(run.scenarios) > 1 else text)
+    if spoilt <= trials / 5:
+        said.append(
+            f"{spoilt} of {trials} trials were spoilt (the rate was not offered, or the device was "
+            "kept off its core) and are no results."
+        )
+    remarks = {name: text for host in run.hosts for name, text in host.get("remarks", {}).items()}
+    said += [f"**{name}: {text}.**" for name, text in remarks.items()]
+    return said

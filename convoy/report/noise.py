@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What is a difference, and what is noise. Pure.
+
+A run measures one device against itself ("A (again)"): what these two differ by is noise. Two
+devices are compared round by round, because a machine's moods last longer than a round; their
+difference is the median over the rounds. It counts where it exceeds the noise floor and twice its
+own uncertainty; otherwise it is shown as none.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+# Standard error of a median of n normal values is 1.25 sigma / sqrt(n); sigma from the median
+# absolute deviation is 1.48 times that.
+MEDIAN_ERROR = 1.2533
+DEVIATION = 1.4826
+AT_LEAST = 0.01  # no floor is lower: the search's own steps
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much faster A is than B: a share, and how well that is known."""
+
+    share: float  # of B's rate; negative: A is slower
+    error: float  # twice the standard error of the median
+    rounds: int
+
+    def counts(self, floor: float) -> bool:
+        """Return whether it is more than noise."""
+        return self.rounds > 1 and abs(self.share) > max(floor, self.error)
+
+
+def paired(a: Mapping[int, float], b: Mapping[int, float]) -> Difference | None:
+    """Compare rates by round; None where there is no round that has both."""
+    logs = [math.log(a[i] / b[i]) for i in sorted(a.keys() & b.keys()) if a[i] > 0 and b[i] > 0]
+    if not logs:
+        return None
+    middle = statistics.median(logs)
+    return Difference(math.expm1(middle), 2 * _error(logs, middle), len(logs))
+
+
+def _error(values: Sequence[float], middle: float) -> float:
+    """Return the standard error of a median; of two or three values, half of their range."""
+    if len(values) < 4:
+        return (max(values) - min(values)) / 2
+    deviation = statistics.median(abs(value - middle) for value in values) * DEVIATION
+    return MEDIAN_ERROR * deviation / math.sqrt(len(values))
+
+
+def floor(pairs: Sequence[Difference]) -> float | None:
+    """Return the noise floor from A against A: the most by which it seemed to differ.
+
+    None: nobody was measured against itself.
+    """
+    if not pairs:
+        return None
+    return max(AT_LEAST, *(max(abs(pair.share), pair.error) for pair in pairs))
+
+
+def spread(rates: Sequence[float]) -> float:
+    """Return the relative uncertainty of a median of repeats: twice its standard error."""
+    if len(rates) < 2:
+        return math.inf
+    logs = [math.log(rate) for rate in rates if rate > 0]
+    return 2 * _error(logs, statistics.median(logs)) if logs else math.inf

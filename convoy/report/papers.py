@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The papers' numbers beside ours. Their machines are others: cycles per packet and ratios are
+compared, never rates."""
+
+from dataclasses import dataclass, field
+
+from convoy import reference
+from convoy.report.page import Cell, Column, Value
+from convoy.report.rates import Row
+from convoy.report.run_data import AGAIN, Run
+
+FUNCTION = {"L3FWD": "router", "Firewall": "firewall"}  # Niu's names, and our setups'
+
+
+@dataclass
+class Beside:
+    """One of the papers' tables with our columns."""
+
+    title: str
+    columns: list[Column | str]
+    rows: list[list[Value]] = field(default_factory=list)
+    says: list[str] = field(default_factory=list)
+
+
+def _clean(rows: tuple[Row, ...]) -> list[Row]:
+    return [r for r in rows if not r.arm.endswith(AGAIN) and r.cpu_speed == 1.0 and r.rate_pps]
+
+
+def _table1(run: Run, scenario: str) -> Beside:
+    """Niu Table 1: 64 B, one core, by clock. Cycles per packet = clock / rate."""
+    out = Beside(
+        "Cycles per packet, 64 B, one core: clock / rate",
+        ["who", "function", Column("clock", "GHz"), Column("rate", "Mpps"),
+         Column("cycles", "per packet"), "source"],
+    )  # fmt: skip
+    for cell in reference.table("niu-table1-throughput-64B"):
+        ghz, rate = float(cell["cpu_ghz"]), float(cell["mpps"])
+        if ghz in (1.2, 2.6):
+            out.rows.append(
+                [cell["dataplane"], FUNCTION[cell["network_function"]], ghz, rate,
+                 Cell(ghz * 1e3 / rate, f"{ghz * 1e3 / rate:.0f}"), cell["source"]]
+            )  # fmt: skip
+    mine = [row for row in _clean(run.of(scenario)) if row.size == "64"]
+    for row in mine:
+        if row.device == "dummy" or run.tsc_hz is None:
+            continue
+        rate = (row.rate_pps or 0) / 1e6
+        cycles = run.tsc_hz / 1e6 / rate
+        out.rows.append(
+            [row.arm, row.setup, Cell(run.tsc_hz / 1e9, f"{run.tsc_hz / 1e9:.2f}"),
+             Cell(rate, f"{rate:.2f}"), Cell(cycles, f"{cycles:.0f}"), "this run (TSC)"]
+        )  # fmt: skip
+    pairs = []
+    for arm in run.arms(scenario):
+        rates = {row.setup: row.rate_pps for row in mine if row.arm == arm}
+        if rates.get("router") and rates.get("firewall"):
+            pairs.append(f"{arm} {(rates['firewall'] or 0) / (rates['router'] or 1):.2f}")
+    if pairs:
+        out.says.append(
+            "Firewall over router, by rate: the paper's BESS 1.03 and ClickOS 0.94 at 2.6 GHz; "
+            f"here {', '.join(pairs)}."
+        )
+    return out
+
+
+def _latency(run: Run, scenario: str) -> Beside:
+    """Niu Fig. 5 and section 5.2."""
+    out = Beside(
+        "Latency",
+        ["who", "what", Column("frame", "bytes"), "rate", Column("latency", "us"), "source"],
+    )
+    for row in reference.table("niu-latency"):
+        out.rows.append(
+            [row["dataplane"], row["scenario"], int(row["packet_bytes"]), row["rate"],
+             float(row["latency_us"]), row["source"]]
+        )  # fmt: skip
+    for mine in run.of(scenario):
+        if mine.arm.endswith(AGAIN):
+            continue
+        for delay in mine.delays:
+            p50 = delay.quantile(0.5)
+            if p50 is not None:
+                size = int(mine.size) if mine.size.isdigit() else mine.size
+                out.rows.append(
+                    [mine.arm, mine.setup, size, delay.load,
+                     Cell(p50 / 1e3, f"{p50 / 1e3:.1f}", "median"), "this run"]
+                )  # fmt: skip
+    return out
+
+
+def _dataplane_vs_vnf(run: Run, scenario: str) -> Beside:
+    """Third paper, Table II: a function as switch rules over the same function in a VM."""
+    out = Beside(
+        "Switch rules over other deployments: ratio of rates at the same frame size",
+        ["function", Column("frame", "bytes"), Column("paper", "rules / VM")],
+    )
+    mine = _clean(run.of(scenario))
+    others = [a for a in run.arms(scenario) if a not in ("ovs-dpdk", "dummy")]
+    rates = {(row.setup, row.arm, row.size): row.rate_pps or 0.0 for row in mine}
+    out.columns += [Column(arm, "ovs-dpdk / it") for arm in others]
+    for row in reference.table("dataplane-vs-vnf-table2-mbps"):
+        size = row["packet_bytes"]
+        for name in ("firewall", "router"):
+            paper = float(row[f"dataplane_{name}"]) / float(row[f"vm_{name}"])
+            line: list[Value] = [name, int(size), Cell(paper, f"{paper:.2f}", row["source"])]
+            rules = rates.get((name, "ovs-dpdk", size))
+            for arm in others:
+                other = rates.get((name, arm, size))
+                ratio = rules / other if rules and other else None
+                line.append(Cell(ratio, f"{ratio:.2f}") if ratio else None)
+            out.rows.append(line)
+    return out
+
+
+def _clickos_cpu(run: Run, scenario: str) -> Beside:
+    """Niu (2016) Table 2: ClickOS's CPU use by frame size."""
+    out = Beside(
+        "CPU use by frame size, per cent of a core",
+        ["who", Column("frame", "bytes"), Column("CPU", "%"), "source"],
+    )
+    for row in reference.table("niu-table2-clickos-cpu"):
+        used = float(row["cpu_utilisation_percent"])
+        out.rows.append(["ClickOS", int(row["packet_bytes"]), used, row["source"]])
+    for mine in _clean(run.of(scenario)):
+        if mine.cpu_share is not None and mine.size.isdigit():
+            out.rows.append(
+                [f"{mine.arm}, {mine.setup}", int(mine.size),
+                 Cell(100 * mine.cpu_share, f"{100 * mine.cpu_share:.0f}"), "this run (/proc)"]
+            )  # fmt: skip
+    return out
+
+
+def _plain(name: str) -> Beside:
+    """A table that we have nothing to put beside yet, as it is."""
+    rows = reference.table(name)
+    out = Beside(f"The paper's {name}", list(rows[0]))
+    out.rows = [list(row.values()) for row in rows]
+    return out
+
+
+TABLES = {
+    "niu-table1-throughput-64B": _table1,
+    "niu-latency": _latency,
+    "niu-table2-clickos-cpu": _clickos_cpu,
+    "dataplane-vs-vnf-table2-mbps": _dataplane_vs_vnf,
+}
+
+
+def beside(run: Run, scenario: str) -> list[Beside]:
+    """Return the papers' tables that a scenario names, with our numbers beside theirs."""
+    names = run.scenarios[scenario].get("references", ())
+    return [TABLES[n](run, scenario) if n in TABLES else _plain(n) for n in names]

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""One or more runs' folders as a report needs them. Reads results, nothing else."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from convoy.report.noise import Difference, floor, paired
+from convoy.report.rates import Row, rows
+from convoy.results.folder import RunFolder
+
+AGAIN = " (again)"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was measured, on what, and what was not."""
+
+    folders: tuple[Path, ...]
+    scenarios: Mapping[str, Mapping[str, Any]]  # as in plan.yaml
+    rows: tuple[Row, ...]
+    hosts: tuple[Mapping[str, Any], ...]  # one for each folder
+    plans: tuple[Mapping[str, Any], ...]
+    commands: tuple[str, ...]  # the first of each device and setup
+    cannot: tuple[Mapping[str, str], ...]
+    tsc_hz: float | None
+
+    def of(self, scenario: str) -> tuple[Row, ...]:
+        """Return a scenario's rows."""
+        return tuple(row for row in self.rows if row.scenario == scenario)
+
+    def arms(self, scenario: str) -> tuple[str, ...]:
+        """Return who took part, without the second of the noise measurement."""
+        names = dict.fromkeys(row.arm for row in self.of(scenario))
+        return tuple(name for name in names if not name.endswith(AGAIN))
+
+    def row(
+        self, scenario: str, setup: str, arm: str, size: str, cpu_speed: float = 1.0
+    ) -> Row | None:
+        """Return one row, if there is such."""
+        key = (scenario, setup, arm, cpu_speed, size)
+        return next((row for row in self.rows if row.key == key), None)
+
+    def noise_pairs(self, scenario: str) -> tuple[tuple[Row, Difference], ...]:
+        """Return what a device differed from itself by, for each size that was measured so."""
+        found = []
+        for row in self.of(scenario):
+            if row.arm.endswith(AGAIN):
+                arm = row.arm.removesuffix(AGAIN)
+                first = self.row(scenario, row.setup, arm, row.size, row.cpu_speed)
+                if first is not None:
+                    difference = paired(row.rounds, first.rounds)
+                    if difference is not None:
+                        found.append((first, difference))
+        return tuple(found)
+
+    def noise_floor(self, scenario: str) -> float | None:
+        """Return the scenario's noise floor, a share; None: not measured."""
+        return floor([difference for _, difference in self.noise_pairs(scenario)])
+
+
+def _merge(found: Sequence[tuple[RunFolder, list[Row]]]) -> tuple[Row, ...]:
+    """Rows of all runs; where two runs have the same scenario, the later one's get a mark."""
+    seen: dict[tuple[Any, ...], int] = {}
+    merged = []
+    for folder, some in found:
+        for row in some:
+            if row.key in seen:
+                row = replace(row, arm=f"{row.arm} [{folder.path.name}]")
+            seen[row.key] = 1
+            merged.append(row)
+    return tuple(merged)
+
+
+def read(paths: Sequence[Path]) -> Run:
+    """Read runs' folders. Raises InputError where one is none."""
+    scenarios: dict[str, Mapping[str, Any]] = {}
+    hosts, plans, found = [], [], []
+    commands: dict[tuple[str, str], str] = {}
+    cannot: list[Mapping[str, str]] = []
+    tsc_hz = None
+    for path in paths:
+        folder = RunFolder(path)
+        plan, host = folder.plan(), folder.host()
+        trials = list(folder.trials())
+        for name, scenario in plan["scenarios"].items():
+            scenarios.setdefault(name, scenario)
+        for trial in trials:
+            key = (trial.point.device, f"{trial.point.setup}, {trial.point.port_kind}")
+            commands.setdefault(key, "\n".join(trial.commands))
+            if tsc_hz is None and trial.point.device != "dummy":
+                tsc_hz = (trial.tester.get("tester") or {}).get("tsc_hz")
+        hosts.append(host)
+        plans.append(plan)
+        cannot += host.get("cannot", [])
+        found.append((folder, rows(trials, folder.searches())))
+    return Run(
+        tuple(paths),
+        scenarios,
+        _merge(found),
+        tuple(hosts),
+        tuple(plans),
+        tuple(f"# {who}, {what}\n{line}" for (who, what), line in commands.items()),
+        tuple(cannot),
+        tsc_hz,
+    )

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The report of a run: findings in words, figures beside the papers' numbers, tables, environment.
+
+page() makes a Page (convoy/report/page.py); markdown(), csv_text() and document() say the same in
+other formats. All of it is made of what is in the runs' folders.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from convoy.report import scenario_figures as figures
+from convoy.report.compare import compare
+from convoy.report.findings import findings, of_scenario, size_name
+from convoy.report.page import Cell, Column, Page, Value, write_number
+from convoy.report.papers import beside
+from convoy.report.rates import Row
+from convoy.report.run_data import Run, read
+
+__all__ = ["as_json", "compare", "csv_text", "document", "findings", "markdown", "page", "read"]
+
+GOALS = ("pdr", "ndr", "rfc2544", "tst009")
+NOT_HERE = (
+    "Xen, netmap/VALE and thus ClickOS proper cannot run on Linux without their kernels: FastClick "
+    "stands in for ClickOS."
+)
+
+
+def _goals(run: Run) -> list[str]:
+    return [goal for goal in GOALS if any(goal in row.goals for row in run.rows)]
+
+
+def _rate_cell(row: Row, goal: str) -> Value:
+    rates = list(row.goals.get(goal, {}).values())
+    middle = row.goal_pps(goal)
+    if middle is None:
+        return None
+    spread = f"[{min(rates) / 1e6:.2f} .. {max(rates) / 1e6:.2f}]" if len(rates) > 1 else ""
+    return Cell(middle, f"{middle / 1e6:.2f} {spread}", "; ".join(row.irregular))
+
+
+def _share(value: float | None) -> Value:
+    return None if value is None else Cell(value, f"{value:.0%}")
+
+
+def _us(value: float | None) -> Value:
+    return None if value is None else Cell(value / 1e3, f"{value / 1e3:.1f}")
+
+
+def _columns(run: Run) -> list[Column | str]:
+    return [
+        "setup",
+        "device",
+        Column("frame", "bytes", "with FCS; a mix by its mean"),
+        *(
+            Column(goal.upper(), "Mpps", "conditional throughput (RFC 9971): median [all repeats]")
+            for goal in _goals(run)
+        ),
+        Column("max rx", "Mpps", "maximum receive rate: what came through under overload"),
+        Column("", "Gb/s", "of frames with FCS, at the first rate"),
+        Column(
+            "cycles", "per packet", "busy TSC ticks by the device's own counters: who, on hover"
+        ),
+        Column("functions", "cyc/packet", "of these, in its functions (convoy counts them)"),
+        Column("CPU", "of a core", "CPU time of the device's processes (/proc)"),
+        Column("core", "busy", "of the device's core, whoever used it (/proc/stat)"),
+        Column("trials", "(excluded)", "excluded: they say nothing about the device"),
+    ]
+
+
+def _values(run: Run, row: Row) -> list[Value]:
+    size = Cell(int(row.size)) if row.size.isdigit() else Cell(row.frame_bytes, row.size)
+    cycles, overload = row.node_cycles_per_packet, row.overload_pps
+    speed = f", {row.cpu_speed:.0%} of the core" if row.cpu_speed != 1 else ""
+    return [
+        row.setup + speed,
+        Cell(row.arm, row.arm, "; ".join(row.notes)),
+        size,
+        *(_rate_cell(row, goal) for goal in _goals(run)),
+        None if overload is None else Cell(overload, f"{overload / 1e6:.2f}"),
+        None if row.gbps is None else Cell(row.gbps, f"{row.gbps:.2f}"),
+        None if cycles is None else Cell(cycles, f"{cycles:.0f}", row.cycles_source),
+        row.function_cycles_per_packet or None,
+        _share(row.cpu_share),
+        _share(row.core_share),
+        Cell(row.trials, f"{row.trials} ({row.spoilt})" if row.spoilt else f"{row.trials}"),
+    ]  # fmt: skip
+
+
+LATENCY_COLUMNS: list[Column | str] = [
+    "setup", "device", Column("frame", "bytes"), "load", Column("rate", "Mpps"),
+    Column("p50", "us", "from the time at which a packet was due"), Column("p90", "us"),
+    Column("p99", "us"), Column("p99.9", "us"), Column("most", "us"),
+    Column("lost", "", "of all packets of these trials"), Column("packets", "", "in the histogram"),
+]  # fmt: skip
+
+
+def _delays(row: Row) -> list[list[Value]]:
+    out: list[list[Value]] = []
+    for delay in row.delays:
+        size = int(row.size) if row.size.isdigit() else row.size
+        out.append(
+            [
+                row.setup, row.arm, size, delay.load, Cell(delay.rate_pps, _rate(delay.rate_pps)),
+                *(_us(delay.quantile(share)) for share in (0.5, 0.9, 0.99, 0.999, 1.0)),
+                None if delay.lost_ratio is None else
+                Cell(delay.lost_ratio, f"{delay.lost_ratio:.2%}" if delay.lost_ratio else "0"),
+                delay.count,
+            ]
+        )  # fmt: skip
+    return out
+
+
+def _rate(pps: float) -> str:
+    return f"{pps / 1e6:.2f}" if pps >= 1e5 else f"{pps / 1e6:.4f}"
+
+
+def _scenario(page: Page, run: Run, name: str) -> None:
+    scenario, mine = run.scenarios[name], run.of(name)
+    page.text(f"# {scenario['title']} ({name})\n\n{scenario['asks']} After {scenario['from']}.")
+    if not mine:
+        return
+    lines = of_scenario(run, name)
+    if lines and len(run.scenarios) > 1:
+        page.text("\n".join(f"- {line}" for line in lines))
+    setups = list(dict.fromkeys(row.setup for row in mine))
+    by_setup = scenario.get("figure", {}).get("x") == "setup"
+    sizes = list(dict.fromkeys(row.size for row in mine))
+    if by_setup:
+        for size in sizes[:2]:
+            figure = figures.by_setup(run, name, size)
+            if figure is not None:
+                page.figure(figure, f"Rate by setup, {size_name(size)}: median, least and most.")
+    for setup in setups if not by_setup else ():
+        for gbps in (False, True):
+            figure = figures.by_size(run, name, setup, gbps)
+            if figure is not None:
+                page.figure(figure, f"{setup}: rate by frame size; median, least and most.")
+    for setup in setups:
+        figure = figures.by_speed(run, name, setup, sizes[0])
+        if figure is not None:
+            page.figure(figure, f"{setup}, {size_name(sizes[0])}: rate by emulated CPU speed.")
+    figure = figures.latency_by_rate(run, name)
+    if figure is not None:
+        page.figure(figure, "Median latency by rate.")
+    figure = figures.percentiles(run, name)
+    if figure is not None:
+        page.figure(figure, "Latency by percentile: all repeats' histograms added up.")
+    for table in beside(run, name):
+        page.text(f"## Beside the paper\n\n{' '.join(table.says)}" if table.says else
+                  "## Beside the paper")  # fmt: skip
+        page.table(table.columns, table.rows, caption=table.title)
+    if any(row.rates_pps for row in mine):
+        page.text("## Rates\n\nClick on a heading to sort.")
+        page.table(_columns(run), [_values(run, row) for row in mine])
+    delays = [line for row in mine for line in _delays(row)]
+    if delays:
+        page.text("## Latency")
+        page.table(LATENCY_COLUMNS, delays)
+    odd = [
+        [row.setup, row.arm, row.size, text]
+        for row in mine
+        for text in (*row.irregular, *row.failed)
+    ]
+    if odd:
+        page.text("## Irregular and failed")
+        page.table(["setup", "device", "frame", "what the search said"], odd)
+
+
+def _environment(host: Mapping[str, Any]) -> list[list[Value]]:
+    shown = {
+        "processor": host["cpu"],
+        "cores that may be used": ", ".join(map(str, host["cores_allowed"])),
+        "tester / device on core": f"{host['tester_core']} / {host['device_core']}",
+        "frequency governor": host["governor"] or "none to be seen",
+        "kernel": host["kernel"],
+        "hugepages": "used" if host["hugepages"] else "not used",
+        "as root": "yes" if host["root"] else "no",
+        "convoy": f"{host['convoy']}, commit {host['commit'] or 'unknown'}",
+        **{f"version of {name}": text for name, text in host["devices"].items()},
+        **{
+            f"mitigation: {name}": text
+            for name, text in host["mitigations"].items()
+            if text != "Not affected"
+        },
+    }
+    ceiling = (host.get("self_test") or {}).get("ceiling_pps")
+    if ceiling:
+        shown["tester's ceiling"] = f"{ceiling / 1e6:.1f} Mpps (64 B, against itself)"
+    return [[name, str(text)] for name, text in shown.items()]
+
+
+def page(run: Run) -> Page:
+    """Return the page of a run."""
+    host, plan = run.hosts[0], run.plans[0]
+    quick = "quick: wider intervals, " if plan["quick"] else ""
+    out = Page(
+        ", ".join(run.scenarios),
+        f"{quick}{plan['repeats']} rounds, search: {plan['search']} "
+        f"({', '.join(plan['goals'])}); {host['cpu']}, {len(host['cores'])} cores, "
+        f"{host['started'][:16].replace('T', ' ')} UTC",
+    )
+    out.text("# What was found\n\n" + "\n".join(f"- {line}" for line in findings(run)))
+    for name in run.scenarios:
+        _scenario(out, run, name)
+    cannot = [dict(line) for line in dict.fromkeys(tuple(c.items()) for c in run.cannot)]
+    out.text(f"# What could not run here\n\n{NOT_HERE} No network card, no second NUMA node and no "
+             "KVM unless the environment below says so.")  # fmt: skip
+    if cannot:
+        out.table(
+            ["scenario", "setup", "device", "why"],
+            [[c["scenario"], c["setup"] or "all", c["device"] or "all", c["why"]] for c in cannot],
+        )
+    out.text(
+        "# How it was measured\n\nThe tester on one core, the device on another. Devices took "
+        "turns, round after round, and each was started afresh for its turn. Rates by MLRsearch "
+        "(RFC 9971); PDR: at most 0.5 % lost, NDR: nothing. Trials whose load was not offered, or "
+        "whose losses a pause of the machine explains, are excluded, counted and repeated. Latency "
+        "counts from the time at which a packet was due. Cycles per packet are each device's own "
+        "count; rates of devices are compared round by round.\n\n# Environment"
+    )
+    for one in run.hosts:
+        out.table(["what", "here"], _environment(one), False)
+    out.text("# Commands\n\n```\n" + "\n".join(run.commands) + "\n```")
+    return out
+
+
+def as_json(row: Row) -> dict[str, Any]:
+    """Return a row as JSON documents and tables of other programs take it."""
+    half = {delay.load: delay for delay in row.delays}
+    return {
+        "scenario": row.scenario,
+        "setup": row.setup,
+        "arm": row.arm,
+        "device": row.device,
+        "functions": list(row.functions),
+        "cpu_speed": row.cpu_speed,
+        "size": row.size,
+        "port_kind": row.port_kind,
+        "goals_pps": {name: list(rates.values()) for name, rates in row.goals.items()},
+        "rate_pps": row.rate_pps,
+        "gbps": row.gbps,
+        "overload_pps": row.overload_pps,
+        "cycles_per_packet": row.node_cycles_per_packet,
+        "cycles_source": row.cycles_source,
+        "function_cycles_per_packet": row.function_cycles_per_packet,
+        "cpu_share": row.cpu_share,
+        "core_share": row.core_share,
+        "latency_ns": {
+            load: {f"p{100 * q:g}": delay.quantile(q) for q in (0.5, 0.9, 0.99, 0.999, 1.0)}
+            for load, delay in half.items()
+        },
+        "trials": row.trials,
+        "excluded": row.spoilt,
+        "irregular": list(row.irregular),
+        "failed": list(row.failed),
+        "notes": list(row.notes),
+    }
+
+
+def document(run: Run) -> dict[str, Any]:
+    """Return everything as one JSON document."""
+    return {
+        "schema": "convoy.report/1",
+        "findings": findings(run),
+        "noise_floor": {name: run.noise_floor(name) for name in run.scenarios},
+        "rows": [as_json(row) for row in run.rows],
+        "cannot": [dict(line) for line in run.cannot],
+        "hosts": list(run.hosts),
+    }
+
+
+def csv_text(run: Run) -> str:
+    """Return one line per row."""
+    out = io.StringIO()
+    lines = []
+    for row in run.rows:
+        flat = {k: v for k, v in as_json(row).items() if not isinstance(v, dict | list)}
+        flat["functions"] = " ".join(row.functions)
+        for goal in GOALS:
+            flat[f"{goal}_pps"] = row.goal_pps(goal)
+        lines.append(flat)
+    writer = csv.DictWriter(out, list(lines[0]) if lines else ["scenario"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return out.getvalue()
+
+
+def _text(value: Value) -> str:
+    cell = value if isinstance(value, Cell) else Cell(value)
+    if cell.value is None or (isinstance(cell.value, float) and not math.isfinite(cell.value)):
+        return "–"
+    plain = cell.value if isinstance(cell.value, str) else write_number(cell.value)
+    return (cell.text or plain).replace("|", "/").strip()
+
+
+def _markdown_table(columns: Sequence[Column | str], rows: Sequence[Sequence[Value]]) -> str:
+    heads = [Column(column) if isinstance(column, str) else column for column in columns]
+    names = [f"{head.name} {head.unit}".strip() for head in heads]
+    lines = ["| " + " | ".join(names) + " |", "|" + " --- |" * len(names)]
+    lines += ["| " + " | ".join(map(_text, row)) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def markdown(run: Run) -> str:
+    """Return the findings and tables as Markdown."""
+    parts = ["# What was found", "\n".join(f"- {line}" for line in findings(run))]
+    for name in run.scenarios:
+        mine = run.of(name)
+        parts.append(f"## {run.scenarios[name]['title']} ({name})")
+        for table in beside(run, name) if mine else ():
+            parts += [table.title, _markdown_table(table.columns, table.rows), *table.says]
+        if any(row.rates_pps for row in mine):
+            parts.append(_markdown_table(_columns(run), [_values(run, row) for row in mine]))
+        delays = [line for row in mine for line in _delays(row)]
+        if delays:
+            parts.append(_markdown_table(LATENCY_COLUMNS, delays))
+    parts.append("## Environment")
+    parts += [_markdown_table(["what", "here"], _environment(host)) for host in run.hosts]
+    return "\n\n".join(parts) + "\n"

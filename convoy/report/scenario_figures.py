@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A scenario's plots."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from convoy.report.rates import Row
+from convoy.report.run_data import AGAIN, Run
+
+COLORS = (
+    "#0b5cad", "#8a94a0", "#e08e0b", "#2a9d8f", "#b5446e", "#6a4c93", "#1c2733", "#7a9e3f",
+)  # fmt: skip
+QUANTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
+
+
+def _color(arms: Sequence[str], arm: str) -> str:
+    return COLORS[arms.index(arm) % len(COLORS)] if arm in arms else COLORS[-1]
+
+
+def _layout(figure: go.Figure, x: dict[str, Any], y: str) -> go.Figure:
+    figure.update_layout(
+        template="plotly_white",
+        xaxis=x,
+        yaxis={"title": y, "rangemode": "tozero"},
+        showlegend=True,
+    )
+    return figure
+
+
+def _rates(rows: Sequence[Row], x: Sequence[str], name: str, color: str, gbps: bool) -> Any:
+    def scale(row: Row, rate: float) -> float:
+        return rate * (row.frame_bytes or 0) * 8 / 1e9 if gbps else rate / 1e6
+
+    middle = [scale(row, row.rate_pps or 0) for row in rows]
+    pairs = list(zip(rows, middle, strict=True))
+    return go.Scatter(
+        x=list(x),
+        y=middle,
+        name=name,
+        mode="lines+markers",
+        line={"color": color},
+        error_y={
+            "array": [scale(row, max(row.rates_pps)) - y for row, y in pairs],
+            "arrayminus": [y - scale(row, min(row.rates_pps)) for row, y in pairs],
+            "thickness": 1,
+        },
+    )
+
+
+def _category(title: str, values: Iterable[str]) -> dict[str, Any]:
+    return {
+        "title": title,
+        "type": "category",
+        "categoryorder": "array",  # a device may lack one
+        "categoryarray": list(dict.fromkeys(values)),
+    }
+
+
+def by_size(run: Run, scenario: str, setup: str, gbps: bool = False) -> go.Figure | None:
+    """Return the rates of one setup by frame size, a line for each device."""
+    mine = [
+        row
+        for row in run.of(scenario)
+        if row.setup == setup and row.rates_pps and row.cpu_speed == 1.0
+    ]
+    sizes = list(dict.fromkeys(row.size for row in mine))
+    if len(sizes) < 2:
+        return None
+    arms = run.arms(scenario)
+    figure = go.Figure()
+    for arm in arms:
+        line = [row for row in mine if row.arm == arm]
+        if line:
+            color = _color(arms, arm)
+            figure.add_trace(_rates(line, [row.size for row in line], arm, color, gbps))
+    unit = "Gb/s" if gbps else "Mpps"
+    return _layout(figure, _category("frame size, bytes with FCS", sizes), unit)
+
+
+def by_setup(run: Run, scenario: str, size: str) -> go.Figure | None:
+    """Return the rates at one frame size by setup, a line for each device."""
+    mine = [
+        row
+        for row in run.of(scenario)
+        if row.size == size and row.rates_pps and row.cpu_speed == 1.0
+    ]
+    setups = list(dict.fromkeys(row.setup for row in mine))
+    if len(setups) < 2:
+        return None
+    arms = run.arms(scenario)
+    figure = go.Figure()
+    for arm in arms:
+        line = [row for row in mine if row.arm == arm]
+        if line:
+            color = _color(arms, arm)
+            figure.add_trace(_rates(line, [row.setup for row in line], arm, color, False))
+    return _layout(figure, _category("setup", setups), "Mpps")
+
+
+def by_speed(run: Run, scenario: str, setup: str, size: str) -> go.Figure | None:
+    """Return the rates by the share of its core that a device was left with."""
+    mine = [r for r in run.of(scenario) if (r.setup, r.size) == (setup, size) and r.rates_pps]
+    if len({row.cpu_speed for row in mine}) < 2:
+        return None
+    arms = run.arms(scenario)
+    figure = go.Figure()
+    for arm in arms:
+        line = sorted((row for row in mine if row.arm == arm), key=lambda row: row.cpu_speed)
+        if line:
+            x = [f"{row.cpu_speed:.0%}" for row in line]
+            figure.add_trace(_rates(line, x, arm, _color(arms, arm), False))
+    speeds = [f"{speed:.0%}" for speed in sorted({row.cpu_speed for row in mine})]
+    return _layout(figure, _category("share of the core's time (emulated speed)", speeds), "Mpps")
+
+
+def latency_by_rate(run: Run, scenario: str) -> go.Figure | None:
+    """Return median latency by rate (both logarithmic), a line for each device and setup."""
+    figure = go.Figure()
+    arms = run.arms(scenario)
+    for row in run.of(scenario):
+        if row.arm.endswith(AGAIN) or len(row.delays) < 2 or row.cpu_speed != 1.0:
+            continue
+        delays = sorted(row.delays, key=lambda delay: delay.rate_pps)
+        shown = [(d, p50) for d in delays if (p50 := d.quantile(0.5)) is not None]
+        figure.add_scatter(
+            x=[delay.rate_pps for delay, _ in shown],
+            y=[p50 / 1e3 for _, p50 in shown],
+            text=[delay.load for delay, _ in shown],
+            name=f"{row.arm}, {row.setup}, {row.size}",
+            mode="lines+markers",
+            line={"color": _color(arms, row.arm)},
+        )
+    if not figure.data:
+        return None
+    _layout(figure, {"title": "packets/s", "type": "log"}, "median latency, us")
+    figure.update_layout(yaxis={"type": "log", "title": "median latency, us"})
+    return figure
+
+
+def percentiles(run: Run, scenario: str) -> go.Figure | None:
+    """Return the latency's distribution at the load that most devices have, by percentile."""
+    first = next((row for row in run.of(scenario) if row.delays), None)
+    if first is None:
+        return None
+    load = first.delays[min(1, len(first.delays) - 1)].load
+    figure = go.Figure()
+    arms = run.arms(scenario)
+    for row in run.of(scenario):
+        delay = row.delay(load)
+        if row.setup != first.setup or row.size != first.size or row.cpu_speed != 1.0:
+            continue
+        if delay is None or row.arm.endswith(AGAIN):
+            continue
+        values = [delay.quantile(share) for share in QUANTILES]
+        figure.add_scatter(
+            x=[f"{100 * share:g} %" if share else "least" for share in QUANTILES],
+            y=[value / 1e3 if value is not None else None for value in values],
+            name=row.arm,
+            mode="lines+markers",
+            line={"color": _color(arms, row.arm)},
+        )
+    title = f"share of packets: {first.setup}, {first.size} B, {load}"
+    _layout(figure, {"title": title, "type": "category"}, "latency, us")
+    figure.update_layout(yaxis={"type": "log", "title": "latency, us"})
+    return figure

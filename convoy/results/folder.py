@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A run's folder: plan.yaml (what is to be measured), host.json (on what machine), trials.jsonl
+and points.jsonl (one line for each trial and each search, in the order of time), logs/.
+
+Lines are appended whole and written through to the disk, so that a run that was killed leaves
+everything it had finished; what it was writing is a last line without an end, which is cut off
+before the next one is written.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from convoy.errors import InputError
+from convoy.results.trials import Search, Trial
+
+PLAN = "plan.yaml"
+HOST = "host.json"
+TRIALS = "trials.jsonl"
+POINTS = "points.jsonl"
+LOGS = "logs"
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(text, "utf-8")
+    partial.replace(path)
+
+
+class RunFolder:
+    """Writes and reads a run's folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def logs(self) -> Path:
+        """Return the folder of what the programs said."""
+        return self.path / LOGS
+
+    def create(self, plan: Mapping[str, Any]) -> None:
+        """Make the folder. Raises InputError where it cannot be made or holds trials already."""
+        if (self.path / TRIALS).exists():
+            raise InputError(f"{self.path}: holds another run's trials; give another folder")
+        try:
+            self.logs.mkdir(parents=True, exist_ok=True)
+            _write(self.path / PLAN, yaml.safe_dump(dict(plan), sort_keys=False, width=100))
+            (self.path / TRIALS).touch()
+        except OSError as error:
+            raise InputError(f"{self.path}: {error.strerror}; give another folder") from None
+
+    def plan(self) -> dict[str, Any]:
+        """Read what was to be measured."""
+        try:
+            value = yaml.safe_load((self.path / PLAN).read_text("utf-8"))
+        except (OSError, yaml.YAMLError) as error:
+            raise InputError(f"{self.path / PLAN}: {error}; is this a run's folder?") from None
+        return dict(value)
+
+    def write_host(self, host: Mapping[str, Any]) -> None:
+        """Write what machine this is."""
+        _write(self.path / HOST, json.dumps(host, indent=2) + "\n")
+
+    def host(self) -> dict[str, Any]:
+        """Read it back."""
+        try:
+            value = json.loads((self.path / HOST).read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.path / HOST}: {error}; is this a run's folder?") from None
+        return dict(value)
+
+    def append(self, line: Trial | Search) -> None:
+        """Keep a trial, or how a search ended."""
+        path = self.path / (TRIALS if isinstance(line, Trial) else POINTS)
+        with path.open("ab") as file:
+            file.write(line.model_dump_json(by_alias=True).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def repair(self) -> None:
+        """Cut off last lines that a crash left without their ends."""
+        for path in (self.path / TRIALS, self.path / POINTS):
+            if not path.exists():
+                continue
+            data = path.read_bytes()
+            if data and not data.endswith(b"\n"):
+                os.truncate(path, data.rfind(b"\n") + 1)
+
+    def trials(self) -> Iterator[Trial]:
+        """Read the trials back, without a last line that was cut short."""
+        return self._lines(self.path / TRIALS, Trial)
+
+    def searches(self) -> Iterator[Search]:
+        """Read back how the searches ended."""
+        path = self.path / POINTS
+        return self._lines(path, Search) if path.exists() else iter(())
+
+    def _lines(self, path: Path, model: type[M]) -> Iterator[M]:
+        try:
+            lines = path.read_text("utf-8").splitlines(keepends=True)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}; is this a run's folder?") from None
+        for number, line in enumerate(lines, 1):
+            if not line.endswith("\n"):
+                return
+            try:
+                yield model.model_validate_json(line)
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                field = ".".join(map(str, first["loc"]))
+                schema = model.model_fields["schema_tag"].default
+                raise InputError(
+                    f"{path}:{number}: {field or 'line'}: {first['msg']}; this version reads "
+                    f"{schema}"
+                ) from None

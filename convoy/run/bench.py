@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Does a run: turn after turn, every trial kept; a device that fails is noted and left behind."""
+
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from convoy.dut.base import Running, Setup
+from convoy.dut.dummy import RunningDummy
+from convoy.errors import ConvoyError
+from convoy.results.folder import RunFolder
+from convoy.results.trials import Point, Search, Trial
+from convoy.run.order import Turn, estimate_s, setup_of
+from convoy.run.point import IDLE_PPS, Measurement, specification
+from convoy.run.scenario import Scenario
+from convoy.search.goals import LONGEST_S, Goal, goals
+from convoy.tester.base import Tester
+from convoy.tester.convoy_gen import ConvoyGen
+from convoy.tester.dummy import DummyTester
+
+READY_DEADLINE_S = 60.0
+PROBE_PPS = 20_000.0
+PROBE_S = 0.05
+PROBES_MAX = 100
+FAILURES_MAX = 2  # in a row, after which a device's setup is left out
+LEAST_PKTS = 100  # of a latency trial
+LATENCY_LONGEST_S = 3.0  # a latency trial, however low its rate
+
+Key = tuple[str, str, str, float, str, int]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run is made, the same for all devices."""
+
+    tester_core: int
+    cores: tuple[int, ...]  # the device's
+    hugepages: bool  # for every device, or for none
+    profile: str  # of the search: quick, standard, full
+    goals: tuple[str, ...]
+    latency_s: float  # of a latency trial
+    ceiling_pps: float | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is told before each turn."""
+
+    what: str
+    done: int
+    of: int
+    left_s: float
+
+
+class Bench:
+    """One run, into one folder."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        scenarios: Mapping[str, Scenario],
+        settings: Settings,
+        base: Path,
+        progress: Callable[[Step], None],
+        slowed: Callable[[int, float], AbstractContextManager[object]] | None = None,
+    ) -> None:
+        """base: where sockets may lie. slowed: leaves a core so much of its time."""
+        self._folder = folder
+        self._scenarios = scenarios
+        self._settings = settings
+        self._base = base
+        self._progress = progress
+        self._slowed = slowed
+        self._goals: tuple[Goal, ...] = goals(settings.goals, settings.profile)
+        self._guess: dict[tuple[object, ...], float] = {}
+        self._failures: dict[tuple[str, str, str, float], int] = defaultdict(int)
+        self._took: dict[tuple[str, str], list[float]] = defaultdict(list)
+        self._done: dict[Key, Search] = {}
+        self._kept: dict[Key, list[Trial]] = defaultdict(list)
+        self._look_back()
+
+    def _look_back(self) -> None:
+        """Learn what an earlier, interrupted run of this folder has finished."""
+        self._folder.repair()
+        for search in self._folder.searches():
+            self._done[search.point.key] = search
+            self._learn(search)
+        for trial in self._folder.trials():
+            if trial.point.key not in self._done:
+                self._kept[trial.point.key].append(trial)
+
+    def _learn(self, search: Search) -> None:
+        key = search.point.key
+        rate = search.rate("pdr") or next((g.rate_pps for g in search.goals if g.rate_pps), None)
+        if rate is not None:
+            self._guess[key[:-1]] = rate
+        if search.outcome == "failed":
+            self._failures[key[:4]] += 1
+        else:
+            self._failures[key[:4]] = 0
+
+    def points(self, turn: Turn) -> list[Point]:
+        """Return what a turn is to measure."""
+        return [
+            Point(
+                scenario=turn.scenario,
+                setup=turn.setup,
+                arm=turn.arm,
+                device=turn.device.name,
+                functions=turn.spec.functions,
+                port_kind=turn.port_kind,
+                cpu_speed=turn.cpu_speed,
+                size=str(size),
+                repeat=turn.repeat,
+            )
+            for size in self._scenarios[turn.scenario].sizes
+        ]
+
+    def run(self, turns: tuple[Turn, ...]) -> None:
+        """Do all turns that are not done yet. Raises KeyboardInterrupt and the like only."""
+        todo = [turn for turn in turns if any(p.key not in self._done for p in self.points(turn))]
+        for index, turn in enumerate(todo):
+            left = sum(self._estimate(later) for later in todo[index:])
+            self._progress(Step(turn.what, index, len(todo), left))
+            failures = (turn.scenario, turn.setup, turn.arm, turn.cpu_speed)
+            if self._failures[failures] >= FAILURES_MAX * len(self.points(turn)):
+                continue
+            began = time.monotonic()
+            try:
+                self._turn(turn)
+            except ConvoyError as error:
+                self._fail(turn, str(error))
+            self._took[turn.scenario, turn.arm].append(time.monotonic() - began)
+
+    def _estimate(self, turn: Turn) -> float:
+        took = self._took[turn.scenario, turn.arm]
+        if took:
+            return sum(took) / len(took)
+        return estimate_s(turn, self._scenarios[turn.scenario], self._settings.profile)
+
+    def _fail(self, turn: Turn, why: str) -> None:
+        for point in self.points(turn):
+            if point.key not in self._done:
+                self._keep(Search(point=point, outcome="failed", why=why))
+
+    def _keep(self, search: Search) -> None:
+        self._folder.append(search)
+        self._done[search.point.key] = search
+        self._learn(search)
+
+    def _turn(self, turn: Turn) -> None:
+        with tempfile.TemporaryDirectory(prefix="bench-", dir=self._base) as private:
+            setup = setup_of(turn.spec, turn.port_kind, self._settings.cores, Path(private))
+            setup = replace(setup, hugepages=self._settings.hugepages)
+            with turn.device.start(setup) as running, self._tester(turn, setup, running) as tester:
+                running.ready(READY_DEADLINE_S)
+                slow = self._slow(turn)
+                with slow:
+                    self._forwards(turn, tester, running)
+                    for point in self.points(turn):
+                        if point.key not in self._done:
+                            self._point(turn, point, tester, running)
+
+    def _slow(self, turn: Turn) -> AbstractContextManager[object]:
+        if turn.cpu_speed == 1.0 or self._slowed is None or turn.port_kind == "dummy":
+            return nullcontext()
+        return self._slowed(self._settings.cores[0], turn.cpu_speed)
+
+    def _tester(self, turn: Turn, setup: Setup, running: Running) -> AbstractContextManager[Tester]:
+        if isinstance(running, RunningDummy):
+            return nullcontext(DummyTester(running, seed=hash((turn.arm, turn.repeat)) & 0xFFFF))
+        both = enumerate((setup.left, setup.right))
+        ports = [turn.device.tester_port(port, index) for index, port in both]
+        return ConvoyGen(ports, self._settings.tester_core)
+
+    def _forwards(self, turn: Turn, tester: Tester, running: Running) -> None:
+        """Send a little until nearly all of it comes back."""
+        reason = ""
+        for _ in range(PROBES_MAX):
+            result = tester.trial(specification("64", PROBE_PPS, PROBE_S))
+            total = result.get("total") or {}
+            if result.get("ok") and total["received_pkts"] >= 0.9 * total["offered_pkts"]:
+                return
+            reason = str(result.get("reason") or "")
+            if not running.alive():
+                break
+        raise ConvoyError(f"{turn.what}: forwards nothing {f'({reason})' if reason else ''}")
+
+    def _point(self, turn: Turn, point: Point, tester: Tester, running: Running) -> None:
+        scenario, remark = self._scenarios[turn.scenario], turn.device.presence().remark
+        measurement = Measurement(
+            point,
+            tester,
+            running,
+            self._folder,
+            self._settings.cores[0],
+            (*((remark,) if remark else ()), *running.notes),
+            scenario.flows,
+            self._kept.pop(point.key, ()),
+            self._settings.ceiling_pps,
+        )
+        search = Search(point=point, outcome="found")
+        if scenario.search:
+            search = measurement.search(
+                self._goals,
+                self._guess.get(point.key[:-1]),
+                LONGEST_S[self._settings.profile],
+            )
+            rate = search.rate("pdr") or search.rate("ndr")
+            for load in scenario.latency if rate else ():
+                if load == "idle":
+                    self._latency(measurement, IDLE_PPS, "idle")
+                else:
+                    self._latency(measurement, float(load) * (rate or 0), f"{load:.0%} of PDR")
+        for fixed in scenario.rates_pps:
+            self._latency(measurement, fixed, _rate_name(fixed))
+        self._keep(
+            search.model_copy(update={"trials": measurement.trials, "spoilt": measurement.spoilt})
+        )
+
+    def _latency(self, measurement: Measurement, rate_pps: float, load: str) -> None:
+        longer = min(LEAST_PKTS / rate_pps, LATENCY_LONGEST_S)
+        measurement.at(rate_pps, load, max(self._settings.latency_s, longer))
+
+
+def _rate_name(rate_pps: float) -> str:
+    if rate_pps >= 1e6:
+        return f"{rate_pps / 1e6:g} Mpps"
+    return f"{rate_pps / 1e3:g} kpps" if rate_pps >= 1e3 else f"{rate_pps:g} pps"

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What a scenario file (scenarios/*.yaml) may say: data only, one file per table or figure."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from convoy.chain.load import validate
+from convoy.chain.text import read
+from convoy.errors import InputError
+from convoy.host.programs import CHECKOUT
+
+FOLDER = CHECKOUT / "scenarios"
+
+Size = Annotated[int, Field(ge=64, le=1518)] | Literal["imix", "facebook-like"]
+Load = Literal["idle"] | Annotated[float, Field(gt=0, le=1)]  # share of PDR
+Speed = Annotated[float, Field(ge=0.1, le=1)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class SetupSpec(_Model):
+    """What every device is to do in one row of a scenario."""
+
+    functions: tuple[Literal["firewall", "router", "l2fwd"], ...] = ()
+    entries: int = Field(10, ge=1, le=100_000)  # routes of a router, rules of a firewall
+    deployment: str = "inline"
+    devices: tuple[str, ...] | None = None  # only these
+
+
+class Needs(_Model):
+    """What the machine must have; where it has not, the scenario is listed with the reason."""
+
+    cores: int = Field(2, ge=1)
+    numa_nodes: int = Field(1, ge=1, alias="numa-nodes")
+
+
+class Figure(_Model):
+    """How a report draws it."""
+
+    x: Literal["size", "setup", "rate", "cpu-speed"] = "size"
+    y: Literal["Mpps", "Gb/s", "latency"] = "Mpps"
+
+
+class Quick(_Model):
+    """What --quick leaves of a scenario."""
+
+    setups: tuple[str, ...] | None = None
+    sizes: tuple[Size, ...] | None = None
+    cpu_speeds: tuple[Speed, ...] | None = Field(None, alias="cpu-speeds")
+    latency: tuple[Load, ...] | None = None
+    rates_pps: tuple[float, ...] | None = Field(None, alias="rates-pps")
+    devices: tuple[str, ...] | None = None
+
+
+class Scenario(_Model):
+    """One file of scenarios/."""
+
+    title: str
+    source: str = Field(alias="from")  # paper, figure
+    asks: str  # the question that it answers
+    setups: dict[str, SetupSpec] = Field(default_factory=dict)
+    devices: tuple[str, ...] = ()
+    sizes: tuple[Size, ...] = (64,)
+    cpu_speeds: tuple[Speed, ...] = Field((1.0,), alias="cpu-speeds")
+    search: bool = True  # for rates; false: only rates-pps are tried
+    latency: tuple[Load, ...] = ()
+    rates_pps: tuple[Annotated[float, Field(gt=0)], ...] = Field((), alias="rates-pps")
+    noise: bool = True  # measure the first device against itself too
+    flows: int = Field(1000, ge=1, le=1 << 20)
+    figure: Figure = Figure()
+    references: tuple[str, ...] = ()  # files of convoy/reference
+    needs: Needs = Needs()
+    pending: str = ""  # why it cannot be run yet, anywhere
+    quick: Quick = Quick()
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Scenario":
+        if not self.pending and not (self.setups and self.devices):
+            raise ValueError("a scenario needs setups and devices, or says what is pending")
+        if not self.pending and not self.search and not self.rates_pps:
+            raise ValueError("without a search there must be rates-pps to try")
+        for name in self.quick.setups or ():
+            if name not in self.setups:
+                raise ValueError(f"quick.setups: '{name}' is none of the setups")
+        return self
+
+    def quickly(self) -> "Scenario":
+        """Return what --quick leaves of it."""
+        quick = self.quick
+        changed: dict[str, Any] = {}
+        if quick.setups is not None:
+            changed["setups"] = {name: self.setups[name] for name in quick.setups}
+        for name in ("sizes", "cpu_speeds", "latency", "rates_pps", "devices"):
+            value = getattr(quick, name)
+            if value is not None:
+                changed[name] = value
+        return self.model_copy(update=changed)
+
+
+def load_file(path: Path) -> Scenario:
+    """Read a scenario. Raises InputError with file, line, field, value and fix."""
+    return validate(read(path), Scenario)
+
+
+def names(folder: Path = FOLDER) -> tuple[str, ...]:
+    """Return the names of all scenarios."""
+    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
+
+
+def load(name: str, folder: Path = FOLDER) -> Scenario:
+    """Return a scenario by its name, or by its file. Raises InputError."""
+    if name.endswith((".yaml", ".yml")):
+        return load_file(Path(name))
+    if name not in names(folder):
+        raise InputError(
+            f"scenario '{name}': there is none called so; `convoy bench list` shows "
+            f"{', '.join(names(folder)) or 'none'}"
+        )
+    return load_file(folder / f"{name}.yaml")
+
+
+def choose(scenario: Scenario, devices: Sequence[str] | None) -> Scenario:
+    """Return the scenario with these devices rather than its own."""
+    return scenario if devices is None else scenario.model_copy(update={"devices": tuple(devices)})

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A run from beginning to end: its folder, its machine, its turns. Begun anew, or resumed."""
+
+import datetime
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from convoy.dut.base import Device
+from convoy.dut.devices import DEVICES
+from convoy.errors import InputError
+from convoy.host.folders import make_private, runtime_dir
+from convoy.host.machine import nodes, this_machine
+from convoy.results.folder import RunFolder
+from convoy.run import scenario as scenarios_of
+from convoy.run.bench import Bench, Settings, Step
+from convoy.run.environment import environment
+from convoy.run.order import Order, order
+from convoy.run.scenario import Scenario
+from convoy.search.goals import goals
+from convoy.tester.convoy_gen import ConvoyGen
+
+PLAN_SCHEMA = "convoy.bench.plan/1"
+HUGEPAGES_MB = 1024  # for a device; the tester needs none
+REPEATS = 5
+QUICK_REPEATS = 3
+LATENCY_S = {"quick": 0.2, "standard": 1.0, "full": 5.0}
+
+Progress = Callable[[Step], None]
+Slowed = Callable[[int, float], AbstractContextManager[object]]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a user asks for."""
+
+    scenarios: Mapping[str, Scenario]
+    quick: bool
+    profile: str
+    goals: tuple[str, ...]
+    repeats: int
+
+    def as_plan(self) -> dict[str, Any]:
+        """Return it as a run's plan.yaml keeps it: whole, so that no scenario file is needed."""
+        return {
+            "schema": PLAN_SCHEMA,
+            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "quick": self.quick,
+            "search": self.profile,
+            "goals": list(self.goals),
+            "repeats": self.repeats,
+            "scenarios": {
+                name: scenario.model_dump(mode="json", by_alias=True, exclude={"quick"})
+                for name, scenario in self.scenarios.items()
+            },
+        }
+
+
+def wanted(
+    names: Sequence[str],
+    devices: Sequence[str] | None = None,
+    quick: bool = False,
+    repeats: int | None = None,
+    profile: str | None = None,
+    goal_names: Sequence[str] | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> Wanted:
+    """Return what these options mean. Raises InputError."""
+    known = {device.name for device in DEVICES}
+    for name in devices or ():
+        if name not in known:
+            raise InputError(f"--devices: '{name}': choose of {', '.join(sorted(known))}")
+    found = {}
+    for name in dict.fromkeys(names):
+        one = scenarios_of.choose(scenarios_of.load(name), None)
+        one = one.quickly() if quick else one
+        found[Path(name).stem] = scenarios_of.choose(one, devices).model_copy(update=changes)
+    profile = profile or ("quick" if quick else "standard")
+    chosen = tuple(goal_names or (("pdr",) if quick else ("ndr", "pdr")))
+    goals(chosen, profile)
+    return Wanted(found, quick, profile, chosen, repeats or (QUICK_REPEATS if quick else REPEATS))
+
+
+def read_plan(folder: RunFolder) -> Wanted:
+    """Return what a run's folder was made for. Raises InputError."""
+    plan = folder.plan()
+    if plan.get("schema") != PLAN_SCHEMA:
+        raise InputError(f"{folder.path}: plan.yaml is not of {PLAN_SCHEMA}; run it anew")
+    return Wanted(
+        {name: Scenario.model_validate(one) for name, one in plan["scenarios"].items()},
+        plan["quick"],
+        plan["search"],
+        tuple(plan["goals"]),
+        plan["repeats"],
+    )
+
+
+def cores() -> tuple[int, int]:
+    """Return the tester's core and the device's. Raises InputError where there is only one."""
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        raise InputError(
+            f"this process may use only core {allowed[0]}: the tester and the device need a core "
+            "each; run on a machine (or in a container, or with a taskset) of two cores or more"
+        )
+    return allowed[0], allowed[1]
+
+
+def order_here(asked: Wanted) -> Order:
+    """Return the turns on this machine, and what it cannot do."""
+    devices: dict[str, Device] = {device.name: device for device in DEVICES}
+    allowed = os.sched_getaffinity(0)
+    numa = {node for core, node in nodes().items() if core in allowed}
+    return order(asked.scenarios, devices, asked.repeats, len(allowed), max(1, len(numa)))
+
+
+def execute(
+    folder: RunFolder, asked: Wanted, progress: Progress, slowed: Slowed | None = None
+) -> None:
+    """Do a run, or what is left of it. Raises InputError before anything is started."""
+    tester_core, core = cores()
+    plan = order_here(asked)
+    if not plan.turns:
+        raise InputError("; ".join(dict.fromkeys(f"{c.device}: {c.why}" for c in plan.cannot)))
+    hugepages = this_machine().hugepages_free_mb >= HUGEPAGES_MB
+    real = any(turn.device.name != "dummy" for turn in plan.turns)
+    base = make_private(runtime_dir())
+    self_test: dict[str, Any] | None = None
+    if real:
+        progress(Step("the tester against itself: its ceiling", 0, len(plan.turns), 0.0))
+        ports = [f"vhost-user:{base}/none-{side}" for side in ("left", "right")]
+        with ConvoyGen(ports, tester_core, self_test=True, reflector_core=core) as tester:
+            self_test = tester.self_test
+    _write_host(folder, plan, tester_core, core, hugepages, self_test)
+    settings = Settings(
+        tester_core,
+        (core,),
+        hugepages,
+        asked.profile,
+        asked.goals,
+        LATENCY_S[asked.profile],
+        (self_test or {}).get("ceiling_pps"),
+    )
+    Bench(folder, asked.scenarios, settings, base, progress, slowed).run(plan.turns)
+
+
+def _write_host(
+    folder: RunFolder,
+    plan: Order,
+    tester_core: int,
+    core: int,
+    hugepages: bool,
+    self_test: dict[str, Any] | None,
+) -> None:
+    """Write what machine this is; of a resumed run, under "resumed"."""
+    devices = {turn.device.name: turn.device.presence() for turn in plan.turns}
+    host = environment() | {
+        "tester_core": tester_core,
+        "device_core": core,
+        "hugepages": hugepages,
+        "devices": {name: presence.version for name, presence in devices.items()},
+        "remarks": {name: p.remark for name, p in devices.items() if p.remark},
+        "cannot": [cannot.as_json() for cannot in plan.cannot],
+        "self_test": self_test,
+    }
+    try:
+        first = folder.host()
+    except InputError:
+        folder.write_host(host)
+    else:
+        first.setdefault("resumed", []).append(host)
+        folder.write_host(first)
