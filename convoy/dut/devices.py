@@ -3,14 +3,26 @@
 """Which devices there are."""
 
 from convoy.dut.base import Device
+from convoy.dut.bess import Bess
 from convoy.dut.convoy import Convoy
 from convoy.dut.dummy import Dummy
+from convoy.dut.fastclick import FastClick
 from convoy.dut.linux import Linux
 from convoy.dut.ovs_dpdk import OvsDpdk
 from convoy.dut.testpmd import Testpmd
+from convoy.dut.vpp import Vpp
 from convoy.errors import InputError
 
-DEVICES: tuple[Device, ...] = (Convoy(), Testpmd(), OvsDpdk(), Linux(), Dummy())
+DEVICES: tuple[Device, ...] = (
+    Convoy(),
+    Testpmd(),
+    OvsDpdk(),
+    Linux(),
+    FastClick(),
+    Vpp(),
+    Bess(),
+    Dummy(),
+)
 
 
 def device(name: str) -> Device:

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""BESS: `bessd`, found by CONVOY_BESS or on PATH, told what to do by the bessctl of its tree.
+
+bessd aborts on some starts, and bessctl then waits forever: each of its answers has a deadline, and
+a bessd that died before it forwarded is started again, which the results' notes say.
+"""
+
+import json
+import re
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from convoy.dut import peer
+from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
+from convoy.dut.bess_script import IN, OUT, script
+from convoy.errors import ConvoyError, InputError
+from convoy.host.priority import prefer
+from convoy.host.process import Process, wait_for
+
+VARIABLE = "CONVOY_BESS"
+PAGE = "https://github.com/NetSys/bess/wiki/Build-and-Install-BESS"
+HOW = f"not installed: bessd and bessctl ({PAGE}; then on PATH, or {VARIABLE}=the tree's bin/)"
+STARTS = 5
+MEMORY_MB = 512  # with huge pages; bessd takes as much without asking where there are none
+BUFFERS = 32768
+ALONE = "a firewall is BESS's ACL alone, which asks for no protocol and takes all frames for IPv4"
+# Run by the Python that bessctl runs on: its tree's folder, and bessd's address.
+_ASK = """\
+import json, sys
+sys.path.insert(1, sys.argv[1])
+from pybess.bess import BESS
+bess = BESS()
+bess.connect(grpc_url=sys.argv[2])
+ports, tasks = {}, {}
+for port in bess.list_ports().ports:
+    stats = bess.get_port_stats(port.name)
+    ports[port.name] = {
+        side: {name: getattr(getattr(stats, side), name) for name in ("packets", "dropped")}
+        for side in ("inc", "out")
+    }
+for each in bess.list_tcs().classes_status:
+    name = getattr(each, "class").name
+    stats = bess.get_tc_stats(name)
+    tasks[name] = {name: getattr(stats, name) for name in ("count", "cycles", "packets")}
+print(json.dumps({"ports": ports, "traffic_classes": tasks}))
+"""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Where a BESS is."""
+
+    bessd: Path
+    bessctl: Path
+    python: Path
+
+    @property
+    def root(self) -> Path:
+        """Return the folder with pybess, which bessctl's is in."""
+        return self.bessctl.resolve().parent.parent
+
+
+def tree() -> Tree | str:
+    """Look for BESS; a string says what is missing."""
+    bessd = peer.find("bessd", VARIABLE)
+    if bessd is None:
+        return HOW
+    beside = bessd.parent / "bessctl"
+    found = beside if beside.is_file() else shutil.which("bessctl")
+    if found is None:
+        return f"{HOW}; there is {bessd}, but no bessctl beside it"
+    python = _python()
+    if python is None:
+        return f"{HOW}; bessctl needs a python3 with grpc (Debian: apt-get install python3-grpcio)"
+    return Tree(bessd.resolve(), Path(found), python)
+
+
+@cache
+def _python() -> Path | None:
+    """Return a Python that has what bessctl asks for: not the one we run on, most likely."""
+    for place in (shutil.which("python3"), "/usr/bin/python3"):
+        if place and Path(place).exists():
+            with suppress(ConvoyError):
+                peer.ask([place, "-c", "import google.protobuf, grpc"])
+                return Path(place)
+    return None
+
+
+def command(bessd: Path, setup: Setup) -> list[str]:
+    """Return bessd's command. Its threads that do not forward share the core: they only wait."""
+    return [
+        "taskset", "-c", str(setup.cores[0]),
+        str(bessd), "-f", "-logtostderr", "-no_crashlog", "-skip_root_check",
+        "-i", str(setup.folder / "bessd.pid"),
+        "-grpc_url", _address(setup),
+        "-m", str(MEMORY_MB if setup.hugepages else 0),
+        "-buffers", str(BUFFERS),
+    ]  # fmt: skip
+
+
+def _address(setup: Setup) -> str:
+    return f"unix:{setup.folder / 'bessd.ctl'}"
+
+
+def lines(setup: Setup, alone: bool) -> list[str]:
+    """Return the script for bessctl. Raises InputError for what BESS cannot say."""
+    return [
+        f"bess.add_worker(wid=0, core={setup.cores[0]})",
+        _port("left", 0, setup.left),
+        _port("right", 1, setup.right),
+        f"{IN}::QueueInc(port='left', qid=0)",
+        f"{OUT}::QueueOut(port='right', qid=0)",
+        *script(setup.functions, alone),
+    ]
+
+
+def _port(name: str, index: int, port: PortAt) -> str:
+    vdev = f"net_vhost{index},iface={port.address},queues=1"
+    return f"{name}::PMDPort(vdev='{vdev}')"
+
+
+class _Running(peer.RunningPeer):
+    def __init__(self, found: Tree, setup: Setup, words: list[str], alone: bool) -> None:
+        self._tree = found
+        self._setup = setup
+        self._script = setup.folder / "chain.bess"
+        self._script.write_text("\n".join(words) + "\n")
+        super().__init__(self._start(), (setup.left.address, setup.right.address))
+        self.commands = (self._process.command, *(("#", word) for word in words))
+        self.notes = (ALONE,) if alone else ()
+
+    def _start(self) -> Process:
+        process = Process(command(self._tree.bessd, self._setup), folder=self._setup.folder)
+        prefer(process.pid)
+        return process
+
+    def ready(self, deadline_s: float) -> None:
+        """It answers, and then its script is run; one that dies before that is started again."""
+        for deaths in range(STARTS):
+            try:
+                self._configure(deadline_s)
+            except ConvoyError:
+                if self.alive() or deaths == STARTS - 1:
+                    raise
+                self.stop()
+                self._process = self._start()
+                continue
+            if deaths:
+                self.notes = (*self.notes, f"bessd died {deaths} times as it was started")
+            return
+
+    def _configure(self, deadline_s: float) -> None:
+        control = self._setup.folder / "bessd.ctl"
+        wait_for(lambda: control.exists() or not self.alive(), deadline_s, "bessd: answering")
+        if not self.alive():
+            raise self.died()
+        said = peer.ask(
+            [
+                self._tree.python, self._tree.bessctl, "daemon", "connect", _address(self._setup),
+                "--", "run", "file", self._script,
+            ],
+            deadline_s,
+        )  # fmt: skip
+        if re.search(r"\*\*\*|Error|Traceback", said):
+            raise ConvoyError(f"bessctl: {' '.join(said.split())}")
+        if not self.alive():
+            raise self.died()
+
+    def counters(self) -> dict[str, Any] | None:
+        said = peer.ask([self._tree.python, "-c", _ASK, self._tree.root, _address(self._setup)])
+        return dict(json.loads(said.splitlines()[-1]))
+
+    def cost(self) -> Cost | None:
+        classes = (self.counters() or {})["traffic_classes"]
+        # Those of tasks, and those that only hold others and count again what these did.
+        tasks = [stats for name, stats in classes.items() if name.startswith("!leaf")]
+        return Cost(
+            sum(stats["cycles"] for stats in tasks),
+            sum(stats["packets"] for stats in tasks),
+            "bessd's traffic classes",
+        )
+
+
+class Bess(Device):
+    """A bessd and its bessctl."""
+
+    name = "bess"
+    ability = Ability(
+        functions=frozenset({"firewall", "router", "l2fwd"}),
+        port_kinds=frozenset({"vhost-user"}),
+        options={"firewall": ("by-protocol", "acl-alone")},
+    )
+
+    def presence(self) -> Presence:
+        """Look for bessd, bessctl and a Python for it."""
+        found = tree()
+        if isinstance(found, str):
+            return Presence("", found)
+        try:
+            said = peer.ask([found.bessd, "-version"])
+        except ConvoyError as error:
+            return Presence("", f"{HOW}; {found.bessd} does not run: {error}")
+        version = re.search(r"version (\S+)", said)
+        return Presence(version[1] if version else "unknown")
+
+    def _alone(self, setup: Setup) -> bool:
+        return self.option(setup, "firewall") == "acl-alone"
+
+    def cannot(self, setup: Setup) -> str:
+        """Ask for the script too: BESS cannot say everything."""
+        why = super().cannot(setup)
+        if why:
+            return why
+        try:
+            lines(setup, self._alone(setup))
+        except InputError as error:
+            return f"{self.name}: {error}"
+        return ""
+
+    def start(self, setup: Setup) -> Running:
+        """Start it; ready() tells it the chain."""
+        found = tree()
+        if isinstance(found, str):
+            raise ConvoyError(found)
+        alone = self._alone(setup)
+        return _Running(found, setup, lines(setup, alone), alone)

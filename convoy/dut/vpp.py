@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""VPP with its own vhost-user ports: `vpp`, found by CONVOY_VPP or on PATH, and vppctl beside it.
+
+Its main thread does everything, polling and commands, on the device's one core. Sockets, files and
+shared memory are its own: a VPP that serves this machine is not touched.
+"""
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from convoy.dut import peer
+from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
+from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
+from convoy.dut.vpp_commands import commands
+from convoy.errors import ConvoyError, InputError
+from convoy.host.priority import prefer
+from convoy.host.process import Process, wait_for
+
+VARIABLE = "CONVOY_VPP"
+PAGE = "https://s3-docs.fd.io/vpp/latest/gettingstarted/installing/"
+HOW = f"not installed: vpp and vppctl ({PAGE}; then on PATH, or {VARIABLE}=the folder of both)"
+BUFFERS = 32768
+# What show runtime prints of a node: name, state, calls, vectors, suspends, clocks per packet.
+_NODE = re.compile(r"^(\S+)\s+([a-z][a-z ]*?)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d\S*)\s+[\d.]+$")
+_ERRORS = re.compile(r"unknown input|failed|error|invalid|parse", re.IGNORECASE)
+
+
+def startup(setup: Setup) -> str:
+    """Return the startup configuration."""
+    at, pages = setup.folder, "default-hugepage" if setup.hugepages else "default"
+    return f"""\
+unix {{ nodaemon nobanner nocolor cli-no-pager runtime-dir {at} cli-listen {at}/vpp.ctl
+  log {at}/vpp.log pidfile {at}/vpp.pid }}
+cpu {{ main-core {setup.cores[0]} }}
+memory {{ main-heap-size 256M main-heap-page-size {pages} }}
+buffers {{ buffers-per-numa {BUFFERS} page-size {pages} }}
+statseg {{ socket-name {at}/vpp.stats size 32M page-size default }}
+socksvr {{ socket-name {at}/vpp.api }}
+api-segment {{ prefix convoy-{os.getpid()} }}
+plugins {{
+  plugin default {{ disable }}
+  plugin acl_plugin.so {{ enable }}
+  plugin vhost_plugin.so {{ enable }}
+}}
+"""
+
+
+def script(setup: Setup) -> list[str]:
+    """Return the commands that make the ports and the chain. Raises InputError."""
+    return [
+        _port(setup.left, LEFT_MAC),
+        _port(setup.right, RIGHT_MAC),
+        *commands(setup.functions),
+    ]
+
+
+def _port(port: PortAt, mac: str) -> str:
+    return f"create vhost-user socket {port.address} server hwaddr {mac}"
+
+
+class _Running(peer.RunningPeer):
+    def __init__(self, process: Process, ctl: Path, setup: Setup, lines: list[str]) -> None:
+        super().__init__(process, (setup.left.address, setup.right.address))
+        self._ctl = ctl
+        self._socket = setup.folder / "vpp.ctl"
+        self._script = setup.folder / "chain.vpp"
+        self._lines = lines
+        self._spent = Cost(0, 0, "vppctl show runtime")
+        self.commands = (process.command, *(("#", line) for line in lines))
+
+    def ready(self, deadline_s: float) -> None:
+        """Its CLI answers, and then it was told what to do; it is ready when that is done."""
+
+        def answers() -> bool:
+            with suppress(ConvoyError):
+                return self._socket.exists() and "vpp" in self._ask("show version")
+            return not self.alive()
+
+        wait_for(answers, deadline_s, "vpp: answering")
+        if not self.alive():
+            raise self.died()
+        self._script.write_text("\n".join(self._lines) + "\n")
+        said = self._ask("exec", str(self._script))
+        if _ERRORS.search(said):
+            raise ConvoyError(f"vpp: {' '.join(said.split())}")
+        self._ask("clear", "runtime")
+
+    def _ask(self, *words: str) -> str:
+        return peer.ask([self._ctl, "-s", self._socket, *words])
+
+    def counters(self) -> dict[str, Any] | None:
+        return {"show runtime": nodes(self._ask("show", "runtime"))}
+
+    def cost(self) -> Cost | None:
+        """Sum up what its nodes cost, polls that found nothing included.
+
+        It prints means of three digits: they are added up from call to call, and begun afresh.
+        """
+        said = self._ask("show", "runtime")
+        self._ask("clear", "runtime")
+        busy = {k: v for k, v in nodes(said).items() if v["vectors"]}
+        self._spent = Cost(
+            self._spent.busy_cycles + round(sum(v["vectors"] * v["clocks"] for v in busy.values())),
+            self._spent.packets + round(busy.get("vhost-user-input", {}).get("vectors", 0)),
+            self._spent.source,
+        )
+        return self._spent
+
+
+def nodes(text: str) -> dict[str, dict[str, float]]:
+    """Return what show runtime prints: of each node its calls, vectors, and clocks per packet."""
+    return {
+        match[1]: {"calls": int(match[3]), "vectors": int(match[4]), "clocks": float(match[6])}
+        for match in map(_NODE.match, text.splitlines())
+        if match
+    }
+
+
+class Vpp(Device):
+    """A vpp with its acl and vhost plugins."""
+
+    name = "vpp"
+    ability = Ability(
+        functions=frozenset({"firewall", "router", "l2fwd"}), port_kinds=frozenset({"vhost-user"})
+    )
+
+    def _programs(self) -> tuple[Path, Path] | None:
+        vpp = peer.find("vpp", VARIABLE)
+        if vpp is None:
+            return None
+        beside = vpp.resolve().parent / "vppctl"
+        ctl = beside if beside.exists() else peer.find("vppctl", "")
+        return (vpp, ctl) if ctl else None
+
+    def presence(self) -> Presence:
+        """Look for vpp and vppctl, and ask vpp which it is."""
+        programs = self._programs()
+        if programs is None:
+            return Presence("", HOW)
+        try:
+            words = peer.ask([programs[0], "--version"])
+        except ConvoyError as error:
+            return Presence("", f"{HOW}; {programs[0]} does not run: {error}")
+        version = re.search(r"v(\d\d\.\d\d\S*)", words)
+        return Presence(version[1] if version else "unknown")
+
+    def cannot(self, setup: Setup) -> str:
+        """Ask for the commands too: VPP cannot say everything."""
+        why = super().cannot(setup)
+        if why:
+            return why
+        try:
+            script(setup)
+        except InputError as error:
+            return f"{self.name}: {error}"
+        return ""
+
+    def start(self, setup: Setup) -> Running:
+        """Start it; ready() makes its ports and tells it the chain."""
+        programs = self._programs()
+        if programs is None:
+            raise ConvoyError(HOW)
+        lines = script(setup)
+        config = setup.folder / "startup.conf"
+        config.write_text(startup(setup))
+        process = Process([programs[0], "-c", config], folder=setup.folder)
+        prefer(process.pid)
+        return _Running(process, programs[1], setup, lines)
