@@ -10,6 +10,7 @@ from convoy.dut.fastclick import FastClick
 from convoy.dut.linux import Linux
 from convoy.dut.ovs_dpdk import OvsDpdk
 from convoy.dut.testpmd import Testpmd
+from convoy.dut.vm import Vm
 from convoy.dut.vpp import Vpp
 from convoy.errors import InputError
 
@@ -18,6 +19,7 @@ DEVICES: tuple[Device, ...] = (
     Testpmd(),
     OvsDpdk(),
     Linux(),
+    Vm(),
     FastClick(),
     Vpp(),
     Bess(),

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A virtual machine with a function in its kernel: QEMU, behind vhost-user.
+
+Uses KVM where that works, which is tried and not believed: /dev/kvm may be there and no guest run.
+Elsewhere QEMU emulates every instruction (TCG), some tens of times slower: good to see that it
+works, and marked as not comparable wherever a result of it is shown.
+
+QEMU has the guest's side of the ports and waits for the other side: the tester must be there.
+"""
+
+import functools
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from convoy.dut import guest
+from convoy.dut.base import Ability, Device, PortAt, Presence, Running, Setup
+from convoy.dut.kernel import script
+from convoy.errors import ConvoyError, InputError
+from convoy.host.priority import prefer
+from convoy.host.process import Process
+from convoy.host.waited import waited_ns
+
+PROGRAM = "qemu-system-x86_64"
+HOW = "not installed: QEMU (Debian: apt-get install qemu-system-x86)"
+EMULATED = "emulated: not comparable"
+MEMORY_MB = 384
+ANSWER_S = 30.0
+_KVM_DEADLINE_S = 10.0
+# A boot sector: out 0x10 to port 0xf4, which ends QEMU with (0x10 << 1) | 1.
+_BOOT = bytes([0xB0, 0x10, 0xE6, 0xF4, 0xF4]).ljust(510, b"\0") + b"\x55\xaa"
+_BOOTED = 0x21
+
+
+@functools.cache
+def kvm_works() -> bool:
+    """Return whether a guest runs under KVM here."""
+    if not Path("/dev/kvm").exists():
+        return False
+    with tempfile.NamedTemporaryFile(prefix="convoy-boot-") as disk:
+        disk.write(_BOOT)
+        disk.flush()
+        command = [
+            PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "-accel", "kvm", "-cpu", "host", "-m", "16",
+            "-device", "isa-debug-exit,iobase=0xf4,iosize=1",
+            "-drive", f"file={disk.name},format=raw,if=ide,readonly=off",
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(
+                command, capture_output=True, timeout=_KVM_DEADLINE_S, check=False,
+                stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+    return done.returncode == _BOOTED
+
+
+def command(setup: Setup, accelerator: str, image: Path) -> list[str]:
+    """Return the command of a virtual machine."""
+    cpu = "host" if accelerator == "kvm" else "max"
+    memory = f"memory-backend-memfd,id=memory,size={MEMORY_MB}M,share=on"
+    ports = [
+        *_port(0, setup.left, guest.LEFT, accelerator),
+        *_port(1, setup.right, guest.RIGHT, accelerator),
+    ]
+    return [
+        "taskset", "-c", ",".join(map(str, setup.cores)),
+        PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        "-accel", accelerator, "-cpu", cpu, "-smp", str(len(setup.cores)),
+        "-m", str(MEMORY_MB), "-object", memory, "-machine", "pc,memory-backend=memory",
+        "-kernel", str(image), "-initrd", str(setup.folder / "initramfs"),
+        "-append", "console=ttyS0 quiet panic=-1",
+        *ports,
+        "-serial", "stdio",
+    ]  # fmt: skip
+
+
+def _port(number: int, at: PortAt, mac: str, accelerator: str) -> list[str]:
+    # Emulated, this QEMU (7.2) crashes when the guest masks a vector of the control queue.
+    vectors = ",vectors=0" if accelerator == "tcg" else ""
+    return [
+        "-chardev", f"socket,id=c{number},path={at.address},reconnect=1",
+        "-netdev", f"vhost-user,id=n{number},chardev=c{number}",
+        "-device", f"virtio-net-pci,netdev=n{number},mac={mac}{vectors}",
+    ]  # fmt: skip
+
+
+class _Running(Running):
+    def __init__(self, setup: Setup, accelerator: str) -> None:
+        image = guest.kernel()
+        if image is None:
+            raise ConvoyError(f"not installed: {guest.HOW}")
+        function = script(setup.functions[0] if setup.functions else None)
+        (setup.folder / "initramfs").write_bytes(guest.initramfs(image, function))
+        self.notes = (EMULATED,) if accelerator == "tcg" else ()
+        self._process = Process(command(setup, accelerator, image), takes_input=True)
+        self._process.name = PROGRAM
+        prefer(self._process.pid)
+        self._answers = 0
+        self.commands = (self._process.command, ("sh", "-ec", function))
+
+    def ready(self, deadline_s: float) -> None:
+        def decided(line: str) -> bool:
+            return guest.READY in line or guest.FAILED in line
+
+        line = self._process.wait_line(decided, deadline_s, "its guest was ready")
+        if guest.FAILED in line:
+            raise ConvoyError(f"{PROGRAM}: {line.strip()}")
+
+    def alive(self) -> bool:
+        return self._process.running()
+
+    def processes(self) -> tuple[int, ...]:
+        return (self._process.pid,)
+
+    def waited_ns(self) -> int:
+        return waited_ns(self._process.pid)
+
+    def counters(self) -> dict[str, Any] | None:
+        """Return what the guest's interfaces counted."""
+        seen = 0
+        wanted = self._answers
+
+        def answer(line: str) -> bool:
+            nonlocal seen
+            seen += line.startswith("[{")
+            return seen > wanted
+
+        self._process.say("counters")
+        line = self._process.wait_line(answer, ANSWER_S, "its guest answered")
+        self._answers += 1
+        links = {each["ifname"]: each["stats64"] for each in json.loads(line)}
+        return {name: links[name] for name in ("left", "right")}
+
+    def stop(self) -> None:
+        self._process.__exit__(None, None, None)
+
+
+class Vm(Device):
+    """A function in a QEMU guest."""
+
+    name = "vm"
+    ability = Ability(
+        functions=frozenset({"firewall", "router", "l2fwd"}),
+        port_kinds=frozenset({"virtio-user"}),
+        chains=False,
+        cores=4,
+        options={"accelerator": ("best", "kvm", "tcg")},
+    )
+
+    def presence(self) -> Presence:
+        """Look for QEMU and what a guest is made of, and try KVM."""
+        if shutil.which(PROGRAM) is None:
+            return Presence("", HOW)
+        if guest.missing():
+            return Presence("", f"not installed: {guest.missing()}")
+        asked = subprocess.run(
+            [PROGRAM, "--version"], capture_output=True, text=True, timeout=20, check=False
+        )
+        version = re.search(r"version (\S+)", asked.stdout)
+        image = guest.kernel()
+        assert image is not None
+        said = f"QEMU {version[1] if version else 'unknown'}, {image.name}"
+        if kvm_works():
+            return Presence(f"{said}, KVM")
+        return Presence(f"{said}, no KVM that works", remark=EMULATED)
+
+    def cannot(self, setup: Setup) -> str:
+        """Ask the kernel's script too."""
+        why = super().cannot(setup)
+        if why:
+            return why
+        if setup.options.get("accelerator") == "kvm" and not kvm_works():
+            return "vm: KVM does not work here; use accelerator=tcg, which emulates"
+        try:
+            script(setup.functions[0] if setup.functions else None)
+        except InputError as error:
+            return f"vm: {error}"
+        return ""
+
+    def start(self, setup: Setup) -> Running:
+        """Boot it."""
+        accelerator = self.option(setup, "accelerator")
+        if accelerator == "best":
+            accelerator = "kvm" if kvm_works() else "tcg"
+        return _Running(setup, accelerator)
