@@ -9,7 +9,7 @@ import typer
 
 from convoy import __version__
 from convoy.chain.problem import printable
-from convoy.cli import bench, check, doctor, report, run, sim, top
+from convoy.cli import bench, check, doctor, preload, report, run, sim, top
 from convoy.cli.console import EXIT_CODES, print_json
 from convoy.errors import ConvoyError
 
@@ -42,6 +42,7 @@ app.command("check", epilog=EXIT_CODES)(check.command)
 app.command("run", epilog=EXIT_CODES)(run.command)
 app.command("top", epilog=EXIT_CODES)(top.command)
 app.add_typer(bench.app, name="bench")
+app.add_typer(preload.app, name="preload")
 app.command("report", epilog=EXIT_CODES)(report.command)
 app.add_typer(sim.app, name="sim")
 

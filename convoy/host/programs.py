@@ -15,6 +15,7 @@ _FOLDERS = {
     "convoyd": "daemon",
     "convoy-gen": "gen",
     "convoy-sim": "sim",
+    "libconvoy_ethdev.so": "preload/ethdev",
 }
 
 

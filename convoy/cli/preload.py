@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy preload: convoys under a program that knows nothing of them."""
+
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from convoy.errors import InputError
+from convoy.host.preload import check_program, preload_environment, program_path
+from convoy.host.programs import need
+
+app = typer.Typer(
+    help="Start an unmodified DPDK program with convoys under it.", no_args_is_help=True
+)
+
+_NEXT_HOP_KEYS = ("dst_mac", "dst", "src", "src_mac", "nfi", "vlan")
+
+
+class Mode(StrEnum):
+    """What a received packet is to the program."""
+
+    VIEW = "view"
+    COPY = "copy"
+
+
+@dataclass(frozen=True)
+class EthdevOptions:
+    """What libconvoy_ethdev.so is told; None: its own default."""
+
+    mode: Mode = Mode.VIEW
+    mtu: int | None = None
+    udp_port: int | None = None
+    ports: str | None = None
+    next_hop: str | None = None
+    counts: Path | None = None
+
+    def text(self) -> str:
+        """Return the words of CONVOY_ETHDEV. The library checks their values."""
+        words = [f"mode={self.mode}"]
+        words += [f"mtu={self.mtu}"] if self.mtu is not None else []
+        words += [f"port={self.udp_port}"] if self.udp_port is not None else []
+        words += [f"ports={self.ports}"] if self.ports is not None else []
+        words += _next_hop_words(self.next_hop) if self.next_hop is not None else []
+        words += [f"counts={self.counts.resolve()}"] if self.counts is not None else []
+        for word in words:
+            if " " in word:
+                raise InputError(f"convoy preload: {word!r}: must have no spaces")
+        return " ".join(words)
+
+
+def _next_hop_words(text: str) -> list[str]:
+    words = text.split(",")
+    for word in words:
+        if word.partition("=")[0] not in _NEXT_HOP_KEYS or "=" not in word:
+            raise InputError(
+                f"--next-hop: {word!r}: must be KEY=VALUE with a key of "
+                f"{', '.join(_NEXT_HOP_KEYS)}; dst_mac, dst and src are needed"
+            )
+    return words
+
+
+@app.command("ethdev", context_settings={"allow_interspersed_args": False})
+def ethdev(
+    command: Annotated[list[str], typer.Argument(help="-- PROGRAM and its arguments.")],
+    mode: Annotated[
+        Mode,
+        typer.Option(help="view: packets stay in their convoy; copy: each in its own buffer."),
+    ] = Mode.VIEW,
+    next_hop: Annotated[
+        str | None,
+        typer.Option(
+            help="Where convoys are sent: dst_mac=MAC,dst=IP,src=IP[,src_mac=,nfi=,vlan=]. "
+            "Default: where they come from."
+        ),
+    ] = None,
+    mtu: Annotated[
+        int | None, typer.Option(help="Bytes of the largest IP packet sent [default: 1500].")
+    ] = None,
+    udp_port: Annotated[
+        int | None, typer.Option(help="UDP port of convoys [default: 51966].")
+    ] = None,
+    ports: Annotated[
+        str | None, typer.Option(help="Only these of DPDK's ports, such as 0,2 [default: all].")
+    ] = None,
+    counts: Annotated[
+        Path | None, typer.Option(help="Write counts there (JSON) when the program ends.")
+    ] = None,
+) -> None:
+    """Receive and send convoys under a program that uses DPDK's ports.
+
+    Works above the driver, whichever it is. The program must be linked with DPDK 22.11's shared
+    libraries. Its own output, input and exit status stay as they are.
+    """
+    options = EthdevOptions(mode, mtu, udp_port, ports, next_hop, counts)
+    environment = {**os.environ, "CONVOY_ETHDEV": options.text()}
+    library = need("libconvoy_ethdev.so")
+    program = program_path(command[0])
+    check_program(program, "librte_ethdev")
+    os.execve(program, command, preload_environment(library, environment))

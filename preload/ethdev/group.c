@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "group.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_spinlock.h>
+
+#define HEADER RTE_CACHE_LINE_SIZE // before each view, as a mempool has it before its objects
+#define GROUPS_MIN 256u
+#define GROUPS_MAX 4096u
+#define SPARE 64u // groups that a thread keeps to itself: those it used last are still in its cache
+
+int cv_group_ops = -1;
+
+static struct cv_group_pool pools[CV_GROUP_POOLS_MAX];
+static uint32_t pool_count;
+static rte_spinlock_t making = RTE_SPINLOCK_INITIALIZER;
+
+struct spare {
+	uint32_t count;
+	struct cv_group *group[SPARE];
+};
+static __thread struct spare spares[CV_GROUP_POOLS_MAX];
+static __thread bool known; // spares go back when the thread ends
+static pthread_key_t ending;
+
+static void give_back(void *unused)
+{
+	for (uint32_t i = 0; i < pool_count; i++) {
+		if (spares[i].count > 0)
+			rte_ring_mp_enqueue_bulk(
+				pools[i].free, (void **)spares[i].group, spares[i].count, NULL);
+		spares[i].count = 0;
+	}
+}
+
+static void know_thread(void)
+{
+	known = true;
+	pthread_setspecific(ending, &known);
+}
+
+struct cv_group *cv_group_get(struct cv_group_pool *pool)
+{
+	struct spare *spare = &spares[pool->index];
+
+	if (CV_UNLIKELY(spare->count == 0)) {
+		if (!known)
+			know_thread();
+		spare->count = rte_ring_mc_dequeue_burst(
+			pool->free, (void **)spare->group, SPARE / 2, NULL);
+		if (spare->count == 0)
+			return NULL;
+	}
+	return spare->group[--spare->count];
+}
+
+void cv_group_put(struct cv_group *group)
+{
+	struct cv_group_pool *pool = group->pool;
+	struct spare *spare = &spares[pool->index];
+
+	if (CV_UNLIKELY(spare->count == SPARE)) {
+		if (!known)
+			know_thread();
+		spare->count = SPARE / 2;
+		rte_ring_mp_enqueue_bulk(
+			pool->free, (void **)&spare->group[SPARE / 2], SPARE / 2, NULL);
+	}
+	spare->group[spare->count++] = group;
+}
+
+// n views, or the bytes, came back.
+static void came_back(struct cv_group *group, uint32_t n)
+{
+	// Acquire and release: whoever is last sees what all others did to the group.
+	if (atomic_fetch_sub_explicit(&group->away, n, memory_order_acq_rel) == n)
+		cv_group_put(group);
+}
+
+// Nobody shows the bytes any more: neither a view nor a clone of one.
+static void free_carrier(void *address, void *opaque)
+{
+	struct cv_group *group = opaque;
+
+	rte_pktmbuf_free(group->carrier);
+	group->carrier = NULL;
+	came_back(group, 1);
+}
+
+void cv_group_drop(struct cv_group *group, struct rte_mbuf **mbufs, uint32_t n)
+{
+	if (rte_mbuf_ext_refcnt_update(&group->shared, -(int16_t)n) == 0)
+		free_carrier(NULL, group);
+	came_back(group, n);
+}
+
+// A view as each group has it before its first use, and again after the program had it: what lies
+// in the second cache line is not written when packets are received.
+static void reset_view(struct rte_mbuf *view, struct cv_group *group)
+{
+	view->next = NULL;
+	view->nb_segs = 1;
+	view->shinfo = &group->shared;
+	view->priv_size = (uint16_t)(group->pool->stride - HEADER - sizeof(*view));
+	view->tx_offload = 0;
+}
+
+static void add_group(struct cv_group_pool *pool, struct cv_group *group)
+{
+	memset(group, 0, pool->views_at + CV_GROUP_VIEWS * pool->stride - HEADER);
+	group->pool = pool;
+	group->shared.free_cb = free_carrier;
+	group->shared.fcb_opaque = group;
+	for (uint32_t i = 0; i < CV_GROUP_VIEWS; i++) {
+		struct rte_mbuf *view = cv_group_view(group, i);
+		struct rte_mempool_objhdr *header = rte_mempool_get_header(view);
+
+		header->next.stqe_next = (struct rte_mempool_objhdr *)(void *)group;
+		header->mp = pool->mempool;
+		header->iova = RTE_BAD_IOVA;
+		view->pool = pool->mempool;
+		reset_view(view, group);
+	}
+	rte_ring_mp_enqueue(pool->free, group);
+}
+
+// The views that a program frees come here, a few or many at once.
+static int enqueue(struct rte_mempool *mempool, void *const *objects, unsigned n)
+{
+	struct cv_group_pool *pool = mempool->pool_config;
+
+	if (!pool->ready) {
+		for (unsigned i = 0; i < n; i++)
+			add_group(pool, objects[i]);
+		return 0;
+	}
+	for (unsigned i = 0; i < n;) {
+		struct cv_group *group = cv_group_of(objects[i]);
+		unsigned run = 0;
+
+		while (i < n && cv_group_of(objects[i]) == group) {
+			reset_view(objects[i++], group);
+			run++;
+		}
+		came_back(group, run);
+	}
+	return 0;
+}
+
+// Programs take mbufs from where a packet came from, for copies and clones: from their own pool.
+static int dequeue(struct rte_mempool *mempool, void **objects, unsigned n)
+{
+	struct cv_group_pool *pool = mempool->pool_config;
+
+	return rte_mempool_get_bulk(pool->program, objects, n);
+}
+
+static unsigned count_free(const struct rte_mempool *mempool)
+{
+	const struct cv_group_pool *pool = mempool->pool_config;
+
+	return rte_ring_count(pool->free);
+}
+
+static int allocate(struct rte_mempool *mempool)
+{
+	return 0;
+}
+
+static void release(struct rte_mempool *mempool)
+{
+}
+
+static const struct rte_mempool_ops ops = {
+	.name = "convoy_views",
+	.alloc = allocate,
+	.free = release,
+	.enqueue = enqueue,
+	.dequeue = dequeue,
+	.get_count = count_free,
+};
+
+static int make_pool(struct cv_group_pool *pool, struct rte_mempool *program)
+{
+	struct rte_pktmbuf_pool_private private = {
+		.mbuf_data_room_size = 0,
+		.mbuf_priv_size = rte_pktmbuf_priv_size(program),
+	};
+	uint32_t groups = program->size < GROUPS_MAX ? program->size : GROUPS_MAX;
+	char name[RTE_MEMZONE_NAMESIZE];
+
+	groups = groups > GROUPS_MIN ? groups : GROUPS_MIN;
+	pool->index = (uint32_t)(pool - pools);
+	pool->program = program;
+	pool->groups = groups;
+	pool->views_at = RTE_ALIGN(sizeof(struct cv_group), RTE_CACHE_LINE_SIZE) + HEADER;
+	pool->stride = HEADER + sizeof(struct rte_mbuf) +
+		       RTE_ALIGN(private.mbuf_priv_size, RTE_CACHE_LINE_SIZE);
+	snprintf(name, sizeof(name), "cv_free_%u", pool->index);
+	pool->free = rte_ring_create(name, groups + 1, program->socket_id, RING_F_EXACT_SZ);
+	snprintf(name, sizeof(name), "cv_views_%u", pool->index);
+	pool->mempool = rte_mempool_create_empty(name, groups,
+		pool->views_at + CV_GROUP_VIEWS * pool->stride, 0, sizeof(private),
+		program->socket_id, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
+	if (pool->free == NULL || pool->mempool == NULL)
+		return -rte_errno;
+	if (rte_mempool_set_ops_byname(pool->mempool, ops.name, pool) != 0)
+		return -EINVAL;
+	cv_group_ops = pool->mempool->ops_index;
+	rte_pktmbuf_pool_init(pool->mempool, &private);
+	if (rte_mempool_populate_default(pool->mempool) != (int)groups)
+		return -ENOMEM;
+	pool->ready = true;
+	return 0;
+}
+
+struct cv_group_pool *cv_group_pool_get(struct rte_mempool *program)
+{
+	struct cv_group_pool *pool = NULL;
+
+	rte_spinlock_lock(&making);
+	if (pool_count == 0) {
+		// Registered but once: further pools find it by its name.
+		pthread_key_create(&ending, give_back);
+		rte_mempool_register_ops(&ops);
+	}
+	for (uint32_t i = 0; i < pool_count; i++)
+		if (pools[i].program == program)
+			pool = &pools[i];
+	if (pool == NULL && pool_count < CV_GROUP_POOLS_MAX) {
+		pool = &pools[pool_count];
+		if (make_pool(pool, program) == 0) {
+			pool_count++;
+		} else {
+			rte_mempool_free(pool->mempool);
+			rte_ring_free(pool->free);
+			memset(pool, 0, sizeof(*pool));
+			pool = NULL;
+		}
+	}
+	rte_spinlock_unlock(&making);
+	return pool;
+}
+
+CV_HOT void cv_group_show(struct cv_group *group, struct rte_mbuf *carrier,
+	const struct cv_convoy *convoy, const struct cv_view *views, struct rte_mbuf **mbufs)
+{
+	const uint64_t rearm = 0x000100010000 | (uint64_t)carrier->port << 48;
+	const rte_iova_t iova = rte_pktmbuf_iova(carrier) - (uintptr_t)convoy->data;
+	uint8_t *at = (uint8_t *)cv_group_view(group, 0);
+	struct rte_mempool *pool = group->pool->mempool;
+	const uint32_t stride = group->pool->stride;
+
+	group->carrier = carrier;
+	group->convoy = *convoy;
+	group->count = convoy->count;
+	group->port = carrier->port;
+	atomic_store_explicit(&group->away, convoy->count + 1u, memory_order_relaxed);
+	rte_mbuf_ext_refcnt_set(&group->shared, convoy->count);
+	for (uint32_t i = 0; i < convoy->count; i++) {
+		struct rte_mbuf *view = (struct rte_mbuf *)at;
+		const uint16_t len = views[i].len;
+
+		view->buf_addr = views[i].data;
+		view->buf_iova = iova + (uintptr_t)views[i].data;
+		*cv_view_rearm(view) = rearm;
+		view->ol_flags = RTE_MBUF_F_EXTERNAL;
+		view->packet_type = 0;
+		view->pkt_len = len;
+		view->data_len = len;
+		view->vlan_tci = 0;
+		view->hash.fdir.lo = 0;
+		view->hash.fdir.hi = 0;
+		view->vlan_tci_outer = 0;
+		view->buf_len = len;
+		view->pool = pool;
+		group->len[i] = len;
+		mbufs[i] = view;
+		at += stride;
+	}
+}

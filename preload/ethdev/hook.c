@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "hook.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_ethdev.h>
+#include <rte_telemetry.h>
+#include <rte_version.h>
+
+#include "receive.h"
+#include "send.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define ABI "DPDK_23" // of DPDK 22.11
+#define RELEASE "DPDK 22.11"
+#define TX_DESCRIPTORS 1024 // where the driver chooses
+#define BUFFERS_SPARE 768 // in the mempool's caches, and being filled
+
+struct rx_hook {
+	struct cv_rx_queue queue;
+	const struct rte_eth_fp_ops *driver;
+};
+
+struct tx_hook {
+	struct cv_tx_queue queue;
+	const struct rte_eth_fp_ops *driver;
+};
+
+struct port {
+	bool hooked;
+	uint16_t rx_queues, tx_queues; // made; as many as the port ever had
+	uint16_t rx_live, tx_live; // of the last start
+	struct rte_eth_fp_ops driver; // what was there
+	struct rx_hook *rx[RTE_MAX_QUEUES_PER_PORT];
+	struct tx_hook *tx[RTE_MAX_QUEUES_PER_PORT];
+	struct rte_mempool *filled_from[RTE_MAX_QUEUES_PER_PORT];
+	uint16_t tx_descriptors[RTE_MAX_QUEUES_PER_PORT];
+	const struct cv_answer *_Atomic answer;
+	struct rte_mempool *buffers;
+	uint32_t buffers_size;
+};
+
+static struct cv_answers answers;
+static const struct cv_answer *_Atomic any_answer;
+static struct port *ports[RTE_MAX_ETHPORTS];
+
+static int (*real_start)(uint16_t port);
+static int (*real_stop)(uint16_t port);
+static int (*real_rx_setup)(uint16_t port, uint16_t queue, uint16_t descriptors, unsigned socket,
+	const struct rte_eth_rxconf *config, struct rte_mempool *pool);
+static int (*real_tx_setup)(uint16_t port, uint16_t queue, uint16_t descriptors, unsigned socket,
+	const struct rte_eth_txconf *config);
+
+__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
+{
+	va_list args;
+
+	fputs("convoy: ethdev: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	// Before main(), or in the middle of somebody else's program: without its handlers.
+	_exit(2);
+}
+
+static void *find(const char *name)
+{
+	void *found = dlvsym(RTLD_NEXT, name, ABI);
+
+	if (found == NULL)
+		refuse("%s@%s: not there: this library is for programs that are linked with the "
+		       "shared libraries of %s",
+			name, ABI, RELEASE);
+	return found;
+}
+
+__attribute__((constructor)) static void load(void)
+{
+	struct cv_ethdev_config config;
+	struct cv_error error = {0};
+
+	real_start = find("rte_eth_dev_start");
+	real_stop = find("rte_eth_dev_stop");
+	real_rx_setup = find("rte_eth_rx_queue_setup");
+	real_tx_setup = find("rte_eth_tx_queue_setup");
+	if (strncmp(rte_version(), RELEASE, strlen(RELEASE)) != 0)
+		refuse("the program runs on %s: this library is for %s", rte_version(), RELEASE);
+	if (cv_ethdev_config_read(&config, getenv(CV_ETHDEV_ENV), &error) < 0 ||
+		cv_answers_init(&answers, &config, &error) < 0)
+		refuse("%s", error.text);
+}
+
+static struct port *port_of(uint16_t id)
+{
+	if (id >= RTE_MAX_ETHPORTS)
+		return NULL;
+	if (ports[id] == NULL)
+		ports[id] = calloc(1, sizeof(*ports[id]));
+	return ports[id];
+}
+
+EXPORT int rte_eth_rx_queue_setup(uint16_t id, uint16_t queue, uint16_t descriptors,
+	unsigned socket, const struct rte_eth_rxconf *config, struct rte_mempool *pool)
+{
+	struct port *port = port_of(id);
+
+	if (port != NULL && queue < RTE_MAX_QUEUES_PER_PORT)
+		port->filled_from[queue] = pool;
+	return real_rx_setup(id, queue, descriptors, socket, config, pool);
+}
+
+EXPORT int rte_eth_tx_queue_setup(uint16_t id, uint16_t queue, uint16_t descriptors,
+	unsigned socket, const struct rte_eth_txconf *config)
+{
+	struct port *port = port_of(id);
+
+	if (port != NULL && queue < RTE_MAX_QUEUES_PER_PORT)
+		port->tx_descriptors[queue] = descriptors;
+	return real_tx_setup(id, queue, descriptors, socket, config);
+}
+
+// What shares the queues' data with receiving and sending.
+
+static uint32_t rx_queue_count(void *arg)
+{
+	struct rx_hook *hook = arg;
+
+	return hook->driver->rx_queue_count(hook->queue.driver) + cv_receive_held(&hook->queue);
+}
+
+static int rx_descriptor_status(void *arg, uint16_t offset)
+{
+	struct rx_hook *hook = arg;
+
+	return hook->driver->rx_descriptor_status(hook->queue.driver, offset);
+}
+
+static int tx_descriptor_status(void *arg, uint16_t offset)
+{
+	struct tx_hook *hook = arg;
+
+	return hook->driver->tx_descriptor_status(hook->queue.driver, offset);
+}
+
+static uint16_t tx_prepare(void *arg, struct rte_mbuf **mbufs, uint16_t n)
+{
+	struct tx_hook *hook = arg;
+
+	return hook->driver->tx_pkt_prepare(hook->queue.driver, mbufs, n);
+}
+
+// Memory that outlives DPDK's: the counters are read when the program ends.
+static void *make(size_t size)
+{
+	const size_t line = RTE_CACHE_LINE_SIZE;
+	void *memory = aligned_alloc(line, (size + line - 1) / line * line);
+
+	if (memory != NULL)
+		memset(memory, 0, size);
+	return memory;
+}
+
+static bool make_buffers(struct port *port, uint16_t id, uint16_t queues)
+{
+	uint32_t size = BUFFERS_SPARE, room;
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	for (uint16_t i = 0; i < queues; i++)
+		size += port->tx_descriptors[i] != 0 ? port->tx_descriptors[i] : TX_DESCRIPTORS;
+	if (port->buffers_size >= size)
+		return true;
+	// One of before may still be with the driver: it is left to it.
+	snprintf(name, sizeof(name), "cv_buffers_%u_%u", id, size);
+	room = RTE_PKTMBUF_HEADROOM + CV_ETHER_LEN + 2 * CV_VLAN_LEN + answers.config.mtu;
+	port->buffers = rte_pktmbuf_pool_create(
+		name, size, 256, 0, RTE_ALIGN(room, 64), rte_eth_dev_socket_id(id));
+	port->buffers_size = port->buffers != NULL ? size : 0;
+	return port->buffers != NULL;
+}
+
+static bool make_rx(struct port *port, uint16_t i, const struct rte_eth_fp_ops *driver)
+{
+	struct cv_rx_queue *queue;
+
+	if (port->rx[i] == NULL)
+		port->rx[i] = make(sizeof(*port->rx[i]));
+	if (port->rx[i] == NULL)
+		return false;
+	queue = &port->rx[i]->queue;
+	cv_receive_clear(queue);
+	port->rx[i]->driver = driver;
+	queue->driver = driver->rxq.data[i];
+	queue->receive = driver->rx_pkt_burst;
+	queue->answers = &answers;
+	queue->port_answer = &port->answer;
+	queue->any_answer = &any_answer;
+	queue->port = rte_cpu_to_be_16(answers.config.port);
+	queue->groups = NULL;
+	if (answers.config.mode == CV_ETHDEV_VIEW && port->filled_from[i] != NULL)
+		queue->groups = cv_group_pool_get(port->filled_from[i]);
+	return answers.config.mode == CV_ETHDEV_COPY || queue->groups != NULL;
+}
+
+static bool make_tx(struct port *port, uint16_t i, const struct rte_eth_fp_ops *driver)
+{
+	struct cv_tx_queue *queue;
+
+	if (port->tx[i] == NULL)
+		port->tx[i] = make(sizeof(*port->tx[i]));
+	if (port->tx[i] == NULL)
+		return false;
+	queue = &port->tx[i]->queue;
+	port->tx[i]->driver = driver;
+	queue->driver = driver->txq.data[i];
+	queue->send = driver->tx_pkt_burst;
+	queue->answers = &answers;
+	queue->port_answer = &port->answer;
+	queue->any_answer = &any_answer;
+	queue->buffers = port->buffers;
+	return true;
+}
+
+static void put_in_place(struct port *port, struct rte_eth_fp_ops *at)
+{
+	const struct rte_eth_fp_ops *driver = &port->driver;
+
+	at->rxq.data = (void **)port->rx;
+	at->txq.data = (void **)port->tx;
+	at->rx_pkt_burst = cv_receive;
+	at->tx_pkt_burst = cv_send;
+	at->rx_queue_count = driver->rx_queue_count != NULL ? rx_queue_count : NULL;
+	at->rx_descriptor_status =
+		driver->rx_descriptor_status != NULL ? rx_descriptor_status : NULL;
+	at->tx_descriptor_status =
+		driver->tx_descriptor_status != NULL ? tx_descriptor_status : NULL;
+	at->tx_pkt_prepare = driver->tx_pkt_prepare != NULL ? tx_prepare : NULL;
+}
+
+static int tell(const char *command, const char *parameters, struct rte_tel_data *data);
+
+static void say_hooked(uint16_t id, const struct rte_eth_dev_info *info)
+{
+	static bool registered;
+	char name[RTE_ETH_NAME_MAX_LEN] = "?";
+
+	if (!registered)
+		rte_telemetry_register_cmd("/convoy/preload", tell,
+			"What the preloaded libconvoy_ethdev did. No parameters");
+	registered = true;
+	rte_eth_dev_get_name_by_port(id, name);
+	fprintf(stderr,
+		"convoy: ethdev: port %u (%s): %u receive and %u transmit queue(s), mode %s, "
+		"convoys of up to %u bytes sent to %s\n",
+		id, name, info->nb_rx_queues, info->nb_tx_queues,
+		answers.config.mode == CV_ETHDEV_VIEW ? "view" : "copy", answers.config.mtu,
+		answers.config.fixed ? "the next hop given" : "where convoys come from");
+}
+
+static void hook(uint16_t id)
+{
+	struct rte_eth_fp_ops *at = &rte_eth_fp_ops[id];
+	struct rte_eth_dev_info info;
+	struct port *port = port_of(id);
+	bool made;
+
+	if (id < 64 && !(answers.config.ports >> id & 1))
+		return;
+	if (port == NULL || rte_eth_dev_info_get(id, &info) != 0)
+		refuse("port %u: no information about it", id);
+	port->driver = *at;
+	made = make_buffers(port, id, info.nb_tx_queues);
+	for (uint16_t i = 0; made && i < info.nb_rx_queues; i++)
+		made = make_rx(port, i, &port->driver);
+	for (uint16_t i = 0; made && i < info.nb_tx_queues; i++)
+		made = make_tx(port, i, &port->driver);
+	if (!made)
+		refuse("port %u: no memory for buffers: give the program more (-m, hugepages), or "
+		       "its queues fewer descriptors",
+			id);
+	port->rx_queues = RTE_MAX(port->rx_queues, info.nb_rx_queues);
+	port->tx_queues = RTE_MAX(port->tx_queues, info.nb_tx_queues);
+	port->hooked = true;
+	put_in_place(port, at);
+	say_hooked(id, &info);
+}
+
+EXPORT int rte_eth_dev_start(uint16_t id)
+{
+	const bool hooked = id < RTE_MAX_ETHPORTS && rte_eth_fp_ops[id].rx_pkt_burst == cv_receive;
+	int status = real_start(id);
+
+	// A port that runs already is left as it is.
+	if (status == 0 && !(hooked && rte_eth_fp_ops[id].rx_pkt_burst == cv_receive))
+		hook(id);
+	return status;
+}
+
+// The real one takes our functions out. What the queues hold is lost, as what a driver holds is.
+EXPORT int rte_eth_dev_stop(uint16_t id)
+{
+	struct port *port = id < RTE_MAX_ETHPORTS ? ports[id] : NULL;
+	int status = real_stop(id);
+
+	for (uint16_t i = 0; port != NULL && i < port->rx_queues; i++)
+		cv_receive_clear(&port->rx[i]->queue);
+	return status;
+}
+
+bool cv_hook_counts(uint16_t id, struct cv_rx_counts *rx, struct cv_tx_counts *tx)
+{
+	const struct port *port = id < RTE_MAX_ETHPORTS ? ports[id] : NULL;
+
+	memset(rx, 0, sizeof(*rx));
+	memset(tx, 0, sizeof(*tx));
+	if (port == NULL || !port->hooked)
+		return false;
+	for (uint16_t i = 0; i < port->rx_queues; i++)
+		cv_rx_counts_add(rx, &port->rx[i]->queue.counts);
+	for (uint16_t i = 0; i < port->tx_queues; i++)
+		cv_tx_counts_add(tx, &port->tx[i]->queue.counts);
+	return true;
+}
+
+void cv_hook_print(FILE *file)
+{
+	const char *comma = "";
+
+	fprintf(file, "{\"schema\":\"convoy.preload/1\",\"mode\":\"%s\",\"ports\":[",
+		answers.config.mode == CV_ETHDEV_VIEW ? "view" : "copy");
+	for (uint16_t id = 0; id < RTE_MAX_ETHPORTS; id++) {
+		struct cv_rx_counts rx;
+		struct cv_tx_counts tx;
+
+		if (!cv_hook_counts(id, &rx, &tx))
+			continue;
+		fputs(comma, file);
+		cv_counts_print(file, id, &rx, &tx);
+		comma = ",";
+	}
+	fputs("]}", file);
+}
+
+static int tell(const char *command, const char *parameters, struct rte_tel_data *data)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	if (file == NULL)
+		return -1;
+	cv_hook_print(file);
+	fclose(file);
+	rte_tel_data_string(data, text);
+	free(text);
+	return 0;
+}
+
+static void summarize(uint16_t id, const struct cv_rx_counts *rx, const struct cv_tx_counts *tx)
+{
+	uint64_t refused = 0;
+
+	for (int i = 0; i < CV_CONVOY_REASONS; i++)
+		refused += rx->refused[i];
+	fprintf(stderr,
+		"convoy: ethdev: port %u: received %" PRIu64 " packets in %" PRIu64
+		" frames, %" PRIu64 " of them convoys (%" PRIu64 " refused, %" PRIu64
+		" packets lost without a buffer); sent %" PRIu64 " in %" PRIu64 " frames, %" PRIu64
+		" of them convoys: %" PRIu64 " by pointer, %" PRIu64 " repacked, %" PRIu64
+		" alone\n",
+		id, rx->pkts, rx->frames, rx->convoys, refused, rx->no_buffer, tx->pkts, tx->frames,
+		tx->convoys, tx->by_pointer, tx->repacked, tx->alone);
+}
+
+__attribute__((destructor)) static void report(void)
+{
+	FILE *file;
+
+	for (uint16_t id = 0; id < RTE_MAX_ETHPORTS; id++) {
+		struct cv_rx_counts rx;
+		struct cv_tx_counts tx;
+
+		if (cv_hook_counts(id, &rx, &tx))
+			summarize(id, &rx, &tx);
+	}
+	if (answers.config.counts[0] == '\0')
+		return;
+	file = fopen(answers.config.counts, "w");
+	if (file == NULL) {
+		fprintf(stderr, "convoy: ethdev: counts=%s: cannot be written\n",
+			answers.config.counts);
+		return;
+	}
+	cv_hook_print(file);
+	fputc('\n', file);
+	fclose(file);
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "receive.h"
+
+#include <rte_prefetch.h>
+
+#include "ether.h"
+#include "udp.h"
+
+// The shortest frame that can be a convoy: IPv4, one packet that is nothing but its header.
+#define SHORTEST                                                                 \
+	(CV_ETHER_LEN + 20 + CV_UDP_LEN + CV_CONVOY_LEN + CV_CONVOY_PREFIX_LEN + \
+		CV_CONVOY_PACKET_MIN)
+#define AHEAD 16 // frames that are taken from the driver at once when they are convoys
+
+static CV_INLINE void prefetch_frame(const struct rte_mbuf *frame)
+{
+	const uint8_t *data = rte_pktmbuf_mtod(frame, const uint8_t *);
+
+	for (uint32_t at = 0; at < frame->data_len; at += RTE_CACHE_LINE_SIZE)
+		rte_prefetch0(data + at);
+}
+
+static CV_INLINE struct rte_mbuf *first(const struct cv_rx_queue *queue)
+{
+	return queue->stash[queue->stash_at];
+}
+
+static CV_INLINE void next(struct cv_rx_queue *queue)
+{
+	queue->stash_at++;
+	queue->walked = false;
+}
+
+// Empty before; false: still.
+static CV_INLINE bool fill_stash(struct cv_rx_queue *queue, uint16_t n)
+{
+	uint16_t most = n < CV_STASH ? n : CV_STASH;
+
+	if (queue->convoys)
+		most = AHEAD;
+	queue->stash_at = 0;
+	queue->stash_count = queue->receive(queue->driver, queue->stash, most);
+	queue->counts.frames += queue->stash_count;
+	if (queue->stash_count == 0)
+		return false;
+	for (uint16_t i = 0; i < queue->stash_count; i++)
+		if (queue->stash[i]->pkt_len >= SHORTEST)
+			rte_prefetch0(rte_pktmbuf_mtod(queue->stash[i], void *));
+	if (queue->convoys)
+		prefetch_frame(queue->stash[0]);
+	return true;
+}
+
+// Makes the frame one piece, if it is not and there is room behind its first.
+static bool is_whole(struct rte_mbuf *frame)
+{
+	return CV_LIKELY(frame->nb_segs == 1) || rte_pktmbuf_linearize(frame) == 0;
+}
+
+// What the first frame of the stash is: its convoy and views are in the queue if it is one.
+static CV_INLINE enum cv_convoy_reason look(struct cv_rx_queue *queue)
+{
+	struct rte_mbuf *frame = first(queue);
+	struct cv_view view;
+
+	if (queue->walked)
+		return CV_CONVOY_OK;
+	if (frame->pkt_len < SHORTEST || frame->pkt_len > UINT16_MAX || !is_whole(frame))
+		return CV_CONVOY_NOT_A_CONVOY;
+	cv_view_set(&view, rte_pktmbuf_mtod(frame, uint8_t *), frame->data_len);
+	view.in = view.out = 0;
+	return cv_convoy_walk(&queue->convoy, queue->views, &view, queue->port);
+}
+
+// The packets of the first frame in buffers of their own, from where the frame's came; as if the
+// driver had received them one by one.
+static uint16_t copy_apart(struct cv_rx_queue *queue, struct rte_mbuf **mbufs)
+{
+	struct rte_mbuf *frame = first(queue);
+	const uint16_t count = queue->convoy.count;
+	uint16_t n = 0;
+
+	for (uint16_t i = 0; i < count; i++) {
+		const struct cv_view *view = &queue->views[i];
+		struct rte_mbuf *mbuf = rte_pktmbuf_alloc(frame->pool);
+
+		if (mbuf == NULL || rte_pktmbuf_tailroom(mbuf) < view->len) {
+			rte_pktmbuf_free(mbuf);
+			queue->counts.no_buffer++;
+			continue;
+		}
+		memcpy(rte_pktmbuf_mtod(mbuf, void *), view->data, view->len);
+		mbuf->data_len = view->len;
+		mbuf->pkt_len = view->len;
+		mbuf->port = frame->port;
+		mbufs[n++] = mbuf;
+	}
+	queue->counts.copied += n;
+	rte_pktmbuf_free(frame);
+	return n;
+}
+
+// The packets of the first frame, at most CV_CONVOY_PACKETS_MAX; returns how many.
+static CV_INLINE uint16_t take_apart(struct cv_rx_queue *queue, struct rte_mbuf **mbufs)
+{
+	struct rte_mbuf *frame = first(queue);
+	const struct cv_answer *answer =
+		cv_answer_find(queue->answers, &queue->convoy, queue->answer);
+	struct cv_group *group = NULL;
+
+	if (CV_UNLIKELY(answer != queue->answer)) {
+		queue->answer = answer;
+		if (answer != NULL) {
+			// Whoever reads it finds what it points to complete: release.
+			atomic_store_explicit(queue->port_answer, answer, memory_order_release);
+			atomic_store_explicit(queue->any_answer, answer, memory_order_release);
+		}
+	}
+	queue->counts.convoys++;
+	if (queue->groups != NULL && queue->convoy.count <= CV_GROUP_VIEWS &&
+		RTE_MBUF_DIRECT(frame) && rte_mbuf_refcnt_read(frame) == 1)
+		group = cv_group_get(queue->groups);
+	if (CV_UNLIKELY(group == NULL))
+		return copy_apart(queue, mbufs);
+	group->answer = answer;
+	cv_group_show(group, frame, &queue->convoy, queue->views, mbufs);
+	queue->counts.viewed += queue->convoy.count;
+	return queue->convoy.count;
+}
+
+static uint16_t give_ready(struct cv_rx_queue *queue, struct rte_mbuf **mbufs, uint16_t n)
+{
+	const uint16_t left = queue->ready_count - queue->ready_at;
+
+	n = n < left ? n : left;
+	memcpy(mbufs, &queue->ready[queue->ready_at], n * sizeof(*mbufs));
+	queue->ready_at += n;
+	return n;
+}
+
+CV_HOT uint16_t cv_receive(void *arg, struct rte_mbuf **mbufs, uint16_t n)
+{
+	struct cv_rx_queue *queue = arg;
+	uint16_t got = 0;
+
+	if (CV_UNLIKELY(queue->ready_at < queue->ready_count))
+		got = give_ready(queue, mbufs, n);
+	else if (queue->stash_at == queue->stash_count && !fill_stash(queue, n))
+		return 0;
+	while (got < n && queue->stash_at < queue->stash_count) {
+		enum cv_convoy_reason reason;
+
+		if (queue->convoys && queue->stash_at + 1 < queue->stash_count)
+			prefetch_frame(queue->stash[queue->stash_at + 1]);
+		reason = look(queue);
+		if (reason == CV_CONVOY_NOT_A_CONVOY) {
+			mbufs[got++] = first(queue);
+			queue->convoys = false;
+			next(queue);
+			continue;
+		}
+		if (CV_UNLIKELY(reason != CV_CONVOY_OK)) {
+			queue->counts.refused[reason]++;
+			rte_pktmbuf_free(first(queue));
+			next(queue);
+			continue;
+		}
+		queue->convoys = true;
+		if (CV_LIKELY(queue->convoy.count <= n - got)) {
+			got += take_apart(queue, mbufs + got);
+			next(queue);
+			continue;
+		}
+		queue->walked = true;
+		if (got > 0)
+			break; // whole, next time
+		// The program takes fewer at once than there are in it.
+		queue->ready_at = 0;
+		queue->ready_count = take_apart(queue, queue->ready);
+		next(queue);
+		got = give_ready(queue, mbufs, n);
+	}
+	queue->counts.pkts += got;
+	return got;
+}
+
+void cv_receive_clear(struct cv_rx_queue *queue)
+{
+	while (queue->ready_at < queue->ready_count)
+		rte_pktmbuf_free(queue->ready[queue->ready_at++]);
+	while (queue->stash_at < queue->stash_count)
+		rte_pktmbuf_free(queue->stash[queue->stash_at++]);
+	queue->walked = false;
+}
+
+uint32_t cv_receive_held(const struct cv_rx_queue *queue)
+{
+	return (uint32_t)(queue->ready_count - queue->ready_at) +
+	       (uint32_t)(queue->stash_count - queue->stash_at);
+}

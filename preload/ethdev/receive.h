@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// A receive queue: takes frames from the driver and gives the program the packets in them.
+//
+// Several frames are taken from the driver at once, so that one can be fetched into the cache while
+// another is taken apart. A convoy is given whole where there is room for it, since only whole
+// ones can leave as they came. What is not a convoy is passed on as it is.
+#ifndef CV_ETHDEV_RECEIVE_H
+#define CV_ETHDEV_RECEIVE_H
+
+#include <stdint.h>
+
+#include <rte_ethdev.h>
+
+#include "answer.h"
+#include "counts.h"
+#include "group.h"
+
+#define CV_STASH 32
+
+struct cv_rx_queue {
+	void *driver; // its queue, and how it receives
+	eth_rx_burst_t receive;
+	struct cv_answers *answers;
+	struct cv_group_pool *groups; // NULL: copy
+	// The last answer, of this port and of any: for packets that were in no convoy.
+	const struct cv_answer *_Atomic *port_answer;
+	const struct cv_answer *_Atomic *any_answer;
+	const struct cv_answer *answer; // the last of this queue
+	rte_be16_t port; // UDP port of convoys
+	bool convoys; // the last frames were some
+	bool walked; // the first frame of the stash: convoy and views are its
+	uint16_t stash_at, stash_count;
+	uint16_t ready_at, ready_count;
+	struct cv_convoy convoy;
+	struct cv_rx_counts counts;
+	struct rte_mbuf *stash[CV_STASH]; // from the driver, not yet looked at
+	struct rte_mbuf *ready[CV_CONVOY_PACKETS_MAX]; // taken apart, not yet given to the program
+	struct cv_view views[CV_CONVOY_PACKETS_MAX];
+};
+
+// As the driver's own, which it is put in place of.
+uint16_t cv_receive(void *queue, struct rte_mbuf **mbufs, uint16_t n);
+
+// Frees what the queue holds. Nobody may receive from it meanwhile.
+void cv_receive_clear(struct cv_rx_queue *queue);
+
+// Packets or frames that wait in the queue.
+uint32_t cv_receive_held(const struct cv_rx_queue *queue);
+
+#endif

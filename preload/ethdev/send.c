@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "send.h"
+
+#include "pack.h"
+
+#define FRAMES 64 // given to the driver at once
+
+enum how { AS_IT_IS, BY_POINTER, COPIED };
+
+// Frames on their way to the driver, and what becomes of the program's packets when it takes them.
+struct batch {
+	struct rte_mbuf *frame[FRAMES];
+	uint16_t upto[FRAMES]; // the program's packets that are in it end here
+	enum how how[FRAMES];
+	struct cv_group *group[FRAMES]; // BY_POINTER
+	uint16_t count;
+};
+
+static CV_INLINE const struct cv_answer *answer_of(
+	const struct cv_tx_queue *queue, const struct rte_mbuf *mbuf)
+{
+	const struct cv_answer *answer;
+
+	if (queue->answers->config.fixed)
+		return &queue->answers->fixed;
+	if (cv_is_view(mbuf))
+		return cv_group_of(mbuf)->answer;
+	// Both pair with the store in take_apart().
+	answer = atomic_load_explicit(queue->port_answer, memory_order_acquire);
+	return answer != NULL ? answer
+			      : atomic_load_explicit(queue->any_answer, memory_order_acquire);
+}
+
+// Only what is in one piece, and wants nothing of the hardware, can travel in a convoy.
+static CV_INLINE bool may_join(const struct rte_mbuf *mbuf)
+{
+	return mbuf->nb_segs == 1 && (mbuf->ol_flags & RTE_MBUF_F_TX_OFFLOAD_MASK) == 0 &&
+	       mbuf->data_len >= CV_CONVOY_PACKET_MIN;
+}
+
+static CV_INLINE void set_view(struct cv_view *view, struct rte_mbuf *mbuf)
+{
+	cv_view_set(view, rte_pktmbuf_mtod(mbuf, uint8_t *), mbuf->data_len);
+	view->in = view->out = 0;
+}
+
+static CV_INLINE bool add(struct batch *batch, struct rte_mbuf *frame, uint16_t upto, enum how how,
+	struct cv_group *group)
+{
+	const uint16_t i = batch->count++;
+
+	batch->frame[i] = frame;
+	batch->upto[i] = upto;
+	batch->how[i] = how;
+	batch->group[i] = group;
+	return true;
+}
+
+// The group that begins with mbufs[0] and is all there, or NULL.
+static CV_INLINE struct cv_group *whole_group(struct rte_mbuf *const *mbufs, uint16_t n)
+{
+	struct cv_group *group;
+
+	if (!cv_is_view(mbufs[0]))
+		return NULL;
+	group = cv_group_of(mbufs[0]);
+	if (mbufs[0] != cv_group_view(group, 0) || group->count > n || group->answer == NULL ||
+		!cv_group_whole(group, mbufs))
+		return NULL;
+	return group;
+}
+
+// Small convoys are better joined with what follows them than sent by pointer: a frame costs the
+// driver, and everybody behind it, as much as copying several packets does.
+static CV_INLINE bool is_worth_it(const struct cv_group *group, uint16_t left)
+{
+	return group->count == left || 2u * group->convoy.len > group->answer->outer.frame_max;
+}
+
+// What follows leaves by pointer: it is left alone.
+static CV_INLINE bool is_pointer_case(struct rte_mbuf *const *mbufs, uint16_t n)
+{
+	const struct cv_group *group = whole_group(mbufs, n);
+
+	return group != NULL && is_worth_it(group, n);
+}
+
+// The convoy itself, with a new header in front. False: it does not fit.
+static CV_INLINE bool by_pointer(
+	struct batch *batch, struct cv_group *group, uint16_t upto, const struct cv_answer *answer)
+{
+	struct rte_mbuf *carrier = group->carrier;
+	const uint32_t headroom = (uint32_t)(group->convoy.data - (uint8_t *)carrier->buf_addr);
+	const uint8_t *data = cv_convoy_readdress(&group->convoy, &answer->outer, headroom);
+
+	if (CV_UNLIKELY(data == NULL))
+		return false;
+	carrier->data_off = (uint16_t)(data - (uint8_t *)carrier->buf_addr);
+	carrier->data_len = group->convoy.len;
+	carrier->pkt_len = group->convoy.len;
+	carrier->ol_flags = 0;
+	return add(batch, carrier, upto, BY_POINTER, group);
+}
+
+// A buffer of ours with a copy of one packet, for what must not be given to the driver. False: no
+// buffer.
+static bool copy_alone(
+	struct cv_tx_queue *queue, struct batch *batch, struct rte_mbuf *mbuf, uint16_t upto)
+{
+	struct rte_mbuf *copy = rte_pktmbuf_copy(mbuf, queue->buffers, 0, UINT32_MAX);
+
+	if (copy == NULL) {
+		queue->counts.no_buffer++;
+		return false;
+	}
+	copy->tx_offload = mbuf->tx_offload;
+	return add(batch, copy, upto, COPIED, NULL);
+}
+
+static bool alone(
+	struct cv_tx_queue *queue, struct batch *batch, struct rte_mbuf *mbuf, uint16_t upto)
+{
+	for (const struct rte_mbuf *piece = mbuf; piece != NULL; piece = piece->next)
+		if (cv_is_view(piece))
+			return copy_alone(queue, batch, mbuf, upto);
+	return add(batch, mbuf, upto, AS_IT_IS, NULL);
+}
+
+// One frame with the first of mbufs, which are not a whole group, and what may travel with it.
+// Returns how many it took; 0: no buffer.
+static uint16_t pack(struct cv_tx_queue *queue, struct batch *batch, struct rte_mbuf **mbufs,
+	uint16_t at, uint16_t n)
+{
+	const struct cv_answer *answer = answer_of(queue, mbufs[at]);
+	struct cv_view views[CV_CONVOY_PACKETS_MAX];
+	struct rte_mbuf *frame;
+	uint16_t count = 0, len;
+	struct cv_pack pack;
+	uint32_t room;
+	uint8_t *data;
+
+	if (answer == NULL || !may_join(mbufs[at]))
+		return alone(queue, batch, mbufs[at], at + 1);
+	room = answer->outer.frame_max - answer->outer.len;
+	for (uint16_t i = at; i < n && count < CV_CONVOY_PACKETS_MAX; i++) {
+		struct rte_mbuf *mbuf = mbufs[i];
+
+		if (!may_join(mbuf) || mbuf->data_len + (uint32_t)CV_CONVOY_PREFIX_LEN > room ||
+			answer_of(queue, mbuf) != answer)
+			break;
+		if (i > at && is_pointer_case(mbufs + i, n - i))
+			break;
+		room -= mbuf->data_len + CV_CONVOY_PREFIX_LEN;
+		set_view(&views[count++], mbuf);
+	}
+	if (count < 2)
+		return alone(queue, batch, mbufs[at], at + 1);
+	frame = rte_pktmbuf_alloc(queue->buffers);
+	if (CV_UNLIKELY(frame == NULL)) {
+		queue->counts.no_buffer++;
+		return 0;
+	}
+	data = rte_pktmbuf_mtod(frame, uint8_t *);
+	cv_pack_begin(&pack, &answer->outer, data, rte_pktmbuf_tailroom(frame));
+	count = cv_pack_add(&pack, views, count);
+	data = cv_pack_finish(&pack, &len);
+	if (CV_UNLIKELY(count < 2)) {
+		rte_pktmbuf_free(frame);
+		return alone(queue, batch, mbufs[at], at + 1);
+	}
+	frame->data_len = len;
+	frame->pkt_len = len;
+	add(batch, frame, at + count, COPIED, NULL);
+	return count;
+}
+
+// Plans frames for packets from *at on. False: it ended early, for want of buffers.
+static CV_INLINE bool plan(struct cv_tx_queue *queue, struct batch *batch, struct rte_mbuf **mbufs,
+	uint16_t *at, uint16_t n)
+{
+	batch->count = 0;
+	while (*at < n && batch->count < FRAMES) {
+		struct cv_group *group = whole_group(mbufs + *at, (uint16_t)(n - *at));
+		uint16_t taken;
+
+		if (group != NULL && is_worth_it(group, (uint16_t)(n - *at)) &&
+			by_pointer(batch, group, *at + group->count, group->answer)) {
+			*at += group->count;
+			continue;
+		}
+		taken = pack(queue, batch, mbufs, *at, n);
+		if (taken == 0)
+			return false;
+		*at += taken;
+	}
+	return true;
+}
+
+// Frees the program's packets, whose bytes were copied.
+static void free_copied(struct rte_mbuf **mbufs, uint16_t n)
+{
+	for (uint16_t i = 0; i < n;) {
+		struct cv_group *group = cv_is_view(mbufs[i]) ? cv_group_of(mbufs[i]) : NULL;
+		uint16_t run = 0;
+
+		while (group != NULL && i + run < n && cv_is_view(mbufs[i + run]) &&
+			cv_group_of(mbufs[i + run]) == group &&
+			rte_mbuf_refcnt_read(mbufs[i + run]) == 1 &&
+			mbufs[i + run]->shinfo == &group->shared)
+			run++;
+		if (run > 0) {
+			cv_group_drop(group, mbufs + i, run);
+			i += run;
+		} else {
+			rte_pktmbuf_free(mbufs[i++]);
+		}
+	}
+}
+
+// The driver took the first `sent` frames. Returns the end of the program's packets in them.
+static CV_INLINE uint16_t settle(struct cv_tx_queue *queue, const struct batch *batch,
+	struct rte_mbuf **mbufs, uint16_t from, uint16_t sent)
+{
+	for (uint16_t i = 0; i < sent; i++) {
+		const uint16_t count = batch->upto[i] - from;
+
+		switch (batch->how[i]) {
+		case BY_POINTER:
+			cv_group_put(batch->group[i]);
+			queue->counts.by_pointer += count;
+			queue->counts.convoys++;
+			break;
+		case COPIED:
+			free_copied(mbufs + from, count);
+			if (count == 1) {
+				queue->counts.alone++;
+			} else {
+				queue->counts.repacked += count;
+				queue->counts.convoys++;
+			}
+			break;
+		case AS_IT_IS:
+			queue->counts.alone++;
+		}
+		from = batch->upto[i];
+	}
+	queue->counts.frames += sent;
+	// Copies that were not taken; the originals stay the program's.
+	for (uint16_t i = sent; i < batch->count; i++)
+		if (batch->how[i] == COPIED)
+			rte_pktmbuf_free(batch->frame[i]);
+	return from;
+}
+
+CV_HOT uint16_t cv_send(void *arg, struct rte_mbuf **mbufs, uint16_t n)
+{
+	struct cv_tx_queue *queue = arg;
+	uint16_t at = 0, done = 0;
+	struct batch batch;
+	bool planned;
+
+	// Nobody has sent us a convoy yet, so there is nobody to send one to.
+	if (!queue->answers->config.fixed &&
+		atomic_load_explicit(queue->any_answer, memory_order_relaxed) == NULL) {
+		done = queue->send(queue->driver, mbufs, n);
+		queue->counts.pkts += done;
+		queue->counts.frames += done;
+		queue->counts.alone += done;
+		return done;
+	}
+	while (done < n) {
+		uint16_t sent;
+
+		planned = plan(queue, &batch, mbufs, &at, n);
+		// Also with no frames: drivers take back buffers that were sent when they are called.
+		sent = queue->send(queue->driver, batch.frame, batch.count);
+		done = settle(queue, &batch, mbufs, done, sent);
+		if (!planned || sent < batch.count)
+			break;
+	}
+	queue->counts.pkts += done;
+	return done;
+}
