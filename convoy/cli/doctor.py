@@ -3,7 +3,7 @@
 """convoy doctor: what this machine is good for, and how to make it better."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from convoy.cli.console import console, print_json
+from convoy.dut.devices import DEVICES
 from convoy.errors import ConvoyError
 from convoy.host.doctor import devices, memory, processors, programs
 from convoy.host.doctor.finding import Finding
@@ -41,10 +42,26 @@ class DoctorResult:
         }
 
 
+def measurable() -> Iterator[Finding]:
+    """Yield which devices can be measured here, and how to get those that cannot."""
+    for device in DEVICES:
+        if device.name == "dummy":
+            continue  # it is always here, and nothing to look for
+        presence = device.presence()
+        name = f"device {device.name}"
+        if not presence.here:
+            yield Finding(name, "note", presence.missing)
+        elif presence.remark:
+            yield Finding(name, "note", presence.version, presence.remark)
+        else:
+            yield Finding(name, "ok", presence.version)
+
+
 def doctor(
     root: Path = ROOT,
     allowed: set[int] | None = None,
     ask: Callable[..., str | None] = programs.ask,
+    devices_here: Callable[[], Iterable[Finding]] = measurable,
 ) -> DoctorResult:
     """Look at the machine whose /sys and /proc are under root; change nothing."""
     return DoctorResult(
@@ -53,6 +70,7 @@ def doctor(
             *memory.check(root),
             *devices.check(root, runtime_dir()),
             *programs.check(ask),
+            *devices_here(),
         )
     )
 

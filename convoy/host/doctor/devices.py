@@ -57,7 +57,7 @@ def _iommu(root: Path, needed: bool) -> Finding:
 
 def _kvm(root: Path) -> Finding:
     if (root / "dev/kvm").exists():
-        return Finding("KVM", "ok", "/dev/kvm")
+        return Finding("KVM", "ok", "/dev/kvm is there; whether guests run: see device vm")
     why = "functions in virtual machines are emulated, far too slow to be compared"
     return Finding("KVM", "note", "none", why, "sudo modprobe kvm_intel || sudo modprobe kvm_amd")
 

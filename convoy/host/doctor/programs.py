@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Programs: ours, and those that ours stand on or are compared with."""
+"""Programs: ours, and those that ours stand on."""
 
 import platform
 import re
@@ -26,26 +26,7 @@ class Program:
 
 
 OURS = ("convoyd", "convoy-gen")
-OTHERS = (
-    Program("DPDK", ("pkg-config", "--modversion", "libdpdk"), "to build", "make setup"),
-    Program("dpdk-testpmd", ("dpdk-testpmd",), "to compare", "apt-get install dpdk-dev"),
-    Program(
-        "Open vSwitch",
-        ("ovs-vswitchd", "--version"),
-        "to compare",
-        "apt-get install openvswitch-switch-dpdk",
-    ),
-    Program("BESS", ("bessd", "--version"), "to compare"),
-    Program("Click", ("click", "--version"), "to compare"),
-    Program("VPP", ("vpp", "--version"), "to compare"),
-    Program(
-        "QEMU",
-        ("qemu-system-x86_64", "--version"),
-        "for functions in virtual machines",
-        "apt-get install qemu-system-x86",
-    ),
-    Program("nftables", ("nft", "--version"), "to compare", "apt-get install nftables"),
-)
+OTHERS = (Program("DPDK", ("pkg-config", "--modversion", "libdpdk"), "to build", "make setup"),)
 
 Ask = Callable[[Sequence[str]], str | None]
 
