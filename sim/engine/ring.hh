@@ -66,6 +66,10 @@ class Occupancy
 	{
 	}
 
+	bool limited() const
+	{
+		return !leaves_.empty();
+	}
 	bool full(Ps now) const
 	{
 		return !leaves_.empty() && leaves_[at_] > now;

@@ -44,9 +44,15 @@ class RateWindow
 	}
 
 	// More packets, all before end(), with the batch size that count() gave.
-	void more(uint32_t packets)
+	void more(uint64_t packets)
 	{
 		count_ += packets;
+	}
+
+	// Packets per frame in this window.
+	uint32_t batch() const
+	{
+		return batch_;
 	}
 
 	// When the window ends.

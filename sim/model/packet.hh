@@ -25,23 +25,24 @@ struct Packet {
 	uint16_t label; // where it is in its chain; each node maps label -> next hop
 };
 
-// Copies with another label. In two 8-byte words: a field written alone and then read as part of
-// a larger piece would stall.
+// Copies with another label. As one piece of 16 bytes: a field written alone and then read as
+// part of a larger piece would stall.
 inline Packet relabelled(const Packet &packet, uint16_t label)
 {
-	static_assert(offsetof(Packet, flow) == 8 && offsetof(Packet, label) == 14);
-	static_assert(sizeof(Packet) == 16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
-	uint64_t rest;
-	std::memcpy(&rest, &packet.flow, 8);
-	rest = (rest & 0xffffffffffff) | static_cast<uint64_t>(label) << 48;
+	static_assert(sizeof(Packet) == 16 && offsetof(Packet, label) == 14);
+	using Words = uint16_t __attribute__((vector_size(16)));
+	Words words;
+	std::memcpy(&words, &packet, sizeof(words));
+	words[7] = label;
 	Packet copy;
-	copy.born = packet.born;
-	std::memcpy(&copy.flow, &rest, 8);
+	std::memcpy(&copy, &words, sizeof(copy));
 	return copy;
 }
 
+// The same on the way in: in two pieces of 8 bytes.
 inline Packet make_original(Ps born, uint32_t flow, uint16_t bytes, uint16_t label)
 {
+	static_assert(offsetof(Packet, flow) == 8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 	uint64_t rest =
 		flow | static_cast<uint64_t>(bytes) << 32 | static_cast<uint64_t>(label) << 48;
 	Packet packet;
@@ -49,6 +50,12 @@ inline Packet make_original(Ps born, uint32_t flow, uint16_t bytes, uint16_t lab
 	std::memcpy(&packet.flow, &rest, 8);
 	return packet;
 }
+
+// A packet that travels alone, with the time it is somewhere.
+struct Lone {
+	Ps time;
+	Packet packet;
+};
 
 // What a link carries: one packet as it is, or an aggregate of several.
 struct FrameHead {

@@ -4,6 +4,7 @@
 // What an engine counts. Everything that happens at a time below the end counts, nothing later.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -18,13 +19,13 @@ namespace sim
 class SizeCounts
 {
       public:
-	void add(uint32_t bytes)
+	void add(uint32_t bytes, uint64_t frames = 1)
 	{
 		if (bytes != last_ || !count_) {
 			last_ = bytes;
 			count_ = &counts_[bytes];
 		}
-		++*count_;
+		*count_ += frames;
 	}
 	SizeCounts() = default;
 	SizeCounts(const SizeCounts &other) : counts_(other.counts_)
@@ -55,6 +56,22 @@ class TimeHistogram
 		sum_ += v;
 		if (v > max_)
 			max_ = v;
+	}
+	// The same for n values, the i-th of which is of(i).
+	template <typename Of> void add_all(size_t n, Of of)
+	{
+		uint64_t *buckets = buckets_.data();
+		unsigned __int128 sum = 0;
+		uint64_t max = max_;
+		for (size_t i = 0; i < n; i++) {
+			auto v = static_cast<uint64_t>(of(i));
+			buckets[bucket(v)]++;
+			max = std::max(max, v);
+			sum += v;
+		}
+		count_ += n;
+		max_ = max;
+		sum_ += sum;
 	}
 	static uint32_t bucket(uint64_t v)
 	{
@@ -94,6 +111,17 @@ class TimeHistogram
 	unsigned __int128 sum_ = 0;
 };
 
+// What one arrival adds to a link's digest. Arrivals on a link differ in time, so that their sum
+// says as much as a chain would, and can be formed in any order. The two halves of a product.
+inline uint64_t arrival_digest(Ps time, uint32_t count, uint32_t frame_bytes)
+{
+	uint64_t what = static_cast<uint64_t>(frame_bytes) << 32 | count;
+	auto product =
+		static_cast<unsigned __int128>(static_cast<uint64_t>(time) ^ 0x9e3779b97f4a7c15) *
+		(what ^ 0xbf58476d1ce4e5b9);
+	return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
 struct LinkCount {
 	uint64_t offered_frames = 0; // came to the sending port
 	uint64_t dropped_frames = 0, dropped_packets = 0;
@@ -102,7 +130,7 @@ struct LinkCount {
 	uint64_t packets = 0; // original packets in them
 	uint64_t bytes = 0;
 	SizeCounts sizes;
-	uint64_t digest = 0; // over (time, size, packets) of every arrival, in order
+	uint64_t digest = 0; // over (time, size, packets) of every arrival
 
 	void arrive(Ps time, uint32_t count, uint32_t frame_bytes)
 	{
@@ -110,8 +138,7 @@ struct LinkCount {
 		packets += count;
 		bytes += frame_bytes;
 		sizes.add(frame_bytes);
-		digest = mix64(digest ^ static_cast<uint64_t>(time)) +
-			 (static_cast<uint64_t>(frame_bytes) << 20) + count;
+		digest += arrival_digest(time, count, frame_bytes);
 	}
 };
 

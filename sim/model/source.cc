@@ -2,6 +2,8 @@
 // Copyright 2026 The Convoy authors
 #include "source.hh"
 
+#include <algorithm>
+
 #include "capture.hh"
 
 namespace sim
@@ -58,6 +60,42 @@ void SourceState::start_burst()
 	}
 	time_ = burst_end_ + random_.pareto(static_cast<double>(spec_->off_min), spec_->shape);
 	burst_end_ = time_ + random_.pareto(static_cast<double>(spec_->on), spec_->shape);
+}
+
+size_t SourceState::fill(Ps until, Lone *out, size_t room)
+{
+	bool alike = !capture_ && spec_->flows == 1 && spec_->sizes.size() == 1;
+	if (alike && spec_->kind != SourceKind::poisson)
+		return fill_steadily(until, out, room);
+	size_t n = 0;
+	for (; n < room && time_ < until; n++) {
+		out[n].time = time_;
+		out[n].packet = take();
+	}
+	return n;
+}
+
+// Equal packets at equal gaps up to the end of a burst: one division for all of them.
+size_t SourceState::fill_steadily(Ps until, Lone *out, size_t room)
+{
+	bool bursts = spec_->kind != SourceKind::cbr;
+	Ps gap = spec_->gap;
+	size_t n = 0;
+	while (n < room && time_ < until) {
+		Ps stop = bursts ? std::min(until, burst_end_) : until;
+		// A burst without length still has its first packet.
+		auto come = std::max<Ps>(1, (stop - time_ + gap - 1) / gap);
+		size_t last = n + std::min(room - n, static_cast<size_t>(come));
+		Packet packet = make_original(time_, first_flow_, next_bytes_, spec_->label);
+		for (; n < last; n++) {
+			out[n] = {packet.born, packet};
+			packet.born += gap;
+		}
+		time_ = packet.born;
+		if (bursts && time_ >= burst_end_)
+			start_burst();
+	}
+	return n;
 }
 
 void SourceState::advance_other()

@@ -38,7 +38,11 @@ class SourceState
 		return packet;
 	}
 
+	// As take() while time() < until, at most `room` packets; returns how many.
+	size_t fill(Ps until, Lone *out, size_t room);
+
       private:
+	size_t fill_steadily(Ps until, Lone *out, size_t room);
 	uint32_t flow()
 	{
 		if (capture_)

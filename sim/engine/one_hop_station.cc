@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "one_hop_station.hh"
+
+namespace sim
+{
+
+bool OneHopStation::can_be(const Node &node)
+{
+	const auto &hops = node.next_hops;
+	return hops.size() == 1 && hops[0].choices.size() == 1 &&
+	       node.service.kind == ServiceKind::fixed && node.service.per_byte == 0 &&
+	       node.queue_packets == 0;
+}
+
+OneHopStation::OneHopStation(
+	const Network &network, uint32_t index, std::vector<Port> &ports, NodeCount &count)
+    : FunctionStation(network, index, ports, count), work_(spec_.service.per_packet),
+      label_(spec_.next_hops[0].choices[0].label), dst_(spec_.next_hops[0].choices[0].dst),
+      port_(nullptr), own_(aggregation_.max_packets), rate_(aggregation_)
+{
+	for (const auto &route : spec_.routes)
+		if (route.dst == dst_ && route.links.size() == 1)
+			port_ = &ports[route.links[0]];
+}
+
+void OneHopStation::finish()
+{
+	count_.held_packets += open_.count;
+}
+
+// A lone packet is a frame of one.
+static uint32_t count_of(const Lone &)
+{
+	return 1;
+}
+static uint32_t count_of(const Arrival &arrival)
+{
+	return arrival.count;
+}
+static uint32_t bytes_of(const Lone &lone)
+{
+	return lone.packet.bytes;
+}
+static uint32_t bytes_of(const Arrival &arrival)
+{
+	return arrival.packet_bytes;
+}
+static const Packet *packets_of(const Lone &lone)
+{
+	return &lone.packet;
+}
+static const Packet *packets_of(const Arrival &arrival)
+{
+	return arrival.packets;
+}
+
+void OneHopStation::lones(Lone *first, size_t count)
+{
+	serve_all(first, count);
+}
+
+void OneHopStation::arrivals(const Arrival *first, size_t count)
+{
+	serve_all(first, count);
+}
+
+void OneHopStation::settle(Ps until)
+{
+	if (open_.flush_at < until)
+		open_ = emit(open_, open_.flush_at);
+	if (port_)
+		port_->count_frames();
+}
+
+template <typename Item> void OneHopStation::serve_all(const Item *items, size_t count)
+{
+	if (!open_.packets)
+		open_ = opened();
+	count_.received_frames += count;
+	for (size_t i = 0; i < count; i++)
+		count_.received_packets += count_of(items[i]);
+	for (size_t i = 0; i < count; i++) {
+		i += serve_calmly(items + i, count - i);
+		if (i == count)
+			break;
+		for (uint32_t j = 0; j < count_of(items[i]); j++)
+			serve(items[i].time, packets_of(items[i])[j]);
+	}
+}
+
+// What comes, as long as its packets only join a frame or complete it, and nothing else can
+// happen meanwhile: no flush, no end of a rate window, no frame that is too long. Returns how
+// many items that were.
+template <typename Item> size_t OneHopStation::serve_calmly(const Item *items, size_t count)
+{
+	const Ps window_ends = std::min(rate_.end(), end_), work = work_;
+	const Ps flush = aggregation_.flush;
+	const uint32_t batch = rate_.batch(), most_bytes = max_frame_bytes(aggregation_);
+	const uint16_t label = label_;
+	Open open = open_;
+	if (open.count >= batch || batch > aggregation_.max_packets)
+		return 0;
+	Ps done = done_, limit = std::min(window_ends, open.flush_at);
+	uint64_t waited = 0, served = 0;
+	size_t i = 0;
+	for (; i < count; i++) {
+		const Packet *packet = packets_of(items[i]);
+		uint32_t left = count_of(items[i]);
+		Ps start = std::max(items[i].time, done), work_on_all = left * work;
+		uint32_t bytes =
+			frame_bytes(open.count + left, open.packet_bytes + bytes_of(items[i]));
+		if (start + work_on_all >= limit || work_on_all >= flush || bytes > most_bytes)
+			break;
+		waited += static_cast<uint64_t>(
+			left * (start - items[i].time) + work * (left * (left - 1ll) / 2));
+		served += left;
+		done = start;
+		while (left > 0) {
+			if (open.count == 0) {
+				open.flush_at = done + work + flush;
+				limit = std::min(window_ends, open.flush_at);
+			}
+			uint32_t many = std::min(left, batch - open.count);
+			Packet *to = open.packets + open.count;
+			for (uint32_t j = 0; j < many; j++) {
+				to[j] = relabelled(packet[j], label);
+				open.packet_bytes += packet[j].bytes;
+			}
+			open.count += many;
+			packet += many;
+			left -= many;
+			done += many * work;
+			if (open.count == batch) {
+				open = emit(open, done);
+				limit = window_ends;
+			}
+		}
+	}
+	open_ = open;
+	done_ = done;
+	rate_.more(served);
+	count_.served_packets += served;
+	count_.busy += static_cast<Ps>(served) * work;
+	count_.waited += waited;
+	return i;
+}
+
+// The same for one packet, whatever happens meanwhile.
+void OneHopStation::serve(Ps now, const Packet &packet)
+{
+	Ps start = std::max(now, done_);
+	done_ = start + work_;
+	if (done_ >= end_) {
+		count_.held_packets++;
+		return;
+	}
+	count_served(start - now, work_);
+	if (open_.flush_at <= done_)
+		open_ = emit(open_, open_.flush_at);
+	uint32_t batch = rate_.count(done_);
+	if (open_.count != 0 &&
+		(open_.count >= aggregation_.max_packets ||
+			frame_bytes(open_.count + 1, open_.packet_bytes + packet.bytes) >
+				max_frame_bytes(aggregation_)))
+		open_ = emit(open_, done_);
+	if (open_.count == 0)
+		open_.flush_at = done_ + aggregation_.flush;
+	open_.packets[open_.count++] = relabelled(packet, label_);
+	open_.packet_bytes += packet.bytes;
+	if (open_.count >= batch)
+		open_ = emit(open_, done_);
+}
+
+// As it would be with several packets.
+uint32_t OneHopStation::frame_bytes(uint32_t count, uint32_t packet_bytes) const
+{
+	return aggregation_.frame_overhead + packet_bytes +
+	       count * (aggregation_.packet_overhead - fcs_bytes);
+}
+
+// An empty frame.
+inline OneHopStation::Open OneHopStation::opened()
+{
+	Packet *packets = nullptr;
+	if (port_)
+		packets = port_->open_frame(aggregation_.max_packets);
+	if (!packets) {
+		port_ = nullptr;
+		packets = own_.data();
+	}
+	return {packets, 0, 0, never};
+}
+
+// Sends a frame; returns the next. Inlined, so that callers keep theirs in registers.
+[[gnu::always_inline]] inline OneHopStation::Open OneHopStation::emit(const Open &open, Ps now)
+{
+	uint32_t bytes =
+		open.count == 1 ? open.packet_bytes : frame_bytes(open.count, open.packet_bytes);
+	if (port_) {
+		count_.sent_frames++;
+		count_.sent_packets += open.count;
+		port_->send_frame(now, open.count, bytes, open.packet_bytes);
+	} else {
+		send(now, open.count, bytes, dst_, open.packets);
+	}
+	return opened();
+}
+
+} // namespace sim

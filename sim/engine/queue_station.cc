@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "function_station.hh"
+
+namespace sim
+{
+
+void QueueStation::finish()
+{
+	SlotsStation::finish();
+	count_.held_packets += waiting_.size();
+}
+
+void QueueStation::lones(Lone *first, size_t count)
+{
+	count_received(count);
+	for (size_t i = 0; i < count; i++)
+		arrive(first[i].time, &first[i].packet, 1);
+}
+
+void QueueStation::arrivals(const Arrival *first, size_t count)
+{
+	count_received(first, count);
+	for (const Arrival *a = first; a < first + count; a++)
+		arrive(a->time, a->packets, a->count);
+}
+
+void QueueStation::settle(Ps until)
+{
+	while (!waiting_.empty() && done_ < until)
+		start_burst(done_);
+}
+
+// A burst begins with all packets of the frame that has come.
+void QueueStation::arrive(Ps now, const Packet *packets, uint32_t count)
+{
+	while (!waiting_.empty() && done_ <= now)
+		start_burst(done_);
+	uint64_t serving = done_ > now ? serving_ : 0;
+	for (const Packet *p = packets; p < packets + count; p++) {
+		if (spec_.queue_packets && waiting_.size() + serving >= spec_.queue_packets)
+			count_.dropped_packets++;
+		else
+			waiting_.push({*p, now});
+	}
+	if (done_ <= now && !waiting_.empty())
+		start_burst(now);
+}
+
+void QueueStation::start_burst(Ps start)
+{
+	serving_ = std::min<uint64_t>(waiting_.size(), aggregation_.burst);
+	Ps work = spec_.service.per_burst;
+	burst_.clear();
+	Ps since = 0;
+	for (uint64_t i = 0; i < serving_; i++) {
+		burst_.push_back(waiting_.front().packet);
+		since += start - waiting_.front().since;
+		work += service_.next(burst_.back().bytes);
+		waiting_.pop();
+	}
+	done_ = start + work;
+	if (done_ >= end_) {
+		count_.held_packets += serving_;
+		return;
+	}
+	count_.served_packets += serving_;
+	count_.busy += work;
+	count_.waited += static_cast<uint64_t>(since);
+	for (const auto &packet : burst_) {
+		auto pick = hops_.pick(packet);
+		put(slots_[pick.slot], packet, pick.label, done_);
+	}
+	for (auto &slot : slots_)
+		if (slot.held != 0)
+			emit(slot, done_);
+}
+
+} // namespace sim
