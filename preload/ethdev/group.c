@@ -74,6 +74,15 @@ void cv_group_put(struct cv_group *group)
 	spare->group[spare->count++] = group;
 }
 
+uint32_t cv_groups_in_use(void)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < pool_count; i++)
+		used += pools[i].groups - rte_ring_count(pools[i].free) - spares[i].count;
+	return used;
+}
+
 // n views, or the bytes, came back.
 static void came_back(struct cv_group *group, uint32_t n)
 {

@@ -69,6 +69,9 @@ void cv_group_show(struct cv_group *group, struct rte_mbuf *carrier, const struc
 // Frees the first n of mbufs, all views of this group as cv_group_owns has it, unshared.
 void cv_group_drop(struct cv_group *group, struct rte_mbuf **mbufs, uint32_t n);
 
+// Groups whose views or bytes somebody has; those that other threads keep to themselves count too.
+uint32_t cv_groups_in_use(void);
+
 extern int cv_group_ops; // index of the views' mempool operations; -1 before the first pool
 
 static CV_INLINE bool cv_is_view(const struct rte_mbuf *mbuf)
