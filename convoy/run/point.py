@@ -14,11 +14,14 @@ from convoy.results.folder import RunFolder
 from convoy.results.trials import Cost, Goal, Point, Search, Trial
 from convoy.run.workload import flows, size_of
 from convoy.search.goals import Goal as Wanted
-from convoy.search.mlr import Answer, search
+from convoy.search.mlr import Answer, Nothing, search
 from convoy.tester.base import Tester
 
 LOSS_RATIO = 0.005  # a rate at which no more is lost counts as kept up with (PDR)
-LATENCY_TRIES = 5  # where the tester spoils a trial
+LATENCY_TRIES = 5  # where the machine spoils a trial
+PAUSE_S = 0.02  # after a trial that the machine spoilt; twice that after the next one, and so on
+PAUSES_MAX = 5
+DISTURBED = 0.001  # of a trial: who was kept off its core for longer was disturbed
 START_PPS = 1e6  # where nothing came through under overload
 MOST_PPS = 50e6  # to search up to where the tester's ceiling is not known
 CEILING_SHARE = 0.95  # of the tester's ceiling, that it can offer evenly paced
@@ -60,6 +63,13 @@ def judge(result: Mapping[str, Any], waited_ns: int = 0, loss_ratio: float = LOS
     return "spoilt" if ratio - paused <= loss_ratio or result.get("suspect") else "failed"
 
 
+def disturbed(result: Mapping[str, Any], waited_ns: int) -> bool:
+    """Return whether others kept the tester or the device off its core during a trial."""
+    lost = (result.get("tester") or {}).get("lost_time") or {}
+    longest_ns = max(waited_ns, int(lost.get("descheduled_ns") or 0))
+    return bool(result.get("suspect")) or longest_ns > DISTURBED * result.get("duration_ns", 0)
+
+
 class Measurement:
     """Measures one point. Trials that an earlier, interrupted run has kept are not done again."""
 
@@ -85,6 +95,7 @@ class Measurement:
         self._flow_count = flow_count
         self._kept = list(kept)
         self._ceiling_pps = ceiling_pps or tester.ceiling_pps
+        self._pauses = 0  # in a row
         self.trials = 0
         self.spoilt = 0
 
@@ -101,8 +112,16 @@ class Measurement:
         if trial is None:
             trial = self._measure(purpose, rate_pps, duration_s, load, loss_ratio)
             self._folder.append(trial)
+            self._wait(trial)
         self.spoilt += trial.verdict == "spoilt"
         return trial
+
+    def _wait(self, trial: Trial) -> None:
+        """After a trial that the machine spoilt: what disturbed it may go away."""
+        bad = trial.verdict == "spoilt" and disturbed(trial.tester, trial.device_waited_ns)
+        if bad:
+            time.sleep(PAUSE_S * 2 ** min(self._pauses, PAUSES_MAX))
+        self._pauses = self._pauses + 1 if bad else 0
 
     def _again(self, purpose: Purpose, rate_pps: float | None, duration_s: float) -> Trial | None:
         """Return the kept trial that this one would be."""
@@ -170,10 +189,11 @@ class Measurement:
         overload = self._trial("overload", None, goals[0].trial_s).received_pps
         most = (self._ceiling_pps or MOST_PPS / CEILING_SHARE) * CEILING_SHARE
 
-        def measure(rate_pps: float, duration_s: float) -> Answer | None:
+        def measure(rate_pps: float, duration_s: float) -> Answer | Nothing:
             trial = self._trial("search", rate_pps, duration_s, loss_ratio=strictest)
             if trial.verdict == "spoilt":
-                return None
+                busy = disturbed(trial.tester, trial.device_waited_ns)
+                return Nothing.DISTURBED if busy else Nothing.UNOFFERED
             total = trial.tester["total"]
             lost = int(total["lost_pkts"])
             return Answer(max(int(total["offered_pkts"]), lost), lost)

@@ -7,6 +7,7 @@ nothing about the device are left out (and repeated), and a search that ran out 
 how far it came.
 """
 
+import enum
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from MLRsearch import (
 from convoy.search.goals import Goal
 
 LEAST_PPS = 1000.0
-SPOILT_MAX = 5  # spoilt trials in a row after which a rate counts as one that cannot be offered
+TRIES = 8  # trials in a row that say nothing, after which a search gives a rate up, or itself
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,19 @@ class Answer:
     lost_pkts: int
 
 
-# One trial at a rate (packets per second) for so many seconds. None: it says nothing about the
-# device (the tester or the machine had a pause, or the rate could not be offered).
-Measure = Callable[[float, float], Answer | None]
+class Nothing(enum.Enum):
+    """A trial that says nothing about the device."""
+
+    UNOFFERED = "the tester cannot offer this rate"
+    DISTURBED = "the tester or the device was kept off its core"
+
+
+# One trial at a rate (packets per second) for so many seconds.
+Measure = Callable[[float, float], Answer | Nothing]
+
+
+class _DisturbedError(Exception):
+    """The machine is too busy to go on."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +78,15 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
         """Do a trial."""
-        answer = None
+        answer: Answer | Nothing = Nothing.UNOFFERED
         if intended_load >= self._most_pps * (1 - 1e-9) and self._overload_pps < self._most_pps:
             # The search begins at the highest load to learn what comes through; that is known.
             sent = round(self._most_pps * intended_duration)
             through = round(self._overload_pps * intended_duration)
             answer = Answer(sent, max(sent - through, 0))
         elif intended_load not in self.unoffered_pps:
-            for _ in range(SPOILT_MAX):
-                answer = self._measure(intended_load, intended_duration)
-                if answer is not None:
-                    break
-        if answer is None:
+            answer = self._ask(intended_load, intended_duration)
+        if isinstance(answer, Nothing):
             self.unoffered_pps.add(intended_load)
             sent = round(intended_load * intended_duration)
             answer = Answer(sent, sent)
@@ -88,6 +96,17 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
             offered_count=answer.offered_pkts,
             loss_count=answer.lost_pkts,
         )
+
+    def _ask(self, rate_pps: float, duration_s: float) -> Answer | Nothing:
+        said: list[Nothing] = []
+        while len(said) < TRIES:
+            answer = self._measure(rate_pps, duration_s)
+            if isinstance(answer, Answer):
+                return answer
+            said.append(answer)
+        if Nothing.DISTURBED in said:
+            raise _DisturbedError
+        return Nothing.UNOFFERED
 
 
 def _goal(goal: Goal) -> SearchGoal:
@@ -104,16 +123,16 @@ def _goal(goal: Goal) -> SearchGoal:
     )
 
 
-def _found(goal: Goal, result: GoalResult, unoffered: set[float], late: bool) -> Found:
+def _found(goal: Goal, result: GoalResult, unoffered: set[float], cut: str) -> Found:
     lower, upper = result.relevant_lower_bound, result.relevant_upper_bound
     through = result.conditional_throughput
     lower_pps = float(lower) if lower else None
     upper_pps = float(upper) if upper else None
     # The search rounds loads; a bound that was never offered says nothing about the device.
     limited = upper_pps is not None and upper_pps in unoffered
-    remark = ""
-    if late:
-        remark = "the search ran out of time"
+    remark = cut
+    if cut:
+        limited = False
     elif lower_pps is None:
         remark = f"not even {LEAST_PPS:.0f} packets/s meet the goal"
     elif upper_pps is None or limited:
@@ -148,14 +167,16 @@ def search(
     measurer = _Measurer(measure, config.max_load, overload_pps)
     engine = MultipleLossRatioSearch(config)
     began = time.monotonic()
-    late = False
+    cut = ""
     try:
         engine.search(measurer, debug=lambda text: None)
+    except _DisturbedError:
+        cut = "the machine was too busy to go on: at least this"
     except RuntimeError:
         # Its only way to say that time is over; what it knows by then is in its database.
         if time.monotonic() - began < longest_s:
             raise
-        late = True
+        cut = "the search ran out of time: at least this"
     found = []
     for goal, theirs in zip(goals, config.goals, strict=True):
         target = engine.scaling.goal_to_final_target[theirs]
@@ -166,5 +187,5 @@ def search(
             and float(result.relevant_upper_bound)
             <= float(result.relevant_lower_bound) * (1 + 1.5 * goal.width)
         )
-        found.append(_found(goal, result, measurer.unoffered_pps, late and not narrow))
+        found.append(_found(goal, result, measurer.unoffered_pps, "" if narrow else cut))
     return tuple(found)

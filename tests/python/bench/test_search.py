@@ -8,7 +8,7 @@ import pytest
 
 from convoy.errors import InputError
 from convoy.search.goals import GOALS, PROFILES, goals
-from convoy.search.mlr import Answer, search
+from convoy.search.mlr import Answer, Nothing, search
 
 CAPACITY = 8e6
 
@@ -21,9 +21,9 @@ def device(capacity=CAPACITY, hiccups=0.0, loss=0.05, seed=1, most=None, pauses=
     def measure(rate, seconds):
         asked.append((rate, seconds))
         if most is not None and rate > most:
-            return None
+            return Nothing.UNOFFERED
         if [load for load, _ in asked].count(rate) <= pauses:
-            return None
+            return Nothing.DISTURBED
         sent = round(rate * seconds)
         share = max(0.0, 1 - capacity / rate)
         if draw.random() < hiccups:
@@ -107,7 +107,19 @@ def test_time_that_runs_out_is_said():
     measure, _ = device()
     (found,) = one(measure, longest_s=1e-9)
     assert not found.regular
-    assert found.remark == "the search ran out of time"
+    assert found.remark == "the search ran out of time: at least this"
+
+
+def test_a_machine_that_stays_busy_is_no_bound_of_the_device():
+    quiet, asked = device()
+
+    def measure(rate, seconds):
+        return quiet(rate, seconds) if len(asked) < 4 else Nothing.DISTURBED
+
+    (found,) = one(measure, overload=4e6)
+    assert not found.regular
+    assert found.remark.startswith("the machine was too busy")
+    assert found.upper_pps is None or found.upper_pps > CAPACITY
 
 
 def test_goals_are_those_of_the_standards():

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Whole runs with devices that are curves: order, resuming, failures, and what is kept."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from convoy.dut.dummy import Curve, Dummy
+from convoy.errors import ConvoyError, InputError
+from convoy.host.process import wait_for
+from convoy.report import scenario as pages
+from convoy.results.folder import RunFolder
+from convoy.run import scenario as scenarios
+from convoy.run.bench import Bench, Settings
+from convoy.run.order import order
+from convoy.run.session import wanted
+
+CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()"]
+
+
+def settings(profile="quick", goals=("pdr",)):
+    return Settings(0, (1,), False, profile, goals, 0.2)
+
+
+def named(name, curve=None, fails=()):
+    """A dummy of another name; starts whose numbers are in `fails` raise."""
+
+    class Other(Dummy):
+        starts = 0
+
+        def start(self, setup):
+            self.starts += 1
+            if self.starts in fails:
+                raise ConvoyError(f"{name}: has no luck")
+            return super().start(setup)
+
+    Other.name = name
+    return Other(curve)
+
+
+def plan(names, repeats=3, quick=True):
+    asked = wanted(["baseline"], quick=quick, repeats=repeats)
+    scenario = asked.scenarios["baseline"].model_copy(update={"devices": names})
+    return asked, {"baseline": scenario}
+
+
+def run(path, devices, repeats=3, until=None, goals=("pdr",)):
+    """Do a run; until: raise KeyboardInterrupt after so many turns."""
+    asked, found = plan(tuple(devices), repeats)
+    folder = RunFolder(path)
+    if not (path / "plan.yaml").exists():
+        whole = {name: s.model_dump(mode="json", by_alias=True) for name, s in found.items()}
+        folder.create({**asked.as_plan(), "scenarios": whole})
+        folder.write_host(HOST)
+    steps = []
+
+    def progress(step):
+        steps.append(step)
+        if until is not None and len(steps) > until:
+            raise KeyboardInterrupt
+
+    turns = order(found, devices, repeats, 2, 1).turns
+    Bench(folder, found, settings(goals=goals), path, progress).run(turns)
+    return folder, steps
+
+
+HOST = {
+    "schema": "convoy.host/1", "started": "2026-01-01T00:00:00+00:00", "cpu": "none",
+    "cores": [0, 1], "cores_allowed": [0, 1], "governor": None, "kernel": "6", "root": False,
+    "convoy": "0", "commit": None, "devices": {}, "mitigations": {}, "hugepages": False,
+    "tester_core": 0, "device_core": 1, "cannot": [], "self_test": None, "remarks": {},
+}  # fmt: skip
+
+
+def test_devices_take_turns_and_the_first_meets_itself(tmp_path):
+    devices = {"a": named("a"), "b": named("b")}
+    _, steps = run(tmp_path, devices, repeats=2)
+    turns = [step.what.removeprefix("baseline: ") for step in steps]
+    once = ["a, router", "b, router", "a (again), router", "a, firewall", "b, firewall"]
+    assert turns == once * 2
+    assert [step.left_s for step in steps] == sorted((s.left_s for s in steps), reverse=True)
+
+
+def test_a_difference_is_found_and_noise_is_none(tmp_path):
+    devices = {
+        "a": named("a", Curve(noise=0.002)),
+        "same": named("same", Curve(noise=0.002)),
+        "slow": named("slow", Curve(cycles_per_packet=300.0, noise=0.002)),
+    }
+    run(tmp_path, devices, repeats=5)
+    text = "\n".join(pages.findings(pages.read([tmp_path])))
+    assert "no difference from" in text
+    assert "faster than slow" in text
+    assert "Noise floor: **" in text
+
+
+def test_an_interrupted_run_goes_on_and_does_nothing_twice(tmp_path):
+    devices = {"a": named("a"), "b": named("b")}
+    whole, _ = run(tmp_path / "whole", devices)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "cut", devices, until=4)
+    folder = RunFolder(tmp_path / "cut")
+    finished = list(folder.trials())
+    searched = [search.point.key for search in folder.searches()]
+    run(tmp_path / "cut", devices)
+    trials = list(folder.trials())
+    assert trials[: len(finished)] == finished
+    ends = [search.point.key for search in folder.searches()]
+    assert ends[: len(searched)] == searched
+    assert len(ends) == len(set(ends)) == len(list(whole.searches()))
+    assert len(trials) == len(list(whole.trials()))
+
+
+def test_a_run_cut_in_the_middle_of_a_search_uses_its_trials(tmp_path):
+    devices = {"a": named("a")}
+    whole, _ = run(tmp_path / "whole", devices, repeats=1)
+    lines = (tmp_path / "whole/trials.jsonl").read_bytes().splitlines(keepends=True)
+    run_folder = tmp_path / "cut"
+    run_folder.mkdir()
+    for name in ("plan.yaml", "host.json"):
+        (run_folder / name).write_bytes((tmp_path / "whole" / name).read_bytes())
+    # Killed in the fifth trial: four lines and a half, no search has ended.
+    (run_folder / "trials.jsonl").write_bytes(b"".join(lines[:4]) + lines[4][:40])
+    folder, _ = run(run_folder, devices, repeats=1)
+    again = list(folder.trials())
+    assert len(again) == len(lines)
+    key = again[0].point.key
+    rates = [[t.rate_pps for t in f.trials() if t.point.key == key] for f in (whole, folder)]
+    assert rates[0] == rates[1]
+
+
+def test_a_device_that_fails_is_noted_and_left_out_and_the_others_go_on(tmp_path):
+    devices = {"a": named("a"), "bad": named("bad", fails=range(1, 99))}
+    folder, steps = run(tmp_path, devices, repeats=5)
+    failed = [s for s in folder.searches() if s.outcome == "failed"]
+    assert {s.point.arm for s in failed} == {"bad"}
+    assert {s.point.repeat for s in failed} == {0, 1}  # then it is left out
+    assert len([s for s in folder.searches() if s.point.arm == "a"]) == 2 * 2 * 5
+    assert len(steps) == 5 * 5
+    found = pages.read([tmp_path])
+    assert any("bad failed**: bad: has no luck" in line for line in pages.findings(found))
+    assert "has no luck" in pages.page(found).html()
+
+
+def test_one_bad_start_costs_one_turn(tmp_path):
+    devices = {"a": named("a"), "b": named("b", fails=(2,))}
+    folder, _ = run(tmp_path, devices, repeats=3)
+    ends = [s.outcome for s in folder.searches() if s.point.arm == "b"]
+    assert ends.count("failed") == 2  # both sizes of that turn
+    assert ends.count("found") == 2 * 2 * 3 - 2
+
+
+def test_one_percent_of_hiccups_changes_no_rate(tmp_path):
+    quiet, _ = run(tmp_path / "quiet", {"a": named("a")}, repeats=5)
+    shaken, _ = run(tmp_path / "shaken", {"a": named("a", Curve(hiccups=0.01))}, repeats=5)
+    for one, other in zip(quiet.searches(), shaken.searches(), strict=True):
+        assert other.rate("pdr") == pytest.approx(one.rate("pdr"), rel=0.02)
+
+
+def test_spoilt_trials_are_excluded_and_counted(tmp_path):
+    folder, _ = run(tmp_path, {"a": named("a", Curve(spoilt=0.2))}, repeats=2)
+    spoilt = sum(trial.verdict == "spoilt" for trial in folder.trials())
+    assert spoilt > 0
+    assert sum(search.spoilt for search in folder.searches()) == spoilt
+    assert sum(row.spoilt for row in pages.read([tmp_path]).rows) == spoilt
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title: x\n", "x.yaml:1: the key 'from' is missing"),
+        ("title: x\nfrom: y\nasks: z\n", "needs setups and devices"),
+        ("title: x\nfrom: y\nasks: z\npending: a\nsizes: [63]\n", "x.yaml:5: sizes"),
+        ("title: x\nfrom: y\nasks: z\npending: a\nsices: [64]\n", "x.yaml:5: sices"),
+    ],
+)
+def test_a_bad_scenario_names_the_line(tmp_path, text, words):
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        scenarios.load(str(path))
+    assert words in str(error.value)
+
+
+def test_every_scenario_is_read_and_kept_whole(tmp_path):
+    for name in scenarios.names():
+        asked = wanted([name], quick=True)
+        again = scenarios.Scenario.model_validate(asked.as_plan()["scenarios"][name])
+        assert again.sizes == asked.scenarios[name].sizes
+    assert {"baseline", "chain", "latency-rate", "dataplane-vs-vnf"} <= set(scenarios.names())
+
+
+def convoy(*arguments):
+    return subprocess.run(
+        [*CONVOY, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_commands_run_report_compare(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        done = convoy("bench", "run", "baseline", "chain", "latency-rate", "--quick",
+                      "--devices", "dummy", "--output", folder)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "a response curve, not a measurement" in done.stdout
+    done = convoy("bench", "compare", one, two, "--json")
+    compared = json.loads(done.stdout)
+    assert compared["points"]
+    assert all(point["within_noise"] for point in compared["points"])
+    for form, words in (("md", "# What was found"), ("csv", "scenario,"), ("json", '"rows"')):
+        done = convoy("report", one, "--format", form)
+        assert done.returncode == 0, done.stderr
+        assert words in done.stdout
+    done = convoy("report", one, "-o", tmp_path / "page.html")
+    assert done.returncode == 0
+    assert "Niu" in (tmp_path / "page.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("bench", "run", "basline"), "scenario 'basline': there is none called so"),
+        (("bench", "run", "baseline", "--devices", "ovs"), "--devices: 'ovs': choose of"),
+        (("bench", "run", "baseline", "--goal", "best"), "goal 'best': there is none called so"),
+        (("bench", "run", "baseline", "--search", "x"), "--search: 'x': choose of quick"),
+        (("bench", "resume", "/proc"), "/proc/plan.yaml"),
+        (("report", "/proc"), "/proc/plan.yaml"),
+        (("report", "/proc", "--format", "pdf"), "--format: 'pdf': choose of html, md, csv, json"),
+        (("bench", "run", "numa", "--output", "{}"), "needs two NUMA nodes"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(tmp_path, arguments, words):
+    done = convoy(*(word.format(tmp_path / "run") for word in arguments))
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_ended_resumes(tmp_path, number):
+    folder = tmp_path / "run"
+    command = [*CONVOY, "bench", "run", "baseline", "--devices", "dummy", "--repeats", "99",
+               "--output", str(folder)]  # fmt: skip
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as ours:
+        try:
+            points = folder / "points.jsonl"
+            wait_for(
+                lambda: points.exists() and points.read_bytes().count(b"\n") > 3, 30, "a search"
+            )
+            os.kill(ours.pid, number)
+            assert ours.wait(30) == {signal.SIGINT: 130, signal.SIGTERM: 143}.get(number, -9)
+        finally:
+            ours.kill()
+    before = list(RunFolder(folder).trials())
+    assert len(before) > 3
+    # The plan is what says how much is left; a person may cut it down.
+    plan = folder / "plan.yaml"
+    plan.write_text(plan.read_text().replace("repeats: 99", "repeats: 2"))
+    done = convoy("bench", "resume", folder)
+    assert done.returncode == 0, done.stderr
+    after = list(RunFolder(folder).trials())
+    assert after[: len(before)] == before
+    keys = [search.point.key for search in RunFolder(folder).searches()]
+    assert len(keys) == len(set(keys))
