@@ -2,17 +2,16 @@
 # Copyright 2026 The Convoy authors
 """Does a run: turn after turn, every trial kept; a device that fails is noted and left behind."""
 
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from convoy.dut.base import Running, Setup
 from convoy.dut.dummy import RunningDummy
 from convoy.errors import ConvoyError
+from convoy.host.private import private_folder
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Point, Search, Trial
 from convoy.run.order import Turn, estimate_s, setup_of
@@ -65,15 +64,13 @@ class Bench:
         folder: RunFolder,
         scenarios: Mapping[str, Scenario],
         settings: Settings,
-        base: Path,
         progress: Callable[[Step], None],
         slowed: Callable[[int, float], AbstractContextManager[object]] | None = None,
     ) -> None:
-        """base: where sockets may lie. slowed: leaves a core so much of its time."""
+        """slowed: leaves a core so much of its time."""
         self._folder = folder
         self._scenarios = scenarios
         self._settings = settings
-        self._base = base
         self._progress = progress
         self._slowed = slowed
         self._goals: tuple[Goal, ...] = goals(settings.goals, settings.profile)
@@ -154,8 +151,8 @@ class Bench:
         self._learn(search)
 
     def _turn(self, turn: Turn) -> None:
-        with tempfile.TemporaryDirectory(prefix="bench-", dir=self._base) as private:
-            setup = setup_of(turn.spec, turn.port_kind, self._settings.cores, Path(private))
+        with private_folder() as private:
+            setup = setup_of(turn.device, turn.spec, turn.port_kind, self._settings.cores, private)
             setup = replace(setup, hugepages=self._settings.hugepages)
             with turn.device.start(setup) as running, self._tester(turn, setup, running) as tester:
                 running.ready(READY_DEADLINE_S)
@@ -192,7 +189,7 @@ class Bench:
         raise ConvoyError(f"{turn.what}: forwards nothing {f'({reason})' if reason else ''}")
 
     def _point(self, turn: Turn, point: Point, tester: Tester, running: Running) -> None:
-        scenario, remark = self._scenarios[turn.scenario], turn.device.presence().remark
+        scenario, remark = self._scenarios[turn.scenario], turn.remark
         measurement = Measurement(
             point,
             tester,

@@ -35,6 +35,7 @@ class Turn:
     port_kind: str
     cpu_speed: float
     repeat: int
+    remark: str = ""  # belongs beside each of its results
 
     @property
     def what(self) -> str:
@@ -65,11 +66,14 @@ class Order:
     cannot: tuple[Cannot, ...]
 
 
-def setup_of(spec: SetupSpec, kind: str, cores: tuple[int, ...], folder: Path) -> Setup:
+def setup_of(
+    device: Device, spec: SetupSpec, kind: str, cores: tuple[int, ...], folder: Path
+) -> Setup:
     """Return what a device is told, between two meeting points in a folder."""
+    options = spec.options.get(device.name, {})
     left, right = (PortAt(kind, address) for address in addresses(kind, folder))
     functions = tuple(function(name, spec.entries) for name in spec.functions)
-    return Setup(functions, left, right, cores, folder, deployment=spec.deployment)
+    return Setup(functions, left, right, cores, folder, deployment=spec.deployment, options=options)
 
 
 def addresses(kind: str, folder: Path) -> tuple[str, str]:
@@ -99,13 +103,15 @@ def lacking(scenario: Scenario, cores: int, numa_nodes: int) -> str:
 
 def _arms(
     name: str, scenario: Scenario, devices: Mapping[str, Device]
-) -> tuple[list[tuple[str, str, Device]], list[Cannot]]:
-    """Return who does which setup, in the order of a round, and who cannot."""
+) -> tuple[list[tuple[str, str, Device]], dict[str, str], list[Cannot]]:
+    """Return who does which setup, in the order of a round; remarks; and who cannot."""
     arms: list[tuple[str, str, Device]] = []
+    remarks: dict[str, str] = {}
     cannot: list[Cannot] = []
     for word in scenario.devices:
         device = devices.get(word)
         presence = device.presence() if device is not None else None
+        remarks[word] = presence.remark if presence is not None else ""
         if device is None:
             cannot.append(Cannot(name, "", word, "there is no such device in this version"))
         elif presence is not None and not presence.here:
@@ -114,13 +120,13 @@ def _arms(
             for setup, spec in scenario.setups.items():
                 if spec.devices is not None and word not in spec.devices:
                     continue
-                asked = setup_of(spec, port_kind(device), (1,), Path("/tmp/convoy-none"))
+                asked = setup_of(device, spec, port_kind(device), (1,), Path("none"))
                 why = device.cannot(asked)
                 if why:
                     cannot.append(Cannot(name, setup, word, why))
                 else:
                     arms.append((setup, word, device))
-    return arms, cannot
+    return arms, remarks, cannot
 
 
 def order(
@@ -138,7 +144,7 @@ def order(
         if why:
             cannot.append(Cannot(name, "", "", why))
             continue
-        arms, missing = _arms(name, scenario, devices)
+        arms, remarks, missing = _arms(name, scenario, devices)
         cannot += missing
         first = next(iter(scenario.setups))
         again = next((arm for arm in arms if arm[0] == first and arm[2].name != "dummy"), None)
@@ -153,7 +159,10 @@ def order(
                     for arm, device in named:
                         kind = port_kind(device)
                         spec = scenario.setups[setup]
-                        turns.append(Turn(name, setup, spec, device, arm, kind, speed, repeat))
+                        remark = remarks[device.name]
+                        turns.append(
+                            Turn(name, setup, spec, device, arm, kind, speed, repeat, remark)
+                        )
     return Order(tuple(turns), tuple(cannot))
 
 

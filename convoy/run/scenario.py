@@ -31,6 +31,7 @@ class SetupSpec(_Model):
     entries: int = Field(10, ge=1, le=100_000)  # routes of a router, rules of a firewall
     deployment: str = "inline"
     devices: tuple[str, ...] | None = None  # only these
+    options: dict[str, dict[str, str]] = Field(default_factory=dict)  # by device: its own
 
 
 class Needs(_Model):

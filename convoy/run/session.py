@@ -13,8 +13,8 @@ from typing import Any
 from convoy.dut.base import Device
 from convoy.dut.devices import DEVICES
 from convoy.errors import InputError
-from convoy.host.folders import make_private, runtime_dir
 from convoy.host.machine import nodes, this_machine
+from convoy.host.private import private_folder
 from convoy.results.folder import RunFolder
 from convoy.run import scenario as scenarios_of
 from convoy.run.bench import Bench, Settings, Step
@@ -128,13 +128,13 @@ def execute(
         raise InputError("; ".join(dict.fromkeys(f"{c.device}: {c.why}" for c in plan.cannot)))
     hugepages = this_machine().hugepages_free_mb >= HUGEPAGES_MB
     real = any(turn.device.name != "dummy" for turn in plan.turns)
-    base = make_private(runtime_dir())
     self_test: dict[str, Any] | None = None
     if real:
         progress(Step("the tester against itself: its ceiling", 0, len(plan.turns), 0.0))
-        ports = [f"vhost-user:{base}/none-{side}" for side in ("left", "right")]
-        with ConvoyGen(ports, tester_core, self_test=True, reflector_core=core) as tester:
-            self_test = tester.self_test
+        with private_folder() as private:
+            ports = [f"vhost-user:{private}/none-{side}" for side in ("left", "right")]
+            with ConvoyGen(ports, tester_core, self_test=True, reflector_core=core) as tester:
+                self_test = tester.self_test
     _write_host(folder, plan, tester_core, core, hugepages, self_test)
     settings = Settings(
         tester_core,
@@ -145,7 +145,7 @@ def execute(
         LATENCY_S[asked.profile],
         (self_test or {}).get("ceiling_pps"),
     )
-    Bench(folder, asked.scenarios, settings, base, progress, slowed).run(plan.turns)
+    Bench(folder, asked.scenarios, settings, progress, slowed).run(plan.turns)
 
 
 def _write_host(
