@@ -2,16 +2,21 @@
 # Copyright 2026 The Convoy authors
 """What runs in a virtual machine: Debian's cloud kernel, and a file system of a few programs.
 
-Its first process loads modules, calls the two network devices `left` and `right`, runs the script
-it was given and says READY on the serial console. Then it answers there: `counters` with a line
-of JSON.
+Its first process loads modules, runs the script it was given and says READY on the serial console.
+Then it answers there: `counters` with a line of JSON. There are two guests: functions in the
+kernel, whose network devices are called `left` and `right`; and our own node, which drives these
+devices itself (DPDK's virtio driver, by uio_pci_generic: this kernel has no VFIO without IOMMU).
 """
 
+import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from convoy.errors import ConvoyError
 from convoy.host.initramfs import Initramfs, module_files
+from convoy.host.programs import need
 
 READY = "convoy guest: ready"
 FAILED = "convoy guest: failed"
@@ -19,13 +24,62 @@ HOW = (
     "a Debian cloud kernel and busybox (Debian: apt-get install linux-image-cloud-amd64 "
     "busybox-static)"
 )
-MODULES = ("virtio_pci", "virtio_net", "bridge", "nf_tables", "nft_fwd_netdev", "nft_meta_bridge")
+KERNEL_MODULES = (
+    "virtio_pci",
+    "virtio_net",
+    "bridge",
+    "nf_tables",
+    "nft_fwd_netdev",
+    "nft_meta_bridge",
+)
+NODE_MODULES = ("uio_pci_generic",)
+HUGEPAGES = 200  # of 2 MiB, of a node
+PCI = ("0000:00:04.0", "0000:00:05.0")
+_PMDS = Path("/usr/lib/x86_64-linux-gnu/dpdk")
+_LIBGCC = Path("/lib/x86_64-linux-gnu/libgcc_s.so.1")  # the C library loads it to end a thread
+_DRIVERS = ("bus_pci", "bus_vdev", "mempool_ring", "net_virtio")
 LEFT, RIGHT = "02:00:00:00:0d:01", "02:00:00:00:0d:02"  # the devices', unless a script says else
 # Applets that the scripts use.
-APPLETS = ("sh", "cat", "echo", "insmod", "mount", "poweroff", "mkdir", "ls", "grep", "sleep")
+APPLETS = (
+    "sh",
+    "cat",
+    "echo",
+    "insmod",
+    "mount",
+    "poweroff",
+    "mkdir",
+    "ls",
+    "grep",
+    "kill",
+    "sleep",
+)
 
 # Busybox's shell would take its own ip before the real one.
 _REAL = 'ip() { /bin/ip "$@"; }\n'
+
+_NAME_THEM = f"""\
+for each in /sys/class/net/*; do
+	case $(cat $each/address) in
+	{LEFT}) ip link set ${{each##*/}} name left ;;
+	{RIGHT}) ip link set ${{each##*/}} name right ;;
+	esac
+done
+"""
+
+# Says nothing before the node does.
+_RUN_NODE = f"""\
+mkdir -p /dev/hugepages /run
+mount -t hugetlbfs none /dev/hugepages
+for each in {" ".join(PCI)}; do
+	echo uio_pci_generic > /sys/bus/pci/devices/$each/driver_override
+	echo $each > /sys/bus/pci/drivers_probe
+done
+RUNTIME_DIRECTORY=/run convoyd /plan.json > /ready 2> /words &
+while ! grep -q '"ready"' /ready; do
+	kill -0 $! 2> /said || {{ cat /words; exit 1; }}
+	sleep 0.1
+done
+"""
 
 _INIT = f"""\
 #!/bin/sh
@@ -35,16 +89,10 @@ mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
 echo 1 > /proc/sys/kernel/printk
 for each in $(cat /modules/order); do insmod /modules/$each || echo "{FAILED}: $each"; done
-for each in /sys/class/net/*; do
-	case $(cat $each/address) in
-	{LEFT}) ip link set ${{each##*/}} name left ;;
-	{RIGHT}) ip link set ${{each##*/}} name right ;;
-	esac
-done
 if sh -e /function.sh > /said 2>&1; then
 	echo "{READY}"
 else
-	echo "{FAILED}: $(cat /said)"
+	echo "{FAILED}: $(tail -n 3 /said | tr '\\n' ' ')"
 fi
 while read -r line; do
 	case $line in
@@ -72,7 +120,7 @@ def missing() -> str:
     if image is None or busybox() is None:
         return HOW
     try:
-        module_files(modules_of(image), MODULES)
+        module_files(modules_of(image), KERNEL_MODULES + NODE_MODULES)
     except ConvoyError as error:
         return str(error)
     return ""
@@ -83,8 +131,29 @@ def busybox() -> str | None:
     return shutil.which("busybox", path="/bin:/usr/bin:/usr/sbin")
 
 
-def initramfs(image: Path, function: str) -> bytes:
-    """Return the file system that a kernel starts with, to run the script of a function."""
+def kernel_guest(image: Path, function: str) -> bytes:
+    """Return the file system of a guest whose kernel runs the script of a function."""
+    made = _common(image, KERNEL_MODULES, _NAME_THEM + function)
+    made.program("nft")
+    return made.archive()
+
+
+def node_guest(image: Path, plan: Mapping[str, Any]) -> bytes:
+    """Return the file system of a guest in which convoyd runs a plan."""
+    made = _common(image, NODE_MODULES, _RUN_NODE)
+    made.file("plan.json", json.dumps(plan).encode())
+    convoyd = need("convoyd")
+    made.copy(convoyd, "bin/convoyd")
+    made.libraries(convoyd)
+    made.mirror(_LIBGCC)
+    for driver in _DRIVERS:
+        for path in _PMDS.glob(f"pmds-*/librte_{driver}.so*"):
+            made.mirror(path)
+            made.libraries(path)
+    return made.archive()
+
+
+def _common(image: Path, modules: tuple[str, ...], script: str) -> Initramfs:
     made = Initramfs()
     made.console()
     for folder in ("proc", "sys", "dev", "tmp"):
@@ -93,11 +162,10 @@ def initramfs(image: Path, function: str) -> bytes:
     for applet in APPLETS:
         made.link(f"bin/{applet}", "busybox")
     made.program("ip")
-    made.program("nft")
-    files = module_files(modules_of(image), MODULES)
+    files = module_files(modules_of(image), modules)
     for file in files:
         made.copy(file, f"modules/{file.name}")
     made.file("modules/order", "\n".join(file.name for file in files).encode() + b"\n")
     made.file("init", _INIT.encode(), 0o755)
-    made.file("function.sh", (_REAL + function).encode())
-    return made.archive()
+    made.file("function.sh", (_REAL + script).encode())
+    return made

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""A virtual machine with a function in its kernel: QEMU, behind vhost-user.
+"""A virtual machine with functions in it: QEMU, behind vhost-user.
+
+The option `guest` says whose they are: its kernel's (one function), or our own node's (a chain),
+which runs there on virtio.
 
 Uses KVM where that works, which is tried and not believed: /dev/kvm may be there and no guest run.
 Elsewhere QEMU emulates every instruction (TCG), some tens of times slower: good to see that it
@@ -15,10 +18,11 @@ import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from convoy.dut import guest
+from convoy.dut import convoy, guest
 from convoy.dut.base import Ability, Device, PortAt, Presence, Running, Setup
 from convoy.dut.kernel import script
 from convoy.errors import ConvoyError, InputError
@@ -29,7 +33,7 @@ from convoy.host.waited import waited_ns
 PROGRAM = "qemu-system-x86_64"
 HOW = "not installed: QEMU (Debian: apt-get install qemu-system-x86)"
 EMULATED = "emulated: not comparable"
-MEMORY_MB = 384
+MEMORY_MB = {"kernel": 384, "convoy": 1024}
 ANSWER_S = 30.0
 _KVM_DEADLINE_S = 10.0
 # A boot sector: out 0x10 to port 0xf4, which ends QEMU with (0x10 << 1) | 1.
@@ -61,10 +65,12 @@ def kvm_works() -> bool:
     return done.returncode == _BOOTED
 
 
-def command(setup: Setup, accelerator: str, image: Path) -> list[str]:
-    """Return the command of a virtual machine."""
+def command(setup: Setup, accelerator: str, image: Path, inside: str) -> list[str]:
+    """Return the command of a virtual machine. inside: which guest."""
     cpu = "host" if accelerator == "kvm" else "max"
-    memory = f"memory-backend-memfd,id=memory,size={MEMORY_MB}M,share=on"
+    size = f"{MEMORY_MB[inside]}M"
+    memory = f"memory-backend-memfd,id=memory,size={size},share=on"
+    hugepages = f" hugepages={guest.HUGEPAGES}" if inside == "convoy" else ""
     ports = [
         *_port(0, setup.left, guest.LEFT, accelerator),
         *_port(1, setup.right, guest.RIGHT, accelerator),
@@ -73,9 +79,9 @@ def command(setup: Setup, accelerator: str, image: Path) -> list[str]:
         "taskset", "-c", ",".join(map(str, setup.cores)),
         PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-accel", accelerator, "-cpu", cpu, "-smp", str(len(setup.cores)),
-        "-m", str(MEMORY_MB), "-object", memory, "-machine", "pc,memory-backend=memory",
+        "-m", size, "-object", memory, "-machine", "pc,memory-backend=memory",
         "-kernel", str(image), "-initrd", str(setup.folder / "initramfs"),
-        "-append", "console=ttyS0 quiet panic=-1",
+        "-append", f"console=ttyS0 quiet panic=-1{hugepages}",
         *ports,
         "-serial", "stdio",
     ]  # fmt: skip
@@ -87,23 +93,43 @@ def _port(number: int, at: PortAt, mac: str, accelerator: str) -> list[str]:
     return [
         "-chardev", f"socket,id=c{number},path={at.address},reconnect=1",
         "-netdev", f"vhost-user,id=n{number},chardev=c{number}",
-        "-device", f"virtio-net-pci,netdev=n{number},mac={mac}{vectors}",
+        "-device", f"virtio-net-pci,netdev=n{number},mac={mac},addr=0x{4 + number}{vectors}",
     ]  # fmt: skip
 
 
+def node_plan(setup: Setup) -> dict[str, Any]:
+    """Return the plan of our node inside: on the guest's cores, devices and hugepages."""
+    ends = [PortAt("dpdk", address) for address in guest.PCI]
+    plan = convoy.plan(replace(setup, left=ends[0], right=ends[1], hugepages=False))
+    for core, worker in enumerate(plan["workers"]):
+        worker["core"] = core
+    plan["eal"] |= {"hugepages": True, "memory_mb": guest.HUGEPAGES * 2 * 3 // 4}
+    return plan
+
+
 class _Running(Running):
-    def __init__(self, setup: Setup, accelerator: str) -> None:
+    def __init__(self, setup: Setup, accelerator: str, inside: str) -> None:
         image = guest.kernel()
         if image is None:
             raise ConvoyError(f"not installed: {guest.HOW}")
-        function = script(setup.functions[0] if setup.functions else None)
-        (setup.folder / "initramfs").write_bytes(guest.initramfs(image, function))
+        if inside == "convoy":
+            plan = node_plan(setup)
+            files = guest.node_guest(image, plan)
+            words: tuple[str, ...] = ("convoyd", json.dumps(plan))
+        else:
+            function = script(setup.functions[0] if setup.functions else None)
+            files, words = guest.kernel_guest(image, function), ("sh", "-ec", function)
+        (setup.folder / "initramfs").write_bytes(files)
         self.notes = (EMULATED,) if accelerator == "tcg" else ()
-        self._process = Process(command(setup, accelerator, image), takes_input=True)
+        self.notes += (
+            "functions in the guest's kernel" if inside == "kernel" else "convoyd in the guest",
+        )
+        self._inside = inside
+        self._process = Process(command(setup, accelerator, image, inside), takes_input=True)
         self._process.name = PROGRAM
         prefer(self._process.pid)
         self._answers = 0
-        self.commands = (self._process.command, ("sh", "-ec", function))
+        self.commands = (self._process.command, words)
 
     def ready(self, deadline_s: float) -> None:
         def decided(line: str) -> bool:
@@ -123,7 +149,9 @@ class _Running(Running):
         return waited_ns(self._process.pid)
 
     def counters(self) -> dict[str, Any] | None:
-        """Return what the guest's interfaces counted."""
+        """Return what the guest's interfaces counted; our node there cannot be asked."""
+        if self._inside == "convoy":
+            return None
         seen = 0
         wanted = self._answers
 
@@ -149,9 +177,8 @@ class Vm(Device):
     ability = Ability(
         functions=frozenset({"firewall", "router", "l2fwd"}),
         port_kinds=frozenset({"virtio-user"}),
-        chains=False,
         cores=4,
-        options={"accelerator": ("best", "kvm", "tcg")},
+        options={"guest": ("kernel", "convoy"), "accelerator": ("best", "kvm", "tcg")},
     )
 
     def presence(self) -> Presence:
@@ -178,6 +205,10 @@ class Vm(Device):
             return why
         if setup.options.get("accelerator") == "kvm" and not kvm_works():
             return "vm: KVM does not work here; use accelerator=tcg, which emulates"
+        if self.option(setup, "guest") == "convoy":
+            return ""
+        if len(setup.functions) > 1:
+            return "vm: a guest's kernel runs one function; use guest=convoy for a chain"
         try:
             script(setup.functions[0] if setup.functions else None)
         except InputError as error:
@@ -189,4 +220,4 @@ class Vm(Device):
         accelerator = self.option(setup, "accelerator")
         if accelerator == "best":
             accelerator = "kvm" if kvm_works() else "tcg"
-        return _Running(setup, accelerator)
+        return _Running(setup, accelerator, self.option(setup, "guest"))

@@ -22,7 +22,9 @@ class Initramfs:
     """Collects files; archive() returns them."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, tuple[int, bytes, tuple[int, int]]] = {}
+        # Without a root folder in it, that is the kernel's, which anybody may write to.
+        root = (stat.S_IFDIR | 0o755, b"", (0, 0))
+        self._entries: dict[str, tuple[int, bytes, tuple[int, int]]] = {".": root}
 
     def folder(self, path: str) -> None:
         """Add a folder, with those that it is in."""
@@ -63,14 +65,21 @@ class Initramfs:
         except OSError as error:
             raise InputError(f"{source}: {error.strerror}") from None
 
+    def mirror(self, path: Path) -> None:
+        """Add a file where it is here; links on the way to it stay links: it is there once."""
+        real = path.resolve()
+        if str(real).strip("/") not in self._entries:
+            self.copy(real, str(real))
+        if path != real:
+            self.link(str(path), str(real))
+
     def libraries(self, binary: Path) -> None:
         """Add the shared libraries that a program or a library needs, where it looks for them."""
         done = subprocess.run(
             ["ldd", str(binary)], capture_output=True, text=True, timeout=30, check=False
         )
         for path in re.findall(r"(/\S+) \(0x", done.stdout):  # none: it is static
-            if path.strip("/") not in self._entries:
-                self.copy(Path(path), path)
+            self.mirror(Path(path))
 
     def archive(self) -> bytes:
         """Return the archive; kernels take several of them, one behind the other."""

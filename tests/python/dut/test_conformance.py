@@ -16,7 +16,7 @@ import pytest
 from convoy.dut import functions
 from convoy.dut.base import Device, Function, PortAt, Setup
 from convoy.dut.convoy import Convoy
-from convoy.dut.devices import DEVICES
+from convoy.dut.devices import DEVICES, device
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
 from convoy.host.programs import find
 
@@ -254,3 +254,9 @@ def test_a_process_for_each_function(link, tmp_path: Path):
 
 def test_a_pipeline(tmp_path: Path):
     conforms(Convoy(), "vhost-user", "chain", tmp_path, "pipeline")
+
+
+def test_our_node_in_a_virtual_machine(here, tmp_path: Path):
+    here(device("vm"))
+    notes = conforms(device("vm"), "virtio-user", "chain", tmp_path, guest="convoy")
+    assert "convoyd in the guest" in notes
