@@ -97,13 +97,17 @@ class Cost:
 class Running(ABC):
     """A device that was started."""
 
-    commands: tuple[tuple[str, ...], ...] = ()  # what was run, for the results
+    # What was run, for the results. ("#", text): what it was told in another way.
+    commands: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()  # what must be said wherever a result of it is shown
 
     @property
     def command_lines(self) -> list[str]:
         """Return the commands as a shell takes them."""
-        return [shlex.join(command) for command in self.commands]
+        return [
+            f"# {command[1]}" if command[0] == "#" else shlex.join(command)
+            for command in self.commands
+        ]
 
     @abstractmethod
     def ready(self, deadline_s: float) -> None:

@@ -105,14 +105,15 @@ class _Running(Running):
         if crowded:
             self.notes += (f"{len(parts)} processes yield to each other on {_cores(setup)}",)
         for part in parts:
+            told = plan(part, crowded)
             node = Node(
-                plan(part, crowded),
+                told,
                 wrapper=wrapper,
                 environment={"RUNTIME_DIRECTORY": str(setup.folder)},
             )
             self._nodes.append(self._kept.enter_context(node))  # waits until it forwards
             prefer(node.process.pid)
-        self.commands = tuple(node.process.command for node in self._nodes)
+            self.commands += (node.process.command, ("#", json.dumps(told)))
 
     def ready(self, deadline_s: float) -> None:
         pass  # it was when it started

@@ -32,6 +32,7 @@ HOW = "not installed: Open vSwitch with DPDK (Debian: apt-get install openvswitc
 MEMORY_MB = 1024
 DEADLINE_S = 60.0
 BRIDGE = "br0"
+SHOWN = 200  # rules
 # emc-insert-inv-prob: one in so many packets that missed the EMC makes an entry; 0 turns it off.
 CACHES = {
     "emc": ("100", "false"),
@@ -118,7 +119,7 @@ class _Running(Running):
             "ovs-ofctl", "--bundle", "-OOpenFlow14", "add-flows",
             f"unix:{self._at(f'{BRIDGE}.mgmt')}", str(self._folder / "flows.txt"),
         )  # fmt: skip
-        self.commands = (*self.commands, *(("#", rule) for rule in self._rules[:20]))
+        self.commands = (*self.commands, *(("#", rule) for rule in _shown(self._rules)))
 
     def _port(self, name: str, port: PortAt, number: int) -> list[str]:
         return [
@@ -184,6 +185,12 @@ class _Running(Running):
     def stop(self) -> None:
         for process in reversed(self._processes):
             process.__exit__(None, None, None)
+
+
+def _shown(rules: list[str]) -> list[str]:
+    """Return rules as results keep them: many are alike."""
+    more = len(rules) - SHOWN
+    return rules if more <= 0 else [*rules[:SHOWN], f"and {more} more"]
 
 
 def pmd_stats(text: str) -> dict[str, int]:

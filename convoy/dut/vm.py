@@ -115,10 +115,10 @@ class _Running(Running):
         if inside == "convoy":
             plan = node_plan(setup)
             files = guest.node_guest(image, plan)
-            words: tuple[str, ...] = ("convoyd", json.dumps(plan))
+            words = f"inside: convoyd with the plan {json.dumps(plan)}"
         else:
             function = script(setup.functions[0] if setup.functions else None)
-            files, words = guest.kernel_guest(image, function), ("sh", "-ec", function)
+            files, words = guest.kernel_guest(image, function), f"inside: {function}"
         (setup.folder / "initramfs").write_bytes(files)
         self.notes = (EMULATED,) if accelerator == "tcg" else ()
         self.notes += (
@@ -129,7 +129,7 @@ class _Running(Running):
         self._process.name = PROGRAM
         prefer(self._process.pid)
         self._answers = 0
-        self.commands = (self._process.command, words)
+        self.commands = (self._process.command, ("#", words))
 
     def ready(self, deadline_s: float) -> None:
         def decided(line: str) -> bool:

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What devices refuse before anything starts, how they are started, how their answers are read."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from convoy.chain.machine import ranges
+from convoy.dut import convoy, functions, linux, testpmd, veth, vm
+from convoy.dut.base import Function, PortAt, Setup
+from convoy.dut.devices import device
+from convoy.dut.ovs_dpdk import options, pmd_stats
+from convoy.errors import ConvoyError, InputError
+from convoy.host.initramfs import Initramfs, module_files
+from convoy.host.namespace import shell
+
+CHAIN = (functions.firewall(10), functions.router(10))
+SWAP = Function("l2fwd", {"mode": "swap"})
+IPV6 = Function("firewall", {"rules": [{"deny": {"dst": "2001:db8::/32"}}]})
+
+
+def setup(path=(), kind="vhost-user", folder=Path("/nowhere"), **more) -> Setup:
+    left, right = PortAt(kind, "l"), PortAt(kind, "r")
+    return Setup(path, left, right, more.pop("cores", (1,)), folder, **more)
+
+
+# device, setup, what it says
+REFUSED = [
+    ("testpmd", setup((functions.router(1),)), "testpmd has no router"),
+    ("testpmd", setup((functions.layer2(), functions.layer2())), "not a chain of 2"),
+    ("testpmd", setup((functions.bridge(),)), "testpmd: it has no mode that does this l2fwd"),
+    ("testpmd", setup(kind="memif"), "testpmd has no memif ports"),
+    ("ovs-dpdk", setup((IPV6,)), "ovs-dpdk: 2001:db8::/32: devices are compared with IPv4"),
+    ("ovs-dpdk", setup(deployment="pipeline"), "ovs-dpdk cannot be deployed as pipeline"),
+    ("ovs-dpdk", setup(options={"caches": "none"}), "caches=emc|emc+smc|smc|megaflow"),
+    ("ovs-dpdk", setup(queues=9), "at most 8 queues"),
+    ("linux", setup((SWAP,), "af_packet"), "linux: l2fwd: the kernel has no way to swap"),
+    ("linux", setup(()), "linux has no vhost-user ports"),
+    ("vm", setup(CHAIN, "virtio-user"), "use guest=convoy for a chain"),
+    ("convoy", setup(CHAIN, deployment="vm"), "convoy cannot be deployed as vm"),
+]
+
+
+@pytest.mark.parametrize(("name", "asked", "words"), REFUSED)
+def test_what_cannot_be_done_is_said_before_anything_starts(name, asked, words):
+    assert words in device(name).cannot(asked)
+
+
+def test_what_can_be_done():
+    assert device("convoy").cannot(setup(CHAIN, deployment="process")) == ""
+    assert device("ovs-dpdk").cannot(setup(CHAIN, options={"caches": "megaflow"})) == ""
+    assert device("linux").cannot(setup(CHAIN, "af_xdp")) == ""
+    assert device("vm").cannot(setup(CHAIN, "virtio-user", options={"guest": "convoy"})) == ""
+
+
+def test_a_process_for_each_function_is_joined_to_the_next():
+    parts = convoy.processes(
+        setup((*CHAIN, functions.layer2()), deployment="process", cores=(2, 3)), "memif"
+    )
+    assert [(p.left.kind, p.left.address, p.right.kind, p.right.address) for p in parts] == [
+        ("vhost-user", "l", "memif", "/nowhere/link0"),
+        ("memif-client", "/nowhere/link0", "memif", "/nowhere/link1"),
+        ("memif-client", "/nowhere/link1", "vhost-user", "r"),
+    ]
+    assert [part.cores for part in parts] == [(2,), (3,), (2,)]
+    assert [len(part.functions) for part in parts] == [1, 1, 1]
+
+
+def test_one_function_alone_is_one_process():
+    alone = setup(CHAIN[:1], deployment="process")
+    assert convoy.processes(alone, "memif") == [alone]
+
+
+def test_a_router_behind_another_takes_frames_that_are_not_for_it():
+    scripts = linux.scripts(setup((CHAIN[1], CHAIN[0], CHAIN[1]), "af_packet"))
+    assert ["pkttype set unicast" in script for script in scripts] == [False, False, True]
+
+
+def test_namespaces_are_wired_in_a_row():
+    lines = veth.wiring([10, 20], setup(CHAIN, "af_packet", cores=(0, 3)))
+    assert lines[0] == "ip link add l type veth peer name left netns 10"
+    assert "--target=10 --net ip link add right type veth peer name left netns 20" in lines[1]
+    assert lines[2] == "ip link add r type veth peer name right netns 20"
+    assert "echo 9 > /sys/class/net/left/queues/rx-0/rps_cpus" in lines[-1]
+
+
+def test_threads_of_open_vswitch_run_on_the_devices_cores():
+    told = options(setup(cores=(1, 4)), "smc")
+    assert (told["pmd-cpu-mask"], told["dpdk-lcore-mask"]) == ("0x12", "0x2")
+    assert (told["emc-insert-inv-prob"], told["smc-enable"]) == ("0", "true")
+    assert "--no-huge" in told["dpdk-extra"]
+    assert "--in-memory" in options(setup(hugepages=True), "emc")["dpdk-extra"]
+
+
+PMD = """\
+pmd thread numa_id 0 core_id 1:
+  packets received: 100
+  avg. datapath passes per packet: 1.00
+  emc hits: 90
+  idle cycles: 2000 (50.00%)
+  processing cycles: 1500 (50.00%)
+  avg cycles per packet: 35.00 (3500/100)
+pmd thread numa_id 0 core_id 2:
+  packets received: 11
+  emc hits: 3
+  processing cycles: 7 (50.00%)
+main thread:
+  packets received: 1000
+"""
+
+
+def test_what_poll_threads_counted_is_added_up_and_the_main_thread_is_none():
+    assert pmd_stats(PMD) == {
+        "packets received": 111,
+        "emc hits": 93,
+        "idle cycles": 2000,
+        "processing cycles": 1507,
+    }
+    with pytest.raises(ConvoyError, match="no numbers of a poll thread"):
+        pmd_stats("main thread:\n  packets received: 3\n")
+
+
+def test_testpmd_modes():
+    assert testpmd.mode(()) == ["--forward-mode=io"]
+    assert testpmd.mode((SWAP,)) == ["--forward-mode=macswap"]
+    assert testpmd.mode((Function("5tswap"),)) == ["--forward-mode=5tswap"]
+    assert testpmd.mode((functions.layer2(),))[0] == "--forward-mode=mac"
+    with pytest.raises(InputError, match="no mode"):
+        testpmd.mode((functions.bridge(),))
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "words", "never"),
+    [("tcg", {"tcg", "max"}, {"kvm", "host"}), ("kvm", {"kvm", "host"}, {"tcg", "max"})],
+)
+def test_a_virtual_machines_command(accelerator, words, never):
+    command = vm.command(setup(kind="virtio-user"), accelerator, Path("/boot/k"), "kernel")
+    assert words <= set(command)
+    assert not never & set(command)
+    assert any("vectors=0" in word for word in command) == (accelerator == "tcg")
+    assert command[:3] == ["taskset", "-c", ranges({1})]
+
+
+def test_an_archive_holds_what_was_put_in(tmp_path: Path):
+    made = Initramfs()
+    made.console()
+    made.file("etc/motd", b"hello\n", 0o640)
+    made.link("etc/issue", "motd")
+    archive = made.archive()
+    assert len(archive) % 512 == 0
+    listed = subprocess.run(
+        ["/bin/busybox", "cpio", "-t", "-v"], input=archive, capture_output=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("no busybox here that reads archives")
+    lines = [line.split() for line in listed.stdout.decode().splitlines()]
+    assert [(line[0], line[-1]) for line in lines] == [
+        ("drwxr-xr-x", "."),
+        ("drwxr-xr-x", "dev"),
+        ("crw-------", "dev/console"),
+        ("drwxr-xr-x", "etc"),
+        ("-rw-r-----", "etc/motd"),
+        ("lrwxrwxrwx", "motd"),
+    ]
+
+
+def test_modules_come_after_those_that_they_need(tmp_path: Path):
+    (tmp_path / "modules.dep").write_text(
+        "net/a-net.ko: lib/b.ko lib/c.ko\nlib/b.ko: lib/c.ko\nlib/c.ko:\nlib/d.ko: lib/c.ko\n"
+    )
+    (tmp_path / "modules.builtin").write_text("kernel/e.ko\n")
+    files = module_files(tmp_path, ("a_net", "e", "d"))
+    assert [file.name for file in files] == ["c.ko", "b.ko", "a-net.ko", "d.ko"]
+    with pytest.raises(ConvoyError, match="no module f"):
+        module_files(tmp_path, ("f",))
+
+
+def test_a_script_that_fails_says_why():
+    assert shell("echo one\necho two") == "one\ntwo\n"
+    with pytest.raises(ConvoyError, match=r"sh: .*nosuchcommand"):
+        shell("nosuchcommand\necho after")
