@@ -44,6 +44,9 @@ class VhostUser(Port):
         "server", description="who makes the socket: server = convoyd"
     )
     queues: int = Field(1, ge=1, le=64, description="pairs of queues, with RSS")
+    datapath: Literal["vring", "dpdk"] = Field(
+        "vring", description="who moves the packets: convoyd's own code, or DPDK's to compare with"
+    )
 
 
 class VirtioUser(Port):

@@ -56,6 +56,9 @@ static const struct pair {
 		"'kind': 'virtio-user', 'path': '@', 'queues': 2"},
 	{"memif client, server", "'kind': 'memif', 'path': '@', 'role': 'client'",
 		"'kind': 'memif', 'path': '@'"},
+	{"vhost-user server by DPDK's driver, virtio-user client",
+		"'kind': 'vhost-user', 'path': '@', 'datapath': 'dpdk'",
+		"'kind': 'virtio-user', 'path': '@'"},
 };
 
 static double now_s(void)
@@ -310,6 +313,7 @@ PAIR_TEST(virtio_user_server, 3)
 PAIR_TEST(memif_server, 4)
 PAIR_TEST(two_queues, 5)
 PAIR_TEST(memif_client, 6)
+PAIR_TEST(vhost_user_dpdk, 7)
 
 // A port without a peer stops at once, whoever was to begin.
 static void stops_without_a_peer(void **state)
@@ -342,6 +346,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(memif_server),
 		cmocka_unit_test(two_queues),
 		cmocka_unit_test(memif_client),
+		cmocka_unit_test(vhost_user_dpdk),
 		cmocka_unit_test(stops_without_a_peer),
 	};
 	int failed;

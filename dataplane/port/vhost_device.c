@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "vhost_device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_vhost.h>
+
+#define BIT(n) (1ull << (n))
+
+// Offloads that leave a packet unfinished: functions need whole packets with right checksums.
+#define OFFLOADS                                                                         \
+	(BIT(VIRTIO_NET_F_CSUM) | BIT(VIRTIO_NET_F_GUEST_CSUM) | BIT(VIRTIO_NET_F_GSO) | \
+		BIT(VIRTIO_NET_F_HOST_TSO4) | BIT(VIRTIO_NET_F_HOST_TSO6) |              \
+		BIT(VIRTIO_NET_F_HOST_UFO) | BIT(VIRTIO_NET_F_HOST_ECN) |                \
+		BIT(VIRTIO_NET_F_GUEST_TSO4) | BIT(VIRTIO_NET_F_GUEST_TSO6) |            \
+		BIT(VIRTIO_NET_F_GUEST_UFO) | BIT(VIRTIO_NET_F_GUEST_ECN))
+
+#define VIRTIO_F_IOMMU 33 // addresses would have to be asked for
+
+// vhost-user messages that are answered here.
+#define GET_QUEUE_NUM 17
+
+// As much of a vhost-user message as is looked at; rte_vhost hands out more.
+struct message {
+	uint32_t request;
+	uint32_t flags;
+	uint32_t bytes;
+	uint64_t number;
+} __attribute__((packed));
+
+// Devices that are open, for callbacks that know a path or a number only.
+static struct cv_vhost *devices[64];
+static struct cv_vhost *by_vid[RTE_MAX_VHOST_DEVICE];
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct cv_vhost *device_of(int vid)
+{
+	struct cv_vhost *device;
+
+	pthread_mutex_lock(&devices_lock);
+	device = vid >= 0 && vid < RTE_MAX_VHOST_DEVICE ? by_vid[vid] : NULL;
+	pthread_mutex_unlock(&devices_lock);
+	return device;
+}
+
+// Which pairs packets can be sent to.
+static void list_active(struct cv_vhost *device)
+{
+	uint16_t count = 0;
+
+	for (uint16_t pair = 0; pair < device->pairs; pair++) {
+		if (device->queues[2 * pair].ready)
+			__atomic_store_n(&device->active[count++], pair, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&device->active_count, count, __ATOMIC_RELEASE);
+}
+
+// No worker uses the queue when this returns; rte_vhost knows how far it came.
+static void take_away(struct cv_vhost_queue *queue)
+{
+	struct cv_vring_base base;
+	bool was_ready;
+
+	rte_spinlock_lock(&queue->lock);
+	was_ready = queue->ready;
+	__atomic_store_n(&queue->ready, false, __ATOMIC_RELAXED);
+	base = cv_vring_base(&queue->vring);
+	rte_spinlock_unlock(&queue->lock);
+	if (was_ready)
+		rte_vhost_set_vring_base(queue->device->vid, queue->index, base.avail, base.used);
+}
+
+static void take_all_away(struct cv_vhost *device)
+{
+	for (uint16_t i = 0; i < 2 * device->pairs; i++)
+		take_away(&device->queues[i]);
+	list_active(device);
+}
+
+static void log_bytes(void *context, uint64_t guest, uint64_t bytes)
+{
+	const struct cv_vhost_queue *queue = context;
+
+	rte_vhost_log_write(queue->device->vid, guest, bytes);
+}
+
+static void log_used(void *context, uint64_t offset, uint64_t bytes)
+{
+	const struct cv_vhost_queue *queue = context;
+
+	rte_vhost_log_used_vring(queue->device->vid, queue->index, offset, bytes);
+}
+
+static void give(struct cv_vhost_queue *queue, uint64_t features)
+{
+	struct cv_vhost *device = queue->device;
+	struct cv_vring *vring = &queue->vring;
+	struct rte_vhost_vring there = {0};
+	struct cv_vring_base base;
+
+	if (rte_vhost_get_vhost_vring(device->vid, queue->index, &there) != 0 ||
+		rte_vhost_get_vring_base(device->vid, queue->index, &base.avail, &base.used) != 0)
+		return;
+	rte_spinlock_lock(&queue->lock);
+	vring->desc = there.desc;
+	vring->avail = there.avail;
+	vring->used = there.used;
+	vring->size = there.size;
+	vring->memory = &device->memory;
+	vring->call_fd = there.callfd;
+	// Whoever is told must not make a worker wait.
+	if (vring->call_fd >= 0)
+		fcntl(vring->call_fd, F_SETFL, fcntl(vring->call_fd, F_GETFL) | O_NONBLOCK);
+	vring->log = RTE_VHOST_NEED_LOG(features) ? log_bytes : NULL;
+	vring->log_used = RTE_VHOST_NEED_LOG(features) ? log_used : NULL;
+	vring->log_context = queue;
+	if (cv_vring_begin(vring, features, base) == 0) {
+		cv_vring_quiet(vring);
+		// What waits at the guest for a word from us.
+		cv_vring_notify(vring);
+		__atomic_store_n(&queue->ready, true, __ATOMIC_RELAXED);
+	}
+	rte_spinlock_unlock(&queue->lock);
+}
+
+static int read_memory(struct cv_vhost *device)
+{
+	struct rte_vhost_memory *table = NULL;
+
+	device->memory.count = 0;
+	if (rte_vhost_get_mem_table(device->vid, &table) != 0 || table == NULL)
+		return -EINVAL;
+	for (uint32_t i = 0; i < table->nregions && i < CV_GUEST_REGIONS_MAX; i++)
+		device->memory.regions[device->memory.count++] = (struct cv_guest_region){
+			table->regions[i].guest_phys_addr, table->regions[i].size,
+			(uint8_t *)(uintptr_t)table->regions[i].host_user_addr};
+	free(table);
+	return 0;
+}
+
+// Gives workers the queues that the peer has enabled and that they do not have yet.
+static void give_all(struct cv_vhost *device)
+{
+	uint64_t features = 0;
+	bool none = true;
+
+	if (!device->running || rte_vhost_get_negotiated_features(device->vid, &features) != 0)
+		return;
+	for (uint16_t i = 0; i < 2 * device->pairs; i++)
+		none &= !device->queues[i].ready;
+	// Where one is in use, the memory is as it was.
+	if (none && read_memory(device) != 0)
+		return;
+	for (uint16_t i = 0; i < 2 * device->pairs; i++) {
+		if (device->enabled[i] && !device->queues[i].ready)
+			give(&device->queues[i], features);
+	}
+	list_active(device);
+}
+
+static enum rte_vhost_msg_result before_message(int vid, void *data)
+{
+	struct cv_vhost *device = device_of(vid);
+	struct message *message = data;
+
+	if (device == NULL)
+		return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+	take_all_away(device);
+	if (message->request == GET_QUEUE_NUM) {
+		// rte_vhost would promise queues that nobody polls.
+		message->number = device->pairs;
+		message->bytes = sizeof(message->number);
+		return RTE_VHOST_MSG_RESULT_REPLY;
+	}
+	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+}
+
+static enum rte_vhost_msg_result after_message(int vid, void *data)
+{
+	struct cv_vhost *device = device_of(vid);
+
+	if (device != NULL)
+		give_all(device);
+	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+}
+
+static int queue_changed(int vid, uint16_t index, int enable)
+{
+	struct cv_vhost *device = device_of(vid);
+
+	if (device == NULL || index >= 2 * device->pairs)
+		return 0;
+	device->enabled[index] = enable;
+	if (enable) {
+		give_all(device);
+	} else {
+		take_away(&device->queues[index]);
+		list_active(device);
+	}
+	return 0;
+}
+
+static int new_connection(int vid)
+{
+	static const struct rte_vhost_user_extern_ops around = {before_message, after_message};
+	struct cv_vhost *device = NULL;
+	char path[PATH_MAX];
+
+	if (rte_vhost_get_ifname(vid, path, sizeof(path)) != 0)
+		return -1;
+	pthread_mutex_lock(&devices_lock);
+	for (size_t i = 0; i < RTE_DIM(devices); i++) {
+		// One peer at a time: a second one is turned away.
+		if (devices[i] != NULL && devices[i]->vid < 0 &&
+			strcmp(devices[i]->path, path) == 0)
+			device = devices[i];
+	}
+	if (device != NULL) {
+		device->vid = vid;
+		by_vid[vid] = device;
+	}
+	pthread_mutex_unlock(&devices_lock);
+	if (device == NULL)
+		return -1;
+	memset(device->enabled, 0, sizeof(device->enabled));
+	return rte_vhost_extern_callback_register(vid, &around, NULL);
+}
+
+static int new_device(int vid)
+{
+	struct cv_vhost *device = device_of(vid);
+
+	if (device == NULL)
+		return -1;
+	device->running = true;
+	give_all(device);
+	__atomic_fetch_add(&device->peers, 1, __ATOMIC_RELAXED);
+	device->changed(device->context, true);
+	return 0;
+}
+
+static void destroy_device(int vid)
+{
+	struct cv_vhost *device = device_of(vid);
+
+	if (device == NULL)
+		return;
+	take_all_away(device);
+	if (device->running)
+		device->changed(device->context, false);
+	device->running = false;
+}
+
+static void destroy_connection(int vid)
+{
+	struct cv_vhost *device = device_of(vid);
+
+	if (device == NULL)
+		return;
+	destroy_device(vid);
+	pthread_mutex_lock(&devices_lock);
+	by_vid[vid] = NULL;
+	device->vid = -1;
+	pthread_mutex_unlock(&devices_lock);
+}
+
+static int add(struct cv_vhost *device)
+{
+	int rc = -ENOSPC;
+
+	pthread_mutex_lock(&devices_lock);
+	for (size_t i = 0; i < RTE_DIM(devices) && rc != 0; i++) {
+		if (devices[i] == NULL) {
+			devices[i] = device;
+			rc = 0;
+		}
+	}
+	pthread_mutex_unlock(&devices_lock);
+	return rc;
+}
+
+static void remove_device(struct cv_vhost *device)
+{
+	pthread_mutex_lock(&devices_lock);
+	for (size_t i = 0; i < RTE_DIM(devices); i++) {
+		if (devices[i] == device)
+			devices[i] = NULL;
+	}
+	for (size_t i = 0; i < RTE_DIM(by_vid); i++) {
+		if (by_vid[i] == device)
+			by_vid[i] = NULL;
+	}
+	pthread_mutex_unlock(&devices_lock);
+}
+
+int cv_vhost_open(struct cv_vhost *device, struct cv_error *error)
+{
+	static const struct rte_vhost_device_ops ops = {
+		.new_device = new_device,
+		.destroy_device = destroy_device,
+		.vring_state_changed = queue_changed,
+		.new_connection = new_connection,
+		.destroy_connection = destroy_connection,
+	};
+	const size_t bytes = 2 * device->pairs * sizeof(*device->queues);
+	uint64_t protocol = 0;
+
+	device->vid = -1;
+	device->queues = aligned_alloc(64, bytes);
+	if (device->queues == NULL || add(device) != 0) {
+		cv_error_set(error, "out of memory, or more than %zu vhost-user ports",
+			RTE_DIM(devices));
+		free(device->queues);
+		return -ENOMEM;
+	}
+	memset(device->queues, 0, bytes);
+	for (uint16_t i = 0; i < 2 * device->pairs; i++) {
+		rte_spinlock_init(&device->queues[i].lock);
+		device->queues[i].device = device;
+		device->queues[i].index = i;
+	}
+	if (rte_vhost_driver_register(device->path, device->client ? RTE_VHOST_USER_CLIENT : 0) !=
+		0)
+		goto no_socket;
+	if (rte_vhost_driver_disable_features(device->path, OFFLOADS | BIT(VIRTIO_F_IOMMU)) != 0 ||
+		rte_vhost_driver_get_protocol_features(device->path, &protocol) != 0 ||
+		// Announcing a migrated guest by packets of our own making is not ours to do.
+		rte_vhost_driver_set_protocol_features(
+			device->path, protocol & ~BIT(VHOST_USER_PROTOCOL_F_RARP)) != 0 ||
+		rte_vhost_driver_callback_register(device->path, &ops) != 0 ||
+		rte_vhost_driver_start(device->path) != 0) {
+		rte_vhost_driver_unregister(device->path);
+		goto no_socket;
+	}
+	return 0;
+
+no_socket:
+	cv_error_set(error, "path: %s: cannot be used as a socket; DPDK's lines above say more",
+		device->path);
+	remove_device(device);
+	free(device->queues);
+	return -EIO;
+}
+
+void cv_vhost_close(struct cv_vhost *device)
+{
+	// Ends the connection, with its callbacks.
+	rte_vhost_driver_unregister(device->path);
+	remove_device(device);
+	free(device->queues);
+	device->queues = NULL;
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "vhost_port.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "port_log.h"
+
+#define VLAN_TAGS 8 // bytes: two tags
+#define PACKET_MAX 65535u
+
+// Headers that a frame of gathered packets may get without a copy: IPv4, UDP, convoy. What is
+// gathered into one buffer leaves room for them within the MTU.
+#define OUTER_BYTES (20u + 8 + 4)
+
+// Makes sure of n empty buffers, or as many as the pool has. Returns how many.
+static CV_INLINE uint16_t fill_stash(struct cv_vhost_rx *rx, struct rte_mempool *pool, uint16_t n)
+{
+	const uint16_t missing = n - rx->stashed;
+
+	if (rx->stashed >= n)
+		return n;
+	if (CV_LIKELY(rte_mempool_get_bulk(pool, (void **)&rx->stash[rx->stashed], missing) == 0)) {
+		rx->stashed = n;
+		return n;
+	}
+	rx->no_buffer++;
+	return rx->stashed;
+}
+
+// An empty buffer becomes a packet, or several: what rte_pktmbuf_alloc() would set, and where.
+static CV_INLINE void fill_in(struct rte_mbuf *mbuf, uint16_t offset, uint16_t len)
+{
+	// Buffers come back to the pool with one reference, one segment and no next.
+	mbuf->data_off = offset;
+	mbuf->port = RTE_MBUF_PORT_INVALID;
+	mbuf->ol_flags = 0;
+	mbuf->packet_type = 0;
+	mbuf->pkt_len = len;
+	mbuf->data_len = len;
+	mbuf->vlan_tci = 0;
+	mbuf->vlan_tci_outer = 0;
+}
+
+static CV_HOT uint16_t rx(
+	struct cv_port *port, uint16_t pair, struct rte_mbuf **packets, uint16_t n)
+{
+	struct cv_vhost_port *vhost = (struct cv_vhost_port *)port;
+	struct cv_vhost_queue *queue = &vhost->device.queues[2 * pair + 1];
+	struct cv_vhost_rx *own = &vhost->rx[pair];
+	uint8_t *to[CV_VHOST_BURST];
+	uint16_t lens[CV_VHOST_BURST];
+	uint16_t got = 0, room;
+
+	if (!cv_vhost_enter(queue))
+		return 0;
+	if (cv_vring_ready(&queue->vring) > 0) {
+		n = fill_stash(own, vhost->pool, RTE_MIN(n, CV_VHOST_BURST));
+		// From the end: what is left stays where it is.
+		for (uint16_t i = 0; i < n; i++) {
+			packets[i] = own->stash[own->stashed - 1 - i];
+			to[i] = (uint8_t *)packets[i]->buf_addr + RTE_PKTMBUF_HEADROOM;
+		}
+		room = n > 0 ? packets[0]->buf_len - RTE_PKTMBUF_HEADROOM : 0;
+		got = n > 0 ? cv_vring_dequeue(&queue->vring, to, room, lens, n) : 0;
+		own->stashed -= got;
+		cv_vring_notify(&queue->vring);
+	}
+	cv_vhost_leave(queue);
+	for (uint16_t i = 0; i < got; i++)
+		fill_in(packets[i], RTE_PKTMBUF_HEADROOM, lens[i]);
+	return got;
+}
+
+static CV_HOT uint16_t rx_views(struct cv_port *port, uint16_t pair, struct cv_view *views,
+	uint16_t n, struct cv_buffers *buffers)
+{
+	struct cv_vhost_port *vhost = (struct cv_vhost_port *)port;
+	struct cv_vhost_queue *queue = &vhost->device.queues[2 * pair + 1];
+	struct cv_vhost_rx *own = &vhost->rx[pair];
+	struct cv_vring_bin bins[CV_BUFFERS_MAX];
+	uint16_t got = 0, used = 0, ready;
+
+	buffers->n = 0;
+	if (!cv_vhost_enter(queue))
+		return 0;
+	ready = cv_vring_ready(&queue->vring);
+	if (ready > 0) {
+		// The packed ring does not say how many there are.
+		ready = queue->vring.is_packed ? CV_BUFFERS_MAX : RTE_MIN(ready, CV_BUFFERS_MAX);
+		used = fill_stash(own, vhost->pool, RTE_MIN(ready, n));
+		for (uint16_t i = 0; i < used; i++) {
+			struct rte_mbuf *mbuf = own->stash[own->stashed - 1 - i];
+			// A packet alone may be as long as the MTU lets it.
+			const uint32_t room = mbuf->buf_len - RTE_PKTMBUF_HEADROOM;
+
+			buffers->buffers[i] = mbuf;
+			bins[i].data = (uint8_t *)mbuf->buf_addr + RTE_PKTMBUF_HEADROOM;
+			bins[i].room = room;
+			bins[i].gather = RTE_MIN(room, port->mtu - OUTER_BYTES);
+		}
+		got = cv_vring_gather(&queue->vring, views, n, bins, &used);
+		own->stashed -= used;
+		cv_vring_notify(&queue->vring);
+	}
+	cv_vhost_leave(queue);
+	for (uint16_t i = 0; i < used; i++) {
+		const bool alone = bins[i].packets == 1;
+
+		// A packet alone is what its buffer holds.
+		fill_in(buffers->buffers[i], RTE_PKTMBUF_HEADROOM + (alone ? 2 : 0),
+			(uint16_t)(bins[i].len - (alone ? 2 : 0)));
+		buffers->views[i] = (uint8_t)bins[i].packets;
+	}
+	buffers->n = used;
+	return got;
+}
+
+static CV_INLINE struct cv_vhost_queue *queue_of(struct cv_vhost_port *vhost, uint16_t lane)
+{
+	const uint16_t count = __atomic_load_n(&vhost->device.active_count, __ATOMIC_ACQUIRE);
+
+	if (CV_UNLIKELY(count == 0))
+		return NULL;
+	if (CV_UNLIKELY(lane >= count))
+		lane %= count;
+	// It may be another pair's by now: then that is not ready, or as good.
+	return &vhost->device
+			.queues[2 * __atomic_load_n(&vhost->device.active[lane], __ATOMIC_RELAXED)];
+}
+
+// Puts the segments of a packet one behind the other.
+static const uint8_t *put_together(struct cv_vhost_port *vhost, const struct cv_vhost_queue *queue,
+	const struct rte_mbuf *packet)
+{
+	return rte_pktmbuf_read(
+		packet, 0, RTE_MIN(packet->pkt_len, PACKET_MAX), vhost->bounce[queue->index / 2]);
+}
+
+static CV_HOT uint16_t tx(
+	struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+{
+	struct cv_vhost_port *vhost = (struct cv_vhost_port *)port;
+	struct cv_vhost_queue *queue = queue_of(vhost, lane);
+	struct cv_view views[CV_VHOST_BURST];
+	uint16_t sent = 0;
+
+	if (queue == NULL || !cv_vhost_enter(queue))
+		return 0;
+	while (sent < n) {
+		uint16_t count = 0, took;
+
+		while (count < CV_VHOST_BURST && sent + count < n) {
+			struct rte_mbuf *packet = packets[sent + count];
+			struct cv_view *view = &views[count];
+
+			view->data = rte_pktmbuf_mtod(packet, uint8_t *);
+			view->len = packet->data_len;
+			view->before = 0;
+			if (CV_UNLIKELY(packet->nb_segs > 1)) {
+				// One at a time: there is one place for it.
+				if (count > 0)
+					break;
+				view->data =
+					(uint8_t *)(uintptr_t)put_together(vhost, queue, packet);
+				view->len = (uint16_t)RTE_MIN(packet->pkt_len, PACKET_MAX);
+				count = 1;
+				break;
+			}
+			count++;
+		}
+		took = cv_vring_enqueue(&queue->vring, views, count);
+		sent += took;
+		if (took < count)
+			break;
+	}
+	if (sent > 0)
+		cv_vring_notify(&queue->vring);
+	cv_vhost_leave(queue);
+	rte_pktmbuf_free_bulk(packets, sent);
+	return sent;
+}
+
+static uint16_t tx_views(
+	struct cv_port *port, uint16_t lane, const struct cv_view *views, uint16_t n)
+{
+	struct cv_vhost_port *vhost = (struct cv_vhost_port *)port;
+	struct cv_vhost_queue *queue = queue_of(vhost, lane);
+	uint16_t sent;
+
+	if (queue == NULL || !cv_vhost_enter(queue))
+		return 0;
+	sent = cv_vring_enqueue(&queue->vring, views, n);
+	if (sent > 0)
+		cv_vring_notify(&queue->vring);
+	cv_vhost_leave(queue);
+	return sent;
+}
+
+static void set(json_t *object, const char *key, uint64_t value)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static json_t *info(const struct cv_port *port)
+{
+	const struct cv_vhost_port *vhost = (const struct cv_vhost_port *)port;
+	uint64_t packets[2] = {0}, errors[2] = {0}, kicks = 0, no_buffer = 0, broken = 0;
+	json_t *object = json_object();
+
+	// Written by workers meanwhile; each is right, together they are of no one moment.
+	for (uint16_t i = 0; i < 2 * vhost->device.pairs; i++) {
+		const struct cv_vring *vring = &vhost->device.queues[i].vring;
+
+		packets[i % 2] += __atomic_load_n(&vring->counters.packets, __ATOMIC_RELAXED);
+		errors[i % 2] += __atomic_load_n(&vring->counters.malformed, __ATOMIC_RELAXED) +
+				 __atomic_load_n(&vring->counters.too_long, __ATOMIC_RELAXED);
+		kicks += __atomic_load_n(&vring->counters.kicks, __ATOMIC_RELAXED);
+		broken += vring->broken;
+		if (i % 2 == 0)
+			no_buffer += __atomic_load_n(&vhost->rx[i / 2].no_buffer, __ATOMIC_RELAXED);
+	}
+	json_object_set_new(
+		object, "link", json_string(cv_vhost_is_up(&vhost->device) ? "up" : "down"));
+	set(object, "rx_pkts", packets[1]);
+	set(object, "tx_pkts", packets[0]);
+	set(object, "rx_errors", errors[1]);
+	set(object, "tx_errors", errors[0]);
+	set(object, "rx_no_buffer", no_buffer);
+	set(object, "kicks", kicks);
+	set(object, "broken_queues", broken);
+	set(object, "peers", __atomic_load_n(&vhost->device.peers, __ATOMIC_RELAXED));
+	return object;
+}
+
+static void changed(void *context, bool up)
+{
+	cv_port_log(context, "peer %s", up ? "connected" : "gone");
+}
+
+static int start(struct cv_port *port, struct cv_error *error)
+{
+	return 0; // the peer may be there since open
+}
+
+static void stop(struct cv_port *port)
+{
+}
+
+static void free_port(struct cv_vhost_port *vhost)
+{
+	for (uint16_t i = 0; vhost->bounce != NULL && i < vhost->device.pairs; i++)
+		free(vhost->bounce[i]);
+	for (uint16_t i = 0; vhost->rx != NULL && i < vhost->device.pairs; i++)
+		rte_mempool_put_bulk(
+			vhost->pool, (void **)vhost->rx[i].stash, vhost->rx[i].stashed);
+	free(vhost->bounce);
+	free(vhost->rx);
+	vhost->bounce = NULL;
+	vhost->rx = NULL;
+}
+
+static void close_port(struct cv_port *port)
+{
+	struct cv_vhost_port *vhost = (struct cv_vhost_port *)port;
+
+	cv_vhost_close(&vhost->device);
+	free_port(vhost);
+	free(vhost);
+}
+
+static int allocate(struct cv_vhost_port *vhost)
+{
+	vhost->rx = calloc(vhost->device.pairs, sizeof(*vhost->rx));
+	vhost->bounce = calloc(vhost->device.pairs, sizeof(*vhost->bounce));
+	if (vhost->rx == NULL || vhost->bounce == NULL)
+		return -ENOMEM;
+	for (uint16_t i = 0; i < vhost->device.pairs; i++) {
+		vhost->bounce[i] = malloc(PACKET_MAX);
+		if (vhost->bounce[i] == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int cv_vhost_port_open(
+	struct cv_vhost_port *vhost, const struct cv_port_args *args, struct cv_error *error)
+{
+	const unsigned room = rte_pktmbuf_data_room_size(args->pool) - RTE_PKTMBUF_HEADROOM;
+	struct cv_port *port = &vhost->port;
+	const unsigned frame = port->mtu + CV_ETHER_LEN + VLAN_TAGS;
+	int rc;
+
+	if (frame > room) {
+		cv_error_set(error,
+			"mtu: %u: its frames of %u bytes do not fit into the node's buffers of %u",
+			port->mtu, frame, room);
+		return -EINVAL;
+	}
+	vhost->pool = args->pool;
+	vhost->device.changed = changed;
+	vhost->device.context = port;
+	rc = allocate(vhost);
+	if (rc == 0)
+		rc = cv_vhost_open(&vhost->device, error);
+	if (rc != 0) {
+		free_port(vhost);
+		return rc;
+	}
+	port->rx = rx;
+	port->tx = tx;
+	port->rx_views = rx_views;
+	port->tx_views = tx_views;
+	port->info = info;
+	port->start = start;
+	port->stop = stop;
+	port->close = close_port;
+	port->rx_queues = vhost->device.pairs;
+	return 0;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// A vhost-user port whose packets our own vring moves.
+#ifndef CV_VHOST_PORT_H
+#define CV_VHOST_PORT_H
+
+#include "kind.h"
+#include "vhost_device.h"
+
+#define CV_VHOST_BURST 64 // packets with a buffer each that one rx call gives
+
+// What receiving from one queue needs; used under that queue's lock.
+struct cv_vhost_rx {
+	uint16_t stashed;
+	uint64_t no_buffer; // times that the pool had none
+	struct rte_mbuf *stash[CV_VHOST_BURST]; // taken from the pool, still empty
+};
+
+struct cv_vhost_port {
+	struct cv_port port;
+	struct cv_vhost device;
+	struct rte_mempool *pool;
+	struct cv_vhost_rx *rx; // of each pair
+	uint8_t **bounce; // of each pair: a packet in several segments is put together here
+};
+
+// device.path, client and pairs are set. 0, or -errno with error set.
+int cv_vhost_port_open(
+	struct cv_vhost_port *vhost, const struct cv_port_args *args, struct cv_error *error);
+
+#endif
