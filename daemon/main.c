@@ -15,6 +15,7 @@
 #include "eal.h"
 #include "node.h"
 #include "plan.h"
+#include "plan_eal.h"
 #include "telemetry.h"
 
 #define EXIT_FAILED 1
@@ -171,7 +172,7 @@ int main(int argc, char **argv)
 	plan = cv_plan_read(options.plan, &error);
 	if (plan == NULL)
 		return fail(EXIT_BAD_INPUT, &error);
-	if (cv_eal_start(plan, options.check, options.log_level, &error) != 0) {
+	if (cv_plan_eal_start(plan, options.check, options.log_level, &error) != 0) {
 		cv_plan_free(plan);
 		return fail(EXIT_FAILED, &error);
 	}

@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """Ports that are DPDK devices: tester to tester, or with dpdk-testpmd between."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from convoy.host.node import Node
+from convoy.host.programs import need
 from convoy.tester.convoy_gen import ConvoyGen
+from port.plans import joined
 
 from .conftest import CORES, Device
 from .vhost import assert_all_came_back, until_it_forwards
@@ -19,17 +23,14 @@ GENTLE = {"rate_pps": 2000, "duration_s": 0.2, "drain_s": 5, "tolerance": 1}
 
 
 def test_memif_to_memif(tmp_path: Path):
-    socket = tmp_path / "memif"
-    ports = [
-        f"dev:net_memif{i},role={r},socket={socket}" for i, r in enumerate(("server", "client"))
-    ]
-    with ConvoyGen(ports) as tester:
+    path = f"{tmp_path}/"  # each port's text is its own: the same socket by two names
+    with ConvoyGen([f"memif:{path}s,server", f"memif:{path}./s"]) as tester:
         for traffic in ({}, {"size": "imix", "paths": ["0>1", "1>0"]}):
             assert_all_came_back(tester.trial(GENTLE | traffic))
 
 
 def test_memif_without_a_peer_waits_and_says_so(tmp_path: Path):
-    port = f"dev:net_memif0,role=server,socket={tmp_path / 'memif'}"
+    port = f"memif:{tmp_path / 'memif'},server"
     with (
         ConvoyGen([port], attach_timeout_s=0.2) as tester,
         pytest.raises(Exception, match="link is down"),
@@ -40,11 +41,7 @@ def test_memif_without_a_peer_waits_and_says_so(tmp_path: Path):
 def test_virtio_user_through_a_device(device: Callable[..., Device]):
     running = device()
     running.start()
-    ports = [
-        f"dev:net_virtio_user{i},path={path},queue_size=1024"
-        for i, path in enumerate(running.sockets)
-    ]
-    with ConvoyGen(ports, core=CORES[-1]) as tester:
+    with ConvoyGen([f"virtio-user:{path}" for path in running.sockets], core=CORES[-1]) as tester:
         until_it_forwards(tester)
         assert_all_came_back(tester.trial(GENTLE))
 
@@ -70,5 +67,53 @@ def veth() -> Iterator[tuple[str, str]]:
 
 
 def test_af_packet(veth: tuple[str, str]):
-    with ConvoyGen([f"dev:net_af_packet{i},iface={name}" for i, name in enumerate(veth)]) as tester:
+    with ConvoyGen([f"af_packet:{name}" for name in veth]) as tester:
         assert_all_came_back(tester.trial(GENTLE | {"size": 1518}))
+
+
+def links(folder: Path, server: bool) -> dict[str, dict[str, str]]:
+    """Two memif ports of a node that forwards between them."""
+    role = "server" if server else "client"
+    return {
+        name: {"kind": "memif", "role": role, "path": str(folder / name)} for name in ("a", "b")
+    }
+
+
+@pytest.mark.parametrize("server", [False, True], ids=["client", "server"])
+def test_the_peer_of_a_memif_is_killed_and_comes_back(tmp_path: Path, server: bool):
+    ways = [("a", "b"), ("b", "a")]
+    plan = joined(links(tmp_path, not server), ways, CORES[0])
+    options = ",server" if server else ""
+    ports = [f"memif:{tmp_path / name}{options}" for name in ("a", "b")]
+    with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=60) as tester:
+        for _ in range(3):
+            with Node(plan) as node:
+                until_it_forwards(tester)
+                assert_all_came_back(tester.trial(GENTLE))
+                tester._process.say('{"rate_pps": 10000, "duration_s": 20, "tolerance": 1}')
+                node.process.signal(9)
+                result = tester._read(90, "the trial's end")
+                assert (result["ok"], result["reason_code"]) == (False, "peer_gone")
+                assert result["duration_ns"] < 19e9
+
+
+@pytest.mark.parametrize("kind", ["ring", "memif", "virtio-user", "af_packet"])
+def test_tester_to_tester(kind: str):
+    if kind == "af_packet" and os.getuid() != 0:
+        pytest.skip("only root makes network namespaces")
+    done = subprocess.run(
+        [need("convoy-gen"), f"--self-test={kind}"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["kind"] == kind
+    assert report["ceiling_pps"] > 0
+    assert (report["ceiling_both_paths_pps"] is None) == (kind == "ring")
+    assert report["noise_latency"]["count"] > 0
+    assert report["reflector_core"] is None
+
+
+def test_the_ports_say_which_self_test():
+    with ConvoyGen(["dev:net_ring0"], self_test=True) as tester:
+        assert tester.self_test is not None and tester.self_test["kind"] == "ring"
+        assert tester.trial(GENTLE)["ceiling_pps"] == tester.ceiling_pps

@@ -173,7 +173,7 @@ def test_replay_at_a_rate_and_at_a_speed(tmp_path: Path):
     frames, _ = sent(tmp_path, duration_s=0.01, rate_pps=10_000, capture=replay)
     assert len(frames) == 100
     replay = {"file": str(tmp_path / "in.pcap"), "speed": 10}
-    _, result = sent(tmp_path, duration_s=0.011, capture=replay)
+    _, result = sent(tmp_path, duration_s=0.01095, capture=replay)
     assert result["total"]["offered_pkts"] == 110
 
 

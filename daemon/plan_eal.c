@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "plan_eal.h"
+
+#include <sched.h>
+#include <stdio.h>
+
+#include "eal.h"
+#include "port.h"
+
+// "0@(0,1),1@1": the main lcore anywhere, worker i on lcore i + 1 and its core.
+static void lcores(const struct cv_plan *plan, bool check, char *text, size_t size)
+{
+	size_t end = snprintf(text, size, "0@(");
+	cpu_set_t allowed;
+	bool first = true;
+
+	sched_getaffinity(0, sizeof(allowed), &allowed);
+	for (int cpu = 0; cpu < CPU_SETSIZE && end < size; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed))
+			continue;
+		end += snprintf(text + end, size - end, "%s%d", first ? "" : ",", cpu);
+		first = false;
+	}
+	end += snprintf(text + end, size - end, ")");
+	for (unsigned i = 0; !check && i < plan->workers_count && end < size; i++)
+		end += snprintf(text + end, size - end, ",%u@%u", i + 1, plan->workers[i].core);
+}
+
+static bool needs_pci(const struct cv_plan *plan)
+{
+	for (unsigned i = 0; i < plan->ports_count; i++)
+		if (cv_port_needs_pci(plan->ports[i]))
+			return true;
+	return false;
+}
+
+int cv_plan_eal_start(
+	const struct cv_plan *plan, bool check, const char *log_level, struct cv_error *error)
+{
+	char cores[8192];
+	const struct cv_eal eal = {
+		.program = "convoyd",
+		.lcores = cores,
+		.log_level = log_level,
+		.memory_mb = plan->memory_mb,
+		.hugepages = plan->hugepages && !check,
+		.pci = needs_pci(plan),
+		.telemetry = !check,
+	};
+
+	lcores(plan, check, cores, sizeof(cores));
+	return cv_eal_start(&eal, error);
+}

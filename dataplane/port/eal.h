@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Starting and ending DPDK's environment: with files of its own, removed at the end, and without
+// root or hugepages where it must. One per process.
+#ifndef CV_EAL_H
+#define CV_EAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "error.h"
+
+struct cv_eal {
+	const char *program; // its name, and of its files
+	const char
+		*lcores; // "0@(0-3),1@2": threads, and the cores that they may use; 0 is the caller
+	const char *log_level; // of DPDK's own log
+	unsigned memory_mb; // without hugepages: address space, touched as it is used
+	bool hugepages;
+	bool pci; // PCI devices may be attached later; none is taken just because it is there
+	bool telemetry;
+};
+
+// The calling thread becomes lcore 0. 0, or -EIO with error set.
+int cv_eal_start(const struct cv_eal *eal, struct cv_error *error);
+
+// Path of the telemetry socket.
+const char *cv_eal_telemetry_path(void);
+
+// Nothing happens if it was not started.
+void cv_eal_stop(void);
+
+#endif
