@@ -179,6 +179,31 @@ static void wait_for_interrupt_thread(void)
 	pthread_mutex_unlock(&one);
 }
 
+// One device comes or goes at a time: neither DPDK's list of devices nor memif's of sockets can
+// take two threads at once (memif then leaves half a device behind, whose name stays taken).
+// Where attaching waits for a peer, nobody else is kept waiting.
+static pthread_mutex_t coming_or_going = PTHREAD_MUTEX_INITIALIZER;
+
+static int attach(struct cv_plug_port *plug, struct cv_error *error)
+{
+	const bool alone = plug->mode != CV_PLUG_LISTENS;
+	int rc;
+
+	if (alone)
+		pthread_mutex_lock(&coming_or_going);
+	rc = cv_ethdev_attach(&plug->dev, error);
+	if (alone)
+		pthread_mutex_unlock(&coming_or_going);
+	return rc;
+}
+
+static void detach(struct cv_plug_port *plug)
+{
+	pthread_mutex_lock(&coming_or_going);
+	cv_ethdev_detach(&plug->dev);
+	pthread_mutex_unlock(&coming_or_going);
+}
+
 // Attaches and starts a device. False: no peer now, or it left again.
 static bool plug_in(struct cv_plug_port *plug)
 {
@@ -188,7 +213,7 @@ static bool plug_in(struct cv_plug_port *plug)
 		return false;
 	if (plug->mode == CV_PLUG_LISTENS && cv_socket_claim(plug->path, &why) != 0)
 		return false;
-	if (!plug->dev.attached && cv_ethdev_attach(&plug->dev, &why) != 0) {
+	if (!plug->dev.attached && attach(plug, &why) != 0) {
 		if (plug->mode == CV_PLUG_LISTENS)
 			unlink(plug->path);
 		return false;
@@ -196,7 +221,7 @@ static bool plug_in(struct cv_plug_port *plug)
 	cv_ethdev_mac(&plug->dev, plug->mac_wanted, plug->port.mac);
 	if (cv_ethdev_start(&plug->dev, &why) == 0)
 		return true;
-	cv_ethdev_detach(&plug->dev);
+	detach(plug);
 	return false;
 }
 
@@ -205,7 +230,7 @@ static void unplug(struct cv_plug_port *plug)
 	take_away(plug);
 	// When a peer goes, DPDK's virtio-user tidies up a little later, by an alarm.
 	wait_for_interrupt_thread();
-	cv_ethdev_detach(&plug->dev);
+	detach(plug);
 }
 
 // Waits until the peer is gone, or the port is stopped. Returns whether it is stopped.
@@ -318,7 +343,7 @@ static void close_port(struct cv_port *port)
 	struct cv_plug_port *plug = (struct cv_plug_port *)port;
 
 	stop(port);
-	cv_ethdev_detach(&plug->dev);
+	detach(plug);
 	cv_unmap_guard_remove(plug);
 	wait_for_interrupt_thread();
 	if (plug->mode == CV_PLUG_STAYS)
@@ -377,7 +402,7 @@ int cv_plug_port_open(
 	// What can be wrong with the device is said now, if it does not have to wait for a peer.
 	if (rc == 0 && plug->mode != CV_PLUG_LISTENS &&
 		(plug->mode == CV_PLUG_STAYS || cv_socket_is_alive(plug->path)))
-		rc = cv_ethdev_attach(&plug->dev, error);
+		rc = attach(plug, error);
 	if (rc != 0) {
 		cv_unmap_guard_remove(plug);
 		free_port(plug);
