@@ -148,6 +148,16 @@ class Page:
             f"{words}</figure>\n"
         )
 
+    def figures(self, figures: Sequence[tuple[Figure | None, str]]) -> None:
+        """Adds plots with their captions, two side by side where there is room."""
+        here = [(figure, caption) for figure, caption in figures if figure is not None]
+        if len(here) > 1:
+            self._parts.append('<div class="pairs">\n')
+        for figure, caption in here:
+            self.figure(figure, caption)
+        if len(here) > 1:
+            self._parts.append("</div>\n")
+
     def html(self) -> str:
         """The whole page."""
         scripts = [f"<script>{_asset('page.js')}</script>\n"]

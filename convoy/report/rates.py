@@ -222,6 +222,20 @@ def _busiest(trials: Sequence[Trial]) -> list[Trial]:
     return list(best.values())
 
 
+def _irregular(trials: Sequence[Trial], searches: Sequence[Search]) -> tuple[str, ...]:
+    """Return what searches said of goals they did not reach, and loads that nobody offered."""
+    said = [
+        f"{goal.goal.upper()}: {goal.remark}"
+        for search in searches
+        for goal in search.goals
+        if not goal.regular
+    ]
+    known = {t.load for t in trials if t.purpose == "latency" and t.verdict != "spoilt"}
+    missing = [t.load for t in trials if t.purpose == "latency" and t.load not in known]
+    said += [f"latency at {load}: not offered, or disturbed: no result" for load in missing]
+    return tuple(dict.fromkeys(said))
+
+
 def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
     point = trials[0].point if trials else searches[0].point
     goals: dict[str, dict[int, float]] = {}
@@ -261,14 +275,7 @@ def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
         repeats=len({t.point.repeat for t in trials} | {s.point.repeat for s in searches}),
         trials=len(trials),
         spoilt=sum(trial.verdict == "spoilt" for trial in trials),
-        irregular=tuple(
-            dict.fromkeys(
-                f"{goal.goal.upper()}: {goal.remark}"
-                for search in searches
-                for goal in search.goals
-                if not goal.regular
-            )
-        ),
+        irregular=_irregular(trials, searches),
         failed=tuple(dict.fromkeys(s.why for s in searches if s.outcome == "failed")),
         notes=tuple(dict.fromkeys(note for trial in trials for note in trial.notes)),
     )

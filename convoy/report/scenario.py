@@ -129,26 +129,21 @@ def _scenario(page: Page, run: Run, name: str) -> None:
     setups = list(dict.fromkeys(row.setup for row in mine))
     by_setup = scenario.get("figure", {}).get("x") == "setup"
     sizes = list(dict.fromkeys(row.size for row in mine))
-    if by_setup:
-        for size in sizes[:2]:
-            figure = figures.by_setup(run, name, size)
-            if figure is not None:
-                page.figure(figure, f"Rate by setup, {size_name(size)}: median, least and most.")
+    drawn: list[tuple[Any, str]] = []
+    for size in sizes[:2] if by_setup else ():
+        caption = f"Rate by setup, {size_name(size)}: median, least and most."
+        drawn.append((figures.by_setup(run, name, size), caption))
     for setup in setups if not by_setup else ():
-        for gbps in (False, True):
-            figure = figures.by_size(run, name, setup, gbps)
-            if figure is not None:
-                page.figure(figure, f"{setup}: rate by frame size; median, least and most.")
+        caption = f"{setup}: rate by frame size; median, least and most."
+        drawn.append((figures.by_size(run, name, setup), caption))
+        drawn.append((figures.by_size(run, name, setup, gbps=True), f"{setup}: the same in Gb/s."))
     for setup in setups:
-        figure = figures.by_speed(run, name, setup, sizes[0])
-        if figure is not None:
-            page.figure(figure, f"{setup}, {size_name(sizes[0])}: rate by emulated CPU speed.")
-    figure = figures.latency_by_rate(run, name)
-    if figure is not None:
-        page.figure(figure, "Median latency by rate.")
-    figure = figures.percentiles(run, name)
-    if figure is not None:
-        page.figure(figure, "Latency by percentile: all repeats' histograms added up.")
+        caption = f"{setup}, {size_name(sizes[0])}: rate by emulated CPU speed."
+        drawn.append((figures.by_speed(run, name, setup, sizes[0]), caption))
+    drawn.append((figures.latency_by_rate(run, name), "Median latency by rate."))
+    caption = "Latency by percentile: all repeats' histograms added up."
+    drawn.append((figures.percentiles(run, name), caption))
+    page.figures(drawn)
     for table in beside(run, name):
         page.text(f"## Beside the paper\n\n{' '.join(table.says)}" if table.says else
                   "## Beside the paper")  # fmt: skip

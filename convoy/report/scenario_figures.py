@@ -13,6 +13,7 @@ from convoy.report.run_data import AGAIN, Run
 COLORS = (
     "#0b5cad", "#8a94a0", "#e08e0b", "#2a9d8f", "#b5446e", "#6a4c93", "#1c2733", "#7a9e3f",
 )  # fmt: skip
+DASHES = ("solid", "dash", "dot", "dashdot")
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
@@ -119,6 +120,7 @@ def by_speed(run: Run, scenario: str, setup: str, size: str) -> go.Figure | None
 def latency_by_rate(run: Run, scenario: str) -> go.Figure | None:
     """Return median latency by rate (both logarithmic), a line for each device and setup."""
     figure = go.Figure()
+    dashes: dict[tuple[str, str], str] = {}
     arms = run.arms(scenario)
     for row in run.of(scenario):
         if row.arm.endswith(AGAIN) or len(row.delays) < 2 or row.cpu_speed != 1.0:
@@ -131,7 +133,10 @@ def latency_by_rate(run: Run, scenario: str) -> go.Figure | None:
             text=[delay.load for delay, _ in shown],
             name=f"{row.arm}, {row.setup}, {row.size}",
             mode="lines+markers",
-            line={"color": _color(arms, row.arm)},
+            line={
+                "color": _color(arms, row.arm),
+                "dash": dashes.setdefault((row.setup, row.size), DASHES[len(dashes) % len(DASHES)]),
+            },
         )
     if not figure.data:
         return None

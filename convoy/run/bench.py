@@ -15,7 +15,7 @@ from convoy.host.private import private_folder
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Point, Search, Trial
 from convoy.run.order import Turn, estimate_s, setup_of
-from convoy.run.point import IDLE_PPS, Measurement, specification
+from convoy.run.point import IDLE_PPS, Measurement, specification, unoffered
 from convoy.run.scenario import Scenario
 from convoy.search.goals import LONGEST_S, Goal, goals
 from convoy.tester.base import Tester
@@ -215,14 +215,16 @@ class Bench:
                 else:
                     self._latency(measurement, float(load) * (rate or 0), f"{load:.0%} of PDR")
         for fixed in scenario.rates_pps:
-            self._latency(measurement, fixed, _rate_name(fixed))
+            last = self._latency(measurement, fixed, _rate_name(fixed))
+            if last.verdict == "spoilt" and unoffered(last):
+                break  # higher ones cannot be offered either
         self._keep(
             search.model_copy(update={"trials": measurement.trials, "spoilt": measurement.spoilt})
         )
 
-    def _latency(self, measurement: Measurement, rate_pps: float, load: str) -> None:
+    def _latency(self, measurement: Measurement, rate_pps: float, load: str) -> Trial:
         longer = min(LEAST_PKTS / rate_pps, LATENCY_LONGEST_S)
-        measurement.at(rate_pps, load, max(self._settings.latency_s, longer))
+        return measurement.at(rate_pps, load, max(self._settings.latency_s, longer))
 
 
 def _rate_name(rate_pps: float) -> str:

@@ -19,6 +19,7 @@ from convoy.tester.base import Tester
 
 LOSS_RATIO = 0.005  # a rate at which no more is lost counts as kept up with (PDR)
 LATENCY_TRIES = 5  # where the machine spoils a trial
+REFUSALS = 2  # trials that could not be offered, after which it is not tried again
 PAUSE_S = 0.02  # after a trial that the machine spoilt; twice that after the next one, and so on
 PAUSES_MAX = 5
 DISTURBED = 0.001  # of a trial: who was kept off its core for longer was disturbed
@@ -70,6 +71,11 @@ def disturbed(result: Mapping[str, Any], waited_ns: int) -> bool:
     return bool(result.get("suspect")) or longest_ns > DISTURBED * result.get("duration_ns", 0)
 
 
+def unoffered(trial: Trial) -> bool:
+    """Return whether the tester could not offer what was asked for."""
+    return trial.tester.get("reason_code") == "rate_not_reached"
+
+
 class Measurement:
     """Measures one point. Trials that an earlier, interrupted run has kept are not done again."""
 
@@ -119,6 +125,7 @@ class Measurement:
     def _wait(self, trial: Trial) -> None:
         """After a trial that the machine spoilt: what disturbed it may go away."""
         bad = trial.verdict == "spoilt" and disturbed(trial.tester, trial.device_waited_ns)
+        bad = bad and not unoffered(trial)
         if bad:
             time.sleep(PAUSE_S * 2 ** min(self._pauses, PAUSES_MAX))
         self._pauses = self._pauses + 1 if bad else 0
@@ -192,7 +199,8 @@ class Measurement:
         def measure(rate_pps: float, duration_s: float) -> Answer | Nothing:
             trial = self._trial("search", rate_pps, duration_s, loss_ratio=strictest)
             if trial.verdict == "spoilt":
-                busy = disturbed(trial.tester, trial.device_waited_ns)
+                # A tester that is paused in its own system calls is not disturbed: it has no more.
+                busy = disturbed(trial.tester, trial.device_waited_ns) and not unoffered(trial)
                 return Nothing.DISTURBED if busy else Nothing.UNOFFERED
             total = trial.tester["total"]
             lost = int(total["lost_pkts"])
@@ -211,9 +219,11 @@ class Measurement:
         )
 
     def at(self, rate_pps: float, load: str, duration_s: float) -> Trial:
-        """Measure latency at a rate; a trial that the tester spoilt is done again."""
+        """Measure latency at a rate; a trial that the machine spoilt is done again."""
+        refused = 0
         for _ in range(LATENCY_TRIES):
             trial = self._trial("latency", rate_pps, duration_s, load)
-            if trial.verdict != "spoilt":
+            refused += unoffered(trial)
+            if trial.verdict != "spoilt" or refused == REFUSALS:
                 break
         return trial

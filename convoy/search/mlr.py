@@ -104,7 +104,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
             if isinstance(answer, Answer):
                 return answer
             said.append(answer)
-        if Nothing.DISTURBED in said:
+        if 2 * said.count(Nothing.DISTURBED) > TRIES:
             raise _DisturbedError
         return Nothing.UNOFFERED
 
@@ -136,7 +136,7 @@ def _found(goal: Goal, result: GoalResult, unoffered: set[float], cut: str) -> F
     elif lower_pps is None:
         remark = f"not even {LEAST_PPS:.0f} packets/s meet the goal"
     elif upper_pps is None or limited:
-        remark = "the tester could not offer more: at least this"
+        remark = "the tester could not offer more over these ports: at least this"
     return Found(
         goal.name,
         float(through) if through else None,
