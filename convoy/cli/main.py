@@ -9,7 +9,7 @@ import typer
 
 from convoy import __version__
 from convoy.chain.problem import printable
-from convoy.cli import bench, check, doctor, preload, report, run, sim, top
+from convoy.cli import advise, bench, check, doctor, preload, report, run, sim, top
 from convoy.cli.console import EXIT_CODES, print_json
 from convoy.errors import ConvoyError
 
@@ -44,6 +44,7 @@ app.command("top", epilog=EXIT_CODES)(top.command)
 app.add_typer(bench.app, name="bench")
 app.add_typer(preload.app, name="preload")
 app.command("report", epilog=EXIT_CODES)(report.command)
+app.command("advise", epilog=EXIT_CODES)(advise.command)
 app.add_typer(sim.app, name="sim")
 
 

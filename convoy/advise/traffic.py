@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Traffic as people write it: "2 Mpps 64", "500 kpps imix", "10 Gb/s 1500"."""
+
+import re
+from dataclasses import dataclass
+
+from convoy.errors import InputError
+
+_RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e\d+)?) *(?P<unit>[kMG]?pps|[kMG]b/s)", re.ASCII)
+_SIZE = re.compile(r"(?P<size>\d+|imix|facebook-like)(?: *B)?")
+_FACTOR = {"k": 1e3, "M": 1e6, "G": 1e9}
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """A load, in packets per second of frames of one size (bytes with FCS) or of a mix."""
+
+    rate_pps: float
+    size: str
+
+    def __str__(self) -> str:
+        """Return it as people write it."""
+        size = f"{self.size} B" if self.size.isdigit() else self.size
+        return f"{self.rate_pps / 1e6:g} Mpps of {size}"
+
+
+def parse(text: str) -> Traffic:
+    """Read a load. Raises InputError with the value and an example."""
+    words = text.replace(",", " ").replace("@", " ").strip()
+    rate = _RATE.match(words)
+    size = _SIZE.fullmatch(words[rate.end() :].strip()) if rate else None
+    if rate is None or size is None:
+        raise InputError(
+            f"--traffic: '{text}': write a rate and a frame size, as '2 Mpps 64', "
+            "'500 kpps imix' or '10 Gb/s 1500'"
+        )
+    number = float(rate["number"]) * _FACTOR.get(rate["unit"][0], 1.0)
+    if rate["unit"].endswith("b/s"):
+        if not size["size"].isdigit():
+            raise InputError(f"--traffic: '{text}': a mix has no one size; give its rate in pps")
+        number /= 8 * int(size["size"])
+    if number <= 0:
+        raise InputError(f"--traffic: '{text}': the rate must be more than nothing")
+    return Traffic(number, size["size"])

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Advice in words, with the numbers it rests on and their age."""
+
+import datetime
+from collections.abc import Sequence
+
+from convoy.advise.choose import HEADROOM, IO_BOUND, KINDS, Advice, Option
+from convoy.report.run_data import Run
+
+
+def age_days(run: Run, now: datetime.datetime) -> list[float]:
+    """Return how long ago each of a report's runs was begun."""
+    begun = [datetime.datetime.fromisoformat(host["started"]) for host in run.hosts]
+    return [(now - each).total_seconds() / 86400 for each in begun]
+
+
+def _age(days: float) -> str:
+    return f"{days:.0f} days" if days >= 2 else f"{days * 24:.0f} hours"
+
+
+def _basis(option: Option) -> str:
+    numbers = ", ".join(
+        f"{' → '.join(n.functions) or 'forwarding'} {n.rate_pps / 1e6:.2f} Mpps"
+        for n in option.used
+    )
+    how = "measured whole" if option.whole else "bounded by its functions measured alone"
+    return f"{how}: {numbers}"
+
+
+def _cores(option: Option, load_pps: float, tsc_hz: float | None) -> str:
+    if option.cores == 1:
+        share = min(1.0, option.clock_share(load_pps))
+        clock = f" (about {share * tsc_hz / 1e9:.1f} GHz)" if tsc_hz else ""
+        return (
+            f"1 core; with {HEADROOM:.0%} load on it, {share:.0%} of this machine's clock{clock} "
+            "would do, where the rate follows the clock"
+        )
+    return (
+        f"at least {option.cores} cores, if flows spread evenly over as many queues: rates of "
+        "several cores were not measured here"
+    )
+
+
+def lines(advice: Advice, run: Run, numa: bool) -> list[str]:
+    """Return the sentences about one chain. numa: a run knows what another node costs."""
+    said = [f"{advice.chain}: {' → '.join(advice.functions) or 'a wire'}, {advice.traffic}"]
+    if advice.refusal:
+        return [*said, f"  no advice: {advice.refusal}."]
+    best = advice.options[0]
+    load = advice.traffic.rate_pps
+    said.append(f"  run it as {best.what}: {_cores(best, load, run.tsc_hz)}.")
+    said.append(f"    {_basis(best)}")
+    for option in advice.options[1:]:
+        said.append(f"  or {option.what}: {option.cores} core{'s' * (option.cores > 1)}.")
+        said.append(f"    {_basis(option)}")
+    for function, numbers in advice.each.items():
+        kind = "I/O-bound" if function in IO_BOUND else "compute-bound"
+        fastest = "; ".join(
+            f"{KINDS.get(n.arm, n.arm)} {n.rate_pps / 1e6:.2f}{' (emulated)' if n.emulated else ''}"
+            for n in numbers[:5]
+        )
+        said.append(f"  {function} ({kind}), Mpps alone: {fastest or 'not measured'}")
+    said += [f"  passed over: {text}" for text in advice.passed_over]
+    if best.cores > 1 and not numa:
+        said.append(
+            "  one server or several: not measured (scenario numa). Until it is, keep the chain on "
+            "one NUMA node: handing packets to another one cost the papers' chains throughput "
+            "(Niu et al., Figure 4)."
+        )
+    elif best.cores == 1:
+        said.append(
+            "  one server or several: one core carries it; keep it on the port's NUMA node."
+        )
+    return said
+
+
+def closing(run: Run, now: datetime.datetime) -> Sequence[str]:
+    """Return where the numbers come from and how old they are."""
+    out = []
+    for folder, host, days in zip(run.folders, run.hosts, age_days(run, now), strict=True):
+        commit = host.get("commit") or "unknown commit"
+        entries = sorted(
+            {
+                str(setup["entries"])
+                for scenario in run.scenarios.values()
+                for setup in scenario.get("setups", {}).values()
+            }
+        )
+        out.append(f"measured with {', '.join(entries)} routes and rules: more of them cost more")
+        out.append(f"numbers from {folder}: {host['cpu']}, {_age(days)} old, convoy {commit}")
+    return out

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy advise: where a chain's functions should run, by what was measured."""
+
+import datetime
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from convoy.advise.choose import advise
+from convoy.advise.traffic import parse
+from convoy.advise.words import age_days, closing, lines
+from convoy.chain.load import load
+from convoy.cli.console import console, print_json
+from convoy.errors import ConvoyError
+from convoy.host.machine import this_machine
+from convoy.report.run_data import read
+
+
+def command(
+    chain: Annotated[Path, typer.Argument(help="Chain descriptor.")],
+    traffic: Annotated[str, typer.Option(help="Rate and frame size: '2 Mpps 64', '10 Gb/s 1500'.")],
+    results: Annotated[list[Path], typer.Option(help="A run's folder; may be given again.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Say where each function should run, how many cores that takes, and by which numbers.
+
+    Exit code 1 where a chain has functions that nobody measured: it does not guess.
+    """
+    wanted, run = parse(traffic), read(results)
+    descriptor = load(chain, this_machine()).descriptor
+    numa = any(row.scenario == "numa" and row.rate_pps for row in run.rows)
+    found = []
+    for name, one in descriptor.chains.items():
+        types = [next(iter(descriptor.functions[f].model_fields_set)) for f in one.path]
+        found.append(advise(name, tuple(types), wanted, run.rows))
+    now = datetime.datetime.now(datetime.UTC)
+    if as_json:
+        print_json(
+            {
+                "schema": "convoy.advice/1",
+                "chains": [asdict(one) for one in found],
+                "results": [
+                    {"folder": str(folder), "age_days": round(days, 2)}
+                    for folder, days in zip(run.folders, age_days(run, now), strict=True)
+                ],
+            }
+        )
+    else:
+        out = console()
+        for advice in found:
+            for line in lines(advice, run, numa):
+                out.print(line, markup=False)
+        for line in closing(run, now):
+            out.print(line, markup=False)
+    refused = [one.chain for one in found if one.refusal]
+    if refused:
+        raise ConvoyError(f"{chain}: {', '.join(refused)}: not measured, so no advice")
