@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from convoy.dut.base import Running, Setup
 from convoy.dut.dummy import RunningDummy
 from convoy.errors import ConvoyError
+from convoy.host.cpu_speed import how, slowed
 from convoy.host.private import private_folder
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Point, Search, Trial
@@ -65,14 +66,11 @@ class Bench:
         scenarios: Mapping[str, Scenario],
         settings: Settings,
         progress: Callable[[Step], None],
-        slowed: Callable[[int, float], AbstractContextManager[object]] | None = None,
     ) -> None:
-        """slowed: leaves a core so much of its time."""
         self._folder = folder
         self._scenarios = scenarios
         self._settings = settings
         self._progress = progress
-        self._slowed = slowed
         self._goals: tuple[Goal, ...] = goals(settings.goals, settings.profile)
         self._guess: dict[tuple[object, ...], float] = {}
         self._failures: dict[tuple[str, str, str, float], int] = defaultdict(int)
@@ -156,17 +154,21 @@ class Bench:
             setup = replace(setup, hugepages=self._settings.hugepages)
             with turn.device.start(setup) as running, self._tester(turn, setup, running) as tester:
                 running.ready(READY_DEADLINE_S)
-                slow = self._slow(turn)
-                with slow:
-                    self._forwards(turn, tester, running)
+                self._forwards(turn, tester, running)
+                with self._slow(turn):
                     for point in self.points(turn):
                         if point.key not in self._done:
                             self._point(turn, point, tester, running)
 
     def _slow(self, turn: Turn) -> AbstractContextManager[object]:
-        if turn.cpu_speed == 1.0 or self._slowed is None or turn.port_kind == "dummy":
+        if turn.cpu_speed == 1.0 or turn.port_kind == "dummy":
             return nullcontext()
-        return self._slowed(self._settings.cores[0], turn.cpu_speed)
+        return slowed(self._settings.cores[0], turn.cpu_speed)
+
+    def _speed_note(self, turn: Turn) -> tuple[str, ...]:
+        if turn.cpu_speed == 1.0 or turn.port_kind == "dummy":
+            return ()
+        return (f"CPU speed {turn.cpu_speed:.0%}, {how(self._settings.cores[0])}",)
 
     def _tester(self, turn: Turn, setup: Setup, running: Running) -> AbstractContextManager[Tester]:
         if isinstance(running, RunningDummy):
@@ -196,7 +198,7 @@ class Bench:
             running,
             self._folder,
             self._settings.cores[0],
-            (*((remark,) if remark else ()), *running.notes),
+            (*((remark,) if remark else ()), *running.notes, *self._speed_note(turn)),
             scenario.flows,
             self._kept.pop(point.key, ()),
             self._settings.ceiling_pps,

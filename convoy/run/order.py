@@ -135,8 +135,9 @@ def order(
     repeats: int,
     cores: int,
     numa_nodes: int,
+    speeds: bool = True,
 ) -> Order:
-    """Return the turns of a run, and what is left out."""
+    """Return the turns of a run, and what is left out. speeds: a core can be slowed down."""
     turns: list[Turn] = []
     cannot: list[Cannot] = []
     for name, scenario in scenarios.items():
@@ -144,6 +145,9 @@ def order(
         if why:
             cannot.append(Cannot(name, "", "", why))
             continue
+        if not speeds and any(speed != 1.0 for speed in scenario.cpu_speeds):
+            why = "CPU speeds: neither cpufreq nor root, who may emulate it"
+            cannot.append(Cannot(name, "", "", why))
         arms, remarks, missing = _arms(name, scenario, devices)
         cannot += missing
         first = next(iter(scenario.setups))
@@ -151,6 +155,8 @@ def order(
         again = (again or next(iter(arms), None)) if scenario.noise else None
         for repeat in range(repeats):
             for speed in scenario.cpu_speeds:
+                if speed != 1.0 and not speeds:
+                    continue
                 for setup in scenario.setups:
                     here = [(word, device) for s, word, device in arms if s == setup]
                     named = [(word, device) for word, device in here]

@@ -5,7 +5,6 @@
 import datetime
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from convoy.dut.base import Device
 from convoy.dut.devices import DEVICES
 from convoy.errors import InputError
+from convoy.host.cpu_speed import how
 from convoy.host.machine import nodes, this_machine
 from convoy.host.private import private_folder
 from convoy.results.folder import RunFolder
@@ -31,7 +31,6 @@ QUICK_REPEATS = 3
 LATENCY_S = {"quick": 0.2, "standard": 1.0, "full": 5.0}
 
 Progress = Callable[[Step], None]
-Slowed = Callable[[int, float], AbstractContextManager[object]]
 
 
 @dataclass(frozen=True)
@@ -115,12 +114,12 @@ def order_here(asked: Wanted) -> Order:
     devices: dict[str, Device] = {device.name: device for device in DEVICES}
     allowed = os.sched_getaffinity(0)
     numa = {node for core, node in nodes().items() if core in allowed}
-    return order(asked.scenarios, devices, asked.repeats, len(allowed), max(1, len(numa)))
+    speeds = bool(how(max(allowed)))
+    here = len(allowed), max(1, len(numa))
+    return order(asked.scenarios, devices, asked.repeats, *here, speeds)
 
 
-def execute(
-    folder: RunFolder, asked: Wanted, progress: Progress, slowed: Slowed | None = None
-) -> None:
+def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
     """Do a run, or what is left of it. Raises InputError before anything is started."""
     tester_core, core = cores()
     plan = order_here(asked)
@@ -145,7 +144,7 @@ def execute(
         LATENCY_S[asked.profile],
         (self_test or {}).get("ceiling_pps"),
     )
-    Bench(folder, asked.scenarios, settings, progress, slowed).run(plan.turns)
+    Bench(folder, asked.scenarios, settings, progress).run(plan.turns)
 
 
 def _write_host(
