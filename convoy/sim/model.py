@@ -85,42 +85,45 @@ class Pcap(Model):
     loop: bool = False
 
 
-Sources = Annotated[int, Field(ge=1, le=65536, description="how many of them")]
+class Sources(Model):
+    """What sources of all kinds have."""
+
+    count: int = Field(1, ge=1, le=65536, description="how many of them")
+    split: Literal["round-robin", "flow"] | None = Field(
+        None,
+        description="where a source feeds several instances: in turn (default), or by flow "
+        "(default for a capture)",
+    )
 
 
-class CbrSource(Model):
+class CbrSource(Sources):
     """cbr sources."""
 
     cbr: Cbr
-    count: Sources = 1
 
 
-class PoissonSource(Model):
+class PoissonSource(Sources):
     """poisson sources."""
 
     poisson: Poisson
-    count: Sources = 1
 
 
-class OnOffSource(Model):
+class OnOffSource(Sources):
     """on-off sources."""
 
     on_off: OnOff
-    count: Sources = 1
 
 
-class ParetoOnOffSource(Model):
+class ParetoOnOffSource(Sources):
     """pareto-on-off sources."""
 
     pareto_on_off: ParetoOnOff
-    count: Sources = 1
 
 
-class PcapSource(Model):
+class PcapSource(Sources):
     """Captures, replayed."""
 
     pcap: Pcap
-    count: Sources = 1
 
 
 Source = CbrSource | PoissonSource | OnOffSource | ParetoOnOffSource | PcapSource

@@ -209,7 +209,7 @@ def _chains(topology: Topology, build: Building, base: Path) -> None:
         if label > LABELS_MAX:
             raise InputError(f"more than {LABELS_MAX} stages in all chains; use fewer chains")
         source = topology.sources[chain.from_]
-        build.sources += _sources(chain.from_, source, stages[0], first, base)
+        build.sources += _sources(chain.from_, source, stages[0], first, base, len(build.sources))
 
 
 def _share(spread: str, position: int, here: int, there: int) -> range:
@@ -220,17 +220,30 @@ def _share(spread: str, position: int, here: int, there: int) -> range:
     return range(start, max(start + 1, (position + 1) * there // here))
 
 
-def _sources(name: str, source: Source, nodes: list[int], label: int, base: Path) -> Iterator[Json]:
-    """Yield the sources of a name; they feed the first stage's instances in equal blocks."""
+def _sources(
+    name: str, source: Source, nodes: list[int], label: int, base: Path, first: int
+) -> Iterator[Json]:
+    """Yield the sources of a name; they feed the first stage's instances in equal blocks.
+
+    Where there are fewer sources than instances, each feeds a block of instances: as so many
+    sources, numbered from first, with one generator, each of which gives its share.
+    """
     common = _traffic(source, base)
+    by_flow = (source.split or ("flow" if isinstance(source, PcapSource) else "round-robin")) == (
+        "flow"
+    )
     for i, title in enumerate(_titles(name, source.count)):
-        node = nodes[i * len(nodes) // source.count]
-        yield {"name": title, "node": node, "label": label, **common}
-    if source.count < len(nodes):
-        raise InputError(
-            f"sources {name}: {source.count} for {len(nodes)} instances; give count: {len(nodes)} "
-            "or more, so that every instance is fed"
-        )
+        start = i * len(nodes) // source.count
+        fed = nodes[start : max(start + 1, (i + 1) * len(nodes) // source.count)]
+        generator = first
+        for share, node in enumerate(fed):
+            made = {"name": title, "node": node, "label": label, **common}
+            if len(fed) > 1:
+                made["name"] = f"{title}/{share}"
+                made |= {"shares": len(fed), "share": share, "by_flow": by_flow}
+                made["generator"] = generator
+            yield made
+            first += 1
 
 
 def _traffic(source: Source, base: Path) -> Json:

@@ -58,7 +58,8 @@ class EventHeap final : public Host
 			times_.emplace_back(link);
 		}
 		for (uint32_t i = 0; i < first_link_; i++) {
-			sources_.emplace_back(network.sources[i], network.seed, i);
+			sources_.emplace_back(
+				network.sources[i], network.seed, i, network.duration);
 			add({sources_[i].time(), Kind::arrival, i});
 		}
 	}

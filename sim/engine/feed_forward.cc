@@ -26,7 +26,8 @@ class FeedForward
 		for (size_t i = 0; i < network.links.size(); i++)
 			ports_.emplace_back(network.links[i], result_.links[i], network.duration);
 		for (size_t i = 0; i < network.sources.size(); i++)
-			sources_.emplace_back(network.sources[i], network.seed, i);
+			sources_.emplace_back(
+				network.sources[i], network.seed, i, network.duration);
 		build_stations();
 		wire();
 		order_ = order_stations(network, feeding_);

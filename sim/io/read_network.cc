@@ -120,6 +120,10 @@ Source read_source(const Object &json)
 	json.get("random_phase", source.random_phase);
 	json.get("path", source.path);
 	json.get("loop", source.loop);
+	json.get("shares", source.shares);
+	json.get("share", source.share);
+	json.get("by_flow", source.by_flow);
+	json.get("generator", source.generator);
 	json.each("sizes", [&](const Object &size) {
 		SizeWeight entry = {0, 1};
 		size.need("bytes", entry.bytes);

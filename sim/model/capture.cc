@@ -3,7 +3,6 @@
 #include "capture.hh"
 
 #include <algorithm>
-#include <cstring>
 
 #include "network.hh"
 #include "random.hh"
@@ -13,13 +12,6 @@ namespace sim
 
 namespace
 {
-
-uint32_t load32(const unsigned char *p, bool swapped)
-{
-	uint32_t value;
-	std::memcpy(&value, p, 4);
-	return swapped ? __builtin_bswap32(value) : value;
-}
 
 // Hash of the addresses and ports of an IPv4 or IPv6 packet behind up to two VLAN tags, else of
 // the MAC addresses. Only has to be the same for packets of one flow.
@@ -56,66 +48,33 @@ uint32_t flow_of(const unsigned char *p, size_t length)
 
 } // namespace
 
-Capture::Capture(const std::string &path, bool loop)
-    : path_(path), loop_(loop), file_(std::fopen(path.c_str(), "rb"))
+Ps Capture::since_first(const CapturedPacket &packet)
 {
-	if (!file_)
-		throw InputError(
-			"source: cannot open capture '" + path + "': " + std::strerror(errno));
-	unsigned char header[24];
-	if (!read(header, sizeof(header)))
-		throw InputError("source: '" + path + "' is shorter than a pcap header");
-	switch (load32(header, false)) {
-	case 0xa1b2c3d4:
-		break;
-	case 0xd4c3b2a1:
-		swapped_ = true;
-		break;
-	case 0xa1b23c4d:
-		tick_ = 1000;
-		break;
-	case 0x4d3cb2a1:
-		swapped_ = true;
-		tick_ = 1000;
-		break;
-	case 0x0a0d0d0a:
-		throw InputError("source: '" + path + "' is pcapng; convert it: editcap -F pcap '" +
-				 path + "' out.pcap");
-	default:
-		throw InputError("source: '" + path + "' is not a pcap file");
+	if (!have_first_) {
+		have_first_ = true;
+		first_s_ = packet.seconds;
+		first_fraction_ = packet.fraction;
 	}
-	if ((load32(header + 20, swapped_) & 0xffff) != 1)
-		throw InputError("source: '" + path + "' does not hold Ethernet frames");
-}
-
-bool Capture::read(void *to, size_t length)
-{
-	return std::fread(to, 1, length, file_.get()) == length;
+	int64_t seconds;
+	constexpr int64_t most = 4000000; // of what picoseconds can hold, half
+	if (__builtin_sub_overflow(packet.seconds, first_s_, &seconds) || seconds > most ||
+		seconds < -most)
+		throw InputError(
+			"source: capture '" + path_ +
+			"': its times differ by more than 46 days; cut it (editcap -A -B)");
+	return seconds * ps_per_s + packet.fraction - first_fraction_;
 }
 
 bool Capture::read_record(Record &record)
 {
-	unsigned char header[16];
-	size_t got = std::fread(header, 1, sizeof(header), file_.get());
-	if (got == 0)
+	CapturedPacket packet;
+	if (!file_->next(packet))
 		return false;
-	unsigned char bytes[128];
-	uint32_t captured = load32(header + 8, swapped_);
-	size_t look = std::min<size_t>(captured, sizeof(bytes));
-	if (got != sizeof(header) || captured > 262144 || !read(bytes, look) ||
-		std::fseek(file_.get(), static_cast<long>(captured - look), SEEK_CUR) != 0)
-		throw InputError("source: capture '" + path_ + "' is truncated or damaged");
-	Ps time = static_cast<Ps>(load32(header, swapped_)) * ps_per_s +
-		  static_cast<Ps>(load32(header + 4, swapped_)) * tick_;
-	if (!have_first_) {
-		have_first_ = true;
-		first_ = time;
-	}
 	// A capture's clock may step back; simulated time may not.
-	last_ = std::max(last_, time - first_ + offset_);
-	uint32_t length = load32(header + 12, swapped_) + fcs_bytes;
+	last_ = std::max(last_, since_first(packet) + offset_);
+	uint32_t length = std::min<uint32_t>(packet.length, 9018) + fcs_bytes;
 	record = {last_, static_cast<uint16_t>(std::clamp<uint32_t>(length, 64, 9018)),
-		flow_of(bytes, look)};
+		flow_of(packet.bytes, packet.look)};
 	return true;
 }
 
@@ -129,7 +88,7 @@ bool Capture::next(Record &record)
 		return false;
 	// The next round begins 1 us after this one's last packet.
 	offset_ = last_ + 1000000;
-	std::fseek(file_.get(), 24, SEEK_SET);
+	file_->rewind();
 	return read_record(record);
 }
 

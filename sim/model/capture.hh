@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Reads a pcap file as a sequence of (time, size, flow); pcapng is refused with the fix.
+// A capture as a sequence of (time since its first packet, size, flow); looped if asked for.
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 
-#include "packet.hh"
+#include "capture_file.hh"
 
 namespace sim
 {
@@ -23,29 +22,25 @@ class Capture
 		uint32_t flow;
 	};
 
-	// Throws InputError when the file is not an Ethernet pcap or holds no packet.
-	Capture(const std::string &path, bool loop);
+	// Throws InputError when the file is no Ethernet capture.
+	Capture(const std::string &path, bool loop)
+	    : path_(path), loop_(loop), file_(CaptureFile::open(path))
+	{
+	}
 
-	// False at the end. Throws InputError on a truncated or damaged file.
+	// False at the end. Throws InputError on a truncated or damaged file, or an empty one.
 	bool next(Record &record);
 
       private:
-	struct Close {
-		void operator()(FILE *file) const
-		{
-			std::fclose(file);
-		}
-	};
-	bool read(void *to, size_t length);
 	bool read_record(Record &record);
+	Ps since_first(const CapturedPacket &packet);
 
 	std::string path_;
 	bool loop_;
-	std::unique_ptr<FILE, Close> file_;
-	bool swapped_ = false;
-	Ps tick_ = 1000000; // of the fraction: microseconds, or nanoseconds
+	std::unique_ptr<CaptureFile> file_;
 	bool have_first_ = false;
-	Ps first_ = 0; // of the file
+	int64_t first_s_ = 0; // time of the first packet
+	Ps first_fraction_ = 0;
 	Ps offset_ = 0; // of this round
 	Ps last_ = 0; // time given out last
 };

@@ -104,6 +104,8 @@ void check_source(const Network &network, const Source &source)
 		refuse("source", source.name, "must feed a function or a sink");
 	if (source.flows < 1 || source.flows > 65536)
 		refuse("source", source.name, "flows must be 1 to 65536");
+	if (source.share >= source.shares)
+		refuse("source", source.name, "its share must be below the number of shares");
 	if (source.kind == SourceKind::pcap)
 		return;
 	if (source.gap < 1)

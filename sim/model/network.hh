@@ -46,6 +46,12 @@ struct Source {
 	bool random_phase = true; // else all sources start together at time 0
 	std::string path; // pcap
 	bool loop = false; // pcap
+	// One source may feed several nodes: as so many sources with the same generator, each of
+	// which gives its share of the packets, by flow or in turn.
+	uint32_t shares = 1, share = 0;
+	bool by_flow = false;
+	uint64_t generator = own_generator; // else: of the source with this number
+	static constexpr uint64_t own_generator = UINT64_MAX;
 };
 
 enum class ServiceKind { fixed, exponential };

@@ -9,10 +9,26 @@
 namespace sim
 {
 
-SourceState::SourceState(const Source &spec, uint64_t seed, uint64_t stream)
-    : spec_(&spec), random_(seed, stream),
-      first_flow_(static_cast<uint32_t>(mix64(stream) & 0xffff0000u))
+// Whose sequence of random numbers.
+static uint64_t generator(const Source &spec, uint64_t stream)
 {
+	return spec.generator == Source::own_generator ? stream : spec.generator;
+}
+
+SourceState::SourceState(const Source &spec, uint64_t seed, uint64_t stream, Ps end)
+    : spec_(&spec), random_(seed, generator(spec, stream)),
+      first_flow_(static_cast<uint32_t>(mix64(generator(spec, stream)) & 0xffff0000u)),
+      shared_(spec.shares > 1), end_(end)
+{
+	begin();
+	if (shared_)
+		find_mine();
+}
+
+// The time of the first packet.
+void SourceState::begin()
+{
+	const Source &spec = *spec_;
 	if (spec.kind == SourceKind::pcap) {
 		capture_ = std::make_unique<Capture>(spec.path, spec.loop);
 		advance_other();
@@ -46,6 +62,24 @@ SourceState::SourceState(const Source &spec, uint64_t seed, uint64_t stream)
 		burst_end_ = time_ + random_.pareto(static_cast<double>(spec.on), spec.shape);
 }
 
+// Goes on to the next packet of this share.
+void SourceState::find_mine()
+{
+	while (time_ < end_) {
+		Ps time = time_;
+		Packet packet = take_any();
+		uint32_t whose = turn_;
+		if (spec_->by_flow)
+			whose = static_cast<uint32_t>(mix64(packet.flow) % spec_->shares);
+		turn_ = turn_ + 1 == spec_->shares ? 0 : turn_ + 1;
+		if (whose == spec_->share) {
+			mine_ = {time, packet};
+			return;
+		}
+	}
+	mine_.time = never;
+}
+
 SourceState::~SourceState() = default;
 SourceState::SourceState(SourceState &&) noexcept = default;
 
@@ -64,12 +98,12 @@ void SourceState::start_burst()
 
 size_t SourceState::fill(Ps until, Lone *out, size_t room)
 {
-	bool alike = !capture_ && spec_->flows == 1 && spec_->sizes.size() == 1;
+	bool alike = !capture_ && !shared_ && spec_->flows == 1 && spec_->sizes.size() == 1;
 	if (alike && spec_->kind != SourceKind::poisson)
 		return fill_steadily(until, out, room);
 	size_t n = 0;
-	for (; n < room && time_ < until; n++) {
-		out[n].time = time_;
+	for (; n < room && time() < until; n++) {
+		out[n].time = time();
 		out[n].packet = take();
 	}
 	return n;

@@ -20,21 +20,24 @@ class SourceState
 {
       public:
 	// `spec` must outlive the state. `stream` picks the generator. Throws InputError (pcap).
-	SourceState(const Source &spec, uint64_t seed, uint64_t stream);
+	// Nothing at or after `end` is asked for: a share's packets are not searched for there.
+	SourceState(const Source &spec, uint64_t seed, uint64_t stream, Ps end = never);
 	~SourceState();
 	SourceState(SourceState &&) noexcept;
 
 	// When the next packet comes; `never` after the last.
 	Ps time() const
 	{
-		return time_;
+		return shared_ ? mine_.time : time_;
 	}
 
 	// The next packet, and moves on; only while time() != never.
 	Packet take()
 	{
-		Packet packet = make_original(time_, flow(), bytes(), spec_->label);
-		advance();
+		if (!shared_)
+			return take_any();
+		Packet packet = mine_.packet;
+		find_mine();
 		return packet;
 	}
 
@@ -42,6 +45,15 @@ class SourceState
 	size_t fill(Ps until, Lone *out, size_t room);
 
       private:
+	// Of all shares.
+	Packet take_any()
+	{
+		Packet packet = make_original(time_, flow(), bytes(), spec_->label);
+		advance();
+		return packet;
+	}
+	void begin();
+	void find_mine();
 	size_t fill_steadily(Ps until, Lone *out, size_t room);
 	uint32_t flow()
 	{
@@ -84,6 +96,10 @@ class SourceState
 	uint16_t next_bytes_ = 0;
 	std::vector<uint64_t> cumulative_; // of the size weights, when there are several sizes
 	std::unique_ptr<Capture> capture_;
+	bool shared_;
+	Ps end_;
+	uint32_t turn_ = 0; // whose the next packet is
+	Lone mine_ = {}; // the next of this share
 };
 
 } // namespace sim

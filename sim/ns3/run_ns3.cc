@@ -198,9 +198,10 @@ class NodeApp : public ns3::Application, public Host
 class SourceApp : public ns3::Application
 {
       public:
-	SourceApp(const Source &spec, uint64_t seed, uint32_t index, ns3::Ptr<NodeApp> node,
+	SourceApp(const Source &spec, uint64_t seed, uint32_t index, Ps end, ns3::Ptr<NodeApp> node,
 		SourceCount &count)
-	    : spec_(spec), source_(spec, seed, index), index_(index), node_(node), count_(count)
+	    : spec_(spec), source_(spec, seed, index, end), index_(index), node_(node),
+	      count_(count)
 	{
 	}
 
@@ -251,8 +252,8 @@ class Ns3Run
 			add_link(i);
 		for (uint32_t i = 0; i < network.sources.size(); i++) {
 			const auto &source = network.sources[i];
-			auto app = ns3::CreateObject<SourceApp>(
-				source, network.seed, i, apps_[source.node], result_.sources[i]);
+			auto app = ns3::CreateObject<SourceApp>(source, network.seed, i,
+				network.duration, apps_[source.node], result_.sources[i]);
 			nodes_[source.node]->AddApplication(app);
 			sources_.push_back(app);
 		}

@@ -76,10 +76,26 @@ class RandomNetwork
 		auto sources = pick(1, 4);
 		for (int64_t i = 0; i < sources; i++)
 			n.sources.push_back(source(i, functions));
+		if (random_.below(3) == 0)
+			share_first(n, functions);
 		return n;
 	}
 
       private:
+	// The first source feeds two or three nodes, perhaps the same one.
+	void share_first(Network &n, uint32_t functions)
+	{
+		n.sources[0].shares = static_cast<uint32_t>(pick(2, 3));
+		n.sources[0].by_flow = random_.below(2) == 0;
+		n.sources[0].generator = random_.below(9);
+		for (uint32_t i = 1; i < n.sources[0].shares; i++) {
+			n.sources.push_back(n.sources[0]);
+			n.sources.back().share = i;
+			n.sources.back().node =
+				static_cast<uint32_t>(random_.below(std::min(functions, 2u)));
+		}
+	}
+
 	int64_t pick(int64_t least, int64_t most)
 	{
 		return least +

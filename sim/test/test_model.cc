@@ -88,6 +88,58 @@ void same_seed_same_packets(void **)
 	assert_in_range(sizes[1518], 3700, 4300);
 }
 
+// Three shares of a source are its packets, each once: in turn, or by flow.
+void shares_make_the_whole(void **)
+{
+	for (bool by_flow : {false, true}) {
+		Source spec;
+		spec.kind = SourceKind::poisson;
+		spec.gap = 1000000;
+		spec.flows = 100;
+		spec.sizes = {{64, 28}, {570, 16}};
+		spec.generator = 4;
+		SourceState whole(spec, 5, 0, ps_per_s);
+		std::vector<std::unique_ptr<SourceState>> shares;
+		std::vector<Source> specs(3, spec);
+		for (uint32_t i = 0; i < 3; i++) {
+			specs[i].shares = 3;
+			specs[i].share = i;
+			specs[i].by_flow = by_flow;
+			shares.push_back(
+				std::make_unique<SourceState>(specs[i], 5, 7 + i, ps_per_s));
+		}
+		std::map<uint32_t, uint32_t> share_of_flow;
+		for (uint32_t n = 0; n < 10000; n++) {
+			Packet want = whole.take();
+			uint32_t from = 0;
+			for (uint32_t i = 1; i < 3; i++)
+				if (shares[i]->time() < shares[from]->time())
+					from = i;
+			Packet got = shares[from]->take();
+			assert_memory_equal(&got, &want, sizeof(got));
+			if (by_flow)
+				assert_int_equal(
+					share_of_flow.emplace(got.flow, from).first->second, from);
+			else
+				assert_int_equal(from, n % 3);
+		}
+	}
+}
+
+// A share that never has a packet ends with the network.
+void empty_share_ends(void **)
+{
+	Source spec;
+	spec.gap = 1000;
+	spec.sizes = {{64, 1}};
+	spec.shares = 2;
+	spec.by_flow = true; // of one flow
+	int none = 0;
+	for (spec.share = 0; spec.share < 2; spec.share++)
+		none += SourceState(spec, 1, 1, 1000000).time() == never;
+	assert_int_equal(none, 1);
+}
+
 void next_hops(void **)
 {
 	const struct {
@@ -319,69 +371,6 @@ void checks_name_the_culprit(void **)
 	}
 }
 
-void captures(void **)
-{
-	char path[] = "/tmp/convoy-sim-test-XXXXXX";
-	int fd = mkstemp(path);
-	assert_true(fd >= 0);
-	auto write_file = [&](const std::string &bytes) {
-		assert_int_equal(ftruncate(fd, 0), 0);
-		assert_int_equal(pwrite(fd, bytes.data(), bytes.size(), 0),
-			static_cast<ssize_t>(bytes.size()));
-	};
-	auto word = [](uint32_t v) { return std::string(reinterpret_cast<char *>(&v), 4); };
-	auto header = word(0xa1b2c3d4) + std::string("\2\0\4\0", 4) + word(0) + word(0) +
-		      word(65535) + word(1);
-	auto record = [&](uint32_t s, uint32_t us, uint32_t length) {
-		return word(s) + word(us) + word(20) + word(length) + std::string(20, 'x');
-	};
-	Source spec;
-	spec.kind = SourceKind::pcap;
-	spec.path = path;
-	write_file(header + record(7, 10, 60) + record(7, 15, 1000) + record(8, 10, 60));
-	SourceState source(spec, 1, 0);
-	Packet first = source.take(), second = source.take(), third = source.take();
-	assert_int_equal(first.born, 0);
-	assert_int_equal(first.bytes, 64);
-	assert_int_equal(second.born, 5000000);
-	assert_int_equal(second.bytes, 1004);
-	assert_int_equal(third.born, ps_per_s);
-	assert_int_equal(first.flow, third.flow);
-	assert_true(source.time() == never);
-
-	spec.loop = true;
-	SourceState looped(spec, 1, 0);
-	for (int i = 0; i < 3; i++)
-		looped.take();
-	assert_int_equal(looped.time(), ps_per_s + 1000000);
-
-	const struct {
-		const char *want;
-		std::string bytes;
-	} rows[] = {
-		{"shorter than a pcap header", "abc"},
-		{"is not a pcap file", std::string(24, 'x')},
-		{"editcap", std::string("\x0a\x0d\x0d\x0a") + std::string(20, '\0')},
-		{"holds no packet", header},
-		{"truncated", header + record(1, 1, 60).substr(0, 30)},
-		{"does not hold Ethernet", header.substr(0, 20) + word(113)},
-	};
-	spec.loop = false;
-	for (const auto &row : rows) {
-		write_file(row.bytes);
-		try {
-			SourceState bad(spec, 1, 0);
-			fail_msg("accepted, wanted: %s", row.want);
-		} catch (const InputError &error) {
-			if (!std::strstr(error.what(), row.want) ||
-				!std::strstr(error.what(), path))
-				fail_msg("'%s', wanted: %s", error.what(), row.want);
-		}
-	}
-	close(fd);
-	unlink(path);
-}
-
 } // namespace
 
 int main()
@@ -389,6 +378,8 @@ int main()
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sources_keep_their_rate),
 		cmocka_unit_test(same_seed_same_packets),
+		cmocka_unit_test(shares_make_the_whole),
+		cmocka_unit_test(empty_share_ends),
 		cmocka_unit_test(next_hops),
 		cmocka_unit_test(hash_keeps_a_flow_together),
 		cmocka_unit_test(rate_window),
@@ -398,7 +389,6 @@ int main()
 		cmocka_unit_test(fifo_keeps_order_and_memory),
 		cmocka_unit_test(ring_and_occupancy),
 		cmocka_unit_test(checks_name_the_culprit),
-		cmocka_unit_test(captures),
 	};
 	return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -55,7 +55,7 @@ def test_good_one_runs():
         (("cbr", "cbrr"), [":3:", "did you mean 'cbr'"]),
         (("instances: 2, max-mpps: 5", "instances: 0"), [":5:", "instances"]),
         (("max-mpps: 5", "max-mpps: 0"), ["max-mpps", "above zero"]),
-        (("count: 2", "count: 1"), ["sources users", "give count: 2"]),
+        (("cbr: {mpps: 1}", "cbr: {mpps: 1}, split: both"), ["split", "round-robin"]),
         (("mpps: 1}", "mpps: 1, sizes: 63}"), ["sizes", "64"]),
         (("max-mpps: 5", "max-mpps: 5, weights: [1, 2]"), ["weights and next-hop disagree"]),
         (
@@ -165,3 +165,42 @@ def test_command_shows_links_and_profile(tmp_path):
     assert called.exit_code == 0, called.output
     assert "dpi.1-sink" in called.stdout
     assert "aggregation profile paper-simulation" in called.stdout
+
+
+@pytest.mark.parametrize("engine", ["feed-forward", "event-heap"])
+def test_one_source_feeds_several_instances(engine):
+    text = GOOD.replace("count: 2", "count: 1").replace("instances: 2, max", "instances: 3, max")
+    result = run(resolve(loads(text)).data, engine)
+    received = [n["received_packets"] for n in result["nodes"] if n["name"].startswith("fw.")]
+    assert sum(received) == pytest.approx(1000, abs=1)
+    assert max(received) - min(received) <= 1
+
+
+def test_a_captures_flows_stay_together(tmp_path):
+    """Both formats give the same, and each flow passes one instance."""
+    from scapy.layers.inet import IP, UDP
+    from scapy.layers.l2 import Ether
+    from scapy.utils import wrpcap, wrpcapng
+
+    packets = [
+        Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+        / IP(src="192.0.2.1", dst="198.51.100.1")
+        / UDP(sport=1000 + i % 20, dport=53)
+        / bytes(18 + i)
+        for i in range(200)
+    ]
+    for i, packet in enumerate(packets):
+        packet.time = 1790000000 + i * 1e-5
+    wrpcap(str(tmp_path / "a.pcap"), packets)
+    wrpcapng(str(tmp_path / "a.pcapng"), packets)
+    found = []
+    for name in ("a.pcap", "a.pcapng"):
+        text = GOOD.replace("cbr: {mpps: 1}, count: 2", f"pcap: {{file: {name}}}")
+        text = text.replace("0.001", "1")
+        result = run(resolve(loads(text, tmp_path)).data)
+        assert result["original_packets"] == 200
+        received = [n["received_packets"] for n in result["nodes"] if n["name"][:3] == "fw."]
+        assert all(received)
+        assert all(count % 10 == 0 for count in received)  # 10 packets of each flow
+        found.append([(link["sizes"], link["digest"]) for link in result["links"]])
+    assert found[0] == found[1]

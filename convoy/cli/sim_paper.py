@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy sim paper: Tables 4 and 5 of the PA-Flow paper, simulated."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from convoy.cli.console import console, print_json
+from convoy.cli.sim_options import (
+    EngineOption,
+    JsonOption,
+    ReportOption,
+    bars,
+    engine_of,
+    finish,
+)
+from convoy.sim import paper
+
+Json = dict[str, Any]
+
+
+def paper_command(
+    engine: EngineOption = "auto",
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 1,
+    duration_s: Annotated[
+        float, typer.Option("--duration-s", help="Counts are shown per second.")
+    ] = 1.0,
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", help="Another aggregation profile, e.g. paper-table2."),
+    ] = None,
+    report: ReportOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tables 4 and 5 of the PA-Flow paper, simulated, beside the paper's columns."""
+    with bars() as bar:
+        found = paper.compare(duration_s, seed, engine_of(engine), profile, bar)
+    if report is not None:
+        from convoy.sim.report import write_paper
+
+        write_paper(found, report)
+    if as_json:
+        print_json(_paper_json(found, duration_s, seed))
+    else:
+        for comparison in found:
+            _render_comparison(comparison)
+        console().print(paper.DERIVED, markup=False)
+    for comparison in found:
+        for result in comparison.results.values():
+            finish(result)
+
+
+def _paper_json(found: list[paper.Comparison], duration_s: float, seed: int) -> Json:
+    return {
+        "schema": "convoy.sim.paper/1",
+        "duration_s": duration_s,
+        "seed": seed,
+        "derived": paper.DERIVED,
+        "tables": [
+            {
+                "title": c.table.title,
+                "topology": c.table.topology,
+                "rows": [{**vars(row), "deviation": row.deviation} for row in c.rows],
+                "saved_per_packet": c.saved_per_packet,
+                "saved_by_cells": c.saved_by_cells,
+                "paper_saved_per_packet": c.paper_saved_per_packet,
+                "paper_saved_by_cells": c.paper_saved_by_cells,
+                "notes": list(c.notes),
+                "engines": {mode: result["engine"] for mode, result in c.results.items()},
+                "complete": all(result["complete"] for result in c.results.values()),
+                "run": {mode: result["run"] for mode, result in c.results.items()},
+            }
+            for c in found
+        ],
+    }
+
+
+def _render_comparison(comparison: paper.Comparison) -> None:
+    out = console()
+    out.print(comparison.table.title, style="bold")
+    table = Table("mode", "link", "what", "paper", "simulated", "deviation")
+    for column in table.columns[3:]:
+        column.justify = "right"
+    for row in comparison.rows:
+        digits = ",.2f" if row.unit == "bytes" else ",.0f"
+        table.add_row(
+            row.mode,
+            row.link,
+            row.what,
+            f"{row.paper:{digits}}",
+            f"{row.ours:{digits}}",
+            f"{100 * row.deviation:+.1f} %",
+        )
+    out.print(table)
+    out.print(
+        "fewer packets on the sink's link, per original packet: "
+        f"{100 * comparison.saved_per_packet:.1f} % "
+        f"(paper: {100 * comparison.paper_saved_per_packet:.1f} %); by the table's cells: "
+        f"{100 * comparison.saved_by_cells:.1f} % "
+        f"(paper: {100 * comparison.paper_saved_by_cells:.1f} %)",
+        markup=False,
+    )
+    for note in comparison.notes:
+        out.print(f"note: {note}", markup=False, style="dim")
+    out.print()
