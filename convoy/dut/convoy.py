@@ -19,6 +19,7 @@ from convoy.chain.plan import make_plan
 from convoy.dut import veth
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
+from convoy.host.folders import dpdk_folder
 from convoy.host.machine import this_machine
 from convoy.host.namespace import Namespace, shell
 from convoy.host.node import Node
@@ -109,7 +110,7 @@ class _Running(Running):
             node = Node(
                 told,
                 wrapper=wrapper,
-                environment={"RUNTIME_DIRECTORY": str(setup.folder)},
+                environment=dpdk_folder(setup.folder),
             )
             self._nodes.append(self._kept.enter_context(node))  # waits until it forwards
             prefer(node.process.pid)

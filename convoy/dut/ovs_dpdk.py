@@ -21,6 +21,7 @@ from typing import Any
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.openflow import LEFT, RIGHT, flows
 from convoy.errors import ConvoyError, InputError
+from convoy.host.folders import dpdk_folder
 from convoy.host.priority import prefer
 from convoy.host.process import Process, ProcessError, wait_for
 from convoy.host.waited import waited_ns
@@ -133,8 +134,8 @@ class _Running(Running):
         return str(self._folder / name)
 
     def _environment(self) -> dict[str, str]:
-        folders = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR", "RUNTIME_DIRECTORY")
-        return {name: str(self._folder) for name in folders}
+        folders = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR")
+        return {name: str(self._folder) for name in folders} | dpdk_folder(self._folder)
 
     def _spawn(self, *command: str) -> None:
         process = Process(command, self._environment(), self._folder)

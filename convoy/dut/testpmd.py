@@ -16,6 +16,7 @@ from pathlib import Path
 from convoy.dut.base import Ability, Device, Function, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC, Layer2, read
 from convoy.errors import ConvoyError, InputError
+from convoy.host.folders import dpdk_folder
 from convoy.host.priority import prefer
 from convoy.host.process import Process, ProcessError, wait_for
 from convoy.host.waited import waited_ns
@@ -135,9 +136,7 @@ class Testpmd(Device):
         program = shutil.which(PROGRAM)
         if program is None:
             raise ConvoyError(self.presence().missing)
-        process = Process(
-            command(program, setup), environment={"RUNTIME_DIRECTORY": str(setup.folder)}
-        )
+        process = Process(command(program, setup), environment=dpdk_folder(setup.folder))
         prefer(process.pid)
         made = [at.address for at in (setup.left, setup.right) if at.kind == "vhost-user"]
         return _Running(process, tuple(map(Path, made)))

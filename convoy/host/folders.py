@@ -25,6 +25,15 @@ def runtime_dir(environment: Mapping[str, str] | None = None, uid: int | None = 
     return Path("/run/convoy") if uid == 0 else Path(tempfile.gettempdir()) / f"convoy-{uid}"
 
 
+def dpdk_folder(folder: Path) -> dict[str, str]:
+    """Return the environment in which a DPDK program keeps its files and sockets in a folder.
+
+    Nothing where the folder's name is too long for that: they are then where they always are.
+    """
+    # dpdk/PREFIX/dpdk_telemetry.v2 must fit into a socket's 107 bytes.
+    return {"RUNTIME_DIRECTORY": str(folder)} if len(os.fsencode(folder)) <= 64 else {}
+
+
 def make_for_sockets(plan: Mapping[str, Any]) -> None:
     """Make the runtime folder, if a plan has sockets in it. Raises InputError."""
     folder = runtime_dir()

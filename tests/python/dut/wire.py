@@ -20,6 +20,7 @@ from typing import Any
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
 from convoy.dut.base import Device, PortAt, Running
+from convoy.host.folders import dpdk_folder
 from convoy.host.machine import this_machine
 from convoy.host.namespace import Namespace, shell
 from convoy.host.node import Node
@@ -154,7 +155,7 @@ def joined(device: Device, ports: tuple[PortAt, PortAt], folder: Path) -> Iterat
         with Node(
             _plan(device, ports, folder),
             wrapper=apart.command(),
-            environment={"RUNTIME_DIRECTORY": str(folder)},
+            environment=dpdk_folder(folder),
         ):
             yield left, right
 
