@@ -11,9 +11,11 @@ from typing import Any
 
 from convoy.dut.base import Device
 from convoy.dut.devices import DEVICES
-from convoy.errors import InputError
+from convoy.errors import ConvoyError, InputError
 from convoy.host.cpu_speed import how
 from convoy.host.machine import nodes, this_machine
+from convoy.host.placement import place
+from convoy.host.placement import read as read_topology
 from convoy.host.private import private_folder
 from convoy.results.folder import RunFolder
 from convoy.run import scenario as scenarios_of
@@ -99,14 +101,21 @@ def read_plan(folder: RunFolder) -> Wanted:
 
 
 def cores() -> tuple[int, int]:
-    """Return the tester's core and the device's. Raises InputError where there is only one."""
+    """Return the tester's core and the device's, on one NUMA node if that has two.
+
+    Raises InputError where there is only one.
+    """
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < 2:
         raise InputError(
             f"this process may use only core {allowed[0]}: the tester and the device need a core "
             "each; run on a machine (or in a container, or with a taskset) of two cores or more"
         )
-    return allowed[0], allowed[1]
+    try:
+        found = place(read_topology(), 1, "same-node", allowed)
+    except ConvoyError:
+        return allowed[0], allowed[1]  # no hwloc, or no node with two of these
+    return found.tester, found.functions[0]
 
 
 def order_here(asked: Wanted) -> Order:

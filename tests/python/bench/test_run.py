@@ -83,7 +83,8 @@ def test_devices_take_turns_and_the_first_meets_itself(tmp_path):
     turns = [step.what.removeprefix("baseline: ") for step in steps]
     once = ["a, router", "b, router", "a (again), router", "a, firewall", "b, firewall"]
     assert turns == once * 2
-    assert [step.left_s for step in steps] == sorted((s.left_s for s in steps), reverse=True)
+    assert [(step.done, step.of) for step in steps] == [(i, len(turns)) for i in range(len(turns))]
+    assert all(step.left_s > 0 for step in steps)
 
 
 def test_a_difference_is_found_and_noise_is_none(tmp_path):
