@@ -14,7 +14,8 @@
 #define POOL_BASE 8192 // packets for devices' own rings, each port
 #define POOL_WORKER 2048 // packets under way in each worker, its cache included
 #define POOL_CACHE 512
-#define RING_PACKETS 1024 // of each ring of a pipeline
+#define RING_BUFFERS 1024 // of each ring of a pipeline
+#define RING_VIEWS (2 * CV_CONVOYS_VIEWS) // of one that convoys may pass
 
 static void pause_ms(unsigned ms)
 {
@@ -32,7 +33,7 @@ static unsigned mtu_of(const json_t *port)
 
 static struct rte_mempool *make_pool(const struct cv_plan *plan, struct cv_error *error)
 {
-	unsigned packets = plan->workers_count * POOL_WORKER + plan->rings_count * RING_PACKETS;
+	unsigned packets = plan->workers_count * POOL_WORKER + plan->rings_count * RING_BUFFERS;
 	unsigned room = RTE_MBUF_DEFAULT_BUF_SIZE;
 	struct rte_mempool *pool;
 
@@ -109,7 +110,8 @@ static int make_rings(struct cv_node *node, struct cv_error *error)
 	if (node->rings == NULL)
 		return -ENOMEM;
 	for (unsigned i = 0; i < node->plan->rings_count; i++) {
-		node->rings[i] = cv_ring_create(node->plan->rings[i], RING_PACKETS, error);
+		node->rings[i] =
+			cv_ring_create(node->plan->rings[i], RING_BUFFERS, RING_BUFFERS, error);
 		if (node->rings[i] == NULL)
 			return -ENOMEM;
 	}
@@ -211,14 +213,20 @@ static int make_workers(struct cv_node *node)
 
 		worker->index = i;
 		worker->yield = plan->workers[i].yield;
-		worker->ports = node->ports;
-		worker->ports_count = plan->ports_count;
 		worker->phase = &node->phase;
 		worker->sources = calloc(plan->stages_count, sizeof(*worker->sources));
 		worker->ports_counters = rte_calloc("port_counters", plan->ports_count,
 			sizeof(*worker->ports_counters), RTE_CACHE_LINE_SIZE);
-		if (worker->sources == NULL || worker->ports_counters == NULL)
+		worker->depart =
+			rte_zmalloc("depart", sizeof(*worker->depart), RTE_CACHE_LINE_SIZE);
+		if (worker->sources == NULL || worker->ports_counters == NULL ||
+			worker->depart == NULL)
 			return -ENOMEM;
+		worker->depart->ports = node->ports;
+		worker->depart->ports_count = plan->ports_count;
+		worker->depart->lane = i;
+		worker->depart->pool = node->pool;
+		worker->depart->counters = worker->ports_counters;
 	}
 	for (unsigned i = 0; i < plan->stages_count; i++) {
 		int rc = add_stage(node, &plan->stages[i]);
@@ -337,6 +345,7 @@ static void free_worker(struct cv_worker *worker)
 	}
 	free(worker->sources);
 	rte_free(worker->ports_counters);
+	rte_free(worker->depart);
 }
 
 void cv_node_free(struct cv_node *node)

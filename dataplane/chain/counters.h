@@ -11,6 +11,7 @@
 #include <rte_common.h>
 
 #include "nf.h"
+#include "walk.h"
 
 // Why the node itself, not a function of it, dropped a packet.
 enum cv_hop_drop {
@@ -19,6 +20,9 @@ enum cv_hop_drop {
 	CV_HOP_TOO_BIG, // larger than the MTU of the port it should leave by
 	CV_HOP_TX_FULL, // the port it should leave by took nothing for some time
 	CV_HOP_RING_FULL, // the next function of the pipeline is behind, and others share the port
+	CV_HOP_BAD_CONVOY, // a malformed convoy, of packets nobody knows how many: one
+	CV_HOP_OTHERS_CONVOY, // a convoy to another address than the port's: one
+	CV_HOP_NO_BUFFER, // the pool had none left to put it into
 	CV_HOP_DROPS,
 };
 
@@ -34,9 +38,16 @@ struct cv_nf_counters {
 
 // One worker's share of one port.
 struct cv_port_counters {
-	uint64_t rx_packets, rx_bytes;
-	uint64_t tx_packets, tx_bytes;
-	uint64_t drops[CV_HOP_DROPS]; // on arrival (no_chain, segmented) or departure (the others)
+	uint64_t rx_packets, rx_frames, rx_bytes; // a convoy is one frame of several packets;
+	uint64_t tx_packets, tx_frames, tx_bytes; // bytes are those of the frames
+	uint64_t drops[CV_HOP_DROPS]; // packets, on arrival or departure
+} __rte_cache_aligned;
+
+// One worker's share of the frames that came in by a port, or that went to a next hop: how many
+// had how many packets. One packet is a packet that travelled as it is.
+struct cv_frame_counters {
+	uint64_t sizes[CV_CONVOY_PACKETS_MAX + 1]; // frames, by packets
+	uint64_t refused[CV_CONVOY_REASONS]; // received only
 } __rte_cache_aligned;
 
 // The only writer of *counter adds to it.

@@ -77,6 +77,7 @@ struct rig {
 	struct memory_port ports[3];
 	struct cv_port *port_list[3];
 	struct cv_worker workers[2];
+	struct cv_depart departs[2];
 	struct cv_port_counters port_counters[2][3];
 	struct cv_nf_counters counters[2];
 	struct cv_step steps[2];
@@ -100,14 +101,18 @@ static void rig_init(struct rig *rig)
 	for (int i = 0; i < 2; i++) {
 		struct cv_worker *worker = &rig->workers[i];
 
+		rig->departs[i].ports = rig->port_list;
+		rig->departs[i].ports_count = 3;
+		rig->departs[i].lane = i;
+		rig->departs[i].pool = pool;
+		rig->departs[i].counters = rig->port_counters[i];
 		rig->steps[i] = (struct cv_step){.process = obey, .counters = &rig->counters[i]};
 		rig->stages[i] =
 			(struct cv_stage){.path = {.length = 1, .steps = &rig->steps[i]}, .out = 1};
 		*worker = (struct cv_worker){.index = i,
 			.sources = &rig->sources[i],
 			.sources_count = 1,
-			.ports = rig->port_list,
-			.ports_count = 3,
+			.depart = &rig->departs[i],
 			.phase = &rig->phase,
 			.ports_counters = rig->port_counters[i]};
 	}
@@ -355,7 +360,7 @@ static void pipeline(void **state)
 		struct rig rig;
 
 		rig_init(&rig);
-		rig.ring = cv_ring_create("test", CV_BURST_MAX, &error);
+		rig.ring = cv_ring_create("test", CV_BURST_MAX, CV_BURST_VIEWS, &error);
 		assert_non_null(rig.ring);
 		rig.stages[0].sink = rig.ring;
 		rig.sources[0].waits = waits;

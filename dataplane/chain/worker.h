@@ -11,9 +11,14 @@
 
 #include "classify.h"
 #include "counters.h"
+#include "depart.h"
 #include "hop.h"
 #include "port.h"
 #include "ring.h"
+
+// Convoys that one turn takes from a source at most: what they can hold must fit into a ring.
+#define CV_CONVOYS_MAX 16
+#define CV_CONVOYS_VIEWS (CV_CONVOYS_MAX * CV_CONVOY_PACKETS_MAX)
 
 // One path of a chain as one worker runs it, and where its packets go.
 struct cv_stage {
@@ -28,6 +33,7 @@ struct cv_source {
 	uint16_t queue;
 	uint8_t in; // the port's index
 	struct cv_ring *ring;
+	const struct cv_convoy_rx *convoys; // a port's that carries convoys; NULL: it does not
 	struct cv_classifier classifier; // a port's: classes are indices of stages
 	bool one_stage; // no packet needs classifying
 	bool waits; // does not receive while a sink has no room: nothing is lost in the node
@@ -43,16 +49,15 @@ enum cv_worker_phase {
 
 struct cv_worker {
 	// Set before the worker runs; not changed after.
-	unsigned index; // also its lane on every port
+	unsigned index;
 	bool yield; // gives the core away when a turn found nothing to do
 	struct cv_source *sources;
 	unsigned sources_count;
-	struct cv_port **ports; // of the node, by index
-	unsigned ports_count;
+	struct cv_depart *depart; // where packets leave; its own, its lane is the index
 	const enum cv_worker_phase *phase; // the node's; written by the main thread
 
 	// Written by the worker, read by anyone.
-	struct cv_port_counters *ports_counters; // by port index
+	struct cv_port_counters *ports_counters; // by port index; depart counts there, too
 	uint64_t turns; // of its loop
 	uint64_t busy_cycles; // TSC ticks of turns that moved a packet
 	uint64_t total_cycles; // TSC ticks of all turns

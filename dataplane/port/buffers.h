@@ -18,10 +18,23 @@
 // Where a buffer holds several packets they lie in the views' order as in a convoy frame: 16-bit
 // length (network order), packet, 16-bit length, packet; and before the first length is room for
 // an outer header, CV_OUTER_MAX bytes (convoy/outer.h) if the frame is to leave without a copy.
+// Where it holds one, that packet is all of its data (cv_buffer_set).
 struct cv_buffers {
 	uint16_t n; // buffers
 	uint8_t views[CV_BUFFERS_MAX]; // 1 to 255
 	struct rte_mbuf *buffers[CV_BUFFERS_MAX];
 };
+
+// Makes those bytes of a buffer in one segment its data, which it may be already.
+static inline void cv_buffer_set(struct rte_mbuf *buffer, const uint8_t *data, uint32_t len)
+{
+	if (rte_pktmbuf_mtod(buffer, const uint8_t *) == data && buffer->pkt_len == len)
+		return;
+	buffer->data_off = (uint16_t)(data - (const uint8_t *)buffer->buf_addr);
+	buffer->data_len = (uint16_t)len;
+	buffer->pkt_len = len;
+	// What a driver found out about the data before.
+	buffer->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
+}
 
 #endif

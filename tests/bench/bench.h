@@ -45,9 +45,10 @@ int bench_ring_create(
 int bench_pipeline_create(struct bench_subject *subject, const struct bench_tables *tables,
 	int core, struct cv_error *error);
 
-// A path's state takes a burst whose views were made by an earlier stage.
-void bench_path_continue(
-	void *state, struct rte_mbuf **packets, const struct cv_view *views, uint16_t n);
+// The burst of a path's state, and the functions with what an earlier stage put into it.
+struct cv_burst;
+struct cv_burst *bench_path_burst(void *state);
+void bench_path_continue(void *state);
 
 // What DPDK's l3fwd does with its LPM: look up four at a time, rewrite, on mbufs. The same routes.
 int bench_reference_router_create(

@@ -25,18 +25,18 @@ static uint16_t run(void *state, struct rte_mbuf **packets, uint16_t n)
 	return path->burst.n;
 }
 
-void bench_path_continue(
-	void *state, struct rte_mbuf **packets, const struct cv_view *views, uint16_t n)
+struct cv_burst *bench_path_burst(void *state)
 {
 	struct bench_path *path = state;
-	struct cv_burst *burst = &path->burst;
 
-	memcpy(burst->packets, packets, n * sizeof(*packets));
-	memcpy(burst->views, views, n * sizeof(*views));
-	burst->n = n;
-	burst->bytes = n * BENCH_FRAME_BYTES;
-	burst->longest = BENCH_FRAME_BYTES;
-	cv_path_run(&path->path, 0, burst);
+	return &path->burst;
+}
+
+void bench_path_continue(void *state)
+{
+	struct bench_path *path = state;
+
+	cv_path_run(&path->path, 0, &path->burst);
 }
 
 static uint64_t busy(const void *state)

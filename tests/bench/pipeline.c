@@ -35,17 +35,18 @@ struct pipeline {
 static void *work(void *argument)
 {
 	struct pipeline *pipeline = argument;
-	struct rte_mbuf *packets[CV_BURST_MAX];
-	struct cv_view views[CV_BURST_MAX];
+	struct cv_burst *burst = bench_path_burst(pipeline->l2fwd.state);
 
 	sem_wait(&pipeline->wake);
 	// Pairs with destroy().
 	while (!__atomic_load_n(&pipeline->end, __ATOMIC_ACQUIRE)) {
 		uint64_t then = rte_rdtsc();
-		uint16_t n = cv_ring_pop(pipeline->ring, packets, views, CV_BURST_MAX);
 
-		if (n > 0) {
-			bench_path_continue(pipeline->l2fwd.state, packets, views, n);
+		burst->n =
+			cv_ring_pop(pipeline->ring, &burst->buffers, burst->views, CV_BURST_VIEWS);
+		if (burst->n > 0) {
+			cv_burst_measure(burst);
+			bench_path_continue(pipeline->l2fwd.state);
 			cv_count(&pipeline->busy, rte_rdtsc() - then);
 		} else if (__atomic_load_n(
 				   &pipeline->rest, __ATOMIC_ACQUIRE)) { // pairs with settle()
@@ -61,19 +62,15 @@ static uint16_t run(void *state, struct rte_mbuf **packets, uint16_t n)
 {
 	struct pipeline *pipeline = state;
 	struct cv_burst *burst = &pipeline->burst;
-	uint16_t pushed = 0;
-
 	if (CV_UNLIKELY(!pipeline->awake)) {
 		pipeline->awake = true;
 		__atomic_store_n(&pipeline->rest, 0, __ATOMIC_RELEASE); // pairs with work()
 		sem_post(&pipeline->wake);
 	}
 	cv_burst_load(burst, packets, n, 0, 1, &pipeline->port_counters);
-	do {
-		pushed += cv_ring_push(pipeline->ring, burst->packets + pushed,
-			burst->views + pushed, burst->n - pushed);
-	} while (pushed < burst->n);
-	return pushed;
+	while (!cv_ring_has_room(pipeline->ring, burst->buffers.n, burst->n))
+		rte_pause();
+	return cv_ring_push(pipeline->ring, &burst->buffers, burst->views, burst->n);
 }
 
 static void settle(void *state)
@@ -134,7 +131,7 @@ int bench_pipeline_create(struct bench_subject *subject, const struct bench_tabl
 	}
 	memset(pipeline, 0, sizeof(*pipeline));
 	sem_init(&pipeline->wake, 0, 0);
-	pipeline->ring = cv_ring_create("bench", RING_PACKETS, error);
+	pipeline->ring = cv_ring_create("bench", RING_PACKETS, RING_PACKETS, error);
 	if (pipeline->ring == NULL ||
 		bench_path_create(&pipeline->l2fwd, path, 1, tables, error) != 0 ||
 		start(pipeline, core, error) != 0)

@@ -19,8 +19,8 @@ static uint16_t run(void *state, struct rte_mbuf **packets, uint16_t n)
 	struct ring_hop *hop = state;
 
 	cv_burst_load(&hop->burst, packets, n, 0, 1, &hop->port_counters);
-	cv_ring_push(hop->ring, hop->burst.packets, hop->burst.views, hop->burst.n);
-	return cv_ring_pop(hop->ring, hop->burst.packets, hop->burst.views, n);
+	cv_ring_push(hop->ring, &hop->burst.buffers, hop->burst.views, hop->burst.n);
+	return cv_ring_pop(hop->ring, &hop->burst.buffers, hop->burst.views, n);
 }
 
 static void destroy(void *state)
@@ -43,7 +43,7 @@ int bench_ring_create(
 		return -1;
 	}
 	memset(hop, 0, sizeof(*hop));
-	hop->ring = cv_ring_create("bench", RING_PACKETS, error);
+	hop->ring = cv_ring_create("bench", RING_PACKETS, RING_PACKETS, error);
 	if (hop->ring == NULL) {
 		free(hop);
 		return -1;

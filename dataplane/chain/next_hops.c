@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include <errno.h>
+
+#include <rte_malloc.h>
+
+#include "next_hops.h"
+
+int cv_next_hops_init(struct cv_next_hops *hops, struct cv_next_hop_table *table, unsigned workers)
+{
+	size_t bytes = rte_rcu_qsbr_get_memsize(workers);
+
+	hops->table = table;
+	hops->readers = rte_zmalloc("next_hop_readers", bytes, RTE_CACHE_LINE_SIZE);
+	if (hops->readers == NULL || rte_rcu_qsbr_init(hops->readers, workers) != 0)
+		return -ENOMEM;
+	for (unsigned i = 0; i < workers; i++)
+		rte_rcu_qsbr_thread_register(hops->readers, i);
+	return 0;
+}
+
+void cv_next_hops_fini(struct cv_next_hops *hops)
+{
+	cv_next_hop_table_free(hops->table);
+	rte_free(hops->readers);
+	hops->table = NULL;
+	hops->readers = NULL;
+}
+
+void cv_next_hops_change(struct cv_next_hops *hops, struct cv_next_hop_table *table)
+{
+	struct cv_next_hop_table *old = hops->table;
+
+	// Pairs with the acquire load in cv_next_hops_table().
+	__atomic_store_n(&hops->table, table, __ATOMIC_RELEASE);
+	rte_rcu_qsbr_synchronize(hops->readers, RTE_QSBR_THRID_INVALID);
+	cv_next_hop_table_free(old);
+}
+
+void cv_next_hops_join(struct cv_next_hops *hops, unsigned worker)
+{
+	rte_rcu_qsbr_thread_online(hops->readers, worker);
+}
+
+void cv_next_hops_leave(struct cv_next_hops *hops, unsigned worker)
+{
+	rte_rcu_qsbr_thread_offline(hops->readers, worker);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The next-hop table: by which port a packet leaves and its SC-ID (VLAN id or VXLAN VNI) say which
+// instance of a network function it goes to (NFI-ID), behind which outer header, by which port.
+//
+// A table never changes: to change something, make the next one and give it to the readers instead
+// (chain/next_hops.h does, without locking them). Any number of threads may read it.
+#ifndef CV_NEXT_HOP_H
+#define CV_NEXT_HOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "outer.h"
+#include "view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CV_NEXT_HOPS_MAX 256 // next hops of one node
+#define CV_NEXT_HOP_KEYS_MAX (1u << 20) // SC-IDs of all of them together
+#define CV_NEXT_HOP_NONE 0xffff
+
+// What a packet is looked up by: the port (< 64) that it leaves by, and its SC-ID.
+enum cv_scid_kind { CV_SCID_NONE, CV_SCID_VLAN, CV_SCID_VNI };
+
+static CV_INLINE uint32_t cv_next_hop_key(uint8_t port, enum cv_scid_kind kind, uint32_t id)
+{
+	return (uint32_t)port << 26 | (uint32_t)kind << 24 | id;
+}
+
+struct cv_next_hop {
+	struct cv_outer outer;
+	uint16_t nfi;
+	uint8_t port; // that its convoys leave by
+};
+
+// One line of the table: an SC-ID and the index of its next hop. The SC-ID CV_SCID_NONE, id 0, is
+// for what has none, and for those that are not in the table.
+struct cv_next_hop_entry {
+	uint32_t key;
+	uint16_t hop;
+};
+
+struct cv_next_hop_table;
+
+// Makes a table. hops are copied, by their index; entries may be in any order. NULL with error
+// set: a key twice, a hop that does not exist, too many, no memory.
+struct cv_next_hop_table *cv_next_hop_table_make(const struct cv_next_hop *hops,
+	uint16_t hops_count, const struct cv_next_hop_entry *entries, uint32_t entries_count,
+	struct cv_error *error);
+void cv_next_hop_table_free(struct cv_next_hop_table *table); // NULL is allowed
+
+// The next hop with this index.
+const struct cv_next_hop *cv_next_hop_at(const struct cv_next_hop_table *table, uint16_t hop);
+
+// True if some packets that leave by the port have a next hop.
+bool cv_next_hop_leads(const struct cv_next_hop_table *table, uint8_t port);
+
+// Finds the next hops of n <= 64 keys: hop[i] is the index for key[i], CV_NEXT_HOP_NONE where
+// neither its SC-ID nor that port's CV_SCID_NONE is there.
+void cv_next_hop_find(
+	const struct cv_next_hop_table *table, const uint32_t *key, uint16_t *hop, uint16_t n);
+
+// The key of a packet that leaves by view->out: by its VNI where its tunnel was taken off, else by
+// its outermost VLAN tag.
+static CV_INLINE uint32_t cv_next_hop_key_of(const struct cv_view *view)
+{
+	int vlan;
+
+	if (CV_UNLIKELY(view->before > 0)) {
+		const uint8_t *vni = view->data - 4; // RFC 7348: three bytes and one reserved
+
+		return cv_next_hop_key(view->out, CV_SCID_VNI,
+			(uint32_t)vni[0] << 16 | (uint32_t)vni[1] << 8 | vni[2]);
+	}
+	vlan = view->l3 > CV_ETHER_LEN ? cv_view_vlan(view) : -1;
+	return vlan < 0 ? cv_next_hop_key(view->out, CV_SCID_NONE, 0)
+			: cv_next_hop_key(view->out, CV_SCID_VLAN, (uint32_t)vlan);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
