@@ -51,6 +51,92 @@ static uint64_t function_drops(const struct cv_node *node, unsigned function, un
 		node, function, offsetof(struct cv_nf_counters, drops) + why * sizeof(uint64_t));
 }
 
+// What frames carried, of the sum of several workers' counters: packets, frames, and how many of
+// these were convoys.
+static json_t *frames_of(const uint64_t *sizes)
+{
+	json_t *object = json_object();
+	uint64_t packets = 0;
+	uint64_t frames = 0;
+
+	for (unsigned n = 1; n <= CV_CONVOY_PACKETS_MAX; n++) {
+		packets += n * sizes[n];
+		frames += sizes[n];
+	}
+	set(object, "packets", packets);
+	set(object, "frames", frames);
+	set(object, "convoys", frames - sizes[1]);
+	return object;
+}
+
+// Numbers of frames by packets, {"1": 12, "23": 4711}; those that never were are left out.
+static json_t *histogram_of(const uint64_t *sizes)
+{
+	json_t *object = json_object();
+
+	for (unsigned n = 1; n <= CV_CONVOY_PACKETS_MAX; n++) {
+		char key[8];
+
+		if (sizes[n] == 0)
+			continue;
+		snprintf(key, sizeof(key), "%u", n);
+		set(object, key, sizes[n]);
+	}
+	return object;
+}
+
+static void add_sizes(uint64_t *sizes, const struct cv_frame_counters *counters)
+{
+	for (unsigned n = 1; n <= CV_CONVOY_PACKETS_MAX; n++)
+		sizes[n] += cv_counted(&counters->sizes[n]);
+}
+
+// What a port that carries convoys received.
+static void set_convoys(json_t *object, const struct cv_node *node, unsigned port)
+{
+	const struct cv_frame_counters *counters =
+		&node->rx_frames[port * node->plan->workers_count];
+	uint64_t sizes[CV_CONVOY_PACKETS_MAX + 1] = {0};
+	json_t *refused = json_object();
+
+	for (unsigned i = 0; i < node->plan->workers_count; i++)
+		add_sizes(sizes, &counters[i]);
+	json_object_set_new(object, "convoys", frames_of(sizes));
+	json_object_set_new(object, "convoy_sizes", histogram_of(sizes));
+	for (unsigned why = CV_CONVOY_FRAGMENTED; why < CV_CONVOY_REASONS; why++) {
+		uint64_t sum = 0;
+
+		for (unsigned i = 0; i < node->plan->workers_count; i++)
+			sum += cv_counted(&counters[i].refused[why]);
+		set(refused, cv_convoy_reason_names[why], sum);
+	}
+	json_object_set_new(object, "convoys_refused", refused);
+}
+
+json_t *cv_counts_next_hops(const struct cv_node *node)
+{
+	json_t *hops = json_object();
+
+	for (unsigned i = 0; node->next_hops != NULL && i < CV_NEXT_HOPS_MAX; i++) {
+		const struct cv_plan_next_hop *hop = &node->next_hops->hops[i];
+		uint64_t sizes[CV_CONVOY_PACKETS_MAX + 1] = {0};
+		json_t *object;
+
+		if (hop->name[0] == '\0')
+			continue;
+		for (unsigned w = 0; w < node->plan->workers_count; w++)
+			add_sizes(sizes, &node->workers[w].depart->hop_counters[i]);
+		object = frames_of(sizes);
+		json_object_set_new(object, "port", json_string(node->plan->port_names[hop->port]));
+		set(object, "nfi", hop->outer.nfi);
+		set(object, "mtu", hop->outer.mtu);
+		set(object, "scids", hop->keys_count);
+		json_object_set_new(object, "sizes", histogram_of(sizes));
+		json_object_set_new(hops, hop->name, object);
+	}
+	return hops;
+}
+
 json_t *cv_counts_ports(const struct cv_node *node)
 {
 	json_t *ports = json_object();
@@ -62,12 +148,16 @@ json_t *cv_counts_ports(const struct cv_node *node)
 
 		json_object_set_new(object, "kind", json_string(port->kind));
 		set(object, "rx_packets", PORT_SUM(node, i, rx_packets));
+		set(object, "rx_frames", PORT_SUM(node, i, rx_frames));
 		set(object, "rx_bytes", PORT_SUM(node, i, rx_bytes));
 		set(object, "tx_packets", PORT_SUM(node, i, tx_packets));
+		set(object, "tx_frames", PORT_SUM(node, i, tx_frames));
 		set(object, "tx_bytes", PORT_SUM(node, i, tx_bytes));
 		for (unsigned why = 0; why < CV_HOP_DROPS; why++)
 			set(drops, cv_hop_drop_names[why], port_drops(node, i, why));
 		json_object_set_new(object, "drops", drops);
+		if (node->plan->port_convoys[i].carries)
+			set_convoys(object, node, i);
 		if (port->info != NULL)
 			json_object_set_new(object, "device", port->info(port));
 		json_object_set_new(ports, node->plan->port_names[i], object);
@@ -155,7 +245,8 @@ json_t *cv_counts(const struct cv_node *node)
 	json_t *books = cv_counts_books(node);
 
 	json_object_set_new(books, "balanced", json_boolean(cv_counts_balance(books)));
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I}", "schema", "convoy.counts/1", "ports",
-		cv_counts_ports(node), "functions", cv_counts_functions(node), "workers",
-		cv_counts_workers(node), "books", books, "tsc_hz", (json_int_t)rte_get_tsc_hz());
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I}", "schema", "convoy.counts/1",
+		"ports", cv_counts_ports(node), "next_hops", cv_counts_next_hops(node), "functions",
+		cv_counts_functions(node), "workers", cv_counts_workers(node), "books", books,
+		"tsc_hz", (json_int_t)rte_get_tsc_hz());
 }

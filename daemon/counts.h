@@ -15,6 +15,7 @@
 // Integers only; a drop reason that has not happened is there with 0.
 json_t *cv_counts_ports(const struct cv_node *node);
 json_t *cv_counts_functions(const struct cv_node *node);
+json_t *cv_counts_next_hops(const struct cv_node *node);
 json_t *cv_counts_workers(const struct cv_node *node);
 
 // {"received", "sent", "dropped", "held"} of the whole node, in packets. Packets that a worker has

@@ -104,14 +104,20 @@ static int open_ports(struct cv_node *node, struct cv_error *error)
 	return 0;
 }
 
+// Whether convoys can come into a ring: those of any port may.
+static unsigned ring_views(const struct cv_plan *plan)
+{
+	return plan->convoys ? RING_VIEWS : RING_BUFFERS;
+}
+
 static int make_rings(struct cv_node *node, struct cv_error *error)
 {
 	node->rings = calloc(node->plan->rings_count + 1, sizeof(struct cv_ring *));
 	if (node->rings == NULL)
 		return -ENOMEM;
 	for (unsigned i = 0; i < node->plan->rings_count; i++) {
-		node->rings[i] =
-			cv_ring_create(node->plan->rings[i], RING_BUFFERS, RING_BUFFERS, error);
+		node->rings[i] = cv_ring_create(
+			node->plan->rings[i], RING_BUFFERS, ring_views(node->plan), error);
 		if (node->rings[i] == NULL)
 			return -ENOMEM;
 	}
@@ -139,6 +145,9 @@ static struct cv_source *source_of(
 	} else {
 		source->port = node->ports[in];
 		source->queue = stage->queue;
+		if (node->plan->port_convoys[in].carries)
+			source->convoys =
+				&node->convoy_rx[in * node->plan->workers_count + worker->index];
 	}
 	return source;
 }
@@ -197,6 +206,52 @@ static int add_stage(struct cv_node *node, const struct cv_plan_stage *from)
 	return rc;
 }
 
+// What carries convoys: next hops, and what the ports are received with.
+static int make_convoys(struct cv_node *node, struct cv_error *error)
+{
+	const struct cv_plan *plan = node->plan;
+	size_t count = plan->ports_count * plan->workers_count;
+
+	if (!plan->convoys)
+		return 0;
+	node->next_hops = calloc(1, sizeof(*node->next_hops));
+	node->convoy_rx = calloc(count, sizeof(*node->convoy_rx));
+	node->rx_frames =
+		rte_calloc("rx_frames", count, sizeof(*node->rx_frames), RTE_CACHE_LINE_SIZE);
+	if (node->next_hops == NULL || node->convoy_rx == NULL || node->rx_frames == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct cv_plan_convoys *from = &plan->port_convoys[i / plan->workers_count];
+		struct cv_convoy_rx *to = &node->convoy_rx[i];
+
+		to->udp_port = rte_cpu_to_be_16(from->udp_port);
+		to->address_len = from->address_len;
+		memcpy(to->address, from->address, sizeof(to->address));
+		to->counters = &node->rx_frames[i];
+	}
+	return cv_next_hop_set_init(node->next_hops, plan, node->ports, error);
+}
+
+static int make_depart(struct cv_node *node, struct cv_worker *worker)
+{
+	struct cv_depart *depart = rte_zmalloc("depart", sizeof(*depart), RTE_CACHE_LINE_SIZE);
+
+	worker->depart = depart;
+	if (depart == NULL)
+		return -ENOMEM;
+	depart->ports = node->ports;
+	depart->ports_count = node->plan->ports_count;
+	depart->lane = (uint16_t)worker->index;
+	depart->pool = node->pool;
+	depart->counters = worker->ports_counters;
+	if (node->next_hops == NULL)
+		return 0;
+	depart->next_hops = &node->next_hops->table;
+	depart->hop_counters = rte_calloc("hop_counters", CV_NEXT_HOPS_MAX,
+		sizeof(*depart->hop_counters), RTE_CACHE_LINE_SIZE);
+	return depart->hop_counters != NULL ? 0 : -ENOMEM;
+}
+
 static int make_workers(struct cv_node *node)
 {
 	const struct cv_plan *plan = node->plan;
@@ -217,16 +272,9 @@ static int make_workers(struct cv_node *node)
 		worker->sources = calloc(plan->stages_count, sizeof(*worker->sources));
 		worker->ports_counters = rte_calloc("port_counters", plan->ports_count,
 			sizeof(*worker->ports_counters), RTE_CACHE_LINE_SIZE);
-		worker->depart =
-			rte_zmalloc("depart", sizeof(*worker->depart), RTE_CACHE_LINE_SIZE);
 		if (worker->sources == NULL || worker->ports_counters == NULL ||
-			worker->depart == NULL)
+			make_depart(node, worker) != 0)
 			return -ENOMEM;
-		worker->depart->ports = node->ports;
-		worker->depart->ports_count = plan->ports_count;
-		worker->depart->lane = i;
-		worker->depart->pool = node->pool;
-		worker->depart->counters = worker->ports_counters;
 	}
 	for (unsigned i = 0; i < plan->stages_count; i++) {
 		int rc = add_stage(node, &plan->stages[i]);
@@ -257,7 +305,8 @@ int cv_node_connect(struct cv_node *node, struct cv_error *error)
 	node->pool = make_pool(node->plan, error);
 	if (node->pool == NULL)
 		return -ENOMEM;
-	if ((rc = open_ports(node, error)) == 0 && (rc = make_rings(node, error)) == 0)
+	if ((rc = open_ports(node, error)) == 0 && (rc = make_rings(node, error)) == 0 &&
+		(rc = make_convoys(node, error)) == 0)
 		rc = make_workers(node);
 	if (rc != 0)
 		cv_error_set(error, "out of memory"); // unless an error says more
@@ -281,6 +330,30 @@ int cv_node_start(struct cv_node *node, struct cv_error *error)
 	for (unsigned i = 0; i < node->plan->workers_count; i++)
 		rte_eal_remote_launch(cv_worker_run, &node->workers[i], i + 1);
 	return 0;
+}
+
+int cv_node_put_next_hop(struct cv_node *node, const char *text, struct cv_error *error)
+{
+	if (node->next_hops != NULL)
+		return cv_next_hop_set_put(node->next_hops, text, error);
+	cv_error_set(error, "no port of this node carries convoys");
+	return -ENOENT;
+}
+
+int cv_node_remove_next_hop(struct cv_node *node, const char *name, struct cv_error *error)
+{
+	int index;
+
+	if (node->next_hops == NULL) {
+		cv_error_set(error, "no port of this node carries convoys");
+		return -ENOENT;
+	}
+	index = cv_next_hop_set_remove(node->next_hops, name, error);
+	// No worker counts there any more; another next hop may get the index.
+	for (unsigned i = 0; index >= 0 && i < node->plan->workers_count; i++)
+		memset(&node->workers[i].depart->hop_counters[index], 0,
+			sizeof(struct cv_frame_counters));
+	return index;
 }
 
 bool cv_node_ended(const struct cv_node *node)
@@ -345,6 +418,8 @@ static void free_worker(struct cv_worker *worker)
 	}
 	free(worker->sources);
 	rte_free(worker->ports_counters);
+	if (worker->depart != NULL)
+		rte_free(worker->depart->hop_counters);
 	rte_free(worker->depart);
 }
 
@@ -358,6 +433,11 @@ void cv_node_free(struct cv_node *node)
 	for (unsigned i = 0; node->workers != NULL && i < plan->workers_count; i++)
 		free_worker(&node->workers[i]);
 	rte_free(node->workers);
+	if (node->next_hops != NULL)
+		cv_next_hop_set_fini(node->next_hops);
+	free(node->next_hops);
+	free(node->convoy_rx);
+	rte_free(node->rx_frames);
 	rte_free(node->function_counters);
 	for (unsigned i = 0; node->rings != NULL && i < plan->rings_count; i++)
 		if (node->rings[i] != NULL)

@@ -10,6 +10,7 @@
 
 #include <rte_mempool.h>
 
+#include "next_hop_set.h"
 #include "plan.h"
 #include "worker.h"
 
@@ -22,6 +23,9 @@ struct cv_node {
 	struct cv_ring **rings;
 	struct cv_worker *workers;
 	struct cv_nf_counters *function_counters; // [function * workers + worker]
+	struct cv_next_hop_set *next_hops; // NULL: no port carries convoys
+	struct cv_convoy_rx *convoy_rx; // [port * workers + worker]
+	struct cv_frame_counters *rx_frames; // [port * workers + worker]
 	enum cv_worker_phase phase;
 };
 
@@ -38,6 +42,11 @@ int cv_node_start(struct cv_node *node, struct cv_error *error);
 
 // True once no packet can come any more: every port that is polled has come to its end.
 bool cv_node_ended(const struct cv_node *node);
+
+// Adds or replaces a next hop (text: as in a plan's next_hops), or removes one, while packets flow:
+// none is lost. Its index, or a negative errno with error set. By one thread at a time.
+int cv_node_put_next_hop(struct cv_node *node, const char *text, struct cv_error *error);
+int cv_node_remove_next_hop(struct cv_node *node, const char *name, struct cv_error *error);
 
 // Stops receiving, lets what is inside leave, ends the workers, stops the ports.
 void cv_node_stop(struct cv_node *node);

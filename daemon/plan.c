@@ -87,6 +87,58 @@ static int read_ports(struct cv_plan *plan, const struct cv_where *top)
 	return 0;
 }
 
+static int read_convoys(struct cv_plan *plan, const struct cv_where *top)
+{
+	json_t *item;
+	size_t i;
+	const json_t *convoys;
+
+	if (json_object_get(plan->json, "convoys") == NULL)
+		return 0;
+	convoys = cv_json_array(top, plan->json, "convoys", 0, CV_PORTS_MAX);
+	if (convoys == NULL)
+		return -EINVAL;
+	json_array_foreach (convoys, i, item) {
+		struct cv_where at = cv_where_item(top, "convoys", i);
+
+		if (cv_plan_convoys_read(
+			    &at, item, plan->port_names, plan->ports_count, plan->port_convoys) < 0)
+			return -EINVAL;
+		plan->convoys = true;
+	}
+	return 0;
+}
+
+static int read_next_hops(struct cv_plan *plan, const struct cv_where *top)
+{
+	json_t *item;
+	size_t i;
+	const json_t *hops;
+
+	if (json_object_get(plan->json, "next_hops") == NULL)
+		return 0;
+	hops = cv_json_array(top, plan->json, "next_hops", 0, CV_NEXT_HOPS_MAX);
+	if (hops == NULL)
+		return -EINVAL;
+	json_array_foreach (hops, i, item) {
+		struct cv_where at = cv_where_item(top, "next_hops", i);
+		struct cv_plan_next_hop *to = &plan->next_hops[plan->next_hops_count];
+		int rc = cv_plan_next_hop_read(
+			&at, item, plan->port_names, plan->ports_count, plan->port_convoys, to);
+
+		if (rc != 0)
+			return rc;
+		plan->next_hops_count++;
+		for (size_t j = 0; j < i; j++) {
+			if (strcmp(plan->next_hops[j].name, to->name) != 0)
+				continue;
+			cv_where_error(&at, "name: there are two next hops \"%s\"", to->name);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
 static int read_functions(struct cv_plan *plan, const struct cv_where *top)
 {
 	static const char *const keys[] = {"name", "type", "config", NULL};
@@ -521,8 +573,8 @@ static int read_eal(struct cv_plan *plan, const struct cv_where *top)
 
 static int read_all(struct cv_plan *plan, const struct cv_where *top)
 {
-	static const char *const keys[] = {
-		"schema", "ports", "functions", "chains", "stages", "workers", "eal", NULL};
+	static const char *const keys[] = {"schema", "ports", "convoys", "next_hops", "functions",
+		"chains", "stages", "workers", "eal", NULL};
 	const char *schema;
 	int rc;
 
@@ -535,7 +587,8 @@ static int read_all(struct cv_plan *plan, const struct cv_where *top)
 		cv_where_error(top, "schema: \"%.64s\": this node reads \"convoy.plan/1\"", schema);
 		return -EINVAL;
 	}
-	if ((rc = read_ports(plan, top)) != 0 || (rc = read_functions(plan, top)) != 0 ||
+	if ((rc = read_ports(plan, top)) != 0 || (rc = read_convoys(plan, top)) != 0 ||
+		(rc = read_next_hops(plan, top)) != 0 || (rc = read_functions(plan, top)) != 0 ||
 		(rc = read_chains(plan, top)) != 0 || (rc = read_workers(plan, top)) != 0 ||
 		(rc = read_stages(plan, top)) != 0)
 		return rc;
@@ -594,6 +647,8 @@ void cv_plan_free(struct cv_plan *plan)
 {
 	if (plan == NULL)
 		return;
+	for (unsigned i = 0; i < plan->next_hops_count; i++)
+		cv_plan_next_hop_free(&plan->next_hops[i]);
 	free(plan->functions);
 	free(plan->stages);
 	free(plan->rings);

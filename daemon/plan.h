@@ -13,6 +13,7 @@
 
 #include "error.h"
 #include "nf.h"
+#include "plan_next_hop.h"
 
 #define CV_NAME_MAX 32 // bytes of a name with its NUL
 #define CV_CHAINS_MAX 128 // chains of one node
@@ -52,7 +53,11 @@ struct cv_plan {
 	const json_t *ports[CV_PORTS_MAX];
 	const char *port_names[CV_PORTS_MAX];
 	uint16_t port_queues[CV_PORTS_MAX];
+	struct cv_plan_convoys port_convoys[CV_PORTS_MAX];
 	unsigned ports_count;
+	bool convoys; // some port carries them
+	struct cv_plan_next_hop next_hops[CV_NEXT_HOPS_MAX];
+	unsigned next_hops_count;
 	struct cv_plan_function *functions;
 	unsigned functions_count;
 	struct cv_plan_chain chains[CV_CHAINS_MAX];

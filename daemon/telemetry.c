@@ -10,7 +10,7 @@
 #include "telemetry.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct cv_node *shown;
+static struct cv_node *shown;
 
 // DPDK 22.11 shows a dictionary of values and, in it, dictionaries of values, but nothing deeper;
 // what does not fit is left to the final counts.
@@ -104,6 +104,43 @@ static int on_workers(const char *cmd, const char *params, struct rte_tel_data *
 	return answer(cv_counts_workers, params, data);
 }
 
+static int on_next_hops(const char *cmd, const char *params, struct rte_tel_data *data)
+{
+	return answer(cv_counts_next_hops, params, data);
+}
+
+// Changes the shown node's next hops, and answers {"next_hop": index} or {"error": why}.
+static int change(int (*to)(struct cv_node *, const char *, struct cv_error *), const char *params,
+	struct rte_tel_data *data)
+{
+	struct cv_error error = {0};
+	int index = -1;
+
+	if (params == NULL)
+		cv_error_set(&error, "give a parameter");
+	pthread_mutex_lock(&lock);
+	if (shown != NULL && params != NULL)
+		index = to(shown, params, &error);
+	pthread_mutex_unlock(&lock);
+	cv_error_set(&error, "the node is ending"); // unless an error says more
+	rte_tel_data_start_dict(data);
+	if (index < 0)
+		rte_tel_data_add_dict_string(data, "error", error.text);
+	else
+		rte_tel_data_add_dict_int(data, "next_hop", index);
+	return 0;
+}
+
+static int on_next_hop_put(const char *cmd, const char *params, struct rte_tel_data *data)
+{
+	return change(cv_node_put_next_hop, params, data);
+}
+
+static int on_next_hop_remove(const char *cmd, const char *params, struct rte_tel_data *data)
+{
+	return change(cv_node_remove_next_hop, params, data);
+}
+
 static json_t *books_by_name(const struct cv_node *node)
 {
 	return json_pack("{s:o}", "books", cv_counts_books(node));
@@ -114,7 +151,7 @@ static int on_books(const char *cmd, const char *params, struct rte_tel_data *da
 	return answer(books_by_name, "books", data);
 }
 
-void cv_telemetry_show(const struct cv_node *node)
+void cv_telemetry_show(struct cv_node *node)
 {
 	static bool registered;
 
@@ -129,6 +166,13 @@ void cv_telemetry_show(const struct cv_node *node)
 	rte_telemetry_register_cmd("/convoy/functions", on_functions,
 		"Names of the functions, or packets, bytes, drops and busy cycles of one. "
 		"Parameters: a name");
+	rte_telemetry_register_cmd("/convoy/next_hops", on_next_hops,
+		"Names of the next hops, or packets and frames sent to one. Parameters: a name");
+	rte_telemetry_register_cmd("/convoy/next_hop_put", on_next_hop_put,
+		"Adds a next hop, or replaces that of its name. Parameters: a JSON object as in a "
+		"plan's next_hops");
+	rte_telemetry_register_cmd("/convoy/next_hop_remove", on_next_hop_remove,
+		"Removes a next hop. Parameters: its name");
 	rte_telemetry_register_cmd("/convoy/workers", on_workers,
 		"Numbers of the workers, or core, turns, busy and total cycles of one. "
 		"Parameters: a number");

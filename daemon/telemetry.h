@@ -11,6 +11,6 @@
 
 // Registers the commands once; from then on they answer for this node, with NULL for none.
 // A node must be taken away (NULL) before it is freed.
-void cv_telemetry_show(const struct cv_node *node);
+void cv_telemetry_show(struct cv_node *node);
 
 #endif

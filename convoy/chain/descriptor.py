@@ -4,32 +4,13 @@
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from convoy.chain.functions import AnyFunction
+from convoy.chain.match import ChainMatch
 from convoy.chain.model import ChainName, Model, Name
+from convoy.chain.next_hops import NextHop
 from convoy.chain.ports import AnyPort
-
-
-class ChainMatch(Model):
-    """The packets of a chain: those with an SC-ID, or (empty) what no other chain matches."""
-
-    vlan: int | None = Field(None, ge=0, le=4095, description="id of the outermost VLAN tag")
-    vni: int | None = Field(
-        None, ge=0, le=0xFFFFFF, description="VXLAN network id; functions see the inner packet"
-    )
-
-    @model_validator(mode="after")
-    def _one(self) -> "ChainMatch":
-        if self.vlan is not None and self.vni is not None:
-            raise ValueError("vlan and vni together; keep one of them")
-        return self
-
-    def __str__(self) -> str:
-        """Return it as the descriptor says it."""
-        if self.vlan is not None:
-            return f"vlan {self.vlan}"
-        return f"vni {self.vni}" if self.vni is not None else "everything"
 
 
 class Chain(Model):
@@ -71,6 +52,9 @@ class Descriptor(Model):
 
     ports: dict[Name, AnyPort] = Field(min_length=1, max_length=64, description="by name")
     functions: dict[Name, AnyFunction] = Field({}, description="network functions, by name")
+    next_hops: dict[Name, NextHop] = Field(
+        {}, max_length=256, description="nodes that packets travel to together, by name"
+    )
     chains: dict[ChainName, Chain] = Field(min_length=1, max_length=64, description="by name")
     workers: Workers = Field(Workers(), description="default: chosen")
     memory: Memory = Field(Memory(), description="default: hugepages where they are free")

@@ -17,6 +17,7 @@ def problems(descriptor: Descriptor, base: Path, machine: Machine) -> list[Probl
     """Return everything that is wrong; base is the folder that relative paths start from."""
     return [
         *_chains(descriptor),
+        *_next_hops(descriptor),
         *_bridges(descriptor),
         *_routes(descriptor),
         *_resources(descriptor, base, machine),
@@ -67,6 +68,67 @@ def _chains(descriptor: Descriptor) -> Iterator[Problem]:
                 f"comes in and leaves by '{chain.to}', so both ways are one",
                 "remove both-ways",
             )
+
+
+def _next_hops(descriptor: Descriptor) -> Iterator[Problem]:
+    taken: dict[tuple[str, str], str] = {}
+    for name, hop in descriptor.next_hops.items():
+        at: Loc = ("next-hops", name)
+        yield from _next_hop_port(descriptor, name)
+        for i, port in enumerate(hop.leaving or []):
+            if port not in descriptor.ports:
+                yield Problem(
+                    (*at, "leaving", i),
+                    "no port is called so",
+                    known("ports", port, descriptor.ports),
+                    shown(port),
+                )
+        for port in dict.fromkeys(hop.leaving or [hop.port]):
+            for i, match in enumerate(hop.for_):
+                other = taken.setdefault((port, str(match)), f"{name} {i}")
+                if other != f"{name} {i}":
+                    yield Problem(
+                        (*at, "for", i),
+                        f"next hop '{other.split()[0]}' is for these packets of port "
+                        f"'{port}' already",
+                        "give each SC-ID one next hop",
+                        str(match),
+                    )
+
+
+def _next_hop_port(descriptor: Descriptor, name: str) -> Iterator[Problem]:
+    hop = descriptor.next_hops[name]
+    at: Loc = ("next-hops", name)
+    port = descriptor.ports.get(hop.port)
+    if port is None:
+        yield Problem(
+            (*at, "port"),
+            "no port is called so",
+            known("ports", hop.port, descriptor.ports),
+            shown(hop.port),
+        )
+        return
+    if port.convoys is None or port.convoys.ip is None:
+        yield Problem(
+            (*at, "port"),
+            "does not send convoys",
+            f"add to port {hop.port}: convoys: {{ip: ADDRESS}}",
+            shown(hop.port),
+        )
+    elif (":" in port.convoys.ip) != (":" in hop.ip):
+        yield Problem(
+            (*at, "ip"),
+            f"the port's own address, {port.convoys.ip}, is of the other IP version",
+            "give both of the same",
+            hop.ip,
+        )
+    if hop.mtu > (port.mtu or (65500 if port.kind in ("pcap", "null") else 1500)):
+        yield Problem(
+            (*at, "mtu"),
+            f"more than port '{hop.port}' sends ({port.mtu or 1500})",
+            "raise the port's mtu, or lower this one",
+            str(hop.mtu),
+        )
 
 
 def _bridges(descriptor: Descriptor) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from convoy.chain import links
+from convoy.chain.descriptor import Descriptor
 from convoy.chain.functions import config, function_type
 from convoy.chain.load import Loaded
 from convoy.chain.machine import Machine
@@ -45,6 +46,7 @@ def make_plan(loaded: Loaded, machine: Machine) -> Plan:
         "ports": [
             _port(name, port, loaded.base, machine) for name, port in descriptor.ports.items()
         ],
+        **_convoys(descriptor),
         "functions": [
             {
                 "name": name,
@@ -80,8 +82,19 @@ def _memory(loaded: Loaded, machine: Machine) -> tuple[dict[str, Any], tuple[str
     )
 
 
+def _convoys(descriptor: Descriptor) -> dict[str, Any]:
+    """Return which ports carry convoys, and the next hops; nothing where none does."""
+    ports = [
+        {"port": name, **port.convoys.model_dump(exclude_none=True)}
+        for name, port in descriptor.ports.items()
+        if port.convoys is not None
+    ]
+    hops = [hop.as_plan(name) for name, hop in descriptor.next_hops.items()]
+    return {"convoys": ports, "next_hops": hops} if ports else {}
+
+
 def _port(name: str, port: Port, base: Path, machine: Machine) -> dict[str, Any]:
-    values = port.model_dump(exclude_none=True, exclude_defaults=True)
+    values = port.model_dump(exclude_none=True, exclude_defaults=True, exclude={"convoys"})
     if isinstance(port, Pcap):
         del values["pcap"]
         values |= {

@@ -6,9 +6,20 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from convoy.chain.model import Mac, Model, one_of
+from convoy.chain.model import Address, Mac, Model, one_of
 
 SOCKET_PATH_MAX_BYTES = 107  # sun_path less its terminating zero
+
+
+class Convoys(Model):
+    """Convoys, several packets in one frame, come in and leave by this port (docs/convoys.md)."""
+
+    ip: Address | None = Field(
+        None,
+        description="its own address: convoys to others are dropped, and next hops are sent to "
+        "from it; empty: takes all, sends none",
+    )
+    udp_port: int = Field(51966, ge=1, le=65535, description="UDP destination port of convoys")
 
 
 class Port(Model):
@@ -23,6 +34,9 @@ class Port(Model):
         description="bytes of layer 3; default: 1500, of captures and null any",
     )
     mac: Mac | None = Field(None, description="its MAC address; default: the device's own")
+    convoys: Convoys | None = Field(
+        None, description="packets travel together on this port; write {} to only receive them"
+    )
 
     @property
     def rx_queues(self) -> int:

@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from convoy.chain.descriptor import Chain, ChainMatch, Descriptor, Memory, Workers
+from convoy.chain.descriptor import Chain, Descriptor, Memory, Workers
 from convoy.chain.functions import FUNCTIONS, Match, Route
+from convoy.chain.match import ChainMatch
 from convoy.chain.model import Model
-from convoy.chain.ports import PORTS, Captures
+from convoy.chain.next_hops import NextHop
+from convoy.chain.ports import PORTS, Captures, Convoys
 
 BEGIN = "<!-- made from the models by tools/descriptor-docs: do not edit below -->"
 
@@ -26,6 +28,7 @@ def _lines() -> Iterator[str]:
         yield from _section(f"### `{kind}`", model)
         if kind == "pcap":
             yield from _section("#### `pcap:`", Captures)
+    yield from _section("### `convoys:` of any port", Convoys)
     yield "## `functions`\n\nThe key names the type; under it stand its settings.\n"
     for name, function in FUNCTIONS.items():
         inner = function.model_fields[name].annotation
@@ -37,6 +40,7 @@ def _lines() -> Iterator[str]:
             yield from _section("#### `routes`", Route)
     yield from _section("## `chains`", Chain)
     yield from _section("### `match`", ChainMatch)
+    yield from _section("## `next-hops`", NextHop)
     yield from _section("## `workers`", Workers)
     yield from _section("## `memory`", Memory)
 
@@ -46,7 +50,9 @@ def _section(title: str, model: type[Model]) -> Iterator[str]:
     yield f"{title}\n\n{' '.join((model.__doc__ or '').split())}\n"
     yield "| key | value | default | |\n| --- | --- | --- | --- |"
     options = schema.get("properties", {})
-    for key in sorted(options, key=lambda key: key in ("mtu", "mac")):  # common ones last
+    for key in sorted(
+        options, key=lambda key: key in ("mtu", "mac", "convoys")
+    ):  # common ones last
         option = options[key]
         needed = key in schema.get("required", ())
         default = "**required**" if needed else _default(option.get("default"))

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Next hops of a descriptor: where packets travel to together, and which ones."""
+
+from typing import Any
+
+from pydantic import Field
+
+from convoy.chain.match import ChainMatch
+from convoy.chain.model import Address, Mac, Model, Name
+
+
+class NextHop(Model):
+    """Another node that takes convoys, and the packets that go there."""
+
+    port: Name = Field(description="port that its convoys leave by; it has `convoys` with an `ip`")
+    mac: Mac = Field(description="its MAC address, or the router's on the way")
+    ip: Address = Field(description="its address")
+    nfi: int = Field(
+        0, ge=0, le=65535, description="NFI-ID: the instance of a function there, as it numbers it"
+    )
+    for_: list[ChainMatch] = Field(
+        [ChainMatch()],
+        alias="for",
+        min_length=1,
+        description="SC-IDs of the packets that go there; default: what no other next hop is for",
+    )
+    leaving: list[Name] | None = Field(
+        None,
+        min_length=1,
+        description="ports that the packets would leave by; default: `port`",
+    )
+    mtu: int = Field(
+        1500, ge=128, le=65500, description="bytes of its largest IP packet, at most the port's mtu"
+    )
+    vlan: int | None = Field(None, ge=0, le=4095, description="VLAN id of the convoys themselves")
+    ttl: int = Field(64, ge=1, le=255, description="TTL or hop limit of the convoys")
+    udp_port: int | None = Field(
+        None, ge=1, le=65535, description="UDP destination port; default: that of the port"
+    )
+    source_port: int | None = Field(
+        None, ge=1, le=65535, description="UDP source port; default: by the first packet's flow"
+    )
+
+    def as_plan(self, name: str) -> dict[str, Any]:
+        """Return it as the plan has it, and as a running node takes it."""
+        values = self.model_dump(exclude_none=True, exclude={"for_"})
+        match = [item.model_dump(exclude_none=True) for item in self.for_]
+        return {"name": name, **values, "match": match}

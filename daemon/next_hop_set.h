@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The node's next hops by name, as they are now: from the plan, and changed while it runs. Each
+// change makes a new table and gives it to the workers; a change that is refused changes nothing.
+// Called by one thread at a time.
+#ifndef CV_NEXT_HOP_SET_H
+#define CV_NEXT_HOP_SET_H
+
+#include "next_hops.h"
+#include "plan.h"
+#include "port.h"
+
+struct cv_next_hop_set {
+	const struct cv_plan *plan;
+	struct cv_port *const *ports; // by index
+	struct cv_next_hops table;
+	struct cv_plan_next_hop hops[CV_NEXT_HOPS_MAX]; // no name: this index is free
+};
+
+// With the plan's next hops, of which it takes copies. The ports are open. 0, or a negative errno
+// with error set.
+int cv_next_hop_set_init(struct cv_next_hop_set *set, const struct cv_plan *plan,
+	struct cv_port *const *ports, struct cv_error *error);
+void cv_next_hop_set_fini(struct cv_next_hop_set *set);
+
+// Adds a next hop, or replaces the one of the same name: text is an object as in a plan's
+// next_hops. Afterwards every packet that leaves is sent by the new table, and none by the old one.
+// Returns its index, or a negative errno with error set.
+int cv_next_hop_set_put(struct cv_next_hop_set *set, const char *text, struct cv_error *error);
+
+// Removes a next hop: its packets go to their port's next hop for everything else, or leave as they
+// are. Its index, or -ENOENT with error set.
+int cv_next_hop_set_remove(struct cv_next_hop_set *set, const char *name, struct cv_error *error);
+
+#endif

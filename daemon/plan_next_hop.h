@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Convoys in a plan: which ports carry them, and the next hops that packets travel to together.
+// The same text sets a next hop while the node runs (docs/convoys.md).
+#ifndef CV_PLAN_NEXT_HOP_H
+#define CV_PLAN_NEXT_HOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "next_hop.h"
+#include "nf.h"
+#include "plan_json.h"
+
+#define CV_HOP_NAME_MAX 32 // bytes with the NUL
+
+// How a port carries convoys.
+struct cv_plan_convoys {
+	bool carries;
+	uint16_t udp_port;
+	uint8_t address_len; // 4 or 16; 0: takes convoys to any address, and sends none
+	uint8_t address[16];
+};
+
+struct cv_plan_next_hop {
+	char name[CV_HOP_NAME_MAX];
+	uint8_t port;
+	struct cv_outer_config outer; // but for the source MAC address, which is the port's
+	uint32_t *keys; // of the next-hop table; owned
+	unsigned keys_count;
+};
+
+// One element of the plan's convoys. Returns the index of its port, or -EINVAL with an error.
+int cv_plan_convoys_read(const struct cv_where *at, const json_t *object, const char *const *ports,
+	unsigned ports_count, struct cv_plan_convoys *to);
+
+// One element of the plan's next_hops. 0, -ENOMEM, or -EINVAL with an error.
+int cv_plan_next_hop_read(const struct cv_where *at, const json_t *object, const char *const *ports,
+	unsigned ports_count, const struct cv_plan_convoys *convoys, struct cv_plan_next_hop *to);
+void cv_plan_next_hop_free(struct cv_plan_next_hop *hop);
+
+#endif
