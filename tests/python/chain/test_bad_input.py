@@ -351,7 +351,7 @@ ROWS = [
         "a list where a mapping must be",
         "functions:\n",
         "functions: []\nx:\n",
-        "web.yaml:5: x: unknown key; keys: chains, functions, memory, ports, workers",
+        "web.yaml:5: x: unknown key; keys: chains, functions, memory, next-hops, ports, workers",
     ),
     (
         "too many queues",

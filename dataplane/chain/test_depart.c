@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Packets through nodes that send convoys to each other: random sizes, SC-IDs, next hops, MTUs,
+// drops and bursts. Whatever happens on the way, every packet that was not dropped comes out as it
+// went in, in order within its SC-ID; the books balance; every buffer is back in the pool.
+#include "test_packets.h"
+
+#include "depart.h"
+#include "test_eal.h"
+
+#define PACKETS 600
+#define VLANS 6 // 0: untagged
+#define ROUNDS 120
+
+static struct rte_mempool *pool;
+
+static unsigned below(unsigned n)
+{
+	return (unsigned)rand() % n;
+}
+
+// A port that keeps what it is sent.
+struct memory_port {
+	struct cv_port port;
+	struct rte_mbuf *sent[PACKETS];
+	unsigned count;
+	unsigned room; // frames that it still takes
+	bool views; // takes views
+};
+
+static uint16_t memory_tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **from, uint16_t n)
+{
+	struct memory_port *memory = (struct memory_port *)port;
+	uint16_t i;
+
+	for (i = 0; i < n && memory->room > 0; i++, memory->room--)
+		memory->sent[memory->count++] = from[i];
+	return i;
+}
+
+static uint16_t memory_tx_views(
+	struct cv_port *port, uint16_t lane, const struct cv_view *views, uint16_t n)
+{
+	uint16_t i;
+
+	for (i = 0; i < n; i++) {
+		struct rte_mbuf *copy = rte_pktmbuf_alloc(pool);
+		uint32_t len = cv_view_packet_len(&views[i]);
+
+		assert_non_null(copy);
+		memcpy(rte_pktmbuf_append(copy, (uint16_t)len), cv_view_packet(&views[i]), len);
+		if (memory_tx(port, lane, &copy, 1) == 1)
+			continue;
+		rte_pktmbuf_free(copy);
+		break;
+	}
+	return i;
+}
+
+static uint8_t filler(uint32_t number, uint32_t at)
+{
+	return (uint8_t)(number * 31 + at * 7);
+}
+
+// Packet number i: its number in bytes 2 to 5, and all else follows from it and its VLAN.
+static void fill(uint8_t *data, uint32_t number, uint16_t len, unsigned vlan)
+{
+	for (uint16_t i = 0; i < len; i++)
+		data[i] = filler(number, i);
+	memcpy(data + 2, &number, sizeof(number));
+	memcpy(data + 12, (uint8_t[]){0x88, 0xb5}, 2); // for experiments: no tag, no IP
+	if (vlan > 0)
+		memcpy(data + 12, (uint8_t[]){0x81, 0, 0, (uint8_t)vlan, 8, 0}, 6);
+}
+
+// What went in, by number.
+struct input {
+	uint16_t len[PACKETS];
+	uint8_t vlan[PACKETS];
+	bool dropped[PACKETS];
+};
+
+static uint16_t random_len(unsigned most)
+{
+	switch (below(4)) {
+	case 0:
+		return (uint16_t)(14 + below(most - 13));
+	case 1:
+		return 60;
+	default:
+		return (uint16_t)(14 + below(150));
+	}
+}
+
+static unsigned make_input(struct input *input, struct rte_mbuf **packets)
+{
+	unsigned n = 1 + below(PACKETS);
+
+	memset(input, 0, sizeof(*input));
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *packet = rte_pktmbuf_alloc(pool);
+
+		assert_non_null(packet);
+		input->len[i] = random_len(1514);
+		input->vlan[i] = input->len[i] >= 18 ? (uint8_t)below(VLANS) : 0;
+		fill((uint8_t *)rte_pktmbuf_append(packet, input->len[i]), i, input->len[i],
+			input->vlan[i]);
+		packets[i] = packet;
+	}
+	return n;
+}
+
+// A node between two others: takes frames in random bursts, drops some packets, sends the rest.
+struct node {
+	struct memory_port out;
+	struct cv_port *ports[2];
+	struct cv_port_counters counters[2];
+	struct cv_frame_counters rx, hops[CV_NEXT_HOPS_MAX];
+	struct cv_next_hops table;
+	struct cv_depart depart;
+	uint64_t function_drops;
+	bool many_chains; // classifies by VLAN
+};
+
+static struct cv_next_hop random_hop(uint16_t nfi)
+{
+	static const uint16_t mtus[] = {128, 200, 576, 1500};
+	struct cv_outer_config config = {.version = below(2) ? 4 : 6,
+		.nfi = nfi,
+		.mtu = mtus[below(4)],
+		.vlans = below(3) == 0,
+		.vlan = {{.type = 0x8100, .tci = 9}}};
+	struct cv_next_hop hop = {.nfi = nfi, .port = 1};
+
+	assert_int_equal(cv_outer_set(&hop.outer, &config, NULL), 0);
+	return hop;
+}
+
+// A table for some of the VLANs, and perhaps for everything else. NULL now and then.
+static struct cv_next_hop_table *random_table(void)
+{
+	struct cv_next_hop_entry entries[VLANS];
+	struct cv_next_hop hops[3];
+	uint32_t count = 0;
+
+	for (uint16_t i = 0; i < 3; i++)
+		hops[i] = random_hop(i);
+	for (unsigned vlan = 0; vlan < VLANS; vlan++)
+		if (below(4) > 0)
+			entries[count++] = (struct cv_next_hop_entry){
+				cv_next_hop_key(1, vlan > 0 ? CV_SCID_VLAN : CV_SCID_NONE, vlan),
+				(uint16_t)below(3)};
+	return cv_next_hop_table_make(hops, 3, entries, count, NULL);
+}
+
+static void node_init(struct node *node, bool sends_convoys)
+{
+	memset(node, 0, sizeof(*node));
+	node->out.port = (struct cv_port){.tx = memory_tx, .mtu = 1500};
+	if (!sends_convoys && below(2))
+		node->out.port.tx_views = memory_tx_views;
+	node->out.room = below(8) == 0 ? below(100) : PACKETS;
+	node->ports[0] = node->ports[1] = &node->out.port;
+	node->many_chains = below(2);
+	node->depart = (struct cv_depart){.ports = node->ports,
+		.ports_count = 2,
+		.pool = pool,
+		.counters = node->counters,
+		.hop_counters = node->hops};
+	if (!sends_convoys)
+		return;
+	assert_int_equal(cv_next_hops_init(&node->table, random_table(), 1), 0);
+	node->depart.next_hops = &node->table;
+	cv_next_hops_join(&node->table, 0);
+}
+
+static void node_fini(struct node *node)
+{
+	if (node->depart.next_hops != NULL) {
+		cv_next_hops_leave(&node->table, 0);
+		cv_next_hops_fini(&node->table);
+	}
+}
+
+static uint32_t number_of(const uint8_t *packet)
+{
+	uint32_t number;
+
+	memcpy(&number, packet + 2, sizeof(number));
+	return number;
+}
+
+static struct input *current; // for the function: it is told which packets to drop
+
+// Drops what the input says, from the second node on.
+static uint16_t drop_some(
+	void *instance, unsigned worker, struct cv_view *views, uint8_t *verdicts, uint16_t n)
+{
+	struct node *node = instance;
+	uint16_t drops = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		verdicts[i] = current->dropped[number_of(views[i].data)] ? CV_DROP(3) : CV_NEXT;
+		drops += verdicts[i] != CV_NEXT;
+	}
+	node->function_drops += drops;
+	return drops;
+}
+
+static void pass(struct node *node, struct cv_burst *burst)
+{
+	struct cv_nf_counters counters = {0};
+	struct cv_step step = {.process = drop_some, .instance = node, .counters = &counters};
+	const struct cv_path path = {.length = 1, .steps = &step};
+
+	cv_path_run(&path, 0, burst);
+	if (burst->n > 0)
+		cv_depart(&node->depart, burst);
+}
+
+static void pass_by_class(struct node *node, struct cv_burst *burst)
+{
+	uint8_t classes[CV_BURST_VIEWS];
+	struct cv_burst part;
+	unsigned differ = 0;
+
+	for (unsigned i = 0; i < burst->n; i++) {
+		classes[i] = cv_view_vlan(&burst->views[i]) > 2;
+		differ |= classes[i] ^ classes[0];
+	}
+	if (!node->many_chains || !differ) {
+		pass(node, burst);
+		return;
+	}
+	for (uint8_t class = 0; class < 2; class ++) {
+		cv_burst_pick(burst, classes, class, &part, pool, &node->counters[0]);
+		pass(node, &part);
+	}
+	cv_burst_picked(burst, classes);
+}
+
+// All frames through a node, in turns of random length.
+static void run(struct node *node, struct rte_mbuf **frames, unsigned n)
+{
+	const struct cv_convoy_rx rx = {
+		.udp_port = rte_cpu_to_be_16(CV_CONVOY_PORT), .counters = &node->rx};
+	struct cv_burst burst;
+
+	for (unsigned taken = 0; taken < n;) {
+		uint16_t turn = (uint16_t)RTE_MIN(1u + below(64), n - taken);
+
+		for (uint16_t done = 0; done < turn;) {
+			done += cv_burst_load_convoys(&burst, frames + taken + done, turn - done, 0,
+				1, &rx, &node->counters[0]);
+			if (burst.n > 0)
+				pass_by_class(node, &burst);
+		}
+		taken += turn;
+		if (below(3) > 0)
+			cv_depart_flush(&node->depart);
+	}
+	cv_depart_flush(&node->depart);
+}
+
+// received = sent + dropped, and frames as counted are frames as seen.
+static void balance(const struct node *node)
+{
+	uint64_t dropped = node->function_drops;
+	uint64_t to_hops = 0;
+
+	for (int p = 0; p < 2; p++)
+		for (int i = 0; i < CV_HOP_DROPS; i++)
+			dropped += node->counters[p].drops[i];
+	assert_int_equal(node->counters[0].rx_packets, node->counters[1].tx_packets + dropped);
+	assert_int_equal(node->counters[1].tx_frames, node->out.count);
+	for (unsigned hop = 0; hop < 3; hop++)
+		for (unsigned i = 1; i <= CV_CONVOY_PACKETS_MAX; i++)
+			to_hops += i * node->hops[hop].sizes[i];
+	assert_true(to_hops <= node->counters[1].tx_packets + dropped);
+}
+
+// What the last node sent is what went in, less what was dropped on the way.
+static void check(const struct input *input, unsigned n, const struct node *last, bool lost)
+{
+	uint32_t next[VLANS] = {0};
+	uint8_t expected[1514];
+	unsigned expected_count = 0;
+
+	for (unsigned i = 0; i < last->out.count; i++) {
+		const struct rte_mbuf *packet = last->out.sent[i];
+		const uint8_t *data = rte_pktmbuf_mtod(packet, const uint8_t *);
+		uint32_t number = number_of(data);
+
+		assert_true(number < n);
+		assert_false(input->dropped[number]);
+		assert_true(number >= next[input->vlan[number]]);
+		next[input->vlan[number]] = number + 1;
+		assert_int_equal(packet->pkt_len, input->len[number]);
+		fill(expected, number, input->len[number], input->vlan[number]);
+		assert_memory_equal(data, expected, input->len[number]);
+	}
+	for (unsigned i = 0; i < n; i++)
+		expected_count += !input->dropped[i];
+	if (!lost)
+		assert_int_equal(last->out.count, expected_count);
+}
+
+static void comes_out_as_it_went_in(void **state)
+{
+	static struct node nodes[3];
+	static struct rte_mbuf *packets[PACKETS];
+	static struct input input;
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		unsigned n;
+		bool lost = false;
+
+		srand(round);
+		current = &input;
+		n = make_input(&input, packets);
+		for (int i = 0; i < 3; i++)
+			node_init(&nodes[i], i < 2);
+		run(&nodes[0], packets, n);
+		for (unsigned i = 0; i < n && round % 3 > 0; i++)
+			input.dropped[i] = below(round % 3 == 1 ? 2 : 40) == 0;
+		run(&nodes[1], nodes[0].out.sent, nodes[0].out.count);
+		run(&nodes[2], nodes[1].out.sent, nodes[1].out.count);
+		for (int i = 0; i < 3; i++) {
+			balance(&nodes[i]);
+			lost |= nodes[i].counters[1].drops[CV_HOP_TX_FULL] > 0;
+			assert_int_equal(nodes[i].counters[0].drops[CV_HOP_BAD_CONVOY], 0);
+			assert_int_equal(nodes[i].counters[1].drops[CV_HOP_TOO_BIG], 0);
+			assert_int_equal(nodes[i].counters[0].drops[CV_HOP_NO_BUFFER], 0);
+		}
+		check(&input, n, &nodes[2], lost);
+		rte_pktmbuf_free_bulk(nodes[2].out.sent, nodes[2].out.count);
+		for (int i = 0; i < 3; i++)
+			node_fini(&nodes[i]);
+		assert_int_equal(rte_mempool_in_use_count(pool), 0);
+	}
+}
+
+// A node whose packets all go to one next hop.
+static void node_to_one_hop(struct node *node, uint16_t mtu)
+{
+	struct cv_outer_config config = {.version = 4, .mtu = mtu, .nfi = 5};
+	struct cv_next_hop hop = {.port = 1};
+	const struct cv_next_hop_entry entry = {.key = cv_next_hop_key(1, CV_SCID_NONE, 0)};
+
+	node_init(node, true);
+	node->out.room = PACKETS;
+	node->out.port.mtu = 9000;
+	node->many_chains = false;
+	assert_int_equal(cv_outer_set(&hop.outer, &config, NULL), 0);
+	cv_next_hops_leave(&node->table, 0);
+	cv_next_hops_change(&node->table, cv_next_hop_table_make(&hop, 1, &entry, 1, NULL));
+	cv_next_hops_join(&node->table, 0);
+}
+
+static void make_packets(struct rte_mbuf **packets, unsigned n, uint16_t len)
+{
+	for (unsigned i = 0; i < n; i++) {
+		packets[i] = rte_pktmbuf_alloc(pool);
+		assert_non_null(packets[i]);
+		fill((uint8_t *)rte_pktmbuf_append(packets[i], len), i, len, 0);
+	}
+}
+
+// Packets come in bursts of 10, all in one turn: a frame takes as many as the MTU lets it.
+static void joins_up_to_the_mtu(void **state)
+{
+	static const struct {
+		const char *description;
+		unsigned packets;
+		uint16_t len, mtu;
+		unsigned frames, first; // packets of the first
+	} rows[] = {
+		{"one travels as it is", 1, 60, 1500, 1, 1},
+		{"two travel together", 2, 60, 1500, 1, 2},
+		{"as many as fit", 24, 60, 1500, 2, 23},
+		{"255 at most", 256, 20, 8000, 2, 255},
+		{"too large for any", 3, 1467, 1500, 3, 1},
+		{"the largest that fits is alone in it", 2, 1466, 1500, 2, 1},
+		{"two of 732 bytes just fit", 2, 732, 1500, 1, 2},
+		{"two of 733 bytes do not", 2, 733, 1500, 2, 1},
+	};
+	static struct node node;
+	static struct input input;
+	static struct rte_mbuf *packets[PACKETS];
+
+	current = &input;
+	for (size_t row = 0; row < RTE_DIM(rows); row++) {
+		struct cv_burst burst;
+
+		print_message("  %s\n", rows[row].description);
+		node_to_one_hop(&node, rows[row].mtu);
+		make_packets(packets, rows[row].packets, rows[row].len);
+		for (unsigned i = 0; i < rows[row].packets; i += 10) {
+			cv_burst_load(&burst, packets + i,
+				(uint16_t)RTE_MIN(10u, rows[row].packets - i), 0, 1,
+				&node.counters[0]);
+			cv_depart(&node.depart, &burst);
+		}
+		cv_depart_flush(&node.depart);
+		assert_int_equal(node.out.count, rows[row].frames);
+		assert_true(node.hops[0].sizes[rows[row].first] > 0);
+		balance(&node);
+		rte_pktmbuf_free_bulk(node.out.sent, node.out.count);
+		node_fini(&node);
+		assert_int_equal(rte_mempool_in_use_count(pool), 0);
+	}
+}
+
+// A convoy whose packets all go on keeps its buffer, and they their places. So do those that are
+// left when the first and the last are dropped; when one between them is, the others move.
+static void a_whole_convoy_passes_by_pointer(void **state)
+{
+	static const struct {
+		const char *description;
+		unsigned drop; // packets, a bit each
+		bool same;
+	} rows[] = {
+		{"nothing dropped", 0, true},
+		{"first and last dropped", 1u << 0 | 1u << 22, true},
+		{"one between dropped", 1u << 7, false},
+	};
+	static struct node nodes[2];
+	static struct input input;
+	static struct rte_mbuf *packets[23];
+
+	current = &input;
+	for (size_t row = 0; row < RTE_DIM(rows); row++) {
+		const uint8_t *first;
+		struct cv_burst burst;
+
+		print_message("  %s\n", rows[row].description);
+		memset(&input, 0, sizeof(input));
+		node_to_one_hop(&nodes[0], 1500);
+		node_to_one_hop(&nodes[1], 1500);
+		make_packets(packets, 23, 60);
+		first = rte_pktmbuf_mtod(packets[0], const uint8_t *);
+		cv_burst_load(&burst, packets, 23, 0, 1, &nodes[0].counters[0]);
+		cv_depart(&nodes[0].depart, &burst);
+		cv_depart_flush(&nodes[0].depart);
+		assert_int_equal(nodes[0].out.count, 1);
+		assert_ptr_equal(nodes[0].out.sent[0], packets[0]);
+		for (unsigned i = 0; i < 23; i++)
+			input.dropped[i] = rows[row].drop >> i & 1;
+		run(&nodes[1], nodes[0].out.sent, 1);
+		assert_int_equal(nodes[1].out.count, 1);
+		assert_int_equal(nodes[1].out.sent[0] == packets[0], rows[row].same);
+		if (rows[row].drop == 0)
+			assert_ptr_equal(rte_pktmbuf_mtod_offset(nodes[1].out.sent[0],
+						 const uint8_t *, 14 + 20 + 8 + 4 + 2),
+				first);
+		rte_pktmbuf_free(nodes[1].out.sent[0]);
+		for (int i = 0; i < 2; i++) {
+			balance(&nodes[i]);
+			node_fini(&nodes[i]);
+		}
+		assert_int_equal(rte_mempool_in_use_count(pool), 0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(joins_up_to_the_mtu),
+		cmocka_unit_test(a_whole_convoy_passes_by_pointer),
+		cmocka_unit_test(comes_out_as_it_went_in),
+	};
+	int rc;
+
+	test_eal_begin(argv[0]);
+	pool = rte_pktmbuf_pool_create("test", 4095, 0, 0, 9600, SOCKET_ID_ANY);
+	rc = pool == NULL ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	rte_mempool_free(pool);
+	test_eal_end();
+	return rc;
+}
