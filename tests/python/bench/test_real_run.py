@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A short run with every kind of device that can be here, for real; and with parts of it killed.
+
+How fast anybody is is no matter of these tests: that everybody was measured, that what failed is
+said, and that nothing is left, is.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from convoy.dut.devices import device
+from convoy.host.process import wait_for
+from convoy.host.programs import find
+from convoy.report import scenario as pages
+from convoy.results.folder import RunFolder
+
+CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()", "bench"]
+SCENARIO = """\
+title: Is everybody measured?
+from: no paper
+asks: Does it all work?
+devices: [convoy, testpmd, ovs-dpdk, linux, dummy]
+setups:
+  router: {functions: [router]}
+  forward: {functions: [], devices: [testpmd]}
+sizes: [64]
+latency: [0.5]
+noise: false
+"""
+
+
+def missing():
+    if len(os.sched_getaffinity(0)) < 2:
+        return "needs two cores"
+    if find("convoyd") is None or find("convoy-gen") is None:
+        return "convoyd and convoy-gen are not built: make build"
+    return device("testpmd").presence().missing
+
+
+pytestmark = pytest.mark.skipif(missing() != "", reason=missing())
+
+
+def processes_with(text):
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if text.encode() in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def links():
+    return sorted(path.name for path in Path("/sys/class/net").iterdir())
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A scenario, a folder for the run, and a folder for temporary files with a short name."""
+    (tmp_path / "t").mkdir()
+    scenario = tmp_path / "all.yaml"
+    scenario.write_text(SCENARIO)
+    return scenario, tmp_path / "run", {**os.environ, "TMPDIR": str(tmp_path / "t")}
+
+
+def nothing_left(environment):
+    temporary = environment["TMPDIR"]
+    wait_for(lambda: not processes_with(temporary), 20, "the end of all processes")
+    wait_for(lambda: not list(Path(temporary).iterdir()), 20, "the end of all files")
+
+
+def test_everybody_is_measured_and_nothing_is_left(place):
+    scenario, folder, environment = place
+    command = [*CONVOY, "run", str(scenario), "--quick", "--repeats", "1", "--json"]
+    done = subprocess.run(
+        [*command, "--output", str(folder)], env=environment, capture_output=True, text=True,
+        timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    here = [n for n in ("convoy", "ovs-dpdk", "linux") if device(n).presence().here]
+    assert [row["arm"] for row in document["rows"]] == [*here, "dummy", "testpmd"]
+    assert [row["failed"] for row in document["rows"]] == [[]] * len(document["rows"])
+    trials = list(RunFolder(folder).trials())
+    for name in [*here, "testpmd"]:
+        mine = [trial for trial in trials if trial.point.device == name]
+        received = [(trial.tester.get("total") or {}).get("received_pkts") or 0 for trial in mine]
+        assert max(received) > 0, name
+        assert all(trial.commands for trial in mine)
+    assert "Is everybody measured?" in (folder / "report.html").read_text("utf-8")
+    nothing_left(environment)
+    named = {name for t in trials for text in t.commands for name in re.findall(r"cv[lr]\w+", text)}
+    assert "linux" not in here or named
+    assert not named & set(links())
+
+
+@pytest.mark.parametrize("victim", ["convoy-gen", "convoyd"])
+def test_what_is_killed_costs_one_turn(place, victim):
+    scenario, folder, environment = place
+    command = [*CONVOY, "run", str(scenario), "--quick", "--repeats", "2"]
+    command += ["--devices", "convoy,testpmd", "--output", str(folder)]
+    points = folder / "points.jsonl"
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as ours:
+        try:
+            trials = folder / "trials.jsonl"
+            wait_for(
+                lambda: (trials.exists() and trials.stat().st_size > 0) or ours.poll() is not None,
+                60,
+                "a trial",
+            )
+            children = Path(f"/proc/{ours.pid}/task/{ours.pid}/children").read_text().split()
+            named = [
+                pid for pid in map(int, children)
+                if Path(f"/proc/{pid}/comm").read_text().strip() == victim
+            ]  # fmt: skip
+            assert len(named) == 1
+            os.kill(named[0], signal.SIGKILL)
+            assert ours.wait(120) == 0, ours.stderr.read()
+        finally:
+            ours.kill()
+    ends = [json.loads(line) for line in points.read_text().splitlines()]
+    outcomes = [(end["point"]["arm"], end["outcome"]) for end in ends]
+    assert outcomes == [("convoy", "failed"), ("testpmd", "found"),
+                        ("convoy", "found"), ("testpmd", "found")]  # fmt: skip
+    assert ends[0]["why"]
+    assert any("convoy failed" in line for line in pages.findings(pages.read([folder])))
+    nothing_left(environment)
