@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""BESS: `bessd`, found by CONVOY_BESS or on PATH, told what to do by the bessctl of its tree.
+"""BESS: `bessd`, found by CONVOY_BESS or on PATH, told what to do through pybess of its tree.
 
-bessd aborts on some starts, and bessctl then waits forever: each of its answers has a deadline, and
-a bessd that died before it forwarded is started again, which the results' notes say.
+Not by bessctl, whose language needs a Python older than 3.10. bessd aborts on some starts, and who
+talks to it then may wait forever: every answer has a deadline, and a bessd that died before it
+forwarded is started again, which the results' notes say.
 """
 
 import json
 import re
-import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -17,25 +17,27 @@ from typing import Any
 
 from convoy.dut import peer
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
-from convoy.dut.bess_script import IN, OUT, script
+from convoy.dut.bess_script import IN, OUT, Script
 from convoy.errors import ConvoyError, InputError
 from convoy.host.priority import prefer
 from convoy.host.process import Process, wait_for
 
 VARIABLE = "CONVOY_BESS"
 PAGE = "https://github.com/NetSys/bess/wiki/Build-and-Install-BESS"
-HOW = f"not installed: bessd and bessctl ({PAGE}; then on PATH, or {VARIABLE}=the tree's bin/)"
+HOW = f"not installed: bessd ({PAGE}; then on PATH, or {VARIABLE}=its path)"
 STARTS = 5
 MEMORY_MB = 512  # with huge pages; bessd takes as much without asking where there are none
 BUFFERS = 32768
 ALONE = "a firewall is BESS's ACL alone, which asks for no protocol and takes all frames for IPv4"
-# Run by the Python that bessctl runs on: its tree's folder, and bessd's address.
-_ASK = """\
+# Run by a Python that has grpc, with its tree's folder and bessd's address.
+_CONNECT = """\
 import json, sys
 sys.path.insert(1, sys.argv[1])
 from pybess.bess import BESS
 bess = BESS()
 bess.connect(grpc_url=sys.argv[2])
+"""
+_ASK = """\
 ports, tasks = {}, {}
 for port in bess.list_ports().ports:
     stats = bess.get_port_stats(port.name)
@@ -56,13 +58,8 @@ class Tree:
     """Where a BESS is."""
 
     bessd: Path
-    bessctl: Path
+    root: Path  # has pybess
     python: Path
-
-    @property
-    def root(self) -> Path:
-        """Return the folder with pybess, which bessctl's is in."""
-        return self.bessctl.resolve().parent.parent
 
 
 def tree() -> Tree | str:
@@ -70,24 +67,23 @@ def tree() -> Tree | str:
     bessd = peer.find("bessd", VARIABLE)
     if bessd is None:
         return HOW
-    beside = bessd.parent / "bessctl"
-    found = beside if beside.is_file() else shutil.which("bessctl")
-    if found is None:
-        return f"{HOW}; there is {bessd}, but no bessctl beside it"
+    bessd = bessd.resolve()
+    root = bessd.parent.parent
+    if not (root / "pybess" / "builtin_pb").is_dir():
+        return f"{HOW}; {bessd} is not in the tree that it was built in, with its pybess"
     python = _python()
     if python is None:
-        return f"{HOW}; bessctl needs a python3 with grpc (Debian: apt-get install python3-grpcio)"
-    return Tree(bessd.resolve(), Path(found), python)
+        return f"{HOW}; pybess needs a python3 with grpc (Debian: apt-get install python3-grpcio)"
+    return Tree(bessd, root, python)
 
 
 @cache
 def _python() -> Path | None:
-    """Return a Python that has what bessctl asks for: not the one we run on, most likely."""
-    for place in (shutil.which("python3"), "/usr/bin/python3"):
-        if place and Path(place).exists():
-            with suppress(ConvoyError):
-                peer.ask([place, "-c", "import google.protobuf, grpc"])
-                return Path(place)
+    """Return a Python that has what pybess asks for: not the one we run on, most likely."""
+    for place in ("python3", "/usr/bin/python3"):
+        with suppress(ConvoyError):
+            peer.ask([place, "-c", "import google.protobuf, grpc"])
+            return Path(place)
     return None
 
 
@@ -108,28 +104,30 @@ def _address(setup: Setup) -> str:
 
 
 def lines(setup: Setup, alone: bool) -> list[str]:
-    """Return the script for bessctl. Raises InputError for what BESS cannot say."""
+    """Return the calls of pybess that make ports and chain. Raises InputError."""
     return [
-        f"bess.add_worker(wid=0, core={setup.cores[0]})",
+        f"bess.add_worker(0, {setup.cores[0]})",
         _port("left", 0, setup.left),
         _port("right", 1, setup.right),
-        f"{IN}::QueueInc(port='left', qid=0)",
-        f"{OUT}::QueueOut(port='right', qid=0)",
-        *script(setup.functions, alone),
+        f"bess.create_module('QueueInc', {IN!r}, {{'port': 'left', 'qid': 0}})",
+        f"bess.create_module('QueueOut', {OUT!r}, {{'port': 'right', 'qid': 0}})",
+        *Script(setup.functions, alone).lines,
+        "bess.resume_all()",
     ]
 
 
 def _port(name: str, index: int, port: PortAt) -> str:
     vdev = f"net_vhost{index},iface={port.address},queues=1"
-    return f"{name}::PMDPort(vdev='{vdev}')"
+    config = {"vdev": vdev, "num_inc_q": 1, "num_out_q": 1}
+    return f"bess.create_port('PMDPort', {name!r}, {config!r})"
 
 
 class _Running(peer.RunningPeer):
     def __init__(self, found: Tree, setup: Setup, words: list[str], alone: bool) -> None:
         self._tree = found
         self._setup = setup
-        self._script = setup.folder / "chain.bess"
-        self._script.write_text("\n".join(words) + "\n")
+        self._script = setup.folder / "chain.py"
+        self._script.write_text(_CONNECT + "\n".join(words) + "\n")
         super().__init__(self._start(), (setup.left.address, setup.right.address))
         self.commands = (self._process.command, *(("#", word) for word in words))
         self.notes = (ALONE,) if alone else ()
@@ -159,20 +157,13 @@ class _Running(peer.RunningPeer):
         wait_for(lambda: control.exists() or not self.alive(), deadline_s, "bessd: answering")
         if not self.alive():
             raise self.died()
-        said = peer.ask(
-            [
-                self._tree.python, self._tree.bessctl, "daemon", "connect", _address(self._setup),
-                "--", "run", "file", self._script,
-            ],
-            deadline_s,
-        )  # fmt: skip
-        if re.search(r"\*\*\*|Error|Traceback", said):
-            raise ConvoyError(f"bessctl: {' '.join(said.split())}")
+        peer.ask([self._tree.python, self._script, self._tree.root, _address(self._setup)])
         if not self.alive():
             raise self.died()
 
     def counters(self) -> dict[str, Any] | None:
-        said = peer.ask([self._tree.python, "-c", _ASK, self._tree.root, _address(self._setup)])
+        address = _address(self._setup)
+        said = peer.ask([self._tree.python, "-c", _CONNECT + _ASK, self._tree.root, address])
         return dict(json.loads(said.splitlines()[-1]))
 
     def cost(self) -> Cost | None:
@@ -187,7 +178,7 @@ class _Running(peer.RunningPeer):
 
 
 class Bess(Device):
-    """A bessd and its bessctl."""
+    """A bessd in its tree."""
 
     name = "bess"
     ability = Ability(
@@ -197,7 +188,7 @@ class Bess(Device):
     )
 
     def presence(self) -> Presence:
-        """Look for bessd, bessctl and a Python for it."""
+        """Look for bessd, pybess and a Python for that."""
         found = tree()
         if isinstance(found, str):
             return Presence("", found)
@@ -212,7 +203,7 @@ class Bess(Device):
         return self.option(setup, "firewall") == "acl-alone"
 
     def cannot(self, setup: Setup) -> str:
-        """Ask for the script too: BESS cannot say everything."""
+        """Ask for the calls too: BESS cannot say everything."""
         why = super().cannot(setup)
         if why:
             return why

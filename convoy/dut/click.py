@@ -45,7 +45,7 @@ def _firewall(name: str, firewall: Firewall, on: str) -> list[str]:
     rules = [_rule(rule) for rule in firewall.rules] + [f"{default} all"]
     return [
         f"{name} :: Classifier(12/0800, 12/86DD, -);",
-        f"{name}[0] -> CheckIPHeader(14) -> IPFilter({', '.join(rules)}) -> {on};",
+        f"{name}[0] -> CheckIPHeader(OFFSET 14) -> IPFilter({', '.join(rules)}) -> {on};",
         f"{name}[1] -> {on if firewall.default_allow else 'Discard'};",
         f"{name}[2] -> {on};",
     ]
@@ -75,7 +75,7 @@ def _router(name: str, router: Router, on: str) -> list[str]:
     return [
         f"{name} :: Classifier(12/0800);",
         f"{name}_routes :: RadixIPLookup({routes});",
-        f"{name} -> CheckIPHeader(14, CHECKSUM true) -> DecIPTTL -> {name}_routes;",
+        f"{name} -> CheckIPHeader(OFFSET 14, CHECKSUM true) -> DecIPTTL -> {name}_routes;",
         *(f"{name}_routes[{i}] -> EtherRewrite({RIGHT_MAC}, {mac}) -> {on};"
           for i, mac in enumerate(hops)),
     ]  # fmt: skip

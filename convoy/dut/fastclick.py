@@ -120,10 +120,15 @@ class FastClick(Device):
         if program is None:
             return Presence("", HOW)
         try:
-            words = peer.ask([program, "--version"])
-            helps = peer.ask([program, "--help"])
+            # Some builds abort as they end, with what they said still in a buffer.
+            words, helps = (
+                peer.ask(["stdbuf", "-oL", program, option], must_succeed=False)
+                for option in ("--version", "--help")
+            )
         except ConvoyError as error:
             return Presence("", f"{HOW}; {program} does not run: {error}")
+        if not words.startswith("click ("):
+            return Presence("", f"{HOW}; {program} does not run: {' '.join(words.split())}")
         if "--dpdk" not in helps:
             return Presence("", f"{HOW}; {program} is one without DPDK")
         version = re.search(r"^click \((\S+)\) (\S+)", words, re.MULTILINE)

@@ -14,6 +14,7 @@ from convoy.host.process import Process, ProcessError
 from convoy.host.waited import waited_ns
 
 ASK_DEADLINE_S = 15.0
+WORDS = 3  # lines of a dead process that are shown
 
 
 def find(program: str, variable: str, environment: Mapping[str, str] | None = None) -> Path | None:
@@ -34,13 +35,13 @@ def find(program: str, variable: str, environment: Mapping[str, str] | None = No
 def ask(
     command: Sequence[str | Path],
     deadline_s: float = ASK_DEADLINE_S,
-    environment: Mapping[str, str] | None = None,
+    must_succeed: bool = True,
 ) -> str:
     """Run a command to its end and return what it printed. Raises ConvoyError with its words."""
     name = Path(command[0]).name
     try:
         done = subprocess.run(
-            [str(word) for word in command], env=os.environ | dict(environment or {}),
+            [str(word) for word in command],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, errors="replace", timeout=deadline_s, check=False,
         )  # fmt: skip
@@ -48,7 +49,7 @@ def ask(
         raise ConvoyError(f"{name}: no answer within {deadline_s:g} s") from None
     except OSError as error:
         raise ConvoyError(f"{name}: {error}") from None
-    if done.returncode != 0:
+    if done.returncode != 0 and must_succeed:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
         raise ConvoyError(f"{name}: {(lines or [f'exit code {done.returncode}'])[-1]}")
     return done.stdout
@@ -63,8 +64,11 @@ class RunningPeer(Running):
         self.commands = (process.command,)
 
     def died(self) -> ProcessError:
-        """Return what to raise where it runs no more."""
-        return ProcessError(f"{self._process.name}: {self._process.last_words()}")
+        """Return what to raise where it runs no more: a cause stands before the last word."""
+        self._process.last_words()  # waits until all of them were read
+        lines = [line.strip() for line in self._process.stderr.text().splitlines() if line.strip()]
+        words = "; ".join(lines[-WORDS:]) or f"exit code {self._process.exit_code}"
+        return ProcessError(f"{self._process.name}: {words}")
 
     def alive(self) -> bool:
         """Return whether its process runs."""

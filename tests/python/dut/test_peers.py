@@ -9,7 +9,7 @@ import pytest
 
 from convoy.dut import functions, peer
 from convoy.dut.base import Function, PortAt, Setup
-from convoy.dut.bess_script import script
+from convoy.dut.bess_script import Script
 from convoy.dut.click import configuration
 from convoy.dut.devices import device
 from convoy.dut.vpp import nodes
@@ -49,7 +49,7 @@ def test_a_program_that_does_not_run_is_not_installed(name, tmp_path, monkeypatc
 
 def test_a_click_without_dpdk_is_another_one(tmp_path, monkeypatch):
     program = tmp_path / "click"
-    program.write_text("#!/bin/sh\necho click 2.1\n")
+    program.write_text("#!/bin/sh\necho 'click (Click) 2.1'\n")
     program.chmod(0o755)
     monkeypatch.setenv("CONVOY_CLICK", str(program))
     assert device("fastclick").presence().missing.endswith("click is one without DPDK")
@@ -79,44 +79,91 @@ def test_click_is_told_the_chain_from_its_end():
         "f2 :: EtherRewrite(02:00:00:00:0c:02, 02:00:00:00:02:01) -> out;",
         "f1 :: Classifier(12/0800);",
         "f1_routes :: RadixIPLookup(198.19.0.0/22 0);",
-        "f1 -> CheckIPHeader(14, CHECKSUM true) -> DecIPTTL -> f1_routes;",
+        "f1 -> CheckIPHeader(OFFSET 14, CHECKSUM true) -> DecIPTTL -> f1_routes;",
         "f1_routes[0] -> EtherRewrite(02:00:00:00:0c:02, 02:00:00:00:01:01) -> f2;",
         "f0 :: Classifier(12/0800, 12/86DD, -);",
-        "f0[0] -> CheckIPHeader(14) -> IPFilter(deny src net 10.0.0.0/24 && ip proto 17 && dst"
-        " port 1, allow src net 198.18.0.0/16 && dst net 198.19.0.0/16 && ip proto 17 && dst port"
-        " 4096, deny all) -> f1;",
+        "f0[0] -> CheckIPHeader(OFFSET 14) -> IPFilter(deny src net 10.0.0.0/24 && ip proto 17 &&"
+        " dst port 1, allow src net 198.18.0.0/16 && dst net 198.19.0.0/16 && ip proto 17 &&"
+        " dst port 4096, deny all) -> f1;",
         "f0[1] -> Discard;",
         "f0[2] -> f1;",
         "in -> f0;",
     ]
 
 
+def module(kind, name, config):
+    return f"bess.create_module({kind!r}, {name!r}, {config!r})"
+
+
+def connect(name, on, gate=0):
+    return f"bess.connect_modules({name!r}, {on!r}, {gate})"
+
+
+def add(name, gate, *values):
+    config = {"gate": gate, "fields": [{"value_int": value} for value in values]}
+    return f"bess.run_module_command({name!r}, 'add', 'ExactMatchCommandAddArg', {config!r})"
+
+
+def others(name):
+    kind = "ExactMatchCommandSetDefaultGateArg"
+    return f"bess.run_module_command({name!r}, 'set_default_gate', {kind!r}, {{'gate': 0}})"
+
+
+ROUTE = "{'prefix': '198.19.0.0', 'prefix_len': 22, 'gate': 0}"
+ETHERTYPE, PROTOCOL = {"offset": 12, "num_bytes": 2}, {"offset": 23, "num_bytes": 1}
+DROP = {"drop": True}
+
+
+def macs(dst, src):
+    return {
+        "fields": [
+            {"offset": 0, "size": 6, "value": dst},
+            {"offset": 6, "size": 6, "value": src},
+        ]
+    }
+
+
 def test_bess_is_told_the_chain_from_its_end():
-    assert script(CHAIN) == [
-        "f2::Update(fields=[{'offset': 0, 'size': 6, 'value': 0x020000000201},"
-        " {'offset': 6, 'size': 6, 'value': 0x020000000c02}])",
-        "f2 -> sink",
-        "f1::ExactMatch(fields=[{'offset': 12, 'num_bytes': 2}])",
-        r"f1.add(fields=[{'value_bin': b'\x08\x00'}], gate=0)",
-        "f1_routes::IPLookup(max_rules=2, max_tbl8s=1)",
-        "f1_routes.add(prefix='198.19.0.0', prefix_len=22, gate=0)",
-        "f1 -> IPChecksum(verify=True) -> UpdateTTL() -> f1_routes",
-        "f1_routes:0 -> Update(fields=[{'offset': 0, 'size': 6, 'value': 0x020000000101},"
-        " {'offset': 6, 'size': 6, 'value': 0x020000000c02}]) -> f2",
-        "f0::ExactMatch(fields=[{'offset': 12, 'num_bytes': 2}, {'offset': 23, 'num_bytes': 1}])",
-        r"f0.add(fields=[{'value_bin': b'\x08\x00'}, {'value_int': 17}], gate=1)",
-        "f0:1 -> ACL(rules=[{'src_ip': '10.0.0.0/24', 'dst_port': 1, 'drop': True},"
-        " {'src_ip': '198.18.0.0/16', 'dst_ip': '198.19.0.0/16', 'dst_port': 4096, 'drop': False},"
-        " {'drop': True}]) -> f1",
-        "f0_rest::ExactMatch(fields=[{'offset': 12, 'num_bytes': 2}])",
-        r"f0_rest.add(fields=[{'value_bin': b'\x08\x00'}], gate=1)",
-        r"f0_rest.add(fields=[{'value_bin': b'\x86\xdd'}], gate=2)",
-        "f0_rest.set_default_gate(gate=0)",
-        "f0_rest:0 -> f1",
-        "f0_rest:1 -> ACL(rules=[{'drop': True}]) -> f1",
-        "f0.set_default_gate(gate=0)",
-        "f0:0 -> f0_rest",
-        "source -> f0",
+    deny = {"src_ip": "10.0.0.0/24", "dst_port": 1, "drop": True}
+    allow = {
+        "src_ip": "198.18.0.0/16", "dst_ip": "198.19.0.0/16", "dst_port": 4096, "drop": False
+    }  # fmt: skip
+    assert Script(CHAIN).lines == [
+        module("Update", "f2", macs(0x020000000201, 0x020000000C02)),
+        connect("f2", "sink"),
+        module("IPLookup", "f1_routes", {"max_rules": 2, "max_tbl8s": 1}),
+        f"bess.run_module_command('f1_routes', 'add', 'IPLookupCommandAddArg', {ROUTE})",
+        module("Update", "f1_hop0", macs(0x020000000101, 0x020000000C02)),
+        connect("f1_hop0", "f2"),
+        connect("f1_routes", "f1_hop0"),
+        module("UpdateTTL", "f1_ttl", {}),
+        connect("f1_ttl", "f1_routes"),
+        module("IPChecksum", "f1_checksum", {"verify": True}),
+        connect("f1_checksum", "f1_ttl"),
+        module("ExactMatch", "f1", {"fields": [ETHERTYPE]}),
+        add("f1", 0, 0x0800),
+        connect("f1", "f1_checksum"),
+        module("ACL", "f0_others", {"rules": [DROP]}),
+        connect("f0_others", "f1"),
+        module("ExactMatch", "f0_rest", {"fields": [ETHERTYPE]}),
+        add("f0_rest", 1, 0x0800),
+        connect("f0_rest", "f0_others", 1),
+        add("f0_rest", 2, 0x86DD),  # a gate that leads nowhere
+        others("f0_rest"),
+        connect("f0_rest", "f1"),
+        module("ExactMatch", "f0", {"fields": [ETHERTYPE, PROTOCOL]}),
+        module("ACL", "f0_17", {"rules": [deny, allow, DROP]}),
+        connect("f0_17", "f1"),
+        add("f0", 1, 0x0800, 17),
+        connect("f0", "f0_17", 1),
+        others("f0"),
+        connect("f0", "f0_rest"),
+        connect("source", "f0"),
+    ]
+    assert Script(CHAIN[:1], alone=True).lines == [
+        module("ACL", "f0", {"rules": [deny, allow, DROP]}),
+        connect("f0", "sink"),
+        connect("source", "f0"),
     ]
 
 
