@@ -36,6 +36,7 @@ class PortAt:
 
     kind: str  # as in chain descriptors: vhost-user, memif, af_packet ...
     address: str  # a socket's path or an interface's name
+    queues: int = 1  # pairs
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,6 @@ class Setup:
     folder: Path  # its private place for files, which exists
     hugepages: bool = False  # where not all devices get them, none does
     deployment: str = "inline"
-    queues: int = 1  # of each port
     options: Mapping[str, str] = field(default_factory=dict)  # the device's own: Ability.options
 
     @property
@@ -168,9 +168,10 @@ class Device(ABC):
 
         index: of the port, 0 or 1.
         """
+        queues = f",queues={port.queues}" if port.queues > 1 else ""
         return {
-            "vhost-user": f"vhost-user:{port.address}",
-            "virtio-user": f"dev:net_vhost{index},iface={port.address}",
+            "vhost-user": f"vhost-user:{port.address}{queues}",
+            "virtio-user": f"dev:net_vhost{index},iface={port.address}{queues}",
             "memif": f"dev:net_memif{index},role=client,socket={port.address}",
             "af_packet": f"dev:net_af_packet{index},iface={port.address}",
             "af_xdp": f"dev:net_af_xdp{index},iface={port.address}",
@@ -189,8 +190,8 @@ class Device(ABC):
                 return f"{self.name} has no {port.kind} ports"
         if setup.deployment not in self.ability.deployments:
             return f"{self.name} cannot be deployed as {setup.deployment}"
-        if setup.queues > self.ability.queues:
-            return f"{self.name} has at most {self.ability.queues} queues a port"
+        if max(setup.left.queues, setup.right.queues) > self.ability.queues:
+            return f"{self.name} has at most {self.ability.queues} queue(s) a port"
         for key, value in setup.options.items():
             values = self.ability.options.get(key, ())
             if value not in values:

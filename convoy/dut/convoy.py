@@ -56,7 +56,8 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
 def _port(port: PortAt) -> dict[str, Any]:
     if port.kind == "memif-client":  # the other end of a link between two of our nodes
         return {"memif": port.address, "role": "client"}
-    return {port.kind: port.address}
+    many = {"queues": port.queues} if port.queues > 1 else {}
+    return {port.kind: port.address, **many}
 
 
 def processes(setup: Setup, link: str) -> list[Setup]:
@@ -169,7 +170,7 @@ class Convoy(Device):
         functions=frozenset(FUNCTIONS),
         port_kinds=frozenset({"vhost-user", "memif", "af_packet", "af_xdp", "virtio-user"}),
         deployments=frozenset({"inline", "pipeline", "process"}),
-        queues=1,
+        queues=16,
         cores=64,
         options={"link": ("vhost-user", "memif")},
     )
@@ -186,6 +187,8 @@ class Convoy(Device):
         if why:
             return why
         kinds = {setup.left.kind, setup.right.kind}
+        if max(setup.left.queues, setup.right.queues) > 1 and kinds & {"memif", *veth.KINDS}:
+            return "convoy: memif and veth have one queue"
         if kinds & set(veth.KINDS) and len(kinds) > 1:
             return "convoy: give both ports the same kind"
         return ""

@@ -127,7 +127,6 @@ class _Running(Running):
             "--", "add-port", BRIDGE, name,
             "--", "set", "Interface", name, "type=dpdkvhostuserclient",
             f"options:vhost-server-path={port.address}", f"ofport_request={number}",
-            f"options:n_rxq={self._setup.queues}",
         ]  # fmt: skip
 
     def _at(self, name: str) -> str:
@@ -257,7 +256,7 @@ class OvsDpdk(Device):
 
     def tester_port(self, port: PortAt, index: int) -> str:
         """Open vSwitch connects, the tester makes the socket."""
-        return f"vhost-user:{port.address},server"
+        return f"{super().tester_port(port, index)},server"
 
     def cannot(self, setup: Setup) -> str:
         """Ask the rules too: OpenFlow cannot say everything."""

@@ -44,14 +44,15 @@ def mode(functions: tuple[Function, ...]) -> list[str]:
 def port(index: int, at: PortAt) -> str:
     """Return a port as --vdev takes it."""
     if at.kind == "vhost-user":
-        return f"net_vhost{index},iface={at.address},queues=1"
+        return f"net_vhost{index},iface={at.address},queues={at.queues}"
     mac = (LEFT_MAC, RIGHT_MAC)[index]
-    return f"net_virtio_user{index},path={at.address},queues=1,queue_size=256,mac={mac}"
+    return f"net_virtio_user{index},path={at.address},queues={at.queues},queue_size=256,mac={mac}"
 
 
 def command(program: str, setup: Setup) -> list[str]:
     """Return the command for a setup. Its control thread shares the core: it only waits."""
     core = setup.cores[0]
+    queues = max(setup.left.queues, setup.right.queues)
     memory = ["--in-memory", "--single-file-segments"] if setup.hugepages else ["--no-huge"]
     return [
         program,
@@ -63,6 +64,7 @@ def command(program: str, setup: Setup) -> list[str]:
         "--",
         *mode(setup.functions), "--nb-cores=1", "--auto-start", "--no-mlockall",
         "--total-num-mbufs=32768",
+        f"--rxq={queues}", f"--txq={queues}",
         f"--stats-period={STATS_PERIOD_S}",
     ]  # fmt: skip
 
@@ -105,6 +107,7 @@ class Testpmd(Device):
         functions=frozenset({"l2fwd", "5tswap"}),
         port_kinds=frozenset({"vhost-user", "virtio-user"}),
         chains=False,
+        queues=16,
     )
 
     def presence(self) -> Presence:

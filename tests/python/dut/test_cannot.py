@@ -22,7 +22,8 @@ IPV6 = Function("firewall", {"rules": [{"deny": {"dst": "2001:db8::/32"}}]})
 
 
 def setup(path=(), kind="vhost-user", folder=Path("/nowhere"), **more) -> Setup:
-    left, right = PortAt(kind, "l"), PortAt(kind, "r")
+    queues = more.pop("queues", 1)
+    left, right = PortAt(kind, "l", queues), PortAt(kind, "r", queues)
     return Setup(path, left, right, more.pop("cores", (1,)), folder, **more)
 
 
@@ -35,7 +36,9 @@ REFUSED = [
     ("ovs-dpdk", setup((IPV6,)), "ovs-dpdk: 2001:db8::/32: devices are compared with IPv4"),
     ("ovs-dpdk", setup(deployment="pipeline"), "ovs-dpdk cannot be deployed as pipeline"),
     ("ovs-dpdk", setup(options={"caches": "none"}), "caches=emc|emc+smc|smc|megaflow"),
-    ("ovs-dpdk", setup(queues=9), "at most 8 queues"),
+    ("ovs-dpdk", setup(queues=9), "at most 8 queue(s) a port"),
+    ("convoy", setup(kind="memif", queues=2), "memif and veth have one queue"),
+    ("linux", setup((), "af_packet", queues=2), "at most 1 queue(s) a port"),
     ("linux", setup((SWAP,), "af_packet"), "linux: l2fwd: the kernel has no way to swap"),
     ("linux", setup(()), "linux has no vhost-user ports"),
     ("vm", setup(CHAIN, "virtio-user"), "use guest=convoy for a chain"),

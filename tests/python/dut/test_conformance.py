@@ -209,14 +209,20 @@ def here() -> Callable[[Device], None]:
 
 
 def conforms(
-    device: Device, kind: str, case: str, folder: Path, deployment: str = "inline", **options: str
+    device: Device,
+    kind: str,
+    case: str,
+    folder: Path,
+    deployment: str = "inline",
+    queues: int = 1,
+    **options: str,
 ) -> tuple[str, ...]:
     """Run a case; return the device's notes. Skip where it cannot be run."""
     path, rows = next(each[1:] for each in CASES if each[0] == case)
     if kind == "af_packet":
         ports = [PortAt(kind, name) for name in interfaces()]
     else:
-        ports = [PortAt(kind, str(folder / name)) for name in ("left", "right")]
+        ports = [PortAt(kind, str(folder / name), queues) for name in ("left", "right")]
     own = folder / "own"
     own.mkdir()
     setup = Setup(
@@ -260,3 +266,11 @@ def test_our_node_in_a_virtual_machine(here, tmp_path: Path):
     here(device("vm"))
     notes = conforms(device("vm"), "virtio-user", "chain", tmp_path, guest="convoy")
     assert "convoyd in the guest" in notes
+
+
+@pytest.mark.parametrize(
+    ("name", "case"), [("convoy", "router"), ("testpmd", "nothing"), ("ovs-dpdk", "router")]
+)
+def test_two_queues(name, case, here, tmp_path: Path):
+    here(device(name))
+    conforms(device(name), "vhost-user", case, tmp_path, queues=2)

@@ -107,12 +107,13 @@ class Wire:
 
 def _port(device: Device, port: PortAt, index: int) -> dict[str, Any]:
     """Return the other side of a device's port, as a descriptor has it."""
+    queues = {"queues": port.queues} if port.queues > 1 else {}
     if port.kind == "virtio-user":
-        return {"vhost-user": port.address}
+        return {"vhost-user": port.address, **queues}
     if port.kind == "memif":
         return {"memif": port.address, "role": "client"}
     server = device.tester_port(port, index).endswith(",server")
-    return {"virtio-user": port.address, "mode": "server" if server else "client"}
+    return {"virtio-user": port.address, "mode": "server" if server else "client", **queues}
 
 
 def _plan(device: Device, ports: tuple[PortAt, PortAt], folder: Path) -> dict[str, Any]:
