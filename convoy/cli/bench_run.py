@@ -15,8 +15,12 @@ from rich.table import Table
 from convoy.cli.console import console, messages, print_json
 from convoy.cli.progress import Bar
 from convoy.errors import InputError
-from convoy.report import scenario as pages
+from convoy.report import export
+from convoy.report.compare import compare as compared
+from convoy.report.findings import findings
 from convoy.report.rates import Row
+from convoy.report.run_data import read
+from convoy.report.scenario import page
 from convoy.results.folder import RunFolder
 from convoy.run import session
 from convoy.run.bench import Step
@@ -47,7 +51,7 @@ class RunResult:
             "report": str(self.report),
             "seconds": round(self.seconds, 1),
             "findings": list(self.findings),
-            "rows": [pages.as_json(row) for row in self.rows],
+            "rows": [export.as_json(row) for row in self.rows],
         }
 
 
@@ -80,11 +84,9 @@ def _split(text: str | None) -> tuple[str, ...] | None:
 
 def _finish(folder: RunFolder, began: float) -> RunResult:
     """Everything from here on is made of what was kept."""
-    run = pages.read([folder.path])
-    pages.page(run).write(folder.path / "report.html")
-    return RunResult(
-        folder.path, tuple(run.rows), tuple(pages.findings(run)), time.monotonic() - began
-    )
+    run = read([folder.path])
+    page(run).write(folder.path / "report.html")
+    return RunResult(folder.path, tuple(run.rows), tuple(findings(run)), time.monotonic() - began)
 
 
 def _measure(folder: RunFolder, asked: session.Wanted) -> RunResult:
@@ -220,7 +222,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compare two runs point by point: what differs by more than the noise that they state."""
-    found = pages.compare(pages.read([one]), pages.read([other]))
+    found = compared(read([one]), read([other]))
     if as_json:
         print_json({"schema": "convoy.bench.compare/1", **found})
         return

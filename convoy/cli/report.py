@@ -11,7 +11,9 @@ import typer
 
 from convoy.cli.console import messages
 from convoy.errors import InputError
-from convoy.report import scenario as pages
+from convoy.report import export
+from convoy.report.run_data import read
+from convoy.report.scenario import page
 
 FORMATS = ("html", "md", "csv", "json")
 
@@ -30,16 +32,16 @@ def command(
     chosen = form or (ending if ending in FORMATS else "html")
     if chosen not in FORMATS:
         raise InputError(f"--format: '{chosen}': choose of {', '.join(FORMATS)}")
-    run = pages.read(folders)
+    run = read(folders)
     if chosen == "html":
         to = output or Path("report.html")
-        pages.page(run).write(to)
+        page(run).write(to)
         messages().print(f"report: {to}", markup=False)
         return
     if chosen == "json":
-        text = json.dumps(pages.document(run), indent=2) + "\n"
+        text = json.dumps(export.document(run), indent=2) + "\n"
     else:
-        text = pages.markdown(run) if chosen == "md" else pages.csv_text(run)
+        text = export.markdown(run) if chosen == "md" else export.csv_text(run)
     if output is None:
         sys.stdout.write(text)
     else:

@@ -20,7 +20,8 @@ import pytest
 from convoy.dut.devices import device
 from convoy.host.process import wait_for
 from convoy.host.programs import find
-from convoy.report import scenario as pages
+from convoy.report.findings import findings
+from convoy.report.run_data import read
 from convoy.results.folder import RunFolder
 
 CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()", "bench"]
@@ -133,5 +134,5 @@ def test_what_is_killed_costs_one_turn(place, victim):
     assert outcomes == [("convoy", "failed"), ("testpmd", "found"),
                         ("convoy", "found"), ("testpmd", "found")]  # fmt: skip
     assert ends[0]["why"]
-    assert any("convoy failed" in line for line in pages.findings(pages.read([folder])))
+    assert any("convoy failed" in line for line in findings(read([folder])))
     nothing_left(environment)

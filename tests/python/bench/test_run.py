@@ -13,7 +13,9 @@ import pytest
 from convoy.dut.dummy import Curve, Dummy
 from convoy.errors import ConvoyError, InputError
 from convoy.host.process import wait_for
-from convoy.report import scenario as pages
+from convoy.report.findings import findings
+from convoy.report.run_data import read
+from convoy.report.scenario import page
 from convoy.results.folder import RunFolder
 from convoy.run import scenario as scenarios
 from convoy.run.bench import Bench, Settings
@@ -94,7 +96,7 @@ def test_a_difference_is_found_and_noise_is_none(tmp_path):
         "slow": named("slow", Curve(cycles_per_packet=300.0, noise=0.002)),
     }
     run(tmp_path, devices, repeats=5)
-    text = "\n".join(pages.findings(pages.read([tmp_path])))
+    text = "\n".join(findings(read([tmp_path])))
     assert "no difference from" in text
     assert "faster than slow" in text
     assert "Noise floor: **" in text
@@ -143,9 +145,9 @@ def test_a_device_that_fails_is_noted_and_left_out_and_the_others_go_on(tmp_path
     assert {s.point.repeat for s in failed} == {0, 1}  # then it is left out
     assert len([s for s in folder.searches() if s.point.arm == "a"]) == 2 * 2 * 5
     assert len(steps) == 5 * 5
-    found = pages.read([tmp_path])
-    assert any("bad failed**: bad: has no luck" in line for line in pages.findings(found))
-    assert "has no luck" in pages.page(found).html()
+    found = read([tmp_path])
+    assert any("bad failed**: bad: has no luck" in line for line in findings(found))
+    assert "has no luck" in page(found).html()
 
 
 def test_one_bad_start_costs_one_turn(tmp_path):
@@ -168,7 +170,7 @@ def test_spoilt_trials_are_excluded_and_counted(tmp_path):
     spoilt = sum(trial.verdict == "spoilt" for trial in folder.trials())
     assert spoilt > 0
     assert sum(search.spoilt for search in folder.searches()) == spoilt
-    assert sum(row.spoilt for row in pages.read([tmp_path]).rows) == spoilt
+    assert sum(row.spoilt for row in read([tmp_path]).rows) == spoilt
 
 
 @pytest.mark.parametrize(
@@ -268,3 +270,9 @@ def test_a_run_that_is_ended_resumes(tmp_path, number):
     assert after[: len(before)] == before
     keys = [search.point.key for search in RunFolder(folder).searches()]
     assert len(keys) == len(set(keys))
+
+
+def test_the_documents_scenario_is_one(tmp_path):
+    text = (scenarios.FOLDER.parent / "docs/comparing.md").read_text("utf-8")
+    (tmp_path / "mine.yaml").write_text(text.split("```yaml\n")[1].split("```")[0])
+    assert scenarios.load(str(tmp_path / "mine.yaml")).setups["chain"].entries == 100

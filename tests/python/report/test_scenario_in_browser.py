@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from convoy.report import scenario as pages
+from convoy.report.run_data import read
+from convoy.report.scenario import page
 
 from .browser import CHROMIUM, look
 
@@ -44,7 +45,7 @@ def html(tmp_path_factory):
     command += ["baseline", "chain", "latency-rate", "dataplane-vs-vnf", "--quick", "--devices"]
     command += ["dummy", "--repeats", "2", "--output", str(folder)]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
-    return pages.page(pages.read([folder])).html()
+    return page(read([folder])).html()
 
 
 @pytest.mark.parametrize("width", [1400, 500])

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A run's report for programs and for plain text: JSON, CSV, Markdown."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from convoy.report.findings import findings
+from convoy.report.page import Cell, Column, Value, write_number
+from convoy.report.papers import beside
+from convoy.report.rates import Row
+from convoy.report.run_data import Run
+from convoy.report.scenario import (
+    GOALS,
+    LATENCY_COLUMNS,
+    delay_values,
+    environment,
+    rate_columns,
+    rate_values,
+)
+
+
+def as_json(row: Row) -> dict[str, Any]:
+    """Return a row as JSON documents and tables of other programs take it."""
+    half = {delay.load: delay for delay in row.delays}
+    return {
+        "scenario": row.scenario,
+        "setup": row.setup,
+        "arm": row.arm,
+        "device": row.device,
+        "functions": list(row.functions),
+        "cpu_speed": row.cpu_speed,
+        "size": row.size,
+        "port_kind": row.port_kind,
+        "goals_pps": {name: list(rates.values()) for name, rates in row.goals.items()},
+        "rate_pps": row.rate_pps,
+        "gbps": row.gbps,
+        "overload_pps": row.overload_pps,
+        "cycles_per_packet": row.node_cycles_per_packet,
+        "cycles_source": row.cycles_source,
+        "function_cycles_per_packet": row.function_cycles_per_packet,
+        "cpu_share": row.cpu_share,
+        "core_share": row.core_share,
+        "latency_ns": {
+            load: {f"p{100 * q:g}": delay.quantile(q) for q in (0.5, 0.9, 0.99, 0.999, 1.0)}
+            for load, delay in half.items()
+        },
+        "trials": row.trials,
+        "excluded": row.spoilt,
+        "irregular": list(row.irregular),
+        "failed": list(row.failed),
+        "notes": list(row.notes),
+    }
+
+
+def document(run: Run) -> dict[str, Any]:
+    """Return everything as one JSON document."""
+    return {
+        "schema": "convoy.report/1",
+        "findings": findings(run),
+        "noise_floor": {name: run.noise_floor(name) for name in run.scenarios},
+        "rows": [as_json(row) for row in run.rows],
+        "cannot": [dict(line) for line in run.cannot],
+        "hosts": list(run.hosts),
+    }
+
+
+def csv_text(run: Run) -> str:
+    """Return one line per row."""
+    out = io.StringIO()
+    lines = []
+    for row in run.rows:
+        flat = {k: v for k, v in as_json(row).items() if not isinstance(v, dict | list)}
+        flat["functions"] = " ".join(row.functions)
+        for goal in GOALS:
+            flat[f"{goal}_pps"] = row.goal_pps(goal)
+        lines.append(flat)
+    writer = csv.DictWriter(out, list(lines[0]) if lines else ["scenario"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return out.getvalue()
+
+
+def _text(value: Value) -> str:
+    cell = value if isinstance(value, Cell) else Cell(value)
+    if cell.value is None or (isinstance(cell.value, float) and not math.isfinite(cell.value)):
+        return "–"
+    plain = cell.value if isinstance(cell.value, str) else write_number(cell.value)
+    return (cell.text or plain).replace("|", "/").strip()
+
+
+def _markdown_table(columns: Sequence[Column | str], rows: Sequence[Sequence[Value]]) -> str:
+    heads = [Column(column) if isinstance(column, str) else column for column in columns]
+    names = [f"{head.name} {head.unit}".strip() for head in heads]
+    lines = ["| " + " | ".join(names) + " |", "|" + " --- |" * len(names)]
+    lines += ["| " + " | ".join(map(_text, row)) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def markdown(run: Run) -> str:
+    """Return the findings and tables as Markdown."""
+    parts = ["# What was found", "\n".join(f"- {line}" for line in findings(run))]
+    for name in run.scenarios:
+        mine = run.of(name)
+        parts.append(f"## {run.scenarios[name]['title']} ({name})")
+        for table in beside(run, name) if mine else ():
+            parts += [table.title, _markdown_table(table.columns, table.rows), *table.says]
+        if any(row.rates_pps for row in mine):
+            parts.append(
+                _markdown_table(rate_columns(run), [rate_values(run, row) for row in mine])
+            )
+        delays = [line for row in mine for line in delay_values(row)]
+        if delays:
+            parts.append(_markdown_table(LATENCY_COLUMNS, delays))
+    parts.append("## Environment")
+    parts += [_markdown_table(["what", "here"], environment(host)) for host in run.hosts]
+    return "\n\n".join(parts) + "\n"
