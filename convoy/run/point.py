@@ -64,6 +64,21 @@ def judge(result: Mapping[str, Any], waited_ns: int = 0, loss_ratio: float = LOS
     return "spoilt" if ratio - paused <= loss_ratio or result.get("suspect") else "failed"
 
 
+def without_histograms(value: Any) -> Any:
+    """Return a result without its histograms, which are most of its bytes; quantiles stay."""
+    if isinstance(value, dict):
+        return {k: without_histograms(v) for k, v in value.items() if k != "histogram_ns"}
+    return [without_histograms(item) for item in value] if isinstance(value, list) else value
+
+
+def kept(result: dict[str, Any], purpose: Purpose) -> dict[str, Any]:
+    """Return what is kept of a result: all; but histograms of latency trials alone, and once."""
+    if purpose != "latency":
+        return dict(without_histograms(result))
+    paths = result.get("paths") or []
+    return {**result, "paths": without_histograms(paths)} if len(paths) == 1 else result
+
+
 def disturbed(result: Mapping[str, Any], waited_ns: int) -> bool:
     """Return whether others kept the tester or the device off its core during a trial."""
     lost = (result.get("tester") or {}).get("lost_time") or {}
@@ -88,10 +103,10 @@ class Measurement:
         core: int,
         notes: Sequence[str] = (),
         flow_count: int = 1000,
-        kept: Iterable[Trial] = (),
+        earlier: Iterable[Trial] = (),
         ceiling_pps: float | None = None,
     ) -> None:
-        """core: the device's. kept: the trials of this point that there are already."""
+        """core: the device's. earlier: the trials of this point that there are already."""
         self._point = point
         self._tester = tester
         self._running = running
@@ -99,7 +114,7 @@ class Measurement:
         self._core = core
         self._notes = tuple(notes)
         self._flow_count = flow_count
-        self._kept = list(kept)
+        self._kept = list(earlier)
         self._ceiling_pps = ceiling_pps or tester.ceiling_pps
         self._pauses = 0  # in a row
         self.trials = 0
@@ -169,7 +184,7 @@ class Measurement:
             verdict=judge(result, waited_ns, loss_ratio),
             commands=tuple(running.command_lines),
             notes=self._notes,
-            tester=result,
+            tester=kept(result, purpose),
             device_waited_ns=waited_ns,
             device_cpu_ns=used_ns if pids else None,
             core_busy_share=busy,

@@ -22,6 +22,7 @@ from convoy.run import scenario as scenarios_of
 from convoy.run.bench import Bench, Settings, Step
 from convoy.run.environment import environment
 from convoy.run.order import Order, order
+from convoy.run.point import without_histograms
 from convoy.run.scenario import Scenario
 from convoy.search.goals import goals
 from convoy.tester.convoy_gen import ConvoyGen
@@ -142,7 +143,7 @@ def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
         with private_folder() as private:
             ports = [f"vhost-user:{private}/none-{side}" for side in ("left", "right")]
             with ConvoyGen(ports, tester_core, self_test=True, reflector_core=core) as tester:
-                self_test = tester.self_test
+                self_test = without_histograms(tester.self_test)
     _write_host(folder, plan, tester_core, core, hugepages, self_test)
     settings = Settings(
         tester_core,

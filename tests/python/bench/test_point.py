@@ -109,7 +109,7 @@ POINT = Point(device="convoy", functions=("router",), size="64", repeat=0)
 def measure(tmp_path, tester, guess=None, kept=()):
     folder = RunFolder(tmp_path)
     tmp_path.mkdir(exist_ok=True)
-    measurement = Measurement(POINT, tester, tester.device, folder, 0, kept=kept)
+    measurement = Measurement(POINT, tester, tester.device, folder, 0, earlier=kept)
     search = measurement.search(goals(["pdr"], "quick"), guess)
     measurement.at(search.rate("pdr") / 2, "50% of PDR", 0.1)
     return search, list(folder.trials())
