@@ -4,7 +4,8 @@
 
 Deployed as `process`, each function has a convoyd of its own, joined to the next one by vhost-user
 or memif (option `link`): the papers' container functions. Where there are more of them than cores,
-they yield to each other, and the results say so.
+they yield to each other, and the results say so. With the option `convoys=native` packets travel
+together: convoys are taken at the left, and sent from the right and from process to process.
 """
 
 import contextlib
@@ -27,15 +28,25 @@ from convoy.host.priority import prefer
 from convoy.host.programs import find
 from convoy.host.waited import waited_ns
 
+NATIVE = "native"
+# Between nodes that send convoys to each other; nobody looks at them on a link of two.
+OWN_IP, NEXT_IP = "192.0.2.252", "192.0.2.253"
+NEXT_MAC = "02:00:00:00:0e:01"
+
 
 def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
     """Return the chain descriptor for a setup. yielding: its workers share their cores."""
     names = [f"{function.type}{i}" for i, function in enumerate(setup.functions)]
+    left = _port(setup.left) | {"mac": LEFT_MAC}
+    right = _port(setup.right) | {"mac": RIGHT_MAC}
+    hops: dict[str, Any] = {}
+    if setup.options.get("convoys") == NATIVE:
+        left["convoys"] = {}  # takes all
+        right["convoys"] = {"ip": OWN_IP}
+        hops = {"next": {"port": "right", "ip": NEXT_IP, "mac": NEXT_MAC}}
     return {
-        "ports": {
-            "left": _port(setup.left) | {"mac": LEFT_MAC},
-            "right": _port(setup.right) | {"mac": RIGHT_MAC},
-        },
+        "ports": {"left": left, "right": right},
+        **({"next-hops": hops} if hops else {}),
         "functions": {
             name: {function.type: dict(function.config)}
             for name, function in zip(names, setup.functions, strict=True)
@@ -100,6 +111,8 @@ class _Running(Running):
             inside = [PortAt(setup.left.kind, name) for name in ("left", "right")]
             setup = dataclasses.replace(setup, left=inside[0], right=inside[1])
             self.notes += (veth.ATTACHED[setup.left.kind],)
+        if setup.options.get("convoys") == NATIVE:
+            self.notes += ("packets leave in convoys",)
         parts = processes(setup, link)
         crowded = len(parts) > len(setup.cores)
         if len(parts) > 1:
@@ -172,7 +185,7 @@ class Convoy(Device):
         deployments=frozenset({"inline", "pipeline", "process"}),
         queues=16,
         cores=64,
-        options={"link": ("vhost-user", "memif")},
+        options={"link": ("vhost-user", "memif"), "convoys": ("no", NATIVE)},
     )
 
     def presence(self) -> Presence:

@@ -5,6 +5,9 @@
 No function is its mode `io`; l2fwd that writes addresses is `mac`, that swaps them `macswap`; and
 `5tswap`, a function that only it has, swaps MAC and IP addresses and ports. In mode mac a
 vhost-user port writes a source address of DPDK's own: its driver takes no other.
+
+With the option `convoys` our library is preloaded, and packets come and go together; testpmd knows
+nothing of it.
 """
 
 import os
@@ -19,9 +22,11 @@ from convoy.errors import ConvoyError, InputError
 from convoy.host.folders import dpdk_folder
 from convoy.host.priority import prefer
 from convoy.host.process import Process, ProcessError, wait_for
+from convoy.host.programs import need
 from convoy.host.waited import waited_ns
 
 PROGRAM = "dpdk-testpmd"
+LIBRARY = "libconvoy_ethdev.so"
 MEMORY_MB = 512
 # Prints its statistics this often, and runs until a signal: without it, it ends with its input.
 STATS_PERIOD_S = 86400
@@ -47,6 +52,14 @@ def port(index: int, at: PortAt) -> str:
         return f"net_vhost{index},iface={at.address},queues={at.queues}"
     mac = (LEFT_MAC, RIGHT_MAC)[index]
     return f"net_virtio_user{index},path={at.address},queues={at.queues},queue_size=256,mac={mac}"
+
+
+def preloaded(convoys: str) -> dict[str, str]:
+    """Return the environment for the value of the option. Raises InputError: not built."""
+    if convoys == "no":
+        return {}
+    mode = convoys.removeprefix("ethdev-")
+    return {"LD_PRELOAD": str(need(LIBRARY)), "CONVOY_ETHDEV": f"mode={mode}"}
 
 
 def command(program: str, setup: Setup) -> list[str]:
@@ -108,6 +121,7 @@ class Testpmd(Device):
         port_kinds=frozenset({"vhost-user", "virtio-user"}),
         chains=False,
         queues=16,
+        options={"convoys": ("no", "ethdev-view", "ethdev-copy")},
     )
 
     def presence(self) -> Presence:
@@ -124,12 +138,13 @@ class Testpmd(Device):
         return Presence(version[1] if version else "unknown")
 
     def cannot(self, setup: Setup) -> str:
-        """Ask for a mode too."""
+        """Ask for a mode too, and for the library that is to be preloaded."""
         why = super().cannot(setup)
         if why:
             return why
         try:
             mode(setup.functions)
+            preloaded(self.option(setup, "convoys"))
         except InputError as error:
             return f"testpmd: {error}"
         return ""
@@ -139,7 +154,14 @@ class Testpmd(Device):
         program = shutil.which(PROGRAM)
         if program is None:
             raise ConvoyError(self.presence().missing)
-        process = Process(command(program, setup), environment=dpdk_folder(setup.folder))
+        convoys = preloaded(self.option(setup, "convoys"))
+        environment = dpdk_folder(setup.folder) | convoys
+        process = Process(command(program, setup), environment=environment)
         prefer(process.pid)
         made = [at.address for at in (setup.left, setup.right) if at.kind == "vhost-user"]
-        return _Running(process, tuple(map(Path, made)))
+        running = _Running(process, tuple(map(Path, made)))
+        if convoys:
+            words = [f"{key}={value}" for key, value in convoys.items()]
+            running.commands = (("env", *words, *process.command),)
+            running.notes = (f"packets travel together: {LIBRARY}, {setup.options['convoys']}",)
+        return running

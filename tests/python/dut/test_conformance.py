@@ -233,7 +233,7 @@ def conforms(
     names = {device.name, f"{device.name}-{kind}"}
     asked = [row for row in rows if not names & row.not_of]
     pair = (ports[0], ports[1])
-    with joined(device, pair, folder) as ends, device.start(setup) as running:
+    with joined(device, pair, folder, "convoys" in options) as ends, device.start(setup) as running:
         running.ready(60)
         with wire(ends, running) as wired:
             for row in asked:
@@ -274,3 +274,21 @@ def test_our_node_in_a_virtual_machine(here, tmp_path: Path):
 def test_two_queues(name, case, here, tmp_path: Path):
     here(device(name))
     conforms(device(name), "vhost-user", case, tmp_path, queues=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "case", "convoys"),
+    [
+        ("convoy", "chain", "native"),
+        ("testpmd", "nothing", "ethdev-view"),
+        ("testpmd", "swap", "ethdev-copy"),
+    ],
+)
+def test_packets_that_travel_together(name, case, convoys, here, tmp_path: Path):
+    here(device(name))
+    conforms(device(name), "vhost-user", case, tmp_path, convoys=convoys)
+
+
+@pytest.mark.parametrize("link", ["vhost-user", "memif"])
+def test_processes_that_send_each_other_convoys(link, tmp_path: Path):
+    conforms(Convoy(), "vhost-user", "chain", tmp_path, "process", link=link, convoys="native")

@@ -20,6 +20,7 @@ from typing import Any
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
 from convoy.dut.base import Device, PortAt, Running
+from convoy.dut.functions import LEFT_MAC
 from convoy.host.folders import dpdk_folder
 from convoy.host.machine import this_machine
 from convoy.host.namespace import Namespace, shell
@@ -116,14 +117,22 @@ def _port(device: Device, port: PortAt, index: int) -> dict[str, Any]:
     return {"virtio-user": port.address, "mode": "server" if server else "client", **queues}
 
 
-def _plan(device: Device, ports: tuple[PortAt, PortAt], folder: Path) -> dict[str, Any]:
+def _plan(
+    device: Device, ports: tuple[PortAt, PortAt], folder: Path, convoys: bool
+) -> dict[str, Any]:
+    left, right = _port(device, ports[0], 0), _port(device, ports[1], 1)
+    hops: dict[str, Any] = {}
+    if convoys:  # to the device in convoys, and whatever comes back taken apart
+        left["convoys"], right["convoys"] = {"ip": "192.0.2.1"}, {}
+        hops = {"next-hops": {"it": {"port": "left", "ip": "192.0.2.2", "mac": LEFT_MAC}}}
     descriptor = {
         "ports": {
             "in": {"af_packet": "in"},
             "out": {"af_packet": "out"},
-            "left": _port(device, ports[0], 0),
-            "right": _port(device, ports[1], 1),
+            "left": left,
+            "right": right,
         },
+        **hops,
         "functions": {},
         "chains": {
             "there": {"from": "in", "to": "left", "path": []},
@@ -137,7 +146,9 @@ def _plan(device: Device, ports: tuple[PortAt, PortAt], folder: Path) -> dict[st
 
 
 @contextmanager
-def joined(device: Device, ports: tuple[PortAt, PortAt], folder: Path) -> Iterator[tuple[str, str]]:
+def joined(
+    device: Device, ports: tuple[PortAt, PortAt], folder: Path, convoys: bool = False
+) -> Iterator[tuple[str, str]]:
     """Make what a device's ports are joined to; yield the interfaces that frames go by.
 
     Begins before the device does: sockets that it connects to are there.
@@ -154,7 +165,7 @@ def joined(device: Device, ports: tuple[PortAt, PortAt], folder: Path) -> Iterat
             apart.run("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6")
             apart.run(f"ip link set {inside} up promisc on")
         with Node(
-            _plan(device, ports, folder),
+            _plan(device, ports, folder, convoys),
             wrapper=apart.command(),
             environment=dpdk_folder(folder),
         ):

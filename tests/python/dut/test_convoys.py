@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Devices that are told to let packets travel together get convoys, and send some."""
+
+from pathlib import Path
+
+import pytest
+
+from convoy.dut.base import PortAt, Setup
+from convoy.dut.devices import device
+from convoy.dut.functions import DPORT, FEW, LEFT_MAC, router
+from convoy.host.process import wait_for
+from convoy.host.programs import find
+from convoy.tester.convoy_gen import ConvoyGen
+
+from .wire import CORES
+
+TOGETHER = 8
+TRIAL = {
+    "rate_pps": 20_000,
+    "duration_s": 0.1,
+    "drain_s": 5,
+    "tolerance": 1,
+    "convoys": TOGETHER,
+    "flows": {
+        "count": 10,
+        "dst_mac": LEFT_MAC,
+        "src_ip": "198.18.0.0/24",
+        "dst_ip": str(FEW),
+        "dst_port": str(DPORT),
+    },
+}
+
+
+@pytest.mark.skipif(find("convoy-gen") is None, reason="convoy-gen is not built: make build")
+@pytest.mark.parametrize(
+    ("name", "path", "convoys"),
+    [
+        ("convoy", (router(10),), "native"),
+        ("testpmd", (), "ethdev-view"),
+        ("testpmd", (), "ethdev-copy"),
+    ],
+)
+def test_convoys_come_and_go(name, path, convoys, tmp_path: Path):
+    dut = device(name)
+    if dut.presence().missing:
+        pytest.skip(dut.presence().missing)
+    ports = [PortAt("vhost-user", str(tmp_path / side)) for side in ("l", "r")]
+    setup = Setup(path, ports[0], ports[1], (CORES[-1],), tmp_path, options={"convoys": convoys})
+    assert dut.cannot(setup) == ""
+    attached = [f"{dut.tester_port(port, i)},ring=8192" for i, port in enumerate(ports)]
+    with dut.start(setup) as running, ConvoyGen(attached) as tester:
+        running.ready(60)
+
+        def all_came() -> bool:
+            total = tester.trial(TRIAL)["total"]
+            return bool(total) and total["received_pkts"] == total["offered_pkts"] > 0
+
+        wait_for(all_came, 60, f"{name} to forward all")
+        result = tester.trial(TRIAL)
+        assert result["ok"], result["reason"]
+        total, together = result["total"], result["convoys"]
+        assert total["lost_pkts"] == total["corrupt_pkts"] == 0
+        assert together["sent_frames"] == total["offered_pkts"] / TOGETHER
+        assert together["received_pkts"] > 0
+        assert any("together" in note or "convoys" in note for note in running.notes)
