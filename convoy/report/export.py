@@ -48,6 +48,7 @@ def as_json(row: Row) -> dict[str, Any]:
             load: {f"p{100 * q:g}": delay.quantile(q) for q in (0.5, 0.9, 0.99, 0.999, 1.0)}
             for load, delay in half.items()
         },
+        "lost": dict(row.lost),
         "trials": row.trials,
         "excluded": row.spoilt,
         "irregular": list(row.irregular),

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from convoy.report.losses import losses
 from convoy.results.trials import Search, Trial
 
 Key = tuple[str, str, str, float, str]  # scenario, setup, arm, share of the core, frame size
@@ -77,6 +78,7 @@ class Row:
     repeats: int
     trials: int
     spoilt: int
+    lost: tuple[tuple[str, float], ...]  # where, and the share, when offered too much
     irregular: tuple[str, ...]  # remarks of the searches
     failed: tuple[str, ...]  # why repeats failed
     notes: tuple[str, ...] = field(default=())
@@ -275,6 +277,7 @@ def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
         repeats=len({t.point.repeat for t in trials} | {s.point.repeat for s in searches}),
         trials=len(trials),
         spoilt=sum(trial.verdict == "spoilt" for trial in trials),
+        lost=losses(trials),
         irregular=_irregular(trials, searches),
         failed=tuple(dict.fromkeys(s.why for s in searches if s.outcome == "failed")),
         notes=tuple(dict.fromkeys(note for trial in trials for note in trial.notes)),

@@ -152,6 +152,17 @@ def _scenario(page: Page, run: Run, name: str) -> None:
     if delays:
         page.text("## Latency")
         page.table(LATENCY_COLUMNS, delays)
+    lost: list[list[Value]] = [
+        [row.setup, row.arm, row.size, where, Cell(share, f"{share:.2%}")]
+        for row in mine
+        for where, share in row.lost
+    ]
+    if lost:
+        page.text(
+            "## Where packets were lost\n\nIn trials of the search that failed: a little above "
+            "each device's rate."
+        )
+        page.table(["setup", "device", "frame", "where", Column("share", "of offered")], lost)
     odd = [
         [row.setup, row.arm, row.size, text]
         for row in mine

@@ -163,3 +163,23 @@ def test_a_frame_of_pandas_reads_the_trials(tmp_path):
     frame = pandas.read_json(tmp_path / "trials.jsonl", lines=True)
     assert list(frame["rate_pps"]) == [5e6, 6e6]
     assert list(pandas.json_normalize(frame["point"])["device"]) == ["convoy", "convoy"]
+
+
+def test_losses_are_told_by_place_and_what_nobody_tells_is_said():
+    def node(no_room, denied):
+        return {
+            "ports": {"left": {"rx_packets": 0, "drops": {"no_room": no_room}}},
+            "functions": {"fw": {"busy_cycles": 0, "drops": {"denied": denied}}},
+            "workers": [],
+        }
+
+    total = {"offered_pkts": 1000, "lost_pkts": 100, "refused_pkts": 60, "received_pps": 1e6}
+    lost = trial(received=1e6, verdict="failed", device_before=node(1, 5), device_after=node(11, 8))
+    lost = lost.model_copy(update={"tester": {**lost.tester, "total": total}})
+    (row,) = rows([lost, trial(received=5e5)])
+    assert row.lost == (
+        ("refused at the entrance", 0.06),
+        ("inside or at the exit, not told", 0.027),
+        ("left: no_room", 0.01),
+        ("fw: denied", 0.003),
+    )
