@@ -150,7 +150,8 @@ def render(result: QuickResult) -> None:
     out.print(f"report: {result.report}", style="bold", markup=False)
 
 
-def _sizes(text: str | None) -> tuple[int | str, ...]:
+def sizes_of(text: str | None) -> tuple[int | str, ...]:
+    """Return the sizes that --sizes names; all without. Raises InputError."""
     found: list[int | str] = []
     for name in text.split(",") if text else SIZES:
         if name not in ("imix",) and not (name.isdigit() and 64 <= int(name) <= 1518):
@@ -178,7 +179,7 @@ def command(
         repeats=1 if smoke else repeats,
         profile="quick",
         goal_names=("pdr",),
-        changes={"sizes": _sizes(sizes or ("64" if smoke else None))},
+        changes={"sizes": sizes_of(sizes or ("64" if smoke else None))},
     )
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = output or Path("results") / f"quick-{now}"

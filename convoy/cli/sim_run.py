@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """convoy sim run: one topology."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -37,6 +38,10 @@ def run_command(
     duration_s: Annotated[
         float | None, typer.Option("--duration-s", help="Default: the file's.")
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", help="Of nodes: a name, or a file of `convoy bench profile`."),
+    ] = None,
     changes: SetOption = None,
     report: ReportOption = None,
     network_only: Annotated[
@@ -47,6 +52,8 @@ def run_command(
 ) -> None:
     """Simulate one topology."""
     overrides: Json = dict(assignment(text) for text in changes or [])
+    if profile is not None:
+        overrides["profile"] = str(Path(profile).absolute()) if Path(profile).is_file() else profile
     if duration_s is not None:
         overrides["simulate.duration-s"] = duration_s
     if seed is not None:

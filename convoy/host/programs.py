@@ -11,6 +11,7 @@ from convoy.errors import InputError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 _FOLDERS = {
+    "bench-frame": "tests/bench",
     "bench-nf": "tests/bench",
     "convoyd": "daemon",
     "convoy-gen": "gen",

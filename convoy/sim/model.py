@@ -153,7 +153,7 @@ class NoAggregation(Model):
 class TableAggregation(Model):
     """Packets per frame follow the rate measured for the next hop, as in the papers."""
 
-    profile: str = Field("paper-simulation", description="a name, or a file of convoy bench")
+    profile: str | None = Field(None, description="default: the topology's")
     window_ms: Positive = 5.0
     flush_us: float = Field(20.0, gt=0, description="no packet waits longer for company")
 
@@ -162,7 +162,9 @@ class QueueAggregation(Model):
     """What lies in the queue when the server comes round travels together."""
 
     burst: int = Field(32, ge=1, le=65535)
-    burst_ns: float = Field(0.0, ge=0, description="work once per burst")
+    burst_ns: float | None = Field(
+        None, ge=0, description="work once per burst; default: none, or with like: the profile's"
+    )
 
 
 class Frames(Model):
@@ -204,6 +206,9 @@ class Function(Model):
     instances: int = Field(1, ge=1, le=65536)
     max_mpps: float | MaxRate | None = Field(
         None, description="original packets; default: what the aggregation profile says"
+    )
+    like: str | None = Field(
+        None, description="a function of the profile, whose measured costs it has"
     )
     service: Literal["fixed", "exponential"] = "fixed"
     byte_ns: float = Field(0.0, ge=0, description="work per byte, beyond max-mpps")
@@ -273,6 +278,10 @@ class Topology(Model):
     """A topology file."""
 
     title: str = ""
+    profile: str = Field(
+        "paper-simulation",
+        description="of nodes: a name, or a file that convoy bench profile wrote",
+    )
     simulate: Simulate = Simulate()
     sources: dict[Name, AnySource] = Field(min_length=1)
     functions: dict[Name, Function] = Field(min_length=1)

@@ -8,7 +8,9 @@ A profile is JSON, schema convoy.sim.profile/1:
      "points": [{"rate_pps": 1e6, "ratio_percent": 27.2}, ...],   ratio = frames / packets
      "rate_step_pps": 1e6,              optional: rates are rounded down to a multiple first
      "batches": [{"from_pps": 4e6, "packets": 5}, ...],           optional: overrides points
-     "max_rate_pps": {"plain": 4.87e6, "aggregated": 12.2e6}}     of original packets
+     "max_rate_pps": {"plain": 4.87e6, "aggregated": 12.2e6},     of original packets
+     "costs": {...},                    optional: convoy/sim/costs.py; without points it is needed
+     "measured": {...}}                 optional: what it was made of, for people
 """
 
 import json
@@ -16,11 +18,13 @@ from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from convoy.chain.problem import known
 from convoy.errors import InputError
+from convoy.sim.costs import Costs
 
 
 class _Strict(BaseModel):
@@ -54,21 +58,27 @@ class ProfileFile(_Strict):
     schema_: str = Field(alias="schema", pattern=r"^convoy\.sim\.profile/1$")
     name: str
     source: str
-    points: list[Point] = Field(min_length=1)
+    points: list[Point] = []
     rate_step_pps: float | None = Field(None, gt=0)
     batches: list[Batch] = []
     max_rate_pps: MaxRates
+    costs: Costs | None = None
+    measured: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile, ready to use: steps are (from_pps, packets per frame), ascending from 0."""
+    """A profile, ready to use: steps are (from_pps, packets per frame), ascending from 0.
+
+    No steps: the ratio by rate was not measured, but costs were.
+    """
 
     name: str
     source: str
     steps: tuple[tuple[int, int], ...]
     plain_pps: float
     aggregated_pps: float
+    costs: Costs | None = None
 
 
 def names() -> list[str]:
@@ -99,15 +109,18 @@ def parse(text: str, name: str) -> Profile:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InputError(f"profile {name}: {where}: {first['msg']}") from None
+    if not data.points and data.costs is None:
+        raise InputError(f"profile {name}: has neither points nor costs; give one of them")
     rates = [point.rate_pps for point in data.points]
     if rates != sorted(set(rates)):
         raise InputError(f"profile {name}: points: rates must ascend")
     return Profile(
         data.name,
         data.source,
-        tuple(_steps(data)),
+        tuple(_steps(data)) if data.points else (),
         data.max_rate_pps.plain,
         data.max_rate_pps.aggregated,
+        data.costs,
     )
 
 

@@ -130,10 +130,30 @@ def _function(
 ) -> Json:
     """Return what all instances of a function share."""
     chosen = function.aggregation or topology.aggregation
-    known = _profile(chosen, base)
+    known = _profile(chosen, topology, base)
     on = aggregated and (chosen.table is not None or chosen.queue is not None)
+    service: Json = {"kind": function.service, "per_byte_ps": round(function.byte_ns * 1e3)}
     if on and chosen.table is not None:
+        if not known.steps:
+            raise InputError(
+                f"profile {known.name} has no packets per frame by rate, which aggregation.table "
+                "needs; use aggregation.queue"
+            )
         build.notes[f"aggregation profile {known.name}: {known.source}"] = None
+    if function.like is not None:
+        service |= _measured_service(function, chosen, known, on)
+        build.notes[f"costs of functions from profile {known.name}: {known.source}"] = None
+    else:
+        service["per_packet_ps"] = ps(1e6 / _rate_mpps(function, known, on, build), 1)
+    if on and chosen.queue is not None and chosen.queue.burst_ns is not None:
+        service["per_burst_ps"] = round(chosen.queue.burst_ns * 1e3)
+    common: Json = {"service": service, "queue_packets": function.queue_packets}
+    if on:
+        common["aggregation"] = _aggregation(chosen, known)
+    return common
+
+
+def _rate_mpps(function: Function, known: profile.Profile, on: bool, build: Building) -> float:
     rate = function.max_mpps
     if rate is None:
         rate = MaxRate(plain=known.plain_pps / 1e6, aggregated=known.aggregated_pps / 1e6)
@@ -142,22 +162,31 @@ def _function(
         rate = rate.aggregated if on else rate.plain
     if rate <= 0:
         raise InputError(f"max-mpps is {rate:g}; give a rate above zero")
-    service: Json = {
-        "kind": function.service,
-        "per_packet_ps": ps(1e6 / rate, 1),
-        "per_byte_ps": round(function.byte_ns * 1e3),
-    }
-    common: Json = {"service": service, "queue_packets": function.queue_packets}
-    if on:
-        common["aggregation"] = _aggregation(chosen, known)
-        if chosen.queue is not None:
-            service["per_burst_ps"] = round(chosen.queue.burst_ns * 1e3)
-    return common
+    return rate
 
 
-def _profile(aggregation: Aggregation, base: Path) -> profile.Profile:
-    name = "paper-simulation" if aggregation.table is None else aggregation.table.profile
-    return profile.load(name, base)
+def _measured_service(
+    function: Function, chosen: Aggregation, known: profile.Profile, on: bool
+) -> Json:
+    """Return the service that a function of the profile has. Raises InputError."""
+    assert function.like is not None
+    if function.max_mpps is not None or function.byte_ns:
+        raise InputError(f"like: {function.like}: exclude max-mpps and byte-ns; remove them")
+    if known.costs is None:
+        raise InputError(
+            f"like: {function.like}: profile {known.name} has no costs; give the file of "
+            "convoy bench profile as profile:"
+        )
+    if on and chosen.table is not None:
+        raise InputError(
+            f"like: {function.like}: costs are per frame, so they need aggregation.queue"
+        )
+    return known.costs.service(function.like, on)
+
+
+def _profile(aggregation: Aggregation, topology: Topology, base: Path) -> profile.Profile:
+    of_table = aggregation.table.profile if aggregation.table is not None else None
+    return profile.load(of_table or topology.profile, base)
 
 
 def _aggregation(aggregation: Aggregation, known: profile.Profile) -> Json:

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy bench profile: what this node's work costs, as a profile for convoy sim."""
+
+import datetime
+import json
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from convoy.cli.bench_quick import sizes_of
+from convoy.cli.console import console, messages, print_json
+from convoy.cli.progress import Bar
+from convoy.errors import ConvoyError, InputError
+from convoy.report.rates import Row, rows
+from convoy.results.folder import RunFolder
+from convoy.run.frame import FrameCost, bench_frame
+from convoy.run.session import execute, wanted
+from convoy.sim.costs import Costs, fit
+
+Json = dict[str, Any]
+FULL_PACKETS = 22  # of 64 bytes in a convoy of 1,500
+SMALL_BYTES = 64
+
+
+def _port_cycles(found: Sequence[Row]) -> dict[int, list[float]]:
+    """Return the cycles of a frame that only passes, by its bytes, of all repeats."""
+    return {
+        int(row.size): list(row.node_cycles)
+        for row in found
+        if not row.functions and row.size.isdigit() and row.node_cycles
+    }
+
+
+def _function_cycles(found: Sequence[Row]) -> dict[str, list[float]]:
+    """Return the cycles that functions spent on a packet of the smallest size, of all repeats."""
+    smallest = min((int(row.size) for row in found if row.size.isdigit()), default=0)
+    return {
+        row.functions[0]: list(row.function_cycles)
+        for row in found
+        if len(row.functions) == 1 and row.size == str(smallest) and row.function_cycles
+    }
+
+
+def profile_of(found: Sequence[Row], host: Json, frames: Sequence[FrameCost], name: str) -> Json:
+    """Return the profile, schema convoy.sim.profile/1. Raises ConvoyError, InputError."""
+    port, functions = _port_cycles(found), _function_cycles(found)
+    if len(port) < 2 or not functions:
+        raise ConvoyError(
+            "too few trials gave cycles per packet; see the results, and run it again on a "
+            "machine that does nothing else"
+        )
+    costs = fit(
+        host["tsc_hz"],
+        {size: statistics.median(cycles) for size, cycles in port.items()},
+        {"none": 0.0} | {n: statistics.median(cycles) for n, cycles in functions.items()},
+        {one.packets: one.walk + one.pack for one in frames},
+    )
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return {
+        "schema": "convoy.sim.profile/1",
+        "name": name,
+        "source": (
+            f"convoy bench profile, {day}, {host['cpu']}: port and functions on the node, one "
+            "worker between two vhost-user ports; taking convoys apart and packing them in "
+            "memory. Rates with convoys are put together from these parts, not measured on a "
+            "node; packets per frame by rate were not measured."
+        ),
+        "max_rate_pps": {
+            "plain": round(costs.rate_pps("none", 1, SMALL_BYTES)),
+            "aggregated": round(costs.rate_pps("none", FULL_PACKETS, SMALL_BYTES)),
+        },
+        "costs": costs.model_dump(),
+        "measured": {
+            "date": day,
+            "cpu": host["cpu"],
+            "port_cycles": {str(size): [round(c, 1) for c in port[size]] for size in sorted(port)},
+            "function_cycles": {n: [round(c, 1) for c in functions[n]] for n in sorted(functions)},
+            "frame_cycles_per_packet": [
+                {"packets": f.packets, "walk": f.walk, "pack": f.pack} for f in frames
+            ],
+        },
+    }
+
+
+def render(profile: Json, out: Path, folder: Path) -> None:
+    """Print what was found, where it is and how to use it."""
+    costs = Costs.model_validate(profile["costs"])
+    say = console()
+    say.print(
+        f"port {costs.port.cycles:g} cycles per frame and {costs.port.cycles_per_byte:g} per byte; "
+        f"convoy {costs.frame.cycles:g} per frame and {costs.packet.cycles:g} per packet",
+        markup=False,
+    )
+    for name, own in costs.functions.items():
+        plain = costs.rate_pps(name, 1, SMALL_BYTES) / 1e6
+        full = costs.rate_pps(name, FULL_PACKETS, SMALL_BYTES) / 1e6
+        say.print(
+            f"{name}: {own.cycles:g} cycles per packet; 64 B: {plain:.2f} Mpps alone, "
+            f"{full:.2f} Mpps in convoys of {FULL_PACKETS} (computed)",
+            markup=False,
+        )
+    say.print(f"results: {folder}\nprofile: {out}", style="bold", markup=False)
+
+
+def command(
+    sizes: Annotated[str, typer.Option(help="Frame sizes with FCS; two or more.")] = "64,512,1500",
+    repeats: Annotated[int, typer.Option(help="Rounds.", min=1, max=99)] = 3,
+    read: Annotated[
+        Path | None,
+        typer.Option("--from", help="A results folder of `convoy bench quick`; measures no node."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="The profile.")] = Path("profile.json"),
+    name: Annotated[str, typer.Option("--name", help="Its name.")] = "measured",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the profile, too.")] = False,
+) -> None:
+    """Measure what the node's work costs; write it as a profile that `convoy sim` uses."""
+    if out.is_dir():
+        raise InputError(f"--out {out}: is a folder; name a file")
+    folder = read
+    if folder is None:
+        asked = wanted(
+            ["quick"],
+            devices=["convoy"],
+            repeats=repeats,
+            profile="quick",
+            goal_names=("pdr",),
+            changes={"sizes": sizes_of(sizes)},
+        )
+        now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+        folder = Path("results") / f"profile-{now}"
+        kept = RunFolder(folder)
+        kept.create(asked.as_plan())
+        with Bar(messages()) as bar:
+            execute(kept, asked, lambda step: bar.show(step.what, step.done, step.of))
+    kept = RunFolder(folder)
+    trials = list(kept.trials())
+    if not trials:
+        raise ConvoyError(f"{folder}: has no trial")
+    host = kept.host() | {"tsc_hz": trials[0].tester["tester"]["tsc_hz"]}
+    found = [row for row in rows(trials, kept.searches()) if row.device == "convoy"]
+    profile = profile_of(found, host, bench_frame(11), name)
+    out.write_text(json.dumps(profile, indent=2) + "\n", "utf-8")
+    print_json(profile) if as_json else render(profile, out, folder)

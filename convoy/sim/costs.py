@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What a node's work costs, as convoy bench profile measures it: cycles to service times.
+
+A packet that travels alone costs port + its bytes + its function. In a convoy it costs packet +
+its bytes + its function, and each frame costs port + frame on top:
+
+    "costs": {"tsc_hz": 2.6e9,
+              "port": {"cycles": 200, "cycles_per_byte": 0.1},   a frame in and out again
+              "frame": {"cycles": 40},         a convoy: its header, taken apart and packed
+              "packet": {"cycles": 8},         each packet inside it, taken out and put in
+              "functions": {"router": {"cycles": 20}, ...}}      a packet's own work
+"""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from convoy.errors import InputError
+
+PS_PER_S = 10**12
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Cycles(_Strict):
+    """TSC ticks."""
+
+    cycles: float = Field(ge=0)
+
+
+class Port(Cycles):
+    """A frame in and out again: fixed, and for each of its bytes."""
+
+    cycles_per_byte: float = Field(ge=0)
+
+
+class Costs(_Strict):
+    """The costs of one node."""
+
+    tsc_hz: float = Field(gt=0)
+    port: Port
+    frame: Cycles
+    packet: Cycles
+    functions: dict[str, Cycles]
+
+    def _ps(self, cycles: float) -> int:
+        return round(cycles / self.tsc_hz * PS_PER_S)
+
+    def own(self, function: str) -> float:
+        """Return a function's own cycles per packet. Raises InputError."""
+        if function not in self.functions:
+            raise InputError(
+                f"like: '{function}': the profile has {', '.join(sorted(self.functions))}"
+            )
+        return self.functions[function].cycles
+
+    def service(self, function: str, convoys: bool) -> dict[str, int]:
+        """Return a node's service, in picoseconds, as the network's JSON has it."""
+        own = self.own(function)
+        per_byte = self._ps(self.port.cycles_per_byte)
+        if not convoys:
+            return {
+                "per_packet_ps": max(1, self._ps(self.port.cycles + own)),
+                "per_byte_ps": per_byte,
+            }
+        return {
+            "per_packet_ps": max(1, self._ps(self.packet.cycles + own)),
+            "per_byte_ps": per_byte,
+            "per_burst_ps": self._ps(self.port.cycles + self.frame.cycles),
+        }
+
+    def rate_pps(self, function: str, packets: int, packet_bytes: int) -> float:
+        """Return the packets per second of a node that is always busy; packets: in a frame."""
+        service = self.service(function, convoys=packets > 1)
+        each = service["per_packet_ps"] + packet_bytes * service["per_byte_ps"]
+        return PS_PER_S / (each + service.get("per_burst_ps", 0) / packets)
+
+
+def line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the least squares line through points (x, y): its height at 0, its slope."""
+    count = len(points)
+    if count < 2 or len({x for x, _ in points}) < 2:
+        raise InputError("a cost per byte needs two sizes; give --sizes 64,1500")
+    mean_x = sum(x for x, _ in points) / count
+    mean_y = sum(y for _, y in points) / count
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / sum(
+        (x - mean_x) ** 2 for x, _ in points
+    )
+    return mean_y - slope * mean_x, slope
+
+
+def fit(
+    tsc_hz: float,
+    port_cycles: Mapping[int, float],
+    function_cycles: Mapping[str, float],
+    frame_cycles: Mapping[int, float],
+) -> Costs:
+    """Return the costs that fit what was measured. Raises InputError.
+
+    port_cycles: of a frame in and out, by its bytes; function_cycles: own, per packet;
+    frame_cycles: taking a convoy apart and packing it, of each packet, by packets in it.
+    """
+    fixed, per_byte = line(list(port_cycles.items()))
+    # c(n) = frame / n + packet: of n packets together frame + n * packet, weighted alike.
+    packet, frame = line([(1 / n, cycles) for n, cycles in frame_cycles.items()])
+    return Costs(
+        tsc_hz=tsc_hz,
+        port=Port(cycles=round(max(0.0, fixed), 2), cycles_per_byte=round(max(0.0, per_byte), 4)),
+        frame=Cycles(cycles=round(max(0.0, frame), 2)),
+        packet=Cycles(cycles=round(max(0.0, packet), 2)),
+        functions={
+            name: Cycles(cycles=round(cycles, 2)) for name, cycles in function_cycles.items()
+        },
+    )

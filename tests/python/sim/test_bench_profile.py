@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy bench profile: rows of a run and bench-frame's numbers to a profile that sim reads."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from convoy.cli.bench_profile import profile_of
+from convoy.errors import ConvoyError
+from convoy.report.rates import Row
+from convoy.run.frame import FrameCost, bench_frame
+from convoy.sim import profile
+
+ROW = Row(
+    scenario="quick",
+    setup="forward",
+    arm="convoy",
+    device="convoy",
+    functions=(),
+    cpu_speed=1.0,
+    size="64",
+    port_kind="vhost-user",
+    goals={"pdr": {0: 4e6}},
+    overloads_pps=(),
+    frame_bytes=64.0,
+    delays=(),
+    node_cycles=(190.0, 210.0, 206.4),
+    cycles_source="the node",
+    function_cycles=(),
+    cpu_shares=(),
+    core_shares=(),
+    repeats=3,
+    trials=3,
+    spoilt=0,
+    irregular=(),
+    failed=(),
+)
+ROWS = [
+    ROW,
+    replace(ROW, size="1500", node_cycles=(350.0,)),
+    replace(ROW, setup="router", functions=("router",), function_cycles=(20.0, 30.0, 10.0)),
+    replace(ROW, setup="router", functions=("router",), size="1500", function_cycles=(99.0,)),
+    replace(ROW, setup="chain", functions=("firewall", "router"), function_cycles=(70.0,)),
+]
+FRAMES = [FrameCost(n, 64, 20 / n + 4, 20 / n + 4) for n in (1, 2, 8, 22)]
+HOST = {"tsc_hz": 1e9, "cpu": "a CPU"}
+
+
+def test_rows_to_a_profile():
+    made = profile_of(ROWS, HOST, FRAMES, "mine")
+    found = profile.parse(json.dumps(made), "mine")
+    assert found.costs is not None
+    assert found.costs.port.cycles == pytest.approx(200, abs=0.1)
+    assert found.costs.functions["router"].cycles == 20
+    assert set(found.costs.functions) == {"none", "router"}
+    assert found.costs.packet.cycles == pytest.approx(8)
+    assert found.plain_pps == pytest.approx(1e9 / 206.4, rel=1e-3)
+    assert "a CPU" in found.source
+
+
+def test_too_little_to_make_one():
+    with pytest.raises(ConvoyError, match="too few trials"):
+        profile_of(ROWS[1:], HOST, FRAMES, "mine")
+
+
+def test_bench_frame_is_read():
+    found = bench_frame(1)
+    assert found[0].packets == 1
+    assert all(one.walk > 0 and one.pack > 0 for one in found)

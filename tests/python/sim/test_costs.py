@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Costs measured on a node: fitted, turned into service times, used by a topology."""
+
+import json
+
+import pytest
+
+from convoy.errors import InputError
+from convoy.sim import profile
+from convoy.sim.costs import fit, line
+from convoy.sim.engine import run
+from convoy.sim.load import loads
+from convoy.sim.resolve import resolve
+
+# 200 cycles and 0.1 per byte for a frame; convoys 40 and 8 per packet; at 1 GHz a cycle is 1 ns.
+COSTS = fit(
+    1e9,
+    {64: 206.4, 1500: 350.0},
+    {"router": 20.0},
+    {n: 40 / n + 8 for n in (1, 2, 8, 22)},
+)
+
+TEXT = """\
+profile: mine.json
+sources:
+  users: {cbr: {mpps: 0.1}}
+functions:
+  rtr: {like: router}
+chains:
+  all: {from: users, path: [rtr], to: sink}
+aggregation: {queue: {burst: 32}}
+simulate: {duration-s: 0.001}
+"""
+
+
+def document(**changes):
+    costs = COSTS.model_dump()
+    return json.dumps(
+        {
+            "schema": "convoy.sim.profile/1",
+            "name": "mine",
+            "source": "a test",
+            "max_rate_pps": {"plain": 4e6, "aggregated": 9e6},
+            "costs": costs,
+        }
+        | changes
+    )
+
+
+def test_fit_finds_what_the_numbers_were_made_of():
+    assert COSTS.port.cycles == pytest.approx(200)
+    assert COSTS.port.cycles_per_byte == pytest.approx(0.1)
+    assert COSTS.frame.cycles == pytest.approx(40)
+    assert COSTS.packet.cycles == pytest.approx(8)
+
+
+def test_a_line_needs_two_places():
+    with pytest.raises(InputError, match="two sizes"):
+        line([(64, 200), (64, 210)])
+
+
+def test_services_and_rates():
+    assert COSTS.service("router", convoys=False) == {
+        "per_packet_ps": 220_000,
+        "per_byte_ps": 100,
+    }
+    assert COSTS.service("router", convoys=True) == {
+        "per_packet_ps": 28_000,
+        "per_byte_ps": 100,
+        "per_burst_ps": 240_000,
+    }
+    assert COSTS.rate_pps("router", 1, 64) == pytest.approx(1e9 / 226.4)
+    assert COSTS.rate_pps("router", 22, 64) == pytest.approx(1e9 / (34.4 + 240 / 22))
+    with pytest.raises(InputError, match="the profile has router"):
+        COSTS.service("ids", convoys=True)
+
+
+@pytest.mark.parametrize(("aggregated", "busy_ns"), [(False, 226.4), (True, 274.4)])
+def test_a_topology_uses_them_and_says_so(tmp_path, aggregated, busy_ns):
+    """100 packets that never meet: alone, or each a burst of one."""
+    (tmp_path / "mine.json").write_text(document())
+    network = resolve(loads(TEXT, tmp_path), aggregated)
+    assert any("costs of functions from profile mine: a test" in note for note in network.notes)
+    node = run(network.data)["nodes"][0]
+    assert node["busy_share"] * 1e6 / node["served_packets"] == pytest.approx(busy_ns, rel=0.001)
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        (("like: router", "like: ids"), "the profile has router"),
+        (("like: router", "like: router, max-mpps: 3"), "exclude max-mpps"),
+        (("profile: mine.json", "profile: paper-table2"), "has no costs"),
+        (("queue: {burst: 32}", "table: {}"), "no packets per frame by rate"),
+    ],
+)
+def test_what_does_not_go_together(tmp_path, change, wanted):
+    (tmp_path / "mine.json").write_text(document())
+    with pytest.raises(InputError, match=wanted):
+        resolve(loads(TEXT.replace(*change), tmp_path))
+
+
+def test_a_profile_needs_points_or_costs():
+    with pytest.raises(InputError, match="neither points nor costs"):
+        profile.parse(document(costs=None), "mine")
+
+
+def test_the_measured_profile_that_comes_with_us(tmp_path):
+    found = profile.load("node-zen4", tmp_path)
+    assert found.costs is not None
+    assert {"none", "l2fwd", "router", "firewall"} == set(found.costs.functions)
+    assert found.plain_pps == pytest.approx(found.costs.rate_pps("none", 1, 64), rel=1e-3)
+    assert "not measured on a node" in found.source
