@@ -13,6 +13,14 @@
 // otherwise do: for bytes that somebody else can change meanwhile.
 #define CV_COPIED() __asm__ volatile("" : : : "memory")
 
+// Asks for a line that will be written soon, out of another core's cache. (The compiler's own
+// builtin asks to read only unless the target has PREFETCHW; every 64-bit x86 decodes it.)
+#if defined(__x86_64__)
+#define CV_PREFETCH_WRITE(at) __asm__ volatile("prefetchw %0" : : "m"(*(const char *)(at)))
+#else
+#define CV_PREFETCH_WRITE(at) __builtin_prefetch((at), 1)
+#endif
+
 // A hot function: compiled for the baseline and for AVX2, the better one chosen at load time.
 // Sanitizers run before such a choice can be made, so their builds keep the baseline only.
 #if defined(__SANITIZE_ADDRESS__) || defined(__clang__)

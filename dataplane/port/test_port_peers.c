@@ -17,9 +17,11 @@
 #include <time.h>
 
 #include <rte_errno.h>
+#include <rte_vhost.h>
 
 #include "port.h"
 #include "test_eal.h"
+#include "vhost_port.h"
 
 #define DEADLINE_S 30
 
@@ -103,11 +105,65 @@ static struct cv_port *open_port(const char *keys, const char *path, unsigned in
 	return port;
 }
 
+static bool by_views; // packets are sent and received as views, where the port can
+
+// What rx_views gives, each packet copied to a buffer of its own.
+static uint16_t receive_views(
+	struct cv_port *port, uint16_t queue, struct rte_mbuf **packets, uint16_t n)
+{
+	struct cv_view views[32];
+	struct cv_buffers buffers;
+	const uint16_t got = port->rx_views(port, queue, views, n, &buffers);
+	uint16_t seen = 0;
+
+	for (uint16_t i = 0; i < buffers.n; i++) {
+		const struct rte_mbuf *buffer = buffers.buffers[i];
+		const uint8_t *begin = rte_pktmbuf_mtod(buffer, const uint8_t *);
+
+		for (unsigned j = 0; j < buffers.views[i]; j++, seen++) {
+			const struct cv_view *view = &views[seen];
+
+			assert_true(view->data >= begin &&
+				    view->data + view->len <= begin + buffer->data_len);
+			assert_true(buffers.views[i] > 1 || view->data == begin);
+			packets[seen] = rte_pktmbuf_alloc(pool);
+			assert_non_null(packets[seen]);
+			memcpy(rte_pktmbuf_append(packets[seen], view->len), view->data, view->len);
+		}
+	}
+	assert_int_equal(seen, got);
+	rte_pktmbuf_free_bulk(buffers.buffers, buffers.n);
+	return got;
+}
+
+static uint16_t send_packets(
+	struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+{
+	uint16_t sent = 0;
+
+	if (!by_views)
+		return port->tx(port, lane, packets, n);
+	for (; sent < n; sent++) {
+		struct cv_view view;
+
+		cv_view_set(
+			&view, rte_pktmbuf_mtod(packets[sent], uint8_t *), packets[sent]->data_len);
+		if (port->tx_views(port, lane, &view, 1) == 0)
+			break;
+		rte_pktmbuf_free(packets[sent]);
+	}
+	return sent;
+}
+
 // From whatever queue there is something in.
 static uint16_t receive(struct cv_port *port, struct rte_mbuf **packets, uint16_t n)
 {
 	uint16_t got = 0;
 
+	for (uint16_t queue = 0; by_views && queue < port->rx_queues && got == 0; queue++)
+		got = receive_views(port, queue, packets, n);
+	if (by_views)
+		return got;
 	for (uint16_t queue = 0; queue < port->rx_queues && got == 0; queue++)
 		got = port->rx(port, queue, packets, n);
 	return got;
@@ -226,7 +282,7 @@ static void round_trip(struct cv_port *port, uint32_t first, uint32_t count)
 				make_packet(first + sent, length_of(first + sent));
 
 			assert_non_null(packet);
-			if (port->tx(port, 0, &packet, 1) == 0) {
+			if (send_packets(port, 0, &packet, 1) == 0) {
 				rte_pktmbuf_free(packet);
 				break;
 			}
@@ -255,7 +311,7 @@ static void send_until_gone(struct cv_port *port)
 	do {
 		struct rte_mbuf *packet = make_packet(0, 60);
 
-		if (packet != NULL && port->tx(port, 1, &packet, 1) == 0)
+		if (packet != NULL && send_packets(port, 1, &packet, 1) == 0)
 			rte_pktmbuf_free(packet);
 		rte_pktmbuf_free_bulk(packets, receive(port, packets, 32));
 		if (now_s() > deadline)
@@ -315,6 +371,49 @@ PAIR_TEST(two_queues, 5)
 PAIR_TEST(memif_client, 6)
 PAIR_TEST(vhost_user_dpdk, 7)
 
+static void vhost_user_views(void **state)
+{
+	by_views = true;
+	peers_come_and_go(&pairs[0]);
+	by_views = false;
+}
+
+// DPDK's own functions take over a queue and give it back, with packets under way: both know how
+// far the other came.
+static void vhost_user_hands_over(void **state)
+{
+	const char *path = test_path("peer.sock");
+	struct cv_port *port = open_port(pairs[0].here, path, 1);
+	struct cv_vhost *device = &((struct cv_vhost_port *)port)->device;
+	pid_t peer = start_peer(pairs[0].there, path);
+
+	wait_for_link(port, true);
+	empty(port);
+	for (uint32_t turn = 0; turn < 20; turn++) {
+		struct rte_mbuf *packet = make_packet(turn, 100), *back = NULL;
+		double deadline = now_s() + DEADLINE_S;
+
+		assert_non_null(packet);
+		cv_vhost_pause(device);
+		assert_int_equal(port->tx(port, 0, &packet, 1), 0);
+		assert_int_equal(rte_vhost_enqueue_burst(device->vid, 0, &packet, 1), 1);
+		rte_pktmbuf_free(packet);
+		while (rte_vhost_dequeue_burst(device->vid, 1, pool, &back, 1) == 0) {
+			assert_true(now_s() < deadline);
+			breathe();
+		}
+		assert_is(back, turn, 100);
+		rte_pktmbuf_free(back);
+		cv_vhost_resume(device);
+		round_trip(port, 1000 * turn, 300 + turn);
+	}
+	kill_peer(peer);
+	send_until_gone(port);
+	port->stop(port);
+	port->close(port);
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+}
+
 // A port without a peer stops at once, whoever was to begin.
 static void stops_without_a_peer(void **state)
 {
@@ -347,6 +446,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(two_queues),
 		cmocka_unit_test(memif_client),
 		cmocka_unit_test(vhost_user_dpdk),
+		cmocka_unit_test(vhost_user_views),
+		cmocka_unit_test(vhost_user_hands_over),
 		cmocka_unit_test(stops_without_a_peer),
 	};
 	int failed;

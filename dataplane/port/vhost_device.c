@@ -163,6 +163,16 @@ static void give_all(struct cv_vhost *device)
 	list_active(device);
 }
 
+void cv_vhost_pause(struct cv_vhost *device)
+{
+	take_all_away(device);
+}
+
+void cv_vhost_resume(struct cv_vhost *device)
+{
+	give_all(device);
+}
+
 static enum rte_vhost_msg_result before_message(int vid, void *data)
 {
 	struct cv_vhost *device = device_of(vid);

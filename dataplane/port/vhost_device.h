@@ -55,6 +55,12 @@ int cv_vhost_open(struct cv_vhost *device, struct cv_error *error);
 // Nobody uses a queue any more.
 void cv_vhost_close(struct cv_vhost *device);
 
+// Takes the queues away from all workers; rte_vhost's own functions may then be used on them (to
+// compare with), and go on where the vring stopped. Until resume, which goes on where those did. Not
+// while the peer changes something.
+void cv_vhost_pause(struct cv_vhost *device);
+void cv_vhost_resume(struct cv_vhost *device);
+
 static inline bool cv_vhost_is_up(const struct cv_vhost *device)
 {
 	return __atomic_load_n(&device->active_count, __ATOMIC_RELAXED) > 0;

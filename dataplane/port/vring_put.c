@@ -18,18 +18,24 @@ static_assert(sizeof(struct header) == 12, "as VIRTIO has it");
 
 // One buffer holds the packet. Stored only where it is not there already, from the packet before:
 // a line that is only read stays in the guest's cache, too.
-static CV_INLINE void put_header(uint8_t *at, uint32_t bytes)
+static CV_INLINE void put_header(uint8_t *at, bool has_buffers)
 {
-	const uint32_t last_wanted = bytes == 12 ? 1u << 16 : 0;
+	const uint32_t last_wanted = has_buffers ? 1u << 16 : 0;
 	uint32_t last = 0;
 	uint64_t first;
 
 	memcpy(&first, at, sizeof(first));
-	memcpy(&last, at + 8, bytes == 12 ? 4 : 2);
-	if (first != 0)
+	if (CV_UNLIKELY(first != 0))
 		memset(at, 0, sizeof(first));
-	if (last != last_wanted)
-		memcpy(at + 8, &last_wanted, bytes == 12 ? 4 : 2);
+	if (CV_LIKELY(has_buffers)) {
+		memcpy(&last, at + 8, 4);
+		if (CV_UNLIKELY(last != last_wanted))
+			memcpy(at + 8, &last_wanted, 4);
+	} else {
+		memcpy(&last, at + 8, 2);
+		if (CV_UNLIKELY(last != 0))
+			memset(at + 8, 0, 2);
+	}
 }
 
 // Copies into a buffer of whatever form. Returns how many bytes found room.
@@ -146,13 +152,14 @@ static CV_INLINE uint16_t put_plain(struct cv_vring *vring, const struct cv_view
 	fetched = cv_vring_fetch(vring, slots, wanted, true, is_packed, &more);
 	// The lines are the guest's; asked for together, they come together.
 	for (i = 0; i < fetched; i++)
-		__builtin_prefetch(slots[i].data + header, 1);
+		CV_PREFETCH_WRITE(slots[i].data + header);
+	cv_vring_prefetch_used(vring, fetched, is_packed);
 	for (i = 0; i < fetched; i++) {
 		const uint32_t len = cv_view_packet_len(&views[i]);
 
 		if (CV_UNLIKELY(header + len > slots[i].len))
 			break;
-		put_header(slots[i].data, header);
+		put_header(slots[i].data, header == sizeof(struct header));
 		cv_vring_copy(slots[i].data + header, cv_view_packet(&views[i]), len);
 		slots[i].len = header + len;
 		bytes += len;

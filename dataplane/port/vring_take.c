@@ -143,6 +143,7 @@ static CV_INLINE uint16_t take_plain(struct cv_vring *vring, struct target *targ
 	fetched = cv_vring_fetch(vring, slots, *wanted, false, is_packed, &more);
 	for (i = 0; i < fetched; i++)
 		__builtin_prefetch(slots[i].data + header);
+	cv_vring_prefetch_used(vring, vring->in_order ? 1 : fetched, is_packed);
 	for (i = 0; i < fetched; i++) {
 		const uint32_t len = slots[i].len - header;
 		uint8_t *data;
