@@ -554,19 +554,15 @@ static int read_eal(struct cv_plan *plan, const struct cv_where *top)
 	static const char *const keys[] = {"hugepages", "memory_mb", NULL};
 	struct cv_where at = cv_where_key(top, "eal");
 	const json_t *eal = json_object_get(plan->json, "eal");
-	const json_t *hugepages = json_object_get(eal, "hugepages");
 	int64_t memory = MEMORY_MB;
 
 	if (eal != NULL) {
 		if (cv_json_keys(&at, eal, keys) != 0 || cv_json_integer(&at, eal, "memory_mb", 64,
 								 1 << 20, MEMORY_MB, &memory) != 0)
 			return -EINVAL;
-		if (hugepages != NULL && !json_is_boolean(hugepages)) {
-			cv_where_error(&at, "hugepages: give true or false");
+		if (cv_json_bool(&at, eal, "hugepages", &plan->hugepages) != 0)
 			return -EINVAL;
-		}
 	}
-	plan->hugepages = json_is_true(hugepages);
 	plan->memory_mb = memory;
 	return 0;
 }

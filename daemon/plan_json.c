@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan_json.h"
+#include "values.h"
 
 struct cv_where cv_where_top(const char *name, struct cv_error *error)
 {
@@ -39,66 +40,64 @@ void cv_where_error(const struct cv_where *at, const char *format, ...)
 		at->error, "%s: %s%s%s", at->document, at->path, at->path[0] ? ": " : "", text);
 }
 
+// "plan.json", "plan.json: stages[2].source": what stands before the key in error texts.
+struct place {
+	char text[256];
+};
+
+static struct place place_of(const struct cv_where *at)
+{
+	struct place place;
+
+	snprintf(place.text, sizeof(place.text), "%.90s%s%s", at->document,
+		at->path[0] != '\0' ? ": " : "", at->path);
+	return place;
+}
+
 int cv_json_keys(const struct cv_where *at, const json_t *object, const char *const *keys)
 {
-	const char *key;
-	json_t *value;
+	return cv_config_keys(object, keys, place_of(at).text, at->error);
+}
 
-	if (!json_is_object(object)) {
-		cv_where_error(at, "give an object, { ... }");
-		return -EINVAL;
-	}
-	json_object_foreach ((json_t *)object, key, value) {
-		const char *const *known = keys;
-
-		while (*known != NULL && strcmp(*known, key) != 0)
-			known++;
-		if (*known == NULL) {
-			cv_where_error(at, "unknown key \"%.64s\"", key);
-			return -EINVAL;
-		}
-	}
-	return 0;
+// 0 if the key is there.
+static int need(const struct cv_where *at, const json_t *object, const char *key)
+{
+	if (json_object_get(object, key) != NULL)
+		return 0;
+	return cv_config_missing(place_of(at).text, key, at->error);
 }
 
 const char *cv_json_string(
 	const struct cv_where *at, const json_t *object, const char *key, const char *fallback)
 {
-	const json_t *value = json_object_get(object, key);
+	const char *value = fallback;
 
-	if (value == NULL && fallback != NULL)
-		return fallback;
-	if (!json_is_string(value)) {
-		cv_where_error(
-			at, "%s: %s a string", key, value == NULL ? "missing; give" : "give");
+	if ((fallback == NULL && need(at, object, key) != 0) ||
+		cv_config_string(object, key, place_of(at).text, &value, at->error) != 0)
 		return NULL;
-	}
-	return json_string_value(value);
+	return value;
 }
 
 const json_t *cv_json_object(const struct cv_where *at, const json_t *object, const char *key)
 {
-	const json_t *value = json_object_get(object, key);
+	const json_t *value;
 
-	if (json_is_object(value))
-		return value;
-	cv_where_error(
-		at, "%s: %s an object, { ... }", key, value == NULL ? "missing; give" : "give");
-	return NULL;
+	if (need(at, object, key) != 0 ||
+		cv_config_object(object, key, place_of(at).text, &value, at->error) != 0)
+		return NULL;
+	return value;
 }
 
 const json_t *cv_json_array(
 	const struct cv_where *at, const json_t *object, const char *key, size_t min, size_t max)
 {
-	const json_t *value = json_object_get(object, key);
+	const json_t *value;
 
-	if (!json_is_array(value)) {
-		cv_where_error(at, "%s: %s an array, [ ... ]", key,
-			value == NULL ? "missing; give" : "give");
+	if (need(at, object, key) != 0 ||
+		cv_config_array(object, key, place_of(at).text, &value, at->error) != 0)
 		return NULL;
-	}
 	if (json_array_size(value) < min || json_array_size(value) > max) {
-		cv_where_error(at, "%s: has %zu elements: give %zu to %zu", key,
+		cv_where_error(at, "%s: has %zu elements; give %zu to %zu", key,
 			json_array_size(value), min, max);
 		return NULL;
 	}
@@ -108,18 +107,13 @@ const json_t *cv_json_array(
 int cv_json_integer(const struct cv_where *at, const json_t *object, const char *key, int64_t min,
 	int64_t max, int64_t fallback, int64_t *value)
 {
-	const json_t *given = json_object_get(object, key);
-
-	if (given == NULL && fallback >= min && fallback <= max) {
-		*value = fallback;
-		return 0;
-	}
-	if (!json_is_integer(given) || json_integer_value(given) < min ||
-		json_integer_value(given) > max) {
-		cv_where_error(at, "%s: %s an integer from %lld to %lld", key,
-			given == NULL ? "missing; give" : "give", (long long)min, (long long)max);
+	if ((fallback < min || fallback > max) && need(at, object, key) != 0)
 		return -EINVAL;
-	}
-	*value = json_integer_value(given);
-	return 0;
+	*value = fallback;
+	return cv_config_integer(object, key, place_of(at).text, min, max, value, at->error);
+}
+
+int cv_json_bool(const struct cv_where *at, const json_t *object, const char *key, bool *value)
+{
+	return cv_config_bool(object, key, place_of(at).text, value, at->error);
 }

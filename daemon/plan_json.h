@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Reading values out of JSON with errors that say where: "plan.json: stages[2].source: ...".
+// values.h for a plan, whose errors say where: "plan.json: stages[2].source: queue: 9: ...".
 #ifndef CV_PLAN_JSON_H
 #define CV_PLAN_JSON_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
@@ -40,5 +41,8 @@ const json_t *cv_json_array(
 // An integer from min to max; a fallback outside of that means it must be there. 0 or -EINVAL.
 int cv_json_integer(const struct cv_where *at, const json_t *object, const char *key, int64_t min,
 	int64_t max, int64_t fallback, int64_t *value);
+
+// *value stays as it is where the key is missing. 0 or -EINVAL.
+int cv_json_bool(const struct cv_where *at, const json_t *object, const char *key, bool *value);
 
 #endif

@@ -12,18 +12,13 @@
 #include <jansson.h>
 
 #include "outer.h"
+#include "range.h"
 #include "wire.h"
 
 #define GEN_MAX_PATHS 16u
 
 enum gen_sizes { GEN_SIZE_FIXED, GEN_SIZE_IMIX, GEN_SIZE_FILE };
 enum gen_l4 { GEN_UDP = 17, GEN_TCP = 6 };
-
-// low, low + 1, … low + span - 1. Addresses: network order; ports, VLAN ids: in the last bytes.
-struct gen_range {
-	uint8_t low[16];
-	uint64_t span;
-};
 
 struct gen_flows {
 	uint32_t count;

@@ -30,7 +30,7 @@ static void bad_specifications_are_refused(void **state)
 		{"{\"size\": 64.5}", "size: 64.5", "bytes with FCS"},
 		{"{\"size\": \"jumbo\"}", "size: \"jumbo\"", "imix"},
 		{"{\"size\": {\"csv\": \"x\"}}", "size", "bytes with FCS"},
-		{"{\"size\": {\"file\": 1}}", "size.file: 1", "text"},
+		{"{\"size\": {\"file\": 1}}", "size.file: 1", "string"},
 		{"{\"seed\": -1}", "seed: -1", "whole number"},
 		{"{\"tolerance\": 2}", "tolerance: 2", "from 0 to 1"},
 		{"{\"on_full\": \"cry\"}", "on_full: \"cry\"", "\"wait\" or \"drop\""},

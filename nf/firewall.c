@@ -161,7 +161,7 @@ static int config_choice(const json_t *config, const char *key, const char *wher
 		return 1;
 	if (strcmp(text, no) == 0)
 		return 0;
-	cv_error_set(error, "%s: %s is \"%s\"; it must be %s or %s", where, key, text, yes, no);
+	cv_error_set(error, "%s: %s: \"%s\": must be %s or %s", where, key, text, yes, no);
 	return -EINVAL;
 }
 

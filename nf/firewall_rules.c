@@ -176,7 +176,7 @@ static int parse_action(
 	*allow = strcmp(text, "allow") == 0;
 	if (*allow || strcmp(text, "deny") == 0)
 		return 0;
-	cv_error_set(error, "%s: action is \"%s\"; it must be allow or deny", where, text);
+	cv_error_set(error, "%s: action: \"%s\": must be allow or deny", where, text);
 	return -EINVAL;
 }
 

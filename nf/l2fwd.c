@@ -68,7 +68,7 @@ static int read_mac(const json_t *config, const char *key, const char *where, ui
 		return 0;
 	if (!cv_mac_parse(text, mac) || cv_mac_group(mac)) {
 		cv_error_set(error,
-			"%s: %s is \"%s\"; it must be the address of one station, like "
+			"%s: %s: \"%s\": must be the address of one station, like "
 			"02:00:00:00:00:01",
 			where, key, text);
 		return -EINVAL;
@@ -161,8 +161,7 @@ static int configure(struct l2fwd *fwd, const json_t *config, const struct cv_nf
 		fwd->mode = BRIDGE;
 		return configure_bridge(fwd, config, env, error);
 	}
-	cv_error_set(
-		error, "%s: mode is \"%s\"; it must be rewrite, swap or bridge", env->name, mode);
+	cv_error_set(error, "%s: mode: \"%s\": must be rewrite, swap or bridge", env->name, mode);
 	return -EINVAL;
 }
 

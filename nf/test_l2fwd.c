@@ -246,7 +246,8 @@ static void many_workers_learn_at_once(void **state)
 
 static void bad_configurations(void **state)
 {
-	packet_refused(&cv_nf_l2fwd, "{'mode': 'swap', 'src': '02:00:00:00:00:01'}", "unknown key");
+	packet_refused(
+		&cv_nf_l2fwd, "{'mode': 'swap', 'src': '02:00:00:00:00:01'}", "nf: src: unknown");
 	packet_refused(&cv_nf_l2fwd, "{'dst': '01:00:5e:00:00:01'}", "address of one station");
 	packet_refused(&cv_nf_l2fwd, "{'mode': 'bridge'}", "a bridge needs sides: [PORT, PORT]");
 	packet_refused(&cv_nf_l2fwd, "{'mode': 'bridge', 'sides': ['left', 'wrong']}",
@@ -255,20 +256,21 @@ static void bad_configurations(void **state)
 		"both sides are \"left\"");
 	packet_refused(&cv_nf_l2fwd, "{'mode': 'bridge', 'sides': ['left', 2]}",
 		"sides[1] must be the name of a port");
-	packet_refused(&cv_nf_l2fwd, "{'mode': 'bridge', 'sides': {}}", "must be an array");
+	packet_refused(
+		&cv_nf_l2fwd, "{'mode': 'bridge', 'sides': {}}", "nf: sides: {}: must be an array");
 	packet_refused(&cv_nf_l2fwd, "{'mode': 'bridge', 'sides': ['left', 'right'], 'entries': 0}",
-		"entries is 0; it must be from 1 to 1048576");
+		"entries: 0: must be a whole number from 1 to 1048576");
 	packet_refused(&cv_nf_l2fwd, "{'mode': 'bridge', 'sides': ['left', 'right'], 'age_s': 1.5}",
-		"age_s is a fraction; it must be a whole number");
-	packet_refused(&cv_nf_l2fwd, "{'mod': 'swap'}",
-		"nf: unknown key \"mod\"; known are mode, src, dst");
+		"must be a whole number from 1 to 1000000");
+	packet_refused(
+		&cv_nf_l2fwd, "{'mod': 'swap'}", "nf: mod: unknown; known are: mode src dst");
 	packet_refused(&cv_nf_l2fwd, "{'mode': 'route'}",
-		"mode is \"route\"; it must be rewrite, swap or bridge");
-	packet_refused(&cv_nf_l2fwd, "{'mode': 1}", "mode is an integer; it must be a string");
+		"mode: \"route\": must be rewrite, swap or bridge");
+	packet_refused(&cv_nf_l2fwd, "{'mode': 1}", "mode: 1: must be a string");
 	packet_refused(&cv_nf_l2fwd, "{'src': '02:00'}",
-		"src is \"02:00\"; it must be the address of one station");
-	packet_refused(&cv_nf_l2fwd, "{'dst': null}", "dst is null; it must be a string");
-	packet_refused(&cv_nf_l2fwd, "[]", "expected an object");
+		"src: \"02:00\": must be the address of one station");
+	packet_refused(&cv_nf_l2fwd, "{'dst': null}", "dst: null: must be a string");
+	packet_refused(&cv_nf_l2fwd, "[]", "must be an object");
 }
 
 int main(int argc, char **argv)

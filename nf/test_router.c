@@ -265,12 +265,12 @@ static void bad_configurations(void **state)
 	static const struct {
 		const char *config, *words;
 	} refused[] = {
-		{"{'route': []}", "nf: unknown key \"route\"; known are routes, routes_file"},
-		{"{'routes': {}}", "nf: routes is an object; it must be an array"},
-		{"{'routes': [7]}", "nf: routes[0]: expected an object"},
+		{"{'route': []}", "nf: route: unknown; known are: routes routes_file"},
+		{"{'routes': {}}", "nf: routes: {}: must be an array"},
+		{"{'routes': [7]}", "nf: routes[0]: must be an object"},
 		{"{'routes': [{'prefix': '10.0.0.0/8'}]}", "nf: routes[0]: dev is missing"},
 		{"{'routes': [{'dev': 'left'}]}", "nf: routes[0]: prefix is missing"},
-		{"{'routes': [{'prefix': 10, 'dev': 'left'}]}", "prefix is an integer; it must be"},
+		{"{'routes': [{'prefix': 10, 'dev': 'left'}]}", "prefix: 10: must be a string"},
 		{"{'routes': [{'prefix': '10.0.0.0/8', 'dev': 'left'},"
 		 "{'prefix': '10.0.0.0/9', 'dev': 'rigth'}]}",
 			"nf: routes[1]: no port is called \"rigth\"; the ports are left, right"},
@@ -285,7 +285,7 @@ static void bad_configurations(void **state)
 			"known; "
 			"add it to the neighbours"},
 		{"{'routes': [{'prefix': '10.0.0.0/8', 'dev': 'left', 'metric': 1}]}",
-			"nf: routes[0]: unknown key \"metric\""},
+			"nf: routes[0]: metric: unknown"},
 		{"{'routes': [{'prefix': '10.0.0.0/8', 'dev': 'left'},"
 		 "{'prefix': '10.0.0.0/8', 'via': '192.0.2.1', 'dev': 'right'}], " N "}",
 			"nf: routes[1]: a second route to 10.0.0.0/8, the first is nf: routes[0]"},
@@ -295,7 +295,7 @@ static void bad_configurations(void **state)
 		{"{'routes_file': '/nonexistent/routes'}",
 			"nf: cannot open /nonexistent/routes: No such file"},
 		{"{'routes_file': '/'}", "/:1: cannot be read: Is a directory"},
-		{"{'routes_file': 3}", "routes_file is an integer; it must be a string"},
+		{"{'routes_file': 3}", "routes_file: 3: must be a string"},
 	};
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)

@@ -7,98 +7,55 @@
 #include <stdio.h>
 #include <string.h>
 
-// A list of words for an error text, at most size bytes with the final zero.
-static const char *join(const char *const *words, char *text, size_t size)
-{
-	size_t used = 0;
+#include "values.h"
 
-	text[0] = '\0';
-	for (; *words != NULL && used < size; words++)
-		used += (size_t)snprintf(text + used, size - used, used > 0 ? " %s" : "%s", *words);
-	return text;
-}
-
-static bool is_one_of(const char *word, const char *const *words)
-{
-	for (; *words != NULL; words++) {
-		if (strcmp(word, *words) == 0)
-			return true;
-	}
-	return false;
-}
+#define KEYS_MAX 24
 
 int cv_keys_known(const json_t *config, const char *const *common, const char *const *own,
 	struct cv_error *error)
 {
-	char first[128], second[128];
-	const char *key;
-	json_t *value;
+	const char *known[KEYS_MAX + 1];
+	size_t count = 0;
 
-	json_object_foreach ((json_t *)(uintptr_t)config, key, value) {
-		if (is_one_of(key, common) || is_one_of(key, own))
-			continue;
-		cv_error_set(error, "%.64s: is not a key of this kind of port; its keys are %s %s",
-			key, join(common, first, sizeof(first)), join(own, second, sizeof(second)));
-		return -EINVAL;
-	}
-	return 0;
+	for (; *common != NULL && count < KEYS_MAX; common++)
+		known[count++] = *common;
+	for (; *own != NULL && count < KEYS_MAX; own++)
+		known[count++] = *own;
+	known[count] = NULL;
+	return cv_config_keys(config, known, "", error);
 }
 
 const char *cv_key_string(
 	const json_t *config, const char *key, const char *fallback, struct cv_error *error)
 {
-	const json_t *value = json_object_get(config, key);
+	const char *value = fallback;
 
-	if (value == NULL && fallback != NULL)
-		return fallback;
-	if (value == NULL) {
-		cv_error_set(error, "%s: is missing; add it", key);
+	if (cv_config_string(config, key, "", &value, error) != 0)
 		return NULL;
-	}
-	if (!json_is_string(value) || json_string_length(value) == 0) {
-		cv_error_set(error, "%s: must be a string that is not empty", key);
-		return NULL;
-	}
-	return json_string_value(value);
+	if (value == NULL)
+		cv_config_missing("", key, error);
+	else if (value[0] == '\0' && value != fallback)
+		cv_error_set(error, "%s: \"\": must not be empty", key);
+	else
+		return value;
+	return NULL;
 }
 
 int cv_key_integer(const json_t *config, const char *key, int64_t min, int64_t max,
 	int64_t fallback, int64_t *value, struct cv_error *error)
 {
-	const json_t *given = json_object_get(config, key);
-
 	*value = fallback;
-	if (given == NULL)
-		return 0;
-	if (!json_is_integer(given)) {
-		cv_error_set(error, "%s: must be a whole number; give %lld to %lld", key,
-			(long long)min, (long long)max);
-		return -EINVAL;
-	}
-	*value = json_integer_value(given);
-	if (*value < min || *value > max) {
-		cv_error_set(error, "%s: %lld: is out of range; give %lld to %lld", key,
-			(long long)*value, (long long)min, (long long)max);
-		return -EINVAL;
-	}
-	return 0;
+	return cv_config_integer(config, key, "", min, max, value, error);
 }
 
 int cv_key_word(
 	const json_t *config, const char *key, const char *const *words, struct cv_error *error)
 {
-	const char *given = cv_key_string(config, key, words[0], error);
-	char text[128];
+	unsigned index = 0;
 
-	if (given == NULL)
+	if (cv_config_word(config, key, "", words, &index, error) != 0)
 		return -EINVAL;
-	for (int i = 0; words[i] != NULL; i++) {
-		if (strcmp(given, words[i]) == 0)
-			return i;
-	}
-	cv_error_set(error, "%s: \"%.64s\": is none of: %s", key, given,
-		join(words, text, sizeof(text)));
-	return -EINVAL;
+	return (int)index;
 }
 
 int cv_key_mac(const json_t *config, const char *key, uint8_t mac[6], struct cv_error *error)

@@ -10,6 +10,7 @@
 
 #include "kind.h"
 #include "port_log.h"
+#include "values.h"
 
 #define MTU_MIN 68 // RFC 791
 #define MTU_MAX 65500
@@ -40,14 +41,14 @@ static const struct cv_port_kind *find_kind(const json_t *config)
 
 static int no_kind(const json_t *config, struct cv_error *error)
 {
-	const char *name = cv_key_string(config, "kind", NULL, error);
-	size_t used = 0;
-	char text[128];
+	const char *names[RTE_DIM(kinds) + 1] = {NULL};
+	unsigned unused;
 
 	for (size_t i = 0; i < RTE_DIM(kinds); i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, " %s", kinds[i]->name);
-	cv_error_set(error, "kind: \"%.64s\": is none of:%s", name, text);
-	return -EINVAL;
+		names[i] = kinds[i]->name;
+	if (json_object_get(config, "kind") == NULL)
+		return cv_config_missing("", "kind", error);
+	return cv_config_word(config, "kind", "", names, &unused, error);
 }
 
 int cv_port_check(const json_t *config, struct cv_error *error)

@@ -27,12 +27,12 @@ def _refusal(port: dict[str, Any]) -> str:
 
 def test_every_kind_has_its_part() -> None:
     words = _refusal({"kind": "nosuch"})
-    assert set(words.split("is none of:")[1].split()) == set(PARTS)
+    assert set(words.split("must be one of:")[1].split()) == set(PARTS)
 
 
 @pytest.mark.parametrize("kind", PARTS)
 def test_every_key_is_explained(kind: str) -> None:
-    keys = _refusal({"kind": kind, "nosuch": 1}).split("its keys are")[1].split()
+    keys = _refusal({"kind": kind, "nosuch": 1}).split("known are:")[1].split()
     assert keys[:4] == ["name", "kind", "mtu", "mac"]
     for key in keys[4:]:
         assert f"`{key}`" in PARTS[kind], key
