@@ -17,7 +17,7 @@ from convoy.report.rates import Row
 from convoy.report.run_data import AGAIN
 
 HEADROOM = 0.8  # of a rate that was found, that a core is loaded with
-IO_BOUND = frozenset({"firewall", "router", "l2fwd"})  # the third paper's classes, by what they do
+IO_BOUND = frozenset({"firewall", "router", "l2fwd"})  # as the papers class them
 KINDS = {
     "ovs-dpdk": "rules of the switch",
     "convoy": "convoy, inline",

@@ -25,12 +25,14 @@ class Difference:
     """How much faster A is than B: a share, and how well that is known."""
 
     share: float  # of B's rate; negative: A is slower
-    error: float  # twice the standard error of the median
+    error: float  # twice the standard error of the median of logarithms
     rounds: int
 
     def counts(self, floor: float) -> bool:
         """Return whether it is more than noise."""
-        return self.rounds > 1 and abs(self.share) > max(floor, self.error)
+        # In logarithms: half as fast is as far away as twice as fast.
+        far = abs(math.log1p(self.share)) if self.share > -1 else math.inf
+        return self.rounds > 1 and far > max(math.log1p(floor), self.error)
 
 
 def paired(a: Mapping[int, float], b: Mapping[int, float]) -> Difference | None:

@@ -10,6 +10,13 @@ from convoy.report.page import Cell, Column, Value
 from convoy.report.rates import Row
 from convoy.report.run_data import AGAIN, Run
 
+PAPERS = {  # the files that the tables' sources name
+    "000": "Niu et al., Unveiling",
+    "001": "Niu et al., Benchmarking",
+    "002": "Niu et al., Unveiling",
+    "003": "data plane versus VNF",
+    "004": "PA-Flow",
+}
 FUNCTION = {"L3FWD": "router", "Firewall": "firewall"}  # Niu's names, and our setups'
 
 
@@ -21,6 +28,12 @@ class Beside:
     columns: list[Column | str]
     rows: list[list[Value]] = field(default_factory=list)
     says: list[str] = field(default_factory=list)
+
+
+def source(row: dict[str, str]) -> str:
+    """Return where a number of a paper stands."""
+    paper, _, place = row["source"].partition(" ")
+    return f"{PAPERS.get(paper, paper)}, {place}"
 
 
 def _clean(rows: tuple[Row, ...]) -> list[Row]:
@@ -39,7 +52,7 @@ def _table1(run: Run, scenario: str) -> Beside:
         if ghz in (1.2, 2.6):
             out.rows.append(
                 [cell["dataplane"], FUNCTION[cell["network_function"]], ghz, rate,
-                 Cell(ghz * 1e3 / rate, f"{ghz * 1e3 / rate:.0f}"), cell["source"]]
+                 Cell(ghz * 1e3 / rate, f"{ghz * 1e3 / rate:.0f}"), source(cell)]
             )  # fmt: skip
     mine = [row for row in _clean(run.of(scenario)) if row.size == "64"]
     for row in mine:
@@ -73,7 +86,7 @@ def _latency(run: Run, scenario: str) -> Beside:
     for row in reference.table("niu-latency"):
         out.rows.append(
             [row["dataplane"], row["scenario"], int(row["packet_bytes"]), row["rate"],
-             float(row["latency_us"]), row["source"]]
+             float(row["latency_us"]), source(row)]
         )  # fmt: skip
     for mine in run.of(scenario):
         if mine.arm.endswith(AGAIN):
@@ -90,7 +103,7 @@ def _latency(run: Run, scenario: str) -> Beside:
 
 
 def _dataplane_vs_vnf(run: Run, scenario: str) -> Beside:
-    """Third paper, Table II: a function as switch rules over the same function in a VM."""
+    """Data plane versus VNF, Table II: a function as switch rules over the same in a VM."""
     out = Beside(
         "Switch rules over other deployments: ratio of rates at the same frame size",
         ["function", Column("frame", "bytes"), Column("paper", "rules / VM")],
@@ -103,7 +116,7 @@ def _dataplane_vs_vnf(run: Run, scenario: str) -> Beside:
         size = row["packet_bytes"]
         for name in ("firewall", "router"):
             paper = float(row[f"dataplane_{name}"]) / float(row[f"vm_{name}"])
-            line: list[Value] = [name, int(size), Cell(paper, f"{paper:.2f}", row["source"])]
+            line: list[Value] = [name, int(size), Cell(paper, f"{paper:.2f}", source(row))]
             rules = rates.get((name, "ovs-dpdk", size))
             for arm in others:
                 other = rates.get((name, arm, size))
@@ -114,14 +127,14 @@ def _dataplane_vs_vnf(run: Run, scenario: str) -> Beside:
 
 
 def _clickos_cpu(run: Run, scenario: str) -> Beside:
-    """Niu (2016) Table 2: ClickOS's CPU use by frame size."""
+    """Niu, Benchmarking, Table 2: ClickOS's CPU use by frame size."""
     out = Beside(
         "CPU use by frame size, per cent of a core",
         ["who", Column("frame", "bytes"), Column("CPU", "%"), "source"],
     )
     for row in reference.table("niu-table2-clickos-cpu"):
         used = float(row["cpu_utilisation_percent"])
-        out.rows.append(["ClickOS", int(row["packet_bytes"]), used, row["source"]])
+        out.rows.append(["ClickOS", int(row["packet_bytes"]), used, source(row)])
     for mine in _clean(run.of(scenario)):
         if mine.cpu_share is not None and mine.size.isdigit():
             out.rows.append(
@@ -135,7 +148,7 @@ def _plain(name: str) -> Beside:
     """A table that we have nothing to put beside yet, as it is."""
     rows = reference.table(name)
     out = Beside(f"The paper's {name}", list(rows[0]))
-    out.rows = [list(row.values()) for row in rows]
+    out.rows = [[*list(row.values())[:-1], source(row)] for row in rows]
     return out
 
 

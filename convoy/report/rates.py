@@ -269,9 +269,9 @@ def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
         cycles_source=costs[0].source if costs else "",
         function_cycles=tuple(own),
         cpu_shares=tuple(
-            trial.device_cpu_ns / trial.tester["duration_ns"]
+            trial.device_cpu_ns / trial.elapsed_ns
             for trial in busiest
-            if trial.device_cpu_ns is not None and trial.tester.get("duration_ns")
+            if trial.device_cpu_ns is not None and trial.elapsed_ns
         ),
         core_shares=tuple(t.core_busy_share for t in busiest if t.core_busy_share is not None),
         repeats=len({t.point.repeat for t in trials} | {s.point.repeat for s in searches}),

@@ -59,6 +59,7 @@ class Trial(_Line):
     notes: tuple[str, ...] = ()  # what must be said wherever this result is shown
     tester: dict[str, Any]  # its result, raw
     device_waited_ns: int = 0  # that others kept the device off its cores
+    elapsed_ns: int | None = None  # between the looks at CPU times: longer than the trial
     device_cpu_ns: int | None = None  # CPU time of the device's processes; None: it has none
     core_busy_share: float | None = None  # of the device's core, whoever used it (/proc/stat)
     cost: Cost | None = None  # None: the device does not count that

@@ -165,6 +165,7 @@ class Measurement:
         running, pids = self._running, self._running.processes()
         before, cost = running.counters(), running.cost()
         waited_ns, used_ns, core = running.waited_ns(), cpu_ns(pids), core_time(self._core)
+        began_ns = time.monotonic_ns()
         asked = specification(self._point.size, rate_pps, duration_s, self._flow_count)
         result = self._tester.trial(asked)
         if not running.alive():
@@ -172,7 +173,7 @@ class Measurement:
         waited_ns = running.waited_ns() - waited_ns
         if self._point.cpu_speed != 1.0:
             waited_ns = 0  # whoever takes the core away does so on purpose
-        used_ns = cpu_ns(pids) - used_ns
+        used_ns, elapsed_ns = cpu_ns(pids) - used_ns, time.monotonic_ns() - began_ns
         busy = core_time(self._core).share_since(core)
         cost_after = running.cost()
         return Trial(
@@ -186,6 +187,7 @@ class Measurement:
             notes=self._notes,
             tester=kept(result, purpose),
             device_waited_ns=waited_ns,
+            elapsed_ns=elapsed_ns,
             device_cpu_ns=used_ns if pids else None,
             core_busy_share=busy,
             cost=Cost(

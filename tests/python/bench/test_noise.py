@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What counts as a difference."""
+
+import pytest
+
+from convoy.report.noise import Difference, floor, paired, spread
+
+
+def rounds(*rates):
+    return dict(enumerate(rates))
+
+
+@pytest.mark.parametrize(
+    ("what", "a", "b", "noise", "counts"),
+    [
+        ("the same", rounds(5, 5, 5, 5, 5), rounds(5, 5, 5, 5, 5), 0.01, False),
+        ("less than the floor", rounds(*[5.04] * 5), rounds(*[5] * 5), 0.01, False),
+        ("more than the floor", rounds(*[5.1] * 5), rounds(*[5] * 5), 0.01, True),
+        ("slower by more", rounds(*[5] * 5), rounds(*[5.1] * 5), 0.01, True),
+        ("a mood meets both", rounds(5, 2, 9, 4), rounds(4, 1.6, 7.2, 3.2), 0.01, True),
+        ("not sure", rounds(5, 9, 4, 6, 7), rounds(6, 5, 6, 5, 5), 0.01, False),
+        ("one round is none", rounds(9), rounds(1), 0.01, False),
+        ("much slower, much noise", rounds(*[1] * 5), rounds(*[20] * 5), 1.07, True),
+        ("half as fast, much noise", rounds(*[10] * 5), rounds(*[20] * 5), 1.07, False),
+    ],
+)  # fmt: skip
+def test_differences(what, a, b, noise, counts):
+    assert paired(a, b).counts(noise) is counts, what
+
+
+def test_only_rounds_that_both_have_are_compared():
+    both = paired({0: 5.0, 1: 6.0, 3: 7.0}, {1: 3.0, 2: 9.0})
+    assert both == Difference(pytest.approx(1.0), 0.0, 1)
+    assert paired({0: 5.0}, {1: 5.0}) is None
+
+
+def test_the_floor_is_the_most_that_one_differed_from_itself():
+    assert floor([]) is None
+    assert floor([Difference(0.001, 0.002, 5)]) == 0.01
+    assert floor([Difference(-0.07, 0.02, 5), Difference(0.01, 0.05, 5)]) == 0.07
+
+
+def test_the_spread_of_one_repeat_is_not_known():
+    assert spread([5.0]) == float("inf")
+    assert spread([5.0] * 5) == 0.0
+    assert 0.1 < spread([4.0, 5.0, 6.0]) < 1
