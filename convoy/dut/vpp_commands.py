@@ -77,7 +77,7 @@ def _bridging(layer2: Layer2 | None) -> list[str]:
         *lines,
         # Rewriting asks a classifier first; in an empty one every frame misses.
         "classify table mask l2 dst buckets 2",
-        f"l2 rewrite entry index 0 mask {mask}00000000 value {value}00000000",
+        f"l2 rewrite entry mask {mask} value {value}",
         f"set interface l2 rewrite {LEFT} table 0 miss-index 0",
     ]
 
