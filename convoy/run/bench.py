@@ -200,6 +200,7 @@ class Bench:
             self._settings.cores[0],
             (*((remark,) if remark else ()), *running.notes, *self._speed_note(turn)),
             scenario.flows,
+            turn.spec.entries,
             self._kept.pop(point.key, ()),
             self._settings.ceiling_pps,
         )

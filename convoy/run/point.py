@@ -34,7 +34,11 @@ Verdict = Literal["passed", "failed", "spoilt"]
 
 
 def specification(
-    size: str, rate_pps: float | None, duration_s: float, flow_count: int = 1000
+    size: str,
+    rate_pps: float | None,
+    duration_s: float,
+    flow_count: int = 1000,
+    entries: int = 1,
 ) -> dict[str, Any]:
     """Return a trial as the tester takes it; without a rate: as much as possible."""
     return {
@@ -42,7 +46,7 @@ def specification(
         "duration_s": duration_s,
         "drain_s": DRAIN_S,
         "size": size_of(size),
-        "flows": flows(flow_count),
+        "flows": flows(flow_count, entries),
         # What a device does not take when it is due is lost, as on a wire.
         "on_full": "wait" if rate_pps is None else "drop",
     }
@@ -103,6 +107,7 @@ class Measurement:
         core: int,
         notes: Sequence[str] = (),
         flow_count: int = 1000,
+        entries: int = 1,
         earlier: Iterable[Trial] = (),
         ceiling_pps: float | None = None,
     ) -> None:
@@ -113,7 +118,7 @@ class Measurement:
         self._folder = folder
         self._core = core
         self._notes = tuple(notes)
-        self._flow_count = flow_count
+        self._flow_count, self._entries = flow_count, entries
         self._kept = list(earlier)
         self._ceiling_pps = ceiling_pps or tester.ceiling_pps
         self._pauses = 0  # in a row
@@ -166,7 +171,9 @@ class Measurement:
         before, cost = running.counters(), running.cost()
         waited_ns, used_ns, core = running.waited_ns(), cpu_ns(pids), core_time(self._core)
         began_ns = time.monotonic_ns()
-        asked = specification(self._point.size, rate_pps, duration_s, self._flow_count)
+        asked = specification(
+            self._point.size, rate_pps, duration_s, self._flow_count, self._entries
+        )
         result = self._tester.trial(asked)
         if not running.alive():
             raise ConvoyError(f"{self._point.device}: ended in the middle of a trial")

@@ -27,9 +27,12 @@ def size_of(size: str) -> int | str | dict[str, str]:
     return int(size) if size.isdigit() else size
 
 
-def flows(count: int = FLOWS) -> dict[str, Any]:
-    """Return the flows as a trial's specification writes them: each has an address of its own."""
-    near = count <= FEW.num_addresses
+def flows(count: int = FLOWS, entries: int = 1) -> dict[str, Any]:
+    """Return the flows as a trial's specification writes them, to all that a router knows.
+
+    entries: its routes. 1,000 sources, 1,024 destinations and 64,512 ports: millions of flows.
+    """
+    near = entries <= FEW.num_addresses
     return {
         "count": count,
         "order": "shuffle",
