@@ -24,6 +24,7 @@ ROW = Row(
     port_kind="vhost-user",
     goals={"pdr": {0: 4e6}},
     overloads_pps=(),
+    lost=(),
     frame_bytes=64.0,
     delays=(),
     node_cycles=(190.0, 210.0, 206.4),
