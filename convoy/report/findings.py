@@ -55,7 +55,7 @@ def _compared(run: Run, scenario: str) -> list[str]:
         others = []
         for row in rows[1:]:
             difference = paired(best.rounds, row.rounds)
-            if difference is None or noise is None:
+            if difference is None or noise is None or difference.rounds < 2:
                 others.append(f"{row.arm} {mpps(row)}")
             elif difference.counts(noise):
                 others.append(f"{times(difference, noise)} {row.arm} ({mpps(row)})")

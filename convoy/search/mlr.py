@@ -130,7 +130,7 @@ def _found(goal: Goal, result: GoalResult, unoffered: set[float], cut: str) -> F
     upper_pps = float(upper) if upper else None
     # The search rounds loads; a bound that was never offered says nothing about the device.
     limited = upper_pps is not None and upper_pps in unoffered
-    remark = cut
+    remark = f"{cut}: {'at least this' if through else 'no rate'}" if cut else ""
     if cut:
         limited = False
     elif lower_pps is None:
@@ -171,12 +171,12 @@ def search(
     try:
         engine.search(measurer, debug=lambda text: None)
     except _DisturbedError:
-        cut = "the machine was too busy to go on: at least this"
+        cut = "the machine was too busy to go on"
     except RuntimeError:
         # Its only way to say that time is over; what it knows by then is in its database.
         if time.monotonic() - began < longest_s:
             raise
-        cut = "the search ran out of time: at least this"
+        cut = "the search ran out of time"
     found = []
     for goal, theirs in zip(goals, config.goals, strict=True):
         target = engine.scaling.goal_to_final_target[theirs]

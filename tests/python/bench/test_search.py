@@ -107,7 +107,7 @@ def test_time_that_runs_out_is_said():
     measure, _ = device()
     (found,) = one(measure, longest_s=1e-9)
     assert not found.regular
-    assert found.remark == "the search ran out of time: at least this"
+    assert found.remark == "the search ran out of time: no rate"
 
 
 def test_a_machine_that_stays_busy_is_no_bound_of_the_device():
