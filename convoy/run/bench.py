@@ -181,7 +181,9 @@ class Bench:
         """Send a little until nearly all of it comes back."""
         reason = ""
         for _ in range(PROBES_MAX):
-            result = tester.trial(specification("64", PROBE_PPS, PROBE_S))
+            # 1: singly, and what comes back in convoys is taken apart.
+            convoys = min(1, turn.spec.convoys)
+            result = tester.trial(specification("64", PROBE_PPS, PROBE_S, convoys=convoys))
             total = result.get("total") or {}
             if result.get("ok") and total["received_pkts"] >= 0.9 * total["offered_pkts"]:
                 return
@@ -203,6 +205,7 @@ class Bench:
             turn.spec.entries,
             self._kept.pop(point.key, ()),
             self._settings.ceiling_pps,
+            turn.spec.convoys,
         )
         search = Search(point=point, outcome="found")
         if scenario.search:

@@ -39,9 +39,14 @@ def specification(
     duration_s: float,
     flow_count: int = 1000,
     entries: int = 1,
+    convoys: int = 0,
 ) -> dict[str, Any]:
-    """Return a trial as the tester takes it; without a rate: as much as possible."""
-    return {
+    """Return a trial as the tester takes it; without a rate: as much as possible.
+
+    convoys: packets that are sent in one frame; 0: each is a frame.
+    """
+    together = {"convoys": convoys} if convoys else {}
+    return together | {
         "rate_pps": "max" if rate_pps is None else rate_pps,
         "duration_s": duration_s,
         "drain_s": DRAIN_S,
@@ -110,6 +115,7 @@ class Measurement:
         entries: int = 1,
         earlier: Iterable[Trial] = (),
         ceiling_pps: float | None = None,
+        convoys: int = 0,
     ) -> None:
         """core: the device's. earlier: the trials of this point that there are already."""
         self._point = point
@@ -120,7 +126,9 @@ class Measurement:
         self._notes = tuple(notes)
         self._flow_count, self._entries = flow_count, entries
         self._kept = list(earlier)
-        self._ceiling_pps = ceiling_pps or tester.ceiling_pps
+        self._convoys = convoys
+        # It is that of single packets.
+        self._ceiling_pps = None if convoys else ceiling_pps or tester.ceiling_pps
         self._pauses = 0  # in a row
         self.trials = 0
         self.spoilt = 0
@@ -172,7 +180,12 @@ class Measurement:
         waited_ns, used_ns, core = running.waited_ns(), cpu_ns(pids), core_time(self._core)
         began_ns = time.monotonic_ns()
         asked = specification(
-            self._point.size, rate_pps, duration_s, self._flow_count, self._entries
+            self._point.size,
+            rate_pps,
+            duration_s,
+            self._flow_count,
+            self._entries,
+            self._convoys,
         )
         result = self._tester.trial(asked)
         if not running.alive():

@@ -32,6 +32,7 @@ class SetupSpec(_Model):
     deployment: str = "inline"
     devices: tuple[str, ...] | None = None  # only these
     options: dict[str, dict[str, str]] = Field(default_factory=dict)  # by device: its own
+    convoys: int = Field(0, ge=0, le=255)  # packets that the tester sends in one frame; 0: one each
 
 
 class Needs(_Model):
