@@ -46,7 +46,8 @@ static struct rte_mempool *make_pool(const struct cv_plan *plan, struct cv_error
 		RTE_ALIGN_CEIL(room, RTE_CACHE_LINE_SIZE), SOCKET_ID_ANY);
 	if (pool == NULL)
 		cv_error_set(error,
-			"no memory for %u packets of %u bytes: %s; raise eal.memory_mb (%u)",
+			"no memory for %u packets of %u bytes: %s; raise memory.mb (a plan's "
+			"eal.memory_mb), which is %u",
 			packets, room, rte_strerror(rte_errno), plan->memory_mb);
 	return pool;
 }

@@ -199,7 +199,7 @@ static int table_failed(const struct draft *draft, const char *family, uint32_t 
 		cv_error_set(error,
 			"%s: no memory for %u %s routes, which need about %zu MB; give the node "
 			"more "
-			"(memory_mb of the plan's eal)",
+			"(memory.mb; a plan's eal.memory_mb)",
 			draft->routes->env->name, routes, family, (bytes >> 20) + 1);
 	else
 		cv_error_set(error, "%s: the table of %s routes cannot be made: %s",

@@ -223,7 +223,8 @@ static void *firewall_create(
 
 		if (hits == NULL) {
 			cv_error_set(error,
-				"%s: no memory for the rules' counters; raise eal.memory_mb",
+				"%s: no memory for the rules' counters; raise memory.mb (a plan's "
+				"eal.memory_mb)",
 				env->name);
 			goto fail;
 		}

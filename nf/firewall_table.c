@@ -186,7 +186,8 @@ int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_fir
 		rc = family_build(&table->ipv6, table, rules, false, socket);
 	if (rc != 0) {
 		cv_error_set(error, "%s: no table of %zu rules: %s%s", name, rules->count,
-			strerror(-rc), rc == -ENOMEM ? "; raise eal.memory_mb" : "");
+			strerror(-rc),
+			rc == -ENOMEM ? "; raise memory.mb (a plan's eal.memory_mb)" : "");
 		cv_firewall_table_free(table);
 	}
 	return rc;

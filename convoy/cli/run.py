@@ -60,13 +60,15 @@ def run(
     started: Callable[[Node], None] = lambda node: None,
     watch: Callable[[Sample], None] | None = None,
     told: Callable[[str], None] | None = None,
+    name: str = "the plan",
 ) -> RunResult:
     """Run a plan until its captures end, duration_s is over, or a signal asks to stop.
 
     watch is given the counts every REFRESH_S, told what the node says (a peer went away).
+    name: of the plan, where the node refuses it.
     Raises InputError (nothing was started) or ConvoyError.
     """
-    with Node(plan.data, told=told) as node, StopSignals() as signals:
+    with Node(plan.data, told=told, name=name) as node, StopSignals() as signals:
         started(node)
         end = None if duration_s is None else time.monotonic() + duration_s
         while node.process.running() and not signals.asked:
@@ -139,10 +141,11 @@ def command(
     """Run a chain until Ctrl-C, the end of its captures, or --duration; print what it counted."""
     opened = open_file(file, this_machine())
     plan = opened.plan
-    if opened.loaded is None:  # a plan, perhaps changed by hand
-        check_plan(need("convoyd"), plan.data, file)
     if read is not None or write is not None:
+        if opened.loaded is None:  # a plan, perhaps changed by hand: are its ports ports?
+            check_plan(need("convoyd"), plan.data, file)
         plan = with_captures(plan, read, write, chain)
+    name = "the plan" if opened.loaded else str(file)
     out = messages()
 
     def started(node: Node) -> None:
@@ -154,11 +157,11 @@ def command(
         out.print(printable(line), markup=False)
 
     if as_json or not out.is_terminal:
-        result = run(file, plan, duration, started, told=told)
+        result = run(file, plan, duration, started, told=told, name=name)
     else:
         view = LiveView(out, printable(str(file)))
         with view.live:
-            result = run(file, plan, duration, started, view.show, told)
+            result = run(file, plan, duration, started, view.show, told, name)
     print_json(result.as_json()) if as_json else render(result)
     if not result.counts["books"]["balanced"]:
         out.print("convoy: the books do not balance: packets were lost uncounted")

@@ -32,11 +32,14 @@ class Node:
         wrapper: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         told: Callable[[str], None] | None = None,
+        name: str = "the plan",
     ) -> None:
         """Prepare; wrapper is put before the command (taskset, ip netns exec).
 
+        name: what to call the plan where convoyd refuses it.
         told: called, maybe by another thread, with each line that it says, once it is ready.
         """
+        self._name = name
         self._told = told or (lambda line: None)
         self._early: list[str] | None = []  # what it said before it was ready; None: it is
         self._telling = threading.Lock()
@@ -84,7 +87,7 @@ class Node:
             code = self.process.exit_code
             if code is None or code < 0:
                 raise
-            words = about_plan(self.process.last_words())
+            words = about_plan(self.process.last_words(), self._name)
             raise (InputError if code == 2 else ConvoyError)(words) from None
         self.ready = json.loads(line)
         with self._telling:

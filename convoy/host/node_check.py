@@ -46,6 +46,6 @@ def last_words(stderr: str) -> str:
     return (own or lines or [""])[-1]
 
 
-def about_plan(words: str) -> str:
+def about_plan(words: str, name: str = "the plan") -> str:
     """Return convoyd's words with a better name for the plan that it read from us."""
-    return words.replace("convoyd: stdin: ", "convoyd: the plan: ", 1)
+    return words.replace("convoyd: stdin: ", f"convoyd: {name}: ", 1)

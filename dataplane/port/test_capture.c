@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "test_dir.h"
 
 #define B(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 
@@ -328,7 +329,7 @@ static void a_full_disk_loses_nothing_that_was_whole(void **state)
 static int make_dir(void **state)
 {
 	(void)state;
-	return mkdtemp(dir) != NULL ? 0 : -1;
+	return test_dir_make(dir);
 }
 
 static int remove_dir(void **state)

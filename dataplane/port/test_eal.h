@@ -14,7 +14,9 @@
 #include <rte_eal.h>
 #include <rte_log.h>
 
-// A directory of this process's own under /tmp, removed by test_eal_end().
+#include "test_dir.h"
+
+// A directory of this process's own under /tmp, removed by test_eal_end(), or when it dies.
 static char test_dir[] = "/tmp/convoy-test-XXXXXX";
 
 static inline const char *test_path(const char *name)
@@ -36,7 +38,7 @@ static inline void test_eal_begin(const char *program)
 		NULL};
 	cpu_set_t cores;
 
-	if (mkdtemp(test_dir) == NULL || setenv("XDG_RUNTIME_DIR", test_dir, 1) != 0) {
+	if (test_dir_make(test_dir) != 0 || setenv("XDG_RUNTIME_DIR", test_dir, 1) != 0) {
 		perror(test_dir);
 		exit(1);
 	}

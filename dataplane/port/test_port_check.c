@@ -18,6 +18,7 @@
 
 #include "capture.h"
 #include "port.h"
+#include "test_dir.h"
 
 static char dir[] = "/tmp/convoy-test-check-XXXXXX";
 
@@ -257,7 +258,7 @@ static int make_files(void **state)
 	FILE *file;
 
 	(void)state;
-	if (mkdtemp(dir) == NULL)
+	if (test_dir_make(dir) != 0)
 		return -1;
 	write_capture("@/good.pcap");
 	write_capture("@/cut.pcap");

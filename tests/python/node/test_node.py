@@ -168,6 +168,7 @@ def test_a_plan_file_changed_by_hand(text, tmp_path):
     for options in ([], ["--read", "x.pcap"]):
         done = CliRunner().invoke(app, ["run", str(path), *options])
         assert isinstance(done.exception, InputError)
+        assert str(path) in str(done.exception)
         assert "\n" not in str(done.exception)
 
 
