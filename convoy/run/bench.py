@@ -206,6 +206,7 @@ class Bench:
             self._kept.pop(point.key, ()),
             self._settings.ceiling_pps,
             turn.spec.convoys,
+            scenario.pacing.model_dump() if scenario.pacing is not None else None,
         )
         search = Search(point=point, outcome="found")
         if scenario.search:

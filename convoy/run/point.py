@@ -40,13 +40,18 @@ def specification(
     flow_count: int = 1000,
     entries: int = 1,
     convoys: int = 0,
+    pacing: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Return a trial as the tester takes it; without a rate: as much as possible.
 
-    convoys: packets that are sent in one frame; 0: each is a frame.
+    convoys: packets that are sent in one frame; 0: each is a frame. pacing: as the tester has it;
+    None: evenly.
     """
-    together = {"convoys": convoys} if convoys else {}
-    return together | {
+    together: dict[str, Any] = {"convoys": convoys} if convoys else {}
+    bursty: dict[str, Any] = {"pacing": dict(pacing)} if pacing and rate_pps is not None else {}
+    return {
+        **together,
+        **bursty,
         "rate_pps": "max" if rate_pps is None else rate_pps,
         "duration_s": duration_s,
         "drain_s": DRAIN_S,
@@ -116,6 +121,7 @@ class Measurement:
         earlier: Iterable[Trial] = (),
         ceiling_pps: float | None = None,
         convoys: int = 0,
+        pacing: Mapping[str, float] | None = None,
     ) -> None:
         """core: the device's. earlier: the trials of this point that there are already."""
         self._point = point
@@ -126,7 +132,7 @@ class Measurement:
         self._notes = tuple(notes)
         self._flow_count, self._entries = flow_count, entries
         self._kept = list(earlier)
-        self._convoys = convoys
+        self._convoys, self._pacing = convoys, pacing
         # It is that of single packets.
         self._ceiling_pps = None if convoys else ceiling_pps or tester.ceiling_pps
         self._pauses = 0  # in a row
@@ -186,6 +192,7 @@ class Measurement:
             self._flow_count,
             self._entries,
             self._convoys,
+            self._pacing,
         )
         result = self._tester.trial(asked)
         if not running.alive():

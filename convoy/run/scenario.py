@@ -35,6 +35,13 @@ class SetupSpec(_Model):
     convoys: int = Field(0, ge=0, le=255)  # packets that the tester sends in one frame; 0: one each
 
 
+class Pacing(_Model):
+    """When packets are due: only on-us of every on-us + off-us, and so much faster then."""
+
+    on_us: float = Field(alias="on-us", ge=1, le=1e7)
+    off_us: float = Field(alias="off-us", ge=0, le=1e7)
+
+
 class Needs(_Model):
     """What the machine must have; where it has not, the scenario is listed with the reason."""
 
@@ -73,6 +80,7 @@ class Scenario(_Model):
     search: bool = True  # for rates; false: only rates-pps are tried
     latency: tuple[Load, ...] = ()
     rates_pps: tuple[Annotated[float, Field(gt=0)], ...] = Field((), alias="rates-pps")
+    pacing: Pacing | None = None  # default: evenly
     noise: bool = True  # measure the first device against itself too
     flows: int = Field(1000, ge=1, le=1 << 20)
     figure: Figure = Figure()
