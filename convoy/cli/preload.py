@@ -102,3 +102,34 @@ def ethdev(
     program = program_path(command[0])
     check_program(program, "librte_ethdev")
     os.execve(program, command, preload_environment(library, environment))
+
+
+@app.command("vhost", context_settings={"allow_interspersed_args": False})
+def vhost(
+    command: Annotated[list[str], typer.Argument(help="-- PROGRAM and its arguments.")],
+    next_hop: Annotated[
+        str | None,
+        typer.Option(
+            help="Where the guests' convoys go: dst_mac=MAC,dst=IP,src=IP[,src_mac=,nfi=,vlan=]. "
+            "Without it none are made; those that come are still taken apart."
+        ),
+    ] = None,
+    mtu: Annotated[
+        int | None, typer.Option(help="Bytes of the largest IP packet made [default: 1500].")
+    ] = None,
+    udp_port: Annotated[
+        int | None, typer.Option(help="UDP port of convoys [default: 51966].")
+    ] = None,
+) -> None:
+    """Convoys between a guest and a program that serves it by DPDK's vhost library.
+
+    A virtual switch, or testpmd with net_vhost: what guests send reaches it in convoys, convoys
+    that it sends reach guests packet by packet. The program must be linked with DPDK 22.11's
+    shared libraries.
+    """
+    options = EthdevOptions(mtu=mtu, udp_port=udp_port, next_hop=next_hop)
+    environment = {**os.environ, "CONVOY_VHOST": options.text()}
+    library = need("libconvoy_vhost.so")
+    program = program_path(command[0])
+    check_program(program, "librte_eal")
+    os.execve(program, command, preload_environment(library, environment))

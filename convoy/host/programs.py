@@ -17,6 +17,7 @@ _FOLDERS = {
     "convoy-gen": "gen",
     "convoy-sim": "sim",
     "libconvoy_ethdev.so": "preload/ethdev",
+    "libconvoy_vhost.so": "preload/vhost",
 }
 
 

@@ -308,6 +308,22 @@ static void remove_device(struct cv_vhost *device)
 	pthread_mutex_unlock(&devices_lock);
 }
 
+int cv_vhost_make_queues(struct cv_vhost *device)
+{
+	const size_t bytes = 2 * device->pairs * sizeof(*device->queues);
+
+	device->queues = aligned_alloc(64, bytes);
+	if (device->queues == NULL)
+		return -ENOMEM;
+	memset(device->queues, 0, bytes);
+	for (uint16_t i = 0; i < 2 * device->pairs; i++) {
+		rte_spinlock_init(&device->queues[i].lock);
+		device->queues[i].device = device;
+		device->queues[i].index = i;
+	}
+	return 0;
+}
+
 int cv_vhost_open(struct cv_vhost *device, struct cv_error *error)
 {
 	static const struct rte_vhost_device_ops ops = {
@@ -317,22 +333,14 @@ int cv_vhost_open(struct cv_vhost *device, struct cv_error *error)
 		.new_connection = new_connection,
 		.destroy_connection = destroy_connection,
 	};
-	const size_t bytes = 2 * device->pairs * sizeof(*device->queues);
 	uint64_t protocol = 0;
 
 	device->vid = -1;
-	device->queues = aligned_alloc(64, bytes);
-	if (device->queues == NULL || add(device) != 0) {
+	if (cv_vhost_make_queues(device) != 0 || add(device) != 0) {
 		cv_error_set(error, "out of memory, or more than %zu vhost-user ports",
 			RTE_DIM(devices));
 		free(device->queues);
 		return -ENOMEM;
-	}
-	memset(device->queues, 0, bytes);
-	for (uint16_t i = 0; i < 2 * device->pairs; i++) {
-		rte_spinlock_init(&device->queues[i].lock);
-		device->queues[i].device = device;
-		device->queues[i].index = i;
 	}
 	if (rte_vhost_driver_register(device->path, device->client ? RTE_VHOST_USER_CLIENT : 0) !=
 		0)

@@ -52,6 +52,10 @@ struct cv_vhost {
 // error set.
 int cv_vhost_open(struct cv_vhost *device, struct cv_error *error);
 
+// For whoever has its connection from elsewhere: allocates queues, of which none can be used yet.
+// pairs and vid are set. 0 or -ENOMEM. Between pause and resume below running, enabled may change.
+int cv_vhost_make_queues(struct cv_vhost *device);
+
 // Nobody uses a queue any more.
 void cv_vhost_close(struct cv_vhost *device);
 

@@ -30,6 +30,7 @@ class Device:
         self._queues = queues
         self._client = client
         self._process: Process | None = None
+        self.environment: dict[str, str] = {}
 
     def start(self) -> None:
         for socket in self.sockets:
@@ -45,7 +46,8 @@ class Device:
         command += ["--", "--forward-mode=io", "--auto-start", "--nb-cores=1"]
         command += [f"--rxq={self._queues}", f"--txq={self._queues}"]
         command += ["--total-num-mbufs=16384", "--stats-period=3600", "--no-lsc-interrupt"]
-        self._process = Process(command, {"XDG_RUNTIME_DIR": str(self._folder)})
+        environment = {"XDG_RUNTIME_DIR": str(self._folder), **self.environment}
+        self._process = Process(command, environment)
         if not self._client:
             wait_for(lambda: self.sockets[1].exists(), 60, "dpdk-testpmd's socket")
 

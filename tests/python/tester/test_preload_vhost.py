@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""libconvoy_vhost.so under an unmodified dpdk-testpmd: every packet is there, as it was."""
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from convoy.host.programs import find
+from convoy.tester.convoy_gen import ConvoyGen
+
+from .conftest import CORES, Device
+from .vhost import EASY, assert_all_came_back, ports, until_it_forwards
+
+NEXT_HOP = "dst_mac=02:00:00:00:00:02 dst=192.0.2.2 src=192.0.2.1"
+
+
+@pytest.fixture
+def library() -> str:
+    found = find("libconvoy_vhost.so")
+    if found is None:
+        pytest.skip("libconvoy_vhost.so is not built")
+    return str(found)
+
+
+@pytest.mark.parametrize("words", ["", NEXT_HOP], ids=["takes apart", "makes convoys"])
+def test_packets_reach_the_other_guest_as_they_were(
+    device: Callable[..., Device], library: str, words: str
+):
+    running = device()
+    running.environment = {"LD_PRELOAD": library, "CONVOY_VHOST": words}
+    running.start()
+    with ConvoyGen(ports(running), core=CORES[-1]) as tester:
+        until_it_forwards(tester)
+        for frame_bytes in (64, 128, 1518):
+            assert_all_came_back(tester.trial(EASY | {"size": frame_bytes}))
+
+
+def test_guests_are_killed_and_come_back(device: Callable[..., Device], library: str):
+    running = device()
+    running.environment = {"LD_PRELOAD": library, "CONVOY_VHOST": NEXT_HOP}
+    running.start()
+    for _ in range(3):
+        with ConvoyGen(ports(running), core=CORES[-1]) as tester:
+            until_it_forwards(tester)
+            assert_all_came_back(tester.trial(EASY))
+            tester._process.say('{"rate_pps": 1000000, "duration_s": 20, "tolerance": 1}')
+            tester._process.signal(9)
+    assert running.alive()
+
+
+def test_bad_settings_are_refused(library: str):
+    done = subprocess.run(
+        ["/bin/true"],
+        env={"LD_PRELOAD": library, "CONVOY_VHOST": "dst=192.0.2.1"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "CONVOY_VHOST: a next hop needs dst_mac=, dst= and src=" in done.stderr
