@@ -2,6 +2,7 @@
 // Copyright 2026 The Convoy authors
 #include "receive.h"
 
+#include <rte_memcpy.h>
 #include <rte_prefetch.h>
 
 #include "ether.h"
@@ -73,6 +74,42 @@ static CV_INLINE enum cv_convoy_reason look(struct cv_rx_queue *queue)
 	return cv_convoy_walk(&queue->convoy, queue->views, &view, queue->port);
 }
 
+// Copies a packet into mbuf, and puts that at *at. False: it does not fit, and is lost.
+static CV_INLINE bool copy_packet(struct cv_rx_queue *queue, struct rte_mbuf *mbuf,
+	const struct cv_view *view, uint16_t port, struct rte_mbuf **at)
+{
+	if (CV_UNLIKELY(rte_pktmbuf_tailroom(mbuf) < view->len)) {
+		rte_pktmbuf_free(mbuf);
+		queue->counts.no_buffer++;
+		return false;
+	}
+	rte_memcpy(rte_pktmbuf_mtod(mbuf, void *), view->data, view->len);
+	mbuf->data_len = view->len;
+	mbuf->pkt_len = view->len;
+	mbuf->port = port;
+	*at = mbuf;
+	return true;
+}
+
+// As many as there are buffers for; the rest are lost, as a driver loses what it has none for.
+static uint16_t copy_some(struct cv_rx_queue *queue, struct rte_mbuf **mbufs)
+{
+	struct rte_mbuf *frame = first(queue);
+	uint16_t n = 0;
+
+	for (uint16_t i = 0; i < queue->convoy.count; i++) {
+		struct rte_mbuf *mbuf = rte_pktmbuf_alloc(frame->pool);
+
+		if (mbuf == NULL)
+			queue->counts.no_buffer++;
+		else
+			n += copy_packet(queue, mbuf, &queue->views[i], frame->port, &mbufs[n]);
+	}
+	queue->counts.copied += n;
+	rte_pktmbuf_free(frame);
+	return n;
+}
+
 // The packets of the first frame in buffers of their own, from where the frame's came; as if the
 // driver had received them one by one.
 static uint16_t copy_apart(struct cv_rx_queue *queue, struct rte_mbuf **mbufs)
@@ -81,21 +118,10 @@ static uint16_t copy_apart(struct cv_rx_queue *queue, struct rte_mbuf **mbufs)
 	const uint16_t count = queue->convoy.count;
 	uint16_t n = 0;
 
-	for (uint16_t i = 0; i < count; i++) {
-		const struct cv_view *view = &queue->views[i];
-		struct rte_mbuf *mbuf = rte_pktmbuf_alloc(frame->pool);
-
-		if (mbuf == NULL || rte_pktmbuf_tailroom(mbuf) < view->len) {
-			rte_pktmbuf_free(mbuf);
-			queue->counts.no_buffer++;
-			continue;
-		}
-		memcpy(rte_pktmbuf_mtod(mbuf, void *), view->data, view->len);
-		mbuf->data_len = view->len;
-		mbuf->pkt_len = view->len;
-		mbuf->port = frame->port;
-		mbufs[n++] = mbuf;
-	}
+	if (CV_UNLIKELY(rte_pktmbuf_alloc_bulk(frame->pool, mbufs, count) != 0))
+		return copy_some(queue, mbufs);
+	for (uint16_t i = 0; i < count; i++)
+		n += copy_packet(queue, mbufs[i], &queue->views[i], frame->port, &mbufs[n]);
 	queue->counts.copied += n;
 	rte_pktmbuf_free(frame);
 	return n;

@@ -197,16 +197,23 @@ static CV_INLINE bool plan(struct cv_tx_queue *queue, struct batch *batch, struc
 	return true;
 }
 
-// Frees the program's packets, whose bytes were copied.
+// Frees the program's packets, whose bytes were copied: views by their group, others in bulk.
 static void free_copied(struct rte_mbuf **mbufs, uint16_t n)
 {
 	for (uint16_t i = 0; i < n;) {
 		struct cv_group *group = cv_is_view(mbufs[i]) ? cv_group_of(mbufs[i]) : NULL;
 		uint16_t run = 0;
 
-		while (group != NULL && i + run < n && cv_is_view(mbufs[i + run]) &&
+		if (group == NULL) {
+			while (i + run < n && !cv_is_view(mbufs[i + run]))
+				run++;
+			rte_pktmbuf_free_bulk(mbufs + i, run);
+			i += run;
+			continue;
+		}
+		while (i + run < n && cv_is_view(mbufs[i + run]) &&
 			cv_group_of(mbufs[i + run]) == group &&
-			rte_mbuf_refcnt_read(mbufs[i + run]) == 1 &&
+			rte_mbuf_refcnt_read(mbufs[i + run]) == 1 && mbufs[i + run]->nb_segs == 1 &&
 			mbufs[i + run]->shinfo == &group->shared)
 			run++;
 		if (run > 0) {

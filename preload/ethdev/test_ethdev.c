@@ -218,7 +218,7 @@ static struct rte_mbuf *treat(struct rte_mbuf *mbuf)
 	uint16_t some = (uint16_t)draw(40);
 	char *tail;
 
-	switch (draw(24)) {
+	switch (draw(26)) {
 	case 0: // drop
 		rte_pktmbuf_free(mbuf);
 		return NULL;
@@ -274,6 +274,13 @@ static struct rte_mbuf *treat(struct rte_mbuf *mbuf)
 		memset(rte_pktmbuf_append(other, 20), 0x55, 20);
 		assert_int_equal(rte_pktmbuf_chain(other, mbuf), 0);
 		return other;
+	case 12: // something of its own behind
+		other = rte_pktmbuf_alloc(world.outside);
+		if (other == NULL)
+			return mbuf;
+		memset(rte_pktmbuf_append(other, 20), 0x66, 20);
+		assert_int_equal(rte_pktmbuf_chain(mbuf, other), 0);
+		return mbuf;
 	case 10: // detached: nothing left, and nothing overwritten
 		if (!cv_is_view(mbuf))
 			return mbuf;

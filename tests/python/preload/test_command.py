@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy preload: what it refuses, and how it says so."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CONVOY = Path(sys.executable).parent / "convoy"
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [CONVOY, "preload", "ethdev", *arguments],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_program_without_dpdk_is_refused():
+    done = run("--", "ls", "/")
+    assert done.returncode == 2
+    assert "not linked with librte_ethdev.so.23" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_static_program_is_refused(tmp_path: Path):
+    source = tmp_path / "main.c"
+    source.write_text("int main(void) { return 0; }\n")
+    program = tmp_path / "static"
+    subprocess.run(["gcc", "-static", "-o", program, source], check=True)
+    done = run("--", program)
+    assert done.returncode == 2
+    assert "linked statically" in done.stderr
+
+
+def test_another_dpdk_is_refused(tmp_path: Path):
+    source = tmp_path / "none.c"
+    source.write_text("")
+    library = tmp_path / "librte_ethdev.so.24"
+    subprocess.run(
+        ["gcc", "-shared", "-Wl,-soname,librte_ethdev.so.24", "-o", library, source], check=True
+    )
+    main = tmp_path / "main.c"
+    main.write_text("int main(void) { return 0; }\n")
+    program = tmp_path / "newer"
+    rpath = f"-Wl,--no-as-needed,-rpath,{tmp_path}"
+    subprocess.run(["gcc", "-o", program, main, rpath, library], check=True)
+    done = run("--", program)
+    assert done.returncode == 2
+    assert "librte_ethdev.so.24: it must be librte_ethdev.so.23 (DPDK 22.11)" in done.stderr
+
+
+def test_a_script_is_refused(tmp_path: Path):
+    script = tmp_path / "start"
+    script.write_text("#!/bin/sh\nexec dpdk-testpmd\n")
+    script.chmod(0o755)
+    done = run("--", script)
+    assert done.returncode == 2
+    assert "not an ELF program" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--mode", "fast"], "fast"),
+        (["--next-hop", "here"], "'here': must be KEY=VALUE"),
+        (["--next-hop", "dst_mac=02:00:00:00:00:01"], "a next hop needs dst_mac=, dst= and src="),
+        (["--mtu", "12"], "mtu=12"),
+        (["--udp-port", "0"], "port=0"),
+        (["--ports", "1,x"], "ports=1,x"),
+    ],
+)
+def test_bad_options_are_refused(options: list[str], words: str):
+    if shutil.which("dpdk-testpmd") is None:
+        pytest.skip("dpdk-testpmd is not installed")
+    done = run(*options, "--", "dpdk-testpmd", "--version")
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_a_program_that_is_not_there_is_named():
+    done = run("--", "no-such-program")
+    assert done.returncode == 2
+    assert "no-such-program: no such program" in done.stderr

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Convoys in, convoys out, and a program between that knows nothing of them."""
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convoy.host.process import wait_for
+from convoy.tester.convoy_gen import ConvoyGen
+
+from .conftest import CORES, Vnf
+
+# So little at a time that a busy machine loses nothing: of every one of these, all must come back.
+GENTLE = {"rate_pps": 4000, "duration_s": 0.2, "drain_s": 5, "tolerance": 1}
+SOME_FLOWS = {"flows": {"count": 50, "order": "shuffle"}}
+
+
+def until_it_forwards(tester: ConvoyGen) -> None:
+    def forwards() -> bool:
+        result = tester.trial({"rate_pps": 1000, "duration_s": 0.05, "tolerance": 1})
+        return bool(result["total"]["received_pkts"])
+
+    wait_for(forwards, 60, "the program to forward")
+
+
+def assert_all_back(result: dict[str, Any]) -> dict[str, Any]:
+    books = result["total"]
+    assert books["received_pkts"] == books["sent_pkts"] > 0, result
+    for wrong in ("duplicated_pkts", "reordered_pkts", "corrupt_pkts", "misrouted_pkts"):
+        assert books[wrong] == 0, wrong
+    assert result["foreign_pkts"] == 0
+    assert result["convoys"]["refused_frames"] == {}
+    convoys: dict[str, Any] = result["convoys"]
+    return convoys
+
+
+def vhost_devices(folder: Path) -> tuple[list[str], list[str]]:
+    """Return the program's devices and the tester's ports."""
+    sockets = [folder / "a", folder / "b"]
+    return (
+        [f"net_vhost{i},iface={path},queues=1" for i, path in enumerate(sockets)],
+        [f"vhost-user:{path}" for path in sockets],
+    )
+
+
+def assert_convoys_survive(tester: ConvoyGen) -> None:
+    """Send nothing but packets, then convoys of all kinds, then packets again."""
+    plain = assert_all_back(tester.trial(GENTLE | {"convoys": 1}))
+    assert plain["received_frames"] == 0  # nobody there can take convoys, as far as it knows
+    whole = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | {"convoys": 22}))
+    assert whole["sent_frames"] > 0
+    assert whole["received_pkts"] == whole["sent_frames"] * 22
+    mixed = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | {"convoys": 9, "size": "imix"}))
+    assert mixed["received_frames"] > 0
+    # At once, so that there is something to join.
+    pairs = {"convoys": 2, "pacing": {"burst_pkts": 40}}
+    joined = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | pairs))
+    assert max(packets for packets, _ in joined["received_by_packets"]) > 2
+    assert_all_back(tester.trial(GENTLE | SOME_FLOWS | {"convoys": 1, "size": 900}))
+
+
+@pytest.mark.parametrize(
+    ("mode", "forward"), [("view", "macswap"), ("view", "5tswap"), ("copy", "mac")]
+)
+def test_over_vhost_user(vnf: Callable[..., Vnf], tmp_path: Path, mode: str, forward: str):
+    devices, ports = vhost_devices(tmp_path)
+    program = vnf(devices, forward, ["--mode", mode])
+    with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
+        until_it_forwards(tester)
+        assert_convoys_survive(tester)
+    counts = program.stop()
+    received, sent = counts[0]["rx"], counts[1]["tx"]
+    assert received["refused"] == {}
+    assert (
+        received["pkts"]
+        == sent["pkts"]
+        == sum(sent[how] for how in ("by_pointer", "repacked", "alone"))
+    )
+    assert (received["viewed"] > 0) == (mode == "view")
+    assert (sent["by_pointer"] > 0) == (mode == "view")
+
+
+def test_over_virtio_user(vnf: Callable[..., Vnf], tmp_path: Path):
+    sockets = [tmp_path / "a", tmp_path / "b"]
+    ports = [f"dev:net_vhost{i},iface={path},queues=1" for i, path in enumerate(sockets)]
+    with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
+        wait_for(lambda: all(path.exists() for path in sockets), 60, "the tester's sockets")
+        program = vnf([f"net_virtio_user{i},path={path}" for i, path in enumerate(sockets)])
+        until_it_forwards(tester)
+        assert_convoys_survive(tester)
+    assert program.stop()[1]["tx"]["by_pointer"] > 0
+
+
+def test_over_memif(vnf: Callable[..., Vnf], tmp_path: Path):
+    sockets = [tmp_path / "a", tmp_path / "b"]
+    ports = [
+        f"dev:net_memif{i},role=server,socket={path},socket-abstract=no"
+        for i, path in enumerate(sockets)
+    ]
+    with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
+        wait_for(lambda: all(path.exists() for path in sockets), 60, "the tester's sockets")
+        program = vnf(
+            [
+                f"net_memif{i},role=client,socket={path},socket-abstract=no"
+                for i, path in enumerate(sockets)
+            ]
+        )
+        until_it_forwards(tester)
+        assert_convoys_survive(tester)
+    assert program.stop()[1]["tx"]["by_pointer"] > 0
+
+
+def test_over_af_packet(vnf: Callable[..., Vnf], veths: list[tuple[str, str]]):
+    program = vnf([f"net_af_packet{i},iface={pair[0]}" for i, pair in enumerate(veths)], "macswap")
+    ports = [f"dev:net_af_packet{i},iface={pair[1]}" for i, pair in enumerate(veths)]
+    with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
+        until_it_forwards(tester)
+        assert_convoys_survive(tester)
+    assert program.stop()[1]["tx"]["by_pointer"] > 0
+
+
+def test_a_next_hop_aggregates_what_came_alone(vnf: Callable[..., Vnf], tmp_path: Path):
+    devices, ports = vhost_devices(tmp_path)
+    hop = "dst_mac=02:00:00:00:00:09,dst=192.0.2.9,src=192.0.2.8,nfi=5,vlan=7"
+    program = vnf(devices, "io", ["--next-hop", hop])
+    with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
+        until_it_forwards(tester)
+        burst = {"convoys": 1, "pacing": {"burst_pkts": 32}}
+        convoys = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | burst))
+    assert convoys["sent_frames"] == 0
+    assert convoys["received_frames"] > 0
+    assert program.stop()[1]["tx"]["repacked"] > 0
+
+
+def test_says_what_it_did(vnf: Callable[..., Vnf], tmp_path: Path):
+    devices, ports = vhost_devices(tmp_path)
+    program = vnf(devices)
+    hooked = program.process.stderr.wait(lambda line: "port 1 (net_vhost1)" in line, 60)
+    assert hooked is not None
+    assert "mode view" in hooked
+    with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
+        until_it_forwards(tester)
+        tester.trial(GENTLE | {"convoys": 22})
+        folder = tmp_path / "dpdk" / "test"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as telemetry:
+            telemetry.connect(str(next(folder.glob("dpdk_telemetry.v2*"))))
+            telemetry.recv(1024)
+            telemetry.send(b"/convoy/preload")
+            answer = json.loads(telemetry.recv(65536))["/convoy/preload"]
+    counts = json.loads(answer)
+    assert counts["ports"][0]["rx"]["convoys"] > 0
+    program.stop()
+    assert "convoy: ethdev: port 1: received" in program.process.stderr.text()
