@@ -17,7 +17,6 @@ from convoy.host.process import Process
 from convoy.host.programs import find
 
 CORES = sorted(os.sched_getaffinity(0))
-CONVOY = [sys.executable, "-m", "convoy.cli.main"]
 
 
 @pytest.fixture(autouse=True)
@@ -73,26 +72,22 @@ def vnf(tmp_path: Path) -> Iterator[Callable[..., Vnf]]:
 
 
 @pytest.fixture
-def veths() -> Iterator[list[tuple[str, str]]]:
-    """Two pairs of network interfaces of our own."""
+def veth() -> Iterator[tuple[str, str]]:
+    """A pair of network interfaces of our own."""
     if os.getuid() != 0 or shutil.which("ip") is None:
         pytest.skip("only root makes network interfaces")
-    number = os.getpid() % 10**6
-    pairs = [(f"cve{number}{side}a", f"cve{number}{side}b") for side in "lr"]
-    made = []
+    pair = (f"cve{os.getpid() % 10**6}a", f"cve{os.getpid() % 10**6}b")
+    made = subprocess.run(
+        ["ip", "link", "add", pair[0], "type", "veth", "peer", "name", pair[1]],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if made.returncode != 0:
+        pytest.skip(f"ip link: {made.stderr.strip()}")
     try:
-        for a, b in pairs:
-            done = subprocess.run(
-                ["ip", "link", "add", a, "type", "veth", "peer", "name", b],
-                capture_output=True, text=True, check=False,
-            )  # fmt: skip
-            if done.returncode != 0:
-                pytest.skip(f"ip link: {done.stderr.strip()}")
-            made.append(a)
-            for name in (a, b):
-                Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
-                subprocess.run(["ip", "link", "set", name, "up"], check=True)
-        yield pairs
+        for name in pair:
+            # Without IPv6 nobody else sends on them.
+            Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
+            subprocess.run(["ip", "link", "set", name, "up"], check=True)
+        yield pair
     finally:
-        for name in made:
-            subprocess.run(["ip", "link", "del", name], check=False)
+        subprocess.run(["ip", "link", "del", pair[0]], check=True)
