@@ -43,6 +43,9 @@ struct device {
 	struct cv_vhost vhost;
 	const struct rte_vhost_device_ops *program; // what the program registered
 	bool ours; // atomic; else rte_vhost's
+	// Written by the program's threads, without a lock: said at the connection's end.
+	uint64_t frames, convoys; // to the program; the convoys among them
+	uint64_t opened; // convoys taken apart
 	uint64_t cut; // packets of convoys that the guest had no room for; lost
 };
 
@@ -228,17 +231,27 @@ static int features_changed(int vid, uint64_t features)
 		       : 0;
 }
 
+static void report(const struct device *device)
+{
+	uint64_t packets[2] = {0};
+
+	for (uint16_t i = 0; i < 2 * device->vhost.pairs; i++)
+		packets[i % 2] += device->vhost.queues[i].vring.counters.packets;
+	fprintf(stderr,
+		"convoy: vhost: %s: %" PRIu64 " packets from the guest in %" PRIu64
+		" frames, %" PRIu64 " of them convoys; %" PRIu64 " packets to it, out of %" PRIu64
+		" convoys and others; %" PRIu64 " lost, there was no room\n",
+		device->vhost.path, packets[1], device->frames, device->convoys, packets[0],
+		device->opened, device->cut);
+}
+
 static void destroy_connection(int vid)
 {
 	struct device *device = device_of(vid);
 
 	if (device->program->destroy_connection != NULL)
 		device->program->destroy_connection(vid);
-	if (device->cut > 0)
-		fprintf(stderr,
-			"convoy: vhost: %s: %" PRIu64
-			" packets of convoys lost, the guest had no room\n",
-			device->vhost.path, device->cut);
+	report(device);
 	// A thread of the program's may still look at it for a moment: it is not freed.
 	__atomic_store_n(&devices[vid], NULL, __ATOMIC_RELEASE);
 }
@@ -339,8 +352,11 @@ EXPORT uint16_t rte_vhost_dequeue_burst(
 		cv_vring_notify(&queue->vring);
 	}
 	cv_vhost_leave(queue);
-	for (uint16_t i = 0; i < used; first += bins[i++].packets)
+	for (uint16_t i = 0; i < used; first += bins[i++].packets) {
 		finish(frames[i], &bins[i], &views[first]);
+		device->convoys += bins[i].packets > 1;
+	}
+	device->frames += used;
 	if (ready > 0 && used < n)
 		rte_pktmbuf_free_bulk(frames + used, n - used);
 	return used;
@@ -383,7 +399,10 @@ EXPORT uint16_t rte_vhost_enqueue_burst(
 			if (CV_UNLIKELY(frames[end]->nb_segs > 1 &&
 					rte_pktmbuf_linearize(frames[end]) != 0))
 				break;
-			count += unpack(frames[end], views + count);
+			const unsigned packets = unpack(frames[end], views + count);
+
+			device->opened += packets > 1;
+			count += packets;
 			ends[end++ - begin_at] = (uint16_t)count;
 		}
 		took = cv_vring_enqueue(&queue->vring, views, (uint16_t)count);
