@@ -22,6 +22,7 @@ LATENCY_TRIES = 5  # where the machine spoils a trial
 REFUSALS = 2  # trials that could not be offered, after which it is not tried again
 PAUSE_S = 0.02  # after a trial that the machine spoilt; twice that after the next one, and so on
 PAUSES_MAX = 5
+LATENCY_DISTURBED = 0.01  # of a latency trial: beyond that, its latencies are the machine's
 DISTURBED = 0.001  # of a trial: who was kept off its core for longer was disturbed
 START_PPS = 1e6  # where nothing came through under overload
 MOST_PPS = 50e6  # to search up to where the tester's ceiling is not known
@@ -93,11 +94,11 @@ def kept(result: dict[str, Any], purpose: Purpose) -> dict[str, Any]:
     return {**result, "paths": without_histograms(paths)} if len(paths) == 1 else result
 
 
-def disturbed(result: Mapping[str, Any], waited_ns: int) -> bool:
-    """Return whether others kept the tester or the device off its core during a trial."""
+def disturbed(result: Mapping[str, Any], waited_ns: int, share: float = DISTURBED) -> bool:
+    """Return whether others kept the tester or the device off its core for so much of a trial."""
     lost = (result.get("tester") or {}).get("lost_time") or {}
     longest_ns = max(waited_ns, int(lost.get("descheduled_ns") or 0))
-    return bool(result.get("suspect")) or longest_ns > DISTURBED * result.get("duration_ns", 0)
+    return bool(result.get("suspect")) or longest_ns > share * result.get("duration_ns", 0)
 
 
 def unoffered(trial: Trial) -> bool:
@@ -202,6 +203,9 @@ class Measurement:
             waited_ns = 0  # whoever takes the core away does so on purpose
         used_ns, elapsed_ns = cpu_ns(pids) - used_ns, time.monotonic_ns() - began_ns
         busy = core_time(self._core).share_since(core)
+        verdict = judge(result, waited_ns, loss_ratio)
+        if purpose == "latency" and disturbed(result, waited_ns, LATENCY_DISTURBED):
+            verdict = "spoilt"
         cost_after = running.cost()
         return Trial(
             point=self._point,
@@ -209,7 +213,7 @@ class Measurement:
             load=load,
             rate_pps=rate_pps,
             duration_s=duration_s,
-            verdict=judge(result, waited_ns, loss_ratio),
+            verdict=verdict,
             commands=tuple(running.command_lines),
             notes=self._notes,
             tester=kept(result, purpose),

@@ -153,6 +153,24 @@ def test_trials_that_an_interrupted_run_kept_are_not_done_again(tmp_path):
     assert [t.rate_pps for t in again] == [t.rate_pps for t in kept[4:]]
 
 
+def test_a_latency_trial_in_which_others_ran_is_no_result(tmp_path):
+    class Kept(Device):
+        waited = 0
+
+        def waited_ns(self):
+            self.waited += 2_000_000
+            return self.waited
+
+    class Timed(Bench):
+        def trial(self, specification):
+            return {**super().trial(specification), "duration_ns": 100_000_000}
+
+    tester = Timed(Kept())
+    measurement = Measurement(POINT, tester, tester.device, RunFolder(tmp_path), 0)
+    assert measurement.at(1e6, "idle", 0.1).verdict == "spoilt"
+    assert measurement.trials == 5
+
+
 def test_a_device_that_dies_is_named(tmp_path):
     with pytest.raises(ConvoyError, match="convoy: ended in the middle of a trial"):
         measure(tmp_path, Bench(Device(lives=3)))
