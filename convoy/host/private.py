@@ -30,4 +30,5 @@ def private_folder() -> Iterator[Path]:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-            remover.kill()
+            if not folder.exists():  # else somebody still writes there: it tries again
+                remover.kill()
