@@ -4,17 +4,10 @@
 #include "attach.h"
 
 #include <errno.h>
-#include <time.h>
+
+#include "clock.h"
 
 #define TURN_NS 20000000ull
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 bool gen_attached(const struct gen_tester *tester)
 {
@@ -33,7 +26,7 @@ bool gen_attached(const struct gen_tester *tester)
 // In turn and a little at a time: devices may connect to our ports in any order.
 bool gen_attach(const struct gen_tester *tester, double patience_s, char *error, size_t error_size)
 {
-	const uint64_t deadline_ns = now_ns() + (uint64_t)(patience_s * 1e9);
+	const uint64_t deadline_ns = gen_now_ns() + (uint64_t)(patience_s * 1e9);
 
 	do {
 		for (uint32_t i = 0; i < tester->port_count; i++) {
@@ -42,11 +35,12 @@ bool gen_attach(const struct gen_tester *tester, double patience_s, char *error,
 			if (!atomic_load_explicit(&port->gone, memory_order_acquire))
 				continue;
 			// Waiting cannot help a device that has too few queues.
-			if (port->attach(port, now_ns() + TURN_NS, error, error_size) == -ERANGE)
+			if (port->attach(port, gen_now_ns() + TURN_NS, error, error_size) ==
+				-ERANGE)
 				return false;
 		}
 		if (gen_attached(tester))
 			return true;
-	} while (now_ns() < deadline_ns && !tester->stop);
+	} while (gen_now_ns() < deadline_ns && !tester->stop);
 	return false;
 }

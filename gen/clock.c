@@ -45,3 +45,11 @@ struct gen_clock gen_clock_measure(void)
 	clock.ns_per_tick_32 = (uint64_t)(4294967296.0 / clock.ticks_per_ns + 0.5);
 	return clock;
 }
+
+uint64_t gen_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}

@@ -17,6 +17,9 @@ struct gen_clock {
 // Measures the TSC against CLOCK_MONOTONIC_RAW for 100 ms: good to about 1 ppm.
 struct gen_clock gen_clock_measure(void);
 
+// CLOCK_MONOTONIC in nanoseconds: for deadlines, not for what is measured.
+uint64_t gen_now_ns(void);
+
 static inline uint64_t gen_ticks(void)
 {
 	return __rdtsc();

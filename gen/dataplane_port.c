@@ -15,6 +15,7 @@
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 
+#include "clock.h"
 #include "convoys.h"
 #include "eal.h"
 #include "port.h"
@@ -181,14 +182,6 @@ static void dataplane_check(struct gen_port *port)
 	pthread_mutex_unlock(&self->lock);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static int dataplane_attach(
 	struct gen_port *port, uint64_t deadline_ns, char *error, size_t error_size)
 {
@@ -205,7 +198,7 @@ static int dataplane_attach(
 		pthread_mutex_unlock(&self->lock);
 		if (up)
 			return 0;
-		if (now_ns() >= deadline_ns) {
+		if (gen_now_ns() >= deadline_ns) {
 			snprintf(error, error_size, "%s: the link is down: nobody at the other end",
 				port->name);
 			return -ETIMEDOUT;

@@ -48,7 +48,7 @@ static inline void give(struct gen_vring *to, uint16_t index, uint32_t bytes)
 	const uint32_t slot = index & (to->size - 1);
 	const uint64_t element = slot | (uint64_t)bytes << 32;
 
-	__atomic_store_n((uint64_t *)&to->used->ring[slot], element, __ATOMIC_RELAXED);
+	gen_vring_set_element(to, slot, element);
 }
 
 // Copies as many as both sides have, at most a burst.

@@ -13,9 +13,9 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "convoys.h"
 #include "monitor.h"
 #include "stamp.h"
@@ -198,9 +198,7 @@ static inline __attribute__((always_inline)) uint32_t get(struct gen_wire *wire,
 
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t slot = (uint16_t)(ring->used_index + i) & mask;
-		// One read of what the device may still change.
-		const uint64_t raw = __atomic_load_n(
-			(const uint64_t *)&ring->used->ring[slot], __ATOMIC_RELAXED);
+		const uint64_t raw = gen_vring_element(ring, slot);
 		const uint32_t id = (uint32_t)raw;
 		const uint32_t bytes = (uint32_t)(raw >> 32) - queue->header_bytes;
 
@@ -296,14 +294,6 @@ static void init_rings(struct gen_port *port, uint64_t features)
 	}
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 // A connected socket, or -errno if there was no peer until the deadline.
 static int find_peer(struct vhost_port *vhost, uint64_t deadline_ns)
 {
@@ -318,10 +308,10 @@ static int find_peer(struct vhost_port *vhost, uint64_t deadline_ns)
 				fd = -errno;
 		} else {
 			fd = vhost_user_connect(vhost->path);
-			if (fd < 0 && now_ns() < deadline_ns)
+			if (fd < 0 && gen_now_ns() < deadline_ns)
 				poll(NULL, 0, RETRY_MS);
 		}
-		if (fd >= 0 || now_ns() >= deadline_ns)
+		if (fd >= 0 || gen_now_ns() >= deadline_ns)
 			return fd;
 	}
 }
@@ -403,7 +393,7 @@ static int vhost_attach(struct gen_port *port, uint64_t deadline_ns, char *error
 		close(socket);
 		vhost->user.socket = -1;
 		// A peer that is just going down or coming up: try again.
-	} while (result == -EPIPE && now_ns() < deadline_ns);
+	} while (result == -EPIPE && gen_now_ns() < deadline_ns);
 	if (result == -ERANGE)
 		snprintf(error, error_size, "%s: the device has %u queue pairs, not %u", port->name,
 			vhost->user.queue_pairs_max, port->wire_count);

@@ -84,6 +84,24 @@ static inline uint32_t gen_vring_used(const struct gen_vring *ring)
 	return fresh;
 }
 
+// A used element whole: id in the lower half, length in the upper. Elements lie on 4 bytes, and on
+// x86 one access of 8 is whole wherever it does not cross a cache line; where it does, the halves
+// are checked each for itself.
+struct gen_used_element {
+	uint64_t whole;
+} __attribute__((packed, aligned(4), may_alias));
+
+static inline uint64_t gen_vring_element(const struct gen_vring *ring, uint32_t slot)
+{
+	// Volatile: one read of what the device may still change.
+	return ((const volatile struct gen_used_element *)&ring->used->ring[slot])->whole;
+}
+
+static inline void gen_vring_set_element(struct gen_vring *ring, uint32_t slot, uint64_t whole)
+{
+	((volatile struct gen_used_element *)&ring->used->ring[slot])->whole = whole;
+}
+
 // Whether the device wants to be told of new buffers.
 static inline bool gen_vring_wants_kick(const struct gen_vring *ring)
 {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What the stages of a plan must be to each other, once each has been read.
+#ifndef CV_PLAN_CHECK_H
+#define CV_PLAN_CHECK_H
+
+#include "plan.h"
+#include "plan_json.h"
+
+// Every ring has one stage that fills it and one of the same chain that empties it, lies on the
+// way from a port, and every queue of every chain's port is polled by one worker, once. 0, or
+// -EINVAL with the error of top set.
+int cv_plan_check_stages(const struct cv_plan *plan, const struct cv_where *top);
+
+#endif
