@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include <rte_mbuf.h>
+#include <rte_pause.h>
 #include <rte_version.h>
 #include <rte_vhost.h>
 
@@ -30,6 +31,7 @@
 #define BURST 64 // frames moved in one go
 #define VIEWS (256 + CV_CONVOY_PACKETS_MAX)
 #define PATHS_MAX 256
+#define ATTEMPTS 256 // to put the rest of a convoy
 
 #define BIT(n) (1ull << (n))
 #define NOT_OURS                                                                               \
@@ -375,6 +377,24 @@ static CV_INLINE unsigned unpack(struct rte_mbuf *frame, struct cv_view *views)
 	return 1;
 }
 
+// Puts packets to the guest, of which those before ends[0], ends[1] ... came in one frame each. Where
+// a frame fits in part, the guest gets a moment to make room for the rest. Returns how many were put.
+static CV_INLINE unsigned put(struct cv_vring *vring, const struct cv_view *views, unsigned count,
+	const uint16_t *ends, uint16_t frames)
+{
+	unsigned took = cv_vring_enqueue(vring, views, (uint16_t)count);
+	unsigned end = 0;
+
+	for (uint16_t i = 0; i < frames && took > end; i++)
+		end = ends[i];
+	for (unsigned attempts = 0; CV_UNLIKELY(took < end) && attempts < ATTEMPTS; attempts++) {
+		cv_vring_notify(vring);
+		rte_pause();
+		took += cv_vring_enqueue(vring, views + took, (uint16_t)(end - took));
+	}
+	return took;
+}
+
 EXPORT uint16_t rte_vhost_enqueue_burst(
 	int vid, uint16_t index, struct rte_mbuf **frames, uint16_t n)
 {
@@ -405,7 +425,7 @@ EXPORT uint16_t rte_vhost_enqueue_burst(
 			count += packets;
 			ends[end++ - begin_at] = (uint16_t)count;
 		}
-		took = cv_vring_enqueue(&queue->vring, views, (uint16_t)count);
+		took = put(&queue->vring, views, count, ends, (uint16_t)(end - begin_at));
 		while (sent < end && ends[sent - begin_at] <= took)
 			sent++;
 		if (sent == end && end > begin_at)
