@@ -133,7 +133,7 @@ def write_paper(found: Sequence[Comparison], path: Path) -> None:
     for comparison in found:
         page.text(f"# {comparison.table.title}")
         page.table(
-            ["mode", "link", "what", "paper", "simulated", Column("deviation", "%")],
+            ["mode", "link", "what", "paper", "simulated", Column("deviation", "%"), "within 3 %"],
             [
                 [
                     row.mode,
@@ -142,6 +142,7 @@ def write_paper(found: Sequence[Comparison], path: Path) -> None:
                     row.paper,
                     Cell(row.ours, f"{row.ours:,.2f}" if row.unit == "bytes" else ""),
                     Cell(100 * row.deviation, f"{100 * row.deviation:+.1f}"),
+                    row.verdict,
                 ]
                 for row in comparison.rows
             ],

@@ -8,6 +8,7 @@ from convoy.host.programs import need
 from convoy.sim import paper
 from convoy.sim.engine import run
 from convoy.sim.load import open_topology
+from convoy.sim.paper import Row
 from convoy.sim.resolve import resolve
 
 COUNTED = ("links", "nodes", "sources")
@@ -79,3 +80,17 @@ def test_a_profile_that_is_not_fitted_is_farther_off():
 
     assert worst(plain) > worst(fitted)
     assert need("convoy-sim")
+
+
+def test_verdicts_tell_chance_from_what_is_not_explained():
+    def verdict(ours, *seeds):
+        return Row("paflow", "1-i", "64 to 255 B", "frames", 100.0, ours, seeds).verdict
+
+    assert verdict(102.9) == "yes"
+    assert verdict(104.0) == "no"
+    assert verdict(104.0, 104.0, 99.0) == "seeds 99..104"
+    assert verdict(104.0, 104.0, 101.0) == "no"
+    found = paper.compare(0.02, more_seeds=2)
+    rows = [row for one in found for row in one.rows]
+    assert all(len(row.seeds) == (3 if row.mode == "paflow" else 0) for row in rows)
+    assert any(len(set(row.seeds)) > 1 for row in rows)
