@@ -47,8 +47,10 @@ def tables(now: Sample, before: Sample | None = None) -> RenderableType:
     live = before is not None
     old = {part: before.counts[part] if before else {} for part in ("ports", "functions")}
     elapsed_s = now.at_s - before.at_s if before else 0.0
+    hops = now.counts.get("next_hops") or {}
     return Group(
         _ports(now.counts, old["ports"], elapsed_s, live),
+        *_next_hops(hops),
         "",
         _functions(now.counts, old["functions"], elapsed_s, live),
         "",
@@ -59,7 +61,7 @@ def tables(now: Sample, before: Sample | None = None) -> RenderableType:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
-        left = name in ("port", "function", "type", "kind", "drops")
+        left = name in ("port", "next hop", "function", "type", "kind", "drops")
         table.add_column(name, justify="left" if left else "right", no_wrap=name != "drops")
     return table
 
@@ -75,6 +77,27 @@ def _ports(counts: Counts, old: Mapping[str, Any], elapsed_s: float, live: bool)
             row += [_rate(k, port, old.get(name), elapsed_s) for k in ("rx_packets", "tx_packets")]
         table.add_row(name, port["kind"], *row, drops_text(port["drops"]))
     return table
+
+
+def _next_hops(hops: Mapping[str, Any]) -> list[RenderableType]:
+    """Return the table of next hops and a space before it; nothing where there are none."""
+    table = _table("next hop", "port", "packets", "frames", "packets/frame", "min .. median .. max")
+    for name, hop in hops.items():
+        ratio = f"{hop['packets'] / hop['frames']:.2f}" if hop["frames"] else "-"
+        sizes = sizes_text(hop["sizes"])
+        table.add_row(name, hop["port"], str(hop["packets"]), str(hop["frames"]), ratio, sizes)
+    return ["", table] if hops else []
+
+
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    """Return the fewest, the median and the most packets of a frame."""
+    numbers = sorted((int(size), count) for size, count in sizes.items())
+    frames, seen = sum(sizes.values()), 0
+    for size, count in numbers:
+        seen += count
+        if 2 * seen >= frames:
+            return f"{numbers[0][0]} .. {size} .. {numbers[-1][0]}"
+    return "-"
 
 
 def _functions(counts: Counts, old: Mapping[str, Any], elapsed_s: float, live: bool) -> Table:

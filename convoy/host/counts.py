@@ -24,6 +24,7 @@ def read_counts(telemetry: Telemetry) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "ports": each("/convoy/ports"),
+        "next_hops": each("/convoy/next_hops"),
         "functions": each("/convoy/functions"),
         "workers": list(each("/convoy/workers").values()),
         "books": ask("/convoy/books"),

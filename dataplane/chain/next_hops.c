@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 #include <errno.h>
+#include <time.h>
 
 #include <rte_malloc.h>
 
@@ -29,11 +30,16 @@ void cv_next_hops_fini(struct cv_next_hops *hops)
 
 void cv_next_hops_change(struct cv_next_hops *hops, struct cv_next_hop_table *table)
 {
+	// The readers may need this very core: sleep until they are done, do not spin.
+	const struct timespec pause = {.tv_nsec = 100000};
 	struct cv_next_hop_table *old = hops->table;
+	uint64_t token;
 
 	// Pairs with the acquire load in cv_next_hops_table().
 	__atomic_store_n(&hops->table, table, __ATOMIC_RELEASE);
-	rte_rcu_qsbr_synchronize(hops->readers, RTE_QSBR_THRID_INVALID);
+	token = rte_rcu_qsbr_start(hops->readers);
+	while (rte_rcu_qsbr_check(hops->readers, token, false) != 1)
+		nanosleep(&pause, NULL);
 	cv_next_hop_table_free(old);
 }
 
