@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "next_hop.h"
+
+#define VLANS 4096u
+
+// Every VLAN of port 1 has a next hop, port 2 has one for the rest, port 3 none.
+static void finds_what_is_there(void **state)
+{
+	static struct cv_next_hop_entry entries[VLANS + 1];
+	static struct cv_next_hop hops[3];
+	struct cv_next_hop_table *table;
+
+	for (uint32_t i = 0; i < VLANS; i++)
+		entries[i] = (struct cv_next_hop_entry){
+			cv_next_hop_key(1, CV_SCID_VLAN, i), (uint16_t)(i % 2)};
+	entries[VLANS] = (struct cv_next_hop_entry){cv_next_hop_key(2, CV_SCID_NONE, 0), 2};
+	table = cv_next_hop_table_make(hops, 3, entries, VLANS + 1, NULL);
+	assert_non_null(table);
+	for (uint32_t i = 0; i < VLANS; i++) {
+		const uint32_t keys[] = {cv_next_hop_key(1, CV_SCID_VLAN, i),
+			cv_next_hop_key(1, CV_SCID_VNI, i), cv_next_hop_key(2, CV_SCID_VLAN, i),
+			cv_next_hop_key(3, CV_SCID_VLAN, i), cv_next_hop_key(0, CV_SCID_NONE, 0)};
+		uint16_t found[5];
+
+		cv_next_hop_find(table, keys, found, 5);
+		assert_int_equal(found[0], i % 2);
+		assert_int_equal(found[1], CV_NEXT_HOP_NONE);
+		assert_int_equal(found[2], 2);
+		assert_int_equal(found[3], CV_NEXT_HOP_NONE);
+		assert_int_equal(found[4], CV_NEXT_HOP_NONE);
+	}
+	assert_true(cv_next_hop_leads(table, 1));
+	assert_false(cv_next_hop_leads(table, 3));
+	cv_next_hop_table_free(table);
+}
+
+static void refuses(void **state)
+{
+	static struct cv_next_hop hops[1];
+	const struct cv_next_hop_entry twice[] = {
+		{cv_next_hop_key(1, CV_SCID_VNI, 9), 0}, {cv_next_hop_key(1, CV_SCID_VNI, 9), 0}};
+	const struct cv_next_hop_entry nowhere = {cv_next_hop_key(1, CV_SCID_VNI, 9), 1};
+	struct cv_error error = {0};
+
+	assert_null(cv_next_hop_table_make(hops, 1, twice, 2, &error));
+	assert_string_equal(error.text, "vni 9 has two next hops");
+	error.text[0] = '\0';
+	assert_null(cv_next_hop_table_make(hops, 1, &nowhere, 1, &error));
+	assert_string_equal(error.text, "next hop 1 does not exist");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_what_is_there),
+		cmocka_unit_test(refuses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Cycles per packet of finding next hops, in bursts of 64 keys.
+//
+//   bench-next-hop [REPEATS]        11 unless given
+//
+// Prints a line for each number of SC-IDs in the table: keys that are all the same, and all
+// different in an order that no prefetcher guesses; median of the repeats, made in turns.
+#include <stdio.h>
+#include <stdlib.h>
+#include <x86intrin.h>
+
+#include "next_hop.h"
+
+#define BURST 64
+#define KEYS (1u << 16) // looked up per repeat
+#define REPEATS_MAX 101
+
+static volatile unsigned sink;
+
+static double cycles(const struct cv_next_hop_table *table, const uint32_t *keys)
+{
+	uint16_t hops[BURST];
+	uint64_t then = __rdtsc();
+
+	for (unsigned i = 0; i < KEYS; i += BURST) {
+		cv_next_hop_find(table, keys + i, hops, BURST);
+		sink += hops[i % BURST];
+	}
+	return (double)(__rdtsc() - then) / KEYS;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+	static const uint32_t sizes[] = {1, 64, 4096, 65536};
+	static uint32_t same[KEYS], different[KEYS];
+	static struct cv_next_hop_entry entries[KEYS];
+	static struct cv_next_hop hops[CV_NEXT_HOPS_MAX];
+	int repeats = argc > 1 ? atoi(argv[1]) : 11;
+
+	if (repeats < 1 || repeats > REPEATS_MAX) {
+		fprintf(stderr, "bench-next-hop: %s: give 1 to %d repeats\n", argv[1], REPEATS_MAX);
+		return 2;
+	}
+	for (size_t row = 0; row < sizeof(sizes) / sizeof(sizes[0]); row++) {
+		double a[REPEATS_MAX], b[REPEATS_MAX];
+		struct cv_next_hop_table *table;
+
+		for (uint32_t i = 0; i < sizes[row]; i++)
+			entries[i] = (struct cv_next_hop_entry){cv_next_hop_key(1, CV_SCID_VNI, i),
+				(uint16_t)(i % CV_NEXT_HOPS_MAX)};
+		table = cv_next_hop_table_make(hops, CV_NEXT_HOPS_MAX, entries, sizes[row], NULL);
+		if (table == NULL)
+			return 1;
+		for (uint32_t i = 0; i < KEYS; i++) {
+			same[i] = entries[sizes[row] / 2].key;
+			different[i] = entries[(uint32_t)rand() % sizes[row]].key;
+		}
+		for (int i = 0; i < repeats; i++) {
+			a[i] = cycles(table, same);
+			b[i] = cycles(table, different);
+		}
+		qsort(a, (size_t)repeats, sizeof(a[0]), by_value);
+		qsort(b, (size_t)repeats, sizeof(b[0]), by_value);
+		printf("%6u SC-IDs: same key %.1f, all different %.1f cycles per packet\n",
+			sizes[row], a[repeats / 2], b[repeats / 2]);
+		cv_next_hop_table_free(table);
+	}
+	return 0;
+}
