@@ -5,9 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <rte_cycles.h>
 #include <rte_vhost.h>
 
 #define BIT(n) (1ull << (n))
@@ -199,10 +203,14 @@ static enum rte_vhost_msg_result after_message(int vid, void *data)
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
 
+// The thread on which rte_vhost serves its connections; 0: not known yet. Atomic.
+static pid_t server;
+
 static int queue_changed(int vid, uint16_t index, int enable)
 {
 	struct cv_vhost *device = device_of(vid);
 
+	__atomic_store_n(&server, gettid(), __ATOMIC_RELAXED);
 	if (device == NULL || index >= 2 * device->pairs)
 		return 0;
 	device->enabled[index] = enable;
@@ -365,8 +373,38 @@ no_socket:
 	return -EIO;
 }
 
+// Whether a thread of this process waits for something just now, or is no more.
+static bool is_asleep(pid_t thread)
+{
+	char path[64], state = 'S';
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
+	file = fopen(path, "r");
+	if (file == NULL)
+		return true;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 'S';
+	fclose(file);
+	return state == 'S';
+}
+
+// When a client's peer goes, rte_vhost's thread tells us first and puts the socket on its list to
+// connect again after that. Unregistering in between frees the socket that is then put there (DPDK
+// 22.11), and the thread that connects uses it. So that thread is given the time to be done.
+static void let_server_end(void)
+{
+	const uint64_t deadline = rte_rdtsc() + rte_get_tsc_hz();
+	const pid_t thread = __atomic_load_n(&server, __ATOMIC_RELAXED);
+
+	while (thread != 0 && !is_asleep(thread) && rte_rdtsc() < deadline)
+		sched_yield();
+}
+
 void cv_vhost_close(struct cv_vhost *device)
 {
+	if (device->client)
+		let_server_end();
 	// Ends the connection, with its callbacks.
 	rte_vhost_driver_unregister(device->path);
 	remove_device(device);
