@@ -39,7 +39,13 @@ class Vnf:
         for vdev in vdevs:
             command += ["--vdev", vdev]
         command += ["--", f"--forward-mode={forward}", "--auto-start", "--nb-cores=1"]
-        command += ["--total-num-mbufs=8192", "--stats-period=3600", "--no-lsc-interrupt"]
+        command += [
+            "--total-num-mbufs=8192",
+            "--rxd=1024",
+            "--txd=1024",
+            "--stats-period=3600",
+            "--no-lsc-interrupt",
+        ]
         self.process = Process(command, {"RUNTIME_DIRECTORY": str(folder)})
 
     def stop(self) -> dict[str, Any]:

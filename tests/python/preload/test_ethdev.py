@@ -99,7 +99,10 @@ def test_over_vhost_user(vnf: Callable[..., Vnf], tmp_path: Path, mode: str, for
 def test_over_other_drivers(vnf: Callable[..., Vnf], tmp_path: Path, kind: str):
     sockets = [tmp_path / "a", tmp_path / "b"]
     ours, theirs = {
-        "virtio_user": ("net_vhost{},iface={},queues=1", "net_virtio_user{},path={}"),
+        "virtio_user": (
+            "net_vhost{},iface={},queues=1",
+            "net_virtio_user{},path={},queue_size=1024",
+        ),
         "memif": (
             "net_memif{},role=server,socket={},socket-abstract=no",
             "net_memif{},role=client,socket={},socket-abstract=no",
