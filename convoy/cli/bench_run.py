@@ -216,6 +216,10 @@ def show_list(
             out.print(f"    {who + ': ' if who else ''}{cannot['why']}", markup=False)
 
 
+def _noise(value: float | None) -> str:
+    return "not known" if value is None else f"{value:.1%}"
+
+
 def compare(
     one: Annotated[Path, typer.Argument(help="A run's folder.")],
     other: Annotated[Path, typer.Argument(help="Another one's.")],
@@ -234,8 +238,8 @@ def compare(
         table.add_row(
             line["scenario"], line["setup"], line["arm"], line["size"],
             f"{line['one_pps'] / 1e6:.3f}", f"{line['other_pps'] / 1e6:.3f}",
-            f"{line['change']:+.1%}", f"{line['noise']:.1%}",
-            "" if line["within_noise"] else "differs",
+            f"{line['change']:+.1%}", _noise(line["noise"]),
+            {True: "agrees", False: "differs", None: ""}[line["within_noise"]],
         )  # fmt: skip
     out.print(table)
     out.print(found["says"], markup=False)

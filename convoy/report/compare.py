@@ -7,6 +7,7 @@ with the run's own first device at the same point as well; "relative" is what is
 when the first device's change is taken out.
 """
 
+import math
 from typing import Any
 
 from convoy.report.noise import AT_LEAST, spread
@@ -52,16 +53,19 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
                 "other_pps": b.rate_pps,
                 "change": change,
                 "relative": relative,
-                "noise": noise,
-                "within_noise": abs(change) <= noise,
-                "relative_within_noise": abs(relative) <= noise,
+                # One repeat says nothing about its noise: null, and no verdict.
+                "noise": noise if math.isfinite(noise) else None,
+                "within_noise": abs(change) <= noise if math.isfinite(noise) else None,
+                "relative_within_noise": (abs(relative) <= noise if math.isfinite(noise) else None),
             }
         )
-    agree = sum(point["within_noise"] for point in points)
-    relative_agree = sum(point["relative_within_noise"] for point in points)
+    known = [point for point in points if point["noise"] is not None]
+    agree = sum(point["within_noise"] for point in known)
+    relative_agree = sum(point["relative_within_noise"] for point in known)
     says = (
-        f"{agree} of {len(points)} rates agree within the noise that the runs state; beside each "
-        f"run's own first device, {relative_agree} do."
+        f"{agree} of {len(known)} rates agree within the noise that the runs state; beside each "
+        f"run's own first device, {relative_agree} do. {len(points) - len(known)} more have too "
+        "few repeats to tell."
         if points
         else "The runs have no point in common."
     )
