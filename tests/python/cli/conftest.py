@@ -44,6 +44,8 @@ def functions():
 def workers():
     return [dict(core=w["core"], turns=packets, busy_cycles=packets, total_cycles=2 * packets)
         for w in plan["workers"]]
+def next_hops():
+    return {{}}
 def books():
     return dict(received=packets, sent=packets, dropped=0, held=0, balanced=BEHAVIOUR != "lossy")
 path = os.environ["XDG_RUNTIME_DIR"] + "/telemetry"
