@@ -38,7 +38,7 @@ build-fuzz: setup build-fuzz/build.ninja
 	@ninja -C build-fuzz --quiet fuzz
 
 demo: build
-	@$(VENV)/convoy bench quick
+	@$(VENV)/convoy bench quick --sizes 64,256,1500,imix
 
 check: lint check-c check-asan check-fuzz check-python
 
