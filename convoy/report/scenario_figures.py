@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """A scenario's plots."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -60,15 +60,18 @@ def _category(title: str, values: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def by_size(run: Run, scenario: str, setup: str, gbps: bool = False) -> go.Figure | None:
-    """Return the rates of one setup by frame size, a line for each device."""
-    mine = [
-        row
-        for row in run.of(scenario)
-        if row.setup == setup and row.rates_pps and row.cpu_speed == 1.0
-    ]
-    sizes = list(dict.fromkeys(row.size for row in mine))
-    if len(sizes) < 2:
+def _lines(
+    run: Run,
+    scenario: str,
+    rows: Sequence[Row],
+    along: Callable[[Row], str],
+    title: str,
+    gbps: bool = False,
+) -> go.Figure | None:
+    """Return the rates of rows at full CPU speed, a line for each device; None: one point only."""
+    mine = [row for row in rows if row.rates_pps and row.cpu_speed == 1.0]
+    values = list(dict.fromkeys(along(row) for row in mine))
+    if len(values) < 2:
         return None
     arms = run.arms(scenario)
     figure = go.Figure()
@@ -76,29 +79,31 @@ def by_size(run: Run, scenario: str, setup: str, gbps: bool = False) -> go.Figur
         line = [row for row in mine if row.arm == arm]
         if line:
             color = _color(arms, arm)
-            figure.add_trace(_rates(line, [row.size for row in line], arm, color, gbps))
-    unit = "Gb/s" if gbps else "Mpps"
-    return _layout(figure, _category("frame size, bytes with FCS", sizes), unit)
+            figure.add_trace(_rates(line, [along(row) for row in line], arm, color, gbps))
+    return _layout(figure, _category(title, values), "Gb/s" if gbps else "Mpps")
+
+
+def by_size(run: Run, scenario: str, setup: str, gbps: bool = False) -> go.Figure | None:
+    """Return the rates of one setup by frame size, a line for each device."""
+    return _lines(
+        run,
+        scenario,
+        [row for row in run.of(scenario) if row.setup == setup],
+        lambda row: row.size,
+        "frame size, bytes with FCS",
+        gbps,
+    )
 
 
 def by_setup(run: Run, scenario: str, size: str) -> go.Figure | None:
     """Return the rates at one frame size by setup, a line for each device."""
-    mine = [
-        row
-        for row in run.of(scenario)
-        if row.size == size and row.rates_pps and row.cpu_speed == 1.0
-    ]
-    setups = list(dict.fromkeys(row.setup for row in mine))
-    if len(setups) < 2:
-        return None
-    arms = run.arms(scenario)
-    figure = go.Figure()
-    for arm in arms:
-        line = [row for row in mine if row.arm == arm]
-        if line:
-            color = _color(arms, arm)
-            figure.add_trace(_rates(line, [row.setup for row in line], arm, color, False))
-    return _layout(figure, _category("setup", setups), "Mpps")
+    return _lines(
+        run,
+        scenario,
+        [row for row in run.of(scenario) if row.size == size],
+        lambda row: row.setup,
+        "setup",
+    )
 
 
 def by_speed(run: Run, scenario: str, setup: str, size: str) -> go.Figure | None:
