@@ -202,9 +202,7 @@ def read_bytes(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(SIZE_MAX_BYTES + 1)
     except OSError as error:
-        raise DescriptorError(
-            [f"{path}: {error.strerror}; give the path of a chain descriptor"]
-        ) from None
+        raise DescriptorError([f"{path}: {error.strerror}; give the path of a YAML file"]) from None
     except ValueError as error:
         raise DescriptorError([f"{shown(str(path))}: {error}"]) from None
 

@@ -103,7 +103,7 @@ def test_no_file(convoy):
     done = convoy("check", "no.yaml")
     assert done.returncode == 2
     assert done.stderr == (
-        "convoy: no.yaml: No such file or directory; give the path of a chain descriptor\n"
+        "convoy: no.yaml: No such file or directory; give the path of a YAML file\n"
     )
     assert convoy("check").returncode == 2
     assert convoy("check", "--nonsense").returncode == 2
