@@ -8,6 +8,10 @@ machine is not touched. Its poll thread, and all its other threads, run on the d
 Packets meet caches before they meet rules: EMC (exact, 8,192 flows of a poll thread), SMC
 (signatures, off by default) and megaflows (masked, in the datapath classifier). The option
 `caches` says which of the first two there are, and every result says so.
+
+With the option `convoys=vhost` libconvoy_vhost.so is preloaded: what guests send reaches the switch
+in convoys, convoys reach guests packet by packet. Rules then meet the convoys' own headers, so that
+there are none but from port to port; costs are of the packets that the ports count, not of convoys.
 """
 
 import os
@@ -24,6 +28,7 @@ from convoy.errors import ConvoyError, InputError
 from convoy.host.folders import dpdk_folder
 from convoy.host.priority import prefer
 from convoy.host.process import Process, ProcessError, wait_for
+from convoy.host.programs import need
 from convoy.host.waited import waited_ns
 
 # Debian puts it beside the one without DPDK; elsewhere it is the one there is.
@@ -34,6 +39,9 @@ MEMORY_MB = 1024
 DEADLINE_S = 60.0
 BRIDGE = "br0"
 SHOWN = 200  # rules
+LIBRARY = "libconvoy_vhost.so"
+# Of the convoys in the switch: nobody but our library looks at it.
+NEXT_HOP = "dst_mac=02:00:00:00:00:02 dst=192.0.2.2 src=192.0.2.1"
 # emc-insert-inv-prob: one in so many packets that missed the EMC makes an entry; 0 turns it off.
 CACHES = {
     "emc": ("100", "false"),
@@ -77,12 +85,23 @@ def options(setup: Setup, caches: str) -> dict[str, str]:
     }
 
 
+def preloaded(convoys: str) -> tuple[str, ...]:
+    """Return what goes before the switch's command. Raises InputError: not built."""
+    if convoys == "no":
+        return ()
+    return ("env", f"LD_PRELOAD={need(LIBRARY)}", f"CONVOY_VHOST={NEXT_HOP}")
+
+
 class _Running(Running):
-    def __init__(self, setup: Setup, vswitchd: str, caches: str) -> None:
+    def __init__(self, setup: Setup, vswitchd: str, caches: str, before: tuple[str, ...]) -> None:
+        """before: what is preloaded; nothing, or the words of a command that does it."""
         self._setup = setup
         self._folder = setup.folder
         self._processes: list[Process] = []
+        self._before = before
         self.notes = (STATED[caches],)
+        if before:
+            self.notes += (f"packets travel together in the switch: {LIBRARY}",)
         self._rules = flows(setup.functions)  # before anything starts: it may be refused
         try:
             self._start(vswitchd, caches)
@@ -104,7 +123,7 @@ class _Running(Running):
         # It makes interfaces (br0, ovs-netdev), which are nobody else's business.
         apart = ("unshare", "--net") if os.geteuid() == 0 else ()
         self._spawn(
-            *apart, "taskset", "-c", cores, vswitchd, f"unix:{self._at('db.sock')}",
+            *apart, "taskset", "-c", cores, *self._before, vswitchd, f"unix:{self._at('db.sock')}",
             f"--unixctl={self._at('switch.ctl')}", "-vconsole:warn",
         )  # fmt: skip
         self._until("switch.ctl")
@@ -173,11 +192,25 @@ class _Running(Running):
         return waited_ns(self._processes[-1].pid)
 
     def counters(self) -> dict[str, Any] | None:
-        return {"pmd-stats-show": pmd_stats(self._appctl("dpif-netdev/pmd-stats-show"))}
+        return {
+            "pmd-stats-show": pmd_stats(self._appctl("dpif-netdev/pmd-stats-show")),
+            "dump-ports": self._ports(),
+        }
+
+    def _ports(self) -> dict[str, int]:
+        bridge = f"unix:{self._at(f'{BRIDGE}.mgmt')}"
+        command = ("ovs-ofctl", "-OOpenFlow14", "dump-ports", bridge)
+        return port_stats(_ask(command, self._environment()))
 
     def cost(self) -> Cost | None:
         stats = pmd_stats(self._appctl("dpif-netdev/pmd-stats-show"))
-        return Cost(stats["processing cycles"], stats["packets received"], "pmd-stats-show")
+        packets = stats["packets received"]
+        if self._before:
+            # Those are convoys. A port counts packets where it is the library that takes them
+            # apart or puts them together; where the guest did, the other port counts them.
+            ports = self._ports()
+            packets = max(ports["rx pkts"], ports["tx pkts"])
+        return Cost(stats["processing cycles"], packets, "pmd-stats-show")
 
     def processes(self) -> tuple[int, ...]:
         return tuple(process.pid for process in self._processes)
@@ -209,6 +242,20 @@ def pmd_stats(text: str) -> dict[str, int]:
     return sums
 
 
+def port_stats(text: str) -> dict[str, int]:
+    """Return what dump-ports prints, "rx pkts" ..., summed over the ports that have a number."""
+    sums = {f"{way} {what}": 0 for way in ("rx", "tx") for what in ("pkts", "bytes", "drop")}
+    ours = False
+    for line in text.splitlines():
+        if line.lstrip().startswith("port "):
+            ours = "LOCAL" not in line
+        way = re.search(r"\b(rx|tx) pkts=", line)
+        if ours and way:
+            for what, number in re.findall(r"(pkts|bytes|drop)=(\d+)", line):
+                sums[f"{way[1]} {what}"] += int(number)
+    return sums
+
+
 def _quoted(value: str) -> str:
     return f'"{value}"'
 
@@ -236,7 +283,7 @@ class OvsDpdk(Device):
         port_kinds=frozenset({"vhost-user"}),
         queues=8,
         cores=8,
-        options={"caches": tuple(CACHES)},
+        options={"caches": tuple(CACHES), "convoys": ("no", "vhost")},
     )
 
     def presence(self) -> Presence:
@@ -259,12 +306,19 @@ class OvsDpdk(Device):
         return f"{super().tester_port(port, index)},server"
 
     def cannot(self, setup: Setup) -> str:
-        """Ask the rules too: OpenFlow cannot say everything."""
+        """Ask the rules too, OpenFlow cannot say everything; and for what is preloaded."""
         why = super().cannot(setup)
         if why:
             return why
+        convoys = self.option(setup, "convoys")
+        if convoys != "no" and setup.functions:
+            return (
+                f"ovs-dpdk: convoys={convoys}: its rules see the convoys' headers, not their "
+                "packets': only from port to port, without a function"
+            )
         try:
             flows(setup.functions)
+            preloaded(convoys)
         except InputError as error:
             return f"ovs-dpdk: {error}"
         return ""
@@ -274,4 +328,5 @@ class OvsDpdk(Device):
         vswitchd = program()
         if vswitchd is None:
             raise ConvoyError(HOW)
-        return _Running(setup, vswitchd, self.option(setup, "caches"))
+        before = preloaded(self.option(setup, "convoys"))
+        return _Running(setup, vswitchd, self.option(setup, "caches"), before)

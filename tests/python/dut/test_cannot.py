@@ -11,7 +11,7 @@ from convoy.chain.machine import ranges
 from convoy.dut import convoy, functions, linux, testpmd, veth, vm
 from convoy.dut.base import Function, PortAt, Setup
 from convoy.dut.devices import device
-from convoy.dut.ovs_dpdk import options, pmd_stats
+from convoy.dut.ovs_dpdk import options, pmd_stats, port_stats
 from convoy.errors import ConvoyError, InputError
 from convoy.host.initramfs import Initramfs, module_files
 from convoy.host.namespace import shell
@@ -36,6 +36,7 @@ REFUSED = [
     ("ovs-dpdk", setup((IPV6,)), "ovs-dpdk: 2001:db8::/32: devices are compared with IPv4"),
     ("ovs-dpdk", setup(deployment="pipeline"), "ovs-dpdk cannot be deployed as pipeline"),
     ("ovs-dpdk", setup(options={"caches": "none"}), "caches=emc|emc+smc|smc|megaflow"),
+    ("ovs-dpdk", setup(CHAIN, options={"convoys": "vhost"}), "without a function"),
     ("ovs-dpdk", setup(queues=9), "at most 8 queue(s) a port"),
     ("convoy", setup(kind="memif", queues=2), "memif and veth have one queue"),
     ("linux", setup((), "af_packet", queues=2), "at most 1 queue(s) a port"),
@@ -123,6 +124,25 @@ def test_what_poll_threads_counted_is_added_up_and_the_main_thread_is_none():
     }
     with pytest.raises(ConvoyError, match="no numbers of a poll thread"):
         pmd_stats("main thread:\n  packets received: 3\n")
+
+
+PORTS = """\
+OFPST_PORT reply (OF1.4) (xid=0x2): 3 ports
+  port LOCAL: rx pkts=7, bytes=700, drop=0, errs=0, frame=0, over=0, crc=0
+           tx pkts=0, bytes=0, drop=7, errs=0, coll=0
+           duration=0.1s
+  port  left: rx pkts=100, bytes=6000, drop=1, errs=0, frame=?, over=?, crc=?
+           tx pkts=3, bytes=180, drop=2, errs=?, coll=?
+  port  right: rx pkts=4, bytes=240, drop=0, errs=0, frame=?, over=?, crc=?
+           tx pkts=95, bytes=5700, drop=5, errs=?, coll=?
+"""
+
+
+def test_what_ports_counted_is_added_up_but_for_the_switchs_own():
+    assert port_stats(PORTS) == {
+        "rx pkts": 104, "rx bytes": 6240, "rx drop": 1,
+        "tx pkts": 98, "tx bytes": 5880, "tx drop": 7,
+    }  # fmt: skip
 
 
 def test_testpmd_modes():
