@@ -15,7 +15,7 @@ from convoy.tester.convoy_gen import ConvoyGen
 
 from .wire import CORES
 
-TOGETHER = 20
+TOGETHER = 8
 TRIAL = {
     "rate_pps": 20_000,
     "duration_s": 0.1,

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Guests as the program's vhost library has them: the program's callbacks, with ours around them,
+// so that we know of every device and of every change before the program does.
+//
+// A connection belongs to us from its device's beginning to its end, or to rte_vhost: its guest
+// negotiated what our vring does not do (offloads, an IOMMU). Never are both used on one queue.
+#ifndef CV_VHOST_CONNECTION_H
+#define CV_VHOST_CONNECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_vhost.h>
+
+#include "from_guest.h"
+#include "to_guest.h"
+#include "vhost_device.h"
+
+struct cv_connection {
+	struct cv_vhost vhost;
+	const struct rte_vhost_device_ops *program; // what the program registered
+	bool ours; // atomic; else rte_vhost's
+	struct cv_to_guest to[CV_VHOST_PAIRS_MAX]; // under the locks of the queues
+	struct cv_from_guest from[CV_VHOST_PAIRS_MAX];
+};
+
+// What connections are made with; it stays as it is from the first one on.
+struct cv_connection_config {
+	const struct cv_outer *outer; // of convoys to the program; len 0: none
+	rte_be16_t port; // UDP port of convoys
+};
+
+// Ops as the program gives them for a socket, in exchange for those that are to be registered. They
+// are the program's own where there are too many sockets.
+const struct rte_vhost_device_ops *cv_connection_wrap(
+	const char *path, const struct rte_vhost_device_ops *program);
+
+extern struct cv_connection_config cv_connection_config;
+extern struct cv_connection *cv_connections[RTE_MAX_VHOST_DEVICE]; // atomic
+
+// The connection to which a queue belongs. NULL: it is rte_vhost's.
+static CV_INLINE struct cv_connection *cv_connection_ours(int vid, uint16_t queue)
+{
+	struct cv_connection *connection =
+		vid >= 0 && vid < RTE_MAX_VHOST_DEVICE
+			? __atomic_load_n(&cv_connections[vid], __ATOMIC_ACQUIRE)
+			: NULL;
+
+	return connection != NULL && __atomic_load_n(&connection->ours, __ATOMIC_RELAXED) &&
+			       queue < 2 * connection->vhost.pairs
+		       ? connection
+		       : NULL;
+}
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Packets that a guest sends reach the program in convoys: what waits in the ring travels together.
+//
+// A guest may send convoys itself. They are never put into others: those that were, before it was
+// known of this guest, are sorted out again, and from then on its frames stay what they are until
+// none of them is a convoy.
+#ifndef CV_VHOST_FROM_GUEST_H
+#define CV_VHOST_FROM_GUEST_H
+
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "outer.h"
+#include "vring.h"
+
+#define CV_FROM_BURST 64 // frames in one go
+#define CV_FROM_VIEWS (256 + CV_CONVOY_PACKETS_MAX)
+
+// Of one queue from a guest; one thread at a time.
+struct cv_from_guest {
+	const struct cv_outer *outer; // of the convoys made; len 0: none are made
+	rte_be16_t port; // UDP port of convoys
+	bool apart; // the guest sends convoys itself
+	uint16_t spares; // buffers to receive in, fresh from `pool`
+	uint16_t first, count; // of waiting
+	uint64_t frames, convoys; // to the program; the convoys that we made among them
+	uint64_t lost; // packets without a buffer, and those that waited when the guest went
+	struct rte_mempool *pool;
+	struct rte_mbuf *spare[CV_FROM_BURST];
+	struct rte_mbuf *waiting[CV_FROM_VIEWS]; // more frames than the program takes at once
+};
+
+// Takes up to n frames out of the guest's ring into buffers of the pool. They become the caller's.
+uint16_t cv_from_guest_take(struct cv_from_guest *from, struct cv_vring *vring,
+	struct rte_mempool *pool, struct rte_mbuf **frames, uint16_t n);
+
+// The guest is gone: frees what it holds.
+void cv_from_guest_drop(struct cv_from_guest *from);
+
+#endif

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Frames to a guest and from it: what a guest has no room for waits and keeps its place, convoys of
+// a guest's own are never put into others, and all buffers come back.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "../../dataplane/port/test_eal.h"
+#include "../../dataplane/port/test_guest.h"
+#include "from_guest.h"
+#include "pack.h"
+#include "to_guest.h"
+
+#define SIZE 64 // of the guest's ring
+#define HEADER 12
+#define LONG 2000 // bytes of a guest's buffer
+#define PORT RTE_BE16(CV_CONVOY_PORT)
+#define ROOM_MAX 200
+#define FEATURES BIT(CV_VIRTIO_F_VERSION_1)
+
+static struct rte_mempool *pool;
+static unsigned pool_count;
+static struct cv_outer outer;
+static struct guest guest;
+static uint8_t next_packet; // number of the next packet made
+
+static int begin(void **unused)
+{
+	const struct cv_outer_config config = {
+		.version = 4, .dst_mac = {2, 1}, .src = {192, 0, 2, 1}, .dst = {192, 0, 2, 2}};
+
+	test_eal_begin("test_guest");
+	pool = rte_pktmbuf_pool_create("test", 1023, 0, 0, 2176, SOCKET_ID_ANY);
+	if (pool == NULL || cv_outer_set(&outer, &config, NULL) != 0)
+		return -1;
+	pool_count = rte_mempool_avail_count(pool);
+	return 0;
+}
+
+static int end(void **unused)
+{
+	test_eal_end();
+	return 0;
+}
+
+static int begin_guest(void **unused)
+{
+	next_packet = 0;
+	return guest_begin(&guest, FEATURES, SIZE, guest_fresh(FEATURES));
+}
+
+static int end_guest(void **unused)
+{
+	guest_end(&guest);
+	assert_int_equal(rte_mempool_avail_count(pool), pool_count);
+	return 0;
+}
+
+static uint16_t len_of(uint8_t number)
+{
+	return 60 + number % 7;
+}
+
+static void make_packet(uint8_t *bytes, uint8_t number)
+{
+	memset(bytes, number, len_of(number));
+	bytes[12] = 0x08; // EtherType and what is no UDP
+	bytes[13] = 0x00;
+	bytes[23] = 6;
+}
+
+static void assert_packet(const uint8_t *bytes, uint32_t len, uint8_t number)
+{
+	uint8_t expected[128];
+
+	make_packet(expected, number);
+	assert_int_equal(len, len_of(number));
+	assert_memory_equal(bytes, expected, len);
+}
+
+// A convoy of so many packets, or one packet for 0. Returns the bytes.
+static uint16_t make_frame(uint8_t *room, uint8_t **at, unsigned packets)
+{
+	uint8_t bytes[128];
+	struct cv_view view = {0};
+	struct cv_pack pack;
+	uint16_t len;
+
+	if (packets == 0) {
+		make_packet(*at = room, next_packet);
+		return len_of(next_packet++);
+	}
+	cv_pack_begin(&pack, &outer, room + outer.len, LONG);
+	for (unsigned i = 0; i < packets; i++) {
+		make_packet(bytes, next_packet);
+		cv_view_set(&view, bytes, len_of(next_packet++));
+		assert_int_equal(cv_pack_add(&pack, &view, 1), 1);
+	}
+	*at = cv_pack_finish(&pack, &len);
+	return len;
+}
+
+static struct rte_mbuf *make_mbuf(unsigned packets)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(pool);
+	uint8_t bytes[LONG + CV_OUTER_MAX], *at;
+	uint16_t len;
+
+	assert_non_null(mbuf);
+	len = make_frame(bytes, &at, packets);
+	memcpy(rte_pktmbuf_append(mbuf, len), at, len);
+	return mbuf;
+}
+
+static uint64_t buffer(unsigned i)
+{
+	return GUEST_BASE + GUEST_REGION + (uint64_t)(i % SIZE) * 2048;
+}
+
+static void give_room(unsigned buffers)
+{
+	while (buffers-- > 0) {
+		const struct guest_part part = {buffer(guest.made), LONG, VRING_DESC_F_WRITE};
+
+		assert_true(guest_add(&guest, &part, 1, false));
+	}
+}
+
+// The guest takes what there is, which must be the packets from number on. Returns the next number.
+static uint8_t take_packets(uint8_t number)
+{
+	uint8_t bytes[LONG];
+	uint32_t len;
+
+	for (;;) {
+		const uint64_t at = buffer(guest.taken);
+
+		if (!guest_take(&guest, &len))
+			return number;
+		guest_read(&guest, at, bytes, len);
+		assert_packet(bytes + HEADER, len - HEADER, number++);
+	}
+}
+
+static const struct {
+	const char *description;
+	uint8_t frame[4]; // packets in each; 0: an ordinary one
+	uint8_t frames; // so often the last of them
+	uint16_t room;
+	uint16_t took; // frames
+	uint16_t has; // packets, at once
+	uint16_t held; // frames
+	uint16_t lost; // packets, if the guest goes then
+} to_rows[] = {
+	{"nothing", {0}, 0, 5, 0, 0, 0, 0},
+	{"all fit", {3, 0, 3}, 3, 40, 3, 7, 0, 0},
+	{"exactly", {3, 0, 3}, 3, 7, 3, 7, 0, 0},
+	{"the last is cut", {5, 5}, 2, 7, 2, 7, 1, 3},
+	{"cut between two", {5, 5}, 2, 5, 2, 5, 1, 5},
+	{"the first is cut, others wait", {5, 0, 5}, 3, 2, 3, 2, 3, 9},
+	{"no room at all", {5}, 1, 0, 1, 0, 1, 5},
+	{"no convoys: as rte_vhost has it", {0, 0, 0}, 3, 2, 2, 2, 0, 0},
+	{"no more than may wait", {2}, 70, 1, CV_HELD_MAX, 1, CV_HELD_MAX, 2 * CV_HELD_MAX - 1},
+	{"more than a go", {2}, 70, 40, 20 + CV_HELD_MAX - 14, 40, 50, 100},
+};
+
+static unsigned make_row(size_t row, struct rte_mbuf **mbufs)
+{
+	unsigned n = to_rows[row].frames;
+
+	for (unsigned i = 0; i < n; i++)
+		mbufs[i] = make_mbuf(to_rows[row].frame[RTE_MIN(i, n > 4 ? 0u : 3u)]);
+	return n;
+}
+
+// As a program does: what was taken is its to free all the same; the rest it drops.
+static void send_row(struct cv_to_guest *to, size_t row)
+{
+	struct rte_mbuf *mbufs[128];
+	unsigned n = make_row(row, mbufs);
+	uint16_t took = cv_to_guest_put(to, &guest.vring, mbufs, (uint16_t)n);
+
+	rte_pktmbuf_free_bulk(mbufs, n);
+	assert_int_equal(took, to_rows[row].took);
+	assert_int_equal(to->count, to_rows[row].held);
+}
+
+static void what_has_no_room_waits(void **unused)
+{
+	for (size_t row = 0; row < RTE_DIM(to_rows); row++) {
+		struct cv_to_guest to = {.port = PORT};
+		uint8_t seen;
+
+		print_message("%s\n", to_rows[row].description);
+		begin_guest(NULL);
+		give_room(to_rows[row].room);
+		send_row(&to, row);
+		assert_int_equal(seen = take_packets(0), to_rows[row].has);
+		while (cv_to_guest_holds(&to)) {
+			give_room(11);
+			cv_to_guest_flush(&to, &guest.vring);
+			seen = take_packets(seen);
+		}
+		// None is missing, of those that the program need not send again.
+		assert_int_equal(seen, to_rows[row].has + to_rows[row].lost);
+		end_guest(NULL);
+	}
+}
+
+static void what_waits_is_lost_with_the_guest(void **unused)
+{
+	for (size_t row = 0; row < RTE_DIM(to_rows); row++) {
+		struct cv_to_guest to = {.port = PORT};
+
+		print_message("%s\n", to_rows[row].description);
+		begin_guest(NULL);
+		give_room(to_rows[row].room);
+		send_row(&to, row);
+		cv_to_guest_drop(&to);
+		assert_int_equal(to.lost, to_rows[row].lost);
+		assert_false(cv_to_guest_holds(&to));
+		end_guest(NULL);
+	}
+}
+
+// Packets that come later stay behind those that wait, whatever they are.
+static void those_that_wait_go_first(void **unused)
+{
+	struct cv_to_guest to = {.port = PORT};
+	uint8_t seen = 0;
+
+	begin_guest(NULL);
+	for (unsigned i = 0; i < 60; i++) {
+		struct rte_mbuf *mbuf = make_mbuf(i % 3 == 0 ? 5 : 0);
+
+		give_room(i % 5);
+		assert_int_equal(cv_to_guest_put(&to, &guest.vring, &mbuf, 1), 1);
+		rte_pktmbuf_free(mbuf);
+		seen = take_packets(seen);
+	}
+	assert_true(cv_to_guest_holds(&to));
+	while (cv_to_guest_holds(&to)) {
+		give_room(7);
+		cv_to_guest_flush(&to, &guest.vring);
+		seen = take_packets(seen);
+	}
+	assert_int_equal(seen, next_packet);
+	assert_int_equal(to.opened, 20);
+	end_guest(NULL);
+}
+
+// What the guest sends in one go, c a convoy, p an ordinary packet, and what comes of it: letters
+// are frames as the guest sent them, numbers are convoys of ours of so many packets.
+struct burst {
+	const char *sent, *come;
+};
+
+static const struct {
+	const char *description;
+	struct burst bursts[4];
+} from_rows[] = {
+	{"alone", {{"p", "p"}}},
+	{"together", {{"pppp", "4"}, {"pp", "2"}}},
+	{"a convoy alone", {{"c", "c"}, {"pp", "pp"}, {"pp", "2"}}},
+	{"convoys stay apart", {{"ccc", "ccc"}, {"cc", "cc"}, {"ppp", "ppp"}, {"ppp", "3"}}},
+	{"sorted out", {{"ppcp", "ppcp"}, {"pc", "pc"}, {"c", "c"}}},
+	{"together until then", {{"ppp", "3"}, {"pcp", "pcp"}, {"pp", "pp"}, {"pp", "2"}}},
+};
+
+static void send_from_guest(const char *kinds)
+{
+	for (; *kinds != '\0'; kinds++) {
+		uint8_t bytes[HEADER + CV_OUTER_MAX + LONG] = {0}, *at;
+		uint16_t len = make_frame(bytes + HEADER, &at, *kinds == 'c' ? 3 : 0);
+		const struct guest_part part = {buffer(guest.made), HEADER + len, 0};
+
+		memmove(bytes + HEADER, at, len);
+		guest_write(&guest, part.address, bytes, part.len);
+		assert_true(guest_add(&guest, &part, 1, false));
+	}
+}
+
+// Packets in a frame, which must be those from *number on; 0: an ordinary one.
+static unsigned look(struct rte_mbuf *mbuf, uint8_t *number)
+{
+	struct cv_view views[CV_CONVOY_PACKETS_MAX], whole = {0};
+	struct cv_convoy convoy;
+
+	assert_int_equal(mbuf->pkt_len, mbuf->data_len);
+	cv_view_set(&whole, rte_pktmbuf_mtod(mbuf, uint8_t *), mbuf->data_len);
+	if (cv_convoy_walk(&convoy, views, &whole, PORT) != CV_CONVOY_OK) {
+		assert_packet(whole.data, whole.len, (*number)++);
+		return 0;
+	}
+	for (unsigned i = 0; i < convoy.count; i++)
+		assert_packet(views[i].data, views[i].len, (*number)++);
+	return convoy.count;
+}
+
+static void from_guest(size_t row, uint16_t at_once)
+{
+	struct cv_from_guest from = {.outer = &outer, .port = PORT};
+	uint8_t number = 0;
+
+	for (size_t i = 0; i < 4 && from_rows[row].bursts[i].sent != NULL; i++) {
+		const struct burst *burst = &from_rows[row].bursts[i];
+		uint32_t len;
+
+		send_from_guest(burst->sent);
+		for (size_t come = 0; come < strlen(burst->come);) {
+			struct rte_mbuf *mbufs[CV_FROM_BURST];
+			uint16_t n = cv_from_guest_take(&from, &guest.vring, pool, mbufs, at_once);
+
+			assert_int_not_equal(n, 0);
+			for (uint16_t j = 0; j < n; j++, come++) {
+				const char kind = burst->come[come];
+				const unsigned packets = look(mbufs[j], &number);
+
+				assert_int_equal(packets, kind == 'p'   ? 0
+							  : kind == 'c' ? 3
+									: kind - '0');
+				rte_pktmbuf_free(mbufs[j]);
+			}
+		}
+		assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, NULL, at_once), 0);
+		while (guest_take(&guest, &len))
+			;
+	}
+	assert_int_equal(number, next_packet);
+	assert_int_equal(from.lost, 0);
+	cv_from_guest_drop(&from);
+}
+
+static void convoys_of_the_guests_own_stay_as_they_are(void **unused)
+{
+	for (size_t row = 0; row < RTE_DIM(from_rows); row++) {
+		print_message("%s\n", from_rows[row].description);
+		begin_guest(NULL);
+		from_guest(row, 32);
+		end_guest(NULL);
+	}
+}
+
+// Frames that were sorted out are more than the program asked for.
+static void the_rest_waits_for_the_next_call(void **unused)
+{
+	struct cv_from_guest from = {.outer = &outer, .port = PORT};
+	struct rte_mbuf *mbuf;
+	uint8_t number = 0;
+
+	begin_guest(NULL);
+	send_from_guest("pppc");
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, &mbuf, 1), 1);
+		assert_int_equal(look(mbuf, &number), i == 3 ? 3 : 0);
+		rte_pktmbuf_free(mbuf);
+	}
+	send_from_guest("pp");
+	assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, &mbuf, 1), 1);
+	rte_pktmbuf_free(mbuf);
+	cv_from_guest_drop(&from);
+	end_guest(NULL);
+}
+
+static void without_buffers_packets_stay_with_the_guest(void **unused)
+{
+	struct cv_from_guest from = {.outer = &outer, .port = PORT};
+	struct rte_mbuf *all[1023], *mbufs[32];
+	uint8_t number = 0;
+
+	begin_guest(NULL);
+	assert_int_equal(rte_pktmbuf_alloc_bulk(pool, all, 1023), 0);
+	send_from_guest("ppp");
+	assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, mbufs, 32), 0);
+	rte_pktmbuf_free_bulk(all, 1023);
+	assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, mbufs, 32), 1);
+	assert_int_equal(look(mbufs[0], &number), 3);
+	rte_pktmbuf_free(mbufs[0]);
+	cv_from_guest_drop(&from);
+	end_guest(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_has_no_room_waits),
+		cmocka_unit_test(what_waits_is_lost_with_the_guest),
+		cmocka_unit_test(those_that_wait_go_first),
+		cmocka_unit_test(convoys_of_the_guests_own_stay_as_they_are),
+		cmocka_unit_test(the_rest_waits_for_the_next_call),
+		cmocka_unit_test(without_buffers_packets_stay_with_the_guest),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
