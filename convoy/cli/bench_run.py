@@ -78,7 +78,8 @@ def _time(value: float) -> str:
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
 
 
-def _split(text: str | None) -> tuple[str, ...] | None:
+def split(text: str | None) -> tuple[str, ...] | None:
+    """Return the words of an option that takes several, with commas."""
     return tuple(word.strip() for word in text.split(",")) if text else None
 
 
@@ -89,7 +90,8 @@ def _finish(folder: RunFolder, began: float) -> RunResult:
     return RunResult(folder.path, tuple(run.rows), tuple(findings(run)), time.monotonic() - began)
 
 
-def _measure(folder: RunFolder, asked: session.Wanted) -> RunResult:
+def measure(folder: RunFolder, asked: session.Wanted) -> RunResult:
+    """Do a run, or what is left of it, with progress shown; write its report."""
     began = time.monotonic()
     try:
         with Bar(messages()) as bar:
@@ -161,12 +163,19 @@ def run(
     """Measure scenarios; results and a report go to one folder."""
     if search is not None and search not in PROFILES:
         raise InputError(f"--search: '{search}': choose of {', '.join(PROFILES)}")
-    asked = session.wanted(scenarios, _split(devices), quick, repeats, search, _split(goal))
+    asked = session.wanted(
+        scenarios,
+        split(devices),
+        quick,
+        repeats,
+        search,
+        split(goal),
+    )
     session.cores()
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = RunFolder(output or Path("results") / f"{now}-{'-'.join(asked.scenarios)[:60]}")
     folder.create(asked.as_plan())
-    result = _measure(folder, asked)
+    result = measure(folder, asked)
     print_json(result.as_json()) if as_json else render(result)
 
 
@@ -176,7 +185,7 @@ def resume(
 ) -> None:
     """Go on with a run that was interrupted or killed; nothing is measured twice."""
     kept = RunFolder(folder)
-    result = _measure(kept, session.read_plan(kept))
+    result = measure(kept, session.read_plan(kept))
     print_json(result.as_json()) if as_json else render(result)
 
 

@@ -5,7 +5,8 @@
 Deployed as `process`, each function has a convoyd of its own, joined to the next one by vhost-user
 or memif (option `link`): the papers' container functions. Where there are more of them than cores,
 they yield to each other, and the results say so. With the option `convoys=native` packets travel
-together: convoys are taken at the left, and sent from the right and from process to process.
+together: convoys are taken at the left, and sent from the right and from process to process. With
+`convoys=pack` what comes singly at the left leaves in convoys at the right.
 """
 
 import contextlib
@@ -29,6 +30,7 @@ from convoy.host.programs import find
 from convoy.host.waited import waited_ns
 
 NATIVE = "native"
+PACK = "pack"
 # Between nodes that send convoys to each other; nobody looks at them on a link of two.
 OWN_IP, NEXT_IP = "192.0.2.252", "192.0.2.253"
 NEXT_MAC = "02:00:00:00:0e:01"
@@ -40,8 +42,10 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
     left = _port(setup.left) | {"mac": LEFT_MAC}
     right = _port(setup.right) | {"mac": RIGHT_MAC}
     hops: dict[str, Any] = {}
-    if setup.options.get("convoys") == NATIVE:
+    mode = setup.options.get("convoys", "no")
+    if mode == NATIVE:
         left["convoys"] = {}  # takes all
+    if mode in (NATIVE, PACK):
         right["convoys"] = {"ip": OWN_IP}
         hops = {"next": {"port": "right", "ip": NEXT_IP, "mac": NEXT_MAC}}
     return {
@@ -79,11 +83,21 @@ def processes(setup: Setup, link: str) -> list[Setup]:
     setups, left = [], setup.left
     last = len(setup.functions) - 1
     for i, function in enumerate(setup.functions):
+        options = dict(setup.options)
+        if i > 0 and options.get("convoys") == PACK:
+            options["convoys"] = NATIVE  # it gets what the one before has packed
         address = str(setup.folder / f"link{i}")
         right = setup.right if i == last else PortAt(ends[0], address)
         core = setup.cores[i % len(setup.cores)]
         setups.append(
-            dataclasses.replace(setup, functions=(function,), left=left, right=right, cores=(core,))
+            dataclasses.replace(
+                setup,
+                functions=(function,),
+                left=left,
+                right=right,
+                cores=(core,),
+                options=options,
+            )
         )
         left = PortAt(ends[1], address)
     return setups
@@ -111,7 +125,7 @@ class _Running(Running):
             inside = [PortAt(setup.left.kind, name) for name in ("left", "right")]
             setup = dataclasses.replace(setup, left=inside[0], right=inside[1])
             self.notes += (veth.ATTACHED[setup.left.kind],)
-        if setup.options.get("convoys") == NATIVE:
+        if setup.options.get("convoys", "no") != "no":
             self.notes += ("packets leave in convoys",)
         parts = processes(setup, link)
         crowded = len(parts) > len(setup.cores)
@@ -185,7 +199,7 @@ class Convoy(Device):
         deployments=frozenset({"inline", "pipeline", "process"}),
         queues=16,
         cores=64,
-        options={"link": ("vhost-user", "memif"), "convoys": ("no", NATIVE)},
+        options={"link": ("vhost-user", "memif"), "convoys": ("no", NATIVE, PACK)},
     )
 
     def presence(self) -> Presence:

@@ -12,7 +12,9 @@ from convoy.errors import InputError
 CHECKOUT = Path(__file__).resolve().parents[2]
 _FOLDERS = {
     "bench-frame": "tests/bench",
+    "bench-next-hop": "tests/bench",
     "bench-nf": "tests/bench",
+    "bench-vring": "tests/bench",
     "convoyd": "daemon",
     "convoy-gen": "gen",
     "convoy-sim": "sim",

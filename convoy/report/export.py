@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from convoy.report.findings import findings
+from convoy.report.paflow import memory_table
+from convoy.report.paflow_summary import summary
 from convoy.report.page import Cell, Column, Value, write_number
 from convoy.report.papers import beside
 from convoy.report.rates import Row
@@ -48,6 +50,10 @@ def as_json(row: Row) -> dict[str, Any]:
             load: {f"p{100 * q:g}": delay.quantile(q) for q in (0.5, 0.9, 0.99, 0.999, 1.0)}
             for load, delay in half.items()
         },
+        "packets_per_frame": {
+            load: delay.frames.per_frame for load, delay in half.items() if delay.frames
+        },
+        "lost_ratio": {load: delay.lost_ratio for load, delay in half.items()},
         "lost": dict(row.lost),
         "trials": row.trials,
         "excluded": row.spoilt,
@@ -64,9 +70,22 @@ def document(run: Run) -> dict[str, Any]:
         "findings": findings(run),
         "noise_floor": {name: run.noise_floor(name) for name in run.scenarios},
         "rows": [as_json(row) for row in run.rows],
+        "claims": claims(run),
+        "in_memory": [one.model_dump(mode="json", by_alias=True) for one in run.memory],
         "cannot": [dict(line) for line in run.cannot],
         "hosts": list(run.hosts),
     }
+
+
+def claims(run: Run) -> list[dict[str, Any]]:
+    """Return PA-Flow's claims beside this run, a line each; empty: no scenario of its."""
+    table = summary(run)
+    names = ("what", "unit", "paper", "here", "from")
+    return [
+        {name: v.value if isinstance(v, Cell) else v for name, v in zip(names, row, strict=True)}
+        | {"text": text_of(row[3])}
+        for row in (table.rows if table is not None else ())
+    ]
 
 
 def csv_text(run: Run) -> str:
@@ -85,7 +104,8 @@ def csv_text(run: Run) -> str:
     return out.getvalue()
 
 
-def _text(value: Value) -> str:
+def text_of(value: Value) -> str:
+    """Return a value as plain text."""
     cell = value if isinstance(value, Cell) else Cell(value)
     if cell.value is None or (isinstance(cell.value, float) and not math.isfinite(cell.value)):
         return "–"
@@ -97,17 +117,21 @@ def _markdown_table(columns: Sequence[Column | str], rows: Sequence[Sequence[Val
     heads = [Column(column) if isinstance(column, str) else column for column in columns]
     names = [f"{head.name} {head.unit}".strip() for head in heads]
     lines = ["| " + " | ".join(names) + " |", "|" + " --- |" * len(names)]
-    lines += ["| " + " | ".join(map(_text, row)) + " |" for row in rows]
+    lines += ["| " + " | ".join(map(text_of, row)) + " |" for row in rows]
     return "\n".join(lines)
 
 
 def markdown(run: Run) -> str:
     """Return the findings and tables as Markdown."""
     parts = ["# What was found", "\n".join(f"- {line}" for line in findings(run))]
+    table = summary(run)
+    if table is not None:
+        parts += [f"## {table.title}", _markdown_table(table.columns, table.rows)]
     for name in run.scenarios:
         mine = run.of(name)
         parts.append(f"## {run.scenarios[name]['title']} ({name})")
-        for table in beside(run, name) if mine else ():
+        in_memory = memory_table(run, name)
+        for table in (*((in_memory,) if in_memory else ()), *(beside(run, name) if mine else ())):
             parts += [table.title, _markdown_table(table.columns, table.rows), *table.says]
         if any(row.rates_pps for row in mine):
             parts.append(

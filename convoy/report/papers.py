@@ -3,37 +3,14 @@
 """The papers' numbers beside ours. Their machines are others: cycles per packet and ratios are
 compared, never rates."""
 
-from dataclasses import dataclass, field
-
 from convoy import reference
+from convoy.report import paflow
+from convoy.report.beside import Beside, source
 from convoy.report.page import Cell, Column, Value
 from convoy.report.rates import Row
 from convoy.report.run_data import AGAIN, Run
 
-PAPERS = {  # the files that the tables' sources name
-    "000": "Niu et al., Unveiling",
-    "001": "Niu et al., Benchmarking",
-    "002": "Niu et al., Unveiling",
-    "003": "data plane versus VNF",
-    "004": "PA-Flow",
-}
 FUNCTION = {"L3FWD": "router", "Firewall": "firewall"}  # Niu's names, and our setups'
-
-
-@dataclass
-class Beside:
-    """One of the papers' tables with our columns."""
-
-    title: str
-    columns: list[Column | str]
-    rows: list[list[Value]] = field(default_factory=list)
-    says: list[str] = field(default_factory=list)
-
-
-def source(row: dict[str, str]) -> str:
-    """Return where a number of a paper stands."""
-    paper, _, place = row["source"].partition(" ")
-    return f"{PAPERS.get(paper, paper)}, {place}"
 
 
 def _clean(rows: tuple[Row, ...]) -> list[Row]:
@@ -157,6 +134,8 @@ TABLES = {
     "niu-latency": _latency,
     "niu-table2-clickos-cpu": _clickos_cpu,
     "dataplane-vs-vnf-table2-mbps": _dataplane_vs_vnf,
+    paflow.RATIO: paflow.ratios,
+    paflow.DROPS: paflow.drops,
 }
 
 

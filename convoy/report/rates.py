@@ -12,11 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from convoy.report.frames import Buckets, Frames, frames_of, lost_in_a_row
 from convoy.report.losses import losses
 from convoy.results.trials import Search, Trial
 
 Key = tuple[str, str, str, float, str]  # scenario, setup, arm, share of the core, frame size
 FIRST_GOAL = "pdr"
+FIXED = ("latency", "rate")  # trials at rates that no search has chosen
 
 
 def path_name(functions: Sequence[str]) -> str:
@@ -38,6 +40,8 @@ class Delay:
     p50s_ns: tuple[float, ...]  # of each repeat
     p99s_ns: tuple[float, ...]
     lost_ratio: float | None  # of all repeats' packets
+    frames: Frames | None = None  # in which packets came back; None: nobody looked for convoys
+    lost_runs: Buckets = ()  # packets lost in a row, how often
 
     @property
     def count(self) -> int:
@@ -187,7 +191,7 @@ def _function_cycles(trial: Trial) -> float | None:
 def _delays(trials: Sequence[Trial]) -> tuple[Delay, ...]:
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
-        if trial.purpose == "latency" and trial.verdict != "spoilt":
+        if trial.purpose in FIXED and trial.verdict != "spoilt":
             groups.setdefault(trial.load, []).append(trial)
     found = []
     for load, group in groups.items():
@@ -207,6 +211,8 @@ def _delays(trials: Sequence[Trial]) -> tuple[Delay, ...]:
                 tuple(float(latency["p50_ns"]) for latency in known),
                 tuple(float(latency["p99_ns"]) for latency in known),
                 lost / offered if offered else None,
+                frames_of([trial.tester for trial in group]),
+                lost_in_a_row([trial.tester for trial in group]),
             )
         )
     return tuple(found)
@@ -232,9 +238,9 @@ def _irregular(trials: Sequence[Trial], searches: Sequence[Search]) -> tuple[str
         for goal in search.goals
         if not goal.regular
     ]
-    known = {t.load for t in trials if t.purpose == "latency" and t.verdict != "spoilt"}
-    missing = [t.load for t in trials if t.purpose == "latency" and t.load not in known]
-    said += [f"latency at {load}: not offered, or disturbed: no result" for load in missing]
+    known = {t.load for t in trials if t.purpose in FIXED and t.verdict != "spoilt"}
+    missing = [t.load for t in trials if t.purpose in FIXED and t.load not in known]
+    said += [f"at {load}: not offered, or disturbed: no result" for load in missing]
     return tuple(dict.fromkeys(said))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from convoy.report.noise import Difference, floor, paired
 from convoy.report.rates import Row, rows
 from convoy.results.folder import RunFolder
+from convoy.results.memory import Memory
 
 AGAIN = " (again)"
 
@@ -26,6 +27,7 @@ class Run:
     commands: tuple[str, ...]  # the first of each device and setup
     cannot: tuple[Mapping[str, str], ...]
     tsc_hz: float | None
+    memory: tuple[Memory, ...] = ()  # what was measured in memory
 
     def of(self, scenario: str) -> tuple[Row, ...]:
         """Return a scenario's rows."""
@@ -78,6 +80,7 @@ def read(paths: Sequence[Path]) -> Run:
     """Read runs' folders. Raises InputError where one is none."""
     scenarios: dict[str, Mapping[str, Any]] = {}
     hosts, plans, found = [], [], []
+    memory: list[Memory] = []
     commands: dict[tuple[str, str], str] = {}
     cannot: list[Mapping[str, str]] = []
     tsc_hz = None
@@ -95,6 +98,7 @@ def read(paths: Sequence[Path]) -> Run:
         hosts.append(host)
         plans.append(plan)
         cannot += host.get("cannot", [])
+        memory += folder.memory()
         found.append((folder, rows(trials, folder.searches())))
     return Run(
         tuple(paths),
@@ -105,4 +109,5 @@ def read(paths: Sequence[Path]) -> Run:
         tuple(f"# {who}, {what}\n{line}" for (who, what), line in commands.items()),
         tuple(cannot),
         tsc_hz,
+        tuple(memory),
     )

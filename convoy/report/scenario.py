@@ -9,13 +9,21 @@ formats.
 from collections.abc import Mapping
 from typing import Any
 
+from convoy.report import paflow_figures
 from convoy.report import scenario_figures as figures
 from convoy.report.findings import findings, of_scenario, size_name
+from convoy.report.paflow import memory_table
+from convoy.report.paflow_summary import summary
 from convoy.report.page import Cell, Column, Page, Value
 from convoy.report.papers import beside
 from convoy.report.rates import Row
 from convoy.report.run_data import Run
 
+CLAIMS = (
+    "The paper's machine and switch are others: only ratios and differences compare. Rates and "
+    "latencies with convoys are compared round by round with those without, of the same device and "
+    "functions; brackets have the rounds' extremes."
+)
 GOALS = ("pdr", "ndr", "rfc2544", "tst009")
 NOT_HERE = (
     "Xen, netmap/VALE and thus ClickOS proper cannot run on Linux without their kernels: FastClick "
@@ -90,7 +98,9 @@ LATENCY_COLUMNS: list[Column | str] = [
     "setup", "device", Column("frame", "bytes"), "load", Column("rate", "Mpps"),
     Column("p50", "us", "from the time at which a packet was due"), Column("p90", "us"),
     Column("p99", "us"), Column("p99.9", "us"), Column("most", "us"),
-    Column("lost", "", "of all packets of these trials"), Column("packets", "", "in the histogram"),
+    Column("lost", "", "of all packets of these trials"),
+    Column("a frame", "packets", "that came back together, on the mean; singly: 1"),
+    Column("packets", "", "in the histogram"),
 ]  # fmt: skip
 
 
@@ -105,6 +115,8 @@ def delay_values(row: Row) -> list[list[Value]]:
                 *(_us(delay.quantile(share)) for share in (0.5, 0.9, 0.99, 0.999, 1.0)),
                 None if delay.lost_ratio is None else
                 Cell(delay.lost_ratio, f"{delay.lost_ratio:.2%}" if delay.lost_ratio else "0"),
+                Cell(delay.frames.per_frame, f"{delay.frames.per_frame:.2f}")
+                if delay.frames else None,
                 delay.count,
             ]
         )  # fmt: skip
@@ -118,7 +130,7 @@ def _rate(pps: float) -> str:
 def _scenario(page: Page, run: Run, name: str) -> None:
     scenario, mine = run.scenarios[name], run.of(name)
     page.text(f"# {scenario['title']} ({name})\n\n{scenario['asks']} After {scenario['from']}.")
-    if not mine:
+    if not mine and not scenario.get("in-memory"):
         return
     lines = of_scenario(run, name)
     if lines and len(run.scenarios) > 1:
@@ -134,13 +146,17 @@ def _scenario(page: Page, run: Run, name: str) -> None:
         caption = f"{setup}: rate by frame size; median, least and most."
         drawn.append((figures.by_size(run, name, setup), caption))
         drawn.append((figures.by_size(run, name, setup, gbps=True), f"{setup}: the same in Gb/s."))
-    for setup in setups:
+    for setup in setups if sizes else ():
         caption = f"{setup}, {size_name(sizes[0])}: rate by emulated CPU speed."
         drawn.append((figures.by_speed(run, name, setup, sizes[0]), caption))
     drawn.append((figures.latency_by_rate(run, name), "Median latency by rate."))
     caption = "Latency by percentile: all repeats' histograms added up."
     drawn.append((figures.percentiles(run, name), caption))
+    drawn += paflow_figures.figures(run, name)
     page.figures(drawn)
+    in_memory = memory_table(run, name)
+    if in_memory is not None:
+        page.table(in_memory.columns, in_memory.rows, caption=in_memory.title)
     for table in beside(run, name):
         page.text(f"## Beside the paper\n\n{' '.join(table.says)}" if table.says else
                   "## Beside the paper")  # fmt: skip
@@ -208,6 +224,10 @@ def page(run: Run) -> Page:
         f"{host['started'][:16].replace('T', ' ')} UTC",
     )
     out.text("# What was found\n\n" + "\n".join(f"- {line}" for line in findings(run)))
+    claims = summary(run)
+    if claims is not None:
+        out.text("# Aggregation, beside the paper\n\n" + CLAIMS)
+        out.table(claims.columns, claims.rows, caption=claims.title)
     for name in run.scenarios:
         _scenario(out, run, name)
     cannot = [dict(line) for line in dict.fromkeys(tuple(c.items()) for c in run.cannot)]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
 """A run's folder: plan.yaml (what is to be measured), host.json (on what machine), trials.jsonl
-and points.jsonl (one line for each trial and each search, in the order of time), logs/.
+and points.jsonl (one line for each trial and each search, in the order of time), memory.jsonl
+(what was measured in memory), logs/.
 
 Lines are appended whole and written through to the disk, so that a run that was killed leaves
 everything it had finished; what it was writing is a last line without an end, which is cut off
@@ -18,12 +19,14 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from convoy.errors import InputError
+from convoy.results.memory import Memory
 from convoy.results.trials import Search, Trial
 
 PLAN = "plan.yaml"
 HOST = "host.json"
 TRIALS = "trials.jsonl"
 POINTS = "points.jsonl"
+MEMORY = "memory.jsonl"
 LOGS = "logs"
 
 M = TypeVar("M", bound=BaseModel)
@@ -77,9 +80,10 @@ class RunFolder:
             raise InputError(f"{self.path / HOST}: {error}; is this a run's folder?") from None
         return dict(value)
 
-    def append(self, line: Trial | Search) -> None:
-        """Keep a trial, or how a search ended."""
-        path = self.path / (TRIALS if isinstance(line, Trial) else POINTS)
+    def append(self, line: Trial | Search | Memory) -> None:
+        """Keep a trial, how a search ended, or what was measured in memory."""
+        names: dict[type[BaseModel], str] = {Trial: TRIALS, Search: POINTS, Memory: MEMORY}
+        path = self.path / names[type(line)]
         with path.open("ab") as file:
             file.write(line.model_dump_json(by_alias=True).encode() + b"\n")
             file.flush()
@@ -87,7 +91,7 @@ class RunFolder:
 
     def repair(self) -> None:
         """Cut off last lines that a crash left without their ends."""
-        for path in (self.path / TRIALS, self.path / POINTS):
+        for path in (self.path / name for name in (TRIALS, POINTS, MEMORY)):
             if not path.exists():
                 continue
             data = path.read_bytes()
@@ -102,6 +106,11 @@ class RunFolder:
         """Read back how the searches ended."""
         path = self.path / POINTS
         return self._lines(path, Search) if path.exists() else iter(())
+
+    def memory(self) -> Iterator[Memory]:
+        """Read back what was measured in memory."""
+        path = self.path / MEMORY
+        return self._lines(path, Memory) if path.exists() else iter(())
 
     def _lines(self, path: Path, model: type[M]) -> Iterator[M]:
         try:

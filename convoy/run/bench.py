@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from convoy.dut.base import Running, Setup
 from convoy.dut.dummy import RunningDummy
@@ -194,6 +195,7 @@ class Bench:
 
     def _point(self, turn: Turn, point: Point, tester: Tester, running: Running) -> None:
         scenario, remark = self._scenarios[turn.scenario], turn.remark
+        pacing = turn.spec.pacing or scenario.pacing
         measurement = Measurement(
             point,
             tester,
@@ -206,7 +208,7 @@ class Bench:
             self._kept.pop(point.key, ()),
             self._settings.ceiling_pps,
             turn.spec.convoys,
-            scenario.pacing.model_dump() if scenario.pacing is not None else None,
+            pacing.as_trial() if pacing is not None else None,
         )
         search = Search(point=point, outcome="found")
         if scenario.search:
@@ -221,17 +223,26 @@ class Bench:
                     self._latency(measurement, IDLE_PPS, "idle")
                 else:
                     self._latency(measurement, float(load) * (rate or 0), f"{load:.0%} of PDR")
+        purpose: Literal["latency", "rate"] = (
+            "rate" if scenario.figure.y in ("ratio", "lost") else "latency"
+        )
         for fixed in scenario.rates_pps:
-            last = self._latency(measurement, fixed, _rate_name(fixed))
+            last = self._latency(measurement, fixed, _rate_name(fixed), purpose)
             if last.verdict == "spoilt" and unoffered(last):
                 break  # higher ones cannot be offered either
         self._keep(
             search.model_copy(update={"trials": measurement.trials, "spoilt": measurement.spoilt})
         )
 
-    def _latency(self, measurement: Measurement, rate_pps: float, load: str) -> Trial:
+    def _latency(
+        self,
+        measurement: Measurement,
+        rate_pps: float,
+        load: str,
+        purpose: Literal["latency", "rate"] = "latency",
+    ) -> Trial:
         longer = min(LEAST_PKTS / rate_pps, LATENCY_LONGEST_S)
-        return measurement.at(rate_pps, load, max(self._settings.latency_s, longer))
+        return measurement.at(rate_pps, load, max(self._settings.latency_s, longer), purpose)
 
 
 def _rate_name(rate_pps: float) -> str:

@@ -21,6 +21,7 @@ AGAIN = " (again)"
 START_S = 2.5  # of a device, as a first estimate
 LATENCY_S = 0.5
 SEARCH_TRIALS = 12.0
+MEMORY_S = 3.0  # of a program that measures in memory
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,8 @@ def order(
         if not speeds and any(speed != 1.0 for speed in scenario.cpu_speeds):
             why = "CPU speeds: neither cpufreq nor root, who may emulate it"
             cannot.append(Cannot(name, "", "", why))
+        if not scenario.setups:
+            continue  # measured in memory
         arms, remarks, missing = _arms(name, scenario, devices)
         cannot += missing
         first = next(iter(scenario.setups))
@@ -186,5 +189,6 @@ def estimate_s(turn: Turn, scenario: Scenario, profile: str) -> float:
 
 
 def seconds(turns: Sequence[Turn], scenarios: Mapping[str, Scenario], profile: str) -> float:
-    """Return the estimate for many turns."""
-    return sum(estimate_s(turn, scenarios[turn.scenario], profile) for turn in turns)
+    """Return the estimate for many turns, and for what scenarios measure in memory."""
+    in_memory = sum(MEMORY_S * len(one.in_memory) for one in scenarios.values())
+    return in_memory + sum(estimate_s(turn, scenarios[turn.scenario], profile) for turn in turns)

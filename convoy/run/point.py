@@ -22,7 +22,8 @@ LATENCY_TRIES = 5  # where the machine spoils a trial
 REFUSALS = 2  # trials that could not be offered, after which it is not tried again
 PAUSE_S = 0.02  # after a trial that the machine spoilt; twice that after the next one, and so on
 PAUSES_MAX = 5
-LATENCY_DISTURBED = 0.01  # of a latency trial: beyond that, its latencies are the machine's
+# Of a trial at a fixed rate: beyond that, its latencies, or its frames, are the machine's.
+MOST_DISTURBED = {"latency": 0.01, "rate": 0.05}
 DISTURBED = 0.001  # of a trial: who was kept off its core for longer was disturbed
 START_PPS = 1e6  # where nothing came through under overload
 MOST_PPS = 50e6  # to search up to where the tester's ceiling is not known
@@ -204,7 +205,7 @@ class Measurement:
         used_ns, elapsed_ns = cpu_ns(pids) - used_ns, time.monotonic_ns() - began_ns
         busy = core_time(self._core).share_since(core)
         verdict = judge(result, waited_ns, loss_ratio)
-        if purpose == "latency" and disturbed(result, waited_ns, LATENCY_DISTURBED):
+        if purpose in MOST_DISTURBED and disturbed(result, waited_ns, MOST_DISTURBED[purpose]):
             verdict = "spoilt"
         cost_after = running.cost()
         return Trial(
@@ -268,11 +269,20 @@ class Measurement:
             seconds=round(time.monotonic() - began, 3),
         )
 
-    def at(self, rate_pps: float, load: str, duration_s: float) -> Trial:
-        """Measure latency at a rate; a trial that the machine spoilt is done again."""
+    def at(
+        self,
+        rate_pps: float,
+        load: str,
+        duration_s: float,
+        purpose: Literal["latency", "rate"] = "latency",
+    ) -> Trial:
+        """Measure at a rate; a trial that the machine spoilt is done again.
+
+        purpose: latency, or only what came and in which frames, which bears longer pauses.
+        """
         refused = 0
         for _ in range(LATENCY_TRIES):
-            trial = self._trial("latency", rate_pps, duration_s, load)
+            trial = self._trial(purpose, rate_pps, duration_s, load)
             refused += unoffered(trial)
             if trial.verdict != "spoilt" or refused == REFUSALS:
                 break

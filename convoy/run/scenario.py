@@ -24,6 +24,18 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
+class Pacing(_Model):
+    """When packets are due: so many at once; only on-us of every on-us + off-us."""
+
+    burst_pkts: int = Field(1, alias="burst-pkts", ge=1, le=65536)
+    on_us: float | None = Field(None, alias="on-us", ge=1, le=1e7)
+    off_us: float | None = Field(None, alias="off-us", ge=0, le=1e7)
+
+    def as_trial(self) -> dict[str, float]:
+        """Return it as the tester takes it."""
+        return self.model_dump(exclude_none=True)
+
+
 class SetupSpec(_Model):
     """What every device is to do in one row of a scenario."""
 
@@ -33,13 +45,7 @@ class SetupSpec(_Model):
     devices: tuple[str, ...] | None = None  # only these
     options: dict[str, dict[str, str]] = Field(default_factory=dict)  # by device: its own
     convoys: int = Field(0, ge=0, le=255)  # packets that the tester sends in one frame; 0: one each
-
-
-class Pacing(_Model):
-    """When packets are due: only on-us of every on-us + off-us, and so much faster then."""
-
-    on_us: float = Field(alias="on-us", ge=1, le=1e7)
-    off_us: float = Field(alias="off-us", ge=0, le=1e7)
+    pacing: Pacing | None = None  # default: the scenario's
 
 
 class Needs(_Model):
@@ -53,7 +59,7 @@ class Figure(_Model):
     """How a report draws it."""
 
     x: Literal["size", "setup", "rate", "cpu-speed"] = "size"
-    y: Literal["Mpps", "Gb/s", "latency"] = "Mpps"
+    y: Literal["Mpps", "Gb/s", "latency", "ratio", "lost"] = "Mpps"
 
 
 class Quick(_Model):
@@ -85,15 +91,19 @@ class Scenario(_Model):
     flows: int = Field(1000, ge=1, le=1 << 20)
     figure: Figure = Figure()
     references: tuple[str, ...] = ()  # files of convoy/reference
+    in_memory: tuple[Literal["next-hop", "frame", "vring"], ...] = Field((), alias="in-memory")
     needs: Needs = Needs()
     pending: str = ""  # why it cannot be run yet, anywhere
     quick: Quick = Quick()
 
     @model_validator(mode="after")
     def _complete(self) -> "Scenario":
-        if not self.pending and not (self.setups and self.devices):
-            raise ValueError("a scenario needs setups and devices, or says what is pending")
-        if not self.pending and not self.search and not self.rates_pps:
+        nothing = not (self.setups and self.devices) and not self.in_memory
+        if not self.pending and nothing:
+            raise ValueError(
+                "a scenario needs setups and devices, or in-memory, or says what is pending"
+            )
+        if not self.pending and not self.search and not self.rates_pps and self.setups:
             raise ValueError("without a search there must be rates-pps to try")
         for name in self.quick.setups or ():
             if name not in self.setups:

@@ -18,10 +18,12 @@ from convoy.host.placement import place
 from convoy.host.placement import read as read_topology
 from convoy.host.private import private_folder
 from convoy.results.folder import RunFolder
+from convoy.results.memory import Memory
+from convoy.run import memory
 from convoy.run import scenario as scenarios_of
 from convoy.run.bench import Bench, Settings, Step
 from convoy.run.environment import environment
-from convoy.run.order import Order, order
+from convoy.run.order import MEMORY_S, Order, order
 from convoy.run.point import without_histograms
 from convoy.run.scenario import Scenario
 from convoy.search.goals import goals
@@ -133,7 +135,8 @@ def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
     """Do a run, or what is left of it. Raises InputError before anything is started."""
     tester_core, core = cores()
     plan = order_here(asked)
-    if not plan.turns:
+    in_memory = any(scenario.in_memory for scenario in asked.scenarios.values())
+    if not plan.turns and not in_memory:
         raise InputError("; ".join(dict.fromkeys(f"{c.device}: {c.why}" for c in plan.cannot)))
     hugepages = this_machine().hugepages_free_mb >= HUGEPAGES_MB
     real = any(turn.device.name != "dummy" for turn in plan.turns)
@@ -145,6 +148,7 @@ def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
             with ConvoyGen(ports, tester_core, self_test=True, reflector_core=core) as tester:
                 self_test = without_histograms(tester.self_test)
     _write_host(folder, plan, tester_core, core, hugepages, self_test)
+    _in_memory(folder, asked, progress)
     settings = Settings(
         tester_core,
         (core,),
@@ -155,6 +159,23 @@ def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
         (self_test or {}).get("ceiling_pps"),
     )
     Bench(folder, asked.scenarios, settings, progress).run(plan.turns)
+
+
+def _in_memory(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
+    """Measure what scenarios have measured in memory; what is there already is not done again."""
+    folder.repair()
+    done = {(one.scenario, one.what) for one in folder.memory()}
+    todo = [
+        (name, what)
+        for name, scenario in asked.scenarios.items()
+        for what in scenario.in_memory
+        if (name, what) not in done
+    ]
+    for index, (name, what) in enumerate(todo):
+        left = (len(todo) - index) * MEMORY_S
+        progress(Step(f"{name}: {what}, in memory", index, len(todo), left))
+        found = memory.measure(what)
+        folder.append(Memory(scenario=name, what=what, command=memory.command(what), result=found))
 
 
 def _write_host(

@@ -5,8 +5,10 @@
 //
 //   bench-next-hop [REPEATS]        11 unless given
 //
-// Prints a line for each number of SC-IDs in the table: keys that are all the same, and all
-// different in an order that no prefetcher guesses; median of the repeats, made in turns.
+// Prints one JSON object: {"schema": "convoy.bench.next-hop/1", "results": [{"sc_ids", "same_key":
+// {"median", "min", "max"}, "all_different": {...}}]}, a row for each number of SC-IDs in the table:
+// keys that are all the same, and all different in an order that no prefetcher guesses. The two
+// are measured in turns.
 #include <stdio.h>
 #include <stdlib.h>
 #include <x86intrin.h>
@@ -38,6 +40,13 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void print(const char *name, double *all, int repeats)
+{
+	qsort(all, (size_t)repeats, sizeof(all[0]), by_value);
+	printf(", \"%s\": {\"median\": %.2f, \"min\": %.2f, \"max\": %.2f}", name, all[repeats / 2],
+		all[0], all[repeats - 1]);
+}
+
 int main(int argc, char **argv)
 {
 	static const uint32_t sizes[] = {1, 64, 4096, 65536};
@@ -50,6 +59,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bench-next-hop: %s: give 1 to %d repeats\n", argv[1], REPEATS_MAX);
 		return 2;
 	}
+	printf("{\"schema\": \"convoy.bench.next-hop/1\", \"results\": [");
 	for (size_t row = 0; row < sizeof(sizes) / sizeof(sizes[0]); row++) {
 		double a[REPEATS_MAX], b[REPEATS_MAX];
 		struct cv_next_hop_table *table;
@@ -68,11 +78,12 @@ int main(int argc, char **argv)
 			a[i] = cycles(table, same);
 			b[i] = cycles(table, different);
 		}
-		qsort(a, (size_t)repeats, sizeof(a[0]), by_value);
-		qsort(b, (size_t)repeats, sizeof(b[0]), by_value);
-		printf("%6u SC-IDs: same key %.1f, all different %.1f cycles per packet\n",
-			sizes[row], a[repeats / 2], b[repeats / 2]);
+		printf("%s\n  {\"sc_ids\": %u", row == 0 ? "" : ",", sizes[row]);
+		print("same_key", a, repeats);
+		print("all_different", b, repeats);
+		printf("}");
 		cv_next_hop_table_free(table);
 	}
+	printf("\n]}\n");
 	return 0;
 }

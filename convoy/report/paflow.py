@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""PA-Flow's tables beside ours.
+
+A setup with convoys is compared with the setup without them that has the same functions, round by
+round: in plan.yaml that is the first one of those functions and that deployment whose devices get
+no convoys.
+"""
+
+import statistics
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from convoy import reference
+from convoy.report.beside import Beside, source
+from convoy.report.frames import half_of_lost
+from convoy.report.page import Cell, Column, Value
+from convoy.report.rates import Row
+from convoy.report.run_data import AGAIN, Run
+
+RATIO = "paflow-table2-aggregation-ratio"
+DROPS = "paflow-table3-drops"
+
+
+def _measured(run: Run, scenario: str) -> list[Row]:
+    return [r for r in run.of(scenario) if not r.arm.endswith(AGAIN) and r.cpu_speed == 1.0]
+
+
+def _kind(spec: Mapping[str, Any], device: str) -> tuple[object, ...]:
+    """Return what two setups must have in common to be compared."""
+    options = dict((spec.get("options") or {}).get(device, {}))
+    options.pop("convoys", None)
+    pacing = spec.get("pacing") or {}
+    return (
+        tuple(spec["functions"]),
+        spec.get("deployment"),
+        tuple(options.items()),
+        tuple(pacing.items()),
+    )
+
+
+def _has_convoys(spec: Mapping[str, Any], device: str) -> bool:
+    options = (spec.get("options") or {}).get(device, {})
+    return str(options.get("convoys", "no")) != "no"
+
+
+def pairs(run: Run, scenario: str) -> Iterator[tuple[Row, Row]]:
+    """Yield a row with convoys, and that of the same device and frames without."""
+    setups = run.scenarios[scenario].get("setups") or {}
+    rows = _measured(run, scenario)
+    for row in rows:
+        spec = setups.get(row.setup)
+        if spec is None or not _has_convoys(spec, row.device):
+            continue
+        for plain in rows:
+            other = setups.get(plain.setup)
+            same = (plain.arm, plain.size) == (row.arm, row.size)
+            if other is None or not same or _has_convoys(other, row.device):
+                continue
+            if _kind(spec, row.device) == _kind(other, row.device):
+                yield row, plain
+                break
+
+
+def gain(row: Row, plain: Row) -> tuple[float, float, float] | None:
+    """Return the ratio of two rows' rates: median, least and most of the rounds that have both."""
+    both = sorted(row.rounds.keys() & plain.rounds.keys())
+    ratios = [row.rounds[i] / plain.rounds[i] for i in both]
+    return (statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
+
+
+def ratios(run: Run, scenario: str) -> Beside:
+    """Table 2: frames / packets, by rate."""
+    out = Beside(
+        "Aggregation ratio: frames / packets, per cent (the paper: after / before aggregation)",
+        [Column("rate", "Mpps"), Column("paper, even", "%"), Column("paper, bursts of 32", "%")],
+    )
+    rows = [r for r in _measured(run, scenario) if any(d.frames for d in r.delays)]
+    out.columns += [Column(f"{row.setup}, {row.arm}", "%") for row in rows]
+    paper = {float(row["rx_rate_pps"]): row for row in reference.table(RATIO)}
+    rates = sorted({*paper, *(d.rate_pps for row in rows for d in row.delays)})
+    for rate in rates:
+        cells: Mapping[str, str] = paper.get(rate, {})
+        line: list[Value] = [Cell(rate / 1e6, f"{rate / 1e6:g}")]
+        for name in ("non_bursty_percent", "bursty_percent"):
+            line.append(
+                Cell(float(cells[name]), "", source(dict(cells))) if name in cells else None
+            )
+        for row in rows:
+            found = next((d.frames for d in row.delays if d.rate_pps == rate), None)
+            text = f"{found.per_frame:.2f} packets in a frame" if found else ""
+            line.append(
+                Cell(found.ratio_percent, f"{found.ratio_percent:.1f}", text) if found else None
+            )
+        out.rows.append(line)
+    return out
+
+
+def drops(run: Run, scenario: str) -> Beside:
+    """Table 3 and Figure 12: what was lost, and how many in a row."""
+    out = Beside(
+        "Dropped packets: with convoys over without (the paper), and shares of what was offered",
+        [Column("rate", "Mpps"), Column("paper", "PA-Flow / default")],
+    )
+    rows = [row for row in _measured(run, scenario) if row.delays]
+    for row in rows:
+        out.columns.append(Column(row.setup, "lost, per cent"))
+        out.columns.append(
+            Column("in a row", "packets", "half of the lost packets were in runs of up to so many")
+        )
+    paper = {
+        float(row["rx_rate_pps"]): float(row["drops_paflow"]) / float(row["drops_default"])
+        for row in reference.table(DROPS)
+    }
+    for rate in sorted({*paper, *(d.rate_pps for row in rows for d in row.delays)}):
+        ratio = paper.get(rate)
+        line: list[Value] = [Cell(rate / 1e6, f"{rate / 1e6:g}")]
+        line.append(Cell(ratio, f"{ratio:.2f}") if ratio is not None else None)
+        for row in rows:
+            delay = next((d for d in row.delays if d.rate_pps == rate), None)
+            lost = delay.lost_ratio if delay else None
+            line.append(Cell(100 * lost, f"{100 * lost:.3g}") if lost is not None else None)
+            line.append(half_of_lost(delay.lost_runs) if delay and lost else None)
+        out.rows.append(line)
+    return out
+
+
+def memory_table(run: Run, scenario: str) -> Beside | None:
+    """Return what was measured in memory for a scenario, cycles per packet."""
+    out = Beside(
+        "In memory: TSC ticks per packet, median [least .. most]",
+        ["what", "case", Column("cycles", "per packet"), "range"],
+    )
+    for one in (one for one in run.memory if one.scenario == scenario):
+        for row in one.rows():
+            named = {k: v for k, v in row.items() if not isinstance(v, dict)}
+            for name, value in row.items():
+                if isinstance(value, dict):
+                    part = "" if name == "cycles_per_packet" else f", {name.replace('_', ' ')}"
+                    case = ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in named.items())
+                    out.rows.append(
+                        [one.what, case + part, Cell(value["median"], f"{value['median']:.1f}"),
+                         f"[{value['min']:.1f} .. {value['max']:.1f}]"]
+                    )  # fmt: skip
+    return out if out.rows else None

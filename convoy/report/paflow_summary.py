@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What a run says about each of PA-Flow's claims, in one table."""
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping
+
+from convoy import reference
+from convoy.report.beside import Beside, source
+from convoy.report.paflow import gain, pairs
+from convoy.report.page import Cell, Column, Value
+from convoy.report.rates import Delay, Row
+from convoy.report.run_data import Run
+
+SMALL = "64"
+KEPT_UP = 0.005  # of the packets lost at most; beyond that, latency is that of a full queue
+
+
+def _times(found: tuple[float, float, float]) -> Cell:
+    middle, least, most = found
+    spread = f" [{least:.2f} .. {most:.2f}]" if least != most else ""
+    return Cell(middle, f"{middle:.2f}{spread}")
+
+
+class _Summary:
+    """Collects the lines of the summary."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.claims = {row["claim"]: row for row in reference.table("paflow-claims")}
+        self.table = Beside(
+            "PA-Flow's claims and this run",
+            ["what", "unit", "paper", "here", Column("from", "", "scenario, setup, device")],
+        )
+
+    def add(self, what: str, unit: str, here: Value, where: str, claim: str = "") -> None:
+        """Add a line; claim: the paper's, by its name in the reference table."""
+        row = self.claims.get(claim)
+        paper = Cell(float(row["value"]), row["value"], source(row)) if row is not None else None
+        self.table.rows.append([what, unit, paper, here, where])
+
+    def throughput(self) -> None:
+        """How many times as fast, at 64 B; and the least at any size."""
+        for scenario in self.run.scenarios:
+            least: dict[tuple[str, str], tuple[float, str]] = {}
+            for row, plain in pairs(self.run, scenario):
+                found = gain(row, plain)
+                if found is None:
+                    continue
+                key = (row.setup, row.arm)
+                least[key] = min(least.get(key, (math.inf, "")), (found[0], row.size))
+                if row.size == SMALL:
+                    claim = _claim(row.setup)
+                    where = f"{scenario}: {row.setup} / {plain.setup}, {row.arm}"
+                    self.add("rate with convoys / without, 64 B", "x", _times(found), where, claim)
+            for (setup, arm), (ratio, size) in least.items():
+                if size != SMALL:
+                    self.add(
+                        f"the least at any size: {size} B",
+                        "x",
+                        Cell(ratio, f"{ratio:.2f}"),
+                        f"{scenario}: {setup}, {arm}",
+                    )
+
+    def latency(self) -> None:
+        """What travelling together adds, at every fixed rate that both kept up with."""
+        for scenario, plan in self.run.scenarios.items():
+            if (plan.get("figure") or {}).get("y") != "latency":
+                continue
+            for row, plain in pairs(self.run, scenario):
+                for one, other in _same_rates(row, plain):
+                    if (one.lost_ratio or 0) > KEPT_UP or (other.lost_ratio or 0) > KEPT_UP:
+                        continue
+                    for share in (0.5, 0.99):
+                        added = _added_us(one, other, share)
+                        if added is not None:
+                            self.add(
+                                f"latency added at {one.load}, p{100 * share:g}",
+                                "us",
+                                added,
+                                f"{scenario}: {row.setup} - {plain.setup}, {row.arm}",
+                            )
+
+    def lost(self) -> None:
+        """Whether more is ever lost."""
+        for scenario, plan in self.run.scenarios.items():
+            if (plan.get("figure") or {}).get("y") != "lost":
+                continue
+            for row, plain in pairs(self.run, scenario):
+                more = [
+                    one.load
+                    for one, other in _same_rates(row, plain)
+                    if (one.lost_ratio or 0) > (other.lost_ratio or 0)
+                ]
+                self.add(
+                    "rates at which more is lost with convoys",
+                    "",
+                    ", ".join(more) or "none",
+                    f"{scenario}: {row.setup}, {row.arm}",
+                )
+
+    def parts(self) -> None:
+        """Cycles in memory."""
+        for one in self.run.memory:
+            for row in one.rows():
+                if one.what == "next-hop":
+                    where = f"{one.scenario}: {row['sc_ids']} SC-IDs"
+                    self.add("look-up, same key", "cycles", row["same_key"]["median"], where,
+                             "table lookup same key")  # fmt: skip
+                    self.add("look-up, all different", "cycles", row["all_different"]["median"],
+                             where, "table lookup all keys different")  # fmt: skip
+            if one.what == "vring":
+                self._vring(
+                    {row["row"]: row["cycles_per_packet"] for row in one.rows()}, one.scenario
+                )
+
+    def _vring(self, cycles: Mapping[str, Mapping[str, float]], scenario: str) -> None:
+        for what, ours, stock, plain in (
+            ("dequeue", "gather", "rte_vhost_dequeue", "plain_dequeue"),
+            ("enqueue", "scatter", "rte_vhost_enqueue", "plain_enqueue"),
+        ):
+            if {ours, stock, plain} <= cycles.keys():
+                own = cycles[ours]["median"]
+                for other, claim in ((stock, f"{what} overhead"), (plain, "")):
+                    value = own - cycles[other]["median"]
+                    cell, where = Cell(value, f"{value:+.1f}"), f"{scenario}: {ours} - {other}"
+                    self.add(f"{what}, cycles more", "cycles/packet", cell, where, claim)
+
+
+def _claim(setup: str) -> str:
+    for kind in ("vhost", "ethdev"):
+        if setup.startswith(kind):
+            return f"throughput gain PA-Flow-{kind} over DPDK/vhost-user at 64 B"
+    return ""
+
+
+def _same_rates(row: Row, plain: Row) -> Iterator[tuple[Delay, Delay]]:
+    for one in row.delays:
+        other = plain.delay(one.load)
+        if other is not None:
+            yield one, other
+
+
+def _added_us(one: Delay, other: Delay, share: float) -> Value:
+    """Return how much later, with the range that the repeats leave it in."""
+    values = (one.p50s_ns, other.p50s_ns) if share == 0.5 else (one.p99s_ns, other.p99s_ns)
+    if not values[0] or not values[1]:
+        return None
+    added = (statistics.median(values[0]) - statistics.median(values[1])) / 1e3
+    low = (min(values[0]) - max(values[1])) / 1e3
+    high = (max(values[0]) - min(values[1])) / 1e3
+    return Cell(added, f"{added:+.1f} [{low:+.1f} .. {high:+.1f}]")
+
+
+def summary(run: Run) -> Beside | None:
+    """Return the paper's claims beside this run; None: it has no scenario of PA-Flow's."""
+    if not any(str(one["from"]).startswith("PA-Flow") for one in run.scenarios.values()):
+        return None
+    made = _Summary(run)
+    made.throughput()
+    made.latency()
+    made.lost()
+    made.parts()
+    return made.table if made.table.rows else None

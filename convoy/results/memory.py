@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What a line of memory.jsonl says: parts measured in memory, without a device and a tester."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MEMORY_SCHEMA: Literal["convoy.bench.memory/1"] = "convoy.bench.memory/1"
+
+
+class Memory(BaseModel):
+    """What a program that measures in memory printed, raw."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    schema_tag: Literal["convoy.bench.memory/1"] = Field(MEMORY_SCHEMA, alias="schema")
+    scenario: str
+    what: str  # next-hop, frame, vring
+    command: tuple[str, ...]
+    result: dict[str, Any]  # each program's own: tests/bench/
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the result's rows; the numbers of each are cycles per packet."""
+        return list(self.result.get("results", ()))

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Aggregation in results and reports: frames, ratios, losses in a row, claims beside the paper."""
+
+import json
+
+import pytest
+
+from convoy.cli import bench_paflow
+from convoy.report import export
+from convoy.report.frames import Frames, frames_of, half_of_lost, lost_in_a_row
+from convoy.report.paflow import drops, memory_table, ratios
+from convoy.report.paflow_summary import summary
+from convoy.report.run_data import read
+from convoy.report.scenario import page
+from convoy.results.folder import RunFolder
+from convoy.results.memory import Memory
+from convoy.results.trials import Goal, Point, Search, Trial
+from convoy.run import memory, session
+from convoy.run.scenario import Scenario
+
+HOST = {
+    "schema": "convoy.host/1", "started": "2026-01-01T00:00:00+00:00", "cpu": "none",
+    "cores": [0, 1], "cores_allowed": [0, 1], "governor": None, "kernel": "6", "root": False,
+    "convoy": "0", "commit": None, "devices": {}, "mitigations": {}, "hugepages": False,
+    "tester_core": 0, "device_core": 1, "cannot": [], "self_test": None, "remarks": {},
+}  # fmt: skip
+NATIVE = {"convoys": 1, "options": {"convoy": {"convoys": "native"}}}
+SCENARIOS = {
+    "paflow-throughput": {"figure": {"y": "Mpps"}},
+    "paflow-ratio": {"figure": {"y": "ratio"}, "references": ["paflow-table2-aggregation-ratio"]},
+    "paflow-latency": {"figure": {"y": "latency"}},
+    "paflow-drops": {"figure": {"y": "lost"}, "references": ["paflow-table3-drops"]},
+    "paflow-lookup": {"in-memory": ["next-hop", "vring"], "setups": {}, "devices": []},
+}
+
+
+def result(received, by_packets=None, lost=0, p50=1000, runs=()):
+    convoys = None
+    if by_packets is not None:
+        convoys = {
+            "received_by_packets": by_packets,
+            "received_pkts": sum(n * count for n, count in by_packets),
+        }
+    total = {
+        "offered_pkts": received + lost,
+        "received_pkts": received,
+        "lost_pkts": lost,
+        "loss_bursts_pkts": [list(run) for run in runs],
+        "refused_bursts_pkts": [],
+        "latency": {"p50_ns": p50, "p99_ns": 9 * p50, "histogram_ns": [[p50, received]]},
+    }
+    return {"total": total, "convoys": convoys}
+
+
+def trial(scenario, setup, tester, rate=1e6, repeat=0):
+    point = Point(
+        scenario=scenario, setup=setup, arm="convoy", device="convoy", functions=(), size="64",
+        repeat=repeat,
+    )  # fmt: skip
+    return Trial(
+        point=point, purpose="latency", load=f"{rate / 1e6:g} Mpps", rate_pps=rate, duration_s=0.1,
+        verdict="passed", commands=(), tester=tester,
+    )  # fmt: skip
+
+
+def found(scenario, setup, rate, repeat=0):
+    goal = Goal(goal="pdr", rate_pps=rate, lower_pps=rate, upper_pps=None, regular=True)
+    point = trial(scenario, setup, {}, repeat=repeat).point
+    return Search(point=point, outcome="found", goals=(goal,))
+
+
+LOOKUP = {
+    "results": [{"sc_ids": 64, "same_key": {"median": 2.9, "min": 2.8, "max": 3.0},
+                 "all_different": {"median": 6.1, "min": 6.0, "max": 6.2}}]
+}  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path):
+    common = {"title": "x", "from": "PA-Flow", "asks": "y", "devices": ["convoy"]}
+    common["setups"] = {"default": {}, "native": NATIVE}
+    plan = {
+        "schema": session.PLAN_SCHEMA, "quick": True, "search": "quick", "goals": ["pdr"],
+        "repeats": 2,
+        "scenarios": {
+            name: Scenario.model_validate({**common, **more}).model_dump(mode="json", by_alias=True)
+            for name, more in SCENARIOS.items()
+        },
+    }  # fmt: skip
+    folder = RunFolder(tmp_path / "run")
+    folder.create(plan)
+    folder.write_host(HOST)
+    for repeat, (plain, together) in enumerate(((8e6, 40e6), (10e6, 60e6))):
+        folder.append(found("paflow-throughput", "default", plain, repeat))
+        folder.append(found("paflow-throughput", "native", together, repeat))
+    folder.append(trial("paflow-ratio", "native", result(100, [[2, 10], [8, 10]]), 1e6))
+    folder.append(trial("paflow-ratio", "native", result(100), 2e6))
+    for setup, p50 in (("default", 3000), ("native", 2500)):
+        folder.append(trial("paflow-latency", setup, result(100, p50=p50)))
+    folder.append(trial("paflow-drops", "default", result(90, lost=10, runs=[(1, 2), (8, 1)]), 4e6))
+    folder.append(trial("paflow-drops", "native", result(80, lost=20, runs=[(20, 1)]), 4e6))
+    for setup in ("default", "native"):
+        folder.append(trial("paflow-drops", setup, result(100), 5e6))
+    folder.append(
+        Memory(scenario="paflow-lookup", what="next-hop", command=("bench",), result=LOOKUP)
+    )
+    return read([folder.path])
+
+
+@pytest.mark.parametrize(
+    ("received", "by_packets", "sizes"),
+    [
+        (100, [[2, 10], [8, 10]], ((2, 10), (8, 10))),
+        (103, [[2, 10], [8, 10]], ((1, 3), (2, 10), (8, 10))),
+        (7, [], ((1, 7),)),
+    ],
+)
+def test_what_came_singly_is_a_frame_too(received, by_packets, sizes):
+    frames = frames_of([result(received, by_packets)])
+    assert frames == Frames(sizes)
+    assert frames.packets == received
+    assert frames.ratio_percent == pytest.approx(100 / frames.per_frame)
+
+
+def test_nobody_looked_is_not_one_packet_in_a_frame():
+    assert frames_of([result(100)]) is None
+
+
+def test_half_of_what_was_lost_is_weighed_by_packets():
+    runs = lost_in_a_row([result(1, runs=[(1, 9), (10, 1)]), result(1, runs=[(1, 1), (32, 1)])])
+    assert runs == ((1, 10), (10, 1), (32, 1))
+    assert half_of_lost(runs) == 32
+    assert half_of_lost(()) is None
+
+
+def lines(table):
+    return {tuple(map(export.text_of, row)) for row in table.rows}
+
+
+def test_ratio_stands_beside_table_2(run):
+    table = ratios(run, "paflow-ratio")
+    assert table.columns[3].name == "native, convoy"
+    assert ("1", "27.2", "12", "20.0") in lines(table)
+    assert ("2", "25.6", "10.5", "–") in lines(table)
+
+
+def test_drops_stand_beside_table_3(run):
+    table = drops(run, "paflow-drops")
+    assert ("4", "0.18", "10", "8", "20", "20") in lines(table)
+    assert ("5", "0.48", "0", "–", "0", "–") in lines(table)
+
+
+def test_the_summary_has_every_claim_that_was_measured(run):
+    seen = {line[0]: line[2:4] for line in lines(summary(run))}
+    assert seen["rate with convoys / without, 64 B"] == ("–", "5.50 [5.00 .. 6.00]")
+    assert seen["look-up, same key"] == ("25.4", "2.9")
+    assert seen["look-up, all different"] == ("26.3", "6.1")
+    assert seen["latency added at 1 Mpps, p50"] == ("–", "-0.5 [-0.5 .. -0.5]")
+    assert seen["rates at which more is lost with convoys"] == ("–", "4 Mpps")
+    assert len(memory_table(run, "paflow-lookup").rows) == 2
+
+
+def test_it_is_in_every_format(run, capsys):
+    html = page(run).html()
+    assert "PA-Flow’s claims" in html or "PA-Flow&#x27;s claims" in html
+    assert "packets lost in a row" in html
+    assert "look-up, all different" in export.markdown(run)
+    claims = export.document(run)["claims"]
+    assert {"look-up, same key", "latency added at 1 Mpps, p99"} <= {one["what"] for one in claims}
+    json.dumps(export.document(run))
+    bench_paflow.show(run)
+    assert "Aggregation ratio" in capsys.readouterr().out
+
+
+def test_in_memory_is_measured_once(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(memory, "measure", lambda what: calls.append(what) or LOOKUP)
+    asked = session.wanted(["paflow-lookup"])
+    folder = RunFolder(tmp_path)
+    folder.create(asked.as_plan())
+    for _ in range(2):
+        session._in_memory(folder, asked, lambda step: None)
+    assert calls == ["next-hop", "frame", "vring"]
+    assert [one.rows() for one in folder.memory()] == [LOOKUP["results"]] * 3
+
+
+def test_next_hops_are_measured():
+    (row,) = (one for one in memory.measure("next-hop", 1)["results"] if one["sc_ids"] == 4096)
+    assert 0 < row["same_key"]["min"] <= row["same_key"]["median"]
