@@ -8,38 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "account.h"
 #include "clock.h"
 #include "convoys.h"
-#include "pace.h"
-#include "pool.h"
 #include "spec.h"
+#include "stream.h"
 #include "wire.h"
-
-// What one send queue of a path carries. All times are ticks since the trial began.
-struct gen_stream {
-	uint32_t from, to, queue;
-	struct gen_wire *wire;
-	struct gen_pool pool;
-	struct gen_pace pace; // of sending
-	struct gen_pace ahead; // convoys: of sending, when the last packet of the next one is due
-	bool is_ahead; // it is valid
-	struct gen_pace arrivals; // on_full drop: of becoming due
-	uint64_t backlog, debt; // due and not sent; how much of it may wait
-	uint64_t *gaps; // replay: the pool's, in 48.16 ticks
-	struct gen_account *account;
-	uint32_t next_frame; // of the pool: frame, or convoy where there are some
-	uint32_t seq; // next; all below were sent
-	uint32_t limit; // of seq
-	uint64_t offered; // scheduled
-	uint64_t sent, sent_bytes;
-	uint64_t refused; // scheduled, but the send queue was full (on_full: drop)
-	struct cv_histogram *refused_bursts; // lengths of runs of refused packets
-	uint64_t full_events; // times the send queue had no room for a packet that was due
-	uint64_t late_max; // longest delay from schedule to send queue
-	uint64_t first_tx, last_tx; // scheduled time of the first, sending time of the last
-	bool done;
-};
 
 struct gen_trial {
 	uint32_t stream_count;
