@@ -9,50 +9,13 @@
 
 #include "classify.h"
 #include "plan.h"
-#include "plan_check.h"
 #include "plan_json.h"
+#include "plan_names.h"
+#include "plan_stages.h"
 #include "port.h"
 
 #define MEMORY_MB 1024 // address space, touched as it is used
 #define FUNCTIONS_MAX 1024
-#define STAGES_MAX 1024
-
-static int find(const char *const *names, unsigned count, const char *name)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (strcmp(names[i], name) == 0)
-			return i;
-	return -1;
-}
-
-static int find_function(const struct cv_plan *plan, const char *name)
-{
-	for (unsigned i = 0; i < plan->functions_count; i++)
-		if (strcmp(plan->functions[i].name, name) == 0)
-			return i;
-	return -1;
-}
-
-static int find_chain(const struct cv_plan *plan, const char *name)
-{
-	for (unsigned i = 0; i < plan->chains_count; i++)
-		if (strcmp(plan->chains[i].name, name) == 0)
-			return i;
-	return -1;
-}
-
-// The value of a name key: present, a string, short and not empty.
-static const char *read_name(const struct cv_where *at, const json_t *object, const char *key)
-{
-	const char *name = cv_json_string(at, object, key, NULL);
-
-	if (name != NULL && (name[0] == '\0' || strlen(name) >= CV_NAME_MAX)) {
-		cv_where_error(
-			at, "%s: \"%.64s\": a name has 1 to %d bytes", key, name, CV_NAME_MAX - 1);
-		return NULL;
-	}
-	return name;
-}
 
 static int read_ports(struct cv_plan *plan, const struct cv_where *top)
 {
@@ -72,10 +35,10 @@ static int read_ports(struct cv_plan *plan, const struct cv_where *top)
 			cv_where_error(&at, "%s", why.text);
 			return -EINVAL;
 		}
-		name = read_name(&at, port, "name");
+		name = cv_plan_read_name(&at, port, "name");
 		if (name == NULL)
 			return -EINVAL;
-		if (find(plan->port_names, plan->ports_count, name) >= 0) {
+		if (cv_plan_find(plan->port_names, plan->ports_count, name) >= 0) {
 			cv_where_error(&at, "name: there are two ports \"%s\"", name);
 			return -EINVAL;
 		}
@@ -159,12 +122,12 @@ static int read_functions(struct cv_plan *plan, const struct cv_where *top)
 
 		if (cv_json_keys(&at, function, keys) != 0)
 			return -EINVAL;
-		to->name = read_name(&at, function, "name");
+		to->name = cv_plan_read_name(&at, function, "name");
 		type = cv_json_string(&at, function, "type", NULL);
 		to->config = cv_json_object(&at, function, "config");
 		if (to->name == NULL || type == NULL || to->config == NULL)
 			return -EINVAL;
-		if (find_function(plan, to->name) >= 0) {
+		if (cv_plan_find_function(plan, to->name) >= 0) {
 			cv_where_error(&at, "name: there are two functions \"%s\"", to->name);
 			return -EINVAL;
 		}
@@ -202,18 +165,6 @@ static int read_match(const struct cv_where *at, const json_t *chain, struct cv_
 	return 0;
 }
 
-static int read_port_name(const struct cv_plan *plan, const struct cv_where *at,
-	const json_t *object, const char *key, unsigned *port)
-{
-	const char *name = cv_json_string(at, object, key, NULL);
-	int index = name == NULL ? -1 : find(plan->port_names, plan->ports_count, name);
-
-	if (name != NULL && index < 0)
-		cv_where_error(at, "%s: no port is called \"%.64s\"", key, name);
-	*port = index;
-	return index < 0 ? -EINVAL : 0;
-}
-
 static int read_chains(struct cv_plan *plan, const struct cv_where *top)
 {
 	static const char *const keys[] = {"name", "match", "in", "out", NULL};
@@ -229,12 +180,12 @@ static int read_chains(struct cv_plan *plan, const struct cv_where *top)
 
 		if (cv_json_keys(&at, chain, keys) != 0)
 			return -EINVAL;
-		to->name = read_name(&at, chain, "name");
+		to->name = cv_plan_read_name(&at, chain, "name");
 		if (to->name == NULL || read_match(&at, chain, to) != 0 ||
-			read_port_name(plan, &at, chain, "in", &to->in) != 0 ||
-			read_port_name(plan, &at, chain, "out", &to->out) != 0)
+			cv_plan_read_port_name(plan, &at, chain, "in", &to->in) != 0 ||
+			cv_plan_read_port_name(plan, &at, chain, "out", &to->out) != 0)
 			return -EINVAL;
-		if (find_chain(plan, to->name) >= 0) {
+		if (cv_plan_find_chain(plan, to->name) >= 0) {
 			cv_where_error(&at, "name: there are two chains \"%s\"", to->name);
 			return -EINVAL;
 		}
@@ -294,154 +245,6 @@ static int read_workers(struct cv_plan *plan, const struct cv_where *top)
 	return 0;
 }
 
-// A ring's index by name; a new name is a new ring.
-static int ring_index(struct cv_plan *plan, const char *name)
-{
-	int index = find(plan->rings, plan->rings_count, name);
-
-	if (index >= 0)
-		return index;
-	plan->rings[plan->rings_count] = name;
-	return plan->rings_count++;
-}
-
-static int read_source(struct cv_plan *plan, const struct cv_where *at, const json_t *stage,
-	struct cv_plan_stage *to)
-{
-	static const char *const keys[] = {"port", "queue", "ring", NULL};
-	const struct cv_plan_chain *chain = &plan->chains[to->chain];
-	struct cv_where here = cv_where_key(at, "source");
-	const json_t *source = cv_json_object(at, stage, "source");
-	int64_t queue;
-	unsigned port;
-
-	if (source == NULL || cv_json_keys(&here, source, keys) != 0)
-		return -EINVAL;
-	to->source_ring = -1;
-	if (json_object_get(source, "ring") != NULL) {
-		const char *ring = read_name(&here, source, "ring");
-
-		if (ring == NULL)
-			return -EINVAL;
-		to->source_ring = ring_index(plan, ring);
-		return 0;
-	}
-	if (read_port_name(plan, &here, source, "port", &port) != 0 ||
-		cv_json_integer(&here, source, "queue", 0, UINT16_MAX, 0, &queue) != 0)
-		return -EINVAL;
-	if (port != chain->in) {
-		cv_where_error(&here, "port: \"%s\" is not where chain \"%s\" comes in (\"%s\")",
-			plan->port_names[port], chain->name, plan->port_names[chain->in]);
-		return -EINVAL;
-	}
-	if (queue >= plan->port_queues[port]) {
-		cv_where_error(&here, "queue: %d: port \"%s\" has %u, counted from 0", (int)queue,
-			plan->port_names[port], plan->port_queues[port]);
-		return -EINVAL;
-	}
-	to->queue = queue;
-	return 0;
-}
-
-static int read_sink(struct cv_plan *plan, const struct cv_where *at, const json_t *stage,
-	struct cv_plan_stage *to)
-{
-	static const char *const keys[] = {"port", "ring", NULL};
-	const struct cv_plan_chain *chain = &plan->chains[to->chain];
-	struct cv_where here = cv_where_key(at, "sink");
-	const json_t *sink = cv_json_object(at, stage, "sink");
-	unsigned port;
-
-	if (sink == NULL || cv_json_keys(&here, sink, keys) != 0)
-		return -EINVAL;
-	to->sink_ring = -1;
-	if (json_object_get(sink, "ring") != NULL) {
-		const char *ring = read_name(&here, sink, "ring");
-
-		if (ring == NULL)
-			return -EINVAL;
-		to->sink_ring = ring_index(plan, ring);
-		return 0;
-	}
-	if (read_port_name(plan, &here, sink, "port", &port) != 0)
-		return -EINVAL;
-	if (port != chain->out) {
-		cv_where_error(&here, "port: \"%s\" is not where chain \"%s\" goes out (\"%s\")",
-			plan->port_names[port], chain->name, plan->port_names[chain->out]);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int read_stage(struct cv_plan *plan, const struct cv_where *at, const json_t *stage,
-	struct cv_plan_stage *to)
-{
-	static const char *const keys[] = {"worker", "chain", "source", "path", "sink", NULL};
-	const char *chain;
-	const json_t *path;
-	json_t *item;
-	int64_t worker;
-	int index;
-	size_t i;
-
-	if (cv_json_keys(at, stage, keys) != 0 ||
-		cv_json_integer(at, stage, "worker", 0, plan->workers_count - 1, -1, &worker) != 0)
-		return -EINVAL;
-	to->worker = worker;
-	chain = cv_json_string(at, stage, "chain", NULL);
-	if (chain == NULL)
-		return -EINVAL;
-	index = find_chain(plan, chain);
-	if (index < 0) {
-		cv_where_error(at, "chain: no chain is called \"%.64s\"", chain);
-		return -EINVAL;
-	}
-	to->chain = index;
-	if (read_source(plan, at, stage, to) != 0 || read_sink(plan, at, stage, to) != 0)
-		return -EINVAL;
-	path = cv_json_array(at, stage, "path", 0, CV_PATH_MAX);
-	if (path == NULL)
-		return -EINVAL;
-	json_array_foreach (path, i, item) {
-		struct cv_where here = cv_where_item(at, "path", i);
-
-		if (!json_is_string(item)) {
-			cv_where_error(&here, "give a function's name");
-			return -EINVAL;
-		}
-		index = find_function(plan, json_string_value(item));
-		if (index < 0) {
-			cv_where_error(
-				&here, "no function is called \"%.64s\"", json_string_value(item));
-			return -EINVAL;
-		}
-		to->path[to->path_length++] = index;
-	}
-	return 0;
-}
-
-static int read_stages(struct cv_plan *plan, const struct cv_where *top)
-{
-	json_t *stage;
-	size_t i;
-	const json_t *stages = cv_json_array(top, plan->json, "stages", 1, STAGES_MAX);
-
-	if (stages == NULL)
-		return -EINVAL;
-	plan->stages = calloc(json_array_size(stages), sizeof(*plan->stages));
-	plan->rings = calloc(2 * json_array_size(stages), sizeof(*plan->rings));
-	if (plan->stages == NULL || plan->rings == NULL)
-		return -ENOMEM;
-	json_array_foreach (stages, i, stage) {
-		struct cv_where at = cv_where_item(top, "stages", i);
-
-		if (read_stage(plan, &at, stage, &plan->stages[i]) != 0)
-			return -EINVAL;
-		plan->stages_count++;
-	}
-	return cv_plan_check_stages(plan, top);
-}
-
 static int read_eal(struct cv_plan *plan, const struct cv_where *top)
 {
 	static const char *const keys[] = {"hugepages", "memory_mb", NULL};
@@ -479,7 +282,7 @@ static int read_all(struct cv_plan *plan, const struct cv_where *top)
 	if ((rc = read_ports(plan, top)) != 0 || (rc = read_convoys(plan, top)) != 0 ||
 		(rc = read_next_hops(plan, top)) != 0 || (rc = read_functions(plan, top)) != 0 ||
 		(rc = read_chains(plan, top)) != 0 || (rc = read_workers(plan, top)) != 0 ||
-		(rc = read_stages(plan, top)) != 0)
+		(rc = cv_plan_read_stages(plan, top)) != 0)
 		return rc;
 	return read_eal(plan, top);
 }
