@@ -169,7 +169,8 @@ def command(
         bool, typer.Option("--smoke", help="One short round at 64 B: does it all work?")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option(help="Folder for the results.  [results/quick-TIME]")
+        Path | None,
+        typer.Option("-o", "--output", help="Folder for the results.  [results/quick-TIME]"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:

@@ -156,7 +156,8 @@ def run(
         str | None, typer.Option(help="ndr, pdr, rfc2544, tst009.  [ndr,pdr; quick pdr]")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Folder for the results.  [results/TIME-NAME]")
+        Path | None,
+        typer.Option("-o", "--output", help="Folder for the results.  [results/TIME-NAME]"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:

@@ -19,6 +19,7 @@ from convoy.host.doctor.finding import Finding
 from convoy.host.folders import runtime_dir
 from convoy.host.machine import ROOT
 
+NAME_WIDTH = 20  # of the longest name
 STYLES = {"ok": "green", "note": "yellow", "problem": "bold red"}
 
 
@@ -57,46 +58,54 @@ def measurable() -> Iterator[Finding]:
             yield Finding(name, "ok", presence.version)
 
 
-def doctor(
+def look(
     root: Path = ROOT,
     allowed: set[int] | None = None,
     ask: Callable[..., str | None] = programs.ask,
     devices_here: Callable[[], Iterable[Finding]] = measurable,
-) -> DoctorResult:
+) -> Iterator[Finding]:
     """Look at the machine whose /sys and /proc are under root; change nothing."""
-    return DoctorResult(
-        (
-            *processors.check(root, allowed),
-            *memory.check(root),
-            *devices.check(root, runtime_dir()),
-            *programs.check(ask),
-            *devices_here(),
-        )
-    )
+    yield from processors.check(root, allowed)
+    yield from memory.check(root)
+    yield from devices.check(root, runtime_dir())
+    yield from programs.check(ask)
+    yield from devices_here()
 
 
-def render(result: DoctorResult) -> None:
-    """Print a line per finding, and under it why it matters and its fix, ready to be copied."""
+def doctor(*args: Any, **options: Any) -> DoctorResult:
+    """Look at all of it (see look)."""
+    return DoctorResult(tuple(look(*args, **options)))
+
+
+def render(findings: Iterable[Finding]) -> DoctorResult:
+    """Print a line per finding as it comes, below it why it matters and its fix, to be copied."""
     out = console()
-    width = max(len(finding.name) for finding in result.findings) + 2
-    for finding in result.findings:
+    shown = []
+    for finding in findings:
+        shown.append(finding)
         line = Text(f"{finding.level:<9}", style=STYLES[finding.level])
-        line.append(f"{finding.name:<{width}}{finding.found}", style="default not bold")
+        line.append(f"{finding.name:<{NAME_WIDTH}}{finding.found}", style="default not bold")
         out.print(line)
-        indent = " " * (9 + width)
+        indent = " " * (9 + NAME_WIDTH)
         if finding.why:
             out.print(Text(f"{indent}{finding.why}", style="dim"))
         if finding.fix:
             out.print(Text(f"{indent}fix: {finding.fix}"))
-    notes = sum(finding.level == "note" for finding in result.findings)
+    result = DoctorResult(tuple(shown))
+    notes = sum(finding.level == "note" for finding in shown)
     out.print(f"problems: {result.problems}, notes: {notes}")
+    return result
 
 
 def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Look at this machine: each finding with the command that fixes it. Changes nothing."""
-    result = doctor(allowed=os.sched_getaffinity(0))
-    print_json(result.as_json()) if as_json else render(result)
+    findings = look(allowed=os.sched_getaffinity(0))
+    if as_json:
+        result = DoctorResult(tuple(findings))
+        print_json(result.as_json())
+    else:
+        result = render(findings)
     if result.problems:
         raise typer.Exit(ConvoyError.exit_code)
