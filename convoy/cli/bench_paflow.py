@@ -68,7 +68,8 @@ def command(
         int | None, typer.Option(help="Rounds through all devices.  [5, quick 3]", min=1, max=99)
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Folder for the results.  [results/TIME-paflow]")
+        Path | None,
+        typer.Option("-o", "--output", help="Folder for the results.  [results/TIME-paflow]"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
