@@ -9,7 +9,7 @@ import typer
 
 from convoy import __version__
 from convoy.chain.problem import printable
-from convoy.cli import advise, bench, check, doctor, preload, report, run, sim, top
+from convoy.cli import advise, bench, check, doctor, next_hop, preload, report, run, sim, top
 from convoy.cli.console import EXIT_CODES, print_json
 from convoy.errors import ConvoyError
 
@@ -41,6 +41,7 @@ app.command("doctor", epilog=EXIT_CODES)(doctor.command)
 app.command("check", epilog=EXIT_CODES)(check.command)
 app.command("run", epilog=EXIT_CODES)(run.command)
 app.command("top", epilog=EXIT_CODES)(top.command)
+app.add_typer(next_hop.app, name="next-hop")
 app.add_typer(bench.app, name="bench")
 app.add_typer(preload.app, name="preload")
 app.command("report", epilog=EXIT_CODES)(report.command)

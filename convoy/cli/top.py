@@ -29,13 +29,16 @@ class TopResult:
         return {"schema": "convoy.top/1", "pid": self.node.pid, "counts": self.counts}
 
 
-def choose(nodes: list[RunningNode], pid: int | None) -> RunningNode:
-    """Return the node with this process id, or the only one. Raises InputError."""
+def choose(nodes: list[RunningNode], pid: int | None, how: str = "convoy top PID") -> RunningNode:
+    """Return the node with this process id, or the only one. Raises InputError.
+
+    how: which one is said.
+    """
     pids = ", ".join(str(node.pid) for node in nodes)
     if not nodes:
         raise InputError("no convoyd of yours is running; start one: convoy run FILE")
     if pid is None and len(nodes) > 1:
-        raise InputError(f"several nodes are running; say which: convoy top PID ({pids})")
+        raise InputError(f"several nodes are running; say which: {how} ({pids})")
     for node in nodes:
         if pid in (None, node.pid):
             return node

@@ -20,15 +20,16 @@ def put(telemetry: Telemetry, hop: Mapping[str, Any]) -> None:
             f"next hop {hop.get('name')}: {len(text)} bytes, {REQUEST_MAX_BYTES} is the most; "
             "spread its SC-IDs over several next hops"
         )
-    _change(telemetry, f"/convoy/next_hop_put,{text}")
+    _change(telemetry, f"/convoy/next_hop_put,{text}", str(hop.get("name")))
 
 
 def remove(telemetry: Telemetry, name: str) -> None:
     """Remove a next hop: its packets go where everything else goes. Raises InputError."""
-    _change(telemetry, f"/convoy/next_hop_remove,{name}")
+    _change(telemetry, f"/convoy/next_hop_remove,{name}", name)
 
 
-def _change(telemetry: Telemetry, command: str) -> None:
+def _change(telemetry: Telemetry, command: str, name: str) -> None:
     answer = telemetry.ask(command)
     if not isinstance(answer, dict) or "next_hop" not in answer:
-        raise InputError(str((answer or {}).get("error", "not understood")))
+        why = answer.get("error") if isinstance(answer, dict) else None
+        raise InputError(f"next hop '{name}': {why or 'convoyd did not understand it'}")

@@ -29,6 +29,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < plan->chains_count; i++)
 		must(plan->chains[i].in < plan->ports_count &&
 			plan->chains[i].out < plan->ports_count);
+	must(plan->next_hops_count <= CV_NEXT_HOPS_MAX);
+	for (unsigned i = 0; i < plan->next_hops_count; i++)
+		must(plan->next_hops[i].name[0] != '\0' && plan->next_hops[i].keys_count > 0 &&
+			plan->next_hops[i].port < plan->ports_count);
 	for (unsigned i = 0; i < plan->stages_count; i++) {
 		const struct cv_plan_stage *stage = &plan->stages[i];
 

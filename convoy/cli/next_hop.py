@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy next-hop: where packets of a running node travel to together, changed while they flow."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+from rich import box
+from rich.table import Table
+
+from convoy.chain.next_hops import NextHop
+from convoy.chain.problem import shown
+from convoy.cli.console import EXIT_CODES, console, print_json
+from convoy.cli.top import choose
+from convoy.errors import InputError
+from convoy.host import next_hops
+from convoy.host.counts import RunningNode, running_nodes
+from convoy.host.telemetry import Telemetry
+
+app = typer.Typer(
+    help="Next hops of a running node: where packets travel to together (docs/convoys.md).",
+    no_args_is_help=True,
+)
+
+OPTIONS = {"for_": "for"}  # fields of a next hop that options call otherwise
+Pid = Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@dataclass(frozen=True)
+class Hops:
+    """A node's next hops after a command, with what was sent to each."""
+
+    node: RunningNode
+    hops: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document that --json prints."""
+        return {"schema": "convoy.next-hops/1", "pid": self.node.pid, "next_hops": self.hops}
+
+
+def scid(text: str) -> dict[str, int]:
+    """Return the SC-ID that "vlan=100" or "vni=5" means. Raises InputError."""
+    kind, _, number = text.partition("=")
+    if kind not in ("vlan", "vni") or not number.isdecimal():
+        raise InputError(f"--for: {shown(text)}: write vlan=ID or vni=ID")
+    return {kind: int(number)}
+
+
+def hop_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return a next hop as a node takes it. Raises InputError naming the option."""
+    try:
+        return NextHop.model_validate(values).as_plan(name)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        option = str(first["loc"][0]) if first["loc"] else ""
+        option = OPTIONS.get(option, option).replace("_", "-")
+        said = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        raise InputError(f"--{option}: {shown(first['input'])}: {said}") from None
+
+
+def _hops(telemetry: Telemetry, node: RunningNode) -> Hops:
+    names = telemetry.ask("/convoy/next_hops")
+    return Hops(node, {str(n): telemetry.ask(f"/convoy/next_hops,{n}") for n in names})
+
+
+def render(result: Hops) -> None:
+    """Print the next hops and the packets in a frame that each got."""
+    if not result.hops:
+        console().print(f"convoyd {result.node.pid} has no next hops: packets leave one by one")
+        return
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for head in ("next hop", "port", "NFI-ID", "MTU", "SC-IDs", "packets", "frames", "a frame"):
+        table.add_column(head, justify="left" if head in ("next hop", "port") else "right")
+    for name, hop in result.hops.items():
+        packets, frames = hop["packets"], hop["frames"]
+        each = f"{packets / frames:.1f}" if frames else "-"
+        values = (hop["nfi"], hop["mtu"], hop["scids"], packets, frames, each)
+        table.add_row(name, hop["port"], *map(str, values))
+    console().print(table)
+
+
+def _show(result: Hops, as_json: bool) -> None:
+    print_json(result.as_json()) if as_json else render(result)
+
+
+@app.command("list", epilog=EXIT_CODES)
+def show_list(pid: Pid = None, as_json: Json = False) -> None:
+    """Show a node's next hops, and how many packets travelled together to each."""
+    node = choose(running_nodes(), pid, "--pid PID")
+    with Telemetry(node.telemetry) as telemetry:
+        _show(_hops(telemetry, node), as_json)
+
+
+@app.command("put", epilog=EXIT_CODES)
+def put(
+    name: Annotated[str, typer.Argument(help="Of the next hop; one that is there is replaced.")],
+    port: Annotated[str, typer.Option(help="Port that its convoys leave by.")],
+    mac: Annotated[str, typer.Option(help="Its MAC address, or the router's on the way.")],
+    ip: Annotated[str, typer.Option(help="Its address.")],
+    for_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--for",
+            help="vlan=ID or vni=ID of the packets that go there; repeatable; default: the rest",
+        ),
+    ] = None,
+    leaving: Annotated[
+        list[str] | None,
+        typer.Option(help="Ports that they would leave by; default: --port"),
+    ] = None,
+    nfi: Annotated[int, typer.Option(help="NFI-ID: the function's instance there.")] = 0,
+    mtu: Annotated[int, typer.Option(help="Bytes of its largest IP packet.")] = 1500,
+    vlan: Annotated[int | None, typer.Option(help="VLAN id of the convoys themselves.")] = None,
+    ttl: Annotated[int, typer.Option(help="TTL or hop limit of the convoys.")] = 64,
+    udp_port: Annotated[
+        int | None, typer.Option(help="UDP destination port; default: that of the port")
+    ] = None,
+    pid: Pid = None,
+    as_json: Json = False,
+) -> None:
+    """Add a next hop, or replace it, while packets flow. None is lost.
+
+    The port must send convoys (`convoys: {ip: ...}` in the chain's descriptor). For example:
+
+    \b
+    convoy next-hop put b --port wire --mac 02:00:00:00:00:0b \\
+        --ip 192.0.2.2 --for vlan=100 --nfi 7
+    """
+    values: dict[str, Any] = {
+        "port": port, "mac": mac, "ip": ip, "nfi": nfi, "mtu": mtu, "vlan": vlan, "ttl": ttl,
+        "udp-port": udp_port, "leaving": leaving or None,
+    }  # fmt: skip
+    if for_:
+        values["for"] = [scid(text) for text in for_]
+    hop = hop_of(name, {key: value for key, value in values.items() if value is not None})
+    node = choose(running_nodes(), pid, "--pid PID")
+    with Telemetry(node.telemetry) as telemetry:
+        next_hops.put(telemetry, hop)
+        _show(_hops(telemetry, node), as_json)
+
+
+@app.command("remove", epilog=EXIT_CODES)
+def remove(
+    name: Annotated[str, typer.Argument(help="Of the next hop.")],
+    pid: Pid = None,
+    as_json: Json = False,
+) -> None:
+    """Remove a next hop: its packets go where everything else goes, or one by one."""
+    node = choose(running_nodes(), pid, "--pid PID")
+    with Telemetry(node.telemetry) as telemetry:
+        next_hops.remove(telemetry, name)
+        _show(_hops(telemetry, node), as_json)

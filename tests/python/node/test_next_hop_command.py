@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy next-hop on a running node: list, put, remove, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from convoy.chain.load import loads
+from convoy.chain.plan import make_plan
+from convoy.cli.main import app
+from convoy.cli.next_hop import hop_of, scid
+from convoy.errors import InputError
+from convoy.host.counts import RunningNode
+from convoy.host.machine import this_machine
+from convoy.host.node import Node
+from convoy.host.process import wait_for
+
+CHAIN = """
+ports:
+  in: {null: 60}
+  out: {null:, convoys: {ip: 192.0.2.1}}
+next-hops:
+  b: {port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2, nfi: 7}
+chains: {all: {from: in, to: out}}
+workers: {idle: yield}
+"""
+TO_C = ["--port", "out", "--mac", "02:00:00:00:00:0c", "--ip", "192.0.2.3"]
+
+
+def test_put_list_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = this_machine()
+    plan = make_plan(loads(CHAIN, machine, tmp_path), machine).data
+
+    def convoy(*words: str) -> Result:
+        return CliRunner().invoke(app, ["next-hop", *words])
+
+    def hops(*words: str) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = json.loads(convoy(*words, "--json").stdout)["next_hops"]
+        return found
+
+    with Node(plan) as node:
+        one = RunningNode(node.process.pid, Path(node.ready["telemetry"]))
+        monkeypatch.setattr("convoy.cli.next_hop.running_nodes", lambda: [one])
+        wait_for(lambda: hops("list")["b"]["packets"] > 0, 20, "packets to b")
+        made = hops("put", "c", *TO_C, "--for", "vlan=5", "--for", "vni=6", "--nfi", "9")
+        assert (made["c"]["nfi"], made["c"]["scids"]) == (9, 2)
+        assert set(hops("remove", "b")) == {"c"}
+        hops("put", "c", *TO_C)
+        wait_for(lambda: hops("list")["c"]["packets"] > 0, 20, "packets to c")
+        assert "192" not in convoy("list").stdout
+        assert "a frame" in convoy("list").stdout
+        for words, said in (
+            (("remove", "b"), "there is none of that name"),
+            (("put", "d", *TO_C), "two next hops"),
+            (("put", "d", "--port", "x", *TO_C[2:]), "no port is called"),
+            (("list", "--pid", "1"), "PID: 1: no convoyd of yours"),
+        ):
+            refused = convoy(*words)
+            assert isinstance(refused.exception, InputError), refused.output
+            assert said in str(refused.exception)
+        counts = node.stop()
+    assert counts["books"]["balanced"]
+    assert counts["books"]["dropped"] == 0
+
+
+HOP = {"port": "out", "mac": "02:00:00:00:00:0b", "ip": "192.0.2.2"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"mac": "x"}, "--mac: 'x'"),
+        ({"ip": "1.2"}, "--ip: '1.2'"),
+        ({"nfi": 65536}, "--nfi: 65536: should be less than"),
+        ({"udp-port": 0}, "--udp-port: 0"),
+        ({"for": [{"vlan": 5000}]}, "--for: 5000"),
+    ],
+)
+def test_a_bad_option_is_named(change: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        hop_of("b", {**HOP, **change})
+    assert str(error.value).startswith(said)
+
+
+@pytest.mark.parametrize("text", ["vlan", "vlan=x", "mac=5", "vlan=-1", ""])
+def test_a_bad_sc_id_says_how(text: str) -> None:
+    with pytest.raises(InputError, match="write vlan=ID or vni=ID"):
+        scid(text)
