@@ -115,7 +115,7 @@ class FeedForward
 				by_exit[exit_of_[j]] = stream(of_port_[i], of_port_[j], inputs);
 			ports_[i].ends_at(&routes_[to], &exit_of_, std::move(by_exit));
 		}
-		std::vector<std::vector<Station::Feed>> sources(stations_.size());
+		std::vector<std::vector<Feed>> sources(stations_.size());
 		for (size_t i = 0; i < sources_.size(); i++)
 			sources[of_node_[network_.sources[i].node]].push_back(
 				{&sources_[i], &result_.sources[i]});

@@ -17,7 +17,7 @@ OneHopStation::OneHopStation(
 	const Network &network, uint32_t index, std::vector<Port> &ports, NodeCount &count)
     : FunctionStation(network, index, ports, count), work_(spec_.service.per_packet),
       label_(spec_.next_hops[0].choices[0].label), dst_(spec_.next_hops[0].choices[0].dst),
-      port_(nullptr), own_(aggregation_.max_packets), rate_(aggregation_)
+      port_(nullptr), frame_(aggregation_), own_(aggregation_.max_packets), rate_(aggregation_)
 {
 	for (const auto &route : spec_.routes)
 		if (route.dst == dst_ && route.links.size() == 1)
@@ -37,14 +37,6 @@ static uint32_t count_of(const Lone &)
 static uint32_t count_of(const Arrival &arrival)
 {
 	return arrival.count;
-}
-static uint32_t bytes_of(const Lone &lone)
-{
-	return lone.packet.bytes;
-}
-static uint32_t bytes_of(const Arrival &arrival)
-{
-	return arrival.packet_bytes;
 }
 static const Packet *packets_of(const Lone &lone)
 {
@@ -91,13 +83,52 @@ template <typename Item> void OneHopStation::serve_all(const Item *items, size_t
 
 // What comes, as long as its packets only join a frame or complete it, and nothing else can
 // happen meanwhile: no flush, no end of a rate window, no frame that is too long. Returns how
-// many items that were.
-template <typename Item> size_t OneHopStation::serve_calmly(const Item *items, size_t count)
+// many that were.
+size_t OneHopStation::serve_calmly(const Lone *items, size_t count)
 {
 	const Ps window_ends = std::min(rate_.end(), end_), work = work_;
 	const Ps flush = aggregation_.flush;
-	const uint32_t batch = rate_.batch(), most_bytes = max_frame_bytes(aggregation_);
+	const uint32_t batch = rate_.batch();
 	const uint16_t label = label_;
+	const FrameBytes frame = frame_;
+	Open open = open_;
+	if (open.count >= batch || batch > aggregation_.max_packets)
+		return 0;
+	Ps done = done_, limit = std::min(window_ends, open.flush_at);
+	uint64_t waited = 0;
+	size_t i = 0;
+	while (i < count) {
+		Ps start = std::max(items[i].time, done);
+		uint32_t packet_bytes = open.packet_bytes + items[i].packet.bytes;
+		if (start + work >= limit || frame.too_long(open.count + 1, packet_bytes))
+			break;
+		waited += static_cast<uint64_t>(start - items[i].time);
+		done = start + work;
+		if (open.count == 0) {
+			open.flush_at = done + flush;
+			limit = std::min(window_ends, open.flush_at);
+		}
+		open.packets[open.count++] = relabelled(items[i++].packet, label);
+		open.packet_bytes = packet_bytes;
+		if (open.count == batch) {
+			open = emit(open, done);
+			limit = window_ends;
+		}
+	}
+	open_ = open;
+	done_ = done;
+	count_calmly_served(i, waited);
+	return i;
+}
+
+// The same with frames: their packets come at once, and are served without a pause.
+size_t OneHopStation::serve_calmly(const Arrival *items, size_t count)
+{
+	const Ps window_ends = std::min(rate_.end(), end_), work = work_;
+	const Ps flush = aggregation_.flush;
+	const uint32_t batch = rate_.batch();
+	const uint16_t label = label_;
+	const FrameBytes frame = frame_;
 	Open open = open_;
 	if (open.count >= batch || batch > aggregation_.max_packets)
 		return 0;
@@ -105,12 +136,12 @@ template <typename Item> size_t OneHopStation::serve_calmly(const Item *items, s
 	uint64_t waited = 0, served = 0;
 	size_t i = 0;
 	for (; i < count; i++) {
-		const Packet *packet = packets_of(items[i]);
-		uint32_t left = count_of(items[i]);
+		const Packet *packet = items[i].packets;
+		uint32_t left = items[i].count;
 		Ps start = std::max(items[i].time, done), work_on_all = left * work;
-		uint32_t bytes =
-			frame_bytes(open.count + left, open.packet_bytes + bytes_of(items[i]));
-		if (start + work_on_all >= limit || work_on_all >= flush || bytes > most_bytes)
+		if (start + work_on_all >= limit || work_on_all >= flush ||
+			frame.too_long(
+				open.count + left, open.packet_bytes + items[i].packet_bytes))
 			break;
 		waited += static_cast<uint64_t>(
 			left * (start - items[i].time) + work * (left * (left - 1ll) / 2));
@@ -127,9 +158,9 @@ template <typename Item> size_t OneHopStation::serve_calmly(const Item *items, s
 				to[j] = relabelled(packet[j], label);
 				open.packet_bytes += packet[j].bytes;
 			}
-			open.count += many;
-			packet += many;
 			left -= many;
+			packet += many;
+			open.count += many;
 			done += many * work;
 			if (open.count == batch) {
 				open = emit(open, done);
@@ -139,11 +170,16 @@ template <typename Item> size_t OneHopStation::serve_calmly(const Item *items, s
 	}
 	open_ = open;
 	done_ = done;
-	rate_.more(served);
-	count_.served_packets += served;
-	count_.busy += static_cast<Ps>(served) * work;
-	count_.waited += waited;
+	count_calmly_served(served, waited);
 	return i;
+}
+
+void OneHopStation::count_calmly_served(uint64_t packets, uint64_t waited)
+{
+	rate_.more(packets);
+	count_.served_packets += packets;
+	count_.busy += static_cast<Ps>(packets) * work_;
+	count_.waited += waited;
 }
 
 // The same for one packet, whatever happens meanwhile.
@@ -161,8 +197,7 @@ void OneHopStation::serve(Ps now, const Packet &packet)
 	uint32_t batch = rate_.count(done_);
 	if (open_.count != 0 &&
 		(open_.count >= aggregation_.max_packets ||
-			frame_bytes(open_.count + 1, open_.packet_bytes + packet.bytes) >
-				max_frame_bytes(aggregation_)))
+			frame_.too_long(open_.count + 1, open_.packet_bytes + packet.bytes)))
 		open_ = emit(open_, done_);
 	if (open_.count == 0)
 		open_.flush_at = done_ + aggregation_.flush;
@@ -170,13 +205,6 @@ void OneHopStation::serve(Ps now, const Packet &packet)
 	open_.packet_bytes += packet.bytes;
 	if (open_.count >= batch)
 		open_ = emit(open_, done_);
-}
-
-// As it would be with several packets.
-uint32_t OneHopStation::frame_bytes(uint32_t count, uint32_t packet_bytes) const
-{
-	return aggregation_.frame_overhead + packet_bytes +
-	       count * (aggregation_.packet_overhead - fcs_bytes);
 }
 
 // An empty frame.
@@ -196,7 +224,7 @@ inline OneHopStation::Open OneHopStation::opened()
 [[gnu::always_inline]] inline OneHopStation::Open OneHopStation::emit(const Open &open, Ps now)
 {
 	uint32_t bytes =
-		open.count == 1 ? open.packet_bytes : frame_bytes(open.count, open.packet_bytes);
+		open.count == 1 ? open.packet_bytes : frame_.of(open.count, open.packet_bytes);
 	if (port_) {
 		count_.sent_frames++;
 		count_.sent_packets += open.count;

@@ -35,9 +35,10 @@ class OneHopStation final : public FunctionStation
 	void settle(Ps until) override;
 
 	template <typename Item> void serve_all(const Item *items, size_t count);
-	template <typename Item> size_t serve_calmly(const Item *items, size_t count);
+	size_t serve_calmly(const Lone *items, size_t count);
+	size_t serve_calmly(const Arrival *items, size_t count);
+	void count_calmly_served(uint64_t packets, uint64_t waited);
 	void serve(Ps now, const Packet &packet);
-	uint32_t frame_bytes(uint32_t count, uint32_t packet_bytes) const;
 	Open opened();
 	Open emit(const Open &open, Ps now);
 
@@ -45,6 +46,7 @@ class OneHopStation final : public FunctionStation
 	uint16_t label_;
 	uint32_t dst_;
 	Port *port_; // nullptr: it is not ours alone
+	FrameBytes frame_;
 	std::vector<Packet> own_;
 	Open open_ = {nullptr, 0, 0, never};
 	RateWindow rate_;

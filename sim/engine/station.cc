@@ -9,7 +9,8 @@ void Station::inputs(std::vector<Feed> feeds, std::vector<Stream *> streams)
 {
 	feeds_ = std::move(feeds);
 	streams_ = std::move(streams);
-	made_count_.resize(feeds_.size());
+	steady_ = SteadyFeeds::can_be(feeds_);
+	made_count_.resize(steady_ ? 1 : feeds_.size());
 	for (auto *stream : streams_)
 		all_lone_ &= stream->lone();
 }
@@ -29,11 +30,16 @@ void Station::run(Ps until)
 		stream->forget();
 }
 
-// The sources' packets, one source after the other.
+// The sources' packets, one source after the other where they cannot be made in order.
 void Station::make_packets(Ps until)
 {
 	constexpr size_t at_once = 512;
 	made_.drop(made_.size());
+	if (steady_) {
+		steady_feeds_.fill(feeds_, until, made_);
+		made_count_[0] = made_.size();
+		return;
+	}
 	for (size_t i = 0; i < feeds_.size(); i++) {
 		auto &[source, count] = feeds_[i];
 		made_count_[i] = 0;

@@ -9,9 +9,9 @@
 
 #include "../model/network.hh"
 #include "../model/result.hh"
-#include "../model/source.hh"
 #include "merge.hh"
 #include "port.hh"
+#include "steady_feeds.hh"
 #include "stream.hh"
 
 namespace sim
@@ -20,11 +20,6 @@ namespace sim
 class Station
 {
       public:
-	struct Feed {
-		SourceState *source;
-		SourceCount *count;
-	};
-
 	virtual ~Station() = default;
 
 	// The inputs in order of precedence: sources, then streams. Called once, before run().
@@ -55,8 +50,10 @@ class Station
 	std::vector<Feed> feeds_;
 	std::vector<Stream *> streams_;
 	bool all_lone_ = true;
-	Fifo<Lone> made_; // by the sources, one after the other
-	std::vector<size_t> made_count_;
+	bool steady_ = false;
+	SteadyFeeds steady_feeds_;
+	Fifo<Lone> made_; // by the sources, one after the other, or all in order
+	std::vector<size_t> made_count_; // of each such run
 	Fifo<Arrival> as_arrivals_; // lone packets among frames
 	std::vector<Run<Lone>> lone_runs_;
 	std::vector<Run<Arrival>> arrival_runs_;

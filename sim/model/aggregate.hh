@@ -24,6 +24,31 @@ inline uint32_t max_frame_bytes(const Aggregation &aggregation)
 	return aggregation.mtu + l2_bytes;
 }
 
+// How long frames are, by what is in them; as if there were several packets, also for one.
+class FrameBytes
+{
+      public:
+	explicit FrameBytes(const Aggregation &aggregation)
+	    : overhead_(aggregation.frame_overhead), more_(embedded_bytes(aggregation, 0)),
+	      most_(max_frame_bytes(aggregation))
+	{
+	}
+
+	uint32_t of(uint32_t packets, uint32_t their_bytes) const
+	{
+		return overhead_ + their_bytes + packets * more_;
+	}
+	bool too_long(uint32_t packets, uint32_t their_bytes) const
+	{
+		return of(packets, their_bytes) > most_;
+	}
+
+      private:
+	uint32_t overhead_;
+	uint32_t more_; // of each packet: its length field, less its FCS, modulo 2^32
+	uint32_t most_;
+};
+
 // Counts packets for one next hop in consecutive windows. The batch size of a window follows
 // the rate of the window before it (0 for the first, and after a window without packets).
 class RateWindow

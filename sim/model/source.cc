@@ -98,8 +98,7 @@ void SourceState::start_burst()
 
 size_t SourceState::fill(Ps until, Lone *out, size_t room)
 {
-	bool alike = !capture_ && !shared_ && spec_->flows == 1 && spec_->sizes.size() == 1;
-	if (alike && spec_->kind != SourceKind::poisson)
+	if (steady())
 		return fill_steadily(until, out, room);
 	size_t n = 0;
 	for (; n < room && time() < until; n++) {
@@ -109,27 +108,36 @@ size_t SourceState::fill(Ps until, Lone *out, size_t room)
 	return n;
 }
 
-// Equal packets at equal gaps up to the end of a burst: one division for all of them.
 size_t SourceState::fill_steadily(Ps until, Lone *out, size_t room)
 {
-	bool bursts = spec_->kind != SourceKind::cbr;
-	Ps gap = spec_->gap;
 	size_t n = 0;
 	while (n < room && time_ < until) {
-		Ps stop = bursts ? std::min(until, burst_end_) : until;
-		// A burst without length still has its first packet.
-		auto come = std::max<Ps>(1, (stop - time_ + gap - 1) / gap);
-		size_t last = n + std::min(room - n, static_cast<size_t>(come));
-		Packet packet = make_original(time_, first_flow_, next_bytes_, spec_->label);
-		for (; n < last; n++) {
-			out[n] = {packet.born, packet};
-			packet.born += gap;
-		}
-		time_ = packet.born;
-		if (bursts && time_ >= burst_end_)
-			start_burst();
+		size_t some = std::min(room - n, steadily_before(until));
+		take_steadily(some, out + n, 1);
+		n += some;
 	}
 	return n;
+}
+
+// One division for all of them.
+size_t SourceState::steadily_before(Ps until) const
+{
+	if (spec_->kind != SourceKind::cbr)
+		until = std::min(until, burst_end_);
+	// A burst without length still has its first packet.
+	return static_cast<size_t>(std::max<Ps>(1, (until - time_ + spec_->gap - 1) / spec_->gap));
+}
+
+void SourceState::take_steadily(size_t count, Lone *out, size_t stride)
+{
+	Packet packet = make_original(time_, first_flow_, next_bytes_, spec_->label);
+	for (size_t i = 0; i < count; i++) {
+		out[i * stride] = {packet.born, packet};
+		packet.born += spec_->gap;
+	}
+	time_ = packet.born;
+	if (spec_->kind != SourceKind::cbr && time_ >= burst_end_)
+		start_burst();
 }
 
 void SourceState::advance_other()

@@ -44,6 +44,25 @@ class SourceState
 	// As take() while time() < until, at most `room` packets; returns how many.
 	size_t fill(Ps until, Lone *out, size_t room);
 
+	const Source &spec() const
+	{
+		return *spec_;
+	}
+	// Whether a burst's packets are equal and come at equal gaps. The rest is for such sources.
+	bool steady() const
+	{
+		return !capture_ && !shared_ && spec_->flows == 1 && spec_->sizes.size() == 1 &&
+		       spec_->kind != SourceKind::poisson;
+	}
+	uint16_t steady_bytes() const
+	{
+		return next_bytes_;
+	}
+	// How many packets of the burst come before `until`, at least one; only if time() < until.
+	size_t steadily_before(Ps until) const;
+	// As take() for so many packets of the burst, the i-th into out[i * stride].
+	void take_steadily(size_t count, Lone *out, size_t stride);
+
       private:
 	// Of all shares.
 	Packet take_any()

@@ -78,10 +78,26 @@ class RandomNetwork
 			n.sources.push_back(source(i, functions));
 		if (random_.below(3) == 0)
 			share_first(n, functions);
+		else if (maybe())
+			make_alike(n);
 		return n;
 	}
 
       private:
+	// All sources send equal packets at one gap, many in a burst.
+	void make_alike(Network &n)
+	{
+		Ps gap = pick(1, 5) * 50000;
+		for (auto &s : n.sources) {
+			if (s.kind != SourceKind::cbr)
+				s.kind = SourceKind::on_off;
+			s.gap = gap;
+			s.flows = 1;
+			s.sizes.resize(1);
+			s.on += 16 * gap;
+		}
+	}
+
 	// The first source feeds two or three nodes, perhaps the same one.
 	void share_first(Network &n, uint32_t functions)
 	{

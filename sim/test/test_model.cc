@@ -13,6 +13,7 @@
 #include "../engine/link_time.hh"
 #include "../engine/merge.hh"
 #include "../engine/ring.hh"
+#include "../engine/steady_feeds.hh"
 #include "../model/aggregate.hh"
 #include "../model/next_hop.hh"
 #include "../model/result.hh"
@@ -272,6 +273,106 @@ void merge_is_a_stable_sort(void **)
 	}
 }
 
+// What sources send in order is what each sends alone, merged; in pieces, and at equal times too.
+void steady_feeds_are_merged_sources(void **)
+{
+	Random random(2, 1);
+	uint64_t packets = 0;
+	for (int round = 0; round < 300; round++) {
+		constexpr Ps end = 400000;
+		size_t count = 1 + random.below(6);
+		std::vector<Source> specs(count);
+		std::vector<SourceState> alone, together;
+		std::vector<SourceCount> counts(count);
+		std::vector<Feed> feeds;
+		std::vector<Lone> want;
+		for (size_t i = 0; i < count; i++) {
+			auto &s = specs[i];
+			s.kind = random.below(3) ? SourceKind::on_off : SourceKind::cbr;
+			s.gap = 100;
+			s.on = 1600 + static_cast<Ps>(random.below(8000));
+			s.off_min = 100 + static_cast<Ps>(random.below(500));
+			s.off_max = s.off_min + static_cast<Ps>(random.below(2000));
+			s.random_phase = random.below(2) == 0;
+			s.sizes = {{64 + static_cast<uint32_t>(i), 1}};
+			alone.emplace_back(s, 3, i);
+			together.emplace_back(s, 3, i);
+			while (alone[i].time() < end) {
+				Ps time = alone[i].time();
+				want.push_back({time, alone[i].take()});
+			}
+		}
+		for (size_t i = 0; i < count; i++)
+			feeds.push_back({&together[i], &counts[i]});
+		std::stable_sort(want.begin(), want.end(),
+			[](const Lone &a, const Lone &b) { return a.time < b.time; });
+		assert_true(SteadyFeeds::can_be(feeds));
+		SteadyFeeds steady;
+		Fifo<Lone> got;
+		for (Ps until = 0; until < end;) {
+			until = std::min(end, until + static_cast<Ps>(random.below(30000)));
+			steady.fill(feeds, until, got);
+		}
+		assert_int_equal(got.size(), want.size());
+		for (size_t i = 0; i < want.size(); i++) {
+			assert_int_equal(got.data()[i].time, want[i].time);
+			assert_memory_equal(&got.data()[i].packet, &want[i].packet, sizeof(Packet));
+			counts[want[i].packet.bytes - 64u].packets--;
+			counts[want[i].packet.bytes - 64u].bytes -= want[i].packet.bytes;
+		}
+		for (const auto &left : counts) {
+			assert_int_equal(left.packets, 0);
+			assert_int_equal(left.bytes, 0);
+		}
+		packets += want.size();
+	}
+	assert_true(packets > 1000000);
+}
+
+// For others, each makes its own.
+void steady_feeds_know_their_kind(void **)
+{
+	const struct {
+		const char *name;
+		void (*change)(Source &);
+		bool steady;
+	} rows[] = {
+		{"as it is", [](Source &) {}, true},
+		{"another gap", [](Source &s) { s.gap = 101; }, false},
+		{"bursts of few", [](Source &s) { s.on = 1599; }, false},
+		{"one endless burst", [](Source &s) { s.kind = SourceKind::cbr; }, true},
+		{"a pause below a gap", [](Source &s) { s.off_min = 99; }, false},
+		{"poisson", [](Source &s) { s.kind = SourceKind::poisson; }, false},
+		{"pareto", [](Source &s) { s.kind = SourceKind::pareto_on_off; }, false},
+		{"flows", [](Source &s) { s.flows = 2; }, false},
+		{"sizes",
+			[](Source &s) {
+				s.sizes.push_back({65, 1});
+			},
+			false},
+		{"a share", [](Source &s) { s.shares = 2; }, false},
+	};
+	for (const auto &row : rows) {
+		std::vector<Source> specs(2);
+		std::vector<SourceState> states;
+		std::vector<Feed> feeds;
+		for (auto &s : specs) {
+			s.kind = SourceKind::on_off;
+			s.gap = 100;
+			s.on = 1600;
+			s.off_min = s.off_max = 100;
+			s.sizes = {{64, 1}};
+		}
+		row.change(specs[1]);
+		for (const auto &s : specs)
+			states.emplace_back(s, 1, states.size(), 1000000);
+		for (auto &state : states)
+			feeds.push_back({&state, nullptr});
+		if (SteadyFeeds::can_be(feeds) != row.steady)
+			fail_msg("%s: expected %d", row.name, row.steady);
+	}
+}
+
 // What was taken out makes room: a queue of at most 10 never lies in more than a few hundred.
 void fifo_keeps_order_and_memory(void **)
 {
@@ -386,6 +487,8 @@ int main()
 		cmocka_unit_test(link_times),
 		cmocka_unit_test(histogram_buckets),
 		cmocka_unit_test(merge_is_a_stable_sort),
+		cmocka_unit_test(steady_feeds_are_merged_sources),
+		cmocka_unit_test(steady_feeds_know_their_kind),
 		cmocka_unit_test(fifo_keeps_order_and_memory),
 		cmocka_unit_test(ring_and_occupancy),
 		cmocka_unit_test(checks_name_the_culprit),
