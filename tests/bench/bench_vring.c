@@ -3,15 +3,21 @@
 //
 // Cycles per packet of moving packets between the host and a guest over a vhost-user socket: what
 // DPDK's rte_vhost costs, our vring with a buffer for each packet (the control), and our vring with
-// packets gathered into few buffers and scattered out of them. The guest is another process on
-// another core: DPDK's virtio-user driver, sending or receiving as fast as it can.
+// packets gathered into few buffers and scattered out of them; on split and on packed rings. The
+// guest is another process on another core: DPDK's virtio-user driver, sending or receiving as fast
+// as it can.
 //
 //   bench-vring [ROUNDS [BYTES]]        11 rounds, packets of 60 bytes (64 with FCS)
 //
-// Prints one JSON object: {"schema": "convoy.bench.vring/1", "results": [{"row", "packet_bytes",
-// "cycles_per_packet": {"median", "min", "max"}, "packets_per_call", "mpps"}]}. The rows are
-// measured in turns, round by round, on the same rings; only calls that moved something count,
-// with the buffers' freeing where the host frees.
+// Prints one JSON object: {"schema": "convoy.bench.vring/2", "results": [{"row", "ring",
+// "packet_bytes", "cycles_per_packet": {"median", "min", "max"}, "packets_per_call"}]}.
+//
+// The host is to be what is slow, as it is in a node under load: before each call it waits, and
+// that does not count, until the guest has made a whole batch available. (A host that is faster than
+// the guest finds what the guest is just writing, and pays for taking it out of its hands.) rte_vhost
+// moves 32 packets in a call, the others 64. Buffers go around: each is used again when 1,024 other
+// packets have been, so that they do not come from the first cache. Allocating counts where the port
+// allocates, freeing where it frees. The rows are measured in turns, round by round.
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -34,26 +40,37 @@
 #define SLICE_MS 30
 #define ROUNDS_MAX 1001
 #define WAIT_S 20
-#define FRAMES 64 // that packets are scattered from
+#define SHELF 1024 // packets that others wait for
+#define FRAMES 48 // that packets are scattered from: as many bytes
+#define ROWS 6
+#define SIDES 4
 
 extern char **environ;
 
 static struct rte_mempool *pool;
 static unsigned bytes = 60;
-static volatile uint64_t sink;
 
 struct side {
+	const char *job; // of the guest
+	bool packed;
 	struct cv_vhost_port *port;
 	pid_t guest;
 	char path[128];
+	// The ring that packets go over.
+	unsigned queue;
+	struct rte_vhost_vring ring;
 };
 
 struct row {
 	const char *name;
 	bool to_guest;
+	bool stock;
 	// One call. Adds the cycles it took to *cycles if it moved something; returns how many.
 	unsigned (*move)(struct side *side, uint64_t *cycles);
-	double cycles[ROUNDS_MAX], mpps, per_call;
+};
+
+struct result {
+	double cycles[ROUNDS_MAX], per_call;
 };
 
 static void die(const char *what)
@@ -80,14 +97,20 @@ static struct cv_port *open_port(const char *format, const char *path, unsigned 
 	return port;
 }
 
+#define GUEST(packed)                                                       \
+	"{\"name\": \"g\", \"kind\": \"dpdk\", \"devargs\": "               \
+	"\"net_virtio_user7,path=%s,mac=02:00:00:00:00:07,queue_size=1024," \
+	"packed_vq=" #packed "\"}"
+
 // The guest's process: sends without end, or takes what comes.
-__attribute__((noreturn)) static void guest(const char *job, const char *path, unsigned len)
+__attribute__((noreturn)) static void guest(
+	const char *job, const char *path, unsigned len, bool packed)
 {
 	struct rte_mbuf *packets[BURST];
 	struct cv_port *port;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	port = open_port("{\"name\": \"g\", \"kind\": \"virtio-user\", \"path\": \"%s\"}", path, 7);
+	port = open_port(packed ? GUEST(1) : GUEST(0), path, 7);
 	if (strcmp(job, "sink") == 0) {
 		for (;;)
 			rte_pktmbuf_free_bulk(packets, port->rx(port, 0, packets, BURST));
@@ -104,16 +127,39 @@ __attribute__((noreturn)) static void guest(const char *job, const char *path, u
 	}
 }
 
+// Puts n <= BURST packets away; gives as many of those that have been away longest.
+static void go_around(struct rte_mbuf **packets, unsigned n)
+{
+	static struct rte_mbuf *shelf[SHELF];
+	static unsigned at;
+
+	if (shelf[0] == NULL && rte_pktmbuf_alloc_bulk(pool, shelf, SHELF) != 0)
+		die("no buffers");
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *oldest = shelf[at];
+
+		shelf[at] = packets[i];
+		packets[i] = oldest;
+		at = (at + 1) % SHELF;
+	}
+}
+
+static void put_away(struct rte_mbuf **packets, unsigned n)
+{
+	go_around(packets, n);
+	rte_pktmbuf_free_bulk(packets, n);
+}
+
 static unsigned stock_dequeue(struct side *side, uint64_t *cycles)
 {
 	struct rte_mbuf *packets[STOCK_BURST];
 	uint64_t begin = rte_rdtsc();
-	unsigned got =
-		rte_vhost_dequeue_burst(side->port->device.vid, 1, pool, packets, STOCK_BURST);
+	unsigned got = rte_vhost_dequeue_burst(
+		side->port->device.vid, (uint16_t)side->queue, pool, packets, STOCK_BURST);
 
 	if (got > 0)
 		*cycles += rte_rdtsc() - begin;
-	rte_pktmbuf_free_bulk(packets, got);
+	put_away(packets, got);
 	return got;
 }
 
@@ -126,21 +172,21 @@ static unsigned plain_dequeue(struct side *side, uint64_t *cycles)
 
 	if (got > 0)
 		*cycles += rte_rdtsc() - begin;
-	rte_pktmbuf_free_bulk(packets, got);
+	put_away(packets, got);
 	return got;
 }
 
 static unsigned gather(struct side *side, uint64_t *cycles)
 {
 	struct cv_port *port = &side->port->port;
-	struct cv_view views[CV_VIEWS_MAX];
+	struct cv_view views[BURST];
 	struct cv_buffers buffers;
 	uint64_t begin = rte_rdtsc();
-	unsigned got = port->rx_views(port, 0, views, CV_VIEWS_MAX, &buffers);
+	unsigned got = port->rx_views(port, 0, views, BURST, &buffers);
 
 	if (got > 0)
 		*cycles += rte_rdtsc() - begin;
-	rte_pktmbuf_free_bulk(buffers.buffers, buffers.n);
+	put_away(buffers.buffers, buffers.n);
 	return got;
 }
 
@@ -152,36 +198,36 @@ static void make(struct rte_mbuf **packets, unsigned n)
 		memset(rte_pktmbuf_append(packets[i], (uint16_t)bytes), (int)i, bytes);
 }
 
-static unsigned stock_enqueue(struct side *side, uint64_t *cycles)
-{
-	struct rte_mbuf *packets[STOCK_BURST];
-	unsigned sent;
-	uint64_t begin;
-
-	make(packets, STOCK_BURST);
-	begin = rte_rdtsc();
-	sent = rte_vhost_enqueue_burst(side->port->device.vid, 0, packets, STOCK_BURST);
-	rte_pktmbuf_free_bulk(packets, sent);
-	if (sent > 0)
-		*cycles += rte_rdtsc() - begin;
-	rte_pktmbuf_free_bulk(packets + sent, STOCK_BURST - sent);
-	return sent;
-}
-
-static unsigned plain_enqueue(struct side *side, uint64_t *cycles)
+static unsigned send(struct side *side, unsigned n, bool stock, uint64_t *cycles)
 {
 	struct cv_port *port = &side->port->port;
 	struct rte_mbuf *packets[BURST];
 	unsigned sent;
 	uint64_t begin;
 
-	make(packets, BURST);
+	make(packets, n);
 	begin = rte_rdtsc();
-	sent = port->tx(port, 0, packets, BURST);
+	if (stock) {
+		sent = rte_vhost_enqueue_burst(
+			side->port->device.vid, (uint16_t)side->queue, packets, (uint16_t)n);
+		rte_pktmbuf_free_bulk(packets, sent);
+	} else {
+		sent = port->tx(port, 0, packets, (uint16_t)n);
+	}
 	if (sent > 0)
 		*cycles += rte_rdtsc() - begin;
-	rte_pktmbuf_free_bulk(packets + sent, BURST - sent);
+	rte_pktmbuf_free_bulk(packets + sent, n - sent);
 	return sent;
+}
+
+static unsigned stock_enqueue(struct side *side, uint64_t *cycles)
+{
+	return send(side, STOCK_BURST, true, cycles);
+}
+
+static unsigned plain_enqueue(struct side *side, uint64_t *cycles)
+{
+	return send(side, BURST, false, cycles);
 }
 
 static unsigned scatter(struct side *side, uint64_t *cycles)
@@ -208,19 +254,20 @@ static unsigned scatter(struct side *side, uint64_t *cycles)
 	return sent;
 }
 
-static struct row rows[] = {
-	{"rte_vhost_dequeue", false, stock_dequeue, {0}, 0, 0},
-	{"plain_dequeue", false, plain_dequeue, {0}, 0, 0},
-	{"gather", false, gather, {0}, 0, 0},
-	{"rte_vhost_enqueue", true, stock_enqueue, {0}, 0, 0},
-	{"plain_enqueue", true, plain_enqueue, {0}, 0, 0},
-	{"scatter", true, scatter, {0}, 0, 0},
+static const struct row rows[ROWS] = {
+	{"rte_vhost_dequeue", false, true, stock_dequeue},
+	{"plain_dequeue", false, false, plain_dequeue},
+	{"gather", false, false, gather},
+	{"rte_vhost_enqueue", true, true, stock_enqueue},
+	{"plain_enqueue", true, false, plain_enqueue},
+	{"scatter", true, false, scatter},
 };
 
-static void start_guest(struct side *side, char *self, const char *job)
+static void start_guest(struct side *side, char *self)
 {
 	char len[16];
-	char *arguments[] = {self, "guest", (char *)(uintptr_t)job, side->path, len, NULL};
+	char *arguments[] = {self, "guest", (char *)(uintptr_t)side->job, side->path, len,
+		side->packed ? "packed" : "split", NULL};
 
 	snprintf(len, sizeof(len), "%u", bytes);
 	if (posix_spawn(&side->guest, "/proc/self/exe", NULL, NULL, arguments, environ) != 0)
@@ -230,38 +277,68 @@ static void start_guest(struct side *side, char *self, const char *job)
 			die("no guest came");
 		usleep(10000);
 	}
+	if (rte_vhost_get_vhost_vring(side->port->device.vid, (uint16_t)side->queue, &side->ring) !=
+		0)
+		die("no ring");
 }
 
-static void measure(struct side *side, struct row *row, unsigned round)
+// Has the guest made n buffers available?
+static bool is_full(const struct side *side, bool stock, unsigned n)
 {
-	const uint64_t slice = rte_get_tsc_hz() * SLICE_MS / 1000;
-	const bool stock = strncmp(row->name, "rte_vhost", 9) == 0;
+	const struct rte_vhost_vring *ring = &side->ring;
+	struct cv_vring_base base = cv_vring_base(&side->port->device.queues[side->queue].vring);
+	unsigned last;
+	uint16_t flags;
+
+	if (stock)
+		rte_vhost_get_vring_base(
+			side->port->device.vid, (uint16_t)side->queue, &base.avail, &base.used);
+	if (!side->packed)
+		return (uint16_t)(__atomic_load_n(&ring->avail->idx, __ATOMIC_ACQUIRE) -
+				  base.avail) >= n;
+	last = (base.avail & 0x7fff) + n - 1;
+	flags = __atomic_load_n(&ring->desc_packed[last % ring->size].flags, __ATOMIC_ACQUIRE);
+	// Available in this turn around the ring: AVAIL as the turn's wrap counter, USED not.
+	return (flags >> 7 & 1) == ((base.avail >> 15) ^ (last >= ring->size)) &&
+	       (flags >> 15 & 1) != (flags >> 7 & 1);
+}
+
+static void measure(struct side *side, const struct row *row, struct result *result, unsigned round)
+{
+	const uint64_t hz = rte_get_tsc_hz(), slice = hz * SLICE_MS / 1000;
+	const unsigned batch = row->stock ? STOCK_BURST : BURST;
 	uint64_t cycles = 0, packets = 0, calls = 0, warm, until, deadline;
 
 	kill(side->guest, SIGCONT);
-	if (stock)
+	if (row->stock)
 		cv_vhost_pause(&side->port->device);
 	warm = rte_rdtsc() + slice / 3;
 	until = warm + slice;
 	// Where others use the cores, the guest may not get its turn in a slice.
-	deadline = warm + WAIT_S * rte_get_tsc_hz();
-	while (rte_rdtsc() < warm)
-		sink += row->move(side, &cycles);
-	cycles = 0;
-	while (rte_rdtsc() < until || (packets == 0 && rte_rdtsc() < deadline)) {
-		unsigned moved = row->move(side, &cycles);
+	deadline = warm + WAIT_S * hz;
+	for (;;) {
+		const uint64_t now = rte_rdtsc();
+		uint64_t took = 0;
+		unsigned moved;
 
+		if (now > until && (packets > 0 || now > deadline))
+			break;
+		if (!is_full(side, row->stock, batch))
+			continue;
+		moved = row->move(side, &took);
+		if (now < warm)
+			continue;
 		packets += moved;
 		calls += moved > 0;
+		cycles += took;
 	}
-	if (stock)
+	if (row->stock)
 		cv_vhost_resume(&side->port->device);
 	kill(side->guest, SIGSTOP);
 	if (packets == 0)
 		die("no packets");
-	row->cycles[round] = (double)cycles / (double)packets;
-	row->per_call = (double)packets / (double)calls;
-	row->mpps = (double)packets / SLICE_MS / 1e3;
+	result->cycles[round] = (double)cycles / (double)packets;
+	result->per_call = (double)packets / (double)calls;
 }
 
 static int by_value(const void *left, const void *right)
@@ -284,24 +361,30 @@ static void pin(unsigned which)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
-int main(int argc, char **argv)
+static void print(struct result *results, unsigned rounds)
 {
-	const bool is_guest = argc == 5 && strcmp(argv[1], "guest") == 0;
-	static char folder[] = "/tmp/bench-vring-XXXXXX";
-	static const char *const jobs[] = {"source", "sink"};
-	const unsigned rounds = is_guest || argc < 2 ? 11 : (unsigned)atoi(argv[1]);
-	struct side sides[2] = {0};
+	printf("{\"schema\": \"convoy.bench.vring/2\", \"results\": [");
+	for (unsigned i = 0; i < 2 * ROWS; i++) {
+		struct result *result = &results[i];
+
+		qsort(result->cycles, rounds, sizeof(double), by_value);
+		printf("%s\n  {\"row\": \"%s\", \"ring\": \"%s\", \"packet_bytes\": %u, "
+		       "\"cycles_per_packet\": {\"median\": %.1f, \"min\": %.1f, \"max\": %.1f}, "
+		       "\"packets_per_call\": %.1f}",
+			i > 0 ? "," : "", rows[i % ROWS].name, i < ROWS ? "split" : "packed", bytes,
+			result->cycles[rounds / 2], result->cycles[0], result->cycles[rounds - 1],
+			result->per_call);
+	}
+	printf("\n]}\n");
+}
+
+static void start_eal(char *self)
+{
 	char prefix[32];
-	char *eal[] = {argv[0], "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
-		"--no-shconf", "--log-level=*:error", "--file-prefix", prefix, NULL};
+	char *eal[] = {self, "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--no-shconf",
+		"--log-level=*:error", "--file-prefix", prefix, NULL};
 	cpu_set_t cores;
 
-	if (argc > 2 && !is_guest)
-		bytes = (unsigned)atoi(argv[2]);
-	if (rounds < 1 || rounds > ROUNDS_MAX || bytes < 14 || bytes > 1464)
-		die("usage: bench-vring [ROUNDS [BYTES]]");
-	if (!is_guest && (mkdtemp(folder) == NULL || setenv("XDG_RUNTIME_DIR", folder, 1) != 0))
-		die("no folder in /tmp");
 	snprintf(prefix, sizeof(prefix), "bench-%d", getpid());
 	sched_getaffinity(0, sizeof(cores), &cores);
 	if (rte_eal_init(sizeof(eal) / sizeof(eal[0]) - 1, eal) < 0)
@@ -310,35 +393,45 @@ int main(int argc, char **argv)
 	pool = rte_pktmbuf_pool_create("pool", 16383, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE, -1);
 	if (pool == NULL)
 		die("no pool");
+}
+
+int main(int argc, char **argv)
+{
+	const bool is_guest = argc == 6 && strcmp(argv[1], "guest") == 0;
+	static char folder[] = "/tmp/bench-vring-XXXXXX";
+	static struct side sides[SIDES] = {{.job = "source"}, {.job = "sink"},
+		{.job = "source", .packed = true}, {.job = "sink", .packed = true}};
+	static struct result results[2 * ROWS];
+	const unsigned rounds = is_guest || argc < 2 ? 11 : (unsigned)atoi(argv[1]);
+
+	if (argc > 2 && !is_guest)
+		bytes = (unsigned)atoi(argv[2]);
+	if (rounds < 1 || rounds > ROUNDS_MAX || bytes < 14 || bytes > 1464)
+		die("usage: bench-vring [ROUNDS [BYTES]]");
+	if (!is_guest && (mkdtemp(folder) == NULL || setenv("XDG_RUNTIME_DIR", folder, 1) != 0))
+		die("no folder in /tmp");
+	start_eal(argv[0]);
 	if (is_guest) {
 		pin(1);
-		guest(argv[2], argv[3], (unsigned)atoi(argv[4]));
+		guest(argv[2], argv[3], (unsigned)atoi(argv[4]), strcmp(argv[5], "packed") == 0);
 	}
-	for (unsigned i = 0; i < 2; i++) {
-		snprintf(sides[i].path, sizeof(sides[i].path), "%s/%s", folder, jobs[i]);
+	for (unsigned i = 0; i < SIDES; i++) {
+		sides[i].queue = i % 2 == 0;
+		snprintf(sides[i].path, sizeof(sides[i].path), "%s/%u", folder, i);
 		sides[i].port = (struct cv_vhost_port *)open_port(
 			"{\"name\": \"h\", \"kind\": \"vhost-user\", \"path\": \"%s\"}",
 			sides[i].path, i);
-		start_guest(&sides[i], argv[0], jobs[i]);
+		start_guest(&sides[i], argv[0]);
 		kill(sides[i].guest, SIGSTOP);
 	}
 	pin(0);
 	for (unsigned round = 0; round < rounds; round++) {
-		for (size_t i = 0; i < RTE_DIM(rows); i++)
-			measure(&sides[rows[i].to_guest], &rows[i], round);
+		for (unsigned i = 0; i < 2 * ROWS; i++)
+			measure(&sides[i / ROWS * 2 + rows[i % ROWS].to_guest], &rows[i % ROWS],
+				&results[i], round);
 	}
-	printf("{\"schema\": \"convoy.bench.vring/1\", \"results\": [");
-	for (size_t i = 0; i < RTE_DIM(rows); i++) {
-		qsort(rows[i].cycles, rounds, sizeof(double), by_value);
-		printf("%s\n  {\"row\": \"%s\", \"packet_bytes\": %u, \"cycles_per_packet\": "
-		       "{\"median\": %.1f, \"min\": %.1f, \"max\": %.1f}, \"packets_per_call\": "
-		       "%.1f, \"mpps\": %.2f}",
-			i > 0 ? "," : "", rows[i].name, bytes, rows[i].cycles[rounds / 2],
-			rows[i].cycles[0], rows[i].cycles[rounds - 1], rows[i].per_call,
-			rows[i].mpps);
-	}
-	printf("\n]}\n");
-	for (unsigned i = 0; i < 2; i++) {
+	print(results, rounds);
+	for (unsigned i = 0; i < SIDES; i++) {
 		kill(sides[i].guest, SIGKILL);
 		kill(sides[i].guest, SIGCONT);
 		waitpid(sides[i].guest, NULL, 0);
