@@ -21,12 +21,12 @@
 #define CV_PREFETCH_WRITE(at) __builtin_prefetch((at), 1)
 #endif
 
-// A hot function: compiled for the baseline and for AVX2, the better one chosen at load time.
-// Sanitizers run before such a choice can be made, so their builds keep the baseline only.
+// A hot function: compiled for the baseline and for AVX2 and BMI (x86-64-v3: any processor that has
+// them, whoever makes it), the better one chosen at load time. Sanitizers run before such a choice can be made, so their builds keep the baseline only.
 #if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
 #define CV_HOT
 #else
-#define CV_HOT __attribute__((target_clones("arch=haswell", "default")))
+#define CV_HOT __attribute__((target_clones("arch=x86-64-v3", "default")))
 #endif
 
 #endif
