@@ -7,10 +7,11 @@
 // guest is another process on another core: DPDK's virtio-user driver, sending or receiving as fast
 // as it can.
 //
-//   bench-vring [ROUNDS [BYTES]]        11 rounds, packets of 60 bytes (64 with FCS)
+//   bench-vring [ROUNDS [BYTES [ROW]]]  11 rounds, packets of 60 bytes (64 with FCS), all rows
 //
-// Prints one JSON object: {"schema": "convoy.bench.vring/2", "results": [{"row", "ring",
-// "packet_bytes", "cycles_per_packet": {"median", "min", "max"}, "packets_per_call"}]}.
+// Prints one JSON object: {"schema": "convoy.bench.vring/2", "hugepages", "results": [{"row", "ring",
+// "packet_bytes", "cycles_per_packet": {"median", "min", "max"}, "packets_per_call"}]}. Uses
+// hugepages where 300 of 2 MiB are free.
 //
 // The host is to be what is slow, as it is in a node under load: before each call it waits, and
 // that does not count, until the guest has made a whole batch available. (A host that is faster than
@@ -40,15 +41,17 @@
 #define SLICE_MS 30
 #define ROUNDS_MAX 1001
 #define WAIT_S 20
-#define SHELF 1024 // packets that others wait for
-#define FRAMES 48 // that packets are scattered from: as many bytes
+#define PACKETS 1024 // that go around
+#define FRAMES 48 // that so many short ones lie in
 #define ROWS 6
+#define HUGEPAGES 300
 #define SIDES 4
 
 extern char **environ;
 
 static struct rte_mempool *pool;
 static unsigned bytes = 60;
+static bool hugepages;
 
 struct side {
 	const char *job; // of the guest
@@ -72,6 +75,14 @@ struct row {
 struct result {
 	double cycles[ROUNDS_MAX], per_call;
 };
+
+// Received buffers, kept for a while.
+struct shelf {
+	struct rte_mbuf *buffers[PACKETS];
+	unsigned room, at;
+};
+
+static struct shelf single = {.room = PACKETS}, gathered = {.room = FRAMES};
 
 static void die(const char *what)
 {
@@ -127,27 +138,20 @@ __attribute__((noreturn)) static void guest(
 	}
 }
 
-// Puts n <= BURST packets away; gives as many of those that have been away longest.
-static void go_around(struct rte_mbuf **packets, unsigned n)
+// Frees those n buffers that have been on the shelf longest, and puts n <= BURST others on it.
+static void put_away(struct rte_mbuf **buffers, unsigned n, struct shelf *shelf)
 {
-	static struct rte_mbuf *shelf[SHELF];
-	static unsigned at;
-
-	if (shelf[0] == NULL && rte_pktmbuf_alloc_bulk(pool, shelf, SHELF) != 0)
+	if (shelf->buffers[0] == NULL &&
+		rte_pktmbuf_alloc_bulk(pool, shelf->buffers, shelf->room) != 0)
 		die("no buffers");
 	for (unsigned i = 0; i < n; i++) {
-		struct rte_mbuf *oldest = shelf[at];
+		struct rte_mbuf *oldest = shelf->buffers[shelf->at];
 
-		shelf[at] = packets[i];
-		packets[i] = oldest;
-		at = (at + 1) % SHELF;
+		shelf->buffers[shelf->at] = buffers[i];
+		buffers[i] = oldest;
+		shelf->at = (shelf->at + 1) % shelf->room;
 	}
-}
-
-static void put_away(struct rte_mbuf **packets, unsigned n)
-{
-	go_around(packets, n);
-	rte_pktmbuf_free_bulk(packets, n);
+	rte_pktmbuf_free_bulk(buffers, n);
 }
 
 static unsigned stock_dequeue(struct side *side, uint64_t *cycles)
@@ -159,7 +163,7 @@ static unsigned stock_dequeue(struct side *side, uint64_t *cycles)
 
 	if (got > 0)
 		*cycles += rte_rdtsc() - begin;
-	put_away(packets, got);
+	put_away(packets, got, &single);
 	return got;
 }
 
@@ -172,7 +176,7 @@ static unsigned plain_dequeue(struct side *side, uint64_t *cycles)
 
 	if (got > 0)
 		*cycles += rte_rdtsc() - begin;
-	put_away(packets, got);
+	put_away(packets, got, &single);
 	return got;
 }
 
@@ -186,7 +190,7 @@ static unsigned gather(struct side *side, uint64_t *cycles)
 
 	if (got > 0)
 		*cycles += rte_rdtsc() - begin;
-	put_away(buffers.buffers, buffers.n);
+	put_away(buffers.buffers, buffers.n, &gathered);
 	return got;
 }
 
@@ -267,7 +271,7 @@ static void start_guest(struct side *side, char *self)
 {
 	char len[16];
 	char *arguments[] = {self, "guest", (char *)(uintptr_t)side->job, side->path, len,
-		side->packed ? "packed" : "split", NULL};
+		side->packed ? "packed" : "split", hugepages ? "hugepages" : "pages", NULL};
 
 	snprintf(len, sizeof(len), "%u", bytes);
 	if (posix_spawn(&side->guest, "/proc/self/exe", NULL, NULL, arguments, environ) != 0)
@@ -361,28 +365,53 @@ static void pin(unsigned which)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
-static void print(struct result *results, unsigned rounds)
+static bool is_wanted(const struct row *row, const char *only)
 {
-	printf("{\"schema\": \"convoy.bench.vring/2\", \"results\": [");
+	return only == NULL || strcmp(row->name, only) == 0;
+}
+
+static void print(struct result *results, unsigned rounds, const char *only)
+{
+	const char *comma = "";
+
+	printf("{\"schema\": \"convoy.bench.vring/2\", \"hugepages\": %s, \"results\": [",
+		hugepages ? "true" : "false");
 	for (unsigned i = 0; i < 2 * ROWS; i++) {
 		struct result *result = &results[i];
 
+		if (!is_wanted(&rows[i % ROWS], only))
+			continue;
 		qsort(result->cycles, rounds, sizeof(double), by_value);
 		printf("%s\n  {\"row\": \"%s\", \"ring\": \"%s\", \"packet_bytes\": %u, "
 		       "\"cycles_per_packet\": {\"median\": %.1f, \"min\": %.1f, \"max\": %.1f}, "
 		       "\"packets_per_call\": %.1f}",
-			i > 0 ? "," : "", rows[i % ROWS].name, i < ROWS ? "split" : "packed", bytes,
+			comma, rows[i % ROWS].name, i < ROWS ? "split" : "packed", bytes,
 			result->cycles[rounds / 2], result->cycles[0], result->cycles[rounds - 1],
 			result->per_call);
+		comma = ",";
 	}
 	printf("\n]}\n");
+}
+
+static unsigned free_hugepages(void)
+{
+	FILE *file = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "r");
+	unsigned count = 0;
+
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%u", &count) != 1)
+		count = 0;
+	fclose(file);
+	return count;
 }
 
 static void start_eal(char *self)
 {
 	char prefix[32];
-	char *eal[] = {self, "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--no-shconf",
-		"--log-level=*:error", "--file-prefix", prefix, NULL};
+	char *eal[] = {self, "--no-pci", "--no-telemetry", "--no-shconf", "--log-level=*:error",
+		"--file-prefix", prefix, "-m", hugepages ? "64" : "256",
+		hugepages ? "--in-memory" : "--no-huge", "--single-file-segments", NULL};
 	cpu_set_t cores;
 
 	snprintf(prefix, sizeof(prefix), "bench-%d", getpid());
@@ -397,19 +426,21 @@ static void start_eal(char *self)
 
 int main(int argc, char **argv)
 {
-	const bool is_guest = argc == 6 && strcmp(argv[1], "guest") == 0;
+	const bool is_guest = argc == 7 && strcmp(argv[1], "guest") == 0;
 	static char folder[] = "/tmp/bench-vring-XXXXXX";
 	static struct side sides[SIDES] = {{.job = "source"}, {.job = "sink"},
 		{.job = "source", .packed = true}, {.job = "sink", .packed = true}};
 	static struct result results[2 * ROWS];
 	const unsigned rounds = is_guest || argc < 2 ? 11 : (unsigned)atoi(argv[1]);
+	const char *only = argc > 3 ? argv[3] : NULL;
 
 	if (argc > 2 && !is_guest)
 		bytes = (unsigned)atoi(argv[2]);
 	if (rounds < 1 || rounds > ROUNDS_MAX || bytes < 14 || bytes > 1464)
-		die("usage: bench-vring [ROUNDS [BYTES]]");
+		die("usage: bench-vring [ROUNDS [BYTES [ROW]]]");
 	if (!is_guest && (mkdtemp(folder) == NULL || setenv("XDG_RUNTIME_DIR", folder, 1) != 0))
 		die("no folder in /tmp");
+	hugepages = is_guest ? strcmp(argv[6], "hugepages") == 0 : free_hugepages() >= HUGEPAGES;
 	start_eal(argv[0]);
 	if (is_guest) {
 		pin(1);
@@ -426,11 +457,14 @@ int main(int argc, char **argv)
 	}
 	pin(0);
 	for (unsigned round = 0; round < rounds; round++) {
-		for (unsigned i = 0; i < 2 * ROWS; i++)
+		for (unsigned i = 0; i < 2 * ROWS; i++) {
+			if (!is_wanted(&rows[i % ROWS], only))
+				continue;
 			measure(&sides[i / ROWS * 2 + rows[i % ROWS].to_guest], &rows[i % ROWS],
 				&results[i], round);
+		}
 	}
-	print(results, rounds);
+	print(results, rounds, only);
 	for (unsigned i = 0; i < SIDES; i++) {
 		kill(sides[i].guest, SIGKILL);
 		kill(sides[i].guest, SIGCONT);
