@@ -150,9 +150,6 @@ static CV_INLINE uint16_t put_plain(struct cv_vring *vring, const struct cv_view
 	bool more;
 
 	fetched = cv_vring_fetch(vring, slots, wanted, true, is_packed, &more);
-	// The lines are the guest's; asked for together, they come together.
-	for (i = 0; i < fetched; i++)
-		CV_PREFETCH_WRITE(slots[i].data + header);
 	cv_vring_prefetch_used(vring, fetched, is_packed);
 	for (i = 0; i < fetched; i++) {
 		const uint32_t len = cv_view_packet_len(&views[i]);

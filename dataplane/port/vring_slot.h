@@ -79,6 +79,37 @@ static CV_INLINE uint32_t cv_vring_least(const struct cv_vring *vring, bool writ
 	return vring->header_bytes + (write ? 0u : CV_VRING_PACKET_MIN);
 }
 
+// Asks for the line where a packet begins. It is the guest's; asked for together, many come together.
+static CV_INLINE void cv_vring_prefetch_data(
+	const struct cv_vring *vring, const uint8_t *data, bool write)
+{
+	if (write)
+		CV_PREFETCH_WRITE(data + vring->header_bytes);
+	else
+		__builtin_prefetch(data + vring->header_bytes);
+}
+
+// Asks for the lines of n descriptors from a place in the avail ring on.
+static CV_INLINE void cv_vring_prefetch_split(const struct cv_vring *vring, uint16_t at, uint16_t n)
+{
+	const uint16_t mask = (uint16_t)(vring->size - 1);
+
+	// In order, as nearly every driver has them, these are the lines of all.
+	for (uint16_t i = 0; i < n; i += CV_VRING_LINE)
+		__builtin_prefetch(
+			&vring->desc[vring->avail->ring[(uint16_t)(at + i) & mask] & mask]);
+}
+
+// Where there is a backlog the descriptors behind the next n are asked for while those are worked
+// on. They have been there for a while: that takes nothing out of the guest's hands.
+static CV_INLINE void cv_vring_prefetch_behind(const struct cv_vring *vring, uint16_t n)
+{
+	const uint16_t at = (uint16_t)(vring->next_avail + n);
+	const uint16_t behind = (uint16_t)(vring->avail_seen - at);
+
+	cv_vring_prefetch_split(vring, at, behind < CV_VRING_BATCH ? behind : CV_VRING_BATCH);
+}
+
 static CV_INLINE uint16_t cv_vring_fetch_split(struct cv_vring *vring, struct cv_vring_slot *slots,
 	uint16_t wanted, bool write, bool *more)
 {
@@ -88,12 +119,7 @@ static CV_INLINE uint16_t cv_vring_fetch_split(struct cv_vring *vring, struct cv
 	const uint64_t plain = write ? VRING_DESC_F_WRITE : 0;
 	uint16_t i;
 
-	// In order, as nearly every driver has them, these are the lines of all.
-	for (i = 0; i < ready; i += CV_VRING_LINE) {
-		const uint16_t id = vring->avail->ring[(uint16_t)(vring->next_avail + i) & mask];
-
-		__builtin_prefetch(&vring->desc[id & mask]);
-	}
+	cv_vring_prefetch_split(vring, vring->next_avail, ready);
 	for (i = 0; i < ready; i++) {
 		const uint16_t id = __atomic_load_n(
 			&vring->avail->ring[(uint16_t)(vring->next_avail + i) & mask],
@@ -113,9 +139,11 @@ static CV_INLINE uint16_t cv_vring_fetch_split(struct cv_vring *vring, struct cv
 		data = cv_vring_at(vring, address, len);
 		if (CV_UNLIKELY(data == NULL))
 			break;
+		cv_vring_prefetch_data(vring, data, write);
 		slots[i] = (struct cv_vring_slot){data, len, id, 1};
 	}
 	*more = i < ready;
+	cv_vring_prefetch_behind(vring, ready);
 	return i;
 }
 
@@ -149,6 +177,7 @@ static CV_INLINE uint16_t cv_vring_fetch_packed(struct cv_vring *vring, struct c
 		if (CV_UNLIKELY(data == NULL))
 			break;
 		*more = false;
+		cv_vring_prefetch_data(vring, data, write);
 		slots[i] = (struct cv_vring_slot){data, len, (uint16_t)(rest >> 32), 1};
 		if (++place == vring->size) {
 			place = 0;
@@ -158,8 +187,8 @@ static CV_INLINE uint16_t cv_vring_fetch_packed(struct cv_vring *vring, struct c
 	return i;
 }
 
-// Looks at up to wanted <= CV_VRING_BATCH buffers and fills in slots. Returns how many are plain;
-// more: there is one behind them, which is not.
+// Looks at up to wanted <= CV_VRING_BATCH buffers, asks for what is in them and fills in slots.
+// Returns how many are plain; more: there is one behind them, which is not.
 static CV_INLINE uint16_t cv_vring_fetch(struct cv_vring *vring, struct cv_vring_slot *slots,
 	uint16_t wanted, bool write, bool is_packed, bool *more)
 {

@@ -52,8 +52,25 @@ static CV_INLINE uint8_t *place(struct target *target, uint16_t n, uint32_t len,
 	return *too_long ? NULL : bin->data + PREFIX_BYTES;
 }
 
+// A packet is there, in a bin: its length before it, a view of it. Returns its end.
+static CV_INLINE uint8_t *show(struct cv_view *view, uint8_t *data, uint32_t len)
+{
+	// As CV_COPIED(), for what cv_view_set() reads.
+	__asm__ volatile("" : "+m"(*(uint8_t(*)[CV_ETHER_LEN + 2 * CV_VLAN_LEN]) data));
+	data[-2] = (uint8_t)(len >> 8);
+	data[-1] = (uint8_t)len;
+	cv_view_set(view, data, (uint16_t)len);
+	return data + len;
+}
+
+static CV_INLINE void close_bin(struct cv_vring_bin *bin, const uint8_t *end, uint32_t packets)
+{
+	bin->len = (uint32_t)(end - bin->data);
+	bin->packets = (uint16_t)packets;
+}
+
 // The packet is there.
-static CV_INLINE void placed(struct target *target, uint16_t n, uint8_t *data, uint32_t len)
+static void placed(struct target *target, uint16_t n, uint8_t *data, uint32_t len)
 {
 	struct cv_vring_bin *bin;
 
@@ -62,13 +79,7 @@ static CV_INLINE void placed(struct target *target, uint16_t n, uint8_t *data, u
 		return;
 	}
 	bin = &target->bin[target->at];
-	// As CV_COPIED(), for what cv_view_set() reads.
-	__asm__ volatile("" : "+m"(*(uint8_t(*)[CV_ETHER_LEN + 2 * CV_VLAN_LEN]) data));
-	data[-2] = (uint8_t)(len >> 8);
-	data[-1] = (uint8_t)len;
-	cv_view_set(&target->views[n], data, (uint16_t)len);
-	bin->len += len + PREFIX_BYTES;
-	bin->packets++;
+	close_bin(bin, show(&target->views[n], data, len), bin->packets + 1u);
 }
 
 // A buffer of whatever form. Returns how many packets it gave, 0 or 1; -1: there is no room for it.
@@ -123,6 +134,79 @@ static int take_any(struct cv_vring *vring, struct target *target, uint16_t n)
 	return 0;
 }
 
+// Copies packets out of plain buffers, each into a buffer of its own. Returns how many; *looked
+// becomes how many plain buffers that were.
+static CV_INLINE uint16_t copy_each(struct cv_vring *vring, const struct cv_vring_slot *slots,
+	struct target *target, uint16_t n, uint16_t *looked)
+{
+	const uint32_t header = vring->header_bytes;
+	uint8_t *const *to = target->to + n;
+	uint16_t *lens = target->lens + n;
+	const uint32_t room = target->room;
+	uint16_t got = 0;
+	uint64_t bytes = 0;
+
+	for (uint16_t i = 0; i < *looked; i++) {
+		const uint32_t len = slots[i].len - header;
+
+		if (CV_UNLIKELY(len > room)) {
+			vring->counters.too_long++;
+			continue;
+		}
+		cv_vring_copy(to[got], slots[i].data + header, len);
+		lens[got++] = (uint16_t)len;
+		bytes += len;
+	}
+	vring->counters.bytes += bytes;
+	return got;
+}
+
+// As copy_each, but one behind the other into bins, as long as there is room.
+static CV_INLINE uint16_t copy_together(struct cv_vring *vring, const struct cv_vring_slot *slots,
+	struct target *target, uint16_t n, uint16_t *looked)
+{
+	const uint32_t header = vring->header_bytes;
+	struct cv_view *const first = target->views + n;
+	struct cv_view *view = first;
+	// The bin being filled, as long as packets fit: it knows nothing of them meanwhile.
+	struct cv_vring_bin *bin = &target->bin[target->at];
+	uint8_t *end = bin->data + bin->len;
+	const uint8_t *limit = bin->data + bin->gather;
+	uint32_t packets = bin->packets;
+	uint64_t bytes = 0;
+	uint16_t i;
+
+	for (i = 0; i < *looked; i++) {
+		const uint32_t len = slots[i].len - header;
+
+		if (CV_UNLIKELY(end + len + PREFIX_BYTES > limit || packets == BIN_PACKETS_MAX)) {
+			bool too_long;
+			uint8_t *data;
+
+			close_bin(bin, end, packets);
+			data = place(target, 0, len, &too_long);
+			if (data == NULL && !too_long)
+				break;
+			bin = &target->bin[target->at];
+			limit = bin->data + bin->gather;
+			end = bin->data + bin->len;
+			packets = bin->packets;
+			if (data == NULL) {
+				vring->counters.too_long++;
+				continue;
+			}
+		}
+		cv_vring_copy(end + PREFIX_BYTES, slots[i].data + header, len);
+		end = show(view++, end + PREFIX_BYTES, len);
+		packets++;
+		bytes += len;
+	}
+	close_bin(bin, end, packets);
+	vring->counters.bytes += bytes;
+	*looked = i;
+	return (uint16_t)(view - first);
+}
+
 // What to do after plain buffers.
 enum next {
 	NEXT_PLAIN, // there may be more of them
@@ -132,49 +216,30 @@ enum next {
 
 // Plain buffers, up to *wanted; *wanted becomes how many there were. Returns the packets.
 static CV_INLINE uint16_t take_plain(struct cv_vring *vring, struct target *target, uint16_t n,
-	uint16_t *wanted, bool is_packed, enum next *next)
+	uint16_t *wanted, bool is_packed, bool gathers, enum next *next)
 {
 	struct cv_vring_slot slots[CV_VRING_BATCH];
-	const uint32_t header = vring->header_bytes;
-	uint16_t fetched, i, got = n;
-	uint64_t bytes = 0;
+	uint16_t fetched, taken, got;
 	bool more;
 
 	fetched = cv_vring_fetch(vring, slots, *wanted, false, is_packed, &more);
-	for (i = 0; i < fetched; i++)
-		__builtin_prefetch(slots[i].data + header);
 	cv_vring_prefetch_used(vring, vring->in_order ? 1 : fetched, is_packed);
-	for (i = 0; i < fetched; i++) {
-		const uint32_t len = slots[i].len - header;
-		uint8_t *data;
-		bool too_long;
-
-		data = place(target, got, len, &too_long);
-		if (CV_UNLIKELY(data == NULL)) {
-			if (!too_long)
-				break;
-			vring->counters.too_long++;
-			continue;
-		}
-		cv_vring_copy(data, slots[i].data + header, len);
-		placed(target, got, data, len);
-		bytes += len;
-		got++;
-	}
+	taken = fetched;
+	got = gathers ? copy_together(vring, slots, target, n, &taken)
+		      : copy_each(vring, slots, target, n, &taken);
 	CV_COPIED();
-	if (i > 0)
-		cv_vring_retire(vring, slots, i, false, is_packed);
-	vring->counters.bytes += bytes;
-	*next = i < fetched         ? NEXT_STOP
+	if (taken > 0)
+		cv_vring_retire(vring, slots, taken, false, is_packed);
+	*next = taken < fetched     ? NEXT_STOP
 		: more              ? NEXT_ANY
 		: fetched < *wanted ? NEXT_STOP
 				    : NEXT_PLAIN;
-	*wanted = i;
-	return (uint16_t)(got - n);
+	*wanted = taken;
+	return got;
 }
 
 static CV_INLINE uint16_t take(
-	struct cv_vring *vring, struct target *target, uint16_t n, bool is_packed)
+	struct cv_vring *vring, struct target *target, uint16_t n, bool is_packed, bool gathers)
 {
 	enum next next = vring->log == NULL ? NEXT_PLAIN : NEXT_ANY;
 	uint16_t budget = n; // bad buffers count: a guest cannot keep us here
@@ -184,7 +249,7 @@ static CV_INLINE uint16_t take(
 		if (CV_LIKELY(next == NEXT_PLAIN)) {
 			uint16_t looked = budget < CV_VRING_BATCH ? budget : CV_VRING_BATCH;
 
-			got += take_plain(vring, target, got, &looked, is_packed, &next);
+			got += take_plain(vring, target, got, &looked, is_packed, gathers, &next);
 			budget -= looked;
 		} else {
 			const int one = take_any(vring, target, got);
@@ -205,7 +270,8 @@ CV_HOT uint16_t cv_vring_dequeue(
 {
 	struct target target = {.to = to, .lens = lens, .room = room};
 
-	return vring->is_packed ? take(vring, &target, n, true) : take(vring, &target, n, false);
+	return vring->is_packed ? take(vring, &target, n, true, false)
+				: take(vring, &target, n, false, false);
 }
 
 CV_HOT uint16_t cv_vring_gather(struct cv_vring *vring, struct cv_view *views, uint16_t n,
@@ -217,7 +283,8 @@ CV_HOT uint16_t cv_vring_gather(struct cv_vring *vring, struct cv_view *views, u
 	if (*bins == 0)
 		return 0;
 	open_bin(&target);
-	got = vring->is_packed ? take(vring, &target, n, true) : take(vring, &target, n, false);
+	got = vring->is_packed ? take(vring, &target, n, true, true)
+			       : take(vring, &target, n, false, true);
 	*bins = (uint16_t)(target.at + (bin[target.at].packets > 0));
 	return got;
 }
