@@ -111,8 +111,9 @@ class _Summary:
                     self.add("look-up, all different", "cycles", row["all_different"]["median"],
                              where, "table lookup all keys different")  # fmt: skip
             if one.what == "vring":
+                split = [row for row in one.rows() if row.get("ring", "split") == "split"]
                 self._vring(
-                    {row["row"]: row["cycles_per_packet"] for row in one.rows()}, one.scenario
+                    {row["row"]: row["cycles_per_packet"] for row in split}, one.scenario
                 )
 
     def _vring(self, cycles: Mapping[str, Mapping[str, float]], scenario: str) -> None:
