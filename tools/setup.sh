@@ -25,6 +25,10 @@ if [ -n "$missing" ]; then
 	# shellcheck disable=SC2086 # a list of names
 	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 		$missing >/dev/null
+	# Debian starts a server that it installs. Benchmarks start their own, and nobody asked for one.
+	for server in nginx vsftpd; do
+		case "$missing " in *" $server"*) $sudo systemctl disable -q --now $server 2>/dev/null || : ;; esac
+	done
 fi
 
 stamp=.venv/requirements.lock

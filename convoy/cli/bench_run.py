@@ -16,6 +16,7 @@ from convoy.cli.console import console, messages, print_json
 from convoy.cli.progress import Bar
 from convoy.errors import InputError
 from convoy.report import export
+from convoy.report.applications import Served, as_json
 from convoy.report.compare import compare as compared
 from convoy.report.findings import findings
 from convoy.report.rates import Row
@@ -35,6 +36,7 @@ class RunResult:
 
     folder: Path
     rows: tuple[Row, ...]
+    applications: tuple[Served, ...]
     findings: tuple[str, ...]
     seconds: float
 
@@ -52,6 +54,7 @@ class RunResult:
             "seconds": round(self.seconds, 1),
             "findings": list(self.findings),
             "rows": [export.as_json(row) for row in self.rows],
+            "applications": [as_json(row) for row in self.applications],
         }
 
 
@@ -87,7 +90,8 @@ def _finish(folder: RunFolder, began: float) -> RunResult:
     """Everything from here on is made of what was kept."""
     run = read([folder.path])
     page(run).write(folder.path / "report.html")
-    return RunResult(folder.path, tuple(run.rows), tuple(findings(run)), time.monotonic() - began)
+    seconds = time.monotonic() - began
+    return RunResult(folder.path, run.rows, run.applications, tuple(findings(run)), seconds)
 
 
 def measure(folder: RunFolder, asked: session.Wanted) -> RunResult:

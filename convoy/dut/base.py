@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
+from convoy.errors import InputError
+
 
 @dataclass(frozen=True)
 class Function:
@@ -31,7 +33,7 @@ class PortAt:
     connects instead (Device.tester_port says so) the tester makes it. virtio-user: the device has
     the guest's side and connects; the tester makes the socket. memif: the device makes the socket.
     af_packet, af_xdp: the device makes a pair of veth; address is the name of the tester's end,
-    to which the tester attaches in that way.
+    to which the tester attaches in that way. tap: the device makes an interface of that name.
     """
 
     kind: str  # as in chain descriptors: vhost-user, memif, af_packet ...
@@ -51,6 +53,9 @@ class Setup:
     hugepages: bool = False  # where not all devices get them, none does
     deployment: str = "inline"
     options: Mapping[str, str] = field(default_factory=dict)  # the device's own: Ability.options
+    # From right to left, for applications, whose answers come back. None: nothing comes that way.
+    back: tuple[Function, ...] | None = None
+    crowded: bool = False  # others poll on its cores: its loops yield to them
 
     @property
     def path(self) -> str:
@@ -68,6 +73,8 @@ class Ability:
     chains: bool = True  # several functions, one after another
     queues: int = 1  # most, of a port
     cores: int = 1  # most, that it uses
+    both_ways: bool = False  # knows Setup.back
+    yields: bool = False  # knows Setup.crowded, or has no poll loop
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # values, default first
 
 
@@ -128,6 +135,10 @@ class Running(ABC):
     def cost(self) -> Cost | None:
         """Return what packets cost by its own counters, or None: it does not count that."""
         return None
+
+    def output(self) -> Mapping[str, str]:
+        """Return what its processes said, by their names; also after it was stopped."""
+        return {}
 
     def processes(self) -> tuple[int, ...]:
         """Return the ids of its processes, whose CPU time is its own; none: the kernel's work."""
@@ -197,7 +208,21 @@ class Device(ABC):
             if value not in values:
                 known = ", ".join(f"{k}={'|'.join(v)}" for k, v in self.ability.options.items())
                 return f"{self.name} has no option {key}={value} (it has: {known or 'none'})"
+        if setup.back is not None and not self.ability.both_ways:
+            return f"{self.name} is told only of packets from left to right"
+        if setup.crowded and not self.ability.yields:
+            return f"{self.name} has poll loops that do not yield to others on their core"
+        try:
+            self.check(setup)
+        except InputError as error:
+            return f"{self.name}: {error}"
         return ""
+
+    def check(self, setup: Setup) -> None:  # noqa: B027 some have nothing more to ask
+        """Raise InputError for what only this device cannot do, of what its ability allows.
+
+        Most ask what turns functions into the device's language.
+        """
 
     def option(self, setup: Setup, key: str) -> str:
         """Return the value of one of its options: the setup's, or the default."""

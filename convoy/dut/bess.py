@@ -18,7 +18,8 @@ from typing import Any
 from convoy.dut import peer
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.bess_script import IN, OUT, Script
-from convoy.errors import ConvoyError, InputError
+from convoy.dut.process import RunningProcess
+from convoy.errors import ConvoyError
 from convoy.host.priority import prefer
 from convoy.host.process import Process, wait_for
 
@@ -122,7 +123,7 @@ def _port(name: str, index: int, port: PortAt) -> str:
     return f"bess.create_port('PMDPort', {name!r}, {config!r})"
 
 
-class _Running(peer.RunningPeer):
+class _Running(RunningProcess):
     def __init__(self, found: Tree, setup: Setup, words: list[str], alone: bool) -> None:
         self._tree = found
         self._setup = setup
@@ -202,16 +203,9 @@ class Bess(Device):
     def _alone(self, setup: Setup) -> bool:
         return self.option(setup, "firewall") == "acl-alone"
 
-    def cannot(self, setup: Setup) -> str:
+    def check(self, setup: Setup) -> None:
         """Ask for the calls too: BESS cannot say everything."""
-        why = super().cannot(setup)
-        if why:
-            return why
-        try:
-            lines(setup, self._alone(setup))
-        except InputError as error:
-            return f"{self.name}: {error}"
-        return ""
+        lines(setup, self._alone(setup))
 
     def start(self, setup: Setup) -> Running:
         """Start it; ready() tells it the chain."""

@@ -3,15 +3,18 @@
 """Our own node, convoyd, with the setup's functions as its chain.
 
 Deployed as `process`, each function has a convoyd of its own, joined to the next one by vhost-user
-or memif (option `link`): the papers' container functions. Where there are more of them than cores,
-they yield to each other, and the results say so. With the option `convoys=native` packets travel
-together: convoys are taken at the left, and sent from the right and from process to process. With
-`convoys=pack` what comes singly at the left leaves in convoys at the right.
+or memif (option `link`): the papers' container functions. With `link=veth` each has a network
+namespace of its own too, and interfaces: servers joined by cables. Where there are more of them
+than cores, they yield to each other, and the results say so. With the option `convoys=native`
+packets travel together: convoys are taken at the left, and sent from the right and from process to
+process. With `convoys=pack` what comes singly at the left leaves in convoys at the right.
 """
 
 import contextlib
 import dataclasses
 import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from convoy import __version__
@@ -21,16 +24,19 @@ from convoy.chain.plan import make_plan
 from convoy.dut import veth
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
+from convoy.errors import InputError
 from convoy.host.folders import dpdk_folder
 from convoy.host.machine import this_machine
 from convoy.host.namespace import Namespace, shell
 from convoy.host.node import Node
 from convoy.host.priority import prefer
+from convoy.host.process import said
 from convoy.host.programs import find
 from convoy.host.waited import waited_ns
 
 NATIVE = "native"
 PACK = "pack"
+VETH = "veth"  # as between two servers: each node in a network namespace, with interfaces
 # Between nodes that send convoys to each other; nobody looks at them on a link of two.
 OWN_IP, NEXT_IP = "192.0.2.252", "192.0.2.253"
 NEXT_MAC = "02:00:00:00:0e:01"
@@ -39,6 +45,14 @@ NEXT_MAC = "02:00:00:00:0e:01"
 def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
     """Return the chain descriptor for a setup. yielding: its workers share their cores."""
     names = [f"{function.type}{i}" for i, function in enumerate(setup.functions)]
+    functions = dict(zip(names, setup.functions, strict=True))
+    deployment = "pipeline" if setup.deployment == "pipeline" else "inline"
+    chains = {"bench": {"from": "left", "to": "right", "path": names, "deployment": deployment}}
+    if setup.back is not None:
+        others = [f"back-{function.type}{i}" for i, function in enumerate(setup.back)]
+        functions |= dict(zip(others, setup.back, strict=True))
+        way = {"from": "right", "to": "left", "path": others, "deployment": deployment}
+        chains["back"] = way
     left = _port(setup.left) | {"mac": LEFT_MAC}
     right = _port(setup.right) | {"mac": RIGHT_MAC}
     hops: dict[str, Any] = {}
@@ -52,17 +66,9 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
         "ports": {"left": left, "right": right},
         **({"next-hops": hops} if hops else {}),
         "functions": {
-            name: {function.type: dict(function.config)}
-            for name, function in zip(names, setup.functions, strict=True)
+            name: {function.type: dict(function.config)} for name, function in functions.items()
         },
-        "chains": {
-            "bench": {
-                "from": "left",
-                "to": "right",
-                "path": names,
-                "deployment": "pipeline" if setup.deployment == "pipeline" else "inline",
-            }
-        },
+        "chains": chains,
         "workers": {"cores": list(setup.cores), "idle": "yield" if yielding else "poll"},
         "memory": {"hugepages": "always" if setup.hugepages else "never"},
     }
@@ -79,14 +85,18 @@ def processes(setup: Setup, link: str) -> list[Setup]:
     """Return a setup for each process: all in one, or each function apart, joined by links."""
     if setup.deployment != "process" or len(setup.functions) < 2:
         return [setup]
-    ends = {"vhost-user": ("vhost-user", "virtio-user"), "memif": ("memif", "memif-client")}[link]
+    ends = {
+        "vhost-user": ("vhost-user", "virtio-user"),
+        "memif": ("memif", "memif-client"),
+        VETH: ("af_packet", "af_packet"),
+    }[link]
     setups, left = [], setup.left
     last = len(setup.functions) - 1
     for i, function in enumerate(setup.functions):
         options = dict(setup.options)
         if i > 0 and options.get("convoys") == PACK:
             options["convoys"] = NATIVE  # it gets what the one before has packed
-        address = str(setup.folder / f"link{i}")
+        address = f"link{i}" if link == VETH else str(setup.folder / f"link{i}")
         right = setup.right if i == last else PortAt(ends[0], address)
         core = setup.cores[i % len(setup.cores)]
         setups.append(
@@ -108,6 +118,7 @@ class _Running(Running):
         self._setup = setup
         self._kept = contextlib.ExitStack()
         self._nodes: list[Node] = []
+        self._crowded = False
         try:
             self._start(setup, link)
         except BaseException:
@@ -129,15 +140,21 @@ class _Running(Running):
             self.notes += ("packets leave in convoys",)
         parts = processes(setup, link)
         crowded = len(parts) > len(setup.cores)
+        self._crowded = crowded or setup.crowded
+        servers: list[Namespace] = []
         if len(parts) > 1:
             self.notes += (f"a process for each function, joined by {link}",)
+            if link == VETH:
+                servers = [self._kept.enter_context(Namespace()) for _ in parts]
+                _cables(servers)
+                self.notes += ("a server for each function: namespaces, af_packet on veth",)
         if crowded:
             self.notes += (f"{len(parts)} processes yield to each other on {_cores(setup)}",)
-        for part in parts:
-            told = plan(part, crowded)
+        for number, part in enumerate(parts):
+            told = plan(part, self._crowded)
             node = Node(
                 told,
-                wrapper=wrapper,
+                wrapper=servers[number].command() if servers else wrapper,
                 environment=dpdk_folder(setup.folder),
             )
             self._nodes.append(self._kept.enter_context(node))  # waits until it forwards
@@ -166,7 +183,12 @@ class _Running(Running):
     def processes(self) -> tuple[int, ...]:
         return tuple(node.process.pid for node in self._nodes)
 
+    def output(self) -> Mapping[str, str]:
+        return {f"convoyd {i}": said(node.process) for i, node in enumerate(self._nodes)}
+
     def waited_ns(self) -> int:
+        if self._crowded:
+            return 0  # mostly for each other: that is the setup, not a disturbance
         return sum(waited_ns(pid) for pid in self.processes())
 
     def stop(self) -> None:
@@ -175,6 +197,17 @@ class _Running(Running):
         finally:
             if self._setup.left.kind in veth.KINDS:
                 veth.unwire(self._setup)
+
+
+def _cables(servers: Sequence[Namespace]) -> None:
+    """Join neighbours by veth pairs: link0 between the first two, and so on."""
+    for number, (one, two) in enumerate(pairwise(servers)):
+        name = f"link{number}"
+        peer = f"type veth peer name {name} netns {two.pid}"
+        shell(f"ip link add {name} netns {one.pid} {peer}")
+        for server in (one, two):
+            server.run("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6")
+            server.run(f"ip link set {name} up promisc on")
 
 
 def _cores(setup: Setup) -> str:
@@ -199,7 +232,9 @@ class Convoy(Device):
         deployments=frozenset({"inline", "pipeline", "process"}),
         queues=16,
         cores=64,
-        options={"link": ("vhost-user", "memif"), "convoys": ("no", NATIVE, PACK)},
+        both_ways=True,
+        yields=True,
+        options={"link": ("vhost-user", "memif", VETH), "convoys": ("no", NATIVE, PACK)},
     )
 
     def presence(self) -> Presence:
@@ -208,17 +243,17 @@ class Convoy(Device):
             return Presence("", "not installed: convoyd (in a checkout: make build)")
         return Presence(__version__)
 
-    def cannot(self, setup: Setup) -> str:
+    def check(self, setup: Setup) -> None:
         """Ask also for what only interfaces of the kernel need."""
-        why = super().cannot(setup)
-        if why:
-            return why
         kinds = {setup.left.kind, setup.right.kind}
         if max(setup.left.queues, setup.right.queues) > 1 and kinds & {"memif", *veth.KINDS}:
-            return "convoy: memif and veth have one queue"
+            raise InputError("memif and veth have one queue")
         if kinds & set(veth.KINDS) and len(kinds) > 1:
-            return "convoy: give both ports the same kind"
-        return ""
+            raise InputError("give both ports the same kind")
+        if self.option(setup, "link") == VETH and kinds & set(veth.KINDS):
+            raise InputError("link=veth: give sockets as outer ports")
+        if setup.back is not None and setup.deployment == "process":
+            raise InputError("processes that hand packets on do it in one direction")
 
     def start(self, setup: Setup) -> Running:
         """Start it and wait until it forwards."""

@@ -16,7 +16,8 @@ from typing import Any
 from convoy.dut import peer
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.click import IN, OUT, configuration
-from convoy.errors import ConvoyError, InputError
+from convoy.dut.process import RunningProcess
+from convoy.errors import ConvoyError
 from convoy.host.priority import prefer
 from convoy.host.process import Process, wait_for
 
@@ -56,7 +57,7 @@ def script(setup: Setup) -> list[str]:
     ]
 
 
-class _Running(peer.RunningPeer):
+class _Running(RunningProcess):
     def __init__(self, process: Process, setup: Setup, control: Path, lines: list[str]) -> None:
         super().__init__(process, (setup.left.address, setup.right.address, control))
         self._control = control
@@ -134,16 +135,9 @@ class FastClick(Device):
         version = re.search(r"^click \((\S+)\) (\S+)", words, re.MULTILINE)
         return Presence(f"{version[1]} {version[2]}" if version else "unknown")
 
-    def cannot(self, setup: Setup) -> str:
+    def check(self, setup: Setup) -> None:
         """Ask for the configuration too."""
-        why = super().cannot(setup)
-        if why:
-            return why
-        try:
-            script(setup)
-        except InputError as error:
-            return f"{self.name}: {error}"
-        return ""
+        script(setup)
 
     def start(self, setup: Setup) -> Running:
         """Start it between two vhost-user sockets, which it makes."""

@@ -81,8 +81,11 @@ class Layer2:
 Meaning = Firewall | Router | Layer2
 
 
-def read(function: Function) -> Meaning:
-    """Return what a function does. Raises InputError for what not every device can do."""
+def read(function: Function, leaves: str = "right") -> Meaning:
+    """Return what a function does. Raises InputError for what not every device can do.
+
+    leaves: the port that packets are to go out of; the left one for what comes back.
+    """
     if function.type not in FUNCTIONS:
         raise InputError(f"{function.type}: no such function; there are {', '.join(FUNCTIONS)}")
     try:
@@ -95,7 +98,7 @@ def read(function: Function) -> Meaning:
     if isinstance(config, described.Firewall):
         return _firewall(config)
     if isinstance(config, described.Router):
-        return _router(config)
+        return _router(config, leaves)
     assert isinstance(config, described.L2fwd)
     if config.mode == "rewrite":
         return Layer2(config.src or RIGHT_MAC, config.dst)
@@ -134,14 +137,14 @@ def _firewall(config: described.Firewall) -> Firewall:
     return Firewall(tuple(rules), config.default == "allow")
 
 
-def _router(config: described.Router) -> Router:
+def _router(config: described.Router, leaves: str) -> Router:
     if config.routes_file is not None:
         raise InputError("router: devices are compared with routes alone; leave out routes-file")
     routes = []
     for route in config.routes:
         prefix = _network(route.prefix)
-        if prefix is None or route.via is None or route.dev != "right":
-            raise InputError(f"router: {route.prefix}: write PREFIX via ADDRESS dev right")
+        if prefix is None or route.via is None or route.dev != leaves:
+            raise InputError(f"router: {route.prefix}: write PREFIX via ADDRESS dev {leaves}")
         mac = config.neighbours.get(route.via)
         if mac is None:
             raise InputError(f"router: {route.via}: give its MAC address under neighbours")

@@ -41,23 +41,35 @@ done
 """
 
 
-def script(function: Function | None, for_us: bool = True) -> str:
+def script(function: Function | None, for_us: bool = True, back: Function | None = None) -> str:
     """Return the script of a function; None: a bridge, which is all that forwarding needs.
 
     for_us: frames come with LEFT_MAC, a router's own address; else it must take others' too.
+    back: the same function for what comes in by the right interface.
     Raises InputError for what the kernel cannot do.
     """
     if function is None:
         return _QUIET + _BRIDGE
-    return _QUIET + "".join(_lines(read(function), for_us))
+    other = read(back, "left") if back is not None else None
+    return _QUIET + "".join(_lines(read(function), for_us, other))
 
 
-def _lines(meaning: Meaning, for_us: bool) -> Iterator[str]:
+def _lines(meaning: Meaning, for_us: bool, back: Meaning | None) -> Iterator[str]:
+    if back is not None and type(back) is not type(meaning):
+        raise InputError("what comes back must meet the same kind of function")
     if isinstance(meaning, Firewall):
         yield _BRIDGE
-        yield _nft("bridge", "type filter hook forward priority 0", list(_firewall(meaning)))
+        rules = list(_firewall(meaning))
+        if isinstance(back, Firewall):
+            # The first rule that matches decides: those for the other direction come first.
+            rules = [f'iifname "right" {rule}' for rule in _firewall(back)] + rules
+        yield _nft("bridge", "type filter hook forward priority 0", rules)
     elif isinstance(meaning, Router):
         yield from _router(meaning, for_us)
+        if isinstance(back, Router):
+            yield "ip -batch - <<END\n" + "\n".join(_routes(back, "left")) + "\nEND\n"
+    elif back is not None and not meaning.bridge:
+        raise InputError("l2fwd: the kernel writes addresses in one direction only")
     else:
         yield from _layer2(meaning)
 
@@ -107,17 +119,21 @@ def _router(router: Router, for_us: bool) -> Iterator[str]:
         f"link set left address {LEFT_MAC} up",
         f"link set right address {RIGHT_MAC} up",
     ]
-    hops = {route.via: route.mac for route in router.routes}
-    lines += [
-        f"neigh replace {via} lladdr {mac} dev right nud permanent" for via, mac in hops.items()
-    ]
-    lines += [f"route add {each.prefix} via {each.via} dev right onlink" for each in router.routes]
+    lines += _routes(router, "right")
     yield "echo 1 > /proc/sys/net/ipv4/ip_forward\n"
     # Names of conf/ are per interface once those exist.
     yield "for i in left right; do echo 0 > /proc/sys/net/ipv4/conf/$i/rp_filter; done\n"
     yield "ip -batch - <<END\n" + "\n".join(lines) + "\nEND\n"
     if not for_us:
         yield _nft("netdev", _INGRESS, ["meta pkttype set unicast"])
+
+
+def _routes(router: Router, dev: str) -> list[str]:
+    hops = {route.via: route.mac for route in router.routes}
+    lines = [
+        f"neigh replace {via} lladdr {mac} dev {dev} nud permanent" for via, mac in hops.items()
+    ]
+    return lines + [f"route add {r.prefix} via {r.via} dev {dev} onlink" for r in router.routes]
 
 
 _INGRESS = "type filter hook ingress device left priority 0"

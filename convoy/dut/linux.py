@@ -15,7 +15,7 @@ import re
 import shutil
 from typing import Any
 
-from convoy.dut.base import Ability, Device, Presence, Running, Setup
+from convoy.dut.base import Ability, Device, Function, Presence, Running, Setup
 from convoy.dut.kernel import changes_destination, script
 from convoy.dut.veth import ATTACHED, unwire, wiring
 from convoy.errors import ConvoyError, InputError
@@ -34,8 +34,13 @@ def scripts(setup: Setup) -> list[str]:
     if not setup.functions:
         return [script(None)]
     made, for_us = [], True
-    for function in setup.functions:
-        made.append(script(function, for_us))
+    back: list[Function | None] = [None] * len(setup.functions)
+    if setup.back is not None:
+        back = list(reversed(setup.back))
+        if len(back) != len(setup.functions):
+            raise InputError("what comes back must meet as many functions")
+    for function, other in zip(setup.functions, back, strict=True):
+        made.append(script(function, for_us, other))
         for_us = for_us and not changes_destination(function)
     return made
 
@@ -87,6 +92,8 @@ class Linux(Device):
         functions=frozenset({"firewall", "router", "l2fwd"}),
         port_kinds=frozenset({"af_packet", "af_xdp"}),
         cores=64,
+        both_ways=True,
+        yields=True,
     )
 
     def presence(self) -> Presence:
@@ -103,18 +110,11 @@ class Linux(Device):
             return Presence("", f"not to be had: this kernel lacks something: {error}")
         return Presence(f"{platform.release()}, nftables {nft[1] if nft else 'unknown'}")
 
-    def cannot(self, setup: Setup) -> str:
+    def check(self, setup: Setup) -> None:
         """Ask the scripts too: the kernel cannot do everything."""
-        why = super().cannot(setup)
-        if why:
-            return why
         if setup.left.kind != setup.right.kind:
-            return "linux: give both ports the same kind"
-        try:
-            scripts(setup)
-        except InputError as error:
-            return f"linux: {error}"
-        return ""
+            raise InputError("give both ports the same kind")
+        scripts(setup)
 
     def start(self, setup: Setup) -> Running:
         """Make the namespaces and configure them."""

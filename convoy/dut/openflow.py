@@ -3,38 +3,59 @@
 """Functions as OpenFlow rules: what the papers call a data-plane function.
 
 Function i of a chain is table i. A packet that a function lets through goes on to table i + 1,
-and from behind the last one out of the right port.
+and from behind the last one out of the right port. What comes back, if anything may, goes through
+tables of its own behind these, and out of the left port.
 """
 
 from collections.abc import Iterator, Sequence
 
 from convoy.dut.base import Function
-from convoy.dut.functions import RIGHT_MAC, Firewall, Layer2, Meaning, Ports, Router, Rule, read
+from convoy.dut.functions import (
+    LEFT_MAC,
+    RIGHT_MAC,
+    Firewall,
+    Layer2,
+    Meaning,
+    Ports,
+    Router,
+    Rule,
+    read,
+)
 from convoy.errors import InputError
 
 LEFT, RIGHT = 1, 2  # OpenFlow's port numbers
 _FIRST_RULE = 60_000  # priority: rules go down from it, and every rule needs one of its own
+_BEFORE_RULES = 65_000
 _WORDS = {6: "tcp", 17: "udp", 132: "sctp"}  # protocols of which OpenFlow knows the ports
 
 
-def flows(functions: Sequence[Function]) -> list[str]:
+def flows(functions: Sequence[Function], back: Sequence[Function] | None = None) -> list[str]:
     """Return the flows of a chain, as ovs-ofctl add-flows reads them.
 
+    back: the chain of what comes in by the right port; None: that goes nowhere.
     Raises InputError for what OpenFlow cannot say.
     """
-    lines = []
-    for table, function in enumerate(functions):
-        on = f"goto_table:{table + 1}"
-        lines += [f"table={table},{line}" for line in _lines(read(function), on)]
-    # What comes in by the right port goes nowhere.
-    return [*lines, f"table={len(functions)},priority=1,in_port={LEFT},actions=output:{RIGHT}"]
+    lines = list(_chain(0, functions, LEFT, RIGHT))
+    if back is not None:
+        first = len(functions) + 1
+        lines.append(f"table=0,priority={_BEFORE_RULES},in_port={RIGHT},actions=goto_table:{first}")
+        lines += _chain(first, back, RIGHT, LEFT)
+    return lines
 
 
-def _lines(meaning: Meaning, on: str) -> Iterator[str]:
+def _chain(first: int, functions: Sequence[Function], come: int, go: int) -> Iterator[str]:
+    side, mac = ("right", RIGHT_MAC) if go == RIGHT else ("left", LEFT_MAC)
+    for table, function in enumerate(functions, first):
+        for line in _lines(read(function, side), f"goto_table:{table + 1}", mac):
+            yield f"table={table},{line}"
+    yield f"table={first + len(functions)},priority=1,in_port={come},actions=output:{go}"
+
+
+def _lines(meaning: Meaning, on: str, mac: str) -> Iterator[str]:
     if isinstance(meaning, Firewall):
         yield from _firewall(meaning, on)
     elif isinstance(meaning, Router):
-        yield from _router(meaning, on)
+        yield from _router(meaning, on, mac)
     else:
         yield _layer2(meaning, on)
 
@@ -87,9 +108,9 @@ def _masks(ports: Ports | None) -> list[str]:
     return masks
 
 
-def _router(router: Router, on: str) -> Iterator[str]:
+def _router(router: Router, on: str, mac: str) -> Iterator[str]:
     for route in router.routes:
-        actions = f"dec_ttl,set_field:{RIGHT_MAC}->eth_src,set_field:{route.mac}->eth_dst,{on}"
+        actions = f"dec_ttl,set_field:{mac}->eth_src,set_field:{route.mac}->eth_dst,{on}"
         yield f"priority={10 + route.prefix.prefixlen},ip,nw_dst={route.prefix},actions={actions}"
     yield "priority=1,actions=drop"
 

@@ -18,16 +18,18 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from convoy.dut import veth
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.openflow import LEFT, RIGHT, flows
 from convoy.errors import ConvoyError, InputError
 from convoy.host.folders import dpdk_folder
+from convoy.host.namespace import Namespace, shell
 from convoy.host.priority import prefer
-from convoy.host.process import Process, ProcessError, wait_for
+from convoy.host.process import Process, ProcessError, said, wait_for
 from convoy.host.programs import need
 from convoy.host.waited import waited_ns
 
@@ -38,6 +40,7 @@ HOW = "not installed: Open vSwitch with DPDK (Debian: apt-get install openvswitc
 MEMORY_MB = 1024
 DEADLINE_S = 60.0
 BRIDGE = "br0"
+SLEEP_MAX_US = 50
 SHOWN = 200  # rules
 LIBRARY = "libconvoy_vhost.so"
 # Of the convoys in the switch: nobody but our library looks at it.
@@ -70,7 +73,9 @@ def options(setup: Setup, caches: str) -> dict[str, str]:
     prefix = f"convoy-ovs-{os.getpid()}"
     eal = [*memory, "-m", str(MEMORY_MB), "--no-pci", "--no-telemetry", "--file-prefix", prefix]
     emc, smc = CACHES[caches]
-    return {
+    # Its poll loops sleep only where they find little to do, and at most that long.
+    yielding = {"pmd-maxsleep": str(SLEEP_MAX_US)} if setup.crowded else {}
+    return yielding | {
         "dpdk-init": "true",
         "dpdk-extra": " ".join(eal),
         "dpdk-lcore-mask": f"0x{1 << setup.cores[0]:x}",
@@ -99,10 +104,14 @@ class _Running(Running):
         self._folder = setup.folder
         self._processes: list[Process] = []
         self._before = before
+        self._apart: Namespace | None = None
         self.notes = (STATED[caches],)
         if before:
             self.notes += (f"packets travel together in the switch: {LIBRARY}",)
-        self._rules = flows(setup.functions)  # before anything starts: it may be refused
+        if setup.left.kind in veth.KINDS:
+            self.notes += (veth.ATTACHED[setup.left.kind],)
+        # Before anything starts: it may be refused.
+        self._rules = flows(setup.functions, setup.back)
         try:
             self._start(vswitchd, caches)
         except BaseException:
@@ -121,11 +130,17 @@ class _Running(Running):
         self._vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *config)
         cores = ",".join(map(str, self._setup.cores))
         # It makes interfaces (br0, ovs-netdev), which are nobody else's business.
-        apart = ("unshare", "--net") if os.geteuid() == 0 else ()
+        apart: tuple[str, ...] = ("unshare", "--net") if os.geteuid() == 0 else ()
+        if self._setup.left.kind in veth.KINDS:
+            self._apart = Namespace()
+            shell("\n".join(veth.wiring([self._apart.pid], self._setup)))
+            self._apart.run("for i in left right; do ip link set $i up promisc on; done")
+            apart = self._apart.command()
         self._spawn(
             *apart, "taskset", "-c", cores, *self._before, vswitchd, f"unix:{self._at('db.sock')}",
             f"--unixctl={self._at('switch.ctl')}", "-vconsole:warn",
         )  # fmt: skip
+        self._processes[-1].name = "ovs-vswitchd"
         self._until("switch.ctl")
         self._vsctl(
             "add-br", BRIDGE,
@@ -142,10 +157,15 @@ class _Running(Running):
         self.commands = (*self.commands, *(("#", rule) for rule in _shown(self._rules)))
 
     def _port(self, name: str, port: PortAt, number: int) -> list[str]:
+        kind = ("type=dpdkvhostuserclient", f"options:vhost-server-path={port.address}")
+        if port.kind == "af_packet":
+            device = f"net_af_packet{number},iface={name}"
+            kind = ("type=dpdk", f'options:dpdk-devargs="{device}"')
+        # Its interface must not be called as the kernel's.
+        own = f"{name}-port"
         return [
-            "--", "add-port", BRIDGE, name,
-            "--", "set", "Interface", name, "type=dpdkvhostuserclient",
-            f"options:vhost-server-path={port.address}", f"ofport_request={number}",
+            "--", "add-port", BRIDGE, own,
+            "--", "set", "Interface", own, *kind, f"ofport_request={number}",
         ]  # fmt: skip
 
     def _at(self, name: str) -> str:
@@ -215,9 +235,15 @@ class _Running(Running):
     def processes(self) -> tuple[int, ...]:
         return tuple(process.pid for process in self._processes)
 
+    def output(self) -> Mapping[str, str]:
+        return {process.name: said(process) for process in self._processes}
+
     def stop(self) -> None:
         for process in reversed(self._processes):
             process.__exit__(None, None, None)
+        if self._apart is not None:
+            veth.unwire(self._setup)
+            self._apart.stop()
 
 
 def _shown(rules: list[str]) -> list[str]:
@@ -280,9 +306,11 @@ class OvsDpdk(Device):
     name = "ovs-dpdk"
     ability = Ability(
         functions=frozenset({"firewall", "router", "l2fwd"}),
-        port_kinds=frozenset({"vhost-user"}),
+        port_kinds=frozenset({"vhost-user", "af_packet"}),
         queues=8,
         cores=8,
+        both_ways=True,
+        yields=True,
         options={"caches": tuple(CACHES), "convoys": ("no", "vhost")},
     )
 
@@ -303,25 +331,23 @@ class OvsDpdk(Device):
 
     def tester_port(self, port: PortAt, index: int) -> str:
         """Open vSwitch connects, the tester makes the socket."""
-        return f"{super().tester_port(port, index)},server"
+        server = ",server" if port.kind == "vhost-user" else ""
+        return super().tester_port(port, index) + server
 
-    def cannot(self, setup: Setup) -> str:
+    def check(self, setup: Setup) -> None:
         """Ask the rules too, OpenFlow cannot say everything; and for what is preloaded."""
-        why = super().cannot(setup)
-        if why:
-            return why
+        if setup.left.kind != setup.right.kind:
+            raise InputError("give both ports the same kind")
+        if setup.left.kind == "af_packet" and max(setup.left.queues, setup.right.queues) > 1:
+            raise InputError("veth have one queue")
         convoys = self.option(setup, "convoys")
-        if convoys != "no" and setup.functions:
-            return (
-                f"ovs-dpdk: convoys={convoys}: its rules see the convoys' headers, not their "
-                "packets': only from port to port, without a function"
+        if convoys != "no" and (setup.functions or setup.left.kind != "vhost-user"):
+            raise InputError(
+                f"convoys={convoys}: its rules see the convoys' headers, not their packets': only "
+                "from vhost-user port to port, without a function"
             )
-        try:
-            flows(setup.functions)
-            preloaded(convoys)
-        except InputError as error:
-            return f"ovs-dpdk: {error}"
-        return ""
+        flows(setup.functions, setup.back)
+        preloaded(convoys)
 
     def start(self, setup: Setup) -> Running:
         """Start it, with its rules."""

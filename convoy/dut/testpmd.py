@@ -14,16 +14,15 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 from convoy.dut.base import Ability, Device, Function, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC, Layer2, read
+from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError, InputError
 from convoy.host.folders import dpdk_folder
 from convoy.host.priority import prefer
-from convoy.host.process import Process, ProcessError, wait_for
+from convoy.host.process import Process, wait_for
 from convoy.host.programs import need
-from convoy.host.waited import waited_ns
 
 PROGRAM = "dpdk-testpmd"
 LIBRARY = "libconvoy_ethdev.so"
@@ -82,12 +81,7 @@ def command(program: str, setup: Setup) -> list[str]:
     ]  # fmt: skip
 
 
-class _Running(Running):
-    def __init__(self, process: Process, sockets: tuple[Path, ...]) -> None:
-        self._process = process
-        self._sockets = sockets  # that it makes
-        self.commands = (process.command,)
-
+class _Running(RunningProcess):
     def ready(self, deadline_s: float) -> None:
         # It prints nothing in time (its output is buffered), but makes its sockets last.
         def made() -> bool:
@@ -95,21 +89,7 @@ class _Running(Running):
 
         wait_for(made, deadline_s, f"{self._process.name}: making its sockets")
         if not self.alive():
-            raise ProcessError(f"{self._process.name}: {self._process.last_words()}")
-
-    def alive(self) -> bool:
-        return self._process.running()
-
-    def processes(self) -> tuple[int, ...]:
-        return (self._process.pid,)
-
-    def waited_ns(self) -> int:
-        return waited_ns(self._process.pid)
-
-    def stop(self) -> None:
-        self._process.__exit__(None, None, None)
-        for socket in self._sockets:
-            socket.unlink(missing_ok=True)
+            raise self.died()
 
 
 class Testpmd(Device):
@@ -137,17 +117,10 @@ class Testpmd(Device):
         version = re.search(r"RTE Version: '(.*)'", done.stdout + done.stderr)
         return Presence(version[1] if version else "unknown")
 
-    def cannot(self, setup: Setup) -> str:
+    def check(self, setup: Setup) -> None:
         """Ask for a mode too, and for the library that is to be preloaded."""
-        why = super().cannot(setup)
-        if why:
-            return why
-        try:
-            mode(setup.functions)
-            preloaded(self.option(setup, "convoys"))
-        except InputError as error:
-            return f"testpmd: {error}"
-        return ""
+        mode(setup.functions)
+        preloaded(self.option(setup, "convoys"))
 
     def start(self, setup: Setup) -> Running:
         """Start it between two sockets: of vhost-user, which it makes, or of virtio-user."""
@@ -159,7 +132,7 @@ class Testpmd(Device):
         process = Process(command(program, setup), environment=environment)
         prefer(process.pid)
         made = [at.address for at in (setup.left, setup.right) if at.kind == "vhost-user"]
-        running = _Running(process, tuple(map(Path, made)))
+        running = _Running(process, made)
         if convoys:
             words = [f"{key}={value}" for key, value in convoys.items()]
             running.commands = (("env", *words, *process.command),)

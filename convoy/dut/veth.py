@@ -32,9 +32,15 @@ def wiring(pids: list[int], setup: Setup) -> list[str]:
     for end in (left, right):
         lines.append(f"echo 1 > /proc/sys/net/ipv6/conf/{end}/disable_ipv6")
         lines.append(f"ip link set {end} up promisc on")
-    steering = f"echo {mask} > /sys/class/net/left/queues/rx-0/rps_cpus"
-    lines.append(f"nsenter --target={pids[0]} --net --mount sh -ec '{steering}'")
+    lines.append(_steering(pids[0], "left", mask))
+    if setup.back is not None:
+        lines.append(_steering(pids[-1], "right", mask))
     return lines
+
+
+def _steering(pid: int, end: str, mask: str) -> str:
+    steering = f"echo {mask} > /sys/class/net/{end}/queues/rx-0/rps_cpus"
+    return f"nsenter --target={pid} --net --mount sh -ec '{steering}'"
 
 
 def unwire(setup: Setup) -> None:

@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from convoy.dut.base import Ability, Device, PortAt, Presence, Running, Setup
 from convoy.dut.kernel import script
 from convoy.errors import ConvoyError, InputError
 from convoy.host.priority import prefer
-from convoy.host.process import Process
+from convoy.host.process import Process, said
 from convoy.host.waited import waited_ns
 
 PROGRAM = "qemu-system-x86_64"
@@ -90,11 +91,21 @@ def command(setup: Setup, accelerator: str, image: Path, inside: str) -> list[st
 def _port(number: int, at: PortAt, mac: str, accelerator: str) -> list[str]:
     # Emulated, this QEMU (7.2) crashes when the guest masks a vector of the control queue.
     vectors = ",vectors=0" if accelerator == "tcg" else ""
+    device = f"virtio-net-pci,netdev=n{number},mac={mac},addr=0x{4 + number}{vectors}"
+    if at.kind == "tap":
+        tap = f"tap,id=n{number},ifname={at.address},script=no,downscript=no"
+        return ["-netdev", tap, "-device", device]
     return [
         "-chardev", f"socket,id=c{number},path={at.address},reconnect=1",
         "-netdev", f"vhost-user,id=n{number},chardev=c{number}",
-        "-device", f"virtio-net-pci,netdev=n{number},mac={mac},addr=0x{4 + number}{vectors}",
+        "-device", device,
     ]  # fmt: skip
+
+
+def guest_script(setup: Setup) -> str:
+    """Return the script of a guest whose kernel runs one function. Raises InputError."""
+    back = setup.back[0] if setup.back else None
+    return script(setup.functions[0] if setup.functions else None, back=back)
 
 
 def node_plan(setup: Setup) -> dict[str, Any]:
@@ -117,7 +128,7 @@ class _Running(Running):
             files = guest.node_guest(image, plan)
             words = f"inside: convoyd with the plan {json.dumps(plan)}"
         else:
-            function = script(setup.functions[0] if setup.functions else None)
+            function = guest_script(setup)
             files, words = guest.kernel_guest(image, function), f"inside: {function}"
         (setup.folder / "initramfs").write_bytes(files)
         self.notes = (EMULATED,) if accelerator == "tcg" else ()
@@ -144,6 +155,12 @@ class _Running(Running):
 
     def processes(self) -> tuple[int, ...]:
         return (self._process.pid,)
+
+    def output(self) -> Mapping[str, str]:
+        """Return its console, without what it was asked and answered by us."""
+        lines = said(self._process).splitlines()
+        mine = ("counters", "[{")
+        return {"console": "\n".join(line for line in lines if not line.startswith(mine))}
 
     def waited_ns(self) -> int:
         return waited_ns(self._process.pid)
@@ -176,8 +193,9 @@ class Vm(Device):
     name = "vm"
     ability = Ability(
         functions=frozenset({"firewall", "router", "l2fwd"}),
-        port_kinds=frozenset({"virtio-user"}),
+        port_kinds=frozenset({"virtio-user", "tap"}),
         cores=4,
+        both_ways=True,
         options={"guest": ("kernel", "convoy"), "accelerator": ("best", "kvm", "tcg")},
     )
 
@@ -198,22 +216,15 @@ class Vm(Device):
             return Presence(f"{said}, KVM")
         return Presence(f"{said}, no KVM that works", remark=EMULATED)
 
-    def cannot(self, setup: Setup) -> str:
+    def check(self, setup: Setup) -> None:
         """Ask the kernel's script too."""
-        why = super().cannot(setup)
-        if why:
-            return why
         if setup.options.get("accelerator") == "kvm" and not kvm_works():
-            return "vm: KVM does not work here; use accelerator=tcg, which emulates"
+            raise InputError("KVM does not work here; use accelerator=tcg, which emulates")
         if self.option(setup, "guest") == "convoy":
-            return ""
+            return
         if len(setup.functions) > 1:
-            return "vm: a guest's kernel runs one function; use guest=convoy for a chain"
-        try:
-            script(setup.functions[0] if setup.functions else None)
-        except InputError as error:
-            return f"vm: {error}"
-        return ""
+            raise InputError("a guest's kernel runs one function; use guest=convoy for a chain")
+        guest_script(setup)
 
     def start(self, setup: Setup) -> Running:
         """Boot it."""

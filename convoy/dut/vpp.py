@@ -15,8 +15,9 @@ from typing import Any
 from convoy.dut import peer
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
+from convoy.dut.process import RunningProcess
 from convoy.dut.vpp_commands import commands
-from convoy.errors import ConvoyError, InputError
+from convoy.errors import ConvoyError
 from convoy.host.priority import prefer
 from convoy.host.process import Process, wait_for
 
@@ -62,7 +63,7 @@ def _port(port: PortAt, mac: str) -> str:
     return f"create vhost-user socket {port.address} server hwaddr {mac}"
 
 
-class _Running(peer.RunningPeer):
+class _Running(RunningProcess):
     def __init__(self, process: Process, ctl: Path, setup: Setup, lines: list[str]) -> None:
         super().__init__(process, (setup.left.address, setup.right.address))
         self._ctl = ctl
@@ -148,16 +149,9 @@ class Vpp(Device):
         version = re.search(r"v(\d\d\.\d\d\S*)", words)
         return Presence(version[1] if version else "unknown")
 
-    def cannot(self, setup: Setup) -> str:
+    def check(self, setup: Setup) -> None:
         """Ask for the commands too: VPP cannot say everything."""
-        why = super().cannot(setup)
-        if why:
-            return why
-        try:
-            script(setup)
-        except InputError as error:
-            return f"{self.name}: {error}"
-        return ""
+        script(setup)
 
     def start(self, setup: Setup) -> Running:
         """Start it; ready() makes its ports and tells it the chain."""

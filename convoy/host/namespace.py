@@ -6,8 +6,12 @@ That process dies with us, and with the namespace go its interfaces and the othe
 pairs. Nothing has to be found and cleaned up after a crash.
 """
 
+import ctypes
 import os
+import socket
 import subprocess
+import threading
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -15,6 +19,8 @@ from convoy.errors import ConvoyError
 from convoy.host.process import Process
 
 DEADLINE_S = 30.0
+_CLONE_NEWNET = 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
 # With a /sys of its own: files about interfaces are those of the namespace that mounted it.
 _HOLD = "mount -t sysfs sysfs /sys && echo held && exec sleep infinity"
 
@@ -47,6 +53,22 @@ class Namespace:
     def run(self, script: str) -> str:
         """Run a shell script inside; return what it printed. Raises ConvoyError at an error."""
         return shell(script, self.command("sh", "-es"))
+
+    def tcp_socket(self) -> socket.socket:
+        """Return a TCP socket (IPv4) that is inside, whoever uses it. Raises ConvoyError."""
+        made: list[socket.socket] = []
+
+        def make() -> None:  # a thread enters alone, and ends there
+            with Path(f"/proc/{self.pid}/ns/net").open("rb") as net:
+                if _libc.setns(net.fileno(), _CLONE_NEWNET) == 0:
+                    made.append(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+
+        thread = threading.Thread(target=make)
+        thread.start()
+        thread.join()
+        if not made:
+            raise ConvoyError("a network namespace cannot be entered (it needs root)")
+        return made[0]
 
     def stop(self) -> None:
         """Let it go."""

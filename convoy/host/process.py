@@ -253,3 +253,8 @@ class Process:
             self.stop()
         finally:
             self._kill_group()  # what it started and left behind
+
+
+def said(process: Process) -> str:
+    """Return what a process wrote, to both of its streams: the last LINES_KEPT lines of each."""
+    return "\n".join(text for text in (process.stdout.text(), process.stderr.text()) if text)

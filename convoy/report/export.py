@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from convoy.report import applications
 from convoy.report.findings import findings
 from convoy.report.paflow import memory_table
 from convoy.report.paflow_summary import summary
@@ -72,6 +73,7 @@ def document(run: Run) -> dict[str, Any]:
         "rows": [as_json(row) for row in run.rows],
         "claims": claims(run),
         "in_memory": [one.model_dump(mode="json", by_alias=True) for one in run.memory],
+        "applications": [applications.as_json(row) for row in run.applications],
         "cannot": [dict(line) for line in run.cannot],
         "hosts": list(run.hosts),
     }
@@ -131,12 +133,17 @@ def markdown(run: Run) -> str:
         mine = run.of(name)
         parts.append(f"## {run.scenarios[name]['title']} ({name})")
         in_memory = memory_table(run, name)
-        for table in (*((in_memory,) if in_memory else ()), *(beside(run, name) if mine else ())):
+        papers = beside(run, name) if mine or run.served(name) else ()
+        for table in (*((in_memory,) if in_memory else ()), *papers):
             parts += [table.title, _markdown_table(table.columns, table.rows), *table.says]
         if any(row.rates_pps for row in mine):
             parts.append(
                 _markdown_table(rate_columns(run), [rate_values(run, row) for row in mine])
             )
+        used = run.served(name)
+        if used:
+            rows = [applications.values(row) for row in used]
+            parts.append(_markdown_table(applications.COLUMNS, rows))
         delays = [line for row in mine for line in delay_values(row)]
         if delays:
             parts.append(_markdown_table(LATENCY_COLUMNS, delays))

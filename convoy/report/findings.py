@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator
 
+from convoy.report.applications import sentences
 from convoy.report.noise import Difference, paired
 from convoy.report.rates import Row
 from convoy.report.run_data import AGAIN, Run
@@ -118,6 +119,7 @@ def of_scenario(run: Run, scenario: str) -> list[str]:
     said = _compared(run, scenario) + _delays(run, scenario)[:12]
     if any(row.rates_pps for row in mine):
         said.append(_noise(run, scenario))
+    said += sentences(run.served(scenario))
     kinds = dict.fromkeys(row.port_kind for row in mine if row.device != "dummy")
     if len(kinds) > 1:
         each = [

@@ -103,6 +103,40 @@ def _dataplane_vs_vnf(run: Run, scenario: str) -> Beside:
     return out
 
 
+def _applications(run: Run, scenario: str) -> Beside:
+    """Data plane versus VNF, Table II, as the paper measured it: iperf3 through the function."""
+    out = Beside(
+        "iperf3 through the function, by frame size (the paper: len), Mbit/s",
+        ["function", Column("frame", "bytes"), Column("paper", "rules"), Column("paper", "VM"),
+         Column("paper", "rules / VM")],
+    )  # fmt: skip
+    mine = [row for row in run.served(scenario) if row.application == "iperf3-udp"]
+    arms = list(dict.fromkeys(row.arm for row in mine))
+    speeds = {(row.setup, row.arm, str(row.frame_bytes)): row.median("mbps") for row in mine}
+    out.columns += [Column(arm, "here") for arm in arms]
+    if {"ovs-dpdk", "vm"} <= set(arms):
+        out.columns.append(Column("here", "rules / VM"))
+    for row in reference.table("dataplane-vs-vnf-table2-mbps"):
+        size = row["packet_bytes"]
+        for name in ("firewall", "router"):
+            here = [speeds.get((name, arm, size)) for arm in arms]
+            if not any(here):
+                continue
+            rules, machine = float(row[f"dataplane_{name}"]), float(row[f"vm_{name}"])
+            ratio = Cell(rules / machine, f"{rules / machine:.2f}", source(row))
+            line: list[Value] = [name, int(size), rules, machine, ratio]
+            line += [None if v is None else Cell(v, f"{v:.1f}") for v in here]
+            if {"ovs-dpdk", "vm"} <= set(arms):
+                ours, vm = (speeds.get((name, arm, size)) for arm in ("ovs-dpdk", "vm"))
+                line.append(Cell(ours / vm, f"{ours / vm:.2f}") if ours and vm else None)
+            out.rows.append(line)
+    out.says.append(
+        "The paper's virtual interfaces were limited to 1 Gbit/s, client and server had cores of "
+        "their own, and its VM ran under KVM."
+    )
+    return out
+
+
 def _clickos_cpu(run: Run, scenario: str) -> Beside:
     """Niu, Benchmarking, Table 2: ClickOS's CPU use by frame size."""
     out = Beside(
@@ -142,4 +176,8 @@ TABLES = {
 def beside(run: Run, scenario: str) -> list[Beside]:
     """Return the papers' tables that a scenario names, with our numbers beside theirs."""
     names = run.scenarios[scenario].get("references", ())
-    return [TABLES[n](run, scenario) if n in TABLES else _plain(n) for n in names]
+    found = [TABLES[n](run, scenario) if n in TABLES else _plain(n) for n in names]
+    if "dataplane-vs-vnf-table2-mbps" in names and run.served(scenario):
+        applied = _applications(run, scenario)
+        found += [applied] if applied.rows else []
+    return found

@@ -2,11 +2,13 @@
 # Copyright 2026 The Convoy authors
 """One or more runs' folders as a report needs them. Reads results, nothing else."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from convoy.report.applications import Served, served
 from convoy.report.noise import Difference, floor, paired
 from convoy.report.rates import Row, rows
 from convoy.results.folder import RunFolder
@@ -28,6 +30,11 @@ class Run:
     cannot: tuple[Mapping[str, str], ...]
     tsc_hz: float | None
     memory: tuple[Memory, ...] = ()  # what was measured in memory
+    applications: tuple[Served, ...] = ()
+
+    def served(self, scenario: str) -> tuple[Served, ...]:
+        """Return what applications got behind a scenario's functions."""
+        return tuple(row for row in self.applications if row.scenario == scenario)
 
     def of(self, scenario: str) -> tuple[Row, ...]:
         """Return a scenario's rows."""
@@ -81,6 +88,7 @@ def read(paths: Sequence[Path]) -> Run:
     scenarios: dict[str, Mapping[str, Any]] = {}
     hosts, plans, found = [], [], []
     memory: list[Memory] = []
+    applications: list[Served] = []
     commands: dict[tuple[str, str], str] = {}
     cannot: list[Mapping[str, str]] = []
     tsc_hz = None
@@ -95,6 +103,18 @@ def read(paths: Sequence[Path]) -> Run:
             commands.setdefault(key, "\n".join(trial.commands))
             if tsc_hz is None and trial.point.device != "dummy":
                 tsc_hz = (trial.tester.get("tester") or {}).get("tsc_hz")
+        used = list(folder.applications())
+        for one in used:
+            key = (one.point.device, f"{one.point.setup} between a client and a server")
+            commands.setdefault(key, "\n".join(one.commands))
+            both = f"{shlex.join(one.server)}\n{shlex.join(one.client)}"
+            if one.server:
+                commands.setdefault((one.point.application, "server and client"), both)
+        fresh = served(used)
+        known = {(row.scenario, row.setup, row.arm) for row in applications}
+        for row in fresh:
+            twice = (row.scenario, row.setup, row.arm) in known
+            applications.append(replace(row, arm=f"{row.arm} [{path.name}]") if twice else row)
         hosts.append(host)
         plans.append(plan)
         cannot += host.get("cannot", [])
@@ -110,4 +130,5 @@ def read(paths: Sequence[Path]) -> Run:
         tuple(cannot),
         tsc_hz,
         tuple(memory),
+        tuple(applications),
     )

@@ -9,7 +9,7 @@ formats.
 from collections.abc import Mapping
 from typing import Any
 
-from convoy.report import paflow_figures
+from convoy.report import applications, paflow_figures
 from convoy.report import scenario_figures as figures
 from convoy.report.findings import findings, of_scenario, size_name
 from convoy.report.paflow import memory_table
@@ -130,7 +130,8 @@ def _rate(pps: float) -> str:
 def _scenario(page: Page, run: Run, name: str) -> None:
     scenario, mine = run.scenarios[name], run.of(name)
     page.text(f"# {scenario['title']} ({name})\n\n{scenario['asks']} After {scenario['from']}.")
-    if not mine and not scenario.get("in-memory"):
+    used = run.served(name)
+    if not mine and not used and not scenario.get("in-memory"):
         return
     lines = of_scenario(run, name)
     if lines and len(run.scenarios) > 1:
@@ -168,6 +169,12 @@ def _scenario(page: Page, run: Run, name: str) -> None:
     if delays:
         page.text("## Latency")
         page.table(LATENCY_COLUMNS, delays)
+    if used:
+        page.text(
+            "## Applications\n\nReal servers and clients on two hosts (network namespaces), the "
+            "function between them. Client and server share the tester's core; payload, not frames."
+        )
+        page.table(applications.COLUMNS, [applications.values(row) for row in used])
     lost: list[list[Value]] = [
         [row.setup, row.arm, row.size, where, Cell(share, f"{share:.2%}")]
         for row in mine

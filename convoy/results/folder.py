@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """A run's folder: plan.yaml (what is to be measured), host.json (on what machine), trials.jsonl
 and points.jsonl (one line for each trial and each search, in the order of time), memory.jsonl
-(what was measured in memory), logs/.
+(what was measured in memory), logs/ (what the devices said).
 
 Lines are appended whole and written through to the disk, so that a run that was killed leaves
 everything it had finished; what it was writing is a last line without an end, which is cut off
@@ -11,7 +11,8 @@ before the next one is written.
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from convoy.errors import InputError
+from convoy.results.applications import APPLICATION_SCHEMA, ApplicationTrial
 from convoy.results.memory import Memory
 from convoy.results.trials import Search, Trial
 
@@ -36,6 +38,12 @@ def _write(path: Path, text: str) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.write_text(text, "utf-8")
     partial.replace(path)
+
+
+def _schema(line: str) -> str:
+    """Return a line's schema; lines begin with it, as all our JSON does."""
+    found = re.match(r'\{"schema": ?"([^"]*)"', line)
+    return found[1] if found else ""
 
 
 class RunFolder:
@@ -80,9 +88,14 @@ class RunFolder:
             raise InputError(f"{self.path / HOST}: {error}; is this a run's folder?") from None
         return dict(value)
 
-    def append(self, line: Trial | Search | Memory) -> None:
+    def append(self, line: Trial | ApplicationTrial | Search | Memory) -> None:
         """Keep a trial, how a search ended, or what was measured in memory."""
-        names: dict[type[BaseModel], str] = {Trial: TRIALS, Search: POINTS, Memory: MEMORY}
+        names: dict[type[BaseModel], str] = {
+            Trial: TRIALS,
+            ApplicationTrial: TRIALS,
+            Search: POINTS,
+            Memory: MEMORY,
+        }
         path = self.path / names[type(line)]
         with path.open("ab") as file:
             file.write(line.model_dump_json(by_alias=True).encode() + b"\n")
@@ -99,8 +112,13 @@ class RunFolder:
                 os.truncate(path, data.rfind(b"\n") + 1)
 
     def trials(self) -> Iterator[Trial]:
-        """Read the trials back, without a last line that was cut short."""
-        return self._lines(self.path / TRIALS, Trial)
+        """Read the testers' trials back, without a last line that was cut short."""
+        return self._lines(self.path / TRIALS, Trial, lambda schema: schema != APPLICATION_SCHEMA)
+
+    def applications(self) -> Iterator[ApplicationTrial]:
+        """Read the applications' trials back."""
+        path = self.path / TRIALS
+        return self._lines(path, ApplicationTrial, lambda schema: schema == APPLICATION_SCHEMA)
 
     def searches(self) -> Iterator[Search]:
         """Read back how the searches ended."""
@@ -112,7 +130,16 @@ class RunFolder:
         path = self.path / MEMORY
         return self._lines(path, Memory) if path.exists() else iter(())
 
-    def _lines(self, path: Path, model: type[M]) -> Iterator[M]:
+    def log(self, name: str, text: str) -> None:
+        """Keep what a program said, behind what it said before under that name."""
+        self.logs.mkdir(exist_ok=True)
+        safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+        with (self.logs / f"{safe}.log").open("a", encoding="utf-8") as file:
+            file.write(text.rstrip("\n") + "\n")
+
+    def _lines(
+        self, path: Path, model: type[M], wanted: Callable[[str], bool] = lambda schema: True
+    ) -> Iterator[M]:
         try:
             lines = path.read_text("utf-8").splitlines(keepends=True)
         except OSError as error:
@@ -120,6 +147,8 @@ class RunFolder:
         for number, line in enumerate(lines, 1):
             if not line.endswith("\n"):
                 return
+            if not wanted(_schema(line)):
+                continue
             try:
                 yield model.model_validate_json(line)
             except ValidationError as error:

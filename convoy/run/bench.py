@@ -4,21 +4,27 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from convoy.dut.base import Running, Setup
 from convoy.dut.dummy import RunningDummy
+from convoy.dut.several import Several
 from convoy.errors import ConvoyError
 from convoy.host.cpu_speed import how, slowed
 from convoy.host.private import private_folder
+from convoy.results.applications import ApplicationPoint, ApplicationTrial
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Point, Search, Trial
-from convoy.run.order import Turn, estimate_s, setup_of
+from convoy.run.application import application
+from convoy.run.application_turn import Asked, measure
+from convoy.run.order import APPLICATION_S, Turn, both_ways_setup, chains_of, estimate_s
 from convoy.run.point import IDLE_PPS, Measurement, specification, unoffered
 from convoy.run.scenario import Scenario
+from convoy.run.two_hosts import TwoHosts
 from convoy.search.goals import LONGEST_S, Goal, goals
 from convoy.tester.base import Tester
 from convoy.tester.convoy_gen import ConvoyGen
@@ -30,6 +36,7 @@ PROBE_S = 0.05
 PROBES_MAX = 100
 FAILURES_MAX = 2  # in a row, after which a device's setup is left out
 LEAST_PKTS = 100  # of a latency trial
+APPLIED = ", applications"  # apart from the setup's packets
 LATENCY_LONGEST_S = 3.0  # a latency trial, however low its rate
 
 Key = tuple[str, str, str, float, str, int]
@@ -75,8 +82,9 @@ class Bench:
         self._goals: tuple[Goal, ...] = goals(settings.goals, settings.profile)
         self._guess: dict[tuple[object, ...], float] = {}
         self._failures: dict[tuple[str, str, str, float], int] = defaultdict(int)
-        self._took: dict[tuple[str, str], list[float]] = defaultdict(list)
+        self._took: dict[tuple[str, str, bool], list[float]] = defaultdict(list)
         self._done: dict[Key, Search] = {}
+        self._applied: set[tuple[object, ...]] = set()  # applications' points that have ended
         self._kept: dict[Key, list[Trial]] = defaultdict(list)
         self._look_back()
 
@@ -86,6 +94,8 @@ class Bench:
         for search in self._folder.searches():
             self._done[search.point.key] = search
             self._learn(search)
+        for ended in self._folder.applications():
+            self._learn_application(ended)
         for trial in self._folder.trials():
             if trial.point.key not in self._done:
                 self._kept[trial.point.key].append(trial)
@@ -99,6 +109,38 @@ class Bench:
             self._failures[key[:4]] += 1
         else:
             self._failures[key[:4]] = 0
+
+    def _learn_application(self, trial: ApplicationTrial) -> None:
+        self._applied.add(trial.point.key)
+        key = (trial.point.scenario, f"{trial.point.setup}{APPLIED}", trial.point.arm, 1.0)
+        self._failures[key] = self._failures[key] + 1 if trial.outcome == "failed" else 0
+
+    def _applications(self, turn: Turn) -> list[ApplicationPoint]:
+        """Return what is not measured yet of a turn with applications."""
+        asked = self._scenarios[turn.scenario].applications
+        assert asked is not None
+        found = [
+            ApplicationPoint(
+                scenario=turn.scenario,
+                setup=turn.setup,
+                arm=turn.arm,
+                device=turn.device.name,
+                functions=turn.spec.functions,
+                port_kind=turn.port_kind,
+                application=name,
+                frame_bytes=size,
+                repeat=turn.repeat,
+            )
+            for name in turn.applications
+            for size in (asked.sizes if application(name).by_size else (None,))
+        ]
+        return [point for point in found if point.key not in self._applied]
+
+    def _left(self, turn: Turn) -> int:
+        """Return how many points of a turn are not measured yet."""
+        if turn.applications:
+            return len(self._applications(turn))
+        return sum(point.key not in self._done for point in self.points(turn))
 
     def points(self, turn: Turn) -> list[Point]:
         """Return what a turn is to measure."""
@@ -119,27 +161,41 @@ class Bench:
 
     def run(self, turns: tuple[Turn, ...]) -> None:
         """Do all turns that are not done yet. Raises KeyboardInterrupt and the like only."""
-        todo = [turn for turn in turns if any(p.key not in self._done for p in self.points(turn))]
+        todo = [turn for turn in turns if self._left(turn)]
         for index, turn in enumerate(todo):
             left = sum(self._estimate(later) for later in todo[index:])
             self._progress(Step(turn.what, index, len(todo), left))
-            failures = (turn.scenario, turn.setup, turn.arm, turn.cpu_speed)
-            if self._failures[failures] >= FAILURES_MAX * len(self.points(turn)):
+            setup = f"{turn.setup}{APPLIED}" if turn.applications else turn.setup
+            failures = (turn.scenario, setup, turn.arm, turn.cpu_speed)
+            if self._failures[failures] >= FAILURES_MAX * self._left(turn):
                 continue
             began = time.monotonic()
             try:
                 self._turn(turn)
             except ConvoyError as error:
                 self._fail(turn, str(error))
-            self._took[turn.scenario, turn.arm].append(time.monotonic() - began)
+            self._took[_kind(turn)].append(time.monotonic() - began)
 
     def _estimate(self, turn: Turn) -> float:
-        took = self._took[turn.scenario, turn.arm]
+        took = self._took[_kind(turn)]
         if took:
             return sum(took) / len(took)
         return estimate_s(turn, self._scenarios[turn.scenario], self._settings.profile)
 
     def _fail(self, turn: Turn, why: str) -> None:
+        self._folder.log(_log_name(turn), f"# failed: {why}")
+        for lost in self._applications(turn) if turn.applications else ():
+            self._keep_application(
+                ApplicationTrial(
+                    point=lost,
+                    outcome="failed",
+                    why=why,
+                    duration_s=0.0,
+                    figure=application(lost.application).figure,
+                )
+            )
+        if turn.applications:
+            return
         for point in self.points(turn):
             if point.key not in self._done:
                 self._keep(Search(point=point, outcome="failed", why=why))
@@ -149,17 +205,60 @@ class Bench:
         self._done[search.point.key] = search
         self._learn(search)
 
+    def _keep_application(self, trial: ApplicationTrial) -> None:
+        self._folder.append(trial)
+        self._learn_application(trial)
+
     def _turn(self, turn: Turn) -> None:
         with private_folder() as private:
-            setup = setup_of(turn.device, turn.spec, turn.port_kind, self._settings.cores, private)
-            setup = replace(setup, hugepages=self._settings.hugepages)
-            with turn.device.start(setup) as running, self._tester(turn, setup, running) as tester:
-                running.ready(READY_DEADLINE_S)
-                self._forwards(turn, tester, running)
-                with self._slow(turn):
-                    for point in self.points(turn):
-                        if point.key not in self._done:
-                            self._point(turn, point, tester, running)
+            setups = self._setups(turn, private)
+            running: Running | None = None
+            try:
+                several = len(setups) > 1
+                starting = Several(turn.device, setups) if several else turn.device.start(setups[0])
+                with starting as running:
+                    if turn.applications:
+                        self._run_applications(turn, setups[0], running, private)
+                    else:
+                        self._send_packets(turn, setups, running)
+            finally:
+                self._log(turn, running)
+
+    def _setups(self, turn: Turn, private: Path) -> tuple[Setup, ...]:
+        """Return what the device is told: a setup for each chain, in folders that exist."""
+        asked = turn.device, turn.spec, turn.port_kind, turn.cores or self._settings.cores, private
+        setups = (both_ways_setup(*asked),) if turn.applications else chains_of(*asked)
+        for setup in setups:
+            setup.folder.mkdir(exist_ok=True)
+        return tuple(replace(setup, hugepages=self._settings.hugepages) for setup in setups)
+
+    def _log(self, turn: Turn, running: Running | None) -> None:
+        """Keep what the device said."""
+        for name, text in (running.output() if running is not None else {}).items():
+            if text.strip():
+                self._folder.log(_log_name(turn), f"# {name}, round {turn.repeat + 1}\n{text}")
+
+    def _send_packets(self, turn: Turn, setups: Sequence[Setup], running: Running) -> None:
+        with self._tester(turn, setups, running) as tester:
+            running.ready(READY_DEADLINE_S)
+            self._forwards(turn, tester, running)
+            with self._slow(turn):
+                for point in self.points(turn):
+                    if point.key not in self._done:
+                        self._point(turn, point, tester, running)
+
+    def _run_applications(self, turn: Turn, setup: Setup, running: Running, private: Path) -> None:
+        private.chmod(0o711)  # a server that gives up root finds its files
+        with TwoHosts(self._settings.tester_core) as hosts:
+            running.ready(READY_DEADLINE_S)
+            asked = Asked(
+                self._applications(turn),
+                APPLICATION_S[self._settings.profile],
+                self._settings.tester_core,
+                self._settings.cores[0],
+                (turn.remark,) if turn.remark else (),
+            )
+            measure(asked, hosts, setup, running, self._keep_application, private)
 
     def _slow(self, turn: Turn) -> AbstractContextManager[object]:
         if turn.cpu_speed == 1.0 or turn.port_kind == "dummy":
@@ -171,11 +270,13 @@ class Bench:
             return ()
         return (f"CPU speed {turn.cpu_speed:.0%}, {how(self._settings.cores[0])}",)
 
-    def _tester(self, turn: Turn, setup: Setup, running: Running) -> AbstractContextManager[Tester]:
+    def _tester(
+        self, turn: Turn, setups: Sequence[Setup], running: Running
+    ) -> AbstractContextManager[Tester]:
         if isinstance(running, RunningDummy):
             return nullcontext(DummyTester(running, seed=hash((turn.arm, turn.repeat)) & 0xFFFF))
-        both = enumerate((setup.left, setup.right))
-        ports = [turn.device.tester_port(port, index) for index, port in both]
+        ends = enumerate(port for setup in setups for port in (setup.left, setup.right))
+        ports = [turn.device.tester_port(port, index) for index, port in ends]
         return ConvoyGen(ports, self._settings.tester_core)
 
     def _forwards(self, turn: Turn, tester: Tester, running: Running) -> None:
@@ -184,7 +285,9 @@ class Bench:
         for _ in range(PROBES_MAX):
             # 1: singly, and what comes back in convoys is taken apart.
             convoys = min(1, turn.spec.convoys)
-            result = tester.trial(specification("64", PROBE_PPS, PROBE_S, convoys=convoys))
+            chains = turn.spec.chains
+            probe = specification("64", PROBE_PPS, PROBE_S, convoys=convoys, chains=chains)
+            result = tester.trial(probe)
             total = result.get("total") or {}
             if result.get("ok") and total["received_pkts"] >= 0.9 * total["offered_pkts"]:
                 return
@@ -209,6 +312,7 @@ class Bench:
             self._settings.ceiling_pps,
             turn.spec.convoys,
             pacing.as_trial() if pacing is not None else None,
+            turn.spec.chains,
         )
         search = Search(point=point, outcome="found")
         if scenario.search:
@@ -243,6 +347,15 @@ class Bench:
     ) -> Trial:
         longer = min(LEAST_PKTS / rate_pps, LATENCY_LONGEST_S)
         return measurement.at(rate_pps, load, max(self._settings.latency_s, longer), purpose)
+
+
+def _kind(turn: Turn) -> tuple[str, str, bool]:
+    return turn.scenario, turn.arm, bool(turn.applications)
+
+
+def _log_name(turn: Turn) -> str:
+    applied = "-applications" if turn.applications else ""
+    return f"{turn.scenario}-{turn.setup}-{turn.arm}{applied}"
 
 
 def _rate_name(rate_pps: float) -> str:

@@ -7,12 +7,16 @@ then A B C again, and the first of them once more under the name "A (again)": wh
 itself is noise.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from convoy.dut.base import Device, PortAt, Setup
+from convoy.errors import InputError
+from convoy.run.application import application
 from convoy.run.scenario import Scenario, SetupSpec
+from convoy.run.two_hosts import BEHIND, KINDS, both_ways
 from convoy.run.workload import function
 from convoy.search.goals import PROFILES
 
@@ -22,6 +26,7 @@ START_S = 2.5  # of a device, as a first estimate
 LATENCY_S = 0.5
 SEARCH_TRIALS = 12.0
 MEMORY_S = 3.0  # of a program that measures in memory
+APPLICATION_S = {"quick": 1, "standard": 5, "full": 30}  # of each client: whole seconds
 
 
 @dataclass(frozen=True)
@@ -37,10 +42,14 @@ class Turn:
     cpu_speed: float
     repeat: int
     remark: str = ""  # belongs beside each of its results
+    applications: tuple[str, ...] = ()  # rather than a tester's packets
+    cores: tuple[int, ...] = ()  # the device's, where they are not the run's
 
     @property
     def what(self) -> str:
         """Return the turn as progress shows it."""
+        if self.applications:
+            return f"{self.scenario}: {self.arm}, {self.setup}, {', '.join(self.applications)}"
         speed = f" at {self.cpu_speed:.0%}" if self.cpu_speed != 1 else ""
         return f"{self.scenario}: {self.arm}, {self.setup}{speed}"
 
@@ -74,12 +83,41 @@ def setup_of(
     options = spec.options.get(device.name, {})
     left, right = (PortAt(kind, address) for address in addresses(kind, folder))
     functions = tuple(function(name, spec.entries) for name in spec.functions)
-    return Setup(functions, left, right, cores, folder, deployment=spec.deployment, options=options)
+    return Setup(
+        functions,
+        left,
+        right,
+        cores,
+        folder,
+        deployment=spec.deployment,
+        options=options,
+        crowded=spec.chains > 1,
+    )
+
+
+def chains_of(
+    device: Device, spec: SetupSpec, kind: str, cores: tuple[int, ...], folder: Path
+) -> tuple[Setup, ...]:
+    """Return a setup for each of the independent chains; several have folders of their own."""
+    if spec.chains == 1:
+        return (setup_of(device, spec, kind, cores, folder),)
+    # Interfaces are named after their folder's last letters.
+    places = [folder / f"{folder.name[-5:]}{number}" for number in range(spec.chains)]
+    return tuple(setup_of(device, spec, kind, cores, place) for place in places)
+
+
+def both_ways_setup(
+    device: Device, spec: SetupSpec, kind: str, cores: tuple[int, ...], folder: Path
+) -> Setup:
+    """Return what a device is told that stands between a client and a server."""
+    there, back = both_ways(spec.functions[0], spec.entries)
+    plain = setup_of(device, spec, kind, cores, folder)
+    return replace(plain, functions=(there,), back=(back,))
 
 
 def addresses(kind: str, folder: Path) -> tuple[str, str]:
     """Return where a device and the tester meet: sockets in a folder, or interfaces."""
-    if kind.startswith("af_"):
+    if kind.startswith("af_") or kind == "tap":
         mark = folder.name[-6:]
         return f"cvl{mark}", f"cvr{mark}"
     return str(folder / "left.sock"), str(folder / "right.sock")
@@ -103,7 +141,7 @@ def lacking(scenario: Scenario, cores: int, numa_nodes: int) -> str:
 
 
 def _arms(
-    name: str, scenario: Scenario, devices: Mapping[str, Device]
+    name: str, scenario: Scenario, devices: Mapping[str, Device], unplaced: Mapping[str, str]
 ) -> tuple[list[tuple[str, str, Device]], dict[str, str], list[Cannot]]:
     """Return who does which setup, in the order of a round; remarks; and who cannot."""
     arms: list[tuple[str, str, Device]] = []
@@ -121,6 +159,8 @@ def _arms(
             for setup, spec in scenario.setups.items():
                 if spec.devices is not None and word not in spec.devices:
                     continue
+                if setup in unplaced:
+                    continue  # said once, of all devices
                 asked = setup_of(device, spec, port_kind(device), (1,), Path("none"))
                 why = device.cannot(asked)
                 if why:
@@ -137,8 +177,12 @@ def order(
     cores: int,
     numa_nodes: int,
     speeds: bool = True,
+    place: Callable[[SetupSpec], tuple[int, ...]] = lambda spec: (),
 ) -> Order:
-    """Return the turns of a run, and what is left out. speeds: a core can be slowed down."""
+    """Return the turns of a run, and what is left out. speeds: a core can be slowed down.
+
+    place: cores for a setup that asks for its own; raises InputError where there are none.
+    """
     turns: list[Turn] = []
     cannot: list[Cannot] = []
     for name, scenario in scenarios.items():
@@ -151,7 +195,17 @@ def order(
             cannot.append(Cannot(name, "", "", why))
         if not scenario.setups:
             continue  # measured in memory
-        arms, remarks, missing = _arms(name, scenario, devices)
+        placed: dict[str, tuple[int, ...]] = {}
+        unplaced: dict[str, str] = {}
+        for setup, spec in scenario.setups.items():
+            try:
+                placed[setup] = place(spec) if spec.placement is not None else ()
+            except InputError as error:
+                unplaced[setup] = str(error)
+        cannot += [Cannot(name, setup, "", why) for setup, why in unplaced.items()]
+        arms, remarks, missing = _arms(name, scenario, devices, unplaced)
+        if not scenario.packets:
+            arms, missing = [], [c for c in missing if not c.setup]
         cannot += missing
         first = next(iter(scenario.setups))
         again = next((arm for arm in arms if arm[0] == first and arm[2].name != "dummy"), None)
@@ -170,15 +224,57 @@ def order(
                         spec = scenario.setups[setup]
                         remark = remarks[device.name]
                         turns.append(
-                            Turn(name, setup, spec, device, arm, kind, speed, repeat, remark)
-                        )
+                            Turn(name, setup, spec, device, arm, kind, speed, repeat, remark,
+                                 cores=placed[setup])
+                        )  # fmt: skip
+            served = list(_with_applications(name, scenario, devices, repeat))
+            turns += [turn for turn, _ in served if turn is not None]
+            cannot += [why for _, why in served if why is not None and repeat == 0]
     return Order(tuple(turns), tuple(cannot))
+
+
+def _with_applications(
+    name: str, scenario: Scenario, devices: Mapping[str, Device], repeat: int
+) -> Iterator[tuple[Turn | None, Cannot | None]]:
+    """Yield the turns of one round, and what is left out."""
+    if scenario.applications is None:
+        return
+    asked = scenario.applications
+    for app in map(application, asked.run):
+        if app.missing():
+            yield None, Cannot(name, f"all, with {app.name}", "", app.missing())
+    here = tuple(app for app in asked.run if not application(app).missing())
+    if os.geteuid() != 0:
+        yield None, Cannot(name, "all, with applications", "", "their two hosts need root")
+        return
+    one = [name for name, spec in scenario.setups.items() if spec.functions in BEHIND]
+    for setup in (asked.setups or one) if here else ():
+        spec = scenario.setups[setup]
+        for word in scenario.devices:
+            device = devices.get(word)
+            presence = device.presence() if device is not None else None
+            if device is None or presence is None or not presence.here or word == "dummy":
+                continue  # was said of its packets
+            if spec.devices is not None and word not in spec.devices:
+                continue
+            kind = next((kind for kind in KINDS if kind in device.ability.port_kinds), "")
+            why = "it has no ports that a host's interface can be" if not kind else ""
+            why = why or device.cannot(both_ways_setup(device, spec, kind, (1,), Path("none")))
+            if why:
+                yield None, Cannot(name, f"{setup}, with applications", word, why)
+            else:
+                remark = presence.remark
+                yield Turn(name, setup, spec, device, word, kind, 1.0, repeat, remark, here), None
 
 
 def estimate_s(turn: Turn, scenario: Scenario, profile: str) -> float:
     """Return how long a turn takes, before anybody has measured one."""
     if turn.device.name == "dummy":
         return 0.1
+    if turn.applications and scenario.applications is not None:
+        each = [len(scenario.applications.sizes) if application(name).by_size else 1
+                for name in turn.applications]  # fmt: skip
+        return START_S + sum(each) * (APPLICATION_S[profile] + 0.5)
     sizes = len(scenario.sizes)
     per_point = LATENCY_S * (len(scenario.latency) + len(scenario.rates_pps))
     if scenario.search:

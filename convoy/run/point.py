@@ -43,18 +43,21 @@ def specification(
     entries: int = 1,
     convoys: int = 0,
     pacing: Mapping[str, float] | None = None,
+    chains: int = 1,
 ) -> dict[str, Any]:
     """Return a trial as the tester takes it; without a rate: as much as possible.
 
     convoys: packets that are sent in one frame; 0: each is a frame. pacing: as the tester has it;
-    None: evenly.
+    None: evenly. chains: independent ones, each with a pair of ports, which share the rate.
     """
     together: dict[str, Any] = {"convoys": convoys} if convoys else {}
     bursty: dict[str, Any] = {"pacing": dict(pacing)} if pacing and rate_pps is not None else {}
+    paths = {"paths": [f"{2 * i}>{2 * i + 1}" for i in range(chains)]} if chains > 1 else {}
     return {
         **together,
         **bursty,
-        "rate_pps": "max" if rate_pps is None else rate_pps,
+        **paths,
+        "rate_pps": "max" if rate_pps is None else rate_pps / chains,
         "duration_s": duration_s,
         "drain_s": DRAIN_S,
         "size": size_of(size),
@@ -124,6 +127,7 @@ class Measurement:
         ceiling_pps: float | None = None,
         convoys: int = 0,
         pacing: Mapping[str, float] | None = None,
+        chains: int = 1,
     ) -> None:
         """core: the device's. earlier: the trials of this point that there are already."""
         self._point = point
@@ -134,7 +138,7 @@ class Measurement:
         self._notes = tuple(notes)
         self._flow_count, self._entries = flow_count, entries
         self._kept = list(earlier)
-        self._convoys, self._pacing = convoys, pacing
+        self._convoys, self._pacing, self._chains = convoys, pacing, chains
         # It is that of single packets.
         self._ceiling_pps = None if convoys else ceiling_pps or tester.ceiling_pps
         self._pauses = 0  # in a row
@@ -195,6 +199,7 @@ class Measurement:
             self._entries,
             self._convoys,
             self._pacing,
+            self._chains,
         )
         result = self._tester.trial(asked)
         if not running.alive():

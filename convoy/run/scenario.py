@@ -46,6 +46,9 @@ class SetupSpec(_Model):
     options: dict[str, dict[str, str]] = Field(default_factory=dict)  # by device: its own
     convoys: int = Field(0, ge=0, le=255)  # packets that the tester sends in one frame; 0: one each
     pacing: Pacing | None = None  # default: the scenario's
+    chains: int = Field(1, ge=1, le=4)  # independent ones, side by side on the device's core
+    # Where a process for each function polls; default: all on the device's core.
+    placement: Literal["same-node", "other-node"] | None = None
 
 
 class Needs(_Model):
@@ -62,6 +65,14 @@ class Figure(_Model):
     y: Literal["Mpps", "Gb/s", "latency", "ratio", "lost"] = "Mpps"
 
 
+class Applications(_Model):
+    """Real servers and clients behind the functions of some setups, on both sides of the device."""
+
+    run: tuple[Literal["iperf3-tcp", "iperf3-udp", "http", "ftp"], ...]
+    setups: tuple[str, ...] | None = None  # of the scenario's; default: all of one function
+    sizes: tuple[Annotated[int, Field(ge=64, le=1518)], ...] = (64, 1500)  # of iperf3-udp's frames
+
+
 class Quick(_Model):
     """What --quick leaves of a scenario."""
 
@@ -71,6 +82,7 @@ class Quick(_Model):
     latency: tuple[Load, ...] | None = None
     rates_pps: tuple[float, ...] | None = Field(None, alias="rates-pps")
     devices: tuple[str, ...] | None = None
+    applications: Applications | None = None
 
 
 class Scenario(_Model):
@@ -88,6 +100,7 @@ class Scenario(_Model):
     rates_pps: tuple[Annotated[float, Field(gt=0)], ...] = Field((), alias="rates-pps")
     pacing: Pacing | None = None  # default: evenly
     noise: bool = True  # measure the first device against itself too
+    applications: Applications | None = None
     flows: int = Field(1000, ge=1, le=1 << 20)
     figure: Figure = Figure()
     references: tuple[str, ...] = ()  # files of convoy/reference
@@ -103,12 +116,26 @@ class Scenario(_Model):
             raise ValueError(
                 "a scenario needs setups and devices, or in-memory, or says what is pending"
             )
-        if not self.pending and not self.search and not self.rates_pps and self.setups:
-            raise ValueError("without a search there must be rates-pps to try")
+        sends = self.packets or self.applications is not None
+        if not self.pending and not sends and self.setups:
+            raise ValueError("without a search there must be rates-pps to try, or applications")
+        for chosen in (self.applications, self.quick.applications):
+            for name in (chosen.setups if chosen else None) or ():
+                if name not in self.setups:
+                    raise ValueError(f"applications.setups: '{name}' is none of the setups")
+                if self.setups[name].functions not in (("firewall",), ("router",)):
+                    raise ValueError(
+                        f"applications.setups: '{name}': give setups of one firewall or router"
+                    )
         for name in self.quick.setups or ():
             if name not in self.setups:
                 raise ValueError(f"quick.setups: '{name}' is none of the setups")
         return self
+
+    @property
+    def packets(self) -> bool:
+        """Return whether the tester is to send packets, or only applications do."""
+        return self.search or bool(self.rates_pps)
 
     def quickly(self) -> "Scenario":
         """Return what --quick leaves of it."""
@@ -116,7 +143,7 @@ class Scenario(_Model):
         changed: dict[str, Any] = {}
         if quick.setups is not None:
             changed["setups"] = {name: self.setups[name] for name in quick.setups}
-        for name in ("sizes", "cpu_speeds", "latency", "rates_pps", "devices"):
+        for name in ("sizes", "cpu_speeds", "latency", "rates_pps", "devices", "applications"):
             value = getattr(quick, name)
             if value is not None:
                 changed[name] = value

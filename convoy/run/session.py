@@ -25,7 +25,7 @@ from convoy.run.bench import Bench, Settings, Step
 from convoy.run.environment import environment
 from convoy.run.order import MEMORY_S, Order, order
 from convoy.run.point import without_histograms
-from convoy.run.scenario import Scenario
+from convoy.run.scenario import Scenario, SetupSpec
 from convoy.search.goals import goals
 from convoy.tester.convoy_gen import ConvoyGen
 
@@ -128,7 +128,18 @@ def order_here(asked: Wanted) -> Order:
     numa = {node for core, node in nodes().items() if core in allowed}
     speeds = bool(how(max(allowed)))
     here = len(allowed), max(1, len(numa))
-    return order(asked.scenarios, devices, asked.repeats, *here, speeds)
+    return order(asked.scenarios, devices, asked.repeats, *here, speeds, _placed)
+
+
+def _placed(spec: SetupSpec) -> tuple[int, ...]:
+    """Return a core for each function. Raises InputError where this machine has too few."""
+    assert spec.placement is not None
+    try:
+        topology = read_topology()
+    except ConvoyError as error:
+        raise InputError(str(error)) from None
+    allowed = os.sched_getaffinity(0)
+    return place(topology, len(spec.functions), spec.placement, allowed).functions
 
 
 def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:

@@ -234,7 +234,7 @@ def test_commands_run_report_compare(tmp_path):
         (("bench", "resume", "/proc"), "/proc/plan.yaml"),
         (("report", "/proc"), "/proc/plan.yaml"),
         (("report", "/proc", "--format", "pdf"), "--format: 'pdf': choose of html, md, csv, json"),
-        (("bench", "run", "numa", "--output", "{}"), "needs two NUMA nodes"),
+        (("bench", "run", "numa", "--devices", "testpmd", "--output", "{}"), "has no firewall"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(tmp_path, arguments, words):

@@ -43,6 +43,10 @@ REFUSED = [
     ("linux", setup((SWAP,), "af_packet"), "linux: l2fwd: the kernel has no way to swap"),
     ("linux", setup(()), "linux has no vhost-user ports"),
     ("vm", setup(CHAIN, "virtio-user"), "use guest=convoy for a chain"),
+    ("testpmd", setup((), back=()), "only of packets from left to right"),
+    ("vpp", setup((), crowded=True), "do not yield to others on their core"),
+    ("convoy", setup((), "af_packet", options={"link": "veth"}), "give sockets as outer ports"),
+    ("linux", setup(CHAIN, "af_packet", back=(CHAIN[0],)), "must meet as many functions"),
     ("convoy", setup(CHAIN, deployment="vm"), "convoy cannot be deployed as vm"),
 ]
 

@@ -251,7 +251,7 @@ def test_the_same_packets_come_out(device, kind, case, here, tmp_path: Path):
     conforms(device, kind, case, tmp_path)
 
 
-@pytest.mark.parametrize("link", ["vhost-user", "memif"])
+@pytest.mark.parametrize("link", ["vhost-user", "memif", "veth"])
 def test_a_process_for_each_function(link, tmp_path: Path):
     notes = conforms(Convoy(), "vhost-user", "chain", tmp_path, "process", link=link)
     assert f"a process for each function, joined by {link}" in notes

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A running device that is one process, and leaves sockets behind."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from convoy.dut.base import Running
+from convoy.host.process import Process, ProcessError, said
+from convoy.host.waited import waited_ns
+
+WORDS = 3  # lines of a dead process that are shown
+
+
+class RunningProcess(Running):
+    """A device that is one process and leaves sockets behind."""
+
+    def __init__(self, process: Process, sockets: Sequence[str | Path]) -> None:
+        self._process = process
+        self._sockets = tuple(Path(socket) for socket in sockets)
+        self.commands = (process.command,)
+
+    def died(self) -> ProcessError:
+        """Return what to raise where it runs no more: a cause stands before the last word."""
+        self._process.last_words()  # waits until all of them were read
+        lines = [line.strip() for line in self._process.stderr.text().splitlines() if line.strip()]
+        words = "; ".join(lines[-WORDS:]) or f"exit code {self._process.exit_code}"
+        return ProcessError(f"{self._process.name}: {words}")
+
+    def alive(self) -> bool:
+        """Return whether its process runs."""
+        return self._process.running()
+
+    def processes(self) -> tuple[int, ...]:
+        """Return the id of its process."""
+        return (self._process.pid,)
+
+    def waited_ns(self) -> int:
+        """Return how long others kept it off its cores."""
+        return waited_ns(self._process.pid)
+
+    def output(self) -> Mapping[str, str]:
+        """Return what it said."""
+        return {self._process.name: said(self._process)}
+
+    def stop(self) -> None:
+        """End it, and remove its sockets."""
+        self._process.__exit__(None, None, None)
+        for socket in self._sockets:
+            socket.unlink(missing_ok=True)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Real clients and servers behind functions, and what is made of their words.
+
+How fast anybody is is no matter of these tests.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from convoy.dut.devices import device
+from convoy.dut.kernel import script
+from convoy.dut.openflow import flows
+from convoy.errors import ConvoyError, InputError
+from convoy.host.private import private_folder
+from convoy.host.programs import find
+from convoy.report.applications import sentences, served, values
+from convoy.results.applications import ApplicationPoint, ApplicationTrial
+from convoy.results.folder import RunFolder
+from convoy.run import application as applications
+from convoy.run.application import application
+from convoy.run.application_turn import Asked, measure
+from convoy.run.order import both_ways_setup, order
+from convoy.run.scenario import Scenario
+from convoy.run.two_hosts import SERVER, TwoHosts, both_ways
+
+TCP = {"end": {"sum_received": {"bits_per_second": 2.5e9}, "sum_sent": {"retransmits": 3}}}
+UDP = {"end": {"sum": {"packets": 1000, "lost_packets": 250, "bytes": 18000, "seconds": 2.0}}}
+WRK = {"requests": 500, "duration_us": 250000, "bytes": 1e6, "errors": 0, "p50_us": 7, "p99_us": 9}
+CURL = {"size_download": 5e6, "time_total": 1.1, "time_starttransfer": 0.1}
+
+READ = [
+    (applications.read_iperf_tcp, TCP, 0, {"mbps": 2500.0, "retransmits": 3.0}),
+    (applications.read_iperf_udp, UDP, 0, {"mbps": 0.054, "pps": 375.0, "lost_ratio": 0.25}),
+    (applications.read_wrk, WRK, 0,
+     {"requests_per_s": 2000.0, "mbps": 32.0, "p50_ns": 7e3, "p99_ns": 9e3}),
+    (applications.read_curl, CURL, 0, {"mbps": 40.0}),
+    (applications.read_curl, CURL, 28, {"mbps": 40.0}),  # its time was up, as is meant
+]  # fmt: skip
+REFUSED = [
+    (applications.read_iperf_tcp, {"error": "no route"}, 1, "no route"),
+    (applications.read_iperf_udp, {"end": {"sum": UDP["end"]["sum"] | {"packets": 0}}}, 0, "sent"),
+    (applications.read_wrk, WRK | {"errors": 1}, 0, "1 errors"),
+    (applications.read_wrk, WRK | {"requests": 0}, 0, "0 requests"),
+    (applications.read_curl, CURL | {"errormsg": "no such file"}, 78, "no such file"),
+    (applications.read_curl, CURL | {"size_download": 0}, 28, "exit code 28"),
+]
+
+
+@pytest.mark.parametrize(("read", "said", "code", "figures"), READ)
+def test_what_a_client_says_is_read(read, said, code, figures):
+    assert read(json.dumps(said), code) == pytest.approx(figures)
+
+
+@pytest.mark.parametrize(("read", "said", "code", "words"), REFUSED)
+def test_what_is_no_result_is_none(read, said, code, words):
+    with pytest.raises(ConvoyError, match=words):
+        read(json.dumps(said), code)
+
+
+def test_words_that_are_no_json():
+    with pytest.raises(ConvoyError, match="unable to connect"):
+        applications.read_wrk("unable to connect to 198.19.0.1:80", 1)
+
+
+def test_what_comes_back_meets_the_mirrored_function():
+    there, back = both_ways("firewall", 15)
+    assert [len(f.config["rules"]) for f in (there, back)] == [15, 15]
+    rules = flows((there,), (back,))
+    assert "table=0,priority=65000,in_port=2,actions=goto_table:2" in rules
+    assert any(line.startswith("table=0,") and "tp_dst=80" in line for line in rules)
+    assert any(line.startswith("table=2,") and "tp_src=80" in line for line in rules)
+    assert rules[-1] == "table=3,priority=1,in_port=2,actions=output:1"
+    text = script(there, back=back)
+    assert 'iifname "right" ip saddr 198.19.0.1/32 meta l4proto 6 th sport 80 accept' in text
+    with pytest.raises(InputError, match="same kind"):
+        script(there, back=both_ways("router", 15)[1])
+
+
+def trial(**more):
+    point = ApplicationPoint(
+        scenario="s", setup="firewall", arm=more.pop("arm", "a"), device="a",
+        functions=("firewall",), port_kind="af_packet", application="http",
+        repeat=more.pop("repeat", 0),
+    )  # fmt: skip
+    return ApplicationTrial(
+        point=point, outcome="measured", duration_s=1.0, figure="requests_per_s", **more
+    )
+
+
+def test_trials_come_back_from_a_folder_and_become_rows(tmp_path):
+    folder = RunFolder(tmp_path)
+    kept = [
+        trial(figures={"requests_per_s": 900.0, "mbps": 9.0}),
+        trial(figures={"requests_per_s": 1100.0, "mbps": 11.0}, repeat=1),
+        trial(arm="b").model_copy(update={"outcome": "failed", "why": "no luck"}),
+    ]
+    for one in kept:
+        folder.append(one)
+    assert list(folder.applications()) == kept
+    assert list(folder.trials()) == []  # the tester's
+    rows = served(kept)
+    assert [row.value for row in rows] == [1000.0, None]
+    said = sentences(rows)
+    assert said[0] == "HTTP (nginx, wrk) behind firewall: a 1000 [900 .. 1100] requests/s."
+    assert "no luck" in said[1]
+    assert [values(row)[5] is None for row in rows] == [False, True]
+
+
+def scenario(**more):
+    return Scenario.model_validate(
+        {
+            "title": "t", "from": "f", "asks": "a", "devices": ["convoy", "testpmd"],
+            "setups": {"router": {"functions": ["router"]}, "forward": {"functions": []}},
+            "search": False, "applications": {"run": ["iperf3-tcp"]}, **more,
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="two hosts need root")
+def test_a_scenario_of_applications_alone():
+    if find("convoyd") is None:
+        pytest.skip("convoyd is not built: make build")
+    devices = {name: device(name) for name in ("convoy", "testpmd")}
+    plan = order({"s": scenario()}, devices, 2, 2, 1)
+    assert [(turn.setup, turn.device.name, turn.repeat) for turn in plan.turns] == [
+        ("router", "convoy", 0), ("router", "convoy", 1),
+    ]  # fmt: skip
+    why = {cannot.device: cannot.why for cannot in plan.cannot}
+    assert "no ports that a host's interface can be" in why["testpmd"]
+
+
+CASES = [
+    ("convoy", "firewall", ("iperf3-udp", "ftp")),
+    ("ovs-dpdk", "router", ("http",)),
+    ("linux", "firewall", ("ftp",)),
+]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="two hosts need root")
+@pytest.mark.parametrize(("name", "kind", "apps"), CASES)
+def test_clients_are_served_through_a_function(name, kind, apps):
+    missing = [device(name).presence().missing, *(application(app).missing() for app in apps)]
+    if any(missing):
+        pytest.skip(next(filter(None, missing)))
+    core = max(os.sched_getaffinity(0))
+    spec = scenario().setups["router"].model_copy(update={"functions": (kind,), "entries": 15})
+    points = [
+        ApplicationPoint(
+            scenario="s", setup=kind, arm=name, device=name, functions=(kind,),
+            port_kind="af_packet", application=app, repeat=0,
+            frame_bytes=64 if application(app).by_size else None,
+        )
+        for app in apps
+    ]  # fmt: skip
+    kept: list[ApplicationTrial] = []
+    with private_folder() as folder:
+        folder.chmod(0o711)
+        setup = both_ways_setup(device(name), spec, "af_packet", (core,), folder)
+        with device(name).start(setup) as running, TwoHosts(core) as hosts:
+            running.ready(60)
+            measure(Asked(points, 1, core, core), hosts, setup, running, kept.append, Path(folder))
+            assert not open_to(hosts, 8080) or kind == "router"
+    assert [(one.outcome, one.why) for one in kept] == [("measured", "")] * len(apps)
+    for one in kept:
+        assert one.figures["mbps"] > 0
+        assert any("offloads" in note for note in one.notes)
+        if one.point.application == "iperf3-udp":
+            assert json.loads(one.said)["start"]["test_start"]["blksize"] == 64 - 46
+
+
+def open_to(hosts: TwoHosts, port: int) -> bool:
+    """Whether a listener of the server can be reached at a port that no rule allows."""
+    with hosts.server.tcp_socket() as listener, hosts.client.tcp_socket() as one:
+        listener.bind((SERVER, port))
+        listener.listen()
+        one.settimeout(0.3)
+        try:
+            one.connect((SERVER, port))
+        except TimeoutError:
+            return False
+        return True

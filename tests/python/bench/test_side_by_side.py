@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Setups that need more than one device, or cores of their own: in which order, or why not."""
+
+import pytest
+from pydantic import ValidationError
+
+from convoy.dut.base import Running
+from convoy.dut.dummy import Dummy
+from convoy.dut.several import Several
+from convoy.errors import ConvoyError, InputError
+from convoy.run.order import chains_of, order
+from convoy.run.point import specification
+from convoy.run.scenario import Scenario, SetupSpec
+
+ROUTER = {"functions": ["router"]}
+
+
+def scenario(setups, **more):
+    head = {"title": "t", "from": "f", "asks": "a", "devices": ["a"], "noise": False}
+    return Scenario.model_validate({**head, "setups": setups, **more})
+
+
+class Yields(Dummy):
+    name = "a"
+    ability = Dummy.ability.__class__(**{**vars(Dummy.ability), "yields": True})
+
+
+def test_the_tester_shares_a_rate_among_chains():
+    asked = specification("64", 3e6, 0.1, chains=3)
+    assert asked["paths"] == ["0>1", "2>3", "4>5"]
+    assert asked["rate_pps"] == 1e6  # of each
+    assert specification("64", None, 0.1, chains=2)["rate_pps"] == "max"
+    assert "paths" not in specification("64", 3e6, 0.1)
+
+
+def test_chains_meet_the_tester_in_places_of_their_own(tmp_path):
+    spec = SetupSpec.model_validate({**ROUTER, "chains": 3})
+    for kind in ("vhost-user", "af_packet"):
+        setups = chains_of(Dummy(), spec, kind, (1,), tmp_path)
+        ends = [port.address for setup in setups for port in (setup.left, setup.right)]
+        assert len(set(ends)) == 6
+        assert all(setup.crowded for setup in setups)
+        assert all(len(end) < 16 for end in ends if kind == "af_packet")
+
+
+def test_several_are_seen_as_one(tmp_path):
+    setups = chains_of(Dummy(), SetupSpec(chains=2), "dummy", (1,), tmp_path)
+    with Several(Dummy(), setups) as both:
+        assert both.alive()
+        assert both.cost().packets == 0
+        assert "2 independent chains share a core; their poll loops yield" in both.notes
+        assert list(both.counters()) == ["chain 1", "chain 2"]
+    assert not both.alive()
+
+
+def test_where_the_second_does_not_start_the_first_is_stopped(tmp_path):
+    started: list[Running] = []
+
+    class Once(Dummy):
+        def start(self, setup):
+            if started:
+                raise ConvoyError("no more")
+            started.append(super().start(setup))
+            return started[0]
+
+    with pytest.raises(ConvoyError, match="no more"):
+        Several(Once(), chains_of(Dummy(), SetupSpec(chains=2), "dummy", (1,), tmp_path))
+    assert not started[0].alive()
+
+
+def test_a_device_that_does_not_yield_is_left_out():
+    setups = {"1": ROUTER, "2": {**ROUTER, "chains": 2}}
+    devices = {"a": Yields(), "dummy": Dummy()}
+    plan = order({"s": scenario(setups, devices=list(devices))}, devices, 1, 2, 1)
+    turns = [(turn.setup, turn.arm) for turn in plan.turns]
+    assert turns == [("1", "a"), ("1", "dummy"), ("2", "a")]
+    assert [(c.setup, c.device) for c in plan.cannot] == [("2", "dummy")]
+
+
+def test_a_setup_gets_cores_of_its_own_or_is_left_out_with_the_reason():
+    setups = {
+        "near": {**ROUTER, "placement": "same-node"},
+        "far": {**ROUTER, "placement": "other-node"},
+        "any": ROUTER,
+    }
+
+    def place(spec):
+        if spec.placement == "other-node":
+            raise InputError("one NUMA node")
+        return (5,)
+
+    plan = order({"s": scenario(setups)}, {"a": Yields()}, 1, 2, 1, place=place)
+    assert [(turn.setup, turn.cores) for turn in plan.turns] == [("near", (5,)), ("any", ())]
+    assert [c.as_json() for c in plan.cannot] == [
+        {"scenario": "s", "setup": "far", "device": "", "why": "one NUMA node"}
+    ]
+
+
+def test_what_applications_are_not_run_behind_is_said_where_it_is_written():
+    with pytest.raises(ValidationError, match="give setups of one firewall or router"):
+        scenario({"x": {"functions": []}}, applications={"run": ["http"], "setups": ["x"]})
+    with pytest.raises(ValidationError, match="rates-pps to try, or applications"):
+        scenario({"x": ROUTER}, search=False)
