@@ -82,7 +82,7 @@ def command(setup: Setup, accelerator: str, image: Path, inside: str) -> list[st
         "-accel", accelerator, "-cpu", cpu, "-smp", str(len(setup.cores)),
         "-m", size, "-object", memory, "-machine", "pc,memory-backend=memory",
         "-kernel", str(image), "-initrd", str(setup.folder / "initramfs"),
-        "-append", f"console=ttyS0 quiet panic=-1{hugepages}",
+        "-append", f"console=ttyS0 panic=-1{hugepages}",
         *ports,
         "-serial", "stdio",
     ]  # fmt: skip
@@ -143,10 +143,13 @@ class _Running(Running):
         self.commands = (self._process.command, ("#", words))
 
     def ready(self, deadline_s: float) -> None:
+        """Wait while its console goes on: an emulated guest may be slow, but not silent."""
+
         def decided(line: str) -> bool:
             return guest.READY in line or guest.FAILED in line
 
-        line = self._process.wait_line(decided, deadline_s, "its guest was ready")
+        what = "its guest was ready"
+        line = self._process.wait_line(decided, deadline_s, what, renewed=True)
         if guest.FAILED in line:
             raise ConvoyError(f"{PROGRAM}: {line.strip()}")
 

@@ -91,14 +91,21 @@ class Lines:
         """Wait until the stream was read to its end."""
         self._thread.join(deadline_s)
 
-    def wait(self, wanted: Callable[[str], bool], deadline_s: float) -> str | None:
-        """Return the first line (of those kept) that is wanted, or None: it ended, or too late."""
+    def wait(
+        self, wanted: Callable[[str], bool], deadline_s: float, renewed: bool = False
+    ) -> str | None:
+        """Return the first line (of those kept) that is wanted, or None: it ended, or too late.
+
+        renewed: each line that comes gives it the whole time again.
+        """
         end = time.monotonic() + deadline_s
         seen = 0
         with self._change:
             while True:
                 fresh = list(self._lines)[max(0, len(self._lines) - (self._read - seen)) :]
                 seen = self._read
+                if fresh and renewed:
+                    end = time.monotonic() + deadline_s
                 for line in fresh:
                     if wanted(line):
                         return line
@@ -188,13 +195,23 @@ class Process:
         """How it ended (negative: by that signal), None while it runs."""
         return self._popen.poll()
 
-    def wait_line(self, wanted: Callable[[str], bool], deadline_s: float, what: str) -> str:
-        """Return the first line of its stdout that is wanted. Raises ProcessError."""
-        line = self.stdout.wait(wanted, deadline_s)
+    def wait_line(
+        self, wanted: Callable[[str], bool], deadline_s: float, what: str, renewed: bool = False
+    ) -> str:
+        """Return the first line of its stdout that is wanted. Raises ProcessError.
+
+        renewed: it may take as long as it likes, but be silent no longer than deadline_s.
+        """
+        line = self.stdout.wait(wanted, deadline_s, renewed)
         if line is not None:
             return line
         if self._ended_within(1.0):
             raise ProcessError(f"{self.name} ended before {what}: {self.last_words()}")
+        if renewed:
+            last = (self.stdout.text().splitlines() or ["nothing at all"])[-1].strip()
+            raise ProcessError(
+                f"{self.name}: not {what}; silent for {deadline_s:g} s after: {last}"
+            )
         raise ProcessError(f"{self.name}: not {what} within {deadline_s:g} s")
 
     def wait(self, deadline_s: float | None = None) -> int:

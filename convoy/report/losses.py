@@ -3,8 +3,8 @@
 """Where packets are lost, hop by hop, when a device is given more than it can take.
 
 Of the trials that a search failed: refused at the entrance (its queue was full when they were due),
-dropped inside by reason (where the device counts that, as our node does), and the rest: lost inside
-or at the exit without a word. Shares of what was offered.
+dropped inside by place and reason (where the device counts that: our node, namespaces and guests,
+Open vSwitch), and the rest: lost inside or at the exit without a word. Shares of what was offered.
 """
 
 from collections import Counter
@@ -17,15 +17,25 @@ ENTRANCE = "refused at the entrance"
 UNTOLD = "inside or at the exit, not told"
 
 
-def _drops(counters: Mapping[str, Any] | None) -> Counter[str]:
-    """Return our node's drops by place and reason."""
+def _drops(counters: Any, place: str = "") -> Counter[str]:
+    """Return what a device says it dropped, by place and reason, however deep it stands.
+
+    Our node says drops = {reason: packets} of each port and function; the kernel (of namespaces and
+    guests) and Open vSwitch say rx and tx = {dropped: packets} of each interface,
+    or add up their ports' drop.
+    """
     found: Counter[str] = Counter()
-    for part in ("ports", "functions"):
-        things = (counters or {}).get(part)
-        for name, thing in things.items() if isinstance(things, dict) else ():
-            drops = thing.get("drops") if isinstance(thing, dict) else None
-            for reason, count in drops.items() if isinstance(drops, dict) else ():
-                found[f"{name}: {reason}"] += int(count)
+    for name, thing in counters.items() if isinstance(counters, Mapping) else ():
+        if name == "drops" and isinstance(thing, Mapping):
+            for reason, count in thing.items():
+                found[f"{place}: {reason}"] += int(count)
+        elif name in ("rx", "tx") and isinstance(thing, Mapping):
+            found[f"{place}: {name} dropped"] += int(thing.get("dropped") or 0)
+        elif str(name).endswith(" drop") and isinstance(thing, int):
+            found[f"{place}: {name}"] += thing
+        elif isinstance(thing, Mapping):
+            plain = name in ("ports", "functions")  # what stands in them says where
+            found += _drops(thing, place if plain else " ".join(filter(None, (place, name))))
     return found
 
 

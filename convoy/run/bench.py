@@ -304,7 +304,7 @@ class Bench:
             tester,
             running,
             self._folder,
-            self._settings.cores[0],
+            (turn.cores or self._settings.cores)[0],
             (*((remark,) if remark else ()), *running.notes, *self._speed_note(turn)),
             scenario.flows,
             turn.spec.entries,

@@ -81,7 +81,7 @@ def setup_of(
 ) -> Setup:
     """Return what a device is told, between two meeting points in a folder."""
     options = spec.options.get(device.name, {})
-    left, right = (PortAt(kind, address) for address in addresses(kind, folder))
+    left, right = (PortAt(kind, address, spec.queues) for address in addresses(kind, folder))
     functions = tuple(function(name, spec.entries) for name in spec.functions)
     return Setup(
         functions,
@@ -199,7 +199,7 @@ def order(
         unplaced: dict[str, str] = {}
         for setup, spec in scenario.setups.items():
             try:
-                placed[setup] = place(spec) if spec.placement is not None else ()
+                placed[setup] = place(spec) if spec.placement or spec.cores > 1 else ()
             except InputError as error:
                 unplaced[setup] = str(error)
         cannot += [Cannot(name, setup, "", why) for setup, why in unplaced.items()]

@@ -47,6 +47,8 @@ class SetupSpec(_Model):
     convoys: int = Field(0, ge=0, le=255)  # packets that the tester sends in one frame; 0: one each
     pacing: Pacing | None = None  # default: the scenario's
     chains: int = Field(1, ge=1, le=4)  # independent ones, side by side on the device's core
+    queues: int = Field(1, ge=1, le=16)  # pairs, of each port; flows are spread over them
+    cores: int = Field(1, ge=1, le=64)  # of the device, each with a poll loop
     # Where a process for each function polls; default: all on the device's core.
     placement: Literal["same-node", "other-node"] | None = None
 

@@ -133,13 +133,13 @@ def order_here(asked: Wanted) -> Order:
 
 def _placed(spec: SetupSpec) -> tuple[int, ...]:
     """Return a core for each function. Raises InputError where this machine has too few."""
-    assert spec.placement is not None
     try:
         topology = read_topology()
     except ConvoyError as error:
         raise InputError(str(error)) from None
     allowed = os.sched_getaffinity(0)
-    return place(topology, len(spec.functions), spec.placement, allowed).functions
+    wanted = max(spec.cores, len(spec.functions) if spec.placement else 1)
+    return place(topology, wanted, spec.placement or "same-node", allowed).functions
 
 
 def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
