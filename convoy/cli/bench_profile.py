@@ -6,6 +6,7 @@ import datetime
 import json
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from convoy.cli.bench_quick import sizes_of
 from convoy.cli.console import console, messages, print_json
 from convoy.cli.progress import Bar
 from convoy.errors import ConvoyError, InputError
+from convoy.report.frames import Frames
 from convoy.report.rates import Row, rows
 from convoy.results.folder import RunFolder
 from convoy.run.frame import FrameCost, bench_frame
@@ -24,6 +26,8 @@ from convoy.sim.costs import Costs, fit
 Json = dict[str, Any]
 FULL_PACKETS = 22  # of 64 bytes in a convoy of 1,500
 SMALL_BYTES = 64
+COSTS, RATIO = "quick", "paflow-ratio"  # scenarios
+EVEN = "packed, even"  # the latter's setup that the profile's points are of
 
 
 def _port_cycles(found: Sequence[Row]) -> dict[int, list[float]]:
@@ -31,7 +35,7 @@ def _port_cycles(found: Sequence[Row]) -> dict[int, list[float]]:
     return {
         int(row.size): list(row.node_cycles)
         for row in found
-        if not row.functions and row.size.isdigit() and row.node_cycles
+        if row.scenario == COSTS and not row.functions and row.size.isdigit() and row.node_cycles
     }
 
 
@@ -41,7 +45,23 @@ def _function_cycles(found: Sequence[Row]) -> dict[str, list[float]]:
     return {
         row.functions[0]: list(row.function_cycles)
         for row in found
-        if len(row.functions) == 1 and row.size == str(smallest) and row.function_cycles
+        if row.scenario == COSTS
+        and len(row.functions) == 1
+        and row.size == str(smallest)
+        and row.function_cycles
+    }
+
+
+def _frames(found: Sequence[Row]) -> dict[str, dict[float, Frames]]:
+    """Return in what frames the node packed what came singly, by setup and rate."""
+    return {
+        row.setup: {
+            delay.rate_pps: delay.frames
+            for delay in sorted(row.delays, key=lambda delay: delay.rate_pps)
+            if delay.frames is not None
+        }
+        for row in found
+        if row.scenario == RATIO
     }
 
 
@@ -59,6 +79,11 @@ def profile_of(found: Sequence[Row], host: Json, frames: Sequence[FrameCost], na
         {"none": 0.0} | {n: statistics.median(cycles) for n, cycles in functions.items()},
         {one.packets: one.walk + one.pack for one in frames},
     )
+    packed = _frames(found)
+    points = [
+        {"rate_pps": rate, "ratio_percent": round(frames.ratio_percent, 2)}
+        for rate, frames in packed.get(EVEN, {}).items()
+    ]
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     return {
         "schema": "convoy.sim.profile/1",
@@ -67,8 +92,11 @@ def profile_of(found: Sequence[Row], host: Json, frames: Sequence[FrameCost], na
             f"convoy bench profile, {day}, {host['cpu']}: port and functions on the node, one "
             "worker between two vhost-user ports; taking convoys apart and packing them in "
             "memory. Rates with convoys are put together from these parts, not measured on a "
-            "node; packets per frame by rate were not measured."
+            "node. Packets per frame by rate: "
+            + ("packed by the node itself, traffic even" if points else "not measured")
+            + "."
         ),
+        **({"points": points} if points else {}),
         "max_rate_pps": {
             "plain": round(costs.rate_pps("none", 1, SMALL_BYTES)),
             "aggregated": round(costs.rate_pps("none", FULL_PACKETS, SMALL_BYTES)),
@@ -82,6 +110,10 @@ def profile_of(found: Sequence[Row], host: Json, frames: Sequence[FrameCost], na
             "frame_cycles_per_packet": [
                 {"packets": f.packets, "walk": f.walk, "pack": f.pack} for f in frames
             ],
+            "packets_per_frame": {
+                setup: {f"{rate:g}": round(found.per_frame, 2) for rate, found in by_rate.items()}
+                for setup, by_rate in packed.items()
+            },
         },
     }
 
@@ -117,19 +149,21 @@ def command(
     name: Annotated[str, typer.Option("--name", help="Its name.")] = "measured",
     as_json: Annotated[bool, typer.Option("--json", help="Print the profile, too.")] = False,
 ) -> None:
-    """Measure what the node's work costs; write it as a profile that `convoy sim` uses."""
+    """Measure what the node's work costs, and how many packets share a frame at which rate; write
+    it as a profile that `convoy sim` uses."""
     if out.is_dir():
         raise InputError(f"--out {out}: is a folder; name a file")
     folder = read
     if folder is None:
         asked = wanted(
-            ["quick"],
+            [COSTS],
             devices=["convoy"],
             repeats=repeats,
             profile="quick",
             goal_names=("pdr",),
             changes={"sizes": sizes_of(sizes)},
         )
+        asked = replace(asked, scenarios={**asked.scenarios, **wanted([RATIO]).scenarios})
         now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
         folder = Path("results") / f"profile-{now}"
         kept = RunFolder(folder)

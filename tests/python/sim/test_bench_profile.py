@@ -9,7 +9,8 @@ import pytest
 
 from convoy.cli.bench_profile import profile_of
 from convoy.errors import ConvoyError
-from convoy.report.rates import Row
+from convoy.report.frames import Frames
+from convoy.report.rates import Delay, Row
 from convoy.run.frame import FrameCost, bench_frame
 from convoy.sim import profile
 
@@ -59,6 +60,24 @@ def test_rows_to_a_profile():
     assert found.costs.packet.cycles == pytest.approx(8)
     assert found.plain_pps == pytest.approx(1e9 / 206.4, rel=1e-3)
     assert "a CPU" in found.source
+
+
+def test_packets_per_frame_by_rate_become_points():
+    def at(rate, sizes):
+        return Delay(f"{rate:g}", rate, (), (), (), 0.0, Frames(sizes))
+
+    delays = (at(4e6, ((4, 25),)), at(1e6, ((1, 40), (2, 30))), Delay("x", 2e6, (), (), (), 0.0))
+    packed = replace(ROW, scenario="paflow-ratio", setup="packed, even", delays=delays)
+    bursts = replace(packed, setup="packed, bursts of 32", delays=(at(1e6, ((16, 2),)),))
+    made = profile_of([*ROWS, packed, bursts], HOST, FRAMES, "mine")
+    assert made["points"] == [
+        {"rate_pps": 1e6, "ratio_percent": 70.0},
+        {"rate_pps": 4e6, "ratio_percent": 25.0},
+    ]
+    assert made["measured"]["packets_per_frame"]["packed, bursts of 32"] == {"1e+06": 16.0}
+    assert made["costs"] == profile_of(ROWS, HOST, FRAMES, "mine")["costs"]
+    steps = profile.parse(json.dumps(made), "mine").steps
+    assert (steps[0][1], steps[-1]) == (1, (4_000_000, 4))
 
 
 def test_too_little_to_make_one():
