@@ -3,16 +3,15 @@
 #include "hook.h"
 
 #include <dlfcn.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <rte_ethdev.h>
-#include <rte_telemetry.h>
 #include <rte_version.h>
 
 #include "receive.h"
+#include "report.h"
 #include "send.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -94,6 +93,7 @@ __attribute__((constructor)) static void load(void)
 	if (cv_ethdev_config_read(&config, getenv(CV_ETHDEV_ENV), &error) < 0 ||
 		cv_answers_init(&answers, &config, &error) < 0)
 		refuse("%s", error.text);
+	cv_report_begin(&answers.config);
 }
 
 static struct port *port_of(uint16_t id)
@@ -242,26 +242,6 @@ static void put_in_place(struct port *port, struct rte_eth_fp_ops *at)
 	at->tx_pkt_prepare = driver->tx_pkt_prepare != NULL ? tx_prepare : NULL;
 }
 
-static int tell(const char *command, const char *parameters, struct rte_tel_data *data);
-
-static void say_hooked(uint16_t id, const struct rte_eth_dev_info *info)
-{
-	static bool registered;
-	char name[RTE_ETH_NAME_MAX_LEN] = "?";
-
-	if (!registered)
-		rte_telemetry_register_cmd("/convoy/preload", tell,
-			"What the preloaded libconvoy_ethdev did. No parameters");
-	registered = true;
-	rte_eth_dev_get_name_by_port(id, name);
-	fprintf(stderr,
-		"convoy: ethdev: port %u (%s): %u receive and %u transmit queue(s), mode %s, "
-		"convoys of up to %u bytes sent to %s\n",
-		id, name, info->nb_rx_queues, info->nb_tx_queues,
-		answers.config.mode == CV_ETHDEV_VIEW ? "view" : "copy", answers.config.mtu,
-		answers.config.fixed ? "the next hop given" : "where convoys come from");
-}
-
 static void hook(uint16_t id)
 {
 	struct rte_eth_fp_ops *at = &rte_eth_fp_ops[id];
@@ -287,7 +267,7 @@ static void hook(uint16_t id)
 	port->tx_queues = RTE_MAX(port->tx_queues, info.nb_tx_queues);
 	port->hooked = true;
 	put_in_place(port, at);
-	say_hooked(id, &info);
+	cv_report_hooked(id, &info);
 }
 
 EXPORT int rte_eth_dev_start(uint16_t id)
@@ -325,78 +305,4 @@ bool cv_hook_counts(uint16_t id, struct cv_rx_counts *rx, struct cv_tx_counts *t
 	for (uint16_t i = 0; i < port->tx_queues; i++)
 		cv_tx_counts_add(tx, &port->tx[i]->queue.counts);
 	return true;
-}
-
-void cv_hook_print(FILE *file)
-{
-	const char *comma = "";
-
-	fprintf(file, "{\"schema\":\"convoy.preload/1\",\"mode\":\"%s\",\"ports\":[",
-		answers.config.mode == CV_ETHDEV_VIEW ? "view" : "copy");
-	for (uint16_t id = 0; id < RTE_MAX_ETHPORTS; id++) {
-		struct cv_rx_counts rx;
-		struct cv_tx_counts tx;
-
-		if (!cv_hook_counts(id, &rx, &tx))
-			continue;
-		fputs(comma, file);
-		cv_counts_print(file, id, &rx, &tx);
-		comma = ",";
-	}
-	fputs("]}", file);
-}
-
-static int tell(const char *command, const char *parameters, struct rte_tel_data *data)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *file = open_memstream(&text, &size);
-
-	if (file == NULL)
-		return -1;
-	cv_hook_print(file);
-	fclose(file);
-	rte_tel_data_string(data, text);
-	free(text);
-	return 0;
-}
-
-static void summarize(uint16_t id, const struct cv_rx_counts *rx, const struct cv_tx_counts *tx)
-{
-	uint64_t refused = 0;
-
-	for (int i = 0; i < CV_CONVOY_REASONS; i++)
-		refused += rx->refused[i];
-	fprintf(stderr,
-		"convoy: ethdev: port %u: received %" PRIu64 " packets in %" PRIu64
-		" frames, %" PRIu64 " of them convoys (%" PRIu64 " refused, %" PRIu64
-		" packets lost without a buffer); sent %" PRIu64 " in %" PRIu64 " frames, %" PRIu64
-		" of them convoys: %" PRIu64 " by pointer, %" PRIu64 " repacked, %" PRIu64
-		" alone\n",
-		id, rx->pkts, rx->frames, rx->convoys, refused, rx->no_buffer, tx->pkts, tx->frames,
-		tx->convoys, tx->by_pointer, tx->repacked, tx->alone);
-}
-
-__attribute__((destructor)) static void report(void)
-{
-	FILE *file;
-
-	for (uint16_t id = 0; id < RTE_MAX_ETHPORTS; id++) {
-		struct cv_rx_counts rx;
-		struct cv_tx_counts tx;
-
-		if (cv_hook_counts(id, &rx, &tx))
-			summarize(id, &rx, &tx);
-	}
-	if (answers.config.counts[0] == '\0')
-		return;
-	file = fopen(answers.config.counts, "w");
-	if (file == NULL) {
-		fprintf(stderr, "convoy: ethdev: counts=%s: cannot be written\n",
-			answers.config.counts);
-		return;
-	}
-	cv_hook_print(file);
-	fputc('\n', file);
-	fclose(file);
 }

@@ -10,12 +10,8 @@
 #define CV_ETHDEV_HOOK_H
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "counts.h"
-
-// What all ports did since the program began, one JSON object.
-void cv_hook_print(FILE *file);
 
 // The sums of a port; false: it was never hooked.
 bool cv_hook_counts(uint16_t port, struct cv_rx_counts *rx, struct cv_tx_counts *tx);

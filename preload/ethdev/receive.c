@@ -22,6 +22,12 @@ static CV_INLINE void prefetch_frame(const struct rte_mbuf *frame)
 		rte_prefetch0(data + at);
 }
 
+// Whether the frame must be looked into at all.
+static CV_INLINE bool is_long_enough(const struct rte_mbuf *frame)
+{
+	return frame->pkt_len >= SHORTEST && frame->pkt_len <= UINT16_MAX;
+}
+
 static CV_INLINE struct rte_mbuf *first(const struct cv_rx_queue *queue)
 {
 	return queue->stash[queue->stash_at];
@@ -33,23 +39,18 @@ static CV_INLINE void next(struct cv_rx_queue *queue)
 	queue->walked = false;
 }
 
-// Empty before; false: still.
-static CV_INLINE bool fill_stash(struct cv_rx_queue *queue, uint16_t n)
+// Empty before, and convoys come; false: it still is.
+static CV_INLINE bool fill_stash(struct cv_rx_queue *queue)
 {
-	uint16_t most = n < CV_STASH ? n : CV_STASH;
-
-	if (queue->convoys)
-		most = AHEAD;
 	queue->stash_at = 0;
-	queue->stash_count = queue->receive(queue->driver, queue->stash, most);
+	queue->stash_count = queue->receive(queue->driver, queue->stash, AHEAD);
 	queue->counts.frames += queue->stash_count;
 	if (queue->stash_count == 0)
 		return false;
 	for (uint16_t i = 0; i < queue->stash_count; i++)
-		if (queue->stash[i]->pkt_len >= SHORTEST)
+		if (is_long_enough(queue->stash[i]))
 			rte_prefetch0(rte_pktmbuf_mtod(queue->stash[i], void *));
-	if (queue->convoys)
-		prefetch_frame(queue->stash[0]);
+	prefetch_frame(queue->stash[0]);
 	return true;
 }
 
@@ -67,7 +68,7 @@ static CV_INLINE enum cv_convoy_reason look(struct cv_rx_queue *queue)
 
 	if (queue->walked)
 		return CV_CONVOY_OK;
-	if (frame->pkt_len < SHORTEST || frame->pkt_len > UINT16_MAX || !is_whole(frame))
+	if (!is_long_enough(frame) || !is_whole(frame))
 		return CV_CONVOY_NOT_A_CONVOY;
 	cv_view_set(&view, rte_pktmbuf_mtod(frame, uint8_t *), frame->data_len);
 	view.in = view.out = 0;
@@ -165,14 +166,13 @@ static uint16_t give_ready(struct cv_rx_queue *queue, struct rte_mbuf **mbufs, u
 	return n;
 }
 
-CV_HOT uint16_t cv_receive(void *arg, struct rte_mbuf **mbufs, uint16_t n)
+// Packets of convoys, and what else waits in the queue, behind those that mbufs has already.
+CV_HOT static uint16_t receive_convoys(
+	struct cv_rx_queue *queue, struct rte_mbuf **mbufs, uint16_t got, uint16_t n)
 {
-	struct cv_rx_queue *queue = arg;
-	uint16_t got = 0;
-
 	if (CV_UNLIKELY(queue->ready_at < queue->ready_count))
 		got = give_ready(queue, mbufs, n);
-	else if (queue->stash_at == queue->stash_count && !fill_stash(queue, n))
+	else if (queue->stash_at == queue->stash_count && !fill_stash(queue))
 		return 0;
 	while (got < n && queue->stash_at < queue->stash_count) {
 		enum cv_convoy_reason reason;
@@ -207,8 +207,48 @@ CV_HOT uint16_t cv_receive(void *arg, struct rte_mbuf **mbufs, uint16_t n)
 		next(queue);
 		got = give_ready(queue, mbufs, n);
 	}
+	queue->engaged = queue->convoys || queue->ready_at < queue->ready_count ||
+			 queue->stash_at < queue->stash_count;
 	queue->counts.pkts += got;
 	return got;
+}
+
+// Sets frames aside from the first on that may be a convoy. Returns how many stay.
+static uint16_t set_aside(struct cv_rx_queue *queue, struct rte_mbuf **mbufs, uint16_t frames)
+{
+	uint16_t passed = 0;
+
+	while (!is_long_enough(mbufs[passed]))
+		passed++;
+	queue->stash_at = 0;
+	queue->stash_count = frames - passed;
+	for (uint16_t i = 0; i < queue->stash_count; i++) {
+		queue->stash[i] = mbufs[passed + i];
+		rte_prefetch0(rte_pktmbuf_mtod(queue->stash[i], void *));
+	}
+	return passed;
+}
+
+// While no convoys come, frames go straight from the driver to the program, and this is all that it
+// costs: many of the calls find nothing.
+uint16_t cv_receive(void *arg, struct rte_mbuf **mbufs, uint16_t n)
+{
+	struct cv_rx_queue *queue = arg;
+	bool long_enough = false;
+	uint16_t frames;
+
+	if (queue->engaged)
+		return receive_convoys(queue, mbufs, 0, n);
+	frames = queue->receive(queue->driver, mbufs, RTE_MIN(n, CV_STASH));
+	if (frames == 0)
+		return 0;
+	for (uint16_t i = 0; i < frames; i++)
+		long_enough |= is_long_enough(mbufs[i]);
+	queue->counts.frames += frames;
+	if (long_enough)
+		return receive_convoys(queue, mbufs, set_aside(queue, mbufs, frames), n);
+	queue->counts.pkts += frames;
+	return frames;
 }
 
 void cv_receive_clear(struct cv_rx_queue *queue)
@@ -218,6 +258,7 @@ void cv_receive_clear(struct cv_rx_queue *queue)
 	while (queue->stash_at < queue->stash_count)
 		rte_pktmbuf_free(queue->stash[queue->stash_at++]);
 	queue->walked = false;
+	queue->engaged = queue->convoys;
 }
 
 uint32_t cv_receive_held(const struct cv_rx_queue *queue)

@@ -30,6 +30,7 @@ struct cv_rx_queue {
 	const struct cv_answer *answer; // the last of this queue
 	rte_be16_t port; // UDP port of convoys
 	bool convoys; // the last frames were some
+	bool engaged; // they are, or something waits
 	bool walked; // the first frame of the stash: convoy and views are its
 	uint16_t stash_at, stash_count;
 	uint16_t ready_at, ready_count;

@@ -260,22 +260,12 @@ static CV_INLINE uint16_t settle(struct cv_tx_queue *queue, const struct batch *
 	return from;
 }
 
-CV_HOT uint16_t cv_send(void *arg, struct rte_mbuf **mbufs, uint16_t n)
+CV_HOT static uint16_t send_convoys(struct cv_tx_queue *queue, struct rte_mbuf **mbufs, uint16_t n)
 {
-	struct cv_tx_queue *queue = arg;
 	uint16_t at = 0, done = 0;
 	struct batch batch;
 	bool planned;
 
-	// Nobody has sent us a convoy yet, so there is nobody to send one to.
-	if (!queue->answers->config.fixed &&
-		atomic_load_explicit(queue->any_answer, memory_order_relaxed) == NULL) {
-		done = queue->send(queue->driver, mbufs, n);
-		queue->counts.pkts += done;
-		queue->counts.frames += done;
-		queue->counts.alone += done;
-		return done;
-	}
 	while (done < n) {
 		uint16_t sent;
 
@@ -287,5 +277,21 @@ CV_HOT uint16_t cv_send(void *arg, struct rte_mbuf **mbufs, uint16_t n)
 			break;
 	}
 	queue->counts.pkts += done;
+	return done;
+}
+
+// Until somebody sends us a convoy there is nobody to send one to, and this is all that it costs.
+uint16_t cv_send(void *arg, struct rte_mbuf **mbufs, uint16_t n)
+{
+	struct cv_tx_queue *queue = arg;
+	uint16_t done;
+
+	if (queue->answers->config.fixed ||
+		atomic_load_explicit(queue->any_answer, memory_order_relaxed) != NULL)
+		return send_convoys(queue, mbufs, n);
+	done = queue->send(queue->driver, mbufs, n);
+	queue->counts.pkts += done;
+	queue->counts.frames += done;
+	queue->counts.alone += done;
 	return done;
 }

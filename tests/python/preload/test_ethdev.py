@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 
+from convoy.dut.base import PortAt, Setup
+from convoy.dut.convoy import plan
+from convoy.dut.functions import DPORT, FEW, LEFT_MAC, router
+from convoy.host.folders import dpdk_folder
+from convoy.host.node import Node
 from convoy.host.process import wait_for
+from convoy.host.programs import find, need
 from convoy.tester.convoy_gen import ConvoyGen
 
 from .conftest import CORES, Vnf
@@ -157,3 +163,38 @@ def test_says_what_it_did(vnf: Callable[..., Vnf], tmp_path: Path):
     assert counts["ports"][0]["rx"]["convoys"] > 0
     program.stop()
     assert "convoy: ethdev: port 1: received" in program.process.stderr.text()
+
+
+def test_a_program_that_sends_little_is_told_of_copy_mode(vnf: Callable[..., Vnf], tmp_path: Path):
+    devices, ports = vhost_devices(tmp_path)
+    program = vnf(devices, "rxonly")
+    with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
+        tester.trial(GENTLE | {"convoys": 22, "drain_s": 0.05})
+        assert program.stop()[0]["rx"]["viewed"] > 0
+    assert "needs --mode copy" in program.process.stderr.text()
+
+
+@pytest.mark.skipif(find("convoyd") is None, reason="convoyd is not built: make build")
+def test_under_our_own_node_on_dpdks_ports(tmp_path: Path):
+    sockets = [tmp_path / side for side in "lr"]
+    ends = [PortAt("vhost-user", str(path)) for path in sockets]
+    told = plan(Setup((router(10),), ends[0], ends[1], (CORES[0],), tmp_path))
+    for port in told["ports"]:
+        port["datapath"] = "dpdk"
+    under = ("env", f"LD_PRELOAD={need('libconvoy_ethdev.so')}", "CONVOY_ETHDEV=mode=view")
+    routed = {"count": 50, "dst_mac": LEFT_MAC, "dst_ip": str(FEW), "dst_port": str(DPORT)}
+    with (
+        Node(told, wrapper=under, environment=dpdk_folder(tmp_path)) as node,
+        ConvoyGen([f"vhost-user:{path}" for path in sockets], core=CORES[-1]) as tester,
+    ):
+
+        def routes() -> bool:
+            total = tester.trial(GENTLE | {"convoys": 1, "flows": routed})["total"]
+            return bool(total) and total["received_pkts"] == total["offered_pkts"] > 0
+
+        wait_for(routes, 60, "the node to forward")
+        before = node.counts()["ports"]["right"]["tx_packets"]
+        trial = tester.trial(GENTLE | {"convoys": 22, "flows": routed})
+        assert assert_all_back(trial)["received_frames"] > 0
+        sent = node.counts()["ports"]["right"]["tx_packets"] - before
+        assert sent == trial["total"]["received_pkts"]
