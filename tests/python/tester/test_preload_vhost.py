@@ -59,7 +59,7 @@ def test_guests_are_killed_and_come_back(device: Callable[..., Device], library:
     running = device()
     running.environment = {"LD_PRELOAD": library, "CONVOY_VHOST": NEXT_HOP}
     running.start()
-    for _ in range(3):
+    for _ in range(2):
         with ConvoyGen(ports(running), core=CORES[-1]) as tester:
             until_it_forwards(tester)
             assert_all_came_back(tester.trial(EASY))
