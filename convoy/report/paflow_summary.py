@@ -112,9 +112,7 @@ class _Summary:
                              where, "table lookup all keys different")  # fmt: skip
             if one.what == "vring":
                 split = [row for row in one.rows() if row.get("ring", "split") == "split"]
-                self._vring(
-                    {row["row"]: row["cycles_per_packet"] for row in split}, one.scenario
-                )
+                self._vring({row["row"]: row["cycles_per_packet"] for row in split}, one.scenario)
 
     def _vring(self, cycles: Mapping[str, Mapping[str, float]], scenario: str) -> None:
         for what, ours, stock, plain in (
