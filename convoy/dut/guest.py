@@ -3,14 +3,16 @@
 """What runs in a virtual machine: Debian's cloud kernel, and a file system of a few programs.
 
 Its first process loads modules, runs the script it was given and says READY on the serial console.
-Then it answers there: `counters` with a line of JSON. There are two guests: functions in the
-kernel, whose network devices are called `left` and `right`; and our own node, which drives these
-devices itself (DPDK's virtio driver, by uio_pci_generic: this kernel has no VFIO without IOMMU).
+Then it answers there: `counters` with a line of JSON for each function. There are two guests:
+functions in the kernel, whose network devices are called `left` and `right`; and our own node,
+which drives these devices itself (DPDK's virtio driver, by uio_pci_generic: this kernel has no VFIO
+without IOMMU).
 """
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,8 @@ APPLETS = (
 # Busybox's shell would take its own ip before the real one.
 _REAL = 'ip() { /bin/ip "$@"; }\n'
 
+_COUNTERS = "ip -json -statistics link\n"
+
 _NAME_THEM = f"""\
 for each in /sys/class/net/*; do
 	case $(cat $each/address) in
@@ -96,7 +100,7 @@ else
 fi
 while read -r line; do
 	case $line in
-	counters) ip -json -statistics link ;;
+	counters) sh /counters.sh ;;
 	esac
 done
 poweroff -f
@@ -131,16 +135,38 @@ def busybox() -> str | None:
     return shutil.which("busybox", path="/bin:/usr/bin:/usr/sbin")
 
 
-def kernel_guest(image: Path, function: str) -> bytes:
-    """Return the file system of a guest whose kernel runs the script of a function."""
-    made = _common(image, KERNEL_MODULES, _NAME_THEM + function)
+def kernel_guest(image: Path, functions: Sequence[str]) -> bytes:
+    """Return the file system of a guest whose kernel runs the scripts of a chain's functions.
+
+    One runs as it is; of several each has a network namespace, joined by veth: containers.
+    """
+    if len(functions) == 1:
+        made = _common(image, KERNEL_MODULES, _NAME_THEM + functions[0], _COUNTERS)
+    else:
+        joined, asked = _containers(len(functions))
+        made = _common(image, (*KERNEL_MODULES, "veth"), _NAME_THEM + joined, asked)
+        for number, function in enumerate(functions):
+            made.file(f"function{number}.sh", (_REAL + function).encode())
     made.program("nft")
     return made.archive()
 
 
+def _containers(number: int) -> tuple[str, str]:
+    """Return a script that makes so many containers, and one that prints their counters."""
+    names = [f"f{each}" for each in range(number)]
+    lines = ["mkdir -p /run", *(f"ip netns add {name}" for name in names)]
+    lines += [f"ip link set left netns {names[0]}", f"ip link set right netns {names[-1]}"]
+    for one, two in pairwise(names):
+        lines.append(f"ip -n {one} link add right type veth peer name left netns {two}")
+    for each, name in enumerate(names):
+        lines.append(f"ip netns exec {name} sh -e /function{each}.sh")
+    asked = [f"ip -n {name} -json -statistics link" for name in names]
+    return "\n".join(lines) + "\n", "\n".join(asked) + "\n"
+
+
 def node_guest(image: Path, plan: Mapping[str, Any]) -> bytes:
     """Return the file system of a guest in which convoyd runs a plan."""
-    made = _common(image, NODE_MODULES, _RUN_NODE)
+    made = _common(image, NODE_MODULES, _RUN_NODE, _COUNTERS)
     made.file("plan.json", json.dumps(plan).encode())
     convoyd = need("convoyd")
     made.copy(convoyd, "bin/convoyd")
@@ -153,7 +179,7 @@ def node_guest(image: Path, plan: Mapping[str, Any]) -> bytes:
     return made.archive()
 
 
-def _common(image: Path, modules: tuple[str, ...], script: str) -> Initramfs:
+def _common(image: Path, modules: tuple[str, ...], script: str, counters: str) -> Initramfs:
     made = Initramfs()
     made.console()
     for folder in ("proc", "sys", "dev", "tmp"):
@@ -168,4 +194,5 @@ def _common(image: Path, modules: tuple[str, ...], script: str) -> Initramfs:
     made.file("modules/order", "\n".join(file.name for file in files).encode() + b"\n")
     made.file("init", _INIT.encode(), 0o755)
     made.file("function.sh", (_REAL + script).encode())
+    made.file("counters.sh", (_REAL + counters).encode())
     return made

@@ -2,8 +2,8 @@
 # Copyright 2026 The Convoy authors
 """A virtual machine with functions in it: QEMU, behind vhost-user.
 
-The option `guest` says whose they are: its kernel's (one function), or our own node's (a chain),
-which runs there on virtio.
+The option `guest` says whose they are: its kernel's (of a chain, each in a container of its own),
+or our own node's, which runs there on virtio.
 
 Uses KVM where that works, which is tried and not believed: /dev/kvm may be there and no guest run.
 Elsewhere QEMU emulates every instruction (TCG), some tens of times slower: good to see that it
@@ -25,7 +25,7 @@ from typing import Any
 
 from convoy.dut import convoy, guest
 from convoy.dut.base import Ability, Device, PortAt, Presence, Running, Setup
-from convoy.dut.kernel import script
+from convoy.dut.linux import scripts
 from convoy.errors import ConvoyError, InputError
 from convoy.host.priority import prefer
 from convoy.host.process import Process, said
@@ -102,12 +102,6 @@ def _port(number: int, at: PortAt, mac: str, accelerator: str) -> list[str]:
     ]  # fmt: skip
 
 
-def guest_script(setup: Setup) -> str:
-    """Return the script of a guest whose kernel runs one function. Raises InputError."""
-    back = setup.back[0] if setup.back else None
-    return script(setup.functions[0] if setup.functions else None, back=back)
-
-
 def node_plan(setup: Setup) -> dict[str, Any]:
     """Return the plan of our node inside: on the guest's cores, devices and hugepages."""
     ends = [PortAt("dpdk", address) for address in guest.PCI]
@@ -128,14 +122,16 @@ class _Running(Running):
             files = guest.node_guest(image, plan)
             words = f"inside: convoyd with the plan {json.dumps(plan)}"
         else:
-            function = guest_script(setup)
-            files, words = guest.kernel_guest(image, function), f"inside: {function}"
+            functions = scripts(setup)
+            files = guest.kernel_guest(image, functions)
+            words = "".join(f"inside: {function}" for function in functions)
         (setup.folder / "initramfs").write_bytes(files)
         self.notes = (EMULATED,) if accelerator == "tcg" else ()
         self.notes += (
             "functions in the guest's kernel" if inside == "kernel" else "convoyd in the guest",
         )
         self._inside = inside
+        self._links = max(1, len(setup.functions))  # lines that an answer has
         self._process = Process(command(setup, accelerator, image, inside), takes_input=True)
         self._process.name = PROGRAM
         prefer(self._process.pid)
@@ -172,19 +168,23 @@ class _Running(Running):
         """Return what the guest's interfaces counted; our node there cannot be asked."""
         if self._inside == "convoy":
             return None
-        seen = 0
-        wanted = self._answers
+        seen: list[str] = []
+        wanted = self._answers + self._links
 
         def answer(line: str) -> bool:
-            nonlocal seen
-            seen += line.startswith("[{")
-            return seen > wanted
+            if line.startswith("[{"):
+                seen.append(line)
+            return len(seen) == wanted
 
         self._process.say("counters")
-        line = self._process.wait_line(answer, ANSWER_S, "its guest answered")
-        self._answers += 1
-        links = {each["ifname"]: each["stats64"] for each in json.loads(line)}
-        return {name: links[name] for name in ("left", "right")}
+        self._process.wait_line(answer, ANSWER_S, "its guest answered")
+        self._answers = wanted
+        found: dict[str, Any] = {}
+        for number, line in enumerate(seen[-self._links :]):
+            links = {each["ifname"]: each["stats64"] for each in json.loads(line)}
+            before = f"{number} " if self._links > 1 else ""
+            found |= {f"{before}{name}": links[name] for name in ("left", "right")}
+        return found
 
     def stop(self) -> None:
         self._process.__exit__(None, None, None)
@@ -225,9 +225,7 @@ class Vm(Device):
             raise InputError("KVM does not work here; use accelerator=tcg, which emulates")
         if self.option(setup, "guest") == "convoy":
             return
-        if len(setup.functions) > 1:
-            raise InputError("a guest's kernel runs one function; use guest=convoy for a chain")
-        guest_script(setup)
+        scripts(setup)
 
     def start(self, setup: Setup) -> Running:
         """Boot it."""

@@ -99,11 +99,11 @@ def _row(trials: Sequence[ApplicationTrial]) -> Served:
 
 
 COLUMNS: list[Column | str] = [
-    "function", "device", "application", Column("frame", "bytes", "with FCS; else as it likes"),
+    "function", "device", Column("application", "", "server and client, on hover"),
+    Column("frame", "bytes", "with FCS; else as it likes"),
     Column("payload", "Mbit/s", "as the client saw it: median [all rounds]"),
     Column("requests", "per second"), Column("p50", "us", "of a request"),
     Column("lost", "", "of what iperf3 sent by UDP"),
-    Column("CPU", "of a core", "CPU time of the device's processes (/proc)"),
     Column("core", "busy", "of the device's core, whoever used it"),
     Column("hosts", "busy", "of the core that client and server share"),
     Column("rounds", "(failed)"),
@@ -130,13 +130,12 @@ def values(row: Served) -> list[Value]:
     return [
         row.setup,
         Cell(row.arm, row.arm, "; ".join(row.notes)),
-        TITLES.get(row.application, row.application),
+        Cell(row.application, row.application, TITLES.get(row.application, "")),
         row.frame_bytes,
         _spread(speeds, 1 if speeds and max(speeds) < 100 else 0),
         _spread(row.values("requests_per_s"), 0),
         None if delay is None else Cell(delay / 1e3, f"{delay / 1e3:.0f}"),
         None if lost is None else Cell(lost, f"{lost:.1%}"),
-        _share(row.cpu_shares),
         _share(row.core_shares),
         _share(row.hosts_shares),
         Cell(row.trials, f"{row.trials} ({failed})" if failed else f"{row.trials}"),
@@ -191,6 +190,7 @@ def as_json(row: Served) -> dict[str, Any]:
             name: row.median(name) for name in dict.fromkeys(n for f in row.rounds.values()
                                                              for n in f)
         },
+        "device_cpu_share": statistics.median(row.cpu_shares) if row.cpu_shares else None,
         "trials": row.trials,
         "failed": list(row.failed),
         "notes": list(row.notes),

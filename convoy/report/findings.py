@@ -147,7 +147,7 @@ def findings(run: Run) -> list[str]:
     for scenario in run.scenarios:
         for text in of_scenario(run, scenario):
             said.append(f"{scenario}: {text}" if len(run.scenarios) > 1 else text)
-    if spoilt <= trials / 5:
+    if trials and spoilt <= trials / 5:
         said.append(
             f"{spoilt} of {trials} trials were spoilt (the rate was not offered, or the device was "
             "kept off its core) and are no results."

@@ -24,6 +24,7 @@ from typing import Protocol
 from convoy.report import markup
 
 MISSING = "–"
+SHORT = 20  # characters of a text that stays on one line
 
 
 class Figure(Protocol):
@@ -70,7 +71,9 @@ def _cell(value: Value) -> str:
     if cell.value is None or (isinstance(cell.value, float) and not math.isfinite(cell.value)):
         return f'<td class="missing"{title}>{escape(cell.text or MISSING)}</td>'
     if isinstance(cell.value, str):
-        return f"<td{title}>{escape(cell.text or cell.value)}</td>"
+        words = cell.text or cell.value
+        short = ' class="short"' if len(words) <= SHORT else ""  # is not broken: ovs-dpdk
+        return f"<td{short}{title}>{escape(words)}</td>"
     text = cell.text or write_number(cell.value)
     return f'<td class="number" data-value="{cell.value!r}"{title}>{escape(text)}</td>'
 

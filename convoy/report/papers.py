@@ -176,7 +176,12 @@ TABLES = {
 def beside(run: Run, scenario: str) -> list[Beside]:
     """Return the papers' tables that a scenario names, with our numbers beside theirs."""
     names = run.scenarios[scenario].get("references", ())
-    found = [TABLES[n](run, scenario) if n in TABLES else _plain(n) for n in names]
+    sent = any(row.rates_pps for row in run.of(scenario))
+    found = [
+        TABLES[n](run, scenario) if n in TABLES else _plain(n)
+        for n in names
+        if sent or n != "dataplane-vs-vnf-table2-mbps"
+    ]
     if "dataplane-vs-vnf-table2-mbps" in names and run.served(scenario):
         applied = _applications(run, scenario)
         found += [applied] if applied.rows else []

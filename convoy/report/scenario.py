@@ -154,6 +154,9 @@ def _scenario(page: Page, run: Run, name: str) -> None:
     caption = "Latency by percentile: all repeats' histograms added up."
     drawn.append((figures.percentiles(run, name), caption))
     drawn += paflow_figures.figures(run, name)
+    for setup in dict.fromkeys(row.setup for row in used):
+        caption = f"{setup}: iperf3 by UDP, by frame size; median, least and most."
+        drawn.append((figures.served_by_size(run, name, setup), caption))
     page.figures(drawn)
     in_memory = memory_table(run, name)
     if in_memory is not None:

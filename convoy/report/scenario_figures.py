@@ -122,6 +122,36 @@ def by_speed(run: Run, scenario: str, setup: str, size: str) -> go.Figure | None
     return _layout(figure, _category("share of the core's time (emulated speed)", speeds), "Mpps")
 
 
+def served_by_size(run: Run, scenario: str, setup: str) -> go.Figure | None:
+    """Return what iperf3 got through by UDP, by frame size, a line for each device."""
+    mine = [
+        row for row in run.served(scenario)
+        if (row.setup, row.application) == (setup, "iperf3-udp") and row.value is not None
+    ]  # fmt: skip
+    sizes = list(dict.fromkeys(str(row.frame_bytes) for row in mine))
+    if len(sizes) < 2:
+        return None
+    arms = list(dict.fromkeys(row.arm for row in run.served(scenario)))
+    figure = go.Figure()
+    for arm in dict.fromkeys(row.arm for row in mine):
+        line = [row for row in mine if row.arm == arm]
+        middle = [row.value or 0 for row in line]
+        pairs = [(row.values(row.figure), value) for row, value in zip(line, middle, strict=True)]
+        figure.add_scatter(
+            x=[str(row.frame_bytes) for row in line],
+            y=middle,
+            name=arm,
+            mode="lines+markers",
+            line={"color": _color(run.arms(scenario) or arms, arm)},
+            error_y={
+                "array": [max(values) - y for values, y in pairs],
+                "arrayminus": [y - min(values) for values, y in pairs],
+                "thickness": 1,
+            },
+        )
+    return _layout(figure, _category("frame size, bytes with FCS", sizes), "Mbit/s of payload")
+
+
 def latency_by_rate(run: Run, scenario: str) -> go.Figure | None:
     """Return median latency by rate (both logarithmic), a line for each device and setup."""
     figure = go.Figure()

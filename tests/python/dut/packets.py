@@ -53,6 +53,11 @@ def ipv6(*, number: int = 0) -> bytes:
     return ether(head / UDP(sport=1024, dport=DPORT) / Raw(payload(number)))
 
 
+def tagged(frame: bytes, vlan: int = 100) -> bytes:
+    """Return a frame with an 802.1Q tag."""
+    return frame[:12] + b"\x81\x00" + struct.pack(">H", vlan) + frame[12:]
+
+
 def arp() -> bytes:
     return ether(ARP(psrc="198.18.0.1", pdst="198.19.0.1") / Raw(bytes(18)))
 

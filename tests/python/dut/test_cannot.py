@@ -42,7 +42,7 @@ REFUSED = [
     ("linux", setup((), "af_packet", queues=2), "at most 1 queue(s) a port"),
     ("linux", setup((SWAP,), "af_packet"), "linux: l2fwd: the kernel has no way to swap"),
     ("linux", setup(()), "linux has no vhost-user ports"),
-    ("vm", setup(CHAIN, "virtio-user"), "use guest=convoy for a chain"),
+    ("vm", setup((SWAP,), "virtio-user"), "vm: l2fwd: the kernel has no way to swap"),
     ("testpmd", setup((), back=()), "only of packets from left to right"),
     ("vpp", setup((), crowded=True), "do not yield to others on their core"),
     ("convoy", setup((), "af_packet", options={"link": "veth"}), "give sockets as outer ports"),

@@ -21,7 +21,19 @@ from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
 from convoy.host.programs import find
 
 from . import packets
-from .packets import arp, esp, icmp, ipv6, options, other, routed, tcp, udp, wrong_checksum
+from .packets import (
+    arp,
+    esp,
+    icmp,
+    ipv6,
+    options,
+    other,
+    routed,
+    tagged,
+    tcp,
+    udp,
+    wrong_checksum,
+)
 from .wire import CORES, interfaces, joined, wire
 
 pytestmark = [
@@ -124,7 +136,8 @@ ROUTE_ROWS = [
 ]
 
 OTHER_MAC = "02:00:00:00:02:01"
-ALL_KINDS = [udp(), udp(ttl=1), udp(size=1514 - len(udp())), tcp(), ipv6(), arp(), other()]
+ALL_KINDS = [udp(), udp(ttl=1), udp(size=1514 - len(udp())), tcp(), ipv6(), arp(), other(),
+             tagged(udp()), tagged(ipv6())]  # fmt: skip
 
 
 def each(change: Change, not_of: frozenset[str] = frozenset()) -> list[Row]:
@@ -180,14 +193,15 @@ CASES: list[tuple[str, tuple[Function, ...], list[Row]]] = [
 ]  # fmt: skip
 
 KINDS = ("vhost-user", "virtio-user", "memif", "af_packet")
-IN_A_MACHINE = ("firewall", "router", "l2fwd")  # what it runs is the kernel's; a boot takes long
-OTHER_KINDS_TOO = ("l2fwd", "chain")  # a device's first kind of port meets all cases
+IN_A_MACHINE = ("firewall", "l2fwd", "chain")  # what it runs is the kernel's; a boot takes long
+# A device's first kind of port meets all cases, the others one.
+OTHER_KINDS_TOO = {True: "chain", False: "l2fwd"}  # by whether it has chains
 ASKED = [
     pytest.param(device, kind, case[0], id=f"{device.name}-{kind}-{case[0]}")
     for device in DEVICES
     for number, kind in enumerate(kind for kind in KINDS if kind in device.ability.port_kinds)
     for case in CASES
-    if number == 0 or case[0] in OTHER_KINDS_TOO
+    if number == 0 or case[0] == OTHER_KINDS_TOO[device.ability.chains]
     if device.name != "vm" or case[0] in IN_A_MACHINE
     if device.ability.chains or len(case[1]) < 2
     if {function.type for function in case[1]} <= device.ability.functions
