@@ -108,6 +108,8 @@ class _Running(Running):
         self.notes = (STATED[caches],)
         if before:
             self.notes += (f"packets travel together in the switch: {LIBRARY}",)
+        if setup.crowded:
+            self.notes += (f"poll loops sleep up to {SLEEP_MAX_US} us where there is little to do",)
         if setup.left.kind in veth.KINDS:
             self.notes += (veth.ATTACHED[setup.left.kind],)
         # Before anything starts: it may be refused.
