@@ -18,6 +18,7 @@ from convoy.host.doctor import devices, memory, processors, programs
 from convoy.host.doctor.finding import Finding
 from convoy.host.folders import runtime_dir
 from convoy.host.machine import ROOT
+from convoy.run.application import APPLICATIONS
 
 NAME_WIDTH = 20  # of the longest name
 STYLES = {"ok": "green", "note": "yellow", "problem": "bold red"}
@@ -44,7 +45,7 @@ class DoctorResult:
 
 
 def measurable() -> Iterator[Finding]:
-    """Yield which devices can be measured here, and how to get those that cannot."""
+    """Yield what can be measured here, devices and applications, and how to get the others."""
     for device in DEVICES:
         if device.name == "dummy":
             continue  # it is always here, and nothing to look for
@@ -56,6 +57,9 @@ def measurable() -> Iterator[Finding]:
             yield Finding(name, "note", presence.version, presence.remark)
         else:
             yield Finding(name, "ok", presence.version)
+    missing = [f"{app.name}: {app.missing()}" for app in APPLICATIONS if app.missing()]
+    every = ", ".join(app.name for app in APPLICATIONS)
+    yield Finding("applications", "note" if missing else "ok", "; ".join(missing) or every)
 
 
 def look(
