@@ -176,9 +176,18 @@ def test_version(line, version):
 
 def test_every_device_is_listed():
     found = {finding.name: finding for finding in measurable()}
-    assert found.keys() == {f"device {each.name}" for each in DEVICES if each.name != "dummy"}
+    devices = {f"device {each.name}" for each in DEVICES if each.name != "dummy"}
+    assert found.keys() == {*devices, "applications"}
     for each in DEVICES:
         if each.name != "dummy":
             presence = each.presence()
             words = presence.missing or presence.version
             assert found[f"device {each.name}"].found == words
+
+
+def test_an_application_that_lacks_a_program_is_named(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("convoy.run.application._SBIN", "")
+    found = next(one for one in measurable() if one.name == "applications")
+    assert found.level == "note"
+    assert "http: not installed: nginx (Debian: apt-get install nginx-light)" in found.found
