@@ -20,6 +20,8 @@ from convoy.run.two_hosts import TwoHosts
 CONNECT_S = 60.0  # a guest's interfaces come up one by one
 LISTEN_S = 20.0
 LONGER_S = 30.0  # that a client may take, over what it was told
+# A server's own children would outlive us: in a process namespace nothing outlives its first.
+ALONE = ("unshare", "--pid", "--fork", "--kill-child")
 ATTEMPTS = 2  # where a client fails: a first one may meet what is not up yet
 
 
@@ -65,7 +67,7 @@ def _trial(
 ) -> ApplicationTrial:
     prepare(app, folder)
     pinned = ("taskset", "-c", str(asked.core))
-    server = hosts.server.command(*pinned, *app.server(folder))
+    server = hosts.server.command(*ALONE, *pinned, *app.server(folder))
     client = hosts.client.command(
         *pinned, *app.client(folder, asked.seconds, point.frame_bytes or 0)
     )
@@ -76,7 +78,7 @@ def _trial(
     used_ns, cores = cpu_ns(pids), [core_time(c) for c in (asked.device_core, asked.core)]
     began_ns = time.monotonic_ns()
     try:
-        with Process(server, folder=folder) as serving:
+        with Process(server, folder=folder, stop_deadline_s=0) as serving:
             try:
                 hosts.until_listening(app.port, LISTEN_S)
                 with Process(client, folder=folder) as asking:

@@ -150,7 +150,7 @@ def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
     if not plan.turns and not in_memory:
         raise InputError("; ".join(dict.fromkeys(f"{c.device}: {c.why}" for c in plan.cannot)))
     hugepages = this_machine().hugepages_free_mb >= HUGEPAGES_MB
-    real = any(turn.device.name != "dummy" for turn in plan.turns)
+    real = any(turn.device.name != "dummy" and not turn.applications for turn in plan.turns)
     self_test: dict[str, Any] | None = None
     if real:
         progress(Step("the tester against itself: its ceiling", 0, len(plan.turns), 0.0))

@@ -5,8 +5,12 @@
 How fast anybody is is no matter of these tests.
 """
 
+import contextlib
 import json
 import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +20,7 @@ from convoy.dut.kernel import script
 from convoy.dut.openflow import flows
 from convoy.errors import ConvoyError, InputError
 from convoy.host.private import private_folder
+from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.report.applications import sentences, served, values
 from convoy.results.applications import ApplicationPoint, ApplicationTrial
@@ -27,6 +32,7 @@ from convoy.run.order import both_ways_setup, order
 from convoy.run.scenario import Scenario
 from convoy.run.two_hosts import SERVER, TwoHosts, both_ways
 
+CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()"]
 TCP = {"end": {"sum_received": {"bits_per_second": 2.5e9}, "sum_sent": {"retransmits": 3}}}
 UDP = {"end": {"sum": {"packets": 1000, "lost_packets": 250, "bytes": 18000, "seconds": 2.0}}}
 WRK = {"requests": 500, "duration_us": 250000, "bytes": 1e6, "errors": 0, "p50_us": 7, "p99_us": 9}
@@ -170,6 +176,45 @@ def test_clients_are_served_through_a_function(name, kind, apps):
         assert any("offloads" in note for note in one.notes)
         if one.point.application == "iperf3-udp":
             assert json.loads(one.said)["start"]["test_start"]["blksize"] == 64 - 46
+
+
+def processes_with(text):
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if text.encode() in (folder / "cmdline").read_bytes():
+                found.append((folder / "comm").read_text().strip())
+    return found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="two hosts need root")
+def test_nothing_is_left_of_a_server_when_the_run_is_killed(tmp_path):
+    if application("ftp").missing():
+        pytest.skip(application("ftp").missing())
+    (tmp_path / "one.yaml").write_text(
+        "title: t\nfrom: f\nasks: a\ndevices: [linux]\nsearch: false\n"
+        "setups: {firewall: {functions: [firewall]}}\napplications: {run: [ftp]}\n"
+    )
+    # Where a server that gives up root may go, as it may not below tmp_path.
+    with tempfile.TemporaryDirectory(prefix="cv-test-", dir="/tmp") as place:
+        Path(place).chmod(0o711)
+        command = [*CONVOY, "bench", "run", str(tmp_path / "one.yaml"), "--search", "full"]
+        with subprocess.Popen(
+            [*command, "--output", str(tmp_path / "run")],
+            env={**os.environ, "TMPDIR": place},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as ours:
+            try:
+
+                def busy():  # one listens; a session is two
+                    return processes_with(place).count("vsftpd") >= 3
+
+                wait_for(lambda: busy() or ours.poll() is not None, 60, "a session")
+                assert ours.poll() is None
+            finally:
+                ours.kill()
+        wait_for(lambda: not processes_with(place), 20, "the end of all processes")
 
 
 def open_to(hosts: TwoHosts, port: int) -> bool:
