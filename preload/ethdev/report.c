@@ -84,6 +84,17 @@ static void summarize(uint16_t id, const struct cv_rx_counts *rx, const struct c
 		tx->convoys, tx->by_pointer, tx->repacked, tx->alone);
 }
 
+// It may have had its reasons; or rte_pktmbuf_prepend() gave it none of the room it needs.
+void cv_report_advice(FILE *file, uint64_t viewed, uint64_t received, uint64_t sent)
+{
+	if (viewed > 0 && sent < received / 2)
+		fprintf(file,
+			"convoy: ethdev: the program sent %" PRIu64 " of %" PRIu64
+			" packets: views have no headroom; if it puts headers in front of them, "
+			"it needs --mode copy\n",
+			sent, received);
+}
+
 __attribute__((destructor)) static void report(void)
 {
 	uint64_t viewed = 0, received = 0, sent = 0;
@@ -102,13 +113,7 @@ __attribute__((destructor)) static void report(void)
 		received += rx.pkts;
 		sent += tx.pkts;
 	}
-	// It may have had its reasons; or rte_pktmbuf_prepend() gave it none of the room it needs.
-	if (viewed > 0 && sent < received / 2)
-		fprintf(stderr,
-			"convoy: ethdev: the program sent %" PRIu64 " of %" PRIu64
-			" packets: views have no headroom; if it puts headers in front of them, "
-			"it needs --mode copy\n",
-			sent, received);
+	cv_report_advice(stderr, viewed, received, sent);
 	if (config->counts[0] == '\0')
 		return;
 	file = fopen(config->counts, "w");

@@ -21,4 +21,7 @@ void cv_report_hooked(uint16_t id, const struct rte_eth_dev_info *info);
 // What all ports did since the program began, one JSON object.
 void cv_report_print(FILE *file);
 
+// What somebody should know who sees few packets come out: nothing, or one line. Of all ports.
+void cv_report_advice(FILE *file, uint64_t viewed, uint64_t received, uint64_t sent);
+
 #endif

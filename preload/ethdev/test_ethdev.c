@@ -19,6 +19,7 @@
 #include "group.h"
 #include "hook.h"
 #include "pack.h"
+#include "report.h"
 
 #define PACKETS_MAX 65536
 #define LONGEST 1514
@@ -504,6 +505,35 @@ static void packets_of_the_programs_own(void **unused)
 	buffers_come_back();
 }
 
+static void advises_copy_mode(void **unused)
+{
+	static const struct {
+		const char *description;
+		uint64_t viewed, received, sent;
+		bool advises;
+	} rows[] = {
+		{"nothing came", 0, 0, 0, false},
+		{"all were sent", 1000, 1000, 1000, false},
+		{"half of them", 1000, 1000, 500, false},
+		{"fewer", 1000, 1000, 499, true},
+		{"none", 1000, 1000, 0, true},
+		{"no views", 0, 1000, 0, false},
+	};
+
+	for (size_t i = 0; i < RTE_DIM(rows); i++) {
+		char *text = NULL;
+		size_t size = 0;
+		FILE *file = open_memstream(&text, &size);
+
+		print_message("%s\n", rows[i].description);
+		cv_report_advice(file, rows[i].viewed, rows[i].received, rows[i].sent);
+		fclose(file);
+		assert_int_equal(size > 0, rows[i].advises);
+		assert_int_equal(strstr(text, "--mode copy") != NULL, rows[i].advises);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -511,6 +541,7 @@ int main(void)
 		cmocka_unit_test(whatever_a_program_does_to_them),
 		cmocka_unit_test(packets_of_the_programs_own),
 		cmocka_unit_test(refused_and_stopped),
+		cmocka_unit_test(advises_copy_mode),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

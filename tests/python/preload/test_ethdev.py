@@ -165,15 +165,6 @@ def test_says_what_it_did(vnf: Callable[..., Vnf], tmp_path: Path):
     assert "convoy: ethdev: port 1: received" in program.process.stderr.text()
 
 
-def test_a_program_that_sends_little_is_told_of_copy_mode(vnf: Callable[..., Vnf], tmp_path: Path):
-    devices, ports = vhost_devices(tmp_path)
-    program = vnf(devices, "rxonly")
-    with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
-        tester.trial(GENTLE | {"convoys": 22, "drain_s": 0.05})
-        assert program.stop()[0]["rx"]["viewed"] > 0
-    assert "needs --mode copy" in program.process.stderr.text()
-
-
 @pytest.mark.skipif(find("convoyd") is None, reason="convoyd is not built: make build")
 def test_under_our_own_node_on_dpdks_ports(tmp_path: Path):
     sockets = [tmp_path / side for side in "lr"]
