@@ -155,6 +155,7 @@ class TableAggregation(Model):
 
     profile: str | None = Field(None, description="default: the topology's")
     window_ms: Positive = 5.0
+    weight: float = Field(1.0, ge=1e-6, le=1, description="of the newest window in the rate")
     flush_us: float = Field(20.0, gt=0, description="no packet waits longer for company")
 
 

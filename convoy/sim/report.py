@@ -13,24 +13,39 @@ from convoy.report.page import Cell, Column, Page
 from convoy.sim.paper import DERIVED, Comparison
 
 Json = dict[str, Any]
-LINKS_SHOWN = 24
+SIZES_SHOWN = 24
+HOPS_SHOWN = 12
+
+
+def _hop(link: Json) -> str:
+    """Return between which functions, whatever the instance, a link is."""
+    return f"{link['from'].split('.')[0]} → {link['to'].split('.')[0]}"
 
 
 def sizes_figure(links: Sequence[Json]) -> go.Figure:
-    """Frames by size, a line for each link."""
+    """Frames by size, side by side for the hops: all links between the same two functions.
+
+    Sizes are shown as they are where there are few, else in steps of 64 bytes.
+    """
+    step = 1 if len({size for link in links for size in link["sizes"]}) <= SIZES_SHOWN else 64
+    hops: dict[str, Counter[int]] = {}
+    for link in links:
+        sizes = hops.setdefault(_hop(link), Counter())
+        for size, frames in link["sizes"].items():
+            sizes[int(size) // step * step] += frames
+    order = sorted({size for sizes in hops.values() for size in sizes})
     figure = go.Figure()
-    for link in links[:LINKS_SHOWN]:
-        sizes = sorted((int(size), frames) for size, frames in link["sizes"].items())
-        x, y = [size for size, _ in sizes], [frames for _, frames in sizes]
-        figure.add_bar(x=x, y=y, name=link["name"], width=20)
+    for hop in list(hops)[:HOPS_SHOWN]:
+        figure.add_bar(
+            x=[str(size) if step == 1 else f"{size}–{size + step - 1}" for size in order],
+            y=[hops[hop].get(size) for size in order],
+            name=hop,
+        )
     figure.update_layout(
-        barmode="overlay",
-        xaxis_title="frame size, bytes",
-        yaxis_title="frames",
-        yaxis_type="log",
-        legend_title="link",
+        barmode="group",
+        xaxis={"title": "frame size, bytes", "type": "category"},
+        yaxis={"title": "frames", "type": "log", "dtick": 1},
     )
-    figure.update_traces(opacity=0.6)
     return figure
 
 
@@ -39,9 +54,8 @@ def hops_figure(result: Json) -> go.Figure:
     frames: Counter[str] = Counter()
     packets: Counter[str] = Counter()
     for link in result["links"]:
-        stage = f"{link['from'].split('.')[0]} → {link['to'].split('.')[0]}"
-        frames[stage] += link["frames"]
-        packets[stage] += link["packets"]
+        frames[_hop(link)] += link["frames"]
+        packets[_hop(link)] += link["packets"]
     figure = go.Figure()
     figure.add_bar(x=list(packets), y=list(packets.values()), name="original packets")
     figure.add_bar(x=list(frames), y=list(frames.values()), name="frames")
@@ -68,7 +82,7 @@ def latency_figure(result: Json) -> go.Figure | None:
         xaxis_title="latency, µs",
         yaxis_title="share of packets at least as slow",
         xaxis_type="log",
-        yaxis_type="log",
+        yaxis={"type": "log", "dtick": 1, "exponentformat": "power"},
     )
     return figure
 
@@ -78,7 +92,7 @@ def load_figure(result: Json) -> go.Figure:
     nodes = [node for node in result["nodes"] if node["kind"] == "function"]
     figure = go.Figure()
     figure.add_bar(x=[n["name"] for n in nodes], y=[100 * n["busy_share"] for n in nodes])
-    figure.update_layout(yaxis_title="busy, %", yaxis_range=[0, 100])
+    figure.update_layout(yaxis_title="busy, %", yaxis_range=[0, 105])
     return figure
 
 
@@ -95,7 +109,7 @@ def add_result(page: Page, result: Json) -> None:
         f"simulated; seed {result['seed']}, engine {result['engine']}, "
         f"{run['cpu_s']:.3g} CPU seconds."
     )
-    page.figure(sizes_figure(result["links"]), "Frames by size on each link")
+    page.figure(sizes_figure(result["links"]), "Frames by size, hop by hop")
     page.figure(hops_figure(result), "Packets and frames, hop by hop")
     latency = latency_figure(result)
     if latency is not None:

@@ -203,6 +203,7 @@ def _aggregation(aggregation: Aggregation, known: profile.Profile) -> Json:
     return {
         "mode": "table",
         "window_ps": ps(aggregation.table.window_ms, 1e9),
+        "weight_ppm": round(aggregation.table.weight * 1e6),
         "flush_ps": ps(aggregation.table.flush_us, 1e6),
         "steps": [{"from_pps": rate, "packets": n} for rate, n in known.steps],
         **data,

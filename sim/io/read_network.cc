@@ -145,6 +145,7 @@ void read_aggregation(const Object &json, Aggregation &aggregation)
 		aggregation.steps.push_back(entry);
 	});
 	json.get("window_ps", aggregation.window);
+	json.get("weight_ppm", aggregation.weight_ppm);
 	json.get("flush_ps", aggregation.flush);
 	json.get("burst", aggregation.burst);
 	json.get("mtu", aggregation.mtu);

@@ -50,7 +50,7 @@ class FrameBytes
 };
 
 // Counts packets for one next hop in consecutive windows. The batch size of a window follows
-// the rate of the window before it (0 for the first, and after a window without packets).
+// the rate known from those before it, 0 at first: each moves it by its weight towards its own.
 class RateWindow
 {
       public:
@@ -91,15 +91,27 @@ class RateWindow
 	{
 		Ps window = aggregation_->window;
 		auto skipped = (now - end_) / window;
-		batch_ = batch_at(skipped ? 0 : rate_pps(count_));
+		move_rate(rate_pps(count_));
+		for (auto left = skipped; left > 0 && move_rate(0); left--)
+			;
+		batch_ = batch_at(static_cast<uint64_t>(rate_));
 		end_ += (skipped + 1) * window;
 		count_ = 0;
 	}
 
-	uint64_t rate_pps(uint64_t count) const
+	// False: it did not change.
+	bool move_rate(int64_t newest)
+	{
+		auto difference = static_cast<__int128>(newest - rate_);
+		auto step = static_cast<int64_t>(difference * aggregation_->weight_ppm / 1000000);
+		rate_ += step;
+		return step != 0;
+	}
+
+	int64_t rate_pps(uint64_t count) const
 	{
 		auto scaled = static_cast<unsigned __int128>(count) * ps_per_s;
-		return static_cast<uint64_t>(scaled / static_cast<uint64_t>(aggregation_->window));
+		return static_cast<int64_t>(scaled / static_cast<uint64_t>(aggregation_->window));
 	}
 
 	uint32_t batch_at(uint64_t pps) const
@@ -115,6 +127,7 @@ class RateWindow
 	Ps end_;
 	uint32_t batch_;
 	uint64_t count_ = 0;
+	int64_t rate_ = 0;
 };
 
 } // namespace sim

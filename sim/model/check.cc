@@ -36,6 +36,8 @@ void check_aggregation(const Node &node)
 	}
 	if (a.window <= 0)
 		refuse("node", node.name, "the rate window must be above zero");
+	if (a.weight_ppm < 1 || a.weight_ppm > 1000000)
+		refuse("node", node.name, "the newest window's weight must be above 0, at most 1");
 	if (a.flush <= 0)
 		refuse("node", node.name, "the flush time must be above zero");
 	if (a.steps.empty() || a.steps[0].from_pps != 0)

@@ -77,6 +77,7 @@ struct Aggregation {
 	} mode = Mode::none;
 	std::vector<BatchStep> steps; // table: ascending, first from_pps is 0
 	Ps window = 0; // table: the rate is counted over this, then holds for the next
+	uint32_t weight_ppm = 1000000; // table: of the newest window in the rate, in millionths
 	Ps flush = 0; // table: a packet waits no longer than this for company
 	uint32_t burst = 32; // queue: packets taken at once
 	uint32_t mtu = 1500; // of the IP packet

@@ -148,6 +148,7 @@ class RandomNetwork
 		default:
 			a.mode = Aggregation::Mode::table;
 			a.window = pick(1, 20) * 500000;
+			a.weight_ppm = maybe() ? 1000000 : static_cast<uint32_t>(pick(1, 1000000));
 			a.flush = pick(1, 20) * 50000;
 			a.steps = {{0, static_cast<uint32_t>(pick(1, 3))},
 				{static_cast<uint64_t>(pick(1, 2000000)),

@@ -208,6 +208,28 @@ void rate_window(void **)
 	assert_int_equal(fill(6 * a.window, 1), 5);
 }
 
+// With half the weight, from 0: 2, 3, 1.5 and 0.75 M; then what is below 2 pps stays.
+void rate_window_with_memory(void **)
+{
+	Aggregation a;
+	a.window = ps_per_s / 1000;
+	a.weight_ppm = 500000;
+	a.steps = {{0, 1}, {750000, 2}, {1500000, 3}, {2000000, 4}, {3000000, 5}};
+	RateWindow rate(a);
+	for (int window = 0; window < 2; window++)
+		for (int i = 0; i < 4000; i++)
+			assert_int_equal(rate.count(window * a.window + i), window ? 4 : 1);
+	RateWindow other = rate, third = rate;
+	rate.count(2 * a.window);
+	assert_int_equal(rate.batch(), 5);
+	other.count(3 * a.window);
+	assert_int_equal(other.batch(), 3);
+	third.count(4 * a.window);
+	assert_int_equal(third.batch(), 2);
+	third.count(4000000 * a.window);
+	assert_int_equal(third.batch(), 1);
+}
+
 void link_times(void **)
 {
 	const struct {
@@ -450,6 +472,13 @@ void checks_name_the_culprit(void **)
 				n.nodes[0].aggregation.mtu = 64;
 				n.sources[0].sizes = {{64, 1}, {570, 1}};
 			}},
+		{"node 'fn': the newest window's weight",
+			[](Network &n) {
+				auto &a = n.nodes[0].aggregation;
+				a.mode = Aggregation::Mode::table;
+				a.window = 1;
+				a.weight_ppm = 0;
+			}},
 		{"source 'src': its rate is zero", [](Network &n) { n.sources[0].gap = 0; }},
 		{"source 'src': packet sizes",
 			[](Network &n) {
@@ -484,6 +513,7 @@ int main()
 		cmocka_unit_test(next_hops),
 		cmocka_unit_test(hash_keeps_a_flow_together),
 		cmocka_unit_test(rate_window),
+		cmocka_unit_test(rate_window_with_memory),
 		cmocka_unit_test(link_times),
 		cmocka_unit_test(histogram_buckets),
 		cmocka_unit_test(merge_is_a_stable_sort),

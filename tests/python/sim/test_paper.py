@@ -27,8 +27,7 @@ def test_sink_is_within_three_percent(tables):
 
 
 def test_totals_means_and_large_cells_are_within_three_percent(tables):
-    # Cells of less than 5 % of a link's frames follow the authors' start-up, which the paper
-    # does not describe: they are shown, not claimed.
+    # Smaller cells vary from seed to seed, or are not explained: shown, not claimed.
     checked = 0
     for comparison in tables:
         totals = {(r.mode, r.link): r.paper for r in comparison.rows if r.what in ("all", "64 B")}
@@ -39,6 +38,17 @@ def test_totals_means_and_large_cells_are_within_three_percent(tables):
             assert abs(row.deviation) < 0.03, row
             checked += 1
     assert checked == 23
+
+
+def test_the_start_explains_the_small_cells(tables):
+    rows = {(i, r.link, r.what): r for i, c in enumerate(tables) for r in c.rows}
+    for cell in (
+        (0, "i-sink", "256 to 511 B"),
+        (1, "1-i", "64 to 127 B"),
+        (1, "i-sink", "64 to 127 B"),
+        (1, "i-sink", "128 to 255 B"),
+    ):
+        assert abs(rows[cell].deviation) < 0.2, rows[cell]
 
 
 def test_both_readings_of_93_percent(tables):
@@ -88,7 +98,10 @@ def test_verdicts_tell_chance_from_what_is_not_explained():
 
     assert verdict(102.9) == "yes"
     assert verdict(104.0) == "no"
-    assert verdict(104.0, 104.0, 99.0) == "seeds 99..104"
+    assert verdict(104.0, 104.0, 99.0) == "chance 99..104"
+    few = [104.0] * 40 + [99.0]
+    assert verdict(104.0, *few) == "no"  # one of 41 is below: not in the middle 95 %
+    assert verdict(104.0, *few, 98.0) == "chance 99..104"
     assert verdict(104.0, 104.0, 101.0) == "no"
     found = paper.compare(0.02, more_seeds=2)
     rows = [row for one in found for row in one.rows]
