@@ -101,6 +101,29 @@ def test_what_does_not_go_together(tmp_path, change, wanted):
         resolve(loads(TEXT.replace(*change), tmp_path))
 
 
+def test_one_profile_serves_tables_and_queues(tmp_path):
+    """What bench profile writes: points for aggregation by a table, costs for one by queue."""
+    points = [
+        {"rate_pps": 100_000, "ratio_percent": 100},
+        {"rate_pps": 1_000_000, "ratio_percent": 50},
+        {"rate_pps": 4_000_000, "ratio_percent": 10},
+    ]
+    (tmp_path / "mine.json").write_text(document(points=points))
+    by_queue = resolve(loads(TEXT, tmp_path)).data["nodes"][0]
+    assert by_queue["aggregation"]["mode"] == "queue"
+    assert by_queue["service"]["per_burst_ps"] == 240_000
+    text = TEXT.replace("queue: {burst: 32}", "table: {window-ms: 0.1}")
+    text = text.replace("{like: router}", "{}").replace("mpps: 0.1", "mpps: 2.5")
+    network = resolve(loads(text, tmp_path))
+    assert "largest rates from profile mine" in network.notes
+    result = run(network.data)
+    link = result["links"][0]
+    # After the first of ten windows, whose rate is 0: 2.5 Mpps, 30 %, 3 packets.
+    assert set(link["sizes"]) == {"64", "236"}
+    assert link["sizes"]["236"] == pytest.approx(2250 / 3, abs=2)
+    assert result["nodes"][0]["busy_share"] == pytest.approx(2.5 / 9, rel=0.01)
+
+
 def test_a_profile_needs_points_or_costs():
     with pytest.raises(InputError, match="neither points nor costs"):
         profile.parse(document(costs=None), "mine")
