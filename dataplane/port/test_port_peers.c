@@ -405,6 +405,7 @@ static void vhost_user_hands_over(void **state)
 		assert_is(back, turn, 100);
 		rte_pktmbuf_free(back);
 		cv_vhost_resume(device);
+		assert_int_equal(port->tx(port, 0, &packet, 0), 0);
 		round_trip(port, 1000 * turn, 300 + turn);
 	}
 	kill_peer(peer);

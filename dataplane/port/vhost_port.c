@@ -207,6 +207,8 @@ static CV_HOT uint16_t tx(
 	if (sent > 0)
 		cv_vring_notify(&queue->vring);
 	cv_vhost_leave(queue);
+	if (sent == 0)
+		return 0;
 	if (CV_LIKELY(simple))
 		rte_mempool_put_bulk(pool, (void *const *)packets, sent);
 	else
