@@ -193,7 +193,7 @@ CASES: list[tuple[str, tuple[Function, ...], list[Row]]] = [
 ]  # fmt: skip
 
 KINDS = ("vhost-user", "virtio-user", "memif", "af_packet")
-IN_A_MACHINE = ("firewall", "l2fwd", "chain")  # what it runs is the kernel's; a boot takes long
+IN_A_MACHINE = ("firewall", "chain")  # what it runs is the kernel's; a boot takes long
 # A device's first kind of port meets all cases, the others one.
 OTHER_KINDS_TOO = {True: "chain", False: "l2fwd"}  # by whether it has chains
 ASKED = [
