@@ -60,7 +60,7 @@ def kernels_differ(data: bytes) -> bool:
 
 
 @settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(made=setups())
 def test_random_routers(kernel: Kernel, made: tuple[Setup, random.Random]):

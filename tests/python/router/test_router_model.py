@@ -35,7 +35,7 @@ def expect(setup: Setup, frames: list[bytes], folder: Path, source: Path | None 
             assert ours.hex() == wanted.hex()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(setups())
 def test_random_routers(made):
     setup, rng = made

@@ -139,7 +139,7 @@ def tester():
         yield running
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(specification=st.dictionaries(st.sampled_from(KEYS), JSON, min_size=1, max_size=4))
 def test_any_specification_is_answered(tester: ConvoyGen, specification: dict):
     """Whatever comes, the answer is one line, and it is a trial's or says what is wrong."""
