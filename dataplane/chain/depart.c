@@ -431,6 +431,59 @@ static void send_views(
 	rte_pktmbuf_free_bulk(burst->buffers.buffers, burst->buffers.n);
 }
 
+// Sends a burst by a port that takes all of it as it is. False: packets share buffers, which the
+// port cannot send.
+static bool send_burst(
+	struct cv_depart *depart, uint8_t out, struct cv_burst *burst, uint32_t bytes)
+{
+	if (depart->ports[out]->tx_views != NULL) {
+		send_views(depart, out, burst, bytes);
+		return true;
+	}
+	if (burst->n != burst->buffers.n)
+		return false;
+	flush(depart, out);
+	send(depart, out, burst->buffers.buffers, NULL, burst->n, burst->n, bytes);
+	return true;
+}
+
+// Would it cost more than it saves to put these packets together? They came singly, and are so long
+// that too few of them share a frame.
+static bool better_alone(
+	const struct cv_depart *depart, const struct cv_burst *burst, const uint16_t *hops)
+{
+	uint8_t first = burst->views[0].out;
+
+	if (!burst->singly)
+		return false;
+	for (unsigned i = 0; i < burst->n; i++) {
+		const struct cv_next_hop *to;
+
+		if (hops[i] == CV_NEXT_HOP_NONE)
+			continue;
+		to = cv_next_hop_at(depart->table, hops[i]);
+		if (cv_view_packet_len(&burst->views[i]) <= to->outer.share_max ||
+			to->port != first)
+			return false;
+	}
+	return true;
+}
+
+// What waits for company must not be overtaken by packets that leave by the same port.
+static void close_frames(struct cv_depart *depart, uint8_t out)
+{
+	for (unsigned i = 0; i < depart->open_count; i++)
+		if (cv_next_hop_at(depart->table, depart->open[i])->port == out)
+			close_frame(depart, depart->open[i]);
+}
+
+static void count_alone(struct cv_depart *depart, const uint16_t *hops, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (hops[i] != CV_NEXT_HOP_NONE)
+			cv_count(&depart->hop_counters[hops[i]].sizes[1], 1);
+}
+
 // Do all packets of a burst leave by the first one's port, which takes them as they are? Adds the
 // bytes of the tunnels before them.
 static bool leave_alike(
@@ -445,8 +498,7 @@ static bool leave_alike(
 		before += burst->views[i].before;
 	}
 	*bytes = burst->bytes + before;
-	return different == 0 && burst->longest <= frame_max(depart->ports[first]) &&
-	       (depart->table == NULL || !cv_next_hop_leads(depart->table, first));
+	return different == 0 && burst->longest <= frame_max(depart->ports[first]);
 }
 
 void cv_depart(struct cv_depart *depart, struct cv_burst *burst)
@@ -454,25 +506,28 @@ void cv_depart(struct cv_depart *depart, struct cv_burst *burst)
 	uint16_t hops[CV_BURST_VIEWS];
 	uint8_t first = burst->views[0].out;
 	uint32_t bytes;
+	bool leads;
+	bool alike;
 
 	if (depart->next_hops != NULL && depart->table == NULL)
 		depart->table = cv_next_hops_table(depart->next_hops);
-	if (CV_LIKELY(leave_alike(depart, burst, &bytes))) {
-		if (depart->ports[first]->tx_views != NULL) {
-			send_views(depart, first, burst, bytes);
-			return;
-		}
-		if (CV_LIKELY(burst->n == burst->buffers.n)) {
-			flush(depart, first);
-			send(depart, first, burst->buffers.buffers, NULL, burst->n, burst->n,
-				bytes);
-			return;
-		}
-	}
+	alike = leave_alike(depart, burst, &bytes);
+	leads = depart->table != NULL && cv_next_hop_leads(depart->table, first);
+	if (CV_LIKELY(alike && !leads) && CV_LIKELY(send_burst(depart, first, burst, bytes)))
+		return;
 	if (depart->table != NULL)
 		find_hops(depart, burst, hops);
 	else
 		memset(hops, 0xff, burst->n * sizeof(hops[0])); // CV_NEXT_HOP_NONE
+	if (alike && leads && better_alone(depart, burst, hops)) {
+		uint16_t n = burst->n;
+
+		close_frames(depart, first);
+		if (send_burst(depart, first, burst, bytes)) {
+			count_alone(depart, hops, n);
+			return;
+		}
+	}
 	depart_each(depart, burst, hops);
 }
 

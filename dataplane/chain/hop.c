@@ -73,6 +73,7 @@ CV_HOT void cv_burst_load(struct cv_burst *burst, struct rte_mbuf **packets, uin
 	burst->n = kept;
 	burst->bytes = bytes;
 	burst->longest = longest;
+	burst->singly = true;
 	cv_count(&counters->rx_packets, n);
 	cv_count(&counters->rx_frames, n);
 	cv_count(&counters->rx_bytes, bytes);
@@ -155,6 +156,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		at += count;
 	}
 	burst->n = (uint16_t)at;
+	burst->singly = at == buffers->n;
 	cv_burst_measure(burst);
 	cv_count(&counters->rx_packets, at + refused);
 	cv_count(&counters->rx_frames, i);
@@ -166,6 +168,7 @@ void cv_burst_take_views(struct cv_burst *burst, uint16_t n, uint8_t in, uint8_t
 	struct cv_port_counters *counters)
 {
 	burst->n = n;
+	burst->singly = true;
 	for (unsigned i = 0; i < n; i++) {
 		burst->views[i].in = in;
 		burst->views[i].out = out;
@@ -241,6 +244,7 @@ void cv_burst_pick(const struct cv_burst *from, const uint8_t *classes, uint8_t 
 	const struct cv_view *views = from->views;
 
 	to->n = 0;
+	to->singly = from->singly;
 	to->buffers.n = 0;
 	for (unsigned b = 0; b < from->buffers.n; b++) {
 		struct rte_mbuf *buffer = from->buffers.buffers[b];

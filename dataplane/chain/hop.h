@@ -20,6 +20,7 @@
 struct cv_burst {
 	uint16_t n; // packets, each with a view
 	uint16_t longest; // no packet is longer than this with its tunnel, bytes
+	bool singly; // all came as frames of their own, none in a convoy
 	uint32_t bytes; // that the views show, all together
 	struct cv_buffers buffers;
 	struct cv_view views[CV_BURST_VIEWS];

@@ -106,6 +106,7 @@ int cv_outer_set(
 	outer->sport_fixed = config->sport != 0;
 	outer->frame_max = outer->l3 + mtu;
 	outer->packet_max = outer->frame_max - outer->len - CV_CONVOY_PREFIX_LEN;
+	outer->share_max = (outer->frame_max - outer->len) / CV_CONVOY_SHARE - CV_CONVOY_PREFIX_LEN;
 	if (!outer->ipv6)
 		outer->checksum =
 			cv_checksum_fold(cv_checksum_add(0, outer->bytes + outer->l3, CV_IPV4_LEN));

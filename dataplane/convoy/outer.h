@@ -19,6 +19,8 @@ extern "C" {
 #define CV_OUTER_VLANS_MAX 2
 // Ethernet, two tags, IPv6, UDP, convoy header.
 #define CV_OUTER_MAX (14 + 2 * 4 + 40 + 8 + 4)
+// Fewer packets than these in a frame cost their sender more than they save it.
+#define CV_CONVOY_SHARE 5
 #define CV_OUTER_MTU_MIN 128
 #define CV_OUTER_MTU_MAX 65500 // a frame's length is 16 bits, its Ethernet header included
 
@@ -53,6 +55,7 @@ struct cv_outer {
 	bool sport_fixed;
 	uint16_t frame_max; // bytes: the largest frame that the MTU lets pass
 	uint16_t packet_max; // bytes: the largest packet that fits into such a frame at all
+	uint16_t share_max; // bytes: the largest of which CV_CONVOY_SHARE fit into such a frame
 	uint16_t checksum; // sum of the IPv4 header, its length and checksum left out
 };
 
