@@ -10,6 +10,7 @@
 #include <rte_mbuf.h>
 
 #include "node.h"
+#include "packet_pool.h"
 
 #define POOL_BASE 8192 // packets for devices' own rings, each port
 #define POOL_WORKER 2048 // packets under way in each worker, its cache included
@@ -36,14 +37,16 @@ static struct rte_mempool *make_pool(const struct cv_plan *plan, struct cv_error
 	unsigned packets = plan->workers_count * POOL_WORKER + plan->rings_count * RING_BUFFERS;
 	unsigned room = RTE_MBUF_DEFAULT_BUF_SIZE;
 	struct rte_mempool *pool;
+	bool shares = false;
 
 	for (unsigned i = 0; i < plan->ports_count; i++) {
+		shares |= cv_port_shares_packets(plan->ports[i]);
 		packets += POOL_BASE * plan->port_queues[i];
 		room = RTE_MAX(room, RTE_PKTMBUF_HEADROOM + mtu_of(plan->ports[i]) + CV_ETHER_LEN +
 					     2 * CV_VLAN_LEN + 4);
 	}
-	pool = rte_pktmbuf_pool_create("packets", packets - 1, POOL_CACHE, 0,
-		RTE_ALIGN_CEIL(room, RTE_CACHE_LINE_SIZE), SOCKET_ID_ANY);
+	pool = cv_packet_pool_create("packets", packets - 1, POOL_CACHE,
+		RTE_ALIGN_CEIL(room, RTE_CACHE_LINE_SIZE), shares);
 	if (pool == NULL)
 		cv_error_set(error,
 			"no memory for %u packets of %u bytes: %s; raise memory.mb (a plan's "

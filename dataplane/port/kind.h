@@ -28,7 +28,7 @@ struct cv_port_kind {
 	// error set: port is then freed by the caller.
 	int (*open)(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error);
 	size_t size;
-	bool shared_memory; // cv_port_needs_shared_memory()
+	bool shares_packets; // cv_port_shares_packets()
 };
 
 extern const struct cv_port_kind cv_port_pcap, cv_port_null, cv_port_vhost_user,

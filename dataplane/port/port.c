@@ -115,11 +115,11 @@ struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lane
 	return port;
 }
 
-bool cv_port_needs_shared_memory(const json_t *config)
+bool cv_port_shares_packets(const json_t *config)
 {
 	const struct cv_port_kind *kind = find_kind(config);
 
-	return kind != NULL && kind->shared_memory;
+	return kind != NULL && kind->shares_packets;
 }
 
 void cv_port_log(const struct cv_port *port, const char *format, ...)

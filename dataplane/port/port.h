@@ -67,10 +67,9 @@ int cv_port_check(const json_t *config, struct cv_error *error);
 struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lanes,
 	struct rte_mempool *pool, struct cv_error *error);
 
-// True if this port can only work if other processes can map this one's packets (virtio-user):
-// the EAL must then be started with --single-file-segments, or without hugepages (which DPDK keeps
-// in one file, too).
-bool cv_port_needs_shared_memory(const json_t *config);
+// True if a device, the kernel or another process reads this port's packets where they lie, rather
+// than a copy: they must then lie in DPDK's own memory (packet_pool.h).
+bool cv_port_shares_packets(const json_t *config);
 
 // False once a port was closed whose driver leaves something with the EAL's interrupt thread
 // (DPDK 22.11's memif server does): rte_eal_cleanup() would unmap what that thread still reads, and

@@ -52,4 +52,5 @@ const struct cv_port_kind cv_port_af_xdp = {
 	.check = check,
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
+	.shares_packets = true,
 };

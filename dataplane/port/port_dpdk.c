@@ -77,4 +77,5 @@ const struct cv_port_kind cv_port_dpdk = {
 	.check = check,
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
+	.shares_packets = true,
 };

@@ -50,5 +50,5 @@ const struct cv_port_kind cv_port_virtio_user = {
 	.check = check,
 	.open = open_port,
 	.size = sizeof(struct cv_plug_port),
-	.shared_memory = true,
+	.shares_packets = true,
 };

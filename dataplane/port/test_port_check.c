@@ -215,15 +215,17 @@ static void knows_what_memory_and_buses_a_port_needs(void **state)
 {
 	static const struct {
 		const char *keys;
-		bool shared, pci;
+		bool shares, pci;
 	} needs[] = {
 		{"'kind': 'null'", false, false},
 		{"'kind': 'vhost-user', 'path': '@/s'", false, false},
 		{"'kind': 'virtio-user', 'path': '@/s'", true, false},
 		{"'kind': 'memif', 'path': '@/s'", false, false},
-		{"'kind': 'dpdk', 'devargs': 'net_tap0'", false, false},
-		{"'kind': 'dpdk', 'devargs': '0000:3b:00.0'", false, true},
-		{"'kind': 'dpdk', 'devargs': '3b:00.0,x=1'", false, true},
+		{"'kind': 'af_packet', 'interface': 'lo'", false, false},
+		{"'kind': 'af_xdp', 'interface': 'lo'", true, false},
+		{"'kind': 'dpdk', 'devargs': 'net_tap0'", true, false},
+		{"'kind': 'dpdk', 'devargs': '0000:3b:00.0'", true, true},
+		{"'kind': 'dpdk', 'devargs': '3b:00.0,x=1'", true, true},
 		{"'kind': 'nosuch'", false, false},
 	};
 
@@ -231,7 +233,7 @@ static void knows_what_memory_and_buses_a_port_needs(void **state)
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
 		json_t *config = config_of(needs[i].keys);
 
-		assert_int_equal(cv_port_needs_shared_memory(config), needs[i].shared);
+		assert_int_equal(cv_port_shares_packets(config), needs[i].shares);
 		assert_int_equal(cv_port_needs_pci(config), needs[i].pci);
 		json_decref(config);
 	}
