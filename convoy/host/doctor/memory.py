@@ -16,6 +16,7 @@ def check(root: Path) -> Iterator[Finding]:
     """Yield findings about memory."""
     yield _hugepages(root)
     yield from _per_node(root)
+    yield _on_request(root)
     yield _available(root)
 
 
@@ -32,6 +33,18 @@ def _hugepages(root: Path) -> Finding:
         mount = "sudo mkdir -p /dev/hugepages && sudo mount -t hugetlbfs none /dev/hugepages"
         return Finding("hugepages", "note", f"{found}; not mounted", why, mount)
     return Finding("hugepages", "ok", found)
+
+
+def _on_request(root: Path) -> Finding:
+    """Without hugepages packets lie on large pages that the kernel gives on request."""
+    path = "sys/kernel/mm/transparent_hugepage/enabled"
+    choices = (text(root, path) or "none: this kernel has no support for them").strip()
+    chosen = choices.partition("[")[2].partition("]")[0] or choices
+    if chosen in ("always", "madvise"):
+        return Finding("large pages", "ok", f"on request ({chosen})")
+    why = "where hugepages are not free, packets lie on small pages, with more TLB misses"
+    fix = f"echo madvise | sudo tee /{path}" if chosen == "never" else ""
+    return Finding("large pages", "note", chosen, why, fix)
 
 
 def _per_node(root: Path) -> Iterator[Finding]:

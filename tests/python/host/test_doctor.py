@@ -8,6 +8,7 @@ from convoy.cli.doctor import doctor, measurable
 from convoy.dut.devices import DEVICES
 
 CPU = "sys/devices/system/cpu"
+THP = "sys/kernel/mm/transparent_hugepage/enabled"
 HUGE = "sys/kernel/mm/hugepages/hugepages-2048kB"
 
 
@@ -63,6 +64,9 @@ ROWS = [
         "0-1 2-3",
         "smt/control",
     ),
+    ("large pages", {THP: "always [madvise] never\n"}, "large pages", "ok", "(madvise)", ""),
+    ("large pages off", {THP: "always madvise [never]\n"}, "large pages", "note", "never", THP),
+    ("no large pages", {}, "large pages", "note", "no support", ""),
     ("a good clock", {}, "time stamp counter", "ok", "constant", ""),
     (
         "a bad clock",
