@@ -20,7 +20,8 @@ IN, OUT = "source", "sink"
 MOST_PORTS = 64  # that a rule may name: each is a rule of its own
 _TYPE = {"offset": 12, "num_bytes": 2}
 _PROTOCOL = {"offset": 23, "num_bytes": 1}
-_IPV4, _IPV6 = {"value_int": 0x0800}, {"value_int": 0x86DD}
+# In the order of the frame's bytes: BESS takes an integer for little-endian.
+_IPV4, _IPV6 = {"value_bin": b"\x08\x00"}, {"value_bin": b"\x86\xdd"}
 
 
 class Script:
@@ -59,7 +60,7 @@ class Script:
     def _match(self, name: str, fields: Sequence[Mapping[str, int]]) -> None:
         self._module("ExactMatch", name, {"fields": list(fields)})
 
-    def _send(self, name: str, values: Sequence[Mapping[str, int]], gate: int, on: str) -> None:
+    def _send(self, name: str, values: Sequence[Mapping[str, bytes]], gate: int, on: str) -> None:
         config = {"gate": gate, "fields": list(values)}
         self._tell(name, "add", "ExactMatchCommandAddArg", config)
         self._connect(name, on, gate)
@@ -89,7 +90,7 @@ class Script:
         for gate, protocol in enumerate(protocols, 1):
             rules = [rule for rule in firewall.rules if rule.proto in (protocol, None)]
             own = acl(f"{name}_{protocol}", rules)
-            self._send(name, [_IPV4, {"value_int": protocol}], gate, own)
+            self._send(name, [_IPV4, {"value_bin": bytes([protocol])}], gate, own)
         self._send_others(name, f"{name}_rest")
         return name
 

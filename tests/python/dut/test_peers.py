@@ -100,7 +100,7 @@ def connect(name, on, gate=0):
 
 
 def add(name, gate, *values):
-    config = {"gate": gate, "fields": [{"value_int": value} for value in values]}
+    config = {"gate": gate, "fields": [{"value_bin": value} for value in values]}
     return f"bess.run_module_command({name!r}, 'add', 'ExactMatchCommandAddArg', {config!r})"
 
 
@@ -141,20 +141,20 @@ def test_bess_is_told_the_chain_from_its_end():
         module("IPChecksum", "f1_checksum", {"verify": True}),
         connect("f1_checksum", "f1_ttl"),
         module("ExactMatch", "f1", {"fields": [ETHERTYPE]}),
-        add("f1", 0, 0x0800),
+        add("f1", 0, b"\x08\x00"),
         connect("f1", "f1_checksum"),
         module("ACL", "f0_others", {"rules": [DROP]}),
         connect("f0_others", "f1"),
         module("ExactMatch", "f0_rest", {"fields": [ETHERTYPE]}),
-        add("f0_rest", 1, 0x0800),
+        add("f0_rest", 1, b"\x08\x00"),
         connect("f0_rest", "f0_others", 1),
-        add("f0_rest", 2, 0x86DD),  # a gate that leads nowhere
+        add("f0_rest", 2, b"\x86\xdd"),  # a gate that leads nowhere
         others("f0_rest"),
         connect("f0_rest", "f1"),
         module("ExactMatch", "f0", {"fields": [ETHERTYPE, PROTOCOL]}),
         module("ACL", "f0_17", {"rules": [deny, allow, DROP]}),
         connect("f0_17", "f1"),
-        add("f0", 1, 0x0800, 17),
+        add("f0", 1, b"\x08\x00", b"\x11"),
         connect("f0", "f0_17", 1),
         others("f0"),
         connect("f0", "f0_rest"),
