@@ -22,7 +22,8 @@ def series(rows: Sequence[Row]) -> dict[str, list[Row]]:
         name = "testpmd io" if row.device == "testpmd" else row.path
         if len(row.functions) > 2:
             name = "all three" if len(row.functions) == 3 else f"all {len(row.functions)}"
-        name += TOGETHER if in_convoys(row) else ""
+        if in_convoys(row):  # short: eight columns are to fit a terminal of 80
+            name = f"all {len(row.functions)}{TOGETHER}"
         found.setdefault(name, []).append(row)
     return found
 
