@@ -62,7 +62,7 @@ def command(
         typer.Option(help=f"Parts, with commas: {', '.join(n[7:] for n in SCENARIOS)}.  [all]"),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="About ten minutes; wider intervals.")
+        bool, typer.Option("--quick", help="About twelve minutes; wider intervals.")
     ] = False,
     repeats: Annotated[
         int | None, typer.Option(help="Rounds through all devices.  [5, quick 3]", min=1, max=99)
