@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from convoy.errors import InputError
+from convoy.host.scope import Scope
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Cost:
     source: str  # who counted: "convoyd's workers", "pmd-stats-show"
 
 
-class Running(ABC):
+class Running(Scope):
     """A device that was started."""
 
     # What was run, for the results. ("#", text): what it was told in another way.
@@ -148,15 +148,7 @@ class Running(ABC):
     def stop(self) -> None:
         """End it. Nothing of it is left: no process, no socket."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         self.stop()
 
 

@@ -12,11 +12,10 @@ import socket
 import subprocess
 import threading
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from convoy.errors import ConvoyError
 from convoy.host.process import Process
+from convoy.host.scope import Scope
 
 DEADLINE_S = 30.0
 _CLONE_NEWNET = 0x40000000
@@ -25,7 +24,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _HOLD = "mount -t sysfs sysfs /sys && echo held && exec sleep infinity"
 
 
-class Namespace:
+class Namespace(Scope):
     """A network namespace. Use it with `with`. Needs root."""
 
     def __init__(self) -> None:
@@ -74,15 +73,7 @@ class Namespace:
         """Let it go."""
         self._holder.__exit__(None, None, None)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         self.stop()
 
 

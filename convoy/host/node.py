@@ -7,7 +7,6 @@ import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from convoy.errors import ConvoyError, InputError
@@ -16,13 +15,14 @@ from convoy.host.folders import make_for_sockets
 from convoy.host.node_check import about_plan
 from convoy.host.process import Process, ProcessError
 from convoy.host.programs import need
+from convoy.host.scope import Scope
 from convoy.host.telemetry import Telemetry
 
 READY_DEADLINE_S = 120.0  # tables of a million routes
 STOP_DEADLINE_S = 30.0
 
 
-class Node:
+class Node(Scope):
     """convoyd with a plan. Use it with `with`: at the end it is gone, whatever happened."""
 
     def __init__(
@@ -136,12 +136,7 @@ class Node:
         if self._process is not None:
             self._process.__exit__(None, None, None)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         self._close()
 
 

@@ -17,10 +17,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from convoy.errors import ConvoyError
+from convoy.host.scope import Scope
 
 LINES_KEPT = 10_000
 _PR_SET_PDEATHSIG = 1
@@ -115,7 +115,7 @@ class Lines:
                 self._change.wait(left)
 
 
-class Process:
+class Process(Scope):
     """A running program. Use it with `with`: at the end it is stopped, and gone."""
 
     def __init__(
@@ -257,15 +257,7 @@ class Process:
         except (ProcessLookupError, PermissionError):
             self._popen.kill()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         try:
             self.stop()
         finally:

@@ -5,10 +5,10 @@
 import json
 import socket
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from convoy.errors import ConvoyError
+from convoy.host.scope import Scope
 
 DEADLINE_S = 2.0
 
@@ -17,7 +17,7 @@ class TelemetryError(ConvoyError):
     """The socket is gone, or what answers is not DPDK."""
 
 
-class Telemetry:
+class Telemetry(Scope):
     """A connection to a DPDK program's telemetry socket. Use it with `with`."""
 
     def __init__(self, path: Path, deadline_s: float = DEADLINE_S) -> None:
@@ -46,13 +46,5 @@ class Telemetry:
         """Close the connection."""
         self._socket.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         self.close()

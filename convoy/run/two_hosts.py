@@ -10,8 +10,7 @@ import socket
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from convoy.dut.base import Function, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
@@ -20,6 +19,7 @@ from convoy.errors import ConvoyError, InputError
 from convoy.host.namespace import Namespace, shell
 from convoy.host.offload import turn_off
 from convoy.host.process import wait_for
+from convoy.host.scope import Scope
 
 KINDS = ("af_packet", "tap")  # of ports that can be given to a host, the best to compare first
 BEHIND = (("firewall",), ("router",))  # functions that applications are run behind
@@ -73,7 +73,7 @@ def _router_back() -> Function:
     )
 
 
-class TwoHosts:
+class TwoHosts(Scope):
     """Made before the device is asked for anything; use it with `with`. Needs root."""
 
     def __init__(self, core: int) -> None:
@@ -136,13 +136,5 @@ class TwoHosts:
 
         wait_for(listening, deadline_s, f"a server on port {port}")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         self._kept.close()

@@ -5,12 +5,11 @@
 import re
 import shutil
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from convoy.dut import guest, vm
 from convoy.host.initramfs import Initramfs, module_files
 from convoy.host.process import Process
+from convoy.host.scope import Scope
 
 BOOT_DEADLINE_S = 120.0  # without KVM every instruction is emulated
 _MODULES = ("virtio_pci", "virtio_net")
@@ -47,7 +46,7 @@ def missing() -> str:
     return guest.missing()
 
 
-class Machine:
+class Machine(Scope):
     """A virtual machine behind a vhost-user socket. Use it with `with`."""
 
     def __init__(self, socket: Path, address: str, folder: Path) -> None:
@@ -95,15 +94,7 @@ class Machine:
         assert code[1] == "0", said
         return said
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         self._process.__exit__(None, None, None)
 
 
