@@ -113,26 +113,39 @@ def _noise(run: Run, scenario: str) -> str:
     )
 
 
-def of_scenario(run: Run, scenario: str) -> list[str]:
-    """Return the sentences about one scenario."""
-    mine = run.of(scenario)
-    said = _compared(run, scenario) + _delays(run, scenario)[:12]
-    if any(row.rates_pps for row in mine):
-        said.append(_noise(run, scenario))
-    said += sentences(run.served(scenario))
-    kinds = dict.fromkeys(row.port_kind for row in mine if row.device != "dummy")
-    if len(kinds) > 1:
-        each = [
-            f"{', '.join(dict.fromkeys(row.device for row in mine if row.port_kind == kind))} "
-            f"by {kind}"
-            for kind in kinds
-        ]
-        said.append(f"Not the same ports, so no fair race: {'; '.join(each)}.")
+def _ports(run: Run, scenario: str) -> list[str]:
+    mine = [row for row in run.of(scenario) if row.device != "dummy"]
+    kinds: dict[str, dict[str, None]] = {}
+    for row in mine:
+        kinds.setdefault(row.port_kind, {})[row.device] = None
+    each = [f"{', '.join(devices)} by {kind}" for kind, devices in kinds.items()]
+    return [f"Not the same ports, so no fair race: {'; '.join(each)}."] if len(each) > 1 else []
+
+
+def _failures(run: Run, scenario: str) -> list[str]:
+    said, mine = [], run.of(scenario)
     for arm in dict.fromkeys(row.arm for row in mine):
         why = dict.fromkeys(text for row in mine if row.arm == arm for text in row.failed)
-        for text in list(why)[:2]:
-            said.append(f"**{arm} failed**: {text}")
+        said += [f"**{arm} failed**: {text}" for text in list(why)[:2]]
     return said
+
+
+def of_scenario(run: Run, scenario: str) -> list[str]:
+    """Return the sentences about one scenario."""
+    said = _compared(run, scenario) + _delays(run, scenario)[:12]
+    if any(row.rates_pps for row in run.of(scenario)):
+        said.append(_noise(run, scenario))
+    said += sentences(run.served(scenario))
+    return said + _ports(run, scenario) + _failures(run, scenario)
+
+
+def _opening(run: Run) -> Iterator[str]:
+    """Yield, of several scenarios, what each is about; the rest stands in its own section."""
+    for scenario in run.scenarios:
+        short = _compared(run, scenario) or _delays(run, scenario)[:3]
+        for text in short + sentences(run.served(scenario)) + _failures(run, scenario):
+            yield f"{scenario}: {text}"
+    yield from dict.fromkeys(text for name in run.scenarios for text in _ports(run, name))
 
 
 def findings(run: Run) -> list[str]:
@@ -144,9 +157,7 @@ def findings(run: Run) -> list[str]:
             f"**{spoilt} of {trials} trials were spoilt: something else used these cores.** Run "
             "it again on a machine that has nothing else to do before you believe a number."
         )
-    for scenario in run.scenarios:
-        for text in of_scenario(run, scenario):
-            said.append(f"{scenario}: {text}" if len(run.scenarios) > 1 else text)
+    said += of_scenario(run, *run.scenarios) if len(run.scenarios) == 1 else _opening(run)
     if trials and spoilt <= trials / 5:
         said.append(
             f"{spoilt} of {trials} trials were spoilt (the rate was not offered, or the device was "
