@@ -217,6 +217,7 @@ def show_list(
         print_json({"schema": "convoy.bench.list/1", "scenarios": found})
         return
     out = console()
+    absent: dict[str, str] = {}
     for one in found:
         runs = (
             f"{_time(one['seconds'])}, --quick {_time(one['quick_seconds'])}"
@@ -225,9 +226,24 @@ def show_list(
         )
         out.print(f"[bold]{one['name']}[/]  {runs}  ({one['from']})")
         out.print(f"    {one['asks']}", markup=False)
+        alike: dict[
+            tuple[str, str], list[str]
+        ] = {}  # the setups that one reason keeps from a device
         for cannot in one["cannot"]:
-            who = ", ".join(filter(None, (cannot["device"], cannot["setup"])))
-            out.print(f"    {who + ': ' if who else ''}{cannot['why']}", markup=False)
+            device, why = cannot["device"], cannot["why"]
+            if why.startswith("not installed"):
+                absent[device] = why
+            else:
+                alike.setdefault((device, why.removeprefix(f"{device}: ")), []).append(
+                    cannot["setup"]
+                )
+        for (device, why), setups in alike.items():
+            who = ", ".join(filter(None, (device, *setups)))
+            out.print(f"    {who + ': ' if who else ''}{why}", markup=False)
+    if absent:
+        out.print("[bold]left out wherever they are asked for[/]")
+    for device, why in absent.items():
+        out.print(f"    {device}: {why}", markup=False)
 
 
 def _noise(value: float | None) -> str:
