@@ -7,10 +7,13 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+installed() {
+	dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed
+}
+
 missing=
 for package in $(grep -v '^#' tools/packages.txt); do
-	dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
-		missing="$missing $package"
+	installed "$package" || missing="$missing $package"
 done
 if [ -n "$missing" ]; then
 	echo "setup: installing Debian packages:$missing"
@@ -21,13 +24,29 @@ if [ -n "$missing" ]; then
 			exit 2
 		}
 	fi
+	# Debian starts a server that it installs, now and at every boot. Benchmarks start their own, and
+	# nobody asked for one. A server that was here before stays as it is.
+	servers=
+	for server in nginx vsftpd; do
+		case "$missing " in *" $server"[\ -]*) installed "$server" || servers="$servers $server" ;; esac
+	done
+	policy=${DPKG_ROOT:-}/usr/sbin/policy-rc.d # asked before a service is started, by any init
+	if [ -n "$servers" ] && [ ! -e "$policy" ]; then
+		trap '$sudo rm -f "$policy"' EXIT
+		trap 'exit 1' HUP INT TERM
+		$sudo tee "$policy" >/dev/null <<-END
+			#!/bin/sh
+			for word; do case "$servers " in *" \${word%.service} "*) exit 101 ;; esac; done
+		END
+		$sudo chmod 755 "$policy"
+	fi
 	$sudo apt-get update -qq
 	# shellcheck disable=SC2086 # a list of names
 	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-		$missing >/dev/null
-	# Debian starts a server that it installs. Benchmarks start their own, and nobody asked for one.
-	for server in nginx vsftpd; do
-		case "$missing " in *" $server"*) $sudo systemctl disable -q --now $server 2>/dev/null || : ;; esac
+		--no-remove $missing >/dev/null
+	for server in $servers; do
+		$sudo update-rc.d "$server" disable >/dev/null && $sudo invoke-rc.d "$server" stop >/dev/null ||
+			echo "setup: $server may run now or at boot; to end that: systemctl disable --now $server" >&2
 	done
 fi
 

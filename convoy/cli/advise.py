@@ -14,6 +14,7 @@ from convoy.advise.traffic import parse
 from convoy.advise.words import age_days, closing, lines
 from convoy.chain.load import load
 from convoy.cli.console import console, print_json
+from convoy.cli.options import Json
 from convoy.errors import ConvoyError
 from convoy.host.machine import this_machine
 from convoy.report.run_data import read
@@ -23,7 +24,7 @@ def command(
     chain: Annotated[Path, typer.Argument(help="Chain descriptor.")],
     traffic: Annotated[str, typer.Option(help="Rate and frame size: '2 Mpps 64', '10 Gb/s 1500'.")],
     results: Annotated[list[Path], typer.Option(help="A run's folder; may be given again.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Say where each function should run, how many cores that takes, and by which numbers.
 

@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 
 from convoy.cli.console import console, messages, print_json
+from convoy.cli.options import Json
 from convoy.cli.progress import Bar
 from convoy.errors import InputError
 from convoy.results.nf import NfBench
@@ -75,7 +76,7 @@ def command(
     ] = None,
     repeats: Annotated[int, typer.Option(help="Alternating repeats.", min=1, max=1001)] = 11,
     core: Annotated[int | None, typer.Option(help="Core to run on; default: the first.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Cycles per packet of each function, in memory, beside plain DPDK doing the same job."""
     with Bar(messages()) as bar:

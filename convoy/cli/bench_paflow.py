@@ -10,8 +10,9 @@ import typer
 from rich import box
 from rich.table import Table
 
-from convoy.cli.bench_run import measure, render, split
+from convoy.cli.bench_run import measure, render
 from convoy.cli.console import console, print_json
+from convoy.cli.options import Devices, Json, NewFolder, Rounds, split
 from convoy.report import export
 from convoy.report.beside import Beside
 from convoy.report.paflow_summary import summary
@@ -54,9 +55,7 @@ def show(run: Run) -> None:
 
 
 def command(
-    devices: Annotated[
-        str | None, typer.Option(help="Only these, with commas.  [all that the scenarios name]")
-    ] = None,
+    devices: Devices = None,
     only: Annotated[
         str | None,
         typer.Option(help=f"Parts, with commas: {', '.join(n[7:] for n in SCENARIOS)}.  [all]"),
@@ -64,14 +63,9 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="About twelve minutes; wider intervals.")
     ] = False,
-    repeats: Annotated[
-        int | None, typer.Option(help="Rounds through all devices.  [5, quick 3]", min=1, max=99)
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="Folder for the results.  [results/TIME-paflow]"),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    repeats: Rounds = None,
+    output: NewFolder = None,
+    as_json: Json = False,
 ) -> None:
     """Measure convoys as PA-Flow's paper does: throughput, ratio, latency, drops, look-up.
 

@@ -12,6 +12,7 @@ from rich import box
 from rich.table import Table
 
 from convoy.cli.console import console, messages, print_json
+from convoy.cli.options import Json, NewFolder
 from convoy.cli.progress import Bar
 from convoy.errors import InputError
 from convoy.report import quick as report
@@ -168,11 +169,8 @@ def command(
     smoke: Annotated[
         bool, typer.Option("--smoke", help="One short round at 64 B: does it all work?")
     ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="Folder for the results.  [results/quick-TIME]"),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    output: NewFolder = None,
+    as_json: Json = False,
 ) -> None:
     """The chain firewall, router, l2fwd on vhost-user, beside dpdk-testpmd: some minutes."""
     asked = wanted(
@@ -183,7 +181,7 @@ def command(
         changes={"sizes": sizes_of(sizes or ("64" if smoke else None))},
     )
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder = output or Path("results") / f"quick-{now}"
+    folder = output or Path("results") / f"{now}-quick"
     try:
         with Bar(messages()) as bar:
             result = quick(asked, folder, lambda step: bar.show(step.what, step.done, step.of))

@@ -13,6 +13,7 @@ from rich import box
 from rich.table import Table
 
 from convoy.cli.console import console, messages, print_json
+from convoy.cli.options import Devices, Json, NewFolder, Rounds, split
 from convoy.cli.progress import Bar
 from convoy.errors import InputError
 from convoy.report import export
@@ -81,11 +82,6 @@ def _time(value: float) -> str:
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
 
 
-def split(text: str | None) -> tuple[str, ...] | None:
-    """Return the words of an option that takes several, with commas."""
-    return tuple(word.strip() for word in text.split(",")) if text else None
-
-
 def _finish(folder: RunFolder, began: float) -> RunResult:
     """Everything from here on is made of what was kept."""
     run = read([folder.path])
@@ -143,15 +139,11 @@ def _rates(scenario: str, rows: list[Row]) -> Table:
 
 def run(
     scenarios: Annotated[list[str], typer.Argument(help="Names, or files of your own.")],
-    devices: Annotated[
-        str | None, typer.Option(help="Only these, with commas.  [all that the scenario names]")
-    ] = None,
+    devices: Devices = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="About two minutes a scenario; wider intervals.")
     ] = False,
-    repeats: Annotated[
-        int | None, typer.Option(help="Rounds through all devices.  [5, quick 3]", min=1, max=99)
-    ] = None,
+    repeats: Rounds = None,
     search: Annotated[
         str | None,
         typer.Option(help=f"How long to search: {', '.join(PROFILES)}.  [standard, --quick quick]"),
@@ -159,11 +151,8 @@ def run(
     goal: Annotated[
         str | None, typer.Option(help="ndr, pdr, rfc2544, tst009.  [ndr,pdr; quick pdr]")
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="Folder for the results.  [results/TIME-NAME]"),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    output: NewFolder = None,
+    as_json: Json = False,
 ) -> None:
     """Measure scenarios; results and a report go to one folder."""
     if search is not None and search not in PROFILES:
@@ -186,7 +175,7 @@ def run(
 
 def resume(
     folder: Annotated[Path, typer.Argument(help="Of a run that was interrupted.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Go on with a run that was interrupted or killed; nothing is measured twice."""
     kept = RunFolder(folder)
@@ -195,7 +184,7 @@ def resume(
 
 
 def show_list(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show the scenarios: what they ask, how long they take here, and what cannot run and why."""
     found: list[dict[str, Any]] = []
@@ -253,7 +242,7 @@ def _noise(value: float | None) -> str:
 def compare(
     one: Annotated[Path, typer.Argument(help="A run's folder.")],
     other: Annotated[Path, typer.Argument(help="Another one's.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare two runs point by point: what differs by more than the noise that they state."""
     found = compared(read([one]), read([other]))

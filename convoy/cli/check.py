@@ -15,6 +15,7 @@ from convoy.chain.plan import Plan
 from convoy.chain.problem import printable
 from convoy.chain.schema import json_schema
 from convoy.cli.console import console, print_json
+from convoy.cli.options import Json
 from convoy.errors import InputError
 from convoy.host.machine import this_machine
 from convoy.host.node_check import check_plan
@@ -75,7 +76,7 @@ def command(
     plan: Annotated[
         bool, typer.Option("--plan", help="Print the plan that convoyd reads.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema of descriptors, for editors.")
     ] = False,

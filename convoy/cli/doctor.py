@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.text import Text
 
 from convoy.cli.console import console, print_json
+from convoy.cli.options import Json
 from convoy.dut.devices import DEVICES
 from convoy.errors import ConvoyError
 from convoy.host.doctor import devices, memory, processors, programs
@@ -102,7 +103,7 @@ def render(findings: Iterable[Finding]) -> DoctorResult:
 
 
 def command(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Look at this machine: each finding with the command that fixes it. Changes nothing."""
     findings = look(allowed=os.sched_getaffinity(0))

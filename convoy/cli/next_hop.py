@@ -13,6 +13,7 @@ from rich.table import Table
 from convoy.chain.next_hops import NextHop
 from convoy.chain.problem import shown
 from convoy.cli.console import EXIT_CODES, console, print_json
+from convoy.cli.options import Json
 from convoy.cli.top import choose
 from convoy.errors import InputError
 from convoy.host import next_hops
@@ -26,7 +27,6 @@ app = typer.Typer(
 
 OPTIONS = {"for_": "for"}  # fields of a next hop that options call otherwise
 Pid = Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 @dataclass(frozen=True)

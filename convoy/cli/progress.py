@@ -3,15 +3,16 @@
 """A progress bar with the time left. It is drawn when told something and never in between: a
 thread that refreshes it would run on the cores that are being measured."""
 
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import TimeRemainingColumn as TimeLeft
 
+from convoy.host.scope import Scope
 
-class Bar:
+
+class Bar(Scope):
     """Use it with `with`; on what is no terminal it prints nothing."""
 
     def __init__(self, out: Console) -> None:
@@ -40,10 +41,5 @@ class Bar:
         self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         self._progress.stop()

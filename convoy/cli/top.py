@@ -10,6 +10,7 @@ import typer
 
 from convoy.cli.console import console, print_json
 from convoy.cli.counts_view import Sample, books_text, tables
+from convoy.cli.options import Json
 from convoy.cli.run import REFRESH_S, LiveView
 from convoy.errors import InputError
 from convoy.host.counts import RunningNode, read_counts, running_nodes
@@ -72,7 +73,7 @@ def command(
     pid: Annotated[
         int | None, typer.Argument(help="Process id of convoyd, if several run.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show the counters of a running node; once only with --json or without a terminal."""
     node = choose(running_nodes(), pid)

@@ -5,11 +5,13 @@
 import os
 import select
 import signal
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
+from convoy.host.scope import Scope
 
-class StopSignals:
+
+class StopSignals(Scope):
     """While in its `with`, SIGINT, SIGTERM and SIGHUP set `asked`; the third one interrupts."""
 
     def __init__(self) -> None:
@@ -44,12 +46,7 @@ class StopSignals:
             self._old[number] = signal.signal(number, self._on_signal)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self) -> None:
         for number, old in self._old.items():
             signal.signal(number, old)
         os.close(self._read)

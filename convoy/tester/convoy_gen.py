@@ -5,13 +5,13 @@
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from convoy.errors import ConvoyError, InputError
 from convoy.host.priority import prefer
 from convoy.host.process import Process, ProcessError
 from convoy.host.programs import need
+from convoy.host.scope import Scope
 from convoy.tester.base import Tester
 from convoy.tester.model import TrialSpec, read_spec
 
@@ -19,7 +19,7 @@ _SELF_TEST_S = 30.0
 _MARGIN_S = 60.0  # for building frames and results, on a busy machine
 
 
-class ConvoyGen(Tester):
+class ConvoyGen(Tester, Scope):
     """A running convoy-gen. Use it with `with`.
 
     It waits for its ports' peers while others start them, and attaches again where a peer comes
@@ -106,14 +106,5 @@ class ConvoyGen(Tester):
             raise ConvoyError(f"convoy-gen: not JSON: {line[:80]}") from None
         return dict(value)
 
-    def __enter__(self) -> Self:
-        self._process.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._process.__exit__(kind, error, trace)
+    def _leave(self) -> None:
+        self._process.__exit__(None, None, None)

@@ -10,7 +10,9 @@ import pytest
 from convoy.errors import InputError
 from convoy.host.placement import LSTOPO, place, read
 
-pytestmark = pytest.mark.skipif(shutil.which(LSTOPO) is None, reason=f"{LSTOPO} is not installed")
+pytestmark = pytest.mark.skipif(
+    shutil.which(LSTOPO) is None, reason=f"{LSTOPO} is not installed: make setup"
+)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def run(*command: str | Path, **environment: str) -> str:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install into a folder of our own; return where the pkg-config file is."""
     if not (BUILD / "dataplane/convoy/libconvoy.so").exists():
-        pytest.skip("libconvoy is not built")
+        pytest.skip("libconvoy is not built: make build")
     folder = tmp_path_factory.mktemp("installed")
     run("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", folder)
     description = next(folder.rglob("libconvoy.pc"))

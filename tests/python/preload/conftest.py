@@ -5,7 +5,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ CORES = sorted(os.sched_getaffinity(0))
 def _built():
     for program in ("convoy-gen", "libconvoy_ethdev.so"):
         if find(program) is None:
-            pytest.skip(f"{program} is not built")
+            pytest.skip(f"{program} is not built: make build")
 
 
 class Vnf:
@@ -65,7 +64,7 @@ class Vnf:
 @pytest.fixture
 def vnf(tmp_path: Path) -> Iterator[Callable[..., Vnf]]:
     if shutil.which("dpdk-testpmd") is None:
-        pytest.skip("dpdk-testpmd is not installed")
+        pytest.skip("dpdk-testpmd is not installed: make setup")
     made: list[Vnf] = []
 
     def make(vdevs: Sequence[str], forward: str = "io", options: Sequence[str] = ()) -> Vnf:
@@ -75,25 +74,3 @@ def vnf(tmp_path: Path) -> Iterator[Callable[..., Vnf]]:
     yield make
     for one in made:
         one.close()
-
-
-@pytest.fixture
-def veth() -> Iterator[tuple[str, str]]:
-    """A pair of network interfaces of our own."""
-    if os.getuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("only root makes network interfaces")
-    pair = (f"cve{os.getpid() % 10**6}a", f"cve{os.getpid() % 10**6}b")
-    made = subprocess.run(
-        ["ip", "link", "add", pair[0], "type", "veth", "peer", "name", pair[1]],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if made.returncode != 0:
-        pytest.skip(f"ip link: {made.stderr.strip()}")
-    try:
-        for name in pair:
-            # Without IPv6 nobody else sends on them.
-            Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
-            subprocess.run(["ip", "link", "set", name, "up"], check=True)
-        yield pair
-    finally:
-        subprocess.run(["ip", "link", "del", pair[0]], check=True)

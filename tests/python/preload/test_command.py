@@ -75,7 +75,7 @@ def test_a_script_is_refused(tmp_path: Path):
 )
 def test_bad_options_are_refused(options: list[str], words: str):
     if shutil.which("dpdk-testpmd") is None:
-        pytest.skip("dpdk-testpmd is not installed")
+        pytest.skip("dpdk-testpmd is not installed: make setup")
     done = run(*options, "--", "dpdk-testpmd", "--version")
     assert done.returncode == 2
     assert words in done.stderr

@@ -29,7 +29,7 @@ def setup(tmp_path: Path) -> Setup:
         pytest.skip(SWITCH.presence().missing)
     for program in ("convoy-gen", "libconvoy_vhost.so"):
         if find(program) is None:
-            pytest.skip(f"{program} is not built")
+            pytest.skip(f"{program} is not built: make build")
     ports = [PortAt("vhost-user", str(tmp_path / side)) for side in ("l", "r")]
     (tmp_path / "switch").mkdir()
     return Setup((), *ports, (CORES[0],), tmp_path / "switch", options={"convoys": "vhost"})

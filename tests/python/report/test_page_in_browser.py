@@ -13,7 +13,7 @@ import pytest
 from convoy.report.page import Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: make setup")
 
 # Runs when the figures are drawn; leaves what it saw in the document, which the browser prints.
 PROBE = """<script>

@@ -13,7 +13,7 @@ from convoy.report.scenario import page
 
 from .browser import CHROMIUM, look
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: make setup")
 
 PROBE = """
 seen.title = document.querySelector("h1").textContent;

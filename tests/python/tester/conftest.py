@@ -18,7 +18,7 @@ CORES = sorted(os.sched_getaffinity(0))
 @pytest.fixture(autouse=True)
 def _built():
     if find("convoy-gen") is None:
-        pytest.skip("convoy-gen is not built")
+        pytest.skip("convoy-gen is not built: make build")
 
 
 class Device:
@@ -67,7 +67,7 @@ class Device:
 
 def need_testpmd() -> None:
     if shutil.which("dpdk-testpmd") is None:
-        pytest.skip("dpdk-testpmd is not installed")
+        pytest.skip("dpdk-testpmd is not installed: make setup")
 
 
 @pytest.fixture

@@ -4,9 +4,8 @@
 
 import json
 import os
-import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,26 +43,6 @@ def test_virtio_user_through_a_device(device: Callable[..., Device]):
     with ConvoyGen([f"virtio-user:{path}" for path in running.sockets], core=CORES[-1]) as tester:
         until_it_forwards(tester)
         assert_all_came_back(tester.trial(GENTLE))
-
-
-@pytest.fixture
-def veth() -> Iterator[tuple[str, str]]:
-    """A pair of network interfaces of our own."""
-    if os.getuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("only root makes network interfaces")
-    pair = (f"cvg{os.getpid() % 10**6}a", f"cvg{os.getpid() % 10**6}b")
-    made = subprocess.run(
-        ["ip", "link", "add", pair[0], "type", "veth", "peer", "name", pair[1]],
-        capture_output=True,
-    )
-    if made.returncode != 0:
-        pytest.skip("no veth here")
-    for name in pair:
-        # Without IPv6 nobody else sends on them.
-        Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
-        subprocess.run(["ip", "link", "set", name, "up"], check=True)
-    yield pair
-    subprocess.run(["ip", "link", "del", pair[0]], check=True)
 
 
 def test_af_packet(veth: tuple[str, str]):

@@ -21,7 +21,7 @@ NEXT_HOP = "dst_mac=02:00:00:00:00:02 dst=192.0.2.2 src=192.0.2.1"
 def library() -> str:
     found = find("libconvoy_vhost.so")
     if found is None:
-        pytest.skip("libconvoy_vhost.so is not built")
+        pytest.skip("libconvoy_vhost.so is not built: make build")
     return str(found)
 
 

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Options that several commands have, so that they read alike."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Devices = Annotated[
+    str | None, typer.Option(help="Only these, with commas.  [all that the scenario names]")
+]
+Rounds = Annotated[
+    int | None, typer.Option(help="Rounds through all devices.  [5, quick 3]", min=1, max=99)
+]
+NewFolder = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="Folder for the results.  [results/TIME-NAME]"),
+]
+
+
+def split(text: str | None) -> tuple[str, ...] | None:
+    """Return the words of an option that takes several, with commas."""
+    return tuple(word.strip() for word in text.split(",")) if text else None
