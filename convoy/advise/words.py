@@ -5,7 +5,7 @@
 import datetime
 from collections.abc import Sequence
 
-from convoy.advise.choose import HEADROOM, IO_BOUND, KINDS, Advice, Option
+from convoy.advise.choose import HEADROOM, IO_BOUND, KINDS, Advice, Number, Option
 from convoy.report.run_data import Run
 
 
@@ -16,7 +16,23 @@ def age_days(run: Run, now: datetime.datetime) -> list[float]:
 
 
 def _age(days: float) -> str:
-    return f"{days:.0f} days" if days >= 2 else f"{days * 24:.0f} hours"
+    if days >= 2:
+        return f"{days:.0f} days"
+    return f"{days * 24:.0f} hours" if days * 24 >= 2 else f"{days * 24 * 60:.0f} minutes"
+
+
+def _alone(numbers: Sequence[Number]) -> str:
+    """Return each deployment's rates of a function alone, the fastest deployment first, in Mpps."""
+    by_arm: dict[str, list[Number]] = {}
+    for number in numbers:
+        by_arm.setdefault(number.arm, []).append(number)
+    said = []
+    for arm, mine in list(by_arm.items())[:5]:
+        rates = sorted({f"{one.rate_pps / 1e6:.2f}" for one in mine}, key=float)
+        shown = rates[0] if len(rates) == 1 else f"{rates[0]} to {rates[-1]}"
+        emulated = " (emulated)" if mine[0].emulated else ""
+        said.append(f"{KINDS.get(arm, arm)} {shown}{emulated}")
+    return "; ".join(said)
 
 
 def _basis(option: Option) -> str:
@@ -56,10 +72,7 @@ def lines(advice: Advice, run: Run, numa: bool) -> list[str]:
         said.append(f"    {_basis(option)}")
     for function, numbers in advice.each.items():
         kind = "I/O-bound" if function in IO_BOUND else "compute-bound"
-        fastest = "; ".join(
-            f"{KINDS.get(n.arm, n.arm)} {n.rate_pps / 1e6:.2f}{' (emulated)' if n.emulated else ''}"
-            for n in numbers[:5]
-        )
+        fastest = _alone(numbers)
         said.append(f"  {function} ({kind}), Mpps alone: {fastest or 'not measured'}")
     said += [f"  passed over: {text}" for text in advice.passed_over]
     if best.cores > 1 and not numa:

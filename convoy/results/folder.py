@@ -40,6 +40,18 @@ def _write(path: Path, text: str) -> None:
     partial.replace(path)
 
 
+def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
+    """Return what a file of a run says. Raises InputError."""
+    try:
+        value = parse(path.read_text("utf-8"))
+        if not isinstance(value, dict):
+            raise ValueError(f"{type(value).__name__}, not a mapping")
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        why = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
+        raise InputError(f"{path}: {why}; is this a run's folder?") from None
+    return value
+
+
 def _schema(line: str) -> str:
     """Return a line's schema; lines begin with it, as all our JSON does."""
     found = re.match(r'\{"schema": ?"([^"]*)"', line)
@@ -70,11 +82,7 @@ class RunFolder:
 
     def plan(self) -> dict[str, Any]:
         """Read what was to be measured."""
-        try:
-            value = yaml.safe_load((self.path / PLAN).read_text("utf-8"))
-        except (OSError, yaml.YAMLError) as error:
-            raise InputError(f"{self.path / PLAN}: {error}; is this a run's folder?") from None
-        return dict(value)
+        return _read(self.path / PLAN, yaml.safe_load)
 
     def write_host(self, host: Mapping[str, Any]) -> None:
         """Write what machine this is."""
@@ -82,11 +90,7 @@ class RunFolder:
 
     def host(self) -> dict[str, Any]:
         """Read it back."""
-        try:
-            value = json.loads((self.path / HOST).read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{self.path / HOST}: {error}; is this a run's folder?") from None
-        return dict(value)
+        return _read(self.path / HOST, json.loads)
 
     def append(self, line: Trial | ApplicationTrial | Search | Memory) -> None:
         """Keep a trial, how a search ended, or what was measured in memory."""

@@ -145,6 +145,13 @@ def test_a_run_that_was_killed_in_a_line_loses_that_line_only(tmp_path):
     assert [one.received_pps for one in folder.trials()] == [5e6, 6e6]
 
 
+@pytest.mark.parametrize("text", ["", "a list: [", "- a", "42"])
+def test_a_file_that_is_no_mapping_is_named(tmp_path, text):
+    (tmp_path / "plan.yaml").write_text(text)
+    with pytest.raises(InputError, match=r"plan\.yaml: .*is this a run's folder"):
+        RunFolder(tmp_path).plan()
+
+
 def test_a_bad_line_is_named(tmp_path):
     folder = RunFolder(tmp_path)
     folder.append(trial(received=5e6))
