@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""VPP with its own vhost-user ports: `vpp`, found by CONVOY_VPP or on PATH, and vppctl beside it.
+"""VPP with its own vhost-user or memif ports: `vpp`, found by CONVOY_VPP or on PATH, and vppctl
+beside it. Its plugins it finds by itself: in lib/, beside the folder that it is in.
 
 Its main thread does everything, polling and commands, on the device's one core. Sockets, files and
 shared memory are its own: a VPP that serves this machine is not touched.
@@ -16,8 +17,9 @@ from convoy.dut import peer
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
 from convoy.dut.process import RunningProcess
-from convoy.dut.vpp_commands import commands
-from convoy.errors import ConvoyError
+from convoy.dut.vpp_commands import ENDS, commands
+from convoy.dut.vpp_counters import errors, idle_clocks, interfaces, nodes, spent
+from convoy.errors import ConvoyError, InputError
 from convoy.host.priority import prefer
 from convoy.host.process import Process, wait_for
 
@@ -25,14 +27,15 @@ VARIABLE = "CONVOY_VPP"
 PAGE = "https://s3-docs.fd.io/vpp/latest/gettingstarted/installing/"
 HOW = f"not installed: vpp and vppctl ({PAGE}; then on PATH, or {VARIABLE}=the folder of both)"
 BUFFERS = 32768
-# What show runtime prints of a node: name, state, calls, vectors, suspends, clocks per packet.
-_NODE = re.compile(r"^(\S+)\s+([a-z][a-z ]*?)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d\S*)\s+[\d.]+$")
+PLUGINS = {"vhost-user": "vhost_plugin.so", "memif": "memif_plugin.so"}
+ACL = "acl_plugin.so"
 _ERRORS = re.compile(r"unknown input|failed|error|invalid|parse", re.IGNORECASE)
 
 
 def startup(setup: Setup) -> str:
     """Return the startup configuration."""
     at, pages = setup.folder, "default-hugepage" if setup.hugepages else "default"
+    enabled = "\n".join(f"  plugin {name} {{ enable }}" for name in _plugins(setup))
     return f"""\
 unix {{ nodaemon nobanner nocolor cli-no-pager runtime-dir {at} cli-listen {at}/vpp.ctl
   log {at}/vpp.log pidfile {at}/vpp.pid }}
@@ -44,23 +47,33 @@ socksvr {{ socket-name {at}/vpp.api }}
 api-segment {{ prefix convoy-{os.getpid()} }}
 plugins {{
   plugin default {{ disable }}
-  plugin acl_plugin.so {{ enable }}
-  plugin vhost_plugin.so {{ enable }}
+{enabled}
 }}
 """
 
 
+def _plugins(setup: Setup) -> list[str]:
+    return [ACL, *dict.fromkeys(PLUGINS[port.kind] for port in (setup.left, setup.right))]
+
+
 def script(setup: Setup) -> list[str]:
     """Return the commands that make the ports and the chain. Raises InputError."""
+    if setup.left.kind != setup.right.kind:
+        raise InputError("its ports are of one kind")
     return [
-        _port(setup.left, LEFT_MAC),
-        _port(setup.right, RIGHT_MAC),
-        *commands(setup.functions),
+        *_port(1, setup.left, LEFT_MAC),
+        *_port(2, setup.right, RIGHT_MAC),
+        *commands(setup.functions, *ENDS[setup.left.kind]),
     ]
 
 
-def _port(port: PortAt, mac: str) -> str:
-    return f"create vhost-user socket {port.address} server hwaddr {mac}"
+def _port(number: int, port: PortAt, mac: str) -> list[str]:
+    if port.kind == "vhost-user":
+        return [f"create vhost-user socket {port.address} server hwaddr {mac}"]
+    return [
+        f"create memif socket id {number} filename {port.address}",
+        f"create interface memif id 0 socket-id {number} master hw-addr {mac}",
+    ]
 
 
 class _Running(RunningProcess):
@@ -70,7 +83,9 @@ class _Running(RunningProcess):
         self._socket = setup.folder / "vpp.ctl"
         self._script = setup.folder / "chain.vpp"
         self._lines = lines
-        self._spent = Cost(0, 0, "vppctl show runtime")
+        self._plugins = _plugins(setup)
+        self._idle = 0.0  # ticks of a poll that finds nothing
+        self._spent = Cost(0, 0, "vppctl show runtime, less polls that found nothing")
         self.commands = (process.command, *(("#", line) for line in lines))
 
     def ready(self, deadline_s: float) -> None:
@@ -87,46 +102,45 @@ class _Running(RunningProcess):
         self._script.write_text("\n".join(self._lines) + "\n")
         said = self._ask("exec", str(self._script))
         if _ERRORS.search(said):
-            raise ConvoyError(f"vpp: {' '.join(said.split())}")
+            raise ConvoyError(f"vpp: {' '.join(said.split())}{self._without()}")
         self._ask("clear", "runtime")
+
+    def _without(self) -> str:
+        """Return which of its plugins it has not loaded, in words."""
+        loaded = self._ask("show", "plugins")
+        missing = [name for name in self._plugins if name not in loaded]
+        where = re.search(r"Plugin path is: ([^\s,]+)", loaded)
+        place = f" in {where[1]}" if where else ""
+        return f"; it found no {', '.join(missing)}{place}" if missing else ""
 
     def _ask(self, *words: str) -> str:
         return peer.ask([self._ctl, "-s", self._socket, *words])
 
     def counters(self) -> dict[str, Any] | None:
-        return {"show runtime": nodes(self._ask("show", "runtime"))}
+        return {
+            **interfaces(self._ask("show", "interface")),
+            "errors": errors(self._ask("show", "errors")),
+        }
 
     def cost(self) -> Cost | None:
-        """Sum up what its nodes cost, polls that found nothing included.
-
-        It prints means of three digits: they are added up from call to call, and begun afresh.
-        """
-        said = self._ask("show", "runtime")
+        """Sum up what its nodes cost. It prints means: they are added up, and begun afresh."""
+        said = nodes(self._ask("show", "runtime"))
         self._ask("clear", "runtime")
-        busy = {k: v for k, v in nodes(said).items() if v["vectors"]}
+        self._idle = idle_clocks(said) or self._idle
+        ticks, packets = spent(said, self._idle)
         self._spent = Cost(
-            self._spent.busy_cycles + round(sum(v["vectors"] * v["clocks"] for v in busy.values())),
-            self._spent.packets + round(busy.get("vhost-user-input", {}).get("vectors", 0)),
-            self._spent.source,
+            self._spent.busy_cycles + ticks, self._spent.packets + packets, self._spent.source
         )
         return self._spent
 
 
-def nodes(text: str) -> dict[str, dict[str, float]]:
-    """Return what show runtime prints: of each node its calls, vectors, and clocks per packet."""
-    return {
-        match[1]: {"calls": int(match[3]), "vectors": int(match[4]), "clocks": float(match[6])}
-        for match in map(_NODE.match, text.splitlines())
-        if match
-    }
-
-
 class Vpp(Device):
-    """A vpp with its acl and vhost plugins."""
+    """A vpp with its acl, vhost and memif plugins."""
 
     name = "vpp"
     ability = Ability(
-        functions=frozenset({"firewall", "router", "l2fwd"}), port_kinds=frozenset({"vhost-user"})
+        functions=frozenset({"firewall", "router", "l2fwd"}),
+        port_kinds=frozenset(PLUGINS),
     )
 
     def _programs(self) -> tuple[Path, Path] | None:

@@ -4,69 +4,99 @@
 
 VPP has no functions one behind another, but features of interfaces: a firewall is an ACL of the
 acl plugin at the left interface's input or the right one's output, so there can be two; between
-them is a cross-connect, with or without addresses rewritten, or IPv4 routing.
+them is a cross-connect, with or without addresses rewritten, or IPv4 routing. What a router sends
+to addresses that are then rewritten goes through a bridge, whose own interface it routes to.
 """
 
 from collections.abc import Sequence
 
 from convoy.dut.base import Function
-from convoy.dut.functions import Firewall, Layer2, Ports, Router, Rule, read
+from convoy.dut.functions import RIGHT_MAC, Firewall, Layer2, Ports, Router, Rule, read
 from convoy.errors import InputError
 
-LEFT, RIGHT = "VirtualEthernet0/0/0", "VirtualEthernet0/0/1"
+# What VPP names the left and the right interface.
+ENDS = {
+    "vhost-user": ("VirtualEthernet0/0/0", "VirtualEthernet0/0/1"),
+    "memif": ("memif1/0", "memif2/0"),
+}
 _ANY = "0.0.0.0/0"
 _ADDRESS = "192.0.0.8/32"  # RFC 7600's dummy address: an interface needs one to speak IPv4
+_ORDER = "a firewall at most, a router, an l2fwd and a firewall, in this order"
 
 
-def commands(functions: Sequence[Function]) -> list[str]:
-    """Return the commands for a chain. Raises InputError for what VPP cannot say."""
+def commands(functions: Sequence[Function], left: str, right: str) -> list[str]:
+    """Return the commands for a chain from left to right. Raises InputError for what VPP cannot."""
     before: Firewall | None = None
+    router: Router | None = None
+    layer2: Layer2 | None = None
     after: Firewall | None = None
-    middle: Router | Layer2 | None = None
     for meaning in map(read, functions):
-        if isinstance(meaning, Firewall):
-            if before is None and middle is None:
-                before = meaning
-            elif after is None:
-                after = meaning
-            else:
-                raise InputError("two firewalls at most: an ACL at the input, one at the output")
+        middle = router is not None or layer2 is not None
+        if isinstance(meaning, Firewall) and before is None and not middle:
+            before = meaning
+        elif isinstance(meaning, Firewall) and after is None:
+            after = meaning
         elif isinstance(meaning, Layer2) and meaning.bridge:
             pass  # what it does between two ports is to forward
-        elif middle is not None or after is not None:
-            raise InputError("one of router and l2fwd, and no firewalls before it but one")
+        elif isinstance(meaning, Router) and not middle and after is None:
+            router = meaning
+        elif isinstance(meaning, Layer2) and layer2 is None and after is None:
+            layer2 = meaning
         else:
-            middle = meaning
-    lines = _routing(middle) if isinstance(middle, Router) else _bridging(middle)
+            raise InputError(f"VPP runs {_ORDER}")
+    if router is None:
+        lines = _crossing(left, right) + (_rewriting(layer2, left) if layer2 else [])
+    elif layer2 is None:
+        lines = _routing(router, left, right)
+    else:
+        lines = _bridged(router, layer2, right)
+        lines += [*_routing(router, left, _BRIDGE), *_rewriting(layer2, _BRIDGE)]
     for index, (firewall, where) in enumerate(
         (firewall, where)
-        for firewall, where in ((before, f"{LEFT} input"), (after, f"{RIGHT} output"))
+        for firewall, where in ((before, f"{left} input"), (after, f"{right} output"))
         if firewall is not None
     ):
         lines += [_acl(firewall), f"set acl-plugin interface {where} acl {index}"]
-    return [*lines, f"set interface state {LEFT} up", f"set interface state {RIGHT} up"]
+    return [*lines, f"set interface state {left} up", f"set interface state {right} up"]
 
 
-def _routing(router: Router) -> list[str]:
+def _routing(router: Router, left: str, to: str) -> list[str]:
     lines = [
-        f"set interface ip address {LEFT} {_ADDRESS}",
-        f"set interface unnumbered {RIGHT} use {LEFT}",
+        f"set interface ip address {left} {_ADDRESS}",
+        f"set interface unnumbered {to} use {left}",
         # It routes whatever is brought to it, as everybody else here.
-        f"set interface promiscuous on {LEFT}",
+        f"set interface promiscuous on {left}",
     ]
     hops = {route.via: route.mac for route in router.routes}
-    lines += [f"set ip neighbor {RIGHT} {via} {mac} static" for via, mac in hops.items()]
-    lines += [f"ip route add {route.prefix} via {route.via} {RIGHT}" for route in router.routes]
+    lines += [f"set ip neighbor {to} {via} {mac} static" for via, mac in hops.items()]
+    lines += [f"ip route add {route.prefix} via {route.via} {to}" for route in router.routes]
     return lines
 
 
-def _bridging(layer2: Layer2 | None) -> list[str]:
-    lines = [
-        f"set interface l2 xconnect {LEFT} {RIGHT}",
-        f"set interface l2 xconnect {RIGHT} {LEFT}",
+_BRIDGE = "bvi0"  # a bridge's own interface
+
+
+def _bridged(router: Router, layer2: Layer2, right: str) -> list[str]:
+    """Return what makes a bridge that takes to the right what is routed to it, and rewritten."""
+    macs = [layer2.dst] if layer2.dst else sorted({route.mac for route in router.routes})
+    return [
+        f"bvi create mac {RIGHT_MAC} instance 0",
+        "create bridge-domain 1 learn 0",
+        f"set interface l2 bridge {_BRIDGE} 1 bvi",
+        f"set interface l2 bridge {right} 1",
+        *(f"l2fib add {mac} 1 {right} static" for mac in macs),
+        f"set interface state {_BRIDGE} up",
     ]
-    if layer2 is None:
-        return lines
+
+
+def _crossing(left: str, right: str) -> list[str]:
+    return [
+        f"set interface l2 xconnect {left} {right}",
+        f"set interface l2 xconnect {right} {left}",
+    ]
+
+
+def _rewriting(layer2: Layer2, at: str) -> list[str]:
     if layer2.swap:
         raise InputError("VPP cannot swap a frame's addresses")
     mask, value = "", ""
@@ -74,11 +104,10 @@ def _bridging(layer2: Layer2 | None) -> list[str]:
         mask += "f" * 12 if mac else "0" * 12
         value += mac.replace(":", "") if mac else "0" * 12
     return [
-        *lines,
         # Rewriting asks a classifier first; in an empty one every frame misses.
         "classify table mask l2 dst buckets 2",
         f"l2 rewrite entry mask {mask} value {value}",
-        f"set interface l2 rewrite {LEFT} table 0 miss-index 0",
+        f"set interface l2 rewrite {at} table 0 miss-index 0",
     ]
 
 

@@ -126,7 +126,8 @@ ROUTE_ROWS = [
     Row("the highest TTL", udp(ttl=255), to(1)),
     Row("a checksum that wraps", udp(id=0xBEEF, ttl=33), to(1)),
     Row("TCP", tcp(), to(1)),
-    Row("options", options(), to(1)),
+    # VPP leaves packets with options to others, of which there are none.
+    Row("options", options(), to(1), frozenset({"vpp"})),
     Row("the largest frame", udp(size=1514 - len(udp())), to(1)),
     Row("ARP", arp(), None),
     Row("neither IP nor ARP", other(), None),

@@ -12,8 +12,8 @@ from convoy.dut.base import Function, PortAt, Setup
 from convoy.dut.bess_script import Script
 from convoy.dut.click import configuration
 from convoy.dut.devices import device
-from convoy.dut.vpp import nodes
-from convoy.dut.vpp_commands import LEFT, RIGHT, commands
+from convoy.dut.vpp_commands import ENDS, commands
+from convoy.dut.vpp_counters import Node, errors, idle_clocks, interfaces, nodes, spent
 from convoy.errors import ConvoyError
 
 PEERS = ("fastclick", "vpp", "bess")
@@ -167,22 +167,54 @@ def test_bess_is_told_the_chain_from_its_end():
     ]
 
 
+LEFT, RIGHT = ENDS["vhost-user"]
+ALLOWING = (
+    "set acl-plugin acl deny src 10.0.0.0/24 dst 0.0.0.0/0 proto 17 sport 0-65535 dport 1-1,"
+    " permit src 198.18.0.0/16 dst 198.19.0.0/16 proto 17 sport 0-65535 dport 4096-4096,"
+    " deny src 0.0.0.0/0 dst 0.0.0.0/0, deny src ::/0 dst ::/0"
+)
+
+
 def test_vpp_is_told_features_of_its_interfaces():
-    assert commands(CHAIN[:2]) == [
+    assert commands(CHAIN[:2], LEFT, RIGHT) == [
         f"set interface ip address {LEFT} 192.0.0.8/32",
         f"set interface unnumbered {RIGHT} use {LEFT}",
         f"set interface promiscuous on {LEFT}",
         f"set ip neighbor {RIGHT} 192.0.2.1 02:00:00:00:01:01 static",
         f"ip route add 198.19.0.0/22 via 192.0.2.1 {RIGHT}",
-        "set acl-plugin acl deny src 10.0.0.0/24 dst 0.0.0.0/0 proto 17 sport 0-65535 dport 1-1,"
-        " permit src 198.18.0.0/16 dst 198.19.0.0/16 proto 17 sport 0-65535 dport 4096-4096,"
-        " deny src 0.0.0.0/0 dst 0.0.0.0/0, deny src ::/0 dst ::/0",
+        ALLOWING,
         f"set acl-plugin interface {LEFT} input acl 0",
         f"set interface state {LEFT} up",
         f"set interface state {RIGHT} up",
     ]
     # Behind the router it is the output's.
-    assert f"set acl-plugin interface {RIGHT} output acl 0" in commands((CHAIN[1], CHAIN[0]))
+    assert f"set acl-plugin interface {RIGHT} output acl 0" in commands(
+        (CHAIN[1], CHAIN[0]), LEFT, RIGHT
+    )
+
+
+def test_vpp_bridges_what_is_rewritten_behind_a_router():
+    left, right = ENDS["memif"]
+    assert commands(CHAIN, left, right) == [
+        "bvi create mac 02:00:00:00:0c:02 instance 0",
+        "create bridge-domain 1 learn 0",
+        "set interface l2 bridge bvi0 1 bvi",
+        "set interface l2 bridge memif2/0 1",
+        "l2fib add 02:00:00:00:02:01 1 memif2/0 static",
+        "set interface state bvi0 up",
+        "set interface ip address memif1/0 192.0.0.8/32",
+        "set interface unnumbered bvi0 use memif1/0",
+        "set interface promiscuous on memif1/0",
+        "set ip neighbor bvi0 192.0.2.1 02:00:00:00:01:01 static",
+        "ip route add 198.19.0.0/22 via 192.0.2.1 bvi0",
+        "classify table mask l2 dst buckets 2",
+        "l2 rewrite entry mask ffffffffffffffffffffffff value 020000000201020000000c02",
+        "set interface l2 rewrite bvi0 table 0 miss-index 0",
+        ALLOWING,
+        "set acl-plugin interface memif1/0 input acl 0",
+        "set interface state memif1/0 up",
+        "set interface state memif2/0 up",
+    ]
 
 
 def ports(value: str) -> Function:
@@ -201,9 +233,11 @@ ABLE = [
     ("bess", (ports("0-9"),), "port 0"),
     ("vpp", (FIREWALL, ROUTER, functions.bridge(), FIREWALL), None),
     ("vpp", (ports("1-65534"), L2FWD), None),
-    ("vpp", (ROUTER, L2FWD), "one of router and l2fwd"),
-    ("vpp", (FIREWALL, FIREWALL, FIREWALL), "two firewalls at most"),
-    ("vpp", (FIREWALL, FIREWALL, ROUTER), "no firewalls before it but one"),
+    ("vpp", (FIREWALL, ROUTER, L2FWD, FIREWALL), None),
+    ("vpp", (L2FWD, ROUTER), "in this order"),
+    ("vpp", (ROUTER, ROUTER), "in this order"),
+    ("vpp", (FIREWALL, FIREWALL, FIREWALL), "in this order"),
+    ("vpp", (FIREWALL, FIREWALL, ROUTER), "in this order"),
     ("vpp", (SWAP,), "cannot swap"),
 ]
 
@@ -215,20 +249,63 @@ def test_what_it_can_do_is_known_before_it_is_started(name, path, words, tmp_pat
 
 
 RUNTIME = """\
-Time 2.1, 10 sec internal node vector rate 32.00 loops/sec 123.00
-  vector rates in 4.2e4, out 4.2e4, drop 0.0000e0, punt 0.0000e0
-             Name                 State         Calls          Vectors        Suspends         Packet-Clocks    Vectors/Call
-VirtualEthernet0/0/1-output      active               3125          100000               0        6.10e0           32.00
-acl-plugin-in-ip4-fa             active               3125          100000               0        8.35e1           32.00
-unix-cli-local:0                 any wait                0               0               3        5.20e4            0.00
-vhost-user-input                 polling           9000000          100000               0        1.07e3             .01
+Time .5, 10.000000 sec internal node vector rate 1.27 loops/sec 11920240.08
+  vector rates in 2.3155e2, out 1.8945e2, drop 3.6359e1, punt 9.5684e0
+             Name                 State         Calls          Vectors        Suspends      Packet-Clocks   Vectors/Call
+VirtualEthernet0/0/1-tx          active               3125          100000               0          6.10e0           32.00
+acl-plugin-fa-worker-cleaner-pinterrupt wa               1               0               0          5.38e3            0.00
+ethernet-input                   active               3125          100000               0          8.35e1           32.00
+ip4-full-reassembly-expire-wal "any wait"                0               0              10          7.91e3            0.00
+unix-cli-local:0               any wait                0               0               3          5.20e4            0.00
+vhost-user-input                 polling           1003125          100000               0          6.00e2            .01
 """  # noqa: E501
+IDLE = "vhost-user-input                 polling           1032175               0               0          5.42e1            0.00"  # noqa: E501
 
 
 def test_what_a_node_cost_is_read_from_show_runtime():
     assert nodes(RUNTIME) == {
-        "VirtualEthernet0/0/1-output": {"calls": 3125, "vectors": 100000, "clocks": 6.1},
-        "acl-plugin-in-ip4-fa": {"calls": 3125, "vectors": 100000, "clocks": 83.5},
-        "unix-cli-local:0": {"calls": 0, "vectors": 0, "clocks": 52000.0},
-        "vhost-user-input": {"calls": 9000000, "vectors": 100000, "clocks": 1070.0},
+        "VirtualEthernet0/0/1-tx": Node(3125, 100000, 6.1),
+        "acl-plugin-fa-worker-cleaner-p": Node(1, 0, 5380.0),
+        "ethernet-input": Node(3125, 100000, 83.5),
+        "ip4-full-reassembly-expire-wal": Node(0, 0, 7910.0),
+        "unix-cli-local:0": Node(0, 0, 52000.0),
+        "vhost-user-input": Node(1003125, 100000, 600.0),
+    }
+
+
+def test_polls_that_find_nothing_are_no_cost_of_packets():
+    assert idle_clocks(nodes(RUNTIME)) is None
+    assert idle_clocks(nodes(IDLE)) == 54.2
+    assert spent(nodes(RUNTIME), 0) == (68_960_000, 100_000)
+    assert spent(nodes(RUNTIME), 50) == (18_960_000, 100_000)
+    assert spent(nodes(RUNTIME), 61) == (8_960_000, 100_000), "no more than its polls cost"
+    assert spent(nodes(IDLE), 50) == (0, 0)
+
+
+INTERFACES = """\
+              Name               Idx    State  MTU (L3/IP4/IP6/MPLS)     Counter          Count
+VirtualEthernet0/0/0              1      up          9000/0/0/0     rx packets                   121
+                                                                    rx bytes                   11051
+                                                                    drops                         19
+VirtualEthernet0/0/1              2      up          9000/0/0/0     tx packets                    99
+                                                                    tx-error                       1
+local0                            0     down          0/0/0/0
+"""
+ERRORS = """\
+   Count                  Node                              Reason               Severity
+         4             null-node                      blackholed packets           error
+       111        acl-plugin-in-ip4-fa                 checked packets             error
+         2             arp-reply             IP4 source address not local to sub   error
+"""
+
+
+def test_what_vpp_dropped_is_read_from_its_interfaces_and_errors():
+    assert interfaces(INTERFACES) == {
+        LEFT: {"rx packets": 121, "rx bytes": 11051, "drops": {"drops": 19}},
+        RIGHT: {"tx packets": 99, "drops": {"tx-error": 1}},
+    }
+    assert errors(ERRORS) == {
+        "null-node": {"blackholed packets": 4},
+        "acl-plugin-in-ip4-fa": {"checked packets": 111},
+        "arp-reply": {"IP4 source address not local to sub": 2},
     }

@@ -49,6 +49,8 @@ elif words == ["show", "runtime"]:
     print("ip4-lookup         active  10  320  0  5.0e1  32.00")
     print("vhost-user-input  polling  90  320  0  2.0e2   3.56")
     print("nobody            polling  90    0  0  9.9e9   0.00")
+elif words == ["show", "plugins"]:
+    print("Plugin path is: /nowhere:/lib")
 """
 # Dies as often as the file `deaths` has letters.
 BESSD = """\
@@ -123,9 +125,10 @@ def test_a_command_that_vpp_refuses_is_shown(tmp_path, monkeypatch):
     stand_in(tmp_path / "vpp", VPP)
     stand_in(tmp_path / "vppctl", VPPCTL)
     monkeypatch.setenv("CONVOY_VPP", str(tmp_path))
+    words = "vpp: exec: unknown input `abacus'; it found no acl_plugin.so, vhost_plugin.so in /nowh"
     with (
         start("vpp", tmp_path) as running,
-        pytest.raises(ConvoyError, match="vpp: exec: unknown input `abacus'"),
+        pytest.raises(ConvoyError, match=words),
     ):
         running.ready(30)
 
