@@ -14,6 +14,7 @@ _FOLDERS = {
     "bench-frame": "tests/bench",
     "bench-next-hop": "tests/bench",
     "bench-nf": "tests/bench",
+    "bench-views": "tests/bench",
     "bench-vring": "tests/bench",
     "convoyd": "daemon",
     "convoy-gen": "gen",

@@ -10,11 +10,11 @@ from convoy.errors import ConvoyError
 from convoy.host.programs import need
 
 DEADLINE_S = 120.0
-REPEATS = {"next-hop": 101, "frame": 11, "vring": 11}
+REPEATS = {"next-hop": 101, "frame": 11, "vring": 11, "views": 11}
 
 
 def command(what: str, repeats: int | None = None) -> tuple[str, ...]:
-    """Return the command that measures next-hop, frame or vring. Raises InputError."""
+    """Return the command that measures next-hop, frame, vring or views. Raises InputError."""
     return (str(need(f"bench-{what}")), str(repeats or REPEATS[what]))
 
 
