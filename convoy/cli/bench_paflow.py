@@ -27,6 +27,7 @@ SCENARIOS = (
     "paflow-lookup",
     "paflow-throughput",
     "paflow-packets",
+    "paflow-guest",
     "paflow-processes",
     "paflow-ratio",
     "paflow-latency",

@@ -199,6 +199,11 @@ def layer2() -> Function:
     return Function("l2fwd", {"mode": "rewrite", "src": RIGHT_MAC, "dst": "02:00:00:00:02:01"})
 
 
+def macswap() -> Function:
+    """Return a layer 2 forwarder that swaps the addresses."""
+    return Function("l2fwd", {"mode": "swap"})
+
+
 def bridge() -> Function:
     """Return a layer 2 forwarder that changes nothing."""
     return Function("l2fwd", {"mode": "bridge"})

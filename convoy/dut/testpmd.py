@@ -6,6 +6,9 @@ No function is its mode `io`; l2fwd that writes addresses is `mac`, that swaps t
 `5tswap`, a function that only it has, swaps MAC and IP addresses and ports. In mode mac a
 vhost-user port writes a source address of DPDK's own: its driver takes no other.
 
+With ports of virtio-user it is the guest, as a program in a container is: whoever is the switch
+makes the sockets, and it is started as soon as both are there.
+
 With the option `convoys` our library is preloaded, and packets come and go together; testpmd knows
 nothing of it.
 """
@@ -14,6 +17,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 
 from convoy.dut.base import Ability, Device, Function, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC, Layer2, read
@@ -29,6 +33,8 @@ LIBRARY = "libconvoy_ethdev.so"
 MEMORY_MB = 512
 # Prints its statistics this often, and runs until a signal: without it, it ends with its input.
 STATS_PERIOD_S = 86400
+# Before its command: waits for two sockets, to which it connects but once.
+WAIT = 'until [ -S "$0" ] && [ -S "$1" ]; do sleep 0.02; done; shift; exec "$@"'
 
 
 def mode(functions: tuple[Function, ...]) -> list[str]:
@@ -50,7 +56,7 @@ def port(index: int, at: PortAt) -> str:
     if at.kind == "vhost-user":
         return f"net_vhost{index},iface={at.address},queues={at.queues}"
     mac = (LEFT_MAC, RIGHT_MAC)[index]
-    return f"net_virtio_user{index},path={at.address},queues={at.queues},queue_size=256,mac={mac}"
+    return f"net_virtio_user{index},path={at.address},queues={at.queues},queue_size=1024,mac={mac}"
 
 
 def preloaded(convoys: str) -> dict[str, str]:
@@ -79,6 +85,13 @@ def command(program: str, setup: Setup) -> list[str]:
         f"--rxq={queues}", f"--txq={queues}",
         f"--stats-period={STATS_PERIOD_S}",
     ]  # fmt: skip
+
+
+def waiting(command: Sequence[str], setup: Setup, environment: Mapping[str, str]) -> list[str]:
+    """Return the command of a guest: the environment is its own, not that of who waits."""
+    words = [f"{key}={value}" for key, value in environment.items()]
+    sockets = (setup.left.address, setup.right.address)
+    return ["sh", "-c", WAIT, *sockets, "env", *words, *command]
 
 
 class _Running(RunningProcess):
@@ -119,6 +132,8 @@ class Testpmd(Device):
 
     def check(self, setup: Setup) -> None:
         """Ask for a mode too, and for the library that is to be preloaded."""
+        if setup.left.kind != setup.right.kind:
+            raise InputError("give both ports the same kind")
         mode(setup.functions)
         preloaded(self.option(setup, "convoys"))
 
@@ -128,13 +143,20 @@ class Testpmd(Device):
         if program is None:
             raise ConvoyError(self.presence().missing)
         convoys = preloaded(self.option(setup, "convoys"))
-        environment = dpdk_folder(setup.folder) | convoys
-        process = Process(command(program, setup), environment=environment)
+        environment = dpdk_folder(setup.folder)
+        words = command(program, setup)
+        if setup.left.kind == "virtio-user":
+            process = Process(waiting(words, setup, convoys), environment=environment)
+            process.name = PROGRAM
+        else:
+            process = Process(words, environment=environment | convoys)
         prefer(process.pid)
         made = [at.address for at in (setup.left, setup.right) if at.kind == "vhost-user"]
         running = _Running(process, made)
+        if setup.left.kind == "virtio-user":
+            running.notes = ("it is the guest: DPDK's virtio-user, and the tester its vhost",)
         if convoys:
-            words = [f"{key}={value}" for key, value in convoys.items()]
-            running.commands = (("env", *words, *process.command),)
-            running.notes = (f"packets travel together: {LIBRARY}, {setup.options['convoys']}",)
+            preload = [f"{key}={value}" for key, value in convoys.items()]
+            running.commands = (("env", *preload, *words),)
+            running.notes += (f"packets travel together: {LIBRARY}, {setup.options['convoys']}",)
         return running

@@ -34,6 +34,7 @@ def _kind(spec: Mapping[str, Any], device: str) -> tuple[object, ...]:
     return (
         tuple(spec["functions"]),
         spec.get("deployment"),
+        spec.get("ports"),
         tuple(options.items()),
         tuple(pacing.items()),
     )
@@ -67,6 +68,52 @@ def gain(row: Row, plain: Row) -> tuple[float, float, float] | None:
     both = sorted(row.rounds.keys() & plain.rounds.keys())
     ratios = [row.rounds[i] / plain.rounds[i] for i in both]
     return (statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
+
+
+def _median_of(rounds: Mapping[int, tuple[float, ...]]) -> dict[int, float]:
+    return {repeat: statistics.median(values) for repeat, values in rounds.items()}
+
+
+def full_speed_gain(
+    row: Mapping[int, tuple[float, ...]], plain: Mapping[int, tuple[float, ...]]
+) -> tuple[float, float, float] | None:
+    """Return the ratio of two rows' medians, round by round: median, least, most."""
+    one, other = _median_of(row), _median_of(plain)
+    ratios = [one[i] / other[i] for i in sorted(one.keys() & other.keys())]
+    return (statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
+
+
+def full_speed(run: Run, scenario: str) -> Beside:
+    """What devices take at most, in a second and in a second of CPU time."""
+    out = Beside(
+        "At full speed: as much as each takes, median and range of all trials",
+        ["setup", "device", Column("frame", "bytes"), Column("rate", "Mpps"),
+         Column("per CPU second", "M packets"), "with / without", "with / without, per CPU second"],
+    )  # fmt: skip
+    rows = [row for row in run.of(scenario) if row.full_speed_pps]
+    plains = {id(row): plain for row, plain in pairs(run, scenario)}
+    for row in rows:
+        line: list[Value] = [row.setup, row.arm, row.size]
+        for rounds in (row.full_speed_pps, row.per_cpu_s):
+            line.append(_millions([value for values in rounds.values() for value in values]))
+        plain = plains.get(id(row))
+        for name in ("full_speed_pps", "per_cpu_s"):
+            found = plain and full_speed_gain(getattr(row, name), getattr(plain, name))
+            line.append(Cell(found[0], _range(found, 1)) if found else None)
+        out.rows.append(line)
+    return out
+
+
+def _range(found: tuple[float, float, float], unit: float) -> str:
+    middle, least, most = (value / unit for value in found)
+    return f"{middle:.2f} [{least:.2f} .. {most:.2f}]"
+
+
+def _millions(values: list[float]) -> Cell | None:
+    if not values:
+        return None
+    middle = statistics.median(values)
+    return Cell(middle, _range((middle, min(values), max(values)), 1e6))
 
 
 def ratios(run: Run, scenario: str) -> Beside:
@@ -128,7 +175,7 @@ def drops(run: Run, scenario: str) -> Beside:
 def memory_table(run: Run, scenario: str) -> Beside | None:
     """Return what was measured in memory for a scenario, cycles per packet."""
     out = Beside(
-        "In memory: TSC ticks per packet, median [least .. most]",
+        "In memory: TSC ticks per packet, median and range",
         ["what", "case", Column("cycles", "per packet"), "range"],
     )
     for one in (one for one in run.memory if one.scenario == scenario):

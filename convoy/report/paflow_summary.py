@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from convoy import reference
 from convoy.report.beside import Beside, source
-from convoy.report.paflow import gain, pairs
+from convoy.report.paflow import full_speed_gain, gain, pairs
 from convoy.report.page import Cell, Column, Value
 from convoy.report.rates import Delay, Row
 from convoy.report.run_data import Run
@@ -63,6 +63,20 @@ class _Summary:
                         f"{scenario}: {setup}, {arm}",
                     )
 
+    def full_speed(self) -> None:
+        """How much more each takes, in a second and in a second of CPU time."""
+        for scenario in self.run.scenarios:
+            for row, plain in pairs(self.run, scenario):
+                where = f"{scenario}: {row.setup} / {plain.setup}, {row.arm}"
+                for what, one, other in (
+                    ("at full speed, with / without", row.full_speed_pps, plain.full_speed_pps),
+                    ("packets per CPU second, with / without", row.per_cpu_s, plain.per_cpu_s),
+                ):
+                    found = full_speed_gain(one, other)
+                    if found is not None:
+                        claim = _claim(row.setup) if one is row.full_speed_pps else ""
+                        self.add(f"{what}, {row.size} B", "x", _times(found), where, claim)
+
     def latency(self) -> None:
         """What travelling together adds, at every fixed rate that both kept up with."""
         for scenario, plan in self.run.scenarios.items():
@@ -110,6 +124,11 @@ class _Summary:
                              "table lookup same key")  # fmt: skip
                     self.add("look-up, all different", "cycles", row["all_different"]["median"],
                              where, "table lookup all keys different")  # fmt: skip
+                if one.what == "views":
+                    case = f"{row['working_set']}, buffers {row['buffers']}, pages {row['pages']}"
+                    found = row["times"]["median"], row["times"]["min"], row["times"]["max"]
+                    what = "router, a buffer each / in convoys"
+                    self.add(what, "x", _times(found), f"{one.scenario}: {case}")
             if one.what == "vring":
                 split = [row for row in one.rows() if row.get("ring", "split") == "split"]
                 self._vring({row["row"]: row["cycles_per_packet"] for row in split}, one.scenario)
@@ -158,6 +177,7 @@ def summary(run: Run) -> Beside | None:
         return None
     made = _Summary(run)
     made.throughput()
+    made.full_speed()
     made.latency()
     made.lost()
     made.parts()

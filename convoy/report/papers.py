@@ -182,6 +182,8 @@ def beside(run: Run, scenario: str) -> list[Beside]:
         for n in names
         if sent or n != "dataplane-vs-vnf-table2-mbps"
     ]
+    if run.scenarios[scenario].get("full-speed"):
+        found.append(paflow.full_speed(run, scenario))
     if "dataplane-vs-vnf-table2-mbps" in names and run.served(scenario):
         applied = _applications(run, scenario)
         found += [applied] if applied.rows else []

@@ -14,7 +14,7 @@ from typing import Any
 
 from convoy.report.frames import Buckets, Frames, frames_of, lost_in_a_row
 from convoy.report.losses import losses
-from convoy.results.trials import Search, Trial
+from convoy.results.trials import FULL_SPEED, Search, Trial
 
 Key = tuple[str, str, str, float, str]  # scenario, setup, arm, share of the core, frame size
 FIRST_GOAL = "pdr"
@@ -72,6 +72,9 @@ class Row:
     port_kind: str
     goals: Mapping[str, Mapping[int, float]]  # by repeat, the rates that met the goal
     overloads_pps: tuple[float, ...]  # maximum receive rates
+    # By repeat: packets in a second, and in a second of CPU time, where it got all that it takes.
+    full_speed_pps: Mapping[int, tuple[float, ...]]
+    per_cpu_s: Mapping[int, tuple[float, ...]]
     frame_bytes: float | None  # mean, with FCS
     delays: tuple[Delay, ...]
     node_cycles: tuple[float, ...]  # busy TSC ticks per packet, by the device's own counters
@@ -244,6 +247,24 @@ def _irregular(trials: Sequence[Trial], searches: Sequence[Search]) -> tuple[str
     return tuple(dict.fromkeys(said))
 
 
+def _at_full_speed(
+    trials: Sequence[Trial],
+) -> tuple[dict[int, tuple[float, ...]], dict[int, tuple[float, ...]]]:
+    """Return, by repeat, packets in a second and in a second of CPU time."""
+    rates: dict[int, tuple[float, ...]] = {}
+    costs: dict[int, tuple[float, ...]] = {}
+    for trial in trials:
+        if trial.load != FULL_SPEED or trial.verdict == "spoilt" or not trial.received_pps:
+            continue
+        repeat = trial.point.repeat
+        rates[repeat] = (*rates.get(repeat, ()), trial.received_pps)
+        if trial.device_cpu_ns and trial.elapsed_ns:
+            # Its loops use as much before and after the packets: they poll.
+            share = trial.device_cpu_ns / trial.elapsed_ns
+            costs[repeat] = (*costs.get(repeat, ()), trial.received_pps / share)
+    return rates, costs
+
+
 def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
     point = trials[0].point if trials else searches[0].point
     goals: dict[str, dict[int, float]] = {}
@@ -257,6 +278,7 @@ def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
     busiest = _busiest(trials)
     books = [trial.tester.get("total") or {} for trial in trials]
     costs = [trial.cost for trial in busiest if trial.cost and trial.cost.packets > 0]
+    full_speed, per_cpu_s = _at_full_speed(trials)
     own = [cycles for trial in busiest if (cycles := _function_cycles(trial)) is not None]
     return Row(
         scenario=point.scenario,
@@ -269,6 +291,8 @@ def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
         port_kind=point.port_kind,
         goals=goals,
         overloads_pps=tuple(s.overload_pps for s in searches if s.overload_pps is not None),
+        full_speed_pps=full_speed,
+        per_cpu_s=per_cpu_s,
         frame_bytes=_median([t["mean_frame_bytes"] for t in books if t.get("mean_frame_bytes")]),
         delays=_delays(trials),
         node_cycles=tuple(cost.cycles / cost.packets for cost in costs),

@@ -45,13 +45,16 @@ class Cost(_Line):
     source: str
 
 
+FULL_SPEED = "all that it takes"  # the load of trials in which the tester waits for the device
+
+
 class Trial(_Line):
     """One trial: who was measured, why, and what the tester and the device said."""
 
     schema_tag: Literal["convoy.bench.trial/2"] = Field(TRIAL_SCHEMA, alias="schema")
     point: Point
     purpose: Literal["overload", "search", "latency", "rate"]
-    load: str = ""  # of a latency trial: idle, "50 %" (of PDR), "2 Mpps"
+    load: str = ""  # of a latency trial: idle, "50 %" (of PDR), "2 Mpps"; FULL_SPEED
     rate_pps: float | None  # asked for; None: as much as possible
     duration_s: float
     verdict: Literal["passed", "failed", "spoilt"]

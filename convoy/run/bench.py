@@ -334,9 +334,12 @@ class Bench:
             last = self._latency(measurement, fixed, _rate_name(fixed), purpose)
             if last.verdict == "spoilt" and unoffered(last):
                 break  # higher ones cannot be offered either
-        self._keep(
-            search.model_copy(update={"trials": measurement.trials, "spoilt": measurement.spoilt})
-        )
+        changed: dict[str, object] = {}
+        if scenario.full_speed:
+            seconds = self._settings.latency_s
+            changed["overload_pps"] = measurement.full_speed(scenario.full_speed, seconds)
+        changed |= {"trials": measurement.trials, "spoilt": measurement.spoilt}
+        self._keep(search.model_copy(update=changed))
 
     def _latency(
         self,

@@ -123,8 +123,10 @@ def addresses(kind: str, folder: Path) -> tuple[str, str]:
     return str(folder / "left.sock"), str(folder / "right.sock")
 
 
-def port_kind(device: Device) -> str:
-    """Return the first kind of ports that a device has of those that compare best."""
+def port_kind(device: Device, spec: SetupSpec) -> str:
+    """Return a setup's kind of ports, or the first that a device has of those that compare best."""
+    if spec.ports is not None and device.name != "dummy":
+        return spec.ports
     kinds = device.ability.port_kinds
     return next((kind for kind in PORT_KINDS if kind in kinds), "vhost-user")
 
@@ -161,7 +163,7 @@ def _arms(
                     continue
                 if setup in unplaced:
                     continue  # said once, of all devices
-                asked = setup_of(device, spec, port_kind(device), (1,), Path("none"))
+                asked = setup_of(device, spec, port_kind(device, spec), (1,), Path("none"))
                 why = device.cannot(asked)
                 if why:
                     cannot.append(Cannot(name, setup, word, why))
@@ -220,8 +222,8 @@ def order(
                     if again is not None and again[0] == setup and speed == 1.0:
                         named.append((again[1] + AGAIN, again[2]))
                     for arm, device in named:
-                        kind = port_kind(device)
                         spec = scenario.setups[setup]
+                        kind = port_kind(device, spec)
                         remark = remarks[device.name]
                         turns.append(
                             Turn(name, setup, spec, device, arm, kind, speed, repeat, remark,
@@ -276,7 +278,7 @@ def estimate_s(turn: Turn, scenario: Scenario, profile: str) -> float:
                 for name in turn.applications]  # fmt: skip
         return START_S + sum(each) * (APPLICATION_S[profile] + 0.5)
     sizes = len(scenario.sizes)
-    per_point = LATENCY_S * (len(scenario.latency) + len(scenario.rates_pps))
+    per_point = LATENCY_S * (len(scenario.latency) + len(scenario.rates_pps) + scenario.full_speed)
     if scenario.search:
         trial_s = (PROFILES[profile] or (1.0, 21.0, 0.005))[0]
         total_s = (PROFILES[profile] or (1.0, 21.0, 0.005))[1]

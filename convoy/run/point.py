@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """One point of a benchmark: a running device, one frame size. Every trial is kept."""
 
+import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -11,7 +12,7 @@ from convoy.dut.base import Running
 from convoy.errors import ConvoyError
 from convoy.host.cpu_time import core_time, cpu_ns
 from convoy.results.folder import RunFolder
-from convoy.results.trials import Cost, Goal, Point, Search, Trial
+from convoy.results.trials import FULL_SPEED, Cost, Goal, Point, Search, Trial
 from convoy.run.workload import flows, size_of
 from convoy.search.goals import Goal as Wanted
 from convoy.search.mlr import Answer, Nothing, search
@@ -79,8 +80,8 @@ def judge(result: Mapping[str, Any], waited_ns: int = 0, loss_ratio: float = LOS
     if ratio <= loss_ratio:
         return "passed"
     # While it could not run, a device can have lost no more than what came in that time.
-    paused = waited_ns / result["duration_ns"] if result.get("duration_ns") else 0.0
-    return "spoilt" if ratio - paused <= loss_ratio or result.get("suspect") else "failed"
+    away = waited_ns / result["duration_ns"] if result.get("duration_ns") else 0.0
+    return "spoilt" if ratio - away <= loss_ratio or result.get("suspect") else "failed"
 
 
 def without_histograms(value: Any) -> Any:
@@ -98,11 +99,16 @@ def kept(result: dict[str, Any], purpose: Purpose) -> dict[str, Any]:
     return {**result, "paths": without_histograms(paths)} if len(paths) == 1 else result
 
 
-def disturbed(result: Mapping[str, Any], waited_ns: int, share: float = DISTURBED) -> bool:
-    """Return whether others kept the tester or the device off its core for so much of a trial."""
+def paused(result: Mapping[str, Any], waited_ns: int) -> float:
+    """Return for which share of a trial others kept the tester or the device off its core."""
     lost = (result.get("tester") or {}).get("lost_time") or {}
     longest_ns = max(waited_ns, int(lost.get("descheduled_ns") or 0))
-    return bool(result.get("suspect")) or longest_ns > share * result.get("duration_ns", 0)
+    return longest_ns / result["duration_ns"] if result.get("duration_ns") else 0.0
+
+
+def disturbed(result: Mapping[str, Any], waited_ns: int, share: float = DISTURBED) -> bool:
+    """Return whether others kept the tester or the device off its core for so much of a trial."""
+    return bool(result.get("suspect")) or paused(result, waited_ns) > share
 
 
 def unoffered(trial: Trial) -> bool:
@@ -210,6 +216,10 @@ class Measurement:
         used_ns, elapsed_ns = cpu_ns(pids) - used_ns, time.monotonic_ns() - began_ns
         busy = core_time(self._core).share_since(core)
         verdict = judge(result, waited_ns, loss_ratio)
+        if load == FULL_SPEED:
+            # Its losses are those of a full ring at the end, and say nothing.
+            away = paused(result, waited_ns) > MOST_DISTURBED["rate"]
+            verdict = "spoilt" if away or not result.get("ok") else "passed"
         if purpose in MOST_DISTURBED and disturbed(result, waited_ns, MOST_DISTURBED[purpose]):
             verdict = "spoilt"
         cost_after = running.cost()
@@ -273,6 +283,21 @@ class Measurement:
             spoilt=self.spoilt,
             seconds=round(time.monotonic() - began, 3),
         )
+
+    def full_speed(self, trials: int, duration_s: float) -> float | None:
+        """Return what came in a second, the median of trials that the machine left alone.
+
+        The tester waits where a device does not take more: what is measured is the device, or,
+        where that has time left, the tester. None: the machine spoilt all.
+        """
+        found: list[float] = []
+        for _ in range(trials * LATENCY_TRIES):
+            trial = self._trial("overload", None, duration_s, FULL_SPEED)
+            if trial.verdict != "spoilt" and trial.received_pps:
+                found.append(trial.received_pps)
+            if len(found) == trials:
+                break
+        return statistics.median(found) if found else None
 
     def at(
         self,

@@ -39,9 +39,11 @@ class Pacing(_Model):
 class SetupSpec(_Model):
     """What every device is to do in one row of a scenario."""
 
-    functions: tuple[Literal["firewall", "router", "l2fwd"], ...] = ()
+    functions: tuple[Literal["firewall", "router", "l2fwd", "macswap"], ...] = ()
     entries: int = Field(10, ge=1, le=100_000)  # routes of a router, rules of a firewall
     deployment: str = "inline"
+    # Default: of those that a device has, the one that compares best. virtio-user: as the guest.
+    ports: Literal["vhost-user", "memif", "virtio-user", "af_packet", "af_xdp"] | None = None
     devices: tuple[str, ...] | None = None  # only these
     options: dict[str, dict[str, str]] = Field(default_factory=dict)  # by device: its own
     convoys: int = Field(0, ge=0, le=255)  # packets that the tester sends in one frame; 0: one each
@@ -100,13 +102,17 @@ class Scenario(_Model):
     search: bool = True  # for rates; false: only rates-pps are tried
     latency: tuple[Load, ...] = ()
     rates_pps: tuple[Annotated[float, Field(gt=0)], ...] = Field((), alias="rates-pps")
+    # So many trials a round in which a device gets all that it takes, and the tester waits.
+    full_speed: int = Field(0, ge=0, le=99, alias="full-speed")
     pacing: Pacing | None = None  # default: evenly
     noise: bool = True  # measure the first device against itself too
     applications: Applications | None = None
     flows: int = Field(1000, ge=1, le=1 << 20)
     figure: Figure = Figure()
     references: tuple[str, ...] = ()  # files of convoy/reference
-    in_memory: tuple[Literal["next-hop", "frame", "vring"], ...] = Field((), alias="in-memory")
+    in_memory: tuple[Literal["next-hop", "frame", "vring", "views"], ...] = Field(
+        (), alias="in-memory"
+    )
     needs: Needs = Needs()
     pending: str = ""  # why it cannot be run yet, anywhere
     quick: Quick = Quick()
@@ -120,7 +126,9 @@ class Scenario(_Model):
             )
         sends = self.packets or self.applications is not None
         if not self.pending and not sends and self.setups:
-            raise ValueError("without a search there must be rates-pps to try, or applications")
+            raise ValueError(
+                "without a search there must be rates-pps to try, full-speed, or applications"
+            )
         for chosen in (self.applications, self.quick.applications):
             for name in (chosen.setups if chosen else None) or ():
                 if name not in self.setups:
@@ -137,7 +145,7 @@ class Scenario(_Model):
     @property
     def packets(self) -> bool:
         """Return whether the tester is to send packets, or only applications do."""
-        return self.search or bool(self.rates_pps)
+        return self.search or bool(self.rates_pps) or self.full_speed > 0
 
     def quickly(self) -> "Scenario":
         """Return what --quick leaves of it."""

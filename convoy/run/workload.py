@@ -17,6 +17,8 @@ def function(kind: str, entries: int) -> Function:
     """Return a function with so many routes or rules."""
     if kind == "l2fwd":
         return described.layer2()
+    if kind == "macswap":
+        return described.macswap()
     return {"firewall": described.firewall, "router": described.router}[kind](entries)
 
 

@@ -15,7 +15,7 @@ from convoy.report.run_data import read
 from convoy.report.scenario import page
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
-from convoy.results.trials import Goal, Point, Search, Trial
+from convoy.results.trials import FULL_SPEED, Goal, Point, Search, Trial
 from convoy.run import memory, session
 from convoy.run.scenario import Scenario
 
@@ -30,6 +30,7 @@ SCENARIOS = {
     "paflow-throughput": {"figure": {"y": "Mpps"}},
     "paflow-ratio": {"figure": {"y": "ratio"}, "references": ["paflow-table2-aggregation-ratio"]},
     "paflow-latency": {"figure": {"y": "latency"}},
+    "paflow-guest": {"full-speed": 2, "search": False},
     "paflow-drops": {"figure": {"y": "lost"}, "references": ["paflow-table3-drops"]},
     "paflow-lookup": {"in-memory": ["next-hop", "vring"], "setups": {}, "devices": []},
 }
@@ -96,6 +97,13 @@ def run(tmp_path):
         folder.append(found("paflow-throughput", "native", together, repeat))
     folder.append(trial("paflow-ratio", "native", result(100, [[2, 10], [8, 10]]), 1e6))
     folder.append(trial("paflow-ratio", "native", result(100), 2e6))
+    for setup, pps, cpu_ns in (("default", 8e6, 10**8), ("native", 40e6, 10**8 // 2)):
+        for more in (-1e6, 0, 1e6):
+            taken = trial("paflow-guest", setup, {"total": {"received_pps": pps + more}})
+            changed = {"load": FULL_SPEED, "elapsed_ns": 10**8, "device_cpu_ns": cpu_ns}
+            folder.append(taken.model_copy(update=changed))
+        lost = trial("paflow-guest", setup, {"total": {"received_pps": 1.0}})
+        folder.append(lost.model_copy(update={"load": FULL_SPEED, "verdict": "spoilt"}))
     for setup, p50 in (("default", 3000), ("native", 2500)):
         folder.append(trial("paflow-latency", setup, result(100, p50=p50)))
     folder.append(trial("paflow-drops", "default", result(90, lost=10, runs=[(1, 2), (8, 1)]), 4e6))
@@ -158,6 +166,8 @@ def test_the_summary_has_every_claim_that_was_measured(run):
     assert seen["look-up, all different"] == ("26.3", "6.1")
     assert seen["latency added at 1 Mpps, p50"] == ("–", "-0.5 [-0.5 .. -0.5]")
     assert seen["rates at which more is lost with convoys"] == ("–", "4 Mpps")
+    assert seen["at full speed, with / without, 64 B"] == ("–", "5.00")
+    assert seen["packets per CPU second, with / without, 64 B"] == ("–", "10.00")
     assert len(memory_table(run, "paflow-lookup").rows) == 2
 
 
@@ -181,8 +191,8 @@ def test_in_memory_is_measured_once(tmp_path, monkeypatch):
     folder.create(asked.as_plan())
     for _ in range(2):
         session._in_memory(folder, asked, lambda step: None)
-    assert calls == ["next-hop", "frame", "vring"]
-    assert [one.rows() for one in folder.memory()] == [LOOKUP["results"]] * 3
+    assert calls == ["next-hop", "frame", "vring", "views"]
+    assert [one.rows() for one in folder.memory()] == [LOOKUP["results"]] * 4
 
 
 def test_next_hops_are_measured():

@@ -100,5 +100,5 @@ def test_a_setup_gets_cores_of_its_own_or_is_left_out_with_the_reason():
 def test_what_applications_are_not_run_behind_is_said_where_it_is_written():
     with pytest.raises(ValidationError, match="give setups of one firewall or router"):
         scenario({"x": {"functions": []}}, applications={"run": ["http"], "setups": ["x"]})
-    with pytest.raises(ValidationError, match="rates-pps to try, or applications"):
+    with pytest.raises(ValidationError, match="rates-pps to try, full-speed, or applications"):
         scenario({"x": ROUTER}, search=False)

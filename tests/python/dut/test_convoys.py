@@ -8,7 +8,7 @@ import pytest
 
 from convoy.dut.base import PortAt, Setup
 from convoy.dut.devices import device
-from convoy.dut.functions import DPORT, FEW, LEFT_MAC, router
+from convoy.dut.functions import DPORT, FEW, LEFT_MAC, macswap, router
 from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.tester.convoy_gen import ConvoyGen
@@ -34,22 +34,24 @@ TRIAL = {
 
 @pytest.mark.skipif(find("convoy-gen") is None, reason="convoy-gen is not built: make build")
 @pytest.mark.parametrize(
-    ("name", "path", "convoys"),
+    ("name", "path", "convoys", "kind"),
     [
-        ("convoy", (router(10),), "native"),
-        ("testpmd", (), "ethdev-view"),
-        ("testpmd", (), "ethdev-copy"),
-        ("ovs-dpdk", (), "vhost"),
+        ("convoy", (router(10),), "native", "vhost-user"),
+        ("testpmd", (), "ethdev-view", "vhost-user"),
+        ("testpmd", (macswap(),), "ethdev-view", "virtio-user"),
+        ("testpmd", (), "ethdev-copy", "vhost-user"),
+        ("ovs-dpdk", (), "vhost", "vhost-user"),
     ],
 )
-def test_convoys_come_and_go(name, path, convoys, tmp_path: Path):
+def test_convoys_come_and_go(name, path, convoys, kind, tmp_path: Path):
     dut = device(name)
     if dut.presence().missing:
         pytest.skip(dut.presence().missing)
-    ports = [PortAt("vhost-user", str(tmp_path / side)) for side in ("l", "r")]
+    ports = [PortAt(kind, str(tmp_path / side)) for side in ("l", "r")]
     setup = Setup(path, ports[0], ports[1], (CORES[-1],), tmp_path, options={"convoys": convoys})
     assert dut.cannot(setup) == ""
-    attached = [f"{dut.tester_port(port, i)},ring=8192" for i, port in enumerate(ports)]
+    more = ",ring=8192" if kind == "vhost-user" else ""
+    attached = [f"{dut.tester_port(port, i)}{more}" for i, port in enumerate(ports)]
     with dut.start(setup) as running, ConvoyGen(attached) as tester:
         running.ready(60)
 
