@@ -316,6 +316,22 @@ static int find_peer(struct vhost_port *vhost, uint64_t deadline_ns)
 	}
 }
 
+static struct vhost_user_vring described(const struct vhost_port *vhost, uint32_t index)
+{
+	const struct queue *queue = &vhost->queues[index / 2];
+	const struct gen_vring *ring = index % 2 == 0 ? &queue->rx : &queue->tx;
+
+	return (struct vhost_user_vring){
+		.index = index,
+		.size = ring->size,
+		.desc = ring->desc,
+		.avail = ring->avail,
+		.used = ring->used,
+		.kick = index % 2 == 0 ? queue->rx_kick : queue->tx_kick,
+		.call = queue->call,
+	};
+}
+
 static int handshake(struct gen_port *port, int socket)
 {
 	struct vhost_port *vhost = port->state;
@@ -332,22 +348,17 @@ static int handshake(struct gen_port *port, int socket)
 		return -ERANGE;
 	init_rings(port, user->features);
 	error = vhost_user_share(user, vhost->memory, vhost->memory_bytes, vhost->memfd);
-	for (uint32_t i = 0; error == 0 && i < 2 * port->wire_count; i++) {
-		const struct queue *queue = &vhost->queues[i / 2];
-		const struct gen_vring *ring = i % 2 == 0 ? &queue->rx : &queue->tx;
-		const struct vhost_user_vring vring = {
-			.index = i,
-			.size = ring->size,
-			.desc = ring->desc,
-			.avail = ring->avail,
-			.used = ring->used,
-			.kick = i % 2 == 0 ? queue->rx_kick : queue->tx_kick,
-			.call = queue->call,
-		};
+	const uint32_t vrings = 2 * port->wire_count;
+	for (uint32_t i = 0; error == 0 && i < vrings; i++) {
+		const struct vhost_user_vring vring = described(vhost, i);
 		error = vhost_user_vring_setup(user, &vring);
 	}
-	for (uint32_t i = 0; error == 0 && i < 2 * port->wire_count; i++)
+	for (uint32_t i = 0; error == 0 && i < vrings; i++)
 		error = vhost_user_vring_enable(user, i, true);
+	for (uint32_t i = 0; error == 0 && i < vrings; i++) {
+		const struct vhost_user_vring vring = described(vhost, i);
+		error = vhost_user_vring_start(&vring);
+	}
 	if (error == 0)
 		error = vhost_user_ready(user);
 	return error;

@@ -295,6 +295,16 @@ int vhost_user_vring_enable(struct vhost_user *user, uint32_t index, bool enable
 	return tell_state(user, SET_VRING_ENABLE, index, enable);
 }
 
+int vhost_user_vring_start(const struct vhost_user_vring *vring)
+{
+	const uint64_t one = 1;
+
+	// EAGAIN: nobody has read as many as an eventfd holds, so that it is kicked.
+	if (write(vring->kick, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		return -errno;
+	return 0;
+}
+
 int vhost_user_ready(struct vhost_user *user)
 {
 	if (!has(user->protocol_features, PROTOCOL_F_STATUS))

@@ -44,8 +44,12 @@ int vhost_user_share(struct vhost_user *user, const void *memory, size_t bytes, 
 // Describes a vring, starting at index 0, not yet enabled.
 int vhost_user_vring_setup(struct vhost_user *user, const struct vhost_user_vring *vring);
 
-// Enables (or disables) a vring; without protocol features a vring runs once it is kicked.
+// Enables (or disables) a vring; without protocol features there is no need to.
 int vhost_user_vring_enable(struct vhost_user *user, uint32_t index, bool enable);
+
+// Kicks a vring for the first time: some back ends start it only then, as the specification has it,
+// and keep a port down of which one is not started.
+int vhost_user_vring_start(const struct vhost_user_vring *vring);
 
 // Tells a back end that asked for it that the driver is ready.
 int vhost_user_ready(struct vhost_user *user);

@@ -2,7 +2,11 @@
 # Copyright 2026 The Convoy authors
 """Our vhost-user front end with DPDK's back end: deaths and returns on both sides."""
 
+import select
+import socket
+import struct
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -66,3 +70,30 @@ def test_the_tester_is_killed_and_comes_back(device: Callable[..., Device]):
     with ConvoyGen(ports(running), core=CORES[-1]) as tester:
         until_it_forwards(tester)
         assert_all_came_back(tester.trial(EASY))
+
+
+GET_FEATURES, SET_VRING_KICK = 1, 12
+VERSION_1 = 1 << 32
+
+
+def test_every_ring_is_kicked_when_it_is_set_up(tmp_path: Path):
+    """By the specification a back end starts a ring at its first kick. DPDK's does not wait."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "back end"))
+        listener.listen()
+        listener.settimeout(30)
+        with ConvoyGen([f"vhost-user:{tmp_path / 'back end'}"], core=CORES[-1]):
+            front_end, _ = listener.accept()
+            kicks: list[int] = []
+            with front_end, front_end.makefile("wb") as answers:
+                front_end.settimeout(30)
+                while len(kicks) < 2:
+                    head, fds, _, _ = socket.recv_fds(front_end, 12, 1)
+                    request, _, size = struct.unpack("<3I", head)
+                    front_end.recv(size, socket.MSG_WAITALL)
+                    kicks += fds if request == SET_VRING_KICK else []
+                    if request == GET_FEATURES:
+                        answers.write(struct.pack("<3IQ", request, 5, 8, VERSION_1))
+                        answers.flush()
+                for kick in kicks:
+                    assert select.select([kick], [], [], 30)[0], "it was never kicked"
