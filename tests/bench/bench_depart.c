@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What the node itself spends on a packet between the port that it came by and the one that it leaves
+// by, in cycles: taking a burst over, and sending it on. The ports cost nothing.
+//
+//   bench-depart [REPEATS]        51 unless given
+//
+// Prints one JSON object: {"schema": "convoy.bench.depart/1", "results": [{"packet_bytes", "packets":
+// how many of them share a frame, and of each way {"median", "min", "max"}}]}. The ways:
+//
+//   plain      packets that came singly leave singly: nothing leads to a next hop
+//   packed     packets that came singly leave to a next hop
+//   convoys    packets that came in convoys leave to a next hop
+//   carries    packets that came singly, by a port that may carry convoys, leave singly
+//
+// A turn has 256 packets, as many as a port gives. Each way's turns are measured by themselves, and
+// the ways one after the other, repeat by repeat.
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+
+#include "depart.h"
+
+#define TURNS 64 // per repeat
+#define REPEATS_MAX 1001
+#define FRAME_BYTES 1468 // of packets with their lengths, in a frame of MTU 1500
+#define WAYS 4
+
+static struct rte_mempool *pool;
+static struct cv_port_counters counters[2];
+static struct cv_frame_counters hop_counters[1], rx_counters;
+static struct cv_depart *departs[2]; // without next hops, and with one
+static struct cv_next_hops next_hops;
+static const struct cv_convoy_rx convoy_rx = {
+	.udp_port = RTE_BE16(CV_CONVOY_PORT), .counters = &rx_counters};
+static unsigned packet_bytes, share; // as they are now
+
+static void die(const char *what)
+{
+	fprintf(stderr, "bench-depart: %s\n", what);
+	exit(1);
+}
+
+static uint16_t tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+{
+	rte_pktmbuf_free_bulk(packets, n);
+	return n;
+}
+
+static uint16_t tx_views(
+	struct cv_port *port, uint16_t lane, const struct cv_view *views, uint16_t n)
+{
+	return n;
+}
+
+static struct cv_port port = {.tx = tx, .tx_views = tx_views, .mtu = 1500};
+
+// Packets of a turn: 256, or the frames that come closest.
+static unsigned packets_of_turn(void)
+{
+	return CV_VIEWS_MAX / share * share;
+}
+
+static const struct cv_outer *outer(void)
+{
+	return &cv_next_hop_at(next_hops.table, 0)->outer;
+}
+
+// Writes packets one behind the other, with their lengths.
+static void write_packets(uint8_t *at, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++, at += CV_CONVOY_PREFIX_LEN + packet_bytes) {
+		at[0] = (uint8_t)(packet_bytes >> 8);
+		at[1] = (uint8_t)packet_bytes;
+		memset(at + CV_CONVOY_PREFIX_LEN, (int)i, 42);
+		at[CV_CONVOY_PREFIX_LEN + 12] = 8; // IPv4
+		at[CV_CONVOY_PREFIX_LEN + 13] = 0;
+	}
+}
+
+// As a port gives packets that it gathers.
+static void gather(struct cv_burst *burst)
+{
+	struct cv_buffers *buffers = &burst->buffers;
+	struct cv_view *view = burst->views;
+
+	buffers->n = (uint16_t)(packets_of_turn() / share);
+	if (buffers->n > CV_BUFFERS_MAX)
+		buffers->n = CV_BUFFERS_MAX;
+	if (rte_pktmbuf_alloc_bulk(pool, buffers->buffers, buffers->n) != 0)
+		die("no buffers");
+	for (unsigned b = 0; b < buffers->n; b++) {
+		uint8_t *at = rte_pktmbuf_mtod(buffers->buffers[b], uint8_t *);
+
+		write_packets(at, share);
+		buffers->views[b] = (uint8_t)share;
+		for (unsigned i = 0; i < share; i++, at += CV_CONVOY_PREFIX_LEN + packet_bytes)
+			cv_view_set(view++, at + CV_CONVOY_PREFIX_LEN, (uint16_t)packet_bytes);
+		if (share == 1)
+			cv_buffer_set(buffers->buffers[b], burst->views[b].data, packet_bytes);
+	}
+}
+
+// A turn of packets that came singly. Returns how many.
+static unsigned singly(struct cv_depart *depart, uint64_t *cycles)
+{
+	static struct cv_burst burst;
+	uint64_t then;
+	unsigned n;
+
+	gather(&burst);
+	n = burst.buffers.n * share;
+	then = rte_rdtsc();
+	cv_burst_take_views(&burst, (uint16_t)n, 0, 1, &counters[0]);
+	cv_depart(depart, &burst);
+	cv_depart_flush(depart);
+	*cycles += rte_rdtsc() - then;
+	return n;
+}
+
+static unsigned plain(uint64_t *cycles)
+{
+	return singly(departs[0], cycles);
+}
+
+static unsigned packed(uint64_t *cycles)
+{
+	return singly(departs[1], cycles);
+}
+
+// Takes received frames over and sends their packets on.
+static void take(struct cv_depart *depart, struct rte_mbuf **frames, unsigned n)
+{
+	static struct cv_burst burst;
+
+	for (unsigned taken = 0; taken < n;) {
+		taken += cv_burst_load_convoys(&burst, frames + taken, (uint16_t)(n - taken), 0, 1,
+			&convoy_rx, &counters[0]);
+		cv_depart(depart, &burst);
+	}
+	cv_depart_flush(depart);
+}
+
+static unsigned convoys(uint64_t *cycles)
+{
+	struct rte_mbuf *frames[CV_VIEWS_MAX];
+	unsigned n = packets_of_turn() / share;
+	uint64_t then;
+
+	if (rte_pktmbuf_alloc_bulk(pool, frames, n) != 0)
+		die("no buffers");
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t bytes = share * (CV_CONVOY_PREFIX_LEN + packet_bytes);
+		uint8_t *data = rte_pktmbuf_mtod(frames[i], uint8_t *);
+
+		write_packets(data + outer()->len, share);
+		cv_outer_write(outer(), data, (uint8_t)share, bytes, 0);
+		cv_buffer_set(frames[i], data, outer()->len + bytes);
+	}
+	then = rte_rdtsc();
+	take(departs[1], frames, n);
+	*cycles += rte_rdtsc() - then;
+	return n * share;
+}
+
+static unsigned carries(uint64_t *cycles)
+{
+	struct rte_mbuf *frames[CV_BURST_MAX];
+	uint64_t then;
+
+	if (rte_pktmbuf_alloc_bulk(pool, frames, CV_BURST_MAX) != 0)
+		die("no buffers");
+	for (unsigned i = 0; i < CV_BURST_MAX; i++) {
+		uint8_t *data = rte_pktmbuf_mtod(frames[i], uint8_t *);
+
+		write_packets(data - CV_CONVOY_PREFIX_LEN, 1);
+		cv_buffer_set(frames[i], data, packet_bytes);
+	}
+	then = rte_rdtsc();
+	take(departs[0], frames, CV_BURST_MAX);
+	*cycles += rte_rdtsc() - then;
+	return CV_BURST_MAX;
+}
+
+static const struct way {
+	const char *name;
+	unsigned (*turn)(uint64_t *cycles); // adds its own; returns how many packets
+} ways[WAYS] = {{"plain", plain}, {"packed", packed}, {"convoys", convoys}, {"carries", carries}};
+
+static double measure(const struct way *way)
+{
+	uint64_t cycles = 0, packets = 0;
+
+	for (unsigned i = 0; i < TURNS; i++)
+		packets += way->turn(&cycles);
+	return (double)cycles / (double)packets;
+}
+
+static struct cv_depart *make_depart(struct cv_next_hops *leads)
+{
+	static struct cv_port *ports[] = {&port, &port};
+	struct cv_depart *depart = calloc(1, sizeof(*depart));
+
+	if (depart == NULL)
+		die("no memory");
+	depart->ports = ports;
+	depart->ports_count = 2;
+	depart->pool = pool;
+	depart->counters = counters;
+	depart->next_hops = leads;
+	depart->hop_counters = hop_counters;
+	return depart;
+}
+
+static void begin(void)
+{
+	char prefix[32];
+	char *argv[] = {"bench-depart", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
+		"--no-shconf", "--log-level", "error", "--file-prefix", prefix, NULL};
+	const struct cv_next_hop_entry entry = {.key = cv_next_hop_key(1, CV_SCID_NONE, 0)};
+	struct cv_outer_config config = {.version = 4, .mtu = 1500};
+	struct cv_next_hop hop = {.port = 1};
+
+	snprintf(prefix, sizeof(prefix), "bench-depart-%d", getpid());
+	if (rte_eal_init((int)RTE_DIM(argv) - 1, argv) < 0)
+		die("the EAL did not start");
+	pool = rte_pktmbuf_pool_create("packets", 4095, 256, 0, 2304, SOCKET_ID_ANY);
+	if (pool == NULL || cv_outer_set(&hop.outer, &config, NULL) != 0 ||
+		cv_next_hops_init(
+			&next_hops, cv_next_hop_table_make(&hop, 1, &entry, 1, NULL), 1) != 0)
+		die("no memory");
+	cv_next_hops_join(&next_hops, 0);
+	departs[0] = make_depart(NULL);
+	departs[1] = make_depart(&next_hops);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+	static const unsigned sizes[] = {60, 124, 252, 291, 380, 508, 730, 1400};
+	static double all[WAYS][REPEATS_MAX];
+	int repeats = argc > 1 ? atoi(argv[1]) : 51;
+
+	if (repeats < 1 || repeats > REPEATS_MAX) {
+		fprintf(stderr, "bench-depart: %s: give 1 to %d repeats\n", argv[1], REPEATS_MAX);
+		return 2;
+	}
+	begin();
+	printf("{\"schema\": \"convoy.bench.depart/1\", \"results\": [");
+	for (size_t s = 0; s < RTE_DIM(sizes); s++) {
+		packet_bytes = sizes[s];
+		share = FRAME_BYTES / (packet_bytes + CV_CONVOY_PREFIX_LEN);
+		for (int i = 0; i < repeats; i++)
+			for (unsigned w = 0; w < WAYS; w++)
+				all[w][i] = measure(&ways[w]);
+		printf("%s\n  {\"packet_bytes\": %u, \"packets\": %u", s == 0 ? "" : ",",
+			packet_bytes, share);
+		for (unsigned w = 0; w < WAYS; w++) {
+			qsort(all[w], (size_t)repeats, sizeof(all[w][0]), by_value);
+			printf(", \"%s\": {\"median\": %.2f, \"min\": %.2f, \"max\": %.2f}",
+				ways[w].name, all[w][repeats / 2], all[w][0], all[w][repeats - 1]);
+		}
+		printf("}");
+	}
+	printf("\n]}\n");
+	return 0;
+}
