@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What one worker knows of the packets that leave the node through it: outbox.h, open_frame.h and
+// repack.h work on it, depart.h is what others use.
+#ifndef CV_DEPART_STATE_H
+#define CV_DEPART_STATE_H
+
+#include <rte_mbuf.h>
+
+#include "counters.h"
+#include "hop.h"
+#include "next_hops.h"
+#include "port.h"
+
+// Frames that wait for the end of the turn, by the port they leave by.
+struct cv_outbox {
+	uint16_t n;
+	uint8_t counts[CV_BURST_MAX]; // packets of each
+	struct rte_mbuf *frames[CV_BURST_MAX];
+};
+
+// The convoy that packets to one next hop are added to. It begins as the buffer of what comes
+// first: a packet's own, or a received convoy's, whose packets then stay where they are.
+struct cv_open_frame {
+	struct rte_mbuf *buffer; // NULL: there is none
+	bool listed; // among the worker's open ones, though it may have been closed since
+	uint8_t count; // packets
+	uint8_t *
+		begin; // the first packet's length, in network order; not yet written before count 2
+	uint8_t *end; // behind the last packet
+	uint32_t room; // bytes that may be added
+	struct cv_view first; // packet
+};
+
+// One worker's. Zeroed, with the first part set, it is ready.
+struct cv_depart {
+	struct cv_port **ports; // of the node, by index
+	unsigned ports_count;
+	uint16_t lane; // on every port
+	struct rte_mempool *pool; // for packets that need another buffer than they came in
+	struct cv_port_counters *counters; // by port index
+	struct cv_next_hops *next_hops; // the node's; NULL: no port leads to any
+	struct cv_frame_counters *hop_counters; // by the next hop's index
+
+	const struct cv_next_hop_table *table; // since the turn began
+	struct cv_outbox boxes[CV_PORTS_MAX];
+	struct cv_open_frame frames[CV_NEXT_HOPS_MAX]; // by the next hop's index
+	uint16_t open[CV_NEXT_HOPS_MAX]; // next hops that have had an open frame in this turn
+	unsigned open_count;
+};
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// A burst goes buffer by buffer, each packet where it goes: whole convoys stay as they are, others
+// are taken apart and put together again by next hop.
+#ifndef CV_REPACK_H
+#define CV_REPACK_H
+
+#include "depart_state.h"
+
+// Bytes of the longest frame that fits through a port: two VLAN tags more than its MTU's.
+static CV_INLINE unsigned cv_frame_max(const struct cv_port *port)
+{
+	return port->mtu + CV_ETHER_LEN + 2 * CV_VLAN_LEN;
+}
+
+// Sends a burst; hops are its packets' next hops, CV_NEXT_HOP_NONE for those that have none.
+void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t *hops);
+
+#endif
