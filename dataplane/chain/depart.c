@@ -16,7 +16,9 @@ static void find_hops(struct cv_depart *depart, const struct cv_burst *burst, ui
 {
 	uint32_t keys[CV_BURST_MAX];
 
-	for (unsigned at = 0; at < burst->n; at += CV_BURST_MAX) {
+	if (depart->table == NULL)
+		memset(hops, 0xff, burst->n * sizeof(hops[0])); // CV_NEXT_HOP_NONE
+	for (unsigned at = 0; depart->table != NULL && at < burst->n; at += CV_BURST_MAX) {
 		uint16_t n = (uint16_t)RTE_MIN(burst->n - at, (unsigned)CV_BURST_MAX);
 
 		for (unsigned i = 0; i < n; i++)
@@ -25,15 +27,13 @@ static void find_hops(struct cv_depart *depart, const struct cv_burst *burst, ui
 	}
 }
 
-// Would it cost more than it saves to put these packets together? They came singly, and are so long
-// that too few of them share a frame.
+// Would it cost more than it saves to put these packets together, which came singly? If so many of
+// them are so long that too few share a frame.
 static bool better_alone(
 	const struct cv_depart *depart, const struct cv_burst *burst, const uint16_t *hops)
 {
 	uint8_t first = burst->views[0].out;
 
-	if (!burst->singly)
-		return false;
 	for (unsigned i = 0; i < burst->n; i++) {
 		const struct cv_next_hop *to;
 
@@ -47,6 +47,15 @@ static bool better_alone(
 	return true;
 }
 
+// The same where all go to one next hop: the shortest decides.
+static bool all_better_alone(
+	const struct cv_depart *depart, const struct cv_burst *burst, uint16_t hop)
+{
+	const struct cv_next_hop *to = cv_next_hop_at(depart->table, hop);
+
+	return burst->shortest > to->outer.share_max && to->port == burst->views[0].out;
+}
+
 static void count_alone(struct cv_depart *depart, const uint16_t *hops, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -54,8 +63,8 @@ static void count_alone(struct cv_depart *depart, const uint16_t *hops, unsigned
 			cv_count(&depart->hop_counters[hops[i]].sizes[1], 1);
 }
 
-// Do all packets of a burst leave by the first one's port, which takes them as they are? Adds the
-// bytes of the tunnels before them.
+// Do all packets of a burst leave by the first one's port, which takes them as they are? bytes: of
+// all of them, with the tunnels before them.
 static bool leave_alike(
 	const struct cv_depart *depart, const struct cv_burst *burst, uint32_t *bytes)
 {
@@ -71,10 +80,49 @@ static bool leave_alike(
 	return different == 0 && burst->longest <= cv_frame_max(depart->ports[first]);
 }
 
+// A burst that leaves by a port where everything goes to one next hop.
+static void depart_to(
+	struct cv_depart *depart, struct cv_burst *burst, uint16_t hop, uint32_t bytes)
+{
+	uint8_t out = burst->views[0].out;
+	uint16_t hops[CV_BURST_VIEWS];
+	uint16_t n = burst->n;
+
+	if (burst->singly && all_better_alone(depart, burst, hop)) {
+		cv_frame_close_port(depart, out);
+		if (cv_outbox_send_burst(depart, out, burst, bytes)) {
+			cv_count(&depart->hop_counters[hop].sizes[1], n);
+			return;
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		hops[i] = hop;
+	cv_repack(depart, burst, hops, true);
+}
+
+// A burst whose packets' next hops, if they have any, differ.
+static void depart_by_hop(
+	struct cv_depart *depart, struct cv_burst *burst, bool alike, uint32_t bytes)
+{
+	uint8_t first = burst->views[0].out;
+	uint16_t hops[CV_BURST_VIEWS];
+	uint16_t n = burst->n;
+
+	find_hops(depart, burst, hops);
+	if (alike && burst->singly && better_alone(depart, burst, hops)) {
+		cv_frame_close_port(depart, first);
+		if (cv_outbox_send_burst(depart, first, burst, bytes)) {
+			count_alone(depart, hops, n);
+			return;
+		}
+	}
+	cv_repack(depart, burst, hops, false);
+}
+
 void cv_depart(struct cv_depart *depart, struct cv_burst *burst)
 {
-	uint16_t hops[CV_BURST_VIEWS];
 	uint8_t first = burst->views[0].out;
+	uint16_t only = CV_NEXT_HOP_NONE;
 	uint32_t bytes;
 	bool leads;
 	bool alike;
@@ -86,20 +134,12 @@ void cv_depart(struct cv_depart *depart, struct cv_burst *burst)
 	if (CV_LIKELY(alike && !leads) &&
 		CV_LIKELY(cv_outbox_send_burst(depart, first, burst, bytes)))
 		return;
-	if (depart->table != NULL)
-		find_hops(depart, burst, hops);
+	if (alike && leads)
+		only = cv_next_hop_only(depart->table, first);
+	if (only != CV_NEXT_HOP_NONE)
+		depart_to(depart, burst, only, bytes);
 	else
-		memset(hops, 0xff, burst->n * sizeof(hops[0])); // CV_NEXT_HOP_NONE
-	if (alike && leads && better_alone(depart, burst, hops)) {
-		uint16_t n = burst->n;
-
-		cv_frame_close_port(depart, first);
-		if (cv_outbox_send_burst(depart, first, burst, bytes)) {
-			count_alone(depart, hops, n);
-			return;
-		}
-	}
-	cv_repack(depart, burst, hops);
+		depart_by_hop(depart, burst, alike, bytes);
 }
 
 void cv_depart_flush(struct cv_depart *depart)

@@ -51,6 +51,7 @@ CV_HOT void cv_burst_load(struct cv_burst *burst, struct rte_mbuf **packets, uin
 {
 	uint32_t bytes = 0;
 	unsigned longest = 0;
+	unsigned shortest = UINT16_MAX;
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < RTE_MIN((unsigned)n, PREFETCH_AHEAD); i++)
@@ -66,14 +67,17 @@ CV_HOT void cv_burst_load(struct cv_burst *burst, struct rte_mbuf **packets, uin
 		show(&burst->views[kept], packet, in, out);
 		bytes += packet->data_len;
 		longest = RTE_MAX(longest, packet->data_len);
+		shortest = RTE_MIN(shortest, packet->data_len);
 		burst->buffers.buffers[kept++] = packet;
 	}
 	memset(burst->buffers.views, 1, sizeof(burst->buffers.views));
 	burst->buffers.n = kept;
 	burst->n = kept;
 	burst->bytes = bytes;
-	burst->longest = longest;
+	burst->longest = (uint16_t)longest;
+	burst->shortest = (uint16_t)shortest;
 	burst->singly = true;
+	burst->whole = true;
 	cv_count(&counters->rx_packets, n);
 	cv_count(&counters->rx_frames, n);
 	cv_count(&counters->rx_bytes, bytes);
@@ -157,6 +161,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 	}
 	burst->n = (uint16_t)at;
 	burst->singly = at == buffers->n;
+	burst->whole = true;
 	cv_burst_measure(burst);
 	cv_count(&counters->rx_packets, at + refused);
 	cv_count(&counters->rx_frames, i);
@@ -169,6 +174,7 @@ void cv_burst_take_views(struct cv_burst *burst, uint16_t n, uint8_t in, uint8_t
 {
 	burst->n = n;
 	burst->singly = true;
+	burst->whole = true;
 	for (unsigned i = 0; i < n; i++) {
 		burst->views[i].in = in;
 		burst->views[i].out = out;
@@ -183,13 +189,18 @@ CV_HOT void cv_burst_measure(struct cv_burst *burst)
 {
 	uint32_t bytes = 0;
 	unsigned longest = 0;
+	unsigned shortest = UINT16_MAX;
 
 	for (unsigned i = 0; i < burst->n; i++) {
+		unsigned len = cv_view_packet_len(&burst->views[i]);
+
 		bytes += burst->views[i].len;
-		longest = RTE_MAX(longest, cv_view_packet_len(&burst->views[i]));
+		longest = RTE_MAX(longest, len);
+		shortest = RTE_MIN(shortest, len);
 	}
 	burst->bytes = bytes;
 	burst->longest = (uint16_t)longest;
+	burst->shortest = (uint16_t)shortest;
 }
 
 // How many of the views are of this class.
@@ -245,6 +256,7 @@ void cv_burst_pick(const struct cv_burst *from, const uint8_t *classes, uint8_t 
 
 	to->n = 0;
 	to->singly = from->singly;
+	to->whole = from->whole;
 	to->buffers.n = 0;
 	for (unsigned b = 0; b < from->buffers.n; b++) {
 		struct rte_mbuf *buffer = from->buffers.buffers[b];
@@ -314,6 +326,7 @@ static void sort_out(
 	}
 	buffers->n = (uint16_t)buffers_kept;
 	burst->n = (uint16_t)kept;
+	burst->whole = false;
 	rte_pktmbuf_free_bulk(empty, empties);
 }
 

@@ -20,7 +20,11 @@
 struct cv_burst {
 	uint16_t n; // packets, each with a view
 	uint16_t longest; // no packet is longer than this with its tunnel, bytes
+	uint16_t shortest; // none is shorter
 	bool singly; // all came as frames of their own, none in a convoy
+	// Where a buffer holds several packets nothing but their lengths is between them. False: it
+	// is not known.
+	bool whole;
 	uint32_t bytes; // that the views show, all together
 	struct cv_buffers buffers;
 	struct cv_view views[CV_BURST_VIEWS];
@@ -64,7 +68,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 void cv_burst_take_views(struct cv_burst *burst, uint16_t n, uint8_t in, uint8_t out,
 	struct cv_port_counters *counters);
 
-// Sets bytes and longest, from the views.
+// Sets bytes, longest and shortest, from the views.
 void cv_burst_measure(struct cv_burst *burst);
 
 // The packets whose class is this one, of a burst that has others as well, as a burst of its own.

@@ -59,7 +59,7 @@ static void depart_alone(
 	}
 }
 
-void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t *hops)
+void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t *hops, bool alike)
 {
 	const struct cv_view *views = burst->views;
 
@@ -69,8 +69,9 @@ void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t 
 
 		if (n == 1) {
 			depart_alone(depart, buffer, views, hops[0]);
-		} else if (hops[0] == CV_NEXT_HOP_NONE || !go_together(depart, views, hops, n) ||
-			   !are_whole(views, n) ||
+		} else if (hops[0] == CV_NEXT_HOP_NONE ||
+			   !(alike || go_together(depart, views, hops, n)) ||
+			   !(burst->whole || are_whole(views, n)) ||
 			   !cv_frame_add_convoy(depart, hops[0], buffer, views, n)) {
 			for (unsigned i = 0; i < n; i++)
 				depart_copy(depart, &views[i], hops[i]);

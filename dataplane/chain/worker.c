@@ -139,7 +139,8 @@ static uint16_t poll_ring(
 	if (n == 0)
 		return 0;
 	burst->n = n;
-	burst->singly = false; // not known any more
+	burst->singly = false; // not known any more, nor
+	burst->whole = false;
 	cv_burst_measure(burst);
 	run_stage(worker, &source->stages[0], burst);
 	return n;

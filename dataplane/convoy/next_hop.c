@@ -21,6 +21,7 @@ struct cv_next_hop_table {
 	uint32_t mask;
 	uint64_t ports; // that lead somewhere, a bit each
 	uint16_t rest[PORTS]; // by port: the next hop of CV_SCID_NONE
+	uint16_t only[PORTS]; // by port: that, if every SC-ID of the port has the same
 	uint16_t hops_count;
 	struct cv_next_hop hops[CV_NEXT_HOPS_MAX];
 };
@@ -109,6 +110,10 @@ struct cv_next_hop_table *cv_next_hop_table_make(const struct cv_next_hop *hops,
 			return NULL;
 		}
 	}
+	memcpy(table->only, table->rest, sizeof(table->only));
+	for (uint32_t i = 0; i < entries_count; i++)
+		if (entries[i].hop != table->rest[entries[i].key >> 26])
+			table->only[entries[i].key >> 26] = CV_NEXT_HOP_NONE;
 	return table;
 }
 
@@ -127,6 +132,11 @@ const struct cv_next_hop *cv_next_hop_at(const struct cv_next_hop_table *table, 
 bool cv_next_hop_leads(const struct cv_next_hop_table *table, uint8_t port)
 {
 	return table->ports >> port & 1;
+}
+
+uint16_t cv_next_hop_only(const struct cv_next_hop_table *table, uint8_t port)
+{
+	return table->only[port];
 }
 
 CV_HOT void cv_next_hop_find(

@@ -60,6 +60,9 @@ const struct cv_next_hop *cv_next_hop_at(const struct cv_next_hop_table *table, 
 // True if some packets that leave by the port have a next hop.
 bool cv_next_hop_leads(const struct cv_next_hop_table *table, uint8_t port);
 
+// The next hop of all packets that leave by the port. CV_NEXT_HOP_NONE: their SC-IDs decide.
+uint16_t cv_next_hop_only(const struct cv_next_hop_table *table, uint8_t port);
+
 // Finds the next hops of n <= 64 keys: hop[i] is the index for key[i], CV_NEXT_HOP_NONE where
 // neither its SC-ID nor that port's CV_SCID_NONE is there.
 void cv_next_hop_find(

@@ -36,9 +36,46 @@ static void finds_what_is_there(void **state)
 		assert_int_equal(found[3], CV_NEXT_HOP_NONE);
 		assert_int_equal(found[4], CV_NEXT_HOP_NONE);
 	}
+	assert_int_equal(cv_next_hop_only(table, 1), CV_NEXT_HOP_NONE);
+	assert_int_equal(cv_next_hop_only(table, 2), 2);
+	assert_int_equal(cv_next_hop_only(table, 3), CV_NEXT_HOP_NONE);
 	assert_true(cv_next_hop_leads(table, 1));
 	assert_false(cv_next_hop_leads(table, 3));
 	cv_next_hop_table_free(table);
+}
+
+// Everything that leaves by a port goes to one next hop: its SC-IDs all have that of the rest.
+static void knows_where_all_go(void **state)
+{
+	static const struct {
+		const char *description;
+		struct cv_next_hop_entry entries[2];
+		uint32_t count;
+		uint16_t only;
+	} rows[] = {
+		{"the rest alone", {{.key = 1u << 26, .hop = 1}}, 1, 1},
+		{"a VLAN and nothing else", {{.key = 1u << 26 | 1u << 24 | 5}}, 1,
+			CV_NEXT_HOP_NONE},
+		{"a VLAN goes where the rest goes",
+			{{.key = 1u << 26 | 1u << 24 | 5, .hop = 1}, {.key = 1u << 26, .hop = 1}},
+			2, 1},
+		{"a VLAN goes elsewhere",
+			{{.key = 1u << 26 | 1u << 24 | 5}, {.key = 1u << 26, .hop = 1}}, 2,
+			CV_NEXT_HOP_NONE},
+		{"another port's VLAN", {{.key = 2u << 26 | 1u << 24}, {.key = 1u << 26, .hop = 1}},
+			2, 1},
+	};
+	static struct cv_next_hop hops[2];
+
+	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+		struct cv_next_hop_table *table =
+			cv_next_hop_table_make(hops, 2, rows[row].entries, rows[row].count, NULL);
+
+		print_message("  %s\n", rows[row].description);
+		assert_non_null(table);
+		assert_int_equal(cv_next_hop_only(table, 1), rows[row].only);
+		cv_next_hop_table_free(table);
+	}
 }
 
 static void refuses(void **state)
@@ -60,6 +97,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_is_there),
+		cmocka_unit_test(knows_where_all_go),
 		cmocka_unit_test(refuses),
 	};
 

@@ -4,7 +4,7 @@
 // What the node itself spends on a packet between the port that it came by and the one that it leaves
 // by, in cycles: taking a burst over, and sending it on. The ports cost nothing.
 //
-//   bench-depart [REPEATS]        51 unless given
+//   bench-depart [REPEATS [BYTES [WAY]]]        51, several sizes, all ways
 //
 // Prints one JSON object: {"schema": "convoy.bench.depart/1", "results": [{"packet_bytes", "packets":
 // how many of them share a frame, and of each way {"median", "min", "max"}}]}. The ways:
@@ -14,7 +14,7 @@
 //   convoys    packets that came in convoys leave to a next hop
 //   carries    packets that came singly, by a port that may carry convoys, leave singly
 //
-// A turn has 256 packets, as many as a port gives. Each way's turns are measured by themselves, and
+// A turn has 256 packets, as many as a port gives, or 16 frames where some may be convoys. Each way's turns are measured by themselves, and
 // the ways one after the other, repeat by repeat.
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +24,7 @@
 #include <rte_eal.h>
 
 #include "depart.h"
+#include "worker.h"
 
 #define TURNS 64 // per repeat
 #define REPEATS_MAX 1001
@@ -147,8 +148,8 @@ static void take(struct cv_depart *depart, struct rte_mbuf **frames, unsigned n)
 
 static unsigned convoys(uint64_t *cycles)
 {
-	struct rte_mbuf *frames[CV_VIEWS_MAX];
-	unsigned n = packets_of_turn() / share;
+	struct rte_mbuf *frames[CV_CONVOYS_MAX];
+	unsigned n = RTE_MIN(packets_of_turn() / share, (unsigned)CV_CONVOYS_MAX);
 	uint64_t then;
 
 	if (rte_pktmbuf_alloc_bulk(pool, frames, n) != 0)
@@ -169,21 +170,21 @@ static unsigned convoys(uint64_t *cycles)
 
 static unsigned carries(uint64_t *cycles)
 {
-	struct rte_mbuf *frames[CV_BURST_MAX];
+	struct rte_mbuf *frames[CV_CONVOYS_MAX];
 	uint64_t then;
 
-	if (rte_pktmbuf_alloc_bulk(pool, frames, CV_BURST_MAX) != 0)
+	if (rte_pktmbuf_alloc_bulk(pool, frames, CV_CONVOYS_MAX) != 0)
 		die("no buffers");
-	for (unsigned i = 0; i < CV_BURST_MAX; i++) {
+	for (unsigned i = 0; i < CV_CONVOYS_MAX; i++) {
 		uint8_t *data = rte_pktmbuf_mtod(frames[i], uint8_t *);
 
 		write_packets(data - CV_CONVOY_PREFIX_LEN, 1);
 		cv_buffer_set(frames[i], data, packet_bytes);
 	}
 	then = rte_rdtsc();
-	take(departs[0], frames, CV_BURST_MAX);
+	take(departs[0], frames, CV_CONVOYS_MAX);
 	*cycles += rte_rdtsc() - then;
-	return CV_BURST_MAX;
+	return CV_CONVOYS_MAX;
 }
 
 static const struct way {
@@ -245,33 +246,49 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+// Measures the ways, or one of them alone, and prints a row.
+static void row(int repeats, unsigned bytes, const char *only, bool first)
+{
+	static double all[WAYS][REPEATS_MAX];
+
+	packet_bytes = bytes;
+	share = FRAME_BYTES / (packet_bytes + CV_CONVOY_PREFIX_LEN);
+	for (int i = 0; i < repeats; i++)
+		for (unsigned w = 0; w < WAYS; w++)
+			if (only == NULL || strcmp(only, ways[w].name) == 0)
+				all[w][i] = measure(&ways[w]);
+	printf("%s\n  {\"packet_bytes\": %u, \"packets\": %u", first ? "" : ",", packet_bytes,
+		share);
+	for (unsigned w = 0; w < WAYS; w++) {
+		if (only != NULL && strcmp(only, ways[w].name) != 0)
+			continue;
+		qsort(all[w], (size_t)repeats, sizeof(all[w][0]), by_value);
+		printf(", \"%s\": {\"median\": %.2f, \"min\": %.2f, \"max\": %.2f}", ways[w].name,
+			all[w][repeats / 2], all[w][0], all[w][repeats - 1]);
+	}
+	printf("}");
+}
+
 int main(int argc, char **argv)
 {
 	static const unsigned sizes[] = {60, 124, 252, 291, 380, 508, 730, 1400};
-	static double all[WAYS][REPEATS_MAX];
 	int repeats = argc > 1 ? atoi(argv[1]) : 51;
+	int bytes = argc > 2 ? atoi(argv[2]) : 0;
 
 	if (repeats < 1 || repeats > REPEATS_MAX) {
 		fprintf(stderr, "bench-depart: %s: give 1 to %d repeats\n", argv[1], REPEATS_MAX);
 		return 2;
 	}
+	if (argc > 2 && (bytes < 60 || bytes > 1466)) {
+		fprintf(stderr, "bench-depart: %s: give packets of 60 to 1466 bytes\n", argv[2]);
+		return 2;
+	}
 	begin();
 	printf("{\"schema\": \"convoy.bench.depart/1\", \"results\": [");
-	for (size_t s = 0; s < RTE_DIM(sizes); s++) {
-		packet_bytes = sizes[s];
-		share = FRAME_BYTES / (packet_bytes + CV_CONVOY_PREFIX_LEN);
-		for (int i = 0; i < repeats; i++)
-			for (unsigned w = 0; w < WAYS; w++)
-				all[w][i] = measure(&ways[w]);
-		printf("%s\n  {\"packet_bytes\": %u, \"packets\": %u", s == 0 ? "" : ",",
-			packet_bytes, share);
-		for (unsigned w = 0; w < WAYS; w++) {
-			qsort(all[w], (size_t)repeats, sizeof(all[w][0]), by_value);
-			printf(", \"%s\": {\"median\": %.2f, \"min\": %.2f, \"max\": %.2f}",
-				ways[w].name, all[w][repeats / 2], all[w][0], all[w][repeats - 1]);
-		}
-		printf("}");
-	}
+	if (bytes > 0)
+		row(repeats, (unsigned)bytes, argc > 3 ? argv[3] : NULL, true);
+	for (size_t s = 0; bytes == 0 && s < RTE_DIM(sizes); s++)
+		row(repeats, sizes[s], NULL, s == 0);
 	printf("\n]}\n");
 	return 0;
 }
