@@ -6,6 +6,7 @@
 // went in, in order within its SC-ID; the books balance; every buffer is back in the pool.
 #include "test_packets.h"
 
+#include "arrive.h"
 #include "depart.h"
 #include "test_eal.h"
 

@@ -11,7 +11,7 @@
 #include "test_eal.h"
 #include "worker.h"
 
-#define PACKETS_MAX 256
+#define PACKETS_MAX 512
 
 static struct rte_mempool *pool;
 
@@ -20,6 +20,7 @@ struct memory_port {
 	struct cv_port port;
 	struct rte_mbuf *in[PACKETS_MAX];
 	unsigned in_count, in_next;
+	unsigned gathered; // packets that rx_views gave
 	uint16_t burst; // that rx gives at most
 	unsigned room; // that tx takes altogether
 	uint8_t sent[PACKETS_MAX][2]; // the third and fourth bytes: the packet's number
@@ -35,6 +36,41 @@ static uint16_t memory_rx(struct cv_port *port, uint16_t queue, struct rte_mbuf 
 	while (i < RTE_MIN(n, memory->burst) && memory->in_next < memory->in_count)
 		to[i++] = memory->in[memory->in_next++];
 	return i;
+}
+
+// As a port that gathers gives packets: one behind the other, up to 200 bytes.
+static uint16_t memory_rx_views(struct cv_port *port, uint16_t queue, struct cv_view *views,
+	uint16_t n, struct cv_buffers *buffers)
+{
+	struct memory_port *memory = (struct memory_port *)port;
+	struct rte_mbuf *from[PACKETS_MAX], *to = NULL;
+	uint16_t got = memory_rx(port, queue, from, n);
+
+	buffers->n = 0;
+	for (uint16_t i = 0; i < got; i++) {
+		uint16_t len = from[i]->data_len;
+		uint8_t *at;
+
+		if (to == NULL || to->data_len + CV_CONVOY_PREFIX_LEN + len > 200) {
+			to = rte_pktmbuf_alloc(pool);
+			assert_non_null(to);
+			buffers->views[buffers->n] = 0;
+			buffers->buffers[buffers->n++] = to;
+		}
+		at = (uint8_t *)rte_pktmbuf_append(to, CV_CONVOY_PREFIX_LEN + len);
+		assert_non_null(at);
+		memcpy(at, (uint8_t[]){(uint8_t)(len >> 8), (uint8_t)len}, CV_CONVOY_PREFIX_LEN);
+		at += CV_CONVOY_PREFIX_LEN;
+		memcpy(at, rte_pktmbuf_mtod(from[i], uint8_t *), len);
+		cv_view_set(&views[i], at, len);
+		buffers->views[buffers->n - 1]++;
+	}
+	for (uint16_t b = 0, i = 0; b < buffers->n; i += buffers->views[b++])
+		if (buffers->views[b] == 1)
+			cv_buffer_set(buffers->buffers[b], views[i].data, views[i].len);
+	rte_pktmbuf_free_bulk(from, got);
+	memory->gathered += got;
+	return got;
 }
 
 static uint16_t memory_tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **from, uint16_t n)
@@ -85,6 +121,7 @@ struct rig {
 	struct cv_source sources[2];
 	struct cv_ring *ring;
 	enum cv_worker_phase phase;
+	unsigned given; // packets, to port 0
 };
 
 static void rig_init(struct rig *rig)
@@ -124,6 +161,15 @@ static void rig_init(struct rig *rig)
 	cv_classifier_init(&rig->sources[0].classifier);
 }
 
+static void write_packet(uint8_t *data, uint8_t verdict, uint8_t out, uint16_t len, unsigned number)
+{
+	memset(data, 0, len);
+	data[0] = verdict;
+	data[1] = out;
+	data[2] = (uint8_t)(number >> 8);
+	data[3] = (uint8_t)number;
+}
+
 // A packet of len bytes that asks for a verdict and a port, with the next number.
 static void give(struct rig *rig, uint8_t verdict, uint8_t out, uint16_t len, int vlan)
 {
@@ -134,14 +180,33 @@ static void give(struct rig *rig, uint8_t verdict, uint8_t out, uint16_t len, in
 	assert_non_null(packet);
 	assert_non_null(rte_pktmbuf_append(packet, len));
 	data = rte_pktmbuf_mtod(packet, uint8_t *);
-	memset(data, 0, len);
-	data[0] = verdict;
-	data[1] = out;
-	data[2] = memory->in_count >> 8;
-	data[3] = memory->in_count;
+	write_packet(data, verdict, out, len, rig->given++);
 	if (vlan >= 0 && len >= 18)
 		memcpy(data + 12, (uint8_t[]){0x81, 0, vlan >> 8, vlan, 8, 0}, 6);
 	memory->in[memory->in_count++] = packet;
+}
+
+// A convoy of n packets of 60 bytes, with the next numbers.
+static void give_convoy(struct rig *rig, unsigned n)
+{
+	struct cv_outer_config config = {.version = 4, .dst = {192, 0, 2, 1}};
+	struct memory_port *memory = &rig->ports[0];
+	struct rte_mbuf *frame = rte_pktmbuf_alloc(pool);
+	uint32_t bytes = n * (CV_CONVOY_PREFIX_LEN + 60);
+	struct cv_outer outer;
+	uint8_t *at;
+
+	assert_non_null(frame);
+	assert_int_equal(cv_outer_set(&outer, &config, NULL), 0);
+	at = (uint8_t *)rte_pktmbuf_append(frame, (uint16_t)(outer.len + bytes));
+	assert_non_null(at);
+	cv_outer_write(&outer, at, (uint8_t)n, bytes, 0);
+	at += outer.len;
+	for (unsigned i = 0; i < n; i++, at += CV_CONVOY_PREFIX_LEN + 60) {
+		memcpy(at, (uint8_t[]){0, 60}, CV_CONVOY_PREFIX_LEN);
+		write_packet(at + CV_CONVOY_PREFIX_LEN, CV_NEXT, 0xff, 60, rig->given++);
+	}
+	memory->in[memory->in_count++] = frame;
 }
 
 static unsigned number(const struct memory_port *memory, unsigned i)
@@ -216,7 +281,7 @@ static void balance(const struct rig *rig)
 		assert_int_equal(bytes, rig->ports[p].sent_bytes);
 		sent += packets;
 	}
-	assert_int_equal(received, rig->ports[0].in_count);
+	assert_int_equal(received, rig->given);
 	assert_int_equal(received, sent + all_drops(rig));
 	assert_int_equal(rte_mempool_in_use_count(pool), 0);
 }
@@ -351,6 +416,67 @@ static void chains_do_not_mix(void **state)
 	balance(&rig);
 }
 
+// A port that may carry convoys gives views as long as there are none, frames when there are. All
+// come out, in their order, whichever it gives when the one becomes the other.
+static void convoys_among_plain_packets(void **state)
+{
+	static const struct {
+		const char *description;
+		unsigned plain; // that come first
+		unsigned convoy; // the packets of each that comes then
+		unsigned between; // plain packets between two convoys
+		bool ring; // behind which views are not taken
+		bool gathers; // are views taken at all?
+	} rows[] = {
+		{"no convoys", 300, 0, 0, false, true},
+		{"nothing but convoys", 0, 7, 0, false, false},
+		{"convoys after plain packets", 150, 7, 0, false, true},
+		{"a convoy that shares a buffer", 150, 1, 1, false, true},
+		{"convoys among plain packets", 150, 2, 3, false, true},
+		{"convoys now and then", 150, 20, 100, false, true},
+		{"into a ring", 300, 2, 1, true, false},
+	};
+
+	for (size_t row = 0; row < RTE_DIM(rows); row++) {
+		struct cv_frame_counters frames = {0};
+		const struct cv_convoy_rx rx = {
+			.udp_port = RTE_BE16(CV_CONVOY_PORT), .counters = &frames};
+		struct cv_error error = {0};
+		struct rig rig;
+
+		print_message("  %s\n", rows[row].description);
+		rig_init(&rig);
+		rig.ports[0].port.rx_views = memory_rx_views;
+		rig.ports[0].burst = 5;
+		rig.sources[0].convoys = &rx;
+		if (rows[row].ring) {
+			rig.ring = cv_ring_create("test", 512, 2 * CV_CONVOYS_VIEWS, &error);
+			assert_non_null(rig.ring);
+			rig.stages[0].sink = rig.ring;
+			rig.sources[1] = (struct cv_source){.ring = rig.ring,
+				.one_stage = true,
+				.stages = &rig.stages[1],
+				.stages_count = 1};
+		}
+		for (unsigned i = 0; i < rows[row].plain; i++)
+			give(&rig, CV_NEXT, 0xff, 60, -1);
+		while (rows[row].convoy > 0 &&
+			rig.given + rows[row].convoy + rows[row].between <= PACKETS_MAX) {
+			give_convoy(&rig, rows[row].convoy);
+			for (unsigned i = 0; i < rows[row].between; i++)
+				give(&rig, CV_NEXT, 0xff, 60, -1);
+		}
+		run(&rig, rows[row].ring ? 2 : 1);
+		assert_int_equal(rig.ports[1].sent_count, rig.given);
+		for (unsigned i = 0; i < rig.given; i++)
+			assert_int_equal(number(&rig.ports[1], i), i);
+		assert_int_equal(rig.ports[0].gathered > 0, rows[row].gathers);
+		assert_int_equal(rig.port_counters[0][0].rx_frames, rig.ports[0].in_count);
+		balance(&rig);
+		cv_ring_free(rig.ring);
+	}
+}
+
 // Two workers joined by a small ring: with waiting nothing is lost, without it some may be, and
 // what is lost is counted.
 static void pipeline(void **state)
@@ -369,13 +495,13 @@ static void pipeline(void **state)
 			.one_stage = true,
 			.stages = &rig.stages[1],
 			.stages_count = 1};
-		for (unsigned i = 0; i < PACKETS_MAX; i++)
+		for (unsigned i = 0; i < 256; i++)
 			give(&rig, CV_NEXT, i % 2 ? 2 : 0xff, 60, -1);
 		run(&rig, 2);
 		if (waits)
 			assert_int_equal(all_drops(&rig), 0);
 		assert_int_equal(all_drops(&rig), rig.port_counters[0][1].drops[CV_HOP_RING_FULL]);
-		assert_int_equal(rig.counters[0].packets, PACKETS_MAX);
+		assert_int_equal(rig.counters[0].packets, 256);
 		for (unsigned p = 1; p < 3; p++)
 			for (unsigned i = 1; i < rig.ports[p].sent_count; i++)
 				assert_true(
@@ -395,6 +521,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_port_that_is_full),
 		cmocka_unit_test(scattered_packets),
 		cmocka_unit_test(chains_do_not_mix),
+		cmocka_unit_test(convoys_among_plain_packets),
 		cmocka_unit_test(pipeline),
 	};
 	int rc;

@@ -6,6 +6,10 @@
 
 #include "worker.h"
 
+// A port that may carry convoys and brought none for so many turns is received from as if it did
+// not. Enough that changing back and forth, which copies packets, costs little of what it saves.
+#define PLAIN_TURNS 16
+
 static void run_stage(
 	struct cv_worker *worker, const struct cv_stage *stage, struct cv_burst *burst)
 {
@@ -85,48 +89,102 @@ static bool has_room(const struct cv_source *source)
 	return true;
 }
 
-// Received frames are taken apart as far as one burst has room, as often as there are more.
-static void take_convoys(struct cv_worker *worker, const struct cv_source *source,
+// Received frames are taken apart as far as one burst has room, as often as there are more. Returns
+// whether there were convoys among them.
+static bool take_frames(struct cv_worker *worker, const struct cv_source *source,
 	struct cv_burst *burst, struct rte_mbuf **frames, uint16_t n)
 {
+	bool convoys = false;
 	uint16_t taken = 0;
 
 	while (taken < n) {
 		taken += cv_burst_load_convoys(burst, frames + taken, n - taken, source->in,
 			source->stages[0].out, source->convoys,
 			&worker->ports_counters[source->in]);
+		convoys |= !burst->singly;
 		run_source(worker, source, burst);
 	}
+	return convoys;
+}
+
+// From a port that may carry convoys. Returns how many frames came.
+static uint16_t poll_frames(
+	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst)
+{
+	struct rte_mbuf *frames[CV_CONVOYS_MAX];
+	uint16_t n = source->port->rx(source->port, source->queue, frames, CV_CONVOYS_MAX);
+
+	if (n == 0)
+		return 0;
+	if (take_frames(worker, source, burst, frames, n))
+		source->plain_turns = 0;
+	else if (source->plain_turns < PLAIN_TURNS)
+		source->plain_turns++;
+	return n;
+}
+
+// Views that a port gave, of which some may be convoys: goes on frame by frame from now on.
+static __rte_noinline void take_views_apart(
+	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst, uint16_t n)
+{
+	struct rte_mbuf *frames[CV_VIEWS_MAX];
+
+	source->plain_turns = 0;
+	n = cv_burst_to_frames(
+		burst, n, frames, worker->depart->pool, &worker->ports_counters[source->in]);
+	take_frames(worker, source, burst, frames, n);
+}
+
+// From a port that gathers. Returns how many packets, or frames of which some are convoys, came.
+static uint16_t poll_views(
+	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst)
+{
+	struct cv_port *port = source->port;
+	uint16_t n =
+		port->rx_views(port, source->queue, burst->views, CV_VIEWS_MAX, &burst->buffers);
+
+	if (n == 0)
+		return 0;
+	if (source->convoys != NULL &&
+		cv_views_have_convoys(burst->views, n, source->convoys->udp_port)) {
+		take_views_apart(worker, source, burst, n);
+		return n;
+	}
+	cv_burst_take_views(
+		burst, n, source->in, source->stages[0].out, &worker->ports_counters[source->in]);
+	run_source(worker, source, burst);
+	return n;
+}
+
+// Whether to receive views from a port that may carry convoys. Where rings follow never: one turn's
+// views may hold more convoys than a ring has room for.
+static bool takes_views(const struct cv_source *source)
+{
+	if (source->plain_turns < PLAIN_TURNS)
+		return false;
+	for (unsigned i = 0; i < source->stages_count; i++)
+		if (source->stages[i].sink != NULL)
+			return false;
+	return true;
 }
 
 // Returns how many packets or frames came.
 static uint16_t poll_port(
-	struct cv_worker *worker, const struct cv_source *source, struct cv_burst *burst)
+	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst)
 {
-	struct cv_port_counters *counters = &worker->ports_counters[source->in];
 	struct rte_mbuf *packets[CV_BURST_MAX];
 	struct cv_port *port = source->port;
-	uint8_t out = source->stages[0].out;
 	uint16_t n;
 
-	if (port->rx_views != NULL && source->convoys == NULL) {
-		n = port->rx_views(
-			port, source->queue, burst->views, CV_VIEWS_MAX, &burst->buffers);
-		if (n == 0)
-			return 0;
-		cv_burst_take_views(burst, n, source->in, out, counters);
-		run_source(worker, source, burst);
-		return n;
-	}
-	n = port->rx(port, source->queue, packets,
-		source->convoys != NULL ? CV_CONVOYS_MAX : CV_BURST_MAX);
+	if (port->rx_views != NULL && (source->convoys == NULL || takes_views(source)))
+		return poll_views(worker, source, burst);
+	if (source->convoys != NULL)
+		return poll_frames(worker, source, burst);
+	n = port->rx(port, source->queue, packets, CV_BURST_MAX);
 	if (n == 0)
 		return 0;
-	if (source->convoys != NULL) {
-		take_convoys(worker, source, burst, packets, n);
-		return n;
-	}
-	cv_burst_load(burst, packets, n, source->in, out, counters);
+	cv_burst_load(burst, packets, n, source->in, source->stages[0].out,
+		&worker->ports_counters[source->in]);
 	run_source(worker, source, burst);
 	return n;
 }
@@ -161,7 +219,7 @@ int cv_worker_run(void *argument)
 		uint64_t now;
 
 		for (unsigned i = 0; i < worker->sources_count; i++) {
-			const struct cv_source *source = &worker->sources[i];
+			struct cv_source *source = &worker->sources[i];
 
 			if (source->waits && !has_room(source))
 				continue;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arrive.h"
 #include "classify.h"
 #include "counters.h"
 #include "depart.h"
@@ -34,6 +35,9 @@ struct cv_source {
 	uint8_t in; // the port's index
 	struct cv_ring *ring;
 	const struct cv_convoy_rx *convoys; // a port's that carries convoys; NULL: it does not
+	// Turns without a convoy since the last one that came by a port that gives views: after some,
+	// packets are received as views, which is cheaper, until convoys come.
+	uint16_t plain_turns;
 	struct cv_classifier classifier; // a port's: classes are indices of stages
 	bool one_stage; // no packet needs classifying
 	bool waits; // does not receive while a sink has no room: nothing is lost in the node

@@ -19,8 +19,8 @@
 #include <rte_eal.h>
 #include <rte_prefetch.h>
 
+#include "arrive.h"
 #include "bench.h"
-#include "hop.h"
 #include "pack.h"
 #include "packet_pool.h"
 

@@ -11,8 +11,8 @@
 #include <rte_cycles.h>
 #include <rte_pause.h>
 
+#include "arrive.h"
 #include "bench.h"
-#include "hop.h"
 #include "ring.h"
 
 #define RING_PACKETS 1024

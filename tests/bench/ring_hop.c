@@ -2,8 +2,8 @@
 // Copyright 2026 The Convoy authors
 #include <stdlib.h>
 
+#include "arrive.h"
 #include "bench.h"
-#include "hop.h"
 #include "ring.h"
 
 #define RING_PACKETS 1024

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include <rte_prefetch.h>
+
+#include "arrive.h"
+#include "ipv4.h"
+#include "ipv6.h"
+#include "udp.h"
+
+// Headers are read this many packets after they were asked for.
+#define PREFETCH_AHEAD 8u
+
+// Frees a received frame that goes nowhere, and counts it as one packet.
+static __rte_noinline void refuse(
+	struct rte_mbuf *frame, enum cv_hop_drop why, struct cv_port_counters *counters)
+{
+	cv_count(&counters->drops[why], 1);
+	rte_pktmbuf_free(frame);
+}
+
+// Puts a packet that is scattered over several buffers into one; false: it is freed, and counted.
+static __rte_noinline bool gather(struct rte_mbuf *packet, struct cv_port_counters *counters)
+{
+	if (rte_pktmbuf_linearize(packet) == 0)
+		return true;
+	cv_count(&counters->rx_bytes, packet->pkt_len);
+	refuse(packet, CV_HOP_SEGMENTED, counters);
+	return false;
+}
+
+static CV_INLINE void show(struct cv_view *view, struct rte_mbuf *packet, uint8_t in, uint8_t out)
+{
+	cv_view_set(view, rte_pktmbuf_mtod(packet, uint8_t *), packet->data_len);
+	view->in = in;
+	view->out = out;
+}
+
+CV_HOT void cv_burst_load(struct cv_burst *burst, struct rte_mbuf **packets, uint16_t n, uint8_t in,
+	uint8_t out, struct cv_port_counters *counters)
+{
+	uint32_t bytes = 0;
+	unsigned longest = 0;
+	unsigned shortest = UINT16_MAX;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < RTE_MIN((unsigned)n, PREFETCH_AHEAD); i++)
+		rte_prefetch0(rte_pktmbuf_mtod(packets[i], void *));
+	for (unsigned i = 0; i < n; i++) {
+		// Past the end the last one is asked for again, which is cheaper than to ask whether.
+		struct rte_mbuf *ahead = packets[RTE_MIN(i + PREFETCH_AHEAD, n - 1u)];
+		struct rte_mbuf *packet = packets[i];
+
+		rte_prefetch0(rte_pktmbuf_mtod(ahead, void *));
+		if (CV_UNLIKELY(packet->nb_segs > 1) && !gather(packet, counters))
+			continue;
+		show(&burst->views[kept], packet, in, out);
+		bytes += packet->data_len;
+		longest = RTE_MAX(longest, packet->data_len);
+		shortest = RTE_MIN(shortest, packet->data_len);
+		burst->buffers.buffers[kept++] = packet;
+	}
+	memset(burst->buffers.views, 1, sizeof(burst->buffers.views));
+	burst->buffers.n = kept;
+	burst->n = kept;
+	burst->bytes = bytes;
+	burst->longest = (uint16_t)longest;
+	burst->shortest = (uint16_t)shortest;
+	burst->singly = true;
+	burst->whole = true;
+	cv_count(&counters->rx_packets, n);
+	cv_count(&counters->rx_frames, n);
+	cv_count(&counters->rx_bytes, bytes);
+}
+
+// Is a convoy, whose IP header the walk found good, addressed to the port?
+static bool is_ours(const struct cv_view *frame, const struct cv_convoy_rx *rx)
+{
+	uint8_t len = frame->proto == CV_PROTO_IPV4 ? 4 : 16;
+	const uint8_t *to = frame->data + frame->l3 + (len == 4 ? 16 : 24);
+
+	return rx->address_len == 0 ||
+	       (rx->address_len == len && memcmp(to, rx->address, len) == 0);
+}
+
+// A function reads, and most write, something of every packet: all lines of a convoy.
+static CV_INLINE void prefetch_all(const struct rte_mbuf *frame)
+{
+	const uint8_t *data = rte_pktmbuf_mtod(frame, const uint8_t *);
+
+	for (uint32_t at = 0; at < frame->data_len; at += RTE_CACHE_LINE_SIZE)
+		rte_prefetch0(data + at);
+}
+
+uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames, uint16_t n,
+	uint8_t in, uint8_t out, const struct cv_convoy_rx *rx, struct cv_port_counters *counters)
+{
+	struct cv_buffers *buffers = &burst->buffers;
+	bool convoys = false; // the last frame was one; where one is, more are
+	uint32_t frame_bytes = 0;
+	uint32_t refused = 0;
+	unsigned at = 0;
+	unsigned i;
+
+	buffers->n = 0;
+	for (i = 0; i < RTE_MIN((unsigned)n, PREFETCH_AHEAD); i++)
+		rte_prefetch0(rte_pktmbuf_mtod(frames[i], void *));
+	for (i = 0; i < n && at <= CV_BURST_VIEWS - CV_CONVOY_PACKETS_MAX &&
+		    buffers->n < CV_BUFFERS_MAX;
+		i++) {
+		struct rte_mbuf *frame = frames[i];
+		enum cv_convoy_reason reason;
+		struct cv_convoy convoy;
+		struct cv_view outer;
+		unsigned count = 1;
+
+		if (convoys && i + 1u < n)
+			prefetch_all(frames[i + 1]);
+		else
+			rte_prefetch0(rte_pktmbuf_mtod(
+				frames[RTE_MIN(i + PREFETCH_AHEAD, n - 1u)], void *));
+		if (CV_UNLIKELY(frame->nb_segs > 1) && !gather(frame, counters)) {
+			refused++;
+			continue;
+		}
+		show(&outer, frame, in, out);
+		frame_bytes += outer.len;
+		reason = cv_convoy_walk(&convoy, burst->views + at, &outer, rx->udp_port);
+		convoys = reason == CV_CONVOY_OK;
+		if (CV_LIKELY(convoys)) {
+			if (CV_UNLIKELY(!is_ours(&outer, rx))) {
+				refuse(frame, CV_HOP_OTHERS_CONVOY, counters);
+				refused++;
+				continue;
+			}
+			count = convoy.count;
+			if (CV_UNLIKELY(count == 1))
+				cv_buffer_set(frame, burst->views[at].data, burst->views[at].len);
+		} else if (CV_LIKELY(reason == CV_CONVOY_NOT_A_CONVOY)) {
+			burst->views[at] = outer;
+		} else {
+			cv_count(&rx->counters->refused[reason], 1);
+			refuse(frame, CV_HOP_BAD_CONVOY, counters);
+			refused++;
+			continue;
+		}
+		cv_count(&rx->counters->sizes[count], 1);
+		buffers->buffers[buffers->n] = frame;
+		buffers->views[buffers->n++] = (uint8_t)count;
+		at += count;
+	}
+	burst->n = (uint16_t)at;
+	burst->singly = at == buffers->n;
+	burst->whole = true;
+	cv_burst_measure(burst);
+	cv_count(&counters->rx_packets, at + refused);
+	cv_count(&counters->rx_frames, i);
+	cv_count(&counters->rx_bytes, frame_bytes);
+	return (uint16_t)i;
+}
+
+CV_HOT bool cv_views_have_convoys(const struct cv_view *views, uint16_t n, rte_be16_t udp_port)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct cv_view *view = &views[i];
+		bool ipv6 = view->proto == CV_PROTO_IPV6;
+		unsigned dport = view->l3 + (ipv6 ? CV_IPV6_LEN : CV_IPV4_LEN) + 2u;
+		unsigned proto = view->l3 + (ipv6 ? 6u : 9u);
+
+		if (CV_LIKELY(
+			    view->len < dport + 2 || cv_load_be16(view->data + dport) != udp_port))
+			continue;
+		if (view->data[proto] == CV_IPPROTO_UDP)
+			return true;
+	}
+	return false;
+}
+
+// A frame that lies among others in a buffer, in one of its own. NULL: there is none.
+static struct rte_mbuf *copy_frame(const struct cv_view *view, struct rte_mempool *pool)
+{
+	struct rte_mbuf *copy = rte_pktmbuf_alloc(pool);
+	char *data = copy != NULL ? rte_pktmbuf_append(copy, view->len) : NULL;
+
+	if (CV_UNLIKELY(data == NULL)) {
+		rte_pktmbuf_free(copy);
+		return NULL;
+	}
+	memcpy(data, view->data, view->len);
+	return copy;
+}
+
+uint16_t cv_burst_to_frames(struct cv_burst *burst, uint16_t n, struct rte_mbuf **frames,
+	struct rte_mempool *pool, struct cv_port_counters *counters)
+{
+	const struct cv_view *view = burst->views;
+	uint64_t lost = 0;
+	uint16_t got = 0;
+
+	for (unsigned b = 0; b < burst->buffers.n; b++) {
+		struct rte_mbuf *buffer = burst->buffers.buffers[b];
+		unsigned count = burst->buffers.views[b];
+
+		if (count == 1) {
+			frames[got++] = buffer;
+			view++;
+			continue;
+		}
+		for (unsigned i = 0; i < count; i++, view++) {
+			frames[got] = copy_frame(view, pool);
+			if (CV_LIKELY(frames[got] != NULL)) {
+				got++;
+				continue;
+			}
+			cv_count(&counters->rx_bytes, view->len);
+			lost++;
+		}
+		rte_pktmbuf_free(buffer);
+	}
+	cv_count(&counters->rx_packets, lost);
+	cv_count(&counters->rx_frames, lost);
+	cv_count(&counters->drops[CV_HOP_NO_BUFFER], lost);
+	return got;
+}
+
+void cv_burst_take_views(struct cv_burst *burst, uint16_t n, uint8_t in, uint8_t out,
+	struct cv_port_counters *counters)
+{
+	burst->n = n;
+	burst->singly = true;
+	burst->whole = true;
+	for (unsigned i = 0; i < n; i++) {
+		burst->views[i].in = in;
+		burst->views[i].out = out;
+	}
+	cv_burst_measure(burst);
+	cv_count(&counters->rx_packets, n);
+	cv_count(&counters->rx_frames, n);
+	cv_count(&counters->rx_bytes, burst->bytes);
+}

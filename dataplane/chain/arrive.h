@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Into the node: from what a port gave to a burst of packets, each with a view; convoys are taken
+// apart where they lie. Everything that came is counted here.
+#ifndef CV_ARRIVE_H
+#define CV_ARRIVE_H
+
+#include "hop.h"
+
+// What a port that carries convoys is received with.
+struct cv_convoy_rx {
+	rte_be16_t udp_port; // of convoys
+	uint8_t address_len; // 4, 16; 0: convoys to any address are taken
+	uint8_t address[16];
+	struct cv_frame_counters *counters; // this worker's
+};
+
+// Makes a burst of n <= CV_BURST_MAX received packets, which from now on belong to it. All came
+// in by port in and will leave by port out unless a function says otherwise. A packet in several
+// segments is made one; where its buffer has no room for that it is freed. Counts all of them as
+// received, and those freed as segmented.
+void cv_burst_load(struct cv_burst *burst, struct rte_mbuf **packets, uint16_t n, uint8_t in,
+	uint8_t out, struct cv_port_counters *counters);
+
+// The same of frames of which some are convoys: the burst has the packets in them, where they lie.
+// Stops when the burst is full; returns how many frames it took, one at least where n > 0. A frame
+// that is refused is freed, and counted as one packet.
+uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames, uint16_t n,
+	uint8_t in, uint8_t out, const struct cv_convoy_rx *rx, struct cv_port_counters *counters);
+
+// The same of n views that a port gave (rx_views), already in the burst with their buffers.
+void cv_burst_take_views(struct cv_burst *burst, uint16_t n, uint8_t in, uint8_t out,
+	struct cv_port_counters *counters);
+
+// May convoys be among views that a port gave? Then they must be taken apart. Looks at a few bytes of each, and may take an ordinary packet for a convoy.
+bool cv_views_have_convoys(const struct cv_view *views, uint16_t n, rte_be16_t udp_port);
+
+// Turns n such views into frames, of which there may be CV_VIEWS_MAX, for cv_burst_load_convoys().
+// Those that share a buffer are copied, into buffers of the pool; where it has none they are dropped
+// and counted. Returns how many frames there are.
+uint16_t cv_burst_to_frames(struct cv_burst *burst, uint16_t n, struct rte_mbuf **frames,
+	struct rte_mempool *pool, struct cv_port_counters *counters);
+
+#endif
