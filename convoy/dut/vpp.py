@@ -84,7 +84,7 @@ class _Running(RunningProcess):
         self._script = setup.folder / "chain.vpp"
         self._lines = lines
         self._plugins = _plugins(setup)
-        self._idle = 0.0  # ticks of a poll that finds nothing
+        self._idle: float | None = None  # ticks of a poll that finds nothing
         self._spent = Cost(0, 0, "vppctl show runtime, less polls that found nothing")
         self.commands = (process.command, *(("#", line) for line in lines))
 
@@ -127,6 +127,8 @@ class _Running(RunningProcess):
         said = nodes(self._ask("show", "runtime"))
         self._ask("clear", "runtime")
         self._idle = idle_clocks(said) or self._idle
+        if self._idle is None:
+            return None
         ticks, packets = spent(said, self._idle)
         self._spent = Cost(
             self._spent.busy_cycles + ticks, self._spent.packets + packets, self._spent.source

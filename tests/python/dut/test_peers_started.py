@@ -46,7 +46,12 @@ if words == ["show version"]:
 elif words[0] == "exec":
     print(open(words[1]).read() if os.environ.get("HEALTHY") else "exec: unknown input `abacus'")
 elif words == ["show", "runtime"]:
-    print("ip4-lookup         active  10  320  0  5.0e1  32.00")
+    here = os.path.dirname(__file__)
+    if not os.path.exists(here + "/asked"):  # for the first time: no packets yet
+        open(here + "/asked", "w").close()
+        print("vhost-user-input  polling  900  0  0  5.0e1  0.00")
+        sys.exit()
+    print("ethernet-input     active  10  320  0  5.0e1  32.00")
     print("vhost-user-input  polling  90  320  0  2.0e2   3.56")
     print("nobody            polling  90    0  0  9.9e9   0.00")
 elif words == ["show", "plugins"]:
@@ -114,10 +119,10 @@ def test_vpp_is_told_when_it_answers_and_its_cycles_add_up(tmp_path, monkeypatch
     monkeypatch.setenv("HEALTHY", "yes")
     with start("vpp", tmp_path) as running:
         running.ready(30)
-        for times in (1, 2):  # what is printed was cleared in between
+        for times in (0, 1, 2):  # what is printed was cleared in between
             cost = running.cost()
             assert cost is not None
-            assert (cost.busy_cycles, cost.packets) == (times * 320 * 250, times * 320)
+            assert (cost.busy_cycles, cost.packets) == (times * (320 * 250 - 80 * 50), times * 320)
         assert any("ip route add" in line for line in running.command_lines)
 
 
@@ -165,3 +170,14 @@ def test_a_bessd_out_of_its_tree_is_not_enough(tmp_path, monkeypatch):
     stand_in(tmp_path / "bessd", BESSD)
     monkeypatch.setenv("CONVOY_BESS", str(tmp_path))
     assert "pybess" in device("bess").presence().missing
+
+
+def test_what_bess_spent_on_nothing_is_no_cost_of_packets():
+    polls = bess.Polls()
+    assert polls.cost(1_000, 300_000, 64) is None  # nothing is known of calls that find nothing
+    idle = polls.cost(2_000, 350_000, 64)
+    assert idle is not None
+    assert (idle.busy_cycles, idle.packets) == (0, 64)
+    busy = polls.cost(3_100, 350_000 + 1_000 * 50 + 100 * 4_000, 64 + 3_200)
+    assert busy is not None
+    assert (busy.busy_cycles, busy.packets) == (100 * 4_000, 64 + 3_200)
