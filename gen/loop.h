@@ -14,6 +14,8 @@ struct gen_loop {
 	uint32_t stream_count;
 	uint64_t start, duration, grace, catch_up, pause;
 	bool paused; // before this turn
+	uint64_t rx_full; // of all wires, in the turn before
+	bool was_full; // a receive queue was, then
 	uint32_t wire_count;
 	struct gen_wire *wires[GEN_MAX_PORTS * GEN_MAX_QUEUES];
 	uint8_t wire_port[GEN_MAX_PORTS * GEN_MAX_QUEUES];

@@ -205,15 +205,46 @@ static json_t *all_paths(const struct gen_spec *spec, const struct gen_trial *tr
 	return list;
 }
 
-// A pause of the tester that overflows its own receive queue: losses may be its own. Null: none.
+static void sent_and_lost(const struct gen_trial *trial, uint64_t *sent, uint64_t *lost)
+{
+	*sent = *lost = 0;
+	for (uint32_t i = 0; i < trial->stream_count; i++) {
+		*sent += trial->streams[i].sent;
+		*lost += trial->streams[i].account->lost;
+	}
+}
+
+// The most packets that the tester itself may have lost: those that came while its receive queues
+// were full. Null: these do not tell.
+static json_t *own_losses(const struct gen_trial *trial)
+{
+	uint64_t sent, lost;
+
+	if (!trial->sees_full)
+		return json_null();
+	sent_and_lost(trial, &sent, &lost);
+	if (trial->send_end == 0)
+		return json_integer(0);
+	const double came = (double)sent * (double)trial->full_ticks / (double)trial->send_end;
+	return number(came < (double)lost ? (uint64_t)(came + 0.5) : lost);
+}
+
+// Losses may be the tester's own: its receive queue was found full or, where nobody can tell, it
+// paused for longer than that lasts. Null: they are not.
 static json_t *suspicion(
 	const struct gen_tester *tester, const struct gen_spec *spec, const struct gen_trial *trial)
 {
-	uint64_t sent = 0, lost = 0;
+	uint64_t sent, lost;
 
-	for (uint32_t i = 0; i < trial->stream_count; i++) {
-		sent += trial->streams[i].sent;
-		lost += trial->streams[i].account->lost;
+	sent_and_lost(trial, &sent, &lost);
+	if (trial->sees_full) {
+		if (lost == 0 || trial->full_ticks == 0)
+			return json_null();
+		const uint64_t ns = gen_ticks_to_ns(&tester->clock, trial->full_ticks);
+		return json_sprintf(
+			"a receive queue of the tester was found full, around which %llu "
+			"us passed: what came then may have been lost by the tester",
+			(unsigned long long)(ns / 1000));
 	}
 	for (uint32_t i = 0; i < spec->path_count; i++) {
 		const struct gen_port *port = tester->ports[spec->paths[i].to];
@@ -299,6 +330,7 @@ json_t *gen_result(const struct gen_tester *tester, const struct gen_context *co
 		"reason", trial->ok ? NULL : trial->reason);
 
 	json_object_set_new(result, "suspect", suspicion(tester, spec, trial));
+	json_object_set_new(result, "suspect_pkts", own_losses(trial));
 	json_object_set(result, "spec", spec->json);
 	json_object_set_new(result, "intended_pps",
 		spec->rate_pps > 0 && !(spec->capture != NULL && spec->capture_timing)
@@ -321,14 +353,16 @@ json_t *gen_result(const struct gen_tester *tester, const struct gen_context *co
 			"tsc_hz", (json_int_t)clock->hz, "core", (int)context->core, "loops",
 			(json_int_t)trial->loops, "ring_errors", (json_int_t)trial->ring_errors,
 			"kicks", (json_int_t)trial->kicks, "lost_time",
-			json_pack("{s:I, s:I, s:I, s:o}", "longest_gap_ns",
+			json_pack("{s:I, s:I, s:I, s:o, s:o}", "longest_gap_ns",
 				(json_int_t)gen_ticks_to_ns(clock, trial->gap_max),
 				"gaps_over_10us", (json_int_t)trial->gaps, "gaps_over_10us_ns",
 				(json_int_t)gen_ticks_to_ns(clock, trial->gap_ticks),
 				"descheduled_ns",
-				trial->descheduled_ns == UINT64_MAX
-					? json_null()
-					: number(trial->descheduled_ns)),
+				trial->descheduled_ns == UINT64_MAX ? json_null()
+								    : number(trial->descheduled_ns),
+				"receive_full_ns",
+				trial->sees_full ? number(gen_ticks_to_ns(clock, trial->full_ticks))
+						 : json_null()),
 			"ports", ports(tester)));
 	json_object_set_new(result, "versions", versions());
 	json_object_set_new(result, "command_line", command_line(context->argv));

@@ -376,6 +376,78 @@ static void nonsense_in_the_used_ring_is_caught(void **state)
 	}
 }
 
+// Of 256 places, more than three quarters.
+static void a_full_receive_queue_is_seen(void **state)
+{
+	static const struct {
+		uint16_t used;
+		uint64_t full;
+	} rows[] = {{0, 0}, {1, 0}, {192, 0}, {193, 1}, {256, 1}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world *world = build(NULL, small.ring);
+		struct gen_wire *wire = &world->ports[1].wires[0];
+		struct gen_vring *rx, *tx;
+		struct gen_rx frames[GEN_BURST];
+
+		gen_reflector_stop(&world->reflector);
+		gen_vhost_rings(&world->ports[1], 0, &rx, &tx);
+		for (uint16_t slot = 0; slot < rows[i].used; slot++)
+			rx->used->ring[slot] = (struct vring_used_elem){.id = slot, .len = 12 + 60};
+		rx->used->idx = rows[i].used;
+		assert_int_equal(wire->ops->rx(wire, frames),
+			rows[i].used < GEN_BURST ? rows[i].used : GEN_BURST);
+		assert_int_equal(wire->rx_full, rows[i].full);
+		assert_int_equal(gen_reflector_start(&world->reflector), 0);
+		demolish(world);
+	}
+}
+
+static uint32_t (*receive)(struct gen_wire *wire, struct gen_rx *frames);
+
+static uint32_t receive_from_a_full_queue(struct gen_wire *wire, struct gen_rx *frames)
+{
+	wire->rx_full++;
+	return receive(wire, frames);
+}
+
+static void losses_are_suspect_where_the_tester_had_no_room_for_them(void **state)
+{
+	static const struct {
+		const char *what;
+		enum gen_fate (*fate)(uint32_t lane, uint64_t seen);
+		bool full;
+		bool suspect;
+	} rows[] = {
+		{"losses, and room", drops, false, false},
+		{"losses, and no room", drops, true, true},
+		{"no losses, and no room", NULL, true, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		// It holds the whole trial.
+		struct world *world = build(rows[i].fate, 16384);
+		struct gen_wire *wire = &world->ports[1].wires[0];
+		struct gen_wire_ops ops = *wire->ops;
+
+		print_message("%s\n", rows[i].what);
+		receive = ops.rx;
+		ops.rx = receive_from_a_full_queue;
+		if (rows[i].full)
+			wire->ops = &ops;
+		json_t *result = try(world, "{\"rate_pps\": 100000, \"duration_s\": 0.05, "
+					    "\"tolerance\": 1, \"drain_s\": 0.5}");
+		assert_int_equal(
+			json_is_string(json_object_get(result, "suspect")), rows[i].suspect);
+		const uint64_t most =
+			(uint64_t)json_integer_value(json_object_get(result, "suspect_pkts"));
+		assert_int_equal(most, rows[i].suspect ? count(result, "lost_pkts") : 0);
+		assert_int_equal(most > 0, rows[i].suspect);
+		json_decref(result);
+		demolish(world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +458,8 @@ int main(void)
 		cmocka_unit_test(a_rate_that_is_not_reached_is_no_result),
 		cmocka_unit_test(a_full_queue_may_refuse_instead),
 		cmocka_unit_test(nonsense_in_the_used_ring_is_caught),
+		cmocka_unit_test(a_full_receive_queue_is_seen),
+		cmocka_unit_test(losses_are_suspect_where_the_tester_had_no_room_for_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

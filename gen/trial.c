@@ -37,6 +37,21 @@ static uint64_t descheduled_ns(void)
 	return fields == 2 ? wait : UINT64_MAX;
 }
 
+// Time in which the device may have found no room for what it sent: that of turns around a poll
+// that found a receive queue full. `turn` is the time since the turn before, and counts once.
+static void note_full(struct gen_loop *loop, uint64_t turn)
+{
+	uint64_t full = 0;
+
+	for (uint32_t i = 0; i < loop->wire_count; i++)
+		full += loop->wires[i]->rx_full;
+	const bool is_full = full != loop->rx_full;
+	if (__builtin_expect(is_full || loop->was_full, 0))
+		loop->trial->full_ticks += turn;
+	loop->rx_full = full;
+	loop->was_full = is_full;
+}
+
 // Whether a stream has nothing left to send.
 static bool is_done(const struct gen_loop *loop, struct gen_stream *stream, uint64_t now)
 {
@@ -121,6 +136,7 @@ static void run(struct gen_loop *loop)
 			}
 		}
 		moved += gen_loop_receive(loop);
+		note_full(loop, turn);
 		if (moved > 0) {
 			trial->busy_ticks += gen_ticks() - loop->start - now;
 		} else {
@@ -263,6 +279,11 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 			loop->wire_port[loop->wire_count++] = (uint8_t)i;
 		}
 	const bool settled = settle(loop);
+	trial->sees_full = true;
+	for (uint32_t i = 0; i < loop->wire_count; i++) {
+		loop->rx_full += loop->wires[i]->rx_full;
+		trial->sees_full &= loop->wires[i]->sees_full;
+	}
 	if (gen_streams_build(spec, &tester->clock, tester->ports, &trial->streams,
 		    &trial->stream_count, error, error_size) < 0)
 		goto out;

@@ -23,6 +23,8 @@ struct gen_trial {
 	uint64_t loops, busy_ticks;
 	uint64_t gap_max; // longest time between two turns of the loop
 	uint64_t gaps, gap_ticks; // turns longer than 10 us
+	bool sees_full; // every queue that is received from; the next is known
+	uint64_t full_ticks; // turns around polls that found a receive queue full
 	uint64_t descheduled_ns; // ready to run, but not running (schedstat); UINT64_MAX: unknown
 	uint64_t foreign; // no stamp of this trial
 	uint64_t earlier; // stamps of earlier trials

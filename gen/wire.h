@@ -61,6 +61,8 @@ struct gen_wire {
 	const struct gen_wire_ops *ops;
 	void *state;
 	uint32_t rx_most; // frames, at most GEN_BURST
+	bool sees_full; // counts the next; otherwise nobody knows
+	uint64_t rx_full; // polls that found the receive queue more than three quarters full
 	// Peer-made nonsense: an index, length or address out of bounds. Never followed.
 	uint64_t ring_errors;
 	uint64_t kicks; // notifications that the device asked for

@@ -163,6 +163,7 @@ class LostTime(_Output):
     gaps_over_10us: int
     gaps_over_10us_ns: int
     descheduled_ns: int | None
+    receive_full_ns: int | None = None  # around polls that found a receive queue full
 
 
 class TesterState(_Output):
@@ -197,6 +198,7 @@ class TrialResult(_Output):
     reason_code: str | None = None
     reason: str | None = None
     suspect: str | None = None
+    suspect_pkts: int | None = None  # the most that the tester itself may have lost
     intended_pps: float | None = None
     ceiling_pps: float | None = None
     total: Books | None = None
