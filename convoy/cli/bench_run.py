@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
+from rich.measure import Measurement
 from rich.table import Table
 
 from convoy.cli.console import console, messages, print_json
@@ -235,8 +236,24 @@ def show_list(
         out.print(f"    {device}: {why}", markup=False)
 
 
-def _noise(value: float | None) -> str:
-    return "not known" if value is None else f"{value:.1%}"
+def _changes(scenario: str, lines: list[dict[str, Any]], narrow: bool) -> Table:
+    """Return a table of two runs' rates in Mpps; narrow: a point's names below each other."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for head in (scenario,) if narrow else (scenario, "device", "frame"):
+        table.add_column(head, overflow="fold")
+    for head in ("one", "other", "change", "noise", ""):
+        table.add_column(head, justify="right", no_wrap=True)
+    for line in lines:
+        speed = f" {line['cpu_speed']:.0%}" if line["cpu_speed"] != 1 else ""
+        names = (f"{line['setup']}{speed}", line["arm"], line["size"])
+        table.add_row(
+            *(("\n".join(names),) if narrow else names),
+            f"{line['one_pps'] / 1e6:.2f}", f"{line['other_pps'] / 1e6:.2f}",
+            f"{line['change']:+.1%}",
+            "-" if line["noise"] is None else f"{line['noise']:.1%}",
+            {True: "agrees", False: "differs", None: "too few"}[line["within_noise"]],
+        )  # fmt: skip
+    return table
 
 
 def compare(
@@ -250,15 +267,10 @@ def compare(
         print_json({"schema": "convoy.bench.compare/1", **found})
         return
     out = console()
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for head in ("scenario", "setup", "device", "frame", "one", "other", "change", "noise", ""):
-        table.add_column(head, no_wrap=True)
-    for line in found["points"]:
-        table.add_row(
-            line["scenario"], line["setup"], line["arm"], line["size"],
-            f"{line['one_pps'] / 1e6:.3f}", f"{line['other_pps'] / 1e6:.3f}",
-            f"{line['change']:+.1%}", _noise(line["noise"]),
-            {True: "agrees", False: "differs", None: ""}[line["within_noise"]],
-        )  # fmt: skip
-    out.print(table)
-    out.print(found["says"], markup=False)
+    for scenario in dict.fromkeys(line["scenario"] for line in found["points"]):
+        lines = [line for line in found["points"] if line["scenario"] == scenario]
+        table = _changes(scenario, lines, False)
+        if Measurement.get(out, out.options, table).minimum > out.width:
+            table = _changes(scenario, lines, True)
+        out.print(table)
+    out.print(found["says"], markup=False, soft_wrap=False)

@@ -8,6 +8,7 @@ when the first device's change is taken out.
 """
 
 import math
+import statistics
 from typing import Any
 
 from convoy.report.noise import AT_LEAST, spread
@@ -62,11 +63,14 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
     known = [point for point in points if point["noise"] is not None]
     agree = sum(point["within_noise"] for point in known)
     relative_agree = sum(point["relative_within_noise"] for point in known)
-    says = (
-        f"{agree} of {len(known)} rates agree within the noise that the runs state; beside each "
-        f"run's own first device, {relative_agree} do. {len(points) - len(known)} more have too "
-        "few repeats to tell."
-        if points
-        else "The runs have no point in common."
-    )
+    says = "The runs have no point in common."
+    if known:
+        middle = statistics.median(point["noise"] for point in known)
+        says = (
+            f"{agree} of {len(known)} points agree within their noise (median noise {middle:.1%}); "
+            f"beside each run's own first device, {relative_agree} do."
+        )
+    if points and len(known) < len(points):
+        few = f"{len(points) - len(known)} of {len(points)} points have too few repeats to tell."
+        says = f"{says} {few}" if known else few
     return {"points": points, "says": says}

@@ -16,6 +16,11 @@ def mpps(row: Row) -> str:
     return f"{(row.rate_pps or 0) / 1e6:.2f} [{low:.2f} .. {high:.2f}]"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return so many of something."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def size_name(size: str) -> str:
     """Return a frame size as people write it."""
     return f"{size} B" if size.isdigit() else size
@@ -109,7 +114,7 @@ def _noise(run: Run, scenario: str) -> str:
     who = pairs[0][0]
     return (
         f"Noise floor: **{noise:.1%}** ({who.arm}, {who.setup}, against itself, "
-        f"{pairs[0][1].rounds} rounds); smaller differences are shown as none."
+        f"{counted(pairs[0][1].rounds, 'round')}); smaller differences are shown as none."
     )
 
 
@@ -160,8 +165,14 @@ def findings(run: Run) -> list[str]:
     said += of_scenario(run, *run.scenarios) if len(run.scenarios) == 1 else _opening(run)
     if trials and spoilt <= trials / 5:
         said.append(
-            f"{spoilt} of {trials} trials were spoilt (the rate was not offered, or the device was "
-            "kept off its core) and are no results."
+            f"{spoilt} of {trials} trials were spoilt (pauses of the tester or of the device's "
+            "core explain what was lost or how long it took) and are no results."
+        )
+    unoffered = sum(row.unoffered for row in run.rows)
+    if unoffered:
+        said.append(
+            f"{counted(unoffered, 'trial')} asked for more than can be offered over those ports, "
+            "where the tester's core does the kernel's work too, or at the tester's own ceiling."
         )
     remarks = {name: text for host in run.hosts for name, text in host.get("remarks", {}).items()}
     said += [f"**{name}: {text}.**" for name, text in remarks.items()]
