@@ -107,6 +107,7 @@ class Running(Scope):
     # What was run, for the results. ("#", text): what it was told in another way.
     commands: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()  # what must be said wherever a result of it is shown
+    polls_alone = True  # its poll loop, if it has one, needs no other thread in order to go on
 
     @property
     def command_lines(self) -> list[str]:
@@ -124,9 +125,12 @@ class Running(Scope):
     def alive(self) -> bool:
         """Return whether its processes still run."""
 
-    def waited_ns(self) -> int:
-        """Return how long it was kept off its cores by others, since it started."""
-        return 0
+    def watched(self) -> tuple[int, ...]:
+        """Return the processes with its poll loops: who keeps these off their cores disturbs it.
+
+        None where there is no such loop, or where several share a core, which is then measured.
+        """
+        return ()
 
     def counters(self) -> dict[str, Any] | None:
         """Return what it counts, by its own names, or None: it cannot be asked."""

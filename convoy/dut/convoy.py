@@ -32,7 +32,6 @@ from convoy.host.node import Node
 from convoy.host.priority import prefer
 from convoy.host.process import said
 from convoy.host.programs import find
-from convoy.host.waited import waited_ns
 
 NATIVE = "native"
 PACK = "pack"
@@ -186,10 +185,9 @@ class _Running(Running):
     def output(self) -> Mapping[str, str]:
         return {f"convoyd {i}": said(node.process) for i, node in enumerate(self._nodes)}
 
-    def waited_ns(self) -> int:
-        if self._crowded:
-            return 0  # mostly for each other: that is the setup, not a disturbance
-        return sum(waited_ns(pid) for pid in self.processes())
+    def watched(self) -> tuple[int, ...]:
+        # Crowded, they wait mostly for each other: that is the setup, not a disturbance.
+        return () if self._crowded else self.processes()
 
     def stop(self) -> None:
         try:

@@ -31,7 +31,6 @@ from convoy.host.namespace import Namespace, shell
 from convoy.host.priority import prefer
 from convoy.host.process import Process, ProcessError, said, wait_for
 from convoy.host.programs import need
-from convoy.host.waited import waited_ns
 
 # Debian puts it beside the one without DPDK; elsewhere it is the one there is.
 PROGRAMS = ("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk", "ovs-vswitchd")
@@ -210,8 +209,8 @@ class _Running(Running):
     def alive(self) -> bool:
         return all(process.running() for process in self._processes)
 
-    def waited_ns(self) -> int:
-        return waited_ns(self._processes[-1].pid)
+    def watched(self) -> tuple[int, ...]:
+        return (self._processes[-1].pid,)
 
     def counters(self) -> dict[str, Any] | None:
         return {

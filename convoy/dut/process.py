@@ -7,7 +7,6 @@ from pathlib import Path
 
 from convoy.dut.base import Running
 from convoy.host.process import Process, ProcessError, said
-from convoy.host.waited import waited_ns
 
 WORDS = 3  # lines of a dead process that are shown
 
@@ -35,9 +34,9 @@ class RunningProcess(Running):
         """Return the id of its process."""
         return (self._process.pid,)
 
-    def waited_ns(self) -> int:
-        """Return how long others kept it off its cores."""
-        return waited_ns(self._process.pid)
+    def watched(self) -> tuple[int, ...]:
+        """Return the id of its process, which polls."""
+        return self.processes()
 
     def output(self) -> Mapping[str, str]:
         """Return what it said."""

@@ -29,7 +29,6 @@ from convoy.dut.linux import scripts
 from convoy.errors import ConvoyError, InputError
 from convoy.host.priority import prefer
 from convoy.host.process import Process, said
-from convoy.host.waited import waited_ns
 
 PROGRAM = "qemu-system-x86_64"
 HOW = "not installed: QEMU (Debian: apt-get install qemu-system-x86)"
@@ -113,6 +112,8 @@ def node_plan(setup: Setup) -> dict[str, Any]:
 
 
 class _Running(Running):
+    polls_alone = False  # a virtual processor waits for QEMU's other threads
+
     def __init__(self, setup: Setup, accelerator: str, inside: str) -> None:
         image = guest.kernel()
         if image is None:
@@ -161,8 +162,8 @@ class _Running(Running):
         mine = ("counters", "[{")
         return {"console": "\n".join(line for line in lines if not line.startswith(mine))}
 
-    def waited_ns(self) -> int:
-        return waited_ns(self._process.pid)
+    def watched(self) -> tuple[int, ...]:
+        return self.processes()
 
     def counters(self) -> dict[str, Any] | None:
         """Return what the guest's interfaces counted; our node there cannot be asked."""

@@ -5,12 +5,23 @@
 Linux shares a core between sessions first (autogroups, sched(7)), and between the processes of a
 session by their nice values second. Our processes have sessions of their own (process.py), so that
 it is the session's nice value that counts; only root may lower it.
+
+That still leaves others a hundredth of the core, milliseconds at a time. So for as long as a short
+trial takes, its poll loops are SCHED_FIFO, which nothing of the kernel's fair share interrupts.
+Longer than that they must not be: the kernel takes the core away from them (for 50 ms of each
+second, by default), and its own threads may have to wait.
 """
 
 import contextlib
+import os
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 MEASURED = -20
+LONGEST_SHARE = 0.7  # of what the kernel lets SCHED_FIFO have at a time
+UNLIMITED_S = 1.0  # where it sets no limit: ours
+REST = 0.1  # of that time, left to everybody afterwards: the limit is one of trials in a row, too
 
 
 def prefer(pid: int, root: Path = Path("/")) -> bool:
@@ -19,3 +30,38 @@ def prefer(pid: int, root: Path = Path("/")) -> bool:
         (root / f"proc/{pid}/autogroup").write_text(f"{MEASURED}\n")
         return True
     return False
+
+
+def longest_s(root: Path = Path("/")) -> float:
+    """Return for how long threads may be SCHED_FIFO without being throttled; 0: not at all."""
+    try:
+        runtime_us = int((root / "proc/sys/kernel/sched_rt_runtime_us").read_text())
+    except (OSError, ValueError):
+        return 0.0
+    return LONGEST_SHARE * (UNLIMITED_S if runtime_us < 0 else runtime_us / 1e6)
+
+
+@contextlib.contextmanager
+def uninterrupted(threads: Iterable[int], seconds: float) -> Iterator[bool]:
+    """Let nobody interrupt threads (by their ids) that poll for so many seconds, if that is short.
+
+    Yields whether that holds: False where it is not allowed (it needs CAP_SYS_NICE), or too long.
+    """
+    raised: list[int] = []
+    allowed = seconds <= longest_s()
+    began = time.monotonic()
+    try:
+        for thread in threads if allowed else ():
+            try:
+                os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(1))
+                raised.append(thread)
+            except OSError:
+                allowed = False
+                break
+        yield allowed and bool(raised)
+    finally:
+        for thread in raised:
+            with contextlib.suppress(OSError):  # it has ended
+                os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+        if raised:
+            time.sleep(REST * (time.monotonic() - began))

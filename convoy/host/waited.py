@@ -1,19 +1,59 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""How long a process was kept from running though it could have: others had its cores."""
+"""Who polls, and for how long others kept that thread off its core though it could have run.
 
+Only poll loops count: a process's other threads wait for these, which costs no packet.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 
-def waited_ns(pid: int, root: Path = Path("/")) -> int:
-    """Return the time that its threads were ready but did not run, in all, since they began.
+@dataclass(frozen=True)
+class ThreadTime:
+    """Of one thread, since it began."""
 
-    From schedstat (second number), which counts a wait when it ends. 0 where that cannot be read.
+    ran_ns: int
+    waited_ns: int  # ready, but not running; counted when the wait ends
+
+
+def thread_times(pids: Iterable[int], root: Path = Path("/")) -> dict[int, ThreadTime]:
+    """Return the times of all threads of these processes, by thread id, from schedstat."""
+    found = {}
+    for pid in pids:
+        for path in (root / f"proc/{pid}/task").glob("*/schedstat"):
+            try:
+                ran, waited = path.read_text().split()[:2]
+                found[int(path.parent.name)] = ThreadTime(int(ran), int(waited))
+            except (OSError, ValueError):
+                continue  # the thread has ended
+    return found
+
+
+def softirqs(root: Path = Path("/")) -> tuple[int, ...]:
+    """Return the kernel's threads that do what interrupts left over, a device's packets included.
+
+    Returns none where they cannot be seen, as in a container.
     """
-    total = 0
-    for path in (root / f"proc/{pid}/task").glob("*/schedstat"):
+    found = []
+    for path in (root / "proc").glob("[0-9]*/comm"):
         try:
-            total += int(path.read_text().split()[1])
-        except (OSError, ValueError, IndexError):
-            continue  # the thread has ended
-    return total
+            if path.read_text().startswith("ksoftirqd/"):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue  # it has ended
+    return tuple(found)
+
+
+def pollers(before: Mapping[int, ThreadTime], after: Mapping[int, ThreadTime]) -> tuple[int, ...]:
+    """Return the threads that ran, in between, at least half as long as the one that ran most."""
+    ran = {thread: after[thread].ran_ns - before[thread].ran_ns for thread in before.keys() & after}
+    most = max(ran.values(), default=0)
+    return tuple(thread for thread, ns in ran.items() if ns > 0 and 2 * ns >= most)
+
+
+def waited_ns(before: Mapping[int, ThreadTime], after: Mapping[int, ThreadTime]) -> int:
+    """Return how long those who poll had to wait in between, all together."""
+    polled = pollers(before, after)
+    return sum(after[thread].waited_ns - before[thread].waited_ns for thread in polled)

@@ -58,6 +58,7 @@ def as_json(row: Row) -> dict[str, Any]:
         "lost": dict(row.lost),
         "trials": row.trials,
         "excluded": row.spoilt,
+        "unoffered": row.unoffered,
         "irregular": list(row.irregular),
         "failed": list(row.failed),
         "notes": list(row.notes),

@@ -89,6 +89,7 @@ class Row:
     irregular: tuple[str, ...]  # remarks of the searches
     failed: tuple[str, ...]  # why repeats failed
     notes: tuple[str, ...] = field(default=())
+    unoffered: int = 0  # trials that asked for more than can be offered
 
     @property
     def key(self) -> Key:
@@ -265,16 +266,31 @@ def _at_full_speed(
     return rates, costs
 
 
-def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
-    point = trials[0].point if trials else searches[0].point
-    goals: dict[str, dict[int, float]] = {}
-    # A search without its bounds says "at least": that is no rate where another one found it.
-    proved = {g.goal for s in searches for g in s.goals if g.regular and g.rate_pps is not None}
+def _rates(searches: Sequence[Search]) -> dict[str, dict[int, float]]:
+    """Return the rates that count, by goal and repeat.
+
+    A search without its bounds says "at least". That is no rate where others found it, unless no
+    more could be offered and it lies above theirs: then the median is the same wherever it lies.
+    """
+    proved: dict[str, list[float]] = {}
+    for goal in (goal for search in searches for goal in search.goals):
+        if goal.regular and goal.rate_pps is not None:
+            proved.setdefault(goal.goal, []).append(goal.rate_pps)
+    found: dict[str, dict[int, float]] = {}
     for search in searches:
         for goal in search.goals:
-            rates = goals.setdefault(goal.goal, {})
-            if goal.rate_pps is not None and (goal.regular or goal.goal not in proved):
+            rates, known = found.setdefault(goal.goal, {}), proved.get(goal.goal)
+            if goal.rate_pps is None:
+                continue
+            above = goal.at_least and goal.rate_pps >= (_median(known or []) or 0)
+            if goal.regular or not known or above:
                 rates[search.point.repeat] = goal.rate_pps
+    return found
+
+
+def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
+    point = trials[0].point if trials else searches[0].point
+    goals = _rates(searches)
     busiest = _busiest(trials)
     books = [trial.tester.get("total") or {} for trial in trials]
     costs = [trial.cost for trial in busiest if trial.cost and trial.cost.packets > 0]
@@ -306,7 +322,8 @@ def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
         core_shares=tuple(t.core_busy_share for t in busiest if t.core_busy_share is not None),
         repeats=len({t.point.repeat for t in trials} | {s.point.repeat for s in searches}),
         trials=len(trials),
-        spoilt=sum(trial.verdict == "spoilt" for trial in trials),
+        spoilt=sum(trial.verdict == "spoilt" and not trial.unoffered for trial in trials),
+        unoffered=sum(trial.unoffered for trial in trials),
         lost=losses(trials),
         irregular=_irregular(trials, searches),
         failed=tuple(dict.fromkeys(s.why for s in searches if s.outcome == "failed")),

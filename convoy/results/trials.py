@@ -58,10 +58,13 @@ class Trial(_Line):
     rate_pps: float | None  # asked for; None: as much as possible
     duration_s: float
     verdict: Literal["passed", "failed", "spoilt"]
+    unoffered: bool = False  # spoilt, because more than can be offered over these ports was asked
     commands: tuple[str, ...]  # that started the device
     notes: tuple[str, ...] = ()  # what must be said wherever this result is shown
     tester: dict[str, Any]  # its result, raw
     device_waited_ns: int = 0  # that others kept the device off its cores
+    uninterrupted: bool = False  # nobody could keep the poll loops off their cores
+    kernel_ns: int = 0  # of its own threads, where these do the device's work
     elapsed_ns: int | None = None  # between the looks at CPU times: longer than the trial
     device_cpu_ns: int | None = None  # CPU time of the device's processes; None: it has none
     core_busy_share: float | None = None  # of the device's core, whoever used it (/proc/stat)
@@ -71,6 +74,12 @@ class Trial(_Line):
     ended_unix_s: float = 0.0
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    @property
+    def sent_pps(self) -> float | None:
+        """Return the rate at which packets were sent."""
+        value = (self.tester.get("total") or {}).get("sent_pps")
+        return float(value) if value is not None else None
 
     @property
     def received_pps(self) -> float | None:
@@ -88,6 +97,7 @@ class Goal(_Line):
     upper_pps: float | None
     regular: bool
     remark: str = ""
+    at_least: bool = False  # nothing more could be offered: the device may be faster
 
 
 class Search(_Line):
@@ -101,6 +111,7 @@ class Search(_Line):
     overload_pps: float | None = None  # maximum receive rate: under more than it can take
     trials: int = 0
     spoilt: int = 0  # of these: said nothing about the device, excluded
+    unoffered: int = 0  # of the trials: could not be offered; excluded as well
     seconds: float = 0.0
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+from zlib import crc32
 
 from convoy.dut.base import Running, Setup
 from convoy.dut.dummy import RunningDummy
@@ -16,13 +17,15 @@ from convoy.dut.several import Several
 from convoy.errors import ConvoyError
 from convoy.host.cpu_speed import how, slowed
 from convoy.host.private import private_folder
+from convoy.host.waited import pollers, thread_times
 from convoy.results.applications import ApplicationPoint, ApplicationTrial
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Point, Search, Trial
+from convoy.run import once_more
 from convoy.run.application import application
 from convoy.run.application_turn import Asked, measure
 from convoy.run.order import APPLICATION_S, Turn, both_ways_setup, chains_of, estimate_s
-from convoy.run.point import IDLE_PPS, Measurement, specification, unoffered
+from convoy.run.point import IDLE_PPS, Measurement, specification
 from convoy.run.scenario import Scenario
 from convoy.run.two_hosts import TwoHosts
 from convoy.search.goals import LONGEST_S, Goal, goals
@@ -53,6 +56,7 @@ class Settings:
     goals: tuple[str, ...]
     latency_s: float  # of a latency trial
     ceiling_pps: float | None = None
+    once_more: float = 0.0  # share of a run's time to measure again what it knows too little of
 
 
 @dataclass(frozen=True)
@@ -157,10 +161,47 @@ class Bench:
                 repeat=turn.repeat,
             )
             for size in self._scenarios[turn.scenario].sizes
+            if not turn.sizes or str(size) in turn.sizes
         ]
 
     def run(self, turns: tuple[Turn, ...]) -> None:
-        """Do all turns that are not done yet. Raises KeyboardInterrupt and the like only."""
+        """Do all turns that are not done yet. Raises KeyboardInterrupt and the like only.
+
+        Then, in a bounded part of the time that took, once more those that tell too little.
+        """
+        began = time.monotonic()
+        self._run(turns)
+        end = time.monotonic() + self._settings.once_more * (time.monotonic() - began)
+        for _ in range(once_more.ROUNDS):
+            again = self._once_more(turns)
+            fits, needed = [], 0.0
+            for turn in again:
+                needed += self._estimate(turn)
+                if time.monotonic() + needed <= end:
+                    fits.append(turn)
+            if not fits:
+                return
+            self._run(fits)
+
+    def _once_more(self, turns: Sequence[Turn]) -> list[Turn]:
+        """Return a turn for each device and setup that is uncertain at some size."""
+        rounds = max((turn.repeat + 1 for turn in turns), default=0)
+        found = []
+        for turn in turns:
+            if turn.repeat or turn.applications or not self._scenarios[turn.scenario].search:
+                continue
+            known: dict[str, list[Search]] = defaultdict(list)
+            keys = {point.key[:-1] for point in self.points(turn)}
+            for key, search in self._done.items():
+                if key[:-1] in keys:
+                    known[search.point.size].append(search)
+            sizes = [size for size, some in known.items() if once_more.uncertain(some, rounds)]
+            if sizes:
+                last = max(search.point.repeat for size in sizes for search in known[size])
+                found.append(replace(turn, repeat=last + 1, sizes=tuple(sizes)))
+        return found
+
+    def _run(self, turns: Sequence[Turn]) -> None:
         todo = [turn for turn in turns if self._left(turn)]
         for index, turn in enumerate(todo):
             left = sum(self._estimate(later) for later in todo[index:])
@@ -174,12 +215,14 @@ class Bench:
                 self._turn(turn)
             except ConvoyError as error:
                 self._fail(turn, str(error))
-            self._took[_kind(turn)].append(time.monotonic() - began)
+            if not turn.sizes:
+                self._took[_kind(turn)].append(time.monotonic() - began)
 
     def _estimate(self, turn: Turn) -> float:
         took = self._took[_kind(turn)]
         if took:
-            return sum(took) / len(took)
+            part = len(turn.sizes) / len(self._scenarios[turn.scenario].sizes) if turn.sizes else 1
+            return sum(took) / len(took) * part
         return estimate_s(turn, self._scenarios[turn.scenario], self._settings.profile)
 
     def _fail(self, turn: Turn, why: str) -> None:
@@ -241,11 +284,11 @@ class Bench:
     def _send_packets(self, turn: Turn, setups: Sequence[Setup], running: Running) -> None:
         with self._tester(turn, setups, running) as tester:
             running.ready(READY_DEADLINE_S)
-            self._forwards(turn, tester, running)
+            polled = self._forwards(turn, tester, running)
             with self._slow(turn):
                 for point in self.points(turn):
                     if point.key not in self._done:
-                        self._point(turn, point, tester, running)
+                        self._point(turn, point, tester, running, polled)
 
     def _run_applications(self, turn: Turn, setup: Setup, running: Running, private: Path) -> None:
         private.chmod(0o711)  # a server that gives up root finds its files
@@ -274,29 +317,39 @@ class Bench:
         self, turn: Turn, setups: Sequence[Setup], running: Running
     ) -> AbstractContextManager[Tester]:
         if isinstance(running, RunningDummy):
-            return nullcontext(DummyTester(running, seed=hash((turn.arm, turn.repeat)) & 0xFFFF))
+            return nullcontext(
+                DummyTester(running, seed=crc32(f"{turn.arm} {turn.repeat}".encode()))
+            )
         ends = enumerate(port for setup in setups for port in (setup.left, setup.right))
         ports = [turn.device.tester_port(port, index) for index, port in ends]
         return ConvoyGen(ports, self._settings.tester_core)
 
-    def _forwards(self, turn: Turn, tester: Tester, running: Running) -> None:
-        """Send a little until nearly all of it comes back."""
+    def _forwards(self, turn: Turn, tester: Tester, running: Running) -> tuple[int, ...]:
+        """Send a little until nearly all of it comes back. Returns the threads that polled."""
         reason = ""
         for _ in range(PROBES_MAX):
             # 1: singly, and what comes back in convoys is taken apart.
             convoys = min(1, turn.spec.convoys)
             chains = turn.spec.chains
             probe = specification("64", PROBE_PPS, PROBE_S, convoys=convoys, chains=chains)
+            before = thread_times(running.watched())
             result = tester.trial(probe)
             total = result.get("total") or {}
             if result.get("ok") and total["received_pkts"] >= 0.9 * total["offered_pkts"]:
-                return
+                return pollers(before, thread_times(running.watched()))
             reason = str(result.get("reason") or "")
             if not running.alive():
                 break
         raise ConvoyError(f"{turn.what}: forwards nothing {f'({reason})' if reason else ''}")
 
-    def _point(self, turn: Turn, point: Point, tester: Tester, running: Running) -> None:
+    def _point(
+        self,
+        turn: Turn,
+        point: Point,
+        tester: Tester,
+        running: Running,
+        polled: tuple[int, ...],
+    ) -> None:
         scenario, remark = self._scenarios[turn.scenario], turn.remark
         pacing = turn.spec.pacing or scenario.pacing
         measurement = Measurement(
@@ -313,6 +366,7 @@ class Bench:
             turn.spec.convoys,
             pacing.as_trial() if pacing is not None else None,
             turn.spec.chains,
+            polled,
         )
         search = Search(point=point, outcome="found")
         if scenario.search:
@@ -332,13 +386,17 @@ class Bench:
         )
         for fixed in scenario.rates_pps:
             last = self._latency(measurement, fixed, _rate_name(fixed), purpose)
-            if last.verdict == "spoilt" and unoffered(last):
+            if last.verdict == "spoilt" and last.unoffered:
                 break  # higher ones cannot be offered either
         changed: dict[str, object] = {}
         if scenario.full_speed:
             seconds = self._settings.latency_s
             changed["overload_pps"] = measurement.full_speed(scenario.full_speed, seconds)
-        changed |= {"trials": measurement.trials, "spoilt": measurement.spoilt}
+        changed |= {
+            "trials": measurement.trials,
+            "spoilt": measurement.spoilt,
+            "unoffered": measurement.unoffered,
+        }
         self._keep(search.model_copy(update=changed))
 
     def _latency(

@@ -44,6 +44,7 @@ class Turn:
     remark: str = ""  # belongs beside each of its results
     applications: tuple[str, ...] = ()  # rather than a tester's packets
     cores: tuple[int, ...] = ()  # the device's, where they are not the run's
+    sizes: tuple[str, ...] = ()  # only these frame sizes; none: all of the scenario
 
     @property
     def what(self) -> str:
@@ -51,7 +52,8 @@ class Turn:
         if self.applications:
             return f"{self.scenario}: {self.arm}, {self.setup}, {', '.join(self.applications)}"
         speed = f" at {self.cpu_speed:.0%}" if self.cpu_speed != 1 else ""
-        return f"{self.scenario}: {self.arm}, {self.setup}{speed}"
+        sizes = f", {', '.join(self.sizes)} B once more" if self.sizes else ""
+        return f"{self.scenario}: {self.arm}, {self.setup}{speed}{sizes}"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from typing import Any, Literal
 from convoy.dut.base import Running
 from convoy.errors import ConvoyError
 from convoy.host.cpu_time import core_time, cpu_ns
+from convoy.host.priority import uninterrupted
+from convoy.host.waited import pollers, softirqs, thread_times, waited_ns
 from convoy.results.folder import RunFolder
 from convoy.results.trials import FULL_SPEED, Cost, Goal, Point, Search, Trial
 from convoy.run.workload import flows, size_of
@@ -23,13 +25,15 @@ LATENCY_TRIES = 5  # where the machine spoils a trial
 REFUSALS = 2  # trials that could not be offered, after which it is not tried again
 PAUSE_S = 0.02  # after a trial that the machine spoilt; twice that after the next one, and so on
 PAUSES_MAX = 5
-# Of a trial at a fixed rate: beyond that, its latencies, or its frames, are the machine's.
-MOST_DISTURBED = {"latency": 0.01, "rate": 0.05}
+# Beyond that share of a trial, its latencies, frames, or packets per second are the machine's.
+MOST_DISTURBED = {"latency": 0.01, "rate": 0.05, "overload": 0.05}
+OVERLOAD_TRIES = 3
 DISTURBED = 0.001  # of a trial: who was kept off its core for longer was disturbed
 START_PPS = 1e6  # where nothing came through under overload
 MOST_PPS = 50e6  # to search up to where the tester's ceiling is not known
 CEILING_SHARE = 0.95  # of the tester's ceiling, that it can offer evenly paced
 DRAIN_S = 0.02
+SOON_S = 0.001
 IDLE_PPS = 1000.0
 
 Purpose = Literal["overload", "search", "latency", "rate"]
@@ -68,10 +72,12 @@ def specification(
     }
 
 
-def judge(result: Mapping[str, Any], waited_ns: int = 0, loss_ratio: float = LOSS_RATIO) -> Verdict:
-    """Return what a trial's result says about the device, which others kept from running so long.
+def judge(result: Mapping[str, Any], waited: int = 0, loss_ratio: float = LOSS_RATIO) -> Verdict:
+    """Return what a trial's result says about the device, which others kept waiting (ns).
 
-    Losses that a pause of the tester or of the device's core explains are not the device's.
+    Losses that a pause of the tester or of the device's core explains are not the device's; a
+    trial in which no more was lost than is allowed has passed in spite of any pause, and one that
+    lost more than pauses explain has failed.
     """
     total = result.get("total") or {}
     ratio = total.get("loss_ratio")
@@ -80,8 +86,19 @@ def judge(result: Mapping[str, Any], waited_ns: int = 0, loss_ratio: float = LOS
     if ratio <= loss_ratio:
         return "passed"
     # While it could not run, a device can have lost no more than what came in that time.
-    away = waited_ns / result["duration_ns"] if result.get("duration_ns") else 0.0
-    return "spoilt" if ratio - away <= loss_ratio or result.get("suspect") else "failed"
+    explained = waited / result["duration_ns"] if result.get("duration_ns") else 0.0
+    if result.get("suspect"):
+        most = result.get("suspect_pkts")
+        if most is None:
+            return "spoilt"  # nobody knows how many
+        explained += most / max(1, int(total["offered_pkts"]))
+    return "spoilt" if ratio - explained <= loss_ratio else "failed"
+
+
+def judge_overload(result: Mapping[str, Any], waited: int = 0, own: int = 0) -> Verdict:
+    """Return whether an overload trial says what the device lets through: losses are no matter."""
+    spoilt = not result.get("ok") or kept_off(result, waited, MOST_DISTURBED["overload"], own)
+    return "spoilt" if spoilt else "passed"
 
 
 def without_histograms(value: Any) -> Any:
@@ -99,21 +116,46 @@ def kept(result: dict[str, Any], purpose: Purpose) -> dict[str, Any]:
     return {**result, "paths": without_histograms(paths)} if len(paths) == 1 else result
 
 
-def paused(result: Mapping[str, Any], waited_ns: int) -> float:
-    """Return for which share of a trial others kept the tester or the device off its core."""
+def _descheduled_ns(result: Mapping[str, Any]) -> int:
     lost = (result.get("tester") or {}).get("lost_time") or {}
-    longest_ns = max(waited_ns, int(lost.get("descheduled_ns") or 0))
-    return longest_ns / result["duration_ns"] if result.get("duration_ns") else 0.0
+    return int(lost.get("descheduled_ns") or 0)
 
 
-def disturbed(result: Mapping[str, Any], waited_ns: int, share: float = DISTURBED) -> bool:
-    """Return whether others kept the tester or the device off its core for so much of a trial."""
-    return bool(result.get("suspect")) or paused(result, waited_ns) > share
+def kept_off(
+    result: Mapping[str, Any], waited: int, share: float = DISTURBED, own: int = 0
+) -> bool:
+    """Return whether others kept the tester or the device off its core for so much of a trial.
+
+    own: time (ns) in which the kernel's threads did the device's work there.
+    """
+    longest_ns = max(waited, _descheduled_ns(result) - own)
+    return bool(longest_ns > share * result.get("duration_ns", 0))
 
 
-def unoffered(trial: Trial) -> bool:
-    """Return whether the tester could not offer what was asked for."""
-    return trial.tester.get("reason_code") == "rate_not_reached"
+def disturbed(
+    result: Mapping[str, Any], waited: int, share: float = DISTURBED, own: int = 0
+) -> bool:
+    """Return that, or whether the tester may have lost packets itself."""
+    return bool(result.get("suspect")) or kept_off(result, waited, share, own)
+
+
+def unoffered(result: Mapping[str, Any], own: int = 0) -> bool:
+    """Return whether the tester could not offer what was asked for, and that not for a pause.
+
+    A tester in its own system calls is not disturbed: it has no more. One that others kept off its
+    core for at least half of the time that it lacks might have had more.
+    """
+    if result.get("reason_code") != "rate_not_reached":
+        return False
+    total = result.get("total") or {}
+    lacking = int(total.get("unsent_pkts") or 0) / max(1, int(total.get("offered_pkts") or 0))
+    others_ns = max(0, _descheduled_ns(result) - own)
+    return not lacking or 2 * others_ns < lacking * result.get("duration_ns", 0)
+
+
+def in_kernel(port_kind: str) -> bool:
+    """Return whether packets of such ports cross the kernel, whose threads work on any core."""
+    return port_kind.startswith("af_") or port_kind == "tap"
 
 
 class Measurement:
@@ -134,8 +176,12 @@ class Measurement:
         convoys: int = 0,
         pacing: Mapping[str, float] | None = None,
         chains: int = 1,
+        polled: tuple[int, ...] = (),
     ) -> None:
-        """core: the device's. earlier: the trials of this point that there are already."""
+        """core: the device's. earlier: the trials of this point that there are already.
+
+        polled: the threads that are known to poll for packets.
+        """
         self._point = point
         self._tester = tester
         self._running = running
@@ -148,8 +194,12 @@ class Measurement:
         # It is that of single packets.
         self._ceiling_pps = None if convoys else ceiling_pps or tester.ceiling_pps
         self._pauses = 0  # in a row
+        self._pollers = polled  # then, as the trial before has shown
+        self._in_kernel = in_kernel(point.port_kind)
+        self._softirqs = softirqs() if self._in_kernel else ()
         self.trials = 0
         self.spoilt = 0
+        self.unoffered = 0
 
     def _trial(
         self,
@@ -165,13 +215,16 @@ class Measurement:
             trial = self._measure(purpose, rate_pps, duration_s, load, loss_ratio)
             self._folder.append(trial)
             self._wait(trial)
-        self.spoilt += trial.verdict == "spoilt"
+        self.spoilt += trial.verdict == "spoilt" and not trial.unoffered
+        self.unoffered += trial.unoffered
         return trial
 
     def _wait(self, trial: Trial) -> None:
         """After a trial that the machine spoilt: what disturbed it may go away."""
-        bad = trial.verdict == "spoilt" and disturbed(trial.tester, trial.device_waited_ns)
-        bad = bad and not unoffered(trial)
+        bad = trial.verdict == "spoilt" and disturbed(
+            trial.tester, trial.device_waited_ns, own=trial.kernel_ns
+        )
+        bad = bad and not trial.unoffered
         if bad:
             time.sleep(PAUSE_S * 2 ** min(self._pauses, PAUSES_MAX))
         self._pauses = self._pauses + 1 if bad else 0
@@ -195,8 +248,7 @@ class Measurement:
     ) -> Trial:
         running, pids = self._running, self._running.processes()
         before, cost = running.counters(), running.cost()
-        waited_ns, used_ns, core = running.waited_ns(), cpu_ns(pids), core_time(self._core)
-        began_ns = time.monotonic_ns()
+        used_ns, core = cpu_ns(pids), core_time(self._core)
         asked = specification(
             self._point.size,
             rate_pps,
@@ -207,21 +259,31 @@ class Measurement:
             self._pacing,
             self._chains,
         )
-        result = self._tester.trial(asked)
+        began_ns = time.monotonic_ns()
+        with uninterrupted(self._alone(), duration_s + DRAIN_S) as alone:
+            if alone:
+                time.sleep(SOON_S)  # a wait is counted when it ends, which it now does
+            kernel = thread_times(self._softirqs)
+            threads = thread_times(running.watched())
+            result = self._tester.trial(asked)
+            threads_after = thread_times(running.watched())
         if not running.alive():
             raise ConvoyError(f"{self._point.device}: ended in the middle of a trial")
-        waited_ns = running.waited_ns() - waited_ns
+        own = sum(t.ran_ns for t in thread_times(self._softirqs).values())
+        own -= sum(thread.ran_ns for thread in kernel.values())
+        self._pollers = pollers(threads, threads_after)
+        waited = waited_ns(threads, threads_after)
         if self._point.cpu_speed != 1.0:
-            waited_ns = 0  # whoever takes the core away does so on purpose
+            waited = 0  # whoever takes the core away does so on purpose
         used_ns, elapsed_ns = cpu_ns(pids) - used_ns, time.monotonic_ns() - began_ns
         busy = core_time(self._core).share_since(core)
-        verdict = judge(result, waited_ns, loss_ratio)
-        if load == FULL_SPEED:
-            # Its losses are those of a full ring at the end, and say nothing.
-            away = paused(result, waited_ns) > MOST_DISTURBED["rate"]
-            verdict = "spoilt" if away or not result.get("ok") else "passed"
-        if purpose in MOST_DISTURBED and disturbed(result, waited_ns, MOST_DISTURBED[purpose]):
-            verdict = "spoilt"
+        if purpose == "overload":
+            verdict = judge_overload(result, waited, own)
+        else:
+            verdict = judge(result, waited, loss_ratio)
+            most = MOST_DISTURBED.get(purpose)
+            if most is not None and disturbed(result, waited, most, own):
+                verdict = "spoilt"
         cost_after = running.cost()
         return Trial(
             point=self._point,
@@ -230,10 +292,13 @@ class Measurement:
             rate_pps=rate_pps,
             duration_s=duration_s,
             verdict=verdict,
+            unoffered=verdict == "spoilt" and unoffered(result, own),
             commands=tuple(running.command_lines),
             notes=self._notes,
             tester=kept(result, purpose),
-            device_waited_ns=waited_ns,
+            device_waited_ns=waited,
+            uninterrupted=alone,
+            kernel_ns=own,
             elapsed_ns=elapsed_ns,
             device_cpu_ns=used_ns if pids else None,
             core_busy_share=busy,
@@ -249,6 +314,26 @@ class Measurement:
             ended_unix_s=round(time.time(), 3),
         )
 
+    def _alone(self) -> tuple[int, ...]:
+        """Return the threads that need nobody else during a trial: the tester's and the device's.
+
+        None where there is more than one poll loop on a core, where the kernel's own threads do
+        the device's work, or where the core is taken away on purpose.
+        """
+        tester = self._tester.thread
+        one = len(self._pollers) == 1 and self._running.polls_alone
+        if tester is None or self._in_kernel or not one or self._point.cpu_speed != 1.0:
+            return ()
+        return (tester, *self._pollers)
+
+    def _overload(self, duration_s: float) -> Trial:
+        """Measure what comes through under more than the device can take."""
+        for _ in range(OVERLOAD_TRIES):
+            trial = self._trial("overload", None, duration_s)
+            if trial.verdict != "spoilt":
+                break
+        return trial
+
     def search(
         self, goals: Sequence[Wanted], guess_pps: float | None, longest_s: float = 1200.0
     ) -> Search:
@@ -259,15 +344,17 @@ class Measurement:
         began = time.monotonic()
         strictest = min(goal.loss_ratio for goal in goals)
         # Overload is no result, but a place to begin: an earlier repeat may have had a bad moment.
-        overload = self._trial("overload", None, goals[0].trial_s).received_pps
+        flat_out = self._overload(goals[0].trial_s)
+        overload = flat_out.received_pps
         most = (self._ceiling_pps or MOST_PPS / CEILING_SHARE) * CEILING_SHARE
+        if self._in_kernel and flat_out.sent_pps:
+            # The tester's core does the kernel's work: this is all that can be offered.
+            most = min(most, flat_out.sent_pps)
 
         def measure(rate_pps: float, duration_s: float) -> Answer | Nothing:
             trial = self._trial("search", rate_pps, duration_s, loss_ratio=strictest)
             if trial.verdict == "spoilt":
-                # A tester that is paused in its own system calls is not disturbed: it has no more.
-                busy = disturbed(trial.tester, trial.device_waited_ns) and not unoffered(trial)
-                return Nothing.DISTURBED if busy else Nothing.UNOFFERED
+                return Nothing.UNOFFERED if trial.unoffered else Nothing.DISTURBED
             total = trial.tester["total"]
             lost = int(total["lost_pkts"])
             return Answer(max(int(total["offered_pkts"]), lost), lost)
@@ -278,9 +365,10 @@ class Measurement:
             point=self._point,
             outcome="found",
             goals=tuple(Goal(**asdict(goal)) for goal in found),
-            overload_pps=overload,
+            overload_pps=overload if flat_out.verdict != "spoilt" else None,
             trials=self.trials,
             spoilt=self.spoilt,
+            unoffered=self.unoffered,
             seconds=round(time.monotonic() - began, 3),
         )
 
@@ -313,7 +401,7 @@ class Measurement:
         refused = 0
         for _ in range(LATENCY_TRIES):
             trial = self._trial(purpose, rate_pps, duration_s, load)
-            refused += unoffered(trial)
+            refused += trial.unoffered
             if trial.verdict != "spoilt" or refused == REFUSALS:
                 break
         return trial

@@ -23,6 +23,7 @@ from convoy.run import memory
 from convoy.run import scenario as scenarios_of
 from convoy.run.bench import Bench, Settings, Step
 from convoy.run.environment import environment
+from convoy.run.once_more import TIME_SHARE
 from convoy.run.order import MEMORY_S, Order, order
 from convoy.run.point import without_histograms
 from convoy.run.scenario import Scenario, SetupSpec
@@ -168,6 +169,7 @@ def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
         asked.goals,
         LATENCY_S[asked.profile],
         (self_test or {}).get("ceiling_pps"),
+        TIME_SHARE,
     )
     Bench(folder, asked.scenarios, settings, progress).run(plan.turns)
 

@@ -26,6 +26,7 @@ from convoy.search.goals import Goal
 
 LEAST_PPS = 1000.0
 TRIES = 8  # trials in a row that say nothing, after which a search gives a rate up, or itself
+REFUSALS = 2  # of these, that could not be offered: nor can any higher rate
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Found:
     upper_pps: float | None  # lowest load that does not; None: none was found
     regular: bool  # both bounds were found, as close as the goal asks for
     remark: str = ""  # why it is irregular
+    at_least: bool = False  # it is, because no more could be offered
 
     def as_json(self) -> dict[str, Any]:
         """Return it as results keep it."""
@@ -75,6 +77,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         self._most_pps = most_pps
         self._overload_pps = overload_pps
         self.unoffered_pps: set[float] = set()
+        self._most_offered_pps = float("inf")  # what is not below cannot be offered
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
         """Do a trial."""
@@ -84,10 +87,11 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
             sent = round(self._most_pps * intended_duration)
             through = round(self._overload_pps * intended_duration)
             answer = Answer(sent, max(sent - through, 0))
-        elif intended_load not in self.unoffered_pps:
+        elif intended_load < self._most_offered_pps:
             answer = self._ask(intended_load, intended_duration)
         if isinstance(answer, Nothing):
             self.unoffered_pps.add(intended_load)
+            self._most_offered_pps = min(self._most_offered_pps, intended_load)
             sent = round(intended_load * intended_duration)
             answer = Answer(sent, sent)
         return MeasurementResult(
@@ -104,9 +108,9 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
             if isinstance(answer, Answer):
                 return answer
             said.append(answer)
-        if 2 * said.count(Nothing.DISTURBED) > TRIES:
-            raise _DisturbedError
-        return Nothing.UNOFFERED
+            if said.count(Nothing.UNOFFERED) == REFUSALS:
+                return Nothing.UNOFFERED
+        raise _DisturbedError
 
 
 def _goal(goal: Goal) -> SearchGoal:
@@ -144,6 +148,7 @@ def _found(goal: Goal, result: GoalResult, unoffered: set[float], cut: str) -> F
         None if limited else upper_pps,
         not remark,
         remark,
+        at_least=not cut and lower_pps is not None and (upper_pps is None or limited),
     )
 
 

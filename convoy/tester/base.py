@@ -17,6 +17,11 @@ class Tester(ABC):
     def ceiling_pps(self) -> float | None:
         """Return the rate it reaches against a device that costs nothing; None if unknown."""
 
+    @property
+    def thread(self) -> int | None:
+        """Return the thread that does trials, by its id; None: no time passes in them."""
+        return None
+
     @abstractmethod
     def trial(self, specification: TrialSpec | Mapping[str, Any]) -> dict[str, Any]:
         """Do one trial and return its result, raw (schema convoy.trial/1).

@@ -72,6 +72,11 @@ class ConvoyGen(Tester, Scope):
         value = (self.self_test or {}).get("ceiling_pps")
         return float(value) if value is not None else None
 
+    @property
+    def thread(self) -> int:
+        """Return its first thread, which does the trials."""
+        return self._process.pid
+
     def wait_ready(self) -> None:
         """Wait until every port's peer is there. Raises ConvoyError after attach_timeout_s."""
         if not self._ready:

@@ -43,7 +43,8 @@ class DummyTester(Tester):
         loss = max(0.0, 1 - capacity / rate)
         if self._random.random() < curve.hiccups:
             loss = max(loss, curve.hiccup_loss)
-        spoilt = self._random.random() < curve.spoilt or rate > CEILING_PPS
+        paused = self._random.random() < curve.spoilt
+        spoilt = paused or rate > CEILING_PPS
         received = offered - round(offered * loss)
         device.spent(received, size)
         return {
@@ -60,6 +61,7 @@ class DummyTester(Tester):
                 "offered_pkts": offered,
                 "sent_pkts": offered,
                 "received_pkts": received,
+                "unsent_pkts": int(paused),
                 "lost_pkts": offered - received,
                 "loss_ratio": (offered - received) / offered,
                 "mean_frame_bytes": size,
@@ -67,7 +69,11 @@ class DummyTester(Tester):
                 "received_pps": received / spec.duration_s,
                 "latency": _latency(curve.latency_ns, min(rate / capacity, 0.99), received),
             },
-            "tester": {"tsc_hz": TSC_HZ, "core": 0},
+            "tester": {
+                "tsc_hz": TSC_HZ,
+                "core": 0,
+                "lost_time": {"descheduled_ns": round(spec.duration_s * 1e9) if paused else 0},
+            },
         }
 
 

@@ -9,17 +9,24 @@ import pytest
 from convoy.dut.base import Running
 from convoy.dut.functions import read
 from convoy.errors import ConvoyError
-from convoy.host.waited import waited_ns
+from convoy.host.waited import ThreadTime, pollers, thread_times, waited_ns
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Point
-from convoy.run.point import LOSS_RATIO, Measurement, judge, specification
+from convoy.run.point import (
+    LOSS_RATIO,
+    Measurement,
+    judge,
+    judge_overload,
+    specification,
+    unoffered,
+)
 from convoy.run.workload import flows, function
 from convoy.search.goals import goals
 from convoy.tester.base import Tester
 from convoy.tester.model import TrialSpec
 
 
-def result(rate, loss, ok=True, suspect=None):
+def result(rate, loss, ok=True, suspect=None, own=None):
     total = {
         "received_pps": rate * (1 - loss),
         "loss_ratio": loss,
@@ -27,7 +34,7 @@ def result(rate, loss, ok=True, suspect=None):
         "offered_pkts": 1_000_000,
         "lost_pkts": round(1_000_000 * loss),
     }
-    return {"ok": ok, "suspect": suspect, "total": total}
+    return {"ok": ok, "suspect": suspect, "suspect_pkts": own, "total": total}
 
 
 @pytest.mark.parametrize(
@@ -40,6 +47,10 @@ def result(rate, loss, ok=True, suspect=None):
         (result(1e6, 0.0, ok=False), "spoilt"),
         (result(1e6, 0.3, suspect="paused"), "spoilt"),
         (result(1e6, 0.001, suspect="paused"), "passed"),
+        # The tester's own losses explain all but 0.5 %, and all but more than that.
+        (result(1e6, 0.3, suspect="full", own=295_001), "spoilt"),
+        (result(1e6, 0.3, suspect="full", own=294_000), "failed"),
+        (result(1e6, 0.3, own=0), "failed"),
         ({"ok": False, "total": None}, "spoilt"),
         ({"ok": True, "total": {"loss_ratio": None}}, "spoilt"),
     ],
@@ -51,18 +62,55 @@ def test_verdicts(given, verdict):
 def test_losses_while_others_had_the_core_are_not_the_devices():
     lost = {**result(1e6, 0.02), "duration_ns": 100_000_000}
     # What came in 1.4 of 100 ms explains all but 0.6 %, what came in 1.6 all but 0.4 %.
-    assert judge(lost, waited_ns=1_400_000) == "failed"
-    assert judge(lost, waited_ns=1_600_000) == "spoilt"
+    assert judge(lost, 1_400_000) == "failed"
+    assert judge(lost, 1_600_000) == "spoilt"
     assert judge({**result(1e6, 0.0), "duration_ns": 100_000_000}, 600_000) == "passed"
-    assert judge(lost, waited_ns=1_600_000, loss_ratio=0.0) == "failed"
+    assert judge(lost, 1_600_000, loss_ratio=0.0) == "failed"
+    # Neither pause explains enough, both together do.
+    both = {**lost, "suspect": "full", "suspect_pkts": 10_000}
+    assert judge(both, 400_000) == "failed"
+    assert judge(both, 510_000) == "spoilt"
 
 
-def test_waited_is_summed_over_threads_and_what_ended_is_left_out(tmp_path):
-    for thread, text in (("7", "500 30 2\n"), ("8", "1 12 1\n"), ("9", "")):
-        (tmp_path / "proc/7/task" / thread).mkdir(parents=True)
-        (tmp_path / "proc/7/task" / thread / "schedstat").write_text(text)
-    assert waited_ns(7, tmp_path) == 42
-    assert waited_ns(8, tmp_path) == 0
+def test_losses_are_what_overload_is_for_but_pauses_lower_what_comes_through():
+    lost = {**result(1e6, 0.4, suspect="full"), "duration_ns": 100_000_000}
+    assert judge_overload(lost, 5_000_000) == "passed"
+    assert judge_overload(lost, 5_000_001) == "spoilt"
+    assert judge_overload({**lost, "ok": False}) == "spoilt"
+
+
+@pytest.mark.parametrize(
+    ("code", "unsent", "descheduled_ns", "expected"),
+    [
+        (None, 0, 0, False),
+        ("peer_gone", 100_000, 0, False),
+        ("rate_not_reached", 100_000, 0, True),  # a tenth
+        ("rate_not_reached", 100_000, 4_900_000, True),
+        ("rate_not_reached", 100_000, 5_000_000, False),  # half of that time, others ran
+    ],
+)
+def test_a_rate_is_not_offered_where_no_pause_explains_it(code, unsent, descheduled_ns, expected):
+    given = {**result(1e6, 0.0, ok=code is None), "reason_code": code, "duration_ns": 100_000_000}
+    given["total"]["unsent_pkts"] = unsent
+    given["tester"] = {"lost_time": {"descheduled_ns": descheduled_ns}}
+    assert unoffered(given) is expected
+
+
+def test_who_polls_is_waited_for_and_others_are_not(tmp_path):
+    def times(*texts):
+        for thread, text in enumerate(texts, 7):
+            (tmp_path / f"proc/7/task/{thread}").mkdir(parents=True, exist_ok=True)
+            (tmp_path / f"proc/7/task/{thread}/schedstat").write_text(text)
+        return thread_times([7, 4], tmp_path)
+
+    before = times("9000 30 2\n", "100 5 1\n", "100 6 1\n", "100 7 1\n")
+    after = times("9400 930 2\n", "1100 25 1\n", "600 46 1\n", "")
+    assert before[7] == ThreadTime(9000, 30)
+    assert set(after) == {7, 8, 9}
+    assert pollers(before, after) == (8, 9)  # 1000 and 500; another ran 400, one has ended
+    assert waited_ns(before, after) == 20 + 40
+    assert pollers({}, {}) == ()
+    assert waited_ns(before, {}) == 0
 
 
 class Device(Running):
@@ -154,18 +202,13 @@ def test_trials_that_an_interrupted_run_kept_are_not_done_again(tmp_path):
 
 
 def test_a_latency_trial_in_which_others_ran_is_no_result(tmp_path):
-    class Kept(Device):
-        waited = 0
-
-        def waited_ns(self):
-            self.waited += 2_000_000
-            return self.waited
-
     class Timed(Bench):
         def trial(self, specification):
-            return {**super().trial(specification), "duration_ns": 100_000_000}
+            lost_time = {"descheduled_ns": 2_000_000}
+            own = {"duration_ns": 100_000_000, "tester": {"lost_time": lost_time}}
+            return {**super().trial(specification), **own}
 
-    tester = Timed(Kept())
+    tester = Timed(Device())
     measurement = Measurement(POINT, tester, tester.device, RunFolder(tmp_path), 0)
     assert measurement.at(1e6, "idle", 0.1).verdict == "spoilt"
     assert measurement.trials == 5

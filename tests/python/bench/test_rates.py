@@ -96,6 +96,23 @@ def test_cycles_are_those_of_the_trial_not_of_the_devices_life():
     assert row.function_cycles_per_packet == 80
 
 
+@pytest.mark.parametrize(
+    ("limit", "at_least", "rates"),
+    [
+        (7e6, True, (4e6, 6e6, 7e6)),
+        (5e6, True, (4e6, 6e6, 5e6)),
+        (4.9e6, True, (4e6, 6e6)),  # below their median: says nothing new
+        (7e6, False, (4e6, 6e6)),  # a search that was cut short
+    ],
+)
+def test_a_lower_limit_counts_where_the_median_does_not_depend_on_the_rate(limit, at_least, rates):
+    cut = search(limit, 2, False, "at least this")
+    goal = cut.goals[0].model_copy(update={"at_least": at_least})
+    cut = cut.model_copy(update={"goals": (goal,)})
+    (row,) = rows([trial(received=6e6)], [search(4e6), search(6e6, 1), cut])
+    assert row.rates_pps == rates
+
+
 def test_expected_rate_adds_cycles_to_a_packets_time():
     assert expected_pps(10e6, 260, 2.6e9) == pytest.approx(5e6)
 

@@ -25,8 +25,8 @@ from convoy.run.session import wanted
 CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()"]
 
 
-def settings(profile="quick", goals=("pdr",)):
-    return Settings(0, (1,), False, profile, goals, 0.2)
+def settings(profile="quick", goals=("pdr",), once_more=0.0):
+    return Settings(0, (1,), False, profile, goals, 0.2, once_more=once_more)
 
 
 def named(name, curve=None, fails=()):
@@ -51,7 +51,7 @@ def plan(names, repeats=3, quick=True):
     return asked, {"baseline": scenario}
 
 
-def run(path, devices, repeats=3, until=None, goals=("pdr",)):
+def run(path, devices, repeats=3, until=None, goals=("pdr",), once_more=0.0):
     """Do a run; until: raise KeyboardInterrupt after so many turns."""
     asked, found = plan(tuple(devices), repeats)
     folder = RunFolder(path)
@@ -67,7 +67,7 @@ def run(path, devices, repeats=3, until=None, goals=("pdr",)):
             raise KeyboardInterrupt
 
     turns = order(found, devices, repeats, 2, 1).turns
-    Bench(folder, found, settings(goals=goals), progress).run(turns)
+    Bench(folder, found, settings(goals=goals, once_more=once_more), progress).run(turns)
     return folder, steps
 
 
@@ -158,6 +158,22 @@ def test_one_bad_start_costs_one_turn(tmp_path):
     assert ends.count("found") == 2 * 2 * 3 - 2
 
 
+def test_what_failed_once_is_measured_once_more_where_there_is_time(tmp_path):
+    devices = {"a": named("a"), "b": named("b", fails=(2,))}
+    folder, steps = run(tmp_path, devices, repeats=3, once_more=1000.0)
+    ends = [s for s in folder.searches() if s.point.arm == "b"]
+    assert [s.outcome for s in ends].count("failed") == 2  # both sizes of a turn
+    again = [s for s in ends if s.point.repeat == 3]
+    assert [s.point.size for s in again] == [s.point.size for s in ends if s.outcome == "failed"]
+    assert len(ends) == 2 * 2 * 3 + 2
+    assert steps[-1].what.endswith("B once more")
+    # A resumed run finds nothing left to do.
+    told = len(steps)
+    _, steps = run(tmp_path, devices, repeats=3, once_more=1000.0)
+    assert told > 0
+    assert steps == []
+
+
 def test_one_percent_of_hiccups_changes_no_rate(tmp_path):
     quiet, _ = run(tmp_path / "quiet", {"a": named("a")}, repeats=5)
     shaken, _ = run(tmp_path / "shaken", {"a": named("a", Curve(hiccups=0.01))}, repeats=5)
@@ -215,6 +231,12 @@ def test_commands_run_report_compare(tmp_path):
     compared = json.loads(done.stdout)
     assert compared["points"]
     assert all(point["within_noise"] for point in compared["points"])
+    points = len(compared["points"])
+    assert compared["says"].startswith(f"{points} of {points} points agree within their noise (med")
+    shown = convoy("bench", "compare", one, two).stdout  # to a terminal of 80 columns
+    assert shown.count("agrees") == points
+    assert "\N{HORIZONTAL ELLIPSIS}" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
     for form, words in (("md", "# What was found"), ("csv", "scenario,"), ("json", '"rows"')):
         done = convoy("report", one, "--format", form)
         assert done.returncode == 0, done.stderr

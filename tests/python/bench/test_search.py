@@ -81,12 +81,16 @@ def test_spoilt_trials_are_repeated_and_say_nothing():
 
 
 def test_a_rate_the_tester_cannot_offer_is_at_least():
-    measure, _ = device(capacity=30e6, most=20e6)
+    measure, asked = device(capacity=30e6, most=20e6)
     (found,) = one(measure, most=40e6, overload=18e6)
     assert not found.regular
     assert "at least" in found.remark
     assert found.upper_pps is None
     assert 19e6 < found.rate_pps <= 20e6
+    # Each refusal is asked for twice, and nothing at or above one ever again.
+    refused = [rate for rate, _ in asked if rate > 20e6]
+    assert refused == sorted(refused, reverse=True)
+    assert all(refused.count(rate) == 2 for rate in refused)
 
 
 def test_a_device_faster_than_the_tester_is_at_least():

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Which points of a run that has ended are measured once more: those it knows too little about.
+
+Pure. A point whose searches were spoilt has fewer rates than the run asked for; one whose rates lie
+far apart has a median that the next run will not meet. A search that only says "at least", because
+the tester could not offer more, has said all there is; a device that fails is left alone.
+"""
+
+import statistics
+from collections.abc import Sequence
+
+from convoy.results.trials import Search
+
+WIDE = 0.1  # range of the rates, as a share of their median
+ROUNDS = 3  # most, beyond those asked for
+TIME_SHARE = 0.3  # of the time that the run has taken
+
+
+def _rates(searches: Sequence[Search]) -> list[float]:
+    firsts = [search.goals[0] for search in searches if search.goals]
+    return [goal.rate_pps for goal in firsts if goal.regular and goal.rate_pps]
+
+
+def uncertain(searches: Sequence[Search], wanted: int) -> bool:
+    """Return whether a point's searches, one for each round, leave too much open.
+
+    wanted: rounds that the run was asked for.
+    """
+    if not any(search.goals for search in searches) or len(searches) >= wanted + ROUNDS:
+        return False
+    rates = _rates(searches)
+    at_least = sum(bool(search.goals) and search.goals[0].at_least for search in searches)
+    if len(rates) < wanted - at_least:
+        return True
+    return len(rates) > 1 and max(rates) - min(rates) > WIDE * statistics.median(rates)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Which points are measured once more."""
+
+import pytest
+
+from convoy.results.trials import Goal, Point, Search
+from convoy.run.once_more import ROUNDS, uncertain
+
+AT_LEAST = "the tester could not offer more"
+BUSY = "the machine was too busy to go on: at least this"
+
+
+def point(repeat):
+    return Point(device="a", functions=(), size="64", repeat=repeat)
+
+
+def search(repeat, rate, remark=""):
+    goal = Goal(
+        goal="pdr",
+        rate_pps=rate,
+        lower_pps=rate,
+        upper_pps=None,
+        regular=not remark,
+        remark=remark,
+        at_least=remark == AT_LEAST,
+    )
+    return Search(point=point(repeat), outcome="found", goals=(goal,))
+
+
+def searches(*ends):
+    return [
+        search(repeat, *end) if isinstance(end, tuple) else search(repeat, end)
+        for repeat, end in enumerate(ends)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("what", "ends", "expected"),
+    [
+        ("close together", (5e6, 5.2e6, 5.4e6), False),
+        ("a tenth of the median apart", (5.0e6, 5.0e6, 5.5e6), False),
+        ("more than that", (5.0e6, 5.0e6, 5.51e6), True),
+        ("one was cut short", (5e6, 5e6, (4e6, BUSY)), True),
+        ("one found nothing", (5e6, 5e6, (None, BUSY)), True),
+        ("it was made up for", (5e6, 5e6, (4e6, BUSY), 5e6), False),
+        ("the tester had no more to offer", ((9e6, AT_LEAST), (8e6, AT_LEAST), 9e6), False),
+        ("often enough", (5e6, (1e6, BUSY), (2e6, BUSY), *[9e6] * ROUNDS), False),
+        ("nearly often enough", (5e6, (1e6, BUSY), (2e6, BUSY), *[9e6] * (ROUNDS - 1)), True),
+    ],
+)
+def test_what_tells_too_little(what, ends, expected):
+    assert uncertain(searches(*ends), 3) is expected, what
+
+
+def test_who_fails_is_left_alone():
+    failed = [Search(point=point(repeat), outcome="failed", why="no") for repeat in range(3)]
+    assert not uncertain(failed, 3)
+    assert uncertain([*failed[:2], search(2, 5e6)], 3)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Who goes first on a core, and for how long."""
+
+import os
+
+import pytest
+
+from convoy.host.priority import longest_s, uninterrupted
+from convoy.host.process import Process
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("950000\n", 0.665), ("-1\n", 0.7), ("0\n", 0.0), ("", 0.0)]
+)
+def test_the_kernels_limit_is_kept(tmp_path, text, seconds):
+    file = tmp_path / "proc/sys/kernel/sched_rt_runtime_us"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    assert longest_s(tmp_path) == pytest.approx(seconds)
+
+
+def test_without_such_a_file_nobody_goes_first(tmp_path):
+    assert longest_s(tmp_path) == 0.0
+
+
+def policies(threads):
+    return [os.sched_getscheduler(thread) for thread in threads]
+
+
+def test_for_a_short_time_nobody_interrupts_and_then_all_is_as_before():
+    with Process(["sleep", "60"]) as one, Process(["sleep", "60"]) as two:
+        threads = one.pid, two.pid
+        with uninterrupted(threads, 0.1) as alone:
+            if not alone:
+                pytest.skip("this user may not ask for SCHED_FIFO")
+            assert policies(threads) == [os.SCHED_FIFO] * 2
+        assert policies(threads) == [os.SCHED_OTHER] * 2
+        with uninterrupted(threads, 1.0) as alone:  # the kernel would throttle them
+            assert not alone
+            assert policies(threads) == [os.SCHED_OTHER] * 2
+
+
+def test_a_thread_that_has_ended_leaves_the_others_as_they_were():
+    with Process(["true"]) as ended, Process(["sleep", "60"]) as other:
+        ended.wait(10)
+        with uninterrupted((other.pid, ended.pid), 0.1) as alone:
+            assert not alone
+        assert policies([other.pid]) == [os.SCHED_OTHER]
+
+
+def test_nobody_is_nobody():
+    with uninterrupted((), 0.1) as alone:
+        assert not alone
