@@ -10,6 +10,9 @@
 // not. Enough that changing back and forth, which copies packets, costs little of what it saves.
 #define PLAIN_TURNS 16
 
+// Packets or frames after which a core that others share is given away: half a ring of 1,024.
+#define YIELD_AFTER 512u
+
 static void run_stage(
 	struct cv_worker *worker, const struct cv_stage *stage, struct cv_burst *burst)
 {
@@ -210,6 +213,7 @@ int cv_worker_run(void *argument)
 	struct cv_burst burst;
 	enum cv_worker_phase phase;
 	uint64_t then = rte_rdtsc();
+	unsigned since = 0; // it yielded
 
 	if (worker->depart->next_hops != NULL)
 		cv_next_hops_join(worker->depart->next_hops, worker->index);
@@ -229,11 +233,15 @@ int cv_worker_run(void *argument)
 				moved += poll_port(worker, source, &burst);
 		}
 		cv_depart_flush(worker->depart);
-		if (moved == 0 && worker->yield)
-			sched_yield();
 		now = rte_rdtsc();
 		if (moved > 0)
 			cv_count(&worker->busy_cycles, now - then);
+		since += moved;
+		if (worker->yield && (moved == 0 || since >= YIELD_AFTER)) {
+			since = 0;
+			sched_yield();
+			now = rte_rdtsc();
+		}
 		cv_count(&worker->total_cycles, now - then);
 		then = now;
 		// Pairs with the acquire load in the main thread, which waits for a turn to end.

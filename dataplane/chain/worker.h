@@ -54,7 +54,10 @@ enum cv_worker_phase {
 struct cv_worker {
 	// Set before the worker runs; not changed after.
 	unsigned index;
-	bool yield; // gives the core away when a turn found nothing to do
+	// Others share the core: it is given away when a turn found nothing to do, and now and then
+	// when there is no end of packets. Else the first of a chain would fill the ring behind it
+	// and drop, while the next one waits for the end of its time slice.
+	bool yield;
 	struct cv_source *sources;
 	unsigned sources_count;
 	struct cv_depart *depart; // where packets leave; its own, its lane is the index
