@@ -381,9 +381,7 @@ class Bench:
                     self._latency(measurement, IDLE_PPS, "idle")
                 else:
                     self._latency(measurement, float(load) * (rate or 0), f"{load:.0%} of PDR")
-        purpose: Literal["latency", "rate"] = (
-            "rate" if scenario.figure.y in ("ratio", "lost") else "latency"
-        )
+        purpose: Literal["latency", "rate"] = "rate" if scenario.figure.y == "ratio" else "latency"
         for fixed in scenario.rates_pps:
             last = self._latency(measurement, fixed, _rate_name(fixed), purpose)
             if last.verdict == "spoilt" and last.unoffered:

@@ -3,6 +3,8 @@
 """Convoys in, convoys out, and a program between that knows nothing of them."""
 
 import json
+import os
+import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -144,6 +146,44 @@ def test_a_next_hop_aggregates_what_came_alone(vnf: Callable[..., Vnf], tmp_path
     assert program.stop()[1]["tx"]["repacked"] > 0
 
 
+def counted(folder: Path) -> dict[str, Any]:
+    """Return what the library of a running program counted, or nothing before it can be asked."""
+    place = next((folder / "dpdk" / "test").glob("dpdk_telemetry.v2*"), None)
+    if place is None:
+        return {}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as telemetry:
+        try:
+            telemetry.connect(str(place))
+        except ConnectionRefusedError:  # that of one that was killed
+            return {}
+        telemetry.recv(1024)
+        telemetry.send(b"/convoy/preload")
+        answer: dict[str, Any] = json.loads(telemetry.recv(65536))
+    return dict(json.loads(answer["/convoy/preload"]))
+
+
+def test_is_killed_under_load_and_comes_back(vnf: Callable[..., Vnf], tmp_path: Path):
+    devices, ports = vhost_devices(tmp_path)
+
+    def loaded() -> bool:
+        seen = counted(tmp_path).get("ports") or [{"rx": {"convoys": 0}}]
+        return bool(seen[0]["rx"]["convoys"] > 20_000)
+
+    with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
+        killed = vnf(devices)
+        until_it_forwards(tester)
+        tester._process.say('{"rate_pps": "max", "duration_s": 1, "convoys": 22, "tolerance": 1}')
+        wait_for(loaded, 60, "convoys to come")
+        os.kill(killed.process.pid, signal.SIGKILL)
+        assert tester._read(90, "the end of the trial")["total"]["lost_pkts"] > 0
+        for path in (tmp_path / "a", tmp_path / "b"):
+            path.unlink()
+        program = vnf(devices)
+        until_it_forwards(tester)
+        assert assert_all_back(tester.trial(GENTLE | {"convoys": 22}))["received_frames"] > 0
+    assert program.stop()[1]["tx"]["by_pointer"] > 0
+
+
 def test_says_what_it_did(vnf: Callable[..., Vnf], tmp_path: Path):
     devices, ports = vhost_devices(tmp_path)
     program = vnf(devices)
@@ -153,13 +193,7 @@ def test_says_what_it_did(vnf: Callable[..., Vnf], tmp_path: Path):
     with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
         until_it_forwards(tester)
         tester.trial(GENTLE | {"convoys": 22})
-        folder = tmp_path / "dpdk" / "test"
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as telemetry:
-            telemetry.connect(str(next(folder.glob("dpdk_telemetry.v2*"))))
-            telemetry.recv(1024)
-            telemetry.send(b"/convoy/preload")
-            answer = json.loads(telemetry.recv(65536))["/convoy/preload"]
-    counts = json.loads(answer)
+        counts = counted(tmp_path)
     assert counts["ports"][0]["rx"]["convoys"] > 0
     program.stop()
     assert "convoy: ethdev: port 1: received" in program.process.stderr.text()

@@ -107,3 +107,21 @@ def test_the_switch_may_be_killed_and_its_guests_stay(setup: Setup, tmp_path: Pa
             switch.ready(60)
             tester._read(90, "the end of the trial")
             assert_all_come(tester)
+
+
+def test_several_queues(setup: Setup):
+    left, right = (replace(port, queues=2) for port in (setup.left, setup.right))
+    setup = replace(setup, left=left, right=right)
+    with SWITCH.start(setup) as switch, guests(setup) as tester:
+        switch.ready(60)
+        assert_all_come(tester)
+        before = counted(switch)["rx pkts"]
+        # Flow by flow over the queues, in their order.
+        result = tester.trial({**TRIAL, "flows": {"count": 50, "order": "shuffle"}})
+        assert result["total"]["received_pkts"] == result["total"]["offered_pkts"] > 0
+        assert counted(switch)["rx pkts"] - before >= result["total"]["received_pkts"]
+        polled = switch._appctl("dpif-netdev/pmd-rxq-show")  # type: ignore[attr-defined]
+        assert {port: polled.count(f"port: {port}-port") for port in ("left", "right")} == {
+            "left": 2,
+            "right": 2,
+        }
