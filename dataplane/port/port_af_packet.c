@@ -3,13 +3,33 @@
 //
 // Kind af_packet: an interface of the kernel (a NIC, veth, tap), by packet sockets: works
 // everywhere, needs CAP_NET_RAW. interface: its name; queues: 1 to 16, packets are spread over
-// them by flow (PACKET_FANOUT). The kernel goes on seeing the packets, too.
+// them by flow (PACKET_FANOUT). The kernel goes on seeing the packets, too. Fragments stay fragments;
+// those of a packet share a queue, which need not be that of the flow's whole packets.
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/if_packet.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "ethdev.h"
 #include "interface.h"
+
+// Takes the place of the C library's for the whole program: DPDK's driver spreads packets even over
+// a single queue, and has the kernel put fragments together for that.
+int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	uint32_t fanout;
+
+	if (level == SOL_PACKET && name == PACKET_FANOUT && size == sizeof(fanout)) {
+		memcpy(&fanout, value, sizeof(fanout));
+		fanout &= ~((uint32_t)PACKET_FANOUT_FLAG_DEFRAG << 16);
+		value = &fanout;
+	}
+	return (int)syscall(SYS_setsockopt, fd, level, name, value, size);
+}
 
 static int check(const json_t *config, struct cv_error *error)
 {

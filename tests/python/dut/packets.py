@@ -5,7 +5,7 @@
 import struct
 from typing import Any
 
-from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption
+from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption, fragment
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
@@ -65,6 +65,13 @@ def arp() -> bytes:
 def other(*, number: int = 0) -> bytes:
     """Neither IP nor ARP: a protocol for local experiments."""
     return bytes(Ether(src=PEER_MAC, dst=LEFT_MAC, type=0x88B5) / Raw(payload(number, 20)))
+
+
+def fragments(**more: Any) -> tuple[bytes, bytes]:
+    """Return a packet's two fragments: ports are in the first one alone."""
+    whole = Ether(udp(size=80, **more))
+    first, second = fragment(whole[IP], fragsize=64)
+    return ether(first), ether(second)
 
 
 def options(**more: Any) -> bytes:

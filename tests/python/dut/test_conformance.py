@@ -24,6 +24,7 @@ from . import packets
 from .packets import (
     arp,
     esp,
+    fragments,
     icmp,
     ipv6,
     options,
@@ -129,6 +130,8 @@ ROUTE_ROWS = [
     # VPP leaves packets with options to others, of which there are none.
     Row("options", options(), to(1), frozenset({"vpp"})),
     Row("the largest frame", udp(size=1514 - len(udp())), to(1)),
+    Row("a first fragment", fragments()[0], to(1)),
+    Row("a later fragment", fragments()[1], to(1)),
     Row("ARP", arp(), None),
     Row("neither IP nor ARP", other(), None),
     Row("IPv6", ipv6(), None),
