@@ -15,12 +15,16 @@ from convoy.report.noise import AT_LEAST, spread
 from convoy.report.rates import Row
 from convoy.report.run_data import AGAIN, Run
 
+ENOUGH = 3  # repeats, that tell a point's noise by themselves
+
 
 def _noise(one: Run, other: Run, a: Row, b: Row) -> float:
-    floors = [run.noise_floor(a.scenario) or AT_LEAST for run in (one, other)]
-    # Two medians, each as uncertain as its repeats show; no better than the floors.
-    both = (spread(a.rates_pps) ** 2 + spread(b.rates_pps) ** 2) ** 0.5
-    return float(max(*floors, both))
+    # Two medians, each as uncertain as its repeats show.
+    both = max(AT_LEAST, math.hypot(spread(a.rates_pps), spread(b.rates_pps)))
+    if min(len(a.rates_pps), len(b.rates_pps)) >= ENOUGH:
+        return both
+    # Of fewer, no better than the floors, which are of the scenario's worst point.
+    return max(both, *(run.noise_floor(a.scenario) or AT_LEAST for run in (one, other)))
 
 
 def _reference(run: Run, row: Row) -> Row | None:

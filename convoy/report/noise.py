@@ -17,6 +17,8 @@ from dataclasses import dataclass
 # absolute deviation is 1.48 times that.
 MEDIAN_ERROR = 1.2533
 DEVIATION = 1.4826
+# Of few values it is too small, on average by this (Croux and Rousseeuw 1992; 0.8 beyond nine).
+FEW = {4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}
 AT_LEAST = 0.01  # no floor is lower: the search's own steps
 
 
@@ -48,8 +50,10 @@ def _error(values: Sequence[float], middle: float) -> float:
     """Return the standard error of a median; of two or three values, half of their range."""
     if len(values) < 4:
         return (max(values) - min(values)) / 2
+    count = len(values)
     deviation = statistics.median(abs(value - middle) for value in values) * DEVIATION
-    return MEDIAN_ERROR * deviation / math.sqrt(len(values))
+    deviation *= FEW.get(count, count / (count - 0.8))
+    return MEDIAN_ERROR * deviation / math.sqrt(count)
 
 
 def floor(pairs: Sequence[Difference]) -> float | None:

@@ -2,6 +2,10 @@
 # Copyright 2026 The Convoy authors
 """What counts as a difference."""
 
+import math
+import random
+import statistics
+
 import pytest
 
 from convoy.report.noise import Difference, floor, paired, spread
@@ -39,6 +43,21 @@ def test_the_floor_is_the_most_that_one_differed_from_itself():
     assert floor([]) is None
     assert floor([Difference(0.001, 0.002, 5)]) == 0.01
     assert floor([Difference(-0.07, 0.02, 5), Difference(0.01, 0.05, 5)]) == 0.07
+
+
+@pytest.mark.parametrize("repeats", [3, 4, 5, 6])
+def test_two_runs_of_the_same_agree_nine_times_of_ten(repeats):
+    draw = random.Random(repeats)
+
+    def run():
+        rates = [math.exp(draw.gauss(0, 0.05)) for _ in range(repeats)]
+        return math.log(statistics.median(rates)), spread(rates)
+
+    apart = 0
+    for _ in range(2000):
+        (one, a), (other, b) = run(), run()
+        apart += abs(one - other) > math.hypot(a, b)
+    assert 0.02 < apart / 2000 < 0.1
 
 
 def test_the_spread_of_one_repeat_is_not_known():
