@@ -39,7 +39,7 @@ static bool better_alone(
 
 		if (hops[i] == CV_NEXT_HOP_NONE)
 			continue;
-		to = cv_next_hop_at(depart->table, hops[i]);
+		to = &depart->hops[hops[i]];
 		if (cv_view_packet_len(&burst->views[i]) <= to->outer.share_max ||
 			to->port != first)
 			return false;
@@ -51,7 +51,7 @@ static bool better_alone(
 static bool all_better_alone(
 	const struct cv_depart *depart, const struct cv_burst *burst, uint16_t hop)
 {
-	const struct cv_next_hop *to = cv_next_hop_at(depart->table, hop);
+	const struct cv_next_hop *to = &depart->hops[hop];
 
 	return burst->shortest > to->outer.share_max && to->port == burst->views[0].out;
 }
@@ -127,8 +127,10 @@ void cv_depart(struct cv_depart *depart, struct cv_burst *burst)
 	bool leads;
 	bool alike;
 
-	if (depart->next_hops != NULL && depart->table == NULL)
+	if (depart->next_hops != NULL && depart->table == NULL) {
 		depart->table = cv_next_hops_table(depart->next_hops);
+		depart->hops = cv_next_hop_at(depart->table, 0);
+	}
 	alike = leave_alike(depart, burst, &bytes);
 	leads = depart->table != NULL && cv_next_hop_leads(depart->table, first);
 	if (CV_LIKELY(alike && !leads) &&

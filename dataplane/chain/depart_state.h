@@ -44,6 +44,7 @@ struct cv_depart {
 	struct cv_frame_counters *hop_counters; // by the next hop's index
 
 	const struct cv_next_hop_table *table; // since the turn began
+	const struct cv_next_hop *hops; // its next hops, by index
 	struct cv_outbox boxes[CV_PORTS_MAX];
 	struct cv_open_frame frames[CV_NEXT_HOPS_MAX]; // by the next hop's index
 	uint16_t open[CV_NEXT_HOPS_MAX]; // next hops that have had an open frame in this turn

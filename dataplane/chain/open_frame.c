@@ -56,7 +56,7 @@ static void write_len(uint8_t *at, uint32_t len)
 void cv_frame_close(struct cv_depart *depart, uint16_t hop)
 {
 	struct cv_open_frame *frame = &depart->frames[hop];
-	const struct cv_next_hop *to = cv_next_hop_at(depart->table, hop);
+	const struct cv_next_hop *to = &depart->hops[hop];
 	struct rte_mbuf *buffer = frame->buffer;
 
 	if (buffer == NULL)
@@ -82,7 +82,7 @@ void cv_frame_close(struct cv_depart *depart, uint16_t hop)
 void cv_frame_close_port(struct cv_depart *depart, uint8_t out)
 {
 	for (unsigned i = 0; i < depart->open_count; i++)
-		if (cv_next_hop_at(depart->table, depart->open[i])->port == out)
+		if (depart->hops[depart->open[i]].port == out)
 			cv_frame_close(depart, depart->open[i]);
 }
 
@@ -91,7 +91,7 @@ static void adopt(struct cv_depart *depart, uint16_t hop, struct rte_mbuf *buffe
 	uint8_t *end, uint8_t count, const struct cv_view *first)
 {
 	struct cv_open_frame *frame = &depart->frames[hop];
-	const struct cv_outer *outer = &cv_next_hop_at(depart->table, hop)->outer;
+	const struct cv_outer *outer = &depart->hops[hop].outer;
 	uint32_t by_mtu = outer->frame_max - outer->len - (uint32_t)(end - begin);
 	uint32_t by_buffer = (uint32_t)((uint8_t *)buffer->buf_addr + buffer->buf_len - end);
 
@@ -156,12 +156,12 @@ static void pass(struct cv_depart *depart, uint16_t hop, struct rte_mbuf *buffer
 	if (buffer == NULL)
 		return;
 	cv_count(&depart->hop_counters[hop].sizes[1], 1);
-	cv_outbox_put(depart, cv_next_hop_at(depart->table, hop)->port, buffer, 1);
+	cv_outbox_put(depart, depart->hops[hop].port, buffer, 1);
 }
 
 void cv_frame_add_copy(struct cv_depart *depart, uint16_t hop, const struct cv_view *view)
 {
-	const struct cv_outer *outer = &cv_next_hop_at(depart->table, hop)->outer;
+	const struct cv_outer *outer = &depart->hops[hop].outer;
 	uint32_t len = cv_view_packet_len(view);
 	struct rte_mbuf *buffer;
 	uint8_t *packet;
@@ -182,7 +182,7 @@ void cv_frame_add_copy(struct cv_depart *depart, uint16_t hop, const struct cv_v
 void cv_frame_add_buffer(
 	struct cv_depart *depart, uint16_t hop, struct rte_mbuf *buffer, const struct cv_view *view)
 {
-	const struct cv_outer *outer = &cv_next_hop_at(depart->table, hop)->outer;
+	const struct cv_outer *outer = &depart->hops[hop].outer;
 	uint8_t *packet = cv_view_packet(view);
 	uint32_t len = cv_view_packet_len(view);
 
@@ -202,7 +202,7 @@ void cv_frame_add_buffer(
 bool cv_frame_add_convoy(struct cv_depart *depart, uint16_t hop, struct rte_mbuf *buffer,
 	const struct cv_view *views, unsigned n)
 {
-	const struct cv_outer *outer = &cv_next_hop_at(depart->table, hop)->outer;
+	const struct cv_outer *outer = &depart->hops[hop].outer;
 	const struct cv_view *last = &views[n - 1];
 	uint8_t *begin = cv_view_packet(&views[0]) - CV_CONVOY_PREFIX_LEN;
 	uint8_t *end = last->data + last->len;

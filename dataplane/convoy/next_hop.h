@@ -54,7 +54,7 @@ struct cv_next_hop_table *cv_next_hop_table_make(const struct cv_next_hop *hops,
 	struct cv_error *error);
 void cv_next_hop_table_free(struct cv_next_hop_table *table); // NULL is allowed
 
-// The next hop with this index.
+// The next hop with this index; those with the next ones lie behind it.
 const struct cv_next_hop *cv_next_hop_at(const struct cv_next_hop_table *table, uint16_t hop);
 
 // True if some packets that leave by the port have a next hop.

@@ -9,6 +9,9 @@
 #include "ipv6.h"
 #include "udp.h"
 
+// Untagged over IPv4, the commonest.
+#define IPV4_OUTER_LEN (CV_ETHER_LEN + CV_IPV4_LEN + CV_UDP_LEN + CV_CONVOY_LEN)
+
 static int check(const struct cv_outer_config *config, struct cv_error *error)
 {
 	if (config->version != 4 && config->version != 6) {
@@ -120,7 +123,10 @@ CV_HOT void cv_outer_write(const struct cv_outer *outer, uint8_t *at, uint8_t co
 	struct cv_convoy_header *header;
 	struct cv_udp *udp;
 
-	memcpy(at, outer->bytes, outer->len);
+	if (CV_LIKELY(outer->len == IPV4_OUTER_LEN)) // no call for so few bytes
+		memcpy(at, outer->bytes, IPV4_OUTER_LEN);
+	else
+		memcpy(at, outer->bytes, outer->len);
 	if (outer->ipv6) {
 		struct cv_ipv6 *ip = (struct cv_ipv6 *)(at + outer->l3);
 
