@@ -58,6 +58,29 @@ struct cv_convoy {
 enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_view *views,
 	const struct cv_view *frame, rte_be16_t port);
 
+// The same for a function that only wants the packets: those of a convoy to the usual port, or the
+// frame itself where it is an ordinary packet. Returns how many; 0: the frame does not add up, has no
+// Ethernet header, or is longer than 65,535 bytes, and nobody should see anything of it.
+static CV_INLINE unsigned cv_convoy_packets(struct cv_view *packets, uint8_t *frame, uint32_t len)
+{
+	struct cv_convoy convoy;
+	struct cv_view whole;
+
+	if (len < CV_ETHER_LEN || len > UINT16_MAX)
+		return 0;
+	whole.in = whole.out = 0;
+	cv_view_set(&whole, frame, (uint16_t)len);
+	switch (cv_convoy_walk(&convoy, packets, &whole, RTE_BE16(CV_CONVOY_PORT))) {
+	case CV_CONVOY_OK:
+		return convoy.count;
+	case CV_CONVOY_NOT_A_CONVOY:
+		packets[0] = whole;
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 #ifdef __cplusplus
 }
 #endif

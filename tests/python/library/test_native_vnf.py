@@ -77,11 +77,36 @@ def test_the_example_rewrites_convoys_in_place(
     finally:
         for shared in tmp_path.glob("libconvoy.so*"):
             shared.rename(library / shared.name)
-    assert said == "1 convoys, 1 packets alone, 1 frames refused\n"
+    assert said == "20 packets, 1 frames refused\n"
     first, second = (bytes(frame) for frame in rdpcap(str(tmp_path / "out.pcap")))
     assert list(decode(first).packets) == [swapped(packet) for packet in packets]
     assert first[:46] == convoy[:46]
     assert second == swapped(packets[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "native-vnf: usage: native-vnf IN OUT\n"),
+        (("none.pcap", "out.pcap"), "none.pcap: No such file or directory"),
+        (("cut.pcap", "out.pcap"), "truncated dump file"),
+        (("in.pcap", "none/out.pcap"), "none/out.pcap: No such file or directory"),
+    ],
+    ids=["no arguments", "no input", "a capture cut short", "no place for the output"],
+)
+def test_the_example_says_what_is_wrong(
+    installed: Path, example: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
+):
+    run("make", "-C", example, PKG_CONFIG_PATH=str(installed))
+    wrpcap(str(tmp_path / "in.pcap"), [Ether(bytes(60))])
+    (tmp_path / "cut.pcap").write_bytes((tmp_path / "in.pcap").read_bytes()[:-1])
+    done = subprocess.run(
+        [str(example / "native-vnf"), *arguments],
+        capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
+        env=os.environ | {"LD_LIBRARY_PATH": str(installed.parent)},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 def test_headers_stand_alone(installed: Path, tmp_path: Path):
