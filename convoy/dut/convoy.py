@@ -52,6 +52,7 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
         functions |= dict(zip(others, setup.back, strict=True))
         way = {"from": "right", "to": "left", "path": others, "deployment": deployment}
         chains["back"] = way
+    memory = {"mb": int(setup.options["memory"])} if "memory" in setup.options else {}
     left = _port(setup.left) | {"mac": LEFT_MAC}
     right = _port(setup.right) | {"mac": RIGHT_MAC}
     hops: dict[str, Any] = {}
@@ -69,7 +70,7 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
         },
         "chains": chains,
         "workers": {"cores": list(setup.cores), "idle": "yield" if yielding else "poll"},
-        "memory": {"hugepages": "always" if setup.hugepages else "never"},
+        "memory": {"hugepages": "always" if setup.hugepages else "never", **memory},
     }
 
 
@@ -232,7 +233,11 @@ class Convoy(Device):
         cores=64,
         both_ways=True,
         yields=True,
-        options={"link": ("vhost-user", "memif", VETH), "convoys": ("no", NATIVE, PACK)},
+        options={
+            "link": ("vhost-user", "memif", VETH),
+            "convoys": ("no", NATIVE, PACK),
+            "memory": ("1024", "128", "4096"),  # MiB of each process
+        },
     )
 
     def presence(self) -> Presence:

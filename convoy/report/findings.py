@@ -11,9 +11,10 @@ from convoy.report.run_data import AGAIN, Run
 
 
 def mpps(row: Row) -> str:
-    """Return a row's rate with its least and most."""
-    low, high = min(row.rates_pps) / 1e6, max(row.rates_pps) / 1e6
-    return f"{(row.rate_pps or 0) / 1e6:.2f} [{low:.2f} .. {high:.2f}]"
+    """Return a row's rate with its least and most, and of how many rounds if not of all."""
+    low, high, found = min(row.rates_pps) / 1e6, max(row.rates_pps) / 1e6, len(row.rates_pps)
+    rounds = f", {found} of {row.repeats} rounds" if found < row.repeats else ""
+    return f"{(row.rate_pps or 0) / 1e6:.2f} [{low:.2f} .. {high:.2f}{rounds}]"
 
 
 def counted(number: int, noun: str) -> str:

@@ -280,6 +280,11 @@ def test_a_pipeline(tmp_path: Path):
     conforms(Convoy(), "vhost-user", "chain", tmp_path, "pipeline")
 
 
+@pytest.mark.parametrize("memory", ["128", "4096"])
+def test_memory(memory, tmp_path: Path):
+    conforms(Convoy(), "vhost-user", "router", tmp_path, memory=memory)
+
+
 def test_our_node_in_a_virtual_machine(here, tmp_path: Path):
     here(device("vm"))
     notes = conforms(device("vm"), "virtio-user", "chain", tmp_path, guest="convoy")
