@@ -17,6 +17,7 @@ class StopSignals(Scope):
     def __init__(self) -> None:
         self._times = 0
         self._old: dict[int, Any] = {}
+        self._old_wakeup = -1
         self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     @property
@@ -26,7 +27,6 @@ class StopSignals(Scope):
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._times += 1
-        os.write(self._write, b"s")
         if self._times > 2:
             raise KeyboardInterrupt
 
@@ -42,11 +42,14 @@ class StopSignals(Scope):
             os.close(ended)
 
     def __enter__(self) -> Self:
+        # Written to at once. A handler of Python's may run only after select() has begun to wait.
+        self._old_wakeup = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self._old[number] = signal.signal(number, self._on_signal)
         return self
 
     def _leave(self) -> None:
+        signal.set_wakeup_fd(self._old_wakeup)
         for number, old in self._old.items():
             signal.signal(number, old)
         os.close(self._read)
