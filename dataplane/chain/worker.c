@@ -54,6 +54,8 @@ static void run_classes(
 	bool done[CV_CLASS_NONE + 1] = {false};
 
 	if (cv_classify(&source->classifier, burst->views, classes, burst->n)) {
+		if (source->classifier.vni_count > 0)
+			cv_burst_measure(burst); // functions see what is inside of tunnels
 		run_class(worker, source, classes[0], burst);
 		return;
 	}
