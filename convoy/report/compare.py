@@ -23,8 +23,8 @@ def _noise(one: Run, other: Run, a: Row, b: Row) -> float:
     both = max(AT_LEAST, math.hypot(spread(a.rates_pps), spread(b.rates_pps)))
     if min(len(a.rates_pps), len(b.rates_pps)) >= ENOUGH:
         return both
-    # Of fewer, no better than the floors, which are of the scenario's worst point.
-    return max(both, *(run.noise_floor(a.scenario) or AT_LEAST for run in (one, other)))
+    # Of fewer, no better than the floors at that size.
+    return max(both, *(run.noise_floor(a.scenario, a.size) or AT_LEAST for run in (one, other)))
 
 
 def _reference(run: Run, row: Row) -> Row | None:

@@ -51,12 +51,12 @@ def _groups(run: Run, scenario: str) -> Iterator[tuple[str, str, list[Row]]]:
 
 def _compared(run: Run, scenario: str) -> list[str]:
     """Return a sentence for each setup at its smallest frames."""
-    noise = run.noise_floor(scenario)
     said, seen = [], set()
     for setup, size, rows in _groups(run, scenario):
         if setup in seen:
             continue
         seen.add(setup)
+        noise = run.noise_floor(scenario, size)
         best = rows[0]
         text = f"{setup}, {size_name(size)}: **{best.arm} {mpps(best)} Mpps**"
         others = []
@@ -108,13 +108,16 @@ def _delays(run: Run, scenario: str) -> list[str]:
 
 
 def _noise(run: Run, scenario: str) -> str:
-    noise = run.noise_floor(scenario)
-    if noise is None:
-        return "No device was measured against itself: the noise floor is not known."
     pairs = run.noise_pairs(scenario)
+    if not pairs:
+        return "No device was measured against itself: the noise floor is not known."
+    sizes = dict.fromkeys(row.size for row, _ in pairs)
+    each = ", ".join(
+        f"**{run.noise_floor(scenario, size) or 0:.1%}** at {size_name(size)}" for size in sizes
+    )
     who = pairs[0][0]
     return (
-        f"Noise floor: **{noise:.1%}** ({who.arm}, {who.setup}, against itself, "
+        f"Noise floor: {each} ({who.arm}, {who.setup}, against itself, "
         f"{counted(pairs[0][1].rounds, 'round')}); smaller differences are shown as none."
     )
 

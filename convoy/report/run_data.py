@@ -65,9 +65,14 @@ class Run:
                         found.append((first, difference))
         return tuple(found)
 
-    def noise_floor(self, scenario: str) -> float | None:
-        """Return the scenario's noise floor, a share; None: not measured."""
-        return floor([difference for _, difference in self.noise_pairs(scenario)])
+    def noise_floor(self, scenario: str, size: str | None = None) -> float | None:
+        """Return the noise floor at a frame size, a share; None: not measured.
+
+        Without a size, or where that one was not measured so: the worst of the scenario.
+        """
+        pairs = self.noise_pairs(scenario)
+        at_size = [difference for row, difference in pairs if row.size == size]
+        return floor(at_size or [difference for _, difference in pairs])
 
 
 def _merge(found: Sequence[tuple[RunFolder, list[Row]]]) -> tuple[Row, ...]:
