@@ -10,6 +10,7 @@
 #include <rte_mbuf.h>
 
 #include "node.h"
+#include "node_workers.h"
 #include "packet_pool.h"
 
 #define POOL_BASE 8192 // packets for devices' own rings, each port
@@ -128,88 +129,6 @@ static int make_rings(struct cv_node *node, struct cv_error *error)
 	return 0;
 }
 
-// The source of a worker that a stage belongs to; a new one at the end where there is none yet.
-static struct cv_source *source_of(
-	struct cv_node *node, struct cv_worker *worker, const struct cv_plan_stage *stage)
-{
-	uint8_t in = node->plan->chains[stage->chain].in;
-	struct cv_source *source;
-
-	for (unsigned i = 0; i < worker->sources_count; i++) {
-		source = &worker->sources[i];
-		if (stage->source_ring < 0 && source->port != NULL && source->in == in &&
-			source->queue == stage->queue)
-			return source;
-	}
-	source = &worker->sources[worker->sources_count++];
-	source->in = in;
-	cv_classifier_init(&source->classifier);
-	if (stage->source_ring >= 0) {
-		source->ring = node->rings[stage->source_ring];
-	} else {
-		source->port = node->ports[in];
-		source->queue = stage->queue;
-		if (node->plan->port_convoys[in].carries)
-			source->convoys =
-				&node->convoy_rx[in * node->plan->workers_count + worker->index];
-	}
-	return source;
-}
-
-static int add_class(struct cv_source *source, const struct cv_plan_chain *chain, uint8_t class)
-{
-	switch (chain->match) {
-	case CV_MATCH_VLAN:
-		return cv_classifier_add_vlan(&source->classifier, chain->scid, class);
-	case CV_MATCH_VNI:
-		return cv_classifier_add_vni(&source->classifier, chain->scid, class);
-	case CV_MATCH_REST:
-	default:
-		return cv_classifier_add_rest(&source->classifier, class);
-	}
-}
-
-static int add_stage(struct cv_node *node, const struct cv_plan_stage *from)
-{
-	const struct cv_plan *plan = node->plan;
-	const struct cv_plan_chain *chain = &plan->chains[from->chain];
-	struct cv_worker *worker = &node->workers[from->worker];
-	struct cv_source *source = source_of(node, worker, from);
-	struct cv_stage *stages =
-		realloc(source->stages, (source->stages_count + 1) * sizeof(*source->stages));
-	struct cv_stage *stage;
-	int rc;
-
-	if (stages == NULL)
-		return -ENOMEM;
-	source->stages = stages;
-	stage = &stages[source->stages_count];
-	*stage = (struct cv_stage){
-		.out = chain->out,
-		.sink = from->sink_ring >= 0 ? node->rings[from->sink_ring] : NULL,
-		.path.length = from->path_length,
-		.path.steps = calloc(from->path_length + 1, sizeof(struct cv_step)),
-	};
-	if (stage->path.steps == NULL)
-		return -ENOMEM;
-	for (unsigned i = 0; i < from->path_length; i++)
-		stage->path.steps[i] = (struct cv_step){
-			.process = plan->functions[from->path[i]].nf->process,
-			.instance = node->functions[from->path[i]],
-			.counters = &node->function_counters[from->path[i] * plan->workers_count +
-							     from->worker],
-		};
-	rc = add_class(source, chain, source->stages_count);
-	source->stages_count++;
-	// A chain that takes every packet of its port needs no classifying; nor does a ring.
-	source->one_stage = source->stages_count == 1 &&
-			    (source->ring != NULL || chain->match == CV_MATCH_REST);
-	// Chains that share a port must not hold each other up, unless the port can wait for ever.
-	source->waits =
-		source->stages_count == 1 || (source->port != NULL && source->port->ended != NULL);
-	return rc;
-}
-
 // What carries convoys: next hops, and what the ports are received with.
 static int make_convoys(struct cv_node *node, struct cv_error *error)
 {
@@ -236,59 +155,6 @@ static int make_convoys(struct cv_node *node, struct cv_error *error)
 	return cv_next_hop_set_init(node->next_hops, plan, node->ports, error);
 }
 
-static int make_depart(struct cv_node *node, struct cv_worker *worker)
-{
-	struct cv_depart *depart = rte_zmalloc("depart", sizeof(*depart), RTE_CACHE_LINE_SIZE);
-
-	worker->depart = depart;
-	if (depart == NULL)
-		return -ENOMEM;
-	depart->ports = node->ports;
-	depart->ports_count = node->plan->ports_count;
-	depart->lane = (uint16_t)worker->index;
-	depart->pool = node->pool;
-	depart->counters = worker->ports_counters;
-	if (node->next_hops == NULL)
-		return 0;
-	depart->next_hops = &node->next_hops->table;
-	depart->hop_counters = rte_calloc("hop_counters", CV_NEXT_HOPS_MAX,
-		sizeof(*depart->hop_counters), RTE_CACHE_LINE_SIZE);
-	return depart->hop_counters != NULL ? 0 : -ENOMEM;
-}
-
-static int make_workers(struct cv_node *node)
-{
-	const struct cv_plan *plan = node->plan;
-	size_t functions = plan->functions_count * plan->workers_count;
-
-	node->workers = rte_calloc(
-		"workers", plan->workers_count, sizeof(*node->workers), RTE_CACHE_LINE_SIZE);
-	node->function_counters = rte_calloc("function_counters", functions + 1,
-		sizeof(*node->function_counters), RTE_CACHE_LINE_SIZE);
-	if (node->workers == NULL || node->function_counters == NULL)
-		return -ENOMEM;
-	for (unsigned i = 0; i < plan->workers_count; i++) {
-		struct cv_worker *worker = &node->workers[i];
-
-		worker->index = i;
-		worker->yield = plan->workers[i].yield;
-		worker->phase = &node->phase;
-		worker->sources = calloc(plan->stages_count, sizeof(*worker->sources));
-		worker->ports_counters = rte_calloc("port_counters", plan->ports_count,
-			sizeof(*worker->ports_counters), RTE_CACHE_LINE_SIZE);
-		if (worker->sources == NULL || worker->ports_counters == NULL ||
-			make_depart(node, worker) != 0)
-			return -ENOMEM;
-	}
-	for (unsigned i = 0; i < plan->stages_count; i++) {
-		int rc = add_stage(node, &plan->stages[i]);
-
-		if (rc != 0)
-			return rc;
-	}
-	return 0;
-}
-
 struct cv_node *cv_node_make(const struct cv_plan *plan, struct cv_error *error)
 {
 	struct cv_node *node = calloc(1, sizeof(*node));
@@ -311,7 +177,7 @@ int cv_node_connect(struct cv_node *node, struct cv_error *error)
 		return -ENOMEM;
 	if ((rc = open_ports(node, error)) == 0 && (rc = make_rings(node, error)) == 0 &&
 		(rc = make_convoys(node, error)) == 0)
-		rc = make_workers(node);
+		rc = cv_node_make_workers(node);
 	if (rc != 0)
 		cv_error_set(error, "out of memory"); // unless an error says more
 	return rc;
@@ -410,23 +276,6 @@ void cv_node_stop(struct cv_node *node)
 			node->ports[i]->stop(node->ports[i]);
 }
 
-static void free_worker(struct cv_worker *worker)
-{
-	for (unsigned i = 0; i < worker->sources_count; i++) {
-		struct cv_source *source = &worker->sources[i];
-
-		for (unsigned j = 0; j < source->stages_count; j++)
-			free(source->stages[j].path.steps);
-		free(source->stages);
-		cv_classifier_free(&source->classifier);
-	}
-	free(worker->sources);
-	rte_free(worker->ports_counters);
-	if (worker->depart != NULL)
-		rte_free(worker->depart->hop_counters);
-	rte_free(worker->depart);
-}
-
 void cv_node_free(struct cv_node *node)
 {
 	const struct cv_plan *plan;
@@ -434,15 +283,12 @@ void cv_node_free(struct cv_node *node)
 	if (node == NULL)
 		return;
 	plan = node->plan;
-	for (unsigned i = 0; node->workers != NULL && i < plan->workers_count; i++)
-		free_worker(&node->workers[i]);
-	rte_free(node->workers);
+	cv_node_free_workers(node);
 	if (node->next_hops != NULL)
 		cv_next_hop_set_fini(node->next_hops);
 	free(node->next_hops);
 	free(node->convoy_rx);
 	rte_free(node->rx_frames);
-	rte_free(node->function_counters);
 	for (unsigned i = 0; node->rings != NULL && i < plan->rings_count; i++)
 		if (node->rings[i] != NULL)
 			cv_ring_free(node->rings[i]);

@@ -132,6 +132,14 @@ class Running(Scope):
         """
         return ()
 
+    def yielders(self) -> tuple[int, ...]:
+        """Return the threads that share a core and give it to each other by sched_yield(2).
+
+        Under fair scheduling that reaches no further than a session, and each process has its own;
+        as SCHED_FIFO they take turns.
+        """
+        return ()
+
     def counters(self) -> dict[str, Any] | None:
         """Return what it counts, by its own names, or None: it cannot be asked."""
         return None

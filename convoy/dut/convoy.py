@@ -32,6 +32,7 @@ from convoy.host.node import Node
 from convoy.host.priority import prefer
 from convoy.host.process import said
 from convoy.host.programs import find
+from convoy.host.waited import threads_named
 
 NATIVE = "native"
 PACK = "pack"
@@ -189,6 +190,11 @@ class _Running(Running):
     def watched(self) -> tuple[int, ...]:
         # Crowded, they wait mostly for each other: that is the setup, not a disturbance.
         return () if self._crowded else self.processes()
+
+    def yielders(self) -> tuple[int, ...]:
+        if not self._crowded:
+            return ()
+        return tuple(t for pid in self.processes() for t in threads_named(pid, "rte-worker"))
 
     def stop(self) -> None:
         try:

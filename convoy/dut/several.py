@@ -67,6 +67,11 @@ class Several(Running):
         """Return the ids of all."""
         return tuple(pid for each in self._each for pid in each.processes())
 
+    def yielders(self) -> tuple[int, ...]:
+        """Return those of all, if all have such."""
+        found = [each.yielders() for each in self._each]
+        return tuple(thread for threads in found for thread in threads) if all(found) else ()
+
     def stop(self) -> None:
         """End all of them."""
         self._kept.close()

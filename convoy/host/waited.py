@@ -31,19 +31,29 @@ def thread_times(pids: Iterable[int], root: Path = Path("/")) -> dict[int, Threa
     return found
 
 
+def _named(names: Iterable[Path], begins: str) -> tuple[int, ...]:
+    """Return the ids of those whose /proc/…/comm begins so."""
+    found = []
+    for path in names:
+        try:
+            if path.read_text().startswith(begins):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue  # it has ended
+    return tuple(found)
+
+
+def threads_named(pid: int, begins: str, root: Path = Path("/")) -> tuple[int, ...]:
+    """Return the threads of a process whose names begin so."""
+    return _named((root / f"proc/{pid}/task").glob("*/comm"), begins)
+
+
 def softirqs(root: Path = Path("/")) -> tuple[int, ...]:
     """Return the kernel's threads that do what interrupts left over, a device's packets included.
 
     Returns none where they cannot be seen, as in a container.
     """
-    found = []
-    for path in (root / "proc").glob("[0-9]*/comm"):
-        try:
-            if path.read_text().startswith("ksoftirqd/"):
-                found.append(int(path.parent.name))
-        except OSError:
-            continue  # it has ended
-    return tuple(found)
+    return _named((root / "proc").glob("[0-9]*/comm"), "ksoftirqd/")
 
 
 def pollers(before: Mapping[int, ThreadTime], after: Mapping[int, ThreadTime]) -> tuple[int, ...]:

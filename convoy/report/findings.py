@@ -30,7 +30,7 @@ def size_name(size: str) -> str:
 def times(difference: Difference, noise: float) -> str:
     """Return a difference as people read it, or that there is none."""
     if not difference.counts(noise):
-        return "no difference from"
+        return "no sure difference from"
     share = difference.share
     if share > 0:
         return f"{1 + share:.2f} times as fast as" if share >= 0.5 else f"{share:.0%} faster than"
@@ -64,10 +64,8 @@ def _compared(run: Run, scenario: str) -> list[str]:
             difference = paired(best.rounds, row.rounds)
             if difference is None or noise is None or difference.rounds < 2:
                 others.append(f"{row.arm} {mpps(row)}")
-            elif difference.counts(noise):
-                others.append(f"{times(difference, noise)} {row.arm} ({mpps(row)})")
             else:
-                others.append(f"no difference from {row.arm} ({mpps(row)})")
+                others.append(f"{times(difference, noise)} {row.arm} ({mpps(row)})")
         said.append(text + (": " + "; ".join(others) if others else "") + ".")
     return said
 
@@ -118,7 +116,7 @@ def _noise(run: Run, scenario: str) -> str:
     who = pairs[0][0]
     return (
         f"Noise floor: {each} ({who.arm}, {who.setup}, against itself, "
-        f"{counted(pairs[0][1].rounds, 'round')}); smaller differences are shown as none."
+        f"{counted(pairs[0][1].rounds, 'round')}); smaller differences are not sure."
     )
 
 

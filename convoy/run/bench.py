@@ -38,7 +38,7 @@ PROBE_PPS = 20_000.0
 PROBE_S = 0.05
 PROBES_MAX = 100
 FAILURES_MAX = 2  # in a row, after which a device's setup is left out
-LEAST_PKTS = 100  # of a latency trial
+LEAST_PKTS = 60  # of a latency trial: at 100 packets/s short enough not to be interrupted
 APPLIED = ", applications"  # apart from the setup's packets
 LATENCY_LONGEST_S = 3.0  # a latency trial, however low its rate
 

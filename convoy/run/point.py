@@ -317,14 +317,16 @@ class Measurement:
     def _alone(self) -> tuple[int, ...]:
         """Return the threads that need nobody else during a trial: the tester's and the device's.
 
-        None where there is more than one poll loop on a core, where the kernel's own threads do
-        the device's work, or where the core is taken away on purpose.
+        None where there is more than one poll loop on a core and they do not yield to each other,
+        where the kernel's own threads do the device's work, or where the core is taken away on
+        purpose.
         """
-        tester = self._tester.thread
-        one = len(self._pollers) == 1 and self._running.polls_alone
-        if tester is None or self._in_kernel or not one or self._point.cpu_speed != 1.0:
+        tester, loops = self._tester.thread, self._running.yielders()
+        if not loops and len(self._pollers) == 1 and self._running.polls_alone:
+            loops = self._pollers
+        if tester is None or self._in_kernel or not loops or self._point.cpu_speed != 1.0:
             return ()
-        return (tester, *self._pollers)
+        return (tester, *loops)
 
     def _overload(self, duration_s: float) -> Trial:
         """Measure what comes through under more than the device can take."""
