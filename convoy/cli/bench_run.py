@@ -248,7 +248,10 @@ def _changes(scenario: str, lines: list[dict[str, Any]], narrow: bool) -> Table:
         names = (f"{line['setup']}{speed}", line["arm"], line["size"])
         table.add_row(
             *(("\n".join(names),) if narrow else names),
-            f"{line['one_pps'] / 1e6:.2f}", f"{line['other_pps'] / 1e6:.2f}",
+            *(
+                f"{'≥ ' * bound}{line[which] / 1e6:.2f}"
+                for which, bound in zip(("one_pps", "other_pps"), line["at_least"], strict=True)
+            ),
             f"{line['change']:+.1%}",
             "-" if line["noise"] is None else f"{line['noise']:.1%}",
             {True: "agrees", False: "differs", None: "too few"}[line["within_noise"]],

@@ -35,6 +35,16 @@ def _reference(run: Run, row: Row) -> Row | None:
     return None
 
 
+def _within(change: float, noise: float, bounds: tuple[bool, bool]) -> bool | None:
+    """Return whether a change is no more than noise. bounds: rates that only say "at least"."""
+    if not math.isfinite(noise):
+        return None
+    # Twice the rate of a bound says nothing against it; half of it does.
+    up = math.inf if bounds[0] else noise
+    down = math.inf if bounds[1] else noise
+    return -down <= change <= up
+
+
 def compare(one: Run, other: Run) -> dict[str, Any]:
     """Return every point that both have, and a sentence."""
     points: list[dict[str, Any]] = []
@@ -45,8 +55,10 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
         first, second = _reference(one, a), _reference(other, b)
         moved = (second.rate_pps or 1) / (first.rate_pps or 1) if first and second else 1.0
         change = b.rate_pps / a.rate_pps - 1
+        bounds = (a.at_least, b.at_least)
         noise = _noise(one, other, a, b)
         relative = (change + 1) / moved - 1
+        capped = any(row is not None and row.at_least for row in (first, second))
         points.append(
             {
                 "scenario": a.scenario,
@@ -56,23 +68,25 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
                 "cpu_speed": a.cpu_speed,
                 "one_pps": a.rate_pps,
                 "other_pps": b.rate_pps,
+                "at_least": bounds,
                 "change": change,
                 "relative": relative,
                 # One repeat says nothing about its noise: null, and no verdict.
                 "noise": noise if math.isfinite(noise) else None,
-                "within_noise": abs(change) <= noise if math.isfinite(noise) else None,
-                "relative_within_noise": (abs(relative) <= noise if math.isfinite(noise) else None),
+                "within_noise": _within(change, noise, bounds),
+                # Beside what is only a bound, nothing can be said.
+                "relative_within_noise": None if capped else _within(relative, noise, bounds),
             }
         )
     known = [point for point in points if point["noise"] is not None]
     agree = sum(point["within_noise"] for point in known)
-    relative_agree = sum(point["relative_within_noise"] for point in known)
+    beside = [p["relative_within_noise"] for p in known if p["relative_within_noise"] is not None]
     says = "The runs have no point in common."
     if known:
         middle = statistics.median(point["noise"] for point in known)
         says = (
             f"{agree} of {len(known)} points agree within their noise (median noise {middle:.1%}); "
-            f"beside each run's own first device, {relative_agree} do."
+            f"beside each run's own first device, {sum(beside)} of {len(beside)} do."
         )
     if points and len(known) < len(points):
         few = f"{len(points) - len(known)} of {len(points)} points have too few repeats to tell."

@@ -40,6 +40,7 @@ def as_json(row: Row) -> dict[str, Any]:
         "port_kind": row.port_kind,
         "goals_pps": {name: list(rates.values()) for name, rates in row.goals.items()},
         "rate_pps": row.rate_pps,
+        "rate_at_least": row.at_least,
         "gbps": row.gbps,
         "overload_pps": row.overload_pps,
         "cycles_per_packet": row.node_cycles_per_packet,

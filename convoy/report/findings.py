@@ -14,7 +14,8 @@ def mpps(row: Row) -> str:
     """Return a row's rate with its least and most, and of how many rounds if not of all."""
     low, high, found = min(row.rates_pps) / 1e6, max(row.rates_pps) / 1e6, len(row.rates_pps)
     rounds = f", {found} of {row.repeats} rounds" if found < row.repeats else ""
-    return f"{(row.rate_pps or 0) / 1e6:.2f} [{low:.2f} .. {high:.2f}{rounds}]"
+    least = "at least " if row.at_least else ""
+    return f"{least}{(row.rate_pps or 0) / 1e6:.2f} [{low:.2f} .. {high:.2f}{rounds}]"
 
 
 def counted(number: int, noun: str) -> str:

@@ -44,7 +44,8 @@ def find(rows: Sequence[Row], device: str, functions: int, size: str) -> Row | N
 
 def _mpps(row: Row) -> str:
     low, high = min(row.rates_pps) / 1e6, max(row.rates_pps) / 1e6
-    return f"{(row.rate_pps or 0) / 1e6:.2f} [{low:.2f} .. {high:.2f}]"
+    least = "at least " if row.at_least else ""
+    return f"{least}{(row.rate_pps or 0) / 1e6:.2f} [{low:.2f} .. {high:.2f}]"
 
 
 def findings(rows: Sequence[Row], host: Mapping[str, Any]) -> list[str]:

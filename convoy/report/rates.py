@@ -90,6 +90,7 @@ class Row:
     failed: tuple[str, ...]  # why repeats failed
     notes: tuple[str, ...] = field(default=())
     unoffered: int = 0  # trials that asked for more than can be offered
+    at_least: bool = False  # the median rate is a bound: no more could be offered
 
     @property
     def key(self) -> Key:
@@ -288,9 +289,20 @@ def _rates(searches: Sequence[Search]) -> dict[str, dict[int, float]]:
     return found
 
 
+def _at_least(searches: Sequence[Search], rates: Mapping[int, float]) -> bool:
+    """Return whether most of the first goal's rates that count are bounds."""
+    firsts = [
+        next((goal for goal in search.goals if goal.goal == FIRST_GOAL), search.goals[0])
+        for search in searches
+        if search.goals and search.point.repeat in rates
+    ]
+    return 2 * sum(goal.at_least for goal in firsts) > len(rates)
+
+
 def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
     point = trials[0].point if trials else searches[0].point
     goals = _rates(searches)
+    rounds = goals.get(FIRST_GOAL) or next(iter(goals.values()), {})
     busiest = _busiest(trials)
     books = [trial.tester.get("total") or {} for trial in trials]
     costs = [trial.cost for trial in busiest if trial.cost and trial.cost.packets > 0]
@@ -322,6 +334,7 @@ def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
         core_shares=tuple(t.core_busy_share for t in busiest if t.core_busy_share is not None),
         repeats=len({t.point.repeat for t in trials} | {s.point.repeat for s in searches}),
         trials=len(trials),
+        at_least=bool(rounds) and _at_least(searches, rounds),
         spoilt=sum(trial.verdict == "spoilt" and not trial.unoffered for trial in trials),
         unoffered=sum(trial.unoffered for trial in trials),
         lost=losses(trials),

@@ -41,7 +41,8 @@ def _rate_cell(row: Row, goal: str) -> Value:
     if middle is None:
         return None
     spread = f"[{min(rates) / 1e6:.2f} .. {max(rates) / 1e6:.2f}]" if len(rates) > 1 else ""
-    return Cell(middle, f"{middle / 1e6:.2f} {spread}", "; ".join(row.irregular))
+    least = "≥ " if row.at_least and rates == list(row.rates_pps) else ""
+    return Cell(middle, f"{least}{middle / 1e6:.2f} {spread}", "; ".join(row.irregular))
 
 
 def _share(value: float | None) -> Value:

@@ -5,7 +5,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -24,6 +24,7 @@ from convoy.results.trials import Point, Search, Trial
 from convoy.run import once_more
 from convoy.run.application import application
 from convoy.run.application_turn import Asked, measure
+from convoy.run.ceiling import Ceiling
 from convoy.run.order import APPLICATION_S, Turn, both_ways_setup, chains_of, estimate_s
 from convoy.run.point import IDLE_PPS, Measurement, specification
 from convoy.run.scenario import Scenario
@@ -39,6 +40,7 @@ PROBE_S = 0.05
 PROBES_MAX = 100
 FAILURES_MAX = 2  # in a row, after which a device's setup is left out
 LEAST_PKTS = 60  # of a latency trial: at 100 packets/s short enough not to be interrupted
+CEILING = "the tester against itself: its ceiling"
 APPLIED = ", applications"  # apart from the setup's packets
 LATENCY_LONGEST_S = 3.0  # a latency trial, however low its rate
 
@@ -55,7 +57,6 @@ class Settings:
     profile: str  # of the search: quick, standard, full
     goals: tuple[str, ...]
     latency_s: float  # of a latency trial
-    ceiling_pps: float | None = None
     once_more: float = 0.0  # share of a run's time to measure again what it knows too little of
 
 
@@ -78,7 +79,10 @@ class Bench:
         scenarios: Mapping[str, Scenario],
         settings: Settings,
         progress: Callable[[Step], None],
+        ceiling: Ceiling | None = None,
     ) -> None:
+        """ceiling: the tester's, looked at again between rounds. None: the tester knows it."""
+        self._ceiling = ceiling
         self._folder = folder
         self._scenarios = scenarios
         self._settings = settings
@@ -88,6 +92,7 @@ class Bench:
         self._failures: dict[tuple[str, str, str, float], int] = defaultdict(int)
         self._took: dict[tuple[str, str, bool], list[float]] = defaultdict(list)
         self._done: dict[Key, Search] = {}
+        self._ceilings: dict[Key, float] = {}  # the tester's, when a point was searched for
         self._applied: set[tuple[object, ...]] = set()  # applications' points that have ended
         self._kept: dict[Key, list[Trial]] = defaultdict(list)
         self._look_back()
@@ -183,6 +188,14 @@ class Bench:
                 return
             self._run(fits)
 
+    def _look_again(self, before: Turn | None, turn: Turn) -> None:
+        """Look at the tester's ceiling again where a round begins."""
+        fresh = before is None or (before.scenario, before.repeat) != (turn.scenario, turn.repeat)
+        if self._ceiling is not None and fresh and self._ceiling.due() and not turn.applications:
+            # It is not known better then; the run goes on.
+            with suppress(ConvoyError):
+                self._ceiling.look()
+
     def _once_more(self, turns: Sequence[Turn]) -> list[Turn]:
         """Return a turn for each device and setup that is uncertain at some size."""
         rounds = max((turn.repeat + 1 for turn in turns), default=0)
@@ -195,15 +208,26 @@ class Bench:
             for key, search in self._done.items():
                 if key[:-1] in keys:
                     known[search.point.size].append(search)
-            sizes = [size for size, some in known.items() if once_more.uncertain(some, rounds)]
+            sizes = [
+                size
+                for size, some in known.items()
+                if once_more.uncertain(some, rounds, sum(map(self._capped, some)))
+            ]
             if sizes:
                 last = max(search.point.repeat for size in sizes for search in known[size])
                 found.append(replace(turn, repeat=last + 1, sizes=tuple(sizes)))
         return found
 
+    def _capped(self, search: Search) -> bool:
+        then, now = self._ceilings.get(search.point.key), self._ceiling and self._ceiling.pps
+        return then is not None and once_more.capped(search, then, now or 0.0)
+
     def _run(self, turns: Sequence[Turn]) -> None:
         todo = [turn for turn in turns if self._left(turn)]
+        before: Turn | None = None
         for index, turn in enumerate(todo):
+            self._look_again(before, turn)
+            before = turn
             left = sum(self._estimate(later) for later in todo[index:])
             self._progress(Step(turn.what, index, len(todo), left))
             setup = f"{turn.setup}{APPLIED}" if turn.applications else turn.setup
@@ -246,6 +270,8 @@ class Bench:
     def _keep(self, search: Search) -> None:
         self._folder.append(search)
         self._done[search.point.key] = search
+        if self._ceiling is not None and self._ceiling.pps is not None:
+            self._ceilings[search.point.key] = self._ceiling.pps
         self._learn(search)
 
     def _keep_application(self, trial: ApplicationTrial) -> None:
@@ -362,7 +388,7 @@ class Bench:
             scenario.flows,
             turn.spec.entries,
             self._kept.pop(point.key, ()),
-            self._settings.ceiling_pps,
+            self._ceiling.pps if self._ceiling else None,
             turn.spec.convoys,
             pacing.as_trial() if pacing is not None else None,
             turn.spec.chains,

@@ -4,13 +4,15 @@
 
 Pure. A point whose searches were spoilt has fewer rates than the run asked for; one whose rates lie
 far apart has a median that the next run will not meet. A search that only says "at least", because
-the tester could not offer more, has said all there is; a device that fails is left alone.
+the tester could not offer more, has said all there is, unless it can offer more by now; a device
+that fails is left alone.
 """
 
 import statistics
 from collections.abc import Sequence
 
 from convoy.results.trials import Search
+from convoy.run.point import CEILING_SHARE
 
 WIDE = 0.1  # range of the rates, as a share of their median
 ROUNDS = 3  # most, beyond those asked for
@@ -22,15 +24,21 @@ def _rates(searches: Sequence[Search]) -> list[float]:
     return [goal.rate_pps for goal in firsts if goal.regular and goal.rate_pps]
 
 
-def uncertain(searches: Sequence[Search], wanted: int) -> bool:
+def capped(search: Search, then_pps: float, now_pps: float) -> bool:
+    """Return whether a search ended at the ceiling that the tester had then, which rose since."""
+    rate = search.goals[0].rate_pps if search.goals and search.goals[0].at_least else None
+    return (rate or 0.0) > (1 - WIDE) * CEILING_SHARE * then_pps and now_pps > (1 + WIDE) * then_pps
+
+
+def uncertain(searches: Sequence[Search], wanted: int, capped: int = 0) -> bool:
     """Return whether a point's searches, one for each round, leave too much open.
 
-    wanted: rounds that the run was asked for.
+    wanted: rounds that the run was asked for. capped: of the searches, see there.
     """
     if not any(search.goals for search in searches) or len(searches) >= wanted + ROUNDS:
         return False
     rates = _rates(searches)
     at_least = sum(bool(search.goals) and search.goals[0].at_least for search in searches)
-    if len(rates) < wanted - at_least:
+    if len(rates) < wanted - at_least + capped:
         return True
     return len(rates) > 1 and max(rates) - min(rates) > WIDE * statistics.median(rates)

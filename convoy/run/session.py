@@ -6,6 +6,7 @@ import datetime
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,17 @@ from convoy.host.cpu_speed import how
 from convoy.host.machine import nodes, this_machine
 from convoy.host.placement import place
 from convoy.host.placement import read as read_topology
-from convoy.host.private import private_folder
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
 from convoy.run import memory
 from convoy.run import scenario as scenarios_of
-from convoy.run.bench import Bench, Settings, Step
+from convoy.run.bench import CEILING, Bench, Settings, Step
+from convoy.run.ceiling import Ceiling
 from convoy.run.environment import environment
 from convoy.run.once_more import TIME_SHARE
 from convoy.run.order import MEMORY_S, Order, order
-from convoy.run.point import without_histograms
 from convoy.run.scenario import Scenario, SetupSpec
 from convoy.search.goals import goals
-from convoy.tester.convoy_gen import ConvoyGen
 
 PLAN_SCHEMA = "convoy.bench.plan/1"
 HUGEPAGES_MB = 1024  # for a device; the tester needs none
@@ -152,14 +151,11 @@ def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
         raise InputError("; ".join(dict.fromkeys(f"{c.device}: {c.why}" for c in plan.cannot)))
     hugepages = this_machine().hugepages_free_mb >= HUGEPAGES_MB
     real = any(turn.device.name != "dummy" and not turn.applications for turn in plan.turns)
-    self_test: dict[str, Any] | None = None
-    if real:
-        progress(Step("the tester against itself: its ceiling", 0, len(plan.turns), 0.0))
-        with private_folder() as private:
-            ports = [f"vhost-user:{private}/none-{side}" for side in ("left", "right")]
-            with ConvoyGen(ports, tester_core, self_test=True, reflector_core=core) as tester:
-                self_test = without_histograms(tester.self_test)
-    _write_host(folder, plan, tester_core, core, hugepages, self_test)
+    _write_host(folder, plan, tester_core, core, hugepages)
+    ceiling = Ceiling(tester_core, core, partial(_write_ceiling, folder)) if real else None
+    if ceiling is not None:
+        progress(Step(CEILING, 0, len(plan.turns), 0.0))
+        ceiling.look()
     _in_memory(folder, asked, progress)
     settings = Settings(
         tester_core,
@@ -168,10 +164,9 @@ def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
         asked.profile,
         asked.goals,
         LATENCY_S[asked.profile],
-        (self_test or {}).get("ceiling_pps"),
         TIME_SHARE,
     )
-    Bench(folder, asked.scenarios, settings, progress).run(plan.turns)
+    Bench(folder, asked.scenarios, settings, progress, ceiling).run(plan.turns)
 
 
 def _in_memory(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
@@ -191,13 +186,16 @@ def _in_memory(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
         folder.append(Memory(scenario=name, what=what, command=memory.command(what), result=found))
 
 
+def _write_ceiling(folder: RunFolder, self_test: Mapping[str, Any]) -> None:
+    """Keep the highest self-test beside what machine this is."""
+    host = folder.host()
+    before = (host.get("self_test") or {}).get("ceiling_pps") or 0.0
+    if self_test["ceiling_pps"] > before:
+        folder.write_host(host | {"self_test": self_test})
+
+
 def _write_host(
-    folder: RunFolder,
-    plan: Order,
-    tester_core: int,
-    core: int,
-    hugepages: bool,
-    self_test: dict[str, Any] | None,
+    folder: RunFolder, plan: Order, tester_core: int, core: int, hugepages: bool
 ) -> None:
     """Write what machine this is; of a resumed run, under "resumed"."""
     devices = {turn.device.name: turn.device.presence() for turn in plan.turns}
@@ -208,7 +206,6 @@ def _write_host(
         "devices": {name: presence.version for name, presence in devices.items()},
         "remarks": {name: p.remark for name, p in devices.items() if p.remark},
         "cannot": [cannot.as_json() for cannot in plan.cannot],
-        "self_test": self_test,
     }
     try:
         first = folder.host()

@@ -5,7 +5,7 @@
 import pytest
 
 from convoy.results.trials import Goal, Point, Search
-from convoy.run.once_more import ROUNDS, uncertain
+from convoy.run.once_more import ROUNDS, capped, uncertain
 
 AT_LEAST = "the tester could not offer more"
 BUSY = "the machine was too busy to go on: at least this"
@@ -57,3 +57,22 @@ def test_who_fails_is_left_alone():
     failed = [Search(point=point(repeat), outcome="failed", why="no") for repeat in range(3)]
     assert not uncertain(failed, 3)
     assert uncertain([*failed[:2], search(2, 5e6)], 3)
+
+
+@pytest.mark.parametrize(
+    ("rate", "remark", "then", "now", "expected"),
+    [
+        (19.0e6, AT_LEAST, 20e6, 40e6, True),
+        (19.0e6, AT_LEAST, 20e6, 21e6, False),  # no more can be offered now
+        (12.0e6, AT_LEAST, 20e6, 40e6, False),  # something else kept it from more
+        (19.0e6, "", 20e6, 40e6, False),  # a rate that was found
+    ],
+)
+def test_a_bound_of_a_ceiling_that_rose(rate, remark, then, now, expected):
+    assert capped(search(0, rate, remark), then, now) is expected
+
+
+def test_bounds_of_a_ceiling_that_rose_are_measured_again():
+    ends = [search(i, 19e6, AT_LEAST) for i in range(3)]
+    assert not uncertain(ends, 3)
+    assert uncertain(ends, 3, capped=1)

@@ -6,7 +6,9 @@ import pytest
 
 from convoy.errors import InputError
 from convoy.report import quick
+from convoy.report.compare import compare
 from convoy.report.rates import expected_pps, rows
+from convoy.report.run_data import read
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Cost, Goal, Point, Search, Trial
 
@@ -45,11 +47,51 @@ def trial(purpose="search", received=None, verdict="passed", repeat=0, device="c
     )
 
 
-def search(rate, repeat=0, regular=True, remark="", **more):
+def search(rate, repeat=0, regular=True, remark="", at_least=False, **more):
     goal = Goal(
-        goal="pdr", rate_pps=rate, lower_pps=rate, upper_pps=None, regular=regular, remark=remark
+        goal="pdr",
+        rate_pps=rate,
+        lower_pps=rate,
+        upper_pps=None,
+        regular=regular,
+        remark=remark,
+        at_least=at_least,
     )
     return Search(point=point(repeat, **more), outcome="found", goals=(goal,))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"), [((), False), ((0,), False), ((1, 2), True), ((0, 1, 2), True)]
+)
+def test_a_median_of_bounds_is_a_bound(bounds, expected):
+    found = [search(20e6, i, i not in bounds, at_least=i in bounds) for i in range(3)]
+    (row,) = rows([trial(received=2e7)], found)
+    assert row.at_least is expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "agrees"),
+    [
+        ((20e6, False), (20.1e6, False), True),
+        ((20e6, False), (40e6, False), False),
+        ((20e6, True), (40e6, False), True),  # at least 20, and 40
+        ((20e6, True), (10e6, False), False),
+        ((40e6, False), (20e6, True), True),
+        ((20e6, True), (40e6, True), True),
+    ],
+)
+def test_a_bound_agrees_with_everything_above_it(tmp_path, one, other, agrees):
+    runs = []
+    for name, (rate, bound) in (("one", one), ("other", other)):
+        folder = RunFolder(tmp_path / name)
+        folder.create({"scenarios": {"x": {}}, "quick": True})
+        folder.write_host({"cannot": []})
+        for i in range(4):
+            folder.append(trial(received=rate))
+            folder.append(search(rate * (1 + i / 1e4), i, not bound, at_least=bound))
+        runs.append(read([folder.path]))
+    (found,) = compare(*runs)["points"]
+    assert found["within_noise"] is agrees
 
 
 def test_a_rate_is_the_median_of_what_the_searches_found():
