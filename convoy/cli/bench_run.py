@@ -216,9 +216,7 @@ def show_list(
         )
         out.print(f"[bold]{one['name']}[/]  {runs}  ({one['from']})")
         out.print(f"    {one['asks']}", markup=False)
-        alike: dict[
-            tuple[str, str], list[str]
-        ] = {}  # the setups that one reason keeps from a device
+        alike: dict[tuple[str, str], list[str]] = {}  # device, reason: its setups
         for cannot in one["cannot"]:
             device, why = cannot["device"], cannot["why"]
             if why.startswith("not installed"):

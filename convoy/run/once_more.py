@@ -30,15 +30,15 @@ def capped(search: Search, then_pps: float, now_pps: float) -> bool:
     return (rate or 0.0) > (1 - WIDE) * CEILING_SHARE * then_pps and now_pps > (1 + WIDE) * then_pps
 
 
-def uncertain(searches: Sequence[Search], wanted: int, capped: int = 0) -> bool:
+def uncertain(searches: Sequence[Search], wanted: int, again: int = 0) -> bool:
     """Return whether a point's searches, one for each round, leave too much open.
 
-    wanted: rounds that the run was asked for. capped: of the searches, see there.
+    wanted: rounds that the run was asked for. again: of the searches, those that were capped.
     """
     if not any(search.goals for search in searches) or len(searches) >= wanted + ROUNDS:
         return False
     rates = _rates(searches)
     at_least = sum(bool(search.goals) and search.goals[0].at_least for search in searches)
-    if len(rates) < wanted - at_least + capped:
+    if len(rates) < wanted - at_least + again:
         return True
     return len(rates) > 1 and max(rates) - min(rates) > WIDE * statistics.median(rates)

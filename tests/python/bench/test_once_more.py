@@ -75,4 +75,4 @@ def test_a_bound_of_a_ceiling_that_rose(rate, remark, then, now, expected):
 def test_bounds_of_a_ceiling_that_rose_are_measured_again():
     ends = [search(i, 19e6, AT_LEAST) for i in range(3)]
     assert not uncertain(ends, 3)
-    assert uncertain(ends, 3, capped=1)
+    assert uncertain(ends, 3, again=1)

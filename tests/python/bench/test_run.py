@@ -20,6 +20,7 @@ from convoy.report.scenario import page
 from convoy.results.folder import RunFolder
 from convoy.run import scenario as scenarios
 from convoy.run.bench import Bench, Settings
+from convoy.run.ceiling import Ceiling
 from convoy.run.order import order
 from convoy.run.session import wanted
 
@@ -52,7 +53,7 @@ def plan(names, repeats=3, quick=True):
     return asked, {"baseline": scenario}
 
 
-def run(path, devices, repeats=3, until=None, goals=("pdr",), once_more=0.0):
+def run(path, devices, repeats=3, until=None, goals=("pdr",), once_more=0.0, ceiling=None):
     """Do a run; until: raise KeyboardInterrupt after so many turns."""
     asked, found = plan(tuple(devices), repeats)
     folder = RunFolder(path)
@@ -68,8 +69,26 @@ def run(path, devices, repeats=3, until=None, goals=("pdr",), once_more=0.0):
             raise KeyboardInterrupt
 
     turns = order(found, devices, repeats, 2, 1).turns
-    Bench(folder, found, settings(goals=goals, once_more=once_more), progress).run(turns)
+    how = settings(goals=goals, once_more=once_more)
+    Bench(folder, found, how, progress, ceiling).run(turns)
     return folder, steps
+
+
+class Rising(Ceiling):
+    """A tester in a slow phase at first, that cannot be looked at the second time."""
+
+    def __init__(self):
+        super().__init__(0, 1)
+        self.seen = [30e6, ConvoyError("no tester"), 3e6]
+
+    def due(self):
+        return bool(self.seen)
+
+    def look(self):
+        found = self.seen.pop()
+        if isinstance(found, ConvoyError):
+            raise found
+        self.pps = found
 
 
 HOST = {
@@ -173,6 +192,30 @@ def test_what_failed_once_is_measured_once_more_where_there_is_time(tmp_path):
     _, steps = run(tmp_path, devices, repeats=3, once_more=1000.0)
     assert told > 0
     assert steps == []
+
+
+def test_what_ended_at_a_ceiling_that_rose_is_measured_once_more(tmp_path):
+    folder, _ = run(tmp_path, {"a": named("a")}, once_more=1000.0, ceiling=Rising())
+    ends = [s for s in folder.searches() if s.point.size == "64" and s.point.setup == "router"]
+    bounds = {s.point.repeat for s in ends if s.goals[0].at_least}
+    assert bounds == {0, 1}
+    assert {s.point.repeat for s in ends} >= {2, 3, 4}
+    row = next(r for r in read([tmp_path]).rows if (r.setup, r.size) == ("router", "64"))
+    assert not row.at_least
+    assert row.rate_pps > 5e6
+
+
+def test_a_look_that_fails_is_not_repeated_at_once(monkeypatch):
+    def fail(*arguments, **options):
+        raise ConvoyError("no tester")
+
+    monkeypatch.setattr("convoy.run.ceiling.ConvoyGen", fail)
+    ceiling = Ceiling(0, 1)
+    assert ceiling.due()
+    with pytest.raises(ConvoyError):
+        ceiling.look()
+    assert not ceiling.due()
+    assert ceiling.pps is None
 
 
 def test_one_percent_of_hiccups_changes_no_rate(tmp_path):
