@@ -28,6 +28,7 @@ SCENARIOS = (
     "paflow-throughput",
     "paflow-packets",
     "paflow-guest",
+    "paflow-in-place",
     "paflow-processes",
     "paflow-ratio",
     "paflow-latency",
@@ -62,7 +63,7 @@ def command(
         typer.Option(help=f"Parts, with commas: {', '.join(n[7:] for n in SCENARIOS)}.  [all]"),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="About twelve minutes; wider intervals.")
+        bool, typer.Option("--quick", help="About fourteen minutes; wider intervals.")
     ] = False,
     repeats: Rounds = None,
     output: NewFolder = None,
@@ -84,7 +85,8 @@ def command(
     run = read([folder.path])
     if as_json:
         document = export.document(run)
-        print_json(result.as_json() | {key: document[key] for key in ("claims", "in_memory")})
+        parts = ("claims", "compared", "in_memory")
+        print_json(result.as_json() | {key: document[key] for key in parts})
         return
     render(result)
     show(run)

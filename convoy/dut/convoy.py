@@ -7,7 +7,8 @@ or memif (option `link`): the papers' container functions. With `link=veth` each
 namespace of its own too, and interfaces: servers joined by cables. Where there are more of them
 than cores, they yield to each other, and the results say so. With the option `convoys=native`
 packets travel together: convoys are taken at the left, and sent from the right and from process to
-process. With `convoys=pack` what comes singly at the left leaves in convoys at the right.
+process. With `convoys=pack` what comes singly at the left leaves in convoys at the right. With
+`datapath=dpdk` DPDK's library moves the packets of vhost-user ports, not our own code.
 """
 
 import contextlib
@@ -36,6 +37,7 @@ from convoy.host.waited import threads_named
 
 NATIVE = "native"
 PACK = "pack"
+VRING, DPDK = "vring", "dpdk"  # who moves packets over vhost-user
 VETH = "veth"  # as between two servers: each node in a network namespace, with interfaces
 # Between nodes that send convoys to each other; nobody looks at them on a link of two.
 OWN_IP, NEXT_IP = "192.0.2.252", "192.0.2.253"
@@ -54,8 +56,9 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
         way = {"from": "right", "to": "left", "path": others, "deployment": deployment}
         chains["back"] = way
     memory = {"mb": int(setup.options["memory"])} if "memory" in setup.options else {}
-    left = _port(setup.left) | {"mac": LEFT_MAC}
-    right = _port(setup.right) | {"mac": RIGHT_MAC}
+    datapath = setup.options.get("datapath", VRING)
+    left = _port(setup.left, datapath) | {"mac": LEFT_MAC}
+    right = _port(setup.right, datapath) | {"mac": RIGHT_MAC}
     hops: dict[str, Any] = {}
     mode = setup.options.get("convoys", "no")
     if mode == NATIVE:
@@ -75,11 +78,12 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
     }
 
 
-def _port(port: PortAt) -> dict[str, Any]:
+def _port(port: PortAt, datapath: str) -> dict[str, Any]:
     if port.kind == "memif-client":  # the other end of a link between two of our nodes
         return {"memif": port.address, "role": "client"}
     many = {"queues": port.queues} if port.queues > 1 else {}
-    return {port.kind: port.address, **many}
+    moved = {"datapath": datapath} if port.kind == "vhost-user" else {}
+    return {port.kind: port.address, **many, **moved}
 
 
 def processes(setup: Setup, link: str) -> list[Setup]:
@@ -139,6 +143,8 @@ class _Running(Running):
             self.notes += (veth.ATTACHED[setup.left.kind],)
         if setup.options.get("convoys", "no") != "no":
             self.notes += ("packets leave in convoys",)
+        if setup.options.get("datapath") == DPDK:
+            self.notes += ("DPDK's library moves the packets of vhost-user ports",)
         parts = processes(setup, link)
         crowded = len(parts) > len(setup.cores)
         self._crowded = crowded or setup.crowded
@@ -242,6 +248,7 @@ class Convoy(Device):
         options={
             "link": ("vhost-user", "memif", VETH),
             "convoys": ("no", NATIVE, PACK),
+            "datapath": (VRING, DPDK),
             "memory": ("1024", "128", "4096"),  # MiB of each process
         },
     )
@@ -259,6 +266,8 @@ class Convoy(Device):
             raise InputError("memif and veth have one queue")
         if kinds & set(veth.KINDS) and len(kinds) > 1:
             raise InputError("give both ports the same kind")
+        if self.option(setup, "datapath") == DPDK and "vhost-user" not in kinds:
+            raise InputError("datapath=dpdk is of vhost-user ports")
         if self.option(setup, "link") == VETH and kinds & set(veth.KINDS):
             raise InputError("link=veth: give sockets as outer ports")
         if setup.back is not None and setup.deployment == "process":

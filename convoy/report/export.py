@@ -5,10 +5,11 @@
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convoy.report import applications
+from convoy.report.compared import compared
 from convoy.report.findings import findings
 from convoy.report.paflow import memory_table
 from convoy.report.paflow_summary import summary
@@ -48,6 +49,11 @@ def as_json(row: Row) -> dict[str, Any]:
         "function_cycles_per_packet": row.function_cycles_per_packet,
         "cpu_share": row.cpu_share,
         "core_share": row.core_share,
+        "full_speed": {
+            "pps": _all(row.full_speed_pps),
+            "per_cpu_s": _all(row.per_cpu_s),
+            "cycles_per_packet": _all(row.full_speed_cycles),
+        },
         "latency_ns": {
             load: {f"p{100 * q:g}": delay.quantile(q) for q in (0.5, 0.9, 0.99, 0.999, 1.0)}
             for load, delay in half.items()
@@ -66,6 +72,10 @@ def as_json(row: Row) -> dict[str, Any]:
     }
 
 
+def _all(rounds: Mapping[int, tuple[float, ...]]) -> list[float]:
+    return [value for values in rounds.values() for value in values]
+
+
 def document(run: Run) -> dict[str, Any]:
     """Return everything as one JSON document."""
     return {
@@ -74,6 +84,7 @@ def document(run: Run) -> dict[str, Any]:
         "noise_floor": {name: run.noise_floor(name) for name in run.scenarios},
         "rows": [as_json(row) for row in run.rows],
         "claims": claims(run),
+        "compared": [one.as_json() for name in run.scenarios for one in compared(run, name)],
         "in_memory": [one.model_dump(mode="json", by_alias=True) for one in run.memory],
         "applications": [applications.as_json(row) for row in run.applications],
         "cannot": [dict(line) for line in run.cannot],

@@ -88,32 +88,38 @@ def full_speed(run: Run, scenario: str) -> Beside:
     out = Beside(
         "At full speed: as much as each takes, median and range of all trials",
         ["setup", "device", Column("frame", "bytes"), Column("rate", "Mpps"),
-         Column("per CPU second", "M packets"), "with / without", "with / without, per CPU second"],
+         Column("per CPU second", "M packets"),
+         Column("cycles", "per packet", "busy TSC ticks by the device's own counters"),
+         "with / without", "with / without, per CPU second"],
     )  # fmt: skip
     rows = [row for row in run.of(scenario) if row.full_speed_pps]
     plains = {id(row): plain for row, plain in pairs(run, scenario)}
     for row in rows:
         line: list[Value] = [row.setup, row.arm, row.size]
         for rounds in (row.full_speed_pps, row.per_cpu_s):
-            line.append(_millions([value for values in rounds.values() for value in values]))
+            line.append(_spread([v for values in rounds.values() for v in values], 1e6, 2))
+        line.append(_spread([v for values in row.full_speed_cycles.values() for v in values], 1, 0))
         plain = plains.get(id(row))
         for name in ("full_speed_pps", "per_cpu_s"):
             found = plain and full_speed_gain(getattr(row, name), getattr(plain, name))
-            line.append(Cell(found[0], _range(found, 1)) if found else None)
+            line.append(times(found) if found else None)
         out.rows.append(line)
     return out
 
 
-def _range(found: tuple[float, float, float], unit: float) -> str:
-    middle, least, most = (value / unit for value in found)
-    return f"{middle:.2f} [{least:.2f} .. {most:.2f}]"
+def times(found: tuple[float, float, float]) -> Cell:
+    """Return a ratio: median, least and most, where these differ."""
+    middle, least, most = found
+    spread = f" [{least:.2f} .. {most:.2f}]" if least != most else ""
+    return Cell(middle, f"{middle:.2f}{spread}")
 
 
-def _millions(values: list[float]) -> Cell | None:
+def _spread(values: list[float], unit: float, digits: int) -> Cell | None:
     if not values:
         return None
     middle = statistics.median(values)
-    return Cell(middle, _range((middle, min(values), max(values)), 1e6))
+    shown = [f"{value / unit:.{digits}f}" for value in (middle, min(values), max(values))]
+    return Cell(middle, f"{shown[0]} [{shown[1]} .. {shown[2]}]")
 
 
 def ratios(run: Run, scenario: str) -> Beside:

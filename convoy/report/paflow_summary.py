@@ -8,19 +8,15 @@ from collections.abc import Iterator, Mapping
 
 from convoy import reference
 from convoy.report.beside import Beside, source
-from convoy.report.paflow import full_speed_gain, gain, pairs
+from convoy.report.compared import compared
+from convoy.report.findings import size_name
+from convoy.report.paflow import full_speed_gain, gain, pairs, times
 from convoy.report.page import Cell, Column, Value
 from convoy.report.rates import Delay, Row
 from convoy.report.run_data import Run
 
 SMALL = "64"
 KEPT_UP = 0.005  # of the packets lost at most; beyond that, latency is that of a full queue
-
-
-def _times(found: tuple[float, float, float]) -> Cell:
-    middle, least, most = found
-    spread = f" [{least:.2f} .. {most:.2f}]" if least != most else ""
-    return Cell(middle, f"{middle:.2f}{spread}")
 
 
 class _Summary:
@@ -53,7 +49,7 @@ class _Summary:
                 if row.size == SMALL:
                     claim = _claim(row.setup)
                     where = f"{scenario}: {row.setup} / {plain.setup}, {row.arm}"
-                    self.add("rate with convoys / without, 64 B", "x", _times(found), where, claim)
+                    self.add("rate with convoys / without, 64 B", "x", times(found), where, claim)
             for (setup, arm), (ratio, size) in least.items():
                 if size != SMALL:
                     self.add(
@@ -65,7 +61,9 @@ class _Summary:
 
     def full_speed(self) -> None:
         """How much more each takes, in a second and in a second of CPU time."""
-        for scenario in self.run.scenarios:
+        for scenario, plan in self.run.scenarios.items():
+            if plan.get("compare"):
+                continue  # says itself which ones
             for row, plain in pairs(self.run, scenario):
                 where = f"{scenario}: {row.setup} / {plain.setup}, {row.arm}"
                 for what, one, other in (
@@ -75,7 +73,15 @@ class _Summary:
                     found = full_speed_gain(one, other)
                     if found is not None:
                         claim = _claim(row.setup) if one is row.full_speed_pps else ""
-                        self.add(f"{what}, {row.size} B", "x", _times(found), where, claim)
+                        self.add(f"{what}, {row.size} B", "x", times(found), where, claim)
+
+    def compared(self) -> None:
+        """How many times as much setups take as those that the scenario sets them over."""
+        for scenario in self.run.scenarios:
+            for one in compared(self.run, scenario):
+                where = f"{scenario}: {one.setup} / {one.over}, {one.arm}"
+                what = f"at full speed, {one.setup} / {one.over}, {size_name(one.size)}"
+                self.table.rows.append([what, "x", one.paper or None, times(one.rate), where])
 
     def latency(self) -> None:
         """What travelling together adds, at every fixed rate that both kept up with."""
@@ -128,7 +134,7 @@ class _Summary:
                     case = f"{row['working_set']}, buffers {row['buffers']}, pages {row['pages']}"
                     found = row["times"]["median"], row["times"]["min"], row["times"]["max"]
                     what = "router, a buffer each / in convoys"
-                    self.add(what, "x", _times(found), f"{one.scenario}: {case}")
+                    self.add(what, "x", times(found), f"{one.scenario}: {case}")
             if one.what == "vring":
                 split = [row for row in one.rows() if row.get("ring", "split") == "split"]
                 self._vring({row["row"]: row["cycles_per_packet"] for row in split}, one.scenario)
@@ -178,6 +184,7 @@ def summary(run: Run) -> Beside | None:
     made = _Summary(run)
     made.throughput()
     made.full_speed()
+    made.compared()
     made.latency()
     made.lost()
     made.parts()

@@ -6,6 +6,7 @@ compared, never rates."""
 from convoy import reference
 from convoy.report import paflow
 from convoy.report.beside import Beside, source
+from convoy.report.compared import table as compared_table
 from convoy.report.page import Cell, Column, Value
 from convoy.report.rates import Row
 from convoy.report.run_data import AGAIN, Run
@@ -184,6 +185,8 @@ def beside(run: Run, scenario: str) -> list[Beside]:
     ]
     if run.scenarios[scenario].get("full-speed"):
         found.append(paflow.full_speed(run, scenario))
+    if run.scenarios[scenario].get("compare"):
+        found.append(compared_table(run, scenario))
     if "dataplane-vs-vnf-table2-mbps" in names and run.served(scenario):
         applied = _applications(run, scenario)
         found += [applied] if applied.rows else []

@@ -75,6 +75,7 @@ class Row:
     # By repeat: packets in a second, and in a second of CPU time, where it got all that it takes.
     full_speed_pps: Mapping[int, tuple[float, ...]]
     per_cpu_s: Mapping[int, tuple[float, ...]]
+    full_speed_cycles: Mapping[int, tuple[float, ...]]  # busy TSC ticks per packet, in these trials
     frame_bytes: float | None  # mean, with FCS
     delays: tuple[Delay, ...]
     node_cycles: tuple[float, ...]  # busy TSC ticks per packet, by the device's own counters
@@ -249,12 +250,14 @@ def _irregular(trials: Sequence[Trial], searches: Sequence[Search]) -> tuple[str
     return tuple(dict.fromkeys(said))
 
 
-def _at_full_speed(
-    trials: Sequence[Trial],
-) -> tuple[dict[int, tuple[float, ...]], dict[int, tuple[float, ...]]]:
-    """Return, by repeat, packets in a second and in a second of CPU time."""
-    rates: dict[int, tuple[float, ...]] = {}
-    costs: dict[int, tuple[float, ...]] = {}
+ByRepeat = dict[int, tuple[float, ...]]
+
+
+def _at_full_speed(trials: Sequence[Trial]) -> tuple[ByRepeat, ByRepeat, ByRepeat]:
+    """Return, by repeat, packets in a second and in a second of CPU time; and a packet's cycles."""
+    rates: ByRepeat = {}
+    costs: ByRepeat = {}
+    cycles: ByRepeat = {}
     for trial in trials:
         if trial.load != FULL_SPEED or trial.verdict == "spoilt" or not trial.received_pps:
             continue
@@ -264,7 +267,10 @@ def _at_full_speed(
             # Its loops use as much before and after the packets: they poll.
             share = trial.device_cpu_ns / trial.elapsed_ns
             costs[repeat] = (*costs.get(repeat, ()), trial.received_pps / share)
-    return rates, costs
+        if trial.cost and trial.cost.packets > 0:
+            each = trial.cost.cycles / trial.cost.packets
+            cycles[repeat] = (*cycles.get(repeat, ()), each)
+    return rates, costs, cycles
 
 
 def _rates(searches: Sequence[Search]) -> dict[str, dict[int, float]]:
@@ -306,7 +312,7 @@ def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
     busiest = _busiest(trials)
     books = [trial.tester.get("total") or {} for trial in trials]
     costs = [trial.cost for trial in busiest if trial.cost and trial.cost.packets > 0]
-    full_speed, per_cpu_s = _at_full_speed(trials)
+    full_speed, per_cpu_s, full_speed_cycles = _at_full_speed(trials)
     own = [cycles for trial in busiest if (cycles := _function_cycles(trial)) is not None]
     return Row(
         scenario=point.scenario,
@@ -321,6 +327,7 @@ def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
         overloads_pps=tuple(s.overload_pps for s in searches if s.overload_pps is not None),
         full_speed_pps=full_speed,
         per_cpu_s=per_cpu_s,
+        full_speed_cycles=full_speed_cycles,
         frame_bytes=_median([t["mean_frame_bytes"] for t in books if t.get("mean_frame_bytes")]),
         delays=_delays(trials),
         node_cycles=tuple(cost.cycles / cost.packets for cost in costs),

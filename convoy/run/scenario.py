@@ -69,6 +69,16 @@ class Figure(_Model):
     y: Literal["Mpps", "Gb/s", "latency", "ratio", "lost"] = "Mpps"
 
 
+class Compare(_Model):
+    """A setup whose rates a report sets over another one's, of the same device."""
+
+    setup: str
+    over: str
+    sizes: tuple[Size, ...] | None = None  # default: all that were measured
+    target: float | None = Field(None, gt=0)  # that the ratio of the rates is to reach: ours
+    paper: str = ""  # what the paper says of it, where that is no number
+
+
 class Applications(_Model):
     """Real servers and clients behind the functions of some setups, on both sides of the device."""
 
@@ -104,6 +114,7 @@ class Scenario(_Model):
     rates_pps: tuple[Annotated[float, Field(gt=0)], ...] = Field((), alias="rates-pps")
     # So many trials a round in which a device gets all that it takes, and the tester waits.
     full_speed: int = Field(0, ge=0, le=99, alias="full-speed")
+    compare: tuple[Compare, ...] = ()  # default: setups with convoys over those without
     pacing: Pacing | None = None  # default: evenly
     noise: bool = True  # measure the first device against itself too
     applications: Applications | None = None
@@ -137,6 +148,9 @@ class Scenario(_Model):
                     raise ValueError(
                         f"applications.setups: '{name}': give setups of one firewall or router"
                     )
+        for name in (name for one in self.compare for name in (one.setup, one.over)):
+            if name not in self.setups:
+                raise ValueError(f"compare: '{name}' is none of the setups")
         for name in self.quick.setups or ():
             if name not in self.setups:
                 raise ValueError(f"quick.setups: '{name}' is none of the setups")
@@ -153,6 +167,8 @@ class Scenario(_Model):
         changed: dict[str, Any] = {}
         if quick.setups is not None:
             changed["setups"] = {name: self.setups[name] for name in quick.setups}
+            left = set(quick.setups)
+            changed["compare"] = tuple(c for c in self.compare if {c.setup, c.over} <= left)
         for name in ("sizes", "cpu_speeds", "latency", "rates_pps", "devices", "applications"):
             value = getattr(quick, name)
             if value is not None:

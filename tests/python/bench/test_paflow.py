@@ -8,14 +8,15 @@ import pytest
 
 from convoy.cli import bench_paflow
 from convoy.report import export
+from convoy.report.compared import table
 from convoy.report.frames import Frames, frames_of, half_of_lost, lost_in_a_row
-from convoy.report.paflow import drops, memory_table, ratios
+from convoy.report.paflow import drops, full_speed, memory_table, ratios
 from convoy.report.paflow_summary import summary
 from convoy.report.run_data import read
 from convoy.report.scenario import page
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
-from convoy.results.trials import FULL_SPEED, Goal, Point, Search, Trial
+from convoy.results.trials import FULL_SPEED, Cost, Goal, Point, Search, Trial
 from convoy.run import memory, session
 from convoy.run.scenario import Scenario
 
@@ -31,6 +32,15 @@ SCENARIOS = {
     "paflow-ratio": {"figure": {"y": "ratio"}, "references": ["paflow-table2-aggregation-ratio"]},
     "paflow-latency": {"figure": {"y": "latency"}},
     "paflow-guest": {"full-speed": 2, "search": False},
+    "paflow-in-place": {
+        "full-speed": 2,
+        "search": False,
+        "sizes": [64, 512],
+        "compare": [
+            {"setup": "native", "over": "default", "sizes": [64], "target": 6, "paper": "maximum"},
+            {"setup": "default", "over": "native"},
+        ],
+    },
     "paflow-drops": {"figure": {"y": "lost"}, "references": ["paflow-table3-drops"]},
     "paflow-lookup": {"in-memory": ["next-hop", "vring"], "setups": {}, "devices": []},
 }
@@ -54,9 +64,9 @@ def result(received, by_packets=None, lost=0, p50=1000, runs=()):
     return {"total": total, "convoys": convoys}
 
 
-def trial(scenario, setup, tester, rate=1e6, repeat=0):
+def trial(scenario, setup, tester, rate=1e6, repeat=0, size="64"):
     point = Point(
-        scenario=scenario, setup=setup, arm="convoy", device="convoy", functions=(), size="64",
+        scenario=scenario, setup=setup, arm="convoy", device="convoy", functions=(), size=size,
         repeat=repeat,
     )  # fmt: skip
     return Trial(
@@ -104,6 +114,18 @@ def run(tmp_path):
             folder.append(taken.model_copy(update=changed))
         lost = trial("paflow-guest", setup, {"total": {"received_pps": 1.0}})
         folder.append(lost.model_copy(update={"load": FULL_SPEED, "verdict": "spoilt"}))
+    for setup, pps, cycles in (("default", (8e6, 12e6), 180), ("native", (40e6, 36e6), 45)):
+        for repeat, size in ((0, "64"), (1, "64"), (0, "512")):
+            taken = trial(
+                "paflow-in-place",
+                setup,
+                {"total": {"received_pps": pps[repeat]}},
+                1e6,
+                repeat,
+                size,
+            )
+            cost = Cost(cycles=cycles * 1000, packets=1000, source="workers")
+            folder.append(taken.model_copy(update={"load": FULL_SPEED, "cost": cost}))
     for setup, p50 in (("default", 3000), ("native", 2500)):
         folder.append(trial("paflow-latency", setup, result(100, p50=p50)))
     folder.append(trial("paflow-drops", "default", result(90, lost=10, runs=[(1, 2), (8, 1)]), 4e6))
@@ -168,7 +190,53 @@ def test_the_summary_has_every_claim_that_was_measured(run):
     assert seen["rates at which more is lost with convoys"] == ("–", "4 Mpps")
     assert seen["at full speed, with / without, 64 B"] == ("–", "5.00")
     assert seen["packets per CPU second, with / without, 64 B"] == ("–", "10.00")
+    assert seen["at full speed, native / default, 64 B"] == ("maximum", "4.00 [3.00 .. 5.00]")
+    assert seen["at full speed, default / native, 512 B"] == ("–", "0.20")
     assert len(memory_table(run, "paflow-lookup").rows) == 2
+
+
+def test_setups_are_set_over_others_round_by_round_and_size_by_size(run):
+    assert [tuple(map(export.text_of, row)) for row in table(run, "paflow-in-place").rows] == [
+        ("native", "default", "convoy", "64", "4.00 [3.00 .. 5.00]", "0.25", "6", "maximum"),
+        ("default", "native", "convoy", "64", "0.27 [0.20 .. 0.33]", "4.00", "–", "–"),
+        ("default", "native", "convoy", "512", "0.20", "4.00", "–", "–"),
+    ]
+    (first, *_) = export.document(run)["compared"]
+    assert (first["target"], first["rate"]["min"], first["cycles"]["median"]) == (6, 3.0, 0.25)
+    assert table(run, "paflow-guest").rows == []
+
+
+def test_what_a_packet_costs_at_full_speed_is_said(run):
+    (row,) = (
+        row for row in lines(full_speed(run, "paflow-in-place")) if row[:3:2] == ("native", "512")
+    )
+    assert row[3:6] == ("40.00 [40.00 .. 40.00]", "–", "45 [45 .. 45]")
+    rows = export.document(run)["rows"]
+    assert [
+        r["full_speed"]
+        for r in rows
+        if (r["scenario"], r["setup"], r["size"]) == ("paflow-in-place", "default", "64")
+    ] == [{"pps": [8e6, 12e6], "per_cpu_s": [], "cycles_per_packet": [180, 180]}]
+
+
+@pytest.mark.parametrize("words", [{"setup": "natve"}, {"over": "plain"}])
+def test_only_setups_that_there_are_can_be_compared(words):
+    asked = {"setup": "native", "over": "default"} | words
+    with pytest.raises(ValueError, match=f"'{next(iter(words.values()))}' is none of the setups"):
+        Scenario.model_validate(
+            {"title": "x", "from": "y", "asks": "z", "devices": ["convoy"], "compare": [asked],
+             "setups": {"default": {}, "native": NATIVE}}
+        )  # fmt: skip
+
+
+def test_quick_compares_what_it_measures():
+    one = Scenario.model_validate(
+        {"title": "x", "from": "y", "asks": "z", "devices": ["convoy"],
+         "setups": {"default": {}, "native": NATIVE, "other": {}},
+         "compare": [{"setup": "native", "over": "default"}, {"setup": "other", "over": "native"}],
+         "quick": {"setups": ["default", "native"]}}
+    ).quickly()  # fmt: skip
+    assert [(c.setup, c.over) for c in one.compare] == [("native", "default")]
 
 
 def test_it_is_in_every_format(run, capsys):

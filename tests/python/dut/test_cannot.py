@@ -46,6 +46,7 @@ REFUSED = [
     ("testpmd", setup((), back=()), "only of packets from left to right"),
     ("vpp", setup((), crowded=True), "do not yield to others on their core"),
     ("convoy", setup((), "af_packet", options={"link": "veth"}), "give sockets as outer ports"),
+    ("convoy", setup((), "memif", options={"datapath": "dpdk"}), "is of vhost-user ports"),
     ("linux", setup(CHAIN, "af_packet", back=(CHAIN[0],)), "must meet as many functions"),
     ("convoy", setup(CHAIN, deployment="vm"), "convoy cannot be deployed as vm"),
 ]
@@ -54,6 +55,14 @@ REFUSED = [
 @pytest.mark.parametrize(("name", "asked", "words"), REFUSED)
 def test_what_cannot_be_done_is_said_before_anything_starts(name, asked, words):
     assert words in device(name).cannot(asked)
+
+
+@pytest.mark.parametrize("datapath", ["vring", "dpdk"])
+def test_who_moves_packets_is_what_was_asked_for(datapath):
+    asked = setup((functions.router(1),), options={"datapath": datapath})
+    assert [port["datapath"] for port in convoy.descriptor(asked)["ports"].values()] == [
+        datapath
+    ] * 2
 
 
 def test_what_can_be_done():

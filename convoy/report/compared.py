@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Setups over others at full speed, as a scenario's `compare` asks, beside target and paper.
+
+Round by round: the medians of a round's trials are divided, and of the quotients there is the
+median, the least and the most.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from convoy.report.beside import Beside
+from convoy.report.paflow import full_speed_gain, times
+from convoy.report.page import Cell, Column
+from convoy.report.rates import Row
+from convoy.report.run_data import AGAIN, Run
+
+Spread = tuple[float, float, float]  # median, least, most
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A setup over another one, at one frame size."""
+
+    scenario: str
+    setup: str
+    over: str
+    arm: str
+    size: str
+    rate: Spread  # quotient of the rates
+    cycles: Spread | None  # of the busy cycles per packet; None: the device does not count them
+    target: float | None  # that the rates' quotient is to reach
+    paper: str  # what the paper says
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON documents have it."""
+        names = ("median", "min", "max")
+        cycles = dict(zip(names, self.cycles, strict=True)) if self.cycles else None
+        rate = dict(zip(names, self.rate, strict=True))
+        return vars(self) | {"rate": rate, "cycles": cycles, "paper": self.paper or None}
+
+
+def compared(run: Run, scenario: str) -> Iterator[Compared]:
+    """Yield what a scenario asks to compare and the run has; in its order, then by size."""
+    rows = [r for r in run.of(scenario) if not r.arm.endswith(AGAIN) and r.cpu_speed == 1.0]
+    known: dict[tuple[str, str, str], Row] = {(r.setup, r.arm, r.size): r for r in rows}
+    for asked in run.scenarios[scenario].get("compare") or ():
+        sizes = [str(size) for size in asked.get("sizes") or ()]
+        for row in rows:
+            other = known.get((asked["over"], row.arm, row.size))
+            if row.setup != asked["setup"] or other is None or (sizes and row.size not in sizes):
+                continue
+            rate = full_speed_gain(row.full_speed_pps, other.full_speed_pps)
+            if rate is None:
+                continue
+            cycles = full_speed_gain(row.full_speed_cycles, other.full_speed_cycles)
+            yield Compared(
+                scenario, row.setup, other.setup, row.arm, row.size, rate, cycles,
+                asked.get("target"), asked.get("paper", ""),
+            )  # fmt: skip
+
+
+def table(run: Run, scenario: str) -> Beside:
+    """Return all that as a table."""
+    out = Beside(
+        "At full speed, one setup over another: median and range of the rounds",
+        ["setup", "over", "device", Column("frame", "bytes"), Column("rate", "x"),
+         Column("cycles per packet", "x"), Column("target", "x", "ours, for the rate"), "paper"],
+    )  # fmt: skip
+    for one in compared(run, scenario):
+        target = None if one.target is None else Cell(one.target, f"{one.target:g}")
+        out.rows.append(
+            [one.setup, one.over, one.arm, one.size, times(one.rate),
+             times(one.cycles) if one.cycles else None, target, one.paper or None]
+        )  # fmt: skip
+    return out
