@@ -91,10 +91,33 @@ static CV_INLINE void prefetch_all(const struct rte_mbuf *frame)
 		rte_prefetch0(data + at);
 }
 
+// How long the packets of a burst are, as far as it is loaded.
+struct lengths {
+	uint32_t bytes;
+	unsigned longest;
+	unsigned shortest;
+};
+
+static CV_INLINE void measure(struct lengths *lengths, unsigned len, unsigned count)
+{
+	lengths->bytes += len * count;
+	lengths->longest = RTE_MAX(lengths->longest, len);
+	lengths->shortest = RTE_MIN(lengths->shortest, len);
+}
+
+// Not inlined: where the packets of a convoy differ in their lengths.
+static __rte_noinline void measure_each(
+	struct lengths *lengths, const struct cv_view *views, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		measure(lengths, views[i].len, 1);
+}
+
 uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames, uint16_t n,
 	uint8_t in, uint8_t out, const struct cv_convoy_rx *rx, struct cv_port_counters *counters)
 {
 	struct cv_buffers *buffers = &burst->buffers;
+	struct lengths lengths = {.shortest = UINT16_MAX};
 	bool convoys = false; // the last frame was one; where one is, more are
 	uint32_t frame_bytes = 0;
 	uint32_t refused = 0;
@@ -143,6 +166,12 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 			refused++;
 			continue;
 		}
+		if (CV_LIKELY(!convoys))
+			measure(&lengths, outer.len, 1);
+		else if (CV_LIKELY(convoy.each > 0))
+			measure(&lengths, convoy.each, count);
+		else
+			measure_each(&lengths, burst->views + at, count);
 		cv_count(&rx->counters->sizes[count], 1);
 		buffers->buffers[buffers->n] = frame;
 		buffers->views[buffers->n++] = (uint8_t)count;
@@ -151,7 +180,9 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 	burst->n = (uint16_t)at;
 	burst->singly = at == buffers->n;
 	burst->whole = true;
-	cv_burst_measure(burst);
+	burst->bytes = lengths.bytes;
+	burst->longest = (uint16_t)lengths.longest;
+	burst->shortest = (uint16_t)lengths.shortest;
 	cv_count(&counters->rx_packets, at + refused);
 	cv_count(&counters->rx_frames, i);
 	cv_count(&counters->rx_bytes, frame_bytes);

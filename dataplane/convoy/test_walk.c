@@ -59,6 +59,8 @@ static void packets_fill_the_frame(
 		if (views[i].data != at + CV_CONVOY_PREFIX_LEN ||
 			views[i].len < CV_CONVOY_PACKET_MIN || views[i].l3 > views[i].len)
 			fail_msg("packet %u is not where it should be", i);
+		if (convoy->each > 0 && views[i].len != convoy->each)
+			fail_msg("packet %u is not as long as each", i);
 		at = views[i].data + views[i].len;
 	}
 	if (at != frame->data + frame->len)
@@ -81,9 +83,13 @@ static void mutate(uint8_t version, const uint16_t *lens, uint16_t n)
 	unsigned seen[CV_CONVOY_REASONS] = {0};
 	struct cv_convoy convoy;
 	struct cv_view frame;
+	bool alike = true;
 
 	make_frame(&frame, version, lens, n);
 	assert_int_equal(walk(&convoy, &frame), CV_CONVOY_OK);
+	for (uint16_t i = 1; i < n; i++)
+		alike &= lens[i] == lens[0];
+	assert_int_equal(convoy.each, alike ? lens[0] : 0);
 	for (unsigned at = 0; at < frame.len; at++) {
 		uint8_t was = frame.data[at];
 

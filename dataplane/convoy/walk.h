@@ -49,6 +49,7 @@ struct cv_convoy {
 	uint16_t nfi; // NFI-ID, host order
 	rte_be16_t sport; // UDP source port: the first flow's hash
 	uint8_t count; // packets, 1 to 255
+	uint16_t each; // bytes of each packet; 0: they differ
 };
 
 // Walks the frame that a view shows; port is the UDP destination port of convoys. Where the
