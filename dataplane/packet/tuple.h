@@ -76,7 +76,7 @@ static CV_INLINE uint16_t cv_tuple_load(const uint8_t *at)
 static CV_INLINE enum cv_tuple_kind cv_tuple_ipv4(
 	const uint8_t *ip, uint32_t len, struct cv_tuple_ipv4 *tuple)
 {
-	uint32_t header, total, fragment;
+	uint32_t header, total, fragment, proto;
 
 	if (CV_UNLIKELY(len < 20 || ip[0] >> 4 != 4))
 		return CV_TUPLE_BAD_HEADER;
@@ -85,20 +85,18 @@ static CV_INLINE enum cv_tuple_kind cv_tuple_ipv4(
 	fragment = cv_tuple_load(ip + 6);
 	if (CV_UNLIKELY(header < 20 || total < header || total > len))
 		return CV_TUPLE_BAD_HEADER;
-	tuple->proto = ip[9];
-	memset(tuple->zero, 0, sizeof(tuple->zero));
-	memcpy(&tuple->src, ip + 12, 4);
-	memcpy(&tuple->dst, ip + 16, 4);
-	tuple->sport = 0;
-	tuple->dport = 0;
+	// In few, wide stores: the processor makes two a cycle.
+	proto = rte_cpu_to_le_32(ip[9]);
+	memcpy(tuple, &proto, 4);
+	memcpy(&tuple->src, ip + 12, 8); // and dst
+	memset(&tuple->sport, 0, 4); // and dport
 	if (CV_UNLIKELY(fragment & 0x1fff))
 		return CV_TUPLE_LATER;
 	if (CV_UNLIKELY(!cv_proto_has_ports(ip[9])))
 		return CV_TUPLE_NO_PORTS;
 	if (CV_UNLIKELY(total - header < 4))
 		return fragment & 0x2000 ? CV_TUPLE_BAD_FRAGMENT : CV_TUPLE_BAD_HEADER;
-	memcpy(&tuple->sport, ip + header, 2);
-	memcpy(&tuple->dport, ip + header + 2, 2);
+	memcpy(&tuple->sport, ip + header, 4);
 	return CV_TUPLE_PORTS;
 }
 
