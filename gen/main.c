@@ -74,6 +74,13 @@ static int set_up(const struct gen_options *options)
 	error = gen_monitor_start();
 	if (error < 0)
 		return gen_complain(GEN_FAILED, "cannot start a thread: %s", strerror(-error));
+	if (options->device_core >= 0) {
+		tester.probe = gen_probe_start((uint32_t)options->device_core);
+		if (tester.probe == NULL)
+			return gen_complain(GEN_FAILED,
+				"--device-core %d: cannot start a thread there: %s",
+				options->device_core, strerror(errno));
+	}
 	return take_core(options);
 }
 
@@ -129,13 +136,16 @@ int main(int argc, char **argv)
 	int status = gen_options_parse(argc, argv, &options);
 
 	if (status < 0) {
-		struct gen_context context = {.core = (uint32_t)options.core, .argv = argv};
+		struct gen_context context = {.core = (uint32_t)options.core,
+			.device_core = options.device_core,
+			.argv = argv};
 
 		status = run(&options, &context);
 		for (uint32_t i = 0; i < tester.port_count; i++) {
 			tester.ports[i]->close(tester.ports[i]);
 			free(tester.ports[i]);
 		}
+		gen_probe_stop(tester.probe);
 		gen_dataplane_end();
 		json_decref(context.self_test);
 	}

@@ -41,6 +41,9 @@ static const char help[] =
 	"                      KIND: that of the ports (alone: vhost-user), or vhost-user,\n"
 	"                      virtio-user, memif, af_packet, ring\n"
 	"  --reflector-core N  for the device of vhost-user's self-test (another than --core)\n"
+	"  --device-core N     where the device polls: before and after each trial, a thread of "
+	"ours\n"
+	"                      there tells how long a cache line takes to it and back\n"
 	"  --attach-timeout S  how long to wait for a port's peer (30)\n"
 	"  --help, --version\n"
 	"\n"
@@ -70,16 +73,20 @@ int gen_complain(int status, const char *format, ...)
 	return status;
 }
 
-static bool parse_core(const char *text, const cpu_set_t *allowed, int *core)
+// The core that an option names. -1: go on.
+static int take_core(const char *option, const cpu_set_t *allowed, int *core)
 {
 	char *end;
-	const long number = strtol(text, &end, 10);
+	const long number = strtol(optarg, &end, 10);
 
-	if (*text < '0' || *text > '9' || *end != '\0' || number >= CPU_SETSIZE ||
+	if (*optarg < '0' || *optarg > '9' || *end != '\0' || number >= CPU_SETSIZE ||
 		!CPU_ISSET((size_t)number, allowed))
-		return false;
+		return gen_complain(GEN_BAD_INPUT,
+			"--%s %s: not a core this process may use; `taskset -p $$` and `nproc` "
+			"show them",
+			option, optarg);
 	*core = (int)number;
-	return true;
+	return -1;
 }
 
 static int last_core(const cpu_set_t *allowed, int except)
@@ -90,7 +97,17 @@ static int last_core(const cpu_set_t *allowed, int except)
 	return -1;
 }
 
-enum { PORT = 256, CORE, SPEC, SELF_TEST, REFLECTOR_CORE, ATTACH_TIMEOUT, HELP, VERSION };
+enum {
+	PORT = 256,
+	CORE,
+	SPEC,
+	SELF_TEST,
+	REFLECTOR_CORE,
+	DEVICE_CORE,
+	ATTACH_TIMEOUT,
+	HELP,
+	VERSION
+};
 
 // One option. -1: go on.
 static int take(struct gen_options *options, struct asked *asked, int option)
@@ -107,14 +124,11 @@ static int take(struct gen_options *options, struct asked *asked, int option)
 			return gen_complain(GEN_BAD_INPUT, "%s", error);
 		return -1;
 	case CORE:
+		return take_core("core", &asked->allowed, &options->core);
 	case REFLECTOR_CORE:
-		if (parse_core(optarg, &asked->allowed,
-			    option == CORE ? &options->core : &options->reflector_core))
-			return -1;
-		return gen_complain(GEN_BAD_INPUT,
-			"--%s %s: not a core this process may use; `taskset -p $$` and `nproc` "
-			"show them",
-			option == CORE ? "core" : "reflector-core", optarg);
+		return take_core("reflector-core", &asked->allowed, &options->reflector_core);
+	case DEVICE_CORE:
+		return take_core("device-core", &asked->allowed, &options->device_core);
 	case SPEC:
 		options->spec = optarg;
 		return -1;
@@ -187,9 +201,16 @@ static int check_together(struct gen_options *options, const struct asked *asked
 				return gen_complain(GEN_BAD_INPUT, "--port %s: given twice",
 					options->ports[i].text);
 	if (options->core < 0)
-		options->core = last_core(&asked->allowed, options->reflector_core);
+		options->core = last_core(&asked->allowed, options->reflector_core >= 0
+								   ? options->reflector_core
+								   : options->device_core);
 	if (options->reflector_core < 0)
 		options->reflector_core = last_core(&asked->allowed, options->core);
+	if (options->device_core >= 0 && options->device_core == options->core)
+		return gen_complain(GEN_BAD_INPUT,
+			"--device-core %d: is the tester's own (--core); name the device's, or "
+			"none",
+			options->device_core);
 	return asked->self_test ? choose_self_test(options, asked) : -1;
 }
 
@@ -201,6 +222,7 @@ int gen_options_parse(int argc, char **argv, struct gen_options *options)
 		{"spec", required_argument, NULL, SPEC},
 		{"self-test", optional_argument, NULL, SELF_TEST},
 		{"reflector-core", required_argument, NULL, REFLECTOR_CORE},
+		{"device-core", required_argument, NULL, DEVICE_CORE},
 		{"attach-timeout", required_argument, NULL, ATTACH_TIMEOUT},
 		{"help", no_argument, NULL, HELP},
 		{"version", no_argument, NULL, VERSION},
@@ -208,7 +230,8 @@ int gen_options_parse(int argc, char **argv, struct gen_options *options)
 	};
 	struct asked asked = {0};
 
-	*options = (struct gen_options){.core = -1, .reflector_core = -1, .attach_timeout_s = 30};
+	*options = (struct gen_options){
+		.core = -1, .reflector_core = -1, .device_core = -1, .attach_timeout_s = 30};
 	sched_getaffinity(0, sizeof(asked.allowed), &asked.allowed);
 	for (int option; (option = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
 		const int status = take(options, &asked, option);

@@ -23,6 +23,7 @@ struct gen_options {
 	const struct gen_loopback_kind *self_test; // NULL: none
 	int core;
 	int reflector_core; // -1: this process may use one core only
+	int device_core; // -1: nobody said where the device is
 	double attach_timeout_s;
 };
 

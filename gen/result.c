@@ -319,6 +319,21 @@ static json_t *convoys(const struct gen_spec *spec, const struct gen_convoy_coun
 	return json_null();
 }
 
+// Null where there is none.
+static json_t *probe(const struct gen_tester *tester, const struct gen_context *context,
+	const struct gen_trial *trial)
+{
+	const double ns = 1 / tester->clock.ticks_per_ns;
+
+	if (tester->probe == NULL)
+		return json_null();
+	return json_pack("{s:i, s:o, s:o, s:I}", "device_core", context->device_core, "before_ns",
+		trial->line_before > 0 ? json_real((double)trial->line_before * ns) : json_null(),
+		"after_ns",
+		trial->line_after > 0 ? json_real((double)trial->line_after * ns) : json_null(),
+		"took_ns", (json_int_t)gen_ticks_to_ns(&tester->clock, trial->probe_ticks));
+}
+
 json_t *gen_result(const struct gen_tester *tester, const struct gen_context *context,
 	const struct gen_spec *spec, const struct gen_trial *trial)
 {
@@ -364,6 +379,7 @@ json_t *gen_result(const struct gen_tester *tester, const struct gen_context *co
 				trial->sees_full ? number(gen_ticks_to_ns(clock, trial->full_ticks))
 						 : json_null()),
 			"ports", ports(tester)));
+	json_object_set_new(result, "probe", probe(tester, context, trial));
 	json_object_set_new(result, "versions", versions());
 	json_object_set_new(result, "command_line", command_line(context->argv));
 	json_object_set_new(result, "finished_unix_s", number((uint64_t)time(NULL)));

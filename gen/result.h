@@ -10,6 +10,7 @@
 
 struct gen_context {
 	uint32_t core;
+	int device_core; // of tester->probe
 	char *const *argv; // of the process
 	json_t *self_test; // borrowed; NULL: not run
 };

@@ -52,7 +52,8 @@ static json_t *run(struct gen_tester *inner, const struct gen_context *context,
 		json_pack("{s:f, s:f}", "duration_s", 1.0, "rate_pps", noise_pps), error,
 		error_size);
 	if (oneway != NULL && noise != NULL && (both != NULL || loopback->port_count == 1))
-		report = json_pack("{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:f, s:o, s:o}", //
+		report = json_pack(
+			"{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o}", //
 			"schema", "convoy.self-test/1", "kind", loopback->kind->name, //
 			"frame_bytes", 64, "core", (int)context->core, //
 			"ceiling_pps", value_of(oneway, "total", "received_pps"), //
@@ -61,7 +62,8 @@ static json_t *run(struct gen_tester *inner, const struct gen_context *context,
 			"lost_pkts", value_of(oneway, "total", "lost_pkts"), //
 			"noise_pps", noise_pps, //
 			"noise_latency", value_of(noise, "total", "latency"), //
-			"noise_lost_time", value_of(noise, "tester", "lost_time"));
+			"noise_lost_time", value_of(noise, "tester", "lost_time"), //
+			"line_round_trip_ns", value_of(oneway, "probe", "before_ns"));
 	json_decref(oneway);
 	json_decref(both);
 	json_decref(noise);
@@ -73,6 +75,8 @@ json_t *gen_self_test(struct gen_tester *tester, const struct gen_context *conte
 	size_t error_size)
 {
 	struct gen_tester inner = {.clock = tester->clock, .next_magic = tester->next_magic};
+	// Elsewhere no other core takes part.
+	inner.probe = kind->needs_reflector ? tester->probe : NULL;
 	struct gen_loopback loopback;
 	json_t *report = NULL;
 

@@ -300,6 +300,8 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 				      "device does not take them, or sends without end");
 		goto out;
 	}
+	if (tester->probe != NULL)
+		trial->line_before = gen_probe_round_trip(tester->probe, &trial->probe_ticks);
 	const uint64_t waited = descheduled_ns();
 	run(loop);
 	for (uint32_t i = 0; i < tester->port_count; i++)
@@ -311,6 +313,8 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 	trial->descheduled_ns = waited == UINT64_MAX || waited_after == UINT64_MAX
 					? UINT64_MAX
 					: waited_after - waited;
+	if (tester->probe != NULL)
+		trial->line_after = gen_probe_round_trip(tester->probe, &trial->probe_ticks);
 	judge(loop);
 out:
 	free(loop);

@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "convoys.h"
+#include "probe.h"
 #include "spec.h"
 #include "stream.h"
 #include "wire.h"
@@ -26,6 +27,9 @@ struct gen_trial {
 	bool sees_full; // every queue that is received from; the next is known
 	uint64_t full_ticks; // turns around polls that found a receive queue full
 	uint64_t descheduled_ns; // ready to run, but not running (schedstat); UINT64_MAX: unknown
+	// Ticks that a cache line took to the device's core and back; 0: unknown.
+	uint64_t line_before, line_after;
+	uint64_t probe_ticks; // for which the device may have been kept from its work for that
 	uint64_t foreign; // no stamp of this trial
 	uint64_t earlier; // stamps of earlier trials
 	uint64_t ring_errors, kicks;
@@ -39,6 +43,7 @@ struct gen_tester {
 	uint32_t port_count;
 	struct gen_port *ports[GEN_MAX_PORTS];
 	struct gen_clock clock;
+	struct gen_probe *probe; // NULL: nobody said where the device is
 	uint16_t next_magic;
 	volatile sig_atomic_t stop; // a signal asks for the end
 };

@@ -43,7 +43,11 @@ class Ceiling:
         with private_folder() as private:
             ports = [f"vhost-user:{private}/none-{side}" for side in ("left", "right")]
             with ConvoyGen(
-                ports, self._tester_core, self_test=True, reflector_core=self._device_core
+                ports,
+                self._tester_core,
+                self_test=True,
+                reflector_core=self._device_core,
+                device_core=self._device_core,
             ) as tester:
                 found, result = tester.ceiling_pps, tester.self_test
         if found is not None and result is not None and found > (self.pps or 0.0):

@@ -33,11 +33,13 @@ class ConvoyGen(Tester, Scope):
         self_test: bool = False,
         reflector_core: int | None = None,
         attach_timeout_s: float = 30.0,
+        device_core: int | None = None,
     ) -> None:
         """Start it on ports as convoy-gen --help has them.
 
         self_test: find its ceiling first (a few seconds, two cores must be idle); returns when
         that is done. attach_timeout_s: how long peers may be away, at the start and in a trial.
+        device_core: to which it looks how far that is, before and after each trial.
         """
         command = [str(need("convoy-gen")), "--attach-timeout", f"{attach_timeout_s:g}"]
         for port in ports:
@@ -46,6 +48,8 @@ class ConvoyGen(Tester, Scope):
             command += ["--core", str(core)]
         if reflector_core is not None:
             command += ["--reflector-core", str(reflector_core)]
+        if device_core is not None:
+            command += ["--device-core", str(device_core)]
         if self_test:
             command.append("--self-test")
         self._attach_timeout_s = attach_timeout_s

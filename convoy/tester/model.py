@@ -179,6 +179,15 @@ class TesterState(_Output):
     ports: tuple[dict[str, Any], ...]
 
 
+class Probe(_Output):
+    """How far the device's core is: a cache line's way there and back. None: not known."""
+
+    device_core: int
+    before_ns: float | None
+    after_ns: float | None
+    took_ns: int  # for which the device may have been kept from polling, outside the trial
+
+
 class ConvoyCounts(_Output):
     """What travelled in convoys; frames of one packet are none."""
 
@@ -209,6 +218,7 @@ class TrialResult(_Output):
     duration_ns: int = 0
     drain_ns: int = 0
     tester: TesterState | None = None
+    probe: Probe | None = None
 
 
 def read_spec(specification: TrialSpec | Mapping[str, Any]) -> TrialSpec:
