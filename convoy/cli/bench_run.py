@@ -252,9 +252,15 @@ def _changes(scenario: str, lines: list[dict[str, Any]], narrow: bool) -> Table:
             ),
             f"{line['change']:+.1%}",
             "-" if line["noise"] is None else f"{line['noise']:.1%}",
-            {True: "agrees", False: "differs", None: "too few"}[line["within_noise"]],
+            _verdict(line),
         )  # fmt: skip
     return table
+
+
+def _verdict(line: dict[str, Any]) -> str:
+    if line["apart"] is not None:
+        return "cores apart"
+    return {True: "agrees", False: "differs", None: "too few"}[line["within_noise"]]
 
 
 def compare(

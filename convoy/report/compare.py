@@ -4,7 +4,8 @@
 
 A machine may be slower in one run than in the other, for everybody alike. So each rate is compared
 with the run's own first device at the same point as well; "relative" is what is left of a change
-when the first device's change is taken out.
+when the first device's change is taken out. Where the cores were far from each other in one run and
+near in the other (convoy/results/distance.py), that is another machine: nothing is compared.
 """
 
 import math
@@ -14,6 +15,7 @@ from typing import Any
 from convoy.report.noise import AT_LEAST, spread
 from convoy.report.rates import Row
 from convoy.report.run_data import AGAIN, Run
+from convoy.results.distance import is_far
 
 ENOUGH = 3  # repeats, that tell a point's noise by themselves
 
@@ -33,6 +35,29 @@ def _reference(run: Run, row: Row) -> Row | None:
         if found is not None and found.rate_pps:
             return found
     return None
+
+
+def _apart(a: Row, b: Row) -> float | None:
+    """Return how many times as long a line took in the second run, where that is another machine.
+
+    None: it is the same, or nobody looked.
+    """
+    if a.line_ns is None or b.line_ns is None:
+        return None
+    far = is_far(a.line_ns, b.line_ns) or is_far(b.line_ns, a.line_ns)
+    return b.line_ns / a.line_ns if far else None
+
+
+def _not_compared(points: list[dict[str, Any]]) -> str:
+    times = [point["apart"] for point in points if point["apart"] is not None]
+    if not times:
+        return ""
+    middle = statistics.median(times)
+    which, much = ("second", middle) if middle > 1 else ("first", 1 / middle)
+    return (
+        f"{len(times)} of {len(points)} points are not compared: the machine's cores were far from "
+        f"each other, mostly in the {which} run, where a cache line took {much:.1f} times as long."
+    )
 
 
 def _within(change: float, noise: float, bounds: tuple[bool, bool]) -> bool | None:
@@ -56,7 +81,8 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
         moved = (second.rate_pps or 1) / (first.rate_pps or 1) if first and second else 1.0
         change = b.rate_pps / a.rate_pps - 1
         bounds = (a.at_least, b.at_least)
-        noise = _noise(one, other, a, b)
+        noise, apart = _noise(one, other, a, b), _apart(a, b)
+        tells = math.isfinite(noise) and apart is None
         relative = (change + 1) / moved - 1
         capped = any(row is not None and row.at_least for row in (first, second))
         points.append(
@@ -73,12 +99,17 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
                 "relative": relative,
                 # One repeat says nothing about its noise: null, and no verdict.
                 "noise": noise if math.isfinite(noise) else None,
-                "within_noise": _within(change, noise, bounds),
+                # How far the cores were, and how many times as far where that forbids a verdict.
+                "line_round_trip_ns": (a.line_ns, b.line_ns),
+                "apart": apart,
+                "within_noise": _within(change, noise, bounds) if tells else None,
                 # Beside what is only a bound, nothing can be said.
-                "relative_within_noise": None if capped else _within(relative, noise, bounds),
+                "relative_within_noise": _within(relative, noise, bounds)
+                if tells and not capped
+                else None,
             }
         )
-    known = [point for point in points if point["noise"] is not None]
+    known = [point for point in points if point["within_noise"] is not None]
     agree = sum(point["within_noise"] for point in known)
     beside = [p["relative_within_noise"] for p in known if p["relative_within_noise"] is not None]
     says = "The runs have no point in common."
@@ -88,7 +119,11 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
             f"{agree} of {len(known)} points agree within their noise (median noise {middle:.1%}); "
             f"beside each run's own first device, {sum(beside)} of {len(beside)} do."
         )
-    if points and len(known) < len(points):
-        few = f"{len(points) - len(known)} of {len(points)} points have too few repeats to tell."
-        says = f"{says} {few}" if known else few
+    said = [says] if known or not points else []
+    apart_says = _not_compared(points)
+    said += [apart_says] if apart_says else []
+    few = sum(point["noise"] is None and point["apart"] is None for point in points)
+    if few:
+        said.append(f"{few} of {len(points)} points have too few repeats to tell.")
+    says = " ".join(said)
     return {"points": points, "says": says}

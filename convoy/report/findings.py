@@ -8,6 +8,7 @@ from convoy.report.applications import sentences
 from convoy.report.noise import Difference, paired
 from convoy.report.rates import Row
 from convoy.report.run_data import AGAIN, Run
+from convoy.results.distance import FAR
 
 
 def mpps(row: Row) -> str:
@@ -38,6 +39,11 @@ def times(difference: Difference, noise: float) -> str:
     return f"{-share:.0%} slower than" if share > -0.5 else f"{1 + share:.2f} times the rate of"
 
 
+def _setup(name: str) -> str:
+    """Return a setup's name; of a chain, that is how many functions it has."""
+    return counted(int(name), "function") if name.isdigit() else name
+
+
 def _groups(run: Run, scenario: str) -> Iterator[tuple[str, str, list[Row]]]:
     """Yield setup, size, and the rows of all arms that have a rate, the fastest first."""
     groups: dict[tuple[str, str], list[Row]] = {}
@@ -59,7 +65,7 @@ def _compared(run: Run, scenario: str) -> list[str]:
         seen.add(setup)
         noise = run.noise_floor(scenario, size)
         best = rows[0]
-        text = f"{setup}, {size_name(size)}: **{best.arm} {mpps(best)} Mpps**"
+        text = f"{_setup(setup)}, {size_name(size)}: **{best.arm} {mpps(best)} Mpps**"
         others = []
         for row in rows[1:]:
             difference = paired(best.rounds, row.rounds)
@@ -80,7 +86,7 @@ def _halfway(run: Run, scenario: str) -> list[str]:
         seen.add(setup)
         found = sorted((row.p50_ns, row.arm) for row in rows if row.p50_ns is not None)
         each = ", ".join(f"{arm} {value / 1e3:.1f} us" for value, arm in found)
-        said.append(f"{setup}, {size_name(size)}, median latency at half of PDR: {each}.")
+        said.append(f"{_setup(setup)}, {size_name(size)}, median latency at half of PDR: {each}.")
     return said
 
 
@@ -100,7 +106,7 @@ def _delays(run: Run, scenario: str) -> list[str]:
         if slow and fast:
             lost = f", {high.lost_ratio:.0%} lost" if (high.lost_ratio or 0) > 0.01 else ""
             said.append(
-                f"{row.arm}, {row.setup}, {size_name(row.size)}: median latency "
+                f"{row.arm}, {_setup(row.setup)}, {size_name(row.size)}: median latency "
                 f"**{slow / 1e3:.1f} us** at {low.load}, {fast / 1e3:.1f} us at {high.load}{lost}."
             )
     return said
@@ -116,7 +122,7 @@ def _noise(run: Run, scenario: str) -> str:
     )
     who = pairs[0][0]
     return (
-        f"Noise floor: {each} ({who.arm}, {who.setup}, against itself, "
+        f"Noise floor: {each} ({who.arm}, {_setup(who.setup)}, against itself, "
         f"{counted(pairs[0][1].rounds, 'round')}); smaller differences are not sure."
     )
 
@@ -136,6 +142,19 @@ def _failures(run: Run, scenario: str) -> list[str]:
         why = dict.fromkeys(text for row in mine if row.arm == arm for text in row.failed)
         said += [f"**{arm} failed**: {text}" for text in list(why)[:2]]
     return said
+
+
+def _far(run: Run) -> list[str]:
+    """Return in how many rounds the cores were far from each other, and what became of these."""
+    far, out = sum(row.far for row in run.rows), sum(row.left_out for row in run.rows)
+    if not far:
+        return []
+    rounds = sum(row.repeats for row in run.rows)
+    rest = f"; the other {far - out} are all that there is of their points" if out < far else ""
+    return [
+        f"In {far} of {rounds} rounds this machine's cores were far from each other (a cache line "
+        f"took more than {FAR:g} times as long as nearby): {out} of these are left out{rest}."
+    ]
 
 
 def of_scenario(run: Run, scenario: str) -> list[str]:
@@ -171,6 +190,7 @@ def findings(run: Run) -> list[str]:
             f"{spoilt} of {trials} trials were spoilt (pauses of the tester or of the device's "
             "core explain what was lost or how long it took) and are no results."
         )
+    said += _far(run)
     unoffered = sum(row.unoffered for row in run.rows)
     if unoffered:
         said.append(

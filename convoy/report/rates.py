@@ -14,6 +14,14 @@ from typing import Any
 
 from convoy.report.frames import Buckets, Frames, frames_of, lost_in_a_row
 from convoy.report.losses import losses
+from convoy.results.distance import (
+    ENOUGH,
+    far_rounds,
+    is_far,
+    left_out,
+    line_ns,
+    nearest_ns,
+)
 from convoy.results.trials import FULL_SPEED, Search, Trial
 
 Key = tuple[str, str, str, float, str]  # scenario, setup, arm, share of the core, frame size
@@ -92,6 +100,10 @@ class Row:
     notes: tuple[str, ...] = field(default=())
     unoffered: int = 0  # trials that asked for more than can be offered
     at_least: bool = False  # the median rate is a bound: no more could be offered
+    # A cache line's way to the device's core and back, in the rounds that count; None: not known.
+    line_ns: float | None = None
+    far: int = 0  # rounds in which the cores were far from each other (convoy/results/distance.py)
+    left_out: int = 0  # of these: count for nothing here
 
     @property
     def key(self) -> Key:
@@ -194,13 +206,15 @@ def _function_cycles(trial: Trial) -> float | None:
     return cycles / packets if packets > 0 else None
 
 
-def _delays(trials: Sequence[Trial]) -> tuple[Delay, ...]:
+def _delays(trials: Sequence[Trial], nearest: float | None) -> tuple[Delay, ...]:
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
         if trial.purpose in FIXED and trial.verdict != "spoilt":
             groups.setdefault(trial.load, []).append(trial)
     found = []
-    for load, group in groups.items():
+    for load, several in groups.items():
+        near = [trial for trial in several if not is_far(line_ns(trial.tester), nearest)]
+        group = near if len({trial.point.repeat for trial in near}) >= ENOUGH else several
         merged: Counter[int] = Counter()
         books = [trial.tester.get("total") or {} for trial in group]
         known = [total["latency"] for total in books if total.get("latency")]
@@ -248,6 +262,17 @@ def _irregular(trials: Sequence[Trial], searches: Sequence[Search]) -> tuple[str
     missing = [t.load for t in trials if t.purpose in FIXED and t.load not in known]
     said += [f"at {load}: not offered, or disturbed: no result" for load in missing]
     return tuple(dict.fromkeys(said))
+
+
+def _far_apart(
+    far: frozenset[int], out: frozenset[int], trials: Sequence[Trial]
+) -> tuple[str, ...]:
+    """Return what must be said of rounds in which the cores were far from each other."""
+    if not far:
+        return ()
+    of = len({trial.point.repeat for trial in trials})
+    which = "left out" if out else "kept, for want of others"
+    return (f"{len(far)} of {of} rounds with the cores far from each other: {which}",)
 
 
 ByRepeat = dict[int, tuple[float, ...]]
@@ -305,8 +330,32 @@ def _at_least(searches: Sequence[Search], rates: Mapping[int, float]) -> bool:
     return 2 * sum(goal.at_least for goal in firsts) > len(rates)
 
 
-def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
-    point = trials[0].point if trials else searches[0].point
+def _lines_ns(trials: Iterable[Trial]) -> dict[int, list[float]]:
+    """Return how far the cores were, by repeat, of each trial that knows it."""
+    found: dict[int, list[float]] = {}
+    for trial in trials:
+        line = line_ns(trial.tester)
+        if line is not None:
+            found.setdefault(trial.point.repeat, []).append(line)
+    return found
+
+
+def _told(trials: Sequence[Trial], searches: Sequence[Search]) -> set[int]:
+    """Return the repeats that have a result: a rate, or where none was searched for, a trial."""
+    rates = {repeat for found in _rates(searches).values() for repeat in found}
+    return rates or {trial.point.repeat for trial in trials if trial.verdict != "spoilt"}
+
+
+def _row(
+    every_trial: Sequence[Trial], every_search: Sequence[Search], nearest: float | None
+) -> Row:
+    point = every_trial[0].point if every_trial else every_search[0].point
+    lines = _lines_ns(every_trial)
+    far = far_rounds(lines, nearest)
+    out = left_out(far, _told(every_trial, every_search))
+    trials = [trial for trial in every_trial if trial.point.repeat not in out]
+    searches = [search for search in every_search if search.point.repeat not in out]
+    counted = [line for repeat, some in lines.items() if repeat not in out for line in some]
     goals = _rates(searches)
     rounds = goals.get(FIRST_GOAL) or next(iter(goals.values()), {})
     busiest = _busiest(trials)
@@ -329,7 +378,7 @@ def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
         per_cpu_s=per_cpu_s,
         full_speed_cycles=full_speed_cycles,
         frame_bytes=_median([t["mean_frame_bytes"] for t in books if t.get("mean_frame_bytes")]),
-        delays=_delays(trials),
+        delays=_delays(trials, nearest),
         node_cycles=tuple(cost.cycles / cost.packets for cost in costs),
         cycles_source=costs[0].source if costs else "",
         function_cycles=tuple(own),
@@ -339,15 +388,18 @@ def _row(trials: Sequence[Trial], searches: Sequence[Search]) -> Row:
             if trial.device_cpu_ns is not None and trial.elapsed_ns
         ),
         core_shares=tuple(t.core_busy_share for t in busiest if t.core_busy_share is not None),
-        repeats=len({t.point.repeat for t in trials} | {s.point.repeat for s in searches}),
-        trials=len(trials),
+        repeats=len({t.point.repeat for t in every_trial} | {s.point.repeat for s in every_search}),
+        trials=len(every_trial),
         at_least=bool(rounds) and _at_least(searches, rounds),
-        spoilt=sum(trial.verdict == "spoilt" and not trial.unoffered for trial in trials),
-        unoffered=sum(trial.unoffered for trial in trials),
+        spoilt=sum(trial.verdict == "spoilt" and not trial.unoffered for trial in every_trial),
+        unoffered=sum(trial.unoffered for trial in every_trial),
         lost=losses(trials),
-        irregular=_irregular(trials, searches),
+        irregular=(*_far_apart(far, out, every_trial), *_irregular(trials, searches)),
         failed=tuple(dict.fromkeys(s.why for s in searches if s.outcome == "failed")),
         notes=tuple(dict.fromkeys(note for trial in trials for note in trial.notes)),
+        line_ns=_median(counted),
+        far=len(far),
+        left_out=len(out),
     )
 
 
@@ -360,7 +412,9 @@ def rows(trials: Iterable[Trial], searches: Iterable[Search] = ()) -> list[Row]:
     for search in searches:
         ended.setdefault(search.point.key[:-1], []).append(search)
     keys = list(dict.fromkeys((*tried, *ended)))
-    return [_row(tried.get(key, []), ended.get(key, [])) for key in keys]
+    lines = [line for some in tried.values() for t in some if (line := line_ns(t.tester))]
+    nearest = nearest_ns(lines)
+    return [_row(tried.get(key, []), ended.get(key, []), nearest) for key in keys]
 
 
 def expected_pps(bare_pps: float, function_cycles: float, tsc_hz: float) -> float:

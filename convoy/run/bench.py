@@ -19,12 +19,14 @@ from convoy.host.cpu_speed import how, slowed
 from convoy.host.private import private_folder
 from convoy.host.waited import pollers, thread_times
 from convoy.results.applications import ApplicationPoint, ApplicationTrial
+from convoy.results.distance import far_rounds, line_ns
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Point, Search, Trial
 from convoy.run import once_more
 from convoy.run.application import application
 from convoy.run.application_turn import Asked, measure
 from convoy.run.ceiling import Ceiling
+from convoy.run.nearby import Nearby
 from convoy.run.order import APPLICATION_S, Turn, both_ways_setup, chains_of, estimate_s
 from convoy.run.point import IDLE_PPS, Measurement, specification
 from convoy.run.scenario import Scenario
@@ -42,6 +44,7 @@ FAILURES_MAX = 2  # in a row, after which a device's setup is left out
 LEAST_PKTS = 60  # of a latency trial: at 100 packets/s short enough not to be interrupted
 CEILING = "the tester against itself: its ceiling"
 APPLIED = ", applications"  # apart from the setup's packets
+NO_RACE = "not comparable"  # in a device's remark: measured again, it would not be either
 LATENCY_LONGEST_S = 3.0  # a latency trial, however low its rate
 
 Key = tuple[str, str, str, float, str, int]
@@ -93,6 +96,8 @@ class Bench:
         self._took: dict[tuple[str, str, bool], list[float]] = defaultdict(list)
         self._done: dict[Key, Search] = {}
         self._ceilings: dict[Key, float] = {}  # the tester's, when a point was searched for
+        self._nearby = Nearby()
+        self._lines_ns: dict[Key, list[float]] = defaultdict(list)  # of each point's trials
         self._applied: set[tuple[object, ...]] = set()  # applications' points that have ended
         self._kept: dict[Key, list[Trial]] = defaultdict(list)
         self._look_back()
@@ -107,7 +112,12 @@ class Bench:
             self._learn_application(ended)
         for trial in self._folder.trials():
             if trial.point.key not in self._done:
-                self._kept[trial.point.key].append(trial)
+                self._kept[trial.point.key].append(trial)  # learnt from as it is done again
+                continue
+            line = line_ns(trial.tester)
+            if line is not None:
+                self._lines_ns[trial.point.key].append(line)
+                self._nearby.learn(line)
 
     def _learn(self, search: Search) -> None:
         key = search.point.key
@@ -201,8 +211,9 @@ class Bench:
         rounds = max((turn.repeat + 1 for turn in turns), default=0)
         found = []
         for turn in turns:
-            if turn.repeat or turn.applications or not self._scenarios[turn.scenario].search:
+            if turn.repeat or turn.applications or NO_RACE in turn.remark:
                 continue
+            searched = self._scenarios[turn.scenario].search
             known: dict[str, list[Search]] = defaultdict(list)
             keys = {point.key[:-1] for point in self.points(turn)}
             for key, search in self._done.items():
@@ -211,12 +222,20 @@ class Bench:
             sizes = [
                 size
                 for size, some in known.items()
-                if once_more.uncertain(some, rounds, sum(map(self._capped, some)))
+                if once_more.uncertain(
+                    some, rounds, sum(map(self._capped, some)), self._far(some), searched
+                )
             ]
             if sizes:
                 last = max(search.point.repeat for size in sizes for search in known[size])
                 found.append(replace(turn, repeat=last + 1, sizes=tuple(sizes)))
         return found
+
+    def _far(self, searches: Sequence[Search]) -> frozenset[int]:
+        """Return the rounds of a point in which the cores were far from each other."""
+        keys = [search.point.key for search in searches]
+        lines = {key[-1]: self._lines_ns.get(key, []) for key in keys}
+        return far_rounds(lines, self._nearby.nearest_ns)
 
     def _capped(self, search: Search) -> bool:
         then, now = self._ceilings.get(search.point.key), self._ceiling and self._ceiling.pps
@@ -348,7 +367,8 @@ class Bench:
             )
         ends = enumerate(port for setup in setups for port in (setup.left, setup.right))
         ports = [turn.device.tester_port(port, index) for index, port in ends]
-        return ConvoyGen(ports, self._settings.tester_core)
+        core = (turn.cores or self._settings.cores)[0]
+        return ConvoyGen(ports, self._settings.tester_core, device_core=core)
 
     def _forwards(self, turn: Turn, tester: Tester, running: Running) -> tuple[int, ...]:
         """Send a little until nearly all of it comes back. Returns the threads that polled."""
@@ -393,6 +413,7 @@ class Bench:
             pacing.as_trial() if pacing is not None else None,
             turn.spec.chains,
             polled,
+            self._nearby,
         )
         search = Search(point=point, outcome="found")
         if scenario.search:
@@ -421,6 +442,7 @@ class Bench:
             "spoilt": measurement.spoilt,
             "unoffered": measurement.unoffered,
         }
+        self._lines_ns[point.key] = measurement.lines_ns
         self._keep(search.model_copy(update=changed))
 
     def _latency(

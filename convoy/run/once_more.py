@@ -3,13 +3,14 @@
 """Which points of a run that has ended are measured once more: those it knows too little about.
 
 Pure. A point whose searches were spoilt has fewer rates than the run asked for; one whose rates lie
-far apart has a median that the next run will not meet. A search that only says "at least", because
+far apart has a median that the next run will not meet; and rounds in which the cores were far from
+each other are not those that were asked for. A search that only says "at least", because
 the tester could not offer more, has said all there is, unless it can offer more by now; a device
 that fails is left alone.
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from convoy.results.trials import Search
 from convoy.run.point import CEILING_SHARE
@@ -30,13 +31,27 @@ def capped(search: Search, then_pps: float, now_pps: float) -> bool:
     return (rate or 0.0) > (1 - WIDE) * CEILING_SHARE * then_pps and now_pps > (1 + WIDE) * then_pps
 
 
-def uncertain(searches: Sequence[Search], wanted: int, again: int = 0) -> bool:
+def uncertain(
+    searches: Sequence[Search],
+    wanted: int,
+    again: int = 0,
+    far: Collection[int] = (),
+    searched: bool = True,
+) -> bool:
     """Return whether a point's searches, one for each round, leave too much open.
 
     wanted: rounds that the run was asked for. again: of the searches, those that were capped.
+    far: rounds in which the cores were far from each other. searched: for rates, rather than only
+    measured at some.
     """
-    if not any(search.goals for search in searches) or len(searches) >= wanted + ROUNDS:
+    if len(searches) >= wanted + ROUNDS:
         return False
+    near = [search for search in searches if search.point.repeat not in far]
+    if not searched:
+        return len(near) < len(searches) and len(near) < wanted
+    if not any(search.goals for search in searches):
+        return False
+    searches = near
     rates = _rates(searches)
     at_least = sum(bool(search.goals) and search.goals[0].at_least for search in searches)
     if len(rates) < wanted - at_least + again:

@@ -13,8 +13,10 @@ from convoy.errors import ConvoyError
 from convoy.host.cpu_time import core_time, cpu_ns
 from convoy.host.priority import uninterrupted
 from convoy.host.waited import pollers, softirqs, thread_times, waited_ns
+from convoy.results.distance import line_ns
 from convoy.results.folder import RunFolder
 from convoy.results.trials import FULL_SPEED, Cost, Goal, Point, Search, Trial
+from convoy.run.nearby import Nearby
 from convoy.run.workload import flows, size_of
 from convoy.search.goals import Goal as Wanted
 from convoy.search.mlr import Answer, Nothing, search
@@ -35,6 +37,8 @@ CEILING_SHARE = 0.95  # of the tester's ceiling, that it can offer evenly paced
 DRAIN_S = 0.02
 SOON_S = 0.001
 IDLE_PPS = 1000.0
+LOOK_PPS, LOOK_S = 20_000.0, 0.001  # a trial of which only the probe is asked
+FAR_TRIES = 2  # of a latency trial, where the cores were far apart
 
 Purpose = Literal["overload", "search", "latency", "rate"]
 Verdict = Literal["passed", "failed", "spoilt"]
@@ -177,10 +181,12 @@ class Measurement:
         pacing: Mapping[str, float] | None = None,
         chains: int = 1,
         polled: tuple[int, ...] = (),
+        nearby: Nearby | None = None,
     ) -> None:
         """core: the device's. earlier: the trials of this point that there are already.
 
-        polled: the threads that are known to poll for packets.
+        polled: the threads that are known to poll for packets. nearby: what the run knows of how
+        far that core is.
         """
         self._point = point
         self._tester = tester
@@ -193,6 +199,8 @@ class Measurement:
         self._convoys, self._pacing, self._chains = convoys, pacing, chains
         # It is that of single packets.
         self._ceiling_pps = None if convoys else ceiling_pps or tester.ceiling_pps
+        self._nearby = nearby or Nearby()
+        self._near = True  # when the search began: what is far from there on is another machine's
         self._pauses = 0  # in a row
         self._pollers = polled  # then, as the trial before has shown
         self._in_kernel = in_kernel(point.port_kind)
@@ -200,6 +208,7 @@ class Measurement:
         self.trials = 0
         self.spoilt = 0
         self.unoffered = 0
+        self.lines_ns: list[float] = []  # how far the cores were, of each trial that knows it
 
     def _trial(
         self,
@@ -215,6 +224,10 @@ class Measurement:
             trial = self._measure(purpose, rate_pps, duration_s, load, loss_ratio)
             self._folder.append(trial)
             self._wait(trial)
+        line = line_ns(trial.tester)
+        if line is not None:
+            self.lines_ns.append(line)
+            self._nearby.learn(line)
         self.spoilt += trial.verdict == "spoilt" and not trial.unoffered
         self.unoffered += trial.unoffered
         return trial
@@ -225,9 +238,20 @@ class Measurement:
             trial.tester, trial.device_waited_ns, own=trial.kernel_ns
         )
         bad = bad and not trial.unoffered
-        if bad:
+        if trial.verdict == "spoilt" and self._far(trial.tester):
+            self._come_near()
+        elif bad:
             time.sleep(PAUSE_S * 2 ** min(self._pauses, PAUSES_MAX))
         self._pauses = self._pauses + 1 if bad else 0
+
+    def _far(self, result: Mapping[str, Any]) -> bool:
+        return self._nearby.far(line_ns(result))
+
+    def _come_near(self) -> bool:
+        """Wait until the device's core is near; returns whether it is."""
+        asked = specification("64", LOOK_PPS, LOOK_S, convoys=min(1, self._convoys),
+                              chains=self._chains)  # fmt: skip
+        return self._nearby.wait(lambda: line_ns(self._tester.trial(asked)))
 
     def _again(self, purpose: Purpose, rate_pps: float | None, duration_s: float) -> Trial | None:
         """Return the kept trial that this one would be."""
@@ -272,7 +296,9 @@ class Measurement:
         own = sum(t.ran_ns for t in thread_times(self._softirqs).values())
         own -= sum(thread.ran_ns for thread in kernel.values())
         self._pollers = pollers(threads, threads_after)
-        waited = waited_ns(threads, threads_after)
+        # The probe had the device's core before and after.
+        probe_ns = int((result.get("probe") or {}).get("took_ns") or 0)
+        waited = max(0, waited_ns(threads, threads_after) - probe_ns)
         if self._point.cpu_speed != 1.0:
             waited = 0  # whoever takes the core away does so on purpose
         used_ns, elapsed_ns = cpu_ns(pids) - used_ns, time.monotonic_ns() - began_ns
@@ -284,6 +310,8 @@ class Measurement:
             most = MOST_DISTURBED.get(purpose)
             if most is not None and disturbed(result, waited, most, own):
                 verdict = "spoilt"
+            if verdict == "failed" and purpose == "search" and self._near and self._far(result):
+                verdict = "spoilt"  # it might have kept up, had its core stayed where it was
         cost_after = running.cost()
         return Trial(
             point=self._point,
@@ -344,6 +372,7 @@ class Measurement:
         longest_s: how long that may take; what is not known by then is missing or irregular.
         """
         began = time.monotonic()
+        self._near = bool(self._kept) or self._come_near()
         strictest = min(goal.loss_ratio for goal in goals)
         # Overload is no result, but a place to begin: an earlier repeat may have had a bad moment.
         flat_out = self._overload(goals[0].trial_s)
@@ -400,10 +429,16 @@ class Measurement:
 
         purpose: latency, or only what came and in which frames, which bears longer pauses.
         """
-        refused = 0
+        refused = far = 0
         for _ in range(LATENCY_TRIES):
+            if not self._kept:
+                self._come_near()
             trial = self._trial(purpose, rate_pps, duration_s, load)
             refused += trial.unoffered
-            if trial.verdict != "spoilt" or refused == REFUSALS:
+            far += self._far(trial.tester)
+            done = trial.verdict != "spoilt" and (
+                far in (0, FAR_TRIES) or not self._far(trial.tester)
+            )
+            if done or refused == REFUSALS:
                 break
         return trial

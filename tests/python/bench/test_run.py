@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from convoy.dut.base import Presence
 from convoy.dut.dummy import Curve, Dummy
 from convoy.errors import ConvoyError, InputError
 from convoy.host.process import wait_for
@@ -192,6 +193,14 @@ def test_what_failed_once_is_measured_once_more_where_there_is_time(tmp_path):
     _, steps = run(tmp_path, devices, repeats=3, once_more=1000.0)
     assert told > 0
     assert steps == []
+
+
+def test_what_cannot_be_compared_is_not_measured_once_more(tmp_path):
+    device = named("b", fails=(2,))
+    device.presence = lambda: Presence("1.0", remark="emulated: not comparable")
+    folder, steps = run(tmp_path, {"a": named("a"), "b": device}, repeats=3, once_more=1000.0)
+    assert any(s.outcome == "failed" for s in folder.searches())
+    assert not any(step.what.endswith("once more") for step in steps)
 
 
 def test_what_ended_at_a_ceiling_that_rose_is_measured_once_more(tmp_path):

@@ -45,7 +45,11 @@ def run(*options: str, text: str = "") -> subprocess.CompletedProcess[str]:
         (["--self-test", "--port", "dev:0000:00:00.1"], "0000:00:00.1", "--self-test=KIND"),
         (["--self-test", "--port", "dev:net_ring0", "--port", "memif:/m"], "memif:/m", "another"),
         (["--self-test", "--core", "4096"], "--core 4096", "not a core"),
-        (["--self-test", "--core", "0", "--device-core", "0"], "--device-core 0", "the tester's own"),
+        (
+            ["--self-test", "--core", "0", "--device-core", "0"],
+            "--device-core 0",
+            "the tester's own",
+        ),
         (["--port", "vhost-user:/x", "--attach-timeout", "soon"], "soon", "seconds"),
         (["--spec", "x.json"], "--spec", "--port"),
         (["--port", "dev:net_ring0", "--spec", "/no/such.json"], "/no/such.json", "No such file"),

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Cores that are near each other, or far: what is waited for, repeated, left out and said."""
+
+import pytest
+
+from convoy.dut.base import Running
+from convoy.report.compare import compare
+from convoy.report.findings import findings
+from convoy.report.rates import rows
+from convoy.report.run_data import read
+from convoy.results.distance import far_rounds, left_out, line_ns, nearest_ns
+from convoy.results.folder import RunFolder
+from convoy.results.trials import Goal, Point, Search, Trial
+from convoy.run.nearby import FIRST_S, SHARE, WAIT_S, Nearby
+from convoy.run.once_more import ROUNDS, uncertain
+from convoy.run.point import Measurement
+from convoy.search.goals import goals
+from convoy.tester.base import Tester
+
+NEAR, FAR = 70.0, 300.0
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ({}, None),
+        ({"probe": None}, None),
+        ({"probe": {"before_ns": None, "after_ns": None}}, None),
+        ({"probe": {"before_ns": 70.0, "after_ns": None}}, 70.0),
+        ({"probe": {"before_ns": 300.0, "after_ns": 70.0}}, 300.0),
+    ],
+)
+def test_of_two_looks_the_slower_one_counts(result, expected):
+    assert line_ns(result) == expected
+
+
+@pytest.mark.parametrize(
+    ("what", "lines", "expected"),
+    [
+        ("nobody looked", [], None),
+        ("always the same", [70.0] * 3, 70.0),
+        ("one outlier below", [20.0, *[70.0] * 40], 70.0),
+        ("near for a tenth of the time", [*[70.0] * 10, *[300.0] * 90], 70.0),
+        ("all of it far", [300.0, 310.0], 300.0),
+    ],
+)
+def test_the_nearest(what, lines, expected):
+    assert nearest_ns(lines) == expected, what
+
+
+@pytest.mark.parametrize(
+    ("what", "lines", "far", "out"),
+    [
+        ("near", {0: [70, 90], 1: [139, 70]}, set(), set()),
+        ("far, and two near", {0: [300] * 4, 1: [70], 2: [70]}, {0}, {0}),
+        ("far, and one near", {0: [300] * 4, 1: [70], 2: [300]}, {0, 2}, set()),
+        ("a quarter of its trials", {0: [300, 70, 70, 70], 1: [70], 2: [70]}, {0}, {0}),
+        ("less", {0: [300, 70, 70, 70, 70], 1: [70], 2: [70]}, set(), set()),
+        ("not known", {0: [], 1: [], 2: []}, set(), set()),
+    ],
+)
+def test_rounds_that_are_left_out(what, lines, far, out):
+    found = far_rounds(lines, NEAR)
+    assert (found, left_out(found, lines)) == (far, out), what
+
+
+class World:
+    """Time that passes only where somebody sleeps or looks; cores that are near again at a time."""
+
+    def __init__(self, near_at=0.0):
+        self.now, self.near_at, self.looks = 0.0, near_at, 0
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def look(self):
+        self.looks += 1
+        self.now += 0.01
+        return NEAR if self.now >= self.near_at else FAR
+
+    def nearby(self, known=True):
+        found = Nearby(lambda: self.now, self.sleep)
+        for _ in range(20 if known else 0):
+            found.learn(NEAR)
+        return found
+
+
+@pytest.mark.parametrize(
+    ("near_at", "near", "least_s", "most_s"),
+    [(0.0, True, 0.0, 0.1), (1.0, True, 1.0, 1.2), (60.0, False, WAIT_S, WAIT_S + 0.2)],
+)
+def test_the_wait_is_bounded(near_at, near, least_s, most_s):
+    world = World(near_at)
+    assert world.nearby().wait(world.look) is near
+    assert least_s <= world.now <= most_s
+
+
+def test_all_waits_together_are_bounded():
+    world = World(near_at=1e9)
+    nearby = world.nearby()
+    for _ in range(100):
+        assert not nearby.wait(world.look)
+    assert world.now <= (FIRST_S + 100 * 0.2) / (1 - SHARE)
+
+
+def test_nobody_looks_where_nothing_is_known():
+    world = World(near_at=1e9)
+    assert world.nearby(known=False).wait(world.look)
+    assert world.looks == 0
+
+
+class Forwarding(Running):
+    """A device of which nobody asks anything."""
+
+    def ready(self, deadline_s):
+        pass
+
+    def alive(self):
+        return True
+
+    def stop(self):
+        pass
+
+
+class Moved(Tester):
+    """Its device keeps up with 8 Mpps, and with half of that while the cores are far apart.
+
+    They are so for a second, from one trial on.
+    """
+
+    ceiling_pps = 30e6
+
+    def __init__(self, world, trials):
+        self.world, self.left = world, trials
+
+    def trial(self, specification):
+        if specification["duration_s"] <= 0.001:  # a look
+            return {"probe": {"before_ns": self.world.look(), "after_ns": None}}
+        self.left -= 1
+        if self.left == 0:
+            self.world.near_at = self.world.now + 1.0
+        far = self.world.now < self.world.near_at
+        rate, limit = specification["rate_pps"], 4e6 if far else 8e6
+        loss = 0.3 if rate == "max" else max(0.0, 1 - limit / rate)
+        total = {
+            "received_pps": limit,
+            "loss_ratio": loss,
+            "offered_pkts": 1_000_000,
+            "lost_pkts": round(1_000_000 * loss),
+        }
+        probe = {"before_ns": FAR if far else NEAR, "after_ns": None}
+        return {"ok": True, "total": total, "probe": probe}
+
+
+def measurement(tmp_path, tester, world):
+    point = Point(device="convoy", functions=(), size="64", repeat=0)
+    folder = RunFolder(tmp_path)
+    return Measurement(point, tester, Forwarding(), folder, 0, nearby=world.nearby()), folder
+
+
+@pytest.mark.parametrize("trials", [2, 4, 6])
+def test_a_search_waits_where_the_cores_move_apart_and_finds_the_same(tmp_path, trials):
+    world = World()
+    measured, folder = measurement(tmp_path, Moved(world, trials), world)
+    search = measured.search(goals(["pdr"], "quick"), None)
+    assert 8e6 / 1.06 <= search.rate("pdr") <= 8.05e6
+    # What passed in spite of it has passed.
+    far = [trial for trial in folder.trials() if line_ns(trial.tester) == FAR]
+    assert far and all(trial.verdict in ("spoilt", "passed") for trial in far)
+    assert measured.lines_ns.count(FAR) == len(far)
+    if any(trial.verdict == "spoilt" for trial in far):
+        assert world.now >= 1.0  # it was waited for
+
+
+def test_a_search_that_begins_far_apart_is_measured_as_it_is(tmp_path):
+    world = World(near_at=1e9)
+    measured, _ = measurement(tmp_path, Moved(world, 1000), world)
+    search = measured.search(goals(["pdr"], "quick"), None)
+    assert 4e6 / 1.06 <= search.rate("pdr") <= 4.03e6
+
+
+def trial(repeat, line, rate=5e6, load="50% of PDR", purpose="latency", median=2000):
+    latency = {"p50_ns": median, "p99_ns": 9000, "histogram_ns": [[median, 100]]}
+    return Trial(
+        point=Point(scenario="x", device="convoy", functions=(), size="64", repeat=repeat),
+        purpose=purpose,
+        load=load,
+        rate_pps=rate,
+        duration_s=0.1,
+        verdict="passed",
+        commands=(),
+        tester={
+            "total": {"received_pps": rate, "latency": latency},
+            "probe": {"before_ns": line, "after_ns": line},
+        },
+    )
+
+
+def search(repeat, rate):
+    goal = Goal(goal="pdr", rate_pps=rate, lower_pps=rate, upper_pps=rate, regular=True)
+    point = Point(scenario="x", device="convoy", functions=(), size="64", repeat=repeat)
+    return Search(point=point, outcome="found", goals=(goal,))
+
+
+def test_a_row_is_of_the_rounds_nearby():
+    trials = [trial(0, NEAR), trial(1, FAR, 2e6, median=9000), trial(2, NEAR, 6e6)]
+    searches = [search(0, 10e6), search(1, 4e6), search(2, 12e6)]
+    (row,) = rows(trials, searches)
+    assert row.rounds == {0: 10e6, 2: 12e6}
+    assert row.delays[0].p50s_ns == (2000, 2000)
+    assert (row.far, row.left_out, row.repeats, row.trials) == (1, 1, 3, 3)
+    assert row.line_ns == NEAR
+    assert row.irregular[0] == "1 of 3 rounds with the cores far from each other: left out"
+    (row,) = rows([*trials[:2], trial(2, FAR)], searches)
+    assert row.rounds == {0: 10e6, 1: 4e6, 2: 12e6}
+    assert (row.far, row.left_out) == (2, 0)
+    assert row.irregular[0].endswith("kept, for want of others")
+
+
+def test_rates_that_nobody_searched_for_are_left_out_as_well():
+    trials = [
+        trial(repeat, line, load=load, median=round(30 * line))
+        for repeat, line in ((0, NEAR), (1, FAR), (2, NEAR))
+        for load in ("100 pps", "1 Mpps")
+    ]
+    (row,) = rows(trials, [])
+    assert [delay.p50s_ns for delay in row.delays] == [(2100, 2100)] * 2
+    # One load alone, of a round that was near otherwise.
+    more = [trial(repeat, NEAR, load=f"{i} Mpps") for repeat in range(3) for i in range(8)]
+    far = [trial(repeat, (NEAR, NEAR, FAR)[repeat], load="9 Mpps") for repeat in range(3)]
+    (row,) = rows([*more, *far], [])
+    assert row.far == 0
+    assert [len(delay.p50s_ns) for delay in row.delays] == [*[3] * 8, 2]
+
+
+def run(path, rounds):
+    folder = RunFolder(path)
+    folder.create({"scenarios": {"x": {"title": "x", "asks": "?", "from": "y"}}, "quick": True})
+    folder.write_host({"cannot": []})
+    for repeat, (rate, line) in enumerate(rounds):
+        folder.append(trial(repeat, line, rate))
+        folder.append(search(repeat, rate))
+    return read([path])
+
+
+@pytest.mark.parametrize(
+    ("what", "one", "other", "agrees", "apart"),
+    [
+        ("both near", [(5e6, NEAR)] * 3, [(5e6, NEAR)] * 3, True, None),
+        ("both far", [(2e6, FAR)] * 3, [(5e6, FAR)] * 3, False, None),
+        ("one far", [(5e6, NEAR)] * 3, [(2e6, FAR)] * 3, None, FAR / NEAR),
+        ("the other", [(2e6, FAR)] * 3, [(5e6, NEAR)] * 3, None, NEAR / FAR),
+        ("a round far", [(5e6, NEAR)] * 3, [*[(5e6, NEAR)] * 2, (2e6, FAR)], True, None),
+        ("nobody looked", [(5e6, None)] * 3, [(2e6, FAR)] * 3, False, None),
+    ],
+)
+def test_runs_compare_only_where_the_machine_was_the_same(
+    tmp_path, what, one, other, agrees, apart
+):
+    found = compare(run(tmp_path / "one", one), run(tmp_path / "other", other))
+    (point,) = found["points"]
+    assert (point["within_noise"], point["apart"]) == (agrees, pytest.approx(apart)), what
+    assert ("not compared" in found["says"]) == (apart is not None)
+    if apart is not None:
+        assert f"{'first' if apart < 1 else 'second'} run" in found["says"]
+        assert "4.3 times as long" in found["says"]
+
+
+def test_findings_count_what_was_far(tmp_path):
+    said = findings(run(tmp_path / "one", [(5e6, NEAR), (5e6, NEAR), (2e6, FAR)]))
+    assert [line for line in said if "In 1 of 3 rounds" in line and "1 of these" in line]
+    assert not [line for line in findings(run(tmp_path / "two", [(5e6, FAR)] * 3)) if "far" in line]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "far", "searched", "expected"),
+    [
+        (3, (), True, False),
+        (3, (1,), True, True),
+        (4, (1,), True, False),  # made up for
+        (3 + ROUNDS, (0, 1, 2, 3), True, False),  # often enough
+        (3, (), False, False),
+        (3, (0, 1, 2), False, True),
+        (4, (2,), False, False),
+    ],
+)
+def test_points_that_were_measured_far_apart_are_measured_once_more(
+    rounds, far, searched, expected
+):
+    ends = [search(repeat, 5e6) for repeat in range(rounds)]
+    if not searched:
+        ends = [end.model_copy(update={"goals": ()}) for end in ends]
+    assert uncertain(ends, 3, far=far, searched=searched) is expected
