@@ -8,6 +8,25 @@
 
 #include "pack.h"
 
+uint32_t gen_convoys_least(const uint32_t *sizes, uint32_t count, const struct gen_spec *spec)
+{
+	struct cv_outer outer;
+	uint64_t bytes = 0;
+
+	if (spec->convoy_packets <= 1 || cv_outer_set(&outer, &spec->convoy_outer, NULL) < 0)
+		return count; // a wrong header is refused when they are packed
+	const uint32_t room = outer.frame_max - outer.len;
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t wanted = sizes[i] - GEN_FCS_BYTES + CV_CONVOY_PREFIX_LEN;
+
+		bytes += wanted < room ? wanted : room;
+	}
+	// No frame holds more packets than these, nor more bytes.
+	const uint32_t by_count = (count + spec->convoy_packets - 1) / spec->convoy_packets;
+	const uint32_t by_bytes = (uint32_t)((bytes + room - 1) / room);
+	return by_count > by_bytes ? by_count : by_bytes;
+}
+
 // The packets first to first + n - 1 in one frame at offset; returns how many it took.
 static uint32_t pack(struct gen_pool *pool, const struct cv_outer *outer, uint32_t first,
 	uint32_t n, uint32_t offset, struct gen_convoy *convoy, uint8_t *from)

@@ -34,6 +34,9 @@ struct gen_convoy_counts {
 	uint64_t packets[CV_CONVOY_PACKETS_MAX + 1]; // convoys of so many
 };
 
+// How many frames packets of these sizes (with FCS) make at the least, in whatever order; 1 or more.
+uint32_t gen_convoys_least(const uint32_t *sizes, uint32_t count, const struct gen_spec *spec);
+
 // Packs the pool's frames (just built, in room) behind each other, in their order, as many to a
 // frame as the specification says and fit. 0, or -1 with a message.
 int gen_convoys_build(struct gen_pool *pool, const struct gen_spec *spec,

@@ -15,31 +15,58 @@
 // Enough to show a size distribution's rarer sizes.
 #define MIXED_FRAMES_MIN 4800u
 
-static uint32_t frame_count(const struct gen_spec *spec, uint32_t flows, uint32_t frames_min)
+static uint32_t whole_rounds(uint32_t count, uint32_t flows)
 {
-	uint32_t least = frames_min;
+	return (count + flows - 1) / flows * flows;
+}
 
-	if (spec->sizes != GEN_SIZE_FIXED && least < MIXED_FRAMES_MIN)
-		least = MIXED_FRAMES_MIN;
-	// Of convoys there must be as many: each holds several of these.
-	if (spec->convoy_packets > 1)
-		least *= spec->convoy_packets;
-	return (least + flows - 1) / flows * flows;
+// Draws so many packets that their frames fill the send queue, and no more than it takes: a device
+// gets what the tester's caches hold, with convoys as without. The sizes (to be freed) and their
+// number, or NULL with a message.
+static uint32_t *draw(const struct gen_spec *spec, uint32_t flows, uint32_t frames_min,
+	uint32_t *count, char *error, size_t error_size)
+{
+	const bool mixed = spec->sizes != GEN_SIZE_FIXED;
+	const uint32_t least =
+		mixed && frames_min < MIXED_FRAMES_MIN ? MIXED_FRAMES_MIN : frames_min;
+
+	*count = whole_rounds(least, flows);
+	for (;;) {
+		uint32_t *sizes = calloc(*count, sizeof(*sizes));
+
+		if (sizes == NULL) {
+			snprintf(error, error_size, "out of memory for %u frames", *count);
+			return NULL;
+		}
+		if (gen_sizes_draw(sizes, *count, spec, error, error_size) < 0) {
+			free(sizes);
+			return NULL;
+		}
+		const uint64_t frames = gen_convoys_least(sizes, *count, spec);
+		if (frames >= frames_min)
+			return sizes;
+		free(sizes);
+		*count = whole_rounds(
+			(uint32_t)(((uint64_t)*count * frames_min + frames - 1) / frames), flows);
+	}
 }
 
 int gen_pool_build(struct gen_pool *pool, const struct gen_spec *spec, struct gen_part part,
 	const struct gen_room *room, char *error, size_t error_size)
 {
 	const uint32_t flows = (spec->flows.count - part.part + part.parts - 1) / part.parts;
-	const uint32_t count = frame_count(spec, flows, room->frames_min);
 	const uint32_t least = gen_template_min(&spec->flows);
-	uint32_t *order = calloc(flows, sizeof(*order));
-	uint32_t *sizes = calloc(count, sizeof(*sizes));
+	uint32_t *order, *sizes, count;
 	int result = -1;
 
-	*pool = (struct gen_pool){.base = room->memory, .count = count, .flow_count = flows};
+	*pool = (struct gen_pool){.base = room->memory, .flow_count = flows};
+	sizes = draw(spec, flows, room->frames_min, &count, error, error_size);
+	if (sizes == NULL)
+		return -1;
+	order = calloc(flows, sizeof(*order));
+	pool->count = count;
 	pool->frames = calloc(count, sizeof(*pool->frames));
-	if (order == NULL || sizes == NULL || pool->frames == NULL) {
+	if (order == NULL || pool->frames == NULL) {
 		snprintf(error, error_size, "out of memory for %u frames", count);
 		goto out;
 	}
@@ -47,8 +74,6 @@ int gen_pool_build(struct gen_pool *pool, const struct gen_spec *spec, struct ge
 		order[i] = i * part.parts + part.part;
 	if (spec->flows.shuffle)
 		gen_shuffle(order, flows, spec->seed);
-	if (gen_sizes_draw(sizes, count, spec, error, error_size) < 0)
-		goto out;
 
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t bytes = sizes[i] - GEN_FCS_BYTES;
