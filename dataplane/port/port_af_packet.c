@@ -7,29 +7,11 @@
 // those of a packet share a queue, which need not be that of the flow's whole packets.
 #include <errno.h>
 #include <linux/capability.h>
-#include <linux/if_packet.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "ethdev.h"
+#include "fanout.h"
 #include "interface.h"
-
-// Takes the place of the C library's for the whole program: DPDK's driver spreads packets even over
-// a single queue, and has the kernel put fragments together for that.
-int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
-{
-	uint32_t fanout;
-
-	if (level == SOL_PACKET && name == PACKET_FANOUT && size == sizeof(fanout)) {
-		memcpy(&fanout, value, sizeof(fanout));
-		fanout &= ~((uint32_t)PACKET_FANOUT_FLAG_DEFRAG << 16);
-		value = &fanout;
-	}
-	return (int)syscall(SYS_setsockopt, fd, level, name, value, size);
-}
 
 static int check(const json_t *config, struct cv_error *error)
 {
@@ -63,6 +45,7 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs),
 		"net_af_packet%u,iface=%s,qpairs=%u,framesz=%u,blocksz=%u,framecnt=1024",
 		args->index, name, (unsigned)queues, slot, RTE_MAX(slot, 4096u));
+	cv_fanout_begin();
 	return cv_ethdev_port_open(ethdev, args, error);
 }
 
