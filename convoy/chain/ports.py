@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 
 from convoy.chain.model import Address, Mac, Model, one_of
 
+Slots = Literal[64, 128, 256, 512, 1024]
+SLOTS = "of each ring, default 1024; 256 is faster where the two ends share a core"
 SOCKET_PATH_MAX_BYTES = 107  # sun_path less its terminating zero
 
 
@@ -77,6 +79,7 @@ class VirtioUser(Port):
         "client", description="who makes the socket: server = convoyd"
     )
     queues: int = Field(1, ge=1, le=64, description="pairs of queues, with RSS")
+    slots: Slots | None = Field(None, description=SLOTS)
 
 
 class Memif(Port):
@@ -93,6 +96,7 @@ class Memif(Port):
         "server", description="the side that makes the socket"
     )
     id: int = Field(0, ge=0, le=0x7FFFFFFF, description="number of the link on that socket")
+    slots: Slots | None = Field(None, description=SLOTS)
 
 
 class AfPacket(Port):

@@ -48,6 +48,22 @@ int cv_key_integer(const json_t *config, const char *key, int64_t min, int64_t m
 	return cv_config_integer(config, key, "", min, max, value, error);
 }
 
+int cv_key_slots(const json_t *config, unsigned *slots, struct cv_error *error)
+{
+	int64_t value;
+
+	if (cv_key_integer(
+		    config, "slots", CV_SLOTS_MIN, CV_SLOTS_MAX, CV_SLOTS_MAX, &value, error) != 0)
+		return -EINVAL;
+	if ((value & (value - 1)) != 0) {
+		cv_error_set(error, "slots: %d: must be a power of two, %d to %d", (int)value,
+			CV_SLOTS_MIN, CV_SLOTS_MAX);
+		return -EINVAL;
+	}
+	*slots = (unsigned)value;
+	return 0;
+}
+
 int cv_key_word(
 	const json_t *config, const char *key, const char *const *words, struct cv_error *error)
 {

@@ -12,6 +12,9 @@
 
 #include "error.h"
 
+#define CV_SLOTS_MIN 64
+#define CV_SLOTS_MAX 1024
+
 // 0 if every key of the object is one of common or own (both end with NULL); else -EINVAL.
 int cv_keys_known(const json_t *config, const char *const *common, const char *const *own,
 	struct cv_error *error);
@@ -24,6 +27,10 @@ const char *cv_key_string(
 // An integer from min to max, fallback where the key is missing. Returns 0 or -EINVAL.
 int cv_key_integer(const json_t *config, const char *key, int64_t min, int64_t max,
 	int64_t fallback, int64_t *value, struct cv_error *error);
+
+// "slots": what the ring of a link holds, a power of two, CV_SLOTS_MIN to CV_SLOTS_MAX, which it is
+// without the key. Returns 0 or -EINVAL.
+int cv_key_slots(const json_t *config, unsigned *slots, struct cv_error *error);
 
 // One of some words, NULL at the end. Returns its index, or -EINVAL. A missing key is the first
 // word.

@@ -3,7 +3,8 @@
 //
 // Kind memif: a shared-memory interface to another process (a convoyd, VPP, Contiv ...).
 // path: the socket; role: server (makes the socket) or client; id: of the interface at that
-// socket, the same on both sides, 0 to 2^31 - 1. One queue each way. The peer may come later, go
+// socket, the same on both sides, 0 to 2^31 - 1; slots: of each ring, 1024 or a smaller power of two,
+// 64 at least: the client's count. One queue each way. The peer may come later, go
 // away and come back.
 #include <errno.h>
 #include <stdio.h>
@@ -16,9 +17,11 @@ static const char *const roles[] = {"server", "client", NULL};
 static int check(const json_t *config, struct cv_error *error)
 {
 	int role = cv_key_word(config, "role", roles, error);
+	unsigned slots;
 	int64_t id;
 
-	if (role < 0 || cv_key_integer(config, "id", 0, INT32_MAX, 0, &id, error) != 0 ||
+	if (role < 0 || cv_key_slots(config, &slots, error) != 0 ||
+		cv_key_integer(config, "id", 0, INT32_MAX, 0, &id, error) != 0 ||
 		cv_socket_path(config, role == 0, error) == NULL)
 		return -EINVAL;
 	return 0;
@@ -29,9 +32,10 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	struct cv_plug_port *plug = (struct cv_plug_port *)port;
 	const int role = cv_key_word(args->config, "role", roles, error);
 	const char *path = cv_socket_path(args->config, role == 0, error);
+	unsigned slots;
 	int64_t id;
 
-	if (role < 0 || path == NULL ||
+	if (role < 0 || path == NULL || cv_key_slots(args->config, &slots, error) != 0 ||
 		cv_key_integer(args->config, "id", 0, INT32_MAX, 0, &id, error) != 0)
 		return -EINVAL;
 	snprintf(plug->path, sizeof(plug->path), "%s", path);
@@ -39,14 +43,14 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	plug->dev.driver = "net_memif";
 	plug->dev.rx_queues = 1;
 	snprintf(plug->dev.devargs, sizeof(plug->dev.devargs),
-		"net_memif%u,role=%s,id=%u,socket=%s,socket-abstract=no,zero-copy=no", args->index,
-		roles[role], (unsigned)id, path);
+		"net_memif%u,role=%s,id=%u,socket=%s,socket-abstract=no,zero-copy=no,rsize=%u",
+		args->index, roles[role], (unsigned)id, path, (unsigned)__builtin_ctz(slots));
 	return cv_plug_port_open(plug, args, error);
 }
 
 const struct cv_port_kind cv_port_memif = {
 	.name = "memif",
-	.keys = (const char *const[]){"path", "role", "id", NULL},
+	.keys = (const char *const[]){"path", "role", "id", "slots", NULL},
 	.mtu = 1500,
 	.check = check,
 	.open = open_port,

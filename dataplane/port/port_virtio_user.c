@@ -3,7 +3,7 @@
 //
 // Kind virtio-user: the driver's side of a virtio-net over a vhost-user socket: what a container
 // VNF has. path: the socket; mode: client (the other side makes it; the usual) or server; queues:
-// pairs, 1 to 64. The peer may come later, go away and come back (plug_port.h).
+// pairs, 1 to 64; slots: of each ring, 1024 or a smaller power of two, 64 at least. The peer may come later, go away and come back (plug_port.h).
 #include <errno.h>
 #include <stdio.h>
 
@@ -15,9 +15,11 @@ static const char *const modes[] = {"client", "server", NULL};
 static int check(const json_t *config, struct cv_error *error)
 {
 	int mode = cv_key_word(config, "mode", modes, error);
+	unsigned slots;
 	int64_t queues;
 
-	if (mode < 0 || cv_key_integer(config, "queues", 1, 64, 1, &queues, error) != 0 ||
+	if (mode < 0 || cv_key_slots(config, &slots, error) != 0 ||
+		cv_key_integer(config, "queues", 1, 64, 1, &queues, error) != 0 ||
 		cv_socket_path(config, mode == 1, error) == NULL)
 		return -EINVAL;
 	return 0;
@@ -28,9 +30,10 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	struct cv_plug_port *plug = (struct cv_plug_port *)port;
 	const int mode = cv_key_word(args->config, "mode", modes, error);
 	const char *path = cv_socket_path(args->config, mode == 1, error);
+	unsigned slots;
 	int64_t queues;
 
-	if (mode < 0 || path == NULL ||
+	if (mode < 0 || path == NULL || cv_key_slots(args->config, &slots, error) != 0 ||
 		cv_key_integer(args->config, "queues", 1, 64, 1, &queues, error) != 0)
 		return -EINVAL;
 	snprintf(plug->path, sizeof(plug->path), "%s", path);
@@ -38,14 +41,14 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	plug->dev.driver = "net_virtio_user";
 	plug->dev.rx_queues = (uint16_t)queues;
 	snprintf(plug->dev.devargs, sizeof(plug->dev.devargs),
-		"net_virtio_user%u,path=%s,queues=%u,server=%d,queue_size=1024", args->index, path,
-		(unsigned)queues, mode);
+		"net_virtio_user%u,path=%s,queues=%u,server=%d,queue_size=%u", args->index, path,
+		(unsigned)queues, mode, slots);
 	return cv_plug_port_open(plug, args, error);
 }
 
 const struct cv_port_kind cv_port_virtio_user = {
 	.name = "virtio-user",
-	.keys = (const char *const[]){"path", "mode", "queues", NULL},
+	.keys = (const char *const[]){"path", "mode", "queues", "slots", NULL},
 	.mtu = 1500,
 	.check = check,
 	.open = open_port,

@@ -97,6 +97,11 @@ static const struct row {
 	{"'kind': 'virtio-user', 'path': '@/none/new.sock', 'mode': 'server'", {"mkdir -p"}},
 	{"'kind': 'virtio-user', 'path': '@/text'", {"is no socket"}},
 	{"'kind': 'virtio-user'", {"path: is missing"}},
+	{"'kind': 'virtio-user', 'path': '@/new.sock', 'slots': 64", {0}},
+	{"'kind': 'virtio-user', 'path': '@/new.sock', 'slots': 2048",
+		{"slots: 2048", "64 to 1024"}},
+	{"'kind': 'virtio-user', 'path': '@/new.sock', 'slots': 300",
+		{"slots: 300", "power of two"}},
 
 	{"'kind': 'memif', 'path': '@/new.sock'", {0}},
 	{"'kind': 'memif', 'path': '@/new.sock', 'role': 'client', 'id': 2147483647", {0}},
@@ -104,6 +109,8 @@ static const struct row {
 	{"'kind': 'memif', 'path': '@/new.sock', 'id': -1", {"id: -1"}},
 	{"'kind': 'memif', 'path': '@/new.sock', 'role': 'master'", {"role: \"master\""}},
 	{"'kind': 'memif', 'path': '@/new.sock', 'queues': 2", {"queues: unknown"}},
+	{"'kind': 'memif', 'path': '@/new.sock', 'slots': 256", {0}},
+	{"'kind': 'memif', 'path': '@/new.sock', 'slots': 63", {"slots: 63", "64 to 1024"}},
 
 	{"'kind': 'af_packet', 'interface': 'lo'", {0}},
 	{"'kind': 'af_packet', 'interface': 'lo', 'queues': 16", {0}},
