@@ -39,6 +39,7 @@ class PortAt:
     kind: str  # as in chain descriptors: vhost-user, memif, af_packet ...
     address: str  # a socket's path or an interface's name
     queues: int = 1  # pairs
+    slots: int | None = None  # of each ring; None: as many as the device has
 
 
 @dataclass(frozen=True)

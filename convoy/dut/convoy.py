@@ -38,6 +38,7 @@ from convoy.host.waited import threads_named
 NATIVE = "native"
 PACK = "pack"
 VRING, DPDK = "vring", "dpdk"  # who moves packets over vhost-user
+SLOTS = 256  # of a link's rings where its ends share a core: what a worker takes before it yields
 VETH = "veth"  # as between two servers: each node in a network namespace, with interfaces
 # Between nodes that send convoys to each other; nobody looks at them on a link of two.
 OWN_IP, NEXT_IP = "192.0.2.252", "192.0.2.253"
@@ -79,8 +80,9 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
 
 
 def _port(port: PortAt, datapath: str) -> dict[str, Any]:
+    slots = {"slots": port.slots} if port.slots else {}
     if port.kind == "memif-client":  # the other end of a link between two of our nodes
-        return {"memif": port.address, "role": "client"}
+        return {"memif": port.address, "role": "client", **slots}
     many = {"queues": port.queues} if port.queues > 1 else {}
     moved = {"datapath": datapath} if port.kind == "vhost-user" else {}
     return {port.kind: port.address, **many, **moved}
@@ -97,12 +99,13 @@ def processes(setup: Setup, link: str) -> list[Setup]:
     }[link]
     setups, left = [], setup.left
     last = len(setup.functions) - 1
+    crowded = len(setup.functions) > len(setup.cores)
     for i, function in enumerate(setup.functions):
         options = dict(setup.options)
         if i > 0 and options.get("convoys") == PACK:
             options["convoys"] = NATIVE  # it gets what the one before has packed
         address = f"link{i}" if link == VETH else str(setup.folder / f"link{i}")
-        right = setup.right if i == last else PortAt(ends[0], address)
+        right = setup.right if i == last else _end(ends[0], address, crowded)
         core = setup.cores[i % len(setup.cores)]
         setups.append(
             dataclasses.replace(
@@ -114,8 +117,17 @@ def processes(setup: Setup, link: str) -> list[Setup]:
                 options=options,
             )
         )
-        left = PortAt(ends[1], address)
+        left = _end(ends[1], address, crowded)
     return setups
+
+
+def _end(kind: str, address: str, crowded: bool) -> PortAt:
+    ring = crowded and kind in {
+        "virtio-user",
+        "memif",
+        "memif-client",
+    }  # vhost-user's is the guest's
+    return PortAt(kind, address, slots=SLOTS if ring else None)
 
 
 class _Running(Running):

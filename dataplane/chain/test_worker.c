@@ -7,6 +7,8 @@
 #include "test_packets.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "test_eal.h"
 #include "worker.h"
@@ -28,6 +30,19 @@ struct memory_port {
 	unsigned sent_count;
 };
 
+// What a thread has received since it last gave its core away; the most of all threads.
+static _Thread_local unsigned taken;
+static unsigned most_taken;
+
+// Instead of the C library's.
+int sched_yield(void)
+{
+	if (taken > 0 && taken > __atomic_load_n(&most_taken, __ATOMIC_RELAXED))
+		__atomic_store_n(&most_taken, taken, __ATOMIC_RELAXED);
+	taken = 0;
+	return (int)syscall(SYS_sched_yield);
+}
+
 static uint16_t memory_rx(struct cv_port *port, uint16_t queue, struct rte_mbuf **to, uint16_t n)
 {
 	struct memory_port *memory = (struct memory_port *)port;
@@ -35,6 +50,7 @@ static uint16_t memory_rx(struct cv_port *port, uint16_t queue, struct rte_mbuf 
 
 	while (i < RTE_MIN(n, memory->burst) && memory->in_next < memory->in_count)
 		to[i++] = memory->in[memory->in_next++];
+	taken += i;
 	return i;
 }
 
@@ -323,6 +339,26 @@ static void all_dropped(void **state)
 	balance(&rig);
 }
 
+// Never more than a ring of 256 holds, however they come: the next one on the core empties it.
+static void gives_the_core_away_in_time(void **state)
+{
+	for (int views = 0; views < 2; views++) {
+		struct rig rig;
+
+		rig_init(&rig);
+		rig.workers[0].yield = true;
+		rig.ports[0].burst = views ? 150 : 50;
+		rig.ports[0].port.rx_views = views ? memory_rx_views : NULL;
+		for (unsigned i = 0; i < 500; i++)
+			give(&rig, CV_NEXT, 0xff, 60, -1);
+		most_taken = 0;
+		run(&rig, 1);
+		assert_int_equal(rig.ports[1].sent_count, 500);
+		assert_int_equal(most_taken, 256);
+		balance(&rig);
+	}
+}
+
 static void leaves_by_the_port_it_names(void **state)
 {
 	struct rig rig;
@@ -516,6 +552,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(drops_and_keeps_order),
 		cmocka_unit_test(all_dropped),
+		cmocka_unit_test(gives_the_core_away_in_time),
 		cmocka_unit_test(leaves_by_the_port_it_names),
 		cmocka_unit_test(too_big_for_its_port),
 		cmocka_unit_test(a_port_that_is_full),

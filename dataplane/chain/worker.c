@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
+#include <limits.h>
 #include <sched.h>
 
 #include <rte_cycles.h>
@@ -10,8 +11,17 @@
 // not. Enough that changing back and forth, which copies packets, costs little of what it saves.
 #define PLAIN_TURNS 16
 
-// Packets or frames after which a core that others share is given away: half a ring of 1,024.
-#define YIELD_AFTER 512u
+// Packets or frames after which a core that others share is given away: what a ring of 256 holds.
+// More would be dropped behind a ring as small, and more of what is handed on would have left the
+// processor's caches when its turn comes; fewer would pay for more turns.
+#define YIELD_AFTER 256u
+
+// How many of at most so many may be received from one source before the core is given away. Each
+// source is asked in each turn: one that always has more keeps no other waiting.
+static CV_INLINE uint16_t allowed(const struct cv_worker *worker, uint16_t most)
+{
+	return (uint16_t)RTE_MIN(worker->left, most);
+}
 
 static void run_stage(
 	struct cv_worker *worker, const struct cv_stage *stage, struct cv_burst *burst)
@@ -117,7 +127,8 @@ static uint16_t poll_frames(
 	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst)
 {
 	struct rte_mbuf *frames[CV_CONVOYS_MAX];
-	uint16_t n = source->port->rx(source->port, source->queue, frames, CV_CONVOYS_MAX);
+	uint16_t n = source->port->rx(
+		source->port, source->queue, frames, allowed(worker, CV_CONVOYS_MAX));
 
 	if (n == 0)
 		return 0;
@@ -145,8 +156,8 @@ static uint16_t poll_views(
 	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst)
 {
 	struct cv_port *port = source->port;
-	uint16_t n =
-		port->rx_views(port, source->queue, burst->views, CV_VIEWS_MAX, &burst->buffers);
+	uint16_t n = port->rx_views(
+		port, source->queue, burst->views, allowed(worker, CV_VIEWS_MAX), &burst->buffers);
 
 	if (n == 0)
 		return 0;
@@ -185,7 +196,7 @@ static uint16_t poll_port(
 		return poll_views(worker, source, burst);
 	if (source->convoys != NULL)
 		return poll_frames(worker, source, burst);
-	n = port->rx(port, source->queue, packets, CV_BURST_MAX);
+	n = port->rx(port, source->queue, packets, allowed(worker, CV_BURST_MAX));
 	if (n == 0)
 		return 0;
 	cv_burst_load(burst, packets, n, source->in, source->stages[0].out,
@@ -215,8 +226,8 @@ int cv_worker_run(void *argument)
 	struct cv_burst burst;
 	enum cv_worker_phase phase;
 	uint64_t then = rte_rdtsc();
-	unsigned since = 0; // it yielded
 
+	worker->left = worker->yield ? YIELD_AFTER : UINT_MAX;
 	if (worker->depart->next_hops != NULL)
 		cv_next_hops_join(worker->depart->next_hops, worker->index);
 	// Pairs with the main thread's release store of the phase.
@@ -238,11 +249,13 @@ int cv_worker_run(void *argument)
 		now = rte_rdtsc();
 		if (moved > 0)
 			cv_count(&worker->busy_cycles, now - then);
-		since += moved;
-		if (worker->yield && (moved == 0 || since >= YIELD_AFTER)) {
-			since = 0;
-			sched_yield();
-			now = rte_rdtsc();
+		if (worker->yield) {
+			worker->left -= RTE_MIN(moved, worker->left);
+			if (moved == 0 || worker->left == 0) {
+				worker->left = YIELD_AFTER;
+				sched_yield();
+				now = rte_rdtsc();
+			}
 		}
 		cv_count(&worker->total_cycles, now - then);
 		then = now;

@@ -63,6 +63,9 @@ struct cv_worker {
 	struct cv_depart *depart; // where packets leave; its own, its lane is the index
 	const enum cv_worker_phase *phase; // the node's; written by the main thread
 
+	// The worker's alone: packets or frames that it may still receive before it yields.
+	unsigned left;
+
 	// Written by the worker, read by anyone.
 	struct cv_port_counters *ports_counters; // by port index; depart counts there, too
 	uint64_t turns; // of its loop
