@@ -6,6 +6,7 @@ Round by round: the medians of a round's trials are divided, and of the quotient
 median, the least and the most.
 """
 
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from convoy.report.page import Cell, Column
 from convoy.report.rates import Row
 from convoy.report.run_data import AGAIN, Run
 
+BUSY = 0.95  # of a trial; a device with more time left could have taken more
 Spread = tuple[float, float, float]  # median, least, most
 
 
@@ -32,13 +34,24 @@ class Compared:
     cycles: Spread | None  # of the busy cycles per packet; None: the device does not count them
     target: float | None  # that the rates' quotient is to reach
     paper: str  # what the paper says
+    waited: tuple[str, ...]  # of the two setups those that waited for the tester
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON documents have it."""
         names = ("median", "min", "max")
         cycles = dict(zip(names, self.cycles, strict=True)) if self.cycles else None
         rate = dict(zip(names, self.rate, strict=True))
-        return vars(self) | {"rate": rate, "cycles": cycles, "paper": self.paper or None}
+        return vars(self) | {
+            "rate": rate,
+            "cycles": cycles,
+            "paper": self.paper or None,
+            "waited": list(self.waited),
+        }
+
+
+def _waited(row: Row) -> bool:
+    shares = [share for shares in row.full_speed_busy.values() for share in shares]
+    return bool(shares) and statistics.median(shares) < BUSY
 
 
 def compared(run: Run, scenario: str) -> Iterator[Compared]:
@@ -58,6 +71,7 @@ def compared(run: Run, scenario: str) -> Iterator[Compared]:
             yield Compared(
                 scenario, row.setup, other.setup, row.arm, row.size, rate, cycles,
                 asked.get("target"), asked.get("paper", ""),
+                tuple(r.setup for r in (row, other) if _waited(r)),
             )  # fmt: skip
 
 
@@ -66,12 +80,14 @@ def table(run: Run, scenario: str) -> Beside:
     out = Beside(
         "At full speed, one setup over another: median and range of the rounds",
         ["setup", "over", "device", Column("frame", "bytes"), Column("rate", "x"),
-         Column("cycles per packet", "x"), Column("target", "x", "ours, for the rate"), "paper"],
+         Column("cycles per packet", "x"), Column("target", "x", "ours, for the rate"), "paper",
+         Column("waited", "for the tester", "could have taken more: compare cycles, not rates")],
     )  # fmt: skip
     for one in compared(run, scenario):
         target = None if one.target is None else Cell(one.target, f"{one.target:g}")
         out.rows.append(
             [one.setup, one.over, one.arm, one.size, times(one.rate),
-             times(one.cycles) if one.cycles else None, target, one.paper or None]
+             times(one.cycles) if one.cycles else None, target, one.paper or None,
+             ", ".join(one.waited) or None]
         )  # fmt: skip
     return out

@@ -53,6 +53,7 @@ def as_json(row: Row) -> dict[str, Any]:
             "pps": _all(row.full_speed_pps),
             "per_cpu_s": _all(row.per_cpu_s),
             "cycles_per_packet": _all(row.full_speed_cycles),
+            "busy_share": _all(row.full_speed_busy),
         },
         "latency_ns": {
             load: {f"p{100 * q:g}": delay.quantile(q) for q in (0.5, 0.9, 0.99, 0.999, 1.0)}

@@ -90,6 +90,7 @@ def full_speed(run: Run, scenario: str) -> Beside:
         ["setup", "device", Column("frame", "bytes"), Column("rate", "Mpps"),
          Column("per CPU second", "M packets"),
          Column("cycles", "per packet", "busy TSC ticks by the device's own counters"),
+         Column("busy", "%", "of the trial, by the same counters; less: it waited for the tester"),
          "with / without", "with / without, per CPU second"],
     )  # fmt: skip
     rows = [row for row in run.of(scenario) if row.full_speed_pps]
@@ -99,6 +100,8 @@ def full_speed(run: Run, scenario: str) -> Beside:
         for rounds in (row.full_speed_pps, row.per_cpu_s):
             line.append(_spread([v for values in rounds.values() for v in values], 1e6, 2))
         line.append(_spread([v for values in row.full_speed_cycles.values() for v in values], 1, 0))
+        busy = [v for values in row.full_speed_busy.values() for v in values]
+        line.append(_spread(busy, 0.01, 0))
         plain = plains.get(id(row))
         for name in ("full_speed_pps", "per_cpu_s"):
             found = plain and full_speed_gain(getattr(row, name), getattr(plain, name))

@@ -84,6 +84,7 @@ class Row:
     full_speed_pps: Mapping[int, tuple[float, ...]]
     per_cpu_s: Mapping[int, tuple[float, ...]]
     full_speed_cycles: Mapping[int, tuple[float, ...]]  # busy TSC ticks per packet, in these trials
+    full_speed_busy: Mapping[int, tuple[float, ...]]  # busy TSC ticks, as a share of the trial's
     frame_bytes: float | None  # mean, with FCS
     delays: tuple[Delay, ...]
     node_cycles: tuple[float, ...]  # busy TSC ticks per packet, by the device's own counters
@@ -278,11 +279,12 @@ def _far_apart(
 ByRepeat = dict[int, tuple[float, ...]]
 
 
-def _at_full_speed(trials: Sequence[Trial]) -> tuple[ByRepeat, ByRepeat, ByRepeat]:
-    """Return, by repeat, packets in a second and in a second of CPU time; and a packet's cycles."""
+def _at_full_speed(trials: Sequence[Trial]) -> dict[str, ByRepeat]:
+    """Return, by repeat, what a row says of trials at full speed, by the row's names for it."""
     rates: ByRepeat = {}
     costs: ByRepeat = {}
     cycles: ByRepeat = {}
+    busy: ByRepeat = {}
     for trial in trials:
         if trial.load != FULL_SPEED or trial.verdict == "spoilt" or not trial.received_pps:
             continue
@@ -295,7 +297,16 @@ def _at_full_speed(trials: Sequence[Trial]) -> tuple[ByRepeat, ByRepeat, ByRepea
         if trial.cost and trial.cost.packets > 0:
             each = trial.cost.cycles / trial.cost.packets
             cycles[repeat] = (*cycles.get(repeat, ()), each)
-    return rates, costs, cycles
+            all_ticks = (trial.tester.get("tester") or {}).get("tsc_hz", 0) * trial.duration_s
+            if all_ticks:
+                share = min(1.0, trial.cost.cycles / all_ticks)
+                busy[repeat] = (*busy.get(repeat, ()), share)
+    return {
+        "full_speed_pps": rates,
+        "per_cpu_s": costs,
+        "full_speed_cycles": cycles,
+        "full_speed_busy": busy,
+    }
 
 
 def _rates(searches: Sequence[Search]) -> dict[str, dict[int, float]]:
@@ -361,7 +372,6 @@ def _row(
     busiest = _busiest(trials)
     books = [trial.tester.get("total") or {} for trial in trials]
     costs = [trial.cost for trial in busiest if trial.cost and trial.cost.packets > 0]
-    full_speed, per_cpu_s, full_speed_cycles = _at_full_speed(trials)
     own = [cycles for trial in busiest if (cycles := _function_cycles(trial)) is not None]
     return Row(
         scenario=point.scenario,
@@ -374,9 +384,7 @@ def _row(
         port_kind=point.port_kind,
         goals=goals,
         overloads_pps=tuple(s.overload_pps for s in searches if s.overload_pps is not None),
-        full_speed_pps=full_speed,
-        per_cpu_s=per_cpu_s,
-        full_speed_cycles=full_speed_cycles,
+        **_at_full_speed(trials),
         frame_bytes=_median([t["mean_frame_bytes"] for t in books if t.get("mean_frame_bytes")]),
         delays=_delays(trials, nearest),
         node_cycles=tuple(cost.cycles / cost.packets for cost in costs),

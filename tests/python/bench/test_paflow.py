@@ -116,14 +116,8 @@ def run(tmp_path):
         folder.append(lost.model_copy(update={"load": FULL_SPEED, "verdict": "spoilt"}))
     for setup, pps, cycles in (("default", (8e6, 12e6), 180), ("native", (40e6, 36e6), 45)):
         for repeat, size in ((0, "64"), (1, "64"), (0, "512")):
-            taken = trial(
-                "paflow-in-place",
-                setup,
-                {"total": {"received_pps": pps[repeat]}},
-                1e6,
-                repeat,
-                size,
-            )
+            got = {"total": {"received_pps": pps[repeat]}, "tester": {"tsc_hz": 1_800_000}}
+            taken = trial("paflow-in-place", setup, got, 1e6, repeat, size)
             cost = Cost(cycles=cycles * 1000, packets=1000, source="workers")
             folder.append(taken.model_copy(update={"load": FULL_SPEED, "cost": cost}))
     for setup, p50 in (("default", 3000), ("native", 2500)):
@@ -197,9 +191,19 @@ def test_the_summary_has_every_claim_that_was_measured(run):
 
 def test_setups_are_set_over_others_round_by_round_and_size_by_size(run):
     assert [tuple(map(export.text_of, row)) for row in table(run, "paflow-in-place").rows] == [
-        ("native", "default", "convoy", "64", "4.00 [3.00 .. 5.00]", "0.25", "6", "maximum"),
-        ("default", "native", "convoy", "64", "0.27 [0.20 .. 0.33]", "4.00", "–", "–"),
-        ("default", "native", "convoy", "512", "0.20", "4.00", "–", "–"),
+        (
+            "native",
+            "default",
+            "convoy",
+            "64",
+            "4.00 [3.00 .. 5.00]",
+            "0.25",
+            "6",
+            "maximum",
+            "native",
+        ),
+        ("default", "native", "convoy", "64", "0.27 [0.20 .. 0.33]", "4.00", "–", "–", "native"),
+        ("default", "native", "convoy", "512", "0.20", "4.00", "–", "–", "native"),
     ]
     (first, *_) = export.document(run)["compared"]
     assert (first["target"], first["rate"]["min"], first["cycles"]["median"]) == (6, 3.0, 0.25)
@@ -210,13 +214,15 @@ def test_what_a_packet_costs_at_full_speed_is_said(run):
     (row,) = (
         row for row in lines(full_speed(run, "paflow-in-place")) if row[:3:2] == ("native", "512")
     )
-    assert row[3:6] == ("40.00 [40.00 .. 40.00]", "–", "45 [45 .. 45]")
+    assert row[3:7] == ("40.00 [40.00 .. 40.00]", "–", "45 [45 .. 45]", "25 [25 .. 25]")
     rows = export.document(run)["rows"]
     assert [
         r["full_speed"]
         for r in rows
         if (r["scenario"], r["setup"], r["size"]) == ("paflow-in-place", "default", "64")
-    ] == [{"pps": [8e6, 12e6], "per_cpu_s": [], "cycles_per_packet": [180, 180]}]
+    ] == [
+        {"pps": [8e6, 12e6], "per_cpu_s": [], "cycles_per_packet": [180, 180], "busy_share": [1, 1]}
+    ]
 
 
 @pytest.mark.parametrize("words", [{"setup": "natve"}, {"over": "plain"}])
