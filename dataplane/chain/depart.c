@@ -69,15 +69,25 @@ static bool leave_alike(
 	const struct cv_depart *depart, const struct cv_burst *burst, uint32_t *bytes)
 {
 	uint8_t first = burst->views[0].out;
-	unsigned different = 0;
-	uint32_t before = 0;
+	uint64_t differ = 0, any = 0, word;
+	struct cv_view view;
 
+	// A view's second word at a time, all of its fields bit by bit.
+	memcpy(&word, &burst->views[0].len, sizeof(word));
 	for (unsigned i = 0; i < burst->n; i++) {
-		different |= burst->views[i].out ^ first;
-		before += burst->views[i].before;
+		uint64_t next;
+
+		memcpy(&next, &burst->views[i].len, sizeof(next));
+		differ |= next ^ word;
+		any |= next;
 	}
-	*bytes = burst->bytes + before;
-	return different == 0 && burst->longest <= cv_frame_max(depart->ports[first]);
+	*bytes = burst->bytes;
+	memcpy(&view.len, &any, sizeof(any));
+	if (CV_UNLIKELY(view.before != 0))
+		for (unsigned i = 0; i < burst->n; i++)
+			*bytes += burst->views[i].before;
+	memcpy(&view.len, &differ, sizeof(differ));
+	return view.out == 0 && burst->longest <= cv_frame_max(depart->ports[first]);
 }
 
 // A burst that leaves by a port where everything goes to one next hop.
