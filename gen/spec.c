@@ -10,15 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ether.h"
-#include "fields.h"
 #include "range.h"
-
-// The struct that a reader fills.
-static struct gen_spec *spec_of(const struct gen_reader *reader)
-{
-	return reader->target;
-}
+#include "spec_parts.h"
 
 static int __attribute__((format(printf, 2, 3)))
 fail(struct gen_reader *reader, const char *format, ...)
@@ -33,115 +26,25 @@ fail(struct gen_reader *reader, const char *format, ...)
 	return -1;
 }
 
-static int read_range(struct gen_reader *reader, const char *key, json_t *value, int family,
-	uint64_t max, struct gen_range *range, const char *fix)
-{
-	char number[24];
-	const char *text = json_string_value(value);
-
-	if (text == NULL && json_is_integer(value) && json_integer_value(value) >= 0) {
-		snprintf(number, sizeof(number), "%" PRId64, (int64_t)json_integer_value(value));
-		text = number;
-	}
-	if (text == NULL || !gen_range_parse(text, family, max, range))
-		return gen_fields_wrong(reader, key, value, fix);
-	return 0;
-}
-
-static int read_port_range(struct gen_reader *reader, const char *key, json_t *value)
-{
-	struct gen_flows *flows = &spec_of(reader)->flows;
-
-	return read_range(reader, key, value, 0, 65535,
-		key[0] == 's' ? &flows->src_port : &flows->dst_port,
-		"must be a port (53) or a range (\"1024-2047\") within 0-65535");
-}
-
-static int read_vlan(struct gen_reader *reader, const char *key, json_t *value)
-{
-	spec_of(reader)->flows.tagged = true;
-	return read_range(reader, key, value, 0, 4094, &spec_of(reader)->flows.vlan,
-		"must be a VLAN id (100) or a range (\"100-199\") within 0-4094");
-}
-
-static int read_address(struct gen_reader *reader, const char *key, json_t *value)
-{
-	struct gen_flows *flows = &spec_of(reader)->flows;
-
-	return read_range(reader, key, value, flows->ip == 6 ? AF_INET6 : AF_INET, 0,
-		key[0] == 's' ? &flows->src_ip : &flows->dst_ip,
-		flows->ip == 6 ? "must be an IPv6 address, A-B, or a prefix of /96 or longer"
-			       : "must be an IPv4 address, \"10.0.0.1-10.0.0.9\" or "
-				 "\"10.0.0.0/24\" (for IPv6 set flows.ip to 6)");
-}
-
-static int read_mac(struct gen_reader *reader, const char *key, json_t *value)
-{
-	struct gen_flows *flows = &spec_of(reader)->flows;
-	uint8_t *mac = key[0] == 's' ? flows->src_mac : flows->dst_mac;
-	const char *text = json_string_value(value);
-	int end = 0;
-
-	if (text == NULL ||
-		sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &mac[0], &mac[1], &mac[2],
-			&mac[3], &mac[4], &mac[5], &end) != 6 ||
-		text[end] != '\0')
-		return gen_fields_wrong(
-			reader, key, value, "must be a MAC address like 02:00:00:00:00:01");
-	return 0;
-}
-
-static int read_protocol(struct gen_reader *reader, const char *key, json_t *value)
-{
-	const char *text = json_string_value(value);
-
-	if (text != NULL && strcmp(text, "udp") == 0)
-		spec_of(reader)->flows.protocol = GEN_UDP;
-	else if (text != NULL && strcmp(text, "tcp") == 0)
-		spec_of(reader)->flows.protocol = GEN_TCP;
-	else
-		return gen_fields_wrong(reader, key, value, "must be \"udp\" or \"tcp\"");
-	return 0;
-}
-
-static int read_ip(struct gen_reader *reader, const char *key, json_t *value)
-{
-	spec_of(reader)->flows.ip = (uint32_t)json_integer_value(value);
-	if (spec_of(reader)->flows.ip != 4 && spec_of(reader)->flows.ip != 6)
-		return gen_fields_wrong(reader, key, value, "must be 4 or 6");
-	return 0;
-}
-
-static int read_order(struct gen_reader *reader, const char *key, json_t *value)
-{
-	const char *text = json_string_value(value);
-
-	spec_of(reader)->flows.shuffle = text != NULL && strcmp(text, "shuffle") == 0;
-	if (!spec_of(reader)->flows.shuffle && (text == NULL || strcmp(text, "sequential") != 0))
-		return gen_fields_wrong(
-			reader, key, value, "must be \"shuffle\" or \"sequential\"");
-	return 0;
-}
-
 static int read_rate(struct gen_reader *reader, const char *key, json_t *value)
 {
 	const struct gen_field bounds = {.key = key, .type = GEN_NUMBER, .min = 0.01, .max = 1e9};
 
 	if (json_is_string(value) && strcmp(json_string_value(value), "max") == 0) {
-		spec_of(reader)->rate_pps = 0;
+		gen_spec_of(reader)->rate_pps = 0;
 		return 0;
 	}
 	if (json_is_string(value))
 		return gen_fields_wrong(
 			reader, key, value, "must be packets per second, or \"max\"");
-	return gen_fields_number(reader, &bounds, value, &spec_of(reader)->rate_pps);
+	return gen_fields_number(reader, &bounds, value, &gen_spec_of(reader)->rate_pps);
 }
 
 static int read_seed(struct gen_reader *reader, const char *key, json_t *value)
 {
 	if (!json_is_integer(value) || json_integer_value(value) < 0)
 		return gen_fields_wrong(reader, key, value, "must be a whole number, 0 or more");
-	spec_of(reader)->seed = (uint64_t)json_integer_value(value);
+	gen_spec_of(reader)->seed = (uint64_t)json_integer_value(value);
 	return 0;
 }
 
@@ -149,15 +52,15 @@ static int read_on_full(struct gen_reader *reader, const char *key, json_t *valu
 {
 	const char *text = json_string_value(value);
 
-	spec_of(reader)->drop_when_full = text != NULL && strcmp(text, "drop") == 0;
-	if (!spec_of(reader)->drop_when_full && (text == NULL || strcmp(text, "wait") != 0))
+	gen_spec_of(reader)->drop_when_full = text != NULL && strcmp(text, "drop") == 0;
+	if (!gen_spec_of(reader)->drop_when_full && (text == NULL || strcmp(text, "wait") != 0))
 		return gen_fields_wrong(reader, key, value, "must be \"wait\" or \"drop\"");
 	return 0;
 }
 
 static int read_paths(struct gen_reader *reader, const char *key, json_t *value)
 {
-	struct gen_spec *spec = spec_of(reader);
+	struct gen_spec *spec = gen_spec_of(reader);
 	json_t *entry;
 	size_t i;
 
@@ -183,40 +86,18 @@ static int read_paths(struct gen_reader *reader, const char *key, json_t *value)
 	return 0;
 }
 
-#define AT(member) offsetof(struct gen_spec, member)
-
-static int read_flows(struct gen_reader *reader, const char *key, json_t *value)
-{
-	static const struct gen_field fields[] = {
-		{"count", GEN_UNSIGNED, AT(flows.count), 1, 1 << 24, NULL},
-		{"order", GEN_CUSTOM, 0, 0, 0, read_order},
-		{"ip", GEN_CUSTOM, 0, 0, 0, read_ip},
-		{"protocol", GEN_CUSTOM, 0, 0, 0, read_protocol},
-		{"src_mac", GEN_CUSTOM, 0, 0, 0, read_mac},
-		{"dst_mac", GEN_CUSTOM, 0, 0, 0, read_mac},
-		{"vlan", GEN_CUSTOM, 0, 0, 0, read_vlan},
-		{"src_ip", GEN_CUSTOM, 0, 0, 0, read_address},
-		{"dst_ip", GEN_CUSTOM, 0, 0, 0, read_address},
-		{"src_port", GEN_CUSTOM, 0, 0, 0, read_port_range},
-		{"dst_port", GEN_CUSTOM, 0, 0, 0, read_port_range},
-		{0},
-	};
-
-	return gen_fields_read(reader, key, value, fields);
-}
-
 static int read_pacing(struct gen_reader *reader, const char *key, json_t *value)
 {
 	static const struct gen_field fields[] = {
-		{"burst_pkts", GEN_UNSIGNED, AT(burst), 1, 65536, NULL},
-		{"on_us", GEN_NUMBER, AT(on_us), 1, 1e7, NULL},
-		{"off_us", GEN_NUMBER, AT(off_us), 0, 1e7, NULL},
+		{"burst_pkts", GEN_UNSIGNED, GEN_SPEC_AT(burst), 1, 65536, NULL},
+		{"on_us", GEN_NUMBER, GEN_SPEC_AT(on_us), 1, 1e7, NULL},
+		{"off_us", GEN_NUMBER, GEN_SPEC_AT(off_us), 0, 1e7, NULL},
 		{0},
 	};
 
 	if (gen_fields_read(reader, key, value, fields) < 0)
 		return -1;
-	if (spec_of(reader)->off_us > 0 && spec_of(reader)->on_us == 0)
+	if (gen_spec_of(reader)->off_us > 0 && gen_spec_of(reader)->on_us == 0)
 		return gen_fields_wrong(reader, key, value, "off_us needs on_us");
 	return 0;
 }
@@ -225,8 +106,8 @@ static int read_sizes(struct gen_reader *reader, const char *key, json_t *value)
 {
 	static const struct gen_field fixed = {"size", GEN_UNSIGNED, 0, 64, 65535, NULL};
 	static const struct gen_field fields[] = {
-		{"file", GEN_STRING, AT(size_file), 0, 0, NULL}, {0}};
-	struct gen_spec *spec = spec_of(reader);
+		{"file", GEN_STRING, GEN_SPEC_AT(size_file), 0, 0, NULL}, {0}};
+	struct gen_spec *spec = gen_spec_of(reader);
 	double number;
 
 	if (json_is_string(value) && strcmp(json_string_value(value), "imix") == 0) {
@@ -251,8 +132,8 @@ static int read_timing(struct gen_reader *reader, const char *key, json_t *value
 {
 	const char *text = json_string_value(value);
 
-	spec_of(reader)->capture_timing = text != NULL && strcmp(text, "original") == 0;
-	if (!spec_of(reader)->capture_timing && (text == NULL || strcmp(text, "rate") != 0))
+	gen_spec_of(reader)->capture_timing = text != NULL && strcmp(text, "original") == 0;
+	if (!gen_spec_of(reader)->capture_timing && (text == NULL || strcmp(text, "rate") != 0))
 		return gen_fields_wrong(reader, key, value, "must be \"original\" or \"rate\"");
 	return 0;
 }
@@ -260,116 +141,34 @@ static int read_timing(struct gen_reader *reader, const char *key, json_t *value
 static int read_capture(struct gen_reader *reader, const char *key, json_t *value)
 {
 	static const struct gen_field fields[] = {
-		{"file", GEN_STRING, AT(capture), 0, 0, NULL},
+		{"file", GEN_STRING, GEN_SPEC_AT(capture), 0, 0, NULL},
 		{"timing", GEN_CUSTOM, 0, 0, 0, read_timing},
-		{"speed", GEN_NUMBER, AT(capture_speed), 1e-6, 1e6, NULL},
-		{"loops", GEN_UNSIGNED, AT(capture_loops), 0, 1e9, NULL},
+		{"speed", GEN_NUMBER, GEN_SPEC_AT(capture_speed), 1e-6, 1e6, NULL},
+		{"loops", GEN_UNSIGNED, GEN_SPEC_AT(capture_loops), 0, 1e9, NULL},
 		{0},
 	};
 
 	if (gen_fields_read(reader, key, value, fields) < 0)
 		return -1;
-	if (spec_of(reader)->capture == NULL)
+	if (gen_spec_of(reader)->capture == NULL)
 		return gen_fields_wrong(reader, key, value, "needs \"file\"");
 	return 0;
 }
 
-static int read_convoy_address(struct gen_reader *reader, const char *key, json_t *value)
-{
-	struct cv_outer_config *outer = &spec_of(reader)->convoy_outer;
-	const char *text = json_string_value(value);
-	const int family = text != NULL && strchr(text, ':') != NULL ? AF_INET6 : AF_INET;
-	const uint8_t version = family == AF_INET6 ? 6 : 4;
-
-	if (text == NULL || inet_pton(family, text, key[0] == 's' ? outer->src : outer->dst) != 1)
-		return gen_fields_wrong(reader, key, value, "must be an IPv4 or IPv6 address");
-	if (key[0] == 'd' && version != outer->version)
-		return gen_fields_wrong(
-			reader, key, value, "src and dst must be of one kind, IPv4 or IPv6");
-	outer->version = version;
-	return 0;
-}
-
-static int read_convoy_mac(struct gen_reader *reader, const char *key, json_t *value)
-{
-	struct cv_outer_config *outer = &spec_of(reader)->convoy_outer;
-
-	if (!json_is_string(value) || !cv_mac_parse(json_string_value(value),
-					      key[0] == 's' ? outer->src_mac : outer->dst_mac))
-		return gen_fields_wrong(
-			reader, key, value, "must be a MAC address like 02:00:00:00:00:01");
-	return 0;
-}
-
-// A number that is kept in 16 bits.
-static int read_convoy_number(struct gen_reader *reader, const char *key, json_t *value)
-{
-	struct cv_outer_config *outer = &spec_of(reader)->convoy_outer;
-	const bool mtu = strcmp(key, "mtu") == 0;
-	const struct gen_field bounds = {.key = key,
-		.type = GEN_UNSIGNED,
-		.min = mtu                       ? CV_OUTER_MTU_MIN
-		       : strcmp(key, "nfi") == 0 ? 0
-						 : 1,
-		.max = mtu ? CV_OUTER_MTU_MAX : 65535};
-	double number;
-
-	if (gen_fields_number(reader, &bounds, value, &number) < 0)
-		return -1;
-	*(mtu                             ? &outer->mtu
-		: strcmp(key, "nfi") == 0 ? &outer->nfi
-					  : &outer->port) = (uint16_t)number;
-	return 0;
-}
-
-// How many packets, or an object with the outer header as well.
-static int read_convoys(struct gen_reader *reader, const char *key, json_t *value)
-{
-	static const struct gen_field number = {
-		"convoys", GEN_UNSIGNED, 0, 1, CV_CONVOY_PACKETS_MAX, NULL};
-	static const struct gen_field fields[] = {
-		{"packets", GEN_UNSIGNED, AT(convoy_packets), 1, CV_CONVOY_PACKETS_MAX, NULL},
-		{"src_mac", GEN_CUSTOM, 0, 0, 0, read_convoy_mac},
-		{"dst_mac", GEN_CUSTOM, 0, 0, 0, read_convoy_mac},
-		{"src", GEN_CUSTOM, 0, 0, 0, read_convoy_address},
-		{"dst", GEN_CUSTOM, 0, 0, 0, read_convoy_address},
-		{"port", GEN_CUSTOM, 0, 0, 0, read_convoy_number},
-		{"nfi", GEN_CUSTOM, 0, 0, 0, read_convoy_number},
-		{"mtu", GEN_CUSTOM, 0, 0, 0, read_convoy_number},
-		{0},
-	};
-	double packets;
-
-	if (json_is_object(value)) {
-		if (gen_fields_read(reader, key, value, fields) < 0)
-			return -1;
-		if (spec_of(reader)->convoy_packets == 0)
-			return gen_fields_wrong(reader, key, value, "needs \"packets\"");
-		return 0;
-	}
-	if (!json_is_integer(value))
-		return gen_fields_wrong(reader, key, value,
-			"must be how many packets travel together (22), or {\"packets\": 22, …}");
-	if (gen_fields_number(reader, &number, value, &packets) < 0)
-		return -1;
-	spec_of(reader)->convoy_packets = (uint32_t)packets;
-	return 0;
-}
-
 static const struct gen_field top[] = {
-	{"id", GEN_STRING, AT(id), 0, 0, NULL},
-	{"duration_s", GEN_NUMBER, AT(duration_s), 0.000001, 86400, NULL},
-	{"warmup_s", GEN_NUMBER, AT(warmup_s), 0, 3600, NULL},
-	{"drain_s", GEN_NUMBER, AT(drain_s), 0, 60, NULL},
+	{"id", GEN_STRING, GEN_SPEC_AT(id), 0, 0, NULL},
+	{"duration_s", GEN_NUMBER, GEN_SPEC_AT(duration_s), 0.000001, 86400, NULL},
+	{"warmup_s", GEN_NUMBER, GEN_SPEC_AT(warmup_s), 0, 3600, NULL},
+	{"drain_s", GEN_NUMBER, GEN_SPEC_AT(drain_s), 0, 60, NULL},
 	{"rate_pps", GEN_CUSTOM, 0, 0, 0, read_rate},
-	{"tolerance", GEN_NUMBER, AT(tolerance), 0, 1, NULL},
+	{"tolerance", GEN_NUMBER, GEN_SPEC_AT(tolerance), 0, 1, NULL},
 	{"seed", GEN_CUSTOM, 0, 0, 0, read_seed},
 	{"on_full", GEN_CUSTOM, 0, 0, 0, read_on_full},
 	{"paths", GEN_CUSTOM, 0, 0, 0, read_paths},
-	{"convoys", GEN_CUSTOM, 0, 0, 0, read_convoys},
+	{"convoys", GEN_CUSTOM, 0, 0, 0, gen_spec_convoys},
 	{"pacing", GEN_CUSTOM, 0, 0, 0, read_pacing},
 	{"size", GEN_CUSTOM, 0, 0, 0, read_sizes},
-	{"flows", GEN_CUSTOM, 0, 0, 0, read_flows},
+	{"flows", GEN_CUSTOM, 0, 0, 0, gen_spec_flows},
 	{"capture", GEN_CUSTOM, 0, 0, 0, read_capture},
 	{0},
 };
@@ -412,7 +211,7 @@ static void set_defaults(struct gen_spec *spec, uint32_t ports, bool ip6)
 
 static int check_together(struct gen_reader *reader)
 {
-	struct gen_spec *spec = spec_of(reader);
+	struct gen_spec *spec = gen_spec_of(reader);
 	const struct gen_flows *flows = &spec->flows;
 	const uint64_t spans[] = {flows->src_ip.span, flows->dst_ip.span, flows->src_port.span,
 		flows->dst_port.span, flows->tagged ? flows->vlan.span : 1};
