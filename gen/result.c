@@ -319,19 +319,30 @@ static json_t *convoys(const struct gen_spec *spec, const struct gen_convoy_coun
 	return json_null();
 }
 
+// The mean of two looks, or of the one that succeeded; null where none did.
+static json_t *mean_ns(const struct gen_clock *clock, uint64_t before, uint64_t after)
+{
+	const int known = (before > 0) + (after > 0);
+
+	return known > 0 ? json_real((double)(before + after) / known / clock->ticks_per_ns)
+			 : json_null();
+}
+
 // Null where there is none.
 static json_t *probe(const struct gen_tester *tester, const struct gen_context *context,
 	const struct gen_trial *trial)
 {
-	const double ns = 1 / tester->clock.ticks_per_ns;
+	const struct gen_look *before = &trial->before, *after = &trial->after;
+	const struct gen_clock *clock = &tester->clock;
 
 	if (tester->probe == NULL)
 		return json_null();
-	return json_pack("{s:i, s:o, s:o, s:I}", "device_core", context->device_core, "before_ns",
-		trial->line_before > 0 ? json_real((double)trial->line_before * ns) : json_null(),
-		"after_ns",
-		trial->line_after > 0 ? json_real((double)trial->line_after * ns) : json_null(),
-		"took_ns", (json_int_t)gen_ticks_to_ns(&tester->clock, trial->probe_ticks));
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:I}", "device_core", context->device_core,
+		"before_ns", mean_ns(clock, before->line, 0), "after_ns",
+		mean_ns(clock, after->line, 0), "tester_work_ns",
+		mean_ns(clock, before->our_work, after->our_work), "device_work_ns",
+		mean_ns(clock, before->device_work, after->device_work), "took_ns",
+		(json_int_t)gen_ticks_to_ns(clock, trial->probe_ticks));
 }
 
 json_t *gen_result(const struct gen_tester *tester, const struct gen_context *context,

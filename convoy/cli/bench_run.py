@@ -258,8 +258,8 @@ def _changes(scenario: str, lines: list[dict[str, Any]], narrow: bool) -> Table:
 
 
 def _verdict(line: dict[str, Any]) -> str:
-    if line["apart"] is not None:
-        return "cores apart"
+    if line["machine_changed"]:
+        return "another phase"
     return {True: "agrees", False: "differs", None: "too few"}[line["within_noise"]]
 
 

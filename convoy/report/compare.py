@@ -4,8 +4,8 @@
 
 A machine may be slower in one run than in the other, for everybody alike. So each rate is compared
 with the run's own first device at the same point as well; "relative" is what is left of a change
-when the first device's change is taken out. Where the cores were far from each other in one run and
-near in the other (convoy/results/distance.py), that is another machine: nothing is compared.
+when the first device's change is taken out. Where the machine was in a slow phase in one run and in
+the fast one in the other (convoy/results/phase.py), that is another machine: nothing is compared.
 """
 
 import math
@@ -15,7 +15,7 @@ from typing import Any
 from convoy.report.noise import AT_LEAST, spread
 from convoy.report.rates import Row
 from convoy.report.run_data import AGAIN, Run
-from convoy.results.distance import is_far
+from convoy.results.phase import CHANGED, slower
 
 ENOUGH = 3  # repeats, that tell a point's noise by themselves
 
@@ -37,26 +37,39 @@ def _reference(run: Run, row: Row) -> Row | None:
     return None
 
 
-def _apart(a: Row, b: Row) -> float | None:
-    """Return how many times as long a line took in the second run, where that is another machine.
+FIGURES = {
+    "line": "a cache line took {:.1f} times as long from core to core",
+    "tester_work": "the tester's core took {:.1f} times as long for the same work",
+    "device_work": "the device's core took {:.1f} times as long for the same work",
+}
 
-    None: it is the same, or nobody looked.
+
+def _other_machine(a: Row, b: Row) -> dict[str, float]:
+    """Return which figures were how many times as high in the second run; below 1: in the first.
+
+    Only where that forbids a verdict.
     """
-    if a.line_ns is None or b.line_ns is None:
-        return None
-    far = is_far(a.line_ns, b.line_ns) or is_far(b.line_ns, a.line_ns)
-    return b.line_ns / a.line_ns if far else None
+    up = slower(b.machine, a.machine, CHANGED)
+    return up | {name: 1 / times for name, times in slower(a.machine, b.machine, CHANGED).items()}
 
 
 def _not_compared(points: list[dict[str, Any]]) -> str:
-    times = [point["apart"] for point in points if point["apart"] is not None]
-    if not times:
+    mine = [point["machine_changed"] for point in points if point["machine_changed"]]
+    if not mine:
         return ""
-    middle = statistics.median(times)
-    which, much = ("second", middle) if middle > 1 else ("first", 1 / middle)
+    said = []
+    for name, text in FIGURES.items():
+        times = [changed[name] for changed in mine if name in changed]
+        for which, some in (
+            ("first", [1 / value for value in times if value < 1]),
+            ("second", [value for value in times if value > 1]),
+        ):
+            if some:
+                many = f" ({len(some)})" if len(some) < len(mine) else ""
+                said.append(f"{text.format(statistics.median(some))} in the {which} run{many}")
     return (
-        f"{len(times)} of {len(points)} points are not compared: the machine's cores were far from "
-        f"each other, mostly in the {which} run, where a cache line took {much:.1f} times as long."
+        f"{len(mine)} of {len(points)} points are not compared, for the machine was another one: "
+        f"{'; '.join(said)}."
     )
 
 
@@ -81,8 +94,8 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
         moved = (second.rate_pps or 1) / (first.rate_pps or 1) if first and second else 1.0
         change = b.rate_pps / a.rate_pps - 1
         bounds = (a.at_least, b.at_least)
-        noise, apart = _noise(one, other, a, b), _apart(a, b)
-        tells = math.isfinite(noise) and apart is None
+        noise, changed = _noise(one, other, a, b), _other_machine(a, b)
+        tells = math.isfinite(noise) and not changed
         relative = (change + 1) / moved - 1
         capped = any(row is not None and row.at_least for row in (first, second))
         points.append(
@@ -99,9 +112,8 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
                 "relative": relative,
                 # One repeat says nothing about its noise: null, and no verdict.
                 "noise": noise if math.isfinite(noise) else None,
-                # How far the cores were, and how many times as far where that forbids a verdict.
-                "line_round_trip_ns": (a.line_ns, b.line_ns),
-                "apart": apart,
+                "machine_ns": (dict(a.machine), dict(b.machine)),
+                "machine_changed": changed,  # not empty: no verdict
                 "within_noise": _within(change, noise, bounds) if tells else None,
                 # Beside what is only a bound, nothing can be said.
                 "relative_within_noise": _within(relative, noise, bounds)
@@ -120,9 +132,8 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
             f"beside each run's own first device, {sum(beside)} of {len(beside)} do."
         )
     said = [says] if known or not points else []
-    apart_says = _not_compared(points)
-    said += [apart_says] if apart_says else []
-    few = sum(point["noise"] is None and point["apart"] is None for point in points)
+    said += list(filter(None, [_not_compared(points)]))
+    few = sum(point["noise"] is None and not point["machine_changed"] for point in points)
     if few:
         said.append(f"{few} of {len(points)} points have too few repeats to tell.")
     says = " ".join(said)

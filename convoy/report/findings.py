@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from convoy.report.applications import sentences
 from convoy.report.noise import Difference, paired
-from convoy.report.rates import Row
+from convoy.report.rates import Row, slow_phase
 from convoy.report.run_data import AGAIN, Run
-from convoy.results.distance import FAR
 
 
 def mpps(row: Row) -> str:
@@ -144,19 +143,6 @@ def _failures(run: Run, scenario: str) -> list[str]:
     return said
 
 
-def _far(run: Run) -> list[str]:
-    """Return in how many rounds the cores were far from each other, and what became of these."""
-    far, out = sum(row.far for row in run.rows), sum(row.left_out for row in run.rows)
-    if not far:
-        return []
-    rounds = sum(row.repeats for row in run.rows)
-    rest = f"; the other {far - out} are all that there is of their points" if out < far else ""
-    return [
-        f"In {far} of {rounds} rounds this machine's cores were far from each other (a cache line "
-        f"took more than {FAR:g} times as long as nearby): {out} of these are left out{rest}."
-    ]
-
-
 def of_scenario(run: Run, scenario: str) -> list[str]:
     """Return the sentences about one scenario."""
     said = _compared(run, scenario) + _delays(run, scenario)[:12]
@@ -190,7 +176,7 @@ def findings(run: Run) -> list[str]:
             f"{spoilt} of {trials} trials were spoilt (pauses of the tester or of the device's "
             "core explain what was lost or how long it took) and are no results."
         )
-    said += _far(run)
+    said += slow_phase(run.rows)
     unoffered = sum(row.unoffered for row in run.rows)
     if unoffered:
         said.append(

@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from convoy.report.page import Cell, Column, Page, Value
-from convoy.report.rates import Row, expected_pps
+from convoy.report.rates import Row, expected_pps, slow_phase
 
 COLORS = ("#8a94a0", "#0b5cad", "#2a9d8f", "#e08e0b", "#b5446e", "#1c2733", "#6a4c93")
 TOGETHER = ", in convoys"  # ends the names of setups whose packets travel together
@@ -88,6 +88,7 @@ def findings(rows: Sequence[Row], host: Mapping[str, Any]) -> list[str]:
         f"{spoilt} of {trials} trials were spoilt (the tester did not do what it was told, or the "
         "device was kept off its core) and are no results."
     )
+    said += slow_phase(rows)
     if spoilt > trials / 5:
         said.insert(
             0,

@@ -14,14 +14,7 @@ from typing import Any
 
 from convoy.report.frames import Buckets, Frames, frames_of, lost_in_a_row
 from convoy.report.losses import losses
-from convoy.results.distance import (
-    ENOUGH,
-    far_rounds,
-    is_far,
-    left_out,
-    line_ns,
-    nearest_ns,
-)
+from convoy.results.phase import ENOUGH, Figures, best, figures, left_out, slow_rounds, slower
 from convoy.results.trials import FULL_SPEED, Search, Trial
 
 Key = tuple[str, str, str, float, str]  # scenario, setup, arm, share of the core, frame size
@@ -101,9 +94,9 @@ class Row:
     notes: tuple[str, ...] = field(default=())
     unoffered: int = 0  # trials that asked for more than can be offered
     at_least: bool = False  # the median rate is a bound: no more could be offered
-    # A cache line's way to the device's core and back, in the rounds that count; None: not known.
-    line_ns: float | None = None
-    far: int = 0  # rounds in which the cores were far from each other (convoy/results/distance.py)
+    # What the machine was like in the rounds that count: medians (convoy/results/phase.py).
+    machine: Mapping[str, float] = field(default_factory=dict)
+    slow: int = 0  # rounds in a slow phase of it
     left_out: int = 0  # of these: count for nothing here
 
     @property
@@ -207,15 +200,15 @@ def _function_cycles(trial: Trial) -> float | None:
     return cycles / packets if packets > 0 else None
 
 
-def _delays(trials: Sequence[Trial], nearest: float | None) -> tuple[Delay, ...]:
+def _delays(trials: Sequence[Trial], fast: Figures) -> tuple[Delay, ...]:
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
         if trial.purpose in FIXED and trial.verdict != "spoilt":
             groups.setdefault(trial.load, []).append(trial)
     found = []
     for load, several in groups.items():
-        near = [trial for trial in several if not is_far(line_ns(trial.tester), nearest)]
-        group = near if len({trial.point.repeat for trial in near}) >= ENOUGH else several
+        quick = [trial for trial in several if not slower(figures(trial.tester), fast)]
+        group = quick if len({trial.point.repeat for trial in quick}) >= ENOUGH else several
         merged: Counter[int] = Counter()
         books = [trial.tester.get("total") or {} for trial in group]
         known = [total["latency"] for total in books if total.get("latency")]
@@ -265,15 +258,15 @@ def _irregular(trials: Sequence[Trial], searches: Sequence[Search]) -> tuple[str
     return tuple(dict.fromkeys(said))
 
 
-def _far_apart(
-    far: frozenset[int], out: frozenset[int], trials: Sequence[Trial]
+def _in_slow_phase(
+    slow: frozenset[int], out: frozenset[int], trials: Sequence[Trial]
 ) -> tuple[str, ...]:
-    """Return what must be said of rounds in which the cores were far from each other."""
-    if not far:
+    """Return what must be said of rounds in a slow phase of the machine."""
+    if not slow:
         return ()
     of = len({trial.point.repeat for trial in trials})
     which = "left out" if out else "kept, for want of others"
-    return (f"{len(far)} of {of} rounds with the cores far from each other: {which}",)
+    return (f"{len(slow)} of {of} rounds in a slow phase of the machine: {which}",)
 
 
 ByRepeat = dict[int, tuple[float, ...]]
@@ -341,14 +334,19 @@ def _at_least(searches: Sequence[Search], rates: Mapping[int, float]) -> bool:
     return 2 * sum(goal.at_least for goal in firsts) > len(rates)
 
 
-def _lines_ns(trials: Iterable[Trial]) -> dict[int, list[float]]:
-    """Return how far the cores were, by repeat, of each trial that knows it."""
-    found: dict[int, list[float]] = {}
+def _figures(trials: Iterable[Trial]) -> dict[int, list[Figures]]:
+    """Return what the machine was like, by repeat, of each trial that knows it."""
+    found: dict[int, list[Figures]] = {}
     for trial in trials:
-        line = line_ns(trial.tester)
-        if line is not None:
-            found.setdefault(trial.point.repeat, []).append(line)
+        one = figures(trial.tester)
+        if one:
+            found.setdefault(trial.point.repeat, []).append(one)
     return found
+
+
+def _middle(of: Sequence[Figures]) -> dict[str, float]:
+    names = dict.fromkeys(name for one in of for name in one)
+    return {name: statistics.median(one[name] for one in of if name in one) for name in names}
 
 
 def _told(trials: Sequence[Trial], searches: Sequence[Search]) -> set[int]:
@@ -357,16 +355,14 @@ def _told(trials: Sequence[Trial], searches: Sequence[Search]) -> set[int]:
     return rates or {trial.point.repeat for trial in trials if trial.verdict != "spoilt"}
 
 
-def _row(
-    every_trial: Sequence[Trial], every_search: Sequence[Search], nearest: float | None
-) -> Row:
+def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Figures) -> Row:
     point = every_trial[0].point if every_trial else every_search[0].point
-    lines = _lines_ns(every_trial)
-    far = far_rounds(lines, nearest)
-    out = left_out(far, _told(every_trial, every_search))
+    machine = _figures(every_trial)
+    slow = slow_rounds(machine, fast)
+    out = left_out(slow, _told(every_trial, every_search))
     trials = [trial for trial in every_trial if trial.point.repeat not in out]
     searches = [search for search in every_search if search.point.repeat not in out]
-    counted = [line for repeat, some in lines.items() if repeat not in out for line in some]
+    counted = [one for repeat, some in machine.items() if repeat not in out for one in some]
     goals = _rates(searches)
     rounds = goals.get(FIRST_GOAL) or next(iter(goals.values()), {})
     busiest = _busiest(trials)
@@ -386,7 +382,7 @@ def _row(
         overloads_pps=tuple(s.overload_pps for s in searches if s.overload_pps is not None),
         **_at_full_speed(trials),
         frame_bytes=_median([t["mean_frame_bytes"] for t in books if t.get("mean_frame_bytes")]),
-        delays=_delays(trials, nearest),
+        delays=_delays(trials, fast),
         node_cycles=tuple(cost.cycles / cost.packets for cost in costs),
         cycles_source=costs[0].source if costs else "",
         function_cycles=tuple(own),
@@ -402,11 +398,11 @@ def _row(
         spoilt=sum(trial.verdict == "spoilt" and not trial.unoffered for trial in every_trial),
         unoffered=sum(trial.unoffered for trial in every_trial),
         lost=losses(trials),
-        irregular=(*_far_apart(far, out, every_trial), *_irregular(trials, searches)),
+        irregular=(*_in_slow_phase(slow, out, every_trial), *_irregular(trials, searches)),
         failed=tuple(dict.fromkeys(s.why for s in searches if s.outcome == "failed")),
         notes=tuple(dict.fromkeys(note for trial in trials for note in trial.notes)),
-        line_ns=_median(counted),
-        far=len(far),
+        machine=_middle(counted),
+        slow=len(slow),
         left_out=len(out),
     )
 
@@ -420,11 +416,23 @@ def rows(trials: Iterable[Trial], searches: Iterable[Search] = ()) -> list[Row]:
     for search in searches:
         ended.setdefault(search.point.key[:-1], []).append(search)
     keys = list(dict.fromkeys((*tried, *ended)))
-    lines = [line for some in tried.values() for t in some if (line := line_ns(t.tester))]
-    nearest = nearest_ns(lines)
-    return [_row(tried.get(key, []), ended.get(key, []), nearest) for key in keys]
+    fast = best(figures(trial.tester) for some in tried.values() for trial in some)
+    return [_row(tried.get(key, []), ended.get(key, []), fast) for key in keys]
 
 
 def expected_pps(bare_pps: float, function_cycles: float, tsc_hz: float) -> float:
     """Return the rate of a device that does the bare one's work and these cycles on top."""
     return 1 / (1 / bare_pps + function_cycles / tsc_hz)
+
+
+def slow_phase(rows: Sequence[Row]) -> list[str]:
+    """Return, in a sentence, how many rounds were in a slow phase, and what became of these."""
+    slow, out = sum(row.slow for row in rows), sum(row.left_out for row in rows)
+    if not slow:
+        return []
+    rounds = sum(row.repeats for row in rows)
+    rest = f"; the other {slow - out} had too few others at their points" if out < slow else ""
+    return [
+        f"{slow} of {rounds} rounds were in a slow phase of this machine (its two cores far from "
+        f"each other, or one): {out} of these are left out{rest}."
+    ]

@@ -19,8 +19,8 @@ from convoy.host.cpu_speed import how, slowed
 from convoy.host.private import private_folder
 from convoy.host.waited import pollers, thread_times
 from convoy.results.applications import ApplicationPoint, ApplicationTrial
-from convoy.results.distance import far_rounds, line_ns
 from convoy.results.folder import RunFolder
+from convoy.results.phase import Figures, best, figures, slow_rounds
 from convoy.results.trials import Point, Search, Trial
 from convoy.run import once_more
 from convoy.run.application import application
@@ -97,7 +97,7 @@ class Bench:
         self._done: dict[Key, Search] = {}
         self._ceilings: dict[Key, float] = {}  # the tester's, when a point was searched for
         self._nearby = Nearby()
-        self._lines_ns: dict[Key, list[float]] = defaultdict(list)  # of each point's trials
+        self._figures: dict[Key, list[Figures]] = defaultdict(list)  # of each point's trials
         self._applied: set[tuple[object, ...]] = set()  # applications' points that have ended
         self._kept: dict[Key, list[Trial]] = defaultdict(list)
         self._look_back()
@@ -114,10 +114,10 @@ class Bench:
             if trial.point.key not in self._done:
                 self._kept[trial.point.key].append(trial)  # learnt from as it is done again
                 continue
-            line = line_ns(trial.tester)
-            if line is not None:
-                self._lines_ns[trial.point.key].append(line)
-                self._nearby.learn(line)
+            found = figures(trial.tester)
+            if found:
+                self._figures[trial.point.key].append(found)
+                self._nearby.learn(found.get("line"))
 
     def _learn(self, search: Search) -> None:
         key = search.point.key
@@ -223,7 +223,7 @@ class Bench:
                 size
                 for size, some in known.items()
                 if once_more.uncertain(
-                    some, rounds, sum(map(self._capped, some)), self._far(some), searched
+                    some, rounds, sum(map(self._capped, some)), self._slow_rounds(some), searched
                 )
             ]
             if sizes:
@@ -231,11 +231,11 @@ class Bench:
                 found.append(replace(turn, repeat=last + 1, sizes=tuple(sizes)))
         return found
 
-    def _far(self, searches: Sequence[Search]) -> frozenset[int]:
-        """Return the rounds of a point in which the cores were far from each other."""
+    def _slow_rounds(self, searches: Sequence[Search]) -> frozenset[int]:
+        """Return the rounds of a point in which the machine was in a slow phase."""
+        fast = best(one for some in self._figures.values() for one in some)
         keys = [search.point.key for search in searches]
-        lines = {key[-1]: self._lines_ns.get(key, []) for key in keys}
-        return far_rounds(lines, self._nearby.nearest_ns)
+        return slow_rounds({key[-1]: self._figures.get(key, []) for key in keys}, fast)
 
     def _capped(self, search: Search) -> bool:
         then, now = self._ceilings.get(search.point.key), self._ceiling and self._ceiling.pps
@@ -442,7 +442,7 @@ class Bench:
             "spoilt": measurement.spoilt,
             "unoffered": measurement.unoffered,
         }
-        self._lines_ns[point.key] = measurement.lines_ns
+        self._figures[point.key] = measurement.figures
         self._keep(search.model_copy(update=changed))
 
     def _latency(

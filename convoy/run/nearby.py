@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """Waits, for a bounded time, until the tester's core and the device's are near each other.
 
-They come and go for seconds at a time (convoy/results/distance.py). What is measured in the
+They come and go for seconds at a time (convoy/results/phase.py). What is measured in the
 meantime is left out where there is enough else: better not to measure it. Where they stay apart,
 the run goes on, and says so.
 """
@@ -11,7 +11,7 @@ import time
 from bisect import insort
 from collections.abc import Callable
 
-from convoy.results.distance import is_far, nearest_ns
+from convoy.results.phase import PLACED, quickest
 
 WAIT_S = 3.0  # each time
 SHARE = 0.1  # of a run's time, that may be spent on it
@@ -35,7 +35,7 @@ class Nearby:
     @property
     def nearest_ns(self) -> float | None:
         """Return what a line takes where the cores are near."""
-        return nearest_ns(self._lines_ns)
+        return quickest(self._lines_ns)
 
     def learn(self, line: float | None) -> None:
         """Note a trial's."""
@@ -44,7 +44,8 @@ class Nearby:
 
     def far(self, line: float | None) -> bool:
         """Return whether that is far apart."""
-        return is_far(line, self.nearest_ns)
+        nearest = self.nearest_ns
+        return line is not None and nearest is not None and line > PLACED["line"] * nearest
 
     def wait(self, look: Callable[[], float | None]) -> bool:
         """Look until the cores are near, or it takes too long. Returns whether they are.

@@ -3,10 +3,9 @@
 """Which points of a run that has ended are measured once more: those it knows too little about.
 
 Pure. A point whose searches were spoilt has fewer rates than the run asked for; one whose rates lie
-far apart has a median that the next run will not meet; and rounds in which the cores were far from
-each other are not those that were asked for. A search that only says "at least", because
-the tester could not offer more, has said all there is, unless it can offer more by now; a device
-that fails is left alone.
+far apart has a median that the next run will not meet; rounds in a slow phase of the machine are no
+rounds. A search that only says "at least", because the tester could not offer more, has
+said all there is, unless it can offer more by now; a device that fails is left alone.
 """
 
 import statistics
@@ -35,23 +34,23 @@ def uncertain(
     searches: Sequence[Search],
     wanted: int,
     again: int = 0,
-    far: Collection[int] = (),
+    slow: Collection[int] = (),
     searched: bool = True,
 ) -> bool:
     """Return whether a point's searches, one for each round, leave too much open.
 
     wanted: rounds that the run was asked for. again: of the searches, those that were capped.
-    far: rounds in which the cores were far from each other. searched: for rates, rather than only
+    slow: rounds in a slow phase of the machine. searched: for rates, rather than only
     measured at some.
     """
     if len(searches) >= wanted + ROUNDS:
         return False
-    near = [search for search in searches if search.point.repeat not in far]
+    fast = [search for search in searches if search.point.repeat not in slow]
     if not searched:
-        return len(near) < len(searches) and len(near) < wanted
+        return len(fast) < len(searches) and len(fast) < wanted
     if not any(search.goals for search in searches):
         return False
-    searches = near
+    searches = fast
     rates = _rates(searches)
     at_least = sum(bool(search.goals) and search.goals[0].at_least for search in searches)
     if len(rates) < wanted - at_least + again:

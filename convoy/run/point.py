@@ -13,8 +13,8 @@ from convoy.errors import ConvoyError
 from convoy.host.cpu_time import core_time, cpu_ns
 from convoy.host.priority import uninterrupted
 from convoy.host.waited import pollers, softirqs, thread_times, waited_ns
-from convoy.results.distance import line_ns
 from convoy.results.folder import RunFolder
+from convoy.results.phase import Figures, figures, line_ns
 from convoy.results.trials import FULL_SPEED, Cost, Goal, Point, Search, Trial
 from convoy.run.nearby import Nearby
 from convoy.run.workload import flows, size_of
@@ -208,7 +208,7 @@ class Measurement:
         self.trials = 0
         self.spoilt = 0
         self.unoffered = 0
-        self.lines_ns: list[float] = []  # how far the cores were, of each trial that knows it
+        self.figures: list[Figures] = []  # of the machine, of each trial that knows them
 
     def _trial(
         self,
@@ -224,10 +224,10 @@ class Measurement:
             trial = self._measure(purpose, rate_pps, duration_s, load, loss_ratio)
             self._folder.append(trial)
             self._wait(trial)
-        line = line_ns(trial.tester)
-        if line is not None:
-            self.lines_ns.append(line)
-            self._nearby.learn(line)
+        found = figures(trial.tester)
+        if found:
+            self.figures.append(found)
+            self._nearby.learn(found.get("line"))
         self.spoilt += trial.verdict == "spoilt" and not trial.unoffered
         self.unoffered += trial.unoffered
         return trial

@@ -180,11 +180,13 @@ class TesterState(_Output):
 
 
 class Probe(_Output):
-    """How far the device's core is: a cache line's way there and back. None: not known."""
+    """What the machine was like, right before and after the trial. None: not known."""
 
     device_core: int
-    before_ns: float | None
+    before_ns: float | None  # a cache line's way to the device's core and back
     after_ns: float | None
+    tester_work_ns: float | None = None  # the same little work, on both cores at once
+    device_work_ns: float | None = None
     took_ns: int  # for which the device may have been kept from polling, outside the trial
 
 

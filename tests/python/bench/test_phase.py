@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Cores that are near each other, or far: what is waited for, repeated, left out and said."""
+"""Slow phases of the machine: what is waited for, repeated, left out, and said."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from convoy.report.compare import compare
 from convoy.report.findings import findings
 from convoy.report.rates import rows
 from convoy.report.run_data import read
-from convoy.results.distance import far_rounds, left_out, line_ns, nearest_ns
 from convoy.results.folder import RunFolder
+from convoy.results.phase import CHANGED, best, figures, left_out, line_ns, slow_rounds, slower
 from convoy.results.trials import Goal, Point, Search, Trial
 from convoy.run.nearby import FIRST_S, SHARE, WAIT_S, Nearby
 from convoy.run.once_more import ROUNDS, uncertain
@@ -21,48 +21,86 @@ from convoy.tester.base import Tester
 NEAR, FAR = 70.0, 300.0
 
 
+def probe(line, tester=480.0, device=480.0):
+    return {
+        "probe": {
+            "before_ns": line,
+            "after_ns": line,
+            "tester_work_ns": tester,
+            "device_work_ns": device,
+        }
+    }
+
+
 @pytest.mark.parametrize(
     ("result", "expected"),
     [
-        ({}, None),
-        ({"probe": None}, None),
-        ({"probe": {"before_ns": None, "after_ns": None}}, None),
-        ({"probe": {"before_ns": 70.0, "after_ns": None}}, 70.0),
-        ({"probe": {"before_ns": 300.0, "after_ns": 70.0}}, 300.0),
+        ({}, {}),
+        ({"probe": None}, {}),
+        ({"probe": {"before_ns": None, "after_ns": None}}, {}),
+        ({"probe": {"before_ns": 70.0, "after_ns": None}}, {"line": 70.0}),
+        ({"probe": {"before_ns": 300.0, "after_ns": 70.0}}, {"line": 300.0}),
+        (
+            probe(70, 480, 490),
+            {"line": 70.0, "tester_work": 480.0, "device_work": 490.0, "both_work": 480.0},
+        ),
     ],
 )
-def test_of_two_looks_the_slower_one_counts(result, expected):
-    assert line_ns(result) == expected
+def test_what_a_trial_tells_of_the_machine(result, expected):
+    assert figures(result) == expected
 
 
 @pytest.mark.parametrize(
     ("what", "lines", "expected"),
     [
-        ("nobody looked", [], None),
-        ("always the same", [70.0] * 3, 70.0),
-        ("one outlier below", [20.0, *[70.0] * 40], 70.0),
-        ("near for a tenth of the time", [*[70.0] * 10, *[300.0] * 90], 70.0),
-        ("all of it far", [300.0, 310.0], 300.0),
+        ("nobody looked", [], {}),
+        ("always the same", [70.0] * 3, {"line": 70.0}),
+        ("one outlier below", [20.0, *[70.0] * 40], {"line": 70.0}),
+        ("fast for a tenth of the time", [*[70.0] * 10, *[300.0] * 90], {"line": 70.0}),
+        ("all of it slow", [300.0, 310.0], {"line": 300.0}),
     ],
 )
-def test_the_nearest(what, lines, expected):
-    assert nearest_ns(lines) == expected, what
+def test_the_fast_phase(what, lines, expected):
+    assert best({"line": line} for line in lines) == expected, what
 
 
 @pytest.mark.parametrize(
-    ("what", "lines", "far", "out"),
+    ("what", "given", "placed", "changed"),
     [
-        ("near", {0: [70, 90], 1: [139, 70]}, set(), set()),
-        ("far, and two near", {0: [300] * 4, 1: [70], 2: [70]}, {0}, {0}),
-        ("far, and one near", {0: [300] * 4, 1: [70], 2: [300]}, {0, 2}, set()),
+        ("fast", probe(90, 490, 500), {}, {}),
+        ("far from each other", probe(280), {"line": 4.0}, {"line": 4.0}),
+        ("a stranger beside the tester", probe(70, 720), {}, {"tester_work": 1.5}),
+        ("a stranger beside the device", probe(70, 480, 720), {}, {"device_work": 1.5}),
+        (
+            "both are one core",
+            probe(66, 960, 960),
+            {"both_work": 2.0},
+            {"tester_work": 2.0, "device_work": 2.0},
+        ),
+        ("not known", {}, {}, {}),
+    ],
+)
+def test_phases(what, given, placed, changed):
+    fast = figures(probe(70))
+    assert slower(figures(given), fast) == placed, what
+    assert slower(figures(given), fast, CHANGED) == changed, what
+
+
+@pytest.mark.parametrize(
+    ("what", "lines", "slow", "out"),
+    [
+        ("fast", {0: [70, 90], 1: [139, 70]}, set(), set()),
+        ("slow, and two fast", {0: [300] * 4, 1: [70], 2: [70]}, {0}, {0}),
+        ("slow, and one fast", {0: [300] * 4, 1: [70], 2: [300]}, {0, 2}, set()),
         ("a quarter of its trials", {0: [300, 70, 70, 70], 1: [70], 2: [70]}, {0}, {0}),
         ("less", {0: [300, 70, 70, 70, 70], 1: [70], 2: [70]}, set(), set()),
         ("not known", {0: [], 1: [], 2: []}, set(), set()),
     ],
 )
-def test_rounds_that_are_left_out(what, lines, far, out):
-    found = far_rounds(lines, NEAR)
-    assert (found, left_out(found, lines)) == (far, out), what
+def test_rounds_that_are_left_out(what, lines, slow, out):
+    told = {repeat: [{"line": line} for line in some] for repeat, some in lines.items()}
+    found = slow_rounds(told, {"line": NEAR})
+    assert (found, left_out(found, lines)) == (slow, out), what
 
 
 class World:
@@ -168,7 +206,7 @@ def test_a_search_waits_where_the_cores_move_apart_and_finds_the_same(tmp_path, 
     # What passed in spite of it has passed.
     far = [trial for trial in folder.trials() if line_ns(trial.tester) == FAR]
     assert far and all(trial.verdict in ("spoilt", "passed") for trial in far)
-    assert measured.lines_ns.count(FAR) == len(far)
+    assert [one["line"] for one in measured.figures].count(FAR) == len(far)
     if any(trial.verdict == "spoilt" for trial in far):
         assert world.now >= 1.0  # it was waited for
 
@@ -209,12 +247,12 @@ def test_a_row_is_of_the_rounds_nearby():
     (row,) = rows(trials, searches)
     assert row.rounds == {0: 10e6, 2: 12e6}
     assert row.delays[0].p50s_ns == (2000, 2000)
-    assert (row.far, row.left_out, row.repeats, row.trials) == (1, 1, 3, 3)
-    assert row.line_ns == NEAR
-    assert row.irregular[0] == "1 of 3 rounds with the cores far from each other: left out"
+    assert (row.slow, row.left_out, row.repeats, row.trials) == (1, 1, 3, 3)
+    assert row.machine == {"line": NEAR}
+    assert row.irregular[0] == "1 of 3 rounds in a slow phase of the machine: left out"
     (row,) = rows([*trials[:2], trial(2, FAR)], searches)
     assert row.rounds == {0: 10e6, 1: 4e6, 2: 12e6}
-    assert (row.far, row.left_out) == (2, 0)
+    assert (row.slow, row.left_out) == (2, 0)
     assert row.irregular[0].endswith("kept, for want of others")
 
 
@@ -230,7 +268,7 @@ def test_rates_that_nobody_searched_for_are_left_out_as_well():
     more = [trial(repeat, NEAR, load=f"{i} Mpps") for repeat in range(3) for i in range(8)]
     far = [trial(repeat, (NEAR, NEAR, FAR)[repeat], load="9 Mpps") for repeat in range(3)]
     (row,) = rows([*more, *far], [])
-    assert row.far == 0
+    assert row.slow == 0
     assert [len(delay.p50s_ns) for delay in row.delays] == [*[3] * 8, 2]
 
 
@@ -245,7 +283,7 @@ def run(path, rounds):
 
 
 @pytest.mark.parametrize(
-    ("what", "one", "other", "agrees", "apart"),
+    ("what", "one", "other", "agrees", "times"),
     [
         ("both near", [(5e6, NEAR)] * 3, [(5e6, NEAR)] * 3, True, None),
         ("both far", [(2e6, FAR)] * 3, [(5e6, FAR)] * 3, False, None),
@@ -256,25 +294,28 @@ def run(path, rounds):
     ],
 )
 def test_runs_compare_only_where_the_machine_was_the_same(
-    tmp_path, what, one, other, agrees, apart
+    tmp_path, what, one, other, agrees, times
 ):
     found = compare(run(tmp_path / "one", one), run(tmp_path / "other", other))
     (point,) = found["points"]
-    assert (point["within_noise"], point["apart"]) == (agrees, pytest.approx(apart)), what
-    assert ("not compared" in found["says"]) == (apart is not None)
-    if apart is not None:
-        assert f"{'first' if apart < 1 else 'second'} run" in found["says"]
-        assert "4.3 times as long" in found["says"]
+    changed = {} if times is None else {"line": pytest.approx(times)}
+    assert (point["within_noise"], point["machine_changed"]) == (agrees, changed), what
+    assert ("not compared" in found["says"]) == (times is not None)
+    if times is not None:
+        said = f"4.3 times as long from core to core in the {'first' if times < 1 else 'second'}"
+        assert said in found["says"]
 
 
-def test_findings_count_what_was_far(tmp_path):
+def test_findings_count_what_was_slow(tmp_path):
     said = findings(run(tmp_path / "one", [(5e6, NEAR), (5e6, NEAR), (2e6, FAR)]))
-    assert [line for line in said if "In 1 of 3 rounds" in line and "1 of these" in line]
-    assert not [line for line in findings(run(tmp_path / "two", [(5e6, FAR)] * 3)) if "far" in line]
+    assert [line for line in said if "1 of 3 rounds were" in line and "1 of these" in line]
+    assert not [
+        line for line in findings(run(tmp_path / "two", [(5e6, FAR)] * 3)) if "slow phase" in line
+    ]
 
 
 @pytest.mark.parametrize(
-    ("rounds", "far", "searched", "expected"),
+    ("rounds", "slow", "searched", "expected"),
     [
         (3, (), True, False),
         (3, (1,), True, True),
@@ -285,10 +326,10 @@ def test_findings_count_what_was_far(tmp_path):
         (4, (2,), False, False),
     ],
 )
-def test_points_that_were_measured_far_apart_are_measured_once_more(
-    rounds, far, searched, expected
+def test_points_that_were_measured_in_a_slow_phase_are_measured_once_more(
+    rounds, slow, searched, expected
 ):
     ends = [search(repeat, 5e6) for repeat in range(rounds)]
     if not searched:
         ends = [end.model_copy(update={"goals": ()}) for end in ends]
-    assert uncertain(ends, 3, far=far, searched=searched) is expected
+    assert uncertain(ends, 3, slow=slow, searched=searched) is expected

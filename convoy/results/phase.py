@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""In which phase the machine was: how far the tester's core and the device's were from each other,
+and what either got done. Pure.
+
+A virtual machine's cores are moved about. Behind one level-3 cache a line goes from one to the
+other and back in 70 ns; behind two it takes 300, and every packet takes so much longer. Or they are
+the two threads of one core. The tester looks before and after each trial. What was measured in such
+a slow phase is another machine's number.
+
+And others come and go on either core's other thread, too quickly for phases: what a core got done
+in the median only tells two runs apart.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Figures = Mapping[str, float]  # nanoseconds, of one trial or many; what is not known is missing
+
+# A line there and back; the same little work on the one core, on the other, and on both at least.
+NAMES = ("line", "tester_work", "device_work", "both_work")
+# Where the hypervisor put the cores: times the best of the run. Between what moments of one phase
+# differ by (1.3, and 1.5 where both have a stranger beside them) and what the phases do (4 and 2).
+PLACED: Figures = {"line": 2.0, "both_work": 1.6}
+# Two runs on another machine: of their medians.
+CHANGED: Figures = {"line": 2.0, "tester_work": 1.25, "device_work": 1.25}
+FIRST = 0.05  # the best of a run: what so many of its trials did not exceed
+MOST = 0.25  # of a round's trials that were in a slow phase, or the round was
+ENOUGH = 2  # rounds in the fast phase, which then stand for all
+
+
+def line_ns(result: Mapping[str, Any]) -> float | None:
+    """Return a line's time there and back, of the two looks the slower one; None: not known."""
+    probe = result.get("probe") or {}
+    looks = [probe[when] for when in ("before_ns", "after_ns") if probe.get(when)]
+    return float(max(looks)) if looks else None
+
+
+def figures(result: Mapping[str, Any]) -> Figures:
+    """Return all that a trial's result tells."""
+    probe = result.get("probe") or {}
+    tester, device = probe.get("tester_work_ns"), probe.get("device_work_ns")
+    both = min(tester, device) if tester and device else None
+    found = dict(zip(NAMES, (line_ns(result), tester, device, both), strict=True))
+    return {name: float(value) for name, value in found.items() if value}
+
+
+def quickest(values: Sequence[float]) -> float | None:
+    """Return a figure in the fast phase, of values in order of size; None: nobody looked."""
+    return values[int(FIRST * len(values))] if values else None
+
+
+def best(of: Iterable[Figures]) -> Figures:
+    """Return each figure in the fast phase of a run."""
+    found: dict[str, list[float]] = {}
+    for one in of:
+        for name, value in one.items():
+            found.setdefault(name, []).append(value)
+    return {name: quickest(sorted(values)) or 0.0 for name, values in found.items()}
+
+
+def slower(one: Figures, than: Figures, limits: Figures = PLACED) -> dict[str, float]:
+    """Return which figures are how many times as high, if that is more than the limits say."""
+    return {
+        name: one[name] / than[name]
+        for name, limit in limits.items()
+        if name in one and name in than and one[name] > limit * than[name]
+    }
+
+
+def slow_rounds(rounds: Mapping[int, Sequence[Figures]], fast: Figures) -> frozenset[int]:
+    """Return the rounds that were in a slow phase, of what a point's trials tell by round."""
+    return frozenset(
+        number
+        for number, some in rounds.items()
+        if some and sum(bool(slower(one, fast)) for one in some) >= MOST * len(some)
+    )
+
+
+def left_out(slow: frozenset[int], told: Iterable[int]) -> frozenset[int]:
+    """Return the rounds that count for nothing, where enough others told something.
+
+    told: the rounds that have a result.
+    """
+    return slow if len(frozenset(told) - slow) >= ENOUGH else frozenset()
