@@ -2,6 +2,8 @@
 // Copyright 2026 The Convoy authors
 #include "one_hop_station.hh"
 
+#include <type_traits>
+
 namespace sim
 {
 
@@ -46,6 +48,14 @@ static const Packet *packets_of(const Arrival &arrival)
 {
 	return arrival.packets;
 }
+static uint32_t bytes_of(const Lone &lone)
+{
+	return lone.packet.bytes;
+}
+static uint32_t bytes_of(const Arrival &arrival)
+{
+	return arrival.packet_bytes;
+}
 
 void OneHopStation::lones(Lone *first, size_t count)
 {
@@ -82,48 +92,11 @@ template <typename Item> void OneHopStation::serve_all(const Item *items, size_t
 }
 
 // What comes, as long as its packets only join a frame or complete it, and nothing else can
-// happen meanwhile: no flush, no end of a rate window, no frame that is too long. Returns how
-// many that were.
-size_t OneHopStation::serve_calmly(const Lone *items, size_t count)
+// happen meanwhile: no flush, no end of a rate window, no frame that is too long. A frame's packets
+// come at once, and are served without a pause. Returns how many items that were.
+template <typename Item> size_t OneHopStation::serve_calmly(const Item *items, size_t count)
 {
-	const Ps window_ends = std::min(rate_.end(), end_), work = work_;
-	const Ps flush = aggregation_.flush;
-	const uint32_t batch = rate_.batch();
-	const uint16_t label = label_;
-	const FrameBytes frame = frame_;
-	Open open = open_;
-	if (open.count >= batch || batch > aggregation_.max_packets)
-		return 0;
-	Ps done = done_, limit = std::min(window_ends, open.flush_at);
-	uint64_t waited = 0;
-	size_t i = 0;
-	while (i < count) {
-		Ps start = std::max(items[i].time, done);
-		uint32_t packet_bytes = open.packet_bytes + items[i].packet.bytes;
-		if (start + work >= limit || frame.too_long(open.count + 1, packet_bytes))
-			break;
-		waited += static_cast<uint64_t>(start - items[i].time);
-		done = start + work;
-		if (open.count == 0) {
-			open.flush_at = done + flush;
-			limit = std::min(window_ends, open.flush_at);
-		}
-		open.packets[open.count++] = relabelled(items[i++].packet, label);
-		open.packet_bytes = packet_bytes;
-		if (open.count == batch) {
-			open = emit(open, done);
-			limit = window_ends;
-		}
-	}
-	open_ = open;
-	done_ = done;
-	count_calmly_served(i, waited);
-	return i;
-}
-
-// The same with frames: their packets come at once, and are served without a pause.
-size_t OneHopStation::serve_calmly(const Arrival *items, size_t count)
-{
+	constexpr bool alone = std::is_same_v<Item, Lone>;
 	const Ps window_ends = std::min(rate_.end(), end_), work = work_;
 	const Ps flush = aggregation_.flush;
 	const uint32_t batch = rate_.batch();
@@ -136,23 +109,24 @@ size_t OneHopStation::serve_calmly(const Arrival *items, size_t count)
 	uint64_t waited = 0, served = 0;
 	size_t i = 0;
 	for (; i < count; i++) {
-		const Packet *packet = items[i].packets;
-		uint32_t left = items[i].count;
+		const Packet *packet = packets_of(items[i]);
+		uint32_t left = count_of(items[i]);
+		const uint32_t bytes = open.packet_bytes + bytes_of(items[i]);
 		Ps start = std::max(items[i].time, done), work_on_all = left * work;
-		if (start + work_on_all >= limit || work_on_all >= flush ||
-			frame.too_long(
-				open.count + left, open.packet_bytes + items[i].packet_bytes))
+		if (start + work_on_all >= limit || (!alone && work_on_all >= flush) ||
+			frame.too_long(open.count + left, bytes))
 			break;
 		waited += static_cast<uint64_t>(
 			left * (start - items[i].time) + work * (left * (left - 1ll) / 2));
 		served += left;
 		done = start;
-		while (left > 0) {
+		do {
 			if (open.count == 0) {
 				open.flush_at = done + work + flush;
 				limit = std::min(window_ends, open.flush_at);
 			}
-			uint32_t many = std::min(left, batch - open.count);
+			// There is room for one.
+			const uint32_t many = alone ? 1 : std::min(left, batch - open.count);
 			Packet *to = open.packets + open.count;
 			for (uint32_t j = 0; j < many; j++) {
 				to[j] = relabelled(packet[j], label);
@@ -166,7 +140,7 @@ size_t OneHopStation::serve_calmly(const Arrival *items, size_t count)
 				open = emit(open, done);
 				limit = window_ends;
 			}
-		}
+		} while (left > 0);
 	}
 	open_ = open;
 	done_ = done;

@@ -35,8 +35,7 @@ class OneHopStation final : public FunctionStation
 	void settle(Ps until) override;
 
 	template <typename Item> void serve_all(const Item *items, size_t count);
-	size_t serve_calmly(const Lone *items, size_t count);
-	size_t serve_calmly(const Arrival *items, size_t count);
+	template <typename Item> size_t serve_calmly(const Item *items, size_t count);
 	void count_calmly_served(uint64_t packets, uint64_t waited);
 	void serve(Ps now, const Packet &packet);
 	Open opened();
