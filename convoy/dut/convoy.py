@@ -85,7 +85,7 @@ def _port(port: PortAt, datapath: str) -> dict[str, Any]:
         return {"memif": port.address, "role": "client", **slots}
     many = {"queues": port.queues} if port.queues > 1 else {}
     moved = {"datapath": datapath} if port.kind == "vhost-user" else {}
-    return {port.kind: port.address, **many, **moved}
+    return {port.kind: port.address, **many, **moved, **slots}
 
 
 def processes(setup: Setup, link: str) -> list[Setup]:

@@ -85,6 +85,23 @@ def test_a_process_for_each_function_is_joined_to_the_next():
     assert [len(part.functions) for part in parts] == [1, 1, 1]
 
 
+@pytest.mark.parametrize(
+    ("link", "cores", "expected"),
+    [
+        ("vhost-user", (2,), [(None, None), (256, None)]),  # a guest makes the rings
+        ("memif", (2,), [(None, 256), (256, None)]),
+        ("vhost-user", (2, 3), [(None, None), (None, None)]),
+        ("memif", (2, 3), [(None, None), (None, None)]),
+    ],
+)
+def test_processes_that_share_a_core_have_short_rings_between_them(link, cores, expected):
+    parts = convoy.processes(setup(CHAIN[:2], deployment="process", cores=cores), link)
+    ports = [convoy.descriptor(part)["ports"] for part in parts]
+    assert [
+        tuple(port[end].get("slots") for end in ("left", "right")) for port in ports
+    ] == expected
+
+
 def test_one_function_alone_is_one_process():
     alone = setup(CHAIN[:1], deployment="process")
     assert convoy.processes(alone, "memif") == [alone]
