@@ -100,6 +100,20 @@ static inline bool take_run(struct gen_loop *loop, const struct cv_view *views, 
 	return true;
 }
 
+// Is a frame as long as the packet was whose stamp is at its end? Then it is that packet, alone: a
+// convoy is longer than its last one. That takes nothing but its last line.
+static inline bool is_alone(const struct gen_loop *loop, const struct gen_rx *frame)
+{
+	if (frame->bytes < GEN_STAMP_BYTES)
+		return true;
+	const struct gen_stamp stamp = gen_stamp_read(frame->data + gen_stamp_offset(frame->bytes));
+	const uint32_t index = (uint16_t)(stamp.magic - loop->trial->magic);
+	if (index >= loop->stream_count)
+		return false;
+	const struct gen_pool *pool = &loop->streams[index].pool;
+	return pool->frames[stamp.seq % pool->count].bytes == frame->bytes;
+}
+
 // A frame that may be a convoy.
 static void take_apart(
 	struct gen_loop *loop, const struct gen_rx *frame, uint32_t port, uint64_t now)
@@ -136,11 +150,33 @@ static void take_apart(
 	}
 }
 
-// The lines of a frame, on their way from the other core while another is examined.
+// The lines of a frame, on their way from the other core while another is examined. Those that nobody
+// reads stay with the device, which will write them again.
 static inline void prefetch(const struct gen_rx *frame)
 {
 	for (uint32_t at = 0; at < frame->bytes && frame->whole; at += GEN_CACHE_LINE)
 		__builtin_prefetch(frame->data + at);
+}
+
+// Frames of which some may be convoys.
+static void receive_convoys(struct gen_loop *loop, const struct gen_rx *frames, uint32_t count,
+	uint32_t port, uint64_t now)
+{
+	bool alone = is_alone(loop, &frames[0]);
+
+	if (!alone)
+		prefetch(&frames[0]);
+	for (uint32_t j = 0; j < count; j++) {
+		const bool next_alone = j + 1 == count || is_alone(loop, &frames[j + 1]);
+
+		if (!next_alone)
+			prefetch(&frames[j + 1]);
+		if (alone)
+			take(loop, &frames[j], port, now);
+		else
+			take_apart(loop, &frames[j], port, now);
+		alone = next_alone;
+	}
 }
 
 uint32_t gen_loop_receive(struct gen_loop *loop)
@@ -155,17 +191,11 @@ uint32_t gen_loop_receive(struct gen_loop *loop)
 		if (count == 0)
 			continue;
 		const uint64_t now = gen_ticks() - loop->start;
-		if (__builtin_expect(loop->spec->convoy_packets > 0, 0)) {
-			prefetch(&frames[0]);
-			for (uint32_t j = 0; j < count; j++) {
-				if (j + 1 < count)
-					prefetch(&frames[j + 1]);
-				take_apart(loop, &frames[j], loop->wire_port[i], now);
-			}
-		} else {
+		if (__builtin_expect(loop->spec->convoy_packets > 0, 0))
+			receive_convoys(loop, frames, count, loop->wire_port[i], now);
+		else
 			for (uint32_t j = 0; j < count; j++)
 				take(loop, &frames[j], loop->wire_port[i], now);
-		}
 		wire->ops->rx_release(wire);
 		total += count;
 	}
