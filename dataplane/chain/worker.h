@@ -18,7 +18,7 @@
 #include "ring.h"
 
 // Convoys that one turn takes from a source at most: what they can hold must fit into a ring.
-#define CV_CONVOYS_MAX 16
+#define CV_CONVOYS_MAX 32
 #define CV_CONVOYS_VIEWS (CV_CONVOYS_MAX * CV_CONVOY_PACKETS_MAX)
 
 // One path of a chain as one worker runs it, and where its packets go.

@@ -5,6 +5,7 @@
 #ifndef CV_VRING_COPY_H
 #define CV_VRING_COPY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -23,6 +24,21 @@ static CV_INLINE void cv_vring_copy(uint8_t *to, const uint8_t *from, uint32_t b
 	for (; CV_UNLIKELY(at + 32 < bytes); at += 32)
 		memcpy(to + at, from + at, 32);
 	memcpy(to + bytes - 32, from + bytes - 32, 32);
+}
+
+// Asks for the lines of a packet but its first, which cv_vring_fetch() has asked for. They are the
+// guest's: without that, no more of them come at once than stores or loads are under way. The guest
+// may say any length: of a very long packet the first lines will do.
+static CV_INLINE void cv_vring_prefetch_rest(const uint8_t *data, uint32_t bytes, bool write)
+{
+	const uint32_t end = bytes < 4096 ? bytes : 4096;
+
+	for (uint32_t at = 64; CV_UNLIKELY(at < end); at += 64) {
+		if (write)
+			CV_PREFETCH_WRITE(data + at);
+		else
+			__builtin_prefetch(data + at);
+	}
 }
 
 #endif

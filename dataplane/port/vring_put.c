@@ -154,6 +154,9 @@ static CV_INLINE uint16_t put_plain(struct cv_vring *vring, const struct cv_view
 	for (i = 0; i < fetched; i++) {
 		const uint32_t len = cv_view_packet_len(&views[i]);
 
+		if (CV_LIKELY(i + 1u < fetched))
+			cv_vring_prefetch_rest(slots[i + 1].data + header,
+				cv_view_packet_len(&views[i + 1]), true);
 		if (CV_UNLIKELY(header + len > slots[i].len))
 			break;
 		put_header(slots[i].data, header == sizeof(struct header));

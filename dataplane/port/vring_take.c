@@ -149,6 +149,9 @@ static CV_INLINE uint16_t copy_each(struct cv_vring *vring, const struct cv_vrin
 	for (uint16_t i = 0; i < *looked; i++) {
 		const uint32_t len = slots[i].len - header;
 
+		if (CV_LIKELY(i + 1 < *looked))
+			cv_vring_prefetch_rest(
+				slots[i + 1].data + header, slots[i + 1].len - header, false);
 		if (CV_UNLIKELY(len > room)) {
 			vring->counters.too_long++;
 			continue;
@@ -179,6 +182,9 @@ static CV_INLINE uint16_t copy_together(struct cv_vring *vring, const struct cv_
 	for (i = 0; i < *looked; i++) {
 		const uint32_t len = slots[i].len - header;
 
+		if (CV_LIKELY(i + 1 < *looked))
+			cv_vring_prefetch_rest(
+				slots[i + 1].data + header, slots[i + 1].len - header, false);
 		if (CV_UNLIKELY(end + len + PREFIX_BYTES > limit || packets == BIN_PACKETS_MAX)) {
 			bool too_long;
 			uint8_t *data;
