@@ -65,7 +65,6 @@ CV_HOT void cv_burst_load(struct cv_burst *burst, struct rte_mbuf **packets, uin
 	burst->bytes = bytes;
 	burst->longest = (uint16_t)longest;
 	burst->shortest = (uint16_t)shortest;
-	burst->singly = true;
 	burst->whole = true;
 	cv_count(&counters->rx_packets, n);
 	cv_count(&counters->rx_frames, n);
@@ -82,7 +81,9 @@ static bool is_ours(const struct cv_view *frame, const struct cv_convoy_rx *rx)
 	       (rx->address_len == len && memcmp(to, rx->address, len) == 0);
 }
 
-// A function reads, and most write, something of every packet: all lines of a convoy.
+// A function reads, and most write, something of every packet: nearly all lines of a convoy of so many.
+#define DENSE 8u
+
 static CV_INLINE void prefetch_all(const struct rte_mbuf *frame)
 {
 	const uint8_t *data = rte_pktmbuf_mtod(frame, const uint8_t *);
@@ -118,7 +119,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 {
 	struct cv_buffers *buffers = &burst->buffers;
 	struct lengths lengths = {.shortest = UINT16_MAX};
-	bool convoys = false; // the last frame was one; where one is, more are
+	bool dense = false; // the last frame was a convoy of short packets; where one is, more are
 	uint32_t frame_bytes = 0;
 	uint32_t refused = 0;
 	unsigned at = 0;
@@ -135,8 +136,9 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		struct cv_convoy convoy;
 		struct cv_view outer;
 		unsigned count = 1;
+		bool convoys;
 
-		if (convoys && i + 1u < n)
+		if (dense && i + 1u < n)
 			prefetch_all(frames[i + 1]);
 		else
 			rte_prefetch0(rte_pktmbuf_mtod(
@@ -149,6 +151,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		frame_bytes += outer.len;
 		reason = cv_convoy_walk(&convoy, burst->views + at, &outer, rx->udp_port);
 		convoys = reason == CV_CONVOY_OK;
+		dense = convoys && convoy.count >= DENSE;
 		if (CV_LIKELY(convoys)) {
 			if (CV_UNLIKELY(!is_ours(&outer, rx))) {
 				refuse(frame, CV_HOP_OTHERS_CONVOY, counters);
@@ -178,7 +181,6 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		at += count;
 	}
 	burst->n = (uint16_t)at;
-	burst->singly = at == buffers->n;
 	burst->whole = true;
 	burst->bytes = lengths.bytes;
 	burst->longest = (uint16_t)lengths.longest;
@@ -257,7 +259,6 @@ void cv_burst_take_views(struct cv_burst *burst, uint16_t n, uint8_t in, uint8_t
 	struct cv_port_counters *counters)
 {
 	burst->n = n;
-	burst->singly = true;
 	burst->whole = true;
 	for (unsigned i = 0; i < n; i++) {
 		burst->views[i].in = in;

@@ -27,8 +27,8 @@ static void find_hops(struct cv_depart *depart, const struct cv_burst *burst, ui
 	}
 }
 
-// Would it cost more than it saves to put these packets together, which came singly? If so many of
-// them are so long that too few share a frame.
+// Would it cost more than it saves to have these packets travel together? Where all of them are so long
+// that too few share a frame.
 static bool better_alone(
 	const struct cv_depart *depart, const struct cv_burst *burst, const uint16_t *hops)
 {
@@ -98,7 +98,7 @@ static void depart_to(
 	uint16_t hops[CV_BURST_VIEWS];
 	uint16_t n = burst->n;
 
-	if (burst->singly && all_better_alone(depart, burst, hop)) {
+	if (all_better_alone(depart, burst, hop)) {
 		cv_frame_close_port(depart, out);
 		if (cv_outbox_send_burst(depart, out, burst, bytes)) {
 			cv_count(&depart->hop_counters[hop].sizes[1], n);
@@ -119,7 +119,7 @@ static void depart_by_hop(
 	uint16_t n = burst->n;
 
 	find_hops(depart, burst, hops);
-	if (alike && burst->singly && better_alone(depart, burst, hops)) {
+	if (alike && better_alone(depart, burst, hops)) {
 		cv_frame_close_port(depart, first);
 		if (cv_outbox_send_burst(depart, first, burst, bytes)) {
 			count_alone(depart, hops, n);

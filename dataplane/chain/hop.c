@@ -85,7 +85,6 @@ void cv_burst_pick(const struct cv_burst *from, const uint8_t *classes, uint8_t 
 	const struct cv_view *views = from->views;
 
 	to->n = 0;
-	to->singly = from->singly;
 	to->whole = from->whole;
 	to->buffers.n = 0;
 	for (unsigned b = 0; b < from->buffers.n; b++) {

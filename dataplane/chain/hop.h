@@ -21,7 +21,6 @@ struct cv_burst {
 	uint16_t n; // packets, each with a view
 	uint16_t longest; // no packet is longer than this with its tunnel, bytes
 	uint16_t shortest; // none is shorter
-	bool singly; // all came as frames of their own, none in a convoy
 	// Where a buffer holds several packets nothing but their lengths is between them. False: it
 	// is not known.
 	bool whole;

@@ -116,7 +116,7 @@ static bool take_frames(struct cv_worker *worker, const struct cv_source *source
 		taken += cv_burst_load_convoys(burst, frames + taken, n - taken, source->in,
 			source->stages[0].out, source->convoys,
 			&worker->ports_counters[source->in]);
-		convoys |= !burst->singly;
+		convoys |= burst->n != burst->buffers.n;
 		run_source(worker, source, burst);
 	}
 	return convoys;
@@ -213,8 +213,7 @@ static uint16_t poll_ring(
 	if (n == 0)
 		return 0;
 	burst->n = n;
-	burst->singly = false; // not known any more, nor
-	burst->whole = false;
+	burst->whole = false; // not known any more
 	cv_burst_measure(burst);
 	run_stage(worker, &source->stages[0], burst);
 	return n;

@@ -14,8 +14,8 @@
 //   convoys    packets that came in convoys leave to a next hop
 //   carries    packets that came singly, by a port that may carry convoys, leave singly
 //
-// A turn has 256 packets, as many as a port gives, or 16 frames where some may be convoys. Each way's turns are measured by themselves, and
-// the ways one after the other, repeat by repeat.
+// A turn has 256 packets, as many as a port gives, or CV_CONVOYS_MAX frames where some may be convoys.
+// Each way's turns are measured by themselves, and the ways one after the other, repeat by repeat.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
