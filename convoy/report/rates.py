@@ -399,7 +399,7 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Fig
         unoffered=sum(trial.unoffered for trial in every_trial),
         lost=losses(trials),
         irregular=(*_in_slow_phase(slow, out, every_trial), *_irregular(trials, searches)),
-        failed=tuple(dict.fromkeys(s.why for s in searches if s.outcome == "failed")),
+        failed=tuple(dict.fromkeys(s.why for s in every_search if s.outcome == "failed")),
         notes=tuple(dict.fromkeys(note for trial in trials for note in trial.notes)),
         machine=_middle(counted),
         slow=len(slow),

@@ -250,6 +250,9 @@ def test_a_row_is_of_the_rounds_nearby():
     assert (row.slow, row.left_out, row.repeats, row.trials) == (1, 1, 3, 3)
     assert row.machine == {"line": NEAR}
     assert row.irregular[0] == "1 of 3 rounds in a slow phase of the machine: left out"
+    failed = Search(point=searches[1].point, outcome="failed", why="gone")
+    (row,) = rows(trials, [searches[0], failed, searches[2]])
+    assert (row.left_out, row.failed) == (1, ("gone",))  # that the device failed counts always
     (row,) = rows([*trials[:2], trial(2, FAR)], searches)
     assert row.rounds == {0: 10e6, 1: 4e6, 2: 12e6}
     assert (row.slow, row.left_out) == (2, 0)
