@@ -95,6 +95,7 @@ static CV_INLINE void count_hits(uint64_t *hits, uint32_t result, uint32_t n)
 	__atomic_store_n(hit, *hit + n, __ATOMIC_RELAXED); // with the load in hits_sum()
 }
 
+// Of n packets, one at least.
 static CV_INLINE uint16_t judge(const struct firewall *firewall, uint64_t *hits,
 	const uint32_t *result, const uint8_t *packet, uint32_t n, uint8_t *verdict)
 {

@@ -122,11 +122,8 @@ def processes(setup: Setup, link: str) -> list[Setup]:
 
 
 def _end(kind: str, address: str, crowded: bool) -> PortAt:
-    ring = crowded and kind in {
-        "virtio-user",
-        "memif",
-        "memif-client",
-    }  # vhost-user's is the guest's
+    # vhost-user's is the guest's.
+    ring = crowded and kind in {"virtio-user", "memif", "memif-client"}
     return PortAt(kind, address, slots=SLOTS if ring else None)
 
 

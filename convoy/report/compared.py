@@ -64,10 +64,10 @@ def compared(run: Run, scenario: str) -> Iterator[Compared]:
             other = known.get((asked["over"], row.arm, row.size))
             if row.setup != asked["setup"] or other is None or (sizes and row.size not in sizes):
                 continue
-            rate = full_speed_gain(row.full_speed_pps, other.full_speed_pps)
+            rate = full_speed_gain(row, other, "full_speed_pps")
             if rate is None:
                 continue
-            cycles = full_speed_gain(row.full_speed_cycles, other.full_speed_cycles)
+            cycles = full_speed_gain(row, other, "full_speed_cycles")
             yield Compared(
                 scenario, row.setup, other.setup, row.arm, row.size, rate, cycles,
                 asked.get("target"), asked.get("paper", ""),

@@ -67,7 +67,7 @@ def as_json(row: Row) -> dict[str, Any]:
         "trials": row.trials,
         "excluded": row.spoilt,
         "machine_ns": dict(row.machine),
-        "slow_rounds": row.slow,
+        "slow_rounds": len(row.slow),
         "slow_rounds_left_out": row.left_out,
         "unoffered": row.unoffered,
         "irregular": list(row.irregular),

@@ -8,7 +8,7 @@ no convoys.
 """
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from convoy import reference
@@ -63,9 +63,15 @@ def pairs(run: Run, scenario: str) -> Iterator[tuple[Row, Row]]:
                 break
 
 
+def _in_one_phase(row: Row, other: Row, rounds: Iterable[int]) -> list[int]:
+    """Return the rounds in which the machine was the same for both: a slow phase says nothing
+    beside a fast one."""
+    return sorted(i for i in rounds if (i in row.slow) == (i in other.slow))
+
+
 def gain(row: Row, plain: Row) -> tuple[float, float, float] | None:
     """Return the ratio of two rows' rates: median, least and most of the rounds that have both."""
-    both = sorted(row.rounds.keys() & plain.rounds.keys())
+    both = _in_one_phase(row, plain, row.rounds.keys() & plain.rounds.keys())
     ratios = [row.rounds[i] / plain.rounds[i] for i in both]
     return (statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
 
@@ -74,12 +80,14 @@ def _median_of(rounds: Mapping[int, tuple[float, ...]]) -> dict[int, float]:
     return {repeat: statistics.median(values) for repeat, values in rounds.items()}
 
 
-def full_speed_gain(
-    row: Mapping[int, tuple[float, ...]], plain: Mapping[int, tuple[float, ...]]
-) -> tuple[float, float, float] | None:
-    """Return the ratio of two rows' medians, round by round: median, least, most."""
-    one, other = _median_of(row), _median_of(plain)
-    ratios = [one[i] / other[i] for i in sorted(one.keys() & other.keys())]
+def full_speed_gain(row: Row, plain: Row, what: str) -> tuple[float, float, float] | None:
+    """Return the ratio of two rows' medians, round by round: median, least, most.
+
+    what: the rows' "full_speed_pps", "per_cpu_s" or "full_speed_cycles".
+    """
+    one, other = _median_of(getattr(row, what)), _median_of(getattr(plain, what))
+    both = _in_one_phase(row, plain, one.keys() & other.keys())
+    ratios = [one[i] / other[i] for i in both]
     return (statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
 
 
@@ -104,7 +112,7 @@ def full_speed(run: Run, scenario: str) -> Beside:
         line.append(_spread(busy, 0.01, 0))
         plain = plains.get(id(row))
         for name in ("full_speed_pps", "per_cpu_s"):
-            found = plain and full_speed_gain(getattr(row, name), getattr(plain, name))
+            found = plain and full_speed_gain(row, plain, name)
             line.append(times(found) if found else None)
         out.rows.append(line)
     return out

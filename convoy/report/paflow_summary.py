@@ -66,13 +66,13 @@ class _Summary:
                 continue  # says itself which ones
             for row, plain in pairs(self.run, scenario):
                 where = f"{scenario}: {row.setup} / {plain.setup}, {row.arm}"
-                for what, one, other in (
-                    ("at full speed, with / without", row.full_speed_pps, plain.full_speed_pps),
-                    ("packets per CPU second, with / without", row.per_cpu_s, plain.per_cpu_s),
+                for what, name in (
+                    ("at full speed, with / without", "full_speed_pps"),
+                    ("packets per CPU second, with / without", "per_cpu_s"),
                 ):
-                    found = full_speed_gain(one, other)
+                    found = full_speed_gain(row, plain, name)
                     if found is not None:
-                        claim = _claim(row.setup) if one is row.full_speed_pps else ""
+                        claim = _claim(row.setup) if name == "full_speed_pps" else ""
                         self.add(f"{what}, {row.size} B", "x", times(found), where, claim)
 
     def compared(self) -> None:

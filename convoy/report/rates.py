@@ -96,7 +96,7 @@ class Row:
     at_least: bool = False  # the median rate is a bound: no more could be offered
     # What the machine was like in the rounds that count: medians (convoy/results/phase.py).
     machine: Mapping[str, float] = field(default_factory=dict)
-    slow: int = 0  # rounds in a slow phase of it
+    slow: frozenset[int] = frozenset()  # rounds in a slow phase of it
     left_out: int = 0  # of these: count for nothing here
 
     @property
@@ -402,7 +402,7 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Fig
         failed=tuple(dict.fromkeys(s.why for s in every_search if s.outcome == "failed")),
         notes=tuple(dict.fromkeys(note for trial in trials for note in trial.notes)),
         machine=_middle(counted),
-        slow=len(slow),
+        slow=slow,
         left_out=len(out),
     )
 
@@ -427,7 +427,7 @@ def expected_pps(bare_pps: float, function_cycles: float, tsc_hz: float) -> floa
 
 def slow_phase(rows: Sequence[Row]) -> list[str]:
     """Return, in a sentence, how many rounds were in a slow phase, and what became of these."""
-    slow, out = sum(row.slow for row in rows), sum(row.left_out for row in rows)
+    slow, out = sum(len(row.slow) for row in rows), sum(row.left_out for row in rows)
     if not slow:
         return []
     rounds = sum(row.repeats for row in rows)

@@ -3,7 +3,8 @@
 //
 // Kind virtio-user: the driver's side of a virtio-net over a vhost-user socket: what a container
 // VNF has. path: the socket; mode: client (the other side makes it; the usual) or server; queues:
-// pairs, 1 to 64; slots: of each ring, 1024 or a smaller power of two, 64 at least. The peer may come later, go away and come back (plug_port.h).
+// pairs, 1 to 64; slots: of each ring, 1024 or a smaller power of two, 64 at least. The peer may come
+// later, go away and come back (plug_port.h).
 #include <errno.h>
 #include <stdio.h>
 

@@ -7,6 +7,7 @@ import pytest
 from convoy.dut.base import Running
 from convoy.report.compare import compare
 from convoy.report.findings import findings
+from convoy.report.paflow import gain
 from convoy.report.rates import rows
 from convoy.report.run_data import read
 from convoy.results.folder import RunFolder
@@ -247,7 +248,7 @@ def test_a_row_is_of_the_rounds_nearby():
     (row,) = rows(trials, searches)
     assert row.rounds == {0: 10e6, 2: 12e6}
     assert row.delays[0].p50s_ns == (2000, 2000)
-    assert (row.slow, row.left_out, row.repeats, row.trials) == (1, 1, 3, 3)
+    assert (row.slow, row.left_out, row.repeats, row.trials) == ({1}, 1, 3, 3)
     assert row.machine == {"line": NEAR}
     assert row.irregular[0] == "1 of 3 rounds in a slow phase of the machine: left out"
     failed = Search(point=searches[1].point, outcome="failed", why="gone")
@@ -255,8 +256,20 @@ def test_a_row_is_of_the_rounds_nearby():
     assert (row.left_out, row.failed) == (1, ("gone",))  # that the device failed counts always
     (row,) = rows([*trials[:2], trial(2, FAR)], searches)
     assert row.rounds == {0: 10e6, 1: 4e6, 2: 12e6}
-    assert (row.slow, row.left_out) == (2, 0)
+    assert (row.slow, row.left_out) == ({1, 2}, 0)
     assert row.irregular[0].endswith("kept, for want of others")
+
+
+def test_a_slow_round_is_not_set_over_a_fast_one():
+    fast = rows([trial(i, NEAR) for i in range(3)], [search(i, 10e6) for i in range(3)])[0]
+    slow = rows(
+        [trial(0, NEAR), trial(1, FAR), trial(2, FAR)],
+        [search(0, 20e6), search(1, 5e6), search(2, 5e6)],
+    )[0]
+    # For want of others they are kept.
+    assert (set(slow.rounds), slow.left_out) == ({0, 1, 2}, 0)
+    assert gain(slow, fast) == (2.0, 2.0, 2.0)
+    assert gain(slow, slow) == (1.0, 1.0, 1.0)
 
 
 def test_rates_that_nobody_searched_for_are_left_out_as_well():
@@ -271,7 +284,7 @@ def test_rates_that_nobody_searched_for_are_left_out_as_well():
     more = [trial(repeat, NEAR, load=f"{i} Mpps") for repeat in range(3) for i in range(8)]
     far = [trial(repeat, (NEAR, NEAR, FAR)[repeat], load="9 Mpps") for repeat in range(3)]
     (row,) = rows([*more, *far], [])
-    assert row.slow == 0
+    assert not row.slow
     assert [len(delay.p50s_ns) for delay in row.delays] == [*[3] * 8, 2]
 
 
