@@ -3,7 +3,7 @@
 """convoy bench quick: the example chain, measured beside dpdk-testpmd, in some minutes."""
 
 import datetime
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from convoy.cli.console import console, messages, print_json
 from convoy.cli.options import Json, NewFolder
 from convoy.cli.progress import Bar
 from convoy.errors import InputError
+from convoy.report import export
 from convoy.report import quick as report
 from convoy.report.rates import Row, rows
 from convoy.results.folder import RunFolder
@@ -42,14 +43,12 @@ class QuickResult:
     def as_json(self) -> dict[str, Any]:
         """Return the document that --json prints."""
         return {
-            "schema": "convoy.bench.quick/1",
+            "schema": "convoy.bench.quick/2",
             "folder": str(self.folder),
             "report": str(self.report),
             "notes": list(self.notes),
             "host": self.host,
-            "rows": [
-                asdict(row) | {"rate_pps": row.rate_pps, "gbps": row.gbps} for row in self.rows
-            ],
+            "rows": [export.as_json(row) for row in self.rows],
         }
 
 
