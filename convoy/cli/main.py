@@ -2,20 +2,58 @@
 # Copyright 2026 The Convoy authors
 """The one command people type: each sub-command is a module of this folder."""
 
+import importlib
 import signal
 import sys
+from collections import UserDict
+from typing import Any
 
 import typer
 
 from convoy import __version__
 from convoy.chain.problem import printable
-from convoy.cli import advise, bench, check, doctor, next_hop, preload, report, run, sim, top
 from convoy.cli.console import EXIT_CODES, print_json
 from convoy.errors import ConvoyError
+
+COMMANDS = (
+    "doctor",
+    "check",
+    "run",
+    "top",
+    "next-hop",
+    "bench",
+    "preload",
+    "report",
+    "advise",
+    "sim",
+)
+
+
+class _Modules(UserDict[str, Any]):
+    """Commands by name. Imported when asked for: `check` needs no plots."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.data:
+            raise KeyError(name)
+        module = importlib.import_module(f"convoy.cli.{name.replace('-', '_')}")
+        one = typer.Typer()
+        if hasattr(module, "app"):
+            one.add_typer(module.app, name=name)
+        else:
+            one.command(name, epilog=EXIT_CODES)(module.command)
+        return typer.main.get_group(one).commands[name]
+
+
+class _Commands(typer.core.TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Modules(dict.fromkeys(COMMANDS))
+
 
 app = typer.Typer(
     name="convoy",
     help="Run service function chains, and measure them.",
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -35,18 +73,6 @@ def _options(
     ),
 ) -> None:
     pass
-
-
-app.command("doctor", epilog=EXIT_CODES)(doctor.command)
-app.command("check", epilog=EXIT_CODES)(check.command)
-app.command("run", epilog=EXIT_CODES)(run.command)
-app.command("top", epilog=EXIT_CODES)(top.command)
-app.add_typer(next_hop.app, name="next-hop")
-app.add_typer(bench.app, name="bench")
-app.add_typer(preload.app, name="preload")
-app.command("report", epilog=EXIT_CODES)(report.command)
-app.command("advise", epilog=EXIT_CODES)(advise.command)
-app.add_typer(sim.app, name="sim")
 
 
 def _on_term(number: int, frame: object) -> None:

@@ -19,7 +19,6 @@ from convoy.results.trials import FULL_SPEED, Cost, Goal, Point, Search, Trial
 from convoy.run.nearby import Nearby
 from convoy.run.workload import flows, size_of
 from convoy.search.goals import Goal as Wanted
-from convoy.search.mlr import Answer, Nothing, search
 from convoy.tester.base import Tester
 
 LOSS_RATIO = 0.005  # a rate at which no more is lost counts as kept up with (PDR)
@@ -371,6 +370,8 @@ class Measurement:
 
         longest_s: how long that may take; what is not known by then is missing or irregular.
         """
+        from convoy.search.mlr import Answer, Nothing, search  # half a second, wherever it stands
+
         began = time.monotonic()
         self._near = bool(self._kept) or self._come_near()
         strictest = min(goal.loss_ratio for goal in goals)
