@@ -260,6 +260,8 @@ def _changes(scenario: str, lines: list[dict[str, Any]], narrow: bool) -> Table:
 def _verdict(line: dict[str, Any]) -> str:
     if line["machine_changed"]:
         return "another phase"
+    if line["within_noise"] and not line["tells"]:
+        return "too noisy"
     return {True: "agrees", False: "differs", None: "too few"}[line["within_noise"]]
 
 

@@ -6,6 +6,9 @@ A machine may be slower in one run than in the other, for everybody alike. So ea
 with the run's own first device at the same point as well; "relative" is what is left of a change
 when the first device's change is taken out. Where the machine was in a slow phase in one run and in
 the fast one in the other (convoy/results/phase.py), that is another machine: nothing is compared.
+
+To agree within a wide noise says little. So it is counted apart where even a change by a quarter
+would not have been noticed.
 """
 
 import math
@@ -18,15 +21,24 @@ from convoy.report.run_data import AGAIN, Run
 from convoy.results.phase import CHANGED, slower
 
 ENOUGH = 3  # repeats, that tell a point's noise by themselves
+# Of the tester's ceiling: somebody beside its core cost a seventh of the rates above, and below
+# nothing.
+NEAR_LIMIT = 0.4
+NOTICED = 0.25  # a change that a comparison must notice, or it says nothing
 
 
 def _noise(one: Run, other: Run, a: Row, b: Row) -> float:
-    # Two medians, each as uncertain as its repeats show.
-    both = max(AT_LEAST, math.hypot(spread(a.rates_pps), spread(b.rates_pps)))
+    """Return how far two medians of the same may lie apart, upwards: a share. Down: 1 / (1 + it).
+
+    Infinite: not known.
+    """
+    # Each is as uncertain as its repeats show.
+    both = math.hypot(spread(a.rates_pps), spread(b.rates_pps))
+    share = max(AT_LEAST, math.expm1(both) if both < math.log(1e9) else math.inf)
     if min(len(a.rates_pps), len(b.rates_pps)) >= ENOUGH:
-        return both
+        return share
     # Of fewer, no better than the floors at that size.
-    return max(both, *(run.noise_floor(a.scenario, a.size) or AT_LEAST for run in (one, other)))
+    return max(share, *(run.noise_floor(a.scenario, a.size) or AT_LEAST for run in (one, other)))
 
 
 def _reference(run: Run, row: Row) -> Row | None:
@@ -44,13 +56,23 @@ FIGURES = {
 }
 
 
-def _other_machine(a: Row, b: Row) -> dict[str, float]:
+def _ceiling_pps(run: Run) -> float:
+    """Return what the tester can do at most; 0: nobody knows."""
+    known = [(host.get("self_test") or {}).get("ceiling_pps") or 0.0 for host in run.hosts]
+    return min(known, default=0.0)
+
+
+def _other_machine(one: Run, other: Run, a: Row, b: Row) -> dict[str, float]:
     """Return which figures were how many times as high in the second run; below 1: in the first.
 
     Only where that forbids a verdict.
     """
-    up = slower(b.machine, a.machine, CHANGED)
-    return up | {name: 1 / times for name, times in slower(a.machine, b.machine, CHANGED).items()}
+    limit_pps = NEAR_LIMIT * min(_ceiling_pps(one), _ceiling_pps(other))
+    limits = dict(CHANGED)
+    if max(a.rate_pps or 0.0, b.rate_pps or 0.0) < limit_pps:
+        limits.pop("tester_work")  # it has time to spare
+    down = slower(a.machine, b.machine, limits)
+    return slower(b.machine, a.machine, limits) | {name: 1 / by for name, by in down.items()}
 
 
 def _not_compared(points: list[dict[str, Any]]) -> str:
@@ -77,10 +99,22 @@ def _within(change: float, noise: float, bounds: tuple[bool, bool]) -> bool | No
     """Return whether a change is no more than noise. bounds: rates that only say "at least"."""
     if not math.isfinite(noise):
         return None
-    # Twice the rate of a bound says nothing against it; half of it does.
-    up = math.inf if bounds[0] else noise
-    down = math.inf if bounds[1] else noise
-    return -down <= change <= up
+    # Half as fast is as far away as twice as fast; but twice the rate of a bound says nothing
+    # against it.
+    up = math.inf if bounds[0] else 1 + noise
+    down = math.inf if bounds[1] else 1 + noise
+    return 1 / down <= 1 + change <= up
+
+
+def _told(tell: int, agree: int) -> str:
+    """Return at how many of the points that agree a change would have been noticed."""
+    change = f"a change by {NOTICED:.0%} would have been noticed"
+    if tell == agree:
+        return f"at each of these {change}"
+    if not tell:
+        return f"at none of these {change}, they are too noisy to tell"
+    rest = "one is" if agree - tell == 1 else f"{agree - tell} are"
+    return f"at {tell} of these {change}, the other {rest} too noisy to tell"
 
 
 def compare(one: Run, other: Run) -> dict[str, Any]:
@@ -94,7 +128,7 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
         moved = (second.rate_pps or 1) / (first.rate_pps or 1) if first and second else 1.0
         change = b.rate_pps / a.rate_pps - 1
         bounds = (a.at_least, b.at_least)
-        noise, changed = _noise(one, other, a, b), _other_machine(a, b)
+        noise, changed = _noise(one, other, a, b), _other_machine(one, other, a, b)
         tells = math.isfinite(noise) and not changed
         relative = (change + 1) / moved - 1
         capped = any(row is not None and row.at_least for row in (first, second))
@@ -112,6 +146,8 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
                 "relative": relative,
                 # One repeat says nothing about its noise: null, and no verdict.
                 "noise": noise if math.isfinite(noise) else None,
+                # A change by a quarter would have been noticed.
+                "tells": tells and noise <= NOTICED,
                 "machine_ns": (dict(a.machine), dict(b.machine)),
                 "machine_changed": changed,  # not empty: no verdict
                 "within_noise": _within(change, noise, bounds) if tells else None,
@@ -127,9 +163,11 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
     says = "The runs have no point in common."
     if known:
         middle = statistics.median(point["noise"] for point in known)
+        tell = sum(point["tells"] and point["within_noise"] for point in known)
         says = (
-            f"{agree} of {len(known)} points agree within their noise (median noise {middle:.1%}); "
-            f"beside each run's own first device, {sum(beside)} of {len(beside)} do."
+            f"{agree} of {len(known)} points agree within their noise (median noise {middle:.1%}): "
+            f"{_told(tell, agree)}; beside each run's own first device, {sum(beside)} of "
+            f"{len(beside)} do."
         )
     said = [says] if known or not points else []
     said += list(filter(None, [_not_compared(points)]))

@@ -174,7 +174,8 @@ def findings(run: Run) -> list[str]:
     if trials and spoilt <= trials / 5:
         said.append(
             f"{spoilt} of {trials} trials were spoilt (pauses of the tester or of the device's "
-            "core explain what was lost or how long it took) and are no results."
+            "core, or who came beside it, explain what was lost or how long it took) and are no "
+            "results."
         )
     said += slow_phase(run.rows)
     unoffered = sum(row.unoffered for row in run.rows)

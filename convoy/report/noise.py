@@ -4,8 +4,8 @@
 
 A run measures one device against itself ("A (again)"): what these two differ by is noise. Two
 devices are compared round by round, because a machine's moods last longer than a round; their
-difference is the median over the rounds. It counts where it exceeds the noise floor and twice its
-own uncertainty; otherwise it is shown as none.
+difference is the median over the rounds. It counts where it exceeds the noise floor and what chance
+alone would make of so few rounds; otherwise it is shown as none.
 """
 
 import math
@@ -20,6 +20,13 @@ DEVIATION = 1.4826
 # Of few values it is too small, on average by this (Croux and Rousseeuw 1992; 0.8 beyond nine).
 FEW = {4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}
 AT_LEAST = 0.01  # no floor is lower: the search's own steps
+# Of few rounds the error itself is not well known. So many errors a median of normal values is off
+# by chance alone in one of twenty cases; and, of each of two runs, their medians in one of ten.
+# By simulation; tests/python/bench/test_noise.py does it again.
+SURE = {2: 12.9, 3: 2.67, 4: 3.8, 5: 4.2, 6: 2.9, 7: 3.1, 8: 2.6, 9: 2.7}
+SURE_MORE = 2.5
+AGREE = {2: 2.92, 3: 1.42, 4: 1.71, 5: 1.9, 6: 1.66, 7: 1.77}
+AGREE_MORE = 1.7
 
 
 @dataclass(frozen=True)
@@ -30,11 +37,16 @@ class Difference:
     error: float  # twice the standard error of the median of logarithms
     rounds: int
 
+    @property
+    def chance(self) -> float:
+        """Return what chance alone exceeds once in twenty times. Logarithm."""
+        return SURE.get(self.rounds, SURE_MORE) / 2 * self.error
+
     def counts(self, floor: float) -> bool:
         """Return whether it is more than noise."""
         # In logarithms: half as fast is as far away as twice as fast.
         far = abs(math.log1p(self.share)) if self.share > -1 else math.inf
-        return self.rounds > 1 and far > max(math.log1p(floor), self.error)
+        return self.rounds > 1 and far > max(math.log1p(floor), self.chance)
 
 
 def paired(a: Mapping[int, float], b: Mapping[int, float]) -> Difference | None:
@@ -67,8 +79,12 @@ def floor(pairs: Sequence[Difference]) -> float | None:
 
 
 def spread(rates: Sequence[float]) -> float:
-    """Return the relative uncertainty of a median of repeats: twice its standard error."""
-    if len(rates) < 2:
-        return math.inf
+    """Return how uncertain a median of repeats is, as a logarithm.
+
+    Two of the same differ by more than both together (the root of the sum of squares) once in ten
+    times. One repeat: infinite.
+    """
     logs = [math.log(rate) for rate in rates if rate > 0]
-    return 2 * _error(logs, statistics.median(logs)) if logs else math.inf
+    if len(logs) < 2:
+        return math.inf
+    return AGREE.get(len(logs), AGREE_MORE) * _error(logs, statistics.median(logs))

@@ -14,7 +14,16 @@ from typing import Any
 
 from convoy.report.frames import Buckets, Frames, frames_of, lost_in_a_row
 from convoy.report.losses import losses
-from convoy.results.phase import ENOUGH, Figures, best, figures, left_out, slow_rounds, slower
+from convoy.results.phase import (
+    ENOUGH,
+    Figures,
+    best,
+    charged,
+    left_out,
+    of_trial,
+    slow_rounds,
+    slower,
+)
 from convoy.results.trials import FULL_SPEED, Search, Trial
 
 Key = tuple[str, str, str, float, str]  # scenario, setup, arm, share of the core, frame size
@@ -207,7 +216,7 @@ def _delays(trials: Sequence[Trial], fast: Figures) -> tuple[Delay, ...]:
             groups.setdefault(trial.load, []).append(trial)
     found = []
     for load, several in groups.items():
-        quick = [trial for trial in several if not slower(figures(trial.tester), fast)]
+        quick = [trial for trial in several if not slower(of_trial(trial), fast)]
         group = quick if len({trial.point.repeat for trial in quick}) >= ENOUGH else several
         merged: Counter[int] = Counter()
         books = [trial.tester.get("total") or {} for trial in group]
@@ -334,12 +343,12 @@ def _at_least(searches: Sequence[Search], rates: Mapping[int, float]) -> bool:
     return 2 * sum(goal.at_least for goal in firsts) > len(rates)
 
 
-def _figures(trials: Iterable[Trial]) -> dict[int, list[Figures]]:
-    """Return what the machine was like, by repeat, of each trial that knows it."""
+def _charged(trials: Iterable[Trial]) -> dict[int, list[Figures]]:
+    """Return, by repeat, what trials are charged with."""
     found: dict[int, list[Figures]] = {}
     for trial in trials:
-        one = figures(trial.tester)
-        if one:
+        one = charged(trial)
+        if one is not None:
             found.setdefault(trial.point.repeat, []).append(one)
     return found
 
@@ -357,12 +366,11 @@ def _told(trials: Sequence[Trial], searches: Sequence[Search]) -> set[int]:
 
 def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Figures) -> Row:
     point = every_trial[0].point if every_trial else every_search[0].point
-    machine = _figures(every_trial)
-    slow = slow_rounds(machine, fast)
+    slow = slow_rounds(_charged(every_trial), fast)
     out = left_out(slow, _told(every_trial, every_search))
     trials = [trial for trial in every_trial if trial.point.repeat not in out]
     searches = [search for search in every_search if search.point.repeat not in out]
-    counted = [one for repeat, some in machine.items() if repeat not in out for one in some]
+    counted = [of_trial(trial) for trial in trials if trial.verdict != "spoilt"]
     goals = _rates(searches)
     rounds = goals.get(FIRST_GOAL) or next(iter(goals.values()), {})
     busiest = _busiest(trials)
@@ -416,7 +424,7 @@ def rows(trials: Iterable[Trial], searches: Iterable[Search] = ()) -> list[Row]:
     for search in searches:
         ended.setdefault(search.point.key[:-1], []).append(search)
     keys = list(dict.fromkeys((*tried, *ended)))
-    fast = best(figures(trial.tester) for some in tried.values() for trial in some)
+    fast = best(of_trial(trial) for some in tried.values() for trial in some)
     return [_row(tried.get(key, []), ended.get(key, []), fast) for key in keys]
 
 
@@ -434,5 +442,6 @@ def slow_phase(rows: Sequence[Row]) -> list[str]:
     rest = f"; the other {slow - out} had too few others at their points" if out < slow else ""
     return [
         f"{slow} of {rounds} rounds were in a slow phase of this machine (its two cores far from "
-        f"each other, or one): {out} of these are left out{rest}."
+        f"each other, or one, or somebody else beside the device's): {out} of these are left "
+        f"out{rest}."
     ]

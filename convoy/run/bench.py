@@ -20,7 +20,7 @@ from convoy.host.private import private_folder
 from convoy.host.waited import pollers, thread_times
 from convoy.results.applications import ApplicationPoint, ApplicationTrial
 from convoy.results.folder import RunFolder
-from convoy.results.phase import Figures, best, figures, slow_rounds
+from convoy.results.phase import Figures, charged, of_trial, slow_rounds
 from convoy.results.trials import Point, Search, Trial
 from convoy.run import once_more
 from convoy.run.application import application
@@ -97,7 +97,9 @@ class Bench:
         self._done: dict[Key, Search] = {}
         self._ceilings: dict[Key, float] = {}  # the tester's, when a point was searched for
         self._nearby = Nearby()
-        self._figures: dict[Key, list[Figures]] = defaultdict(list)  # of each point's trials
+        self._figures: dict[Key, list[Figures]] = defaultdict(
+            list
+        )  # that each point's trials are charged with
         self._applied: set[tuple[object, ...]] = set()  # applications' points that have ended
         self._kept: dict[Key, list[Trial]] = defaultdict(list)
         self._look_back()
@@ -114,10 +116,10 @@ class Bench:
             if trial.point.key not in self._done:
                 self._kept[trial.point.key].append(trial)  # learnt from as it is done again
                 continue
-            found = figures(trial.tester)
-            if found:
-                self._figures[trial.point.key].append(found)
-                self._nearby.learn(found.get("line"))
+            held = charged(trial)
+            if held is not None:
+                self._figures[trial.point.key].append(held)
+            self._nearby.learn(of_trial(trial))
 
     def _learn(self, search: Search) -> None:
         key = search.point.key
@@ -233,7 +235,7 @@ class Bench:
 
     def _slow_rounds(self, searches: Sequence[Search]) -> frozenset[int]:
         """Return the rounds of a point in which the machine was in a slow phase."""
-        fast = best(one for some in self._figures.values() for one in some)
+        fast = self._nearby.fast
         keys = [search.point.key for search in searches]
         return slow_rounds({key[-1]: self._figures.get(key, []) for key in keys}, fast)
 

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Waits, for a bounded time, until the tester's core and the device's are near each other.
+"""Waits, for a bounded time, until the machine is in its fast phase: the tester's core and the
+device's near each other, and nobody else on the device's.
 
-They come and go for seconds at a time (convoy/results/phase.py). What is measured in the
-meantime is left out where there is enough else: better not to measure it. Where they stay apart,
-the run goes on, and says so.
+Slow ones take a tenth of a second to some seconds (convoy/results/phase.py). What is measured in
+the meantime is left out where there is enough else: better not to measure it. Where one stays, the
+run goes on, and says so.
 """
 
 import time
 from bisect import insort
 from collections.abc import Callable
 
-from convoy.results.phase import PLACED, quickest
+from convoy.results.phase import SLOW, Figures, quickest, slower
 
 WAIT_S = 3.0  # each time
-SHARE = 0.1  # of a run's time, that may be spent on it
+SHARE = 0.2  # of a run's time, that may be spent on it
 FIRST_S = 10.0  # and this much at first
 LOOK_S = 0.1  # from one look to the next
 
 
 class Nearby:
-    """What a run has seen of the distance, and how long it has waited."""
+    """What a run has seen of the machine, and how long it has waited."""
 
     def __init__(
         self,
@@ -30,39 +31,39 @@ class Nearby:
         self._clock, self._sleep = clock, sleep
         self._began = clock()
         self._waited_s = 0.0
-        self._lines_ns: list[float] = []  # in order of size
+        self._known: dict[str, list[float]] = {name: [] for name in SLOW}  # in order of size
 
     @property
-    def nearest_ns(self) -> float | None:
-        """Return what a line takes where the cores are near."""
-        return quickest(self._lines_ns)
+    def fast(self) -> Figures:
+        """Return what the machine is like in its fast phase."""
+        best = {name: quickest(values) for name, values in self._known.items()}
+        return {name: value for name, value in best.items() if value is not None}
 
-    def learn(self, line: float | None) -> None:
+    def learn(self, one: Figures) -> None:
         """Note a trial's."""
-        if line is not None:
-            insort(self._lines_ns, line)
+        for name in SLOW.keys() & one.keys():
+            insort(self._known[name], one[name])
 
-    def far(self, line: float | None) -> bool:
-        """Return whether that is far apart."""
-        nearest = self.nearest_ns
-        return line is not None and nearest is not None and line > PLACED["line"] * nearest
+    def slow(self, one: Figures) -> bool:
+        """Return whether that is a slow phase."""
+        return bool(slower(one, self.fast))
 
-    def wait(self, look: Callable[[], float | None]) -> bool:
-        """Look until the cores are near, or it takes too long. Returns whether they are.
+    def wait(self, look: Callable[[], Figures]) -> bool:
+        """Look until the machine is fast, or it takes too long. Returns whether it is.
 
-        Where nobody can tell, they are.
+        Where nobody can tell, it is.
         """
-        if self.nearest_ns is None:
+        if not self.fast:
             return True
         began = self._clock()
         left = FIRST_S + SHARE * (began - self._began) - self._waited_s
         end = began + min(WAIT_S, left)
-        while self.far(look()):
+        while self.slow(look()):
             if self._clock() >= end:
-                near = False
+                fast = False
                 break
             self._sleep(LOOK_S)
         else:
-            near = True
+            fast = True
         self._waited_s += self._clock() - began
-        return near
+        return fast

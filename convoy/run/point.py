@@ -14,7 +14,7 @@ from convoy.host.cpu_time import core_time, cpu_ns
 from convoy.host.priority import uninterrupted
 from convoy.host.waited import pollers, softirqs, thread_times, waited_ns
 from convoy.results.folder import RunFolder
-from convoy.results.phase import Figures, figures, line_ns
+from convoy.results.phase import Figures, charged, figures, of_trial
 from convoy.results.trials import FULL_SPEED, Cost, Goal, Point, Search, Trial
 from convoy.run.nearby import Nearby
 from convoy.run.workload import flows, size_of
@@ -37,7 +37,7 @@ DRAIN_S = 0.02
 SOON_S = 0.001
 IDLE_PPS = 1000.0
 LOOK_PPS, LOOK_S = 20_000.0, 0.001  # a trial of which only the probe is asked
-FAR_TRIES = 2  # of a latency trial, where the cores were far apart
+SLOW_TRIES = 2  # of a latency trial, where the machine was in a slow phase
 
 Purpose = Literal["overload", "search", "latency", "rate"]
 Verdict = Literal["passed", "failed", "spoilt"]
@@ -184,8 +184,8 @@ class Measurement:
     ) -> None:
         """core: the device's. earlier: the trials of this point that there are already.
 
-        polled: the threads that are known to poll for packets. nearby: what the run knows of how
-        far that core is.
+        polled: the threads that are known to poll for packets. nearby: what the run knows of the
+        machine's phases.
         """
         self._point = point
         self._tester = tester
@@ -199,7 +199,7 @@ class Measurement:
         # It is that of single packets.
         self._ceiling_pps = None if convoys else ceiling_pps or tester.ceiling_pps
         self._nearby = nearby or Nearby()
-        self._near = True  # when the search began: what is far from there on is another machine's
+        self._fast = True  # what is slow from there on is another machine's
         self._pauses = 0  # in a row
         self._pollers = polled  # then, as the trial before has shown
         self._in_kernel = in_kernel(point.port_kind)
@@ -207,7 +207,7 @@ class Measurement:
         self.trials = 0
         self.spoilt = 0
         self.unoffered = 0
-        self.figures: list[Figures] = []  # of the machine, of each trial that knows them
+        self.figures: list[Figures] = []  # of the machine, that trials are charged with
 
     def _trial(
         self,
@@ -223,10 +223,10 @@ class Measurement:
             trial = self._measure(purpose, rate_pps, duration_s, load, loss_ratio)
             self._folder.append(trial)
             self._wait(trial)
-        found = figures(trial.tester)
-        if found:
-            self.figures.append(found)
-            self._nearby.learn(found.get("line"))
+        held = charged(trial)
+        if held is not None:
+            self.figures.append(held)
+        self._nearby.learn(of_trial(trial))
         self.spoilt += trial.verdict == "spoilt" and not trial.unoffered
         self.unoffered += trial.unoffered
         return trial
@@ -237,20 +237,24 @@ class Measurement:
             trial.tester, trial.device_waited_ns, own=trial.kernel_ns
         )
         bad = bad and not trial.unoffered
-        if trial.verdict == "spoilt" and self._far(trial.tester):
-            self._come_near()
+        if trial.verdict == "spoilt" and self._slow(trial.tester):
+            # Where it does not pass, what comes is measured as it is.
+            self._fast = self._wait_for_fast()
         elif bad:
             time.sleep(PAUSE_S * 2 ** min(self._pauses, PAUSES_MAX))
         self._pauses = self._pauses + 1 if bad else 0
 
-    def _far(self, result: Mapping[str, Any]) -> bool:
-        return self._nearby.far(line_ns(result))
+    def _machine(self, result: Mapping[str, Any]) -> Figures:
+        return figures(result, self._point.cpu_speed)
 
-    def _come_near(self) -> bool:
-        """Wait until the device's core is near; returns whether it is."""
+    def _slow(self, result: Mapping[str, Any]) -> bool:
+        return self._nearby.slow(self._machine(result))
+
+    def _wait_for_fast(self) -> bool:
+        """Wait until the machine is in its fast phase; returns whether it is."""
         asked = specification("64", LOOK_PPS, LOOK_S, convoys=min(1, self._convoys),
                               chains=self._chains)  # fmt: skip
-        return self._nearby.wait(lambda: line_ns(self._tester.trial(asked)))
+        return self._nearby.wait(lambda: self._machine(self._tester.trial(asked)))
 
     def _again(self, purpose: Purpose, rate_pps: float | None, duration_s: float) -> Trial | None:
         """Return the kept trial that this one would be."""
@@ -309,8 +313,8 @@ class Measurement:
             most = MOST_DISTURBED.get(purpose)
             if most is not None and disturbed(result, waited, most, own):
                 verdict = "spoilt"
-            if verdict == "failed" and purpose == "search" and self._near and self._far(result):
-                verdict = "spoilt"  # it might have kept up, had its core stayed where it was
+            if verdict == "failed" and purpose == "search" and self._fast and self._slow(result):
+                verdict = "spoilt"  # it might have kept up, had the machine stayed as it was
         cost_after = running.cost()
         return Trial(
             point=self._point,
@@ -373,7 +377,7 @@ class Measurement:
         from convoy.search.mlr import Answer, Nothing, search  # half a second, wherever it stands
 
         began = time.monotonic()
-        self._near = bool(self._kept) or self._come_near()
+        self._fast = bool(self._kept) or self._wait_for_fast()
         strictest = min(goal.loss_ratio for goal in goals)
         # Overload is no result, but a place to begin: an earlier repeat may have had a bad moment.
         flat_out = self._overload(goals[0].trial_s)
@@ -430,15 +434,15 @@ class Measurement:
 
         purpose: latency, or only what came and in which frames, which bears longer pauses.
         """
-        refused = far = 0
+        refused = slow = 0
         for _ in range(LATENCY_TRIES):
             if not self._kept:
-                self._come_near()
+                self._wait_for_fast()
             trial = self._trial(purpose, rate_pps, duration_s, load)
             refused += trial.unoffered
-            far += self._far(trial.tester)
+            slow += self._slow(trial.tester)
             done = trial.verdict != "spoilt" and (
-                far in (0, FAR_TRIES) or not self._far(trial.tester)
+                slow in (0, SLOW_TRIES) or not self._slow(trial.tester)
             )
             if done or refused == REFUSALS:
                 break

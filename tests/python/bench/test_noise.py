@@ -23,6 +23,8 @@ def rounds(*rates):
         ("more than the floor", rounds(*[5.1] * 5), rounds(*[5] * 5), 0.01, True),
         ("slower by more", rounds(*[5] * 5), rounds(*[5.1] * 5), 0.01, True),
         ("a mood meets both", rounds(5, 2, 9, 4), rounds(4, 1.6, 7.2, 3.2), 0.01, True),
+        ("two rounds, no more sure", rounds(5.5, 6.0), rounds(5, 5), 0.01, False),
+        ("two rounds, far away", rounds(20, 21), rounds(5, 5), 0.01, True),
         ("not sure", rounds(5, 9, 4, 6, 7), rounds(6, 5, 6, 5, 5), 0.01, False),
         ("one round is none", rounds(9), rounds(1), 0.01, False),
         ("much slower, much noise", rounds(*[1] * 5), rounds(*[20] * 5), 1.07, True),
@@ -45,19 +47,31 @@ def test_the_floor_is_the_most_that_one_differed_from_itself():
     assert floor([Difference(-0.07, 0.02, 5), Difference(0.01, 0.05, 5)]) == 0.07
 
 
-@pytest.mark.parametrize("repeats", [3, 4, 5, 6])
+def drawn(draw, repeats):
+    """A run's rates: noise, and nothing else."""
+    return [math.exp(draw.gauss(0, 0.05)) for _ in range(repeats)]
+
+
+@pytest.mark.parametrize(
+    "repeats", [(2, 2), (2, 3), (2, 5), (3, 3), (3, 6), (4, 4), (5, 5), (9, 9)]
+)
 def test_two_runs_of_the_same_agree_nine_times_of_ten(repeats):
-    draw = random.Random(repeats)
-
-    def run():
-        rates = [math.exp(draw.gauss(0, 0.05)) for _ in range(repeats)]
-        return math.log(statistics.median(rates)), spread(rates)
-
+    draw = random.Random(7)
     apart = 0
     for _ in range(2000):
-        (one, a), (other, b) = run(), run()
-        apart += abs(one - other) > math.hypot(a, b)
-    assert 0.02 < apart / 2000 < 0.1
+        one, other = (drawn(draw, number) for number in repeats)
+        far = abs(math.log(statistics.median(one) / statistics.median(other)))
+        apart += far > math.hypot(spread(one), spread(other))
+    assert 0.08 < apart / 2000 < 0.125
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 4, 5, 6, 9, 12])
+def test_of_two_devices_that_are_the_same_one_in_twenty_differs(repeats):
+    draw = random.Random(7)
+    found = [
+        paired(rounds(*drawn(draw, repeats)), rounds(*drawn(draw, repeats))) for _ in range(2000)
+    ]
+    assert 0.035 < sum(one.counts(0.0) for one in found) / 2000 < 0.065
 
 
 def test_the_spread_of_one_repeat_is_not_known():

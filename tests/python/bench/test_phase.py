@@ -11,7 +11,15 @@ from convoy.report.paflow import gain
 from convoy.report.rates import rows
 from convoy.report.run_data import read
 from convoy.results.folder import RunFolder
-from convoy.results.phase import CHANGED, best, figures, left_out, line_ns, slow_rounds, slower
+from convoy.results.phase import (
+    CHANGED,
+    best,
+    charged,
+    figures,
+    left_out,
+    slow_rounds,
+    slower,
+)
 from convoy.results.trials import Goal, Point, Search, Trial
 from convoy.run.nearby import FIRST_S, SHARE, WAIT_S, Nearby
 from convoy.run.once_more import ROUNDS, uncertain
@@ -51,6 +59,25 @@ def test_what_a_trial_tells_of_the_machine(result, expected):
     assert figures(result) == expected
 
 
+def test_a_core_that_was_slowed_down_on_purpose_tells_nothing_of_others():
+    assert figures(probe(70, 480, 960), cpu_speed=0.5) == {"line": 70.0, "tester_work": 480.0}
+
+
+@pytest.mark.parametrize(
+    ("purpose", "verdict", "expected"),
+    [
+        ("search", "failed", {"line": FAR}),
+        ("search", "passed", {}),  # kept up in spite of it
+        ("latency", "passed", {"line": FAR}),
+        ("overload", "passed", {"line": FAR}),
+        ("search", "spoilt", None),  # counts for nothing
+    ],
+)
+def test_what_a_trial_is_charged_with(purpose, verdict, expected):
+    one = trial(0, FAR, purpose=purpose).model_copy(update={"verdict": verdict})
+    assert charged(one) == expected
+
+
 @pytest.mark.parametrize(
     ("what", "lines", "expected"),
     [
@@ -71,11 +98,16 @@ def test_the_fast_phase(what, lines, expected):
         ("fast", probe(90, 490, 500), {}, {}),
         ("far from each other", probe(280), {"line": 4.0}, {"line": 4.0}),
         ("a stranger beside the tester", probe(70, 720), {}, {"tester_work": 1.5}),
-        ("a stranger beside the device", probe(70, 480, 720), {}, {"device_work": 1.5}),
+        (
+            "a stranger beside the device",
+            probe(70, 480, 720),
+            {"device_work": 1.5},
+            {"device_work": 1.5},
+        ),
         (
             "both are one core",
             probe(66, 960, 960),
-            {"both_work": 2.0},
+            {"both_work": 2.0, "device_work": 2.0},
             {"tester_work": 2.0, "device_work": 2.0},
         ),
         ("not known", {}, {}, {}),
@@ -105,10 +137,15 @@ def test_rounds_that_are_left_out(what, lines, slow, out):
 
 
 class World:
-    """Time that passes only where somebody sleeps or looks; cores that are near again at a time."""
+    """Time that passes where somebody sleeps or looks; a machine that is fast from a time on."""
 
-    def __init__(self, near_at=0.0):
+    def __init__(self, near_at=0.0, slow=None):
         self.now, self.near_at, self.looks = 0.0, near_at, 0
+        self.slow = slow or probe(FAR)
+
+    @property
+    def probe(self):
+        return probe(NEAR) if self.now >= self.near_at else self.slow
 
     def sleep(self, seconds):
         self.now += seconds
@@ -116,12 +153,12 @@ class World:
     def look(self):
         self.looks += 1
         self.now += 0.01
-        return NEAR if self.now >= self.near_at else FAR
+        return figures(self.probe)
 
     def nearby(self, known=True):
         found = Nearby(lambda: self.now, self.sleep)
         for _ in range(20 if known else 0):
-            found.learn(NEAR)
+            found.learn(figures(probe(NEAR)))
         return found
 
 
@@ -163,9 +200,9 @@ class Forwarding(Running):
 
 
 class Moved(Tester):
-    """Its device keeps up with 8 Mpps, and with half of that while the cores are far apart.
+    """Its device keeps up with 8 Mpps, and with half of that while the machine is in a slow phase.
 
-    They are so for a second, from one trial on.
+    It is so for a second, from one trial on.
     """
 
     ceiling_pps = 30e6
@@ -175,12 +212,13 @@ class Moved(Tester):
 
     def trial(self, specification):
         if specification["duration_s"] <= 0.001:  # a look
-            return {"probe": {"before_ns": self.world.look(), "after_ns": None}}
+            self.world.look()
+            return self.world.probe
         self.left -= 1
         if self.left == 0:
             self.world.near_at = self.world.now + 1.0
-        far = self.world.now < self.world.near_at
-        rate, limit = specification["rate_pps"], 4e6 if far else 8e6
+        slow = self.world.now < self.world.near_at
+        rate, limit = specification["rate_pps"], 4e6 if slow else 8e6
         loss = 0.3 if rate == "max" else max(0.0, 1 - limit / rate)
         total = {
             "received_pps": limit,
@@ -188,8 +226,7 @@ class Moved(Tester):
             "offered_pkts": 1_000_000,
             "lost_pkts": round(1_000_000 * loss),
         }
-        probe = {"before_ns": FAR if far else NEAR, "after_ns": None}
-        return {"ok": True, "total": total, "probe": probe}
+        return {"ok": True, "total": total, **self.world.probe}
 
 
 def measurement(tmp_path, tester, world):
@@ -199,17 +236,37 @@ def measurement(tmp_path, tester, world):
 
 
 @pytest.mark.parametrize("trials", [2, 4, 6])
-def test_a_search_waits_where_the_cores_move_apart_and_finds_the_same(tmp_path, trials):
-    world = World()
+@pytest.mark.parametrize("slow", [probe(FAR), probe(NEAR, device=720.0)])
+def test_a_search_waits_for_a_slow_phase_to_pass_and_finds_the_same(tmp_path, trials, slow):
+    world = World(slow=slow)
     measured, folder = measurement(tmp_path, Moved(world, trials), world)
     search = measured.search(goals(["pdr"], "quick"), None)
     assert 8e6 / 1.06 <= search.rate("pdr") <= 8.05e6
-    # What passed in spite of it has passed.
-    far = [trial for trial in folder.trials() if line_ns(trial.tester) == FAR]
-    assert far and all(trial.verdict in ("spoilt", "passed") for trial in far)
-    assert [one["line"] for one in measured.figures].count(FAR) == len(far)
-    if any(trial.verdict == "spoilt" for trial in far):
+    # What passed in spite of it has passed, and nothing is held against the round.
+    met = [trial for trial in folder.trials() if figures(trial.tester) == figures(slow)]
+    assert met and all(trial.verdict in ("spoilt", "passed") for trial in met)
+    assert not any(slower(one, figures(probe(NEAR))) for one in measured.figures)
+    if any(trial.verdict == "spoilt" for trial in met):
         assert world.now >= 1.0  # it was waited for
+
+
+def test_a_slow_phase_that_stays_is_measured_as_it_is(tmp_path):
+    world = World()
+    tester = Moved(world, 4)
+    measured, _ = measurement(tmp_path, tester, world)
+    stays = tester.trial
+
+    def trial(specification):
+        world.near_at = 1e9 if tester.left <= 1 else world.near_at
+        return stays(specification)
+
+    tester.trial = trial
+    search = measured.search(goals(["pdr"], "quick"), None)
+    assert search.goals[0].regular
+    assert search.rate("pdr") <= 4.03e6
+    assert search.spoilt == 1
+    assert slow_rounds({0: measured.figures}, figures(probe(NEAR))) == {0}
+    assert world.now < 3 * WAIT_S
 
 
 def test_a_search_that_begins_far_apart_is_measured_as_it_is(tmp_path):
@@ -288,12 +345,15 @@ def test_rates_that_nobody_searched_for_are_left_out_as_well():
     assert [len(delay.p50s_ns) for delay in row.delays] == [*[3] * 8, 2]
 
 
-def run(path, rounds):
+def run(path, rounds, tester=None, ceiling=None):
     folder = RunFolder(path)
     folder.create({"scenarios": {"x": {"title": "x", "asks": "?", "from": "y"}}, "quick": True})
-    folder.write_host({"cannot": []})
+    folder.write_host({"cannot": [], "self_test": ceiling and {"ceiling_pps": ceiling}})
     for repeat, (rate, line) in enumerate(rounds):
-        folder.append(trial(repeat, line, rate))
+        one = trial(repeat, line, rate)
+        if tester is not None:
+            one = one.model_copy(update={"tester": one.tester | probe(line, tester)})
+        folder.append(one)
         folder.append(search(repeat, rate))
     return read([path])
 
@@ -320,6 +380,41 @@ def test_runs_compare_only_where_the_machine_was_the_same(
     if times is not None:
         said = f"4.3 times as long from core to core in the {'first' if times < 1 else 'second'}"
         assert said in found["says"]
+
+
+@pytest.mark.parametrize(
+    ("what", "ceiling", "agrees"),
+    [("far from its limit", 50e6, True), ("near it", 9e6, None), ("unknown", None, None)],
+)
+def test_the_testers_core_matters_only_near_the_testers_limit(tmp_path, what, ceiling, agrees):
+    rounds = [(5e6, NEAR)] * 3
+    one = run(tmp_path / "one", rounds, 480.0, ceiling)
+    other = run(tmp_path / "other", rounds, 720.0, ceiling)
+    assert compare(one, other)["points"][0]["within_noise"] is agrees, what
+
+
+@pytest.mark.parametrize(
+    ("what", "other", "agrees", "tells", "words"),
+    [
+        ("the same", (5.0, 5.1, 4.9), True, True, "at each of these a change by 25%"),
+        (
+            "twice as fast, much noise",
+            (5.0, 10.0, 16.0),
+            True,
+            False,
+            "at none of these a change by 25%",
+        ),
+        ("half as fast, much noise", (1.5, 2.5, 5.0), True, False, "they are too noisy to tell"),
+        ("half as fast", (2.4, 2.5, 2.6), False, True, "0 of 1 points agree"),
+    ],
+)
+def test_to_agree_within_much_noise_says_little(tmp_path, what, other, agrees, tells, words):
+    one = run(tmp_path / "one", [(rate * 1e6, NEAR) for rate in (4.9, 5.0, 5.1)])
+    two = run(tmp_path / "two", [(rate * 1e6, NEAR) for rate in other])
+    found = compare(one, two)
+    (point,) = found["points"]
+    assert (point["within_noise"], point["tells"]) == (agrees, tells), what
+    assert words in found["says"]
 
 
 def test_findings_count_what_was_slow(tmp_path):
