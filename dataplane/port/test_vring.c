@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -512,6 +513,80 @@ static void rings_lie(void **state)
 	}
 }
 
+// A packed descriptor of 10 bytes for the device to write to, as available at a turn of the ring.
+static struct cv_vring_packed writable(bool wrap, bool chained)
+{
+	return (struct cv_vring_packed){0x24000, 10, 0,
+		(uint16_t)(W | (chained ? VRING_DESC_F_NEXT : 0) | (wrap ? 1u << 7 : 1u << 15))};
+}
+
+static void assert_inside(const struct guest *guest)
+{
+	assert_true(guest->vring.next_avail < guest->size);
+	assert_true(guest->vring.next_used < guest->size);
+}
+
+// A packet over two chains, of 7 and of 8 descriptors, in a ring that has 8.
+static void chains_overlap(void **state)
+{
+	const struct cv_vring_base base = {0x8000 | 5, 0x8000 | 5};
+	uint8_t packet[110] = {0};
+	const struct cv_view view = {.data = packet, .len = sizeof(packet)};
+	struct guest guest;
+
+	assert_int_equal(guest_begin(&guest, V1 | PACKED | MERGE, 8, base), 0);
+	for (uint16_t i = 0; i < 8; i++)
+		guest.vring.packed[i] = writable(i >= 5, i != 3);
+	assert_int_equal(cv_vring_enqueue(&guest.vring, &view, 1), 0);
+	assert_true(guest.vring.broken);
+	assert_inside(&guest);
+	guest_end(&guest);
+}
+
+struct hurry {
+	struct guest guest;
+	bool stop; // atomic
+};
+
+// Makes the one descriptor available, for this turn of the ring and for the next, over and over.
+static void *hurry(void *argument)
+{
+	struct hurry *hurry = argument;
+	struct cv_vring_packed *packed = hurry->guest.vring.packed;
+	uint16_t flags = 1u << 7;
+
+	while (!__atomic_load_n(&hurry->stop, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&packed->len, 100, __ATOMIC_RELAXED); // the device writes 0
+		__atomic_store_n(&packed->flags, flags, __ATOMIC_RELAXED);
+		flags ^= 1u << 7 | 1u << 15;
+	}
+	return NULL;
+}
+
+// Whatever a guest writes while its ring is read, no burst takes more than the ring has.
+static void no_more_than_the_ring_has(void **state)
+{
+	struct hurry hurry_up = {.stop = false};
+	struct guest *guest = &hurry_up.guest;
+	uint8_t buffer[2048], *to[64];
+	uint16_t lens[64];
+	pthread_t thread;
+
+	for (unsigned i = 0; i < 64; i++)
+		to[i] = buffer;
+	assert_int_equal(guest_begin(guest, V1 | PACKED, 1, guest_fresh(PACKED)), 0);
+	guest->vring.packed[0] = (struct cv_vring_packed){0x24000, 100, 0, 0};
+	assert_int_equal(pthread_create(&thread, NULL, hurry, &hurry_up), 0);
+	for (unsigned i = 0; i < 50000000 && guest->vring.next_avail == 0 &&
+			     guest->vring.counters.packets < 200000;
+		i++)
+		cv_vring_dequeue(&guest->vring, to, 2048, lens, 64);
+	__atomic_store_n(&hurry_up.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_inside(guest);
+	guest_end(guest);
+}
+
 static void refuses_impossible_rings(void **state)
 {
 	static const struct {
@@ -730,6 +805,8 @@ int main(void)
 		cmocka_unit_test(enqueues_every_form),
 		cmocka_unit_test(guests_lie),
 		cmocka_unit_test(rings_lie),
+		cmocka_unit_test(chains_overlap),
+		cmocka_unit_test(no_more_than_the_ring_has),
 		cmocka_unit_test(refuses_impossible_rings),
 		cmocka_unit_test(notifies),
 		cmocka_unit_test(resumes),

@@ -59,6 +59,16 @@ static uint32_t fill(struct cv_vring_walk *walk, const uint8_t *from, uint32_t b
 	return done;
 }
 
+// Adds a buffer's descriptors to those of the buffers before it. False: the ring has not so many,
+// and contradicts itself.
+static bool add_descriptors(struct cv_vring *vring, uint32_t *descriptors, uint32_t more)
+{
+	*descriptors += more;
+	if (CV_UNLIKELY(*descriptors > vring->size))
+		vring->broken = true;
+	return !vring->broken;
+}
+
 // How many of the guest's next buffers hold `bytes`, 1 to HEADS_MAX. 0: there are not yet enough;
 // -1: they never will.
 static int count_heads(struct cv_vring *vring, uint32_t bytes)
@@ -76,10 +86,9 @@ static int count_heads(struct cv_vring *vring, uint32_t bytes)
 			return 0;
 		room += cv_vring_walk_skip(&walk, bytes - room);
 		cv_vring_walk_end(&walk, &at);
-		if (vring->broken)
+		if (!add_descriptors(vring, &descriptors, walk.slot.descriptors))
 			return 0;
 		heads++;
-		descriptors += walk.slot.descriptors;
 		// A buffer that is not one ends the packet here; it is given back with what it took.
 		if (room == bytes || walk.malformed)
 			return heads;
@@ -95,7 +104,7 @@ static int put_any(struct cv_vring *vring, const uint8_t *data, uint32_t len)
 	struct cv_vring_place at = cv_vring_here(vring);
 	struct header header = {0};
 	const int heads = count_heads(vring, header_bytes + len);
-	uint32_t done = 0;
+	uint32_t descriptors = 0, done = 0;
 	bool malformed = false;
 
 	if (heads <= 0) {
@@ -121,7 +130,8 @@ static int put_any(struct cv_vring *vring, const uint8_t *data, uint32_t len)
 		}
 		malformed |= walk.malformed;
 		cv_vring_walk_end(&walk, &at);
-		if (vring->broken)
+		// It may have changed them since they were counted.
+		if (!add_descriptors(vring, &descriptors, walk.slot.descriptors))
 			return 0;
 		slots[i] = walk.slot;
 		slots[i].len = written;

@@ -158,6 +158,9 @@ static CV_INLINE uint16_t cv_vring_fetch_packed(struct cv_vring *vring, struct c
 	uint16_t i;
 
 	*more = false;
+	// Once around at most: a guest may write what we have read, and make it available again.
+	if (CV_UNLIKELY(wanted > vring->size))
+		wanted = vring->size;
 	for (i = 0; i < wanted; i++) {
 		const struct cv_vring_packed *descriptor = &vring->packed[place];
 		uint16_t flags;

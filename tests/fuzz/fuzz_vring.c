@@ -166,8 +166,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	base.avail = (uint16_t)(data[2] | data[3] << 8);
 	base.used = (uint16_t)(data[4] | data[5] << 8);
 	if (cv_vring_begin(&vring, features, base) == 0) {
-		for (size_t i = 0; i < steps; i++)
+		for (size_t i = 0; i < steps; i++) {
 			play(&vring, features, data + at + 4 * i);
+			require(!vring.is_packed || (vring.next_avail < vring.size &&
+							    vring.next_used < vring.size),
+				"places are inside the ring");
+		}
 	}
 	free(memory.regions[0].host);
 	free(memory.regions[1].host);
