@@ -41,18 +41,19 @@ static uint32_t pack(struct gen_pool *pool, const struct cv_outer *outer, uint32
 	const uint16_t fit = cv_pack_fit(outer, views, (uint16_t)n);
 	if (fit < 2) {
 		memcpy(pool->base + offset, views[0].data, views[0].len);
-		*convoy = (struct gen_convoy){{offset, views[0].len, 0}, first, 1};
+		*convoy = (struct gen_convoy){{offset, views[0].len, 0}, first, 1, views[0].len};
 		pool->frames[first].offset = offset;
 		return 1;
 	}
 	cv_pack_begin(&frame, outer, pool->base + offset, outer->frame_max);
 	cv_pack_add(&frame, views, fit);
 	cv_pack_finish(&frame, &bytes);
-	*convoy = (struct gen_convoy){{offset, bytes, 0}, first, fit};
+	*convoy = (struct gen_convoy){{offset, bytes, 0}, first, fit, 0};
 	offset += outer->len;
 	for (uint32_t i = 0; i < fit; i++) {
 		pool->frames[first + i].offset = offset + CV_CONVOY_PREFIX_LEN;
 		offset += CV_CONVOY_PREFIX_LEN + views[i].len;
+		convoy->bytes += views[i].len;
 	}
 	return fit;
 }

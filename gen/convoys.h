@@ -23,6 +23,7 @@ struct gen_convoy {
 	struct gen_frame frame; // sum means nothing
 	uint32_t first;
 	uint32_t packets; // 1: alone, as it is
+	uint32_t bytes; // of the packets alone
 };
 
 // What a trial received in convoys.
@@ -47,12 +48,14 @@ static inline void gen_convoy_stamp(const struct gen_tx *burst, uint32_t i, uint
 {
 	const struct gen_convoy *convoy = burst->convoys[i];
 	const struct gen_frame *packets = burst->packets + convoy->first;
+	struct gen_stamp_run run = gen_stamp_run(burst->magic, burst->seq[i], burst->ticks[i]);
 	uint8_t *base = data - convoy->frame.offset;
 
 	for (uint32_t k = 0; k < convoy->packets; k++)
 		__builtin_prefetch(
 			base + packets[k].offset + gen_stamp_offset(packets[k].bytes), 1);
 	for (uint32_t k = 0; k < convoy->packets; k++)
-		gen_stamp_write(base + packets[k].offset + gen_stamp_offset(packets[k].bytes),
-			burst->magic, burst->seq[i] + k, burst->ticks[i], packets[k].sum);
+		gen_stamp_run_write(&run,
+			base + packets[k].offset + gen_stamp_offset(packets[k].bytes),
+			packets[k].sum);
 }

@@ -59,7 +59,8 @@ static inline bool take_run(struct gen_loop *loop, const struct cv_view *views, 
 {
 	struct gen_trial *trial = loop->trial;
 	struct gen_stamp first;
-	uint32_t bytes = 0, differ = 0;
+	uint64_t differ = 0;
+	uint32_t bytes = 0;
 
 	if (loop->spec->capture != NULL || views[0].len < GEN_STAMP_BYTES)
 		return false;
@@ -72,14 +73,12 @@ static inline bool take_run(struct gen_loop *loop, const struct cv_view *views, 
 	if (port != stream->to || account->missing > 0 || account->next != first.seq ||
 		first.ticks > now || first.seq + count > stream->seq)
 		return false;
+	struct gen_stamp_run run = gen_stamp_run(first.magic, first.seq, first.ticks);
 	for (uint32_t k = 0; k < count; k++) {
-		struct gen_stamp stamp;
-
 		if (__builtin_expect(views[k].len < GEN_STAMP_BYTES, 0))
 			return false;
-		stamp = gen_stamp_read(views[k].data + gen_stamp_offset(views[k].len));
-		differ |= (uint32_t)(stamp.magic ^ first.magic) | (stamp.seq ^ (first.seq + k)) |
-			  (stamp.ticks != first.ticks) | !gen_sum_equal(stamp.sum, 0);
+		differ |=
+			gen_stamp_run_differs(&run, views[k].data + gen_stamp_offset(views[k].len));
 		bytes += views[k].len;
 	}
 	if (differ != 0)

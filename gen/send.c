@@ -89,9 +89,7 @@ static uint32_t fill_convoys(struct gen_loop *loop, struct gen_stream *stream, s
 		burst->convoys[n] = convoy;
 		burst->seq[n] = stream->seq + packets;
 		burst->ticks[n] = due;
-		// The convoy's bytes less all headers but the packets' own.
-		for (uint32_t k = 0; k < convoy->packets; k++)
-			bytes += pool->frames[convoy->first + k].bytes;
+		bytes += convoy->bytes;
 		packets += convoy->packets;
 		loop->trial->convoys.sent += convoy->packets > 1;
 		gen_stream_advance(stream);

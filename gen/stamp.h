@@ -53,20 +53,6 @@ static inline uint16_t gen_stamp_sum(const uint8_t *at)
 	return (uint16_t)gen_fold((low & 0xffffffff) + (low >> 32) + high + balance);
 }
 
-// `sum` as gen_stamp_sum gave it for the frame before its first stamp.
-static inline void gen_stamp_write(
-	uint8_t *at, uint16_t magic, uint32_t seq, uint64_t ticks, uint16_t sum)
-{
-	const uint64_t low = magic | (uint64_t)seq << 16 | ticks << 48;
-	const uint32_t high = (uint32_t)(ticks >> 16);
-	const uint32_t words = gen_fold((low & 0xffffffff) + (low >> 32) + high);
-	const uint16_t balance = (uint16_t)gen_fold((uint64_t)(words ^ 0xffff) + sum);
-
-	memcpy(at, &low, 8);
-	memcpy(at + 8, &high, 4);
-	memcpy(at + 12, &balance, 2);
-}
-
 static inline struct gen_stamp gen_stamp_read(const uint8_t *at)
 {
 	uint64_t low;
@@ -82,6 +68,65 @@ static inline struct gen_stamp gen_stamp_read(const uint8_t *at)
 		.ticks = low >> 48 | (uint64_t)high << 16,
 		.sum = (uint16_t)gen_fold((low & 0xffffffff) + (low >> 32) + high + balance),
 	};
+}
+
+// Stamps that follow each other: one magic, one time, sequence numbers that count on (and do not
+// pass UINT32_MAX). As one's complement sums go, the next one's is one more.
+struct gen_stamp_run {
+	uint64_t low;
+	uint32_t high;
+	uint32_t words; // one's complement sum of the next stamp but for its balance
+};
+
+static inline struct gen_stamp_run gen_stamp_run(uint16_t magic, uint32_t seq, uint64_t ticks)
+{
+	const uint64_t low = magic | (uint64_t)seq << 16 | ticks << 48;
+	const uint32_t high = (uint32_t)(ticks >> 16);
+
+	return (struct gen_stamp_run){low, high, gen_fold((low & 0xffffffff) + (low >> 32) + high)};
+}
+
+static inline void gen_stamp_run_next(struct gen_stamp_run *run)
+{
+	run->low += 1 << 16;
+	run->words = run->words == 0xffff ? 1 : run->words + 1;
+}
+
+// Writes the next one. `sum` as gen_stamp_sum gave it for the frame before its first stamp.
+static inline void gen_stamp_run_write(struct gen_stamp_run *run, uint8_t *at, uint16_t sum)
+{
+	const uint32_t balance = (run->words ^ 0xffff) + sum;
+	const uint16_t folded = (uint16_t)((balance & 0xffff) + (balance >> 16));
+
+	memcpy(at, &run->low, 8);
+	memcpy(at + 8, &run->high, 4);
+	memcpy(at + 12, &folded, 2);
+	gen_stamp_run_next(run);
+}
+
+// Not 0: what lies there is not, byte by byte, the next one of a run whose sum was 0.
+static inline uint64_t gen_stamp_run_differs(struct gen_stamp_run *run, const uint8_t *at)
+{
+	uint64_t low;
+	uint32_t high;
+	uint16_t balance;
+
+	memcpy(&low, at, 8);
+	memcpy(&high, at + 8, 4);
+	memcpy(&balance, at + 12, 2);
+	const uint64_t differs =
+		(low ^ run->low) | (high ^ run->high) | (balance ^ run->words ^ 0xffff);
+	gen_stamp_run_next(run);
+	return differs;
+}
+
+// The same for a frame by itself.
+static inline void gen_stamp_write(
+	uint8_t *at, uint16_t magic, uint32_t seq, uint64_t ticks, uint16_t sum)
+{
+	struct gen_stamp_run run = gen_stamp_run(magic, seq, ticks);
+
+	gen_stamp_run_write(&run, at, sum);
 }
 
 // One's complement has two zeros.

@@ -113,6 +113,37 @@ static void keeps_any_sum(void **state)
 	}
 }
 
+// As each of them by itself would be written, whatever the sums carry into.
+static void a_run_of_stamps(void **state)
+{
+	static const struct gen_stamp firsts[] = {
+		{0, 0, 0, 0},
+		{4711, 0xfff0, 0x55aa, 0},
+		{GEN_STAMP_TICKS_MASK, UINT32_MAX - 1000, 0xffff, 0},
+		{0x123456789abc, 0x1fffff00, 1, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+		const struct gen_stamp *first = &firsts[i];
+		struct gen_stamp_run written =
+			gen_stamp_run(first->magic, first->seq, first->ticks);
+		struct gen_stamp_run read = written;
+
+		for (uint32_t k = 0; k < 1000; k++) {
+			uint8_t one[GEN_STAMP_BYTES], other[GEN_STAMP_BYTES];
+			const uint16_t sum = k % 3 == 0 ? 0 : (uint16_t)(k * 40503);
+			struct gen_stamp_run again = read;
+
+			gen_stamp_run_write(&written, one, sum);
+			gen_stamp_write(other, first->magic, first->seq + k, first->ticks, sum);
+			assert_memory_equal(one, other, sizeof(one));
+			assert_int_equal(gen_stamp_run_differs(&read, one) == 0, sum == 0);
+			one[k % sizeof(one)] ^= (uint8_t)(1 << k % 8);
+			assert_true(gen_stamp_run_differs(&again, one) != 0);
+		}
+	}
+}
+
 static void a_flipped_bit_shows(void **state)
 {
 	uint8_t at[GEN_STAMP_BYTES] = {0};
@@ -161,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(checksums_stay_valid_whatever_is_stamped),
 		cmocka_unit_test(keeps_any_sum),
+		cmocka_unit_test(a_run_of_stamps),
 		cmocka_unit_test(a_flipped_bit_shows),
 		cmocka_unit_test(flows_walk_their_ranges),
 	};
