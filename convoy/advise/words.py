@@ -6,13 +6,19 @@ import datetime
 from collections.abc import Sequence
 
 from convoy.advise.choose import HEADROOM, IO_BOUND, KINDS, Advice, Number, Option
+from convoy.errors import InputError
 from convoy.report.run_data import Run
 
 
 def age_days(run: Run, now: datetime.datetime) -> list[float]:
-    """Return how long ago each of a report's runs was begun."""
-    begun = [datetime.datetime.fromisoformat(host["started"]) for host in run.hosts]
-    return [(now - each).total_seconds() / 86400 for each in begun]
+    """Return how long ago each of a report's runs was begun. Raises InputError: not known."""
+    ages = []
+    for folder, host in zip(run.folders, run.hosts, strict=True):
+        if host["started"] is None:
+            raise InputError(f"{folder}/host.json: started: missing: advice says how old it is")
+        begun = datetime.datetime.fromisoformat(host["started"])
+        ages.append((now - begun).total_seconds() / 86400)
+    return ages
 
 
 def _age(days: float) -> str:

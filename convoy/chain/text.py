@@ -157,8 +157,14 @@ class _Build:
         raise _WrongError(line, Problem(loc, "a list or mapping tagged as something else"))
 
 
-def parse(content: bytes, path: str) -> Text:
-    """Parse a document. path names it in errors. Raises DescriptorError."""
+BEGIN = "begin with ports: (see examples/)"
+
+
+def parse(content: bytes, path: str, begin: str = BEGIN) -> Text:
+    """Parse a document. path names it in errors; begin says what an empty one lacks.
+
+    Raises DescriptorError.
+    """
 
     def fail(line: int, what: str, fix: str = "", loc: Loc = ()) -> DescriptorError:
         return DescriptorError([_message(path, line, Problem(loc, what, fix))])
@@ -177,7 +183,7 @@ def parse(content: bytes, path: str) -> Text:
     try:
         node = yaml.compose(text, _Loader)
         if node is None:
-            raise fail(1, "empty", "begin with ports: (see examples/)")
+            raise fail(1, "empty", begin)
         build = _Build()
         return Text(path, build.value(node, ()), build.lines)
     except _WrongError as wrong:
@@ -207,6 +213,6 @@ def read_bytes(path: Path) -> bytes:
         raise DescriptorError([f"{shown(str(path))}: {error}"]) from None
 
 
-def read(path: Path) -> Text:
+def read(path: Path, begin: str = BEGIN) -> Text:
     """Read and parse a file. Raises DescriptorError, also when it cannot be read."""
-    return parse(read_bytes(path), str(path))
+    return parse(read_bytes(path), str(path), begin)

@@ -75,8 +75,8 @@ def command(
     paper's claims beside what was measured. Goes on after an interruption with `convoy bench
     resume`.
     """
-    names = [f"paflow-{word}" for word in split(only) or ()] or SCENARIOS
-    asked = session.wanted(names, split(devices) if devices else None, quick, repeats)
+    names = [f"paflow-{word}" for word in split("--only", only) or ()] or SCENARIOS
+    asked = session.wanted(names, split("--devices", devices), quick, repeats)
     session.cores()
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = RunFolder(output or Path("results") / f"{now}-paflow")

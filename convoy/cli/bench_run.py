@@ -160,11 +160,11 @@ def run(
         raise InputError(f"--search: '{search}': choose of {', '.join(PROFILES)}")
     asked = session.wanted(
         scenarios,
-        split(devices),
+        split("--devices", devices),
         quick,
         repeats,
         search,
-        split(goal),
+        split("--goal", goal),
     )
     session.cores()
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")

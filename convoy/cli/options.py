@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from convoy.errors import InputError
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Devices = Annotated[
     str | None, typer.Option(help="Only these, with commas.  [all that the scenario names]")
@@ -20,6 +22,11 @@ NewFolder = Annotated[
 ]
 
 
-def split(text: str | None) -> tuple[str, ...] | None:
-    """Return the words of an option that takes several, with commas."""
-    return tuple(word.strip() for word in text.split(",")) if text else None
+def split(option: str, text: str | None) -> tuple[str, ...] | None:
+    """Return the words of an option that takes several, with commas. Raises InputError."""
+    if text is None:
+        return None
+    words = tuple(word.strip() for word in text.split(","))
+    if not all(words):
+        raise InputError(f"{option}: '{text}': give names with commas between, or leave it out")
+    return words

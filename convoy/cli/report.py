@@ -4,6 +4,8 @@
 
 import json
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +14,18 @@ import typer
 from convoy.cli.console import messages
 from convoy.errors import InputError
 from convoy.report import export
+from convoy.report.page import write_whole
 from convoy.report.run_data import read
 from convoy.report.scenario import page
 
 FORMATS = ("html", "md", "csv", "json")
+
+
+def _written(to: Path, write: Callable[[Path], None]) -> None:
+    try:
+        write(to)
+    except OSError as error:
+        raise InputError(f"--output: '{to}': {error.strerror}; give another file") from None
 
 
 def command(
@@ -35,7 +45,7 @@ def command(
     run = read(folders)
     if chosen == "html":
         to = output or Path("report.html")
-        page(run).write(to)
+        _written(to, page(run).write)
         messages().print(f"report: {to}", markup=False)
         return
     if chosen == "json":
@@ -45,6 +55,5 @@ def command(
     if output is None:
         sys.stdout.write(text)
     else:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, "utf-8")
+        _written(output, partial(write_whole, text=text))
         messages().print(f"report: {output}", markup=False)

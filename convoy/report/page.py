@@ -27,6 +27,18 @@ MISSING = "–"
 SHORT = 20  # characters of a text that stays on one line
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a file, whole or not at all; folders on the way are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_text(text, "utf-8")
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
 class Figure(Protocol):
     """What a page needs of a plotly figure."""
 
@@ -186,7 +198,4 @@ class Page:
 
     def write(self, path: Path) -> None:
         """Writes the page, whole or not at all; folders on the way are made."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
-        partial.write_text(self.html(), "utf-8")
-        partial.replace(path)
+        write_whole(path, self.html())

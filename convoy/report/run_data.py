@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from convoy.errors import InputError
 from convoy.report.applications import Served, served
 from convoy.report.noise import Difference, floor, paired
 from convoy.report.rates import Row, rows
-from convoy.results.folder import RunFolder
+from convoy.results.documents import Host, Plan, checked
+from convoy.results.folder import HOST, PLAN, RunFolder
 from convoy.results.memory import Memory
 
 AGAIN = " (again)"
@@ -89,7 +91,11 @@ def _merge(found: Sequence[tuple[RunFolder, list[Row]]]) -> tuple[Row, ...]:
 
 
 def read(paths: Sequence[Path]) -> Run:
-    """Read runs' folders. Raises InputError where one is none."""
+    """Read runs' folders. Raises InputError where one is none, or comes twice."""
+    places = [path.resolve() for path in paths]
+    for path, place in zip(paths, places, strict=True):
+        if places.count(place) > 1:
+            raise InputError(f"{path}: given twice; give each run's folder once")
     scenarios: dict[str, Mapping[str, Any]] = {}
     hosts, plans, found = [], [], []
     memory: list[Memory] = []
@@ -99,7 +105,8 @@ def read(paths: Sequence[Path]) -> Run:
     tsc_hz = None
     for path in paths:
         folder = RunFolder(path)
-        plan, host = folder.plan(), folder.host()
+        plan = checked(path / PLAN, folder.plan(), Plan)
+        host = checked(path / HOST, folder.host(), Host)
         trials = list(folder.trials())
         for name, scenario in plan["scenarios"].items():
             scenarios.setdefault(name, scenario)
@@ -122,7 +129,7 @@ def read(paths: Sequence[Path]) -> Run:
             applications.append(replace(row, arm=f"{row.arm} [{path.name}]") if twice else row)
         hosts.append(host)
         plans.append(plan)
-        cannot += host.get("cannot", [])
+        cannot += host["cannot"]
         memory += folder.memory()
         found.append((folder, rows(trials, folder.searches())))
     return Run(

@@ -224,6 +224,10 @@ def environment(host: Mapping[str, Any]) -> list[list[Value]]:
     return [[name, str(text)] for name, text in shown.items()]
 
 
+def _when(started: str | None) -> str:
+    return f"{started[:16].replace('T', ' ')} UTC" if started else "nobody knows when"
+
+
 def page(run: Run) -> Page:
     """Return the page of a run."""
     host, plan = run.hosts[0], run.plans[0]
@@ -232,7 +236,7 @@ def page(run: Run) -> Page:
         ", ".join(run.scenarios),
         f"{quick}{plan['repeats']} rounds, search: {plan['search']} "
         f"({', '.join(plan['goals'])}); {host['cpu']}, {len(host['cores'])} cores, "
-        f"{host['started'][:16].replace('T', ' ')} UTC",
+        f"{_when(host['started'])}",
     )
     out.text("# What was found\n\n" + "\n".join(f"- {line}" for line in findings(run)))
     claims = summary(run)

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from convoy.errors import InputError
 from convoy.results.applications import APPLICATION_SCHEMA, ApplicationTrial
+from convoy.results.documents import wrong
 from convoy.results.memory import Memory
 from convoy.results.trials import Search, Trial
 
@@ -52,10 +53,20 @@ def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
     return value
 
 
-def _schema(line: str) -> str:
+def _schema(line: bytes) -> str:
     """Return a line's schema; lines begin with it, as all our JSON does."""
-    found = re.match(r'\{"schema": ?"([^"]*)"', line)
-    return found[1] if found else ""
+    found = re.match(rb'\{"schema": ?"([\x20-\x7e]*?)"', line)
+    return found[1].decode() if found else ""
+
+
+def _why(error: ValidationError, schema: str, model: type[BaseModel]) -> str:
+    """Return why a line cannot be read, and what to do about it."""
+    mine = model.model_fields["schema_tag"].default
+    if schema and schema != mine:
+        return f"schema: '{schema}': this version reads {mine}; read it with the one that wrote it"
+    if error.errors()[0]["type"] == "json_invalid":
+        return "no JSON: was the file written to by something else? Without this line it is read"
+    return f"{wrong(error)}; this version reads {mine}"
 
 
 class RunFolder:
@@ -145,21 +156,16 @@ class RunFolder:
         self, path: Path, model: type[M], wanted: Callable[[str], bool] = lambda schema: True
     ) -> Iterator[M]:
         try:
-            lines = path.read_text("utf-8").splitlines(keepends=True)
+            lines = path.read_bytes().splitlines(keepends=True)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}; is this a run's folder?") from None
         for number, line in enumerate(lines, 1):
-            if not line.endswith("\n"):
+            if not line.endswith(b"\n"):
                 return
-            if not wanted(_schema(line)):
+            schema = _schema(line)
+            if not wanted(schema):
                 continue
             try:
                 yield model.model_validate_json(line)
             except ValidationError as error:
-                first = error.errors(include_url=False)[0]
-                field = ".".join(map(str, first["loc"]))
-                schema = model.model_fields["schema_tag"].default
-                raise InputError(
-                    f"{path}:{number}: {field or 'line'}: {first['msg']}; this version reads "
-                    f"{schema}"
-                ) from None
+                raise InputError(f"{path}:{number}: {_why(error, schema, model)}") from None

@@ -178,7 +178,7 @@ class Scenario(_Model):
 
 def load_file(path: Path) -> Scenario:
     """Read a scenario. Raises InputError with file, line, field, value and fix."""
-    return validate(read(path), Scenario)
+    return validate(read(path, "begin with title: (see scenarios/)"), Scenario)
 
 
 def names(folder: Path = FOLDER) -> tuple[str, ...]:

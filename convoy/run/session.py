@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from convoy.dut.base import Device
 from convoy.dut.devices import DEVICES
@@ -17,7 +19,8 @@ from convoy.host.cpu_speed import how
 from convoy.host.machine import nodes, this_machine
 from convoy.host.placement import place
 from convoy.host.placement import read as read_topology
-from convoy.results.folder import RunFolder
+from convoy.results.documents import PLAN_SCHEMA, wrong
+from convoy.results.folder import HOST, PLAN, RunFolder
 from convoy.results.memory import Memory
 from convoy.run import memory
 from convoy.run import scenario as scenarios_of
@@ -27,9 +30,8 @@ from convoy.run.environment import environment
 from convoy.run.once_more import TIME_SHARE
 from convoy.run.order import MEMORY_S, Order, order
 from convoy.run.scenario import Scenario, SetupSpec
-from convoy.search.goals import goals
+from convoy.search.goals import PROFILES, goals
 
-PLAN_SCHEMA = "convoy.bench.plan/1"
 HUGEPAGES_MB = 1024  # for a device; the tester needs none
 REPEATS = 5
 QUICK_REPEATS = 3
@@ -89,18 +91,34 @@ def wanted(
     return Wanted(found, quick, profile, chosen, repeats or (QUICK_REPEATS if quick else REPEATS))
 
 
+class _Plan(BaseModel):
+    """A plan that can be gone on with: whole."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    schema_tag: Literal["convoy.bench.plan/1"] = Field(alias="schema")
+    quick: bool
+    search: str
+    goals: tuple[str, ...]
+    repeats: int = Field(ge=1, le=99)
+    scenarios: dict[str, Scenario]
+
+    @field_validator("search")
+    @classmethod
+    def _profile(cls, value: str) -> str:
+        if value not in PROFILES:
+            raise ValueError(f"choose of {', '.join(PROFILES)}")
+        return value
+
+
 def read_plan(folder: RunFolder) -> Wanted:
     """Return what a run's folder was made for. Raises InputError."""
-    plan = folder.plan()
-    if plan.get("schema") != PLAN_SCHEMA:
-        raise InputError(f"{folder.path}: plan.yaml is not of {PLAN_SCHEMA}; run it anew")
-    return Wanted(
-        {name: Scenario.model_validate(one) for name, one in plan["scenarios"].items()},
-        plan["quick"],
-        plan["search"],
-        tuple(plan["goals"]),
-        plan["repeats"],
-    )
+    try:
+        plan = _Plan.model_validate(folder.plan())
+    except ValidationError as error:
+        raise InputError(f"{folder.path / PLAN}: {wrong(error)}; run it anew") from None
+    goals(plan.goals, plan.search)
+    return Wanted(plan.scenarios, plan.quick, plan.search, plan.goals, plan.repeats)
 
 
 def cores() -> tuple[int, int]:
@@ -207,10 +225,9 @@ def _write_host(
         "remarks": {name: p.remark for name, p in devices.items() if p.remark},
         "cannot": [cannot.as_json() for cannot in plan.cannot],
     }
-    try:
-        first = folder.host()
-    except InputError:
+    if not (folder.path / HOST).exists():
         folder.write_host(host)
-    else:
-        first.setdefault("resumed", []).append(host)
-        folder.write_host(first)
+        return
+    first = folder.host()
+    first.setdefault("resumed", []).append(host)
+    folder.write_host(first)
