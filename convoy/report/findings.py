@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """What a run's numbers say, in sentences; nothing that they do not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from convoy.report.applications import sentences
 from convoy.report.noise import Difference, paired
@@ -34,7 +34,9 @@ def times(difference: Difference, noise: float) -> str:
         return "no sure difference from"
     share = difference.share
     if share > 0:
-        return f"{1 + share:.2f} times as fast as" if share >= 0.5 else f"{share:.0%} faster than"
+        if share < 0.5:
+            return f"{share:.0%} faster than"
+        return f"{1 + share:.{2 if share < 9 else 0}f} times as fast as"
     return f"{-share:.0%} slower than" if share > -0.5 else f"{1 + share:.2f} times the rate of"
 
 
@@ -126,8 +128,8 @@ def _noise(run: Run, scenario: str) -> str:
     )
 
 
-def _ports(run: Run, scenario: str) -> list[str]:
-    mine = [row for row in run.of(scenario) if row.device != "dummy"]
+def _ports(rows: Sequence[Row]) -> list[str]:
+    mine = [row for row in rows if row.device != "dummy"]
     kinds: dict[str, dict[str, None]] = {}
     for row in mine:
         kinds.setdefault(row.port_kind, {})[row.device] = None
@@ -149,7 +151,7 @@ def of_scenario(run: Run, scenario: str) -> list[str]:
     if any(row.rates_pps for row in run.of(scenario)):
         said.append(_noise(run, scenario))
     said += sentences(run.served(scenario))
-    return said + _ports(run, scenario) + _failures(run, scenario)
+    return said + _ports(run.of(scenario)) + _failures(run, scenario)
 
 
 def _opening(run: Run) -> Iterator[str]:
@@ -158,7 +160,8 @@ def _opening(run: Run) -> Iterator[str]:
         short = _compared(run, scenario) or _delays(run, scenario)[:3]
         for text in short + sentences(run.served(scenario)) + _failures(run, scenario):
             yield f"{scenario}: {text}"
-    yield from dict.fromkeys(text for name in run.scenarios for text in _ports(run, name))
+    if any(_ports(run.of(name)) for name in run.scenarios):
+        yield from _ports(run.rows)
 
 
 def findings(run: Run) -> list[str]:

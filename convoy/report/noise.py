@@ -27,6 +27,8 @@ SURE = {2: 12.9, 3: 2.67, 4: 3.8, 5: 4.2, 6: 2.9, 7: 3.1, 8: 2.6, 9: 2.7}
 SURE_MORE = 2.5
 AGREE = {2: 2.92, 3: 1.42, 4: 1.71, 5: 1.9, 6: 1.66, 7: 1.77}
 AGREE_MORE = 1.7
+RARER = 1.5  # so many times that, once in twenty rather than in ten
+PAIRS = 3  # rounds that two devices must have in common to be compared round by round
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,7 @@ class Difference:
     share: float  # of B's rate; negative: A is slower
     error: float  # twice the standard error of the median of logarithms
     rounds: int
-
-    @property
-    def chance(self) -> float:
-        """Return what chance alone exceeds once in twenty times. Logarithm."""
-        return SURE.get(self.rounds, SURE_MORE) / 2 * self.error
+    chance: float = 0.0  # what chance alone exceeds once in twenty times; a logarithm
 
     def counts(self, floor: float) -> bool:
         """Return whether it is more than noise."""
@@ -50,12 +48,31 @@ class Difference:
 
 
 def paired(a: Mapping[int, float], b: Mapping[int, float]) -> Difference | None:
-    """Compare rates by round; None where there is no round that has both."""
-    logs = [math.log(a[i] / b[i]) for i in sorted(a.keys() & b.keys()) if a[i] > 0 and b[i] > 0]
+    """Compare rates by round; None where there is no round that has both.
+
+    Where few rounds have both, and each has others, the medians of all are compared.
+    """
+    a, b = ({i: rate for i, rate in rates.items() if rate > 0} for rates in (a, b))
+    logs = [math.log(a[i] / b[i]) for i in sorted(a.keys() & b.keys())]
+    fewer = min(len(a), len(b))
+    if len(logs) < PAIRS and fewer > 1:
+        return _apart(list(a.values()), list(b.values()))
     if not logs:
         return None
     middle = statistics.median(logs)
-    return Difference(math.expm1(middle), 2 * _error(logs, middle), len(logs))
+    error = _error(logs, middle)
+    sure = SURE.get(len(logs), SURE_MORE) * error
+    return Difference(math.expm1(middle), 2 * error, len(logs), sure)
+
+
+def _apart(a: Sequence[float], b: Sequence[float]) -> Difference:
+    """Compare two medians, of two rates each at least."""
+    one, other = ([math.log(rate) for rate in rates] for rates in (a, b))
+    middles = statistics.median(one), statistics.median(other)
+    error = math.hypot(_error(one, middles[0]), _error(other, middles[1]))
+    sure = RARER * math.hypot(spread(a), spread(b))
+    share = math.expm1(middles[0] - middles[1])
+    return Difference(share, 2 * error, min(len(a), len(b)), sure)
 
 
 def _error(values: Sequence[float], middle: float) -> float:

@@ -30,6 +30,20 @@ NOT_HERE = (
     "stands in for ClickOS."
 )
 
+READ = (
+    "How to read it: a rate is the highest at which {lost}, as median [least .. most] of the "
+    "rounds. What may be noise, or chance, is called no sure difference."
+)
+
+
+def _read(run: Run) -> str:
+    """Return what stands below the findings, where there are rates."""
+    goals = _goals(run)
+    if not goals:
+        return ""
+    lost = "at most 0.5 % of the packets were lost (PDR)"
+    return "\n\n" + READ.format(lost=lost if "pdr" in goals else f"{goals[0].upper()} was met")
+
 
 def _goals(run: Run) -> list[str]:
     return [goal for goal in GOALS if any(goal in row.goals for row in run.rows)]
@@ -231,14 +245,16 @@ def _when(started: str | None) -> str:
 def page(run: Run) -> Page:
     """Return the page of a run."""
     host, plan = run.hosts[0], run.plans[0]
+    runs = f"{len(run.folders)} runs, the first: " if len(run.folders) > 1 else ""
     quick = "quick: wider intervals, " if plan["quick"] else ""
     out = Page(
         ", ".join(run.scenarios),
-        f"{quick}{plan['repeats']} rounds, search: {plan['search']} "
+        f"{runs}{quick}{plan['repeats']} rounds, search: {plan['search']} "
         f"({', '.join(plan['goals'])}); {host['cpu']}, {len(host['cores'])} cores, "
         f"{_when(host['started'])}",
     )
-    out.text("# What was found\n\n" + "\n".join(f"- {line}" for line in findings(run)))
+    said = "\n".join(f"- {line}" for line in findings(run))
+    out.text(f"# What was found\n\n{said}{_read(run)}")
     claims = summary(run)
     if claims is not None:
         out.text("# Aggregation, beside the paper\n\n" + CLAIMS)

@@ -35,10 +35,27 @@ def test_differences(what, a, b, noise, counts):
     assert paired(a, b).counts(noise) is counts, what
 
 
-def test_only_rounds_that_both_have_are_compared():
-    both = paired({0: 5.0, 1: 6.0, 3: 7.0}, {1: 3.0, 2: 9.0})
-    assert both == Difference(pytest.approx(1.0), 0.0, 1)
+def test_rounds_that_both_have_are_compared_where_they_are_enough():
+    a, b = {0: 8.0, 1: 4.0, 2: 6.0, 3: 9.0}, {1: 2.0, 2: 3.0, 3: 4.5, 4: 1.0}
+    assert paired(a, b) == Difference(pytest.approx(1.0), 0.0, 3, 0.0)
+    assert paired({0: 5.0}, {0: 2.5}) == Difference(pytest.approx(1.0), 0.0, 1)
     assert paired({0: 5.0}, {1: 5.0}) is None
+    assert paired({0: 0.0}, {0: 5.0}) is None
+
+
+def test_where_few_rounds_have_both_the_medians_of_all_are_compared():
+    left = paired({0: 20.0, 1: 21.0, 3: 22.0}, {1: 5.0, 2: 5.1, 4: 4.9})
+    assert left.share == pytest.approx(21 / 5 - 1)
+    assert left.rounds == 3
+    assert left.counts(0.5)
+    assert not paired({0: 20.0, 1: 4.0, 3: 22.0}, {1: 5.0, 2: 21.0, 4: 4.9}).counts(0.01)
+    draw, wrong = random.Random(7), 0
+    for _ in range(2000):
+        one, other = (
+            {i: math.exp(draw.gauss(0, 0.05)) for i in some} for some in ((0, 1, 2), (1, 2, 3))
+        )
+        wrong += paired(one, other).counts(0.0)
+    assert wrong / 2000 < 0.065
 
 
 def test_the_floor_is_the_most_that_one_differed_from_itself():
