@@ -67,6 +67,19 @@ static void packets_fill_the_frame(
 		fail_msg("the packets do not fill the frame");
 }
 
+// Each view says of its packet what cv_view_set() does, and has the frame's ports.
+static void views_are_as_set(
+	const struct cv_convoy *convoy, const struct cv_view *views, const struct cv_view *frame)
+{
+	for (unsigned i = 0; i < convoy->count; i++) {
+		struct cv_view view = {.in = frame->in, .out = frame->out};
+
+		cv_view_set(&view, views[i].data, views[i].len);
+		if (memcmp(&view, &views[i], sizeof(view)) != 0)
+			fail_msg("view %u of %u is another", i, convoy->count);
+	}
+}
+
 static enum cv_convoy_reason walk(struct cv_convoy *convoy, const struct cv_view *frame)
 {
 	struct cv_view views[CV_CONVOY_PACKETS_MAX];
@@ -115,6 +128,44 @@ static void every_change_of_one_byte_is_survived(void **state)
 	mutate(4, (uint16_t[]){14, 300, 15, 61}, 4);
 	mutate(6, (uint16_t[]){60, 60}, 2);
 	mutate(6, (uint16_t[]){16, 14}, 2);
+}
+
+// Packets of one length are judged together, with what follows their Ethernet headers: each must be
+// seen for what it is, wherever it is among the others.
+static void every_packet_is_seen_for_what_it_is(void **state)
+{
+	static const uint8_t types[][2] = {
+		{0x08, 0x00}, {0x86, 0xdd}, {0x81, 0x00}, {0x88, 0xa8}, {0x08, 0x06}, {0, 0}};
+	const unsigned kinds = sizeof(types) / sizeof(types[0]);
+	const uint16_t lens[] = {14, 17, 18, 22, 60};
+
+	for (unsigned l = 0; l < sizeof(lens) / sizeof(lens[0]); l++) {
+		const uint16_t all[5] = {lens[l], lens[l], lens[l], lens[l], lens[l]};
+
+		for (uint16_t n = 2; n <= 5; n++) {
+			unsigned ways = 1;
+			struct cv_view frame;
+
+			for (unsigned k = 0; k < n; k++)
+				ways *= kinds;
+			make_frame(&frame, 4, all, n);
+			frame.in = 3;
+			frame.out = 0xfe;
+			for (unsigned way = 0; way < ways; way++) {
+				struct cv_view views[CV_CONVOY_PACKETS_MAX];
+				struct cv_convoy convoy;
+
+				for (unsigned k = 0, w = way; k < n; k++, w /= kinds)
+					memcpy(frame.data + 46 + k * (2u + lens[l]) + 14,
+						types[w % kinds], 2);
+				if (cv_convoy_walk(&convoy, views, &frame, PORT) != CV_CONVOY_OK)
+					fail_msg("refused");
+				packets_fill_the_frame(&convoy, views, &frame);
+				views_are_as_set(&convoy, views, &frame);
+			}
+			free(frame.data);
+		}
+	}
 }
 
 static void a_frame_cut_anywhere_is_refused(void **state)
@@ -282,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_change_of_one_byte_is_survived),
+		cmocka_unit_test(every_packet_is_seen_for_what_it_is),
 		cmocka_unit_test(a_frame_cut_anywhere_is_refused),
 		cmocka_unit_test(lengths_that_change_meanwhile_show_nothing_outside),
 #ifdef __x86_64__

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "walk.h"
+
+#ifdef __SSE4_1__
+#include <smmintrin.h>
+#endif
 
 #include "checksum.h"
 #include "ipv4.h"
@@ -113,6 +118,38 @@ static CV_INLINE void show(struct cv_view *view, uint8_t *packet, uint64_t word)
 
 // Where all packets are as long as the first, no address waits for the length before it: nothing
 // but that guess is in the way of all loads at once. True if the guess was right.
+#ifdef __SSE4_1__
+// A length and the packet's EtherType are the ends of 16 bytes, and so long is a view: one load, one
+// comparison and one store do for a packet, as long as all have the first one's EtherType.
+static CV_INLINE bool walk_equal(struct cv_view *views, const struct cv_view *frame, uint8_t *at,
+	unsigned count, uint16_t len)
+{
+	const rte_be16_t proto = cv_load_be16(at + CV_CONVOY_PREFIX_LEN + 12);
+	const uint64_t word = shared_word(frame, len);
+	const __m128i step = _mm_set_epi64x(0, CV_CONVOY_PREFIX_LEN + len);
+	const __m128i first = _mm_insert_epi16(_mm_cvtsi32_si128(rte_cpu_to_be_16(len)), proto, 7);
+	__m128i differ = _mm_setzero_si128();
+	__m128i view = _mm_set_epi64x((int64_t)(word | (uint64_t)proto << 32),
+		(int64_t)(uintptr_t)(at + CV_CONVOY_PREFIX_LEN));
+
+	static_assert(CV_CONVOY_PREFIX_LEN + CV_CONVOY_PACKET_MIN == sizeof(view), "as loaded");
+	for (unsigned i = 0; i < count; i++) {
+		__m128i begin = _mm_loadu_si128((const __m128i *)at);
+
+		differ = _mm_or_si128(differ, _mm_xor_si128(begin, first));
+		_mm_storeu_si128((__m128i *)&views[i], view);
+		view = _mm_add_epi64(view, step);
+		at += CV_CONVOY_PREFIX_LEN + len;
+	}
+	if (CV_UNLIKELY(_mm_extract_epi16(differ, 0) != 0))
+		return false;
+	if (CV_UNLIKELY(_mm_extract_epi16(differ, 7) != 0 || proto == CV_PROTO_VLAN ||
+			proto == CV_PROTO_QINQ))
+		for (unsigned i = 0; i < count; i++)
+			show(&views[i], views[i].data, word);
+	return true;
+}
+#else
 static CV_INLINE bool walk_equal(struct cv_view *views, const struct cv_view *frame, uint8_t *at,
 	unsigned count, uint16_t len)
 {
@@ -126,6 +163,7 @@ static CV_INLINE bool walk_equal(struct cv_view *views, const struct cv_view *fr
 	}
 	return differ == 0;
 }
+#endif
 
 static CV_INLINE enum cv_convoy_reason walk_each(struct cv_view *views, const struct cv_view *frame,
 	uint8_t *at, unsigned count, uint32_t room)
@@ -149,17 +187,74 @@ static CV_INLINE enum cv_convoy_reason walk_each(struct cv_view *views, const st
 	return room == 0 ? CV_CONVOY_OK : CV_CONVOY_TRAILING_BYTES;
 }
 
-CV_HOT enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_view *views,
-	const struct cv_view *frame, rte_be16_t port)
+// The headers of a frame as most are, judged at once: IPv4 without options, and all as it should be.
+// Says nothing of any other, good or not: false, and the judge is read_headers().
+#ifdef __SSE4_1__
+static CV_INLINE bool read_usual(
+	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port)
+{
+	const uint32_t headers = CV_IPV4_LEN + CV_UDP_LEN + CV_CONVOY_LEN;
+	// Version and header length; more fragments, offset; protocol. Then port; version and type.
+	const __m128i known_low =
+		_mm_set_epi8(0, 0, 0, 0, 0, 0, -1, 0, -1, 0x3f, 0, 0, 0, 0, 0, -1);
+	const __m128i low_is =
+		_mm_set_epi8(0, 0, 0, 0, 0, 0, CV_IPPROTO_UDP, 0, 0, 0, 0, 0, 0, 0, 0, 0x45);
+	const __m128i known_high = _mm_set_epi16(0, 0xff, 0, 0, -1, 0, 0, 0);
+	const __m128i high_is = _mm_set_epi16(
+		0, CV_CONVOY_VERSION << 4 | CV_CONVOY_ETHERNET, 0, 0, (int16_t)port, 0, 0, 0);
+	const uint32_t room = (uint32_t)(frame->len - frame->l3);
+	const uint8_t *at = frame->data + frame->l3;
+	__m128i low, high, wrong, sums;
+	uint32_t count;
+	uint64_t sum;
+
+	static_assert(2 * sizeof(low) == CV_IPV4_LEN + CV_UDP_LEN + CV_CONVOY_LEN, "as loaded");
+	if (CV_UNLIKELY(frame->proto != CV_PROTO_IPV4 || room < headers + CV_CONVOY_PREFIX_LEN))
+		return false;
+	low = _mm_loadu_si128((const __m128i *)at);
+	high = _mm_loadu_si128((const __m128i *)(at + sizeof(low)));
+	// What was read is judged, and not read again.
+	__asm__("" : "+x"(low), "+x"(high));
+
+	wrong = _mm_or_si128(_mm_xor_si128(_mm_and_si128(low, known_low), low_is),
+		_mm_xor_si128(_mm_and_si128(high, known_high), high_is));
+	sums = _mm_add_epi64(_mm_unpacklo_epi32(low, _mm_setzero_si128()),
+		_mm_unpackhi_epi32(low, _mm_setzero_si128()));
+	sum = (uint64_t)_mm_cvtsi128_si64(sums) + (uint64_t)_mm_extract_epi64(sums, 1) +
+	      (uint32_t)_mm_cvtsi128_si32(high);
+	count = (uint32_t)_mm_extract_epi8(high, 13);
+	if (CV_UNLIKELY(
+		    !_mm_testz_si128(wrong, wrong) || sum % 0xffff != 0 || count == 0 ||
+		    rte_be_to_cpu_16((uint16_t)_mm_extract_epi16(low, 1)) != room ||
+		    rte_be_to_cpu_16((uint16_t)_mm_extract_epi16(high, 4)) != room - CV_IPV4_LEN))
+		return false;
+	convoy->data = frame->data;
+	convoy->len = frame->len;
+	convoy->packets_at = (uint16_t)(frame->l3 + headers);
+	convoy->nfi = rte_be_to_cpu_16((uint16_t)_mm_extract_epi16(high, 7));
+	convoy->sport = (rte_be16_t)_mm_extract_epi16(high, 2);
+	convoy->count = (uint8_t)count;
+	return true;
+}
+#else
+static CV_INLINE bool read_usual(
+	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port)
+{
+	return false;
+}
+#endif
+
+// The headers of any frame. Not inlined: what it needs is not paid for where it is not needed.
+static __attribute__((noinline)) enum cv_convoy_reason read_headers(
+	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port)
 {
 	struct datagram is = {.room = (uint32_t)(frame->len - frame->l3)};
 	uint8_t *at = frame->data + frame->l3;
 	struct cv_convoy_header header;
 	enum cv_convoy_reason reason;
 	uint32_t room;
-	uint16_t first;
 
-	if (CV_LIKELY(frame->proto == CV_PROTO_IPV4))
+	if (frame->proto == CV_PROTO_IPV4)
 		reason = read_ipv4(&is, at, port);
 	else if (frame->proto == CV_PROTO_IPV6)
 		reason = read_ipv6(&is, at, port);
@@ -168,24 +263,24 @@ CV_HOT enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_
 	if (reason != CV_CONVOY_OK)
 		return reason;
 
-	if (CV_UNLIKELY(is.ip_len < is.header + CV_UDP_LEN + CV_CONVOY_LEN))
+	if (is.ip_len < is.header + CV_UDP_LEN + CV_CONVOY_LEN)
 		return CV_CONVOY_BAD_LENGTH;
-	if (CV_UNLIKELY(is.ip_len > is.room))
+	if (is.ip_len > is.room)
 		return CV_CONVOY_TRUNCATED;
-	if (CV_UNLIKELY(is.ip_len < is.room))
+	if (is.ip_len < is.room)
 		return CV_CONVOY_TRAILING_BYTES;
-	if (CV_UNLIKELY(rte_be_to_cpu_16(is.udp.len) != is.ip_len - is.header))
+	if (rte_be_to_cpu_16(is.udp.len) != is.ip_len - is.header)
 		return CV_CONVOY_BAD_LENGTH;
 	at += is.header + CV_UDP_LEN;
 	memcpy(&header, at, sizeof(header));
 	CV_COPIED();
-	if (CV_UNLIKELY(header.version_type >> 4 != CV_CONVOY_VERSION))
+	if (header.version_type >> 4 != CV_CONVOY_VERSION)
 		return CV_CONVOY_BAD_VERSION;
-	if (CV_UNLIKELY((header.version_type & 15) != CV_CONVOY_ETHERNET))
+	if ((header.version_type & 15) != CV_CONVOY_ETHERNET)
 		return CV_CONVOY_BAD_TYPE;
 	at += sizeof(header);
 	room = is.ip_len - is.header - CV_UDP_LEN - sizeof(header);
-	if (CV_UNLIKELY(header.count == 0 || room < CV_CONVOY_PREFIX_LEN))
+	if (header.count == 0 || room < CV_CONVOY_PREFIX_LEN)
 		return CV_CONVOY_BAD_COUNT;
 
 	convoy->data = frame->data;
@@ -194,12 +289,29 @@ CV_HOT enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_
 	convoy->nfi = rte_be_to_cpu_16(header.nfi);
 	convoy->sport = is.udp.sport;
 	convoy->count = header.count;
+	return CV_CONVOY_OK;
+}
 
+CV_HOT enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_view *views,
+	const struct cv_view *frame, rte_be16_t port)
+{
+	uint32_t room;
+	uint16_t first;
+	uint8_t *at;
+
+	if (CV_UNLIKELY(!read_usual(convoy, frame, port))) {
+		enum cv_convoy_reason reason = read_headers(convoy, frame, port);
+
+		if (reason != CV_CONVOY_OK)
+			return reason;
+	}
+	at = frame->data + convoy->packets_at;
+	room = frame->len - (uint32_t)convoy->packets_at;
 	first = load_once(at);
 	convoy->each = first;
-	if (header.count * (CV_CONVOY_PREFIX_LEN + (uint32_t)first) == room &&
-		first >= CV_CONVOY_PACKET_MIN && walk_equal(views, frame, at, header.count, first))
+	if (convoy->count * (CV_CONVOY_PREFIX_LEN + (uint32_t)first) == room &&
+		first >= CV_CONVOY_PACKET_MIN && walk_equal(views, frame, at, convoy->count, first))
 		return CV_CONVOY_OK;
 	convoy->each = 0;
-	return walk_each(views, frame, at, header.count, room);
+	return walk_each(views, frame, at, convoy->count, room);
 }
