@@ -88,8 +88,13 @@ static CV_INLINE void prefetch_all(const struct rte_mbuf *frame)
 {
 	const uint8_t *data = rte_pktmbuf_mtod(frame, const uint8_t *);
 
-	for (uint32_t at = 0; at < frame->data_len; at += RTE_CACHE_LINE_SIZE)
+	// Four at a time; beyond the end does no harm.
+	for (uint32_t at = 0; at < frame->data_len; at += 4 * RTE_CACHE_LINE_SIZE) {
 		rte_prefetch0(data + at);
+		rte_prefetch0(data + at + RTE_CACHE_LINE_SIZE);
+		rte_prefetch0(data + at + 2 * RTE_CACHE_LINE_SIZE);
+		rte_prefetch0(data + at + 3 * RTE_CACHE_LINE_SIZE);
+	}
 }
 
 // How long the packets of a burst are, as far as it is loaded.

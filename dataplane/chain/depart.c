@@ -63,31 +63,41 @@ static void count_alone(struct cv_depart *depart, const uint16_t *hops, unsigned
 			cv_count(&depart->hop_counters[hops[i]].sizes[1], 1);
 }
 
+// What is set in the second word of all of a burst's views, and of any: all of its fields bit by bit.
+static CV_HOT void combine(const struct cv_burst *burst, struct cv_view *all, struct cv_view *any)
+{
+	// Two views at a time; the first words are of no use.
+	typedef uint64_t pair __attribute__((vector_size(32), may_alias));
+	const struct cv_view *views = burst->views;
+	pair ones = ~(pair){0}, bits = {0};
+	uint64_t word;
+
+	for (unsigned i = 0; i + 1u < burst->n; i += 2) {
+		pair next = *(const pair *)&views[i];
+
+		ones &= next;
+		bits |= next;
+	}
+	memcpy(&word, &views[burst->n - 1u].len, sizeof(word));
+	ones[1] &= ones[3] & word;
+	bits[1] |= bits[3] | word;
+	memcpy(&all->len, &ones[1], sizeof(word));
+	memcpy(&any->len, &bits[1], sizeof(word));
+}
+
 // Do all packets of a burst leave by the first one's port, which takes them as they are? bytes: of
 // all of them, with the tunnels before them.
 static bool leave_alike(
 	const struct cv_depart *depart, const struct cv_burst *burst, uint32_t *bytes)
 {
-	uint8_t first = burst->views[0].out;
-	uint64_t differ = 0, any = 0, word;
-	struct cv_view view;
+	struct cv_view all, any;
 
-	// A view's second word at a time, all of its fields bit by bit.
-	memcpy(&word, &burst->views[0].len, sizeof(word));
-	for (unsigned i = 0; i < burst->n; i++) {
-		uint64_t next;
-
-		memcpy(&next, &burst->views[i].len, sizeof(next));
-		differ |= next ^ word;
-		any |= next;
-	}
+	combine(burst, &all, &any);
 	*bytes = burst->bytes;
-	memcpy(&view.len, &any, sizeof(any));
-	if (CV_UNLIKELY(view.before != 0))
+	if (CV_UNLIKELY(any.before != 0))
 		for (unsigned i = 0; i < burst->n; i++)
 			*bytes += burst->views[i].before;
-	memcpy(&view.len, &differ, sizeof(differ));
-	return view.out == 0 && burst->longest <= cv_frame_max(depart->ports[first]);
+	return all.out == any.out && burst->longest <= cv_frame_max(depart->ports[all.out]);
 }
 
 // A burst that leaves by a port where everything goes to one next hop.
@@ -95,7 +105,6 @@ static void depart_to(
 	struct cv_depart *depart, struct cv_burst *burst, uint16_t hop, uint32_t bytes)
 {
 	uint8_t out = burst->views[0].out;
-	uint16_t hops[CV_BURST_VIEWS];
 	uint16_t n = burst->n;
 
 	if (all_better_alone(depart, burst, hop)) {
@@ -105,9 +114,7 @@ static void depart_to(
 			return;
 		}
 	}
-	for (unsigned i = 0; i < n; i++)
-		hops[i] = hop;
-	cv_repack(depart, burst, hops, true);
+	cv_repack_to(depart, burst, hop);
 }
 
 // A burst whose packets' next hops, if they have any, differ.
@@ -126,7 +133,7 @@ static void depart_by_hop(
 			return;
 		}
 	}
-	cv_repack(depart, burst, hops, false);
+	cv_repack(depart, burst, hops);
 }
 
 void cv_depart(struct cv_depart *depart, struct cv_burst *burst)

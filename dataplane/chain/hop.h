@@ -26,7 +26,8 @@ struct cv_burst {
 	bool whole;
 	uint32_t bytes; // that the views show, all together
 	struct cv_buffers buffers;
-	struct cv_view views[CV_BURST_VIEWS];
+	struct cv_view views[CV_BURST_VIEWS] __rte_aligned(
+		RTE_CACHE_LINE_SIZE); // none in two lines
 };
 
 // One function of a path, as one worker runs it.

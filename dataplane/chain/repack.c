@@ -59,7 +59,7 @@ static void depart_alone(
 	}
 }
 
-void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t *hops, bool alike)
+void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t *hops)
 {
 	const struct cv_view *views = burst->views;
 
@@ -69,8 +69,7 @@ void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t 
 
 		if (n == 1) {
 			depart_alone(depart, buffer, views, hops[0]);
-		} else if (hops[0] == CV_NEXT_HOP_NONE ||
-			   !(alike || go_together(depart, views, hops, n)) ||
+		} else if (hops[0] == CV_NEXT_HOP_NONE || !go_together(depart, views, hops, n) ||
 			   !(burst->whole || are_whole(views, n)) ||
 			   !cv_frame_add_convoy(depart, hops[0], buffer, views, n)) {
 			for (unsigned i = 0; i < n; i++)
@@ -79,5 +78,25 @@ void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t 
 		}
 		views += n;
 		hops += n;
+	}
+}
+
+void cv_repack_to(struct cv_depart *depart, struct cv_burst *burst, uint16_t hop)
+{
+	const struct cv_view *views = burst->views;
+
+	for (unsigned b = 0; b < burst->buffers.n; b++) {
+		struct rte_mbuf *buffer = burst->buffers.buffers[b];
+		unsigned n = burst->buffers.views[b];
+
+		if (n == 1) {
+			cv_frame_add_buffer(depart, hop, buffer, views);
+		} else if (!(burst->whole || are_whole(views, n)) ||
+			   !cv_frame_add_convoy(depart, hop, buffer, views, n)) {
+			for (unsigned i = 0; i < n; i++)
+				cv_frame_add_copy(depart, hop, &views[i]);
+			rte_pktmbuf_free(buffer);
+		}
+		views += n;
 	}
 }

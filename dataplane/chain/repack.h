@@ -14,8 +14,10 @@ static CV_INLINE unsigned cv_frame_max(const struct cv_port *port)
 	return port->mtu + CV_ETHER_LEN + 2 * CV_VLAN_LEN;
 }
 
-// Sends a burst; hops are its packets' next hops, CV_NEXT_HOP_NONE for those that have none. alike:
-// it is known that all fit through one port and go to one next hop, or none of them to any.
-void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t *hops, bool alike);
+// Sends a burst; hops are its packets' next hops, CV_NEXT_HOP_NONE for those that have none.
+void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t *hops);
+
+// The same of a burst all of whose packets go to one next hop, and fit through its port.
+void cv_repack_to(struct cv_depart *depart, struct cv_burst *burst, uint16_t hop);
 
 #endif
