@@ -40,6 +40,7 @@
 
 #include "config.h"
 #include "firewall_table.h"
+#include "firewall_trie.h"
 #include "nf.h"
 
 enum { DENIED, DEFAULT_DENIED, BAD_HEADER, FRAGMENT, NON_IP };
@@ -61,15 +62,6 @@ struct firewall {
 	uint64_t *hits[CV_WORKERS_MAX];
 	struct cv_firewall_rules rules; // for info()
 };
-
-// What the packets of one family in a burst wait in: their tuples, side by side.
-#define KEYS(family)                                          \
-	struct {                                              \
-		struct cv_tuple_##family tuple[CV_BURST_MAX]; \
-		uint32_t result[CV_BURST_MAX];                \
-		uint8_t packet[CV_BURST_MAX];                 \
-		uint32_t n;                                   \
-	}
 
 // Did one entry, or none, decide all of them?
 static CV_INLINE bool are_alike(const uint32_t *result, uint32_t n)
@@ -95,7 +87,7 @@ static CV_INLINE void count_hits(uint64_t *hits, uint32_t result, uint32_t n)
 	__atomic_store_n(hit, *hit + n, __ATOMIC_RELAXED); // with the load in hits_sum()
 }
 
-// Of n packets, one at least.
+// Of n packets, one at least, those at packet's places.
 static CV_INLINE uint16_t judge(const struct firewall *firewall, uint64_t *hits,
 	const uint32_t *result, const uint8_t *packet, uint32_t n, uint8_t *verdict)
 {
@@ -121,64 +113,160 @@ static CV_INLINE uint16_t judge(const struct firewall *firewall, uint64_t *hits,
 	return dropped;
 }
 
+// The places of the bits that are set. Returns how many.
+static CV_INLINE uint32_t places(uint64_t bits, uint8_t *place)
+{
+	uint32_t n = 0;
+
+	for (; bits != 0; bits &= bits - 1)
+		place[n++] = (uint8_t)__builtin_ctzll(bits);
+	return n;
+}
+
+static CV_INLINE uint16_t drop(uint8_t *verdict, uint64_t packets, uint8_t what)
+{
+	uint8_t place[CV_BURST_MAX];
+	uint32_t n;
+
+	if (CV_LIKELY(packets == 0 || what == CV_NEXT))
+		return 0;
+	n = places(packets, place);
+	for (uint32_t i = 0; i < n; i++)
+		verdict[place[i]] = what;
+	return (uint16_t)n;
+}
+
+// What a burst has of one family. A packet's place is the same everywhere.
+#define READ(family)                                                             \
+	struct {                                                                 \
+		uint64_t packets; /* a bit for each */                           \
+		bool later; /* some are later fragments */                       \
+		struct cv_tuple_##family tuple[CV_BURST_MAX]; /* classified */   \
+		struct cv_firewall_columns columns; /* where the family scans */ \
+	}
+
+struct read {
+	READ(ipv4) ipv4;
+	READ(ipv6) ipv6;
+};
+
+// Looks at the packet in place i. Returns the verdict: CV_NEXT if that is the rules' to say.
+static CV_INLINE uint8_t read_one(
+	const struct firewall *firewall, const struct cv_view *view, unsigned i, struct read *read)
+{
+	const uint8_t *ip = view->data + view->l3;
+	uint32_t len = view->len - view->l3;
+	enum cv_tuple_kind kind;
+
+	if (CV_LIKELY(view->proto == CV_PROTO_IPV4)) {
+		struct cv_tuple_ipv4 *tuple = &read->ipv4.tuple[i];
+
+		kind = cv_tuple_ipv4(ip, len, tuple);
+		if (CV_LIKELY(kind <= CV_TUPLE_LATER)) {
+			tuple->proto = cv_firewall_class(&firewall->table, tuple->proto, kind);
+			read->ipv4.later |= kind == CV_TUPLE_LATER;
+			read->ipv4.packets |= 1ull << i;
+			return CV_NEXT;
+		}
+	} else if (view->proto == CV_PROTO_IPV6) {
+		struct cv_tuple_ipv6 *tuple = &read->ipv6.tuple[i];
+
+		kind = cv_tuple_ipv6(ip, len, tuple);
+		if (CV_LIKELY(kind <= CV_TUPLE_LATER)) {
+			tuple->proto = cv_firewall_class(&firewall->table, tuple->proto, kind);
+			read->ipv6.later |= kind == CV_TUPLE_LATER;
+			read->ipv6.packets |= 1ull << i;
+			return CV_NEXT;
+		}
+	} else if (view->proto == 0 || view->proto == CV_PROTO_VLAN ||
+		   view->proto == CV_PROTO_QINQ) {
+		return CV_DROP(BAD_HEADER); // cut short (or type 0), or a third tag
+	} else {
+		return firewall->non_ip_verdict;
+	}
+	return kind == CV_TUPLE_BAD_FRAGMENT ? CV_DROP(FRAGMENT) : CV_DROP(BAD_HEADER);
+}
+
+// Looks at the packets from place first to before end, eight at most, one by one. Returns how many
+// are dropped.
+static uint16_t read_each(const struct firewall *firewall, const struct cv_view *view,
+	unsigned first, unsigned end, struct read *read, uint8_t *verdict)
+{
+	uint16_t dropped = 0;
+
+	for (unsigned i = first; i < end; i++) {
+		verdict[i] = read_one(firewall, &view[i], i, read);
+		dropped += verdict[i] != CV_NEXT;
+	}
+	if ((read->ipv4.packets >> first & 0xff) != 0 && firewall->table.ipv4.trie == NULL)
+		cv_firewall_columns_set_x8(&read->ipv4.tuple[first], CV_FIREWALL_IPV4_WORDS,
+			&read->ipv4.columns, first);
+	if ((read->ipv6.packets >> first & 0xff) != 0 && firewall->table.ipv6.trie == NULL)
+		cv_firewall_columns_set_x8(&read->ipv6.tuple[first], CV_FIREWALL_IPV6_WORDS,
+			&read->ipv6.columns, first);
+	return dropped;
+}
+
+// Looks at all packets, eight at a time where they are what most are; of the last eight some may be
+// looked at twice. Returns how many are dropped.
+static CV_INLINE uint16_t read_all(const struct firewall *firewall, const struct cv_view *view,
+	unsigned n, struct read *read, uint8_t *verdict)
+{
+	const bool eights = n >= 8 && firewall->table.ipv4.trie == NULL;
+	uint16_t dropped = 0;
+
+	read->ipv4.packets = read->ipv6.packets = 0;
+	read->ipv4.later = read->ipv6.later = false;
+	memset(verdict, CV_NEXT, n);
+	for (unsigned i = 0; i < n; i += 8) {
+		unsigned at = RTE_MIN(i, n - 8);
+
+		if (CV_LIKELY(eights) &&
+			CV_LIKELY(cv_firewall_usual_x8(&view[at], &read->ipv4.columns, at)))
+			read->ipv4.packets |= 0xffull << at;
+		else
+			dropped += read_each(firewall, view, i, RTE_MIN(i + 8, n), read, verdict);
+	}
+	return dropped;
+}
+
+// Asks one family's rules. Returns how many packets are dropped.
+static CV_INLINE uint16_t judge_family(const struct firewall *firewall, uint64_t *hits,
+	const struct cv_firewall_family *family, uint64_t packets, bool later, const void *tuple,
+	uint32_t tuple_bytes, const struct cv_firewall_columns *columns, uint16_t n,
+	uint8_t *verdict)
+{
+	struct cv_firewall_scanned scanned;
+
+	if (family->trie != NULL) {
+		uint8_t place[CV_BURST_MAX];
+		uint32_t result[CV_BURST_MAX];
+		uint32_t count = places(packets, place);
+
+		cv_firewall_trie_lookup(family->trie, tuple, tuple_bytes, place, result, count);
+		return judge(firewall, hits, result, place, count, verdict);
+	}
+	scanned = firewall->table.run(family->scan[later], columns, n, packets, hits);
+	return drop(verdict, scanned.denied, CV_DROP(DENIED)) +
+	       drop(verdict, scanned.unmatched, firewall->default_verdict);
+}
+
 CV_HOT static uint16_t firewall_process(
 	void *instance, unsigned worker, struct cv_view *view, uint8_t *verdict, uint16_t n)
 {
 	const struct firewall *firewall = instance;
 	uint64_t *hits = firewall->hits[worker];
-	KEYS(ipv4) ipv4;
-	KEYS(ipv6) ipv6;
-	bool later = false;
-	uint16_t dropped = 0;
+	struct read read;
+	uint16_t dropped = read_all(firewall, view, n, &read, verdict);
 
-	ipv4.n = ipv6.n = 0;
-	for (uint16_t i = 0; i < n; i++) {
-		const uint8_t *ip = view[i].data + view[i].l3;
-		uint32_t len = view[i].len - view[i].l3;
-		enum cv_tuple_kind kind;
-
-		if (CV_LIKELY(view[i].proto == CV_PROTO_IPV4)) {
-			struct cv_tuple_ipv4 *tuple = &ipv4.tuple[ipv4.n];
-
-			kind = cv_tuple_ipv4(ip, len, tuple);
-			if (CV_LIKELY(kind <= CV_TUPLE_LATER)) {
-				tuple->proto =
-					cv_firewall_class(&firewall->table, tuple->proto, kind);
-				later |= kind == CV_TUPLE_LATER;
-				ipv4.packet[ipv4.n++] = (uint8_t)i;
-				continue;
-			}
-		} else if (view[i].proto == CV_PROTO_IPV6) {
-			struct cv_tuple_ipv6 *tuple = &ipv6.tuple[ipv6.n];
-
-			kind = cv_tuple_ipv6(ip, len, tuple);
-			if (CV_LIKELY(kind <= CV_TUPLE_LATER)) {
-				tuple->proto =
-					cv_firewall_class(&firewall->table, tuple->proto, kind);
-				later |= kind == CV_TUPLE_LATER;
-				ipv6.packet[ipv6.n++] = (uint8_t)i;
-				continue;
-			}
-		} else if (view[i].proto == 0 || view[i].proto == CV_PROTO_VLAN ||
-			   view[i].proto == CV_PROTO_QINQ) {
-			kind = CV_TUPLE_BAD_HEADER; // cut short (or type 0), or a third tag
-		} else {
-			verdict[i] = firewall->non_ip_verdict;
-			dropped += firewall->non_ip_verdict != CV_NEXT;
-			continue;
-		}
-		verdict[i] =
-			kind == CV_TUPLE_BAD_FRAGMENT ? CV_DROP(FRAGMENT) : CV_DROP(BAD_HEADER);
-		dropped++;
-	}
-	if (CV_LIKELY(ipv4.n > 0)) {
-		cv_firewall_table_ipv4(&firewall->table, ipv4.tuple, later, ipv4.result, ipv4.n);
-		dropped += judge(firewall, hits, ipv4.result, ipv4.packet, ipv4.n, verdict);
-	}
-	if (ipv6.n > 0) {
-		cv_firewall_table_ipv6(&firewall->table, ipv6.tuple, later, ipv6.result, ipv6.n);
-		dropped += judge(firewall, hits, ipv6.result, ipv6.packet, ipv6.n, verdict);
-	}
+	if (CV_LIKELY(read.ipv4.packets != 0))
+		dropped += judge_family(firewall, hits, &firewall->table.ipv4, read.ipv4.packets,
+			read.ipv4.later, read.ipv4.tuple, sizeof(read.ipv4.tuple[0]),
+			&read.ipv4.columns, n, verdict);
+	if (read.ipv6.packets != 0)
+		dropped += judge_family(firewall, hits, &firewall->table.ipv6, read.ipv6.packets,
+			read.ipv6.later, read.ipv6.tuple, sizeof(read.ipv6.tuple[0]),
+			&read.ipv6.columns, n, verdict);
 	return dropped;
 }
 

@@ -15,7 +15,11 @@
 
 #define CV_FIREWALL_IPV4_WORDS (sizeof(struct cv_tuple_ipv4) / 4)
 #define CV_FIREWALL_IPV6_WORDS (sizeof(struct cv_tuple_ipv6) / 4)
-#define CV_FIREWALL_LOOKUP_MAX 64 // tuples of one lookup; a multiple of every vector's lanes
+#define CV_FIREWALL_LOOKUP_MAX 64 // tuples of one lookup: a word's bits
+
+// A result is 0 if no rule matched, else:
+#define CV_FIREWALL_RULE(result) ((result) >> 1) // index + 1
+#define CV_FIREWALL_DENIES(result) ((result)&1)
 
 struct cv_firewall_entry {
 	// Passed if (word & mask) == value for each word. Address masks are prefixes.

@@ -6,7 +6,6 @@
 
 #include <rte_errno.h>
 
-#include "firewall_scan.h"
 #include "firewall_table.h"
 #include "firewall_trie.h"
 
@@ -16,7 +15,8 @@
 #define CLASS_LATER 1
 #define CLASS_OTHER 16 // protocols without ports that no rule names; those named follow
 
-static const uint8_t ports_proto[] = {6, 17, 33, 132, 136};
+static const uint8_t ports_proto[] = {
+	[CV_FIREWALL_CLASS_TCP / 2] = 6, [CV_FIREWALL_CLASS_UDP / 2] = 17, 33, 132, 136};
 
 #define PORTS_PROTOS (sizeof(ports_proto) / sizeof(ports_proto[0]))
 
@@ -144,32 +144,44 @@ static uint32_t entries_set(struct cv_firewall_entry *entry, bool ipv4,
 static void family_free(struct cv_firewall_family *family)
 {
 	cv_firewall_trie_free(family->trie);
-	free(family->entry[false]);
-	free(family->entry[true]);
+	cv_firewall_scan_free(family->scan[false]);
+	cv_firewall_scan_free(family->scan[true]);
 	*family = (struct cv_firewall_family){0};
 }
 
-// Returns 0 or -errno, then with something to free.
+// Makes the scans, or if that is too much for them a trie. entry has room for what entries_set()
+// writes. Returns 0 or -errno, then perhaps with something to free.
+static int lookup_make(struct cv_firewall_family *family, struct cv_firewall_entry *entry,
+	const struct cv_firewall_table *table, const struct cv_firewall_rules *rules, bool ipv4,
+	int socket)
+{
+	unsigned words = ipv4 ? CV_FIREWALL_IPV4_WORDS : CV_FIREWALL_IPV6_WORDS;
+	uint32_t count = entries_set(entry, ipv4, table, rules, false);
+	int rc = count <= CV_FIREWALL_SCAN_MAX ? 0 : -E2BIG;
+
+	if (rc == 0)
+		rc = cv_firewall_scan_make(&family->scan[false], entry, count, words);
+	count = entries_set(entry, ipv4, table, rules, true);
+	if (rc == 0)
+		rc = cv_firewall_scan_make(&family->scan[true], entry, count, words);
+	if (rc != -E2BIG)
+		return rc;
+	family_free(family);
+	family->trie = cv_firewall_trie_build(entry, count, ipv4, socket);
+	return family->trie != NULL ? 0 : -rte_errno;
+}
+
+// Returns 0 or -errno, then perhaps with something to free.
 static int family_build(struct cv_firewall_family *family, const struct cv_firewall_table *table,
 	const struct cv_firewall_rules *rules, bool ipv4, int socket)
 {
-	struct rte_acl_ctx *trie;
+	struct cv_firewall_entry *entry = calloc(2 * rules->count + 1, sizeof(*entry));
+	int rc = -ENOMEM;
 
-	for (int later = false; later <= true; later++) {
-		family->entry[later] =
-			calloc((1u + later) * rules->count + 1, sizeof(struct cv_firewall_entry));
-		if (family->entry[later] == NULL)
-			return -ENOMEM;
-		family->count[later] = entries_set(family->entry[later], ipv4, table, rules, later);
-	}
-	if (family->count[false] <= CV_FIREWALL_SCAN_MAX)
-		return 0;
-	trie = cv_firewall_trie_build(family->entry[true], family->count[true], ipv4, socket);
-	if (trie == NULL)
-		return -rte_errno;
-	family_free(family); // the entries; rte_acl has its own
-	family->trie = trie;
-	return 0;
+	if (entry != NULL)
+		rc = lookup_make(family, entry, table, rules, ipv4, socket);
+	free(entry);
+	return rc;
 }
 
 int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_firewall_rules *rules,
@@ -177,7 +189,7 @@ int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_fir
 {
 	int rc;
 
-	*table = (struct cv_firewall_table){0};
+	*table = (struct cv_firewall_table){.run = cv_firewall_scan_run_best()};
 	rc = classes_set(table, rules, name, error);
 	if (rc != 0)
 		return rc;
@@ -197,26 +209,4 @@ void cv_firewall_table_free(struct cv_firewall_table *table)
 {
 	family_free(&table->ipv4);
 	family_free(&table->ipv6);
-}
-
-void cv_firewall_table_ipv4(const struct cv_firewall_table *table,
-	const struct cv_tuple_ipv4 *tuple, bool later, uint32_t *result, uint32_t n)
-{
-	const struct cv_firewall_family *family = &table->ipv4;
-
-	if (family->trie == NULL)
-		cv_firewall_scan_ipv4(family->entry[later], family->count[later], tuple, result, n);
-	else
-		cv_firewall_trie_lookup(family->trie, tuple, sizeof(*tuple), result, n);
-}
-
-void cv_firewall_table_ipv6(const struct cv_firewall_table *table,
-	const struct cv_tuple_ipv6 *tuple, bool later, uint32_t *result, uint32_t n)
-{
-	const struct cv_firewall_family *family = &table->ipv6;
-
-	if (family->trie == NULL)
-		cv_firewall_scan_ipv6(family->entry[later], family->count[later], tuple, result, n);
-	else
-		cv_firewall_trie_lookup(family->trie, tuple, sizeof(*tuple), result, n);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// The firewall's rules as a lookup: tuples in, the first matching rule of each out. One table for
-// IPv4 and one for IPv6; a rule without addresses is in both. Few rules are scanned
-// (firewall_scan.h), many are a trie (firewall_trie.h).
+// The firewall's rules as what looks them up: one for IPv4 and one for IPv6; a rule without
+// addresses is in both. Some tens of rules are scanned (firewall_scan.h), more are a trie
+// (firewall_trie.h). Several threads may look up at once.
 //
 // A tuple's protocol and its kind become one class, so that a lookup can tell a later fragment,
 // which has no ports, from a packet whose ports are zero at no cost:
@@ -20,25 +20,22 @@
 #include "error.h"
 #include "firewall_entry.h"
 #include "firewall_rules.h"
+#include "firewall_scan.h"
 #include "tuple.h"
 
 struct cv_firewall_family {
 	struct rte_acl_ctx *trie; // NULL: scanned
-	// [true]: the rules as entries, those that deny by ports twice; [false]: without what is
-	// about later fragments only. Owned; both NULL if there is a trie.
-	struct cv_firewall_entry *entry[2];
-	uint32_t count[2];
+	// [true]: with what is about later fragments only, rules that deny by ports being there
+	// twice. Owned; both NULL if there is a trie.
+	struct cv_firewall_scan *scan[2];
 };
 
 struct cv_firewall_table {
 	uint8_t classes[2][256]; // [later fragment][protocol]
 	struct cv_firewall_family ipv4;
 	struct cv_firewall_family ipv6;
+	cv_firewall_scan_run *run;
 };
-
-// A result is 0 if no rule matched, else:
-#define CV_FIREWALL_RULE(result) ((result) >> 1) // index + 1
-#define CV_FIREWALL_DENIES(result) ((result)&1)
 
 // Builds the table from rules, which it does not keep, on NUMA node socket (-1: any); name is the
 // function's, for error texts. Returns 0, or -errno with error set and nothing to free. The EAL
@@ -54,13 +51,5 @@ static CV_INLINE uint8_t cv_firewall_class(
 {
 	return table->classes[kind == CV_TUPLE_LATER][proto];
 }
-
-// Looks up n <= CV_FIREWALL_LOOKUP_MAX classified tuples: result[i] for tuple[i]; later: some may
-// be of later fragments. Both arrays have CV_FIREWALL_LOOKUP_MAX elements: those behind n may be
-// read and written. Several threads may look up at once.
-void cv_firewall_table_ipv4(const struct cv_firewall_table *table,
-	const struct cv_tuple_ipv4 *tuple, bool later, uint32_t *result, uint32_t n);
-void cv_firewall_table_ipv6(const struct cv_firewall_table *table,
-	const struct cv_tuple_ipv6 *tuple, bool later, uint32_t *result, uint32_t n);
 
 #endif

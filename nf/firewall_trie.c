@@ -107,12 +107,12 @@ void cv_firewall_trie_free(struct rte_acl_ctx *trie)
 }
 
 void cv_firewall_trie_lookup(const struct rte_acl_ctx *trie, const void *tuple, uint32_t bytes,
-	uint32_t *result, uint32_t n)
+	const uint8_t *place, uint32_t *result, uint32_t n)
 {
 	const uint8_t *key[CV_FIREWALL_LOOKUP_MAX];
 
 	for (uint32_t i = 0; i < n; i++)
-		key[i] = (const uint8_t *)tuple + i * bytes;
+		key[i] = (const uint8_t *)tuple + place[i] * bytes;
 	// It fails only on bad arguments; then nothing matches.
 	if (CV_UNLIKELY(rte_acl_classify(trie, key, result, n, 1) != 0))
 		memset(result, 0, n * sizeof(*result));

@@ -20,9 +20,9 @@ struct rte_acl_ctx *cv_firewall_trie_build(
 // NULL is allowed.
 void cv_firewall_trie_free(struct rte_acl_ctx *trie);
 
-// Looks up n <= CV_FIREWALL_LOOKUP_MAX tuples of bytes bytes each: result[i] for the i-th, 0 if
-// no entry passes.
+// Looks up n <= CV_FIREWALL_LOOKUP_MAX of the tuples, which have bytes bytes each: result[i] for
+// the one at place[i], 0 if no entry passes.
 void cv_firewall_trie_lookup(const struct rte_acl_ctx *trie, const void *tuple, uint32_t bytes,
-	uint32_t *result, uint32_t n);
+	const uint8_t *place, uint32_t *result, uint32_t n);
 
 #endif
