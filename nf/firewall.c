@@ -118,6 +118,11 @@ static CV_INLINE uint32_t places(uint64_t bits, uint8_t *place)
 {
 	uint32_t n = 0;
 
+	if (CV_LIKELY((bits & (bits + 1)) == 0)) { // the first n of them, as most often
+		for (uint32_t i = 0; i < CV_BURST_MAX; i++)
+			place[i] = (uint8_t)i;
+		return (uint32_t)__builtin_popcountll(bits);
+	}
 	for (; bits != 0; bits &= bits - 1)
 		place[n++] = (uint8_t)__builtin_ctzll(bits);
 	return n;
@@ -212,7 +217,7 @@ static uint16_t read_each(const struct firewall *firewall, const struct cv_view 
 static CV_INLINE uint16_t read_all(const struct firewall *firewall, const struct cv_view *view,
 	unsigned n, struct read *read, uint8_t *verdict)
 {
-	const bool eights = n >= 8 && firewall->table.ipv4.trie == NULL;
+	const bool scanned = firewall->table.ipv4.trie == NULL;
 	uint16_t dropped = 0;
 
 	read->ipv4.packets = read->ipv6.packets = 0;
@@ -220,9 +225,13 @@ static CV_INLINE uint16_t read_all(const struct firewall *firewall, const struct
 	memset(verdict, CV_NEXT, n);
 	for (unsigned i = 0; i < n; i += 8) {
 		unsigned at = RTE_MIN(i, n - 8);
+		bool usual = n >= 8;
 
-		if (CV_LIKELY(eights) &&
-			CV_LIKELY(cv_firewall_usual_x8(&view[at], &read->ipv4.columns, at)))
+		if (CV_LIKELY(usual))
+			usual = scanned ? cv_firewall_usual_x8(&view[at], &read->ipv4.columns, at)
+					: cv_firewall_usual_tuples_x8(
+						  &view[at], &read->ipv4.tuple[at]);
+		if (CV_LIKELY(usual))
 			read->ipv4.packets |= 0xffull << at;
 		else
 			dropped += read_each(firewall, view, i, RTE_MIN(i + 8, n), read, verdict);

@@ -70,17 +70,15 @@ static CV_INLINE void cv_firewall_column_set(
 }
 
 // Says whether eight packets are all what nearly every packet is: IPv4, a header of 20 bytes whose
-// lengths are right, no fragment, TCP or UDP. If so, gives their tuples, classified, as the
-// columns' elements from at on. If not, the columns say nothing of them: they are to be looked at
-// one by one. A shortcut, never another opinion than cv_tuple_ipv4()'s.
-static CV_INLINE bool cv_firewall_usual_x8(
-	const struct cv_view *view, struct cv_firewall_columns *columns, unsigned at)
+// lengths are right, no fragment, TCP or UDP. If so, ip shows their headers, and word has the
+// 16-bit words of these from the ninth byte on: TTL and protocol, checksum, then as in a tuple.
+static CV_INLINE bool cv_firewall_are_usual_x8(
+	const struct cv_view *view, const uint8_t *ip[8], __m128i word[8])
 {
 	// Bytes up to the end of the ports: no more of a packet is read.
 	const __m128i least = _mm_set1_epi16(CV_IPV4_LEN + 4);
 	const __m128i byte = _mm_set1_epi16(0xff);
 	__m128i x[8], room, total, odd, udp, proto;
-	const uint8_t *ip[8];
 
 	for (int i = 0; i < 8; i++)
 		x[i] = _mm_loadu_si128((const __m128i *)&view[i]);
@@ -105,20 +103,54 @@ static CV_INLINE bool cv_firewall_usual_x8(
 		odd, _mm_and_si128(x[3], _mm_set1_epi16((short)(CV_IPV4_MF | CV_IPV4_OFFSET))));
 
 	for (int i = 0; i < 8; i++)
-		x[i] = _mm_loadu_si128((const __m128i *)(ip[i] + 8));
-	cv_firewall_turn_x8(x); // x[0]: TTL and protocol; from x[2] on as in a tuple
-	proto = _mm_srli_epi16(x[0], 8);
+		word[i] = _mm_loadu_si128((const __m128i *)(ip[i] + 8));
+	cv_firewall_turn_x8(word);
+	proto = _mm_srli_epi16(word[0], 8);
 	udp = _mm_cmpeq_epi16(proto, _mm_set1_epi16(CV_IPPROTO_UDP));
 	odd = _mm_or_si128(
 		odd, _mm_andnot_si128(udp, _mm_xor_si128(proto, _mm_set1_epi16(CV_IPPROTO_TCP))));
-	if (CV_UNLIKELY(!_mm_testz_si128(odd, odd)))
-		return false;
+	return CV_LIKELY(_mm_testz_si128(odd, odd));
+}
 
+// Eight usual packets' tuples, classified, as the columns' elements from at on. False: they are not
+// all usual, the columns say nothing of them, and they are to be looked at one by one. A shortcut,
+// never another opinion than cv_tuple_ipv4()'s.
+static CV_INLINE bool cv_firewall_usual_x8(
+	const struct cv_view *view, struct cv_firewall_columns *columns, unsigned at)
+{
+	const uint8_t *ip[8];
+	__m128i word[8], udp;
+
+	if (CV_UNLIKELY(!cv_firewall_are_usual_x8(view, ip, word)))
+		return false;
+	udp = _mm_cmpeq_epi16(_mm_srli_epi16(word[0], 8), _mm_set1_epi16(CV_IPPROTO_UDP));
 	cv_firewall_column_set(
 		columns, 0, at, _mm_and_si128(udp, _mm_set1_epi16(CV_FIREWALL_CLASS_UDP)));
 	for (unsigned i = 2; i < 8; i++)
 		cv_firewall_column_set(columns, CV_FIREWALL_COLUMN(i), at,
-			i < 6 ? x[i] : cv_firewall_swap_x8(x[i]));
+			i < 6 ? word[i] : cv_firewall_swap_x8(word[i]));
+	return true;
+}
+
+// The same, as tuples.
+static CV_INLINE bool cv_firewall_usual_tuples_x8(
+	const struct cv_view *view, struct cv_tuple_ipv4 tuple[8])
+{
+	const __m128i is_udp = _mm_cvtsi32_si128(CV_IPPROTO_UDP << 8);
+	const __m128i class_udp = _mm_cvtsi32_si128(CV_FIREWALL_CLASS_UDP);
+	const __m128i rest = _mm_set_epi32(-1, -1, -1, 0);
+	const uint8_t *ip[8];
+	__m128i word[8];
+
+	if (CV_UNLIKELY(!cv_firewall_are_usual_x8(view, ip, word)))
+		return false;
+	for (int i = 0; i < 8; i++) {
+		__m128i x = _mm_loadu_si128((const __m128i *)(ip[i] + 8));
+		__m128i udp = _mm_srli_si128(_mm_cmpeq_epi8(x, is_udp), 1);
+
+		x = _mm_or_si128(_mm_and_si128(x, rest), _mm_and_si128(udp, class_udp));
+		_mm_storeu_si128((__m128i *)&tuple[i], x);
+	}
 	return true;
 }
 
@@ -150,6 +182,12 @@ static CV_INLINE void cv_firewall_columns_set_x8(
 
 static CV_INLINE bool cv_firewall_usual_x8(
 	const struct cv_view *view, struct cv_firewall_columns *columns, unsigned at)
+{
+	return false;
+}
+
+static CV_INLINE bool cv_firewall_usual_tuples_x8(
+	const struct cv_view *view, struct cv_tuple_ipv4 tuple[8])
 {
 	return false;
 }

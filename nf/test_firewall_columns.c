@@ -48,7 +48,7 @@ static bool usual(const struct cv_view *view, struct cv_tuple_ipv4 *tuple)
 static void judge(const struct cv_view *view)
 {
 	struct cv_firewall_columns columns;
-	struct cv_tuple_ipv4 tuple;
+	struct cv_tuple_ipv4 tuple, tuples[8];
 	unsigned at = 8 * ((unsigned)rand() % 7) + (unsigned)rand() % 8;
 	bool want = true;
 
@@ -59,6 +59,7 @@ static void judge(const struct cv_view *view)
 #endif
 	memset(&columns, 0x5a, sizeof(columns));
 	assert_int_equal(cv_firewall_usual_x8(view, &columns, at), want);
+	assert_int_equal(cv_firewall_usual_tuples_x8(view, tuples), want);
 	for (unsigned i = 0; want && i < 8; i++) {
 		uint16_t half[8], is[7];
 
@@ -66,8 +67,10 @@ static void judge(const struct cv_view *view)
 		memcpy(half, &tuple, sizeof(half));
 		for (unsigned k = 0; k < 7; k++)
 			is[k] = columns.word[k][at + i];
-		assert_int_equal(is[0], tuple.proto == CV_IPPROTO_TCP ? CV_FIREWALL_CLASS_TCP
-								      : CV_FIREWALL_CLASS_UDP);
+		tuple.proto = tuple.proto == CV_IPPROTO_TCP ? CV_FIREWALL_CLASS_TCP
+							    : CV_FIREWALL_CLASS_UDP;
+		assert_memory_equal(&tuples[i], &tuple, sizeof(tuple));
+		assert_int_equal(is[0], tuple.proto);
 		assert_memory_equal(&is[1], &half[2], 8);
 		assert_int_equal(is[5], rte_be_to_cpu_16(tuple.sport));
 		assert_int_equal(is[6], rte_be_to_cpu_16(tuple.dport));
