@@ -14,6 +14,8 @@
 #include <rte_cycles.h>
 #include <rte_vhost.h>
 
+#include "vhost_thread.h"
+
 #define BIT(n) (1ull << (n))
 
 // Offloads that leave a packet unfinished: functions need whole packets with right checksums.
@@ -363,6 +365,7 @@ int cv_vhost_open(struct cv_vhost *device, struct cv_error *error)
 		rte_vhost_driver_unregister(device->path);
 		goto no_socket;
 	}
+	cv_vhost_thread_wake();
 	return 0;
 
 no_socket:
