@@ -24,6 +24,7 @@ _NEXT_HOP_KEYS = ("dst_mac", "dst", "src", "src_mac", "nfi", "vlan")
 class Mode(StrEnum):
     """What a received packet is to the program."""
 
+    AUTO = "auto"
     VIEW = "view"
     COPY = "copy"
 
@@ -32,7 +33,7 @@ class Mode(StrEnum):
 class EthdevOptions:
     """What libconvoy_ethdev.so is told; None: its own default."""
 
-    mode: Mode = Mode.VIEW
+    mode: Mode = Mode.AUTO
     mtu: int | None = None
     udp_port: int | None = None
     ports: str | None = None
@@ -69,8 +70,11 @@ def ethdev(
     command: Annotated[list[str], typer.Argument(help="-- PROGRAM and its arguments.")],
     mode: Annotated[
         Mode,
-        typer.Option(help="view: packets stay in their convoy; copy: each in its own buffer."),
-    ] = Mode.VIEW,
+        typer.Option(
+            help="view: packets stay in their convoy; copy: each in its own buffer; auto: view, "
+            "until the program puts a header in front of one."
+        ),
+    ] = Mode.AUTO,
     next_hop: Annotated[
         str | None,
         typer.Option(

@@ -9,6 +9,14 @@
 
 #include "ether.h"
 
+static const char *const modes[] = {
+	[CV_ETHDEV_AUTO] = "auto", [CV_ETHDEV_VIEW] = "view", [CV_ETHDEV_COPY] = "copy"};
+
+const char *cv_ethdev_mode_name(enum cv_ethdev_mode mode)
+{
+	return modes[mode];
+}
+
 static bool read_number(const char *text, unsigned min, unsigned max, uint16_t *number)
 {
 	char *end;
@@ -22,8 +30,12 @@ static bool read_number(const char *text, unsigned min, unsigned max, uint16_t *
 
 static bool read_mode(struct cv_ethdev_config *config, const char *text)
 {
-	config->mode = strcmp(text, "copy") == 0 ? CV_ETHDEV_COPY : CV_ETHDEV_VIEW;
-	return config->mode == CV_ETHDEV_COPY || strcmp(text, "view") == 0;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		config->mode = (enum cv_ethdev_mode)i;
+		if (strcmp(text, modes[i]) == 0)
+			return true;
+	}
+	return false;
 }
 
 static bool read_ports(struct cv_ethdev_config *config, const char *text)
@@ -133,7 +145,8 @@ int cv_ethdev_config_read(struct cv_ethdev_config *config, const char *text, str
 			*value++ = '\0';
 		if (value == NULL || !read_word(config, word, value, &given)) {
 			cv_error_set(error,
-				"%s: %s=%s: not a key and its value; the keys are mode=view|copy, "
+				"%s: %s=%s: not a key and its value; the keys are "
+				"mode=auto|view|copy, "
 				"ports=0,1 mtu= port= counts=FILE, and of a next hop dst_mac= dst= "
 				"src= (all three), src_mac= nfi= vlan=",
 				CV_ETHDEV_ENV, word, value != NULL ? value : "");

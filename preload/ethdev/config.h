@@ -15,12 +15,13 @@
 #define CV_ETHDEV_ENV "CONVOY_ETHDEV"
 
 enum cv_ethdev_mode {
+	CV_ETHDEV_AUTO, // views, until the program turns out to need headroom; then copies
 	CV_ETHDEV_VIEW, // received packets stay in their convoy, and may leave in it
 	CV_ETHDEV_COPY, // each is copied into a buffer of its own
 };
 
 struct cv_ethdev_config {
-	enum cv_ethdev_mode mode; // mode=view|copy
+	enum cv_ethdev_mode mode; // mode=auto|view|copy
 	uint64_t ports; // ports=0,2: bit i: port i below 64; default all
 	uint16_t port; // port=51966: UDP destination port of convoys, received and sent
 	uint16_t mtu; // mtu=1500: of what is sent, bytes of the IP packet
@@ -28,6 +29,8 @@ struct cv_ethdev_config {
 	struct cv_outer_config next_hop; // dst_mac= src_mac= dst= src= nfi= vlan=
 	char counts[256]; // counts=FILE: JSON, written when the program ends; "" for none
 };
+
+const char *cv_ethdev_mode_name(enum cv_ethdev_mode mode);
 
 // Fills config from text (NULL: defaults). 0, or -EINVAL with error set.
 int cv_ethdev_config_read(

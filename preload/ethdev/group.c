@@ -194,16 +194,14 @@ static const struct rte_mempool_ops ops = {
 	.get_count = count_free,
 };
 
-static int make_pool(struct cv_group_pool *pool, struct rte_mempool *program)
+static int make_pool(struct cv_group_pool *pool, struct rte_mempool *program, uint32_t groups)
 {
 	struct rte_pktmbuf_pool_private private = {
 		.mbuf_data_room_size = 0,
 		.mbuf_priv_size = rte_pktmbuf_priv_size(program),
 	};
-	uint32_t groups = program->size < GROUPS_MAX ? program->size : GROUPS_MAX;
 	char name[RTE_MEMZONE_NAMESIZE];
 
-	groups = groups > GROUPS_MIN ? groups : GROUPS_MIN;
 	pool->index = (uint32_t)(pool - pools);
 	pool->program = program;
 	pool->groups = groups;
@@ -228,6 +226,32 @@ static int make_pool(struct cv_group_pool *pool, struct rte_mempool *program)
 	return 0;
 }
 
+// Of as many groups as the program has mbufs, if there is memory for them; else of fewer.
+static struct cv_group_pool *add_pool(struct rte_mempool *program)
+{
+	struct cv_group_pool *pool = &pools[pool_count];
+	const uint32_t most = RTE_MIN(GROUPS_MAX, program->size);
+
+	for (uint32_t groups = RTE_MAX(GROUPS_MIN, most); groups >= GROUPS_MIN; groups /= 4) {
+		if (make_pool(pool, program, groups) == 0) {
+			pool_count++;
+			return pool;
+		}
+		rte_mempool_free(pool->mempool);
+		rte_ring_free(pool->free);
+		memset(pool, 0, sizeof(*pool));
+	}
+	return NULL;
+}
+
+bool cv_group_pool_has(const struct rte_mempool *program)
+{
+	for (uint32_t i = 0; i < CV_GROUP_POOLS_MAX; i++)
+		if (pools[i].ready && pools[i].program == program)
+			return true;
+	return false;
+}
+
 struct cv_group_pool *cv_group_pool_get(struct rte_mempool *program)
 {
 	struct cv_group_pool *pool = NULL;
@@ -241,17 +265,8 @@ struct cv_group_pool *cv_group_pool_get(struct rte_mempool *program)
 	for (uint32_t i = 0; i < pool_count; i++)
 		if (pools[i].program == program)
 			pool = &pools[i];
-	if (pool == NULL && pool_count < CV_GROUP_POOLS_MAX) {
-		pool = &pools[pool_count];
-		if (make_pool(pool, program) == 0) {
-			pool_count++;
-		} else {
-			rte_mempool_free(pool->mempool);
-			rte_ring_free(pool->free);
-			memset(pool, 0, sizeof(*pool));
-			pool = NULL;
-		}
-	}
+	if (pool == NULL && pool_count < CV_GROUP_POOLS_MAX)
+		pool = add_pool(program);
 	rte_spinlock_unlock(&making);
 	return pool;
 }

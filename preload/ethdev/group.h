@@ -54,8 +54,11 @@ struct cv_group {
 } __attribute__((aligned(RTE_CACHE_LINE_SIZE)));
 
 // The pool of groups for packets from queues that fill `program`'s mbufs; made once for each such
-// mempool. NULL: no memory, or too many pools.
+// mempool; of fewer groups where there is little memory. NULL: none, or too many pools.
 struct cv_group_pool *cv_group_pool_get(struct rte_mempool *program);
+
+// Whether packets are received in this pool's mbufs.
+bool cv_group_pool_has(const struct rte_mempool *program);
 
 // A group, or NULL if all are in use. To be shown or put back.
 struct cv_group *cv_group_get(struct cv_group_pool *pool);

@@ -47,6 +47,7 @@ struct port {
 static struct cv_answers answers;
 static const struct cv_answer *_Atomic any_answer;
 static struct port *ports[RTE_MAX_ETHPORTS];
+static struct cv_room headers;
 
 static int (*real_start)(uint16_t port);
 static int (*real_stop)(uint16_t port);
@@ -201,10 +202,11 @@ static bool make_rx(struct port *port, uint16_t i, const struct rte_eth_fp_ops *
 	queue->port_answer = &port->answer;
 	queue->any_answer = &any_answer;
 	queue->port = rte_cpu_to_be_16(answers.config.port);
+	queue->room.room = answers.config.mode == CV_ETHDEV_AUTO ? &headers : NULL;
 	queue->groups = NULL;
-	if (answers.config.mode == CV_ETHDEV_VIEW && port->filled_from[i] != NULL)
+	if (answers.config.mode != CV_ETHDEV_COPY && port->filled_from[i] != NULL)
 		queue->groups = cv_group_pool_get(port->filled_from[i]);
-	return answers.config.mode == CV_ETHDEV_COPY || queue->groups != NULL;
+	return true;
 }
 
 static bool make_tx(struct port *port, uint16_t i, const struct rte_eth_fp_ops *driver)
@@ -222,8 +224,24 @@ static bool make_tx(struct port *port, uint16_t i, const struct rte_eth_fp_ops *
 	queue->answers = &answers;
 	queue->port_answer = &port->answer;
 	queue->any_answer = &any_answer;
+	queue->room = answers.config.mode == CV_ETHDEV_AUTO ? &headers : NULL;
 	queue->buffers = port->buffers;
 	return true;
+}
+
+// Queues that cannot have views: their packets are copied.
+static void tell_of_copies(const struct port *port, uint16_t id, uint16_t queues)
+{
+	uint16_t without = 0;
+
+	for (uint16_t i = 0; i < queues; i++)
+		without += port->rx[i]->queue.groups == NULL;
+	if (without > 0 && answers.config.mode != CV_ETHDEV_COPY)
+		fprintf(stderr,
+			"convoy: ethdev: port %u: packets of %u receive queue(s) are copied: there "
+			"is "
+			"no memory for views, or more than %d mempools\n",
+			id, without, CV_GROUP_POOLS_MAX);
 }
 
 static void put_in_place(struct port *port, struct rte_eth_fp_ops *at)
@@ -268,6 +286,7 @@ static void hook(uint16_t id)
 	port->hooked = true;
 	put_in_place(port, at);
 	cv_report_hooked(id, &info);
+	tell_of_copies(port, id, info.nb_rx_queues);
 }
 
 EXPORT int rte_eth_dev_start(uint16_t id)

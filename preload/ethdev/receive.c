@@ -146,7 +146,8 @@ static CV_INLINE uint16_t take_apart(struct cv_rx_queue *queue, struct rte_mbuf 
 	}
 	queue->counts.convoys++;
 	if (queue->groups != NULL && queue->convoy.count <= CV_GROUP_VIEWS &&
-		RTE_MBUF_DIRECT(frame) && rte_mbuf_refcnt_read(frame) == 1)
+		!cv_room_wanted(&queue->room, queue->convoy.count) && RTE_MBUF_DIRECT(frame) &&
+		rte_mbuf_refcnt_read(frame) == 1)
 		group = cv_group_get(queue->groups);
 	if (CV_UNLIKELY(group == NULL))
 		return copy_apart(queue, mbufs);

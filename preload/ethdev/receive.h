@@ -16,6 +16,7 @@
 #include "answer.h"
 #include "counts.h"
 #include "group.h"
+#include "room.h"
 
 #define CV_STASH 32
 
@@ -29,6 +30,7 @@ struct cv_rx_queue {
 	const struct cv_answer *_Atomic *any_answer;
 	const struct cv_answer *answer; // the last of this queue
 	rte_be16_t port; // UDP port of convoys
+	struct cv_room_queue room;
 	bool convoys; // the last frames were some
 	bool engaged; // they are, or something waits
 	bool walked; // the first frame of the stash: convoy and views are its

@@ -16,7 +16,7 @@ void cv_report_print(FILE *file)
 	const char *comma = "";
 
 	fprintf(file, "{\"schema\":\"convoy.preload/1\",\"mode\":\"%s\",\"ports\":[",
-		config->mode == CV_ETHDEV_VIEW ? "view" : "copy");
+		cv_ethdev_mode_name(config->mode));
 	for (uint16_t id = 0; id < RTE_MAX_ETHPORTS; id++) {
 		struct cv_rx_counts rx;
 		struct cv_tx_counts tx;
@@ -63,9 +63,8 @@ void cv_report_hooked(uint16_t id, const struct rte_eth_dev_info *info)
 	fprintf(stderr,
 		"convoy: ethdev: port %u (%s): %u receive and %u transmit queue(s), mode %s, "
 		"convoys of up to %u bytes sent to %s\n",
-		id, name, info->nb_rx_queues, info->nb_tx_queues,
-		config->mode == CV_ETHDEV_VIEW ? "view" : "copy", config->mtu,
-		config->fixed ? "the next hop given" : "where convoys come from");
+		id, name, info->nb_rx_queues, info->nb_tx_queues, cv_ethdev_mode_name(config->mode),
+		config->mtu, config->fixed ? "the next hop given" : "where convoys come from");
 }
 
 static void summarize(uint16_t id, const struct cv_rx_counts *rx, const struct cv_tx_counts *tx)
@@ -91,7 +90,7 @@ void cv_report_advice(FILE *file, uint64_t viewed, uint64_t received, uint64_t s
 		fprintf(file,
 			"convoy: ethdev: the program sent %" PRIu64 " of %" PRIu64
 			" packets: views have no headroom; if it puts headers in front of them, "
-			"it needs --mode copy\n",
+			"it needs --mode auto or copy\n",
 			sent, received);
 }
 
@@ -113,7 +112,8 @@ __attribute__((destructor)) static void report(void)
 		received += rx.pkts;
 		sent += tx.pkts;
 	}
-	cv_report_advice(stderr, viewed, received, sent);
+	if (config->mode == CV_ETHDEV_VIEW)
+		cv_report_advice(stderr, viewed, received, sent);
 	if (config->counts[0] == '\0')
 		return;
 	file = fopen(config->counts, "w");

@@ -124,7 +124,16 @@ static bool alone(
 	for (const struct rte_mbuf *piece = mbuf; piece != NULL; piece = piece->next)
 		if (cv_is_view(piece))
 			return copy_alone(queue, batch, mbuf, upto);
+	cv_room_look(queue->room, mbuf);
 	return add(batch, mbuf, upto, AS_IT_IS, NULL);
+}
+
+// Examples come a convoy at a time: where the first packet is a view, nobody looks at the others.
+static void look_for_headers(struct cv_room *room, struct rte_mbuf *const *mbufs, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++)
+		if (!cv_is_view(mbufs[i]))
+			cv_room_look(room, mbufs[i]);
 }
 
 // One frame with the first of mbufs, which are not a whole group, and what may travel with it.
@@ -156,6 +165,8 @@ static uint16_t pack(struct cv_tx_queue *queue, struct batch *batch, struct rte_
 	}
 	if (count < 2)
 		return alone(queue, batch, mbufs[at], at + 1);
+	if (queue->room != NULL && !cv_is_view(mbufs[at]))
+		look_for_headers(queue->room, mbufs + at, count);
 	frame = rte_pktmbuf_alloc(queue->buffers);
 	if (CV_UNLIKELY(frame == NULL)) {
 		queue->counts.no_buffer++;

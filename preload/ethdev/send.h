@@ -18,6 +18,7 @@
 #include "answer.h"
 #include "counts.h"
 #include "group.h"
+#include "room.h"
 
 struct cv_tx_queue {
 	void *driver; // its queue, and how it sends
@@ -26,6 +27,7 @@ struct cv_tx_queue {
 	// For packets that were in no convoy: of this port, or of any; NULL in it: none yet.
 	const struct cv_answer *_Atomic *port_answer;
 	const struct cv_answer *_Atomic *any_answer;
+	struct cv_room *room; // NULL: nobody asks
 	struct rte_mempool *buffers; // for new convoys
 	struct cv_tx_counts counts;
 };

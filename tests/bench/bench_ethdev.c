@@ -135,6 +135,7 @@ static void one(const char *mode, struct cv_group_pool *groups, struct rte_mempo
 	static struct cv_rx_queue rx;
 	static struct cv_tx_queue tx;
 	struct cv_ethdev_config config;
+	struct cv_room room = {.needed = false};
 	struct spent spent;
 
 	cv_ethdev_config_read(&config, NULL, NULL);
@@ -147,6 +148,7 @@ static void one(const char *mode, struct cv_group_pool *groups, struct rte_mempo
 	rx.port_answer = tx.port_answer = &port;
 	rx.any_answer = tx.any_answer = &any;
 	rx.groups = groups;
+	rx.room.room = tx.room = strcmp(mode, "auto") == 0 ? &room : NULL;
 	rx.port = rte_cpu_to_be_16(CV_CONVOY_PORT);
 	tx.send = stub_send;
 	tx.buffers = buffers;
@@ -177,6 +179,7 @@ int main(int argc, char **argv)
 	struct cv_group_pool *groups = cv_group_pool_get(pool);
 	for (enum program program = IO; program <= REORDER; program++) {
 		one("view", groups, buffers, program, n, bytes);
+		one("auto", groups, buffers, program, n, bytes);
 		one("copy", NULL, buffers, program, n, bytes);
 	}
 	rte_eal_cleanup();

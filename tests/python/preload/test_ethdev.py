@@ -172,12 +172,12 @@ def test_is_killed_under_load_and_comes_back(vnf: Callable[..., Vnf], tmp_path: 
 
     def loaded() -> bool:
         seen = counted(tmp_path).get("ports") or [{"rx": {"convoys": 0}}]
-        return bool(seen[0]["rx"]["convoys"] > 20_000)
+        return bool(seen[0]["rx"]["convoys"] > 1_000)
 
     with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
         killed = vnf(devices)
         until_it_forwards(tester)
-        tester._process.say('{"rate_pps": "max", "duration_s": 1, "convoys": 22, "tolerance": 1}')
+        tester._process.say('{"rate_pps": "max", "duration_s": 3, "convoys": 22, "tolerance": 1}')
         wait_for(loaded, 60, "convoys to come")
         os.kill(killed.process.pid, signal.SIGKILL)
         killed.process.wait(60)  # it gives its memory back first, and then its locks
@@ -195,7 +195,7 @@ def test_says_what_it_did(vnf: Callable[..., Vnf], tmp_path: Path):
     program = vnf(devices)
     hooked = program.process.stderr.wait(lambda line: "port 1 (net_vhost1)" in line, 60)
     assert hooked is not None
-    assert "mode view" in hooked
+    assert "mode auto" in hooked
     with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
         until_it_forwards(tester)
         tester.trial(GENTLE | {"convoys": 22})
