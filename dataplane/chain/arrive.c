@@ -104,19 +104,22 @@ struct lengths {
 	unsigned shortest;
 };
 
-static CV_INLINE void measure(struct lengths *lengths, unsigned len, unsigned count)
+static CV_INLINE struct lengths measure(struct lengths lengths, unsigned len, unsigned count)
 {
-	lengths->bytes += len * count;
-	lengths->longest = RTE_MAX(lengths->longest, len);
-	lengths->shortest = RTE_MIN(lengths->shortest, len);
+	return (struct lengths){
+		.bytes = lengths.bytes + len * count,
+		.longest = RTE_MAX(lengths.longest, len),
+		.shortest = RTE_MIN(lengths.shortest, len),
+	};
 }
 
 // Not inlined: where the packets of a convoy differ in their lengths.
-static __rte_noinline void measure_each(
-	struct lengths *lengths, const struct cv_view *views, unsigned count)
+static __rte_noinline struct lengths measure_each(
+	struct lengths lengths, const struct cv_view *views, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		measure(lengths, views[i].len, 1);
+		lengths = measure(lengths, views[i].len, 1);
+	return lengths;
 }
 
 uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames, uint16_t n,
@@ -175,11 +178,11 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 			continue;
 		}
 		if (CV_LIKELY(!convoys))
-			measure(&lengths, outer.len, 1);
+			lengths = measure(lengths, outer.len, 1);
 		else if (CV_LIKELY(convoy.each > 0))
-			measure(&lengths, convoy.each, count);
+			lengths = measure(lengths, convoy.each, count);
 		else
-			measure_each(&lengths, burst->views + at, count);
+			lengths = measure_each(lengths, burst->views + at, count);
 		cv_count(&rx->counters->sizes[count], 1);
 		buffers->buffers[buffers->n] = frame;
 		buffers->views[buffers->n++] = (uint8_t)count;

@@ -46,6 +46,22 @@ struct rte_mbuf *cv_frame_copy_packet(
 	return buffer;
 }
 
+// What lies from begin to end in a buffer, count packets with their lengths, becomes a frame with its
+// outer header, and leaves.
+static CV_INLINE void send_convoy(struct cv_depart *depart, uint16_t hop, struct rte_mbuf *buffer,
+	const uint8_t *begin, const uint8_t *end, uint8_t count, const struct cv_view *first)
+{
+	const struct cv_next_hop *to = &depart->hops[hop];
+	uint8_t *data = (uint8_t *)(uintptr_t)begin - to->outer.len;
+	rte_be16_t sport = rte_cpu_to_be_16(
+		CV_CONVOY_SPORT_MIN | (cv_flow_hash(first) & CV_CONVOY_SPORT_MASK));
+
+	cv_count(&depart->hop_counters[hop].sizes[count], 1);
+	cv_outer_write(&to->outer, data, count, (uint32_t)(end - begin), sport);
+	cv_buffer_set(buffer, data, (uint32_t)(end - data));
+	cv_outbox_put(depart, to->port, buffer, count);
+}
+
 static void write_len(uint8_t *at, uint32_t len)
 {
 	rte_be16_t prefix = rte_cpu_to_be_16((uint16_t)len);
@@ -56,27 +72,21 @@ static void write_len(uint8_t *at, uint32_t len)
 void cv_frame_close(struct cv_depart *depart, uint16_t hop)
 {
 	struct cv_open_frame *frame = &depart->frames[hop];
-	const struct cv_next_hop *to = &depart->hops[hop];
 	struct rte_mbuf *buffer = frame->buffer;
 
 	if (buffer == NULL)
 		return;
 	frame->buffer = NULL;
-	cv_count(&depart->hop_counters[hop].sizes[frame->count], 1);
 	if (frame->count == 1) {
 		const uint8_t *packet = frame->begin + CV_CONVOY_PREFIX_LEN;
 
+		cv_count(&depart->hop_counters[hop].sizes[1], 1);
 		cv_buffer_set(buffer, packet, (uint32_t)(frame->end - packet));
+		cv_outbox_put(depart, depart->hops[hop].port, buffer, 1);
 	} else {
-		uint8_t *data = frame->begin - to->outer.len;
-		rte_be16_t sport = rte_cpu_to_be_16(
-			CV_CONVOY_SPORT_MIN | (cv_flow_hash(&frame->first) & CV_CONVOY_SPORT_MASK));
-
-		cv_outer_write(&to->outer, data, frame->count,
-			(uint32_t)(frame->end - frame->begin), sport);
-		cv_buffer_set(buffer, data, (uint32_t)(frame->end - data));
+		send_convoy(
+			depart, hop, buffer, frame->begin, frame->end, frame->count, &frame->first);
 	}
-	cv_outbox_put(depart, to->port, buffer, frame->count);
 }
 
 void cv_frame_close_port(struct cv_depart *depart, uint8_t out)
@@ -199,16 +209,23 @@ void cv_frame_add_buffer(
 	}
 }
 
+// Bytes of n packets that lie one behind the other, with their lengths.
+static CV_INLINE uint32_t bytes_of(const struct cv_view *views, unsigned n)
+{
+	const struct cv_view *last = &views[n - 1];
+
+	return (uint32_t)(last->data + last->len - cv_view_packet(views)) + CV_CONVOY_PREFIX_LEN;
+}
+
 bool cv_frame_add_convoy(struct cv_depart *depart, uint16_t hop, struct rte_mbuf *buffer,
-	const struct cv_view *views, unsigned n)
+	const struct cv_view *views, unsigned n, unsigned behind)
 {
 	const struct cv_outer *outer = &depart->hops[hop].outer;
-	const struct cv_view *last = &views[n - 1];
-	uint8_t *begin = cv_view_packet(&views[0]) - CV_CONVOY_PREFIX_LEN;
-	uint8_t *end = last->data + last->len;
-	uint32_t bytes = (uint32_t)(end - begin);
+	const uint32_t bytes = bytes_of(views, n);
+	const uint32_t most = (uint32_t)outer->frame_max - outer->len;
+	uint8_t *begin = cv_view_packet(views) - CV_CONVOY_PREFIX_LEN;
 
-	if (bytes > (uint32_t)outer->frame_max - outer->len)
+	if (bytes > most)
 		return false;
 	if (make_room(depart, hop, bytes, n)) {
 		memcpy(extend(&depart->frames[hop], bytes, n), begin, bytes);
@@ -217,6 +234,9 @@ bool cv_frame_add_convoy(struct cv_depart *depart, uint16_t hop, struct rte_mbuf
 	}
 	if (!is_own(buffer) || !has_headroom(buffer, begin, outer))
 		return false;
-	adopt(depart, hop, buffer, begin, end, (uint8_t)n, views);
+	if (behind > 0 && bytes + bytes_of(views + n, behind) > most)
+		send_convoy(depart, hop, buffer, begin, begin + bytes, (uint8_t)n, views);
+	else
+		adopt(depart, hop, buffer, begin, begin + bytes, (uint8_t)n, views);
 	return true;
 }

@@ -17,11 +17,13 @@ void cv_frame_add_copy(struct cv_depart *depart, uint16_t hop, const struct cv_v
 void cv_frame_add_buffer(struct cv_depart *depart, uint16_t hop, struct rte_mbuf *buffer,
 	const struct cv_view *view);
 
-// Adds packets that lie one behind the other in a buffer, with their lengths before them: copied,
+// Adds n packets that lie one behind the other in a buffer, with their lengths before them: copied,
 // or the buffer becomes the frame; it is given away. False, with nothing done, if that cannot be:
-// they do not fit into one frame.
+// they do not fit into one frame. behind: as many views behind them are the packets of another such
+// buffer, which will be added next; where it does not fit into the same frame, this one leaves at
+// once. 0: it is not known what comes next.
 bool cv_frame_add_convoy(struct cv_depart *depart, uint16_t hop, struct rte_mbuf *buffer,
-	const struct cv_view *views, unsigned n);
+	const struct cv_view *views, unsigned n, unsigned behind);
 
 // Sends the open frame of a next hop on, if there is one: with its outer header, or a packet alone
 // as it is.

@@ -108,7 +108,7 @@ static void send_views(
 	cv_count(&counters->tx_packets, sent);
 	cv_count(&counters->tx_frames, sent);
 	cv_count(&counters->tx_bytes, bytes);
-	rte_pktmbuf_free_bulk(burst->buffers.buffers, burst->buffers.n);
+	cv_buffers_free(burst->buffers.buffers, burst->buffers.n);
 }
 
 bool cv_outbox_send_burst(

@@ -71,7 +71,7 @@ void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t 
 			depart_alone(depart, buffer, views, hops[0]);
 		} else if (hops[0] == CV_NEXT_HOP_NONE || !go_together(depart, views, hops, n) ||
 			   !(burst->whole || are_whole(views, n)) ||
-			   !cv_frame_add_convoy(depart, hops[0], buffer, views, n)) {
+			   !cv_frame_add_convoy(depart, hops[0], buffer, views, n, 0)) {
 			for (unsigned i = 0; i < n; i++)
 				depart_copy(depart, &views[i], hops[i]);
 			rte_pktmbuf_free(buffer);
@@ -83,16 +83,18 @@ void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t 
 
 void cv_repack_to(struct cv_depart *depart, struct cv_burst *burst, uint16_t hop)
 {
+	const struct cv_buffers *buffers = &burst->buffers;
 	const struct cv_view *views = burst->views;
 
-	for (unsigned b = 0; b < burst->buffers.n; b++) {
-		struct rte_mbuf *buffer = burst->buffers.buffers[b];
-		unsigned n = burst->buffers.views[b];
+	for (unsigned b = 0; b < buffers->n; b++) {
+		struct rte_mbuf *buffer = buffers->buffers[b];
+		unsigned n = buffers->views[b];
+		unsigned behind = burst->whole && b + 1u < buffers->n ? buffers->views[b + 1] : 0;
 
 		if (n == 1) {
 			cv_frame_add_buffer(depart, hop, buffer, views);
 		} else if (!(burst->whole || are_whole(views, n)) ||
-			   !cv_frame_add_convoy(depart, hop, buffer, views, n)) {
+			   !cv_frame_add_convoy(depart, hop, buffer, views, n, behind)) {
 			for (unsigned i = 0; i < n; i++)
 				cv_frame_add_copy(depart, hop, &views[i]);
 			rte_pktmbuf_free(buffer);

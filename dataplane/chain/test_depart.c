@@ -470,11 +470,94 @@ static void a_whole_convoy_passes_by_pointer(void **state)
 	}
 }
 
+// The packets that a frame has, which must be the next ones of the input. Returns how many.
+static unsigned next_packets(struct rte_mbuf *frame, unsigned number)
+{
+	struct cv_view packets[CV_CONVOY_PACKETS_MAX];
+	unsigned n = cv_convoy_packets(
+		packets, rte_pktmbuf_mtod(frame, uint8_t *), rte_pktmbuf_data_len(frame));
+	uint8_t expected[60];
+
+	for (unsigned i = 0; i < n; i++) {
+		fill(expected, number + i, sizeof(expected), 0);
+		assert_int_equal(packets[i].len, sizeof(expected));
+		assert_memory_equal(packets[i].data, expected, sizeof(expected));
+	}
+	return n;
+}
+
+// Convoys that came in one turn: those that the next one does not fit into leave at once, others
+// take it along, and none overtakes another. A frame has room for 23.
+static void convoys_of_a_turn_are_joined_where_they_fit(void **state)
+{
+	static const struct {
+		const char *description;
+		unsigned in[4], out[4];
+	} rows[] = {
+		{"full ones pass", {23, 23, 23}, {23, 23, 23}},
+		{"one short of it, too", {22, 22, 22, 22}, {22, 22, 22, 22}},
+		{"two that fit are one", {23, 10, 13, 23}, {23, 23, 23}},
+		{"three that fit are one", {10, 6, 7, 22}, {23, 22}},
+		{"one more than fit", {10, 14, 9, 2}, {10, 23, 2}},
+		{"a packet alone fits behind", {22, 1, 23}, {23, 23}},
+		{"or does not", {23, 1, 22}, {23, 23}},
+		{"nor another", {23, 1, 23}, {23, 1, 23}},
+	};
+	static struct node nodes[2];
+	static struct input input;
+	static struct rte_mbuf *packets[4 * 23];
+
+	current = &input;
+	for (size_t row = 0; row < RTE_DIM(rows); row++) {
+		const struct cv_convoy_rx rx = {
+			.udp_port = rte_cpu_to_be_16(CV_CONVOY_PORT), .counters = &nodes[1].rx};
+		unsigned n = 0, number = 0, frames = 0;
+		struct cv_burst burst;
+
+		print_message("  %s\n", rows[row].description);
+		memset(&input, 0, sizeof(input));
+		for (int i = 0; i < 2; i++)
+			node_to_one_hop(&nodes[i], 1500);
+		for (unsigned k = 0; k < 4; n += rows[row].in[k++]) {
+			make_packets(packets + n, rows[row].in[k], 60);
+			for (unsigned i = n; i < n + rows[row].in[k]; i++)
+				fill(rte_pktmbuf_mtod(packets[i], uint8_t *), i, 60, 0);
+			if (rows[row].in[k] == 0)
+				continue;
+			cv_burst_load(&burst, packets + n, (uint16_t)rows[row].in[k], 0, 1,
+				&nodes[0].counters[0]);
+			cv_depart(&nodes[0].depart, &burst);
+			cv_depart_flush(&nodes[0].depart);
+		}
+		n = nodes[0].out.count;
+		assert_int_equal(cv_burst_load_convoys(&burst, nodes[0].out.sent, (uint16_t)n, 0, 1,
+					 &rx, &nodes[1].counters[0]),
+			n);
+		cv_depart(&nodes[1].depart, &burst);
+		cv_depart_flush(&nodes[1].depart);
+		for (; frames < nodes[1].out.count; frames++) {
+			unsigned count = next_packets(nodes[1].out.sent[frames], number);
+
+			assert_true(frames < 4);
+			assert_int_equal(count, rows[row].out[frames]);
+			number += count;
+		}
+		assert_true(frames == 4 || rows[row].out[frames] == 0);
+		rte_pktmbuf_free_bulk(nodes[1].out.sent, nodes[1].out.count);
+		for (int i = 0; i < 2; i++) {
+			balance(&nodes[i]);
+			node_fini(&nodes[i]);
+		}
+		assert_int_equal(rte_mempool_in_use_count(pool), 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(joins_up_to_the_mtu),
 		cmocka_unit_test(a_whole_convoy_passes_by_pointer),
+		cmocka_unit_test(convoys_of_a_turn_are_joined_where_they_fit),
 		cmocka_unit_test(comes_out_as_it_went_in),
 	};
 	int rc;

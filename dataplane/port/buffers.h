@@ -5,6 +5,7 @@
 #ifndef CV_BUFFERS_H
 #define CV_BUFFERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rte_mbuf.h>
@@ -35,6 +36,28 @@ static inline void cv_buffer_set(struct rte_mbuf *buffer, const uint8_t *data, u
 	buffer->pkt_len = len;
 	// What a driver found out about the data before.
 	buffer->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
+}
+
+// Is it its only reference, in one piece, and its pool's own? Then it goes back as it is.
+static inline bool cv_buffer_is_simple(
+	const struct rte_mbuf *buffer, const struct rte_mempool *pool)
+{
+	return rte_mbuf_refcnt_read(buffer) == 1 && buffer->nb_segs == 1 &&
+	       RTE_MBUF_DIRECT(buffer) && buffer->pool == pool;
+}
+
+// As rte_pktmbuf_free_bulk(), which judges one by one, where all are simple as nearly always.
+static inline void cv_buffers_free(struct rte_mbuf **buffers, unsigned n)
+{
+	struct rte_mempool *const pool = n > 0 ? buffers[0]->pool : NULL;
+	bool simple = n > 0;
+
+	for (unsigned i = 0; i < n; i++)
+		simple &= cv_buffer_is_simple(buffers[i], pool);
+	if (simple)
+		rte_mempool_put_bulk(pool, (void *const *)buffers, n);
+	else
+		rte_pktmbuf_free_bulk(buffers, n);
 }
 
 #endif

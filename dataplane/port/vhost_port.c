@@ -61,13 +61,6 @@ static CV_INLINE void fill_in(struct rte_mbuf *mbuf, uint16_t offset, uint16_t l
 	words[3] = len; // data_len, vlan_tci, half of the hash
 }
 
-// Is it its only reference, in one piece, and its pool's own? Then it goes back as it is.
-static CV_INLINE bool is_simple(const struct rte_mbuf *packet, const struct rte_mempool *pool)
-{
-	return rte_mbuf_refcnt_read(packet) == 1 && packet->nb_segs == 1 &&
-	       RTE_MBUF_DIRECT(packet) && packet->pool == pool;
-}
-
 static CV_HOT uint16_t rx(
 	struct cv_port *port, uint16_t pair, struct rte_mbuf **packets, uint16_t n)
 {
@@ -186,7 +179,7 @@ static CV_HOT uint16_t tx(
 			view->data = rte_pktmbuf_mtod(packet, uint8_t *);
 			view->len = packet->data_len;
 			view->before = 0;
-			simple &= is_simple(packet, pool);
+			simple &= cv_buffer_is_simple(packet, pool);
 			if (CV_UNLIKELY(packet->nb_segs > 1)) {
 				// One at a time: there is one place for it.
 				if (count > 0)
