@@ -16,6 +16,9 @@
 // processor's caches when its turn comes; fewer would pay for more turns.
 #define YIELD_AFTER 256u
 
+// As many packets in a turn's frames are enough to share what the turn costs.
+#define PACKETS_OF_TURN 256u
+
 // How many of at most so many may be received from one source before the core is given away. Each
 // source is asked in each turn: one that always has more keeps no other waiting.
 static CV_INLINE uint16_t allowed(const struct cv_worker *worker, uint16_t most)
@@ -106,10 +109,11 @@ static bool has_room(const struct cv_source *source)
 
 // Received frames are taken apart as far as one burst has room, as often as there are more. Returns
 // whether there were convoys among them.
-static bool take_frames(struct cv_worker *worker, const struct cv_source *source,
-	struct cv_burst *burst, struct rte_mbuf **frames, uint16_t n)
+static bool take_frames(struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst,
+	struct rte_mbuf **frames, uint16_t n)
 {
 	bool convoys = false;
+	unsigned packets = 0;
 	uint16_t taken = 0;
 
 	while (taken < n) {
@@ -117,18 +121,30 @@ static bool take_frames(struct cv_worker *worker, const struct cv_source *source
 			source->stages[0].out, source->convoys,
 			&worker->ports_counters[source->in]);
 		convoys |= burst->n != burst->buffers.n;
+		packets += burst->n;
 		run_source(worker, source, burst);
 	}
+	source->sparse = packets < n * (PACKETS_OF_TURN / CV_CONVOYS_MAX);
 	return convoys;
+}
+
+// Do packets of a source leave by ports only? One turn's frames or views may hold more convoys than a
+// ring has room for.
+static bool has_no_ring(const struct cv_source *source)
+{
+	for (unsigned i = 0; i < source->stages_count; i++)
+		if (source->stages[i].sink != NULL)
+			return false;
+	return true;
 }
 
 // From a port that may carry convoys. Returns how many frames came.
 static uint16_t poll_frames(
 	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst)
 {
-	struct rte_mbuf *frames[CV_CONVOYS_MAX];
-	uint16_t n = source->port->rx(
-		source->port, source->queue, frames, allowed(worker, CV_CONVOYS_MAX));
+	const uint16_t most = source->sparse && has_no_ring(source) ? CV_BURST_MAX : CV_CONVOYS_MAX;
+	struct rte_mbuf *frames[CV_BURST_MAX];
+	uint16_t n = source->port->rx(source->port, source->queue, frames, allowed(worker, most));
 
 	if (n == 0)
 		return 0;
@@ -172,16 +188,10 @@ static uint16_t poll_views(
 	return n;
 }
 
-// Whether to receive views from a port that may carry convoys. Where rings follow never: one turn's
-// views may hold more convoys than a ring has room for.
+// Whether to receive views from a port that may carry convoys.
 static bool takes_views(const struct cv_source *source)
 {
-	if (source->plain_turns < PLAIN_TURNS)
-		return false;
-	for (unsigned i = 0; i < source->stages_count; i++)
-		if (source->stages[i].sink != NULL)
-			return false;
-	return true;
+	return source->plain_turns >= PLAIN_TURNS && has_no_ring(source);
 }
 
 // Returns how many packets or frames came.

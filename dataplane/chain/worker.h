@@ -17,7 +17,8 @@
 #include "port.h"
 #include "ring.h"
 
-// Convoys that one turn takes from a source at most: what they can hold must fit into a ring.
+// Convoys that one turn takes from a source at most: what they can hold must fit into a ring. Where
+// none follows and few packets share a frame it takes CV_BURST_MAX, to share what a turn costs.
 #define CV_CONVOYS_MAX 32
 #define CV_CONVOYS_VIEWS (CV_CONVOYS_MAX * CV_CONVOY_PACKETS_MAX)
 
@@ -38,6 +39,7 @@ struct cv_source {
 	// Turns without a convoy since the last one that came by a port that gives views: after some,
 	// packets are received as views, which is cheaper, until convoys come.
 	uint16_t plain_turns;
+	bool sparse; // the frames of the last turn that brought some had few packets each
 	struct cv_classifier classifier; // a port's: classes are indices of stages
 	bool one_stage; // no packet needs classifying
 	bool waits; // does not receive while a sink has no room: nothing is lost in the node
