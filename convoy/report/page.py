@@ -24,7 +24,7 @@ from typing import Protocol
 from convoy.report import markup
 
 MISSING = "–"
-SHORT = 20  # characters of a text that stays on one line
+SHORT = 32  # characters of a text that stays on one line
 
 
 def write_whole(path: Path, text: str) -> None:
