@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """A running device that is one process, and leaves sockets behind."""
 
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,7 +24,10 @@ class RunningProcess(Running):
         """Return what to raise where it runs no more: a cause stands before the last word."""
         self._process.last_words()  # waits until all of them were read
         lines = [line.strip() for line in self._process.stderr.text().splitlines() if line.strip()]
-        words = "; ".join(lines[-WORDS:]) or f"exit code {self._process.exit_code}"
+        code = self._process.exit_code or 0
+        # Of a signal it had no time to speak itself.
+        how = [f"ended by {signal.Signals(-code).name}"] if code < 0 else []
+        words = "; ".join(how + lines[-WORDS:]) or f"exit code {code}"
         return ProcessError(f"{self._process.name}: {words}")
 
     def alive(self) -> bool:

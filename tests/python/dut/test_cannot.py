@@ -12,9 +12,11 @@ from convoy.dut import convoy, functions, linux, testpmd, veth, vm
 from convoy.dut.base import Function, PortAt, Setup
 from convoy.dut.devices import device
 from convoy.dut.ovs_dpdk import options, pmd_stats, port_stats
+from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError, InputError
 from convoy.host.initramfs import Initramfs, module_files
 from convoy.host.namespace import shell
+from convoy.host.process import Process
 
 CHAIN = (functions.firewall(10), functions.router(10))
 SWAP = Function("l2fwd", {"mode": "swap"})
@@ -234,3 +236,24 @@ def test_a_script_that_fails_says_why():
     assert shell("echo one\necho two") == "one\ntwo\n"
     with pytest.raises(ConvoyError, match=r"sh: .*nosuchcommand"):
         shell("nosuchcommand\necho after")
+
+
+class Alone(RunningProcess):
+    """A device of which nobody waits for anything."""
+
+    def ready(self, deadline_s):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo first >&2; echo last >&2; exit 3", "sh: first; last"),
+        ("exit 3", "sh: exit code 3"),
+        ("echo last >&2; kill -SEGV $$", "sh: ended by SIGSEGV; last"),
+    ],
+)
+def test_a_device_that_died_says_how(script, words):
+    with Process(["/bin/sh", "-c", script]) as process:
+        process.wait(10)
+        assert str(Alone(process, ()).died()) == words
