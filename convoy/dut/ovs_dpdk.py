@@ -151,9 +151,12 @@ class _Running(Running):
         )  # fmt: skip
         rules = "\n".join(self._rules) + "\n"
         (self._folder / "flows.txt").write_text(rules)
+        bridge = f"unix:{self._at(f'{BRIDGE}.mgmt')}"
+        # Else a first fragment has no ports for a rule, and passes where its packet is denied.
+        self._do("ovs-ofctl", "set-frags", bridge, "nx-match")
         self._do(
             "ovs-ofctl", "--bundle", "-OOpenFlow14", "add-flows",
-            f"unix:{self._at(f'{BRIDGE}.mgmt')}", str(self._folder / "flows.txt"),
+            bridge, str(self._folder / "flows.txt"),
         )  # fmt: skip
         self.commands = (*self.commands, *(("#", rule) for rule in _shown(self._rules)))
 

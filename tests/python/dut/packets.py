@@ -3,6 +3,7 @@
 """Frames for devices, made by scapy: with nothing behind the IP packet, which routers cut off."""
 
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption, fragment
@@ -36,12 +37,12 @@ def udp(
     return ether(ip(**more) / UDP(sport=sport, dport=dport) / data)
 
 
-def tcp(*, number: int = 0, dport: int = DPORT, **more: Any) -> bytes:
-    return ether(ip(**more) / TCP(sport=1024, dport=dport) / Raw(payload(number)))
+def tcp(*, number: int = 0, dport: int = DPORT, size: int = 0, **more: Any) -> bytes:
+    return ether(ip(**more) / TCP(sport=1024, dport=dport) / Raw(payload(number, size)))
 
 
-def icmp(*, number: int = 0) -> bytes:
-    return ether(ip() / ICMP() / Raw(payload(number)))
+def icmp(*, number: int = 0, size: int = 0) -> bytes:
+    return ether(ip() / ICMP() / Raw(payload(number, size)))
 
 
 def esp(*, number: int = 0) -> bytes:
@@ -67,9 +68,9 @@ def other(*, number: int = 0) -> bytes:
     return bytes(Ether(src=PEER_MAC, dst=LEFT_MAC, type=0x88B5) / Raw(payload(number, 20)))
 
 
-def fragments(**more: Any) -> tuple[bytes, bytes]:
+def fragments(made: Callable[..., bytes] = udp, **more: Any) -> tuple[bytes, bytes]:
     """Return a packet's two fragments: ports are in the first one alone."""
-    whole = Ether(udp(size=80, **more))
+    whole = Ether(made(size=80, **more))
     first, second = fragment(whole[IP], fragsize=64)
     return ether(first), ether(second)
 

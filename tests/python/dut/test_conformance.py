@@ -65,6 +65,7 @@ def to(hop: int) -> Change:
     return lambda frame: routed(frame, RIGHT_MAC, f"02:00:00:00:01:{hop:02x}")
 
 
+FRAGMENTS_PASS = frozenset({"ovs-dpdk", "linux", "vm", "bess", "fastclick"})
 RULES = Function(
     "firewall",
     {
@@ -100,6 +101,15 @@ RULE_ROWS = [
     Row("ARP", arp(), same),
     Row("neither IP nor ARP", other(), same),
     Row("IPv6, of which no rule speaks", ipv6(), None),
+    Row("a first fragment, of an allowed port", fragments()[0], same),
+    Row("a first fragment, of another port", fragments(dport=4095)[0], None),
+    # VPP lets all later fragments meet rules as if they had the ports.
+    Row("a later one, allowed by ports alone", fragments()[1], None, frozenset({"vpp"})),
+    Row("a first fragment without ports", fragments(icmp)[0], same),
+    Row("a later one without ports", fragments(icmp)[1], same),
+    Row("a first fragment, of a port that is denied", fragments(tcp)[0], None),
+    # Others do not see that rule, and go on to the next.
+    Row("a later one, of what may be denied", fragments(tcp)[1], None, FRAGMENTS_PASS),
 ]
 
 ROUTES = Function(
