@@ -22,9 +22,13 @@
 // link, but no neighbour has the address".
 struct cv_adjacency {
 	uint8_t mac[6]; // of the next hop
+	uint8_t source[6]; // of the port: known, and written, when the first packet comes
 	uint8_t port;
 	uint8_t outcome; // enum cv_fib_outcome
+	uint8_t zero[2];
 };
+
+_Static_assert(sizeof(struct cv_adjacency) == 16, "four to a cache line");
 
 enum cv_fib_outcome {
 	CV_FIB_FORWARD,

@@ -29,34 +29,27 @@
 //   ttl_expired   TTL or hop limit 0 or 1
 //   no_route      no prefix has the destination, or a blackhole route
 //   no_neighbour  the destination is on a connected prefix and its MAC address is not known
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_common.h>
-
 #include "ether.h"
 #include "fib.h"
-#include "ipv4.h"
-#include "ipv4_x4.h"
 #include "ipv6.h"
 #include "nf.h"
+#include "router_judge.h"
 
-enum drop {
-	NOT_IP,
-	BAD_HEADER,
-	MULTICAST,
-	MARTIAN,
-	TTL_EXPIRED,
-	NO_ROUTE,
-	NO_NEIGHBOUR,
-};
-
+// As enum cv_router_drop has them.
 static const char *const drops[] = {"not_ip", "bad_header", "multicast", "martian", "ttl_expired",
 	"no_route", "no_neighbour", NULL};
 
 struct router {
 	const uint8_t (*macs)[CV_MAC_LEN]; // of the ports
 	struct cv_fib fib;
+	cv_router_judge *judge;
+	atomic_bool ready; // the adjacencies have their sources
+	pthread_mutex_t lock; // of who writes them
 };
 
 static void destroy(void *instance)
@@ -64,6 +57,7 @@ static void destroy(void *instance)
 	struct router *router = instance;
 
 	cv_fib_free(&router->fib);
+	pthread_mutex_destroy(&router->lock);
 	free(router);
 }
 
@@ -78,6 +72,8 @@ static void *create(const json_t *config, const struct cv_nf_env *env, struct cv
 		return NULL;
 	}
 	router->macs = env->macs;
+	router->judge = cv_router_judge_best();
+	pthread_mutex_init(&router->lock, NULL);
 	rc = cv_routes_load(&routes, config, env, error);
 	if (rc == 0)
 		rc = cv_fib_make(&router->fib, &routes, error);
@@ -89,73 +85,35 @@ static void *create(const json_t *config, const struct cv_nf_env *env, struct cv
 	return router;
 }
 
-static CV_INLINE uint8_t judge_ipv4(const struct cv_view *view)
+// Writes the ports' addresses beside those of the next hops, for all workers, once: the first packet
+// finds the ports open.
+static void add_sources(struct router *router)
 {
-	const struct cv_ipv4 *ip = (const struct cv_ipv4 *)(view->data + view->l3);
+	struct cv_adjacency *adjacency = router->fib.adjacency;
 
-	if (cv_ipv4_check(ip, view->len - view->l3) == 0)
-		return CV_DROP(BAD_HEADER);
-	if (cv_mac_group(view->data) || cv_ipv4_multicast(ip->dst))
-		return CV_DROP(MULTICAST);
-	if (cv_ipv4_martian(ip->src) || cv_ipv4_martian(ip->dst))
-		return CV_DROP(MARTIAN);
-	return ip->ttl <= 1 ? CV_DROP(TTL_EXPIRED) : CV_NEXT;
-}
-
-static CV_INLINE uint8_t judge_ipv6(const struct cv_view *view)
-{
-	const struct cv_ipv6 *ip = (const struct cv_ipv6 *)(view->data + view->l3);
-
-	if (CV_UNLIKELY(!cv_ipv6_check(ip, view->len - view->l3)))
-		return CV_DROP(BAD_HEADER);
-	if (CV_UNLIKELY(cv_mac_group(view->data) || cv_ipv6_multicast(ip->dst)))
-		return CV_DROP(MULTICAST);
-	if (CV_UNLIKELY(cv_ipv6_martian(ip->src) || cv_ipv6_martian(ip->dst)))
-		return CV_DROP(MARTIAN);
-	return CV_UNLIKELY(ip->hop_limit <= 1) ? CV_DROP(TTL_EXPIRED) : CV_NEXT;
-}
-
-// Judges one packet; if it is to be routed, takes one from its TTL. Gives IPv4's destination.
-static CV_INLINE uint8_t judge(const struct cv_view *view, uint32_t *destination)
-{
-	uint8_t *l3 = view->data + view->l3, judged;
-
-	if (view->proto == CV_PROTO_IPV4) {
-		judged = judge_ipv4(view);
-		if (CV_LIKELY(judged == CV_NEXT)) {
-			*destination = rte_be_to_cpu_32(((struct cv_ipv4 *)l3)->dst);
-			cv_ipv4_ttl_decrement((struct cv_ipv4 *)l3);
-		}
-		return judged;
+	pthread_mutex_lock(&router->lock);
+	if (!atomic_load_explicit(&router->ready, memory_order_relaxed)) {
+		for (uint32_t i = 0; i < router->fib.adjacencies; i++)
+			if (adjacency[i].outcome == CV_FIB_FORWARD)
+				memcpy(adjacency[i].source, router->macs[adjacency[i].port],
+					CV_MAC_LEN);
+		// With the load in process().
+		atomic_store_explicit(&router->ready, true, memory_order_release);
 	}
-	if (view->proto != CV_PROTO_IPV6)
-		return CV_DROP(NOT_IP);
-	judged = judge_ipv6(view);
-	if (CV_LIKELY(judged == CV_NEXT))
-		((struct cv_ipv6 *)l3)->hop_limit--;
-	return judged;
+	pthread_mutex_unlock(&router->lock);
 }
 
-static CV_INLINE uint8_t send_on(const uint8_t (*macs)[CV_MAC_LEN], struct cv_view *view,
-	const struct cv_adjacency *adjacency)
+static CV_INLINE uint8_t send_on(struct cv_view *view, const struct cv_adjacency *adjacency)
 {
-	const uint8_t port = adjacency->port;
 	uint8_t *data = view->data;
-	uint64_t destination;
-	uint32_t source_low;
-	uint16_t source_high;
 
 	if (CV_UNLIKELY(adjacency->outcome != CV_FIB_FORWARD))
-		return adjacency->outcome == CV_FIB_NO_ROUTE ? CV_DROP(NO_ROUTE)
-							     : CV_DROP(NO_NEIGHBOUR);
-	memcpy(&destination, adjacency, 8);
-	memcpy(&source_low, macs[port], 4);
-	memcpy(&source_high, macs[port] + 4, 2);
-	// Eight bytes are one store; the two behind the address are the source's, written next.
-	memcpy(data, &destination, 8);
-	memcpy(data + CV_MAC_LEN, &source_low, 4);
-	memcpy(data + CV_MAC_LEN + 4, &source_high, 2);
-	view->out = port;
+		return adjacency->outcome == CV_FIB_NO_ROUTE ? CV_DROP(CV_ROUTER_NO_ROUTE)
+							     : CV_DROP(CV_ROUTER_NO_NEIGHBOUR);
+	// Both addresses, in two stores.
+	memcpy(data, adjacency, 8);
+	memcpy(data + 8, (const uint8_t *)adjacency + 8, 4);
+	view->out = adjacency->port;
 	return CV_NEXT;
 }
 
@@ -181,46 +139,33 @@ static CV_INLINE void look_up_ipv6(const struct cv_fib *fib, const struct cv_vie
 }
 
 // Judges all headers, looks up all destinations, rewrites all packets: each a short loop whose
-// memory accesses do not wait for one another. The TTL is taken down while the header is at hand;
-// a packet that then has no route is dropped, and nobody sees it.
+// memory accesses do not wait for one another.
 // Not CV_HOT: AVX2 makes it slower (own cycles 12.2 -> 12.9 with 10 routes).
 static uint16_t process(
 	void *instance, unsigned worker, struct cv_view *view, uint8_t *verdict, uint16_t n)
 {
-	const struct router *router = instance;
+	struct router *router = instance;
 	const struct cv_adjacency *adjacencies = router->fib.adjacency;
-	const uint8_t(*macs)[CV_MAC_LEN] = router->macs;
-	uint32_t destination[CV_BURST_MAX]; // IPv4, host order; 0: none
+	struct cv_router_judged judged;
 	uint64_t adjacency[CV_BURST_MAX];
-	uint8_t v6_index[CV_BURST_MAX];
-	uint16_t v6 = 0, dropped = 0;
+	uint16_t dropped = 0;
 
-	for (uint16_t i = 0; i < n;) {
-		if (CV_LIKELY(i + 4 <= n) && CV_LIKELY(cv_ipv4_hop_x4(&view[i], &destination[i]))) {
-			memset(&verdict[i], CV_NEXT, 4);
-			i += 4;
-			continue;
-		}
-		for (uint16_t end = RTE_MIN(i + 4, n); i < end; i++) {
-			destination[i] = 0;
-			verdict[i] = judge(&view[i], &destination[i]);
-			if (verdict[i] == CV_NEXT && view[i].proto == CV_PROTO_IPV6)
-				v6_index[v6++] = (uint8_t)i;
-		}
-	}
-	if (router->fib.v4 == NULL || v6 == n)
+	if (CV_UNLIKELY(!atomic_load_explicit(&router->ready, memory_order_acquire)))
+		add_sources(router);
+	router->judge(view, verdict, n, &judged);
+	if (router->fib.v4 == NULL || judged.v6 == n)
 		memset(adjacency, 0, sizeof(adjacency));
 	else
-		rte_fib_lookup_bulk(router->fib.v4, destination, adjacency, n);
-	if (v6 > 0)
-		look_up_ipv6(&router->fib, view, v6_index, v6, adjacency);
+		rte_fib_lookup_bulk(router->fib.v4, judged.destination, adjacency, n);
+	if (judged.v6 > 0)
+		look_up_ipv6(&router->fib, view, judged.v6_index, judged.v6, adjacency);
 	for (uint16_t i = 0; i < n; i++) {
-		uint8_t judged = verdict[i];
+		uint8_t what = verdict[i];
 
-		if (CV_LIKELY(judged == CV_NEXT))
-			judged = send_on(macs, &view[i], &adjacencies[adjacency[i]]);
-		if (CV_UNLIKELY(judged != CV_NEXT)) {
-			verdict[i] = judged;
+		if (CV_LIKELY(what == CV_NEXT))
+			what = send_on(&view[i], &adjacencies[adjacency[i]]);
+		if (CV_UNLIKELY(what != CV_NEXT)) {
+			verdict[i] = what;
 			dropped++;
 		}
 	}

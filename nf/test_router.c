@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <rte_vect.h>
+
 #include "ipv4.h"
 #include "test_packets.h"
 
@@ -184,6 +186,38 @@ static void table(void **state)
 		json_integer_value(json_object_get(json_object_get(told, "routes"), "ipv6")), 4);
 	assert_int_equal(json_integer_value(json_object_get(told, "hosts")), 3);
 	json_decref(told);
+	cv_nf_router.destroy(nf);
+}
+
+// As on a processor whose vectors are shorter.
+static void table_short_vectors(void **state)
+{
+	uint16_t before = rte_vect_get_max_simd_bitwidth();
+
+	assert_true(before >= RTE_VECT_SIMD_128); // the EAL is there
+	assert_int_equal(rte_vect_set_max_simd_bitwidth(RTE_VECT_SIMD_128), 0);
+	table(state);
+	assert_int_equal(rte_vect_set_max_simd_bitwidth(before), 0);
+}
+
+// The ports are opened after the function is made: their addresses are not known before.
+static void the_ports_address_is_read_when_packets_flow(void **state)
+{
+	static const struct packet_row row = {"rewritten", "ip4 dst=10.200.0.1", "next",
+		"dst=02:00:00:00:01:01 src=02:bb:00:00:00:01 ip4 dst=10.200.0.1 ttl=63", 0, 1};
+	uint8_t macs[4][6] = {{0}};
+	struct cv_nf_env env = *packet_env();
+	struct cv_error error = {""};
+	json_t *json = json_pack("{s:[{s:s, s:s, s:s}], s:[{s:s, s:s}]}", "routes", "prefix",
+		"10.0.0.0/8", "via", "192.0.2.1", "dev", "right", "neighbours", "address",
+		"192.0.2.1", "mac", "02:00:00:00:01:01");
+	void *nf;
+
+	env.macs = (const uint8_t(*)[6])macs;
+	nf = cv_nf_router.create(json, &env, &error);
+	json_decref(json);
+	memcpy(macs[1], (const uint8_t[]){2, 0xbb, 0, 0, 0, 1}, 6);
+	packet_table(&cv_nf_router, nf, &row, 1);
 	cv_nf_router.destroy(nf);
 }
 
@@ -373,6 +407,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table),
+		cmocka_unit_test(table_short_vectors),
+		cmocka_unit_test(the_ports_address_is_read_when_packets_flow),
 		cmocka_unit_test(truncated_at_every_length),
 		cmocka_unit_test(without_routes_nothing_goes),
 		cmocka_unit_test(default_and_blackhole),

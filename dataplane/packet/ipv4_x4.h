@@ -54,8 +54,9 @@ static CV_INLINE bool cv_ipv4_hop_x4(const struct cv_view *view, uint32_t *desti
 
 	for (int i = 0; i < 4; i++)
 		word[i] = _mm_loadu_si128((const __m128i *)&view[i]);
-	cv_turn_x4(word); // word[2]: len, l3; word[3]: proto, in, out
-	room = _mm_sub_epi32(_mm_and_si128(word[2], half), _mm_srli_epi32(word[2], 16));
+	cv_turn_x4(word); // word[2]: len, l3, before; word[3]: proto, in, out
+	room = _mm_sub_epi32(
+		_mm_and_si128(word[2], half), _mm_and_si128(_mm_srli_epi32(word[2], 16), byte));
 	odd = _mm_or_si128(_mm_cmpgt_epi32(_mm_set1_epi32(CV_IPV4_LEN), room),
 		_mm_xor_si128(_mm_and_si128(word[3], half), _mm_set1_epi32(CV_PROTO_IPV4)));
 	if (CV_UNLIKELY(!_mm_testz_si128(odd, odd)))
