@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from convoy.advise.traffic import Traffic
-from convoy.report.rates import Row
+from convoy.report.row import Row
 from convoy.report.run_data import AGAIN
 
 HEADROOM = 0.8  # of a rate that was found, that a core is loaded with

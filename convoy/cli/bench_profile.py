@@ -17,7 +17,8 @@ from convoy.cli.console import console, messages, print_json
 from convoy.cli.progress import Bar
 from convoy.errors import ConvoyError, InputError
 from convoy.report.frames import Frames
-from convoy.report.rates import Row, rows
+from convoy.report.rates import rows
+from convoy.report.row import Row
 from convoy.results.folder import RunFolder
 from convoy.run.frame import FrameCost, bench_frame
 from convoy.run.session import execute, wanted

@@ -17,9 +17,10 @@ from convoy.cli.progress import Bar
 from convoy.errors import InputError
 from convoy.report import export
 from convoy.report import quick as report
-from convoy.report.rates import Row, rows
+from convoy.report.rates import rows
+from convoy.report.row import Row
 from convoy.results.folder import RunFolder
-from convoy.run.point import LOSS_RATIO
+from convoy.run.judge import LOSS_RATIO
 from convoy.run.session import Progress, Wanted, cores, execute, order_here, wanted
 
 SIZES = ("64", "128", "256", "512", "1024", "1500", "imix")

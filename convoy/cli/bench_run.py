@@ -21,7 +21,7 @@ from convoy.report import export
 from convoy.report.applications import Served, as_json
 from convoy.report.compare import compare as compared
 from convoy.report.findings import findings
-from convoy.report.rates import Row
+from convoy.report.row import Row
 from convoy.report.run_data import read
 from convoy.report.scenario import page
 from convoy.results.folder import RunFolder

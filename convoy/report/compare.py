@@ -16,7 +16,7 @@ import statistics
 from typing import Any
 
 from convoy.report.noise import AT_LEAST, spread
-from convoy.report.rates import Row
+from convoy.report.row import Row
 from convoy.report.run_data import AGAIN, Run
 from convoy.results.phase import CHANGED, slower
 

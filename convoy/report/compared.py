@@ -14,7 +14,7 @@ from typing import Any
 from convoy.report.beside import Beside
 from convoy.report.paflow import full_speed_gain, times
 from convoy.report.page import Cell, Column
-from convoy.report.rates import Row
+from convoy.report.row import Row
 from convoy.report.run_data import AGAIN, Run
 
 BUSY = 0.95  # of a trial; a device with more time left could have taken more

@@ -15,7 +15,7 @@ from convoy.report.paflow import memory_table
 from convoy.report.paflow_summary import summary
 from convoy.report.page import Cell, Column, Value, write_number
 from convoy.report.papers import beside
-from convoy.report.rates import Row
+from convoy.report.row import Row
 from convoy.report.run_data import Run
 from convoy.report.scenario import (
     GOALS,

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from convoy.report.applications import sentences
 from convoy.report.noise import Difference, paired
-from convoy.report.rates import Row, slow_phase
+from convoy.report.rates import slow_phase
+from convoy.report.row import Row
 from convoy.report.run_data import AGAIN, Run
 
 

@@ -15,7 +15,7 @@ from convoy import reference
 from convoy.report.beside import Beside, source
 from convoy.report.frames import half_of_lost
 from convoy.report.page import Cell, Column, Value
-from convoy.report.rates import Row
+from convoy.report.row import Row
 from convoy.report.run_data import AGAIN, Run
 
 RATIO = "paflow-table2-aggregation-ratio"

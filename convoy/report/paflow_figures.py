@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from convoy import reference
 from convoy.report.paflow import RATIO
-from convoy.report.rates import Delay, Row
+from convoy.report.row import Delay, Row
 from convoy.report.run_data import AGAIN, Run
 
 Drawn = tuple[go.Figure | None, str]

@@ -12,7 +12,7 @@ from convoy.report.compared import compared
 from convoy.report.findings import size_name
 from convoy.report.paflow import full_speed_gain, gain, pairs, times
 from convoy.report.page import Cell, Column, Value
-from convoy.report.rates import Delay, Row
+from convoy.report.row import Delay, Row
 from convoy.report.run_data import Run
 
 SMALL = "64"

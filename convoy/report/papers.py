@@ -8,7 +8,7 @@ from convoy.report import paflow
 from convoy.report.beside import Beside, source
 from convoy.report.compared import table as compared_table
 from convoy.report.page import Cell, Column, Value
-from convoy.report.rates import Row
+from convoy.report.row import Row
 from convoy.report.run_data import AGAIN, Run
 
 FUNCTION = {"L3FWD": "router", "Firewall": "firewall"}  # Niu's names, and our setups'

@@ -9,7 +9,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 from convoy.report.page import Cell, Column, Page, Value
-from convoy.report.rates import Row, expected_pps, slow_phase
+from convoy.report.rates import expected_pps, slow_phase
+from convoy.report.row import Row
 
 COLORS = ("#8a94a0", "#0b5cad", "#2a9d8f", "#e08e0b", "#b5446e", "#1c2733", "#6a4c93")
 TOGETHER = ", in convoys"  # ends the names of setups whose packets travel together

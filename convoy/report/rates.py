@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Trials and searches to rates, latencies and cycles per packet: a row for everything measured.
-
-A repeat in which nothing was found is missing, not zero. Each tuple has one value per repeat that
-gave one.
-"""
+"""Trials and searches to rates, latencies and cycles per packet: a row for everything measured."""
 
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from convoy.report.frames import Buckets, Frames, frames_of, lost_in_a_row
+from convoy.report.frames import frames_of, lost_in_a_row
 from convoy.report.losses import losses
+from convoy.report.row import FIRST_GOAL, Delay, Key, Row, median
 from convoy.results.phase import (
     ENOUGH,
     Figures,
@@ -26,171 +22,7 @@ from convoy.results.phase import (
 )
 from convoy.results.trials import FULL_SPEED, Search, Trial
 
-Key = tuple[str, str, str, float, str]  # scenario, setup, arm, share of the core, frame size
-FIRST_GOAL = "pdr"
 FIXED = ("latency", "rate")  # trials at rates that no search has chosen
-
-
-def path_name(functions: Sequence[str]) -> str:
-    """Return the functions as reports write them."""
-    return " → ".join(functions) or "no function"
-
-
-def _median(values: Sequence[float]) -> float | None:
-    return statistics.median(values) if values else None
-
-
-@dataclass(frozen=True)
-class Delay:
-    """Latency at one load, all repeats' histograms added up. Nanoseconds."""
-
-    load: str
-    rate_pps: float  # median of the repeats
-    histogram_ns: tuple[tuple[int, int], ...]  # lowest value of a bucket, count
-    p50s_ns: tuple[float, ...]  # of each repeat
-    p99s_ns: tuple[float, ...]
-    lost_ratio: float | None  # of all repeats' packets
-    frames: Frames | None = None  # in which packets came back; None: nobody looked for convoys
-    lost_runs: Buckets = ()  # packets lost in a row, how often
-
-    @property
-    def count(self) -> int:
-        """Return how many packets it knows."""
-        return sum(count for _, count in self.histogram_ns)
-
-    def quantile(self, share: float) -> float | None:
-        """Return the value that this share of the packets does not exceed."""
-        wanted, seen = share * self.count, 0
-        for value, count in self.histogram_ns:
-            seen += count
-            if seen >= wanted and count:
-                return float(value)
-        return None
-
-
-@dataclass(frozen=True)
-class Row:
-    """What was found at one frame size."""
-
-    scenario: str
-    setup: str
-    arm: str
-    device: str
-    functions: tuple[str, ...]
-    cpu_speed: float
-    size: str
-    port_kind: str
-    goals: Mapping[str, Mapping[int, float]]  # by repeat, the rates that met the goal
-    overloads_pps: tuple[float, ...]  # maximum receive rates
-    # By repeat: packets in a second, and in a second of CPU time, where it got all that it takes.
-    full_speed_pps: Mapping[int, tuple[float, ...]]
-    per_cpu_s: Mapping[int, tuple[float, ...]]
-    full_speed_cycles: Mapping[int, tuple[float, ...]]  # busy TSC ticks per packet, in these trials
-    full_speed_busy: Mapping[int, tuple[float, ...]]  # busy TSC ticks, as a share of the trial's
-    frame_bytes: float | None  # mean, with FCS
-    delays: tuple[Delay, ...]
-    node_cycles: tuple[float, ...]  # busy TSC ticks per packet, by the device's own counters
-    cycles_source: str  # who counted
-    function_cycles: tuple[float, ...]  # of these, in its functions
-    cpu_shares: tuple[float, ...]  # CPU time of the device's processes, of one core
-    core_shares: tuple[float, ...]  # of the device's core, whoever used it
-    repeats: int
-    trials: int
-    spoilt: int
-    lost: tuple[tuple[str, float], ...]  # where, and the share, when offered too much
-    irregular: tuple[str, ...]  # remarks of the searches
-    failed: tuple[str, ...]  # why repeats failed
-    notes: tuple[str, ...] = field(default=())
-    unoffered: int = 0  # trials that asked for more than can be offered
-    at_least: bool = False  # the median rate is a bound: no more could be offered
-    # What the machine was like in the rounds that count: medians (convoy/results/phase.py).
-    machine: Mapping[str, float] = field(default_factory=dict)
-    slow: frozenset[int] = frozenset()  # rounds in a slow phase of it
-    left_out: int = 0  # of these: count for nothing here
-
-    @property
-    def key(self) -> Key:
-        """Return what tells it from other rows."""
-        return (self.scenario, self.setup, self.arm, self.cpu_speed, self.size)
-
-    @property
-    def path(self) -> str:
-        """Return the functions as reports write them."""
-        return path_name(self.functions)
-
-    @property
-    def rounds(self) -> Mapping[int, float]:
-        """Return the first goal's rates by repeat: PDR's, or what was searched for instead."""
-        return self.goals.get(FIRST_GOAL) or next(iter(self.goals.values()), {})
-
-    @property
-    def rates_pps(self) -> tuple[float, ...]:
-        """Return the first goal's rates."""
-        return tuple(self.rounds.values())
-
-    @property
-    def rate_pps(self) -> float | None:
-        """Return the median rate."""
-        return _median(self.rates_pps)
-
-    def goal_pps(self, goal: str) -> float | None:
-        """Return the median rate for a goal."""
-        return _median(list(self.goals.get(goal, {}).values()))
-
-    @property
-    def spread(self) -> float | None:
-        """Return (most - least) / median of the repeats' rates."""
-        if not self.rates_pps or not self.rate_pps:
-            return None
-        return (max(self.rates_pps) - min(self.rates_pps)) / self.rate_pps
-
-    @property
-    def overload_pps(self) -> float | None:
-        """Return the median of the maximum receive rates."""
-        return _median(self.overloads_pps)
-
-    @property
-    def gbps(self) -> float | None:
-        """Return 1e9 bits of frames (with FCS, without preamble and gap) per second."""
-        if self.rate_pps is None or self.frame_bytes is None:
-            return None
-        return self.rate_pps * self.frame_bytes * 8 / 1e9
-
-    def delay(self, load: str) -> Delay | None:
-        """Return the latency at a load."""
-        return next((delay for delay in self.delays if delay.load == load), None)
-
-    @property
-    def p50_ns(self) -> float | None:
-        """Return the median latency at the highest load up to half of PDR."""
-        half = self.delay("50% of PDR")
-        return half.quantile(0.5) if half else None
-
-    @property
-    def p99_ns(self) -> float | None:
-        """Return the 99th percentile there."""
-        half = self.delay("50% of PDR")
-        return half.quantile(0.99) if half else None
-
-    @property
-    def node_cycles_per_packet(self) -> float | None:
-        """Return the median of the device's busy cycles per packet, ports included."""
-        return _median(self.node_cycles)
-
-    @property
-    def function_cycles_per_packet(self) -> float | None:
-        """Return the median of the functions' own busy cycles per packet."""
-        return _median(self.function_cycles)
-
-    @property
-    def cpu_share(self) -> float | None:
-        """Return the median CPU time of the device's processes, as a share of one core's."""
-        return _median(self.cpu_shares)
-
-    @property
-    def core_share(self) -> float | None:
-        """Return the median share of its core's time in which anybody was busy."""
-        return _median(self.core_shares)
 
 
 def _sum(objects: Any, name: str) -> int:
@@ -327,7 +159,7 @@ def _rates(searches: Sequence[Search]) -> dict[str, dict[int, float]]:
             rates, known = found.setdefault(goal.goal, {}), proved.get(goal.goal)
             if goal.rate_pps is None:
                 continue
-            above = goal.at_least and goal.rate_pps >= (_median(known or []) or 0)
+            above = goal.at_least and goal.rate_pps >= (median(known or []) or 0)
             if goal.regular or not known or above:
                 rates[search.point.repeat] = goal.rate_pps
     return found
@@ -389,7 +221,7 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Fig
         goals=goals,
         overloads_pps=tuple(s.overload_pps for s in searches if s.overload_pps is not None),
         **_at_full_speed(trials),
-        frame_bytes=_median([t["mean_frame_bytes"] for t in books if t.get("mean_frame_bytes")]),
+        frame_bytes=median([t["mean_frame_bytes"] for t in books if t.get("mean_frame_bytes")]),
         delays=_delays(trials, fast),
         node_cycles=tuple(cost.cycles / cost.packets for cost in costs),
         cycles_source=costs[0].source if costs else "",

@@ -11,7 +11,8 @@ from typing import Any
 from convoy.errors import InputError
 from convoy.report.applications import Served, served
 from convoy.report.noise import Difference, floor, paired
-from convoy.report.rates import Row, rows
+from convoy.report.rates import rows
+from convoy.report.row import Row
 from convoy.results.documents import Host, Plan, checked
 from convoy.results.folder import HOST, PLAN, RunFolder
 from convoy.results.memory import Memory

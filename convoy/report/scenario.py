@@ -16,7 +16,7 @@ from convoy.report.paflow import memory_table
 from convoy.report.paflow_summary import summary
 from convoy.report.page import Cell, Column, Page, Value
 from convoy.report.papers import beside
-from convoy.report.rates import Row
+from convoy.report.row import Row
 from convoy.report.run_data import Run
 
 CLAIMS = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from convoy.report.rates import Row
+from convoy.report.row import Row
 from convoy.report.run_data import AGAIN, Run
 
 COLORS = (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from convoy.host.private import private_folder
-from convoy.run.point import without_histograms
+from convoy.run.judge import without_histograms
 from convoy.tester.convoy_gen import ConvoyGen
 
 AGAIN_S = 45.0  # a look takes three or four seconds, of a run's minutes

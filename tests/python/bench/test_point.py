@@ -12,14 +12,8 @@ from convoy.errors import ConvoyError
 from convoy.host.waited import ThreadTime, pollers, thread_times, waited_ns
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Point
-from convoy.run.point import (
-    LOSS_RATIO,
-    Measurement,
-    judge,
-    judge_overload,
-    specification,
-    unoffered,
-)
+from convoy.run.judge import LOSS_RATIO, judge, judge_overload, unoffered
+from convoy.run.point import Measurement, specification
 from convoy.run.workload import flows, function
 from convoy.search.goals import goals
 from convoy.tester.base import Tester
