@@ -39,16 +39,14 @@
 #include <rte_malloc.h>
 
 #include "config.h"
+#include "firewall_read.h"
 #include "firewall_table.h"
 #include "firewall_trie.h"
 #include "nf.h"
 
-enum { DENIED, DEFAULT_DENIED, BAD_HEADER, FRAGMENT, NON_IP };
-
+// As enum cv_firewall_drop has them.
 static const char *const drops[] = {
 	"denied", "default_denied", "bad_header", "fragment", "non_ip", NULL};
-
-_Static_assert(CV_BURST_MAX <= CV_FIREWALL_LOOKUP_MAX, "a burst is one lookup");
 
 #define HITS_LISTED_MAX 100 // rules that info() lists, those with most packets
 
@@ -75,7 +73,7 @@ static CV_INLINE bool are_alike(const uint32_t *result, uint32_t n)
 
 static CV_INLINE uint8_t verdict_of(const struct firewall *firewall, uint32_t result)
 {
-	uint8_t what = CV_FIREWALL_DENIES(result) ? CV_DROP(DENIED) : CV_NEXT;
+	uint8_t what = CV_FIREWALL_DENIES(result) ? CV_DROP(CV_FIREWALL_DENIED) : CV_NEXT;
 
 	return result == 0 ? firewall->default_verdict : what;
 }
@@ -141,104 +139,6 @@ static CV_INLINE uint16_t drop(uint8_t *verdict, uint64_t packets, uint8_t what)
 	return (uint16_t)n;
 }
 
-// What a burst has of one family. A packet's place is the same everywhere.
-#define READ(family)                                                             \
-	struct {                                                                 \
-		uint64_t packets; /* a bit for each */                           \
-		bool later; /* some are later fragments */                       \
-		struct cv_tuple_##family tuple[CV_BURST_MAX]; /* classified */   \
-		struct cv_firewall_columns columns; /* where the family scans */ \
-	}
-
-struct read {
-	READ(ipv4) ipv4;
-	READ(ipv6) ipv6;
-};
-
-// Looks at the packet in place i. Returns the verdict: CV_NEXT if that is the rules' to say.
-static CV_INLINE uint8_t read_one(
-	const struct firewall *firewall, const struct cv_view *view, unsigned i, struct read *read)
-{
-	const uint8_t *ip = view->data + view->l3;
-	uint32_t len = view->len - view->l3;
-	enum cv_tuple_kind kind;
-
-	if (CV_LIKELY(view->proto == CV_PROTO_IPV4)) {
-		struct cv_tuple_ipv4 *tuple = &read->ipv4.tuple[i];
-
-		kind = cv_tuple_ipv4(ip, len, tuple);
-		if (CV_LIKELY(kind <= CV_TUPLE_LATER)) {
-			tuple->proto = cv_firewall_class(&firewall->table, tuple->proto, kind);
-			read->ipv4.later |= kind == CV_TUPLE_LATER;
-			read->ipv4.packets |= 1ull << i;
-			return CV_NEXT;
-		}
-	} else if (view->proto == CV_PROTO_IPV6) {
-		struct cv_tuple_ipv6 *tuple = &read->ipv6.tuple[i];
-
-		kind = cv_tuple_ipv6(ip, len, tuple);
-		if (CV_LIKELY(kind <= CV_TUPLE_LATER)) {
-			tuple->proto = cv_firewall_class(&firewall->table, tuple->proto, kind);
-			read->ipv6.later |= kind == CV_TUPLE_LATER;
-			read->ipv6.packets |= 1ull << i;
-			return CV_NEXT;
-		}
-	} else if (view->proto == 0 || view->proto == CV_PROTO_VLAN ||
-		   view->proto == CV_PROTO_QINQ) {
-		return CV_DROP(BAD_HEADER); // cut short (or type 0), or a third tag
-	} else {
-		return firewall->non_ip_verdict;
-	}
-	return kind == CV_TUPLE_BAD_FRAGMENT ? CV_DROP(FRAGMENT) : CV_DROP(BAD_HEADER);
-}
-
-// Looks at the packets from place first to before end, eight at most, one by one. Returns how many
-// are dropped.
-static uint16_t read_each(const struct firewall *firewall, const struct cv_view *view,
-	unsigned first, unsigned end, struct read *read, uint8_t *verdict)
-{
-	uint16_t dropped = 0;
-
-	for (unsigned i = first; i < end; i++) {
-		verdict[i] = read_one(firewall, &view[i], i, read);
-		dropped += verdict[i] != CV_NEXT;
-	}
-	if ((read->ipv4.packets >> first & 0xff) != 0 && firewall->table.ipv4.trie == NULL)
-		cv_firewall_columns_set_x8(&read->ipv4.tuple[first], CV_FIREWALL_IPV4_WORDS,
-			&read->ipv4.columns, first);
-	if ((read->ipv6.packets >> first & 0xff) != 0 && firewall->table.ipv6.trie == NULL)
-		cv_firewall_columns_set_x8(&read->ipv6.tuple[first], CV_FIREWALL_IPV6_WORDS,
-			&read->ipv6.columns, first);
-	return dropped;
-}
-
-// Looks at all packets, eight at a time where they are what most are; of the last eight some may be
-// looked at twice. Returns how many are dropped.
-static CV_INLINE uint16_t read_all(const struct firewall *firewall, const struct cv_view *view,
-	unsigned n, struct read *read, uint8_t *verdict)
-{
-	const bool scanned = firewall->table.ipv4.trie == NULL;
-	uint16_t dropped = 0;
-
-	read->ipv4.packets = read->ipv6.packets = 0;
-	read->ipv4.later = read->ipv6.later = false;
-	memset(verdict, CV_NEXT, n);
-	for (unsigned i = 0; i < n; i += 8) {
-		unsigned at = RTE_MIN(i, n - 8);
-		bool usual = n >= 8;
-
-		if (CV_LIKELY(usual))
-			usual = scanned ? cv_firewall_usual_x8(&view[at], &read->ipv4.columns, at)
-					: cv_firewall_usual_tuples_x8(
-						  &view[at], &read->ipv4.tuple[at]);
-		if (CV_LIKELY(usual))
-			read->ipv4.packets |= 0xffull << at;
-		else
-			dropped += read_each(firewall, view, i, RTE_MIN(i + 8, n), read, verdict);
-	}
-	return dropped;
-}
-
 // Asks one family's rules. Returns how many packets are dropped.
 static CV_INLINE uint16_t judge_family(const struct firewall *firewall, uint64_t *hits,
 	const struct cv_firewall_family *family, uint64_t packets, bool later, const void *tuple,
@@ -256,7 +156,7 @@ static CV_INLINE uint16_t judge_family(const struct firewall *firewall, uint64_t
 		return judge(firewall, hits, result, place, count, verdict);
 	}
 	scanned = firewall->table.run(family->scan[later], columns, n, packets, hits);
-	return drop(verdict, scanned.denied, CV_DROP(DENIED)) +
+	return drop(verdict, scanned.denied, CV_DROP(CV_FIREWALL_DENIED)) +
 	       drop(verdict, scanned.unmatched, firewall->default_verdict);
 }
 
@@ -265,8 +165,9 @@ CV_HOT static uint16_t firewall_process(
 {
 	const struct firewall *firewall = instance;
 	uint64_t *hits = firewall->hits[worker];
-	struct read read;
-	uint16_t dropped = read_all(firewall, view, n, &read, verdict);
+	struct cv_firewall_read read;
+	uint16_t dropped = cv_firewall_read_all(
+		&firewall->table, firewall->non_ip_verdict, view, n, &read, verdict);
 
 	if (CV_LIKELY(read.ipv4.packets != 0))
 		dropped += judge_family(firewall, hits, &firewall->table.ipv4, read.ipv4.packets,
@@ -314,8 +215,8 @@ static int config_read(
 		cv_config_array(config, "rules", where, &rules, error) != 0 ||
 		cv_config_string(config, "rules_file", where, &file, error) != 0)
 		return -EINVAL;
-	firewall->default_verdict = allow ? CV_NEXT : CV_DROP(DEFAULT_DENIED);
-	firewall->non_ip_verdict = pass ? CV_NEXT : CV_DROP(NON_IP);
+	firewall->default_verdict = allow ? CV_NEXT : CV_DROP(CV_FIREWALL_DEFAULT_DENIED);
+	firewall->non_ip_verdict = pass ? CV_NEXT : CV_DROP(CV_FIREWALL_NON_IP);
 	rc = rules == NULL ? 0 : cv_firewall_rules_add(&firewall->rules, rules, where, error);
 	if (rc == 0 && file != NULL)
 		rc = cv_firewall_rules_load(&firewall->rules, file, file_allow, error);
