@@ -102,6 +102,28 @@ def _option(
     return Option(arm, KINDS.get(arm, arm), capacity, bool(whole), cores, used)
 
 
+def _refusal(
+    path: tuple[str, ...], missing: Sequence[str], traffic: Traffic, rows: Sequence[Row]
+) -> str:
+    """Return what was not measured, and what was instead."""
+    what = f"{', '.join(missing)} at {traffic.size}" if missing else " → ".join(path) or "a wire"
+    known = [row for row in rows if row.rate_pps]
+    here = {row.path for row in known if row.size == traffic.size}
+    if here:
+        return (
+            f"nothing was measured for {what}; at that size there are {', '.join(sorted(here))}. "
+            "Measure it (convoy bench run)"
+        )
+    # By number, names last.
+    sizes = sorted(
+        {row.size for row in known}, key=lambda size: (not size.isdigit(), len(size), size)
+    )
+    return (
+        f"nothing was measured for {what}; measured sizes: {', '.join(sizes) or 'none'}. "
+        "Measure it (convoy bench run), or ask for a size that was"
+    )
+
+
 def advise(chain: str, path: tuple[str, ...], traffic: Traffic, rows: Sequence[Row]) -> Advice:
     """Return advice for a chain of functions (types, in order) under a load."""
     numbers = _numbers(rows, traffic.size)
@@ -127,14 +149,7 @@ def advise(chain: str, path: tuple[str, ...], traffic: Traffic, rows: Sequence[R
             options.append(option)
     refusal = ""
     if not options:
-        sizes = sorted({row.size for row in rows if row.rate_pps})
-        missing = [function for function, found in each.items() if not found]
-        what = (
-            f"{', '.join(missing)} at {traffic.size}" if missing else " → ".join(path) or "a wire"
-        )
-        refusal = (
-            f"nothing was measured for {what}; measured sizes: {', '.join(sizes) or 'none'}. "
-            "Measure it (convoy bench run), or ask for a size that was"
-        )
+        refusal = _refusal(path, [function for function, some in each.items() if not some],
+                           traffic, rows)  # fmt: skip
     options.sort(key=lambda option: (option.cores, -option.capacity_pps))
     return Advice(chain, path, traffic, tuple(options), tuple(passed_over), refusal, each)

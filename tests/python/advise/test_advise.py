@@ -63,7 +63,7 @@ def test_what_is_emulated_a_curve_or_incomplete_is_no_option():
 @pytest.mark.parametrize(
     ("functions", "size", "words"),
     [
-        (("firewall", "nat"), "64", "nothing was measured for nat at 64"),
+        (("firewall", "nat"), "64", "nothing was measured for nat at 64; at that size there are "),
         (CHAIN, "1500", "measured sizes: 64"),
         ((), "64", "nothing was measured for a wire"),
     ],
