@@ -149,6 +149,7 @@ static int make_convoys(struct cv_node *node, struct cv_error *error)
 
 		to->udp_port = rte_cpu_to_be_16(from->udp_port);
 		to->address_len = from->address_len;
+		to->copies = node->ports[i / plan->workers_count]->rx_views != NULL;
 		memcpy(to->address, from->address, sizeof(to->address));
 		to->counters = &node->rx_frames[i];
 	}

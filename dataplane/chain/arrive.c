@@ -146,7 +146,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		unsigned count = 1;
 		bool convoys;
 
-		if (dense && i + 1u < n)
+		if (dense && !rx->copies && i + 1u < n)
 			prefetch_all(frames[i + 1]);
 		else
 			rte_prefetch0(rte_pktmbuf_mtod(

@@ -13,6 +13,7 @@ struct cv_convoy_rx {
 	rte_be16_t udp_port; // of convoys
 	uint8_t address_len; // 4, 16; 0: convoys to any address are taken
 	uint8_t address[16];
+	bool copies; // the port: what it gives was just written by this core, and is near
 	struct cv_frame_counters *counters; // this worker's
 };
 
