@@ -7,11 +7,20 @@ import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scapy.utils import RawPcapReader, RawPcapWriter
 
+from convoy.chain.load import loads
+from convoy.chain.plan import make_plan
 from convoy.dut.base import PortAt, Running, Setup
 from convoy.dut.devices import device
+from convoy.frame import Outer, encode
+from convoy.host.machine import this_machine
+from convoy.host.node import Node
 from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.tester.convoy_gen import ConvoyGen
@@ -125,3 +134,84 @@ def test_several_queues(setup: Setup):
             "left": 2,
             "right": 2,
         }
+
+
+OUTER = Outer(
+    dst_mac="02:00:00:00:00:02", src_mac="02:00:00:00:00:01", src="192.0.2.1", dst="192.0.2.2"
+)
+STAMP_BYTES = 16  # at most: the tester's, over the end of a frame that it replays, or behind it
+
+
+def packet(number: int, size: int) -> bytes:
+    """Return an IPv4 packet, as convoys are: what one rule matches stays in order in a switch."""
+    ip = b"\x45\0" + (size - 14).to_bytes(2) + b"\0\0\x40\0\x40\x11\0\0\x0a\0\0\1\x0a\0\0\2"
+    udp = b"\x10\0\x20\0" + (size - 34).to_bytes(2) + b"\0\0"
+    head = b"\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0" + ip + udp
+    return (head + number.to_bytes(4) * 400)[:size]
+
+
+@st.composite
+def mixes(draw: Any) -> list[list[bytes]]:
+    """Return frames, each as the packets in it: one alone, or as many as a guest sends together."""
+    sizes = st.one_of(st.just(60), st.integers(60, 200), st.integers(60, 1514))
+    alone = st.lists(sizes, min_size=1, max_size=1)
+    few = st.lists(st.integers(60, 200), min_size=2, max_size=7)
+    any_of = st.one_of(alone, alone, alone, few) if draw(st.booleans()) else alone
+    shape = draw(st.lists(any_of, min_size=60, max_size=150))
+    return [[packet(8 * i + j, size) for j, size in enumerate(one)] for i, one in enumerate(shape)]
+
+
+def test_any_mix_comes_out_as_it_went_in(setup: Setup, switch: Running, tmp_path: Path):
+    """From a guest through the switch into a capture, byte by byte and in order."""
+    read, written = tmp_path / "in.pcap", tmp_path / "out.pcap"
+    into = f"""
+ports:
+  in: {{virtio-user: {setup.right.address}, mode: server}}
+  out: {{pcap: {{write: {written}}}}}
+chains: {{all: {{from: in, to: out}}}}
+workers: {{idle: yield}}
+"""
+    plan = make_plan(loads(into, this_machine(), tmp_path), this_machine())
+    replay = {"rate_pps": "max", "drain_s": 0.02, "tolerance": 1, "paths": ["0>0"]}
+    replay["capture"] = {"file": str(read), "timing": "rate", "loops": 1}
+    left = f"{SWITCH.tester_port(setup.left, 0)},ring=8192"
+    with Node(plan.data) as node, ConvoyGen([left]) as tester:
+        came = 0
+
+        def send(mix: list[list[bytes]]) -> list[bytes]:
+            nonlocal came
+            with RawPcapWriter(str(read), linktype=1) as writer:
+                for one in mix:
+                    writer.write(encode(one, OUTER, nfi=7) if len(one) > 1 else one[0])
+            tester.trial(replay)
+            before, came = came, came + sum(map(len, mix))
+            wait_for(lambda: node.counts()["books"]["sent"] >= came, 20, "all packets")
+            return [data for data, _ in RawPcapReader(str(written))][before:]
+
+        @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+        @given(mixes())
+        def check(mix: list[list[bytes]]) -> None:
+            expected = [(one, one is frame[-1]) for frame in mix for one in frame]
+            got = send(mix)
+            assert len(got) == len(expected)
+            for mine, (one, stamped) in zip(got, expected, strict=True):
+                if stamped and len(mine) == len(one):
+                    mine, one = mine[:-STAMP_BYTES], one[:-STAMP_BYTES]
+                assert len(mine) - len(one) in range(2 * STAMP_BYTES * stamped + 1)
+                assert mine[: len(one)] == one
+
+        tried = 0
+
+        def forwards() -> bool:
+            nonlocal came, tried
+            tried += 1
+            with RawPcapWriter(str(read), linktype=1) as writer:
+                writer.write(packet(tried, 200))
+            tester.trial(replay)
+            arrived = list(RawPcapReader(str(written)))
+            came = len(arrived)
+            return arrived[-1:] != [] and arrived[-1][0][:90] == packet(tried, 200)[:90]
+
+        wait_for(forwards, 30, "the switch to forward")
+        check()
+        assert counted(switch)["tx pkts"] >= came
