@@ -261,7 +261,7 @@ def _verdict(line: dict[str, Any]) -> str:
     if line["machine_changed"]:
         return "another phase"
     if line["within_noise"] and not line["tells"]:
-        return "too noisy"
+        return "a bound" if any(line["at_least"]) else "too noisy"
     return {True: "agrees", False: "differs", None: "too few"}[line["within_noise"]]
 
 

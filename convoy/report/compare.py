@@ -106,15 +106,16 @@ def _within(change: float, noise: float, bounds: tuple[bool, bool]) -> bool | No
     return 1 / down <= 1 + change <= up
 
 
-def _told(tell: int, agree: int) -> str:
+def _told(tell: int, agree: int, bounds: bool) -> str:
     """Return at how many of the points that agree a change would have been noticed."""
     change = f"a change by {NOTICED:.0%} would have been noticed"
     if tell == agree:
         return f"at each of these {change}"
+    why = "too noisy to tell, or known as a bound only" if bounds else "too noisy to tell"
     if not tell:
-        return f"at none of these {change}, they are too noisy to tell"
+        return f"at none of these {change}, they are {why}"
     rest = "one is" if agree - tell == 1 else f"{agree - tell} are"
-    return f"at {tell} of these {change}, the other {rest} too noisy to tell"
+    return f"at {tell} of these {change}, the other {rest} {why}"
 
 
 def compare(one: Run, other: Run) -> dict[str, Any]:
@@ -147,7 +148,7 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
                 # One repeat says nothing about its noise: null, and no verdict.
                 "noise": noise if math.isfinite(noise) else None,
                 # A change by a quarter would have been noticed.
-                "tells": tells and noise <= NOTICED,
+                "tells": tells and noise <= NOTICED and not any(bounds),
                 "machine_ns": (dict(a.machine), dict(b.machine)),
                 "machine_changed": changed,  # not empty: no verdict
                 "within_noise": _within(change, noise, bounds) if tells else None,
@@ -164,9 +165,10 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
     if known:
         middle = statistics.median(point["noise"] for point in known)
         tell = sum(point["tells"] and point["within_noise"] for point in known)
+        bounded = any(any(point["at_least"]) for point in known)
         says = (
             f"{agree} of {len(known)} points agree within their noise (median noise {middle:.1%}): "
-            f"{_told(tell, agree)}; beside each run's own first device, {sum(beside)} of "
+            f"{_told(tell, agree, bounded)}; beside each run's own first device, {sum(beside)} of "
             f"{len(beside)} do."
         )
     said = [says] if known or not points else []

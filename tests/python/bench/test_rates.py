@@ -92,6 +92,7 @@ def test_a_bound_agrees_with_everything_above_it(tmp_path, one, other, agrees):
         runs.append(read([folder.path]))
     (found,) = compare(*runs)["points"]
     assert found["within_noise"] is agrees
+    assert not (found["tells"] and (one[1] or other[1]))  # against a bound a rise says nothing
 
 
 def test_a_rate_is_the_median_of_what_the_searches_found():
