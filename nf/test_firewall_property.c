@@ -252,6 +252,7 @@ static void judge(unsigned count)
 		struct cv_view views[CV_BURST_MAX];
 		uint8_t verdicts[CV_BURST_MAX];
 		uint16_t n = (uint16_t)draw(CV_BURST_MAX + 1);
+		uint16_t dropped;
 		unsigned rare = draw(3); // packets that are not usual: all, one in twenty, none
 
 		for (unsigned i = 0; i < n; i++) {
@@ -259,10 +260,14 @@ static void judge(unsigned count)
 			packets[i] = tuple_packet(&tuples[i]);
 			cv_view_set(&views[i], packets[i].bytes, packets[i].len);
 		}
-		nf->process(firewall, 1, views, verdicts, n);
+		memset(verdicts, 0x7f, sizeof(verdicts));
+		dropped = nf->process(firewall, 1, views, verdicts, n);
+		for (unsigned i = n; i < CV_BURST_MAX; i++)
+			assert_int_equal(verdicts[i], 0x7f); // views of an earlier round
 		for (unsigned i = 0; i < n; i++) {
 			const char *want = expect(rules, count, &tuples[i]);
 
+			dropped -= verdicts[i] != CV_NEXT;
 			if (verdicts[i] == packet_verdict(nf, want))
 				continue;
 			fail_msg("%s\nfamily %d src %08x dst %08x proto %d ports %d %d part %d: "
@@ -272,6 +277,7 @@ static void judge(unsigned count)
 				tuples[i].part, want,
 				verdicts[i] == CV_NEXT ? "next" : nf->drops[verdicts[i] - 1]);
 		}
+		assert_int_equal(dropped, 0);
 	}
 	nf->destroy(firewall);
 	json_decref(config);
