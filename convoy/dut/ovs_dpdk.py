@@ -153,8 +153,8 @@ class _Running(Running):
         (self._folder / "flows.txt").write_text(rules)
         bridge = f"unix:{self._at(f'{BRIDGE}.mgmt')}"
         # Else a first fragment has no ports for a rule, and passes where its packet is denied.
-        self._do("ovs-ofctl", "set-frags", bridge, "nx-match")
-        self._do(
+        self._ask_bridge("ovs-ofctl", "set-frags", bridge, "nx-match")
+        self._ask_bridge(
             "ovs-ofctl", "--bundle", "-OOpenFlow14", "add-flows",
             bridge, str(self._folder / "flows.txt"),
         )  # fmt: skip
@@ -194,6 +194,21 @@ class _Running(Running):
     def _vsctl(self, *words: str) -> None:
         database = f"--db=unix:{self._at('db.sock')}"
         self._do("ovs-vsctl", database, f"--timeout={DEADLINE_S:g}", *words)
+
+    def _ask_bridge(self, *command: str) -> None:
+        """As _do: a bridge that was just made hangs up on a caller now and then."""
+
+        def done() -> bool:
+            try:
+                _ask(command, self._environment())
+            except ConvoyError as error:
+                if "Broken pipe" not in str(error) or not self.alive():
+                    raise
+                return False
+            return True
+
+        self.commands = (*self.commands, command)
+        wait_for(done, DEADLINE_S, "the bridge to answer")
 
     def _do(self, *command: str) -> None:
         self.commands = (*self.commands, command)
