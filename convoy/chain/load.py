@@ -76,6 +76,7 @@ _WORDS = {
     "string_type": "must be text",
     "bool_type": "must be true or false",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
     "dict_type": "must be a mapping of names",
     "model_type": "must be a mapping",
     "model_attributes_type": "must be a mapping",

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from convoy.chain.load import validate
 from convoy.chain.text import read
@@ -15,8 +23,27 @@ from convoy.host.programs import CHECKOUT
 
 FOLDER = CHECKOUT / "scenarios"
 
-Size = Annotated[int, Field(ge=64, le=1518)] | Literal["imix", "facebook-like"]
-Load = Literal["idle"] | Annotated[float, Field(gt=0, le=1)]  # share of PDR
+
+def _either(words: str) -> WrapValidator:
+    """Return a check of a choice of kinds that complains once, not for each kind."""
+
+    def check(value: Any, inner: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return inner(value)
+        except ValidationError:
+            raise ValueError(words) from None
+
+    return WrapValidator(check)
+
+
+Size = Annotated[
+    Annotated[int, Field(ge=64, le=1518)] | Literal["imix", "facebook-like"],
+    _either("must be 64 to 1518 (bytes with FCS), imix or facebook-like"),
+]
+Load = Annotated[
+    Literal["idle"] | Annotated[float, Field(gt=0, le=1)],
+    _either("must be idle, or more than 0 and up to 1, a share of PDR"),
+]
 Speed = Annotated[float, Field(ge=0.1, le=1)]
 
 

@@ -164,12 +164,21 @@ def test_a_whole_run_is_json_and_csv(kept):
         (("bench", "run", "baseline", "--devices", ""), "--devices: '': give names with commas"),
         (("bench", "run", "baseline", "--goal", "pdr,"), "--goal: 'pdr,': give names with commas"),
         (("bench", "run", "{empty}"), "x.yaml:1: empty; begin with title: (see scenarios/)"),
+        (
+            ("bench", "run", "{sizes}"),
+            "y.yaml:6: sizes[0]: 32: must be 64 to 1518 (bytes with FCS), imix or facebook-like",
+        ),
         (("bench", "resume", "{kept}/logs"), "logs/plan.yaml: No such file or directory"),
     ],
 )
 def test_commands_say_so_in_one_line(tmp_path, capsys, monkeypatch, kept, arguments, words):
-    (tmp_path / "x.yaml").write_text("# nothing\n")
-    words_of = [word.format(kept=kept, empty=tmp_path / "x.yaml") for word in arguments]
+    empty, sizes = tmp_path / "x.yaml", tmp_path / "y.yaml"
+    empty.write_text("# nothing\n")
+    sizes.write_text(
+        "title: x\nfrom: me\nasks: what?\ndevices: [dummy]\nsetups: {a: {functions: [router]}}\n"
+        "sizes: [32]\n"
+    )
+    words_of = [word.format(kept=kept, empty=empty, sizes=sizes) for word in arguments]
     monkeypatch.setattr("sys.argv", ["convoy", *words_of])
     with pytest.raises(SystemExit) as ended:
         main()
