@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "lost_memory.h"
 #include "plug_port.h"
 #include "socket_path.h"
 
@@ -45,6 +46,7 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	snprintf(plug->dev.devargs, sizeof(plug->dev.devargs),
 		"net_memif%u,role=%s,id=%u,socket=%s,socket-abstract=no,zero-copy=no,rsize=%u",
 		args->index, roles[role], (unsigned)id, path, (unsigned)__builtin_ctz(slots));
+	cv_lost_memory_guard(NULL);
 	return cv_plug_port_open(plug, args, error);
 }
 

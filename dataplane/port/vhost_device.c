@@ -155,7 +155,8 @@ static void give_all(struct cv_vhost *device)
 	uint64_t features = 0;
 	bool none = true;
 
-	if (!device->running || rte_vhost_get_negotiated_features(device->vid, &features) != 0)
+	if (!device->running || __atomic_load_n(&device->lost, __ATOMIC_RELAXED) ||
+		rte_vhost_get_negotiated_features(device->vid, &features) != 0)
 		return;
 	for (uint16_t i = 0; i < 2 * device->pairs; i++)
 		none &= !device->queues[i].ready;
@@ -177,6 +178,32 @@ void cv_vhost_pause(struct cv_vhost *device)
 void cv_vhost_resume(struct cv_vhost *device)
 {
 	give_all(device);
+}
+
+static bool shares(const struct cv_vhost *device, const void *address)
+{
+	for (unsigned i = 0; i < device->memory.count; i++) {
+		const struct cv_guest_region *region = &device->memory.regions[i];
+
+		if ((uintptr_t)address - (uintptr_t)region->host < region->size)
+			return true;
+	}
+	return false;
+}
+
+void cv_vhost_lost(const void *address)
+{
+	// No lock: it is the thread that touched the page, which may hold any of them.
+	for (size_t i = 0; i < RTE_DIM(devices); i++) {
+		struct cv_vhost *device = __atomic_load_n(&devices[i], __ATOMIC_RELAXED);
+
+		if (device == NULL || !shares(device, address))
+			continue;
+		__atomic_store_n(&device->lost, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&device->active_count, 0, __ATOMIC_RELAXED);
+		for (uint16_t k = 0; k < 2 * device->pairs; k++)
+			__atomic_store_n(&device->queues[k].ready, false, __ATOMIC_RELAXED);
+	}
 }
 
 static enum rte_vhost_msg_result before_message(int vid, void *data)
@@ -248,6 +275,7 @@ static int new_connection(int vid)
 	if (device == NULL)
 		return -1;
 	memset(device->enabled, 0, sizeof(device->enabled));
+	__atomic_store_n(&device->lost, false, __ATOMIC_RELAXED);
 	return rte_vhost_extern_callback_register(vid, &around, NULL);
 }
 

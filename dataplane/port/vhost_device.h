@@ -40,6 +40,7 @@ struct cv_vhost {
 	uint16_t active[CV_VHOST_PAIRS_MAX]; // pairs whose queue to the guest is there; atomic
 	uint16_t active_count; // atomic
 	uint64_t peers; // how often one came; atomic
+	bool lost; // the peer took back memory: no queue is used before it connects anew; atomic
 
 	// rte_vhost's thread's own.
 	int vid; // of the connection; -1: none
@@ -55,6 +56,9 @@ int cv_vhost_open(struct cv_vhost *device, struct cv_error *error);
 // For whoever has its connection from elsewhere: allocates queues, of which none can be used yet.
 // pairs and vid are set. 0 or -ENOMEM. Between pause and resume below running, enabled may change.
 int cv_vhost_make_queues(struct cv_vhost *device);
+
+// For cv_lost_memory_guard(): the device whose peer shared this address loses its queues.
+void cv_vhost_lost(const void *address);
 
 // Nobody uses a queue any more.
 void cv_vhost_close(struct cv_vhost *device);

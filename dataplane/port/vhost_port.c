@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "lost_memory.h"
 #include "port_log.h"
 
 #define VLAN_TAGS 8 // bytes: two tags
@@ -328,6 +329,7 @@ int cv_vhost_port_open(
 	vhost->pool = args->pool;
 	vhost->device.changed = changed;
 	vhost->device.context = port;
+	cv_lost_memory_guard(cv_vhost_lost);
 	rc = allocate(vhost);
 	if (rc == 0)
 		rc = cv_vhost_open(&vhost->device, error);

@@ -85,3 +85,39 @@ def test_the_other_goes_on(victim: str, near: Keys, far: Keys, tmp_path: Path) -
             # It goes on: its worker turns, its other port receives.
             wait_for(_more(stays, "make"), DEADLINE_S, "the rest goes on")
         assert _balanced(stays.stop())
+
+
+def _take_back_memory(node: Node) -> int:
+    """Make every file of memory that a stopped node has made empty. Return how many."""
+    folder = Path(f"/proc/{node.process.pid}/fd")
+    files = [fd for fd in folder.iterdir() if str(fd.readlink()).startswith("/memfd:")]
+    for fd in files:
+        os.truncate(fd, 0)
+    return len(files)
+
+
+def test_a_peer_that_takes_back_its_memory_harms_itself(tmp_path: Path) -> None:
+    path = {"path": str(tmp_path / "s")}
+    cores = sorted(os.sched_getaffinity(0))
+    ways = [("make", "link"), ("link", "make")]
+    make = {"kind": "null", "frame_bytes": 60}
+    near = joined({"make": make, "link": {"kind": "vhost-user", **path}}, ways, cores[0])
+    far = joined({"make": make, "link": {"kind": "virtio-user", **path}}, ways, cores[-1])
+    with Node(near) as stays:
+        for life in (1, 2):
+            with Node(far) as goes:
+                wait_for(_heard(stays, "port link: peer connected", life), DEADLINE_S, "connected")
+                wait_for(_more(stays, "link"), DEADLINE_S, "traffic")
+                goes.process.signal(signal.SIGSTOP)
+                assert _take_back_memory(goes) > 0
+                wait_for(
+                    lambda: stays.counts()["ports"]["link"]["device"]["link"] == "down",
+                    DEADLINE_S,
+                    "the peer's queues taken away",
+                )
+                wait_for(_more(stays, "make"), DEADLINE_S, "the rest goes on")
+                goes.process.signal(signal.SIGKILL)
+                assert goes.process.wait(DEADLINE_S) < 0  # or by what it did to itself
+            wait_for(_heard(stays, "port link: peer gone", life), DEADLINE_S, "peer gone")
+        assert stays.process.stderr.text().count("took back memory") == 1
+        assert _balanced(stays.stop())

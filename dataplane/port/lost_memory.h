@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#pragma once
+
+// Memory that a peer shares with us as a file (vhost-user, memif) is still the peer's: it can make
+// the file shorter. Whoever touches a page that is gone then gets SIGBUS, which ends a process. It
+// must end nobody's but the peer's own traffic.
+
+// From now on such a page becomes one of zeros that nobody shares, and `lost` (or NULL) is told its
+// address: in a signal handler, by the thread that touched it. DPDK's own memory is left alone, and a
+// handler that is there for everything else is called. Any number of times; each `lost` once.
+void cv_lost_memory_guard(void (*lost)(const void *address));
