@@ -37,7 +37,7 @@ PAUSE_S = 0.02  # after a trial that the machine spoilt; twice that after the ne
 PAUSES_MAX = 5
 OVERLOAD_TRIES = 3
 START_PPS = 1e6  # where nothing came through under overload
-MOST_PPS = 50e6  # to search up to where the tester's ceiling is not known
+MOST_PPS = 200e6  # to search up to where the tester's ceiling is not known, as with convoys
 CEILING_SHARE = 0.95  # of the tester's ceiling, that it can offer evenly paced
 DRAIN_S = 0.02
 SOON_S = 0.001
@@ -304,7 +304,9 @@ class Measurement:
         # Overload is no result, but a place to begin: an earlier repeat may have had a bad moment.
         flat_out = self._overload(goals[0].trial_s)
         overload = flat_out.received_pps
-        most = (self._ceiling_pps or MOST_PPS / CEILING_SHARE) * CEILING_SHARE
+        # The ceiling may be of a slower moment: what came through now, it can offer and take.
+        ceiling = max(self._ceiling_pps or MOST_PPS / CEILING_SHARE, overload or 0.0)
+        most = ceiling * CEILING_SHARE
         if self._in_kernel and flat_out.sent_pps:
             # The tester's core does the kernel's work: this is all that can be offered.
             most = min(most, flat_out.sent_pps)
