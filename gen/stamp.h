@@ -40,6 +40,14 @@ static inline uint32_t gen_fold(uint64_t sum)
 	return (uint32_t)((sum & 0xffff) + (sum >> 16));
 }
 
+static inline void gen_stamp_load(
+	const uint8_t *at, uint64_t *low, uint32_t *high, uint16_t *balance)
+{
+	memcpy(low, at, 8);
+	memcpy(high, at + 8, 4);
+	memcpy(balance, at + 12, 2);
+}
+
 // One's complement sum of the stamp's place as it is now: what a frame keeps when it is stamped.
 static inline uint16_t gen_stamp_sum(const uint8_t *at)
 {
@@ -47,9 +55,7 @@ static inline uint16_t gen_stamp_sum(const uint8_t *at)
 	uint32_t high;
 	uint16_t balance;
 
-	memcpy(&low, at, 8);
-	memcpy(&high, at + 8, 4);
-	memcpy(&balance, at + 12, 2);
+	gen_stamp_load(at, &low, &high, &balance);
 	return (uint16_t)gen_fold((low & 0xffffffff) + (low >> 32) + high + balance);
 }
 
@@ -59,9 +65,7 @@ static inline struct gen_stamp gen_stamp_read(const uint8_t *at)
 	uint32_t high;
 	uint16_t balance;
 
-	memcpy(&low, at, 8);
-	memcpy(&high, at + 8, 4);
-	memcpy(&balance, at + 12, 2);
+	gen_stamp_load(at, &low, &high, &balance);
 	return (struct gen_stamp){
 		.magic = (uint16_t)low,
 		.seq = (uint32_t)(low >> 16),
@@ -111,9 +115,7 @@ static inline uint64_t gen_stamp_run_differs(struct gen_stamp_run *run, const ui
 	uint32_t high;
 	uint16_t balance;
 
-	memcpy(&low, at, 8);
-	memcpy(&high, at + 8, 4);
-	memcpy(&balance, at + 12, 2);
+	gen_stamp_load(at, &low, &high, &balance);
 	const uint64_t differs =
 		(low ^ run->low) | (high ^ run->high) | (balance ^ run->words ^ 0xffff);
 	gen_stamp_run_next(run);

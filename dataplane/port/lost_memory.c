@@ -65,7 +65,9 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
 		before.sa_handler(number);
 	} else {
-		sigaction(SIGBUS, &before, NULL); // comes again, and then does what it did
+		// Again, as it was before, when this returns: a signal that somebody sent, too.
+		sigaction(SIGBUS, &before, NULL);
+		raise(SIGBUS);
 	}
 }
 
