@@ -15,7 +15,7 @@
 #include <rte_spinlock.h>
 
 #include "error.h"
-#include "vring.h"
+#include "vring/vring.h"
 
 #define CV_VHOST_PAIRS_MAX 64
 

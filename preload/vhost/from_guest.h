@@ -14,7 +14,7 @@
 #include <rte_mbuf.h>
 
 #include "outer.h"
-#include "vring.h"
+#include "vring/vring.h"
 
 #define CV_FROM_BURST 64 // frames in one go
 #define CV_FROM_VIEWS (256 + CV_CONVOY_PACKETS_MAX)

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "../../dataplane/port/test_eal.h"
-#include "../../dataplane/port/test_guest.h"
+#include "vring/test_guest.h"
 #include "from_guest.h"
 #include "pack.h"
 #include "to_guest.h"

@@ -14,7 +14,7 @@
 
 #include <rte_mbuf.h>
 
-#include "vring.h"
+#include "vring/vring.h"
 
 #define CV_HELD_MAX 64 // frames
 

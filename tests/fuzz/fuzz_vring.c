@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "vring.h"
+#include "vring/vring.h"
 
 #define FIRST_BYTES 2048u // holds the rings at these offsets
 #define AVAIL_AT 512u

@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "test_guest.h"
+#include "vring/test_guest.h"
 
 #define PACKED BIT(CV_VIRTIO_F_RING_PACKED)
 #define ORDER BIT(CV_VIRTIO_F_IN_ORDER)

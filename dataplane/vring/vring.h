@@ -21,7 +21,7 @@
 
 #include <linux/virtio_ring.h>
 
-#include "guest_memory.h"
+#include "vring/guest_memory.h"
 #include "view.h"
 
 // What is read from the packed ring's bits and is not in every kernel's headers.

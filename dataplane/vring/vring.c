@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "vring.h"
+#include "vring/vring.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-#include "vring_slot.h"
+#include "vring/slot.h"
 
 // The packed ring's event areas: offset and wrap counter, then one of these.
 #define EVENT_ENABLE 0

@@ -2,8 +2,8 @@
 // Copyright 2026 The Convoy authors
 //
 // Out of the guest's buffers: one packet each, or one behind the other.
-#include "vring_copy.h"
-#include "vring_walk.h"
+#include "vring/copy.h"
+#include "vring/walk.h"
 
 #define BIN_PACKETS_MAX 255
 #define PREFIX_BYTES 2 // the length before each packet in a bin

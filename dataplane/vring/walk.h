@@ -6,7 +6,7 @@
 #ifndef CV_VRING_WALK_H
 #define CV_VRING_WALK_H
 
-#include "vring_slot.h"
+#include "vring/slot.h"
 
 struct cv_vring_walk {
 	struct cv_vring *vring;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "vring_walk.h"
+#include "vring/walk.h"
 
 #define DESCRIPTOR_BYTES 16 // both layouts'
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vring.h"
+#include "vring/vring.h"
 
 #define GUEST_REGION 0x20000u // bytes of each of the two regions
 #define GUEST_BASE 0x10000u // the guest's address of the first; the second follows it

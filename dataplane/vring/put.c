@@ -2,8 +2,8 @@
 // Copyright 2026 The Convoy authors
 //
 // Into the guest's buffers.
-#include "vring_copy.h"
-#include "vring_walk.h"
+#include "vring/copy.h"
+#include "vring/walk.h"
 
 #define HEADS_MAX 64 // buffers that one packet may be spread over
 

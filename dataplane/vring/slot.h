@@ -7,7 +7,7 @@
 #ifndef CV_VRING_SLOT_H
 #define CV_VRING_SLOT_H
 
-#include "vring.h"
+#include "vring/vring.h"
 
 #define CV_VRING_BATCH 64 // buffers looked at together
 
