@@ -97,6 +97,18 @@ class Memif(Port):
     )
     id: int = Field(0, ge=0, le=0x7FFFFFFF, description="number of the link on that socket")
     slots: Slots | None = Field(None, description=SLOTS)
+    trusted: bool = Field(
+        False, description="must be true: what the other end does is not checked, it must be yours"
+    )
+
+    @model_validator(mode="after")
+    def _trusted(self) -> "Memif":
+        if not self.trusted:
+            raise ValueError(
+                "a memif peer is not checked and can crash this node or read its packets; "
+                "write trusted: true where the other end is yours"
+            )
+        return self
 
 
 class AfPacket(Port):

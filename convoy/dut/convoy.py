@@ -82,10 +82,14 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
 def _port(port: PortAt, datapath: str) -> dict[str, Any]:
     slots = {"slots": port.slots} if port.slots else {}
     if port.kind == "memif-client":  # the other end of a link between two of our nodes
-        return {"memif": port.address, "role": "client", **slots}
+        return {"memif": port.address, "role": "client", "trusted": True, **slots}
     many = {"queues": port.queues} if port.queues > 1 else {}
-    moved = {"datapath": datapath} if port.kind == "vhost-user" else {}
-    return {port.kind: port.address, **many, **moved, **slots}
+    kinds: dict[str, dict[str, Any]] = {
+        "vhost-user": {"datapath": datapath},
+        "memif": {"trusted": True},
+    }
+    own = kinds.get(port.kind, {})
+    return {port.kind: port.address, **many, **own, **slots}
 
 
 def processes(setup: Setup, link: str) -> list[Setup]:

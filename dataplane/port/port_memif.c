@@ -6,14 +6,30 @@
 // socket, the same on both sides, 0 to 2^31 - 1; slots: of each ring, 1024 or a smaller power of two,
 // 64 at least: the client's count. One queue each way. The peer may come later, go
 // away and come back.
+//
+// trusted: must be true. DPDK's driver does not check what the peer writes into the shared memory.
 #include <errno.h>
 #include <stdio.h>
 
 #include "lost_memory.h"
 #include "plug_port.h"
 #include "socket_path.h"
+#include "values.h"
 
 static const char *const roles[] = {"server", "client", NULL};
+
+static int check_trusted(const json_t *config, struct cv_error *error)
+{
+	bool trusted = false;
+
+	if (cv_config_bool(config, "trusted", "", &trusted, error) != 0)
+		return -EINVAL;
+	if (!trusted)
+		cv_error_set(error,
+			"trusted: false: a memif peer is not checked and can crash this node or "
+			"read its packets; write trusted: true where the other end is yours");
+	return trusted ? 0 : -EINVAL;
+}
 
 static int check(const json_t *config, struct cv_error *error)
 {
@@ -25,7 +41,7 @@ static int check(const json_t *config, struct cv_error *error)
 		cv_key_integer(config, "id", 0, INT32_MAX, 0, &id, error) != 0 ||
 		cv_socket_path(config, role == 0, error) == NULL)
 		return -EINVAL;
-	return 0;
+	return check_trusted(config, error);
 }
 
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
@@ -52,7 +68,7 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 
 const struct cv_port_kind cv_port_memif = {
 	.name = "memif",
-	.keys = (const char *const[]){"path", "role", "id", "slots", NULL},
+	.keys = (const char *const[]){"path", "role", "id", "slots", "trusted", NULL},
 	.mtu = 1500,
 	.check = check,
 	.open = open_port,

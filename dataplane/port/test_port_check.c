@@ -103,14 +103,19 @@ static const struct row {
 	{"'kind': 'virtio-user', 'path': '@/new.sock', 'slots': 300",
 		{"slots: 300", "power of two"}},
 
-	{"'kind': 'memif', 'path': '@/new.sock'", {0}},
-	{"'kind': 'memif', 'path': '@/new.sock', 'role': 'client', 'id': 2147483647", {0}},
+	{"'kind': 'memif', 'path': '@/new.sock', 'trusted': true", {0}},
+	{"'kind': 'memif', 'path': '@/new.sock', 'role': 'client', 'id': 2147483647, 'trusted': "
+	 "true",
+		{0}},
 	{"'kind': 'memif', 'path': '@/new.sock', 'id': 2147483648", {"id: 2147483648"}},
 	{"'kind': 'memif', 'path': '@/new.sock', 'id': -1", {"id: -1"}},
 	{"'kind': 'memif', 'path': '@/new.sock', 'role': 'master'", {"role: \"master\""}},
 	{"'kind': 'memif', 'path': '@/new.sock', 'queues': 2", {"queues: unknown"}},
-	{"'kind': 'memif', 'path': '@/new.sock', 'slots': 256", {0}},
+	{"'kind': 'memif', 'path': '@/new.sock', 'slots': 256, 'trusted': true", {0}},
 	{"'kind': 'memif', 'path': '@/new.sock', 'slots': 63", {"slots: 63", "64 to 1024"}},
+	{"'kind': 'memif', 'path': '@/new.sock'", {"trusted: false", "write trusted: true"}},
+	{"'kind': 'memif', 'path': '@/new.sock', 'trusted': false", {"write trusted: true"}},
+	{"'kind': 'memif', 'path': '@/new.sock', 'trusted': 'yes'", {"trusted: \"yes\""}},
 
 	{"'kind': 'af_packet', 'interface': 'lo'", {0}},
 	{"'kind': 'af_packet', 'interface': 'lo', 'queues': 16", {0}},

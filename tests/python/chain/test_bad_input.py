@@ -41,6 +41,13 @@ ROWS = [
         "kinds of port: af_packet, af_xdp, dpdk, memif, null, pcap, vhost-user, virtio-user",
     ),
     (
+        "a memif peer that nobody trusts",
+        "{af_packet: eth1}",
+        "{memif: /tmp/right.sock}",
+        "web.yaml:3: ports.right: a memif peer is not checked and can crash this node or "
+        "read its packets; write trusted: true where the other end is yours",
+    ),
+    (
         "two kinds of port",
         "{af_packet: eth1}",
         "{af_packet: eth1, dpdk: net_tap0}",

@@ -25,7 +25,11 @@ PAIRS: list[tuple[str, Keys, Keys]] = [
         {"kind": "vhost-user", "mode": "client"},
         {"kind": "virtio-user", "mode": "server"},
     ),
-    ("memif", {"kind": "memif"}, {"kind": "memif", "role": "client"}),
+    (
+        "memif",
+        {"kind": "memif", "trusted": True},
+        {"kind": "memif", "role": "client", "trusted": True},
+    ),
 ]
 
 
