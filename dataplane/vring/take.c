@@ -26,6 +26,12 @@ static CV_INLINE void open_bin(struct target *target)
 	target->bin[target->at].packets = 0;
 }
 
+// Whether a packet of len bytes, which the guest says and may be nearly 4 GiB, fits behind `used`.
+static CV_INLINE bool fits(uint32_t used, uint32_t len, uint32_t room)
+{
+	return (uint64_t)used + PREFIX_BYTES + len <= room;
+}
+
 // Where packet number n of len bytes goes. NULL: it is too long for any buffer (too_long), or all
 // bins are full.
 static CV_INLINE uint8_t *place(struct target *target, uint16_t n, uint32_t len, bool *too_long)
@@ -38,8 +44,7 @@ static CV_INLINE uint8_t *place(struct target *target, uint16_t n, uint32_t len,
 		return *too_long ? NULL : target->to[n];
 	}
 	bin = &target->bin[target->at];
-	if (CV_LIKELY(
-		    bin->len + len + PREFIX_BYTES <= bin->gather && bin->packets < BIN_PACKETS_MAX))
+	if (CV_LIKELY(fits(bin->len, len, bin->gather) && bin->packets < BIN_PACKETS_MAX))
 		return bin->data + bin->len + PREFIX_BYTES;
 	if (bin->packets > 0) {
 		if (target->at + 1 == target->bins)
@@ -48,7 +53,7 @@ static CV_INLINE uint8_t *place(struct target *target, uint16_t n, uint32_t len,
 		open_bin(target);
 		bin++;
 	}
-	*too_long = len + PREFIX_BYTES > bin->room;
+	*too_long = !fits(0, len, bin->room);
 	return *too_long ? NULL : bin->data + PREFIX_BYTES;
 }
 
@@ -185,7 +190,8 @@ static CV_INLINE uint16_t copy_together(struct cv_vring *vring, const struct cv_
 		if (CV_LIKELY(i + 1 < *looked))
 			cv_vring_prefetch_rest(
 				slots[i + 1].data + header, slots[i + 1].len - header, false);
-		if (CV_UNLIKELY(end + len + PREFIX_BYTES > limit || packets == BIN_PACKETS_MAX)) {
+		if (CV_UNLIKELY((int64_t)len + PREFIX_BYTES > limit - end ||
+				packets == BIN_PACKETS_MAX)) {
 			bool too_long;
 			uint8_t *data;
 
@@ -274,7 +280,9 @@ static CV_INLINE uint16_t take(
 CV_HOT uint16_t cv_vring_dequeue(
 	struct cv_vring *vring, uint8_t *const *to, uint32_t room, uint16_t *lens, uint16_t n)
 {
-	struct target target = {.to = to, .lens = lens, .room = room};
+	// What is longer has no length in 16 bits.
+	const uint32_t most = room < UINT16_MAX ? room : UINT16_MAX;
+	struct target target = {.to = to, .lens = lens, .room = most};
 
 	return vring->is_packed ? take(vring, &target, n, true, false)
 				: take(vring, &target, n, false, false);

@@ -8,11 +8,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "vring/vring.h"
 
 #define GUEST_REGION 0x20000u // bytes of each of the two regions
 #define GUEST_BASE 0x10000u // the guest's address of the first; the second follows it
+#define GUEST_HUGE (1ull << 32) // the guest's address of a third region, and less than its size
+#define GUEST_HUGE_BYTES (5ull << 30)
 #define GUEST_TABLES 0x100u // bytes for an indirect table
 #define GUEST_SIZE_MAX 256u
 
@@ -112,8 +115,24 @@ static inline int guest_begin(
 
 static inline void guest_end(struct guest *guest)
 {
-	for (unsigned i = 0; i < guest->memory.count; i++)
+	for (unsigned i = 0; i < 2; i++)
 		free(guest->memory.regions[i].host);
+	if (guest->memory.count > 2)
+		munmap(guest->memory.regions[2].host, GUEST_HUGE_BYTES);
+}
+
+// A guest with so much memory that one descriptor's length says all that 32 bits can. Of it, only
+// what is touched takes memory here. False: the machine does not give it.
+static inline bool guest_add_huge(struct guest *guest)
+{
+	void *host = mmap(NULL, GUEST_HUGE_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (host == MAP_FAILED)
+		return false;
+	guest->memory.regions[guest->memory.count++] =
+		(struct cv_guest_region){GUEST_HUGE, GUEST_HUGE_BYTES, host};
+	return true;
 }
 
 // The bases a fresh guest begins with.

@@ -454,6 +454,67 @@ static void guests_lie(void **state)
 	}
 }
 
+#define AFTER 1000 // bytes behind a buffer's room: none of them may change
+
+static void assert_untouched(const uint8_t *bytes)
+{
+	for (unsigned i = 0; i < AFTER; i++)
+		assert_int_equal(bytes[i], 0xa5);
+}
+
+static void take_beside_huge(struct guest *guest, bool gathers)
+{
+	static uint8_t buffers[4][1500 + AFTER];
+	uint8_t *to[4] = {buffers[0], buffers[1], buffers[2], buffers[3]};
+	struct cv_vring_bin bin[4];
+	struct cv_view views[4];
+	uint16_t lens[4], bins = 4;
+
+	memset(buffers, 0xa5, sizeof(buffers));
+	for (unsigned i = 0; i < 4; i++)
+		bin[i] = (struct cv_vring_bin){.data = to[i], .room = 1500, .gather = 1468};
+	if (gathers) {
+		assert_int_equal(cv_vring_gather(&guest->vring, views, 4, bin, &bins), 2);
+		for (unsigned i = 0; i < 2; i++)
+			assert_packet(views[i].data, views[i].len, i);
+	} else {
+		assert_int_equal(cv_vring_dequeue(&guest->vring, to, 1500, lens, 4), 2);
+		for (unsigned i = 0; i < 2; i++)
+			assert_packet(to[i], lens[i], i);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		assert_untouched(&buffers[i][1500]);
+}
+
+// Between two packets, one whose length makes a sum of 32 bits small: any of the last ones.
+static void a_length_of_nearly_4_gib_is_too_long(void **state)
+{
+	static const uint64_t layouts[] = {V1, V1 | PACKED};
+
+	for (unsigned row = 0; row < 2 * 2 * 2 * 300; row++) {
+		const uint64_t features = layouts[row & 1];
+		const bool chained = row & 4;
+		const struct guest_part huge[] = {
+			{GUEST_HUGE, UINT32_MAX - row / 8, 0}, {GUEST_HUGE, 1, 0}};
+		struct guest guest;
+
+		assert_int_equal(guest_begin(&guest, features, 16, guest_fresh(features)), 0);
+		assert_true(guest_add_huge(&guest));
+		for (unsigned i = 0; i < 2; i++) {
+			const struct guest_part part = {0x24000 + 0x1000 * i, 12 + length_of(i), 0};
+
+			write_packet(&guest, part.address, i);
+			assert_true(guest_add(&guest, &part, 1, false));
+			if (i == 0)
+				assert_true(guest_add(&guest, huge, chained ? 2 : 1, false));
+		}
+		take_beside_huge(&guest, row & 2);
+		assert_int_equal(guest.vring.counters.too_long, 1);
+		assert_int_equal(guest.vring.counters.malformed, 0);
+		guest_end(&guest);
+	}
+}
+
 static void rings_lie(void **state)
 {
 	const struct guest_part part = {0x24000, 100, 0};
@@ -804,6 +865,7 @@ int main(void)
 		cmocka_unit_test(gathers),
 		cmocka_unit_test(enqueues_every_form),
 		cmocka_unit_test(guests_lie),
+		cmocka_unit_test(a_length_of_nearly_4_gib_is_too_long),
 		cmocka_unit_test(rings_lie),
 		cmocka_unit_test(chains_overlap),
 		cmocka_unit_test(no_more_than_the_ring_has),

@@ -109,7 +109,7 @@ uint16_t cv_vring_dequeue(
 // A buffer to gather packets in.
 struct cv_vring_bin {
 	uint8_t *data;
-	uint32_t room; // bytes from data
+	uint32_t room; // bytes from data, 65535 at most
 	uint32_t gather; // <= room: several packets take at most so many; one alone may take room
 	uint32_t len; // set: bytes used
 	uint16_t packets; // set

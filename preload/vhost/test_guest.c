@@ -384,6 +384,36 @@ static void without_buffers_packets_stay_with_the_guest(void **unused)
 	end_guest(NULL);
 }
 
+// A length that makes a sum of 32 bits small: the packets around it come, it does not.
+static void a_length_of_nearly_4_gib_is_too_long(void **unused)
+{
+	for (uint32_t under = 0; under < 300; under++) {
+		const struct guest_part huge = {GUEST_HUGE, UINT32_MAX - under, 0};
+		struct cv_from_guest from = {.outer = &outer, .port = PORT};
+		struct rte_mbuf *mbufs[32];
+		uint8_t number = 0;
+
+		begin_guest(NULL);
+		assert_true(guest_add_huge(&guest));
+		send_from_guest("p");
+		assert_true(guest_add(&guest, &huge, 1, false));
+		send_from_guest("p");
+		for (unsigned packets = 0; packets < 2;) {
+			const uint16_t n = cv_from_guest_take(&from, &guest.vring, pool, mbufs, 32);
+
+			assert_int_not_equal(n, 0);
+			for (uint16_t i = 0; i < n; i++) {
+				packets += RTE_MAX(look(mbufs[i], &number), 1u);
+				rte_pktmbuf_free(mbufs[i]);
+			}
+		}
+		assert_int_equal(number, next_packet);
+		assert_int_equal(guest.vring.counters.too_long, 1);
+		cv_from_guest_drop(&from);
+		end_guest(NULL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +423,7 @@ int main(void)
 		cmocka_unit_test(convoys_of_the_guests_own_stay_as_they_are),
 		cmocka_unit_test(the_rest_waits_for_the_next_call),
 		cmocka_unit_test(without_buffers_packets_stay_with_the_guest),
+		cmocka_unit_test(a_length_of_nearly_4_gib_is_too_long),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
