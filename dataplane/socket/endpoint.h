@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Where one peer at a time comes to: a UNIX socket that we listen at (a second peer is turned away
+// while there is one), or that we connect to, once a second for as long as it takes. Served by the
+// node's one thread for sockets (loop.h); never blocks.
+#ifndef CV_SOCKET_ENDPOINT_H
+#define CV_SOCKET_ENDPOINT_H
+
+#include <sys/un.h>
+
+#include "error.h"
+#include "socket/loop.h"
+
+struct cv_endpoint {
+	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	bool client; // connects, rather than listens
+	int type; // SOCK_STREAM or SOCK_SEQPACKET
+	// In the loop's thread: a peer is there, at a socket that does not block and stays ours (the
+	// endpoint closes it). 0, or -errno: it is turned away.
+	int (*connected)(struct cv_endpoint *endpoint, int fd);
+	// In the loop's thread: the peer is gone, or is to go; what watches its socket goes first.
+	void (*gone)(struct cv_endpoint *endpoint);
+
+	// The loop's thread's own.
+	int peer; // the socket; -1: there is none
+	struct cv_loop_watch listener; // fd -1: not listening
+	struct cv_loop_timer retry;
+};
+
+// path, client, type and the two calls are set; the caller holds the loop. Begins to listen (a path
+// that nobody listens at any more was removed before) or to connect. 0, or -errno with error set.
+int cv_endpoint_open(struct cv_endpoint *endpoint, struct cv_error *error);
+
+// No call comes after this; `gone` is called for a peer that is there. Removes our socket's path.
+void cv_endpoint_close(struct cv_endpoint *endpoint);
+
+// In the loop's thread: closes the peer's socket, after `gone`, and waits for the next peer.
+void cv_endpoint_drop(struct cv_endpoint *endpoint);
+
+#endif
