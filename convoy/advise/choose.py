@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from convoy.advise.traffic import Traffic
 from convoy.report.row import Row
-from convoy.report.run_data import AGAIN
 
 HEADROOM = 0.8  # of a rate that was found, that a core is loaded with
 IO_BOUND = frozenset({"firewall", "router", "l2fwd"})  # as the papers class them
@@ -72,10 +71,10 @@ def _numbers(rows: Sequence[Row], size: str) -> list[Number]:
     found = []
     for row in rows:
         known = row.rate_pps is not None and row.device not in NOT_A_HOME
-        if not known or row.arm.endswith(AGAIN) or row.cpu_speed != 1.0 or row.size != size:
+        if not known or not row.contends or row.size != size:
             continue
         emulated = next((note for note in row.notes if "not comparable" in note), "")
-        what = (row.arm, row.setup, row.functions, row.size)
+        what = (row.name, row.setup, row.functions, row.size)
         found.append(Number(*what, row.rate_pps or 0.0, emulated))
     return found
 

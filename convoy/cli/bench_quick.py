@@ -74,7 +74,7 @@ def _finish(kept: RunFolder) -> QuickResult:
         "latency_load": LATENCY_LOAD,
         "repeats": kept.plan()["repeats"],
     }
-    found = [row for row in rows(trials, kept.searches()) if row.arm == row.device]
+    found = [row for row in rows(trials, kept.searches()) if row.role == "device"]
     commands = dict.fromkeys(line for trial in trials for line in trial.commands)
     notes = dict.fromkeys(f"{one['device']}: {one['why']}" for one in host["cannot"])
     result = QuickResult(kept.path, host, tuple(found), tuple(notes))

@@ -128,7 +128,7 @@ def _rates(scenario: str, rows: list[Row]) -> Table:
         cycles, half = row.node_cycles_per_packet, row.p50_ns
         table.add_row(
             row.setup + (f" {row.cpu_speed:.0%}" if row.cpu_speed != 1 else ""),
-            row.arm,
+            row.name,
             row.size,
             f"{row.rate_pps / 1e6:.2f}" if row.rate_pps else "-",
             f"{min(spread):.2f}..{max(spread):.2f}" if spread else "-",
@@ -243,7 +243,7 @@ def _changes(scenario: str, lines: list[dict[str, Any]], narrow: bool) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     for line in lines:
         speed = f" {line['cpu_speed']:.0%}" if line["cpu_speed"] != 1 else ""
-        names = (f"{line['setup']}{speed}", line["arm"], line["size"])
+        names = (f"{line['setup']}{speed}", line["device"], line["size"])
         table.add_row(
             *(("\n".join(names),) if narrow else names),
             *(
@@ -273,7 +273,7 @@ def compare(
     """Compare two runs point by point: what differs by more than the noise that they state."""
     found = compared(read([one]), read([other]))
     if as_json:
-        print_json({"schema": "convoy.bench.compare/1", **found})
+        print_json({"schema": "convoy.bench.compare/2", **found})
         return
     out = console()
     for scenario in dict.fromkeys(line["scenario"] for line in found["points"]):

@@ -12,6 +12,7 @@ from typing import Any
 
 from convoy.report.page import Cell, Column, Value
 from convoy.results.applications import ApplicationTrial
+from convoy.results.trials import display_name
 
 TITLES = {
     "iperf3-tcp": "iperf3, TCP",
@@ -29,7 +30,6 @@ class Served:
 
     scenario: str
     setup: str
-    arm: str
     device: str
     port_kind: str
     application: str
@@ -42,6 +42,12 @@ class Served:
     trials: int
     failed: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    run: str = ""  # the run's folder, where a report has several runs of this scenario
+
+    @property
+    def name(self) -> str:
+        """Return the device as reports write it."""
+        return display_name(self.device, run=self.run)
 
     def values(self, name: str) -> list[float]:
         """Return a figure's values, one for each round that has it."""
@@ -78,7 +84,6 @@ def _row(trials: Sequence[ApplicationTrial]) -> Served:
     return Served(
         point.scenario,
         point.setup,
-        point.arm,
         point.device,
         point.port_kind,
         point.application,
@@ -129,7 +134,7 @@ def values(row: Served) -> list[Value]:
     speeds = row.values("mbps")
     return [
         row.setup,
-        Cell(row.arm, row.arm, "; ".join(row.notes)),
+        Cell(row.name, row.name, "; ".join(row.notes)),
         Cell(row.application, row.application, TITLES.get(row.application, "")),
         row.frame_bytes,
         _spread(speeds, 1 if speeds and max(speeds) < 100 else 0),
@@ -159,10 +164,10 @@ def sentences(rows: Sequence[Served]) -> list[str]:
             low, high = min(row.values(row.figure)), max(row.values(row.figure))
             digits = 0 if (row.value or 0) >= 100 else 1
             spread = f" [{low:.{digits}f} .. {high:.{digits}f}]" if len(row.rounds) > 1 else ""
-            each.append(f"{row.arm} {row.value:.{digits}f}{spread}")
+            each.append(f"{row.name} {row.value:.{digits}f}{spread}")
         unit = UNITS.get(known[0].figure, known[0].figure)
         said.append(f"{known[0].what} behind {setup}: {', '.join(each)} {unit}.")
-    full = dict.fromkeys(row.arm for row in rows if max(row.hosts_shares, default=0) > BUSY)
+    full = dict.fromkeys(row.name for row in rows if max(row.hosts_shares, default=0) > BUSY)
     if full:
         said.append(
             f"Client and server share one core, and kept it busier than {BUSY:.0%} behind "
@@ -170,7 +175,7 @@ def sentences(rows: Sequence[Served]) -> list[str]:
         )
     for row in rows:
         for why in row.failed[:1]:
-            said.append(f"**{row.what} behind {row.arm}'s {row.setup} failed**: {why}")
+            said.append(f"**{row.what} behind {row.name}'s {row.setup} failed**: {why}")
     return said
 
 
@@ -179,8 +184,8 @@ def as_json(row: Served) -> dict[str, Any]:
     return {
         "scenario": row.scenario,
         "setup": row.setup,
-        "arm": row.arm,
         "device": row.device,
+        "run": row.run,
         "port_kind": row.port_kind,
         "application": row.application,
         "frame_bytes": row.frame_bytes,

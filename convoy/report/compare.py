@@ -17,7 +17,7 @@ from typing import Any
 
 from convoy.report.noise import AT_LEAST, spread
 from convoy.report.row import Row
-from convoy.report.run_data import AGAIN, Run
+from convoy.report.run_data import Run
 from convoy.results.phase import CHANGED, slower
 
 ENOUGH = 3  # repeats, that tell a point's noise by themselves
@@ -42,8 +42,8 @@ def _noise(one: Run, other: Run, a: Row, b: Row) -> float:
 
 
 def _reference(run: Run, row: Row) -> Row | None:
-    for arm in run.arms(row.scenario):
-        found = run.row(row.scenario, row.setup, arm, row.size, row.cpu_speed)
+    for device in dict.fromkeys(one.device for one in run.of(row.scenario)):
+        found = run.same_point(row, device)
         if found is not None and found.rate_pps:
             return found
     return None
@@ -122,8 +122,8 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
     """Return every point that both have, and a sentence."""
     points: list[dict[str, Any]] = []
     for a in one.rows:
-        b = other.row(a.scenario, a.setup, a.arm, a.size, a.cpu_speed)
-        if a.arm.endswith(AGAIN) or b is None or not a.rate_pps or not b.rate_pps:
+        b = other.same_point(a, a.device)
+        if a.role == "control" or b is None or not a.rate_pps or not b.rate_pps:
             continue
         first, second = _reference(one, a), _reference(other, b)
         moved = (second.rate_pps or 1) / (first.rate_pps or 1) if first and second else 1.0
@@ -137,7 +137,7 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
             {
                 "scenario": a.scenario,
                 "setup": a.setup,
-                "arm": a.arm,
+                "device": a.device,
                 "size": a.size,
                 "cpu_speed": a.cpu_speed,
                 "one_pps": a.rate_pps,

@@ -15,7 +15,7 @@ from convoy.report.beside import Beside
 from convoy.report.paflow import full_speed_gain, times
 from convoy.report.page import Cell, Column
 from convoy.report.row import Row
-from convoy.report.run_data import AGAIN, Run
+from convoy.report.run_data import Run
 
 BUSY = 0.95  # of a trial; a device with more time left could have taken more
 Spread = tuple[float, float, float]  # median, least, most
@@ -28,7 +28,7 @@ class Compared:
     scenario: str
     setup: str
     over: str
-    arm: str
+    name: str  # of the device; with its run, where there are several
     size: str
     rate: Spread  # quotient of the rates
     cycles: Spread | None  # of the busy cycles per packet; None: the device does not count them
@@ -56,12 +56,12 @@ def _waited(row: Row) -> bool:
 
 def compared(run: Run, scenario: str) -> Iterator[Compared]:
     """Yield what a scenario asks to compare and the run has; in its order, then by size."""
-    rows = [r for r in run.of(scenario) if not r.arm.endswith(AGAIN) and r.cpu_speed == 1.0]
-    known: dict[tuple[str, str, str], Row] = {(r.setup, r.arm, r.size): r for r in rows}
+    rows = [row for row in run.of(scenario) if row.contends]
+    known: dict[tuple[str, str, str], Row] = {(r.setup, r.name, r.size): r for r in rows}
     for asked in run.scenarios[scenario].get("compare") or ():
         sizes = [str(size) for size in asked.get("sizes") or ()]
         for row in rows:
-            other = known.get((asked["over"], row.arm, row.size))
+            other = known.get((asked["over"], row.name, row.size))
             if row.setup != asked["setup"] or other is None or (sizes and row.size not in sizes):
                 continue
             rate = full_speed_gain(row, other, "full_speed_pps")
@@ -69,7 +69,7 @@ def compared(run: Run, scenario: str) -> Iterator[Compared]:
                 continue
             cycles = full_speed_gain(row, other, "full_speed_cycles")
             yield Compared(
-                scenario, row.setup, other.setup, row.arm, row.size, rate, cycles,
+                scenario, row.setup, other.setup, row.name, row.size, rate, cycles,
                 asked.get("target"), asked.get("paper", ""),
                 tuple(r.setup for r in (row, other) if _waited(r)),
             )  # fmt: skip
@@ -86,7 +86,7 @@ def table(run: Run, scenario: str) -> Beside:
     for one in compared(run, scenario):
         target = None if one.target is None else Cell(one.target, f"{one.target:g}")
         out.rows.append(
-            [one.setup, one.over, one.arm, one.size, times(one.rate),
+            [one.setup, one.over, one.name, one.size, times(one.rate),
              times(one.cycles) if one.cycles else None, target, one.paper or None,
              ", ".join(one.waited) or None]
         )  # fmt: skip

@@ -33,8 +33,9 @@ def as_json(row: Row) -> dict[str, Any]:
     return {
         "scenario": row.scenario,
         "setup": row.setup,
-        "arm": row.arm,
+        "run": row.run,
         "device": row.device,
+        "role": row.role,
         "functions": list(row.functions),
         "cpu_speed": row.cpu_speed,
         "size": row.size,
@@ -83,7 +84,7 @@ def _all(rounds: Mapping[int, tuple[float, ...]]) -> list[float]:
 def document(run: Run) -> dict[str, Any]:
     """Return everything as one JSON document."""
     return {
-        "schema": "convoy.report/1",
+        "schema": "convoy.report/2",
         "findings": findings(run),
         "noise_floor": {name: run.noise_floor(name) for name in run.scenarios},
         "rows": [as_json(row) for row in run.rows],

@@ -8,7 +8,7 @@ from convoy.report.applications import sentences
 from convoy.report.noise import Difference, paired
 from convoy.report.rates import slow_phase
 from convoy.report.row import Row
-from convoy.report.run_data import AGAIN, Run
+from convoy.report.run_data import Run
 
 
 def mpps(row: Row) -> str:
@@ -47,12 +47,12 @@ def _setup(name: str) -> str:
 
 
 def _groups(run: Run, scenario: str) -> Iterator[tuple[str, str, list[Row]]]:
-    """Yield setup, size, and the rows of all arms that have a rate, the fastest first."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+    """Yield setup, size, and all contenders of one run that have a rate, the fastest first."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in run.of(scenario):
-        if row.rate_pps and not row.arm.endswith(AGAIN) and row.cpu_speed == 1.0:
-            groups.setdefault((row.setup, row.size), []).append(row)
-    for (setup, size), rows in groups.items():
+        if row.rate_pps and row.contends:
+            groups.setdefault((row.run, row.setup, row.size), []).append(row)
+    for (_, setup, size), rows in groups.items():
         # A curve is nobody's rival.
         real = [row for row in rows if row.device != "dummy"] or rows
         yield setup, size, sorted(real, key=lambda row: -(row.rate_pps or 0))
@@ -62,19 +62,19 @@ def _compared(run: Run, scenario: str) -> list[str]:
     """Return a sentence for each setup at its smallest frames."""
     said, seen = [], set()
     for setup, size, rows in _groups(run, scenario):
-        if setup in seen:
-            continue
-        seen.add(setup)
-        noise = run.noise_floor(scenario, size)
         best = rows[0]
-        text = f"{_setup(setup)}, {size_name(size)}: **{best.arm} {mpps(best)} Mpps**"
+        if (best.run, setup) in seen:
+            continue
+        seen.add((best.run, setup))
+        noise = run.noise_floor(scenario, size, best.run)
+        text = f"{_setup(setup)}, {size_name(size)}: **{best.name} {mpps(best)} Mpps**"
         others = []
         for row in rows[1:]:
             difference = paired(best.rounds, row.rounds)
             if difference is None or noise is None or difference.rounds < 2:
-                others.append(f"{row.arm} {mpps(row)}")
+                others.append(f"{row.name} {mpps(row)}")
             else:
-                others.append(f"{times(difference, noise)} {row.arm} ({mpps(row)})")
+                others.append(f"{times(difference, noise)} {row.name} ({mpps(row)})")
         said.append(text + (": " + "; ".join(others) if others else "") + ".")
     return said
 
@@ -83,11 +83,11 @@ def _halfway(run: Run, scenario: str) -> list[str]:
     """Return the median latencies at half of PDR, for each setup at its smallest frames."""
     said, seen = [], set()
     for setup, size, rows in _groups(run, scenario):
-        if setup in seen or not any(row.p50_ns for row in rows):
+        if (rows[0].run, setup) in seen or not any(row.p50_ns for row in rows):
             continue
-        seen.add(setup)
-        found = sorted((row.p50_ns, row.arm) for row in rows if row.p50_ns is not None)
-        each = ", ".join(f"{arm} {value / 1e3:.1f} us" for value, arm in found)
+        seen.add((rows[0].run, setup))
+        found = sorted((row.p50_ns, row.name) for row in rows if row.p50_ns is not None)
+        each = ", ".join(f"{name} {value / 1e3:.1f} us" for value, name in found)
         said.append(f"{_setup(setup)}, {size_name(size)}, median latency at half of PDR: {each}.")
     return said
 
@@ -98,7 +98,7 @@ def _delays(run: Run, scenario: str) -> list[str]:
     if not run.scenarios[scenario].get("rates-pps"):
         return _halfway(run, scenario)
     for row in run.of(scenario):
-        if row.arm.endswith(AGAIN) or len(row.delays) < 2 or row.cpu_speed != 1.0:
+        if not row.contends or len(row.delays) < 2:
             continue
         ordered = sorted(row.delays, key=lambda delay: delay.rate_pps)
         # The highest that it still kept up with; beyond it, latency is that of a full queue.
@@ -108,25 +108,30 @@ def _delays(run: Run, scenario: str) -> list[str]:
         if slow and fast:
             lost = f", {high.lost_ratio:.0%} lost" if (high.lost_ratio or 0) > 0.01 else ""
             said.append(
-                f"{row.arm}, {_setup(row.setup)}, {size_name(row.size)}: median latency "
+                f"{row.name}, {_setup(row.setup)}, {size_name(row.size)}: median latency "
                 f"**{slow / 1e3:.1f} us** at {low.load}, {fast / 1e3:.1f} us at {high.load}{lost}."
             )
     return said
 
 
-def _noise(run: Run, scenario: str) -> str:
-    pairs = run.noise_pairs(scenario)
-    if not pairs:
-        return "No device was measured against itself: the noise floor is not known."
-    sizes = dict.fromkeys(row.size for row, _ in pairs)
-    each = ", ".join(
-        f"**{run.noise_floor(scenario, size) or 0:.1%}** at {size_name(size)}" for size in sizes
-    )
-    who = pairs[0][0]
-    return (
-        f"Noise floor: {each} ({who.arm}, {_setup(who.setup)}, against itself, "
-        f"{counted(pairs[0][1].rounds, 'round')}); smaller differences are not sure."
-    )
+def _noise(run: Run, scenario: str) -> Iterator[str]:
+    """Yield each run's noise floor."""
+    for name in dict.fromkeys(row.run for row in run.of(scenario) if row.rates_pps):
+        pairs = run.noise_pairs(scenario, name)
+        if not pairs:
+            where = f" in {name}" if name else ""
+            yield f"No device was measured against itself{where}: the noise floor is not known."
+            continue
+        sizes = dict.fromkeys(row.size for row, _ in pairs)
+        each = ", ".join(
+            f"**{run.noise_floor(scenario, size, name) or 0:.1%}** at {size_name(size)}"
+            for size in sizes
+        )
+        who = pairs[0][0]
+        yield (
+            f"Noise floor: {each} ({who.name}, {_setup(who.setup)}, against its A/A control, "
+            f"{counted(pairs[0][1].rounds, 'round')}); smaller differences are not sure."
+        )
 
 
 def _ports(rows: Sequence[Row]) -> list[str]:
@@ -140,17 +145,16 @@ def _ports(rows: Sequence[Row]) -> list[str]:
 
 def _failures(run: Run, scenario: str) -> list[str]:
     said, mine = [], run.of(scenario)
-    for arm in dict.fromkeys(row.arm for row in mine):
-        why = dict.fromkeys(text for row in mine if row.arm == arm for text in row.failed)
-        said += [f"**{arm} failed**: {text}" for text in list(why)[:2]]
+    for name in dict.fromkeys(row.name for row in mine):
+        why = dict.fromkeys(text for row in mine if row.name == name for text in row.failed)
+        said += [f"**{name} failed**: {text}" for text in list(why)[:2]]
     return said
 
 
 def of_scenario(run: Run, scenario: str) -> list[str]:
     """Return the sentences about one scenario."""
     said = _compared(run, scenario) + _delays(run, scenario)[:12]
-    if any(row.rates_pps for row in run.of(scenario)):
-        said.append(_noise(run, scenario))
+    said += _noise(run, scenario)
     said += sentences(run.served(scenario))
     return said + _ports(run.of(scenario)) + _failures(run, scenario)
 

@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """What is a difference, and what is noise. Pure.
 
-A run measures one device against itself ("A (again)"): what these two differ by is noise. Two
+A run measures one device against itself (the A/A control): what these two differ by is noise. Two
 devices are compared round by round, because a machine's moods last longer than a round; their
 difference is the median over the rounds. It counts where it exceeds the noise floor and what chance
 alone would make of so few rounds; otherwise it is shown as none.

@@ -16,14 +16,14 @@ from convoy.report.beside import Beside, source
 from convoy.report.frames import half_of_lost
 from convoy.report.page import Cell, Column, Value
 from convoy.report.row import Row
-from convoy.report.run_data import AGAIN, Run
+from convoy.report.run_data import Run
 
 RATIO = "paflow-table2-aggregation-ratio"
 DROPS = "paflow-table3-drops"
 
 
 def _measured(run: Run, scenario: str) -> list[Row]:
-    return [r for r in run.of(scenario) if not r.arm.endswith(AGAIN) and r.cpu_speed == 1.0]
+    return [row for row in run.of(scenario) if row.contends]
 
 
 def _kind(spec: Mapping[str, Any], device: str) -> tuple[object, ...]:
@@ -55,7 +55,7 @@ def pairs(run: Run, scenario: str) -> Iterator[tuple[Row, Row]]:
             continue
         for plain in rows:
             other = setups.get(plain.setup)
-            same = (plain.arm, plain.size) == (row.arm, row.size)
+            same = (plain.name, plain.size) == (row.name, row.size)
             if other is None or not same or _has_convoys(other, row.device):
                 continue
             if _kind(spec, row.device) == _kind(other, row.device):
@@ -104,7 +104,7 @@ def full_speed(run: Run, scenario: str) -> Beside:
     rows = [row for row in run.of(scenario) if row.full_speed_pps]
     plains = {id(row): plain for row, plain in pairs(run, scenario)}
     for row in rows:
-        line: list[Value] = [row.setup, row.arm, row.size]
+        line: list[Value] = [row.setup, row.name, row.size]
         for rounds in (row.full_speed_pps, row.per_cpu_s):
             line.append(_spread([v for values in rounds.values() for v in values], 1e6, 2))
         line.append(_spread([v for values in row.full_speed_cycles.values() for v in values], 1, 0))
@@ -140,7 +140,7 @@ def ratios(run: Run, scenario: str) -> Beside:
         [Column("rate", "Mpps"), Column("paper, even", "%"), Column("paper, bursts of 32", "%")],
     )
     rows = [r for r in _measured(run, scenario) if any(d.frames for d in r.delays)]
-    out.columns += [Column(f"{row.setup}, {row.arm}", "%") for row in rows]
+    out.columns += [Column(f"{row.setup}, {row.name}", "%") for row in rows]
     paper = {float(row["rx_rate_pps"]): row for row in reference.table(RATIO)}
     rates = sorted({*paper, *(d.rate_pps for row in rows for d in row.delays)})
     for rate in rates:

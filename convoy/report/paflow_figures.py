@@ -9,14 +9,14 @@ import plotly.graph_objects as go
 from convoy import reference
 from convoy.report.paflow import RATIO
 from convoy.report.row import Delay, Row
-from convoy.report.run_data import AGAIN, Run
+from convoy.report.run_data import Run
 
 Drawn = tuple[go.Figure | None, str]
 
 
 def _rows(run: Run, scenario: str) -> Iterator[tuple[Row, list[Delay]]]:
     for row in run.of(scenario):
-        if not row.arm.endswith(AGAIN) and row.cpu_speed == 1.0 and len(row.delays) > 1:
+        if row.contends and len(row.delays) > 1:
             yield row, sorted(row.delays, key=lambda delay: delay.rate_pps)
 
 
@@ -30,7 +30,7 @@ def _by_rate(
             figure.add_scatter(
                 x=[rate for rate, _ in shown],
                 y=[y for _, y in shown],
-                name=f"{row.setup}, {row.arm}",
+                name=f"{row.setup}, {row.name}",
                 mode="lines+markers",
             )
     figure.update_layout(
@@ -77,7 +77,7 @@ def _runs(run: Run, scenario: str) -> Drawn:
         figure.add_scatter(
             x=[length for length, _ in runs],
             y=shares,
-            name=f"{row.setup}, {row.arm}, {worst.load}",
+            name=f"{row.setup}, {row.name}, {worst.load}",
             mode="lines",
             line={"shape": "hv"},
         )

@@ -44,19 +44,19 @@ class _Summary:
                 found = gain(row, plain)
                 if found is None:
                     continue
-                key = (row.setup, row.arm)
+                key = (row.setup, row.name)
                 least[key] = min(least.get(key, (math.inf, "")), (found[0], row.size))
                 if row.size == SMALL:
                     claim = _claim(row.setup)
-                    where = f"{scenario}: {row.setup} / {plain.setup}, {row.arm}"
+                    where = f"{scenario}: {row.setup} / {plain.setup}, {row.name}"
                     self.add("rate with convoys / without, 64 B", "x", times(found), where, claim)
-            for (setup, arm), (ratio, size) in least.items():
+            for (setup, name), (ratio, size) in least.items():
                 if size != SMALL:
                     self.add(
                         f"the least at any size: {size} B",
                         "x",
                         Cell(ratio, f"{ratio:.2f}"),
-                        f"{scenario}: {setup}, {arm}",
+                        f"{scenario}: {setup}, {name}",
                     )
 
     def full_speed(self) -> None:
@@ -65,7 +65,7 @@ class _Summary:
             if plan.get("compare"):
                 continue  # says itself which ones
             for row, plain in pairs(self.run, scenario):
-                where = f"{scenario}: {row.setup} / {plain.setup}, {row.arm}"
+                where = f"{scenario}: {row.setup} / {plain.setup}, {row.name}"
                 for what, name in (
                     ("at full speed, with / without", "full_speed_pps"),
                     ("packets per CPU second, with / without", "per_cpu_s"),
@@ -79,7 +79,7 @@ class _Summary:
         """How many times as much setups take as those that the scenario sets them over."""
         for scenario in self.run.scenarios:
             for one in compared(self.run, scenario):
-                where = f"{scenario}: {one.setup} / {one.over}, {one.arm}"
+                where = f"{scenario}: {one.setup} / {one.over}, {one.name}"
                 what = f"at full speed, {one.setup} / {one.over}, {size_name(one.size)}"
                 self.table.rows.append([what, "x", one.paper or None, times(one.rate), where])
 
@@ -99,7 +99,7 @@ class _Summary:
                                 f"latency added at {one.load}, p{100 * share:g}",
                                 "us",
                                 added,
-                                f"{scenario}: {row.setup} - {plain.setup}, {row.arm}",
+                                f"{scenario}: {row.setup} - {plain.setup}, {row.name}",
                             )
 
     def lost(self) -> None:
@@ -117,7 +117,7 @@ class _Summary:
                     "rates at which more is lost with convoys",
                     "",
                     ", ".join(more) or "none",
-                    f"{scenario}: {row.setup}, {row.arm}",
+                    f"{scenario}: {row.setup}, {row.name}",
                 )
 
     def parts(self) -> None:

@@ -9,13 +9,14 @@ from convoy.report.beside import Beside, source
 from convoy.report.compared import table as compared_table
 from convoy.report.page import Cell, Column, Value
 from convoy.report.row import Row
-from convoy.report.run_data import AGAIN, Run
+from convoy.report.run_data import Run
+from convoy.results.trials import display_name
 
 FUNCTION = {"L3FWD": "router", "Firewall": "firewall"}  # Niu's names, and our setups'
 
 
 def _clean(rows: tuple[Row, ...]) -> list[Row]:
-    return [r for r in rows if not r.arm.endswith(AGAIN) and r.cpu_speed == 1.0 and r.rate_pps]
+    return [r for r in rows if r.contends and r.rate_pps]
 
 
 def _table1(run: Run, scenario: str) -> Beside:
@@ -39,14 +40,14 @@ def _table1(run: Run, scenario: str) -> Beside:
         rate = (row.rate_pps or 0) / 1e6
         cycles = run.tsc_hz / 1e6 / rate
         out.rows.append(
-            [row.arm, row.setup, Cell(run.tsc_hz / 1e9, f"{run.tsc_hz / 1e9:.2f}"),
+            [row.name, row.setup, Cell(run.tsc_hz / 1e9, f"{run.tsc_hz / 1e9:.2f}"),
              Cell(rate, f"{rate:.2f}"), Cell(cycles, f"{cycles:.0f}"), "this run (TSC)"]
         )  # fmt: skip
     pairs = []
-    for arm in run.arms(scenario):
-        rates = {row.setup: row.rate_pps for row in mine if row.arm == arm}
+    for name in run.names(scenario):
+        rates = {row.setup: row.rate_pps for row in mine if row.name == name}
         if rates.get("router") and rates.get("firewall"):
-            pairs.append(f"{arm} {(rates['firewall'] or 0) / (rates['router'] or 1):.2f}")
+            pairs.append(f"{name} {(rates['firewall'] or 0) / (rates['router'] or 1):.2f}")
     if pairs:
         out.says.append(
             "Firewall over router, by rate: the paper's BESS 1.03 and ClickOS 0.94 at 2.6 GHz; "
@@ -67,14 +68,14 @@ def _latency(run: Run, scenario: str) -> Beside:
              float(row["latency_us"]), source(row)]
         )  # fmt: skip
     for mine in run.of(scenario):
-        if mine.arm.endswith(AGAIN):
+        if mine.role == "control":
             continue
         for delay in mine.delays:
             p50 = delay.quantile(0.5)
             if p50 is not None:
                 size = int(mine.size) if mine.size.isdigit() else mine.size
                 out.rows.append(
-                    [mine.arm, mine.setup, size, delay.load,
+                    [mine.name, mine.setup, size, delay.load,
                      Cell(p50 / 1e3, f"{p50 / 1e3:.1f}", "median"), "this run"]
                 )  # fmt: skip
     return out
@@ -87,17 +88,22 @@ def _dataplane_vs_vnf(run: Run, scenario: str) -> Beside:
         ["function", Column("frame", "bytes"), Column("paper", "rules / VM")],
     )
     mine = _clean(run.of(scenario))
-    others = [a for a in run.arms(scenario) if a not in ("ovs-dpdk", "dummy")]
-    rates = {(row.setup, row.arm, row.size): row.rate_pps or 0.0 for row in mine}
-    out.columns += [Column(arm, "ovs-dpdk / it") for arm in others]
+    # Rates are divided within one run only.
+    others = list(dict.fromkeys(
+        (row.run, row.device) for row in mine if row.device not in ("ovs-dpdk", "dummy")
+    ))  # fmt: skip
+    rates = {(row.setup, row.run, row.device, row.size): row.rate_pps or 0.0 for row in mine}
+    out.columns += [
+        Column(display_name(device, run=name), "ovs-dpdk / it") for name, device in others
+    ]
     for row in reference.table("dataplane-vs-vnf-table2-mbps"):
         size = row["packet_bytes"]
         for name in ("firewall", "router"):
             paper = float(row[f"dataplane_{name}"]) / float(row[f"vm_{name}"])
             line: list[Value] = [name, int(size), Cell(paper, f"{paper:.2f}", source(row))]
-            rules = rates.get((name, "ovs-dpdk", size))
-            for arm in others:
-                other = rates.get((name, arm, size))
+            for where, device in others:
+                rules = rates.get((name, where, "ovs-dpdk", size))
+                other = rates.get((name, where, device, size))
                 ratio = rules / other if rules and other else None
                 line.append(Cell(ratio, f"{ratio:.2f}") if ratio else None)
             out.rows.append(line)
@@ -112,23 +118,25 @@ def _applications(run: Run, scenario: str) -> Beside:
          Column("paper", "rules / VM")],
     )  # fmt: skip
     mine = [row for row in run.served(scenario) if row.application == "iperf3-udp"]
-    arms = list(dict.fromkeys(row.arm for row in mine))
-    speeds = {(row.setup, row.arm, str(row.frame_bytes)): row.median("mbps") for row in mine}
-    out.columns += [Column(arm, "here") for arm in arms]
-    if {"ovs-dpdk", "vm"} <= set(arms):
-        out.columns.append(Column("here", "rules / VM"))
+    who = list(dict.fromkeys((row.run, row.device) for row in mine))
+    speeds = {
+        (row.setup, row.run, row.device, str(row.frame_bytes)): row.median("mbps") for row in mine
+    }
+    out.columns += [Column(display_name(device, run=where), "here") for where, device in who]
+    both = [where for where, device in who if device == "vm" and (where, "ovs-dpdk") in who]
+    out.columns += [Column(display_name("here", run=where), "rules / VM") for where in both]
     for row in reference.table("dataplane-vs-vnf-table2-mbps"):
         size = row["packet_bytes"]
         for name in ("firewall", "router"):
-            here = [speeds.get((name, arm, size)) for arm in arms]
+            here = [speeds.get((name, *one, size)) for one in who]
             if not any(here):
                 continue
             rules, machine = float(row[f"dataplane_{name}"]), float(row[f"vm_{name}"])
             ratio = Cell(rules / machine, f"{rules / machine:.2f}", source(row))
             line: list[Value] = [name, int(size), rules, machine, ratio]
             line += [None if v is None else Cell(v, f"{v:.1f}") for v in here]
-            if {"ovs-dpdk", "vm"} <= set(arms):
-                ours, vm = (speeds.get((name, arm, size)) for arm in ("ovs-dpdk", "vm"))
+            for where in both:
+                ours, vm = (speeds.get((name, where, d, size)) for d in ("ovs-dpdk", "vm"))
                 line.append(Cell(ours / vm, f"{ours / vm:.2f}") if ours and vm else None)
             out.rows.append(line)
     out.says.append(
@@ -150,7 +158,7 @@ def _clickos_cpu(run: Run, scenario: str) -> Beside:
     for mine in _clean(run.of(scenario)):
         if mine.cpu_share is not None and mine.size.isdigit():
             out.rows.append(
-                [f"{mine.arm}, {mine.setup}", int(mine.size),
+                [f"{mine.name}, {mine.setup}", int(mine.size),
                  Cell(100 * mine.cpu_share, f"{100 * mine.cpu_share:.0f}"), "this run (/proc)"]
             )  # fmt: skip
     return out

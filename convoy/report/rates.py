@@ -9,7 +9,7 @@ from typing import Any
 
 from convoy.report.frames import frames_of, lost_in_a_row
 from convoy.report.losses import losses
-from convoy.report.row import FIRST_GOAL, Delay, Key, Row, median
+from convoy.report.row import FIRST_GOAL, Delay, Row, median
 from convoy.results.phase import (
     ENOUGH,
     Figures,
@@ -113,7 +113,7 @@ def _in_slow_phase(
 ByRepeat = dict[int, tuple[float, ...]]
 
 
-def _at_full_speed(trials: Sequence[Trial]) -> dict[str, ByRepeat]:
+def _at_full_speed(trials: Sequence[Trial]) -> dict[str, Any]:
     """Return, by repeat, what a row says of trials at full speed, by the row's names for it."""
     rates: ByRepeat = {}
     costs: ByRepeat = {}
@@ -212,8 +212,8 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Fig
     return Row(
         scenario=point.scenario,
         setup=point.key[1],
-        arm=point.key[2],
         device=point.device,
+        role=point.role,
         functions=point.functions,
         cpu_speed=point.cpu_speed,
         size=point.size,
@@ -249,8 +249,8 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Fig
 
 def rows(trials: Iterable[Trial], searches: Iterable[Search] = ()) -> list[Row]:
     """Return a row for everything that was tried, in the order in which it was first met."""
-    tried: dict[Key, list[Trial]] = {}
-    ended: dict[Key, list[Search]] = {}
+    tried: dict[tuple[object, ...], list[Trial]] = {}
+    ended: dict[tuple[object, ...], list[Search]] = {}
     for trial in trials:
         tried.setdefault(trial.point.key[:-1], []).append(trial)
     for search in searches:

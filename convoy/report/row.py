@@ -8,9 +8,12 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from convoy.report.conditions import Conditions
 from convoy.report.frames import Buckets, Frames
+from convoy.results.trials import Role, display_name
 
-Key = tuple[str, str, str, float, str]  # scenario, setup, arm, share of the core, frame size
+# Run, scenario, setup, device, role, share of the core, frame size.
+Key = tuple[str, str, str, str, Role, float, str]
 FIRST_GOAL = "pdr"
 
 
@@ -58,8 +61,8 @@ class Row:
 
     scenario: str
     setup: str
-    arm: str
     device: str
+    role: Role  # control: never a contender
     functions: tuple[str, ...]
     cpu_speed: float
     size: str
@@ -91,11 +94,26 @@ class Row:
     machine: Mapping[str, float] = field(default_factory=dict)
     slow: frozenset[int] = frozenset()  # rounds in a slow phase of it
     left_out: int = 0  # of these: count for nothing here
+    # The run's folder, where a report has several runs of this scenario: rounds pair within one.
+    run: str = ""
+    conditions: Conditions = field(default_factory=Conditions)
 
     @property
     def key(self) -> Key:
         """Return what tells it from other rows."""
-        return (self.scenario, self.setup, self.arm, self.cpu_speed, self.size)
+        return (
+            self.run, self.scenario, self.setup, self.device, self.role, self.cpu_speed, self.size
+        )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """Return who was measured, as reports write it."""
+        return display_name(self.device, self.role, self.run)
+
+    @property
+    def contends(self) -> bool:
+        """Return whether it is a device's own row, at full CPU speed: comparable with others."""
+        return self.role == "device" and self.cpu_speed == 1.0
 
     @property
     def path(self) -> str:

@@ -6,18 +6,17 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from convoy.errors import InputError
 from convoy.report.applications import Served, served
+from convoy.report.conditions import conditions
 from convoy.report.noise import Difference, floor, paired
 from convoy.report.rates import rows
 from convoy.report.row import Row
 from convoy.results.documents import Host, Plan, checked
 from convoy.results.folder import HOST, PLAN, RunFolder
 from convoy.results.memory import Memory
-
-AGAIN = " (again)"
 
 
 @dataclass(frozen=True)
@@ -43,52 +42,70 @@ class Run:
         """Return a scenario's rows."""
         return tuple(row for row in self.rows if row.scenario == scenario)
 
-    def arms(self, scenario: str) -> tuple[str, ...]:
-        """Return who took part, without the second of the noise measurement."""
-        names = dict.fromkeys(row.arm for row in self.of(scenario))
-        return tuple(name for name in names if not name.endswith(AGAIN))
+    def names(self, scenario: str) -> tuple[str, ...]:
+        """Return who took part: the contenders, without the A/A controls."""
+        mine = (row for row in self.of(scenario) if row.role == "device")
+        return tuple(dict.fromkeys(row.name for row in mine))
 
-    def row(
-        self, scenario: str, setup: str, arm: str, size: str, cpu_speed: float = 1.0
-    ) -> Row | None:
-        """Return one row, if there is such."""
-        key = (scenario, setup, arm, cpu_speed, size)
-        return next((row for row in self.rows if row.key == key), None)
+    def same_point(self, row: Row, device: str, run: str | None = None) -> Row | None:
+        """Return what a device reached at another row's point, if it was measured there.
 
-    def noise_pairs(self, scenario: str) -> tuple[tuple[Row, Difference], ...]:
-        """Return what a device differed from itself by, for each size that was measured so."""
+        run: of several, which; the row's own unless told.
+        """
+        run = row.run if run is None else run
+        key = (run, row.scenario, row.setup, device, "device", row.cpu_speed, row.size)
+        return next((found for found in self.rows if found.key == key), None)
+
+    def noise_pairs(
+        self, scenario: str, run: str | None = None
+    ) -> tuple[tuple[Row, Difference], ...]:
+        """Return what a device differed from its A/A control by, for each size that has one.
+
+        run: of several, which; all unless told.
+        """
         found = []
         for row in self.of(scenario):
-            if row.arm.endswith(AGAIN):
-                arm = row.arm.removesuffix(AGAIN)
-                first = self.row(scenario, row.setup, arm, row.size, row.cpu_speed)
+            if row.role == "control" and run in (None, row.run):
+                first = self.same_point(row, row.device)
                 if first is not None:
                     difference = paired(row.rounds, first.rounds)
                     if difference is not None:
                         found.append((first, difference))
         return tuple(found)
 
-    def noise_floor(self, scenario: str, size: str | None = None) -> float | None:
+    def noise_floor(
+        self, scenario: str, size: str | None = None, run: str | None = None
+    ) -> float | None:
         """Return the noise floor at a frame size, a share; None: not measured.
 
         Without a size, or where that one was not measured so: the worst of the scenario.
         """
-        pairs = self.noise_pairs(scenario)
+        pairs = self.noise_pairs(scenario, run)
         at_size = [difference for row, difference in pairs if row.size == size]
         return floor(at_size or [difference for _, difference in pairs])
 
 
-def _merge(found: Sequence[tuple[RunFolder, list[Row]]]) -> tuple[Row, ...]:
-    """Rows of all runs; where two runs have the same scenario, the later one's get a mark."""
-    seen: dict[tuple[Any, ...], int] = {}
-    merged = []
-    for folder, some in found:
-        for row in some:
-            if row.key in seen:
-                row = replace(row, arm=f"{row.arm} [{folder.path.name}]")
-            seen[row.key] = 1
-            merged.append(row)
-    return tuple(merged)
+T = TypeVar("T", Row, Served)
+
+
+def _merge(found: Sequence[tuple[str, Sequence[T]]]) -> tuple[T, ...]:
+    """Return what all runs have; where several have a scenario, each says of which run it is."""
+    runs: dict[str, set[str]] = {}
+    for run, some in found:
+        for one in some:
+            runs.setdefault(one.scenario, set()).add(run)
+    return tuple(
+        replace(one, run=run) if len(runs[one.scenario]) > 1 else one
+        for run, some in found
+        for one in some
+    )
+
+
+def _run_names(paths: Sequence[Path]) -> list[str]:
+    """Return the folders' names; of folders that are called alike, their whole paths."""
+    names = [path.resolve().name for path in paths]
+    return [str(path) if names.count(name) > 1 else name
+            for path, name in zip(paths, names, strict=True)]  # fmt: skip
 
 
 def read(paths: Sequence[Path]) -> Run:
@@ -98,19 +115,20 @@ def read(paths: Sequence[Path]) -> Run:
         if places.count(place) > 1:
             raise InputError(f"{path}: given twice; give each run's folder once")
     scenarios: dict[str, Mapping[str, Any]] = {}
-    hosts, plans, found = [], [], []
+    hosts, plans = [], []
+    found: list[tuple[str, list[Row]]] = []
+    applications: list[tuple[str, tuple[Served, ...]]] = []
     memory: list[Memory] = []
-    applications: list[Served] = []
     commands: dict[tuple[str, str], str] = {}
     cannot: list[Mapping[str, str]] = []
     tsc_hz = None
-    for path in paths:
+    for name, path in zip(_run_names(paths), paths, strict=True):
         folder = RunFolder(path)
         plan = checked(path / PLAN, folder.plan(), Plan)
         host = checked(path / HOST, folder.host(), Host)
         trials = list(folder.trials())
-        for name, scenario in plan["scenarios"].items():
-            scenarios.setdefault(name, scenario)
+        for title, scenario in plan["scenarios"].items():
+            scenarios.setdefault(title, scenario)
         for trial in trials:
             key = (trial.point.device, f"{trial.point.setup}, {trial.point.port_kind}")
             commands.setdefault(key, "\n".join(trial.commands))
@@ -123,16 +141,18 @@ def read(paths: Sequence[Path]) -> Run:
             both = f"{shlex.join(one.server)}\n{shlex.join(one.client)}"
             if one.server:
                 commands.setdefault((one.point.application, "server and client"), both)
-        fresh = served(used)
-        known = {(row.scenario, row.setup, row.arm) for row in applications}
-        for row in fresh:
-            twice = (row.scenario, row.setup, row.arm) in known
-            applications.append(replace(row, arm=f"{row.arm} [{path.name}]") if twice else row)
         hosts.append(host)
         plans.append(plan)
         cannot += host["cannot"]
         memory += folder.memory()
-        found.append((folder, rows(trials, folder.searches())))
+        mine = [
+            replace(row, conditions=conditions(
+                plan["scenarios"].get(row.scenario, {}), row.setup, row.device
+            ))
+            for row in rows(trials, folder.searches())
+        ]  # fmt: skip
+        found.append((name, mine))
+        applications.append((name, served(used)))
     return Run(
         tuple(paths),
         scenarios,
@@ -143,5 +163,5 @@ def read(paths: Sequence[Path]) -> Run:
         tuple(cannot),
         tsc_hz,
         tuple(memory),
-        tuple(applications),
+        _merge(applications),
     )

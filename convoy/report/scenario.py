@@ -96,7 +96,7 @@ def rate_values(run: Run, row: Row) -> list[Value]:
     speed = f", {row.cpu_speed:.0%} of the core" if row.cpu_speed != 1 else ""
     return [
         row.setup + speed,
-        Cell(row.arm, row.arm, "; ".join(row.notes)),
+        Cell(row.name, row.name, "; ".join(row.notes)),
         size,
         *(_rate_cell(row, goal) for goal in _goals(run)),
         None if overload is None else Cell(overload, f"{overload / 1e6:.2f}"),
@@ -126,7 +126,7 @@ def delay_values(row: Row) -> list[list[Value]]:
         size = int(row.size) if row.size.isdigit() else row.size
         out.append(
             [
-                row.setup, row.arm, size, delay.load, Cell(delay.rate_pps, _rate(delay.rate_pps)),
+                row.setup, row.name, size, delay.load, Cell(delay.rate_pps, _rate(delay.rate_pps)),
                 *(_us(delay.quantile(share)) for share in (0.5, 0.9, 0.99, 0.999, 1.0)),
                 None if delay.lost_ratio is None else
                 Cell(delay.lost_ratio, f"{delay.lost_ratio:.2%}" if delay.lost_ratio else "0"),
@@ -194,7 +194,7 @@ def _scenario(page: Page, run: Run, name: str) -> None:
         )
         page.table(applications.COLUMNS, [applications.values(row) for row in used])
     lost: list[list[Value]] = [
-        [row.setup, row.arm, row.size, where, Cell(share, f"{share:.2%}")]
+        [row.setup, row.name, row.size, where, Cell(share, f"{share:.2%}")]
         for row in mine
         for where, share in row.lost
     ]
@@ -205,7 +205,7 @@ def _scenario(page: Page, run: Run, name: str) -> None:
         )
         page.table(["setup", "device", "frame", "where", Column("share", "of offered")], lost)
     odd = [
-        [row.setup, row.arm, row.size, text]
+        [row.setup, row.name, row.size, text]
         for row in mine
         for text in (*row.irregular, *row.failed)
     ]

@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from convoy.report.row import Row
-from convoy.report.run_data import AGAIN, Run
+from convoy.report.run_data import Run
 
 COLORS = (
     "#0b5cad", "#8a94a0", "#e08e0b", "#2a9d8f", "#b5446e", "#6a4c93", "#1c2733", "#7a9e3f",
@@ -17,8 +17,8 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
-def _color(arms: Sequence[str], arm: str) -> str:
-    return COLORS[arms.index(arm) % len(COLORS)] if arm in arms else COLORS[-1]
+def _color(names: Sequence[str], name: str) -> str:
+    return COLORS[names.index(name) % len(COLORS)] if name in names else COLORS[-1]
 
 
 def _layout(figure: go.Figure, x: dict[str, Any], y: str) -> go.Figure:
@@ -73,13 +73,13 @@ def _lines(
     values = list(dict.fromkeys(along(row) for row in mine))
     if len(values) < 2:
         return None
-    arms = run.arms(scenario)
+    names = run.names(scenario)
     figure = go.Figure()
-    for arm in arms:
-        line = [row for row in mine if row.arm == arm]
+    for name in names:
+        line = [row for row in mine if row.name == name]
         if line:
-            color = _color(arms, arm)
-            figure.add_trace(_rates(line, [along(row) for row in line], arm, color, gbps))
+            color = _color(names, name)
+            figure.add_trace(_rates(line, [along(row) for row in line], name, color, gbps))
     return _layout(figure, _category(title, values), "Gb/s" if gbps else "Mpps")
 
 
@@ -111,13 +111,13 @@ def by_speed(run: Run, scenario: str, setup: str, size: str) -> go.Figure | None
     mine = [r for r in run.of(scenario) if (r.setup, r.size) == (setup, size) and r.rates_pps]
     if len({row.cpu_speed for row in mine}) < 2:
         return None
-    arms = run.arms(scenario)
+    names = run.names(scenario)
     figure = go.Figure()
-    for arm in arms:
-        line = sorted((row for row in mine if row.arm == arm), key=lambda row: row.cpu_speed)
+    for name in names:
+        line = sorted((row for row in mine if row.name == name), key=lambda row: row.cpu_speed)
         if line:
             x = [f"{row.cpu_speed:.0%}" for row in line]
-            figure.add_trace(_rates(line, x, arm, _color(arms, arm), False))
+            figure.add_trace(_rates(line, x, name, _color(names, name), False))
     speeds = [f"{speed:.0%}" for speed in sorted({row.cpu_speed for row in mine})]
     return _layout(figure, _category("share of the core's time (emulated speed)", speeds), "Mpps")
 
@@ -131,18 +131,18 @@ def served_by_size(run: Run, scenario: str, setup: str) -> go.Figure | None:
     sizes = list(dict.fromkeys(str(row.frame_bytes) for row in mine))
     if len(sizes) < 2:
         return None
-    arms = list(dict.fromkeys(row.arm for row in run.served(scenario)))
+    names = list(dict.fromkeys(row.name for row in run.served(scenario)))
     figure = go.Figure()
-    for arm in dict.fromkeys(row.arm for row in mine):
-        line = [row for row in mine if row.arm == arm]
+    for name in dict.fromkeys(row.name for row in mine):
+        line = [row for row in mine if row.name == name]
         middle = [row.value or 0 for row in line]
         pairs = [(row.values(row.figure), value) for row, value in zip(line, middle, strict=True)]
         figure.add_scatter(
             x=[str(row.frame_bytes) for row in line],
             y=middle,
-            name=arm,
+            name=name,
             mode="lines+markers",
-            line={"color": _color(run.arms(scenario) or arms, arm)},
+            line={"color": _color(run.names(scenario) or names, name)},
             error_y={
                 "array": [max(values) - y for values, y in pairs],
                 "arrayminus": [y - min(values) for values, y in pairs],
@@ -156,9 +156,9 @@ def latency_by_rate(run: Run, scenario: str) -> go.Figure | None:
     """Return median latency by rate (both logarithmic), a line for each device and setup."""
     figure = go.Figure()
     dashes: dict[tuple[str, str], str] = {}
-    arms = run.arms(scenario)
+    names = run.names(scenario)
     for row in run.of(scenario):
-        if row.arm.endswith(AGAIN) or len(row.delays) < 2 or row.cpu_speed != 1.0:
+        if not row.contends or len(row.delays) < 2:
             continue
         delays = sorted(row.delays, key=lambda delay: delay.rate_pps)
         shown = [(d, p50) for d in delays if (p50 := d.quantile(0.5)) is not None]
@@ -166,10 +166,10 @@ def latency_by_rate(run: Run, scenario: str) -> go.Figure | None:
             x=[delay.rate_pps for delay, _ in shown],
             y=[p50 / 1e3 for _, p50 in shown],
             text=[delay.load for delay, _ in shown],
-            name=f"{row.arm}, {row.setup}, {row.size}",
+            name=f"{row.name}, {row.setup}, {row.size}",
             mode="lines+markers",
             line={
-                "color": _color(arms, row.arm),
+                "color": _color(names, row.name),
                 "dash": dashes.setdefault((row.setup, row.size), DASHES[len(dashes) % len(DASHES)]),
             },
         )
@@ -187,20 +187,20 @@ def percentiles(run: Run, scenario: str) -> go.Figure | None:
         return None
     load = first.delays[min(1, len(first.delays) - 1)].load
     figure = go.Figure()
-    arms = run.arms(scenario)
+    names = run.names(scenario)
     for row in run.of(scenario):
         delay = row.delay(load)
         if row.setup != first.setup or row.size != first.size or row.cpu_speed != 1.0:
             continue
-        if delay is None or row.arm.endswith(AGAIN):
+        if delay is None or row.role == "control":
             continue
         values = [delay.quantile(share) for share in QUANTILES]
         figure.add_scatter(
             x=[f"{100 * share:g} %" if share else "least" for share in QUANTILES],
             y=[value / 1e3 if value is not None else None for value in values],
-            name=row.arm,
+            name=row.name,
             mode="lines+markers",
-            line={"color": _color(arms, row.arm)},
+            line={"color": _color(names, row.name)},
         )
     title = f"share of packets: {first.setup}, {first.size} B, {load}"
     _layout(figure, {"title": title, "type": "category"}, "latency, us")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-APPLICATION_SCHEMA: Literal["convoy.bench.application/1"] = "convoy.bench.application/1"
+APPLICATION_SCHEMA: Literal["convoy.bench.application/2"] = "convoy.bench.application/2"
 
 
 class _Line(BaseModel):
@@ -21,7 +21,6 @@ class ApplicationPoint(_Line):
 
     scenario: str
     setup: str
-    arm: str
     device: str
     functions: tuple[str, ...]
     port_kind: str
@@ -35,7 +34,7 @@ class ApplicationPoint(_Line):
         return (
             self.scenario,
             self.setup,
-            self.arm,
+            self.device,
             self.application,
             self.frame_bytes,
             self.repeat,
@@ -45,7 +44,7 @@ class ApplicationPoint(_Line):
 class ApplicationTrial(_Line):
     """How it ended."""
 
-    schema_tag: Literal["convoy.bench.application/1"] = Field(APPLICATION_SCHEMA, alias="schema")
+    schema_tag: Literal["convoy.bench.application/2"] = Field(APPLICATION_SCHEMA, alias="schema")
     point: ApplicationPoint
     outcome: Literal["measured", "failed"]
     why: str = ""  # it failed

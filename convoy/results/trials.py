@@ -9,12 +9,21 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-TRIAL_SCHEMA: Literal["convoy.bench.trial/2"] = "convoy.bench.trial/2"
-POINT_SCHEMA: Literal["convoy.bench.point/1"] = "convoy.bench.point/1"
+TRIAL_SCHEMA: Literal["convoy.bench.trial/3"] = "convoy.bench.trial/3"
+POINT_SCHEMA: Literal["convoy.bench.point/2"] = "convoy.bench.point/2"
 
 
 class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Role = Literal["device", "control"]  # control: the A/A control, the same device measured again
+
+
+def display_name(device: str, role: Role = "device", run: str = "") -> str:
+    """Return who was measured, as progress and reports write it. run: where there are several."""
+    control = " (A/A control)" if role == "control" else ""
+    return f"{device}{control}{f' [{run}]' if run else ''}"
 
 
 class Point(_Line):
@@ -22,8 +31,8 @@ class Point(_Line):
 
     scenario: str = ""
     setup: str = ""  # of the scenario, by name
-    arm: str = ""  # the device's name; with " (again)" where it is measured against itself
     device: str
+    role: Role = "device"
     functions: tuple[str, ...]  # types, in the order of the chain
     port_kind: str = "vhost-user"
     cpu_speed: float = 1.0  # share of the core's time that the device was left with
@@ -31,10 +40,16 @@ class Point(_Line):
     repeat: int  # from 0
 
     @property
-    def key(self) -> tuple[str, str, str, float, str, int]:
+    def key(self) -> "PointKey":
         """Return what tells this point from all others of a run."""
-        setup, arm = self.setup or " ".join(self.functions), self.arm or self.device
-        return (self.scenario, setup, arm, self.cpu_speed, self.size, self.repeat)
+        setup = self.setup or " ".join(self.functions)
+        return (
+            self.scenario, setup, self.device, self.role, self.cpu_speed, self.size, self.repeat
+        )  # fmt: skip
+
+
+# Scenario, setup, device, role, share of the core, frame size, repeat.
+PointKey = tuple[str, str, str, Role, float, str, int]
 
 
 class Cost(_Line):
@@ -51,7 +66,7 @@ FULL_SPEED = "all that it takes"  # the load of trials in which the tester waits
 class Trial(_Line):
     """One trial: who was measured, why, and what the tester and the device said."""
 
-    schema_tag: Literal["convoy.bench.trial/2"] = Field(TRIAL_SCHEMA, alias="schema")
+    schema_tag: Literal["convoy.bench.trial/3"] = Field(TRIAL_SCHEMA, alias="schema")
     point: Point
     purpose: Literal["overload", "search", "latency", "rate"]
     load: str = ""  # of a latency trial: idle, "50 %" (of PDR), "2 Mpps"; FULL_SPEED
@@ -103,7 +118,7 @@ class Goal(_Line):
 class Search(_Line):
     """How a point ended."""
 
-    schema_tag: Literal["convoy.bench.point/1"] = Field(POINT_SCHEMA, alias="schema")
+    schema_tag: Literal["convoy.bench.point/2"] = Field(POINT_SCHEMA, alias="schema")
     point: Point
     outcome: Literal["found", "failed"]
     why: str = ""  # it failed

@@ -21,7 +21,7 @@ from convoy.host.waited import pollers, thread_times
 from convoy.results.applications import ApplicationPoint, ApplicationTrial
 from convoy.results.folder import RunFolder
 from convoy.results.phase import Figures, charged, of_trial, slow_rounds
-from convoy.results.trials import Point, Search, Trial
+from convoy.results.trials import Point, PointKey, Role, Search, Trial
 from convoy.run import once_more
 from convoy.run.application import application
 from convoy.run.application_turn import Asked, measure
@@ -45,9 +45,8 @@ LEAST_PKTS = 60  # of a latency trial: at 100 packets/s short enough not to be i
 CEILING = "the tester against itself: its ceiling"
 APPLIED = ", applications"  # apart from the setup's packets
 NO_RACE = "not comparable"  # in a device's remark: measured again, it would not be either
+DEVICE: Role = "device"
 LATENCY_LONGEST_S = 3.0  # a latency trial, however low its rate
-
-Key = tuple[str, str, str, float, str, int]
 
 
 @dataclass(frozen=True)
@@ -92,16 +91,16 @@ class Bench:
         self._progress = progress
         self._goals: tuple[Goal, ...] = goals(settings.goals, settings.profile)
         self._guess: dict[tuple[object, ...], float] = {}
-        self._failures: dict[tuple[str, str, str, float], int] = defaultdict(int)
-        self._took: dict[tuple[str, str, bool], list[float]] = defaultdict(list)
-        self._done: dict[Key, Search] = {}
-        self._ceilings: dict[Key, float] = {}  # the tester's, when a point was searched for
+        self._failures: dict[tuple[str, str, str, Role, float], int] = defaultdict(int)
+        self._took: dict[tuple[str, str, Role, bool], list[float]] = defaultdict(list)
+        self._done: dict[PointKey, Search] = {}
+        self._ceilings: dict[PointKey, float] = {}  # the tester's, when a point was searched for
         self._nearby = Nearby()
-        self._figures: dict[Key, list[Figures]] = defaultdict(
+        self._figures: dict[PointKey, list[Figures]] = defaultdict(
             list
         )  # that each point's trials are charged with
         self._applied: set[tuple[object, ...]] = set()  # applications' points that have ended
-        self._kept: dict[Key, list[Trial]] = defaultdict(list)
+        self._kept: dict[PointKey, list[Trial]] = defaultdict(list)
         self._look_back()
 
     def _look_back(self) -> None:
@@ -127,13 +126,14 @@ class Bench:
         if rate is not None:
             self._guess[key[:-1]] = rate
         if search.outcome == "failed":
-            self._failures[key[:4]] += 1
+            self._failures[key[:5]] += 1
         else:
-            self._failures[key[:4]] = 0
+            self._failures[key[:5]] = 0
 
     def _learn_application(self, trial: ApplicationTrial) -> None:
         self._applied.add(trial.point.key)
-        key = (trial.point.scenario, f"{trial.point.setup}{APPLIED}", trial.point.arm, 1.0)
+        point = trial.point
+        key = (point.scenario, f"{point.setup}{APPLIED}", point.device, DEVICE, 1.0)
         self._failures[key] = self._failures[key] + 1 if trial.outcome == "failed" else 0
 
     def _applications(self, turn: Turn) -> list[ApplicationPoint]:
@@ -144,7 +144,6 @@ class Bench:
             ApplicationPoint(
                 scenario=turn.scenario,
                 setup=turn.setup,
-                arm=turn.arm,
                 device=turn.device.name,
                 functions=turn.spec.functions,
                 port_kind=turn.port_kind,
@@ -169,8 +168,8 @@ class Bench:
             Point(
                 scenario=turn.scenario,
                 setup=turn.setup,
-                arm=turn.arm,
                 device=turn.device.name,
+                role=turn.role,
                 functions=turn.spec.functions,
                 port_kind=turn.port_kind,
                 cpu_speed=turn.cpu_speed,
@@ -252,7 +251,7 @@ class Bench:
             left = sum(self._estimate(later) for later in todo[index:])
             self._progress(Step(turn.what, index, len(todo), left))
             setup = f"{turn.setup}{APPLIED}" if turn.applications else turn.setup
-            failures = (turn.scenario, setup, turn.arm, turn.cpu_speed)
+            failures = (turn.scenario, setup, turn.device.name, turn.role, turn.cpu_speed)
             if self._failures[failures] >= FAILURES_MAX * self._left(turn):
                 continue
             began = time.monotonic()
@@ -365,7 +364,7 @@ class Bench:
     ) -> AbstractContextManager[Tester]:
         if isinstance(running, RunningDummy):
             return nullcontext(
-                DummyTester(running, seed=crc32(f"{turn.arm} {turn.repeat}".encode()))
+                DummyTester(running, seed=crc32(f"{turn.name} {turn.repeat}".encode()))
             )
         ends = enumerate(port for setup in setups for port in (setup.left, setup.right))
         ports = [turn.device.tester_port(port, index) for index, port in ends]
@@ -458,13 +457,13 @@ class Bench:
         return measurement.at(rate_pps, load, max(self._settings.latency_s, longer), purpose)
 
 
-def _kind(turn: Turn) -> tuple[str, str, bool]:
-    return turn.scenario, turn.arm, bool(turn.applications)
+def _kind(turn: Turn) -> tuple[str, str, Role, bool]:
+    return turn.scenario, turn.device.name, turn.role, bool(turn.applications)
 
 
 def _log_name(turn: Turn) -> str:
     applied = "-applications" if turn.applications else ""
-    return f"{turn.scenario}-{turn.setup}-{turn.arm}{applied}"
+    return f"{turn.scenario}-{turn.setup}-{turn.name}{applied}"
 
 
 def _rate_name(rate_pps: float) -> str:

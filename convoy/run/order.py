@@ -3,7 +3,7 @@
 """Scenarios to turns: who is started how often, in which order; and who cannot take part.
 
 A turn is one device, started once, with one setup and all frame sizes. Devices take turns: A B C,
-then A B C again, and the first of them once more under the name "A (again)": what A differs from
+then A B C again, and the first of them once more as its own A/A control: what A differs from
 itself is noise.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from convoy.dut.base import Device, PortAt, Setup
 from convoy.errors import InputError
+from convoy.results.trials import Role, display_name
 from convoy.run.application import application
 from convoy.run.scenario import Scenario, SetupSpec
 from convoy.run.two_hosts import BEHIND, KINDS, both_ways
@@ -21,7 +22,6 @@ from convoy.run.workload import function
 from convoy.search.goals import PROFILES
 
 PORT_KINDS = ("vhost-user", "memif", "virtio-user", "af_packet", "af_xdp", "dummy")
-AGAIN = " (again)"
 START_S = 2.5  # of a device, as a first estimate
 LATENCY_S = 0.5
 SEARCH_TRIALS = 12.0
@@ -37,7 +37,7 @@ class Turn:
     setup: str
     spec: SetupSpec
     device: Device
-    arm: str
+    role: Role
     port_kind: str
     cpu_speed: float
     repeat: int
@@ -47,13 +47,18 @@ class Turn:
     sizes: tuple[str, ...] = ()  # only these frame sizes; none: all of the scenario
 
     @property
+    def name(self) -> str:
+        """Return who is measured, as progress shows it."""
+        return display_name(self.device.name, self.role)
+
+    @property
     def what(self) -> str:
         """Return the turn as progress shows it."""
         if self.applications:
-            return f"{self.scenario}: {self.arm}, {self.setup}, {', '.join(self.applications)}"
+            return f"{self.scenario}: {self.name}, {self.setup}, {', '.join(self.applications)}"
         speed = f" at {self.cpu_speed:.0%}" if self.cpu_speed != 1 else ""
         sizes = f", {', '.join(self.sizes)} B once more" if self.sizes else ""
-        return f"{self.scenario}: {self.arm}, {self.setup}{speed}{sizes}"
+        return f"{self.scenario}: {self.name}, {self.setup}{speed}{sizes}"
 
 
 @dataclass(frozen=True)
@@ -144,11 +149,11 @@ def lacking(scenario: Scenario, cores: int, numa_nodes: int) -> str:
     return ""
 
 
-def _arms(
+def _contenders(
     name: str, scenario: Scenario, devices: Mapping[str, Device], unplaced: Mapping[str, str]
-) -> tuple[list[tuple[str, str, Device]], dict[str, str], list[Cannot]]:
+) -> tuple[list[tuple[str, Device]], dict[str, str], list[Cannot]]:
     """Return who does which setup, in the order of a round; remarks; and who cannot."""
-    arms: list[tuple[str, str, Device]] = []
+    contenders: list[tuple[str, Device]] = []
     remarks: dict[str, str] = {}
     cannot: list[Cannot] = []
     for word in scenario.devices:
@@ -170,8 +175,8 @@ def _arms(
                 if why:
                     cannot.append(Cannot(name, setup, word, why))
                 else:
-                    arms.append((setup, word, device))
-    return arms, remarks, cannot
+                    contenders.append((setup, device))
+    return contenders, remarks, cannot
 
 
 def order(
@@ -207,28 +212,29 @@ def order(
             except InputError as error:
                 unplaced[setup] = str(error)
         cannot += [Cannot(name, setup, "", why) for setup, why in unplaced.items()]
-        arms, remarks, missing = _arms(name, scenario, devices, unplaced)
+        contenders, remarks, missing = _contenders(name, scenario, devices, unplaced)
         if not scenario.packets:
-            arms, missing = [], [c for c in missing if not c.setup]
+            contenders, missing = [], [c for c in missing if not c.setup]
         cannot += missing
         first = next(iter(scenario.setups))
-        again = next((arm for arm in arms if arm[0] == first and arm[2].name != "dummy"), None)
-        again = (again or next(iter(arms), None)) if scenario.noise else None
+        control = next((c for c in contenders if c[0] == first and c[1].name != "dummy"), None)
+        control = (control or next(iter(contenders), None)) if scenario.noise else None
         for repeat in range(repeats):
             for speed in scenario.cpu_speeds:
                 if speed != 1.0 and not speeds:
                     continue
                 for setup in scenario.setups:
-                    here = [(word, device) for s, word, device in arms if s == setup]
-                    named = [(word, device) for word, device in here]
-                    if again is not None and again[0] == setup and speed == 1.0:
-                        named.append((again[1] + AGAIN, again[2]))
-                    for arm, device in named:
+                    here: list[tuple[Role, Device]] = [
+                        ("device", device) for s, device in contenders if s == setup
+                    ]
+                    if control is not None and control[0] == setup and speed == 1.0:
+                        here.append(("control", control[1]))
+                    for role, device in here:
                         spec = scenario.setups[setup]
                         kind = port_kind(device, spec)
                         remark = remarks[device.name]
                         turns.append(
-                            Turn(name, setup, spec, device, arm, kind, speed, repeat, remark,
+                            Turn(name, setup, spec, device, role, kind, speed, repeat, remark,
                                  cores=placed[setup])
                         )  # fmt: skip
             served = list(_with_applications(name, scenario, devices, repeat))
@@ -268,7 +274,10 @@ def _with_applications(
                 yield None, Cannot(name, f"{setup}, with applications", word, why)
             else:
                 remark = presence.remark
-                yield Turn(name, setup, spec, device, word, kind, 1.0, repeat, remark, here), None
+                yield (
+                    Turn(name, setup, spec, device, "device", kind, 1.0, repeat, remark, here),
+                    None,
+                )
 
 
 def estimate_s(turn: Turn, scenario: Scenario, profile: str) -> float:

@@ -88,7 +88,7 @@ def test_what_comes_back_meets_the_mirrored_function():
 
 def trial(**more):
     point = ApplicationPoint(
-        scenario="s", setup="firewall", arm=more.pop("arm", "a"), device="a",
+        scenario="s", setup="firewall", device=more.pop("device", "a"),
         functions=("firewall",), port_kind="af_packet", application="http",
         repeat=more.pop("repeat", 0),
     )  # fmt: skip
@@ -102,7 +102,7 @@ def test_trials_come_back_from_a_folder_and_become_rows(tmp_path):
     kept = [
         trial(figures={"requests_per_s": 900.0, "mbps": 9.0}),
         trial(figures={"requests_per_s": 1100.0, "mbps": 11.0}, repeat=1),
-        trial(arm="b").model_copy(update={"outcome": "failed", "why": "no luck"}),
+        trial(device="b").model_copy(update={"outcome": "failed", "why": "no luck"}),
     ]
     for one in kept:
         folder.append(one)
@@ -156,7 +156,7 @@ def test_clients_are_served_through_a_function(name, kind, apps):
     spec = scenario().setups["router"].model_copy(update={"functions": (kind,), "entries": 15})
     points = [
         ApplicationPoint(
-            scenario="s", setup=kind, arm=name, device=name, functions=(kind,),
+            scenario="s", setup=kind, device=name, functions=(kind,),
             port_kind="af_packet", application=app, repeat=0,
             frame_bytes=64 if application(app).by_size else None,
         )

@@ -66,7 +66,7 @@ def result(received, by_packets=None, lost=0, p50=1000, runs=()):
 
 def trial(scenario, setup, tester, rate=1e6, repeat=0, size="64"):
     point = Point(
-        scenario=scenario, setup=setup, arm="convoy", device="convoy", functions=(), size=size,
+        scenario=scenario, setup=setup, device="convoy", functions=(), size=size,
         repeat=repeat,
     )  # fmt: skip
     return Trial(

@@ -88,7 +88,7 @@ def test_everybody_is_measured_and_nothing_is_left(place):
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     here = [n for n in ("convoy", "ovs-dpdk", "linux") if device(n).presence().here]
-    assert [row["arm"] for row in document["rows"]] == [*here, "dummy", "testpmd"]
+    assert [row["device"] for row in document["rows"]] == [*here, "dummy", "testpmd"]
     assert [row["failed"] for row in document["rows"]] == [[]] * len(document["rows"])
     trials = list(RunFolder(folder).trials())
     for name in [*here, "testpmd"]:
@@ -130,7 +130,7 @@ def test_what_is_killed_costs_one_turn(place, victim):
         finally:
             ours.kill()
     ends = [json.loads(line) for line in points.read_text().splitlines()]
-    outcomes = [(end["point"]["arm"], end["outcome"]) for end in ends]
+    outcomes = [(end["point"]["device"], end["outcome"]) for end in ends]
     assert outcomes[:4] == [("convoy", "failed"), ("testpmd", "found"),
                             ("convoy", "found"), ("testpmd", "found")]  # fmt: skip
     # It may be measured once more, where there is time.

@@ -18,6 +18,8 @@ from convoy.host.process import wait_for
 from convoy.report.findings import findings
 from convoy.report.run_data import read
 from convoy.report.scenario import page
+from convoy.report.scenario_figures import by_size as rates_by_size
+from convoy.report.scenario_figures import percentiles
 from convoy.results.folder import RunFolder
 from convoy.run import scenario as scenarios
 from convoy.run.bench import Bench, Settings
@@ -104,7 +106,7 @@ def test_devices_take_turns_and_the_first_meets_itself(tmp_path):
     devices = {"a": named("a"), "b": named("b")}
     _, steps = run(tmp_path, devices, repeats=2)
     turns = [step.what.removeprefix("baseline: ") for step in steps]
-    once = ["a, router", "b, router", "a (again), router", "a, firewall", "b, firewall"]
+    once = ["a, router", "b, router", "a (A/A control), router", "a, firewall", "b, firewall"]
     assert turns == once * 2
     assert [(step.done, step.of) for step in steps] == [(i, len(turns)) for i in range(len(turns))]
     assert all(step.left_s > 0 for step in steps)
@@ -121,6 +123,57 @@ def test_a_difference_is_found_and_noise_is_none(tmp_path):
     assert "no sure difference from" in text
     assert "faster than slow" in text
     assert re.search(r"Noise floor: \*\*[\d.]+%\*\* at 64 B", text)
+
+
+def test_two_runs_in_one_report_crown_no_control_and_pair_no_rounds(tmp_path):
+    """Run A has the slow device only, run B a fast one and a control that happens to be faster."""
+    slow = named("a", Curve(cycles_per_packet=300.0))
+    run(tmp_path / "A", {"a": slow}, repeats=3)
+    run(tmp_path / "B", {"a": named("a"), "b": named("b", Curve(cycles_per_packet=299.0))})
+    lucky = [
+        json.loads(line) for line in (tmp_path / "B" / "points.jsonl").read_text().splitlines()
+    ]
+    for line in lucky:
+        if line["point"]["role"] == "control":
+            for goal in line["goals"]:
+                goal["rate_pps"] *= 1.5
+    text = "".join(json.dumps(line) + "\n" for line in lucky)
+    (tmp_path / "B" / "points.jsonl").write_text(text)
+    both = read([tmp_path / "A", tmp_path / "B"])
+    assert both.names("baseline") == ("a [A]", "a [B]", "b [B]")
+    said = findings(both)
+    best = [line for line in said if line.startswith("router, 64 B: **")]
+    assert [re.match(r"[^*]*\*\*(\S+ \S+) ", line)[1] for line in best] == ["a [A]", "a [B]"]
+    assert "[B]" not in best[0]  # nobody of the other run is compared
+    assert "[A]" not in best[1]
+    assert not any("control" in line for line in said if not line.startswith("Noise floor"))
+    noise = [line for line in said if line.startswith("Noise floor")]
+    assert [
+        re.search(r"\[([AB])\], router, against its A/A control", line)[1] for line in noise
+    ] == [
+        "A",
+        "B",
+    ]
+    assert both.noise_floor("baseline", "64", "A") < 0.1 < both.noise_floor("baseline", "64", "B")
+    rates = [both.noise_pairs("baseline", name)[0][0].run for name in ("A", "B")]
+    assert rates == ["A", "B"]
+    for figure in (rates_by_size(both, "baseline", "router"), percentiles(both, "baseline")):
+        assert {trace.name for trace in figure.data} <= {"a [A]", "a [B]", "b [B]"}
+
+
+def test_runs_whose_folders_are_called_alike_are_told_apart(tmp_path):
+    for name in ("x", "y"):
+        run(tmp_path / name / "run", {"a": named("a")}, repeats=1)
+    both = read([tmp_path / "x" / "run", tmp_path / "y" / "run"])
+    assert both.names("baseline") == tuple(f"a [{tmp_path / n / 'run'}]" for n in ("x", "y"))
+
+
+def test_an_older_runs_folder_is_refused_in_one_line(tmp_path):
+    run(tmp_path, {"a": named("a")}, repeats=1)
+    old = (tmp_path / "points.jsonl").read_text().replace("bench.point/2", "bench.point/1")
+    (tmp_path / "points.jsonl").write_text(old)
+    with pytest.raises(InputError, match=r"points.jsonl:1: schema: 'convoy.bench.point/1': this "):
+        read([tmp_path])
 
 
 def test_an_interrupted_run_goes_on_and_does_nothing_twice(tmp_path):
@@ -162,9 +215,10 @@ def test_a_device_that_fails_is_noted_and_left_out_and_the_others_go_on(tmp_path
     devices = {"a": named("a"), "bad": named("bad", fails=range(1, 99))}
     folder, steps = run(tmp_path, devices, repeats=5)
     failed = [s for s in folder.searches() if s.outcome == "failed"]
-    assert {s.point.arm for s in failed} == {"bad"}
+    assert {s.point.device for s in failed} == {"bad"}
     assert {s.point.repeat for s in failed} == {0, 1}  # then it is left out
-    assert len([s for s in folder.searches() if s.point.arm == "a"]) == 2 * 2 * 5
+    points = [s.point for s in folder.searches() if s.point.device == "a"]
+    assert len([one for one in points if one.role == "device"]) == 2 * 2 * 5
     assert len(steps) == 5 * 5
     found = read([tmp_path])
     assert any("bad failed**: bad: has no luck" in line for line in findings(found))
@@ -174,7 +228,7 @@ def test_a_device_that_fails_is_noted_and_left_out_and_the_others_go_on(tmp_path
 def test_one_bad_start_costs_one_turn(tmp_path):
     devices = {"a": named("a"), "b": named("b", fails=(2,))}
     folder, _ = run(tmp_path, devices, repeats=3)
-    ends = [s.outcome for s in folder.searches() if s.point.arm == "b"]
+    ends = [s.outcome for s in folder.searches() if s.point.device == "b"]
     assert ends.count("failed") == 2  # both sizes of that turn
     assert ends.count("found") == 2 * 2 * 3 - 2
 
@@ -182,7 +236,7 @@ def test_one_bad_start_costs_one_turn(tmp_path):
 def test_what_failed_once_is_measured_once_more_where_there_is_time(tmp_path):
     devices = {"a": named("a"), "b": named("b", fails=(2,))}
     folder, steps = run(tmp_path, devices, repeats=3, once_more=1000.0)
-    ends = [s for s in folder.searches() if s.point.arm == "b"]
+    ends = [s for s in folder.searches() if s.point.device == "b"]
     assert [s.outcome for s in ends].count("failed") == 2  # both sizes of a turn
     again = [s for s in ends if s.point.repeat == 3]
     assert [s.point.size for s in again] == [s.point.size for s in ends if s.outcome == "failed"]

@@ -73,7 +73,7 @@ def test_a_device_that_does_not_yield_is_left_out():
     setups = {"1": ROUTER, "2": {**ROUTER, "chains": 2}}
     devices = {"a": Yields(), "dummy": Dummy()}
     plan = order({"s": scenario(setups, devices=list(devices))}, devices, 1, 2, 1)
-    turns = [(turn.setup, turn.arm) for turn in plan.turns]
+    turns = [(turn.setup, turn.name) for turn in plan.turns]
     assert turns == [("1", "a"), ("1", "dummy"), ("2", "a")]
     assert [(c.setup, c.device) for c in plan.cannot] == [("2", "dummy")]
 

@@ -17,8 +17,8 @@ from convoy.sim import profile
 ROW = Row(
     scenario="quick",
     setup="forward",
-    arm="convoy",
     device="convoy",
+    role="device",
     functions=(),
     cpu_speed=1.0,
     size="64",
