@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Traffic as people write it: "2 Mpps 64", "500 kpps imix", "10 Gb/s 1500"."""
+"""Traffic as people write it: "2 Mpps 64", "500 kpps imix", "20 Mpps 64 in convoys of 22"."""
 
 import re
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from convoy.errors import InputError
 
 _RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e\d+)?) *(?P<unit>[kMG]?pps|[kMG]b/s)", re.ASCII)
 _SIZE = re.compile(r"(?P<size>\d+|imix|facebook-like)(?: *B)?")
+_CONVOYS = re.compile(r" *in convoys of (?P<packets>[1-9]\d{0,2})$")
 _FACTOR = {"k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -18,22 +19,30 @@ class Traffic:
 
     rate_pps: float
     size: str
+    convoys: int = 0  # packets that arrive in one frame; 0: plain packets
+
+    @property
+    def arrival(self) -> str:
+        """Return in what the packets arrive."""
+        return f"convoys of {self.convoys}" if self.convoys else "plain packets"
 
     def __str__(self) -> str:
         """Return it as people write it."""
         size = f"{self.size} B" if self.size.isdigit() else self.size
-        return f"{self.rate_pps / 1e6:g} Mpps of {size}"
+        return f"{self.rate_pps / 1e6:g} Mpps of {size}, {self.arrival}"
 
 
 def parse(text: str) -> Traffic:
     """Read a load. Raises InputError with the value and an example."""
     words = text.replace(",", " ").replace("@", " ").strip()
+    convoys = _CONVOYS.search(words)
+    words = words[: convoys.start()] if convoys else words
     rate = _RATE.match(words)
     size = _SIZE.fullmatch(words[rate.end() :].strip()) if rate else None
     if rate is None or size is None:
         raise InputError(
             f"--traffic: '{text}': write a rate and a frame size, as '2 Mpps 64', "
-            "'500 kpps imix' or '10 Gb/s 1500'"
+            "'500 kpps imix', '10 Gb/s 1500' or '20 Mpps 64 in convoys of 22'"
         )
     number = float(rate["number"]) * _FACTOR.get(rate["unit"][0], 1.0)
     if rate["unit"].endswith("b/s"):
@@ -42,4 +51,4 @@ def parse(text: str) -> Traffic:
         number /= 8 * int(size["size"])
     if number <= 0:
         raise InputError(f"--traffic: '{text}': the rate must be more than nothing")
-    return Traffic(number, size["size"])
+    return Traffic(number, size["size"], int(convoys["packets"]) if convoys else 0)

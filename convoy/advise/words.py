@@ -5,9 +5,12 @@
 import datetime
 from collections.abc import Sequence
 
-from convoy.advise.choose import HEADROOM, IO_BOUND, KINDS, Advice, Number, Option
+from convoy.advise.choose import HEADROOM, Advice, Option
+from convoy.advise.evidence import Rate, Way
 from convoy.errors import InputError
 from convoy.report.run_data import Run
+
+MOST = 5  # ways that are shown for a function alone
 
 
 def age_days(run: Run, now: datetime.datetime) -> list[float]:
@@ -27,71 +30,75 @@ def _age(days: float) -> str:
     return f"{days * 24:.0f} hours" if days * 24 >= 2 else f"{days * 24 * 60:.0f} minutes"
 
 
-def _alone(numbers: Sequence[Number]) -> str:
-    """Return each deployment's rates of a function alone, the fastest deployment first, in Mpps."""
-    by_arm: dict[str, list[Number]] = {}
-    for number in numbers:
-        by_arm.setdefault(number.arm, []).append(number)
+def _alone(rates: Sequence[tuple[Way, Rate]]) -> str:
+    """Return a function's rates alone on one core, the fastest way first, each with its row."""
     said = []
-    for arm, mine in list(by_arm.items())[:5]:
-        rates = sorted({f"{one.rate_pps / 1e6:.2f}" for one in mine}, key=float)
-        shown = rates[0] if len(rates) == 1 else f"{rates[0]} to {rates[-1]}"
-        emulated = " (emulated)" if mine[0].emulated else ""
-        said.append(f"{KINDS.get(arm, arm)} {shown}{emulated}")
+    for way, rate in rates[:MOST]:
+        emulated = " (emulated)" if rate.emulated else ""
+        said.append(f"{way}{emulated} {rate}")
     return "; ".join(said)
 
 
 def _basis(option: Option) -> str:
-    numbers = ", ".join(
-        f"{' → '.join(n.functions) or 'forwarding'} {n.rate_pps / 1e6:.2f} Mpps"
-        for n in option.used
-    )
+    rates = "; ".join(f"{rate.path} {rate}" for rate in option.used)
     how = "measured whole" if option.whole else "bounded by its functions measured alone"
-    return f"{how}: {numbers}"
+    return f"{how}: {rates}"
 
 
-def _cores(option: Option, load_pps: float, tsc_hz: float | None) -> str:
-    if option.cores == 1:
-        share = min(1.0, option.clock_share(load_pps))
-        clock = f" (about {share * tsc_hz / 1e9:.1f} GHz)" if tsc_hz else ""
-        return (
-            f"1 core; with {HEADROOM:.0%} load on it, {share:.0%} of this machine's clock{clock} "
-            "would do, where the rate follows the clock"
-        )
-    return (
-        f"at least {option.cores} cores, if flows spread evenly over as many queues: rates of "
-        "several cores were not measured here"
+def _one_core(option: Option, load_pps: float, tsc_hz: float | None) -> str:
+    share = option.clock_share(load_pps)
+    carries = option.capacity_pps * HEADROOM / 1e6
+    text = (
+        f"one core: {option.capacity_pps / 1e6:.2f} Mpps, {carries:.2f} with {HEADROOM:.0%} load "
+        "on it"
     )
+    if share > 1:
+        return f"{text}: not enough"
+    clock = f" (about {share * tsc_hz / 1e9:.1f} GHz)" if tsc_hz else ""
+    return f"{text}; {share:.0%} of this machine's clock{clock} would do, where the rate follows it"
 
 
-def lines(advice: Advice, run: Run, numa: bool) -> list[str]:
-    """Return the sentences about one chain. numa: a run knows what another node costs."""
+def _several_cores(option: Option) -> str:
+    if not option.several:
+        return "several cores: not measured for this chain"
+    each = "; ".join(
+        f"{rate.cores} cores {rate.rate_pps / option.capacity_pps:.1f} times as much, {rate}"
+        for rate in option.several
+    )
+    return f"several cores: {each}"
+
+
+def _servers(advice: Advice) -> str:
+    if advice.servers:
+        each = "; ".join(map(str, advice.servers))
+        return f"a second server, with a function on each: {each}"
+    return "a second server, with a function on each: not measured (scenario numa)"
+
+
+def _count(option: Option) -> str:
+    least = "" if option.measured_cores else "at least "
+    more = "" if option.measured_cores else ", if flows spread evenly over as many queues"
+    return f"{least}{option.cores} core{'s' * (option.cores > 1)}{more}"
+
+
+def lines(advice: Advice, run: Run) -> list[str]:
+    """Return the sentences about one chain."""
     said = [f"{advice.chain}: {' → '.join(advice.functions) or 'a wire'}, {advice.traffic}"]
     if advice.refusal:
         return [*said, f"  no advice: {advice.refusal}."]
     best = advice.options[0]
-    load = advice.traffic.rate_pps
-    said.append(f"  run it as {best.what}: {_cores(best, load, run.tsc_hz)}.")
+    said.append(f"  run it as {best.way}: {_count(best)}.")
     said.append(f"    {_basis(best)}")
+    said.append(f"    {_one_core(best, advice.traffic.rate_pps, run.tsc_hz)}")
+    said.append(f"    {_several_cores(best)}")
+    said.append(f"    {_servers(advice)}")
     for option in advice.options[1:]:
-        said.append(f"  or {option.what}: {option.cores} core{'s' * (option.cores > 1)}.")
+        said.append(f"  or {option.way}: {_count(option)}.")
         said.append(f"    {_basis(option)}")
-    for function, numbers in advice.each.items():
-        kind = "I/O-bound" if function in IO_BOUND else "compute-bound"
-        fastest = _alone(numbers)
-        said.append(f"  {function} ({kind}), Mpps alone: {fastest or 'not measured'}")
-    said += [f"  passed over: {text}" for text in advice.passed_over]
-    if best.cores > 1 and not numa:
-        said.append(
-            "  one server or several: not measured (scenario numa). Until it is, keep the chain on "
-            "one NUMA node: handing packets to another one cost the papers' chains throughput "
-            "(Niu et al., Figure 4)."
-        )
-    elif best.cores == 1:
-        said.append(
-            "  one server or several: one core carries it; keep it on the port's NUMA node."
-        )
-    return said
+    for function, rates in advice.each.items():
+        said.append(f"  {function}, {advice.bounds[function]}")
+        said.append(f"    alone on one core: {_alone(rates) or 'not measured'}")
+    return said + [f"  passed over: {text}" for text in advice.passed_over]
 
 
 def closing(run: Run, now: datetime.datetime) -> Sequence[str]:
@@ -99,13 +106,5 @@ def closing(run: Run, now: datetime.datetime) -> Sequence[str]:
     out = []
     for folder, host, days in zip(run.folders, run.hosts, age_days(run, now), strict=True):
         commit = host.get("commit") or "unknown commit"
-        entries = sorted(
-            {
-                str(setup["entries"])
-                for scenario in run.scenarios.values()
-                for setup in scenario.get("setups", {}).values()
-            }
-        )
-        out.append(f"measured with {', '.join(entries)} routes and rules: more of them cost more")
         out.append(f"numbers from {folder}: {host['cpu']}, {_age(days)} old, convoy {commit}")
     return out

@@ -22,7 +22,9 @@ from convoy.report.run_data import read
 
 def command(
     chain: Annotated[Path, typer.Argument(help="Chain descriptor.")],
-    traffic: Annotated[str, typer.Option(help="Rate and frame size: '2 Mpps 64', '10 Gb/s 1500'.")],
+    traffic: Annotated[
+        str, typer.Option(help="Rate and size: '2 Mpps 64', '20 Mpps 64 in convoys of 22'.")
+    ],
     results: Annotated[list[Path], typer.Option(help="A run's folder; may be given again.")],
     as_json: Json = False,
 ) -> None:
@@ -32,7 +34,6 @@ def command(
     """
     wanted, run = parse(traffic), read(results)
     descriptor = load(chain, this_machine()).descriptor
-    numa = any(row.scenario == "numa" and row.rate_pps for row in run.rows)
     found = []
     for name, one in descriptor.chains.items():
         types = [next(iter(descriptor.functions[f].model_fields_set)) for f in one.path]
@@ -41,7 +42,7 @@ def command(
     if as_json:
         print_json(
             {
-                "schema": "convoy.advice/1",
+                "schema": "convoy.advice/2",
                 "chains": [asdict(one) for one in found],
                 "results": [
                     {"folder": str(folder), "age_days": round(days, 2)}
@@ -52,7 +53,7 @@ def command(
     else:
         out = console()
         for advice in found:
-            for line in lines(advice, run, numa):
+            for line in lines(advice, run):
                 out.print(line, markup=False)
         for line in closing(run, now):
             out.print(line, markup=False)
