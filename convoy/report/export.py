@@ -26,6 +26,8 @@ from convoy.report.scenario import (
     rate_values,
 )
 
+_FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
 
 def as_json(row: Row) -> dict[str, Any]:
     """Return a row as JSON documents and tables of other programs take it."""
@@ -117,11 +119,19 @@ def csv_text(run: Run) -> str:
         flat["functions"] = " ".join(row.functions)
         for goal in GOALS:
             flat[f"{goal}_pps"] = row.goal_pps(goal)
-        lines.append(flat)
+        lines.append({key: _no_formula(value) for key, value in flat.items()})
     writer = csv.DictWriter(out, list(lines[0]) if lines else ["scenario"], lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
     return out.getvalue()
+
+
+def _no_formula(value: Any) -> Any:
+    """Return a cell that a spreadsheet shows rather than runs (OWASP: CSV injection).
+
+    Names come from scenarios and results that somebody else may have written. Numbers stay numbers.
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_BEGINS) else value
 
 
 def text_of(value: Value) -> str:

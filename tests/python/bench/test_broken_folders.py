@@ -2,8 +2,11 @@
 # Copyright 2026 The Convoy authors
 """Folders that are no runs, or not whole ones: one clear line. And what is whole is JSON."""
 
+import csv
+import io
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -153,6 +156,16 @@ def test_a_whole_run_is_json_and_csv(kept):
     found = json.loads(json.dumps(export.document(run), allow_nan=False))
     assert [row["setup"] for row in found["rows"]] == [row.setup for row in run.rows]
     assert export.csv_text(run).count("\n") == len(run.rows) + 1
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_a_csv_cell_is_never_a_formula(kept, begin):
+    """Names come from folders that somebody else may have written (OWASP: CSV injection)."""
+    run = read([kept])
+    rows = tuple(replace(row, setup=f'{begin}HYPERLINK("http://x")', trials=-1) for row in run.rows)
+    (line, *_) = csv.DictReader(io.StringIO(export.csv_text(replace(run, rows=rows))))
+    assert line["setup"] == f'\'{begin}HYPERLINK("http://x")'
+    assert line["trials"] == "-1"
 
 
 @pytest.mark.parametrize(
