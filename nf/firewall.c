@@ -27,9 +27,9 @@
 // rules that lets fragments through must say so without ports.
 //
 // Drops: denied (by a rule), default_denied (no rule matched), bad_header (lengths, version, a
-// third VLAN tag, EtherType 0, ports that should be there and are not), fragment (a first fragment
-// too short to show its ports or its IPv6 headers; a later one that hides its protocol behind an
-// extension header; two fragment headers), non_ip.
+// third VLAN tag, a tag of EtherType 0x9100, 0x9200 or 0x9300, EtherType 0, ports that should be
+// there and are not), fragment (a first fragment too short to show its ports or its IPv6 headers;
+// a later one that hides its protocol behind an extension header; two fragment headers), non_ip.
 //
 // Not done: connection tracking, checksums (the router verifies IPv4's), TCP flags.
 #include <errno.h>

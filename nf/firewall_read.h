@@ -41,6 +41,13 @@ struct cv_firewall_read {
 	CV_FIREWALL_READ(ipv6) ipv6;
 };
 
+// The tags that a view stands behind do not get here: it is a third one, or one of before 802.1ad.
+static CV_INLINE bool cv_firewall_is_tag(rte_be16_t proto)
+{
+	return proto == CV_PROTO_VLAN || proto == CV_PROTO_QINQ || proto == CV_PROTO_QINQ1 ||
+	       proto == CV_PROTO_QINQ2 || proto == CV_PROTO_QINQ3;
+}
+
 // Looks at the packet in place i. Returns the verdict: CV_NEXT if that is the rules' to say.
 static CV_INLINE uint8_t cv_firewall_read_one(const struct cv_firewall_table *table, uint8_t non_ip,
 	const struct cv_view *view, unsigned i, struct cv_firewall_read *read)
@@ -69,9 +76,8 @@ static CV_INLINE uint8_t cv_firewall_read_one(const struct cv_firewall_table *ta
 			read->ipv6.packets |= 1ull << i;
 			return CV_NEXT;
 		}
-	} else if (view->proto == 0 || view->proto == CV_PROTO_VLAN ||
-		   view->proto == CV_PROTO_QINQ) {
-		return CV_DROP(CV_FIREWALL_BAD_HEADER); // cut short (or type 0), or a third tag
+	} else if (view->proto == 0 || cv_firewall_is_tag(view->proto)) {
+		return CV_DROP(CV_FIREWALL_BAD_HEADER); // cut short (or type 0), or hidden by a tag
 	} else {
 		return non_ip;
 	}

@@ -268,6 +268,12 @@ static void non_ip(void **state)
 		{"nothing", "cut=0", "bad_header"},
 		{"tag cut", "vlan type=0806 cut=17", "bad_header"},
 		{"ip is judged", "ip4 proto=1", "default_denied"},
+		{"9100 tag", "type=9100 data=64", "bad_header"},
+		{"9200 tag", "type=9200 data=64", "bad_header"},
+		{"9300 tag", "type=9300 data=64", "bad_header"},
+		{"9100 tag behind another", "vlan type=9100 data=64", "bad_header"},
+		{"ip behind a 9100 tag", "qinq vlan type=9100 hex=000a0800 data=40", "bad_header"},
+		{"next to 9100", "type=9101 data=64", "next"},
 	};
 	static const struct row drop[] = {
 		{"arp", "type=0806 data=28", "non_ip"},

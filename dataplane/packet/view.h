@@ -24,6 +24,10 @@
 #define CV_PROTO_IPV6 RTE_BE16(0x86dd)
 #define CV_PROTO_VLAN RTE_BE16(0x8100) // 802.1Q customer tag
 #define CV_PROTO_QINQ RTE_BE16(0x88a8) // 802.1ad service tag
+// Service tags of before 802.1ad. Views do not look behind them; some switches and cards do.
+#define CV_PROTO_QINQ1 RTE_BE16(0x9100)
+#define CV_PROTO_QINQ2 RTE_BE16(0x9200)
+#define CV_PROTO_QINQ3 RTE_BE16(0x9300)
 
 struct cv_view {
 	uint8_t *data; // the Ethernet header; readable and writable
