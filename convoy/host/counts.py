@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from convoy.host.folders import is_own_folder, is_own_socket
 from convoy.host.telemetry import Telemetry, TelemetryError
 
 SCHEMA = "convoy.counts/1"
@@ -44,21 +45,27 @@ def running_nodes(
 ) -> list[RunningNode]:
     """Return the nodes of this user that answer, by process id."""
     found = {}
+    uid = os.getuid() if uid is None else uid
     for folder in _folders(os.environ if environment is None else environment, uid):
         for path in folder.glob("convoyd-*/dpdk_telemetry.v2"):
             pid = path.parent.name.removeprefix("convoyd-")
-            if pid.isdigit() and _answers(path):
+            if pid.isdigit() and is_own_socket(path, uid) and _answers(path):
                 found[int(pid)] = RunningNode(int(pid), path)
     return [found[pid] for pid in sorted(found)]
 
 
-def _folders(environment: Mapping[str, str], uid: int | None) -> list[Path]:
-    """Return where DPDK programs of this user keep their sockets (convoyd: daemon/eal.c)."""
-    if (os.getuid() if uid is None else uid) == 0:
+def _folders(environment: Mapping[str, str], uid: int) -> list[Path]:
+    """Return where DPDK programs of this user keep their sockets (dataplane/port/eal.c)."""
+    if uid == 0:
         return [Path(environment.get("RUNTIME_DIRECTORY", "/var/run")) / "dpdk"]
     if environment.get("XDG_RUNTIME_DIR"):
         return [Path(environment["XDG_RUNTIME_DIR"]) / "dpdk"]
-    return sorted(Path(tempfile.gettempdir()).glob("convoyd-*/dpdk"))
+    # Anybody may make a folder of that name in /tmp: what it holds must not even be listed.
+    return sorted(
+        folder / "dpdk"
+        for folder in Path(tempfile.gettempdir()).glob("convoyd-*")
+        if is_own_folder(folder, uid)
+    )
 
 
 def _answers(path: Path) -> bool:

@@ -3,12 +3,15 @@
 """Folders for sockets and other things of a run."""
 
 import os
+import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from convoy.errors import InputError
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def runtime_dir(environment: Mapping[str, str] | None = None, uid: int | None = None) -> Path:
@@ -48,11 +51,33 @@ def make_private(path: Path) -> Path:
     """Make a folder that only this user may enter; one of somebody else's is refused."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        owner = path.stat().st_uid
+        found = path.lstat()
     except OSError as error:
         raise InputError(
             f"{path}: {error.strerror}; set XDG_RUNTIME_DIR to a folder of your own"
         ) from None
-    if owner != os.getuid() or path.is_symlink():
+    if not stat.S_ISDIR(found.st_mode):
+        raise InputError(f"{path}: is a link; set XDG_RUNTIME_DIR to a folder of your own")
+    if found.st_uid != os.getuid():
         raise InputError(f"{path}: belongs to another user; set XDG_RUNTIME_DIR to your own folder")
+    if found.st_mode & _OTHERS_WRITE:
+        raise InputError(f"{path}: others may write it; take that from them: chmod go-w {path}")
     return path
+
+
+def is_own_folder(path: Path, uid: int) -> bool:
+    """Return whether a path is a folder of this user's, no link, that no other may write."""
+    return _is_own(path, uid, stat.S_ISDIR, _OTHERS_WRITE)
+
+
+def is_own_socket(path: Path, uid: int) -> bool:
+    """Return whether a path is a socket of this user's, no link, in a folder of this user's."""
+    return is_own_folder(path.parent, uid) and _is_own(path, uid, stat.S_ISSOCK, 0)
+
+
+def _is_own(path: Path, uid: int, kind: Callable[[int], bool], forbidden: int) -> bool:
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return kind(found.st_mode) and found.st_uid == uid and not found.st_mode & forbidden

@@ -4,10 +4,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -22,13 +24,35 @@ static bool started;
 static char telemetry[PATH_MAX];
 static char private_directory[64]; // made by us, to be removed; empty: none
 
+// DPDK uses BASE/dpdk if it is there, whoever made it. 0, or -EIO with error set.
+static int check_owner(const char *base, struct cv_error *error)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/dpdk", base);
+	if (lstat(path, &st) != 0)
+		return 0; // DPDK makes it, or says why not
+	if (S_ISDIR(st.st_mode) && st.st_uid == getuid() && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+		return 0;
+	cv_error_set(error,
+		"%s: is not a directory of this user's that no other may write; remove it, or set "
+		"RUNTIME_DIRECTORY to a directory of yours",
+		path);
+	return -EIO;
+}
+
 // Where DPDK keeps its files, by its own rules, but never straight in /tmp: a directory of ours
 // there. Only an unprivileged user without a session has neither of the better places.
 static int choose_runtime_directory(const char *program, struct cv_error *error)
 {
-	if (getenv("RUNTIME_DIRECTORY") != NULL || getuid() == 0 ||
-		getenv("XDG_RUNTIME_DIR") != NULL)
-		return 0;
+	const char *base = getenv("RUNTIME_DIRECTORY");
+
+	// In DPDK's order.
+	if (base == NULL)
+		base = getuid() == 0 ? "/var/run" : getenv("XDG_RUNTIME_DIR");
+	if (base != NULL)
+		return check_owner(base, error);
 	snprintf(private_directory, sizeof(private_directory), "/tmp/%.32s-XXXXXX", program);
 	if (mkdtemp(private_directory) == NULL) {
 		cv_error_set(error, "/tmp: %s; set XDG_RUNTIME_DIR to a directory of yours",
@@ -42,7 +66,8 @@ static int choose_runtime_directory(const char *program, struct cv_error *error)
 
 static void remove_directory(const char *path)
 {
-	DIR *directory = opendir(path);
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 
 	while (directory != NULL && (entry = readdir(directory)) != NULL)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Folders and sockets in places that anybody may write: only what is this user's own is used."""
+
+import os
+import socket
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from convoy.errors import InputError
+from convoy.host import counts
+from convoy.host.counts import running_nodes
+from convoy.host.folders import is_own_folder, is_own_socket, make_private
+
+UID = os.getuid()
+STRANGER = UID + 1
+
+
+@pytest.fixture
+def planted(monkeypatch):
+    """A folder in the temporary directory that looks like a node's, and its socket."""
+    with tempfile.TemporaryDirectory(prefix="cv-") as name:  # pytest's are too long for sockets
+        monkeypatch.setattr(tempfile, "tempdir", name)
+        monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+        with plant(Path(name) / "convoyd-AbCdEf") as path:
+            yield path
+
+
+@contextmanager
+def plant(folder):
+    made = folder / "dpdk" / "convoyd-4242"
+    made.mkdir(parents=True)
+    for each in (folder, folder / "dpdk", made):
+        each.chmod(0o700)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listens:
+        listens.bind(str(made / "dpdk_telemetry.v2"))
+        yield made / "dpdk_telemetry.v2"
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The sockets that were connected to, which all answer."""
+    paths = []
+    monkeypatch.setattr(counts, "_answers", lambda path: paths.append(path) or True)
+    return paths
+
+
+def found(uid=UID or 1000):
+    return [node.pid for node in running_nodes({}, uid)]
+
+
+@pytest.fixture
+def as_user(monkeypatch):
+    """Root's nodes are not in /tmp; be a user whose files are this one's."""
+    real = counts.is_own_folder, counts.is_own_socket
+    monkeypatch.setattr(counts, "is_own_folder", lambda path, uid: real[0](path, UID))
+    monkeypatch.setattr(counts, "is_own_socket", lambda path, uid: real[1](path, UID))
+
+
+def test_a_node_of_this_user_is_found(planted, asked, as_user):
+    assert found() == [4242]
+    assert asked == [planted]
+
+
+def test_a_folder_that_somebody_else_made_is_never_asked(planted, asked):
+    assert found(uid=STRANGER) == []
+    assert asked == []
+
+
+def test_a_folder_that_others_may_write_is_never_asked(planted, asked, as_user):
+    planted.parents[2].chmod(0o777)
+    assert found() == []
+    assert asked == []
+
+
+def test_a_link_to_a_folder_is_never_followed(planted, asked, as_user):
+    real = planted.parents[2]
+    real.rename(real.with_name("elsewhere"))
+    real.symlink_to(real.with_name("elsewhere"))
+    assert found() == []
+    assert asked == []
+
+
+def test_a_link_to_a_socket_is_never_followed(planted, asked, as_user):
+    planted.rename(planted.with_name("other"))
+    planted.symlink_to(planted.with_name("other"))
+    assert found() == []
+    assert asked == []
+
+
+def test_what_is_own(planted):
+    assert is_own_socket(planted, UID)
+    assert not is_own_socket(planted, STRANGER)
+    assert not is_own_socket(planted.parent, UID)
+    assert is_own_folder(planted.parent, UID)
+    assert not is_own_folder(planted.parent, STRANGER)
+    assert not is_own_folder(planted, UID)
+    assert not is_own_folder(planted.parent / "none", UID)
+
+
+def test_a_private_folder_is_no_link(tmp_path):
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with pytest.raises(InputError, match="link: is a link; set XDG_RUNTIME_DIR"):
+        make_private(tmp_path / "link")
+
+
+def test_a_private_folder_is_written_by_no_other(tmp_path):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o770)
+    with pytest.raises(InputError, match="others may write it; take that from them: chmod go-w"):
+        make_private(tmp_path / "open")

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The node keeps DPDK's files in no folder that somebody else could have prepared."""
+
+import pytest
+
+from convoy.errors import ConvoyError
+from convoy.host.node import Node
+
+from .test_node import plan
+
+
+@pytest.mark.parametrize("kind", ["link", "writable", "file"])
+def test_a_folder_that_is_not_its_own_is_refused(tmp_path, kind):
+    (tmp_path / "real").mkdir(mode=0o700)
+    if kind == "link":
+        (tmp_path / "dpdk").symlink_to(tmp_path / "real")
+    elif kind == "file":
+        (tmp_path / "dpdk").write_text("")
+    else:
+        (tmp_path / "real").rename(tmp_path / "dpdk")
+        (tmp_path / "dpdk").chmod(0o770)
+    environment = {"RUNTIME_DIRECTORY": str(tmp_path)}
+    with (
+        pytest.raises(ConvoyError, match=f"{tmp_path}/dpdk: is not a directory of this user's"),
+        Node(plan().data, environment=environment),
+    ):
+        pass
