@@ -3,13 +3,11 @@
 #include "port.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kind.h"
-#include "port_log.h"
 #include "values.h"
 
 #define MTU_MIN 68 // RFC 791
@@ -120,16 +118,4 @@ bool cv_port_shares_packets(const json_t *config)
 	const struct cv_port_kind *kind = find_kind(config);
 
 	return kind != NULL && kind->shares_packets;
-}
-
-void cv_port_log(const struct cv_port *port, const char *format, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	// One call: lines of several threads do not mix.
-	fprintf(stderr, "port %s: %s\n", port->name, text);
 }

@@ -17,6 +17,7 @@
 
 #include "buffers.h"
 #include "error.h"
+#include "log_limit.h"
 #include "view.h"
 
 struct cv_port {
@@ -54,6 +55,7 @@ struct cv_port {
 	uint16_t rx_queues; // that this port really has
 	uint16_t mtu; // bytes of layer 3
 	int socket; // NUMA node, -1: none in particular
+	struct cv_log_limit log; // cv_port_log()'s
 };
 
 // Checks one element of the plan's ports: kind, keys, types, ranges, files that must exist (a
