@@ -16,13 +16,14 @@
 #include "node.h"
 #include "plan.h"
 #include "plan_eal.h"
+#include "stop_signals.h"
 #include "telemetry.h"
 
 #define EXIT_FAILED 1
 #define EXIT_BAD_INPUT 2
 
 static const char usage[] =
-	"Usage: convoyd [--check] [--result FILE] [--log-level LEVEL] PLAN\n"
+	"Usage: convoyd [OPTIONS] PLAN\n"
 	"\n"
 	"Runs the network functions that PLAN describes (JSON, '-' for standard input; `convoy\n"
 	"check FILE --plan` makes one from a chain descriptor). Prints {\"event\": \"ready\", ...} "
@@ -31,13 +32,14 @@ static const char usage[] =
 	"so\n"
 	"does the end of its captures, where every port that it receives from is one. Then it "
 	"prints\n"
-	"the final counts as one JSON object.\n"
+	"the final counts as one JSON object. A second signal ends it at once.\n"
 	"\n"
-	"  --check          check the plan, its functions' configuration included, and run "
+	"  --check            check the plan, its functions' configuration included, and run "
 	"nothing\n"
-	"  --result FILE    write the final counts to FILE, not to standard output\n"
+	"  --result FILE      write the final counts to FILE, not to standard output\n"
 	"  --log-level LEVEL  DPDK's own log: error (default), warning, notice, info, debug\n"
-	"  -h, --help       this text\n"
+	"  --stop-deadline S  end at once if stopping takes longer than S seconds, 10 by default\n"
+	"  -h, --help         this text\n"
 	"\n"
 	"Exit codes: 0 ran and stopped as asked, 1 failed, 2 bad plan or option (nothing was "
 	"started).\n";
@@ -46,20 +48,27 @@ struct options {
 	bool check;
 	const char *result;
 	const char *log_level;
+	unsigned stop_deadline_s;
 	const char *plan;
 };
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int signal)
-{
-	stop = 1;
-}
 
 static int fail(int code, const struct cv_error *error)
 {
 	fprintf(stderr, "convoyd: %s\n", error->text);
 	return code;
+}
+
+static bool read_seconds(const char *text, unsigned *seconds)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < 1 || value > 3600) {
+		fprintf(stderr, "convoyd: --stop-deadline: %s: give seconds, 1 to 3600\n", text);
+		return false;
+	}
+	*seconds = (unsigned)value;
+	return true;
 }
 
 // 0, or the exit code + 1 of a command that ends here.
@@ -69,6 +78,7 @@ static int parse(int argc, char **argv, struct options *options)
 		{"check", no_argument, NULL, 'c'},
 		{"result", required_argument, NULL, 'r'},
 		{"log-level", required_argument, NULL, 'l'},
+		{"stop-deadline", required_argument, NULL, 'd'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -84,6 +94,10 @@ static int parse(int argc, char **argv, struct options *options)
 			break;
 		case 'l':
 			options->log_level = optarg;
+			break;
+		case 'd':
+			if (!read_seconds(optarg, &options->stop_deadline_s))
+				return 1 + EXIT_BAD_INPUT;
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -128,7 +142,7 @@ static void wait_for_end(const struct cv_node *node)
 {
 	const struct timespec time = {.tv_nsec = 5000000};
 
-	while (!stop && !cv_node_ended(node))
+	while (!cv_stop_signals_asked() && !cv_node_ended(node))
 		nanosleep(&time, NULL);
 }
 
@@ -157,8 +171,7 @@ static int run(struct cv_node *node, const struct options *options, struct cv_er
 
 int main(int argc, char **argv)
 {
-	const struct sigaction on_stop = {.sa_handler = on_signal};
-	struct options options = {.log_level = "error"};
+	struct options options = {.log_level = "error", .stop_deadline_s = 10};
 	struct cv_error error = {0};
 	struct cv_node *node;
 	struct cv_plan *plan;
@@ -166,13 +179,12 @@ int main(int argc, char **argv)
 
 	if (rc != 0)
 		return rc - 1;
-	sigaction(SIGINT, &on_stop, NULL);
-	sigaction(SIGTERM, &on_stop, NULL);
 	signal(SIGPIPE, SIG_IGN); // a peer's socket that went away is an error, not the end
 	plan = cv_plan_read(options.plan, &error);
 	if (plan == NULL)
 		return fail(EXIT_BAD_INPUT, &error);
-	if (cv_plan_eal_start(plan, options.check, options.log_level, &error) != 0) {
+	if (cv_stop_signals_start(options.stop_deadline_s, &error) != 0 ||
+		cv_plan_eal_start(plan, options.check, options.log_level, &error) != 0) {
 		cv_plan_free(plan);
 		return fail(EXIT_FAILED, &error);
 	}

@@ -12,6 +12,7 @@
 #include "node.h"
 #include "node_workers.h"
 #include "packet_pool.h"
+#include "stop_signals.h"
 
 #define POOL_BASE 8192 // packets for devices' own rings, each port
 #define POOL_WORKER 2048 // packets under way in each worker, its cache included
@@ -238,6 +239,15 @@ bool cv_node_ended(const struct cv_node *node)
 	return true;
 }
 
+// Says which worker is waited for, should it be stuck.
+static void name_worker(const struct cv_node *node, unsigned i)
+{
+	static char names[CV_WORKERS_MAX][40];
+
+	snprintf(names[i], sizeof(names[i]), "worker %u (core %u)", i, node->plan->workers[i].core);
+	cv_stop_signals_waits_for(names[i]);
+}
+
 // Waits until every worker has begun and ended a turn since now.
 static void wait_for_turns(const struct cv_node *node)
 {
@@ -246,6 +256,7 @@ static void wait_for_turns(const struct cv_node *node)
 		// Pairs with the release store at the end of a turn.
 		uint64_t before = __atomic_load_n(turns, __ATOMIC_ACQUIRE);
 
+		name_worker(node, i);
 		while (__atomic_load_n(turns, __ATOMIC_ACQUIRE) < before + 2)
 			pause_ms(1);
 	}
@@ -271,7 +282,11 @@ void cv_node_stop(struct cv_node *node)
 			quiet = 0;
 	}
 	__atomic_store_n(&node->phase, CV_WORKER_EXIT, __ATOMIC_RELEASE);
-	rte_eal_mp_wait_lcore();
+	for (unsigned i = 0; i < node->plan->workers_count; i++) {
+		name_worker(node, i);
+		rte_eal_wait_lcore(i + 1);
+	}
+	cv_stop_signals_waits_for(NULL);
 	for (unsigned i = 0; i < node->plan->ports_count; i++)
 		if (node->ports[i]->stop != NULL)
 			node->ports[i]->stop(node->ports[i]);

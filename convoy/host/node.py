@@ -33,10 +33,12 @@ class Node(Scope):
         environment: Mapping[str, str] | None = None,
         told: Callable[[str], None] | None = None,
         name: str = "the plan",
+        options: Sequence[str] = (),
     ) -> None:
         """Prepare; wrapper is put before the command (taskset, ip netns exec).
 
         name: what to call the plan where convoyd refuses it.
+        options: of convoyd's own.
         told: called, maybe by another thread, with each line that it says, once it is ready.
         """
         self._name = name
@@ -47,6 +49,7 @@ class Node(Scope):
         self._convoyd = need("convoyd") if convoyd is None else convoyd
         self._wrapper = tuple(wrapper)
         self._environment = environment
+        self._options = tuple(options)
         self._process: Process | None = None
         self._telemetry: Telemetry | None = None
         self.ready: dict[str, Any] = {}  # the event that it printed
@@ -56,7 +59,7 @@ class Node(Scope):
         make_for_sockets(self._plan)
         try:
             self._process = Process(
-                [*self._wrapper, self._convoyd, "-"],
+                [*self._wrapper, self._convoyd, *self._options, "-"],
                 environment=self._environment,
                 stop_deadline_s=STOP_DEADLINE_S,
                 takes_input=True,

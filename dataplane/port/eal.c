@@ -21,6 +21,8 @@
 #define NO_SUCH_DEVICE "0000:00:00.0"
 
 static bool started;
+static bool has_files; // the two below are to be removed; atomic
+static char files[PATH_MAX]; // the EAL's runtime directory
 static char telemetry[PATH_MAX];
 static char private_directory[64]; // made by us, to be removed; empty: none
 
@@ -77,18 +79,26 @@ static void remove_directory(const char *path)
 	rmdir(path);
 }
 
-// Removes what the EAL and we have left; files: the EAL's runtime directory.
-static void remove_files(const char *files)
+void cv_eal_remove_files(void)
 {
 	char parent[sizeof(private_directory) + 8];
 
+	// Once, by whichever thread ends the process.
+	if (!__atomic_exchange_n(&has_files, false, __ATOMIC_ACQ_REL))
+		return;
 	remove_directory(files);
 	if (private_directory[0] == '\0')
 		return;
 	snprintf(parent, sizeof(parent), "%s/dpdk", private_directory);
 	rmdir(parent);
 	rmdir(private_directory);
-	private_directory[0] = '\0';
+}
+
+static void note_files(void)
+{
+	snprintf(files, sizeof(files), "%s", rte_eal_get_runtime_dir());
+	// Pairs with the exchange in cv_eal_remove_files().
+	__atomic_store_n(&has_files, true, __ATOMIC_RELEASE);
 }
 
 int cv_eal_start(const struct cv_eal *eal, struct cv_error *error)
@@ -129,9 +139,11 @@ int cv_eal_start(const struct cv_eal *eal, struct cv_error *error)
 	arguments[n] = NULL;
 	if (rte_eal_init(n, arguments) < 0) {
 		cv_error_set(error, "DPDK does not start: %s", rte_strerror(rte_errno));
-		remove_files(rte_eal_get_runtime_dir());
+		note_files();
+		cv_eal_remove_files();
 		return -EIO;
 	}
+	note_files();
 	snprintf(telemetry, sizeof(telemetry), "%s/dpdk_telemetry.v2", rte_eal_get_runtime_dir());
 	started = true;
 	return 0;
@@ -144,13 +156,10 @@ const char *cv_eal_telemetry_path(void)
 
 void cv_eal_stop(void)
 {
-	char files[PATH_MAX];
-
 	if (!started)
 		return;
-	snprintf(files, sizeof(files), "%s", rte_eal_get_runtime_dir());
 	if (cv_port_eal_may_end())
 		rte_eal_cleanup();
-	remove_files(files);
+	cv_eal_remove_files();
 	started = false;
 }

@@ -31,4 +31,8 @@ const char *cv_eal_telemetry_path(void);
 // Nothing happens if it was not started.
 void cv_eal_stop(void);
 
+// For a process that ends without cv_eal_stop(): removes the files. From any thread; the second
+// call does nothing.
+void cv_eal_remove_files(void);
+
 #endif
