@@ -7,6 +7,25 @@
 
 #define HEADS_MAX 64 // buffers that one packet may be spread over
 
+// Descriptors that a call may look at one by one: some, and for each packet as many as one of its
+// length lies in where drivers cut it small.
+#define STEPS_MAX 128
+#define STEPS_OF(bytes) (4 + (bytes) / 512)
+
+// Where a packet is to go.
+struct room {
+	uint16_t heads;
+	struct cv_vring_slot slots[HEADS_MAX];
+	struct cv_vring_pieces pieces;
+};
+
+enum found {
+	FOUND_ROOM,
+	FOUND_TOO_LITTLE, // yet
+	FOUND_NEVER, // the packet is lost
+	FOUND_MALFORMED, // the buffers of room, of which one is none
+};
+
 // The virtio-net header before each packet: no offloads; in how many buffers the packet lies.
 struct header {
 	uint8_t flags, gso_type;
@@ -38,27 +57,6 @@ static CV_INLINE void put_header(uint8_t *at, bool has_buffers)
 	}
 }
 
-// Copies into a buffer of whatever form. Returns how many bytes found room.
-static uint32_t fill(struct cv_vring_walk *walk, const uint8_t *from, uint32_t bytes)
-{
-	struct cv_vring *vring = walk->vring;
-	uint32_t done = 0;
-
-	while (done < bytes) {
-		uint32_t piece_bytes = bytes - done;
-		uint64_t guest;
-		uint8_t *piece = cv_vring_walk_piece(walk, &piece_bytes, &guest);
-
-		if (piece == NULL)
-			break;
-		memcpy(piece, from + done, piece_bytes);
-		if (vring->log != NULL)
-			vring->log(vring->log_context, guest, piece_bytes);
-		done += piece_bytes;
-	}
-	return done;
-}
-
 // Adds a buffer's descriptors to those of the buffers before it. False: the ring has not so many,
 // and contradicts itself.
 static bool add_descriptors(struct cv_vring *vring, uint32_t *descriptors, uint32_t more)
@@ -69,82 +67,102 @@ static bool add_descriptors(struct cv_vring *vring, uint32_t *descriptors, uint3
 	return !vring->broken;
 }
 
-// How many of the guest's next buffers hold `bytes`, 1 to HEADS_MAX. 0: there are not yet enough;
-// -1: they never will.
-static int count_heads(struct cv_vring *vring, uint32_t bytes)
+// What was found to hold too little holds no more by now.
+static CV_INLINE bool is_short(struct cv_vring *vring, uint32_t bytes)
+{
+	const uint16_t before = (uint16_t)(vring->short_at.avail - vring->next_avail);
+	uint16_t flags;
+
+	if (CV_LIKELY(vring->short_bytes == 0) || bytes < vring->short_bytes)
+		return false;
+	return vring->is_packed ? !cv_vring_packed_ready(vring, vring->short_at.avail,
+					  vring->short_at.wrap, &flags)
+				: cv_vring_split_ready(vring, before + 1) <= before;
+}
+
+static enum found too_little(struct cv_vring *vring, uint32_t bytes, struct cv_vring_place at)
+{
+	vring->short_bytes = bytes;
+	vring->short_at = at;
+	return FOUND_TOO_LITTLE;
+}
+
+// Looks for room for `bytes` in the guest's next buffers, 1 to HEADS_MAX of them.
+static enum found find_room(
+	struct cv_vring *vring, uint32_t bytes, uint64_t last_step, struct room *room)
 {
 	const int most = vring->mergeable ? HEADS_MAX : 1;
 	struct cv_vring_place at = cv_vring_here(vring);
-	uint32_t descriptors = 0, room = 0;
+	struct cv_vring_pieces *pieces = &room->pieces;
+	uint32_t descriptors = 0;
 
-	for (int heads = 0; heads < most;) {
+	pieces->count = pieces->bytes = 0;
+	for (room->heads = 0; room->heads < most;) {
+		const uint32_t before = pieces->bytes;
 		struct cv_vring_walk walk;
 
-		if (descriptors >= vring->size)
-			return -1;
+		if (descriptors >= vring->size || vring->counters.steps >= last_step)
+			return FOUND_NEVER;
 		if (!cv_vring_walk_begin(&walk, vring, at, true))
-			return 0;
-		room += cv_vring_walk_skip(&walk, bytes - room);
+			return too_little(vring, bytes, at);
+		cv_vring_walk_pieces(&walk, pieces, bytes);
 		cv_vring_walk_end(&walk, &at);
 		if (!add_descriptors(vring, &descriptors, walk.slot.descriptors))
-			return 0;
-		heads++;
-		// A buffer that is not one ends the packet here; it is given back with what it took.
-		if (room == bytes || walk.malformed)
-			return heads;
+			return FOUND_TOO_LITTLE;
+		walk.slot.len = pieces->bytes - before;
+		room->slots[room->heads++] = walk.slot;
+		if (walk.malformed)
+			return FOUND_MALFORMED;
+		if (pieces->bytes == bytes)
+			return FOUND_ROOM;
 	}
-	return -1;
+	return FOUND_NEVER;
+}
+
+// Copies header and packet into the pieces, which are as many bytes.
+static void copy_in(struct cv_vring *vring, const struct cv_vring_pieces *pieces,
+	const uint8_t *header, uint32_t header_bytes, const uint8_t *data)
+{
+	for (uint32_t i = 0; i < pieces->count; i++) {
+		const struct cv_vring_piece *piece = &pieces->piece[i];
+		const uint32_t first = header_bytes < piece->bytes ? header_bytes : piece->bytes;
+
+		memcpy(piece->at, header, first);
+		memcpy(piece->at + first, data, piece->bytes - first);
+		if (vring->log != NULL)
+			vring->log(vring->log_context, piece->guest, piece->bytes);
+		header += first;
+		header_bytes -= first;
+		data += piece->bytes - first;
+	}
 }
 
 // One packet into buffers of whatever form. Returns 1: it was put, or it is lost; 0: no room yet.
-static int put_any(struct cv_vring *vring, const uint8_t *data, uint32_t len)
+static int put_any(struct cv_vring *vring, const uint8_t *data, uint32_t len, uint64_t last_step)
 {
-	struct cv_vring_slot slots[HEADS_MAX];
 	const uint32_t header_bytes = vring->header_bytes;
-	struct cv_vring_place at = cv_vring_here(vring);
 	struct header header = {0};
-	const int heads = count_heads(vring, header_bytes + len);
-	uint32_t descriptors = 0, done = 0;
-	bool malformed = false;
+	struct room room;
 
-	if (heads <= 0) {
-		vring->counters.too_long += heads < 0;
-		return heads < 0;
-	}
-	header.buffers = (uint16_t)heads;
-	for (int i = 0; i < heads; i++) {
-		struct cv_vring_walk walk;
-		uint32_t written = 0;
-
-		if (!cv_vring_walk_begin(&walk, vring, at, true)) {
-			vring->broken = true; // it was there just now
-			return 0;
-		}
-		if (i == 0)
-			written = fill(&walk, (const uint8_t *)&header, header_bytes);
-		if (i > 0 || written == header_bytes) {
-			const uint32_t piece = fill(&walk, data + done, len - done);
-
-			written += piece;
-			done += piece;
-		}
-		malformed |= walk.malformed;
-		cv_vring_walk_end(&walk, &at);
-		// It may have changed them since they were counted.
-		if (!add_descriptors(vring, &descriptors, walk.slot.descriptors))
-			return 0;
-		slots[i] = walk.slot;
-		slots[i].len = written;
-	}
-	// A guest that changed its descriptors meanwhile gets what found room.
-	if (malformed || done < len) {
+	switch (find_room(vring, header_bytes + len, last_step, &room)) {
+	case FOUND_TOO_LITTLE:
+		return 0;
+	case FOUND_NEVER:
+		vring->counters.too_long++;
+		return 1;
+	case FOUND_MALFORMED:
 		vring->counters.malformed++;
-	} else {
+		for (uint16_t i = 0; i < room.heads; i++)
+			room.slots[i].len = 0;
+		break;
+	case FOUND_ROOM:
+		header.buffers = room.heads;
+		copy_in(vring, &room.pieces, (const uint8_t *)&header, header_bytes, data);
 		vring->counters.packets++;
 		vring->counters.bytes += len;
 	}
-	cv_vring_retire(vring, slots, (uint16_t)heads, true, vring->is_packed);
-	cv_vring_log_used(vring);
+	cv_vring_retire(vring, room.slots, room.heads, true, vring->is_packed);
+	vring->short_bytes = 0;
 	return 1;
 }
 
@@ -174,38 +192,66 @@ static CV_INLINE uint16_t put_plain(struct cv_vring *vring, const struct cv_view
 		slots[i].len = header + len;
 		bytes += len;
 	}
-	if (i > 0)
+	if (i > 0) {
 		cv_vring_retire(vring, slots, i, true, is_packed);
+		vring->short_bytes = 0;
+	}
 	vring->counters.packets += i;
 	vring->counters.bytes += bytes;
+	vring->counters.steps += fetched - i;
 	*any = more || i < fetched;
 	return i;
+}
+
+// One packet, off the fast path. False: there is no room for it yet. Not inlined: its list of pieces
+// would lie in every call's stack.
+static __attribute__((noinline)) bool put_one(
+	struct cv_vring *vring, const struct cv_view *view, uint64_t *last_step)
+{
+	const uint32_t len = cv_view_packet_len(view);
+
+	*last_step += STEPS_OF(len);
+	return !is_short(vring, vring->header_bytes + len) &&
+	       put_any(vring, cv_view_packet(view), len, *last_step);
 }
 
 static CV_INLINE uint16_t put(
 	struct cv_vring *vring, const struct cv_view *views, uint16_t n, bool is_packed)
 {
+	uint64_t last_step = vring->counters.steps + STEPS_MAX;
+	uint16_t batch = CV_VRING_BATCH; // plain buffers looked at together
 	uint16_t done = 0;
 
+	if (n > 0 && CV_UNLIKELY(is_short(vring, vring->header_bytes + cv_view_packet_len(views))))
+		return 0;
 	while (done < n && !vring->broken) {
 		uint16_t wanted = (uint16_t)(n - done), moved;
 		bool any;
 
-		if (wanted > CV_VRING_BATCH)
-			wanted = CV_VRING_BATCH;
+		if (wanted > batch)
+			wanted = batch;
 		if (CV_LIKELY(vring->log == NULL)) {
 			moved = put_plain(vring, views + done, wanted, is_packed, &any);
 			done += moved;
 			if (!any) {
 				if (moved < wanted)
 					break;
+				batch = batch < CV_VRING_BATCH ? 2 * batch : CV_VRING_BATCH;
 				continue;
 			}
 		}
-		if (!put_any(vring, cv_view_packet(&views[done]), cv_view_packet_len(&views[done])))
+		// What came after this was looked at in vain.
+		batch = 1;
+		if (CV_UNLIKELY(vring->counters.steps >= last_step)) {
+			vring->counters.too_long += n - done;
+			done = n;
+			break;
+		}
+		if (!put_one(vring, &views[done], &last_step))
 			break;
 		done++;
 	}
+	cv_vring_log_used(vring);
 	return done;
 }
 

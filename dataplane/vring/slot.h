@@ -29,10 +29,10 @@ struct cv_vring_slot {
 // As cv_vring.region, but where the address is not in it. NULL: nowhere in one piece.
 uint8_t *cv_vring_find(struct cv_vring *vring, uint64_t address, uint32_t len);
 
-// While the guest is migrated: its rings have changed.
-static inline void cv_vring_log_used(const struct cv_vring *vring)
+// While the guest is migrated: its rings have changed. Once a call: a ring is up to 64 pages.
+static CV_INLINE void cv_vring_log_used(const struct cv_vring *vring)
 {
-	if (vring->log_used == NULL)
+	if (CV_LIKELY(vring->log_used == NULL))
 		return;
 	vring->log_used(vring->log_context, 0,
 		vring->is_packed

@@ -87,47 +87,53 @@ static void placed(struct target *target, uint16_t n, uint8_t *data, uint32_t le
 	close_bin(bin, show(&target->views[n], data, len), bin->packets + 1u);
 }
 
-// A buffer of whatever form. Returns how many packets it gave, 0 or 1; -1: there is no room for it.
-static int take_any(struct cv_vring *vring, struct target *target, uint16_t n)
+// Copies what lies behind the first bytes of the pieces.
+static void copy_out(uint8_t *to, const struct cv_vring_pieces *pieces, uint32_t skip)
 {
+	for (uint32_t i = 0; i < pieces->count; i++) {
+		const struct cv_vring_piece *piece = &pieces->piece[i];
+		const uint32_t over = skip < piece->bytes ? skip : piece->bytes;
+
+		memcpy(to, piece->at + over, piece->bytes - over);
+		to += piece->bytes - over;
+		skip -= over;
+	}
+}
+
+// A buffer of whatever form. Returns how many packets it gave, 0 or 1; -1: there is no room for it.
+// Not inlined: its list of pieces would lie in every call's stack.
+static __attribute__((noinline)) int take_any(
+	struct cv_vring *vring, struct target *target, uint16_t n)
+{
+	const uint32_t header = vring->header_bytes;
 	struct cv_vring_place at = cv_vring_here(vring);
-	struct cv_vring_walk walk, measure;
-	uint32_t len = 0, done = 0;
+	struct cv_vring_pieces pieces;
+	struct cv_vring_walk walk;
 	uint8_t *data = NULL;
 	bool too_long = false;
+	uint32_t len;
 
 	if (!cv_vring_walk_begin(&walk, vring, at, false))
 		return -1;
-	measure = walk;
-	if (cv_vring_walk_skip(&walk, vring->header_bytes) == vring->header_bytes) {
-		measure = walk;
-		len = cv_vring_walk_skip(&measure, UINT16_MAX + 1u);
-	}
-	if (len >= CV_VRING_PACKET_MIN && !measure.malformed) {
+	pieces.count = pieces.bytes = 0;
+	cv_vring_walk_pieces(&walk, &pieces, header + UINT16_MAX + 1);
+	len = pieces.bytes > header ? pieces.bytes - header : 0;
+	if (len >= CV_VRING_PACKET_MIN && !walk.malformed) {
 		too_long = len > UINT16_MAX;
 		if (!too_long)
 			data = place(target, n, len, &too_long);
 		if (data == NULL && !too_long)
 			return -1;
 	}
-	// The guest may have changed it since it was measured: never more than that.
-	while (data != NULL && done < len) {
-		uint32_t bytes = len - done;
-		const uint8_t *piece = cv_vring_walk_piece(&walk, &bytes, NULL);
-
-		if (piece == NULL)
-			break;
-		memcpy(data + done, piece, bytes);
-		done += bytes;
-	}
-	CV_COPIED();
 	cv_vring_walk_end(&walk, &at);
 	if (vring->broken)
 		return -1;
+	if (data != NULL)
+		copy_out(data, &pieces, header);
+	CV_COPIED();
 	walk.slot.len = 0;
 	cv_vring_retire(vring, &walk.slot, 1, false, vring->is_packed);
-	cv_vring_log_used(vring);
-	if (data != NULL && done == len) {
+	if (data != NULL) {
 		placed(target, n, data, len);
 		vring->counters.bytes += len;
 		return 1;
@@ -190,7 +196,8 @@ static CV_INLINE uint16_t copy_together(struct cv_vring *vring, const struct cv_
 		if (CV_LIKELY(i + 1 < *looked))
 			cv_vring_prefetch_rest(
 				slots[i + 1].data + header, slots[i + 1].len - header, false);
-		if (CV_UNLIKELY((int64_t)len + PREFIX_BYTES > limit - end ||
+		// Numbers: 4 GiB behind an address is no overflow, but behind a pointer's object.
+		if (CV_UNLIKELY((uintptr_t)end + len + PREFIX_BYTES > (uintptr_t)limit ||
 				packets == BIN_PACKETS_MAX)) {
 			bool too_long;
 			uint8_t *data;
@@ -254,6 +261,7 @@ static CV_INLINE uint16_t take(
 	struct cv_vring *vring, struct target *target, uint16_t n, bool is_packed, bool gathers)
 {
 	enum next next = vring->log == NULL ? NEXT_PLAIN : NEXT_ANY;
+	const uint64_t last_step = vring->counters.steps + CV_VRING_STEPS_MAX;
 	uint16_t budget = n; // bad buffers count: a guest cannot keep us here
 	uint16_t got = 0;
 
@@ -264,7 +272,9 @@ static CV_INLINE uint16_t take(
 			got += take_plain(vring, target, got, &looked, is_packed, gathers, &next);
 			budget -= looked;
 		} else {
-			const int one = take_any(vring, target, got);
+			const int one = vring->counters.steps < last_step
+						? take_any(vring, target, got)
+						: -1;
 
 			if (one < 0)
 				break;
@@ -273,6 +283,7 @@ static CV_INLINE uint16_t take(
 			next = vring->log == NULL ? NEXT_PLAIN : NEXT_ANY;
 		}
 	}
+	cv_vring_log_used(vring);
 	vring->counters.packets += got;
 	return got;
 }

@@ -144,7 +144,7 @@ static inline struct cv_vring_base guest_fresh(uint64_t features)
 }
 
 static inline void guest_put_table(
-	struct guest *guest, uint64_t at, const struct guest_part *parts, uint16_t n)
+	const struct guest *guest, uint64_t at, const struct guest_part *parts, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++) {
 		if (guest_has(guest, CV_VIRTIO_F_RING_PACKED)) {

@@ -574,6 +574,195 @@ static void rings_lie(void **state)
 	}
 }
 
+// Forms of a buffer that make a device look at many descriptors for nothing.
+enum costly {
+	COSTLY_TABLE, // an indirect table of empty descriptors
+	COSTLY_CHAIN, // the same in the ring
+	COSTLY_SMALL, // mergeable buffers for hardly more than a header
+	COSTLY_LONG, // the longest chains that are allowed, of a byte each
+	COSTLY_FORMS,
+};
+
+#define COSTLY_AT (GUEST_BASE + GUEST_REGION) // of the tables
+#define LONGEST 64 // descriptors of a chain
+
+static uint64_t costly_table(const struct guest *guest, uint32_t bytes, uint16_t n, uint16_t flags)
+{
+	struct guest_part parts[2048];
+
+	for (uint16_t i = 0; i < n; i++)
+		parts[i] = (struct guest_part){0x24000 + 8 * i, bytes, flags};
+	guest_put_table(guest, COSTLY_AT, parts, n);
+	return COSTLY_AT;
+}
+
+// Fills the ring with such buffers.
+static void fill_costly(struct guest *guest, enum costly form, uint16_t flags)
+{
+	struct guest_part parts[LONGEST];
+	uint16_t n = 1;
+
+	switch (form) {
+	case COSTLY_TABLE:
+		parts[0] = (struct guest_part){
+			costly_table(guest, 0, 2048, flags), 16 * 2048, VRING_DESC_F_INDIRECT};
+		break;
+	case COSTLY_LONG:
+		parts[0] = (struct guest_part){costly_table(guest, 1, LONGEST, flags), 16 * LONGEST,
+			VRING_DESC_F_INDIRECT};
+		break;
+	case COSTLY_CHAIN:
+		for (n = 0; n < LONGEST; n++)
+			parts[n] = (struct guest_part){0x24000, 0, flags};
+		break;
+	default:
+		parts[0] = (struct guest_part){0x24000, 13, flags};
+	}
+	while (guest_add(guest, parts, n, false))
+		;
+}
+
+static void take_back(struct guest *guest)
+{
+	uint32_t len;
+
+	while (guest_take(guest, &len))
+		;
+}
+
+#define PUT_STEPS (128 + 2 * (LONGEST + 1)) // what put.c allows, and the packet that goes beyond
+#define PUT_STEPS_EACH 4
+#define TAKE_STEPS (CV_VRING_STEPS_MAX + LONGEST + 1)
+
+// How many descriptors calls of one poll iteration look at, and that the guest's own packets pay.
+static void costs_no_more(uint64_t features, enum costly form)
+{
+	static uint8_t packet[1500], buffers[64][2048];
+	struct cv_view views[256];
+	struct guest guest;
+	uint8_t *to[64];
+	uint16_t lens[64];
+
+	for (unsigned i = 0; i < 256; i++)
+		views[i] = (struct cv_view){.data = packet, .len = 60};
+	for (unsigned i = 0; i < 64; i++)
+		to[i] = buffers[i];
+	assert_int_equal(guest_begin(&guest, features, 256, guest_fresh(features)), 0);
+	fill_costly(&guest, form, 0);
+	for (unsigned turn = 0; turn < 20; turn++) {
+		const uint64_t before = guest.vring.counters.steps;
+
+		cv_vring_dequeue(&guest.vring, to, 2048, lens, 64);
+		assert_in_range(guest.vring.counters.steps - before, 0, TAKE_STEPS);
+		take_back(&guest);
+		fill_costly(&guest, form, 0);
+	}
+	guest_end(&guest);
+	assert_int_equal(guest_begin(&guest, features, 256, guest_fresh(features)), 0);
+	fill_costly(&guest, form, W);
+	for (unsigned turn = 0; turn < 20; turn++) {
+		const uint64_t before = guest.vring.counters.steps;
+
+		cv_vring_enqueue(&guest.vring, views, 256);
+		assert_in_range(
+			guest.vring.counters.steps - before, 0, PUT_STEPS + 256 * PUT_STEPS_EACH);
+		take_back(&guest);
+		fill_costly(&guest, form, W);
+	}
+	guest_end(&guest);
+}
+
+static void no_call_costs_more_than_its_budget(void **state)
+{
+	static const uint64_t sets[] = {V1, V1 | MERGE, V1 | PACKED, V1 | PACKED | MERGE};
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		for (enum costly form = 0; form < COSTLY_FORMS; form++)
+			costs_no_more(sets[i] | INDIRECT, form);
+	}
+}
+
+// Buffers as drivers have them, in two descriptors behind a table, lose nothing to the budget.
+static void usual_buffers_are_within_the_budget(void **state)
+{
+	for (unsigned packed = 0; packed < 2; packed++) {
+		const uint64_t features = V1 | INDIRECT | (packed ? PACKED : 0);
+		static uint8_t packet[60];
+		struct cv_view views[256];
+		struct guest guest;
+
+		assert_int_equal(guest_begin(&guest, features, 256, guest_fresh(features)), 0);
+		for (unsigned i = 0; i < 256; i++) {
+			const struct guest_part parts[] = {{0x24000, 12, W}, {0x25000, 1514, W}};
+
+			views[i] = (struct cv_view){.data = packet, .len = sizeof(packet)};
+			assert_true(guest_add(&guest, parts, 2, true));
+		}
+		assert_int_equal(cv_vring_enqueue(&guest.vring, views, 256), 256);
+		assert_int_equal(guest.vring.counters.packets, 256);
+		guest_end(&guest);
+	}
+}
+
+// Buffers that are too small together are looked at again when there is one more, not before.
+static void too_little_room_is_remembered(void **state)
+{
+	for (unsigned packed = 0; packed < 2; packed++) {
+		const uint64_t features = V1 | MERGE | (packed ? PACKED : 0);
+		const struct guest_part part = {0x24000, 100, W};
+		static uint8_t packet[1000];
+		const struct cv_view view = {.data = packet, .len = sizeof(packet)};
+		const struct cv_view shorter = {.data = packet, .len = 180};
+		struct guest guest;
+		uint64_t steps;
+
+		assert_int_equal(guest_begin(&guest, features, 16, guest_fresh(features)), 0);
+		for (unsigned buffers = 0; buffers < 10; buffers++) {
+			assert_int_equal(cv_vring_enqueue(&guest.vring, &view, 1), 0);
+			steps = guest.vring.counters.steps;
+			for (unsigned i = 0; i < 64; i++)
+				assert_int_equal(cv_vring_enqueue(&guest.vring, &view, 1), 0);
+			assert_int_equal(guest.vring.counters.steps, steps);
+			assert_true(guest_add(&guest, &part, 1, false));
+		}
+		// What needs less is put, and what is left then is too little again until it is not.
+		assert_int_equal(cv_vring_enqueue(&guest.vring, &shorter, 1), 1);
+		assert_int_equal(cv_vring_enqueue(&guest.vring, &view, 1), 0);
+		for (unsigned buffers = 8; buffers < 11; buffers++)
+			assert_true(guest_add(&guest, &part, 1, false));
+		assert_int_equal(cv_vring_enqueue(&guest.vring, &view, 1), 1);
+		assert_int_equal(guest.vring.counters.packets, 2);
+		guest_end(&guest);
+	}
+}
+
+// The longest chain gives a packet; a longer one is malformed, and in the packed ring its end.
+static void chains_are_bounded(void **state)
+{
+	for (unsigned row = 0; row < 8; row++) {
+		const bool packed = row & 1, table = row & 2, longer = row & 4;
+		const uint64_t features = V1 | INDIRECT | (packed ? PACKED : 0);
+		const uint16_t n = LONGEST + longer;
+		uint8_t buffer[2048], *to = buffer;
+		struct guest_part parts[LONGEST + 1];
+		struct guest guest;
+		uint16_t len;
+
+		for (uint16_t i = 0; i < n; i++)
+			parts[i] = (struct guest_part){0x24000 + 8 * i, i < LONGEST ? 1 : 0, 0};
+		assert_int_equal(guest_begin(&guest, features, 128, guest_fresh(features)), 0);
+		if (table) {
+			guest_put_table(&guest, COSTLY_AT, parts, n);
+			parts[0] = (struct guest_part){COSTLY_AT, 16 * n, VRING_DESC_F_INDIRECT};
+		}
+		assert_true(guest_add(&guest, parts, table ? 1 : n, false));
+		assert_int_equal(cv_vring_dequeue(&guest.vring, &to, 2048, &len, 1), !longer);
+		assert_int_equal(guest.vring.broken, longer && packed && !table);
+		assert_int_equal(guest.vring.counters.malformed, longer && !guest.vring.broken);
+		guest_end(&guest);
+	}
+}
+
 // A packed descriptor of 10 bytes for the device to write to, as available at a turn of the ring.
 static struct cv_vring_packed writable(bool wrap, bool chained)
 {
@@ -867,6 +1056,10 @@ int main(void)
 		cmocka_unit_test(guests_lie),
 		cmocka_unit_test(a_length_of_nearly_4_gib_is_too_long),
 		cmocka_unit_test(rings_lie),
+		cmocka_unit_test(no_call_costs_more_than_its_budget),
+		cmocka_unit_test(usual_buffers_are_within_the_budget),
+		cmocka_unit_test(too_little_room_is_remembered),
+		cmocka_unit_test(chains_are_bounded),
 		cmocka_unit_test(chains_overlap),
 		cmocka_unit_test(no_more_than_the_ring_has),
 		cmocka_unit_test(refuses_impossible_rings),

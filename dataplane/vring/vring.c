@@ -52,6 +52,7 @@ int cv_vring_begin(struct cv_vring *vring, uint64_t features, struct cv_vring_ba
 	vring->avail_seen = vring->next_avail;
 	vring->broken = false;
 	vring->signalled_valid = false;
+	vring->short_bytes = 0;
 	vring->region = (struct cv_guest_region){0, 0, NULL};
 	return 0;
 }

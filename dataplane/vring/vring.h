@@ -7,10 +7,10 @@
 // under other programs, tests, a fuzzer).
 //
 // Everything in the guest's memory is hostile. Indices, descriptors and lengths are read once, and
-// judged and used as that copy; chains and indirect tables are walked for as many steps as the ring
-// has descriptors; nothing outside of the guest's memory is ever touched. A guest that breaks the
-// rules loses its own packets (counted in malformed), or its ring stands still (broken) until
-// it is set up again.
+// judged and used as that copy; nothing outside of the guest's memory is ever touched. A guest that
+// breaks the rules loses its own packets (counted in malformed), or its ring stands still (broken)
+// until it is set up again. Chains and indirect tables are looked at one descriptor at a time; how
+// many of them a call looks at is bounded, whatever the guest writes.
 //
 // One thread at a time uses a vring. Nobody else may unmap the memory meanwhile.
 #ifndef CV_VRING_H
@@ -47,8 +47,16 @@ struct cv_vring_counters {
 	uint64_t packets; // taken or put
 	uint64_t bytes;
 	uint64_t malformed; // buffers that break the rules; given back empty
-	uint64_t too_long; // packets larger than what they were to go into; lost
+	uint64_t
+		too_long; // packets larger than what they were to go into, or in too many pieces; lost
 	uint64_t kicks; // the guest was told
+	uint64_t steps; // descriptors looked at one by one, or in vain
+};
+
+// Where in a ring a buffer begins.
+struct cv_vring_place {
+	uint16_t avail;
+	bool wrap; // packed
 };
 
 struct cv_vring {
@@ -74,6 +82,10 @@ struct cv_vring {
 	bool signalled_valid;
 	uint8_t header_bytes; // of virtio-net before each packet: 10 or 12
 	uint16_t signalled; // next_used when the guest was last told
+	// Putting: what begins at next_avail has room for less than so many bytes (0: not known), until
+	// a buffer is at this place.
+	uint32_t short_bytes;
+	struct cv_vring_place short_at;
 	struct cv_guest_region region; // where the last address was found
 	const struct cv_guest_memory *memory;
 	// Told of every byte written, while the guest is migrated; NULL otherwise.
@@ -101,6 +113,10 @@ struct cv_vring_base cv_vring_base(const struct cv_vring *vring);
 // ring it cannot be told; it then does so once every 65536 buffers.)
 void cv_vring_quiet(struct cv_vring *vring);
 
+// A call of dequeue or gather looks at no more descriptors of chains and tables, but for the last
+// buffer's; what is left waits for the next call.
+#define CV_VRING_STEPS_MAX 512
+
 // Takes up to n packets that the guest sends, each into a buffer of its own: to[i] has room bytes,
 // lens[i] is set. Longer ones are lost. Returns how many; the guest has its buffers back.
 uint16_t cv_vring_dequeue(
@@ -124,7 +140,8 @@ uint16_t cv_vring_gather(struct cv_vring *vring, struct cv_view *views, uint16_t
 
 // Puts the first of n packets into the guest's buffers, as many as there are buffers for; returns
 // how many. A packet is what cv_view_packet() says; of a view only that is looked at. A packet that
-// will never fit (longer than a buffer, without MRG_RXBUF) is lost and counted.
+// will never fit (longer than a buffer, without MRG_RXBUF) is lost and counted, and so is what is
+// left of the n once the guest's buffers took more steps than such packets should need.
 uint16_t cv_vring_enqueue(struct cv_vring *vring, const struct cv_view *views, uint16_t n);
 
 // Tells the guest that its buffers have come back, if it wants to know. To be called once after

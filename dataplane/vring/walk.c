@@ -21,7 +21,7 @@ bool cv_vring_walk_begin(
 		.write = write,
 		.table = (const uint8_t *)vring->desc,
 		.table_size = vring->size,
-		.steps = vring->size,
+		.steps = vring->size < CV_VRING_CHAIN_MAX ? vring->size : CV_VRING_CHAIN_MAX,
 		.next = at.avail,
 		.slot.descriptors = vring->is_packed ? 0 : 1,
 	};
@@ -53,6 +53,7 @@ static bool enter_table(struct cv_vring_walk *walk, uint64_t address, uint32_t l
 	walk->table_size = len / DESCRIPTOR_BYTES;
 	walk->is_indirect = true;
 	walk->next = 0;
+	walk->steps = CV_VRING_CHAIN_MAX;
 	return true;
 }
 
@@ -84,9 +85,14 @@ static bool step(struct cv_vring_walk *walk)
 
 	if (walk->done)
 		return false;
-	if (walk->next >= walk->table_size || walk->steps == 0)
+	if (CV_UNLIKELY(walk->steps == 0)) {
+		walk->endless = true;
+		return refuse(walk);
+	}
+	if (walk->next >= walk->table_size)
 		return refuse(walk);
 	walk->steps--;
+	vring->counters.steps++;
 	memcpy(&copy, walk->table + (size_t)walk->next * DESCRIPTOR_BYTES, sizeof(copy));
 	CV_COPIED();
 	flags = copy.words[vring->is_packed];
@@ -113,41 +119,40 @@ static bool step(struct cv_vring_walk *walk)
 	return true;
 }
 
-uint8_t *cv_vring_walk_piece(struct cv_vring_walk *walk, uint32_t *bytes, uint64_t *guest)
+// The next piece of at most `most` > 0 bytes. False: at the end, or malformed.
+static bool next_piece(struct cv_vring_walk *walk, uint32_t most, struct cv_vring_piece *piece)
 {
-	uint8_t *piece;
-
 	while (walk->left == 0) {
 		if (walk->malformed || !step(walk) || walk->malformed)
-			return NULL;
+			return false;
 	}
-	if (*bytes > walk->left)
-		*bytes = walk->left;
-	piece = cv_guest_piece(walk->vring->memory, walk->guest, bytes);
-	if (piece == NULL) {
+	piece->bytes = most < walk->left ? most : walk->left;
+	piece->guest = walk->guest;
+	piece->at = cv_guest_piece(walk->vring->memory, walk->guest, &piece->bytes);
+	if (piece->at == NULL) {
 		walk->malformed = true;
 		walk->left = 0;
-		return NULL;
+		return false;
 	}
-	if (guest != NULL)
-		*guest = walk->guest;
-	walk->guest += *bytes;
-	walk->left -= *bytes;
-	return piece;
+	walk->guest += piece->bytes;
+	walk->left -= piece->bytes;
+	return true;
 }
 
-uint32_t cv_vring_walk_skip(struct cv_vring_walk *walk, uint32_t bytes)
+void cv_vring_walk_pieces(struct cv_vring_walk *walk, struct cv_vring_pieces *pieces, uint32_t most)
 {
-	uint32_t skipped = 0;
+	while (pieces->bytes < most) {
+		struct cv_vring_piece *piece = &pieces->piece[pieces->count];
 
-	while (skipped < bytes) {
-		uint32_t piece = bytes - skipped;
-
-		if (cv_vring_walk_piece(walk, &piece, NULL) == NULL)
+		if (CV_UNLIKELY(pieces->count == CV_VRING_PIECES_MAX)) {
+			walk->malformed = true;
 			break;
-		skipped += piece;
+		}
+		if (!next_piece(walk, most - pieces->bytes, piece))
+			break;
+		pieces->bytes += piece->bytes;
+		pieces->count++;
 	}
-	return skipped;
 }
 
 void cv_vring_walk_end(struct cv_vring_walk *walk, struct cv_vring_place *at)
@@ -161,8 +166,8 @@ void cv_vring_walk_end(struct cv_vring_walk *walk, struct cv_vring_place *at)
 	// Only the packed ring has to know how long a chain is.
 	while (!walk->is_indirect && !walk->done)
 		step(walk);
-	if (walk->slot.descriptors == vring->size && walk->steps == 0 && walk->malformed) {
-		vring->broken = true; // a chain around the whole ring has no end
+	if (walk->endless && !walk->is_indirect) {
+		vring->broken = true; // where the next buffer begins is not to be known
 		return;
 	}
 	cv_vring_packed_step(vring, &at->avail, &at->wrap, walk->slot.descriptors);

@@ -3,15 +3,39 @@
 //
 // Any buffer of a guest, piece by piece: chained descriptors, indirect tables, pieces that lie in
 // several regions of its memory. The slow way, for what is not one plain descriptor.
+//
+// Each descriptor is read once, into the list of pieces that it names; a packet goes by that list.
+// The guest pays for what it makes us look at: each descriptor counts (counters.steps), a chain has
+// at most CV_VRING_CHAIN_MAX of them, and a call of vring.h at most a budget (CV_VRING_STEPS_MAX,
+// put.c).
 #ifndef CV_VRING_WALK_H
 #define CV_VRING_WALK_H
 
 #include "vring/slot.h"
 
+// Descriptors of one buffer, the one that leads to an indirect table not counted. Drivers need few: a
+// header, and the pages of a packet of 64 KiB, are 18 (Linux: MAX_SKB_FRAGS + 2 at most), others cut
+// at 64.
+#define CV_VRING_CHAIN_MAX 64
+
+// Pieces of one packet, in however many buffers.
+#define CV_VRING_PIECES_MAX 128
+
+struct cv_vring_pieces {
+	uint32_t count;
+	uint32_t bytes; // of all of them
+	struct cv_vring_piece {
+		uint8_t *at; // here
+		uint64_t guest; // where the guest has it
+		uint32_t bytes;
+	} piece[CV_VRING_PIECES_MAX];
+};
+
 struct cv_vring_walk {
 	struct cv_vring *vring;
 	bool write;
 	bool malformed; // what was found breaks the rules
+	bool endless; // a chain of more than CV_VRING_CHAIN_MAX descriptors, or than the ring has
 	bool done; // no descriptor is left
 	const uint8_t *table; // of descriptors; the ring's own, or an indirect one
 	uint32_t table_size;
@@ -23,12 +47,6 @@ struct cv_vring_walk {
 	struct cv_vring_slot slot; // id and descriptors, as far as walked
 };
 
-// Where in the ring a buffer begins.
-struct cv_vring_place {
-	uint16_t avail;
-	bool wrap;
-};
-
 static inline struct cv_vring_place cv_vring_here(const struct cv_vring *vring)
 {
 	return (struct cv_vring_place){vring->next_avail, vring->avail_wrap};
@@ -38,12 +56,10 @@ static inline struct cv_vring_place cv_vring_here(const struct cv_vring *vring)
 bool cv_vring_walk_begin(
 	struct cv_vring_walk *walk, struct cv_vring *vring, struct cv_vring_place at, bool write);
 
-// The next piece of at most *bytes > 0: *bytes becomes its length, *guest (unless NULL) its address
-// for the guest. NULL: at the end, or malformed.
-uint8_t *cv_vring_walk_piece(struct cv_vring_walk *walk, uint32_t *bytes, uint64_t *guest);
-
-// Goes over bytes without looking at them. Returns how many there were.
-uint32_t cv_vring_walk_skip(struct cv_vring_walk *walk, uint32_t bytes);
+// Adds the buffer's pieces to a list until that has `most` bytes, or the buffer ends (or is
+// malformed).
+void cv_vring_walk_pieces(
+	struct cv_vring_walk *walk, struct cv_vring_pieces *pieces, uint32_t most);
 
 // To the end of the buffer, so that its descriptors are counted; moves the place behind it.
 void cv_vring_walk_end(struct cv_vring_walk *walk, struct cv_vring_place *at);
