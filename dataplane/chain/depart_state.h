@@ -16,6 +16,7 @@
 // Frames that wait for the end of the turn, by the port they leave by.
 struct cv_outbox {
 	uint16_t n;
+	uint16_t waited; // attempts in vain that the port has not made up for by taking packets
 	uint8_t counts[CV_BURST_MAX]; // packets of each
 	struct rte_mbuf *frames[CV_BURST_MAX];
 };

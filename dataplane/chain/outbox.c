@@ -1,22 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include <rte_pause.h>
-
 #include "outbox.h"
 
-// A port that takes nothing is asked again this often before its packets are dropped. Long enough
-// for a peer on another core to make room, short enough not to starve the other ports.
-#define TX_ATTEMPTS 64
+#include <rte_pause.h>
 
-// Asked once more after a port took so many of what it was given? Counts the times it took none.
-static bool again(unsigned *attempts, uint16_t took)
+// A port that is full is asked again this often before its packets are dropped. Long enough for a
+// peer on another core to make room, short enough not to starve the other ports.
+//
+// That is a credit, and a peer earns it by taking packets: one that takes none at all is asked
+// once a burst, and costs the other ports no time. One that takes them as slowly as it can costs
+// at most TX_EARNED attempts for each that it takes.
+#define TX_ATTEMPTS 64
+#define TX_EARNED 8
+
+// A port took packets.
+static CV_INLINE void earn(struct cv_outbox *box, uint16_t took)
 {
-	if (took > 0) {
-		*attempts = 0;
-		return true;
+	if (CV_UNLIKELY(box->waited > 0)) {
+		const unsigned earned = took * TX_EARNED;
+
+		box->waited -= RTE_MIN(earned, (unsigned)box->waited);
 	}
+}
+
+// Asked once more after a port took so many of what it was given?
+static bool again(struct cv_outbox *box, uint16_t took)
+{
+	if (took > 0)
+		return true;
+	if (box->waited == TX_ATTEMPTS)
+		return false;
+	box->waited++;
 	rte_pause();
-	return ++*attempts < TX_ATTEMPTS;
+	return true;
 }
 
 // What is left of n frames, the first of which were sent, is dropped. Returns the packets in them.
@@ -41,14 +57,16 @@ static void send(struct cv_depart *depart, uint8_t out, struct rte_mbuf **frames
 {
 	struct cv_port *port = depart->ports[out];
 	struct cv_port_counters *counters = &depart->counters[out];
+	struct cv_outbox *box = &depart->boxes[out];
 	uint16_t sent = port->tx(port, depart->lane, frames, n);
 
+	earn(box, sent);
 	if (CV_UNLIKELY(sent < n)) {
-		unsigned attempts = 0;
 		uint16_t took = sent;
 
-		while (sent < n && again(&attempts, took)) {
+		while (sent < n && again(box, took)) {
 			took = port->tx(port, depart->lane, frames + sent, n - sent);
+			earn(box, took);
 			sent += took;
 		}
 		if (sent < n)
@@ -92,15 +110,16 @@ static void send_views(
 {
 	struct cv_port *port = depart->ports[out];
 	struct cv_port_counters *counters = &depart->counters[out];
-	unsigned attempts = 0;
+	struct cv_outbox *box = &depart->boxes[out];
 	uint16_t sent = 0;
 	uint16_t took;
 
 	cv_outbox_flush(depart, out);
 	do {
 		took = port->tx_views(port, depart->lane, burst->views + sent, burst->n - sent);
+		earn(box, took);
 		sent += took;
-	} while (sent < burst->n && again(&attempts, took));
+	} while (sent < burst->n && again(box, took));
 	for (unsigned i = sent; i < burst->n; i++)
 		bytes -= cv_view_packet_len(&burst->views[i]);
 	if (CV_UNLIKELY(sent < burst->n))
