@@ -18,6 +18,7 @@ from typing import Any
 from convoy.dut import peer
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.bess_script import IN, OUT, Script
+from convoy.dut.functions import COMMON
 from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError
 from convoy.host.priority import prefer
@@ -228,7 +229,7 @@ class Bess(Device):
 
     name = "bess"
     ability = Ability(
-        functions=frozenset({"firewall", "router", "l2fwd"}),
+        functions=COMMON,
         port_kinds=frozenset({"vhost-user"}),
         options={"firewall": ("by-protocol", "acl-alone")},
     )

@@ -9,6 +9,7 @@ are marked, so that nobody takes them for a measurement. Its tester is convoy.te
 from dataclasses import dataclass
 
 from convoy.dut.base import Ability, Cost, Device, Presence, Running, Setup
+from convoy.dut.functions import COMMON
 
 KIND = "dummy"  # of its ports
 TSC_HZ = 2_600_000_000
@@ -74,7 +75,7 @@ class Dummy(Device):
 
     name = "dummy"
     ability = Ability(
-        functions=frozenset({"firewall", "router", "l2fwd"}),
+        functions=COMMON,
         port_kinds=frozenset({KIND}),
         deployments=frozenset({"inline", "pipeline", "process"}),
     )

@@ -16,6 +16,7 @@ from typing import Any
 from convoy.dut import peer
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.click import IN, OUT, configuration
+from convoy.dut.functions import COMMON
 from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError
 from convoy.host.priority import prefer
@@ -111,9 +112,7 @@ class FastClick(Device):
     """A click that was built with DPDK."""
 
     name = "fastclick"
-    ability = Ability(
-        functions=frozenset({"firewall", "router", "l2fwd"}), port_kinds=frozenset({"vhost-user"})
-    )
+    ability = Ability(functions=COMMON, port_kinds=frozenset({"vhost-user"}))
 
     def presence(self) -> Presence:
         """Look for click, and ask it whether it is FastClick with DPDK."""

@@ -8,6 +8,7 @@ to right. A device's ports have the same addresses everywhere, so that what leav
 for byte whoever forwarded it: frames to a router go to LEFT_MAC, and come from RIGHT_MAC.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
@@ -94,15 +95,12 @@ def read(function: Function, leaves: str = "right") -> Meaning:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise InputError(f"{where}: {first['input']!r}: {first['msg']}") from None
-    config = settings(model)
-    if isinstance(config, described.Firewall):
-        return _firewall(config)
-    if isinstance(config, described.Router):
-        return _router(config, leaves)
-    assert isinstance(config, described.L2fwd)
-    if config.mode == "rewrite":
-        return Layer2(config.src or RIGHT_MAC, config.dst)
-    return Layer2(swap=config.mode == "swap", bridge=config.mode == "bridge")
+    if function.type not in _MEANINGS:
+        raise InputError(
+            f"{function.type}: only our own node knows this function; devices are compared with "
+            f"{', '.join(_MEANINGS)}"
+        )
+    return _MEANINGS[function.type](settings(model), leaves)
 
 
 def _network(text: str | None) -> IPv4Network | None:
@@ -121,7 +119,7 @@ def _ports(value: int | str | None) -> Ports | None:
     return int(low), int(high or low)
 
 
-def _firewall(config: described.Firewall) -> Firewall:
+def _firewall(config: described.Firewall, leaves: str) -> Firewall:
     if config.rules_file is not None or config.non_ip != "pass":
         raise InputError("firewall: devices are compared with rules alone; leave out rules-file")
     rules = []
@@ -150,6 +148,21 @@ def _router(config: described.Router, leaves: str) -> Router:
             raise InputError(f"router: {route.via}: give its MAC address under neighbours")
         routes.append(Route(prefix, IPv4Address(route.via), mac))
     return Router(tuple(routes))
+
+
+def _layer2(config: described.L2fwd, leaves: str) -> Layer2:
+    if config.mode == "rewrite":
+        return Layer2(config.src or RIGHT_MAC, config.dst)
+    return Layer2(swap=config.mode == "swap", bridge=config.mode == "bridge")
+
+
+# What each type says to a device of another language; a type that is not here is our node's alone.
+_MEANINGS: dict[str, Callable[[Any, str], Meaning]] = {
+    "firewall": _firewall,
+    "router": _router,
+    "l2fwd": _layer2,
+}
+COMMON = frozenset(_MEANINGS)
 
 
 def firewall(rules: int) -> Function:
@@ -207,3 +220,12 @@ def macswap() -> Function:
 def bridge() -> Function:
     """Return a layer 2 forwarder that changes nothing."""
     return Function("l2fwd", {"mode": "bridge"})
+
+
+# What a scenario may ask for, by name; the number is of its routes or rules.
+WORKLOADS: dict[str, Callable[[int], Function]] = {
+    "firewall": firewall,
+    "router": router,
+    "l2fwd": lambda entries: layer2(),
+    "macswap": lambda entries: macswap(),
+}

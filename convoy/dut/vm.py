@@ -25,6 +25,7 @@ from typing import Any
 
 from convoy.dut import convoy, guest
 from convoy.dut.base import Ability, Device, PortAt, Presence, Running, Setup
+from convoy.dut.functions import COMMON
 from convoy.dut.linux import scripts
 from convoy.errors import ConvoyError, InputError
 from convoy.host.priority import prefer
@@ -196,7 +197,7 @@ class Vm(Device):
 
     name = "vm"
     ability = Ability(
-        functions=frozenset({"firewall", "router", "l2fwd"}),
+        functions=COMMON,
         port_kinds=frozenset({"virtio-user", "tap"}),
         cores=4,
         both_ways=True,

@@ -15,7 +15,7 @@ from typing import Any
 
 from convoy.dut import peer
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
-from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
+from convoy.dut.functions import COMMON, LEFT_MAC, RIGHT_MAC
 from convoy.dut.process import RunningProcess
 from convoy.dut.vpp_commands import ENDS, commands
 from convoy.dut.vpp_counters import errors, idle_clocks, interfaces, nodes, spent
@@ -141,7 +141,7 @@ class Vpp(Device):
 
     name = "vpp"
     ability = Ability(
-        functions=frozenset({"firewall", "router", "l2fwd"}),
+        functions=COMMON,
         port_kinds=frozenset(PLUGINS),
     )
 

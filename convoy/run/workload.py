@@ -15,11 +15,7 @@ SIZE_FILES = {"facebook-like": CHECKOUT / "scenarios/traffic/facebook-like.csv"}
 
 def function(kind: str, entries: int) -> Function:
     """Return a function with so many routes or rules."""
-    if kind == "l2fwd":
-        return described.layer2()
-    if kind == "macswap":
-        return described.macswap()
-    return {"firewall": described.firewall, "router": described.router}[kind](entries)
+    return described.WORKLOADS[kind](entries)
 
 
 def size_of(size: str) -> int | str | dict[str, str]:

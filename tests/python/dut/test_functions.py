@@ -12,6 +12,7 @@ from convoy.dut.devices import DEVICES, device
 from convoy.dut.functions import DESTINATIONS, FEW, Firewall, Router, read
 from convoy.dut.openflow import _masks, flows
 from convoy.errors import InputError
+from convoy.run import workload
 
 
 @pytest.mark.parametrize("routes", [1, 2, 10, 15, 1000, 1024, 1025, 5000])
@@ -120,3 +121,13 @@ def test_networks_of_benchmarks_are_those_of_rfc_2544():
     assert functions.SOURCES.subnet_of(both)
     assert functions.DESTINATIONS.subnet_of(both)
     assert IPv4Address("198.19.0.0") == FEW[0]
+
+
+def test_every_function_that_devices_share_has_a_meaning_and_others_are_refused(monkeypatch):
+    for name in functions.WORKLOADS:
+        assert read(workload.function(name, 3))
+    for one in DEVICES:
+        assert one.name == "testpmd" or one.ability.functions >= functions.COMMON
+    monkeypatch.delitem(functions._MEANINGS, "l2fwd")  # as a type that was just written
+    with pytest.raises(InputError, match="only our own node knows this function"):
+        read(workload.function("macswap", 3))
