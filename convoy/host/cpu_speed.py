@@ -22,6 +22,7 @@ PERIOD_US = 100  # at 10 Mpps 1,000 packets come in that time, which is a ring's
 PRIORITY = 50
 ROOT = Path("/")
 READY_S = 10.0
+TOLERANCE = 0.01  # of a clock's limit: kernels round to what the processor has
 
 
 def _frequency(core: int, root: Path) -> Path:
@@ -63,11 +64,23 @@ def _by_clock(core: int, share: float, root: Path) -> Iterator[None]:
     folder = _frequency(core, root)
     most = folder / "scaling_max_freq"
     before = most.read_text()
-    most.write_text(f"{round(int((folder / 'cpuinfo_max_freq').read_text()) * share)}\n")
+    full = int((folder / "cpuinfo_max_freq").read_text())
+    wanted = round(full * share)
     try:
+        most.write_text(f"{wanted}\n")
+        _was_set(core, wanted, int(most.read_text()), full)
         yield
     finally:
         most.write_text(before)
+
+
+def _was_set(core: int, wanted: int, is_khz: int, full: int) -> None:
+    """Raise ConvoyError where the kernel has set another limit: it clamps without a word."""
+    if abs(is_khz - wanted) > TOLERANCE * wanted:
+        raise ConvoyError(
+            f"CPU speed {wanted / full:.0%}: core {core} was to have at most {wanted / 1000:.0f} "
+            f"MHz, the kernel set {is_khz / 1000:.0f}; ask for a speed of {is_khz / full:.0%}"
+        )
 
 
 @contextlib.contextmanager

@@ -4,8 +4,8 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -315,7 +315,7 @@ class Bench:
 
     def _setups(self, turn: Turn, private: Path) -> tuple[Setup, ...]:
         """Return what the device is told: a setup for each chain, in folders that exist."""
-        asked = turn.device, turn.spec, turn.port_kind, turn.cores or self._settings.cores, private
+        asked = turn.device, turn.spec, turn.port_kind, self._cores(turn), private
         setups = (both_ways_setup(*asked),) if turn.applications else chains_of(*asked)
         for setup in setups:
             setup.folder.mkdir(exist_ok=True)
@@ -349,15 +349,23 @@ class Bench:
             )
             measure(asked, hosts, setup, running, self._keep_application, private)
 
-    def _slow(self, turn: Turn) -> AbstractContextManager[object]:
-        if turn.cpu_speed == 1.0 or turn.port_kind == "dummy":
-            return nullcontext()
-        return slowed(self._settings.cores[0], turn.cpu_speed)
+    @contextmanager
+    def _slow(self, turn: Turn) -> Iterator[None]:
+        """Slow down all cores that the device uses, where the turn asks for it."""
+        with ExitStack() as slow:
+            if turn.cpu_speed != 1.0 and turn.port_kind != "dummy":
+                for core in self._cores(turn):
+                    slow.enter_context(slowed(core, turn.cpu_speed))
+            yield
+
+    def _cores(self, turn: Turn) -> tuple[int, ...]:
+        """Return the device's cores: the setup's own, where it has such."""
+        return turn.cores or self._settings.cores
 
     def _speed_note(self, turn: Turn) -> tuple[str, ...]:
         if turn.cpu_speed == 1.0 or turn.port_kind == "dummy":
             return ()
-        return (f"CPU speed {turn.cpu_speed:.0%}, {how(self._settings.cores[0])}",)
+        return (f"CPU speed {turn.cpu_speed:.0%}, {how(self._cores(turn)[0])}",)
 
     def _tester(
         self, turn: Turn, setups: Sequence[Setup], running: Running
@@ -368,7 +376,7 @@ class Bench:
             )
         ends = enumerate(port for setup in setups for port in (setup.left, setup.right))
         ports = [turn.device.tester_port(port, index) for index, port in ends]
-        core = (turn.cores or self._settings.cores)[0]
+        core = self._cores(turn)[0]
         return ConvoyGen(ports, self._settings.tester_core, device_core=core)
 
     def _forwards(self, turn: Turn, tester: Tester, running: Running) -> tuple[int, ...]:
@@ -404,7 +412,7 @@ class Bench:
             tester,
             running,
             self._folder,
-            (turn.cores or self._settings.cores)[0],
+            self._cores(turn)[0],
             (*((remark,) if remark else ()), *running.notes, *self._speed_note(turn)),
             scenario.flows,
             turn.spec.entries,

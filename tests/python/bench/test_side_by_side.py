@@ -2,6 +2,9 @@
 # Copyright 2026 The Convoy authors
 """Setups that need more than one device, or cores of their own: in which order, or why not."""
 
+from contextlib import contextmanager
+from dataclasses import replace
+
 import pytest
 from pydantic import ValidationError
 
@@ -9,7 +12,9 @@ from convoy.dut.base import Running
 from convoy.dut.dummy import Dummy
 from convoy.dut.several import Several
 from convoy.errors import ConvoyError, InputError
-from convoy.run.order import chains_of, order
+from convoy.results.folder import RunFolder
+from convoy.run.bench import Bench, Settings
+from convoy.run.order import Turn, chains_of, order
 from convoy.run.point import specification
 from convoy.run.scenario import Scenario, SetupSpec
 
@@ -97,8 +102,30 @@ def test_a_setup_gets_cores_of_its_own_or_is_left_out_with_the_reason():
     ]
 
 
-def test_what_applications_are_not_run_behind_is_said_where_it_is_written():
-    with pytest.raises(ValidationError, match="give setups of one firewall or router"):
-        scenario({"x": {"functions": []}}, applications={"run": ["http"], "setups": ["x"]})
+def test_a_scenario_without_a_search_says_what_is_tried_instead():
     with pytest.raises(ValidationError, match="rates-pps to try, full-speed, or applications"):
         scenario({"x": ROUTER}, search=False)
+
+
+def test_the_cores_that_a_setup_has_are_those_that_are_slowed_down(tmp_path, monkeypatch):
+    slowed = []
+
+    @contextmanager
+    def slow(core, share):
+        slowed.append((core, share))
+        yield
+        slowed.append((core, 1.0))
+
+    monkeypatch.setattr("convoy.run.bench.slowed", slow)
+    folder = RunFolder(tmp_path)
+    folder.create({})
+    bench = Bench(folder, {}, Settings(0, (1,), False, "quick", ("pdr",), 0.2), print)
+    turn = Turn("s", "x", SetupSpec(cores=2), Yields(), "device", "vhost-user", 0.5, 0)
+    for cores, expected in (((), [1]), ((3, 4), [3, 4])):
+        slowed.clear()
+        with bench._slow(replace(turn, cores=cores)):
+            assert slowed == [(core, 0.5) for core in expected]
+        assert slowed[len(expected) :] == [(core, 1.0) for core in reversed(expected)]
+    slowed.clear()
+    with bench._slow(replace(turn, cpu_speed=1.0)):
+        assert slowed == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from convoy.errors import InputError
+from convoy.errors import ConvoyError, InputError
 from convoy.host import cpu_speed
 from convoy.host.cpu_time import cpu_ns
 
@@ -23,6 +23,29 @@ def test_by_the_clock_where_there_is_one_and_it_is_put_back(tmp_path):
     with pytest.raises(KeyError), cpu_speed.slowed(3, 0.5, tmp_path):
         assert most.read_text() == "1500000\n"
         raise KeyError
+    assert most.read_text() == "2600000\n"
+
+
+def test_a_limit_that_the_kernel_clamps_is_refused_and_put_back(tmp_path, monkeypatch):
+    folder = tmp_path / "sys/devices/system/cpu/cpu3/cpufreq"
+    folder.mkdir(parents=True)
+    most = folder / "scaling_max_freq"
+    most.write_text("2600000\n")
+    (folder / "cpuinfo_max_freq").write_text("3000000\n")
+    written = []
+
+    def clamped(path, text):
+        written.append(int(text))
+        with path.open("w") as file:
+            file.write(f"{max(int(text), 1200000)}\n")
+
+    monkeypatch.setattr(Path, "write_text", clamped)
+    with cpu_speed.slowed(3, 0.4, tmp_path):
+        pass
+    words = "CPU speed 10%: core 3 was to have at most 300 MHz, the kernel set 1200; .* of 40%"
+    with pytest.raises(ConvoyError, match=words), cpu_speed.slowed(3, 0.1, tmp_path):
+        pytest.fail("the device would be measured at another speed than it says")
+    assert written == [1200000, 2600000, 300000, 2600000]
     assert most.read_text() == "2600000\n"
 
 
