@@ -10,6 +10,7 @@ without IOMMU).
 """
 
 import json
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -20,6 +21,7 @@ from convoy.errors import ConvoyError
 from convoy.host.initramfs import Initramfs, module_files
 from convoy.host.programs import need
 
+ROOT = Path("/")
 READY = "convoy guest: ready"
 FAILED = "convoy guest: failed"
 HOW = (
@@ -107,15 +109,20 @@ poweroff -f
 """
 
 
-def kernel() -> Path | None:
+def _by_version(image: Path) -> list[str | int]:
+    """Return a key by which 6.1.0-10 is newer than 6.1.0-9: numbers count as numbers."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", image.name)]
+
+
+def kernel(root: Path = ROOT) -> Path | None:
     """Return the newest cloud kernel whose modules are here, or None."""
-    images = sorted(Path("/boot").glob("vmlinuz-*-cloud-*"))
-    return next((image for image in reversed(images) if modules_of(image).is_dir()), None)
+    images = sorted((root / "boot").glob("vmlinuz-*-cloud-*"), key=_by_version, reverse=True)
+    return next((image for image in images if modules_of(image, root).is_dir()), None)
 
 
-def modules_of(image: Path) -> Path:
+def modules_of(image: Path, root: Path = ROOT) -> Path:
     """Return the folder of a kernel's modules."""
-    return Path("/lib/modules") / image.name.removeprefix("vmlinuz-")
+    return root / "lib/modules" / image.name.removeprefix("vmlinuz-")
 
 
 def missing() -> str:
