@@ -22,6 +22,19 @@ from pydantic_core import PydanticCustomError
 from convoy.chain.problem import known
 
 
+def refuse_unknown_keys(model: type[BaseModel], data: Any) -> None:
+    """Raise for a mapping's first key that no field of the model has, with the nearest one."""
+    if not isinstance(data, Mapping):
+        return
+    names = [info.alias or name for name, info in model.model_fields.items()]
+    other = model.model_fields if model.model_config.get("populate_by_name") else ()
+    for key in data:
+        if key not in names and key not in other:
+            raise PydanticCustomError(
+                "convoy_key", "unknown key; {fix}", {"key": key, "fix": known("keys", key, names)}
+            )
+
+
 class Model(BaseModel):
     """Keys with hyphens, no unknown keys, no guessing of types, immutable."""
 
@@ -37,15 +50,7 @@ class Model(BaseModel):
     def _keys(cls, data: Any) -> Any:
         if data is None:  # `web:` with nothing after it
             data = {}
-        if isinstance(data, Mapping):
-            names = [info.alias or name for name, info in cls.model_fields.items()]
-            for key in data:
-                if key not in names:
-                    raise PydanticCustomError(
-                        "convoy_key",
-                        "unknown key; {fix}",
-                        {"key": key, "fix": known("keys", key, names)},
-                    )
+        refuse_unknown_keys(cls, data)
         return data
 
 

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What a scenario names must exist: devices and their options, functions, setups, references.
+
+All of it is asked before anything is measured: a mistake must not end hours of measuring, nor leave
+a setup out. Whether this machine can do a setup is another question (convoy/run/order.py).
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from convoy import reference
+from convoy.chain.problem import Loc, Problem, known, shown
+from convoy.dut.base import Device
+from convoy.dut.devices import DEVICES
+from convoy.dut.functions import WORKLOADS
+from convoy.errors import InputError
+from convoy.run.two_hosts import BEHIND
+
+if TYPE_CHECKING:
+    from convoy.run.scenario import Applications, Pacing, Scenario, SetupSpec
+
+
+def _named(
+    loc: Loc, noun: str, names: Collection[str] | None, there: Collection[str]
+) -> Iterator[Problem]:
+    """Yield a problem for each name of a list that does not exist."""
+    for i, name in enumerate(names or ()):
+        if name not in there:
+            yield Problem((*loc, i), "there is none called so", known(noun, name, there),
+                          shown(name))  # fmt: skip
+
+
+def _options(loc: Loc, spec: "SetupSpec", devices: Mapping[str, Device]) -> Iterator[Problem]:
+    """Yield what is wrong with the options that a setup has for each device."""
+    for name, options in spec.options.items():
+        at = (*loc, "options", name)
+        if name not in devices:
+            yield Problem(at, "there is no such device", known("devices", name, devices))
+            continue
+        if spec.devices is not None and name not in spec.devices:
+            yield Problem(at, "options of a device that does not take part",
+                          f"add {name} to the setup's devices, or remove them")  # fmt: skip
+        has = devices[name].ability.options
+        for key, value in options.items():
+            if key not in has:
+                yield Problem((*at, key), f"{name} has no such option",
+                              known("options", key, has))  # fmt: skip
+            elif value not in has[key]:
+                fix = known("values", value, has[key])
+                yield Problem((*at, key), f"{name} knows no such value", fix, shown(value))
+
+
+def _pacing(loc: Loc, pacing: "Pacing | None") -> Iterator[Problem]:
+    if pacing is not None and (pacing.on_us is None) != (pacing.off_us is None):
+        yield Problem(loc, "on-us and off-us go together", "give both or neither")
+
+
+def _setup(loc: Loc, spec: "SetupSpec", devices: Mapping[str, Device]) -> Iterator[Problem]:
+    yield from _named((*loc, "devices"), "devices", spec.devices, devices)
+    yield from _options(loc, spec, devices)
+    wrong = list(_named((*loc, "functions"), "functions", spec.functions, WORKLOADS))
+    yield from wrong
+    if wrong:
+        return
+    for kind in dict.fromkeys(spec.functions):
+        try:
+            WORKLOADS[kind](spec.entries)
+        except InputError as error:
+            what, _, fix = str(error).partition("; ")
+            yield Problem((*loc, "entries"), what, fix, shown(spec.entries))
+    yield from _pacing((*loc, "pacing"), spec.pacing)
+
+
+def _applications(
+    loc: Loc, asked: "Applications | None", setups: Mapping[str, "SetupSpec"], whose: str
+) -> Iterator[Problem]:
+    for i, name in enumerate((asked.setups if asked else None) or ()):
+        at = (*loc, "setups", i)
+        if name not in setups:
+            yield Problem(at, f"is none of {whose}", known("setups", name, setups), shown(name))
+        elif setups[name].functions not in BEHIND:
+            yield Problem(at, "has other functions than one firewall or router",
+                          "give setups of one", shown(name))  # fmt: skip
+
+
+def _quick(scenario: "Scenario") -> Iterator[Problem]:
+    """Yield why --quick would leave no whole scenario."""
+    quick, setups = scenario.quick, scenario.setups
+    unknown = list(_named(("quick", "setups"), "setups", quick.setups, setups))
+    yield from unknown
+    if unknown:
+        return
+    left = {name: setups[name] for name in (setups if quick.setups is None else quick.setups)}
+    if quick.applications is not None:
+        where: Loc = ("quick", "applications")
+        yield from _applications(where, quick.applications, left, "quick.setups")
+    elif scenario.applications is not None:
+        for name in scenario.applications.setups or ():
+            if name in setups and name not in left:
+                fix = "add it to quick.setups, or give quick.applications.setups"
+                yield Problem(("quick", "setups"), f"lack '{name}' of applications.setups", fix)
+    try:
+        scenario.quickly()
+    except ValidationError as error:
+        why = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        yield Problem(("quick",), f"leaves no whole scenario: {why}")
+
+
+def problems(scenario: "Scenario") -> Iterator[Problem]:
+    """Yield everything that a scenario names and that does not exist."""
+    devices = {device.name: device for device in DEVICES}
+    setups = scenario.setups
+    yield from _named(("devices",), "devices", scenario.devices, devices)
+    yield from _named(("quick", "devices"), "devices", scenario.quick.devices, devices)
+    yield from _pacing(("pacing",), scenario.pacing)
+    yield from _named(("references",), "references", scenario.references, reference.names())
+    for name, spec in setups.items():
+        yield from _setup(("setups", name), spec, devices)
+    for i, one in enumerate(scenario.compare):
+        for key, named in (("setup", one.setup), ("over", one.over)):
+            if named not in setups:
+                fix = known("setups", named, setups)
+                yield Problem(("compare", i, key), "is none of the setups", fix, shown(named))
+        for j, size in enumerate(one.sizes or ()):
+            if size not in scenario.sizes:
+                fix = known("sizes", size, map(str, scenario.sizes))
+                yield Problem(("compare", i, "sizes", j), "is none of the sizes", fix, shown(size))
+    yield from _applications(("applications",), scenario.applications, setups, "the setups")
+    yield from _quick(scenario)
