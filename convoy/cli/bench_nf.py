@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 
 from convoy.cli.console import console, messages, print_json
-from convoy.cli.options import Json
+from convoy.cli.options import Json, split
 from convoy.cli.progress import Bar
 from convoy.errors import InputError
 from convoy.results.nf import NfBench
@@ -60,19 +60,22 @@ def render(bench: NfBench) -> None:
         out.print(line, markup=False)
 
 
-def _numbers(text: str | None) -> list[int]:
+def _numbers(texts: list[str] | None) -> list[int]:
+    words = split("--entries", texts) or ()
     try:
-        return [int(part) for part in text.split(",")] if text else []
+        return [int(word) for word in words]
     except ValueError:
-        raise InputError(f"--entries: '{text}' is not a list of numbers; write 10,1000") from None
+        given = ",".join(words)
+        raise InputError(f"--entries: '{given}' is not a list of numbers; write 10,1000") from None
 
 
 def command(
     function: Annotated[
-        str | None, typer.Option(help="Only these, separated by commas: router,chain,...")
+        list[str] | None, typer.Option(help="Only these, separated by commas: router,chain,...")
     ] = None,
     entries: Annotated[
-        str | None, typer.Option(help="Routes and rules, separated by commas.  [10,1000,100000]")
+        list[str] | None,
+        typer.Option(help="Routes and rules, with commas.  [10,1000,100000]"),
     ] = None,
     repeats: Annotated[int, typer.Option(help="Alternating repeats.", min=1, max=1001)] = 11,
     core: Annotated[int | None, typer.Option(help="Core to run on; default: the first.")] = None,
@@ -81,7 +84,7 @@ def command(
     """Cycles per packet of each function, in memory, beside plain DPDK doing the same job."""
     with Bar(messages()) as bar:
         bench = bench_nf(
-            function.split(",") if function else [], _numbers(entries), repeats, core, bar.show
+            list(split("--function", function) or ()), _numbers(entries), repeats, core, bar.show
         )
     print_json(bench.model_dump(mode="json", by_alias=True, exclude_none=True)) if as_json else (
         render(bench)

@@ -59,8 +59,10 @@ def show(run: Run) -> None:
 def command(
     devices: Devices = None,
     only: Annotated[
-        str | None,
-        typer.Option(help=f"Parts, with commas: {', '.join(n[7:] for n in SCENARIOS)}.  [all]"),
+        list[str] | None,
+        typer.Option(
+            help=f"Only these, with commas: {', '.join(n[7:] for n in SCENARIOS)}.  [all]"
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="About fourteen minutes; wider intervals.")

@@ -3,6 +3,7 @@
 """convoy bench quick: the example chain, measured beside dpdk-testpmd, in some minutes."""
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from rich import box
 from rich.table import Table
 
 from convoy.cli.console import console, messages, print_json
-from convoy.cli.options import Json, NewFolder
+from convoy.cli.options import Json, NewFolder, split
 from convoy.cli.progress import Bar
 from convoy.errors import InputError
 from convoy.report import export
@@ -151,10 +152,10 @@ def render(result: QuickResult) -> None:
     out.print(f"report: {result.report}", style="bold", markup=False)
 
 
-def sizes_of(text: str | None) -> tuple[int | str, ...]:
+def sizes_of(texts: Sequence[str] | None) -> tuple[int | str, ...]:
     """Return the sizes that --sizes names; all without. Raises InputError."""
     found: list[int | str] = []
-    for name in text.split(",") if text else SIZES:
+    for name in split("--sizes", texts) or SIZES:
         if name not in ("imix",) and not (name.isdigit() and 64 <= int(name) <= 1518):
             raise InputError(f"--sizes: '{name}' is neither 64 to 1518 (bytes) nor imix")
         found.append(int(name) if name.isdigit() else name)
@@ -163,7 +164,8 @@ def sizes_of(text: str | None) -> tuple[int | str, ...]:
 
 def command(
     sizes: Annotated[
-        str | None, typer.Option(help="Frame sizes with FCS, and imix.  [64,128,...,1500,imix]")
+        list[str] | None,
+        typer.Option(help="Frame sizes with FCS, imix.  [64,128,...,1500,imix]"),
     ] = None,
     repeats: Annotated[int, typer.Option(help="Rounds through all devices.", min=1, max=99)] = 3,
     smoke: Annotated[
@@ -178,7 +180,7 @@ def command(
         repeats=1 if smoke else repeats,
         profile="quick",
         goal_names=("pdr",),
-        changes={"sizes": sizes_of(sizes or ("64" if smoke else None))},
+        changes={"sizes": sizes_of(sizes or (["64"] if smoke else None))},
     )
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = output or Path("results") / f"{now}-quick"

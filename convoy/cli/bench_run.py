@@ -150,7 +150,7 @@ def run(
         typer.Option(help=f"How long to search: {', '.join(PROFILES)}.  [standard, --quick quick]"),
     ] = None,
     goal: Annotated[
-        str | None, typer.Option(help="ndr, pdr, rfc2544, tst009.  [ndr,pdr; quick pdr]")
+        list[str] | None, typer.Option(help="ndr, pdr, rfc2544, tst009.  [ndr,pdr; quick pdr]")
     ] = None,
     output: NewFolder = None,
     as_json: Json = False,

@@ -3,10 +3,13 @@
 """What all commands print with."""
 
 import json
+import os
 import sys
 from typing import Any
 
 from rich.console import Console
+
+WIDEST = 10_000  # columns; a table takes what it needs of them
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 it ran and failed; 2 bad input, nothing was started; 130 interrupted."
@@ -14,8 +17,14 @@ EXIT_CODES = (
 
 
 def console() -> Console:
-    """Return a console for results; NO_COLOR and pipes are respected, lines are never cut."""
-    return Console(highlight=False, soft_wrap=True, emoji=False)
+    """Return a console for results; NO_COLOR and pipes are respected, lines are never cut.
+
+    What goes to a file or a pipe is as wide as its tables need, unless COLUMNS says otherwise.
+    """
+    out = Console(highlight=False, soft_wrap=True, emoji=False)
+    if not out.is_terminal and "COLUMNS" not in os.environ:
+        out.width = WIDEST
+    return out
 
 
 def messages() -> Console:

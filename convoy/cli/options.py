@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """Options that several commands have, so that they read alike."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,8 @@ from convoy.errors import InputError
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Devices = Annotated[
-    str | None, typer.Option(help="Only these, with commas.  [all that the scenario names]")
+    list[str] | None,
+    typer.Option(help="Only these, with commas.  [all that the scenario names]"),
 ]
 Rounds = Annotated[
     int | None, typer.Option(help="Rounds through all devices.  [5, quick 3]", min=1, max=99)
@@ -22,11 +24,15 @@ NewFolder = Annotated[
 ]
 
 
-def split(option: str, text: str | None) -> tuple[str, ...] | None:
-    """Return the words of an option that takes several, with commas. Raises InputError."""
-    if text is None:
+def split(option: str, texts: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the words of an option that takes several: with commas, or given again.
+
+    None: it was not given. Raises InputError.
+    """
+    if not texts:
         return None
-    words = tuple(word.strip() for word in text.split(","))
+    words = [word.strip() for text in texts for word in text.split(",")]
     if not all(words):
-        raise InputError(f"{option}: '{text}': give names with commas between, or leave it out")
-    return words
+        given = " ".join(texts)
+        raise InputError(f"{option}: '{given}': give names with commas between, or leave it out")
+    return tuple(dict.fromkeys(words))
