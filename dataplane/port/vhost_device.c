@@ -18,16 +18,6 @@
 
 #define BIT(n) (1ull << (n))
 
-// Offloads that leave a packet unfinished: functions need whole packets with right checksums.
-#define OFFLOADS                                                                         \
-	(BIT(VIRTIO_NET_F_CSUM) | BIT(VIRTIO_NET_F_GUEST_CSUM) | BIT(VIRTIO_NET_F_GSO) | \
-		BIT(VIRTIO_NET_F_HOST_TSO4) | BIT(VIRTIO_NET_F_HOST_TSO6) |              \
-		BIT(VIRTIO_NET_F_HOST_UFO) | BIT(VIRTIO_NET_F_HOST_ECN) |                \
-		BIT(VIRTIO_NET_F_GUEST_TSO4) | BIT(VIRTIO_NET_F_GUEST_TSO6) |            \
-		BIT(VIRTIO_NET_F_GUEST_UFO) | BIT(VIRTIO_NET_F_GUEST_ECN))
-
-#define VIRTIO_F_IOMMU 33 // addresses would have to be asked for
-
 // vhost-user messages that are answered here.
 #define GET_QUEUE_NUM 17
 
@@ -383,7 +373,7 @@ int cv_vhost_open(struct cv_vhost *device, struct cv_error *error)
 	if (rte_vhost_driver_register(device->path, device->client ? RTE_VHOST_USER_CLIENT : 0) !=
 		0)
 		goto no_socket;
-	if (rte_vhost_driver_disable_features(device->path, OFFLOADS | BIT(VIRTIO_F_IOMMU)) != 0 ||
+	if (rte_vhost_driver_disable_features(device->path, CV_VHOST_NOT_OURS) != 0 ||
 		rte_vhost_driver_get_protocol_features(device->path, &protocol) != 0 ||
 		// Announcing a migrated guest by packets of our own making is not ours to do.
 		rte_vhost_driver_set_protocol_features(

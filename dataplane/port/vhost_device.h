@@ -10,6 +10,8 @@
 #ifndef CV_VHOST_DEVICE_H
 #define CV_VHOST_DEVICE_H
 
+#include <linux/virtio_config.h>
+#include <linux/virtio_net.h>
 #include <sys/un.h>
 
 #include <rte_spinlock.h>
@@ -18,6 +20,16 @@
 #include "vring/vring.h"
 
 #define CV_VHOST_PAIRS_MAX 64
+
+// What our vring does not do: offloads, which leave packets unfinished where functions need whole
+// ones with right checksums; and an IOMMU, behind which addresses would have to be asked for.
+#define CV_VHOST_NOT_OURS                                                                         \
+	(1ull << VIRTIO_NET_F_CSUM | 1ull << VIRTIO_NET_F_GUEST_CSUM | 1ull << VIRTIO_NET_F_GSO | \
+		1ull << VIRTIO_NET_F_HOST_TSO4 | 1ull << VIRTIO_NET_F_HOST_TSO6 |                 \
+		1ull << VIRTIO_NET_F_HOST_UFO | 1ull << VIRTIO_NET_F_HOST_ECN |                   \
+		1ull << VIRTIO_NET_F_GUEST_TSO4 | 1ull << VIRTIO_NET_F_GUEST_TSO6 |               \
+		1ull << VIRTIO_NET_F_GUEST_UFO | 1ull << VIRTIO_NET_F_GUEST_ECN |                 \
+		1ull << VIRTIO_F_IOMMU_PLATFORM)
 
 struct cv_vhost_queue {
 	_Alignas(64) rte_spinlock_t lock; // of vring

@@ -123,7 +123,8 @@ static bool read_word(
 	return false;
 }
 
-int cv_ethdev_config_read(struct cv_ethdev_config *config, const char *text, struct cv_error *error)
+int cv_ethdev_config_read(struct cv_ethdev_config *config, const char *variable, const char *text,
+	struct cv_error *error)
 {
 	char words[2048], *rest, *word;
 	struct cv_outer outer;
@@ -134,7 +135,7 @@ int cv_ethdev_config_read(struct cv_ethdev_config *config, const char *text, str
 	if (text == NULL)
 		return 0;
 	if (strlen(text) >= sizeof(words)) {
-		cv_error_set(error, "%s: longer than %zu bytes", CV_ETHDEV_ENV, sizeof(words) - 1);
+		cv_error_set(error, "%s: longer than %zu bytes", variable, sizeof(words) - 1);
 		return -EINVAL;
 	}
 	strcpy(words, text);
@@ -149,13 +150,13 @@ int cv_ethdev_config_read(struct cv_ethdev_config *config, const char *text, str
 				"mode=auto|view|copy, "
 				"ports=0,1 mtu= port= counts=FILE, and of a next hop dst_mac= dst= "
 				"src= (all three), src_mac= nfi= vlan=",
-				CV_ETHDEV_ENV, word, value != NULL ? value : "");
+				variable, word, value != NULL ? value : "");
 			return -EINVAL;
 		}
 	}
 	config->fixed = given != 0;
 	if (given != 0 && (given & NEEDS_ALL) != NEEDS_ALL) {
-		cv_error_set(error, "%s: a next hop needs dst_mac=, dst= and src=", CV_ETHDEV_ENV);
+		cv_error_set(error, "%s: a next hop needs dst_mac=, dst= and src=", variable);
 		return -EINVAL;
 	}
 	config->next_hop.port = config->port;

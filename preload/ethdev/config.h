@@ -32,8 +32,9 @@ struct cv_ethdev_config {
 
 const char *cv_ethdev_mode_name(enum cv_ethdev_mode mode);
 
-// Fills config from text (NULL: defaults). 0, or -EINVAL with error set.
-int cv_ethdev_config_read(
-	struct cv_ethdev_config *config, const char *text, struct cv_error *error);
+// Fills config from text (NULL: defaults), the value of an environment variable of that name. 0, or
+// -EINVAL with error set.
+int cv_ethdev_config_read(struct cv_ethdev_config *config, const char *variable, const char *text,
+	struct cv_error *error);
 
 #endif

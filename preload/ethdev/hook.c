@@ -91,7 +91,7 @@ __attribute__((constructor)) static void load(void)
 	real_tx_setup = find("rte_eth_tx_queue_setup");
 	if (strncmp(rte_version(), RELEASE, strlen(RELEASE)) != 0)
 		refuse("the program runs on %s: this library is for %s", rte_version(), RELEASE);
-	if (cv_ethdev_config_read(&config, getenv(CV_ETHDEV_ENV), &error) < 0 ||
+	if (cv_ethdev_config_read(&config, CV_ETHDEV_ENV, getenv(CV_ETHDEV_ENV), &error) < 0 ||
 		cv_answers_init(&answers, &config, &error) < 0)
 		refuse("%s", error.text);
 	cv_report_begin(&answers.config);

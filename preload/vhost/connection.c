@@ -9,13 +9,6 @@
 
 #define PATHS_MAX 256
 
-#define BIT(n) (1ull << (n))
-#define NOT_OURS                                                                               \
-	(BIT(VIRTIO_NET_F_CSUM) | BIT(VIRTIO_NET_F_GUEST_CSUM) | BIT(VIRTIO_NET_F_HOST_TSO4) | \
-		BIT(VIRTIO_NET_F_HOST_TSO6) | BIT(VIRTIO_NET_F_HOST_UFO) |                     \
-		BIT(VIRTIO_NET_F_GUEST_TSO4) | BIT(VIRTIO_NET_F_GUEST_TSO6) |                  \
-		BIT(VIRTIO_NET_F_GUEST_UFO) | BIT(33)) // VIRTIO_F_IOMMU_PLATFORM
-
 struct cv_connection_config cv_connection_config;
 struct cv_connection *cv_connections[RTE_MAX_VHOST_DEVICE];
 
@@ -125,7 +118,7 @@ static int new_device(int vid)
 	uint64_t features = 0;
 
 	rte_vhost_get_negotiated_features(vid, &features);
-	if (features & NOT_OURS) {
+	if (features & CV_VHOST_NOT_OURS) {
 		fprintf(stderr,
 			"convoy: vhost: %s: left to rte_vhost: its guest negotiated offloads "
 			"(features 0x%" PRIx64 "); turn them off there to have convoys\n",

@@ -53,14 +53,9 @@ __attribute__((constructor)) static void begin(void)
 	real_enqueue = find("rte_vhost_enqueue_burst");
 	real_register = find("rte_vhost_driver_callback_register");
 	real_stats = find("rte_vhost_vring_stats_get");
-	if (cv_ethdev_config_read(&config, getenv(ENV), &error) != 0 ||
-		(config.fixed && cv_outer_set(&outer, &config.next_hop, &error) != 0)) {
-		// It names the variable of the other library.
-		const size_t other = strlen(CV_ETHDEV_ENV);
-
-		refuse(ENV, strncmp(error.text, CV_ETHDEV_ENV, other) == 0 ? error.text + other
-									   : error.text);
-	}
+	if (cv_ethdev_config_read(&config, ENV, getenv(ENV), &error) != 0 ||
+		(config.fixed && cv_outer_set(&outer, &config.next_hop, &error) != 0))
+		refuse("", error.text);
 	cv_connection_config.outer = &outer;
 	cv_connection_config.port = rte_cpu_to_be_16(config.port);
 	fprintf(stderr,

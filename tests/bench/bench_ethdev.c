@@ -138,7 +138,7 @@ static void one(const char *mode, struct cv_group_pool *groups, struct rte_mempo
 	struct cv_room room = {.needed = false};
 	struct spent spent;
 
-	cv_ethdev_config_read(&config, NULL, NULL);
+	cv_ethdev_config_read(&config, CV_ETHDEV_ENV, NULL, NULL);
 	cv_answers_init(&answers, &config, NULL);
 	port = any = NULL;
 	memset(&rx, 0, sizeof(rx));
