@@ -263,10 +263,27 @@ static int read_eal(struct cv_plan *plan, const struct cv_where *top)
 	return 0;
 }
 
+static int read_telemetry(struct cv_plan *plan, const struct cv_where *top)
+{
+	static const char *const keys[] = {"socket_mode", "socket_group", NULL};
+	const json_t *telemetry = json_object_get(plan->json, "telemetry");
+	const struct cv_where at = cv_where_key(top, "telemetry");
+	struct cv_error why = {0};
+
+	if (telemetry == NULL)
+		return 0;
+	if (cv_json_keys(&at, telemetry, keys) != 0)
+		return -EINVAL;
+	if (cv_socket_access_read(telemetry, &plan->telemetry, &why) == 0)
+		return 0;
+	cv_where_error(&at, "%s", why.text);
+	return -EINVAL;
+}
+
 static int read_all(struct cv_plan *plan, const struct cv_where *top)
 {
 	static const char *const keys[] = {"schema", "ports", "convoys", "next_hops", "functions",
-		"chains", "stages", "workers", "eal", NULL};
+		"chains", "stages", "workers", "eal", "telemetry", NULL};
 	const char *schema;
 	int rc;
 
@@ -282,7 +299,7 @@ static int read_all(struct cv_plan *plan, const struct cv_where *top)
 	if ((rc = read_ports(plan, top)) != 0 || (rc = read_convoys(plan, top)) != 0 ||
 		(rc = read_next_hops(plan, top)) != 0 || (rc = read_functions(plan, top)) != 0 ||
 		(rc = read_chains(plan, top)) != 0 || (rc = read_workers(plan, top)) != 0 ||
-		(rc = cv_plan_read_stages(plan, top)) != 0)
+		(rc = cv_plan_read_stages(plan, top)) != 0 || (rc = read_telemetry(plan, top)) != 0)
 		return rc;
 	return read_eal(plan, top);
 }

@@ -14,6 +14,7 @@
 #include "error.h"
 #include "nf.h"
 #include "plan_next_hop.h"
+#include "socket_access.h"
 
 #define CV_NAME_MAX 32 // bytes of a name with its NUL
 #define CV_CHAINS_MAX 128 // chains of one node
@@ -70,6 +71,7 @@ struct cv_plan {
 	unsigned rings_count;
 	bool hugepages;
 	unsigned memory_mb;
+	struct cv_socket_access telemetry;
 };
 
 // Reads and checks a plan: path, or "-" for standard input. Needs no EAL and starts nothing.

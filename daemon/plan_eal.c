@@ -2,6 +2,7 @@
 // Copyright 2026 The Convoy authors
 #include "plan_eal.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 
@@ -50,5 +51,10 @@ int cv_plan_eal_start(
 	};
 
 	lcores(plan, check, cores, sizeof(cores));
-	return cv_eal_start(&eal, error);
+	if (cv_eal_start(&eal, error) != 0)
+		return -EIO;
+	if (check || cv_eal_share_telemetry(&plan->telemetry, error) == 0)
+		return 0;
+	cv_eal_stop();
+	return -EIO;
 }

@@ -10,7 +10,7 @@ from convoy.chain.functions import AnyFunction
 from convoy.chain.match import ChainMatch
 from convoy.chain.model import ChainName, Model, Name
 from convoy.chain.next_hops import NextHop
-from convoy.chain.ports import AnyPort
+from convoy.chain.ports import AnyPort, SocketAccess
 
 
 class Chain(Model):
@@ -47,6 +47,10 @@ class Memory(Model):
     )
 
 
+class Telemetry(SocketAccess):
+    """The socket of `convoy top` and `convoy next-hop`: who connects controls the node."""
+
+
 class Descriptor(Model):
     """Ports, functions, and chains that lead packets through them."""
 
@@ -58,3 +62,4 @@ class Descriptor(Model):
     chains: dict[ChainName, Chain] = Field(min_length=1, max_length=64, description="by name")
     workers: Workers = Field(Workers(), description="default: chosen")
     memory: Memory = Field(Memory(), description="default: hugepages where they are free")
+    telemetry: Telemetry = Field(Telemetry(), description="default: this user alone connects")

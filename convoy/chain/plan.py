@@ -11,6 +11,7 @@ from convoy.chain.descriptor import Descriptor
 from convoy.chain.functions import config, function_type
 from convoy.chain.load import Loaded
 from convoy.chain.machine import Machine
+from convoy.chain.model import Model
 from convoy.chain.place import place, ways
 from convoy.chain.ports import Pcap, Port
 
@@ -59,6 +60,7 @@ def make_plan(loaded: Loaded, machine: Machine) -> Plan:
         "stages": list(placement.stages),
         "workers": [{"core": core, "idle": descriptor.workers.idle} for core in placement.cores],
         "eal": eal,
+        **_optional("telemetry", descriptor.telemetry),
     }
     return Plan(data, (*placement.notes, *notes))
 
@@ -80,6 +82,11 @@ def _memory(loaded: Loaded, machine: Machine) -> tuple[dict[str, Any], tuple[str
     return {"hugepages": False, "memory_mb": size}, (
         f"memory: {size} MiB without hugepages ({why})",
     )
+
+
+def _optional(key: str, model: Model) -> dict[str, Any]:
+    values = model.model_dump(exclude_none=True)
+    return {key: values} if values else {}
 
 
 def _convoys(descriptor: Descriptor) -> dict[str, Any]:

@@ -46,11 +46,41 @@ class Port(Model):
         return getattr(self, "queues", 1)
 
 
-class VhostUser(Port):
+class SocketAccess(Model):
+    """Who may connect to a socket that convoyd makes."""
+
+    socket_mode: str | None = Field(
+        None,
+        pattern=r"^0?[0-7]{3}$",
+        description="mode of the socket that convoyd makes: octal, in quotes",
+        examples=["0660"],
+    )
+    socket_group: str | None = Field(
+        None, min_length=1, description="group of that socket; default: convoyd's", examples=["kvm"]
+    )
+
+
+class ListeningPort(Port, SocketAccess):
+    """A port that may make the socket at which it and its peer meet."""
+
+    side: ClassVar[str]  # the key that says who makes it
+
+    @model_validator(mode="after")
+    def _access(self) -> "ListeningPort":
+        if (self.socket_mode or self.socket_group) and getattr(self, self.side) == "client":
+            raise ValueError(
+                "the peer makes the socket, and says who may connect; remove socket-mode and "
+                "socket-group"
+            )
+        return self
+
+
+class VhostUser(ListeningPort):
     """A virtual machine's or container's network device: the host side of a virtio link."""
 
     kind = "vhost-user"
     socket = True
+    side = "mode"
     path: str = Field(
         alias="vhost-user",
         description="socket; a bare file name lies in the runtime directory",
@@ -82,11 +112,12 @@ class VirtioUser(Port):
     slots: Slots | None = Field(None, description=SLOTS)
 
 
-class Memif(Port):
+class Memif(ListeningPort):
     """Shared memory with another process: VPP, a container, a second convoyd."""
 
     kind = "memif"
     socket = True
+    side = "role"
     path: str = Field(
         alias="memif",
         description="socket; a bare file name lies in the runtime directory",

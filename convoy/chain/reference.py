@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from convoy.chain.descriptor import Chain, Descriptor, Memory, Workers
+from convoy.chain.descriptor import Chain, Descriptor, Memory, Telemetry, Workers
 from convoy.chain.functions import FUNCTIONS, Match, Route
 from convoy.chain.match import ChainMatch
 from convoy.chain.model import Model
 from convoy.chain.next_hops import NextHop
 from convoy.chain.ports import PORTS, Captures, Convoys
 
+_COMMON = ("socket-mode", "socket-group", "mtu", "mac", "convoys")
 BEGIN = "<!-- made from the models by tools/descriptor-docs: do not edit below -->"
 
 
@@ -43,6 +44,7 @@ def _lines() -> Iterator[str]:
     yield from _section("## `next-hops`", NextHop)
     yield from _section("## `workers`", Workers)
     yield from _section("## `memory`", Memory)
+    yield from _section("## `telemetry`", Telemetry)
 
 
 def _section(title: str, model: type[Model]) -> Iterator[str]:
@@ -50,9 +52,7 @@ def _section(title: str, model: type[Model]) -> Iterator[str]:
     yield f"{title}\n\n{' '.join((model.__doc__ or '').split())}\n"
     yield "| key | value | default | |\n| --- | --- | --- | --- |"
     options = schema.get("properties", {})
-    for key in sorted(
-        options, key=lambda key: key in ("mtu", "mac", "convoys")
-    ):  # common ones last
+    for key in sorted(options, key=lambda key: key in _COMMON):  # common ones last
         option = options[key]
         needed = key in schema.get("required", ())
         default = "**required**" if needed else _default(option.get("default"))

@@ -154,6 +154,34 @@ const char *cv_eal_telemetry_path(void)
 	return telemetry;
 }
 
+int cv_eal_share_telemetry(const struct cv_socket_access *access, struct cv_error *error)
+{
+	const mode_t mode = access->has_mode ? access->mode : 0770;
+	// Who may connect must get there: /run/NODE/dpdk/convoyd-1.
+	const mode_t folder =
+		0700 | ((mode & 0060) != 0 ? 0010 : 0) | ((mode & 0006) != 0 ? 0001 : 0);
+	const char *base = getenv("RUNTIME_DIRECTORY");
+	char parent[PATH_MAX];
+	int rc;
+
+	if (!cv_socket_access_is_set(access))
+		return 0;
+	if (base == NULL) {
+		cv_error_set(error,
+			"telemetry: its folder is that of all DPDK programs of this user; set "
+			"RUNTIME_DIRECTORY to a folder for this node");
+		return -EINVAL;
+	}
+	snprintf(parent, sizeof(parent), "%s/dpdk", base);
+	// The folders last: until then nobody else gets to the socket.
+	rc = cv_socket_access_give(access, telemetry, mode, error);
+	if (rc == 0)
+		rc = cv_socket_access_give(access, files, folder, error);
+	if (rc == 0)
+		rc = cv_socket_access_give(access, parent, folder, error);
+	return rc;
+}
+
 void cv_eal_stop(void)
 {
 	if (!started)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "error.h"
+#include "socket_access.h"
 
 struct cv_eal {
 	const char *program; // its name, and of its files
@@ -27,6 +28,10 @@ int cv_eal_start(const struct cv_eal *eal, struct cv_error *error);
 
 // Path of the telemetry socket.
 const char *cv_eal_telemetry_path(void);
+
+// Lets others connect to the telemetry socket, if access says so. 0, or a negative errno with error
+// set.
+int cv_eal_share_telemetry(const struct cv_socket_access *access, struct cv_error *error);
 
 // Nothing happens if it was not started.
 void cv_eal_stop(void);

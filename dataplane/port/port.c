@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kind.h"
+#include "socket_access.h"
 #include "values.h"
 
 #define MTU_MIN 68 // RFC 791
@@ -82,9 +83,10 @@ struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lane
 {
 	const struct cv_port_args args = {config, index, lanes, pool};
 	const struct cv_port_kind *kind = find_kind(config);
+	struct cv_socket_access access;
 	struct cv_port *port;
 	int64_t mtu;
-	int rc;
+	int rc, given = 0;
 
 	if (kind == NULL) {
 		no_kind(config, error);
@@ -105,9 +107,22 @@ struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lane
 	rc = cv_key_mac(config, "mac", port->mac, error);
 	if (rc == 0)
 		memcpy(port->mac, (uint8_t[]){0x02, 0xc0, 0x17, 0, 0, (uint8_t)index}, 6);
-	if (rc < 0 || kind->open(port, &args, error) != 0) {
+	if (rc >= 0)
+		rc = cv_socket_access_read(config, &access, error);
+	if (rc == 0) {
+		const mode_t begun = cv_socket_access_begin(&access);
+
+		rc = kind->open(port, &args, error);
+		given = cv_socket_access_finish(&access, begun, rc == 0,
+			json_string_value(json_object_get(config, "path")), error);
+	}
+	if (rc != 0) {
 		cv_error_set(error, "cannot be opened");
 		free(port);
+		return NULL;
+	}
+	if (given != 0) {
+		port->close(port); // frees it, too
 		return NULL;
 	}
 	return port;

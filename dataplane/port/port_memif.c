@@ -68,7 +68,8 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 
 const struct cv_port_kind cv_port_memif = {
 	.name = "memif",
-	.keys = (const char *const[]){"path", "role", "id", "slots", "trusted", NULL},
+	.keys = (const char *const[]){"path", "role", "id", "slots", "trusted", "socket_mode",
+		"socket_group", NULL},
 	.mtu = 1500,
 	.check = check,
 	.open = open_port,

@@ -87,7 +87,8 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 
 const struct cv_port_kind cv_port_vhost_user = {
 	.name = "vhost-user",
-	.keys = (const char *const[]){"path", "mode", "queues", "datapath", NULL},
+	.keys = (const char *const[]){"path", "mode", "queues", "datapath", "socket_mode",
+		"socket_group", NULL},
 	.mtu = 1500,
 	.check = check,
 	.open = open_port,

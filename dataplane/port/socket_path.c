@@ -13,8 +13,23 @@
 #include <unistd.h>
 
 #include "keys.h"
+#include "socket_access.h"
 
 #define PATH_BYTES (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
+
+static int check_access(const json_t *config, bool listens, struct cv_error *error)
+{
+	struct cv_socket_access access;
+
+	if (cv_socket_access_read(config, &access, error) != 0)
+		return -EINVAL;
+	if (listens || !cv_socket_access_is_set(&access))
+		return 0;
+	cv_error_set(error,
+		"%s: the peer makes the socket, and says who may connect; remove it here",
+		access.has_mode ? "socket_mode" : "socket_group");
+	return -EINVAL;
+}
 
 const char *cv_socket_path(const json_t *config, bool listens, struct cv_error *error)
 {
@@ -23,7 +38,7 @@ const char *cv_socket_path(const json_t *config, bool listens, struct cv_error *
 	const char *directory;
 	struct stat st;
 
-	if (path == NULL)
+	if (path == NULL || check_access(config, listens, error) != 0)
 		return NULL;
 	snprintf(parent, sizeof(parent), "%s", path);
 	directory = dirname(parent);

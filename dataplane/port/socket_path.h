@@ -13,6 +13,7 @@
 
 // Checks the key "path" without any effect: fits into a socket address (107 bytes), in a directory
 // that exists (and that this user may write, for the side that listens), no file of another type.
+// socket_mode and socket_group (socket_access.h), if the kind has them, are right.
 // Returns the path (it lives as long as config), or NULL with error set.
 const char *cv_socket_path(const json_t *config, bool listens, struct cv_error *error);
 
