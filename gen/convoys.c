@@ -39,7 +39,7 @@ static uint32_t pack(struct gen_pool *pool, const struct cv_outer *outer, uint32
 		cv_view_set(&views[i], from + pool->frames[first + i].offset,
 			pool->frames[first + i].bytes);
 	const uint16_t fit = cv_pack_fit(outer, views, (uint16_t)n);
-	if (fit < 2) {
+	if (fit == 0 || (fit == 1 && !cv_looks_like_convoy(outer, &views[0]))) {
 		memcpy(pool->base + offset, views[0].data, views[0].len);
 		*convoy = (struct gen_convoy){{offset, views[0].len, 0}, first, 1, views[0].len};
 		pool->frames[first].offset = offset;

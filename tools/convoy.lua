@@ -42,6 +42,9 @@ local function refuse(tree, range, reason)
 	item:add_proto_expert_info(refused, reason)
 end
 
+-- A packet inside of a convoy is never one itself, whatever it looks like: a receiver takes apart once.
+local inside = false
+
 -- One packet below its own item; the outer packet's columns stay as they are. An embedded packet
 -- that its dissector cannot read does not end the walk.
 local function embedded(tvb, pinfo, tree, at, length, number)
@@ -49,7 +52,9 @@ local function embedded(tvb, pinfo, tree, at, length, number)
 	item:set_text(string.format("Packet %d, %d bytes", number, length))
 	item:add(fields.length, tvb(at, PREFIX))
 	if number <= DISSECTED then
+		inside = true
 		pcall(ethernet.call, ethernet, tvb(at + PREFIX, length):tvb(), pinfo, item)
+		inside = false
 	end
 end
 
@@ -57,7 +62,7 @@ local bound = convoy.prefs.port
 
 function convoy.dissector(tvb, pinfo, root)
 	-- The table of ports is asked for source ports too.
-	if pinfo.dst_port ~= bound then
+	if inside or pinfo.dst_port ~= bound then
 		return 0
 	end
 	local size = tvb:reported_length_remaining()

@@ -6,7 +6,7 @@ Pure, and slow: for tests, for looking into captures, and for telling what the n
 """
 
 from convoy.frame.model import MAX_PACKETS, PORT, Convoy, Outer, Vlan
-from convoy.frame.read import decode
+from convoy.frame.read import decode, may_be_convoy
 from convoy.frame.reason import FrameError, NotAConvoyError, Reason
 from convoy.frame.write import encode, pack
 
@@ -21,5 +21,6 @@ __all__ = [
     "Vlan",
     "decode",
     "encode",
+    "may_be_convoy",
     "pack",
 ]

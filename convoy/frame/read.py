@@ -63,6 +63,17 @@ def decode(frame: bytes, port: int = PORT) -> Convoy:
     return Convoy(outer, nfi, packets)
 
 
+def may_be_convoy(frame: bytes, port: int = PORT) -> bool:
+    """Return whether a receiver takes the frame for a convoy, be it a good or a refused one."""
+    try:
+        decode(frame, port)
+    except NotAConvoyError:
+        return False
+    except FrameError:
+        return True
+    return True
+
+
 def _ethernet(frame: bytes) -> tuple[tuple[Vlan, ...], int, int]:
     """Return the tags, the EtherType behind them, and the offset of what follows."""
     if len(frame) < 14:

@@ -17,13 +17,14 @@ from convoy.frame.model import (
     VERSION,
     Outer,
 )
+from convoy.frame.read import may_be_convoy
 
 
 def encode(packets: Sequence[bytes], outer: Outer, nfi: int) -> bytes:
     """Return one frame with all packets: Ethernet frames without FCS, 1 to 255 of them.
 
     nfi is the NFI-ID, 0 to 65535. Raises InputError where no frame can hold them; one packet
-    alone is allowed, though a sender would let it travel as it is.
+    alone is allowed, though a sender would let most travel as they are.
     """
     if not 1 <= len(packets) <= MAX_PACKETS:
         raise InputError(f"{len(packets)} packets: a frame holds 1 to {MAX_PACKETS}")
@@ -47,7 +48,8 @@ def pack(packets: Iterable[bytes], outer: Outer, nfi: int) -> list[bytes]:
     """Return what a sender makes of packets that wait together, in their order.
 
     Each frame takes as many as fit; a packet that is then alone, or that fits into no frame,
-    travels as it is.
+    travels as it is. One that the next hop would take for a convoy does not: alone it is sent in
+    a frame, and where it fits into none it is dropped.
     """
     sent: list[bytes] = []
     group: list[bytes] = []
@@ -56,14 +58,16 @@ def pack(packets: Iterable[bytes], outer: Outer, nfi: int) -> list[bytes]:
     def flush() -> None:
         nonlocal size
         if group:
-            sent.append(group[0] if len(group) == 1 else encode(group, outer, nfi))
+            alone = len(group) == 1 and not may_be_convoy(group[0], outer.port)
+            sent.append(group[0] if alone else encode(group, outer, nfi))
         group.clear()
         size = 0
 
     for packet in packets:
         if not outer.fits(packet):
             flush()
-            sent.append(packet)
+            if not may_be_convoy(packet, outer.port):
+                sent.append(packet)
             continue
         if size + PREFIX + len(packet) > outer.payload_max or len(group) == MAX_PACKETS:
             flush()

@@ -99,7 +99,8 @@ int cv_outer_set(
 	outer->l3 = (uint8_t)(at - outer->bytes);
 	at = put_ip(at, config);
 	at = put16(at, config->sport);
-	at = put16(at, config->port != 0 ? config->port : CV_CONVOY_PORT);
+	outer->udp_port = rte_cpu_to_be_16(config->port != 0 ? config->port : CV_CONVOY_PORT);
+	at = put(at, &outer->udp_port, sizeof(outer->udp_port));
 	at += 4; // UDP length and checksum
 	*at++ = CV_CONVOY_VERSION << 4 | CV_CONVOY_ETHERNET;
 	*at++ = 0;

@@ -57,6 +57,7 @@ struct cv_outer {
 	uint16_t packet_max; // bytes: the largest packet that fits into such a frame at all
 	uint16_t share_max; // bytes: the largest of which CV_CONVOY_SHARE fit into such a frame
 	uint16_t checksum; // sum of the IPv4 header, its length and checksum left out
+	rte_be16_t udp_port; // destination
 };
 
 // Returns 0, or -EINVAL with error set (it may be NULL).

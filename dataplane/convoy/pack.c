@@ -3,6 +3,7 @@
 #include "pack.h"
 
 #include "flow.h"
+#include "may_be.h"
 
 // Short packets are copied by two or four loads and stores of which the last overlaps the one
 // before: no loop, no call, and not a byte outside of either packet. len >= 8.
@@ -29,6 +30,11 @@ static CV_INLINE void copy(uint8_t *to, const uint8_t *from, uint32_t len)
 static CV_INLINE bool fits(uint32_t len, uint32_t room)
 {
 	return len >= CV_CONVOY_PACKET_MIN && len + CV_CONVOY_PREFIX_LEN <= room;
+}
+
+bool cv_looks_like_convoy(const struct cv_outer *outer, const struct cv_view *packet)
+{
+	return cv_may_be_convoy(packet, outer->udp_port);
 }
 
 uint16_t cv_pack_fit(const struct cv_outer *outer, const struct cv_view *views, uint16_t n)
@@ -82,6 +88,15 @@ CV_HOT uint16_t cv_pack_add(struct cv_pack *pack, const struct cv_view *views, u
 	return i;
 }
 
+// By its copy: the packet itself may be somebody's who changes it meanwhile.
+static bool is_lookalike(const struct cv_pack *pack)
+{
+	struct cv_view copy = {0};
+
+	cv_view_set(&copy, pack->data + pack->outer->len + CV_CONVOY_PREFIX_LEN, pack->first_len);
+	return cv_looks_like_convoy(pack->outer, &copy);
+}
+
 uint8_t *cv_pack_finish(struct cv_pack *pack, uint16_t *len)
 {
 	uint32_t header = pack->outer->len;
@@ -90,7 +105,7 @@ uint8_t *cv_pack_finish(struct cv_pack *pack, uint16_t *len)
 		*len = 0;
 		return NULL;
 	}
-	if (pack->count == 1) {
+	if (pack->count == 1 && !is_lookalike(pack)) {
 		*len = pack->first_len;
 		return pack->data + header + CV_CONVOY_PREFIX_LEN;
 	}

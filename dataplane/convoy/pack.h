@@ -11,6 +11,7 @@
 #ifndef CV_CONVOY_PACK_H
 #define CV_CONVOY_PACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "outer.h"
@@ -31,8 +32,13 @@ struct cv_pack {
 	rte_be16_t sport; // by the first packet's flow
 };
 
+// Would the next hop take this packet for a convoy? Then it must not travel as it is: one that fits is
+// packed, alone if need be, and one that does not is to be dropped.
+bool cv_looks_like_convoy(const struct cv_outer *outer, const struct cv_view *packet);
+
 // How many of n packets, from the first on, one frame takes. 0: the first does not fit at all, 1:
-// it would be alone. Either way it travels as it is, and need not be copied.
+// it would be alone. Either way it travels as it is, and need not be copied, unless it looks like a
+// convoy.
 uint16_t cv_pack_fit(const struct cv_outer *outer, const struct cv_view *views, uint16_t n);
 
 // Begins a frame in a buffer of room bytes, at least as many as outer->len.
@@ -46,7 +52,8 @@ void cv_pack_begin(
 uint16_t cv_pack_add(struct cv_pack *pack, const struct cv_view *views, uint16_t n);
 
 // Ends the frame. Returns its first byte, and its length in len. A packet that is alone is
-// returned as it came, without a header: it lies inside the buffer. Nothing packed: NULL, len 0.
+// returned as it came, without a header: it lies inside the buffer. One that looks like a convoy
+// becomes a convoy of one. Nothing packed: NULL, len 0.
 uint8_t *cv_pack_finish(struct cv_pack *pack, uint16_t *len);
 
 #ifdef __cplusplus

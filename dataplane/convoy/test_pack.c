@@ -135,6 +135,42 @@ static void any_packets_come_out_as_they_went_in(void **state)
 	}
 }
 
+// A packet that the next hop would take for a convoy does not travel as it is.
+static void what_looks_like_a_convoy_leaves_in_one(void **state)
+{
+	struct cv_outer outer = make_outer((struct cv_outer_config){.version = 4, .nfi = 7});
+	struct cv_outer other = make_outer((struct cv_outer_config){.version = 6, .port = 4000});
+	uint8_t inner[2][60] = {{0}}, first[200], second[300], third[300], *bytes;
+	struct cv_view views[CV_CONVOY_PACKETS_MAX], packets[2] = {0}, frame = {0};
+	struct cv_convoy convoy;
+	struct cv_pack pack;
+	uint16_t len;
+
+	for (int i = 0; i < 2; i++)
+		cv_view_set(&packets[i], inner[i], sizeof(inner[i]));
+	cv_pack_begin(&pack, &outer, first, sizeof(first));
+	assert_int_equal(cv_pack_add(&pack, packets, 2), 2);
+	bytes = cv_pack_finish(&pack, &len);
+	cv_view_set(&frame, bytes, len);
+	assert_true(cv_looks_like_convoy(&outer, &frame));
+	assert_false(cv_looks_like_convoy(&other, &frame));
+
+	cv_pack_begin(&pack, &outer, second, sizeof(second));
+	assert_int_equal(cv_pack_add(&pack, &frame, 1), 1);
+	bytes = cv_pack_finish(&pack, &len);
+	assert_int_equal(len, outer.len + CV_CONVOY_PREFIX_LEN + frame.len);
+	cv_view_set(&packets[0], bytes, len);
+	assert_int_equal(cv_convoy_walk(&convoy, views, &packets[0], PORT), CV_CONVOY_OK);
+	assert_int_equal(convoy.count, 1);
+	same_packet(&views[0], &frame);
+
+	// To a next hop with another port it is a packet like any.
+	cv_pack_begin(&pack, &other, third, sizeof(third));
+	assert_int_equal(cv_pack_add(&pack, &frame, 1), 1);
+	packets[0].data = cv_pack_finish(&pack, &packets[0].len);
+	same_packet(&packets[0], &frame);
+}
+
 static void the_mtu_is_a_limit_to_the_byte(void **state)
 {
 	static const struct {
@@ -299,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_packets_come_out_as_they_went_in),
+		cmocka_unit_test(what_looks_like_a_convoy_leaves_in_one),
 		cmocka_unit_test(the_mtu_is_a_limit_to_the_byte),
 		cmocka_unit_test(a_buffer_smaller_than_the_mtu_is_the_limit),
 		cmocka_unit_test(a_convoy_goes_on_by_another_header),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "may_be.h"
 #include "pack.h"
 #include "test_json.h"
 
@@ -79,6 +80,9 @@ static void frames_are_what_the_vectors_say(void **state)
 		reason = cv_convoy_walk(&convoy, views, &frame,
 			rte_cpu_to_be_16(port != 0 ? port : CV_CONVOY_PORT));
 		assert_string_equal(cv_convoy_reason_names[reason], json_text(vector, "reason"));
+		assert_int_equal(cv_may_be_convoy(&frame,
+					 rte_cpu_to_be_16(port != 0 ? port : CV_CONVOY_PORT)),
+			reason != CV_CONVOY_NOT_A_CONVOY);
 		if (reason == CV_CONVOY_OK) {
 			packets_are(vector, &convoy, views, &frame);
 			if (json_is_true(json_object_get(vector, "packed")))

@@ -13,6 +13,7 @@
 #include "checksum.h"
 #include "ipv4.h"
 #include "ipv6.h"
+#include "may_be.h"
 #include "udp.h"
 
 const char *const cv_convoy_reason_names[CV_CONVOY_REASONS] = {
@@ -58,9 +59,7 @@ static CV_INLINE enum cv_convoy_reason read_ipv4(
 	memcpy(&ip, l3, sizeof(ip));
 	memcpy(&is->udp, l3 + sizeof(ip), sizeof(is->udp));
 	CV_COPIED();
-	// Options and later fragments: whatever it carries, we did not send it.
-	if (ip.version_ihl != 0x45 || ip.proto != CV_IPPROTO_UDP || ip.fragment & CV_IPV4_OFFSET ||
-		is->udp.dport != port)
+	if (!cv_convoy_ipv4(&ip) || is->udp.dport != port)
 		return CV_CONVOY_NOT_A_CONVOY;
 	if (CV_UNLIKELY(ip.fragment & CV_IPV4_MF))
 		return CV_CONVOY_FRAGMENTED;
@@ -81,7 +80,7 @@ static CV_INLINE enum cv_convoy_reason read_ipv6(
 	memcpy(&ip, l3, sizeof(ip));
 	memcpy(&is->udp, l3 + sizeof(ip), sizeof(is->udp));
 	CV_COPIED();
-	if (*(const uint8_t *)&ip >> 4 != 6 || ip.next != CV_IPPROTO_UDP || is->udp.dport != port)
+	if (!cv_convoy_ipv6(&ip) || is->udp.dport != port)
 		return CV_CONVOY_NOT_A_CONVOY;
 	is->ip_len = sizeof(ip) + rte_be_to_cpu_16(ip.payload_len);
 	is->header = sizeof(ip);

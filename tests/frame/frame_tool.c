@@ -66,6 +66,8 @@ static json_t *send_all(const struct cv_outer *outer, const struct cv_view *view
 			frame = views[done].data;
 			len = views[done].len;
 			taken = 1;
+			if (cv_looks_like_convoy(outer, &views[done]))
+				continue; // it cannot be sent
 		}
 		json_array_append_new(sent, hex(frame, len));
 	}

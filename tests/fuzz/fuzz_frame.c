@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "checksum.h"
+#include "may_be.h"
 #include "pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -95,7 +96,7 @@ static void pack_again(const struct cv_convoy *convoy, const struct cv_view *vie
 	cv_pack_begin(&pack, &outer, buffer, room);
 	require(cv_pack_add(&pack, views, convoy->count) == convoy->count, "all fit");
 	packed = cv_pack_finish(&pack, &len);
-	if (convoy->count == 1) {
+	if (convoy->count == 1 && !cv_looks_like_convoy(&outer, &views[0])) {
 		require(len == views[0].len && memcmp(packed, views[0].data, len) == 0, "alone");
 	} else {
 		require(len == room, "the length");
@@ -117,6 +118,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cv_view_set(&frame, bytes, (uint16_t)size);
 	reason = cv_convoy_walk(&convoy, views, &frame, RTE_BE16(CV_CONVOY_PORT));
 	require(reason == plain_reading(data, size), "the reason is the plain reading's");
+	require(cv_may_be_convoy(&frame, RTE_BE16(CV_CONVOY_PORT)) ==
+			(reason != CV_CONVOY_NOT_A_CONVOY),
+		"what may be a convoy is what is not an ordinary packet");
 	require(memcmp(bytes, data, size) == 0, "the frame is as it was");
 	if (reason == CV_CONVOY_OK)
 		pack_again(&convoy, views);

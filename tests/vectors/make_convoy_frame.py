@@ -124,8 +124,16 @@ def accepted() -> None:
     good("another UDP port", {**V4, "port": 4000}, two)
     # What the fast path must not take for equal lengths.
     good("lengths whose mean is the first", V4, [inner(60), inner(59), inner(61)])
+    # What looks like a convoy to the next hop leaves in a convoy of one, and nothing else does.
+    forged = frame({**V4, "src": "198.51.100.1"}, payload(two))
+    tagged = frame({**V6, "vlans": [{"type": 0x8100, "tci": 666}]}, payload(two))
+    good("a convoy within a convoy of one", V4, [forged])
+    good("a convoy within a convoy of one, tagged IPv6", V6, [tagged])
+    good("one that would be refused, in a convoy of one", V4, [forged[:-1]])
+    good("convoys within a convoy", V4, [forged, two[0], tagged])
     # Receivers take what senders do not make.
     good("one packet", V4, [two[0]], packed=False)
+    good("a convoy to another UDP port, alone", {**V4, "port": 4000}, [forged], packed=False)
     summed = bytes(ethernet(V4) / network(V4) / UDP(sport=49152, dport=PORT) / payload(two))
     good("a UDP checksum, which nobody verifies", V4, two, frame=summed, packed=False)
     wrong = frame(V4, payload(two), udp={"chksum": 0xDEAD})

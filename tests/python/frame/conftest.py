@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from convoy.frame import Outer, Vlan
+from convoy.frame import PORT, Outer, Vlan
 
 # How long one example takes is no matter of a test.
 settings.register_profile("frame", deadline=None)
@@ -49,7 +49,7 @@ def nexthops(mtus: st.SearchStrategy[int] = MTUS) -> st.SearchStrategy[Outer]:
             "vlans": st.lists(vlan, max_size=2).map(tuple),
             "tos": st.integers(0, 255),
             "ttl": st.integers(1, 255),
-            "port": st.integers(1, 65535),
+            "port": st.one_of(st.just(PORT), st.integers(1, 65535)),
             "source_port": st.integers(1, 65535),
             "mtu": mtus,
         }
@@ -64,6 +64,12 @@ def lots_of_packets(min_bytes: int = 0, max_bytes: int = 200) -> st.SearchStrate
         lambda drawn: [drawn[0]] * drawn[1]
     )
     return st.one_of(mixed, equal)
+
+
+def lookalikes() -> st.SearchStrategy[list[bytes]]:
+    """Packets of which many look like convoys: whole frames of the vectors, good and refused."""
+    frames = st.sampled_from([bytes.fromhex(vector["frame"]) for vector in VECTORS])
+    return st.lists(st.one_of(frames, st.binary(max_size=200)), max_size=8)
 
 
 class CSide:

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from convoy.frame import FrameError, decode, pack
 
-from .conftest import GOOD, lots_of_packets, nexthops
+from .conftest import GOOD, lookalikes, lots_of_packets, nexthops
 
 MTUS = st.sampled_from([128, 1500, 9000])
 
 
-@given(lots_of_packets(), nexthops(MTUS), st.integers(0, 65535))
+@given(st.one_of(lots_of_packets(), lookalikes()), nexthops(MTUS), st.integers(0, 65535))
 def test_both_send_the_same(c_side, packets, outer, nfi):
     assert c_side.send(packets, outer, nfi) == pack(packets, outer, nfi)
 

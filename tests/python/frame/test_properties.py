@@ -14,10 +14,11 @@ from convoy.frame import (
     Outer,
     decode,
     encode,
+    may_be_convoy,
     pack,
 )
 
-from .conftest import GOOD, lots_of_packets, nexthops
+from .conftest import GOOD, lookalikes, lots_of_packets, nexthops
 
 OUTER = Outer(
     dst_mac="02:00:00:00:00:02", src_mac="02:00:00:00:00:01", src="192.0.2.1", dst="192.0.2.2"
@@ -48,6 +49,18 @@ def test_packets_come_out_as_they_went_in(packets, outer, nfi):
         assert len(frame) - 14 - 4 * len(outer.vlans) <= outer.mtu
         assert convoy.outer.model_copy(update={"mtu": outer.mtu}) == outer
         assert encode(convoy.packets, convoy.outer.model_copy(update={"mtu": 65500}), nfi) == frame
+
+
+@given(lookalikes(), nexthops(), st.integers(0, 65535))
+def test_nobody_but_the_sender_makes_convoys(packets, outer, nfi):
+    """What the next hop takes for a convoy is one of ours, and its packets are what was sent."""
+    received: list[bytes] = []
+    for frame in pack(packets, outer, nfi):
+        received += (
+            decode(frame, outer.port).packets if may_be_convoy(frame, outer.port) else [frame]
+        )
+    kept = [one for one in packets if outer.fits(one) or not may_be_convoy(one, outer.port)]
+    assert received == kept
 
 
 @given(st.lists(st.binary(min_size=14, max_size=100), min_size=2, max_size=8), st.data())
