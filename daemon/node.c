@@ -149,9 +149,10 @@ static int make_convoys(struct cv_node *node, struct cv_error *error)
 		struct cv_convoy_rx *to = &node->convoy_rx[i];
 
 		to->udp_port = rte_cpu_to_be_16(from->udp_port);
-		to->address_len = from->address_len;
+		to->address = from->address;
+		memcpy(to->senders, from->senders, sizeof(to->senders));
+		to->senders_count = from->senders_count;
 		to->copies = node->ports[i / plan->workers_count]->rx_views != NULL;
-		memcpy(to->address, from->address, sizeof(to->address));
 		to->counters = &node->rx_frames[i];
 	}
 	return cv_next_hop_set_init(node->next_hops, plan, node->ports, error);

@@ -101,6 +101,10 @@ static int make_depart(struct cv_node *node, struct cv_worker *worker)
 	depart->lane = (uint16_t)worker->index;
 	depart->pool = node->pool;
 	depart->counters = worker->ports_counters;
+	for (unsigned i = 0; i < node->plan->ports_count; i++)
+		if (node->plan->port_convoys[i].carries)
+			depart->convoy_ports[i] =
+				rte_cpu_to_be_16(node->plan->port_convoys[i].udp_port);
 	if (node->next_hops == NULL)
 		return 0;
 	depart->next_hops = &node->next_hops->table;

@@ -24,25 +24,60 @@ static int read_port(const struct cv_where *at, const json_t *value, const char 
 	return -EINVAL;
 }
 
+// The length of the address, 4 or 16; 0: it is none.
+static uint8_t parse_address(const char *text, uint8_t *to)
+{
+	if (inet_pton(AF_INET, text, to) == 1)
+		return 4;
+	return inet_pton(AF_INET6, text, to) == 1 ? 16 : 0;
+}
+
 // The length of the address, 4 or 16, or -EINVAL.
 static int read_address(const struct cv_where *at, const json_t *object, uint8_t *to)
 {
 	const char *text = cv_json_string(at, object, "ip", NULL);
+	uint8_t len;
 
 	if (text == NULL)
 		return -EINVAL;
-	if (inet_pton(AF_INET, text, to) == 1)
-		return 4;
-	if (inet_pton(AF_INET6, text, to) == 1)
-		return 16;
+	len = parse_address(text, to);
+	if (len > 0)
+		return len;
 	cv_where_error(at, "ip: \"%.64s\": must be an IPv4 or IPv6 address", text);
 	return -EINVAL;
+}
+
+// Whose convoys a port takes; a missing key: anybody's.
+static int read_senders(const struct cv_where *at, const json_t *object, struct cv_plan_convoys *to)
+{
+	const json_t *senders, *item;
+	size_t i;
+
+	if (json_object_get(object, "from") == NULL)
+		return 0;
+	senders = cv_json_array(at, object, "from", 1, CV_CONVOY_SENDERS_MAX);
+	if (senders == NULL)
+		return -EINVAL;
+	json_array_foreach (senders, i, item) {
+		const char *text = json_string_value(item);
+
+		to->senders[i].len = text != NULL ? parse_address(text, to->senders[i].bytes) : 0;
+		if (to->senders[i].len == 0) {
+			const struct cv_where here = cv_where_item(at, "from", i);
+
+			cv_where_error(&here, "\"%.64s\": must be an IPv4 or IPv6 address",
+				text != NULL ? text : "");
+			return -EINVAL;
+		}
+	}
+	to->senders_count = (uint8_t)json_array_size(senders);
+	return 0;
 }
 
 int cv_plan_convoys_read(const struct cv_where *at, const json_t *object, const char *const *ports,
 	unsigned ports_count, struct cv_plan_convoys *to)
 {
-	static const char *const keys[] = {"port", "udp_port", "ip", NULL};
+	static const char *const keys[] = {"port", "udp_port", "ip", "from", NULL};
 	int64_t udp_port;
 	int port, len = 0;
 
@@ -57,12 +92,12 @@ int cv_plan_convoys_read(const struct cv_where *at, const json_t *object, const 
 		return -EINVAL;
 	}
 	if (json_object_get(object, "ip") != NULL)
-		len = read_address(at, object, to[port].address);
-	if (len < 0)
+		len = read_address(at, object, to[port].address.bytes);
+	if (len < 0 || read_senders(at, object, &to[port]) != 0)
 		return -EINVAL;
 	to[port].carries = true;
 	to[port].udp_port = (uint16_t)udp_port;
-	to[port].address_len = (uint8_t)len;
+	to[port].address.len = (uint8_t)len;
 	return port;
 }
 
@@ -147,7 +182,7 @@ static int read_outer(const struct cv_where *at, const json_t *object,
 	len = read_address(at, object, to->dst);
 	if (len < 0)
 		return -EINVAL;
-	if (len != port->address_len) {
+	if (len != port->address.len) {
 		cv_where_error(at,
 			"ip: its port has no IPv%d address to send convoys from; give the port's "
 			"convoys one",
@@ -169,7 +204,7 @@ static int read_outer(const struct cv_where *at, const json_t *object,
 		to->vlan[0] = (struct cv_outer_vlan){.type = 0x8100, .tci = (uint16_t)vlan};
 	}
 	to->version = len == 4 ? 4 : 6;
-	memcpy(to->src, port->address, sizeof(to->src));
+	memcpy(to->src, port->address.bytes, sizeof(to->src));
 	to->ttl = (uint8_t)ttl;
 	to->port = (uint16_t)udp_port;
 	to->sport = (uint16_t)sport;
@@ -202,7 +237,7 @@ int cv_plan_next_hop_read(const struct cv_where *at, const json_t *object, const
 	if (port < 0)
 		return -EINVAL;
 	to->port = (uint8_t)port;
-	if (!convoys[port].carries || convoys[port].address_len == 0) {
+	if (!convoys[port].carries || convoys[port].address.len == 0) {
 		cv_where_error(at, "port: \"%s\" does not send convoys; give it convoys with an ip",
 			ports[port]);
 		return -EINVAL;

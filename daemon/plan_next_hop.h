@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arrive.h"
 #include "next_hop.h"
 #include "nf.h"
 #include "plan_json.h"
@@ -19,8 +20,9 @@
 struct cv_plan_convoys {
 	bool carries;
 	uint16_t udp_port;
-	uint8_t address_len; // 4 or 16; 0: takes convoys to any address, and sends none
-	uint8_t address[16];
+	struct cv_convoy_address address; // none: takes convoys to any address, and sends none
+	struct cv_convoy_address senders[CV_CONVOY_SENDERS_MAX]; // that it takes convoys from
+	uint8_t senders_count; // 0: from anybody
 };
 
 struct cv_plan_next_hop {

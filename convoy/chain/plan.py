@@ -92,7 +92,7 @@ def _optional(key: str, model: Model) -> dict[str, Any]:
 def _convoys(descriptor: Descriptor) -> dict[str, Any]:
     """Return which ports carry convoys, and the next hops; nothing where none does."""
     ports = [
-        {"port": name, **port.convoys.model_dump(exclude_none=True)}
+        {"port": name, **port.convoys.as_plan()}
         for name, port in descriptor.ports.items()
         if port.convoys is not None
     ]

@@ -21,7 +21,20 @@ class Convoys(Model):
         description="its own address: convoys to others are dropped, and next hops are sent to "
         "from it; empty: takes all, sends none",
     )
+    from_: list[Address] | None = Field(
+        None,
+        alias="from",
+        min_length=1,
+        max_length=16,
+        description="whose convoys it takes, by their outer source address: those of others are "
+        "dropped; default: anybody's",
+    )
     udp_port: int = Field(51966, ge=1, le=65535, description="UDP destination port of convoys")
+
+    def as_plan(self) -> dict[str, Any]:
+        """Return it as the plan has it, but for the port's name."""
+        values = self.model_dump(exclude_none=True, exclude={"from_"})
+        return values if self.from_ is None else {**values, "from": self.from_}
 
 
 class Port(Model):

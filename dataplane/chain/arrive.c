@@ -3,9 +3,7 @@
 #include <rte_prefetch.h>
 
 #include "arrive.h"
-#include "ipv4.h"
-#include "ipv6.h"
-#include "udp.h"
+#include "may_be.h"
 
 // Headers are read this many packets after they were asked for.
 #define PREFETCH_AHEAD 8u
@@ -71,14 +69,28 @@ CV_HOT void cv_burst_load(struct cv_burst *burst, struct rte_mbuf **packets, uin
 	cv_count(&counters->rx_bytes, bytes);
 }
 
-// Is a convoy, whose IP header the walk found good, addressed to the port?
-static bool is_ours(const struct cv_view *frame, const struct cv_convoy_rx *rx)
+// Is the address, of an IP header that the walk found good, this one?
+static CV_INLINE bool is_address(
+	const struct cv_view *frame, const uint8_t *at, const struct cv_convoy_address *address)
 {
-	uint8_t len = frame->proto == CV_PROTO_IPV4 ? 4 : 16;
-	const uint8_t *to = frame->data + frame->l3 + (len == 4 ? 16 : 24);
+	return address->len == (frame->proto == CV_PROTO_IPV4 ? 4 : 16) &&
+	       memcmp(at, address->bytes, address->len) == 0;
+}
 
-	return rx->address_len == 0 ||
-	       (rx->address_len == len && memcmp(to, rx->address, len) == 0);
+// Why a convoy is not taken that is addressed to somebody else, or comes from somebody who may not
+// send any; CV_HOP_DROPS: it is taken.
+static __rte_noinline enum cv_hop_drop is_strange(
+	const struct cv_view *frame, const struct cv_convoy_rx *rx)
+{
+	const bool ipv4 = frame->proto == CV_PROTO_IPV4;
+	const uint8_t *ip = frame->data + frame->l3;
+
+	if (rx->address.len > 0 && !is_address(frame, ip + (ipv4 ? 16 : 24), &rx->address))
+		return CV_HOP_OTHERS_CONVOY;
+	for (unsigned i = 0; i < rx->senders_count; i++)
+		if (is_address(frame, ip + (ipv4 ? 12 : 8), &rx->senders[i]))
+			return CV_HOP_DROPS;
+	return rx->senders_count > 0 ? CV_HOP_UNKNOWN_SENDER : CV_HOP_DROPS;
 }
 
 // A function reads, and most write, something of every packet: nearly all lines of a convoy of so many.
@@ -125,6 +137,7 @@ static __rte_noinline struct lengths measure_each(
 uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames, uint16_t n,
 	uint8_t in, uint8_t out, const struct cv_convoy_rx *rx, struct cv_port_counters *counters)
 {
+	const bool choosy = rx->address.len > 0 || rx->senders_count > 0;
 	struct cv_buffers *buffers = &burst->buffers;
 	struct lengths lengths = {.shortest = UINT16_MAX};
 	bool dense = false; // the last frame was a convoy of short packets; where one is, more are
@@ -141,6 +154,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		i++) {
 		struct rte_mbuf *frame = frames[i];
 		enum cv_convoy_reason reason;
+		enum cv_hop_drop strange;
 		struct cv_convoy convoy;
 		struct cv_view outer;
 		unsigned count = 1;
@@ -161,8 +175,9 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		convoys = reason == CV_CONVOY_OK;
 		dense = convoys && convoy.count >= DENSE;
 		if (CV_LIKELY(convoys)) {
-			if (CV_UNLIKELY(!is_ours(&outer, rx))) {
-				refuse(frame, CV_HOP_OTHERS_CONVOY, counters);
+			if (choosy &&
+				CV_UNLIKELY((strange = is_strange(&outer, rx)) != CV_HOP_DROPS)) {
+				refuse(frame, strange, counters);
 				refused++;
 				continue;
 			}
@@ -201,18 +216,9 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 
 CV_HOT bool cv_views_have_convoys(const struct cv_view *views, uint16_t n, rte_be16_t udp_port)
 {
-	for (unsigned i = 0; i < n; i++) {
-		const struct cv_view *view = &views[i];
-		bool ipv6 = view->proto == CV_PROTO_IPV6;
-		unsigned dport = view->l3 + (ipv6 ? CV_IPV6_LEN : CV_IPV4_LEN) + 2u;
-		unsigned proto = view->l3 + (ipv6 ? 6u : 9u);
-
-		if (CV_LIKELY(
-			    view->len < dport + 2 || cv_load_be16(view->data + dport) != udp_port))
-			continue;
-		if (view->data[proto] == CV_IPPROTO_UDP)
+	for (unsigned i = 0; i < n; i++)
+		if (CV_UNLIKELY(cv_may_be_convoy(&views[i], udp_port)))
 			return true;
-	}
 	return false;
 }
 

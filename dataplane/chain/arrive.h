@@ -8,11 +8,19 @@
 
 #include "hop.h"
 
+#define CV_CONVOY_SENDERS_MAX 16
+
+struct cv_convoy_address {
+	uint8_t len; // 4, 16; 0: none
+	uint8_t bytes[16];
+};
+
 // What a port that carries convoys is received with.
 struct cv_convoy_rx {
 	rte_be16_t udp_port; // of convoys
-	uint8_t address_len; // 4, 16; 0: convoys to any address are taken
-	uint8_t address[16];
+	struct cv_convoy_address address; // none: convoys to any are taken
+	struct cv_convoy_address senders[CV_CONVOY_SENDERS_MAX]; // whose convoys are taken
+	uint8_t senders_count; // 0: anybody's
 	bool copies; // the port: what it gives was just written by this core, and is near
 	struct cv_frame_counters *counters; // this worker's
 };
@@ -34,7 +42,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 void cv_burst_take_views(struct cv_burst *burst, uint16_t n, uint8_t in, uint8_t out,
 	struct cv_port_counters *counters);
 
-// May convoys be among views that a port gave? Then they must be taken apart. Looks at a few bytes of each, and may take an ordinary packet for a convoy.
+// May convoys be among views that a port gave? Then they must be taken apart.
 bool cv_views_have_convoys(const struct cv_view *views, uint16_t n, rte_be16_t udp_port);
 
 // Turns n such views into frames, of which there may be CV_VIEWS_MAX, for cv_burst_load_convoys().

@@ -22,6 +22,8 @@ enum cv_hop_drop {
 	CV_HOP_RING_FULL, // the next function of the pipeline is behind, and others share the port
 	CV_HOP_BAD_CONVOY, // a malformed convoy, of packets nobody knows how many: one
 	CV_HOP_OTHERS_CONVOY, // a convoy to another address than the port's: one
+	CV_HOP_UNKNOWN_SENDER, // a convoy from an address that is not among those the port takes: one
+	CV_HOP_LOOKS_LIKE_CONVOY, // others would take it for one, and it fits into none, or has no next hop
 	CV_HOP_NO_BUFFER, // the pool had none left to put it into
 	CV_HOP_DROPS,
 };
@@ -44,7 +46,8 @@ struct cv_port_counters {
 } __rte_cache_aligned;
 
 // One worker's share of the frames that came in by a port, or that went to a next hop: how many
-// had how many packets. One packet is a packet that travelled as it is.
+// had how many packets. One packet is one that travelled as it is, or in a convoy of its own because
+// it looks like a convoy.
 struct cv_frame_counters {
 	uint64_t sizes[CV_CONVOY_PACKETS_MAX + 1]; // frames, by packets
 	uint64_t refused[CV_CONVOY_REASONS]; // received only

@@ -43,6 +43,7 @@ struct cv_depart {
 	struct cv_port_counters *counters; // by port index
 	struct cv_next_hops *next_hops; // the node's; NULL: no port leads to any
 	struct cv_frame_counters *hop_counters; // by the next hop's index
+	rte_be16_t convoy_ports[CV_PORTS_MAX]; // UDP, by port index; 0: it does not carry convoys
 
 	const struct cv_next_hop_table *table; // since the turn began
 	const struct cv_next_hop *hops; // its next hops, by index

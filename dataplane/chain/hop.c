@@ -12,6 +12,8 @@ const char *const cv_hop_drop_names[CV_HOP_DROPS] = {
 	[CV_HOP_RING_FULL] = "ring_full",
 	[CV_HOP_BAD_CONVOY] = "bad_convoy",
 	[CV_HOP_OTHERS_CONVOY] = "others_convoy",
+	[CV_HOP_UNKNOWN_SENDER] = "unknown_sender",
+	[CV_HOP_LOOKS_LIKE_CONVOY] = "looks_like_convoy",
 	[CV_HOP_NO_BUFFER] = "no_buffer",
 };
 

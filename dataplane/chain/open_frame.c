@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 #include "flow.h"
+#include "lookalike.h"
 #include "open_frame.h"
 #include "outbox.h"
 
@@ -69,6 +70,16 @@ static void write_len(uint8_t *at, uint32_t len)
 	memcpy(at, &prefix, sizeof(prefix));
 }
 
+// A packet that is alone but must not travel as it is: its length, so far not needed, is written.
+static bool is_lookalike(
+	const struct cv_depart *depart, uint16_t hop, const struct cv_open_frame *frame)
+{
+	if (CV_LIKELY(!cv_lookalike_to(depart, &frame->first, hop)))
+		return false;
+	write_len(frame->begin, cv_view_packet_len(&frame->first));
+	return true;
+}
+
 void cv_frame_close(struct cv_depart *depart, uint16_t hop)
 {
 	struct cv_open_frame *frame = &depart->frames[hop];
@@ -77,7 +88,7 @@ void cv_frame_close(struct cv_depart *depart, uint16_t hop)
 	if (buffer == NULL)
 		return;
 	frame->buffer = NULL;
-	if (frame->count == 1) {
+	if (frame->count == 1 && !is_lookalike(depart, hop, frame)) {
 		const uint8_t *packet = frame->begin + CV_CONVOY_PREFIX_LEN;
 
 		cv_count(&depart->hop_counters[hop].sizes[1], 1);
@@ -159,6 +170,15 @@ static bool fits_a_convoy(const struct cv_outer *outer, uint32_t len)
 	return len <= outer->packet_max && len >= CV_CONVOY_PACKET_MIN;
 }
 
+// Does a packet have to be dropped? One that does not fit into any convoy, and looks like one.
+static bool is_refused(struct cv_depart *depart, uint16_t hop, const struct cv_view *view)
+{
+	if (CV_LIKELY(!cv_lookalike_to(depart, view, hop)))
+		return false;
+	cv_count(&depart->counters[view->out].drops[CV_HOP_LOOKS_LIKE_CONVOY], 1);
+	return true;
+}
+
 // Sends a packet that does not fit into any convoy to a next hop. It must not overtake others.
 static void pass(struct cv_depart *depart, uint16_t hop, struct rte_mbuf *buffer)
 {
@@ -177,7 +197,8 @@ void cv_frame_add_copy(struct cv_depart *depart, uint16_t hop, const struct cv_v
 	uint8_t *packet;
 
 	if (CV_UNLIKELY(!fits_a_convoy(outer, len))) {
-		pass(depart, hop, cv_frame_copy_packet(depart, view->out, view));
+		if (!is_refused(depart, hop, view))
+			pass(depart, hop, cv_frame_copy_packet(depart, view->out, view));
 	} else if (make_room(depart, hop, len + CV_CONVOY_PREFIX_LEN, 1)) {
 		append_packet(&depart->frames[hop], view, len);
 	} else {
@@ -197,7 +218,10 @@ void cv_frame_add_buffer(
 	uint32_t len = cv_view_packet_len(view);
 
 	if (CV_UNLIKELY(!fits_a_convoy(outer, len))) {
-		pass(depart, hop, buffer);
+		if (is_refused(depart, hop, view))
+			rte_pktmbuf_free(buffer);
+		else
+			pass(depart, hop, buffer);
 	} else if (make_room(depart, hop, len + CV_CONVOY_PREFIX_LEN, 1)) {
 		append_packet(&depart->frames[hop], view, len);
 		rte_pktmbuf_free(buffer);

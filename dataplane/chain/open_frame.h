@@ -26,7 +26,7 @@ bool cv_frame_add_convoy(struct cv_depart *depart, uint16_t hop, struct rte_mbuf
 	const struct cv_view *views, unsigned n, unsigned behind);
 
 // Sends the open frame of a next hop on, if there is one: with its outer header, or a packet alone
-// as it is.
+// as it is, unless it looks like a convoy.
 void cv_frame_close(struct cv_depart *depart, uint16_t hop);
 
 // The same of every next hop by a port: what waits for company must not be overtaken by packets

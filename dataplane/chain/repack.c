@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
+#include "lookalike.h"
 #include "open_frame.h"
 #include "outbox.h"
 #include "repack.h"
@@ -29,14 +30,28 @@ static bool go_together(const struct cv_depart *depart, const struct cv_view *vi
 	return differ == 0;
 }
 
+// Must a packet be dropped? It is too long for its port, or has no next hop and looks like a convoy.
+static CV_INLINE bool is_refused(struct cv_depart *depart, const struct cv_view *view, uint16_t hop)
+{
+	struct cv_port_counters *counters = &depart->counters[view->out];
+
+	if (cv_view_packet_len(view) > cv_frame_max(depart->ports[view->out]))
+		cv_count(&counters->drops[CV_HOP_TOO_BIG], 1);
+	else if (hop == CV_NEXT_HOP_NONE && CV_UNLIKELY(cv_lookalike(depart, view)))
+		cv_count(&counters->drops[CV_HOP_LOOKS_LIKE_CONVOY], 1);
+	else
+		return false;
+	return true;
+}
+
 // Sends a packet on, without its buffer.
 static void depart_copy(struct cv_depart *depart, const struct cv_view *view, uint16_t hop)
 {
 	struct rte_mbuf *copy;
 
-	if (cv_view_packet_len(view) > cv_frame_max(depart->ports[view->out])) {
-		cv_count(&depart->counters[view->out].drops[CV_HOP_TOO_BIG], 1);
-	} else if (hop != CV_NEXT_HOP_NONE) {
+	if (is_refused(depart, view, hop))
+		return;
+	if (hop != CV_NEXT_HOP_NONE) {
 		cv_frame_add_copy(depart, hop, view);
 	} else {
 		copy = cv_frame_copy_packet(depart, view->out, view);
@@ -49,8 +64,7 @@ static void depart_copy(struct cv_depart *depart, const struct cv_view *view, ui
 static void depart_alone(
 	struct cv_depart *depart, struct rte_mbuf *buffer, const struct cv_view *view, uint16_t hop)
 {
-	if (cv_view_packet_len(view) > cv_frame_max(depart->ports[view->out])) {
-		cv_count(&depart->counters[view->out].drops[CV_HOP_TOO_BIG], 1);
+	if (is_refused(depart, view, hop)) {
 		rte_pktmbuf_free(buffer);
 	} else if (hop != CV_NEXT_HOP_NONE) {
 		cv_frame_add_buffer(depart, hop, buffer, view);

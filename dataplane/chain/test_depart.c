@@ -552,12 +552,119 @@ static void convoys_of_a_turn_are_joined_where_they_fit(void **state)
 	}
 }
 
+// A convoy of n packets of 60 bytes, as a guest would send it; its last is as long as makes it len bytes.
+static struct rte_mbuf *make_lookalike(unsigned n, uint16_t len)
+{
+	const struct cv_outer_config config = {.version = 4, .mtu = 9000};
+	struct rte_mbuf *packet = rte_pktmbuf_alloc(pool);
+	struct cv_outer outer;
+	uint8_t *at;
+
+	assert_non_null(packet);
+	assert_int_equal(cv_outer_set(&outer, &config, NULL), 0);
+	at = (uint8_t *)rte_pktmbuf_append(packet, len);
+	memset(at, 0, len);
+	cv_outer_write(&outer, at, (uint8_t)n, len - outer.len, 0);
+	for (unsigned i = 0; i < n; i++) {
+		uint16_t bytes = i < n - 1 ? 60 : (uint16_t)(len - outer.len - 62 * (n - 1) - 2);
+		rte_be16_t prefix = rte_cpu_to_be_16(bytes);
+
+		memcpy(at + outer.len + 62 * i, &prefix, 2);
+		fill(at + outer.len + 62 * i + 2, i, bytes, 0);
+	}
+	return packet;
+}
+
+// What a next hop would take for a convoy arrives there as the packet that it is, or not at all.
+static void a_packet_that_looks_like_a_convoy_is_not_taken_apart(void **state)
+{
+	static const struct {
+		const char *description;
+		unsigned packets; // of which the first looks like a convoy
+		uint16_t len;
+		unsigned sent, dropped;
+		bool by_vlan; // SC-IDs decide: one has a next hop, ours has none
+		uint16_t udp_port; // of that next hop; 0: as usual
+		bool carries; // the port
+	} rows[] = {
+		{"alone", 1, 170, 1, 0, false, 0, true},
+		{"alone, too long to share", 1, 800, 1, 0, false, 0, true},
+		{"several, too long to share", 3, 800, 3, 0, false, 0, true},
+		{"among others", 5, 170, 5, 0, false, 0, true},
+		{"the longest that fits", 1, 1466, 1, 0, false, 0, true},
+		{"one byte more", 1, 1467, 0, 1, false, 0, true},
+		{"too long, and others that go on", 4, 1467, 3, 1, false, 0, true},
+		{"without a next hop", 1, 170, 0, 1, true, 0, true},
+		{"without a next hop, among others", 3, 170, 2, 1, true, 0, true},
+		{"whose next hop has another UDP port", 1, 170, 1, 0, false, 4000, true},
+		{"by a port that carries none", 1, 170, 1, 0, true, 0, false},
+	};
+	static struct node node;
+	static struct input input;
+
+	current = &input;
+	for (size_t row = 0; row < RTE_DIM(rows); row++) {
+		struct cv_outer_config config = {
+			.version = 4, .mtu = 1500, .port = rows[row].udp_port};
+		struct cv_next_hop hop = {.port = 1};
+		const struct cv_next_hop_entry entry = {
+			.key = rows[row].by_vlan ? cv_next_hop_key(1, CV_SCID_VLAN, 3)
+						 : cv_next_hop_key(1, CV_SCID_NONE, 0)};
+		struct cv_view views[CV_CONVOY_PACKETS_MAX];
+		struct rte_mbuf *packets[8], *expected;
+		struct cv_burst burst;
+		unsigned got = 0, n = rows[row].packets;
+		uint16_t udp_port = rows[row].udp_port ? rows[row].udp_port : CV_CONVOY_PORT;
+
+		print_message("  %s\n", rows[row].description);
+		node_to_one_hop(&node, 1500);
+		assert_int_equal(cv_outer_set(&hop.outer, &config, NULL), 0);
+		cv_next_hops_leave(&node.table, 0);
+		cv_next_hops_change(&node.table, cv_next_hop_table_make(&hop, 1, &entry, 1, NULL));
+		cv_next_hops_join(&node.table, 0);
+		if (rows[row].carries)
+			node.depart.convoy_ports[1] = RTE_BE16(CV_CONVOY_PORT);
+		make_packets(packets, n, rows[row].len);
+		rte_pktmbuf_free(packets[0]);
+		packets[0] = make_lookalike(2, rows[row].len);
+		expected = rte_pktmbuf_copy(packets[0], pool, 0, UINT32_MAX);
+		cv_burst_load(&burst, packets, (uint16_t)n, 0, 1, &node.counters[0]);
+		cv_depart(&node.depart, &burst);
+		cv_depart_flush(&node.depart);
+		balance(&node);
+		assert_int_equal(
+			node.counters[1].drops[CV_HOP_LOOKS_LIKE_CONVOY], rows[row].dropped);
+		for (unsigned i = 0; i < node.out.count; i++) {
+			struct rte_mbuf *frame = node.out.sent[i];
+			struct cv_view whole = {0};
+			struct cv_convoy convoy = {.count = 1};
+
+			cv_view_set(&whole, rte_pktmbuf_mtod(frame, uint8_t *), frame->data_len);
+			views[0] = whole;
+			if (rows[row].carries)
+				cv_convoy_walk(&convoy, views, &whole, rte_cpu_to_be_16(udp_port));
+			if (got == 0 && rows[row].dropped == 0) {
+				assert_int_equal(views[0].len, rows[row].len);
+				assert_memory_equal(views[0].data,
+					rte_pktmbuf_mtod(expected, uint8_t *), rows[row].len);
+			}
+			got += convoy.count;
+		}
+		assert_int_equal(got, rows[row].sent);
+		rte_pktmbuf_free(expected);
+		rte_pktmbuf_free_bulk(node.out.sent, node.out.count);
+		node_fini(&node);
+		assert_int_equal(rte_mempool_in_use_count(pool), 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(joins_up_to_the_mtu),
 		cmocka_unit_test(a_whole_convoy_passes_by_pointer),
 		cmocka_unit_test(convoys_of_a_turn_are_joined_where_they_fit),
+		cmocka_unit_test(a_packet_that_looks_like_a_convoy_is_not_taken_apart),
 		cmocka_unit_test(comes_out_as_it_went_in),
 	};
 	int rc;

@@ -22,6 +22,8 @@ struct cv_next_hop_table {
 	uint64_t ports; // that lead somewhere, a bit each
 	uint16_t rest[PORTS]; // by port: the next hop of CV_SCID_NONE
 	uint16_t only[PORTS]; // by port: that, if every SC-ID of the port has the same
+	uint8_t udp_ports[UINT16_MAX / 8 +
+			  1]; // of all next hops, a bit each, as they are in packets
 	uint16_t hops_count;
 	struct cv_next_hop hops[CV_NEXT_HOPS_MAX];
 };
@@ -104,6 +106,9 @@ struct cv_next_hop_table *cv_next_hop_table_make(const struct cv_next_hop *hops,
 	table->hops_count = hops_count;
 	if (hops_count > 0)
 		memcpy(table->hops, hops, hops_count * sizeof(*hops));
+	for (uint16_t i = 0; i < hops_count; i++)
+		table->udp_ports[hops[i].outer.udp_port / 8] |=
+			(uint8_t)(1 << hops[i].outer.udp_port % 8);
 	for (uint32_t i = 0; i < entries_count; i++) {
 		if (insert(table, &entries[i], error) != 0) {
 			cv_next_hop_table_free(table);
@@ -137,6 +142,11 @@ bool cv_next_hop_leads(const struct cv_next_hop_table *table, uint8_t port)
 uint16_t cv_next_hop_only(const struct cv_next_hop_table *table, uint8_t port)
 {
 	return table->only[port];
+}
+
+bool cv_next_hop_takes(const struct cv_next_hop_table *table, rte_be16_t udp_port)
+{
+	return table->udp_ports[udp_port / 8] >> udp_port % 8 & 1;
 }
 
 CV_HOT void cv_next_hop_find(

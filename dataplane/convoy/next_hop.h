@@ -63,6 +63,9 @@ bool cv_next_hop_leads(const struct cv_next_hop_table *table, uint8_t port);
 // The next hop of all packets that leave by the port. CV_NEXT_HOP_NONE: their SC-IDs decide.
 uint16_t cv_next_hop_only(const struct cv_next_hop_table *table, uint8_t port);
 
+// True if some next hop takes what comes to this UDP port (not 0) for convoys.
+bool cv_next_hop_takes(const struct cv_next_hop_table *table, rte_be16_t udp_port);
+
 // Finds the next hops of n <= 64 keys: hop[i] is the index for key[i], CV_NEXT_HOP_NONE where
 // neither its SC-ID nor that port's CV_SCID_NONE is there.
 void cv_next_hop_find(
