@@ -3,8 +3,8 @@
 #include "vring/vring.h"
 
 #include <errno.h>
-#include <unistd.h>
 
+#include "vring/call.h"
 #include "vring/slot.h"
 
 // The packed ring's event areas: offset and wrap counter, then one of these.
@@ -139,7 +139,6 @@ static bool packed_wants(const struct cv_vring *vring, uint16_t then)
 void cv_vring_notify(struct cv_vring *vring)
 {
 	const uint16_t then = vring->signalled;
-	const uint64_t one = 1;
 
 	if (vring->call_fd < 0 || (vring->signalled_valid && then == vring->next_used))
 		return;
@@ -147,8 +146,10 @@ void cv_vring_notify(struct cv_vring *vring)
 	// buffers, so that one of the two sees the other. Pairs with the driver's full barrier.
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (vring->is_packed ? packed_wants(vring, then) : split_wants(vring, then)) {
-		if (write(vring->call_fd, &one, sizeof(one)) == sizeof(one))
-			vring->counters.kicks++;
+		// Not told, it is to be told next time.
+		if (!cv_call(vring->call_fd))
+			return;
+		vring->counters.kicks++;
 	}
 	vring->signalled = vring->next_used;
 	vring->signalled_valid = true;
