@@ -13,12 +13,15 @@
 
 #include <rte_memory.h>
 
+#include "socket/shared_memory.h"
+
 #define LISTENERS_MAX 4
 
 static void (*listeners[LISTENERS_MAX])(const void *address); // atomic: NULL is a free place
 static struct sigaction before;
 
-// Of the sizes that pages come in, the smallest that the mapping can be cut at.
+// Of a mapping that only DPDK knows, no more than a page: of the sizes that pages come in, the
+// smallest that the mapping can be cut at.
 static bool replace_page(void *address)
 {
 	static const size_t sizes[] = {(size_t)4 << 10, (size_t)2 << 20, (size_t)1 << 30};
@@ -50,8 +53,10 @@ static void say_so(void)
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	// Only what lies beyond the end of a file; not broken memory, nor our own.
-	if (info->si_code == BUS_ADRERR && rte_mem_virt2memseg_list(info->si_addr) == NULL &&
-		replace_page(info->si_addr)) {
+	if (info->si_code == BUS_ADRERR &&
+		(cv_shared_memory_replace(info->si_addr) ||
+			(rte_mem_virt2memseg_list(info->si_addr) == NULL &&
+				replace_page(info->si_addr)))) {
 		for (size_t i = 0; i < LISTENERS_MAX; i++) {
 			void (*lost)(const void *) =
 				__atomic_load_n(&listeners[i], __ATOMIC_ACQUIRE);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,6 +15,60 @@
 
 // A single piece; far more than there is, and no sum of two wraps.
 #define SIZE_MAX_BYTES (UINT64_C(1) << 45)
+
+// All mappings, for a signal handler: atomic. A place is taken by its start, set last and cleared
+// first; who finds the same start before and after the end has them of one mapping.
+#define MAPPINGS_MAX 4096
+static struct {
+	uintptr_t start; // 0: free
+	uintptr_t end;
+} mappings[MAPPINGS_MAX];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of who sets them
+
+// Returns the mapping's number; MAPPINGS_MAX: there are too many.
+static unsigned enlist(const uint8_t *start, uint64_t bytes)
+{
+	unsigned i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MAPPINGS_MAX; i++) {
+		if (mappings[i].start != 0)
+			continue;
+		__atomic_store_n(&mappings[i].end, (uintptr_t)start + bytes, __ATOMIC_RELAXED);
+		// Pairs with the acquire of cv_shared_memory_replace().
+		__atomic_store_n(&mappings[i].start, (uintptr_t)start, __ATOMIC_RELEASE);
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+	return i;
+}
+
+static void delist(unsigned number)
+{
+	if (number == MAPPINGS_MAX)
+		return;
+	pthread_mutex_lock(&lock);
+	__atomic_store_n(&mappings[number].start, 0, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&lock);
+}
+
+bool cv_shared_memory_replace(const void *address)
+{
+	const uintptr_t at = (uintptr_t)address;
+
+	for (unsigned i = 0; i < MAPPINGS_MAX; i++) {
+		const uintptr_t start = __atomic_load_n(&mappings[i].start, __ATOMIC_ACQUIRE);
+		const uintptr_t end = __atomic_load_n(&mappings[i].end, __ATOMIC_ACQUIRE);
+
+		if (start == 0 || at < start || at >= end ||
+			__atomic_load_n(&mappings[i].start, __ATOMIC_RELAXED) != start)
+			continue;
+		return mmap((void *)start, end - start, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+			       0) == (void *)start;
+	}
+	return false;
+}
 
 // The page size that mappings of the file go by, or -errno with error set.
 static int64_t page_of(int fd, uint64_t end, struct cv_error *error)
@@ -48,7 +103,7 @@ int cv_shared_memory_map(struct cv_shared_memory *memory, int fd, uint64_t offse
 	uint8_t *start;
 	void *reserved;
 
-	*memory = (struct cv_shared_memory){0};
+	*memory = (struct cv_shared_memory){.number = MAPPINGS_MAX};
 	if (size == 0 || size > SIZE_MAX_BYTES || offset > SIZE_MAX_BYTES) {
 		cv_error_set(error, "%" PRIu64 " bytes of memory from byte %" PRIu64 " of a file",
 			size, offset);
@@ -75,6 +130,7 @@ int cv_shared_memory_map(struct cv_shared_memory *memory, int fd, uint64_t offse
 	madvise(start, bytes, MADV_DONTDUMP);
 	memory->data = start + (offset - from);
 	memory->size = size;
+	memory->number = enlist(start, bytes);
 	return 0;
 
 fail:
@@ -87,6 +143,8 @@ fail:
 
 void cv_shared_memory_unmap(struct cv_shared_memory *memory)
 {
+	if (memory->data != NULL)
+		delist(memory->number);
 	if (memory->reserved != NULL)
 		munmap(memory->reserved, memory->reserved_bytes);
 	*memory = (struct cv_shared_memory){0};

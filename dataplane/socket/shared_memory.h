@@ -7,6 +7,7 @@
 #ifndef CV_SOCKET_SHARED_MEMORY_H
 #define CV_SOCKET_SHARED_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct cv_shared_memory {
 	uint64_t size; // bytes from data
 	void *reserved; // with the guard pages
 	size_t reserved_bytes;
+	unsigned number; // among all that are mapped; for cv_shared_memory_replace()
 };
 
 // Maps [offset, offset + size) of the file for reading and writing. Only files of memory (memfd,
@@ -27,5 +29,11 @@ int cv_shared_memory_map(struct cv_shared_memory *memory, int fd, uint64_t offse
 
 // Nobody uses it any more. Zeroes memory; does nothing if nothing is mapped.
 void cv_shared_memory_unmap(struct cv_shared_memory *memory);
+
+// The mapping that an address lies in becomes zeros that nobody shares, the whole of it at once:
+// cut page by page it would soon be more pieces than a process may have. False: the address is in none
+// (or in one of more than 4096), and nothing is done. For a signal handler; the mapping must not be
+// unmapped meanwhile.
+bool cv_shared_memory_replace(const void *address);
 
 #endif

@@ -113,11 +113,43 @@ static void what_is_no_such_piece_is_refused(void **state)
 	close(program);
 }
 
+// Each mapping for itself, whatever came and went before it; neither guards nor strangers.
+static void a_mapping_is_replaced_whole(void **state)
+{
+	const int fd = make_file(64 * KIB);
+	struct cv_shared_memory memories[3];
+	struct cv_error error = {""};
+	uint8_t byte;
+
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(
+			cv_shared_memory_map(&memories[i], fd, 4 * KIB * i + 100, 12 * KIB, &error),
+			0);
+	cv_shared_memory_unmap(&memories[1]);
+	memset(memories[0].data, 0x11, 12 * KIB);
+	assert_true(cv_shared_memory_replace(memories[0].data + 12 * KIB - 1));
+	for (unsigned i = 0; i < 12 * KIB; i++)
+		assert_int_equal(memories[0].data[i], 0);
+	memories[0].data[0] = 0x22;
+	assert_int_equal(pread(fd, &byte, 1, 100), 1);
+	assert_int_equal(byte, 0x11);
+	memories[2].data[0] = 0x33;
+	assert_int_equal(pread(fd, &byte, 1, 8 * KIB + 100), 1);
+	assert_int_equal(byte, 0x33);
+	assert_false(cv_shared_memory_replace(memories[0].reserved));
+	assert_false(cv_shared_memory_replace(&byte));
+	assert_false(is_there(memories[0].reserved));
+	cv_shared_memory_unmap(&memories[0]);
+	cv_shared_memory_unmap(&memories[2]);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_piece_of_a_file_between_guards),
 		cmocka_unit_test(what_is_no_such_piece_is_refused),
+		cmocka_unit_test(a_mapping_is_replaced_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

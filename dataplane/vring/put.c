@@ -203,8 +203,8 @@ static CV_INLINE uint16_t put_plain(struct cv_vring *vring, const struct cv_view
 	return i;
 }
 
-// One packet, off the fast path. False: there is no room for it yet. Not inlined: its list of pieces
-// would lie in every call's stack.
+// One packet, off the fast path. False: there is no room for it yet. Not inlined: its list of
+// pieces would lie in every call's stack.
 static __attribute__((noinline)) bool put_one(
 	struct cv_vring *vring, const struct cv_view *view, uint64_t *last_step)
 {

@@ -13,9 +13,8 @@
 
 #include "vring/slot.h"
 
-// Descriptors of one buffer, the one that leads to an indirect table not counted. Drivers need few: a
-// header, and the pages of a packet of 64 KiB, are 18 (Linux: MAX_SKB_FRAGS + 2 at most), others cut
-// at 64.
+// Descriptors of one buffer, the one that leads to an indirect table not counted. Drivers need few:
+// a header and the pages of a packet of 64 KiB are 18 (Linux: MAX_SKB_FRAGS + 2 at most).
 #define CV_VRING_CHAIN_MAX 64
 
 // Pieces of one packet, in however many buffers.
