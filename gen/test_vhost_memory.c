@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
 #include <linux/virtio_ring.h>
@@ -20,6 +22,8 @@
 
 #include "port.h"
 #include "test_eal.h"
+#include "vhost_attach.h"
+#include "vhost_port.h"
 #include "vhost_user.h"
 
 #define DEADLINE_S 30
@@ -286,11 +290,44 @@ static void memory_changes_under_views(void **state)
 	memory_changes(true);
 }
 
+// The other way round: what a device can do to the file that the tester gives it.
+static void a_device_cannot_cut_the_testers_memory(void **state)
+{
+	const struct gen_vhost_options options = {.path = test_path("tester.sock"),
+		.queues = 2,
+		.ring = 256,
+		.buffer = 1514,
+		.memory = 1 << 20};
+	struct gen_port port = {0};
+	const struct gen_vhost *vhost;
+	off_t bytes;
+	int file;
+
+	(void)state;
+	assert_int_equal(gen_vhost_open(&port, &options), 0);
+	vhost = port.state;
+	file = dup(vhost->memfd); // as a message brings it
+	bytes = lseek(file, 0, SEEK_END);
+	assert_int_equal(bytes, vhost->memory_bytes);
+	for (off_t other = 0; other <= 2 * bytes; other += bytes / 2) {
+		if (other == bytes)
+			continue;
+		assert_int_equal(ftruncate(file, other), -1);
+		assert_int_equal(errno, EPERM);
+	}
+	assert_int_equal(fcntl(file, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), -1);
+	assert_int_equal(errno, EPERM);
+	vhost->memory[bytes - 1] = 1; // still there
+	close(file);
+	port.close(&port);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_changes_under_packets),
 		cmocka_unit_test(memory_changes_under_views),
+		cmocka_unit_test(a_device_cannot_cut_the_testers_memory),
 	};
 	int failed = 1;
 

@@ -4,6 +4,7 @@
 #include "vhost_port.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -52,6 +53,22 @@ static void vhost_close(struct gen_port *port)
 	port->state = NULL;
 }
 
+// The device gets this file: sealed, so that it cannot make it shorter under us, which would end us
+// by SIGBUS when we touch what is gone. Returns the descriptor or -errno.
+static int make_file(size_t bytes)
+{
+	const int fd = memfd_create("convoy-gen", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int error;
+
+	if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0 &&
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		return fd;
+	error = -errno;
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
 // Sparse: pages that are never touched cost nothing.
 static int map_memory(struct gen_port *port)
 {
@@ -63,9 +80,9 @@ static int map_memory(struct gen_port *port)
 		round_up((size_t)options->queues * options->ring * stride + GEN_CACHE_LINE, 4096);
 
 	vhost->memory_bytes = round_up(rings + buffers + options->memory, 2 << 20);
-	vhost->memfd = memfd_create("convoy-gen", MFD_CLOEXEC);
-	if (vhost->memfd < 0 || ftruncate(vhost->memfd, (off_t)vhost->memory_bytes) < 0)
-		return -errno;
+	vhost->memfd = make_file(vhost->memory_bytes);
+	if (vhost->memfd < 0)
+		return vhost->memfd;
 	void *memory = mmap(NULL, vhost->memory_bytes, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_NORESERVE, vhost->memfd, 0);
 	if (memory == MAP_FAILED)
