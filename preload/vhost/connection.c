@@ -182,7 +182,7 @@ static int features_changed(int vid, uint64_t features)
 
 static void report(const struct cv_connection *connection)
 {
-	uint64_t packets[2] = {0}, frames = 0, convoys = 0, opened = 0, lost = 0;
+	uint64_t packets[2] = {0}, frames = 0, convoys = 0, opened = 0, lost = 0, refused = 0;
 
 	for (uint16_t i = 0; i < connection->vhost.pairs; i++) {
 		for (unsigned way = 0; way < 2; way++)
@@ -191,13 +191,16 @@ static void report(const struct cv_connection *connection)
 		frames += connection->from[i].frames;
 		convoys += connection->from[i].convoys;
 		opened += connection->to[i].opened;
-		lost += connection->to[i].lost + connection->from[i].lost;
+		lost += connection->to[i].lost;
+		refused += connection->from[i].refused;
 	}
 	fprintf(stderr,
 		"convoy: vhost: %s: %" PRIu64 " packets from the guest in %" PRIu64
 		" frames, %" PRIu64 " of them convoys; %" PRIu64 " packets to it, out of %" PRIu64
-		" convoys and others; %" PRIu64 " lost that waited when it went\n",
-		connection->vhost.path, packets[1], frames, convoys, packets[0], opened, lost);
+		" convoys and others; %" PRIu64 " lost that waited when it went; %" PRIu64
+		" from it dropped that looked like convoys\n",
+		connection->vhost.path, packets[1], frames, convoys, packets[0], opened, lost,
+		refused);
 }
 
 static void destroy_connection(int vid)

@@ -40,13 +40,18 @@ const struct rte_vhost_device_ops *cv_connection_wrap(
 extern struct cv_connection_config cv_connection_config;
 extern struct cv_connection *cv_connections[RTE_MAX_VHOST_DEVICE]; // atomic
 
+// The connection of a guest, also of one that is left to rte_vhost. NULL: there is none.
+static CV_INLINE struct cv_connection *cv_connection_at(int vid)
+{
+	return vid >= 0 && vid < RTE_MAX_VHOST_DEVICE
+		       ? __atomic_load_n(&cv_connections[vid], __ATOMIC_ACQUIRE)
+		       : NULL;
+}
+
 // The connection to which a queue belongs. NULL: it is rte_vhost's.
 static CV_INLINE struct cv_connection *cv_connection_ours(int vid, uint16_t queue)
 {
-	struct cv_connection *connection =
-		vid >= 0 && vid < RTE_MAX_VHOST_DEVICE
-			? __atomic_load_n(&cv_connections[vid], __ATOMIC_ACQUIRE)
-			: NULL;
+	struct cv_connection *connection = cv_connection_at(vid);
 
 	return connection != NULL && __atomic_load_n(&connection->ours, __ATOMIC_RELAXED) &&
 			       queue < 2 * connection->vhost.pairs

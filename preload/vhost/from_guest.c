@@ -3,42 +3,8 @@
 #include "from_guest.h"
 
 #include "flow.h"
-#include "ipv4.h"
-#include "ipv6.h"
-#include "udp.h"
-
-// The shortest frame that can be a convoy: IPv4, one packet that is nothing but its header.
-#define SHORTEST                                                                 \
-	(CV_ETHER_LEN + 20 + CV_UDP_LEN + CV_CONVOY_LEN + CV_CONVOY_PREFIX_LEN + \
-		CV_CONVOY_PACKET_MIN)
-
-// By its outermost headers.
-static CV_INLINE bool looks_like_convoy(
-	const struct cv_from_guest *from, const struct cv_view *view)
-{
-	const uint8_t *l3 = view->data + view->l3;
-	unsigned udp = view->l3 + CV_IPV4_LEN;
-
-	if (CV_LIKELY(view->len < SHORTEST))
-		return false;
-	if (view->proto == CV_PROTO_IPV6)
-		udp = view->l3 + CV_IPV6_LEN;
-	else if (view->proto != CV_PROTO_IPV4 || l3[0] != 0x45)
-		return false;
-	return udp + CV_UDP_LEN <= view->len &&
-	       l3[view->proto == CV_PROTO_IPV4 ? 9 : 6] == CV_IPPROTO_UDP &&
-	       cv_load_be16(view->data + udp + 2) == from->port;
-}
-
-static CV_INLINE bool has_convoy(
-	const struct cv_from_guest *from, const struct cv_view *views, unsigned count)
-{
-	bool found = false;
-
-	for (unsigned i = 0; i < count; i++)
-		found |= looks_like_convoy(from, &views[i]);
-	return found;
-}
+#include "may_be.h"
+#include "walk.h"
 
 static void drop_spares(struct cv_from_guest *from)
 {
@@ -60,16 +26,36 @@ static CV_INLINE uint16_t get_spares(
 	return RTE_MIN(from->spares, n);
 }
 
-// A gathered buffer becomes a convoy; one packet alone stays what it is.
-static CV_INLINE void finish(struct cv_from_guest *from, struct rte_mbuf *mbuf,
+static __rte_noinline bool is_convoy(const struct cv_view *packet, rte_be16_t port)
+{
+	struct cv_view views[CV_CONVOY_PACKETS_MAX];
+	struct cv_convoy convoy;
+
+	return cv_convoy_walk(&convoy, views, packet, port) == CV_CONVOY_OK;
+}
+
+// Must a packet that the guest sent not reach the program as it is? To a next hop nothing may go that it
+// would take for a convoy; where there is none, only what another guest's queue would take apart is
+// held off.
+static CV_INLINE bool is_lookalike(const struct cv_from_guest *from, const struct cv_view *packet)
+{
+	return CV_UNLIKELY(cv_may_be_convoy(packet, from->port)) &&
+	       (from->outer->len > 0 || is_convoy(packet, from->port));
+}
+
+// A gathered buffer becomes a convoy; one packet alone stays what it is unless it looks like a convoy.
+// False: such a packet does not fit into one.
+static CV_INLINE bool finish(struct cv_from_guest *from, struct rte_mbuf *mbuf,
 	const struct cv_vring_bin *bin, const struct cv_view *first)
 {
 	const struct cv_outer *outer = from->outer;
 	uint32_t len = bin->len;
 
-	if (bin->packets == 1) {
+	if (bin->packets == 1 && !is_lookalike(from, first)) {
 		mbuf->data_off += CV_CONVOY_PREFIX_LEN;
 		len -= CV_CONVOY_PREFIX_LEN;
+	} else if (CV_UNLIKELY(outer->len == 0 || outer->len + len > outer->frame_max)) {
+		return false;
 	} else {
 		mbuf->data_off -= outer->len;
 		len += outer->len;
@@ -80,41 +66,7 @@ static CV_INLINE void finish(struct cv_from_guest *from, struct rte_mbuf *mbuf,
 	}
 	mbuf->data_len = (uint16_t)len;
 	mbuf->pkt_len = len;
-}
-
-static void wait(struct cv_from_guest *from, struct rte_mbuf *mbuf)
-{
-	from->waiting[from->count++] = mbuf;
-}
-
-// All packets of a buffer, each as a frame of its own.
-static void sort_out(struct cv_from_guest *from, struct rte_mbuf *mbuf,
-	const struct cv_vring_bin *bin, const struct cv_view *views)
-{
-	for (unsigned i = 0; i < bin->packets; i++) {
-		struct rte_mbuf *one = rte_pktmbuf_alloc(mbuf->pool);
-		char *to = one != NULL ? rte_pktmbuf_append(one, views[i].len) : NULL;
-
-		if (to == NULL) {
-			rte_pktmbuf_free(one);
-			from->lost++;
-			continue;
-		}
-		memcpy(to, views[i].data, views[i].len);
-		wait(from, one);
-	}
-	rte_pktmbuf_free(mbuf);
-}
-
-static uint16_t give_waiting(struct cv_from_guest *from, struct rte_mbuf **frames, uint16_t n)
-{
-	n = RTE_MIN(n, from->count);
-	memcpy(frames, from->waiting + from->first, n * sizeof(*frames));
-	from->first += n;
-	from->count -= n;
-	if (from->count == 0)
-		from->first = 0;
-	return n;
+	return true;
 }
 
 CV_HOT uint16_t cv_from_guest_take(struct cv_from_guest *from, struct cv_vring *vring,
@@ -123,15 +75,9 @@ CV_HOT uint16_t cv_from_guest_take(struct cv_from_guest *from, struct cv_vring *
 	const struct cv_outer *outer = from->outer;
 	struct cv_vring_bin bins[CV_FROM_BURST];
 	struct cv_view views[CV_FROM_VIEWS];
-	unsigned count, first = 0;
-	uint16_t used;
-	bool apart;
+	unsigned first = 0;
+	uint16_t used, took = 0;
 
-	if (CV_UNLIKELY(from->count > 0)) {
-		n = give_waiting(from, frames, n);
-		from->frames += n;
-		return n;
-	}
 	used = cv_vring_ready(vring);
 	if (used == 0)
 		return 0;
@@ -143,34 +89,49 @@ CV_HOT uint16_t cv_from_guest_take(struct cv_from_guest *from, struct cv_vring *
 		bins[i].data = rte_pktmbuf_mtod(mbuf, uint8_t *);
 		bins[i].room = rte_pktmbuf_tailroom(mbuf);
 		// Not even two fit where nothing is to be gathered.
-		bins[i].gather =
-			outer->len > 0 && !from->apart
-				? RTE_MIN(bins[i].room, (uint32_t)outer->frame_max - outer->len)
-				: 0;
+		bins[i].gather = outer->len > 0 ? RTE_MIN(bins[i].room,
+							  (uint32_t)outer->frame_max - outer->len)
+						: 0;
 	}
-	count = cv_vring_gather(vring, views, CV_FROM_VIEWS, bins, &used);
-	apart = outer->len > 0 && has_convoy(from, views, count);
+	cv_vring_gather(vring, views, CV_FROM_VIEWS, bins, &used);
 	for (uint16_t i = 0; i < used; first += bins[i++].packets) {
 		struct rte_mbuf *mbuf = from->spare[--from->spares];
 
-		frames[i] = mbuf;
-		if (CV_LIKELY(!apart || from->apart))
-			finish(from, mbuf, &bins[i], &views[first]);
-		else
-			sort_out(from, mbuf, &bins[i], &views[first]);
+		if (CV_LIKELY(finish(from, mbuf, &bins[i], &views[first]))) {
+			frames[took++] = mbuf;
+		} else {
+			from->refused++;
+			rte_pktmbuf_free(mbuf);
+		}
 	}
-	if (CV_UNLIKELY(apart && !from->apart))
-		used = give_waiting(from, frames, n);
-	from->apart = apart;
-	from->frames += used;
-	return used;
+	from->frames += took;
+	return took;
+}
+
+uint16_t cv_from_guest_sift(struct cv_from_guest *from, struct rte_mbuf **frames, uint16_t n)
+{
+	uint16_t kept = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		// As far as that is looked at; rarely in pieces.
+		const uint32_t len = RTE_MIN(frames[i]->pkt_len, (uint32_t)CV_OUTER_MAX);
+		uint8_t copy[CV_OUTER_MAX];
+		struct cv_view packet = {0};
+
+		cv_view_set(&packet,
+			(uint8_t *)(uintptr_t)rte_pktmbuf_read(frames[i], 0, len, copy),
+			(uint16_t)len);
+		if (CV_LIKELY(!cv_may_be_convoy(&packet, from->port))) {
+			frames[kept++] = frames[i];
+		} else {
+			from->refused++;
+			rte_pktmbuf_free(frames[i]);
+		}
+	}
+	return kept;
 }
 
 void cv_from_guest_drop(struct cv_from_guest *from)
 {
 	drop_spares(from);
-	from->lost += from->count;
-	rte_pktmbuf_free_bulk(from->waiting + from->first, from->count);
-	from->first = from->count = 0;
-	from->apart = false;
 }

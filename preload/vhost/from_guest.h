@@ -3,9 +3,8 @@
 //
 // Packets that a guest sends reach the program in convoys: what waits in the ring travels together.
 //
-// A guest may send convoys itself. They are never put into others: those that were, before it was
-// known of this guest, are sorted out again, and from then on its frames stay what they are until
-// none of them is a convoy.
+// A guest cannot make convoys that anybody takes apart: a packet of its own that looks like one travels
+// inside of one, and where it does not fit, or none are made, it is dropped.
 #ifndef CV_VHOST_FROM_GUEST_H
 #define CV_VHOST_FROM_GUEST_H
 
@@ -23,19 +22,20 @@
 struct cv_from_guest {
 	const struct cv_outer *outer; // of the convoys made; len 0: none are made
 	rte_be16_t port; // UDP port of convoys
-	bool apart; // the guest sends convoys itself
 	uint16_t spares; // buffers to receive in, fresh from `pool`
-	uint16_t first, count; // of waiting
 	uint64_t frames, convoys; // to the program; the convoys that we made among them
-	uint64_t lost; // packets without a buffer, and those that waited when the guest went
+	uint64_t refused; // packets that look like convoys, and could not be put into one
 	struct rte_mempool *pool;
 	struct rte_mbuf *spare[CV_FROM_BURST];
-	struct rte_mbuf *waiting[CV_FROM_VIEWS]; // more frames than the program takes at once
 };
 
 // Takes up to n frames out of the guest's ring into buffers of the pool. They become the caller's.
 uint16_t cv_from_guest_take(struct cv_from_guest *from, struct cv_vring *vring,
 	struct rte_mempool *pool, struct rte_mbuf **frames, uint16_t n);
+
+// Of n frames that rte_vhost took from a guest that is left to it: frees those that look like convoys,
+// and closes ranks. Returns how many are left.
+uint16_t cv_from_guest_sift(struct cv_from_guest *from, struct rte_mbuf **frames, uint16_t n);
 
 // The guest is gone: frees what it holds.
 void cv_from_guest_drop(struct cv_from_guest *from);

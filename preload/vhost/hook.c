@@ -94,6 +94,20 @@ static void flush(struct cv_connection *connection, uint16_t pair)
 	cv_vhost_leave(queue);
 }
 
+// From a guest that is left to rte_vhost.
+static uint16_t take_theirs(
+	int vid, uint16_t index, struct rte_mempool *pool, struct rte_mbuf **frames, uint16_t n)
+{
+	struct cv_connection *connection = cv_connection_at(vid);
+	struct cv_from_guest other = {.port = cv_connection_config.port}; // not known by us
+
+	n = real_dequeue(vid, index, pool, frames, n);
+	return cv_from_guest_sift(connection != NULL && index / 2 < CV_VHOST_PAIRS_MAX
+					  ? &connection->from[index / 2]
+					  : &other,
+		frames, n);
+}
+
 EXPORT uint16_t rte_vhost_dequeue_burst(
 	int vid, uint16_t index, struct rte_mempool *pool, struct rte_mbuf **frames, uint16_t n)
 {
@@ -103,7 +117,7 @@ EXPORT uint16_t rte_vhost_dequeue_burst(
 	uint16_t took;
 
 	if (connection == NULL)
-		return real_dequeue(vid, index, pool, frames, n);
+		return take_theirs(vid, index, pool, frames, n);
 	if (CV_UNLIKELY(cv_to_guest_holds(&connection->to[index / 2])))
 		flush(connection, index / 2);
 	queue = &connection->vhost.queues[index];

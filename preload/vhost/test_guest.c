@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Frames to a guest and from it: what a guest has no room for waits and keeps its place, convoys of
-// a guest's own are never put into others, and all buffers come back.
+// Frames to a guest and from it: what a guest has no room for waits and keeps its place, a guest makes
+// no convoys, and all buffers come back.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,6 +28,13 @@ static struct cv_outer outer;
 static struct guest guest;
 static uint8_t next_packet; // number of the next packet made
 
+// What the guest sent, and is to come.
+static struct {
+	uint8_t bytes[LONG];
+	uint16_t len;
+} sent[64];
+static unsigned sent_count;
+
 static int begin(void **unused)
 {
 	const struct cv_outer_config config = {
@@ -50,6 +57,7 @@ static int end(void **unused)
 static int begin_guest(void **unused)
 {
 	next_packet = 0;
+	sent_count = 0;
 	return guest_begin(&guest, FEATURES, SIZE, guest_fresh(FEATURES));
 }
 
@@ -253,8 +261,8 @@ static void those_that_wait_go_first(void **unused)
 	end_guest(NULL);
 }
 
-// What the guest sends in one go, c a convoy, p an ordinary packet, and what comes of it: letters
-// are frames as the guest sent them, numbers are convoys of ours of so many packets.
+// What the guest sends in one go, c a packet that looks like a convoy, C one that fits into none, p any
+// other, and what comes of it: p is a packet as it was sent, numbers are convoys of ours of so many.
 struct burst {
 	const char *sent, *come;
 };
@@ -262,23 +270,32 @@ struct burst {
 static const struct {
 	const char *description;
 	struct burst bursts[4];
+	uint64_t refused;
 } from_rows[] = {
-	{"alone", {{"p", "p"}}},
-	{"together", {{"pppp", "4"}, {"pp", "2"}}},
-	{"a convoy alone", {{"c", "c"}, {"pp", "pp"}, {"pp", "2"}}},
-	{"convoys stay apart", {{"ccc", "ccc"}, {"cc", "cc"}, {"ppp", "ppp"}, {"ppp", "3"}}},
-	{"sorted out", {{"ppcp", "ppcp"}, {"pc", "pc"}, {"c", "c"}}},
-	{"together until then", {{"ppp", "3"}, {"pcp", "pcp"}, {"pp", "pp"}, {"pp", "2"}}},
+	{"alone", {{"p", "p"}}, 0},
+	{"together", {{"pppp", "4"}, {"pp", "2"}}, 0},
+	{"a lookalike alone", {{"c", "1"}, {"pp", "2"}, {"p", "p"}}, 0},
+	{"lookalikes together", {{"ccc", "3"}, {"cc", "2"}, {"c", "1"}}, 0},
+	{"among others", {{"ppcp", "4"}, {"pc", "2"}, {"c", "1"}}, 0},
+	{"one that fits into none", {{"C", ""}, {"pp", "2"}}, 1},
+	{"such among others", {{"pCpp", "p2"}, {"CC", ""}, {"cC", "1"}}, 4},
 };
 
 static void send_from_guest(const char *kinds)
 {
 	for (; *kinds != '\0'; kinds++) {
 		uint8_t bytes[HEADER + CV_OUTER_MAX + LONG] = {0}, *at;
-		uint16_t len = make_frame(bytes + HEADER, &at, *kinds == 'c' ? 3 : 0);
-		const struct guest_part part = {buffer(guest.made), HEADER + len, 0};
+		uint16_t len = make_frame(bytes + HEADER, &at, *kinds == 'p' ? 0 : 3);
+		struct guest_part part = {buffer(guest.made), 0, 0};
 
 		memmove(bytes + HEADER, at, len);
+		if (*kinds == 'C')
+			len = 1467; // with what is there behind it
+		else
+			memcpy(sent[sent_count].bytes, bytes + HEADER, len);
+		sent[sent_count].len = len;
+		sent_count += *kinds != 'C';
+		part.len = HEADER + len;
 		guest_write(&guest, part.address, bytes, part.len);
 		assert_true(guest_add(&guest, &part, 1, false));
 	}
@@ -301,69 +318,107 @@ static unsigned look(struct rte_mbuf *mbuf, uint8_t *number)
 	return convoy.count;
 }
 
-static void from_guest(size_t row, uint16_t at_once)
+// Packets in a frame, which must be what was sent from *at on; 0: an ordinary one.
+static unsigned compare(struct rte_mbuf *mbuf, unsigned *at)
+{
+	struct cv_view views[CV_CONVOY_PACKETS_MAX], whole = {0};
+	struct cv_convoy convoy = {0};
+	unsigned n = 1;
+
+	cv_view_set(&whole, rte_pktmbuf_mtod(mbuf, uint8_t *), mbuf->data_len);
+	views[0] = whole;
+	if (cv_convoy_walk(&convoy, views, &whole, PORT) == CV_CONVOY_OK)
+		n = convoy.count;
+	for (unsigned i = 0; i < n; i++, (*at)++) {
+		assert_true(*at < sent_count);
+		assert_int_equal(views[i].len, sent[*at].len);
+		assert_memory_equal(views[i].data, sent[*at].bytes, sent[*at].len);
+	}
+	return convoy.count;
+}
+
+static void from_guest(size_t row)
 {
 	struct cv_from_guest from = {.outer = &outer, .port = PORT};
-	uint8_t number = 0;
+	unsigned at = 0;
 
 	for (size_t i = 0; i < 4 && from_rows[row].bursts[i].sent != NULL; i++) {
-		const struct burst *burst = &from_rows[row].bursts[i];
+		const char *come = from_rows[row].bursts[i].come;
+		struct rte_mbuf *mbufs[CV_FROM_BURST];
 		uint32_t len;
+		uint16_t n;
 
-		send_from_guest(burst->sent);
-		for (size_t come = 0; come < strlen(burst->come);) {
-			struct rte_mbuf *mbufs[CV_FROM_BURST];
-			uint16_t n = cv_from_guest_take(&from, &guest.vring, pool, mbufs, at_once);
-
-			assert_int_not_equal(n, 0);
-			for (uint16_t j = 0; j < n; j++, come++) {
-				const char kind = burst->come[come];
-				const unsigned packets = look(mbufs[j], &number);
-
-				assert_int_equal(packets, kind == 'p'   ? 0
-							  : kind == 'c' ? 3
-									: kind - '0');
-				rte_pktmbuf_free(mbufs[j]);
-			}
+		send_from_guest(from_rows[row].bursts[i].sent);
+		n = cv_from_guest_take(&from, &guest.vring, pool, mbufs, 32);
+		assert_int_equal(n, strlen(come));
+		for (uint16_t j = 0; j < n; j++) {
+			assert_int_equal(
+				compare(mbufs[j], &at), come[j] == 'p' ? 0 : come[j] - '0');
+			rte_pktmbuf_free(mbufs[j]);
 		}
-		assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, NULL, at_once), 0);
+		assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, NULL, 32), 0);
 		while (guest_take(&guest, &len))
 			;
 	}
-	assert_int_equal(number, next_packet);
-	assert_int_equal(from.lost, 0);
+	assert_int_equal(at, sent_count);
+	assert_int_equal(from.refused, from_rows[row].refused);
 	cv_from_guest_drop(&from);
 }
 
-static void convoys_of_the_guests_own_stay_as_they_are(void **unused)
+static void a_guest_makes_no_convoys(void **unused)
 {
 	for (size_t row = 0; row < RTE_DIM(from_rows); row++) {
 		print_message("%s\n", from_rows[row].description);
 		begin_guest(NULL);
-		from_guest(row, 32);
+		from_guest(row);
 		end_guest(NULL);
 	}
 }
 
-// Frames that were sorted out are more than the program asked for.
-static void the_rest_waits_for_the_next_call(void **unused)
+// What another guest's queue would take apart is dropped; what only resembles it is not.
+static void nor_where_none_are_made(void **unused)
 {
-	struct cv_from_guest from = {.outer = &outer, .port = PORT};
-	struct rte_mbuf *mbuf;
-	uint8_t number = 0;
+	const struct cv_outer none = {0};
+	struct cv_from_guest from = {.outer = &none, .port = PORT};
+	struct rte_mbuf *mbufs[32];
+	unsigned at = 0;
 
 	begin_guest(NULL);
-	send_from_guest("pppc");
-	for (unsigned i = 0; i < 4; i++) {
-		assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, &mbuf, 1), 1);
-		assert_int_equal(look(mbuf, &number), i == 3 ? 3 : 0);
-		rte_pktmbuf_free(mbuf);
-	}
-	send_from_guest("pp");
-	assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, &mbuf, 1), 1);
-	rte_pktmbuf_free(mbuf);
+	send_from_guest("pCp"); // C has bytes behind the convoy
+	assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, mbufs, 32), 3);
+	assert_int_equal(compare(mbufs[0], &at), 0);
+	assert_int_equal(mbufs[1]->pkt_len, 1467);
+	assert_int_equal(compare(mbufs[2], &at), 0);
+	rte_pktmbuf_free_bulk(mbufs, 3);
+	send_from_guest("c");
+	assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, mbufs, 32), 0);
+	assert_int_equal(from.refused, 1);
 	cv_from_guest_drop(&from);
 	end_guest(NULL);
+}
+
+// The same of a guest that rte_vhost serves, wherever a buffer ends.
+static void nor_by_rte_vhost(void **unused)
+{
+	for (uint16_t cut = 0; cut < 80; cut++) {
+		struct cv_from_guest from = {.outer = &outer, .port = PORT};
+		struct rte_mbuf *mbufs[] = {make_mbuf(0), make_mbuf(3), make_mbuf(0)};
+		struct rte_mbuf *first = mbufs[0], *last = mbufs[2],
+				*rest = rte_pktmbuf_alloc(pool);
+		uint16_t behind = (uint16_t)(mbufs[1]->data_len - cut);
+
+		assert_non_null(rest);
+		memcpy(rte_pktmbuf_append(rest, behind),
+			rte_pktmbuf_mtod_offset(mbufs[1], uint8_t *, cut), behind);
+		assert_int_equal(rte_pktmbuf_trim(mbufs[1], behind), 0);
+		assert_int_equal(rte_pktmbuf_chain(mbufs[1], rest), 0);
+		assert_int_equal(cv_from_guest_sift(&from, mbufs, 3), 2);
+		assert_ptr_equal(mbufs[0], first);
+		assert_ptr_equal(mbufs[1], last);
+		assert_int_equal(from.refused, 1);
+		rte_pktmbuf_free_bulk(mbufs, 2);
+	}
+	assert_int_equal(rte_mempool_avail_count(pool), pool_count);
 }
 
 static void without_buffers_packets_stay_with_the_guest(void **unused)
@@ -420,8 +475,9 @@ int main(void)
 		cmocka_unit_test(what_has_no_room_waits),
 		cmocka_unit_test(what_waits_is_lost_with_the_guest),
 		cmocka_unit_test(those_that_wait_go_first),
-		cmocka_unit_test(convoys_of_the_guests_own_stay_as_they_are),
-		cmocka_unit_test(the_rest_waits_for_the_next_call),
+		cmocka_unit_test(a_guest_makes_no_convoys),
+		cmocka_unit_test(nor_where_none_are_made),
+		cmocka_unit_test(nor_by_rte_vhost),
 		cmocka_unit_test(without_buffers_packets_stay_with_the_guest),
 		cmocka_unit_test(a_length_of_nearly_4_gib_is_too_long),
 	};
