@@ -92,12 +92,29 @@ static void log_used(void *context, uint64_t offset, uint64_t bytes)
 	rte_vhost_log_used_vring(queue->device->vid, queue->index, offset, bytes);
 }
 
+// Once for each connection: a guest can have it said as often as it sends a message.
+static void say_refused(const struct cv_vhost_queue *queue)
+{
+	struct cv_vhost *device = queue->device;
+
+	if (!device->said_refused)
+		fprintf(stderr,
+			"vhost-user: %s: queue %u is not used: its %u descriptors are no ring, or "
+			"do "
+			"not lie in the memory that the guest shares\n",
+			device->path, queue->index, queue->vring.size);
+	device->said_refused = true;
+}
+
+// Nothing that rte_vhost says of a ring is believed: it may have checked it for another size or
+// layout, or found it wrong.
 static void give(struct cv_vhost_queue *queue, uint64_t features)
 {
 	struct cv_vhost *device = queue->device;
 	struct cv_vring *vring = &queue->vring;
 	struct rte_vhost_vring there = {0};
 	struct cv_vring_base base;
+	bool good;
 
 	if (rte_vhost_get_vhost_vring(device->vid, queue->index, &there) != 0 ||
 		rte_vhost_get_vring_base(device->vid, queue->index, &base.avail, &base.used) != 0)
@@ -115,13 +132,16 @@ static void give(struct cv_vhost_queue *queue, uint64_t features)
 	vring->log = RTE_VHOST_NEED_LOG(features) ? log_bytes : NULL;
 	vring->log_used = RTE_VHOST_NEED_LOG(features) ? log_used : NULL;
 	vring->log_context = queue;
-	if (cv_vring_begin(vring, features, base) == 0) {
+	good = cv_vring_begin(vring, features, base) == 0;
+	if (good) {
 		cv_vring_quiet(vring);
 		// What waits at the guest for a word from us.
 		cv_vring_notify(vring);
 		__atomic_store_n(&queue->ready, true, __ATOMIC_RELAXED);
 	}
 	rte_spinlock_unlock(&queue->lock);
+	if (!good)
+		say_refused(queue);
 }
 
 static int read_memory(struct cv_vhost *device)
@@ -265,6 +285,7 @@ static int new_connection(int vid)
 	if (device == NULL)
 		return -1;
 	memset(device->enabled, 0, sizeof(device->enabled));
+	device->said_refused = false;
 	__atomic_store_n(&device->lost, false, __ATOMIC_RELAXED);
 	return rte_vhost_extern_callback_register(vid, &around, NULL);
 }

@@ -58,6 +58,7 @@ struct cv_vhost {
 	int vid; // of the connection; -1: none
 	bool running;
 	bool enabled[2 * CV_VHOST_PAIRS_MAX];
+	bool said_refused; // that a ring is not used
 	struct cv_guest_memory memory;
 };
 

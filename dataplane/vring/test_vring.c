@@ -969,6 +969,58 @@ static void notifies(void **state)
 	}
 }
 
+// A ring that was checked for another size or another layout must not reach beyond its memory.
+static void ring_areas_lie_in_memory(void **state)
+{
+	enum { NOTHING = 1 << 20, DESC, AVAIL, USED };
+	static const struct {
+		const char *what;
+		uint64_t features;
+		uint16_t size;
+		int moved; // the area that is moved
+		uint32_t bytes; // so that this many are left up to the end of its region
+		int rc;
+	} rows[] = {
+		{"split", V1, 64, NOTHING, 0, 0},
+		{"split, descriptors end with the region", V1, 64, DESC, 1024, 0},
+		{"split, one descriptor outside", V1, 64, DESC, 1008, -EINVAL},
+		{"split, avail ends with the region", V1, 64, AVAIL, 132, 0},
+		{"split, avail and its event do not", V1 | EVENT, 64, AVAIL, 132, -EINVAL},
+		{"split, avail and its event do", V1 | EVENT, 64, AVAIL, 134, 0},
+		{"split, avail of a larger ring", V1, 128, AVAIL, 132, -EINVAL},
+		{"split, used ends with the region", V1, 64, USED, 516, 0},
+		{"split, used and its event do not", V1 | EVENT, 64, USED, 516, -EINVAL},
+		{"split, used of a larger ring", V1, 128, USED, 516, -EINVAL},
+		{"packed, its events end with the region", V1 | PACKED, 64, AVAIL, 4, 0},
+		{"packed, the device's, too", V1 | PACKED, 64, USED, 4, 0},
+		{"packed, an event is cut", V1 | PACKED, 64, AVAIL, 2, -EINVAL},
+		{"events of a packed ring, which is split now", V1, 64, AVAIL, 4, -EINVAL},
+		{"packed, of any size", V1 | PACKED, 48, DESC, 768, 0},
+		{"packed, one descriptor outside", V1 | PACKED, 48, DESC, 752, -EINVAL},
+		{"behind the region", V1, 64, USED, 0, -EINVAL},
+		{"before the region", V1, 64, DESC, GUEST_REGION + 16, -EINVAL},
+	};
+	struct guest guest;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const uint64_t features = rows[i].features;
+		uint8_t *end;
+
+		assert_int_equal(
+			guest_begin(&guest, features, rows[i].size, guest_fresh(features)), 0);
+		end = guest.memory.regions[0].host + GUEST_REGION;
+		if (rows[i].moved == DESC)
+			guest.vring.desc = (void *)(end - rows[i].bytes);
+		else if (rows[i].moved == AVAIL)
+			guest.vring.avail = (void *)(end - rows[i].bytes);
+		else if (rows[i].moved == USED)
+			guest.vring.used = (void *)(end - rows[i].bytes);
+		if (cv_vring_begin(&guest.vring, features, guest_fresh(features)) != rows[i].rc)
+			fail_msg("%s", rows[i].what);
+		guest_end(&guest);
+	}
+}
+
 // A ring goes on from where it stopped, whatever its indices are.
 static void resumes(void **state)
 {
@@ -1064,6 +1116,7 @@ int main(void)
 		cmocka_unit_test(no_more_than_the_ring_has),
 		cmocka_unit_test(refuses_impossible_rings),
 		cmocka_unit_test(notifies),
+		cmocka_unit_test(ring_areas_lie_in_memory),
 		cmocka_unit_test(resumes),
 		cmocka_unit_test(logs_what_it_writes),
 	};

@@ -17,6 +17,38 @@ static bool has(uint64_t features, int bit)
 	return features >> bit & 1;
 }
 
+// Whether an area lies wholly in one region of the guest's memory.
+static bool shared(const struct cv_guest_memory *memory, const void *area, uint64_t bytes)
+{
+	for (unsigned i = 0; i < memory->count; i++) {
+		const struct cv_guest_region here = {
+			.guest = (uintptr_t)memory->regions[i].host,
+			.size = memory->regions[i].size,
+		};
+
+		if (cv_guest_inside(&here, (uintptr_t)area, bytes))
+			return true;
+	}
+	return false;
+}
+
+// Whether all three areas are the guest's, for the size and the layout that the ring has now.
+static bool is_shared(const struct cv_vring *vring)
+{
+	const uint64_t size = vring->size, event = vring->event_idx ? sizeof(uint16_t) : 0;
+	const uint64_t avail =
+		vring->is_packed ? sizeof(struct vring_packed_desc_event)
+				 : sizeof(struct vring_avail) + size * sizeof(__virtio16) + event;
+	const uint64_t used =
+		vring->is_packed
+			? sizeof(struct vring_packed_desc_event)
+			: sizeof(struct vring_used) + size * sizeof(struct vring_used_elem) + event;
+
+	return shared(vring->memory, vring->desc, size * sizeof(struct vring_desc)) &&
+	       shared(vring->memory, vring->avail, avail) &&
+	       shared(vring->memory, vring->used, used);
+}
+
 int cv_vring_begin(struct cv_vring *vring, uint64_t features, struct cv_vring_base base)
 {
 	const uint32_t size = vring->size;
@@ -34,7 +66,7 @@ int cv_vring_begin(struct cv_vring *vring, uint64_t features, struct cv_vring_ba
 		return -EINVAL;
 	if (vring->desc == NULL || vring->avail == NULL || vring->used == NULL ||
 		(uintptr_t)vring->desc % 16 != 0 || (uintptr_t)vring->avail % 2 != 0 ||
-		(uintptr_t)vring->used % 4 != 0)
+		(uintptr_t)vring->used % 4 != 0 || !is_shared(vring))
 		return -EINVAL;
 	// What is stored eight bytes at once needs not be aligned to eight, but must not be torn by
 	// the end of a cache line: elements of a used ring 4 bytes off would be.

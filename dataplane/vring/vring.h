@@ -104,7 +104,7 @@ struct cv_vring_base {
 
 // Begins to use a ring whose desc, avail, used, size, memory, call_fd and log calls are set,
 // with the features that were negotiated. memory must stay. Returns 0, or -EINVAL: the size or
-// an address is not what VIRTIO allows.
+// an address is not what VIRTIO allows, or an area does not lie in memory for this size and layout.
 int cv_vring_begin(struct cv_vring *vring, uint64_t features, struct cv_vring_base base);
 
 struct cv_vring_base cv_vring_base(const struct cv_vring *vring);
