@@ -4,7 +4,6 @@
 #include "vhost_user.h"
 
 #include <errno.h>
-#include <linux/vhost_types.h>
 #include <linux/virtio_config.h>
 #include <poll.h>
 #include <string.h>
@@ -13,52 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum request {
-	GET_FEATURES = 1,
-	SET_FEATURES = 2,
-	SET_OWNER = 3,
-	SET_MEM_TABLE = 5,
-	SET_VRING_NUM = 8,
-	SET_VRING_ADDR = 9,
-	SET_VRING_BASE = 10,
-	GET_VRING_BASE = 11,
-	SET_VRING_KICK = 12,
-	SET_VRING_CALL = 13,
-	GET_PROTOCOL_FEATURES = 15,
-	SET_PROTOCOL_FEATURES = 16,
-	GET_QUEUE_NUM = 17,
-	SET_VRING_ENABLE = 18,
-	SET_STATUS = 39,
-};
+#include "vhost/protocol.h"
 
-#define VHOST_F_PROTOCOL_FEATURES 30
-#define PROTOCOL_F_MQ 0
-#define PROTOCOL_F_REPLY_ACK 3
-#define PROTOCOL_F_STATUS 16
-
-#define FLAG_VERSION 1u
-#define FLAG_REPLY (1u << 2)
-#define FLAG_NEED_REPLY (1u << 3)
 #define ANSWER_MS 5000
-
-struct region {
-	uint64_t guest_address, bytes, user_address, mmap_offset;
-};
-
-struct message {
-	uint32_t request, flags, bytes;
-	union {
-		uint64_t u64;
-		struct vhost_vring_state state;
-		struct vhost_vring_addr address;
-		struct {
-			uint32_t regions, padding;
-			struct region region[1];
-		} memory;
-	};
-} __attribute__((packed));
-
-#define HEADER_BYTES offsetof(struct message, u64)
 
 static bool has(uint64_t features, int bit)
 {
@@ -122,10 +78,10 @@ int vhost_user_listen(const char *path)
 	return fd;
 }
 
-static int send_message(int socket, const struct message *message, int fd)
+static int send_message(int socket, const struct cv_vhost_message *message, int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec part = {(void *)message, HEADER_BYTES + message->bytes};
+	struct iovec part = {(void *)message, CV_VHOST_HEADER_BYTES + message->bytes};
 	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
 
 	if (fd >= 0) {
@@ -164,20 +120,22 @@ static int receive(int socket, void *into, size_t bytes)
 }
 
 // An answer of exactly `bytes` to `request`.
-static int receive_answer(int socket, uint32_t request, struct message *answer, uint32_t bytes)
+static int receive_answer(
+	int socket, uint32_t request, struct cv_vhost_message *answer, uint32_t bytes)
 {
-	int error = receive(socket, answer, HEADER_BYTES);
+	int error = receive(socket, answer, CV_VHOST_HEADER_BYTES);
 
 	if (error < 0)
 		return error;
-	if (answer->request != request || !(answer->flags & FLAG_REPLY) || answer->bytes != bytes)
+	if (answer->request != request || !(answer->flags & CV_VHOST_REPLY) ||
+		answer->bytes != bytes)
 		return -EPROTO;
 	return receive(socket, &answer->u64, bytes);
 }
 
 static int ask(int socket, uint32_t request, uint64_t *value)
 {
-	struct message message = {.request = request, .flags = FLAG_VERSION};
+	struct cv_vhost_message message = {.request = request, .flags = CV_VHOST_VERSION};
 	int error = send_message(socket, &message, -1);
 
 	if (error == 0)
@@ -188,12 +146,12 @@ static int ask(int socket, uint32_t request, uint64_t *value)
 }
 
 // Sends, and waits for the acknowledgement where the back end gives them.
-static int tell(struct vhost_user *user, struct message *message, int fd)
+static int tell(struct vhost_user *user, struct cv_vhost_message *message, int fd)
 {
-	const bool acknowledged = has(user->protocol_features, PROTOCOL_F_REPLY_ACK);
-	struct message answer;
+	const bool acknowledged = has(user->protocol_features, CV_VHOST_PROTOCOL_F_REPLY_ACK);
+	struct cv_vhost_message answer;
 
-	message->flags = FLAG_VERSION | (acknowledged ? FLAG_NEED_REPLY : 0);
+	message->flags = CV_VHOST_VERSION | (acknowledged ? CV_VHOST_NEED_REPLY : 0);
 	int error = send_message(user->socket, message, fd);
 	if (error < 0 || !acknowledged)
 		return error;
@@ -205,14 +163,15 @@ static int tell(struct vhost_user *user, struct message *message, int fd)
 
 static int tell_u64(struct vhost_user *user, uint32_t request, uint64_t value, int fd)
 {
-	struct message message = {.request = request, .bytes = sizeof(value), .u64 = value};
+	struct cv_vhost_message message = {
+		.request = request, .bytes = sizeof(value), .u64 = value};
 
 	return tell(user, &message, fd);
 }
 
 static int tell_state(struct vhost_user *user, uint32_t request, uint32_t index, uint32_t number)
 {
-	struct message message = {
+	struct cv_vhost_message message = {
 		.request = request, .bytes = sizeof(message.state), .state = {index, number}};
 
 	return tell(user, &message, -1);
@@ -220,46 +179,48 @@ static int tell_state(struct vhost_user *user, uint32_t request, uint32_t index,
 
 int vhost_user_negotiate(struct vhost_user *user, int socket, uint64_t wanted)
 {
-	const uint64_t protocol_wanted =
-		1ull << PROTOCOL_F_MQ | 1ull << PROTOCOL_F_REPLY_ACK | 1ull << PROTOCOL_F_STATUS;
-	struct message owner = {.request = SET_OWNER};
+	const uint64_t protocol_wanted = 1ull << CV_VHOST_PROTOCOL_F_MQ |
+					 1ull << CV_VHOST_PROTOCOL_F_REPLY_ACK |
+					 1ull << CV_VHOST_PROTOCOL_F_STATUS;
+	struct cv_vhost_message owner = {.request = CV_VHOST_SET_OWNER};
 	uint64_t offered = 0, queues = 1;
 	int error;
 
 	*user = (struct vhost_user){.socket = socket, .queue_pairs_max = 1};
 	error = tell(user, &owner, -1);
 	if (error == 0)
-		error = ask(socket, GET_FEATURES, &offered);
+		error = ask(socket, CV_VHOST_GET_FEATURES, &offered);
 	if (error < 0)
 		return error;
-	user->features = offered & (wanted | 1ull << VHOST_F_PROTOCOL_FEATURES);
-	if (has(offered, VHOST_F_PROTOCOL_FEATURES)) {
+	user->features = offered & (wanted | 1ull << CV_VHOST_F_PROTOCOL_FEATURES);
+	if (has(offered, CV_VHOST_F_PROTOCOL_FEATURES)) {
 		uint64_t protocol = 0;
 
-		error = ask(socket, GET_PROTOCOL_FEATURES, &protocol);
+		error = ask(socket, CV_VHOST_GET_PROTOCOL_FEATURES, &protocol);
 		if (error < 0)
 			return error;
-		error = tell_u64(user, SET_PROTOCOL_FEATURES, protocol & protocol_wanted, -1);
+		error = tell_u64(
+			user, CV_VHOST_SET_PROTOCOL_FEATURES, protocol & protocol_wanted, -1);
 		if (error < 0)
 			return error;
 		user->protocol_features = protocol & protocol_wanted;
-		if (has(user->protocol_features, PROTOCOL_F_MQ)) {
-			error = ask(socket, GET_QUEUE_NUM, &queues);
+		if (has(user->protocol_features, CV_VHOST_PROTOCOL_F_MQ)) {
+			error = ask(socket, CV_VHOST_GET_QUEUE_NUM, &queues);
 			if (error < 0)
 				return error;
 		}
 	}
 	user->queue_pairs_max = queues > 0 && queues <= UINT16_MAX ? (uint32_t)queues : 1;
-	return tell_u64(user, SET_FEATURES, user->features, -1);
+	return tell_u64(user, CV_VHOST_SET_FEATURES, user->features, -1);
 }
 
 int vhost_user_share(struct vhost_user *user, const void *memory, size_t bytes, int fd)
 {
-	struct message message = {
-		.request = SET_MEM_TABLE,
-		.bytes = sizeof(message.memory),
-		.memory = {.regions = 1,
-			.region = {{(uintptr_t)memory, bytes, (uintptr_t)memory, 0}}},
+	struct cv_vhost_message message = {
+		.request = CV_VHOST_SET_MEM_TABLE,
+		.bytes = offsetof(struct cv_vhost_memory_table, regions[1]),
+		.memory = {.count = 1,
+			.regions = {{(uintptr_t)memory, bytes, (uintptr_t)memory, 0}}},
 	};
 
 	return tell(user, &message, fd);
@@ -267,32 +228,32 @@ int vhost_user_share(struct vhost_user *user, const void *memory, size_t bytes, 
 
 int vhost_user_vring_setup(struct vhost_user *user, const struct vhost_user_vring *vring)
 {
-	struct message address = {
-		.request = SET_VRING_ADDR,
+	struct cv_vhost_message address = {
+		.request = CV_VHOST_SET_VRING_ADDR,
 		.bytes = sizeof(address.address),
 		.address = {.index = vring->index,
 			.desc_user_addr = (uintptr_t)vring->desc,
 			.used_user_addr = (uintptr_t)vring->used,
 			.avail_user_addr = (uintptr_t)vring->avail},
 	};
-	int error = tell_state(user, SET_VRING_NUM, vring->index, vring->size);
+	int error = tell_state(user, CV_VHOST_SET_VRING_NUM, vring->index, vring->size);
 
 	if (error == 0)
-		error = tell_state(user, SET_VRING_BASE, vring->index, 0);
+		error = tell_state(user, CV_VHOST_SET_VRING_BASE, vring->index, 0);
 	if (error == 0)
 		error = tell(user, &address, -1);
 	if (error == 0)
-		error = tell_u64(user, SET_VRING_CALL, vring->index, vring->call);
+		error = tell_u64(user, CV_VHOST_SET_VRING_CALL, vring->index, vring->call);
 	if (error == 0)
-		error = tell_u64(user, SET_VRING_KICK, vring->index, vring->kick);
+		error = tell_u64(user, CV_VHOST_SET_VRING_KICK, vring->index, vring->kick);
 	return error;
 }
 
 int vhost_user_vring_enable(struct vhost_user *user, uint32_t index, bool enable)
 {
-	if (!has(user->features, VHOST_F_PROTOCOL_FEATURES))
+	if (!has(user->features, CV_VHOST_F_PROTOCOL_FEATURES))
 		return 0;
-	return tell_state(user, SET_VRING_ENABLE, index, enable);
+	return tell_state(user, CV_VHOST_SET_VRING_ENABLE, index, enable);
 }
 
 int vhost_user_vring_start(const struct vhost_user_vring *vring)
@@ -307,9 +268,9 @@ int vhost_user_vring_start(const struct vhost_user_vring *vring)
 
 int vhost_user_ready(struct vhost_user *user)
 {
-	if (!has(user->protocol_features, PROTOCOL_F_STATUS))
+	if (!has(user->protocol_features, CV_VHOST_PROTOCOL_F_STATUS))
 		return 0;
-	return tell_u64(user, SET_STATUS,
+	return tell_u64(user, CV_VHOST_SET_STATUS,
 		VIRTIO_CONFIG_S_ACKNOWLEDGE | VIRTIO_CONFIG_S_DRIVER | VIRTIO_CONFIG_S_FEATURES_OK |
 			VIRTIO_CONFIG_S_DRIVER_OK,
 		-1);
@@ -317,14 +278,14 @@ int vhost_user_ready(struct vhost_user *user)
 
 int64_t vhost_user_vring_stop(struct vhost_user *user, uint32_t index)
 {
-	struct message message = {.request = GET_VRING_BASE,
-		.flags = FLAG_VERSION,
+	struct cv_vhost_message message = {.request = CV_VHOST_GET_VRING_BASE,
+		.flags = CV_VHOST_VERSION,
 		.bytes = sizeof(message.state),
 		.state = {index, 0}};
 	int error = send_message(user->socket, &message, -1);
 
 	if (error == 0)
 		error = receive_answer(
-			user->socket, GET_VRING_BASE, &message, sizeof(message.state));
+			user->socket, CV_VHOST_GET_VRING_BASE, &message, sizeof(message.state));
 	return error < 0 ? error : (int64_t)message.state.num;
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// One vhost-user device: its socket, its front end, its virtqueues. The protocol runs in the node's
+// thread for sockets (socket/loop.h), which never waits: a message is handled when it is whole, one
+// at a time. Workers move packets with a queue's vring, under the queue's lock. Before a message that
+// changes anything is handled, all queues are revoked: no worker uses them when that is done. After
+// it, those that can be used are granted again.
+//
+// A front end that sends what it must not is disconnected, and the port waits for the next.
+#ifndef CV_VHOST_DEVICE_H
+#define CV_VHOST_DEVICE_H
+
+#include <rte_spinlock.h>
+
+#include "compiler.h"
+#include "error.h"
+#include "socket/endpoint.h"
+#include "socket/receive.h"
+#include "vhost/session.h"
+#include "vring/vring.h"
+
+struct cv_vhost_queue {
+	_Alignas(64) rte_spinlock_t lock; // of vring
+	bool ready; // atomic: vring may be used, under the lock
+	struct cv_vring vring;
+};
+
+struct cv_vhost_device {
+	// Set by whoever opens it: endpoint.path and client; session.pairs, ring_size_max and packed.
+	struct cv_endpoint endpoint;
+	struct cv_vhost_session session; // the loop's thread's own
+	// Called in the loop's thread: a pair of queues can be used, or none any more.
+	void (*changed)(void *context, bool up);
+	// Called in the loop's thread: the front end was disconnected, or a ring is not used, and why.
+	void (*refused)(void *context, const char *why);
+	void *context;
+
+	// Even: to the guest; odd: from the guest. 2 * pairs of them.
+	struct cv_vhost_queue *queues;
+	uint16_t active[CV_VHOST_PAIRS_MAX]; // pairs whose queue to the guest is there; atomic
+	uint16_t active_count; // atomic
+	uint64_t peers; // how often one came; atomic
+	uint64_t refused_messages; // atomic
+	bool lost; // the peer took back memory: no queue is used before it connects anew; atomic
+
+	// The loop's thread's own.
+	bool up;
+	struct cv_loop_watch watch; // of the peer's socket
+	struct cv_loop_timer deadline; // of a message that has begun
+	uint32_t have; // bytes of message
+	struct cv_vhost_message message;
+	struct cv_socket_fds fds; // that came with it
+};
+
+// Begins to listen or to connect. 0, or -errno with error set.
+int cv_vhost_device_open(struct cv_vhost_device *device, struct cv_error *error);
+
+// Nobody uses a queue any more. Returns when the peer is disconnected and all is freed.
+void cv_vhost_device_close(struct cv_vhost_device *device);
+
+// For cv_lost_memory_guard(): the device whose peer shared this address loses its queues.
+void cv_vhost_device_lost(const void *address);
+
+static inline bool cv_vhost_device_is_up(const struct cv_vhost_device *device)
+{
+	return __atomic_load_n(&device->active_count, __ATOMIC_RELAXED) > 0;
+}
+
+// Takes the queue's lock, if the queue can be used.
+static CV_INLINE bool cv_vhost_queue_enter(struct cv_vhost_queue *queue)
+{
+	if (!__atomic_load_n(&queue->ready, __ATOMIC_RELAXED))
+		return false;
+	rte_spinlock_lock(&queue->lock);
+	// It may have been revoked just before.
+	if (CV_LIKELY(__atomic_load_n(&queue->ready, __ATOMIC_RELAXED)))
+		return true;
+	rte_spinlock_unlock(&queue->lock);
+	return false;
+}
+
+static CV_INLINE void cv_vhost_queue_leave(struct cv_vhost_queue *queue)
+{
+	rte_spinlock_unlock(&queue->lock);
+}
+
+#endif

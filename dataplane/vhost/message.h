@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Which messages a front end may send, and what each looks like: one table, no input or output, no
+// state. What is not in the table, or not exactly as the table has it, is refused, whatever it may
+// mean to others.
+#ifndef CV_VHOST_MESSAGE_H
+#define CV_VHOST_MESSAGE_H
+
+#include <stdbool.h>
+
+#include "error.h"
+#include "vhost/protocol.h"
+
+// Checks a header alone. protocol: the protocol features that were negotiated. 0: bytes is right
+// for the request, and at most a struct cv_vhost_message's. -EPROTO with error set: close the
+// connection.
+int cv_vhost_header_check(
+	const struct cv_vhost_message *message, uint64_t protocol, struct cv_error *error);
+
+// Checks a whole message whose header passed, and the number of descriptors that came with it:
+// afterwards a memory table has 1 to 8 regions and as many descriptors, flags and switches have no
+// unknown bits. 0 or -EPROTO with error set.
+int cv_vhost_message_check(
+	const struct cv_vhost_message *message, unsigned fds, struct cv_error *error);
+
+// Whether the request only asks: nothing changes.
+bool cv_vhost_request_asks(uint32_t request);
+
+// For messages; "message 27" where it has no name.
+const char *cv_vhost_request_name(uint32_t request);
+
+#endif
