@@ -104,8 +104,25 @@ class VhostUser(ListeningPort):
     )
     queues: int = Field(1, ge=1, le=64, description="pairs of queues, with RSS")
     datapath: Literal["vring", "dpdk"] = Field(
-        "vring", description="who moves the packets: convoyd's own code, or DPDK's to compare with"
+        "vring",
+        description="who serves the peer: convoyd's own code, or DPDK's, to compare with",
     )
+    packed: bool = Field(True, description="packed rings are offered, too")
+    max_ring_size: int = Field(
+        4096, ge=64, le=32768, description="descriptors that a ring of the peer's may have"
+    )
+    trusted: bool = Field(
+        False, description="must be true for datapath: dpdk, which checks its peer less"
+    )
+
+    @model_validator(mode="after")
+    def _trusted(self) -> "VhostUser":
+        if self.datapath == "dpdk" and not self.trusted:
+            raise ValueError(
+                "a peer of DPDK's driver must be one that you trust; "
+                "write trusted: true beside datapath: dpdk, or leave datapath out"
+            )
+        return self
 
 
 class VirtioUser(Port):

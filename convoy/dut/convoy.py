@@ -85,7 +85,7 @@ def _port(port: PortAt, datapath: str) -> dict[str, Any]:
         return {"memif": port.address, "role": "client", "trusted": True, **slots}
     many = {"queues": port.queues} if port.queues > 1 else {}
     kinds: dict[str, dict[str, Any]] = {
-        "vhost-user": {"datapath": datapath},
+        "vhost-user": {"datapath": datapath, "trusted": datapath == DPDK},
         "memif": {"trusted": True},
     }
     own = kinds.get(port.kind, {})

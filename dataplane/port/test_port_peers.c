@@ -17,11 +17,9 @@
 #include <time.h>
 
 #include <rte_errno.h>
-#include <rte_vhost.h>
 
 #include "port.h"
 #include "test_eal.h"
-#include "vhost_port.h"
 
 #define DEADLINE_S 30
 
@@ -59,7 +57,8 @@ static const struct pair {
 	{"memif client, server", "'kind': 'memif', 'path': '@', 'trusted': true, 'role': 'client'",
 		"'kind': 'memif', 'path': '@', 'trusted': true"},
 	{"vhost-user server by DPDK's driver, virtio-user client",
-		"'kind': 'vhost-user', 'path': '@', 'datapath': 'dpdk'",
+		"'kind': 'vhost-user', 'path': '@', 'datapath': 'dpdk', "
+		"'trusted': true",
 		"'kind': 'virtio-user', 'path': '@'"},
 };
 
@@ -378,43 +377,6 @@ static void vhost_user_views(void **state)
 	by_views = false;
 }
 
-// DPDK's own functions take over a queue and give it back, with packets under way: both know how
-// far the other came.
-static void vhost_user_hands_over(void **state)
-{
-	const char *path = test_path("peer.sock");
-	struct cv_port *port = open_port(pairs[0].here, path, 1);
-	struct cv_vhost *device = &((struct cv_vhost_port *)port)->device;
-	pid_t peer = start_peer(pairs[0].there, path);
-
-	wait_for_link(port, true);
-	empty(port);
-	for (uint32_t turn = 0; turn < 20; turn++) {
-		struct rte_mbuf *packet = make_packet(turn, 100), *back = NULL;
-		double deadline = now_s() + DEADLINE_S;
-
-		assert_non_null(packet);
-		cv_vhost_pause(device);
-		assert_int_equal(port->tx(port, 0, &packet, 1), 0);
-		assert_int_equal(rte_vhost_enqueue_burst(device->vid, 0, &packet, 1), 1);
-		rte_pktmbuf_free(packet);
-		while (rte_vhost_dequeue_burst(device->vid, 1, pool, &back, 1) == 0) {
-			assert_true(now_s() < deadline);
-			breathe();
-		}
-		assert_is(back, turn, 100);
-		rte_pktmbuf_free(back);
-		cv_vhost_resume(device);
-		assert_int_equal(port->tx(port, 0, &packet, 0), 0);
-		round_trip(port, 1000 * turn, 300 + turn);
-	}
-	kill_peer(peer);
-	send_until_gone(port);
-	port->stop(port);
-	port->close(port);
-	assert_int_equal(rte_mempool_in_use_count(pool), 0);
-}
-
 // A port without a peer stops at once, whoever was to begin.
 static void stops_without_a_peer(void **state)
 {
@@ -448,7 +410,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(memif_client),
 		cmocka_unit_test(vhost_user_dpdk),
 		cmocka_unit_test(vhost_user_views),
-		cmocka_unit_test(vhost_user_hands_over),
 		cmocka_unit_test(stops_without_a_peer),
 	};
 	int failed;

@@ -72,7 +72,7 @@ static CV_HOT uint16_t rx(
 	uint16_t lens[CV_VHOST_BURST];
 	uint16_t got = 0, room;
 
-	if (!cv_vhost_enter(queue))
+	if (!cv_vhost_queue_enter(queue))
 		return 0;
 	if (cv_vring_ready(&queue->vring) > 0) {
 		n = fill_stash(own, vhost->pool, RTE_MIN(n, CV_VHOST_BURST));
@@ -87,7 +87,7 @@ static CV_HOT uint16_t rx(
 		own->stashed -= got;
 		cv_vring_notify(&queue->vring);
 	}
-	cv_vhost_leave(queue);
+	cv_vhost_queue_leave(queue);
 	for (uint16_t i = 0; i < got; i++)
 		fill_in(packets[i], RTE_PKTMBUF_HEADROOM, lens[i]);
 	return got;
@@ -103,7 +103,7 @@ static CV_HOT uint16_t rx_views(struct cv_port *port, uint16_t pair, struct cv_v
 	uint16_t got = 0, used = 0, ready;
 
 	buffers->n = 0;
-	if (!cv_vhost_enter(queue))
+	if (!cv_vhost_queue_enter(queue))
 		return 0;
 	ready = cv_vring_ready(&queue->vring);
 	if (ready > 0) {
@@ -124,7 +124,7 @@ static CV_HOT uint16_t rx_views(struct cv_port *port, uint16_t pair, struct cv_v
 		own->stashed -= used;
 		cv_vring_notify(&queue->vring);
 	}
-	cv_vhost_leave(queue);
+	cv_vhost_queue_leave(queue);
 	for (uint16_t i = 0; i < used; i++) {
 		const bool alone = bins[i].packets == 1;
 
@@ -154,8 +154,10 @@ static CV_INLINE struct cv_vhost_queue *queue_of(struct cv_vhost_port *vhost, ui
 static const uint8_t *put_together(struct cv_vhost_port *vhost, const struct cv_vhost_queue *queue,
 	const struct rte_mbuf *packet)
 {
+	const ptrdiff_t pair = (queue - vhost->device.queues) / 2;
+
 	return rte_pktmbuf_read(
-		packet, 0, RTE_MIN(packet->pkt_len, PACKET_MAX), vhost->bounce[queue->index / 2]);
+		packet, 0, RTE_MIN(packet->pkt_len, PACKET_MAX), vhost->bounce[pair]);
 }
 
 static CV_HOT uint16_t tx(
@@ -168,7 +170,7 @@ static CV_HOT uint16_t tx(
 	bool simple = true; // all that were looked at
 	uint16_t sent = 0;
 
-	if (queue == NULL || !cv_vhost_enter(queue))
+	if (queue == NULL || !cv_vhost_queue_enter(queue))
 		return 0;
 	while (sent < n) {
 		uint16_t count = 0, took;
@@ -200,7 +202,7 @@ static CV_HOT uint16_t tx(
 	}
 	if (sent > 0)
 		cv_vring_notify(&queue->vring);
-	cv_vhost_leave(queue);
+	cv_vhost_queue_leave(queue);
 	if (sent == 0)
 		return 0;
 	if (CV_LIKELY(simple))
@@ -217,12 +219,12 @@ static uint16_t tx_views(
 	struct cv_vhost_queue *queue = queue_of(vhost, lane);
 	uint16_t sent;
 
-	if (queue == NULL || !cv_vhost_enter(queue))
+	if (queue == NULL || !cv_vhost_queue_enter(queue))
 		return 0;
 	sent = cv_vring_enqueue(&queue->vring, views, n);
 	if (sent > 0)
 		cv_vring_notify(&queue->vring);
-	cv_vhost_leave(queue);
+	cv_vhost_queue_leave(queue);
 	return sent;
 }
 
@@ -238,7 +240,7 @@ static json_t *info(const struct cv_port *port)
 	json_t *object = json_object();
 
 	// Written by workers meanwhile; each is right, together they are of no one moment.
-	for (uint16_t i = 0; i < 2 * vhost->device.pairs; i++) {
+	for (uint16_t i = 0; i < 2 * vhost->device.session.pairs; i++) {
 		const struct cv_vring *vring = &vhost->device.queues[i].vring;
 
 		packets[i % 2] += __atomic_load_n(&vring->counters.packets, __ATOMIC_RELAXED);
@@ -250,7 +252,7 @@ static json_t *info(const struct cv_port *port)
 			no_buffer += __atomic_load_n(&vhost->rx[i / 2].no_buffer, __ATOMIC_RELAXED);
 	}
 	json_object_set_new(
-		object, "link", json_string(cv_vhost_is_up(&vhost->device) ? "up" : "down"));
+		object, "link", json_string(cv_vhost_device_is_up(&vhost->device) ? "up" : "down"));
 	set(object, "rx_pkts", packets[1]);
 	set(object, "tx_pkts", packets[0]);
 	set(object, "rx_errors", errors[1]);
@@ -258,6 +260,8 @@ static json_t *info(const struct cv_port *port)
 	set(object, "rx_no_buffer", no_buffer);
 	set(object, "kicks", kicks);
 	set(object, "broken_queues", broken);
+	set(object, "refused_messages",
+		__atomic_load_n(&vhost->device.refused_messages, __ATOMIC_RELAXED));
 	set(object, "peers", __atomic_load_n(&vhost->device.peers, __ATOMIC_RELAXED));
 	return object;
 }
@@ -265,6 +269,11 @@ static json_t *info(const struct cv_port *port)
 static void changed(void *context, bool up)
 {
 	cv_port_log(context, "peer %s", up ? "connected" : "gone");
+}
+
+static void refused(void *context, const char *why)
+{
+	cv_port_log(context, "refused: %s", why);
 }
 
 static int start(struct cv_port *port, struct cv_error *error)
@@ -278,9 +287,9 @@ static void stop(struct cv_port *port)
 
 static void free_port(struct cv_vhost_port *vhost)
 {
-	for (uint16_t i = 0; vhost->bounce != NULL && i < vhost->device.pairs; i++)
+	for (uint16_t i = 0; vhost->bounce != NULL && i < vhost->device.session.pairs; i++)
 		free(vhost->bounce[i]);
-	for (uint16_t i = 0; vhost->rx != NULL && i < vhost->device.pairs; i++)
+	for (uint16_t i = 0; vhost->rx != NULL && i < vhost->device.session.pairs; i++)
 		rte_mempool_put_bulk(
 			vhost->pool, (void **)vhost->rx[i].stash, vhost->rx[i].stashed);
 	free(vhost->bounce);
@@ -293,18 +302,18 @@ static void close_port(struct cv_port *port)
 {
 	struct cv_vhost_port *vhost = (struct cv_vhost_port *)port;
 
-	cv_vhost_close(&vhost->device);
+	cv_vhost_device_close(&vhost->device);
 	free_port(vhost);
 	free(vhost);
 }
 
 static int allocate(struct cv_vhost_port *vhost)
 {
-	vhost->rx = calloc(vhost->device.pairs, sizeof(*vhost->rx));
-	vhost->bounce = calloc(vhost->device.pairs, sizeof(*vhost->bounce));
+	vhost->rx = calloc(vhost->device.session.pairs, sizeof(*vhost->rx));
+	vhost->bounce = calloc(vhost->device.session.pairs, sizeof(*vhost->bounce));
 	if (vhost->rx == NULL || vhost->bounce == NULL)
 		return -ENOMEM;
-	for (uint16_t i = 0; i < vhost->device.pairs; i++) {
+	for (uint16_t i = 0; i < vhost->device.session.pairs; i++) {
 		vhost->bounce[i] = malloc(PACKET_MAX);
 		if (vhost->bounce[i] == NULL)
 			return -ENOMEM;
@@ -328,11 +337,12 @@ int cv_vhost_port_open(
 	}
 	vhost->pool = args->pool;
 	vhost->device.changed = changed;
+	vhost->device.refused = refused;
 	vhost->device.context = port;
-	cv_lost_memory_guard(cv_vhost_lost);
+	cv_lost_memory_guard(cv_vhost_device_lost);
 	rc = allocate(vhost);
 	if (rc == 0)
-		rc = cv_vhost_open(&vhost->device, error);
+		rc = cv_vhost_device_open(&vhost->device, error);
 	if (rc != 0) {
 		free_port(vhost);
 		return rc;
@@ -345,6 +355,6 @@ int cv_vhost_port_open(
 	port->start = start;
 	port->stop = stop;
 	port->close = close_port;
-	port->rx_queues = vhost->device.pairs;
+	port->rx_queues = vhost->device.session.pairs;
 	return 0;
 }

@@ -6,7 +6,7 @@
 #define CV_VHOST_PORT_H
 
 #include "kind.h"
-#include "vhost_device.h"
+#include "vhost/device.h"
 
 #define CV_VHOST_BURST 64 // packets with a buffer each that one rx call gives
 
@@ -19,13 +19,13 @@ struct cv_vhost_rx {
 
 struct cv_vhost_port {
 	struct cv_port port;
-	struct cv_vhost device;
+	struct cv_vhost_device device;
 	struct rte_mempool *pool;
 	struct cv_vhost_rx *rx; // of each pair
 	uint8_t **bounce; // of each pair: a packet in several segments is put together here
 };
 
-// device.path, client and pairs are set. 0, or -errno with error set.
+// device's part that its opener sets is set, but for the calls. 0, or -errno with error set.
 int cv_vhost_port_open(
 	struct cv_vhost_port *vhost, const struct cv_port_args *args, struct cv_error *error);
 

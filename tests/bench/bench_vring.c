@@ -47,7 +47,7 @@
 #define FRAMES 48 // that so many short ones lie in
 #define ROWS 6
 #define HUGEPAGES 300
-#define SIDES 4
+#define SIDES 8
 
 extern char **environ;
 
@@ -57,13 +57,14 @@ static bool hugepages;
 
 struct side {
 	const char *job; // of the guest
-	bool packed;
-	struct cv_vhost_port *port;
+	bool packed, stock;
+	struct cv_port *port;
 	pid_t guest;
 	char path[128];
 	// The ring that packets go over.
 	unsigned queue;
-	struct rte_vhost_vring ring;
+	int vid; // of a stock one
+	struct rte_vhost_vring ring; // its; or what this needs of ours
 };
 
 struct row {
@@ -115,6 +116,8 @@ static struct cv_port *open_port(const char *format, const char *path, unsigned 
 	"\"net_virtio_user7,path=%s,mac=02:00:00:00:00:07,queue_size=1024," \
 	"packed_vq=" #packed "\"}"
 
+#define HOST(more) "{\"name\": \"h\", \"kind\": \"vhost-user\", \"path\": \"%s\"" more "}"
+
 // The guest's process: sends without end, or takes what comes.
 __attribute__((noreturn)) static void guest(
 	const char *job, const char *path, unsigned len, bool packed)
@@ -161,7 +164,7 @@ static unsigned stock_dequeue(struct side *side, uint64_t *cycles)
 	struct rte_mbuf *packets[STOCK_BURST];
 	uint64_t begin = rte_rdtsc();
 	unsigned got = rte_vhost_dequeue_burst(
-		side->port->device.vid, (uint16_t)side->queue, pool, packets, STOCK_BURST);
+		side->vid, (uint16_t)side->queue, pool, packets, STOCK_BURST);
 
 	if (got > 0)
 		*cycles += rte_rdtsc() - begin;
@@ -171,7 +174,7 @@ static unsigned stock_dequeue(struct side *side, uint64_t *cycles)
 
 static unsigned plain_dequeue(struct side *side, uint64_t *cycles)
 {
-	struct cv_port *port = &side->port->port;
+	struct cv_port *port = side->port;
 	struct rte_mbuf *packets[BURST];
 	uint64_t begin = rte_rdtsc();
 	unsigned got = port->rx(port, 0, packets, BURST);
@@ -184,7 +187,7 @@ static unsigned plain_dequeue(struct side *side, uint64_t *cycles)
 
 static unsigned gather(struct side *side, uint64_t *cycles)
 {
-	struct cv_port *port = &side->port->port;
+	struct cv_port *port = side->port;
 	struct cv_view views[BURST];
 	struct cv_buffers buffers;
 	uint64_t begin = rte_rdtsc();
@@ -206,7 +209,7 @@ static void make(struct rte_mbuf **packets, unsigned n)
 
 static unsigned send(struct side *side, unsigned n, bool stock, uint64_t *cycles)
 {
-	struct cv_port *port = &side->port->port;
+	struct cv_port *port = side->port;
 	struct rte_mbuf *packets[BURST];
 	unsigned sent;
 	uint64_t begin;
@@ -215,7 +218,7 @@ static unsigned send(struct side *side, unsigned n, bool stock, uint64_t *cycles
 	begin = rte_rdtsc();
 	if (stock) {
 		sent = rte_vhost_enqueue_burst(
-			side->port->device.vid, (uint16_t)side->queue, packets, (uint16_t)n);
+			side->vid, (uint16_t)side->queue, packets, (uint16_t)n);
 		rte_pktmbuf_free_bulk(packets, sent);
 	} else {
 		sent = port->tx(port, 0, packets, (uint16_t)n);
@@ -241,7 +244,7 @@ static unsigned scatter(struct side *side, uint64_t *cycles)
 	static uint8_t frames[FRAMES][2048];
 	static struct cv_view views[BURST];
 	static unsigned next;
-	struct cv_port *port = &side->port->port;
+	struct cv_port *port = side->port;
 	const unsigned packets = 1466 / (bytes + 2);
 	unsigned sent;
 	uint64_t begin;
@@ -269,6 +272,41 @@ static const struct row rows[ROWS] = {
 	{"scatter", true, false, scatter},
 };
 
+static struct cv_vring *vring_of(const struct side *side)
+{
+	return &((struct cv_vhost_port *)side->port)->device.queues[side->queue].vring;
+}
+
+static bool is_up(const struct side *side)
+{
+	json_t *info = side->port->info(side->port);
+	const char *link = json_string_value(json_object_get(info, "link"));
+	const bool up = link != NULL && strcmp(link, "up") == 0;
+
+	json_decref(info);
+	return up;
+}
+
+static void find_ring(struct side *side)
+{
+	char path[PATH_MAX] = "";
+
+	if (!side->stock) {
+		side->ring.desc = vring_of(side)->desc;
+		side->ring.avail = vring_of(side)->avail;
+		side->ring.size = vring_of(side)->size;
+		return;
+	}
+	for (side->vid = 0; side->vid < SIDES; side->vid++) {
+		if (rte_vhost_get_ifname(side->vid, path, sizeof(path)) == 0 &&
+			strcmp(path, side->path) == 0 &&
+			rte_vhost_get_vhost_vring(side->vid, (uint16_t)side->queue, &side->ring) ==
+				0)
+			return;
+	}
+	die("no ring");
+}
+
 static void start_guest(struct side *side, char *self)
 {
 	char len[16];
@@ -278,27 +316,26 @@ static void start_guest(struct side *side, char *self)
 	snprintf(len, sizeof(len), "%u", bytes);
 	if (posix_spawn(&side->guest, "/proc/self/exe", NULL, NULL, arguments, environ) != 0)
 		die("no guest");
-	for (double i = 0; !cv_vhost_is_up(&side->port->device); i++) {
+	for (double i = 0; !is_up(side); i++) {
 		if (i > WAIT_S * 100)
 			die("no guest came");
 		usleep(10000);
 	}
-	if (rte_vhost_get_vhost_vring(side->port->device.vid, (uint16_t)side->queue, &side->ring) !=
-		0)
-		die("no ring");
+	find_ring(side);
 }
 
 // Has the guest made n buffers available?
-static bool is_full(const struct side *side, bool stock, unsigned n)
+static bool is_full(const struct side *side, unsigned n)
 {
 	const struct rte_vhost_vring *ring = &side->ring;
-	struct cv_vring_base base = cv_vring_base(&side->port->device.queues[side->queue].vring);
+	struct cv_vring_base base;
 	unsigned last;
 	uint16_t flags;
 
-	if (stock)
-		rte_vhost_get_vring_base(
-			side->port->device.vid, (uint16_t)side->queue, &base.avail, &base.used);
+	if (side->stock)
+		rte_vhost_get_vring_base(side->vid, (uint16_t)side->queue, &base.avail, &base.used);
+	else
+		base = cv_vring_base(vring_of(side));
 	if (!side->packed)
 		return (uint16_t)(__atomic_load_n(&ring->avail->idx, __ATOMIC_ACQUIRE) -
 				  base.avail) >= n;
@@ -316,8 +353,6 @@ static void measure(struct side *side, const struct row *row, struct result *res
 	uint64_t cycles = 0, packets = 0, calls = 0, warm, until, deadline;
 
 	kill(side->guest, SIGCONT);
-	if (row->stock)
-		cv_vhost_pause(&side->port->device);
 	warm = rte_rdtsc() + slice / 3;
 	until = warm + slice;
 	// Where others use the cores, the guest may not get its turn in a slice.
@@ -329,7 +364,7 @@ static void measure(struct side *side, const struct row *row, struct result *res
 
 		if (now > until && (packets > 0 || now > deadline))
 			break;
-		if (!is_full(side, row->stock, batch))
+		if (!is_full(side, batch))
 			continue;
 		moved = row->move(side, &took);
 		if (now < warm)
@@ -338,8 +373,6 @@ static void measure(struct side *side, const struct row *row, struct result *res
 		calls += moved > 0;
 		cycles += took;
 	}
-	if (row->stock)
-		cv_vhost_resume(&side->port->device);
 	kill(side->guest, SIGSTOP);
 	if (packets == 0)
 		die("no packets");
@@ -430,8 +463,7 @@ int main(int argc, char **argv)
 {
 	const bool is_guest = argc == 7 && strcmp(argv[1], "guest") == 0;
 	static char folder[] = "/tmp/bench-vring-XXXXXX";
-	static struct side sides[SIDES] = {{.job = "source"}, {.job = "sink"},
-		{.job = "source", .packed = true}, {.job = "sink", .packed = true}};
+	static struct side sides[SIDES]; // to the guest: 1; packed: 2; rte_vhost: 4
 	static struct result results[2 * ROWS];
 	const unsigned rounds = is_guest || argc < 2 ? 11 : (unsigned)atoi(argv[1]);
 	const char *only = argc > 3 ? argv[3] : NULL;
@@ -449,10 +481,14 @@ int main(int argc, char **argv)
 		guest(argv[2], argv[3], (unsigned)atoi(argv[4]), strcmp(argv[5], "packed") == 0);
 	}
 	for (unsigned i = 0; i < SIDES; i++) {
-		sides[i].queue = i % 2 == 0;
+		sides[i].job = i & 1 ? "sink" : "source";
+		sides[i].packed = i & 2;
+		sides[i].stock = i & 4;
+		sides[i].queue = !(i & 1);
 		snprintf(sides[i].path, sizeof(sides[i].path), "%s/%u", folder, i);
-		sides[i].port = (struct cv_vhost_port *)open_port(
-			"{\"name\": \"h\", \"kind\": \"vhost-user\", \"path\": \"%s\"}",
+		sides[i].port = open_port(sides[i].stock ? HOST(", \"datapath\": \"dpdk\", "
+								"\"trusted\": true")
+							 : HOST(""),
 			sides[i].path, i);
 		start_guest(&sides[i], argv[0]);
 		kill(sides[i].guest, SIGSTOP);
@@ -460,10 +496,11 @@ int main(int argc, char **argv)
 	pin(0);
 	for (unsigned round = 0; round < rounds; round++) {
 		for (unsigned i = 0; i < 2 * ROWS; i++) {
-			if (!is_wanted(&rows[i % ROWS], only))
-				continue;
-			measure(&sides[i / ROWS * 2 + rows[i % ROWS].to_guest], &rows[i % ROWS],
-				&results[i], round);
+			const struct row *row = &rows[i % ROWS];
+
+			if (is_wanted(row, only))
+				measure(&sides[i / ROWS * 2 + row->to_guest + 4 * row->stock], row,
+					&results[i], round);
 		}
 	}
 	print(results, rounds, only);
@@ -471,7 +508,7 @@ int main(int argc, char **argv)
 		kill(sides[i].guest, SIGKILL);
 		kill(sides[i].guest, SIGCONT);
 		waitpid(sides[i].guest, NULL, 0);
-		sides[i].port->port.close(&sides[i].port->port);
+		sides[i].port->close(sides[i].port);
 	}
 	rte_eal_cleanup();
 	rmdir(folder);

@@ -211,7 +211,7 @@ def test_under_our_own_node_on_dpdks_ports(tmp_path: Path):
     ends = [PortAt("vhost-user", str(path)) for path in sockets]
     told = plan(Setup((router(10),), ends[0], ends[1], (CORES[0],), tmp_path))
     for port in told["ports"]:
-        port["datapath"] = "dpdk"
+        port |= {"datapath": "dpdk", "trusted": True}
     under = ("env", f"LD_PRELOAD={need('libconvoy_ethdev.so')}", "CONVOY_ETHDEV=mode=view")
     routed = {"count": 50, "dst_mac": LEFT_MAC, "dst_ip": str(FEW), "dst_port": str(DPORT)}
     with (
