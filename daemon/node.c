@@ -17,6 +17,7 @@
 #define POOL_BASE 8192 // packets for devices' own rings, each port
 #define POOL_WORKER 2048 // packets under way in each worker, its cache included
 #define POOL_CACHE 512
+#define JUMBO_MTU 9216 // of ports for whose longer frames no buffers are made
 #define RING_BUFFERS 1024 // of each ring of a pipeline
 #define RING_VIEWS (2 * CV_CONVOYS_VIEWS) // of one that convoys may pass
 
@@ -27,10 +28,13 @@ static void pause_ms(unsigned ms)
 	nanosleep(&time, NULL);
 }
 
+// Bytes of layer 3 that the node's buffers must hold for a port.
 static unsigned mtu_of(const json_t *port)
 {
 	const json_t *mtu = json_object_get(port, "mtu");
 
+	if (cv_port_any_length(port))
+		return RTE_MIN(mtu != NULL ? json_integer_value(mtu) : 1500, JUMBO_MTU);
 	return mtu != NULL ? json_integer_value(mtu) : 1500;
 }
 

@@ -9,8 +9,6 @@ from convoy.chain.plan import Plan
 from convoy.chain.problem import known
 from convoy.errors import InputError
 
-CAPTURE_MTU = 9000  # hosts capture before their network card cuts: frames far above 1500 bytes
-
 
 def with_captures(plan: Plan, read: Path | None, write: Path | None, chain: str | None) -> Plan:
     """Return a plan whose chain comes in from one capture and leaves to another.
@@ -72,9 +70,9 @@ def _select(chains: list[dict[str, Any]], name: str | None) -> dict[str, Any]:
 
 
 def _port(port: dict[str, Any], capture: dict[str, str], keep: bool) -> dict[str, Any]:
-    common: dict[str, Any] = {key: port[key] for key in ("name", "mtu", "mac") if key in port}
+    # Hosts capture before their network card cuts: a capture takes frames of any length.
+    common: dict[str, Any] = {key: port[key] for key in ("name", "mac") if key in port}
     if capture:
-        common["mtu"] = max(common.get("mtu", 0), CAPTURE_MTU)
         return {**common, "kind": "pcap", **capture}
     return port if keep else {**common, "kind": "null"}
 

@@ -122,7 +122,7 @@ def _next_hop_port(descriptor: Descriptor, name: str) -> Iterator[Problem]:
             "give both of the same",
             hop.ip,
         )
-    if hop.mtu > (port.mtu or (65500 if port.kind in ("pcap", "null") else 1500)):
+    if hop.mtu > (port.mtu or (65500 if port.any_length else 1500)):
         yield Problem(
             (*at, "mtu"),
             f"more than port '{hop.port}' sends ({port.mtu or 1500})",

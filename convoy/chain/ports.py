@@ -10,6 +10,7 @@ from convoy.chain.model import Address, Mac, Model, one_of
 
 Slots = Literal[64, 128, 256, 512, 1024]
 SLOTS = "of each ring, default 1024; 256 is faster where the two ends share a core"
+DEVICE_MTU_MAX = 65300  # as dataplane/port/port.c has it
 SOCKET_PATH_MAX_BYTES = 107  # sun_path less its terminating zero
 
 
@@ -42,16 +43,27 @@ class Port(Model):
 
     kind: ClassVar[str]
     socket: ClassVar[bool] = False  # `path` is a unix socket
+    any_length: ClassVar[bool] = False  # of frames; else one must fit into a buffer
     mtu: int | None = Field(
         None,
         ge=68,
         le=65500,
-        description="bytes of layer 3; default: 1500, of captures and null any",
+        description="bytes of layer 3, 65300 at most but for captures and null; default: 1500, "
+        "of captures and null any",
     )
     mac: Mac | None = Field(None, description="its MAC address; default: the device's own")
     convoys: Convoys | None = Field(
         None, description="packets travel together on this port; write {} to only receive them"
     )
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Port":
+        if not self.any_length and (self.mtu or 0) > DEVICE_MTU_MAX:
+            raise ValueError(
+                f"mtu: {self.mtu}: a frame must fit into one buffer, of 64 KiB at most; "
+                f"give {self.kind} {DEVICE_MTU_MAX} at most (captures and null take any)"
+            )
+        return self
 
     @property
     def rx_queues(self) -> int:
@@ -225,6 +237,7 @@ class Pcap(Port):
     """Capture files instead of a network."""
 
     kind = "pcap"
+    any_length = True
     pcap: Captures = Field(description="the files")
 
 
@@ -232,6 +245,7 @@ class Null(Port):
     """Swallows what it is sent; receives endless zeroed frames, or nothing."""
 
     kind = "null"
+    any_length = True
     frame_bytes: int | None = Field(
         alias="null",
         ge=14,

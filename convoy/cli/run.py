@@ -25,6 +25,7 @@ from convoy.host.node import Node
 from convoy.host.node_check import check_plan
 from convoy.host.programs import need
 from convoy.host.signals import StopSignals
+from convoy.host.stall import Stall
 from convoy.host.telemetry import TelemetryError
 
 REFRESH_S = 0.5
@@ -70,6 +71,7 @@ def run(
     """
     with Node(plan.data, told=told, name=name) as node, StopSignals() as signals:
         started(node)
+        watch = _noticing_a_stall(plan, watch, told)
         end = None if duration_s is None else time.monotonic() + duration_s
         while node.process.running() and not signals.asked:
             left = None if end is None else end - time.monotonic()
@@ -86,6 +88,24 @@ def run(
         else:
             counts = node.finish()
         return RunResult(str(file), plan, counts, bool(node.ready.get("hugepages")), ended_by)
+
+
+def _noticing_a_stall(
+    plan: Plan, watch: Callable[[Sample], None] | None, told: Callable[[str], None] | None
+) -> Callable[[Sample], None] | None:
+    """Return what counts are shown to; with a capture to read, it tells of a run that stalls."""
+    if told is None or not any(port.get("read") for port in plan.data["ports"]):
+        return watch
+    stall = Stall()
+
+    def both(sample: Sample) -> None:
+        line = stall.look(sample.at_s, sample.counts)
+        if line:
+            told(line)
+        if watch is not None:
+            watch(sample)
+
+    return both
 
 
 def _show(node: Node, watch: Callable[[Sample], None]) -> None:

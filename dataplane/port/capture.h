@@ -13,6 +13,8 @@
 
 #include "error.h"
 
+#define CV_CAPTURE_LONGEST 262144 // bytes of a packet: libpcap reads no longer ones
+
 struct cv_capture; // a file being read
 struct cv_capture_writer; // a file being written
 

@@ -14,7 +14,6 @@
 
 #define MAGIC_NS 0xa1b23c4du
 #define LINK_ETHERNET 1
-#define SNAP_BYTES 262144 // libpcap reads no longer packets
 #define HOLD_BYTES (1 << 20)
 
 struct file_header {
@@ -68,7 +67,7 @@ struct cv_capture_writer *cv_capture_create(const char *path, struct cv_error *e
 	const struct file_header header = {.magic = MAGIC_NS,
 		.major = 2,
 		.minor = 4,
-		.snap = SNAP_BYTES,
+		.snap = CV_CAPTURE_LONGEST,
 		.link = LINK_ETHERNET};
 	struct cv_capture_writer *writer = calloc(1, sizeof(*writer));
 	struct stat st;
@@ -130,7 +129,7 @@ int cv_capture_append(struct cv_capture_writer *writer, const struct cv_capture_
 	};
 	const size_t need = sizeof(header) + packet->captured;
 
-	if (packet->captured > SNAP_BYTES)
+	if (packet->captured > CV_CAPTURE_LONGEST)
 		return -EMSGSIZE;
 	if (need > HOLD_BYTES - writer->held) {
 		int rc = cv_capture_flush(writer);

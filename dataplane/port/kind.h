@@ -6,8 +6,13 @@
 #ifndef CV_PORT_KIND_H
 #define CV_PORT_KIND_H
 
+#include <stdint.h>
+
 #include "keys.h"
 #include "port.h"
+
+// Layer 3 of the longest frame that a packet's length can say, with Ethernet and two VLAN tags.
+#define CV_PORT_ANY_MTU (UINT16_MAX - 22)
 
 // What cv_port_open() was given.
 struct cv_port_args {
@@ -28,6 +33,7 @@ struct cv_port_kind {
 	// error set: port is then freed by the caller.
 	int (*open)(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error);
 	size_t size;
+	bool any_length; // it needs no buffer as long as its mtu; else mtu is limited by buffers
 	bool shares_packets; // cv_port_shares_packets()
 };
 

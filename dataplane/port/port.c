@@ -13,6 +13,7 @@
 
 #define MTU_MIN 68 // RFC 791
 #define MTU_MAX 65500
+#define DEVICE_MTU_MAX 65300 // such a frame fits into one buffer, headroom included
 
 static const struct cv_port_kind *const kinds[] = {
 	&cv_port_pcap,
@@ -50,6 +51,14 @@ static int no_kind(const json_t *config, struct cv_error *error)
 	return cv_config_word(config, "kind", "", names, &unused, error);
 }
 
+static int read_mtu(
+	const struct cv_port_kind *kind, const json_t *config, int64_t *mtu, struct cv_error *error)
+{
+	const int64_t most = kind->any_length ? MTU_MAX : DEVICE_MTU_MAX;
+
+	return cv_key_integer(config, "mtu", MTU_MIN, most, kind->mtu, mtu, error);
+}
+
 int cv_port_check(const json_t *config, struct cv_error *error)
 {
 	const struct cv_port_kind *kind;
@@ -72,7 +81,7 @@ int cv_port_check(const json_t *config, struct cv_error *error)
 	if (kind == NULL)
 		return no_kind(config, error);
 	if (cv_keys_known(config, common_keys, kind->keys, error) != 0 ||
-		cv_key_integer(config, "mtu", MTU_MIN, MTU_MAX, kind->mtu, &mtu, error) != 0 ||
+		read_mtu(kind, config, &mtu, error) != 0 ||
 		cv_key_mac(config, "mac", mac, error) < 0)
 		return -EINVAL;
 	return kind->check(config, error);
@@ -92,7 +101,7 @@ struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lane
 		no_kind(config, error);
 		return NULL;
 	}
-	if (cv_key_integer(config, "mtu", MTU_MIN, MTU_MAX, kind->mtu, &mtu, error) != 0)
+	if (read_mtu(kind, config, &mtu, error) != 0)
 		return NULL;
 	port = calloc(1, kind->size);
 	if (port == NULL) {
@@ -126,6 +135,13 @@ struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lane
 		return NULL;
 	}
 	return port;
+}
+
+bool cv_port_any_length(const json_t *config)
+{
+	const struct cv_port_kind *kind = find_kind(config);
+
+	return kind != NULL && kind->any_length;
 }
 
 bool cv_port_shares_packets(const json_t *config)

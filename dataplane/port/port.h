@@ -69,6 +69,10 @@ int cv_port_check(const json_t *config, struct cv_error *error);
 struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lanes,
 	struct rte_mempool *pool, struct cv_error *error);
 
+// True if the port finds room for frames of any length by itself, rather than in buffers that are as
+// long as its mtu.
+bool cv_port_any_length(const json_t *config);
+
 // True if a device, the kernel or another process reads this port's packets where they lie, rather
 // than a copy: they must then lie in DPDK's own memory (packet_pool.h).
 bool cv_port_shares_packets(const json_t *config);

@@ -91,7 +91,8 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 const struct cv_port_kind cv_port_null = {
 	.name = "null",
 	.keys = (const char *const[]){"frame_bytes", NULL},
-	.mtu = 65500,
+	.mtu = CV_PORT_ANY_MTU,
+	.any_length = true,
 	.check = check,
 	.open = open_port,
 	.size = sizeof(struct null_port),

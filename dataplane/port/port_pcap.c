@@ -8,6 +8,10 @@
 // not matter. A packet that came from a capture is written with the time it had there, every
 // other with the time at which it was sent. Each burst is in the file when tx returns: a killed
 // node leaves a readable capture of all that had left.
+//
+// Hosts capture before their network card cuts and after it has joined: frames of up to 64 KiB are
+// common. One that does not fit into a buffer of the node's gets a long one, so that functions see
+// it in one piece. What is longer than LONG_BYTES comes in several segments.
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -24,7 +28,11 @@
 
 #include "capture.h"
 #include "kind.h"
+#include "packet_pool.h"
 #include "port_log.h"
+
+#define LONG_BYTES UINT16_MAX // the most that a buffer, and a packet's view, can have
+#define LONG_BUFFERS 256 // where all are under way, the capture waits
 
 struct pcap_port {
 	struct cv_port port;
@@ -38,12 +46,16 @@ struct pcap_port {
 	struct cv_capture_writer *out; // NULL: none
 	int write_error; // the first -errno of a write, 0: none
 	uint64_t written;
-	uint8_t linear[UINT16_MAX + 1]; // for packets of several segments
+	uint8_t linear[CV_CAPTURE_LONGEST]; // for packets of several segments
 };
 
 // Where a packet from a capture carries its time, and the flag that says that it does.
 static int time_offset = -1;
 static uint64_t time_flag;
+
+// For frames that no buffer of the node's can hold. It stays until the process ends: when a port
+// is closed, others may still have packets of it.
+static struct rte_mempool *long_pool;
 
 // Says whether path can be created or emptied, without doing it.
 static int check_writable(const char *path, struct cv_error *error)
@@ -104,11 +116,26 @@ static int check(const json_t *config, struct cv_error *error)
 	return 0;
 }
 
-// Copies captured bytes into a packet, of several segments if they do not fit into one.
+// An empty packet with room for len bytes in one piece, if there is such a buffer.
+static struct rte_mbuf *make_room(struct rte_mempool *pool, uint32_t len)
+{
+	const uint32_t room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+	struct rte_mbuf *packet;
+
+	if (len <= room || len > LONG_BYTES)
+		return rte_pktmbuf_alloc(pool);
+	packet = rte_pktmbuf_alloc(long_pool);
+	if (packet != NULL) // the longest have less headroom than others, or none
+		packet->data_off = RTE_MIN(packet->data_off, (uint16_t)(packet->buf_len - len));
+	return packet;
+}
+
+// Copies captured bytes into a packet, of several segments if they do not fit into one. NULL: there
+// are no buffers now.
 static struct rte_mbuf *make_packet(
 	struct rte_mempool *pool, const uint8_t *data, uint32_t len, uint64_t time_ns)
 {
-	struct rte_mbuf *first = rte_pktmbuf_alloc(pool);
+	struct rte_mbuf *first = make_room(pool, len);
 	struct rte_mbuf *last = first;
 
 	if (first == NULL)
@@ -287,6 +314,22 @@ static void close_port(struct cv_port *port)
 	free(port);
 }
 
+// Makes the pool of long buffers, once. Opening ports is one thread's.
+static int need_long_pool(struct cv_error *error)
+{
+	if (long_pool == NULL)
+		long_pool = cv_packet_pool_create(
+			"long_packets", LONG_BUFFERS - 1, 0, LONG_BYTES, true);
+	if (long_pool != NULL)
+		return 0;
+	cv_error_set(error,
+		"read: no memory for %u buffers of %u bytes for long frames: %s; raise memory.mb "
+		"(a "
+		"plan's eal.memory_mb)",
+		LONG_BUFFERS, LONG_BYTES, rte_strerror(rte_errno));
+	return -ENOMEM;
+}
+
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	struct pcap_port *pcap = (struct pcap_port *)port;
@@ -300,6 +343,8 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 		return -ENOMEM;
 	}
 	if (read[0] != '\0') {
+		if (need_long_pool(error) != 0)
+			return -ENOMEM;
 		pcap->in = cv_capture_open(read, &why);
 		if (pcap->in == NULL) {
 			cv_error_set(error, "read: %s", why.text);
@@ -331,7 +376,8 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 const struct cv_port_kind cv_port_pcap = {
 	.name = "pcap",
 	.keys = (const char *const[]){"read", "write", NULL},
-	.mtu = 65500,
+	.mtu = CV_PORT_ANY_MTU,
+	.any_length = true,
 	.check = check,
 	.open = open_port,
 	.size = sizeof(struct pcap_port),

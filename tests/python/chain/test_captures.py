@@ -30,8 +30,8 @@ def changed(read=None, write=None, chain=None, text=TEXT):
 def test_both_ends():
     plan = changed(Path("/in.pcap"), Path("/out.pcap"), "one")
     assert plan.data["ports"] == [
-        {"name": "a", "kind": "pcap", "read": "/in.pcap", "mtu": 9000},
-        {"name": "b", "kind": "pcap", "write": "/out.pcap", "mtu": 9000},
+        {"name": "a", "kind": "pcap", "read": "/in.pcap"},
+        {"name": "b", "kind": "pcap", "write": "/out.pcap"},
         {"name": "c", "kind": "null"},
     ]
     assert [chain["name"] for chain in plan.data["chains"]] == ["one", "two"]
@@ -57,7 +57,7 @@ def test_one_port_for_both():
     plan = changed(
         Path("/i"), Path("/o"), None, "ports: {a: {null: }}\nchains: {w: {from: a, to: a}}"
     )
-    port = {"name": "a", "kind": "pcap", "read": "/i", "write": "/o", "mtu": 9000}
+    port = {"name": "a", "kind": "pcap", "read": "/i", "write": "/o"}
     assert plan.data["ports"] == [port]
 
 

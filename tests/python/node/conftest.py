@@ -38,7 +38,7 @@ def captures() -> list[Path]:
 def write_capture(path: Path, frames: Iterable[bytes]) -> Path:
     """Write frames as a pcap file, a microsecond apart."""
     with path.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
         for i, frame in enumerate(frames):
             file.write(struct.pack("<IIII", 0, i, len(frame), len(frame)) + frame)
     return path
