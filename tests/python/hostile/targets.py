@@ -227,7 +227,9 @@ class Convoyd(Target):
         program = CHECKOUT / self.build / "daemon/convoyd"
         if not program.exists():
             pytest.skip(f"convoyd is not built: make {self.build}")
-        ports = {name: {"kind": "vhost-user", "path": str(self.sockets[name])} for name in PORTS}
+        # As large as rings can be: a hostile one costs most then.
+        port = {"kind": "vhost-user", "max_ring_size": 32768}
+        ports = {name: port | {"path": str(self.sockets[name])} for name in PORTS}
         environment = SANITIZERS | {
             "XDG_RUNTIME_DIR": str(folder),
             "RUNTIME_DIRECTORY": str(folder),
