@@ -7,7 +7,8 @@ strings, `on`, `no`, `12:30:00` and dates are strings, and tags are refused. Tex
 is safe: depth, expansion of aliases and sizes are bounded.
 """
 
-from collections.abc import Hashable
+import re
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,30 +21,39 @@ SIZE_MAX_BYTES = 16 << 20
 DEPTH_MAX = 32
 VALUES_MAX = 1_000_000
 
-
-class _Loader(yaml.SafeLoader):
-    """Resolves plain scalars as YAML 1.2's core schema does, less octal."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 -- PyYAML's own interface
+# libyaml, where PyYAML was built with it: twenty times as fast.
+PARSER: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
-def _resolvers() -> None:
-    import re
+# YAML 1.2's core schema, less octal: by a plain scalar's first character.
+_PLAIN: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+for _kind, _pattern, _first in (
+    ("null", r"(?:~|null|Null|NULL|)", [*"~nN", ""]),
+    ("bool", r"(?:true|True|TRUE|false|False|FALSE)", [*"tTfF"]),
+    ("int", r"(?:[-+]?[0-9]+|0x[0-9a-fA-F]+)", [*"-+0123456789"]),
+    (
+        "float",
+        r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?",
+        [*"-+.0123456789"],
+    ),
+):
+    for _one in _first:
+        _PLAIN.setdefault(_one, []).append((_kind, re.compile(_pattern)))
 
-    for name, pattern, first in (
-        ("null", r"^(?:~|null|Null|NULL|)$", [*"~nN", ""]),
-        ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
-        ("int", r"^(?:[-+]?[0-9]+|0x[0-9a-fA-F]+)$", list("-+0123456789")),
-        (
-            "float",
-            r"^[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$",
-            list("-+.0123456789"),
-        ),
-    ):
-        _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(pattern), first)
 
-
-_resolvers()
+def _kind_of(event: Any) -> str:
+    """Return what a node is: str, int ...; its tag, where it was written with one."""
+    if event.tag is not None and event.tag != "!":
+        return str(event.tag).removeprefix("tag:yaml.org,2002:")
+    if isinstance(event, yaml.MappingStartEvent):
+        return "map"
+    if isinstance(event, yaml.SequenceStartEvent):
+        return "seq"
+    if event.tag is None and event.implicit[0]:  # plain, neither quoted nor tagged
+        for kind, pattern in _PLAIN.get(event.value[:1], ()):
+            if pattern.fullmatch(event.value):
+                return kind
+    return "str"
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,21 @@ class Text:
     path: str
     data: Any
     lines: dict[Loc, int]
+
+    @classmethod
+    def of_data(cls, data: Mapping[str, Any], path: str) -> "Text":
+        """Return values that no file has, as if each stood on its line 1."""
+        lines: dict[Loc, int] = {}
+
+        def plain(value: Any, loc: Loc) -> Any:
+            lines[loc] = 1
+            if isinstance(value, Mapping):
+                return {str(key): plain(one, (*loc, str(key))) for key, one in value.items()}
+            if isinstance(value, list | tuple):
+                return [plain(one, (*loc, i)) for i, one in enumerate(value)]
+            return value
+
+        return cls(path, plain(data, ()), lines)
 
     def line(self, loc: Loc) -> int:
         """Return the line (from 1) of a place, or of the nearest place around it."""
@@ -78,23 +103,57 @@ def _message(path: str, line: int, problem: Problem) -> str:
     return printable(line_text)
 
 
+class _EmptyError(Exception):
+    """There is no document."""
+
+
 class _WrongError(Exception):
     def __init__(self, line: int, problem: Problem) -> None:
         self.line, self.problem = line, problem
 
 
 class _Build:
-    """Composed nodes to values; counts, so that aliases cannot multiply without end."""
+    """Parser events to values, as they come: nothing is nested deeper than the document is right.
 
-    def __init__(self) -> None:
+    Counts values, so that aliases cannot multiply without end.
+    """
+
+    def __init__(self, parser: Any) -> None:
         self.lines: dict[Loc, int] = {}
-        self.values = 0
+        self._parser = parser
+        self._values = 0
+        self._anchors: dict[str, list[Any] | None] = {}  # a node's events; None: it has not ended
+        self._recorded: list[list[Any]] = []  # of nodes with anchors that have not ended
+        self._replayed: list[Iterator[Any]] = []  # of aliases, the innermost last
 
-    def value(self, node: yaml.Node, loc: Loc) -> Any:
-        line = node.start_mark.line + 1
+    def document(self) -> Any:
+        """Return the value of the only document; None: there is nothing in the text."""
+        self._parser.get_event()  # the stream begins
+        if self._parser.check_event(yaml.StreamEndEvent):
+            raise _EmptyError
+        self._parser.get_event()  # the document begins
+        value = self.value(self._next(), ())
+        self._parser.get_event()  # it ends
+        if not self._parser.check_event(yaml.StreamEndEvent):
+            line = self._parser.get_event().start_mark.line + 1
+            what = "not YAML: a second document"
+            raise _WrongError(line, Problem((), what, "keep one of them in this file"))
+        return value
+
+    def _next(self) -> Any:
+        event = next(self._replayed[-1]) if self._replayed else self._parser.get_event()
+        for events in self._recorded:
+            events.append(event)
+        return event
+
+    def value(self, event: Any, loc: Loc) -> Any:
+        """Return the value of the node that begins with this event."""
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, loc, line)
         self.lines.setdefault(loc, line)
-        self.values += 1
-        if self.values > VALUES_MAX:
+        self._values += 1
+        if self._values > VALUES_MAX:
             raise _WrongError(
                 line,
                 Problem(
@@ -107,21 +166,49 @@ class _Build:
             raise _WrongError(
                 line, Problem(loc, f"nested deeper than {DEPTH_MAX} levels", "flatten it")
             )
-        kind = node.tag.removeprefix("tag:yaml.org,2002:")
-        if kind not in ("map", "seq", "str", "null", "bool", "int", "float"):
-            raise _WrongError(line, Problem(loc, f"YAML tag {shown(node.tag)}", "remove it"))
-        if isinstance(node, yaml.MappingNode):
-            return self.mapping(node, loc)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(item, (*loc, i)) for i, item in enumerate(node.value)]
-        return self.scalar(node, loc, line)
+        if event.anchor is None or self._replayed:
+            return self._node(event, loc, line)
+        self._anchors[event.anchor] = None
+        self._recorded.append(events := [event])
+        value = self._node(event, loc, line)
+        self._recorded.remove(events)
+        self._anchors[event.anchor] = events
+        return value
 
-    def mapping(self, node: yaml.MappingNode, loc: Loc) -> dict[str, Any]:
+    def _alias(self, event: Any, loc: Loc, line: int) -> Any:
+        """Return the anchored node's value once more, at another place."""
+        if event.anchor not in self._anchors:
+            what = f"not YAML: found undefined alias '{event.anchor}'"
+            raise _WrongError(line, Problem((), what, CHECK))
+        events = self._anchors[event.anchor]
+        if events is None:
+            raise _WrongError(line, Problem((), "an alias inside itself", "flatten it"))
+        # What it stands for is recorded in its place, by whoever records.
+        for recorded in self._recorded:
+            recorded.pop()
+        self._replayed.append(iter(events))
+        value = self.value(self._next(), loc)
+        self._replayed.pop()
+        return value
+
+    def _node(self, event: Any, loc: Loc, line: int) -> Any:
+        kind = _kind_of(event)
+        if kind not in ("map", "seq", "str", "null", "bool", "int", "float"):
+            raise _WrongError(line, Problem(loc, f"YAML tag {shown(event.tag)}", "remove it"))
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(loc)
+        if isinstance(event, yaml.SequenceStartEvent):
+            items: list[Any] = []
+            while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+                items.append(self.value(event, (*loc, len(items))))
+            return items
+        return self._scalar(event.value, kind, loc, line)
+
+    def _mapping(self, loc: Loc) -> dict[str, Any]:
         result: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            key, line = key_node.value, key_node.start_mark.line + 1
-            if not isinstance(key, str):
-                raise _WrongError(line, Problem(loc, "a key must be a plain word", "quote it"))
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            line = event.start_mark.line + 1
+            key = self._key(event, loc, line)
             at = (*loc, key)
             if key in result:
                 raise _WrongError(
@@ -133,13 +220,22 @@ class _Build:
                     ),
                 )
             self.lines[at] = line
-            result[key] = self.value(value_node, at)
+            result[key] = self.value(self._next(), at)
         return result
 
+    def _key(self, event: Any, loc: Loc, line: int) -> str:
+        if isinstance(event, yaml.AliasEvent):
+            events = self._anchors.get(str(event.anchor)) or [event]
+            event = events[0]
+        if not isinstance(event, yaml.ScalarEvent):
+            raise _WrongError(line, Problem(loc, "a key must be a plain word", "quote it"))
+        if event.anchor is not None:
+            self._anchors[event.anchor] = [event]
+        return str(event.value)
+
     @staticmethod
-    def scalar(node: yaml.Node, loc: Loc, line: int) -> Hashable:
-        text: str = node.value
-        match node.tag.removeprefix("tag:yaml.org,2002:"):
+    def _scalar(text: str, kind: str, loc: Loc, line: int) -> Hashable:
+        match kind:
             case "str":
                 return text
             case "null":
@@ -158,6 +254,7 @@ class _Build:
 
 
 BEGIN = "begin with ports: (see examples/)"
+CHECK = "check indentation, colons and quotes"
 
 
 def parse(content: bytes, path: str, begin: str = BEGIN) -> Text:
@@ -181,20 +278,18 @@ def parse(content: bytes, path: str, begin: str = BEGIN) -> Text:
         line = content.count(b"\n", 0, error.start) + 1
         raise fail(line, "not UTF-8 text", "save the file as UTF-8") from None
     try:
-        node = yaml.compose(text, _Loader)
-        if node is None:
-            raise fail(1, "empty", begin)
-        build = _Build()
-        return Text(path, build.value(node, ()), build.lines)
+        build = _Build(PARSER(text))
+        return Text(path, build.document(), build.lines)
+    except _EmptyError:
+        raise fail(1, "empty", begin) from None
     except _WrongError as wrong:
         raise DescriptorError([_message(path, wrong.line, wrong.problem)]) from None
-    except RecursionError:
-        raise fail(1, "nested too deeply, or an alias inside itself", "flatten it") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = error.problem or error.context or "not YAML"
-        fix = "indent with spaces" if "\\t" in what else "check indentation, colons and quotes"
-        raise fail(mark.line + 1 if mark else 1, f"not YAML: {what}", fix) from None
+        if mark and text.split("\n")[mark.line][mark.column : mark.column + 1] == "\t":
+            raise fail(mark.line + 1, "not YAML: a tab", "indent with spaces") from None
+        raise fail(mark.line + 1 if mark else 1, f"not YAML: {what}", CHECK) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, int(error.position)) + 1
         raise fail(line, "not YAML: a control character", "remove it") from None

@@ -20,8 +20,9 @@ from typing import Any
 
 from convoy import __version__
 from convoy.chain.functions import FUNCTIONS
-from convoy.chain.load import loads
+from convoy.chain.load import check_text
 from convoy.chain.plan import make_plan
+from convoy.chain.text import Text
 from convoy.dut import veth
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
@@ -242,8 +243,8 @@ def _cores(setup: Setup) -> str:
 def plan(setup: Setup, yielding: bool = False) -> dict[str, Any]:
     """Return the plan for a setup. Raises DescriptorError."""
     machine = dataclasses.replace(this_machine(), runtime_dir=setup.folder)
-    text = json.dumps(descriptor(setup, yielding))
-    return make_plan(loads(text, machine, setup.folder, "benchmark"), machine).data
+    text = Text.of_data(descriptor(setup, yielding), "benchmark")
+    return make_plan(check_text(text, setup.folder, machine), machine).data
 
 
 class Convoy(Device):
