@@ -7,11 +7,6 @@
 
 #define HEADS_MAX 64 // buffers that one packet may be spread over
 
-// Descriptors that a call may look at one by one: some, and for each packet as many as one of its
-// length lies in where drivers cut it small.
-#define STEPS_MAX 128
-#define STEPS_OF(bytes) (4 + (bytes) / 512)
-
 // Where a packet is to go.
 struct room {
 	uint16_t heads;
@@ -210,7 +205,7 @@ static __attribute__((noinline)) bool put_one(
 {
 	const uint32_t len = cv_view_packet_len(view);
 
-	*last_step += STEPS_OF(len);
+	*last_step += CV_VRING_PUT_STEPS_OF(len);
 	return !is_short(vring, vring->header_bytes + len) &&
 	       put_any(vring, cv_view_packet(view), len, *last_step);
 }
@@ -218,7 +213,7 @@ static __attribute__((noinline)) bool put_one(
 static CV_INLINE uint16_t put(
 	struct cv_vring *vring, const struct cv_view *views, uint16_t n, bool is_packed)
 {
-	uint64_t last_step = vring->counters.steps + STEPS_MAX;
+	uint64_t last_step = vring->counters.steps + CV_VRING_PUT_STEPS;
 	uint16_t batch = CV_VRING_BATCH; // plain buffers looked at together
 	uint16_t done = 0;
 

@@ -630,8 +630,7 @@ static void take_back(struct guest *guest)
 		;
 }
 
-#define PUT_STEPS (128 + 2 * (LONGEST + 1)) // what put.c allows, and the packet that goes beyond
-#define PUT_STEPS_EACH 4
+#define PUT_STEPS (CV_VRING_PUT_STEPS + 2 * (LONGEST + 1)) // and the packet that goes beyond
 #define TAKE_STEPS (CV_VRING_STEPS_MAX + LONGEST + 1)
 
 // How many descriptors calls of one poll iteration look at, and that the guest's own packets pay.
@@ -664,8 +663,8 @@ static void costs_no_more(uint64_t features, enum costly form)
 		const uint64_t before = guest.vring.counters.steps;
 
 		cv_vring_enqueue(&guest.vring, views, 256);
-		assert_in_range(
-			guest.vring.counters.steps - before, 0, PUT_STEPS + 256 * PUT_STEPS_EACH);
+		assert_in_range(guest.vring.counters.steps - before, 0,
+			PUT_STEPS + 256 * CV_VRING_PUT_STEPS_OF(60));
 		take_back(&guest);
 		fill_costly(&guest, form, W);
 	}

@@ -138,6 +138,11 @@ struct cv_vring_bin {
 uint16_t cv_vring_gather(struct cv_vring *vring, struct cv_view *views, uint16_t n,
 	struct cv_vring_bin *bin, uint16_t *bins);
 
+// Descriptors that a call of enqueue looks at one by one: some, and for each packet as many as one of
+// its length lies in where drivers cut it small; but for the last buffer's.
+#define CV_VRING_PUT_STEPS 128
+#define CV_VRING_PUT_STEPS_OF(bytes) (4u + (bytes) / 512u)
+
 // Puts the first of n packets into the guest's buffers, as many as there are buffers for; returns
 // how many. A packet is what cv_view_packet() says; of a view only that is looked at. A packet that
 // will never fit (longer than a buffer, without MRG_RXBUF) is lost and counted, and so is what is

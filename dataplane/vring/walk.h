@@ -7,7 +7,7 @@
 // Each descriptor is read once, into the list of pieces that it names; a packet goes by that list.
 // The guest pays for what it makes us look at: each descriptor counts (counters.steps), a chain has
 // at most CV_VRING_CHAIN_MAX of them, and a call of vring.h at most a budget (CV_VRING_STEPS_MAX,
-// put.c).
+// CV_VRING_PUT_STEPS).
 #ifndef CV_VRING_WALK_H
 #define CV_VRING_WALK_H
 

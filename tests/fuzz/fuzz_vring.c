@@ -1,31 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// The malicious guest: any bytes as its memory, rings and all, changed as it goes. The vring never
-// touches anything else, never hangs, and what it says it took or put adds up.
-//
-//   features, size, bases (2 x 2 bytes), number of steps, steps (4 bytes each), memory
-#include <stdio.h>
-#include <stdlib.h>
+// The malicious guest (hostile_guest.h) against the vring: it never touches anything but the guest's
+// memory and the buffers it was given, what it says it took or put adds up, and it looks at no more
+// descriptors in one call than it may, whatever they are.
+#include "hostile_guest.h"
 
-#include "vring/vring.h"
-
-#define FIRST_BYTES 2048u // holds the rings at these offsets
-#define AVAIL_AT 512u
-#define USED_AT 768u
-#define SECOND_BYTES 512u
-#define BASE 0x1000u // the guest's address of the first region; the second follows it
 #define ROOM 700u
+#define CHAIN 64u // descriptors of the longest chain, as vring/walk.h has it
+
+enum kind {
+	DEQUEUE = HOSTILE_KINDS,
+	GATHER,
+	ENQUEUE,
+	NOTIFY,
+	BEGIN,
+	READY,
+	KINDS,
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds, const char *what)
-{
-	if (!holds) {
-		fprintf(stderr, "does not hold: %s\n", what);
-		abort();
-	}
-}
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 
 static void dequeue(struct cv_vring *vring, uint16_t n)
 {
@@ -83,97 +78,65 @@ static void enqueue(struct cv_vring *vring, uint16_t n, uint16_t len)
 	free(packet);
 }
 
-static void log_bytes(void *context, uint64_t guest, uint64_t bytes)
+static void play(struct hostile *guest, const uint8_t *step)
 {
-	require(guest >= BASE && guest + bytes <= BASE + FIRST_BYTES + SECOND_BYTES,
-		"only the guest's memory is logged");
-}
+	struct cv_vring *vring = &guest->vring;
+	const uint64_t before = vring->counters.steps;
+	const uint16_t n = step[1] % 64 + 1, len = number_at(step + 2) % 1600;
+	uint64_t most = 0;
 
-static void log_used(void *context, uint64_t offset, uint64_t bytes)
-{
-}
-
-static void play(struct cv_vring *vring, uint64_t features, const uint8_t *step)
-{
-	const struct cv_guest_region *first = &vring->memory->regions[0];
-	const uint16_t number = (uint16_t)(step[2] | step[3] << 8);
-
-	switch (step[0] % 8) {
-	case 0:
-		dequeue(vring, step[1] % 8 + 1);
+	switch (step[0]) {
+	case DEQUEUE:
+		dequeue(vring, n % 8 + 1);
+		most = CV_VRING_STEPS_MAX + CHAIN + 1;
 		break;
-	case 1:
-		gather(vring, step[1] % 64 + 1);
+	case GATHER:
+		gather(vring, n);
+		most = CV_VRING_STEPS_MAX + CHAIN + 1;
 		break;
-	case 2:
-		enqueue(vring, step[1] % 64 + 1, number % 1600);
+	case ENQUEUE:
+		enqueue(vring, n, len);
+		most = CV_VRING_PUT_STEPS + n * CV_VRING_PUT_STEPS_OF(len) + 2 * (CHAIN + 1);
 		break;
-	case 3: // the guest writes into its memory
-		first->host[number % FIRST_BYTES] = step[1];
-		break;
-	case 4: // and makes buffers available
-		if (!vring->is_packed)
-			vring->avail->idx = (uint16_t)(vring->avail->idx + step[1]);
-		else
-			vring->packed[number % vring->size].flags = (uint16_t)(step[1] << 7);
-		break;
-	case 5:
+	case NOTIFY:
 		cv_vring_notify(vring);
 		break;
-	case 6:
-		require(cv_vring_begin(vring, features, cv_vring_base(vring)) == 0 ||
-				vring->broken || vring->is_packed,
+	case BEGIN:
+		require(cv_vring_begin(vring, guest->features, cv_vring_base(vring)) == 0,
 			"a ring goes on");
 		break;
-	default:
+	case READY:
 		require(cv_vring_ready(vring) <= vring->size, "no more buffers than descriptors");
+		break;
+	default:
+		hostile_play(guest, step);
 	}
+	require(vring->counters.steps - before <= most, "a call's steps are within its budget");
+	require(!vring->is_packed ||
+			(vring->next_avail < vring->size && vring->next_used < vring->size),
+		"places are inside the ring");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t bits[8] = {CV_VIRTIO_NET_F_MRG_RXBUF, CV_VIRTIO_RING_F_INDIRECT_DESC,
-		CV_VIRTIO_RING_F_EVENT_IDX, CV_VIRTIO_F_VERSION_1, CV_VIRTIO_F_RING_PACKED,
-		CV_VIRTIO_F_IN_ORDER, 0, 0};
-	struct cv_guest_memory memory = {
-		2, {{BASE, FIRST_BYTES, NULL}, {BASE + FIRST_BYTES, SECOND_BYTES, NULL}}};
-	struct cv_vring vring = {.memory = &memory, .call_fd = -1};
-	struct cv_vring_base base;
-	uint64_t features = 0;
-	size_t steps, at = 7;
+	struct hostile guest;
 
-	if (size < at || size - at < (steps = data[6]) * 4)
+	if (size < HOSTILE_HEADER)
 		return 0;
-	for (unsigned i = 0; i < 6; i++)
-		features |= (uint64_t)(data[0] >> i & 1) << bits[i];
-	for (unsigned i = 0; i < 2; i++) {
-		const size_t bytes = memory.regions[i].size;
-		size_t from = at + steps * 4 + i * FIRST_BYTES;
+	if (hostile_begin(&guest, data)) {
+		for (size_t at = HOSTILE_HEADER; at + HOSTILE_STEP <= size; at += HOSTILE_STEP) {
+			uint8_t step[HOSTILE_STEP];
 
-		memory.regions[i].host = calloc(1, bytes);
-		if (from < size)
-			memcpy(memory.regions[i].host, data + from,
-				size - from < bytes ? size - from : bytes);
-	}
-	vring.desc = (struct vring_desc *)memory.regions[0].host;
-	vring.avail = (struct vring_avail *)(memory.regions[0].host + AVAIL_AT);
-	vring.used = (struct vring_used *)(memory.regions[0].host + USED_AT);
-	vring.size = data[1] % 33;
-	if (data[0] & 0x80) {
-		vring.log = log_bytes;
-		vring.log_used = log_used;
-	}
-	base.avail = (uint16_t)(data[2] | data[3] << 8);
-	base.used = (uint16_t)(data[4] | data[5] << 8);
-	if (cv_vring_begin(&vring, features, base) == 0) {
-		for (size_t i = 0; i < steps; i++) {
-			play(&vring, features, data + at + 4 * i);
-			require(!vring.is_packed || (vring.next_avail < vring.size &&
-							    vring.next_used < vring.size),
-				"places are inside the ring");
+			memcpy(step, data + at, sizeof(step));
+			step[0] %= KINDS;
+			play(&guest, step);
 		}
 	}
-	free(memory.regions[0].host);
-	free(memory.regions[1].host);
+	hostile_end(&guest);
 	return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+	return hostile_mutate(data, size, max_size, seed, KINDS);
 }
