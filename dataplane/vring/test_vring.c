@@ -946,8 +946,8 @@ static void use_all_of(struct guest *guest, uint64_t features, uint16_t size)
 	}
 }
 
-// No more of the three areas is touched than VIRTIO says there is (2.7, 2.8), which is what those who
-// map them check: an address sanitizer's test.
+// No more of the three areas is touched than VIRTIO says there is (2.7, 2.8), which is what
+// cv_vring_begin() checks: an address sanitizer's test.
 static void rings_end_where_virtio_says(void **state)
 {
 	static const uint16_t sizes[] = {1, 2, 8, 37, 64, 256};

@@ -138,8 +138,8 @@ struct cv_vring_bin {
 uint16_t cv_vring_gather(struct cv_vring *vring, struct cv_view *views, uint16_t n,
 	struct cv_vring_bin *bin, uint16_t *bins);
 
-// Descriptors that a call of enqueue looks at one by one: some, and for each packet as many as one of
-// its length lies in where drivers cut it small; but for the last buffer's.
+// Descriptors that a call of enqueue looks at one by one: some, and for each packet as many as one
+// of its length lies in where drivers cut it small; but for the last buffer's.
 #define CV_VRING_PUT_STEPS 128
 #define CV_VRING_PUT_STEPS_OF(bytes) (4u + (bytes) / 512u)
 

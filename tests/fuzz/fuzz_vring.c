@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// The malicious guest (hostile_guest.h) against the vring: it never touches anything but the guest's
-// memory and the buffers it was given, what it says it took or put adds up, and it looks at no more
-// descriptors in one call than it may, whatever they are.
+// The malicious guest (hostile_guest.h) against the vring: it never touches anything but the
+// guest's memory and the buffers it was given, what it says it took or put adds up, and it looks at
+// no more descriptors in one call than it may, whatever they are.
 #include "hostile_guest.h"
 
 #define ROOM 700u

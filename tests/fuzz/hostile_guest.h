@@ -2,8 +2,8 @@
 // Copyright 2026 The Convoy authors
 //
 // The malicious guest that fuzzers of the vring and of what stands on it share: its memory, rings
-// and all, and what it does to that, step by step. Two regions are allocations, whose ends an address
-// sanitizer watches; a third is larger than 4 GiB, so that a descriptor may say any length.
+// and all, and what it does to that, step by step. Two regions are allocations, whose ends an
+// address sanitizer watches; a third is larger than 4 GiB, so that a descriptor may say any length.
 //
 //   features (bits below; 0x40: it waits at an eventfd, 0x80: it is being migrated), ring size,
 //   bases (2 x 2 bytes), steps of 8 bytes
@@ -272,8 +272,8 @@ static inline void hostile_draw_step(uint8_t *step, unsigned kinds, uint32_t *st
 	step[0] = (uint8_t)(hostile_random(state) % kinds);
 }
 
-// A fuzzer's custom mutator, for steps of so many kinds: draws, repeats, moves or drops whole steps, or
-// leaves it to libFuzzer.
+// A fuzzer's custom mutator, for steps of so many kinds: draws, repeats, moves or drops whole
+// steps, or leaves it to libFuzzer.
 static inline size_t hostile_mutate(
 	uint8_t *data, size_t size, size_t max_size, unsigned seed, unsigned kinds)
 {
