@@ -10,6 +10,8 @@ from pathlib import Path
 from convoy.errors import InputError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+_INSTALLED = Path(__file__).resolve().parents[1] / "scenarios"  # where the package has its copy
+SCENARIOS = _INSTALLED if _INSTALLED.is_dir() else CHECKOUT / "scenarios"
 _FOLDERS = {
     "bench-frame": "tests/bench",
     "bench-next-hop": "tests/bench",

@@ -20,10 +20,10 @@ from convoy.chain.load import validate
 from convoy.chain.model import refuse_unknown_keys
 from convoy.chain.text import read
 from convoy.errors import InputError
-from convoy.host.programs import CHECKOUT
+from convoy.host.programs import SCENARIOS
 from convoy.run.scenario_check import problems
 
-FOLDER = CHECKOUT / "scenarios"
+FOLDER = SCENARIOS
 
 
 def _either(words: str) -> WrapValidator:

@@ -7,10 +7,10 @@ from typing import Any
 from convoy.dut import functions as described
 from convoy.dut.base import Function
 from convoy.dut.functions import DPORT, FEW
-from convoy.host.programs import CHECKOUT
+from convoy.host.programs import SCENARIOS
 
 FLOWS = 1000
-SIZE_FILES = {"facebook-like": CHECKOUT / "scenarios/traffic/facebook-like.csv"}
+SIZE_FILES = {"facebook-like": SCENARIOS / "traffic/facebook-like.csv"}
 
 
 def function(kind: str, entries: int) -> Function:
