@@ -200,6 +200,9 @@ json_t *cv_counts_workers(const struct cv_node *node)
 		set(object, "turns", cv_counted(&worker->turns));
 		set(object, "busy_cycles", cv_counted(&worker->busy_cycles));
 		set(object, "total_cycles", cv_counted(&worker->total_cycles));
+		set(object, "longest_iteration_ns",
+			(uint64_t)((double)cv_counted(&worker->longest_cycles) * NS_PER_S /
+				   (double)rte_get_tsc_hz()));
 		json_array_append_new(workers, object);
 	}
 	return workers;

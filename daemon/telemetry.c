@@ -174,8 +174,8 @@ void cv_telemetry_show(struct cv_node *node)
 	rte_telemetry_register_cmd("/convoy/next_hop_remove", on_next_hop_remove,
 		"Removes a next hop. Parameters: its name");
 	rte_telemetry_register_cmd("/convoy/workers", on_workers,
-		"Numbers of the workers, or core, turns, busy and total cycles of one. "
-		"Parameters: a number");
+		"Numbers of the workers, or core, turns, busy and total cycles, and the longest poll "
+		"iteration of one. Parameters: a number");
 	rte_telemetry_register_cmd("/convoy/books", on_books,
 		"Received, sent, dropped and held packets of the node. Takes no parameters");
 }

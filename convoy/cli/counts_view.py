@@ -121,13 +121,14 @@ def cycles_per_packet(now: Mapping[str, Any], before: Mapping[str, Any] | None =
 
 
 def _workers(counts: Counts, before: Counts | None) -> Table:
-    table = _table("worker", "core", "busy")
+    table = _table("worker", "core", "busy", "longest iteration")
     for i, worker in enumerate(counts["workers"]):
         old = before["workers"][i] if before else {"busy_cycles": 0, "total_cycles": 0}
         total = worker["total_cycles"] - old["total_cycles"]
         busy = worker["busy_cycles"] - old["busy_cycles"]
         share = f"{100 * busy / total:.1f} %" if total > 0 else "-"
-        table.add_row(str(i), str(worker["core"]), share)
+        longest = f"{worker['longest_iteration_ns'] / 1e3:.1f} us"
+        table.add_row(str(i), str(worker["core"]), share, longest)
     return table
 
 

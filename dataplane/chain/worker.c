@@ -258,6 +258,8 @@ int cv_worker_run(void *argument)
 		now = rte_rdtsc();
 		if (moved > 0)
 			cv_count(&worker->busy_cycles, now - then);
+		if (CV_UNLIKELY(now - then > worker->longest_cycles))
+			__atomic_store_n(&worker->longest_cycles, now - then, __ATOMIC_RELAXED);
 		if (worker->yield) {
 			worker->left -= RTE_MIN(moved, worker->left);
 			if (moved == 0 || worker->left == 0) {

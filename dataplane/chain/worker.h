@@ -73,6 +73,7 @@ struct cv_worker {
 	uint64_t turns; // of its loop
 	uint64_t busy_cycles; // TSC ticks of turns that moved a packet
 	uint64_t total_cycles; // TSC ticks of all turns
+	uint64_t longest_cycles; // TSC ticks of the longest turn, without giving the core away
 } __rte_cache_aligned;
 
 // Runs until the phase is CV_WORKER_EXIT. The argument is a struct cv_worker; returns 0.
