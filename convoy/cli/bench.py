@@ -4,7 +4,14 @@
 
 import typer
 
-from convoy.cli import bench_nf, bench_paflow, bench_profile, bench_quick, bench_run
+from convoy.cli import (
+    bench_hostile,
+    bench_nf,
+    bench_paflow,
+    bench_profile,
+    bench_quick,
+    bench_run,
+)
 from convoy.cli.console import EXIT_CODES
 
 app = typer.Typer(
@@ -14,6 +21,7 @@ app.command("nf", epilog=EXIT_CODES)(bench_nf.command)
 app.command("quick", epilog=EXIT_CODES)(bench_quick.command)
 app.command("paflow", epilog=EXIT_CODES)(bench_paflow.command)
 app.command("profile", epilog=EXIT_CODES)(bench_profile.command)
+app.command("hostile", epilog=EXIT_CODES)(bench_hostile.command)
 app.command("list", epilog=EXIT_CODES)(bench_run.show_list)
 app.command("run", epilog=EXIT_CODES)(bench_run.run)
 app.command("resume", epilog=EXIT_CODES)(bench_run.resume)

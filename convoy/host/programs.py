@@ -14,6 +14,7 @@ _INSTALLED = Path(__file__).resolve().parents[1] / "scenarios"  # where the pack
 SCENARIOS = _INSTALLED if _INSTALLED.is_dir() else CHECKOUT / "scenarios"
 _FOLDERS = {
     "bench-frame": "tests/bench",
+    "bench-hostile-guest": "tests/bench",
     "bench-next-hop": "tests/bench",
     "bench-nf": "tests/bench",
     "bench-views": "tests/bench",

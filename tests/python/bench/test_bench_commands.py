@@ -16,6 +16,7 @@ import pytest
 from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.results.folder import RunFolder
+from convoy.results.hostile import HostileBench
 from convoy.results.nf import NfBench
 
 CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()", "bench"]
@@ -155,3 +156,31 @@ def test_quick_that_is_ended_leaves_its_trials_and_nothing_else(tmp_path, number
     wait_for(lambda: not processes_with(sockets), 10, "the end of its processes")
     assert len(list(RunFolder(folder).trials())) > 0
     wait_for(lambda: not list(temporary.iterdir()), 10, "an empty folder")
+
+
+@pytest.mark.skipif(
+    find("bench-hostile-guest") is None or find("convoyd") is None or find("convoy-gen") is None,
+    reason="bench-hostile-guest is not built: make build",
+)
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core only")
+def test_hostile_prints_one_document_of_its_schema():
+    done = convoy_bench(
+        "hostile", "--json", "--rounds", "2", "--seconds", "0.05", "--guest", "tiny-buffers"
+    )
+    assert done.returncode == 0, done.stderr
+    bench = HostileBench.model_validate_json(done.stdout)
+    assert [row.guest for row in bench.rows] == ["nobody", "honest", "tiny-buffers"]
+    nobody, honest, tiny = bench.rows
+    assert [trial.kept for trial in nobody.trials] == [1, 1]
+    assert (tiny.reference, tiny.bound) == ("honest", 0.9)
+    for row in bench.rows:
+        assert len(row.trials) == 2
+        assert all(trial.neighbour_pps > 0 for trial in row.trials)
+    assert all(trial.guest_tx_pkts > 0 for trial in honest.trials)
+    assert all(trial.guest_tx_pkts == 0 for trial in (*nobody.trials, *tiny.trials))
+
+
+def test_hostile_refuses_a_guest_that_it_does_not_know():
+    done = convoy_bench("hostile", "--guest", "friendly")
+    assert done.returncode == 2
+    assert "--guest: 'friendly' is none of nobody silent honest" in done.stderr

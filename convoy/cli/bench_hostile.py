@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy bench hostile: what a guest costs its neighbours on the same worker."""
+
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from convoy.cli.console import console, messages, print_json
+from convoy.cli.options import Json
+from convoy.cli.progress import Bar
+from convoy.results.hostile import HostileBench, Row
+from convoy.run.hostile import bench_hostile
+from convoy.run.session import cores
+
+VERDICTS = {None: "", True: "met", False: "missed"}
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    kept = [trial.kept for trial in row.trials]
+    rates = sorted(trial.neighbour_pps / 1e6 for trial in row.trials)
+    bound = f"{row.bound:.0%}" if row.bound is not None else ""
+    return (
+        row.port,
+        row.guest,
+        f"{rates[0]:.2f}..{rates[-1]:.2f}",
+        f"{row.kept:.1%}",
+        f"{min(kept):.0%}..{max(kept):.0%}",
+        row.reference,
+        bound,
+        VERDICTS[row.within_bound],
+        f"{row.longest_us:.0f}",
+    )
+
+
+def table(bench: HostileBench) -> Table:
+    """Return what was measured, for a terminal."""
+    out = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    out.add_column("port", no_wrap=True)
+    out.add_column("guest", no_wrap=True)
+    heads = ("Mpps", "kept", "min..max", "of", "bound", "", "longest us")
+    for head in heads:
+        out.add_column(head, justify="right", no_wrap=True)
+    for row in bench.rows:
+        out.add_row(*_cells(row))
+    return out
+
+
+def render(bench: HostileBench) -> None:
+    """Print the table, and what its numbers mean."""
+    out, host = console(), bench.host
+    out.print(table(bench))
+    for row in bench.rows:
+        out.print(f"{row.guest}: {row.what}", markup=False)
+    rounds = len(bench.rows[0].trials)
+    for line in (
+        f"{host.cpu}; node on core {host.node_core}, tester and guest on core {host.tester_core}; "
+        f"{host.frame_bytes} B packets; median of {rounds} alternating rounds of {host.trial_s:g} "
+        "s.",
+        "Mpps: of the neighbour's chain, on the worker that also serves the guest; kept: in parts "
+        "of its rate in the same round with the guest named under `of`; longest us: the worker's "
+        "longest poll iteration (pauses of its core count). See docs/measuring.md.",
+    ):
+        out.print(line, markup=False)
+
+
+def command(
+    guest: Annotated[
+        str | None, typer.Option(help="Only these, separated by commas: silent,empty-tables,...")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Alternating rounds.", min=1, max=99)] = 5,
+    seconds: Annotated[float, typer.Option(help="Length of a trial.", min=0.05, max=60)] = 1.0,
+    as_json: Json = False,
+) -> None:
+    """What a silent or hostile guest costs its neighbours on the same worker, in packets."""
+    tester, node = cores()
+    with Bar(messages()) as bar:
+        bench = bench_hostile(
+            guest.split(",") if guest else [], rounds, seconds, (node, tester), bar.show
+        )
+    print_json(bench.model_dump(mode="json", by_alias=True)) if as_json else render(bench)

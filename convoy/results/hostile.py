@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy.bench.hostile/1: what a guest costs its neighbours on the same worker."""
+
+import statistics
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Trial(_Model):
+    """One round with one guest."""
+
+    neighbour_pps: NonNegativeFloat  # that the neighbour's chain carried
+    kept: NonNegativeFloat  # neighbour_pps in parts of that of the same round's reference
+    longest_poll_iteration_ns: NonNegativeInt
+    guest_rx_pkts: NonNegativeInt  # that the node took from the guest
+    guest_tx_pkts: NonNegativeInt  # that the node put into the guest's buffers
+
+
+class Row(_Model):
+    """One guest of one kind of port."""
+
+    port: str
+    guest: str
+    what: str
+    reference: str  # the guest that it is compared with
+    bound: float | None  # kept must not be less; None: a guest that may cost its share
+    trials: tuple[Trial, ...]
+
+    @property
+    def kept(self) -> float:
+        """Return the median over the rounds."""
+        return statistics.median(trial.kept for trial in self.trials)
+
+    @property
+    def longest_us(self) -> float:
+        """Return the median of the rounds' longest poll iterations."""
+        return statistics.median(t.longest_poll_iteration_ns for t in self.trials) / 1e3
+
+    @property
+    def within_bound(self) -> bool | None:
+        """Return whether it costs its neighbours no more than it may; None: no bound."""
+        return None if self.bound is None else self.kept >= self.bound
+
+
+class Host(_Model):
+    """Where it was measured."""
+
+    cpu: str
+    node_core: NonNegativeInt
+    tester_core: NonNegativeInt
+    frame_bytes: int
+    trial_s: PositiveFloat
+
+
+class HostileBench(_Model):
+    """The document of one run."""
+
+    schema_tag: Literal["convoy.bench.hostile/1"] = Field(
+        "convoy.bench.hostile/1", alias="schema", serialization_alias="schema"
+    )
+    rows: tuple[Row, ...]
+    host: Host
