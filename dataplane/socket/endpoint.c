@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECT_MS 1000 // between two attempts
 #define ACCEPT_MS 100 // when no peer can be taken, for want of descriptors
 #define BACKLOG 8
 
@@ -25,7 +24,7 @@ static void take(struct cv_endpoint *endpoint, int fd)
 	endpoint->peer = -1;
 	close(fd);
 	if (endpoint->client)
-		cv_loop_timer_set(&endpoint->retry, CONNECT_MS);
+		cv_loop_timer_set(&endpoint->retry, endpoint->retry_ms);
 }
 
 void cv_endpoint_drop(struct cv_endpoint *endpoint)
@@ -36,7 +35,7 @@ void cv_endpoint_drop(struct cv_endpoint *endpoint)
 	close(endpoint->peer);
 	endpoint->peer = -1;
 	if (endpoint->client)
-		cv_loop_timer_set(&endpoint->retry, CONNECT_MS);
+		cv_loop_timer_set(&endpoint->retry, endpoint->retry_ms);
 }
 
 static bool has_hung_up(int fd)
@@ -98,7 +97,7 @@ static void connect_peer(struct cv_endpoint *endpoint)
 	}
 	if (fd >= 0)
 		close(fd);
-	cv_loop_timer_set(&endpoint->retry, CONNECT_MS);
+	cv_loop_timer_set(&endpoint->retry, endpoint->retry_ms);
 }
 
 static void try_again(struct cv_loop_timer *timer)

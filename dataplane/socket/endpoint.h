@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // Where one peer at a time comes to: a UNIX socket that we listen at (a second peer is turned away
-// while there is one), or that we connect to, once a second for as long as it takes. Served by the
+// while there is one), or that we connect to, again and again for as long as it takes. Served by the
 // node's one thread for sockets (loop.h); never blocks.
 #ifndef CV_SOCKET_ENDPOINT_H
 #define CV_SOCKET_ENDPOINT_H
@@ -16,6 +16,7 @@ struct cv_endpoint {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	bool client; // connects, rather than listens
 	int type; // SOCK_STREAM or SOCK_SEQPACKET
+	unsigned retry_ms; // between two attempts to connect
 	// In the loop's thread: a peer is there, at a socket that does not block and stays ours (the
 	// endpoint closes it). 0, or -errno: it is turned away.
 	int (*connected)(struct cv_endpoint *endpoint, int fd);
@@ -28,7 +29,7 @@ struct cv_endpoint {
 	struct cv_loop_timer retry;
 };
 
-// path, client, type and the two calls are set; the caller holds the loop. Begins to listen (a path
+// path, client, type, retry_ms and the two calls are set; the caller holds the loop. Begins to listen (a path
 // that nobody listens at any more was removed before) or to connect. 0, or -errno with error set.
 int cv_endpoint_open(struct cv_endpoint *endpoint, struct cv_error *error);
 

@@ -67,10 +67,28 @@ int cv_socket_receive(int fd, void *data, size_t size, struct cv_socket_fds *fds
 
 int cv_socket_send(int fd, const void *data, size_t size)
 {
+	return cv_socket_send_with(fd, data, size, -1);
+}
+
+int cv_socket_send_with(int fd, const void *data, size_t size, int passed)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec part = {(void *)(uintptr_t)data, size};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
 	ssize_t sent;
 
+	if (passed >= 0) {
+		struct cmsghdr *rights = (struct cmsghdr *)control;
+
+		rights->cmsg_level = SOL_SOCKET;
+		rights->cmsg_type = SCM_RIGHTS;
+		rights->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(rights), &passed, sizeof(int));
+		header.msg_control = control;
+		header.msg_controllen = sizeof(control);
+	}
 	do {
-		sent = send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+		sent = sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
 	} while (sent < 0 && errno == EINTR);
 	if (sent < 0)
 		return -errno;

@@ -28,4 +28,7 @@ int cv_socket_receive(int fd, void *data, size_t size, struct cv_socket_fds *fds
 // Sends size bytes, or nothing at all to a peer that does not read. 0 or -errno: close then.
 int cv_socket_send(int fd, const void *data, size_t size);
 
+// The same with a descriptor, which stays the caller's; passed -1: without.
+int cv_socket_send_with(int fd, const void *data, size_t size, int passed);
+
 #endif

@@ -62,6 +62,7 @@ static void open_echo(struct echo *echo, const char *path, bool client)
 
 	*echo = (struct echo){.endpoint = {.client = client,
 				      .type = SOCK_STREAM,
+				      .retry_ms = 20,
 				      .connected = connected,
 				      .gone = gone}};
 	snprintf(echo->endpoint.path, sizeof(echo->endpoint.path), "%s", path);

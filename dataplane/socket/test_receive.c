@@ -106,6 +106,25 @@ static void a_peer_that_does_not_read_is_told_nothing(void **state)
 	ends[1] = dup(ends[0]);
 }
 
+static void a_descriptor_can_go_along(void **state)
+{
+	struct cv_socket_fds fds = {0};
+	char byte;
+
+	(void)state;
+	assert_int_equal(cv_socket_send_with(ends[1], "x", 1, ends[1]), 0);
+	assert_int_equal(cv_socket_send_with(ends[1], "y", 1, -1), 0);
+	assert_int_equal(cv_socket_receive(ends[0], &byte, 1, &fds), 1);
+	assert_int_equal(fds.count, 1);
+	assert_int_equal(write(fds.fds[0], "z", 1), 1);
+	cv_socket_fds_close(&fds);
+	assert_int_equal(cv_socket_receive(ends[0], &byte, 1, &fds), 1);
+	assert_int_equal(fds.count, 0);
+	assert_int_equal(byte, 'y');
+	assert_int_equal(cv_socket_receive(ends[0], &byte, 1, &fds), 1);
+	assert_int_equal(byte, 'z');
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +135,7 @@ int main(void)
 			where_none_may_come_none_stays, make_ends, close_ends),
 		cmocka_unit_test_setup_teardown(
 			a_peer_that_does_not_read_is_told_nothing, make_ends, close_ends),
+		cmocka_unit_test_setup_teardown(a_descriptor_can_go_along, make_ends, close_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

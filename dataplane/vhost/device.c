@@ -15,6 +15,7 @@
 
 #define DEVICES_MAX 256
 #define MESSAGE_MS 5000 // in which a message that has begun must be whole
+#define RETRY_MS 1000 // a client between two attempts
 
 #define OF(member_pointer, member)                                     \
 	((struct cv_vhost_device *)((char *)(member_pointer)-offsetof( \
@@ -301,6 +302,7 @@ static int begin(struct cv_vhost_device *device, struct cv_error *error)
 	cv_vhost_session_begin(&device->session);
 	device->deadline.due = too_late;
 	device->endpoint.type = SOCK_STREAM;
+	device->endpoint.retry_ms = RETRY_MS;
 	device->endpoint.connected = connected;
 	device->endpoint.gone = gone;
 	rc = cv_endpoint_open(&device->endpoint, error);
