@@ -2,9 +2,7 @@
 // Copyright 2026 The Convoy authors
 #include "vhost_port.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "lost_memory.h"
@@ -17,65 +15,20 @@
 // gathered into one buffer leaves room for them within the MTU.
 #define OUTER_BYTES (20u + 8 + 4)
 
-// Makes sure of n empty buffers, or as many as the pool has. Returns how many.
-static CV_INLINE uint16_t fill_stash(struct cv_vhost_rx *rx, struct rte_mempool *pool, uint16_t n)
-{
-	const uint16_t missing = n - rx->stashed;
-
-	if (rx->stashed >= n)
-		return n;
-	if (CV_LIKELY(rte_mempool_get_bulk(pool, (void **)&rx->stash[rx->stashed], missing) == 0)) {
-		rx->stashed = n;
-		return n;
-	}
-	rx->no_buffer++;
-	return rx->stashed;
-}
-
-// An empty buffer becomes a packet, or several: what rte_pktmbuf_alloc() would set, and where. By
-// words, as drivers do it: buffers come back to the pool with one reference, one segment and no next.
-static CV_INLINE void fill_in(struct rte_mbuf *mbuf, uint16_t offset, uint16_t len)
-{
-	uint64_t *words = (uint64_t *)(void *)&mbuf->rearm_data;
-
-	static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are put together here");
-	static_assert(
-		offsetof(struct rte_mbuf, refcnt) == offsetof(struct rte_mbuf, data_off) + 2 &&
-			offsetof(struct rte_mbuf, nb_segs) ==
-				offsetof(struct rte_mbuf, data_off) + 4 &&
-			offsetof(struct rte_mbuf, port) ==
-				offsetof(struct rte_mbuf, data_off) + 6 &&
-			offsetof(struct rte_mbuf, ol_flags) ==
-				offsetof(struct rte_mbuf, data_off) + 8 &&
-			offsetof(struct rte_mbuf, packet_type) ==
-				offsetof(struct rte_mbuf, data_off) + 16 &&
-			offsetof(struct rte_mbuf, pkt_len) ==
-				offsetof(struct rte_mbuf, data_off) + 20 &&
-			offsetof(struct rte_mbuf, data_len) ==
-				offsetof(struct rte_mbuf, data_off) + 24 &&
-			offsetof(struct rte_mbuf, vlan_tci) ==
-				offsetof(struct rte_mbuf, data_off) + 26,
-		"as in DPDK since 20.11");
-	words[0] = offset | 1ull << 16 | 1ull << 32 | (uint64_t)RTE_MBUF_PORT_INVALID << 48;
-	words[1] = 0; // ol_flags, by which nobody reads a hash or a VLAN tag
-	words[2] = (uint64_t)len << 32; // packet_type, pkt_len
-	words[3] = len; // data_len, vlan_tci, half of the hash
-}
-
 static CV_HOT uint16_t rx(
 	struct cv_port *port, uint16_t pair, struct rte_mbuf **packets, uint16_t n)
 {
 	struct cv_vhost_port *vhost = (struct cv_vhost_port *)port;
 	struct cv_vhost_queue *queue = &vhost->device.queues[2 * pair + 1];
-	struct cv_vhost_rx *own = &vhost->rx[pair];
-	uint8_t *to[CV_VHOST_BURST];
-	uint16_t lens[CV_VHOST_BURST];
+	struct cv_rx_stash *own = &vhost->rx[pair];
+	uint8_t *to[CV_RX_STASH];
+	uint16_t lens[CV_RX_STASH];
 	uint16_t got = 0, room;
 
 	if (!cv_vhost_queue_enter(queue))
 		return 0;
 	if (cv_vring_ready(&queue->vring) > 0) {
-		n = fill_stash(own, vhost->pool, RTE_MIN(n, CV_VHOST_BURST));
+		n = cv_rx_stash_fill(own, vhost->pool, RTE_MIN(n, CV_RX_STASH));
 		// From the end: what is left stays where it is.
 		for (uint16_t i = 0; i < n; i++) {
 			packets[i] = own->stash[own->stashed - 1 - i];
@@ -89,7 +42,7 @@ static CV_HOT uint16_t rx(
 	}
 	cv_vhost_queue_leave(queue);
 	for (uint16_t i = 0; i < got; i++)
-		fill_in(packets[i], RTE_PKTMBUF_HEADROOM, lens[i]);
+		cv_rx_stash_set(packets[i], RTE_PKTMBUF_HEADROOM, lens[i]);
 	return got;
 }
 
@@ -98,7 +51,7 @@ static CV_HOT uint16_t rx_views(struct cv_port *port, uint16_t pair, struct cv_v
 {
 	struct cv_vhost_port *vhost = (struct cv_vhost_port *)port;
 	struct cv_vhost_queue *queue = &vhost->device.queues[2 * pair + 1];
-	struct cv_vhost_rx *own = &vhost->rx[pair];
+	struct cv_rx_stash *own = &vhost->rx[pair];
 	struct cv_vring_bin bins[CV_BUFFERS_MAX];
 	uint16_t got = 0, used = 0, ready;
 
@@ -109,7 +62,7 @@ static CV_HOT uint16_t rx_views(struct cv_port *port, uint16_t pair, struct cv_v
 	if (ready > 0) {
 		// The packed ring does not say how many there are.
 		ready = queue->vring.is_packed ? CV_BUFFERS_MAX : RTE_MIN(ready, CV_BUFFERS_MAX);
-		used = fill_stash(own, vhost->pool, RTE_MIN(ready, n));
+		used = cv_rx_stash_fill(own, vhost->pool, RTE_MIN(ready, n));
 		for (uint16_t i = 0; i < used; i++) {
 			struct rte_mbuf *mbuf = own->stash[own->stashed - 1 - i];
 			// A packet alone may be as long as the MTU lets it.
@@ -129,7 +82,7 @@ static CV_HOT uint16_t rx_views(struct cv_port *port, uint16_t pair, struct cv_v
 		const bool alone = bins[i].packets == 1;
 
 		// A packet alone is what its buffer holds.
-		fill_in(buffers->buffers[i], RTE_PKTMBUF_HEADROOM + (alone ? 2 : 0),
+		cv_rx_stash_set(buffers->buffers[i], RTE_PKTMBUF_HEADROOM + (alone ? 2 : 0),
 			(uint16_t)(bins[i].len - (alone ? 2 : 0)));
 		buffers->views[i] = (uint8_t)bins[i].packets;
 	}
@@ -165,7 +118,7 @@ static CV_HOT uint16_t tx(
 {
 	struct cv_vhost_port *vhost = (struct cv_vhost_port *)port;
 	struct cv_vhost_queue *queue = queue_of(vhost, lane);
-	struct cv_view views[CV_VHOST_BURST];
+	struct cv_view views[CV_RX_STASH];
 	struct rte_mempool *const pool = n > 0 ? packets[0]->pool : NULL;
 	bool simple = true; // all that were looked at
 	uint16_t sent = 0;
@@ -175,7 +128,7 @@ static CV_HOT uint16_t tx(
 	while (sent < n) {
 		uint16_t count = 0, took;
 
-		while (count < CV_VHOST_BURST && sent + count < n) {
+		while (count < CV_RX_STASH && sent + count < n) {
 			struct rte_mbuf *packet = packets[sent + count];
 			struct cv_view *view = &views[count];
 
@@ -290,8 +243,7 @@ static void free_port(struct cv_vhost_port *vhost)
 	for (uint16_t i = 0; vhost->bounce != NULL && i < vhost->device.session.pairs; i++)
 		free(vhost->bounce[i]);
 	for (uint16_t i = 0; vhost->rx != NULL && i < vhost->device.session.pairs; i++)
-		rte_mempool_put_bulk(
-			vhost->pool, (void **)vhost->rx[i].stash, vhost->rx[i].stashed);
+		cv_rx_stash_empty(&vhost->rx[i], vhost->pool);
 	free(vhost->bounce);
 	free(vhost->rx);
 	vhost->bounce = NULL;

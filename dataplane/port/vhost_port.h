@@ -6,22 +6,14 @@
 #define CV_VHOST_PORT_H
 
 #include "kind.h"
+#include "rx_stash.h"
 #include "vhost/device.h"
-
-#define CV_VHOST_BURST 64 // packets with a buffer each that one rx call gives
-
-// What receiving from one queue needs; used under that queue's lock.
-struct cv_vhost_rx {
-	uint16_t stashed;
-	uint64_t no_buffer; // times that the pool had none
-	struct rte_mbuf *stash[CV_VHOST_BURST]; // taken from the pool, still empty
-};
 
 struct cv_vhost_port {
 	struct cv_port port;
 	struct cv_vhost_device device;
 	struct rte_mempool *pool;
-	struct cv_vhost_rx *rx; // of each pair
+	struct cv_rx_stash *rx; // of each pair, used under the lock of its queue from the guest
 	uint8_t **bounce; // of each pair: a packet in several segments is put together here
 };
 
