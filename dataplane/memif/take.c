@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Out of shared buffers: one packet each, or one behind the other.
+#include "memif/slot.h"
+#include "vring/copy.h"
+
+#define BIN_PACKETS_MAX 255
+#define PREFIX_BYTES 2 // the length before each packet in a bin
+
+// Where packets go: each into a buffer of its own, or into bins.
+struct target {
+	uint8_t *const *to;
+	uint16_t *lens;
+	uint32_t room;
+	struct cv_view *views;
+	struct cv_vring_bin *bin;
+	uint16_t bins; // how many there are
+	uint16_t at; // the bin being filled
+	uint16_t n; // packets that are there
+	bool gathers; // into bins
+};
+
+static CV_INLINE void open_bin(struct target *target)
+{
+	target->bin[target->at].len = 0;
+	target->bin[target->at].packets = 0;
+}
+
+// Where the next packet of len <= CV_MEMIF_PACKET_MAX bytes goes. NULL: it is too long for any buffer
+// (too_long), or all bins are full.
+static CV_INLINE uint8_t *place(struct target *target, uint32_t len, bool *too_long)
+{
+	struct cv_vring_bin *bin;
+
+	*too_long = false;
+	if (!target->gathers) {
+		*too_long = len > target->room;
+		return *too_long ? NULL : target->to[target->n];
+	}
+	bin = &target->bin[target->at];
+	if (CV_LIKELY(
+		    bin->len + len + PREFIX_BYTES <= bin->gather && bin->packets < BIN_PACKETS_MAX))
+		return bin->data + bin->len + PREFIX_BYTES;
+	if (bin->packets > 0) {
+		if (target->at + 1 == target->bins)
+			return NULL;
+		target->at++;
+		open_bin(target);
+		bin++;
+	}
+	*too_long = len + PREFIX_BYTES > bin->room;
+	return *too_long ? NULL : bin->data + PREFIX_BYTES;
+}
+
+// The packet is at data, where place() said.
+static CV_INLINE void placed(struct target *target, uint8_t *data, uint32_t len)
+{
+	struct cv_vring_bin *bin;
+
+	if (!target->gathers) {
+		target->lens[target->n++] = (uint16_t)len;
+		return;
+	}
+	// As CV_COPIED(), for what cv_view_set() reads.
+	__asm__ volatile("" : "+m"(*(uint8_t(*)[CV_ETHER_LEN + 2 * CV_VLAN_LEN]) data));
+	data[-2] = (uint8_t)(len >> 8);
+	data[-1] = (uint8_t)len;
+	cv_view_set(&target->views[target->n++], data, (uint16_t)len);
+	bin = &target->bin[target->at];
+	bin->len = (uint32_t)(data + len - bin->data);
+	bin->packets++;
+}
+
+// Reads the descriptors of one packet. Returns how many, 0: it is not all there yet; ok: it is whole,
+// within the shared memory, and *len bytes long.
+static uint16_t read_chain(struct cv_memif_ring *ring, struct cv_memif_slot *slots, uint16_t ready,
+	bool client, bool *ok, uint32_t *len)
+{
+	uint64_t bytes = 0;
+	bool good = true;
+
+	for (uint16_t i = 0; i < ready && i < CV_MEMIF_CHAIN_MAX; i++) {
+		const uint16_t at = (uint16_t)(ring->next + i);
+
+		good &= cv_memif_slot(ring, at, client, true, &slots[i]);
+		bytes += slots[i].len;
+		if (!(slots[i].flags & CV_MEMIF_NEXT)) {
+			*ok = good && bytes >= CV_MEMIF_PACKET_MIN && bytes <= CV_MEMIF_PACKET_MAX;
+			*len = (uint32_t)bytes;
+			return i + 1;
+		}
+	}
+	// A chain that never ends is given back as far as it was looked at.
+	*ok = false;
+	return ready == ring->size || ready >= CV_MEMIF_CHAIN_MAX
+		       ? (ready < CV_MEMIF_CHAIN_MAX ? ready : CV_MEMIF_CHAIN_MAX)
+		       : 0;
+}
+
+// One packet of whatever form. Returns the descriptors that it took, 0: there is none yet, or no room.
+static uint16_t take_any(struct cv_memif_ring *ring, struct target *target, bool client)
+{
+	const uint16_t ready = cv_memif_available(ring, ring->size, client);
+	struct cv_memif_slot slots[CV_MEMIF_CHAIN_MAX];
+	bool ok, too_long = false;
+	uint32_t len = 0, done = 0;
+	const uint16_t count = read_chain(ring, slots, ready, client, &ok, &len);
+	uint8_t *data = count > 0 && ok ? place(target, len, &too_long) : NULL;
+
+	if (count == 0 || (ok && data == NULL && !too_long))
+		return 0;
+	for (uint16_t i = 0; data != NULL && i < count; i++) {
+		memcpy(data + done, slots[i].data, slots[i].len);
+		done += slots[i].len;
+	}
+	CV_COPIED();
+	cv_memif_give_back(ring, count, client);
+	ring->counters.malformed += !ok;
+	ring->counters.too_long += too_long;
+	if (data != NULL) {
+		placed(target, data, len);
+		ring->counters.bytes += len;
+	}
+	return count;
+}
+
+// Looks at up to wanted packets of one descriptor each and asks for their bytes. Returns how many;
+// more: the packet behind them is of another form.
+static CV_INLINE uint16_t fetch(struct cv_memif_ring *ring, struct cv_memif_slot *slots,
+	uint16_t wanted, bool client, bool *more)
+{
+	const uint16_t ready = cv_memif_available(ring, wanted, client);
+	uint16_t i;
+
+	cv_memif_prefetch(ring, ready);
+	for (i = 0; i < ready; i++) {
+		if (CV_UNLIKELY(!cv_memif_slot(ring, (uint16_t)(ring->next + i), client, true,
+					&slots[i]) ||
+				slots[i].flags != 0 ||
+				slots[i].len - CV_MEMIF_PACKET_MIN >
+					CV_MEMIF_PACKET_MAX - CV_MEMIF_PACKET_MIN))
+			break;
+		__builtin_prefetch(slots[i].data);
+	}
+	*more = i < ready;
+	return i;
+}
+
+// Copies packets as long as there is room for them; returns how many descriptors that were.
+static CV_INLINE uint16_t copy(struct cv_memif_ring *ring, const struct cv_memif_slot *slots,
+	uint16_t n, struct target *target)
+{
+	uint64_t bytes = 0;
+	uint16_t i;
+
+	for (i = 0; i < n; i++) {
+		bool too_long;
+		uint8_t *data = place(target, slots[i].len, &too_long);
+
+		if (CV_LIKELY(i + 1 < n))
+			cv_vring_prefetch_rest(slots[i + 1].data, slots[i + 1].len, false);
+		if (CV_UNLIKELY(data == NULL)) {
+			if (!too_long)
+				break;
+			ring->counters.too_long++;
+			continue;
+		}
+		cv_vring_copy(data, slots[i].data, slots[i].len);
+		placed(target, data, slots[i].len);
+		bytes += slots[i].len;
+	}
+	ring->counters.bytes += bytes;
+	return i;
+}
+
+static CV_INLINE void take(
+	struct cv_memif_ring *ring, struct target *target, uint16_t n, bool client)
+{
+	// Bad packets and the parts of chains count: a peer cannot keep us here.
+	int steps = CV_MEMIF_STEPS;
+
+	while (target->n < n && steps > 0 && !ring->broken) {
+		struct cv_memif_slot slots[CV_MEMIF_BATCH];
+		uint16_t wanted = n - target->n, found, took;
+		bool more;
+
+		if (wanted > CV_MEMIF_BATCH)
+			wanted = CV_MEMIF_BATCH;
+		found = fetch(ring, slots, wanted, client, &more);
+		took = copy(ring, slots, found, target);
+		CV_COPIED();
+		if (took > 0)
+			cv_memif_give_back(ring, took, client);
+		steps -= took;
+		if (took < found || (!more && found < wanted))
+			break;
+		if (more) {
+			took = take_any(ring, target, client);
+			if (took == 0)
+				break;
+			steps -= took;
+		}
+	}
+	ring->counters.packets += target->n;
+}
+
+CV_HOT uint16_t cv_memif_dequeue(
+	struct cv_memif_ring *ring, uint8_t *const *to, uint32_t room, uint16_t *lens, uint16_t n)
+{
+	struct target target = {.to = to, .lens = lens, .room = room};
+
+	if (ring->client)
+		take(ring, &target, n, true);
+	else
+		take(ring, &target, n, false);
+	return target.n;
+}
+
+CV_HOT uint16_t cv_memif_gather(struct cv_memif_ring *ring, struct cv_view *views, uint16_t n,
+	struct cv_vring_bin *bin, uint16_t *bins)
+{
+	struct target target = {.gathers = true, .views = views, .bin = bin, .bins = *bins};
+
+	if (*bins == 0)
+		return 0;
+	open_bin(&target);
+	if (ring->client)
+		take(ring, &target, n, true);
+	else
+		take(ring, &target, n, false);
+	*bins = (uint16_t)(target.at + (bin[target.at].packets > 0));
+	return target.n;
+}
