@@ -139,9 +139,6 @@ static int parse_dataplane(struct gen_port_option *option, const struct form *fo
 		json_pack("{s:s, s:s, s:o}", "name", name, "kind", form->kind, form->place, text);
 	if (form->role != NULL)
 		json_object_set_new(option->config, form->role, json_string(form->client));
-	// Whoever measures a device lets it do what it likes.
-	if (strcmp(form->kind, "memif") == 0)
-		json_object_set_new(option->config, "trusted", json_true());
 	for (char *word; (word = strsep(&rest, ",")) != NULL;)
 		if (parse_setting(option, form, word, error, error_size) < 0)
 			return -1;

@@ -11,6 +11,10 @@ from convoy.chain.model import Address, Mac, Model, one_of
 Slots = Literal[64, 128, 256, 512, 1024]
 SLOTS = "of each ring, default 1024; 256 is faster where the two ends share a core"
 DEVICE_MTU_MAX = 65300  # as dataplane/port/port.c has it
+NOT_TRUSTED = (
+    "a peer of DPDK's driver must be one that you trust; "
+    "write trusted: true beside datapath: dpdk, or leave datapath out"
+)
 SOCKET_PATH_MAX_BYTES = 107  # sun_path less its terminating zero
 
 
@@ -130,10 +134,7 @@ class VhostUser(ListeningPort):
     @model_validator(mode="after")
     def _trusted(self) -> "VhostUser":
         if self.datapath == "dpdk" and not self.trusted:
-            raise ValueError(
-                "a peer of DPDK's driver must be one that you trust; "
-                "write trusted: true beside datapath: dpdk, or leave datapath out"
-            )
+            raise ValueError(NOT_TRUSTED)
         return self
 
 
@@ -170,17 +171,17 @@ class Memif(ListeningPort):
     )
     id: int = Field(0, ge=0, le=0x7FFFFFFF, description="number of the link on that socket")
     slots: Slots | None = Field(None, description=SLOTS)
+    datapath: Literal["memif", "dpdk"] = Field(
+        "memif", description="who moves the packets: convoyd's own code, or DPDK's to compare with"
+    )
     trusted: bool = Field(
-        False, description="must be true: what the other end does is not checked, it must be yours"
+        False, description="must be true for datapath: dpdk, which does not check its peer"
     )
 
     @model_validator(mode="after")
     def _trusted(self) -> "Memif":
-        if not self.trusted:
-            raise ValueError(
-                "a memif peer is not checked and can crash this node or read its packets; "
-                "write trusted: true where the other end is yours"
-            )
+        if self.datapath == "dpdk" and not self.trusted:
+            raise ValueError(NOT_TRUSTED)
         return self
 
 

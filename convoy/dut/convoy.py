@@ -82,15 +82,16 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
 
 def _port(port: PortAt, datapath: str) -> dict[str, Any]:
     slots = {"slots": port.slots} if port.slots else {}
-    if port.kind == "memif-client":  # the other end of a link between two of our nodes
-        return {"memif": port.address, "role": "client", "trusted": True, **slots}
+    kind, role = port.kind, {}
+    if kind == "memif-client":  # the other end of a link between two of our nodes
+        kind, role = "memif", {"role": "client"}
     many = {"queues": port.queues} if port.queues > 1 else {}
-    kinds: dict[str, dict[str, Any]] = {
-        "vhost-user": {"datapath": datapath, "trusted": datapath == DPDK},
-        "memif": {"trusted": True},
-    }
-    own = kinds.get(port.kind, {})
-    return {port.kind: port.address, **many, **own, **slots}
+    own: dict[str, Any] = {}
+    if kind in {"vhost-user", "memif"} and datapath == DPDK:
+        own = {"datapath": DPDK, "trusted": True}
+    elif kind == "vhost-user":
+        own = {"datapath": datapath}
+    return {kind: port.address, **role, **many, **own, **slots}
 
 
 def processes(setup: Setup, link: str) -> list[Setup]:
@@ -280,8 +281,8 @@ class Convoy(Device):
             raise InputError("memif and veth have one queue")
         if kinds & set(veth.KINDS) and len(kinds) > 1:
             raise InputError("give both ports the same kind")
-        if self.option(setup, "datapath") == DPDK and "vhost-user" not in kinds:
-            raise InputError("datapath=dpdk is of vhost-user ports")
+        if self.option(setup, "datapath") == DPDK and not kinds & {"vhost-user", "memif"}:
+            raise InputError("datapath=dpdk is of vhost-user and memif ports")
         if self.option(setup, "link") == VETH and kinds & set(veth.KINDS):
             raise InputError("link=veth: give sockets as outer ports")
         if setup.back is not None and setup.deployment == "process":

@@ -4,74 +4,117 @@
 // Kind memif: a shared-memory interface to another process (a convoyd, VPP, Contiv ...).
 // path: the socket; role: server (makes the socket) or client; id: of the interface at that
 // socket, the same on both sides, 0 to 2^31 - 1; slots: of each ring, 1024 or a smaller power of two,
-// 64 at least: the client's count. One queue each way. The peer may come later, go
-// away and come back.
-//
-// trusted: must be true. DPDK's driver does not check what the peer writes into the shared memory.
+// 64 at least: the client's count; datapath: memif (our own; the usual) or dpdk (DPDK's net_memif, to
+// compare with), which needs trusted: true, for it does not check what the peer writes. One queue
+// each way. The peer may come later, go away and come back.
 #include <errno.h>
 #include <stdio.h>
 
 #include "lost_memory.h"
+#include "memif_port.h"
 #include "plug_port.h"
+#include "port_log.h"
 #include "socket_path.h"
 #include "values.h"
 
 static const char *const roles[] = {"server", "client", NULL};
+static const char *const datapaths[] = {"memif", "dpdk", NULL};
 
-static int check_trusted(const json_t *config, struct cv_error *error)
+enum { SERVER, CLIENT };
+enum { OWN, DPDK };
+
+union memif_port {
+	struct cv_memif_port own;
+	struct cv_plug_port dpdk;
+};
+
+struct keys {
+	int role, datapath;
+	const char *path;
+	unsigned slots;
+	int64_t id;
+	bool trusted;
+};
+
+static int read_keys(const json_t *config, struct keys *keys, struct cv_error *error)
 {
-	bool trusted = false;
-
-	if (cv_config_bool(config, "trusted", "", &trusted, error) != 0)
+	*keys = (struct keys){0};
+	keys->role = cv_key_word(config, "role", roles, error);
+	keys->datapath = cv_key_word(config, "datapath", datapaths, error);
+	if (keys->role < 0 || keys->datapath < 0 ||
+		cv_key_slots(config, &keys->slots, error) != 0 ||
+		cv_key_integer(config, "id", 0, INT32_MAX, 0, &keys->id, error) != 0 ||
+		cv_config_bool(config, "trusted", "", &keys->trusted, error) != 0)
 		return -EINVAL;
-	if (!trusted)
-		cv_error_set(error,
-			"trusted: false: a memif peer is not checked and can crash this node or "
-			"read its packets; write trusted: true where the other end is yours");
-	return trusted ? 0 : -EINVAL;
+	keys->path = cv_socket_path(config, keys->role == SERVER, error);
+	return keys->path == NULL ? -EINVAL : 0;
 }
 
 static int check(const json_t *config, struct cv_error *error)
 {
-	int role = cv_key_word(config, "role", roles, error);
-	unsigned slots;
-	int64_t id;
+	struct keys keys;
 
-	if (role < 0 || cv_key_slots(config, &slots, error) != 0 ||
-		cv_key_integer(config, "id", 0, INT32_MAX, 0, &id, error) != 0 ||
-		cv_socket_path(config, role == 0, error) == NULL)
+	if (read_keys(config, &keys, error) != 0)
 		return -EINVAL;
-	return check_trusted(config, error);
+	if (keys.datapath == OWN || keys.trusted)
+		return 0;
+	cv_error_set(error,
+		"datapath: dpdk: a peer of DPDK's driver must be one that you trust; write "
+		"trusted: true beside it, or leave datapath out");
+	return -EINVAL;
 }
 
-static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
+static int open_dpdk(struct cv_plug_port *plug, const struct keys *keys,
+	const struct cv_port_args *args, struct cv_error *error)
 {
-	struct cv_plug_port *plug = (struct cv_plug_port *)port;
-	const int role = cv_key_word(args->config, "role", roles, error);
-	const char *path = cv_socket_path(args->config, role == 0, error);
-	unsigned slots;
-	int64_t id;
-
-	if (role < 0 || path == NULL || cv_key_slots(args->config, &slots, error) != 0 ||
-		cv_key_integer(args->config, "id", 0, INT32_MAX, 0, &id, error) != 0)
-		return -EINVAL;
-	snprintf(plug->path, sizeof(plug->path), "%s", path);
-	plug->mode = role == 0 ? CV_PLUG_STAYS : CV_PLUG_CONNECTS;
+	snprintf(plug->path, sizeof(plug->path), "%s", keys->path);
+	plug->mode = keys->role == SERVER ? CV_PLUG_STAYS : CV_PLUG_CONNECTS;
 	plug->dev.driver = "net_memif";
 	plug->dev.rx_queues = 1;
 	snprintf(plug->dev.devargs, sizeof(plug->dev.devargs),
 		"net_memif%u,role=%s,id=%u,socket=%s,socket-abstract=no,zero-copy=no,rsize=%u",
-		args->index, roles[role], (unsigned)id, path, (unsigned)__builtin_ctz(slots));
+		args->index, roles[keys->role], (unsigned)keys->id, keys->path,
+		(unsigned)__builtin_ctz(keys->slots));
 	cv_lost_memory_guard(NULL);
 	return cv_plug_port_open(plug, args, error);
 }
 
+static int open_own(struct cv_memif_port *memif, const struct keys *keys,
+	const struct cv_port_args *args, struct cv_error *error)
+{
+	int rc = keys->role == SERVER ? cv_socket_claim(keys->path, error) : 0;
+
+	if (rc != 0)
+		return rc;
+	snprintf(
+		memif->device.endpoint.path, sizeof(memif->device.endpoint.path), "%s", keys->path);
+	memif->device.endpoint.client = keys->role == CLIENT;
+	memif->device.session.id = (uint32_t)keys->id;
+	memif->device.session.slots = (uint16_t)keys->slots;
+	rc = cv_memif_port_open(memif, args, error);
+	if (rc == 0 && !cv_memif_is_up(&memif->device))
+		cv_port_log(&memif->port, "%s %s",
+			keys->role == SERVER ? "waits for a peer at" : "connects to", keys->path);
+	return rc;
+}
+
+static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
+{
+	union memif_port *either = (union memif_port *)port;
+	struct keys keys;
+
+	if (read_keys(args->config, &keys, error) != 0)
+		return -EINVAL;
+	return keys.datapath == OWN ? open_own(&either->own, &keys, args, error)
+				    : open_dpdk(&either->dpdk, &keys, args, error);
+}
+
 const struct cv_port_kind cv_port_memif = {
 	.name = "memif",
-	.keys = (const char *const[]){"path", "role", "id", "slots", "trusted", "socket_mode",
-		"socket_group", NULL},
+	.keys = (const char *const[]){"path", "role", "id", "slots", "datapath", "trusted",
+		"socket_mode", "socket_group", NULL},
 	.mtu = 1500,
 	.check = check,
 	.open = open_port,
-	.size = sizeof(struct cv_plug_port),
+	.size = sizeof(union memif_port),
 };

@@ -35,6 +35,8 @@ extern char **environ;
 
 static struct rte_mempool *pool;
 
+#define MEMIF_BY_DPDK "'kind': 'memif', 'path': '@', 'datapath': 'dpdk', 'trusted': true"
+
 static const struct pair {
 	const char *description;
 	const char *here, *there; // keys, in single quotes; @ is the socket
@@ -49,17 +51,25 @@ static const struct pair {
 	{"virtio-user server, vhost-user client",
 		"'kind': 'virtio-user', 'path': '@', 'mode': 'server'",
 		"'kind': 'vhost-user', 'path': '@', 'mode': 'client'"},
-	{"memif server, client", "'kind': 'memif', 'path': '@', 'trusted': true, 'id': 3",
-		"'kind': 'memif', 'path': '@', 'trusted': true, 'id': 3, 'role': 'client'"},
+	{"memif server, client", "'kind': 'memif', 'path': '@', 'id': 3",
+		"'kind': 'memif', 'path': '@', 'id': 3, 'role': 'client'"},
 	{"vhost-user server, virtio-user client, two queues",
 		"'kind': 'vhost-user', 'path': '@', 'queues': 2",
 		"'kind': 'virtio-user', 'path': '@', 'queues': 2"},
-	{"memif client, server", "'kind': 'memif', 'path': '@', 'trusted': true, 'role': 'client'",
-		"'kind': 'memif', 'path': '@', 'trusted': true"},
+	{"memif client, server", "'kind': 'memif', 'path': '@', 'role': 'client'",
+		"'kind': 'memif', 'path': '@'"},
 	{"vhost-user server by DPDK's driver, virtio-user client",
 		"'kind': 'vhost-user', 'path': '@', 'datapath': 'dpdk', "
 		"'trusted': true",
 		"'kind': 'virtio-user', 'path': '@'"},
+	{"memif server, client by DPDK's driver", "'kind': 'memif', 'path': '@', 'id': 3",
+		MEMIF_BY_DPDK ", 'id': 3, 'role': 'client'"},
+	{"memif client, server by DPDK's driver",
+		"'kind': 'memif', 'path': '@', 'role': 'client', 'slots': 64", MEMIF_BY_DPDK},
+	{"memif server by DPDK's driver, client", MEMIF_BY_DPDK,
+		"'kind': 'memif', 'path': '@', 'role': 'client'"},
+	{"memif client by DPDK's driver, server", MEMIF_BY_DPDK ", 'role': 'client'",
+		"'kind': 'memif', 'path': '@'"},
 };
 
 static double now_s(void)
@@ -369,11 +379,23 @@ PAIR_TEST(memif_server, 4)
 PAIR_TEST(two_queues, 5)
 PAIR_TEST(memif_client, 6)
 PAIR_TEST(vhost_user_dpdk, 7)
+PAIR_TEST(memif_server_of_dpdk, 8)
+PAIR_TEST(memif_client_of_dpdk, 9)
+PAIR_TEST(memif_server_by_dpdk, 10)
+PAIR_TEST(memif_client_by_dpdk, 11)
 
 static void vhost_user_views(void **state)
 {
 	by_views = true;
 	peers_come_and_go(&pairs[0]);
+	by_views = false;
+}
+
+static void memif_views(void **state)
+{
+	by_views = true;
+	for (size_t i = 4; i <= 6; i += 2)
+		peers_come_and_go(&pairs[i]);
 	by_views = false;
 }
 
@@ -409,6 +431,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(two_queues),
 		cmocka_unit_test(memif_client),
 		cmocka_unit_test(vhost_user_dpdk),
+		cmocka_unit_test(memif_server_of_dpdk),
+		cmocka_unit_test(memif_client_of_dpdk),
+		cmocka_unit_test(memif_server_by_dpdk),
+		cmocka_unit_test(memif_client_by_dpdk),
+		cmocka_unit_test(memif_views),
 		cmocka_unit_test(vhost_user_views),
 		cmocka_unit_test(stops_without_a_peer),
 	};

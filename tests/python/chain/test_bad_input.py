@@ -41,11 +41,11 @@ ROWS = [
         "kinds of port: af_packet, af_xdp, dpdk, memif, null, pcap, vhost-user, virtio-user",
     ),
     (
-        "a memif peer that nobody trusts",
+        "a memif peer that nobody checks or trusts",
         "{af_packet: eth1}",
-        "{memif: /tmp/right.sock}",
-        "web.yaml:3: ports.right: a memif peer is not checked and can crash this node or "
-        "read its packets; write trusted: true where the other end is yours",
+        "{memif: /tmp/right.sock, datapath: dpdk}",
+        "web.yaml:3: ports.right: a peer of DPDK's driver must be one that you trust; "
+        "write trusted: true beside datapath: dpdk, or leave datapath out",
     ),
     (
         "two kinds of port",

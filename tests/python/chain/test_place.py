@@ -157,7 +157,7 @@ ports:
   a: {vhost-user: a.sock, mac: "02:AA:00:00:00:01"}
   b: {vhost-user: ./b.sock, mode: client}
   c: {pcap: {read: in.pcap}}
-  d: {memif: /run/d.sock, id: 3, trusted: true}
+  d: {memif: /run/d.sock, id: 3}
 functions:
   r: {router: {routes-file: r.txt}}
   l: {l2fwd: {mode: bridge}}
@@ -183,14 +183,7 @@ chains:
             "queues": 1,
         },
         {"name": "c", "kind": "pcap", "read": f"{tmp_path}/in.pcap"},
-        {
-            "name": "d",
-            "kind": "memif",
-            "path": "/run/d.sock",
-            "role": "server",
-            "id": 3,
-            "trusted": True,
-        },
+        {"name": "d", "kind": "memif", "path": "/run/d.sock", "role": "server", "id": 3},
     ]
     configs = {function["name"]: function["config"] for function in plan.data["functions"]}
     assert configs["r"]["routes_file"] == f"{tmp_path}/r.txt"

@@ -48,7 +48,7 @@ REFUSED = [
     ("testpmd", setup((), back=()), "only of packets from left to right"),
     ("vpp", setup((), crowded=True), "do not yield to others on their core"),
     ("convoy", setup((), "af_packet", options={"link": "veth"}), "give sockets as outer ports"),
-    ("convoy", setup((), "memif", options={"datapath": "dpdk"}), "is of vhost-user ports"),
+    ("convoy", setup((), "af_packet", options={"datapath": "dpdk"}), "is of vhost-user and memif"),
     ("linux", setup(CHAIN, "af_packet", back=(CHAIN[0],)), "must meet as many functions"),
     ("convoy", setup(CHAIN, deployment="vm"), "convoy cannot be deployed as vm"),
 ]

@@ -125,7 +125,7 @@ def _port(device: Device, port: PortAt, index: int) -> dict[str, Any]:
     if port.kind == "virtio-user":
         return {"vhost-user": port.address, **queues}
     if port.kind == "memif":
-        return {"memif": port.address, "role": "client", "trusted": True}
+        return {"memif": port.address, "role": "client"}
     server = device.tester_port(port, index).endswith(",server")
     return {"virtio-user": port.address, "mode": "server" if server else "client", **queues}
 

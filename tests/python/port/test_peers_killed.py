@@ -25,11 +25,7 @@ PAIRS: list[tuple[str, Keys, Keys]] = [
         {"kind": "vhost-user", "mode": "client"},
         {"kind": "virtio-user", "mode": "server"},
     ),
-    (
-        "memif",
-        {"kind": "memif", "trusted": True},
-        {"kind": "memif", "role": "client", "trusted": True},
-    ),
+    ("memif", {"kind": "memif"}, {"kind": "memif", "role": "client"}),
 ]
 
 

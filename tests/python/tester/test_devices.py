@@ -55,8 +55,7 @@ def links(folder: Path, server: bool) -> dict[str, dict[str, str]]:
     """Two memif ports of a node that forwards between them."""
     role = "server" if server else "client"
     return {
-        name: {"kind": "memif", "role": role, "path": str(folder / name), "trusted": True}
-        for name in ("a", "b")
+        name: {"kind": "memif", "role": role, "path": str(folder / name)} for name in ("a", "b")
     }
 
 
