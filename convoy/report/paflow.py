@@ -8,7 +8,7 @@ no convoys.
 """
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from convoy import reference
@@ -157,7 +157,31 @@ def ratios(run: Run, scenario: str) -> Beside:
                 Cell(found.ratio_percent, f"{found.ratio_percent:.1f}", text) if found else None
             )
         out.rows.append(line)
+    out.says += _contradicted(rows, paper)
     return out
+
+
+FAR = 1.5  # times the paper's ratio, or one part in so many of it: it is not reproduced
+
+
+def _contradicted(rows: Sequence[Row], paper: Mapping[float, Mapping[str, str]]) -> Iterator[str]:
+    """Yield where the ratios are far from the paper's: for even traffic, and for its bursts."""
+    for row in rows:
+        name = "non_bursty_percent" if row.conditions.evenly else "bursty_percent"
+        both = [
+            (delay.rate_pps, delay.frames.ratio_percent, float(paper[delay.rate_pps][name]))
+            for delay in row.delays
+            if delay.frames and delay.rate_pps in paper
+        ]
+        far = [one for one in both if not 1 / FAR <= one[1] / one[2] <= FAR]
+        if far:
+            each = ", ".join(
+                f"{at / 1e6:g} Mpps {here:.1f} % ({there:g} %)" for at, here, there in far
+            )
+            yield (
+                f"{row.setup}, {row.name}: Table 2 is not reproduced at {len(far)} of {len(both)} "
+                f"rates, here (in the paper): {each}."
+            )
 
 
 def drops(run: Run, scenario: str) -> Beside:

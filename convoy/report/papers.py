@@ -22,7 +22,8 @@ def _clean(rows: tuple[Row, ...]) -> list[Row]:
 def _table1(run: Run, scenario: str) -> Beside:
     """Niu Table 1: 64 B, one core, by clock. Cycles per packet = clock / rate."""
     out = Beside(
-        "Cycles per packet, 64 B, one core: clock / rate",
+        "Cycles per packet, 64 B: clock / rate. The papers: one vCPU, and the switch's own cores "
+        "beside it; here: one core",
         ["who", "function", Column("clock", "GHz"), Column("rate", "Mpps"),
          Column("cycles", "per packet"), "source"],
     )  # fmt: skip

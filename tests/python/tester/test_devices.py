@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from convoy.errors import ConvoyError
 from convoy.host.node import Node
 from convoy.host.programs import need
 from convoy.tester.convoy_gen import ConvoyGen
@@ -33,7 +34,7 @@ def test_memif_without_a_peer_waits_and_says_so(tmp_path: Path):
     port = f"memif:{tmp_path / 'memif'},server"
     with (
         ConvoyGen([port], attach_timeout_s=0.2) as tester,
-        pytest.raises(Exception, match="link is down"),
+        pytest.raises(ConvoyError, match="link is down"),
     ):
         tester.wait_ready()
 
