@@ -78,8 +78,8 @@ def ethdev(
     next_hop: Annotated[
         str | None,
         typer.Option(
-            help="Where convoys are sent: dst_mac=MAC,dst=IP,src=IP[,src_mac=,nfi=,vlan=]. "
-            "Default: where they come from."
+            help="Where everything is sent: dst_mac=MAC,dst=IP,src=IP[,src_mac=,nfi=,vlan=]. "
+            "Default: back to where a packet's convoy came from, if by the same port."
         ),
     ] = None,
     mtu: Annotated[

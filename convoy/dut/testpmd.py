@@ -30,6 +30,8 @@ from convoy.host.programs import need
 
 PROGRAM = "dpdk-testpmd"
 LIBRARY = "libconvoy_ethdev.so"
+# Of the convoys that it sends, by the other port than they came. The tester looks at none of it.
+NEXT_HOP = "dst_mac=02:00:00:00:00:02 dst=192.0.2.2 src=192.0.2.1"
 MEMORY_MB = 512
 # Prints its statistics this often, and runs until a signal: without it, it ends with its input.
 STATS_PERIOD_S = 86400
@@ -64,7 +66,7 @@ def preloaded(convoys: str) -> dict[str, str]:
     if convoys == "no":
         return {}
     mode = convoys.removeprefix("ethdev-")
-    return {"LD_PRELOAD": str(need(LIBRARY)), "CONVOY_ETHDEV": f"mode={mode}"}
+    return {"LD_PRELOAD": str(need(LIBRARY)), "CONVOY_ETHDEV": f"mode={mode} {NEXT_HOP}"}
 
 
 def command(program: str, setup: Setup) -> list[str]:

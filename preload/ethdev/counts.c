@@ -25,6 +25,7 @@ void cv_tx_counts_add(struct cv_tx_counts *sum, const struct cv_tx_counts *count
 	sum->repacked += counts->repacked;
 	sum->alone += counts->alone;
 	sum->no_buffer += counts->no_buffer;
+	sum->looks_like_convoy += counts->looks_like_convoy;
 }
 
 void cv_counts_print(
@@ -47,7 +48,7 @@ void cv_counts_print(
 	fprintf(file,
 		"}},\"tx\":{\"pkts\":%" PRIu64 ",\"frames\":%" PRIu64 ",\"convoys\":%" PRIu64
 		",\"by_pointer\":%" PRIu64 ",\"repacked\":%" PRIu64 ",\"alone\":%" PRIu64
-		",\"no_buffer\":%" PRIu64 "}}",
+		",\"no_buffer\":%" PRIu64 ",\"looks_like_convoy\":%" PRIu64 "}}",
 		tx->pkts, tx->frames, tx->convoys, tx->by_pointer, tx->repacked, tx->alone,
-		tx->no_buffer);
+		tx->no_buffer, tx->looks_like_convoy);
 }

@@ -29,6 +29,7 @@ struct cv_tx_counts {
 	uint64_t repacked; // packets copied into a new convoy
 	uint64_t alone; // packets sent as they are
 	uint64_t no_buffer; // times there was none for a new convoy
+	uint64_t looks_like_convoy; // packets dropped: others would take them for convoys
 };
 
 void cv_rx_counts_add(struct cv_rx_counts *sum, const struct cv_rx_counts *counts);

@@ -23,7 +23,7 @@
 #include <rte_mempool.h>
 #include <rte_ring.h>
 
-#include "answer.h"
+#include "return_next_hop.h"
 #include "walk.h"
 
 // How many packets a group takes; a convoy of more is copied apart.
@@ -44,7 +44,7 @@ struct cv_group_pool {
 struct cv_group {
 	struct rte_mbuf *carrier; // owned
 	struct cv_group_pool *pool;
-	const struct cv_answer *answer; // NULL: none
+	struct cv_return_name from; // where the convoy came from
 	struct rte_mbuf_ext_shared_info shared; // one reference for each view that shows bytes
 	_Atomic uint32_t away; // views that are not back, and one for the bytes
 	uint16_t count; // views in use

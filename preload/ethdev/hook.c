@@ -39,13 +39,15 @@ struct port {
 	struct tx_hook *tx[RTE_MAX_QUEUES_PER_PORT];
 	struct rte_mempool *filled_from[RTE_MAX_QUEUES_PER_PORT];
 	uint16_t tx_descriptors[RTE_MAX_QUEUES_PER_PORT];
-	const struct cv_answer *_Atomic answer;
+	const struct cv_return_next_hops *returns[RTE_MAX_QUEUES_PER_PORT];
+	_Atomic bool speaks; // convoys came that were sent to it
 	struct rte_mempool *buffers;
 	uint32_t buffers_size;
 };
 
-static struct cv_answers answers;
-static const struct cv_answer *_Atomic any_answer;
+static struct cv_ethdev_config settings;
+static struct cv_outer fixed; // the next hop, if one is given
+static _Atomic bool any_convoys; // some were received
 static struct port *ports[RTE_MAX_ETHPORTS];
 static struct cv_room headers;
 
@@ -82,7 +84,6 @@ static void *find(const char *name)
 
 __attribute__((constructor)) static void load(void)
 {
-	struct cv_ethdev_config config;
 	struct cv_error error = {0};
 
 	real_start = find("rte_eth_dev_start");
@@ -91,10 +92,10 @@ __attribute__((constructor)) static void load(void)
 	real_tx_setup = find("rte_eth_tx_queue_setup");
 	if (strncmp(rte_version(), RELEASE, strlen(RELEASE)) != 0)
 		refuse("the program runs on %s: this library is for %s", rte_version(), RELEASE);
-	if (cv_ethdev_config_read(&config, CV_ETHDEV_ENV, getenv(CV_ETHDEV_ENV), &error) < 0 ||
-		cv_answers_init(&answers, &config, &error) < 0)
+	if (cv_ethdev_config_read(&settings, CV_ETHDEV_ENV, getenv(CV_ETHDEV_ENV), &error) < 0 ||
+		(settings.fixed && cv_outer_set(&fixed, &settings.next_hop, &error) < 0))
 		refuse("%s", error.text);
-	cv_report_begin(&answers.config);
+	cv_report_begin(&settings);
 }
 
 static struct port *port_of(uint16_t id)
@@ -178,14 +179,15 @@ static bool make_buffers(struct port *port, uint16_t id, uint16_t queues)
 		return true;
 	// One of before may still be with the driver: it is left to it.
 	snprintf(name, sizeof(name), "cv_buffers_%u_%u", id, size);
-	room = RTE_PKTMBUF_HEADROOM + CV_ETHER_LEN + 2 * CV_VLAN_LEN + answers.config.mtu;
+	room = RTE_PKTMBUF_HEADROOM + CV_ETHER_LEN + 2 * CV_VLAN_LEN + settings.mtu;
 	port->buffers = rte_pktmbuf_pool_create(
 		name, size, 256, 0, RTE_ALIGN(room, 64), rte_eth_dev_socket_id(id));
 	port->buffers_size = port->buffers != NULL ? size : 0;
 	return port->buffers != NULL;
 }
 
-static bool make_rx(struct port *port, uint16_t i, const struct rte_eth_fp_ops *driver)
+static bool make_rx(struct port *port, uint16_t id, uint16_t i, const struct rte_ether_addr *mac,
+	const struct rte_eth_fp_ops *driver)
 {
 	struct cv_rx_queue *queue;
 
@@ -198,18 +200,22 @@ static bool make_rx(struct port *port, uint16_t i, const struct rte_eth_fp_ops *
 	port->rx[i]->driver = driver;
 	queue->driver = driver->rxq.data[i];
 	queue->receive = driver->rx_pkt_burst;
-	queue->answers = &answers;
-	queue->port_answer = &port->answer;
-	queue->any_answer = &any_answer;
-	queue->port = rte_cpu_to_be_16(answers.config.port);
-	queue->room.room = answers.config.mode == CV_ETHDEV_AUTO ? &headers : NULL;
+	queue->config = &settings;
+	queue->from.queue = i;
+	queue->from.port = id;
+	memcpy(queue->mac, mac->addr_bytes, sizeof(queue->mac));
+	queue->any_convoys = &any_convoys;
+	queue->speaks = &port->speaks;
+	port->returns[i] = &queue->returns;
+	queue->port = rte_cpu_to_be_16(settings.port);
+	queue->room.room = settings.mode == CV_ETHDEV_AUTO ? &headers : NULL;
 	queue->groups = NULL;
-	if (answers.config.mode != CV_ETHDEV_COPY && port->filled_from[i] != NULL)
+	if (settings.mode != CV_ETHDEV_COPY && port->filled_from[i] != NULL)
 		queue->groups = cv_group_pool_get(port->filled_from[i]);
 	return true;
 }
 
-static bool make_tx(struct port *port, uint16_t i, const struct rte_eth_fp_ops *driver)
+static bool make_tx(struct port *port, uint16_t id, uint16_t i, const struct rte_eth_fp_ops *driver)
 {
 	struct cv_tx_queue *queue;
 
@@ -221,10 +227,14 @@ static bool make_tx(struct port *port, uint16_t i, const struct rte_eth_fp_ops *
 	port->tx[i]->driver = driver;
 	queue->driver = driver->txq.data[i];
 	queue->send = driver->tx_pkt_burst;
-	queue->answers = &answers;
-	queue->port_answer = &port->answer;
-	queue->any_answer = &any_answer;
-	queue->room = answers.config.mode == CV_ETHDEV_AUTO ? &headers : NULL;
+	queue->port = id;
+	queue->udp_port = rte_cpu_to_be_16(settings.port);
+	queue->fixed = settings.fixed ? &fixed : NULL;
+	queue->returns = port->returns;
+	queue->returns_count = port->rx_queues;
+	queue->convoys = &any_convoys;
+	queue->speaks = &port->speaks;
+	queue->room = settings.mode == CV_ETHDEV_AUTO ? &headers : NULL;
 	queue->buffers = port->buffers;
 	return true;
 }
@@ -236,7 +246,7 @@ static void tell_of_copies(const struct port *port, uint16_t id, uint16_t queues
 
 	for (uint16_t i = 0; i < queues; i++)
 		without += port->rx[i]->queue.groups == NULL;
-	if (without > 0 && answers.config.mode != CV_ETHDEV_COPY)
+	if (without > 0 && settings.mode != CV_ETHDEV_COPY)
 		fprintf(stderr,
 			"convoy: ethdev: port %u: packets of %u receive queue(s) are copied: there "
 			"is "
@@ -264,24 +274,30 @@ static void hook(uint16_t id)
 {
 	struct rte_eth_fp_ops *at = &rte_eth_fp_ops[id];
 	struct rte_eth_dev_info info;
+	struct rte_ether_addr mac = {{0}};
 	struct port *port = port_of(id);
 	bool made;
 
-	if (id < 64 && !(answers.config.ports >> id & 1))
+	if (id < 64 && !(settings.ports >> id & 1))
 		return;
 	if (port == NULL || rte_eth_dev_info_get(id, &info) != 0)
 		refuse("port %u: no information about it", id);
+	rte_eth_macaddr_get(id, &mac); // all 0 if it has none
+	if (!cv_return_name_register())
+		fputs("convoy: ethdev: no room in mbufs for where a packet came from: copied "
+		      "packets go only to a next hop that is given\n",
+			stderr);
 	port->driver = *at;
 	made = make_buffers(port, id, info.nb_tx_queues);
 	for (uint16_t i = 0; made && i < info.nb_rx_queues; i++)
-		made = make_rx(port, i, &port->driver);
+		made = make_rx(port, id, i, &mac, &port->driver);
+	port->rx_queues = RTE_MAX(port->rx_queues, info.nb_rx_queues);
 	for (uint16_t i = 0; made && i < info.nb_tx_queues; i++)
-		made = make_tx(port, i, &port->driver);
+		made = make_tx(port, id, i, &port->driver);
 	if (!made)
 		refuse("port %u: no memory for buffers: give the program more (-m, hugepages), or "
 		       "its queues fewer descriptors",
 			id);
-	port->rx_queues = RTE_MAX(port->rx_queues, info.nb_rx_queues);
 	port->tx_queues = RTE_MAX(port->tx_queues, info.nb_tx_queues);
 	port->hooked = true;
 	put_in_place(port, at);

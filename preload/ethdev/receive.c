@@ -88,6 +88,8 @@ static CV_INLINE bool copy_packet(struct cv_rx_queue *queue, struct rte_mbuf *mb
 	mbuf->data_len = view->len;
 	mbuf->pkt_len = view->len;
 	mbuf->port = port;
+	if (queue->from.id != 0)
+		cv_return_name_set(mbuf, queue->from);
 	*at = mbuf;
 	return true;
 }
@@ -128,22 +130,31 @@ static uint16_t copy_apart(struct cv_rx_queue *queue, struct rte_mbuf **mbufs)
 	return n;
 }
 
+static CV_INLINE void set_once(_Atomic bool *flag)
+{
+	if (CV_UNLIKELY(!atomic_load_explicit(flag, memory_order_relaxed)))
+		atomic_store_explicit(flag, true, memory_order_relaxed);
+}
+
+// Where the first frame's packets came from.
+static CV_INLINE void learn_from(struct cv_rx_queue *queue)
+{
+	set_once(queue->any_convoys);
+	if (queue->config->fixed)
+		return; // nobody asks
+	queue->from.id = cv_return_next_hop_learn(
+		&queue->returns, queue->mac, queue->config, &queue->convoy);
+	if (queue->from.id != 0)
+		set_once(queue->speaks);
+}
+
 // The packets of the first frame, at most CV_CONVOY_PACKETS_MAX; returns how many.
 static CV_INLINE uint16_t take_apart(struct cv_rx_queue *queue, struct rte_mbuf **mbufs)
 {
 	struct rte_mbuf *frame = first(queue);
-	const struct cv_answer *answer =
-		cv_answer_find(queue->answers, &queue->convoy, queue->answer);
 	struct cv_group *group = NULL;
 
-	if (CV_UNLIKELY(answer != queue->answer)) {
-		queue->answer = answer;
-		if (answer != NULL) {
-			// Whoever reads it finds what it points to complete: release.
-			atomic_store_explicit(queue->port_answer, answer, memory_order_release);
-			atomic_store_explicit(queue->any_answer, answer, memory_order_release);
-		}
-	}
+	learn_from(queue);
 	queue->counts.convoys++;
 	if (queue->groups != NULL && queue->convoy.count <= CV_GROUP_VIEWS &&
 		!cv_room_wanted(&queue->room, queue->convoy.count) && RTE_MBUF_DIRECT(frame) &&
@@ -151,7 +162,7 @@ static CV_INLINE uint16_t take_apart(struct cv_rx_queue *queue, struct rte_mbuf 
 		group = cv_group_get(queue->groups);
 	if (CV_UNLIKELY(group == NULL))
 		return copy_apart(queue, mbufs);
-	group->answer = answer;
+	group->from = queue->from;
 	cv_group_show(group, frame, &queue->convoy, queue->views, mbufs);
 	queue->counts.viewed += queue->convoy.count;
 	return queue->convoy.count;

@@ -13,9 +13,9 @@
 
 #include <rte_ethdev.h>
 
-#include "answer.h"
 #include "counts.h"
 #include "group.h"
+#include "return_next_hop.h"
 #include "room.h"
 
 #define CV_STASH 32
@@ -23,12 +23,13 @@
 struct cv_rx_queue {
 	void *driver; // its queue, and how it receives
 	eth_rx_burst_t receive;
-	struct cv_answers *answers;
+	const struct cv_ethdev_config *config;
 	struct cv_group_pool *groups; // NULL: copy
-	// The last answer, of this port and of any: for packets that were in no convoy.
-	const struct cv_answer *_Atomic *port_answer;
-	const struct cv_answer *_Atomic *any_answer;
-	const struct cv_answer *answer; // the last of this queue
+	struct cv_return_name from; // of the last convoy; its port and queue stay as they are
+	uint8_t mac[6]; // of the port
+	_Atomic bool *any_convoys; // some were received, by any port
+	_Atomic bool *speaks; // of the port: convoys came by it that were sent to it
+	struct cv_return_next_hops returns;
 	rte_be16_t port; // UDP port of convoys
 	struct cv_room_queue room;
 	bool convoys; // the last frames were some

@@ -64,7 +64,9 @@ void cv_report_hooked(uint16_t id, const struct rte_eth_dev_info *info)
 		"convoy: ethdev: port %u (%s): %u receive and %u transmit queue(s), mode %s, "
 		"convoys of up to %u bytes sent to %s\n",
 		id, name, info->nb_rx_queues, info->nb_tx_queues, cv_ethdev_mode_name(config->mode),
-		config->mtu, config->fixed ? "the next hop given" : "where convoys come from");
+		config->mtu,
+		config->fixed ? "the next hop given"
+			      : "where a packet's came from, if by that port");
 }
 
 static void summarize(uint16_t id, const struct cv_rx_counts *rx, const struct cv_tx_counts *tx)
@@ -78,9 +80,9 @@ static void summarize(uint16_t id, const struct cv_rx_counts *rx, const struct c
 		" frames, %" PRIu64 " of them convoys (%" PRIu64 " refused, %" PRIu64
 		" packets lost without a buffer); sent %" PRIu64 " in %" PRIu64 " frames, %" PRIu64
 		" of them convoys: %" PRIu64 " by pointer, %" PRIu64 " repacked, %" PRIu64
-		" alone\n",
+		" alone; %" PRIu64 " dropped that looked like convoys\n",
 		id, rx->pkts, rx->frames, rx->convoys, refused, rx->no_buffer, tx->pkts, tx->frames,
-		tx->convoys, tx->by_pointer, tx->repacked, tx->alone);
+		tx->convoys, tx->by_pointer, tx->repacked, tx->alone, tx->looks_like_convoy);
 }
 
 // It may have had its reasons; or rte_pktmbuf_prepend() gave it none of the room it needs.

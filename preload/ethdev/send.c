@@ -2,6 +2,7 @@
 // Copyright 2026 The Convoy authors
 #include "send.h"
 
+#include "may_be.h"
 #include "pack.h"
 
 #define FRAMES 64 // given to the driver at once
@@ -15,21 +16,61 @@ struct batch {
 	enum how how[FRAMES];
 	struct cv_group *group[FRAMES]; // BY_POINTER
 	uint16_t count;
+	bool drop; // the program's packet behind them
 };
 
-static CV_INLINE const struct cv_answer *answer_of(
+// The return next hop of a packet, which came by the port that it leaves by. id 0: none.
+static CV_INLINE struct cv_return_name name_of(
 	const struct cv_tx_queue *queue, const struct rte_mbuf *mbuf)
 {
-	const struct cv_answer *answer;
+	const struct cv_return_name name =
+		cv_is_view(mbuf) ? cv_group_of(mbuf)->from : cv_return_name_get(mbuf);
 
-	if (queue->answers->config.fixed)
-		return &queue->answers->fixed;
-	if (cv_is_view(mbuf))
-		return cv_group_of(mbuf)->answer;
-	// Both pair with the store in take_apart().
-	answer = atomic_load_explicit(queue->port_answer, memory_order_acquire);
-	return answer != NULL ? answer
-			      : atomic_load_explicit(queue->any_answer, memory_order_acquire);
+	return name.id != 0 && name.port == queue->port ? name : (struct cv_return_name){0};
+}
+
+static __rte_noinline bool read_outer(struct cv_tx_queue *queue, struct cv_return_name name)
+{
+	struct cv_outer outer;
+
+	if (name.id == 0 || name.queue >= queue->returns_count ||
+		!cv_return_next_hop_read(queue->returns[name.queue], name.id, &outer))
+		return false;
+	queue->name = name;
+	queue->outer = outer;
+	return true;
+}
+
+// The header to send a packet with; valid until the next is asked for. NULL: it has no next hop.
+static CV_INLINE const struct cv_outer *outer_of(
+	struct cv_tx_queue *queue, const struct rte_mbuf *mbuf)
+{
+	struct cv_return_name name;
+
+	if (queue->fixed != NULL)
+		return queue->fixed;
+	name = name_of(queue, mbuf);
+	if (CV_LIKELY(name.id != 0 && cv_return_name_same(name, queue->name)))
+		return &queue->outer;
+	return read_outer(queue, name) ? &queue->outer : NULL;
+}
+
+// Does a packet go the way of the one that was asked about last?
+static CV_INLINE bool goes_along(const struct cv_tx_queue *queue, const struct rte_mbuf *mbuf)
+{
+	return queue->fixed != NULL || cv_return_name_same(name_of(queue, mbuf), queue->name);
+}
+
+// Would somebody on a link with convoys take the packet for one?
+static CV_INLINE bool is_lookalike(const struct cv_tx_queue *queue, const struct rte_mbuf *mbuf)
+{
+	const uint32_t len = RTE_MIN(mbuf->pkt_len, (uint32_t)CV_OUTER_MAX);
+	struct cv_view view = {0};
+	uint8_t copy[CV_OUTER_MAX]; // of headers in pieces
+
+	cv_view_set(
+		&view, (uint8_t *)(uintptr_t)rte_pktmbuf_read(mbuf, 0, len, copy), (uint16_t)len);
+	return cv_may_be_convoy(&view, queue->udp_port);
 }
 
 // Only what is in one piece, and wants nothing of the hardware, can travel in a convoy.
@@ -58,41 +99,44 @@ static CV_INLINE bool add(struct batch *batch, struct rte_mbuf *frame, uint16_t 
 }
 
 // The group that begins with mbufs[0] and is all there, or NULL.
-static CV_INLINE struct cv_group *whole_group(struct rte_mbuf *const *mbufs, uint16_t n)
+static CV_INLINE struct cv_group *whole_group(
+	struct cv_tx_queue *queue, struct rte_mbuf *const *mbufs, uint16_t n)
 {
 	struct cv_group *group;
 
 	if (!cv_is_view(mbufs[0]))
 		return NULL;
 	group = cv_group_of(mbufs[0]);
-	if (mbufs[0] != cv_group_view(group, 0) || group->count > n || group->answer == NULL ||
-		!cv_group_whole(group, mbufs))
+	if (mbufs[0] != cv_group_view(group, 0) || group->count > n ||
+		!cv_group_whole(group, mbufs) || outer_of(queue, mbufs[0]) == NULL)
 		return NULL;
 	return group;
 }
 
 // Small convoys are better joined with what follows them than sent by pointer: a frame costs the
 // driver, and everybody behind it, as much as copying several packets does.
-static CV_INLINE bool is_worth_it(const struct cv_group *group, uint16_t left)
+static CV_INLINE bool is_worth_it(
+	const struct cv_group *group, const struct cv_outer *outer, uint16_t left)
 {
-	return group->count == left || 2u * group->convoy.len > group->answer->outer.frame_max;
+	return group->count == left || 2u * group->convoy.len > outer->frame_max;
 }
 
-// What follows leaves by pointer: it is left alone.
-static CV_INLINE bool is_pointer_case(struct rte_mbuf *const *mbufs, uint16_t n)
+// What follows, the same way, leaves by pointer: it is left alone.
+static CV_INLINE bool is_pointer_case(struct cv_tx_queue *queue, const struct cv_outer *outer,
+	struct rte_mbuf *const *mbufs, uint16_t n)
 {
-	const struct cv_group *group = whole_group(mbufs, n);
+	const struct cv_group *group = whole_group(queue, mbufs, n);
 
-	return group != NULL && is_worth_it(group, n);
+	return group != NULL && is_worth_it(group, outer, n);
 }
 
 // The convoy itself, with a new header in front. False: it does not fit.
 static CV_INLINE bool by_pointer(
-	struct batch *batch, struct cv_group *group, uint16_t upto, const struct cv_answer *answer)
+	struct batch *batch, struct cv_group *group, uint16_t upto, const struct cv_outer *outer)
 {
 	struct rte_mbuf *carrier = group->carrier;
 	const uint32_t headroom = (uint32_t)(group->convoy.data - (uint8_t *)carrier->buf_addr);
-	const uint8_t *data = cv_convoy_readdress(&group->convoy, &answer->outer, headroom);
+	const uint8_t *data = cv_convoy_readdress(&group->convoy, outer, headroom);
 
 	if (CV_UNLIKELY(data == NULL))
 		return false;
@@ -136,35 +180,47 @@ static void look_for_headers(struct cv_room *room, struct rte_mbuf *const *mbufs
 			cv_room_look(room, mbufs[i]);
 }
 
+// A packet that is to go by itself, as it is if it may. Returns how many were taken, one or none.
+static uint16_t unaggregated(struct cv_tx_queue *queue, struct batch *batch, struct rte_mbuf *mbuf,
+	uint16_t upto, bool has_next_hop)
+{
+	if ((has_next_hop || atomic_load_explicit(queue->speaks, memory_order_relaxed)) &&
+		CV_UNLIKELY(is_lookalike(queue, mbuf))) {
+		batch->drop = true;
+		return 0;
+	}
+	return alone(queue, batch, mbuf, upto);
+}
+
 // One frame with the first of mbufs, which are not a whole group, and what may travel with it.
-// Returns how many it took; 0: no buffer.
+// Returns how many it took; 0: no buffer, or the first is to be dropped.
 static uint16_t pack(struct cv_tx_queue *queue, struct batch *batch, struct rte_mbuf **mbufs,
 	uint16_t at, uint16_t n)
 {
-	const struct cv_answer *answer = answer_of(queue, mbufs[at]);
+	const struct cv_outer *outer = outer_of(queue, mbufs[at]);
 	struct cv_view views[CV_CONVOY_PACKETS_MAX];
 	struct rte_mbuf *frame;
-	uint16_t count = 0, len;
+	uint16_t count = 0, taken, len;
 	struct cv_pack pack;
 	uint32_t room;
 	uint8_t *data;
 
-	if (answer == NULL || !may_join(mbufs[at]))
-		return alone(queue, batch, mbufs[at], at + 1);
-	room = answer->outer.frame_max - answer->outer.len;
+	if (outer == NULL || !may_join(mbufs[at]))
+		return unaggregated(queue, batch, mbufs[at], at + 1, outer != NULL);
+	room = outer->frame_max - outer->len;
 	for (uint16_t i = at; i < n && count < CV_CONVOY_PACKETS_MAX; i++) {
 		struct rte_mbuf *mbuf = mbufs[i];
 
 		if (!may_join(mbuf) || mbuf->data_len + (uint32_t)CV_CONVOY_PREFIX_LEN > room ||
-			answer_of(queue, mbuf) != answer)
+			!goes_along(queue, mbuf))
 			break;
-		if (i > at && is_pointer_case(mbufs + i, n - i))
+		if (i > at && is_pointer_case(queue, outer, mbufs + i, n - i))
 			break;
 		room -= mbuf->data_len + CV_CONVOY_PREFIX_LEN;
 		set_view(&views[count++], mbuf);
 	}
-	if (count < 2)
-		return alone(queue, batch, mbufs[at], at + 1);
+	if (count == 0 || (count == 1 && !is_lookalike(queue, mbufs[at])))
+		return unaggregated(queue, batch, mbufs[at], at + 1, count == 0);
 	if (queue->room != NULL && !cv_is_view(mbufs[at]))
 		look_for_headers(queue->room, mbufs + at, count);
 	frame = rte_pktmbuf_alloc(queue->buffers);
@@ -173,30 +229,34 @@ static uint16_t pack(struct cv_tx_queue *queue, struct batch *batch, struct rte_
 		return 0;
 	}
 	data = rte_pktmbuf_mtod(frame, uint8_t *);
-	cv_pack_begin(&pack, &answer->outer, data, rte_pktmbuf_tailroom(frame));
-	count = cv_pack_add(&pack, views, count);
+	cv_pack_begin(&pack, outer, data, rte_pktmbuf_tailroom(frame));
+	taken = cv_pack_add(&pack, views, count);
 	data = cv_pack_finish(&pack, &len);
-	if (CV_UNLIKELY(count < 2)) {
+	if (CV_UNLIKELY(taken < RTE_MIN(count, 2))) {
 		rte_pktmbuf_free(frame);
-		return alone(queue, batch, mbufs[at], at + 1);
+		return unaggregated(queue, batch, mbufs[at], at + 1, true);
 	}
+	frame->data_off += (uint16_t)(data - rte_pktmbuf_mtod(frame, uint8_t *));
 	frame->data_len = len;
 	frame->pkt_len = len;
-	add(batch, frame, at + count, COPIED, NULL);
-	return count;
+	add(batch, frame, at + taken, COPIED, NULL);
+	return taken;
 }
 
-// Plans frames for packets from *at on. False: it ended early, for want of buffers.
+// Plans frames for packets from *at on. False: it ended early, for want of buffers, or before a packet
+// that is to be dropped.
 static CV_INLINE bool plan(struct cv_tx_queue *queue, struct batch *batch, struct rte_mbuf **mbufs,
 	uint16_t *at, uint16_t n)
 {
 	batch->count = 0;
+	batch->drop = false;
 	while (*at < n && batch->count < FRAMES) {
-		struct cv_group *group = whole_group(mbufs + *at, (uint16_t)(n - *at));
+		struct cv_group *group = whole_group(queue, mbufs + *at, (uint16_t)(n - *at));
+		const struct cv_outer *outer = group != NULL ? outer_of(queue, mbufs[*at]) : NULL;
 		uint16_t taken;
 
-		if (group != NULL && is_worth_it(group, (uint16_t)(n - *at)) &&
-			by_pointer(batch, group, *at + group->count, group->answer)) {
+		if (outer != NULL && is_worth_it(group, outer, (uint16_t)(n - *at)) &&
+			by_pointer(batch, group, *at + group->count, outer)) {
 			*at += group->count;
 			continue;
 		}
@@ -273,7 +333,7 @@ static CV_INLINE uint16_t settle(struct cv_tx_queue *queue, const struct batch *
 
 CV_HOT static uint16_t send_convoys(struct cv_tx_queue *queue, struct rte_mbuf **mbufs, uint16_t n)
 {
-	uint16_t at = 0, done = 0;
+	uint16_t at = 0, done = 0, dropped = 0;
 	struct batch batch;
 	bool planned;
 
@@ -284,21 +344,26 @@ CV_HOT static uint16_t send_convoys(struct cv_tx_queue *queue, struct rte_mbuf *
 		// Also with no frames: drivers take back buffers that were sent when they are called.
 		sent = queue->send(queue->driver, batch.frame, batch.count);
 		done = settle(queue, &batch, mbufs, done, sent);
-		if (!planned || sent < batch.count)
+		if (sent < batch.count || (!planned && !batch.drop))
 			break;
+		if (CV_UNLIKELY(batch.drop)) {
+			rte_pktmbuf_free(mbufs[done]);
+			dropped++;
+			at = ++done;
+		}
 	}
-	queue->counts.pkts += done;
+	queue->counts.pkts += done - dropped;
+	queue->counts.looks_like_convoy += dropped;
 	return done;
 }
 
-// Until somebody sends us a convoy there is nobody to send one to, and this is all that it costs.
+// While there is no next hop, nor was a convoy received by any port, this is all that it costs.
 uint16_t cv_send(void *arg, struct rte_mbuf **mbufs, uint16_t n)
 {
 	struct cv_tx_queue *queue = arg;
 	uint16_t done;
 
-	if (queue->answers->config.fixed ||
-		atomic_load_explicit(queue->any_answer, memory_order_relaxed) != NULL)
+	if (queue->fixed != NULL || atomic_load_explicit(queue->convoys, memory_order_relaxed))
 		return send_convoys(queue, mbufs, n);
 	done = queue->send(queue->driver, mbufs, n);
 	queue->counts.pkts += done;

@@ -6,7 +6,8 @@
 // A group of views that comes back as it went out is sent by pointer: its convoy gets the header
 // of its next hop, and its packets are not touched. All else is copied into new convoys, as many
 // neighbours as go the same way and fit; what is alone, too long, or wants something of the
-// hardware is sent as it is. Nothing is held back: what the driver does not take stays the
+// hardware is sent as it is, unless it looks like a convoy: then it gets one of its own, or is dropped.
+// Nothing is held back: what the driver does not take stays the
 // program's, which is told so, and a driver never sees a view.
 #ifndef CV_ETHDEV_SEND_H
 #define CV_ETHDEV_SEND_H
@@ -15,18 +16,24 @@
 
 #include <rte_ethdev.h>
 
-#include "answer.h"
 #include "counts.h"
 #include "group.h"
+#include "return_next_hop.h"
 #include "room.h"
 
 struct cv_tx_queue {
 	void *driver; // its queue, and how it sends
 	eth_tx_burst_t send;
-	struct cv_answers *answers;
-	// For packets that were in no convoy: of this port, or of any; NULL in it: none yet.
-	const struct cv_answer *_Atomic *port_answer;
-	const struct cv_answer *_Atomic *any_answer;
+	uint16_t port;
+	rte_be16_t udp_port; // of convoys
+	const struct cv_outer *fixed; // everything goes there; NULL: back to where it came from
+	// What the port's receive queues learned, by queue.
+	const struct cv_return_next_hops *const *returns;
+	uint16_t returns_count;
+	const _Atomic bool *convoys; // some were received, by any port: there are views
+	const _Atomic bool *speaks; // of the port: convoys came by it that were sent to it
+	struct cv_return_name name; // of the return next hop that was used last,
+	struct cv_outer outer; // and a copy of its header
 	struct cv_room *room; // NULL: nobody asks
 	struct rte_mempool *buffers; // for new convoys
 	struct cv_tx_counts counts;

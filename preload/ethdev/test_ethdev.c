@@ -485,7 +485,7 @@ static void refused_and_stopped(void **unused)
 	buffers_come_back();
 }
 
-// Packets that the program makes itself go the way of the last convoy.
+// Packets that the program makes itself came from nobody to whom they could go back.
 static void packets_of_the_programs_own(void **unused)
 {
 	struct cv_tx_counts before, tx;
@@ -505,8 +505,150 @@ static void packets_of_the_programs_own(void **unused)
 	look_outside(UINT32_MAX);
 	assert_int_equal(world.seen, 64);
 	assert_true(cv_hook_counts(world.port, &rx, &tx));
-	assert_int_equal(tx.repacked - before.repacked, 63);
-	assert_int_equal(tx.alone - before.alone, 1);
+	assert_int_equal(tx.repacked, before.repacked);
+	assert_int_equal(tx.alone - before.alone, 64);
+	buffers_come_back();
+}
+
+// A frame as a sender of that number makes it, with n packets of 60 bytes.
+static struct rte_mbuf *convoy_from(uint8_t number, unsigned n)
+{
+	const struct cv_outer_config config = {.version = 4,
+		.dst_mac = {2, 2},
+		.src_mac = {4, number},
+		.src = {10, number},
+		.dst = {11}};
+	uint8_t bytes[60] = {[12] = 0x99, [20] = number}, buffer[2048], *at;
+	struct cv_view views[8] = {0};
+	struct cv_outer outer;
+	struct cv_pack pack;
+	struct rte_mbuf *frame = rte_pktmbuf_alloc(world.pool);
+	uint16_t len;
+
+	assert_non_null(frame);
+	assert_int_equal(cv_outer_set(&outer, &config, NULL), 0);
+	for (unsigned i = 0; i < n; i++)
+		cv_view_set(&views[i], bytes, sizeof(bytes));
+	cv_pack_begin(&pack, &outer, buffer, sizeof(buffer));
+	assert_int_equal(cv_pack_add(&pack, views, (uint16_t)n), n);
+	at = cv_pack_finish(&pack, &len);
+	memcpy(rte_pktmbuf_append(frame, len), at, len);
+	frame->port = world.port;
+	return frame;
+}
+
+// Nobody gets the packets of somebody else, whoever sent last.
+static void packets_go_back_to_their_own_sender(void **unused)
+{
+	unsigned frames = 0;
+
+	for (unsigned round = 0; round < 300; round++) {
+		struct rte_mbuf *got[64], *frame = NULL;
+		uint16_t n;
+
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(rte_ring_enqueue(world.to,
+						 convoy_from((uint8_t)(round + i * 50), 5)),
+				0);
+		n = rte_eth_rx_burst(world.port, 0, got, 64);
+		assert_int_equal(n, 15);
+		// Two of the first, then the others, then what is left.
+		if (round % 2 == 0) {
+			struct rte_mbuf *moved[3] = {got[2], got[3], got[4]};
+
+			memmove(got + 2, got + 5, 10 * sizeof(*got));
+			memcpy(got + 12, moved, sizeof(moved));
+		}
+		assert_int_equal(rte_eth_tx_burst(world.port, 0, got, n), n);
+		while (rte_ring_dequeue(world.from, (void **)&frame) == 0) {
+			const uint8_t *data = rte_pktmbuf_mtod(frame, uint8_t *);
+			struct cv_view packets[CV_CONVOY_PACKETS_MAX];
+			unsigned count = cv_convoy_packets(
+				packets, rte_pktmbuf_mtod(frame, uint8_t *), frame->data_len);
+
+			assert_true(count > 1);
+			for (unsigned i = 0; i < count; i++) {
+				assert_int_equal(data[1], packets[i].data[20]); // MAC and
+				assert_int_equal(data[31], packets[i].data[20]); // IP address
+			}
+			rte_pktmbuf_free(frame);
+			frames++;
+		}
+	}
+	assert_true(frames >= 900);
+	buffers_come_back();
+}
+
+// A packet that the program forwards and that looks like a convoy: in one of its own, or not at all.
+static void what_looks_like_a_convoy(void **unused)
+{
+	struct cv_tx_counts before, tx;
+	struct rte_mbuf *mbufs[3], *frame = NULL;
+	uint8_t bytes[CV_CONVOY_PACKETS_MAX];
+	struct cv_rx_counts rx;
+
+	assert_true(cv_hook_counts(world.port, &rx, &before));
+	for (unsigned i = 0; i < 3; i++) {
+		mbufs[i] = i == 1 ? convoy_from(1, 2) : rte_pktmbuf_alloc(world.pool);
+		assert_non_null(mbufs[i]);
+		if (i != 1)
+			memset(rte_pktmbuf_append(mbufs[i], 60), 0x99, 60);
+	}
+	assert_int_equal(rte_eth_tx_burst(world.port, 0, mbufs, 3), 3);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(rte_ring_dequeue(world.from, (void **)&frame), 0);
+		memset(bytes, 0x99, 60);
+		assert_int_equal(frame->pkt_len, 60);
+		assert_memory_equal(rte_pktmbuf_mtod(frame, uint8_t *), bytes, 60);
+		rte_pktmbuf_free(frame);
+	}
+	assert_true(rte_ring_empty(world.from));
+	assert_true(cv_hook_counts(world.port, &rx, &tx));
+	assert_int_equal(tx.looks_like_convoy - before.looks_like_convoy, 1);
+	assert_int_equal(tx.pkts - before.pkts, 2);
+	buffers_come_back();
+}
+
+// The same within a convoy: it goes back to where it came from, within one.
+static void what_looks_like_a_convoy_within_one(void **unused)
+{
+	struct rte_mbuf *inner = convoy_from(1, 2), *frame = convoy_from(3, 1), *got[4];
+	uint16_t len = inner->data_len;
+	uint8_t bytes[400];
+	struct cv_view packets[CV_CONVOY_PACKETS_MAX];
+	struct cv_outer_config config = {
+		.version = 4, .dst_mac = {2, 2}, .src_mac = {4, 3}, .src = {10}, .dst = {11}};
+	struct cv_view view = {0};
+	struct cv_outer outer;
+	struct cv_pack pack;
+	uint8_t *at;
+
+	memcpy(bytes, rte_pktmbuf_mtod(inner, uint8_t *), len);
+	rte_pktmbuf_free(inner);
+	rte_pktmbuf_reset(frame);
+	frame->port = world.port;
+	assert_int_equal(cv_outer_set(&outer, &config, NULL), 0);
+	cv_view_set(&view, bytes, len);
+	cv_pack_begin(&pack, &outer, rte_pktmbuf_mtod(frame, uint8_t *), 1000);
+	assert_int_equal(cv_pack_add(&pack, &view, 1), 1);
+	at = cv_pack_finish(&pack, &len);
+	assert_ptr_equal(at, rte_pktmbuf_append(frame, len));
+	for (unsigned cut = 0; cut < 2; cut++) {
+		assert_int_equal(rte_ring_enqueue(world.to, frame), 0);
+		assert_int_equal(rte_eth_rx_burst(world.port, 0, got, 4), 1);
+		assert_memory_equal(rte_pktmbuf_mtod(got[0], uint8_t *), bytes, view.len);
+		// Cut, it cannot leave in its own frame, and must be packed.
+		if (cut)
+			rte_pktmbuf_trim(got[0], 1);
+		assert_int_equal(rte_eth_tx_burst(world.port, 0, got, 1), 1);
+		assert_int_equal(rte_ring_dequeue(world.from, (void **)&frame), 0);
+		assert_int_equal(cv_convoy_packets(packets, rte_pktmbuf_mtod(frame, uint8_t *),
+					 frame->data_len),
+			1);
+		assert_int_equal(packets[0].len, view.len - cut);
+		assert_memory_equal(packets[0].data, bytes, view.len - cut);
+	}
+	rte_pktmbuf_free(frame);
 	buffers_come_back();
 }
 
@@ -613,6 +755,9 @@ int main(void)
 		cmocka_unit_test(packets_come_out_as_they_went_in),
 		cmocka_unit_test(whatever_a_program_does_to_them),
 		cmocka_unit_test(packets_of_the_programs_own),
+		cmocka_unit_test(packets_go_back_to_their_own_sender),
+		cmocka_unit_test(what_looks_like_a_convoy),
+		cmocka_unit_test(what_looks_like_a_convoy_within_one),
 		cmocka_unit_test(refused_and_stopped),
 		cmocka_unit_test(headers_in_front),
 		cmocka_unit_test(without_views),

@@ -98,15 +98,18 @@ static struct spent run(struct cv_rx_queue *rx, struct cv_tx_queue *tx, enum pro
 }
 
 static struct rte_mempool *pool;
+static struct cv_outer next_hop;
 
 static void fill(unsigned n, unsigned bytes)
 {
-	const struct cv_outer_config config = {.version = 4, .src = {1}, .dst = {2}};
+	const struct cv_outer_config config = {
+		.version = 4, .dst_mac = {2}, .src_mac = {4}, .src = {1}, .dst = {2}};
 	static uint8_t packet[1514] = {[12] = 8, [14] = 0x45};
 	struct cv_view views[CV_CONVOY_PACKETS_MAX];
 	struct cv_outer outer;
 
 	cv_outer_set(&outer, &config, NULL);
+	next_hop = outer;
 	for (unsigned i = 0; i < n; i++)
 		cv_view_set(&views[i], packet, (uint16_t)bytes);
 	for (unsigned i = 0; i < CARRIERS; i++) {
@@ -130,8 +133,8 @@ static void fill(unsigned n, unsigned bytes)
 static void one(const char *mode, struct cv_group_pool *groups, struct rte_mempool *buffers,
 	enum program program, unsigned n, unsigned bytes)
 {
-	static struct cv_answers answers;
-	static const struct cv_answer *_Atomic port, *_Atomic any;
+	static const struct cv_return_next_hops *returns[1];
+	static _Atomic bool flag;
 	static struct cv_rx_queue rx;
 	static struct cv_tx_queue tx;
 	struct cv_ethdev_config config;
@@ -139,17 +142,22 @@ static void one(const char *mode, struct cv_group_pool *groups, struct rte_mempo
 	struct spent spent;
 
 	cv_ethdev_config_read(&config, CV_ETHDEV_ENV, NULL, NULL);
-	cv_answers_init(&answers, &config, NULL);
-	port = any = NULL;
 	memset(&rx, 0, sizeof(rx));
 	memset(&tx, 0, sizeof(tx));
 	rx.receive = stub_receive;
-	rx.answers = tx.answers = &answers;
-	rx.port_answer = tx.port_answer = &port;
-	rx.any_answer = tx.any_answer = &any;
+	rx.config = &config;
+	rx.any_convoys = rx.speaks = &flag;
+	tx.convoys = tx.speaks = &flag;
+	tx.returns = returns;
+	tx.returns_count = 1;
+	returns[0] = &rx.returns;
 	rx.groups = groups;
 	rx.room.room = tx.room = strcmp(mode, "auto") == 0 ? &room : NULL;
 	rx.port = rte_cpu_to_be_16(CV_CONVOY_PORT);
+	tx.udp_port = rx.port;
+	// Programs clear the flags of packets, and with them where a copy came from: as with --next-hop.
+	config.fixed = strcmp(mode, "view") != 0;
+	tx.fixed = config.fixed ? &next_hop : NULL;
 	tx.send = stub_send;
 	tx.buffers = buffers;
 	fill(n, bytes);
@@ -171,6 +179,8 @@ int main(int argc, char **argv)
 	struct rte_mempool *buffers;
 
 	if (rte_eal_init(8, arguments) < 0)
+		return 1;
+	if (!cv_return_name_register())
 		return 1;
 	pool = rte_pktmbuf_pool_create("program", 16383, 256, 0, 2176, SOCKET_ID_ANY);
 	buffers = rte_pktmbuf_pool_create("buffers", 4095, 256, 0, 1700, SOCKET_ID_ANY);

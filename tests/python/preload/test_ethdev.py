@@ -15,6 +15,7 @@ import pytest
 from convoy.dut.base import PortAt, Setup
 from convoy.dut.convoy import plan
 from convoy.dut.functions import DPORT, FEW, LEFT_MAC, router
+from convoy.dut.testpmd import NEXT_HOP
 from convoy.host.folders import dpdk_folder
 from convoy.host.node import Node
 from convoy.host.process import wait_for
@@ -25,6 +26,7 @@ from .conftest import CORES, Vnf
 
 # So little at a time that a busy machine loses nothing: of every one of these, all must come back.
 GENTLE = {"rate_pps": 4000, "duration_s": 0.2, "drain_s": 5, "tolerance": 1}
+TO_TESTER = ["--next-hop", "dst_mac=02:00:00:00:00:09,dst=192.0.2.9,src=192.0.2.8"]
 SOME_FLOWS = {"flows": {"count": 50, "order": "shuffle"}}
 
 
@@ -58,29 +60,33 @@ def vhost_devices(folder: Path) -> tuple[list[str], list[str]]:
     )
 
 
-def assert_convoys_survive(tester: ConvoyGen) -> None:
-    """Send nothing but packets, then convoys of all kinds, then packets again."""
-    plain = assert_all_back(tester.trial(GENTLE | {"convoys": 1}))
-    assert plain["received_frames"] == 0  # nobody there can take convoys, as far as it knows
-    whole = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | {"convoys": 22}))
+def assert_convoys_survive(tester: ConvoyGen, mac: str) -> None:
+    """Send convoys of all kinds to a MAC address, then packets."""
+
+    def convoys(packets: int) -> dict[str, Any]:
+        return {"convoys": {"packets": packets, "dst_mac": mac}}
+
+    whole = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | convoys(22)))
     assert whole["sent_frames"] > 0
     assert whole["received_pkts"] == whole["sent_frames"] * 22
-    mixed = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | {"convoys": 9, "size": "imix"}))
+    mixed = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | convoys(9) | {"size": "imix"}))
     assert mixed["received_frames"] > 0
     # At once, so that there is something to join.
-    pairs = {"convoys": 2, "pacing": {"burst_pkts": 40}}
+    pairs = convoys(2) | {"pacing": {"burst_pkts": 40}}
     joined = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | pairs))
     assert max(packets for packets, _ in joined["received_by_packets"]) > 2
     assert_all_back(tester.trial(GENTLE | SOME_FLOWS | {"convoys": 1, "size": 900}))
 
 
-def exchange(tester: ConvoyGen, program: Vnf) -> dict[int, dict[str, Any]]:
+def exchange(
+    tester: ConvoyGen, program: Vnf, mac: str = "02:00:00:00:00:02"
+) -> dict[int, dict[str, Any]]:
     """Send all kinds of traffic through it; return what the library counted, by port.
 
     The program ends first: some drivers do not survive their peers.
     """
     until_it_forwards(tester)
-    assert_convoys_survive(tester)
+    assert_convoys_survive(tester, mac)
     counts = program.stop()
     for port in counts.values():
         sent = port["tx"]
@@ -95,7 +101,7 @@ def exchange(tester: ConvoyGen, program: Vnf) -> dict[int, dict[str, Any]]:
 )
 def test_over_vhost_user(vnf: Callable[..., Vnf], tmp_path: Path, mode: str, forward: str):
     devices, ports = vhost_devices(tmp_path)
-    program = vnf(devices, forward, ["--mode", mode])
+    program = vnf(devices, forward, ["--mode", mode, *TO_TESTER])
     with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
         counts = exchange(tester, program)
     assert (counts[0]["rx"]["viewed"] > 0) == (mode == "view")
@@ -119,7 +125,7 @@ def test_over_other_drivers(vnf: Callable[..., Vnf], tmp_path: Path, kind: str):
     ports = ["dev:" + ours.format(i, path) for i, path in enumerate(sockets)]
     with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
         wait_for(lambda: all(path.exists() for path in sockets), 60, "the tester's sockets")
-        program = vnf([theirs.format(i, path) for i, path in enumerate(sockets)])
+        program = vnf([theirs.format(i, path) for i, path in enumerate(sockets)], "io", TO_TESTER)
         assert exchange(tester, program)[1]["tx"]["by_pointer"] > 0
 
 
@@ -135,7 +141,24 @@ def test_over_af_packet(vnf: Callable[..., Vnf], veth: tuple[str, str]):
             if said is not None and "convoy: " in said:
                 break
             program.close()
-        assert exchange(tester, program)[0]["tx"]["by_pointer"] > 0
+        mac = Path(f"/sys/class/net/{veth[0]}/address").read_text().strip()
+        with pytest.raises(AssertionError):  # convoys to somebody else: nobody to send back to
+            assert_convoys_survive(tester, "02:00:00:00:00:66")
+        assert exchange(tester, program, mac)[0]["tx"]["by_pointer"] > 0
+
+
+def test_what_leaves_by_another_port_goes_singly(vnf: Callable[..., Vnf], tmp_path: Path):
+    """Without a next hop: whoever sent convoys to one port is nobody to another."""
+    devices, ports = vhost_devices(tmp_path)
+    program = vnf(devices)
+    with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
+        until_it_forwards(tester)
+        convoys = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | {"convoys": 22}))
+    assert convoys["sent_frames"] > 0
+    assert convoys["received_frames"] == 0
+    counts = program.stop()
+    assert counts[0]["rx"]["convoys"] > 0
+    assert counts[1]["tx"]["convoys"] == 0
 
 
 def test_a_next_hop_aggregates_what_came_alone(vnf: Callable[..., Vnf], tmp_path: Path):
@@ -175,7 +198,7 @@ def test_is_killed_under_load_and_comes_back(vnf: Callable[..., Vnf], tmp_path: 
         return bool(seen[0]["rx"]["convoys"] > 1_000)
 
     with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
-        killed = vnf(devices)
+        killed = vnf(devices, "io", TO_TESTER)
         until_it_forwards(tester)
         tester._process.say('{"rate_pps": "max", "duration_s": 3, "convoys": 22, "tolerance": 1}')
         wait_for(loaded, 60, "convoys to come")
@@ -184,7 +207,7 @@ def test_is_killed_under_load_and_comes_back(vnf: Callable[..., Vnf], tmp_path: 
         assert tester._read(90, "the end of the trial")["total"]["lost_pkts"] > 0
         for path in (tmp_path / "a", tmp_path / "b"):
             path.unlink()
-        program = vnf(devices)
+        program = vnf(devices, "io", TO_TESTER)
         until_it_forwards(tester)
         assert assert_all_back(tester.trial(GENTLE | {"convoys": 22}))["received_frames"] > 0
     assert program.stop()[1]["tx"]["by_pointer"] > 0
@@ -212,7 +235,11 @@ def test_under_our_own_node_on_dpdks_ports(tmp_path: Path):
     told = plan(Setup((router(10),), ends[0], ends[1], (CORES[0],), tmp_path))
     for port in told["ports"]:
         port |= {"datapath": "dpdk", "trusted": True}
-    under = ("env", f"LD_PRELOAD={need('libconvoy_ethdev.so')}", "CONVOY_ETHDEV=mode=view")
+    under = (
+        "env",
+        f"LD_PRELOAD={need('libconvoy_ethdev.so')}",
+        f"CONVOY_ETHDEV=mode=view {NEXT_HOP}",
+    )
     routed = {"count": 50, "dst_mac": LEFT_MAC, "dst_ip": str(FEW), "dst_port": str(DPORT)}
     with (
         Node(told, wrapper=under, environment=dpdk_folder(tmp_path)) as node,
