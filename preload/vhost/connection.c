@@ -2,12 +2,17 @@
 // Copyright 2026 The Convoy authors
 #include "connection.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
-#define PATHS_MAX 256
+#include "receive.h"
+
+#define SOCKETS_MAX 256
 
 struct cv_connection_config cv_connection_config;
 struct cv_connection *cv_connections[RTE_MAX_VHOST_DEVICE];
@@ -16,11 +21,8 @@ struct cv_connection *cv_connections[RTE_MAX_VHOST_DEVICE];
 // then.
 static struct cv_connection *ended[RTE_MAX_VHOST_DEVICE];
 
-static struct {
-	char *path;
-	const struct rte_vhost_device_ops *program;
-} paths[PATHS_MAX];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of paths
+static struct cv_socket sockets[SOCKETS_MAX];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of sockets
 
 static struct cv_connection *connection_of(int vid)
 {
@@ -29,74 +31,160 @@ static struct cv_connection *connection_of(int vid)
 		       : NULL;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+// A line about a guest; a few in a while, however often it comes and goes.
+__attribute__((format(printf, 2, 3))) static void say(
+	struct cv_connection *connection, const char *format, ...)
+{
+	enum cv_log_what what;
+	uint64_t before;
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	pthread_mutex_lock(&lock);
+	what = cv_log_limit(&connection->socket->log, now_ns(), &before);
+	pthread_mutex_unlock(&lock);
+	if (before > 0)
+		fprintf(stderr, "convoy: vhost: %s: %" PRIu64 " more lines like these\n",
+			connection->socket->path, before);
+	if (what == CV_LOG_LINE)
+		fprintf(stderr, "convoy: vhost: %s: %s\n", connection->socket->path, text);
+	if (what == CV_LOG_LAST)
+		fprintf(stderr, "convoy: vhost: %s: %d lines in %d s: more are only counted\n",
+			connection->socket->path, CV_LOG_LIMIT_LINES,
+			(int)(CV_LOG_LIMIT_NS / 1000000000));
+}
+
+// Says once of each guest that a ring is not used: it may have that happen with each message.
+static void grant(struct cv_connection *connection)
+{
+	const bool said = connection->device.refused > 0;
+
+	cv_guest_grant(&connection->device);
+	if (connection->device.refused > 0 && !said)
+		say(connection, "a ring is not used: its size is none that a ring has, or it does "
+				"not lie in the memory that the guest shares");
+}
+
 static enum rte_vhost_msg_result before_message(int vid, void *message)
 {
 	struct cv_connection *connection = connection_of(vid);
+	enum rte_vhost_msg_result result;
+	struct cv_error error;
 
-	if (connection != NULL)
-		cv_vhost_pause(&connection->vhost);
-	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+	if (connection == NULL)
+		return RTE_VHOST_MSG_RESULT_ERR;
+	cv_guest_revoke(&connection->device);
+	result = cv_messages_before(&connection->messages, message, &error);
+	if (result == RTE_VHOST_MSG_RESULT_ERR)
+		say(connection, "its guest is disconnected: %s", error.text);
+	return result;
 }
 
 static enum rte_vhost_msg_result after_message(int vid, void *message)
 {
 	struct cv_connection *connection = connection_of(vid);
 
-	if (connection != NULL)
-		cv_vhost_resume(&connection->vhost);
+	if (connection == NULL)
+		return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+	cv_messages_after(&connection->messages, message);
+	grant(connection);
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+}
+
+static void say_left(struct cv_connection *connection)
+{
+	__atomic_store_n(&cv_receive_any_files, true, __ATOMIC_RELAXED);
+	say(connection, "left to rte_vhost with all its messages, of which none is judged: the "
+			"program asked for post-copy, an IOMMU, a vDPA device, in-flight buffers, "
+			"or handles messages itself");
 }
 
 static void forget(struct cv_connection *connection)
 {
 	if (connection != NULL)
-		free(connection->vhost.queues);
+		free(connection->device.queues);
 	free(connection);
 }
 
-static const struct rte_vhost_device_ops *ops_of(const char *path)
+static struct cv_socket *socket_of(const char *path)
 {
-	const struct rte_vhost_device_ops *found = NULL;
+	struct cv_socket *found = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < PATHS_MAX && paths[i].path != NULL; i++) {
-		if (strcmp(paths[i].path, path) == 0)
-			found = paths[i].program;
+	for (size_t i = 0; i < SOCKETS_MAX && sockets[i].path != NULL; i++) {
+		if (strcmp(sockets[i].path, path) == 0)
+			found = &sockets[i];
 	}
 	pthread_mutex_unlock(&lock);
 	return found;
 }
 
-// NULL: no memory, or it has no name.
-static struct cv_connection *make(int vid)
+// Has rte_vhost ask us about each message, unless they cannot be judged.
+static int begin_messages(struct cv_connection *connection, const char *path)
 {
 	static const struct rte_vhost_user_extern_ops around = {before_message, after_message};
-	struct cv_connection *connection = calloc(1, sizeof(*connection));
-	char path[PATH_MAX];
+	const int vid = connection->device.vid;
+	uint64_t features = 0, protocol = 0;
 
-	if (connection == NULL || rte_vhost_get_ifname(vid, path, sizeof(path)) != 0) {
-		free(connection);
-		return NULL;
-	}
-	connection->program = ops_of(path);
-	connection->vhost.vid = vid;
-	connection->vhost.pairs = CV_VHOST_PAIRS_MAX;
-	// For messages.
-	memccpy(connection->vhost.path, path, '\0', sizeof(connection->vhost.path) - 1);
-	if (connection->program == NULL || cv_vhost_make_queues(&connection->vhost) != 0) {
-		free(connection);
-		return NULL;
-	}
-	for (uint16_t i = 0; i < CV_VHOST_PAIRS_MAX; i++) {
+	if (rte_vhost_driver_get_features(path, &features) != 0 ||
+		rte_vhost_driver_get_protocol_features(path, &protocol) != 0)
+		return -EINVAL;
+	cv_filter_begin(&connection->messages.filter, features, protocol);
+	connection->left =
+		cv_filter_leaves(features, protocol) || rte_vhost_get_vdpa_device(vid) != NULL;
+	if (!connection->left)
+		return cv_connection_config.set_handlers(vid, &around, NULL);
+	say_left(connection);
+	return 0;
+}
+
+static void add_queues(struct cv_connection *connection)
+{
+	for (uint16_t i = 0; i < CV_GUEST_PAIRS_MAX; i++) {
 		connection->to[i].port = cv_connection_config.port;
 		connection->from[i].port = cv_connection_config.port;
 		connection->from[i].outer = cv_connection_config.outer;
 	}
+}
+
+// NULL: no memory, or it has no name.
+static struct cv_connection *make(int vid)
+{
+	struct cv_connection *connection = calloc(1, sizeof(*connection));
+	char path[PATH_MAX];
+
+	if (connection == NULL || rte_vhost_get_ifname(vid, path, sizeof(path)) != 0 ||
+		(connection->socket = socket_of(path)) == NULL) {
+		free(connection);
+		return NULL;
+	}
+	connection->program = connection->socket->program;
+	connection->device.vid = vid;
+	connection->device.pairs = CV_GUEST_PAIRS_MAX;
+	if (cv_guest_make_queues(&connection->device) != 0) {
+		free(connection);
+		return NULL;
+	}
+	add_queues(connection);
 	forget(ended[vid]);
 	ended[vid] = NULL;
 	__atomic_store_n(&cv_connections[vid], connection, __ATOMIC_RELEASE);
-	rte_vhost_extern_callback_register(vid, &around, NULL);
-	return connection;
+	if (begin_messages(connection, path) == 0)
+		return connection;
+	__atomic_store_n(&cv_connections[vid], NULL, __ATOMIC_RELEASE);
+	forget(connection);
+	return NULL;
 }
 
 static int new_connection(int vid)
@@ -118,23 +206,25 @@ static int new_device(int vid)
 	uint64_t features = 0;
 
 	rte_vhost_get_negotiated_features(vid, &features);
-	if (features & CV_VHOST_NOT_OURS) {
-		fprintf(stderr,
-			"convoy: vhost: %s: left to rte_vhost: its guest negotiated offloads "
-			"(features 0x%" PRIx64 "); turn them off there to have convoys\n",
-			connection->vhost.path, features);
+	if (connection->left) {
+		// It was said.
+	} else if (features & CV_GUEST_NOT_OURS) {
+		say(connection,
+			"left to rte_vhost: its guest negotiated offloads (features 0x%" PRIx64
+			"); turn them off there to have convoys",
+			features);
 	} else {
-		connection->vhost.running = true;
+		connection->device.running = true;
 		__atomic_store_n(&connection->ours, true, __ATOMIC_RELEASE);
-		cv_vhost_resume(&connection->vhost);
+		grant(connection);
 	}
 	return connection->program->new_device != NULL ? connection->program->new_device(vid) : 0;
 }
 
 static void drop_packets(struct cv_connection *connection)
 {
-	for (uint16_t i = 0; i < connection->vhost.pairs; i++) {
-		struct cv_vhost_queue *queue = &connection->vhost.queues[2 * i];
+	for (uint16_t i = 0; i < connection->device.pairs; i++) {
+		struct cv_guest_queue *queue = &connection->device.queues[2 * i];
 
 		// Who polls another queue of the device may be about to send what is held.
 		rte_spinlock_lock(&queue->lock);
@@ -148,8 +238,8 @@ static void destroy_device(int vid)
 {
 	struct cv_connection *connection = connection_of(vid);
 
-	cv_vhost_pause(&connection->vhost);
-	connection->vhost.running = false;
+	cv_guest_revoke(&connection->device);
+	connection->device.running = false;
 	if (connection->program->destroy_device != NULL)
 		connection->program->destroy_device(vid);
 	// The program's threads have left it.
@@ -161,10 +251,10 @@ static int queue_changed(int vid, uint16_t queue, int enable)
 {
 	struct cv_connection *connection = connection_of(vid);
 
-	if (queue < 2 * connection->vhost.pairs) {
-		connection->vhost.enabled[queue] = enable;
-		cv_vhost_pause(&connection->vhost);
-		cv_vhost_resume(&connection->vhost);
+	if (queue < 2 * connection->device.pairs) {
+		connection->device.enabled[queue] = enable;
+		cv_guest_revoke(&connection->device);
+		grant(connection);
 	}
 	return connection->program->vring_state_changed != NULL
 		       ? connection->program->vring_state_changed(vid, queue, enable)
@@ -180,14 +270,14 @@ static int features_changed(int vid, uint64_t features)
 		       : 0;
 }
 
-static void report(const struct cv_connection *connection)
+static void report(struct cv_connection *connection)
 {
 	uint64_t packets[2] = {0}, frames = 0, convoys = 0, opened = 0, lost = 0, refused = 0;
 
-	for (uint16_t i = 0; i < connection->vhost.pairs; i++) {
+	for (uint16_t i = 0; i < connection->device.pairs; i++) {
 		for (unsigned way = 0; way < 2; way++)
 			packets[way] +=
-				connection->vhost.queues[2 * i + way].vring.counters.packets;
+				connection->device.queues[2 * i + way].vring.counters.packets;
 		frames += connection->from[i].frames;
 		convoys += connection->from[i].convoys;
 		opened += connection->to[i].opened;
@@ -199,7 +289,7 @@ static void report(const struct cv_connection *connection)
 		" frames, %" PRIu64 " of them convoys; %" PRIu64 " packets to it, out of %" PRIu64
 		" convoys and others; %" PRIu64 " lost that waited when it went; %" PRIu64
 		" from it dropped that looked like convoys\n",
-		connection->vhost.path, packets[1], frames, convoys, packets[0], opened, lost,
+		connection->socket->path, packets[1], frames, convoys, packets[0], opened, lost,
 		refused);
 }
 
@@ -224,6 +314,16 @@ static void guest_notified(int vid)
 		connection->program->guest_notified(vid);
 }
 
+void cv_connection_leave(int vid)
+{
+	struct cv_connection *connection = connection_of(vid);
+
+	if (connection == NULL || connection->left)
+		return;
+	connection->left = true;
+	say_left(connection);
+}
+
 const struct rte_vhost_device_ops *cv_connection_wrap(
 	const char *path, const struct rte_vhost_device_ops *program)
 {
@@ -239,19 +339,19 @@ const struct rte_vhost_device_ops *cv_connection_wrap(
 	size_t i;
 
 	pthread_mutex_lock(&lock);
-	for (i = 0; i < PATHS_MAX && paths[i].path != NULL; i++) {
-		if (strcmp(paths[i].path, path) == 0)
+	for (i = 0; i < SOCKETS_MAX && sockets[i].path != NULL; i++) {
+		if (strcmp(sockets[i].path, path) == 0)
 			break;
 	}
-	if (i < PATHS_MAX) {
-		if (paths[i].path == NULL)
-			paths[i].path = strdup(path);
-		paths[i].program = program;
+	if (i < SOCKETS_MAX) {
+		if (sockets[i].path == NULL)
+			sockets[i].path = strdup(path);
+		sockets[i].program = program;
 	}
 	pthread_mutex_unlock(&lock);
-	if (i < PATHS_MAX)
+	if (i < SOCKETS_MAX)
 		return &wrapped;
 	fprintf(stderr, "convoy: vhost: %s: left to rte_vhost: more than %d sockets\n", path,
-		PATHS_MAX);
+		SOCKETS_MAX);
 	return program;
 }

@@ -5,7 +5,8 @@
 // so that we know of every device and of every change before the program does.
 //
 // A connection belongs to us from its device's beginning to its end, or to rte_vhost: its guest
-// negotiated what our vring does not do (offloads, an IOMMU). Never are both used on one queue.
+// negotiated what our vring does not do (offloads). Never are both used on one queue. Its messages
+// are judged by us either way (messages.h), unless the program asked for what we cannot judge.
 #ifndef CV_VHOST_CONNECTION_H
 #define CV_VHOST_CONNECTION_H
 
@@ -15,27 +16,44 @@
 #include <rte_vhost.h>
 
 #include "from_guest.h"
+#include "log_limit.h"
+#include "messages.h"
 #include "to_guest.h"
-#include "vhost_device.h"
+#include "guest_device.h"
+
+// A socket of the program's.
+struct cv_socket {
+	char *path;
+	const struct rte_vhost_device_ops *program; // what the program registered
+	struct cv_log_limit log;
+};
 
 struct cv_connection {
-	struct cv_vhost vhost;
-	const struct rte_vhost_device_ops *program; // what the program registered
+	struct cv_guest_device device;
+	struct cv_socket *socket;
+	const struct rte_vhost_device_ops *program; // the socket's
 	bool ours; // atomic; else rte_vhost's
-	struct cv_to_guest to[CV_VHOST_PAIRS_MAX]; // under the locks of the queues
-	struct cv_from_guest from[CV_VHOST_PAIRS_MAX];
+	bool left; // with all its messages, to rte_vhost: the program asked for more than we judge
+	struct cv_messages messages;
+	struct cv_to_guest to[CV_GUEST_PAIRS_MAX]; // under the locks of the queues
+	struct cv_from_guest from[CV_GUEST_PAIRS_MAX];
 };
 
 // What connections are made with; it stays as it is from the first one on.
 struct cv_connection_config {
 	const struct cv_outer *outer; // of convoys to the program; len 0: none
 	rte_be16_t port; // UDP port of convoys
+	// rte_vhost_extern_callback_register() itself, not what the program finds.
+	int (*set_handlers)(int vid, const struct rte_vhost_user_extern_ops *ops, void *context);
 };
 
 // Ops as the program gives them for a socket, in exchange for those that are to be registered. They
 // are the program's own where there are too many sockets.
 const struct rte_vhost_device_ops *cv_connection_wrap(
 	const char *path, const struct rte_vhost_device_ops *program);
+
+// The program handles messages of a connection itself: it is rte_vhost's, and the program's.
+void cv_connection_leave(int vid);
 
 extern struct cv_connection_config cv_connection_config;
 extern struct cv_connection *cv_connections[RTE_MAX_VHOST_DEVICE]; // atomic
@@ -54,7 +72,7 @@ static CV_INLINE struct cv_connection *cv_connection_ours(int vid, uint16_t queu
 	struct cv_connection *connection = cv_connection_at(vid);
 
 	return connection != NULL && __atomic_load_n(&connection->ours, __ATOMIC_RELAXED) &&
-			       queue < 2 * connection->vhost.pairs
+			       queue < 2 * connection->device.pairs
 		       ? connection
 		       : NULL;
 }

@@ -56,6 +56,7 @@ __attribute__((constructor)) static void begin(void)
 	if (cv_ethdev_config_read(&config, ENV, getenv(ENV), &error) != 0 ||
 		(config.fixed && cv_outer_set(&outer, &config.next_hop, &error) != 0))
 		refuse("", error.text);
+	cv_connection_config.set_handlers = find("rte_vhost_extern_callback_register");
 	cv_connection_config.outer = &outer;
 	cv_connection_config.port = rte_cpu_to_be_16(config.port);
 	fprintf(stderr,
@@ -73,6 +74,14 @@ EXPORT int rte_vhost_driver_callback_register(
 	return real_register(path, cv_connection_wrap(path, ops));
 }
 
+// The program's own handlers of messages take the place of ours.
+EXPORT int rte_vhost_extern_callback_register(
+	int vid, const struct rte_vhost_user_extern_ops *const ops, void *context)
+{
+	cv_connection_leave(vid);
+	return cv_connection_config.set_handlers(vid, ops, context);
+}
+
 // Tells the guest, if packets were moved since.
 static CV_INLINE void notify(struct cv_vring *vring, uint64_t packets)
 {
@@ -83,15 +92,15 @@ static CV_INLINE void notify(struct cv_vring *vring, uint64_t packets)
 // What is held for the guest whose other queue is polled: it may have room by now.
 static void flush(struct cv_connection *connection, uint16_t pair)
 {
-	struct cv_vhost_queue *queue = &connection->vhost.queues[2 * pair];
+	struct cv_guest_queue *queue = &connection->device.queues[2 * pair];
 	uint64_t before;
 
-	if (!cv_vhost_enter(queue))
+	if (!cv_guest_enter(queue))
 		return;
 	before = queue->vring.counters.packets;
 	cv_to_guest_flush(&connection->to[pair], &queue->vring);
 	notify(&queue->vring, before);
-	cv_vhost_leave(queue);
+	cv_guest_leave(queue);
 }
 
 // From a guest that is left to rte_vhost.
@@ -102,7 +111,7 @@ static uint16_t take_theirs(
 	struct cv_from_guest other = {.port = cv_connection_config.port}; // not known by us
 
 	n = real_dequeue(vid, index, pool, frames, n);
-	return cv_from_guest_sift(connection != NULL && index / 2 < CV_VHOST_PAIRS_MAX
+	return cv_from_guest_sift(connection != NULL && index / 2 < CV_GUEST_PAIRS_MAX
 					  ? &connection->from[index / 2]
 					  : &other,
 		frames, n);
@@ -112,7 +121,7 @@ EXPORT uint16_t rte_vhost_dequeue_burst(
 	int vid, uint16_t index, struct rte_mempool *pool, struct rte_mbuf **frames, uint16_t n)
 {
 	struct cv_connection *connection = cv_connection_ours(vid, index);
-	struct cv_vhost_queue *queue;
+	struct cv_guest_queue *queue;
 	uint64_t before;
 	uint16_t took;
 
@@ -120,14 +129,14 @@ EXPORT uint16_t rte_vhost_dequeue_burst(
 		return take_theirs(vid, index, pool, frames, n);
 	if (CV_UNLIKELY(cv_to_guest_holds(&connection->to[index / 2])))
 		flush(connection, index / 2);
-	queue = &connection->vhost.queues[index];
-	if (!cv_vhost_enter(queue))
+	queue = &connection->device.queues[index];
+	if (!cv_guest_enter(queue))
 		return 0;
 	before = queue->vring.counters.packets;
 	took = cv_from_guest_take(&connection->from[index / 2], &queue->vring, pool, frames,
 		RTE_MIN(n, CV_FROM_BURST));
 	notify(&queue->vring, before);
-	cv_vhost_leave(queue);
+	cv_guest_leave(queue);
 	return took;
 }
 
@@ -135,19 +144,19 @@ EXPORT uint16_t rte_vhost_enqueue_burst(
 	int vid, uint16_t index, struct rte_mbuf **frames, uint16_t n)
 {
 	struct cv_connection *connection = cv_connection_ours(vid, index);
-	struct cv_vhost_queue *queue;
+	struct cv_guest_queue *queue;
 	uint64_t before;
 	uint16_t took;
 
 	if (connection == NULL)
 		return real_enqueue(vid, index, frames, n);
-	queue = &connection->vhost.queues[index];
-	if (!cv_vhost_enter(queue))
+	queue = &connection->device.queues[index];
+	if (!cv_guest_enter(queue))
 		return 0;
 	before = queue->vring.counters.packets;
 	took = cv_to_guest_put(&connection->to[index / 2], &queue->vring, frames, n);
 	notify(&queue->vring, before);
-	cv_vhost_leave(queue);
+	cv_guest_leave(queue);
 	return took;
 }
 
@@ -165,7 +174,7 @@ EXPORT int rte_vhost_vring_stats_get(
 	named = rte_vhost_vring_stats_get_names(vid, index, names, RTE_DIM(names));
 	for (int i = 0; i < count && (unsigned)i < n; i++) {
 		const struct cv_vring_counters *counters =
-			&connection->vhost.queues[index].vring.counters;
+			&connection->device.queues[index].vring.counters;
 
 		if (named <= 0 || stats[i].id >= (uint64_t)RTE_MIN(named, (int)RTE_DIM(names)))
 			continue;
