@@ -103,6 +103,14 @@ def test_everybody_is_measured_and_nothing_is_left(place):
     assert not named & set(links())
 
 
+def name_of(pid: int) -> str:
+    """Return a process's name; empty: it has ended meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 @pytest.mark.parametrize("victim", ["convoy-gen", "convoyd"])
 def test_what_is_killed_costs_one_turn(place, victim):
     scenario, folder, environment = place
@@ -120,10 +128,7 @@ def test_what_is_killed_costs_one_turn(place, victim):
                 "a trial",
             )
             children = Path(f"/proc/{ours.pid}/task/{ours.pid}/children").read_text().split()
-            named = [
-                pid for pid in map(int, children)
-                if Path(f"/proc/{pid}/comm").read_text().strip() == victim
-            ]  # fmt: skip
+            named = [pid for pid in map(int, children) if name_of(pid) == victim]
             assert len(named) == 1
             os.kill(named[0], signal.SIGKILL)
             assert ours.wait(120) == 0, ours.stderr.read()

@@ -3,6 +3,7 @@
 """convoy bench profile: rows of a run and bench-frame's numbers to a profile that sim reads."""
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -91,5 +92,8 @@ def test_too_little_to_make_one():
 
 def test_bench_frame_is_read():
     found = bench_frame(1)
-    assert found[0].packets == 1
-    assert all(one.walk > 0 and one.pack > 0 for one in found)
+    points = [(one.packets, one.packet_bytes) for one in found]
+    assert points == sorted(set(points))
+    assert {packets for packets, _ in points} > {1}  # lone packets, and convoys to set beside them
+    assert all(math.isfinite(one.walk) and one.walk > 0 for one in found)
+    assert all(math.isfinite(one.pack) and one.pack > 0 for one in found)
