@@ -133,14 +133,6 @@ void cv_vhost_device_lost(const void *address)
 	}
 }
 
-// What is left of a message, and what came with it, goes.
-static void forget_message(struct cv_vhost_device *device)
-{
-	cv_loop_timer_stop(&device->deadline);
-	cv_socket_fds_close(&device->fds);
-	device->have = 0;
-}
-
 static void disconnect(struct cv_vhost_device *device, const char *why)
 {
 	__atomic_fetch_add(&device->refused_messages, 1, __ATOMIC_RELAXED);
@@ -153,78 +145,45 @@ static void too_late(struct cv_loop_timer *timer)
 	disconnect(OF(timer, deadline), "half a message, and no more for 5 s");
 }
 
-// A whole message. 0, or -errno with error set: the peer is to go.
+// A whole, checked message. 0, or -errno with error set: the peer is to go.
 static int handle(struct cv_vhost_device *device, struct cv_error *error)
 {
-	const bool asks = cv_vhost_request_asks(device->message.request);
+	const struct cv_vhost_message *message = &device->stream.message;
+	const bool asks = cv_vhost_request_asks(message->request);
 	struct cv_vhost_message reply;
-	int rc = cv_vhost_message_check(&device->message, device->fds.count, error);
+	int rc;
 
-	if (rc != 0)
-		return rc;
 	if (!asks)
 		revoke_all(device);
 	rc = cv_vhost_session_handle(
-		&device->session, &device->message, device->fds.fds, &reply, error);
+		&device->session, message, device->stream.fds.fds, &reply, error);
 	if (rc < 0)
 		return rc;
 	// Before the reply: who has it may begin at once.
 	if (!asks)
 		grant_all(device);
-	if (rc == 1)
-		rc = cv_socket_send(device->watch.fd, &reply, CV_VHOST_HEADER_BYTES + reply.bytes);
+	if (rc == 0)
+		return 0;
+	rc = cv_socket_send(device->watch.fd, &reply, CV_VHOST_HEADER_BYTES + reply.bytes);
 	if (rc != 0)
 		cv_error_set(error, "%s: the peer does not read its reply",
-			cv_vhost_request_name(device->message.request));
+			cv_vhost_request_name(message->request));
 	return rc;
-}
-
-// How many bytes the message has by what is known of it.
-static uint32_t message_bytes(const struct cv_vhost_device *device)
-{
-	return device->have < CV_VHOST_HEADER_BYTES
-		       ? CV_VHOST_HEADER_BYTES
-		       : (uint32_t)CV_VHOST_HEADER_BYTES + device->message.bytes;
-}
-
-// One piece of a message: its header, or what follows it. 0: there may be more. -errno: the peer is
-// to go; with error set, unless it went by itself.
-static int receive(struct cv_vhost_device *device, struct cv_error *error)
-{
-	const bool in_header = device->have < CV_VHOST_HEADER_BYTES;
-	// Descriptors come with a message's first bytes.
-	const int got = cv_socket_receive(device->watch.fd, (char *)&device->message + device->have,
-		message_bytes(device) - device->have, in_header ? &device->fds : NULL);
-
-	if (got == -EAGAIN)
-		return 0;
-	if (got <= 0) {
-		if (got == -EMFILE)
-			cv_error_set(error, "more descriptors than a message may have");
-		return got < 0 ? got : -EPIPE;
-	}
-	device->have += (uint32_t)got;
-	if (in_header && device->have == CV_VHOST_HEADER_BYTES)
-		return cv_vhost_header_check(
-			&device->message, device->session.protocol_features, error);
-	return 0;
 }
 
 static void on_message(struct cv_loop_watch *watch, uint32_t events)
 {
 	struct cv_vhost_device *device = OF(watch, watch);
 	struct cv_error error = {""};
-	int rc = receive(device, &error);
+	int rc = cv_vhost_stream_receive(
+		&device->stream, watch->fd, device->session.protocol_features, &error);
 
 	(void)events;
-	if (rc == 0 && device->have >= CV_VHOST_HEADER_BYTES &&
-		device->have < message_bytes(device))
-		rc = receive(device, &error);
-	if (rc == 0 && device->have >= CV_VHOST_HEADER_BYTES &&
-		device->have == message_bytes(device)) {
+	if (rc == 1) {
 		rc = handle(device, &error);
-		forget_message(device);
-	} else if (device->have > 0 && !device->deadline.set) {
+		cv_loop_timer_stop(&device->deadline);
+		cv_vhost_stream_next(&device->stream);
+	} else if (device->stream.have > 0 && !device->deadline.set) {
 		cv_loop_timer_set(&device->deadline, MESSAGE_MS);
 	}
 	if (rc != 0 && error.text[0] != '\0')
@@ -248,7 +207,8 @@ static void gone(struct cv_endpoint *endpoint)
 	struct cv_vhost_device *device = OF(endpoint, endpoint);
 
 	cv_loop_unwatch(&device->watch);
-	forget_message(device);
+	cv_loop_timer_stop(&device->deadline);
+	cv_vhost_stream_next(&device->stream);
 	revoke_all(device);
 	cv_vhost_session_end(&device->session);
 	tell_of_change(device);

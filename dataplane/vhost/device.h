@@ -16,8 +16,8 @@
 #include "compiler.h"
 #include "error.h"
 #include "socket/endpoint.h"
-#include "socket/receive.h"
 #include "vhost/session.h"
+#include "vhost/stream.h"
 #include "vring/vring.h"
 
 struct cv_vhost_queue {
@@ -48,9 +48,7 @@ struct cv_vhost_device {
 	bool up;
 	struct cv_loop_watch watch; // of the peer's socket
 	struct cv_loop_timer deadline; // of a message that has begun
-	uint32_t have; // bytes of message
-	struct cv_vhost_message message;
-	struct cv_socket_fds fds; // that came with it
+	struct cv_vhost_stream stream;
 };
 
 // Begins to listen or to connect. 0, or -errno with error set.

@@ -66,7 +66,7 @@ static void stop_ring(struct cv_vhost_ring *ring)
 
 static void reset_rings(struct cv_vhost_session *session)
 {
-	for (unsigned i = 0; i < CV_VHOST_RINGS_MAX; i++) {
+	for (unsigned i = 0; i < 2u * session->pairs; i++) {
 		struct cv_vhost_ring *ring = &session->rings[i];
 
 		close_fd(&ring->call_fd);
@@ -80,7 +80,7 @@ void cv_vhost_session_begin(struct cv_vhost_session *session)
 	session->status = 0;
 	session->memory = (struct cv_vhost_memory){0};
 	session->log = (struct cv_shared_memory){0};
-	for (unsigned i = 0; i < CV_VHOST_RINGS_MAX; i++)
+	for (unsigned i = 0; i < 2u * session->pairs; i++)
 		session->rings[i] = (struct cv_vhost_ring){.call_fd = -1, .session = session};
 }
 
@@ -147,6 +147,14 @@ static int set_protocol_features(const struct handling *it)
 		return refuse(it, "0x%llx: was not offered", (unsigned long long)unknown);
 	it->session->protocol_features = it->message->u64;
 	return 0;
+}
+
+static int set_memory(const struct handling *it)
+{
+	// Aligned, which it is not on the wire.
+	const struct cv_vhost_memory_table table = it->message->memory;
+
+	return cv_vhost_memory_set(&it->session->memory, &table, it->fds, it->error);
 }
 
 static int set_log(const struct handling *it)
@@ -273,7 +281,7 @@ static int check_mtu(const struct handling *it)
 static int set_status(const struct handling *it)
 {
 	it->session->status = (uint8_t)it->message->u64;
-	for (unsigned i = 0; it->session->status == 0 && i < CV_VHOST_RINGS_MAX; i++)
+	for (unsigned i = 0; it->session->status == 0 && i < 2u * it->session->pairs; i++)
 		stop_ring(&it->session->rings[i]);
 	return 0;
 }
@@ -291,8 +299,7 @@ static int handle(const struct handling *it)
 		forget(session);
 		return 0;
 	case CV_VHOST_SET_MEM_TABLE:
-		return cv_vhost_memory_set(
-			&session->memory, &it->message->memory, it->fds, it->error);
+		return set_memory(it);
 	case CV_VHOST_SET_LOG_BASE:
 		return set_log(it);
 	case CV_VHOST_SET_VRING_NUM:
