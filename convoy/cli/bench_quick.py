@@ -45,7 +45,7 @@ class QuickResult:
     def as_json(self) -> dict[str, Any]:
         """Return the document that --json prints."""
         return {
-            "schema": "convoy.bench.quick/2",
+            "schema": "convoy.bench.quick/3",
             "folder": str(self.folder),
             "report": str(self.report),
             "notes": list(self.notes),

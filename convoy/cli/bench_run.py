@@ -50,7 +50,7 @@ class RunResult:
     def as_json(self) -> dict[str, Any]:
         """Return the document that --json prints."""
         return {
-            "schema": "convoy.bench.run/1",
+            "schema": "convoy.bench.run/2",
             "folder": str(self.folder),
             "report": str(self.report),
             "seconds": round(self.seconds, 1),

@@ -81,7 +81,7 @@ def test_quick_measures_everybody_and_leaves_results_and_a_page(tmp_path):
     done = convoy_bench("quick", "--smoke", "--json", "--output", str(folder))
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["schema"] == "convoy.bench.quick/2"
+    assert document["schema"] == "convoy.bench.quick/3"
     measured = [(row["device"], len(row["functions"])) for row in document["rows"]]
     assert measured == [("testpmd", 0), ("convoy", 0), *[("convoy", 1)] * 3, *[("convoy", 3)] * 2]
     trials = list(RunFolder(folder).trials())

@@ -125,7 +125,10 @@ def test_what_is_no_whole_run_is_refused_in_one_line(tmp_path, kept, what, edit,
         ({"quick": None}, "quick: Field required"),
         ({"search": "fast"}, "search: 'fast': choose of quick, standard, full"),
         ({"goals": ["best"]}, "goal 'best': there is none called so"),
-        ({"scenarios": {"x": {"title": "x", "sises": [64]}}}, "scenarios.x.from: Field required"),
+        (
+            {"scenarios": {"x": {"title": "x", "sises": [64]}}},
+            "scenarios.x.sises: unknown key",
+        ),
         ({"schema": "convoy.bench.plan/9"}, "must be 'convoy.bench.plan/1'; run it anew"),
     ],
 )
