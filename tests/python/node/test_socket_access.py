@@ -18,7 +18,7 @@ from convoy.host.node import Node
 GROUP = 4242 if os.getuid() == 0 else os.getgid()
 PORTS = {
     "vhost-user": {"kind": "vhost-user"},
-    "vhost-user by DPDK": {"kind": "vhost-user", "datapath": "dpdk"},
+    "vhost-user by DPDK": {"kind": "vhost-user", "datapath": "dpdk", "trusted": True},
     "memif": {"kind": "memif"},
     "memif by DPDK": {"kind": "memif", "datapath": "dpdk", "trusted": True},
 }
