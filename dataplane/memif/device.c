@@ -205,9 +205,13 @@ static int make_queues(struct cv_memif *device)
 
 int cv_memif_open(struct cv_memif *device, struct cv_error *error)
 {
-	int rc = cv_loop_hold(error);
+	// Now, for when a peer comes the process may have no right to open files any more.
+	int rc = cv_call_begin();
 
 	if (rc != 0)
+		cv_error_set(error, "peers cannot be notified: io_setup: %s; raise fs.aio-max-nr",
+			strerror(-rc));
+	if (rc != 0 || (rc = cv_loop_hold(error)) != 0)
 		return rc;
 	device->endpoint.type = SOCK_SEQPACKET;
 	device->endpoint.retry_ms = RETRY_MS;
