@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include <rte_cycles.h>
 
 #include "counts.h"
+#include "sandbox/capabilities.h"
 
 static void set(json_t *object, const char *key, uint64_t value)
 {
@@ -206,6 +210,19 @@ json_t *cv_counts_workers(const struct cv_node *node)
 		json_array_append_new(workers, object);
 	}
 	return workers;
+}
+
+json_t *cv_counts_sandbox(const struct cv_node *node)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "on", json_boolean(node->sandbox.on));
+	set(object, "landlock", node->sandbox.on ? (uint64_t)node->sandbox.landlock : 0);
+	set(object, "uid", geteuid());
+	set(object, "capabilities", cv_capabilities_now());
+	json_object_set_new(
+		object, "dumpable", json_boolean(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1));
+	return object;
 }
 
 json_t *cv_counts_books(const struct cv_node *node)

@@ -18,6 +18,10 @@ json_t *cv_counts_functions(const struct cv_node *node);
 json_t *cv_counts_next_hops(const struct cv_node *node);
 json_t *cv_counts_workers(const struct cv_node *node);
 
+// {"on", "landlock": its version, "uid", "capabilities": a bit each, "dumpable"} of the process: what it
+// gave up, or not, after start.
+json_t *cv_counts_sandbox(const struct cv_node *node);
+
 // {"received", "sent", "dropped", "held"} of the whole node, in packets. Packets that a worker has
 // in its hands are in none of them; a node that has stopped has none.
 json_t *cv_counts_books(const struct cv_node *node);

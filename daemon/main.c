@@ -14,6 +14,7 @@
 #include "counts.h"
 #include "eal.h"
 #include "node.h"
+#include "node_sandbox.h"
 #include "plan.h"
 #include "plan_eal.h"
 #include "stop_signals.h"
@@ -39,6 +40,8 @@ static const char usage[] =
 	"  --result FILE      write the final counts to FILE, not to standard output\n"
 	"  --log-level LEVEL  DPDK's own log: error (default), warning, notice, info, debug\n"
 	"  --stop-deadline S  end at once if stopping takes longer than S seconds, 10 by default\n"
+	"  --core-dumps       may be debugged and leave a core dump\n"
+	"  --no-sandbox       keep all rights after start, for debugging\n"
 	"  -h, --help         this text\n"
 	"\n"
 	"Exit codes: 0 ran and stopped as asked, 1 failed, 2 bad plan or option (nothing was "
@@ -49,6 +52,7 @@ struct options {
 	const char *result;
 	const char *log_level;
 	unsigned stop_deadline_s;
+	bool no_sandbox, core_dumps;
 	const char *plan;
 };
 
@@ -79,6 +83,8 @@ static int parse(int argc, char **argv, struct options *options)
 		{"result", required_argument, NULL, 'r'},
 		{"log-level", required_argument, NULL, 'l'},
 		{"stop-deadline", required_argument, NULL, 'd'},
+		{"no-sandbox", no_argument, NULL, 'n'},
+		{"core-dumps", no_argument, NULL, 'o'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -98,6 +104,12 @@ static int parse(int argc, char **argv, struct options *options)
 		case 'd':
 			if (!read_seconds(optarg, &options->stop_deadline_s))
 				return 1 + EXIT_BAD_INPUT;
+			break;
+		case 'n':
+			options->no_sandbox = true;
+			break;
+		case 'o':
+			options->core_dumps = true;
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -123,19 +135,40 @@ static void print_event(json_t *event)
 	json_decref(event);
 }
 
-// The final counts, to the file or standard output. False if that could not be written.
-static bool write_counts(json_t *counts, const char *path)
+static bool complain(const char *path)
 {
-	FILE *to = path != NULL ? fopen(path, "w") : stdout;
-	bool ok = to != NULL && json_dumpf(counts, to, JSON_COMPACT) == 0 &&
-		  fputc('\n', to) != EOF && fflush(to) == 0;
+	fprintf(stderr, "convoyd: %s: %s\n", path != NULL ? path : "standard output",
+		strerror(errno));
+	return false;
+}
 
-	if (!ok)
-		fprintf(stderr, "convoyd: %s: %s\n", path != NULL ? path : "standard output",
-			strerror(errno));
-	if (to != NULL && to != stdout)
-		fclose(to);
-	return ok;
+// Before rights are given up. NULL: standard output.
+static FILE *open_result(const char *path)
+{
+	FILE *to = path != NULL ? fopen(path, "we") : stdout;
+
+	if (to == NULL)
+		complain(path);
+	return to;
+}
+
+// The final counts, to the file or standard output. False if that could not be written.
+static bool write_counts(json_t *counts, FILE *to, const char *path)
+{
+	if (json_dumpf(counts, to, JSON_COMPACT) != 0 || fputc('\n', to) == EOF || fflush(to) != 0)
+		return complain(path);
+	return to == stdout || fclose(to) == 0 || complain(path);
+}
+
+// What the node does not need any more. 0 or a negative errno.
+static int give_up_rights(
+	struct cv_node *node, const struct options *options, struct cv_error *error)
+{
+	if (!options->no_sandbox)
+		return cv_node_sandbox_enter(
+			node->plan, options->core_dumps, &node->sandbox, error);
+	fputs("convoyd: note: no sandbox: it keeps all its rights (--no-sandbox)\n", stderr);
+	return 0;
 }
 
 static void wait_for_end(const struct cv_node *node)
@@ -152,17 +185,24 @@ static int run(struct cv_node *node, const struct options *options, struct cv_er
 	bool balanced;
 	bool written;
 
-	if (cv_node_connect(node, error) != 0 || cv_node_start(node, error) != 0)
+	FILE *result = open_result(options->result);
+
+	if (result == NULL)
+		return EXIT_FAILED;
+	if (cv_node_connect(node, error) != 0 || cv_node_start(node, error) != 0 ||
+		give_up_rights(node, options, error) != 0)
 		return fail(EXIT_FAILED, error);
+	cv_node_forward(node);
 	cv_telemetry_show(node);
-	print_event(json_pack("{s:s, s:s, s:b}", "event", "ready", "telemetry",
-		cv_eal_telemetry_path(), "hugepages", node->plan->hugepages));
+	print_event(json_pack("{s:s, s:s, s:b, s:o}", "event", "ready", "telemetry",
+		cv_eal_telemetry_path(), "hugepages", node->plan->hugepages, "sandbox",
+		cv_counts_sandbox(node)));
 	wait_for_end(node);
 	cv_node_stop(node);
 	cv_telemetry_show(NULL);
 	counts = cv_counts(node);
 	balanced = cv_counts_balance(json_object_get(counts, "books"));
-	written = write_counts(counts, options->result);
+	written = write_counts(counts, result, options->result);
 	json_decref(counts);
 	if (!balanced)
 		fputs("convoyd: the books do not balance: packets were lost uncounted\n", stderr);
@@ -183,6 +223,10 @@ int main(int argc, char **argv)
 	plan = cv_plan_read(options.plan, &error);
 	if (plan == NULL)
 		return fail(EXIT_BAD_INPUT, &error);
+	if (cv_node_sandbox_check(plan, !options.check && !options.no_sandbox, &error) != 0) {
+		cv_plan_free(plan);
+		return fail(EXIT_BAD_INPUT, &error);
+	}
 	if (cv_stop_signals_start(options.stop_deadline_s, &error) != 0 ||
 		cv_plan_eal_start(plan, options.check, options.log_level, &error) != 0) {
 		cv_plan_free(plan);

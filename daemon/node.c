@@ -204,9 +204,13 @@ int cv_node_start(struct cv_node *node, struct cv_error *error)
 				node->ports[i]->stop(node->ports[i]);
 		return -EIO;
 	}
+	return 0;
+}
+
+void cv_node_forward(struct cv_node *node)
+{
 	for (unsigned i = 0; i < node->plan->workers_count; i++)
 		rte_eal_remote_launch(cv_worker_run, &node->workers[i], i + 1);
-	return 0;
 }
 
 int cv_node_put_next_hop(struct cv_node *node, const char *text, struct cv_error *error)

@@ -12,6 +12,7 @@
 
 #include "next_hop_set.h"
 #include "plan.h"
+#include "sandbox/sandbox.h"
 #include "worker.h"
 
 struct cv_node {
@@ -27,6 +28,7 @@ struct cv_node {
 	struct cv_convoy_rx *convoy_rx; // [port * workers + worker]
 	struct cv_frame_counters *rx_frames; // [port * workers + worker]
 	enum cv_worker_phase phase;
+	struct cv_sandbox_state sandbox;
 };
 
 // Makes every function instance, and with that checks what the plan says of it; opens nothing.
@@ -37,8 +39,11 @@ struct cv_node *cv_node_make(const struct cv_plan *plan, struct cv_error *error)
 // then the node is good for cv_node_free() only.
 int cv_node_connect(struct cv_node *node, struct cv_error *error);
 
-// Starts ports and workers (worker i on lcore i + 1). 0 or a negative errno with error set.
+// Starts the ports. 0 or a negative errno with error set.
 int cv_node_start(struct cv_node *node, struct cv_error *error);
+
+// Starts the workers (worker i on lcore i + 1): packets are forwarded from now on.
+void cv_node_forward(struct cv_node *node);
 
 // True once no packet can come any more: every port that is polled has come to its end.
 bool cv_node_ended(const struct cv_node *node);

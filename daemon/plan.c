@@ -280,10 +280,18 @@ static int read_telemetry(struct cv_plan *plan, const struct cv_where *top)
 	return -EINVAL;
 }
 
+static int read_run_as(struct cv_plan *plan, const struct cv_where *top)
+{
+	if (json_object_get(plan->json, "run_as") == NULL)
+		return 0;
+	plan->run_as = cv_json_string(top, plan->json, "run_as", NULL);
+	return plan->run_as != NULL ? 0 : -EINVAL;
+}
+
 static int read_all(struct cv_plan *plan, const struct cv_where *top)
 {
 	static const char *const keys[] = {"schema", "ports", "convoys", "next_hops", "functions",
-		"chains", "stages", "workers", "eal", "telemetry", NULL};
+		"chains", "stages", "workers", "eal", "telemetry", "run_as", NULL};
 	const char *schema;
 	int rc;
 
@@ -299,7 +307,8 @@ static int read_all(struct cv_plan *plan, const struct cv_where *top)
 	if ((rc = read_ports(plan, top)) != 0 || (rc = read_convoys(plan, top)) != 0 ||
 		(rc = read_next_hops(plan, top)) != 0 || (rc = read_functions(plan, top)) != 0 ||
 		(rc = read_chains(plan, top)) != 0 || (rc = read_workers(plan, top)) != 0 ||
-		(rc = cv_plan_read_stages(plan, top)) != 0 || (rc = read_telemetry(plan, top)) != 0)
+		(rc = cv_plan_read_stages(plan, top)) != 0 ||
+		(rc = read_telemetry(plan, top)) != 0 || (rc = read_run_as(plan, top)) != 0)
 		return rc;
 	return read_eal(plan, top);
 }

@@ -72,6 +72,7 @@ struct cv_plan {
 	bool hugepages;
 	unsigned memory_mb;
 	struct cv_socket_access telemetry;
+	const char *run_as; // NULL: stays who it is
 };
 
 // Reads and checks a plan: path, or "-" for standard input. Needs no EAL and starts nothing.

@@ -151,6 +151,16 @@ static int on_books(const char *cmd, const char *params, struct rte_tel_data *da
 	return answer(books_by_name, "books", data);
 }
 
+static json_t *sandbox_by_name(const struct cv_node *node)
+{
+	return json_pack("{s:{s:o}}", "info", "sandbox", cv_counts_sandbox(node));
+}
+
+static int on_info(const char *cmd, const char *params, struct rte_tel_data *data)
+{
+	return answer(sandbox_by_name, "info", data);
+}
+
 void cv_telemetry_show(struct cv_node *node)
 {
 	static bool registered;
@@ -174,8 +184,11 @@ void cv_telemetry_show(struct cv_node *node)
 	rte_telemetry_register_cmd("/convoy/next_hop_remove", on_next_hop_remove,
 		"Removes a next hop. Parameters: its name");
 	rte_telemetry_register_cmd("/convoy/workers", on_workers,
-		"Numbers of the workers, or core, turns, busy and total cycles, and the longest poll "
+		"Numbers of the workers, or core, turns, busy and total cycles, and the longest "
+		"poll "
 		"iteration of one. Parameters: a number");
+	rte_telemetry_register_cmd(
+		"/convoy/info", on_info, "What the node gave up after start. Takes no parameters");
 	rte_telemetry_register_cmd("/convoy/books", on_books,
 		"Received, sent, dropped and held packets of the node. Takes no parameters");
 }

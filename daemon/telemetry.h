@@ -3,7 +3,7 @@
 //
 // The node's counters on DPDK's telemetry socket. /convoy/ports, /convoy/functions and
 // /convoy/workers list names; with a name behind a comma they give its counters, as the final
-// counts do. /convoy/books gives the node's.
+// counts do. /convoy/books gives the node's, and /convoy/info what it gave up after start.
 #ifndef CV_TELEMETRY_H
 #define CV_TELEMETRY_H
 

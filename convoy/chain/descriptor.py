@@ -63,3 +63,9 @@ class Descriptor(Model):
     workers: Workers = Field(Workers(), description="default: chosen")
     memory: Memory = Field(Memory(), description="default: hugepages where they are free")
     telemetry: Telemetry = Field(Telemetry(), description="default: this user alone connects")
+    run_as: str | None = Field(
+        None,
+        min_length=1,
+        description="USER or USER:GROUP that convoyd becomes once its ports are open; takes root",
+        examples=["convoy"],
+    )

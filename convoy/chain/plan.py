@@ -61,6 +61,7 @@ def make_plan(loaded: Loaded, machine: Machine) -> Plan:
         "workers": [{"core": core, "idle": descriptor.workers.idle} for core in placement.cores],
         "eal": eal,
         **_optional("telemetry", descriptor.telemetry),
+        **({"run_as": descriptor.run_as} if descriptor.run_as else {}),
     }
     return Plan(data, (*placement.notes, *notes))
 

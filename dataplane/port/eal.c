@@ -23,6 +23,7 @@
 static bool started;
 static bool has_files; // the two below are to be removed; atomic
 static char files[PATH_MAX]; // the EAL's runtime directory
+static int files_fd = -1;
 static char telemetry[PATH_MAX];
 static char private_directory[64]; // made by us, to be removed; empty: none
 
@@ -66,9 +67,9 @@ static int choose_runtime_directory(const char *program, struct cv_error *error)
 	return 0;
 }
 
-static void remove_directory(const char *path)
+// By descriptor: the way to the directory may be closed to whom the process has become.
+static void remove_directory(int fd, const char *path)
 {
-	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 
@@ -86,7 +87,7 @@ void cv_eal_remove_files(void)
 	// Once, by whichever thread ends the process.
 	if (!__atomic_exchange_n(&has_files, false, __ATOMIC_ACQ_REL))
 		return;
-	remove_directory(files);
+	remove_directory(files_fd, files);
 	if (private_directory[0] == '\0')
 		return;
 	snprintf(parent, sizeof(parent), "%s/dpdk", private_directory);
@@ -97,6 +98,7 @@ void cv_eal_remove_files(void)
 static void note_files(void)
 {
 	snprintf(files, sizeof(files), "%s", rte_eal_get_runtime_dir());
+	files_fd = open(files, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	// Pairs with the exchange in cv_eal_remove_files().
 	__atomic_store_n(&has_files, true, __ATOMIC_RELEASE);
 }
@@ -180,6 +182,24 @@ int cv_eal_share_telemetry(const struct cv_socket_access *access, struct cv_erro
 	if (rc == 0)
 		rc = cv_socket_access_give(access, parent, folder, error);
 	return rc;
+}
+
+const char *cv_eal_folder(void)
+{
+	return files;
+}
+
+bool cv_eal_folder_is_private(void)
+{
+	return private_directory[0] != '\0';
+}
+
+int cv_eal_give_folder(uid_t uid, gid_t gid, struct cv_error *error)
+{
+	if (fchown(files_fd, uid, gid) == 0)
+		return 0;
+	cv_error_set(error, "run_as: %s: %s", files, strerror(errno));
+	return -errno;
 }
 
 void cv_eal_stop(void)

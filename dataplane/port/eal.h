@@ -33,6 +33,14 @@ const char *cv_eal_telemetry_path(void);
 // set.
 int cv_eal_share_telemetry(const struct cv_socket_access *access, struct cv_error *error);
 
+// Where DPDK keeps its files, and whether it and two folders above it were made for this process.
+const char *cv_eal_folder(void);
+bool cv_eal_folder_is_private(void);
+
+// Before the process becomes that user: who removes the files at the end. The folder itself stays,
+// if the user may not write the one above. 0, or a negative errno with error set.
+int cv_eal_give_folder(uid_t uid, gid_t gid, struct cv_error *error);
+
 // Nothing happens if it was not started.
 void cv_eal_stop(void);
 

@@ -35,6 +35,7 @@ struct cv_port_kind {
 	size_t size;
 	bool any_length; // it needs no buffer as long as its mtu; else mtu is limited by buffers
 	bool shares_packets; // cv_port_shares_packets()
+	struct cv_port_needs needs; // cv_port_needs()
 };
 
 extern const struct cv_port_kind cv_port_pcap, cv_port_null, cv_port_vhost_user,

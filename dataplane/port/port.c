@@ -144,6 +144,13 @@ bool cv_port_any_length(const json_t *config)
 	return kind != NULL && kind->any_length;
 }
 
+struct cv_port_needs cv_port_needs(const json_t *config)
+{
+	const struct cv_port_kind *kind = find_kind(config);
+
+	return kind != NULL ? kind->needs : (struct cv_port_needs){0};
+}
+
 bool cv_port_shares_packets(const json_t *config)
 {
 	const struct cv_port_kind *kind = find_kind(config);

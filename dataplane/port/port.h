@@ -77,6 +77,15 @@ bool cv_port_any_length(const json_t *config);
 // than a copy: they must then lie in DPDK's own memory (packet_pool.h).
 bool cv_port_shares_packets(const json_t *config);
 
+// What a port needs of the process once it is open and started.
+struct cv_port_needs {
+	uint64_t capabilities; // a bit each
+	bool interface; // asks the kernel about interfaces, by sockets
+	bool bpf; // takes a program back at the end
+};
+
+struct cv_port_needs cv_port_needs(const json_t *config);
+
 // False once a port was closed whose driver leaves something with the EAL's interrupt thread
 // (DPDK 22.11's memif server does): rte_eal_cleanup() would unmap what that thread still reads, and
 // may crash the process. Then exit without it.

@@ -56,4 +56,5 @@ const struct cv_port_kind cv_port_af_packet = {
 	.check = check,
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
+	.needs = {.interface = true},
 };

@@ -53,4 +53,8 @@ const struct cv_port_kind cv_port_af_xdp = {
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
 	.shares_packets = true,
+	// Its program is taken from the interface at the end.
+	.needs = {.capabilities = 1ull << CAP_NET_ADMIN | 1ull << CAP_NET_RAW | 1ull << CAP_BPF,
+		.interface = true,
+		.bpf = true},
 };

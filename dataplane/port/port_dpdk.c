@@ -5,6 +5,7 @@
 // ("0000:3b:00.0", with arguments after a comma), or a virtual device ("net_tap0,iface=tap0");
 // queues: 1 to 64, with RSS where the device can.
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,4 +79,9 @@ const struct cv_port_kind cv_port_dpdk = {
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
 	.shares_packets = true,
+	// Drivers map memory for a NIC as the heap grows, and undo at the end what they set up.
+	.needs = {.capabilities = 1ull << CAP_IPC_LOCK | 1ull << CAP_NET_ADMIN |
+				  1ull << CAP_NET_RAW | 1ull << CAP_BPF,
+		.interface = true,
+		.bpf = true},
 };

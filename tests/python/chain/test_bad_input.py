@@ -358,7 +358,7 @@ ROWS = [
         "a list where a mapping must be",
         "functions:\n",
         "functions: []\nx:\n",
-        "web.yaml:5: x: unknown key; keys: chains, functions, memory, next-hops, ports, "
+        "web.yaml:5: x: unknown key; keys: chains, functions, memory, next-hops, ports, run-as, "
         "telemetry, workers",
     ),
     (

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "sandbox/landlock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// Of later versions than the oldest headers that we build with.
+#define REFER (1ull << 13) // 2
+#define TRUNCATE (1ull << 14) // 3
+#define TCP (3ull << 0) // 4: bind and connect
+#define IOCTL_DEV (1ull << 15) // 5
+#define SCOPES (3ull << 0) // 6: abstract sockets and signals
+
+// As the kernel has it since version 6; it takes more bytes than it knows if they are 0.
+struct rules {
+	uint64_t files, network, scopes;
+};
+
+#define READS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+
+static const uint64_t all_files = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1; // version 1
+
+int cv_landlock_version(void)
+{
+	const long version =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	return version > 0 ? (int)version : 0;
+}
+
+static uint64_t rights_of(unsigned use)
+{
+	uint64_t rights = 0;
+
+	if ((use & CV_SANDBOX_READS) != 0)
+		rights |= READS;
+	if ((use & CV_SANDBOX_SOCKETS) != 0)
+		rights |= LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_REMOVE_FILE;
+	if ((use & CV_SANDBOX_REMOVES) != 0)
+		rights |= LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+			  LANDLOCK_ACCESS_FS_REMOVE_DIR;
+	if ((use & CV_SANDBOX_REMOVES_FOLDERS) != 0)
+		rights |= LANDLOCK_ACCESS_FS_REMOVE_DIR;
+	return rights;
+}
+
+static int add(int rules, const struct cv_sandbox_folder *folder)
+{
+	struct landlock_path_beneath_attr rule = {.allowed_access = rights_of(folder->use)};
+	int rc;
+
+	rule.parent_fd = open(folder->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (rule.parent_fd < 0)
+		return errno == ENOENT || errno == EACCES ? 0 : -errno; // nothing is done there
+	rc = syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0
+		     ? 0
+		     : -errno;
+	close(rule.parent_fd);
+	return rc;
+}
+
+int cv_landlock_rules(const struct cv_sandbox *sandbox, int version)
+{
+	const struct rules wanted = {
+		.files = all_files | (version >= 2 ? REFER : 0) | (version >= 3 ? TRUNCATE : 0) |
+			 (version >= 5 && !sandbox->interfaces ? IOCTL_DEV : 0),
+		.network = version >= 4 ? TCP : 0,
+		.scopes = version >= 6 ? SCOPES : 0,
+	};
+	const int rules = (int)syscall(SYS_landlock_create_ruleset, &wanted, sizeof(wanted), 0);
+	int rc = rules < 0 ? -errno : 0;
+
+	for (unsigned i = 0; rc == 0 && i < sandbox->folders_count; i++)
+		rc = add(rules, &sandbox->folders[i]);
+	if (rc == 0)
+		return rules;
+	if (rules >= 0)
+		close(rules);
+	return rc;
+}
+
+int cv_landlock_enter(int rules)
+{
+	return syscall(SYS_landlock_restrict_self, rules, 0) == 0 ? 0 : -errno;
+}
