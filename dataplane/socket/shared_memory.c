@@ -25,8 +25,7 @@ static struct {
 } mappings[MAPPINGS_MAX];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of who sets them
 
-// Returns the mapping's number; MAPPINGS_MAX: there are too many.
-static unsigned enlist(const uint8_t *start, uint64_t bytes)
+unsigned cv_shared_memory_enlist(const void *start, uint64_t bytes)
 {
 	unsigned i;
 
@@ -43,7 +42,7 @@ static unsigned enlist(const uint8_t *start, uint64_t bytes)
 	return i;
 }
 
-static void delist(unsigned number)
+void cv_shared_memory_delist(unsigned number)
 {
 	if (number == MAPPINGS_MAX)
 		return;
@@ -130,7 +129,7 @@ int cv_shared_memory_map(struct cv_shared_memory *memory, int fd, uint64_t offse
 	madvise(start, bytes, MADV_DONTDUMP);
 	memory->data = start + (offset - from);
 	memory->size = size;
-	memory->number = enlist(start, bytes);
+	memory->number = cv_shared_memory_enlist(start, bytes);
 	return 0;
 
 fail:
@@ -144,7 +143,7 @@ fail:
 void cv_shared_memory_unmap(struct cv_shared_memory *memory)
 {
 	if (memory->data != NULL)
-		delist(memory->number);
+		cv_shared_memory_delist(memory->number);
 	if (memory->reserved != NULL)
 		munmap(memory->reserved, memory->reserved_bytes);
 	*memory = (struct cv_shared_memory){0};

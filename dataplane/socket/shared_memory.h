@@ -36,4 +36,9 @@ void cv_shared_memory_unmap(struct cv_shared_memory *memory);
 // unmapped meanwhile.
 bool cv_shared_memory_replace(const void *address);
 
+// For that, of a mapping that somebody else made: it is known from now on, by the number returned,
+// until it is delisted, before it is unmapped. Of too many, the last are not known.
+unsigned cv_shared_memory_enlist(const void *start, uint64_t bytes);
+void cv_shared_memory_delist(unsigned number);
+
 #endif

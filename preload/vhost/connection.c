@@ -76,6 +76,11 @@ static void grant(struct cv_connection *connection)
 				"not lie in the memory that the guest shares");
 }
 
+static bool is_memory_table(const void *message)
+{
+	return ((const struct cv_vhost_message *)message)->request == CV_VHOST_SET_MEM_TABLE;
+}
+
 static enum rte_vhost_msg_result before_message(int vid, void *message)
 {
 	struct cv_connection *connection = connection_of(vid);
@@ -88,6 +93,8 @@ static enum rte_vhost_msg_result before_message(int vid, void *message)
 	result = cv_messages_before(&connection->messages, message, &error);
 	if (result == RTE_VHOST_MSG_RESULT_ERR)
 		say(connection, "its guest is disconnected: %s", error.text);
+	else if (is_memory_table(message))
+		cv_truncated_forget(&connection->memory);
 	return result;
 }
 
@@ -98,6 +105,8 @@ static enum rte_vhost_msg_result after_message(int vid, void *message)
 	if (connection == NULL)
 		return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 	cv_messages_after(&connection->messages, message);
+	if (is_memory_table(message))
+		cv_truncated_guard(&connection->memory, vid);
 	grant(connection);
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
@@ -302,6 +311,7 @@ static void destroy_connection(int vid)
 	if (connection->program->destroy_connection != NULL)
 		connection->program->destroy_connection(vid);
 	report(connection);
+	cv_truncated_forget(&connection->memory);
 	__atomic_store_n(&cv_connections[vid], NULL, __ATOMIC_RELEASE);
 	ended[vid] = connection;
 }

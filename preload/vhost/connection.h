@@ -19,6 +19,7 @@
 #include "log_limit.h"
 #include "messages.h"
 #include "to_guest.h"
+#include "truncated.h"
 #include "guest_device.h"
 
 // A socket of the program's.
@@ -35,6 +36,7 @@ struct cv_connection {
 	bool ours; // atomic; else rte_vhost's
 	bool left; // with all its messages, to rte_vhost: the program asked for more than we judge
 	struct cv_messages messages;
+	struct cv_truncated memory;
 	struct cv_to_guest to[CV_GUEST_PAIRS_MAX]; // under the locks of the queues
 	struct cv_from_guest from[CV_GUEST_PAIRS_MAX];
 };

@@ -34,7 +34,7 @@ __attribute__((constructor)) static void find(void)
 	real = (ssize_t(*)(int, struct msghdr *, int))dlsym(RTLD_NEXT, "recvmsg");
 }
 
-static bool is_server(void)
+bool cv_receive_is_server(void)
 {
 	static _Thread_local enum { UNKNOWN, YES, NO } known;
 
@@ -111,7 +111,7 @@ EXPORT ssize_t recvmsg(int socket, struct msghdr *header, int flags)
 {
 	if (real == NULL) // another library's constructor
 		return syscall(SYS_recvmsg, socket, header, flags);
-	if (is_server() && header->msg_iovlen == 1 &&
+	if (cv_receive_is_server() && header->msg_iovlen == 1 &&
 		header->msg_iov->iov_len == CV_VHOST_HEADER_BYTES)
 		return receive(socket, header, flags);
 	return real(socket, header, flags);

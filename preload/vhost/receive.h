@@ -14,4 +14,7 @@
 // they are for. Atomic.
 extern bool cv_receive_any_files;
 
+// Whether this is rte_vhost's thread. For signal handlers, too.
+bool cv_receive_is_server(void);
+
 #endif
