@@ -7,6 +7,7 @@ strings, `on`, `no`, `12:30:00` and dates are strings, and tags are refused. Tex
 is safe: depth, expansion of aliases and sizes are bounded.
 """
 
+import contextlib
 import re
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,8 +22,9 @@ SIZE_MAX_BYTES = 16 << 20
 DEPTH_MAX = 32
 VALUES_MAX = 1_000_000
 
-# libyaml, where PyYAML was built with it: twenty times as fast.
-PARSER: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+# libyaml, where PyYAML was built with it: twenty times as fast. It refuses a key without a value
+# before a comma ({a:, b: 1}), which PyYAML takes: what it refuses is read again by PyYAML.
+PARSERS: list[Any] = [*([yaml.CSafeLoader] if yaml.__with_libyaml__ else []), yaml.SafeLoader]
 
 
 # YAML 1.2's core schema, less octal: by a plain scalar's first character.
@@ -257,6 +259,15 @@ BEGIN = "begin with ports: (see examples/)"
 CHECK = "check indentation, colons and quotes"
 
 
+def _read(text: str, path: str) -> Text:
+    for parser in PARSERS[:-1]:
+        with contextlib.suppress(yaml.YAMLError):
+            build = _Build(parser(text))
+            return Text(path, build.document(), build.lines)
+    build = _Build(PARSERS[-1](text))
+    return Text(path, build.document(), build.lines)
+
+
 def parse(content: bytes, path: str, begin: str = BEGIN) -> Text:
     """Parse a document. path names it in errors; begin says what an empty one lacks.
 
@@ -278,8 +289,7 @@ def parse(content: bytes, path: str, begin: str = BEGIN) -> Text:
         line = content.count(b"\n", 0, error.start) + 1
         raise fail(line, "not UTF-8 text", "save the file as UTF-8") from None
     try:
-        build = _Build(PARSER(text))
-        return Text(path, build.document(), build.lines)
+        return _read(text, path)
     except _EmptyError:
         raise fail(1, "empty", begin) from None
     except _WrongError as wrong:

@@ -383,7 +383,7 @@ ROWS = [
         "a bracket that is not closed",
         "path: [fw, rtr]}",
         "path: [fw, rtr}",
-        "web.yaml:9: not YAML: did not find expected ',' or ']'; "
+        "web.yaml:9: not YAML: expected ',' or ']', but got '}'; "
         "check indentation, colons and quotes",
     ),
     (

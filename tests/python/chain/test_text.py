@@ -29,6 +29,7 @@ MACHINE = Machine(dict.fromkeys(range(8), 0), Path("/run/convoy"))
         ("&k a: 1\nb: *k\n", {"a": 1, "b": "a"}),
         ("a: !!str 1\nb: ! 2\n", {"a": "1", "b": "2"}),
         ("- 1\n- [2, {a: }]\n", [1, [2, {"a": None}]]),
+        ("a: {b:, c: 1}\n", {"a": {"b": None, "c": 1}}),
     ],
 )  # fmt: skip
 def test_values(text, value):
