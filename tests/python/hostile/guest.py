@@ -229,6 +229,10 @@ class Guest:
         """Do the whole handshake. buffers: there are some to receive into."""
         self.negotiate()
         must(self.front_end.tell_memory([self.memory.region()]))
+        return self.start_rings(buffers)
+
+    def start_rings(self, buffers: bool = True) -> Self:
+        """Do the part of the handshake after the memory."""
         for index in (0, 1):
             self.set_ring(index)
         if buffers:
