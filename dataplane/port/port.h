@@ -32,7 +32,8 @@ struct cv_port {
 	// Instead of rx, where a port copies anyway: receives packets one behind the other into few
 	// buffers. Fills in up to n <= CV_VIEWS_MAX views (as cv_view_set does; in and out are the
 	// caller's to set) and the buffers that hold them, in one segment each. Returns the number
-	// of views; the buffers belong to the caller. Each frame comes by one of the two, in the
+	// of views; the buffers belong to the caller. No packet is shorter than an Ethernet header,
+	// for it might share a convoy with others. Each frame comes by one of the two, in the
 	// order of arrival, whichever is called. May be NULL.
 	uint16_t (*rx_views)(struct cv_port *port, uint16_t queue, struct cv_view *views,
 		uint16_t n, struct cv_buffers *buffers);
