@@ -59,7 +59,7 @@ def target(kind: str, pool: Pool) -> Iterator[Target]:
     yield one
     try:
         one.calm()
-        one.assert_well()
+        one.assert_well(16)
     except BaseException:
         pool.drop()
         raise

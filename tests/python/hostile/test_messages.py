@@ -11,9 +11,10 @@ from convoy.host.process import wait_for
 
 from .front_end import HEADER, NEED_REPLY, NUMBERS, REPLY, VERSION, Region, Request
 from .guest import GIB, MIB, Guest
-from .targets import OURS, Target
+from .targets import AT_ONCE, OURS, Target
 
-pytestmark = pytest.mark.parametrize("kind", OURS, indirect=True)
+ours = pytest.mark.parametrize("kind", OURS, indirect=True)
+at_once = pytest.mark.parametrize("kind", AT_ONCE, indirect=True)
 
 NOT_OFFERED = [
     Request.POSTCOPY_ADVISE,
@@ -36,6 +37,7 @@ def features_of_everything(guest: Guest) -> None:
     guest.front_end.tell_number(Request.SET_FEATURES, EVERYTHING)
 
 
+@at_once
 @pytest.mark.parametrize("started", [False, True], ids=["first", "while it runs"])
 @pytest.mark.parametrize("files", [0, 8])
 def test_every_request(target: Target, started: bool, files: int):
@@ -84,6 +86,7 @@ BAD_TABLES = {
 }
 
 
+@at_once
 @pytest.mark.parametrize("table", BAD_TABLES.values(), ids=BAD_TABLES)
 def test_any_message_after_a_memory_table_that_failed(target: Target, table):
     for request in (*Request,):
@@ -104,6 +107,7 @@ def test_any_message_after_a_memory_table_that_failed(target: Target, table):
     target.assert_well()
 
 
+@at_once
 def test_numbers_of_regions_and_of_files_that_disagree(target: Target):
     for count in (0, 1, 7, 8, 9, 255, 1 << 31, (1 << 32) - 1):
         for sent in (0, 1, 8):
@@ -118,6 +122,7 @@ def test_numbers_of_regions_and_of_files_that_disagree(target: Target):
     target.assert_well()
 
 
+@at_once
 def test_headers_of_anything(target: Target):
     sizes = (0, 1, 7, 8, 12, 267, 268, 4096, 1 << 31, (1 << 32) - 1)
     for flags in (0, VERSION | REPLY, 2, 3, (1 << 32) - 1):
@@ -128,6 +133,7 @@ def test_headers_of_anything(target: Target):
     target.assert_well()
 
 
+@ours
 def test_messages_in_pieces_of_a_byte(target: Target):
     """A stream socket has no messages: a handshake works however it arrives."""
     guest = target.guest()
@@ -148,6 +154,7 @@ def test_messages_in_pieces_of_a_byte(target: Target):
     target.assert_well()
 
 
+@at_once
 def test_inflight_buffers_of_any_size(target: Target):
     for queues in (0, 1, 2, 3, 128, 65535):
         for size in (0, 1, 256, 32768, 65535):
@@ -163,6 +170,7 @@ def test_inflight_buffers_of_any_size(target: Target):
     target.assert_well()
 
 
+@at_once
 def test_inflight_buffers_that_are_none(target: Target):
     """The guest's file is not the back end's to trust, in size or in content."""
     for file_size in (0, 1, 4096, MIB):
@@ -182,6 +190,7 @@ def test_inflight_buffers_that_are_none(target: Target):
     target.assert_well()
 
 
+@at_once
 def test_dirty_page_logs_that_are_none(target: Target):
     """Pages are marked in the guest's file: nowhere else, and not behind its end."""
     for file_size, stated, offset in (

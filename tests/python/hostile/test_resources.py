@@ -14,9 +14,10 @@ from convoy.host.process import wait_for
 from .conftest import Pool
 from .front_end import DEADLINE_S, HEADER, VERSION, FrontEnd, Request
 from .guest import FREE, GIB, HEADER_BYTES, Memory, Piece
-from .targets import OURS, Target
+from .targets import AT_ONCE, OURS, Target
 
-pytestmark = pytest.mark.parametrize("kind", OURS, indirect=True)
+ours = pytest.mark.parametrize("kind", OURS, indirect=True)
+at_once = pytest.mark.parametrize("kind", AT_ONCE, indirect=True)
 
 PAGE = 4096
 FULL = (1 << 64) - 2  # an eventfd's counter: one more must wait
@@ -49,6 +50,7 @@ def test_files_with_messages_that_carry_none(target: Target, request_: int):
     target.assert_well()
 
 
+@at_once
 @pytest.mark.parametrize("sent", [1, 11, 12, 13, 19])
 def test_half_a_message_and_silence(target: Target, sent: int):
     """The other ports' peers come and go meanwhile."""
@@ -59,6 +61,7 @@ def test_half_a_message_and_silence(target: Target, sent: int):
     target.assert_well()
 
 
+@ours
 @pytest.mark.parametrize("sent", [1, 12, 19])
 def test_half_a_message_and_a_signal(doomed: Target, sent: int):
     guest = doomed.guest()
@@ -102,6 +105,7 @@ def test_calls_and_kicks_that_are_no_eventfd(target: Target):
         target.calm()
 
 
+@at_once
 def test_memory_taken_back_under_traffic(target: Target):
     """More pages, no two of them neighbours, than a process may have mappings."""
     guest = target.guest(size=32768, memory=Memory(GIB)).start(buffers=False)
@@ -116,6 +120,7 @@ def test_memory_taken_back_under_traffic(target: Target):
         target.assert_well()
 
 
+@at_once
 def test_memory_that_was_never_there(target: Target):
     """The file ends before the region does. Such a table may be refused."""
     guest = target.guest()
@@ -129,6 +134,7 @@ def test_memory_that_was_never_there(target: Target):
     target.assert_well()
 
 
+@ours
 def test_lines_of_peers_that_come_and_go(target: Target):
     """A peer cannot fill the disk of whoever keeps what the node writes."""
     target.assert_well()

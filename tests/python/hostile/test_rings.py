@@ -6,9 +6,9 @@ import pytest
 
 from .front_end import Request
 from .guest import FREE, MIB, RING_PACKED, USER, Guest, Piece
-from .targets import OURS, Target
+from .targets import AT_ONCE, Target
 
-pytestmark = pytest.mark.parametrize("kind", OURS, indirect=True)
+pytestmark = pytest.mark.parametrize("kind", AT_ONCE, indirect=True)
 
 
 def use(guest: Guest) -> None:
