@@ -30,6 +30,7 @@ FRAME_BYTES = 64
 PORT = "vhost-user"
 NOBODY = "nobody"
 HONEST = "honest"
+SENDING = "sending"
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,11 @@ GUESTS = (
     Guest(NOBODY, "no guest is connected", NOBODY, None),
     Guest("silent", "posts no buffers, sends nothing", NOBODY, 0.95),
     Guest(HONEST, "takes all that comes, sends nothing", NOBODY, None),
-    Guest("sending", "as honest, and sends as fast as the node takes it", NOBODY, None),
-    Guest("empty-tables", "buffers of 32,767 descriptors without a byte, both ways"),
-    Guest("long-chains", "buffers of 1,024 descriptors of a byte each, both ways"),
+    Guest(SENDING, "as honest, and sends as fast as the node takes it", NOBODY, None),
+    Guest("empty-tables", "buffers of 32,767 descriptors without a byte, both ways", SENDING),
+    Guest("long-chains", "buffers of 1,024 descriptors of a byte each, both ways", SENDING),
     Guest("tiny-buffers", "buffers of one byte to receive into"),
-    Guest("nowhere", "buffers outside of its memory, both ways"),
+    Guest("nowhere", "buffers outside of its memory, both ways", SENDING),
 )
 
 Progress = Callable[[str, int, int], None]
