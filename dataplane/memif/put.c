@@ -86,8 +86,10 @@ static CV_INLINE void put_plain(struct cv_memif_ring *ring, struct cv_memif_slot
 	ring->counters.bytes += bytes;
 }
 
-// The next packet, whose buffer is too short. Returns false where there is no room yet.
-static bool put_any(struct cv_memif_ring *ring, const struct cv_view *view, bool client, int *steps)
+// The next packet, whose buffer is too short. Returns false where there is no room yet. Not inlined:
+// its list of slots would lie in every call's stack.
+static __attribute__((noinline)) bool put_any(
+	struct cv_memif_ring *ring, const struct cv_view *view, bool client, int *steps)
 {
 	const uint32_t len = cv_view_packet_len(view);
 	const int took = put_chain(ring, cv_view_packet(view), len, client);

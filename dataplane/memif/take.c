@@ -53,8 +53,25 @@ static CV_INLINE uint8_t *place(struct target *target, uint32_t len, bool *too_l
 	return *too_long ? NULL : bin->data + PREFIX_BYTES;
 }
 
+// A packet is there, in a bin: its length before it, a view of it. Returns its end.
+static CV_INLINE uint8_t *show(struct cv_view *view, uint8_t *data, uint32_t len)
+{
+	// As CV_COPIED(), for what cv_view_set() reads.
+	__asm__ volatile("" : "+m"(*(uint8_t(*)[CV_ETHER_LEN + 2 * CV_VLAN_LEN]) data));
+	data[-2] = (uint8_t)(len >> 8);
+	data[-1] = (uint8_t)len;
+	cv_view_set(view, data, (uint16_t)len);
+	return data + len;
+}
+
+static CV_INLINE void close_bin(struct cv_vring_bin *bin, const uint8_t *end, uint32_t packets)
+{
+	bin->len = (uint32_t)(end - bin->data);
+	bin->packets = (uint16_t)packets;
+}
+
 // The packet is at data, where place() said.
-static CV_INLINE void placed(struct target *target, uint8_t *data, uint32_t len)
+static void placed(struct target *target, uint8_t *data, uint32_t len)
 {
 	struct cv_vring_bin *bin;
 
@@ -62,14 +79,8 @@ static CV_INLINE void placed(struct target *target, uint8_t *data, uint32_t len)
 		target->lens[target->n++] = (uint16_t)len;
 		return;
 	}
-	// As CV_COPIED(), for what cv_view_set() reads.
-	__asm__ volatile("" : "+m"(*(uint8_t(*)[CV_ETHER_LEN + 2 * CV_VLAN_LEN]) data));
-	data[-2] = (uint8_t)(len >> 8);
-	data[-1] = (uint8_t)len;
-	cv_view_set(&target->views[target->n++], data, (uint16_t)len);
 	bin = &target->bin[target->at];
-	bin->len = (uint32_t)(data + len - bin->data);
-	bin->packets++;
+	close_bin(bin, show(&target->views[target->n++], data, len), bin->packets + 1u);
 }
 
 // Reads the descriptors of one packet. Returns how many, 0: it is not all there yet; ok: it is whole,
@@ -99,7 +110,9 @@ static uint16_t read_chain(struct cv_memif_ring *ring, struct cv_memif_slot *slo
 }
 
 // One packet of whatever form. Returns the descriptors that it took, 0: there is none yet, or no room.
-static uint16_t take_any(struct cv_memif_ring *ring, struct target *target, bool client)
+// Not inlined: its list of slots would lie in every call's stack.
+static __attribute__((noinline)) uint16_t take_any(
+	struct cv_memif_ring *ring, struct target *target, bool client)
 {
 	const uint16_t ready = cv_memif_available(ring, ring->size, client);
 	struct cv_memif_slot slots[CV_MEMIF_CHAIN_MAX];
@@ -147,35 +160,82 @@ static CV_INLINE uint16_t fetch(struct cv_memif_ring *ring, struct cv_memif_slot
 	return i;
 }
 
-// Copies packets as long as there is room for them; returns how many descriptors that were.
-static CV_INLINE uint16_t copy(struct cv_memif_ring *ring, const struct cv_memif_slot *slots,
+// Copies packets out, each into a buffer of its own.
+static CV_INLINE void copy_each(struct cv_memif_ring *ring, const struct cv_memif_slot *slots,
 	uint16_t n, struct target *target)
 {
+	uint8_t *const *to = target->to + target->n;
+	uint16_t *lens = target->lens + target->n;
+	const uint32_t room = target->room;
+	uint16_t got = 0;
+	uint64_t bytes = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		const uint32_t len = slots[i].len;
+
+		if (CV_LIKELY(i + 1 < n))
+			cv_vring_prefetch_rest(slots[i + 1].data, slots[i + 1].len, false);
+		if (CV_UNLIKELY(len > room)) {
+			ring->counters.too_long++;
+			continue;
+		}
+		cv_vring_copy(to[got], slots[i].data, len);
+		lens[got++] = (uint16_t)len;
+		bytes += len;
+	}
+	ring->counters.bytes += bytes;
+	target->n = (uint16_t)(target->n + got);
+}
+
+// As copy_each, but one behind the other into bins, as long as there is room. Returns how many
+// descriptors that were.
+static CV_INLINE uint16_t copy_together(struct cv_memif_ring *ring,
+	const struct cv_memif_slot *slots, uint16_t n, struct target *target)
+{
+	struct cv_view *view = target->views + target->n;
+	// The bin being filled, as long as packets fit: it knows nothing of them meanwhile.
+	struct cv_vring_bin *bin = &target->bin[target->at];
+	uint8_t *end = bin->data + bin->len;
+	const uint8_t *limit = bin->data + bin->gather;
+	uint32_t packets = bin->packets;
 	uint64_t bytes = 0;
 	uint16_t i;
 
 	for (i = 0; i < n; i++) {
-		bool too_long;
-		uint8_t *data = place(target, slots[i].len, &too_long);
+		const uint32_t len = slots[i].len;
 
 		if (CV_LIKELY(i + 1 < n))
 			cv_vring_prefetch_rest(slots[i + 1].data, slots[i + 1].len, false);
-		if (CV_UNLIKELY(data == NULL)) {
-			if (!too_long)
+		if (CV_UNLIKELY(end + PREFIX_BYTES + len > limit || packets == BIN_PACKETS_MAX)) {
+			bool too_long;
+			uint8_t *data;
+
+			close_bin(bin, end, packets);
+			data = place(target, len, &too_long);
+			if (data == NULL && !too_long)
 				break;
-			ring->counters.too_long++;
-			continue;
+			bin = &target->bin[target->at];
+			limit = bin->data + bin->gather;
+			end = bin->data + bin->len;
+			packets = bin->packets;
+			if (data == NULL) {
+				ring->counters.too_long++;
+				continue;
+			}
 		}
-		cv_vring_copy(data, slots[i].data, slots[i].len);
-		placed(target, data, slots[i].len);
-		bytes += slots[i].len;
+		cv_vring_copy(end + PREFIX_BYTES, slots[i].data, len);
+		end = show(view++, end + PREFIX_BYTES, len);
+		packets++;
+		bytes += len;
 	}
+	close_bin(bin, end, packets);
 	ring->counters.bytes += bytes;
+	target->n = (uint16_t)(view - target->views);
 	return i;
 }
 
 static CV_INLINE void take(
-	struct cv_memif_ring *ring, struct target *target, uint16_t n, bool client)
+	struct cv_memif_ring *ring, struct target *target, uint16_t n, bool client, bool gathers)
 {
 	// Bad packets and the parts of chains count: a peer cannot keep us here.
 	int steps = CV_MEMIF_STEPS;
@@ -188,7 +248,11 @@ static CV_INLINE void take(
 		if (wanted > CV_MEMIF_BATCH)
 			wanted = CV_MEMIF_BATCH;
 		found = fetch(ring, slots, wanted, client, &more);
-		took = copy(ring, slots, found, target);
+		took = found;
+		if (gathers)
+			took = copy_together(ring, slots, found, target);
+		else
+			copy_each(ring, slots, found, target);
 		CV_COPIED();
 		if (took > 0)
 			cv_memif_give_back(ring, took, client);
@@ -211,9 +275,9 @@ CV_HOT uint16_t cv_memif_dequeue(
 	struct target target = {.to = to, .lens = lens, .room = room};
 
 	if (ring->client)
-		take(ring, &target, n, true);
+		take(ring, &target, n, true, false);
 	else
-		take(ring, &target, n, false);
+		take(ring, &target, n, false, false);
 	return target.n;
 }
 
@@ -226,9 +290,9 @@ CV_HOT uint16_t cv_memif_gather(struct cv_memif_ring *ring, struct cv_view *view
 		return 0;
 	open_bin(&target);
 	if (ring->client)
-		take(ring, &target, n, true);
+		take(ring, &target, n, true, true);
 	else
-		take(ring, &target, n, false);
+		take(ring, &target, n, false, true);
 	*bins = (uint16_t)(target.at + (bin[target.at].packets > 0));
 	return target.n;
 }
