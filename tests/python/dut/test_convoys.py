@@ -50,7 +50,7 @@ def test_convoys_come_and_go(name, path, convoys, kind, tmp_path: Path):
     ports = [PortAt(kind, str(tmp_path / side)) for side in ("l", "r")]
     setup = Setup(path, ports[0], ports[1], (CORES[-1],), tmp_path, options={"convoys": convoys})
     assert dut.cannot(setup) == ""
-    more = ",ring=8192" if kind == "vhost-user" else ""
+    more = ",ring=4096" if kind == "vhost-user" else ""
     attached = [f"{dut.tester_port(port, i)}{more}" for i, port in enumerate(ports)]
     with dut.start(setup) as running, ConvoyGen(attached) as tester:
         running.ready(60)
