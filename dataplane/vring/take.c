@@ -138,10 +138,12 @@ static __attribute__((noinline)) int take_any(
 		vring->counters.bytes += len;
 		return 1;
 	}
-	if (too_long)
+	if (too_long) {
 		vring->counters.too_long++;
-	else
+	} else {
 		vring->counters.malformed++;
+		vring->counters.steps += CV_VRING_STEPS_MALFORMED;
+	}
 	return 0;
 }
 
@@ -262,15 +264,17 @@ static CV_INLINE uint16_t take(
 {
 	enum next next = vring->log == NULL ? NEXT_PLAIN : NEXT_ANY;
 	const uint64_t last_step = vring->counters.steps + CV_VRING_STEPS_MAX;
+	uint16_t batch = CV_VRING_BATCH; // plain buffers looked at together
 	uint16_t budget = n; // bad buffers count: a guest cannot keep us here
 	uint16_t got = 0;
 
 	while (budget > 0 && next != NEXT_STOP && !vring->broken) {
 		if (CV_LIKELY(next == NEXT_PLAIN)) {
-			uint16_t looked = budget < CV_VRING_BATCH ? budget : CV_VRING_BATCH;
+			uint16_t looked = budget < batch ? budget : batch;
 
 			got += take_plain(vring, target, got, &looked, is_packed, gathers, &next);
 			budget -= looked;
+			batch = batch < CV_VRING_BATCH ? 2 * batch : CV_VRING_BATCH;
 		} else {
 			const int one = vring->counters.steps < last_step
 						? take_any(vring, target, got)
@@ -280,6 +284,7 @@ static CV_INLINE uint16_t take(
 				break;
 			got += (uint16_t)one;
 			budget--;
+			batch = 1;
 			next = vring->log == NULL ? NEXT_PLAIN : NEXT_ANY;
 		}
 	}

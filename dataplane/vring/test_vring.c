@@ -631,7 +631,7 @@ static void take_back(struct guest *guest)
 }
 
 #define PUT_STEPS (CV_VRING_PUT_STEPS + 2 * (LONGEST + 1)) // and the packet that goes beyond
-#define TAKE_STEPS (CV_VRING_STEPS_MAX + LONGEST + 1)
+#define TAKE_STEPS (CV_VRING_STEPS_MAX + LONGEST + 1 + CV_VRING_STEPS_MALFORMED)
 
 // How many descriptors calls of one poll iteration look at, and that the guest's own packets pay.
 static void costs_no_more(uint64_t features, enum costly form)

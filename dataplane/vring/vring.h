@@ -115,7 +115,11 @@ void cv_vring_quiet(struct cv_vring *vring);
 
 // A call of dequeue or gather looks at no more descriptors of chains and tables, but for the last
 // buffer's; what is left waits for the next call.
-#define CV_VRING_STEPS_MAX 512
+#define CV_VRING_STEPS_MAX 128
+
+// What a malformed buffer counts for beside its descriptors: judged by itself it takes a multiple of
+// what a packet does.
+#define CV_VRING_STEPS_MALFORMED 16
 
 // Takes up to n packets that the guest sends, each into a buffer of its own: to[i] has room bytes,
 // lens[i] is set. Longer ones are lost. Returns how many; the guest has its buffers back.

@@ -88,11 +88,11 @@ static void play(struct hostile *guest, const uint8_t *step)
 	switch (step[0]) {
 	case DEQUEUE:
 		dequeue(vring, n % 8 + 1);
-		most = CV_VRING_STEPS_MAX + CHAIN + 1;
+		most = CV_VRING_STEPS_MAX + CHAIN + 1 + CV_VRING_STEPS_MALFORMED;
 		break;
 	case GATHER:
 		gather(vring, n);
-		most = CV_VRING_STEPS_MAX + CHAIN + 1;
+		most = CV_VRING_STEPS_MAX + CHAIN + 1 + CV_VRING_STEPS_MALFORMED;
 		break;
 	case ENQUEUE:
 		enqueue(vring, n, len);
