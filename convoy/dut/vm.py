@@ -37,9 +37,10 @@ EMULATED = "emulated: not comparable"
 MEMORY_MB = {"kernel": 384, "convoy": 1024}
 ANSWER_S = 30.0
 _KVM_DEADLINE_S = 10.0
-# A boot sector. It counts ecx down from 2^25, which takes a processor 0.01 s and QEMU's own emulation
-# less than 1 s. Where /dev/kvm is there but emulates each instruction, it takes minutes; no kernel
-# boots there in useful time. Then it writes 0x10 to port 0xf4, which ends QEMU with (0x10 << 1) | 1.
+# A boot sector. It counts ecx down from 2^25, which takes a processor 0.01 s and QEMU's own
+# emulation less than 1 s. Where /dev/kvm is there but emulates each instruction, it takes minutes;
+# no kernel boots there in useful time. Then it writes 0x10 to port 0xf4, which ends QEMU with
+# (0x10 << 1) | 1.
 _COUNT = bytes([0x66, 0xB9, 0, 0, 0, 2, 0x66, 0x49, 0x75, 0xFC])
 _BOOT = (_COUNT + bytes([0xB0, 0x10, 0xE6, 0xF4, 0xF4])).ljust(510, b"\0") + b"\x55\xaa"
 _BOOTED = 0x21
