@@ -122,23 +122,13 @@ static int change(struct cv_next_hop_set *set, int index, struct cv_plan_next_ho
 
 int cv_next_hop_set_put(struct cv_next_hop_set *set, const char *text, struct cv_error *error)
 {
-	struct cv_where at = cv_where_top("next hop", error);
 	struct cv_plan_next_hop hop;
-	json_error_t why;
-	json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &why);
-	int index, rc;
+	int rc = cv_plan_next_hop_parse(text, set->plan->port_names, set->plan->ports_count,
+		set->plan->port_convoys, &hop, error);
+	int index;
 
-	if (json == NULL) {
-		cv_error_set(error, "next hop: not JSON: %s", why.text);
-		return -EINVAL;
-	}
-	rc = cv_plan_next_hop_read(&at, json, set->plan->port_names, set->plan->ports_count,
-		set->plan->port_convoys, &hop);
-	json_decref(json);
-	if (rc != 0) {
-		cv_error_set(error, "next hop: out of memory"); // unless an error says more
+	if (rc != 0)
 		return rc;
-	}
 	index = find(set, hop.name);
 	if (index < 0)
 		index = find(set, "");

@@ -15,6 +15,7 @@
 #include "plan_json.h"
 
 #define CV_HOP_NAME_MAX 32 // bytes with the NUL
+#define CV_NEXT_HOP_TEXT_MAX 16384
 
 // How a port carries convoys.
 struct cv_plan_convoys {
@@ -40,6 +41,11 @@ int cv_plan_convoys_read(const struct cv_where *at, const json_t *object, const 
 // One element of the plan's next_hops. 0, -ENOMEM, or -EINVAL with an error.
 int cv_plan_next_hop_read(const struct cv_where *at, const json_t *object, const char *const *ports,
 	unsigned ports_count, const struct cv_plan_convoys *convoys, struct cv_plan_next_hop *to);
+
+// The same from a text of at most CV_NEXT_HOP_TEXT_MAX bytes, which need not be trusted: somebody
+// sends it to the running node. 0 or a negative errno with error set.
+int cv_plan_next_hop_parse(const char *text, const char *const *ports, unsigned ports_count,
+	const struct cv_plan_convoys *convoys, struct cv_plan_next_hop *to, struct cv_error *error);
 void cv_plan_next_hop_free(struct cv_plan_next_hop *hop);
 
 #endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Any bytes as a next hop that somebody sends to a running node: taken or refused with a reason. What
+// is taken has a name, a port that sends convoys, keys, and a header that can be made or is refused.
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "outer.h"
+#include "plan_next_hop.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check(const struct cv_plan_next_hop *hop)
+{
+	struct cv_error error = {0};
+	struct cv_outer outer;
+
+	must(hop->name[0] != '\0' && memchr(hop->name, '\0', sizeof(hop->name)) != NULL);
+	must(hop->port < 3 && hop->port != 2); // the third carries none
+	must(hop->keys_count > 0 && hop->keys != NULL);
+	must((cv_outer_set(&outer, &hop->outer, &error) == 0) == (error.text[0] == '\0'));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const ports[] = {"left", "right", "none"};
+	static const struct cv_plan_convoys convoys[] = {
+		{.carries = true,
+			.udp_port = 51966,
+			.address = {.len = 4, .bytes = {192, 0, 2, 1}}},
+		{.carries = true, .udp_port = 51966, .address = {.len = 16, .bytes = {0x20, 1}}},
+		{.carries = false},
+	};
+	struct cv_error error = {0};
+	struct cv_plan_next_hop hop;
+	char *text = malloc(size + 1);
+	int rc;
+
+	must(text != NULL);
+	memcpy(text, data, size);
+	text[size] = '\0';
+	rc = cv_plan_next_hop_parse(text, ports, 3, convoys, &hop, &error);
+	must((rc == 0) == (error.text[0] == '\0'));
+	if (rc == 0) {
+		check(&hop);
+		cv_plan_next_hop_free(&hop);
+	}
+	free(text);
+	return 0;
+}
