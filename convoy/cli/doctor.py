@@ -15,7 +15,7 @@ from convoy.cli.console import console, print_json
 from convoy.cli.options import Json
 from convoy.dut.devices import DEVICES
 from convoy.errors import ConvoyError
-from convoy.host.doctor import devices, memory, processors, programs
+from convoy.host.doctor import devices, memory, processors, programs, sandbox
 from convoy.host.doctor.finding import Finding
 from convoy.host.folders import runtime_dir
 from convoy.host.machine import ROOT
@@ -72,6 +72,7 @@ def look(
     """Look at the machine whose /sys and /proc are under root; change nothing."""
     yield from processors.check(root, allowed)
     yield from memory.check(root)
+    yield from sandbox.check(root)
     yield from devices.check(root, runtime_dir())
     yield from programs.check(ask)
     yield from devices_here()
