@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // Landlock: the kernel lets a process do with files only what a set of rules says (Linux 5.13; later
-// versions add TCP, abstract sockets, and signals to other processes, none of which a node needs).
+// versions add TCP and abstract sockets, neither of which a node needs).
 #ifndef CV_LANDLOCK_H
 #define CV_LANDLOCK_H
 

@@ -11,21 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "sandbox/sanitized.h"
+
 #ifndef CLONE_THREAD
 #define CLONE_THREAD 0x00010000
-#endif
-
-// LeakSanitizer looks for leaks from a process of its own; AddressSanitizer starts a program to name
-// lines. A build with them is for tests.
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
 #endif
 
 // What forwarding, taking peers, telemetry and ending need, and the C library for them. Those that
@@ -36,8 +25,8 @@ static const char *const allowed[] = {
 	"pwritev2", "close", "close_range", "openat", "openat2", "open", "newfstatat", "fstatat64",
 	"fstat", "stat", "lstat", "statx", "fstatfs", "statfs", "access", "faccessat", "faccessat2",
 	"readlink", "readlinkat", "lseek", "_llseek", "ftruncate", "fallocate", "fsync",
-	"fdatasync", "fcntl", "fcntl64", "flock", "dup", "dup2", "dup3", "getdents64", "getcwd",
-	"unlink", "unlinkat", "rmdir", "umask", "pipe", "pipe2", "copy_file_range",
+	"fdatasync", "fcntl", "fcntl64", "flock", "dup", "dup2", "dup3", "getdents", "getdents64",
+	"getcwd", "unlink", "unlinkat", "rmdir", "umask", "pipe", "pipe2", "copy_file_range",
 	// signalling without waiting (an eventfd, by one request)
 	"io_setup", "io_submit", "io_getevents", "io_cancel", "io_destroy",
 	// waiting
@@ -161,7 +150,7 @@ static int add_all(scmp_filter_ctx filter, const struct cv_sandbox *sandbox)
 		rc = add_names(filter, SCMP_ACT_ALLOW, for_bpf, COUNT(for_bpf));
 	if (rc != 0)
 		return rc;
-	if (SANITIZED)
+	if (CV_SANITIZED)
 		return add_names(filter, SCMP_ACT_ALLOW, for_sanitizers, COUNT(for_sanitizers));
 	rc = add_names(filter, SCMP_ACT_KILL_PROCESS, fatal, COUNT(fatal));
 	return rc != 0 ? rc : add_limited(filter);

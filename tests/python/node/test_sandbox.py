@@ -16,6 +16,7 @@ from convoy.host.programs import find
 from convoy.host.telemetry import Telemetry
 from convoy.tester.convoy_gen import ConvoyGen
 
+from .conftest import ROOT as CHECKOUT
 from .test_node import plan
 
 ROOT = os.getuid() == 0
@@ -134,3 +135,15 @@ def test_its_files_are_out_of_its_reach_but_peers_are_not():
             assert statuses(node)[0]["Seccomp"] == "2"
             assert node.stop()["books"]["balanced"]
         assert not list(Path(folder).iterdir())
+
+
+def test_a_sanitizers_build_still_finds_leaks():
+    """Its leak checker looks into every thread at the end, and says so where it may not."""
+    convoyd = CHECKOUT / "build-asan/daemon/convoyd"
+    if not convoyd.exists():
+        pytest.skip("not built: make build-asan")
+    with Node(plan().data, convoyd=convoyd) as node:
+        assert node.ready["sandbox"]["on"]
+        node.stop()
+        assert node.process.exit_code == 0
+        assert node.process.stderr.text() == ""
