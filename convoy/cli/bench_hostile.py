@@ -23,7 +23,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     rates = sorted(trial.neighbour_pps / 1e6 for trial in row.trials)
     bound = f"{row.bound:.0%}" if row.bound is not None else ""
     return (
-        row.port,
+        row.kind,
         row.guest,
         f"{rates[0]:.2f}..{rates[-1]:.2f}",
         f"{row.kept:.1%}",
@@ -52,8 +52,8 @@ def render(bench: HostileBench) -> None:
     """Print the table, and what its numbers mean."""
     out, host = console(), bench.host
     out.print(table(bench))
-    for row in bench.rows:
-        out.print(f"{row.guest}: {row.what}", markup=False)
+    for words in dict.fromkeys(f"{row.port}: {row.guest}: {row.what}" for row in bench.rows):
+        out.print(words, markup=False)
     rounds = len(bench.rows[0].trials)
     for line in (
         f"{host.cpu}; node on core {host.node_core}, tester and guest on core {host.tester_core}; "
@@ -67,6 +67,7 @@ def render(bench: HostileBench) -> None:
 
 
 def command(
+    port: Annotated[str | None, typer.Option(help="Only these: vhost-user,memif")] = None,
     guest: Annotated[
         str | None, typer.Option(help="Only these, separated by commas: silent,empty-tables,...")
     ] = None,
@@ -78,6 +79,11 @@ def command(
     tester, node = cores()
     with Bar(messages()) as bar:
         bench = bench_hostile(
-            guest.split(",") if guest else [], rounds, seconds, (node, tester), bar.show
+            port.split(",") if port else [],
+            guest.split(",") if guest else [],
+            rounds,
+            seconds,
+            (node, tester),
+            bar.show,
         )
     print_json(bench.model_dump(mode="json", by_alias=True)) if as_json else render(bench)

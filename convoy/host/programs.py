@@ -15,6 +15,7 @@ SCENARIOS = _INSTALLED if _INSTALLED.is_dir() else CHECKOUT / "scenarios"
 _FOLDERS = {
     "bench-frame": "tests/bench",
     "bench-hostile-guest": "tests/bench",
+    "bench-hostile-memif": "tests/bench",
     "bench-next-hop": "tests/bench",
     "bench-nf": "tests/bench",
     "bench-views": "tests/bench",

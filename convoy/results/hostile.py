@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""convoy.bench.hostile/1: what a guest costs its neighbours on the same worker."""
+"""convoy.bench.hostile/2: what a guest costs its neighbours on the same worker."""
 
 import statistics
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat
+
+Layout = Literal["split", "packed"]
 
 
 class _Model(BaseModel):
@@ -26,11 +28,17 @@ class Row(_Model):
     """One guest of one kind of port."""
 
     port: str
+    layout: Layout | None  # of its rings; None: the port has only one
     guest: str
     what: str
     reference: str  # the guest that it is compared with
     bound: float | None  # kept must not be less; None: a guest that may cost its share
     trials: tuple[Trial, ...]
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of port and of its rings, for a person."""
+        return self.port if self.layout is None else f"{self.port} {self.layout}"
 
     @property
     def kept(self) -> float:
@@ -61,8 +69,8 @@ class Host(_Model):
 class HostileBench(_Model):
     """The document of one run."""
 
-    schema_tag: Literal["convoy.bench.hostile/1"] = Field(
-        "convoy.bench.hostile/1", alias="schema", serialization_alias="schema"
+    schema_tag: Literal["convoy.bench.hostile/2"] = Field(
+        "convoy.bench.hostile/2", alias="schema", serialization_alias="schema"
     )
     rows: tuple[Row, ...]
     host: Host

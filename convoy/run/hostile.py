@@ -3,8 +3,9 @@
 """What a guest costs its neighbours on the same worker: honest, silent, or as bad as can be.
 
 One worker carries the tester's packets, the neighbour's, and always has packets for a guest's port
-too. Round after round each guest is there for one trial, with a node of its own; what the neighbour
-keeps is compared with another trial of the same round.
+too, of each kind that somebody else shares memory with. Round after round each guest is there for
+one trial, with a node of its own; what the neighbour keeps is compared with another trial of the
+same round and kind of port.
 """
 
 import tempfile
@@ -21,13 +22,12 @@ from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.process import Process
 from convoy.host.programs import need
-from convoy.results.hostile import Host, HostileBench, Row, Trial
+from convoy.results.hostile import Host, HostileBench, Layout, Row, Trial
 from convoy.run.environment import cpu_model
 from convoy.tester.convoy_gen import ConvoyGen
 
 READY_DEADLINE_S = 30.0
 FRAME_BYTES = 64
-PORT = "vhost-user"
 NOBODY = "nobody"
 HONEST = "honest"
 SENDING = "sending"
@@ -43,54 +43,112 @@ class Guest:
     bound: float | None = 0.9
 
 
-GUESTS = (
+@dataclass(frozen=True)
+class Kind:
+    """A kind of port, and who may be at it."""
+
+    port: str
+    layout: Layout | None  # of the rings, where there are several
+    options: str  # of the port, in the node's description
+    program: str  # the guest
+    arguments: tuple[str, ...]  # behind its socket and its name
+    guests: tuple[Guest, ...]
+
+    @property
+    def name(self) -> str:
+        """Return it for a person."""
+        return self.port if self.layout is None else f"{self.port} {self.layout}"
+
+
+PEACEFUL = (
     Guest(NOBODY, "no guest is connected", NOBODY, None),
     Guest("silent", "posts no buffers, sends nothing", NOBODY, 0.95),
     Guest(HONEST, "takes all that comes, sends nothing", NOBODY, None),
     Guest(SENDING, "as honest, and sends as fast as the node takes it", NOBODY, None),
+)
+TINY = Guest("tiny-buffers", "buffers of one byte to receive into")
+VHOST_USER = (
+    *PEACEFUL,
     Guest("empty-tables", "buffers of 32,767 descriptors without a byte, both ways", SENDING),
     Guest("long-chains", "buffers of 1,024 descriptors of a byte each, both ways", SENDING),
-    Guest("tiny-buffers", "buffers of one byte to receive into"),
+    TINY,
     Guest("nowhere", "buffers outside of its memory, both ways", SENDING),
+)
+MEMIF = (
+    *PEACEFUL,
+    Guest("empty-buffers", "descriptors without a byte, both ways; no packet ends", SENDING),
+    Guest("long-chains", "packets of 64 descriptors of a byte each, buffers of a byte", SENDING),
+    Guest("endless-chains", "the same, but no packet ends", SENDING),
+    TINY,
+    Guest("nowhere", "packets outside of its memory; takes all that comes", SENDING),
+    Guest("wild-indices", "claims more packets than its ring holds; takes all that comes", SENDING),
+)
+KINDS = (
+    Kind(
+        "vhost-user",
+        "split",
+        ", max-ring-size: 32768",
+        "bench-hostile-guest",
+        (),
+        VHOST_USER,
+    ),
+    Kind("memif", None, "", "bench-hostile-memif", (), MEMIF),
 )
 
 Progress = Callable[[str, int, int], None]
 
 
-def chosen(names: Sequence[str]) -> tuple[Guest, ...]:
-    """Return the guests of these names, and those that they are compared with; none: all."""
-    known = {guest.name: guest for guest in GUESTS}
+def chosen(ports: Sequence[str], names: Sequence[str]) -> list[tuple[Kind, Guest]]:
+    """Return the guests of these names at these ports, and those that they are compared with.
+
+    Nothing given: all.
+    """
+    known_ports = dict.fromkeys(kind.port for kind in KINDS)
+    for port in ports:
+        if port not in known_ports:
+            raise InputError(f"--port: '{port}' is none of {' '.join(known_ports)}")
+    kinds = [kind for kind in KINDS if not ports or kind.port in ports]
+    known = dict.fromkeys(guest.name for kind in kinds for guest in kind.guests)
     for name in names:
         if name not in known:
             raise InputError(f"--guest: '{name}' is none of {' '.join(known)}")
-    wanted = {*names, *(known[name].reference for name in names), NOBODY} if names else {*known}
-    return tuple(guest for guest in GUESTS if guest.name in wanted)
+    return [(kind, guest) for kind in kinds for guest in _of(kind, names)]
+
+
+def _of(kind: Kind, names: Sequence[str]) -> list[Guest]:
+    """Return a port's guests of these names, if it has any, and their references."""
+    named = [guest for guest in kind.guests if not names or guest.name in names]
+    wanted = {NOBODY} | {name for guest in named for name in (guest.name, guest.reference)}
+    return [guest for guest in kind.guests if guest.name in wanted] if named else []
 
 
 def bench_hostile(
+    ports: Sequence[str],
     names: Sequence[str],
     rounds: int,
     trial_s: float,
     cores: tuple[int, int],
     progress: Progress,
 ) -> HostileBench:
-    """Measure guests, by name; none: all. cores: the node's, the tester's and the guest's.
+    """Measure guests, by port and name; none: all. cores: the node's, the tester's and the guest's.
 
     progress is told what is being done, how far it is, of how much. Raises InputError, ConvoyError.
     """
-    guests = chosen(names)
-    trials: dict[str, list[Trial]] = {guest.name: [] for guest in guests}
+    cases = chosen(ports, names)
+    trials: list[list[Trial]] = [[] for _ in cases]
     for number in range(rounds):
-        found: dict[str, dict[str, Any]] = {}
-        for i, guest in enumerate(guests):
-            progress(f"{guest.name}", number * len(guests) + i, rounds * len(guests))
-            found[guest.name] = _measure(guest, trial_s, cores)
-        for guest in guests:
-            reference = found[guest.reference]["neighbour_pps"]
-            kept = found[guest.name]["neighbour_pps"] / reference if reference > 0 else 0.0
-            trials[guest.name].append(Trial(kept=kept, **found[guest.name]))
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for i, (kind, guest) in enumerate(cases):
+            what = f"{kind.name}: {guest.name}"
+            progress(what, number * len(cases) + i, rounds * len(cases))
+            found[kind.name, guest.name] = _measure(kind, guest, trial_s, cores)
+        for (kind, guest), of_guest in zip(cases, trials, strict=True):
+            reference = found[kind.name, guest.reference]["neighbour_pps"]
+            values = found[kind.name, guest.name]
+            kept = values["neighbour_pps"] / reference if reference > 0 else 0.0
+            of_guest.append(Trial(kept=kept, **values))
     return HostileBench(
-        rows=tuple(_row(guest, trials[guest.name]) for guest in guests),
+        rows=tuple(_row(*case, of) for case, of in zip(cases, trials, strict=True)),
         host=Host(
             cpu=cpu_model(),
             node_core=cores[0],
@@ -101,9 +159,10 @@ def bench_hostile(
     )
 
 
-def _row(guest: Guest, trials: Sequence[Trial]) -> Row:
+def _row(kind: Kind, guest: Guest, trials: Sequence[Trial]) -> Row:
     return Row(
-        port=PORT,
+        port=kind.port,
+        layout=kind.layout,
         guest=guest.name,
         what=guest.what,
         reference=guest.reference,
@@ -112,13 +171,13 @@ def _row(guest: Guest, trials: Sequence[Trial]) -> Row:
     )
 
 
-def _descriptor(folder: Path, core: int) -> str:
+def _descriptor(folder: Path, kind: Kind, core: int) -> str:
     """Return the node: the tester's chain, and a guest that there is always something for."""
     return f"""
 ports:
   in: {{vhost-user: {folder}/in}}
   out: {{vhost-user: {folder}/out}}
-  guest: {{vhost-user: {folder}/guest, max-ring-size: 32768}}
+  guest: {{{kind.port}: {folder}/guest{kind.options}}}
   endless: {{null: {FRAME_BYTES - 4}}}
 chains:
   neighbour: {{from: in, to: out}}
@@ -128,15 +187,15 @@ workers: {{cores: [{core}], idle: poll}}
 """
 
 
-def _measure(guest: Guest, trial_s: float, cores: tuple[int, int]) -> dict[str, Any]:
+def _measure(kind: Kind, guest: Guest, trial_s: float, cores: tuple[int, int]) -> dict[str, Any]:
     """Do one trial with a node, a tester and a guest of its own."""
     node_core, tester_core = cores
     with tempfile.TemporaryDirectory(prefix="convoy-hostile-") as name, ExitStack() as running:
         folder, machine = Path(name), this_machine()
-        plan = make_plan(loads(_descriptor(folder, node_core), machine, folder), machine)
+        plan = make_plan(loads(_descriptor(folder, kind, node_core), machine, folder), machine)
         node = running.enter_context(Node(plan.data))
         if guest.name != NOBODY:
-            running.enter_context(_start(guest, folder / "guest", tester_core))
+            running.enter_context(_start(kind, guest, folder / "guest", tester_core))
         ports = [f"vhost-user:{folder / port}" for port in ("in", "out")]
         tester = running.enter_context(ConvoyGen(ports, core=tester_core))
         specification = {
@@ -149,7 +208,7 @@ def _measure(guest: Guest, trial_s: float, cores: tuple[int, int]) -> dict[str, 
         }
         result = tester.trial(specification)
         if not result["ok"]:
-            raise ConvoyError(f"guest {guest.name}: the tester: {result['reason']}")
+            raise ConvoyError(f"{kind.name}: guest {guest.name}: the tester: {result['reason']}")
         counts = node.counts()
     device = counts["ports"]["guest"]["device"]
     return {
@@ -160,10 +219,10 @@ def _measure(guest: Guest, trial_s: float, cores: tuple[int, int]) -> dict[str, 
     }
 
 
-def _start(guest: Guest, socket: Path, core: int) -> Process:
-    program = need("bench-hostile-guest")
-    process = Process(["taskset", "-c", str(core), program, str(socket), guest.name])
-    process.name = "bench-hostile-guest"
+def _start(kind: Kind, guest: Guest, socket: Path, core: int) -> Process:
+    arguments = [str(socket), guest.name, *kind.arguments]
+    process = Process(["taskset", "-c", str(core), need(kind.program), *arguments])
+    process.name = kind.program
     try:
         process.wait_line(lambda line: line == "ready", READY_DEADLINE_S, "its rings were in use")
     except BaseException:

@@ -158,29 +158,72 @@ def test_quick_that_is_ended_leaves_its_trials_and_nothing_else(tmp_path, number
     wait_for(lambda: not list(temporary.iterdir()), 10, "an empty folder")
 
 
-@pytest.mark.skipif(
-    find("bench-hostile-guest") is None or find("convoyd") is None or find("convoy-gen") is None,
-    reason="bench-hostile-guest is not built: make build",
-)
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core only")
+def missing_to_be_hostile():
+    if len(os.sched_getaffinity(0)) < 2:
+        return "one core only"
+    programs = ("bench-hostile-guest", "bench-hostile-memif", "convoyd", "convoy-gen")
+    absent = [program for program in programs if find(program) is None]
+    return f"{absent[0]} is not built: make build" if absent else ""
+
+
+@pytest.mark.skipif(missing_to_be_hostile() != "", reason=missing_to_be_hostile())
 def test_hostile_prints_one_document_of_its_schema():
     done = convoy_bench(
         "hostile", "--json", "--rounds", "2", "--seconds", "0.05", "--guest", "tiny-buffers"
     )
     assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["schema"] == "convoy.bench.hostile/2"
     bench = HostileBench.model_validate_json(done.stdout)
-    assert [row.guest for row in bench.rows] == ["nobody", "honest", "tiny-buffers"]
-    nobody, honest, tiny = bench.rows
-    assert [trial.kept for trial in nobody.trials] == [1, 1]
-    assert (tiny.reference, tiny.bound) == ("honest", 0.9)
+    guests = ("nobody", "honest", "tiny-buffers")
+    kinds = (("vhost-user", "split"), ("memif", None))
+    assert [(row.port, row.layout, row.guest) for row in bench.rows] == [
+        (*kind, guest) for kind in kinds for guest in guests
+    ]
     for row in bench.rows:
         assert len(row.trials) == 2
         assert all(trial.neighbour_pps > 0 for trial in row.trials)
-    assert all(trial.guest_tx_pkts > 0 for trial in honest.trials)
-    assert all(trial.guest_tx_pkts == 0 for trial in (*nobody.trials, *tiny.trials))
+    for first in range(0, len(bench.rows), len(guests)):
+        nobody, honest, tiny = bench.rows[first : first + len(guests)]
+        assert [trial.kept for trial in nobody.trials] == [1, 1]
+        assert (tiny.reference, tiny.bound) == ("honest", 0.9)
+        assert all(trial.guest_tx_pkts > 0 for trial in honest.trials)
+        assert all(trial.guest_tx_pkts == 0 for trial in nobody.trials)
 
 
-def test_hostile_refuses_a_guest_that_it_does_not_know():
-    done = convoy_bench("hostile", "--guest", "friendly")
+@pytest.mark.skipif(missing_to_be_hostile() != "", reason=missing_to_be_hostile())
+@pytest.mark.parametrize("port", ["vhost-user", "memif"])
+def test_hostile_guests_are_what_they_say(port):
+    arguments = ("--rounds", "1", "--seconds", "0.05", "--port", port)
+    done = convoy_bench("hostile", "--json", *arguments)
+    assert done.returncode == 0, done.stderr
+    bench = HostileBench.model_validate_json(done.stdout)
+    assert {row.port for row in bench.rows} == {port}
+    for row in bench.rows:
+        (trial,) = row.trials
+        sends = row.guest == "sending" or (row.guest, port) == ("long-chains", "memif")
+        assert (trial.guest_rx_pkts > 0) == sends, row.guest
+        assert (trial.guest_tx_pkts == 0) == (row.guest in nothing_to_receive_into(port)), row.guest
+
+
+def nothing_to_receive_into(port):
+    """Return the guests that no packet can be put to."""
+    if port == "memif":
+        return {"nobody", "silent", "empty-buffers"}
+    return {"nobody", "silent", "empty-tables", "long-chains", "tiny-buffers", "nowhere"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--guest", "friendly"), "--guest: 'friendly' is none of nobody silent honest"),
+        (("--port", "pcap"), "--port: 'pcap' is none of vhost-user memif"),
+        (
+            ("--port", "memif", "--guest", "empty-tables"),
+            "--guest: 'empty-tables' is none of nobody silent honest sending empty-buffers",
+        ),
+    ],
+)
+def test_hostile_refuses_what_it_does_not_know(arguments, words):
+    done = convoy_bench("hostile", *arguments)
     assert done.returncode == 2
-    assert "--guest: 'friendly' is none of nobody silent honest" in done.stderr
+    assert words in done.stderr
