@@ -60,4 +60,4 @@ format: setup
 	@git ls-files '*.c' '*.h' '*.cc' '*.hh' | xargs -r clang-format -i
 
 clean:
-	rm -rf build build-asan build-fuzz
+	rm -rf build build-asan build-fuzz build-coverage

@@ -6,6 +6,7 @@
 #
 #   tests/fuzz/run.sh BUILDDIR [NAME ...]      FUZZ_SECONDS (30) each
 #
+# FUZZ_CORPUS=DIR goes on from the inputs in DIR/NAME/ and keeps new ones there.
 # One line per target. Exit code 1 if one of them found something: the input that shows it is
 # kept, and the line says where. The seeds in tests/fuzz/corpus/ stay as they are.
 set -eu
@@ -32,21 +33,22 @@ seeds=$(dirname "$0")/corpus/$name
 findings=$build/fuzz-findings
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$findings" "$work/corpus"
-[ ! -d "$seeds" ] || cp "$seeds"/* "$work/corpus/"
+corpus=${FUZZ_CORPUS:-$work}/$name
+mkdir -p "$findings" "$corpus"
+[ ! -d "$seeds" ] || cp "$seeds"/* "$corpus/"
 
 status=ok
 ASAN_OPTIONS=abort_on_error=1:allocator_may_return_null=1 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	"$build/tests/fuzz/fuzz_$name" -max_total_time="${FUZZ_SECONDS:-30}" -max_len=4096 \
 	-timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=1 \
-	-artifact_prefix="$findings/$name-" "$work/corpus" >"$work/log" 2>&1 || status=FAILED
+	-artifact_prefix="$findings/$name-" "$corpus" >"$work/log" 2>&1 || status=FAILED
 
 stat() {
 	sed -n "s/^stat::$1: *//p" "$work/log" | tail -1
 }
 printf 'fuzz %-12s %10s runs %7s/s  corpus %5s  %s\n' "$name" "$(stat number_of_executed_units)" \
-	"$(stat average_exec_per_sec)" "$(ls "$work/corpus" | wc -l)" "$status"
+	"$(stat average_exec_per_sec)" "$(ls "$corpus" | wc -l)" "$status"
 [ $status = ok ] && exit 0
 
 cp "$work/log" "$findings/$name.log"
