@@ -21,7 +21,9 @@ class Trial(_Model):
     kept: NonNegativeFloat  # neighbour_pps in parts of that of the same round's reference
     longest_poll_iteration_ns: NonNegativeInt
     guest_rx_pkts: NonNegativeInt  # that the node took from the guest
+    guest_rx_errors: NonNegativeInt  # that the node refused
     guest_tx_pkts: NonNegativeInt  # that the node put into the guest's buffers
+    guest_broken_queues: NonNegativeInt  # that the node uses no more
 
 
 class Row(_Model):

@@ -46,7 +46,7 @@ static const struct attack {
 	{"sending", {PACKETS, PACKETS}},
 	{"silent", {NOTHING, NOTHING}},
 	{"empty-buffers", {EMPTY, EMPTY}},
-	{"long-chains", {CHAINS, BYTES}},
+	{"full-chains", {CHAINS, BYTES}},
 	{"endless-chains", {ENDLESS, BYTES}},
 	{"tiny-buffers", {NOTHING, BYTES}},
 	{"nowhere", {NOWHERE, PACKETS}},
