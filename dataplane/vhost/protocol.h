@@ -60,17 +60,18 @@ enum cv_vhost_request {
 #define CV_VHOST_REGIONS_MAX 8
 #define CV_VHOST_LOG_PAGE 4096u // that a bit of the dirty log stands for
 
+// Packed, for it lies anywhere in a message.
 struct cv_vhost_region {
 	uint64_t guest; // its address as the guest names it
 	uint64_t bytes;
 	uint64_t user; // as the front end names it, in SET_VRING_ADDR
 	uint64_t offset; // in the file
-};
+} __attribute__((packed));
 
 struct cv_vhost_memory_table {
 	uint32_t count, padding;
 	struct cv_vhost_region regions[CV_VHOST_REGIONS_MAX]; // as many as count on the wire
-};
+} __attribute__((packed));
 
 struct cv_vhost_message {
 	uint32_t request, flags, bytes; // bytes: of what follows
