@@ -62,8 +62,8 @@ def hop_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hops(telemetry: Telemetry, node: RunningNode) -> Hops:
-    names = telemetry.ask("/convoy/next_hops")
-    return Hops(node, {str(n): telemetry.ask(f"/convoy/next_hops,{n}") for n in names})
+    names = telemetry.read("/convoy/next_hops")
+    return Hops(node, {str(n): telemetry.read(f"/convoy/next_hops,{n}") for n in names})
 
 
 def render(result: Hops) -> None:

@@ -17,7 +17,7 @@ SCHEMA = "convoy.counts/1"
 
 def read_counts(telemetry: Telemetry) -> dict[str, Any]:
     """Return a node's counts as they are now, shaped as its final ones. Raises TelemetryError."""
-    ask = telemetry.ask
+    ask = telemetry.read
 
     def each(part: str) -> dict[str, Any]:
         return {str(name): ask(f"{part},{name}") for name in ask(part)}

@@ -42,6 +42,16 @@ class Telemetry(Scope):
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise TelemetryError(f"{self._path}: {command}: {error}") from None
 
+    def read(self, command: str) -> Any:
+        """Ask for something that there is while the program runs. Raises TelemetryError.
+
+        Near its end a program still answers, with nothing.
+        """
+        answer = self.ask(command)
+        if answer is None:
+            raise TelemetryError(f"{self._path}: {command}: no answer: it is ending")
+        return answer
+
     def close(self) -> None:
         """Close the connection."""
         self._socket.close()
