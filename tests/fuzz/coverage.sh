@@ -25,6 +25,7 @@ files_of() {
 	packet) echo nf/firewall_columns.h nf/firewall_read.h nf/firewall_scan* nf/l2fwd.c \
 		nf/mac_table.h nf/router_judge* ;;
 	plan) echo daemon/plan*.c ;;
+	preload_ethdev) echo preload/ethdev/*.[ch] ;;
 	preload_guest) echo preload/vhost/from_guest.c preload/vhost/to_guest.c ;;
 	routes) echo nf/route_lines.c nf/route_text.c nf/routes.c dataplane/packet/prefix.c ;;
 	rules) echo nf/firewall_classbench.c nf/firewall_rules.c ;;
