@@ -133,8 +133,9 @@ class Client:
         return int(struct.unpack_from("<H", self.memory, RINGS[way] + at)[0])
 
     def set_index(self, way: int, at: int, value: int) -> None:
-        """Write an index."""
-        struct.pack_into("<H", self.memory, RINGS[way] + at, value & 0xFFFF)
+        """Write an index at once: struct.pack_into() would make it 0 first, for the node to see."""
+        at += RINGS[way]
+        self.memory[at : at + 2] = (value & 0xFFFF).to_bytes(2, "little")
 
     def describe(
         self, way: int, slot: int, length: int, flags: int = 0, where: int = 0, offset: int = -1
