@@ -94,6 +94,7 @@ static __attribute__((noinline)) bool put_any(
 	const uint32_t len = cv_view_packet_len(view);
 	const int took = put_chain(ring, cv_view_packet(view), len, client);
 
+	*steps += (int)CV_MEMIF_PUT_STEPS_OF(len);
 	if (took > 0) {
 		ring->counters.packets++;
 		ring->counters.bytes += len;
@@ -106,28 +107,36 @@ static __attribute__((noinline)) bool put_any(
 static CV_INLINE uint16_t put(
 	struct cv_memif_ring *ring, const struct cv_view *views, uint16_t n, bool client)
 {
-	int steps = CV_MEMIF_STEPS; // a peer cannot keep us here with buffers of a few bytes
+	int steps = CV_MEMIF_PUT_STEPS; // a peer cannot keep us here with buffers of a few bytes
+	uint16_t batch = CV_MEMIF_BATCH;
 	uint16_t done = 0;
 
-	while (done < n && steps > 0 && !ring->broken) {
+	while (done < n && !ring->broken) {
 		struct cv_memif_slot slots[CV_MEMIF_BATCH];
 		uint16_t wanted = n - done, found;
 		bool more;
 
-		if (wanted > CV_MEMIF_BATCH)
-			wanted = CV_MEMIF_BATCH;
+		if (wanted > batch)
+			wanted = batch;
 		found = fetch(ring, slots, views + done, wanted, client, &more);
 		put_plain(ring, slots, views + done, found, client);
 		done += found;
-		steps -= found;
+		batch = batch < CV_MEMIF_BATCH ? 2 * batch : CV_MEMIF_BATCH;
 		if (!more) {
 			if (found < wanted)
 				break;
-		} else if (put_any(ring, &views[done], client, &steps)) {
-			done++;
-		} else {
-			break;
+			continue;
 		}
+		// What came after this was looked at in vain.
+		batch = 1;
+		if (CV_UNLIKELY(steps <= 0)) {
+			// Not left to the caller, who would come again with a new budget.
+			ring->counters.too_long += n - done;
+			return n;
+		}
+		if (!put_any(ring, &views[done], client, &steps))
+			break;
+		done++;
 	}
 	return done;
 }

@@ -11,8 +11,8 @@
 //
 // Everything in the shared memory is the peer's to change at any time, our own descriptors, too.
 // Indices and descriptors are read once, and checked and used as that copy; what we wrote ourselves is
-// never read back. Nothing outside of the regions is ever touched. One call looks at CV_MEMIF_STEPS
-// descriptors at most. A peer that breaks the rules loses its own packets (malformed), or its ring
+// never read back. Nothing outside of the regions is ever touched. What one call looks at is
+// bounded, whatever the peer writes. A peer that breaks the rules loses its own packets (malformed), or its ring
 // stands still (broken) until it connects anew.
 //
 // One thread at a time uses a ring. Nobody else may unmap the memory meanwhile.
@@ -30,8 +30,20 @@
 #define CV_MEMIF_COOKIE 0x3e31f20
 #define CV_MEMIF_LOG2_MAX 14
 #define CV_MEMIF_REGIONS_MAX 16
-#define CV_MEMIF_STEPS 512
 #define CV_MEMIF_CHAIN_MAX 64 // descriptors of one packet
+
+// Descriptors that a call of dequeue or gather looks at, but for the last packet's; what is left waits
+// for the next call.
+#define CV_MEMIF_STEPS 128
+
+// What a malformed packet counts for beside its descriptors: judged by itself it takes a multiple of
+// what another does.
+#define CV_MEMIF_STEPS_MALFORMED 16
+
+// Descriptors that a call of enqueue looks at for packets that lie in several, and for each of them as
+// many as one of its length lies in where peers cut it small; but for the last packet's.
+#define CV_MEMIF_PUT_STEPS 128
+#define CV_MEMIF_PUT_STEPS_OF(bytes) (4u + (bytes) / 512u)
 
 #define CV_MEMIF_MASK_INTERRUPT 1 // ring flag: the taker polls
 #define CV_MEMIF_NEXT 1 // descriptor flag: the packet goes on in the next
@@ -116,7 +128,8 @@ uint16_t cv_memif_gather(struct cv_memif_ring *ring, struct cv_view *views, uint
 	struct cv_vring_bin *bin, uint16_t *bins);
 
 // Puts the first of n packets into buffers, as many as there is room for; returns how many. A packet
-// is what cv_view_packet() says. One that never fits is lost and counted.
+// is what cv_view_packet() says. One that never fits is lost and counted, as is all that is left when
+// the peer's buffers of a few bytes have kept us for long enough.
 uint16_t cv_memif_enqueue(struct cv_memif_ring *ring, const struct cv_view *views, uint16_t n);
 
 // Descriptors that can be taken from, or put into, just now.

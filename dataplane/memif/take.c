@@ -112,7 +112,7 @@ static uint16_t read_chain(struct cv_memif_ring *ring, struct cv_memif_slot *slo
 // One packet of whatever form. Returns the descriptors that it took, 0: there is none yet, or no room.
 // Not inlined: its list of slots would lie in every call's stack.
 static __attribute__((noinline)) uint16_t take_any(
-	struct cv_memif_ring *ring, struct target *target, bool client)
+	struct cv_memif_ring *ring, struct target *target, bool client, int *steps)
 {
 	const uint16_t ready = cv_memif_available(ring, ring->size, client);
 	struct cv_memif_slot slots[CV_MEMIF_CHAIN_MAX];
@@ -129,6 +129,7 @@ static __attribute__((noinline)) uint16_t take_any(
 	}
 	CV_COPIED();
 	cv_memif_give_back(ring, count, client);
+	*steps -= count + (ok ? 0 : CV_MEMIF_STEPS_MALFORMED);
 	ring->counters.malformed += !ok;
 	ring->counters.too_long += too_long;
 	if (data != NULL) {
@@ -239,14 +240,15 @@ static CV_INLINE void take(
 {
 	// Bad packets and the parts of chains count: a peer cannot keep us here.
 	int steps = CV_MEMIF_STEPS;
+	uint16_t batch = CV_MEMIF_BATCH;
 
 	while (target->n < n && steps > 0 && !ring->broken) {
 		struct cv_memif_slot slots[CV_MEMIF_BATCH];
 		uint16_t wanted = n - target->n, found, took;
 		bool more;
 
-		if (wanted > CV_MEMIF_BATCH)
-			wanted = CV_MEMIF_BATCH;
+		if (wanted > batch)
+			wanted = batch;
 		found = fetch(ring, slots, wanted, client, &more);
 		took = found;
 		if (gathers)
@@ -259,11 +261,12 @@ static CV_INLINE void take(
 		steps -= took;
 		if (took < found || (!more && found < wanted))
 			break;
+		batch = batch < CV_MEMIF_BATCH ? 2 * batch : CV_MEMIF_BATCH;
 		if (more) {
-			took = take_any(ring, target, client);
-			if (took == 0)
+			if (steps <= 0 || take_any(ring, target, client, &steps) == 0)
 				break;
-			steps -= took;
+			// What came after this was looked at in vain.
+			batch = 1;
 		}
 	}
 	ring->counters.packets += target->n;

@@ -190,6 +190,9 @@ static void move(struct cv_memif_session *session, const uint8_t *step)
 	struct cv_memif_ring *ring = &session->rings[step[1] >> 7];
 	const bool takes = ring->client != ring->to_server;
 	const uint16_t n = step[1] % 64 + 1, before = ring->next;
+	const uint16_t len = (uint16_t)((step[2] | step[3] << 8) % 5000);
+	const uint32_t most =
+		takes ? CV_MEMIF_STEPS : CV_MEMIF_PUT_STEPS + n * CV_MEMIF_PUT_STEPS_OF(len);
 
 	if (!session->up)
 		return;
@@ -198,8 +201,8 @@ static void move(struct cv_memif_session *session, const uint8_t *step)
 	else if (takes)
 		gather(ring, n);
 	else
-		enqueue(ring, n, (uint16_t)((step[2] | step[3] << 8) % 5000));
-	require((uint16_t)(ring->next - before) <= CV_MEMIF_STEPS + CV_MEMIF_CHAIN_MAX,
+		enqueue(ring, n, len);
+	require((uint16_t)(ring->next - before) <= most + CV_MEMIF_CHAIN_MAX,
 		"a bounded number of steps");
 	require(cv_memif_ready(ring) <= ring->size, "no more buffers than descriptors");
 }
