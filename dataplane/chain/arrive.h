@@ -42,7 +42,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 void cv_burst_take_views(struct cv_burst *burst, uint16_t n, uint8_t in, uint8_t out,
 	struct cv_port_counters *counters);
 
-// May convoys be among views that a port gave? Then they must be taken apart.
+// May convoys be among views that a port gave? Then they must be disaggregated.
 bool cv_views_have_convoys(const struct cv_view *views, uint16_t n, rte_be16_t udp_port);
 
 // Turns n such views into frames, of which there may be CV_VIEWS_MAX, for cv_burst_load_convoys().
