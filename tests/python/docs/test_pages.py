@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Links resolve, lines are short, and what pages say of the command is so."""
+
+import re
+import shlex
+import subprocess
+
+import pytest
+import typer
+
+from convoy.cli import main
+
+from .pages import PAGES, ROOT, anchors, commands, lines, links, name
+
+WIDTH = 100
+COMMAND = typer.main.get_command(main.app)
+# A folder of these is an idea of its own; what lies deeper belongs to it.
+DEPTHS = {"convoy": 2, "daemon": 2, "dataplane": 2, "preload": 2, "sim": 2, "tests": 2}
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=name)
+
+
+@each_page
+def test_links_resolve(page):
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        if re.match(r"[a-z]+:", path):
+            continue
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@each_page
+def test_lines_are_short(page):
+    long = [
+        number
+        for number, line, code in lines(page)
+        if len(line) > WIDTH and not code and not line.lstrip().startswith("|")
+    ]
+    assert not long
+
+
+def _problem(words: list[str]) -> str | None:
+    command, at = COMMAND, 0
+    while at < len(words) and (subcommands := getattr(command, "commands", None)) is not None:
+        if words[at].startswith("-"):
+            break
+        if words[at] not in subcommands:
+            return f"no command {words[at]}"
+        command, at = subcommands[words[at]], at + 1
+    rest = words[at : words.index("--")] if "--" in words else words[at:]
+    known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+    for word in rest:
+        option = re.match(r"--?[a-z][a-z-]*", word)
+        if option and option[0] not in known and option[0] != "--help":
+            return f"no option {option[0]}"
+    return None
+
+
+@each_page
+def test_commands_and_options_exist(page):
+    for command in commands(page):
+        lexer = shlex.shlex(command, posix=True, punctuation_chars="|;")
+        lexer.whitespace_split, lexer.commenters = True, ""
+        assert _problem(list(lexer)[1:]) is None, command
+
+
+def test_what_is_no_command_is_found():
+    assert _problem(["nosuch"]) == "no command nosuch"
+    assert _problem(["bench", "nosuch"]) == "no command nosuch"
+    assert _problem(["check", "chain.yaml", "--nosuch"]) == "no option --nosuch"
+    assert _problem(["preload", "ethdev", "--mode", "copy", "--", "testpmd", "--vdev"]) is None
+
+
+def test_every_page_is_in_an_index():
+    indexed = {ROOT / "README.md", ROOT / "docs/README.md"}
+    for index in (
+        ROOT / "README.md",
+        ROOT / "docs/README.md",
+        ROOT / "docs/measurements/README.md",
+    ):
+        indexed |= {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
+    assert not [name(page) for page in PAGES if page not in indexed]
+
+
+def test_every_folder_is_explained():
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if tracked.returncode:
+        pytest.skip("not a git checkout: which files belong to the project is not known")
+    folders = set()
+    for file in tracked.stdout.split("\0"):
+        *parts, _ = file.split("/")
+        if parts:
+            folders.add("/".join(parts[: DEPTHS.get(parts[0], 1)]))
+    page = (ROOT / "docs/architecture.md").read_text("utf-8")
+    # "sim/main.cc" belongs to "sim/", which the page explains by its parts.
+    assert not sorted(folder for folder in folders if f"`{folder}/" not in page)
