@@ -5,8 +5,8 @@
 
 #include <rte_cycles.h>
 
-#include "counts.h"
-#include "sandbox/capabilities.h"
+#include "daemon/counts.h"
+#include "daemon/sandbox/capabilities.h"
 
 static void set(json_t *object, const char *key, uint64_t value)
 {

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "node.h"
+#include "daemon/node.h"
 
 // Each new: an object of one object per port or function, by name; an array of one per worker.
 // Integers only; a drop reason that has not happened is there with 0.

@@ -11,14 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "counts.h"
-#include "eal.h"
-#include "node.h"
-#include "node_sandbox.h"
-#include "plan.h"
-#include "plan_eal.h"
-#include "stop_signals.h"
-#include "telemetry.h"
+#include "daemon/counts.h"
+#include "daemon/node.h"
+#include "daemon/node_sandbox.h"
+#include "daemon/plan.h"
+#include "daemon/plan_eal.h"
+#include "daemon/stop_signals.h"
+#include "daemon/telemetry.h"
+#include "port/eal.h"
 
 #define EXIT_FAILED 1
 #define EXIT_BAD_INPUT 2

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "next_hop_set.h"
+#include "daemon/next_hop_set.h"
 
 // The outer headers of all next hops. 0 or -EINVAL.
 static int make_hops(

@@ -7,9 +7,9 @@
 #ifndef CV_NEXT_HOP_SET_H
 #define CV_NEXT_HOP_SET_H
 
-#include "next_hops.h"
-#include "plan.h"
-#include "port.h"
+#include "chain/next_hops.h"
+#include "daemon/plan.h"
+#include "port/port.h"
 
 struct cv_next_hop_set {
 	const struct cv_plan *plan;

@@ -9,10 +9,10 @@
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 
-#include "node.h"
-#include "node_workers.h"
-#include "packet_pool.h"
-#include "stop_signals.h"
+#include "daemon/node.h"
+#include "daemon/node_workers.h"
+#include "daemon/stop_signals.h"
+#include "port/packet_pool.h"
 
 #define POOL_BASE 8192 // packets for devices' own rings, each port
 #define POOL_WORKER 2048 // packets under way in each worker, its cache included

@@ -10,10 +10,10 @@
 
 #include <rte_mempool.h>
 
-#include "next_hop_set.h"
-#include "plan.h"
-#include "sandbox/sandbox.h"
-#include "worker.h"
+#include "chain/worker.h"
+#include "daemon/next_hop_set.h"
+#include "daemon/plan.h"
+#include "daemon/sandbox/sandbox.h"
 
 struct cv_node {
 	const struct cv_plan *plan;

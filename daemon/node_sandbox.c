@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "node_sandbox.h"
+#include "daemon/node_sandbox.h"
 
 #include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "eal.h"
-#include "port.h"
-#include "sandbox/user.h"
+#include "daemon/sandbox/user.h"
+#include "port/eal.h"
+#include "port/port.h"
 
 // Descriptors of the process: its own, and of each port and pair of queues (sockets, events, memory).
 #define DESCRIPTORS 1024

@@ -5,8 +5,8 @@
 #ifndef CV_NODE_SANDBOX_H
 #define CV_NODE_SANDBOX_H
 
-#include "plan.h"
-#include "sandbox/sandbox.h"
+#include "daemon/plan.h"
+#include "daemon/sandbox/sandbox.h"
 
 // Checks what the plan says of it, with no effect; runs: the node is to run, not only to be checked.
 // 0, or -EINVAL with error set.

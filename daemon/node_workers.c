@@ -5,7 +5,7 @@
 
 #include <rte_malloc.h>
 
-#include "node_workers.h"
+#include "daemon/node_workers.h"
 
 // The source of a worker that a stage belongs to; a new one at the end where there is none yet.
 static struct cv_source *source_of(

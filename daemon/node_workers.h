@@ -5,7 +5,7 @@
 #ifndef CV_NODE_WORKERS_H
 #define CV_NODE_WORKERS_H
 
-#include "node.h"
+#include "daemon/node.h"
 
 // Makes workers and function counters of a node that has its ports, rings and functions. 0 or a
 // negative errno; what is there by then is freed by cv_node_free_workers().

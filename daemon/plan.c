@@ -7,12 +7,12 @@
 
 #include <rte_common.h>
 
-#include "classify.h"
-#include "plan.h"
-#include "plan_json.h"
-#include "plan_names.h"
-#include "plan_stages.h"
-#include "port.h"
+#include "daemon/plan.h"
+#include "chain/classify.h"
+#include "daemon/plan_json.h"
+#include "daemon/plan_names.h"
+#include "daemon/plan_stages.h"
+#include "port/port.h"
 
 #define MEMORY_MB 1024 // address space, touched as it is used
 #define FUNCTIONS_MAX 1024

@@ -11,10 +11,10 @@
 
 #include <jansson.h>
 
-#include "error.h"
-#include "nf.h"
-#include "plan_next_hop.h"
-#include "socket_access.h"
+#include "chain/nf.h"
+#include "daemon/plan_next_hop.h"
+#include "packet/error.h"
+#include "port/socket_access.h"
 
 #define CV_NAME_MAX 32 // bytes of a name with its NUL
 #define CV_CHAINS_MAX 128 // chains of one node

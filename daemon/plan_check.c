@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "plan_check.h"
+#include "daemon/plan_check.h"
 
 #include <errno.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "plan_eal.h"
+#include "daemon/plan_eal.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 
-#include "eal.h"
-#include "port.h"
+#include "port/eal.h"
+#include "port/port.h"
 
 // "0@(0,1),1@1": the main lcore anywhere, worker i on lcore i + 1 and its core.
 static void lcores(const struct cv_plan *plan, bool check, char *text, size_t size)

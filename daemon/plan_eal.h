@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "error.h"
-#include "plan.h"
+#include "daemon/plan.h"
+#include "packet/error.h"
 
 // check: only functions will be made, no worker and no telemetry. 0, or -EIO with error set.
 int cv_plan_eal_start(

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "plan_json.h"
-#include "values.h"
+#include "daemon/plan_json.h"
+#include "config/values.h"
 
 struct cv_where cv_where_top(const char *name, struct cv_error *error)
 {

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "error.h"
+#include "packet/error.h"
 
 // A place in a document, for error texts.
 struct cv_where {

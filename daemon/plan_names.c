@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "plan_names.h"
+#include "daemon/plan_names.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "plan_json.h"
+#include "daemon/plan_json.h"
 
 int cv_plan_find(const char *const *names, unsigned count, const char *name)
 {

@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-#include "plan.h"
-#include "plan_json.h"
+#include "daemon/plan.h"
+#include "daemon/plan_json.h"
 
 // The index of what is called so, or -1.
 int cv_plan_find(const char *const *names, unsigned count, const char *name);

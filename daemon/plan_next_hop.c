@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "classify.h"
-#include "ether.h"
-#include "plan_next_hop.h"
+#include "daemon/plan_next_hop.h"
+#include "chain/classify.h"
+#include "packet/ether.h"
 
 static int read_port(const struct cv_where *at, const json_t *value, const char *const *ports,
 	unsigned ports_count, const char *key)

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arrive.h"
-#include "next_hop.h"
-#include "nf.h"
-#include "plan_json.h"
+#include "chain/arrive.h"
+#include "chain/nf.h"
+#include "convoy/next_hop.h"
+#include "daemon/plan_json.h"
 
 #define CV_HOP_NAME_MAX 32 // bytes with the NUL
 #define CV_NEXT_HOP_TEXT_MAX 16384

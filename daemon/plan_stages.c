@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "plan_stages.h"
+#include "daemon/plan_stages.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "plan_check.h"
-#include "plan_names.h"
+#include "daemon/plan_check.h"
+#include "daemon/plan_names.h"
 
 #define STAGES_MAX 1024
 

@@ -5,8 +5,8 @@
 #ifndef CV_PLAN_STAGES_H
 #define CV_PLAN_STAGES_H
 
-#include "plan.h"
-#include "plan_json.h"
+#include "daemon/plan.h"
+#include "daemon/plan_json.h"
 
 // Reads and checks them; ports, functions, chains and workers were read before. Returns 0, -EINVAL
 // with an error, or -ENOMEM.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "stop_signals.h"
+#include "daemon/stop_signals.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "eal.h"
+#include "port/eal.h"
 
 static bool asked;
 static const char *waits_for;

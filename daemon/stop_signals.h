@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "error.h"
+#include "packet/error.h"
 
 // Starts a thread that waits for the signals; the caller's and all later threads do not get them.
 // To be called before any other thread is made, once. 0, or a negative errno with error set.

@@ -6,8 +6,8 @@
 
 #include <rte_telemetry.h>
 
-#include "counts.h"
-#include "telemetry.h"
+#include "daemon/telemetry.h"
+#include "daemon/counts.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cv_node *shown;

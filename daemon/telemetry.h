@@ -7,7 +7,7 @@
 #ifndef CV_TELEMETRY_H
 #define CV_TELEMETRY_H
 
-#include "node.h"
+#include "daemon/node.h"
 
 // Registers the commands once; from then on they answer for this node, with NULL for none.
 // A node must be taken away (NULL) before it is freed.

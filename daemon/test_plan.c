@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "plan.h"
+#include "daemon/plan.h"
 
 // A good plan, in single quotes: two chains of one port, one of them a pipeline.
 static const char good[] =

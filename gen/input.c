@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 
-#include "input.h"
+#include "gen/input.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach.h"
-#include "options.h"
+#include "gen/options.h"
+#include "gen/trial/attach.h"
 
 #define IDLE_MS 50
 #define SPEC_MAX (1 << 20)

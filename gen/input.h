@@ -4,7 +4,7 @@
 
 // Trials in, results out: one JSON object each.
 
-#include "result.h"
+#include "gen/trial/result.h"
 
 struct gen_input {
 	struct gen_tester *tester;

@@ -12,12 +12,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "attach.h"
-#include "dataplane_port.h"
-#include "input.h"
-#include "monitor.h"
-#include "options.h"
-#include "selftest.h"
+#include "gen/input.h"
+#include "gen/options.h"
+#include "gen/port/dataplane_port.h"
+#include "gen/port/monitor.h"
+#include "gen/selftest/selftest.h"
+#include "gen/trial/attach.h"
 
 static struct gen_tester tester;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 
-#include "options.h"
+#include "gen/options.h"
 
 #include <errno.h>
 #include <getopt.h>

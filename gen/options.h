@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "loopback.h"
-#include "ports.h"
-#include "wire.h"
+#include "gen/port/ports.h"
+#include "gen/selftest/loopback.h"
+#include "gen/traffic/wire.h"
 
 // Exit statuses.
 #define GEN_OK 0

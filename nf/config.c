@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 #include <errno.h>
 
-#include "config.h"
+#include "nf/config.h"
 
 int cv_config_no_port(
 	const char *where, const char *name, const struct cv_nf_env *env, struct cv_error *error)

@@ -5,8 +5,8 @@
 #ifndef CV_CONFIG_H
 #define CV_CONFIG_H
 
-#include "nf.h"
-#include "values.h"
+#include "chain/nf.h"
+#include "config/values.h"
 
 // Reads an optional string that is a port's name and makes *port its index; *port stays as it is
 // when the key is absent. Returns 0, or -EINVAL with error set.

@@ -23,10 +23,10 @@
 
 #include <rte_cycles.h>
 
-#include "config.h"
-#include "ether.h"
-#include "mac_table.h"
-#include "nf.h"
+#include "chain/nf.h"
+#include "nf/config.h"
+#include "nf/mac_table.h"
+#include "packet/ether.h"
 
 enum drop {
 	BAD_HEADER,

@@ -22,7 +22,7 @@
 
 #include <rte_byteorder.h>
 
-#include "compiler.h"
+#include "packet/compiler.h"
 
 #define CV_MAC_TABLE_WAYS 8
 #define CV_MAC_KEY 0xffffffffffff // the 48 bits of a word that are the address

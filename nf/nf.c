@@ -4,8 +4,8 @@
 // Every network function that there is. The list is made by meson.build from its own.
 #include <string.h>
 
-#include "nf.h"
-#include "nf_list.h" // CV_NF_LIST(X): X(name) for each
+#include "chain/nf.h"
+#include "nf/nf_list.h" // CV_NF_LIST(X): X(name) for each
 
 #define DECLARE(name) extern const struct cv_nf cv_nf_##name;
 CV_NF_LIST(DECLARE)

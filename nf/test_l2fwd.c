@@ -2,8 +2,8 @@
 // Copyright 2026 The Convoy authors
 #include <pthread.h>
 
-#include "mac_table.h"
-#include "test_packets.h"
+#include "nf/mac_table.h"
+#include "tests/support/test_packets.h"
 
 extern const struct cv_nf cv_nf_l2fwd;
 

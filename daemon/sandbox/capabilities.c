@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "sandbox/capabilities.h"
+#include "daemon/sandbox/capabilities.h"
 
 #include <errno.h>
 #include <linux/capability.h>

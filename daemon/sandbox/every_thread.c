@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "sandbox/every_thread.h"
+#include "daemon/sandbox/every_thread.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "sandbox/landlock.h"
+#include "daemon/sandbox/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #ifndef CV_LANDLOCK_H
 #define CV_LANDLOCK_H
 
-#include "sandbox/sandbox.h"
+#include "daemon/sandbox/sandbox.h"
 
 // The kernel's version of it; 0: it has none, or it is off.
 int cv_landlock_version(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "sandbox/sandbox.h"
+#include "daemon/sandbox/sandbox.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,12 +12,12 @@
 
 #include <linux/capability.h>
 
-#include "sandbox/capabilities.h"
-#include "sandbox/every_thread.h"
-#include "sandbox/landlock.h"
-#include "sandbox/sanitized.h"
-#include "sandbox/system_calls.h"
-#include "sandbox/user.h"
+#include "daemon/sandbox/capabilities.h"
+#include "daemon/sandbox/every_thread.h"
+#include "daemon/sandbox/landlock.h"
+#include "daemon/sandbox/sanitized.h"
+#include "daemon/sandbox/system_calls.h"
+#include "daemon/sandbox/user.h"
 
 // What threads are told: they get nothing else.
 static uint64_t keeps;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "error.h"
+#include "packet/error.h"
 
 #define CV_SANDBOX_FOLDERS_MAX 80
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "sandbox/system_calls.h"
+#include "daemon/sandbox/system_calls.h"
 
 #include <errno.h>
 #include <seccomp.h>
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sandbox/sanitized.h"
+#include "daemon/sandbox/sanitized.h"
 
 #ifndef CLONE_THREAD
 #define CLONE_THREAD 0x00010000

@@ -5,7 +5,7 @@
 #ifndef CV_SYSTEM_CALLS_H
 #define CV_SYSTEM_CALLS_H
 
-#include "sandbox/sandbox.h"
+#include "daemon/sandbox/sandbox.h"
 
 // For all threads. A call that nothing here needs fails with EPERM; one that only an intruder would
 // make (run a program, look into another process, load code into the kernel) ends the process. 0 or

@@ -25,9 +25,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox/landlock.h"
-#include "sandbox/sandbox.h"
-#include "sandbox/sanitized.h"
+#include "daemon/sandbox/landlock.h"
+#include "daemon/sandbox/sandbox.h"
+#include "daemon/sandbox/sanitized.h"
 
 static char folder[] = "/tmp/convoy-test-sandbox-XXXXXX";
 static char elsewhere[] = "/tmp/convoy-test-outside-XXXXXX";

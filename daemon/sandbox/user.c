@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "sandbox/user.h"
+#include "daemon/sandbox/user.h"
 
 #include <errno.h>
 #include <grp.h>

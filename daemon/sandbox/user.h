@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "error.h"
+#include "packet/error.h"
 
 #define CV_USER_GROUPS_MAX 256
 

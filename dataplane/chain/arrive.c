@@ -2,8 +2,8 @@
 // Copyright 2026 The Convoy authors
 #include <rte_prefetch.h>
 
-#include "arrive.h"
-#include "may_be.h"
+#include "chain/arrive.h"
+#include "convoy/may_be.h"
 
 // Headers are read this many packets after they were asked for.
 #define PREFETCH_AHEAD 8u

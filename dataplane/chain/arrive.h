@@ -6,7 +6,7 @@
 #ifndef CV_ARRIVE_H
 #define CV_ARRIVE_H
 
-#include "hop.h"
+#include "chain/hop.h"
 
 #define CV_CONVOY_SENDERS_MAX 16
 

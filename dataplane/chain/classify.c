@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "classify.h"
+#include "chain/classify.h"
 
 #define UDP_LEN 8
 #define VXLAN_LEN 8

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "view.h"
+#include "packet/view.h"
 
 #define CV_CLASS_NONE 0xff // no chain matches
 #define CV_VNI_MAX 0xffffff

@@ -10,8 +10,8 @@
 
 #include <rte_common.h>
 
-#include "nf.h"
-#include "walk.h"
+#include "chain/nf.h"
+#include "convoy/walk.h"
 
 // Why the node itself, not a function of it, dropped a packet.
 enum cv_hop_drop {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "depart.h"
-#include "lookalike.h"
-#include "open_frame.h"
-#include "outbox.h"
-#include "repack.h"
+#include "chain/depart.h"
+#include "chain/lookalike.h"
+#include "chain/open_frame.h"
+#include "chain/outbox.h"
+#include "chain/repack.h"
 
 void cv_depart_drop(struct cv_burst *burst, struct cv_port_counters *counters, enum cv_hop_drop why)
 {

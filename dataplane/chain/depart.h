@@ -9,7 +9,7 @@
 #ifndef CV_DEPART_H
 #define CV_DEPART_H
 
-#include "depart_state.h"
+#include "chain/depart_state.h"
 
 // Sends a burst of at least one packet, or keeps what it has until the turn ends.
 void cv_depart(struct cv_depart *depart, struct cv_burst *burst);

@@ -8,10 +8,10 @@
 
 #include <rte_mbuf.h>
 
-#include "counters.h"
-#include "hop.h"
-#include "next_hops.h"
-#include "port.h"
+#include "chain/counters.h"
+#include "chain/hop.h"
+#include "chain/next_hops.h"
+#include "port/port.h"
 
 // Frames that wait for the end of the turn, by the port they leave by.
 struct cv_outbox {

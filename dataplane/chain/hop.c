@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 #include <rte_cycles.h>
 
-#include "hop.h"
+#include "chain/hop.h"
 
 const char *const cv_hop_drop_names[CV_HOP_DROPS] = {
 	[CV_HOP_NO_CHAIN] = "no_chain",

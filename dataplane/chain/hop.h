@@ -8,10 +8,10 @@
 
 #include <rte_mbuf.h>
 
-#include "buffers.h"
-#include "counters.h"
-#include "nf.h"
-#include "walk.h"
+#include "chain/counters.h"
+#include "chain/nf.h"
+#include "convoy/walk.h"
+#include "port/buffers.h"
 
 // Views that a burst has room for: a whole convoy more than are enough to stop loading.
 #define CV_BURST_VIEWS (CV_VIEWS_MAX + CV_CONVOY_PACKETS_MAX)

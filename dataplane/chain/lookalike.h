@@ -7,8 +7,8 @@
 #ifndef CV_LOOKALIKE_H
 #define CV_LOOKALIKE_H
 
-#include "depart_state.h"
-#include "may_be.h"
+#include "chain/depart_state.h"
+#include "convoy/may_be.h"
 
 // The packet as it travels, with the tunnel that functions were not shown.
 static CV_INLINE struct cv_view cv_lookalike_whole(const struct cv_view *view)

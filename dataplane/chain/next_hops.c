@@ -5,7 +5,7 @@
 
 #include <rte_malloc.h>
 
-#include "next_hops.h"
+#include "chain/next_hops.h"
 
 int cv_next_hops_init(struct cv_next_hops *hops, struct cv_next_hop_table *table, unsigned workers)
 {

@@ -9,7 +9,7 @@
 
 #include <rte_rcu_qsbr.h>
 
-#include "next_hop.h"
+#include "convoy/next_hop.h"
 
 struct cv_next_hops {
 	struct cv_next_hop_table *table;

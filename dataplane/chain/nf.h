@@ -12,8 +12,8 @@
 
 #include <jansson.h>
 
-#include "../packet/error.h"
-#include "../packet/view.h"
+#include "packet/error.h"
+#include "packet/view.h"
 
 #define CV_BURST_MAX 64 // packets that one process() call sees at most
 #define CV_WORKERS_MAX 64

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "flow.h"
-#include "lookalike.h"
-#include "open_frame.h"
-#include "outbox.h"
+#include "chain/open_frame.h"
+#include "chain/lookalike.h"
+#include "chain/outbox.h"
+#include "convoy/flow.h"
 
 // May a buffer become a frame? Not what somebody else holds too, nor what is not its own memory.
 static bool is_own(const struct rte_mbuf *buffer)

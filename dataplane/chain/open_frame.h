@@ -8,7 +8,7 @@
 #ifndef CV_OPEN_FRAME_H
 #define CV_OPEN_FRAME_H
 
-#include "depart_state.h"
+#include "chain/depart_state.h"
 
 // Adds a packet whose buffer stays the caller's.
 void cv_frame_add_copy(struct cv_depart *depart, uint16_t hop, const struct cv_view *view);

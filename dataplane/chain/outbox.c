@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "outbox.h"
+#include "chain/outbox.h"
 
 #include <rte_pause.h>
 

@@ -6,7 +6,7 @@
 #ifndef CV_OUTBOX_H
 #define CV_OUTBOX_H
 
-#include "depart_state.h"
+#include "chain/depart_state.h"
 
 // Puts a frame of count packets behind those that wait. It belongs to the outbox now.
 void cv_outbox_put(struct cv_depart *depart, uint8_t out, struct rte_mbuf *frame, uint8_t count);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "lookalike.h"
-#include "open_frame.h"
-#include "outbox.h"
-#include "repack.h"
+#include "chain/repack.h"
+#include "chain/lookalike.h"
+#include "chain/open_frame.h"
+#include "chain/outbox.h"
 
 // Do n packets lie one behind the other, with nothing but their lengths between them?
 static bool are_whole(const struct cv_view *views, unsigned n)

@@ -6,7 +6,7 @@
 #ifndef CV_REPACK_H
 #define CV_REPACK_H
 
-#include "depart_state.h"
+#include "chain/depart_state.h"
 
 // Bytes of the longest frame that fits through a port: two VLAN tags more than its MTU's.
 static CV_INLINE unsigned cv_frame_max(const struct cv_port *port)

@@ -2,9 +2,9 @@
 // Copyright 2026 The Convoy authors
 #include <errno.h>
 
-#include "test_packets.h"
+#include "tests/support/test_packets.h"
 
-#include "classify.h"
+#include "chain/classify.h"
 
 // An inner frame of 18 + 28 bytes, as text behind the VXLAN header's eight bytes.
 #define INNER              \

@@ -4,11 +4,11 @@
 // Packets through nodes that send convoys to each other: random sizes, SC-IDs, next hops, MTUs,
 // drops and bursts. Whatever happens on the way, every packet that was not dropped comes out as it
 // went in, in order within its SC-ID; the books balance; every buffer is back in the pool.
-#include "test_packets.h"
+#include "tests/support/test_packets.h"
 
-#include "arrive.h"
-#include "depart.h"
-#include "test_eal.h"
+#include "chain/arrive.h"
+#include "chain/depart.h"
+#include "tests/support/test_eal.h"
 
 #define PACKETS 600
 #define VLANS 6 // 0: untagged

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "outbox.h"
-#include "test_eal.h"
+#include "chain/outbox.h"
+#include "tests/support/test_eal.h"
 
 #define BURST 64
 #define BURSTS 50

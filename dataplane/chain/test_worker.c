@@ -4,14 +4,14 @@
 // The hop and the worker, with ports in memory and functions that do as the packet says: its
 // first byte is the verdict wanted, its second the port it should leave by (0xff: as it is).
 // Every test ends with the books balanced and every buffer back in the pool.
-#include "test_packets.h"
+#include "tests/support/test_packets.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "test_eal.h"
-#include "worker.h"
+#include "chain/worker.h"
+#include "tests/support/test_eal.h"
 
 #define PACKETS_MAX 512
 

@@ -5,7 +5,7 @@
 
 #include <rte_cycles.h>
 
-#include "worker.h"
+#include "chain/worker.h"
 
 // A port that may carry convoys and brought none for so many turns is received from as if it did
 // not. Enough that changing back and forth, which copies packets, costs little of what it saves.

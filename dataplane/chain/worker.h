@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arrive.h"
-#include "classify.h"
-#include "counters.h"
-#include "depart.h"
-#include "hop.h"
-#include "port.h"
-#include "ring.h"
+#include "chain/arrive.h"
+#include "chain/classify.h"
+#include "chain/counters.h"
+#include "chain/depart.h"
+#include "chain/hop.h"
+#include "chain/ring.h"
+#include "port/port.h"
 
 // Convoys that one turn takes from a source at most: what they can hold must fit into a ring. Where
 // none follows and few packets share a frame it takes CV_BURST_MAX, to share what a turn costs.

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "values.h"
+#include "config/values.h"
 
 static const char *const words[] = {"stop", "go", NULL};
 static const char *const keys[] = {"text", "number", "flag", "list", "table", "word", NULL};

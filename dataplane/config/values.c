@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "values.h"
+#include "config/values.h"
 
 #include <errno.h>
 #include <inttypes.h>

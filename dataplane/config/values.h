@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#include "error.h"
+#include "packet/error.h"
 
 // Refuses a value: sets the error, with the text of format behind it. Returns -EINVAL.
 __attribute__((format(printf, 5, 6))) int cv_config_wrong(const char *where, const char *key,

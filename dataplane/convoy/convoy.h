@@ -13,10 +13,10 @@
 #ifndef CV_CONVOY_H
 #define CV_CONVOY_H
 
-#include "format.h"
-#include "outer.h"
-#include "pack.h"
-#include "view.h"
-#include "walk.h"
+#include "convoy/format.h"
+#include "convoy/outer.h"
+#include "convoy/pack.h"
+#include "convoy/walk.h"
+#include "packet/view.h"
 
 #endif

@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "compiler.h"
-#include "ipv4.h"
-#include "ipv6.h"
-#include "view.h"
+#include "packet/compiler.h"
+#include "packet/ipv4.h"
+#include "packet/ipv6.h"
+#include "packet/view.h"
 
 static CV_INLINE uint64_t cv_flow_load(const uint8_t *at)
 {

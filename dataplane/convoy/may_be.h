@@ -11,11 +11,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "compiler.h"
-#include "ipv4.h"
-#include "ipv6.h"
-#include "udp.h"
-#include "view.h"
+#include "packet/compiler.h"
+#include "packet/ipv4.h"
+#include "packet/ipv6.h"
+#include "packet/udp.h"
+#include "packet/view.h"
 
 // Is this the header of what may be a convoy? Options and non-first fragments: whatever it carries, no
 // sender of convoys sent it.

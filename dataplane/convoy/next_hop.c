@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "next_hop.h"
+#include "convoy/next_hop.h"
 
 #include <errno.h>
 #include <stdlib.h>

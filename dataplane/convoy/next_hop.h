@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "error.h"
-#include "outer.h"
-#include "view.h"
+#include "convoy/outer.h"
+#include "packet/error.h"
+#include "packet/view.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "outer.h"
+#include "convoy/outer.h"
 
 #include <errno.h>
 
-#include "checksum.h"
-#include "ipv4.h"
-#include "ipv6.h"
-#include "udp.h"
+#include "packet/checksum.h"
+#include "packet/ipv4.h"
+#include "packet/ipv6.h"
+#include "packet/udp.h"
 
 // Untagged over IPv4, the commonest.
 #define IPV4_OUTER_LEN (CV_ETHER_LEN + CV_IPV4_LEN + CV_UDP_LEN + CV_CONVOY_LEN)

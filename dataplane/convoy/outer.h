@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "error.h"
-#include "walk.h"
+#include "convoy/walk.h"
+#include "packet/error.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "pack.h"
+#include "convoy/pack.h"
 
-#include "flow.h"
-#include "may_be.h"
+#include "convoy/flow.h"
+#include "convoy/may_be.h"
 
 // Short packets are copied by two or four loads and stores of which the last overlaps the one
 // before: no loop, no call, and not a byte outside of either packet. len >= 8.

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "outer.h"
-#include "view.h"
+#include "convoy/outer.h"
+#include "packet/view.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-#include "ether.h"
-#include "outer.h"
+#include "convoy/outer.h"
+#include "packet/ether.h"
 
 // The bytes, in memory of their own size, so that a read behind them is found by the sanitizer.
 // The caller frees them. NULL: not pairs of hexadecimal digits.

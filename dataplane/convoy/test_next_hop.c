@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "next_hop.h"
+#include "convoy/next_hop.h"
 
 #define VLANS 4096u
 

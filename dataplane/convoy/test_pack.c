@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "flow.h"
-#include "pack.h"
+#include "convoy/flow.h"
+#include "convoy/pack.h"
 
 #define PORT RTE_BE16(CV_CONVOY_PORT)
 #define BURST 600

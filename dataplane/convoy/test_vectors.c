@@ -9,9 +9,9 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "may_be.h"
-#include "pack.h"
-#include "test_json.h"
+#include "convoy/may_be.h"
+#include "convoy/pack.h"
+#include "convoy/test_json.h"
 
 static const json_t *vectors;
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "pack.h"
+#include "convoy/pack.h"
 
 #define PORT RTE_BE16(CV_CONVOY_PORT)
 

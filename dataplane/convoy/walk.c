@@ -4,17 +4,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "walk.h"
+#include "convoy/walk.h"
 
 #ifdef __SSE4_1__
 #include <smmintrin.h>
 #endif
 
-#include "checksum.h"
-#include "ipv4.h"
-#include "ipv6.h"
-#include "may_be.h"
-#include "udp.h"
+#include "convoy/may_be.h"
+#include "packet/checksum.h"
+#include "packet/ipv4.h"
+#include "packet/ipv6.h"
+#include "packet/udp.h"
 
 const char *const cv_convoy_reason_names[CV_CONVOY_REASONS] = {
 	[CV_CONVOY_OK] = "ok",

@@ -14,8 +14,8 @@
 
 #include <rte_byteorder.h>
 
-#include "format.h"
-#include "view.h"
+#include "convoy/format.h"
+#include "packet/view.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "error.h"
+#include "packet/error.h"
 
 #define CV_MEMIF_MESSAGE_BYTES 128
 #define CV_MEMIF_VERSION 0x0200

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "view.h"
+#include "packet/view.h"
 #include "vring/vring.h"
 
 #define CV_MEMIF_COOKIE 0x3e31f20

@@ -14,7 +14,7 @@
 
 #include <rte_byteorder.h>
 
-#include "compiler.h"
+#include "packet/compiler.h"
 
 // Adds len bytes to a sum that is not folded yet; an odd last byte is followed by a zero.
 static CV_INLINE uint64_t cv_checksum_add(uint64_t sum, const uint8_t *data, size_t len)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "compiler.h"
+#include "packet/compiler.h"
 
 #define CV_MAC_LEN 6
 #define CV_MAC_TEXT 18 // bytes of "02:00:00:00:00:01" and its end

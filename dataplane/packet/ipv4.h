@@ -10,8 +10,8 @@
 
 #include <rte_byteorder.h>
 
-#include "checksum.h"
-#include "compiler.h"
+#include "packet/checksum.h"
+#include "packet/compiler.h"
 
 #define CV_IPV4_LEN 20 // without options
 

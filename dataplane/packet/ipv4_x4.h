@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ether.h"
-#include "ipv4.h"
-#include "view.h"
+#include "packet/ether.h"
+#include "packet/ipv4.h"
+#include "packet/view.h"
 
 #ifdef __SSE4_1__
 #include <smmintrin.h>

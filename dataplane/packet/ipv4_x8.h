@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ipv4_x4.h"
+#include "packet/ipv4_x4.h"
 
 #ifdef __AVX2__
 #include <immintrin.h>

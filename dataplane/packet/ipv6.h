@@ -11,7 +11,7 @@
 
 #include <rte_byteorder.h>
 
-#include "compiler.h"
+#include "packet/compiler.h"
 
 #define CV_IPV6_LEN 40
 

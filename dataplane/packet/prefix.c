@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "prefix.h"
+#include "packet/prefix.h"
 
 int cv_address_parse(const char *text, struct cv_address *address)
 {

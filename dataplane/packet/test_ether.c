@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "ether.h"
+#include "packet/ether.h"
 
 static void mac_is_read(void **state)
 {

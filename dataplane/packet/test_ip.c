@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "ipv4.h"
-#include "ipv6.h"
+#include "packet/ipv4.h"
+#include "packet/ipv6.h"
 
 // The sum as RFC 1071 section 4.1 writes it: 16-bit words in network order, carries folded in.
 static uint16_t plain_checksum(const uint8_t *data, size_t len)

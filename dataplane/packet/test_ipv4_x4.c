@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "ipv4_x8.h"
+#include "packet/ipv4_x8.h"
 
 #ifdef __AVX2__
 #define AT_ONCE 8

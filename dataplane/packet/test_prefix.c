@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "prefix.h"
+#include "packet/prefix.h"
 
 static void prefix_is_read(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "view.h"
+#include "packet/view.h"
 
 #define MACS 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1
 

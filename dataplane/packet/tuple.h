@@ -15,7 +15,7 @@
 
 #include <rte_byteorder.h>
 
-#include "compiler.h"
+#include "packet/compiler.h"
 
 #define CV_IPV6_EXTENSIONS_MAX 8 // extension headers that are walked; a longer chain is refused
 

@@ -13,7 +13,7 @@
 
 #include <rte_byteorder.h>
 
-#include "compiler.h"
+#include "packet/compiler.h"
 
 #define CV_ETHER_LEN 14
 #define CV_VLAN_LEN 4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "eal.h"
+#include "port/eal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
-#include "port.h"
+#include "port/port.h"
 
 #define ARGUMENTS_MAX 24
 #define NO_SUCH_DEVICE "0000:00:00.0"

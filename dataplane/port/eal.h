@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "error.h"
-#include "socket_access.h"
+#include "packet/error.h"
+#include "port/socket_access.h"
 
 struct cv_eal {
 	const char *program; // its name, and of its files

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "ethdev.h"
+#include "port/ethdev.h"
 
 #include <errno.h>
 #include <link.h>

@@ -13,7 +13,7 @@
 #include <rte_ethdev.h>
 #include <rte_spinlock.h>
 
-#include "kind.h"
+#include "port/kind.h"
 
 struct cv_ethdev {
 	// What is wanted; stays as it is.

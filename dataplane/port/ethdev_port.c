@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "ethdev.h"
-#include "port_log.h"
+#include "port/ethdev.h"
+#include "port/port_log.h"
 
 static uint16_t rx(struct cv_port *port, uint16_t queue, struct rte_mbuf **packets, uint16_t n)
 {

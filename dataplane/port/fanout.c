@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "fanout.h"
+#include "port/fanout.h"
 
 #include <linux/if_packet.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "interface.h"
+#include "port/interface.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "keys.h"
+#include "port/keys.h"
 
 const char *cv_interface(const json_t *config, struct cv_error *error)
 {

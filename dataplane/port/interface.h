@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "error.h"
+#include "packet/error.h"
 
 // Checks the key "interface": it exists in this network namespace. Returns its name (it lives as
 // long as config), or NULL with error set.

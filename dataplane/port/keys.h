@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "error.h"
+#include "packet/error.h"
 
 #define CV_SLOTS_MIN 64
 #define CV_SLOTS_MAX 1024

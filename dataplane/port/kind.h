@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "keys.h"
-#include "port.h"
+#include "port/keys.h"
+#include "port/port.h"
 
 // Layer 3 of the longest frame that a packet's length can say, with Ethernet and two VLAN tags.
 #define CV_PORT_ANY_MTU (UINT16_MAX - 22)

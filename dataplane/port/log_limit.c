@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "log_limit.h"
+#include "port/log_limit.h"
 
 enum cv_log_what cv_log_limit(struct cv_log_limit *limit, uint64_t now_ns, uint64_t *before)
 {

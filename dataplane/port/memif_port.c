@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "memif_port.h"
+#include "port/memif_port.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lost_memory.h"
-#include "port_log.h"
+#include "port/port_log.h"
+#include "socket/lost_memory.h"
 
 #define VLAN_TAGS 8 // bytes: two tags
 #define PACKET_MAX 65535u

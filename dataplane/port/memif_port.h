@@ -5,9 +5,9 @@
 #ifndef CV_MEMIF_PORT_H
 #define CV_MEMIF_PORT_H
 
-#include "kind.h"
 #include "memif/device.h"
-#include "rx_stash.h"
+#include "port/kind.h"
+#include "port/rx_stash.h"
 
 struct cv_memif_port {
 	struct cv_port port;

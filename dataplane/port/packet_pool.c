@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "packet_pool.h"
+#include "port/packet_pool.h"
 
 #include <errno.h>
 #include <sys/mman.h>

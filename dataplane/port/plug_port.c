@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "plug_port.h"
+#include "port/plug_port.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -14,10 +14,10 @@
 #include <rte_alarm.h>
 #include <rte_pause.h>
 
-#include "compiler.h"
-#include "port_log.h"
-#include "socket_path.h"
-#include "unmap_guard.h"
+#include "packet/compiler.h"
+#include "port/port_log.h"
+#include "port/socket_path.h"
+#include "port/unmap_guard.h"
 
 #define ATTEMPT_MS 50 // between two looks whether a peer is there
 #define HANDSHAKE_MS 300 // a device whose link is not up by then is tried anew

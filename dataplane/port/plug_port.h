@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/un.h>
 
-#include "ethdev.h"
+#include "port/ethdev.h"
 
 // Set by whoever is using the device just now; one cache line for each queue and each lane.
 struct cv_plug_user {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "port.h"
+#include "port/port.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kind.h"
-#include "socket_access.h"
-#include "values.h"
+#include "config/values.h"
+#include "port/kind.h"
+#include "port/socket_access.h"
 
 #define MTU_MIN 68 // RFC 791
 #define MTU_MAX 65500

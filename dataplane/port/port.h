@@ -15,10 +15,10 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-#include "buffers.h"
-#include "error.h"
-#include "log_limit.h"
-#include "view.h"
+#include "packet/error.h"
+#include "packet/view.h"
+#include "port/buffers.h"
+#include "port/log_limit.h"
 
 struct cv_port {
 	// Receives up to n packets of a queue; they belong to the caller. 0: nothing there now.

@@ -9,9 +9,9 @@
 #include <linux/capability.h>
 #include <stdio.h>
 
-#include "ethdev.h"
-#include "fanout.h"
-#include "interface.h"
+#include "port/ethdev.h"
+#include "port/fanout.h"
+#include "port/interface.h"
 
 static int check(const json_t *config, struct cv_error *error)
 {

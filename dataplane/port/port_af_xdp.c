@@ -9,8 +9,8 @@
 #include <linux/capability.h>
 #include <stdio.h>
 
-#include "ethdev.h"
-#include "interface.h"
+#include "port/ethdev.h"
+#include "port/interface.h"
 
 static int check(const json_t *config, struct cv_error *error)
 {

@@ -11,7 +11,7 @@
 
 #include <rte_eal.h>
 
-#include "ethdev.h"
+#include "port/ethdev.h"
 
 static bool is_pci(const char *devargs)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "port_log.h"
+#include "port/port_log.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -7,7 +7,7 @@
 #ifndef CV_PORT_LOG_H
 #define CV_PORT_LOG_H
 
-#include "port.h"
+#include "port/port.h"
 
 __attribute__((format(printf, 2, 3))) void cv_port_log(
 	struct cv_port *port, const char *format, ...);

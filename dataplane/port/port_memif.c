@@ -10,12 +10,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "lost_memory.h"
-#include "memif_port.h"
-#include "plug_port.h"
-#include "port_log.h"
-#include "socket_path.h"
-#include "values.h"
+#include "config/values.h"
+#include "port/memif_port.h"
+#include "port/plug_port.h"
+#include "port/port_log.h"
+#include "port/socket_path.h"
+#include "socket/lost_memory.h"
 
 static const char *const roles[] = {"server", "client", NULL};
 static const char *const datapaths[] = {"memif", "dpdk", NULL};

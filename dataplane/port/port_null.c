@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kind.h"
+#include "port/kind.h"
 
 #define FRAME_MAX 9216
 

@@ -26,10 +26,10 @@
 #include <rte_mbuf_dyn.h>
 #include <rte_spinlock.h>
 
-#include "capture.h"
-#include "kind.h"
-#include "packet_pool.h"
-#include "port_log.h"
+#include "capture/capture.h"
+#include "port/kind.h"
+#include "port/packet_pool.h"
+#include "port/port_log.h"
 
 #define LONG_BYTES UINT16_MAX // the most that a buffer, and a packet's view, can have
 #define LONG_BUFFERS 256 // where all are under way, the capture waits

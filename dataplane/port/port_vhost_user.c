@@ -11,11 +11,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "ethdev.h"
-#include "port_log.h"
-#include "socket_path.h"
-#include "values.h"
-#include "vhost_port.h"
+#include "config/values.h"
+#include "port/ethdev.h"
+#include "port/port_log.h"
+#include "port/socket_path.h"
+#include "port/vhost_port.h"
 
 #define RING_SIZE 4096 // QEMU has rings of up to 1024, DPDK's virtio-user of up to 32768
 static const char *const modes[] = {"server", "client", NULL};

@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "plug_port.h"
-#include "socket_path.h"
+#include "port/plug_port.h"
+#include "port/socket_path.h"
 
 static const char *const modes[] = {"client", "server", NULL};
 

@@ -13,7 +13,7 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-#include "compiler.h"
+#include "packet/compiler.h"
 
 #define CV_RX_STASH 64 // packets with a buffer each that one rx call gives
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "socket_access.h"
+#include "port/socket_access.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "keys.h"
+#include "port/keys.h"
 
 static int read_mode(const char *text, struct cv_socket_access *access, struct cv_error *error)
 {

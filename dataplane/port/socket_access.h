@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "error.h"
+#include "packet/error.h"
 
 struct cv_socket_access {
 	bool has_mode, has_group;

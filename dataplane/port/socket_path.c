@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "socket_path.h"
+#include "port/socket_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "keys.h"
-#include "socket_access.h"
+#include "port/keys.h"
+#include "port/socket_access.h"
 
 #define PATH_BYTES (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 

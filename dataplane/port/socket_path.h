@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "error.h"
+#include "packet/error.h"
 
 // Checks the key "path" without any effect: fits into a socket address (107 bytes), in a directory
 // that exists (and that this user may write, for the side that listens), no file of another type.

@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fanout.h"
+#include "port/fanout.h"
 
 #define QUEUES 4
 // As DPDK's driver asks: a number, by hash, with fragments put together.

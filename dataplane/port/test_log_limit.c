@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "port_log.h"
+#include "port/port_log.h"
 
 static const uint64_t began_ns = 12345;
 

@@ -13,8 +13,8 @@
 #include <rte_mbuf.h>
 #include <rte_memory.h>
 
-#include "packet_pool.h"
-#include "test_eal.h"
+#include "port/packet_pool.h"
+#include "tests/support/test_eal.h"
 
 static int by_address(const void *a, const void *b)
 {

@@ -16,9 +16,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "capture.h"
-#include "port.h"
-#include "test_dir.h"
+#include "capture/capture.h"
+#include "port/port.h"
+#include "tests/support/test_dir.h"
 
 static char dir[] = "/tmp/convoy-test-check-XXXXXX";
 

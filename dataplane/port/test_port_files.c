@@ -14,9 +14,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "capture.h"
-#include "port.h"
-#include "test_eal.h"
+#include "capture/capture.h"
+#include "port/port.h"
+#include "tests/support/test_eal.h"
 
 #define POOL_PACKETS 511
 

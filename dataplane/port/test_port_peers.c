@@ -18,8 +18,8 @@
 
 #include <rte_errno.h>
 
-#include "port.h"
-#include "test_eal.h"
+#include "port/port.h"
+#include "tests/support/test_eal.h"
 
 #define DEADLINE_S 30
 

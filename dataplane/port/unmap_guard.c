@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "unmap_guard.h"
+#include "port/unmap_guard.h"
 
 #include <errno.h>
 #include <pthread.h>

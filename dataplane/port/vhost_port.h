@@ -5,8 +5,8 @@
 #ifndef CV_VHOST_PORT_H
 #define CV_VHOST_PORT_H
 
-#include "kind.h"
-#include "rx_stash.h"
+#include "port/kind.h"
+#include "port/rx_stash.h"
 #include "vhost/device.h"
 
 struct cv_vhost_port {

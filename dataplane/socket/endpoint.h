@@ -9,7 +9,7 @@
 
 #include <sys/un.h>
 
-#include "error.h"
+#include "packet/error.h"
 #include "socket/loop.h"
 
 struct cv_endpoint {

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "error.h"
+#include "packet/error.h"
 
 // Part of a larger struct, which the handler knows.
 struct cv_loop_watch {

@@ -3,7 +3,7 @@
 //
 // A piece of a peer's file, mapped here: between two pages that nothing may touch, so that whoever
 // counts wrongly hits nobody else's memory. The file is the peer's all the same: it may change every
-// byte at any time, and make the file shorter (port/lost_memory.h).
+// byte at any time, and make the file shorter (lost_memory.h).
 #ifndef CV_SOCKET_SHARED_MEMORY_H
 #define CV_SOCKET_SHARED_MEMORY_H
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "error.h"
+#include "packet/error.h"
 
 struct cv_shared_memory {
 	uint8_t *data; // the piece; NULL: nothing is mapped

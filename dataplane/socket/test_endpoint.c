@@ -17,7 +17,7 @@
 #include "socket/endpoint.h"
 #include "socket/receive.h"
 #include "socket/test_fds.h"
-#include "test_eal.h"
+#include "tests/support/test_eal.h"
 
 #define DEADLINE_S 30
 

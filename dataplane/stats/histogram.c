@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 
-#include "histogram.h"
+#include "stats/histogram.h"
 
 #include <errno.h>
 #include <stdlib.h>

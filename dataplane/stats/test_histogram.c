@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "histogram.h"
+#include "stats/histogram.h"
 
 static void buckets_hold_their_values(void **state)
 {

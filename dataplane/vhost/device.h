@@ -13,8 +13,8 @@
 
 #include <rte_spinlock.h>
 
-#include "compiler.h"
-#include "error.h"
+#include "packet/compiler.h"
+#include "packet/error.h"
 #include "socket/endpoint.h"
 #include "vhost/session.h"
 #include "vhost/stream.h"

@@ -6,7 +6,7 @@
 #ifndef CV_VHOST_MEMORY_H
 #define CV_VHOST_MEMORY_H
 
-#include "error.h"
+#include "packet/error.h"
 #include "socket/shared_memory.h"
 #include "vhost/protocol.h"
 #include "vring/guest_memory.h"

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "error.h"
+#include "packet/error.h"
 #include "vhost/protocol.h"
 
 // Checks a header alone. protocol: the protocol features that were negotiated. 0: bytes is right

@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // vhost-user on the wire, for both of its ends: the node's back end (this folder) and the tester's
-// front end (gen/vhost_user.c). Source: the vhost-user specification of the QEMU project. Only what
+// front end (gen/port/vhost_user.c). Source: the vhost-user specification of the QEMU project. Only what
 // one of the two uses is here.
 #ifndef CV_VHOST_PROTOCOL_H
 #define CV_VHOST_PROTOCOL_H

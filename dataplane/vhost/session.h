@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "error.h"
+#include "packet/error.h"
 #include "vhost/memory.h"
 #include "vhost/protocol.h"
 #include "vring/vring.h"

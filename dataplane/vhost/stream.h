@@ -5,7 +5,7 @@
 #ifndef CV_VHOST_STREAM_H
 #define CV_VHOST_STREAM_H
 
-#include "error.h"
+#include "packet/error.h"
 #include "socket/receive.h"
 #include "vhost/protocol.h"
 

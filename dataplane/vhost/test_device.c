@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "socket/test_fds.h"
-#include "test_eal.h"
+#include "tests/support/test_eal.h"
 #include "vhost/device.h"
 #include "vring/call.h"
 

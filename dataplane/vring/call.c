@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "compiler.h"
+#include "packet/compiler.h"
 
 #define EVENTS 128 // that may lie in the ring; it is emptied each time
 #define RING_MAGIC 0xa10a10a1u

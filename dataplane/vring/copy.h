@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "compiler.h"
+#include "packet/compiler.h"
 
 static CV_INLINE void cv_vring_copy(uint8_t *to, const uint8_t *from, uint32_t bytes)
 {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "compiler.h"
+#include "packet/compiler.h"
 
 #define CV_GUEST_REGIONS_MAX 8 // that a vhost-user front end may share
 

@@ -21,8 +21,8 @@
 
 #include <linux/virtio_ring.h>
 
+#include "packet/view.h"
 #include "vring/guest_memory.h"
-#include "view.h"
 
 // What is read from the packed ring's bits and is not in every kernel's headers.
 #define CV_VIRTIO_NET_F_MRG_RXBUF 15

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "config.h"
+#include "preload/ethdev/config.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ether.h"
+#include "packet/ether.h"
 
 static const char *const modes[] = {
 	[CV_ETHDEV_AUTO] = "auto", [CV_ETHDEV_VIEW] = "view", [CV_ETHDEV_COPY] = "copy"};

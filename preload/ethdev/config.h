@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "error.h"
-#include "outer.h"
+#include "convoy/outer.h"
+#include "packet/error.h"
 
 #define CV_ETHDEV_ENV "CONVOY_ETHDEV"
 

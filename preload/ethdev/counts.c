@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "counts.h"
+#include "preload/ethdev/counts.h"
 
 #include <inttypes.h>
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "walk.h"
+#include "convoy/walk.h"
 
 struct cv_rx_counts {
 	uint64_t frames; // that the driver gave

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "group.h"
+#include "preload/ethdev/group.h"
 
 #include <pthread.h>
 #include <stdio.h>

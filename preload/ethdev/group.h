@@ -23,8 +23,8 @@
 #include <rte_mempool.h>
 #include <rte_ring.h>
 
-#include "return_next_hop.h"
-#include "walk.h"
+#include "convoy/walk.h"
+#include "preload/ethdev/return_next_hop.h"
 
 // How many packets a group takes; a convoy of more is copied apart.
 #define CV_GROUP_VIEWS 32

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "hook.h"
+#include "preload/ethdev/hook.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include <rte_ethdev.h>
 #include <rte_version.h>
 
-#include "receive.h"
-#include "report.h"
-#include "send.h"
+#include "preload/ethdev/receive.h"
+#include "preload/ethdev/report.h"
+#include "preload/ethdev/send.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define ABI "DPDK_23" // of DPDK 22.11

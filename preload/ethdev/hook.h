@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "counts.h"
+#include "preload/ethdev/counts.h"
 
 // The sums of a port; false: it was never hooked.
 bool cv_hook_counts(uint16_t port, struct cv_rx_counts *rx, struct cv_tx_counts *tx);

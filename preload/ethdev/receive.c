@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "receive.h"
+#include "preload/ethdev/receive.h"
 
 #include <rte_memcpy.h>
 #include <rte_prefetch.h>
 
-#include "ether.h"
-#include "udp.h"
+#include "packet/ether.h"
+#include "packet/udp.h"
 
 // The shortest frame that can be a convoy: IPv4, one packet that is nothing but its header.
 #define SHORTEST                                                                 \

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "report.h"
+#include "preload/ethdev/report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include <rte_telemetry.h>
 
-#include "hook.h"
+#include "preload/ethdev/hook.h"
 
 static const struct cv_ethdev_config *config; // NULL: the library was not loaded
 

@@ -10,7 +10,7 @@
 
 #include <rte_ethdev.h>
 
-#include "config.h"
+#include "preload/ethdev/config.h"
 
 // Before anything else. of stays where it is.
 void cv_report_begin(const struct cv_ethdev_config *of);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "return_next_hop.h"
+#include "preload/ethdev/return_next_hop.h"
 
 #include <string.h>
 
-#include "ether.h"
-#include "ipv4.h"
-#include "ipv6.h"
-#include "udp.h"
+#include "packet/ether.h"
+#include "packet/ipv4.h"
+#include "packet/ipv6.h"
+#include "packet/udp.h"
 
 static_assert((CV_RETURN_NEXT_HOPS & (CV_RETURN_NEXT_HOPS - 1)) == 0, "an id has a place's bits");
 

@@ -18,9 +18,9 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
 
-#include "config.h"
-#include "outer.h"
-#include "walk.h"
+#include "convoy/outer.h"
+#include "convoy/walk.h"
+#include "preload/ethdev/config.h"
 
 #define CV_RETURN_NEXT_HOPS 64 // of a receive queue
 #define CV_RETURN_KEY (CV_OUTER_MAX + 2)

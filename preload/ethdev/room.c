@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "room.h"
+#include "preload/ethdev/room.h"
 
 #include <stdio.h>
 
-#include "group.h"
+#include "preload/ethdev/group.h"
 
 void cv_room_used(struct cv_room *room, const struct rte_mbuf *mbuf)
 {

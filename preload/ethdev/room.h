@@ -14,7 +14,7 @@
 
 #include <rte_mbuf.h>
 
-#include "compiler.h"
+#include "packet/compiler.h"
 
 #define CV_ROOM_VIEWS 128 // convoys shown as views between two examples
 #define CV_ROOM_UNUSED 64 // packets sent without a header in front before there are views,

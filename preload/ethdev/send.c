@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "send.h"
+#include "preload/ethdev/send.h"
 
-#include "may_be.h"
-#include "pack.h"
+#include "convoy/may_be.h"
+#include "convoy/pack.h"
 
 #define FRAMES 64 // given to the driver at once
 

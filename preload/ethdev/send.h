@@ -16,10 +16,10 @@
 
 #include <rte_ethdev.h>
 
-#include "counts.h"
-#include "group.h"
-#include "return_next_hop.h"
-#include "room.h"
+#include "preload/ethdev/counts.h"
+#include "preload/ethdev/group.h"
+#include "preload/ethdev/return_next_hop.h"
+#include "preload/ethdev/room.h"
 
 struct cv_tx_queue {
 	void *driver; // its queue, and how it sends

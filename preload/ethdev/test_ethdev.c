@@ -15,11 +15,11 @@
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 
-#include "../../dataplane/port/test_eal.h"
-#include "group.h"
-#include "hook.h"
-#include "pack.h"
-#include "report.h"
+#include "convoy/pack.h"
+#include "preload/ethdev/group.h"
+#include "preload/ethdev/hook.h"
+#include "preload/ethdev/report.h"
+#include "tests/support/test_eal.h"
 
 #define PACKETS_MAX 65536
 #define LONGEST 1514

@@ -18,9 +18,9 @@
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 
-#include "../../dataplane/port/test_eal.h"
-#include "group.h"
-#include "pack.h"
+#include "convoy/pack.h"
+#include "preload/ethdev/group.h"
+#include "tests/support/test_eal.h"
 
 #define QUEUES 2
 #define CONVOYS 6000 // of each queue

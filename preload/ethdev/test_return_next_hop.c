@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "pack.h"
-#include "return_next_hop.h"
+#include "convoy/pack.h"
+#include "preload/ethdev/return_next_hop.h"
 
 #define PORT RTE_BE16(CV_CONVOY_PORT)
 

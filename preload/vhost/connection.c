@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "connection.h"
+#include "preload/vhost/connection.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "receive.h"
+#include "preload/vhost/receive.h"
 
 #define SOCKETS_MAX 256
 

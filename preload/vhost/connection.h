@@ -15,12 +15,12 @@
 
 #include <rte_vhost.h>
 
-#include "from_guest.h"
-#include "log_limit.h"
-#include "messages.h"
-#include "to_guest.h"
-#include "truncated.h"
-#include "guest_device.h"
+#include "port/log_limit.h"
+#include "preload/vhost/from_guest.h"
+#include "preload/vhost/guest_device.h"
+#include "preload/vhost/messages.h"
+#include "preload/vhost/to_guest.h"
+#include "preload/vhost/truncated.h"
 
 // A socket of the program's.
 struct cv_socket {

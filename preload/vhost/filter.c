@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "filter.h"
+#include "preload/vhost/filter.h"
 
 #include <errno.h>
 #include <linux/virtio_config.h>

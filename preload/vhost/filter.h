@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "error.h"
+#include "packet/error.h"
 #include "vhost/protocol.h"
 
 #define CV_FILTER_RINGS 256 // that rte_vhost knows

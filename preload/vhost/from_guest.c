@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "from_guest.h"
+#include "preload/vhost/from_guest.h"
 
-#include "flow.h"
-#include "may_be.h"
-#include "walk.h"
+#include "convoy/flow.h"
+#include "convoy/may_be.h"
+#include "convoy/walk.h"
 
 static void drop_spares(struct cv_from_guest *from)
 {

@@ -12,7 +12,7 @@
 
 #include <rte_mbuf.h>
 
-#include "outer.h"
+#include "convoy/outer.h"
 #include "vring/vring.h"
 
 #define CV_FROM_BURST 64 // frames in one go

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "guest_device.h"
+#include "preload/vhost/guest_device.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@
 
 #include <rte_spinlock.h>
 
-#include "compiler.h"
+#include "packet/compiler.h"
 #include "vring/vring.h"
 
 #define CV_GUEST_PAIRS_MAX 64

@@ -13,8 +13,8 @@
 
 #include <rte_version.h>
 
-#include "../ethdev/config.h"
-#include "connection.h"
+#include "preload/ethdev/config.h"
+#include "preload/vhost/connection.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define ABI "DPDK_23" // of DPDK 22.11

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "messages.h"
+#include "preload/vhost/messages.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -9,7 +9,7 @@
 
 #include <rte_vhost.h>
 
-#include "filter.h"
+#include "preload/vhost/filter.h"
 
 struct cv_messages {
 	struct cv_filter filter;

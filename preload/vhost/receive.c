@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "receive.h"
+#include "preload/vhost/receive.h"
 
 #include <dlfcn.h>
 #include <errno.h>

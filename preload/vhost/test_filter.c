@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "filter.h"
+#include "preload/vhost/filter.h"
 
 #define BIT(n) (1ull << (n))
 #define OFFERED                                                                       \

@@ -9,11 +9,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../dataplane/port/test_eal.h"
+#include "convoy/pack.h"
+#include "preload/vhost/from_guest.h"
+#include "preload/vhost/to_guest.h"
+#include "tests/support/test_eal.h"
 #include "vring/test_guest.h"
-#include "from_guest.h"
-#include "pack.h"
-#include "to_guest.h"
 
 #define SIZE 64 // of the guest's ring
 #define HEADER 12

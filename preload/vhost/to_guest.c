@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "to_guest.h"
+#include "preload/vhost/to_guest.h"
 
-#include "walk.h"
+#include "convoy/walk.h"
 
 #define BURST 64 // frames taken apart in one go
 #define VIEWS (256 + CV_CONVOY_PACKETS_MAX)

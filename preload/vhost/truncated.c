@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "truncated.h"
+#include "preload/vhost/truncated.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 #include <rte_vhost.h>
 
-#include "receive.h"
+#include "preload/vhost/receive.h"
 
 static struct sigaction before;
 

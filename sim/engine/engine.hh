@@ -7,8 +7,8 @@
 #include <atomic>
 #include <functional>
 
-#include "../model/network.hh"
-#include "../model/result.hh"
+#include "model/network.hh"
+#include "model/result.hh"
 
 namespace sim
 {

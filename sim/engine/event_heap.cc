@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "engine.hh"
-#include "link_time.hh"
-#include "queue_node.hh"
-#include "../model/source.hh"
+#include "engine/engine.hh"
+#include "engine/link_time.hh"
+#include "engine/queue_node.hh"
+#include "model/source.hh"
 
 namespace sim
 {

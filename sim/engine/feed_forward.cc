@@ -6,10 +6,10 @@
 // no event heap; a queue is a recursion on times (Lindley's), and a link a sorted stream.
 #include <memory>
 
-#include "engine.hh"
-#include "function_station.hh"
-#include "station.hh"
-#include "station_order.hh"
+#include "engine/engine.hh"
+#include "engine/function_station.hh"
+#include "engine/station.hh"
+#include "engine/station_order.hh"
 
 namespace sim
 {

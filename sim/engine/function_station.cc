@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "function_station.hh"
+#include "engine/function_station.hh"
 
-#include "one_hop_station.hh"
+#include "engine/one_hop_station.hh"
 
 namespace sim
 {

@@ -9,12 +9,12 @@
 #include <memory>
 #include <vector>
 
-#include "../model/aggregate.hh"
-#include "../model/next_hop.hh"
-#include "../model/service.hh"
-#include "port.hh"
-#include "ring.hh"
-#include "station.hh"
+#include "engine/port.hh"
+#include "engine/ring.hh"
+#include "engine/station.hh"
+#include "model/aggregate.hh"
+#include "model/next_hop.hh"
+#include "model/service.hh"
 
 namespace sim
 {

@@ -4,7 +4,7 @@
 // How long a frame occupies a link: exact, rounded up to a picosecond, one division per size.
 #pragma once
 
-#include "../model/network.hh"
+#include "model/network.hh"
 
 namespace sim
 {

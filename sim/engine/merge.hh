@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "fifo.hh"
-#include "stream.hh"
+#include "engine/fifo.hh"
+#include "engine/stream.hh"
 
 namespace sim
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "one_hop_station.hh"
+#include "engine/one_hop_station.hh"
 
 #include <type_traits>
 

@@ -6,7 +6,7 @@
 // between them: no flush, no end of a rate window, no full frame.
 #pragma once
 
-#include "function_station.hh"
+#include "engine/function_station.hh"
 
 namespace sim
 {

@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "../model/next_hop.hh"
-#include "../model/result.hh"
-#include "link_time.hh"
-#include "ring.hh"
-#include "stream.hh"
+#include "engine/link_time.hh"
+#include "engine/ring.hh"
+#include "engine/stream.hh"
+#include "model/next_hop.hh"
+#include "model/result.hh"
 
 namespace sim
 {

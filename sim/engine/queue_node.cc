@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "queue_node.hh"
+#include "engine/queue_node.hh"
 
 namespace sim
 {

@@ -9,11 +9,11 @@
 #include <deque>
 #include <vector>
 
-#include "../model/aggregate.hh"
-#include "../model/network.hh"
-#include "../model/next_hop.hh"
-#include "../model/result.hh"
-#include "../model/service.hh"
+#include "model/aggregate.hh"
+#include "model/network.hh"
+#include "model/next_hop.hh"
+#include "model/result.hh"
+#include "model/service.hh"
 
 namespace sim
 {

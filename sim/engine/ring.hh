@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../model/packet.hh"
+#include "model/packet.hh"
 
 namespace sim
 {

@@ -7,12 +7,12 @@
 
 #include <vector>
 
-#include "../model/network.hh"
-#include "../model/result.hh"
-#include "merge.hh"
-#include "port.hh"
-#include "steady_feeds.hh"
-#include "stream.hh"
+#include "engine/merge.hh"
+#include "engine/port.hh"
+#include "engine/steady_feeds.hh"
+#include "engine/stream.hh"
+#include "model/network.hh"
+#include "model/result.hh"
 
 namespace sim
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "station_order.hh"
+#include "engine/station_order.hh"
 
 #include <algorithm>
 #include <optional>

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "../model/network.hh"
+#include "model/network.hh"
 
 namespace sim
 {

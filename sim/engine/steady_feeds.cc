@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "steady_feeds.hh"
+#include "engine/steady_feeds.hh"
 
 #include <algorithm>
 

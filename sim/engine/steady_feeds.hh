@@ -8,9 +8,9 @@
 
 #include <vector>
 
-#include "../model/result.hh"
-#include "../model/source.hh"
-#include "fifo.hh"
+#include "engine/fifo.hh"
+#include "model/result.hh"
+#include "model/source.hh"
 
 namespace sim
 {

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "../model/packet.hh"
-#include "fifo.hh"
+#include "engine/fifo.hh"
+#include "model/packet.hh"
 
 namespace sim
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "function_station.hh"
+#include "engine/function_station.hh"
 
 namespace sim
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "network_json.hh"
+#include "io/network_json.hh"
 
 #include <istream>
 

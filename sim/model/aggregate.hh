@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "network.hh"
+#include "model/network.hh"
 
 namespace sim
 {

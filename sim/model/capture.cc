@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "capture.hh"
+#include "model/capture.hh"
 
 #include <algorithm>
 
-#include "network.hh"
-#include "random.hh"
+#include "model/network.hh"
+#include "model/random.hh"
 
 namespace sim
 {

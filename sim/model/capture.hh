@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "capture_file.hh"
+#include "model/capture_file.hh"
 
 namespace sim
 {

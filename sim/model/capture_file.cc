@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "capture_file.hh"
+#include "model/capture_file.hh"
 
 #include <algorithm>
 #include <cerrno>
 
-#include "network.hh"
+#include "model/network.hh"
 
 namespace sim
 {

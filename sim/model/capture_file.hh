@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "packet.hh"
+#include "model/packet.hh"
 
 namespace sim
 {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "network.hh"
+#include "model/network.hh"
 
 namespace sim
 {

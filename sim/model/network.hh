@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "packet.hh"
+#include "model/packet.hh"
 
 namespace sim
 {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "network.hh"
-#include "random.hh"
+#include "model/network.hh"
+#include "model/random.hh"
 
 namespace sim
 {

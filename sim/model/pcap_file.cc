@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "capture_file.hh"
+#include "model/capture_file.hh"
 
 namespace sim
 {

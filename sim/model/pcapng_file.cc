@@ -5,7 +5,7 @@
 // begin with a header and describe their interfaces. Simple packet blocks have no time: refused.
 #include <vector>
 
-#include "capture_file.hh"
+#include "model/capture_file.hh"
 
 namespace sim
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "result.hh"
+#include "model/result.hh"
 
 #include <stdexcept>
 
-#include "network.hh"
+#include "model/network.hh"
 
 namespace sim
 {

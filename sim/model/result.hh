@@ -9,8 +9,8 @@
 #include <map>
 #include <vector>
 
-#include "packet.hh"
-#include "random.hh"
+#include "model/packet.hh"
+#include "model/random.hh"
 
 namespace sim
 {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "network.hh"
-#include "random.hh"
+#include "model/network.hh"
+#include "model/random.hh"
 
 namespace sim
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "source.hh"
+#include "model/source.hh"
 
 #include <algorithm>
 
-#include "capture.hh"
+#include "model/capture.hh"
 
 namespace sim
 {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "network.hh"
-#include "random.hh"
+#include "model/network.hh"
+#include "model/random.hh"
 
 namespace sim
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "frame_header.hh"
+#include "ns3/frame_header.hh"
 
 #include <algorithm>
 

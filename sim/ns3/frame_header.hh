@@ -10,7 +10,7 @@
 #include <ns3/header.h>
 #include <ns3/packet.h>
 
-#include "../model/network.hh"
+#include "model/network.hh"
 
 namespace sim
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "link_device.hh"
+#include "ns3/link_device.hh"
 
 #include <ns3/node.h>
 #include <ns3/simulator.h>

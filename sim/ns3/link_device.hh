@@ -12,7 +12,7 @@
 #include <ns3/nstime.h>
 #include <ns3/packet.h>
 
-#include "../engine/link_time.hh"
+#include "engine/link_time.hh"
 
 namespace sim
 {

@@ -12,11 +12,11 @@
 #include <ns3/node.h>
 #include <ns3/simulator.h>
 
-#include "../engine/engine.hh"
-#include "../engine/queue_node.hh"
-#include "../model/source.hh"
-#include "frame_header.hh"
-#include "link_device.hh"
+#include "engine/engine.hh"
+#include "engine/queue_node.hh"
+#include "model/source.hh"
+#include "ns3/frame_header.hh"
+#include "ns3/link_device.hh"
 
 namespace sim
 {

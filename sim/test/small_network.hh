@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <string>
 
-#include "../model/network.hh"
-#include "../model/random.hh"
+#include "model/network.hh"
+#include "model/random.hh"
 
 namespace sim
 {

@@ -8,8 +8,8 @@
 
 #include <unistd.h>
 
-#include "../model/source.hh"
-#include "cmocka_cc.hh"
+#include "model/source.hh"
+#include "test/cmocka_cc.hh"
 
 using namespace sim;
 

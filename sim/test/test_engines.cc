@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "../engine/engine.hh"
-#include "cmocka_cc.hh"
-#include "small_network.hh"
+#include "engine/engine.hh"
+#include "test/cmocka_cc.hh"
+#include "test/small_network.hh"
 
 using namespace sim;
 

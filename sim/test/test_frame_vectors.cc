@@ -10,9 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../model/aggregate.hh"
-#include "cmocka_cc.hh"
-#include "walk.h"
+#include "convoy/walk.h"
+#include "model/aggregate.hh"
+#include "test/cmocka_cc.hh"
 
 namespace
 {

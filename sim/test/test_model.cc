@@ -10,16 +10,16 @@
 
 #include <unistd.h>
 
-#include "../engine/link_time.hh"
-#include "../engine/merge.hh"
-#include "../engine/ring.hh"
-#include "../engine/steady_feeds.hh"
-#include "../model/aggregate.hh"
-#include "../model/next_hop.hh"
-#include "../model/result.hh"
-#include "../model/source.hh"
-#include "cmocka_cc.hh"
-#include "small_network.hh"
+#include "engine/link_time.hh"
+#include "engine/merge.hh"
+#include "engine/ring.hh"
+#include "engine/steady_feeds.hh"
+#include "model/aggregate.hh"
+#include "model/next_hop.hh"
+#include "model/result.hh"
+#include "model/source.hh"
+#include "test/cmocka_cc.hh"
+#include "test/small_network.hh"
 
 using namespace sim;
 

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <vector>
 
-#include "../engine/engine.hh"
-#include "cmocka_cc.hh"
-#include "small_network.hh"
+#include "engine/engine.hh"
+#include "test/cmocka_cc.hh"
+#include "test/small_network.hh"
 
 using namespace sim;
 

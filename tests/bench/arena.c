@@ -5,8 +5,8 @@
 #include <rte_cycles.h>
 #include <rte_errno.h>
 
-#include "arena.h"
-#include "nf.h"
+#include "tests/bench/arena.h"
+#include "chain/nf.h"
 
 // Packets lie closer together than in a node's pool (2 kB each): their addresses then fit the
 // second-level TLB even in pages of 4 kB, so that caches are measured and not page walks.

@@ -9,7 +9,7 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
-#include "bench.h"
+#include "tests/bench/bench.h"
 
 struct bench_arena {
 	unsigned packets_count; // a multiple of CV_BURST_MAX

@@ -10,9 +10,9 @@
 
 #include <rte_mbuf.h>
 
-#include "error.h"
-#include "traffic.h"
-#include "view.h"
+#include "packet/error.h"
+#include "packet/view.h"
+#include "tests/bench/traffic.h"
 
 struct bench_subject {
 	// One burst of n <= CV_BURST_MAX packets, which stay the caller's. Returns how many of them

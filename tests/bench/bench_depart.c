@@ -23,8 +23,8 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 
-#include "depart.h"
-#include "worker.h"
+#include "chain/depart.h"
+#include "chain/worker.h"
 
 #define TURNS 64 // per repeat
 #define REPEATS_MAX 1001

@@ -16,9 +16,9 @@
 #include <rte_eal.h>
 #include <rte_mbuf.h>
 
-#include "../../preload/ethdev/receive.h"
-#include "../../preload/ethdev/send.h"
-#include "pack.h"
+#include "convoy/pack.h"
+#include "preload/ethdev/receive.h"
+#include "preload/ethdev/send.h"
 
 #define CARRIERS 1024u // 2 MiB and more: beyond the second-level cache
 #define BURST 32

@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <x86intrin.h>
 
-#include "pack.h"
+#include "convoy/pack.h"
 
 #define BYTES 60 // a packet of 64 without FCS
 #define BUFFER 2304 // from one packet's buffer to the next, as DPDK's mbufs lie

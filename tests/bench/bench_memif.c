@@ -26,8 +26,8 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 
-#include "packet_pool.h"
-#include "port.h"
+#include "port/packet_pool.h"
+#include "port/port.h"
 
 #define FILL 512
 #define BURST 32

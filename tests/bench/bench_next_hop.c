@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <x86intrin.h>
 
-#include "next_hop.h"
+#include "convoy/next_hop.h"
 
 #define BURST 64
 #define KEYS (1u << 16) // looked up per repeat

@@ -21,9 +21,9 @@
 #include <rte_errno.h>
 #include <rte_version.h>
 
-#include "arena.h"
-#include "bench.h"
-#include "nf.h"
+#include "chain/nf.h"
+#include "tests/bench/arena.h"
+#include "tests/bench/bench.h"
 
 #define PASSES 8 // over all packets, per repeat: 1 to 5 ms
 #define ENTRIES_MAX 8

@@ -19,10 +19,10 @@
 #include <rte_eal.h>
 #include <rte_prefetch.h>
 
-#include "arrive.h"
-#include "bench.h"
-#include "pack.h"
-#include "packet_pool.h"
+#include "chain/arrive.h"
+#include "convoy/pack.h"
+#include "port/packet_pool.h"
+#include "tests/bench/bench.h"
 
 #define ROUTES 10
 #define TOGETHER 22

@@ -35,8 +35,8 @@
 #include <rte_eal.h>
 #include <rte_vhost.h>
 
-#include "packet_pool.h"
-#include "vhost_port.h"
+#include "port/packet_pool.h"
+#include "port/vhost_port.h"
 
 #define BURST 64
 #define STOCK_BURST 32 // rte_vhost moves no more in a call

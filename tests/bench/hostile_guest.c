@@ -17,7 +17,7 @@
 
 #include <linux/virtio_ring.h>
 
-#include "vhost_user.h"
+#include "gen/port/vhost_user.h"
 
 #define SLOTS 32768 // the largest ring there is
 #define TABLE 32767 // descriptors in an indirect table

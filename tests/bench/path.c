@@ -4,8 +4,8 @@
 // Functions as the node runs them: its own hop loads the burst and takes it through the path.
 #include <stdlib.h>
 
-#include "arrive.h"
-#include "bench.h"
+#include "chain/arrive.h"
+#include "tests/bench/bench.h"
 
 struct bench_path {
 	struct cv_path path;

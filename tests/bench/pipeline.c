@@ -11,9 +11,9 @@
 #include <rte_cycles.h>
 #include <rte_pause.h>
 
-#include "arrive.h"
-#include "bench.h"
-#include "ring.h"
+#include "chain/arrive.h"
+#include "chain/ring.h"
+#include "tests/bench/bench.h"
 
 #define RING_PACKETS 1024
 

@@ -12,9 +12,9 @@
 #include <rte_ip.h>
 #include <rte_prefetch.h>
 
-#include "bench.h"
-#include "compiler.h"
-#include "nf.h"
+#include "chain/nf.h"
+#include "packet/compiler.h"
+#include "tests/bench/bench.h"
 
 #define PREFETCH_AHEAD 8
 #define ALLOW 2 // user data of a rule: 0 is no match

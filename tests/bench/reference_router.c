@@ -13,9 +13,9 @@
 #include <rte_prefetch.h>
 #include <rte_vect.h>
 
-#include "bench.h"
-#include "compiler.h"
-#include "nf.h"
+#include "chain/nf.h"
+#include "packet/compiler.h"
+#include "tests/bench/bench.h"
 
 #define PREFETCH_AHEAD 8
 #define NO_ROUTE UINT16_MAX

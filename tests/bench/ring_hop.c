@@ -2,9 +2,9 @@
 // Copyright 2026 The Convoy authors
 #include <stdlib.h>
 
-#include "arrive.h"
-#include "bench.h"
-#include "ring.h"
+#include "chain/arrive.h"
+#include "chain/ring.h"
+#include "tests/bench/bench.h"
 
 #define RING_PACKETS 1024
 

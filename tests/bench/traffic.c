@@ -8,7 +8,7 @@
 #include <rte_ether.h>
 #include <rte_ip.h>
 
-#include "traffic.h"
+#include "tests/bench/traffic.h"
 
 // A number that looks random and is always the same for the same i (splitmix64).
 static uint64_t scramble(uint64_t i)

@@ -8,8 +8,8 @@
 //   {"outer": {...}, "nfi": N, "packets": [HEX ...]}  -> {"sent": [HEX ...]}, frames and packets
 #include <stdio.h>
 
-#include "pack.h"
-#include "test_json.h"
+#include "convoy/pack.h"
+#include "convoy/test_json.h"
 
 #define PACKETS_MAX 4096
 

@@ -16,20 +16,21 @@ here=tests/fuzz
 
 files_of() {
 	case $1 in
-	capture) echo dataplane/port/capture_read.c dataplane/port/capture_write.c ;;
+	capture) echo dataplane/capture ;;
 	chain) echo dataplane/chain ;;
 	control) echo daemon/plan_next_hop.c ;;
 	frame) echo dataplane/convoy/walk.c dataplane/convoy/pack.c dataplane/convoy/may_be.h ;;
-	gen_ring) echo gen/vhost_queue.c gen/vring.h ;;
+	gen_ring) echo gen/port/vhost_queue.c gen/port/vring.h ;;
 	memif) echo dataplane/memif ;;
-	packet) echo nf/firewall_columns.h nf/firewall_read.h nf/firewall_scan* nf/l2fwd.c \
-		nf/mac_table.h nf/router_judge* ;;
+	packet) echo nf/firewall/columns.h nf/firewall/read.h nf/firewall/scan* nf/l2fwd.c \
+		nf/mac_table.h nf/router/judge* ;;
 	plan) echo daemon/plan*.c ;;
 	preload_ethdev) echo preload/ethdev/*.[ch] ;;
 	preload_guest) echo preload/vhost/from_guest.c preload/vhost/to_guest.c ;;
-	routes) echo nf/route_lines.c nf/route_text.c nf/routes.c dataplane/packet/prefix.c ;;
-	rules) echo nf/firewall_classbench.c nf/firewall_rules.c ;;
-	trial) echo gen/spec*.c gen/range.c gen/fields.c ;;
+	routes) echo nf/router/route_lines.c nf/router/route_text.c nf/router/routes.c \
+		dataplane/packet/prefix.c ;;
+	rules) echo nf/firewall/classbench.c nf/firewall/rules.c ;;
+	trial) echo gen/spec/*.c ;;
 	vhost) echo dataplane/vhost dataplane/socket ;;
 	vring) echo dataplane/vring ;;
 	*) echo "coverage: which files is fuzz_$1 for? Say so in $here/coverage.sh" >&2; return 1 ;;

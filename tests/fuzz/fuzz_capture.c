@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture.h"
+#include "capture/capture.h"
 
 static int in_fd = -1, out_fd;
 static char in_path[32], out_path[32];

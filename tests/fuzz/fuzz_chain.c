@@ -16,10 +16,10 @@
 #include <rte_eal.h>
 #include <sanitizer/asan_interface.h>
 
-#include "arrive.h"
-#include "classify.h"
-#include "depart.h"
-#include "may_be.h"
+#include "chain/arrive.h"
+#include "chain/classify.h"
+#include "chain/depart.h"
+#include "convoy/may_be.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

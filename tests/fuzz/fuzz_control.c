@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "outer.h"
-#include "plan_next_hop.h"
+#include "convoy/outer.h"
+#include "daemon/plan_next_hop.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

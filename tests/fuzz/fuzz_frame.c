@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "checksum.h"
-#include "may_be.h"
-#include "pack.h"
+#include "convoy/may_be.h"
+#include "convoy/pack.h"
+#include "packet/checksum.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "vhost_queue.h"
+#include "gen/port/vhost_queue.h"
 
 #define FRAME_MOST 128u
 #define STRIDE (FRAME_MOST + 2 * GEN_CACHE_LINE)

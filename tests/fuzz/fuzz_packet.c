@@ -12,8 +12,8 @@
 
 #include <rte_eal.h>
 
-#include "ipv4.h"
-#include "nf.h"
+#include "chain/nf.h"
+#include "packet/ipv4.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "plan.h"
+#include "daemon/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,11 +8,11 @@
 // buffer comes back.
 //
 //   settings, steps: kind, 3 numbers, and for some kinds a length and as many bytes
-#include "../../dataplane/port/test_eal.h"
-#include "may_be.h"
-#include "pack.h"
-#include "receive.h"
-#include "send.h"
+#include "convoy/may_be.h"
+#include "convoy/pack.h"
+#include "preload/ethdev/receive.h"
+#include "preload/ethdev/send.h"
+#include "tests/support/test_eal.h"
 
 #define BUFFERS 1023u
 #define HELD 128u // packets that the program has

@@ -4,10 +4,10 @@
 // The malicious guest (hostile_guest.h) behind a program with libconvoy_vhost.so: what it sends is
 // gathered into the program's buffers, and frames, convoys or not, are put into its own. No byte
 // outside of either is touched, frames are whole, and every buffer comes back.
-#include "../../dataplane/port/test_eal.h"
-#include "from_guest.h"
-#include "hostile_guest.h"
-#include "to_guest.h"
+#include "preload/vhost/from_guest.h"
+#include "preload/vhost/to_guest.h"
+#include "tests/fuzz/hostile_guest.h"
+#include "tests/support/test_eal.h"
 
 #define BUFFERS 512u
 #define FRAMES 16u

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "routes.h"
+#include "nf/router/routes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

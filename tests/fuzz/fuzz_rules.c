@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "firewall_rules.h"
-#include "tuple.h"
+#include "nf/firewall/rules.h"
+#include "packet/tuple.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 // The malicious guest (hostile_guest.h) against the vring: it never touches anything but the
 // guest's memory and the buffers it was given, what it says it took or put adds up, and it looks at
 // no more descriptors in one call than it may, whatever they are.
-#include "hostile_guest.h"
+#include "tests/fuzz/hostile_guest.h"
 
 #define ROOM 700u
 #define CHAIN 64u // descriptors of the longest chain, as vring/walk.h has it

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#pragma once
+
+// A port of the tester that is one of the dataplane's own kinds: memif, virtio-user, af_packet,
+// and any device that DPDK has a driver for. Frames are copied from the pool into mbufs. Where
+// the kind finds its peer again after that went away, so does the tester.
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "gen/traffic/wire.h"
+#include "packet/error.h"
+
+// Starts DPDK with this thread on `core`, on hugepages if there are enough, once for the process.
+// pci: one of the ports will be a PCI device. 0 or -EIO.
+int gen_dataplane_begin(uint32_t core, bool pci, struct cv_error *error);
+
+// Opens the port that `config` describes, as an element of a plan's "ports" does (cv_port_check
+// must have accepted it). Borrows config. 0, or -1 with error set.
+int gen_dataplane_open(struct gen_port *port, const json_t *config, struct cv_error *error);
+
+// After the last port was closed. Nothing happens if it was not begun.
+void gen_dataplane_end(void);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#pragma once
+
+// A trial's specification: one JSON object, checked whole before anything is sent.
+// docs/tester.md has the reference for users.
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "convoy/outer.h"
+#include "gen/spec/range.h"
+
+#define GEN_MAX_PATHS 16u
+
+enum gen_sizes { GEN_SIZE_FIXED, GEN_SIZE_IMIX, GEN_SIZE_FILE };
+enum gen_l4 { GEN_UDP = 17, GEN_TCP = 6 };
+
+struct gen_flows {
+	uint32_t count;
+	bool shuffle; // order of the flows drawn with the seed, rather than 0, 1, 2 …
+	uint32_t ip; // 4 or 6
+	enum gen_l4 protocol;
+	uint8_t src_mac[6], dst_mac[6];
+	bool tagged;
+	// Flow i has value low + i % span of every range.
+	struct gen_range vlan, src_ip, dst_ip, src_port, dst_port;
+};
+
+struct gen_path {
+	uint32_t from, to; // ports
+};
+
+struct gen_spec {
+	const char *id; // free text of the caller, echoed; NULL: none
+	double duration_s, warmup_s, drain_s;
+	double rate_pps; // per path, frames per second on average; 0: as fast as possible
+	double tolerance; // share of the offered packets that may stay unsent in a good trial
+	uint64_t seed;
+	bool drop_when_full; // a full send queue refuses the packet, rather than delaying it
+	uint32_t path_count;
+	struct gen_path paths[GEN_MAX_PATHS];
+	uint32_t burst; // packets that share a scheduled time
+	double on_us, off_us; // pauses when off_us > 0
+	enum gen_sizes sizes;
+	uint32_t frame_bytes; // GEN_SIZE_FIXED; with FCS
+	const char *size_file;
+	struct gen_flows flows;
+	const char *capture; // file to replay instead of sizes and flows; NULL: none
+	bool capture_timing; // at its own times, divided by capture_speed, rather than at rate_pps
+	double capture_speed;
+	uint32_t capture_loops; // end after so many passes; 0: when the time is over
+	uint32_t convoy_packets; // the most that are sent in a frame; received convoys are walked
+		// from 1 on; 0: nothing is known of convoys
+	struct cv_outer_config convoy_outer;
+	json_t *json; // as given; owns the strings above
+};
+
+// Fills *spec, for a tester with `ports` ports. Returns 0, or -1 with a message that names the
+// field, its value and the fix. gen_spec_free afterwards in both cases.
+int gen_spec_parse(
+	struct gen_spec *spec, const json_t *json, uint32_t ports, char *error, size_t error_size);
+
+void gen_spec_free(struct gen_spec *spec);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#pragma once
+
+// One flow's frame: Ethernet, VLAN, IPv4 or IPv6, UDP or TCP, payload, with valid checksums that
+// a stamp does not change.
+
+#include <stdint.h>
+
+#include "gen/spec/spec.h"
+
+// Smallest frame (without FCS) that holds these headers and a stamp.
+uint32_t gen_template_min(const struct gen_flows *flows);
+
+// Writes `bytes` (>= gen_template_min, without FCS) of flow number `flow` to `frame`.
+void gen_template_write(
+	uint8_t *frame, uint32_t bytes, const struct gen_flows *flows, uint32_t flow);

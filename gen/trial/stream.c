@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+
+#include "gen/trial/stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gen/traffic/replay.h"
+
+#define STREAMS_MAX (GEN_MAX_PATHS * GEN_MAX_QUEUES)
+
+static int build_pool(const struct gen_spec *spec, const struct gen_clock *clock,
+	struct gen_part part, const struct gen_room *room, struct gen_stream *stream, char *error,
+	size_t error_size)
+{
+	struct gen_pool *pool = &stream->pool;
+
+	if (spec->capture == NULL)
+		return gen_pool_build(pool, spec, part, room, error, error_size);
+	if (gen_replay_build(pool, spec, room, error, error_size) < 0)
+		return -1;
+	pool->flow_count = 1;
+	if (spec->capture_loops > 0 &&
+		(uint64_t)pool->pass_count * spec->capture_loops < stream->limit)
+		stream->limit = pool->pass_count * spec->capture_loops;
+	if (!spec->capture_timing)
+		return 0;
+	stream->gaps = calloc(pool->count, sizeof(*stream->gaps));
+	if (stream->gaps == NULL) {
+		snprintf(error, error_size, "out of memory");
+		return -1;
+	}
+	for (uint32_t i = 0; i < pool->count; i++)
+		stream->gaps[i] = (uint64_t)((double)pool->gaps_ns[i] / spec->capture_speed *
+					     clock->ticks_per_ns * 65536.0);
+	stream->pace = gen_pace_gaps(stream->gaps, pool->count);
+	return 0;
+}
+
+int gen_streams_build(const struct gen_spec *spec, const struct gen_clock *clock,
+	struct gen_port *const *ports, struct gen_stream **streams, uint32_t *count, char *error,
+	size_t error_size)
+{
+	size_t used[GEN_MAX_PORTS] = {0};
+	const double hz = (double)clock->hz;
+
+	*count = 0;
+	*streams = calloc(STREAMS_MAX, sizeof(**streams));
+	if (*streams == NULL) {
+		snprintf(error, error_size, "out of memory");
+		return -1;
+	}
+	for (uint32_t i = 0; i < spec->path_count; i++) {
+		const struct gen_path *path = &spec->paths[i];
+		struct gen_port *port = ports[path->from];
+		const uint32_t flows = spec->capture != NULL ? 1 : spec->flows.count;
+		const uint32_t parts = port->wire_count < flows ? port->wire_count : flows;
+
+		for (uint32_t part = 0; part < parts; part++) {
+			struct gen_stream *stream = &(*streams)[(*count)++];
+			const struct gen_room room = {
+				.memory = port->memory + used[path->from],
+				.bytes = port->memory_bytes - used[path->from],
+				.frame_max = port->frame_bytes_max,
+				.frames_min = port->queue_frames,
+			};
+
+			stream->from = path->from;
+			stream->to = path->to;
+			stream->queue = part;
+			stream->wire = &port->wires[part];
+			stream->limit = UINT32_MAX - 1;
+			if (build_pool(spec, clock, (struct gen_part){part, parts}, &room, stream,
+				    error, error_size) < 0)
+				return -1;
+			used[path->from] += stream->pool.used_bytes;
+			stream->account = gen_account_create(stream->pool.flow_of,
+				stream->pool.flow_of != NULL ? stream->pool.count
+							     : stream->pool.flow_count);
+			stream->refused_bursts = cv_histogram_create(3, UINT32_MAX);
+			if (stream->account == NULL || stream->refused_bursts == NULL) {
+				snprintf(error, error_size, "out of memory");
+				return -1;
+			}
+			if (spec->rate_pps > 0 && stream->gaps == NULL)
+				stream->pace = gen_pace_rate(hz,
+					spec->rate_pps * stream->pool.flow_count / flows,
+					spec->burst, spec->on_us * 1e3, spec->off_us * 1e3);
+			stream->arrivals = stream->pace;
+		}
+	}
+	return 0;
+}
+
+void gen_streams_free(struct gen_stream *streams, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		gen_pool_free(&streams[i].pool);
+		gen_account_destroy(streams[i].account);
+		free(streams[i].gaps);
+		free(streams[i].refused_bursts);
+	}
+	free(streams);
+}

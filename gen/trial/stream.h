@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#pragma once
+
+// A stream: what one send queue of a path carries, and when its frames are due.
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gen/machine/clock.h"
+#include "gen/spec/spec.h"
+#include "gen/traffic/convoys.h"
+#include "gen/traffic/pool.h"
+#include "gen/traffic/wire.h"
+#include "gen/trial/account.h"
+#include "gen/trial/pace.h"
+
+// All times are ticks since the trial began.
+struct gen_stream {
+	uint32_t from, to, queue;
+	struct gen_wire *wire;
+	struct gen_pool pool;
+	struct gen_pace pace; // of sending
+	struct gen_pace ahead; // convoys: of sending, when the last packet of the next one is due
+	bool is_ahead; // it is valid
+	struct gen_pace arrivals; // on_full drop: of becoming due
+	uint64_t backlog, debt; // due and not sent; how much of it may wait
+	uint64_t *gaps; // replay: the pool's, in 48.16 ticks
+	struct gen_account *account;
+	uint32_t next_frame; // of the pool: frame, or convoy where there are some
+	uint32_t seq; // next; all below were sent
+	uint32_t limit; // of seq
+	uint64_t offered; // scheduled
+	uint64_t sent, sent_bytes;
+	uint64_t refused; // scheduled, but the send queue was full (on_full: drop)
+	struct cv_histogram *refused_bursts; // lengths of runs of refused packets
+	uint64_t full_events; // times the send queue had no room for a packet that was due
+	uint64_t late_max; // longest delay from schedule to send queue
+	uint64_t first_tx, last_tx; // scheduled time of the first, sending time of the last
+	bool done;
+};
+
+// When the next frame is due: a convoy when the last of its packets is.
+static inline uint64_t gen_stream_next_due(struct gen_stream *stream)
+{
+	if (stream->pool.convoys == NULL)
+		return gen_pace_due(&stream->pace);
+	if (!stream->is_ahead) {
+		stream->ahead = stream->pace;
+		for (uint32_t k = 1; k < stream->pool.convoys[stream->next_frame].packets; k++)
+			gen_pace_advance(&stream->ahead);
+		stream->is_ahead = true;
+	}
+	return gen_pace_due(&stream->ahead);
+}
+
+static inline void gen_stream_advance(struct gen_stream *stream)
+{
+	const struct gen_pool *pool = &stream->pool;
+	const uint32_t frames = pool->convoys != NULL ? pool->convoy_count : pool->count;
+
+	stream->next_frame = stream->next_frame + 1 == frames ? 0 : stream->next_frame + 1;
+}
+
+// Its turn is over; next_due was asked before. Returns of how many packets.
+static inline uint32_t gen_stream_pass(struct gen_stream *stream)
+{
+	if (stream->pool.convoys == NULL) {
+		gen_pace_advance(&stream->pace);
+		return 1;
+	}
+	stream->pace = stream->ahead;
+	gen_pace_advance(&stream->pace);
+	stream->is_ahead = false;
+	return stream->pool.convoys[stream->next_frame].packets;
+}
+
+// The streams of a specification over ports that are attached, for a clock. Returns 0, or -1 with
+// a message: it does not fit. gen_streams_free afterwards in both cases.
+int gen_streams_build(const struct gen_spec *spec, const struct gen_clock *clock,
+	struct gen_port *const *ports, struct gen_stream **streams, uint32_t *count, char *error,
+	size_t error_size);
+
+void gen_streams_free(struct gen_stream *streams, uint32_t count);

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+
+#include "gen/trial/trial.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "gen/trial/loop.h"
+
+// What becomes due in a turn of the loop longer than this was kept waiting by the tester.
+#define PAUSE_NS 20000
+// How much of its longest pause the tester may make good after the trial's time.
+#define CATCH_UP_NS 10000000
+// A turn of the loop longer than this is lost time.
+#define GAP_NS 10000
+// How long what an earlier trial left in the device's queues may take to go away.
+#define SETTLE_NS 1000000000ull
+#define QUIET_NS 10000000ull
+// Copies may follow the last packet.
+#define LINGER_NS 1000000
+
+static uint64_t descheduled_ns(void)
+{
+	char path[64];
+	unsigned long long run, wait;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%ld/schedstat", syscall(SYS_gettid));
+	FILE *file = fopen(path, "r");
+	if (file == NULL)
+		return UINT64_MAX;
+	const int fields = fscanf(file, "%llu %llu", &run, &wait);
+	fclose(file);
+	return fields == 2 ? wait : UINT64_MAX;
+}
+
+// Time in which the device may have found no room for what it sent: that of turns around a poll
+// that found a receive queue full. `turn` is the time since the turn before, and counts once.
+static void note_full(struct gen_loop *loop, uint64_t turn)
+{
+	uint64_t full = 0;
+
+	for (uint32_t i = 0; i < loop->wire_count; i++)
+		full += loop->wires[i]->rx_full;
+	const bool is_full = full != loop->rx_full;
+	if (__builtin_expect(is_full || loop->was_full, 0))
+		loop->trial->full_ticks += turn;
+	loop->rx_full = full;
+	loop->was_full = is_full;
+}
+
+// Whether a stream has nothing left to send.
+static bool is_done(const struct gen_loop *loop, struct gen_stream *stream, uint64_t now)
+{
+	const uint64_t pause = loop->trial->gap_max;
+	const uint64_t catch_up = pause < loop->catch_up ? pause : loop->catch_up;
+
+	if (loop->spec->rate_pps == 0 && stream->pace.gaps == NULL)
+		return now >= loop->duration || stream->seq == stream->limit;
+	return stream->seq == stream->limit || gen_stream_next_due(stream) >= loop->duration ||
+	       now >= loop->duration + loop->grace + catch_up;
+}
+
+static bool interrupted(struct gen_loop *loop)
+{
+	struct gen_trial *trial = loop->trial;
+
+	if (__builtin_expect(loop->tester->stop, 0)) {
+		strcpy(trial->reason_code, "interrupted");
+		strcpy(trial->reason, "interrupted by a signal");
+		return true;
+	}
+	for (uint32_t i = 0; i < loop->tester->port_count; i++) {
+		struct gen_port *port = loop->tester->ports[i];
+		// Pairs with the release store of whoever noticed.
+		if (__builtin_expect(atomic_load_explicit(&port->gone, memory_order_acquire), 0)) {
+			strcpy(trial->reason_code, "peer_gone");
+			snprintf(trial->reason, sizeof(trial->reason), "port %u (%.80s): %s", i,
+				port->name, port->gone_reason);
+			return true;
+		}
+	}
+	return false;
+}
+
+// Copies, stragglers: until nothing more is expected, or the drain time is over.
+static bool drained(const struct gen_loop *loop, uint64_t now, uint64_t since, uint64_t complete)
+{
+	const struct gen_clock *clock = &loop->tester->clock;
+
+	if (complete != 0 && now - complete >= gen_ns_to_ticks(clock, LINGER_NS))
+		return true;
+	return now - since >= gen_ns_to_ticks(clock, loop->spec->drain_s * 1e9);
+}
+
+static void run(struct gen_loop *loop)
+{
+	struct gen_trial *trial = loop->trial;
+	const uint64_t gap_limit = gen_ns_to_ticks(&loop->tester->clock, GAP_NS);
+	uint64_t now, last, complete = 0;
+	bool sending = true;
+
+	trial->start = loop->start = gen_ticks();
+	last = 0;
+	for (;;) {
+		uint32_t moved = 0;
+		bool all_done = true;
+
+		now = gen_ticks() - loop->start;
+		const uint64_t turn = now - last;
+		if (__builtin_expect(turn > gap_limit, 0)) {
+			trial->gaps++;
+			trial->gap_ticks += turn;
+		}
+		trial->gap_max = turn > trial->gap_max ? turn : trial->gap_max;
+		trial->loops++;
+		loop->paused = turn > loop->pause;
+		last = now;
+
+		if (sending) {
+			for (uint32_t i = 0; i < loop->stream_count; i++) {
+				struct gen_stream *stream = &loop->streams[i];
+
+				if (stream->done)
+					continue;
+				moved += gen_loop_send(loop, stream, now);
+				stream->done = is_done(loop, stream, now);
+				all_done &= stream->done;
+			}
+			if (all_done) {
+				sending = false;
+				trial->send_end = now;
+			}
+		}
+		moved += gen_loop_receive(loop);
+		note_full(loop, turn);
+		if (moved > 0) {
+			trial->busy_ticks += gen_ticks() - loop->start - now;
+		} else {
+			// A device that slept off while we published must be told.
+			for (uint32_t i = 0; i < loop->stream_count; i++)
+				loop->streams[i].wire->ops->tx_idle(loop->streams[i].wire);
+		}
+		if (!sending) {
+			if (complete == 0) {
+				bool all = true;
+				for (uint32_t i = 0; i < loop->stream_count; i++)
+					all &= loop->streams[i].account->received ==
+					       loop->streams[i].sent;
+				complete = all ? now : 0;
+			}
+			if (drained(loop, now, trial->send_end, complete))
+				break;
+		}
+		if (__builtin_expect(interrupted(loop), 0))
+			break;
+	}
+	trial->end = gen_ticks() - loop->start;
+	if (sending)
+		trial->send_end = trial->end;
+}
+
+// Frames of an earlier trial are gone: those to be sent were taken (their memory is about to be
+// written), and what waits to be received was received, unless the device never stops sending.
+static bool settle(struct gen_loop *loop)
+{
+	const struct gen_clock *clock = &loop->tester->clock;
+	const uint64_t begin = gen_ticks();
+	struct gen_rx frames[GEN_BURST];
+
+	for (;;) {
+		const uint64_t waited = gen_ticks() - begin;
+		bool sent = true, quiet = true;
+
+		for (uint32_t i = 0; i < loop->wire_count; i++) {
+			struct gen_wire *wire = loop->wires[i];
+
+			sent &= wire->ops->tx_idle(wire);
+			if (wire->ops->rx(wire, frames) > 0) {
+				wire->ops->rx_release(wire);
+				quiet = false;
+			}
+		}
+		if (sent && (quiet || waited > gen_ns_to_ticks(clock, QUIET_NS)))
+			return true;
+		if (waited > gen_ns_to_ticks(clock, SETTLE_NS) || interrupted(loop))
+			return false;
+	}
+}
+
+static void judge(struct gen_loop *loop)
+{
+	struct gen_trial *trial = loop->trial;
+	const struct gen_spec *spec = loop->spec;
+	// A trial that was cut short offered what was due until then.
+	const uint64_t end = trial->reason_code[0] != '\0' && trial->end < loop->duration
+				     ? trial->end
+				     : loop->duration;
+	uint64_t offered = 0, unsent = 0, full = 0;
+
+	for (uint32_t i = 0; i < trial->stream_count; i++) {
+		struct gen_stream *stream = &trial->streams[i];
+
+		stream->offered = stream->seq + stream->refused;
+		// What was scheduled, but never got its turn.
+		if (spec->rate_pps > 0 || stream->pace.gaps != NULL)
+			while (gen_stream_next_due(stream) < end &&
+				stream->offered - stream->refused < stream->limit) {
+				stream->offered += gen_stream_pass(stream);
+				gen_stream_advance(stream);
+			}
+		gen_account_close(stream->account, stream->seq);
+		offered += stream->offered;
+		unsent += stream->offered - stream->seq - stream->refused;
+		full += stream->full_events;
+	}
+	for (uint32_t i = 0; i < loop->wire_count; i++) {
+		trial->ring_errors += loop->wires[i]->ring_errors;
+		trial->kicks += loop->wires[i]->kicks;
+	}
+	if (trial->reason_code[0] != '\0')
+		return;
+	const double allowed = spec->tolerance * (double)offered;
+	if (trial->ring_errors > 0) {
+		strcpy(trial->reason_code, "ring_error");
+		snprintf(trial->reason, sizeof(trial->reason),
+			"the device wrote %llu used entries that are out of bounds",
+			(unsigned long long)trial->ring_errors);
+	} else if ((double)unsent > allowed) {
+		strcpy(trial->reason_code, "rate_not_reached");
+		snprintf(trial->reason, sizeof(trial->reason),
+			"offered %llu packets, sent only %llu: %s", (unsigned long long)offered,
+			(unsigned long long)(offered - unsent),
+			full > 0 ? "the device did not take more (its queue was full)"
+				 : "the tester was too slow");
+	} else {
+		trial->ok = true;
+	}
+}
+
+// A turn takes as long with convoys as without.
+static uint32_t rx_most(const struct gen_spec *spec)
+{
+	const uint32_t most =
+		spec->convoy_packets > 0 ? GEN_CONVOY_SPLIT / spec->convoy_packets : GEN_BURST;
+
+	return most < 1 ? 1 : most < GEN_BURST ? most : GEN_BURST;
+}
+
+int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double duration_s,
+	struct gen_trial *trial, char *error, size_t error_size)
+{
+	struct gen_loop *loop = calloc(1, sizeof(*loop));
+	int result = -1;
+
+	*trial = (struct gen_trial){0};
+	if (loop == NULL) {
+		snprintf(error, error_size, "out of memory");
+		return -1;
+	}
+	loop->tester = tester;
+	loop->spec = spec;
+	loop->trial = trial;
+	loop->duration = (uint64_t)(duration_s * (double)tester->clock.hz);
+	loop->grace = gen_ns_to_ticks(&tester->clock, 1e6 + spec->tolerance * duration_s * 1e9);
+	loop->convoy_port = rte_cpu_to_be_16(
+		spec->convoy_outer.port != 0 ? spec->convoy_outer.port : CV_CONVOY_PORT);
+	loop->pause = gen_ns_to_ticks(&tester->clock, PAUSE_NS);
+	loop->catch_up = gen_ns_to_ticks(&tester->clock, CATCH_UP_NS);
+	for (uint32_t i = 0; i < tester->port_count; i++)
+		for (uint32_t j = 0; j < tester->ports[i]->wire_count; j++) {
+			loop->wires[loop->wire_count] = &tester->ports[i]->wires[j];
+			loop->wires[loop->wire_count]->ring_errors = 0;
+			loop->wires[loop->wire_count]->kicks = 0;
+			loop->wires[loop->wire_count]->rx_most = rx_most(spec);
+			loop->wire_port[loop->wire_count++] = (uint8_t)i;
+		}
+	const bool settled = settle(loop);
+	trial->sees_full = true;
+	for (uint32_t i = 0; i < loop->wire_count; i++) {
+		loop->rx_full += loop->wires[i]->rx_full;
+		trial->sees_full &= loop->wires[i]->sees_full;
+	}
+	if (gen_streams_build(spec, &tester->clock, tester->ports, &trial->streams,
+		    &trial->stream_count, error, error_size) < 0)
+		goto out;
+	result = 0;
+	loop->streams = trial->streams;
+	loop->stream_count = trial->stream_count;
+	trial->magic = tester->next_magic;
+	tester->next_magic = (uint16_t)(tester->next_magic + trial->stream_count);
+	if (trial->reason_code[0] != '\0')
+		goto out;
+	if (!settled) {
+		strcpy(trial->reason_code, "not_settled");
+		strcpy(trial->reason, "frames of an earlier trial were still on their way: the "
+				      "device does not take them, or sends without end");
+		goto out;
+	}
+	if (tester->probe != NULL)
+		trial->before = gen_probe_look(tester->probe, &trial->probe_ticks);
+	const uint64_t waited = descheduled_ns();
+	run(loop);
+	for (uint32_t i = 0; i < tester->port_count; i++)
+		if (tester->ports[i]->check != NULL)
+			tester->ports[i]->check(tester->ports[i]);
+	if (trial->reason_code[0] == '\0')
+		interrupted(loop);
+	const uint64_t waited_after = descheduled_ns();
+	trial->descheduled_ns = waited == UINT64_MAX || waited_after == UINT64_MAX
+					? UINT64_MAX
+					: waited_after - waited;
+	if (tester->probe != NULL)
+		trial->after = gen_probe_look(tester->probe, &trial->probe_ticks);
+	judge(loop);
+out:
+	free(loop);
+	return result;
+}
+
+void gen_trial_free(struct gen_trial *trial)
+{
+	gen_streams_free(trial->streams, trial->stream_count);
+	trial->streams = NULL;
+	trial->stream_count = 0;
+}

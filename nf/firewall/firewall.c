@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// firewall: a stateless packet filter. Rules are ordered and the first that matches decides.
+//
+//   {"default": "deny",              what happens to IP packets that no rule matches: deny
+//                                  (default) or allow
+//    "rules": [
+//      {"action": "allow",           or "deny"
+//       "src": "10.0.0.0/8",         IPv4 or IPv6 prefix; a rule without addresses is for both
+//       "dst": "192.0.2.1",
+//       "proto": "tcp",              or udp, icmp, icmpv6 ..., or a number 0 to 255
+//       "sport": 80,                 a port
+//       "dport": "1000-2000",        or a range, both ends included
+//       "name": "web"}],             for the counters
+//    "rules_file": "acl1.rules",     a ClassBench filter set, behind the rules above
+//    "rules_file_action": "allow",   what its rules do: allow (default), deny
+//    "non_ip": "pass"}               ARP, LLDP, MPLS ...: pass (default), drop
+//
+// A rule that asks for ports matches TCP, UDP, SCTP, DCCP and UDP-Lite only, named or not. A
+// range of 0-65535 is the same as none. ICMP and ICMPv6 are judged by protocol number, whatever
+// the family. Frames pass unchanged; VLAN tags (up to two) are looked behind, not judged.
+//
+// Fragments, without state: a first fragment carries the ports and is judged like a packet. A
+// later fragment has none: a rule with ports that allows does not match it, a rule with ports
+// that denies does, as far as its addresses and protocol match (fails closed). So a chain of
+// rules that lets fragments through must say so without ports.
+//
+// Drops: denied (by a rule), default_denied (no rule matched), bad_header (lengths, version, a
+// third VLAN tag, a tag of EtherType 0x9100, 0x9200 or 0x9300, EtherType 0, ports that should be
+// there and are not), fragment (a first fragment too short to show its ports or its IPv6 headers;
+// a later one that hides its protocol behind an extension header; two fragment headers), non_ip.
+//
+// Not done: connection tracking, checksums (the router verifies IPv4's), TCP flags.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+
+#include "chain/nf.h"
+#include "nf/config.h"
+#include "nf/firewall/read.h"
+#include "nf/firewall/table.h"
+#include "nf/firewall/trie.h"
+
+// As enum cv_firewall_drop has them.
+static const char *const drops[] = {
+	"denied", "default_denied", "bad_header", "fragment", "non_ip", NULL};
+
+#define HITS_LISTED_MAX 100 // rules that info() lists, those with most packets
+
+struct firewall {
+	struct cv_firewall_table table;
+	uint8_t default_verdict;
+	uint8_t non_ip_verdict;
+	unsigned workers;
+	// Of each worker: packets by rule index + 1, and at 0 those that no rule matched. Written by
+	// the worker, read by info().
+	uint64_t *hits[CV_WORKERS_MAX];
+	struct cv_firewall_rules rules; // for info()
+};
+
+// Did one entry, or none, decide all of them?
+static CV_INLINE bool are_alike(const uint32_t *result, uint32_t n)
+{
+	uint32_t differ = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		differ |= result[i] ^ result[0];
+	return differ == 0;
+}
+
+static CV_INLINE uint8_t verdict_of(const struct firewall *firewall, uint32_t result)
+{
+	uint8_t what = CV_FIREWALL_DENIES(result) ? CV_DROP(CV_FIREWALL_DENIED) : CV_NEXT;
+
+	return result == 0 ? firewall->default_verdict : what;
+}
+
+static CV_INLINE void count_hits(uint64_t *hits, uint32_t result, uint32_t n)
+{
+	uint64_t *hit = &hits[CV_FIREWALL_RULE(result)];
+
+	__atomic_store_n(hit, *hit + n, __ATOMIC_RELAXED); // with the load in hits_sum()
+}
+
+// Of n packets, one at least, those at packet's places.
+static CV_INLINE uint16_t judge(const struct firewall *firewall, uint64_t *hits,
+	const uint32_t *result, const uint8_t *packet, uint32_t n, uint8_t *verdict)
+{
+	uint16_t dropped = 0;
+
+	// Most often one rule decides a burst, or a convoy. Counted one by one, each packet would
+	// wait until the one before is in memory.
+	if (CV_LIKELY(are_alike(result, n))) {
+		uint8_t what = verdict_of(firewall, result[0]);
+
+		count_hits(hits, result[0], n);
+		for (uint32_t i = 0; i < n; i++)
+			verdict[packet[i]] = what;
+		return what != CV_NEXT ? (uint16_t)n : 0;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t what = verdict_of(firewall, result[i]);
+
+		count_hits(hits, result[i], 1);
+		verdict[packet[i]] = what;
+		dropped += what != CV_NEXT;
+	}
+	return dropped;
+}
+
+// The places of the bits that are set. Returns how many.
+static CV_INLINE uint32_t places(uint64_t bits, uint8_t *place)
+{
+	uint32_t n = 0;
+
+	if (CV_LIKELY((bits & (bits + 1)) == 0)) { // the first n of them, as most often
+		for (uint32_t i = 0; i < CV_BURST_MAX; i++)
+			place[i] = (uint8_t)i;
+		return (uint32_t)__builtin_popcountll(bits);
+	}
+	for (; bits != 0; bits &= bits - 1)
+		place[n++] = (uint8_t)__builtin_ctzll(bits);
+	return n;
+}
+
+static CV_INLINE uint16_t drop(uint8_t *verdict, uint64_t packets, uint8_t what)
+{
+	uint8_t place[CV_BURST_MAX];
+	uint32_t n;
+
+	if (CV_LIKELY(packets == 0 || what == CV_NEXT))
+		return 0;
+	n = places(packets, place);
+	for (uint32_t i = 0; i < n; i++)
+		verdict[place[i]] = what;
+	return (uint16_t)n;
+}
+
+// Asks one family's rules. Returns how many packets are dropped.
+static CV_INLINE uint16_t judge_family(const struct firewall *firewall, uint64_t *hits,
+	const struct cv_firewall_family *family, uint64_t packets, bool later, const void *tuple,
+	uint32_t tuple_bytes, const struct cv_firewall_columns *columns, uint16_t n,
+	uint8_t *verdict)
+{
+	struct cv_firewall_scanned scanned;
+
+	if (family->trie != NULL) {
+		uint8_t place[CV_BURST_MAX];
+		uint32_t result[CV_BURST_MAX];
+		uint32_t count = places(packets, place);
+
+		cv_firewall_trie_lookup(family->trie, tuple, tuple_bytes, place, result, count);
+		return judge(firewall, hits, result, place, count, verdict);
+	}
+	scanned = firewall->table.run(family->scan[later], columns, n, packets, hits);
+	return drop(verdict, scanned.denied, CV_DROP(CV_FIREWALL_DENIED)) +
+	       drop(verdict, scanned.unmatched, firewall->default_verdict);
+}
+
+CV_HOT static uint16_t firewall_process(
+	void *instance, unsigned worker, struct cv_view *view, uint8_t *verdict, uint16_t n)
+{
+	const struct firewall *firewall = instance;
+	uint64_t *hits = firewall->hits[worker];
+	struct cv_firewall_read read;
+	uint16_t dropped = cv_firewall_read_all(
+		&firewall->table, firewall->non_ip_verdict, view, n, &read, verdict);
+
+	if (CV_LIKELY(read.ipv4.packets != 0))
+		dropped += judge_family(firewall, hits, &firewall->table.ipv4, read.ipv4.packets,
+			read.ipv4.later, read.ipv4.tuple, sizeof(read.ipv4.tuple[0]),
+			&read.ipv4.columns, n, verdict);
+	if (read.ipv6.packets != 0)
+		dropped += judge_family(firewall, hits, &firewall->table.ipv6, read.ipv6.packets,
+			read.ipv6.later, read.ipv6.tuple, sizeof(read.ipv6.tuple[0]),
+			&read.ipv6.columns, n, verdict);
+	return dropped;
+}
+
+// One of two words; absent: the fallback. Returns 1 for yes, 0 for no, -EINVAL with error set.
+static int config_choice(const json_t *config, const char *key, const char *where, const char *yes,
+	const char *no, const char *fallback, struct cv_error *error)
+{
+	const char *text = fallback;
+
+	if (cv_config_string(config, key, where, &text, error) != 0)
+		return -EINVAL;
+	if (strcmp(text, yes) == 0)
+		return 1;
+	if (strcmp(text, no) == 0)
+		return 0;
+	cv_error_set(error, "%s: %s: \"%s\": must be %s or %s", where, key, text, yes, no);
+	return -EINVAL;
+}
+
+static int config_read(
+	struct firewall *firewall, const json_t *config, const char *where, struct cv_error *error)
+{
+	static const char *const known[] = {
+		"default", "rules", "rules_file", "rules_file_action", "non_ip", NULL};
+	const json_t *rules;
+	const char *file = NULL;
+	int allow, pass, file_allow, rc;
+
+	if (cv_config_keys(config, known, where, error) != 0)
+		return -EINVAL;
+	allow = config_choice(config, "default", where, "allow", "deny", "deny", error);
+	pass = config_choice(config, "non_ip", where, "pass", "drop", "pass", error);
+	file_allow =
+		config_choice(config, "rules_file_action", where, "allow", "deny", "allow", error);
+	if (allow < 0 || pass < 0 || file_allow < 0 ||
+		cv_config_array(config, "rules", where, &rules, error) != 0 ||
+		cv_config_string(config, "rules_file", where, &file, error) != 0)
+		return -EINVAL;
+	firewall->default_verdict = allow ? CV_NEXT : CV_DROP(CV_FIREWALL_DEFAULT_DENIED);
+	firewall->non_ip_verdict = pass ? CV_NEXT : CV_DROP(CV_FIREWALL_NON_IP);
+	rc = rules == NULL ? 0 : cv_firewall_rules_add(&firewall->rules, rules, where, error);
+	if (rc == 0 && file != NULL)
+		rc = cv_firewall_rules_load(&firewall->rules, file, file_allow, error);
+	return rc;
+}
+
+static void firewall_destroy(void *instance)
+{
+	struct firewall *firewall = instance;
+
+	for (unsigned i = 0; i < firewall->workers; i++)
+		rte_free(firewall->hits[i]);
+	cv_firewall_table_free(&firewall->table);
+	cv_firewall_rules_clear(&firewall->rules);
+	free(firewall);
+}
+
+static void *firewall_create(
+	const json_t *config, const struct cv_nf_env *env, struct cv_error *error)
+{
+	struct firewall *firewall = calloc(1, sizeof(*firewall));
+
+	if (firewall == NULL) {
+		cv_error_set(error, "%s: no memory", env->name);
+		return NULL;
+	}
+	if (config_read(firewall, config, env->name, error) != 0 ||
+		cv_firewall_table_build(
+			&firewall->table, &firewall->rules, env->name, env->socket, error) != 0)
+		goto fail;
+	for (; firewall->workers < env->workers; firewall->workers++) {
+		uint64_t *hits = rte_zmalloc_socket("firewall hits",
+			(firewall->rules.count + 1) * sizeof(*hits), RTE_CACHE_LINE_SIZE,
+			env->socket);
+
+		if (hits == NULL) {
+			cv_error_set(error,
+				"%s: no memory for the rules' counters; raise memory.mb (a plan's "
+				"eal.memory_mb)",
+				env->name);
+			goto fail;
+		}
+		firewall->hits[firewall->workers] = hits;
+	}
+	return firewall;
+fail:
+	firewall_destroy(firewall);
+	return NULL;
+}
+
+// Packets that the rule (index + 1; 0: none) decided, all workers together.
+static uint64_t hits_sum(const struct firewall *firewall, size_t rule)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < firewall->workers; i++)
+		sum += __atomic_load_n(&firewall->hits[i][rule], __ATOMIC_RELAXED);
+	return sum;
+}
+
+static json_t *rule_info(const struct cv_firewall_rule *rule, size_t index, uint64_t packets)
+{
+	json_t *info = json_pack("{s:I, s:s, s:I}", "index", (json_int_t)index, "action",
+		rule->allow ? "allow" : "deny", "packets", (json_int_t)packets);
+
+	if (info != NULL && rule->name != NULL)
+		json_object_set_new(info, "name", json_string(rule->name));
+	return info;
+}
+
+// Rules in order; of more than HITS_LISTED_MAX those with most packets.
+static json_t *rules_info(const struct firewall *firewall)
+{
+	struct {
+		size_t index;
+		uint64_t packets;
+	} top[HITS_LISTED_MAX];
+	size_t listed = 0;
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < firewall->rules.count; i++) {
+		uint64_t packets = hits_sum(firewall, i + 1);
+		size_t least = 0;
+
+		if (listed < HITS_LISTED_MAX) {
+			top[listed].index = i;
+			top[listed++].packets = packets;
+			continue;
+		}
+		for (size_t j = 1; j < listed; j++)
+			if (top[j].packets < top[least].packets)
+				least = j;
+		if (packets <= top[least].packets)
+			continue;
+		memmove(&top[least], &top[least + 1], (listed - least - 1) * sizeof(top[0]));
+		top[listed - 1].index = i;
+		top[listed - 1].packets = packets;
+	}
+	for (size_t j = 0; j < listed; j++)
+		json_array_append_new(array, rule_info(&firewall->rules.rule[top[j].index],
+						     top[j].index, top[j].packets));
+	return array;
+}
+
+static json_t *firewall_info(const void *instance)
+{
+	const struct firewall *firewall = instance;
+
+	return json_pack("{s:I, s:I, s:o, s:I}", "rules_count", (json_int_t)firewall->rules.count,
+		"tcp_flags_ignored", (json_int_t)firewall->rules.flags_ignored, "rules",
+		rules_info(firewall), "default_packets", (json_int_t)hits_sum(firewall, 0));
+}
+
+const struct cv_nf cv_nf_firewall = {
+	.name = "firewall",
+	.summary = "ordered allow and deny rules on addresses, protocol and ports; stateless",
+	.drops = drops,
+	.create = firewall_create,
+	.destroy = firewall_destroy,
+	.process = firewall_process,
+	.info = firewall_info,
+};

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The firewall's first half: what a burst's packets are, and which of them are the rules' to judge.
+// firewall.c says what is dropped.
+#ifndef CV_FIREWALL_READ_H
+#define CV_FIREWALL_READ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "chain/nf.h"
+#include "nf/firewall/columns.h"
+#include "nf/firewall/table.h"
+#include "packet/tuple.h"
+
+enum cv_firewall_drop {
+	CV_FIREWALL_DENIED,
+	CV_FIREWALL_DEFAULT_DENIED,
+	CV_FIREWALL_BAD_HEADER,
+	CV_FIREWALL_FRAGMENT,
+	CV_FIREWALL_NON_IP,
+};
+
+_Static_assert(CV_BURST_MAX <= CV_FIREWALL_LOOKUP_MAX, "a burst is one lookup");
+
+// What a burst has of one family. A packet's place is the same everywhere.
+#define CV_FIREWALL_READ(family)                                                 \
+	struct {                                                                 \
+		uint64_t packets; /* a bit for each */                           \
+		bool later; /* some are later fragments */                       \
+		struct cv_tuple_##family tuple[CV_BURST_MAX]; /* classified */   \
+		struct cv_firewall_columns columns; /* where the family scans */ \
+	}
+
+struct cv_firewall_read {
+	CV_FIREWALL_READ(ipv4) ipv4;
+	CV_FIREWALL_READ(ipv6) ipv6;
+};
+
+// The tags that a view stands behind do not get here: it is a third one, or one of before 802.1ad.
+static CV_INLINE bool cv_firewall_is_tag(rte_be16_t proto)
+{
+	return proto == CV_PROTO_VLAN || proto == CV_PROTO_QINQ || proto == CV_PROTO_QINQ1 ||
+	       proto == CV_PROTO_QINQ2 || proto == CV_PROTO_QINQ3;
+}
+
+// Looks at the packet in place i. Returns the verdict: CV_NEXT if that is the rules' to say.
+static CV_INLINE uint8_t cv_firewall_read_one(const struct cv_firewall_table *table, uint8_t non_ip,
+	const struct cv_view *view, unsigned i, struct cv_firewall_read *read)
+{
+	const uint8_t *ip = view->data + view->l3;
+	uint32_t len = view->len - view->l3;
+	enum cv_tuple_kind kind;
+
+	if (CV_LIKELY(view->proto == CV_PROTO_IPV4)) {
+		struct cv_tuple_ipv4 *tuple = &read->ipv4.tuple[i];
+
+		kind = cv_tuple_ipv4(ip, len, tuple);
+		if (CV_LIKELY(kind <= CV_TUPLE_LATER)) {
+			tuple->proto = cv_firewall_class(table, tuple->proto, kind);
+			read->ipv4.later |= kind == CV_TUPLE_LATER;
+			read->ipv4.packets |= 1ull << i;
+			return CV_NEXT;
+		}
+	} else if (view->proto == CV_PROTO_IPV6) {
+		struct cv_tuple_ipv6 *tuple = &read->ipv6.tuple[i];
+
+		kind = cv_tuple_ipv6(ip, len, tuple);
+		if (CV_LIKELY(kind <= CV_TUPLE_LATER)) {
+			tuple->proto = cv_firewall_class(table, tuple->proto, kind);
+			read->ipv6.later |= kind == CV_TUPLE_LATER;
+			read->ipv6.packets |= 1ull << i;
+			return CV_NEXT;
+		}
+	} else if (view->proto == 0 || cv_firewall_is_tag(view->proto)) {
+		return CV_DROP(CV_FIREWALL_BAD_HEADER); // cut short (or type 0), or hidden by a tag
+	} else {
+		return non_ip;
+	}
+	return kind == CV_TUPLE_BAD_FRAGMENT ? CV_DROP(CV_FIREWALL_FRAGMENT)
+					     : CV_DROP(CV_FIREWALL_BAD_HEADER);
+}
+
+// Looks at the packets from place first to before end, eight at most, one by one. Returns how many
+// are dropped.
+static inline uint16_t cv_firewall_read_each(const struct cv_firewall_table *table, uint8_t non_ip,
+	const struct cv_view *view, unsigned first, unsigned end, struct cv_firewall_read *read,
+	uint8_t *verdict)
+{
+	uint16_t dropped = 0;
+
+	for (unsigned i = first; i < end; i++) {
+		verdict[i] = cv_firewall_read_one(table, non_ip, &view[i], i, read);
+		dropped += verdict[i] != CV_NEXT;
+	}
+	if ((read->ipv4.packets >> first & 0xff) != 0 && table->ipv4.trie == NULL)
+		cv_firewall_columns_set_x8(&read->ipv4.tuple[first], CV_FIREWALL_IPV4_WORDS,
+			&read->ipv4.columns, first);
+	if ((read->ipv6.packets >> first & 0xff) != 0 && table->ipv6.trie == NULL)
+		cv_firewall_columns_set_x8(&read->ipv6.tuple[first], CV_FIREWALL_IPV6_WORDS,
+			&read->ipv6.columns, first);
+	return dropped;
+}
+
+// Looks at n <= CV_BURST_MAX packets, eight at a time where they are what most are; of the last
+// eight some may be looked at twice. non_ip is the verdict of what is not IP. Returns how many are
+// dropped.
+static CV_INLINE uint16_t cv_firewall_read_all(const struct cv_firewall_table *table,
+	uint8_t non_ip, const struct cv_view *view, unsigned n, struct cv_firewall_read *read,
+	uint8_t *verdict)
+{
+	const bool scanned = table->ipv4.trie == NULL;
+	uint16_t dropped = 0;
+
+	read->ipv4.packets = read->ipv6.packets = 0;
+	read->ipv4.later = read->ipv6.later = false;
+	memset(verdict, CV_NEXT, n);
+	for (unsigned i = 0; i < n; i += 8) {
+		unsigned at = RTE_MIN(i, n - 8);
+		bool usual = n >= 8;
+
+		if (CV_LIKELY(usual))
+			usual = scanned ? cv_firewall_usual_x8(&view[at], &read->ipv4.columns, at)
+					: cv_firewall_usual_tuples_x8(
+						  &view[at], &read->ipv4.tuple[at]);
+		if (CV_LIKELY(usual))
+			read->ipv4.packets |= 0xffull << at;
+		else
+			dropped += cv_firewall_read_each(
+				table, non_ip, view, i, RTE_MIN(i + 8, n), read, verdict);
+	}
+	return dropped;
+}
+
+#endif

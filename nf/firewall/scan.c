@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_vect.h>
+
+#define CV_FIREWALL_SCAN_RUN cv_firewall_scan_run_baseline
+#include "nf/firewall/scan_run.h"
+
+// A test's number while the kinds are not yet one behind the other.
+#define NUMBER(kind, index) ((kind)*CV_FIREWALL_TESTS_MAX + (index))
+
+struct draft {
+	struct cv_firewall_scan *scan;
+	struct cv_firewall_test test[CV_FIREWALL_KINDS][CV_FIREWALL_TESTS_MAX];
+	uint32_t tests[CV_FIREWALL_KINDS];
+	uint32_t listed;
+};
+
+static bool can_baseline(void)
+{
+	return true;
+}
+
+#ifdef CV_HAVE_AVX2
+static bool can_avx2(void)
+{
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
+	       rte_vect_get_max_simd_bitwidth() >= RTE_VECT_SIMD_256;
+}
+#endif
+
+const struct cv_firewall_scan_run_of cv_firewall_scan_runs[] = {
+#ifdef CV_HAVE_AVX2
+	{"avx2", can_avx2, cv_firewall_scan_run_avx2},
+#endif
+	{"baseline", can_baseline, cv_firewall_scan_run_baseline},
+	{NULL, NULL, NULL},
+};
+
+cv_firewall_scan_run *cv_firewall_scan_run_best(void)
+{
+	const struct cv_firewall_scan_run_of *of = cv_firewall_scan_runs;
+
+	while (!of->can())
+		of++;
+	return of->run;
+}
+
+// Puts a test on the list of the last entry, and among the tests unless it is there. Returns 0 or
+// -E2BIG.
+static int add_test(
+	struct draft *draft, enum cv_firewall_kind kind, unsigned word, uint16_t a, uint16_t b)
+{
+	struct cv_firewall_test test = {a * 0x10001u, b * 0x10001u, CV_FIREWALL_COLUMN(word)};
+	struct cv_firewall_test *known = draft->test[kind];
+	uint32_t i;
+
+	for (i = 0; i < draft->tests[kind]; i++)
+		if (memcmp(&known[i], &test, sizeof(test)) == 0)
+			break;
+	if (i == draft->tests[kind]) {
+		if (i == CV_FIREWALL_TESTS_MAX)
+			return -E2BIG;
+		known[i] = test;
+		draft->tests[kind]++;
+	}
+	draft->scan->list[draft->listed++] = (uint16_t)NUMBER(kind, i);
+	return 0;
+}
+
+static int add_ports(struct draft *draft, unsigned word, const struct cv_firewall_ports *ports)
+{
+	if (ports->first == 0 && ports->last == UINT16_MAX)
+		return 0;
+	if (ports->first == ports->last)
+		return add_test(draft, CV_FIREWALL_EXACT, word, 0, ports->first);
+	return add_test(draft, CV_FIREWALL_RANGE, word, ports->first,
+		(uint16_t)(ports->last - ports->first));
+}
+
+static int add_entry(struct draft *draft, const struct cv_firewall_entry *entry, unsigned words)
+{
+	struct cv_firewall_all *all = &draft->scan->entry[draft->scan->count++];
+	uint16_t value[2 * CV_FIREWALL_IPV6_WORDS], mask[2 * CV_FIREWALL_IPV6_WORDS];
+	unsigned ports = 2 * words - 2;
+	int rc = 0;
+
+	memcpy(value, entry->value, sizeof(value));
+	memcpy(mask, entry->mask, sizeof(mask));
+	if (((const uint8_t *)mask)[0] == UINT8_MAX) // the class: the byte beside it is 0
+		mask[0] = UINT16_MAX;
+	*all = (struct cv_firewall_all){
+		.first = draft->listed,
+		.denies = CV_FIREWALL_DENIES(entry->result) ? UINT64_MAX : 0,
+		.rule = CV_FIREWALL_RULE(entry->result),
+	};
+	for (unsigned word = 0; word < ports && rc == 0; word++)
+		if (mask[word] == UINT16_MAX)
+			rc = add_test(draft, CV_FIREWALL_EXACT, word, 0, value[word]);
+		else if (mask[word] != 0)
+			rc = add_test(draft, CV_FIREWALL_MASKED, word, mask[word], value[word]);
+	if (rc == 0)
+		rc = add_ports(draft, ports, &entry->sport);
+	if (rc == 0)
+		rc = add_ports(draft, ports + 1, &entry->dport);
+	while ((draft->listed - all->first) % 4 != 0)
+		draft->scan->list[draft->listed++] = NUMBER(CV_FIREWALL_KINDS, 0);
+	all->fours = (draft->listed - all->first) / 4;
+	return rc;
+}
+
+// Puts the kinds one behind the other. Returns 0 or -E2BIG.
+static int join_kinds(struct draft *draft)
+{
+	struct cv_firewall_scan *scan = draft->scan;
+	uint32_t before[CV_FIREWALL_KINDS + 1] = {[CV_FIREWALL_KINDS] = CV_FIREWALL_TESTS_MAX};
+	uint32_t at = 0;
+
+	for (unsigned kind = 0; kind < CV_FIREWALL_KINDS; kind++) {
+		before[kind] = at;
+		if (at + draft->tests[kind] > CV_FIREWALL_TESTS_MAX)
+			return -E2BIG;
+		memcpy(&scan->test[at], draft->test[kind],
+			draft->tests[kind] * sizeof(scan->test[0]));
+		at += draft->tests[kind];
+		scan->end[kind] = at;
+	}
+	for (uint32_t i = 0; i < draft->listed; i++)
+		scan->list[i] = (uint16_t)(before[scan->list[i] / CV_FIREWALL_TESTS_MAX] +
+					   scan->list[i] % CV_FIREWALL_TESTS_MAX);
+	return 0;
+}
+
+int cv_firewall_scan_make(struct cv_firewall_scan **scan, const struct cv_firewall_entry *entry,
+	uint32_t count, unsigned words)
+{
+	struct draft *draft = calloc(1, sizeof(*draft));
+	struct cv_firewall_scan *made = calloc(1, sizeof(*made));
+	int rc = 0;
+
+	if (draft == NULL || made == NULL) {
+		free(draft);
+		free(made);
+		return -ENOMEM;
+	}
+	draft->scan = made;
+	made->entry = calloc(count + 1, sizeof(*made->entry));
+	made->list = calloc((size_t)count + 1, (2 * words + 3) * sizeof(*made->list));
+	if (made->entry == NULL || made->list == NULL)
+		rc = -ENOMEM;
+	for (uint32_t i = 0; i < count && rc == 0; i++)
+		rc = add_entry(draft, &entry[i], words);
+	if (rc == 0)
+		rc = join_kinds(draft);
+	free(draft);
+	if (rc != 0) {
+		cv_firewall_scan_free(made);
+		return rc;
+	}
+	*scan = made;
+	return 0;
+}
+
+void cv_firewall_scan_free(struct cv_firewall_scan *scan)
+{
+	if (scan == NULL)
+		return;
+	free(scan->entry);
+	free(scan->list);
+	free(scan);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The firewall's rules as what looks them up: one for IPv4 and one for IPv6; a rule without
+// addresses is in both. Some tens of rules are scanned (firewall_scan.h), more are a trie
+// (firewall_trie.h). Several threads may look up at once.
+//
+// A tuple's protocol and its kind become one class, so that a lookup can tell a later fragment,
+// which has no ports, from a packet whose ports are zero at no cost:
+// - a rule without ports matches packets and later fragments alike;
+// - a rule with ports that allows matches only packets whose ports are there;
+// - a rule with ports that denies matches later fragments too: they could belong to a packet that
+//   it denies, and nobody here can tell (fails closed).
+#ifndef CV_FIREWALL_TABLE_H
+#define CV_FIREWALL_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nf/firewall/entry.h"
+#include "nf/firewall/rules.h"
+#include "nf/firewall/scan.h"
+#include "packet/error.h"
+#include "packet/tuple.h"
+
+struct cv_firewall_family {
+	struct rte_acl_ctx *trie; // NULL: scanned
+	// [true]: with what is about later fragments only, rules that deny by ports being there
+	// twice. Owned; both NULL if there is a trie.
+	struct cv_firewall_scan *scan[2];
+};
+
+struct cv_firewall_table {
+	uint8_t classes[2][256]; // [later fragment][protocol]
+	struct cv_firewall_family ipv4;
+	struct cv_firewall_family ipv6;
+	cv_firewall_scan_run *run;
+};
+
+// Builds the table from rules, which it does not keep, on NUMA node socket (-1: any); name is the
+// function's, for error texts. Returns 0, or -errno with error set and nothing to free. The EAL
+// must be there.
+int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_firewall_rules *rules,
+	const char *name, int socket, struct cv_error *error);
+
+void cv_firewall_table_free(struct cv_firewall_table *table);
+
+// The class of a tuple, to be put where its protocol was: what the lookups expect.
+static CV_INLINE uint8_t cv_firewall_class(
+	const struct cv_firewall_table *table, uint8_t proto, enum cv_tuple_kind kind)
+{
+	return table->classes[kind == CV_TUPLE_LATER][proto];
+}
+
+#endif

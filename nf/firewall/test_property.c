@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Random rules, random packets: the firewall against a loop over the rules that knows what each
+// packet was meant to be (and so shares no line with the code that reads packets). Numbers are
+// drawn from few, so that rules overlap and packets hit their edges. The seed is fixed; another
+// one is CV_TEST_SEED in the environment.
+#include <rte_common.h>
+#include <rte_vect.h>
+
+#include "tests/support/test_eal.h"
+#include "tests/support/test_packets.h"
+
+enum part { WHOLE, FIRST, LATER };
+
+struct tuple {
+	int family; // 4, 6
+	uint32_t src, dst; // the last 32 bits; the others are the same for all
+	int proto;
+	int sport, dport;
+	enum part part;
+	bool usual; // without options
+};
+
+struct rule {
+	bool allow;
+	int family; // 0: no addresses
+	uint32_t src, dst;
+	int src_bits, dst_bits; // of the last 32; -1: any
+	int proto; // -1: any
+	int sport[2], dport[2]; // first -1: any
+};
+
+static uint64_t random_state;
+
+static unsigned draw(unsigned n)
+{
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(random_state >> 33) % n;
+}
+
+#define DRAW(array) (array)[draw(RTE_DIM(array))]
+
+static uint32_t draw_address(void)
+{
+	static const uint32_t bases[] = {
+		0x0a000000, 0x0a0000ff, 0x0a010000, 0xc0000201, 0x0affffff};
+
+	return DRAW(bases) ^ (draw(3) == 0 ? 1u << draw(32) : 0);
+}
+
+static int draw_port(void)
+{
+	static const int ports[] = {0, 1, 79, 80, 81, 255, 256, 1024, 32768, 65534, 65535};
+
+	return DRAW(ports);
+}
+
+static int draw_proto(void)
+{
+	static const int protos[] = {6, 6, 17, 17, 132, 33, 136, 1, 58, 47, 255};
+
+	return DRAW(protos);
+}
+
+static bool has_ports(int proto)
+{
+	return proto == 6 || proto == 17 || proto == 132 || proto == 33 || proto == 136;
+}
+
+static void draw_prefix(uint32_t *address, int *bits)
+{
+	static const int lengths[] = {0, 1, 7, 8, 9, 16, 24, 31, 32};
+
+	*bits = draw(3) == 0 ? -1 : DRAW(lengths);
+	*address = *bits <= 0 ? 0 : draw_address() & ~(uint32_t)((1ull << (32 - *bits)) - 1);
+}
+
+static void draw_ports(int ports[2])
+{
+	int a = draw_port(), b = draw(2) ? draw_port() : a;
+
+	ports[0] = draw(2) ? -1 : RTE_MIN(a, b);
+	ports[1] = RTE_MAX(a, b);
+}
+
+static struct rule draw_rule(void)
+{
+	struct rule rule = {.allow = draw(2), .proto = draw(3) == 0 ? -1 : draw_proto()};
+
+	draw_prefix(&rule.src, &rule.src_bits);
+	draw_prefix(&rule.dst, &rule.dst_bits);
+	rule.family = rule.src_bits < 0 && rule.dst_bits < 0 ? 0 : draw(2) ? 4 : 6;
+	draw_ports(rule.sport);
+	draw_ports(rule.dport);
+	if (rule.proto >= 0 && !has_ports(rule.proto))
+		rule.sport[0] = rule.dport[0] = -1;
+	return rule;
+}
+
+// usual: what most packets are, which the firewall reads eight at a time.
+static struct tuple draw_tuple(bool usual)
+{
+	struct tuple tuple = {
+		.family = draw(2) ? 4 : 6,
+		.src = draw_address(),
+		.dst = draw_address(),
+		.proto = draw_proto(),
+		.sport = draw_port(),
+		.dport = draw_port(),
+		.part = draw(2)   ? WHOLE
+			: draw(2) ? FIRST
+				  : LATER,
+		.usual = usual,
+	};
+
+	if (usual) {
+		tuple.family = 4;
+		tuple.proto = draw(2) ? 6 : 17;
+		tuple.part = WHOLE;
+	}
+	return tuple;
+}
+
+// What the documentation says, once more.
+static bool ports_match(const struct rule *rule, const struct tuple *tuple)
+{
+	bool all_sport = rule->sport[0] < 0 || (rule->sport[0] == 0 && rule->sport[1] == 65535);
+	bool all_dport = rule->dport[0] < 0 || (rule->dport[0] == 0 && rule->dport[1] == 65535);
+
+	if (all_sport && all_dport)
+		return true;
+	if (!has_ports(tuple->proto))
+		return false;
+	if (tuple->part == LATER)
+		return !rule->allow;
+	return (all_sport || (tuple->sport >= rule->sport[0] && tuple->sport <= rule->sport[1])) &&
+	       (all_dport || (tuple->dport >= rule->dport[0] && tuple->dport <= rule->dport[1]));
+}
+
+static bool address_match(uint32_t prefix, int bits, uint32_t address)
+{
+	return bits <= 0 || (prefix ^ address) >> (32 - bits) == 0;
+}
+
+static const char *expect(const struct rule *rules, unsigned count, const struct tuple *tuple)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct rule *rule = &rules[i];
+
+		if ((rule->family == 0 || rule->family == tuple->family) &&
+			address_match(rule->src, rule->src_bits, tuple->src) &&
+			address_match(rule->dst, rule->dst_bits, tuple->dst) &&
+			(rule->proto < 0 || rule->proto == tuple->proto) &&
+			ports_match(rule, tuple))
+			return rule->allow ? "next" : "denied";
+	}
+	return "default_denied";
+}
+
+static const char *address_text(int family, uint32_t address, char *text)
+{
+	if (family == 4)
+		sprintf(text, "%u.%u.%u.%u", address >> 24, address >> 16 & 255, address >> 8 & 255,
+			address & 255);
+	else
+		sprintf(text, "2001:db8::%x:%x", address >> 16, address & 0xffff);
+	return text;
+}
+
+static void prefix_json(json_t *json, const char *key, int family, uint32_t address, int bits)
+{
+	char text[64];
+
+	if (bits < 0)
+		return;
+	address_text(family, address, text);
+	sprintf(text + strlen(text), "/%d", family == 4 ? bits : 96 + bits);
+	json_object_set_new(json, key, json_string(text));
+}
+
+static void ports_json(json_t *json, const char *key, const int ports[2])
+{
+	char text[32];
+
+	sprintf(text, "%d-%d", ports[0], ports[1]);
+	if (ports[0] >= 0)
+		json_object_set_new(json, key, json_string(text));
+}
+
+static json_t *rule_json(const struct rule *rule)
+{
+	json_t *json = json_pack("{s:s}", "action", rule->allow ? "allow" : "deny");
+
+	prefix_json(json, "src", rule->family, rule->src, rule->src_bits);
+	prefix_json(json, "dst", rule->family, rule->dst, rule->dst_bits);
+	if (rule->proto >= 0)
+		json_object_set_new(json, "proto", json_integer(rule->proto));
+	ports_json(json, "sport", rule->sport);
+	ports_json(json, "dport", rule->dport);
+	return json;
+}
+
+static struct packet tuple_packet(const struct tuple *tuple)
+{
+	static const char *const tags[] = {"", "vlan id=5 ", "qinq vlan "};
+	static const char *const options[] = {"", "opt=01010100 "};
+	static const char *const extensions[] = {"", "hbh ", "dstopt size=24 ", "hbh rth ah "};
+	char src[64], dst[64], fragment[32] = "", text[512];
+	unsigned offset = tuple->part == LATER ? 1 + draw(3) : 0;
+	unsigned more = tuple->part == WHOLE ? 0 : tuple->part == FIRST ? 1 : draw(2);
+
+	address_text(tuple->family, tuple->src, src);
+	address_text(tuple->family, tuple->dst, dst);
+	if (tuple->family == 4) {
+		snprintf(text, sizeof(text), "%sip4 src=%s dst=%s proto=%d off=%u mf=%u %s",
+			DRAW(tags), src, dst, tuple->proto, offset, more,
+			tuple->usual ? "" : DRAW(options));
+	} else {
+		const char *chain = DRAW(extensions);
+
+		if (tuple->part != WHOLE || draw(4) == 0)
+			snprintf(fragment, sizeof(fragment), "frag off=%u mf=%u ", offset, more);
+		// The last header names the protocol: the IPv6 header itself if there is no other.
+		snprintf(text, sizeof(text), "%sip6 src=%s dst=%s %s%snh=%d", DRAW(tags), src, dst,
+			chain, fragment, tuple->proto);
+	}
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), " hex=%04x%04x0000000000000000",
+		(unsigned)tuple->sport, (unsigned)tuple->dport);
+	return packet_make(text);
+}
+
+static void judge(unsigned count)
+{
+	const struct cv_nf *nf = cv_nf_find("firewall");
+	struct rule rules[256];
+	json_t *array = json_array(),
+	       *config = json_pack("{s:s, s:o}", "default", "deny", "rules", array);
+	struct cv_error error = {""};
+	void *firewall;
+
+	for (unsigned i = 0; i < count; i++) {
+		rules[i] = draw_rule();
+		json_array_append_new(array, rule_json(&rules[i]));
+	}
+	firewall = nf->create(config, packet_env(), &error);
+	if (firewall == NULL)
+		fail_msg("%s", error.text);
+	for (unsigned round = 0; round < 8; round++) {
+		struct tuple tuples[CV_BURST_MAX];
+		struct packet packets[CV_BURST_MAX];
+		struct cv_view views[CV_BURST_MAX];
+		uint8_t verdicts[CV_BURST_MAX];
+		uint16_t n = (uint16_t)draw(CV_BURST_MAX + 1);
+		uint16_t dropped;
+		unsigned rare = draw(3); // packets that are not usual: all, one in twenty, none
+
+		for (unsigned i = 0; i < n; i++) {
+			tuples[i] = draw_tuple(rare > 0 && (rare > 1 || draw(20) > 0));
+			packets[i] = tuple_packet(&tuples[i]);
+			cv_view_set(&views[i], packets[i].bytes, packets[i].len);
+		}
+		memset(verdicts, 0x7f, sizeof(verdicts));
+		dropped = nf->process(firewall, 1, views, verdicts, n);
+		for (unsigned i = n; i < CV_BURST_MAX; i++)
+			assert_int_equal(verdicts[i], 0x7f); // views of an earlier round
+		for (unsigned i = 0; i < n; i++) {
+			const char *want = expect(rules, count, &tuples[i]);
+
+			dropped -= verdicts[i] != CV_NEXT;
+			if (verdicts[i] == packet_verdict(nf, want))
+				continue;
+			fail_msg("%s\nfamily %d src %08x dst %08x proto %d ports %d %d part %d: "
+				 "not %s but %s",
+				json_dumps(config, 0), tuples[i].family, tuples[i].src,
+				tuples[i].dst, tuples[i].proto, tuples[i].sport, tuples[i].dport,
+				tuples[i].part, want,
+				verdicts[i] == CV_NEXT ? "next" : nf->drops[verdicts[i] - 1]);
+		}
+		assert_int_equal(dropped, 0);
+	}
+	nf->destroy(firewall);
+	json_decref(config);
+}
+
+static void judge_all(void)
+{
+	static const unsigned counts[] = {0, 1, 2, 5, 10, 20, 40, 100, 250};
+	const char *seed = getenv("CV_TEST_SEED");
+
+	random_state = seed != NULL ? strtoull(seed, NULL, 0) : 1;
+	for (unsigned round = 0; round < 20; round++)
+		for (size_t i = 0; i < RTE_DIM(counts); i++)
+			judge(counts[i]);
+}
+
+static void random_rules(void **state)
+{
+	judge_all();
+}
+
+// As on a processor whose vectors are shorter.
+static void random_rules_short_vectors(void **state)
+{
+	uint16_t before = rte_vect_get_max_simd_bitwidth();
+
+	assert_int_equal(rte_vect_set_max_simd_bitwidth(RTE_VECT_SIMD_128), 0);
+	judge_all();
+	assert_int_equal(rte_vect_set_max_simd_bitwidth(before), 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_rules),
+		cmocka_unit_test(random_rules_short_vectors),
+	};
+	int failed;
+
+	test_eal_begin(argv[0]);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	test_eal_end();
+	return failed;
+}

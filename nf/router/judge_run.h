@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Once for each kind of processor: the files that include this are compiled for different ones, and
+// give it a name as CV_ROUTER_JUDGE.
+#include <rte_common.h>
+
+#include "nf/router/judge.h"
+#include "packet/ether.h"
+#include "packet/ipv4.h"
+#include "packet/ipv4_x4.h"
+#include "packet/ipv4_x8.h"
+#include "packet/ipv6.h"
+
+static CV_INLINE uint8_t judge_ipv4(const struct cv_view *view)
+{
+	const struct cv_ipv4 *ip = (const struct cv_ipv4 *)(view->data + view->l3);
+
+	if (cv_ipv4_check(ip, view->len - view->l3) == 0)
+		return CV_DROP(CV_ROUTER_BAD_HEADER);
+	if (cv_mac_group(view->data) || cv_ipv4_multicast(ip->dst))
+		return CV_DROP(CV_ROUTER_MULTICAST);
+	if (cv_ipv4_martian(ip->src) || cv_ipv4_martian(ip->dst))
+		return CV_DROP(CV_ROUTER_MARTIAN);
+	return ip->ttl <= 1 ? CV_DROP(CV_ROUTER_TTL_EXPIRED) : CV_NEXT;
+}
+
+static CV_INLINE uint8_t judge_ipv6(const struct cv_view *view)
+{
+	const struct cv_ipv6 *ip = (const struct cv_ipv6 *)(view->data + view->l3);
+
+	if (CV_UNLIKELY(!cv_ipv6_check(ip, view->len - view->l3)))
+		return CV_DROP(CV_ROUTER_BAD_HEADER);
+	if (CV_UNLIKELY(cv_mac_group(view->data) || cv_ipv6_multicast(ip->dst)))
+		return CV_DROP(CV_ROUTER_MULTICAST);
+	if (CV_UNLIKELY(cv_ipv6_martian(ip->src) || cv_ipv6_martian(ip->dst)))
+		return CV_DROP(CV_ROUTER_MARTIAN);
+	return CV_UNLIKELY(ip->hop_limit <= 1) ? CV_DROP(CV_ROUTER_TTL_EXPIRED) : CV_NEXT;
+}
+
+// Judges one packet; if it is to be routed, takes one from its TTL. Gives IPv4's destination.
+static CV_INLINE uint8_t judge(const struct cv_view *view, uint32_t *destination)
+{
+	uint8_t *l3 = view->data + view->l3, judged;
+
+	if (view->proto == CV_PROTO_IPV4) {
+		judged = judge_ipv4(view);
+		if (CV_LIKELY(judged == CV_NEXT)) {
+			*destination = rte_be_to_cpu_32(((struct cv_ipv4 *)l3)->dst);
+			cv_ipv4_ttl_decrement((struct cv_ipv4 *)l3);
+		}
+		return judged;
+	}
+	if (view->proto != CV_PROTO_IPV6)
+		return CV_DROP(CV_ROUTER_NOT_IP);
+	judged = judge_ipv6(view);
+	if (CV_LIKELY(judged == CV_NEXT))
+		((struct cv_ipv6 *)l3)->hop_limit--;
+	return judged;
+}
+
+void CV_ROUTER_JUDGE(
+	const struct cv_view *view, uint8_t *verdict, uint16_t n, struct cv_router_judged *judged)
+{
+	uint32_t *destination = judged->destination;
+	uint16_t v6 = 0;
+
+	memset(verdict, CV_NEXT, n);
+	for (uint16_t i = 0; i < n;) {
+		if (CV_LIKELY(i + 8 <= n) && CV_LIKELY(cv_ipv4_hop_x8(&view[i], &destination[i]))) {
+			i += 8;
+			continue;
+		}
+		if (CV_LIKELY(i + 4 <= n) && CV_LIKELY(cv_ipv4_hop_x4(&view[i], &destination[i]))) {
+			i += 4;
+			continue;
+		}
+		for (uint16_t end = RTE_MIN(i + 4, n); i < end; i++) {
+			destination[i] = 0;
+			verdict[i] = judge(&view[i], &destination[i]);
+			if (verdict[i] == CV_NEXT && view[i].proto == CV_PROTO_IPV6)
+				judged->v6_index[v6++] = (uint8_t)i;
+		}
+	}
+	judged->v6 = v6;
+}
