@@ -17,9 +17,9 @@ def age_days(run: Run, now: datetime.datetime) -> list[float]:
     """Return how long ago each of a report's runs was begun. Raises InputError: not known."""
     ages = []
     for folder, host in zip(run.folders, run.hosts, strict=True):
-        if host["started"] is None:
+        if host.started is None:
             raise InputError(f"{folder}/host.json: started: missing: advice says how old it is")
-        begun = datetime.datetime.fromisoformat(host["started"])
+        begun = datetime.datetime.fromisoformat(host.started)
         ages.append((now - begun).total_seconds() / 86400)
     return ages
 
@@ -105,6 +105,6 @@ def closing(run: Run, now: datetime.datetime) -> Sequence[str]:
     """Return where the numbers come from and how old they are."""
     out = []
     for folder, host, days in zip(run.folders, run.hosts, age_days(run, now), strict=True):
-        commit = host.get("commit") or "unknown commit"
-        out.append(f"numbers from {folder}: {host['cpu']}, {_age(days)} old, convoy {commit}")
+        commit = host.commit or "unknown commit"
+        out.append(f"numbers from {folder}: {host.cpu}, {_age(days)} old, convoy {commit}")
     return out

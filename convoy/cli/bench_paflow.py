@@ -82,7 +82,7 @@ def command(
     session.cores()
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = RunFolder(output or Path("results") / f"{now}-paflow")
-    folder.create(asked.as_plan())
+    folder.create(asked)
     result = measure(folder, asked)
     run = read([folder.path])
     if as_json:

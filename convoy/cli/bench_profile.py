@@ -6,7 +6,6 @@ import datetime
 import json
 import statistics
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -164,18 +163,19 @@ def command(
             goal_names=("pdr",),
             changes={"sizes": sizes_of(sizes)},
         )
-        asked = replace(asked, scenarios={**asked.scenarios, **wanted([RATIO]).scenarios})
+        both = {**asked.scenarios, **wanted([RATIO]).scenarios}
+        asked = asked.model_copy(update={"scenarios": both})
         now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
         folder = Path("results") / f"profile-{now}"
         kept = RunFolder(folder)
-        kept.create(asked.as_plan())
+        kept.create(asked)
         with Bar(messages()) as bar:
             execute(kept, asked, lambda step: bar.show(step.what, step.done, step.of))
     kept = RunFolder(folder)
     trials = list(kept.trials())
     if not trials:
         raise ConvoyError(f"{folder}: has no trial")
-    host = kept.host() | {"tsc_hz": trials[0].tester["tester"]["tsc_hz"]}
+    host = kept.host().as_document() | {"tsc_hz": trials[0].tsc_hz}
     found = [row for row in rows(trials, kept.searches()) if row.device == "convoy"]
     profile = profile_of(found, host, bench_frame(11), name)
     out.write_text(json.dumps(profile, indent=2) + "\n", "utf-8")

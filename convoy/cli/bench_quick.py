@@ -20,9 +20,10 @@ from convoy.report import export
 from convoy.report import quick as report
 from convoy.report.rates import rows
 from convoy.report.row import Row
+from convoy.results.documents import Plan
 from convoy.results.folder import RunFolder
 from convoy.run.judge import LOSS_RATIO
-from convoy.run.session import Progress, Wanted, cores, execute, order_here, wanted
+from convoy.run.session import Progress, cores, execute, order_here, wanted
 
 SIZES = ("64", "128", "256", "512", "1024", "1500", "imix")
 LATENCY_LOAD = 0.5  # of the rate that was found; as scenarios/quick.yaml says
@@ -54,14 +55,14 @@ class QuickResult:
         }
 
 
-def quick(asked: Wanted, folder: Path, progress: Progress) -> QuickResult:
+def quick(asked: Plan, folder: Path, progress: Progress) -> QuickResult:
     """Run the benchmark; results and the page go to the folder."""
     cores()
     kept = RunFolder(folder)
     here = order_here(asked)
     if not any(turn.device.name == "convoy" for turn in here.turns):
         raise InputError("; ".join(f"{one.device}: {one.why}" for one in here.cannot))
-    kept.create(asked.as_plan())
+    kept.create(asked)
     execute(kept, asked, progress)
     return _finish(kept)
 
@@ -69,11 +70,11 @@ def quick(asked: Wanted, folder: Path, progress: Progress) -> QuickResult:
 def _finish(kept: RunFolder) -> QuickResult:
     """Everything from here on is made of what was kept."""
     trials = list(kept.trials())
-    host = kept.host() | {
-        "tsc_hz": trials[0].tester["tester"]["tsc_hz"],
+    host = kept.host().as_document() | {
+        "tsc_hz": trials[0].tsc_hz,
         "loss_ratio": LOSS_RATIO,
         "latency_load": LATENCY_LOAD,
-        "repeats": kept.plan()["repeats"],
+        "repeats": kept.plan().repeats,
     }
     found = [row for row in rows(trials, kept.searches()) if row.role == "device"]
     commands = dict.fromkeys(line for trial in trials for line in trial.commands)

@@ -24,6 +24,7 @@ from convoy.report.findings import findings
 from convoy.report.row import Row
 from convoy.report.run_data import read
 from convoy.report.scenario import page
+from convoy.results.documents import Plan
 from convoy.results.folder import RunFolder
 from convoy.run import session
 from convoy.run.bench import Step
@@ -91,7 +92,7 @@ def _finish(folder: RunFolder, began: float) -> RunResult:
     return RunResult(folder.path, run.rows, run.applications, tuple(findings(run)), seconds)
 
 
-def measure(folder: RunFolder, asked: session.Wanted) -> RunResult:
+def measure(folder: RunFolder, asked: Plan) -> RunResult:
     """Do a run, or what is left of it, with progress shown; write its report."""
     began = time.monotonic()
     try:
@@ -169,7 +170,7 @@ def run(
     session.cores()
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = RunFolder(output or Path("results") / f"{now}-{'-'.join(asked.scenarios)[:60]}")
-    folder.create(asked.as_plan())
+    folder.create(asked)
     result = measure(folder, asked)
     print_json(result.as_json()) if as_json else render(result)
 

@@ -58,7 +58,7 @@ FIGURES = {
 
 def _ceiling_pps(run: Run) -> float:
     """Return what the tester can do at most; 0: nobody knows."""
-    known = [(host.get("self_test") or {}).get("ceiling_pps") or 0.0 for host in run.hosts]
+    known = [host.ceiling_pps or 0.0 for host in run.hosts]
     return min(known, default=0.0)
 
 

@@ -58,11 +58,11 @@ def compared(run: Run, scenario: str) -> Iterator[Compared]:
     """Yield what a scenario asks to compare and the run has; in its order, then by size."""
     rows = [row for row in run.of(scenario) if row.contends]
     known: dict[tuple[str, str, str], Row] = {(r.setup, r.name, r.size): r for r in rows}
-    for asked in run.scenarios[scenario].get("compare") or ():
-        sizes = [str(size) for size in asked.get("sizes") or ()]
+    for asked in run.scenarios[scenario].compare:
+        sizes = [str(size) for size in asked.sizes or ()]
         for row in rows:
-            other = known.get((asked["over"], row.name, row.size))
-            if row.setup != asked["setup"] or other is None or (sizes and row.size not in sizes):
+            other = known.get((asked.over, row.name, row.size))
+            if row.setup != asked.setup or other is None or (sizes and row.size not in sizes):
                 continue
             rate = full_speed_gain(row, other, "full_speed_pps")
             if rate is None:
@@ -70,7 +70,7 @@ def compared(run: Run, scenario: str) -> Iterator[Compared]:
             cycles = full_speed_gain(row, other, "full_speed_cycles")
             yield Compared(
                 scenario, row.setup, other.setup, row.name, row.size, rate, cycles,
-                asked.get("target"), asked.get("paper", ""),
+                asked.target, asked.paper,
                 tuple(r.setup for r in (row, other) if _waited(r)),
             )  # fmt: skip
 

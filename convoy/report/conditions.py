@@ -2,9 +2,9 @@
 # Copyright 2026 The Convoy authors
 """Under what a setup was measured, beyond functions, frame size and CPU speed. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from convoy.results.scenario import Scenario
 
 
 @dataclass(frozen=True)
@@ -29,26 +29,24 @@ class Conditions:
         return self.convoys <= 1 and not self.aggregates
 
 
-def conditions(scenario: Mapping[str, Any], setup: str, device: str) -> Conditions:
-    """Return what a run's plan says of a setup. scenario: as plan.yaml has it."""
-    spec = (scenario.get("setups") or {}).get(setup)
-    if not isinstance(spec, Mapping):
+def conditions(scenario: Scenario | None, setup: str, device: str) -> Conditions:
+    """Return what a run's plan says of a setup."""
+    if scenario is None or setup not in scenario.setups:
         return Conditions()
-    options = {str(k): str(v) for k, v in ((spec.get("options") or {}).get(device) or {}).items()}
+    spec = scenario.setups[setup]
+    options = dict(spec.options.get(device, {}))
     aggregates = options.pop("convoys", "no") != "no"
-    placement = spec.get("placement") or ""
-    pacing = spec.get("pacing") or scenario.get("pacing")
     return Conditions(
-        deployment=spec.get("deployment") or "inline",
+        deployment=spec.deployment,
         # Placed functions have a core each (convoy/run/session.py).
-        cores=max(spec.get("cores") or 1, len(spec.get("functions") or ()) if placement else 1),
-        queues=spec.get("queues") or 1,
-        chains=spec.get("chains") or 1,
-        convoys=spec.get("convoys") or 0,
+        cores=max(spec.cores, len(spec.functions) if spec.placement else 1),
+        queues=spec.queues,
+        chains=spec.chains,
+        convoys=spec.convoys,
         aggregates=aggregates,
-        evenly=not pacing,
-        placement=placement,
+        evenly=not (spec.pacing or scenario.pacing),
+        placement=spec.placement or "",
         options=tuple(sorted(options.items())),
-        entries=spec.get("entries"),
-        flows=scenario.get("flows"),
+        entries=spec.entries,
+        flows=scenario.flows,
     )

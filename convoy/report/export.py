@@ -94,8 +94,8 @@ def document(run: Run) -> dict[str, Any]:
         "compared": [one.as_json() for name in run.scenarios for one in compared(run, name)],
         "in_memory": [one.model_dump(mode="json", by_alias=True) for one in run.memory],
         "applications": [applications.as_json(row) for row in run.applications],
-        "cannot": [dict(line) for line in run.cannot],
-        "hosts": list(run.hosts),
+        "cannot": [one.as_json() for one in run.cannot],
+        "hosts": [host.as_document() for host in run.hosts],
     }
 
 
@@ -159,7 +159,7 @@ def markdown(run: Run) -> str:
         parts += [f"## {table.title}", _markdown_table(table.columns, table.rows)]
     for name in run.scenarios:
         mine = run.of(name)
-        parts.append(f"## {run.scenarios[name]['title']} ({name})")
+        parts.append(f"## {run.scenarios[name].title} ({name})")
         in_memory = memory_table(run, name)
         papers = beside(run, name) if mine or run.served(name) else ()
         for table in (*((in_memory,) if in_memory else ()), *papers):

@@ -95,7 +95,7 @@ def _halfway(run: Run, scenario: str) -> list[str]:
 def _delays(run: Run, scenario: str) -> list[str]:
     """Return what latency at a low rate is beside latency at a high one: the batching trap."""
     said = []
-    if not run.scenarios[scenario].get("rates-pps"):
+    if not run.scenarios[scenario].rates_pps:
         return _halfway(run, scenario)
     for row in run.of(scenario):
         if not row.contends or len(row.delays) < 2:
@@ -192,6 +192,6 @@ def findings(run: Run) -> list[str]:
             f"{counted(unoffered, 'trial')} asked for more than can be offered over those ports, "
             "where the tester's core does the kernel's work too, or at the tester's own ceiling."
         )
-    remarks = {name: text for host in run.hosts for name, text in host.get("remarks", {}).items()}
+    remarks = {name: text for host in run.hosts for name, text in host.remarks.items()}
     said += [f"**{name}: {text}.**" for name, text in remarks.items()]
     return said

@@ -7,9 +7,10 @@ came singly is what is left of all that came.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from convoy.results.trial_result import TrialResult
 
 Buckets = tuple[tuple[int, int], ...]
 
@@ -41,29 +42,28 @@ class Frames:
         return 100 * self.frames / self.packets
 
 
-def frames_of(results: Sequence[Mapping[str, Any]]) -> Frames | None:
+def frames_of(results: Sequence[TrialResult]) -> Frames | None:
     """Return in what frames the tester's results say packets came; None: it did not look."""
     sizes: Counter[int] = Counter()
     for result in results:
-        convoys = result.get("convoys")
-        if not convoys:
+        convoys = result.convoys
+        if convoys is None or result.total is None:
             continue
-        for size, count in convoys["received_by_packets"]:
-            sizes[int(size)] += int(count)
-        single = int(result["total"]["received_pkts"]) - int(convoys["received_pkts"])
+        for size, count in convoys.received_by_packets:
+            sizes[size] += count
+        single = result.total.received_pkts - convoys.received_pkts
         if single > 0:
             sizes[1] += single
     return Frames(tuple(sorted(sizes.items()))) if sizes else None
 
 
-def lost_in_a_row(results: Sequence[Mapping[str, Any]]) -> Buckets:
+def lost_in_a_row(results: Sequence[TrialResult]) -> Buckets:
     """Return how many packets were lost in a row, how often: refused at the entrance, or inside."""
     runs: Counter[int] = Counter()
     for result in results:
-        total = result.get("total") or {}
-        for name in ("loss_bursts_pkts", "refused_bursts_pkts"):
-            for length, count in total.get(name) or ():
-                runs[int(length)] += int(count)
+        total = result.total
+        for length, count in (*total.loss_bursts_pkts, *total.refused_bursts_pkts) if total else ():
+            runs[length] += count
     return tuple(sorted(runs.items()))
 
 

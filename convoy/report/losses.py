@@ -44,17 +44,16 @@ def losses(trials: Sequence[Trial]) -> tuple[tuple[str, float], ...]:
     lost: Counter[str] = Counter()
     offered = 0
     for trial in trials:
-        total = trial.tester.get("total") or {}
-        if trial.purpose != "search" or trial.verdict != "failed" or not total.get("offered_pkts"):
+        total = trial.result.total
+        if trial.purpose != "search" or trial.verdict != "failed" or not total:
             continue
-        offered += int(total["offered_pkts"])
-        refused = int(total.get("refused_pkts") or 0)
+        offered += total.offered_pkts
         told = _drops(trial.device_after)
         told.subtract(_drops(trial.device_before))
-        lost[ENTRANCE] += refused
+        lost[ENTRANCE] += total.refused_pkts
         for where, count in told.items():
             lost[where] += count
-        lost[UNTOLD] += max(0, int(total["lost_pkts"]) - refused - sum(told.values()))
+        lost[UNTOLD] += max(0, total.lost_pkts - total.refused_pkts - sum(told.values()))
     if not offered:
         return ()
     return tuple((where, count / offered) for where, count in lost.most_common() if count > 0)

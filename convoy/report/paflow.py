@@ -9,7 +9,6 @@ no convoys.
 
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from convoy import reference
 from convoy.report.beside import Beside, source
@@ -17,6 +16,7 @@ from convoy.report.frames import half_of_lost
 from convoy.report.page import Cell, Column, Value
 from convoy.report.row import Row
 from convoy.report.run_data import Run
+from convoy.results.scenario import SetupSpec
 
 RATIO = "paflow-table2-aggregation-ratio"
 DROPS = "paflow-table3-drops"
@@ -26,28 +26,20 @@ def _measured(run: Run, scenario: str) -> list[Row]:
     return [row for row in run.of(scenario) if row.contends]
 
 
-def _kind(spec: Mapping[str, Any], device: str) -> tuple[object, ...]:
+def _kind(spec: SetupSpec, device: str) -> tuple[object, ...]:
     """Return what two setups must have in common to be compared."""
-    options = dict((spec.get("options") or {}).get(device, {}))
+    options = dict(spec.options.get(device, {}))
     options.pop("convoys", None)
-    pacing = spec.get("pacing") or {}
-    return (
-        tuple(spec["functions"]),
-        spec.get("deployment"),
-        spec.get("ports"),
-        tuple(options.items()),
-        tuple(pacing.items()),
-    )
+    return spec.functions, spec.deployment, spec.ports, tuple(options.items()), spec.pacing
 
 
-def _has_convoys(spec: Mapping[str, Any], device: str) -> bool:
-    options = (spec.get("options") or {}).get(device, {})
-    return str(options.get("convoys", "no")) != "no"
+def _has_convoys(spec: SetupSpec, device: str) -> bool:
+    return spec.options.get(device, {}).get("convoys", "no") != "no"
 
 
 def pairs(run: Run, scenario: str) -> Iterator[tuple[Row, Row]]:
     """Yield a row with convoys, and that of the same device and frames without."""
-    setups = run.scenarios[scenario].get("setups") or {}
+    setups = run.scenarios[scenario].setups
     rows = _measured(run, scenario)
     for row in rows:
         spec = setups.get(row.setup)

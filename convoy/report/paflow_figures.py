@@ -94,7 +94,7 @@ def _runs(run: Run, scenario: str) -> Drawn:
 
 def figures(run: Run, scenario: str) -> list[Drawn]:
     """Return what a scenario's `figure: {y: ...}` asks for; nothing for other scenarios."""
-    y = (run.scenarios[scenario].get("figure") or {}).get("y")
+    y = run.scenarios[scenario].figure.y
     if not any(True for _ in _rows(run, scenario)):
         return []
     if y == "ratio":

@@ -62,7 +62,7 @@ class _Summary:
     def full_speed(self) -> None:
         """How much more each takes, in a second and in a second of CPU time."""
         for scenario, plan in self.run.scenarios.items():
-            if plan.get("compare"):
+            if plan.compare:
                 continue  # says itself which ones
             for row, plain in pairs(self.run, scenario):
                 where = f"{scenario}: {row.setup} / {plain.setup}, {row.name}"
@@ -86,7 +86,7 @@ class _Summary:
     def latency(self) -> None:
         """What travelling together adds, at every fixed rate that both kept up with."""
         for scenario, plan in self.run.scenarios.items():
-            if (plan.get("figure") or {}).get("y") != "latency":
+            if plan.figure.y != "latency":
                 continue
             for row, plain in pairs(self.run, scenario):
                 for one, other in _same_rates(row, plain):
@@ -105,7 +105,7 @@ class _Summary:
     def lost(self) -> None:
         """Whether more is ever lost."""
         for scenario, plan in self.run.scenarios.items():
-            if (plan.get("figure") or {}).get("y") != "lost":
+            if plan.figure.y != "lost":
                 continue
             for row, plain in pairs(self.run, scenario):
                 more = [
@@ -186,7 +186,7 @@ def _added_us(one: Delay, other: Delay, share: float) -> Value:
 
 def summary(run: Run) -> Beside | None:
     """Return the paper's claims beside this run; None: it has no scenario of PA-Flow's."""
-    if not any(str(one["from"]).startswith("PA-Flow") for one in run.scenarios.values()):
+    if not any(one.source.startswith("PA-Flow") for one in run.scenarios.values()):
         return None
     made = _Summary(run)
     made.throughput()

@@ -185,16 +185,16 @@ TABLES = {
 
 def beside(run: Run, scenario: str) -> list[Beside]:
     """Return the papers' tables that a scenario names, with our numbers beside theirs."""
-    names = run.scenarios[scenario].get("references", ())
+    names = run.scenarios[scenario].references
     sent = any(row.rates_pps for row in run.of(scenario))
     found = [
         TABLES[n](run, scenario) if n in TABLES else _plain(n)
         for n in names
         if sent or n != "dataplane-vs-vnf-table2-mbps"
     ]
-    if run.scenarios[scenario].get("full-speed"):
+    if run.scenarios[scenario].full_speed:
         found.append(paflow.full_speed(run, scenario))
-    if run.scenarios[scenario].get("compare"):
+    if run.scenarios[scenario].compare:
         found.append(compared_table(run, scenario))
     if "dataplane-vs-vnf-table2-mbps" in names and run.served(scenario):
         applied = _applications(run, scenario)

@@ -54,7 +54,7 @@ def findings(rows: Sequence[Row], host: Mapping[str, Any]) -> list[str]:
     said = []
     longest = max((len(row.functions) for row in rows), default=0)
     chain, bare = find(rows, "convoy", longest, "64"), find(rows, "testpmd", 0, "64")
-    ceiling = host.get("self_test", {}).get("ceiling_pps")
+    ceiling = (host.get("self_test") or {}).get("ceiling_pps")
     if chain is not None:
         said.append(f"64 B frames, {chain.path}: **{_mpps(chain)} Mpps**, one core.")
     together = next((row for row in rows if in_convoys(row) and row.size == "64"), None)

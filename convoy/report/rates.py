@@ -51,23 +51,23 @@ def _delays(trials: Sequence[Trial], fast: Figures) -> tuple[Delay, ...]:
         quick = [trial for trial in several if not slower(of_trial(trial), fast)]
         group = quick if len({trial.point.repeat for trial in quick}) >= ENOUGH else several
         merged: Counter[int] = Counter()
-        books = [trial.tester.get("total") or {} for trial in group]
-        known = [total["latency"] for total in books if total.get("latency")]
+        totals = [trial.result.total for trial in group if trial.result.total]
+        known = [total.latency for total in totals if total.latency]
         for latency in known:
-            for value, count in latency.get("histogram_ns", ()):
-                merged[int(value)] += int(count)
-        offered = sum(int(total.get("offered_pkts") or 0) for total in books)
-        lost = sum(int(total.get("lost_pkts") or 0) for total in books)
+            for value, count in latency.histogram_ns or ():
+                merged[value] += count
+        offered = sum(total.offered_pkts for total in totals)
+        lost = sum(total.lost_pkts for total in totals)
         found.append(
             Delay(
                 load,
                 statistics.median(trial.rate_pps or 0 for trial in group),
                 tuple(sorted(merged.items())),
-                tuple(float(latency["p50_ns"]) for latency in known),
-                tuple(float(latency["p99_ns"]) for latency in known),
+                tuple(float(latency.p50_ns) for latency in known),
+                tuple(float(latency.p99_ns) for latency in known),
                 lost / offered if offered else None,
-                frames_of([trial.tester for trial in group]),
-                lost_in_a_row([trial.tester for trial in group]),
+                frames_of([trial.result for trial in group]),
+                lost_in_a_row([trial.result for trial in group]),
             )
         )
     return tuple(found)
@@ -131,7 +131,7 @@ def _at_full_speed(trials: Sequence[Trial]) -> dict[str, Any]:
         if trial.cost and trial.cost.packets > 0:
             each = trial.cost.cycles / trial.cost.packets
             cycles[repeat] = (*cycles.get(repeat, ()), each)
-            all_ticks = (trial.tester.get("tester") or {}).get("tsc_hz", 0) * trial.duration_s
+            all_ticks = (trial.tsc_hz or 0) * trial.duration_s
             if all_ticks:
                 share = min(1.0, trial.cost.cycles / all_ticks)
                 busy[repeat] = (*busy.get(repeat, ()), share)
@@ -206,7 +206,7 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Fig
     goals = _rates(searches)
     rounds = goals.get(FIRST_GOAL) or next(iter(goals.values()), {})
     busiest = _busiest(trials)
-    books = [trial.tester.get("total") or {} for trial in trials]
+    totals = [trial.result.total for trial in trials if trial.result.total]
     costs = [trial.cost for trial in busiest if trial.cost and trial.cost.packets > 0]
     own = [cycles for trial in busiest if (cycles := _function_cycles(trial)) is not None]
     return Row(
@@ -221,7 +221,7 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Fig
         goals=goals,
         overloads_pps=tuple(s.overload_pps for s in searches if s.overload_pps is not None),
         **_at_full_speed(trials),
-        frame_bytes=median([t["mean_frame_bytes"] for t in books if t.get("mean_frame_bytes")]),
+        frame_bytes=median([t.mean_frame_bytes for t in totals if t.mean_frame_bytes]),
         delays=_delays(trials, fast),
         node_cycles=tuple(cost.cycles / cost.packets for cost in costs),
         cycles_source=costs[0].source if costs else "",

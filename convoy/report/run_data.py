@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from convoy.errors import InputError
 from convoy.report.applications import Served, served
@@ -14,9 +14,10 @@ from convoy.report.conditions import conditions
 from convoy.report.noise import Difference, floor, paired
 from convoy.report.rates import rows
 from convoy.report.row import Row
-from convoy.results.documents import Host, Plan, checked
-from convoy.results.folder import HOST, PLAN, RunFolder
+from convoy.results.documents import Cannot, Host, Plan
+from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
+from convoy.results.scenario import Scenario
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,12 @@ class Run:
     """What was measured, on what, and what was not."""
 
     folders: tuple[Path, ...]
-    scenarios: Mapping[str, Mapping[str, Any]]  # as in plan.yaml
+    scenarios: Mapping[str, Scenario]
     rows: tuple[Row, ...]
-    hosts: tuple[Mapping[str, Any], ...]  # one for each folder
-    plans: tuple[Mapping[str, Any], ...]
+    hosts: tuple[Host, ...]  # one for each folder
+    plans: tuple[Plan, ...]
     commands: tuple[str, ...]  # the first of each device and setup
-    cannot: tuple[Mapping[str, str], ...]
+    cannot: tuple[Cannot, ...]
     tsc_hz: float | None
     memory: tuple[Memory, ...] = ()  # what was measured in memory
     applications: tuple[Served, ...] = ()
@@ -114,26 +115,25 @@ def read(paths: Sequence[Path]) -> Run:
     for path, place in zip(paths, places, strict=True):
         if places.count(place) > 1:
             raise InputError(f"{path}: given twice; give each run's folder once")
-    scenarios: dict[str, Mapping[str, Any]] = {}
+    scenarios: dict[str, Scenario] = {}
     hosts, plans = [], []
     found: list[tuple[str, list[Row]]] = []
     applications: list[tuple[str, tuple[Served, ...]]] = []
     memory: list[Memory] = []
     commands: dict[tuple[str, str], str] = {}
-    cannot: list[Mapping[str, str]] = []
+    cannot: list[Cannot] = []
     tsc_hz = None
     for name, path in zip(_run_names(paths), paths, strict=True):
         folder = RunFolder(path)
-        plan = checked(path / PLAN, folder.plan(), Plan)
-        host = checked(path / HOST, folder.host(), Host)
+        plan, host = folder.plan(), folder.host()
         trials = list(folder.trials())
-        for title, scenario in plan["scenarios"].items():
+        for title, scenario in plan.scenarios.items():
             scenarios.setdefault(title, scenario)
         for trial in trials:
             key = (trial.point.device, f"{trial.point.setup}, {trial.point.port_kind}")
             commands.setdefault(key, "\n".join(trial.commands))
             if tsc_hz is None and trial.point.device != "dummy":
-                tsc_hz = (trial.tester.get("tester") or {}).get("tsc_hz")
+                tsc_hz = trial.tsc_hz
         used = list(folder.applications())
         for one in used:
             key = (one.point.device, f"{one.point.setup} between a client and a server")
@@ -143,11 +143,11 @@ def read(paths: Sequence[Path]) -> Run:
                 commands.setdefault((one.point.application, "server and client"), both)
         hosts.append(host)
         plans.append(plan)
-        cannot += host["cannot"]
+        cannot += host.cannot
         memory += folder.memory()
         mine = [
             replace(row, conditions=conditions(
-                plan["scenarios"].get(row.scenario, {}), row.setup, row.device
+                plan.scenarios.get(row.scenario), row.setup, row.device
             ))
             for row in rows(trials, folder.searches())
         ]  # fmt: skip

@@ -6,7 +6,6 @@ All of it is made of what is in the runs' folders; convoy/report/export.py says 
 formats.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from convoy.report import applications, paflow_figures
@@ -18,6 +17,7 @@ from convoy.report.page import Cell, Column, Page, Value
 from convoy.report.papers import beside
 from convoy.report.row import Row
 from convoy.report.run_data import Run
+from convoy.results.documents import Host
 
 CLAIMS = (
     "The paper's machine and switch are others: only ratios and differences compare. Rates and "
@@ -144,15 +144,15 @@ def _rate(pps: float) -> str:
 
 def _scenario(page: Page, run: Run, name: str) -> None:
     scenario, mine = run.scenarios[name], run.of(name)
-    page.text(f"# {scenario['title']} ({name})\n\n{scenario['asks']} After {scenario['from']}.")
+    page.text(f"# {scenario.title} ({name})\n\n{scenario.asks} After {scenario.source}.")
     used = run.served(name)
-    if not mine and not used and not scenario.get("in-memory"):
+    if not mine and not used and not scenario.in_memory:
         return
     lines = of_scenario(run, name)
     if lines and len(run.scenarios) > 1:
         page.text("\n".join(f"- {line}" for line in lines))
     setups = list(dict.fromkeys(row.setup for row in mine))
-    by_setup = scenario.get("figure", {}).get("x") == "setup"
+    by_setup = scenario.figure.x == "setup"
     sizes = list(dict.fromkeys(row.size for row in mine))
     drawn: list[tuple[Any, str]] = []
     for size in sizes[:2] if by_setup else ():
@@ -214,27 +214,26 @@ def _scenario(page: Page, run: Run, name: str) -> None:
         page.table(["setup", "device", "frame", "what the search said"], odd)
 
 
-def environment(host: Mapping[str, Any]) -> list[list[Value]]:
+def environment(host: Host) -> list[list[Value]]:
     """Return what machine it was, as rows of a table."""
     shown = {
-        "processor": host["cpu"],
-        "cores that may be used": ", ".join(map(str, host["cores_allowed"])),
-        "tester / device on core": f"{host['tester_core']} / {host['device_core']}",
-        "frequency governor": host["governor"] or "none to be seen",
-        "kernel": host["kernel"],
-        "hugepages": "used" if host["hugepages"] else "not used",
-        "as root": "yes" if host["root"] else "no",
-        "convoy": f"{host['convoy']}, commit {host['commit'] or 'unknown'}",
-        **{f"version of {name}": text for name, text in host["devices"].items()},
+        "processor": host.cpu,
+        "cores that may be used": ", ".join(map(str, host.cores_allowed)),
+        "tester / device on core": f"{host.tester_core} / {host.device_core}",
+        "frequency governor": host.governor or "none to be seen",
+        "kernel": host.kernel,
+        "hugepages": "used" if host.hugepages else "not used",
+        "as root": "yes" if host.root else "no",
+        "convoy": f"{host.convoy}, commit {host.commit or 'unknown'}",
+        **{f"version of {name}": text for name, text in host.devices.items()},
         **{
             f"mitigation: {name}": text
-            for name, text in host["mitigations"].items()
+            for name, text in host.mitigations.items()
             if text != "Not affected"
         },
     }
-    ceiling = (host.get("self_test") or {}).get("ceiling_pps")
-    if ceiling:
-        shown["tester's ceiling"] = f"{ceiling / 1e6:.1f} Mpps (64 B, against itself)"
+    if host.ceiling_pps:
+        shown["tester's ceiling"] = f"{host.ceiling_pps / 1e6:.1f} Mpps (64 B, against itself)"
     return [[name, str(text)] for name, text in shown.items()]
 
 
@@ -246,12 +245,12 @@ def page(run: Run) -> Page:
     """Return the page of a run."""
     host, plan = run.hosts[0], run.plans[0]
     runs = f"{len(run.folders)} runs, the first: " if len(run.folders) > 1 else ""
-    quick = "quick: wider intervals, " if plan["quick"] else ""
+    quick = "quick: wider intervals, " if plan.quick else ""
     out = Page(
         ", ".join(run.scenarios),
-        f"{runs}{quick}{plan['repeats']} rounds, search: {plan['search']} "
-        f"({', '.join(plan['goals'])}); {host['cpu']}, {len(host['cores'])} cores, "
-        f"{_when(host['started'])}",
+        f"{runs}{quick}{plan.repeats} rounds, search: {plan.profile} "
+        f"({', '.join(plan.goals)}); {host.cpu}, {len(host.cores)} cores, "
+        f"{_when(host.started)}",
     )
     said = "\n".join(f"- {line}" for line in findings(run))
     out.text(f"# What was found\n\n{said}{_read(run)}")
@@ -261,13 +260,13 @@ def page(run: Run) -> Page:
         out.table(claims.columns, claims.rows, caption=claims.title)
     for name in run.scenarios:
         _scenario(out, run, name)
-    cannot = [dict(line) for line in dict.fromkeys(tuple(c.items()) for c in run.cannot)]
+    cannot = list(dict.fromkeys(run.cannot))
     out.text(f"# What could not run here\n\n{NOT_HERE} No network card, no second NUMA node and no "
              "KVM unless the environment below says so.")  # fmt: skip
     if cannot:
         out.table(
             ["scenario", "setup", "device", "why"],
-            [[c["scenario"], c["setup"] or "all", c["device"] or "all", c["why"]] for c in cannot],
+            [[c.scenario, c.setup or "all", c.device or "all", c.why] for c in cannot],
         )
     out.text(
         "# How it was measured\n\nThe tester on one core, the device on another. Devices took "

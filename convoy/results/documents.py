@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""What plan.yaml and host.json of a run say, as far as a report needs it.
+"""What plan.yaml and host.json of a run say.
 
-What is missing is shown as unknown, and what nobody asks for is kept: older runs have less, newer
-ones more. What is there must be what it seems.
+A plan is whole: a run can be resumed from it. Of a host, what is missing is unknown, and what no
+field has is kept: older runs have less, newer ones more. What is there must be what it seems.
 """
 
 import datetime
-from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from convoy.errors import InputError
+from convoy.results.scenario import Scenario
+from convoy.results.trial_result import SelfTest
 
 PLAN_SCHEMA: Literal["convoy.bench.plan/1"] = "convoy.bench.plan/1"
 HOST_SCHEMA: Literal["convoy.host/1"] = "convoy.host/1"
@@ -23,25 +23,39 @@ class _Document(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
 
 
-class Planned(_Document):
-    """A scenario, as it was when the run was made."""
-
-    title: str = ""
-    source: str = Field("", alias="from")
-    asks: str = ""
-    compare: tuple[dict[str, Any], ...] = ()
-    figure: dict[str, Any] = Field(default_factory=dict)
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 class Plan(_Document):
-    """What was to be measured."""
+    """What is to be measured: what a user asked for, and the scenarios whole."""
 
     schema_tag: Literal["convoy.bench.plan/1"] = Field(PLAN_SCHEMA, alias="schema")
-    quick: bool = False
-    search: str = "unknown"
-    goals: tuple[str, ...] = ()
-    repeats: int = 0
-    scenarios: dict[str, Planned]
+    created: str = Field(default_factory=_now)
+    quick: bool
+    profile: Literal["quick", "standard", "full"] = Field(alias="search")
+    goals: tuple[str, ...]
+    repeats: int = Field(ge=1, le=99)
+    scenarios: dict[str, Scenario]
+
+    def as_document(self) -> dict[str, Any]:
+        """Return it as plan.yaml keeps it. What --quick would leave out is not needed again."""
+        quick = {"scenarios": {"__all__": {"quick"}}}
+        return self.model_dump(mode="json", by_alias=True, exclude=quick)
+
+
+@dataclass(frozen=True)
+class Cannot:
+    """Something of a scenario that is not measured on a machine, and why."""
+
+    scenario: str
+    setup: str  # empty: all of them
+    device: str  # empty: all of them
+    why: str
+
+    def as_json(self) -> dict[str, str]:
+        """Return it as host.json keeps it."""
+        return asdict(self)
 
 
 class Host(_Document):
@@ -57,14 +71,16 @@ class Host(_Document):
     governor: str | None = None
     kernel: str = "unknown"
     hugepages: bool = False
+    hugepages_free_mb: int | None = None
     root: bool = False
     convoy: str = "unknown"
     commit: str | None = None
     devices: dict[str, str | None] = Field(default_factory=dict)
     mitigations: dict[str, str | None] = Field(default_factory=dict)
     remarks: dict[str, str] = Field(default_factory=dict)
-    cannot: tuple[dict[str, str], ...] = ()
-    self_test: dict[str, Any] | None = None
+    cannot: tuple[Cannot, ...] = ()
+    self_test: SelfTest | None = None
+    resumed: "tuple[Host, ...]" = ()
 
     @field_validator("started")
     @classmethod
@@ -73,13 +89,14 @@ class Host(_Document):
             raise ValueError("a time without its zone")
         return value
 
+    @property
+    def ceiling_pps(self) -> float | None:
+        """Return the highest rate that the tester reached by itself."""
+        return self.self_test.ceiling_pps if self.self_test else None
 
-def checked(path: Path, raw: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
-    """Return a document with all that its model knows. Raises InputError, one line."""
-    try:
-        return model.model_validate(raw).model_dump(by_alias=True)
-    except ValidationError as error:
-        raise InputError(f"{path}: {wrong(error)}; is this a run of this version?") from None
+    def as_document(self) -> dict[str, Any]:
+        """Return it as host.json keeps it."""
+        return self.model_dump(mode="json", by_alias=True)
 
 
 def wrong(error: ValidationError) -> str:

@@ -12,7 +12,7 @@ before the next one is written.
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from convoy.errors import InputError
 from convoy.results.applications import APPLICATION_SCHEMA, ApplicationTrial
-from convoy.results.documents import wrong
+from convoy.results.documents import Host, Plan, wrong
 from convoy.results.memory import Memory
 from convoy.results.trials import Search, Trial
 
@@ -41,16 +41,18 @@ def _write(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def _read(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
-    """Return what a file of a run says. Raises InputError."""
+def _read(path: Path, parse: Callable[[str], Any], model: type[M]) -> M:
+    """Return what a file of a run says. Raises InputError, one line."""
     try:
         value = parse(path.read_text("utf-8"))
         if not isinstance(value, dict):
-            raise ValueError(f"{type(value).__name__}, not a mapping")
-    except (OSError, ValueError, yaml.YAMLError) as error:
+            raise TypeError(f"{type(value).__name__}, not a mapping")
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise InputError(f"{path}: {wrong(error)}; is this a run of this version?") from None
+    except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
         why = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
         raise InputError(f"{path}: {why}; is this a run's folder?") from None
-    return value
 
 
 def _schema(line: bytes) -> str:
@@ -80,28 +82,28 @@ class RunFolder:
         """Return the folder of what the programs said."""
         return self.path / LOGS
 
-    def create(self, plan: Mapping[str, Any]) -> None:
+    def create(self, plan: Plan) -> None:
         """Make the folder. Raises InputError where it cannot be made or holds trials already."""
         if (self.path / TRIALS).exists():
             raise InputError(f"{self.path}: holds another run's trials; give another folder")
         try:
             self.logs.mkdir(parents=True, exist_ok=True)
-            _write(self.path / PLAN, yaml.safe_dump(dict(plan), sort_keys=False, width=100))
+            _write(self.path / PLAN, yaml.safe_dump(plan.as_document(), sort_keys=False, width=100))
             (self.path / TRIALS).touch()
         except OSError as error:
             raise InputError(f"{self.path}: {error.strerror}; give another folder") from None
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> Plan:
         """Read what was to be measured."""
-        return _read(self.path / PLAN, yaml.safe_load)
+        return _read(self.path / PLAN, yaml.safe_load, Plan)
 
-    def write_host(self, host: Mapping[str, Any]) -> None:
+    def write_host(self, host: Host) -> None:
         """Write what machine this is."""
-        _write(self.path / HOST, json.dumps(host, indent=2) + "\n")
+        _write(self.path / HOST, json.dumps(host.as_document(), indent=2) + "\n")
 
-    def host(self) -> dict[str, Any]:
+    def host(self) -> Host:
         """Read it back."""
-        return _read(self.path / HOST, json.loads)
+        return _read(self.path / HOST, json.loads, Host)
 
     def append(self, line: Trial | ApplicationTrial | Search | Memory) -> None:
         """Keep a trial, how a search ended, or what was measured in memory."""

@@ -14,8 +14,8 @@ tester's they cost nothing, unless it is at its own limit: that only tells two r
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+from convoy.results.trial_result import Probe, TrialResult
 from convoy.results.trials import Trial
 
 Figures = Mapping[str, float]  # nanoseconds, of one trial or many; what is not known is missing
@@ -33,23 +33,23 @@ MOST = 0.25  # of a round's trials that were in a slow phase, or the round was
 ENOUGH = 2  # rounds in the fast phase, which then stand for all
 
 
-def line_ns(result: Mapping[str, Any]) -> float | None:
+def line_ns(probe: Probe) -> float | None:
     """Return a line's time there and back, of the two looks the slower one; None: not known."""
-    probe = result.get("probe") or {}
-    looks = [probe[when] for when in ("before_ns", "after_ns") if probe.get(when)]
-    return float(max(looks)) if looks else None
+    return max(filter(None, (probe.before_ns, probe.after_ns)), default=None)
 
 
-def figures(result: Mapping[str, Any], cpu_speed: float = 1.0) -> Figures:
+def figures(result: TrialResult, cpu_speed: float = 1.0) -> Figures:
     """Return all that a trial's result tells.
 
     cpu_speed: the share of its core that the device was left with; where that is not all, what the
     core got done says nothing of others.
     """
-    probe = result.get("probe") or {}
-    tester, device = probe.get("tester_work_ns"), probe.get("device_work_ns")
+    probe = result.probe
+    if probe is None:
+        return {}
+    tester, device = probe.tester_work_ns, probe.device_work_ns
     both = min(tester, device) if tester and device else None
-    found = dict(zip(NAMES, (line_ns(result), tester, device, both), strict=True))
+    found = dict(zip(NAMES, (line_ns(probe), tester, device, both), strict=True))
     if cpu_speed != 1.0:
         found["device_work"] = found["both_work"] = None
     return {name: float(value) for name, value in found.items() if value}
@@ -57,7 +57,7 @@ def figures(result: Mapping[str, Any], cpu_speed: float = 1.0) -> Figures:
 
 def of_trial(trial: Trial) -> Figures:
     """Return what the machine was like in a trial."""
-    return figures(trial.tester, trial.point.cpu_speed)
+    return figures(trial.result, trial.point.cpu_speed)
 
 
 def charged(trial: Trial) -> Figures | None:

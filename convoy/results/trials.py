@@ -7,9 +7,11 @@ Nothing is averaged and nothing is left out, spoilt trials included. Missing is 
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
-TRIAL_SCHEMA: Literal["convoy.bench.trial/3"] = "convoy.bench.trial/3"
+from convoy.results.trial_result import TrialResult
+
+TRIAL_SCHEMA: Literal["convoy.bench.trial/4"] = "convoy.bench.trial/4"
 POINT_SCHEMA: Literal["convoy.bench.point/2"] = "convoy.bench.point/2"
 
 
@@ -66,7 +68,7 @@ FULL_SPEED = "all that it takes"  # the load of trials in which the tester waits
 class Trial(_Line):
     """One trial: who was measured, why, and what the tester and the device said."""
 
-    schema_tag: Literal["convoy.bench.trial/3"] = Field(TRIAL_SCHEMA, alias="schema")
+    schema_tag: Literal["convoy.bench.trial/4"] = Field(TRIAL_SCHEMA, alias="schema")
     point: Point
     purpose: Literal["overload", "search", "latency", "rate"]
     load: str = ""  # of a latency trial: idle, "50 %" (of PDR), "2 Mpps"; FULL_SPEED
@@ -76,7 +78,7 @@ class Trial(_Line):
     unoffered: bool = False  # spoilt, because more than can be offered over these ports was asked
     commands: tuple[str, ...]  # that started the device
     notes: tuple[str, ...] = ()  # what must be said wherever this result is shown
-    tester: dict[str, Any]  # its result, raw
+    result: TrialResult  # the tester's, raw
     device_waited_ns: int = 0  # that others kept the device off its cores
     uninterrupted: bool = False  # nobody could keep the poll loops off their cores
     kernel_ns: int = 0  # of its own threads, where these do the device's work
@@ -93,14 +95,21 @@ class Trial(_Line):
     @property
     def sent_pps(self) -> float | None:
         """Return the rate at which packets were sent."""
-        value = (self.tester.get("total") or {}).get("sent_pps")
-        return float(value) if value is not None else None
+        return self.result.total.sent_pps if self.result.total else None
+
+    @property
+    def tsc_hz(self) -> int | None:
+        """Return how often a second the time stamp counter ticks."""
+        return self.result.tester.tsc_hz if self.result.tester else None
 
     @property
     def received_pps(self) -> float | None:
         """Return the rate at which packets came back."""
-        value = (self.tester.get("total") or {}).get("received_pps")
-        return float(value) if value is not None else None
+        return self.result.total.received_pps if self.result.total else None
+
+    @field_serializer("result")
+    def _raw(self, result: TrialResult) -> dict[str, Any]:
+        return result.as_document()
 
 
 class Goal(_Line):

@@ -21,6 +21,7 @@ from convoy.host.waited import pollers, thread_times
 from convoy.results.applications import ApplicationPoint, ApplicationTrial
 from convoy.results.folder import RunFolder
 from convoy.results.phase import Figures, charged, of_trial, slow_rounds
+from convoy.results.scenario import Scenario
 from convoy.results.trials import Point, PointKey, Role, Search, Trial
 from convoy.run import once_more
 from convoy.run.application import application
@@ -29,7 +30,6 @@ from convoy.run.ceiling import Ceiling
 from convoy.run.nearby import Nearby
 from convoy.run.order import APPLICATION_S, Turn, both_ways_setup, chains_of, estimate_s
 from convoy.run.point import IDLE_PPS, Measurement, specification
-from convoy.run.scenario import Scenario
 from convoy.run.two_hosts import TwoHosts
 from convoy.search.goals import LONGEST_S, Goal, goals
 from convoy.tester.base import Tester
@@ -389,10 +389,10 @@ class Bench:
             probe = specification("64", PROBE_PPS, PROBE_S, convoys=convoys, chains=chains)
             before = thread_times(running.watched())
             result = tester.trial(probe)
-            total = result.get("total") or {}
-            if result.get("ok") and total["received_pkts"] >= 0.9 * total["offered_pkts"]:
+            total = result.total
+            if result.ok and total and total.received_pkts >= 0.9 * total.offered_pkts:
                 return pollers(before, thread_times(running.watched()))
-            reason = str(result.get("reason") or "")
+            reason = result.reason or ""
             if not running.alive():
                 break
         raise ConvoyError(f"{turn.what}: forwards nothing {f'({reason})' if reason else ''}")

@@ -7,11 +7,10 @@ of a run that asked only once; the highest that was seen is what can be offered.
 """
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from convoy.host.private import private_folder
-from convoy.run.judge import without_histograms
+from convoy.results.trial_result import SelfTest
 from convoy.tester.convoy_gen import ConvoyGen
 
 AGAIN_S = 45.0  # a look takes three or four seconds, of a run's minutes
@@ -24,7 +23,7 @@ class Ceiling:
         self,
         tester_core: int,
         device_core: int,
-        higher: Callable[[Mapping[str, Any]], None] = lambda result: None,
+        higher: Callable[[SelfTest], None] = lambda result: None,
     ) -> None:
         """Look at nothing yet. higher: called with each self-test that is the highest so far."""
         self._tester_core = tester_core
@@ -52,4 +51,4 @@ class Ceiling:
                 found, result = tester.ceiling_pps, tester.self_test
         if found is not None and result is not None and found > (self.pps or 0.0):
             self.pps = found
-            self._higher(without_histograms(result))
+            self._higher(result.without_histogram())

@@ -7,11 +7,11 @@ import os
 import platform
 import subprocess
 from pathlib import Path
-from typing import Any
 
 from convoy import __version__
 from convoy.host.machine import ROOT, hugepages, online, text
 from convoy.host.programs import CHECKOUT
+from convoy.results.documents import Host
 
 
 def cpu_model(root: Path = ROOT) -> str:
@@ -35,23 +35,22 @@ def commit() -> str | None:
     return done.stdout.strip() or None if done.returncode == 0 else None
 
 
-def environment(root: Path = ROOT) -> dict[str, Any]:
-    """Return the facts, JSON values only."""
+def environment(root: Path = ROOT) -> Host:
+    """Return the facts."""
     vulnerabilities = root / "sys/devices/system/cpu/vulnerabilities"
-    return {
-        "schema": "convoy.host/1",
-        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "cpu": cpu_model(root),
-        "cores": list(online(root)),
-        "cores_allowed": sorted(os.sched_getaffinity(0)),
-        "governor": text(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "kernel": platform.release(),
-        "hugepages_free_mb": max((pages.free_mb for pages in hugepages(root)), default=0),
-        "mitigations": {
+    return Host(
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        cpu=cpu_model(root),
+        cores=online(root),
+        cores_allowed=tuple(sorted(os.sched_getaffinity(0))),
+        governor=text(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        kernel=platform.release(),
+        hugepages_free_mb=max((pages.free_mb for pages in hugepages(root)), default=0),
+        mitigations={
             path.name: text(root, str(path.relative_to(root)))
             for path in sorted(vulnerabilities.glob("*"))
         },
-        "root": os.geteuid() == 0,
-        "convoy": __version__,
-        "commit": commit(),
-    }
+        root=os.geteuid() == 0,
+        convoy=__version__,
+        commit=commit(),
+    )

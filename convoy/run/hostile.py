@@ -207,12 +207,12 @@ def _measure(kind: Kind, guest: Guest, trial_s: float, cores: tuple[int, int]) -
             "tolerance": 1,
         }
         result = tester.trial(specification)
-        if not result["ok"]:
-            raise ConvoyError(f"{kind.name}: guest {guest.name}: the tester: {result['reason']}")
+        if not result.ok or result.total is None:
+            raise ConvoyError(f"{kind.name}: guest {guest.name}: the tester: {result.reason}")
         counts = node.counts()
     device = counts["ports"]["guest"]["device"]
     return {
-        "neighbour_pps": result["total"]["received_pps"],
+        "neighbour_pps": result.total.received_pps,
         "longest_poll_iteration_ns": counts["workers"][0]["longest_iteration_ns"],
         "guest_rx_pkts": device["rx_pkts"],
         "guest_rx_errors": device["rx_errors"],

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from convoy.dut.base import Device, PortAt, Setup
 from convoy.errors import InputError
+from convoy.results.documents import Cannot
+from convoy.results.scenario import Scenario, SetupSpec
 from convoy.results.trials import Role, display_name
 from convoy.run.application import application
-from convoy.run.scenario import Scenario, SetupSpec
 from convoy.run.two_hosts import BEHIND, KINDS, both_ways
 from convoy.run.workload import function
 from convoy.search.goals import PROFILES
@@ -59,20 +60,6 @@ class Turn:
         speed = f" at {self.cpu_speed:.0%}" if self.cpu_speed != 1 else ""
         sizes = f", {', '.join(self.sizes)} B once more" if self.sizes else ""
         return f"{self.scenario}: {self.name}, {self.setup}{speed}{sizes}"
-
-
-@dataclass(frozen=True)
-class Cannot:
-    """Something of a scenario that is not measured here, and why."""
-
-    scenario: str
-    setup: str  # empty: all of them
-    device: str  # empty: all of them
-    why: str
-
-    def as_json(self) -> dict[str, str]:
-        """Return it as a run's plan keeps it."""
-        return dict(vars(self))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from convoy.host.priority import uninterrupted
 from convoy.host.waited import pollers, softirqs, thread_times, waited_ns
 from convoy.results.folder import RunFolder
 from convoy.results.phase import Figures, charged, figures, of_trial
+from convoy.results.trial_result import TrialResult
 from convoy.results.trials import FULL_SPEED, Cost, Goal, Point, Search, Trial
 from convoy.run.judge import (
     LOSS_RATIO,
@@ -156,20 +157,20 @@ class Measurement:
     def _wait(self, trial: Trial) -> None:
         """After a trial that the machine spoilt: what disturbed it may go away."""
         bad = trial.verdict == "spoilt" and disturbed(
-            trial.tester, trial.device_waited_ns, own=trial.kernel_ns
+            trial.result, trial.device_waited_ns, own=trial.kernel_ns
         )
         bad = bad and not trial.unoffered
-        if trial.verdict == "spoilt" and self._slow(trial.tester):
+        if trial.verdict == "spoilt" and self._slow(trial.result):
             # Where it does not pass, what comes is measured as it is.
             self._fast = self._wait_for_fast()
         elif bad:
             time.sleep(PAUSE_S * 2 ** min(self._pauses, PAUSES_MAX))
         self._pauses = self._pauses + 1 if bad else 0
 
-    def _machine(self, result: Mapping[str, Any]) -> Figures:
+    def _machine(self, result: TrialResult) -> Figures:
         return figures(result, self._point.cpu_speed)
 
-    def _slow(self, result: Mapping[str, Any]) -> bool:
+    def _slow(self, result: TrialResult) -> bool:
         return self._nearby.slow(self._machine(result))
 
     def _wait_for_fast(self) -> bool:
@@ -222,7 +223,7 @@ class Measurement:
         own -= sum(thread.ran_ns for thread in kernel.values())
         self._pollers = pollers(threads, threads_after)
         # The probe had the device's core before and after.
-        probe_ns = int((result.get("probe") or {}).get("took_ns") or 0)
+        probe_ns = result.probe.took_ns if result.probe else 0
         waited = max(0, waited_ns(threads, threads_after) - probe_ns)
         if self._point.cpu_speed != 1.0:
             waited = 0  # whoever takes the core away does so on purpose
@@ -248,7 +249,7 @@ class Measurement:
             unoffered=verdict == "spoilt" and unoffered(result, own),
             commands=tuple(running.command_lines),
             notes=self._notes,
-            tester=kept(result, purpose),
+            result=kept(result, purpose),
             device_waited_ns=waited,
             uninterrupted=alone,
             kernel_ns=own,
@@ -315,9 +316,10 @@ class Measurement:
             trial = self._trial("search", rate_pps, duration_s, loss_ratio=strictest)
             if trial.verdict == "spoilt":
                 return Nothing.UNOFFERED if trial.unoffered else Nothing.DISTURBED
-            total = trial.tester["total"]
-            lost = int(total["lost_pkts"])
-            return Answer(max(int(total["offered_pkts"]), lost), lost)
+            total = trial.result.total
+            if total is None:
+                return Nothing.DISTURBED
+            return Answer(max(total.offered_pkts, total.lost_pkts), total.lost_pkts)
 
         guess = max(guess_pps or 0.0, overload or START_PPS)
         found = search(measure, goals, most, guess, longest_s)
@@ -364,9 +366,9 @@ class Measurement:
                 self._wait_for_fast()
             trial = self._trial(purpose, rate_pps, duration_s, load)
             refused += trial.unoffered
-            slow += self._slow(trial.tester)
+            slow += self._slow(trial.result)
             done = trial.verdict != "spoilt" and (
-                slow in (0, SLOW_TRIES) or not self._slow(trial.tester)
+                slow in (0, SLOW_TRIES) or not self._slow(trial.result)
             )
             if done or refused == REFUSALS:
                 break

@@ -7,7 +7,6 @@ a setup out. Whether this machine can do a setup is another question (convoy/run
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -17,10 +16,8 @@ from convoy.dut.base import Device
 from convoy.dut.devices import DEVICES
 from convoy.dut.functions import WORKLOADS
 from convoy.errors import InputError
+from convoy.results.scenario import Applications, Pacing, Scenario, SetupSpec
 from convoy.run.two_hosts import BEHIND
-
-if TYPE_CHECKING:
-    from convoy.run.scenario import Applications, Pacing, Scenario, SetupSpec
 
 
 def _named(
@@ -33,7 +30,7 @@ def _named(
                           shown(name))  # fmt: skip
 
 
-def _options(loc: Loc, spec: "SetupSpec", devices: Mapping[str, Device]) -> Iterator[Problem]:
+def _options(loc: Loc, spec: SetupSpec, devices: Mapping[str, Device]) -> Iterator[Problem]:
     """Yield what is wrong with the options that a setup has for each device."""
     for name, options in spec.options.items():
         at = (*loc, "options", name)
@@ -53,12 +50,12 @@ def _options(loc: Loc, spec: "SetupSpec", devices: Mapping[str, Device]) -> Iter
                 yield Problem((*at, key), f"{name} knows no such value", fix, shown(value))
 
 
-def _pacing(loc: Loc, pacing: "Pacing | None") -> Iterator[Problem]:
+def _pacing(loc: Loc, pacing: Pacing | None) -> Iterator[Problem]:
     if pacing is not None and (pacing.on_us is None) != (pacing.off_us is None):
         yield Problem(loc, "on-us and off-us go together", "give both or neither")
 
 
-def _setup(loc: Loc, spec: "SetupSpec", devices: Mapping[str, Device]) -> Iterator[Problem]:
+def _setup(loc: Loc, spec: SetupSpec, devices: Mapping[str, Device]) -> Iterator[Problem]:
     yield from _named((*loc, "devices"), "devices", spec.devices, devices)
     yield from _options(loc, spec, devices)
     wrong = list(_named((*loc, "functions"), "functions", spec.functions, WORKLOADS))
@@ -75,7 +72,7 @@ def _setup(loc: Loc, spec: "SetupSpec", devices: Mapping[str, Device]) -> Iterat
 
 
 def _applications(
-    loc: Loc, asked: "Applications | None", setups: Mapping[str, "SetupSpec"], whose: str
+    loc: Loc, asked: Applications | None, setups: Mapping[str, SetupSpec], whose: str
 ) -> Iterator[Problem]:
     for i, name in enumerate((asked.setups if asked else None) or ()):
         at = (*loc, "setups", i)
@@ -86,7 +83,7 @@ def _applications(
                           "give setups of one", shown(name))  # fmt: skip
 
 
-def _quick(scenario: "Scenario") -> Iterator[Problem]:
+def _quick(scenario: Scenario) -> Iterator[Problem]:
     """Yield why --quick would leave no whole scenario."""
     quick, setups = scenario.quick, scenario.setups
     unknown = list(_named(("quick", "setups"), "setups", quick.setups, setups))
@@ -109,7 +106,7 @@ def _quick(scenario: "Scenario") -> Iterator[Problem]:
         yield Problem(("quick",), f"leaves no whole scenario: {why}")
 
 
-def problems(scenario: "Scenario") -> Iterator[Problem]:
+def problems(scenario: Scenario) -> Iterator[Problem]:
     """Yield everything that a scenario names and that does not exist."""
     devices = {device.name: device for device in DEVICES}
     setups = scenario.setups

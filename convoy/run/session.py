@@ -2,15 +2,11 @@
 # Copyright 2026 The Convoy authors
 """A run from beginning to end: its folder, its machine, its turns. Begun anew, or resumed."""
 
-import datetime
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from typing import Any
 
 from convoy.dut.base import Device
 from convoy.dut.devices import DEVICES
@@ -19,9 +15,11 @@ from convoy.host.cpu_speed import how
 from convoy.host.machine import nodes, this_machine
 from convoy.host.placement import place
 from convoy.host.placement import read as read_topology
-from convoy.results.documents import PLAN_SCHEMA, wrong
-from convoy.results.folder import HOST, PLAN, RunFolder
+from convoy.results.documents import Plan
+from convoy.results.folder import HOST, RunFolder
 from convoy.results.memory import Memory
+from convoy.results.scenario import SetupSpec
+from convoy.results.trial_result import SelfTest
 from convoy.run import memory
 from convoy.run import scenario as scenarios_of
 from convoy.run.bench import CEILING, Bench, Settings, Step
@@ -29,8 +27,7 @@ from convoy.run.ceiling import Ceiling
 from convoy.run.environment import environment
 from convoy.run.once_more import TIME_SHARE
 from convoy.run.order import MEMORY_S, Order, order
-from convoy.run.scenario import Scenario, SetupSpec
-from convoy.search.goals import PROFILES, goals
+from convoy.search.goals import goals
 
 HUGEPAGES_MB = 1024  # for a device; the tester needs none
 REPEATS = 5
@@ -38,32 +35,6 @@ QUICK_REPEATS = 3
 LATENCY_S = {"quick": 0.2, "standard": 1.0, "full": 5.0}
 
 Progress = Callable[[Step], None]
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a user asks for."""
-
-    scenarios: Mapping[str, Scenario]
-    quick: bool
-    profile: str
-    goals: tuple[str, ...]
-    repeats: int
-
-    def as_plan(self) -> dict[str, Any]:
-        """Return it as a run's plan.yaml keeps it: whole, so that no scenario file is needed."""
-        return {
-            "schema": PLAN_SCHEMA,
-            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "quick": self.quick,
-            "search": self.profile,
-            "goals": list(self.goals),
-            "repeats": self.repeats,
-            "scenarios": {
-                name: scenario.model_dump(mode="json", by_alias=True, exclude={"quick"})
-                for name, scenario in self.scenarios.items()
-            },
-        }
 
 
 def wanted(
@@ -74,7 +45,7 @@ def wanted(
     profile: str | None = None,
     goal_names: Sequence[str] | None = None,
     changes: Mapping[str, Any] | None = None,
-) -> Wanted:
+) -> Plan:
     """Return what these options mean. Raises InputError."""
     known = {device.name for device in DEVICES}
     for name in devices or ():
@@ -88,37 +59,20 @@ def wanted(
     profile = profile or ("quick" if quick else "standard")
     chosen = tuple(goal_names or (("pdr",) if quick else ("ndr", "pdr")))
     goals(chosen, profile)
-    return Wanted(found, quick, profile, chosen, repeats or (QUICK_REPEATS if quick else REPEATS))
+    return Plan(
+        quick=quick,
+        profile=profile,
+        goals=chosen,
+        repeats=repeats or (QUICK_REPEATS if quick else REPEATS),
+        scenarios=found,
+    )
 
 
-class _Plan(BaseModel):
-    """A plan that can be gone on with: whole."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    schema_tag: Literal["convoy.bench.plan/1"] = Field(alias="schema")
-    quick: bool
-    search: str
-    goals: tuple[str, ...]
-    repeats: int = Field(ge=1, le=99)
-    scenarios: dict[str, Scenario]
-
-    @field_validator("search")
-    @classmethod
-    def _profile(cls, value: str) -> str:
-        if value not in PROFILES:
-            raise ValueError(f"choose of {', '.join(PROFILES)}")
-        return value
-
-
-def read_plan(folder: RunFolder) -> Wanted:
+def read_plan(folder: RunFolder) -> Plan:
     """Return what a run's folder was made for. Raises InputError."""
-    try:
-        plan = _Plan.model_validate(folder.plan())
-    except ValidationError as error:
-        raise InputError(f"{folder.path / PLAN}: {wrong(error)}; run it anew") from None
-    goals(plan.goals, plan.search)
-    return Wanted(plan.scenarios, plan.quick, plan.search, plan.goals, plan.repeats)
+    plan = folder.plan()
+    goals(plan.goals, plan.profile)
+    return plan
 
 
 def cores() -> tuple[int, int]:
@@ -139,7 +93,7 @@ def cores() -> tuple[int, int]:
     return found.tester, found.functions[0]
 
 
-def order_here(asked: Wanted) -> Order:
+def order_here(asked: Plan) -> Order:
     """Return the turns on this machine, and what it cannot do."""
     devices: dict[str, Device] = {device.name: device for device in DEVICES}
     allowed = os.sched_getaffinity(0)
@@ -160,7 +114,7 @@ def _placed(spec: SetupSpec) -> tuple[int, ...]:
     return place(topology, wanted, spec.placement or "same-node", allowed).functions
 
 
-def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
+def execute(folder: RunFolder, asked: Plan, progress: Progress) -> None:
     """Do a run, or what is left of it. Raises InputError before anything is started."""
     tester_core, core = cores()
     plan = order_here(asked)
@@ -187,7 +141,7 @@ def execute(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
     Bench(folder, asked.scenarios, settings, progress, ceiling).run(plan.turns)
 
 
-def _in_memory(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
+def _in_memory(folder: RunFolder, asked: Plan, progress: Progress) -> None:
     """Measure what scenarios have measured in memory; what is there already is not done again."""
     folder.repair()
     done = {(one.scenario, one.what) for one in folder.memory()}
@@ -204,12 +158,11 @@ def _in_memory(folder: RunFolder, asked: Wanted, progress: Progress) -> None:
         folder.append(Memory(scenario=name, what=what, command=memory.command(what), result=found))
 
 
-def _write_ceiling(folder: RunFolder, self_test: Mapping[str, Any]) -> None:
+def _write_ceiling(folder: RunFolder, self_test: SelfTest) -> None:
     """Keep the highest self-test beside what machine this is."""
     host = folder.host()
-    before = (host.get("self_test") or {}).get("ceiling_pps") or 0.0
-    if self_test["ceiling_pps"] > before:
-        folder.write_host(host | {"self_test": self_test})
+    if (self_test.ceiling_pps or 0.0) > (host.ceiling_pps or 0.0):
+        folder.write_host(host.model_copy(update={"self_test": self_test}))
 
 
 def _write_host(
@@ -217,17 +170,16 @@ def _write_host(
 ) -> None:
     """Write what machine this is; of a resumed run, under "resumed"."""
     devices = {turn.device.name: turn.device.presence() for turn in plan.turns}
-    host = environment() | {
+    here: dict[str, Any] = {
         "tester_core": tester_core,
         "device_core": core,
         "hugepages": hugepages,
         "devices": {name: presence.version for name, presence in devices.items()},
         "remarks": {name: p.remark for name, p in devices.items() if p.remark},
-        "cannot": [cannot.as_json() for cannot in plan.cannot],
+        "cannot": plan.cannot,
     }
-    if not (folder.path / HOST).exists():
-        folder.write_host(host)
-        return
-    first = folder.host()
-    first.setdefault("resumed", []).append(host)
-    folder.write_host(first)
+    host = environment().model_copy(update=here)
+    if (folder.path / HOST).exists():
+        first = folder.host()
+        host = first.model_copy(update={"resumed": (*first.resumed, host)})
+    folder.write_host(host)

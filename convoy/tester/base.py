@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from convoy.results.trial_result import TrialResult
 from convoy.tester.model import TrialSpec
 
 
 class Tester(ABC):
-    """Does trials. What a result holds is in convoy.tester.model and docs/tester.md."""
+    """Does trials. What a result holds is in convoy.results.trial_result and docs/tester.md."""
 
     @property
     @abstractmethod
@@ -23,8 +24,8 @@ class Tester(ABC):
         return None
 
     @abstractmethod
-    def trial(self, specification: TrialSpec | Mapping[str, Any]) -> dict[str, Any]:
-        """Do one trial and return its result, raw (schema convoy.trial/1).
+    def trial(self, specification: TrialSpec | Mapping[str, Any]) -> TrialResult:
+        """Do one trial and return its result (schema convoy.trial/1).
 
         A trial that says nothing about the device has ok = false and a reason. Raises InputError
         for a specification that makes no sense, ConvoyError where the tester itself failed.

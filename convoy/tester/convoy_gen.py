@@ -12,6 +12,7 @@ from convoy.host.priority import prefer
 from convoy.host.process import Process, ProcessError
 from convoy.host.programs import need
 from convoy.host.scope import Scope
+from convoy.results.trial_result import SelfTest, TrialResult, read_result
 from convoy.tester.base import Tester
 from convoy.tester.model import TrialSpec, read_spec
 
@@ -57,10 +58,10 @@ class ConvoyGen(Tester, Scope):
         self._ready = False
         self._process = Process(command, takes_input=True)
         prefer(self._process.pid)
-        self.self_test: dict[str, Any] | None = None
+        self.self_test: SelfTest | None = None
         try:
             if self_test:
-                self.self_test = self._read(_SELF_TEST_S, "its self-test")
+                self.self_test = SelfTest.model_validate(self._read(_SELF_TEST_S, "its self-test"))
         except BaseException:
             self._process.stop()
             raise
@@ -73,8 +74,7 @@ class ConvoyGen(Tester, Scope):
     @property
     def ceiling_pps(self) -> float | None:
         """Return what the self-test received, 64 B frames, one way; None if it was not run."""
-        value = (self.self_test or {}).get("ceiling_pps")
-        return float(value) if value is not None else None
+        return self.self_test.ceiling_pps if self.self_test else None
 
     @property
     def thread(self) -> int:
@@ -87,15 +87,15 @@ class ConvoyGen(Tester, Scope):
             self._read(self._attach_timeout_s + _MARGIN_S, "its ports' peers")
             self._ready = True
 
-    def trial(self, specification: TrialSpec | Mapping[str, Any]) -> dict[str, Any]:
+    def trial(self, specification: TrialSpec | Mapping[str, Any]) -> TrialResult:
         """Do one trial; see Tester.trial."""
         spec = read_spec(specification)
         self.wait_ready()
         self._process.say(spec.to_json())
         seconds = spec.duration_s + spec.warmup_s + spec.drain_s
-        result = self._read(seconds + self._attach_timeout_s + _MARGIN_S, "a result")
-        if result.get("reason_code") == "bad_spec":
-            raise InputError(str(result.get("reason")))
+        result = read_result(self._read(seconds + self._attach_timeout_s + _MARGIN_S, "a result"))
+        if result.reason_code == "bad_spec":
+            raise InputError(result.reason or "")
         return result
 
     def _read(self, deadline_s: float, what: str) -> dict[str, Any]:

@@ -11,6 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from convoy.dut.dummy import TSC_HZ, RunningDummy
+from convoy.results.trial_result import (
+    Latency,
+    LostTime,
+    PacketCounts,
+    TesterState,
+    TrialResult,
+)
 from convoy.tester.base import Tester
 from convoy.tester.model import TrialSpec, read_spec
 
@@ -31,7 +38,7 @@ class DummyTester(Tester):
         """Return the highest rate it offers."""
         return CEILING_PPS
 
-    def trial(self, specification: TrialSpec | Mapping[str, Any]) -> dict[str, Any]:
+    def trial(self, specification: TrialSpec | Mapping[str, Any]) -> TrialResult:
         """Do one trial; see Tester.trial."""
         spec = read_spec(specification)
         curve, device = self._device.curve, self._device
@@ -47,50 +54,51 @@ class DummyTester(Tester):
         spoilt = paused or rate > CEILING_PPS
         received = offered - round(offered * loss)
         device.spent(received, size)
-        return {
-            "schema": "convoy.trial/1",
-            "ok": not spoilt,
-            "reason_code": "rate_not_reached" if spoilt else None,
-            "reason": "the dummy had a pause" if spoilt else None,
-            "suspect": None,
-            "spec": spec.model_dump(exclude_none=True),
-            "intended_pps": None if spec.rate_pps == "max" else rate,
-            "ceiling_pps": CEILING_PPS,
-            "duration_ns": round(spec.duration_s * 1e9),
-            "total": {
-                "offered_pkts": offered,
-                "sent_pkts": offered,
-                "received_pkts": received,
-                "unsent_pkts": int(paused),
-                "lost_pkts": offered - received,
-                "loss_ratio": (offered - received) / offered,
-                "mean_frame_bytes": size,
-                "offered_pps": offered / spec.duration_s,
-                "received_pps": received / spec.duration_s,
-                "latency": _latency(curve.latency_ns, min(rate / capacity, 0.99), received),
-            },
-            "tester": {
-                "tsc_hz": TSC_HZ,
-                "core": 0,
-                "lost_time": {"descheduled_ns": round(spec.duration_s * 1e9) if paused else 0},
-            },
-        }
+        duration_ns = round(spec.duration_s * 1e9)
+        return TrialResult(
+            ok=not spoilt,
+            reason_code="rate_not_reached" if spoilt else None,
+            reason="the dummy had a pause" if spoilt else None,
+            intended_pps=None if spec.rate_pps == "max" else rate,
+            ceiling_pps=CEILING_PPS,
+            duration_ns=duration_ns,
+            total=PacketCounts(
+                offered_pkts=offered,
+                sent_pkts=offered,
+                received_pkts=received,
+                unsent_pkts=int(paused),
+                lost_pkts=offered - received,
+                loss_ratio=(offered - received) / offered,
+                mean_frame_bytes=size,
+                offered_pps=offered / spec.duration_s,
+                received_pps=received / spec.duration_s,
+                latency=_latency(curve.latency_ns, min(rate / capacity, 0.99), received),
+            ),
+            tester=TesterState(
+                tsc_hz=TSC_HZ,
+                core=0,
+                lost_time=LostTime(descheduled_ns=duration_ns if paused else 0),
+            ),
+        )
 
 
-def _latency(idle_ns: float, load: float, packets: int) -> dict[str, Any]:
+def _latency(idle_ns: float, load: float, packets: int) -> Latency:
     median = idle_ns * (1 + load / (1 - load) / 4)
     values = [(share, round(median * times)) for share, times in QUANTILES]
     histogram, below = [], 0.0
     for share, value in values:
-        histogram.append([value, round(packets * (share - below))])
+        histogram.append((value, round(packets * (share - below))))
         below = share
-    return {
-        "count": packets,
-        "min_ns": round(idle_ns / 2),
-        "mean_ns": median * 1.1,
-        **{f"p{name}_ns": value for name, (_, value) in
-           zip(("50", "90", "99", "99_9"), values, strict=False)},
-        "max_ns": values[-1][1],
-        "significant_digits": 3,
-        "histogram_ns": histogram,
-    }  # fmt: skip
+    (_, p50), (_, p90), (_, p99), (_, p99_9), (_, most) = values
+    return Latency(
+        count=packets,
+        min_ns=round(idle_ns / 2),
+        mean_ns=median * 1.1,
+        p50_ns=p50,
+        p90_ns=p90,
+        p99_ns=p99,
+        p99_9_ns=p99_9,
+        max_ns=most,
+        significant_digits=3,
+        histogram_ns=tuple(histogram),
+    )

@@ -18,6 +18,8 @@ from convoy.errors import InputError
 from convoy.report.conditions import Conditions, conditions
 from convoy.report.rates import rows
 from convoy.report.run_data import Run
+from convoy.results.documents import Host
+from convoy.results.scenario import Pacing, Scenario, SetupSpec
 from convoy.results.trials import Goal, Point, Search
 
 CHAIN = ("firewall", "router")
@@ -50,7 +52,7 @@ MEASURED = [
 
 
 def said(advice):
-    host = {"started": datetime.datetime.now(datetime.UTC).isoformat(), "cpu": "x"}
+    host = Host(started=datetime.datetime.now(datetime.UTC).isoformat(), cpu="x")
     run = Run((Path("r"),), {}, (), (host,), (), (), (), None)
     return "\n".join(lines(advice, run))
 
@@ -182,16 +184,16 @@ def test_where_each_function_is_fastest_is_said():
 
 
 def test_a_plan_says_under_what_its_setups_were_measured():
-    scenario = {
-        "flows": 1000,
-        "pacing": {"burst_pkts": 32},
-        "setups": {
-            "a": {"functions": ["router"], "entries": 10, "queues": 2, "cores": 2, "convoys": 22,
-                  "options": {"convoy": {"convoys": "native", "memory": "128"}}},
-            "b": {"functions": ["firewall", "router"], "placement": "other-node",
-                  "deployment": "process"},
+    scenario = Scenario(
+        title="x", source="y", asks="z", devices=("convoy",), flows=1000,
+        pacing=Pacing(burst_pkts=32),
+        setups={
+            "a": SetupSpec(functions=("router",), entries=10, queues=2, cores=2, convoys=22,
+                           options={"convoy": {"convoys": "native", "memory": "128"}}),
+            "b": SetupSpec(functions=("firewall", "router"), placement="other-node",
+                           deployment="process"),
         },
-    }  # fmt: skip
+    )  # fmt: skip
     assert conditions(scenario, "a", "convoy") == Conditions(
         cores=2, queues=2, convoys=22, aggregates=True, evenly=False,
         options=(("memory", "128"),), entries=10, flows=1000,

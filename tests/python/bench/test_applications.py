@@ -25,11 +25,11 @@ from convoy.host.programs import find
 from convoy.report.applications import sentences, served, values
 from convoy.results.applications import ApplicationPoint, ApplicationTrial
 from convoy.results.folder import RunFolder
+from convoy.results.scenario import Scenario
 from convoy.run import application as applications
 from convoy.run.application import application
 from convoy.run.application_turn import Asked, measure
 from convoy.run.order import both_ways_setup, order
-from convoy.run.scenario import Scenario
 from convoy.run.two_hosts import SERVER, TwoHosts, both_ways
 
 CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()"]

@@ -25,7 +25,7 @@ def kept(tmp_path_factory):
     """A run of a response curve, one round."""
     folder = RunFolder(tmp_path_factory.mktemp("runs") / "run")
     asked = session.wanted(["baseline"], ["dummy"], quick=True, repeats=1)
-    folder.create(asked.as_plan())
+    folder.create(asked)
     session.execute(folder, asked, lambda step: None)
     return folder.path
 
@@ -77,7 +77,7 @@ def gone(name):
         (
             "an empty plan",
             edited("plan.yaml", lambda _: b"schema: convoy.bench.plan/1\n"),
-            "plan.yaml: scenarios: Field required; is this a run of this version?",
+            "plan.yaml: quick: Field required; is this a run of this version?",
         ),
         (
             "another version's plan",
@@ -86,7 +86,7 @@ def gone(name):
         ),
         (
             "another version's trials",
-            replaced("trials.jsonl", "trial/3", "trial/9"),
+            replaced("trials.jsonl", "trial/4", "trial/9"),
             "trials.jsonl:1: schema: 'convoy.bench.trial/9': this version reads convoy.bench.trial",
         ),
         (
@@ -97,7 +97,7 @@ def gone(name):
         (
             "a column less",
             replaced("trials.jsonl", '"duration_s":', '"duration":'),
-            "trials.jsonl:1: duration_s: Field required; this version reads convoy.bench.trial/3",
+            "trials.jsonl:1: duration_s: Field required; this version reads convoy.bench.trial/4",
         ),
         (
             "a line written over",
@@ -123,13 +123,16 @@ def test_what_is_no_whole_run_is_refused_in_one_line(tmp_path, kept, what, edit,
         ({"repeats": "many"}, "repeats: 'many': must be a valid integer"),
         ({"repeats": 0}, "repeats: 0: must be greater than or equal to 1"),
         ({"quick": None}, "quick: Field required"),
-        ({"search": "fast"}, "search: 'fast': choose of quick, standard, full"),
+        ({"search": "fast"}, "search: 'fast': must be 'quick', 'standard' or 'full'"),
         ({"goals": ["best"]}, "goal 'best': there is none called so"),
         (
             {"scenarios": {"x": {"title": "x", "sises": [64]}}},
             "scenarios.x.sises: unknown key",
         ),
-        ({"schema": "convoy.bench.plan/9"}, "must be 'convoy.bench.plan/1'; run it anew"),
+        (
+            {"schema": "convoy.bench.plan/9"},
+            "must be 'convoy.bench.plan/1'; is this a run",
+        ),
     ],
 )
 def test_a_plan_that_cannot_be_gone_on_with_is_refused(tmp_path, kept, changes, words):
@@ -147,7 +150,6 @@ def test_what_an_older_run_does_not_say_is_unknown(tmp_path, kept):
     folder = tmp_path / "run"
     shutil.copytree(kept, folder)
     (folder / "host.json").write_text("{}")
-    document("plan.yaml", schema=None, quick=None, repeats=None)(folder)
     html = page(read([folder])).html()
     assert "unknown processor" in html
     assert "nobody knows when" in html

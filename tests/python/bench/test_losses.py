@@ -37,7 +37,7 @@ def test_where_packets_were_lost(what, before, after, told, untold):
     trial = Trial(
         point=Point(device="x", functions=(), size="64", repeat=0), purpose="search",
         rate_pps=1e6, duration_s=1.0, verdict="failed", commands=(),
-        tester={"total": {"offered_pkts": 1000, "lost_pkts": 300, "refused_pkts": 100}},
+        result={"ok": True, "total": {"offered_pkts": 1000, "lost_pkts": 300, "refused_pkts": 100}},
         device_before=before, device_after=after,
     )  # fmt: skip
     found = dict(losses([trial]))

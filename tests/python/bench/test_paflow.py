@@ -16,11 +16,15 @@ from convoy.report.paflow import drops, full_speed, memory_table, ratios
 from convoy.report.paflow_summary import _claim, summary
 from convoy.report.run_data import read
 from convoy.report.scenario import page
+from convoy.results.documents import Host
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
+from convoy.results.scenario import Scenario
 from convoy.results.trials import FULL_SPEED, Cost, Goal, Point, Search, Trial
 from convoy.run import memory, session
-from convoy.run.scenario import Scenario
+
+from .results import latency, plan
+from .results import result as made_up
 
 HOST = {
     "schema": "convoy.host/1", "started": "2026-01-01T00:00:00+00:00", "cpu": "none",
@@ -61,9 +65,9 @@ def result(received, by_packets=None, lost=0, p50=1000, runs=()):
         "lost_pkts": lost,
         "loss_bursts_pkts": [list(run) for run in runs],
         "refused_bursts_pkts": [],
-        "latency": {"p50_ns": p50, "p99_ns": 9 * p50, "histogram_ns": [[p50, received]]},
+        "latency": latency(p50, 9 * p50, [(p50, received)]),
     }
-    return {"total": total, "convoys": convoys}
+    return made_up(total=total, convoys=convoys)
 
 
 def trial(scenario, setup, tester, rate=1e6, repeat=0, size="64"):
@@ -73,13 +77,13 @@ def trial(scenario, setup, tester, rate=1e6, repeat=0, size="64"):
     )  # fmt: skip
     return Trial(
         point=point, purpose="latency", load=f"{rate / 1e6:g} Mpps", rate_pps=rate, duration_s=0.1,
-        verdict="passed", commands=(), tester=tester,
+        verdict="passed", commands=(), result=tester,
     )  # fmt: skip
 
 
 def found(scenario, setup, rate, repeat=0):
     goal = Goal(goal="pdr", rate_pps=rate, lower_pps=rate, upper_pps=None, regular=True)
-    point = trial(scenario, setup, {}, repeat=repeat).point
+    point = trial(scenario, setup, made_up(), repeat=repeat).point
     return Search(point=point, outcome="found", goals=(goal,))
 
 
@@ -93,17 +97,10 @@ LOOKUP = {
 def run(tmp_path):
     common = {"title": "x", "from": "PA-Flow", "asks": "y", "devices": ["convoy"]}
     common["setups"] = {"default": {}, "native": NATIVE}
-    plan = {
-        "schema": session.PLAN_SCHEMA, "quick": True, "search": "quick", "goals": ["pdr"],
-        "repeats": 2,
-        "scenarios": {
-            name: Scenario.model_validate({**common, **more}).model_dump(mode="json", by_alias=True)
-            for name, more in SCENARIOS.items()
-        },
-    }  # fmt: skip
+    scenarios = {n: Scenario.model_validate({**common, **more}) for n, more in SCENARIOS.items()}
     folder = RunFolder(tmp_path / "run")
-    folder.create(plan)
-    folder.write_host(HOST)
+    folder.create(plan(2, **scenarios))
+    folder.write_host(Host.model_validate(HOST))
     for repeat, (plain, together) in enumerate(((8e6, 40e6), (10e6, 60e6))):
         folder.append(found("paflow-throughput", "default", plain, repeat))
         folder.append(found("paflow-throughput", "native", together, repeat))
@@ -111,14 +108,14 @@ def run(tmp_path):
     folder.append(trial("paflow-ratio", "native", result(100), 2e6))
     for setup, pps, cpu_ns in (("default", 8e6, 10**8), ("native", 40e6, 10**8 // 2)):
         for more in (-1e6, 0, 1e6):
-            taken = trial("paflow-guest", setup, {"total": {"received_pps": pps + more}})
+            taken = trial("paflow-guest", setup, made_up(total={"received_pps": pps + more}))
             changed = {"load": FULL_SPEED, "elapsed_ns": 10**8, "device_cpu_ns": cpu_ns}
             folder.append(taken.model_copy(update=changed))
-        lost = trial("paflow-guest", setup, {"total": {"received_pps": 1.0}})
+        lost = trial("paflow-guest", setup, made_up(total={"received_pps": 1.0}))
         folder.append(lost.model_copy(update={"load": FULL_SPEED, "verdict": "spoilt"}))
     for setup, pps, cycles in (("default", (8e6, 12e6), 180), ("native", (40e6, 36e6), 45)):
         for repeat, size in ((0, "64"), (1, "64"), (0, "512")):
-            got = {"total": {"received_pps": pps[repeat]}, "tester": {"tsc_hz": 1_800_000}}
+            got = made_up(total={"received_pps": pps[repeat]}, tester={"tsc_hz": 1_800_000})
             taken = trial("paflow-in-place", setup, got, 1e6, repeat, size)
             cost = Cost(cycles=cycles * 1000, packets=1000, source="workers")
             folder.append(taken.model_copy(update={"load": FULL_SPEED, "cost": cost}))
@@ -279,7 +276,7 @@ def test_in_memory_is_measured_once(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "measure", lambda what: calls.append(what) or LOOKUP)
     asked = session.wanted(["paflow-lookup"])
     folder = RunFolder(tmp_path)
-    folder.create(asked.as_plan())
+    folder.create(asked)
     for _ in range(2):
         session._in_memory(folder, asked, lambda step: None)
     assert calls == ["next-hop", "frame", "vring", "views"]

@@ -10,6 +10,7 @@ from convoy.report.findings import findings
 from convoy.report.paflow import gain
 from convoy.report.rates import rows
 from convoy.report.run_data import read
+from convoy.results.documents import Host
 from convoy.results.folder import RunFolder
 from convoy.results.phase import (
     CHANGED,
@@ -20,6 +21,7 @@ from convoy.results.phase import (
     slow_rounds,
     slower,
 )
+from convoy.results.trial_result import SelfTest
 from convoy.results.trials import Goal, Point, Search, Trial
 from convoy.run.nearby import FIRST_S, SHARE, WAIT_S, Nearby
 from convoy.run.once_more import ROUNDS, uncertain
@@ -27,40 +29,34 @@ from convoy.run.point import Measurement
 from convoy.search.goals import goals
 from convoy.tester.base import Tester
 
+from .results import latency, plan, probe, result
+
 NEAR, FAR = 70.0, 300.0
 
 
-def probe(line, tester=480.0, device=480.0):
-    return {
-        "probe": {
-            "before_ns": line,
-            "after_ns": line,
-            "tester_work_ns": tester,
-            "device_work_ns": device,
-        }
-    }
+def probed(*args, **more):
+    return result(probe=probe(*args, **more))
 
 
 @pytest.mark.parametrize(
-    ("result", "expected"),
+    ("given", "expected"),
     [
-        ({}, {}),
-        ({"probe": None}, {}),
-        ({"probe": {"before_ns": None, "after_ns": None}}, {}),
-        ({"probe": {"before_ns": 70.0, "after_ns": None}}, {"line": 70.0}),
-        ({"probe": {"before_ns": 300.0, "after_ns": 70.0}}, {"line": 300.0}),
+        (None, {}),
+        ({"before_ns": None, "after_ns": None}, {}),
+        ({"before_ns": 70.0, "after_ns": None}, {"line": 70.0}),
+        ({"before_ns": 300.0, "after_ns": 70.0}, {"line": 300.0}),
         (
             probe(70, 480, 490),
             {"line": 70.0, "tester_work": 480.0, "device_work": 490.0, "both_work": 480.0},
         ),
     ],
 )
-def test_what_a_trial_tells_of_the_machine(result, expected):
-    assert figures(result) == expected
+def test_what_a_trial_tells_of_the_machine(given, expected):
+    assert figures(result(probe=given)) == expected
 
 
 def test_a_core_that_was_slowed_down_on_purpose_tells_nothing_of_others():
-    assert figures(probe(70, 480, 960), cpu_speed=0.5) == {"line": 70.0, "tester_work": 480.0}
+    assert figures(probed(70, 480, 960), cpu_speed=0.5) == {"line": 70.0, "tester_work": 480.0}
 
 
 @pytest.mark.parametrize(
@@ -110,13 +106,13 @@ def test_the_fast_phase(what, lines, expected):
             {"both_work": 2.0, "device_work": 2.0},
             {"tester_work": 2.0, "device_work": 2.0},
         ),
-        ("not known", {}, {}, {}),
+        ("not known", None, {}, {}),
     ],
 )
 def test_phases(what, given, placed, changed):
-    fast = figures(probe(70))
-    assert slower(figures(given), fast) == placed, what
-    assert slower(figures(given), fast, CHANGED) == changed, what
+    fast = figures(probed(70))
+    assert slower(figures(result(probe=given)), fast) == placed, what
+    assert slower(figures(result(probe=given)), fast, CHANGED) == changed, what
 
 
 @pytest.mark.parametrize(
@@ -153,12 +149,12 @@ class World:
     def look(self):
         self.looks += 1
         self.now += 0.01
-        return figures(self.probe)
+        return figures(result(probe=self.probe))
 
     def nearby(self, known=True):
         found = Nearby(lambda: self.now, self.sleep)
         for _ in range(20 if known else 0):
-            found.learn(figures(probe(NEAR)))
+            found.learn(figures(probed(NEAR)))
         return found
 
 
@@ -213,7 +209,7 @@ class Moved(Tester):
     def trial(self, specification):
         if specification["duration_s"] <= 0.001:  # a look
             self.world.look()
-            return self.world.probe
+            return result(probe=self.world.probe)
         self.left -= 1
         if self.left == 0:
             self.world.near_at = self.world.now + 1.0
@@ -226,7 +222,7 @@ class Moved(Tester):
             "offered_pkts": 1_000_000,
             "lost_pkts": round(1_000_000 * loss),
         }
-        return {"ok": True, "total": total, **self.world.probe}
+        return result(total=total, probe=self.world.probe)
 
 
 def measurement(tmp_path, tester, world):
@@ -243,9 +239,9 @@ def test_a_search_waits_for_a_slow_phase_to_pass_and_finds_the_same(tmp_path, tr
     search = measured.search(goals(["pdr"], "quick"), None)
     assert 8e6 / 1.06 <= search.rate("pdr") <= 8.05e6
     # What passed in spite of it has passed, and nothing is held against the round.
-    met = [trial for trial in folder.trials() if figures(trial.tester) == figures(slow)]
+    met = [trial for trial in folder.trials() if trial.result.probe == slow]
     assert met and all(trial.verdict in ("spoilt", "passed") for trial in met)
-    assert not any(slower(one, figures(probe(NEAR))) for one in measured.figures)
+    assert not any(slower(one, figures(probed(NEAR))) for one in measured.figures)
     if any(trial.verdict == "spoilt" for trial in met):
         assert world.now >= 1.0  # it was waited for
 
@@ -265,7 +261,7 @@ def test_a_slow_phase_that_stays_is_measured_as_it_is(tmp_path):
     assert search.goals[0].regular
     assert search.rate("pdr") <= 4.03e6
     assert search.spoilt == 1
-    assert slow_rounds({0: measured.figures}, figures(probe(NEAR))) == {0}
+    assert slow_rounds({0: measured.figures}, figures(probed(NEAR))) == {0}
     assert world.now < 3 * WAIT_S
 
 
@@ -277,7 +273,7 @@ def test_a_search_that_begins_far_apart_is_measured_as_it_is(tmp_path):
 
 
 def trial(repeat, line, rate=5e6, load="50% of PDR", purpose="latency", median=2000):
-    latency = {"p50_ns": median, "p99_ns": 9000, "histogram_ns": [[median, 100]]}
+    total = {"received_pps": rate, "latency": latency(median, 9000, [(median, 100)])}
     return Trial(
         point=Point(scenario="x", device="convoy", functions=(), size="64", repeat=repeat),
         purpose=purpose,
@@ -286,10 +282,7 @@ def trial(repeat, line, rate=5e6, load="50% of PDR", purpose="latency", median=2
         duration_s=0.1,
         verdict="passed",
         commands=(),
-        tester={
-            "total": {"received_pps": rate, "latency": latency},
-            "probe": {"before_ns": line, "after_ns": line},
-        },
+        result=result(total=total, probe={"before_ns": line, "after_ns": line}),
     )
 
 
@@ -347,12 +340,13 @@ def test_rates_that_nobody_searched_for_are_left_out_as_well():
 
 def run(path, rounds, tester=None, ceiling=None):
     folder = RunFolder(path)
-    folder.create({"scenarios": {"x": {"title": "x", "asks": "?", "from": "y"}}, "quick": True})
-    folder.write_host({"cannot": [], "self_test": ceiling and {"ceiling_pps": ceiling}})
+    folder.create(plan())
+    folder.write_host(Host(self_test=ceiling and SelfTest(ceiling_pps=ceiling)))
     for repeat, (rate, line) in enumerate(rounds):
         one = trial(repeat, line, rate)
         if tester is not None:
-            one = one.model_copy(update={"tester": one.tester | probe(line, tester)})
+            beside = one.result.model_copy(update={"probe": probe(line, tester)})
+            one = one.model_copy(update={"result": beside})
         folder.append(one)
         folder.append(search(repeat, rate))
     return read([path])

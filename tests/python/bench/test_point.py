@@ -19,8 +19,10 @@ from convoy.search.goals import goals
 from convoy.tester.base import Tester
 from convoy.tester.model import TrialSpec
 
+from .results import result as made_up
 
-def result(rate, loss, ok=True, suspect=None, own=None):
+
+def result(rate, loss, ok=True, suspect=None, own=None, **more):
     total = {
         "received_pps": rate * (1 - loss),
         "loss_ratio": loss,
@@ -28,7 +30,7 @@ def result(rate, loss, ok=True, suspect=None, own=None):
         "offered_pkts": 1_000_000,
         "lost_pkts": round(1_000_000 * loss),
     }
-    return {"ok": ok, "suspect": suspect, "suspect_pkts": own, "total": total}
+    return made_up(ok, suspect=suspect, suspect_pkts=own, total=total, **more)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +47,8 @@ def result(rate, loss, ok=True, suspect=None, own=None):
         (result(1e6, 0.3, suspect="full", own=295_001), "spoilt"),
         (result(1e6, 0.3, suspect="full", own=294_000), "failed"),
         (result(1e6, 0.3, own=0), "failed"),
-        ({"ok": False, "total": None}, "spoilt"),
-        ({"ok": True, "total": {"loss_ratio": None}}, "spoilt"),
+        (made_up(False), "spoilt"),
+        (made_up(total={"loss_ratio": None}), "spoilt"),
     ],
 )
 def test_verdicts(given, verdict):
@@ -54,23 +56,23 @@ def test_verdicts(given, verdict):
 
 
 def test_losses_while_others_had_the_core_are_not_the_devices():
-    lost = {**result(1e6, 0.02), "duration_ns": 100_000_000}
+    lost = result(1e6, 0.02, duration_ns=100_000_000)
     # What came in 1.4 of 100 ms explains all but 0.6 %, what came in 1.6 all but 0.4 %.
     assert judge(lost, 1_400_000) == "failed"
     assert judge(lost, 1_600_000) == "spoilt"
-    assert judge({**result(1e6, 0.0), "duration_ns": 100_000_000}, 600_000) == "passed"
+    assert judge(result(1e6, 0.0, duration_ns=100_000_000), 600_000) == "passed"
     assert judge(lost, 1_600_000, loss_ratio=0.0) == "failed"
     # Neither pause explains enough, both together do.
-    both = {**lost, "suspect": "full", "suspect_pkts": 10_000}
+    both = result(1e6, 0.02, suspect="full", own=10_000, duration_ns=100_000_000)
     assert judge(both, 400_000) == "failed"
     assert judge(both, 510_000) == "spoilt"
 
 
 def test_losses_are_what_overload_is_for_but_pauses_lower_what_comes_through():
-    lost = {**result(1e6, 0.4, suspect="full"), "duration_ns": 100_000_000}
+    lost = result(1e6, 0.4, suspect="full", duration_ns=100_000_000)
     assert judge_overload(lost, 5_000_000) == "passed"
     assert judge_overload(lost, 5_000_001) == "spoilt"
-    assert judge_overload({**lost, "ok": False}) == "spoilt"
+    assert judge_overload(lost.model_copy(update={"ok": False})) == "spoilt"
 
 
 @pytest.mark.parametrize(
@@ -84,9 +86,13 @@ def test_losses_are_what_overload_is_for_but_pauses_lower_what_comes_through():
     ],
 )
 def test_a_rate_is_not_offered_where_no_pause_explains_it(code, unsent, descheduled_ns, expected):
-    given = {**result(1e6, 0.0, ok=code is None), "reason_code": code, "duration_ns": 100_000_000}
-    given["total"]["unsent_pkts"] = unsent
-    given["tester"] = {"lost_time": {"descheduled_ns": descheduled_ns}}
+    given = made_up(
+        code is None,
+        reason_code=code,
+        duration_ns=100_000_000,
+        total={"offered_pkts": 1_000_000, "unsent_pkts": unsent},
+        tester={"lost_time": {"descheduled_ns": descheduled_ns}},
+    )
     assert unoffered(given) is expected
 
 
@@ -206,9 +212,9 @@ def test_trials_that_an_interrupted_run_kept_are_not_done_again(tmp_path):
 def test_a_latency_trial_in_which_others_ran_is_no_result(tmp_path):
     class Timed(Bench):
         def trial(self, specification):
-            lost_time = {"descheduled_ns": 2_000_000}
-            own = {"duration_ns": 100_000_000, "tester": {"lost_time": lost_time}}
-            return {**super().trial(specification), **own}
+            paused = made_up(tester={"lost_time": {"descheduled_ns": 2_000_000}})
+            own = {"duration_ns": 100_000_000, "tester": paused.tester}
+            return super().trial(specification).model_copy(update=own)
 
     tester = Timed(Device())
     measurement = Measurement(POINT, tester, tester.device, RunFolder(tmp_path), 0)

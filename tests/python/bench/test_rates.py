@@ -9,8 +9,11 @@ from convoy.report import quick
 from convoy.report.compare import compare
 from convoy.report.rates import expected_pps, rows
 from convoy.report.run_data import read
+from convoy.results.documents import Host
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Cost, Goal, Point, Search, Trial
+
+from .results import latency, plan, result
 
 CHAIN = ("firewall", "router", "l2fwd")
 
@@ -28,12 +31,8 @@ def point(repeat=0, device="convoy", functions=CHAIN, size="64"):
 
 
 def trial(purpose="search", received=None, verdict="passed", repeat=0, device="convoy", **more):
-    latency = {
-        "p50_ns": 2000 + repeat,
-        "p99_ns": 9000,
-        "histogram_ns": [[2000 + repeat, 99], [9000, 1]],
-    }
-    total = {"received_pps": received, "mean_frame_bytes": 64.0, "latency": latency}
+    delays = latency(2000 + repeat, 9000, [(2000 + repeat, 99), (9000, 1)])
+    total = {"received_pps": received, "mean_frame_bytes": 64.0, "latency": delays}
     return Trial(
         point=point(repeat, device, more.pop("functions", CHAIN), more.pop("size", "64")),
         purpose=purpose,
@@ -42,7 +41,7 @@ def trial(purpose="search", received=None, verdict="passed", repeat=0, device="c
         duration_s=0.1,
         verdict=verdict,
         commands=("convoyd plan.json",),
-        tester={"total": total, "tester": {"tsc_hz": 2_600_000_000}, "duration_ns": 100_000_000},
+        result=result(total=total, tester={"tsc_hz": 2_600_000_000}, duration_ns=100_000_000),
         **more,
     )
 
@@ -84,8 +83,8 @@ def test_a_bound_agrees_with_everything_above_it(tmp_path, one, other, agrees):
     runs = []
     for name, (rate, bound) in (("one", one), ("other", other)):
         folder = RunFolder(tmp_path / name)
-        folder.create({"scenarios": {"x": {}}, "quick": True})
-        folder.write_host({"cannot": []})
+        folder.create(plan())
+        folder.write_host(Host())
         for i in range(4):
             folder.append(trial(received=rate))
             folder.append(search(rate * (1 + i / 1e4), i, not bound, at_least=bound))
@@ -182,16 +181,16 @@ def test_findings_say_what_the_rows_say():
 
 def test_a_folder_gives_back_what_was_kept_and_refuses_a_second_run(tmp_path):
     folder = RunFolder(tmp_path / "run")
-    folder.create({"schema": "x", "repeats": 3})
+    folder.create(plan(5))
     kept = [trial(received=5e6), trial(received=6e6, verdict="spoilt")]
     for one in kept:
         folder.append(one)
     folder.append(search(5e6))
     assert list(folder.trials()) == kept
     assert list(folder.searches()) == [search(5e6)]
-    assert folder.plan() == {"schema": "x", "repeats": 3}
+    assert folder.plan() == plan(5).model_copy(update={"created": folder.plan().created})
     with pytest.raises(InputError, match="holds another run's trials"):
-        folder.create({})
+        folder.create(plan())
 
 
 def test_a_run_that_was_killed_in_a_line_loses_that_line_only(tmp_path):
@@ -217,7 +216,7 @@ def test_a_bad_line_is_named(tmp_path):
     folder.append(trial(received=5e6))
     with (tmp_path / "trials.jsonl").open("a") as file:
         file.write('{"point": "x"}\n')
-    with pytest.raises(InputError, match=r"trials.jsonl:2: point: .*bench.trial/3"):
+    with pytest.raises(InputError, match=r"trials.jsonl:2: point: .*bench.trial/4"):
         list(folder.trials())
 
 
@@ -242,7 +241,7 @@ def test_losses_are_told_by_place_and_what_nobody_tells_is_said():
 
     total = {"offered_pkts": 1000, "lost_pkts": 100, "refused_pkts": 60, "received_pps": 1e6}
     lost = trial(received=1e6, verdict="failed", device_before=node(1, 5), device_after=node(11, 8))
-    lost = lost.model_copy(update={"tester": {**lost.tester, "total": total}})
+    lost = lost.model_copy(update={"result": result(total=total)})
     (row,) = rows([lost, trial(received=5e5)])
     assert row.lost == (
         ("refused at the entrance", 0.06),

@@ -20,6 +20,7 @@ from convoy.report.run_data import read
 from convoy.report.scenario import page
 from convoy.report.scenario_figures import by_size as rates_by_size
 from convoy.report.scenario_figures import percentiles
+from convoy.results.documents import Host, Plan
 from convoy.results.folder import RunFolder
 from convoy.run import scenario as scenarios
 from convoy.run.bench import Bench, Settings
@@ -61,9 +62,8 @@ def run(path, devices, repeats=3, until=None, goals=("pdr",), once_more=0.0, cei
     asked, found = plan(tuple(devices), repeats)
     folder = RunFolder(path)
     if not (path / "plan.yaml").exists():
-        whole = {name: s.model_dump(mode="json", by_alias=True) for name, s in found.items()}
-        folder.create({**asked.as_plan(), "scenarios": whole})
-        folder.write_host(HOST)
+        folder.create(asked.model_copy(update={"scenarios": found}))
+        folder.write_host(Host.model_validate(HOST))
     steps = []
 
     def progress(step):
@@ -316,7 +316,7 @@ def test_a_bad_scenario_names_the_line(tmp_path, text, words):
 def test_every_scenario_is_read_and_kept_whole(tmp_path):
     for name in scenarios.names():
         asked = wanted([name], quick=True)
-        again = scenarios.Scenario.model_validate(asked.as_plan()["scenarios"][name])
+        again = Plan.model_validate(asked.as_document()).scenarios[name]
         assert again.sizes == asked.scenarios[name].sizes
     assert {"baseline", "chain", "latency-rate", "dataplane-vs-vnf"} <= set(scenarios.names())
 

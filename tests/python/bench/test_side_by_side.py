@@ -13,10 +13,12 @@ from convoy.dut.dummy import Dummy
 from convoy.dut.several import Several
 from convoy.errors import ConvoyError, InputError
 from convoy.results.folder import RunFolder
+from convoy.results.scenario import Scenario, SetupSpec
 from convoy.run.bench import Bench, Settings
 from convoy.run.order import Turn, chains_of, order
 from convoy.run.point import specification
-from convoy.run.scenario import Scenario, SetupSpec
+
+from .results import plan
 
 ROUTER = {"functions": ["router"]}
 
@@ -118,7 +120,7 @@ def test_the_cores_that_a_setup_has_are_those_that_are_slowed_down(tmp_path, mon
 
     monkeypatch.setattr("convoy.run.bench.slowed", slow)
     folder = RunFolder(tmp_path)
-    folder.create({})
+    folder.create(plan())
     bench = Bench(folder, {}, Settings(0, (1,), False, "quick", ("pdr",), 0.2), print)
     turn = Turn("s", "x", SetupSpec(cores=2), Yields(), "device", "vhost-user", 0.5, 0)
     for cores, expected in (((), [1]), ((3, 4), [3, 4])):

@@ -56,19 +56,19 @@ def test_convoys_come_and_go(name, path, convoys, kind, tmp_path: Path):
         running.ready(60)
 
         def all_came() -> bool:
-            total = tester.trial(TRIAL)["total"]
-            return bool(total) and total["received_pkts"] == total["offered_pkts"] > 0
+            total = tester.trial(TRIAL).total
+            return total is not None and total.received_pkts == total.offered_pkts > 0
 
         wait_for(all_came, 60, f"{name} to forward all")
         # What guests of a switch send in one go is made convoys there.
         guests = name == "ovs-dpdk"
         result = tester.trial(TRIAL | {"convoys": 1 if guests else TOGETHER})
-        assert result["ok"], result["reason"]
-        total, together = result["total"], result["convoys"]
-        assert total["lost_pkts"] == total["corrupt_pkts"] == 0
-        assert together["sent_frames"] == (0 if guests else total["offered_pkts"] / TOGETHER)
+        assert result.ok, result.reason
+        total, together = result.total, result.convoys
+        assert total.lost_pkts == total.corrupt_pkts == 0
+        assert together.sent_frames == (0 if guests else total.offered_pkts / TOGETHER)
         # The switch gives guests packets.
-        assert (together["received_pkts"] > 0) == (not guests)
+        assert (together.received_pkts > 0) == (not guests)
         cost = running.cost()
-        assert cost is None or cost.packets >= total["received_pkts"]
+        assert cost is None or cost.packets >= total.received_pkts
         assert any("together" in note or "convoys" in note for note in running.notes)

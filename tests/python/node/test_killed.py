@@ -71,8 +71,8 @@ def _received(node: Node) -> int:
 
 def _until_all_comes_through(tester: ConvoyGen) -> None:
     def all_came() -> bool:
-        total = tester.trial(EASY)["total"]
-        return total["sent_pkts"] > 0 and total["received_pkts"] == total["sent_pkts"]
+        total = tester.trial(EASY).total
+        return total is not None and total.received_pkts == total.sent_pkts > 0
 
     wait_for(all_came, DEADLINE_S, "a trial without loss")
 

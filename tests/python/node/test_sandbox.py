@@ -131,7 +131,7 @@ def test_its_files_are_out_of_its_reach_but_peers_are_not():
             ports = [f"vhost-user:{port['path']}" for port in made["ports"]]
             for _ in range(3):
                 with ConvoyGen(ports, attach_timeout_s=60) as tester:
-                    assert tester.trial(easy)["total"]["received_pkts"] > 0
+                    assert tester.trial(easy).total.received_pkts > 0
             assert statuses(node)[0]["Seccomp"] == "2"
             assert node.stop()["books"]["balanced"]
         assert not list(Path(folder).iterdir())

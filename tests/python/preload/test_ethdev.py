@@ -20,6 +20,7 @@ from convoy.host.folders import dpdk_folder
 from convoy.host.node import Node
 from convoy.host.process import wait_for
 from convoy.host.programs import find, need
+from convoy.results.trial_result import ConvoyCounts, TrialResult
 from convoy.tester.convoy_gen import ConvoyGen
 
 from .conftest import CORES, Vnf
@@ -34,20 +35,20 @@ def until_it_forwards(tester: ConvoyGen) -> None:
     # It takes a moment from its start to its first packet, and may drop until then.
     def forwards() -> bool:
         little = {"rate_pps": 1000, "duration_s": 0.05, "tolerance": 1, "convoys": 1}
-        total = tester.trial(little)["total"]
-        return bool(total) and total["received_pkts"] == total["offered_pkts"] > 0
+        total = tester.trial(little).total
+        return total is not None and total.received_pkts == total.offered_pkts > 0
 
     wait_for(forwards, 60, "the program to forward")
 
 
-def assert_all_back(result: dict[str, Any]) -> dict[str, Any]:
-    books = result["total"]
-    assert books["received_pkts"] == books["sent_pkts"] > 0, result
-    for wrong in ("duplicated_pkts", "reordered_pkts", "corrupt_pkts", "misrouted_pkts"):
-        assert books[wrong] == 0, wrong
-    assert result["foreign_pkts"] == 0
-    assert result["convoys"]["refused_frames"] == {}
-    convoys: dict[str, Any] = result["convoys"]
+def assert_all_back(result: TrialResult) -> ConvoyCounts:
+    total, convoys = result.total, result.convoys
+    assert total is not None and convoys is not None
+    assert total.received_pkts == total.sent_pkts > 0, result
+    assert total.duplicated_pkts == total.reordered_pkts == 0
+    assert total.corrupt_pkts == total.misrouted_pkts == 0
+    assert result.foreign_pkts == 0
+    assert convoys.refused_frames == {}
     return convoys
 
 
@@ -67,14 +68,14 @@ def assert_convoys_survive(tester: ConvoyGen, mac: str) -> None:
         return {"convoys": {"packets": packets, "dst_mac": mac}}
 
     whole = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | convoys(22)))
-    assert whole["sent_frames"] > 0
-    assert whole["received_pkts"] == whole["sent_frames"] * 22
+    assert whole.sent_frames > 0
+    assert whole.received_pkts == whole.sent_frames * 22
     mixed = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | convoys(9) | {"size": "imix"}))
-    assert mixed["received_frames"] > 0
+    assert mixed.received_frames > 0
     # At once, so that there is something to join.
     pairs = convoys(2) | {"pacing": {"burst_pkts": 40}}
     joined = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | pairs))
-    assert max(packets for packets, _ in joined["received_by_packets"]) > 2
+    assert max(packets for packets, _ in joined.received_by_packets) > 2
     assert_all_back(tester.trial(GENTLE | SOME_FLOWS | {"convoys": 1, "size": 900}))
 
 
@@ -154,8 +155,8 @@ def test_what_leaves_by_another_port_goes_singly(vnf: Callable[..., Vnf], tmp_pa
     with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
         until_it_forwards(tester)
         convoys = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | {"convoys": 22}))
-    assert convoys["sent_frames"] > 0
-    assert convoys["received_frames"] == 0
+    assert convoys.sent_frames > 0
+    assert convoys.received_frames == 0
     counts = program.stop()
     assert counts[0]["rx"]["convoys"] > 0
     assert counts[1]["tx"]["convoys"] == 0
@@ -169,8 +170,8 @@ def test_a_next_hop_aggregates_what_came_alone(vnf: Callable[..., Vnf], tmp_path
         until_it_forwards(tester)
         burst = {"convoys": 1, "pacing": {"burst_pkts": 32}}
         convoys = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | burst))
-    assert convoys["sent_frames"] == 0
-    assert convoys["received_frames"] > 0
+    assert convoys.sent_frames == 0
+    assert convoys.received_frames > 0
     assert program.stop()[1]["tx"]["repacked"] > 0
 
 
@@ -209,7 +210,7 @@ def test_is_killed_under_load_and_comes_back(vnf: Callable[..., Vnf], tmp_path: 
             path.unlink()
         program = vnf(devices, "io", TO_TESTER)
         until_it_forwards(tester)
-        assert assert_all_back(tester.trial(GENTLE | {"convoys": 22}))["received_frames"] > 0
+        assert assert_all_back(tester.trial(GENTLE | {"convoys": 22})).received_frames > 0
     assert program.stop()[1]["tx"]["by_pointer"] > 0
 
 
@@ -247,12 +248,12 @@ def test_under_our_own_node_on_dpdks_ports(tmp_path: Path):
     ):
 
         def routes() -> bool:
-            total = tester.trial(GENTLE | {"convoys": 1, "flows": routed})["total"]
-            return bool(total) and total["received_pkts"] == total["offered_pkts"] > 0
+            total = tester.trial(GENTLE | {"convoys": 1, "flows": routed}).total
+            return total is not None and total.received_pkts == total.offered_pkts > 0
 
         wait_for(routes, 60, "the node to forward")
         before = node.counts()["ports"]["right"]["tx_packets"]
         trial = tester.trial(GENTLE | {"convoys": 22, "flows": routed})
-        assert assert_all_back(trial)["received_frames"] > 0
+        assert assert_all_back(trial).received_frames > 0
         sent = node.counts()["ports"]["right"]["tx_packets"] - before
-        assert sent == trial["total"]["received_pkts"]
+        assert sent == trial.total.received_pkts

@@ -61,16 +61,16 @@ def assert_all_come(tester: ConvoyGen) -> int:
     """Return how many packets came in a trial in which none was lost."""
 
     def forwards() -> bool:
-        total = tester.trial({**TRIAL, "duration_s": 0.02})["total"]
-        return bool(total) and total["received_pkts"] == total["offered_pkts"] > 0
+        total = tester.trial({**TRIAL, "duration_s": 0.02}).total
+        return total is not None and total.received_pkts == total.offered_pkts > 0
 
     wait_for(forwards, 60, "the switch to forward")
     result = tester.trial(TRIAL)
-    assert result["ok"], result["reason"]
-    total = result["total"]
-    assert total["received_pkts"] == total["offered_pkts"] > 0
-    assert total["corrupt_pkts"] == total["reordered_pkts"] == total["duplicated_pkts"] == 0
-    return int(total["received_pkts"])
+    assert result.ok, result.reason
+    total = result.total
+    assert total.received_pkts == total.offered_pkts > 0
+    assert total.corrupt_pkts == total.reordered_pkts == total.duplicated_pkts == 0
+    return int(total.received_pkts)
 
 
 def counted(switch: Running) -> dict[str, int]:
@@ -127,8 +127,8 @@ def test_several_queues(setup: Setup):
         before = counted(switch)["rx pkts"]
         # Flow by flow over the queues, in their order.
         result = tester.trial({**TRIAL, "flows": {"count": 50, "order": "shuffle"}})
-        assert result["total"]["received_pkts"] == result["total"]["offered_pkts"] > 0
-        assert counted(switch)["rx pkts"] - before >= result["total"]["received_pkts"]
+        assert result.total.received_pkts == result.total.offered_pkts > 0
+        assert counted(switch)["rx pkts"] - before >= result.total.received_pkts
         polled = switch._appctl("dpif-netdev/pmd-rxq-show")  # type: ignore[attr-defined]
         assert {port: polled.count(f"port: {port}-port") for port in ("left", "right")} == {
             "left": 2,

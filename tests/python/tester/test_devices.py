@@ -14,7 +14,6 @@ from convoy.errors import ConvoyError
 from convoy.host.node import Node
 from convoy.host.programs import need
 from convoy.tester.convoy_gen import ConvoyGen
-from convoy.tester.model import read_result
 from port.plans import joined
 
 from .conftest import CORES, Device
@@ -98,7 +97,7 @@ def test_what_the_machine_was_like_is_known_of_each_trial():
     if len(CORES) < 2:
         pytest.skip("needs two cores")
     with ConvoyGen(["dev:net_ring0"], core=CORES[-1], device_core=CORES[0]) as tester:
-        probes = [read_result(tester.trial(GENTLE)).probe for _ in range(3)]
+        probes = [tester.trial(GENTLE).probe for _ in range(3)]
     assert all(probe is not None and probe.device_core == CORES[0] for probe in probes)
     # On a busy machine one look may fail; not all of them.
     known = [p for p in probes if p.before_ns is not None]
@@ -108,5 +107,5 @@ def test_what_the_machine_was_like_is_known_of_each_trial():
 
 def test_the_ports_say_which_self_test():
     with ConvoyGen(["dev:net_ring0"], self_test=True) as tester:
-        assert tester.self_test is not None and tester.self_test["kind"] == "ring"
-        assert tester.trial(GENTLE)["ceiling_pps"] == tester.ceiling_pps
+        assert tester.self_test is not None and tester.self_test.as_document()["kind"] == "ring"
+        assert tester.trial(GENTLE).ceiling_pps == tester.ceiling_pps

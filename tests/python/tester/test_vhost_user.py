@@ -33,7 +33,7 @@ def test_two_queue_pairs(device: Callable[..., Device]):
         until_it_forwards(tester)
         result = tester.trial(EASY | {"flows": {"count": 64}})
         assert_all_came_back(result)
-        assert result["paths"][0]["queues"] == 2
+        assert result.paths[0].queues == 2
 
 
 @pytest.mark.parametrize("client", [False, True], ids=["we connect", "it connects"])
