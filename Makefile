@@ -53,6 +53,7 @@ check-python: build
 
 lint: setup
 	@$(VENV)/ruff check -q . && $(VENV)/ruff format -q --check . && $(VENV)/mypy
+	@tools/check-includes
 	@git ls-files '*.c' '*.h' '*.cc' '*.hh' | xargs -r clang-format --dry-run -Werror
 
 format: setup

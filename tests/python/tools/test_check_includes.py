@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""tools/check-includes: a folder uses only what stands before it."""
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from convoy.host.programs import CHECKOUT
+
+
+def check(root: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, CHECKOUT / "tools/check-includes", root],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_code_is_in_order():
+    done = check(CHECKOUT)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_architecture_lists_the_folders_in_this_order():
+    folders = runpy.run_path(str(CHECKOUT / "tools/check-includes"))["FOLDERS"]
+    page = (CHECKOUT / "docs/architecture.md").read_text()
+    rows = re.findall(r"^\| `([a-z0-9/]+)/` \|", page, re.M)
+    # Programs are listed by folder too, and simulator and tests have rows for parts.
+    assert [row for row in rows if row in folders] == [
+        folder for folder in folders if folder in rows
+    ]
+    assert {folder for folder in folders if folder not in rows} <= {"sim", "tests"}
+
+
+@pytest.mark.parametrize(
+    ("path", "include", "message"),
+    [
+        ("dataplane/packet/a.h", "port/port.h", "dataplane/packet stands before dataplane/port"),
+        ("dataplane/chain/a.c", "nf/router/fib.h", "dataplane/chain stands before nf"),
+        ("gen/spec/a.c", "gen/trial/trial.h", "gen/spec stands before gen/trial"),
+        ("gen/trial/a.c", "chain/nf.h", "gen/trial knows nothing of dataplane/chain"),
+        ("nf/a.c", "port/port.h", "nf knows nothing of dataplane/port"),
+        ("nf/a.c", "chain/worker.h", "a function sees of dataplane/chain only its contract, nf.h"),
+        ("nf/a.c", "tests/support/test_eal.h", "nf stands before tests"),
+        ("nf/router/a.c", "fib.h", "is not named with its folder"),
+        ("preload/vhost/a.c", "../ethdev/config.h", "is not named with its folder"),
+        ("nf/test_a.c", "daemon/plan.h", "nf stands before daemon"),
+    ],
+)
+def test_an_include_that_goes_up_is_refused(tmp_path: Path, path: str, include: str, message: str):
+    source = tmp_path / path
+    source.parent.mkdir(parents=True)
+    source.write_text(f'#include <stdio.h>\n#include "{include}"\n')
+    done = check(tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f'{path}:2: "{include}"')
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "include"),
+    [
+        ("nf/a.c", "chain/nf.h"),
+        ("nf/a.c", "nf/nf_list.h"),
+        ("nf/test_a.c", "tests/support/test_eal.h"),
+        ("gen/port/a.c", "port/port.h"),
+        ("preload/vhost/a.c", "preload/ethdev/config.h"),
+        ("sim/engine/a.cc", "model/network.hh"),
+    ],
+)
+def test_an_include_that_goes_down_passes(tmp_path: Path, path: str, include: str):
+    source = tmp_path / path
+    source.parent.mkdir(parents=True)
+    source.write_text(f'#include "{include}"\n')
+    done = check(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
