@@ -26,7 +26,7 @@ build: setup build/build.ninja
 	@ninja -C build --quiet
 
 build-asan/build.ninja: | setup
-	@meson setup build-asan $(WERROR) --buildtype=debugoptimized \
+	@meson setup build-asan $(WERROR) --buildtype=debugoptimized -Doptimization=1 \
 		-Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 build-asan: setup build-asan/build.ninja
 	@ninja -C build-asan --quiet

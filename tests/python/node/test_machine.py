@@ -121,7 +121,7 @@ def test_ping_and_iperf(hosts: tuple[Namespace, Namespace], tmp_path: Path) -> N
         talk(machine)
         after = ports(a)["wire"]
         packets = after["tx_packets"] - before["tx_packets"]
-        assert packets > 1000
+        assert packets > 500
         assert packets == after["tx_frames"] - before["tx_frames"]
 
         # What the machine sent has all come out, and none of it was lost on the way.

@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """What the tests with a vhost-user device share."""
 
-from convoy.host.process import wait_for
+from convoy.host.process import ProcessError, wait_for
 from convoy.results.trial_result import TrialResult
 from convoy.tester.convoy_gen import ConvoyGen
 
@@ -19,12 +19,18 @@ def ports(device: Device, options: str = "") -> list[str]:
 
 def until_it_forwards(tester: ConvoyGen) -> None:
     """The device takes a moment from its handshake to its first packet, and may drop until then."""
+    result: TrialResult | None = None
 
     def forwards() -> bool:
-        total = tester.trial({"rate_pps": 10_000, "duration_s": 0.02, "tolerance": 1}).total
+        nonlocal result
+        result = tester.trial({"rate_pps": 10_000, "duration_s": 0.02, "tolerance": 1})
+        total = result.total
         return total is not None and total.received_pkts == total.offered_pkts > 0
 
-    wait_for(forwards, 60, "the device to forward")
+    try:
+        wait_for(forwards, 60, "the device to forward")
+    except ProcessError as error:
+        raise ProcessError(f"{error}; the last trial: {result}") from error
 
 
 def assert_all_came_back(result: TrialResult) -> None:
