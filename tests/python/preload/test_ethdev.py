@@ -143,8 +143,8 @@ def test_over_af_packet(vnf: Callable[..., Vnf], veth: tuple[str, str]):
                 break
             program.close()
         mac = Path(f"/sys/class/net/{veth[0]}/address").read_text().strip()
-        # testpmd throws away what comes before it forwards. Then the samples that the library copies,
-        # and whose flags testpmd overwrites, would be among the convoys that must come back.
+        # testpmd throws away what comes before it forwards. Then the samples that the library
+        # copies, and whose flags testpmd overwrites, would be among what must come back in convoys.
         until_it_forwards(tester)
         with pytest.raises(AssertionError):  # convoys to somebody else: nobody to send back to
             assert_convoys_survive(tester, "02:00:00:00:00:66")
