@@ -11,12 +11,13 @@ import typer
 
 from convoy.cli import main
 
-from .pages import PAGES, ROOT, anchors, commands, lines, links, name
+from .pages import PAGES, ROOT, anchors, commands, lines, links, name, prose
 
 WIDTH = 100
 COMMAND = typer.main.get_command(main.app)
 # A folder of these is an idea of its own; what lies deeper belongs to it.
-DEPTHS = {"convoy": 2, "daemon": 2, "dataplane": 2, "preload": 2, "sim": 2, "tests": 2}
+DEPTHS = dict.fromkeys(("convoy", "daemon", "dataplane", "gen", "nf", "preload", "sim", "tests"), 2)
+TOP = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != ".")
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=name)
 
@@ -65,6 +66,29 @@ def test_commands_and_options_exist(page):
         lexer = shlex.shlex(command, posix=True, punctuation_chars="|;")
         lexer.whitespace_split, lexer.commenters = True, ""
         assert _problem(list(lexer)[1:]) is None, command
+
+
+@each_page
+def test_files_exist(page):
+    text = prose(page).replace("NAME", "*")  # tests/fuzz/fuzz_NAME.c: any of them
+    named = re.findall(rf"`((?:{'|'.join(TOP)})/[\w./*-]*)`", text)
+    # What is built, measured or found is not there in a fresh checkout; what an example may add is.
+    kept = [one for one in named if not one.startswith(("build", "results")) and "*" not in one]
+    assert not [one for one in kept if not list(ROOT.glob(one.rstrip("/")))]
+
+
+@pytest.mark.parametrize(
+    ("program", "sources"), [("convoy-gen", "gen/**/*.c"), ("convoyd", "daemon/**/*.c")]
+)
+def test_options_of_programs_exist(program, sources):
+    text = "".join(source.read_text("utf-8") for source in ROOT.glob(sources))
+    named = {
+        option
+        for page in PAGES
+        for command in re.findall(rf"(?:`|\$ ){program} ([^`\n]*)", page.read_text("utf-8"))
+        for option in re.findall(r"(?<!\S)--([a-z][a-z-]*)", command)
+    }
+    assert not {option for option in named if f'"{option}"' not in text}
 
 
 def test_what_is_no_command_is_found():
