@@ -61,6 +61,17 @@ static struct rte_mempool *make_pool(const struct cv_plan *plan, struct cv_error
 	return pool;
 }
 
+static struct cv_nf_env function_env(const struct cv_plan *plan, unsigned function)
+{
+	return (struct cv_nf_env){
+		.name = plan->functions[function].name,
+		.workers = plan->workers_count,
+		.socket = SOCKET_ID_ANY,
+		.ports = plan->port_names,
+		.ports_count = plan->ports_count,
+	};
+}
+
 static int make_functions(struct cv_node *node, struct cv_error *error)
 {
 	const struct cv_plan *plan = node->plan;
@@ -70,14 +81,7 @@ static int make_functions(struct cv_node *node, struct cv_error *error)
 		return -ENOMEM;
 	for (unsigned i = 0; i < plan->functions_count; i++) {
 		const struct cv_plan_function *function = &plan->functions[i];
-		const struct cv_nf_env env = {
-			.name = function->name,
-			.workers = plan->workers_count,
-			.socket = SOCKET_ID_ANY,
-			.ports = plan->port_names,
-			.macs = (const uint8_t(*)[6])node->macs,
-			.ports_count = plan->ports_count,
-		};
+		const struct cv_nf_env env = function_env(plan, i);
 
 		node->functions[i] = function->nf->create(function->config, &env, error);
 		if (node->functions[i] == NULL)
@@ -109,9 +113,23 @@ static int open_ports(struct cv_node *node, struct cv_error *error)
 				node->ports[i]->rx_queues);
 			return -EINVAL;
 		}
-		memcpy(node->macs[i], node->ports[i]->mac, sizeof(node->macs[i]));
 	}
 	return 0;
+}
+
+static void start_functions(struct cv_node *node)
+{
+	const struct cv_plan *plan = node->plan;
+	uint8_t macs[CV_PORTS_MAX][6];
+
+	for (unsigned i = 0; i < plan->ports_count; i++)
+		memcpy(macs[i], node->ports[i]->mac, sizeof(macs[i]));
+	for (unsigned i = 0; i < plan->functions_count; i++) {
+		struct cv_nf_env env = function_env(plan, i);
+
+		env.macs = (const uint8_t(*)[6])macs;
+		cv_nf_start(plan->functions[i].nf, node->functions[i], &env);
+	}
 }
 
 // Whether convoys can come into a ring: those of any port may.
@@ -185,6 +203,8 @@ int cv_node_connect(struct cv_node *node, struct cv_error *error)
 	if ((rc = open_ports(node, error)) == 0 && (rc = make_rings(node, error)) == 0 &&
 		(rc = make_convoys(node, error)) == 0)
 		rc = cv_node_make_workers(node);
+	if (rc == 0)
+		start_functions(node);
 	if (rc != 0)
 		cv_error_set(error, "out of memory"); // unless an error says more
 	return rc;

@@ -19,7 +19,6 @@ struct cv_node {
 	const struct cv_plan *plan;
 	struct rte_mempool *pool;
 	struct cv_port **ports; // by the plan's index
-	uint8_t macs[CV_PORTS_MAX][6]; // of the ports
 	void **functions; // instances, by the plan's index
 	struct cv_ring **rings;
 	struct cv_worker *workers;

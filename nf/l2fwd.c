@@ -49,8 +49,8 @@ struct l2fwd {
 	enum mode mode;
 	bool has_dst;
 	uint8_t dst[CV_MAC_LEN];
-	const uint8_t (*src)[CV_MAC_LEN]; // by the port that the packet leaves by
-	uint8_t given[CV_PORTS_MAX][CV_MAC_LEN]; // the configured one, for all ports
+	bool has_src;
+	uint8_t src[CV_PORTS_MAX][CV_MAC_LEN]; // by the port that the packet leaves by
 	int side[2]; // ports
 	struct cv_mac_table table;
 	uint64_t ticks_per_cycle; // of the table's clock, times 2^64
@@ -92,9 +92,9 @@ static int configure_rewrite(struct l2fwd *fwd, const json_t *config, const stru
 	given = read_mac(config, "src", env->name, src, error);
 	if (given < 0)
 		return -EINVAL;
+	fwd->has_src = given;
 	for (unsigned port = 0; given && port < CV_PORTS_MAX; port++)
-		memcpy(fwd->given[port], src, CV_MAC_LEN);
-	fwd->src = given ? (const uint8_t(*)[CV_MAC_LEN])fwd->given : env->macs;
+		memcpy(fwd->src[port], src, CV_MAC_LEN);
 	return 0;
 }
 
@@ -180,6 +180,14 @@ static void *create(const json_t *config, const struct cv_nf_env *env, struct cv
 	return fwd;
 }
 
+static void start(void *instance, const struct cv_nf_env *env)
+{
+	struct l2fwd *fwd = instance;
+
+	if (!fwd->has_src)
+		memcpy(fwd->src, env->macs, env->ports_count * sizeof(*env->macs));
+}
+
 static void destroy(void *instance)
 {
 	struct l2fwd *fwd = instance;
@@ -242,7 +250,6 @@ static CV_INLINE uint8_t bridge_one(const struct l2fwd *fwd, struct cv_view *vie
 static CV_INLINE uint16_t forward(
 	const struct l2fwd *fwd, struct cv_view *view, uint8_t *verdict, uint16_t n, enum mode mode)
 {
-	const uint8_t(*sources)[CV_MAC_LEN] = fwd->src;
 	const uint8_t *destination = fwd->has_dst ? fwd->dst : NULL;
 	uint16_t tick = mode == BRIDGE ? tick_now(fwd) : 0, dropped = 0;
 
@@ -250,7 +257,7 @@ static CV_INLINE uint16_t forward(
 		if (CV_UNLIKELY(view[i].len < CV_ETHER_LEN))
 			verdict[i] = CV_DROP(BAD_HEADER);
 		else if (mode == REWRITE)
-			verdict[i] = rewrite_one(&view[i], sources, destination);
+			verdict[i] = rewrite_one(&view[i], fwd->src, destination);
 		else if (mode == SWAP)
 			verdict[i] = swap_one(&view[i]);
 		else
@@ -295,6 +302,7 @@ const struct cv_nf cv_nf_l2fwd = {
 	.summary = "forwards frames, writing their Ethernet addresses, or as a learning bridge",
 	.drops = drops,
 	.create = create,
+	.start = start,
 	.destroy = destroy,
 	.process = process,
 	.info = info,

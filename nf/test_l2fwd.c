@@ -51,19 +51,20 @@ static void rewrite(void **state)
 }
 
 // The ports are opened after the function is made: their addresses are not known before.
-static void the_ports_address_is_read_when_packets_flow(void **state)
+static void the_ports_addresses_are_known_at_start(void **state)
 {
 	static const struct packet_row row = {
 		"rewritten", "ip4", "next", "src=02:bb:00:00:00:01 ip4", 0, 1};
-	uint8_t macs[2][6] = {{0}};
+	const uint8_t macs[4][6] = {[1] = {2, 0xbb, 0, 0, 0, 1}};
 	struct cv_nf_env env = *packet_env();
 	struct cv_error error = {""};
 	json_t *config = json_object();
 	void *nf;
 
-	env.macs = (const uint8_t(*)[6])macs;
+	env.macs = NULL;
 	nf = cv_nf_l2fwd.create(config, &env, &error);
-	memcpy(macs[1], (const uint8_t[]){2, 0xbb, 0, 0, 0, 1}, 6);
+	env.macs = macs;
+	cv_nf_start(&cv_nf_l2fwd, nf, &env);
 	packet_table(&cv_nf_l2fwd, nf, &row, 1);
 	cv_nf_l2fwd.destroy(nf);
 	json_decref(config);
@@ -278,7 +279,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(registered),
 		cmocka_unit_test(rewrite),
-		cmocka_unit_test(the_ports_address_is_read_when_packets_flow),
+		cmocka_unit_test(the_ports_addresses_are_known_at_start),
 		cmocka_unit_test(swap),
 		cmocka_unit_test(bridge_learns),
 		cmocka_unit_test(bridge_table_of_bursts),

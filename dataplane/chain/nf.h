@@ -24,17 +24,14 @@
 #define CV_NEXT 0
 #define CV_DROP(reason) ((uint8_t)(1 + (reason)))
 
-// What a function may ask about the node. Owned by the node, valid during the create() call only,
-// but for macs: functions are made, and their configuration checked, before any port is opened.
+// What a function may ask about the node. Owned by the node, valid during the call only.
 struct cv_nf_env {
 	const char *name; // of this instance, for error texts
 	unsigned workers; // process() will be called with worker < workers
 	int socket; // NUMA node to allocate on, -1: any
 	const char *const *ports; // names by index
-	// Of the ports, by index. Filled in between create() and the first packet, and valid as
-	// long as the instance: keep the pointer, do not copy what it shows now.
-	const uint8_t (*macs)[6];
 	unsigned ports_count;
+	const uint8_t (*macs)[6]; // of the ports, by index; start() only
 };
 
 // The index of the port called name, or -1.
@@ -46,9 +43,12 @@ struct cv_nf {
 	const char *const *drops; // names of the drop reasons, NULL at the end
 
 	// Checks the configuration (an object; unknown keys are errors) and makes an instance.
-	// Returns NULL with error set. Called before any packet, from one thread, after the EAL
-	// has started.
+	// Returns NULL with error set. Called before any port is opened, from one thread, after
+	// the EAL has started.
 	void *(*create)(const json_t *config, const struct cv_nf_env *env, struct cv_error *error);
+	// Once, after all ports are open and before the first process(): what create() could not
+	// know. May be NULL: call cv_nf_start().
+	void (*start)(void *instance, const struct cv_nf_env *env);
 	void (*destroy)(void *instance);
 
 	// Judges n <= CV_BURST_MAX packets (0 is allowed): verdict[i] for view[i]. Returns how many
@@ -67,5 +67,11 @@ extern const struct cv_nf *const cv_nfs[];
 
 // The function type called name, or NULL.
 const struct cv_nf *cv_nf_find(const char *name);
+
+static inline void cv_nf_start(const struct cv_nf *nf, void *instance, const struct cv_nf_env *env)
+{
+	if (nf->start != NULL)
+		nf->start(instance, env);
+}
 
 #endif

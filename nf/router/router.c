@@ -29,8 +29,6 @@
 //   ttl_expired   TTL or hop limit 0 or 1
 //   no_route      no prefix has the destination, or a blackhole route
 //   no_neighbour  the destination is on a connected prefix and its MAC address is not known
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,11 +43,8 @@ static const char *const drops[] = {"not_ip", "bad_header", "multicast", "martia
 	"no_route", "no_neighbour", NULL};
 
 struct router {
-	const uint8_t (*macs)[CV_MAC_LEN]; // of the ports
 	struct cv_fib fib;
 	cv_router_judge *judge;
-	atomic_bool ready; // the adjacencies have their sources
-	pthread_mutex_t lock; // of who writes them
 };
 
 static void destroy(void *instance)
@@ -57,7 +52,6 @@ static void destroy(void *instance)
 	struct router *router = instance;
 
 	cv_fib_free(&router->fib);
-	pthread_mutex_destroy(&router->lock);
 	free(router);
 }
 
@@ -71,9 +65,7 @@ static void *create(const json_t *config, const struct cv_nf_env *env, struct cv
 		cv_error_set(error, "%s: out of memory", env->name);
 		return NULL;
 	}
-	router->macs = env->macs;
 	router->judge = cv_router_judge_best();
-	pthread_mutex_init(&router->lock, NULL);
 	rc = cv_routes_load(&routes, config, env, error);
 	if (rc == 0)
 		rc = cv_fib_make(&router->fib, &routes, error);
@@ -85,22 +77,15 @@ static void *create(const json_t *config, const struct cv_nf_env *env, struct cv
 	return router;
 }
 
-// Writes the ports' addresses beside those of the next hops, for all workers, once: the first packet
-// finds the ports open.
-static void add_sources(struct router *router)
+// Writes the ports' addresses beside those of the next hops.
+static void start(void *instance, const struct cv_nf_env *env)
 {
+	struct router *router = instance;
 	struct cv_adjacency *adjacency = router->fib.adjacency;
 
-	pthread_mutex_lock(&router->lock);
-	if (!atomic_load_explicit(&router->ready, memory_order_relaxed)) {
-		for (uint32_t i = 0; i < router->fib.adjacencies; i++)
-			if (adjacency[i].outcome == CV_FIB_FORWARD)
-				memcpy(adjacency[i].source, router->macs[adjacency[i].port],
-					CV_MAC_LEN);
-		// With the load in process().
-		atomic_store_explicit(&router->ready, true, memory_order_release);
-	}
-	pthread_mutex_unlock(&router->lock);
+	for (uint32_t i = 0; i < router->fib.adjacencies; i++)
+		if (adjacency[i].outcome == CV_FIB_FORWARD)
+			memcpy(adjacency[i].source, env->macs[adjacency[i].port], CV_MAC_LEN);
 }
 
 static CV_INLINE uint8_t send_on(struct cv_view *view, const struct cv_adjacency *adjacency)
@@ -144,14 +129,12 @@ static CV_INLINE void look_up_ipv6(const struct cv_fib *fib, const struct cv_vie
 static uint16_t process(
 	void *instance, unsigned worker, struct cv_view *view, uint8_t *verdict, uint16_t n)
 {
-	struct router *router = instance;
+	const struct router *router = instance;
 	const struct cv_adjacency *adjacencies = router->fib.adjacency;
 	struct cv_router_judged judged;
 	uint64_t adjacency[CV_BURST_MAX];
 	uint16_t dropped = 0;
 
-	if (CV_UNLIKELY(!atomic_load_explicit(&router->ready, memory_order_acquire)))
-		add_sources(router);
 	router->judge(view, verdict, n, &judged);
 	if (router->fib.v4 == NULL || judged.v6 == n)
 		memset(adjacency, 0, sizeof(adjacency));
@@ -186,6 +169,7 @@ const struct cv_nf cv_nf_router = {
 	.summary = "routes IPv4 and IPv6 by longest prefix",
 	.drops = drops,
 	.create = create,
+	.start = start,
 	.destroy = destroy,
 	.process = process,
 	.info = info,

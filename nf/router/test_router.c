@@ -201,11 +201,11 @@ static void table_short_vectors(void **state)
 }
 
 // The ports are opened after the function is made: their addresses are not known before.
-static void the_ports_address_is_read_when_packets_flow(void **state)
+static void the_ports_addresses_are_known_at_start(void **state)
 {
 	static const struct packet_row row = {"rewritten", "ip4 dst=10.200.0.1", "next",
 		"dst=02:00:00:00:01:01 src=02:bb:00:00:00:01 ip4 dst=10.200.0.1 ttl=63", 0, 1};
-	uint8_t macs[4][6] = {{0}};
+	const uint8_t macs[4][6] = {[1] = {2, 0xbb, 0, 0, 0, 1}};
 	struct cv_nf_env env = *packet_env();
 	struct cv_error error = {""};
 	json_t *json = json_pack("{s:[{s:s, s:s, s:s}], s:[{s:s, s:s}]}", "routes", "prefix",
@@ -213,10 +213,11 @@ static void the_ports_address_is_read_when_packets_flow(void **state)
 		"192.0.2.1", "mac", "02:00:00:00:01:01");
 	void *nf;
 
-	env.macs = (const uint8_t(*)[6])macs;
+	env.macs = NULL;
 	nf = cv_nf_router.create(json, &env, &error);
 	json_decref(json);
-	memcpy(macs[1], (const uint8_t[]){2, 0xbb, 0, 0, 0, 1}, 6);
+	env.macs = macs;
+	cv_nf_start(&cv_nf_router, nf, &env);
 	packet_table(&cv_nf_router, nf, &row, 1);
 	cv_nf_router.destroy(nf);
 }
@@ -408,7 +409,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table),
 		cmocka_unit_test(table_short_vectors),
-		cmocka_unit_test(the_ports_address_is_read_when_packets_flow),
+		cmocka_unit_test(the_ports_addresses_are_known_at_start),
 		cmocka_unit_test(truncated_at_every_length),
 		cmocka_unit_test(without_routes_nothing_goes),
 		cmocka_unit_test(default_and_blackhole),

@@ -90,6 +90,8 @@ int bench_path_create(struct bench_subject *subject, const char *const *names, u
 			path->steps[i].process = path->types[i]->process;
 			path->steps[i].counters = &path->counters[i];
 			path->steps[i].instance = path->types[i]->create(config, &env, error);
+			if (path->steps[i].instance != NULL)
+				cv_nf_start(path->types[i], path->steps[i].instance, &env);
 		}
 		json_decref(config);
 		if (path->steps[i].instance == NULL) {

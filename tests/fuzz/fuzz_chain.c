@@ -559,6 +559,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		must(nf[i] != NULL && config != NULL, configured[i].type);
 		instance[i] = nf[i]->create(config, &env, &error);
 		must(instance[i] != NULL, error.text);
+		cv_nf_start(nf[i], instance[i], &env);
 		json_decref(config);
 	}
 	cv_classifier_init(&classifier);

@@ -465,7 +465,7 @@ static inline const struct cv_nf_env *packet_env(void)
 	return &env;
 }
 
-// Makes an instance from JSON text with single quotes for double ones. The test fails with the
+// Makes and starts an instance from JSON text with single quotes for double ones. The test fails with the
 // error if it is refused and error is NULL.
 static inline void *packet_nf(const struct cv_nf *nf, const char *config, struct cv_error *error)
 {
@@ -487,6 +487,8 @@ static inline void *packet_nf(const struct cv_nf *nf, const char *config, struct
 		fail_msg("%s: %s", config, own.text);
 	if (instance == NULL)
 		assert_true(told->text[0] != '\0');
+	else
+		cv_nf_start(nf, instance, packet_env());
 	return instance;
 }
 
