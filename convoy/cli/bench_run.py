@@ -18,12 +18,12 @@ from convoy.cli.options import Devices, Json, NewFolder, Rounds, split
 from convoy.cli.progress import Bar
 from convoy.errors import InputError
 from convoy.report import export
-from convoy.report.applications import Served, as_json
 from convoy.report.compare import compare as compared
-from convoy.report.findings import findings
-from convoy.report.row import Row
-from convoy.report.run_data import read
-from convoy.report.scenario import page
+from convoy.report.document import Document, write_whole
+from convoy.report.html import html
+from convoy.report.run_data import Run, read
+from convoy.report.run_document import document
+from convoy.report.text import show
 from convoy.results.documents import Plan
 from convoy.results.folder import RunFolder
 from convoy.run import session
@@ -38,9 +38,8 @@ class RunResult:
     """A run that ended."""
 
     folder: Path
-    rows: tuple[Row, ...]
-    applications: tuple[Served, ...]
-    findings: tuple[str, ...]
+    run: Run
+    document: Document
     seconds: float
 
     @property
@@ -49,15 +48,12 @@ class RunResult:
         return self.folder / "report.html"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the document that --json prints."""
-        return {
-            "schema": "convoy.bench.run/2",
+        """Return the document that --json prints: that of `convoy report`, and where it is."""
+        return export.document(self.run) | {
+            "schema": "convoy.bench.run/3",
             "folder": str(self.folder),
             "report": str(self.report),
             "seconds": round(self.seconds, 1),
-            "findings": list(self.findings),
-            "rows": [export.as_json(row) for row in self.rows],
-            "applications": [as_json(row) for row in self.applications],
         }
 
 
@@ -87,9 +83,9 @@ def _time(value: float) -> str:
 def _finish(folder: RunFolder, began: float) -> RunResult:
     """Everything from here on is made of what was kept."""
     run = read([folder.path])
-    page(run).write(folder.path / "report.html")
-    seconds = time.monotonic() - began
-    return RunResult(folder.path, run.rows, run.applications, tuple(findings(run)), seconds)
+    result = RunResult(folder.path, run, document(run), time.monotonic() - began)
+    write_whole(result.report, html(result.document))
+    return result
 
 
 def measure(folder: RunFolder, asked: Plan) -> RunResult:
@@ -108,35 +104,24 @@ def measure(folder: RunFolder, asked: Plan) -> RunResult:
 
 
 def render(result: RunResult) -> None:
-    """Print the findings, the rates, and where the rest is."""
+    """Print what the report says in words and tables, and where it is."""
     out = console()
-    for scenario in dict.fromkeys(row.scenario for row in result.rows):
-        mine = [row for row in result.rows if row.scenario == scenario]
-        if any(row.rates_pps for row in mine):
-            out.print(_rates(scenario, mine))
-    for line in result.findings:
-        out.print(f"- {line.replace('**', '')}", markup=False)
+    show(result.document, out)
     out.print(f"took {_time(result.seconds)}; report: {result.report}", markup=False)
 
 
-def _rates(scenario: str, rows: list[Row]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for head in (scenario, "device", "frame", "Mpps", "min..max", "cyc/pkt", "p50 us"):
-        left = head in (scenario, "device")
-        table.add_column(head, justify="left" if left else "right", no_wrap=True)
-    for row in rows:
-        spread = [rate / 1e6 for rate in row.rates_pps]
-        cycles, half = row.node_cycles_per_packet, row.p50_ns
-        table.add_row(
-            row.setup + (f" {row.cpu_speed:.0%}" if row.cpu_speed != 1 else ""),
-            row.name,
-            row.size,
-            f"{row.rate_pps / 1e6:.2f}" if row.rate_pps else "-",
-            f"{min(spread):.2f}..{max(spread):.2f}" if spread else "-",
-            f"{cycles:.0f}" if cycles else "-",
-            f"{half / 1e3:.1f}" if half else "-",
-        )
-    return table
+def new_folder(output: Path | None, name: str) -> RunFolder:
+    """Return the folder that --output names, or one of this moment."""
+    now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    return RunFolder(output or Path("results") / f"{now}-{name}")
+
+
+def begin(asked: Plan, folder: RunFolder, as_json: bool) -> None:
+    """Do a run from its beginning and print its result. Raises InputError before it starts."""
+    session.cores()
+    folder.create(asked)
+    result = measure(folder, asked)
+    print_json(result.as_json()) if as_json else render(result)
 
 
 def run(
@@ -167,12 +152,7 @@ def run(
         search,
         split("--goal", goal),
     )
-    session.cores()
-    now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder = RunFolder(output or Path("results") / f"{now}-{'-'.join(asked.scenarios)[:60]}")
-    folder.create(asked)
-    result = measure(folder, asked)
-    print_json(result.as_json()) if as_json else render(result)
+    begin(asked, new_folder(output, "-".join(asked.scenarios)[:60]), as_json)
 
 
 def resume(

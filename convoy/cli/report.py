@@ -5,7 +5,6 @@
 import json
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,18 +13,18 @@ import typer
 from convoy.cli.console import messages
 from convoy.errors import InputError
 from convoy.report import export
-from convoy.report.page import write_whole
-from convoy.report.run_data import read
-from convoy.report.scenario import page
+from convoy.report.document import write_whole
+from convoy.report.html import html
+from convoy.report.run_data import Run, read
+from convoy.report.run_document import document
+from convoy.report.text import markdown
 
-FORMATS = ("html", "md", "csv", "json")
-
-
-def _written(to: Path, write: Callable[[Path], None]) -> None:
-    try:
-        write(to)
-    except OSError as error:
-        raise InputError(f"--output: '{to}': {error.strerror}; give another file") from None
+FORMATS: dict[str, Callable[[Run], str]] = {
+    "html": lambda run: html(document(run)),
+    "md": lambda run: markdown(document(run)),
+    "csv": export.csv_text,
+    "json": lambda run: json.dumps(export.document(run), indent=2) + "\n",
+}
 
 
 def command(
@@ -42,18 +41,13 @@ def command(
     chosen = form or (ending if ending in FORMATS else "html")
     if chosen not in FORMATS:
         raise InputError(f"--format: '{chosen}': choose of {', '.join(FORMATS)}")
-    run = read(folders)
-    if chosen == "html":
-        to = output or Path("report.html")
-        _written(to, page(run).write)
-        messages().print(f"report: {to}", markup=False)
-        return
-    if chosen == "json":
-        text = json.dumps(export.document(run), indent=2) + "\n"
-    else:
-        text = export.markdown(run) if chosen == "md" else export.csv_text(run)
-    if output is None:
+    text = FORMATS[chosen](read(folders))
+    to = output or (Path("report.html") if chosen == "html" else None)
+    if to is None:
         sys.stdout.write(text)
-    else:
-        _written(output, partial(write_whole, text=text))
-        messages().print(f"report: {output}", markup=False)
+        return
+    try:
+        write_whole(to, text)
+    except OSError as error:
+        raise InputError(f"--output: '{to}': {error.strerror}; give another file") from None
+    messages().print(f"report: {to}", markup=False)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from convoy.report.page import Cell, Column, Value
+from convoy.report.document import Cell, Column, Table, Value, spread
 from convoy.results.applications import ApplicationTrial
 from convoy.results.trials import display_name
 
@@ -103,48 +103,46 @@ def _row(trials: Sequence[ApplicationTrial]) -> Served:
     )
 
 
-COLUMNS: list[Column | str] = [
-    "function", "device", Column("application", "", "server and client, on hover"),
-    Column("frame", "bytes", "with FCS; else as it likes"),
-    Column("payload", "Mbit/s", "as the client saw it: median [all rounds]"),
-    Column("requests", "per second"), Column("p50", "us", "of a request"),
-    Column("lost", "", "of what iperf3 sent by UDP"),
-    Column("core", "busy", "of the device's core, whoever used it"),
-    Column("hosts", "busy", "of the core that client and server share"),
-    Column("rounds", "(failed)"),
-]  # fmt: skip
+HOW = (
+    "Real servers and clients on two hosts (network namespaces), the function between them. Client "
+    "and server share the tester's core; payload, not frames."
+)
 
 
-def _spread(values: Sequence[float], digits: int) -> Value:
-    if not values:
-        return None
-    middle = statistics.median(values)
-    both = f" [{min(values):.{digits}f} .. {max(values):.{digits}f}]" if len(values) > 1 else ""
-    return Cell(middle, f"{middle:.{digits}f}{both}")
+def table(rows: Iterable[Served]) -> Table:
+    """Return a line for each application behind each function."""
+    out = Table([
+        "function", "device", Column("application", "", "server and client, on hover"),
+        Column("frame", "bytes", "with FCS; else as it likes"),
+        Column("payload", "Mbit/s", "as the client saw it: median [all rounds]"),
+        Column("requests", "per second"), Column("p50", "us", "of a request"),
+        Column("lost", "", "of what iperf3 sent by UDP"),
+        Column("core", "busy", "of the device's core, whoever used it"),
+        Column("hosts", "busy", "of the core that client and server share"),
+        Column("rounds", "(failed)", page_only=True),
+    ])  # fmt: skip
+    for row in rows:
+        delay, lost = row.median("p50_ns"), row.median("lost_ratio")
+        failed = row.trials - len(row.rounds)
+        speeds = row.values("mbps")
+        out.add(
+            row.setup,
+            Cell(row.name, row.name, "; ".join(row.notes)),
+            Cell(row.application, row.application, TITLES.get(row.application, "")),
+            row.frame_bytes,
+            spread(speeds, digits=1 if speeds and max(speeds) < 100 else 0),
+            spread(row.values("requests_per_s"), digits=0),
+            None if delay is None else Cell(delay / 1e3, f"{delay / 1e3:.0f}"),
+            None if lost is None else Cell(lost, f"{lost:.1%}"),
+            _share(row.core_shares),
+            _share(row.hosts_shares),
+            Cell(row.trials, f"{row.trials} ({failed})" if failed else f"{row.trials}"),
+        )
+    return out
 
 
 def _share(values: Sequence[float]) -> Value:
     return Cell(statistics.median(values), f"{statistics.median(values):.0%}") if values else None
-
-
-def values(row: Served) -> list[Value]:
-    """Return a row of the table."""
-    delay, lost = row.median("p50_ns"), row.median("lost_ratio")
-    failed = row.trials - len(row.rounds)
-    speeds = row.values("mbps")
-    return [
-        row.setup,
-        Cell(row.name, row.name, "; ".join(row.notes)),
-        Cell(row.application, row.application, TITLES.get(row.application, "")),
-        row.frame_bytes,
-        _spread(speeds, 1 if speeds and max(speeds) < 100 else 0),
-        _spread(row.values("requests_per_s"), 0),
-        None if delay is None else Cell(delay / 1e3, f"{delay / 1e3:.0f}"),
-        None if lost is None else Cell(lost, f"{lost:.1%}"),
-        _share(row.core_shares),
-        _share(row.hosts_shares),
-        Cell(row.trials, f"{row.trials} ({failed})" if failed else f"{row.trials}"),
-    ]
 
 
 def sentences(rows: Sequence[Served]) -> list[str]:

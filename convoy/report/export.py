@@ -1,30 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""A run's report for programs and for plain text: JSON, CSV, Markdown."""
+"""A run's report for programs: JSON and CSV."""
 
 import csv
 import io
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from convoy.report import applications
-from convoy.report.compared import compared
+from convoy.report.claims import summary
 from convoy.report.findings import findings
-from convoy.report.paflow import memory_table
-from convoy.report.paflow_summary import summary
-from convoy.report.page import Cell, Column, Value, write_number
-from convoy.report.papers import beside
+from convoy.report.gains import compared
 from convoy.report.row import Row
 from convoy.report.run_data import Run
-from convoy.report.scenario import (
-    GOALS,
-    LATENCY_COLUMNS,
-    delay_values,
-    environment,
-    rate_columns,
-    rate_values,
-)
+from convoy.report.run_document import GOALS
 
 _FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -104,8 +93,7 @@ def claims(run: Run) -> list[dict[str, Any]]:
     table = summary(run)
     names = ("what", "unit", "paper", "here", "from")
     return [
-        {name: v.value if isinstance(v, Cell) else v for name, v in zip(names, row, strict=True)}
-        | {"text": text_of(row[3])}
+        {name: one.value for name, one in zip(names, row, strict=True)} | {"text": row[3].written}
         for row in (table.rows if table is not None else ())
     ]
 
@@ -132,49 +120,3 @@ def _no_formula(value: Any) -> Any:
     Names come from scenarios and results that somebody else may have written. Numbers stay numbers.
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_BEGINS) else value
-
-
-def text_of(value: Value) -> str:
-    """Return a value as plain text."""
-    cell = value if isinstance(value, Cell) else Cell(value)
-    if cell.value is None or (isinstance(cell.value, float) and not math.isfinite(cell.value)):
-        return "–"
-    plain = cell.value if isinstance(cell.value, str) else write_number(cell.value)
-    return (cell.text or plain).replace("|", "/").strip()
-
-
-def _markdown_table(columns: Sequence[Column | str], rows: Sequence[Sequence[Value]]) -> str:
-    heads = [Column(column) if isinstance(column, str) else column for column in columns]
-    names = [f"{head.name} {head.unit}".strip() for head in heads]
-    lines = ["| " + " | ".join(names) + " |", "|" + " --- |" * len(names)]
-    lines += ["| " + " | ".join(map(text_of, row)) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-def markdown(run: Run) -> str:
-    """Return the findings and tables as Markdown."""
-    parts = ["# What was found", "\n".join(f"- {line}" for line in findings(run))]
-    table = summary(run)
-    if table is not None:
-        parts += [f"## {table.title}", _markdown_table(table.columns, table.rows)]
-    for name in run.scenarios:
-        mine = run.of(name)
-        parts.append(f"## {run.scenarios[name].title} ({name})")
-        in_memory = memory_table(run, name)
-        papers = beside(run, name) if mine or run.served(name) else ()
-        for table in (*((in_memory,) if in_memory else ()), *papers):
-            parts += [table.title, _markdown_table(table.columns, table.rows), *table.says]
-        if any(row.rates_pps for row in mine):
-            parts.append(
-                _markdown_table(rate_columns(run), [rate_values(run, row) for row in mine])
-            )
-        used = run.served(name)
-        if used:
-            rows = [applications.values(row) for row in used]
-            parts.append(_markdown_table(applications.COLUMNS, rows))
-        delays = [line for row in mine for line in delay_values(row)]
-        if delays:
-            parts.append(_markdown_table(LATENCY_COLUMNS, delays))
-    parts.append("## Environment")
-    parts += [_markdown_table(["what", "here"], environment(host)) for host in run.hosts]
-    return "\n\n".join(parts) + "\n"

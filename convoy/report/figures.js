@@ -11,16 +11,13 @@
 	const script = document.createElement("script");
 	script.textContent = await new Response(unpacked).text();
 	document.head.append(script);
-	// What a figure does not say itself: little margin, and a legend that leaves phones their width.
-	const common = {autosize: true, margin: {l: 60, r: 16, t: 16, b: 48},
-		legend: {orientation: "h", x: 0, y: 1.02, yanchor: "bottom"}};
 	const config = {responsive: true, displaylogo: false, modeBarButtons:
 		[["toImage", "zoom2d", "pan2d", "resetScale2d"]],
 		// A phone has fingers for that, and its buttons would lie on the legend.
 		displayModeBar: innerWidth < 640 ? false : "hover"};
 	for (const source of document.querySelectorAll("script[data-figure]")) {
 		const {data, layout} = JSON.parse(source.textContent);
-		await Plotly.newPlot(source.dataset.figure, data, {...common, ...layout}, config);
+		await Plotly.newPlot(source.dataset.figure, data, {autosize: true, ...layout}, config);
 	}
 	document.documentElement.dataset.figures = "drawn";
 })().catch((error) => {

@@ -5,8 +5,9 @@
 from collections.abc import Iterator, Sequence
 
 from convoy.report.applications import sentences
+from convoy.report.gains import gain, pairs
 from convoy.report.noise import Difference, paired
-from convoy.report.rates import slow_phase
+from convoy.report.rates import expected_pps, slow_phase
 from convoy.report.row import Row
 from convoy.report.run_data import Run
 
@@ -114,6 +115,45 @@ def _delays(run: Run, scenario: str) -> list[str]:
     return said
 
 
+def _bare(run: Run, scenario: str) -> Iterator[str]:
+    """Yield what convoy's functions leave of the rate of testpmd, which has none."""
+    for bare in run.of(scenario):
+        longest = max(
+            (
+                row for row in run.of(scenario)
+                if row.contends and row.device == "convoy" and row.conditions.plain
+                and (row.run, row.size) == (bare.run, bare.size)
+                and row.rate_pps and row.function_cycles_per_packet
+            ),
+            key=lambda row: len(row.functions), default=None,
+        )  # fmt: skip
+        if bare.device != "testpmd" or bare.functions or not bare.rate_pps or not run.tsc_hz:
+            continue
+        if longest is not None and bare.contends:
+            own = longest.function_cycles_per_packet or 0.0
+            expected = expected_pps(bare.rate_pps, own, run.tsc_hz)
+            yield (
+                f"{longest.path}, {size_name(bare.size)}: the functions themselves took {own:.0f} "
+                f"cycles per packet. testpmd with these on top would forward {expected / 1e6:.2f} "
+                f"Mpps; {longest.name} reached {(longest.rate_pps or 0) / expected:.0%} of that."
+            )
+            return
+
+
+def _in_convoys(run: Run, scenario: str) -> Iterator[str]:
+    """Yield what convoys gain, for each setup at its smallest frames."""
+    seen = set()
+    for row, plain in pairs(run, scenario):
+        found = gain(row, plain)
+        if found is not None and (row.name, row.setup) not in seen:
+            seen.add((row.name, row.setup))
+            middle, least, most = found
+            yield (
+                f"{row.name}, {row.setup} over {plain.setup}, {size_name(row.size)}: "
+                f"**{middle:.2f} times** the rate [{least:.2f} .. {most:.2f}]."
+            )
+
+
 def _noise(run: Run, scenario: str) -> Iterator[str]:
     """Yield each run's noise floor."""
     for name in dict.fromkeys(row.run for row in run.of(scenario) if row.rates_pps):
@@ -154,7 +194,7 @@ def _failures(run: Run, scenario: str) -> list[str]:
 def of_scenario(run: Run, scenario: str) -> list[str]:
     """Return the sentences about one scenario."""
     said = _compared(run, scenario) + _delays(run, scenario)[:12]
-    said += _noise(run, scenario)
+    said += [*_bare(run, scenario), *_in_convoys(run, scenario), *_noise(run, scenario)]
     said += sentences(run.served(scenario))
     return said + _ports(run.of(scenario)) + _failures(run, scenario)
 

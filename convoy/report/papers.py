@@ -1,131 +1,143 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""The papers' numbers beside ours. Their machines are others: cycles per packet and ratios are
+"""The papers' tables beside ours. Their machines are others: cycles per packet and ratios are
 compared, never rates."""
 
+from collections.abc import Iterator, Mapping, Sequence
+
 from convoy import reference
-from convoy.report import paflow
-from convoy.report.beside import Beside, source
-from convoy.report.compared import table as compared_table
-from convoy.report.page import Cell, Column, Value
+from convoy.report.document import Cell, Column, Table, Value, spread
+from convoy.report.frames import half_of_lost
+from convoy.report.gains import compared, full_speed_gain, pairs
 from convoy.report.row import Row
 from convoy.report.run_data import Run
 from convoy.results.trials import display_name
 
+PAPERS = {  # the files that the tables' sources name
+    "000": "Niu et al., Unveiling",
+    "001": "Niu et al., Benchmarking",
+    "002": "Niu et al., Unveiling",
+    "003": "data plane versus VNF",
+    "004": "PA-Flow",
+}
 FUNCTION = {"L3FWD": "router", "Firewall": "firewall"}  # Niu's names, and our setups'
+RATIO = "paflow-table2-aggregation-ratio"
+DROPS = "paflow-table3-drops"
+FAR = 1.5  # times the paper's ratio, or one part in so many of it: it is not reproduced
+FRAME = Column("frame", "bytes")
+
+
+def source(row: Mapping[str, str]) -> str:
+    """Return where a number of a paper stands."""
+    paper, _, place = row["source"].partition(" ")
+    return f"{PAPERS.get(paper, paper)}, {place}"
 
 
 def _clean(rows: tuple[Row, ...]) -> list[Row]:
     return [r for r in rows if r.contends and r.rate_pps]
 
 
-def _table1(run: Run, scenario: str) -> Beside:
+def _number(value: float | None, form: str = ".2f", note: str = "") -> Value:
+    return None if value is None else Cell(value, f"{value:{form}}", note)
+
+
+def _size(text: str) -> Value:
+    return int(text) if text.isdigit() else text
+
+
+def _table1(run: Run, scenario: str) -> Table:
     """Niu Table 1: 64 B, one core, by clock. Cycles per packet = clock / rate."""
-    out = Beside(
-        "Cycles per packet, 64 B: clock / rate. The papers: one vCPU, and the switch's own cores "
-        "beside it; here: one core",
+    out = Table(
         ["who", "function", Column("clock", "GHz"), Column("rate", "Mpps"),
          Column("cycles", "per packet"), "source"],
+        title="Cycles per packet, 64 B: clock / rate. The papers: one vCPU, and the switch's own "
+        "cores beside it; here: one core",
+        page_only=True,
     )  # fmt: skip
     for cell in reference.table("niu-table1-throughput-64B"):
         ghz, rate = float(cell["cpu_ghz"]), float(cell["mpps"])
         if ghz in (1.2, 2.6):
-            out.rows.append(
-                [cell["dataplane"], FUNCTION[cell["network_function"]], ghz, rate,
-                 Cell(ghz * 1e3 / rate, f"{ghz * 1e3 / rate:.0f}"), source(cell)]
-            )  # fmt: skip
+            out.add(cell["dataplane"], FUNCTION[cell["network_function"]], ghz, rate,
+                    _number(ghz * 1e3 / rate, ".0f"), source(cell))  # fmt: skip
     mine = [row for row in _clean(run.of(scenario)) if row.size == "64"]
     for row in mine:
-        if row.device == "dummy" or run.tsc_hz is None:
-            continue
-        rate = (row.rate_pps or 0) / 1e6
-        cycles = run.tsc_hz / 1e6 / rate
-        out.rows.append(
-            [row.name, row.setup, Cell(run.tsc_hz / 1e9, f"{run.tsc_hz / 1e9:.2f}"),
-             Cell(rate, f"{rate:.2f}"), Cell(cycles, f"{cycles:.0f}"), "this run (TSC)"]
-        )  # fmt: skip
-    pairs = []
+        if row.device != "dummy" and run.tsc_hz is not None:
+            rate = (row.rate_pps or 0) / 1e6
+            out.add(row.name, row.setup, _number(run.tsc_hz / 1e9), _number(rate),
+                    _number(run.tsc_hz / 1e6 / rate, ".0f"), "this run (TSC)")  # fmt: skip
+    both = []
     for name in run.names(scenario):
         rates = {row.setup: row.rate_pps for row in mine if row.name == name}
         if rates.get("router") and rates.get("firewall"):
-            pairs.append(f"{name} {(rates['firewall'] or 0) / (rates['router'] or 1):.2f}")
-    if pairs:
-        out.says.append(
+            both.append(f"{name} {(rates['firewall'] or 0) / (rates['router'] or 1):.2f}")
+    if both:
+        out.notes.append(
             "Firewall over router, by rate: the paper's BESS 1.03 and ClickOS 0.94 at 2.6 GHz; "
-            f"here {', '.join(pairs)}."
+            f"here {', '.join(both)}."
         )
     return out
 
 
-def _latency(run: Run, scenario: str) -> Beside:
+def _latency(run: Run, scenario: str) -> Table:
     """Niu Fig. 5 and section 5.2."""
-    out = Beside(
-        "Latency",
-        ["who", "what", Column("frame", "bytes"), "rate", Column("latency", "us"), "source"],
+    out = Table(
+        ["who", "what", FRAME, "rate", Column("latency", "us"), "source"],
+        title="Latency",
+        page_only=True,
     )
     for row in reference.table("niu-latency"):
-        out.rows.append(
-            [row["dataplane"], row["scenario"], int(row["packet_bytes"]), row["rate"],
-             float(row["latency_us"]), source(row)]
-        )  # fmt: skip
-    for mine in run.of(scenario):
-        if mine.role == "control":
-            continue
+        out.add(row["dataplane"], row["scenario"], int(row["packet_bytes"]), row["rate"],
+                float(row["latency_us"]), source(row))  # fmt: skip
+    for mine in (row for row in run.of(scenario) if row.role == "device"):
         for delay in mine.delays:
             p50 = delay.quantile(0.5)
             if p50 is not None:
-                size = int(mine.size) if mine.size.isdigit() else mine.size
-                out.rows.append(
-                    [mine.name, mine.setup, size, delay.load,
-                     Cell(p50 / 1e3, f"{p50 / 1e3:.1f}", "median"), "this run"]
-                )  # fmt: skip
+                out.add(mine.name, mine.setup, _size(mine.size), delay.load,
+                        _number(p50 / 1e3, ".1f", "median"), "this run")  # fmt: skip
     return out
 
 
-def _dataplane_vs_vnf(run: Run, scenario: str) -> Beside:
+def _dataplane_vs_vnf(run: Run, scenario: str) -> Table:
     """Data plane versus VNF, Table II: a function as switch rules over the same in a VM."""
-    out = Beside(
-        "Switch rules over other deployments: ratio of rates at the same frame size",
-        ["function", Column("frame", "bytes"), Column("paper", "rules / VM")],
-    )
     mine = _clean(run.of(scenario))
     # Rates are divided within one run only.
     others = list(dict.fromkeys(
         (row.run, row.device) for row in mine if row.device not in ("ovs-dpdk", "dummy")
     ))  # fmt: skip
     rates = {(row.setup, row.run, row.device, row.size): row.rate_pps or 0.0 for row in mine}
-    out.columns += [
-        Column(display_name(device, run=name), "ovs-dpdk / it") for name, device in others
-    ]
+    out = Table(
+        ["function", FRAME, Column("paper", "rules / VM"),
+         *(Column(display_name(device, run=name), "ovs-dpdk / it") for name, device in others)],
+        title="Switch rules over other deployments: ratio of rates at the same frame size",
+    )  # fmt: skip
     for row in reference.table("dataplane-vs-vnf-table2-mbps"):
         size = row["packet_bytes"]
         for name in ("firewall", "router"):
             paper = float(row[f"dataplane_{name}"]) / float(row[f"vm_{name}"])
-            line: list[Value] = [name, int(size), Cell(paper, f"{paper:.2f}", source(row))]
+            line: list[Value] = [name, int(size), _number(paper, note=source(row))]
             for where, device in others:
                 rules = rates.get((name, where, "ovs-dpdk", size))
                 other = rates.get((name, where, device, size))
-                ratio = rules / other if rules and other else None
-                line.append(Cell(ratio, f"{ratio:.2f}") if ratio else None)
-            out.rows.append(line)
+                line.append(_number(rules / other if rules and other else None))
+            out.add(*line)
     return out
 
 
-def _applications(run: Run, scenario: str) -> Beside:
+def _applications(run: Run, scenario: str) -> Table:
     """Data plane versus VNF, Table II, as the paper measured it: iperf3 through the function."""
-    out = Beside(
-        "iperf3 through the function, by frame size (the paper: len), Mbit/s",
-        ["function", Column("frame", "bytes"), Column("paper", "rules"), Column("paper", "VM"),
-         Column("paper", "rules / VM")],
-    )  # fmt: skip
     mine = [row for row in run.served(scenario) if row.application == "iperf3-udp"]
     who = list(dict.fromkeys((row.run, row.device) for row in mine))
     speeds = {
         (row.setup, row.run, row.device, str(row.frame_bytes)): row.median("mbps") for row in mine
     }
-    out.columns += [Column(display_name(device, run=where), "here") for where, device in who]
     both = [where for where, device in who if device == "vm" and (where, "ovs-dpdk") in who]
-    out.columns += [Column(display_name("here", run=where), "rules / VM") for where in both]
+    out = Table(
+        ["function", FRAME, Column("paper", "rules"), Column("paper", "VM"),
+         Column("paper", "rules / VM"),
+         *(Column(display_name(device, run=where), "here") for where, device in who),
+         *(Column(display_name("here", run=where), "rules / VM") for where in both)],
+        title="iperf3 through the function, by frame size (the paper: len), Mbit/s",
+    )  # fmt: skip
     for row in reference.table("dataplane-vs-vnf-table2-mbps"):
         size = row["packet_bytes"]
         for name in ("firewall", "router"):
@@ -133,44 +145,173 @@ def _applications(run: Run, scenario: str) -> Beside:
             if not any(here):
                 continue
             rules, machine = float(row[f"dataplane_{name}"]), float(row[f"vm_{name}"])
-            ratio = Cell(rules / machine, f"{rules / machine:.2f}", source(row))
-            line: list[Value] = [name, int(size), rules, machine, ratio]
-            line += [None if v is None else Cell(v, f"{v:.1f}") for v in here]
+            line: list[Value] = [name, int(size), rules, machine]
+            line.append(_number(rules / machine, note=source(row)))
+            line += [_number(value, ".1f") for value in here]
             for where in both:
                 ours, vm = (speeds.get((name, where, d, size)) for d in ("ovs-dpdk", "vm"))
-                line.append(Cell(ours / vm, f"{ours / vm:.2f}") if ours and vm else None)
-            out.rows.append(line)
-    out.says.append(
+                line.append(_number(ours / vm if ours and vm else None))
+            out.add(*line)
+    out.notes.append(
         "The paper's virtual interfaces were limited to 1 Gbit/s, client and server had cores of "
         "their own, and its VM ran under KVM."
     )
     return out
 
 
-def _clickos_cpu(run: Run, scenario: str) -> Beside:
+def _clickos_cpu(run: Run, scenario: str) -> Table:
     """Niu, Benchmarking, Table 2: ClickOS's CPU use by frame size."""
-    out = Beside(
-        "CPU use by frame size, per cent of a core",
-        ["who", Column("frame", "bytes"), Column("CPU", "%"), "source"],
+    out = Table(
+        ["who", FRAME, Column("CPU", "%"), "source"],
+        title="CPU use by frame size, per cent of a core",
+        page_only=True,
     )
     for row in reference.table("niu-table2-clickos-cpu"):
         used = float(row["cpu_utilisation_percent"])
-        out.rows.append(["ClickOS", int(row["packet_bytes"]), used, source(row)])
+        out.add("ClickOS", int(row["packet_bytes"]), used, source(row))
     for mine in _clean(run.of(scenario)):
         if mine.cpu_share is not None and mine.size.isdigit():
-            out.rows.append(
-                [f"{mine.name}, {mine.setup}", int(mine.size),
-                 Cell(100 * mine.cpu_share, f"{100 * mine.cpu_share:.0f}"), "this run (/proc)"]
-            )  # fmt: skip
+            out.add(f"{mine.name}, {mine.setup}", int(mine.size),
+                    _number(100 * mine.cpu_share, ".0f"), "this run (/proc)")  # fmt: skip
     return out
 
 
-def _plain(name: str) -> Beside:
-    """A table that we have nothing to put beside yet, as it is."""
+def ratios(run: Run, scenario: str) -> Table:
+    """PA-Flow, Table 2: frames / packets, by rate."""
+    mine = [r for r in run.of(scenario) if r.contends and any(d.frames for d in r.delays)]
+    out = Table(
+        [Column("rate", "Mpps"), Column("paper, even", "%"), Column("paper, bursts of 32", "%"),
+         *(Column(f"{row.setup}, {row.name}", "%") for row in mine)],
+        title="Aggregation ratio: frames / packets, per cent (the paper: after / before "
+        "aggregation)",
+    )  # fmt: skip
+    paper = {float(row["rx_rate_pps"]): row for row in reference.table(RATIO)}
+    for rate in sorted({*paper, *(d.rate_pps for row in mine for d in row.delays)}):
+        line: list[Value] = [_number(rate / 1e6, "g")]
+        for name in ("non_bursty_percent", "bursty_percent"):
+            cells = paper.get(rate)
+            line.append(Cell(float(cells[name]), "", source(cells)) if cells else None)
+        for row in mine:
+            found = next((d.frames for d in row.delays if d.rate_pps == rate), None)
+            note = f"{found.per_frame:.2f} packets in a frame" if found else ""
+            line.append(_number(found.ratio_percent if found else None, ".1f", note))
+        out.add(*line)
+    out.notes += _contradicted(mine, paper)
+    return out
+
+
+def _contradicted(rows: Sequence[Row], paper: Mapping[float, Mapping[str, str]]) -> Iterator[str]:
+    """Yield where the ratios are far from the paper's: for even traffic, and for its bursts."""
+    for row in rows:
+        name = "non_bursty_percent" if row.conditions.evenly else "bursty_percent"
+        both = [
+            (delay.rate_pps, delay.frames.ratio_percent, float(paper[delay.rate_pps][name]))
+            for delay in row.delays
+            if delay.frames and delay.rate_pps in paper
+        ]
+        far = [one for one in both if not 1 / FAR <= one[1] / one[2] <= FAR]
+        if far:
+            each = ", ".join(
+                f"{at / 1e6:g} Mpps {here:.1f} % ({there:g} %)" for at, here, there in far
+            )
+            yield (
+                f"{row.setup}, {row.name}: Table 2 is not reproduced at {len(far)} of {len(both)} "
+                f"rates, here (in the paper): {each}."
+            )
+
+
+def drops(run: Run, scenario: str) -> Table:
+    """PA-Flow, Table 3 and Figure 12: what was lost, and how long the loss periods were."""
+    mine = [row for row in run.of(scenario) if row.contends and row.delays]
+    out = Table(
+        [Column("rate", "Mpps"), Column("paper", "PA-Flow / default")],
+        title="Dropped packets: with convoys over without (the paper), and shares of what was "
+        "offered",
+    )
+    for row in mine:
+        out.columns.append(Column(row.setup, "lost, per cent"))
+        help_text = "half of the lost packets were in loss periods (RFC 3357) of up to so many"
+        out.columns.append(Column("loss period", "packets", help_text))
+    paper = {
+        float(row["rx_rate_pps"]): float(row["drops_paflow"]) / float(row["drops_default"])
+        for row in reference.table(DROPS)
+    }
+    for rate in sorted({*paper, *(d.rate_pps for row in mine for d in row.delays)}):
+        line: list[Value] = [_number(rate / 1e6, "g"), _number(paper.get(rate))]
+        for row in mine:
+            delay = next((d for d in row.delays if d.rate_pps == rate), None)
+            lost = delay.lost_ratio if delay else None
+            line.append(_number(None if lost is None else 100 * lost, ".3g"))
+            line.append(half_of_lost(delay.lost_runs) if delay and lost else None)
+        out.add(*line)
+    return out
+
+
+def full_speed(run: Run, scenario: str) -> Table:
+    """What devices take at most, in a second and in a second of CPU time."""
+    out = Table(
+        ["setup", "device", FRAME, Column("rate", "Mpps"),
+         Column("per CPU second", "M packets"),
+         Column("cycles", "per packet", "busy TSC ticks by the device's own counters"),
+         Column("busy", "%", "of the trial, by the same counters; less: it waited for the tester"),
+         "with / without", "with / without, per CPU second"],
+        title="At full speed: as much as each takes, median and range of all trials",
+    )  # fmt: skip
+    plains = {id(row): plain for row, plain in pairs(run, scenario)}
+    for row in (row for row in run.of(scenario) if row.full_speed_pps):
+        line: list[Value] = [row.setup, row.name, row.size]
+        for rounds, unit, digits in (
+            (row.full_speed_pps, 1e6, 2),
+            (row.per_cpu_s, 1e6, 2),
+            (row.full_speed_cycles, 1, 0),
+            (row.full_speed_busy, 0.01, 0),
+        ):
+            line.append(spread([v for values in rounds.values() for v in values], unit, digits))
+        plain = plains.get(id(row))
+        for name in ("full_speed_pps", "per_cpu_s"):
+            line.append(spread((plain and full_speed_gain(row, plain, name)) or ()))
+        out.add(*line)
+    return out
+
+
+def setups_compared(run: Run, scenario: str) -> Table:
+    """What a scenario's `compare` names, beside target and paper."""
+    out = Table(
+        ["setup", "over", "device", FRAME, Column("rate", "x"),
+         Column("cycles per packet", "x"), Column("target", "x", "ours, for the rate"), "paper",
+         Column("waited", "for the tester", "could have taken more: compare cycles, not rates")],
+        title="At full speed, one setup over another: median and range of the rounds",
+    )  # fmt: skip
+    for one in compared(run, scenario):
+        out.add(one.setup, one.over, one.name, one.size, spread(one.rate),
+                spread(one.cycles or ()), _number(one.target, "g"), one.paper or None,
+                ", ".join(one.waited) or None)  # fmt: skip
+    return out
+
+
+def in_memory(run: Run, scenario: str) -> Table:
+    """Return what was measured in memory for a scenario, cycles per packet."""
+    out = Table(
+        ["what", "case", Column("cycles", "per packet"), "range"],
+        title="In memory: TSC ticks per packet, median and range",
+    )
+    for one in (one for one in run.memory if one.scenario == scenario):
+        for row in one.rows():
+            named = {k: v for k, v in row.items() if not isinstance(v, dict)}
+            case = ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in named.items())
+            for name, value in row.items():
+                if isinstance(value, dict):
+                    part = "" if name == "cycles_per_packet" else f", {name.replace('_', ' ')}"
+                    out.add(one.what, case + part, _number(value["median"], ".1f"),
+                            f"[{value['min']:.1f} .. {value['max']:.1f}]")  # fmt: skip
+    return out
+
+
+def _plain(name: str) -> Table:
+    """Return a table that we have nothing to put beside yet, as it is."""
     rows = reference.table(name)
-    out = Beside(f"The paper's {name}", list(rows[0]))
-    out.rows = [[*list(row.values())[:-1], source(row)] for row in rows]
-    return out
+    values = ([*list(row.values())[:-1], source(row)] for row in rows)
+    return Table(list(rows[0]), list(values), title=f"The paper's {name}", page_only=True)
 
 
 TABLES = {
@@ -178,12 +319,12 @@ TABLES = {
     "niu-latency": _latency,
     "niu-table2-clickos-cpu": _clickos_cpu,
     "dataplane-vs-vnf-table2-mbps": _dataplane_vs_vnf,
-    paflow.RATIO: paflow.ratios,
-    paflow.DROPS: paflow.drops,
+    RATIO: ratios,
+    DROPS: drops,
 }
 
 
-def beside(run: Run, scenario: str) -> list[Beside]:
+def beside(run: Run, scenario: str) -> list[Table]:
     """Return the papers' tables that a scenario names, with our numbers beside theirs."""
     names = run.scenarios[scenario].references
     sent = any(row.rates_pps for row in run.of(scenario))
@@ -193,10 +334,9 @@ def beside(run: Run, scenario: str) -> list[Beside]:
         if sent or n != "dataplane-vs-vnf-table2-mbps"
     ]
     if run.scenarios[scenario].full_speed:
-        found.append(paflow.full_speed(run, scenario))
+        found.append(full_speed(run, scenario))
     if run.scenarios[scenario].compare:
-        found.append(compared_table(run, scenario))
+        found.append(setups_compared(run, scenario))
     if "dataplane-vs-vnf-table2-mbps" in names and run.served(scenario):
-        applied = _applications(run, scenario)
-        found += [applied] if applied.rows else []
-    return found
+        found.append(_applications(run, scenario))
+    return [table for table in found if table.rows]

@@ -9,7 +9,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from convoy.report.page import Cell, Column, Page
+from convoy.report.document import Cell, Column, Document, Figure, Table, write_whole
+from convoy.report.html import html
+from convoy.report.plots import empty
 from convoy.sim.paper import DERIVED, Comparison
 
 Json = dict[str, Any]
@@ -34,7 +36,7 @@ def sizes_figure(links: Sequence[Json]) -> go.Figure:
         for size, frames in link["sizes"].items():
             sizes[int(size) // step * step] += frames
     order = sorted({size for sizes in hops.values() for size in sizes})
-    figure = go.Figure()
+    figure = empty()
     for hop in list(hops)[:HOPS_SHOWN]:
         figure.add_bar(
             x=[str(size) if step == 1 else f"{size}–{size + step - 1}" for size in order],
@@ -56,7 +58,7 @@ def hops_figure(result: Json) -> go.Figure:
     for link in result["links"]:
         frames[_hop(link)] += link["frames"]
         packets[_hop(link)] += link["packets"]
-    figure = go.Figure()
+    figure = empty()
     figure.add_bar(x=list(packets), y=list(packets.values()), name="original packets")
     figure.add_bar(x=list(frames), y=list(frames.values()), name="frames")
     figure.update_layout(yaxis_title=f"in {result['simulated_s']:g} s", xaxis_title="hop")
@@ -65,7 +67,7 @@ def hops_figure(result: Json) -> go.Figure:
 
 def latency_figure(result: Json) -> go.Figure | None:
     """Share of packets slower than a time, one line for each sink; None where nothing came."""
-    figure = go.Figure()
+    figure = empty()
     for node in result["nodes"]:
         if not node.get("latency"):
             continue
@@ -90,13 +92,13 @@ def latency_figure(result: Json) -> go.Figure | None:
 def load_figure(result: Json) -> go.Figure:
     """How busy each function is."""
     nodes = [node for node in result["nodes"] if node["kind"] == "function"]
-    figure = go.Figure()
+    figure = empty()
     figure.add_bar(x=[n["name"] for n in nodes], y=[100 * n["busy_share"] for n in nodes])
     figure.update_layout(yaxis_title="busy, %", yaxis_range=[0, 105])
     return figure
 
 
-def add_result(page: Page, result: Json) -> None:
+def add_result(page: Document, result: Json) -> None:
     """Add a result's plots and tables to a page."""
     if not result["complete"]:
         page.text(
@@ -109,58 +111,51 @@ def add_result(page: Page, result: Json) -> None:
         f"simulated; seed {result['seed']}, engine {result['engine']}, "
         f"{run['cpu_s']:.3g} CPU seconds."
     )
-    page.figure(sizes_figure(result["links"]), "Frames by size, hop by hop")
-    page.figure(hops_figure(result), "Packets and frames, hop by hop")
+    page.add(Figure(sizes_figure(result["links"]), "Frames by size, hop by hop"))
+    page.add(Figure(hops_figure(result), "Packets and frames, hop by hop"))
     latency = latency_figure(result)
     if latency is not None:
-        page.figure(latency, "Latency from source to sink")
-    page.figure(load_figure(result), "Load of each function")
-    page.table(
+        page.add(Figure(latency, "Latency from source to sink"))
+    page.add(Figure(load_figure(result), "Load of each function"))
+    links = Table(
         ["link", "frames", "original packets", Column("mean size", "bytes"), "dropped frames"],
-        [
-            [
-                link["name"],
-                link["frames"],
-                link["packets"],
-                link["bytes"] / link["frames"] if link["frames"] else None,
-                link["dropped_frames"],
-            ]
-            for link in result["links"]
-        ],
-        caption="Links",
+        title="Links",
     )
+    for link in result["links"]:
+        mean = link["bytes"] / link["frames"] if link["frames"] else None
+        links.add(link["name"], link["frames"], link["packets"], mean, link["dropped_frames"])
+    page.add(links)
 
 
 def write_run(result: Json, notes: Sequence[str], path: Path) -> None:
     """Write the page of one simulation."""
-    page = Page(result["name"], "Simulated by convoy sim run")
+    page = Document(result["name"], "Simulated by convoy sim run")
     add_result(page, result)
     for note in notes:
         page.text(f"Note: {note}")
-    page.write(path)
+    write_whole(path, html(page))
 
 
 def write_paper(found: Sequence[Comparison], path: Path) -> None:
     """Write the page of the comparison with the paper's tables."""
-    page = Page("PA-Flow's tables, simulated", "convoy sim paper")
+    page = Document("PA-Flow's tables, simulated", "convoy sim paper")
     page.text(DERIVED)
     for comparison in found:
-        page.text(f"# {comparison.table.title}")
-        page.table(
-            ["mode", "link", "what", "paper", "simulated", Column("deviation", "%"), "within 3 %"],
-            [
-                [
-                    row.mode,
-                    row.link,
-                    row.what,
-                    row.paper,
-                    Cell(row.ours, f"{row.ours:,.2f}" if row.unit == "bytes" else ""),
-                    Cell(100 * row.deviation, f"{100 * row.deviation:+.1f}"),
-                    row.verdict,
-                ]
-                for row in comparison.rows
-            ],
+        page.text(f"## {comparison.table.title}")
+        table = Table(
+            ["mode", "link", "what", "paper", "simulated", Column("deviation", "%"), "within 3 %"]
         )
+        for row in comparison.rows:
+            table.add(
+                row.mode,
+                row.link,
+                row.what,
+                row.paper,
+                Cell(row.ours, f"{row.ours:,.2f}" if row.unit == "bytes" else ""),
+                Cell(100 * row.deviation, f"{100 * row.deviation:+.1f}"),
+                row.verdict,
+            )
+        page.add(table)
         page.text(
             "Fewer packets on the sink's link, per original packet: "
             f"{100 * comparison.saved_per_packet:.1f} % (paper "
@@ -169,6 +164,6 @@ def write_paper(found: Sequence[Comparison], path: Path) -> None:
             f"{100 * comparison.paper_saved_by_cells:.1f} %)."
         )
         for mode, result in comparison.results.items():
-            page.text(f"## {comparison.table.title}, {mode}")
+            page.text(f"### {comparison.table.title}, {mode}")
             add_result(page, result)
-    page.write(path)
+    write_whole(path, html(page))

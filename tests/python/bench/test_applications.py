@@ -22,7 +22,7 @@ from convoy.errors import ConvoyError, InputError
 from convoy.host.private import private_folder
 from convoy.host.process import wait_for
 from convoy.host.programs import find
-from convoy.report.applications import sentences, served, values
+from convoy.report.applications import sentences, served, table
 from convoy.results.applications import ApplicationPoint, ApplicationTrial
 from convoy.results.folder import RunFolder
 from convoy.results.scenario import Scenario
@@ -113,7 +113,7 @@ def test_trials_come_back_from_a_folder_and_become_rows(tmp_path):
     said = sentences(rows)
     assert said[0] == "HTTP (nginx, wrk) behind firewall: a 1000 [900 .. 1100] requests/s."
     assert "no luck" in said[1]
-    assert [values(row)[5] is None for row in rows] == [False, True]
+    assert [row[5].missing for row in table(rows).rows] == [False, True]
 
 
 def scenario(**more):

@@ -81,7 +81,7 @@ def test_quick_measures_everybody_and_leaves_results_and_a_page(tmp_path):
     done = convoy_bench("quick", "--smoke", "--json", "--output", str(folder))
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["schema"] == "convoy.bench.quick/3"
+    assert document["schema"] == "convoy.bench.run/3"
     measured = [(row["device"], len(row["functions"])) for row in document["rows"]]
     assert measured == [("testpmd", 0), ("convoy", 0), *[("convoy", 1)] * 3, *[("convoy", 3)] * 2]
     trials = list(RunFolder(folder).trials())
@@ -95,7 +95,7 @@ def test_quick_measures_everybody_and_leaves_results_and_a_page(tmp_path):
             == (row["device"], row["functions"])
         ]
         assert max(received) > 0
-    assert "Quick benchmark" in (folder / "report.html").read_text("utf-8")
+    assert "The example chain beside dpdk-testpmd" in (folder / "report.html").read_text("utf-8")
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")

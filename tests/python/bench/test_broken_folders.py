@@ -14,8 +14,9 @@ import yaml
 from convoy.cli.main import main
 from convoy.errors import InputError
 from convoy.report import export
+from convoy.report.html import html
 from convoy.report.run_data import read
-from convoy.report.scenario import page
+from convoy.report.run_document import document as document_of
 from convoy.results.folder import RunFolder
 from convoy.run import session
 
@@ -150,9 +151,9 @@ def test_what_an_older_run_does_not_say_is_unknown(tmp_path, kept):
     folder = tmp_path / "run"
     shutil.copytree(kept, folder)
     (folder / "host.json").write_text("{}")
-    html = page(read([folder])).html()
-    assert "unknown processor" in html
-    assert "nobody knows when" in html
+    page = html(document_of(read([folder])))
+    assert "unknown processor" in page
+    assert "nobody knows when" in page
 
 
 def test_a_whole_run_is_json_and_csv(kept):

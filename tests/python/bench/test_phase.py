@@ -7,7 +7,7 @@ import pytest
 from convoy.dut.base import Running
 from convoy.report.compare import compare
 from convoy.report.findings import findings
-from convoy.report.paflow import gain
+from convoy.report.gains import gain
 from convoy.report.rates import rows
 from convoy.report.run_data import read
 from convoy.results.documents import Host

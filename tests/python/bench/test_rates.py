@@ -5,15 +5,15 @@
 import pytest
 
 from convoy.errors import InputError
-from convoy.report import quick
 from convoy.report.compare import compare
+from convoy.report.findings import findings
 from convoy.report.rates import expected_pps, rows
-from convoy.report.run_data import read
+from convoy.report.run_data import Run, read
 from convoy.results.documents import Host
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Cost, Goal, Point, Search, Trial
 
-from .results import latency, plan, result
+from .results import latency, plan, result, scenario
 
 CHAIN = ("firewall", "router", "l2fwd")
 
@@ -161,22 +161,19 @@ def test_expected_rate_adds_cycles_to_a_packets_time():
 
 def test_findings_say_what_the_rows_say():
     before, after = counts(0, 0, 0), counts(1000, 400_000, 35_000)
-    found = quick.findings(
-        rows(
-            [
-                trial(received=6e6, device_before=before, device_after=after),
-                trial(received=9e6, device="testpmd", functions=()),
-            ],
-            [search(6e6), search(9e6, device="testpmd", functions=())],
-        ),
-        {"tsc_hz": 2.6e9, "self_test": {"ceiling_pps": 9.5e6}},
+    found = rows(
+        [
+            trial(received=6e6, device_before=before, device_after=after),
+            trial(received=9e6, device="testpmd", functions=()),
+        ],
+        [search(6e6), search(9e6, device="testpmd", functions=())],
     )
-    text = "\n".join(found)
-    assert "**6.00 [6.00 .. 6.00] Mpps**" in text
-    assert "**9.00 [9.00 .. 9.00] Mpps**" in text
+    run = Run((), {found[0].scenario: scenario()}, tuple(found), (), (), (), (), 2.6e9)
+    text = "\n".join(findings(run))
+    assert "**convoy 6.00 [6.00 .. 6.00] Mpps**" in text
+    assert "**testpmd 9.00 [9.00 .. 9.00] Mpps**" in text
     assert "took 70 cycles per packet" in text
     assert f"{expected_pps(9e6, 70, 2.6e9) / 1e6:.2f} Mpps" in text
-    assert "ceiling, so at least that fast: no function" in text
 
 
 def test_a_folder_gives_back_what_was_kept_and_refuses_a_second_run(tmp_path):

@@ -10,7 +10,8 @@ import subprocess
 import plotly.graph_objects as go
 import pytest
 
-from convoy.report.page import Page
+from convoy.report.document import Document, Figure, Table
+from convoy.report.html import html
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: make setup")
@@ -41,15 +42,16 @@ const probe = setInterval(() => {
 
 @pytest.mark.parametrize("width", [1200, 500])
 def test_page_draws_and_sorts(tmp_path, width):
-    page = Page("Title")
-    page.table(
+    page = Document("Title")
+    page.add(Table(
         ["what", "rate", *(f"column {i}" for i in range(12))],
         [[name, rate, *["value"] * 12] for name, rate in
          [("a", 9), ("b", 10.5), ("c", None), ("d", 100)]],
-    )  # fmt: skip
-    page.figure(go.Figure([go.Scatter(x=[1, 2], y=[1, 2]), go.Scatter(x=[1, 2], y=[2, 1])]))
+    ))  # fmt: skip
+    figure = go.Figure([go.Scatter(x=[1, 2], y=[1, 2]), go.Scatter(x=[1, 2], y=[2, 1])])
+    page.add(Figure(figure))
     path = tmp_path / "page.html"
-    path.write_text(page.html().replace("</head>", PROBE, 1), "utf-8")
+    path.write_text(html(page).replace("</head>", PROBE, 1), "utf-8")
     command = [
         CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
         "--no-first-run", "--disable-background-networking", "--disable-component-update",

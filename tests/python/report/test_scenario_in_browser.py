@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
+from convoy.report.html import html as as_html
 from convoy.report.run_data import read
-from convoy.report.scenario import page
+from convoy.report.run_document import document
 
 from .browser import CHROMIUM, look
 
@@ -24,7 +25,7 @@ seen.empty = [...document.querySelectorAll(".plot")].filter(
   (plot) => !plot.querySelector(".scatterlayer .trace")).length;
 seen.figures = document.querySelectorAll(".plot").length;
 const tables = [...document.querySelectorAll("table.sortable")];
-const rates = tables.find((table) => table.textContent.includes("max rx"));
+const rates = tables.find((table) => table.textContent.includes("MRR"));
 const column = [...rates.tHead.rows[0].cells].findIndex((c) => c.textContent.startsWith("PDR"));
 const values = () => [...rates.tBodies[0].rows].map((r) => Number(r.cells[column].dataset.value));
 rates.tHead.rows[0].cells[column].querySelector("button").click();
@@ -45,7 +46,7 @@ def html(tmp_path_factory):
     command += ["baseline", "chain", "latency-rate", "dataplane-vs-vnf", "--quick", "--devices"]
     command += ["dummy", "--repeats", "2", "--output", str(folder)]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
-    return page(read([folder])).html()
+    return as_html(document(read([folder])))
 
 
 @pytest.mark.parametrize("width", [1400, 500])

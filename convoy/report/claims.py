@@ -7,11 +7,10 @@ import statistics
 from collections.abc import Iterator, Mapping
 
 from convoy import reference
-from convoy.report.beside import Beside, source
-from convoy.report.compared import compared
+from convoy.report.document import Cell, Column, Table, Value, spread
 from convoy.report.findings import size_name
-from convoy.report.paflow import full_speed_gain, gain, pairs, times
-from convoy.report.page import Cell, Column, Value
+from convoy.report.gains import compared, full_speed_gain, gain, pairs
+from convoy.report.papers import source
 from convoy.report.row import Delay, Row
 from convoy.report.run_data import Run
 
@@ -25,16 +24,16 @@ class _Summary:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.claims = {row["claim"]: row for row in reference.table("paflow-claims")}
-        self.table = Beside(
-            "PA-Flow's claims and this run",
+        self.table = Table(
             ["what", "unit", "paper", "here", Column("from", "", "scenario, setup, device")],
+            title="PA-Flow's claims and this run",
         )
 
     def add(self, what: str, unit: str, here: Value, where: str, claim: str = "") -> None:
         """Add a line; claim: the paper's, by its name in the reference table."""
         row = self.claims.get(claim)
         paper = Cell(float(row["value"]), row["value"], source(row)) if row is not None else None
-        self.table.rows.append([what, unit, paper, here, where])
+        self.table.add(what, unit, paper, here, where)
 
     def throughput(self) -> None:
         """How many times as fast, at 64 B; and the least at any size."""
@@ -49,7 +48,7 @@ class _Summary:
                 if row.size == SMALL:
                     claim = _claim(row)
                     where = f"{scenario}: {row.setup} / {plain.setup}, {row.name}"
-                    self.add("rate with convoys / without, 64 B", "x", times(found), where, claim)
+                    self.add("rate with convoys / without, 64 B", "x", spread(found), where, claim)
             for (setup, name), (ratio, size) in least.items():
                 if size != SMALL:
                     self.add(
@@ -73,7 +72,7 @@ class _Summary:
                     found = full_speed_gain(row, plain, name)
                     if found is not None:
                         claim = _claim(row) if name == "full_speed_pps" else ""
-                        self.add(f"{what}, {row.size} B", "x", times(found), where, claim)
+                        self.add(f"{what}, {row.size} B", "x", spread(found), where, claim)
 
     def compared(self) -> None:
         """How many times as much setups take as those that the scenario sets them over."""
@@ -81,7 +80,7 @@ class _Summary:
             for one in compared(self.run, scenario):
                 where = f"{scenario}: {one.setup} / {one.over}, {one.name}"
                 what = f"at full speed, {one.setup} / {one.over}, {size_name(one.size)}"
-                self.table.rows.append([what, "x", one.paper or None, times(one.rate), where])
+                self.table.add(what, "x", one.paper or None, spread(one.rate), where)
 
     def latency(self) -> None:
         """What travelling together adds, at every fixed rate that both kept up with."""
@@ -134,7 +133,7 @@ class _Summary:
                     case = f"{row['working_set']}, buffers {row['buffers']}, pages {row['pages']}"
                     found = row["times"]["median"], row["times"]["min"], row["times"]["max"]
                     what = "router, a buffer each / in convoys"
-                    self.add(what, "x", times(found), f"{one.scenario}: {case}")
+                    self.add(what, "x", spread(found), f"{one.scenario}: {case}")
             if one.what == "vring":
                 split = [row for row in one.rows() if row.get("ring", "split") == "split"]
                 self._vring({row["row"]: row["cycles_per_packet"] for row in split}, one.scenario)
@@ -184,7 +183,7 @@ def _added_us(one: Delay, other: Delay, share: float) -> Value:
     return Cell(added, f"{added:+.1f} [{low:+.1f} .. {high:+.1f}]")
 
 
-def summary(run: Run) -> Beside | None:
+def summary(run: Run) -> Table | None:
     """Return the paper's claims beside this run; None: it has no scenario of PA-Flow's."""
     if not any(one.source.startswith("PA-Flow") for one in run.scenarios.values()):
         return None
