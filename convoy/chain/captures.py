@@ -13,7 +13,7 @@ from convoy.errors import InputError
 def with_captures(plan: Plan, read: Path | None, write: Path | None, chain: str | None) -> Plan:
     """Return a plan whose chain comes in from one capture and leaves to another.
 
-    Where there is a `read`, only what comes in by that port remains; all other ports swallow what
+    Where there is a `read`, only what comes in by that port remains; all other ports discard what
     they are sent. chain may be None where all chains come in by one port. Raises InputError.
     """
     if read is not None and write is not None and read.resolve() == write.resolve():

@@ -32,7 +32,7 @@ class Workers(Model):
 
     cores: list[int] | None = Field(None, min_length=1, max_length=64, description="CPU numbers")
     idle: Literal["poll", "yield"] = Field(
-        "poll", description="with nothing to do: poll on, or give the core away"
+        "poll", description="without work: poll on, or give the core away"
     )
 
 
@@ -40,7 +40,7 @@ class Memory(Model):
     """Memory of the node."""
 
     hugepages: Literal["auto", "always", "never"] = Field(
-        "auto", description="auto: as root, when enough are free"
+        "auto", description="auto: as root, if enough are free"
     )
     mb: int | None = Field(
         None, ge=64, le=1 << 20, description="size in MiB; default: 1024, with hugepages 512"
@@ -57,15 +57,15 @@ class Descriptor(Model):
     ports: dict[Name, AnyPort] = Field(min_length=1, max_length=64, description="by name")
     functions: dict[Name, AnyFunction] = Field({}, description="network functions, by name")
     next_hops: dict[Name, NextHop] = Field(
-        {}, max_length=256, description="nodes that packets travel to together, by name"
+        {}, max_length=256, description="nodes that take convoys, by name"
     )
     chains: dict[ChainName, Chain] = Field(min_length=1, max_length=64, description="by name")
     workers: Workers = Field(Workers(), description="default: chosen")
-    memory: Memory = Field(Memory(), description="default: hugepages where they are free")
+    memory: Memory = Field(Memory(), description="default: hugepages if enough are free")
     telemetry: Telemetry = Field(Telemetry(), description="default: this user alone connects")
     run_as: str | None = Field(
         None,
         min_length=1,
-        description="USER or USER:GROUP that convoyd becomes once its ports are open; takes root",
+        description="USER or USER:GROUP that convoyd becomes once its ports are open; needs root",
         examples=["convoy"],
     )

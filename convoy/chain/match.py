@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Which packets: by their SC-ID, the id of the service chain that they belong to."""
+"""Which packets: by their service-chain id (SC-ID)."""
 
 from pydantic import Field, model_validator
 
@@ -8,7 +8,7 @@ from convoy.chain.model import Model
 
 
 class ChainMatch(Model):
-    """The packets of a chain: those with an SC-ID, or (empty) what no other chain matches."""
+    """The packets of a chain: those with a service-chain id, or (empty) what no other matches."""
 
     vlan: int | None = Field(None, ge=0, le=4095, description="id of the outermost VLAN tag")
     vni: int | None = Field(

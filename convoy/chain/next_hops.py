@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Next hops of a descriptor: where packets travel to together, and which ones."""
+"""Next hops of a descriptor: where convoys go, and which packets they carry."""
 
 from typing import Any
 
@@ -14,16 +14,19 @@ class NextHop(Model):
     """Another node that takes convoys, and the packets that go there."""
 
     port: Name = Field(description="port that its convoys leave by; it has `convoys` with an `ip`")
-    mac: Mac = Field(description="its MAC address, or the router's on the way")
+    mac: Mac = Field(description="its MAC address, or that of the router on the way")
     ip: Address = Field(description="its address")
     nfi: int = Field(
-        0, ge=0, le=65535, description="NFI-ID: the instance of a function there, as it numbers it"
+        0,
+        ge=0,
+        le=65535,
+        description="NFI-ID: the network-function instance there, as it numbers it",
     )
     for_: list[ChainMatch] = Field(
         [ChainMatch()],
         alias="for",
         min_length=1,
-        description="SC-IDs of the packets that go there; default: what no other next hop is for",
+        description="service-chain ids of its packets; default: those of no other next hop",
     )
     leaving: list[Name] | None = Field(
         None,

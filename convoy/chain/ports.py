@@ -19,20 +19,20 @@ SOCKET_PATH_MAX_BYTES = 107  # sun_path less its terminating zero
 
 
 class Convoys(Model):
-    """Convoys, several packets in one frame, come in and leave by this port (docs/convoys.md)."""
+    """Convoys, several packets in one frame, enter and leave by this port (docs/convoys.md)."""
 
     ip: Address | None = Field(
         None,
-        description="its own address: convoys to others are dropped, and next hops are sent to "
-        "from it; empty: takes all, sends none",
+        description="its own address: convoys to others are dropped, and sent convoys have it as "
+        "source; empty: takes all, sends none",
     )
     from_: list[Address] | None = Field(
         None,
         alias="from",
         min_length=1,
         max_length=16,
-        description="whose convoys it takes, by their outer source address: those of others are "
-        "dropped; default: anybody's",
+        description="outer source addresses whose convoys it takes: those of others are dropped; "
+        "default: any",
     )
     udp_port: int = Field(51966, ge=1, le=65535, description="UDP destination port of convoys")
 
@@ -57,7 +57,7 @@ class Port(Model):
     )
     mac: Mac | None = Field(None, description="its MAC address; default: the device's own")
     convoys: Convoys | None = Field(
-        None, description="packets travel together on this port; write {} to only receive them"
+        None, description="packets are aggregated on this port; write {} to only receive convoys"
     )
 
     @model_validator(mode="after")
@@ -118,14 +118,14 @@ class VhostUser(ListeningPort):
     mode: Literal["server", "client"] = Field(
         "server", description="who makes the socket: server = convoyd"
     )
-    queues: int = Field(1, ge=1, le=64, description="pairs of queues, with RSS")
+    queues: int = Field(1, ge=1, le=64, description="queue pairs, with RSS")
     datapath: Literal["vring", "dpdk"] = Field(
         "vring",
-        description="who serves the peer: convoyd's own code, or DPDK's, to compare with",
+        description="who serves the peer: convoyd's own code, or DPDK's for comparison",
     )
-    packed: bool = Field(True, description="packed rings are offered, too")
+    packed: bool = Field(True, description="packed rings are offered as well")
     max_ring_size: int = Field(
-        4096, ge=64, le=32768, description="descriptors that a ring of the peer's may have"
+        4096, ge=64, le=32768, description="largest ring of the peer, in descriptors"
     )
     trusted: bool = Field(
         False, description="must be true for datapath: dpdk, which checks its peer less"
@@ -139,7 +139,7 @@ class VhostUser(ListeningPort):
 
 
 class VirtioUser(Port):
-    """The guest side of a virtio link: attaches to somebody's vhost-user socket."""
+    """The guest side of a virtio link: attaches to a vhost-user socket."""
 
     kind = "virtio-user"
     socket = True
@@ -151,7 +151,7 @@ class VirtioUser(Port):
     mode: Literal["server", "client"] = Field(
         "client", description="who makes the socket: server = convoyd"
     )
-    queues: int = Field(1, ge=1, le=64, description="pairs of queues, with RSS")
+    queues: int = Field(1, ge=1, le=64, description="queue pairs, with RSS")
     slots: Slots | None = Field(None, description=SLOTS)
 
 
@@ -172,7 +172,7 @@ class Memif(ListeningPort):
     id: int = Field(0, ge=0, le=0x7FFFFFFF, description="number of the link on that socket")
     slots: Slots | None = Field(None, description=SLOTS)
     datapath: Literal["memif", "dpdk"] = Field(
-        "memif", description="who moves the packets: convoyd's own code, or DPDK's to compare with"
+        "memif", description="who moves the packets: convoyd's own code, or DPDK's for comparison"
     )
     trusted: bool = Field(
         False, description="must be true for datapath: dpdk, which does not check its peer"
@@ -221,9 +221,9 @@ class Captures(Model):
     """The files of a pcap port: at least one of the two."""
 
     read: str | None = Field(
-        None, min_length=1, description="pcap or pcapng file whose packets come in"
+        None, min_length=1, description="pcap or pcapng file whose packets are received"
     )
-    write: str | None = Field(None, min_length=1, description="pcap file that packets leave to")
+    write: str | None = Field(None, min_length=1, description="pcap file that sent packets go to")
 
     @model_validator(mode="after")
     def _one(self) -> "Captures":
@@ -243,7 +243,7 @@ class Pcap(Port):
 
 
 class Null(Port):
-    """Swallows what it is sent; receives endless zeroed frames, or nothing."""
+    """Discards what it is sent; receives endless zeroed frames, or nothing."""
 
     kind = "null"
     any_length = True
