@@ -55,13 +55,13 @@ class Rate:
     entries: int | None
     flows: int | None
     rate_pps: float
-    at_least: bool  # the tester could not offer more
+    lower_bound: bool  # censored: the tester could not offer more
     emulated: str  # a remark that makes it no candidate; empty: none
 
     @property
     def mpps(self) -> str:
         """Return the rate as people write it."""
-        return f"{'at least ' if self.at_least else ''}{self.rate_pps / 1e6:.2f} Mpps"
+        return f"{'≥ ' if self.lower_bound else ''}{self.rate_pps / 1e6:.2f} Mpps"
 
     def __str__(self) -> str:
         """Return which row of the results it is."""
@@ -124,7 +124,7 @@ def _rate(row: Row) -> Rate:
         under.entries,
         under.flows,
         row.rate_pps or 0.0,
-        row.at_least,
+        row.lower_bound,
         emulated,
     )
 

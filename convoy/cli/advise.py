@@ -42,7 +42,7 @@ def command(
     if as_json:
         print_json(
             {
-                "schema": "convoy.advice/2",
+                "schema": "convoy.advice/3",
                 "chains": [asdict(one) for one in found],
                 "results": [
                     {"folder": str(folder), "age_days": round(days, 2)}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""convoy bench paflow: all about packets that travel together, beside the paper's numbers."""
+"""convoy bench paflow: aggregation as PA-Flow measures it, beside the paper's numbers."""
 
 from typing import Annotated
 

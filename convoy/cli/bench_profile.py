@@ -27,7 +27,7 @@ Json = dict[str, Any]
 FULL_PACKETS = 22  # of 64 bytes in a convoy of 1,500
 SMALL_BYTES = 64
 COSTS, RATIO = "quick", "paflow-ratio"  # scenarios
-EVEN = "packed, even"  # the latter's setup that the profile's points are of
+EVEN = "aggregated, even"  # the latter's setup that the profile's points are of
 
 
 def _port_cycles(found: Sequence[Row]) -> dict[int, list[float]]:

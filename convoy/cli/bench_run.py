@@ -159,7 +159,7 @@ def resume(
     folder: Annotated[Path, typer.Argument(help="Of a run that was interrupted.")],
     as_json: Json = False,
 ) -> None:
-    """Go on with a run that was interrupted or killed; nothing is measured twice."""
+    """Resume a run that was interrupted or killed; nothing is measured twice."""
     kept = RunFolder(folder)
     result = measure(kept, session.read_plan(kept))
     print_json(result.as_json()) if as_json else render(result)
@@ -229,7 +229,7 @@ def _changes(scenario: str, lines: list[dict[str, Any]], narrow: bool) -> Table:
             *(("\n".join(names),) if narrow else names),
             *(
                 f"{'≥ ' * bound}{line[which] / 1e6:.2f}"
-                for which, bound in zip(("one_pps", "other_pps"), line["at_least"], strict=True)
+                for which, bound in zip(("one_pps", "other_pps"), line["lower_bounds"], strict=True)
             ),
             f"{line['change']:+.1%}",
             "-" if line["noise"] is None else f"{line['noise']:.1%}",
@@ -239,10 +239,10 @@ def _changes(scenario: str, lines: list[dict[str, Any]], narrow: bool) -> Table:
 
 
 def _verdict(line: dict[str, Any]) -> str:
-    if line["machine_changed"]:
-        return "another phase"
-    if line["within_noise"] and not line["tells"]:
-        return "a bound" if any(line["at_least"]) else "too noisy"
+    if line["host_state_changed"]:
+        return "host state"
+    if line["within_noise"] and not line["conclusive"]:
+        return "lower bound" if any(line["lower_bounds"]) else "underpowered"
     return {True: "agrees", False: "differs", None: "too few"}[line["within_noise"]]
 
 
@@ -251,10 +251,10 @@ def compare(
     other: Annotated[Path, typer.Argument(help="Another one's.")],
     as_json: Json = False,
 ) -> None:
-    """Compare two runs point by point: what differs by more than the noise that they state."""
+    """Compare two runs point by point: what differs significantly."""
     found = compared(read([one]), read([other]))
     if as_json:
-        print_json({"schema": "convoy.bench.compare/2", **found})
+        print_json({"schema": "convoy.bench.compare/3", **found})
         return
     out = console()
     for scenario in dict.fromkeys(line["scenario"] for line in found["points"]):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""What a run says about each of PA-Flow's claims, in one table."""
+"""A run's results beside each of PA-Flow's claims, in one table."""
 
 import math
 import statistics
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from convoy import reference
 from convoy.report.document import Cell, Column, Table, Value, spread
 from convoy.report.findings import size_name
-from convoy.report.gains import compared, full_speed_gain, gain, pairs
+from convoy.report.gains import compared, gain, pairs, saturation_gain
 from convoy.report.papers import source
 from convoy.report.row import Delay, Row
 from convoy.report.run_data import Run
@@ -58,7 +58,7 @@ class _Summary:
                         f"{scenario}: {setup}, {name}",
                     )
 
-    def full_speed(self) -> None:
+    def saturation(self) -> None:
         """How much more each takes, in a second and in a second of CPU time."""
         for scenario, plan in self.run.scenarios.items():
             if plan.compare:
@@ -66,12 +66,12 @@ class _Summary:
             for row, plain in pairs(self.run, scenario):
                 where = f"{scenario}: {row.setup} / {plain.setup}, {row.name}"
                 for what, name in (
-                    ("at full speed, with / without", "full_speed_pps"),
+                    ("at saturation, with / without", "saturation_pps"),
                     ("packets per CPU second, with / without", "per_cpu_s"),
                 ):
-                    found = full_speed_gain(row, plain, name)
+                    found = saturation_gain(row, plain, name)
                     if found is not None:
-                        claim = _claim(row) if name == "full_speed_pps" else ""
+                        claim = _claim(row) if name == "saturation_pps" else ""
                         self.add(f"{what}, {row.size} B", "x", spread(found), where, claim)
 
     def compared(self) -> None:
@@ -79,11 +79,11 @@ class _Summary:
         for scenario in self.run.scenarios:
             for one in compared(self.run, scenario):
                 where = f"{scenario}: {one.setup} / {one.over}, {one.name}"
-                what = f"at full speed, {one.setup} / {one.over}, {size_name(one.size)}"
+                what = f"at saturation, {one.setup} / {one.over}, {size_name(one.size)}"
                 self.table.add(what, "x", one.paper or None, spread(one.rate), where)
 
     def latency(self) -> None:
-        """What travelling together adds, at every fixed rate that both kept up with."""
+        """The latency that aggregation adds at every fixed rate that both sustained."""
         for scenario, plan in self.run.scenarios.items():
             if plan.figure.y != "latency":
                 continue
@@ -189,7 +189,7 @@ def summary(run: Run) -> Table | None:
         return None
     made = _Summary(run)
     made.throughput()
-    made.full_speed()
+    made.saturation()
     made.compared()
     made.latency()
     made.lost()

@@ -4,11 +4,11 @@
 
 A machine may be slower in one run than in the other, for everybody alike. So each rate is compared
 with the run's own first device at the same point as well; "relative" is what is left of a change
-when the first device's change is taken out. Where the machine was in a slow phase in one run and in
-the fast one in the other (convoy/results/phase.py), that is another machine: nothing is compared.
+when the first device's change is taken out. Points whose
+host state differs (degraded in one run, nominal in the other) are not compared.
 
-To agree within a wide noise says little. So it is counted apart where even a change by a quarter
-would not have been noticed.
+Agreement within a wide noise says little. So points at which even a change by a quarter would not
+have been significant are counted as underpowered.
 """
 
 import math
@@ -51,18 +51,18 @@ def _reference(run: Run, row: Row) -> Row | None:
 
 FIGURES = {
     "line": "a cache line took {:.1f} times as long from core to core",
-    "tester_work": "the tester's core took {:.1f} times as long for the same work",
-    "device_work": "the device's core took {:.1f} times as long for the same work",
+    "tester_work": "the tester's core took {:.1f} times as long for the SMT-contention probe",
+    "device_work": "the device's core took {:.1f} times as long for the SMT-contention probe",
 }
 
 
 def _ceiling_pps(run: Run) -> float:
-    """Return what the tester can do at most; 0: nobody knows."""
+    """Return the tester's baseline rate; 0: not known."""
     known = [host.ceiling_pps or 0.0 for host in run.hosts]
     return min(known, default=0.0)
 
 
-def _other_machine(one: Run, other: Run, a: Row, b: Row) -> dict[str, float]:
+def _host_state_changed(one: Run, other: Run, a: Row, b: Row) -> dict[str, float]:
     """Return which figures were how many times as high in the second run; below 1: in the first.
 
     Only where that forbids a verdict.
@@ -71,12 +71,12 @@ def _other_machine(one: Run, other: Run, a: Row, b: Row) -> dict[str, float]:
     limits = dict(CHANGED)
     if max(a.rate_pps or 0.0, b.rate_pps or 0.0) < limit_pps:
         limits.pop("tester_work")  # it has time to spare
-    down = slower(a.machine, b.machine, limits)
-    return slower(b.machine, a.machine, limits) | {name: 1 / by for name, by in down.items()}
+    down = slower(a.host_state, b.host_state, limits)
+    return slower(b.host_state, a.host_state, limits) | {name: 1 / by for name, by in down.items()}
 
 
 def _not_compared(points: list[dict[str, Any]]) -> str:
-    mine = [point["machine_changed"] for point in points if point["machine_changed"]]
+    mine = [point["host_state_changed"] for point in points if point["host_state_changed"]]
     if not mine:
         return ""
     said = []
@@ -90,13 +90,13 @@ def _not_compared(points: list[dict[str, Any]]) -> str:
                 many = f" ({len(some)})" if len(some) < len(mine) else ""
                 said.append(f"{text.format(statistics.median(some))} in the {which} run{many}")
     return (
-        f"{len(mine)} of {len(points)} points are not compared, for the machine was another one: "
+        f"{len(mine)} of {len(points)} points are not compared, because the host state differs: "
         f"{'; '.join(said)}."
     )
 
 
 def _within(change: float, noise: float, bounds: tuple[bool, bool]) -> bool | None:
-    """Return whether a change is no more than noise. bounds: rates that only say "at least"."""
+    """Return whether a change is no more than noise. bounds: which rates are lower bounds."""
     if not math.isfinite(noise):
         return None
     # Half as fast is as far away as twice as fast; but twice the rate of a bound says nothing
@@ -107,13 +107,13 @@ def _within(change: float, noise: float, bounds: tuple[bool, bool]) -> bool | No
 
 
 def _told(tell: int, agree: int, bounds: bool) -> str:
-    """Return at how many of the points that agree a change would have been noticed."""
-    change = f"a change by {NOTICED:.0%} would have been noticed"
+    """Return at how many of the points that agree a change would have been significant."""
+    change = f"a change by {NOTICED:.0%} would have been significant"
     if tell == agree:
         return f"at each of these {change}"
-    why = "too noisy to tell, or known as a bound only" if bounds else "too noisy to tell"
+    why = "underpowered, or lower bounds" if bounds else "underpowered"
     if not tell:
-        return f"at none of these {change}, they are {why}"
+        return f"at none of these {change}: they are {why}"
     rest = "one is" if agree - tell == 1 else f"{agree - tell} are"
     return f"at {tell} of these {change}, the other {rest} {why}"
 
@@ -128,11 +128,11 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
         first, second = _reference(one, a), _reference(other, b)
         moved = (second.rate_pps or 1) / (first.rate_pps or 1) if first and second else 1.0
         change = b.rate_pps / a.rate_pps - 1
-        bounds = (a.at_least, b.at_least)
-        noise, changed = _noise(one, other, a, b), _other_machine(one, other, a, b)
+        bounds = (a.lower_bound, b.lower_bound)
+        noise, changed = _noise(one, other, a, b), _host_state_changed(one, other, a, b)
         tells = math.isfinite(noise) and not changed
         relative = (change + 1) / moved - 1
-        capped = any(row is not None and row.at_least for row in (first, second))
+        capped = any(row is not None and row.lower_bound for row in (first, second))
         points.append(
             {
                 "scenario": a.scenario,
@@ -142,15 +142,15 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
                 "cpu_speed": a.cpu_speed,
                 "one_pps": a.rate_pps,
                 "other_pps": b.rate_pps,
-                "at_least": bounds,
+                "lower_bounds": bounds,
                 "change": change,
                 "relative": relative,
                 # One repeat says nothing about its noise: null, and no verdict.
                 "noise": noise if math.isfinite(noise) else None,
                 # A change by a quarter would have been noticed.
-                "tells": tells and noise <= NOTICED and not any(bounds),
-                "machine_ns": (dict(a.machine), dict(b.machine)),
-                "machine_changed": changed,  # not empty: no verdict
+                "conclusive": tells and noise <= NOTICED and not any(bounds),
+                "machine_ns": (dict(a.host_state), dict(b.host_state)),
+                "host_state_changed": changed,  # not empty: no verdict
                 "within_noise": _within(change, noise, bounds) if tells else None,
                 # Beside what is only a bound, nothing can be said.
                 "relative_within_noise": _within(relative, noise, bounds)
@@ -164,8 +164,8 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
     says = "The runs have no point in common."
     if known:
         middle = statistics.median(point["noise"] for point in known)
-        tell = sum(point["tells"] and point["within_noise"] for point in known)
-        bounded = any(any(point["at_least"]) for point in known)
+        tell = sum(point["conclusive"] and point["within_noise"] for point in known)
+        bounded = any(any(point["lower_bounds"]) for point in known)
         says = (
             f"{agree} of {len(known)} points agree within their noise (median noise {middle:.1%}): "
             f"{_told(tell, agree, bounded)}; beside each run's own first device, {sum(beside)} of "
@@ -173,8 +173,8 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
         )
     said = [says] if known or not points else []
     said += list(filter(None, [_not_compared(points)]))
-    few = sum(point["noise"] is None and not point["machine_changed"] for point in points)
+    few = sum(point["noise"] is None and not point["host_state_changed"] for point in points)
     if few:
-        said.append(f"{few} of {len(points)} points have too few repeats to tell.")
+        said.append(f"{few} of {len(points)} points have too few rounds for a verdict.")
     says = " ".join(said)
     return {"points": points, "says": says}

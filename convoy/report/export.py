@@ -33,19 +33,19 @@ def as_json(row: Row) -> dict[str, Any]:
         "port_kind": row.port_kind,
         "goals_pps": {name: list(rates.values()) for name, rates in row.goals.items()},
         "rate_pps": row.rate_pps,
-        "rate_at_least": row.at_least,
+        "rate_is_lower_bound": row.lower_bound,
         "gbps": row.gbps,
-        "overload_pps": row.overload_pps,
+        "mrr_pps": row.mrr_pps,
         "cycles_per_packet": row.node_cycles_per_packet,
         "cycles_source": row.cycles_source,
         "function_cycles_per_packet": row.function_cycles_per_packet,
         "cpu_share": row.cpu_share,
         "core_share": row.core_share,
-        "full_speed": {
-            "pps": _all(row.full_speed_pps),
+        "saturation": {
+            "pps": _all(row.saturation_pps),
             "per_cpu_s": _all(row.per_cpu_s),
-            "cycles_per_packet": _all(row.full_speed_cycles),
-            "busy_share": _all(row.full_speed_busy),
+            "cycles_per_packet": _all(row.saturation_cycles),
+            "busy_share": _all(row.saturation_busy),
         },
         "latency_ns": {
             load: {f"p{100 * q:g}": delay.quantile(q) for q in (0.5, 0.9, 0.99, 0.999, 1.0)}
@@ -57,11 +57,11 @@ def as_json(row: Row) -> dict[str, Any]:
         "lost_ratio": {load: delay.lost_ratio for load, delay in half.items()},
         "lost": dict(row.lost),
         "trials": row.trials,
-        "excluded": row.spoilt,
-        "machine_ns": dict(row.machine),
-        "slow_rounds": len(row.slow),
-        "slow_rounds_left_out": row.left_out,
-        "unoffered": row.unoffered,
+        "invalid_trials": row.invalid,
+        "host_state_ns": dict(row.host_state),
+        "degraded_rounds": len(row.degraded),
+        "degraded_rounds_excluded": row.excluded_rounds,
+        "load_not_reached": row.load_not_reached,
         "irregular": list(row.irregular),
         "failed": list(row.failed),
         "notes": list(row.notes),
@@ -75,7 +75,7 @@ def _all(rounds: Mapping[int, tuple[float, ...]]) -> list[float]:
 def document(run: Run) -> dict[str, Any]:
     """Return everything as one JSON document."""
     return {
-        "schema": "convoy.report/2",
+        "schema": "convoy.report/3",
         "findings": findings(run),
         "noise_floor": {name: run.noise_floor(name) for name in run.scenarios},
         "rows": [as_json(row) for row in run.rows],

@@ -209,17 +209,17 @@ def loss_periods(run: Run, scenario: str) -> go.Figure | None:
     """Return the lengths of loss periods at the highest rate that lost any: Figure 12."""
     lines = []
     for row, delays in _at_rates(run, scenario):
-        worst = next((delay for delay in reversed(delays) if delay.lost_runs), None)
+        worst = next((delay for delay in reversed(delays) if delay.loss_periods), None)
         if worst is None:
             continue
-        lost = sum(length * count for length, count in worst.lost_runs)
+        lost = sum(length * count for length, count in worst.loss_periods)
         seen, shares = 0, []
-        for length, count in worst.lost_runs:
+        for length, count in worst.loss_periods:
             seen += length * count
             shares.append(100 * seen / lost)
         lines.append(Line(
             row.name,
-            [length for length, _ in worst.lost_runs],
+            [length for length, _ in worst.loss_periods],
             shares,
             of=f"{row.setup}, {worst.load}",
             style={"shape": "hv"},

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""What a run's numbers say, in sentences; nothing that they do not."""
+"""A run's results in sentences."""
 
 from collections.abc import Iterator, Sequence
 
 from convoy.report.applications import sentences
 from convoy.report.gains import gain, pairs
 from convoy.report.noise import Difference, paired
-from convoy.report.rates import expected_pps, slow_phase
+from convoy.report.rates import expected_pps, host_states
 from convoy.report.row import Row
 from convoy.report.run_data import Run
 
@@ -16,7 +16,7 @@ def mpps(row: Row) -> str:
     """Return a row's rate with its least and most, and of how many rounds if not of all."""
     low, high, found = min(row.rates_pps) / 1e6, max(row.rates_pps) / 1e6, len(row.rates_pps)
     rounds = f", {found} of {row.repeats} rounds" if found < row.repeats else ""
-    least = "at least " if row.at_least else ""
+    least = "≥ " if row.lower_bound else ""
     return f"{least}{(row.rate_pps or 0) / 1e6:.2f} [{low:.2f} .. {high:.2f}{rounds}]"
 
 
@@ -31,9 +31,9 @@ def size_name(size: str) -> str:
 
 
 def times(difference: Difference, noise: float) -> str:
-    """Return a difference as people read it, or that there is none."""
+    """Return a difference as people read it, or that it is not significant."""
     if not difference.counts(noise):
-        return "no sure difference from"
+        return "not significantly different from"
     share = difference.share
     if share > 0:
         if share < 0.5:
@@ -61,7 +61,7 @@ def _groups(run: Run, scenario: str) -> Iterator[tuple[str, str, list[Row]]]:
 
 def _compared(run: Run, scenario: str) -> list[str]:
     """Return a sentence for each setup at its smallest frames."""
-    said, seen = [], set()
+    lines, seen = [], set()
     for setup, size, rows in _groups(run, scenario):
         best = rows[0]
         if (best.run, setup) in seen:
@@ -76,26 +76,26 @@ def _compared(run: Run, scenario: str) -> list[str]:
                 others.append(f"{row.name} {mpps(row)}")
             else:
                 others.append(f"{times(difference, noise)} {row.name} ({mpps(row)})")
-        said.append(text + (": " + "; ".join(others) if others else "") + ".")
-    return said
+        lines.append(text + (": " + "; ".join(others) if others else "") + ".")
+    return lines
 
 
 def _halfway(run: Run, scenario: str) -> list[str]:
     """Return the median latencies at half of PDR, for each setup at its smallest frames."""
-    said, seen = [], set()
+    lines, seen = [], set()
     for setup, size, rows in _groups(run, scenario):
         if (rows[0].run, setup) in seen or not any(row.p50_ns for row in rows):
             continue
         seen.add((rows[0].run, setup))
         found = sorted((row.p50_ns, row.name) for row in rows if row.p50_ns is not None)
         each = ", ".join(f"{name} {value / 1e3:.1f} us" for value, name in found)
-        said.append(f"{_setup(setup)}, {size_name(size)}, median latency at half of PDR: {each}.")
-    return said
+        lines.append(f"{_setup(setup)}, {size_name(size)}, median latency at half of PDR: {each}.")
+    return lines
 
 
 def _delays(run: Run, scenario: str) -> list[str]:
     """Return what latency at a low rate is beside latency at a high one: the batching trap."""
-    said = []
+    lines = []
     if not run.scenarios[scenario].rates_pps:
         return _halfway(run, scenario)
     for row in run.of(scenario):
@@ -105,14 +105,15 @@ def _delays(run: Run, scenario: str) -> list[str]:
         # The highest that it still kept up with; beyond it, latency is that of a full queue.
         kept = [delay for delay in ordered if (delay.lost_ratio or 0) <= 0.005]
         low, high = ordered[0], kept[-1] if len(kept) > 1 else ordered[-1]
-        slow, fast = low.quantile(0.5), high.quantile(0.5)
-        if slow and fast:
+        idle, loaded = low.quantile(0.5), high.quantile(0.5)
+        if idle and loaded:
             lost = f", {high.lost_ratio:.0%} lost" if (high.lost_ratio or 0) > 0.01 else ""
-            said.append(
+            lines.append(
                 f"{row.name}, {_setup(row.setup)}, {size_name(row.size)}: median latency "
-                f"**{slow / 1e3:.1f} us** at {low.load}, {fast / 1e3:.1f} us at {high.load}{lost}."
+                f"**{idle / 1e3:.1f} us** at {low.load}, {loaded / 1e3:.1f} us at "
+                f"{high.load}{lost}."
             )
-    return said
+    return lines
 
 
 def _bare(run: Run, scenario: str) -> Iterator[str]:
@@ -160,7 +161,7 @@ def _noise(run: Run, scenario: str) -> Iterator[str]:
         pairs = run.noise_pairs(scenario, name)
         if not pairs:
             where = f" in {name}" if name else ""
-            yield f"No device was measured against itself{where}: the noise floor is not known."
+            yield f"No A/A control was measured{where}: the noise floor is not known."
             continue
         sizes = dict.fromkeys(row.size for row, _ in pairs)
         each = ", ".join(
@@ -170,7 +171,8 @@ def _noise(run: Run, scenario: str) -> Iterator[str]:
         who = pairs[0][0]
         yield (
             f"Noise floor: {each} ({who.name}, {_setup(who.setup)}, against its A/A control, "
-            f"{counted(pairs[0][1].rounds, 'round')}); smaller differences are not sure."
+            f"{counted(pairs[0][1].rounds, 'round')}); smaller differences are not "
+            "significant."
         )
 
 
@@ -180,23 +182,27 @@ def _ports(rows: Sequence[Row]) -> list[str]:
     for row in mine:
         kinds.setdefault(row.port_kind, {})[row.device] = None
     each = [f"{', '.join(devices)} by {kind}" for kind, devices in kinds.items()]
-    return [f"Not the same ports, so no fair race: {'; '.join(each)}."] if len(each) > 1 else []
+    return (
+        [f"Different kinds of ports, so rates do not compare directly: {'; '.join(each)}."]
+        if len(each) > 1
+        else []
+    )
 
 
 def _failures(run: Run, scenario: str) -> list[str]:
-    said, mine = [], run.of(scenario)
+    lines, mine = [], run.of(scenario)
     for name in dict.fromkeys(row.name for row in mine):
         why = dict.fromkeys(text for row in mine if row.name == name for text in row.failed)
-        said += [f"**{name} failed**: {text}" for text in list(why)[:2]]
-    return said
+        lines += [f"**{name} failed**: {text}" for text in list(why)[:2]]
+    return lines
 
 
 def of_scenario(run: Run, scenario: str) -> list[str]:
     """Return the sentences about one scenario."""
-    said = _compared(run, scenario) + _delays(run, scenario)[:12]
-    said += [*_bare(run, scenario), *_in_convoys(run, scenario), *_noise(run, scenario)]
-    said += sentences(run.served(scenario))
-    return said + _ports(run.of(scenario)) + _failures(run, scenario)
+    lines = _compared(run, scenario) + _delays(run, scenario)[:12]
+    lines += [*_bare(run, scenario), *_in_convoys(run, scenario), *_noise(run, scenario)]
+    lines += sentences(run.served(scenario))
+    return lines + _ports(run.of(scenario)) + _failures(run, scenario)
 
 
 def _opening(run: Run) -> Iterator[str]:
@@ -211,27 +217,26 @@ def _opening(run: Run) -> Iterator[str]:
 
 def findings(run: Run) -> list[str]:
     """Return the sentences that a report opens with."""
-    said = []
-    spoilt, trials = sum(row.spoilt for row in run.rows), sum(row.trials for row in run.rows)
-    if spoilt > trials / 5:
-        said.append(
-            f"**{spoilt} of {trials} trials were spoilt: something else used these cores.** Run "
-            "it again on a machine that has nothing else to do before you believe a number."
+    lines = []
+    invalid, trials = sum(row.invalid for row in run.rows), sum(row.trials for row in run.rows)
+    if invalid > trials / 5:
+        lines.append(
+            f"**{invalid} of {trials} trials are invalid: other programs used these cores.** "
+            "Repeat the run on an idle machine before you use a number."
         )
-    said += of_scenario(run, *run.scenarios) if len(run.scenarios) == 1 else _opening(run)
-    if trials and spoilt <= trials / 5:
-        said.append(
-            f"{spoilt} of {trials} trials were spoilt (pauses of the tester or of the device's "
-            "core, or who came beside it, explain what was lost or how long it took) and are no "
-            "results."
+    lines += of_scenario(run, *run.scenarios) if len(run.scenarios) == 1 else _opening(run)
+    if trials and invalid <= trials / 5:
+        lines.append(
+            f"{invalid} of {trials} trials are invalid and were discarded: preemption or SMT "
+            "contention explains their losses or delays."
         )
-    said += slow_phase(run.rows)
-    unoffered = sum(row.unoffered for row in run.rows)
-    if unoffered:
-        said.append(
-            f"{counted(unoffered, 'trial')} asked for more than can be offered over those ports, "
-            "where the tester's core does the kernel's work too, or at the tester's own ceiling."
+    lines += host_states(run.rows)
+    not_reached = sum(row.load_not_reached for row in run.rows)
+    if not_reached:
+        lines.append(
+            f"{counted(not_reached, 'trial')} did not reach the offered load: the tester's core "
+            "does the kernel's work too, or the load exceeds the tester's baseline rate."
         )
     remarks = {name: text for host in run.hosts for name, text in host.remarks.items()}
-    said += [f"**{name}: {text}.**" for name, text in remarks.items()]
-    return said
+    lines += [f"**{name}: {text}.**" for name, text in remarks.items()]
+    return lines

@@ -57,7 +57,7 @@ def frames_of(results: Sequence[TrialResult]) -> Frames | None:
     return Frames(tuple(sorted(sizes.items()))) if sizes else None
 
 
-def lost_in_a_row(results: Sequence[TrialResult]) -> Buckets:
+def loss_periods_of(results: Sequence[TrialResult]) -> Buckets:
     """Return how many packets were lost in a row, how often: refused at the entrance, or inside."""
     runs: Counter[int] = Counter()
     for result in results:
@@ -67,7 +67,7 @@ def lost_in_a_row(results: Sequence[TrialResult]) -> Buckets:
     return tuple(sorted(runs.items()))
 
 
-def half_of_lost(runs: Buckets) -> int | None:
+def median_loss_period(runs: Buckets) -> int | None:
     """Return the length of runs that half of the lost packets were in, or in shorter ones."""
     lost = sum(length * count for length, count in runs)
     seen = 0

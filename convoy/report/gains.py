@@ -50,15 +50,14 @@ def pairs(run: Run, scenario: str) -> Iterator[tuple[Row, Row]]:
                 break
 
 
-def _in_one_phase(row: Row, other: Row, rounds: Iterable[int]) -> list[int]:
-    """Return the rounds in which the machine was the same for both: a slow phase says nothing
-    beside a fast one."""
-    return sorted(i for i in rounds if (i in row.slow) == (i in other.slow))
+def _in_one_state(row: Row, other: Row, rounds: Iterable[int]) -> list[int]:
+    """Return the rounds in which the host state was the same for both."""
+    return sorted(i for i in rounds if (i in row.degraded) == (i in other.degraded))
 
 
 def gain(row: Row, plain: Row) -> Spread | None:
     """Return the ratio of two rows' rates: median, least and most of the rounds that have both."""
-    both = _in_one_phase(row, plain, row.rounds.keys() & plain.rounds.keys())
+    both = _in_one_state(row, plain, row.rounds.keys() & plain.rounds.keys())
     ratios = [row.rounds[i] / plain.rounds[i] for i in both]
     return (statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
 
@@ -67,13 +66,13 @@ def _median_of(rounds: Mapping[int, tuple[float, ...]]) -> dict[int, float]:
     return {repeat: statistics.median(values) for repeat, values in rounds.items()}
 
 
-def full_speed_gain(row: Row, plain: Row, what: str) -> Spread | None:
+def saturation_gain(row: Row, plain: Row, what: str) -> Spread | None:
     """Return the ratio of two rows' medians, round by round: median, least, most.
 
-    what: the rows' "full_speed_pps", "per_cpu_s" or "full_speed_cycles".
+    what: the rows' "saturation_pps", "per_cpu_s" or "saturation_cycles".
     """
     one, other = _median_of(getattr(row, what)), _median_of(getattr(plain, what))
-    both = _in_one_phase(row, plain, one.keys() & other.keys())
+    both = _in_one_state(row, plain, one.keys() & other.keys())
     ratios = [one[i] / other[i] for i in both]
     return (statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
 
@@ -107,7 +106,7 @@ class Compared:
 
 
 def _waited(row: Row) -> bool:
-    shares = [share for shares in row.full_speed_busy.values() for share in shares]
+    shares = [share for shares in row.saturation_busy.values() for share in shares]
     return bool(shares) and statistics.median(shares) < BUSY
 
 
@@ -121,10 +120,10 @@ def compared(run: Run, scenario: str) -> Iterator[Compared]:
             other = known.get((asked.over, row.name, row.size))
             if row.setup != asked.setup or other is None or (sizes and row.size not in sizes):
                 continue
-            rate = full_speed_gain(row, other, "full_speed_pps")
+            rate = saturation_gain(row, other, "saturation_pps")
             if rate is None:
                 continue
-            cycles = full_speed_gain(row, other, "full_speed_cycles")
+            cycles = saturation_gain(row, other, "saturation_cycles")
             yield Compared(
                 scenario, row.setup, other.setup, row.name, row.size, rate, cycles,
                 asked.target, asked.paper,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from convoy import reference
 from convoy.report.document import Cell, Column, Table, Value, spread
-from convoy.report.frames import half_of_lost
-from convoy.report.gains import compared, full_speed_gain, pairs
+from convoy.report.frames import median_loss_period
+from convoy.report.gains import compared, pairs, saturation_gain
 from convoy.report.row import Row
 from convoy.report.run_data import Run
 from convoy.results.trials import display_name
@@ -242,34 +242,35 @@ def drops(run: Run, scenario: str) -> Table:
             delay = next((d for d in row.delays if d.rate_pps == rate), None)
             lost = delay.lost_ratio if delay else None
             line.append(_number(None if lost is None else 100 * lost, ".3g"))
-            line.append(half_of_lost(delay.lost_runs) if delay and lost else None)
+            line.append(median_loss_period(delay.loss_periods) if delay and lost else None)
         out.add(*line)
     return out
 
 
-def full_speed(run: Run, scenario: str) -> Table:
-    """What devices take at most, in a second and in a second of CPU time."""
+def saturation(run: Run, scenario: str) -> Table:
+    """Rates at closed-loop saturation, in a second and in a second of CPU time."""
     out = Table(
         ["setup", "device", FRAME, Column("rate", "Mpps"),
          Column("per CPU second", "M packets"),
          Column("cycles", "per packet", "busy TSC ticks by the device's own counters"),
          Column("busy", "%", "of the trial, by the same counters; less: it waited for the tester"),
          "with / without", "with / without, per CPU second"],
-        title="At full speed: as much as each takes, median and range of all trials",
+        title="Closed-loop saturation: the tester waits for the device; median and range of "
+        "all trials",
     )  # fmt: skip
     plains = {id(row): plain for row, plain in pairs(run, scenario)}
-    for row in (row for row in run.of(scenario) if row.full_speed_pps):
+    for row in (row for row in run.of(scenario) if row.saturation_pps):
         line: list[Value] = [row.setup, row.name, row.size]
         for rounds, unit, digits in (
-            (row.full_speed_pps, 1e6, 2),
+            (row.saturation_pps, 1e6, 2),
             (row.per_cpu_s, 1e6, 2),
-            (row.full_speed_cycles, 1, 0),
-            (row.full_speed_busy, 0.01, 0),
+            (row.saturation_cycles, 1, 0),
+            (row.saturation_busy, 0.01, 0),
         ):
             line.append(spread([v for values in rounds.values() for v in values], unit, digits))
         plain = plains.get(id(row))
-        for name in ("full_speed_pps", "per_cpu_s"):
-            line.append(spread((plain and full_speed_gain(row, plain, name)) or ()))
+        for name in ("saturation_pps", "per_cpu_s"):
+            line.append(spread((plain and saturation_gain(row, plain, name)) or ()))
         out.add(*line)
     return out
 
@@ -280,7 +281,7 @@ def setups_compared(run: Run, scenario: str) -> Table:
         ["setup", "over", "device", FRAME, Column("rate", "x"),
          Column("cycles per packet", "x"), Column("target", "x", "ours, for the rate"), "paper",
          Column("waited", "for the tester", "could have taken more: compare cycles, not rates")],
-        title="At full speed, one setup over another: median and range of the rounds",
+        title="Closed-loop saturation, one setup over another: median and range of the rounds",
     )  # fmt: skip
     for one in compared(run, scenario):
         out.add(one.setup, one.over, one.name, one.size, spread(one.rate),
@@ -334,7 +335,7 @@ def beside(run: Run, scenario: str) -> list[Table]:
         if sent or n != "dataplane-vs-vnf-table2-mbps"
     ]
     if run.scenarios[scenario].full_speed:
-        found.append(full_speed(run, scenario))
+        found.append(saturation(run, scenario))
     if run.scenarios[scenario].compare:
         found.append(setups_compared(run, scenario))
     if "dataplane-vs-vnf-table2-mbps" in names and run.served(scenario):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from convoy.report.frames import frames_of, lost_in_a_row
+from convoy.report.frames import frames_of, loss_periods_of
 from convoy.report.losses import losses
 from convoy.report.row import FIRST_GOAL, Delay, Row, median
 from convoy.results.phase import (
@@ -67,7 +67,7 @@ def _delays(trials: Sequence[Trial], fast: Figures) -> tuple[Delay, ...]:
                 tuple(float(latency.p99_ns) for latency in known),
                 lost / offered if offered else None,
                 frames_of([trial.result for trial in group]),
-                lost_in_a_row([trial.result for trial in group]),
+                loss_periods_of([trial.result for trial in group]),
             )
         )
     return tuple(found)
@@ -113,7 +113,7 @@ def _in_slow_phase(
 ByRepeat = dict[int, tuple[float, ...]]
 
 
-def _at_full_speed(trials: Sequence[Trial]) -> dict[str, Any]:
+def _at_saturation(trials: Sequence[Trial]) -> dict[str, Any]:
     """Return, by repeat, what a row says of trials at full speed, by the row's names for it."""
     rates: ByRepeat = {}
     costs: ByRepeat = {}
@@ -136,10 +136,10 @@ def _at_full_speed(trials: Sequence[Trial]) -> dict[str, Any]:
                 share = min(1.0, trial.cost.cycles / all_ticks)
                 busy[repeat] = (*busy.get(repeat, ()), share)
     return {
-        "full_speed_pps": rates,
+        "saturation_pps": rates,
         "per_cpu_s": costs,
-        "full_speed_cycles": cycles,
-        "full_speed_busy": busy,
+        "saturation_cycles": cycles,
+        "saturation_busy": busy,
     }
 
 
@@ -165,7 +165,7 @@ def _rates(searches: Sequence[Search]) -> dict[str, dict[int, float]]:
     return found
 
 
-def _at_least(searches: Sequence[Search], rates: Mapping[int, float]) -> bool:
+def _lower_bound(searches: Sequence[Search], rates: Mapping[int, float]) -> bool:
     """Return whether most of the first goal's rates that count are bounds."""
     firsts = [
         next((goal for goal in search.goals if goal.goal == FIRST_GOAL), search.goals[0])
@@ -219,8 +219,8 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Fig
         size=point.size,
         port_kind=point.port_kind,
         goals=goals,
-        overloads_pps=tuple(s.overload_pps for s in searches if s.overload_pps is not None),
-        **_at_full_speed(trials),
+        mrrs_pps=tuple(s.overload_pps for s in searches if s.overload_pps is not None),
+        **_at_saturation(trials),
         frame_bytes=median([t.mean_frame_bytes for t in totals if t.mean_frame_bytes]),
         delays=_delays(trials, fast),
         node_cycles=tuple(cost.cycles / cost.packets for cost in costs),
@@ -234,16 +234,16 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Fig
         core_shares=tuple(t.core_busy_share for t in busiest if t.core_busy_share is not None),
         repeats=len({t.point.repeat for t in every_trial} | {s.point.repeat for s in every_search}),
         trials=len(every_trial),
-        at_least=bool(rounds) and _at_least(searches, rounds),
-        spoilt=sum(trial.verdict == "spoilt" and not trial.unoffered for trial in every_trial),
-        unoffered=sum(trial.unoffered for trial in every_trial),
+        lower_bound=bool(rounds) and _lower_bound(searches, rounds),
+        invalid=sum(trial.verdict == "spoilt" and not trial.unoffered for trial in every_trial),
+        load_not_reached=sum(trial.unoffered for trial in every_trial),
         lost=losses(trials),
         irregular=(*_in_slow_phase(slow, out, every_trial), *_irregular(trials, searches)),
         failed=tuple(dict.fromkeys(s.why for s in every_search if s.outcome == "failed")),
         notes=tuple(dict.fromkeys(note for trial in trials for note in trial.notes)),
-        machine=_middle(counted),
-        slow=slow,
-        left_out=len(out),
+        host_state=_middle(counted),
+        degraded=slow,
+        excluded_rounds=len(out),
     )
 
 
@@ -265,15 +265,15 @@ def expected_pps(bare_pps: float, function_cycles: float, tsc_hz: float) -> floa
     return 1 / (1 / bare_pps + function_cycles / tsc_hz)
 
 
-def slow_phase(rows: Sequence[Row]) -> list[str]:
-    """Return, in a sentence, how many rounds were in a slow phase, and what became of these."""
-    slow, out = sum(len(row.slow) for row in rows), sum(row.left_out for row in rows)
+def host_states(rows: Sequence[Row]) -> list[str]:
+    """Return, in a sentence, how many rounds were on a degraded host, and what became of these."""
+    slow, out = sum(len(row.degraded) for row in rows), sum(row.excluded_rounds for row in rows)
     if not slow:
         return []
     rounds = sum(row.repeats for row in rows)
     rest = f"; the other {slow - out} had too few others at their points" if out < slow else ""
     return [
-        f"{slow} of {rounds} rounds were in a slow phase of this machine (its two cores far from "
-        f"each other, or one, or somebody else beside the device's): {out} of these are left "
-        f"out{rest}."
+        f"{slow} of {rounds} rounds ran on a degraded host (cross-L3 placement of the two cores, "
+        f"SMT siblings, or a noisy neighbour of the device's core): {out} of these "
+        f"are excluded{rest}."
     ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""What was found at one point: a rate, latencies, cycles per packet. A repeat in which nothing was
-found is missing, not zero; each tuple has one value per repeat that gave one.
+"""What was measured at one point: a rate, latencies, cycles per packet. A round without a result
+is missing, not zero; each tuple has one value per repeat that gave one.
 """
 
 import statistics
@@ -38,7 +38,7 @@ class Delay:
     p99s_ns: tuple[float, ...]
     lost_ratio: float | None  # of all repeats' packets
     frames: Frames | None = None  # in which packets came back; None: nobody looked for convoys
-    lost_runs: Buckets = ()  # packets lost in a row, how often
+    loss_periods: Buckets = ()  # lengths of loss periods (RFC 3357), how often
 
     @property
     def count(self) -> int:
@@ -57,7 +57,7 @@ class Delay:
 
 @dataclass(frozen=True)
 class Row:
-    """What was found at one frame size."""
+    """What was measured at one frame size."""
 
     scenario: str
     setup: str
@@ -68,12 +68,12 @@ class Row:
     size: str
     port_kind: str
     goals: Mapping[str, Mapping[int, float]]  # by repeat, the rates that met the goal
-    overloads_pps: tuple[float, ...]  # maximum receive rates
-    # By repeat: packets in a second, and in a second of CPU time, where it got all that it takes.
-    full_speed_pps: Mapping[int, tuple[float, ...]]
+    mrrs_pps: tuple[float, ...]  # maximum receive rates
+    # By repeat: packets in a second, and in a second of CPU time, at closed-loop saturation.
+    saturation_pps: Mapping[int, tuple[float, ...]]
     per_cpu_s: Mapping[int, tuple[float, ...]]
-    full_speed_cycles: Mapping[int, tuple[float, ...]]  # busy TSC ticks per packet, in these trials
-    full_speed_busy: Mapping[int, tuple[float, ...]]  # busy TSC ticks, as a share of the trial's
+    saturation_cycles: Mapping[int, tuple[float, ...]]  # busy TSC ticks per packet, in these trials
+    saturation_busy: Mapping[int, tuple[float, ...]]  # busy TSC ticks, as a share of the trial's
     frame_bytes: float | None  # mean, with FCS
     delays: tuple[Delay, ...]
     node_cycles: tuple[float, ...]  # busy TSC ticks per packet, by the device's own counters
@@ -83,17 +83,17 @@ class Row:
     core_shares: tuple[float, ...]  # of the device's core, whoever used it
     repeats: int
     trials: int
-    spoilt: int
+    invalid: int  # of the trials: they show nothing about the device
     lost: tuple[tuple[str, float], ...]  # where, and the share, when offered too much
     irregular: tuple[str, ...]  # remarks of the searches
     failed: tuple[str, ...]  # why repeats failed
     notes: tuple[str, ...] = field(default=())
-    unoffered: int = 0  # trials that asked for more than can be offered
-    at_least: bool = False  # the median rate is a bound: no more could be offered
+    load_not_reached: int = 0  # of the trials: more than can be offered
+    lower_bound: bool = False  # the median rate is censored: no more could be offered
     # What the machine was like in the rounds that count: medians (convoy/results/phase.py).
-    machine: Mapping[str, float] = field(default_factory=dict)
-    slow: frozenset[int] = frozenset()  # rounds in a slow phase of it
-    left_out: int = 0  # of these: count for nothing here
+    host_state: Mapping[str, float] = field(default_factory=dict)
+    degraded: frozenset[int] = frozenset()  # rounds on a degraded host
+    excluded_rounds: int = 0  # of these
     # The run's folder, where a report has several runs of this scenario: rounds pair within one.
     run: str = ""
     conditions: Conditions = field(default_factory=Conditions)
@@ -147,9 +147,9 @@ class Row:
         return (max(self.rates_pps) - min(self.rates_pps)) / self.rate_pps
 
     @property
-    def overload_pps(self) -> float | None:
+    def mrr_pps(self) -> float | None:
         """Return the median of the maximum receive rates."""
-        return median(self.overloads_pps)
+        return median(self.mrrs_pps)
 
     @property
     def gbps(self) -> float | None:

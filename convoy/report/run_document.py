@@ -28,15 +28,15 @@ NOT_HERE = (
 )
 READ = (
     "How to read it: a rate is the highest at which {lost}, as median [least .. most] of the "
-    "rounds. What may be noise, or chance, is called no sure difference."
+    "rounds. A difference within the noise floor, or of chance, is not significant."
 )
 METHOD = (
-    "The tester on one core, the device on another. Devices took turns, round after round, and "
-    "each was started afresh for its turn. Rates by MLRsearch (RFC 9971); PDR: at most 0.5 % lost, "
-    "NDR: nothing. Trials whose load was not offered, or whose losses a pause of the machine "
-    "explains, are excluded, counted and repeated. Latency counts from the time at which a packet "
-    "was due. Cycles per packet are each device's own count; rates of devices are compared round "
-    "by round."
+    "The tester runs on one core, the device on another. Device runs alternate, round after round; "
+    "each starts the device anew. Rates by MLRsearch (RFC 9971); PDR: at most 0.5 % lost, "
+    "NDR: nothing. Trials that did not reach the offered load, or whose losses are explained by "
+    "preemption, are discarded, counted and repeated. Latency counts from the time at which a "
+    "packet was due. Cycles per packet are each device's own count; rates of devices are compared "
+    "round by round."
 )
 QUANTILES = (0.5, 0.9, 0.99, 0.999, 1.0)
 
@@ -65,7 +65,7 @@ def _size(row: Row) -> Value:
 def _rate(row: Row, goal: str) -> Value:
     rates = list(row.goals.get(goal, {}).values())
     rate = spread(rates, 1e6, note="; ".join(row.irregular))
-    if row.at_least and isinstance(rate, Cell) and rates == list(row.rates_pps):
+    if row.lower_bound and isinstance(rate, Cell) and rates == list(row.rates_pps):
         return Cell(rate.value, f"≥ {rate.text}", rate.note)
     return rate
 
@@ -79,7 +79,7 @@ def rates(run: Run, rows: list[Row]) -> Table:
         "device",
         Column("frame", "bytes", "with FCS; a mix by its mean"),
         *(Column(goal.upper(), "Mpps", rate_help) for goal in goals),
-        Column("MRR", "Mpps", "maximum receive rate: what came through under overload",
+        Column("MRR", "Mpps", "maximum receive rate: received at all that the tester can send",
                page_only=True),
         Column("", "Gb/s", "of frames with FCS, at the first rate", page_only=True),
         Column("cycles", "/packet",
@@ -89,7 +89,7 @@ def rates(run: Run, rows: list[Row]) -> Table:
         Column("CPU", "of a core", "CPU time of the device's processes (/proc)", page_only=True),
         Column("core", "busy", "of the device's core, whoever used it (/proc/stat)",
                page_only=True),
-        Column("trials", "(excluded)", "excluded: they say nothing about the device",
+        Column("trials", "(invalid)", "invalid: they show nothing about the device",
                page_only=True),
     ])  # fmt: skip
     for row in (row for row in rows if row.rates_pps):
@@ -99,14 +99,14 @@ def rates(run: Run, rows: list[Row]) -> Table:
             Cell(row.name, row.name, "; ".join(row.notes)),
             _size(row),
             *(_rate(row, goal) for goal in goals),
-            _shown(row.overload_pps, ".2f", 1e6),
+            _shown(row.mrr_pps, ".2f", 1e6),
             _shown(row.gbps, ".2f"),
             _shown(row.node_cycles_per_packet, ".0f", note=row.cycles_source),
             _shown(row.function_cycles_per_packet or None, ".0f"),
             _shown(row.p50_ns, ".1f", 1e3),
             _shown(row.cpu_share, ".0%"),
             _shown(row.core_share, ".0%"),
-            Cell(row.trials, f"{row.trials} ({row.spoilt})" if row.spoilt else f"{row.trials}"),
+            Cell(row.trials, f"{row.trials} ({row.invalid})" if row.invalid else f"{row.trials}"),
         )
     return out
 
@@ -178,7 +178,7 @@ def _lost(rows: list[Row]) -> Table:
 
 def _irregular(rows: list[Row]) -> Table:
     return Table(
-        ["setup", "device", "frame", "what the search said"],
+        ["setup", "device", "frame", "remark of the search"],
         [
             [row.setup, row.name, row.size, text]
             for row in rows
@@ -224,7 +224,7 @@ def _cannot(run: Run) -> Table:
 
 
 def _when(started: str | None) -> str:
-    return f"{started[:16].replace('T', ' ')} UTC" if started else "nobody knows when"
+    return f"{started[:16].replace('T', ' ')} UTC" if started else "start not recorded"
 
 
 def document(run: Run) -> Document:

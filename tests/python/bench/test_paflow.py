@@ -11,9 +11,9 @@ from convoy.cli.console import console
 from convoy.report import export
 from convoy.report.claims import _claim, summary
 from convoy.report.conditions import Conditions
-from convoy.report.frames import Frames, frames_of, half_of_lost, lost_in_a_row
+from convoy.report.frames import Frames, frames_of, loss_periods_of, median_loss_period
 from convoy.report.html import html
-from convoy.report.papers import drops, full_speed, in_memory, ratios, setups_compared
+from convoy.report.papers import drops, in_memory, ratios, saturation, setups_compared
 from convoy.report.run_data import read
 from convoy.report.run_document import document as document_of
 from convoy.report.text import markdown, show
@@ -152,10 +152,10 @@ def test_nobody_looked_is_not_one_packet_in_a_frame():
 
 
 def test_half_of_what_was_lost_is_weighed_by_packets():
-    runs = lost_in_a_row([result(1, runs=[(1, 9), (10, 1)]), result(1, runs=[(1, 1), (32, 1)])])
+    runs = loss_periods_of([result(1, runs=[(1, 9), (10, 1)]), result(1, runs=[(1, 1), (32, 1)])])
     assert runs == ((1, 10), (10, 1), (32, 1))
-    assert half_of_lost(runs) == 32
-    assert half_of_lost(()) is None
+    assert median_loss_period(runs) == 32
+    assert median_loss_period(()) is None
 
 
 def lines(table):
@@ -207,10 +207,10 @@ def test_the_summary_has_every_claim_that_was_measured(run):
     assert seen["look-up, all different"] == ("26.3", "6.1")
     assert seen["latency added at 1 Mpps, p50"] == ("–", "-0.5 [-0.5 .. -0.5]")
     assert seen["rates at which more is lost with convoys"] == ("–", "4 Mpps")
-    assert seen["at full speed, with / without, 64 B"] == ("–", "5.00")
+    assert seen["at saturation, with / without, 64 B"] == ("–", "5.00")
     assert seen["packets per CPU second, with / without, 64 B"] == ("–", "10.00")
-    assert seen["at full speed, native / default, 64 B"] == ("maximum", "4.00 [3.00 .. 5.00]")
-    assert seen["at full speed, default / native, 512 B"] == ("–", "0.20")
+    assert seen["at saturation, native / default, 64 B"] == ("maximum", "4.00 [3.00 .. 5.00]")
+    assert seen["at saturation, default / native, 512 B"] == ("–", "0.20")
     assert len(in_memory(run, "paflow-lookup").rows) == 2
 
 
@@ -253,14 +253,14 @@ def test_setups_are_set_over_others_round_by_round_and_size_by_size(run):
     assert setups_compared(run, "paflow-guest").rows == []
 
 
-def test_what_a_packet_costs_at_full_speed_is_said(run):
+def test_what_a_packet_costs_at_saturation_is_shown(run):
     (row,) = (
-        row for row in lines(full_speed(run, "paflow-in-place")) if row[:3:2] == ("native", "512")
+        row for row in lines(saturation(run, "paflow-in-place")) if row[:3:2] == ("native", "512")
     )
     assert row[3:7] == ("40.00", "–", "45", "25")
     rows = export.document(run)["rows"]
     assert [
-        r["full_speed"]
+        r["saturation"]
         for r in rows
         if (r["scenario"], r["setup"], r["size"]) == ("paflow-in-place", "default", "64")
     ] == [

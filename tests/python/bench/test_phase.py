@@ -298,15 +298,18 @@ def test_a_row_is_of_the_rounds_nearby():
     (row,) = rows(trials, searches)
     assert row.rounds == {0: 10e6, 2: 12e6}
     assert row.delays[0].p50s_ns == (2000, 2000)
-    assert (row.slow, row.left_out, row.repeats, row.trials) == ({1}, 1, 3, 3)
-    assert row.machine == {"line": NEAR}
+    assert (row.degraded, row.excluded_rounds, row.repeats, row.trials) == ({1}, 1, 3, 3)
+    assert row.host_state == {"line": NEAR}
     assert row.irregular[0] == "1 of 3 rounds in a slow phase of the machine: left out"
     failed = Search(point=searches[1].point, outcome="failed", why="gone")
     (row,) = rows(trials, [searches[0], failed, searches[2]])
-    assert (row.left_out, row.failed) == (1, ("gone",))  # that the device failed counts always
+    assert (row.excluded_rounds, row.failed) == (
+        1,
+        ("gone",),
+    )  # a failed device always counts
     (row,) = rows([*trials[:2], trial(2, FAR)], searches)
     assert row.rounds == {0: 10e6, 1: 4e6, 2: 12e6}
-    assert (row.slow, row.left_out) == ({1, 2}, 0)
+    assert (row.degraded, row.excluded_rounds) == ({1, 2}, 0)
     assert row.irregular[0].endswith("kept, for want of others")
 
 
@@ -317,7 +320,7 @@ def test_a_slow_round_is_not_set_over_a_fast_one():
         [search(0, 20e6), search(1, 5e6), search(2, 5e6)],
     )[0]
     # For want of others they are kept.
-    assert (set(slow.rounds), slow.left_out) == ({0, 1, 2}, 0)
+    assert (set(slow.rounds), slow.excluded_rounds) == ({0, 1, 2}, 0)
     assert gain(slow, fast) == (2.0, 2.0, 2.0)
     assert gain(slow, slow) == (1.0, 1.0, 1.0)
 
@@ -334,7 +337,7 @@ def test_rates_that_nobody_searched_for_are_left_out_as_well():
     more = [trial(repeat, NEAR, load=f"{i} Mpps") for repeat in range(3) for i in range(8)]
     far = [trial(repeat, (NEAR, NEAR, FAR)[repeat], load="9 Mpps") for repeat in range(3)]
     (row,) = rows([*more, *far], [])
-    assert not row.slow
+    assert not row.degraded
     assert [len(delay.p50s_ns) for delay in row.delays] == [*[3] * 8, 2]
 
 
@@ -369,7 +372,7 @@ def test_runs_compare_only_where_the_machine_was_the_same(
     found = compare(run(tmp_path / "one", one), run(tmp_path / "other", other))
     (point,) = found["points"]
     changed = {} if times is None else {"line": pytest.approx(times)}
-    assert (point["within_noise"], point["machine_changed"]) == (agrees, changed), what
+    assert (point["within_noise"], point["host_state_changed"]) == (agrees, changed), what
     assert ("not compared" in found["says"]) == (times is not None)
     if times is not None:
         said = f"4.3 times as long from core to core in the {'first' if times < 1 else 'second'}"
@@ -398,7 +401,7 @@ def test_the_testers_core_matters_only_near_the_testers_limit(tmp_path, what, ce
             False,
             "at none of these a change by 25%",
         ),
-        ("half as fast, much noise", (1.5, 2.5, 5.0), True, False, "they are too noisy to tell"),
+        ("half as fast, much noise", (1.5, 2.5, 5.0), True, False, "they are underpowered"),
         ("half as fast", (2.4, 2.5, 2.6), False, True, "0 of 1 points agree"),
     ],
 )
@@ -407,13 +410,13 @@ def test_to_agree_within_much_noise_says_little(tmp_path, what, other, agrees, t
     two = run(tmp_path / "two", [(rate * 1e6, NEAR) for rate in other])
     found = compare(one, two)
     (point,) = found["points"]
-    assert (point["within_noise"], point["tells"]) == (agrees, tells), what
+    assert (point["within_noise"], point["conclusive"]) == (agrees, tells), what
     assert words in found["says"]
 
 
 def test_findings_count_what_was_slow(tmp_path):
     said = findings(run(tmp_path / "one", [(5e6, NEAR), (5e6, NEAR), (2e6, FAR)]))
-    assert [line for line in said if "1 of 3 rounds were" in line and "1 of these" in line]
+    assert [line for line in said if "1 of 3 rounds ran" in line and "1 of these" in line]
     assert not [
         line for line in findings(run(tmp_path / "two", [(5e6, FAR)] * 3)) if "slow phase" in line
     ]

@@ -65,7 +65,7 @@ def search(rate, repeat=0, regular=True, remark="", at_least=False, **more):
 def test_a_median_of_bounds_is_a_bound(bounds, expected):
     found = [search(20e6, i, i not in bounds, at_least=i in bounds) for i in range(3)]
     (row,) = rows([trial(received=2e7)], found)
-    assert row.at_least is expected
+    assert row.lower_bound is expected
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_bound_agrees_with_everything_above_it(tmp_path, one, other, agrees):
         runs.append(read([folder.path]))
     (found,) = compare(*runs)["points"]
     assert found["within_noise"] is agrees
-    assert not (found["tells"] and (one[1] or other[1]))  # against a bound a rise says nothing
+    assert not (found["conclusive"] and (one[1] or other[1]))  # against a bound a rise says nothing
 
 
 def test_a_rate_is_the_median_of_what_the_searches_found():
@@ -102,7 +102,7 @@ def test_a_rate_is_the_median_of_what_the_searches_found():
     assert row.rounds == {0: 6e6, 1: 4e6}
     assert row.rate_pps == 5e6
     assert row.gbps == pytest.approx(5e6 * 64 * 8 / 1e9)
-    assert (row.repeats, row.trials, row.spoilt) == (3, 3, 1)
+    assert (row.repeats, row.trials, row.invalid) == (3, 3, 1)
     assert row.irregular == ("PDR: not even 1000 packets/s",)
 
 

@@ -121,7 +121,7 @@ def test_a_difference_is_found_and_noise_is_none(tmp_path):
     }
     run(tmp_path, devices, repeats=5)
     text = "\n".join(findings(read([tmp_path])))
-    assert "no sure difference from" in text
+    assert "not significantly different from" in text
     assert "faster than slow" in text
     assert re.search(r"Noise floor: \*\*[\d.]+%\*\* at 64 B", text)
 
@@ -266,7 +266,7 @@ def test_what_ended_at_a_ceiling_that_rose_is_measured_once_more(tmp_path):
     assert bounds == {0, 1}
     assert {s.point.repeat for s in ends} >= {2, 3, 4}
     row = next(r for r in read([tmp_path]).rows if (r.setup, r.size) == ("router", "64"))
-    assert not row.at_least
+    assert not row.lower_bound
     assert row.rate_pps > 5e6
 
 
@@ -295,7 +295,7 @@ def test_spoilt_trials_are_excluded_and_counted(tmp_path):
     spoilt = sum(trial.verdict == "spoilt" for trial in folder.trials())
     assert spoilt > 0
     assert sum(search.spoilt for search in folder.searches()) == spoilt
-    assert sum(row.spoilt for row in read([tmp_path]).rows) == spoilt
+    assert sum(row.invalid for row in read([tmp_path]).rows) == spoilt
 
 
 @pytest.mark.parametrize(

@@ -25,11 +25,11 @@ ROW = Row(
     size="64",
     port_kind="vhost-user",
     goals={"pdr": {0: 4e6}},
-    overloads_pps=(),
-    full_speed_pps={},
+    mrrs_pps=(),
+    saturation_pps={},
     per_cpu_s={},
-    full_speed_cycles={},
-    full_speed_busy={},
+    saturation_cycles={},
+    saturation_busy={},
     lost=(),
     frame_bytes=64.0,
     delays=(),
@@ -40,7 +40,7 @@ ROW = Row(
     core_shares=(),
     repeats=3,
     trials=3,
-    spoilt=0,
+    invalid=0,
     irregular=(),
     failed=(),
 )
@@ -72,14 +72,14 @@ def test_packets_per_frame_by_rate_become_points():
         return Delay(f"{rate:g}", rate, (), (), (), 0.0, Frames(sizes))
 
     delays = (at(4e6, ((4, 25),)), at(1e6, ((1, 40), (2, 30))), Delay("x", 2e6, (), (), (), 0.0))
-    packed = replace(ROW, scenario="paflow-ratio", setup="packed, even", delays=delays)
-    bursts = replace(packed, setup="packed, bursts of 32", delays=(at(1e6, ((16, 2),)),))
+    packed = replace(ROW, scenario="paflow-ratio", setup="aggregated, even", delays=delays)
+    bursts = replace(packed, setup="aggregated, bursts of 32", delays=(at(1e6, ((16, 2),)),))
     made = profile_of([*ROWS, packed, bursts], HOST, FRAMES, "mine")
     assert made["points"] == [
         {"rate_pps": 1e6, "ratio_percent": 70.0},
         {"rate_pps": 4e6, "ratio_percent": 25.0},
     ]
-    assert made["measured"]["packets_per_frame"]["packed, bursts of 32"] == {"1e+06": 16.0}
+    assert made["measured"]["packets_per_frame"]["aggregated, bursts of 32"] == {"1e+06": 16.0}
     assert made["costs"] == profile_of(ROWS, HOST, FRAMES, "mine")["costs"]
     steps = profile.parse(json.dumps(made), "mine").steps
     assert (steps[0][1], steps[-1]) == (1, (4_000_000, 4))
