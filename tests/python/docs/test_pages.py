@@ -98,6 +98,20 @@ def test_what_is_no_command_is_found():
     assert _problem(["preload", "ethdev", "--mode", "copy", "--", "testpmd", "--vdev"]) is None
 
 
+def test_schemas_are_those_of_the_code():
+    schema = r"convoy\.[a-z.-]+/[0-9]+"
+    sources = [
+        source.read_text("utf-8")
+        for folder in ("convoy", "gen", "daemon", "sim")
+        for source in (ROOT / folder).rglob("*")
+        if source.suffix in (".py", ".c", ".h", ".cc", ".hh")
+    ]
+    written = {found for source in sources for found in re.findall(schema, source)}
+    named = {found for page in PAGES for found in re.findall(schema, page.read_text("utf-8"))}
+    assert named
+    assert named <= written
+
+
 def test_every_page_is_in_an_index():
     indexed = {ROOT / "README.md", ROOT / "docs/README.md"}
     for index in (
