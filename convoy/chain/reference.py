@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from pydantic import BaseModel
+
 from convoy.chain.descriptor import Chain, Descriptor, Memory, Telemetry, Workers
 from convoy.chain.functions import FUNCTIONS, Match, Route
 from convoy.chain.match import ChainMatch
@@ -23,31 +25,32 @@ def reference() -> str:
 
 
 def _lines() -> Iterator[str]:
-    yield from _section("## Descriptor", Descriptor)
+    yield from section("## Descriptor", Descriptor)
     yield "## `ports`\n\nThe key that comes first names the kind.\n"
     for kind, model in PORTS.items():
-        yield from _section(f"### `{kind}`", model)
+        yield from section(f"### `{kind}`", model)
         if kind == "pcap":
-            yield from _section("#### `pcap:`", Captures)
-    yield from _section("### `convoys:` of any port", Convoys)
+            yield from section("#### `pcap:`", Captures)
+    yield from section("### `convoys:` of any port", Convoys)
     yield "## `functions`\n\nThe key names the type; under it stand its settings.\n"
     for name, function in FUNCTIONS.items():
         inner = function.model_fields[name].annotation
         assert isinstance(inner, type) and issubclass(inner, Model)
-        yield from _section(f"### `{name}`", inner)
+        yield from section(f"### `{name}`", inner)
         if name == "firewall":
-            yield from _section("#### `rules`: `allow:` or `deny:`", Match)
+            yield from section("#### `rules`: `allow:` or `deny:`", Match)
         if name == "router":
-            yield from _section("#### `routes`", Route)
-    yield from _section("## `chains`", Chain)
-    yield from _section("### `match`", ChainMatch)
-    yield from _section("## `next-hops`", NextHop)
-    yield from _section("## `workers`", Workers)
-    yield from _section("## `memory`", Memory)
-    yield from _section("## `telemetry`", Telemetry)
+            yield from section("#### `routes`", Route)
+    yield from section("## `chains`", Chain)
+    yield from section("### `match`", ChainMatch)
+    yield from section("## `next-hops`", NextHop)
+    yield from section("## `workers`", Workers)
+    yield from section("## `memory`", Memory)
+    yield from section("## `telemetry`", Telemetry)
 
 
-def _section(title: str, model: type[Model]) -> Iterator[str]:
+def section(title: str, model: type[BaseModel]) -> Iterator[str]:
+    """Yield a model's heading, what it is, and a table of its keys."""
     schema = model.model_json_schema(by_alias=True)
     yield f"{title}\n\n{' '.join((model.__doc__ or '').split())}\n"
     yield "| key | value | default | |\n| --- | --- | --- | --- |"
@@ -62,17 +65,19 @@ def _section(title: str, model: type[Model]) -> Iterator[str]:
 
 
 def _default(value: Any) -> str:
-    return (
-        ""
-        if value is None or isinstance(value, dict | list)
-        else f"`{json.dumps(value)}`".replace('"', "")
-    )
+    if value in (None, "", []) or isinstance(value, dict):
+        return ""
+    if isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+        return ""
+    return f"`{json.dumps(value)}`".replace('"', "")
 
 
 def _value(option: dict[str, Any], schema: dict[str, Any]) -> str:
     """Return what may stand there, in words."""
     if "$ref" in option:
         return "mapping"
+    if "const" in option:
+        return f"`{option['const']}`"
     if "enum" in option:
         return ", ".join(f"`{word}`" for word in option["enum"])
     choices = option.get("anyOf") or option.get("oneOf")
@@ -80,13 +85,13 @@ def _value(option: dict[str, Any], schema: dict[str, Any]) -> str:
         texts = [_value(choice, schema) for choice in choices]
         return " or ".join(dict.fromkeys(text for text in texts if text != "null"))
     kind: str = option.get("type", "")
-    if kind == "integer":
-        low, high = option.get("minimum"), option.get("maximum")
-        return "number" if low is None else f"{low} to {high}"
+    if kind in ("integer", "number") and "minimum" in option:
+        high = option.get("maximum")
+        return f"{option['minimum']:.12g} " + ("or more" if high is None else f"to {high:.12g}")
     if kind == "array":
         return f"list of {_value(option.get('items', {}), schema) or 'values'}"
     if kind == "object":
         return "mapping"
     if kind == "string" and option.get("examples"):
         return f"text, e.g. `{option['examples'][0]}`"
-    return {"string": "text", "boolean": "`true`, `false`"}.get(kind, kind)
+    return {"string": "text", "integer": "number", "boolean": "`true`, `false`"}.get(kind, kind)

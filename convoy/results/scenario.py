@@ -13,6 +13,7 @@ from pydantic import (
     WrapValidator,
     model_validator,
 )
+from pydantic_core import PydanticUndefined
 
 from convoy.chain.model import refuse_unknown_keys
 
@@ -42,7 +43,12 @@ Speed = Annotated[float, Field(ge=0.1, le=1)]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        alias_generator=lambda name: name.replace("_", "-"),
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -51,109 +57,142 @@ class _Model(BaseModel):
         return data
 
 
-class Pacing(_Model):
-    """When packets are due: so many at once; only on-us of every on-us + off-us."""
+def _field(description: str, default: Any = PydanticUndefined, **more: Any) -> Any:
+    """Return a field with what docs/scenarios.md says of it."""
+    return Field(default, description=description, **more)
 
-    burst_pkts: int = Field(1, alias="burst-pkts", ge=1, le=65536)
-    on_us: float | None = Field(None, alias="on-us", ge=1, le=1e7)
-    off_us: float | None = Field(None, alias="off-us", ge=0, le=1e7)
+
+class Pacing(_Model):
+    """When packets are due. Default: evenly, one by one."""
+
+    burst_pkts: int = _field("packets that are due at once", 1, ge=1, le=65536)
+    on_us: float | None = _field(
+        "microseconds with packets, of every on-us + off-us", None, ge=1, le=1e7
+    )
+    off_us: float | None = _field("microseconds without", None, ge=0, le=1e7)
 
     def as_trial(self) -> dict[str, float]:
         """Return it as the tester takes it."""
         return self.model_dump(exclude_none=True)
 
 
-class SetupSpec(_Model):
-    """What every device is to do in one row of a scenario."""
+Ports = Literal["vhost-user", "memif", "virtio-user", "af_packet", "af_xdp"]
 
-    functions: tuple[str, ...] = ()  # of convoy/dut/functions.py: WORKLOADS
-    entries: int = Field(10, ge=1, le=100_000)  # routes of a router, rules of a firewall
-    deployment: Literal["inline", "pipeline", "process"] = "inline"
-    # Default: of those that a device has, the one that compares best. virtio-user: as the guest.
-    ports: Literal["vhost-user", "memif", "virtio-user", "af_packet", "af_xdp"] | None = None
-    devices: tuple[str, ...] | None = None  # only these
-    options: dict[str, dict[str, str]] = Field(default_factory=dict)  # by device: its own
-    convoys: int = Field(0, ge=0, le=255)  # packets that the tester sends in one frame; 0: one each
-    pacing: Pacing | None = None  # default: the scenario's
-    chains: int = Field(1, ge=1, le=4)  # independent ones, side by side on the device's core
-    queues: int = Field(1, ge=1, le=16)  # pairs, of each port; flows are spread over them
-    cores: int = Field(1, ge=1, le=64)  # of the device, each with a poll loop
-    # Where a process for each function polls; default: all on the device's core.
-    placement: Literal["same-node", "other-node"] | None = None
+
+class SetupSpec(_Model):
+    """What every device does in one setup."""
+
+    functions: tuple[str, ...] = _field(
+        "functions in order: firewall, router, l2fwd, macswap; empty: forward only", ()
+    )
+    entries: int = _field("routes of each router, rules of each firewall", 10, ge=1, le=100_000)
+    deployment: Literal["inline", "pipeline", "process"] = _field(
+        "all on one worker; a worker for each function; a process for each function", "inline"
+    )
+    ports: Ports | None = _field(
+        "kind of ports (virtio-user: the device is the guest); default: of those that a device "
+        "has, the one that compares best", None,
+    )  # fmt: skip
+    devices: tuple[str, ...] | None = _field("only these of the scenario's devices", None)
+    options: dict[str, dict[str, str]] = _field(
+        "a device's own options, by device", default_factory=dict
+    )
+    convoys: int = _field(
+        "packets that the tester sends in one frame; 0: plain packets", 0, ge=0, le=255
+    )
+    pacing: Pacing | None = _field("default: the scenario's", None)
+    chains: int = _field("independent chains on the device's core", 1, ge=1, le=4)
+    queues: int = _field("queue pairs of each port; flows are spread over them", 1, ge=1, le=16)
+    cores: int = _field("cores of the device, each with a poll loop", 1, ge=1, le=64)
+    placement: Literal["same-node", "other-node"] | None = _field(
+        "NUMA node of the core of each function's process; default: all on the device's core", None
+    )
 
 
 class Needs(_Model):
-    """What the machine must have; where it has not, the scenario is listed with the reason."""
+    """What the machine must have. Without it the scenario is listed with the reason."""
 
-    cores: int = Field(2, ge=1)
-    numa_nodes: int = Field(1, ge=1, alias="numa-nodes")
+    cores: int = _field("logical processors that may be used", 2, ge=1)
+    numa_nodes: int = _field("NUMA nodes of these", 1, ge=1)
 
 
 class Figure(_Model):
-    """How a report draws it."""
+    """The axes of the report's figures."""
 
-    x: Literal["size", "setup", "rate", "cpu-speed"] = "size"
-    y: Literal["Mpps", "Gb/s", "latency", "ratio", "lost"] = "Mpps"
+    x: Literal["size", "setup", "rate", "cpu-speed"] = _field("along the figure", "size")
+    y: Literal["Mpps", "Gb/s", "latency", "ratio", "lost"] = _field("up the figure", "Mpps")
 
 
 class Compare(_Model):
-    """A setup whose rates a report sets over another one's, of the same device."""
+    """A setup whose rates the report divides by another's, of the same device."""
 
-    setup: str
-    over: str
-    sizes: tuple[Size, ...] | None = None  # default: all that were measured
-    target: float | None = Field(None, gt=0)  # that the ratio of the rates is to reach: ours
-    paper: str = ""  # what the paper says of it, where that is no number
+    setup: str = _field("the setup")
+    over: str = _field("the setup that it is divided by")
+    sizes: tuple[Size, ...] | None = _field("only at these frame sizes; default: all", None)
+    target: float | None = _field("the quotient that is to be reached", None, gt=0)
+    paper: str = _field("the paper's statement, if it is no number", "")
 
 
 class Applications(_Model):
     """Real servers and clients behind the functions of some setups, on both sides of the device."""
 
-    run: tuple[Literal["iperf3-tcp", "iperf3-udp", "http", "ftp"], ...]
-    setups: tuple[str, ...] | None = None  # of the scenario's; default: all of one function
-    sizes: tuple[Annotated[int, Field(ge=64, le=1518)], ...] = (64, 1500)  # of iperf3-udp's frames
+    run: tuple[Literal["iperf3-tcp", "iperf3-udp", "http", "ftp"], ...] = _field("which")
+    setups: tuple[str, ...] | None = _field(
+        "behind which of the scenario's setups; default: all of one firewall or router", None
+    )
+    sizes: tuple[Annotated[int, Field(ge=64, le=1518)], ...] = _field(
+        "frame sizes of iperf3-udp", (64, 1500)
+    )
 
 
 class Quick(_Model):
-    """What --quick leaves of a scenario."""
+    """What `--quick` leaves of the scenario. A key that is left out stays as it is."""
 
-    setups: tuple[str, ...] | None = None
-    sizes: tuple[Size, ...] | None = None
-    cpu_speeds: tuple[Speed, ...] | None = Field(None, alias="cpu-speeds")
-    latency: tuple[Load, ...] | None = None
-    rates_pps: tuple[Rate, ...] | None = Field(None, alias="rates-pps")
-    devices: tuple[str, ...] | None = None
-    applications: Applications | None = None
+    setups: tuple[str, ...] | None = _field("only these setups", None)
+    sizes: tuple[Size, ...] | None = _field("frame sizes", None)
+    cpu_speeds: tuple[Speed, ...] | None = _field("CPU speeds", None)
+    latency: tuple[Load, ...] | None = _field("loads", None)
+    rates_pps: tuple[Rate, ...] | None = _field("fixed rates", None)
+    devices: tuple[str, ...] | None = _field("devices", None)
+    applications: Applications | None = _field("applications", None)
 
 
 class Scenario(_Model):
-    """One file of scenarios/."""
+    """Setups, devices and loads: every device is measured in every setup at every frame size."""
 
-    title: str
-    source: str = Field(alias="from")  # paper, figure
-    asks: str  # the question that it answers
-    setups: dict[str, SetupSpec] = Field(default_factory=dict)
-    devices: tuple[str, ...] = ()
-    sizes: tuple[Size, ...] = (64,)
-    cpu_speeds: tuple[Speed, ...] = Field((1.0,), alias="cpu-speeds")
-    search: bool = True  # for rates; false: only rates-pps are tried
-    latency: tuple[Load, ...] = ()
-    rates_pps: tuple[Rate, ...] = Field((), alias="rates-pps")
-    # So many trials a round in which a device gets all that it takes, and the tester waits.
-    full_speed: int = Field(0, ge=0, le=99, alias="full-speed")
-    compare: tuple[Compare, ...] = ()  # default: setups with convoys over those without
-    pacing: Pacing | None = None  # default: evenly
-    noise: bool = True  # measure the first device against itself too
-    applications: Applications | None = None
-    flows: int = Field(1000, ge=1, le=1 << 20)
-    figure: Figure = Figure()
-    references: tuple[str, ...] = ()  # files of convoy/reference
-    in_memory: tuple[Literal["next-hop", "frame", "vring", "views"], ...] = Field(
-        (), alias="in-memory"
+    title: str = _field("heading in reports")
+    source: str = _field("paper and figure that it repeats, or who asks", alias="from")
+    asks: str = _field("the question that it answers")
+    setups: dict[str, SetupSpec] = _field("setups by name", default_factory=dict)
+    devices: tuple[str, ...] = _field("devices under test; the first is the reference", ())
+    sizes: tuple[Size, ...] = _field("frame sizes: bytes with FCS, or a mix", (64,))
+    cpu_speeds: tuple[Speed, ...] = _field(
+        "shares of its core's time that a device gets, 0.1 to 1", (1.0,)
     )
-    needs: Needs = Needs()
-    pending: str = ""  # why it cannot be run yet, anywhere
-    quick: Quick = Quick()
+    search: bool = _field("search for rates (MLRsearch); false: only the loads below", True)
+    latency: tuple[Load, ...] = _field(
+        "loads at which latency is measured: idle, or shares of PDR", ()
+    )
+    rates_pps: tuple[Rate, ...] = _field("fixed rates, in packets per second", ())
+    full_speed: int = _field(
+        "trials a round at closed-loop saturation: the tester waits for the device", 0, ge=0, le=99
+    )
+    compare: tuple[Compare, ...] = _field(
+        "setups to divide by others, at saturation; default: setups with convoys by those without",
+        (),
+    )
+    pacing: Pacing | None = _field("when packets are due; default: evenly", None)
+    noise: bool = _field("measure the first device again as the A/A control", True)
+    applications: Applications | None = _field("servers and clients behind functions", None)
+    flows: int = _field("UDP flows", 1000, ge=1, le=1 << 20)
+    figure: Figure = _field("axes of the figures", Figure())
+    references: tuple[str, ...] = _field("tables of papers: files of convoy/reference", ())
+    in_memory: tuple[Literal["next-hop", "frame", "vring", "views"], ...] = _field(
+        "parts of the path that are measured in memory, without devices", ()
+    )
+    needs: Needs = _field("what the machine must have", Needs())
+    pending: str = _field("why it cannot run anywhere yet", "")
+    quick: Quick = _field("what `--quick` leaves of it", Quick())
 
     @model_validator(mode="after")
     def _complete(self) -> "Scenario":

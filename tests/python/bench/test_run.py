@@ -401,9 +401,3 @@ def test_a_run_that_is_ended_resumes(tmp_path, number):
     assert after[: len(before)] == before
     keys = [search.point.key for search in RunFolder(folder).searches()]
     assert len(keys) == len(set(keys))
-
-
-def test_the_documents_scenario_is_one(tmp_path):
-    text = (scenarios.FOLDER.parent / "docs/comparing.md").read_text("utf-8")
-    (tmp_path / "mine.yaml").write_text(text.split("```yaml\n")[1].split("```")[0])
-    assert scenarios.load(str(tmp_path / "mine.yaml")).setups["chain"].entries == 100
