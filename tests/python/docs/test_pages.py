@@ -19,6 +19,15 @@ COMMAND = typer.main.get_command(main.app)
 DEPTHS = dict.fromkeys(("convoy", "daemon", "dataplane", "gen", "nf", "preload", "sim", "tests"), 2)
 TOP = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != ".")
 
+ABBREVIATIONS = {
+    "MRR": "maximum receive rate",
+    "NDR": "non drop rate",
+    "NFI-ID": "network function instance",
+    "PDR": "partial drop rate",
+    "SC-ID": "service chain id",
+    "SPI": "service path id",
+}
+
 each_page = pytest.mark.parametrize("page", PAGES, ids=name)
 
 
@@ -41,6 +50,13 @@ def test_lines_are_short(page):
         if len(line) > WIDTH and not code and not line.lstrip().startswith("|")
     ]
     assert not long
+
+
+@each_page
+def test_abbreviations_are_spelled_out(page):
+    text = re.sub(r"[\s-]+", " ", prose(page)).lower()
+    used = {short for short in ABBREVIATIONS if re.search(rf"\b{short}\b", prose(page))}
+    assert not {short for short in used if ABBREVIATIONS[short] not in text}
 
 
 def _problem(words: list[str]) -> str | None:
@@ -75,6 +91,8 @@ def test_files_exist(page):
     # What is built, measured or found is not there in a fresh checkout; what an example may add is.
     kept = [one for one in named if not one.startswith(("build", "results")) and "*" not in one]
     assert not [one for one in kept if not list(ROOT.glob(one.rstrip("/")))]
+    sources = {file.name for top in DEPTHS for file in (ROOT / top).rglob("*.*")}
+    assert not set(re.findall(r"`(\w+\.(?:c|h|cc|hh|py))`", text)) - sources
 
 
 @pytest.mark.parametrize(
