@@ -6,7 +6,7 @@ Ways are what was measured: rules of the switch (ovs-dpdk), our node inline, as 
 processes, a container's kernel (linux), a VM, other dataplanes. A chain that was not measured whole
 is bounded by its functions measured alone: their times per packet, each with its ports, add up to
 more than the chain takes. Where several rows measured the same, the lowest counts: advice must hold
-in each. A function that nobody measured has no number, and no advice is given.
+in each. Without a measurement of a function there is no advice.
 """
 
 import math
@@ -120,22 +120,22 @@ def _refusal(
     )
 
 
-def _alone(found: Mapping[Way, Sequence[Rate]], function: str) -> tuple[tuple[Way, Rate], ...]:
+def _alone(result: Mapping[Way, Sequence[Rate]], function: str) -> tuple[tuple[Way, Rate], ...]:
     """Return a function's rates on one core, the fastest way first."""
-    each = [(way, rate) for way, mine in found.items() if (rate := _lowest(mine, (function,)))]
+    each = [(way, rate) for way, mine in result.items() if (rate := _lowest(mine, (function,)))]
     return tuple(sorted(each, key=lambda one: -one[1].rate_pps))
 
 
 def advise(chain: str, path: tuple[str, ...], traffic: Traffic, rows: Sequence[Row]) -> Advice:
     """Return advice for a chain of functions (types, in order) under a load."""
-    found = evidence(rows, traffic)
+    result = evidence(rows, traffic)
     servers = tuple(
-        rate for way, mine in found.items() if SERVERS in way.options
+        rate for way, mine in result.items() if SERVERS in way.options
         for rate in mine if rate.functions == path
     )  # fmt: skip
-    each = {function: _alone(found, function) for function in dict.fromkeys(path)}
+    each = {function: _alone(result, function) for function in dict.fromkeys(path)}
     options, passed_over = [], []
-    for way, mine in found.items():
+    for way, mine in result.items():
         option = _option(way, path, mine, traffic)
         if option is None:
             lacks = [f for f in path if _lowest(mine, (f,)) is None]

@@ -131,8 +131,8 @@ def _rate(row: Row) -> Rate:
 
 def evidence(rows: Iterable[Row], traffic: Traffic) -> dict[Way, tuple[Rate, ...]]:
     """Return the rates that say something about a load, by the way to run a chain."""
-    found: dict[Way, list[Rate]] = {}
+    result: dict[Way, list[Rate]] = {}
     for row in rows:
         if comparable(row, traffic):
-            found.setdefault(_way(row), []).append(_rate(row))
-    return {way: tuple(rates) for way, rates in found.items()}
+            result.setdefault(_way(row), []).append(_rate(row))
+    return {way: tuple(rates) for way, rates in result.items()}

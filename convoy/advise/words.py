@@ -32,11 +32,11 @@ def _age(days: float) -> str:
 
 def _alone(rates: Sequence[tuple[Way, Rate]]) -> str:
     """Return a function's rates alone on one core, the fastest way first, each with its row."""
-    said = []
+    parts = []
     for way, rate in rates[:MOST]:
         emulated = " (emulated)" if rate.emulated else ""
-        said.append(f"{way}{emulated} {rate}")
-    return "; ".join(said)
+        parts.append(f"{way}{emulated} {rate}")
+    return "; ".join(parts)
 
 
 def _basis(option: Option) -> str:
@@ -83,22 +83,22 @@ def _count(option: Option) -> str:
 
 def lines(advice: Advice, run: Run) -> list[str]:
     """Return the sentences about one chain."""
-    said = [f"{advice.chain}: {' → '.join(advice.functions) or 'a wire'}, {advice.traffic}"]
+    parts = [f"{advice.chain}: {' → '.join(advice.functions) or 'a wire'}, {advice.traffic}"]
     if advice.refusal:
-        return [*said, f"  no advice: {advice.refusal}."]
+        return [*parts, f"  no advice: {advice.refusal}."]
     best = advice.options[0]
-    said.append(f"  run it as {best.way}: {_count(best)}.")
-    said.append(f"    {_basis(best)}")
-    said.append(f"    {_one_core(best, advice.traffic.rate_pps, run.tsc_hz)}")
-    said.append(f"    {_several_cores(best)}")
-    said.append(f"    {_servers(advice)}")
+    parts.append(f"  run it as {best.way}: {_count(best)}.")
+    parts.append(f"    {_basis(best)}")
+    parts.append(f"    {_one_core(best, advice.traffic.rate_pps, run.tsc_hz)}")
+    parts.append(f"    {_several_cores(best)}")
+    parts.append(f"    {_servers(advice)}")
     for option in advice.options[1:]:
-        said.append(f"  or {option.way}: {_count(option)}.")
-        said.append(f"    {_basis(option)}")
+        parts.append(f"  or {option.way}: {_count(option)}.")
+        parts.append(f"    {_basis(option)}")
     for function, rates in advice.each.items():
-        said.append(f"  {function}, {advice.bounds[function]}")
-        said.append(f"    alone on one core: {_alone(rates) or 'not measured'}")
-    return said + [f"  passed over: {text}" for text in advice.passed_over]
+        parts.append(f"  {function}, {advice.bounds[function]}")
+        parts.append(f"    alone on one core: {_alone(rates) or 'not measured'}")
+    return parts + [f"  passed over: {text}" for text in advice.passed_over]
 
 
 def closing(run: Run, now: datetime.datetime) -> Sequence[str]:

@@ -30,20 +30,20 @@ def command(
 ) -> None:
     """Say where each function should run, how many cores that takes, and by which numbers.
 
-    Exit code 1 where a chain has functions that nobody measured: it does not guess.
+    Exit code 1 where a function of a chain was not measured.
     """
     wanted, run = parse(traffic), read(results)
     descriptor = load(chain, this_machine()).descriptor
-    found = []
+    result = []
     for name, one in descriptor.chains.items():
         types = [next(iter(descriptor.functions[f].model_fields_set)) for f in one.path]
-        found.append(advise(name, tuple(types), wanted, run.rows))
+        result.append(advise(name, tuple(types), wanted, run.rows))
     now = datetime.datetime.now(datetime.UTC)
     if as_json:
         print_json(
             {
                 "schema": "convoy.advice/3",
-                "chains": [asdict(one) for one in found],
+                "chains": [asdict(one) for one in result],
                 "results": [
                     {"folder": str(folder), "age_days": round(days, 2)}
                     for folder, days in zip(run.folders, age_days(run, now), strict=True)
@@ -52,11 +52,11 @@ def command(
         )
     else:
         out = console()
-        for advice in found:
+        for advice in result:
             for line in lines(advice, run):
                 out.print(line, markup=False)
         for line in closing(run, now):
             out.print(line, markup=False)
-    refused = [one.chain for one in found if one.refusal]
+    refused = [one.chain for one in result if one.refusal]
     if refused:
         raise ConvoyError(f"{chain}: {', '.join(refused)}: not measured, so no advice")

@@ -46,5 +46,5 @@ def command(
     resume`.
     """
     names = [f"paflow-{word}" for word in split("--only", only) or ()] or SCENARIOS
-    asked = session.wanted(names, split("--devices", devices), quick, repeats)
-    begin(asked, new_folder(output, "paflow"), as_json)
+    plan = session.wanted(names, split("--devices", devices), quick, repeats)
+    begin(plan, new_folder(output, "paflow"), as_json)

@@ -30,21 +30,21 @@ COSTS, RATIO = "quick", "paflow-ratio"  # scenarios
 EVEN = "aggregated, even"  # the latter's setup that the profile's points are of
 
 
-def _port_cycles(found: Sequence[Row]) -> dict[int, list[float]]:
+def _port_cycles(result: Sequence[Row]) -> dict[int, list[float]]:
     """Return the cycles of a frame that only passes, by its bytes, of all repeats."""
     return {
         int(row.size): list(row.node_cycles)
-        for row in found
+        for row in result
         if row.scenario == COSTS and not row.functions and row.size.isdigit() and row.node_cycles
     }
 
 
-def _function_cycles(found: Sequence[Row]) -> dict[str, list[float]]:
+def _function_cycles(result: Sequence[Row]) -> dict[str, list[float]]:
     """Return the cycles that functions spent on a packet of the smallest size, of all repeats."""
-    smallest = min((int(row.size) for row in found if row.size.isdigit()), default=0)
+    smallest = min((int(row.size) for row in result if row.size.isdigit()), default=0)
     return {
         row.functions[0]: list(row.function_cycles)
-        for row in found
+        for row in result
         if row.scenario == COSTS
         and len(row.functions) == 1
         and row.size == str(smallest)
@@ -52,22 +52,22 @@ def _function_cycles(found: Sequence[Row]) -> dict[str, list[float]]:
     }
 
 
-def _frames(found: Sequence[Row]) -> dict[str, dict[float, Frames]]:
-    """Return in what frames the node packed what came singly, by setup and rate."""
+def _frames(result: Sequence[Row]) -> dict[str, dict[float, Frames]]:
+    """Return how the node aggregated plain packets, by setup and rate."""
     return {
         row.setup: {
             delay.rate_pps: delay.frames
             for delay in sorted(row.delays, key=lambda delay: delay.rate_pps)
             if delay.frames is not None
         }
-        for row in found
+        for row in result
         if row.scenario == RATIO
     }
 
 
-def profile_of(found: Sequence[Row], host: Json, frames: Sequence[FrameCost], name: str) -> Json:
+def profile_of(result: Sequence[Row], host: Json, frames: Sequence[FrameCost], name: str) -> Json:
     """Return the profile, schema convoy.sim.profile/1. Raises ConvoyError, InputError."""
-    port, functions = _port_cycles(found), _function_cycles(found)
+    port, functions = _port_cycles(result), _function_cycles(result)
     if len(port) < 2 or not functions:
         raise ConvoyError(
             "too few trials gave cycles per packet; see the results, and run it again on a "
@@ -79,10 +79,10 @@ def profile_of(found: Sequence[Row], host: Json, frames: Sequence[FrameCost], na
         {"none": 0.0} | {n: statistics.median(cycles) for n, cycles in functions.items()},
         {one.packets: one.walk + one.pack for one in frames},
     )
-    packed = _frames(found)
+    aggregated = _frames(result)
     points = [
         {"rate_pps": rate, "ratio_percent": round(frames.ratio_percent, 2)}
-        for rate, frames in packed.get(EVEN, {}).items()
+        for rate, frames in aggregated.get(EVEN, {}).items()
     ]
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     return {
@@ -90,10 +90,10 @@ def profile_of(found: Sequence[Row], host: Json, frames: Sequence[FrameCost], na
         "name": name,
         "source": (
             f"convoy bench profile, {day}, {host['cpu']}: port and functions on the node, one "
-            "worker between two vhost-user ports; taking convoys apart and packing them in "
-            "memory. Rates with convoys are put together from these parts, not measured on a "
+            "worker between two vhost-user ports; disaggregation and aggregation in "
+            "memory. Rates with convoys are computed from these parts, not measured on a "
             "node. Packets per frame by rate: "
-            + ("packed by the node itself, traffic even" if points else "not measured")
+            + ("aggregated by the node itself, traffic even" if points else "not measured")
             + "."
         ),
         **({"points": points} if points else {}),
@@ -111,15 +111,15 @@ def profile_of(found: Sequence[Row], host: Json, frames: Sequence[FrameCost], na
                 {"packets": f.packets, "walk": f.walk, "pack": f.pack} for f in frames
             ],
             "packets_per_frame": {
-                setup: {f"{rate:g}": round(found.per_frame, 2) for rate, found in by_rate.items()}
-                for setup, by_rate in packed.items()
+                setup: {f"{rate:g}": round(result.per_frame, 2) for rate, result in by_rate.items()}
+                for setup, by_rate in aggregated.items()
             },
         },
     }
 
 
 def render(profile: Json, out: Path, folder: Path) -> None:
-    """Print what was found, where it is and how to use it."""
+    """Print the costs, where the profile is and how to use it."""
     costs = Costs.model_validate(profile["costs"])
     say = console()
     say.print(
@@ -131,7 +131,7 @@ def render(profile: Json, out: Path, folder: Path) -> None:
         plain = costs.rate_pps(name, 1, SMALL_BYTES) / 1e6
         full = costs.rate_pps(name, FULL_PACKETS, SMALL_BYTES) / 1e6
         say.print(
-            f"{name}: {own.cycles:g} cycles per packet; 64 B: {plain:.2f} Mpps alone, "
+            f"{name}: {own.cycles:g} cycles per packet; 64 B: {plain:.2f} Mpps unaggregated, "
             f"{full:.2f} Mpps in convoys of {FULL_PACKETS} (computed)",
             markup=False,
         )
@@ -155,7 +155,7 @@ def command(
         raise InputError(f"--out {out}: is a folder; name a file")
     folder = read
     if folder is None:
-        asked = wanted(
+        plan = wanted(
             [COSTS],
             devices=["convoy"],
             repeats=repeats,
@@ -163,20 +163,20 @@ def command(
             goal_names=("pdr",),
             changes={"sizes": sizes_of(sizes)},
         )
-        both = {**asked.scenarios, **wanted([RATIO]).scenarios}
-        asked = asked.model_copy(update={"scenarios": both})
+        both = {**plan.scenarios, **wanted([RATIO]).scenarios}
+        plan = plan.model_copy(update={"scenarios": both})
         now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
         folder = Path("results") / f"profile-{now}"
         kept = RunFolder(folder)
-        kept.create(asked)
+        kept.create(plan)
         with Bar(messages()) as bar:
-            execute(kept, asked, lambda step: bar.show(step.what, step.done, step.of))
+            execute(kept, plan, lambda step: bar.show(step.what, step.done, step.of))
     kept = RunFolder(folder)
     trials = list(kept.trials())
     if not trials:
         raise ConvoyError(f"{folder}: has no trial")
     host = kept.host().as_document() | {"tsc_hz": trials[0].tsc_hz}
-    found = [row for row in rows(trials, kept.searches()) if row.device == "convoy"]
-    profile = profile_of(found, host, bench_frame(11), name)
+    result = [row for row in rows(trials, kept.searches()) if row.device == "convoy"]
+    profile = profile_of(result, host, bench_frame(11), name)
     out.write_text(json.dumps(profile, indent=2) + "\n", "utf-8")
     print_json(profile) if as_json else render(profile, out, folder)

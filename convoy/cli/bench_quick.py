@@ -17,12 +17,12 @@ SIZES = ("64", "128", "256", "512", "1024", "1500", "imix")
 
 def sizes_of(texts: Sequence[str] | None) -> tuple[int | str, ...]:
     """Return the sizes that --sizes names; all without. Raises InputError."""
-    found: list[int | str] = []
+    result: list[int | str] = []
     for name in split("--sizes", texts) or SIZES:
         if name not in ("imix",) and not (name.isdigit() and 64 <= int(name) <= 1518):
             raise InputError(f"--sizes: '{name}' is neither 64 to 1518 (bytes) nor imix")
-        found.append(int(name) if name.isdigit() else name)
-    return tuple(found)
+        result.append(int(name) if name.isdigit() else name)
+    return tuple(result)
 
 
 def command(
@@ -38,14 +38,14 @@ def command(
     as_json: Json = False,
 ) -> None:
     """The chain firewall, router, l2fwd on vhost-user, beside dpdk-testpmd: some minutes."""
-    asked = wanted(
+    plan = wanted(
         ["quick"],
         repeats=1 if smoke else repeats,
         profile="quick",
         goal_names=("pdr",),
         changes={"sizes": sizes_of(sizes or (["64"] if smoke else None))},
     )
-    here = order_here(asked)
+    here = order_here(plan)
     if not any(turn.device.name == "convoy" for turn in here.turns):
         raise InputError("; ".join(f"{one.device}: {one.why}" for one in here.cannot))
-    begin(asked, new_folder(output, "quick"), as_json)
+    begin(plan, new_folder(output, "quick"), as_json)

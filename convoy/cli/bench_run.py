@@ -88,12 +88,12 @@ def _finish(folder: RunFolder, began: float) -> RunResult:
     return result
 
 
-def measure(folder: RunFolder, asked: Plan) -> RunResult:
+def measure(folder: RunFolder, plan: Plan) -> RunResult:
     """Do a run, or what is left of it, with progress shown; write its report."""
     began = time.monotonic()
     try:
         with Bar(messages()) as bar:
-            session.execute(folder, asked, Show(bar))
+            session.execute(folder, plan, Show(bar))
     except (KeyboardInterrupt, SystemExit):
         messages().print(
             f"interrupted; what was measured is kept: convoy bench resume {folder.path}",
@@ -116,11 +116,11 @@ def new_folder(output: Path | None, name: str) -> RunFolder:
     return RunFolder(output or Path("results") / f"{now}-{name}")
 
 
-def begin(asked: Plan, folder: RunFolder, as_json: bool) -> None:
+def begin(plan: Plan, folder: RunFolder, as_json: bool) -> None:
     """Do a run from its beginning and print its result. Raises InputError before it starts."""
     session.cores()
-    folder.create(asked)
-    result = measure(folder, asked)
+    folder.create(plan)
+    result = measure(folder, plan)
     print_json(result.as_json()) if as_json else render(result)
 
 
@@ -144,7 +144,7 @@ def run(
     """Measure scenarios; results and a report go to one folder."""
     if search is not None and search not in PROFILES:
         raise InputError(f"--search: '{search}': choose of {', '.join(PROFILES)}")
-    asked = session.wanted(
+    plan = session.wanted(
         scenarios,
         split("--devices", devices),
         quick,
@@ -152,7 +152,7 @@ def run(
         search,
         split("--goal", goal),
     )
-    begin(asked, new_folder(output, "-".join(asked.scenarios)[:60]), as_json)
+    begin(plan, new_folder(output, "-".join(plan.scenarios)[:60]), as_json)
 
 
 def resume(
@@ -169,11 +169,11 @@ def show_list(
     as_json: Json = False,
 ) -> None:
     """Show the scenarios: what they ask, how long they take here, and what cannot run and why."""
-    found: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     for name in names():
         full, quick = session.wanted([name]), session.wanted([name], quick=True)
         here, short = session.order_here(full), session.order_here(quick)
-        found.append(
+        listed.append(
             {
                 "name": name,
                 "title": full.scenarios[name].title,
@@ -185,11 +185,11 @@ def show_list(
             }
         )
     if as_json:
-        print_json({"schema": "convoy.bench.list/1", "scenarios": found})
+        print_json({"schema": "convoy.bench.list/1", "scenarios": listed})
         return
     out = console()
     absent: dict[str, str] = {}
-    for one in found:
+    for one in listed:
         runs = (
             f"{_time(one['seconds'])}, --quick {_time(one['quick_seconds'])}"
             if one["seconds"]
@@ -210,7 +210,7 @@ def show_list(
             who = ", ".join(filter(None, (device, *setups)))
             out.print(f"    {who + ': ' if who else ''}{why}", markup=False)
     if absent:
-        out.print("[bold]left out wherever they are asked for[/]")
+        out.print("[bold]not available here[/]")
     for device, why in absent.items():
         out.print(f"    {device}: {why}", markup=False)
 
@@ -252,15 +252,15 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare two runs point by point: what differs significantly."""
-    found = compared(read([one]), read([other]))
+    comparison = compared(read([one]), read([other]))
     if as_json:
-        print_json({"schema": "convoy.bench.compare/3", **found})
+        print_json({"schema": "convoy.bench.compare/3", **comparison})
         return
     out = console()
-    for scenario in dict.fromkeys(line["scenario"] for line in found["points"]):
-        lines = [line for line in found["points"] if line["scenario"] == scenario]
+    for scenario in dict.fromkeys(line["scenario"] for line in comparison["points"]):
+        lines = [line for line in comparison["points"] if line["scenario"] == scenario]
         table = _changes(scenario, lines, False)
         if Measurement.get(out, out.options, table).minimum > out.width:
             table = _changes(scenario, lines, True)
         out.print(table)
-    out.print(found["says"], markup=False, soft_wrap=False)
+    out.print(comparison["summary"], markup=False, soft_wrap=False)

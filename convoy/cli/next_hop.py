@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""convoy next-hop: where packets of a running node travel to together, changed while they flow."""
+"""convoy next-hop: the next hops of a running node, changed while packets flow."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -21,7 +21,7 @@ from convoy.host.counts import RunningNode, running_nodes
 from convoy.host.telemetry import Telemetry
 
 app = typer.Typer(
-    help="Next hops of a running node: where packets travel to together (docs/convoys.md).",
+    help="Next hops of a running node: where its convoys go (docs/convoys.md).",
     no_args_is_help=True,
 )
 
@@ -57,8 +57,8 @@ def hop_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
         first = error.errors(include_url=False)[0]
         option = str(first["loc"][0]) if first["loc"] else ""
         option = OPTIONS.get(option, option).replace("_", "-")
-        said = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        raise InputError(f"--{option}: {shown(first['input'])}: {said}") from None
+        lines = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        raise InputError(f"--{option}: {shown(first['input'])}: {lines}") from None
 
 
 def _hops(telemetry: Telemetry, node: RunningNode) -> Hops:
@@ -88,7 +88,7 @@ def _show(result: Hops, as_json: bool) -> None:
 
 @app.command("list", epilog=EXIT_CODES)
 def show_list(pid: Pid = None, as_json: Json = False) -> None:
-    """Show a node's next hops, and how many packets travelled together to each."""
+    """Show a node's next hops, and how many packets were aggregated for each."""
     node = choose(running_nodes(), pid, "--pid PID")
     with Telemetry(node.telemetry) as telemetry:
         _show(_hops(telemetry, node), as_json)

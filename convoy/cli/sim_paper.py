@@ -44,23 +44,23 @@ def paper_command(
 ) -> None:
     """Tables 4 and 5 of the PA-Flow paper, simulated, beside the paper's columns."""
     with bars() as bar:
-        found = paper.compare(duration_s, seed, engine_of(engine), profile, bar, more_seeds)
+        comparisons = paper.compare(duration_s, seed, engine_of(engine), profile, bar, more_seeds)
     if report is not None:
         from convoy.sim.report import write_paper
 
-        write_paper(found, report)
+        write_paper(comparisons, report)
     if as_json:
-        print_json(_paper_json(found, duration_s, seed))
+        print_json(_paper_json(comparisons, duration_s, seed))
     else:
-        for comparison in found:
+        for comparison in comparisons:
             _render_comparison(comparison)
         console().print(paper.DERIVED, markup=False)
-    for comparison in found:
+    for comparison in comparisons:
         for result in comparison.results.values():
             finish(result)
 
 
-def _paper_json(found: list[paper.Comparison], duration_s: float | None, seed: int) -> Json:
+def _paper_json(comparisons: list[paper.Comparison], duration_s: float | None, seed: int) -> Json:
     return {
         "schema": "convoy.sim.paper/1",
         "seed": seed,
@@ -83,7 +83,7 @@ def _paper_json(found: list[paper.Comparison], duration_s: float | None, seed: i
                 "complete": all(result["complete"] for result in c.results.values()),
                 "run": {mode: result["run"] for mode, result in c.results.items()},
             }
-            for c in found
+            for c in comparisons
         ],
     }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""convoy top: the counters of a node that somebody else started."""
+"""convoy top: the counters of a running node."""
 
 import time
 from dataclasses import dataclass

@@ -150,7 +150,7 @@ def sentences(rows: Sequence[Served]) -> list[str]:
     groups: dict[tuple[str, str, int | None], list[Served]] = {}
     for row in rows:
         groups.setdefault((row.setup, row.application, row.frame_bytes), []).append(row)
-    said = []
+    lines = []
     seen: set[tuple[str, str]] = set()
     for (setup, application, _), group in groups.items():
         known = sorted((r for r in group if r.value), key=lambda row: -(row.value or 0))
@@ -164,17 +164,17 @@ def sentences(rows: Sequence[Served]) -> list[str]:
             spread = f" [{low:.{digits}f} .. {high:.{digits}f}]" if len(row.rounds) > 1 else ""
             each.append(f"{row.name} {row.value:.{digits}f}{spread}")
         unit = UNITS.get(known[0].figure, known[0].figure)
-        said.append(f"{known[0].what} behind {setup}: {', '.join(each)} {unit}.")
+        lines.append(f"{known[0].what} behind {setup}: {', '.join(each)} {unit}.")
     full = dict.fromkeys(row.name for row in rows if max(row.hosts_shares, default=0) > BUSY)
     if full:
-        said.append(
+        lines.append(
             f"Client and server share one core, and kept it busier than {BUSY:.0%} behind "
             f"{', '.join(full)}: there the hosts may be what was measured, not the function."
         )
     for row in rows:
         for why in row.failed[:1]:
-            said.append(f"**{row.what} behind {row.name}'s {row.setup} failed**: {why}")
-    return said
+            lines.append(f"**{row.what} behind {row.name}'s {row.setup} failed**: {why}")
+    return lines
 
 
 def as_json(row: Served) -> dict[str, Any]:

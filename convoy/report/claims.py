@@ -40,15 +40,15 @@ class _Summary:
         for scenario in self.run.scenarios:
             least: dict[tuple[str, str], tuple[float, str]] = {}
             for row, plain in pairs(self.run, scenario):
-                found = gain(row, plain)
-                if found is None:
+                result = gain(row, plain)
+                if result is None:
                     continue
                 key = (row.setup, row.name)
-                least[key] = min(least.get(key, (math.inf, "")), (found[0], row.size))
+                least[key] = min(least.get(key, (math.inf, "")), (result[0], row.size))
                 if row.size == SMALL:
                     claim = _claim(row)
                     where = f"{scenario}: {row.setup} / {plain.setup}, {row.name}"
-                    self.add("rate with convoys / without, 64 B", "x", spread(found), where, claim)
+                    self.add("rate with convoys / without, 64 B", "x", spread(result), where, claim)
             for (setup, name), (ratio, size) in least.items():
                 if size != SMALL:
                     self.add(
@@ -62,17 +62,17 @@ class _Summary:
         """How much more each takes, in a second and in a second of CPU time."""
         for scenario, plan in self.run.scenarios.items():
             if plan.compare:
-                continue  # says itself which ones
+                continue  # it names them itself
             for row, plain in pairs(self.run, scenario):
                 where = f"{scenario}: {row.setup} / {plain.setup}, {row.name}"
                 for what, name in (
                     ("at saturation, with / without", "saturation_pps"),
                     ("packets per CPU second, with / without", "per_cpu_s"),
                 ):
-                    found = saturation_gain(row, plain, name)
-                    if found is not None:
+                    result = saturation_gain(row, plain, name)
+                    if result is not None:
                         claim = _claim(row) if name == "saturation_pps" else ""
-                        self.add(f"{what}, {row.size} B", "x", spread(found), where, claim)
+                        self.add(f"{what}, {row.size} B", "x", spread(result), where, claim)
 
     def compared(self) -> None:
         """How many times as much setups take as those that the scenario sets them over."""
@@ -131,9 +131,9 @@ class _Summary:
                              where, "table lookup all keys different")  # fmt: skip
                 if one.what == "views":
                     case = f"{row['working_set']}, buffers {row['buffers']}, pages {row['pages']}"
-                    found = row["times"]["median"], row["times"]["min"], row["times"]["max"]
+                    result = row["times"]["median"], row["times"]["min"], row["times"]["max"]
                     what = "router, a buffer each / in convoys"
-                    self.add(what, "x", spread(found), f"{one.scenario}: {case}")
+                    self.add(what, "x", spread(result), f"{one.scenario}: {case}")
             if one.what == "vring":
                 split = [row for row in one.rows() if row.get("ring", "split") == "split"]
                 self._vring({row["row"]: row["cycles_per_packet"] for row in split}, one.scenario)

@@ -21,10 +21,10 @@ from convoy.report.run_data import Run
 from convoy.results.phase import CHANGED, slower
 
 ENOUGH = 3  # repeats, that tell a point's noise by themselves
-# Of the tester's ceiling: somebody beside its core cost a seventh of the rates above, and below
-# nothing.
+# Of the tester's baseline rate. Above it, a noisy neighbour of the tester's core cost a seventh of
+# the rates; below, nothing.
 NEAR_LIMIT = 0.4
-NOTICED = 0.25  # a change that a comparison must notice, or it says nothing
+DETECTABLE = 0.25  # a change that must be significant, or the comparison is underpowered
 
 
 def _noise(one: Run, other: Run, a: Row, b: Row) -> float:
@@ -43,9 +43,9 @@ def _noise(one: Run, other: Run, a: Row, b: Row) -> float:
 
 def _reference(run: Run, row: Row) -> Row | None:
     for device in dict.fromkeys(one.device for one in run.of(row.scenario)):
-        found = run.same_point(row, device)
-        if found is not None and found.rate_pps:
-            return found
+        result = run.same_point(row, device)
+        if result is not None and result.rate_pps:
+            return result
     return None
 
 
@@ -79,7 +79,7 @@ def _not_compared(points: list[dict[str, Any]]) -> str:
     mine = [point["host_state_changed"] for point in points if point["host_state_changed"]]
     if not mine:
         return ""
-    said = []
+    lines = []
     for name, text in FIGURES.items():
         times = [changed[name] for changed in mine if name in changed]
         for which, some in (
@@ -88,10 +88,10 @@ def _not_compared(points: list[dict[str, Any]]) -> str:
         ):
             if some:
                 many = f" ({len(some)})" if len(some) < len(mine) else ""
-                said.append(f"{text.format(statistics.median(some))} in the {which} run{many}")
+                lines.append(f"{text.format(statistics.median(some))} in the {which} run{many}")
     return (
         f"{len(mine)} of {len(points)} points are not compared, because the host state differs: "
-        f"{'; '.join(said)}."
+        f"{'; '.join(lines)}."
     )
 
 
@@ -99,8 +99,8 @@ def _within(change: float, noise: float, bounds: tuple[bool, bool]) -> bool | No
     """Return whether a change is no more than noise. bounds: which rates are lower bounds."""
     if not math.isfinite(noise):
         return None
-    # Half as fast is as far away as twice as fast; but twice the rate of a bound says nothing
-    # against it.
+    # Half as fast is as far away as twice as fast; but twice the rate of a lower bound does not
+    # contradict it.
     up = math.inf if bounds[0] else 1 + noise
     down = math.inf if bounds[1] else 1 + noise
     return 1 / down <= 1 + change <= up
@@ -108,7 +108,7 @@ def _within(change: float, noise: float, bounds: tuple[bool, bool]) -> bool | No
 
 def _told(tell: int, agree: int, bounds: bool) -> str:
     """Return at how many of the points that agree a change would have been significant."""
-    change = f"a change by {NOTICED:.0%} would have been significant"
+    change = f"a change by {DETECTABLE:.0%} would have been significant"
     if tell == agree:
         return f"at each of these {change}"
     why = "underpowered, or lower bounds" if bounds else "underpowered"
@@ -145,14 +145,14 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
                 "lower_bounds": bounds,
                 "change": change,
                 "relative": relative,
-                # One repeat says nothing about its noise: null, and no verdict.
+                # The noise of one round is not known: null, and no verdict.
                 "noise": noise if math.isfinite(noise) else None,
                 # A change by a quarter would have been noticed.
-                "conclusive": tells and noise <= NOTICED and not any(bounds),
+                "conclusive": tells and noise <= DETECTABLE and not any(bounds),
                 "machine_ns": (dict(a.host_state), dict(b.host_state)),
                 "host_state_changed": changed,  # not empty: no verdict
                 "within_noise": _within(change, noise, bounds) if tells else None,
-                # Beside what is only a bound, nothing can be said.
+                # A lower bound allows no verdict on what is relative to it.
                 "relative_within_noise": _within(relative, noise, bounds)
                 if tells and not capped
                 else None,
@@ -161,20 +161,20 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
     known = [point for point in points if point["within_noise"] is not None]
     agree = sum(point["within_noise"] for point in known)
     beside = [p["relative_within_noise"] for p in known if p["relative_within_noise"] is not None]
-    says = "The runs have no point in common."
+    summary = "The runs have no point in common."
     if known:
         middle = statistics.median(point["noise"] for point in known)
         tell = sum(point["conclusive"] and point["within_noise"] for point in known)
         bounded = any(any(point["lower_bounds"]) for point in known)
-        says = (
+        summary = (
             f"{agree} of {len(known)} points agree within their noise (median noise {middle:.1%}): "
             f"{_told(tell, agree, bounded)}; beside each run's own first device, {sum(beside)} of "
             f"{len(beside)} do."
         )
-    said = [says] if known or not points else []
-    said += list(filter(None, [_not_compared(points)]))
+    lines = [summary] if known or not points else []
+    lines += list(filter(None, [_not_compared(points)]))
     few = sum(point["noise"] is None and not point["host_state_changed"] for point in points)
     if few:
-        said.append(f"{few} of {len(points)} points have too few rounds for a verdict.")
-    says = " ".join(said)
-    return {"points": points, "says": says}
+        lines.append(f"{few} of {len(points)} points have too few rounds for a verdict.")
+    summary = " ".join(lines)
+    return {"points": points, "summary": summary}

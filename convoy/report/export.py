@@ -117,6 +117,6 @@ def csv_text(run: Run) -> str:
 def _no_formula(value: Any) -> Any:
     """Return a cell that a spreadsheet shows rather than runs (OWASP: CSV injection).
 
-    Names come from scenarios and results that somebody else may have written. Numbers stay numbers.
+    Names come from scenarios and results of unknown origin. Numbers stay numbers.
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_BEGINS) else value

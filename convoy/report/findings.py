@@ -14,8 +14,8 @@ from convoy.report.run_data import Run
 
 def mpps(row: Row) -> str:
     """Return a row's rate with its least and most, and of how many rounds if not of all."""
-    low, high, found = min(row.rates_pps) / 1e6, max(row.rates_pps) / 1e6, len(row.rates_pps)
-    rounds = f", {found} of {row.repeats} rounds" if found < row.repeats else ""
+    low, high, result = min(row.rates_pps) / 1e6, max(row.rates_pps) / 1e6, len(row.rates_pps)
+    rounds = f", {result} of {row.repeats} rounds" if result < row.repeats else ""
     least = "≥ " if row.lower_bound else ""
     return f"{least}{(row.rate_pps or 0) / 1e6:.2f} [{low:.2f} .. {high:.2f}{rounds}]"
 
@@ -54,7 +54,7 @@ def _groups(run: Run, scenario: str) -> Iterator[tuple[str, str, list[Row]]]:
         if row.rate_pps and row.contends:
             groups.setdefault((row.run, row.setup, row.size), []).append(row)
     for (_, setup, size), rows in groups.items():
-        # A curve is nobody's rival.
+        # A response curve is no contender.
         real = [row for row in rows if row.device != "dummy"] or rows
         yield setup, size, sorted(real, key=lambda row: -(row.rate_pps or 0))
 
@@ -87,8 +87,8 @@ def _halfway(run: Run, scenario: str) -> list[str]:
         if (rows[0].run, setup) in seen or not any(row.p50_ns for row in rows):
             continue
         seen.add((rows[0].run, setup))
-        found = sorted((row.p50_ns, row.name) for row in rows if row.p50_ns is not None)
-        each = ", ".join(f"{name} {value / 1e3:.1f} us" for value, name in found)
+        result = sorted((row.p50_ns, row.name) for row in rows if row.p50_ns is not None)
+        each = ", ".join(f"{name} {value / 1e3:.1f} us" for value, name in result)
         lines.append(f"{_setup(setup)}, {size_name(size)}, median latency at half of PDR: {each}.")
     return lines
 
@@ -145,10 +145,10 @@ def _in_convoys(run: Run, scenario: str) -> Iterator[str]:
     """Yield what convoys gain, for each setup at its smallest frames."""
     seen = set()
     for row, plain in pairs(run, scenario):
-        found = gain(row, plain)
-        if found is not None and (row.name, row.setup) not in seen:
+        result = gain(row, plain)
+        if result is not None and (row.name, row.setup) not in seen:
             seen.add((row.name, row.setup))
-            middle, least, most = found
+            middle, least, most = result
             yield (
                 f"{row.name}, {row.setup} over {plain.setup}, {size_name(row.size)}: "
                 f"**{middle:.2f} times** the rate [{least:.2f} .. {most:.2f}]."

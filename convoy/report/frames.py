@@ -58,7 +58,7 @@ def frames_of(results: Sequence[TrialResult]) -> Frames | None:
 
 
 def loss_periods_of(results: Sequence[TrialResult]) -> Buckets:
-    """Return how many packets were lost in a row, how often: refused at the entrance, or inside."""
+    """Return the lengths of loss periods, how often: refused at the entrance, or inside."""
     runs: Counter[int] = Counter()
     for result in results:
         total = result.total

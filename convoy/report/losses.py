@@ -4,7 +4,8 @@
 
 Of the trials that a search failed: refused at the entrance (its queue was full when they were due),
 dropped inside by place and reason (where the device counts that: our node, namespaces and guests,
-Open vSwitch), and the rest: lost inside or at the exit without a word. Shares of what was offered.
+Open vSwitch), and the rest: lost inside or at the exit, not counted there. Shares of what was
+offered.
 """
 
 from collections import Counter
@@ -14,11 +15,11 @@ from typing import Any
 from convoy.results.trials import Trial
 
 ENTRANCE = "refused at the entrance"
-UNTOLD = "inside or at the exit, not told"
+UNCOUNTED = "inside or at the exit, not counted"
 
 
 def _drops(counters: Any, place: str = "") -> Counter[str]:
-    """Return what a device says it dropped, by place and reason, however deep it stands.
+    """Return a device's drop counters, by place and reason, however deep it stands.
 
     Our node says drops = {reason: packets} of each port and function; the kernel (of namespaces and
     guests) and Open vSwitch say rx and tx = {dropped: packets} of each interface,
@@ -48,12 +49,12 @@ def losses(trials: Sequence[Trial]) -> tuple[tuple[str, float], ...]:
         if trial.purpose != "search" or trial.verdict != "failed" or not total:
             continue
         offered += total.offered_pkts
-        told = _drops(trial.device_after)
-        told.subtract(_drops(trial.device_before))
+        counted = _drops(trial.device_after)
+        counted.subtract(_drops(trial.device_before))
         lost[ENTRANCE] += total.refused_pkts
-        for where, count in told.items():
+        for where, count in counted.items():
             lost[where] += count
-        lost[UNTOLD] += max(0, total.lost_pkts - total.refused_pkts - sum(told.values()))
+        lost[UNCOUNTED] += max(0, total.lost_pkts - total.refused_pkts - sum(counted.values()))
     if not offered:
         return ()
     return tuple((where, count / offered) for where, count in lost.most_common() if count > 0)

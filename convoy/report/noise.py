@@ -3,7 +3,7 @@
 """What is a difference, and what is noise. Pure.
 
 A run measures one device against itself (the A/A control): what these two differ by is noise. Two
-devices are compared round by round, because a machine's moods last longer than a round; their
+devices are compared round by round, because the host's states last longer than a round; their
 difference is the median over the rounds. It counts where it exceeds the noise floor and what chance
 alone would make of so few rounds; otherwise it is shown as none.
 """
@@ -88,7 +88,7 @@ def _error(values: Sequence[float], middle: float) -> float:
 def floor(pairs: Sequence[Difference]) -> float | None:
     """Return the noise floor from A against A: the most by which it seemed to differ.
 
-    None: nobody was measured against itself.
+    None: there was no A/A control.
     """
     if not pairs:
         return None

@@ -192,9 +192,9 @@ def ratios(run: Run, scenario: str) -> Table:
             cells = paper.get(rate)
             line.append(Cell(float(cells[name]), "", source(cells)) if cells else None)
         for row in mine:
-            found = next((d.frames for d in row.delays if d.rate_pps == rate), None)
-            note = f"{found.per_frame:.2f} packets in a frame" if found else ""
-            line.append(_number(found.ratio_percent if found else None, ".1f", note))
+            result = next((d.frames for d in row.delays if d.rate_pps == rate), None)
+            note = f"{result.per_frame:.2f} packets in a frame" if result else ""
+            line.append(_number(result.ratio_percent if result else None, ".1f", note))
         out.add(*line)
     out.notes += _contradicted(mine, paper)
     return out
@@ -329,15 +329,15 @@ def beside(run: Run, scenario: str) -> list[Table]:
     """Return the papers' tables that a scenario names, with our numbers beside theirs."""
     names = run.scenarios[scenario].references
     sent = any(row.rates_pps for row in run.of(scenario))
-    found = [
+    result = [
         TABLES[n](run, scenario) if n in TABLES else _plain(n)
         for n in names
         if sent or n != "dataplane-vs-vnf-table2-mbps"
     ]
     if run.scenarios[scenario].full_speed:
-        found.append(saturation(run, scenario))
+        result.append(saturation(run, scenario))
     if run.scenarios[scenario].compare:
-        found.append(setups_compared(run, scenario))
+        result.append(setups_compared(run, scenario))
     if "dataplane-vs-vnf-table2-mbps" in names and run.served(scenario):
-        found.append(_applications(run, scenario))
-    return [table for table in found if table.rows]
+        result.append(_applications(run, scenario))
+    return [table for table in result if table.rows]

@@ -86,8 +86,8 @@ def _busiest(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _irregular(trials: Sequence[Trial], searches: Sequence[Search]) -> tuple[str, ...]:
-    """Return what searches said of goals they did not reach, and loads that nobody offered."""
-    said = [
+    """Return remarks on goals that searches did not reach, and on loads that were not offered."""
+    lines = [
         f"{goal.goal.upper()}: {goal.remark}"
         for search in searches
         for goal in search.goals
@@ -95,8 +95,8 @@ def _irregular(trials: Sequence[Trial], searches: Sequence[Search]) -> tuple[str
     ]
     known = {t.load for t in trials if t.purpose in FIXED and t.verdict != "spoilt"}
     missing = [t.load for t in trials if t.purpose in FIXED and t.load not in known]
-    said += [f"at {load}: not offered, or disturbed: no result" for load in missing]
-    return tuple(dict.fromkeys(said))
+    lines += [f"at {load}: not offered, or disturbed: no result" for load in missing]
+    return tuple(dict.fromkeys(lines))
 
 
 def _in_slow_phase(
@@ -114,7 +114,7 @@ ByRepeat = dict[int, tuple[float, ...]]
 
 
 def _at_saturation(trials: Sequence[Trial]) -> dict[str, Any]:
-    """Return, by repeat, what a row says of trials at full speed, by the row's names for it."""
+    """Return, by round, the results at closed-loop saturation, by their names in a row."""
     rates: ByRepeat = {}
     costs: ByRepeat = {}
     cycles: ByRepeat = {}

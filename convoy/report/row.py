@@ -37,7 +37,7 @@ class Delay:
     p50s_ns: tuple[float, ...]  # of each repeat
     p99s_ns: tuple[float, ...]
     lost_ratio: float | None  # of all repeats' packets
-    frames: Frames | None = None  # in which packets came back; None: nobody looked for convoys
+    frames: Frames | None = None  # in which packets came back; None: not recorded
     loss_periods: Buckets = ()  # lengths of loss periods (RFC 3357), how often
 
     @property

@@ -55,7 +55,7 @@ class Run:
         """
         run = row.run if run is None else run
         key = (run, row.scenario, row.setup, device, "device", row.cpu_speed, row.size)
-        return next((found for found in self.rows if found.key == key), None)
+        return next((result for result in self.rows if result.key == key), None)
 
     def noise_pairs(
         self, scenario: str, run: str | None = None
@@ -64,15 +64,15 @@ class Run:
 
         run: of several, which; all unless told.
         """
-        found = []
+        result = []
         for row in self.of(scenario):
             if row.role == "control" and run in (None, row.run):
                 first = self.same_point(row, row.device)
                 if first is not None:
                     difference = paired(row.rounds, first.rounds)
                     if difference is not None:
-                        found.append((first, difference))
-        return tuple(found)
+                        result.append((first, difference))
+        return tuple(result)
 
     def noise_floor(
         self, scenario: str, size: str | None = None, run: str | None = None
@@ -89,15 +89,15 @@ class Run:
 T = TypeVar("T", Row, Served)
 
 
-def _merge(found: Sequence[tuple[str, Sequence[T]]]) -> tuple[T, ...]:
+def _merge(result: Sequence[tuple[str, Sequence[T]]]) -> tuple[T, ...]:
     """Return what all runs have; where several have a scenario, each says of which run it is."""
     runs: dict[str, set[str]] = {}
-    for run, some in found:
+    for run, some in result:
         for one in some:
             runs.setdefault(one.scenario, set()).add(run)
     return tuple(
         replace(one, run=run) if len(runs[one.scenario]) > 1 else one
-        for run, some in found
+        for run, some in result
         for one in some
     )
 
@@ -117,7 +117,7 @@ def read(paths: Sequence[Path]) -> Run:
             raise InputError(f"{path}: given twice; give each run's folder once")
     scenarios: dict[str, Scenario] = {}
     hosts, plans = [], []
-    found: list[tuple[str, list[Row]]] = []
+    result: list[tuple[str, list[Row]]] = []
     applications: list[tuple[str, tuple[Served, ...]]] = []
     memory: list[Memory] = []
     commands: dict[tuple[str, str], str] = {}
@@ -151,12 +151,12 @@ def read(paths: Sequence[Path]) -> Run:
             ))
             for row in rows(trials, folder.searches())
         ]  # fmt: skip
-        found.append((name, mine))
+        result.append((name, mine))
         applications.append((name, served(used)))
     return Run(
         tuple(paths),
         scenarios,
-        _merge(found),
+        _merge(result),
         tuple(hosts),
         tuple(plans),
         tuple(f"# {who}, {what}\n{line}" for (who, what), line in commands.items()),

@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // A click on a heading sorts its table: numbers from the largest, words from A; a second click
-// turns it round. Missing values stay last. Rows that compare equal keep their order.
+// reverses the order. Missing values stay last. Rows that compare equal keep their order.
 "use strict";
 for (const table of document.querySelectorAll("table.sortable")) {
 	const heads = [...table.tHead.rows[0].cells];

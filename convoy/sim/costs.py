@@ -2,12 +2,12 @@
 # Copyright 2026 The Convoy authors
 """What a node's work costs, as convoy bench profile measures it: cycles to service times.
 
-A packet that travels alone costs port + its bytes + its function. In a convoy it costs packet +
+An unaggregated packet costs port + its bytes + its function. In a convoy it costs packet +
 its bytes + its function, and each frame costs port + frame on top:
 
     "costs": {"tsc_hz": 2.6e9,
               "port": {"cycles": 200, "cycles_per_byte": 0.1},   a frame in and out again
-              "frame": {"cycles": 40},         a convoy: its header, taken apart and packed
+              "frame": {"cycles": 40},         a convoy: its header, disaggregated and aggregated
               "packet": {"cycles": 8},         each packet inside it, taken out and put in
               "functions": {"router": {"cycles": 20}, ...}}      a packet's own work
 """

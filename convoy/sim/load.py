@@ -60,9 +60,9 @@ def loads(content: str, base: Path | None = None, name: str = "<text>") -> Loade
 def check(text: Text, base: Path) -> Loaded:
     """Check a parsed topology. Raises DescriptorError with every problem."""
     topology = validate(text, Topology)
-    found = _problems(topology)
-    if found:
-        raise text.error(found)
+    result = _problems(topology)
+    if result:
+        raise text.error(result)
     return Loaded(topology, text, base)
 
 
@@ -80,38 +80,38 @@ def _override(text: Text, place: str, value: Any) -> None:
 
 
 def _problems(topology: Topology) -> list[Problem]:
-    found: list[Problem] = []
+    result: list[Problem] = []
     for name, chain in topology.chains.items():
         at = ("chains", name)
         if chain.from_ not in topology.sources:
             fix = known("sources", chain.from_, topology.sources)
-            found.append(Problem((*at, "from"), "no such source", fix, f"'{chain.from_}'"))
+            result.append(Problem((*at, "from"), "no such source", fix, f"'{chain.from_}'"))
         if chain.to in topology.functions:
             what = "a function cannot end a chain"
-            found.append(Problem((*at, "to"), what, "name a sink", f"'{chain.to}'"))
+            result.append(Problem((*at, "to"), what, "name a sink", f"'{chain.to}'"))
         elif topology.sinks and chain.to not in topology.sinks:
             fix = known("sinks", chain.to, topology.sinks)
-            found.append(Problem((*at, "to"), "no such sink", fix, f"'{chain.to}'"))
+            result.append(Problem((*at, "to"), "no such sink", fix, f"'{chain.to}'"))
         for i, step in enumerate(chain.path):
             if step not in topology.functions:
                 fix = known("functions", step, topology.functions)
-                found.append(Problem((*at, "path", i), "no such function", fix, f"'{step}'"))
+                result.append(Problem((*at, "path", i), "no such function", fix, f"'{step}'"))
     used = [chain.from_ for chain in topology.chains.values()]
     for name in topology.sources:
         if used.count(name) != 1:
             what = "feeds no chain" if name not in used else "feeds more than one chain"
-            found.append(Problem(("sources", name), what, "give each chain a source of its own"))
+            result.append(Problem(("sources", name), what, "give each chain a source of its own"))
     passed = {step for chain in topology.chains.values() for step in chain.path}
     for name, function in topology.functions.items():
         if name not in passed:
-            found.append(Problem(("functions", name), "is on no chain", "add it to a path"))
+            result.append(Problem(("functions", name), "is on no chain", "add it to a path"))
         if (function.next_hop == "weighted") != (function.weights is not None):
             fix = "give next-hop: weighted and weights: [...] together"
-            found.append(Problem(("functions", name), "weights and next-hop disagree", fix))
-        found += _hosts(topology, ("functions", name), function.hosts, function.instances)
+            result.append(Problem(("functions", name), "weights and next-hop disagree", fix))
+        result += _hosts(topology, ("functions", name), function.hosts, function.instances)
     for name, sink in topology.sinks.items():
-        found += _hosts(topology, ("sinks", name), sink.hosts, sink.instances)
-    return found
+        result += _hosts(topology, ("sinks", name), sink.hosts, sink.instances)
+    return result
 
 
 def _hosts(

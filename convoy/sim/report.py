@@ -136,11 +136,11 @@ def write_run(result: Json, notes: Sequence[str], path: Path) -> None:
     write_whole(path, html(page))
 
 
-def write_paper(found: Sequence[Comparison], path: Path) -> None:
+def write_paper(comparisons: Sequence[Comparison], path: Path) -> None:
     """Write the page of the comparison with the paper's tables."""
     page = Document("PA-Flow's tables, simulated", "convoy sim paper")
     page.text(DERIVED)
-    for comparison in found:
+    for comparison in comparisons:
         page.text(f"## {comparison.table.title}")
         table = Table(
             ["mode", "link", "what", "paper", "simulated", Column("deviation", "%"), "within 3 %"]

@@ -4,7 +4,7 @@
 
 import pytest
 
-from convoy.report.losses import ENTRANCE, UNTOLD, losses
+from convoy.report.losses import ENTRANCE, UNCOUNTED, losses
 from convoy.results.trials import Point, Trial
 
 
@@ -42,6 +42,6 @@ def test_where_packets_were_lost(what, before, after, told, untold):
     )  # fmt: skip
     found = dict(losses([trial]))
     assert found.pop(ENTRANCE) == 0.1
-    assert found.pop(UNTOLD, 0.0) == pytest.approx(untold)
+    assert found.pop(UNCOUNTED, 0.0) == pytest.approx(untold)
     assert found == pytest.approx(dict(told))
     assert losses([trial.model_copy(update={"verdict": "passed"})]) == ()

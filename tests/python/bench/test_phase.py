@@ -373,10 +373,10 @@ def test_runs_compare_only_where_the_machine_was_the_same(
     (point,) = found["points"]
     changed = {} if times is None else {"line": pytest.approx(times)}
     assert (point["within_noise"], point["host_state_changed"]) == (agrees, changed), what
-    assert ("not compared" in found["says"]) == (times is not None)
+    assert ("not compared" in found["summary"]) == (times is not None)
     if times is not None:
         said = f"4.3 times as long from core to core in the {'first' if times < 1 else 'second'}"
-        assert said in found["says"]
+        assert said in found["summary"]
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,7 @@ def test_to_agree_within_much_noise_says_little(tmp_path, what, other, agrees, t
     found = compare(one, two)
     (point,) = found["points"]
     assert (point["within_noise"], point["conclusive"]) == (agrees, tells), what
-    assert words in found["says"]
+    assert words in found["summary"]
 
 
 def test_findings_count_what_was_slow(tmp_path):

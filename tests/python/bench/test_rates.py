@@ -228,7 +228,7 @@ def test_a_frame_of_pandas_reads_the_trials(tmp_path):
     assert list(pandas.json_normalize(frame["point"])["device"]) == ["convoy", "convoy"]
 
 
-def test_losses_are_told_by_place_and_what_nobody_tells_is_said():
+def test_losses_are_counted_by_place_and_the_rest_is_shown():
     def node(no_room, denied):
         return {
             "ports": {"left": {"rx_packets": 0, "drops": {"no_room": no_room}}},
@@ -242,7 +242,7 @@ def test_losses_are_told_by_place_and_what_nobody_tells_is_said():
     (row,) = rows([lost, trial(received=5e5)])
     assert row.lost == (
         ("refused at the entrance", 0.06),
-        ("inside or at the exit, not told", 0.027),
+        ("inside or at the exit, not counted", 0.027),
         ("left: no_room", 0.01),
         ("fw: denied", 0.003),
     )

@@ -341,7 +341,9 @@ def test_commands_run_report_compare(tmp_path):
     assert compared["points"]
     assert all(point["within_noise"] for point in compared["points"])
     points = len(compared["points"])
-    assert compared["says"].startswith(f"{points} of {points} points agree within their noise (med")
+    assert compared["summary"].startswith(
+        f"{points} of {points} points agree within their noise (med"
+    )
     shown = convoy("bench", "compare", one, two).stdout  # to a terminal of 80 columns
     assert shown.count("agrees") == points
     assert "\N{HORIZONTAL ELLIPSIS}" not in shown
