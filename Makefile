@@ -11,11 +11,11 @@ VENV := .venv/bin
 WERROR := -Dwerror=true
 
 .PHONY: help setup build build-asan build-fuzz demo check check-c check-asan check-fuzz \
-	check-python lint format clean
+	check-python lint format generated clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
-	@echo 'make lint, make format; parts of check: check-c check-asan check-fuzz check-python'
+	@echo 'make lint, make format, make generated; parts of check: check-c check-asan check-fuzz check-python'
 
 setup:
 	@tools/setup.sh
@@ -59,6 +59,10 @@ lint: setup
 format: setup
 	@$(VENV)/ruff check -q --fix . ; $(VENV)/ruff format -q .
 	@git ls-files '*.c' '*.h' '*.cc' '*.hh' | xargs -r clang-format -i
+
+# What nf/ has of its functions' parameters, for Python and docs/; tests say whether it is current.
+generated: build
+	@$(VENV)/python tools/generate
 
 clean:
 	rm -rf build build-asan build-fuzz build-coverage

@@ -35,6 +35,7 @@ static const char usage[] =
 	"prints\n"
 	"the final counts as one JSON object. A second signal ends it at once.\n"
 	"\n"
+	"  --functions        print the types of function, their parameters and drop reasons\n"
 	"  --check            check the plan, its functions' configuration included, and run "
 	"nothing\n"
 	"  --result FILE      write the final counts to FILE, not to standard output\n"
@@ -75,10 +76,20 @@ static bool read_seconds(const char *text, unsigned *seconds)
 	return true;
 }
 
+// On one line; takes the reference.
+static void print_json(json_t *json)
+{
+	json_dumpf(json, stdout, JSON_COMPACT);
+	putchar('\n');
+	fflush(stdout);
+	json_decref(json);
+}
+
 // 0, or the exit code + 1 of a command that ends here.
 static int parse(int argc, char **argv, struct options *options)
 {
 	static const struct option known[] = {
+		{"functions", no_argument, NULL, 'f'},
 		{"check", no_argument, NULL, 'c'},
 		{"result", required_argument, NULL, 'r'},
 		{"log-level", required_argument, NULL, 'l'},
@@ -92,6 +103,9 @@ static int parse(int argc, char **argv, struct options *options)
 
 	while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
 		switch (option) {
+		case 'f':
+			print_json(cv_nf_describe());
+			return 1 + 0;
 		case 'c':
 			options->check = true;
 			break;
@@ -125,14 +139,6 @@ static int parse(int argc, char **argv, struct options *options)
 	}
 	options->plan = argv[optind];
 	return 0;
-}
-
-static void print_event(json_t *event)
-{
-	json_dumpf(event, stdout, JSON_COMPACT);
-	putchar('\n');
-	fflush(stdout);
-	json_decref(event);
 }
 
 static bool complain(const char *path)
@@ -194,7 +200,7 @@ static int run(struct cv_node *node, const struct options *options, struct cv_er
 		return fail(EXIT_FAILED, error);
 	cv_node_forward(node);
 	cv_telemetry_show(node);
-	print_event(json_pack("{s:s, s:s, s:b, s:o}", "event", "ready", "telemetry",
+	print_json(json_pack("{s:s, s:s, s:b, s:o}", "event", "ready", "telemetry",
 		cv_eal_telemetry_path(), "hugepages", node->plan->hugepages, "sandbox",
 		cv_counts_sandbox(node)));
 	wait_for_end(node);

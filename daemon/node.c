@@ -83,7 +83,7 @@ static int make_functions(struct cv_node *node, struct cv_error *error)
 		const struct cv_plan_function *function = &plan->functions[i];
 		const struct cv_nf_env env = function_env(plan, i);
 
-		node->functions[i] = function->nf->create(function->config, &env, error);
+		node->functions[i] = cv_nf_create(function->nf, function->config, &env, error);
 		if (node->functions[i] == NULL)
 			return -EINVAL;
 	}
@@ -340,7 +340,7 @@ void cv_node_free(struct cv_node *node)
 	free(node->rings);
 	for (unsigned i = 0; node->functions != NULL && i < plan->functions_count; i++)
 		if (node->functions[i] != NULL)
-			plan->functions[i].nf->destroy(node->functions[i]);
+			cv_nf_destroy(plan->functions[i].nf, node->functions[i]);
 	free(node->functions);
 	for (unsigned i = 0; node->ports != NULL && i < plan->ports_count; i++)
 		if (node->ports[i] != NULL)

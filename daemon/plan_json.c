@@ -7,39 +7,6 @@
 #include "daemon/plan_json.h"
 #include "config/values.h"
 
-struct cv_where cv_where_top(const char *name, struct cv_error *error)
-{
-	return (struct cv_where){.document = name, .error = error};
-}
-
-struct cv_where cv_where_key(const struct cv_where *in, const char *key)
-{
-	struct cv_where at = {.document = in->document, .error = in->error};
-
-	snprintf(at.path, sizeof(at.path), "%.100s%s%.48s", in->path, in->path[0] ? "." : "", key);
-	return at;
-}
-
-struct cv_where cv_where_item(const struct cv_where *in, const char *key, size_t index)
-{
-	char step[64];
-
-	snprintf(step, sizeof(step), "%.32s[%zu]", key, index);
-	return cv_where_key(in, step);
-}
-
-void cv_where_error(const struct cv_where *at, const char *format, ...)
-{
-	char text[400];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	cv_error_set(
-		at->error, "%s: %s%s%s", at->document, at->path, at->path[0] ? ": " : "", text);
-}
-
 // "plan.json", "plan.json: stages[2].source": what stands before the key in error texts.
 struct place {
 	char text[256];

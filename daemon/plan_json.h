@@ -10,22 +10,7 @@
 
 #include <jansson.h>
 
-#include "packet/error.h"
-
-// A place in a document, for error texts.
-struct cv_where {
-	const char *document;
-	char path[160]; // "stages[2].source"; empty: the whole document
-	struct cv_error *error;
-};
-
-struct cv_where cv_where_top(const char *name, struct cv_error *error);
-struct cv_where cv_where_key(const struct cv_where *in, const char *key);
-struct cv_where cv_where_item(const struct cv_where *in, const char *key, size_t index);
-
-// Sets the error, behind the place.
-__attribute__((format(printf, 2, 3))) void cv_where_error(
-	const struct cv_where *at, const char *format, ...);
+#include "config/params.h"
 
 // 0 if object is an object that has no keys but these (NULL at the end); else -EINVAL, error set.
 int cv_json_keys(const struct cv_where *at, const json_t *object, const char *const *keys);

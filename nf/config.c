@@ -17,20 +17,3 @@ int cv_config_no_port(
 		env->ports_count == 0 ? "none" : list);
 	return -EINVAL;
 }
-
-int cv_config_port(const json_t *object, const char *key, const char *where,
-	const struct cv_nf_env *env, int *port, struct cv_error *error)
-{
-	const char *name = NULL;
-	int found;
-
-	if (cv_config_string(object, key, where, &name, error) != 0)
-		return -EINVAL;
-	if (name == NULL)
-		return 0;
-	found = cv_nf_env_port(env, name);
-	if (found < 0)
-		return cv_config_no_port(where, name, env, error);
-	*port = found;
-	return 0;
-}

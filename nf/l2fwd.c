@@ -56,67 +56,53 @@ struct l2fwd {
 	uint64_t ticks_per_cycle; // of the table's clock, times 2^64
 };
 
-// Reads an optional address. Returns 1: mac is set, 0: not given, or -EINVAL with error set.
-static int read_mac(const json_t *config, const char *key, const char *where, uint8_t *mac,
-	struct cv_error *error)
-{
-	const char *text = NULL;
-
-	if (cv_config_string(config, key, where, &text, error) != 0)
-		return -EINVAL;
-	if (text == NULL)
-		return 0;
-	if (!cv_mac_parse(text, mac) || cv_mac_group(mac)) {
-		cv_error_set(error,
-			"%s: %s: \"%s\": must be the address of one station, like "
-			"02:00:00:00:00:01",
-			where, key, text);
-		return -EINVAL;
-	}
-	return 1;
-}
-
-static int configure_rewrite(struct l2fwd *fwd, const json_t *config, const struct cv_nf_env *env,
-	struct cv_error *error)
-{
-	static const char *const known[] = {"mode", "src", "dst", NULL};
-	uint8_t src[CV_MAC_LEN];
-	int given;
-
-	if (cv_config_keys(config, known, env->name, error) != 0)
-		return -EINVAL;
-	given = read_mac(config, "dst", env->name, fwd->dst, error);
-	if (given < 0)
-		return -EINVAL;
-	fwd->has_dst = given;
-	given = read_mac(config, "src", env->name, src, error);
-	if (given < 0)
-		return -EINVAL;
-	fwd->has_src = given;
-	for (unsigned port = 0; given && port < CV_PORTS_MAX; port++)
-		memcpy(fwd->src[port], src, CV_MAC_LEN);
-	return 0;
-}
-
-static int configure_bridge(struct l2fwd *fwd, const json_t *config, const struct cv_nf_env *env,
-	struct cv_error *error)
-{
-	static const char *const known[] = {"mode", "sides", "entries", "age_s", NULL};
-	int64_t entries = 4096, age_s = 300;
+struct config {
+	enum mode mode;
+	uint8_t src[CV_MAC_LEN], dst[CV_MAC_LEN]; // zero: not given
 	const json_t *sides;
+	uint32_t entries, age_s; // 0: not given
+};
 
-	if (cv_config_keys(config, known, env->name, error) != 0 ||
-		cv_config_array(config, "sides", env->name, &sides, error) != 0 ||
-		cv_config_integer(config, "entries", env->name, 1, 1 << 20, &entries, error) != 0 ||
-		cv_config_integer(config, "age_s", env->name, 1, 1000000, &age_s, error) != 0)
-		return -EINVAL;
-	if (json_array_size(sides) != 2) {
+static const char *const modes[] = {"rewrite", "swap", "bridge", NULL};
+
+static const struct cv_param params[] = {
+	{"mode", CV_WORD, CV_AT(struct config, mode), .words = modes,
+		.doc = "set MACs; exchange them; or learn them and bridge"},
+	{"src", CV_MAC, CV_AT(struct config, src),
+		.doc = "rewrite: new source; default: the out port's"},
+	{"dst", CV_MAC, CV_AT(struct config, dst),
+		.doc = "rewrite: new destination; default: unchanged"},
+	{"sides", CV_LIST, CV_AT(struct config, sides),
+		.doc = "bridge: its ports; default: the chain's"},
+	{"entries", CV_INTEGER, CV_AT(struct config, entries), .low = 1, .high = 1 << 20,
+		.doc = "bridge: MAC table (4096)"},
+	{"age_s", CV_INTEGER, CV_AT(struct config, age_s), .low = 1, .high = 1000000,
+		.doc = "bridge: forget after (300)"},
+	{0},
+};
+
+static void configure_rewrite(struct l2fwd *fwd, const struct config *config)
+{
+	memcpy(fwd->dst, config->dst, CV_MAC_LEN);
+	fwd->has_dst = cv_mac_key(config->dst) != 0;
+	fwd->has_src = cv_mac_key(config->src) != 0;
+	for (unsigned port = 0; fwd->has_src && port < CV_PORTS_MAX; port++)
+		memcpy(fwd->src[port], config->src, CV_MAC_LEN);
+}
+
+static int configure_bridge(struct l2fwd *fwd, const struct config *config,
+	const struct cv_nf_env *env, struct cv_error *error)
+{
+	const uint32_t entries = config->entries != 0 ? config->entries : 4096;
+	const uint32_t age_s = config->age_s != 0 ? config->age_s : 300;
+
+	if (json_array_size(config->sides) != 2) {
 		cv_error_set(
 			error, "%s: a bridge needs sides: [PORT, PORT], its two ports", env->name);
 		return -EINVAL;
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		const char *name = json_string_value(json_array_get(sides, i));
+		const char *name = json_string_value(json_array_get(config->sides, i));
 
 		if (name == NULL) {
 			cv_error_set(
@@ -133,46 +119,40 @@ static int configure_bridge(struct l2fwd *fwd, const json_t *config, const struc
 		return -EINVAL;
 	}
 	fwd->ticks_per_cycle = UINT64_MAX / (rte_get_tsc_hz() * (uint64_t)age_s / TICKS_PER_AGE);
-	if (cv_mac_table_init(&fwd->table, (unsigned)entries, TICKS_PER_AGE) != 0) {
-		cv_error_set(
-			error, "%s: no memory for %lld entries", env->name, (long long)entries);
+	if (cv_mac_table_init(&fwd->table, entries, TICKS_PER_AGE) != 0) {
+		cv_error_set(error, "%s: no memory for %u entries", env->name, entries);
 		return -ENOMEM;
 	}
 	return 0;
 }
 
-static int configure(struct l2fwd *fwd, const json_t *config, const struct cv_nf_env *env,
+static int configure(struct l2fwd *fwd, const struct config *config, const struct cv_nf_env *env,
 	struct cv_error *error)
 {
-	static const char *const swap_keys[] = {"mode", NULL};
-	const char *mode = "rewrite";
+	const bool macs = cv_mac_key(config->src) != 0 || cv_mac_key(config->dst) != 0;
+	const bool table = config->sides != NULL || config->entries != 0 || config->age_s != 0;
 
-	if (cv_config_string(config, "mode", env->name, &mode, error) != 0)
+	fwd->mode = config->mode;
+	if ((macs && fwd->mode != REWRITE) || (table && fwd->mode != BRIDGE)) {
+		cv_error_set(error, "%s: %s for mode %s, and this is mode %s", env->name,
+			macs && fwd->mode != REWRITE ? "src and dst are"
+						     : "sides, entries and age_s are",
+			macs && fwd->mode != REWRITE ? "rewrite" : "bridge", modes[fwd->mode]);
 		return -EINVAL;
-	if (strcmp(mode, "rewrite") == 0) {
-		fwd->mode = REWRITE;
-		return configure_rewrite(fwd, config, env, error);
 	}
-	if (strcmp(mode, "swap") == 0) {
-		fwd->mode = SWAP;
-		return cv_config_keys(config, swap_keys, env->name, error);
-	}
-	if (strcmp(mode, "bridge") == 0) {
-		fwd->mode = BRIDGE;
+	if (fwd->mode == BRIDGE)
 		return configure_bridge(fwd, config, env, error);
-	}
-	cv_error_set(error, "%s: mode: \"%s\": must be rewrite, swap or bridge", env->name, mode);
-	return -EINVAL;
+	if (fwd->mode == REWRITE)
+		configure_rewrite(fwd, config);
+	return 0;
 }
 
-static void *create(const json_t *config, const struct cv_nf_env *env, struct cv_error *error)
+static void *create(const void *config, const struct cv_nf_env *env, struct cv_error *error)
 {
 	struct l2fwd *fwd = calloc(1, sizeof(*fwd));
 
-	if (fwd == NULL) {
-		cv_error_set(error, "%s: out of memory", env->name);
+	if (fwd == NULL)
 		return NULL;
-	}
 	if (configure(fwd, config, env, error) != 0) {
 		free(fwd);
 		return NULL;
@@ -284,7 +264,6 @@ CV_HOT static uint16_t process(
 
 static json_t *info(const void *instance)
 {
-	static const char *const modes[] = {"rewrite", "swap", "bridge"};
 	const struct l2fwd *fwd = instance;
 	json_t *told = json_pack("{s:s}", "mode", modes[fwd->mode]);
 
@@ -299,8 +278,10 @@ static json_t *info(const void *instance)
 
 const struct cv_nf cv_nf_l2fwd = {
 	.name = "l2fwd",
-	.summary = "forwards frames, writing their Ethernet addresses, or as a learning bridge",
+	.summary = "Layer 2: rewrites MAC addresses, swaps them, or bridges between two ports.",
 	.drops = drops,
+	.params = params,
+	.config_size = sizeof(struct config),
 	.create = create,
 	.start = start,
 	.destroy = destroy,

@@ -2,6 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // Every network function that there is. The list is made by meson.build from its own.
+#include <stdlib.h>
 #include <string.h>
 
 #include "chain/nf.h"
@@ -27,4 +28,44 @@ int cv_nf_env_port(const struct cv_nf_env *env, const char *name)
 		if (strcmp(env->ports[i], name) == 0)
 			return (int)i;
 	return -1;
+}
+
+void *cv_nf_create(const struct cv_nf *nf, const json_t *config, const struct cv_nf_env *env,
+	struct cv_error *error)
+{
+	const struct cv_where at = cv_where_top(env->name, error);
+	void *read = calloc(1, nf->config_size);
+	void *instance = NULL;
+
+	if (read == NULL || cv_params_read(&at, config, nf->params, read) == 0)
+		instance = read == NULL || nf->create == NULL ? read : nf->create(read, env, error);
+	if (instance == NULL)
+		cv_error_set(error, "%s: out of memory", env->name); // unless an error says more
+	if (instance != read)
+		free(read);
+	return instance;
+}
+
+void cv_nf_destroy(const struct cv_nf *nf, void *instance)
+{
+	if (nf->destroy != NULL)
+		nf->destroy(instance);
+	else
+		free(instance);
+}
+
+json_t *cv_nf_describe(void)
+{
+	json_t *types = json_array();
+
+	for (const struct cv_nf *const *nf = cv_nfs; *nf != NULL; nf++) {
+		json_t *drops = json_array();
+
+		for (const char *const *drop = (*nf)->drops; *drop != NULL; drop++)
+			json_array_append_new(drops, json_string(*drop));
+		json_array_append_new(types, json_pack("{s:s, s:s, s:o, s:o}", "name", (*nf)->name,
+						     "summary", (*nf)->summary, "drops", drops,
+						     "params", cv_params_describe((*nf)->params)));
+	}
+	return types;
 }

@@ -62,7 +62,7 @@ static void the_ports_addresses_are_known_at_start(void **state)
 	void *nf;
 
 	env.macs = NULL;
-	nf = cv_nf_l2fwd.create(config, &env, &error);
+	nf = cv_nf_create(&cv_nf_l2fwd, config, &env, &error);
 	env.macs = macs;
 	cv_nf_start(&cv_nf_l2fwd, nf, &env);
 	packet_table(&cv_nf_l2fwd, nf, &row, 1);
@@ -247,9 +247,12 @@ static void many_workers_learn_at_once(void **state)
 
 static void bad_configurations(void **state)
 {
-	packet_refused(
-		&cv_nf_l2fwd, "{'mode': 'swap', 'src': '02:00:00:00:00:01'}", "nf: src: unknown");
-	packet_refused(&cv_nf_l2fwd, "{'dst': '01:00:5e:00:00:01'}", "address of one station");
+	packet_refused(&cv_nf_l2fwd, "{'mode': 'swap', 'src': '02:00:00:00:00:01'}",
+		"nf: src and dst are for mode rewrite, and this is mode swap");
+	packet_refused(&cv_nf_l2fwd, "{'age_s': 1}",
+		"nf: sides, entries and age_s are for mode bridge, and this is mode rewrite");
+	packet_refused(&cv_nf_l2fwd, "{'dst': '01:00:5e:00:00:01'}",
+		"dst: \"01:00:5e:00:00:01\": must be a unicast MAC");
 	packet_refused(&cv_nf_l2fwd, "{'mode': 'bridge'}", "a bridge needs sides: [PORT, PORT]");
 	packet_refused(&cv_nf_l2fwd, "{'mode': 'bridge', 'sides': ['left', 'wrong']}",
 		"no port is called \"wrong\"; the ports are left, right, third, fourth");
@@ -266,11 +269,10 @@ static void bad_configurations(void **state)
 	packet_refused(
 		&cv_nf_l2fwd, "{'mod': 'swap'}", "nf: mod: unknown; known are: mode src dst");
 	packet_refused(&cv_nf_l2fwd, "{'mode': 'route'}",
-		"mode: \"route\": must be rewrite, swap or bridge");
-	packet_refused(&cv_nf_l2fwd, "{'mode': 1}", "mode: 1: must be a string");
-	packet_refused(&cv_nf_l2fwd, "{'src': '02:00'}",
-		"src: \"02:00\": must be the address of one station");
-	packet_refused(&cv_nf_l2fwd, "{'dst': null}", "dst: null: must be a string");
+		"mode: \"route\": must be one of: rewrite swap bridge");
+	packet_refused(&cv_nf_l2fwd, "{'mode': 1}", "mode: 1: must be one of: rewrite swap bridge");
+	packet_refused(&cv_nf_l2fwd, "{'src': '02:00'}", "src: \"02:00\": must be a unicast MAC");
+	packet_refused(&cv_nf_l2fwd, "{'dst': null}", "dst: null: must be a unicast MAC");
 	packet_refused(&cv_nf_l2fwd, "[]", "must be an object");
 }
 

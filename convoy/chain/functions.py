@@ -1,15 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Network functions of a descriptor: one model per type, told apart by the key that names it."""
+"""Network functions of a descriptor: one model per type, told apart by the key that names it.
+
+Types and their parameters are those of nf/ (parameters.py is made from it). A type that has more
+than single values, or rules between them, has a model of its own here.
+"""
 
 import ipaddress
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from convoy.chain.model import Address, Mac, Model, Name, Prefix, one_of, prefix
+from convoy.chain.model import Address, Mac, Model, Name, Parameters, Prefix, one_of, prefix
+from convoy.chain.parameters import (
+    MORE,
+    PARAMETERS,
+    FirewallParameters,
+    L2fwdParameters,
+    RouterParameters,
+)
 
 WITH_PORTS = ("tcp", "udp", "sctp", "dccp", "udplite")
 PROTOCOLS = (*WITH_PORTS, "icmp", "icmpv6")
@@ -55,7 +65,9 @@ class Match(Model):
     )
     sport: PortRange | None = Field(None, description="source port or range")
     dport: PortRange | None = Field(None, description="destination port or range")
-    name: str | None = Field(None, max_length=63, description="shown with the rule's hit counter")
+    name: str | None = Field(
+        None, min_length=1, max_length=63, description="shown with the rule's hit counter"
+    )
 
     @model_validator(mode="after")
     def _agree(self) -> "Match":
@@ -81,18 +93,24 @@ class Deny(Model):
     deny: Match
 
 
-class Firewall(Model):
-    """Allows or denies packets by ordered 5-tuple rules; the first match decides."""
+class Firewall(FirewallParameters):
+    """With its rules."""
 
-    default: Literal["allow", "deny"] = Field("deny", description="when no rule matches")
     rules: list[one_of("actions", {"allow": Allow, "deny": Deny})] = Field(  # type: ignore[valid-type]
-        [], description="rules in order"
+        [], description=MORE["firewall"]["rules"]
     )
-    rules_file: str | None = Field(
-        None, min_length=1, description="ClassBench filter set, judged after the rules"
-    )
-    rules_file_action: Literal["allow", "deny"] = Field("allow", description="what its rules do")
-    non_ip: Literal["pass", "drop"] = Field("pass", description="what is neither IPv4 nor IPv6")
+
+    def as_plan(self) -> dict[str, Any]:
+        """Return the rules with their actions among the keys."""
+        result = super().as_plan()
+        result["rules"] = [
+            {"action": action, **match}
+            for rule in result["rules"]
+            for action, match in rule.items()
+        ]
+        if self.rules_file is None:
+            del result["rules_file_action"]
+        return result
 
 
 class Route(Model):
@@ -149,30 +167,25 @@ def _route(value: Any) -> Any:
 AnyRoute = Annotated[Route, BeforeValidator(_route, json_schema_input_type=str | Route)]
 
 
-class Router(Model):
-    """Forwards IPv4 and IPv6 by longest prefix; a route names the port that packets leave by."""
+class Router(RouterParameters):
+    """With its routes and neighbours."""
 
-    routes: list[AnyRoute] = Field([], description="PREFIX [via ADDRESS] dev PORT, or mappings")
-    routes_file: str | None = Field(
-        None, min_length=1, description="file of such lines, as `ip route` prints them"
-    )
-    neighbours: dict[Address, Mac] = Field({}, description="MAC address of each next hop")
-    neighbours_file: str | None = Field(None, min_length=1, description="file of ADDRESS MAC lines")
+    routes: list[AnyRoute] = Field([], description=MORE["router"]["routes"])
+    neighbours: dict[Address, Mac] = Field({}, description=MORE["router"]["neighbours"])
+
+    def as_plan(self) -> dict[str, Any]:
+        """Return the neighbours as a list."""
+        return super().as_plan() | {
+            "neighbours": [{"address": ip, "mac": mac} for ip, mac in self.neighbours.items()]
+        }
 
 
-class L2fwd(Model):
-    """Layer 2: rewrites MAC addresses, swaps them, or bridges between two ports."""
+class L2fwd(L2fwdParameters):
+    """With a bridge's ports."""
 
-    mode: Literal["rewrite", "swap", "bridge"] = Field(
-        "rewrite", description="set MACs; exchange them; or learn them and bridge"
-    )
-    src: Mac | None = Field(None, description="rewrite: new source; default: the out port's")
-    dst: Mac | None = Field(None, description="rewrite: new destination; default: unchanged")
     sides: list[Name] | None = Field(
-        None, min_length=2, max_length=2, description="bridge: its ports; default: the chain's"
+        None, min_length=2, max_length=2, description=MORE["l2fwd"]["sides"]
     )
-    entries: int | None = Field(None, ge=1, le=1 << 20, description="bridge: MAC table (4096)")
-    age_s: int | None = Field(None, ge=1, le=1_000_000, description="bridge: forget after (300)")
 
     @model_validator(mode="after")
     def _fits(self) -> "L2fwd":
@@ -188,55 +201,32 @@ class L2fwd(Model):
         return self
 
 
-class FirewallFunction(Model):
-    """A stateless packet filter."""
-
-    firewall: Firewall
+_OWN: dict[str, type[Parameters]] = {"firewall": Firewall, "router": Router, "l2fwd": L2fwd}
 
 
-class RouterFunction(Model):
-    """A router."""
+def _function(name: str) -> type[Model]:
+    """Return the model of {name: {parameters}}."""
+    inner = _OWN.get(name, PARAMETERS[name])
+    fields: Any = {name: (inner, ...)}
+    made = create_model(
+        inner.__name__.removesuffix("Parameters") + "Function", __base__=Model, **fields
+    )
+    made.__doc__ = PARAMETERS[name].__doc__
+    return made
 
-    router: Router
 
-
-class L2fwdFunction(Model):
-    """A layer 2 forwarder."""
-
-    l2fwd: L2fwd
-
-
-FUNCTIONS: dict[str, type[Model]] = {
-    "firewall": FirewallFunction,
-    "router": RouterFunction,
-    "l2fwd": L2fwdFunction,
-}
+# By the key of a descriptor: nf/ and plans have _ where descriptors have -.
+FUNCTIONS: dict[str, type[Model]] = {name.replace("_", "-"): _function(name) for name in PARAMETERS}
 AnyFunction: Any = one_of("types of function", FUNCTIONS)
 
 
 def function_type(function: Model) -> str:
-    """Return the name of a function's type: the key that it was written with."""
-    return next(name for name, model in FUNCTIONS.items() if type(function) is model)
+    """Return the name of a function's type as nf/ has it."""
+    (name,) = type(function).model_fields
+    return name
 
 
-def settings(function: Model) -> Model:
+def settings(function: Model) -> Parameters:
     """Return what stands under that key."""
-    inner: Model = getattr(function, function_type(function))
+    inner: Parameters = getattr(function, function_type(function))
     return inner
-
-
-def config(function: Model) -> Mapping[str, Any]:
-    """Return a function's part of the plan: JSON values, named as docs/functions.md has them."""
-    inner = settings(function)
-    result = inner.model_dump(exclude_none=True)
-    if isinstance(inner, Firewall):
-        result["rules"] = [
-            {"action": action, **match}
-            for rule in result["rules"]
-            for action, match in rule.items()
-        ]
-    if isinstance(inner, Router):
-        result["neighbours"] = [
-            {"address": address, "mac": mac} for address, mac in inner.neighbours.items()
-        ]
-    return result

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from convoy.chain.descriptor import Descriptor
-from convoy.chain.functions import Firewall, L2fwd, Router, function_type, settings
+from convoy.chain.functions import L2fwd, Router, function_type, settings
 from convoy.chain.machine import Machine
+from convoy.chain.parameters import FILES
 from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap
 from convoy.chain.problem import Loc, Problem, known, shown
 
@@ -261,13 +262,10 @@ def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
         if isinstance(port, Pcap):
             files.append((("ports", name, "pcap", "read"), port.pcap.read))
     for name, function in descriptor.functions.items():
-        inner = settings(function)
-        if isinstance(inner, Firewall | Router):
-            at: Loc = ("functions", name, function_type(function))
-            files += [
-                ((*at, key), getattr(inner, key.replace("-", "_"), None))
-                for key in ("rules-file", "routes-file", "neighbours-file")
-            ]
+        kind = function_type(function)
+        for key in FILES.get(kind, ()):
+            words = (kind.replace("_", "-"), key.replace("_", "-"))
+            files.append((("functions", name, *words), getattr(settings(function), key)))
     for loc, file in files:
         if file is not None and "\0" in file:
             yield Problem(loc, "a zero byte in a path", "remove it", shown(file))

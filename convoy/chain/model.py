@@ -54,6 +54,14 @@ class Model(BaseModel):
         return data
 
 
+class Parameters(Model):
+    """Of a network function."""
+
+    def as_plan(self) -> dict[str, Any]:
+        """Return them as nf/ reads them: what is not given has its default there."""
+        return self.model_dump(exclude_none=True)
+
+
 def one_of(noun: str, kinds: Mapping[str, type[Model]]) -> Any:
     """Return the type of a mapping that one key tells: {router: …} or {firewall: …}.
 
@@ -109,8 +117,8 @@ def _named(characters: int) -> Any:
 def _mac(text: str) -> str:
     if not re.fullmatch(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}", text):
         raise ValueError("must be a MAC address; write it as 02:00:00:00:00:01")
-    if int(text[:2], 16) & 1:
-        raise ValueError("must be the MAC address of one station, not a multicast one")
+    if int(text[:2], 16) & 1 or not text.strip("0:"):
+        raise ValueError("must be a unicast MAC address, not multicast and not zero")
     return text.lower()
 
 
@@ -138,6 +146,8 @@ def prefix(text: str) -> str:
 
 Name = Annotated[str, *_named(31)]  # what convoyd can hold
 ChainName = Annotated[str, *_named(18)]  # the plan adds up to 13: web.back.q63.31
+Text = Annotated[str, Field(min_length=1)]
+File = Annotated[str, Field(min_length=1)]  # a path, from the descriptor's folder
 Mac = Annotated[str, AfterValidator(_mac), Field(examples=["02:00:00:00:00:01"])]
 Address = Annotated[str, AfterValidator(_address), Field(examples=["192.0.2.1"])]
 Prefix = Annotated[str, AfterValidator(prefix), Field(examples=["10.0.0.0/8"])]

@@ -8,10 +8,11 @@ from typing import Any
 
 from convoy.chain import links
 from convoy.chain.descriptor import Descriptor
-from convoy.chain.functions import config, function_type
+from convoy.chain.functions import function_type, settings
 from convoy.chain.load import Loaded
 from convoy.chain.machine import Machine
 from convoy.chain.model import Model
+from convoy.chain.parameters import FILES
 from convoy.chain.place import place, ways
 from convoy.chain.ports import Pcap, Port
 
@@ -118,14 +119,12 @@ def _port(name: str, port: Port, base: Path, machine: Machine) -> dict[str, Any]
 
 
 def _config(loaded: Loaded, name: str, function: Any) -> dict[str, Any]:
-    values = dict(config(function))
-    for key, value in values.items():
-        if key in ("rules_file", "routes_file", "neighbours_file"):
-            values[key] = str(loaded.base / value)
+    values = settings(function).as_plan()
+    for key in FILES.get(function_type(function), ()):
+        if key in values:
+            values[key] = str(loaded.base / values[key])
     if values.get("mode") == "bridge" and "sides" not in values:
         values["sides"] = (
             links.bridge_sides(loaded.descriptor, name) or list(loaded.descriptor.ports)[:2]
         )
-    if "rules_file" not in values:
-        values.pop("rules_file_action", None)
     return values

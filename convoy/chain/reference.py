@@ -16,7 +16,7 @@ from convoy.chain.next_hops import NextHop
 from convoy.chain.ports import PORTS, Captures, Convoys
 
 _COMMON = ("socket-mode", "socket-group", "mtu", "mac", "convoys")
-BEGIN = "<!-- made from the models by tools/descriptor-docs: do not edit below -->"
+BEGIN = "<!-- made from the models by `make generated`: do not edit below -->"
 
 
 def reference() -> str:
@@ -34,9 +34,10 @@ def _lines() -> Iterator[str]:
     yield from section("### `convoys:` of any port", Convoys)
     yield "## `functions`\n\nThe key names the type; under it stand its settings.\n"
     for name, function in FUNCTIONS.items():
-        inner = function.model_fields[name].annotation
+        (field,) = function.model_fields.values()
+        inner = field.annotation
         assert isinstance(inner, type) and issubclass(inner, Model)
-        yield from section(f"### `{name}`", inner)
+        yield from section(f"### `{name}`", inner, function.__doc__)
         if name == "firewall":
             yield from section("#### `rules`: `allow:` or `deny:`", Match)
         if name == "router":
@@ -49,10 +50,10 @@ def _lines() -> Iterator[str]:
     yield from section("## `telemetry`", Telemetry)
 
 
-def section(title: str, model: type[BaseModel]) -> Iterator[str]:
-    """Yield a model's heading, what it is, and a table of its keys."""
+def section(title: str, model: type[BaseModel], words: str | None = None) -> Iterator[str]:
+    """Yield a model's heading, what it is (or other words), and a table of its keys."""
     schema = model.model_json_schema(by_alias=True)
-    yield f"{title}\n\n{' '.join((model.__doc__ or '').split())}\n"
+    yield f"{title}\n\n{' '.join((words or model.__doc__ or '').split())}\n"
     yield "| key | value | default | |\n| --- | --- | --- | --- |"
     options = schema.get("properties", {})
     for key in sorted(options, key=lambda key: key in _COMMON):  # common ones last

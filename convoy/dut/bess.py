@@ -17,8 +17,8 @@ from typing import Any
 
 from convoy.dut import peer
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
-from convoy.dut.bess_script import IN, OUT, Script
-from convoy.dut.functions import COMMON
+from convoy.dut.bess_script import IN, MEANINGS, OUT, Script
+from convoy.dut.functions import types_of
 from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError
 from convoy.host.priority import prefer
@@ -229,7 +229,7 @@ class Bess(Device):
 
     name = "bess"
     ability = Ability(
-        functions=COMMON,
+        functions=types_of(MEANINGS),
         port_kinds=frozenset({"vhost-user"}),
         options={"firewall": ("by-protocol", "acl-alone")},
     )

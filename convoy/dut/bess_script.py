@@ -8,12 +8,21 @@ the rules that can be meant for it, and what is not IPv4 past them. That is left
 which is how BESS is measured elsewhere. A gate that leads nowhere drops.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 from convoy.dut.base import Function
-from convoy.dut.functions import RIGHT_MAC, Firewall, Layer2, Ports, Router, Rule, read
+from convoy.dut.functions import (
+    RIGHT_MAC,
+    Firewall,
+    Layer2,
+    Meaning,
+    Ports,
+    Router,
+    Rule,
+    read,
+)
 from convoy.errors import InputError
 
 IN, OUT = "source", "sink"
@@ -37,12 +46,7 @@ class Script:
         entry = OUT  # modules are made before others lead to them: the last function is first
         for i, function in reversed(list(enumerate(functions))):
             name, meaning = f"f{i}", read(function)
-            if isinstance(meaning, Firewall):
-                entry = self._firewall(name, meaning, entry)
-            elif isinstance(meaning, Router):
-                entry = self._router(name, meaning, entry)
-            else:
-                entry = self._layer2(name, meaning, entry)
+            entry = MEANINGS[type(meaning)](self, name, meaning, entry)
         self._connect(IN, entry)
 
     def _module(self, kind: str, name: str, config: Mapping[str, Any], on: str = "") -> None:
@@ -125,6 +129,13 @@ class Script:
         else:
             self._module("Update", name, _update(layer2.dst, layer2.src), on)
         return name
+
+
+MEANINGS: dict[type[Meaning], Callable[[Script, str, Any, str], str]] = {
+    Firewall: Script._firewall,
+    Router: Script._router,
+    Layer2: Script._layer2,
+}
 
 
 def _rules(rule: Rule) -> list[dict[str, Any]]:

@@ -9,7 +9,8 @@ Click knows no VLAN here: a tagged frame is not IP, so that a firewall lets it p
 drops it. CheckIPHeader cuts off what stands behind the IP packet (Ethernet's padding).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from convoy.dut.base import Function
 from convoy.dut.functions import RIGHT_MAC, Firewall, Layer2, Meaning, Ports, Router, Rule, read
@@ -33,11 +34,7 @@ def configuration(functions: Sequence[Function]) -> list[str]:
 
 
 def _elements(name: str, meaning: Meaning, on: str) -> list[str]:
-    if isinstance(meaning, Firewall):
-        return _firewall(name, meaning, on)
-    if isinstance(meaning, Router):
-        return _router(name, meaning, on)
-    return _layer2(name, meaning, on)
+    return MEANINGS[type(meaning)](name, meaning, on)
 
 
 def _firewall(name: str, firewall: Firewall, on: str) -> list[str]:
@@ -91,3 +88,10 @@ def _layer2(name: str, layer2: Layer2, on: str) -> list[str]:
     if layer2.src:
         return [f"{name} :: StoreEtherAddress({layer2.src}, src) -> {on};"]
     return [f"{name} :: StoreEtherAddress({layer2.dst}, dst) -> {on};"]
+
+
+MEANINGS: dict[type[Meaning], Callable[[str, Any, str], list[str]]] = {
+    Firewall: _firewall,
+    Router: _router,
+    Layer2: _layer2,
+}

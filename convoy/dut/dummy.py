@@ -8,8 +8,8 @@ are marked, so that nobody takes them for a measurement. Its tester is convoy.te
 
 from dataclasses import dataclass
 
+from convoy.chain.functions import FUNCTIONS
 from convoy.dut.base import Ability, Cost, Device, Presence, Running, Setup
-from convoy.dut.functions import COMMON
 
 KIND = "dummy"  # of its ports
 TSC_HZ = 2_600_000_000
@@ -75,7 +75,7 @@ class Dummy(Device):
 
     name = "dummy"
     ability = Ability(
-        functions=COMMON,
+        functions=frozenset(FUNCTIONS),
         port_kinds=frozenset({KIND}),
         deployments=frozenset({"inline", "pipeline", "process"}),
     )

@@ -15,8 +15,8 @@ from typing import Any
 
 from convoy.dut import peer
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
-from convoy.dut.click import IN, OUT, configuration
-from convoy.dut.functions import COMMON
+from convoy.dut.click import IN, MEANINGS, OUT, configuration
+from convoy.dut.functions import types_of
 from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError
 from convoy.host.priority import prefer
@@ -112,7 +112,7 @@ class FastClick(Device):
     """A click that was built with DPDK."""
 
     name = "fastclick"
-    ability = Ability(functions=COMMON, port_kinds=frozenset({"vhost-user"}))
+    ability = Ability(functions=types_of(MEANINGS), port_kinds=frozenset({"vhost-user"}))
 
     def presence(self) -> Presence:
         """Look for click, and ask it whether it is FastClick with DPDK."""

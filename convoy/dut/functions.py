@@ -8,8 +8,9 @@ to right. A device's ports have the same addresses everywhere, so that what leav
 for byte whoever forwarded it: frames to a router go to LEFT_MAC, and come from RIGHT_MAC.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
@@ -100,7 +101,12 @@ def read(function: Function, leaves: str = "right") -> Meaning:
             f"{function.type}: only our own node knows this function; devices are compared with "
             f"{', '.join(_MEANINGS)}"
         )
-    return _MEANINGS[function.type](settings(model), leaves)
+    return _MEANINGS[function.type][1](settings(model), leaves)
+
+
+def types_of(meanings: Collection[type[Meaning]]) -> frozenset[str]:
+    """Return the types of function that a device with words for these meanings can run."""
+    return frozenset(name for name, (meaning, _) in _MEANINGS.items() if meaning in meanings)
 
 
 def _network(text: str | None) -> IPv4Network | None:
@@ -156,13 +162,13 @@ def _layer2(config: described.L2fwd, leaves: str) -> Layer2:
     return Layer2(swap=config.mode == "swap", bridge=config.mode == "bridge")
 
 
-# What each type says to a device of another language; a type that is not here is our node's alone.
-_MEANINGS: dict[str, Callable[[Any, str], Meaning]] = {
-    "firewall": _firewall,
-    "router": _router,
-    "l2fwd": _layer2,
+# What a type is to devices of other languages; one that is not here is our node's alone. Each
+# language has a table of the meanings that it has words for (click.py, openflow.py ...).
+_MEANINGS: dict[str, tuple[type[Meaning], Callable[[Any, str], Meaning]]] = {
+    "firewall": (Firewall, _firewall),
+    "router": (Router, _router),
+    "l2fwd": (Layer2, _layer2),
 }
-COMMON = frozenset(_MEANINGS)
 
 
 def firewall(rules: int) -> Function:
@@ -222,8 +228,14 @@ def bridge() -> Function:
     return Function("l2fwd", {"mode": "bridge"})
 
 
-# What a scenario may ask for, by name; the number is of its routes or rules.
+def _with_defaults(kind: str, entries: int) -> Function:
+    return Function(kind)
+
+
+# What a scenario may ask for, by name; the number is of its routes or rules. Types that are not
+# named here have their defaults.
 WORKLOADS: dict[str, Callable[[int], Function]] = {
+    **{name: partial(_with_defaults, name) for name in FUNCTIONS},
     "firewall": firewall,
     "router": router,
     "l2fwd": lambda entries: layer2(),

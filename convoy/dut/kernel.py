@@ -9,7 +9,8 @@ neighbours. l2fwd: a bridge; where addresses are to be written, nftables forward
 interface's ingress to the right one, which a bridge cannot.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from convoy.dut.base import Function
 from convoy.dut.functions import (
@@ -57,21 +58,7 @@ def script(function: Function | None, for_us: bool = True, back: Function | None
 def _lines(meaning: Meaning, for_us: bool, back: Meaning | None) -> Iterator[str]:
     if back is not None and type(back) is not type(meaning):
         raise InputError("what comes back must meet the same kind of function")
-    if isinstance(meaning, Firewall):
-        yield _BRIDGE
-        rules = list(_firewall(meaning))
-        if isinstance(back, Firewall):
-            # The first rule that matches decides: those for the other direction come first.
-            rules = [f'iifname "right" {rule}' for rule in _firewall(back)] + rules
-        yield _nft("bridge", "type filter hook forward priority 0", rules)
-    elif isinstance(meaning, Router):
-        yield from _router(meaning, for_us)
-        if isinstance(back, Router):
-            yield "ip -batch - <<END\n" + "\n".join(_routes(back, "left")) + "\nEND\n"
-    elif back is not None and not meaning.bridge:
-        raise InputError("l2fwd: the kernel writes addresses in one direction only")
-    else:
-        yield from _layer2(meaning)
+    yield from MEANINGS[type(meaning)](meaning, for_us, back)
 
 
 def changes_destination(function: Function) -> bool:
@@ -87,7 +74,16 @@ def _nft(family: str, hook: str, rules: list[str]) -> str:
     return f"nft -f - <<END\ntable {family} convoy {{\nchain through {{\n{body}\n}}\n}}\nEND\n"
 
 
-def _firewall(firewall: Firewall) -> Iterator[str]:
+def _firewall(firewall: Firewall, for_us: bool, back: Firewall | None) -> Iterator[str]:
+    yield _BRIDGE
+    rules = list(_rules(firewall))
+    if back is not None:
+        # The first rule that matches decides: those for the other direction come first.
+        rules = [f'iifname "right" {rule}' for rule in _rules(back)] + rules
+    yield _nft("bridge", "type filter hook forward priority 0", rules)
+
+
+def _rules(firewall: Firewall) -> Iterator[str]:
     default = _verdict(firewall.default_allow)
     for rule in firewall.rules:
         yield f"{_match(rule)} {_verdict(rule.allow)}".strip()
@@ -113,7 +109,7 @@ def _ports(name: str, ports: Ports | None) -> list[str]:
     return [f"th {name} {low}" if low == high else f"th {name} {low}-{high}"]
 
 
-def _router(router: Router, for_us: bool) -> Iterator[str]:
+def _router(router: Router, for_us: bool, back: Router | None) -> Iterator[str]:
     lines = [
         "link set lo up",  # makes the local table, without which no next hop is valid
         f"link set left address {LEFT_MAC} up",
@@ -126,6 +122,8 @@ def _router(router: Router, for_us: bool) -> Iterator[str]:
     yield "ip -batch - <<END\n" + "\n".join(lines) + "\nEND\n"
     if not for_us:
         yield _nft("netdev", _INGRESS, ["meta pkttype set unicast"])
+    if back is not None:
+        yield "ip -batch - <<END\n" + "\n".join(_routes(back, "left")) + "\nEND\n"
 
 
 def _routes(router: Router, dev: str) -> list[str]:
@@ -139,7 +137,9 @@ def _routes(router: Router, dev: str) -> list[str]:
 _INGRESS = "type filter hook ingress device left priority 0"
 
 
-def _layer2(layer2: Layer2) -> Iterator[str]:
+def _layer2(layer2: Layer2, for_us: bool, back: Layer2 | None) -> Iterator[str]:
+    if back is not None and not layer2.bridge:
+        raise InputError("l2fwd: the kernel writes addresses in one direction only")
     if layer2.swap:
         raise InputError("l2fwd: the kernel has no way to swap addresses; use rewrite or bridge")
     if layer2.bridge:
@@ -149,3 +149,10 @@ def _layer2(layer2: Layer2) -> Iterator[str]:
     rules = [f"ether saddr set {layer2.src}"] if layer2.src else []
     rules += [f"ether daddr set {layer2.dst}"] if layer2.dst else []
     yield _nft("netdev", _INGRESS, [*rules, "fwd to right"])
+
+
+MEANINGS: dict[type[Meaning], Callable[[Any, bool, Any], Iterator[str]]] = {
+    Firewall: _firewall,
+    Router: _router,
+    Layer2: _layer2,
+}

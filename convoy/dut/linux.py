@@ -16,8 +16,8 @@ import shutil
 from typing import Any
 
 from convoy.dut.base import Ability, Device, Function, Presence, Running, Setup
-from convoy.dut.functions import COMMON
-from convoy.dut.kernel import changes_destination, script
+from convoy.dut.functions import types_of
+from convoy.dut.kernel import MEANINGS, changes_destination, script
 from convoy.dut.veth import ATTACHED, unwire, wiring
 from convoy.errors import ConvoyError, InputError
 from convoy.host.namespace import Namespace, shell
@@ -90,7 +90,7 @@ class Linux(Device):
 
     name = "linux"
     ability = Ability(
-        functions=COMMON,
+        functions=types_of(MEANINGS),
         port_kinds=frozenset({"af_packet", "af_xdp"}),
         cores=64,
         both_ways=True,

@@ -7,7 +7,8 @@ and from behind the last one out of the right port. What comes back, if anything
 tables of its own behind these, and out of the left port.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from convoy.dut.base import Function
 from convoy.dut.functions import (
@@ -46,21 +47,13 @@ def flows(functions: Sequence[Function], back: Sequence[Function] | None = None)
 def _chain(first: int, functions: Sequence[Function], come: int, go: int) -> Iterator[str]:
     side, mac = ("right", RIGHT_MAC) if go == RIGHT else ("left", LEFT_MAC)
     for table, function in enumerate(functions, first):
-        for line in _lines(read(function, side), f"goto_table:{table + 1}", mac):
+        meaning = read(function, side)
+        for line in MEANINGS[type(meaning)](meaning, f"goto_table:{table + 1}", mac):
             yield f"table={table},{line}"
     yield f"table={first + len(functions)},priority=1,in_port={come},actions=output:{go}"
 
 
-def _lines(meaning: Meaning, on: str, mac: str) -> Iterator[str]:
-    if isinstance(meaning, Firewall):
-        yield from _firewall(meaning, on)
-    elif isinstance(meaning, Router):
-        yield from _router(meaning, on, mac)
-    else:
-        yield _layer2(meaning, on)
-
-
-def _firewall(firewall: Firewall, on: str) -> Iterator[str]:
+def _firewall(firewall: Firewall, on: str, mac: str) -> Iterator[str]:
     if len(firewall.rules) > _FIRST_RULE - 10:
         raise InputError(
             f"firewall: {len(firewall.rules)} rules; OpenFlow has priorities for 59990"
@@ -115,13 +108,19 @@ def _router(router: Router, on: str, mac: str) -> Iterator[str]:
     yield "priority=1,actions=drop"
 
 
-def _layer2(layer2: Layer2, on: str) -> str:
-    if layer2.bridge:
-        return f"priority=1,actions={on}"  # to where it would be flooded: there are two ports
-    if layer2.swap:
-        source, destination = "NXM_OF_ETH_SRC[]", "NXM_OF_ETH_DST[]"
-        stack = f"push:{source},push:{destination},pop:{source},pop:{destination}"
-        return f"priority=1,actions={stack},{on}"
+def _layer2(layer2: Layer2, on: str, mac: str) -> Iterator[str]:
     words = [f"set_field:{layer2.src}->eth_src,"] if layer2.src else []
     words += [f"set_field:{layer2.dst}->eth_dst,"] if layer2.dst else []
-    return f"priority=1,actions={''.join(words)}{on}"
+    if layer2.bridge:
+        words = []  # to where it would be flooded: there are two ports
+    if layer2.swap:
+        source, destination = "NXM_OF_ETH_SRC[]", "NXM_OF_ETH_DST[]"
+        words = [f"push:{source},push:{destination},pop:{source},pop:{destination},"]
+    yield f"priority=1,actions={''.join(words)}{on}"
+
+
+MEANINGS: dict[type[Meaning], Callable[[Any, str, str], Iterator[str]]] = {
+    Firewall: _firewall,
+    Router: _router,
+    Layer2: _layer2,
+}

@@ -24,8 +24,8 @@ from typing import Any
 
 from convoy.dut import veth
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
-from convoy.dut.functions import COMMON
-from convoy.dut.openflow import LEFT, RIGHT, flows
+from convoy.dut.functions import types_of
+from convoy.dut.openflow import LEFT, MEANINGS, RIGHT, flows
 from convoy.errors import ConvoyError, InputError
 from convoy.host.folders import dpdk_folder
 from convoy.host.namespace import Namespace, shell
@@ -325,7 +325,7 @@ class OvsDpdk(Device):
 
     name = "ovs-dpdk"
     ability = Ability(
-        functions=COMMON,
+        functions=types_of(MEANINGS),
         port_kinds=frozenset({"vhost-user", "af_packet"}),
         queues=8,
         cores=8,

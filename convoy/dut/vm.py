@@ -23,9 +23,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from convoy.chain.functions import FUNCTIONS
 from convoy.dut import convoy, guest
 from convoy.dut.base import Ability, Device, PortAt, Presence, Running, Setup
-from convoy.dut.functions import COMMON
 from convoy.dut.linux import scripts
 from convoy.errors import ConvoyError, InputError
 from convoy.host.priority import prefer
@@ -201,7 +201,7 @@ class Vm(Device):
 
     name = "vm"
     ability = Ability(
-        functions=COMMON,
+        functions=frozenset(FUNCTIONS),
         port_kinds=frozenset({"virtio-user", "tap"}),
         cores=4,
         both_ways=True,

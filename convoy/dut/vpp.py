@@ -15,9 +15,9 @@ from typing import Any
 
 from convoy.dut import peer
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
-from convoy.dut.functions import COMMON, LEFT_MAC, RIGHT_MAC
+from convoy.dut.functions import LEFT_MAC, RIGHT_MAC, types_of
 from convoy.dut.process import RunningProcess
-from convoy.dut.vpp_commands import ENDS, commands
+from convoy.dut.vpp_commands import ENDS, MEANINGS, commands
 from convoy.dut.vpp_counters import errors, idle_clocks, interfaces, nodes, spent
 from convoy.errors import ConvoyError, InputError
 from convoy.host.priority import prefer
@@ -141,7 +141,7 @@ class Vpp(Device):
 
     name = "vpp"
     ability = Ability(
-        functions=COMMON,
+        functions=types_of(MEANINGS),
         port_kinds=frozenset(PLUGINS),
     )
 

@@ -19,6 +19,7 @@ ENDS = {
     "vhost-user": ("VirtualEthernet0/0/0", "VirtualEthernet0/0/1"),
     "memif": ("memif1/0", "memif2/0"),
 }
+MEANINGS = (Firewall, Router, Layer2)
 _ANY = "0.0.0.0/0"
 _ADDRESS = "192.0.0.8/32"  # RFC 7600's dummy address: an interface needs one to speak IPv4
 _ORDER = "a firewall at most, a router, an l2fwd and a firewall, in this order"

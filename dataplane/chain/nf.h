@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "config/params.h"
 #include "packet/error.h"
 #include "packet/view.h"
 
@@ -42,14 +43,19 @@ struct cv_nf {
 	const char *summary; // one line for people
 	const char *const *drops; // names of the drop reasons, NULL at the end
 
-	// Checks the configuration (an object; unknown keys are errors) and makes an instance.
-	// Returns NULL with error set. Called before any port is opened, from one thread, after
-	// the EAL has started.
-	void *(*create)(const json_t *config, const struct cv_nf_env *env, struct cv_error *error);
+	// The parameters, and the size of the struct that they are read into. Python's model of the
+	// function and its reference are made from this table (make generated).
+	const struct cv_param *params;
+	size_t config_size;
+
+	// Makes an instance of what was read: config is that struct, valid during the call only.
+	// Returns NULL, with error set unless it is for want of memory. Called before any port
+	// is opened, from one thread, after the EAL has started. NULL: the instance is the struct itself.
+	void *(*create)(const void *config, const struct cv_nf_env *env, struct cv_error *error);
 	// Once, after all ports are open and before the first process(): what create() could not
 	// know. May be NULL: call cv_nf_start().
 	void (*start)(void *instance, const struct cv_nf_env *env);
-	void (*destroy)(void *instance);
+	void (*destroy)(void *instance); // NULL where create is
 
 	// Judges n <= CV_BURST_MAX packets (0 is allowed): verdict[i] for view[i]. Returns how many
 	// verdicts are not CV_NEXT. May rewrite the packets' bytes in place and their view's out,
@@ -73,5 +79,14 @@ static inline void cv_nf_start(const struct cv_nf *nf, void *instance, const str
 	if (nf->start != NULL)
 		nf->start(instance, env);
 }
+
+// Reads a configuration, an object, and makes an instance. Returns NULL with error set. The
+// environment is the create() call's.
+void *cv_nf_create(const struct cv_nf *nf, const json_t *config, const struct cv_nf_env *env,
+	struct cv_error *error);
+void cv_nf_destroy(const struct cv_nf *nf, void *instance);
+
+// All types with their parameters and drop reasons, as a new JSON array.
+json_t *cv_nf_describe(void);
 
 #endif

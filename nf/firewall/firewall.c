@@ -39,7 +39,6 @@
 #include <rte_malloc.h>
 
 #include "chain/nf.h"
-#include "nf/config.h"
 #include "nf/firewall/read.h"
 #include "nf/firewall/table.h"
 #include "nf/firewall/trie.h"
@@ -180,46 +179,45 @@ CV_HOT static uint16_t firewall_process(
 	return dropped;
 }
 
-// One of two words; absent: the fallback. Returns 1 for yes, 0 for no, -EINVAL with error set.
-static int config_choice(const json_t *config, const char *key, const char *where, const char *yes,
-	const char *no, const char *fallback, struct cv_error *error)
-{
-	const char *text = fallback;
+enum action { DENY, ALLOW };
+enum non_ip { PASS, DROP };
 
-	if (cv_config_string(config, key, where, &text, error) != 0)
-		return -EINVAL;
-	if (strcmp(text, yes) == 0)
-		return 1;
-	if (strcmp(text, no) == 0)
-		return 0;
-	cv_error_set(error, "%s: %s: \"%s\": must be %s or %s", where, key, text, yes, no);
-	return -EINVAL;
-}
-
-static int config_read(
-	struct firewall *firewall, const json_t *config, const char *where, struct cv_error *error)
-{
-	static const char *const known[] = {
-		"default", "rules", "rules_file", "rules_file_action", "non_ip", NULL};
+struct config {
+	enum action action, file_action;
+	enum non_ip non_ip;
 	const json_t *rules;
-	const char *file = NULL;
-	int allow, pass, file_allow, rc;
+	const char *rules_file;
+};
 
-	if (cv_config_keys(config, known, where, error) != 0)
-		return -EINVAL;
-	allow = config_choice(config, "default", where, "allow", "deny", "deny", error);
-	pass = config_choice(config, "non_ip", where, "pass", "drop", "pass", error);
-	file_allow =
-		config_choice(config, "rules_file_action", where, "allow", "deny", "allow", error);
-	if (allow < 0 || pass < 0 || file_allow < 0 ||
-		cv_config_array(config, "rules", where, &rules, error) != 0 ||
-		cv_config_string(config, "rules_file", where, &file, error) != 0)
-		return -EINVAL;
-	firewall->default_verdict = allow ? CV_NEXT : CV_DROP(CV_FIREWALL_DEFAULT_DENIED);
-	firewall->non_ip_verdict = pass ? CV_NEXT : CV_DROP(CV_FIREWALL_NON_IP);
-	rc = rules == NULL ? 0 : cv_firewall_rules_add(&firewall->rules, rules, where, error);
-	if (rc == 0 && file != NULL)
-		rc = cv_firewall_rules_load(&firewall->rules, file, file_allow, error);
+static const char *const actions[] = {"deny", "allow", NULL};
+static const char *const non_ip_actions[] = {"pass", "drop", NULL};
+
+static const struct cv_param params[] = {
+	{"default", CV_WORD, CV_AT(struct config, action), .words = actions,
+		.doc = "when no rule matches"},
+	{"rules", CV_LIST, CV_AT(struct config, rules), .doc = "rules in order"},
+	{"rules_file", CV_FILE, CV_AT(struct config, rules_file),
+		.doc = "ClassBench filter set, judged after the rules"},
+	{"rules_file_action", CV_WORD, CV_AT(struct config, file_action), .words = actions,
+		.fallback = ALLOW, .doc = "what its rules do"},
+	{"non_ip", CV_WORD, CV_AT(struct config, non_ip), .words = non_ip_actions,
+		.doc = "what is neither IPv4 nor IPv6"},
+	{0},
+};
+
+static int configure(struct firewall *firewall, const struct config *config, const char *where,
+	struct cv_error *error)
+{
+	int rc = 0;
+
+	firewall->default_verdict =
+		config->action == ALLOW ? CV_NEXT : CV_DROP(CV_FIREWALL_DEFAULT_DENIED);
+	firewall->non_ip_verdict = config->non_ip == PASS ? CV_NEXT : CV_DROP(CV_FIREWALL_NON_IP);
+	if (config->rules != NULL)
+		rc = cv_firewall_rules_add(&firewall->rules, config->rules, where, error);
+	if (rc == 0 && config->rules_file != NULL)
+		rc = cv_firewall_rules_load(
+			&firewall->rules, config->rules_file, config->file_action == ALLOW, error);
 	return rc;
 }
 
@@ -235,15 +233,13 @@ static void firewall_destroy(void *instance)
 }
 
 static void *firewall_create(
-	const json_t *config, const struct cv_nf_env *env, struct cv_error *error)
+	const void *config, const struct cv_nf_env *env, struct cv_error *error)
 {
 	struct firewall *firewall = calloc(1, sizeof(*firewall));
 
-	if (firewall == NULL) {
-		cv_error_set(error, "%s: no memory", env->name);
+	if (firewall == NULL)
 		return NULL;
-	}
-	if (config_read(firewall, config, env->name, error) != 0 ||
+	if (configure(firewall, config, env->name, error) != 0 ||
 		cv_firewall_table_build(
 			&firewall->table, &firewall->rules, env->name, env->socket, error) != 0)
 		goto fail;
@@ -332,8 +328,10 @@ static json_t *firewall_info(const void *instance)
 
 const struct cv_nf cv_nf_firewall = {
 	.name = "firewall",
-	.summary = "ordered allow and deny rules on addresses, protocol and ports; stateless",
+	.summary = "Allows or denies packets by ordered 5-tuple rules; the first match decides.",
 	.drops = drops,
+	.params = params,
+	.config_size = sizeof(struct config),
 	.create = firewall_create,
 	.destroy = firewall_destroy,
 	.process = firewall_process,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "nf/firewall/rules.h"
-#include "nf/config.h"
+#include "config/params.h"
 #include "packet/tuple.h"
 
 struct cv_firewall_rule *cv_firewall_rules_append(struct cv_firewall_rules *rules)
@@ -37,45 +37,44 @@ void cv_firewall_rules_clear(struct cv_firewall_rules *rules)
 	*rules = (struct cv_firewall_rules){0};
 }
 
-static int parse_prefix(const json_t *object, const char *key, const char *where,
-	struct cv_prefix *prefix, uint8_t *family, struct cv_error *error)
+// A rule while it is read.
+struct reading {
+	struct cv_firewall_rule *rule;
+	unsigned action;
+	const char *name;
+	bool has_ports;
+};
+
+static int read_prefix(
+	const struct cv_where *at, const char *key, const json_t *value, void *target)
 {
+	struct cv_firewall_rule *rule = ((struct reading *)target)->rule;
+	struct cv_prefix *prefix = key[0] == 's' ? &rule->src : &rule->dst;
+	const char *text = json_string_value(value);
 	char fixed[CV_PREFIX_TEXT];
-	const char *text = NULL;
-	uint8_t found;
+	uint8_t family;
 	int rc;
 
-	if (cv_config_string(object, key, where, &text, error) != 0)
-		return -EINVAL;
 	if (text == NULL)
-		return 0;
+		return cv_where_wrong(at, key, value, "must be a string");
 	rc = cv_prefix_parse(text, prefix);
 	if (rc == -EDOM) {
 		cv_prefix_mask(prefix);
-		cv_error_set(error, "%s: %s is \"%s\": host bits are set; write \"%s\"", where, key,
-			text, cv_prefix_text(prefix, fixed));
-		return -EINVAL;
+		return cv_where_wrong(at, key, value, "host bits are set; write \"%s\"",
+			cv_prefix_text(prefix, fixed));
 	}
-	if (rc != 0) {
-		cv_error_set(error,
-			"%s: %s is \"%s\"; write a prefix like \"192.0.2.0/24\" or "
-			"\"2001:db8::/32\"",
-			where, key, text);
-		return -EINVAL;
-	}
-	found = prefix->address.v6 ? 6 : 4;
-	if (*family != 0 && *family != found) {
-		cv_error_set(error,
-			"%s: %s is \"%s\"; src and dst must both be IPv4 or both be IPv6", where,
-			key, text);
-		return -EINVAL;
-	}
-	*family = found;
+	if (rc != 0)
+		return cv_where_wrong(at, key, value,
+			"write a prefix like \"192.0.2.0/24\" or \"2001:db8::/32\"");
+	family = prefix->address.v6 ? 6 : 4;
+	if (rule->family != 0 && rule->family != family)
+		return cv_where_wrong(
+			at, key, value, "src and dst must both be IPv4 or both be IPv6");
+	rule->family = family;
 	return 0;
 }
 
-static int parse_proto(
-	const json_t *object, const char *where, int16_t *proto, struct cv_error *error)
+static int read_proto(const struct cv_where *at, const char *key, const json_t *value, void *target)
 {
 	static const struct {
 		const char *name;
@@ -89,30 +88,22 @@ static int parse_proto(
 		{"dccp", 33},
 		{"udplite", 136},
 	};
-	const char *text = NULL;
-	int64_t number = -1;
+	struct cv_firewall_rule *rule = ((struct reading *)target)->rule;
+	const char *text = json_string_value(value);
 
-	if (json_is_integer(json_object_get(object, "proto"))) {
-		if (cv_config_integer(object, "proto", where, 0, 255, &number, error) != 0)
-			return -EINVAL;
-		*proto = (int16_t)number;
+	if (json_is_integer(value) && json_integer_value(value) >= 0 &&
+		json_integer_value(value) <= UINT8_MAX) {
+		rule->proto = (int16_t)json_integer_value(value);
 		return 0;
 	}
-	if (cv_config_string(object, "proto", where, &text, error) != 0)
-		return -EINVAL;
-	if (text == NULL)
-		return 0;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; text != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(text, names[i].name) == 0) {
-			*proto = names[i].number;
+			rule->proto = names[i].number;
 			return 0;
 		}
 	}
-	cv_error_set(error,
-		"%s: proto is \"%s\"; write tcp, udp, icmp, icmpv6, sctp, dccp, udplite "
-		"or a number from 0 to 255",
-		where, text);
-	return -EINVAL;
+	return cv_where_wrong(at, key, value,
+		"write tcp, udp, icmp, icmpv6, sctp, dccp, udplite or a number from 0 to 255");
 }
 
 // A decimal number up to 65535 that is all of text. Returns -1 if it is not.
@@ -130,83 +121,57 @@ static int port_number(const char *text, size_t length)
 	return value <= UINT16_MAX ? value : -1;
 }
 
-static int parse_ports(const json_t *object, const char *key, const char *where,
-	struct cv_firewall_ports *ports, struct cv_error *error)
+static int read_ports(const struct cv_where *at, const char *key, const json_t *value, void *target)
 {
-	const char *text = NULL, *dash;
-	int64_t number = -1;
-	int first, last;
+	struct reading *reading = target;
+	const char *text = json_string_value(value), *dash;
+	int first = -1, last = -1;
 
-	if (json_is_integer(json_object_get(object, key))) {
-		if (cv_config_integer(object, key, where, 0, UINT16_MAX, &number, error) != 0)
-			return -EINVAL;
-		*ports = (struct cv_firewall_ports){(uint16_t)number, (uint16_t)number};
-		return 0;
+	if (json_is_integer(value) && json_integer_value(value) >= 0 &&
+		json_integer_value(value) <= UINT16_MAX)
+		first = last = (int)json_integer_value(value);
+	if (text != NULL) {
+		dash = strchr(text, '-');
+		first = port_number(text, dash != NULL ? (size_t)(dash - text) : strlen(text));
+		last = dash != NULL ? port_number(dash + 1, strlen(dash + 1)) : first;
 	}
-	if (cv_config_string(object, key, where, &text, error) != 0)
-		return -EINVAL;
-	if (text == NULL)
-		return 0;
-	dash = strchr(text, '-');
-	first = port_number(text, dash != NULL ? (size_t)(dash - text) : strlen(text));
-	last = dash != NULL ? port_number(dash + 1, strlen(dash + 1)) : first;
-	if (first < 0 || last < 0) {
-		cv_error_set(error,
-			"%s: %s is \"%s\"; write a port, 80, or a range, \"1000-2000\", up to "
-			"65535",
-			where, key, text);
-		return -EINVAL;
-	}
-	if (first > last) {
-		cv_error_set(error, "%s: %s is \"%s\": the range runs backwards; write \"%d-%d\"",
-			where, key, text, last, first);
-		return -EINVAL;
-	}
-	*ports = (struct cv_firewall_ports){(uint16_t)first, (uint16_t)last};
+	if (first < 0 || last < 0)
+		return cv_where_wrong(
+			at, key, value, "write a port, 80, or a range, \"1000-2000\", up to 65535");
+	if (first > last)
+		return cv_where_wrong(
+			at, key, value, "the range runs backwards; write \"%d-%d\"", last, first);
+	*(key[0] == 's' ? &reading->rule->sport : &reading->rule->dport) =
+		(struct cv_firewall_ports){(uint16_t)first, (uint16_t)last};
+	reading->has_ports = true;
 	return 0;
 }
 
-static int parse_action(
-	const json_t *object, const char *where, bool *allow, struct cv_error *error)
+static int read_rule(const struct cv_where *at, const json_t *object, struct cv_firewall_rule *rule)
 {
-	const char *text = "(absent)";
+	static const char *const actions[] = {"deny", "allow", NULL};
+	static const struct cv_param params[] = {
+		{"action", CV_WORD, CV_AT(struct reading, action), .words = actions,
+			.required = true},
+		{"src", CV_CUSTOM, .read = read_prefix},
+		{"dst", CV_CUSTOM, .read = read_prefix},
+		{"proto", CV_CUSTOM, .read = read_proto},
+		{"sport", CV_CUSTOM, .read = read_ports},
+		{"dport", CV_CUSTOM, .read = read_ports},
+		{"name", CV_TEXT, CV_AT(struct reading, name)},
+		{0},
+	};
+	struct reading reading = {.rule = rule};
 
-	if (cv_config_string(object, "action", where, &text, error) != 0)
+	if (cv_params_read(at, object, params, &reading) != 0)
 		return -EINVAL;
-	*allow = strcmp(text, "allow") == 0;
-	if (*allow || strcmp(text, "deny") == 0)
-		return 0;
-	cv_error_set(error, "%s: action: \"%s\": must be allow or deny", where, text);
-	return -EINVAL;
-}
-
-static int parse_rule(struct cv_firewall_rule *rule, const json_t *object, const char *where,
-	struct cv_error *error)
-{
-	static const char *const known[] = {
-		"action", "src", "dst", "proto", "sport", "dport", "name", NULL};
-	const char *name = NULL;
-
-	if (cv_config_keys(object, known, where, error) != 0 ||
-		parse_action(object, where, &rule->allow, error) != 0 ||
-		parse_prefix(object, "src", where, &rule->src, &rule->family, error) != 0 ||
-		parse_prefix(object, "dst", where, &rule->dst, &rule->family, error) != 0 ||
-		parse_proto(object, where, &rule->proto, error) != 0 ||
-		parse_ports(object, "sport", where, &rule->sport, error) != 0 ||
-		parse_ports(object, "dport", where, &rule->dport, error) != 0 ||
-		cv_config_string(object, "name", where, &name, error) != 0)
-		return -EINVAL;
-	if (rule->proto >= 0 && !cv_proto_has_ports((uint8_t)rule->proto) &&
-		(json_object_get(object, "sport") != NULL ||
-			json_object_get(object, "dport") != NULL)) {
-		cv_error_set(error,
-			"%s: protocol %d has no ports; leave out sport and dport, or write proto "
-			"tcp, "
+	rule->allow = reading.action == 1;
+	if (reading.has_ports && rule->proto >= 0 && !cv_proto_has_ports((uint8_t)rule->proto))
+		return cv_where_error(at,
+			"protocol %d has no ports; leave out sport and dport, or write proto tcp, "
 			"udp, sctp, dccp or udplite",
-			where, rule->proto);
-		return -EINVAL;
-	}
-	if (name != NULL && (rule->name = strdup(name)) == NULL)
+			rule->proto);
+	if (reading.name != NULL && (rule->name = strdup(reading.name)) == NULL)
 		return -ENOMEM;
 	return 0;
 }
@@ -214,20 +179,20 @@ static int parse_rule(struct cv_firewall_rule *rule, const json_t *object, const
 int cv_firewall_rules_add(struct cv_firewall_rules *rules, const json_t *array, const char *name,
 	struct cv_error *error)
 {
-	struct cv_firewall_rule *rule;
+	const struct cv_where top = cv_where_top(name, error);
 	const json_t *object;
-	char where[128];
 	size_t index;
-	int rc;
 
 	json_array_foreach (array, index, object) {
-		snprintf(where, sizeof(where), "%s: rules[%zu]", name, index);
-		rule = cv_firewall_rules_append(rules);
+		const struct cv_where at = cv_where_item(&top, "rules", index);
+		struct cv_firewall_rule *rule = cv_firewall_rules_append(rules);
+		int rc;
+
 		if (rule == NULL) {
-			cv_error_set(error, "%s: no memory for so many rules", where);
+			cv_where_error(&at, "no memory for so many rules");
 			return -ENOMEM;
 		}
-		rc = parse_rule(rule, object, where, error);
+		rc = read_rule(&at, object, rule);
 		if (rc != 0)
 			return rc;
 	}

@@ -243,7 +243,7 @@ static void judge(unsigned count)
 		rules[i] = draw_rule();
 		json_array_append_new(array, rule_json(&rules[i]));
 	}
-	firewall = nf->create(config, packet_env(), &error);
+	firewall = cv_nf_create(nf, config, packet_env(), &error);
 	if (firewall == NULL)
 		fail_msg("%s", error.text);
 	for (unsigned round = 0; round < 8; round++) {

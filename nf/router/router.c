@@ -55,16 +55,14 @@ static void destroy(void *instance)
 	free(router);
 }
 
-static void *create(const json_t *config, const struct cv_nf_env *env, struct cv_error *error)
+static void *create(const void *config, const struct cv_nf_env *env, struct cv_error *error)
 {
 	struct router *router = calloc(1, sizeof(*router));
 	struct cv_routes routes;
 	int rc;
 
-	if (router == NULL) {
-		cv_error_set(error, "%s: out of memory", env->name);
+	if (router == NULL)
 		return NULL;
-	}
 	router->judge = cv_router_judge_best();
 	rc = cv_routes_load(&routes, config, env, error);
 	if (rc == 0)
@@ -166,8 +164,11 @@ static json_t *info(const void *instance)
 
 const struct cv_nf cv_nf_router = {
 	.name = "router",
-	.summary = "routes IPv4 and IPv6 by longest prefix",
+	.summary = "Forwards IPv4 and IPv6 by longest prefix; a route names the port that packets "
+		   "leave by.",
 	.drops = drops,
+	.params = cv_routes_params,
+	.config_size = sizeof(struct cv_routes_config),
 	.create = create,
 	.start = start,
 	.destroy = destroy,

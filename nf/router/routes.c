@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "nf/router/routes.h"
-#include "nf/config.h"
 #include "nf/router/route_text.h"
+#include "packet/ether.h"
 
 static void *grow(void *array, size_t count, size_t *room, size_t size)
 {
@@ -87,89 +87,96 @@ static int read_file(struct cv_routes *routes, const char *path,
 	return rc;
 }
 
-// Reads a string that must be there. Returns NULL with error set.
-static const char *need(
-	const json_t *object, const char *key, const char *where, struct cv_error *error)
-{
-	const char *value = NULL;
-
-	if (cv_config_string(object, key, where, &value, error) == 0 && value == NULL)
-		cv_error_set(error, "%s: %s is missing", where, key);
-	return value;
-}
+struct route_text {
+	const char *prefix, *via, *dev;
+};
 
 static int read_route(struct cv_routes *routes, const json_t *object, struct cv_route *route,
 	struct cv_error *error)
 {
-	static const char *const known[] = {"prefix", "via", "dev", NULL};
+	static const struct cv_param params[] = {
+		{"prefix", CV_TEXT, CV_AT(struct route_text, prefix), .required = true},
+		{"via", CV_TEXT, CV_AT(struct route_text, via)},
+		{"dev", CV_TEXT, CV_AT(struct route_text, dev), .required = true},
+		{0},
+	};
 	char where[CV_WHERE_TEXT];
-	const char *prefix, *dev, *via = NULL;
+	const struct cv_where at =
+		cv_where_top(cv_route_where(routes, route, where, sizeof(where)), error);
+	struct route_text text;
 
-	cv_route_where(routes, route, where, sizeof(where));
-	if (cv_config_keys(object, known, where, error) != 0)
+	if (cv_params_read(&at, object, params, &text) != 0 ||
+		cv_route_text_prefix(text.prefix, where, &route->prefix, error) != 0 ||
+		cv_route_text_port(routes->env, text.dev, where, &route->port, error) != 0)
 		return -EINVAL;
-	prefix = need(object, "prefix", where, error);
-	dev = need(object, "dev", where, error);
-	if (prefix == NULL || dev == NULL ||
-		cv_route_text_prefix(prefix, where, &route->prefix, error) != 0 ||
-		cv_route_text_port(routes->env, dev, where, &route->port, error) != 0 ||
-		cv_config_string(object, "via", where, &via, error) != 0)
-		return -EINVAL;
-	if (via == NULL)
+	if (text.via == NULL)
 		return 0;
 	route->kind = CV_ROUTE_VIA;
-	return cv_route_text_via(via, where, &route->via, error);
+	return cv_route_text_via(text.via, where, &route->via, error);
 }
+
+struct neighbour_text {
+	const char *address, *dev;
+	uint8_t mac[CV_MAC_LEN];
+};
 
 static int read_neighbour(struct cv_routes *routes, const json_t *object,
 	struct cv_neighbour *neighbour, struct cv_error *error)
 {
-	static const char *const known[] = {"address", "mac", "dev", NULL};
+	static const struct cv_param params[] = {
+		{"address", CV_TEXT, CV_AT(struct neighbour_text, address), .required = true},
+		{"mac", CV_MAC, CV_AT(struct neighbour_text, mac), .required = true},
+		{"dev", CV_TEXT, CV_AT(struct neighbour_text, dev)},
+		{0},
+	};
 	char where[CV_WHERE_TEXT];
-	const char *address, *mac;
-	int port = -1;
+	const struct cv_where at =
+		cv_where_top(cv_neighbour_where(routes, neighbour, where, sizeof(where)), error);
+	struct neighbour_text text;
+	uint8_t port;
 
-	cv_neighbour_where(routes, neighbour, where, sizeof(where));
-	if (cv_config_keys(object, known, where, error) != 0)
+	if (cv_params_read(&at, object, params, &text) != 0 ||
+		cv_route_text_via(text.address, where, &neighbour->address, error) != 0)
 		return -EINVAL;
-	address = need(object, "address", where, error);
-	mac = need(object, "mac", where, error);
-	if (address == NULL || mac == NULL ||
-		cv_route_text_via(address, where, &neighbour->address, error) != 0 ||
-		cv_route_text_mac(mac, where, neighbour->mac, error) != 0 ||
-		cv_config_port(object, "dev", where, routes->env, &port, error) != 0)
+	memcpy(neighbour->mac, text.mac, sizeof(text.mac));
+	if (text.dev == NULL)
+		return 0;
+	if (cv_route_text_port(routes->env, text.dev, where, &port, error) != 0)
 		return -EINVAL;
-	neighbour->port = (int16_t)port;
+	neighbour->port = port;
 	return 0;
 }
 
-int cv_routes_load(struct cv_routes *routes, const json_t *config, const struct cv_nf_env *env,
-	struct cv_error *error)
-{
-	static const char *const known[] = {
-		"routes", "routes_file", "neighbours", "neighbours_file", NULL};
-	const json_t *list;
+const struct cv_param cv_routes_params[] = {
+	{"routes", CV_LIST, CV_AT(struct cv_routes_config, routes),
+		.doc = "PREFIX [via ADDRESS] dev PORT, or mappings"},
+	{"routes_file", CV_FILE, CV_AT(struct cv_routes_config, routes_file),
+		.doc = "file of such lines, as `ip route` prints them"},
+	{"neighbours", CV_LIST, CV_AT(struct cv_routes_config, neighbours),
+		.doc = "MAC address of each next hop"},
+	{"neighbours_file", CV_FILE, CV_AT(struct cv_routes_config, neighbours_file),
+		.doc = "file of ADDRESS MAC lines"},
+	{0},
+};
 
-	*routes = (struct cv_routes){.env = env};
-	if (cv_config_keys(config, known, env->name, error) != 0 ||
-		cv_config_string(config, "routes_file", env->name, &routes->file, error) != 0 ||
-		cv_config_string(config, "neighbours_file", env->name, &routes->neighbours_file,
-			error) != 0 ||
-		cv_config_array(config, "routes", env->name, &list, error) != 0)
-		return -EINVAL;
-	for (uint32_t i = 0; i < json_array_size(list); i++) {
+int cv_routes_load(struct cv_routes *routes, const struct cv_routes_config *config,
+	const struct cv_nf_env *env, struct cv_error *error)
+{
+	*routes = (struct cv_routes){.env = env,
+		.file = config->routes_file,
+		.neighbours_file = config->neighbours_file};
+	for (uint32_t i = 0; i < json_array_size(config->routes); i++) {
 		struct cv_route route = {.line = i};
 
-		if (read_route(routes, json_array_get(list, i), &route, error) != 0 ||
+		if (read_route(routes, json_array_get(config->routes, i), &route, error) != 0 ||
 			cv_routes_add(routes, &route, error) != 0)
 			return -EINVAL;
 	}
-	if (cv_config_array(config, "neighbours", env->name, &list, error) != 0)
-		return -EINVAL;
-	for (uint32_t i = 0; i < json_array_size(list); i++) {
+	for (uint32_t i = 0; i < json_array_size(config->neighbours); i++) {
 		struct cv_neighbour neighbour = {.port = -1, .line = i};
+		const json_t *object = json_array_get(config->neighbours, i);
 
-		if (read_neighbour(routes, json_array_get(list, i), &neighbour, error) != 0 ||
+		if (read_neighbour(routes, object, &neighbour, error) != 0 ||
 			cv_neighbours_add(routes, &neighbour, error) != 0)
 			return -EINVAL;
 	}

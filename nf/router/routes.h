@@ -61,11 +61,18 @@ struct cv_routes {
 	const struct cv_nf_env *env;
 };
 
-// Reads what config says under routes, routes_file, neighbours and neighbours_file, sorts it and
-// refuses duplicates. Returns 0 or a negative errno with error set; either way *routes is to be
-// freed by cv_routes_free.
-int cv_routes_load(struct cv_routes *routes, const json_t *config, const struct cv_nf_env *env,
-	struct cv_error *error);
+// The router's parameters.
+struct cv_routes_config {
+	const json_t *routes, *neighbours;
+	const char *routes_file, *neighbours_file;
+};
+
+extern const struct cv_param cv_routes_params[];
+
+// Reads what config has, sorts it and refuses duplicates. Returns 0 or a negative errno with error
+// set; either way *routes is to be freed by cv_routes_free.
+int cv_routes_load(struct cv_routes *routes, const struct cv_routes_config *config,
+	const struct cv_nf_env *env, struct cv_error *error);
 
 int cv_routes_add(struct cv_routes *routes, const struct cv_route *route, struct cv_error *error);
 int cv_neighbours_add(

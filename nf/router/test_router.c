@@ -214,7 +214,7 @@ static void the_ports_addresses_are_known_at_start(void **state)
 	void *nf;
 
 	env.macs = NULL;
-	nf = cv_nf_router.create(json, &env, &error);
+	nf = cv_nf_create(&cv_nf_router, json, &env, &error);
 	json_decref(json);
 	env.macs = macs;
 	cv_nf_start(&cv_nf_router, nf, &env);
@@ -303,8 +303,8 @@ static void bad_configurations(void **state)
 		{"{'route': []}", "nf: route: unknown; known are: routes routes_file"},
 		{"{'routes': {}}", "nf: routes: {}: must be an array"},
 		{"{'routes': [7]}", "nf: routes[0]: must be an object"},
-		{"{'routes': [{'prefix': '10.0.0.0/8'}]}", "nf: routes[0]: dev is missing"},
-		{"{'routes': [{'dev': 'left'}]}", "nf: routes[0]: prefix is missing"},
+		{"{'routes': [{'prefix': '10.0.0.0/8'}]}", "nf: routes[0]: dev: is missing"},
+		{"{'routes': [{'dev': 'left'}]}", "nf: routes[0]: prefix: is missing"},
 		{"{'routes': [{'prefix': 10, 'dev': 'left'}]}", "prefix: 10: must be a string"},
 		{"{'routes': [{'prefix': '10.0.0.0/8', 'dev': 'left'},"
 		 "{'prefix': '10.0.0.0/9', 'dev': 'rigth'}]}",
@@ -325,8 +325,8 @@ static void bad_configurations(void **state)
 		 "{'prefix': '10.0.0.0/8', 'via': '192.0.2.1', 'dev': 'right'}], " N "}",
 			"nf: routes[1]: a second route to 10.0.0.0/8, the first is nf: routes[0]"},
 		{"{'neighbours': [{'address': '192.0.2.1', 'mac': '02:00'}]}",
-			"nf: neighbours[0]: \"02:00\" is not the MAC address of a station"},
-		{"{'neighbours': [{'address': '192.0.2.1'}]}", "neighbours[0]: mac is missing"},
+			"nf: neighbours[0]: mac: \"02:00\": must be a unicast MAC"},
+		{"{'neighbours': [{'address': '192.0.2.1'}]}", "neighbours[0]: mac: is missing"},
 		{"{'routes_file': '/nonexistent/routes'}",
 			"nf: cannot open /nonexistent/routes: No such file"},
 		{"{'routes_file': '/'}", "/:1: cannot be read: Is a directory"},

@@ -54,7 +54,7 @@ static void destroy(void *state)
 	struct bench_path *path = state;
 
 	for (unsigned i = 0; i < path->path.length; i++)
-		path->types[i]->destroy(path->steps[i].instance);
+		cv_nf_destroy(path->types[i], path->steps[i].instance);
 	free(path);
 }
 
@@ -89,7 +89,7 @@ int bench_path_create(struct bench_subject *subject, const char *const *names, u
 		} else {
 			path->steps[i].process = path->types[i]->process;
 			path->steps[i].counters = &path->counters[i];
-			path->steps[i].instance = path->types[i]->create(config, &env, error);
+			path->steps[i].instance = cv_nf_create(path->types[i], config, &env, error);
 			if (path->steps[i].instance != NULL)
 				cv_nf_start(path->types[i], path->steps[i].instance, &env);
 		}

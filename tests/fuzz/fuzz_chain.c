@@ -557,7 +557,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 		nf[i] = cv_nf_find(configured[i].type);
 		must(nf[i] != NULL && config != NULL, configured[i].type);
-		instance[i] = nf[i]->create(config, &env, &error);
+		instance[i] = cv_nf_create(nf[i], config, &env, &error);
 		must(instance[i] != NULL, error.text);
 		cv_nf_start(nf[i], instance[i], &env);
 		json_decref(config);

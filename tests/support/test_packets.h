@@ -481,7 +481,7 @@ static inline void *packet_nf(const struct cv_nf *nf, const char *config, struct
 	json = json_loads(text, 0, NULL);
 	assert_non_null(json);
 	told->text[0] = '\0';
-	instance = nf->create(json, packet_env(), told);
+	instance = cv_nf_create(nf, json, packet_env(), told);
 	json_decref(json);
 	if (instance == NULL && error == NULL)
 		fail_msg("%s: %s", config, own.text);

@@ -16,7 +16,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 def test_the_reference_is_current():
     generated = (DOCS / "scenarios.md").read_text().partition(BEGIN)[2]
-    assert generated.strip() == reference().strip(), "run tools/descriptor-docs"
+    assert generated.strip() == reference().strip(), "run `make generated`"
 
 
 def test_the_schema_is_current():

@@ -31,7 +31,7 @@ ROWS = [
         "{l2fwd: {mode: bridge}}",
         "{l3fwd: {mode: bridge}}",
         "web.yaml:7: functions.br.l3fwd: unknown; "
-        "did you mean 'l2fwd'? types of function: firewall, l2fwd, router",
+        "did you mean 'l2fwd'? types of function: firewall, l2fwd, router, ttl-limit",
     ),
     (
         "an unknown kind of port",
@@ -58,7 +58,7 @@ ROWS = [
         "{l2fwd: {mode: bridge}}",
         "l2fwd",
         "web.yaml:7: functions.br: 'l2fwd': must be a mapping; "
-        "write {firewall: …} (types of function: firewall, router, l2fwd)",
+        "write {firewall: …} (types of function: firewall, l2fwd, router, ttl-limit)",
     ),
     (
         "a duplicate name",

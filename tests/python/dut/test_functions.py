@@ -123,11 +123,28 @@ def test_networks_of_benchmarks_are_those_of_rfc_2544():
     assert IPv4Address("198.19.0.0") == FEW[0]
 
 
-def test_every_function_that_devices_share_has_a_meaning_and_others_are_refused(monkeypatch):
-    for name in functions.WORKLOADS:
+def test_every_function_that_devices_share_has_a_meaning():
+    for name in functions._MEANINGS:
         assert read(workload.function(name, 3))
     for one in DEVICES:
-        assert one.name == "testpmd" or one.ability.functions >= functions.COMMON
-    monkeypatch.delitem(functions._MEANINGS, "l2fwd")  # as a type that was just written
-    with pytest.raises(InputError, match="only our own node knows this function"):
-        read(workload.function("macswap", 3))
+        assert one.name == "testpmd" or one.ability.functions >= set(functions._MEANINGS)
+
+
+def test_a_type_that_only_our_node_knows_is_refused_by_name(tmp_path):
+    function = workload.function("ttl-limit", 3)
+    for one in DEVICES:
+        port = PortAt(sorted(one.ability.port_kinds)[0], "x")
+        why = one.cannot(Setup((function,), port, port, (0,), tmp_path))
+        if one.name in ("convoy", "dummy"):
+            assert not why
+        elif one.name == "vm":
+            assert "ttl-limit: only our own node knows this function" in why
+        else:
+            assert why == f"{one.name} has no ttl-limit"
+
+
+def test_a_device_has_the_types_that_its_language_has_words_for():
+    assert functions.types_of((Router,)) == {"router"}
+    assert functions.types_of(()) == set()
+    with pytest.raises(InputError, match="no such function"):
+        read(Function("ttl_limit"))

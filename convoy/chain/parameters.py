@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Parameters of the network functions, made from nf/ by `make generated`: do not edit."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from convoy.chain.model import File, Mac, Parameters
+
+
+class FirewallParameters(Parameters):
+    """Allows or denies packets by ordered 5-tuple rules; the first match decides."""
+
+    default: Literal["deny", "allow"] = Field("deny", description="when no rule matches")
+    rules_file: File | None = Field(
+        None, description="ClassBench filter set, judged after the rules"
+    )
+    rules_file_action: Literal["deny", "allow"] = Field("allow", description="what its rules do")
+    non_ip: Literal["pass", "drop"] = Field("pass", description="what is neither IPv4 nor IPv6")
+
+
+class L2fwdParameters(Parameters):
+    """Layer 2: rewrites MAC addresses, swaps them, or bridges between two ports."""
+
+    mode: Literal["rewrite", "swap", "bridge"] = Field(
+        "rewrite", description="set MACs; exchange them; or learn them and bridge"
+    )
+    src: Mac | None = Field(None, description="rewrite: new source; default: the out port's")
+    dst: Mac | None = Field(None, description="rewrite: new destination; default: unchanged")
+    entries: int | None = Field(None, ge=1, le=1048576, description="bridge: MAC table (4096)")
+    age_s: int | None = Field(None, ge=1, le=1000000, description="bridge: forget after (300)")
+
+
+class RouterParameters(Parameters):
+    """Forwards IPv4 and IPv6 by longest prefix; a route names the port that packets leave by."""
+
+    routes_file: File | None = Field(
+        None, description="file of such lines, as `ip route` prints them"
+    )
+    neighbours_file: File | None = Field(None, description="file of ADDRESS MAC lines")
+
+
+class TtlLimitParameters(Parameters):
+    """Drops packets whose TTL or hop limit is under a bound (RFC 5082)."""
+
+    min: int = Field(2, ge=1, le=255, description="lowest TTL or hop limit that passes")
+    non_ip: Literal["pass", "drop"] = Field(
+        "pass", description="what happens to packets that are neither IPv4 nor IPv6"
+    )
+
+
+PARAMETERS: dict[str, type[Parameters]] = {
+    "firewall": FirewallParameters,
+    "l2fwd": L2fwdParameters,
+    "router": RouterParameters,
+    "ttl_limit": TtlLimitParameters,
+}
+# What the fields are for that a type's own model must add.
+MORE: dict[str, dict[str, str]] = {
+    "firewall": {"rules": "rules in order"},
+    "l2fwd": {"sides": "bridge: its ports; default: the chain's"},
+    "router": {
+        "routes": "PREFIX [via ADDRESS] dev PORT, or mappings",
+        "neighbours": "MAC address of each next hop",
+    },
+}
+# Parameters that are paths of files to read.
+FILES: dict[str, tuple[str, ...]] = {
+    "firewall": ("rules_file",),
+    "router": ("routes_file", "neighbours_file"),
+}
