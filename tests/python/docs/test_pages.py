@@ -155,3 +155,15 @@ def test_every_folder_is_explained():
     page = (ROOT / "docs/architecture.md").read_text("utf-8")
     # "sim/main.cc" belongs to "sim/", which the page explains by its parts.
     assert not sorted(folder for folder in folders if f"`{folder}/" not in page)
+
+
+def test_a_package_imports_what_stands_above_it():
+    page = (ROOT / "docs/architecture.md").read_text("utf-8")
+    order = re.findall(r"^\| `convoy/(\w+)/`", page, re.MULTILINE)
+    assert set(order) == {file.parent.name for file in (ROOT / "convoy").glob("*/__init__.py")}
+    for place, package in enumerate(order):
+        for file in (ROOT / "convoy" / package).rglob("*.py"):
+            text = file.read_text("utf-8")
+            used = set(re.findall(r"^\s*(?:from|import) convoy\.(\w+)", text, re.MULTILINE))
+            used |= set(re.findall(r"^\s*from convoy import (\w+)", text, re.MULTILINE))
+            assert not used & set(order[place + 1 :]), file
