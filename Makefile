@@ -54,11 +54,11 @@ check-python: build
 lint: setup
 	@$(VENV)/ruff check -q . && $(VENV)/ruff format -q --check . && $(VENV)/mypy
 	@tools/check-includes
-	@git ls-files '*.c' '*.h' '*.cc' '*.hh' | xargs -r clang-format --dry-run -Werror
+	@git ls-files '*.c' '*.h' '*.cc' '*.hh' | xargs -r $(VENV)/clang-format --dry-run -Werror
 
 format: setup
 	@$(VENV)/ruff check -q --fix . ; $(VENV)/ruff format -q .
-	@git ls-files '*.c' '*.h' '*.cc' '*.hh' | xargs -r clang-format -i
+	@git ls-files '*.c' '*.h' '*.cc' '*.hh' | xargs -r $(VENV)/clang-format -i
 
 # What nf/ has of its functions' parameters, for Python and docs/; tests say whether it is current.
 generated: build

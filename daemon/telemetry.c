@@ -4,10 +4,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include <rte_telemetry.h>
-
 #include "daemon/telemetry.h"
 #include "daemon/counts.h"
+#include "dpdk/compat.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cv_node *shown;
@@ -28,7 +27,7 @@ static void fill(struct rte_tel_data *to, const json_t *object, bool deeper)
 		else if (json_is_boolean(value))
 			rte_tel_data_add_dict_int(to, key, json_is_true(value));
 		else if (json_is_integer(value))
-			rte_tel_data_add_dict_u64(to, key, json_integer_value(value));
+			rte_tel_data_add_dict_uint(to, key, json_integer_value(value));
 		else if (json_is_object(value) && deeper)
 			inner = rte_tel_data_alloc();
 		if (inner == NULL)

@@ -12,7 +12,9 @@ installed() {
 }
 
 missing=
-for package in $(grep -v '^#' tools/packages.txt); do
+release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+for package in $(awk -v release="$release" \
+	'!/^#/ && ($2 == "" || $2 == release) { print $1 }' tools/packages.txt); do
 	installed "$package" || missing="$missing $package"
 done
 if [ -n "$missing" ]; then

@@ -97,14 +97,15 @@ def ethdev(
 ) -> None:
     """Receive and send convoys under a program that uses DPDK's ports.
 
-    Works above the driver, whichever it is. The program must be linked with DPDK 22.11's shared
-    libraries. Its own output, input and exit status stay as they are.
+    Works above the driver, whichever it is. The program must be linked with the shared
+    libraries of the DPDK release that Convoy was built with. Its own output, input and exit status
+    stay as they are.
     """
     options = EthdevOptions(mode, mtu, udp_port, ports, next_hop, counts)
     environment = {**os.environ, "CONVOY_ETHDEV": options.text()}
     library = need("libconvoy_ethdev.so")
     program = program_path(command[0])
-    check_program(program, "librte_ethdev")
+    check_program(program, "librte_ethdev", library)
     os.execve(program, command, preload_environment(library, environment))
 
 
@@ -128,12 +129,12 @@ def vhost(
     """Convoys between a guest and a program that serves it by DPDK's vhost library.
 
     A virtual switch, or testpmd with net_vhost: what guests send reaches it in convoys, convoys
-    that it sends reach guests packet by packet. The program must be linked with DPDK 22.11's
-    shared libraries.
+    that it sends reach guests packet by packet. The program must be linked with the
+    shared libraries of the DPDK release that Convoy was built with.
     """
     options = EthdevOptions(mtu=mtu, udp_port=udp_port, next_hop=next_hop)
     environment = {**os.environ, "CONVOY_VHOST": options.text()}
     library = need("libconvoy_vhost.so")
     program = program_path(command[0])
-    check_program(program, "librte_eal")
+    check_program(program, "librte_eal", library)
     os.execve(program, command, preload_environment(library, environment))

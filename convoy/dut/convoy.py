@@ -43,6 +43,7 @@ SLOTS = 256  # of a link's rings where its ends share a core: what a worker take
 VETH = "veth"  # as between two servers: each node in a network namespace, with interfaces
 # Between nodes that send convoys to each other; nobody looks at them on a link of two.
 OWN_IP, NEXT_IP = "192.0.2.252", "192.0.2.253"
+WORKERS = ("rte-worker", "dpdk-worker")  # what DPDK 22.11 and later ones call their threads
 NEXT_MAC = "02:00:00:00:0e:01"
 
 
@@ -215,7 +216,7 @@ class _Running(Running):
     def yielders(self) -> tuple[int, ...]:
         if not self._crowded:
             return ()
-        return tuple(t for pid in self.processes() for t in threads_named(pid, "rte-worker"))
+        return tuple(t for pid in self.processes() for t in threads_named(pid, WORKERS))
 
     def stop(self) -> None:
         try:

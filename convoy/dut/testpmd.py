@@ -34,7 +34,7 @@ LIBRARY = "libconvoy_ethdev.so"
 NEXT_HOP = "dst_mac=02:00:00:00:00:02 dst=192.0.2.2 src=192.0.2.1"
 MEMORY_MB = 512
 # Prints its statistics this often, and runs until a signal: without it, it ends with its input.
-STATS_PERIOD_S = 86400
+STATS_PERIOD_S = 3600
 # Before its command: waits for two sockets, to which it connects but once.
 WAIT = 'until [ -S "$0" ] && [ -S "$1" ]; do sleep 0.02; done; shift; exec "$@"'
 

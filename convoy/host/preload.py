@@ -10,8 +10,6 @@ from pathlib import Path
 
 from convoy.errors import InputError
 
-ABI = 23  # of DPDK's libraries
-RELEASE = "22.11"
 _TIMEOUT_S = 20
 
 
@@ -38,20 +36,29 @@ def linked_libraries(program: Path) -> frozenset[str]:
     return frozenset(re.findall(r"^\s+(\S+\.so\S*)", done.stdout, re.MULTILINE))
 
 
-def check_program(program: Path, library: str) -> None:
-    """Raise InputError unless the program uses `library` (librte_ethdev, say) of our DPDK."""
+def check_program(program: Path, library: str, ours: Path) -> None:
+    """Raise InputError unless the program uses the same `library` (librte_ethdev, say) as ours."""
     linked = linked_libraries(program)
-    if f"{library}.so.{ABI}" in linked:
+    wanted = _of(linked_libraries(ours), library)
+    others = _of(linked, library)
+    if not wanted:
+        raise InputError(f"{ours}: not linked with {library}: build it again")
+    if wanted == others:
         return
-    others = sorted(name for name in linked if name.startswith(f"{library}.so."))
     if others:
         raise InputError(
-            f"{program}: linked with {others[0]}: it must be {library}.so.{ABI} (DPDK {RELEASE})"
+            f"{program}: linked with {others[0]}: it must be {wanted[0]}, which {ours.name} was "
+            "built with"
         )
     raise InputError(
-        f"{program}: not linked with {library}.so.{ABI}: it uses no DPDK {RELEASE}, or has it "
+        f"{program}: not linked with {wanted[0]}: it uses no DPDK of that release, or has it "
         "inside (linked statically); link it with DPDK's shared libraries"
     )
+
+
+def _of(linked: frozenset[str], library: str) -> list[str]:
+    """Return the library's names with their ABI, librte_ethdev.so.23 say, among linked ones."""
+    return sorted(name for name in linked if name.startswith(f"{library}.so."))
 
 
 def preload_environment(library: Path, environment: Mapping[str, str]) -> dict[str, str]:

@@ -31,8 +31,8 @@ def thread_times(pids: Iterable[int], root: Path = Path("/")) -> dict[int, Threa
     return found
 
 
-def _named(names: Iterable[Path], begins: str) -> tuple[int, ...]:
-    """Return the ids of those whose /proc/…/comm begins so."""
+def _named(names: Iterable[Path], begins: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the ids of those whose /proc/…/comm begins with one of these."""
     found = []
     for path in names:
         try:
@@ -43,8 +43,8 @@ def _named(names: Iterable[Path], begins: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def threads_named(pid: int, begins: str, root: Path = Path("/")) -> tuple[int, ...]:
-    """Return the threads of a process whose names begin so."""
+def threads_named(pid: int, begins: tuple[str, ...], root: Path = Path("/")) -> tuple[int, ...]:
+    """Return the threads of a process whose names begin with one of these."""
     return _named((root / f"proc/{pid}/task").glob("*/comm"), begins)
 
 
@@ -53,7 +53,7 @@ def softirqs(root: Path = Path("/")) -> tuple[int, ...]:
 
     Returns none where they cannot be seen, as in a container.
     """
-    return _named((root / "proc").glob("[0-9]*/comm"), "ksoftirqd/")
+    return _named((root / "proc").glob("[0-9]*/comm"), ("ksoftirqd/",))
 
 
 def pollers(before: Mapping[int, ThreadTime], after: Mapping[int, ThreadTime]) -> tuple[int, ...]:

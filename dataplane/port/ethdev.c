@@ -35,15 +35,10 @@ static bool driver_is_loaded(const char *driver)
 
 static int refuse_no_driver(const char *driver, struct cv_error *error)
 {
-	char package[64];
-
-	snprintf(package, sizeof(package), "librte-%s23",
-		strcmp(driver, "net_virtio_user") == 0 ? "net-virtio" : driver);
-	for (char *c = package; *c != '\0'; c++)
-		*c = *c == '_' ? '-' : *c;
 	cv_error_set(error,
-		"DPDK's driver %s is not there; install it (Debian: apt-get install %s)", driver,
-		package);
+		"DPDK's driver %s is not there; install it (Debian: apt-get install "
+		"librte-meta-net)",
+		driver);
 	return -ENODEV;
 }
 
@@ -139,6 +134,19 @@ fail:
 	return rc;
 }
 
+// A virtual device is made on its bus: rte_dev_probe() takes no more than 127 bytes of arguments, and
+// a path alone may have as many.
+static int probe(const char *devargs)
+{
+	const size_t length = strcspn(devargs, ",");
+	char name[sizeof(((struct cv_ethdev *)NULL)->devargs)];
+
+	if (strncmp(devargs, "net_", 4) != 0 && strncmp(devargs, "eth_", 4) != 0)
+		return rte_dev_probe(devargs);
+	snprintf(name, sizeof(name), "%.*s", (int)length, devargs);
+	return rte_vdev_init(name, devargs[length] == ',' ? devargs + length + 1 : NULL);
+}
+
 int cv_ethdev_attach(struct cv_ethdev *dev, struct cv_error *error)
 {
 	int rc;
@@ -146,7 +154,7 @@ int cv_ethdev_attach(struct cv_ethdev *dev, struct cv_error *error)
 	rc = cv_ethdev_check(dev, error);
 	if (rc != 0)
 		return rc;
-	rc = rte_dev_probe(dev->devargs);
+	rc = probe(dev->devargs);
 	if (rc != 0) {
 		cv_error_set(error,
 			"device %s could not be attached: %s; DPDK's lines above say more",

@@ -18,7 +18,7 @@
 struct cv_ethdev {
 	// What is wanted; stays as it is.
 	const char *driver; // "net_vhost": for the error text if it is not installed; NULL: any
-	char devargs[512]; // as rte_dev_probe() takes them; the device's name stands first
+	char devargs[512]; // as --vdev and --allow take them; the device's name stands first
 	uint16_t rx_queues;
 	uint16_t tx_queues; // at most
 	uint16_t mtu;

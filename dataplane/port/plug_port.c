@@ -14,6 +14,7 @@
 #include <rte_alarm.h>
 #include <rte_pause.h>
 
+#include "dpdk/compat.h"
 #include "packet/compiler.h"
 #include "port/port_log.h"
 #include "port/socket_path.h"
@@ -257,7 +258,7 @@ static bool watch(struct cv_plug_port *plug)
 	}
 }
 
-static void *keep(void *argument)
+static uint32_t keep(void *argument)
 {
 	struct cv_plug_port *plug = argument;
 	bool quit = false;
@@ -273,7 +274,7 @@ static void *keep(void *argument)
 			quit = pause_or_quit(plug, ATTEMPT_MS);
 		}
 	}
-	return NULL;
+	return 0;
 }
 
 static int start(struct cv_port *port, struct cv_error *error)
@@ -284,7 +285,7 @@ static int start(struct cv_port *port, struct cv_error *error)
 
 	snprintf(name, sizeof(name), "port-%.10s", port->name);
 	plug->quit = false;
-	rc = rte_ctrl_thread_create(&plug->keeper, name, NULL, keep, plug);
+	rc = rte_thread_create_control(&plug->keeper, name, keep, plug);
 	if (rc != 0)
 		cv_error_set(error, "no thread to keep the connection: %s", strerror(-rc));
 	plug->has_keeper = rc == 0;
@@ -324,7 +325,7 @@ static void stop(struct cv_port *port)
 		if (plug->mode == CV_PLUG_LISTENS &&
 			__atomic_load_n(&plug->usable, __ATOMIC_SEQ_CST) <= 0)
 			play_peer(plug);
-		if (pthread_timedjoin_np(plug->keeper, NULL, &until) == 0)
+		if (pthread_timedjoin_np((pthread_t)plug->keeper.opaque_id, NULL, &until) == 0)
 			break;
 	}
 	plug->has_keeper = false;

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <sys/un.h>
 
+#include <rte_thread.h>
+
 #include "port/ethdev.h"
 
 // Set by whoever is using the device just now; one cache line for each queue and each lane.
@@ -41,7 +43,7 @@ struct cv_plug_port {
 	rte_spinlock_t *locks; // of each queue that lanes share; NULL: none are shared
 	pthread_mutex_t info_lock; // info has one user
 
-	pthread_t keeper;
+	rte_thread_t keeper;
 	bool has_keeper;
 	pthread_mutex_t lock; // of the two below
 	pthread_cond_t changed;

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <rte_lcore.h>
+#include "dpdk/compat.h"
 
 struct call {
 	void (*function)(void *argument);
@@ -26,7 +26,7 @@ static struct {
 	struct call *calls;
 	bool quit;
 	unsigned users; // under life
-	pthread_t thread;
+	rte_thread_t thread;
 	int epoll;
 	struct cv_loop_watch wake; // an eventfd: there are calls, or it is time to quit
 	struct cv_loop_timer *timers; // the thread's own
@@ -128,7 +128,7 @@ static bool is_to_quit(void)
 	return quit;
 }
 
-static void *serve(void *unused)
+static uint32_t serve(void *unused)
 {
 	(void)unused;
 	is_loop = true;
@@ -143,7 +143,7 @@ static void *serve(void *unused)
 			watch->ready(watch, event.events);
 		}
 	}
-	return NULL;
+	return 0;
 }
 
 static void ring(void)
@@ -186,7 +186,7 @@ static int begin(void)
 	else
 		rc = -errno;
 	if (rc == 0)
-		rc = rte_ctrl_thread_create(&loop.thread, "convoy-sockets", NULL, serve, NULL);
+		rc = rte_thread_create_control(&loop.thread, "convoy-sockets", serve, NULL);
 	if (rc == 0)
 		return 0;
 	if (loop.wake.fd >= 0)
@@ -217,7 +217,7 @@ static void end(void)
 	loop.quit = true;
 	ring();
 	pthread_mutex_unlock(&loop.lock);
-	pthread_join(loop.thread, NULL);
+	rte_thread_join(loop.thread, NULL);
 	close(loop.wake.fd);
 	close(loop.epoll);
 }

@@ -15,6 +15,7 @@
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 
+#include "dpdk/compat.h"
 #include "gen/machine/clock.h"
 #include "gen/traffic/convoys.h"
 #include "gen/traffic/stamp.h"
@@ -40,7 +41,7 @@ struct dataplane_port {
 	struct rte_mbuf *pending[GEN_BURST];
 	struct rte_mbuf *received[GEN_BURST];
 	// The watcher looks at the link while the busy thread makes no system calls.
-	pthread_t watcher;
+	rte_thread_t watcher;
 	pthread_mutex_t lock; // of what follows
 	pthread_cond_t changed;
 	bool quit;
@@ -207,7 +208,7 @@ static int dataplane_attach(
 	}
 }
 
-static void *watch(void *argument)
+static uint32_t watch(void *argument)
 {
 	struct gen_port *port = argument;
 	struct dataplane_port *self = port->state;
@@ -227,7 +228,7 @@ static void *watch(void *argument)
 		quit = self->quit;
 		pthread_mutex_unlock(&self->lock);
 	}
-	return NULL;
+	return 0;
 }
 
 static void free_port(struct dataplane_port *self)
@@ -249,7 +250,7 @@ static void dataplane_close(struct gen_port *port)
 	self->quit = true;
 	pthread_cond_signal(&self->changed);
 	pthread_mutex_unlock(&self->lock);
-	pthread_join(self->watcher, NULL);
+	rte_thread_join(self->watcher, NULL);
 	rte_pktmbuf_free_bulk(self->pending, self->pending_count);
 	rte_pktmbuf_free_bulk(self->spare, self->spare_count);
 	self->port->stop(self->port);
@@ -315,7 +316,7 @@ static int open_port(struct gen_port *port, struct dataplane_port *self, const j
 	if (self->port->start != NULL && self->port->start(self->port, error) != 0)
 		return -1;
 	// One of DPDK's control threads: never on the busy thread's core.
-	if (rte_ctrl_thread_create(&self->watcher, "watch", NULL, watch, port) == 0)
+	if (rte_thread_create_control(&self->watcher, "watch", watch, port) == 0)
 		return 0;
 	cv_error_set(error, "cannot start a thread");
 	self->port->stop(self->port);

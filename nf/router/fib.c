@@ -11,6 +11,7 @@
 #include <rte_rib.h>
 
 #include "nf/router/fib.h"
+#include "dpdk/compat.h"
 
 // rte_lpm6 keeps 21 bits of a next hop; rte_fib keeps 15 or 31.
 #define ADJACENCIES_MAX (1u << 21)
@@ -271,6 +272,7 @@ static int make_v6(struct cv_fib *fib, const struct draft *draft, struct cv_erro
 		return table_failed(draft, "IPv6", fib->routes_v6, bytes, rte_errno, error);
 	for (size_t i = 0; i < draft->entries; i++) {
 		const struct entry *entry = &draft->entry[i];
+		struct rte_ipv6_addr address;
 		int rc;
 
 		if (!entry->prefix.address.v6)
@@ -279,28 +281,35 @@ static int make_v6(struct cv_fib *fib, const struct draft *draft, struct cv_erro
 			fib->v6_default = entry->adjacency;
 			continue;
 		}
-		rc = rte_lpm6_add(fib->v6, entry->prefix.address.bytes, entry->prefix.length,
-			entry->adjacency);
+		memcpy(address.a, entry->prefix.address.bytes, sizeof(address.a));
+		rc = rte_lpm6_add(fib->v6, &address, entry->prefix.length, entry->adjacency);
 		if (rc != 0)
 			return table_failed(draft, "IPv6", fib->routes_v6, bytes, -rc, error);
 	}
 	return 0;
 }
 
+// Both tables' lines: 22.11 has one type of log for them.
+static void set_log_levels(uint32_t level)
+{
+	rte_log_set_level((uint32_t)rte_log_register("lib.lpm"), level);
+	rte_log_set_level((uint32_t)rte_log_register("lib.fib"), level);
+}
+
 int cv_fib_make(struct cv_fib *fib, const struct cv_routes *routes, struct cv_error *error)
 {
 	struct draft draft = {.routes = routes};
-	int level = rte_log_get_level(RTE_LOGTYPE_LPM);
+	int level = rte_log_get_level((uint32_t)rte_log_register("lib.lpm"));
 	int rc;
 
 	*fib = (struct cv_fib){.v4 = NULL};
-	rte_log_set_level(RTE_LOGTYPE_LPM, RTE_LOG_EMERG); // what fails is said in our own words
+	set_log_levels(RTE_LOG_EMERG); // what fails is said in our own words
 	rc = make_draft(fib, &draft, error);
 	if (rc == 0 && fib->routes_v4 > 0)
 		rc = make_v4(fib, &draft, error);
 	if (rc == 0 && fib->routes_v6 > 0)
 		rc = make_v6(fib, &draft, error);
-	rte_log_set_level(RTE_LOGTYPE_LPM, (uint32_t)level);
+	set_log_levels((uint32_t)level);
 	free(draft.entry);
 	free(draft.by_neighbour);
 	return rc;

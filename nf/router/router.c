@@ -33,6 +33,7 @@
 #include <string.h>
 
 #include "chain/nf.h"
+#include "dpdk/compat.h"
 #include "nf/router/fib.h"
 #include "nf/router/judge.h"
 #include "packet/ether.h"
@@ -104,7 +105,7 @@ static CV_INLINE uint8_t send_on(struct cv_view *view, const struct cv_adjacency
 static CV_INLINE void look_up_ipv6(const struct cv_fib *fib, const struct cv_view *view,
 	const uint8_t *index, uint16_t n, uint64_t *adjacency)
 {
-	uint8_t destination[CV_BURST_MAX][16];
+	struct rte_ipv6_addr destination[CV_BURST_MAX];
 	int32_t hop[CV_BURST_MAX]; // -1: none
 
 	if (fib->v6 == NULL) {
@@ -113,7 +114,7 @@ static CV_INLINE void look_up_ipv6(const struct cv_fib *fib, const struct cv_vie
 		for (uint16_t i = 0; i < n; i++) {
 			const struct cv_view *v = &view[index[i]];
 
-			memcpy(destination[i], ((struct cv_ipv6 *)(v->data + v->l3))->dst, 16);
+			memcpy(destination[i].a, ((struct cv_ipv6 *)(v->data + v->l3))->dst, 16);
 		}
 		rte_lpm6_lookup_bulk_func(fib->v6, destination, hop, n);
 	}

@@ -2,21 +2,19 @@
 // Copyright 2026 The Convoy authors
 #include "preload/ethdev/hook.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <rte_ethdev.h>
-#include <rte_version.h>
 
+#include "dpdk/compat.h"
 #include "preload/ethdev/receive.h"
 #include "preload/ethdev/report.h"
 #include "preload/ethdev/send.h"
+#include "preload/host_dpdk.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define ABI "DPDK_23" // of DPDK 22.11
-#define RELEASE "DPDK 22.11"
+#define NAME "ethdev"
 #define TX_DESCRIPTORS 1024 // where the driver chooses
 #define BUFFERS_SPARE 768 // in the mempool's caches, and being filled
 
@@ -58,43 +56,18 @@ static int (*real_rx_setup)(uint16_t port, uint16_t queue, uint16_t descriptors,
 static int (*real_tx_setup)(uint16_t port, uint16_t queue, uint16_t descriptors, unsigned socket,
 	const struct rte_eth_txconf *config);
 
-__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
-{
-	va_list args;
-
-	fputs("convoy: ethdev: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	// Before main(), or in the middle of somebody else's program: without its handlers.
-	_exit(2);
-}
-
-static void *find(const char *name)
-{
-	void *found = dlvsym(RTLD_NEXT, name, ABI);
-
-	if (found == NULL)
-		refuse("%s@%s: not there: this library is for programs that are linked with the "
-		       "shared libraries of %s",
-			name, ABI, RELEASE);
-	return found;
-}
-
 __attribute__((constructor)) static void load(void)
 {
 	struct cv_error error = {0};
 
-	real_start = find("rte_eth_dev_start");
-	real_stop = find("rte_eth_dev_stop");
-	real_rx_setup = find("rte_eth_rx_queue_setup");
-	real_tx_setup = find("rte_eth_tx_queue_setup");
-	if (strncmp(rte_version(), RELEASE, strlen(RELEASE)) != 0)
-		refuse("the program runs on %s: this library is for %s", rte_version(), RELEASE);
+	cv_host_check(NAME);
+	real_start = cv_host_function(NAME, "rte_eth_dev_start");
+	real_stop = cv_host_function(NAME, "rte_eth_dev_stop");
+	real_rx_setup = cv_host_function(NAME, "rte_eth_rx_queue_setup");
+	real_tx_setup = cv_host_function(NAME, "rte_eth_tx_queue_setup");
 	if (cv_ethdev_config_read(&settings, CV_ETHDEV_ENV, getenv(CV_ETHDEV_ENV), &error) < 0 ||
 		(settings.fixed && cv_outer_set(&fixed, &settings.next_hop, &error) < 0))
-		refuse("%s", error.text);
+		cv_host_refuse(NAME, "%s", error.text);
 	cv_report_begin(&settings);
 }
 
@@ -156,6 +129,30 @@ static uint16_t tx_prepare(void *arg, struct rte_mbuf **mbufs, uint16_t n)
 
 	return hook->driver->tx_pkt_prepare(hook->queue.driver, mbufs, n);
 }
+
+#ifndef CV_DPDK_NO_RECYCLING
+static int tx_queue_count(void *arg)
+{
+	struct tx_hook *hook = arg;
+
+	return hook->driver->tx_queue_count(hook->queue.driver);
+}
+
+// Nothing is handed from what a driver has sent to what it will receive: those are convoys of ours.
+
+static uint16_t reuse_none(void *tx, struct rte_eth_recycle_rxq_info *info)
+{
+	(void)tx;
+	(void)info;
+	return 0;
+}
+
+static void refill_none(void *rx, uint16_t n)
+{
+	(void)rx;
+	(void)n;
+}
+#endif
 
 // Memory that outlives DPDK's: the counters are read when the program ends.
 static void *make(size_t size)
@@ -254,20 +251,28 @@ static void tell_of_copies(const struct port *port, uint16_t id, uint16_t queues
 			id, without, CV_GROUP_POOLS_MAX);
 }
 
+// A member that is not named here is cleared: the driver's would take our queues for its own.
 static void put_in_place(struct port *port, struct rte_eth_fp_ops *at)
 {
 	const struct rte_eth_fp_ops *driver = &port->driver;
 
-	at->rxq.data = (void **)port->rx;
-	at->txq.data = (void **)port->tx;
-	at->rx_pkt_burst = cv_receive;
-	at->tx_pkt_burst = cv_send;
-	at->rx_queue_count = driver->rx_queue_count != NULL ? rx_queue_count : NULL;
-	at->rx_descriptor_status =
-		driver->rx_descriptor_status != NULL ? rx_descriptor_status : NULL;
-	at->tx_descriptor_status =
-		driver->tx_descriptor_status != NULL ? tx_descriptor_status : NULL;
-	at->tx_pkt_prepare = driver->tx_pkt_prepare != NULL ? tx_prepare : NULL;
+	*at = (struct rte_eth_fp_ops){
+		.rxq = {(void **)port->rx, driver->rxq.clbk},
+		.txq = {(void **)port->tx, driver->txq.clbk},
+		.rx_pkt_burst = cv_receive,
+		.tx_pkt_burst = cv_send,
+		.rx_queue_count = driver->rx_queue_count != NULL ? rx_queue_count : NULL,
+		.rx_descriptor_status =
+			driver->rx_descriptor_status != NULL ? rx_descriptor_status : NULL,
+		.tx_descriptor_status =
+			driver->tx_descriptor_status != NULL ? tx_descriptor_status : NULL,
+		.tx_pkt_prepare = driver->tx_pkt_prepare != NULL ? tx_prepare : NULL,
+#ifndef CV_DPDK_NO_RECYCLING
+		.tx_queue_count = driver->tx_queue_count != NULL ? tx_queue_count : NULL,
+		.recycle_tx_mbufs_reuse = reuse_none,
+		.recycle_rx_descriptors_refill = refill_none,
+#endif
+	};
 }
 
 static void hook(uint16_t id)
@@ -281,7 +286,7 @@ static void hook(uint16_t id)
 	if (id < 64 && !(settings.ports >> id & 1))
 		return;
 	if (port == NULL || rte_eth_dev_info_get(id, &info) != 0)
-		refuse("port %u: no information about it", id);
+		cv_host_refuse(NAME, "port %u: no information about it", id);
 	rte_eth_macaddr_get(id, &mac); // all 0 if it has none
 	if (!cv_return_name_register())
 		fputs("convoy: ethdev: no room in mbufs for where a packet came from: copied "
@@ -295,8 +300,9 @@ static void hook(uint16_t id)
 	for (uint16_t i = 0; made && i < info.nb_tx_queues; i++)
 		made = make_tx(port, id, i, &port->driver);
 	if (!made)
-		refuse("port %u: no memory for buffers: give the program more (-m, hugepages), or "
-		       "its queues fewer descriptors",
+		cv_host_refuse(NAME,
+			"port %u: no memory for buffers: give the program more (-m, hugepages), or "
+			"its queues fewer descriptors",
 			id);
 	port->tx_queues = RTE_MAX(port->tx_queues, info.nb_tx_queues);
 	port->hooked = true;

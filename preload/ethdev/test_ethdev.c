@@ -16,6 +16,7 @@
 #include <rte_ethdev.h>
 
 #include "convoy/pack.h"
+#include "dpdk/compat.h"
 #include "preload/ethdev/group.h"
 #include "preload/ethdev/hook.h"
 #include "preload/ethdev/report.h"
@@ -749,6 +750,87 @@ static void advises_copy_mode(void **unused)
 	}
 }
 
+// A driver in place of the ring's, as rte_eth_dev_start() puts one in; a port that runs is started
+// again, which is nothing to DPDK.
+static void put_driver_in(const struct rte_eth_fp_ops *driver)
+{
+	rte_eth_fp_ops[world.port] = *driver;
+	assert_int_equal(rte_eth_dev_start(world.port), 0);
+}
+
+static void take_driver_out(void)
+{
+	assert_int_equal(rte_eth_dev_stop(world.port), 0);
+	assert_int_equal(rte_eth_dev_start(world.port), 0);
+}
+
+// Whatever stands in rte_eth_fp_ops is called with our queues: members that a release of DPDK adds
+// must not stay the driver's.
+static void nothing_of_the_drivers_stays(void **unused)
+{
+	union {
+		struct rte_eth_fp_ops ops;
+		uintptr_t word[sizeof(struct rte_eth_fp_ops) / sizeof(uintptr_t)];
+	} driver, hooked;
+	void *queue = &driver;
+
+	for (size_t i = 0; i < RTE_DIM(driver.word); i++)
+		driver.word[i] = 0xd0000 + i;
+	driver.ops.rxq.data = driver.ops.txq.data = &queue;
+	driver.ops.rxq.clbk = driver.ops.txq.clbk = NULL; // the program's, not the driver's
+	put_driver_in(&driver.ops);
+	hooked.ops = rte_eth_fp_ops[world.port];
+	take_driver_out();
+	for (size_t i = 0; i < RTE_DIM(driver.word); i++)
+		assert_true(hooked.word[i] == 0 || hooked.word[i] != driver.word[i]);
+}
+
+#ifndef CV_DPDK_NO_RECYCLING
+static int its_queue;
+
+static uint16_t receive_none(void *queue, struct rte_mbuf **mbufs, uint16_t n)
+{
+	return 0;
+}
+
+static int count_sent(void *queue)
+{
+	assert_ptr_equal(queue, &its_queue);
+	return 7;
+}
+
+static uint16_t reuse(void *queue, struct rte_eth_recycle_rxq_info *info)
+{
+	fail();
+	return 1;
+}
+
+static void refill(void *queue, uint16_t n)
+{
+	fail();
+}
+
+static void its_functions_get_its_queue(void **unused)
+{
+	void *queue = &its_queue;
+	struct rte_eth_recycle_rxq_info info = {0};
+	struct rte_eth_fp_ops driver = {
+		.rxq = {&queue, NULL},
+		.txq = {&queue, NULL},
+		.rx_pkt_burst = receive_none,
+		.tx_queue_count = count_sent,
+		.recycle_tx_mbufs_reuse = reuse,
+		.recycle_rx_descriptors_refill = refill,
+	};
+
+	put_driver_in(&driver);
+	assert_int_equal(rte_eth_tx_queue_count(world.port, 0), 7);
+	assert_int_equal(rte_eth_recycle_mbufs(world.port, 0, world.port, 0, &info), 0);
+	take_driver_out();
+	assert_int_equal(rte_eth_tx_queue_count(world.port, 0), -ENOTSUP); // the ring's
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -762,6 +844,10 @@ int main(void)
 		cmocka_unit_test(headers_in_front),
 		cmocka_unit_test(without_views),
 		cmocka_unit_test(advises_copy_mode),
+		cmocka_unit_test(nothing_of_the_drivers_stays),
+#ifndef CV_DPDK_NO_RECYCLING
+		cmocka_unit_test(its_functions_get_its_queue),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "dpdk/compat.h"
 #include "preload/vhost/receive.h"
 
 #define SOCKETS_MAX 256
@@ -324,6 +325,17 @@ static void guest_notified(int vid)
 		connection->program->guest_notified(vid);
 }
 
+#ifndef CV_DPDK_NO_GUEST_NOTIFY
+// Whether the program notifies the guest itself, of what rte_vhost moved.
+static bool guest_notify(int vid, uint16_t queue)
+{
+	const struct cv_connection *connection = connection_of(vid);
+
+	return connection != NULL && connection->program->guest_notify != NULL &&
+	       connection->program->guest_notify(vid, queue);
+}
+#endif
+
 void cv_connection_leave(int vid)
 {
 	struct cv_connection *connection = connection_of(vid);
@@ -345,6 +357,9 @@ const struct rte_vhost_device_ops *cv_connection_wrap(
 		.new_connection = new_connection,
 		.destroy_connection = destroy_connection,
 		.guest_notified = guest_notified,
+#ifndef CV_DPDK_NO_GUEST_NOTIFY
+		.guest_notify = guest_notify,
+#endif
 	};
 	size_t i;
 

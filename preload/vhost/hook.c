@@ -7,17 +7,17 @@
 // preload ethdev`; without a next hop nothing is gathered, and convoys are still taken apart.
 //
 // Here are the functions of rte_vhost that the program finds first.
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <rte_version.h>
 
 #include "preload/ethdev/config.h"
+#include "preload/host_dpdk.h"
 #include "preload/vhost/connection.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define ABI "DPDK_23" // of DPDK 22.11
+#define NAME "vhost"
 #define ENV "CONVOY_VHOST"
 
 static struct cv_outer outer; // convoys to the program; len 0: none
@@ -28,35 +28,21 @@ static uint16_t (*real_enqueue)(int vid, uint16_t queue, struct rte_mbuf **packe
 static int (*real_register)(const char *path, const struct rte_vhost_device_ops *ops);
 static int (*real_stats)(int vid, uint16_t queue, struct rte_vhost_stat *stats, unsigned n);
 
-__attribute__((noreturn)) static void refuse(const char *what, const char *why)
-{
-	fprintf(stderr, "convoy: vhost: %s%s\n", what, why);
-	exit(2);
-}
-
-static void *find(const char *name)
-{
-	void *found = dlvsym(RTLD_NEXT, name, ABI);
-
-	if (found == NULL)
-		refuse(name, "@" ABI ": not there: this library is for programs that are linked "
-			     "with the shared libraries of DPDK 22.11");
-	return found;
-}
-
 __attribute__((constructor)) static void begin(void)
 {
 	struct cv_ethdev_config config;
 	struct cv_error error = {""};
 
-	real_dequeue = find("rte_vhost_dequeue_burst");
-	real_enqueue = find("rte_vhost_enqueue_burst");
-	real_register = find("rte_vhost_driver_callback_register");
-	real_stats = find("rte_vhost_vring_stats_get");
+	cv_host_check(NAME);
+	real_dequeue = cv_host_function(NAME, "rte_vhost_dequeue_burst");
+	real_enqueue = cv_host_function(NAME, "rte_vhost_enqueue_burst");
+	real_register = cv_host_function(NAME, "rte_vhost_driver_callback_register");
+	real_stats = cv_host_function(NAME, "rte_vhost_vring_stats_get");
 	if (cv_ethdev_config_read(&config, ENV, getenv(ENV), &error) != 0 ||
 		(config.fixed && cv_outer_set(&outer, &config.next_hop, &error) != 0))
-		refuse("", error.text);
-	cv_connection_config.set_handlers = find("rte_vhost_extern_callback_register");
+		cv_host_refuse(NAME, "%s", error.text);
+	cv_connection_config.set_handlers =
+		cv_host_function(NAME, "rte_vhost_extern_callback_register");
 	cv_connection_config.outer = &outer;
 	cv_connection_config.port = rte_cpu_to_be_16(config.port);
 	fprintf(stderr,

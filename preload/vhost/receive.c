@@ -14,10 +14,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "dpdk/compat.h"
 #include "vhost/protocol.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define NAME "vhost-events" // of rte_vhost's thread, which serves all guests' sockets
 
 // The rest of a message whose beginning is there: front ends send it in one piece.
 #define REST_US 100000
@@ -42,7 +42,7 @@ bool cv_receive_is_server(void)
 		char name[16] = "";
 
 		pthread_getname_np(pthread_self(), name, sizeof(name));
-		known = strcmp(name, NAME) == 0 ? YES : NO;
+		known = strcmp(name, CV_DPDK_VHOST_THREAD) == 0 ? YES : NO;
 	}
 	return known == YES;
 }

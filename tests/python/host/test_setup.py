@@ -57,7 +57,7 @@ def test_servers_that_nobody_asked_for_do_not_run(row: Row, tmp_path: Path):
     for folder in (tree / "tools", tree / ".venv", programs, sbin):
         folder.mkdir(parents=True)
     shutil.copy(SETUP, tree / "tools")
-    (tree / "tools" / "packages.txt").write_text("# ours\nnginx-light\nvsftpd\n")
+    (tree / "tools" / "packages.txt").write_text("# ours\nnginx-light\nvsftpd\ngone lenny\n")
     for lock in (tree, tree / ".venv"):
         (lock / "requirements.lock").touch()  # the Python environment is as it should be
     for name, body in PROGRAMS.items():

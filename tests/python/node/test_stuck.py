@@ -40,7 +40,7 @@ def worker_of(node: Node) -> int:
     (tid,) = (
         int(task.name)
         for task in Path(f"/proc/{node.process.pid}/task").iterdir()
-        if re.fullmatch(r"(rte-worker-|lcore-worker-)1\n", (task / "comm").read_text())
+        if re.fullmatch(r"(rte-worker-|dpdk-worker)1\n", (task / "comm").read_text())
     )
     return tid
 
