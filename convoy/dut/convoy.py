@@ -43,8 +43,8 @@ SLOTS = 256  # of a link's rings where its ends share a core: what a worker take
 VETH = "veth"  # as between two servers: each node in a network namespace, with interfaces
 # Between nodes that send convoys to each other; nobody looks at them on a link of two.
 OWN_IP, NEXT_IP = "192.0.2.252", "192.0.2.253"
-WORKERS = ("rte-worker", "dpdk-worker")  # what DPDK 22.11 and later ones call their threads
 NEXT_MAC = "02:00:00:00:0e:01"
+WORKERS = ("rte-worker", "dpdk-worker")  # threads' names: DPDK 22.11, 24.11
 
 
 def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:

@@ -40,7 +40,7 @@ NODE_MODULES = ("uio_pci_generic",)
 HUGEPAGES = 200  # of 2 MiB, of a node
 PCI = ("0000:00:04.0", "0000:00:05.0")
 _PMDS = Path("/usr/lib/x86_64-linux-gnu/dpdk")
-_LIBGCC = Path("/lib/x86_64-linux-gnu/libgcc_s.so.1")  # the C library loads it to end a thread
+LIBGCC = Path("/lib/x86_64-linux-gnu/libgcc_s.so.1")  # the C library loads it to end a thread
 _DRIVERS = ("bus_pci", "bus_vdev", "mempool_ring", "net_virtio")
 LEFT, RIGHT = "02:00:00:00:0d:01", "02:00:00:00:0d:02"  # the devices', unless a script says else
 # Applets that the scripts use.
@@ -78,6 +78,9 @@ mkdir -p /dev/hugepages /run
 mount -t hugetlbfs none /dev/hugepages
 for each in {" ".join(PCI)}; do
 	echo uio_pci_generic > /sys/bus/pci/devices/$each/driver_override
+	if [ -e /sys/bus/pci/devices/$each/driver ]; then # the kernel's own, where it is built in
+		echo $each > /sys/bus/pci/devices/$each/driver/unbind
+	fi
 	echo $each > /sys/bus/pci/drivers_probe
 done
 RUNTIME_DIRECTORY=/run convoyd /plan.json > /ready 2> /words &
@@ -178,7 +181,7 @@ def node_guest(image: Path, plan: Mapping[str, Any]) -> bytes:
     convoyd = need("convoyd")
     made.copy(convoyd, "bin/convoyd")
     made.libraries(convoyd)
-    made.mirror(_LIBGCC)
+    made.mirror(LIBGCC)
     for driver in _DRIVERS:
         for path in _PMDS.glob(f"pmds-*/librte_{driver}.so*"):
             made.mirror(path)

@@ -281,7 +281,7 @@ static bool collect(struct guest *guest, const struct guest_part *posted, unsign
 {
 	const uint32_t header = header_bytes(guest->features);
 	uint8_t bytes[4096], head[12];
-	uint32_t used, len, total;
+	uint32_t used, len = 0, total;
 	const struct guest_part *part = &posted[guest->taken % GUEST_SIZE_MAX];
 	uint16_t buffers = 1;
 

@@ -11,7 +11,7 @@
 #include "preload/ethdev/receive.h"
 #include "preload/ethdev/report.h"
 #include "preload/ethdev/send.h"
-#include "preload/host_dpdk.h"
+#include "preload/dpdk/host.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define NAME "ethdev"

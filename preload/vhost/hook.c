@@ -13,7 +13,7 @@
 #include <rte_version.h>
 
 #include "preload/ethdev/config.h"
-#include "preload/host_dpdk.h"
+#include "preload/dpdk/host.h"
 #include "preload/vhost/connection.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -107,6 +107,7 @@ def _files(image: Path, address: str) -> bytes:
     for applet in _APPLETS:
         made.link(f"bin/{applet}", "busybox")
     made.program("iperf3")
+    made.mirror(guest.LIBGCC)
     files = module_files(guest.modules_of(image), _MODULES)
     for file in files:
         made.copy(file, f"modules/{file.name}")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "preload/host_dpdk.h"
+#include "preload/dpdk/host.h"
 
 #include <dlfcn.h>
 #include <link.h>

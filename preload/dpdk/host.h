@@ -3,8 +3,8 @@
 //
 // The DPDK of the program that a library is preloaded under. It must be of the release that the
 // library was built with: what lies in memory between them differs from release to release.
-#ifndef CV_HOST_DPDK_H
-#define CV_HOST_DPDK_H
+#ifndef CV_DPDK_HOST_H
+#define CV_DPDK_HOST_H
 
 // Ends the program with one line, before main() or in its middle: without its handlers. library:
 // "ethdev", "vhost".
