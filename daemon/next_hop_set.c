@@ -28,7 +28,6 @@ static int make_hops(
 			cv_error_set(error, "next hop \"%s\": %s", from->name, why.text);
 			return -EINVAL;
 		}
-		hops[i].nfi = config.nfi;
 		hops[i].port = from->port;
 	}
 	return 0;

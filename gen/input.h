@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // Trials in, results out: one JSON object each.
+#ifndef GEN_INPUT_H
+#define GEN_INPUT_H
 
 #include "gen/trial/result.h"
 
@@ -21,3 +22,5 @@ int gen_input_lines(const struct gen_input *input);
 
 // One line on standard output; takes over the reference.
 void gen_print(json_t *object);
+
+#endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // The command line of convoy-gen.
+#ifndef GEN_OPTIONS_H
+#define GEN_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,3 +35,5 @@ void gen_options_free(struct gen_options *options);
 
 // One line on standard error; returns status.
 __attribute__((format(printf, 2, 3))) int gen_complain(int status, const char *format, ...);
+
+#endif

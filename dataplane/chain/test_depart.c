@@ -132,7 +132,7 @@ static struct cv_next_hop random_hop(uint16_t nfi)
 		.mtu = mtus[below(4)],
 		.vlans = below(3) == 0,
 		.vlan = {{.type = 0x8100, .tci = 9}}};
-	struct cv_next_hop hop = {.nfi = nfi, .port = 1};
+	struct cv_next_hop hop = {.port = 1};
 
 	assert_int_equal(cv_outer_set(&hop.outer, &config, NULL), 0);
 	return hop;

@@ -21,13 +21,13 @@
 // sender of convoys sent it.
 static CV_INLINE bool cv_convoy_ipv4(const struct cv_ipv4 *ip)
 {
-	return ip->version_ihl == 0x45 && ip->proto == CV_IPPROTO_UDP &&
+	return ip->version_ihl == 0x45 && ip->proto == IPPROTO_UDP &&
 	       !(ip->fragment & CV_IPV4_OFFSET);
 }
 
 static CV_INLINE bool cv_convoy_ipv6(const struct cv_ipv6 *ip)
 {
-	return *(const uint8_t *)ip >> 4 == 6 && ip->next == CV_IPPROTO_UDP;
+	return *(const uint8_t *)ip >> 4 == 6 && ip->next == IPPROTO_UDP;
 }
 
 // The UDP port that a packet goes to if it is a convoy to a receiver whose port of convoys is that

@@ -34,7 +34,6 @@ static CV_INLINE uint32_t cv_next_hop_key(uint8_t port, enum cv_scid_kind kind, 
 
 struct cv_next_hop {
 	struct cv_outer outer;
-	uint16_t nfi;
 	uint8_t port; // that its convoys leave by
 };
 

@@ -62,7 +62,7 @@ static uint8_t *put_ip(uint8_t *at, const struct cv_outer_config *config)
 			.tos = config->tos,
 			.fragment = CV_IPV4_DF,
 			.ttl = ttl,
-			.proto = CV_IPPROTO_UDP,
+			.proto = IPPROTO_UDP,
 		};
 
 		memcpy(&ip.src, config->src, 4);
@@ -71,7 +71,7 @@ static uint8_t *put_ip(uint8_t *at, const struct cv_outer_config *config)
 	}
 	struct cv_ipv6 ip = {
 		.version_class_flow = rte_cpu_to_be_32(6u << 28 | (uint32_t)config->tos << 20),
-		.next = CV_IPPROTO_UDP,
+		.next = IPPROTO_UDP,
 		.hop_limit = ttl,
 	};
 

@@ -197,7 +197,7 @@ static CV_INLINE bool read_usual(
 	const __m128i known_low =
 		_mm_set_epi8(0, 0, 0, 0, 0, 0, -1, 0, -1, 0x3f, 0, 0, 0, 0, 0, -1);
 	const __m128i low_is =
-		_mm_set_epi8(0, 0, 0, 0, 0, 0, CV_IPPROTO_UDP, 0, 0, 0, 0, 0, 0, 0, 0, 0x45);
+		_mm_set_epi8(0, 0, 0, 0, 0, 0, IPPROTO_UDP, 0, 0, 0, 0, 0, 0, 0, 0, 0x45);
 	const __m128i known_high = _mm_set_epi16(0, 0xff, 0, 0, -1, 0, 0, 0);
 	const __m128i high_is = _mm_set_epi16(
 		0, CV_CONVOY_VERSION << 4 | CV_CONVOY_ETHERNET, 0, 0, (int16_t)port, 0, 0, 0);

@@ -12,7 +12,6 @@
 #include "packet/compiler.h"
 
 #define CV_MAC_LEN 6
-#define CV_MAC_TEXT 18 // bytes of "02:00:00:00:00:01" and its end
 
 // True for multicast and broadcast addresses: the group bit of the first byte.
 static CV_INLINE bool cv_mac_group(const uint8_t *mac)

@@ -5,6 +5,7 @@
 #ifndef CV_IPV4_H
 #define CV_IPV4_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,10 +19,6 @@
 #define CV_IPV4_DF RTE_BE16(0x4000)
 #define CV_IPV4_MF RTE_BE16(0x2000) // more fragments follow
 #define CV_IPV4_OFFSET RTE_BE16(0x1fff) // where a fragment belongs, in units of 8 bytes
-
-#define CV_IPPROTO_ICMP 1
-#define CV_IPPROTO_TCP 6
-#define CV_IPPROTO_UDP 17
 
 // May lie at any address: packets are not aligned.
 struct cv_ipv4 {
@@ -85,11 +82,8 @@ static CV_INLINE void cv_ipv4_ttl_decrement(struct cv_ipv4 *ip)
 	uint32_t word;
 
 	memcpy(&word, &ip->ttl, 4);
-#if RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN
+	_Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are put together here");
 	word += 0x10000u - 1 + (word >= 0xfffe0000 ? 0x10000 : 0);
-#else
-	word = (word - 0x01000000) + 0x0100 - ((word & 0xffff) >= 0xfeff ? 0xffff : 0);
-#endif
 	memcpy(&ip->ttl, &word, 4);
 }
 

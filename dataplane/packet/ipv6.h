@@ -5,6 +5,7 @@
 #ifndef CV_IPV6_H
 #define CV_IPV6_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -14,15 +15,6 @@
 #include "packet/compiler.h"
 
 #define CV_IPV6_LEN 40
-
-// Next headers that are extension headers (RFC 8200 section 4, RFC 4302).
-#define CV_IPPROTO_HOPOPTS 0
-#define CV_IPPROTO_ROUTING 43
-#define CV_IPPROTO_FRAGMENT 44
-#define CV_IPPROTO_AH 51
-#define CV_IPPROTO_ICMPV6 58
-#define CV_IPPROTO_NONE 59
-#define CV_IPPROTO_DSTOPTS 60
 
 // May lie at any address: packets are not aligned.
 struct cv_ipv6 {

@@ -9,6 +9,7 @@
 #ifndef CV_TUPLE_H
 #define CV_TUPLE_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -50,17 +51,18 @@ struct cv_tuple_ipv6 {
 _Static_assert(sizeof(struct cv_tuple_ipv4) == 16, "packed");
 _Static_assert(sizeof(struct cv_tuple_ipv6) == 40, "packed");
 
-// The protocols whose header begins with two ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
+// The protocols whose header begins with two ports.
 static CV_INLINE bool cv_proto_has_ports(uint8_t proto)
 {
-	return proto == 6 || proto == 17 || proto == 33 || proto == 132 || proto == 136;
+	return proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_DCCP ||
+	       proto == IPPROTO_SCTP || proto == IPPROTO_UDPLITE;
 }
 
-// Hop-by-hop, routing, fragment, authentication, destination options. Mobility, HIP and shim6
-// end the chain, as they do in practice; ESP and "no next header" end it by definition.
+// RFC 8200 section 4, RFC 4302. Mobility, HIP and shim6 end the chain, as they do in practice; ESP and "no next header" end it by definition.
 static CV_INLINE bool cv_ipv6_is_extension(uint8_t proto)
 {
-	return proto == 0 || proto == 43 || proto == 44 || proto == 51 || proto == 60;
+	return proto == IPPROTO_HOPOPTS || proto == IPPROTO_ROUTING || proto == IPPROTO_FRAGMENT ||
+	       proto == IPPROTO_AH || proto == IPPROTO_DSTOPTS;
 }
 
 static CV_INLINE uint16_t cv_tuple_load(const uint8_t *at)
@@ -121,7 +123,7 @@ static CV_INLINE enum cv_tuple_kind cv_tuple_ipv6(
 
 		if (end - at < 8 || left-- == 0)
 			return cut;
-		if (proto == 44) {
+		if (proto == IPPROTO_FRAGMENT) {
 			uint16_t field = cv_tuple_load(header + 2);
 
 			if (fragment)
@@ -138,7 +140,8 @@ static CV_INLINE enum cv_tuple_kind cv_tuple_ipv6(
 				cut = CV_TUPLE_BAD_FRAGMENT;
 			at += 8;
 		} else {
-			uint32_t bytes = proto == 51 ? (header[1] + 2u) * 4 : (header[1] + 1u) * 8;
+			uint32_t bytes =
+				proto == IPPROTO_AH ? (header[1] + 2u) * 4 : (header[1] + 1u) * 8;
 
 			if (end - at < bytes)
 				return cut;

@@ -20,7 +20,6 @@
 
 // EtherTypes, in network order, as cv_view.proto holds them.
 #define CV_PROTO_IPV4 RTE_BE16(0x0800)
-#define CV_PROTO_ARP RTE_BE16(0x0806)
 #define CV_PROTO_IPV6 RTE_BE16(0x86dd)
 #define CV_PROTO_VLAN RTE_BE16(0x8100) // 802.1Q customer tag
 #define CV_PROTO_QINQ RTE_BE16(0x88a8) // 802.1ad service tag

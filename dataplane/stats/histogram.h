@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // A log-linear histogram with HdrHistogram's bucket layout (unit magnitude 0): linear buckets of
 // width 1 up to 2 * 10^digits rounded up to a power of two, then every doubling of the value
 // doubles the width. A recorded value is found again with a relative error below 10^-digits.
@@ -9,10 +8,14 @@
 // (Python: record_value(value, count)), which then answers the same percentiles.
 //
 // Owned by the one thread that records; no allocation after cv_histogram_create.
+#ifndef CV_HISTOGRAM_H
+#define CV_HISTOGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "packet/compiler.h"
 
 struct cv_histogram {
 	uint64_t count; // values recorded
@@ -61,7 +64,7 @@ static inline void cv_histogram_record_n(struct cv_histogram *h, uint64_t value,
 	h->sum += value * n;
 	h->min = value < h->min ? value : h->min;
 	h->max = value > h->max ? value : h->max;
-	if (__builtin_expect(value > h->highest, 0)) {
+	if (CV_UNLIKELY(value > h->highest)) {
 		h->clipped += n;
 		value = h->highest;
 	}
@@ -72,3 +75,5 @@ static inline void cv_histogram_record(struct cv_histogram *h, uint64_t value)
 {
 	cv_histogram_record_n(h, value, 1);
 }
+
+#endif

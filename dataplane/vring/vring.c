@@ -7,8 +7,7 @@
 #include "vring/call.h"
 #include "vring/slot.h"
 
-// The packed ring's event areas: offset and wrap counter, then one of these.
-#define EVENT_ENABLE 0
+// The packed ring's event areas: offset and wrap counter, then one of these; 0: always.
 #define EVENT_DISABLE 1
 #define EVENT_AT 2
 

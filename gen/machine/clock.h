@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // The tester's clock: the invariant TSC, read without a system call.
+#ifndef GEN_MACHINE_CLOCK_H
+#define GEN_MACHINE_CLOCK_H
 
 #include <stdint.h>
 
@@ -35,3 +36,5 @@ static inline uint64_t gen_ns_to_ticks(const struct gen_clock *clock, double ns)
 {
 	return (uint64_t)(ns * clock->ticks_per_ns + 0.5);
 }
+
+#endif

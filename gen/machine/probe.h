@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // What the machine is like at the moment: how far the device's core is from ours, and how much
 // either gets done.
 //
@@ -9,6 +8,8 @@
 // behind one level-3 cache now, behind two of them a second later, which makes every hand-over
 // several times slower. Or somebody else works on the other hardware thread of one of them; or they
 // are the two threads of one core themselves.
+#ifndef GEN_MACHINE_PROBE_H
+#define GEN_MACHINE_PROBE_H
 
 #include <stdint.h>
 
@@ -33,3 +34,5 @@ struct gen_look gen_probe_look(struct gen_probe *probe, uint64_t *took);
 
 // NULL is fine.
 void gen_probe_stop(struct gen_probe *probe);
+
+#endif

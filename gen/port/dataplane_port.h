@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // A port of the tester that is one of the dataplane's own kinds: memif, virtio-user, af_packet,
 // and any device that DPDK has a driver for. Frames are copied from the pool into mbufs. Where
 // the kind finds its peer again after that went away, so does the tester.
+#ifndef GEN_PORT_DATAPLANE_PORT_H
+#define GEN_PORT_DATAPLANE_PORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,3 +25,5 @@ int gen_dataplane_open(struct gen_port *port, const json_t *config, struct cv_er
 
 // After the last port was closed. Nothing happens if it was not begun.
 void gen_dataplane_end(void);
+
+#endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // The --port option: what a port is, from its text.
+#ifndef GEN_PORT_PORTS_H
+#define GEN_PORT_PORTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,3 +33,5 @@ bool gen_port_needs_dpdk(const struct gen_port_option *option, bool *pci);
 // Opens the port (not yet attached). 0, or -1 with a message.
 int gen_port_open(struct gen_port *port, const struct gen_port_option *option, char *error,
 	size_t error_size);
+
+#endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // A device that costs nothing but moving the bytes: a thread that copies what one port sends to
 // what another receives, working directly on their rings. It never drops; where there is no room
 // it waits. With a plan it misbehaves in a known way, to test the books.
+#ifndef GEN_PORT_REFLECTOR_H
+#define GEN_PORT_REFLECTOR_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -36,3 +37,5 @@ struct gen_reflector {
 // Starts the thread, or returns -errno. The rings must be of gen_vhost_open_inside.
 int gen_reflector_start(struct gen_reflector *reflector);
 void gen_reflector_stop(struct gen_reflector *reflector);
+
+#endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // How a vhost-user port finds its device and tells it of its rings, once and again. Part of
 // vhost_port.h's.
+#ifndef GEN_PORT_VHOST_ATTACH_H
+#define GEN_PORT_VHOST_ATTACH_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,3 +34,5 @@ int gen_vhost_attach(struct gen_port *port, uint64_t deadline_ns, char *error, s
 
 // Stops the rings and leaves the device. Nothing happens if there is none.
 void gen_vhost_detach(struct gen_port *port);
+
+#endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // A vhost-user port of the tester: the tester plays the guest. Its frames lie prebuilt in
 // memory that it shares with the device, received buffers are examined in place, descriptors are
 // written once: sending a packet is writing its stamp.
+#ifndef GEN_PORT_VHOST_PORT_H
+#define GEN_PORT_VHOST_PORT_H
 
 #include <stdint.h>
 
@@ -31,3 +32,5 @@ int gen_vhost_open_inside(struct gen_port *port, const struct gen_vhost_options 
 // The rings of a queue pair: from the device's side, rx is where it puts frames.
 void gen_vhost_rings(
 	struct gen_port *port, uint32_t queue, struct gen_vring **rx, struct gen_vring **tx);
+
+#endif

@@ -8,6 +8,7 @@
 
 #include "gen/traffic/convoys.h"
 #include "gen/traffic/stamp.h"
+#include "packet/compiler.h"
 
 static void kick(struct gen_wire *wire, int fd)
 {
@@ -21,7 +22,7 @@ static inline uint32_t take_back_sent(struct gen_wire *wire, struct gen_vring *r
 {
 	const uint32_t fresh = gen_vring_used(ring);
 
-	if (__builtin_expect(fresh == UINT32_MAX, 0)) {
+	if (CV_UNLIKELY(fresh == UINT32_MAX)) {
 		wire->ring_errors++;
 		return 0;
 	}
@@ -115,7 +116,7 @@ static uint32_t vhost_tx(struct gen_wire *wire, const struct gen_tx *burst)
 		put(queue, burst, count, false, false);
 	gen_vring_publish(ring, (uint16_t)(ring->avail_index + count));
 	queue->kick_pending = true;
-	if (__builtin_expect(gen_vring_wants_kick(ring), 0))
+	if (CV_UNLIKELY(gen_vring_wants_kick(ring)))
 		kick(wire, queue->tx_kick);
 	return count;
 }
@@ -146,9 +147,8 @@ static inline __attribute__((always_inline)) uint32_t get(struct gen_wire *wire,
 		const uint32_t bytes = (uint32_t)(raw >> 32) - queue->header_bytes;
 
 		queue->held_id[i] = (uint16_t)(id & mask);
-		if (__builtin_expect(bytes - 1 >= queue->frame_max || id >= ring->size ||
-					     (in_order && id != slot),
-			    0)) {
+		if (CV_UNLIKELY(bytes - 1 >= queue->frame_max || id >= ring->size ||
+				(in_order && id != slot))) {
 			wire->ring_errors++;
 			continue;
 		}
@@ -167,13 +167,13 @@ static uint32_t vhost_rx(struct gen_wire *wire, struct gen_rx *frames)
 
 	if (count == 0)
 		return 0;
-	if (__builtin_expect(count == UINT32_MAX, 0)) {
+	if (CV_UNLIKELY(count == UINT32_MAX)) {
 		wire->ring_errors++;
 		return 0;
 	}
 	// Between two polls it only fills, so whether the device found no room shows here; a quarter
 	// is what it may have under way.
-	if (__builtin_expect(count > ring->size - ring->size / 4, 0))
+	if (CV_UNLIKELY(count > ring->size - ring->size / 4))
 		wire->rx_full++;
 	if (count > wire->rx_most)
 		count = wire->rx_most;
@@ -181,7 +181,7 @@ static uint32_t vhost_rx(struct gen_wire *wire, struct gen_rx *frames)
 					     : get(wire, queue, count, frames, false);
 	ring->used_index = (uint16_t)(ring->used_index + count);
 	queue->held = count;
-	if (__builtin_expect(good == 0, 0))
+	if (CV_UNLIKELY(good == 0))
 		wire->ops->rx_release(wire);
 	return good;
 }
@@ -197,7 +197,7 @@ static void vhost_rx_release(struct gen_wire *wire)
 				queue->held_id[i];
 	gen_vring_publish(ring, (uint16_t)(ring->avail_index + queue->held));
 	queue->held = 0;
-	if (__builtin_expect(gen_vring_wants_kick(ring), 0))
+	if (CV_UNLIKELY(gen_vring_wants_kick(ring)))
 		kick(wire, queue->rx_kick);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // A pair of queues of a vhost-user port: its rings in memory that the device shares, and how frames
 // go through them. Part of vhost_port.h's.
+#ifndef GEN_PORT_VHOST_QUEUE_H
+#define GEN_PORT_VHOST_QUEUE_H
 
 #include <linux/virtio_config.h>
 #include <stdbool.h>
@@ -33,3 +34,5 @@ struct gen_vhost_queue {
 // Returns the wire, whose state is the queue.
 struct gen_wire gen_vhost_queue_begin(struct gen_vhost_queue *queue, uint32_t size, uint8_t *rings,
 	uint16_t *ids, uint64_t features);
+
+#endif

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // The vhost-user protocol as the front end (the guest's side) speaks it, over one UNIX socket.
 // Source: the vhost-user specification of the QEMU project, and VIRTIO 1.2 for the features.
 //
 // Every function returns 0 (or what it says) or -errno: -EPROTO for an answer that is not one,
 // -EPIPE when the peer went away, -ETIMEDOUT when it did not answer within 5 s.
+#ifndef GEN_PORT_VHOST_USER_H
+#define GEN_PORT_VHOST_USER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,3 +57,5 @@ int vhost_user_ready(struct vhost_user *user);
 
 // Stops a vring; the index the back end had reached, or -errno.
 int64_t vhost_user_vring_stop(struct vhost_user *user, uint32_t index);
+
+#endif

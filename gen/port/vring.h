@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // A split virtqueue (VIRTIO 1.2, section 2.7) as the driver keeps it in its own memory.
 //
 // Everything the device writes (the used ring) is untrusted: it is read once, and its indices,
 // ids and lengths are checked before use. What the device must not write (descriptors, avail
 // ring) is kept in a form that never needs to be read back.
+#ifndef GEN_PORT_VRING_H
+#define GEN_PORT_VRING_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <linux/virtio_ring.h>
+
+#include "packet/compiler.h"
 
 struct gen_vring {
 	struct vring_desc *desc;
@@ -79,7 +82,7 @@ static inline uint32_t gen_vring_used(const struct gen_vring *ring)
 	const uint16_t used = __atomic_load_n(&ring->used->idx, __ATOMIC_ACQUIRE);
 	const uint16_t fresh = (uint16_t)(used - ring->used_index);
 
-	if (__builtin_expect(fresh > (uint16_t)(ring->avail_index - ring->used_index), 0))
+	if (CV_UNLIKELY(fresh > (uint16_t)(ring->avail_index - ring->used_index)))
 		return UINT32_MAX;
 	return fresh;
 }
@@ -107,3 +110,5 @@ static inline bool gen_vring_wants_kick(const struct gen_vring *ring)
 {
 	return !(__atomic_load_n(&ring->used->flags, __ATOMIC_RELAXED) & VRING_USED_F_NO_NOTIFY);
 }
+
+#endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // Ports of the tester that are joined to each other with no device between, one kind after the
 // other: what the tester sends there, it receives.
+#ifndef GEN_SELFTEST_LOOPBACK_H
+#define GEN_SELFTEST_LOOPBACK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,3 +39,5 @@ const struct gen_loopback_kind *gen_loopback_of(const struct gen_port_option *op
 int gen_loopback_open(struct gen_loopback *loopback, const struct gen_loopback_kind *kind,
 	uint32_t reflector_core, char *error, size_t error_size);
 void gen_loopback_close(struct gen_loopback *loopback);
+
+#endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // Reads the keys of a JSON object into the members of a struct, by a table that says which is
 // which.
+#ifndef GEN_SPEC_FIELDS_H
+#define GEN_SPEC_FIELDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,3 +47,5 @@ int gen_fields_number(struct gen_reader *reader, const struct gen_field *field, 
 // Refuses the value of a key of the object that is being read; returns -1.
 int gen_fields_wrong(
 	struct gen_reader *reader, const char *key, const json_t *value, const char *fix);
+
+#endif

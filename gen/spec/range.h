@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // Values that flows take in turn: ports, VLAN ids, addresses.
+#ifndef GEN_SPEC_RANGE_H
+#define GEN_SPEC_RANGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,3 +17,5 @@ struct gen_range {
 // "5", "5-9", "10.0.0.1", "10.0.0.1-10.0.0.9", "10.0.0.0/24". family: AF_INET, AF_INET6, or 0 for
 // numbers up to `max`. A span is at most 2^32. false: it is none.
 bool gen_range_parse(const char *text, int family, uint64_t max, struct gen_range *range);
+
+#endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // A trial's specification: one JSON object, checked whole before anything is sent.
 // docs/tester.md has the reference for users.
+#ifndef GEN_SPEC_SPEC_H
+#define GEN_SPEC_SPEC_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,3 +66,5 @@ int gen_spec_parse(
 	struct gen_spec *spec, const json_t *json, uint32_t ports, char *error, size_t error_size);
 
 void gen_spec_free(struct gen_spec *spec);
+
+#endif

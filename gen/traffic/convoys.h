@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // Convoys in a trial: packets that travel together in one frame (docs/convoy-frame.md).
 //
 // Sent: groups are packed before the trial, as frames are, and sent again and again with new
 // stamps. Received: each frame that is a convoy is walked, and its packets are accounted for one
 // by one; whoever is tested may take convoys apart, put them together, or both.
+#ifndef GEN_TRAFFIC_CONVOYS_H
+#define GEN_TRAFFIC_CONVOYS_H
 
 #include <stdint.h>
 
@@ -59,3 +60,5 @@ static inline void gen_convoy_stamp(const struct gen_tx *burst, uint32_t i, uint
 			base + packets[k].offset + gen_stamp_offset(packets[k].bytes),
 			packets[k].sum);
 }
+
+#endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // The frames of one stream, built before the trial and sent round and round: packet `seq` is
 // frame seq % count. Sending one then takes no more than its stamp.
+#ifndef GEN_TRAFFIC_POOL_H
+#define GEN_TRAFFIC_POOL_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,3 +47,5 @@ int gen_pool_build(struct gen_pool *pool, const struct gen_spec *spec, struct ge
 
 // `memory` stays the caller's.
 void gen_pool_free(struct gen_pool *pool);
+
+#endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // Reproducible choices: the same seed gives the same traffic everywhere.
+#ifndef GEN_TRAFFIC_RANDOM_H
+#define GEN_TRAFFIC_RANDOM_H
 
 #include <stdint.h>
 
@@ -27,3 +28,5 @@ static inline void gen_shuffle(uint32_t *values, uint32_t count, uint64_t seed)
 		values[other] = value;
 	}
 }
+
+#endif

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // The frames of a capture file as a pool.
 //
 // A frame gets its stamp in the last bytes of its payload, where it keeps the checksums valid. A
 // frame without room for that there (a bare TCP ACK, ARP) grows by a trailer behind its packet,
 // as Ethernet's padding is, and a function that cuts trailers off makes it foreign.
+#ifndef GEN_TRAFFIC_REPLAY_H
+#define GEN_TRAFFIC_REPLAY_H
 
 #include "gen/traffic/pool.h"
 
@@ -14,3 +15,5 @@
 // message: the file's fault (it and the packet are named), or too large for the port.
 int gen_replay_build(struct gen_pool *pool, const struct gen_spec *spec,
 	const struct gen_room *room, char *error, size_t error_size);
+
+#endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // Which sizes the frames have.
+#ifndef GEN_TRAFFIC_SIZES_H
+#define GEN_TRAFFIC_SIZES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,3 +14,5 @@
 // in an order drawn with the seed. 0, or -1 with a message that names the file's line.
 int gen_sizes_draw(uint32_t *sizes, uint32_t count, const struct gen_spec *spec, char *error,
 	size_t error_size);
+
+#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // The stamp: the last 14 bytes of a frame (rounded down to an even offset, so that a checksum's
 // 16-bit words line up), little endian:
 //
@@ -12,6 +11,8 @@
 //
 // As that sum never changes, an IPv4, UDP or TCP checksum computed once stays valid whatever is
 // stamped. A function under test may rewrite every header: only these bytes are relied on.
+#ifndef GEN_TRAFFIC_STAMP_H
+#define GEN_TRAFFIC_STAMP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -136,3 +137,5 @@ static inline bool gen_sum_equal(uint16_t a, uint16_t b)
 {
 	return (a == 0xffff ? 0 : a) == (b == 0xffff ? 0 : b);
 }
+
+#endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // A wire is one queue pair of a port: what the trial sends into and receives from.
+#ifndef GEN_TRAFFIC_WIRE_H
+#define GEN_TRAFFIC_WIRE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -88,3 +89,5 @@ struct gen_port {
 	void (*close)(struct gen_port *port);
 	void *state;
 };
+
+#endif

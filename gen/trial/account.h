@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // The books of one stream: what came back, from the sequence numbers in the stamps.
 //
 // Sequence numbers below `next` were received, or are marked missing in a window of the last
 // GEN_ACCOUNT_WINDOW numbers. A number that leaves the window while missing is lost for good.
+#ifndef GEN_TRIAL_ACCOUNT_H
+#define GEN_TRIAL_ACCOUNT_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "packet/compiler.h"
 #include "stats/histogram.h"
 
 #define GEN_ACCOUNT_WINDOW (1u << 20)
@@ -52,10 +54,12 @@ void gen_account_close(struct gen_account *account, uint32_t end);
 // One packet of the stream with a good stamp.
 static inline void gen_account_seq(struct gen_account *account, uint32_t seq)
 {
-	if (__builtin_expect(seq == account->next && account->missing == 0, 1)) {
+	if (CV_LIKELY(seq == account->next && account->missing == 0)) {
 		account->next = seq + 1;
 		account->received++;
 	} else {
 		gen_account_gap(account, seq);
 	}
 }
+
+#endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // The loop of a trial: what its turns send and receive.
+#ifndef GEN_TRIAL_LOOP_H
+#define GEN_TRIAL_LOOP_H
 
 #include "gen/trial/trial.h"
 
@@ -27,3 +28,5 @@ uint32_t gen_loop_send(struct gen_loop *loop, struct gen_stream *stream, uint64_
 
 // Receives a burst from each wire. Returns how many frames.
 uint32_t gen_loop_receive(struct gen_loop *loop);
+
+#endif

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // When the next packet is due. Times are TSC ticks since the trial began, with 16 fractional
 // bits, so that rates do not drift (at 25 M packets/s the error is below 0.2 ppm).
+#ifndef GEN_TRIAL_PACE_H
+#define GEN_TRIAL_PACE_H
 
 #include <stdint.h>
 
-#define GEN_PACE_NEVER (UINT64_MAX >> 16)
+#include "packet/compiler.h"
 
 struct gen_pace {
 	uint64_t at; // of the next packet
@@ -57,7 +58,7 @@ static inline uint64_t gen_pace_due(const struct gen_pace *pace)
 
 static inline void gen_pace_advance(struct gen_pace *pace)
 {
-	if (__builtin_expect(pace->gaps != NULL, 0)) {
+	if (CV_UNLIKELY(pace->gaps != NULL)) {
 		pace->at += pace->gaps[pace->gap_at];
 		pace->gap_at = pace->gap_at + 1 == pace->gap_count ? 0 : pace->gap_at + 1;
 		return;
@@ -66,7 +67,7 @@ static inline void gen_pace_advance(struct gen_pace *pace)
 		return;
 	pace->left = pace->burst;
 	pace->at += pace->step;
-	if (__builtin_expect(pace->at >= pace->on_end, 0)) {
+	if (CV_UNLIKELY(pace->at >= pace->on_end)) {
 		// A burst longer than a period skips periods until it is inside one again.
 		while (pace->at >= pace->on_end) {
 			pace->at += pace->off;
@@ -74,3 +75,5 @@ static inline void gen_pace_advance(struct gen_pace *pace)
 		}
 	}
 }
+
+#endif

@@ -3,19 +3,20 @@
 
 #include "gen/traffic/stamp.h"
 #include "gen/trial/loop.h"
+#include "packet/compiler.h"
 
 static inline void take(
 	struct gen_loop *loop, const struct gen_rx *frame, uint32_t port, uint64_t now)
 {
 	struct gen_trial *trial = loop->trial;
 
-	if (__builtin_expect(frame->bytes < GEN_STAMP_BYTES, 0)) {
+	if (CV_UNLIKELY(frame->bytes < GEN_STAMP_BYTES)) {
 		trial->foreign++;
 		return;
 	}
 	const struct gen_stamp stamp = gen_stamp_read(frame->data + gen_stamp_offset(frame->bytes));
 	const uint32_t index = (uint16_t)(stamp.magic - trial->magic);
-	if (__builtin_expect(index >= loop->stream_count, 0)) {
+	if (CV_UNLIKELY(index >= loop->stream_count)) {
 		// Magics count on from trial to trial, so those just below are earlier ones.
 		if ((uint16_t)(trial->magic - 1 - stamp.magic) < 4096 &&
 			(gen_sum_equal(stamp.sum, 0) || loop->spec->capture != NULL))
@@ -26,22 +27,21 @@ static inline void take(
 	}
 	struct gen_stream *stream = &loop->streams[index];
 	struct gen_account *account = stream->account;
-	const uint16_t sum = __builtin_expect(loop->spec->capture != NULL, 0)
+	const uint16_t sum = CV_UNLIKELY(loop->spec->capture != NULL)
 				     ? stream->pool.frames[stamp.seq % stream->pool.count].sum
 				     : 0;
-	if (__builtin_expect(
-		    stamp.seq >= stream->seq || stamp.ticks > now || !gen_sum_equal(stamp.sum, sum),
-		    0)) {
+	if (CV_UNLIKELY(stamp.seq >= stream->seq || stamp.ticks > now ||
+			!gen_sum_equal(stamp.sum, sum))) {
 		account->corrupt++;
 		return;
 	}
-	if (__builtin_expect(port != stream->to, 0)) {
+	if (CV_UNLIKELY(port != stream->to)) {
 		account->misrouted++;
 		return;
 	}
 	const uint64_t latency = now - stamp.ticks;
 	const uint64_t before = account->last_latency;
-	if (__builtin_expect(account->received == 0, 0))
+	if (CV_UNLIKELY(account->received == 0))
 		account->first_rx = now;
 	else
 		account->jitter_sum += latency > before ? latency - before : before - latency;
@@ -75,7 +75,7 @@ static inline bool take_run(struct gen_loop *loop, const struct cv_view *views, 
 		return false;
 	struct gen_stamp_run run = gen_stamp_run(first.magic, first.seq, first.ticks);
 	for (uint32_t k = 0; k < count; k++) {
-		if (__builtin_expect(views[k].len < GEN_STAMP_BYTES, 0))
+		if (CV_UNLIKELY(views[k].len < GEN_STAMP_BYTES))
 			return false;
 		differ |=
 			gen_stamp_run_differs(&run, views[k].data + gen_stamp_offset(views[k].len));
@@ -85,7 +85,7 @@ static inline bool take_run(struct gen_loop *loop, const struct cv_view *views, 
 		return false;
 	const uint64_t latency = now - first.ticks;
 	const uint64_t before = account->last_latency;
-	if (__builtin_expect(account->received == 0, 0))
+	if (CV_UNLIKELY(account->received == 0))
 		account->first_rx = now;
 	else
 		account->jitter_sum += latency > before ? latency - before : before - latency;
@@ -133,7 +133,7 @@ static void take_apart(
 		take(loop, frame, port, now);
 		return;
 	}
-	if (__builtin_expect(reason != CV_CONVOY_OK, 0)) {
+	if (CV_UNLIKELY(reason != CV_CONVOY_OK)) {
 		counts->refused[reason]++;
 		return;
 	}
@@ -190,7 +190,7 @@ uint32_t gen_loop_receive(struct gen_loop *loop)
 		if (count == 0)
 			continue;
 		const uint64_t now = gen_ticks() - loop->start;
-		if (__builtin_expect(loop->spec->convoy_packets > 0, 0))
+		if (CV_UNLIKELY(loop->spec->convoy_packets > 0))
 			receive_convoys(loop, frames, count, loop->wire_port[i], now);
 		else
 			for (uint32_t j = 0; j < count; j++)

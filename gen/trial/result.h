@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // A trial as one JSON object, schema convoy.trial/1 (docs/tester.md has the reference).
+#ifndef GEN_TRIAL_RESULT_H
+#define GEN_TRIAL_RESULT_H
 
 #include <jansson.h>
 
@@ -18,3 +19,5 @@ struct gen_context {
 // A new reference. Missing is null, not zero.
 json_t *gen_result(const struct gen_tester *tester, const struct gen_context *context,
 	const struct gen_spec *spec, const struct gen_trial *trial);
+
+#endif

@@ -3,6 +3,8 @@
 
 #include "gen/trial/loop.h"
 
+#include "packet/compiler.h"
+
 // Counts what has become due since the turn before. What did so while the tester paused is its
 // debt: that may wait for room until all is caught up, so that a pause costs the device nothing.
 static inline void count_due(struct gen_loop *loop, struct gen_stream *stream, uint64_t now)
@@ -15,7 +17,7 @@ static inline void count_due(struct gen_loop *loop, struct gen_stream *stream, u
 		fresh++;
 	}
 	stream->backlog += fresh;
-	if (__builtin_expect(loop->paused, 0))
+	if (CV_UNLIKELY(loop->paused))
 		stream->debt += fresh;
 }
 

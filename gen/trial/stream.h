@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // A stream: what one send queue of a path carries, and when its frames are due.
+#ifndef GEN_TRIAL_STREAM_H
+#define GEN_TRIAL_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,3 +84,5 @@ int gen_streams_build(const struct gen_spec *spec, const struct gen_clock *clock
 	size_t error_size);
 
 void gen_streams_free(struct gen_stream *streams, uint32_t count);
+
+#endif

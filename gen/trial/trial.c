@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gen/trial/loop.h"
+#include "packet/compiler.h"
 
 // What becomes due in a turn of the loop longer than this was kept waiting by the tester.
 #define PAUSE_NS 20000
@@ -46,7 +47,7 @@ static void note_full(struct gen_loop *loop, uint64_t turn)
 	for (uint32_t i = 0; i < loop->wire_count; i++)
 		full += loop->wires[i]->rx_full;
 	const bool is_full = full != loop->rx_full;
-	if (__builtin_expect(is_full || loop->was_full, 0))
+	if (CV_UNLIKELY(is_full || loop->was_full))
 		loop->trial->full_ticks += turn;
 	loop->rx_full = full;
 	loop->was_full = is_full;
@@ -68,7 +69,7 @@ static bool interrupted(struct gen_loop *loop)
 {
 	struct gen_trial *trial = loop->trial;
 
-	if (__builtin_expect(loop->tester->stop, 0)) {
+	if (CV_UNLIKELY(loop->tester->stop)) {
 		strcpy(trial->reason_code, "interrupted");
 		strcpy(trial->reason, "interrupted by a signal");
 		return true;
@@ -76,7 +77,7 @@ static bool interrupted(struct gen_loop *loop)
 	for (uint32_t i = 0; i < loop->tester->port_count; i++) {
 		struct gen_port *port = loop->tester->ports[i];
 		// Pairs with the release store of whoever noticed.
-		if (__builtin_expect(atomic_load_explicit(&port->gone, memory_order_acquire), 0)) {
+		if (CV_UNLIKELY(atomic_load_explicit(&port->gone, memory_order_acquire))) {
 			strcpy(trial->reason_code, "peer_gone");
 			snprintf(trial->reason, sizeof(trial->reason), "port %u (%.80s): %s", i,
 				port->name, port->gone_reason);
@@ -111,7 +112,7 @@ static void run(struct gen_loop *loop)
 
 		now = gen_ticks() - loop->start;
 		const uint64_t turn = now - last;
-		if (__builtin_expect(turn > gap_limit, 0)) {
+		if (CV_UNLIKELY(turn > gap_limit)) {
 			trial->gaps++;
 			trial->gap_ticks += turn;
 		}
@@ -155,7 +156,7 @@ static void run(struct gen_loop *loop)
 			if (drained(loop, now, trial->send_end, complete))
 				break;
 		}
-		if (__builtin_expect(interrupted(loop), 0))
+		if (CV_UNLIKELY(interrupted(loop)))
 			break;
 	}
 	trial->end = gen_ticks() - loop->start;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#pragma once
-
+//
 // One trial: send what the specification says, receive, keep the books.
+#ifndef GEN_TRIAL_TRIAL_H
+#define GEN_TRIAL_TRIAL_H
 
 #include <signal.h>
 #include <stdbool.h>
@@ -54,3 +55,5 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 	struct gen_trial *trial, char *error, size_t error_size);
 
 void gen_trial_free(struct gen_trial *trial);
+
+#endif

@@ -22,7 +22,6 @@
 #endif
 
 #define CV_FIREWALL_COLUMN(word) ((word) == 0 ? 0 : (word)-1) // of the word-th 16 bits, not 1
-#define CV_FIREWALL_IPV4_COLUMNS (2 * CV_FIREWALL_IPV4_WORDS - 1)
 #define CV_FIREWALL_IPV6_COLUMNS (2 * CV_FIREWALL_IPV6_WORDS - 1)
 
 struct cv_firewall_columns {
@@ -106,9 +105,9 @@ static CV_INLINE bool cv_firewall_are_usual_x8(
 		word[i] = _mm_loadu_si128((const __m128i *)(ip[i] + 8));
 	cv_firewall_turn_x8(word);
 	proto = _mm_srli_epi16(word[0], 8);
-	udp = _mm_cmpeq_epi16(proto, _mm_set1_epi16(CV_IPPROTO_UDP));
+	udp = _mm_cmpeq_epi16(proto, _mm_set1_epi16(IPPROTO_UDP));
 	odd = _mm_or_si128(
-		odd, _mm_andnot_si128(udp, _mm_xor_si128(proto, _mm_set1_epi16(CV_IPPROTO_TCP))));
+		odd, _mm_andnot_si128(udp, _mm_xor_si128(proto, _mm_set1_epi16(IPPROTO_TCP))));
 	return CV_LIKELY(_mm_testz_si128(odd, odd));
 }
 
@@ -123,7 +122,7 @@ static CV_INLINE bool cv_firewall_usual_x8(
 
 	if (CV_UNLIKELY(!cv_firewall_are_usual_x8(view, ip, word)))
 		return false;
-	udp = _mm_cmpeq_epi16(_mm_srli_epi16(word[0], 8), _mm_set1_epi16(CV_IPPROTO_UDP));
+	udp = _mm_cmpeq_epi16(_mm_srli_epi16(word[0], 8), _mm_set1_epi16(IPPROTO_UDP));
 	cv_firewall_column_set(
 		columns, 0, at, _mm_and_si128(udp, _mm_set1_epi16(CV_FIREWALL_CLASS_UDP)));
 	for (unsigned i = 2; i < 8; i++)
@@ -136,7 +135,7 @@ static CV_INLINE bool cv_firewall_usual_x8(
 static CV_INLINE bool cv_firewall_usual_tuples_x8(
 	const struct cv_view *view, struct cv_tuple_ipv4 tuple[8])
 {
-	const __m128i is_udp = _mm_cvtsi32_si128(CV_IPPROTO_UDP << 8);
+	const __m128i is_udp = _mm_cvtsi32_si128(IPPROTO_UDP << 8);
 	const __m128i class_udp = _mm_cvtsi32_si128(CV_FIREWALL_CLASS_UDP);
 	const __m128i rest = _mm_set_epi32(-1, -1, -1, 0);
 	const uint8_t *ip[8];

@@ -27,18 +27,20 @@ enum cv_firewall_drop {
 
 _Static_assert(CV_BURST_MAX <= CV_FIREWALL_LOOKUP_MAX, "a burst is one lookup");
 
-// What a burst has of one family. A packet's place is the same everywhere.
-#define CV_FIREWALL_READ(family)                                                 \
-	struct {                                                                 \
-		uint64_t packets; /* a bit for each */                           \
-		bool later; /* some are later fragments */                       \
-		struct cv_tuple_##family tuple[CV_BURST_MAX]; /* classified */   \
-		struct cv_firewall_columns columns; /* where the family scans */ \
-	}
-
+// What a burst has of each family. A packet's place is the same everywhere.
 struct cv_firewall_read {
-	CV_FIREWALL_READ(ipv4) ipv4;
-	CV_FIREWALL_READ(ipv6) ipv6;
+	struct {
+		uint64_t packets; // a bit for each
+		bool later; // some are later fragments
+		struct cv_tuple_ipv4 tuple[CV_BURST_MAX]; // classified
+		struct cv_firewall_columns columns; // where the family scans
+	} ipv4;
+	struct {
+		uint64_t packets;
+		bool later;
+		struct cv_tuple_ipv6 tuple[CV_BURST_MAX];
+		struct cv_firewall_columns columns;
+	} ipv6;
 };
 
 // The tags that a view stands behind do not get here: it is a third one, or one of before 802.1ad.

@@ -22,7 +22,7 @@ static void write_frame(uint8_t *frame, struct cv_view *view)
 		.id = (rte_be16_t)rand(),
 		.fragment = rand() % 2 ? CV_IPV4_DF : 0,
 		.ttl = (uint8_t)rand(),
-		.proto = rand() % 2 ? CV_IPPROTO_TCP : CV_IPPROTO_UDP,
+		.proto = rand() % 2 ? IPPROTO_TCP : IPPROTO_UDP,
 		.src = (rte_be32_t)rand(),
 		.dst = (rte_be32_t)rand()};
 
@@ -42,7 +42,7 @@ static bool usual(const struct cv_view *view, struct cv_tuple_ipv4 *tuple)
 		cv_tuple_ipv4((const uint8_t *)ip, view->len - view->l3, tuple) != CV_TUPLE_PORTS)
 		return false;
 	return ip->version_ihl == 0x45 && !(ip->fragment & CV_IPV4_MF) &&
-	       (ip->proto == CV_IPPROTO_TCP || ip->proto == CV_IPPROTO_UDP);
+	       (ip->proto == IPPROTO_TCP || ip->proto == IPPROTO_UDP);
 }
 
 static void judge(const struct cv_view *view)
@@ -67,8 +67,8 @@ static void judge(const struct cv_view *view)
 		memcpy(half, &tuple, sizeof(half));
 		for (unsigned k = 0; k < 7; k++)
 			is[k] = columns.word[k][at + i];
-		tuple.proto = tuple.proto == CV_IPPROTO_TCP ? CV_FIREWALL_CLASS_TCP
-							    : CV_FIREWALL_CLASS_UDP;
+		tuple.proto =
+			tuple.proto == IPPROTO_TCP ? CV_FIREWALL_CLASS_TCP : CV_FIREWALL_CLASS_UDP;
 		assert_memory_equal(&tuples[i], &tuple, sizeof(tuple));
 		assert_int_equal(is[0], tuple.proto);
 		assert_memory_equal(&is[1], &half[2], 8);

@@ -19,7 +19,6 @@
 #define HEADER 12
 #define LONG 2000 // bytes of a guest's buffer
 #define PORT RTE_BE16(CV_CONVOY_PORT)
-#define ROOM_MAX 200
 #define FEATURES BIT(CV_VIRTIO_F_VERSION_1)
 
 static struct rte_mempool *pool;

@@ -524,7 +524,6 @@ static void make_hops(void)
 			.vlan = {{0x8100, 9}}};
 
 		hops[i].port = i == 3 ? 2 : 1;
-		hops[i].nfi = i;
 		must(cv_outer_set(&hops[i].outer, &config, NULL) == 0, "an outer header");
 	}
 	must(cv_next_hops_init(&next_hops,
