@@ -46,6 +46,6 @@ def command(
         changes={"sizes": sizes_of(sizes or (["64"] if smoke else None))},
     )
     here = order_here(plan)
-    if not any(turn.device.name == "convoy" for turn in here.turns):
+    if not any(one.device.name == "convoy" for one in here.device_runs):
         raise InputError("; ".join(f"{one.device}: {one.why}" for one in here.cannot))
     begin(plan, new_folder(output, "quick"), as_json)

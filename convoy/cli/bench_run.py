@@ -179,8 +179,8 @@ def show_list(
                 "title": full.scenarios[name].title,
                 "from": full.scenarios[name].source,
                 "asks": full.scenarios[name].asks,
-                "seconds": round(seconds(here.turns, full.scenarios, full.profile)),
-                "quick_seconds": round(seconds(short.turns, quick.scenarios, quick.profile)),
+                "seconds": round(seconds(here.device_runs, full.scenarios, full.profile)),
+                "quick_seconds": round(seconds(short.device_runs, quick.scenarios, quick.profile)),
                 "cannot": [cannot.as_json() for cannot in here.cannot],
             }
         )

@@ -69,7 +69,7 @@ def run(
     name: of the plan, where the node refuses it.
     Raises InputError (nothing was started) or ConvoyError.
     """
-    with Node(plan.data, told=told, name=name) as node, StopSignals() as signals:
+    with Node(plan.data, on_line=told, name=name) as node, StopSignals() as signals:
         started(node)
         watch = _noticing_a_stall(plan, watch, told)
         end = None if duration_s is None else time.monotonic() + duration_s

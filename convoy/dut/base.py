@@ -56,7 +56,7 @@ class Setup:
     options: Mapping[str, str] = field(default_factory=dict)  # the device's own: Ability.options
     # From right to left, for applications, whose answers come back. None: nothing comes that way.
     back: tuple[Function, ...] | None = None
-    crowded: bool = False  # others poll on its cores: its loops yield to them
+    oversubscribed: bool = False  # others poll on its cores: its loops yield to them
 
     @property
     def path(self) -> str:
@@ -75,7 +75,7 @@ class Ability:
     queues: int = 1  # most, of a port
     cores: int = 1  # most, that it uses
     both_ways: bool = False  # knows Setup.back
-    yields: bool = False  # knows Setup.crowded, or has no poll loop
+    yields: bool = False  # knows Setup.oversubscribed, or has no poll loop
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # values, default first
 
 
@@ -133,7 +133,7 @@ class Running(Scope):
         """
         return ()
 
-    def yielders(self) -> tuple[int, ...]:
+    def cooperative_threads(self) -> tuple[int, ...]:
         """Return the threads that share a core and give it to each other by sched_yield(2).
 
         Under fair scheduling that reaches no further than a session, and each process has its own;
@@ -215,7 +215,7 @@ class Device(ABC):
                 return f"{self.name} has no option {key}={value} (it has: {known or 'none'})"
         if setup.back is not None and not self.ability.both_ways:
             return f"{self.name} is told only of packets from left to right"
-        if setup.crowded and not self.ability.yields:
+        if setup.oversubscribed and not self.ability.yields:
             return f"{self.name} has poll loops that do not yield to others on their core"
         try:
             self.check(setup)

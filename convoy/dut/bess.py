@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from convoy.dut import peer
+from convoy.dut import third_party
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.bess_script import IN, MEANINGS, OUT, Script
 from convoy.dut.functions import types_of
@@ -68,7 +68,7 @@ class Tree:
 
 def tree() -> Tree | str:
     """Look for BESS; a string says what is missing."""
-    bessd = peer.find("bessd", VARIABLE)
+    bessd = third_party.find("bessd", VARIABLE)
     if bessd is None:
         return HOW
     bessd = bessd.resolve()
@@ -86,7 +86,7 @@ def _python() -> Path | None:
     """Return a Python that has what pybess asks for: not the one we run on, most likely."""
     for place in ("python3", "/usr/bin/python3"):
         with suppress(ConvoyError):
-            peer.ask([place, "-c", "import google.protobuf, grpc"])
+            third_party.ask([place, "-c", "import google.protobuf, grpc"])
             return Path(place)
     return None
 
@@ -127,8 +127,8 @@ def _port(name: str, index: int, port: PortAt) -> str:
 
 
 class _Running(RunningProcess):
-    def __init__(self, found: Tree, setup: Setup, words: list[str], alone: bool) -> None:
-        self._tree = found
+    def __init__(self, tree: Tree, setup: Setup, words: list[str], alone: bool) -> None:
+        self._tree = tree
         self._setup = setup
         self._script = setup.folder / "chain.py"
         self._script.write_text(_CONNECT + "\n".join(words) + "\n")
@@ -164,7 +164,7 @@ class _Running(RunningProcess):
         wait_for(lambda: control.exists() or not self.alive(), deadline_s, "bessd: answering")
         if not self.alive():
             raise self.died()
-        peer.ask([self._tree.python, self._script, self._tree.root, _address(self._setup)])
+        third_party.ask([self._tree.python, self._script, self._tree.root, _address(self._setup)])
         if not self.alive():
             raise self.died()
 
@@ -175,7 +175,7 @@ class _Running(RunningProcess):
                 [self._tree.python, "-c", program, self._tree.root, address], takes_input=True
             )
         self._asked.say("")
-        line = self._asked.stdout.line(self._lines, peer.ASK_DEADLINE_S)
+        line = self._asked.stdout.line(self._lines, third_party.ASK_DEADLINE_S)
         if line is None:
             raise ConvoyError(f"bessd: tells no counters: {self._asked.last_words()}")
         self._lines += 1
@@ -198,9 +198,9 @@ class _Running(RunningProcess):
 
 
 class Polls:
-    """Takes off what calls of tasks cost that found nothing: bessd counts them all alike.
+    """Takes off what empty polls cost: bessd counts them all alike.
 
-    Such a call costs what calls cost while no packets come. How many found nothing is known up to
+    Such a call costs what calls cost while no packets come. How many were empty is known up to
     how full the others' batches were; they are taken for full ones.
     """
 
@@ -221,7 +221,7 @@ class Polls:
             return None
         empty = max(0.0, more - came / self.BATCH)
         self._busy += max(0, round(spent - empty * self._idle)) if came else 0
-        return Cost(self._busy, packets, "bessd's traffic classes, less calls that found nothing")
+        return Cost(self._busy, packets, "bessd's traffic classes, less empty polls")
 
 
 class Bess(Device):
@@ -236,14 +236,14 @@ class Bess(Device):
 
     def presence(self) -> Presence:
         """Look for bessd, pybess and a Python for that."""
-        found = tree()
-        if isinstance(found, str):
-            return Presence("", found)
+        result = tree()
+        if isinstance(result, str):
+            return Presence("", result)
         try:
-            said = peer.ask([found.bessd, "-version"])
+            output = third_party.ask([result.bessd, "-version"])
         except ConvoyError as error:
-            return Presence("", f"{HOW}; {found.bessd} does not run: {error}")
-        version = re.search(r"version (\S+)", said)
+            return Presence("", f"{HOW}; {result.bessd} does not run: {error}")
+        version = re.search(r"version (\S+)", output)
         return Presence(version[1] if version else "unknown")
 
     def _alone(self, setup: Setup) -> bool:
@@ -255,8 +255,8 @@ class Bess(Device):
 
     def start(self, setup: Setup) -> Running:
         """Start it; ready() tells it the chain."""
-        found = tree()
-        if isinstance(found, str):
-            raise ConvoyError(found)
+        result = tree()
+        if isinstance(result, str):
+            raise ConvoyError(result)
         alone = self._alone(setup)
-        return _Running(found, setup, lines(setup, alone), alone)
+        return _Running(result, setup, lines(setup, alone), alone)

@@ -75,9 +75,9 @@ class Script:
 
     def _firewall(self, name: str, firewall: Firewall, on: str) -> str:
         def acl(own: str, rules: Sequence[Rule]) -> str:
-            said = [each for rule in rules for each in _rules(rule)]
+            lines = [each for rule in rules for each in _rules(rule)]
             default = {"drop": not firewall.default_allow}
-            self._module("ACL", own, {"rules": [*said, default]}, on)
+            self._module("ACL", own, {"rules": [*lines, default]}, on)
             return own
 
         if self._alone:

@@ -32,9 +32,9 @@ from convoy.host.machine import this_machine
 from convoy.host.namespace import Namespace, shell
 from convoy.host.node import Node
 from convoy.host.priority import prefer
-from convoy.host.process import said
+from convoy.host.process import output_of
 from convoy.host.programs import find
-from convoy.host.waited import threads_named
+from convoy.host.run_queue import threads_named
 
 NATIVE = "native"
 PACK = "pack"
@@ -106,13 +106,13 @@ def processes(setup: Setup, link: str) -> list[Setup]:
     }[link]
     setups, left = [], setup.left
     last = len(setup.functions) - 1
-    crowded = len(setup.functions) > len(setup.cores)
+    oversubscribed = len(setup.functions) > len(setup.cores)
     for i, function in enumerate(setup.functions):
         options = dict(setup.options)
         if i > 0 and options.get("convoys") == PACK:
             options["convoys"] = NATIVE  # it gets what the one before has packed
         address = f"link{i}" if link == VETH else str(setup.folder / f"link{i}")
-        right = setup.right if i == last else _end(ends[0], address, crowded)
+        right = setup.right if i == last else _end(ends[0], address, oversubscribed)
         core = setup.cores[i % len(setup.cores)]
         setups.append(
             dataclasses.replace(
@@ -124,13 +124,13 @@ def processes(setup: Setup, link: str) -> list[Setup]:
                 options=options,
             )
         )
-        left = _end(ends[1], address, crowded)
+        left = _end(ends[1], address, oversubscribed)
     return setups
 
 
-def _end(kind: str, address: str, crowded: bool) -> PortAt:
+def _end(kind: str, address: str, oversubscribed: bool) -> PortAt:
     # vhost-user's is the guest's.
-    ring = crowded and kind in {"virtio-user", "memif", "memif-client"}
+    ring = oversubscribed and kind in {"virtio-user", "memif", "memif-client"}
     return PortAt(kind, address, slots=SLOTS if ring else None)
 
 
@@ -162,8 +162,8 @@ class _Running(Running):
         if setup.options.get("datapath") == DPDK:
             self.notes += ("DPDK's library moves the packets of vhost-user ports",)
         parts = processes(setup, link)
-        crowded = len(parts) > len(setup.cores)
-        self._crowded = crowded or setup.crowded
+        oversubscribed = len(parts) > len(setup.cores)
+        self._crowded = oversubscribed or setup.oversubscribed
         servers: list[Namespace] = []
         if len(parts) > 1:
             self.notes += (f"a process for each function, joined by {link}",)
@@ -171,18 +171,18 @@ class _Running(Running):
                 servers = [self._kept.enter_context(Namespace()) for _ in parts]
                 _cables(servers)
                 self.notes += ("a server for each function: namespaces, af_packet on veth",)
-        if crowded:
+        if oversubscribed:
             self.notes += (f"{len(parts)} processes yield to each other on {_cores(setup)}",)
         for number, part in enumerate(parts):
-            told = plan(part, self._crowded)
+            reported = plan(part, self._crowded)
             node = Node(
-                told,
+                reported,
                 wrapper=servers[number].command() if servers else wrapper,
                 environment=dpdk_folder(setup.folder),
             )
             self._nodes.append(self._kept.enter_context(node))  # waits until it forwards
             prefer(node.process.pid)
-            self.commands += (node.process.command, ("#", json.dumps(told)))
+            self.commands += (node.process.command, ("#", json.dumps(reported)))
 
     def ready(self, deadline_s: float) -> None:
         pass  # it was when it started
@@ -207,13 +207,13 @@ class _Running(Running):
         return tuple(node.process.pid for node in self._nodes)
 
     def output(self) -> Mapping[str, str]:
-        return {f"convoyd {i}": said(node.process) for i, node in enumerate(self._nodes)}
+        return {f"convoyd {i}": output_of(node.process) for i, node in enumerate(self._nodes)}
 
     def watched(self) -> tuple[int, ...]:
         # Crowded, they wait mostly for each other: that is the setup, not a disturbance.
         return () if self._crowded else self.processes()
 
-    def yielders(self) -> tuple[int, ...]:
+    def cooperative_threads(self) -> tuple[int, ...]:
         if not self._crowded:
             return ()
         return tuple(t for pid in self.processes() for t in threads_named(pid, WORKERS))

@@ -25,7 +25,7 @@ class Curve:
     latency_ns: float = 2000.0
     hiccups: float = 0.0  # share of trials that lose hiccup_loss more
     hiccup_loss: float = 0.02
-    spoilt: float = 0.0  # share of trials of which the tester says that it had a pause
+    invalid: float = 0.0  # share of trials of which the tester says that it had a pause
     noise: float = 0.0  # standard deviation of its speed from trial to trial, a share
 
     def cycles(self, functions: int, frame_bytes: float) -> float:

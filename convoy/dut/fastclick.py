@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from convoy.dut import peer
+from convoy.dut import third_party
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.click import IN, MEANINGS, OUT, configuration
 from convoy.dut.functions import types_of
@@ -116,13 +116,13 @@ class FastClick(Device):
 
     def presence(self) -> Presence:
         """Look for click, and ask it whether it is FastClick with DPDK."""
-        program = peer.find("click", VARIABLE)
+        program = third_party.find("click", VARIABLE)
         if program is None:
             return Presence("", HOW)
         try:
             # Some builds abort as they end, with what they said still in a buffer.
             words, helps = (
-                peer.ask(["stdbuf", "-oL", program, option], must_succeed=False)
+                third_party.ask(["stdbuf", "-oL", program, option], must_succeed=False)
                 for option in ("--version", "--help")
             )
         except ConvoyError as error:
@@ -140,7 +140,7 @@ class FastClick(Device):
 
     def start(self, setup: Setup) -> Running:
         """Start it between two vhost-user sockets, which it makes."""
-        program = peer.find("click", VARIABLE)
+        program = third_party.find("click", VARIABLE)
         if program is None:
             raise ConvoyError(HOW)
         lines = script(setup)

@@ -30,7 +30,7 @@ from convoy.errors import ConvoyError, InputError
 from convoy.host.folders import dpdk_folder
 from convoy.host.namespace import Namespace, shell
 from convoy.host.priority import prefer
-from convoy.host.process import Process, ProcessError, said, wait_for
+from convoy.host.process import Process, ProcessError, output_of, wait_for
 from convoy.host.programs import need
 
 # Debian puts it beside the one without DPDK; elsewhere it is the one there is.
@@ -74,7 +74,7 @@ def options(setup: Setup, caches: str) -> dict[str, str]:
     eal = [*memory, "-m", str(MEMORY_MB), "--no-pci", "--no-telemetry", "--file-prefix", prefix]
     emc, smc = CACHES[caches]
     # Its poll loops sleep only where they find little to do, and at most that long.
-    yielding = {"pmd-maxsleep": str(SLEEP_MAX_US)} if setup.crowded else {}
+    yielding = {"pmd-maxsleep": str(SLEEP_MAX_US)} if setup.oversubscribed else {}
     return yielding | {
         "dpdk-init": "true",
         "dpdk-extra": " ".join(eal),
@@ -108,7 +108,7 @@ class _Running(Running):
         self.notes = (STATED[caches],)
         if before:
             self.notes += (f"packets travel together in the switch: {LIBRARY}",)
-        if setup.crowded:
+        if setup.oversubscribed:
             self.notes += (f"poll loops sleep up to {SLEEP_MAX_US} us where there is little to do",)
         if setup.left.kind in veth.KINDS:
             self.notes += (veth.ATTACHED[setup.left.kind],)
@@ -256,7 +256,7 @@ class _Running(Running):
         return tuple(process.pid for process in self._processes)
 
     def output(self) -> Mapping[str, str]:
-        return {process.name: said(process) for process in self._processes}
+        return {process.name: output_of(process) for process in self._processes}
 
     def stop(self) -> None:
         for process in reversed(self._processes):

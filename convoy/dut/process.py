@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from convoy.dut.base import Running
-from convoy.host.process import Process, ProcessError, said
+from convoy.host.process import Process, ProcessError, output_of
 
 WORDS = 3  # lines of a dead process that are shown
 
@@ -44,7 +44,7 @@ class RunningProcess(Running):
 
     def output(self) -> Mapping[str, str]:
         """Return what it said."""
-        return {self._process.name: said(self._process)}
+        return {self._process.name: output_of(self._process)}
 
     def stop(self) -> None:
         """End it, and remove its sockets."""

@@ -67,10 +67,10 @@ class Several(Running):
         """Return the ids of all."""
         return tuple(pid for each in self._each for pid in each.processes())
 
-    def yielders(self) -> tuple[int, ...]:
+    def cooperative_threads(self) -> tuple[int, ...]:
         """Return those of all, if all have such."""
-        found = [each.yielders() for each in self._each]
-        return tuple(thread for threads in found for thread in threads) if all(found) else ()
+        result = [each.cooperative_threads() for each in self._each]
+        return tuple(thread for threads in result for thread in threads) if all(result) else ()
 
     def stop(self) -> None:
         """End all of them."""

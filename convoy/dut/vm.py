@@ -29,7 +29,7 @@ from convoy.dut.base import Ability, Device, PortAt, Presence, Running, Setup
 from convoy.dut.linux import scripts
 from convoy.errors import ConvoyError, InputError
 from convoy.host.priority import prefer
-from convoy.host.process import Process, said
+from convoy.host.process import Process, output_of
 
 PROGRAM = "qemu-system-x86_64"
 HOW = "not installed: QEMU (Debian: apt-get install qemu-system-x86)"
@@ -163,7 +163,7 @@ class _Running(Running):
 
     def output(self) -> Mapping[str, str]:
         """Return its console, without what it was asked and answered by us."""
-        lines = said(self._process).splitlines()
+        lines = output_of(self._process).splitlines()
         mine = ("counters", "[{")
         return {"console": "\n".join(line for line in lines if not line.startswith(mine))}
 
@@ -185,12 +185,12 @@ class _Running(Running):
         self._process.say("counters")
         self._process.wait_line(answer, ANSWER_S, "its guest answered")
         self._answers = wanted
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for number, line in enumerate(seen[-self._links :]):
             links = {each["ifname"]: each["stats64"] for each in json.loads(line)}
             before = f"{number} " if self._links > 1 else ""
-            found |= {f"{before}{name}": links[name] for name in ("left", "right")}
-        return found
+            result |= {f"{before}{name}": links[name] for name in ("left", "right")}
+        return result
 
     def stop(self) -> None:
         self._process.__exit__(None, None, None)
@@ -220,10 +220,10 @@ class Vm(Device):
         version = re.search(r"version (\S+)", asked.stdout)
         image = guest.kernel()
         assert image is not None
-        said = f"QEMU {version[1] if version else 'unknown'}, {image.name}"
+        version_text = f"QEMU {version[1] if version else 'unknown'}, {image.name}"
         if kvm_works():
-            return Presence(f"{said}, KVM")
-        return Presence(f"{said}, no KVM that works", remark=EMULATED)
+            return Presence(f"{version_text}, KVM")
+        return Presence(f"{version_text}, no KVM that works", remark=EMULATED)
 
     def check(self, setup: Setup) -> None:
         """Ask the kernel's script too."""

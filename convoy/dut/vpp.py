@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from convoy.dut import peer
+from convoy.dut import third_party
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC, types_of
 from convoy.dut.process import RunningProcess
@@ -85,7 +85,7 @@ class _Running(RunningProcess):
         self._lines = lines
         self._plugins = _plugins(setup)
         self._idle: float | None = None  # ticks of a poll that finds nothing
-        self._spent = Cost(0, 0, "vppctl show runtime, less polls that found nothing")
+        self._spent = Cost(0, 0, "vppctl show runtime, less empty polls")
         self.commands = (process.command, *(("#", line) for line in lines))
 
     def ready(self, deadline_s: float) -> None:
@@ -100,9 +100,9 @@ class _Running(RunningProcess):
         if not self.alive():
             raise self.died()
         self._script.write_text("\n".join(self._lines) + "\n")
-        said = self._ask("exec", str(self._script))
-        if _ERRORS.search(said):
-            raise ConvoyError(f"vpp: {' '.join(said.split())}{self._without()}")
+        output = self._ask("exec", str(self._script))
+        if _ERRORS.search(output):
+            raise ConvoyError(f"vpp: {' '.join(output.split())}{self._without()}")
         self._ask("clear", "runtime")
 
     def _without(self) -> str:
@@ -114,7 +114,7 @@ class _Running(RunningProcess):
         return f"; it found no {', '.join(missing)}{place}" if missing else ""
 
     def _ask(self, *words: str) -> str:
-        return peer.ask([self._ctl, "-s", self._socket, *words])
+        return third_party.ask([self._ctl, "-s", self._socket, *words])
 
     def counters(self) -> dict[str, Any] | None:
         return {
@@ -124,12 +124,12 @@ class _Running(RunningProcess):
 
     def cost(self) -> Cost | None:
         """Sum up what its nodes cost. It prints means: they are added up, and begun afresh."""
-        said = nodes(self._ask("show", "runtime"))
+        runtime = nodes(self._ask("show", "runtime"))
         self._ask("clear", "runtime")
-        self._idle = idle_clocks(said) or self._idle
+        self._idle = idle_clocks(runtime) or self._idle
         if self._idle is None:
             return None
-        ticks, packets = spent(said, self._idle)
+        ticks, packets = spent(runtime, self._idle)
         self._spent = Cost(
             self._spent.busy_cycles + ticks, self._spent.packets + packets, self._spent.source
         )
@@ -146,11 +146,11 @@ class Vpp(Device):
     )
 
     def _programs(self) -> tuple[Path, Path] | None:
-        vpp = peer.find("vpp", VARIABLE)
+        vpp = third_party.find("vpp", VARIABLE)
         if vpp is None:
             return None
         beside = vpp.resolve().parent / "vppctl"
-        ctl = beside if beside.exists() else peer.find("vppctl", "")
+        ctl = beside if beside.exists() else third_party.find("vppctl", "")
         return (vpp, ctl) if ctl else None
 
     def presence(self) -> Presence:
@@ -159,7 +159,7 @@ class Vpp(Device):
         if programs is None:
             return Presence("", HOW)
         try:
-            words = peer.ask([programs[0], "--version"])
+            words = third_party.ask([programs[0], "--version"])
         except ConvoyError as error:
             return Presence("", f"{HOW}; {programs[0]} does not run: {error}")
         version = re.search(r"v(\d\d\.\d\d\S*)", words)

@@ -15,7 +15,7 @@ _COUNT = re.compile(r"^(\S.*?)\s{2,}(\d+)$")
 _ERROR = re.compile(r"^\s*(\d+)\s+(\S+)\s{2,}(\S.*?)\s{2,}(\w+)$")
 _DROPS = frozenset({"drops", "rx-no-buf", "rx-miss", "rx-error", "tx-error"})
 _POLLED = ("vhost-user-input", "memif-input")
-_FOUND = "ethernet-input"  # is called once for each poll that found packets
+_BUSY = "ethernet-input"  # is called once for each poll that received packets
 
 
 @dataclass(frozen=True)
@@ -36,45 +36,45 @@ def nodes(text: str) -> dict[str, Node]:
     }
 
 
-def idle_clocks(said: Mapping[str, Node]) -> float | None:
+def idle_clocks(nodes: Mapping[str, Node]) -> float | None:
     """Return what a poll that finds nothing costs, or None: there were packets."""
-    return next((node.clocks for name, node in said.items()
+    return next((node.clocks for name, node in nodes.items()
                  if name in _POLLED and node.calls and not node.vectors), None)  # fmt: skip
 
 
-def spent(said: Mapping[str, Node], idle: float) -> tuple[int, int]:
-    """Return TSC ticks and packets; polls that found nothing are taken off at so many ticks each.
+def spent(nodes: Mapping[str, Node], idle: float) -> tuple[int, int]:
+    """Return TSC ticks and packets; empty polls are taken off at so many ticks each.
 
     What is printed are means of three digits.
     """
-    ticks = sum(node.vectors * node.clocks for node in said.values())
+    ticks = sum(node.vectors * node.clocks for node in nodes.values())
     packets = 0
     for name in _POLLED:
-        if name in said and said[name].vectors:
-            packets += said[name].vectors
-            found = said[_FOUND].calls if _FOUND in said else 0
-            off = max(0, said[name].calls - found) * idle
-            ticks -= min(off, said[name].vectors * said[name].clocks)
+        if name in nodes and nodes[name].vectors:
+            packets += nodes[name].vectors
+            busy_calls = nodes[_BUSY].calls if _BUSY in nodes else 0
+            off = max(0, nodes[name].calls - busy_calls) * idle
+            ticks -= min(off, nodes[name].vectors * nodes[name].clocks)
     return round(ticks), packets
 
 
 def interfaces(text: str) -> dict[str, dict[str, Any]]:
     """Return what show interface prints of each one; what was dropped stands under drops."""
-    found: dict[str, dict[str, Any]] = {}
+    result: dict[str, dict[str, Any]] = {}
     current: dict[str, Any] = {}
     for line in text.splitlines():
         if head := _INTERFACE.match(line):
-            current = found[head[1]] = {}
+            current = result[head[1]] = {}
             line = head[2]
         if count := _COUNT.match(line.strip()):
             name, value = count[1], int(count[2])
             (current.setdefault("drops", {}) if name in _DROPS else current)[name] = value
-    return {name: counts for name, counts in found.items() if counts}
+    return {name: counts for name, counts in result.items() if counts}
 
 
 def errors(text: str) -> dict[str, dict[str, int]]:
     """Return what show errors prints: of each node its counts by reason (not all are drops)."""
-    found: dict[str, dict[str, int]] = {}
+    result: dict[str, dict[str, int]] = {}
     for match in filter(None, map(_ERROR.match, text.splitlines())):
-        found.setdefault(match[2], {})[match[3]] = int(match[1])
-    return found
+        result.setdefault(match[2], {})[match[3]] = int(match[1])
+    return result

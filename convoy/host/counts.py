@@ -44,14 +44,14 @@ def running_nodes(
     environment: Mapping[str, str] | None = None, uid: int | None = None
 ) -> list[RunningNode]:
     """Return the nodes of this user that answer, by process id."""
-    found = {}
+    result = {}
     uid = os.getuid() if uid is None else uid
     for folder in _folders(os.environ if environment is None else environment, uid):
         for path in folder.glob("convoyd-*/dpdk_telemetry.v2"):
             pid = path.parent.name.removeprefix("convoyd-")
             if pid.isdigit() and is_own_socket(path, uid) and _answers(path):
-                found[int(pid)] = RunningNode(int(pid), path)
-    return [found[pid] for pid in sorted(found)]
+                result[int(pid)] = RunningNode(int(pid), path)
+    return [result[pid] for pid in sorted(result)]
 
 
 def _folders(environment: Mapping[str, str], uid: int) -> list[Path]:

@@ -51,16 +51,16 @@ def make_private(path: Path) -> Path:
     """Make a folder that only this user may enter; one of somebody else's is refused."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.lstat()
+        result = path.lstat()
     except OSError as error:
         raise InputError(
             f"{path}: {error.strerror}; set XDG_RUNTIME_DIR to a folder of your own"
         ) from None
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(result.st_mode):
         raise InputError(f"{path}: is a link; set XDG_RUNTIME_DIR to a folder of your own")
-    if found.st_uid != os.getuid():
+    if result.st_uid != os.getuid():
         raise InputError(f"{path}: belongs to another user; set XDG_RUNTIME_DIR to your own folder")
-    if found.st_mode & _OTHERS_WRITE:
+    if result.st_mode & _OTHERS_WRITE:
         raise InputError(f"{path}: others may write it; take that from them: chmod go-w {path}")
     return path
 
@@ -77,7 +77,7 @@ def is_own_socket(path: Path, uid: int) -> bool:
 
 def _is_own(path: Path, uid: int, kind: Callable[[int], bool], forbidden: int) -> bool:
     try:
-        found = path.lstat()
+        result = path.lstat()
     except OSError:
         return False
-    return kind(found.st_mode) and found.st_uid == uid and not found.st_mode & forbidden
+    return kind(result.st_mode) and result.st_uid == uid and not result.st_mode & forbidden

@@ -51,11 +51,11 @@ class Initramfs:
 
     def program(self, name: str) -> None:
         """Add a program of this machine, and the libraries that it needs. Raises InputError."""
-        found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/bin")
-        if found is None:
+        result = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/bin")
+        if result is None:
             raise InputError(f"{name}: not found in PATH; install it")
-        self.copy(Path(found), f"bin/{Path(found).name}")
-        self.libraries(Path(found))
+        self.copy(Path(result), f"bin/{Path(result).name}")
+        self.libraries(Path(result))
 
     def copy(self, source: Path, path: str) -> None:
         """Add a copy of a file. Raises InputError where it cannot be read."""

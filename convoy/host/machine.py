@@ -56,12 +56,12 @@ class Hugepages:
 
 def hugepages(root: Path = ROOT) -> tuple[Hugepages, ...]:
     """Return the hugepages of every size, over all NUMA nodes."""
-    found = []
+    result = []
     for folder in sorted((root / "sys/kernel/mm/hugepages").glob("hugepages-*kB")):
         size = int(folder.name.removeprefix("hugepages-").removesuffix("kB"))
         total, free = number(folder, "nr_hugepages"), number(folder, "free_hugepages")
-        found.append(Hugepages(size, total or 0, free or 0))
-    return tuple(found)
+        result.append(Hugepages(size, total or 0, free or 0))
+    return tuple(result)
 
 
 def hugetlb_mounts(root: Path = ROOT) -> tuple[str, ...]:
@@ -78,12 +78,12 @@ def online(root: Path = ROOT) -> tuple[int, ...]:
 
 def nodes(root: Path = ROOT) -> dict[int, int]:
     """Return the NUMA node of each CPU that is on (0 where the kernel knows of none)."""
-    found = dict.fromkeys(online(root), 0)
+    result = dict.fromkeys(online(root), 0)
     for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
         for core in cpu_list(text(folder, "cpulist")):
-            if core in found:
-                found[core] = int(folder.name.removeprefix("node"))
-    return found
+            if core in result:
+                result[core] = int(folder.name.removeprefix("node"))
+    return result
 
 
 def siblings(root: Path = ROOT) -> dict[int, tuple[int, ...]]:

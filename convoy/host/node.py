@@ -31,7 +31,7 @@ class Node(Scope):
         convoyd: Path | None = None,
         wrapper: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
-        told: Callable[[str], None] | None = None,
+        on_line: Callable[[str], None] | None = None,
         name: str = "the plan",
         options: Sequence[str] = (),
     ) -> None:
@@ -39,10 +39,10 @@ class Node(Scope):
 
         name: what to call the plan where convoyd refuses it.
         options: of convoyd's own.
-        told: called, maybe by another thread, with each line that it says, once it is ready.
+        on_line: called, maybe by another thread, with each line that it says, once it is ready.
         """
         self._name = name
-        self._told = told or (lambda line: None)
+        self._on_line = on_line or (lambda line: None)
         self._early: list[str] | None = []  # what it said before it was ready; None: it is
         self._telling = threading.Lock()
         self._plan = plan
@@ -63,7 +63,7 @@ class Node(Scope):
                 environment=self._environment,
                 stop_deadline_s=STOP_DEADLINE_S,
                 takes_input=True,
-                told=self._tell,
+                on_line=self._tell,
             )
             self._process.name = "convoyd"
             self._await_ready()
@@ -77,7 +77,7 @@ class Node(Scope):
             if self._early is not None:
                 self._early.append(line)
             else:
-                self._told(line)
+                self._on_line(line)
 
     def _await_ready(self) -> None:
         try:
@@ -94,8 +94,8 @@ class Node(Scope):
             raise (InputError if code == 2 else ConvoyError)(words) from None
         self.ready = json.loads(line)
         with self._telling:
-            for said in self._early or ():
-                self._told(said)
+            for line in self._early or ():
+                self._on_line(line)
             self._early = None
 
     @property

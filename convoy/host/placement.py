@@ -68,7 +68,7 @@ def read(synthetic: str | None = None) -> Topology:
 
 def parse(xml: str) -> Topology:
     """Read hwloc's XML."""
-    found: list[Cpu] = []
+    result: list[Cpu] = []
     cores = 0
 
     def walk(element: ElementTree.Element, node: int, core: int) -> None:
@@ -82,11 +82,11 @@ def parse(xml: str) -> Topology:
             if kind == "Core":
                 here, cores = cores, cores + 1
             if kind == "PU":
-                found.append(Cpu(int(child.get("os_index", "0")), here, node))
+                result.append(Cpu(int(child.get("os_index", "0")), here, node))
             walk(child, node, here)
 
     walk(ElementTree.fromstring(xml), 0, -1)
-    return Topology(tuple(sorted(found, key=lambda cpu: cpu.number)))
+    return Topology(tuple(sorted(result, key=lambda cpu: cpu.number)))
 
 
 def _spread(topology: Topology, node: int, allowed: Collection[int] | None) -> list[int]:

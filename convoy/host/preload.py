@@ -15,10 +15,10 @@ _TIMEOUT_S = 20
 
 def program_path(program: str) -> Path:
     """Return where a program is. Raises InputError if there is none."""
-    found = shutil.which(program)
-    if found is None:
+    result = shutil.which(program)
+    if result is None:
         raise InputError(f"{program}: no such program; give its path, or one that is in PATH")
-    return Path(found)
+    return Path(result)
 
 
 def linked_libraries(program: Path) -> frozenset[str]:

@@ -44,9 +44,9 @@ def wait_for(condition: Callable[[], bool], deadline_s: float, what: str) -> Non
 class Lines:
     """What a process writes to one of its streams, read as it comes by a thread of its own."""
 
-    def __init__(self, stream: IO[str], told: Callable[[str], None] | None = None) -> None:
-        """Read a stream; told, if given, is called with each line by the reading thread."""
-        self._told = told
+    def __init__(self, stream: IO[str], on_line: Callable[[str], None] | None = None) -> None:
+        """Read a stream; on_line, if given, is called with each line by the reading thread."""
+        self._on_line = on_line
         self._lines: deque[str] = deque(maxlen=LINES_KEPT)
         self._read = 0  # lines ever read
         self._ended = False
@@ -58,8 +58,8 @@ class Lines:
     def _run(self) -> None:
         with self._stream:
             for line in self._stream:
-                if self._told is not None:
-                    self._told(line.rstrip("\n"))
+                if self._on_line is not None:
+                    self._on_line(line.rstrip("\n"))
                 with self._change:
                     self._lines.append(line.rstrip("\n"))
                     self._read += 1
@@ -125,12 +125,12 @@ class Process(Scope):
         folder: Path | None = None,
         stop_deadline_s: float = 10.0,
         takes_input: bool = False,
-        told: Callable[[str], None] | None = None,
+        on_line: Callable[[str], None] | None = None,
     ) -> None:
         """Start it. environment is added to ours. Raises ProcessError.
 
         takes_input: it reads lines that `say` writes, rather than nothing.
-        told: called with each line of its stderr, by another thread.
+        on_line: called with each line of its stderr, by another thread.
         """
         self.command = tuple(str(word) for word in command)
         self.name = Path(self.command[0]).name
@@ -159,7 +159,7 @@ class Process(Scope):
             raise ProcessError(f"{self.command[0]}: {error.strerror}") from None
         assert self._popen.stdout is not None and self._popen.stderr is not None
         self.stdout = Lines(self._popen.stdout)
-        self.stderr = Lines(self._popen.stderr, told)
+        self.stderr = Lines(self._popen.stderr, on_line)
 
     @property
     def pid(self) -> int:
@@ -264,6 +264,6 @@ class Process(Scope):
             self._kill_group()  # what it started and left behind
 
 
-def said(process: Process) -> str:
+def output_of(process: Process) -> str:
     """Return what a process wrote, to both of its streams: the last LINES_KEPT lines of each."""
     return "\n".join(text for text in (process.stdout.text(), process.stderr.text()) if text)

@@ -41,8 +41,8 @@ def find(program: str, environment: Mapping[str, str] | None = None) -> Path | N
     for place in places:
         if place.is_file() and os.access(place, os.X_OK):
             return place
-    found = shutil.which(program, path=environment.get("PATH", os.defpath))
-    return Path(found) if found else None
+    result = shutil.which(program, path=environment.get("PATH", os.defpath))
+    return Path(result) if result else None
 
 
 def need(program: str) -> Path:

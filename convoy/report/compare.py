@@ -18,7 +18,7 @@ from typing import Any
 from convoy.report.noise import AT_LEAST, spread
 from convoy.report.row import Row
 from convoy.report.run_data import Run
-from convoy.results.phase import CHANGED, slower
+from convoy.results.host_state import CHANGED, slower
 
 ENOUGH = 3  # repeats, that tell a point's noise by themselves
 # Of the tester's baseline rate. Above it, a noisy neighbour of the tester's core cost a seventh of
@@ -50,7 +50,7 @@ def _reference(run: Run, row: Row) -> Row | None:
 
 
 FIGURES = {
-    "line": "a cache line took {:.1f} times as long from core to core",
+    "round_trip": "a cache line took {:.1f} times as long from core to core",
     "tester_work": "the tester's core took {:.1f} times as long for the SMT-contention probe",
     "device_work": "the device's core took {:.1f} times as long for the SMT-contention probe",
 }

@@ -334,7 +334,7 @@ def beside(run: Run, scenario: str) -> list[Table]:
         for n in names
         if sent or n != "dataplane-vs-vnf-table2-mbps"
     ]
-    if run.scenarios[scenario].full_speed:
+    if run.scenarios[scenario].saturation:
         result.append(saturation(run, scenario))
     if run.scenarios[scenario].compare:
         result.append(setups_compared(run, scenario))

@@ -10,17 +10,17 @@ from typing import Any
 from convoy.report.frames import frames_of, loss_periods_of
 from convoy.report.losses import losses
 from convoy.report.row import FIRST_GOAL, Delay, Row, median
-from convoy.results.phase import (
-    ENOUGH,
+from convoy.results.host_state import (
+    ROUNDS_MIN,
     Figures,
-    best,
-    charged,
-    left_out,
+    attributed,
+    degraded_rounds,
+    excluded_rounds,
+    nominal,
     of_trial,
-    slow_rounds,
     slower,
 )
-from convoy.results.trials import FULL_SPEED, Search, Trial
+from convoy.results.trials import SATURATION, Search, Trial
 
 FIXED = ("latency", "rate")  # trials at rates that no search has chosen
 
@@ -41,15 +41,15 @@ def _function_cycles(trial: Trial) -> float | None:
     return cycles / packets if packets > 0 else None
 
 
-def _delays(trials: Sequence[Trial], fast: Figures) -> tuple[Delay, ...]:
+def _delays(trials: Sequence[Trial], reference: Figures) -> tuple[Delay, ...]:
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
-        if trial.purpose in FIXED and trial.verdict != "spoilt":
+        if trial.purpose in FIXED and trial.verdict != "invalid":
             groups.setdefault(trial.load, []).append(trial)
     found = []
     for load, several in groups.items():
-        quick = [trial for trial in several if not slower(of_trial(trial), fast)]
-        group = quick if len({trial.point.repeat for trial in quick}) >= ENOUGH else several
+        quick = [trial for trial in several if not slower(of_trial(trial), reference)]
+        group = quick if len({trial.point.repeat for trial in quick}) >= ROUNDS_MIN else several
         merged: Counter[int] = Counter()
         totals = [trial.result.total for trial in group if trial.result.total]
         known = [total.latency for total in totals if total.latency]
@@ -93,21 +93,21 @@ def _irregular(trials: Sequence[Trial], searches: Sequence[Search]) -> tuple[str
         for goal in search.goals
         if not goal.regular
     ]
-    known = {t.load for t in trials if t.purpose in FIXED and t.verdict != "spoilt"}
+    known = {t.load for t in trials if t.purpose in FIXED and t.verdict != "invalid"}
     missing = [t.load for t in trials if t.purpose in FIXED and t.load not in known]
     lines += [f"at {load}: not offered, or disturbed: no result" for load in missing]
     return tuple(dict.fromkeys(lines))
 
 
-def _in_slow_phase(
+def _on_degraded_host(
     slow: frozenset[int], out: frozenset[int], trials: Sequence[Trial]
 ) -> tuple[str, ...]:
-    """Return what must be said of rounds in a slow phase of the machine."""
+    """Return a remark on rounds on a degraded host."""
     if not slow:
         return ()
     of = len({trial.point.repeat for trial in trials})
-    which = "left out" if out else "kept, for want of others"
-    return (f"{len(slow)} of {of} rounds in a slow phase of the machine: {which}",)
+    which = "excluded" if out else "kept, for want of others"
+    return (f"{len(slow)} of {of} rounds on a degraded host: {which}",)
 
 
 ByRepeat = dict[int, tuple[float, ...]]
@@ -120,7 +120,7 @@ def _at_saturation(trials: Sequence[Trial]) -> dict[str, Any]:
     cycles: ByRepeat = {}
     busy: ByRepeat = {}
     for trial in trials:
-        if trial.load != FULL_SPEED or trial.verdict == "spoilt" or not trial.received_pps:
+        if trial.load != SATURATION or trial.verdict == "invalid" or not trial.received_pps:
             continue
         repeat = trial.point.repeat
         rates[repeat] = (*rates.get(repeat, ()), trial.received_pps)
@@ -159,7 +159,7 @@ def _rates(searches: Sequence[Search]) -> dict[str, dict[int, float]]:
             rates, known = found.setdefault(goal.goal, {}), proved.get(goal.goal)
             if goal.rate_pps is None:
                 continue
-            above = goal.at_least and goal.rate_pps >= (median(known or []) or 0)
+            above = goal.lower_bound and goal.rate_pps >= (median(known or []) or 0)
             if goal.regular or not known or above:
                 rates[search.point.repeat] = goal.rate_pps
     return found
@@ -172,14 +172,14 @@ def _lower_bound(searches: Sequence[Search], rates: Mapping[int, float]) -> bool
         for search in searches
         if search.goals and search.point.repeat in rates
     ]
-    return 2 * sum(goal.at_least for goal in firsts) > len(rates)
+    return 2 * sum(goal.lower_bound for goal in firsts) > len(rates)
 
 
-def _charged(trials: Iterable[Trial]) -> dict[int, list[Figures]]:
-    """Return, by repeat, what trials are charged with."""
+def _attributed(trials: Iterable[Trial]) -> dict[int, list[Figures]]:
+    """Return, by repeat, the host's states that count against rounds."""
     found: dict[int, list[Figures]] = {}
     for trial in trials:
-        one = charged(trial)
+        one = attributed(trial)
         if one is not None:
             found.setdefault(trial.point.repeat, []).append(one)
     return found
@@ -193,16 +193,16 @@ def _middle(of: Sequence[Figures]) -> dict[str, float]:
 def _told(trials: Sequence[Trial], searches: Sequence[Search]) -> set[int]:
     """Return the repeats that have a result: a rate, or where none was searched for, a trial."""
     rates = {repeat for found in _rates(searches).values() for repeat in found}
-    return rates or {trial.point.repeat for trial in trials if trial.verdict != "spoilt"}
+    return rates or {trial.point.repeat for trial in trials if trial.verdict != "invalid"}
 
 
-def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Figures) -> Row:
+def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], reference: Figures) -> Row:
     point = every_trial[0].point if every_trial else every_search[0].point
-    slow = slow_rounds(_charged(every_trial), fast)
-    out = left_out(slow, _told(every_trial, every_search))
+    slow = degraded_rounds(_attributed(every_trial), reference)
+    out = excluded_rounds(slow, _told(every_trial, every_search))
     trials = [trial for trial in every_trial if trial.point.repeat not in out]
     searches = [search for search in every_search if search.point.repeat not in out]
-    counted = [of_trial(trial) for trial in trials if trial.verdict != "spoilt"]
+    counted = [of_trial(trial) for trial in trials if trial.verdict != "invalid"]
     goals = _rates(searches)
     rounds = goals.get(FIRST_GOAL) or next(iter(goals.values()), {})
     busiest = _busiest(trials)
@@ -219,10 +219,10 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Fig
         size=point.size,
         port_kind=point.port_kind,
         goals=goals,
-        mrrs_pps=tuple(s.overload_pps for s in searches if s.overload_pps is not None),
+        mrrs_pps=tuple(s.mrr_pps for s in searches if s.mrr_pps is not None),
         **_at_saturation(trials),
         frame_bytes=median([t.mean_frame_bytes for t in totals if t.mean_frame_bytes]),
-        delays=_delays(trials, fast),
+        delays=_delays(trials, reference),
         node_cycles=tuple(cost.cycles / cost.packets for cost in costs),
         cycles_source=costs[0].source if costs else "",
         function_cycles=tuple(own),
@@ -235,10 +235,10 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], fast: Fig
         repeats=len({t.point.repeat for t in every_trial} | {s.point.repeat for s in every_search}),
         trials=len(every_trial),
         lower_bound=bool(rounds) and _lower_bound(searches, rounds),
-        invalid=sum(trial.verdict == "spoilt" and not trial.unoffered for trial in every_trial),
-        load_not_reached=sum(trial.unoffered for trial in every_trial),
+        invalid=sum(t.verdict == "invalid" and not t.load_not_reached for t in every_trial),
+        load_not_reached=sum(trial.load_not_reached for trial in every_trial),
         lost=losses(trials),
-        irregular=(*_in_slow_phase(slow, out, every_trial), *_irregular(trials, searches)),
+        irregular=(*_on_degraded_host(slow, out, every_trial), *_irregular(trials, searches)),
         failed=tuple(dict.fromkeys(s.why for s in every_search if s.outcome == "failed")),
         notes=tuple(dict.fromkeys(note for trial in trials for note in trial.notes)),
         host_state=_middle(counted),
@@ -256,8 +256,8 @@ def rows(trials: Iterable[Trial], searches: Iterable[Search] = ()) -> list[Row]:
     for search in searches:
         ended.setdefault(search.point.key[:-1], []).append(search)
     keys = list(dict.fromkeys((*tried, *ended)))
-    fast = best(of_trial(trial) for some in tried.values() for trial in some)
-    return [_row(tried.get(key, []), ended.get(key, []), fast) for key in keys]
+    reference = nominal(of_trial(trial) for some in tried.values() for trial in some)
+    return [_row(tried.get(key, []), ended.get(key, []), reference) for key in keys]
 
 
 def expected_pps(bare_pps: float, function_cycles: float, tsc_hz: float) -> float:

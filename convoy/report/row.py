@@ -90,7 +90,7 @@ class Row:
     notes: tuple[str, ...] = field(default=())
     load_not_reached: int = 0  # of the trials: more than can be offered
     lower_bound: bool = False  # the median rate is censored: no more could be offered
-    # What the machine was like in the rounds that count: medians (convoy/results/phase.py).
+    # The host's state in the rounds that count: medians (convoy/results/host_state.py).
     host_state: Mapping[str, float] = field(default_factory=dict)
     degraded: frozenset[int] = frozenset()  # rounds on a degraded host
     excluded_rounds: int = 0  # of these

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-APPLICATION_SCHEMA: Literal["convoy.bench.application/2"] = "convoy.bench.application/2"
+APPLICATION_SCHEMA: Literal["convoy.bench.application/3"] = "convoy.bench.application/3"
 
 
 class _Line(BaseModel):
@@ -44,19 +44,19 @@ class ApplicationPoint(_Line):
 class ApplicationTrial(_Line):
     """How it ended."""
 
-    schema_tag: Literal["convoy.bench.application/2"] = Field(APPLICATION_SCHEMA, alias="schema")
+    schema_tag: Literal["convoy.bench.application/3"] = Field(APPLICATION_SCHEMA, alias="schema")
     point: ApplicationPoint
     outcome: Literal["measured", "failed"]
     why: str = ""  # it failed
-    duration_s: float  # that the client was told
+    duration_s: float  # that was asked of the client
     figure: str  # which of figures is compared with other devices'
     # Payload, as the client saw it: mbps, requests_per_s, pps, lost_ratio, p50_ns, ...
     figures: dict[str, float] = Field(default_factory=dict)
     commands: tuple[str, ...] = ()  # that started the device
     server: tuple[str, ...] = ()
     client: tuple[str, ...] = ()
-    said: str = ""  # by the client, whole
-    notes: tuple[str, ...] = ()  # what must be said wherever this result is shown
+    client_output: str = ""  # whole
+    notes: tuple[str, ...] = ()  # to be shown wherever this result is
     elapsed_ns: int | None = None  # server and client, from start to end
     device_cpu_ns: int | None = None  # CPU time of the device's processes; None: it has none
     core_busy_share: float | None = None  # of the device's core, whoever used it

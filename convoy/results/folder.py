@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """A run's folder: plan.yaml (what is to be measured), host.json (on what machine), trials.jsonl
 and points.jsonl (one line for each trial and each search, in the order of time), memory.jsonl
-(what was measured in memory), logs/ (what the devices said).
+(what was measured in memory), logs/ (the devices' output).
 
 Lines are appended whole and written through to the disk, so that a run that was killed leaves
 everything it had finished; what it was writing is a last line without an end, which is cut off
@@ -57,8 +57,8 @@ def _read(path: Path, parse: Callable[[str], Any], model: type[M]) -> M:
 
 def _schema(line: bytes) -> str:
     """Return a line's schema; lines begin with it, as all our JSON does."""
-    found = re.match(rb'\{"schema": ?"([\x20-\x7e]*?)"', line)
-    return found[1].decode() if found else ""
+    result = re.match(rb'\{"schema": ?"([\x20-\x7e]*?)"', line)
+    return result[1].decode() if result else ""
 
 
 def _why(error: ValidationError, schema: str, model: type[BaseModel]) -> str:
@@ -79,7 +79,7 @@ class RunFolder:
 
     @property
     def logs(self) -> Path:
-        """Return the folder of what the programs said."""
+        """Return the folder of the programs' output."""
         return self.path / LOGS
 
     def create(self, plan: Plan) -> None:
@@ -148,7 +148,7 @@ class RunFolder:
         return self._lines(path, Memory) if path.exists() else iter(())
 
     def log(self, name: str, text: str) -> None:
-        """Keep what a program said, behind what it said before under that name."""
+        """Keep a program's output, behind what was kept under that name before."""
         self.logs.mkdir(exist_ok=True)
         safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name)
         with (self.logs / f"{safe}.log").open("a", encoding="utf-8") as file:

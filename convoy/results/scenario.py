@@ -174,7 +174,7 @@ class Scenario(_Model):
         "loads at which latency is measured: idle, or shares of PDR", ()
     )
     rates_pps: tuple[Rate, ...] = _field("fixed rates, in packets per second", ())
-    full_speed: int = _field(
+    saturation: int = _field(
         "trials a round at closed-loop saturation: the tester waits for the device", 0, ge=0, le=99
     )
     compare: tuple[Compare, ...] = _field(
@@ -204,14 +204,14 @@ class Scenario(_Model):
         sends = self.packets or self.applications is not None
         if not self.pending and not sends and self.setups:
             raise ValueError(
-                "without a search there must be rates-pps to try, full-speed, or applications"
+                "without a search there must be rates-pps to try, saturation, or applications"
             )
         return self
 
     @property
     def packets(self) -> bool:
         """Return whether the tester is to send packets, or only applications do."""
-        return self.search or bool(self.rates_pps) or self.full_speed > 0
+        return self.search or bool(self.rates_pps) or self.saturation > 0
 
     def quickly(self) -> "Scenario":
         """Return what --quick leaves of it. Raises ValidationError where that is no scenario."""

@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """What a line of trials.jsonl (one trial) and of points.jsonl (one search) says.
 
-Nothing is averaged and nothing is left out, spoilt trials included. Missing is null, never zero.
+Nothing is averaged, and invalid trials are kept, too. Missing is null, never zero.
 """
 
 from typing import Any, Literal
@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from convoy.results.trial_result import TrialResult
 
-TRIAL_SCHEMA: Literal["convoy.bench.trial/4"] = "convoy.bench.trial/4"
-POINT_SCHEMA: Literal["convoy.bench.point/2"] = "convoy.bench.point/2"
+TRIAL_SCHEMA: Literal["convoy.bench.trial/5"] = "convoy.bench.trial/5"
+POINT_SCHEMA: Literal["convoy.bench.point/3"] = "convoy.bench.point/3"
 
 
 class _Line(BaseModel):
@@ -62,24 +62,24 @@ class Cost(_Line):
     source: str
 
 
-FULL_SPEED = "all that it takes"  # the load of trials in which the tester waits for the device
+SATURATION = "closed-loop saturation"  # load of trials in which the tester waits for the device
 
 
 class Trial(_Line):
-    """One trial: who was measured, why, and what the tester and the device said."""
+    """One trial: who was measured, why, and what the tester and the device reported."""
 
-    schema_tag: Literal["convoy.bench.trial/4"] = Field(TRIAL_SCHEMA, alias="schema")
+    schema_tag: Literal["convoy.bench.trial/5"] = Field(TRIAL_SCHEMA, alias="schema")
     point: Point
-    purpose: Literal["overload", "search", "latency", "rate"]
-    load: str = ""  # of a latency trial: idle, "50 %" (of PDR), "2 Mpps"; FULL_SPEED
+    purpose: Literal["mrr", "search", "latency", "rate"]
+    load: str = ""  # of a latency trial: idle, "50 %" (of PDR), "2 Mpps"; SATURATION
     rate_pps: float | None  # asked for; None: as much as possible
     duration_s: float
-    verdict: Literal["passed", "failed", "spoilt"]
-    unoffered: bool = False  # spoilt, because more than can be offered over these ports was asked
+    verdict: Literal["passed", "failed", "invalid"]
+    load_not_reached: bool = False  # invalid: more than can be offered over these ports
     commands: tuple[str, ...]  # that started the device
-    notes: tuple[str, ...] = ()  # what must be said wherever this result is shown
+    notes: tuple[str, ...] = ()  # to be shown wherever this result is
     result: TrialResult  # the tester's, raw
-    device_waited_ns: int = 0  # that others kept the device off its cores
+    device_run_queue_delay_ns: int = 0  # while others ran on its cores
     uninterrupted: bool = False  # nobody could keep the poll loops off their cores
     kernel_ns: int = 0  # of its own threads, where these do the device's work
     elapsed_ns: int | None = None  # between the looks at CPU times: longer than the trial
@@ -113,7 +113,7 @@ class Trial(_Line):
 
 
 class Goal(_Line):
-    """What a search says of one goal (RFC 9971). Rates in packets per second."""
+    """The result of a search for one goal (RFC 9971). Rates in packets per second."""
 
     goal: str
     rate_pps: float | None  # conditional throughput
@@ -121,25 +121,25 @@ class Goal(_Line):
     upper_pps: float | None
     regular: bool
     remark: str = ""
-    at_least: bool = False  # nothing more could be offered: the device may be faster
+    lower_bound: bool = False  # censored: nothing more could be offered, the device may be faster
 
 
 class Search(_Line):
     """How a point ended."""
 
-    schema_tag: Literal["convoy.bench.point/2"] = Field(POINT_SCHEMA, alias="schema")
+    schema_tag: Literal["convoy.bench.point/3"] = Field(POINT_SCHEMA, alias="schema")
     point: Point
-    outcome: Literal["found", "failed"]
+    outcome: Literal["measured", "failed"]
     why: str = ""  # it failed
     goals: tuple[Goal, ...] = ()
-    overload_pps: float | None = None  # maximum receive rate: under more than it can take
+    mrr_pps: float | None = None  # maximum receive rate: at all that the tester can send
     trials: int = 0
-    spoilt: int = 0  # of these: said nothing about the device, excluded
-    unoffered: int = 0  # of the trials: could not be offered; excluded as well
+    invalid: int = 0  # of these: excluded, they show nothing about the device
+    load_not_reached: int = 0  # of the trials: the offered load was not reached; excluded as well
     seconds: float = 0.0
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     def rate(self, goal: str) -> float | None:
-        """Return the rate that was found for a goal, or None."""
-        return next((found.rate_pps for found in self.goals if found.goal == goal), None)
+        """Return the rate for a goal, or None."""
+        return next((one.rate_pps for one in self.goals if one.goal == goal), None)

@@ -61,19 +61,19 @@ def _program(name: str) -> str:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        said = json.loads(text)
+        output = json.loads(text)
     except ValueError:
-        said = None
-    if not isinstance(said, dict):
+        output = None
+    if not isinstance(output, dict):
         raise ConvoyError(f"no JSON but: {text.strip()[-200:] or 'nothing'}")
-    return said
+    return output
 
 
 def _iperf(text: str, exit_code: int) -> dict[str, Any]:
-    said = _json(text)
-    if exit_code or "error" in said:
-        raise ConvoyError(f"iperf3: {said.get('error', f'exit code {exit_code}')}")
-    return dict(said["end"])
+    output = _json(text)
+    if exit_code or "error" in output:
+        raise ConvoyError(f"iperf3: {output.get('error', f'exit code {exit_code}')}")
+    return dict(output["end"])
 
 
 def read_iperf_tcp(text: str, exit_code: int) -> Figures:
@@ -101,25 +101,25 @@ def read_iperf_udp(text: str, exit_code: int) -> Figures:
 
 def read_wrk(text: str, exit_code: int) -> Figures:
     """Return pages per second, and how long one took, as our script for wrk prints it."""
-    said = _json(text[max(text.rfind("{"), 0) :])
-    if exit_code or said["errors"] or not said["requests"]:
-        raise ConvoyError(f"wrk: {said['requests']} requests, {said['errors']} errors")
-    seconds = said["duration_us"] / 1e6
+    output = _json(text[max(text.rfind("{"), 0) :])
+    if exit_code or output["errors"] or not output["requests"]:
+        raise ConvoyError(f"wrk: {output['requests']} requests, {output['errors']} errors")
+    seconds = output["duration_us"] / 1e6
     return {
-        "requests_per_s": said["requests"] / seconds,
-        "mbps": said["bytes"] * 8 / seconds / 1e6,
-        "p50_ns": said["p50_us"] * 1e3,
-        "p99_ns": said["p99_us"] * 1e3,
+        "requests_per_s": output["requests"] / seconds,
+        "mbps": output["bytes"] * 8 / seconds / 1e6,
+        "p50_ns": output["p50_us"] * 1e3,
+        "p99_ns": output["p99_us"] * 1e3,
     }
 
 
 def read_curl(text: str, exit_code: int) -> Figures:
     """Return what arrived from the first byte on. That it was not the whole file is meant."""
-    said = _json(text)
-    seconds = float(said["time_total"]) - float(said["time_starttransfer"])
-    if exit_code not in (0, _CURL_TIME_IS_UP) or not said["size_download"] or seconds <= 0:
-        raise ConvoyError(f"curl: {said.get('errormsg') or f'exit code {exit_code}'}")
-    return {"mbps": float(said["size_download"]) * 8 / seconds / 1e6}
+    output = _json(text)
+    seconds = float(output["time_total"]) - float(output["time_starttransfer"])
+    if exit_code not in (0, _CURL_TIME_IS_UP) or not output["size_download"] or seconds <= 0:
+        raise ConvoyError(f"curl: {output.get('errormsg') or f'exit code {exit_code}'}")
+    return {"mbps": float(output["size_download"]) * 8 / seconds / 1e6}
 
 
 _NGINX = """\

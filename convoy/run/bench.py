@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Does a run: turn after turn, every trial kept; a device that fails is noted and left behind."""
+"""Does a run, one device run after another; a device that fails is noted and left behind."""
 
 import time
 from collections import defaultdict
@@ -17,18 +17,18 @@ from convoy.dut.several import Several
 from convoy.errors import ConvoyError
 from convoy.host.cpu_speed import how, slowed
 from convoy.host.private import private_folder
-from convoy.host.waited import pollers, thread_times
+from convoy.host.run_queue import pollers, thread_times
 from convoy.results.applications import ApplicationPoint, ApplicationTrial
 from convoy.results.folder import RunFolder
-from convoy.results.phase import Figures, charged, of_trial, slow_rounds
+from convoy.results.host_state import Figures, attributed, degraded_rounds, of_trial
 from convoy.results.scenario import Scenario
 from convoy.results.trials import Point, PointKey, Role, Search, Trial
-from convoy.run import once_more
+from convoy.run.adaptive_repetition import ROUNDS_MAX, capped, uncertain
 from convoy.run.application import application
-from convoy.run.application_turn import Asked, measure
-from convoy.run.ceiling import Ceiling
-from convoy.run.nearby import Nearby
-from convoy.run.order import APPLICATION_S, Turn, both_ways_setup, chains_of, estimate_s
+from convoy.run.application_run import Asked, measure
+from convoy.run.baseline_rate import BaselineRate
+from convoy.run.host_state import HostState
+from convoy.run.order import APPLICATION_S, DeviceRun, both_ways_setup, chains_of, estimate_s
 from convoy.run.point import IDLE_PPS, Measurement, specification
 from convoy.run.two_hosts import TwoHosts
 from convoy.search.goals import LONGEST_S, Goal, goals
@@ -42,7 +42,7 @@ PROBE_S = 0.05
 PROBES_MAX = 100
 FAILURES_MAX = 2  # in a row, after which a device's setup is left out
 LEAST_PKTS = 60  # of a latency trial: at 100 packets/s short enough not to be interrupted
-CEILING = "the tester against itself: its ceiling"
+BASELINE = "the tester's baseline rate"
 APPLIED = ", applications"  # apart from the setup's packets
 NO_RACE = "not comparable"  # in a device's remark: measured again, it would not be either
 DEVICE: Role = "device"
@@ -59,12 +59,12 @@ class Settings:
     profile: str  # of the search: quick, standard, full
     goals: tuple[str, ...]
     latency_s: float  # of a latency trial
-    once_more: float = 0.0  # share of a run's time to measure again what it knows too little of
+    repetition_share: float = 0.0  # of a run's time, for adaptive repetition
 
 
 @dataclass(frozen=True)
 class Step:
-    """What is told before each turn."""
+    """Progress before each device run."""
 
     what: str
     done: int
@@ -81,10 +81,10 @@ class Bench:
         scenarios: Mapping[str, Scenario],
         settings: Settings,
         progress: Callable[[Step], None],
-        ceiling: Ceiling | None = None,
+        baseline: BaselineRate | None = None,
     ) -> None:
-        """ceiling: the tester's, looked at again between rounds. None: the tester knows it."""
-        self._ceiling = ceiling
+        """baseline: measured again between rounds. None: the tester knows it."""
+        self._baseline = baseline
         self._folder = folder
         self._scenarios = scenarios
         self._settings = settings
@@ -94,16 +94,16 @@ class Bench:
         self._failures: dict[tuple[str, str, str, Role, float], int] = defaultdict(int)
         self._took: dict[tuple[str, str, Role, bool], list[float]] = defaultdict(list)
         self._done: dict[PointKey, Search] = {}
-        self._ceilings: dict[PointKey, float] = {}  # the tester's, when a point was searched for
-        self._nearby = Nearby()
+        self._baselines: dict[PointKey, float] = {}  # the tester's, when a point was searched for
+        self._host_state = HostState()
         self._figures: dict[PointKey, list[Figures]] = defaultdict(
             list
-        )  # that each point's trials are charged with
+        )  # that each point's trials are attributed with
         self._applied: set[tuple[object, ...]] = set()  # applications' points that have ended
         self._kept: dict[PointKey, list[Trial]] = defaultdict(list)
-        self._look_back()
+        self._resume()
 
-    def _look_back(self) -> None:
+    def _resume(self) -> None:
         """Learn what an earlier, interrupted run of this folder has finished."""
         self._folder.repair()
         for search in self._folder.searches():
@@ -115,10 +115,10 @@ class Bench:
             if trial.point.key not in self._done:
                 self._kept[trial.point.key].append(trial)  # learnt from as it is done again
                 continue
-            held = charged(trial)
+            held = attributed(trial)
             if held is not None:
                 self._figures[trial.point.key].append(held)
-            self._nearby.learn(of_trial(trial))
+            self._host_state.learn(of_trial(trial))
 
     def _learn(self, search: Search) -> None:
         key = search.point.key
@@ -136,142 +136,164 @@ class Bench:
         key = (point.scenario, f"{point.setup}{APPLIED}", point.device, DEVICE, 1.0)
         self._failures[key] = self._failures[key] + 1 if trial.outcome == "failed" else 0
 
-    def _applications(self, turn: Turn) -> list[ApplicationPoint]:
-        """Return what is not measured yet of a turn with applications."""
-        asked = self._scenarios[turn.scenario].applications
+    def _applications(self, device_run: DeviceRun) -> list[ApplicationPoint]:
+        """Return what is not measured yet of a device run with applications."""
+        asked = self._scenarios[device_run.scenario].applications
         assert asked is not None
-        found = [
+        result = [
             ApplicationPoint(
-                scenario=turn.scenario,
-                setup=turn.setup,
-                device=turn.device.name,
-                functions=turn.spec.functions,
-                port_kind=turn.port_kind,
+                scenario=device_run.scenario,
+                setup=device_run.setup,
+                device=device_run.device.name,
+                functions=device_run.spec.functions,
+                port_kind=device_run.port_kind,
                 application=name,
                 frame_bytes=size,
-                repeat=turn.repeat,
+                repeat=device_run.repeat,
             )
-            for name in turn.applications
+            for name in device_run.applications
             for size in (asked.sizes if application(name).by_size else (None,))
         ]
-        return [point for point in found if point.key not in self._applied]
+        return [point for point in result if point.key not in self._applied]
 
-    def _left(self, turn: Turn) -> int:
-        """Return how many points of a turn are not measured yet."""
-        if turn.applications:
-            return len(self._applications(turn))
-        return sum(point.key not in self._done for point in self.points(turn))
+    def _left(self, device_run: DeviceRun) -> int:
+        """Return how many points of a device run are not measured yet."""
+        if device_run.applications:
+            return len(self._applications(device_run))
+        return sum(point.key not in self._done for point in self.points(device_run))
 
-    def points(self, turn: Turn) -> list[Point]:
-        """Return what a turn is to measure."""
+    def points(self, device_run: DeviceRun) -> list[Point]:
+        """Return what a device run is to measure."""
         return [
             Point(
-                scenario=turn.scenario,
-                setup=turn.setup,
-                device=turn.device.name,
-                role=turn.role,
-                functions=turn.spec.functions,
-                port_kind=turn.port_kind,
-                cpu_speed=turn.cpu_speed,
+                scenario=device_run.scenario,
+                setup=device_run.setup,
+                device=device_run.device.name,
+                role=device_run.role,
+                functions=device_run.spec.functions,
+                port_kind=device_run.port_kind,
+                cpu_speed=device_run.cpu_speed,
                 size=str(size),
-                repeat=turn.repeat,
+                repeat=device_run.repeat,
             )
-            for size in self._scenarios[turn.scenario].sizes
-            if not turn.sizes or str(size) in turn.sizes
+            for size in self._scenarios[device_run.scenario].sizes
+            if not device_run.sizes or str(size) in device_run.sizes
         ]
 
-    def run(self, turns: tuple[Turn, ...]) -> None:
-        """Do all turns that are not done yet. Raises KeyboardInterrupt and the like only.
+    def run(self, device_runs: tuple[DeviceRun, ...]) -> None:
+        """Do all device runs that are not done yet. Raises KeyboardInterrupt and the like only.
 
-        Then, in a bounded part of the time that took, once more those that tell too little.
+        Then, in a bounded part of the time that took, repeats those that are uncertain.
         """
         began = time.monotonic()
-        self._run(turns)
-        end = time.monotonic() + self._settings.once_more * (time.monotonic() - began)
-        for _ in range(once_more.ROUNDS):
-            again = self._once_more(turns)
+        self._run(device_runs)
+        end = time.monotonic() + self._settings.repetition_share * (time.monotonic() - began)
+        for _ in range(ROUNDS_MAX):
+            again = self._adaptive_repetition(device_runs)
             fits, needed = [], 0.0
-            for turn in again:
-                needed += self._estimate(turn)
+            for device_run in again:
+                needed += self._estimate(device_run)
                 if time.monotonic() + needed <= end:
-                    fits.append(turn)
+                    fits.append(device_run)
             if not fits:
                 return
             self._run(fits)
 
-    def _look_again(self, before: Turn | None, turn: Turn) -> None:
-        """Look at the tester's ceiling again where a round begins."""
-        fresh = before is None or (before.scenario, before.repeat) != (turn.scenario, turn.repeat)
-        if self._ceiling is not None and fresh and self._ceiling.due() and not turn.applications:
+    def _renew_baseline(self, before: DeviceRun | None, device_run: DeviceRun) -> None:
+        """Measure the tester's baseline rate again where a round begins."""
+        fresh = before is None or (before.scenario, before.repeat) != (
+            device_run.scenario,
+            device_run.repeat,
+        )
+        if (
+            self._baseline is not None
+            and fresh
+            and self._baseline.due()
+            and not device_run.applications
+        ):
             # It is not known better then; the run goes on.
             with suppress(ConvoyError):
-                self._ceiling.look()
+                self._baseline.measure()
 
-    def _once_more(self, turns: Sequence[Turn]) -> list[Turn]:
-        """Return a turn for each device and setup that is uncertain at some size."""
-        rounds = max((turn.repeat + 1 for turn in turns), default=0)
-        found = []
-        for turn in turns:
-            if turn.repeat or turn.applications or NO_RACE in turn.remark:
+    def _adaptive_repetition(self, device_runs: Sequence[DeviceRun]) -> list[DeviceRun]:
+        """Return a device run for each device and setup that is uncertain at some size."""
+        rounds = max((device_run.repeat + 1 for device_run in device_runs), default=0)
+        result = []
+        for device_run in device_runs:
+            if device_run.repeat or device_run.applications or NO_RACE in device_run.remark:
                 continue
-            searched = self._scenarios[turn.scenario].search
+            searched = self._scenarios[device_run.scenario].search
             known: dict[str, list[Search]] = defaultdict(list)
-            keys = {point.key[:-1] for point in self.points(turn)}
+            keys = {point.key[:-1] for point in self.points(device_run)}
             for key, search in self._done.items():
                 if key[:-1] in keys:
                     known[search.point.size].append(search)
             sizes = [
                 size
                 for size, some in known.items()
-                if once_more.uncertain(
-                    some, rounds, sum(map(self._capped, some)), self._slow_rounds(some), searched
+                if uncertain(
+                    some,
+                    rounds,
+                    sum(map(self._capped, some)),
+                    self._degraded_rounds(some),
+                    searched,
                 )
             ]
             if sizes:
                 last = max(search.point.repeat for size in sizes for search in known[size])
-                found.append(replace(turn, repeat=last + 1, sizes=tuple(sizes)))
-        return found
+                result.append(replace(device_run, repeat=last + 1, sizes=tuple(sizes)))
+        return result
 
-    def _slow_rounds(self, searches: Sequence[Search]) -> frozenset[int]:
-        """Return the rounds of a point in which the machine was in a slow phase."""
-        fast = self._nearby.fast
+    def _degraded_rounds(self, searches: Sequence[Search]) -> frozenset[int]:
+        """Return a point's rounds on a degraded host."""
+        nominal = self._host_state.nominal
         keys = [search.point.key for search in searches]
-        return slow_rounds({key[-1]: self._figures.get(key, []) for key in keys}, fast)
+        return degraded_rounds({key[-1]: self._figures.get(key, []) for key in keys}, nominal)
 
     def _capped(self, search: Search) -> bool:
-        then, now = self._ceilings.get(search.point.key), self._ceiling and self._ceiling.pps
-        return then is not None and once_more.capped(search, then, now or 0.0)
+        then, now = self._baselines.get(search.point.key), self._baseline and self._baseline.pps
+        return then is not None and capped(search, then, now or 0.0)
 
-    def _run(self, turns: Sequence[Turn]) -> None:
-        todo = [turn for turn in turns if self._left(turn)]
-        before: Turn | None = None
-        for index, turn in enumerate(todo):
-            self._look_again(before, turn)
-            before = turn
+    def _run(self, device_runs: Sequence[DeviceRun]) -> None:
+        todo = [device_run for device_run in device_runs if self._left(device_run)]
+        before: DeviceRun | None = None
+        for index, device_run in enumerate(todo):
+            self._renew_baseline(before, device_run)
+            before = device_run
             left = sum(self._estimate(later) for later in todo[index:])
-            self._progress(Step(turn.what, index, len(todo), left))
-            setup = f"{turn.setup}{APPLIED}" if turn.applications else turn.setup
-            failures = (turn.scenario, setup, turn.device.name, turn.role, turn.cpu_speed)
-            if self._failures[failures] >= FAILURES_MAX * self._left(turn):
+            self._progress(Step(device_run.what, index, len(todo), left))
+            setup = f"{device_run.setup}{APPLIED}" if device_run.applications else device_run.setup
+            failures = (
+                device_run.scenario,
+                setup,
+                device_run.device.name,
+                device_run.role,
+                device_run.cpu_speed,
+            )
+            if self._failures[failures] >= FAILURES_MAX * self._left(device_run):
                 continue
             began = time.monotonic()
             try:
-                self._turn(turn)
+                self._device_run(device_run)
             except ConvoyError as error:
-                self._fail(turn, str(error))
-            if not turn.sizes:
-                self._took[_kind(turn)].append(time.monotonic() - began)
+                self._fail(device_run, str(error))
+            if not device_run.sizes:
+                self._took[_kind(device_run)].append(time.monotonic() - began)
 
-    def _estimate(self, turn: Turn) -> float:
-        took = self._took[_kind(turn)]
+    def _estimate(self, device_run: DeviceRun) -> float:
+        took = self._took[_kind(device_run)]
         if took:
-            part = len(turn.sizes) / len(self._scenarios[turn.scenario].sizes) if turn.sizes else 1
+            part = (
+                len(device_run.sizes) / len(self._scenarios[device_run.scenario].sizes)
+                if device_run.sizes
+                else 1
+            )
             return sum(took) / len(took) * part
-        return estimate_s(turn, self._scenarios[turn.scenario], self._settings.profile)
+        return estimate_s(device_run, self._scenarios[device_run.scenario], self._settings.profile)
 
-    def _fail(self, turn: Turn, why: str) -> None:
-        self._folder.log(_log_name(turn), f"# failed: {why}")
-        for lost in self._applications(turn) if turn.applications else ():
+    def _fail(self, device_run: DeviceRun, why: str) -> None:
+        self._folder.log(_log_name(device_run), f"# failed: {why}")
+        for lost in self._applications(device_run) if device_run.applications else ():
             self._keep_application(
                 ApplicationTrial(
                     point=lost,
@@ -281,111 +303,127 @@ class Bench:
                     figure=application(lost.application).figure,
                 )
             )
-        if turn.applications:
+        if device_run.applications:
             return
-        for point in self.points(turn):
+        for point in self.points(device_run):
             if point.key not in self._done:
                 self._keep(Search(point=point, outcome="failed", why=why))
 
     def _keep(self, search: Search) -> None:
         self._folder.append(search)
         self._done[search.point.key] = search
-        if self._ceiling is not None and self._ceiling.pps is not None:
-            self._ceilings[search.point.key] = self._ceiling.pps
+        if self._baseline is not None and self._baseline.pps is not None:
+            self._baselines[search.point.key] = self._baseline.pps
         self._learn(search)
 
     def _keep_application(self, trial: ApplicationTrial) -> None:
         self._folder.append(trial)
         self._learn_application(trial)
 
-    def _turn(self, turn: Turn) -> None:
+    def _device_run(self, device_run: DeviceRun) -> None:
         with private_folder() as private:
-            setups = self._setups(turn, private)
+            setups = self._setups(device_run, private)
             running: Running | None = None
             try:
                 several = len(setups) > 1
-                starting = Several(turn.device, setups) if several else turn.device.start(setups[0])
+                starting = (
+                    Several(device_run.device, setups)
+                    if several
+                    else device_run.device.start(setups[0])
+                )
                 with starting as running:
-                    if turn.applications:
-                        self._run_applications(turn, setups[0], running, private)
+                    if device_run.applications:
+                        self._run_applications(device_run, setups[0], running, private)
                     else:
-                        self._send_packets(turn, setups, running)
+                        self._send_packets(device_run, setups, running)
             finally:
-                self._log(turn, running)
+                self._log(device_run, running)
 
-    def _setups(self, turn: Turn, private: Path) -> tuple[Setup, ...]:
-        """Return what the device is told: a setup for each chain, in folders that exist."""
-        asked = turn.device, turn.spec, turn.port_kind, self._cores(turn), private
-        setups = (both_ways_setup(*asked),) if turn.applications else chains_of(*asked)
+    def _setups(self, device_run: DeviceRun, private: Path) -> tuple[Setup, ...]:
+        """Return the device's configuration: a setup for each chain, in folders that exist."""
+        asked = (
+            device_run.device,
+            device_run.spec,
+            device_run.port_kind,
+            self._cores(device_run),
+            private,
+        )
+        setups = (both_ways_setup(*asked),) if device_run.applications else chains_of(*asked)
         for setup in setups:
             setup.folder.mkdir(exist_ok=True)
         return tuple(replace(setup, hugepages=self._settings.hugepages) for setup in setups)
 
-    def _log(self, turn: Turn, running: Running | None) -> None:
-        """Keep what the device said."""
+    def _log(self, device_run: DeviceRun, running: Running | None) -> None:
+        """Keep the device's output."""
         for name, text in (running.output() if running is not None else {}).items():
             if text.strip():
-                self._folder.log(_log_name(turn), f"# {name}, round {turn.repeat + 1}\n{text}")
+                self._folder.log(
+                    _log_name(device_run), f"# {name}, round {device_run.repeat + 1}\n{text}"
+                )
 
-    def _send_packets(self, turn: Turn, setups: Sequence[Setup], running: Running) -> None:
-        with self._tester(turn, setups, running) as tester:
+    def _send_packets(
+        self, device_run: DeviceRun, setups: Sequence[Setup], running: Running
+    ) -> None:
+        with self._tester(device_run, setups, running) as tester:
             running.ready(READY_DEADLINE_S)
-            polled = self._forwards(turn, tester, running)
-            with self._slow(turn):
-                for point in self.points(turn):
+            polled = self._forwards(device_run, tester, running)
+            with self._slow(device_run):
+                for point in self.points(device_run):
                     if point.key not in self._done:
-                        self._point(turn, point, tester, running, polled)
+                        self._point(device_run, point, tester, running, polled)
 
-    def _run_applications(self, turn: Turn, setup: Setup, running: Running, private: Path) -> None:
+    def _run_applications(
+        self, device_run: DeviceRun, setup: Setup, running: Running, private: Path
+    ) -> None:
         private.chmod(0o711)  # a server that gives up root finds its files
         with TwoHosts(self._settings.tester_core) as hosts:
             running.ready(READY_DEADLINE_S)
             asked = Asked(
-                self._applications(turn),
+                self._applications(device_run),
                 APPLICATION_S[self._settings.profile],
                 self._settings.tester_core,
                 self._settings.cores[0],
-                (turn.remark,) if turn.remark else (),
+                (device_run.remark,) if device_run.remark else (),
             )
             measure(asked, hosts, setup, running, self._keep_application, private)
 
     @contextmanager
-    def _slow(self, turn: Turn) -> Iterator[None]:
-        """Slow down all cores that the device uses, where the turn asks for it."""
+    def _slow(self, device_run: DeviceRun) -> Iterator[None]:
+        """Slow down all cores that the device uses, where the device run asks for it."""
         with ExitStack() as slow:
-            if turn.cpu_speed != 1.0 and turn.port_kind != "dummy":
-                for core in self._cores(turn):
-                    slow.enter_context(slowed(core, turn.cpu_speed))
+            if device_run.cpu_speed != 1.0 and device_run.port_kind != "dummy":
+                for core in self._cores(device_run):
+                    slow.enter_context(slowed(core, device_run.cpu_speed))
             yield
 
-    def _cores(self, turn: Turn) -> tuple[int, ...]:
+    def _cores(self, device_run: DeviceRun) -> tuple[int, ...]:
         """Return the device's cores: the setup's own, where it has such."""
-        return turn.cores or self._settings.cores
+        return device_run.cores or self._settings.cores
 
-    def _speed_note(self, turn: Turn) -> tuple[str, ...]:
-        if turn.cpu_speed == 1.0 or turn.port_kind == "dummy":
+    def _speed_note(self, device_run: DeviceRun) -> tuple[str, ...]:
+        if device_run.cpu_speed == 1.0 or device_run.port_kind == "dummy":
             return ()
-        return (f"CPU speed {turn.cpu_speed:.0%}, {how(self._cores(turn)[0])}",)
+        return (f"CPU speed {device_run.cpu_speed:.0%}, {how(self._cores(device_run)[0])}",)
 
     def _tester(
-        self, turn: Turn, setups: Sequence[Setup], running: Running
+        self, device_run: DeviceRun, setups: Sequence[Setup], running: Running
     ) -> AbstractContextManager[Tester]:
         if isinstance(running, RunningDummy):
             return nullcontext(
-                DummyTester(running, seed=crc32(f"{turn.name} {turn.repeat}".encode()))
+                DummyTester(running, seed=crc32(f"{device_run.name} {device_run.repeat}".encode()))
             )
         ends = enumerate(port for setup in setups for port in (setup.left, setup.right))
-        ports = [turn.device.tester_port(port, index) for index, port in ends]
-        core = self._cores(turn)[0]
+        ports = [device_run.device.tester_port(port, index) for index, port in ends]
+        core = self._cores(device_run)[0]
         return ConvoyGen(ports, self._settings.tester_core, device_core=core)
 
-    def _forwards(self, turn: Turn, tester: Tester, running: Running) -> tuple[int, ...]:
+    def _forwards(self, device_run: DeviceRun, tester: Tester, running: Running) -> tuple[int, ...]:
         """Send a little until nearly all of it comes back. Returns the threads that polled."""
         reason = ""
         for _ in range(PROBES_MAX):
             # 1: singly, and what comes back in convoys is taken apart.
-            convoys = min(1, turn.spec.convoys)
-            chains = turn.spec.chains
+            convoys = min(1, device_run.spec.convoys)
+            chains = device_run.spec.chains
             probe = specification("64", PROBE_PPS, PROBE_S, convoys=convoys, chains=chains)
             before = thread_times(running.watched())
             result = tester.trial(probe)
@@ -395,36 +433,36 @@ class Bench:
             reason = result.reason or ""
             if not running.alive():
                 break
-        raise ConvoyError(f"{turn.what}: forwards nothing {f'({reason})' if reason else ''}")
+        raise ConvoyError(f"{device_run.what}: forwards nothing {f'({reason})' if reason else ''}")
 
     def _point(
         self,
-        turn: Turn,
+        device_run: DeviceRun,
         point: Point,
         tester: Tester,
         running: Running,
         polled: tuple[int, ...],
     ) -> None:
-        scenario, remark = self._scenarios[turn.scenario], turn.remark
-        pacing = turn.spec.pacing or scenario.pacing
+        scenario, remark = self._scenarios[device_run.scenario], device_run.remark
+        pacing = device_run.spec.pacing or scenario.pacing
         measurement = Measurement(
             point,
             tester,
             running,
             self._folder,
-            self._cores(turn)[0],
-            (*((remark,) if remark else ()), *running.notes, *self._speed_note(turn)),
+            self._cores(device_run)[0],
+            (*((remark,) if remark else ()), *running.notes, *self._speed_note(device_run)),
             scenario.flows,
-            turn.spec.entries,
+            device_run.spec.entries,
             self._kept.pop(point.key, ()),
-            self._ceiling.pps if self._ceiling else None,
-            turn.spec.convoys,
+            self._baseline.pps if self._baseline else None,
+            device_run.spec.convoys,
             pacing.as_trial() if pacing is not None else None,
-            turn.spec.chains,
+            device_run.spec.chains,
             polled,
-            self._nearby,
+            self._host_state,
         )
-        search = Search(point=point, outcome="found")
+        search = Search(point=point, outcome="measured")
         if scenario.search:
             search = measurement.search(
                 self._goals,
@@ -440,16 +478,16 @@ class Bench:
         purpose: Literal["latency", "rate"] = "rate" if scenario.figure.y == "ratio" else "latency"
         for fixed in scenario.rates_pps:
             last = self._latency(measurement, fixed, _rate_name(fixed), purpose)
-            if last.verdict == "spoilt" and last.unoffered:
+            if last.verdict == "invalid" and last.load_not_reached:
                 break  # higher ones cannot be offered either
         changed: dict[str, object] = {}
-        if scenario.full_speed:
+        if scenario.saturation:
             seconds = self._settings.latency_s
-            changed["overload_pps"] = measurement.full_speed(scenario.full_speed, seconds)
+            changed["mrr_pps"] = measurement.saturation(scenario.saturation, seconds)
         changed |= {
             "trials": measurement.trials,
-            "spoilt": measurement.spoilt,
-            "unoffered": measurement.unoffered,
+            "invalid": measurement.invalid,
+            "load_not_reached": measurement.load_not_reached,
         }
         self._figures[point.key] = measurement.figures
         self._keep(search.model_copy(update=changed))
@@ -465,13 +503,18 @@ class Bench:
         return measurement.at(rate_pps, load, max(self._settings.latency_s, longer), purpose)
 
 
-def _kind(turn: Turn) -> tuple[str, str, Role, bool]:
-    return turn.scenario, turn.device.name, turn.role, bool(turn.applications)
+def _kind(device_run: DeviceRun) -> tuple[str, str, Role, bool]:
+    return (
+        device_run.scenario,
+        device_run.device.name,
+        device_run.role,
+        bool(device_run.applications),
+    )
 
 
-def _log_name(turn: Turn) -> str:
-    applied = "-applications" if turn.applications else ""
-    return f"{turn.scenario}-{turn.setup}-{turn.name}{applied}"
+def _log_name(device_run: DeviceRun) -> str:
+    applied = "-applications" if device_run.applications else ""
+    return f"{device_run.scenario}-{device_run.setup}-{device_run.name}{applied}"
 
 
 def _rate_name(rate_pps: float) -> str:

@@ -24,12 +24,12 @@ def bench_frame(repeats: int) -> tuple[FrameCost, ...]:
 
     Raises ConvoyError where bench-frame fails, InputError where it is not there.
     """
-    found: dict[tuple[int, int], dict[str, float]] = {}
+    result: dict[tuple[int, int], dict[str, float]] = {}
     for row in measure("frame", repeats)["results"]:
         if row["working_set_bytes"] == SMALL_BYTES:
-            place = found.setdefault((row["packets"], row["packet_bytes"]), {})
+            place = result.setdefault((row["packets"], row["packet_bytes"]), {})
             place[row["function"]] = row["cycles_per_packet"]["median"]
     return tuple(
         FrameCost(packets, packet_bytes, row["walk"], row["pack"])
-        for (packets, packet_bytes), row in sorted(found.items())
+        for (packets, packet_bytes), row in sorted(result.items())
     )

@@ -132,19 +132,19 @@ def bench_hostile(
 ) -> HostileBench:
     """Measure guests, by port and name; none: all. cores: the node's, the tester's and the guest's.
 
-    progress is told what is being done, how far it is, of how much. Raises InputError, ConvoyError.
+    progress gets what is being done, how far it is, of how much. Raises InputError, ConvoyError.
     """
     cases = chosen(ports, names)
     trials: list[list[Trial]] = [[] for _ in cases]
     for number in range(rounds):
-        found: dict[tuple[str, str], dict[str, Any]] = {}
+        result: dict[tuple[str, str], dict[str, Any]] = {}
         for i, (kind, guest) in enumerate(cases):
             what = f"{kind.name}: {guest.name}"
             progress(what, number * len(cases) + i, rounds * len(cases))
-            found[kind.name, guest.name] = _measure(kind, guest, trial_s, cores)
+            result[kind.name, guest.name] = _measure(kind, guest, trial_s, cores)
         for (kind, guest), of_guest in zip(cases, trials, strict=True):
-            reference = found[kind.name, guest.reference]["neighbour_pps"]
-            values = found[kind.name, guest.name]
+            reference = result[kind.name, guest.reference]["neighbour_pps"]
+            values = result[kind.name, guest.name]
             kept = values["neighbour_pps"] / reference if reference > 0 else 0.0
             of_guest.append(Trial(kept=kept, **values))
     return HostileBench(

@@ -10,11 +10,11 @@ from convoy.results.trial_result import TrialResult
 
 LOSS_RATIO = 0.005  # a rate at which no more is lost counts as kept up with (PDR)
 # Beyond that share of a trial, its latencies, frames, or packets per second are the machine's.
-MOST_DISTURBED = {"latency": 0.01, "rate": 0.05, "overload": 0.05}
+MOST_DISTURBED = {"latency": 0.01, "rate": 0.05, "mrr": 0.05}
 DISTURBED = 0.001  # of a trial: who was kept off its core for longer was disturbed
 
-Purpose = Literal["overload", "search", "latency", "rate"]
-Verdict = Literal["passed", "failed", "spoilt"]
+Purpose = Literal["mrr", "search", "latency", "rate"]
+Verdict = Literal["passed", "failed", "invalid"]
 
 
 def judge(result: TrialResult, waited: int = 0, loss_ratio: float = LOSS_RATIO) -> Verdict:
@@ -26,7 +26,7 @@ def judge(result: TrialResult, waited: int = 0, loss_ratio: float = LOSS_RATIO) 
     """
     total = result.total
     if not result.ok or total is None or total.loss_ratio is None:
-        return "spoilt"
+        return "invalid"
     ratio = total.loss_ratio
     if ratio <= loss_ratio:
         return "passed"
@@ -34,15 +34,15 @@ def judge(result: TrialResult, waited: int = 0, loss_ratio: float = LOSS_RATIO) 
     explained = waited / result.duration_ns if result.duration_ns else 0.0
     if result.suspect:
         if result.suspect_pkts is None:
-            return "spoilt"  # nobody knows how many
+            return "invalid"  # nobody knows how many
         explained += result.suspect_pkts / max(1, total.offered_pkts)
-    return "spoilt" if ratio - explained <= loss_ratio else "failed"
+    return "invalid" if ratio - explained <= loss_ratio else "failed"
 
 
-def judge_overload(result: TrialResult, waited: int = 0, own: int = 0) -> Verdict:
-    """Return whether an overload trial says what the device lets through: losses are no matter."""
-    spoilt = not result.ok or kept_off(result, waited, MOST_DISTURBED["overload"], own)
-    return "spoilt" if spoilt else "passed"
+def judge_mrr(result: TrialResult, waited: int = 0, own: int = 0) -> Verdict:
+    """Return whether a trial shows the MRR: losses are no matter."""
+    invalid = not result.ok or preempted(result, waited, MOST_DISTURBED["mrr"], own)
+    return "invalid" if invalid else "passed"
 
 
 def kept(result: TrialResult, purpose: Purpose) -> TrialResult:
@@ -56,7 +56,7 @@ def _descheduled_ns(result: TrialResult) -> int:
     return (result.tester.lost_time.descheduled_ns or 0) if result.tester else 0
 
 
-def kept_off(result: TrialResult, waited: int, share: float = DISTURBED, own: int = 0) -> bool:
+def preempted(result: TrialResult, waited: int, share: float = DISTURBED, own: int = 0) -> bool:
     """Return whether others kept the tester or the device off its core for so much of a trial.
 
     own: time (ns) in which the kernel's threads did the device's work there.
@@ -67,10 +67,10 @@ def kept_off(result: TrialResult, waited: int, share: float = DISTURBED, own: in
 
 def disturbed(result: TrialResult, waited: int, share: float = DISTURBED, own: int = 0) -> bool:
     """Return that, or whether the tester may have lost packets itself."""
-    return bool(result.suspect) or kept_off(result, waited, share, own)
+    return bool(result.suspect) or preempted(result, waited, share, own)
 
 
-def unoffered(result: TrialResult, own: int = 0) -> bool:
+def load_not_reached(result: TrialResult, own: int = 0) -> bool:
     """Return whether the tester could not offer what was asked for, and that not for a pause.
 
     A tester in its own system calls is not disturbed: it has no more. One that others kept off its

@@ -28,11 +28,11 @@ def measure(what: str, repeats: int | None = None) -> dict[str, Any]:
         done = subprocess.run(
             words, capture_output=True, text=True, check=False, timeout=DEADLINE_S
         )
-        found = json.loads(done.stdout) if done.returncode == 0 else None
+        result = json.loads(done.stdout) if done.returncode == 0 else None
     except subprocess.TimeoutExpired:
         raise ConvoyError(f"bench-{what}: no result within {DEADLINE_S:g} s") from None
     except ValueError as error:
         raise ConvoyError(f"bench-{what}: printed no JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         raise ConvoyError(f"bench-{what} ended with {done.returncode}: {done.stderr.strip()}")
-    return found
+    return result

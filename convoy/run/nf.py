@@ -43,7 +43,7 @@ def bench_nf(
     core: int | None,
     progress: Progress,
 ) -> NfBench:
-    """Measure functions in memory. progress is told what is being done, how far it is, of how much.
+    """Measure functions in memory. progress gets what is being done, how far it is, of how much.
 
     No functions or no entries: all, and bench-nf's own choice. Raises InputError for what bench-nf
     does not take, ConvoyError where it fails.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Scenarios to turns: who is started how often, in which order; and who cannot take part.
+"""Scenarios to device runs: who is started how often, in which order; and who cannot take part.
 
-A turn is one device, started once, with one setup and all frame sizes. Devices take turns: A B C,
-then A B C again, and the first of them once more as its own A/A control: what A differs from
-itself is noise.
+A device run is one device, started once, with one setup and all frame sizes. Devices alternate:
+A B C, then A B C again, and the first of them as its own A/A control: what it differs from itself
+by is noise.
 """
 
 import os
@@ -31,7 +31,7 @@ APPLICATION_S = {"quick": 1, "standard": 5, "full": 30}  # of each client: whole
 
 
 @dataclass(frozen=True)
-class Turn:
+class DeviceRun:
     """A device, started once."""
 
     scenario: str
@@ -54,11 +54,11 @@ class Turn:
 
     @property
     def what(self) -> str:
-        """Return the turn as progress shows it."""
+        """Return the device run as progress shows it."""
         if self.applications:
             return f"{self.scenario}: {self.name}, {self.setup}, {', '.join(self.applications)}"
         speed = f" at {self.cpu_speed:.0%}" if self.cpu_speed != 1 else ""
-        sizes = f", {', '.join(self.sizes)} B once more" if self.sizes else ""
+        sizes = f", {', '.join(self.sizes)} B repeated" if self.sizes else ""
         return f"{self.scenario}: {self.name}, {self.setup}{speed}{sizes}"
 
 
@@ -66,14 +66,14 @@ class Turn:
 class Order:
     """What a run does."""
 
-    turns: tuple[Turn, ...]
+    device_runs: tuple[DeviceRun, ...]
     cannot: tuple[Cannot, ...]
 
 
 def setup_of(
     device: Device, spec: SetupSpec, kind: str, cores: tuple[int, ...], folder: Path
 ) -> Setup:
-    """Return what a device is told, between two meeting points in a folder."""
+    """Return a device's configuration, between two meeting points in a folder."""
     options = spec.options.get(device.name, {})
     left, right = (PortAt(kind, address, spec.queues) for address in addresses(kind, folder))
     functions = tuple(function(name, spec.entries) for name in spec.functions)
@@ -85,7 +85,7 @@ def setup_of(
         folder,
         deployment=spec.deployment,
         options=options,
-        crowded=spec.chains > 1,
+        oversubscribed=spec.chains > 1,
     )
 
 
@@ -103,7 +103,7 @@ def chains_of(
 def both_ways_setup(
     device: Device, spec: SetupSpec, kind: str, cores: tuple[int, ...], folder: Path
 ) -> Setup:
-    """Return what a device is told that stands between a client and a server."""
+    """Return the configuration of a device that stands between a client and a server."""
     there, back = both_ways(spec.functions[0], spec.entries)
     plain = setup_of(device, spec, kind, cores, folder)
     return replace(plain, functions=(there,), back=(back,))
@@ -156,7 +156,7 @@ def _contenders(
                 if spec.devices is not None and word not in spec.devices:
                     continue
                 if setup in unplaced:
-                    continue  # said once, of all devices
+                    continue  # reported once, for all devices
                 asked = setup_of(device, spec, port_kind(device, spec), (1,), Path("none"))
                 why = device.cannot(asked)
                 if why:
@@ -175,11 +175,11 @@ def order(
     speeds: bool = True,
     place: Callable[[SetupSpec], tuple[int, ...]] = lambda spec: (),
 ) -> Order:
-    """Return the turns of a run, and what is left out. speeds: a core can be slowed down.
+    """Return the device runs of a run, and what is left out. speeds: a core can be slowed down.
 
     place: cores for a setup that asks for its own; raises InputError where there are none.
     """
-    turns: list[Turn] = []
+    device_runs: list[DeviceRun] = []
     cannot: list[Cannot] = []
     for name, scenario in scenarios.items():
         why = lacking(scenario, cores, numa_nodes)
@@ -220,20 +220,20 @@ def order(
                         spec = scenario.setups[setup]
                         kind = port_kind(device, spec)
                         remark = remarks[device.name]
-                        turns.append(
-                            Turn(name, setup, spec, device, role, kind, speed, repeat, remark,
+                        device_runs.append(
+                            DeviceRun(name, setup, spec, device, role, kind, speed, repeat, remark,
                                  cores=placed[setup])
                         )  # fmt: skip
             served = list(_with_applications(name, scenario, devices, repeat))
-            turns += [turn for turn, _ in served if turn is not None]
+            device_runs += [device_run for device_run, _ in served if device_run is not None]
             cannot += [why for _, why in served if why is not None and repeat == 0]
-    return Order(tuple(turns), tuple(cannot))
+    return Order(tuple(device_runs), tuple(cannot))
 
 
 def _with_applications(
     name: str, scenario: Scenario, devices: Mapping[str, Device], repeat: int
-) -> Iterator[tuple[Turn | None, Cannot | None]]:
-    """Yield the turns of one round, and what is left out."""
+) -> Iterator[tuple[DeviceRun | None, Cannot | None]]:
+    """Yield the device runs of one round, and what is left out."""
     if scenario.applications is None:
         return
     asked = scenario.applications
@@ -251,7 +251,7 @@ def _with_applications(
             device = devices.get(word)
             presence = device.presence() if device is not None else None
             if device is None or presence is None or not presence.here or word == "dummy":
-                continue  # was said of its packets
+                continue  # was reported for its packets
             if spec.devices is not None and word not in spec.devices:
                 continue
             kind = next((kind for kind in KINDS if kind in device.ability.port_kinds), "")
@@ -262,21 +262,21 @@ def _with_applications(
             else:
                 remark = presence.remark
                 yield (
-                    Turn(name, setup, spec, device, "device", kind, 1.0, repeat, remark, here),
+                    DeviceRun(name, setup, spec, device, "device", kind, 1.0, repeat, remark, here),
                     None,
                 )
 
 
-def estimate_s(turn: Turn, scenario: Scenario, profile: str) -> float:
-    """Return how long a turn takes, before anybody has measured one."""
-    if turn.device.name == "dummy":
+def estimate_s(device_run: DeviceRun, scenario: Scenario, profile: str) -> float:
+    """Return how long a device run takes, before anybody has measured one."""
+    if device_run.device.name == "dummy":
         return 0.1
-    if turn.applications and scenario.applications is not None:
+    if device_run.applications and scenario.applications is not None:
         each = [len(scenario.applications.sizes) if application(name).by_size else 1
-                for name in turn.applications]  # fmt: skip
+                for name in device_run.applications]  # fmt: skip
         return START_S + sum(each) * (APPLICATION_S[profile] + 0.5)
     sizes = len(scenario.sizes)
-    per_point = LATENCY_S * (len(scenario.latency) + len(scenario.rates_pps) + scenario.full_speed)
+    per_point = LATENCY_S * (len(scenario.latency) + len(scenario.rates_pps) + scenario.saturation)
     if scenario.search:
         trial_s = (PROFILES[profile] or (1.0, 21.0, 0.005))[0]
         total_s = (PROFILES[profile] or (1.0, 21.0, 0.005))[1]
@@ -284,7 +284,12 @@ def estimate_s(turn: Turn, scenario: Scenario, profile: str) -> float:
     return START_S + sizes * per_point
 
 
-def seconds(turns: Sequence[Turn], scenarios: Mapping[str, Scenario], profile: str) -> float:
-    """Return the estimate for many turns, and for what scenarios measure in memory."""
+def seconds(
+    device_runs: Sequence[DeviceRun], scenarios: Mapping[str, Scenario], profile: str
+) -> float:
+    """Return the estimate for many device runs, and for what scenarios measure in memory."""
     in_memory = sum(MEMORY_S * len(one.in_memory) for one in scenarios.values())
-    return in_memory + sum(estimate_s(turn, scenarios[turn.scenario], profile) for turn in turns)
+    return in_memory + sum(
+        estimate_s(device_run, scenarios[device_run.scenario], profile)
+        for device_run in device_runs
+    )

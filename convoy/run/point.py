@@ -12,39 +12,39 @@ from convoy.dut.base import Running
 from convoy.errors import ConvoyError
 from convoy.host.cpu_time import core_time, cpu_ns
 from convoy.host.priority import uninterrupted
-from convoy.host.waited import pollers, softirqs, thread_times, waited_ns
+from convoy.host.run_queue import pollers, run_queue_delay_ns, softirqs, thread_times
 from convoy.results.folder import RunFolder
-from convoy.results.phase import Figures, charged, figures, of_trial
+from convoy.results.host_state import Figures, attributed, figures, of_trial
 from convoy.results.trial_result import TrialResult
-from convoy.results.trials import FULL_SPEED, Cost, Goal, Point, Search, Trial
+from convoy.results.trials import SATURATION, Cost, Goal, Point, Search, Trial
+from convoy.run.host_state import HostState
 from convoy.run.judge import (
     LOSS_RATIO,
     MOST_DISTURBED,
     Purpose,
     disturbed,
     judge,
-    judge_overload,
+    judge_mrr,
     kept,
-    unoffered,
+    load_not_reached,
 )
-from convoy.run.nearby import Nearby
 from convoy.run.workload import flows, size_of
 from convoy.search.goals import Goal as Wanted
 from convoy.tester.base import Tester
 
-LATENCY_TRIES = 5  # where the machine spoils a trial
+LATENCY_TRIES = 5  # where trials are invalid
 REFUSALS = 2  # trials that could not be offered, after which it is not tried again
-PAUSE_S = 0.02  # after a trial that the machine spoilt; twice that after the next one, and so on
+PAUSE_S = 0.02  # after an invalid trial; twice that after the next one, and so on
 PAUSES_MAX = 5
 OVERLOAD_TRIES = 3
-START_PPS = 1e6  # where nothing came through under overload
-MOST_PPS = 200e6  # to search up to where the tester's ceiling is not known, as with convoys
-CEILING_SHARE = 0.95  # of the tester's ceiling, that it can offer evenly paced
+START_PPS = 1e6  # where the MRR is zero
+MOST_PPS = 200e6  # to search up to where no baseline rate is known, as with convoys
+BASELINE_SHARE = 0.95  # of the tester's baseline rate, that it can offer evenly paced
 DRAIN_S = 0.02
 SOON_S = 0.001
 IDLE_PPS = 1000.0
-LOOK_PPS, LOOK_S = 20_000.0, 0.001  # a trial of which only the probe is asked
-SLOW_TRIES = 2  # of a latency trial, where the machine was in a slow phase
+PROBE_PPS, PROBE_S = 20_000.0, 0.001  # a trial for its probe alone
+DEGRADED_TRIES = 2  # of a latency trial on a degraded host
 
 
 def specification(
@@ -98,17 +98,17 @@ class Measurement:
         flow_count: int = 1000,
         entries: int = 1,
         earlier: Iterable[Trial] = (),
-        ceiling_pps: float | None = None,
+        baseline_pps: float | None = None,
         convoys: int = 0,
         pacing: Mapping[str, float] | None = None,
         chains: int = 1,
         polled: tuple[int, ...] = (),
-        nearby: Nearby | None = None,
+        host_state: HostState | None = None,
     ) -> None:
         """core: the device's. earlier: the trials of this point that there are already.
 
-        polled: the threads that are known to poll for packets. nearby: what the run knows of the
-        machine's phases.
+        polled: the threads that are known to poll for packets. host_state: what the run knows
+        of the host.
         """
         self._point = point
         self._tester = tester
@@ -120,17 +120,17 @@ class Measurement:
         self._kept = list(earlier)
         self._convoys, self._pacing, self._chains = convoys, pacing, chains
         # It is that of single packets.
-        self._ceiling_pps = None if convoys else ceiling_pps or tester.ceiling_pps
-        self._nearby = nearby or Nearby()
-        self._fast = True  # what is slow from there on is another machine's
+        self._baseline_pps = None if convoys else baseline_pps or tester.ceiling_pps
+        self._host_state = host_state or HostState()
+        self._nominal = True  # else all from there on is measured as it is
         self._pauses = 0  # in a row
         self._pollers = polled  # then, as the trial before has shown
         self._in_kernel = in_kernel(point.port_kind)
         self._softirqs = softirqs() if self._in_kernel else ()
         self.trials = 0
-        self.spoilt = 0
-        self.unoffered = 0
-        self.figures: list[Figures] = []  # of the machine, that trials are charged with
+        self.invalid = 0
+        self.load_not_reached = 0
+        self.figures: list[Figures] = []  # of the host, that trials are attributed with
 
     def _trial(
         self,
@@ -146,23 +146,23 @@ class Measurement:
             trial = self._measure(purpose, rate_pps, duration_s, load, loss_ratio)
             self._folder.append(trial)
             self._wait(trial)
-        held = charged(trial)
+        held = attributed(trial)
         if held is not None:
             self.figures.append(held)
-        self._nearby.learn(of_trial(trial))
-        self.spoilt += trial.verdict == "spoilt" and not trial.unoffered
-        self.unoffered += trial.unoffered
+        self._host_state.learn(of_trial(trial))
+        self.invalid += trial.verdict == "invalid" and not trial.load_not_reached
+        self.load_not_reached += trial.load_not_reached
         return trial
 
     def _wait(self, trial: Trial) -> None:
-        """After a trial that the machine spoilt: what disturbed it may go away."""
-        bad = trial.verdict == "spoilt" and disturbed(
-            trial.result, trial.device_waited_ns, own=trial.kernel_ns
+        """After an invalid trial: what disturbed it may go away."""
+        bad = trial.verdict == "invalid" and disturbed(
+            trial.result, trial.device_run_queue_delay_ns, own=trial.kernel_ns
         )
-        bad = bad and not trial.unoffered
-        if trial.verdict == "spoilt" and self._slow(trial.result):
+        bad = bad and not trial.load_not_reached
+        if trial.verdict == "invalid" and self._degraded(trial.result):
             # Where it does not pass, what comes is measured as it is.
-            self._fast = self._wait_for_fast()
+            self._nominal = self._wait_for_nominal()
         elif bad:
             time.sleep(PAUSE_S * 2 ** min(self._pauses, PAUSES_MAX))
         self._pauses = self._pauses + 1 if bad else 0
@@ -170,14 +170,14 @@ class Measurement:
     def _machine(self, result: TrialResult) -> Figures:
         return figures(result, self._point.cpu_speed)
 
-    def _slow(self, result: TrialResult) -> bool:
-        return self._nearby.slow(self._machine(result))
+    def _degraded(self, result: TrialResult) -> bool:
+        return self._host_state.degraded(self._machine(result))
 
-    def _wait_for_fast(self) -> bool:
-        """Wait until the machine is in its fast phase; returns whether it is."""
-        asked = specification("64", LOOK_PPS, LOOK_S, convoys=min(1, self._convoys),
+    def _wait_for_nominal(self) -> bool:
+        """Wait until the host is nominal; returns whether it is."""
+        asked = specification("64", PROBE_PPS, PROBE_S, convoys=min(1, self._convoys),
                               chains=self._chains)  # fmt: skip
-        return self._nearby.wait(lambda: self._machine(self._tester.trial(asked)))
+        return self._host_state.wait(lambda: self._machine(self._tester.trial(asked)))
 
     def _again(self, purpose: Purpose, rate_pps: float | None, duration_s: float) -> Trial | None:
         """Return the kept trial that this one would be."""
@@ -224,20 +224,25 @@ class Measurement:
         self._pollers = pollers(threads, threads_after)
         # The probe had the device's core before and after.
         probe_ns = result.probe.took_ns if result.probe else 0
-        waited = max(0, waited_ns(threads, threads_after) - probe_ns)
+        waited = max(0, run_queue_delay_ns(threads, threads_after) - probe_ns)
         if self._point.cpu_speed != 1.0:
             waited = 0  # whoever takes the core away does so on purpose
         used_ns, elapsed_ns = cpu_ns(pids) - used_ns, time.monotonic_ns() - began_ns
         busy = core_time(self._core).share_since(core)
-        if purpose == "overload":
-            verdict = judge_overload(result, waited, own)
+        if purpose == "mrr":
+            verdict = judge_mrr(result, waited, own)
         else:
             verdict = judge(result, waited, loss_ratio)
             most = MOST_DISTURBED.get(purpose)
             if most is not None and disturbed(result, waited, most, own):
-                verdict = "spoilt"
-            if verdict == "failed" and purpose == "search" and self._fast and self._slow(result):
-                verdict = "spoilt"  # it might have kept up, had the machine stayed as it was
+                verdict = "invalid"
+            if (
+                verdict == "failed"
+                and purpose == "search"
+                and self._nominal
+                and self._degraded(result)
+            ):
+                verdict = "invalid"  # it might have kept up, had the machine stayed as it was
         cost_after = running.cost()
         return Trial(
             point=self._point,
@@ -246,11 +251,11 @@ class Measurement:
             rate_pps=rate_pps,
             duration_s=duration_s,
             verdict=verdict,
-            unoffered=verdict == "spoilt" and unoffered(result, own),
+            load_not_reached=verdict == "invalid" and load_not_reached(result, own),
             commands=tuple(running.command_lines),
             notes=self._notes,
             result=kept(result, purpose),
-            device_waited_ns=waited,
+            device_run_queue_delay_ns=waited,
             uninterrupted=alone,
             kernel_ns=own,
             elapsed_ns=elapsed_ns,
@@ -275,18 +280,18 @@ class Measurement:
         where the kernel's own threads do the device's work, or where the core is taken away on
         purpose.
         """
-        tester, loops = self._tester.thread, self._running.yielders()
+        tester, loops = self._tester.thread, self._running.cooperative_threads()
         if not loops and len(self._pollers) == 1 and self._running.polls_alone:
             loops = self._pollers
         if tester is None or self._in_kernel or not loops or self._point.cpu_speed != 1.0:
             return ()
         return (tester, *loops)
 
-    def _overload(self, duration_s: float) -> Trial:
-        """Measure what comes through under more than the device can take."""
+    def _mrr(self, duration_s: float) -> Trial:
+        """Measure the maximum receive rate (MRR)."""
         for _ in range(OVERLOAD_TRIES):
-            trial = self._trial("overload", None, duration_s)
-            if trial.verdict != "spoilt":
+            trial = self._trial("mrr", None, duration_s)
+            if trial.verdict != "invalid":
                 break
         return trial
 
@@ -300,54 +305,54 @@ class Measurement:
         from convoy.search.mlr import Answer, Nothing, search  # half a second, wherever it stands
 
         began = time.monotonic()
-        self._fast = bool(self._kept) or self._wait_for_fast()
+        self._nominal = bool(self._kept) or self._wait_for_nominal()
         strictest = min(goal.loss_ratio for goal in goals)
-        # Overload is no result, but a place to begin: an earlier repeat may have had a bad moment.
-        flat_out = self._overload(goals[0].trial_s)
-        overload = flat_out.received_pps
-        # The ceiling may be of a slower moment: what came through now, it can offer and take.
-        ceiling = max(self._ceiling_pps or MOST_PPS / CEILING_SHARE, overload or 0.0)
-        most = ceiling * CEILING_SHARE
-        if self._in_kernel and flat_out.sent_pps:
+        # The MRR is no result, but a place to begin: an earlier repeat may have had a bad moment.
+        trial_at_max = self._mrr(goals[0].trial_s)
+        mrr = trial_at_max.received_pps
+        # The baseline may be of a degraded moment: what came through now, it can offer and take.
+        baseline = max(self._baseline_pps or MOST_PPS / BASELINE_SHARE, mrr or 0.0)
+        most = baseline * BASELINE_SHARE
+        if self._in_kernel and trial_at_max.sent_pps:
             # The tester's core does the kernel's work: this is all that can be offered.
-            most = min(most, flat_out.sent_pps)
+            most = min(most, trial_at_max.sent_pps)
 
         def measure(rate_pps: float, duration_s: float) -> Answer | Nothing:
             trial = self._trial("search", rate_pps, duration_s, loss_ratio=strictest)
-            if trial.verdict == "spoilt":
-                return Nothing.UNOFFERED if trial.unoffered else Nothing.DISTURBED
+            if trial.verdict == "invalid":
+                return Nothing.LOAD_NOT_REACHED if trial.load_not_reached else Nothing.DISTURBED
             total = trial.result.total
             if total is None:
                 return Nothing.DISTURBED
             return Answer(max(total.offered_pkts, total.lost_pkts), total.lost_pkts)
 
-        guess = max(guess_pps or 0.0, overload or START_PPS)
-        found = search(measure, goals, most, guess, longest_s)
+        guess = max(guess_pps or 0.0, mrr or START_PPS)
+        result = search(measure, goals, most, guess, longest_s)
         return Search(
             point=self._point,
-            outcome="found",
-            goals=tuple(Goal(**asdict(goal)) for goal in found),
-            overload_pps=overload if flat_out.verdict != "spoilt" else None,
+            outcome="measured",
+            goals=tuple(Goal(**asdict(goal)) for goal in result),
+            mrr_pps=mrr if trial_at_max.verdict != "invalid" else None,
             trials=self.trials,
-            spoilt=self.spoilt,
-            unoffered=self.unoffered,
+            invalid=self.invalid,
+            load_not_reached=self.load_not_reached,
             seconds=round(time.monotonic() - began, 3),
         )
 
-    def full_speed(self, trials: int, duration_s: float) -> float | None:
+    def saturation(self, trials: int, duration_s: float) -> float | None:
         """Return what came in a second, the median of trials that the machine left alone.
 
         The tester waits where a device does not take more: what is measured is the device, or,
-        where that has time left, the tester. None: the machine spoilt all.
+        where that has time left, the tester. None: all were invalid.
         """
-        found: list[float] = []
+        result: list[float] = []
         for _ in range(trials * LATENCY_TRIES):
-            trial = self._trial("overload", None, duration_s, FULL_SPEED)
-            if trial.verdict != "spoilt" and trial.received_pps:
-                found.append(trial.received_pps)
-            if len(found) == trials:
+            trial = self._trial("mrr", None, duration_s, SATURATION)
+            if trial.verdict != "invalid" and trial.received_pps:
+                result.append(trial.received_pps)
+            if len(result) == trials:
                 break
-        return statistics.median(found) if found else None
+        return statistics.median(result) if result else None
 
     def at(
         self,
@@ -356,19 +361,19 @@ class Measurement:
         duration_s: float,
         purpose: Literal["latency", "rate"] = "latency",
     ) -> Trial:
-        """Measure at a rate; a trial that the machine spoilt is done again.
+        """Measure at a rate; an invalid trial is repeated.
 
         purpose: latency, or only what came and in which frames, which bears longer pauses.
         """
-        refused = slow = 0
+        refused = degraded = 0
         for _ in range(LATENCY_TRIES):
             if not self._kept:
-                self._wait_for_fast()
+                self._wait_for_nominal()
             trial = self._trial(purpose, rate_pps, duration_s, load)
-            refused += trial.unoffered
-            slow += self._slow(trial.result)
-            done = trial.verdict != "spoilt" and (
-                slow in (0, SLOW_TRIES) or not self._slow(trial.result)
+            refused += trial.load_not_reached
+            degraded += self._degraded(trial.result)
+            done = trial.verdict != "invalid" and (
+                degraded in (0, DEGRADED_TRIES) or not self._degraded(trial.result)
             )
             if done or refused == REFUSALS:
                 break

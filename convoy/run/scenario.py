@@ -19,9 +19,9 @@ def load_file(path: Path) -> Scenario:
     """Read a scenario. Raises InputError with file, line, field, value and fix."""
     text = read(path, "begin with title: (see scenarios/)")
     scenario = validate(text, Scenario)
-    found = list(problems(scenario))
-    if found:
-        raise text.error(found)
+    result = list(problems(scenario))
+    if result:
+        raise text.error(result)
     return scenario
 
 

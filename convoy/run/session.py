@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""A run from beginning to end: its folder, its machine, its turns. Begun anew, or resumed."""
+"""A run from beginning to end: its folder, its machine, its device runs. Begun anew, or resumed."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +22,10 @@ from convoy.results.scenario import SetupSpec
 from convoy.results.trial_result import SelfTest
 from convoy.run import memory
 from convoy.run import scenario as scenarios_of
-from convoy.run.bench import CEILING, Bench, Settings, Step
-from convoy.run.ceiling import Ceiling
+from convoy.run.adaptive_repetition import TIME_SHARE
+from convoy.run.baseline_rate import BaselineRate
+from convoy.run.bench import BASELINE, Bench, Settings, Step
 from convoy.run.environment import environment
-from convoy.run.once_more import TIME_SHARE
 from convoy.run.order import MEMORY_S, Order, order
 from convoy.search.goals import goals
 
@@ -51,11 +51,11 @@ def wanted(
     for name in devices or ():
         if name not in known:
             raise InputError(f"--devices: '{name}': choose of {', '.join(sorted(known))}")
-    found = {}
+    result = {}
     for name in dict.fromkeys(names):
         one = scenarios_of.choose(scenarios_of.load(name), None)
         one = one.quickly() if quick else one
-        found[Path(name).stem] = scenarios_of.choose(one, devices).model_copy(update=changes)
+        result[Path(name).stem] = scenarios_of.choose(one, devices).model_copy(update=changes)
     profile = profile or ("quick" if quick else "standard")
     chosen = tuple(goal_names or (("pdr",) if quick else ("ndr", "pdr")))
     goals(chosen, profile)
@@ -64,7 +64,7 @@ def wanted(
         profile=profile,
         goals=chosen,
         repeats=repeats or (QUICK_REPEATS if quick else REPEATS),
-        scenarios=found,
+        scenarios=result,
     )
 
 
@@ -87,14 +87,14 @@ def cores() -> tuple[int, int]:
             "each; run on a machine (or in a container, or with a taskset) of two cores or more"
         )
     try:
-        found = place(read_topology(), 1, "same-node", allowed)
+        result = place(read_topology(), 1, "same-node", allowed)
     except ConvoyError:
         return allowed[0], allowed[1]  # no hwloc, or no node with two of these
-    return found.tester, found.functions[0]
+    return result.tester, result.functions[0]
 
 
 def order_here(asked: Plan) -> Order:
-    """Return the turns on this machine, and what it cannot do."""
+    """Return the device runs on this machine, and what it cannot do."""
     devices: dict[str, Device] = {device.name: device for device in DEVICES}
     allowed = os.sched_getaffinity(0)
     numa = {node for core, node in nodes().items() if core in allowed}
@@ -119,15 +119,18 @@ def execute(folder: RunFolder, asked: Plan, progress: Progress) -> None:
     tester_core, core = cores()
     plan = order_here(asked)
     in_memory = any(scenario.in_memory for scenario in asked.scenarios.values())
-    if not plan.turns and not in_memory:
+    if not plan.device_runs and not in_memory:
         raise InputError("; ".join(dict.fromkeys(f"{c.device}: {c.why}" for c in plan.cannot)))
     hugepages = this_machine().hugepages_free_mb >= HUGEPAGES_MB
-    real = any(turn.device.name != "dummy" and not turn.applications for turn in plan.turns)
+    real = any(
+        device_run.device.name != "dummy" and not device_run.applications
+        for device_run in plan.device_runs
+    )
     _write_host(folder, plan, tester_core, core, hugepages)
-    ceiling = Ceiling(tester_core, core, partial(_write_ceiling, folder)) if real else None
-    if ceiling is not None:
-        progress(Step(CEILING, 0, len(plan.turns), 0.0))
-        ceiling.look()
+    baseline = BaselineRate(tester_core, core, partial(_write_baseline, folder)) if real else None
+    if baseline is not None:
+        progress(Step(BASELINE, 0, len(plan.device_runs), 0.0))
+        baseline.measure()
     _in_memory(folder, asked, progress)
     settings = Settings(
         tester_core,
@@ -138,7 +141,7 @@ def execute(folder: RunFolder, asked: Plan, progress: Progress) -> None:
         LATENCY_S[asked.profile],
         TIME_SHARE,
     )
-    Bench(folder, asked.scenarios, settings, progress, ceiling).run(plan.turns)
+    Bench(folder, asked.scenarios, settings, progress, baseline).run(plan.device_runs)
 
 
 def _in_memory(folder: RunFolder, asked: Plan, progress: Progress) -> None:
@@ -154,11 +157,11 @@ def _in_memory(folder: RunFolder, asked: Plan, progress: Progress) -> None:
     for index, (name, what) in enumerate(todo):
         left = (len(todo) - index) * MEMORY_S
         progress(Step(f"{name}: {what}, in memory", index, len(todo), left))
-        found = memory.measure(what)
-        folder.append(Memory(scenario=name, what=what, command=memory.command(what), result=found))
+        result = memory.measure(what)
+        folder.append(Memory(scenario=name, what=what, command=memory.command(what), result=result))
 
 
-def _write_ceiling(folder: RunFolder, self_test: SelfTest) -> None:
+def _write_baseline(folder: RunFolder, self_test: SelfTest) -> None:
     """Keep the highest self-test beside what machine this is."""
     host = folder.host()
     if (self_test.ceiling_pps or 0.0) > (host.ceiling_pps or 0.0):
@@ -169,7 +172,9 @@ def _write_host(
     folder: RunFolder, plan: Order, tester_core: int, core: int, hugepages: bool
 ) -> None:
     """Write what machine this is; of a resumed run, under "resumed"."""
-    devices = {turn.device.name: turn.device.presence() for turn in plan.turns}
+    devices = {
+        device_run.device.name: device_run.device.presence() for device_run in plan.device_runs
+    }
     here: dict[str, Any] = {
         "tester_core": tester_core,
         "device_core": core,

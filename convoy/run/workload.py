@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""What scenarios' functions are told to do, and the traffic that meets all of it."""
+"""What scenarios' functions do, and the traffic that meets all of it."""
 
 from typing import Any
 

@@ -48,7 +48,7 @@ LONGEST_S = {"quick": 10.0, "standard": 120.0, "full": 7200.0}
 
 def goals(names: Iterable[str], profile: str) -> tuple[Goal, ...]:
     """Return goals as a profile measures them. Raises InputError for a name there is not."""
-    found = []
+    result = []
     for name in names:
         if name not in GOALS:
             raise InputError(
@@ -58,5 +58,5 @@ def goals(names: Iterable[str], profile: str) -> tuple[Goal, ...]:
         if sizes is not None and name in ("ndr", "pdr"):
             trial_s, sum_s, width = sizes
             goal = replace(goal, trial_s=trial_s, sum_s=sum_s, width=width)
-        found.append(goal)
-    return tuple(found)
+        result.append(goal)
+    return tuple(result)

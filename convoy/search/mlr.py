@@ -40,7 +40,7 @@ class Answer:
 class Nothing(enum.Enum):
     """A trial that says nothing about the device."""
 
-    UNOFFERED = "the tester cannot offer this rate"
+    LOAD_NOT_REACHED = "the tester cannot offer this rate"
     DISTURBED = "the tester or the device was kept off its core"
 
 
@@ -62,7 +62,7 @@ class Found:
     upper_pps: float | None  # lowest load that does not; None: none was found
     regular: bool  # both bounds were found, as close as the goal asks for
     remark: str = ""  # why it is irregular
-    at_least: bool = False  # it is, because no more could be offered
+    lower_bound: bool = False  # it is, because no more could be offered
 
     def as_json(self) -> dict[str, Any]:
         """Return it as results keep it."""
@@ -72,25 +72,25 @@ class Found:
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]
     """Gives the search what it wants; knows which loads could not be offered."""
 
-    def __init__(self, measure: Measure, most_pps: float, overload_pps: float) -> None:
+    def __init__(self, measure: Measure, most_pps: float, mrr_pps: float) -> None:
         self._measure = measure
         self._most_pps = most_pps
-        self._overload_pps = overload_pps
-        self.unoffered_pps: set[float] = set()
+        self._mrr_pps = mrr_pps
+        self.load_not_reached_pps: set[float] = set()
         self._most_offered_pps = float("inf")  # what is not below cannot be offered
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
         """Do a trial."""
-        answer: Answer | Nothing = Nothing.UNOFFERED
-        if intended_load >= self._most_pps * (1 - 1e-9) and self._overload_pps < self._most_pps:
+        answer: Answer | Nothing = Nothing.LOAD_NOT_REACHED
+        if intended_load >= self._most_pps * (1 - 1e-9) and self._mrr_pps < self._most_pps:
             # The search begins at the highest load to learn what comes through; that is known.
             sent = round(self._most_pps * intended_duration)
-            through = round(self._overload_pps * intended_duration)
+            through = round(self._mrr_pps * intended_duration)
             answer = Answer(sent, max(sent - through, 0))
         elif intended_load < self._most_offered_pps:
             answer = self._ask(intended_load, intended_duration)
         if isinstance(answer, Nothing):
-            self.unoffered_pps.add(intended_load)
+            self.load_not_reached_pps.add(intended_load)
             self._most_offered_pps = min(self._most_offered_pps, intended_load)
             sent = round(intended_load * intended_duration)
             answer = Answer(sent, sent)
@@ -102,14 +102,14 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         )
 
     def _ask(self, rate_pps: float, duration_s: float) -> Answer | Nothing:
-        said: list[Nothing] = []
-        while len(said) < TRIES:
+        output: list[Nothing] = []
+        while len(output) < TRIES:
             answer = self._measure(rate_pps, duration_s)
             if isinstance(answer, Answer):
                 return answer
-            said.append(answer)
-            if said.count(Nothing.UNOFFERED) == REFUSALS:
-                return Nothing.UNOFFERED
+            output.append(answer)
+            if output.count(Nothing.LOAD_NOT_REACHED) == REFUSALS:
+                return Nothing.LOAD_NOT_REACHED
         raise _DisturbedError
 
 
@@ -127,13 +127,13 @@ def _goal(goal: Goal) -> SearchGoal:
     )
 
 
-def _found(goal: Goal, result: GoalResult, unoffered: set[float], cut: str) -> Found:
+def _found(goal: Goal, result: GoalResult, load_not_reached: set[float], cut: str) -> Found:
     lower, upper = result.relevant_lower_bound, result.relevant_upper_bound
     through = result.conditional_throughput
     lower_pps = float(lower) if lower else None
     upper_pps = float(upper) if upper else None
     # The search rounds loads; a bound that was never offered says nothing about the device.
-    limited = upper_pps is not None and upper_pps in unoffered
+    limited = upper_pps is not None and upper_pps in load_not_reached
     remark = f"{cut}: {'at least this' if through else 'no rate'}" if cut else ""
     if cut:
         limited = False
@@ -148,7 +148,7 @@ def _found(goal: Goal, result: GoalResult, unoffered: set[float], cut: str) -> F
         None if limited else upper_pps,
         not remark,
         remark,
-        at_least=not cut and lower_pps is not None and (upper_pps is None or limited),
+        lower_bound=not cut and lower_pps is not None and (upper_pps is None or limited),
     )
 
 
@@ -156,12 +156,12 @@ def search(
     measure: Measure,
     goals: Sequence[Goal],
     most_pps: float,
-    overload_pps: float,
+    mrr_pps: float,
     longest_s: float = 1200.0,
 ) -> tuple[Found, ...]:
     """Search for the highest rates that meet the goals, all at once.
 
-    most_pps: what the tester can offer; overload_pps: what came through under more than the device
+    most_pps: what the tester can offer; mrr_pps: what came through under more than the device
     can take, or another guess: the search begins there, and finds its way where it was wrong.
     """
     config = Config()
@@ -169,7 +169,7 @@ def search(
     config.min_load, config.max_load = LEAST_PPS, max(most_pps, 2 * LEAST_PPS)
     config.search_duration_max = longest_s
     config.warmup_duration = None
-    measurer = _Measurer(measure, config.max_load, overload_pps)
+    measurer = _Measurer(measure, config.max_load, mrr_pps)
     engine = MultipleLossRatioSearch(config)
     began = time.monotonic()
     cut = ""
@@ -182,7 +182,7 @@ def search(
         if time.monotonic() - began < longest_s:
             raise
         cut = "the search ran out of time"
-    found = []
+    results = []
     for goal, theirs in zip(goals, config.goals, strict=True):
         target = engine.scaling.goal_to_final_target[theirs]
         result = GoalResult.from_bounds(bounds=engine.database.get_relevant_bounds(target=target))
@@ -192,5 +192,5 @@ def search(
             and float(result.relevant_upper_bound)
             <= float(result.relevant_lower_bound) * (1 + 1.5 * goal.width)
         )
-        found.append(_found(goal, result, measurer.unoffered_pps, "" if narrow else cut))
-    return tuple(found)
+        results.append(_found(goal, result, measurer.load_not_reached_pps, "" if narrow else cut))
+    return tuple(results)

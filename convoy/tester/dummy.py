@@ -50,15 +50,15 @@ class DummyTester(Tester):
         loss = max(0.0, 1 - capacity / rate)
         if self._random.random() < curve.hiccups:
             loss = max(loss, curve.hiccup_loss)
-        paused = self._random.random() < curve.spoilt
-        spoilt = paused or rate > CEILING_PPS
+        paused = self._random.random() < curve.invalid
+        invalid = paused or rate > CEILING_PPS
         received = offered - round(offered * loss)
         device.spent(received, size)
         duration_ns = round(spec.duration_s * 1e9)
         return TrialResult(
-            ok=not spoilt,
-            reason_code="rate_not_reached" if spoilt else None,
-            reason="the dummy had a pause" if spoilt else None,
+            ok=not invalid,
+            reason_code="rate_not_reached" if invalid else None,
+            reason="the dummy had a pause" if invalid else None,
             intended_pps=None if spec.rate_pps == "max" else rate,
             ceiling_pps=CEILING_PPS,
             duration_ns=duration_ns,

@@ -22,17 +22,17 @@ def check(root: Path) -> Iterator[Finding]:
 
 def _hugepages(root: Path) -> Finding:
     sizes = hugepages(root)
-    found = ", ".join(f"{h.free} of {h.total} free, {h.size_kb} kB each" for h in sizes)
+    result = ", ".join(f"{h.free} of {h.total} free, {h.size_kb} kB each" for h in sizes)
     why = "everything runs without them, with more TLB misses; network cards need them"
     fix = f"echo {WANTED_MB // 2} | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
     if not sizes:
         return Finding("hugepages", "note", "none: this kernel has no support for them", why)
     if max(h.free_mb for h in sizes) < ENOUGH_MB:
-        return Finding("hugepages", "note", found, why, fix)
+        return Finding("hugepages", "note", result, why, fix)
     if not hugetlb_mounts(root):
         mount = "sudo mkdir -p /dev/hugepages && sudo mount -t hugetlbfs none /dev/hugepages"
-        return Finding("hugepages", "note", f"{found}; not mounted", why, mount)
-    return Finding("hugepages", "ok", found)
+        return Finding("hugepages", "note", f"{result}; not mounted", why, mount)
+    return Finding("hugepages", "ok", result)
 
 
 def _on_request(root: Path) -> Finding:
@@ -64,13 +64,13 @@ def _available(root: Path) -> Finding:
         words = line.split()
         if len(words) > 1 and words[0] == "MemAvailable:" and words[1].isdigit():
             megabytes = int(words[1]) // 1024
-            found = f"{megabytes} MiB available"
+            result = f"{megabytes} MiB available"
             if megabytes >= WANTED_MB:
-                return Finding("memory", "ok", found)
+                return Finding("memory", "ok", result)
             return Finding(
                 "memory",
                 "problem",
-                found,
+                result,
                 f"convoyd may take {WANTED_MB} MiB",
                 "free some, or set memory: {mb: 256} in the descriptor",
             )

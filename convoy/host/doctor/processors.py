@@ -63,13 +63,13 @@ def _flags(root: Path) -> Finding:
 
 def _cores(root: Path, allowed: set[int] | None) -> Finding:
     cores = set(online(root)) & allowed if allowed is not None else set(online(root))
-    found = f"{len(cores)} ({ranges(cores)})"
+    result = f"{len(cores)} ({ranges(cores)})"
     if len(cores) >= 2:
-        return Finding("cores", "ok", found)
+        return Finding("cores", "ok", result)
     return Finding(
         "cores",
         "problem",
-        found,
+        result,
         "the tester and what it measures need a core each",
         "give the machine two cores or more, or widen the affinity: taskset",
     )
@@ -79,13 +79,13 @@ def _numa(root: Path) -> Finding:
     by_node: dict[int, list[int]] = {}
     for core, node in nodes(root).items():
         by_node.setdefault(node, []).append(core)
-    found = ", ".join(f"node {n}: cores {ranges(c)}" for n, c in sorted(by_node.items()))
+    result = ", ".join(f"node {n}: cores {ranges(c)}" for n, c in sorted(by_node.items()))
     if len(by_node) < 2:
-        return Finding("NUMA", "ok", found or "one node")
+        return Finding("NUMA", "ok", result or "one node")
     return Finding(
         "NUMA",
         "note",
-        found,
+        result,
         "packets that cross nodes can cost half of the throughput",
         "keep workers: cores and network cards on one node",
     )
@@ -152,15 +152,15 @@ def _smt(root: Path) -> Iterator[Finding]:
 def _clock(root: Path) -> Finding:
     flags = set(cpuinfo(root).get("flags", "").split())
     source = text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")
-    found = f"clock source {source or 'unknown'}"
+    result = f"clock source {source or 'unknown'}"
     if not flags or {"constant_tsc", "nonstop_tsc"} <= flags:
-        return Finding("time stamp counter", "ok", f"constant, {found}")
+        return Finding("time stamp counter", "ok", f"constant, {result}")
     if "constant_tsc" in flags:
-        return Finding("time stamp counter", "ok", f"constant while it does not sleep, {found}")
+        return Finding("time stamp counter", "ok", f"constant while it does not sleep, {result}")
     return Finding(
         "time stamp counter",
         "problem",
-        f"not constant, {found}",
+        f"not constant, {result}",
         "cycles per packet and latencies are counted with it",
         "measure on a processor with constant_tsc",
     )
@@ -173,15 +173,15 @@ def _mitigations(root: Path) -> Finding:
     open_ = [name for name, state in states.items() if state.startswith("Vulnerable")]
     if not states:
         return Finding("mitigations", "ok", "unknown to this kernel")
-    found = f"active: {', '.join(active) or 'none'}" + (
+    result = f"active: {', '.join(active) or 'none'}" + (
         f"; not mitigated: {', '.join(open_)}" if open_ else ""
     )
     if not active:
-        return Finding("mitigations", "ok", found)
+        return Finding("mitigations", "ok", result)
     return Finding(
         "mitigations",
         "note",
-        found,
+        result,
         "they slow system calls and kernel datapaths, little what polls; report them with results",
         "only where every program is trusted: kernel command line mitigations=off",
     )
@@ -206,14 +206,14 @@ def _load(root: Path) -> Iterator[Finding]:
         load = float(words[0])
     except (IndexError, ValueError):
         return
-    found = f"{load:g} in the last minute"
+    result = f"{load:g} in the last minute"
     if load < 0.5:
-        yield Finding("load", "ok", found)
+        yield Finding("load", "ok", result)
     else:
         yield Finding(
             "load",
             "note",
-            found,
+            result,
             "something else runs; what is measured now is disturbed",
             "end it: top -o %CPU",
         )

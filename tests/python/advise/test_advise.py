@@ -32,7 +32,7 @@ def row(device, functions, mpps, size="64", notes=(), under=Conditions(), role="
         functions=functions, size=size, repeat=0,
     )  # fmt: skip
     goal = Goal(goal="pdr", rate_pps=mpps * 1e6, lower_pps=1, upper_pps=2, regular=True)
-    (found,) = rows([], [Search(point=point, outcome="found", goals=(goal,))])
+    (found,) = rows([], [Search(point=point, outcome="measured", goals=(goal,))])
     return replace(found, notes=tuple(notes), conditions=under)
 
 

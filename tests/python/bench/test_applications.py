@@ -28,7 +28,7 @@ from convoy.results.folder import RunFolder
 from convoy.results.scenario import Scenario
 from convoy.run import application as applications
 from convoy.run.application import application
-from convoy.run.application_turn import Asked, measure
+from convoy.run.application_run import Asked, measure
 from convoy.run.order import both_ways_setup, order
 from convoy.run.two_hosts import SERVER, TwoHosts, both_ways
 
@@ -132,7 +132,7 @@ def test_a_scenario_of_applications_alone():
         pytest.skip("convoyd is not built: make build")
     devices = {name: device(name) for name in ("convoy", "testpmd")}
     plan = order({"s": scenario()}, devices, 2, 2, 1)
-    assert [(turn.setup, turn.device.name, turn.repeat) for turn in plan.turns] == [
+    assert [(one.setup, one.device.name, one.repeat) for one in plan.device_runs] == [
         ("router", "convoy", 0), ("router", "convoy", 1),
     ]  # fmt: skip
     why = {cannot.device: cannot.why for cannot in plan.cannot}
@@ -175,7 +175,7 @@ def test_clients_are_served_through_a_function(name, kind, apps):
         assert one.figures["mbps"] > 0
         assert any("offloads" in note for note in one.notes)
         if one.point.application == "iperf3-udp":
-            assert json.loads(one.said)["start"]["test_start"]["blksize"] == 64 - 46
+            assert json.loads(one.client_output)["start"]["test_start"]["blksize"] == 64 - 46
 
 
 def processes_with(text):

@@ -87,18 +87,18 @@ def gone(name):
         ),
         (
             "another version's trials",
-            replaced("trials.jsonl", "trial/4", "trial/9"),
+            replaced("trials.jsonl", "trial/5", "trial/9"),
             "trials.jsonl:1: schema: 'convoy.bench.trial/9': this version reads convoy.bench.trial",
         ),
         (
             "another version's searches",
-            replaced("points.jsonl", "point/2", "point/9"),
+            replaced("points.jsonl", "point/3", "point/9"),
             "points.jsonl:1: schema: 'convoy.bench.point/9': this version reads",
         ),
         (
             "a column less",
             replaced("trials.jsonl", '"duration_s":', '"duration":'),
-            "trials.jsonl:1: duration_s: Field required; this version reads convoy.bench.trial/4",
+            "trials.jsonl:1: duration_s: Field required; this version reads convoy.bench.trial/5",
         ),
         (
             "a line written over",

@@ -21,7 +21,7 @@ from convoy.results.documents import Host
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
 from convoy.results.scenario import Scenario
-from convoy.results.trials import FULL_SPEED, Cost, Goal, Point, Search, Trial
+from convoy.results.trials import SATURATION, Cost, Goal, Point, Search, Trial
 from convoy.run import memory, session
 
 from .results import latency, plan
@@ -38,9 +38,9 @@ SCENARIOS = {
     "paflow-throughput": {"figure": {"y": "Mpps"}},
     "paflow-ratio": {"figure": {"y": "ratio"}, "references": ["paflow-table2-aggregation-ratio"]},
     "paflow-latency": {"figure": {"y": "latency"}},
-    "paflow-guest": {"full-speed": 2, "search": False},
+    "paflow-guest": {"saturation": 2, "search": False},
     "paflow-in-place": {
-        "full-speed": 2,
+        "saturation": 2,
         "search": False,
         "sizes": [64, 512],
         "compare": [
@@ -85,7 +85,7 @@ def trial(scenario, setup, tester, rate=1e6, repeat=0, size="64"):
 def found(scenario, setup, rate, repeat=0):
     goal = Goal(goal="pdr", rate_pps=rate, lower_pps=rate, upper_pps=None, regular=True)
     point = trial(scenario, setup, made_up(), repeat=repeat).point
-    return Search(point=point, outcome="found", goals=(goal,))
+    return Search(point=point, outcome="measured", goals=(goal,))
 
 
 LOOKUP = {
@@ -110,16 +110,16 @@ def run(tmp_path):
     for setup, pps, cpu_ns in (("default", 8e6, 10**8), ("native", 40e6, 10**8 // 2)):
         for more in (-1e6, 0, 1e6):
             taken = trial("paflow-guest", setup, made_up(total={"received_pps": pps + more}))
-            changed = {"load": FULL_SPEED, "elapsed_ns": 10**8, "device_cpu_ns": cpu_ns}
+            changed = {"load": SATURATION, "elapsed_ns": 10**8, "device_cpu_ns": cpu_ns}
             folder.append(taken.model_copy(update=changed))
         lost = trial("paflow-guest", setup, made_up(total={"received_pps": 1.0}))
-        folder.append(lost.model_copy(update={"load": FULL_SPEED, "verdict": "spoilt"}))
+        folder.append(lost.model_copy(update={"load": SATURATION, "verdict": "invalid"}))
     for setup, pps, cycles in (("default", (8e6, 12e6), 180), ("native", (40e6, 36e6), 45)):
         for repeat, size in ((0, "64"), (1, "64"), (0, "512")):
             got = made_up(total={"received_pps": pps[repeat]}, tester={"tsc_hz": 1_800_000})
             taken = trial("paflow-in-place", setup, got, 1e6, repeat, size)
             cost = Cost(cycles=cycles * 1000, packets=1000, source="workers")
-            folder.append(taken.model_copy(update={"load": FULL_SPEED, "cost": cost}))
+            folder.append(taken.model_copy(update={"load": SATURATION, "cost": cost}))
     for setup, p50 in (("default", 3000), ("native", 2500)):
         folder.append(trial("paflow-latency", setup, result(100, p50=p50)))
     folder.append(trial("paflow-drops", "default", result(90, lost=10, runs=[(1, 2), (8, 1)]), 4e6))

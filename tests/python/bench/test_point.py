@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""What a trial's result says, and what is done after a spoilt one."""
+"""What a trial's result says, and what is done after an invalid one."""
 
 from ipaddress import IPv4Address, IPv4Network
 
@@ -9,10 +9,10 @@ import pytest
 from convoy.dut.base import Running
 from convoy.dut.functions import read
 from convoy.errors import ConvoyError
-from convoy.host.waited import ThreadTime, pollers, thread_times, waited_ns
+from convoy.host.run_queue import ThreadTime, pollers, run_queue_delay_ns, thread_times
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Point
-from convoy.run.judge import LOSS_RATIO, judge, judge_overload, unoffered
+from convoy.run.judge import LOSS_RATIO, judge, judge_mrr, load_not_reached
 from convoy.run.point import Measurement, specification
 from convoy.run.workload import flows, function
 from convoy.search.goals import goals
@@ -39,16 +39,16 @@ def result(rate, loss, ok=True, suspect=None, own=None, **more):
         (result(1e6, 0.0), "passed"),
         (result(1e6, LOSS_RATIO), "passed"),
         (result(1e6, 0.0051), "failed"),
-        (result(1e6, 0.3, ok=False), "spoilt"),
-        (result(1e6, 0.0, ok=False), "spoilt"),
-        (result(1e6, 0.3, suspect="paused"), "spoilt"),
+        (result(1e6, 0.3, ok=False), "invalid"),
+        (result(1e6, 0.0, ok=False), "invalid"),
+        (result(1e6, 0.3, suspect="paused"), "invalid"),
         (result(1e6, 0.001, suspect="paused"), "passed"),
         # The tester's own losses explain all but 0.5 %, and all but more than that.
-        (result(1e6, 0.3, suspect="full", own=295_001), "spoilt"),
+        (result(1e6, 0.3, suspect="full", own=295_001), "invalid"),
         (result(1e6, 0.3, suspect="full", own=294_000), "failed"),
         (result(1e6, 0.3, own=0), "failed"),
-        (made_up(False), "spoilt"),
-        (made_up(total={"loss_ratio": None}), "spoilt"),
+        (made_up(False), "invalid"),
+        (made_up(total={"loss_ratio": None}), "invalid"),
     ],
 )
 def test_verdicts(given, verdict):
@@ -59,20 +59,20 @@ def test_losses_while_others_had_the_core_are_not_the_devices():
     lost = result(1e6, 0.02, duration_ns=100_000_000)
     # What came in 1.4 of 100 ms explains all but 0.6 %, what came in 1.6 all but 0.4 %.
     assert judge(lost, 1_400_000) == "failed"
-    assert judge(lost, 1_600_000) == "spoilt"
+    assert judge(lost, 1_600_000) == "invalid"
     assert judge(result(1e6, 0.0, duration_ns=100_000_000), 600_000) == "passed"
     assert judge(lost, 1_600_000, loss_ratio=0.0) == "failed"
     # Neither pause explains enough, both together do.
     both = result(1e6, 0.02, suspect="full", own=10_000, duration_ns=100_000_000)
     assert judge(both, 400_000) == "failed"
-    assert judge(both, 510_000) == "spoilt"
+    assert judge(both, 510_000) == "invalid"
 
 
 def test_losses_are_what_overload_is_for_but_pauses_lower_what_comes_through():
     lost = result(1e6, 0.4, suspect="full", duration_ns=100_000_000)
-    assert judge_overload(lost, 5_000_000) == "passed"
-    assert judge_overload(lost, 5_000_001) == "spoilt"
-    assert judge_overload(lost.model_copy(update={"ok": False})) == "spoilt"
+    assert judge_mrr(lost, 5_000_000) == "passed"
+    assert judge_mrr(lost, 5_000_001) == "invalid"
+    assert judge_mrr(lost.model_copy(update={"ok": False})) == "invalid"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_rate_is_not_offered_where_no_pause_explains_it(code, unsent, deschedu
         total={"offered_pkts": 1_000_000, "unsent_pkts": unsent},
         tester={"lost_time": {"descheduled_ns": descheduled_ns}},
     )
-    assert unoffered(given) is expected
+    assert load_not_reached(given) is expected
 
 
 def test_who_polls_is_waited_for_and_others_are_not(tmp_path):
@@ -108,9 +108,9 @@ def test_who_polls_is_waited_for_and_others_are_not(tmp_path):
     assert before[7] == ThreadTime(9000, 30)
     assert set(after) == {7, 8, 9}
     assert pollers(before, after) == (8, 9)  # 1000 and 500; another ran 400, one has ended
-    assert waited_ns(before, after) == 20 + 40
+    assert run_queue_delay_ns(before, after) == 20 + 40
     assert pollers({}, {}) == ()
-    assert waited_ns(before, {}) == 0
+    assert run_queue_delay_ns(before, {}) == 0
 
 
 class Device(Running):
@@ -130,7 +130,7 @@ class Device(Running):
 
 
 class Bench(Tester):
-    """Knows the device; the first `pauses` trials of every rate are spoilt."""
+    """Knows the device; the first `pauses` trials of every rate are invalid."""
 
     def __init__(self, device, pauses=0, ceiling_pps=30e6):
         self.device, self.pauses, self.seen = device, pauses, []
@@ -171,7 +171,7 @@ def near(search):
 def test_a_ceiling_of_a_slower_moment_is_no_limit(tmp_path):
     # Flat out 7 Mpps came through; of that it can offer 95 % evenly paced, of its ceiling less.
     search, _ = measure(tmp_path, Bench(Device(), ceiling_pps=5e6))
-    assert search.goals[0].at_least
+    assert search.goals[0].lower_bound
     assert search.rate("pdr") == pytest.approx(0.95 * 7e6, rel=0.02)
 
 
@@ -179,20 +179,20 @@ def test_a_point_is_found_and_every_trial_kept(tmp_path):
     tester = Bench(Device())
     search, kept = measure(tmp_path, tester)
     assert near(search)
-    assert search.overload_pps == 7e6
+    assert search.mrr_pps == 7e6
     assert len(kept) == len(tester.seen)
-    assert [kept[0].purpose, kept[-1].purpose] == ["overload", "latency"]
+    assert [kept[0].purpose, kept[-1].purpose] == ["mrr", "latency"]
     assert kept[-1].rate_pps == search.rate("pdr") / 2
 
 
-def test_a_spoilt_trial_is_repeated_and_counted(tmp_path):
+def test_an_invalid_trial_is_repeated_and_counted(tmp_path):
     tester = Bench(Device(), pauses=3)
     search, kept = measure(tmp_path, tester)
     assert near(search)
     first = tester.seen[1][0]
     assert [rate for rate, _ in tester.seen].count(first) >= 4
-    assert sum(trial.verdict == "spoilt" for trial in kept) == search.spoilt + 3
-    assert search.spoilt > 0
+    assert sum(trial.verdict == "invalid" for trial in kept) == search.invalid + 3
+    assert search.invalid > 0
 
 
 def test_a_guess_is_not_trusted_when_more_came_through(tmp_path):
@@ -218,7 +218,7 @@ def test_a_latency_trial_in_which_others_ran_is_no_result(tmp_path):
 
     tester = Timed(Device())
     measurement = Measurement(POINT, tester, tester.device, RunFolder(tmp_path), 0)
-    assert measurement.at(1e6, "idle", 0.1).verdict == "spoilt"
+    assert measurement.at(1e6, "idle", 0.1).verdict == "invalid"
     assert measurement.trials == 5
 
 

@@ -46,7 +46,7 @@ def trial(purpose="search", received=None, verdict="passed", repeat=0, device="c
     )
 
 
-def search(rate, repeat=0, regular=True, remark="", at_least=False, **more):
+def search(rate, repeat=0, regular=True, remark="", lower_bound=False, **more):
     goal = Goal(
         goal="pdr",
         rate_pps=rate,
@@ -54,16 +54,16 @@ def search(rate, repeat=0, regular=True, remark="", at_least=False, **more):
         upper_pps=None,
         regular=regular,
         remark=remark,
-        at_least=at_least,
+        lower_bound=lower_bound,
     )
-    return Search(point=point(repeat, **more), outcome="found", goals=(goal,))
+    return Search(point=point(repeat, **more), outcome="measured", goals=(goal,))
 
 
 @pytest.mark.parametrize(
     ("bounds", "expected"), [((), False), ((0,), False), ((1, 2), True), ((0, 1, 2), True)]
 )
 def test_a_median_of_bounds_is_a_bound(bounds, expected):
-    found = [search(20e6, i, i not in bounds, at_least=i in bounds) for i in range(3)]
+    found = [search(20e6, i, i not in bounds, lower_bound=i in bounds) for i in range(3)]
     (row,) = rows([trial(received=2e7)], found)
     assert row.lower_bound is expected
 
@@ -87,7 +87,7 @@ def test_a_bound_agrees_with_everything_above_it(tmp_path, one, other, agrees):
         folder.write_host(Host())
         for i in range(4):
             folder.append(trial(received=rate))
-            folder.append(search(rate * (1 + i / 1e4), i, not bound, at_least=bound))
+            folder.append(search(rate * (1 + i / 1e4), i, not bound, lower_bound=bound))
         runs.append(read([folder.path]))
     (found,) = compare(*runs)["points"]
     assert found["within_noise"] is agrees
@@ -96,7 +96,7 @@ def test_a_bound_agrees_with_everything_above_it(tmp_path, one, other, agrees):
 
 def test_a_rate_is_the_median_of_what_the_searches_found():
     (row,) = rows(
-        [trial("overload", 9e6), trial(received=5e6), trial(received=8e6, verdict="spoilt")],
+        [trial("mrr", 9e6), trial(received=5e6), trial(received=8e6, verdict="invalid")],
         [search(6e6), search(4e6, 1), search(None, 2, False, "not even 1000 packets/s")],
     )
     assert row.rounds == {0: 6e6, 1: 4e6}
@@ -120,7 +120,7 @@ def test_what_nobody_measured_is_missing_not_zero():
 
 def test_latency_is_of_latency_trials_only_and_histograms_add_up():
     trials = [trial(received=6e6), trial("latency", 3e6), trial("latency", 3e6, repeat=1)]
-    trials.append(trial("latency", 3e6, repeat=2, verdict="spoilt"))
+    trials.append(trial("latency", 3e6, repeat=2, verdict="invalid"))
     (row,) = rows(trials)
     (delay,) = row.delays
     assert (delay.load, delay.rate_pps, delay.count) == ("50% of PDR", 3e6, 200)
@@ -139,7 +139,7 @@ def test_cycles_are_those_of_the_trial_not_of_the_devices_life():
 
 
 @pytest.mark.parametrize(
-    ("limit", "at_least", "rates"),
+    ("limit", "lower_bound", "rates"),
     [
         (7e6, True, (4e6, 6e6, 7e6)),
         (5e6, True, (4e6, 6e6, 5e6)),
@@ -147,9 +147,11 @@ def test_cycles_are_those_of_the_trial_not_of_the_devices_life():
         (7e6, False, (4e6, 6e6)),  # a search that was cut short
     ],
 )
-def test_a_lower_limit_counts_where_the_median_does_not_depend_on_the_rate(limit, at_least, rates):
+def test_a_lower_limit_counts_where_the_median_does_not_depend_on_the_rate(
+    limit, lower_bound, rates
+):
     cut = search(limit, 2, False, "at least this")
-    goal = cut.goals[0].model_copy(update={"at_least": at_least})
+    goal = cut.goals[0].model_copy(update={"lower_bound": lower_bound})
     cut = cut.model_copy(update={"goals": (goal,)})
     (row,) = rows([trial(received=6e6)], [search(4e6), search(6e6, 1), cut])
     assert row.rates_pps == rates
@@ -179,7 +181,7 @@ def test_findings_say_what_the_rows_say():
 def test_a_folder_gives_back_what_was_kept_and_refuses_a_second_run(tmp_path):
     folder = RunFolder(tmp_path / "run")
     folder.create(plan(5))
-    kept = [trial(received=5e6), trial(received=6e6, verdict="spoilt")]
+    kept = [trial(received=5e6), trial(received=6e6, verdict="invalid")]
     for one in kept:
         folder.append(one)
     folder.append(search(5e6))
@@ -213,7 +215,7 @@ def test_a_bad_line_is_named(tmp_path):
     folder.append(trial(received=5e6))
     with (tmp_path / "trials.jsonl").open("a") as file:
         file.write('{"point": "x"}\n')
-    with pytest.raises(InputError, match=r"trials.jsonl:2: point: .*bench.trial/4"):
+    with pytest.raises(InputError, match=r"trials.jsonl:2: point: .*bench.trial/5"):
         list(folder.trials())
 
 

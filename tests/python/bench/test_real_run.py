@@ -136,10 +136,10 @@ def test_what_is_killed_costs_one_turn(place, victim):
             ours.kill()
     ends = [json.loads(line) for line in points.read_text().splitlines()]
     outcomes = [(end["point"]["device"], end["outcome"]) for end in ends]
-    assert outcomes[:4] == [("convoy", "failed"), ("testpmd", "found"),
-                            ("convoy", "found"), ("testpmd", "found")]  # fmt: skip
+    assert outcomes[:4] == [("convoy", "failed"), ("testpmd", "measured"),
+                            ("convoy", "measured"), ("testpmd", "measured")]  # fmt: skip
     # It may be measured once more, where there is time.
-    assert all(end["point"]["repeat"] >= 2 and end["outcome"] == "found" for end in ends[4:])
+    assert all(end["point"]["repeat"] >= 2 and end["outcome"] == "measured" for end in ends[4:])
     assert ends[0]["why"]
     assert any("convoy failed" in line for line in findings(read([folder])))
     nothing_left(environment)

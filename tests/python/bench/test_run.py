@@ -24,16 +24,16 @@ from convoy.report.run_document import document as document_of
 from convoy.results.documents import Host, Plan
 from convoy.results.folder import RunFolder
 from convoy.run import scenario as scenarios
+from convoy.run.baseline_rate import BaselineRate
 from convoy.run.bench import Bench, Settings
-from convoy.run.ceiling import Ceiling
 from convoy.run.order import order
 from convoy.run.session import wanted
 
 CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()"]
 
 
-def settings(profile="quick", goals=("pdr",), once_more=0.0):
-    return Settings(0, (1,), False, profile, goals, 0.2, once_more=once_more)
+def settings(profile="quick", goals=("pdr",), repetition_share=0.0):
+    return Settings(0, (1,), False, profile, goals, 0.2, repetition_share)
 
 
 def named(name, curve=None, fails=()):
@@ -58,8 +58,8 @@ def plan(names, repeats=3, quick=True):
     return asked, {"baseline": scenario}
 
 
-def run(path, devices, repeats=3, until=None, goals=("pdr",), once_more=0.0, ceiling=None):
-    """Do a run; until: raise KeyboardInterrupt after so many turns."""
+def run(path, devices, repeats=3, until=None, goals=("pdr",), repetition_share=0.0, ceiling=None):
+    """Do a run; until: raise KeyboardInterrupt after so many device runs."""
     asked, found = plan(tuple(devices), repeats)
     folder = RunFolder(path)
     if not (path / "plan.yaml").exists():
@@ -72,14 +72,14 @@ def run(path, devices, repeats=3, until=None, goals=("pdr",), once_more=0.0, cei
         if until is not None and len(steps) > until:
             raise KeyboardInterrupt
 
-    turns = order(found, devices, repeats, 2, 1).turns
-    how = settings(goals=goals, once_more=once_more)
-    Bench(folder, found, how, progress, ceiling).run(turns)
+    device_runs = order(found, devices, repeats, 2, 1).device_runs
+    how = settings(goals=goals, repetition_share=repetition_share)
+    Bench(folder, found, how, progress, ceiling).run(device_runs)
     return folder, steps
 
 
-class Rising(Ceiling):
-    """A tester in a slow phase at first, that cannot be looked at the second time."""
+class Rising(BaselineRate):
+    """A tester on a degraded host at first; the second self-test fails."""
 
     def __init__(self):
         super().__init__(0, 1)
@@ -88,7 +88,7 @@ class Rising(Ceiling):
     def due(self):
         return bool(self.seen)
 
-    def look(self):
+    def measure(self):
         found = self.seen.pop()
         if isinstance(found, ConvoyError):
             raise found
@@ -106,10 +106,12 @@ HOST = {
 def test_devices_take_turns_and_the_first_meets_itself(tmp_path):
     devices = {"a": named("a"), "b": named("b")}
     _, steps = run(tmp_path, devices, repeats=2)
-    turns = [step.what.removeprefix("baseline: ") for step in steps]
+    device_runs = [step.what.removeprefix("baseline: ") for step in steps]
     once = ["a, router", "b, router", "a (A/A control), router", "a, firewall", "b, firewall"]
-    assert turns == once * 2
-    assert [(step.done, step.of) for step in steps] == [(i, len(turns)) for i in range(len(turns))]
+    assert device_runs == once * 2
+    assert [(step.done, step.of) for step in steps] == [
+        (i, len(device_runs)) for i in range(len(device_runs))
+    ]
     assert all(step.left_s > 0 for step in steps)
 
 
@@ -172,7 +174,7 @@ def test_runs_whose_folders_are_called_alike_are_told_apart(tmp_path):
 
 def test_an_older_runs_folder_is_refused_in_one_line(tmp_path):
     run(tmp_path, {"a": named("a")}, repeats=1)
-    old = (tmp_path / "points.jsonl").read_text().replace("bench.point/2", "bench.point/1")
+    old = (tmp_path / "points.jsonl").read_text().replace("bench.point/3", "bench.point/1")
     (tmp_path / "points.jsonl").write_text(old)
     with pytest.raises(InputError, match=r"points.jsonl:1: schema: 'convoy.bench.point/1': this "):
         read([tmp_path])
@@ -231,22 +233,22 @@ def test_one_bad_start_costs_one_turn(tmp_path):
     devices = {"a": named("a"), "b": named("b", fails=(2,))}
     folder, _ = run(tmp_path, devices, repeats=3)
     ends = [s.outcome for s in folder.searches() if s.point.device == "b"]
-    assert ends.count("failed") == 2  # both sizes of that turn
-    assert ends.count("found") == 2 * 2 * 3 - 2
+    assert ends.count("failed") == 2  # both sizes of that device run
+    assert ends.count("measured") == 2 * 2 * 3 - 2
 
 
 def test_what_failed_once_is_measured_once_more_where_there_is_time(tmp_path):
     devices = {"a": named("a"), "b": named("b", fails=(2,))}
-    folder, steps = run(tmp_path, devices, repeats=3, once_more=1000.0)
+    folder, steps = run(tmp_path, devices, repeats=3, repetition_share=1000.0)
     ends = [s for s in folder.searches() if s.point.device == "b"]
-    assert [s.outcome for s in ends].count("failed") == 2  # both sizes of a turn
+    assert [s.outcome for s in ends].count("failed") == 2  # both sizes of a device run
     again = [s for s in ends if s.point.repeat == 3]
     assert [s.point.size for s in again] == [s.point.size for s in ends if s.outcome == "failed"]
     assert len(ends) == 2 * 2 * 3 + 2
-    assert steps[-1].what.endswith("B once more")
+    assert steps[-1].what.endswith("B repeated")
     # A resumed run finds nothing left to do.
     told = len(steps)
-    _, steps = run(tmp_path, devices, repeats=3, once_more=1000.0)
+    _, steps = run(tmp_path, devices, repeats=3, repetition_share=1000.0)
     assert told > 0
     assert steps == []
 
@@ -254,15 +256,17 @@ def test_what_failed_once_is_measured_once_more_where_there_is_time(tmp_path):
 def test_what_cannot_be_compared_is_not_measured_once_more(tmp_path):
     device = named("b", fails=(2,))
     device.presence = lambda: Presence("1.0", remark="emulated: not comparable")
-    folder, steps = run(tmp_path, {"a": named("a"), "b": device}, repeats=3, once_more=1000.0)
+    folder, steps = run(
+        tmp_path, {"a": named("a"), "b": device}, repeats=3, repetition_share=1000.0
+    )
     assert any(s.outcome == "failed" for s in folder.searches())
-    assert not any(step.what.endswith("once more") for step in steps)
+    assert not any(step.what.endswith("repeated") for step in steps)
 
 
 def test_what_ended_at_a_ceiling_that_rose_is_measured_once_more(tmp_path):
-    folder, _ = run(tmp_path, {"a": named("a")}, once_more=1000.0, ceiling=Rising())
+    folder, _ = run(tmp_path, {"a": named("a")}, repetition_share=1000.0, ceiling=Rising())
     ends = [s for s in folder.searches() if s.point.size == "64" and s.point.setup == "router"]
-    bounds = {s.point.repeat for s in ends if s.goals[0].at_least}
+    bounds = {s.point.repeat for s in ends if s.goals[0].lower_bound}
     assert bounds == {0, 1}
     assert {s.point.repeat for s in ends} >= {2, 3, 4}
     row = next(r for r in read([tmp_path]).rows if (r.setup, r.size) == ("router", "64"))
@@ -270,15 +274,15 @@ def test_what_ended_at_a_ceiling_that_rose_is_measured_once_more(tmp_path):
     assert row.rate_pps > 5e6
 
 
-def test_a_look_that_fails_is_not_repeated_at_once(monkeypatch):
+def test_a_self_test_that_fails_is_not_repeated_at_once(monkeypatch):
     def fail(*arguments, **options):
         raise ConvoyError("no tester")
 
-    monkeypatch.setattr("convoy.run.ceiling.ConvoyGen", fail)
-    ceiling = Ceiling(0, 1)
+    monkeypatch.setattr("convoy.run.baseline_rate.ConvoyGen", fail)
+    ceiling = BaselineRate(0, 1)
     assert ceiling.due()
     with pytest.raises(ConvoyError):
-        ceiling.look()
+        ceiling.measure()
     assert not ceiling.due()
     assert ceiling.pps is None
 
@@ -290,12 +294,12 @@ def test_one_percent_of_hiccups_changes_no_rate(tmp_path):
         assert other.rate("pdr") == pytest.approx(one.rate("pdr"), rel=0.02)
 
 
-def test_spoilt_trials_are_excluded_and_counted(tmp_path):
-    folder, _ = run(tmp_path, {"a": named("a", Curve(spoilt=0.2))}, repeats=2)
-    spoilt = sum(trial.verdict == "spoilt" for trial in folder.trials())
-    assert spoilt > 0
-    assert sum(search.spoilt for search in folder.searches()) == spoilt
-    assert sum(row.invalid for row in read([tmp_path]).rows) == spoilt
+def test_invalid_trials_are_excluded_and_counted(tmp_path):
+    folder, _ = run(tmp_path, {"a": named("a", Curve(invalid=0.2))}, repeats=2)
+    invalid = sum(trial.verdict == "invalid" for trial in folder.trials())
+    assert invalid > 0
+    assert sum(search.invalid for search in folder.searches()) == invalid
+    assert sum(row.invalid for row in read([tmp_path]).rows) == invalid
 
 
 @pytest.mark.parametrize(

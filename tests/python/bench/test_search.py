@@ -21,7 +21,7 @@ def device(capacity=CAPACITY, hiccups=0.0, loss=0.05, seed=1, most=None, pauses=
     def measure(rate, seconds):
         asked.append((rate, seconds))
         if most is not None and rate > most:
-            return Nothing.UNOFFERED
+            return Nothing.LOAD_NOT_REACHED
         if [load for load, _ in asked].count(rate) <= pauses:
             return Nothing.DISTURBED
         sent = round(rate * seconds)
@@ -71,7 +71,7 @@ def test_hiccups_that_would_have_ruined_a_search_without_exceed_ratio_were_there
     assert ruined > 10
 
 
-def test_spoilt_trials_are_repeated_and_say_nothing():
+def test_invalid_trials_are_repeated_and_say_nothing():
     measure, asked = device(pauses=2)
     (found,) = one(measure)
     assert found.regular

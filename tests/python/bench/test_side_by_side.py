@@ -15,7 +15,7 @@ from convoy.errors import ConvoyError, InputError
 from convoy.results.folder import RunFolder
 from convoy.results.scenario import Scenario, SetupSpec
 from convoy.run.bench import Bench, Settings
-from convoy.run.order import Turn, chains_of, order
+from convoy.run.order import DeviceRun, chains_of, order
 from convoy.run.point import specification
 
 from .results import plan
@@ -47,7 +47,7 @@ def test_chains_meet_the_tester_in_places_of_their_own(tmp_path):
         setups = chains_of(Dummy(), spec, kind, (1,), tmp_path)
         ends = [port.address for setup in setups for port in (setup.left, setup.right)]
         assert len(set(ends)) == 6
-        assert all(setup.crowded for setup in setups)
+        assert all(setup.oversubscribed for setup in setups)
         assert all(len(end) < 16 for end in ends if kind == "af_packet")
 
 
@@ -80,8 +80,8 @@ def test_a_device_that_does_not_yield_is_left_out():
     setups = {"1": ROUTER, "2": {**ROUTER, "chains": 2}}
     devices = {"a": Yields(), "dummy": Dummy()}
     plan = order({"s": scenario(setups, devices=list(devices))}, devices, 1, 2, 1)
-    turns = [(turn.setup, turn.name) for turn in plan.turns]
-    assert turns == [("1", "a"), ("1", "dummy"), ("2", "a")]
+    device_runs = [(device_run.setup, device_run.name) for device_run in plan.device_runs]
+    assert device_runs == [("1", "a"), ("1", "dummy"), ("2", "a")]
     assert [(c.setup, c.device) for c in plan.cannot] == [("2", "dummy")]
 
 
@@ -98,14 +98,17 @@ def test_a_setup_gets_cores_of_its_own_or_is_left_out_with_the_reason():
         return (5,)
 
     plan = order({"s": scenario(setups)}, {"a": Yields()}, 1, 2, 1, place=place)
-    assert [(turn.setup, turn.cores) for turn in plan.turns] == [("near", (5,)), ("any", ())]
+    assert [(device_run.setup, device_run.cores) for device_run in plan.device_runs] == [
+        ("near", (5,)),
+        ("any", ()),
+    ]
     assert [c.as_json() for c in plan.cannot] == [
         {"scenario": "s", "setup": "far", "device": "", "why": "one NUMA node"}
     ]
 
 
 def test_a_scenario_without_a_search_says_what_is_tried_instead():
-    with pytest.raises(ValidationError, match="rates-pps to try, full-speed, or applications"):
+    with pytest.raises(ValidationError, match="rates-pps to try, saturation, or applications"):
         scenario({"x": ROUTER}, search=False)
 
 
@@ -122,12 +125,12 @@ def test_the_cores_that_a_setup_has_are_those_that_are_slowed_down(tmp_path, mon
     folder = RunFolder(tmp_path)
     folder.create(plan())
     bench = Bench(folder, {}, Settings(0, (1,), False, "quick", ("pdr",), 0.2), print)
-    turn = Turn("s", "x", SetupSpec(cores=2), Yields(), "device", "vhost-user", 0.5, 0)
+    device_run = DeviceRun("s", "x", SetupSpec(cores=2), Yields(), "device", "vhost-user", 0.5, 0)
     for cores, expected in (((), [1]), ((3, 4), [3, 4])):
         slowed.clear()
-        with bench._slow(replace(turn, cores=cores)):
+        with bench._slow(replace(device_run, cores=cores)):
             assert slowed == [(core, 0.5) for core in expected]
         assert slowed[len(expected) :] == [(core, 1.0) for core in reversed(expected)]
     slowed.clear()
-    with bench._slow(replace(turn, cpu_speed=1.0)):
+    with bench._slow(replace(device_run, cpu_speed=1.0)):
         assert slowed == []

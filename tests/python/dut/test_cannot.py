@@ -46,7 +46,7 @@ REFUSED = [
     ("linux", setup(()), "linux has no vhost-user ports"),
     ("vm", setup((SWAP,), "virtio-user"), "vm: l2fwd: the kernel has no way to swap"),
     ("testpmd", setup((), back=()), "only of packets from left to right"),
-    ("vpp", setup((), crowded=True), "do not yield to others on their core"),
+    ("vpp", setup((), oversubscribed=True), "do not yield to others on their core"),
     ("convoy", setup((), "af_packet", options={"link": "veth"}), "give sockets as outer ports"),
     ("convoy", setup((), "af_packet", options={"datapath": "dpdk"}), "is of vhost-user and memif"),
     ("linux", setup(CHAIN, "af_packet", back=(CHAIN[0],)), "must meet as many functions"),

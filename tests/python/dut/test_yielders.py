@@ -25,7 +25,7 @@ def test_each_process_has_one(deployment, threads, tmp_path: Path):
     setup = Setup(path, ports[0], ports[1], (CORES[-1],), tmp_path, deployment=deployment)
     with device("convoy").start(setup) as running:
         running.ready(60)
-        found = running.yielders()
+        found = running.cooperative_threads()
         assert len(found) == threads
         with uninterrupted(found, 0.1) as raised:
             assert raised or os.geteuid() or not found

@@ -28,7 +28,7 @@ from convoy.tester.convoy_gen import ConvoyGen
 CORES = sorted(os.sched_getaffinity(0))
 SWITCH = device("ovs-dpdk")
 TRIAL = {"rate_pps": 20_000, "duration_s": 0.2, "drain_s": 5, "tolerance": 1}
-FULL_SPEED = '{"rate_pps": "max", "duration_s": 1.5, "drain_s": 0.1, "tolerance": 1}'
+SATURATION = '{"rate_pps": "max", "duration_s": 1.5, "drain_s": 0.1, "tolerance": 1}'
 PACKET_BYTES = 60  # of 64, without FCS
 
 
@@ -82,7 +82,7 @@ def counted(switch: Running) -> dict[str, int]:
 
 def kill_under_load(tester: ConvoyGen, switch: Running, pid: int) -> None:
     before = counted(switch)["rx pkts"]
-    tester._process.say(FULL_SPEED)
+    tester._process.say(SATURATION)
     wait_for(lambda: counted(switch)["rx pkts"] > before + 10_000, 60, "packets to come")
     os.kill(pid, signal.SIGKILL)
 

@@ -24,8 +24,8 @@ def find(program: str, variable: str, environment: Mapping[str, str] | None = No
         place = Path(environment[variable])
         place = place / program if place.is_dir() else place
         return place.absolute() if place.is_file() and os.access(place, os.X_OK) else None
-    found = shutil.which(program, path=environment.get("PATH", os.defpath))
-    return Path(found) if found else None
+    result = shutil.which(program, path=environment.get("PATH", os.defpath))
+    return Path(result) if result else None
 
 
 def ask(

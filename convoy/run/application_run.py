@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""A device's turn with applications: two hosts, the device between them, one client at a time."""
+"""A device run with applications: two hosts, the device between them, one client at a time."""
 
 import time
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from convoy.run.two_hosts import TwoHosts
 
 CONNECT_S = 60.0  # a guest's interfaces come up one by one
 LISTEN_S = 20.0
-LONGER_S = 30.0  # that a client may take, over what it was told
+LONGER_S = 30.0  # that a client may take, over the trial's duration
 # A server's own children would outlive us: in a process namespace nothing outlives its first.
 ALONE = ("unshare", "--pid", "--fork", "--kill-child")
 ATTEMPTS = 2  # where a client fails: a first one may meet what is not up yet
@@ -27,7 +27,7 @@ ATTEMPTS = 2  # where a client fails: a first one may meet what is not up yet
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be measured in a turn, and how."""
+    """What is to be measured in a device run, and how."""
 
     points: Sequence[ApplicationPoint]
     seconds: int  # of each client
@@ -72,7 +72,7 @@ def _trial(
         *pinned, *app.client(folder, asked.seconds, point.frame_bytes or 0)
     )
     figures: dict[str, float] = {}
-    said, why = "", ""
+    output, why = "", ""
     before = running.counters()
     pids = running.processes()
     used_ns, cores = cpu_ns(pids), [core_time(c) for c in (asked.device_core, asked.core)]
@@ -83,8 +83,8 @@ def _trial(
                 hosts.until_listening(app.port, LISTEN_S)
                 with Process(client, folder=folder) as asking:
                     code = asking.wait(asked.seconds + LONGER_S)
-                    said = asking.stdout.text()
-                    figures = app.read(said, code)
+                    output = asking.stdout.text()
+                    figures = app.read(output, code)
             except ConvoyError as error:
                 more = "" if serving.running() else f"; the server: {serving.last_words()}"
                 raise ConvoyError(f"{error}{more}") from None
@@ -104,7 +104,7 @@ def _trial(
         commands=tuple(running.command_lines),
         server=server,
         client=client,
-        said=said,
+        client_output=output,
         notes=(*asked.notes, *running.notes, OFF, shared),
         elapsed_ns=elapsed_ns,
         device_cpu_ns=cpu_ns(pids) - used_ns if pids else None,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""How fast the tester is by itself, looked at again as a run goes on.
+"""The tester's baseline rate, what it reaches by itself, measured again as a run goes on.
 
-What no device can be shown to exceed. A machine in a slow phase halves it, and would cap the rest
-of a run that asked only once; the highest that was seen is what can be offered.
+No device can be shown to exceed it. A degraded host halves it, and would cap the rest of a run that
+measured it only once; the highest is what can be offered.
 """
 
 import time
@@ -13,11 +13,11 @@ from convoy.host.private import private_folder
 from convoy.results.trial_result import SelfTest
 from convoy.tester.convoy_gen import ConvoyGen
 
-AGAIN_S = 45.0  # a look takes three or four seconds, of a run's minutes
+INTERVAL_S = 45.0  # a self-test takes three or four seconds, of a run's minutes
 
 
-class Ceiling:
-    """The highest that was seen, and when somebody last looked."""
+class BaselineRate:
+    """The highest that was measured, and when."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Ceiling:
         device_core: int,
         higher: Callable[[SelfTest], None] = lambda result: None,
     ) -> None:
-        """Look at nothing yet. higher: called with each self-test that is the highest so far."""
+        """Measure nothing yet. higher: called with each self-test that is the highest so far."""
         self._tester_core = tester_core
         self._device_core = device_core
         self._higher = higher
@@ -33,10 +33,10 @@ class Ceiling:
         self.pps: float | None = None
 
     def due(self) -> bool:
-        """Return whether nobody looked for a while."""
-        return self._last is None or time.monotonic() - self._last > AGAIN_S
+        """Return whether it was not measured for a while."""
+        return self._last is None or time.monotonic() - self._last > INTERVAL_S
 
-    def look(self) -> None:
+    def measure(self) -> None:
         """Run the tester's self-test, on its core and the device's. Raises ConvoyError."""
         self._last = time.monotonic()  # where that fails too: it takes its time
         with private_folder() as private:
@@ -48,7 +48,7 @@ class Ceiling:
                 reflector_core=self._device_core,
                 device_core=self._device_core,
             ) as tester:
-                found, result = tester.ceiling_pps, tester.self_test
-        if found is not None and result is not None and found > (self.pps or 0.0):
-            self.pps = found
+                result = tester.self_test
+        if result is not None and (result.ceiling_pps or 0.0) > (self.pps or 0.0):
+            self.pps = result.ceiling_pps
             self._higher(result.without_histogram())

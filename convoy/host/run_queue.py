@@ -15,32 +15,32 @@ class ThreadTime:
     """Of one thread, since it began."""
 
     ran_ns: int
-    waited_ns: int  # ready, but not running; counted when the wait ends
+    run_queue_delay_ns: int  # ready, but not running; counted when the wait ends
 
 
 def thread_times(pids: Iterable[int], root: Path = Path("/")) -> dict[int, ThreadTime]:
     """Return the times of all threads of these processes, by thread id, from schedstat."""
-    found = {}
+    result = {}
     for pid in pids:
         for path in (root / f"proc/{pid}/task").glob("*/schedstat"):
             try:
                 ran, waited = path.read_text().split()[:2]
-                found[int(path.parent.name)] = ThreadTime(int(ran), int(waited))
+                result[int(path.parent.name)] = ThreadTime(int(ran), int(waited))
             except (OSError, ValueError):
                 continue  # the thread has ended
-    return found
+    return result
 
 
 def _named(names: Iterable[Path], begins: tuple[str, ...]) -> tuple[int, ...]:
     """Return the ids of those whose /proc/…/comm begins with one of these."""
-    found = []
+    result = []
     for path in names:
         try:
             if path.read_text().startswith(begins):
-                found.append(int(path.parent.name))
+                result.append(int(path.parent.name))
         except OSError:
             continue  # it has ended
-    return tuple(found)
+    return tuple(result)
 
 
 def threads_named(pid: int, begins: tuple[str, ...], root: Path = Path("/")) -> tuple[int, ...]:
@@ -63,7 +63,9 @@ def pollers(before: Mapping[int, ThreadTime], after: Mapping[int, ThreadTime]) -
     return tuple(thread for thread, ns in ran.items() if ns > 0 and 2 * ns >= most)
 
 
-def waited_ns(before: Mapping[int, ThreadTime], after: Mapping[int, ThreadTime]) -> int:
+def run_queue_delay_ns(before: Mapping[int, ThreadTime], after: Mapping[int, ThreadTime]) -> int:
     """Return how long those who poll had to wait in between, all together."""
     polled = pollers(before, after)
-    return sum(after[thread].waited_ns - before[thread].waited_ns for thread in polled)
+    return sum(
+        after[thread].run_queue_delay_ns - before[thread].run_queue_delay_ns for thread in polled
+    )

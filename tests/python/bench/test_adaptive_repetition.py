@@ -5,7 +5,7 @@
 import pytest
 
 from convoy.results.trials import Goal, Point, Search
-from convoy.run.once_more import ROUNDS, capped, uncertain
+from convoy.run.adaptive_repetition import ROUNDS_MAX, capped, uncertain
 
 AT_LEAST = "the tester could not offer more"
 BUSY = "the machine was too busy to go on: at least this"
@@ -23,9 +23,9 @@ def search(repeat, rate, remark=""):
         upper_pps=None,
         regular=not remark,
         remark=remark,
-        at_least=remark == AT_LEAST,
+        lower_bound=remark == AT_LEAST,
     )
-    return Search(point=point(repeat), outcome="found", goals=(goal,))
+    return Search(point=point(repeat), outcome="measured", goals=(goal,))
 
 
 def searches(*ends):
@@ -45,8 +45,8 @@ def searches(*ends):
         ("one found nothing", (5e6, 5e6, (None, BUSY)), True),
         ("it was made up for", (5e6, 5e6, (4e6, BUSY), 5e6), False),
         ("the tester had no more to offer", ((9e6, AT_LEAST), (8e6, AT_LEAST), 9e6), False),
-        ("often enough", (5e6, (1e6, BUSY), (2e6, BUSY), *[9e6] * ROUNDS), False),
-        ("nearly often enough", (5e6, (1e6, BUSY), (2e6, BUSY), *[9e6] * (ROUNDS - 1)), True),
+        ("often enough", (5e6, (1e6, BUSY), (2e6, BUSY), *[9e6] * ROUNDS_MAX), False),
+        ("nearly often enough", (5e6, (1e6, BUSY), (2e6, BUSY), *[9e6] * (ROUNDS_MAX - 1)), True),
     ],
 )
 def test_what_tells_too_little(what, ends, expected):

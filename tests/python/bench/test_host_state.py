@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Slow phases of the machine: what is waited for, repeated, left out, and said."""
+"""Degraded host state: what is waited for, repeated, excluded and reported."""
 
 import pytest
 
@@ -12,19 +12,19 @@ from convoy.report.rates import rows
 from convoy.report.run_data import read
 from convoy.results.documents import Host
 from convoy.results.folder import RunFolder
-from convoy.results.phase import (
+from convoy.results.host_state import (
     CHANGED,
-    best,
-    charged,
+    attributed,
+    degraded_rounds,
+    excluded_rounds,
     figures,
-    left_out,
-    slow_rounds,
+    nominal,
     slower,
 )
 from convoy.results.trial_result import SelfTest
 from convoy.results.trials import Goal, Point, Search, Trial
-from convoy.run.nearby import FIRST_S, SHARE, WAIT_S, Nearby
-from convoy.run.once_more import ROUNDS, uncertain
+from convoy.run.adaptive_repetition import ROUNDS_MAX, uncertain
+from convoy.run.host_state import FIRST_S, SHARE, WAIT_S, HostState
 from convoy.run.point import Measurement
 from convoy.search.goals import goals
 from convoy.tester.base import Tester
@@ -43,11 +43,11 @@ def probed(*args, **more):
     [
         (None, {}),
         ({"before_ns": None, "after_ns": None}, {}),
-        ({"before_ns": 70.0, "after_ns": None}, {"line": 70.0}),
-        ({"before_ns": 300.0, "after_ns": 70.0}, {"line": 300.0}),
+        ({"before_ns": 70.0, "after_ns": None}, {"round_trip": 70.0}),
+        ({"before_ns": 300.0, "after_ns": 70.0}, {"round_trip": 300.0}),
         (
             probe(70, 480, 490),
-            {"line": 70.0, "tester_work": 480.0, "device_work": 490.0, "both_work": 480.0},
+            {"round_trip": 70.0, "tester_work": 480.0, "device_work": 490.0, "both_work": 480.0},
         ),
     ],
 )
@@ -56,46 +56,49 @@ def test_what_a_trial_tells_of_the_machine(given, expected):
 
 
 def test_a_core_that_was_slowed_down_on_purpose_tells_nothing_of_others():
-    assert figures(probed(70, 480, 960), cpu_speed=0.5) == {"line": 70.0, "tester_work": 480.0}
+    assert figures(probed(70, 480, 960), cpu_speed=0.5) == {
+        "round_trip": 70.0,
+        "tester_work": 480.0,
+    }
 
 
 @pytest.mark.parametrize(
     ("purpose", "verdict", "expected"),
     [
-        ("search", "failed", {"line": FAR}),
+        ("search", "failed", {"round_trip": FAR}),
         ("search", "passed", {}),  # kept up in spite of it
-        ("latency", "passed", {"line": FAR}),
-        ("overload", "passed", {"line": FAR}),
-        ("search", "spoilt", None),  # counts for nothing
+        ("latency", "passed", {"round_trip": FAR}),
+        ("mrr", "passed", {"round_trip": FAR}),
+        ("search", "invalid", None),  # counts for nothing
     ],
 )
 def test_what_a_trial_is_charged_with(purpose, verdict, expected):
     one = trial(0, FAR, purpose=purpose).model_copy(update={"verdict": verdict})
-    assert charged(one) == expected
+    assert attributed(one) == expected
 
 
 @pytest.mark.parametrize(
     ("what", "lines", "expected"),
     [
-        ("nobody looked", [], {}),
-        ("always the same", [70.0] * 3, {"line": 70.0}),
-        ("one outlier below", [20.0, *[70.0] * 40], {"line": 70.0}),
-        ("fast for a tenth of the time", [*[70.0] * 10, *[300.0] * 90], {"line": 70.0}),
-        ("all of it slow", [300.0, 310.0], {"line": 300.0}),
+        ("not probed", [], {}),
+        ("always the same", [70.0] * 3, {"round_trip": 70.0}),
+        ("one outlier below", [20.0, *[70.0] * 40], {"round_trip": 70.0}),
+        ("fast for a tenth of the time", [*[70.0] * 10, *[300.0] * 90], {"round_trip": 70.0}),
+        ("all of it slow", [300.0, 310.0], {"round_trip": 300.0}),
     ],
 )
-def test_the_fast_phase(what, lines, expected):
-    assert best({"line": line} for line in lines) == expected, what
+def test_the_nominal_state(what, lines, expected):
+    assert nominal({"round_trip": line} for line in lines) == expected, what
 
 
 @pytest.mark.parametrize(
     ("what", "given", "placed", "changed"),
     [
         ("fast", probe(90, 490, 500), {}, {}),
-        ("far from each other", probe(280), {"line": 4.0}, {"line": 4.0}),
-        ("a stranger beside the tester", probe(70, 720), {}, {"tester_work": 1.5}),
+        ("far from each other", probe(280), {"round_trip": 4.0}, {"round_trip": 4.0}),
+        ("a noisy neighbour beside the tester", probe(70, 720), {}, {"tester_work": 1.5}),
         (
-            "a stranger beside the device",
+            "a noisy neighbour beside the device",
             probe(70, 480, 720),
             {"device_work": 1.5},
             {"device_work": 1.5},
@@ -127,16 +130,16 @@ def test_phases(what, given, placed, changed):
     ],
 )
 def test_rounds_that_are_left_out(what, lines, slow, out):
-    told = {repeat: [{"line": line} for line in some] for repeat, some in lines.items()}
-    found = slow_rounds(told, {"line": NEAR})
-    assert (found, left_out(found, lines)) == (slow, out), what
+    told = {repeat: [{"round_trip": line} for line in some] for repeat, some in lines.items()}
+    found = degraded_rounds(told, {"round_trip": NEAR})
+    assert (found, excluded_rounds(found, lines)) == (slow, out), what
 
 
 class World:
-    """Time that passes where somebody sleeps or looks; a machine that is fast from a time on."""
+    """Time that passes where somebody sleeps or probes; a host that is nominal from a time on."""
 
     def __init__(self, near_at=0.0, slow=None):
-        self.now, self.near_at, self.looks = 0.0, near_at, 0
+        self.now, self.near_at, self.probes = 0.0, near_at, 0
         self.slow = slow or probe(FAR)
 
     @property
@@ -146,13 +149,13 @@ class World:
     def sleep(self, seconds):
         self.now += seconds
 
-    def look(self):
-        self.looks += 1
+    def probe_host(self):
+        self.probes += 1
         self.now += 0.01
         return figures(result(probe=self.probe))
 
-    def nearby(self, known=True):
-        found = Nearby(lambda: self.now, self.sleep)
+    def host_state(self, known=True):
+        found = HostState(lambda: self.now, self.sleep)
         for _ in range(20 if known else 0):
             found.learn(figures(probed(NEAR)))
         return found
@@ -164,22 +167,22 @@ class World:
 )
 def test_the_wait_is_bounded(near_at, near, least_s, most_s):
     world = World(near_at)
-    assert world.nearby().wait(world.look) is near
+    assert world.host_state().wait(world.probe_host) is near
     assert least_s <= world.now <= most_s
 
 
 def test_all_waits_together_are_bounded():
     world = World(near_at=1e9)
-    nearby = world.nearby()
+    host_state = world.host_state()
     for _ in range(100):
-        assert not nearby.wait(world.look)
+        assert not host_state.wait(world.probe_host)
     assert world.now <= (FIRST_S + 100 * 0.2) / (1 - SHARE)
 
 
-def test_nobody_looks_where_nothing_is_known():
+def test_nothing_is_probed_where_nothing_is_known():
     world = World(near_at=1e9)
-    assert world.nearby(known=False).wait(world.look)
-    assert world.looks == 0
+    assert world.host_state(known=False).wait(world.probe_host)
+    assert world.probes == 0
 
 
 class Forwarding(Running):
@@ -196,7 +199,7 @@ class Forwarding(Running):
 
 
 class Moved(Tester):
-    """Its device keeps up with 8 Mpps, and with half of that while the machine is in a slow phase.
+    """Its device keeps up with 8 Mpps, and with half of that on a degraded host.
 
     It is so for a second, from one trial on.
     """
@@ -207,8 +210,8 @@ class Moved(Tester):
         self.world, self.left = world, trials
 
     def trial(self, specification):
-        if specification["duration_s"] <= 0.001:  # a look
-            self.world.look()
+        if specification["duration_s"] <= 0.001:  # a probe
+            self.world.probe_host()
             return result(probe=self.world.probe)
         self.left -= 1
         if self.left == 0:
@@ -228,25 +231,27 @@ class Moved(Tester):
 def measurement(tmp_path, tester, world):
     point = Point(device="convoy", functions=(), size="64", repeat=0)
     folder = RunFolder(tmp_path)
-    return Measurement(point, tester, Forwarding(), folder, 0, nearby=world.nearby()), folder
+    return Measurement(
+        point, tester, Forwarding(), folder, 0, host_state=world.host_state()
+    ), folder
 
 
 @pytest.mark.parametrize("trials", [2, 4, 6])
 @pytest.mark.parametrize("slow", [probe(FAR), probe(NEAR, device=720.0)])
-def test_a_search_waits_for_a_slow_phase_to_pass_and_finds_the_same(tmp_path, trials, slow):
+def test_a_search_waits_for_an_episode_to_pass_and_finds_the_same(tmp_path, trials, slow):
     world = World(slow=slow)
     measured, folder = measurement(tmp_path, Moved(world, trials), world)
     search = measured.search(goals(["pdr"], "quick"), None)
     assert 8e6 / 1.06 <= search.rate("pdr") <= 8.05e6
     # What passed in spite of it has passed, and nothing is held against the round.
     met = [trial for trial in folder.trials() if trial.result.probe == slow]
-    assert met and all(trial.verdict in ("spoilt", "passed") for trial in met)
+    assert met and all(trial.verdict in ("invalid", "passed") for trial in met)
     assert not any(slower(one, figures(probed(NEAR))) for one in measured.figures)
-    if any(trial.verdict == "spoilt" for trial in met):
+    if any(trial.verdict == "invalid" for trial in met):
         assert world.now >= 1.0  # it was waited for
 
 
-def test_a_slow_phase_that_stays_is_measured_as_it_is(tmp_path):
+def test_a_degraded_state_that_stays_is_measured_as_it_is(tmp_path):
     world = World()
     tester = Moved(world, 4)
     measured, _ = measurement(tmp_path, tester, world)
@@ -260,8 +265,8 @@ def test_a_slow_phase_that_stays_is_measured_as_it_is(tmp_path):
     search = measured.search(goals(["pdr"], "quick"), None)
     assert search.goals[0].regular
     assert search.rate("pdr") <= 4.03e6
-    assert search.spoilt == 1
-    assert slow_rounds({0: measured.figures}, figures(probed(NEAR))) == {0}
+    assert search.invalid == 1
+    assert degraded_rounds({0: measured.figures}, figures(probed(NEAR))) == {0}
     assert world.now < 3 * WAIT_S
 
 
@@ -289,7 +294,7 @@ def trial(repeat, line, rate=5e6, load="50% of PDR", purpose="latency", median=2
 def search(repeat, rate):
     goal = Goal(goal="pdr", rate_pps=rate, lower_pps=rate, upper_pps=rate, regular=True)
     point = Point(scenario="x", device="convoy", functions=(), size="64", repeat=repeat)
-    return Search(point=point, outcome="found", goals=(goal,))
+    return Search(point=point, outcome="measured", goals=(goal,))
 
 
 def test_a_row_is_of_the_rounds_nearby():
@@ -299,21 +304,19 @@ def test_a_row_is_of_the_rounds_nearby():
     assert row.rounds == {0: 10e6, 2: 12e6}
     assert row.delays[0].p50s_ns == (2000, 2000)
     assert (row.degraded, row.excluded_rounds, row.repeats, row.trials) == ({1}, 1, 3, 3)
-    assert row.host_state == {"line": NEAR}
-    assert row.irregular[0] == "1 of 3 rounds in a slow phase of the machine: left out"
+    assert row.host_state == {"round_trip": NEAR}
+    assert row.irregular[0] == "1 of 3 rounds on a degraded host: excluded"
     failed = Search(point=searches[1].point, outcome="failed", why="gone")
     (row,) = rows(trials, [searches[0], failed, searches[2]])
-    assert (row.excluded_rounds, row.failed) == (
-        1,
-        ("gone",),
-    )  # a failed device always counts
+    # A failed device always counts.
+    assert (row.excluded_rounds, row.failed) == (1, ("gone",))
     (row,) = rows([*trials[:2], trial(2, FAR)], searches)
     assert row.rounds == {0: 10e6, 1: 4e6, 2: 12e6}
     assert (row.degraded, row.excluded_rounds) == ({1, 2}, 0)
     assert row.irregular[0].endswith("kept, for want of others")
 
 
-def test_a_slow_round_is_not_set_over_a_fast_one():
+def test_a_degraded_round_is_not_compared_with_a_nominal_one():
     fast = rows([trial(i, NEAR) for i in range(3)], [search(i, 10e6) for i in range(3)])[0]
     slow = rows(
         [trial(0, NEAR), trial(1, FAR), trial(2, FAR)],
@@ -363,7 +366,7 @@ def run(path, rounds, tester=None, ceiling=None):
         ("one far", [(5e6, NEAR)] * 3, [(2e6, FAR)] * 3, None, FAR / NEAR),
         ("the other", [(2e6, FAR)] * 3, [(5e6, NEAR)] * 3, None, NEAR / FAR),
         ("a round far", [(5e6, NEAR)] * 3, [*[(5e6, NEAR)] * 2, (2e6, FAR)], True, None),
-        ("nobody looked", [(5e6, None)] * 3, [(2e6, FAR)] * 3, False, None),
+        ("not probed", [(5e6, None)] * 3, [(2e6, FAR)] * 3, False, None),
     ],
 )
 def test_runs_compare_only_where_the_machine_was_the_same(
@@ -371,7 +374,7 @@ def test_runs_compare_only_where_the_machine_was_the_same(
 ):
     found = compare(run(tmp_path / "one", one), run(tmp_path / "other", other))
     (point,) = found["points"]
-    changed = {} if times is None else {"line": pytest.approx(times)}
+    changed = {} if times is None else {"round_trip": pytest.approx(times)}
     assert (point["within_noise"], point["host_state_changed"]) == (agrees, changed), what
     assert ("not compared" in found["summary"]) == (times is not None)
     if times is not None:
@@ -418,7 +421,7 @@ def test_findings_count_what_was_slow(tmp_path):
     said = findings(run(tmp_path / "one", [(5e6, NEAR), (5e6, NEAR), (2e6, FAR)]))
     assert [line for line in said if "1 of 3 rounds ran" in line and "1 of these" in line]
     assert not [
-        line for line in findings(run(tmp_path / "two", [(5e6, FAR)] * 3)) if "slow phase" in line
+        line for line in findings(run(tmp_path / "two", [(5e6, FAR)] * 3)) if "degraded" in line
     ]
 
 
@@ -428,16 +431,16 @@ def test_findings_count_what_was_slow(tmp_path):
         (3, (), True, False),
         (3, (1,), True, True),
         (4, (1,), True, False),  # made up for
-        (3 + ROUNDS, (0, 1, 2, 3), True, False),  # often enough
+        (3 + ROUNDS_MAX, (0, 1, 2, 3), True, False),  # often enough
         (3, (), False, False),
         (3, (0, 1, 2), False, True),
         (4, (2,), False, False),
     ],
 )
-def test_points_that_were_measured_in_a_slow_phase_are_measured_once_more(
+def test_points_that_were_measured_on_a_degraded_host_are_repeated(
     rounds, slow, searched, expected
 ):
     ends = [search(repeat, 5e6) for repeat in range(rounds)]
     if not searched:
         ends = [end.model_copy(update={"goals": ()}) for end in ends]
-    assert uncertain(ends, 3, slow=slow, searched=searched) is expected
+    assert uncertain(ends, 3, degraded=slow, searched=searched) is expected
