@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Two runs, point by point: what differs by more than the noise that they state.
+"""Two runs, point by point: which changes are significant (convoy/report/noise.py).
 
-A machine may be slower in one run than in the other, for everybody alike. So each rate is compared
-with the run's own first device at the same point as well; "relative" is what is left of a change
-when the first device's change is taken out. Points whose
-host state differs (degraded in one run, nominal in the other) are not compared.
+A change is the quotient of the geometric means of a point's rounds. A machine may be slower in one
+run than in the other for all devices alike. So each rate is compared with the run's own first
+device at the same point as well; "relative" is what is left of a change without that device's.
+Points whose host state differs (degraded in one run, nominal in the other) are not compared.
 
 Agreement within a wide noise says little. So points at which even a change by a quarter would not
 have been significant are counted as underpowered.
@@ -15,7 +15,7 @@ import math
 import statistics
 from typing import Any
 
-from convoy.report.noise import AT_LEAST, spread
+from convoy.report.noise import FLOOR_MIN, geometric_mean, half_width
 from convoy.report.row import Row
 from convoy.report.run_data import Run
 from convoy.results.host_state import CHANGED, slower
@@ -28,17 +28,16 @@ DETECTABLE = 0.25  # a change that must be significant, or the comparison is und
 
 
 def _noise(one: Run, other: Run, a: Row, b: Row) -> float:
-    """Return how far two medians of the same may lie apart, upwards: a share. Down: 1 / (1 + it).
+    """Return how far apart chance puts two means of the same, upwards: a share. Down: 1 / (1 + it).
 
     Infinite: not known.
     """
-    # Each is as uncertain as its repeats show.
-    both = math.hypot(spread(a.rates_pps), spread(b.rates_pps))
-    share = max(AT_LEAST, math.expm1(both) if both < math.log(1e9) else math.inf)
+    both = half_width(a.rates_pps, b.rates_pps)
+    share = max(FLOOR_MIN, math.expm1(both) if both < math.log(1e9) else math.inf)
     if min(len(a.rates_pps), len(b.rates_pps)) >= ENOUGH:
         return share
     # Of fewer, no better than the floors at that size.
-    return max(share, *(run.noise_floor(a.scenario, a.size) or AT_LEAST for run in (one, other)))
+    return max(share, *(run.noise_floor(a.scenario, a.size) or FLOOR_MIN for run in (one, other)))
 
 
 def _reference(run: Run, row: Row) -> Row | None:
@@ -118,6 +117,10 @@ def _told(tell: int, agree: int, bounds: bool) -> str:
     return f"at {tell} of these {change}, the other {rest} {why}"
 
 
+def _quotient(row: Row, over: Row) -> float:
+    return geometric_mean(row.rates_pps) / geometric_mean(over.rates_pps)
+
+
 def compare(one: Run, other: Run) -> dict[str, Any]:
     """Return every point that both have, and a sentence."""
     points: list[dict[str, Any]] = []
@@ -126,8 +129,8 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
         if a.role == "control" or b is None or not a.rate_pps or not b.rate_pps:
             continue
         first, second = _reference(one, a), _reference(other, b)
-        moved = (second.rate_pps or 1) / (first.rate_pps or 1) if first and second else 1.0
-        change = b.rate_pps / a.rate_pps - 1
+        moved = _quotient(second, first) if first and second else 1.0
+        change = _quotient(b, a) - 1
         bounds = (a.lower_bound, b.lower_bound)
         noise, changed = _noise(one, other, a, b), _host_state_changed(one, other, a, b)
         tells = math.isfinite(noise) and not changed

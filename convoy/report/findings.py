@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from convoy.report.applications import sentences
 from convoy.report.gains import gain, pairs
-from convoy.report.noise import Difference, paired
+from convoy.report.noise import Difference, critical, paired
 from convoy.report.rates import expected_pps, host_states
 from convoy.report.row import Row
 from convoy.report.run_data import Run
@@ -168,11 +168,12 @@ def _noise(run: Run, scenario: str) -> Iterator[str]:
             f"**{run.noise_floor(scenario, size, name) or 0:.1%}** at {size_name(size)}"
             for size in sizes
         )
-        who = pairs[0][0]
+        who, rounds = pairs[0][0], pairs[0][1].rounds
+        value = f", critical value {critical(rounds - 1):.2f} at {rounds}" if rounds > 1 else ""
         yield (
             f"Noise floor: {each} ({who.name}, {_setup(who.setup)}, against its A/A control, "
-            f"{counted(pairs[0][1].rounds, 'round')}); smaller differences are not "
-            "significant."
+            f"{counted(rounds, 'round')}). Differences are significant beyond it, if Student's "
+            f"paired t-test on log ratios agrees (5 %{value})."
         )
 
 

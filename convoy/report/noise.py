@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""What is a difference, and what is noise. Pure.
+"""Which differences are significant. Pure.
 
-A run measures one device against itself (the A/A control): what these two differ by is noise. Two
-devices are compared round by round, because the host's states last longer than a round; their
-difference is the median over the rounds. It counts where it exceeds the noise floor and what chance
-alone would make of so few rounds; otherwise it is shown as none.
+Rates are compared by their logarithms. Two devices of a run are compared round by round, because a
+host's state lasts longer than a round: Student's paired t-test on log ratios, two-sided, 5 %. Where
+few rounds have both, and for two runs, Welch's t-test on the logarithms (runs: 10 %). A difference
+must exceed the noise floor as well: a device differs from its A/A control by noise only.
 """
 
 import math
@@ -13,22 +13,26 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-# Standard error of a median of n normal values is 1.25 sigma / sqrt(n); sigma from the median
-# absolute deviation is 1.48 times that.
-MEDIAN_ERROR = 1.2533
-DEVIATION = 1.4826
-# Of few values it is too small, on average by this (Croux and Rousseeuw 1992; 0.8 beyond nine).
-FEW = {4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}
-AT_LEAST = 0.01  # no floor is lower: the search's own steps
-# Of few rounds the error itself is not well known. So many errors a median of normal values is off
-# by chance alone in one of twenty cases; and, of each of two runs, their medians in one of ten.
-# By simulation; tests/python/bench/test_noise.py does it again.
-SURE = {2: 12.9, 3: 2.67, 4: 3.8, 5: 4.2, 6: 2.9, 7: 3.1, 8: 2.6, 9: 2.7}
-SURE_MORE = 2.5
-AGREE = {2: 2.92, 3: 1.42, 4: 1.71, 5: 1.9, 6: 1.66, 7: 1.77}
-AGREE_MORE = 1.7
-RARER = 1.5  # so many times that, once in twenty rather than in ten
-PAIRS = 3  # rounds that two devices must have in common to be compared round by round
+FLOOR_MIN = 0.01  # the search's own steps
+PAIRS_MIN = 3  # rounds that two devices must have in common to be compared round by round
+DEVICES, RUNS = 0.05, 0.10  # how often chance alone exceeds the critical value
+# Student's t, two-sided, at 1 to 4 degrees of freedom; from there on the expansion is exact to
+# 0.2 %.
+_CRITICAL = {DEVICES: (12.706, 4.303, 3.182, 2.776), RUNS: (6.314, 2.920, 2.353, 2.132)}
+
+
+def critical(freedom: int, chance: float = DEVICES) -> float:
+    """Return the two-sided critical value of Student's t, by degrees of freedom."""
+    if freedom <= len(_CRITICAL[chance]):
+        return _CRITICAL[chance][freedom - 1]
+    z = statistics.NormalDist().inv_cdf(1 - chance / 2)
+    # Cornish and Fisher: the normal quantile, corrected for few degrees of freedom.
+    return (
+        z
+        + (z**3 + z) / (4 * freedom)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    )
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,12 @@ class Difference:
     """How much faster A is than B: a share, and how well that is known."""
 
     share: float  # of B's rate; negative: A is slower
-    error: float  # twice the standard error of the median of logarithms
+    error: float  # twice the standard error of the mean logarithm
     rounds: int
-    chance: float = 0.0  # what chance alone exceeds once in twenty times; a logarithm
+    chance: float = 0.0  # half of the confidence interval; a logarithm
 
     def counts(self, floor: float) -> bool:
-        """Return whether it is more than noise."""
+        """Return whether it is significant."""
         # In logarithms: half as fast is as far away as twice as fast.
         far = abs(math.log1p(self.share)) if self.share > -1 else math.inf
         return self.rounds > 1 and far > max(math.log1p(floor), self.chance)
@@ -50,58 +54,59 @@ class Difference:
 def paired(a: Mapping[int, float], b: Mapping[int, float]) -> Difference | None:
     """Compare rates by round; None where there is no round that has both.
 
-    Where few rounds have both, and each has others, the medians of all are compared.
+    Where few rounds have both, and each has others, all of them are compared.
     """
     a, b = ({i: rate for i, rate in rates.items() if rate > 0} for rates in (a, b))
     logs = [math.log(a[i] / b[i]) for i in sorted(a.keys() & b.keys())]
     fewer = min(len(a), len(b))
-    if len(logs) < PAIRS and fewer > 1:
-        return _apart(list(a.values()), list(b.values()))
+    if len(logs) < PAIRS_MIN and fewer > 1:
+        one, other = list(a.values()), list(b.values())
+        share = geometric_mean(one) / geometric_mean(other) - 1
+        error = math.hypot(_error(_logs(one)), _error(_logs(other)))
+        return Difference(share, 2 * error, fewer, half_width(one, other, DEVICES))
     if not logs:
         return None
-    middle = statistics.median(logs)
-    error = _error(logs, middle)
-    sure = SURE.get(len(logs), SURE_MORE) * error
-    return Difference(math.expm1(middle), 2 * error, len(logs), sure)
+    share, error = math.expm1(statistics.fmean(logs)), _error(logs)
+    t = critical(len(logs) - 1) if len(logs) > 1 else 0.0
+    return Difference(share, 2 * error, len(logs), t * error)
 
 
-def _apart(a: Sequence[float], b: Sequence[float]) -> Difference:
-    """Compare two medians, of two rates each at least."""
-    one, other = ([math.log(rate) for rate in rates] for rates in (a, b))
-    middles = statistics.median(one), statistics.median(other)
-    error = math.hypot(_error(one, middles[0]), _error(other, middles[1]))
-    sure = RARER * math.hypot(spread(a), spread(b))
-    share = math.expm1(middles[0] - middles[1])
-    return Difference(share, 2 * error, min(len(a), len(b)), sure)
+def geometric_mean(rates: Sequence[float]) -> float:
+    """Return the mean of rates that are compared by their logarithms."""
+    return math.exp(statistics.fmean(_logs(rates)))
 
 
-def _error(values: Sequence[float], middle: float) -> float:
-    """Return the standard error of a median; of two or three values, half of their range."""
-    if len(values) < 4:
-        return (max(values) - min(values)) / 2
-    count = len(values)
-    deviation = statistics.median(abs(value - middle) for value in values) * DEVIATION
-    deviation *= FEW.get(count, count / (count - 0.8))
-    return MEDIAN_ERROR * deviation / math.sqrt(count)
+def half_width(a: Sequence[float], b: Sequence[float], chance: float = RUNS) -> float:
+    """Return how far apart the mean logarithms of two groups of rates are by chance (Welch).
+
+    Infinite, where a group has one rate only.
+    """
+    one, other = _logs(a), _logs(b)
+    if min(len(one), len(other)) < 2:
+        return math.inf
+    squares = _error(one) ** 2, _error(other) ** 2
+    if not any(squares):
+        return 0.0
+    freedom = sum(squares) ** 2 / (
+        squares[0] ** 2 / (len(one) - 1) + squares[1] ** 2 / (len(other) - 1)
+    )
+    return critical(max(1, round(freedom)), chance) * math.sqrt(sum(squares))
 
 
 def floor(pairs: Sequence[Difference]) -> float | None:
-    """Return the noise floor from A against A: the most by which it seemed to differ.
+    """Return the noise floor: the most by which a device seemed to differ from its A/A control.
 
     None: there was no A/A control.
     """
     if not pairs:
         return None
-    return max(AT_LEAST, *(max(abs(pair.share), pair.error) for pair in pairs))
+    return max(FLOOR_MIN, *(max(abs(pair.share), pair.error) for pair in pairs))
 
 
-def spread(rates: Sequence[float]) -> float:
-    """Return how uncertain a median of repeats is, as a logarithm.
+def _logs(rates: Sequence[float]) -> list[float]:
+    return [math.log(rate) for rate in rates if rate > 0]
 
-    Two of the same differ by more than both together (the root of the sum of squares) once in ten
-    times. One repeat: infinite.
-    """
-    logs = [math.log(rate) for rate in rates if rate > 0]
-    if len(logs) < 2:
-        return math.inf
-    return AGREE.get(len(logs), AGREE_MORE) * _error(logs, statistics.median(logs))
+
+def _error(values: Sequence[float]) -> float:
+    """Return the standard error of the mean; of one value: 0."""
+    return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
