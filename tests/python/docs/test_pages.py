@@ -31,8 +31,8 @@ ABBREVIATIONS = {
 # What the field has a word for: invalid, degraded host state, MRR, closed-loop, disaggregate, ...
 NOT_OURS = (
     "charged", "flat out", "full speed", "kept off", "lone", "max rx", "mended",
-    "no sure difference", "once more", "packed here", "plug port", "slow phase", "spoilt", "stranger", "take apart",
-    "taken apart", "takes apart", "the books", "there and back", "travel together", "unoffered",
+    "no sure difference", "once more", "packed here", "plug port", "slow phase", "spoilt",
+    "stranger", "take apart", "taken apart", "takes apart", "the books", "there and back", "travel together", "unoffered",
 )  # fmt: skip
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=name)
