@@ -23,7 +23,7 @@ files_of() {
 	gen_ring) echo gen/port/vhost_queue.c gen/port/vring.h ;;
 	memif) echo dataplane/memif ;;
 	packet) echo nf/firewall/columns.h nf/firewall/read.h nf/firewall/scan* nf/l2fwd.c \
-		nf/mac_table.h nf/router/judge* ;;
+		nf/bridge.c nf/mac_table.h nf/router/judge* ;;
 	plan) echo daemon/plan*.c ;;
 	preload_ethdev) echo preload/ethdev/*.[ch] ;;
 	preload_guest) echo preload/vhost/from_guest.c preload/vhost/to_guest.c ;;
