@@ -201,7 +201,7 @@ json_t *cv_counts_workers(const struct cv_node *node)
 		json_t *object = json_object();
 
 		set(object, "core", node->plan->workers[i].core);
-		set(object, "turns", cv_counted(&worker->turns));
+		set(object, "poll_iterations", cv_counted(&worker->iterations));
 		set(object, "busy_cycles", cv_counted(&worker->busy_cycles));
 		set(object, "total_cycles", cv_counted(&worker->total_cycles));
 		set(object, "longest_iteration_ns",
@@ -225,10 +225,10 @@ json_t *cv_counts_sandbox(const struct cv_node *node)
 	return object;
 }
 
-json_t *cv_counts_books(const struct cv_node *node)
+json_t *cv_counts_accounting(const struct cv_node *node)
 {
 	const struct cv_plan *plan = node->plan;
-	json_t *books = json_object();
+	json_t *accounting = json_object();
 	uint64_t received = 0;
 	uint64_t dropped = 0;
 	uint64_t sent = 0;
@@ -245,28 +245,28 @@ json_t *cv_counts_books(const struct cv_node *node)
 			dropped += function_drops(node, i, why);
 	for (unsigned i = 0; i < plan->rings_count; i++)
 		held += cv_ring_count(node->rings[i]);
-	set(books, "received", received);
-	set(books, "sent", sent);
-	set(books, "dropped", dropped);
-	set(books, "held", held);
-	return books;
+	set(accounting, "received", received);
+	set(accounting, "sent", sent);
+	set(accounting, "dropped", dropped);
+	set(accounting, "held", held);
+	return accounting;
 }
 
-bool cv_counts_balance(const json_t *books)
+bool cv_counts_conserved(const json_t *accounting)
 {
-	return json_integer_value(json_object_get(books, "received")) ==
-	       json_integer_value(json_object_get(books, "sent")) +
-		       json_integer_value(json_object_get(books, "dropped")) +
-		       json_integer_value(json_object_get(books, "held"));
+	return json_integer_value(json_object_get(accounting, "received")) ==
+	       json_integer_value(json_object_get(accounting, "sent")) +
+		       json_integer_value(json_object_get(accounting, "dropped")) +
+		       json_integer_value(json_object_get(accounting, "held"));
 }
 
 json_t *cv_counts(const struct cv_node *node)
 {
-	json_t *books = cv_counts_books(node);
+	json_t *accounting = cv_counts_accounting(node);
 
-	json_object_set_new(books, "balanced", json_boolean(cv_counts_balance(books)));
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I}", "schema", "convoy.counts/1",
+	json_object_set_new(accounting, "conserved", json_boolean(cv_counts_conserved(accounting)));
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I}", "schema", "convoy.counts/2",
 		"ports", cv_counts_ports(node), "next_hops", cv_counts_next_hops(node), "functions",
-		cv_counts_functions(node), "workers", cv_counts_workers(node), "books", books,
-		"tsc_hz", (json_int_t)rte_get_tsc_hz());
+		cv_counts_functions(node), "workers", cv_counts_workers(node), "accounting",
+		accounting, "tsc_hz", (json_int_t)rte_get_tsc_hz());
 }

@@ -24,13 +24,13 @@ json_t *cv_counts_sandbox(const struct cv_node *node);
 
 // {"received", "sent", "dropped", "held"} of the whole node, in packets. Packets that a worker has
 // in its hands are in none of them; a node that has stopped has none.
-json_t *cv_counts_books(const struct cv_node *node);
+json_t *cv_counts_accounting(const struct cv_node *node);
 
 // received = sent + dropped + held?
-bool cv_counts_balance(const json_t *books);
+bool cv_counts_conserved(const json_t *accounting);
 
-// All of it, of a node that has stopped: {"schema": "convoy.counts/1", "ports", "functions",
-// "workers", "books" with "balanced", "tsc_hz"}.
+// All of it, of a node that has stopped: {"schema": "convoy.counts/2", "ports", "functions",
+// "workers", "accounting" with "conserved", "tsc_hz"}.
 json_t *cv_counts(const struct cv_node *node);
 
 #endif

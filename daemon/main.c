@@ -188,7 +188,7 @@ static void wait_for_end(const struct cv_node *node)
 static int run(struct cv_node *node, const struct options *options, struct cv_error *error)
 {
 	json_t *counts;
-	bool balanced;
+	bool conserved;
 	bool written;
 
 	FILE *result = open_result(options->result);
@@ -207,12 +207,12 @@ static int run(struct cv_node *node, const struct options *options, struct cv_er
 	cv_node_stop(node);
 	cv_telemetry_show(NULL);
 	counts = cv_counts(node);
-	balanced = cv_counts_balance(json_object_get(counts, "books"));
+	conserved = cv_counts_conserved(json_object_get(counts, "accounting"));
 	written = write_counts(counts, result, options->result);
 	json_decref(counts);
-	if (!balanced)
-		fputs("convoyd: the books do not balance: packets were lost uncounted\n", stderr);
-	return balanced && written ? 0 : EXIT_FAILED;
+	if (!conserved)
+		fputs("convoyd: packets are not conserved: some were lost uncounted\n", stderr);
+	return conserved && written ? 0 : EXIT_FAILED;
 }
 
 int main(int argc, char **argv)

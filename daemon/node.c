@@ -277,16 +277,16 @@ static void name_worker(const struct cv_node *node, unsigned i)
 	cv_stop_signals_waits_for(names[i]);
 }
 
-// Waits until every worker has begun and ended a turn since now.
-static void wait_for_turns(const struct cv_node *node)
+// Waits until every worker has begun and ended a poll iteration from now on.
+static void wait_for_iterations(const struct cv_node *node)
 {
 	for (unsigned i = 0; i < node->plan->workers_count; i++) {
-		const uint64_t *turns = &node->workers[i].turns;
-		// Pairs with the release store at the end of a turn.
-		uint64_t before = __atomic_load_n(turns, __ATOMIC_ACQUIRE);
+		const uint64_t *iterations = &node->workers[i].iterations;
+		// Pairs with the release store at the end of a poll iteration.
+		uint64_t before = __atomic_load_n(iterations, __ATOMIC_ACQUIRE);
 
 		name_worker(node, i);
-		while (__atomic_load_n(turns, __ATOMIC_ACQUIRE) < before + 2)
+		while (__atomic_load_n(iterations, __ATOMIC_ACQUIRE) < before + 2)
 			pause_ms(1);
 	}
 }
@@ -306,7 +306,7 @@ void cv_node_stop(struct cv_node *node)
 	// A ring can look empty while its packets are in a worker's hands: each round moves them
 	// one stage on at least, so as many quiet rounds as there are stages are enough.
 	for (unsigned quiet = 0; quiet <= node->plan->stages_count; quiet++) {
-		wait_for_turns(node);
+		wait_for_iterations(node);
 		if (!rings_empty(node))
 			quiet = 0;
 	}

@@ -140,14 +140,14 @@ static int on_next_hop_remove(const char *cmd, const char *params, struct rte_te
 	return change(cv_node_remove_next_hop, params, data);
 }
 
-static json_t *books_by_name(const struct cv_node *node)
+static json_t *accounting_by_name(const struct cv_node *node)
 {
-	return json_pack("{s:o}", "books", cv_counts_books(node));
+	return json_pack("{s:o}", "accounting", cv_counts_accounting(node));
 }
 
-static int on_books(const char *cmd, const char *params, struct rte_tel_data *data)
+static int on_accounting(const char *cmd, const char *params, struct rte_tel_data *data)
 {
-	return answer(books_by_name, "books", data);
+	return answer(accounting_by_name, "accounting", data);
 }
 
 static json_t *sandbox_by_name(const struct cv_node *node)
@@ -183,11 +183,12 @@ void cv_telemetry_show(struct cv_node *node)
 	rte_telemetry_register_cmd("/convoy/next_hop_remove", on_next_hop_remove,
 		"Removes a next hop. Parameters: its name");
 	rte_telemetry_register_cmd("/convoy/workers", on_workers,
-		"Numbers of the workers, or core, turns, busy and total cycles, and the longest "
+		"Numbers of the workers, or core, poll iterations, busy and total cycles, and the "
+		"longest "
 		"poll "
 		"iteration of one. Parameters: a number");
 	rte_telemetry_register_cmd(
 		"/convoy/info", on_info, "What the node gave up after start. Takes no parameters");
-	rte_telemetry_register_cmd("/convoy/books", on_books,
+	rte_telemetry_register_cmd("/convoy/accounting", on_accounting,
 		"Received, sent, dropped and held packets of the node. Takes no parameters");
 }

@@ -3,14 +3,14 @@
 //
 // The node's counters on DPDK's telemetry socket. /convoy/ports, /convoy/functions and
 // /convoy/workers list names; with a name behind a comma they give its counters, as the final
-// counts do. /convoy/books gives the node's, and /convoy/info what it gave up after start.
+// counts do. /convoy/accounting gives the node's, and /convoy/info what it gave up after start.
 #ifndef CV_TELEMETRY_H
 #define CV_TELEMETRY_H
 
 #include "daemon/node.h"
 
 // Registers the commands once; from then on they answer for this node, with NULL for none.
-// A node must be taken away (NULL) before it is freed.
+// A node must be withdrawn (NULL) before it is freed.
 void cv_telemetry_show(struct cv_node *node);
 
 #endif

@@ -132,12 +132,14 @@ def _workers(counts: Counts, before: Counts | None) -> Table:
     return table
 
 
-def books_text(books: Mapping[str, Any], passing: bool = False) -> str:
-    """Return the books in a line; passing: taken while packets flow, so that they may be off."""
+def accounting_text(accounting: Mapping[str, Any], passing: bool = False) -> str:
+    """Return the packet accounting in a line; passing: taken while packets flow, so that they may be off."""
     if passing:
-        return "received {received}, sent {sent}, dropped {dropped}, held {held}".format(**books)
-    sign = "balanced" if books["balanced"] else "NOT BALANCED: packets were lost uncounted"
+        return "received {received}, sent {sent}, dropped {dropped}, held {held}".format(
+            **accounting
+        )
+    sign = "conserved" if accounting["conserved"] else "NOT CONSERVED: packets were lost uncounted"
     return (
-        f"received {books['received']} = sent {books['sent']} + dropped {books['dropped']} "
-        f"+ held {books['held']}: {sign}"
+        f"received {accounting['received']} = sent {accounting['sent']} + dropped {accounting['dropped']} "
+        f"+ held {accounting['held']}: {sign}"
     )

@@ -18,7 +18,7 @@ from convoy.chain.open import open_file
 from convoy.chain.plan import Plan
 from convoy.chain.problem import printable
 from convoy.cli.console import console, messages, print_json
-from convoy.cli.counts_view import Sample, books_text, tables
+from convoy.cli.counts_view import Sample, accounting_text, tables
 from convoy.errors import ConvoyError
 from convoy.host.machine import this_machine
 from convoy.host.node import Node
@@ -46,7 +46,7 @@ class RunResult:
         return {
             "schema": "convoy.run/1",
             "file": self.file,
-            "ok": self.counts["books"]["balanced"],
+            "ok": self.counts["accounting"]["conserved"],
             "ended_by": self.ended_by,
             "hugepages": self.hugepages,
             "notes": list(self.plan.notes),
@@ -136,8 +136,8 @@ def render(result: RunResult) -> None:
     """Print the final counts."""
     out = console()
     out.print(tables(Sample(0.0, result.counts)))
-    books = result.counts["books"]
-    out.print(books_text(books), style="green" if books["balanced"] else "bold red")
+    accounting = result.counts["accounting"]
+    out.print(accounting_text(accounting), style="green" if accounting["conserved"] else "bold red")
 
 
 def command(
@@ -183,6 +183,6 @@ def command(
         with view.live:
             result = run(file, plan, duration, started, view.show, told, name)
     print_json(result.as_json()) if as_json else render(result)
-    if not result.counts["books"]["balanced"]:
-        out.print("convoy: the books do not balance: packets were lost uncounted")
+    if not result.counts["accounting"]["conserved"]:
+        out.print("convoy: packets are not conserved: some were lost uncounted")
         raise typer.Exit(ConvoyError.exit_code)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from convoy.cli.console import console, print_json
-from convoy.cli.counts_view import Sample, books_text, tables
+from convoy.cli.counts_view import Sample, accounting_text, tables
 from convoy.cli.options import Json
 from convoy.cli.run import REFRESH_S, LiveView
 from convoy.errors import InputError
@@ -50,7 +50,7 @@ def render(result: TopResult) -> None:
     """Print the counts."""
     out = console()
     out.print(tables(Sample(0.0, result.counts)))
-    out.print(books_text(result.counts["books"], passing=True))
+    out.print(accounting_text(result.counts["accounting"], passing=True))
 
 
 def watch(node: RunningNode) -> TopResult:

@@ -12,7 +12,7 @@ from typing import Any
 from convoy.host.folders import is_own_folder, is_own_socket
 from convoy.host.telemetry import Telemetry, TelemetryError
 
-SCHEMA = "convoy.counts/1"
+SCHEMA = "convoy.counts/2"
 
 
 def read_counts(telemetry: Telemetry) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def read_counts(telemetry: Telemetry) -> dict[str, Any]:
         "next_hops": each("/convoy/next_hops"),
         "functions": each("/convoy/functions"),
         "workers": list(each("/convoy/workers").values()),
-        "books": ask("/convoy/books"),
+        "accounting": ask("/convoy/accounting"),
     }
 
 

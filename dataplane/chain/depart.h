@@ -5,16 +5,18 @@
 // by the port that its view names: as it is, or, where that port leads to a next hop, in a convoy
 // with others that go there (docs/convoys.md).
 //
-// Nothing is held back: what came in one turn travels together, and cv_depart_flush() ends a turn.
+// Nothing is held back: what one poll iteration received is aggregated, and cv_depart_flush() ends
+// the iteration.
 #ifndef CV_DEPART_H
 #define CV_DEPART_H
 
 #include "chain/depart_state.h"
 
-// Sends a burst of at least one packet, or keeps what it has until the turn ends.
+// Sends a burst of at least one packet, or keeps it until the poll iteration ends.
 void cv_depart(struct cv_depart *depart, struct cv_burst *burst);
 
-// Sends everything that is left. The end of a turn: next hops are looked up afresh after it.
+// Sends everything that is left. The end of a poll iteration: next hops are looked up afresh after
+// it.
 void cv_depart_flush(struct cv_depart *depart);
 
 // Frees the buffers of a burst that goes nowhere, and counts its packets.

@@ -13,7 +13,7 @@
 #include "chain/next_hops.h"
 #include "port/port.h"
 
-// Frames that wait for the end of the turn, by the port they leave by.
+// Frames that wait for the end of the poll iteration, by the port they leave by.
 struct cv_outbox {
 	uint16_t n;
 	uint16_t waited; // attempts in vain that the port has not made up for by taking packets
@@ -45,11 +45,12 @@ struct cv_depart {
 	struct cv_frame_counters *hop_counters; // by the next hop's index
 	rte_be16_t convoy_ports[CV_PORTS_MAX]; // UDP, by port index; 0: it does not carry convoys
 
-	const struct cv_next_hop_table *table; // since the turn began
+	const struct cv_next_hop_table *table; // since the poll iteration began
 	const struct cv_next_hop *hops; // its next hops, by index
 	struct cv_outbox boxes[CV_PORTS_MAX];
 	struct cv_open_frame frames[CV_NEXT_HOPS_MAX]; // by the next hop's index
-	uint16_t open[CV_NEXT_HOPS_MAX]; // next hops that have had an open frame in this turn
+	uint16_t open
+		[CV_NEXT_HOPS_MAX]; // next hops that have had an open frame in this poll iteration
 	unsigned open_count;
 };
 

@@ -23,7 +23,7 @@ int cv_next_hops_init(struct cv_next_hops *hops, struct cv_next_hop_table *table
 void cv_next_hops_fini(struct cv_next_hops *hops);
 
 // Gives the readers another table, and frees the one before as soon as nobody uses it, which takes
-// no longer than a turn of each worker. By one thread at a time.
+// no longer than a poll iteration of each worker. By one thread at a time.
 void cv_next_hops_change(struct cv_next_hops *hops, struct cv_next_hop_table *table);
 
 // A worker from its first table on, and at its end.

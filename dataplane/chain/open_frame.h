@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // Joining: the frame that packets to one next hop are added to, and which is closed when it is
-// full, when something must not be overtaken, and at the end of the turn.
+// full, when something must not be overtaken, and at the end of the poll iteration.
 //
 // Packets to be added are whole, as cv_view_packet() says, and not too long for their port.
 #ifndef CV_OPEN_FRAME_H

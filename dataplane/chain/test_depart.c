@@ -3,7 +3,7 @@
 //
 // Packets through nodes that send convoys to each other: random sizes, SC-IDs, next hops, MTUs,
 // drops and bursts. Whatever happens on the way, every packet that was not dropped comes out as it
-// went in, in order within its SC-ID; the books balance; every buffer is back in the pool.
+// went in, in order within its SC-ID; packets are conserved; every buffer is back in the pool.
 #include "tests/support/test_packets.h"
 
 #include "chain/arrive.h"
@@ -241,7 +241,7 @@ static void pass_by_class(struct node *node, struct cv_burst *burst)
 	cv_burst_picked(burst, classes);
 }
 
-// All frames through a node, in turns of random length.
+// All frames through a node, in polls of random length.
 static void run(struct node *node, struct rte_mbuf **frames, unsigned n)
 {
 	const struct cv_convoy_rx rx = {
@@ -249,15 +249,15 @@ static void run(struct node *node, struct rte_mbuf **frames, unsigned n)
 	struct cv_burst burst;
 
 	for (unsigned taken = 0; taken < n;) {
-		uint16_t turn = (uint16_t)RTE_MIN(1u + below(64), n - taken);
+		uint16_t polled = (uint16_t)RTE_MIN(1u + below(64), n - taken);
 
-		for (uint16_t done = 0; done < turn;) {
-			done += cv_burst_load_convoys(&burst, frames + taken + done, turn - done, 0,
-				1, &rx, &node->counters[0]);
+		for (uint16_t done = 0; done < polled;) {
+			done += cv_burst_load_convoys(&burst, frames + taken + done, polled - done,
+				0, 1, &rx, &node->counters[0]);
 			if (burst.n > 0)
 				pass_by_class(node, &burst);
 		}
-		taken += turn;
+		taken += polled;
 		if (below(3) > 0)
 			cv_depart_flush(&node->depart);
 	}
@@ -265,7 +265,7 @@ static void run(struct node *node, struct rte_mbuf **frames, unsigned n)
 }
 
 // received = sent + dropped, and frames as counted are frames as seen.
-static void balance(const struct node *node)
+static void assert_conserved(const struct node *node)
 {
 	uint64_t dropped = node->function_drops;
 	uint64_t to_hops = 0;
@@ -328,7 +328,7 @@ static void comes_out_as_it_went_in(void **state)
 		run(&nodes[1], nodes[0].out.sent, nodes[0].out.count);
 		run(&nodes[2], nodes[1].out.sent, nodes[1].out.count);
 		for (int i = 0; i < 3; i++) {
-			balance(&nodes[i]);
+			assert_conserved(&nodes[i]);
 			lost |= nodes[i].counters[1].drops[CV_HOP_TX_FULL] > 0;
 			assert_int_equal(nodes[i].counters[0].drops[CV_HOP_BAD_CONVOY], 0);
 			assert_int_equal(nodes[i].counters[1].drops[CV_HOP_TOO_BIG], 0);
@@ -368,7 +368,8 @@ static void make_packets(struct rte_mbuf **packets, unsigned n, uint16_t len)
 	}
 }
 
-// Packets come in bursts of 10, all in one turn: a frame takes as many as the MTU lets it.
+// Packets come in bursts of 10, all in one poll iteration: a frame takes as many as the MTU lets
+// it.
 static void joins_up_to_the_mtu(void **state)
 {
 	static const struct {
@@ -412,7 +413,7 @@ static void joins_up_to_the_mtu(void **state)
 		cv_depart_flush(&node.depart);
 		assert_int_equal(node.out.count, rows[row].frames);
 		assert_true(node.hops[0].sizes[rows[row].first] > 0);
-		balance(&node);
+		assert_conserved(&node);
 		rte_pktmbuf_free_bulk(node.out.sent, node.out.count);
 		node_fini(&node);
 		assert_int_equal(rte_mempool_in_use_count(pool), 0);
@@ -463,7 +464,7 @@ static void a_whole_convoy_passes_by_pointer(void **state)
 				first);
 		rte_pktmbuf_free(nodes[1].out.sent[0]);
 		for (int i = 0; i < 2; i++) {
-			balance(&nodes[i]);
+			assert_conserved(&nodes[i]);
 			node_fini(&nodes[i]);
 		}
 		assert_int_equal(rte_mempool_in_use_count(pool), 0);
@@ -486,9 +487,9 @@ static unsigned next_packets(struct rte_mbuf *frame, unsigned number)
 	return n;
 }
 
-// Convoys that came in one turn: those that the next one does not fit into leave at once, others
-// take it along, and none overtakes another. A frame has room for 23.
-static void convoys_of_a_turn_are_joined_where_they_fit(void **state)
+// Convoys that came in one poll iteration: those that the next one does not fit into leave at once,
+// others take it along, and none overtakes another. A frame has room for 23.
+static void convoys_of_one_poll_are_joined_where_they_fit(void **state)
 {
 	static const struct {
 		const char *description;
@@ -545,7 +546,7 @@ static void convoys_of_a_turn_are_joined_where_they_fit(void **state)
 		assert_true(frames == 4 || rows[row].out[frames] == 0);
 		rte_pktmbuf_free_bulk(nodes[1].out.sent, nodes[1].out.count);
 		for (int i = 0; i < 2; i++) {
-			balance(&nodes[i]);
+			assert_conserved(&nodes[i]);
 			node_fini(&nodes[i]);
 		}
 		assert_int_equal(rte_mempool_in_use_count(pool), 0);
@@ -631,7 +632,7 @@ static void a_packet_that_looks_like_a_convoy_is_not_taken_apart(void **state)
 		cv_burst_load(&burst, packets, (uint16_t)n, 0, 1, &node.counters[0]);
 		cv_depart(&node.depart, &burst);
 		cv_depart_flush(&node.depart);
-		balance(&node);
+		assert_conserved(&node);
 		assert_int_equal(
 			node.counters[1].drops[CV_HOP_LOOKS_LIKE_CONVOY], rows[row].dropped);
 		for (unsigned i = 0; i < node.out.count; i++) {
@@ -663,7 +664,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(joins_up_to_the_mtu),
 		cmocka_unit_test(a_whole_convoy_passes_by_pointer),
-		cmocka_unit_test(convoys_of_a_turn_are_joined_where_they_fit),
+		cmocka_unit_test(convoys_of_one_poll_are_joined_where_they_fit),
 		cmocka_unit_test(a_packet_that_looks_like_a_convoy_is_not_taken_apart),
 		cmocka_unit_test(comes_out_as_it_went_in),
 	};

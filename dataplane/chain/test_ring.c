@@ -184,7 +184,7 @@ static void a_buffer_is_one_thing(void **state)
 }
 
 // Two threads, every burst size: everything arrives once, in order, with its views.
-#define TURNS 100000u
+#define ROUNDS 100000u
 
 struct shared {
 	struct cv_ring *ring;
@@ -197,8 +197,8 @@ static void *push_all(void *argument)
 	struct shared *shared = argument;
 	uint32_t next = 0;
 
-	while (next < TURNS) {
-		struct cv_buffers buffers = {.n = (uint16_t)RTE_MIN(1 + next % 64, TURNS - next)};
+	while (next < ROUNDS) {
+		struct cv_buffers buffers = {.n = (uint16_t)RTE_MIN(1 + next % 64, ROUNDS - next)};
 		struct cv_view views[64 * 5];
 		uint16_t at = 0, took;
 
@@ -229,7 +229,7 @@ static void crosses_threads_whole_and_in_order(void **state)
 
 		assert_int_equal(rte_pktmbuf_alloc_bulk(pool, shared.packets, PACKETS), 0);
 		assert_int_equal(pthread_create(&thread, NULL, push_all, &shared), 0);
-		while (next < TURNS) {
+		while (next < ROUNDS) {
 			struct cv_buffers buffers;
 			struct cv_view views[37];
 			uint16_t n = cv_ring_pop(shared.ring, &buffers, views, 5 + next % 33);

@@ -3,7 +3,7 @@
 //
 // The hop and the worker, with ports in memory and functions that do as the packet says: its
 // first byte is the verdict wanted, its second the port it should leave by (0xff: as it is).
-// Every test ends with the books balanced and every buffer back in the pool.
+// Every test ends with packets conserved and every buffer back in the pool.
 #include "tests/support/test_packets.h"
 
 #include <pthread.h>
@@ -247,16 +247,17 @@ static void run(struct rig *rig, unsigned workers)
 		sched_yield();
 	__atomic_store_n(&rig->phase, CV_WORKER_DRAIN, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < workers; i++) {
-		uint64_t before = __atomic_load_n(&rig->workers[i].turns, __ATOMIC_ACQUIRE);
+		uint64_t before = __atomic_load_n(&rig->workers[i].iterations, __ATOMIC_ACQUIRE);
 
-		while (__atomic_load_n(&rig->workers[i].turns, __ATOMIC_ACQUIRE) < before + 2 ||
+		while (__atomic_load_n(&rig->workers[i].iterations, __ATOMIC_ACQUIRE) <
+				before + 2 ||
 			(rig->ring != NULL && cv_ring_count(rig->ring) > 0))
 			sched_yield();
 	}
 	for (unsigned i = 0; i < workers; i++) {
-		uint64_t before = __atomic_load_n(&rig->workers[i].turns, __ATOMIC_ACQUIRE);
+		uint64_t before = __atomic_load_n(&rig->workers[i].iterations, __ATOMIC_ACQUIRE);
 
-		while (__atomic_load_n(&rig->workers[i].turns, __ATOMIC_ACQUIRE) < before + 2)
+		while (__atomic_load_n(&rig->workers[i].iterations, __ATOMIC_ACQUIRE) < before + 2)
 			sched_yield();
 	}
 	__atomic_store_n(&rig->phase, CV_WORKER_EXIT, __ATOMIC_RELEASE);
@@ -279,7 +280,7 @@ static uint64_t all_drops(const struct rig *rig)
 }
 
 // received = sent + dropped, as counted and as seen by the ports; nothing held, nothing leaked.
-static void balance(const struct rig *rig)
+static void assert_conserved(const struct rig *rig)
 {
 	uint64_t received = 0;
 	uint64_t sent = 0;
@@ -323,7 +324,7 @@ static void drops_and_keeps_order(void **state)
 		for (unsigned i = 0; i < 65; i++)
 			if (i % 3 != 0)
 				assert_int_equal(number(&rig.ports[1], at++), i);
-		balance(&rig);
+		assert_conserved(&rig);
 	}
 }
 
@@ -336,7 +337,7 @@ static void all_dropped(void **state)
 		give(&rig, CV_DROP(14), 0xff, 60, -1);
 	run(&rig, 1);
 	assert_int_equal(rig.counters[0].drops[14], 64);
-	balance(&rig);
+	assert_conserved(&rig);
 }
 
 // Never more than a ring of 256 holds, however they come: the next one on the core empties it.
@@ -355,7 +356,7 @@ static void gives_the_core_away_in_time(void **state)
 		run(&rig, 1);
 		assert_int_equal(rig.ports[1].sent_count, 500);
 		assert_int_equal(most_taken, 256);
-		balance(&rig);
+		assert_conserved(&rig);
 	}
 }
 
@@ -371,7 +372,7 @@ static void leaves_by_the_port_it_names(void **state)
 		for (unsigned i = 0; i < rig.ports[p].sent_count; i++)
 			assert_int_equal(number(&rig.ports[p], i), i * 3 + p);
 	assert_int_equal(rig.ports[1].sent_count, 67);
-	balance(&rig);
+	assert_conserved(&rig);
 }
 
 static void too_big_for_its_port(void **state)
@@ -387,7 +388,7 @@ static void too_big_for_its_port(void **state)
 	assert_int_equal(rig.ports[1].sent_count, 1);
 	assert_int_equal(rig.ports[2].sent_count, 1);
 	assert_int_equal(rig.port_counters[0][1].drops[CV_HOP_TOO_BIG], 1);
-	balance(&rig);
+	assert_conserved(&rig);
 }
 
 static void a_port_that_is_full(void **state)
@@ -401,7 +402,7 @@ static void a_port_that_is_full(void **state)
 	run(&rig, 1);
 	assert_int_equal(rig.ports[1].sent_count, 100);
 	assert_int_equal(rig.port_counters[0][1].drops[CV_HOP_TX_FULL], 30);
-	balance(&rig);
+	assert_conserved(&rig);
 }
 
 // A packet in three segments becomes one; one that has no room for that is dropped.
@@ -426,7 +427,7 @@ static void scattered_packets(void **state)
 	assert_int_equal(rig.ports[1].sent_count, 1);
 	assert_int_equal(rig.ports[1].sent_bytes, 260);
 	assert_int_equal(rig.port_counters[0][0].drops[CV_HOP_SEGMENTED], 1);
-	balance(&rig);
+	assert_conserved(&rig);
 }
 
 static void chains_do_not_mix(void **state)
@@ -449,7 +450,7 @@ static void chains_do_not_mix(void **state)
 		assert_int_equal(number(&rig.ports[1], i), 2 * i);
 	for (unsigned i = 0; i < rig.ports[2].sent_count; i++)
 		assert_int_equal(number(&rig.ports[2], i), 4 * i + 1);
-	balance(&rig);
+	assert_conserved(&rig);
 }
 
 // A port that may carry convoys gives views as long as there are none, frames when there are. All
@@ -508,7 +509,7 @@ static void convoys_among_plain_packets(void **state)
 			assert_int_equal(number(&rig.ports[1], i), i);
 		assert_int_equal(rig.ports[0].gathered > 0, rows[row].gathers);
 		assert_int_equal(rig.port_counters[0][0].rx_frames, rig.ports[0].in_count);
-		balance(&rig);
+		assert_conserved(&rig);
 		cv_ring_free(rig.ring);
 	}
 }
@@ -542,7 +543,7 @@ static void pipeline(void **state)
 			for (unsigned i = 1; i < rig.ports[p].sent_count; i++)
 				assert_true(
 					number(&rig.ports[p], i - 1) < number(&rig.ports[p], i));
-		balance(&rig);
+		assert_conserved(&rig);
 		cv_ring_free(rig.ring);
 	}
 }

@@ -7,20 +7,20 @@
 
 #include "chain/worker.h"
 
-// A port that may carry convoys and brought none for so many turns is received from as if it did
+// A port that may carry convoys and brought none for so many polls is received from as if it did
 // not. Enough that changing back and forth, which copies packets, costs little of what it saves.
-#define PLAIN_TURNS 16
+#define PLAIN_POLLS 16
 
 // Packets or frames after which a core that others share is given away: what a ring of 256 holds.
 // More would be dropped behind a ring as small, and more of what is handed on would have left the
-// processor's caches when its turn comes; fewer would pay for more turns.
+// processor's caches when the poll comes to it; fewer would pay for more polls.
 #define YIELD_AFTER 256u
 
-// As many packets in a turn's frames are enough to share what the turn costs.
+// The cost of a poll is well shared from this many packets on.
 #define PACKETS_OF_TURN 256u
 
 // How many of at most so many may be received from one source before the core is given away. Each
-// source is asked in each turn: one that always has more keeps no other waiting.
+// source is polled in each iteration: one that always has more keeps no other waiting.
 static CV_INLINE uint16_t allowed(const struct cv_worker *worker, uint16_t most)
 {
 	return (uint16_t)RTE_MIN(worker->left, most);
@@ -128,8 +128,8 @@ static bool take_frames(struct cv_worker *worker, struct cv_source *source, stru
 	return convoys;
 }
 
-// Do packets of a source leave by ports only? One turn's frames or views may hold more convoys than a
-// ring has room for.
+// Do packets of a source leave by ports only? The frames or views of one poll may hold more convoys
+// than a ring has room for.
 static bool has_no_ring(const struct cv_source *source)
 {
 	for (unsigned i = 0; i < source->stages_count; i++)
@@ -149,9 +149,9 @@ static uint16_t poll_frames(
 	if (n == 0)
 		return 0;
 	if (take_frames(worker, source, burst, frames, n))
-		source->plain_turns = 0;
-	else if (source->plain_turns < PLAIN_TURNS)
-		source->plain_turns++;
+		source->plain_polls = 0;
+	else if (source->plain_polls < PLAIN_POLLS)
+		source->plain_polls++;
 	return n;
 }
 
@@ -161,7 +161,7 @@ static __rte_noinline void take_views_apart(
 {
 	struct rte_mbuf *frames[CV_VIEWS_MAX];
 
-	source->plain_turns = 0;
+	source->plain_polls = 0;
 	n = cv_burst_to_frames(
 		burst, n, frames, worker->depart->pool, &worker->ports_counters[source->in]);
 	take_frames(worker, source, burst, frames, n);
@@ -191,7 +191,7 @@ static uint16_t poll_views(
 // Whether to receive views from a port that may carry convoys.
 static bool takes_views(const struct cv_source *source)
 {
-	return source->plain_turns >= PLAIN_TURNS && has_no_ring(source);
+	return source->plain_polls >= PLAIN_POLLS && has_no_ring(source);
 }
 
 // Returns how many packets or frames came.
@@ -270,8 +270,9 @@ int cv_worker_run(void *argument)
 		}
 		cv_count(&worker->total_cycles, now - then);
 		then = now;
-		// Pairs with the acquire load in the main thread, which waits for a turn to end.
-		__atomic_store_n(&worker->turns, worker->turns + 1, __ATOMIC_RELEASE);
+		// Pairs with the acquire load in the main thread, which waits for an iteration to
+		// end.
+		__atomic_store_n(&worker->iterations, worker->iterations + 1, __ATOMIC_RELEASE);
 	}
 	if (worker->depart->next_hops != NULL)
 		cv_next_hops_leave(worker->depart->next_hops, worker->index);

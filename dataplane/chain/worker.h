@@ -17,8 +17,8 @@
 #include "chain/ring.h"
 #include "port/port.h"
 
-// Convoys that one turn takes from a source at most: what they can hold must fit into a ring. Where
-// none follows and few packets share a frame it takes CV_BURST_MAX, to share what a turn costs.
+// Convoys that one poll takes from a source at most: what they can hold must fit into a ring. Where
+// none follows and few packets share a frame it takes CV_BURST_MAX, to share the cost of a poll.
 #define CV_CONVOYS_MAX 32
 #define CV_CONVOYS_VIEWS (CV_CONVOYS_MAX * CV_CONVOY_PACKETS_MAX)
 
@@ -36,10 +36,10 @@ struct cv_source {
 	uint8_t in; // the port's index
 	struct cv_ring *ring;
 	const struct cv_convoy_rx *convoys; // a port's that carries convoys; NULL: it does not
-	// Turns without a convoy since the last one that came by a port that gives views: after some,
-	// packets are received as views, which is cheaper, until convoys come.
-	uint16_t plain_turns;
-	bool sparse; // the frames of the last turn that brought some had few packets each
+	// Polls without a convoy since the last one that came by a port that gives views: after
+	// some, packets are received as views, which is cheaper, until convoys come.
+	uint16_t plain_polls;
+	bool sparse; // the frames of the last poll that brought some had few packets each
 	struct cv_classifier classifier; // a port's: classes are indices of stages
 	bool one_stage; // no packet needs classifying
 	bool waits; // does not receive while a sink has no room: nothing is lost in the node
@@ -56,9 +56,9 @@ enum cv_worker_phase {
 struct cv_worker {
 	// Set before the worker runs; not changed after.
 	unsigned index;
-	// Others share the core: it is given away when a turn found nothing to do, and now and then
-	// when there is no end of packets. Else the first of a chain would fill the ring behind it
-	// and drop, while the next one waits for the end of its time slice.
+	// Others share the core: it is given away when an iteration found nothing to do, and now
+	// and then when there is no end of packets. Else the first of a chain would fill the ring
+	// behind it and drop, while the next one waits for the end of its time slice.
 	bool yield;
 	struct cv_source *sources;
 	unsigned sources_count;
@@ -70,10 +70,10 @@ struct cv_worker {
 
 	// Written by the worker, read by anyone.
 	struct cv_port_counters *ports_counters; // by port index; depart counts there, too
-	uint64_t turns; // of its loop
-	uint64_t busy_cycles; // TSC ticks of turns that moved a packet
-	uint64_t total_cycles; // TSC ticks of all turns
-	uint64_t longest_cycles; // TSC ticks of the longest turn, without giving the core away
+	uint64_t iterations; // of its poll loop
+	uint64_t busy_cycles; // TSC ticks of iterations that moved a packet
+	uint64_t total_cycles; // TSC ticks of all iterations
+	uint64_t longest_cycles; // TSC ticks of the longest iteration, without giving the core away
 } __rte_cache_aligned;
 
 // Runs until the phase is CV_WORKER_EXIT. The argument is a struct cv_worker; returns 0.

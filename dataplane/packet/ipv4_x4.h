@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // Four IPv4 headers at once, for the case that nearly all packets are: no options, nothing wrong.
-// The headers are turned so that each vector holds the same word of the four.
+// The headers are transposed, so that each vector holds the same word of the four.
 //
 // What is not such a case, and every packet on machines without SSE4.1, is the caller's to judge
 // one by one: this is a shortcut, never another opinion.

@@ -163,14 +163,15 @@ static void set_flag(void *flag)
 }
 
 // Waits until the interrupt thread has done what it had to do by now. Two alarms one after the
-// other: the first can come in the same turn as the news that its list has changed, and before it.
+// other: the first can come in the same loop iteration as the news that its list has changed, and
+// before it.
 static void wait_for_interrupt_thread(void)
 {
 	static bool come; // one waits at a time, and never on a stack that may be gone
 	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 
 	pthread_mutex_lock(&one);
-	for (int turn = 0; turn < 2; turn++) {
+	for (int attempt = 0; attempt < 2; attempt++) {
 		come = false;
 		if (rte_eal_alarm_set(10, set_flag, &come) != 0)
 			break;

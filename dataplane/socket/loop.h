@@ -3,7 +3,7 @@
 //
 // The node's one thread for sockets: everything that peers say to ports (vhost-user, memif) is
 // handled there, one event after the other. A handler never blocks and does a bounded piece of work
-// (one message): what is left makes its descriptor ready again, and the others have their turn
+// (one message): what is left makes its descriptor ready again, and the others are served
 // before.
 //
 // How to use it: cv_loop_hold() while a port is open; everything else happens in the thread, which

@@ -648,7 +648,7 @@ static void costs_no_more(uint64_t features, enum costly form)
 		to[i] = buffers[i];
 	assert_int_equal(guest_begin(&guest, features, 256, guest_fresh(features)), 0);
 	fill_costly(&guest, form, 0);
-	for (unsigned turn = 0; turn < 20; turn++) {
+	for (unsigned round = 0; round < 20; round++) {
 		const uint64_t before = guest.vring.counters.steps;
 
 		cv_vring_dequeue(&guest.vring, to, 2048, lens, 64);
@@ -659,7 +659,7 @@ static void costs_no_more(uint64_t features, enum costly form)
 	guest_end(&guest);
 	assert_int_equal(guest_begin(&guest, features, 256, guest_fresh(features)), 0);
 	fill_costly(&guest, form, W);
-	for (unsigned turn = 0; turn < 20; turn++) {
+	for (unsigned round = 0; round < 20; round++) {
 		const uint64_t before = guest.vring.counters.steps;
 
 		cv_vring_enqueue(&guest.vring, views, 256);
@@ -762,7 +762,8 @@ static void chains_are_bounded(void **state)
 	}
 }
 
-// A packed descriptor of 10 bytes for the device to write to, as available at a turn of the ring.
+// A packed descriptor of 10 bytes for the device to write to, as available at one pass around the
+// ring.
 static struct cv_vring_packed writable(bool wrap, bool chained)
 {
 	return (struct cv_vring_packed){0x24000, 10, 0,
@@ -797,7 +798,8 @@ struct hurry {
 	bool stop; // atomic
 };
 
-// Makes the one descriptor available, for this turn of the ring and for the next, over and over.
+// Makes the one descriptor available, for this pass around the ring and for the next, over and
+// over.
 static void *hurry(void *argument)
 {
 	struct hurry *hurry = argument;
@@ -934,7 +936,7 @@ static void use_all_of(struct guest *guest, uint64_t features, uint16_t size)
 
 	for (unsigned i = 0; i < 64; i++)
 		to[i] = buffers[i];
-	for (unsigned turn = 0; turn < 200; turn++) {
+	for (unsigned round = 0; round < 200; round++) {
 		const struct guest_part part = {0x24000, 12 + 60, 0};
 
 		while (guest_add(guest, &part, 1, false))
@@ -1030,7 +1032,7 @@ static void notifies(void **state)
 				close(fd);
 				continue;
 			}
-			for (unsigned turn = 0; turn < 30; turn++) {
+			for (unsigned round = 0; round < 30; round++) {
 				const struct cv_vring_base base = cv_vring_base(&guest.vring);
 
 				if (packed) {

@@ -158,7 +158,7 @@ static bool packed_wants(const struct cv_vring *vring, uint16_t then)
 	if (!vring->signalled_valid)
 		return true;
 	event = __atomic_load_n(&vring->driver_event[0], __ATOMIC_RELAXED);
-	// Places count on around the ring: those behind us are of the turn before.
+	// Places count on around the ring: those behind us are of the pass before.
 	at = event & 0x7fff;
 	if (vring->next_used <= then)
 		then = (uint16_t)(then - vring->size);

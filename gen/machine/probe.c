@@ -21,7 +21,8 @@
 #define TRIPS 8u // of a batch
 #define PIECES 15u // of work
 #define PIECE 500u // 13 us of work in all, where nobody else is there
-// For which either side waits for the other: longer than a scheduler's turn, and than a hypervisor's.
+// For which either side waits for the other: longer than a scheduler's time slice, and than a
+// hypervisor's.
 #define PATIENCE_NS 20000000ull
 // Above the device's poll loop, which may be SCHED_FIFO at 1.
 #define PRIORITY 2
@@ -68,7 +69,7 @@ static uint64_t work(void)
 static void answer(struct gen_probe *probe)
 {
 	const uint64_t begin = gen_now_ns();
-	uint32_t turns = 0;
+	uint32_t spins = 0;
 
 	for (;;) {
 		// Pairs with the release stores in trip() and gen_probe_look().
@@ -81,7 +82,7 @@ static void answer(struct gen_probe *probe)
 			atomic_store_explicit(&probe->line, seen + 1, memory_order_release);
 			if (seen == WORK)
 				probe->work = work();
-		} else if (++turns % 1024 == 0 && gen_now_ns() - begin > PATIENCE_NS)
+		} else if (++spins % 1024 == 0 && gen_now_ns() - begin > PATIENCE_NS)
 			return;
 	}
 }
@@ -91,7 +92,7 @@ static void *wait_to_be_asked(void *argument)
 	const struct sched_param first = {.sched_priority = PRIORITY};
 	struct gen_probe *probe = argument;
 
-	// Whoever may not, has to wait for its turn.
+	// Whoever may not, has to wait for the CPU.
 	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &first) != 0)
 		setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), -20);
 	for (;;) {
@@ -136,13 +137,13 @@ struct gen_probe *gen_probe_start(uint32_t core)
 // One round trip, or false where nobody answers by `end` (ns).
 static bool trip(struct gen_probe *probe, uint32_t question, uint64_t end)
 {
-	uint32_t turns = 0;
+	uint32_t spins = 0;
 
 	// Pairs with the acquire load in answer().
 	atomic_store_explicit(&probe->line, question, memory_order_release);
 	// Pairs with the release store in answer().
 	while (atomic_load_explicit(&probe->line, memory_order_acquire) != question + 1)
-		if (++turns % 1024 == 0 && gen_now_ns() > end)
+		if (++spins % 1024 == 0 && gen_now_ns() > end)
 			return false;
 	return true;
 }

@@ -27,7 +27,7 @@
 #include "tests/support/test_eal.h"
 
 #define DEADLINE_S 30
-#define TURNS 60
+#define ROUNDS 60
 #define BURST 64
 
 #define RING 256u // descriptors
@@ -251,8 +251,8 @@ static void memory_changes(bool views)
 	connect_guest(&guest, test_path("guest.sock"));
 	for (unsigned i = 0; i < SLOTS; i++)
 		offer(&guest);
-	for (unsigned turn = 0; turn < TURNS; turn++) {
-		const bool big = turn % 2 == 0;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		const bool big = round % 2 == 0;
 
 		// These are under way when the memory changes.
 		for (unsigned i = 0; i < SLOTS / 2; i++)

@@ -16,7 +16,7 @@
 #include "gen/traffic/pool.h"
 #include "gen/traffic/stamp.h"
 
-#define GEN_CONVOY_SPLIT 512u // packets: about as many are sent or received in a turn
+#define GEN_CONVOY_SPLIT 512u // packets: about as many are sent or received in an iteration
 
 // Several packets of a pool, one behind the other in one frame. The packets are the pool's
 // frames[first] to frames[first + packets - 1], which lie inside.

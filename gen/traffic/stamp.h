@@ -7,7 +7,7 @@
 //   0   magic      16 bits   the trial and the stream it belongs to
 //   2   sequence   32 bits   position in the stream's schedule
 //   6   time       48 bits   scheduled time, TSC ticks since the trial began
-//   12  balance    16 bits   makes the one's complement sum of the 14 bytes equal `sum`
+//   12  complement    16 bits   makes the one's complement sum of the 14 bytes equal `sum`
 //
 // As that sum never changes, an IPv4, UDP or TCP checksum computed once stays valid whatever is
 // stamped. A function under test may rewrite every header: only these bytes are relied on.
@@ -42,11 +42,11 @@ static inline uint32_t gen_fold(uint64_t sum)
 }
 
 static inline void gen_stamp_load(
-	const uint8_t *at, uint64_t *low, uint32_t *high, uint16_t *balance)
+	const uint8_t *at, uint64_t *low, uint32_t *high, uint16_t *complement)
 {
 	memcpy(low, at, 8);
 	memcpy(high, at + 8, 4);
-	memcpy(balance, at + 12, 2);
+	memcpy(complement, at + 12, 2);
 }
 
 // One's complement sum of the stamp's place as it is now: what a frame keeps when it is stamped.
@@ -54,24 +54,24 @@ static inline uint16_t gen_stamp_sum(const uint8_t *at)
 {
 	uint64_t low;
 	uint32_t high;
-	uint16_t balance;
+	uint16_t complement;
 
-	gen_stamp_load(at, &low, &high, &balance);
-	return (uint16_t)gen_fold((low & 0xffffffff) + (low >> 32) + high + balance);
+	gen_stamp_load(at, &low, &high, &complement);
+	return (uint16_t)gen_fold((low & 0xffffffff) + (low >> 32) + high + complement);
 }
 
 static inline struct gen_stamp gen_stamp_read(const uint8_t *at)
 {
 	uint64_t low;
 	uint32_t high;
-	uint16_t balance;
+	uint16_t complement;
 
-	gen_stamp_load(at, &low, &high, &balance);
+	gen_stamp_load(at, &low, &high, &complement);
 	return (struct gen_stamp){
 		.magic = (uint16_t)low,
 		.seq = (uint32_t)(low >> 16),
 		.ticks = low >> 48 | (uint64_t)high << 16,
-		.sum = (uint16_t)gen_fold((low & 0xffffffff) + (low >> 32) + high + balance),
+		.sum = (uint16_t)gen_fold((low & 0xffffffff) + (low >> 32) + high + complement),
 	};
 }
 
@@ -80,7 +80,7 @@ static inline struct gen_stamp gen_stamp_read(const uint8_t *at)
 struct gen_stamp_run {
 	uint64_t low;
 	uint32_t high;
-	uint32_t words; // one's complement sum of the next stamp but for its balance
+	uint32_t words; // one's complement sum of the next stamp without its complement
 };
 
 static inline struct gen_stamp_run gen_stamp_run(uint16_t magic, uint32_t seq, uint64_t ticks)
@@ -100,8 +100,8 @@ static inline void gen_stamp_run_next(struct gen_stamp_run *run)
 // Writes the next one. `sum` as gen_stamp_sum gave it for the frame before its first stamp.
 static inline void gen_stamp_run_write(struct gen_stamp_run *run, uint8_t *at, uint16_t sum)
 {
-	const uint32_t balance = (run->words ^ 0xffff) + sum;
-	const uint16_t folded = (uint16_t)((balance & 0xffff) + (balance >> 16));
+	const uint32_t complement = (run->words ^ 0xffff) + sum;
+	const uint16_t folded = (uint16_t)((complement & 0xffff) + (complement >> 16));
 
 	memcpy(at, &run->low, 8);
 	memcpy(at + 8, &run->high, 4);
@@ -114,11 +114,11 @@ static inline uint64_t gen_stamp_run_differs(struct gen_stamp_run *run, const ui
 {
 	uint64_t low;
 	uint32_t high;
-	uint16_t balance;
+	uint16_t complement;
 
-	gen_stamp_load(at, &low, &high, &balance);
+	gen_stamp_load(at, &low, &high, &complement);
 	const uint64_t differs =
-		(low ^ run->low) | (high ^ run->high) | (balance ^ run->words ^ 0xffff);
+		(low ^ run->low) | (high ^ run->high) | (complement ^ run->words ^ 0xffff);
 	gen_stamp_run_next(run);
 	return differs;
 }

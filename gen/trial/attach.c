@@ -7,7 +7,7 @@
 
 #include "gen/machine/clock.h"
 
-#define TURN_NS 20000000ull
+#define ATTEMPT_NS 20000000ull
 
 bool gen_attached(const struct gen_tester *tester)
 {
@@ -23,7 +23,7 @@ bool gen_attached(const struct gen_tester *tester)
 	return true;
 }
 
-// In turn and a little at a time: devices may connect to our ports in any order.
+// One after the other, a little at a time: devices may connect to our ports in any order.
 bool gen_attach(const struct gen_tester *tester, double patience_s, char *error, size_t error_size)
 {
 	const uint64_t deadline_ns = gen_now_ns() + (uint64_t)(patience_s * 1e9);
@@ -35,7 +35,7 @@ bool gen_attach(const struct gen_tester *tester, double patience_s, char *error,
 			if (!atomic_load_explicit(&port->gone, memory_order_acquire))
 				continue;
 			// Waiting cannot help a device that has too few queues.
-			if (port->attach(port, gen_now_ns() + TURN_NS, error, error_size) ==
+			if (port->attach(port, gen_now_ns() + ATTEMPT_NS, error, error_size) ==
 				-ERANGE)
 				return false;
 		}

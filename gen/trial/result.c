@@ -121,7 +121,7 @@ static json_t *rate(uint64_t count, uint64_t ticks, const struct gen_clock *cloc
 	return json_real((double)count * (double)clock->hz / (double)ticks);
 }
 
-static json_t *books(
+static json_t *accounting(
 	struct sums *sums, const struct gen_trial *trial, const struct gen_clock *clock)
 {
 	const uint64_t missing = sums->offered - sums->received;
@@ -196,12 +196,12 @@ static json_t *all_paths(const struct gen_spec *spec, const struct gen_trial *tr
 		}
 		json_t *path = json_pack("{s:i, s:i, s:i}", "from", (int)spec->paths[i].from, "to",
 			(int)spec->paths[i].to, "queues", (int)(at - begin));
-		json_t *counts = books(&sums, trial, clock);
+		json_t *counts = accounting(&sums, trial, clock);
 		json_object_update(path, counts);
 		json_decref(counts);
 		json_array_append_new(list, path);
 	}
-	*total = books(&all, trial, clock);
+	*total = accounting(&all, trial, clock);
 	return list;
 }
 

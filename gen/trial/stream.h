@@ -64,7 +64,7 @@ static inline void gen_stream_advance(struct gen_stream *stream)
 	stream->next_frame = stream->next_frame + 1 == frames ? 0 : stream->next_frame + 1;
 }
 
-// Its turn is over; next_due was asked before. Returns of how many packets.
+// Ends its part of an iteration; next_due was asked before. Returns of how many packets.
 static inline uint32_t gen_stream_pass(struct gen_stream *stream)
 {
 	if (stream->pool.convoys == NULL) {

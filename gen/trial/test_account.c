@@ -11,20 +11,20 @@
 
 #define END UINT32_MAX // of a list of sequence numbers
 
-struct books {
+struct expected {
 	uint64_t received, lost, duplicated, reordered, stale;
 	uint64_t bursts[4]; // runs of 1, 2, 3 and 4 losses
 };
 
-static void expect(const struct gen_account *account, const struct books *books)
+static void expect(const struct gen_account *account, const struct expected *expected)
 {
-	assert_int_equal(account->received, books->received);
-	assert_int_equal(account->lost, books->lost);
-	assert_int_equal(account->duplicated, books->duplicated);
-	assert_int_equal(account->reordered, books->reordered);
-	assert_int_equal(account->stale, books->stale);
+	assert_int_equal(account->received, expected->received);
+	assert_int_equal(account->lost, expected->lost);
+	assert_int_equal(account->duplicated, expected->duplicated);
+	assert_int_equal(account->reordered, expected->reordered);
+	assert_int_equal(account->stale, expected->stale);
 	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(account->bursts->counts[i + 1], books->bursts[i]);
+		assert_int_equal(account->bursts->counts[i + 1], expected->bursts[i]);
 }
 
 static void short_stories(void **state)
@@ -36,7 +36,7 @@ static void short_stories(void **state)
 		const uint32_t *flow_of;
 		uint32_t period;
 		uint32_t arrivals[12];
-		struct books books;
+		struct expected expected;
 	} rows[] = {
 		{"nothing offered", 0, NULL, 1, {END}, {0}},
 		{"nothing arrives", 3, NULL, 1, {END}, {.lost = 3, .bursts = {0, 0, 1}}},
@@ -73,7 +73,7 @@ static void short_stories(void **state)
 		for (const uint32_t *seq = rows[i].arrivals; *seq != END; seq++)
 			gen_account_seq(account, *seq);
 		gen_account_close(account, rows[i].offered);
-		expect(account, &rows[i].books);
+		expect(account, &rows[i].expected);
 		assert_int_equal(account->received + account->lost, rows[i].offered);
 		gen_account_destroy(account);
 	}
@@ -84,7 +84,7 @@ static void long_trials_move_the_window(void **state)
 {
 	const uint32_t offered = 3 * GEN_ACCOUNT_WINDOW + 12345;
 	struct gen_account *account = gen_account_create(NULL, 1);
-	const struct books books = {
+	const struct expected expected = {
 		.received = offered - (offered + 9) / 10,
 		.lost = (offered + 9) / 10,
 		.bursts = {(offered + 9) / 10},
@@ -94,7 +94,7 @@ static void long_trials_move_the_window(void **state)
 		if (seq % 10 != 0)
 			gen_account_seq(account, seq);
 	gen_account_close(account, offered);
-	expect(account, &books);
+	expect(account, &expected);
 	gen_account_destroy(account);
 }
 

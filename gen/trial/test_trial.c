@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 
 // Whole trials over real rings, with a device in a thread that misbehaves in a known way: the
-// books must say exactly that.
+// accounting must say exactly that.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -126,13 +126,13 @@ struct expected {
 	uint64_t runs1, runs2; // of consecutive losses
 };
 
-static void the_books_say_what_the_device_did(void **state)
+static void accounting_says_what_the_device_did(void **state)
 {
 	static const struct {
 		const char *what;
 		enum gen_fate (*fate)(uint32_t lane, uint64_t seen);
 		const char *more; // of the specification; 10,000 packets in 0.1 s
-		struct expected books;
+		struct expected accounting;
 	} rows[] = {
 		{"nothing", NULL, "", {.received = 10000}},
 		{"drops", drops, "", {.received = 8900, .lost = 1100, .runs1 = 900, .runs2 = 100}},
@@ -175,13 +175,13 @@ static void the_books_say_what_the_device_did(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct expected *books = &rows[i].books;
+		const struct expected *accounting = &rows[i].accounting;
 		struct world *world = NULL;
 		json_t *result = NULL;
 
 		print_message("%s\n", rows[i].what);
 		// The queues hold a whole trial, and sending may take its time, so that a busy machine
-		// does not matter, unless the device's thread gets no turn until the trial's end.
+		// does not matter, unless the device's thread does not run until the trial's end.
 		for (int attempt = 0; attempt < 10; attempt++) {
 			world = build(rows[i].fate, 16384);
 			char spec[512];
@@ -197,22 +197,22 @@ static void the_books_say_what_the_device_did(void **state)
 			if (json_is_true(json_object_get(result, "ok")) &&
 				count(result, "unsent_pkts") == 0 &&
 				count(result, "received_pkts") ==
-					(books->received > 0 ? books->received
-							     : count(result, "offered_pkts")))
+					(accounting->received > 0 ? accounting->received
+								  : count(result, "offered_pkts")))
 				break;
 			json_decref(result);
 			demolish(world);
 			result = NULL;
 		}
 		assert_non_null(result);
-		assert_int_equal(count(result, "lost_pkts"), books->lost);
-		assert_int_equal(count(result, "duplicated_pkts"), books->duplicated);
-		assert_int_equal(count(result, "reordered_pkts"), books->reordered);
-		assert_int_equal(count(result, "corrupt_pkts"), books->corrupt);
+		assert_int_equal(count(result, "lost_pkts"), accounting->lost);
+		assert_int_equal(count(result, "duplicated_pkts"), accounting->duplicated);
+		assert_int_equal(count(result, "reordered_pkts"), accounting->reordered);
+		assert_int_equal(count(result, "corrupt_pkts"), accounting->corrupt);
 		assert_int_equal(json_integer_value(json_object_get(result, "foreign_pkts")),
-			books->foreign);
-		assert_int_equal(runs(result, 1), books->runs1);
-		assert_int_equal(runs(result, 2), books->runs2);
+			accounting->foreign);
+		assert_int_equal(runs(result, 1), accounting->runs1);
+		assert_int_equal(runs(result, 2), accounting->runs2);
 		assert_int_equal(count(result, "misrouted_pkts"), 0);
 		json_decref(result);
 		demolish(world);
@@ -451,7 +451,7 @@ static void losses_are_suspect_where_the_tester_had_no_room_for_them(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_books_say_what_the_device_did),
+		cmocka_unit_test(accounting_says_what_the_device_did),
 		cmocka_unit_test(convoys_are_counted_as_they_were_sent),
 		cmocka_unit_test(both_ways_at_once_and_trial_after_trial),
 		cmocka_unit_test(what_comes_out_of_the_wrong_port_is_misrouted),

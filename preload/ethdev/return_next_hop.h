@@ -34,7 +34,7 @@ struct cv_return_name {
 
 struct cv_return_next_hop {
 	_Atomic uint32_t id; // 0: nobody may use it
-	uint32_t seen; // when it was last another's turn before its own, by the table's count
+	uint32_t seen; // when another was last used before it, by the table's count
 	struct cv_outer outer; // of what is sent there
 	// The header that was received, but for what differs from frame to frame: lengths,
 	// checksums, source port and number of packets are 0. Its length first.

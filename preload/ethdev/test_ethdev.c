@@ -347,7 +347,7 @@ static void send_all(struct rte_mbuf **mbufs, uint16_t n)
 	rte_pktmbuf_free_bulk(mbufs, n);
 }
 
-static void turn(bool nasty)
+static void iterate(bool nasty)
 {
 	struct rte_mbuf *got[256], *out[256];
 	uint16_t n = (uint16_t)(1 + draw(draw(4) == 0 ? 256 : 64)), count = 0;
@@ -388,7 +388,7 @@ static void drain(void)
 	for (unsigned idle = 0; idle < 4; idle++) {
 		uint32_t before = world.got + world.seen;
 
-		turn(false);
+		iterate(false);
 		look_outside(UINT32_MAX);
 		if (world.got + world.seen != before)
 			idle = 0;
@@ -405,14 +405,14 @@ static void buffers_come_back(void)
 	assert_int_equal(cv_groups_in_use(), 0);
 }
 
-static void run(unsigned seed, unsigned turns, bool nasty)
+static void run(unsigned seed, unsigned iterations, bool nasty)
 {
 	world.sent = world.seen = world.got = world.offered = 0;
 	state = seed;
-	for (unsigned i = 0; i < turns; i++) {
+	for (unsigned i = 0; i < iterations; i++) {
 		for (uint32_t frames = draw(12); frames > 0 && offer(); frames--)
 			;
-		turn(nasty);
+		iterate(nasty);
 		if (draw(4) == 0)
 			look_outside(1 + draw(40));
 		if (draw(16) == 0)
@@ -665,7 +665,7 @@ static void headers_in_front(void **unused)
 		skip();
 	world.sent = world.seen = world.got = world.offered = 0;
 	assert_true(cv_hook_counts(world.port, &before, &tx));
-	for (unsigned turns = 0; turns < 2000; turns++) {
+	for (unsigned round = 0; round < 2000; round++) {
 		struct rte_mbuf *got[64];
 		uint16_t n;
 

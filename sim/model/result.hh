@@ -174,7 +174,7 @@ struct Network;
 // Empty counts in the shape of the network.
 Result make_result(const Network &network);
 
-// Throws std::logic_error naming the node or link whose books do not balance: an engine's bug.
+// Throws std::logic_error naming the node or link that does not conserve packets: an engine's bug.
 void check_conservation(const Network &network, const Result &result);
 
 } // namespace sim

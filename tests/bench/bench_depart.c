@@ -14,8 +14,9 @@
 //   convoys    packets that came in convoys leave to a next hop
 //   carries    packets that came singly, by a port that may carry convoys, leave singly
 //
-// A turn has 256 packets, as many as a port gives, or CV_CONVOYS_MAX frames where some may be convoys.
-// Each way's turns are measured by themselves, and the ways one after the other, repeat by repeat.
+// A poll iteration has 256 packets, as many as a port gives, or CV_CONVOYS_MAX frames where some
+// may be convoys. Each way's iterations are measured by themselves, and the ways one after the
+// other, repeat by repeat.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@
 #include "chain/depart.h"
 #include "chain/worker.h"
 
-#define TURNS 64 // per repeat
+#define ITERATIONS 64 // per repeat
 #define REPEATS_MAX 1001
 #define FRAME_BYTES 1468 // of packets with their lengths, in a frame of MTU 1500
 #define WAYS 4
@@ -60,7 +61,7 @@ static uint16_t tx_views(
 
 static struct cv_port port = {.tx = tx, .tx_views = tx_views, .mtu = 1500};
 
-// Packets of a turn: 256, or the frames that come closest.
+// Packets of an iteration: 256, or the frames that come closest.
 static unsigned packets_of_turn(void)
 {
 	return CV_VIEWS_MAX / share * share;
@@ -106,7 +107,7 @@ static void gather(struct cv_burst *burst)
 	}
 }
 
-// A turn of packets that came singly. Returns how many.
+// An iteration with packets that came singly. Returns how many.
 static unsigned singly(struct cv_depart *depart, uint64_t *cycles)
 {
 	static struct cv_burst burst;
@@ -189,15 +190,15 @@ static unsigned carries(uint64_t *cycles)
 
 static const struct way {
 	const char *name;
-	unsigned (*turn)(uint64_t *cycles); // adds its own; returns how many packets
+	unsigned (*iterate)(uint64_t *cycles); // adds its own; returns how many packets
 } ways[WAYS] = {{"plain", plain}, {"packed", packed}, {"convoys", convoys}, {"carries", carries}};
 
 static double measure(const struct way *way)
 {
 	uint64_t cycles = 0, packets = 0;
 
-	for (unsigned i = 0; i < TURNS; i++)
-		packets += way->turn(&cycles);
+	for (unsigned i = 0; i < ITERATIONS; i++)
+		packets += way->iterate(&cycles);
 	return (double)cycles / (double)packets;
 }
 

@@ -7,7 +7,7 @@
 //
 // Prints one JSON object: {"schema": "convoy.bench.frame/1", "results": [{"function", "packets",
 // "packet_bytes", "working_set_bytes", "cycles_per_packet": {"median", "min", "max"}}]}. The rows
-// of one working set and number of packets are measured in turns, repeat by repeat.
+// of one working set and number of packets are measured alternately, repeat by repeat.
 //
 //   walk       frames whose packets are all as long as the first
 //   walk-mixed the same with every other packet 4 bytes shorter

@@ -10,11 +10,11 @@
 // Prints one JSON object: {"schema": "convoy.bench.memif/1", "results": [{"row", "role",
 // "packet_bytes", "cycles_per_packet": {"median", "min", "max"}}]}.
 //
-// The two take turns: the peer fills 512 descriptors, then the port empties them in calls of 32
+// The two alternate: the peer fills 512 descriptors, then the port empties them in calls of 32
 // packets; or the port fills them and the peer empties them. Only the port's calls are timed, so
 // that lines move between the cores as under load and nobody waits for anybody meanwhile. Buffers go
 // around, each again when 1,024 other packets have been. Allocating counts where the port allocates,
-// freeing where it frees. The rows are measured in turns, round by round.
+// freeing where it frees. The rows are measured alternately, round by round.
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>

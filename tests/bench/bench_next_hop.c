@@ -8,7 +8,7 @@
 // Prints one JSON object: {"schema": "convoy.bench.next-hop/1", "results": [{"sc_ids", "same_key":
 // {"median", "min", "max"}, "all_different": {...}}]}, a row for each number of SC-IDs in the table:
 // keys that are all the same, and all different in an order that no prefetcher guesses. The two
-// are measured in turns.
+// are measured alternately.
 #include <stdio.h>
 #include <stdlib.h>
 #include <x86intrin.h>

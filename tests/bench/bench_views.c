@@ -8,7 +8,7 @@
 //
 //   bench-views [repeats]
 //
-// Cycles per packet, JSON. Both sorts of packets take turns; they are met in an order that no
+// Cycles per packet, JSON. Both sorts of packets alternate; they are met in an order that no
 // prefetcher guesses. Lines that are asked for a burst ahead: of buffers by us, for both, as a good
 // driver does; of bytes by the hop.
 #include <stdio.h>

@@ -19,7 +19,7 @@
 // the guest finds what the guest is just writing, and pays for taking it out of its hands.) rte_vhost
 // moves 32 packets in a call, the others 64. Buffers go around: each is used again when 1,024 other
 // packets have been, so that they do not come from the first cache. Allocating counts where the port
-// allocates, freeing where it frees. The rows are measured in turns, round by round.
+// allocates, freeing where it frees. The rows are measured alternately, round by round.
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -341,7 +341,7 @@ static bool is_full(const struct side *side, unsigned n)
 				  base.avail) >= n;
 	last = (base.avail & 0x7fff) + n - 1;
 	flags = __atomic_load_n(&ring->desc_packed[last % ring->size].flags, __ATOMIC_ACQUIRE);
-	// Available in this turn around the ring: AVAIL as the turn's wrap counter, USED not.
+	// Available in this pass around the ring: AVAIL as the pass's wrap counter, USED not.
 	return (flags >> 7 & 1) == ((base.avail >> 15) ^ (last >= ring->size)) &&
 	       (flags >> 15 & 1) != (flags >> 7 & 1);
 }
@@ -355,7 +355,7 @@ static void measure(struct side *side, const struct row *row, struct result *res
 	kill(side->guest, SIGCONT);
 	warm = rte_rdtsc() + slice / 3;
 	until = warm + slice;
-	// Where others use the cores, the guest may not get its turn in a slice.
+	// Where others use the cores, the guest may not run within a slice.
 	deadline = warm + WAIT_S * hz;
 	for (;;) {
 		const uint64_t now = rte_rdtsc();

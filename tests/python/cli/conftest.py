@@ -42,13 +42,13 @@ def functions():
     return {{f["name"]: dict(type=f["type"], packets=packets, bytes=60 * packets,
         busy_cycles=20 * packets, drops=dict(denied=3)) for f in plan["functions"]}}
 def workers():
-    return [dict(core=w["core"], turns=packets, busy_cycles=packets, total_cycles=2 * packets,
+    return [dict(core=w["core"], poll_iterations=packets, busy_cycles=packets, total_cycles=2 * packets,
         longest_iteration_ns=1500)
         for w in plan["workers"]]
 def next_hops():
     return {{}}
-def books():
-    return dict(received=packets, sent=packets, dropped=0, held=0, balanced=BEHAVIOUR != "lossy")
+def accounting():
+    return dict(received=packets, sent=packets, dropped=0, held=0, conserved=BEHAVIOUR != "lossy")
 path = os.environ["XDG_RUNTIME_DIR"] + "/telemetry"
 server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 if os.path.exists(path):
@@ -66,7 +66,7 @@ def answer():
             value = globals()[command.removeprefix("/convoy/")]()
             if name:
                 value = value[name] if isinstance(value, dict) else value[int(name)]
-            elif "books" not in command:
+            elif "accounting" not in command:
                 value = list(value) if isinstance(value, dict) else list(range(len(value)))
             connection.send(json.dumps({{command: value}}).encode())
 threading.Thread(target=answer, daemon=True).start()
@@ -80,8 +80,8 @@ if BEHAVIOUR == "deaf":
     signal.pause()
 if BEHAVIOUR != "ends":
     signal.sigwait([signal.SIGTERM])
-print(json.dumps(dict(schema="convoy.counts/1", ports=ports(), functions=functions(),
-    workers=workers(), books=books(), tsc_hz=2500000000)), flush=True)
+print(json.dumps(dict(schema="convoy.counts/2", ports=ports(), functions=functions(),
+    workers=workers(), accounting=accounting(), tsc_hz=2500000000)), flush=True)
 sys.exit(1 if BEHAVIOUR == "lossy" else 0)
 """
 

@@ -49,7 +49,7 @@ def test_counts_at_the_end(convoy, stand_in, chain):
     done = convoy("run", chain)
     assert done.returncode == 0, done.stderr
     assert "fw        firewall" in done.stdout
-    assert "received 0 = sent 0 + dropped 0 + held 0: balanced" in done.stdout
+    assert "received 0 = sent 0 + dropped 0 + held 0: conserved" in done.stdout
     assert "memory: 1024 MiB without hugepages" in done.stderr
 
 
@@ -59,7 +59,7 @@ def test_json_is_one_document(convoy, stand_in, chain):
     document = json.loads(done.stdout)
     assert document["schema"] == "convoy.run/1"
     assert document["ended_by"] == "duration"
-    assert document["counts"]["schema"] == "convoy.counts/1"
+    assert document["counts"]["schema"] == "convoy.counts/2"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -133,7 +133,7 @@ def test_live_counters_on_a_terminal(environment, stand_in, chain):
         os.close(slave)
         seen = terminal_until(master, "packets/s")
         process.send_signal(signal.SIGINT)
-        seen += terminal_until(master, "balanced")
+        seen += terminal_until(master, "conserved")
         process.wait(DEADLINE_S)
     os.close(master)
     assert process.returncode == 0

@@ -250,8 +250,8 @@ class Convoyd(Target):
     def assert_sound(self) -> None:
         """Ask its telemetry too."""
         super().assert_sound()
-        books = self._node.counts()["books"]
-        assert books["received"] >= books["sent"]
+        accounting = self._node.counts()["accounting"]
+        assert accounting["received"] >= accounting["sent"]
 
     def stop(self) -> None:
         """See Target."""

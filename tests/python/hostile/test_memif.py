@@ -106,8 +106,8 @@ def attacked(request: pytest.FixtureRequest) -> Iterator[Attacked]:
         with Node(joined(ports, ways, CORE), program, environment=environment) as node:
             one = Attacked(node, path)
             yield one
-            books = node.stop()["books"]
-            assert books["balanced"]
+            accounting = node.stop()["accounting"]
+            assert accounting["conserved"]
 
 
 def test_an_honest_client(attacked: Attacked):

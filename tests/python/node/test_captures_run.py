@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Captures through the examples' chains: no crash, and the books balance."""
+"""Captures through the examples' chains: no crash, and packets are conserved."""
 
 import struct
 
@@ -27,17 +27,17 @@ def through(example, read, write, chain=None):
 
 
 def check(counts, read_frames: int, written: int):
-    books = counts["books"]
-    assert books["balanced"]
-    assert books["received"] == read_frames
-    assert books["held"] == 0
-    assert books["sent"] == written
+    accounting = counts["accounting"]
+    assert accounting["conserved"]
+    assert accounting["received"] == read_frames
+    assert accounting["held"] == 0
+    assert accounting["sent"] == written
     drops = [
         sum(things["drops"].values())
         for part in ("ports", "functions")
         for things in counts[part].values()
     ]
-    assert sum(drops) == books["dropped"]
+    assert sum(drops) == accounting["dropped"]
 
 
 @needs_captures
@@ -48,7 +48,7 @@ def test_capture(path, tmp_path):
     assert counts["ports"]["outside"]["tx_packets"] == len(frames)
     assert counts["ports"]["outside"]["tx_bytes"] == sum(map(len, frames))
     check(counts, counts["ports"]["inside"]["rx_packets"], len(frames))
-    assert counts["functions"]["fw"]["packets"] == counts["books"]["received"] > 0
+    assert counts["functions"]["fw"]["packets"] == counts["accounting"]["received"] > 0
 
 
 @needs_captures

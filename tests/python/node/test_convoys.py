@@ -56,11 +56,11 @@ def plan(text: str, folder: Path, **values: Any) -> Plan:
 
 
 def run(text: str, folder: Path, **values: Any) -> dict[str, Any]:
-    """Run a node until its captures end; its books balance."""
+    """Run a node until its captures end; packets are conserved."""
     with Node(plan(text, folder, **values).data) as node:
         counts = node.finish()
-    assert counts["books"]["balanced"]
-    assert counts["books"]["held"] == 0
+    assert counts["accounting"]["conserved"]
+    assert counts["accounting"]["held"] == 0
     return counts
 
 
@@ -124,7 +124,7 @@ def test_any_traffic(tmp_path: Path, case: tuple[list[bytes], str], deployment: 
         frames, tmp_path, hops, deployment=deployment, path="[mac, again]"
     )
     assert by_scid(out) == by_scid(frames)
-    assert sent["books"]["sent"] == received["books"]["received"] == len(frames)
+    assert sent["accounting"]["sent"] == received["accounting"]["received"] == len(frames)
     assert sent["ports"]["out"]["tx_frames"] == len(middle)
     assert received["ports"]["in"]["rx_frames"] == len(middle)
     assert sum(map(packets_in, middle)) == len(frames)
@@ -165,7 +165,7 @@ def test_refused_frames_are_one_packet_each(tmp_path: Path) -> None:
     assert port["drops"]["bad_convoy"] == 3
     refused = {why: n for why, n in port["convoys_refused"].items() if n}
     assert refused == {"truncated": 1, "trailing_bytes": 1, "bad_version": 1}
-    assert counts["books"]["received"] == packets + 3
+    assert counts["accounting"]["received"] == packets + 3
 
 
 def test_convoys_to_somebody_else(tmp_path: Path) -> None:
@@ -218,8 +218,8 @@ def test_next_hops_change_while_packets_flow(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="no port is called"):
             put(telemetry, {**hop, "port": "nowhere", "match": [{}]})
         counts = node.stop()
-    assert counts["books"]["balanced"]
-    assert counts["books"]["dropped"] == 0
+    assert counts["accounting"]["conserved"]
+    assert counts["accounting"]["dropped"] == 0
 
 
 @pytest.mark.parametrize(
@@ -304,12 +304,12 @@ def test_captures_between_two_hosts(two_hosts: list[tuple[str, ...]], tmp_path: 
     with Node(b_plan.data, wrapper=two_hosts[1]) as b:
         with Node(a_plan.data, wrapper=two_hosts[0]) as a:
             sent = a.finish()
-        want = sent["books"]["sent"]
-        wait_for(lambda: b.counts()["books"]["sent"] >= want, 30, "all packets at b")
+        want = sent["accounting"]["sent"]
+        wait_for(lambda: b.counts()["accounting"]["sent"] >= want, 30, "all packets at b")
         received = b.stop()
-    assert sent["books"]["balanced"]
-    assert received["books"]["balanced"]
-    assert sent["books"]["dropped"] == 0
+    assert sent["accounting"]["conserved"]
+    assert received["accounting"]["conserved"]
+    assert sent["accounting"]["dropped"] == 0
     assert read_capture(out) == frames
     assert sent["next_hops"]["b"]["frames"] < len(frames)
 

@@ -65,7 +65,7 @@ class Node:
         )
         assert done.returncode == 0, done.stderr
         counts = json.loads(done.stdout.splitlines()[-1])
-        assert counts["books"]["balanced"]
+        assert counts["accounting"]["conserved"]
         return read_capture(out), counts["functions"]["fw"]
 
 

@@ -96,8 +96,8 @@ def test_the_tester_is_killed(plan):
                 "the node to say that its peer is gone",
             )
         counts = node.stop()
-    books = counts["books"]
-    assert books["received"] == books["sent"] + books["dropped"] + books["held"]
+    accounting = counts["accounting"]
+    assert accounting["received"] == accounting["sent"] + accounting["dropped"] + accounting["held"]
     assert counts["functions"]["mac"]["packets"] == counts["functions"]["fw"]["packets"] > 0
 
 

@@ -128,8 +128,8 @@ def test_ping_and_iperf(hosts: tuple[Namespace, Namespace], tmp_path: Path) -> N
         sent = ports(a)["machine"]["rx_packets"]
         wait_for(lambda: ports(b)["lan"]["tx_packets"] >= sent, 30, "all packets at the host")
         for counts in (a.stop(), b.stop()):
-            assert counts["books"]["balanced"]
-            assert counts["books"]["held"] == 0
+            assert counts["accounting"]["conserved"]
+            assert counts["accounting"]["held"] == 0
             lost = {name: sum(port["drops"].values()) for name, port in counts["ports"].items()}
             lost.pop("machine", None)  # its queue may have been full
             assert set(lost.values()) == {0}

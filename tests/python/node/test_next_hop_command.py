@@ -62,8 +62,8 @@ def test_put_list_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             assert isinstance(refused.exception, InputError), refused.output
             assert said in str(refused.exception)
         counts = node.stop()
-    assert counts["books"]["balanced"]
-    assert counts["books"]["dropped"] == 0
+    assert counts["accounting"]["conserved"]
+    assert counts["accounting"]["dropped"] == 0
 
 
 HOP = {"port": "out", "mac": "02:00:00:00:00:0b", "ip": "192.0.2.2"}

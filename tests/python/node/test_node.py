@@ -43,11 +43,11 @@ def test_a_signal_drains(number, deployment):
         passing = node.counts()
         final = node.stop(number)
         assert node.process.exit_code == 0
-    assert final["books"]["balanced"]
-    assert final["books"]["held"] == 0
-    assert final["books"]["received"] >= passing["books"]["received"]
+    assert final["accounting"]["conserved"]
+    assert final["accounting"]["held"] == 0
+    assert final["accounting"]["received"] >= passing["accounting"]["received"]
     for name in ("f", "g"):
-        assert final["functions"][name]["packets"] == final["books"]["received"]
+        assert final["functions"][name]["packets"] == final["accounting"]["received"]
 
 
 def test_counts_while_it_runs_have_the_shape_of_the_final_ones():
@@ -64,7 +64,7 @@ def test_counts_while_it_runs_have_the_shape_of_the_final_ones():
 def test_it_ends_by_itself_after_a_duration():
     result = run(Path("x"), plan(), duration_s=0.2)
     assert result.ended_by == "duration"
-    assert result.counts["books"]["received"] > 0
+    assert result.counts["accounting"]["received"] > 0
 
 
 def test_our_watch_sees_packets():
@@ -72,7 +72,7 @@ def test_our_watch_sees_packets():
     enough = threading.Event()
 
     def watch(sample):
-        seen.append(sample.counts["books"]["received"])
+        seen.append(sample.counts["accounting"]["received"])
         if len(seen) > 2:
             enough.set()
 

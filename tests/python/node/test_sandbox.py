@@ -61,7 +61,7 @@ def test_every_thread_has_given_up_its_rights():
             "dumpable": False,
         }
         assert info(node) == node.ready["sandbox"]
-        assert node.stop()["books"]["balanced"]
+        assert node.stop()["accounting"]["conserved"]
         assert node.process.exit_code == 0
         assert node.process.stderr.text() == ""
     assert not Path(node.ready["telemetry"]).parent.exists()
@@ -133,7 +133,7 @@ def test_its_files_are_out_of_its_reach_but_peers_are_not():
                 with ConvoyGen(ports, attach_timeout_s=60) as tester:
                     assert tester.trial(easy).total.received_pkts > 0
             assert statuses(node)[0]["Seccomp"] == "2"
-            assert node.stop()["books"]["balanced"]
+            assert node.stop()["accounting"]["conserved"]
         assert not list(Path(folder).iterdir())
 
 

@@ -70,4 +70,4 @@ def test_no_leak(tmp_path: Path, deployment: str, rest: bool):
         mine = [data for data in frames if outer(data) == tag]
         assert counts["functions"][name]["packets"] == len(mine)
     assert counts["ports"]["a"]["drops"]["no_chain"] == len(frames) - len(wanted)
-    assert counts["books"]["balanced"]
+    assert counts["accounting"]["conserved"]

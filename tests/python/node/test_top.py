@@ -28,7 +28,7 @@ def test_a_running_node_is_found_and_read():
         done = CliRunner().invoke(app, ["top", str(pid), "--json"])
         assert done.exit_code == 0
         document = json.loads(done.stdout)
-        assert document["counts"]["books"]["received"] > 0
+        assert document["counts"]["accounting"]["received"] > 0
         assert document["counts"]["ports"].keys() == {"a", "b"}
         assert "cycles/packet" in CliRunner().invoke(app, ["top", str(pid)]).stdout
     assert pid not in [found.pid for found in running_nodes()]

@@ -91,7 +91,7 @@ def test_frames_cross_unchanged(kind: str, tmp_path: Path) -> None:
             DEADLINE_S,
             "every frame has come",
         )
-        assert receives.stop()["books"]["balanced"]
+        assert receives.stop()["accounting"]["conserved"]
     assert read_capture(out) == frames
 
 

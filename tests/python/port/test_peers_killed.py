@@ -52,9 +52,11 @@ def _kill(node: Node) -> None:
 
 
 def _balanced(counts: Mapping[str, Any]) -> bool:
-    books = counts["books"]
+    accounting = counts["accounting"]
     return bool(
-        books["balanced"] and books["received"] == books["sent"] + books["dropped"] + books["held"]
+        accounting["conserved"]
+        and accounting["received"]
+        == accounting["sent"] + accounting["dropped"] + accounting["held"]
     )
 
 

@@ -189,7 +189,7 @@ workers: {{idle: yield}}
                     writer.write(one)
             tester.trial(replay)
             before, came = came, came + len(mix)
-            wait_for(lambda: node.counts()["books"]["sent"] >= came, 20, "all packets")
+            wait_for(lambda: node.counts()["accounting"]["sent"] >= came, 20, "all packets")
             return [data for data, _ in RawPcapReader(str(written))][before:]
 
         @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))

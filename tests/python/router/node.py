@@ -49,6 +49,6 @@ def through(setup: Setup, folder: Path, frames: Iterable[bytes] | Path) -> Route
     }
     with Node(plan) as node:
         counts = node.finish()
-    assert counts["books"]["balanced"]
+    assert counts["accounting"]["conserved"]
     drops = Counter({k: n for k, n in counts["functions"]["rtr"]["drops"].items() if n})
     return Routed({name: read_capture(path) for name, path in out.items()}, drops)
