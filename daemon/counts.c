@@ -43,7 +43,7 @@ static uint64_t function_sum(const struct cv_node *node, unsigned function, size
 #define FUNCTION_SUM(node, function, field) \
 	function_sum(node, function, offsetof(struct cv_nf_counters, field))
 
-static uint64_t port_drops(const struct cv_node *node, unsigned port, enum cv_hop_drop why)
+static uint64_t port_drops(const struct cv_node *node, unsigned port, enum cv_drop_reason why)
 {
 	return port_sum(
 		node, port, offsetof(struct cv_port_counters, drops) + why * sizeof(uint64_t));
@@ -119,26 +119,27 @@ static void set_convoys(json_t *object, const struct cv_node *node, unsigned por
 
 json_t *cv_counts_next_hops(const struct cv_node *node)
 {
-	json_t *hops = json_object();
+	json_t *next_hops = json_object();
 
-	for (unsigned i = 0; node->next_hops != NULL && i < CV_NEXT_HOPS_MAX; i++) {
-		const struct cv_plan_next_hop *hop = &node->next_hops->hops[i];
+	for (unsigned i = 0; node->next_hop_set != NULL && i < CV_NEXT_HOPS_MAX; i++) {
+		const struct cv_plan_next_hop *next_hop = &node->next_hop_set->next_hops[i];
 		uint64_t sizes[CV_CONVOY_PACKETS_MAX + 1] = {0};
 		json_t *object;
 
-		if (hop->name[0] == '\0')
+		if (next_hop->name[0] == '\0')
 			continue;
 		for (unsigned w = 0; w < node->plan->workers_count; w++)
-			add_sizes(sizes, &node->workers[w].depart->hop_counters[i]);
+			add_sizes(sizes, &node->workers[w].tx->next_hop_counters[i]);
 		object = frames_of(sizes);
-		json_object_set_new(object, "port", json_string(node->plan->port_names[hop->port]));
-		set(object, "nfi", hop->outer.nfi);
-		set(object, "mtu", hop->outer.mtu);
-		set(object, "scids", hop->keys_count);
+		json_object_set_new(
+			object, "port", json_string(node->plan->port_names[next_hop->port]));
+		set(object, "nfi", next_hop->outer.nfi);
+		set(object, "mtu", next_hop->outer.mtu);
+		set(object, "scids", next_hop->keys_count);
 		json_object_set_new(object, "sizes", histogram_of(sizes));
-		json_object_set_new(hops, hop->name, object);
+		json_object_set_new(next_hops, next_hop->name, object);
 	}
-	return hops;
+	return next_hops;
 }
 
 json_t *cv_counts_ports(const struct cv_node *node)
@@ -157,8 +158,8 @@ json_t *cv_counts_ports(const struct cv_node *node)
 		set(object, "tx_packets", PORT_SUM(node, i, tx_packets));
 		set(object, "tx_frames", PORT_SUM(node, i, tx_frames));
 		set(object, "tx_bytes", PORT_SUM(node, i, tx_bytes));
-		for (unsigned why = 0; why < CV_HOP_DROPS; why++)
-			set(drops, cv_hop_drop_names[why], port_drops(node, i, why));
+		for (unsigned why = 0; why < CV_DROP_REASONS; why++)
+			set(drops, cv_drop_reason_names[why], port_drops(node, i, why));
 		json_object_set_new(object, "drops", drops);
 		if (node->plan->port_convoys[i].carries)
 			set_convoys(object, node, i);
@@ -237,7 +238,7 @@ json_t *cv_counts_accounting(const struct cv_node *node)
 	for (unsigned i = 0; i < plan->ports_count; i++) {
 		received += PORT_SUM(node, i, rx_packets);
 		sent += PORT_SUM(node, i, tx_packets);
-		for (unsigned why = 0; why < CV_HOP_DROPS; why++)
+		for (unsigned why = 0; why < CV_DROP_REASONS; why++)
 			dropped += port_drops(node, i, why);
 	}
 	for (unsigned i = 0; i < plan->functions_count; i++)

@@ -7,15 +7,15 @@
 #ifndef CV_NEXT_HOP_SET_H
 #define CV_NEXT_HOP_SET_H
 
-#include "chain/next_hops.h"
+#include "chain/next_hop_rcu.h"
 #include "daemon/plan.h"
 #include "port/port.h"
 
 struct cv_next_hop_set {
 	const struct cv_plan *plan;
 	struct cv_port *const *ports; // by index
-	struct cv_next_hops table;
-	struct cv_plan_next_hop hops[CV_NEXT_HOPS_MAX]; // no name: this index is free
+	struct cv_next_hop_rcu table;
+	struct cv_plan_next_hop next_hops[CV_NEXT_HOPS_MAX]; // no name: this index is free
 };
 
 // With the plan's next hops, of which it takes copies. The ports are open. 0, or a negative errno

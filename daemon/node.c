@@ -160,11 +160,11 @@ static int make_convoys(struct cv_node *node, struct cv_error *error)
 
 	if (!plan->convoys)
 		return 0;
-	node->next_hops = calloc(1, sizeof(*node->next_hops));
+	node->next_hop_set = calloc(1, sizeof(*node->next_hop_set));
 	node->convoy_rx = calloc(count, sizeof(*node->convoy_rx));
 	node->rx_frames =
 		rte_calloc("rx_frames", count, sizeof(*node->rx_frames), RTE_CACHE_LINE_SIZE);
-	if (node->next_hops == NULL || node->convoy_rx == NULL || node->rx_frames == NULL)
+	if (node->next_hop_set == NULL || node->convoy_rx == NULL || node->rx_frames == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct cv_plan_convoys *from = &plan->port_convoys[i / plan->workers_count];
@@ -177,7 +177,7 @@ static int make_convoys(struct cv_node *node, struct cv_error *error)
 		to->copies = node->ports[i / plan->workers_count]->rx_views != NULL;
 		to->counters = &node->rx_frames[i];
 	}
-	return cv_next_hop_set_init(node->next_hops, plan, node->ports, error);
+	return cv_next_hop_set_init(node->next_hop_set, plan, node->ports, error);
 }
 
 struct cv_node *cv_node_make(const struct cv_plan *plan, struct cv_error *error)
@@ -235,8 +235,8 @@ void cv_node_forward(struct cv_node *node)
 
 int cv_node_put_next_hop(struct cv_node *node, const char *text, struct cv_error *error)
 {
-	if (node->next_hops != NULL)
-		return cv_next_hop_set_put(node->next_hops, text, error);
+	if (node->next_hop_set != NULL)
+		return cv_next_hop_set_put(node->next_hop_set, text, error);
 	cv_error_set(error, "no port of this node carries convoys");
 	return -ENOENT;
 }
@@ -245,14 +245,14 @@ int cv_node_remove_next_hop(struct cv_node *node, const char *name, struct cv_er
 {
 	int index;
 
-	if (node->next_hops == NULL) {
+	if (node->next_hop_set == NULL) {
 		cv_error_set(error, "no port of this node carries convoys");
 		return -ENOENT;
 	}
-	index = cv_next_hop_set_remove(node->next_hops, name, error);
+	index = cv_next_hop_set_remove(node->next_hop_set, name, error);
 	// No worker counts there any more; another next hop may get the index.
 	for (unsigned i = 0; index >= 0 && i < node->plan->workers_count; i++)
-		memset(&node->workers[i].depart->hop_counters[index], 0,
+		memset(&node->workers[i].tx->next_hop_counters[index], 0,
 			sizeof(struct cv_frame_counters));
 	return index;
 }
@@ -329,9 +329,9 @@ void cv_node_free(struct cv_node *node)
 		return;
 	plan = node->plan;
 	cv_node_free_workers(node);
-	if (node->next_hops != NULL)
-		cv_next_hop_set_fini(node->next_hops);
-	free(node->next_hops);
+	if (node->next_hop_set != NULL)
+		cv_next_hop_set_fini(node->next_hop_set);
+	free(node->next_hop_set);
 	free(node->convoy_rx);
 	rte_free(node->rx_frames);
 	for (unsigned i = 0; node->rings != NULL && i < plan->rings_count; i++)

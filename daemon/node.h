@@ -23,7 +23,7 @@ struct cv_node {
 	struct cv_ring **rings;
 	struct cv_worker *workers;
 	struct cv_nf_counters *function_counters; // [function * workers + worker]
-	struct cv_next_hop_set *next_hops; // NULL: no port carries convoys
+	struct cv_next_hop_set *next_hop_set; // NULL: no port carries convoys
 	struct cv_convoy_rx *convoy_rx; // [port * workers + worker]
 	struct cv_frame_counters *rx_frames; // [port * workers + worker]
 	enum cv_worker_phase phase;

@@ -89,28 +89,28 @@ static int add_stage(struct cv_node *node, const struct cv_plan_stage *from)
 	return rc;
 }
 
-static int make_depart(struct cv_node *node, struct cv_worker *worker)
+static int make_tx(struct cv_node *node, struct cv_worker *worker)
 {
-	struct cv_depart *depart = rte_zmalloc("depart", sizeof(*depart), RTE_CACHE_LINE_SIZE);
+	struct cv_tx *tx = rte_zmalloc("depart", sizeof(*tx), RTE_CACHE_LINE_SIZE);
 
-	worker->depart = depart;
-	if (depart == NULL)
+	worker->tx = tx;
+	if (tx == NULL)
 		return -ENOMEM;
-	depart->ports = node->ports;
-	depart->ports_count = node->plan->ports_count;
-	depart->lane = (uint16_t)worker->index;
-	depart->pool = node->pool;
-	depart->counters = worker->ports_counters;
+	tx->ports = node->ports;
+	tx->ports_count = node->plan->ports_count;
+	tx->tx_queue = (uint16_t)worker->index;
+	tx->pool = node->pool;
+	tx->counters = worker->ports_counters;
 	for (unsigned i = 0; i < node->plan->ports_count; i++)
 		if (node->plan->port_convoys[i].carries)
-			depart->convoy_ports[i] =
+			tx->convoy_ports[i] =
 				rte_cpu_to_be_16(node->plan->port_convoys[i].udp_port);
-	if (node->next_hops == NULL)
+	if (node->next_hop_set == NULL)
 		return 0;
-	depart->next_hops = &node->next_hops->table;
-	depart->hop_counters = rte_calloc("hop_counters", CV_NEXT_HOPS_MAX,
-		sizeof(*depart->hop_counters), RTE_CACHE_LINE_SIZE);
-	return depart->hop_counters != NULL ? 0 : -ENOMEM;
+	tx->next_hop_rcu = &node->next_hop_set->table;
+	tx->next_hop_counters = rte_calloc("next_hop_counters", CV_NEXT_HOPS_MAX,
+		sizeof(*tx->next_hop_counters), RTE_CACHE_LINE_SIZE);
+	return tx->next_hop_counters != NULL ? 0 : -ENOMEM;
 }
 
 int cv_node_make_workers(struct cv_node *node)
@@ -134,7 +134,7 @@ int cv_node_make_workers(struct cv_node *node)
 		worker->ports_counters = rte_calloc("port_counters", plan->ports_count,
 			sizeof(*worker->ports_counters), RTE_CACHE_LINE_SIZE);
 		if (worker->sources == NULL || worker->ports_counters == NULL ||
-			make_depart(node, worker) != 0)
+			make_tx(node, worker) != 0)
 			return -ENOMEM;
 	}
 	for (unsigned i = 0; i < plan->stages_count; i++) {
@@ -158,9 +158,9 @@ static void free_worker(struct cv_worker *worker)
 	}
 	free(worker->sources);
 	rte_free(worker->ports_counters);
-	if (worker->depart != NULL)
-		rte_free(worker->depart->hop_counters);
-	rte_free(worker->depart);
+	if (worker->tx != NULL)
+		rte_free(worker->tx->next_hop_counters);
+	rte_free(worker->tx);
 }
 
 void cv_node_free_workers(struct cv_node *node)

@@ -77,14 +77,14 @@ static int read_next_hops(struct cv_plan *plan, const struct cv_where *top)
 {
 	json_t *item;
 	size_t i;
-	const json_t *hops;
+	const json_t *next_hops;
 
 	if (json_object_get(plan->json, "next_hops") == NULL)
 		return 0;
-	hops = cv_json_array(top, plan->json, "next_hops", 0, CV_NEXT_HOPS_MAX);
-	if (hops == NULL)
+	next_hops = cv_json_array(top, plan->json, "next_hops", 0, CV_NEXT_HOPS_MAX);
+	if (next_hops == NULL)
 		return -EINVAL;
-	json_array_foreach (hops, i, item) {
+	json_array_foreach (next_hops, i, item) {
 		struct cv_where at = cv_where_item(top, "next_hops", i);
 		struct cv_plan_next_hop *to = &plan->next_hops[plan->next_hops_count];
 		int rc = cv_plan_next_hop_read(

@@ -275,9 +275,9 @@ int cv_plan_next_hop_parse(const char *text, const char *const *ports, unsigned 
 	return rc;
 }
 
-void cv_plan_next_hop_free(struct cv_plan_next_hop *hop)
+void cv_plan_next_hop_free(struct cv_plan_next_hop *next_hop)
 {
-	free(hop->keys);
-	hop->keys = NULL;
-	hop->keys_count = 0;
+	free(next_hop->keys);
+	next_hop->keys = NULL;
+	next_hop->keys_count = 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Convoys in a plan: which ports carry them, and the next hops that packets travel to together.
+// Convoys in a plan: which ports carry them, and the next hops that packets are aggregated for.
 // The same text sets a next hop while the node runs (docs/convoys.md).
 #ifndef CV_PLAN_NEXT_HOP_H
 #define CV_PLAN_NEXT_HOP_H
@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "chain/arrive.h"
+#include "chain/rx.h"
 #include "chain/nf.h"
 #include "convoy/next_hop.h"
 #include "daemon/plan_json.h"
 
-#define CV_HOP_NAME_MAX 32 // bytes with the NUL
+#define CV_NEXT_HOP_NAME_MAX 32 // bytes with the NUL
 #define CV_NEXT_HOP_TEXT_MAX 16384
 
 // How a port carries convoys.
@@ -27,7 +27,7 @@ struct cv_plan_convoys {
 };
 
 struct cv_plan_next_hop {
-	char name[CV_HOP_NAME_MAX];
+	char name[CV_NEXT_HOP_NAME_MAX];
 	uint8_t port;
 	struct cv_outer_config outer; // but for the source MAC address, which is the port's
 	uint32_t *keys; // of the next-hop table; owned
@@ -46,6 +46,6 @@ int cv_plan_next_hop_read(const struct cv_where *at, const json_t *object, const
 // sends it to the running node. 0 or a negative errno with error set.
 int cv_plan_next_hop_parse(const char *text, const char *const *ports, unsigned ports_count,
 	const struct cv_plan_convoys *convoys, struct cv_plan_next_hop *to, struct cv_error *error);
-void cv_plan_next_hop_free(struct cv_plan_next_hop *hop);
+void cv_plan_next_hop_free(struct cv_plan_next_hop *next_hop);
 
 #endif

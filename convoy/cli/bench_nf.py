@@ -23,10 +23,10 @@ def table(bench: NfBench) -> Table:
     """Return what was measured, for a terminal."""
     out = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     out.add_column("cycles per packet", no_wrap=True)
-    for head in ("entries", "own", "min..max", "target", "with hop", "of ref."):
+    for head in ("entries", "own", "min..max", "target", "with path", "of ref."):
         out.add_column(head, justify="right", no_wrap=True)
     for row in bench.results:
-        own, whole = row.cycles_per_packet, row.with_hop_cycles_per_packet
+        own, whole = row.cycles_per_packet, row.with_path_cycles_per_packet
         reference = bench.row(f"reference-{row.function}", row.entries)
         target = TARGETS.get((row.function, row.entries))
         out.add_row(
@@ -52,9 +52,9 @@ def render(bench: NfBench) -> None:
         f"{host.frame_bytes} B packets, bursts of {host.burst_packets}, {host.flows} flows; "
         f"{host.working_set_bytes >> 10} KiB touched, L2 is {host.l2_bytes >> 10} KiB; "
         f"median of {repeats} alternating repeats.",
-        "entries: routes and rules. own: the function's, as the node counts them (the hop has "
-        "prefetched its packets); with hop: from received buffers to verdicts; reference-*: plain "
-        "DPDK on the same packets, whole; of ref.: function with hop, compared with that. Targets "
+        "entries: routes and rules. own: the function's, as the node counts them (the path has "
+        "prefetched its packets); with path: from received buffers to verdicts; reference-*: plain "
+        "DPDK on the same packets, whole; of ref.: function with path, compared with that. Targets "
         "are for a Skylake at 2.5 GHz. See docs/measuring.md.",
     ):
         out.print(line, markup=False)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""convoy.bench.nf/1: cycles per packet of network functions in memory, as bench-nf prints it."""
+"""convoy.bench.nf/2: cycles per packet of network functions in memory, as bench-nf prints it."""
 
 from typing import Literal
 
@@ -26,13 +26,13 @@ class Row(_Model):
     function: str
     entries: NonNegativeInt  # 0: it has no table
     cycles_per_packet: Cycles  # a function's own, as the node counts busy cycles; all others: whole
-    with_hop_cycles_per_packet: Cycles | None = None  # a function's, from received buffers on
+    with_path_cycles_per_packet: Cycles | None = None  # a function's, from received buffers on
     second_core_cycles_per_packet: Cycles | None = None  # of a ring between two cores
 
     @property
     def whole(self) -> Cycles:
         """From received buffers to verdicts: what compares with a reference."""
-        return self.with_hop_cycles_per_packet or self.cycles_per_packet
+        return self.with_path_cycles_per_packet or self.cycles_per_packet
 
 
 class Host(_Model):
@@ -54,7 +54,7 @@ class Host(_Model):
 class NfBench(_Model):
     """The document of one run."""
 
-    schema_tag: Literal["convoy.bench.nf/1"] = Field(alias="schema")
+    schema_tag: Literal["convoy.bench.nf/2"] = Field(alias="schema")
     results: tuple[Row, ...]
     host: Host
 

@@ -14,21 +14,21 @@
 #include "convoy/walk.h"
 
 // Why the node itself, not a function of it, dropped a packet.
-enum cv_hop_drop {
-	CV_HOP_NO_CHAIN, // no chain of the port matches it
-	CV_HOP_SEGMENTED, // scattered over several buffers and too long to be put into one
-	CV_HOP_TOO_BIG, // larger than the MTU of the port it should leave by
-	CV_HOP_TX_FULL, // the port it should leave by took nothing for some time
-	CV_HOP_RING_FULL, // the next function of the pipeline is behind, and others share the port
-	CV_HOP_BAD_CONVOY, // a malformed convoy, of packets nobody knows how many: one
-	CV_HOP_OTHERS_CONVOY, // a convoy to another address than the port's: one
-	CV_HOP_UNKNOWN_SENDER, // a convoy from an address that is not among those the port takes: one
-	CV_HOP_LOOKS_LIKE_CONVOY, // others would take it for one, and it fits into none, or has no next hop
-	CV_HOP_NO_BUFFER, // the pool had none left to put it into
-	CV_HOP_DROPS,
+enum cv_drop_reason {
+	CV_DROP_NO_CHAIN, // no chain of the port matches it
+	CV_DROP_SEGMENTED, // scattered over several buffers and too long to be put into one
+	CV_DROP_TOO_BIG, // larger than the MTU of the port it should leave by
+	CV_DROP_TX_FULL, // the port it should leave by took nothing for some time
+	CV_DROP_RING_FULL, // the next function of the pipeline is behind, and others share the port
+	CV_DROP_BAD_CONVOY, // a malformed convoy, of packets nobody knows how many: one
+	CV_DROP_OTHERS_CONVOY, // a convoy to another address than the port's: one
+	CV_DROP_UNKNOWN_SENDER, // a convoy from an address that is not among those the port takes: one
+	CV_DROP_LOOKS_LIKE_CONVOY, // others would take it for one, and it fits into none, or has no next hop
+	CV_DROP_NO_BUFFER, // the pool had none left to put it into
+	CV_DROP_REASONS,
 };
 
-extern const char *const cv_hop_drop_names[CV_HOP_DROPS];
+extern const char *const cv_drop_reason_names[CV_DROP_REASONS];
 
 // One worker's share of one function.
 struct cv_nf_counters {
@@ -41,13 +41,13 @@ struct cv_nf_counters {
 // One worker's share of one port.
 struct cv_port_counters {
 	uint64_t rx_packets, rx_frames, rx_bytes; // a convoy is one frame of several packets;
-	uint64_t tx_packets, tx_frames, tx_bytes; // bytes are those of the frames
-	uint64_t drops[CV_HOP_DROPS]; // packets, on arrival or departure
+	uint64_t tx_packets, tx_frames, tx_bytes; // bytes are those of frames
+	uint64_t drops[CV_DROP_REASONS]; // packets, at rx or tx
 } __rte_cache_aligned;
 
 // One worker's share of the frames that came in by a port, or that went to a next hop: how many
-// had how many packets. One packet is one that travelled as it is, or in a convoy of its own because
-// it looks like a convoy.
+// had how many packets. One packet: sent as it is, or in a convoy of its own because it looks like
+// a convoy.
 struct cv_frame_counters {
 	uint64_t sizes[CV_CONVOY_PACKETS_MAX + 1]; // frames, by packets
 	uint64_t refused[CV_CONVOY_REASONS]; // received only

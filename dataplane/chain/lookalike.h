@@ -7,7 +7,7 @@
 #ifndef CV_LOOKALIKE_H
 #define CV_LOOKALIKE_H
 
-#include "chain/depart_state.h"
+#include "chain/tx_state.h"
 #include "convoy/may_be.h"
 
 // The packet as it travels, with the tunnel that functions were not shown.
@@ -22,17 +22,17 @@ static CV_INLINE struct cv_view cv_lookalike_whole(const struct cv_view *view)
 
 // Would a next hop take the packet for a convoy?
 static CV_INLINE bool cv_lookalike_to(
-	const struct cv_depart *depart, const struct cv_view *view, uint16_t hop)
+	const struct cv_tx *tx, const struct cv_view *view, uint16_t next_hop)
 {
 	const struct cv_view whole = cv_lookalike_whole(view);
 
-	return cv_may_be_convoy(&whole, depart->hops[hop].outer.udp_port);
+	return cv_may_be_convoy(&whole, tx->next_hops[next_hop].outer.udp_port);
 }
 
 // The same of a packet that has no next hop: would anybody, behind a port that carries convoys?
-static CV_INLINE bool cv_lookalike(const struct cv_depart *depart, const struct cv_view *view)
+static CV_INLINE bool cv_lookalike(const struct cv_tx *tx, const struct cv_view *view)
 {
-	const rte_be16_t of_port = depart->convoy_ports[view->out];
+	const rte_be16_t of_port = tx->convoy_ports[view->out];
 	struct cv_view whole;
 	rte_be16_t port;
 
@@ -40,8 +40,8 @@ static CV_INLINE bool cv_lookalike(const struct cv_depart *depart, const struct 
 		return false;
 	whole = cv_lookalike_whole(view);
 	port = cv_convoy_port_of(&whole);
-	return port != 0 && (port == of_port || (depart->table != NULL &&
-							cv_next_hop_takes(depart->table, port)));
+	return port != 0 &&
+	       (port == of_port || (tx->table != NULL && cv_next_hop_takes(tx->table, port)));
 }
 
 #endif

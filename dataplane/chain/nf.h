@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // The contract of a network function: it sees a burst of packet views and gives each a verdict.
-// Nothing else. Receiving, sending, freeing and counting packets is the hop's work (hop.h), so a
+// Nothing else. Receiving, sending, freeing and counting packets is the path's work (path.h), so a
 // function is the same whether its packets have buffers of their own or travel in a convoy.
 #ifndef CV_NF_H
 #define CV_NF_H

@@ -2,8 +2,8 @@
 // Copyright 2026 The Convoy authors
 #include "chain/repack.h"
 #include "chain/lookalike.h"
-#include "chain/open_frame.h"
-#include "chain/outbox.h"
+#include "chain/frame_builder.h"
+#include "chain/tx_buffer.h"
 
 // Do n packets lie one behind the other, with nothing but their lengths between them?
 static bool are_whole(const struct cv_view *views, unsigned n)
@@ -17,63 +17,64 @@ static bool are_whole(const struct cv_view *views, unsigned n)
 }
 
 // All n packets of a buffer fit through their ports, and go to one next hop or by one port?
-static bool go_together(const struct cv_depart *depart, const struct cv_view *views,
-	const uint16_t *hops, unsigned n)
+static bool have_one_destination(
+	const struct cv_tx *tx, const struct cv_view *views, const uint16_t *next_hops, unsigned n)
 {
-	unsigned max = cv_frame_max(depart->ports[views[0].out]);
+	unsigned max = cv_frame_max(tx->ports[views[0].out]);
 	unsigned differ = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		differ |= (unsigned)(hops[i] ^ hops[0]) | (unsigned)(views[i].out ^ views[0].out);
+		differ |= (unsigned)(next_hops[i] ^ next_hops[0]) |
+			  (unsigned)(views[i].out ^ views[0].out);
 		differ |= cv_view_packet_len(&views[i]) > max;
 	}
 	return differ == 0;
 }
 
 // Must a packet be dropped? It is too long for its port, or has no next hop and looks like a convoy.
-static CV_INLINE bool is_refused(struct cv_depart *depart, const struct cv_view *view, uint16_t hop)
+static CV_INLINE bool is_refused(struct cv_tx *tx, const struct cv_view *view, uint16_t next_hop)
 {
-	struct cv_port_counters *counters = &depart->counters[view->out];
+	struct cv_port_counters *counters = &tx->counters[view->out];
 
-	if (cv_view_packet_len(view) > cv_frame_max(depart->ports[view->out]))
-		cv_count(&counters->drops[CV_HOP_TOO_BIG], 1);
-	else if (hop == CV_NEXT_HOP_NONE && CV_UNLIKELY(cv_lookalike(depart, view)))
-		cv_count(&counters->drops[CV_HOP_LOOKS_LIKE_CONVOY], 1);
+	if (cv_view_packet_len(view) > cv_frame_max(tx->ports[view->out]))
+		cv_count(&counters->drops[CV_DROP_TOO_BIG], 1);
+	else if (next_hop == CV_NEXT_HOP_NONE && CV_UNLIKELY(cv_lookalike(tx, view)))
+		cv_count(&counters->drops[CV_DROP_LOOKS_LIKE_CONVOY], 1);
 	else
 		return false;
 	return true;
 }
 
 // Sends a packet on, without its buffer.
-static void depart_copy(struct cv_depart *depart, const struct cv_view *view, uint16_t hop)
+static void tx_copy(struct cv_tx *tx, const struct cv_view *view, uint16_t next_hop)
 {
 	struct rte_mbuf *copy;
 
-	if (is_refused(depart, view, hop))
+	if (is_refused(tx, view, next_hop))
 		return;
-	if (hop != CV_NEXT_HOP_NONE) {
-		cv_frame_add_copy(depart, hop, view);
+	if (next_hop != CV_NEXT_HOP_NONE) {
+		cv_frame_add_copy(tx, next_hop, view);
 	} else {
-		copy = cv_frame_copy_packet(depart, view->out, view);
+		copy = cv_frame_copy_packet(tx, view->out, view);
 		if (copy != NULL)
-			cv_outbox_put(depart, view->out, copy, 1);
+			cv_tx_buffer_put(tx, view->out, copy, 1);
 	}
 }
 
 // Sends the packet that is alone in a buffer on.
-static void depart_alone(
-	struct cv_depart *depart, struct rte_mbuf *buffer, const struct cv_view *view, uint16_t hop)
+static void tx_single(
+	struct cv_tx *tx, struct rte_mbuf *buffer, const struct cv_view *view, uint16_t next_hop)
 {
-	if (is_refused(depart, view, hop)) {
+	if (is_refused(tx, view, next_hop)) {
 		rte_pktmbuf_free(buffer);
-	} else if (hop != CV_NEXT_HOP_NONE) {
-		cv_frame_add_buffer(depart, hop, buffer, view);
+	} else if (next_hop != CV_NEXT_HOP_NONE) {
+		cv_frame_add_buffer(tx, next_hop, buffer, view);
 	} else {
-		cv_outbox_put(depart, view->out, buffer, 1);
+		cv_tx_buffer_put(tx, view->out, buffer, 1);
 	}
 }
 
-void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t *hops)
+void cv_repack(struct cv_tx *tx, struct cv_burst *burst, const uint16_t *next_hops)
 {
 	const struct cv_view *views = burst->views;
 
@@ -82,20 +83,21 @@ void cv_repack(struct cv_depart *depart, struct cv_burst *burst, const uint16_t 
 		unsigned n = burst->buffers.views[b];
 
 		if (n == 1) {
-			depart_alone(depart, buffer, views, hops[0]);
-		} else if (hops[0] == CV_NEXT_HOP_NONE || !go_together(depart, views, hops, n) ||
+			tx_single(tx, buffer, views, next_hops[0]);
+		} else if (next_hops[0] == CV_NEXT_HOP_NONE ||
+			   !have_one_destination(tx, views, next_hops, n) ||
 			   !(burst->whole || are_whole(views, n)) ||
-			   !cv_frame_add_convoy(depart, hops[0], buffer, views, n, 0)) {
+			   !cv_frame_add_convoy(tx, next_hops[0], buffer, views, n, 0)) {
 			for (unsigned i = 0; i < n; i++)
-				depart_copy(depart, &views[i], hops[i]);
+				tx_copy(tx, &views[i], next_hops[i]);
 			rte_pktmbuf_free(buffer);
 		}
 		views += n;
-		hops += n;
+		next_hops += n;
 	}
 }
 
-void cv_repack_to(struct cv_depart *depart, struct cv_burst *burst, uint16_t hop)
+void cv_repack_to(struct cv_tx *tx, struct cv_burst *burst, uint16_t next_hop)
 {
 	const struct cv_buffers *buffers = &burst->buffers;
 	const struct cv_view *views = burst->views;
@@ -106,11 +108,11 @@ void cv_repack_to(struct cv_depart *depart, struct cv_burst *burst, uint16_t hop
 		unsigned behind = burst->whole && b + 1u < buffers->n ? buffers->views[b + 1] : 0;
 
 		if (n == 1) {
-			cv_frame_add_buffer(depart, hop, buffer, views);
+			cv_frame_add_buffer(tx, next_hop, buffer, views);
 		} else if (!(burst->whole || are_whole(views, n)) ||
-			   !cv_frame_add_convoy(depart, hop, buffer, views, n, behind)) {
+			   !cv_frame_add_convoy(tx, next_hop, buffer, views, n, behind)) {
 			for (unsigned i = 0; i < n; i++)
-				cv_frame_add_copy(depart, hop, &views[i]);
+				cv_frame_add_copy(tx, next_hop, &views[i]);
 			rte_pktmbuf_free(buffer);
 		}
 		views += n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// The hop and the worker, with ports in memory and functions that do as the packet says: its
+// The path and the worker, with ports in memory and functions that do as the packet says: its
 // first byte is the verdict wanted, its second the port it should leave by (0xff: as it is).
 // Every test ends with packets conserved and every buffer back in the pool.
 #include "tests/support/test_packets.h"
@@ -89,7 +89,8 @@ static uint16_t memory_rx_views(struct cv_port *port, uint16_t queue, struct cv_
 	return got;
 }
 
-static uint16_t memory_tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **from, uint16_t n)
+static uint16_t memory_tx(
+	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **from, uint16_t n)
 {
 	struct memory_port *memory = (struct memory_port *)port;
 	uint16_t i = 0;
@@ -129,7 +130,7 @@ struct rig {
 	struct memory_port ports[3];
 	struct cv_port *port_list[3];
 	struct cv_worker workers[2];
-	struct cv_depart departs[2];
+	struct cv_tx txs[2];
 	struct cv_port_counters port_counters[2][3];
 	struct cv_nf_counters counters[2];
 	struct cv_step steps[2];
@@ -154,18 +155,18 @@ static void rig_init(struct rig *rig)
 	for (int i = 0; i < 2; i++) {
 		struct cv_worker *worker = &rig->workers[i];
 
-		rig->departs[i].ports = rig->port_list;
-		rig->departs[i].ports_count = 3;
-		rig->departs[i].lane = i;
-		rig->departs[i].pool = pool;
-		rig->departs[i].counters = rig->port_counters[i];
+		rig->txs[i].ports = rig->port_list;
+		rig->txs[i].ports_count = 3;
+		rig->txs[i].tx_queue = i;
+		rig->txs[i].pool = pool;
+		rig->txs[i].counters = rig->port_counters[i];
 		rig->steps[i] = (struct cv_step){.process = obey, .counters = &rig->counters[i]};
 		rig->stages[i] =
 			(struct cv_stage){.path = {.length = 1, .steps = &rig->steps[i]}, .out = 1};
 		*worker = (struct cv_worker){.index = i,
 			.sources = &rig->sources[i],
 			.sources_count = 1,
-			.depart = &rig->departs[i],
+			.tx = &rig->txs[i],
 			.phase = &rig->phase,
 			.ports_counters = rig->port_counters[i]};
 	}
@@ -273,7 +274,7 @@ static uint64_t all_drops(const struct rig *rig)
 		for (int i = 0; i < CV_DROPS_MAX; i++)
 			sum += rig->counters[w].drops[i];
 		for (int p = 0; p < 3; p++)
-			for (int i = 0; i < CV_HOP_DROPS; i++)
+			for (int i = 0; i < CV_DROP_REASONS; i++)
 				sum += rig->port_counters[w][p].drops[i];
 	}
 	return sum;
@@ -387,7 +388,7 @@ static void too_big_for_its_port(void **state)
 	run(&rig, 1);
 	assert_int_equal(rig.ports[1].sent_count, 1);
 	assert_int_equal(rig.ports[2].sent_count, 1);
-	assert_int_equal(rig.port_counters[0][1].drops[CV_HOP_TOO_BIG], 1);
+	assert_int_equal(rig.port_counters[0][1].drops[CV_DROP_TOO_BIG], 1);
 	assert_conserved(&rig);
 }
 
@@ -401,7 +402,7 @@ static void a_port_that_is_full(void **state)
 		give(&rig, CV_NEXT, 0xff, 60, -1);
 	run(&rig, 1);
 	assert_int_equal(rig.ports[1].sent_count, 100);
-	assert_int_equal(rig.port_counters[0][1].drops[CV_HOP_TX_FULL], 30);
+	assert_int_equal(rig.port_counters[0][1].drops[CV_DROP_TX_FULL], 30);
 	assert_conserved(&rig);
 }
 
@@ -426,7 +427,7 @@ static void scattered_packets(void **state)
 	run(&rig, 1);
 	assert_int_equal(rig.ports[1].sent_count, 1);
 	assert_int_equal(rig.ports[1].sent_bytes, 260);
-	assert_int_equal(rig.port_counters[0][0].drops[CV_HOP_SEGMENTED], 1);
+	assert_int_equal(rig.port_counters[0][0].drops[CV_DROP_SEGMENTED], 1);
 	assert_conserved(&rig);
 }
 
@@ -445,7 +446,7 @@ static void chains_do_not_mix(void **state)
 	run(&rig, 1);
 	assert_int_equal(rig.counters[0].packets, 100);
 	assert_int_equal(rig.counters[1].packets, 50);
-	assert_int_equal(rig.port_counters[0][0].drops[CV_HOP_NO_CHAIN], 50);
+	assert_int_equal(rig.port_counters[0][0].drops[CV_DROP_NO_CHAIN], 50);
 	for (unsigned i = 0; i < rig.ports[1].sent_count; i++)
 		assert_int_equal(number(&rig.ports[1], i), 2 * i);
 	for (unsigned i = 0; i < rig.ports[2].sent_count; i++)
@@ -537,7 +538,7 @@ static void pipeline(void **state)
 		run(&rig, 2);
 		if (waits)
 			assert_int_equal(all_drops(&rig), 0);
-		assert_int_equal(all_drops(&rig), rig.port_counters[0][1].drops[CV_HOP_RING_FULL]);
+		assert_int_equal(all_drops(&rig), rig.port_counters[0][1].drops[CV_DROP_RING_FULL]);
 		assert_int_equal(rig.counters[0].packets, 256);
 		for (unsigned p = 1; p < 3; p++)
 			for (unsigned i = 1; i < rig.ports[p].sent_count; i++)

@@ -38,11 +38,11 @@ static void run_stage(
 		if (CV_LIKELY(took == burst->buffers.n))
 			return;
 		for (unsigned i = took; i < burst->buffers.n; i++)
-			cv_count(&worker->ports_counters[stage->out].drops[CV_HOP_RING_FULL],
+			cv_count(&worker->ports_counters[stage->out].drops[CV_DROP_RING_FULL],
 				burst->buffers.views[i]);
 		rte_pktmbuf_free_bulk(burst->buffers.buffers + took, burst->buffers.n - took);
 	} else {
-		cv_depart(worker->depart, burst);
+		cv_tx_burst(worker->tx, burst);
 	}
 }
 
@@ -50,7 +50,7 @@ static void run_class(struct cv_worker *worker, const struct cv_source *source, 
 	struct cv_burst *burst)
 {
 	if (class == CV_CLASS_NONE) {
-		cv_depart_drop(burst, &worker->ports_counters[source->in], CV_HOP_NO_CHAIN);
+		cv_tx_drop(burst, &worker->ports_counters[source->in], CV_DROP_NO_CHAIN);
 		return;
 	}
 	for (unsigned i = 0; i < burst->n; i++)
@@ -76,7 +76,7 @@ static void run_classes(
 		if (done[classes[i]])
 			continue;
 		done[classes[i]] = true;
-		cv_burst_pick(burst, classes, classes[i], &part, worker->depart->pool,
+		cv_burst_pick(burst, classes, classes[i], &part, worker->tx->pool,
 			&worker->ports_counters[source->in]);
 		if (part.n > 0)
 			run_class(worker, source, classes[i], &part);
@@ -163,7 +163,7 @@ static __rte_noinline void take_views_apart(
 
 	source->plain_polls = 0;
 	n = cv_burst_to_frames(
-		burst, n, frames, worker->depart->pool, &worker->ports_counters[source->in]);
+		burst, n, frames, worker->tx->pool, &worker->ports_counters[source->in]);
 	take_frames(worker, source, burst, frames, n);
 }
 
@@ -237,8 +237,8 @@ int cv_worker_run(void *argument)
 	uint64_t then = rte_rdtsc();
 
 	worker->left = worker->yield ? YIELD_AFTER : UINT_MAX;
-	if (worker->depart->next_hops != NULL)
-		cv_next_hops_join(worker->depart->next_hops, worker->index);
+	if (worker->tx->next_hop_rcu != NULL)
+		cv_next_hop_rcu_online(worker->tx->next_hop_rcu, worker->index);
 	// Pairs with the main thread's release store of the phase.
 	while ((phase = __atomic_load_n(worker->phase, __ATOMIC_ACQUIRE)) != CV_WORKER_EXIT) {
 		unsigned moved = 0;
@@ -254,7 +254,7 @@ int cv_worker_run(void *argument)
 			else if (phase == CV_WORKER_RUN)
 				moved += poll_port(worker, source, &burst);
 		}
-		cv_depart_flush(worker->depart);
+		cv_tx_flush(worker->tx);
 		now = rte_rdtsc();
 		if (moved > 0)
 			cv_count(&worker->busy_cycles, now - then);
@@ -274,7 +274,7 @@ int cv_worker_run(void *argument)
 		// end.
 		__atomic_store_n(&worker->iterations, worker->iterations + 1, __ATOMIC_RELEASE);
 	}
-	if (worker->depart->next_hops != NULL)
-		cv_next_hops_leave(worker->depart->next_hops, worker->index);
+	if (worker->tx->next_hop_rcu != NULL)
+		cv_next_hop_rcu_offline(worker->tx->next_hop_rcu, worker->index);
 	return 0;
 }

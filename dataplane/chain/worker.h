@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "chain/arrive.h"
+#include "chain/rx.h"
 #include "chain/classify.h"
 #include "chain/counters.h"
-#include "chain/depart.h"
-#include "chain/hop.h"
+#include "chain/tx.h"
+#include "chain/path.h"
 #include "chain/ring.h"
 #include "port/port.h"
 
@@ -62,14 +62,14 @@ struct cv_worker {
 	bool yield;
 	struct cv_source *sources;
 	unsigned sources_count;
-	struct cv_depart *depart; // where packets leave; its own, its lane is the index
+	struct cv_tx *tx; // where packets leave; its own, its tx_queue is the index
 	const enum cv_worker_phase *phase; // the node's; written by the main thread
 
 	// The worker's alone: packets or frames that it may still receive before it yields.
 	unsigned left;
 
 	// Written by the worker, read by anyone.
-	struct cv_port_counters *ports_counters; // by port index; depart counts there, too
+	struct cv_port_counters *ports_counters; // by port index; tx counts there, too
 	uint64_t iterations; // of its poll loop
 	uint64_t busy_cycles; // TSC ticks of iterations that moved a packet
 	uint64_t total_cycles; // TSC ticks of all iterations

@@ -4,8 +4,8 @@
 // The next-hop table: by which port a packet leaves and its SC-ID (VLAN id or VXLAN VNI) say which
 // instance of a network function it goes to (NFI-ID), behind which outer header, by which port.
 //
-// A table never changes: to change something, make the next one and give it to the readers instead
-// (chain/next_hops.h does, without locking them). Any number of threads may read it.
+// A table never changes: to change something, make another and publish that to the readers
+// (chain/next_hop_rcu.h does, without locking them). Any number of threads may read it.
 #ifndef CV_NEXT_HOP_H
 #define CV_NEXT_HOP_H
 
@@ -41,34 +41,34 @@ struct cv_next_hop {
 // for what has none, and for those that are not in the table.
 struct cv_next_hop_entry {
 	uint32_t key;
-	uint16_t hop;
+	uint16_t next_hop;
 };
 
 struct cv_next_hop_table;
 
-// Makes a table. hops are copied, by their index; entries may be in any order. NULL with error
-// set: a key twice, a hop that does not exist, too many, no memory.
-struct cv_next_hop_table *cv_next_hop_table_make(const struct cv_next_hop *hops,
-	uint16_t hops_count, const struct cv_next_hop_entry *entries, uint32_t entries_count,
+// Makes a table. next_hops are copied, by their index; entries may be in any order. NULL with error
+// set: a key twice, a next hop that does not exist, too many, no memory.
+struct cv_next_hop_table *cv_next_hop_table_make(const struct cv_next_hop *next_hops,
+	uint16_t next_hops_count, const struct cv_next_hop_entry *entries, uint32_t entries_count,
 	struct cv_error *error);
 void cv_next_hop_table_free(struct cv_next_hop_table *table); // NULL is allowed
 
 // The next hop with this index; those with the next ones lie behind it.
-const struct cv_next_hop *cv_next_hop_at(const struct cv_next_hop_table *table, uint16_t hop);
+const struct cv_next_hop *cv_next_hop_at(const struct cv_next_hop_table *table, uint16_t next_hop);
 
 // True if some packets that leave by the port have a next hop.
-bool cv_next_hop_leads(const struct cv_next_hop_table *table, uint8_t port);
+bool cv_next_hop_of_port_exists(const struct cv_next_hop_table *table, uint8_t port);
 
 // The next hop of all packets that leave by the port. CV_NEXT_HOP_NONE: their SC-IDs decide.
-uint16_t cv_next_hop_only(const struct cv_next_hop_table *table, uint8_t port);
+uint16_t cv_next_hop_of_port(const struct cv_next_hop_table *table, uint8_t port);
 
 // True if some next hop takes what comes to this UDP port (not 0) for convoys.
 bool cv_next_hop_takes(const struct cv_next_hop_table *table, rte_be16_t udp_port);
 
-// Finds the next hops of n <= 64 keys: hop[i] is the index for key[i], CV_NEXT_HOP_NONE where
+// Finds the next hops of n <= 64 keys: next_hop[i] is the index for key[i], CV_NEXT_HOP_NONE where
 // neither its SC-ID nor that port's CV_SCID_NONE is there.
 void cv_next_hop_find(
-	const struct cv_next_hop_table *table, const uint32_t *key, uint16_t *hop, uint16_t n);
+	const struct cv_next_hop_table *table, const uint32_t *key, uint16_t *next_hop, uint16_t n);
 
 // The key of a packet that leaves by view->out: by its VNI where its tunnel was taken off, else by
 // its outermost VLAN tag.

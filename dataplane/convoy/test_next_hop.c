@@ -14,14 +14,14 @@
 static void finds_what_is_there(void **state)
 {
 	static struct cv_next_hop_entry entries[VLANS + 1];
-	static struct cv_next_hop hops[3];
+	static struct cv_next_hop next_hops[3];
 	struct cv_next_hop_table *table;
 
 	for (uint32_t i = 0; i < VLANS; i++)
 		entries[i] = (struct cv_next_hop_entry){
 			cv_next_hop_key(1, CV_SCID_VLAN, i), (uint16_t)(i % 2)};
 	entries[VLANS] = (struct cv_next_hop_entry){cv_next_hop_key(2, CV_SCID_NONE, 0), 2};
-	table = cv_next_hop_table_make(hops, 3, entries, VLANS + 1, NULL);
+	table = cv_next_hop_table_make(next_hops, 3, entries, VLANS + 1, NULL);
 	assert_non_null(table);
 	for (uint32_t i = 0; i < VLANS; i++) {
 		const uint32_t keys[] = {cv_next_hop_key(1, CV_SCID_VLAN, i),
@@ -36,11 +36,11 @@ static void finds_what_is_there(void **state)
 		assert_int_equal(found[3], CV_NEXT_HOP_NONE);
 		assert_int_equal(found[4], CV_NEXT_HOP_NONE);
 	}
-	assert_int_equal(cv_next_hop_only(table, 1), CV_NEXT_HOP_NONE);
-	assert_int_equal(cv_next_hop_only(table, 2), 2);
-	assert_int_equal(cv_next_hop_only(table, 3), CV_NEXT_HOP_NONE);
-	assert_true(cv_next_hop_leads(table, 1));
-	assert_false(cv_next_hop_leads(table, 3));
+	assert_int_equal(cv_next_hop_of_port(table, 1), CV_NEXT_HOP_NONE);
+	assert_int_equal(cv_next_hop_of_port(table, 2), 2);
+	assert_int_equal(cv_next_hop_of_port(table, 3), CV_NEXT_HOP_NONE);
+	assert_true(cv_next_hop_of_port_exists(table, 1));
+	assert_false(cv_next_hop_of_port_exists(table, 3));
 	cv_next_hop_table_free(table);
 }
 
@@ -53,43 +53,44 @@ static void knows_where_all_go(void **state)
 		uint32_t count;
 		uint16_t only;
 	} rows[] = {
-		{"the rest alone", {{.key = 1u << 26, .hop = 1}}, 1, 1},
+		{"the rest alone", {{.key = 1u << 26, .next_hop = 1}}, 1, 1},
 		{"a VLAN and nothing else", {{.key = 1u << 26 | 1u << 24 | 5}}, 1,
 			CV_NEXT_HOP_NONE},
 		{"a VLAN goes where the rest goes",
-			{{.key = 1u << 26 | 1u << 24 | 5, .hop = 1}, {.key = 1u << 26, .hop = 1}},
+			{{.key = 1u << 26 | 1u << 24 | 5, .next_hop = 1},
+				{.key = 1u << 26, .next_hop = 1}},
 			2, 1},
 		{"a VLAN goes elsewhere",
-			{{.key = 1u << 26 | 1u << 24 | 5}, {.key = 1u << 26, .hop = 1}}, 2,
+			{{.key = 1u << 26 | 1u << 24 | 5}, {.key = 1u << 26, .next_hop = 1}}, 2,
 			CV_NEXT_HOP_NONE},
-		{"another port's VLAN", {{.key = 2u << 26 | 1u << 24}, {.key = 1u << 26, .hop = 1}},
-			2, 1},
+		{"another port's VLAN",
+			{{.key = 2u << 26 | 1u << 24}, {.key = 1u << 26, .next_hop = 1}}, 2, 1},
 	};
-	static struct cv_next_hop hops[2];
+	static struct cv_next_hop next_hops[2];
 
 	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
-		struct cv_next_hop_table *table =
-			cv_next_hop_table_make(hops, 2, rows[row].entries, rows[row].count, NULL);
+		struct cv_next_hop_table *table = cv_next_hop_table_make(
+			next_hops, 2, rows[row].entries, rows[row].count, NULL);
 
 		print_message("  %s\n", rows[row].description);
 		assert_non_null(table);
-		assert_int_equal(cv_next_hop_only(table, 1), rows[row].only);
+		assert_int_equal(cv_next_hop_of_port(table, 1), rows[row].only);
 		cv_next_hop_table_free(table);
 	}
 }
 
 static void refuses(void **state)
 {
-	static struct cv_next_hop hops[1];
+	static struct cv_next_hop next_hops[1];
 	const struct cv_next_hop_entry twice[] = {
 		{cv_next_hop_key(1, CV_SCID_VNI, 9), 0}, {cv_next_hop_key(1, CV_SCID_VNI, 9), 0}};
 	const struct cv_next_hop_entry nowhere = {cv_next_hop_key(1, CV_SCID_VNI, 9), 1};
 	struct cv_error error = {0};
 
-	assert_null(cv_next_hop_table_make(hops, 1, twice, 2, &error));
+	assert_null(cv_next_hop_table_make(next_hops, 1, twice, 2, &error));
 	assert_string_equal(error.text, "vni 9 has two next hops");
 	error.text[0] = '\0';
-	assert_null(cv_next_hop_table_make(hops, 1, &nowhere, 1, &error));
+	assert_null(cv_next_hop_table_make(next_hops, 1, &nowhere, 1, &error));
 	assert_string_equal(error.text, "next hop 1 does not exist");
 }
 

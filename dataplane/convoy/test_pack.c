@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // What holds of packing for any packets: they come out of the frames byte by byte, in their order,
-// and no frame is larger than its hop's MTU.
+// and no frame is larger than its next hop's MTU.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

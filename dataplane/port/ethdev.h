@@ -52,13 +52,13 @@ json_t *cv_ethdev_info(const struct cv_ethdev *dev);
 
 // A port that is this device from open to close. Fills in port's calls. 0 or -errno, error set.
 // struct cv_ethdev_port begins with the struct cv_port; the kind's size is its size.
-#define CV_ETHDEV_LANES_MAX 64
+#define CV_ETHDEV_SENDERS_MAX 64
 struct cv_ethdev_port {
 	struct cv_port port;
 	struct cv_ethdev dev;
 	const char *peer; // what to call the other side in log lines; NULL: log no links
 	bool up; // what was logged last; atomic
-	rte_spinlock_t locks[CV_ETHDEV_LANES_MAX]; // one for each queue that lanes share
+	rte_spinlock_t locks[CV_ETHDEV_SENDERS_MAX]; // one for each queue that senders share
 };
 
 // dev: filled in but for mtu, tx_queues and pool, which come from port and args.

@@ -13,16 +13,17 @@ static uint16_t rx(struct cv_port *port, uint16_t queue, struct rte_mbuf **packe
 	return rte_eth_rx_burst(((struct cv_ethdev_port *)port)->dev.id, queue, packets, n);
 }
 
-static uint16_t tx_own(struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+static uint16_t tx_own(
+	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
-	return rte_eth_tx_burst(((struct cv_ethdev_port *)port)->dev.id, lane, packets, n);
+	return rte_eth_tx_burst(((struct cv_ethdev_port *)port)->dev.id, tx_queue, packets, n);
 }
 
 static uint16_t tx_shared(
-	struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
 	struct cv_ethdev_port *ethdev = (struct cv_ethdev_port *)port;
-	const uint16_t queue = lane % ethdev->dev.tx_queues_there;
+	const uint16_t queue = tx_queue % ethdev->dev.tx_queues_there;
 	uint16_t sent;
 
 	rte_spinlock_lock(&ethdev->locks[queue]);
@@ -83,7 +84,7 @@ int cv_ethdev_port_open(
 	int rc;
 
 	if (ethdev->dev.tx_queues == 0) {
-		ethdev->dev.tx_queues = RTE_MIN(args->lanes, CV_ETHDEV_LANES_MAX);
+		ethdev->dev.tx_queues = RTE_MIN(args->senders, CV_ETHDEV_SENDERS_MAX);
 		ethdev->dev.tx_queues = RTE_MAX(ethdev->dev.tx_queues, ethdev->dev.rx_queues);
 	}
 	ethdev->dev.mtu = port->mtu;
@@ -98,10 +99,10 @@ int cv_ethdev_port_open(
 			ethdev->dev.id, RTE_ETH_EVENT_INTR_LSC, link_changed, ethdev);
 	if (ethdev->peer != NULL) // a peer may have been there before the callback was
 		link_changed(ethdev->dev.id, RTE_ETH_EVENT_INTR_LSC, ethdev, NULL);
-	for (unsigned i = 0; i < CV_ETHDEV_LANES_MAX; i++)
+	for (unsigned i = 0; i < CV_ETHDEV_SENDERS_MAX; i++)
 		rte_spinlock_init(&ethdev->locks[i]);
 	port->rx = rx;
-	port->tx = args->lanes <= ethdev->dev.tx_queues_there ? tx_own : tx_shared;
+	port->tx = args->senders <= ethdev->dev.tx_queues_there ? tx_own : tx_shared;
 	port->info = info;
 	port->start = start;
 	port->stop = stop;

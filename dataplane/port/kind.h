@@ -18,7 +18,7 @@
 struct cv_port_args {
 	const json_t *config;
 	unsigned index;
-	uint16_t lanes;
+	uint16_t senders;
 	struct rte_mempool *pool;
 };
 

@@ -114,7 +114,7 @@ static CV_INLINE uint16_t view(struct cv_memif_port *memif, struct rte_mbuf **pa
 }
 
 static CV_HOT uint16_t tx(
-	struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
 	struct cv_memif_port *memif = (struct cv_memif_port *)port;
 	struct cv_memif_queue *queue = &memif->device.queues[CV_MEMIF_TX];
@@ -122,7 +122,7 @@ static CV_HOT uint16_t tx(
 	bool simple = true; // all that were looked at
 	uint16_t sent = 0;
 
-	(void)lane;
+	(void)tx_queue;
 	if (!cv_memif_enter(queue))
 		return 0;
 	while (sent < n) {
@@ -148,13 +148,13 @@ static CV_HOT uint16_t tx(
 }
 
 static uint16_t tx_views(
-	struct cv_port *port, uint16_t lane, const struct cv_view *views, uint16_t n)
+	struct cv_port *port, uint16_t tx_queue, const struct cv_view *views, uint16_t n)
 {
 	struct cv_memif_port *memif = (struct cv_memif_port *)port;
 	struct cv_memif_queue *queue = &memif->device.queues[CV_MEMIF_TX];
 	uint16_t sent;
 
-	(void)lane;
+	(void)tx_queue;
 	if (!cv_memif_enter(queue))
 		return 0;
 	sent = cv_memif_enqueue(&queue->ring, views, n);

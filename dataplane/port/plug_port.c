@@ -59,16 +59,16 @@ static uint16_t rx(struct cv_port *port, uint16_t queue, struct rte_mbuf **packe
 	return received;
 }
 
-static uint16_t tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+static uint16_t tx(struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
 	struct cv_plug_port *plug = (struct cv_plug_port *)port;
-	struct cv_plug_user *user = &plug->users[plug->dev.rx_queues + lane];
-	uint16_t queue = lane;
+	struct cv_plug_user *user = &plug->users[plug->dev.rx_queues + tx_queue];
+	uint16_t queue = tx_queue;
 	uint16_t sent = 0;
 
 	if (enter(plug, user)) {
 		if (plug->locks != NULL) {
-			queue = lane % plug->dev.tx_queues_there;
+			queue = tx_queue % plug->dev.tx_queues_there;
 			rte_spinlock_lock(&plug->locks[queue]);
 		}
 		sent = rte_eth_tx_burst(plug->dev.id, queue, packets, n);
@@ -81,7 +81,7 @@ static uint16_t tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **packet
 
 static struct cv_plug_user *info_user(const struct cv_plug_port *plug)
 {
-	return &plug->users[plug->dev.rx_queues + plug->lanes];
+	return &plug->users[plug->dev.rx_queues + plug->senders];
 }
 
 static json_t *info(const struct cv_port *port)
@@ -141,7 +141,7 @@ static void give(struct cv_plug_port *plug)
 static void take_away(struct cv_plug_port *plug)
 {
 	__atomic_fetch_sub(&plug->usable, 1, __ATOMIC_SEQ_CST);
-	for (unsigned i = 0; i <= plug->dev.rx_queues + plug->lanes; i++) {
+	for (unsigned i = 0; i <= plug->dev.rx_queues + plug->senders; i++) {
 		// Pairs with the release store in leave().
 		while (__atomic_load_n(&plug->users[i].busy, __ATOMIC_ACQUIRE) != 0)
 			sched_yield();
@@ -359,13 +359,13 @@ static void close_port(struct cv_port *port)
 
 static int allocate(struct cv_plug_port *plug)
 {
-	const size_t users = plug->dev.rx_queues + plug->lanes + 1u;
+	const size_t users = plug->dev.rx_queues + plug->senders + 1u;
 
 	plug->users = aligned_alloc(RTE_CACHE_LINE_SIZE, users * sizeof(*plug->users));
 	if (plug->users == NULL)
 		return -ENOMEM;
 	memset(plug->users, 0, users * sizeof(*plug->users));
-	if (plug->lanes <= plug->dev.tx_queues)
+	if (plug->senders <= plug->dev.tx_queues)
 		return 0;
 	plug->locks = calloc(plug->dev.tx_queues, sizeof(*plug->locks));
 	return plug->locks != NULL ? 0 : -ENOMEM;
@@ -388,7 +388,7 @@ int cv_plug_port_open(
 	plug->dev.mtu = port->mtu;
 	plug->dev.set_mtu = json_object_get(args->config, "mtu") != NULL;
 	plug->dev.pool = args->pool;
-	plug->lanes = args->lanes;
+	plug->senders = args->senders;
 	plug->mac_wanted = true; // the same for every device that comes
 	rc = cv_ethdev_check(&plug->dev, error);
 	if (rc != 0)

@@ -19,7 +19,7 @@
 
 #include "port/ethdev.h"
 
-// Set by whoever is using the device just now; one cache line for each queue and each lane.
+// Set by whoever is using the device just now; one cache line for each queue and each sender.
 struct cv_plug_user {
 	_Alignas(RTE_CACHE_LINE_SIZE) uint32_t busy;
 };
@@ -38,9 +38,9 @@ struct cv_plug_port {
 	bool mac_wanted;
 
 	int usable; // atomic: the device may be used if this is above 0
-	uint16_t lanes;
-	struct cv_plug_user *users; // of each queue, of each lane, and of info
-	rte_spinlock_t *locks; // of each queue that lanes share; NULL: none are shared
+	uint16_t senders;
+	struct cv_plug_user *users; // of each queue, of each sender, and of info
+	rte_spinlock_t *locks; // of each queue that senders share; NULL: none are shared
 	pthread_mutex_t info_lock; // info has one user
 
 	rte_thread_t keeper;

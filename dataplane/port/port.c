@@ -87,10 +87,10 @@ int cv_port_check(const json_t *config, struct cv_error *error)
 	return kind->check(config, error);
 }
 
-struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lanes,
+struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t senders,
 	struct rte_mempool *pool, struct cv_error *error)
 {
-	const struct cv_port_args args = {config, index, lanes, pool};
+	const struct cv_port_args args = {config, index, senders, pool};
 	const struct cv_port_kind *kind = find_kind(config);
 	struct cv_socket_access access;
 	struct cv_port *port;

@@ -26,9 +26,11 @@ struct cv_port {
 	// several segments (a jumbo frame, a long packet of a capture).
 	uint16_t (*rx)(struct cv_port *port, uint16_t queue, struct rte_mbuf **packets, uint16_t n);
 	// Sends the first packets of the n that the port has room for and returns how many; these
-	// belong to the port, the rest stays with the caller. A lane is a sender's own number,
-	// < lanes given to open: where the device has fewer queues than lanes, they share under a lock.
-	uint16_t (*tx)(struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n);
+	// belong to the port, the rest stays with the caller. tx_queue is the sender's own index, <
+	// senders given to open: where the device has fewer queues, senders share them under a
+	// lock.
+	uint16_t (*tx)(
+		struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n);
 	// Instead of rx, where a port copies anyway: receives packets one behind the other into few
 	// buffers. Fills in up to n <= CV_VIEWS_MAX views (as cv_view_set does; in and out are the
 	// caller's to set) and the buffers that hold them, in one segment each. Returns the number
@@ -41,7 +43,7 @@ struct cv_port {
 	// many. A packet is cv_view_packet(view), which is more than the view where a tunnel was
 	// taken off. The buffers that they lie in stay the caller's. Lanes as for tx. May be NULL.
 	uint16_t (*tx_views)(
-		struct cv_port *port, uint16_t lane, const struct cv_view *views, uint16_t n);
+		struct cv_port *port, uint16_t tx_queue, const struct cv_view *views, uint16_t n);
 	// True once rx will never return a packet again (a capture at its end). NULL: endless.
 	bool (*ended)(const struct cv_port *port);
 	// Link state, peer, device counters as a new JSON object, for telemetry; may be NULL.
@@ -65,9 +67,9 @@ struct cv_port {
 // which port of which plan that is.
 int cv_port_check(const json_t *config, struct cv_error *error);
 
-// Opens a checked port. index numbers the ports of the node, lanes counts those who will send,
+// Opens a checked port. index numbers the ports of the node, senders counts those who will send,
 // pool feeds received packets. Needs the EAL. Returns NULL with error set.
-struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t lanes,
+struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t senders,
 	struct rte_mempool *pool, struct cv_error *error);
 
 // True if the port finds room for frames of any length by itself, rather than in buffers that are as

@@ -42,7 +42,7 @@ static uint16_t rx_zeroes(
 	return n;
 }
 
-static uint16_t tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+static uint16_t tx(struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
 	rte_pktmbuf_free_bulk(packets, n);
 	return n;

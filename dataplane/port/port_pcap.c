@@ -42,7 +42,7 @@ struct pcap_port {
 	bool has_next;
 	bool at_end; // written by the worker that receives, read by others: relaxed atomics
 	bool damaged; // the capture changed after it was checked
-	rte_spinlock_t lock; // of all below: lanes share the file
+	rte_spinlock_t lock; // of all below: senders share the file
 	struct cv_capture_writer *out; // NULL: none
 	int write_error; // the first -errno of a write, 0: none
 	uint64_t written;
@@ -215,7 +215,7 @@ static void note_write_error(struct pcap_port *pcap, int rc)
 	cv_port_log(&pcap->port, "cannot write: %s; packets wait, then drop", strerror(-rc));
 }
 
-static uint16_t tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+static uint16_t tx(struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
 	struct pcap_port *pcap = (struct pcap_port *)port;
 	const uint64_t now = now_ns();
@@ -248,7 +248,7 @@ static uint16_t tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **packet
 }
 
 static uint16_t tx_nowhere(
-	struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
 	rte_pktmbuf_free_bulk(packets, n);
 	return n;

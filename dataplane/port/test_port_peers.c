@@ -146,18 +146,18 @@ static uint16_t receive_views(
 }
 
 static uint16_t send_packets(
-	struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
 	uint16_t sent = 0;
 
 	if (!by_views)
-		return port->tx(port, lane, packets, n);
+		return port->tx(port, tx_queue, packets, n);
 	for (; sent < n; sent++) {
 		struct cv_view view;
 
 		cv_view_set(
 			&view, rte_pktmbuf_mtod(packets[sent], uint8_t *), packets[sent]->data_len);
-		if (port->tx_views(port, lane, &view, 1) == 0)
+		if (port->tx_views(port, tx_queue, &view, 1) == 0)
 			break;
 		rte_pktmbuf_free(packets[sent]);
 	}

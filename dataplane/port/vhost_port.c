@@ -90,17 +90,17 @@ static CV_HOT uint16_t rx_views(struct cv_port *port, uint16_t pair, struct cv_v
 	return got;
 }
 
-static CV_INLINE struct cv_vhost_queue *queue_of(struct cv_vhost_port *vhost, uint16_t lane)
+static CV_INLINE struct cv_vhost_queue *queue_of(struct cv_vhost_port *vhost, uint16_t tx_queue)
 {
 	const uint16_t count = __atomic_load_n(&vhost->device.active_count, __ATOMIC_ACQUIRE);
 
 	if (CV_UNLIKELY(count == 0))
 		return NULL;
-	if (CV_UNLIKELY(lane >= count))
-		lane %= count;
+	if (CV_UNLIKELY(tx_queue >= count))
+		tx_queue %= count;
 	// It may be another pair's by now: then that is not ready, or as good.
-	return &vhost->device
-			.queues[2 * __atomic_load_n(&vhost->device.active[lane], __ATOMIC_RELAXED)];
+	return &vhost->device.queues[2 * __atomic_load_n(&vhost->device.active[tx_queue],
+						 __ATOMIC_RELAXED)];
 }
 
 // Puts the segments of a packet one behind the other.
@@ -114,10 +114,10 @@ static const uint8_t *put_together(struct cv_vhost_port *vhost, const struct cv_
 }
 
 static CV_HOT uint16_t tx(
-	struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
 	struct cv_vhost_port *vhost = (struct cv_vhost_port *)port;
-	struct cv_vhost_queue *queue = queue_of(vhost, lane);
+	struct cv_vhost_queue *queue = queue_of(vhost, tx_queue);
 	struct cv_view views[CV_RX_STASH];
 	struct rte_mempool *const pool = n > 0 ? packets[0]->pool : NULL;
 	bool simple = true; // all that were looked at
@@ -166,10 +166,10 @@ static CV_HOT uint16_t tx(
 }
 
 static uint16_t tx_views(
-	struct cv_port *port, uint16_t lane, const struct cv_view *views, uint16_t n)
+	struct cv_port *port, uint16_t tx_queue, const struct cv_view *views, uint16_t n)
 {
 	struct cv_vhost_port *vhost = (struct cv_vhost_port *)port;
-	struct cv_vhost_queue *queue = queue_of(vhost, lane);
+	struct cv_vhost_queue *queue = queue_of(vhost, tx_queue);
 	uint16_t sent;
 
 	if (queue == NULL || !cv_vhost_queue_enter(queue))

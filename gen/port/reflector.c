@@ -52,32 +52,33 @@ static inline void give(struct gen_vring *to, uint16_t index, uint32_t bytes)
 }
 
 // Copies as many as both sides have, at most a burst.
-static uint32_t pass(struct gen_lane *lane, struct side *from, struct side *to)
+static uint32_t pass(struct gen_direction *direction, struct side *from, struct side *to)
 {
-	uint32_t count = available(lane->from, from->avail);
+	uint32_t count = available(direction->from, from->avail);
 
 	if (count == 0)
 		return 0;
-	const uint32_t room = available(lane->to, to->avail);
+	const uint32_t room = available(direction->to, to->avail);
 	count = count < room ? count : room;
 	count = count < BURST ? count : BURST;
 	for (uint32_t i = 0; i < count; i++) {
-		__builtin_prefetch(frame_of(lane->from, (uint16_t)(from->avail + i)));
-		__builtin_prefetch(frame_of(lane->to, (uint16_t)(to->avail + i)), 1);
+		__builtin_prefetch(frame_of(direction->from, (uint16_t)(from->avail + i)));
+		__builtin_prefetch(frame_of(direction->to, (uint16_t)(to->avail + i)), 1);
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		const uint16_t in = (uint16_t)(from->avail + i), out = (uint16_t)(to->avail + i);
-		const uint32_t bytes = bytes_of(lane->from, in);
+		const uint32_t bytes = bytes_of(direction->from, in);
 
-		copy_frame(frame_of(lane->to, out), frame_of(lane->from, in), bytes - HEADER);
-		give(lane->to, out, bytes);
+		copy_frame(frame_of(direction->to, out), frame_of(direction->from, in),
+			bytes - HEADER);
+		give(direction->to, out, bytes);
 	}
 	from->avail = (uint16_t)(from->avail + count);
 	to->avail = (uint16_t)(to->avail + count);
 	// Both pair with gen_vring_used.
-	__atomic_store_n(&lane->to->used->idx, to->avail, __ATOMIC_RELEASE);
-	__atomic_store_n(&lane->from->used->idx, from->avail, __ATOMIC_RELEASE);
-	lane->seen += count;
+	__atomic_store_n(&direction->to->used->idx, to->avail, __ATOMIC_RELEASE);
+	__atomic_store_n(&direction->from->used->idx, from->avail, __ATOMIC_RELEASE);
+	direction->seen += count;
 	return count;
 }
 
@@ -88,26 +89,27 @@ struct held {
 	uint8_t frame[2048];
 };
 
-static void put(struct gen_lane *lane, struct side *to, const uint8_t *frame, uint32_t bytes)
+static void put(
+	struct gen_direction *direction, struct side *to, const uint8_t *frame, uint32_t bytes)
 {
-	memcpy(frame_of(lane->to, to->avail), frame, bytes - HEADER);
-	give(lane->to, to->avail, bytes);
+	memcpy(frame_of(direction->to, to->avail), frame, bytes - HEADER);
+	give(direction->to, to->avail, bytes);
 	to->avail++;
 }
 
 static uint32_t pass_planned(struct gen_reflector *reflector, uint32_t number, struct side *from,
 	struct side *to, struct held *held)
 {
-	struct gen_lane *lane = &reflector->lanes[number];
+	struct gen_direction *direction = &reflector->directions[number];
 	uint8_t copy[2048];
 
-	if (available(lane->from, from->avail) == 0 || available(lane->to, to->avail) < 3)
+	if (available(direction->from, from->avail) == 0 || available(direction->to, to->avail) < 3)
 		return 0;
-	const uint32_t bytes = bytes_of(lane->from, from->avail);
-	const uint8_t *frame = frame_of(lane->from, from->avail);
+	const uint32_t bytes = bytes_of(direction->from, from->avail);
+	const uint8_t *frame = frame_of(direction->from, from->avail);
 	uint8_t *stamp = copy + gen_stamp_offset(bytes - HEADER);
 	memcpy(copy, frame, bytes - HEADER);
-	const enum gen_fate fate = reflector->fate(number, lane->seen);
+	const enum gen_fate fate = reflector->fate(number, direction->seen);
 
 	switch (fate) {
 	case GEN_DROP:
@@ -118,28 +120,28 @@ static uint32_t pass_planned(struct gen_reflector *reflector, uint32_t number, s
 		held->full = true;
 		break;
 	case GEN_DOUBLE:
-		put(lane, to, copy, bytes);
-		put(lane, to, copy, bytes);
+		put(direction, to, copy, bytes);
+		put(direction, to, copy, bytes);
 		break;
 	case GEN_SPOIL:
 		stamp[3] ^= 0x40;
-		put(lane, to, copy, bytes);
+		put(direction, to, copy, bytes);
 		break;
 	case GEN_BLANK:
 		memset(stamp, 0, GEN_STAMP_BYTES);
-		put(lane, to, copy, bytes);
+		put(direction, to, copy, bytes);
 		break;
 	case GEN_PASS:
-		put(lane, to, copy, bytes);
+		put(direction, to, copy, bytes);
 		if (held->full) {
-			put(lane, to, held->frame, held->bytes);
+			put(direction, to, held->frame, held->bytes);
 			held->full = false;
 		}
 	}
-	lane->seen++;
+	direction->seen++;
 	from->avail++;
-	__atomic_store_n(&lane->to->used->idx, to->avail, __ATOMIC_RELEASE);
-	__atomic_store_n(&lane->from->used->idx, from->avail, __ATOMIC_RELEASE);
+	__atomic_store_n(&direction->to->used->idx, to->avail, __ATOMIC_RELEASE);
+	__atomic_store_n(&direction->from->used->idx, from->avail, __ATOMIC_RELEASE);
 	return 1;
 }
 
@@ -157,11 +159,11 @@ static void *reflect(void *argument)
 		pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
 	}
 	while (!atomic_load_explicit(&reflector->stop, memory_order_relaxed)) {
-		for (uint32_t i = 0; i < reflector->lane_count; i++) {
+		for (uint32_t i = 0; i < reflector->direction_count; i++) {
 			if (reflector->fate != NULL)
 				pass_planned(reflector, i, &from[i], &to[i], &held[i]);
 			else
-				pass(&reflector->lanes[i], &from[i], &to[i]);
+				pass(&reflector->directions[i], &from[i], &to[i]);
 		}
 	}
 	return NULL;

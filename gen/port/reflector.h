@@ -18,18 +18,19 @@
 
 enum gen_fate { GEN_PASS, GEN_DROP, GEN_DOUBLE, GEN_HOLD, GEN_SPOIL, GEN_BLANK };
 
-struct gen_lane {
+struct gen_direction {
 	struct gen_vring *from, *to; // the sender's tx, the receiver's rx
 	uint64_t seen; // packets taken
 };
 
 struct gen_reflector {
-	uint32_t lane_count;
-	struct gen_lane lanes[4];
+	uint32_t direction_count;
+	struct gen_direction directions[4];
 	uint32_t core; // UINT32_MAX: anywhere
-	// What happens to packet number `seen` of a lane; NULL: every packet passes. A held packet
-	// follows the next one that passes; a spoilt one loses a bit of its stamp, a blank one all.
-	enum gen_fate (*fate)(uint32_t lane, uint64_t seen);
+	// What happens to packet number `seen` of a direction; NULL: every packet passes. A held
+	// packet follows the next one that passes; a spoilt one loses a bit of its stamp, a blank
+	// one all.
+	enum gen_fate (*fate)(uint32_t direction, uint64_t seen);
 	atomic_bool stop;
 	pthread_t thread;
 };

@@ -65,12 +65,12 @@ static int open_reflected(
 		loopback->ports[loopback->port_count++] = port;
 	}
 	reflector->core = core;
-	reflector->lane_count = 2;
+	reflector->direction_count = 2;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct gen_vring *unused;
 
-		gen_vhost_rings(loopback->ports[i], 0, &unused, &reflector->lanes[i].from);
-		gen_vhost_rings(loopback->ports[1 - i], 0, &reflector->lanes[i].to, &unused);
+		gen_vhost_rings(loopback->ports[i], 0, &unused, &reflector->directions[i].from);
+		gen_vhost_rings(loopback->ports[1 - i], 0, &reflector->directions[i].to, &unused);
 	}
 	const int started = gen_reflector_start(reflector);
 	if (started < 0) {

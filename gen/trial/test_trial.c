@@ -26,7 +26,7 @@ struct world {
 static const struct gen_vhost_options small = {
 	.queues = 1, .ring = 256, .buffer = 1514, .memory = 64 << 20};
 
-static struct world *build(enum gen_fate (*fate)(uint32_t lane, uint64_t seen), uint32_t ring)
+static struct world *build(enum gen_fate (*fate)(uint32_t direction, uint64_t seen), uint32_t ring)
 {
 	struct gen_vhost_options options = small;
 	struct world *world = calloc(1, sizeof(*world));
@@ -41,11 +41,12 @@ static struct world *build(enum gen_fate (*fate)(uint32_t lane, uint64_t seen), 
 	}
 	world->reflector.core = UINT32_MAX;
 	world->reflector.fate = fate;
-	world->reflector.lane_count = 2;
+	world->reflector.direction_count = 2;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct gen_vring *unused;
-		gen_vhost_rings(&world->ports[i], 0, &unused, &world->reflector.lanes[i].from);
-		gen_vhost_rings(&world->ports[1 - i], 0, &world->reflector.lanes[i].to, &unused);
+		gen_vhost_rings(&world->ports[i], 0, &unused, &world->reflector.directions[i].from);
+		gen_vhost_rings(
+			&world->ports[1 - i], 0, &world->reflector.directions[i].to, &unused);
 	}
 	assert_int_equal(gen_reflector_start(&world->reflector), 0);
 	return world;
@@ -99,23 +100,23 @@ static uint64_t runs(const json_t *result, uint64_t length)
 	return 0;
 }
 
-static enum gen_fate drops(uint32_t lane, uint64_t seen)
+static enum gen_fate drops(uint32_t direction, uint64_t seen)
 {
 	// One of 10, and two in a row of 100.
 	return seen % 100 == 51 || seen % 10 == 0 ? GEN_DROP : GEN_PASS;
 }
 
-static enum gen_fate doubles(uint32_t lane, uint64_t seen)
+static enum gen_fate doubles(uint32_t direction, uint64_t seen)
 {
 	return seen % 8 == 3 ? GEN_DOUBLE : GEN_PASS;
 }
 
-static enum gen_fate holds(uint32_t lane, uint64_t seen)
+static enum gen_fate holds(uint32_t direction, uint64_t seen)
 {
 	return seen % 16 == 5 ? GEN_HOLD : GEN_PASS;
 }
 
-static enum gen_fate spoils(uint32_t lane, uint64_t seen)
+static enum gen_fate spoils(uint32_t direction, uint64_t seen)
 {
 	return seen % 20 == 1 ? GEN_SPOIL : seen % 20 == 2 ? GEN_BLANK : GEN_PASS;
 }
@@ -130,7 +131,7 @@ static void accounting_says_what_the_device_did(void **state)
 {
 	static const struct {
 		const char *what;
-		enum gen_fate (*fate)(uint32_t lane, uint64_t seen);
+		enum gen_fate (*fate)(uint32_t direction, uint64_t seen);
 		const char *more; // of the specification; 10,000 packets in 0.1 s
 		struct expected accounting;
 	} rows[] = {
@@ -253,7 +254,7 @@ static void convoys_are_counted_as_they_were_sent(void **state)
 	demolish(world);
 }
 
-static enum gen_fate drops_all(uint32_t lane, uint64_t seen)
+static enum gen_fate drops_all(uint32_t direction, uint64_t seen)
 {
 	return GEN_DROP;
 }
@@ -415,7 +416,7 @@ static void losses_are_suspect_where_the_tester_had_no_room_for_them(void **stat
 {
 	static const struct {
 		const char *what;
-		enum gen_fate (*fate)(uint32_t lane, uint64_t seen);
+		enum gen_fate (*fate)(uint32_t direction, uint64_t seen);
 		bool full;
 		bool suspect;
 	} rows[] = {

@@ -89,7 +89,7 @@ enum { NEEDS_DST_MAC = 1, NEEDS_DST = 2, NEEDS_SRC = 4, NEEDS_ALL = 7, OPTIONAL 
 static bool read_word(
 	struct cv_ethdev_config *config, const char *key, const char *value, unsigned *given)
 {
-	struct cv_outer_config *hop = &config->next_hop;
+	struct cv_outer_config *next_hop = &config->next_hop;
 
 	if (strcmp(key, "mode") == 0)
 		return read_mode(config, value);
@@ -103,22 +103,22 @@ static bool read_word(
 		return read_counts(config, value);
 	*given |= OPTIONAL;
 	if (strcmp(key, "nfi") == 0)
-		return read_number(value, 0, 65535, &hop->nfi);
+		return read_number(value, 0, 65535, &next_hop->nfi);
 	if (strcmp(key, "vlan") == 0)
 		return read_vlan(config, value);
 	if (strcmp(key, "src_mac") == 0)
-		return cv_mac_parse(value, hop->src_mac);
+		return cv_mac_parse(value, next_hop->src_mac);
 	if (strcmp(key, "dst_mac") == 0) {
 		*given |= NEEDS_DST_MAC;
-		return cv_mac_parse(value, hop->dst_mac);
+		return cv_mac_parse(value, next_hop->dst_mac);
 	}
 	if (strcmp(key, "dst") == 0) {
 		*given |= NEEDS_DST;
-		return read_address(config, value, hop->dst);
+		return read_address(config, value, next_hop->dst);
 	}
 	if (strcmp(key, "src") == 0) {
 		*given |= NEEDS_SRC;
-		return read_address(config, value, hop->src);
+		return read_address(config, value, next_hop->src);
 	}
 	return false;
 }

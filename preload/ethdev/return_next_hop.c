@@ -74,26 +74,27 @@ static uint16_t load16(const uint8_t *at)
 static int set_outer(struct cv_outer *outer, const uint8_t *key,
 	const struct cv_ethdev_config *config, const struct cv_convoy *convoy)
 {
-	struct cv_outer_config hop = {.port = config->port, .mtu = config->mtu, .nfi = convoy->nfi};
+	struct cv_outer_config next_hop = {
+		.port = config->port, .mtu = config->mtu, .nfi = convoy->nfi};
 	const uint8_t *header = key + 1;
 	bool ipv6;
 	uint32_t l3 = ip_offset(convoy, &ipv6);
 
-	memcpy(hop.dst_mac, header + 6, 6);
-	memcpy(hop.src_mac, header, 6);
+	memcpy(next_hop.dst_mac, header + 6, 6);
+	memcpy(next_hop.src_mac, header, 6);
 	for (uint32_t at = 12; at + 2 < l3; at += CV_VLAN_LEN) {
-		hop.vlan[hop.vlans].type = load16(header + at);
-		hop.vlan[hop.vlans++].tci = load16(header + at + 2);
+		next_hop.vlan[next_hop.vlans].type = load16(header + at);
+		next_hop.vlan[next_hop.vlans++].tci = load16(header + at + 2);
 	}
-	hop.version = ipv6 ? 6 : 4;
+	next_hop.version = ipv6 ? 6 : 4;
 	if (ipv6) {
-		memcpy(hop.dst, header + l3 + 8, 16);
-		memcpy(hop.src, header + l3 + 24, 16);
+		memcpy(next_hop.dst, header + l3 + 8, 16);
+		memcpy(next_hop.src, header + l3 + 24, 16);
 	} else {
-		memcpy(hop.dst, header + l3 + 12, 4);
-		memcpy(hop.src, header + l3 + 16, 4);
+		memcpy(next_hop.dst, header + l3 + 12, 4);
+		memcpy(next_hop.src, header + l3 + 16, 4);
 	}
-	return cv_outer_set(outer, &hop, NULL);
+	return cv_outer_set(outer, &next_hop, NULL);
 }
 
 // Was the frame sent to the port, by somebody else?
@@ -108,73 +109,74 @@ static bool is_to_us(const uint8_t *header, const uint8_t mac[6])
 }
 
 // The place of a key; that to learn it in if it is not there.
-static uint32_t find(const struct cv_return_next_hops *hops, const uint8_t key[CV_RETURN_KEY])
+static uint32_t find(const struct cv_return_next_hops *next_hops, const uint8_t key[CV_RETURN_KEY])
 {
 	uint32_t oldest = 0;
 
 	for (uint32_t i = 0; i < CV_RETURN_NEXT_HOPS; i++) {
-		if (memcmp(hops->hops[i].key, key, CV_RETURN_KEY) == 0)
+		if (memcmp(next_hops->entries[i].key, key, CV_RETURN_KEY) == 0)
 			return i;
-		if (hops->now - hops->hops[i].seen > hops->now - hops->hops[oldest].seen)
+		if (next_hops->now - next_hops->entries[i].seen >
+			next_hops->now - next_hops->entries[oldest].seen)
 			oldest = i;
 	}
 	return oldest;
 }
 
-static bool learn(struct cv_return_next_hops *hops, uint32_t place,
+static bool learn(struct cv_return_next_hops *next_hops, uint32_t place,
 	const struct cv_ethdev_config *config, const struct cv_convoy *convoy,
 	const uint8_t key[CV_RETURN_KEY])
 {
-	struct cv_return_next_hop *hop = &hops->hops[place];
+	struct cv_return_next_hop *next_hop = &next_hops->entries[place];
 	// Comes again after 67 million others. 0 is none.
-	uint32_t id = (++hops->learned * CV_RETURN_NEXT_HOPS) | place;
+	uint32_t id = (++next_hops->learned * CV_RETURN_NEXT_HOPS) | place;
 
 	if (id < CV_RETURN_NEXT_HOPS)
-		id = (++hops->learned * CV_RETURN_NEXT_HOPS) | place;
-	atomic_store_explicit(&hop->id, 0, memory_order_relaxed);
+		id = (++next_hops->learned * CV_RETURN_NEXT_HOPS) | place;
+	atomic_store_explicit(&next_hop->id, 0, memory_order_relaxed);
 	// A reader that sees anything of what is written now finds 0 behind it.
 	atomic_thread_fence(memory_order_release);
-	memcpy(hop->key, key, CV_RETURN_KEY);
-	if (set_outer(&hop->outer, key, config, convoy) != 0)
+	memcpy(next_hop->key, key, CV_RETURN_KEY);
+	if (set_outer(&next_hop->outer, key, config, convoy) != 0)
 		return false;
 	// Pairs with the acquire in cv_return_next_hop_read().
-	atomic_store_explicit(&hop->id, id, memory_order_release);
+	atomic_store_explicit(&next_hop->id, id, memory_order_release);
 	return true;
 }
 
-uint32_t cv_return_next_hop_learn(struct cv_return_next_hops *hops, const uint8_t mac[6],
+uint32_t cv_return_next_hop_learn(struct cv_return_next_hops *next_hops, const uint8_t mac[6],
 	const struct cv_ethdev_config *config, const struct cv_convoy *convoy)
 {
-	struct cv_return_next_hop *hop = &hops->hops[hops->last];
+	struct cv_return_next_hop *next_hop = &next_hops->entries[next_hops->last];
 	uint8_t key[CV_RETURN_KEY];
 
 	make_key(key, convoy);
-	if (CV_UNLIKELY(memcmp(hop->key, key, CV_RETURN_KEY) != 0)) {
+	if (CV_UNLIKELY(memcmp(next_hop->key, key, CV_RETURN_KEY) != 0)) {
 		uint32_t place;
 
 		if (!is_to_us(key + 1, mac))
 			return 0;
-		place = find(hops, key);
-		hop = &hops->hops[place];
-		hop->seen = ++hops->now;
-		hops->last = place;
-		if (memcmp(hop->key, key, CV_RETURN_KEY) != 0 &&
-			!learn(hops, place, config, convoy, key))
+		place = find(next_hops, key);
+		next_hop = &next_hops->entries[place];
+		next_hop->seen = ++next_hops->now;
+		next_hops->last = place;
+		if (memcmp(next_hop->key, key, CV_RETURN_KEY) != 0 &&
+			!learn(next_hops, place, config, convoy, key))
 			return 0;
 	}
-	return atomic_load_explicit(&hop->id, memory_order_relaxed);
+	return atomic_load_explicit(&next_hop->id, memory_order_relaxed);
 }
 
 bool cv_return_next_hop_read(
-	const struct cv_return_next_hops *hops, uint32_t id, struct cv_outer *outer)
+	const struct cv_return_next_hops *next_hops, uint32_t id, struct cv_outer *outer)
 {
-	const struct cv_return_next_hop *hop = &hops->hops[id % CV_RETURN_NEXT_HOPS];
+	const struct cv_return_next_hop *next_hop = &next_hops->entries[id % CV_RETURN_NEXT_HOPS];
 
 	// Pairs with the release in learn().
-	if (id == 0 || atomic_load_explicit(&hop->id, memory_order_acquire) != id)
+	if (id == 0 || atomic_load_explicit(&next_hop->id, memory_order_acquire) != id)
 		return false;
-	memcpy(outer, &hop->outer, sizeof(*outer));
+	memcpy(outer, &next_hop->outer, sizeof(*outer));
 	// Pairs with the fence in learn(): what was copied is of that id if it is there still.
 	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&hop->id, memory_order_relaxed) == id;
+	return atomic_load_explicit(&next_hop->id, memory_order_relaxed) == id;
 }

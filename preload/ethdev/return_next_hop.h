@@ -45,17 +45,17 @@ struct cv_return_next_hops {
 	uint32_t now; // counts changes from one sender to another
 	uint32_t learned; // so often
 	uint32_t last; // place of the one before
-	struct cv_return_next_hop hops[CV_RETURN_NEXT_HOPS];
+	struct cv_return_next_hop entries[CV_RETURN_NEXT_HOPS];
 };
 
 // The return next hop of a convoy just walked: its id, 0 if it has none, because it was not sent to
 // this port. mac: the port's; all 0: it has none, and any unicast address is.
-uint32_t cv_return_next_hop_learn(struct cv_return_next_hops *hops, const uint8_t mac[6],
+uint32_t cv_return_next_hop_learn(struct cv_return_next_hops *next_hops, const uint8_t mac[6],
 	const struct cv_ethdev_config *config, const struct cv_convoy *convoy);
 
 // Copies the outer header of one. False: it is not there any more. By any thread.
 bool cv_return_next_hop_read(
-	const struct cv_return_next_hops *hops, uint32_t id, struct cv_outer *outer);
+	const struct cv_return_next_hops *next_hops, uint32_t id, struct cv_outer *outer);
 
 // Packets that were copied out of their convoy bear the name in their mbuf. To be called once the EAL
 // runs; false: there is no room in mbufs for it, and copies bear none.

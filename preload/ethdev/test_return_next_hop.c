@@ -16,19 +16,19 @@
 
 static const uint8_t ours[6] = {2, 0, 0, 0, 0, 9}, none[6];
 static const struct cv_ethdev_config config = {.port = CV_CONVOY_PORT, .mtu = 1500};
-static struct cv_return_next_hops *hops;
+static struct cv_return_next_hops *next_hops;
 
 static int begin(void **unused)
 {
-	hops = aligned_alloc(64, RTE_ALIGN(sizeof(*hops), 64));
-	if (hops != NULL)
-		memset(hops, 0, sizeof(*hops));
-	return hops != NULL ? 0 : -1;
+	next_hops = aligned_alloc(64, RTE_ALIGN(sizeof(*next_hops), 64));
+	if (next_hops != NULL)
+		memset(next_hops, 0, sizeof(*next_hops));
+	return next_hops != NULL ? 0 : -1;
 }
 
 static int end(void **unused)
 {
-	free(hops);
+	free(next_hops);
 	return 0;
 }
 
@@ -58,7 +58,7 @@ static uint32_t learn(const struct cv_outer_config *header, const uint8_t mac[6]
 	frame.data = cv_pack_finish(&pack, &frame.len);
 	cv_view_set(&frame, frame.data, frame.len);
 	assert_int_equal(cv_convoy_walk(&convoy, views, &frame, PORT), CV_CONVOY_OK);
-	return cv_return_next_hop_learn(hops, mac, &config, &convoy);
+	return cv_return_next_hop_learn(next_hops, mac, &config, &convoy);
 }
 
 static uint32_t learn_number(uint32_t number)
@@ -81,10 +81,10 @@ static void what_is_learned_is_the_way_back(void **unused)
 	memcpy(back.src, from_a.dst, 16);
 	assert_int_equal(cv_outer_set(&expected, &back, NULL), 0);
 	assert_int_not_equal(id, 0);
-	assert_true(cv_return_next_hop_read(hops, id, &outer));
+	assert_true(cv_return_next_hop_read(next_hops, id, &outer));
 	assert_memory_equal(&outer, &expected, sizeof(outer));
 	assert_int_equal(learn(&from_a, ours), id);
-	assert_false(cv_return_next_hop_read(hops, 0, &outer));
+	assert_false(cv_return_next_hop_read(next_hops, 0, &outer));
 }
 
 static void only_what_was_sent_to_us_is_learned(void **unused)
@@ -124,14 +124,14 @@ static void those_who_are_not_seen_make_room(void **unused)
 
 	for (uint32_t i = 1; i < CV_RETURN_NEXT_HOPS; i++)
 		assert_int_not_equal(learn_number(i), 0);
-	assert_true(cv_return_next_hop_read(hops, first, &outer));
+	assert_true(cv_return_next_hop_read(next_hops, first, &outer));
 	id = learn_number(CV_RETURN_NEXT_HOPS);
 	assert_int_not_equal(id, 0);
-	assert_false(cv_return_next_hop_read(hops, first, &outer));
-	assert_true(cv_return_next_hop_read(hops, id, &outer));
+	assert_false(cv_return_next_hop_read(next_hops, first, &outer));
+	assert_true(cv_return_next_hop_read(next_hops, id, &outer));
 	id = learn(&from_a, ours);
 	assert_int_not_equal(id, first);
-	assert_true(cv_return_next_hop_read(hops, id, &outer));
+	assert_true(cv_return_next_hop_read(next_hops, id, &outer));
 }
 
 static void who_is_seen_among_them_stays(void **unused)

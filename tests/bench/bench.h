@@ -29,18 +29,18 @@ struct bench_subject {
 
 // Each fills in a subject, or returns -1 with error set.
 
-// The functions called names (a path, in this order) behind the node's own hop. One name that does
-// not exist is an error. No name at all is the hop alone: making views of packets.
+// The functions called names (a path, in this order) behind the node's own path. One name that does
+// not exist is an error. No name at all is the empty path: making views of packets.
 int bench_path_create(struct bench_subject *subject, const char *const *names, unsigned names_count,
 	const struct bench_tables *tables, struct cv_error *error);
 
-// The hop between two stages of a pipeline, with both ends on this core: views made of packets,
-// pushed to a ring, popped again. Less the hop alone it is what joining costs when nothing moves
-// from one core's cache to another's.
+// The ring between two stages of a pipeline, with both ends on this core: views made of packets,
+// pushed to a ring, popped again. Less the empty path, it is what aggregating costs when nothing
+// moves from one core's cache to another's.
 int bench_ring_create(
 	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
 
-// The hop between two stages of a pipeline on two cores, of which the other is given: there the
+// The ring between two stages of a pipeline on two cores, of which the other is given: there the
 // packets go through l2fwd. Busy cycles are the other core's.
 int bench_pipeline_create(struct bench_subject *subject, const struct bench_tables *tables,
 	int core, struct cv_error *error);

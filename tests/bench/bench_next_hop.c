@@ -23,12 +23,12 @@ static volatile unsigned sink;
 
 static double cycles(const struct cv_next_hop_table *table, const uint32_t *keys)
 {
-	uint16_t hops[BURST];
+	uint16_t next_hops[BURST];
 	uint64_t then = __rdtsc();
 
 	for (unsigned i = 0; i < KEYS; i += BURST) {
-		cv_next_hop_find(table, keys + i, hops, BURST);
-		sink += hops[i % BURST];
+		cv_next_hop_find(table, keys + i, next_hops, BURST);
+		sink += next_hops[i % BURST];
 	}
 	return (double)(__rdtsc() - then) / KEYS;
 }
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 	static const uint32_t sizes[] = {1, 64, 4096, 65536};
 	static uint32_t same[KEYS], different[KEYS];
 	static struct cv_next_hop_entry entries[KEYS];
-	static struct cv_next_hop hops[CV_NEXT_HOPS_MAX];
+	static struct cv_next_hop next_hops[CV_NEXT_HOPS_MAX];
 	int repeats = argc > 1 ? atoi(argv[1]) : 11;
 
 	if (repeats < 1 || repeats > REPEATS_MAX) {
@@ -67,7 +67,8 @@ int main(int argc, char **argv)
 		for (uint32_t i = 0; i < sizes[row]; i++)
 			entries[i] = (struct cv_next_hop_entry){cv_next_hop_key(1, CV_SCID_VNI, i),
 				(uint16_t)(i % CV_NEXT_HOPS_MAX)};
-		table = cv_next_hop_table_make(hops, CV_NEXT_HOPS_MAX, entries, sizes[row], NULL);
+		table = cv_next_hop_table_make(
+			next_hops, CV_NEXT_HOPS_MAX, entries, sizes[row], NULL);
 		if (table == NULL)
 			return 1;
 		for (uint32_t i = 0; i < KEYS; i++) {

@@ -7,7 +7,7 @@
 //            [--hugepages]
 //
 // Prints one JSON object per line: {"event": "progress", ...} and at last the result,
-// {"schema": "convoy.bench.nf/1", ...}. Exit code 0 done, 1 failed, 2 bad option.
+// {"schema": "convoy.bench.nf/2", ...}. Exit code 0 done, 1 failed, 2 bad option.
 #include <getopt.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static const struct kind {
 	unsigned path_length;
 	const char *path[4];
 } kinds[] = {
-	{"hop", .path_length = 0},
+	{"path", .path_length = 0},
 	{"ring", .create = bench_ring_create},
 	{"ring-2-cores", .two_cores = true},
 	{"l2fwd", .path_length = 1, .path = {"l2fwd"}},
@@ -241,7 +241,7 @@ static json_t *summary(double *values, unsigned n)
 		"min", values[0], "max", values[n - 1], "repeats", all);
 }
 
-// A function's own cycles, and those with the hop that loads its packets; the hop, the rings and
+// A function's own cycles, and those with the path that loads its packets; the path, the rings and
 // the references are what they are, whole.
 static json_t *row_json(const struct measured *row, unsigned repeats)
 {
@@ -250,7 +250,7 @@ static json_t *row_json(const struct measured *row, unsigned repeats)
 
 	if (row->kind->path_length > 0) {
 		json_object_set_new(json, "cycles_per_packet", summary(row->busy, repeats));
-		json_object_set_new(json, "with_hop_cycles_per_packet", whole);
+		json_object_set_new(json, "with_path_cycles_per_packet", whole);
 		return json;
 	}
 	json_object_set_new(json, "cycles_per_packet", whole);
@@ -366,7 +366,7 @@ int main(int argc, char **argv)
 		free(rows[i].ticks);
 		free(rows[i].busy);
 	}
-	document = json_pack("{ss so so}", "schema", "convoy.bench.nf/1", "results", results,
+	document = json_pack("{ss so so}", "schema", "convoy.bench.nf/2", "results", results,
 		"host", host_json(&options, &arena, l2));
 	json_dumpf(document, stdout, JSON_REAL_PRECISION(6));
 	putchar('\n');

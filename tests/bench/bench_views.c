@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // A router on packets in place: as many packets, once with a buffer each, once 22 in a convoy, run
-// by the node's own hop from received buffers to verdicts. In sets that fit into the first-level
+// by the node's own path from received buffers to verdicts. In sets that fit into the first-level
 // cache, the second, the third, and in one that fits into none; close together, and as far apart as
 // buffers of 2 KiB are; on large pages, and on those of 4 KiB that DPDK has without hugepages.
 //
@@ -10,7 +10,7 @@
 //
 // Cycles per packet, JSON. Both sorts of packets alternate; they are met in an order that no
 // prefetcher guesses. Lines that are asked for a burst ahead: of buffers by us, for both, as a good
-// driver does; of bytes by the hop.
+// driver does; of bytes by the path.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 #include <rte_eal.h>
 #include <rte_prefetch.h>
 
-#include "chain/arrive.h"
+#include "chain/rx.h"
 #include "convoy/pack.h"
 #include "port/packet_pool.h"
 #include "tests/bench/bench.h"

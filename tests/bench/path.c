@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Functions as the node runs them: its own hop loads the burst and takes it through the path.
+// Functions as the node runs them: its own path loads the burst and takes it through the path.
 #include <stdlib.h>
 
-#include "chain/arrive.h"
+#include "chain/rx.h"
 #include "tests/bench/bench.h"
 
 struct bench_path {

@@ -11,7 +11,7 @@
 #include <rte_cycles.h>
 #include <rte_pause.h>
 
-#include "chain/arrive.h"
+#include "chain/rx.h"
 #include "chain/ring.h"
 #include "tests/bench/bench.h"
 

@@ -18,15 +18,16 @@ static void must(bool holds)
 		abort();
 }
 
-static void check(const struct cv_plan_next_hop *hop)
+static void check(const struct cv_plan_next_hop *next_hop)
 {
 	struct cv_error error = {0};
 	struct cv_outer outer;
 
-	must(hop->name[0] != '\0' && memchr(hop->name, '\0', sizeof(hop->name)) != NULL);
-	must(hop->port < 3 && hop->port != 2); // the third carries none
-	must(hop->keys_count > 0 && hop->keys != NULL);
-	must((cv_outer_set(&outer, &hop->outer, &error) == 0) == (error.text[0] == '\0'));
+	must(next_hop->name[0] != '\0' &&
+		memchr(next_hop->name, '\0', sizeof(next_hop->name)) != NULL);
+	must(next_hop->port < 3 && next_hop->port != 2); // the third carries none
+	must(next_hop->keys_count > 0 && next_hop->keys != NULL);
+	must((cv_outer_set(&outer, &next_hop->outer, &error) == 0) == (error.text[0] == '\0'));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -40,18 +41,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		{.carries = false},
 	};
 	struct cv_error error = {0};
-	struct cv_plan_next_hop hop;
+	struct cv_plan_next_hop next_hop;
 	char *text = malloc(size + 1);
 	int rc;
 
 	must(text != NULL);
 	memcpy(text, data, size);
 	text[size] = '\0';
-	rc = cv_plan_next_hop_parse(text, ports, 3, convoys, &hop, &error);
+	rc = cv_plan_next_hop_parse(text, ports, 3, convoys, &next_hop, &error);
 	must((rc == 0) == (error.text[0] == '\0'));
 	if (rc == 0) {
-		check(&hop);
-		cv_plan_next_hop_free(&hop);
+		check(&next_hop);
+		cv_plan_next_hop_free(&next_hop);
 	}
 	free(text);
 	return 0;

@@ -96,7 +96,7 @@ static uint16_t driver_send(void *unused, struct rte_mbuf **mbufs, uint16_t n)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	const struct cv_outer_config hop = {.version = 4,
+	const struct cv_outer_config next_hop = {.version = 4,
 		.dst_mac = {2, 9},
 		.src_mac = {2, 8},
 		.src = {192, 0, 2, 8},
@@ -108,7 +108,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	atexit(test_dir_remove);
 	pool = rte_pktmbuf_pool_create("program", BUFFERS, 0, 64, 2176, SOCKET_ID_ANY);
 	buffers = rte_pktmbuf_pool_create("buffers", BUFFERS, 0, 0, 1728, SOCKET_ID_ANY);
-	require(pool != NULL && buffers != NULL && cv_outer_set(&fixed, &hop, NULL) == 0 &&
+	require(pool != NULL && buffers != NULL && cv_outer_set(&fixed, &next_hop, NULL) == 0 &&
 			cv_return_name_register(),
 		"set up");
 	groups = cv_group_pool_get(pool);

@@ -36,7 +36,7 @@ def test_nf_prints_one_document_of_its_schema():
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["schema"] == "convoy.bench.nf/1"
+    assert document["schema"] == "convoy.bench.nf/2"
     bench = NfBench.model_validate(document)
     assert [(row.function, row.entries) for row in bench.results] == [
         ("l2fwd", 0), ("router", 10), ("reference-router", 10), ("firewall", 10), ("chain", 10),

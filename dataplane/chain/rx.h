@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Into the node: from what a port gave to a burst of packets, each with a view; convoys are taken
+// Receive: from what a port gave to a burst of packets, each with a view; convoys are taken
 // apart where they lie. Everything that came is counted here.
-#ifndef CV_ARRIVE_H
-#define CV_ARRIVE_H
+#ifndef CV_RX_H
+#define CV_RX_H
 
-#include "chain/hop.h"
+#include "chain/path.h"
 
 #define CV_CONVOY_SENDERS_MAX 16
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "chain/outbox.h"
+#include "chain/tx_buffer.h"
 #include "tests/support/test_eal.h"
 
 #define BURST 64
@@ -40,7 +40,8 @@ static uint16_t take(struct slow_port *slow, uint16_t n)
 	return took;
 }
 
-static uint16_t tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+static uint16_t port_tx(
+	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
 	const uint16_t took = take((struct slow_port *)port, n);
 
@@ -48,8 +49,8 @@ static uint16_t tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **packet
 	return took;
 }
 
-static uint16_t tx_views(
-	struct cv_port *port, uint16_t lane, const struct cv_view *views, uint16_t n)
+static uint16_t port_tx_views(
+	struct cv_port *port, uint16_t tx_queue, const struct cv_view *views, uint16_t n)
 {
 	return take((struct slow_port *)port, n);
 }
@@ -58,19 +59,19 @@ struct rig {
 	struct slow_port slow;
 	struct cv_port *ports[1];
 	struct cv_port_counters counters;
-	struct cv_depart depart;
+	struct cv_tx tx;
 };
 
 static void begin_rig(struct rig *rig, unsigned period, unsigned takes, bool views)
 {
 	*rig = (struct rig){.slow = {.period = period, .takes = takes}};
-	rig->slow.port.tx = tx;
-	rig->slow.port.tx_views = views ? tx_views : NULL;
+	rig->slow.port.tx = port_tx;
+	rig->slow.port.tx_views = views ? port_tx_views : NULL;
 	rig->ports[0] = &rig->slow.port;
-	rig->depart.ports = rig->ports;
-	rig->depart.ports_count = 1;
-	rig->depart.counters = &rig->counters;
-	rig->depart.pool = pool;
+	rig->tx.ports = rig->ports;
+	rig->tx.ports_count = 1;
+	rig->tx.counters = &rig->counters;
+	rig->tx.pool = pool;
 }
 
 // Sends n packets to the port. Returns how often it was asked.
@@ -88,18 +89,18 @@ static unsigned send_burst(struct rig *rig, uint16_t n, bool views)
 		burst.views[i] = (struct cv_view){
 			.data = (uint8_t *)rte_pktmbuf_append(packet, 60), .len = 60};
 		if (!views)
-			cv_outbox_put(&rig->depart, 0, packet, 1);
+			cv_tx_buffer_put(&rig->tx, 0, packet, 1);
 	}
 	if (views)
-		assert_true(cv_outbox_send_burst(&rig->depart, 0, &burst, n * 60u));
+		assert_true(cv_tx_buffer_send_burst(&rig->tx, 0, &burst, n * 60u));
 	else
-		cv_outbox_flush(&rig->depart, 0);
+		cv_tx_buffer_flush(&rig->tx, 0);
 	return rig->slow.calls - before;
 }
 
 static void end_rig(const struct rig *rig, unsigned packets)
 {
-	const uint64_t lost = rig->counters.drops[CV_HOP_TX_FULL];
+	const uint64_t lost = rig->counters.drops[CV_DROP_TX_FULL];
 
 	assert_int_equal(rig->counters.tx_packets, rig->slow.taken);
 	assert_int_equal(rig->counters.tx_bytes, rig->slow.taken * 60u);

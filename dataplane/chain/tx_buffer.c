@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "chain/outbox.h"
+#include "chain/tx_buffer.h"
 
 #include <rte_pause.h>
 
@@ -14,23 +14,23 @@
 #define TX_EARNED 8
 
 // A port took packets.
-static CV_INLINE void earn(struct cv_outbox *box, uint16_t took)
+static CV_INLINE void earn(struct cv_tx_buffer *pending, uint16_t took)
 {
-	if (CV_UNLIKELY(box->waited > 0)) {
+	if (CV_UNLIKELY(pending->waited > 0)) {
 		const unsigned earned = took * TX_EARNED;
 
-		box->waited -= RTE_MIN(earned, (unsigned)box->waited);
+		pending->waited -= RTE_MIN(earned, (unsigned)pending->waited);
 	}
 }
 
 // Asked once more after a port took so many of what it was given?
-static bool again(struct cv_outbox *box, uint16_t took)
+static bool again(struct cv_tx_buffer *pending, uint16_t took)
 {
 	if (took > 0)
 		return true;
-	if (box->waited == TX_ATTEMPTS)
+	if (pending->waited == TX_ATTEMPTS)
 		return false;
-	box->waited++;
+	pending->waited++;
 	rte_pause();
 	return true;
 }
@@ -45,28 +45,28 @@ static __rte_noinline uint64_t drop_unsent(struct cv_port_counters *counters,
 		packets += counts != NULL ? counts[i] : 1;
 		*bytes -= frames[i]->pkt_len;
 	}
-	cv_count(&counters->drops[CV_HOP_TX_FULL], packets);
+	cv_count(&counters->drops[CV_DROP_TX_FULL], packets);
 	rte_pktmbuf_free_bulk(frames, n);
 	return packets;
 }
 
 // Sends n frames of packets packets and bytes altogether by a port, or drops what it does not take.
 // counts: packets of each; NULL: one.
-static void send(struct cv_depart *depart, uint8_t out, struct rte_mbuf **frames,
-	const uint8_t *counts, uint16_t n, uint64_t packets, uint64_t bytes)
+static void send(struct cv_tx *tx, uint8_t out, struct rte_mbuf **frames, const uint8_t *counts,
+	uint16_t n, uint64_t packets, uint64_t bytes)
 {
-	struct cv_port *port = depart->ports[out];
-	struct cv_port_counters *counters = &depart->counters[out];
-	struct cv_outbox *box = &depart->boxes[out];
-	uint16_t sent = port->tx(port, depart->lane, frames, n);
+	struct cv_port *port = tx->ports[out];
+	struct cv_port_counters *counters = &tx->counters[out];
+	struct cv_tx_buffer *pending = &tx->pending[out];
+	uint16_t sent = port->tx(port, tx->tx_queue, frames, n);
 
-	earn(box, sent);
+	earn(pending, sent);
 	if (CV_UNLIKELY(sent < n)) {
 		uint16_t took = sent;
 
-		while (sent < n && again(box, took)) {
-			took = port->tx(port, depart->lane, frames + sent, n - sent);
-			earn(box, took);
+		while (sent < n && again(pending, took)) {
+			took = port->tx(port, tx->tx_queue, frames + sent, n - sent);
+			earn(pending, took);
 			sent += took;
 		}
 		if (sent < n)
@@ -78,68 +78,66 @@ static void send(struct cv_depart *depart, uint8_t out, struct rte_mbuf **frames
 	cv_count(&counters->tx_bytes, bytes);
 }
 
-void cv_outbox_flush(struct cv_depart *depart, uint8_t out)
+void cv_tx_buffer_flush(struct cv_tx *tx, uint8_t out)
 {
-	struct cv_outbox *box = &depart->boxes[out];
+	struct cv_tx_buffer *pending = &tx->pending[out];
 	uint64_t packets = 0;
 	uint64_t bytes = 0;
 
-	if (box->n == 0)
+	if (pending->n == 0)
 		return;
-	for (uint16_t i = 0; i < box->n; i++) {
-		packets += box->counts[i];
-		bytes += box->frames[i]->pkt_len;
+	for (uint16_t i = 0; i < pending->n; i++) {
+		packets += pending->counts[i];
+		bytes += pending->frames[i]->pkt_len;
 	}
-	send(depart, out, box->frames, box->counts, box->n, packets, bytes);
-	box->n = 0;
+	send(tx, out, pending->frames, pending->counts, pending->n, packets, bytes);
+	pending->n = 0;
 }
 
-void cv_outbox_put(struct cv_depart *depart, uint8_t out, struct rte_mbuf *frame, uint8_t count)
+void cv_tx_buffer_put(struct cv_tx *tx, uint8_t out, struct rte_mbuf *frame, uint8_t count)
 {
-	struct cv_outbox *box = &depart->boxes[out];
+	struct cv_tx_buffer *pending = &tx->pending[out];
 
-	if (box->n == CV_BURST_MAX)
-		cv_outbox_flush(depart, out);
-	box->counts[box->n] = count;
-	box->frames[box->n++] = frame;
+	if (pending->n == CV_BURST_MAX)
+		cv_tx_buffer_flush(tx, out);
+	pending->counts[pending->n] = count;
+	pending->frames[pending->n++] = frame;
 }
 
 // Sends a burst by a port that copies from views.
-static void send_views(
-	struct cv_depart *depart, uint8_t out, struct cv_burst *burst, uint32_t bytes)
+static void send_views(struct cv_tx *tx, uint8_t out, struct cv_burst *burst, uint32_t bytes)
 {
-	struct cv_port *port = depart->ports[out];
-	struct cv_port_counters *counters = &depart->counters[out];
-	struct cv_outbox *box = &depart->boxes[out];
+	struct cv_port *port = tx->ports[out];
+	struct cv_port_counters *counters = &tx->counters[out];
+	struct cv_tx_buffer *pending = &tx->pending[out];
 	uint16_t sent = 0;
 	uint16_t took;
 
-	cv_outbox_flush(depart, out);
+	cv_tx_buffer_flush(tx, out);
 	do {
-		took = port->tx_views(port, depart->lane, burst->views + sent, burst->n - sent);
-		earn(box, took);
+		took = port->tx_views(port, tx->tx_queue, burst->views + sent, burst->n - sent);
+		earn(pending, took);
 		sent += took;
-	} while (sent < burst->n && again(box, took));
+	} while (sent < burst->n && again(pending, took));
 	for (unsigned i = sent; i < burst->n; i++)
 		bytes -= cv_view_packet_len(&burst->views[i]);
 	if (CV_UNLIKELY(sent < burst->n))
-		cv_count(&counters->drops[CV_HOP_TX_FULL], burst->n - sent);
+		cv_count(&counters->drops[CV_DROP_TX_FULL], burst->n - sent);
 	cv_count(&counters->tx_packets, sent);
 	cv_count(&counters->tx_frames, sent);
 	cv_count(&counters->tx_bytes, bytes);
 	cv_buffers_free(burst->buffers.buffers, burst->buffers.n);
 }
 
-bool cv_outbox_send_burst(
-	struct cv_depart *depart, uint8_t out, struct cv_burst *burst, uint32_t bytes)
+bool cv_tx_buffer_send_burst(struct cv_tx *tx, uint8_t out, struct cv_burst *burst, uint32_t bytes)
 {
-	if (depart->ports[out]->tx_views != NULL) {
-		send_views(depart, out, burst, bytes);
+	if (tx->ports[out]->tx_views != NULL) {
+		send_views(tx, out, burst, bytes);
 		return true;
 	}
 	if (burst->n != burst->buffers.n)
 		return false;
-	cv_outbox_flush(depart, out);
-	send(depart, out, burst->buffers.buffers, NULL, burst->n, burst->n, bytes);
+	cv_tx_buffer_flush(tx, out);
+	send(tx, out, burst->buffers.buffers, NULL, burst->n, burst->n, bytes);
 	return true;
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// What one worker knows of the packets that leave the node through it: outbox.h, open_frame.h and
-// repack.h work on it, depart.h is what others use.
-#ifndef CV_DEPART_STATE_H
-#define CV_DEPART_STATE_H
+// What one worker knows of the packets that leave the node through it: tx_buffer.h, frame_builder.h
+// and repack.h work on it, tx.h is what others use.
+#ifndef CV_TX_STATE_H
+#define CV_TX_STATE_H
 
 #include <rte_mbuf.h>
 
 #include "chain/counters.h"
-#include "chain/hop.h"
-#include "chain/next_hops.h"
+#include "chain/path.h"
+#include "chain/next_hop_rcu.h"
 #include "port/port.h"
 
 // Frames that wait for the end of the poll iteration, by the port they leave by.
-struct cv_outbox {
+struct cv_tx_buffer {
 	uint16_t n;
 	uint16_t waited; // attempts in vain that the port has not made up for by taking packets
 	uint8_t counts[CV_BURST_MAX]; // packets of each
@@ -23,9 +23,9 @@ struct cv_outbox {
 
 // The convoy that packets to one next hop are added to. It begins as the buffer of what comes
 // first: a packet's own, or a received convoy's, whose packets then stay where they are.
-struct cv_open_frame {
+struct cv_frame_builder {
 	struct rte_mbuf *buffer; // NULL: there is none
-	bool listed; // among the worker's open ones, though it may have been closed since
+	bool listed; // in the worker's list, though it may have been closed since
 	uint8_t count; // packets
 	uint8_t *
 		begin; // the first packet's length, in network order; not yet written before count 2
@@ -35,23 +35,23 @@ struct cv_open_frame {
 };
 
 // One worker's. Zeroed, with the first part set, it is ready.
-struct cv_depart {
+struct cv_tx {
 	struct cv_port **ports; // of the node, by index
 	unsigned ports_count;
-	uint16_t lane; // on every port
+	uint16_t tx_queue; // on every port
 	struct rte_mempool *pool; // for packets that need another buffer than they came in
 	struct cv_port_counters *counters; // by port index
-	struct cv_next_hops *next_hops; // the node's; NULL: no port leads to any
-	struct cv_frame_counters *hop_counters; // by the next hop's index
+	struct cv_next_hop_rcu *next_hop_rcu; // the node's; NULL: no port leads to any
+	struct cv_frame_counters *next_hop_counters; // by the next hop's index
 	rte_be16_t convoy_ports[CV_PORTS_MAX]; // UDP, by port index; 0: it does not carry convoys
 
 	const struct cv_next_hop_table *table; // since the poll iteration began
-	const struct cv_next_hop *hops; // its next hops, by index
-	struct cv_outbox boxes[CV_PORTS_MAX];
-	struct cv_open_frame frames[CV_NEXT_HOPS_MAX]; // by the next hop's index
+	const struct cv_next_hop *next_hops; // its next hops, by index
+	struct cv_tx_buffer pending[CV_PORTS_MAX];
+	struct cv_frame_builder builders[CV_NEXT_HOPS_MAX]; // by the next hop's index
 	uint16_t open
 		[CV_NEXT_HOPS_MAX]; // next hops that have had an open frame in this poll iteration
-	unsigned open_count;
+	unsigned building_count;
 };
 
 #endif

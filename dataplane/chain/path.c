@@ -2,19 +2,19 @@
 // Copyright 2026 The Convoy authors
 #include <rte_cycles.h>
 
-#include "chain/hop.h"
+#include "chain/path.h"
 
-const char *const cv_hop_drop_names[CV_HOP_DROPS] = {
-	[CV_HOP_NO_CHAIN] = "no_chain",
-	[CV_HOP_SEGMENTED] = "segmented",
-	[CV_HOP_TOO_BIG] = "too_big",
-	[CV_HOP_TX_FULL] = "tx_full",
-	[CV_HOP_RING_FULL] = "ring_full",
-	[CV_HOP_BAD_CONVOY] = "bad_convoy",
-	[CV_HOP_OTHERS_CONVOY] = "others_convoy",
-	[CV_HOP_UNKNOWN_SENDER] = "unknown_sender",
-	[CV_HOP_LOOKS_LIKE_CONVOY] = "looks_like_convoy",
-	[CV_HOP_NO_BUFFER] = "no_buffer",
+const char *const cv_drop_reason_names[CV_DROP_REASONS] = {
+	[CV_DROP_NO_CHAIN] = "no_chain",
+	[CV_DROP_SEGMENTED] = "segmented",
+	[CV_DROP_TOO_BIG] = "too_big",
+	[CV_DROP_TX_FULL] = "tx_full",
+	[CV_DROP_RING_FULL] = "ring_full",
+	[CV_DROP_BAD_CONVOY] = "bad_convoy",
+	[CV_DROP_OTHERS_CONVOY] = "others_convoy",
+	[CV_DROP_UNKNOWN_SENDER] = "unknown_sender",
+	[CV_DROP_LOOKS_LIKE_CONVOY] = "looks_like_convoy",
+	[CV_DROP_NO_BUFFER] = "no_buffer",
 };
 
 CV_HOT void cv_burst_measure(struct cv_burst *burst)
@@ -99,7 +99,7 @@ void cv_burst_pick(const struct cv_burst *from, const uint8_t *classes, uint8_t 
 		else if (count > 0)
 			buffer = copy_class(views, classes, class, n, &to->views[to->n], pool);
 		if (buffer == NULL) {
-			cv_count(&counters->drops[CV_HOP_NO_BUFFER], count);
+			cv_count(&counters->drops[CV_DROP_NO_BUFFER], count);
 		} else if (count > 0) {
 			to->buffers.buffers[to->buffers.n] = buffer;
 			to->buffers.views[to->buffers.n++] = (uint8_t)count;
@@ -122,7 +122,7 @@ void cv_burst_picked(const struct cv_burst *from, const uint8_t *classes)
 }
 
 // Counts the packets whose verdict is a drop, and frees the buffers that nothing is left in; the
-// others close ranks.
+// others move up.
 static void sort_out(
 	struct cv_burst *burst, const uint8_t *verdicts, struct cv_nf_counters *counters)
 {

@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 #include <rte_prefetch.h>
 
-#include "chain/arrive.h"
+#include "chain/rx.h"
 #include "convoy/may_be.h"
 
 // Headers are read this many packets after they were asked for.
@@ -10,7 +10,7 @@
 
 // Frees a received frame that goes nowhere, and counts it as one packet.
 static __rte_noinline void refuse(
-	struct rte_mbuf *frame, enum cv_hop_drop why, struct cv_port_counters *counters)
+	struct rte_mbuf *frame, enum cv_drop_reason why, struct cv_port_counters *counters)
 {
 	cv_count(&counters->drops[why], 1);
 	rte_pktmbuf_free(frame);
@@ -22,7 +22,7 @@ static __rte_noinline bool gather(struct rte_mbuf *packet, struct cv_port_counte
 	if (rte_pktmbuf_linearize(packet) == 0)
 		return true;
 	cv_count(&counters->rx_bytes, packet->pkt_len);
-	refuse(packet, CV_HOP_SEGMENTED, counters);
+	refuse(packet, CV_DROP_SEGMENTED, counters);
 	return false;
 }
 
@@ -78,19 +78,19 @@ static CV_INLINE bool is_address(
 }
 
 // Why a convoy is not taken that is addressed to somebody else, or comes from somebody who may not
-// send any; CV_HOP_DROPS: it is taken.
-static __rte_noinline enum cv_hop_drop is_strange(
+// send any; CV_DROP_REASONS: it is taken.
+static __rte_noinline enum cv_drop_reason is_strange(
 	const struct cv_view *frame, const struct cv_convoy_rx *rx)
 {
 	const bool ipv4 = frame->proto == CV_PROTO_IPV4;
 	const uint8_t *ip = frame->data + frame->l3;
 
 	if (rx->address.len > 0 && !is_address(frame, ip + (ipv4 ? 16 : 24), &rx->address))
-		return CV_HOP_OTHERS_CONVOY;
+		return CV_DROP_OTHERS_CONVOY;
 	for (unsigned i = 0; i < rx->senders_count; i++)
 		if (is_address(frame, ip + (ipv4 ? 12 : 8), &rx->senders[i]))
-			return CV_HOP_DROPS;
-	return rx->senders_count > 0 ? CV_HOP_UNKNOWN_SENDER : CV_HOP_DROPS;
+			return CV_DROP_REASONS;
+	return rx->senders_count > 0 ? CV_DROP_UNKNOWN_SENDER : CV_DROP_REASONS;
 }
 
 // A function reads, and most write, something of every packet: nearly all lines of a convoy of so many.
@@ -154,7 +154,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		i++) {
 		struct rte_mbuf *frame = frames[i];
 		enum cv_convoy_reason reason;
-		enum cv_hop_drop strange;
+		enum cv_drop_reason strange;
 		struct cv_convoy convoy;
 		struct cv_view outer;
 		unsigned count = 1;
@@ -175,8 +175,8 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		convoys = reason == CV_CONVOY_OK;
 		dense = convoys && convoy.count >= DENSE;
 		if (CV_LIKELY(convoys)) {
-			if (choosy &&
-				CV_UNLIKELY((strange = is_strange(&outer, rx)) != CV_HOP_DROPS)) {
+			if (choosy && CV_UNLIKELY((strange = is_strange(&outer, rx)) !=
+						  CV_DROP_REASONS)) {
 				refuse(frame, strange, counters);
 				refused++;
 				continue;
@@ -188,7 +188,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 			burst->views[at] = outer;
 		} else {
 			cv_count(&rx->counters->refused[reason], 1);
-			refuse(frame, CV_HOP_BAD_CONVOY, counters);
+			refuse(frame, CV_DROP_BAD_CONVOY, counters);
 			refused++;
 			continue;
 		}
@@ -265,7 +265,7 @@ uint16_t cv_burst_to_frames(struct cv_burst *burst, uint16_t n, struct rte_mbuf 
 	}
 	cv_count(&counters->rx_packets, lost);
 	cv_count(&counters->rx_frames, lost);
-	cv_count(&counters->drops[CV_HOP_NO_BUFFER], lost);
+	cv_count(&counters->drops[CV_DROP_NO_BUFFER], lost);
 	return got;
 }
 

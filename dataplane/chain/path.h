@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// A hop: a burst of packets goes through the functions of a path. What functions must not care
+// A path: the functions that a burst of packets goes through. What functions must not care
 // about happens here, once: which buffer a view belongs to, dropping, freeing, counting.
-#ifndef CV_HOP_H
-#define CV_HOP_H
+#ifndef CV_PATH_H
+#define CV_PATH_H
 
 #include <rte_mbuf.h>
 
@@ -16,7 +16,7 @@
 // Views that a burst has room for: a whole convoy more than are enough to stop loading.
 #define CV_BURST_VIEWS (CV_VIEWS_MAX + CV_CONVOY_PACKETS_MAX)
 
-// Packets on their way through a path. The hop owns the buffers that they lie in.
+// Packets on their way through a path. The path owns the buffers that they lie in.
 struct cv_burst {
 	uint16_t n; // packets, each with a view
 	uint16_t longest; // no packet is longer than this with its tunnel, bytes

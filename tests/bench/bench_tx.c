@@ -4,9 +4,9 @@
 // What the node itself spends on a packet between the port that it came by and the one that it leaves
 // by, in cycles: taking a burst over, and sending it on. The ports cost nothing.
 //
-//   bench-depart [REPEATS [BYTES [WAY]]]        51, several sizes, all ways
+//   bench-tx [REPEATS [BYTES [WAY]]]        51, several sizes, all ways
 //
-// Prints one JSON object: {"schema": "convoy.bench.depart/1", "results": [{"packet_bytes", "packets":
+// Prints one JSON object: {"schema": "convoy.bench.tx/1", "results": [{"packet_bytes", "packets":
 // how many of them share a frame, and of each way {"median", "min", "max"}}]}. The ways:
 //
 //   plain      packets that came singly leave singly: nothing leads to a next hop
@@ -24,7 +24,7 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 
-#include "chain/depart.h"
+#include "chain/tx.h"
 #include "chain/worker.h"
 
 #define ITERATIONS 64 // per repeat
@@ -34,32 +34,33 @@
 
 static struct rte_mempool *pool;
 static struct cv_port_counters counters[2];
-static struct cv_frame_counters hop_counters[1], rx_counters;
-static struct cv_depart *departs[2]; // without next hops, and with one
-static struct cv_next_hops next_hops;
+static struct cv_frame_counters next_hop_counters[1], rx_counters;
+static struct cv_tx *txs[2]; // without next hops, and with one
+static struct cv_next_hop_rcu next_hop_rcu;
 static const struct cv_convoy_rx convoy_rx = {
 	.udp_port = RTE_BE16(CV_CONVOY_PORT), .counters = &rx_counters};
 static unsigned packet_bytes, share; // as they are now
 
 static void die(const char *what)
 {
-	fprintf(stderr, "bench-depart: %s\n", what);
+	fprintf(stderr, "bench-tx: %s\n", what);
 	exit(1);
 }
 
-static uint16_t tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **packets, uint16_t n)
+static uint16_t port_tx(
+	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
 	rte_pktmbuf_free_bulk(packets, n);
 	return n;
 }
 
-static uint16_t tx_views(
-	struct cv_port *port, uint16_t lane, const struct cv_view *views, uint16_t n)
+static uint16_t port_tx_views(
+	struct cv_port *port, uint16_t tx_queue, const struct cv_view *views, uint16_t n)
 {
 	return n;
 }
 
-static struct cv_port port = {.tx = tx, .tx_views = tx_views, .mtu = 1500};
+static struct cv_port port = {.tx = port_tx, .tx_views = port_tx_views, .mtu = 1500};
 
 // Packets of an iteration: 256, or the frames that come closest.
 static unsigned packets_of_turn(void)
@@ -69,7 +70,7 @@ static unsigned packets_of_turn(void)
 
 static const struct cv_outer *outer(void)
 {
-	return &cv_next_hop_at(next_hops.table, 0)->outer;
+	return &cv_next_hop_at(next_hop_rcu.table, 0)->outer;
 }
 
 // Writes packets one behind the other, with their lengths.
@@ -108,7 +109,7 @@ static void gather(struct cv_burst *burst)
 }
 
 // An iteration with packets that came singly. Returns how many.
-static unsigned singly(struct cv_depart *depart, uint64_t *cycles)
+static unsigned singly(struct cv_tx *tx, uint64_t *cycles)
 {
 	static struct cv_burst burst;
 	uint64_t then;
@@ -118,33 +119,33 @@ static unsigned singly(struct cv_depart *depart, uint64_t *cycles)
 	n = burst.buffers.n * share;
 	then = rte_rdtsc();
 	cv_burst_take_views(&burst, (uint16_t)n, 0, 1, &counters[0]);
-	cv_depart(depart, &burst);
-	cv_depart_flush(depart);
+	cv_tx_burst(tx, &burst);
+	cv_tx_flush(tx);
 	*cycles += rte_rdtsc() - then;
 	return n;
 }
 
 static unsigned plain(uint64_t *cycles)
 {
-	return singly(departs[0], cycles);
+	return singly(txs[0], cycles);
 }
 
 static unsigned packed(uint64_t *cycles)
 {
-	return singly(departs[1], cycles);
+	return singly(txs[1], cycles);
 }
 
 // Takes received frames over and sends their packets on.
-static void take(struct cv_depart *depart, struct rte_mbuf **frames, unsigned n)
+static void take(struct cv_tx *tx, struct rte_mbuf **frames, unsigned n)
 {
 	static struct cv_burst burst;
 
 	for (unsigned taken = 0; taken < n;) {
 		taken += cv_burst_load_convoys(&burst, frames + taken, (uint16_t)(n - taken), 0, 1,
 			&convoy_rx, &counters[0]);
-		cv_depart(depart, &burst);
+		cv_tx_burst(tx, &burst);
 	}
-	cv_depart_flush(depart);
+	cv_tx_flush(tx);
 }
 
 static unsigned convoys(uint64_t *cycles)
@@ -164,7 +165,7 @@ static unsigned convoys(uint64_t *cycles)
 		cv_buffer_set(frames[i], data, outer()->len + bytes);
 	}
 	then = rte_rdtsc();
-	take(departs[1], frames, n);
+	take(txs[1], frames, n);
 	*cycles += rte_rdtsc() - then;
 	return n * share;
 }
@@ -183,7 +184,7 @@ static unsigned carries(uint64_t *cycles)
 		cv_buffer_set(frames[i], data, packet_bytes);
 	}
 	then = rte_rdtsc();
-	take(departs[0], frames, CV_CONVOYS_MAX);
+	take(txs[0], frames, CV_CONVOYS_MAX);
 	*cycles += rte_rdtsc() - then;
 	return CV_CONVOYS_MAX;
 }
@@ -202,42 +203,42 @@ static double measure(const struct way *way)
 	return (double)cycles / (double)packets;
 }
 
-static struct cv_depart *make_depart(struct cv_next_hops *leads)
+static struct cv_tx *make_tx(struct cv_next_hop_rcu *rcu)
 {
 	static struct cv_port *ports[] = {&port, &port};
-	struct cv_depart *depart = calloc(1, sizeof(*depart));
+	struct cv_tx *tx = calloc(1, sizeof(*tx));
 
-	if (depart == NULL)
+	if (tx == NULL)
 		die("no memory");
-	depart->ports = ports;
-	depart->ports_count = 2;
-	depart->pool = pool;
-	depart->counters = counters;
-	depart->next_hops = leads;
-	depart->hop_counters = hop_counters;
-	return depart;
+	tx->ports = ports;
+	tx->ports_count = 2;
+	tx->pool = pool;
+	tx->counters = counters;
+	tx->next_hop_rcu = rcu;
+	tx->next_hop_counters = next_hop_counters;
+	return tx;
 }
 
 static void begin(void)
 {
 	char prefix[32];
-	char *argv[] = {"bench-depart", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
+	char *argv[] = {"bench-tx", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
 		"--no-shconf", "--log-level", "error", "--file-prefix", prefix, NULL};
 	const struct cv_next_hop_entry entry = {.key = cv_next_hop_key(1, CV_SCID_NONE, 0)};
 	struct cv_outer_config config = {.version = 4, .mtu = 1500};
-	struct cv_next_hop hop = {.port = 1};
+	struct cv_next_hop next_hop = {.port = 1};
 
-	snprintf(prefix, sizeof(prefix), "bench-depart-%d", getpid());
+	snprintf(prefix, sizeof(prefix), "bench-tx-%d", getpid());
 	if (rte_eal_init((int)RTE_DIM(argv) - 1, argv) < 0)
 		die("the EAL did not start");
 	pool = rte_pktmbuf_pool_create("packets", 4095, 256, 0, 2304, SOCKET_ID_ANY);
-	if (pool == NULL || cv_outer_set(&hop.outer, &config, NULL) != 0 ||
-		cv_next_hops_init(
-			&next_hops, cv_next_hop_table_make(&hop, 1, &entry, 1, NULL), 1) != 0)
+	if (pool == NULL || cv_outer_set(&next_hop.outer, &config, NULL) != 0 ||
+		cv_next_hop_rcu_init(&next_hop_rcu,
+			cv_next_hop_table_make(&next_hop, 1, &entry, 1, NULL), 1) != 0)
 		die("no memory");
-	cv_next_hops_join(&next_hops, 0);
-	departs[0] = make_depart(NULL);
-	departs[1] = make_depart(&next_hops);
+	cv_next_hop_rcu_online(&next_hop_rcu, 0);
+	txs[0] = make_tx(NULL);
+	txs[1] = make_tx(&next_hop_rcu);
 }
 
 static int by_value(const void *a, const void *b)
@@ -277,15 +278,15 @@ int main(int argc, char **argv)
 	int bytes = argc > 2 ? atoi(argv[2]) : 0;
 
 	if (repeats < 1 || repeats > REPEATS_MAX) {
-		fprintf(stderr, "bench-depart: %s: give 1 to %d repeats\n", argv[1], REPEATS_MAX);
+		fprintf(stderr, "bench-tx: %s: give 1 to %d repeats\n", argv[1], REPEATS_MAX);
 		return 2;
 	}
 	if (argc > 2 && (bytes < 60 || bytes > 1466)) {
-		fprintf(stderr, "bench-depart: %s: give packets of 60 to 1466 bytes\n", argv[2]);
+		fprintf(stderr, "bench-tx: %s: give packets of 60 to 1466 bytes\n", argv[2]);
 		return 2;
 	}
 	begin();
-	printf("{\"schema\": \"convoy.bench.depart/1\", \"results\": [");
+	printf("{\"schema\": \"convoy.bench.tx/1\", \"results\": [");
 	if (bytes > 0)
 		row(repeats, (unsigned)bytes, argc > 3 ? argv[3] : NULL, true);
 	for (size_t s = 0; bytes == 0 && s < RTE_DIM(sizes); s++)
