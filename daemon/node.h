@@ -34,7 +34,7 @@ struct cv_node {
 // The plan must outlive the node. NULL with error set.
 struct cv_node *cv_node_make(const struct cv_plan *plan, struct cv_error *error);
 
-// Opens the ports and joins everything. Nothing runs yet. 0, or a negative errno with error set:
+// Opens the ports and connects everything. Nothing runs yet. 0, or a negative errno with error set:
 // then the node is good for cv_node_free() only.
 int cv_node_connect(struct cv_node *node, struct cv_error *error);
 

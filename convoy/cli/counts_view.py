@@ -133,13 +133,11 @@ def _workers(counts: Counts, before: Counts | None) -> Table:
 
 
 def accounting_text(accounting: Mapping[str, Any], passing: bool = False) -> str:
-    """Return the packet accounting in a line; passing: taken while packets flow, so that they may be off."""
-    if passing:
-        return "received {received}, sent {sent}, dropped {dropped}, held {held}".format(
-            **accounting
-        )
-    sign = "conserved" if accounting["conserved"] else "NOT CONSERVED: packets were lost uncounted"
-    return (
-        f"received {accounting['received']} = sent {accounting['sent']} + dropped {accounting['dropped']} "
-        f"+ held {accounting['held']}: {sign}"
+    """Return the packet accounting in a line; passing: read while packets flow, so never exact."""
+    received, sent, dropped, held = (
+        accounting[key] for key in ("received", "sent", "dropped", "held")
     )
+    if passing:
+        return f"received {received}, sent {sent}, dropped {dropped}, held {held}"
+    sign = "conserved" if accounting["conserved"] else "NOT CONSERVED: packets were lost uncounted"
+    return f"received {received} = sent {sent} + dropped {dropped} + held {held}: {sign}"

@@ -140,7 +140,7 @@ class _Summary:
 
     def _vring(self, cycles: Mapping[str, Mapping[str, float]], scenario: str) -> None:
         for what, ours, stock, plain in (
-            ("dequeue", "gather", "rte_vhost_dequeue", "plain_dequeue"),
+            ("dequeue", "coalesce", "rte_vhost_dequeue", "plain_dequeue"),
             ("enqueue", "scatter", "rte_vhost_enqueue", "plain_enqueue"),
         ):
             if {ours, stock, plain} <= cycles.keys():

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-MEMORY_SCHEMA: Literal["convoy.bench.memory/1"] = "convoy.bench.memory/1"
+MEMORY_SCHEMA: Literal["convoy.bench.memory/2"] = "convoy.bench.memory/2"
 
 
 class Memory(BaseModel):
@@ -14,7 +14,7 @@ class Memory(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    schema_tag: Literal["convoy.bench.memory/1"] = Field(MEMORY_SCHEMA, alias="schema")
+    schema_tag: Literal["convoy.bench.memory/2"] = Field(MEMORY_SCHEMA, alias="schema")
     scenario: str
     what: str  # next-hop, frame, vring, views
     command: tuple[str, ...]

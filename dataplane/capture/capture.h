@@ -5,7 +5,7 @@
 // writes nanosecond pcap. Ethernet only: everything behind a port is an Ethernet frame.
 //
 // A file is somebody else's data: whatever is wrong with it is an error text that names the file,
-// the packet (counted from 1, as Wireshark does), what is wrong and how to mend it.
+// the packet (counted from 1, as Wireshark does), what is wrong and how to fix it.
 #ifndef CV_CAPTURE_H
 #define CV_CAPTURE_H
 

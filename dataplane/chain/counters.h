@@ -20,10 +20,10 @@ enum cv_drop_reason {
 	CV_DROP_TOO_BIG, // larger than the MTU of the port it should leave by
 	CV_DROP_TX_FULL, // the port it should leave by took nothing for some time
 	CV_DROP_RING_FULL, // the next function of the pipeline is behind, and others share the port
-	CV_DROP_BAD_CONVOY, // a malformed convoy, of packets nobody knows how many: one
-	CV_DROP_OTHERS_CONVOY, // a convoy to another address than the port's: one
-	CV_DROP_UNKNOWN_SENDER, // a convoy from an address that is not among those the port takes: one
-	CV_DROP_LOOKS_LIKE_CONVOY, // others would take it for one, and it fits into none, or has no next hop
+	CV_DROP_BAD_CONVOY, // a malformed convoy, of unknown many packets: counts as one
+	CV_DROP_OTHERS_CONVOY, // a convoy to another address than the port's: counts as one
+	CV_DROP_UNKNOWN_SENDER, // a convoy from an address not in the port's list: counts as one
+	CV_DROP_LOOKS_LIKE_CONVOY, // looks like a convoy, but fits into none, or has no next hop
 	CV_DROP_NO_BUFFER, // the pool had none left to put it into
 	CV_DROP_REASONS,
 };

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Packets that whoever gets them would take for convoys, though they are a guest's own: as such they
-// would be taken apart behind the firewall that let them pass. They leave in a convoy, of one if
-// need be, and what cannot is dropped.
+// Packets that whoever gets them would take for convoys, though they are a guest's own: they would
+// be disaggregated behind the firewall that let them pass. They leave in a convoy, of one if need
+// be, and what cannot is dropped.
 #ifndef CV_LOOKALIKE_H
 #define CV_LOOKALIKE_H
 
 #include "chain/tx_state.h"
 #include "convoy/may_be.h"
 
-// The packet as it travels, with the tunnel that functions were not shown.
+// The packet as it is sent, with the tunnel that functions were not shown.
 static CV_INLINE struct cv_view cv_lookalike_whole(const struct cv_view *view)
 {
 	struct cv_view whole = *view;

@@ -3,7 +3,7 @@
 //
 // The contract of a network function: it sees a burst of packet views and gives each a verdict.
 // Nothing else. Receiving, sending, freeing and counting packets is the path's work (path.h), so a
-// function is the same whether its packets have buffers of their own or travel in a convoy.
+// function is the same whether its packets have buffers of their own or lie in a convoy.
 #ifndef CV_NF_H
 #define CV_NF_H
 
@@ -57,9 +57,10 @@ struct cv_nf {
 	void (*start)(void *instance, const struct cv_nf_env *env);
 	void (*destroy)(void *instance); // NULL where create is
 
-	// Judges n <= CV_BURST_MAX packets (0 is allowed): verdict[i] for view[i]. Returns how many
-	// verdicts are not CV_NEXT. May rewrite the packets' bytes in place and their view's out,
-	// nothing else of the view. Called by several workers at once, each with its own number.
+	// Gives n <= CV_BURST_MAX packets (0 is allowed) a verdict each: verdict[i] for view[i].
+	// Returns how many verdicts are not CV_NEXT. May rewrite the packets' bytes in place and
+	// their view's out, nothing else of the view. Called by several workers at once, each with
+	// its own number.
 	uint16_t (*process)(void *instance, unsigned worker, struct cv_view *view, uint8_t *verdict,
 		uint16_t n);
 

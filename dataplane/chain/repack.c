@@ -61,7 +61,7 @@ static void tx_copy(struct cv_tx *tx, const struct cv_view *view, uint16_t next_
 	}
 }
 
-// Sends the packet that is alone in a buffer on.
+// Sends the only packet of a buffer.
 static void tx_single(
 	struct cv_tx *tx, struct rte_mbuf *buffer, const struct cv_view *view, uint16_t next_hop)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// A burst goes buffer by buffer, each packet where it goes: whole convoys stay as they are, others
-// are taken apart and put together again by next hop.
+// A burst is sent buffer by buffer: whole convoys stay as they are, others are disaggregated, and
+// their packets aggregated again by next hop.
 #ifndef CV_REPACK_H
 #define CV_REPACK_H
 

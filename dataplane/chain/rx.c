@@ -16,8 +16,8 @@ static __rte_noinline void refuse(
 	rte_pktmbuf_free(frame);
 }
 
-// Puts a packet that is scattered over several buffers into one; false: it is freed, and counted.
-static __rte_noinline bool gather(struct rte_mbuf *packet, struct cv_port_counters *counters)
+// Puts a packet in several segments into one buffer; false: it is freed, and counted.
+static __rte_noinline bool linearize(struct rte_mbuf *packet, struct cv_port_counters *counters)
 {
 	if (rte_pktmbuf_linearize(packet) == 0)
 		return true;
@@ -49,7 +49,7 @@ CV_HOT void cv_burst_load(struct cv_burst *burst, struct rte_mbuf **packets, uin
 		struct rte_mbuf *packet = packets[i];
 
 		rte_prefetch0(rte_pktmbuf_mtod(ahead, void *));
-		if (CV_UNLIKELY(packet->nb_segs > 1) && !gather(packet, counters))
+		if (CV_UNLIKELY(packet->nb_segs > 1) && !linearize(packet, counters))
 			continue;
 		show(&burst->views[kept], packet, in, out);
 		bytes += packet->data_len;
@@ -79,7 +79,7 @@ static CV_INLINE bool is_address(
 
 // Why a convoy is not taken that is addressed to somebody else, or comes from somebody who may not
 // send any; CV_DROP_REASONS: it is taken.
-static __rte_noinline enum cv_drop_reason is_strange(
+static __rte_noinline enum cv_drop_reason refusal_of(
 	const struct cv_view *frame, const struct cv_convoy_rx *rx)
 {
 	const bool ipv4 = frame->proto == CV_PROTO_IPV4;
@@ -154,7 +154,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		i++) {
 		struct rte_mbuf *frame = frames[i];
 		enum cv_convoy_reason reason;
-		enum cv_drop_reason strange;
+		enum cv_drop_reason refusal;
 		struct cv_convoy convoy;
 		struct cv_view outer;
 		unsigned count = 1;
@@ -165,7 +165,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		else
 			rte_prefetch0(rte_pktmbuf_mtod(
 				frames[RTE_MIN(i + PREFETCH_AHEAD, n - 1u)], void *));
-		if (CV_UNLIKELY(frame->nb_segs > 1) && !gather(frame, counters)) {
+		if (CV_UNLIKELY(frame->nb_segs > 1) && !linearize(frame, counters)) {
 			refused++;
 			continue;
 		}
@@ -175,9 +175,9 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		convoys = reason == CV_CONVOY_OK;
 		dense = convoys && convoy.count >= DENSE;
 		if (CV_LIKELY(convoys)) {
-			if (choosy && CV_UNLIKELY((strange = is_strange(&outer, rx)) !=
+			if (choosy && CV_UNLIKELY((refusal = refusal_of(&outer, rx)) !=
 						  CV_DROP_REASONS)) {
-				refuse(frame, strange, counters);
+				refuse(frame, refusal, counters);
 				refused++;
 				continue;
 			}

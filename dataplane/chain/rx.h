@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Receive: from what a port gave to a burst of packets, each with a view; convoys are taken
-// apart where they lie. Everything that came is counted here.
+// Receive: from what a port gave to a burst of packets, each with a view; convoys are disaggregated
+// in place. Everything that came is counted here.
 #ifndef CV_RX_H
 #define CV_RX_H
 

@@ -38,7 +38,7 @@ static const struct {
 	{"another UDP port", "ip4 udp dport=4790 " VNI("001388"), 4, false},
 	{"not UDP", "ip4 tcp dport=4789 " VNI("001388"), 4, false},
 	{"a fragment", "ip4 mf=1 udp dport=4789 " VNI("001388"), 4, false},
-	{"a later fragment", "ip4 off=8 udp dport=4789 " VNI("001388"), 4, false},
+	{"a non-first fragment", "ip4 off=8 udp dport=4789 " VNI("001388"), 4, false},
 	{"no VNI flag", "ip4 udp dport=4789 hex=0000000000138800 " INNER, 4, false},
 	{"cut in the VXLAN header", "ip4 udp dport=4789 hex=08000000001388", 4, false},
 	{"nothing behind the VXLAN header", "ip4 udp dport=4789 hex=0800000000138800", 3, true},

@@ -189,7 +189,7 @@ static void a_buffer_is_one_thing(void **state)
 struct shared {
 	struct cv_ring *ring;
 	unsigned many; // views in a buffer, at most
-	struct rte_mbuf *packets[PACKETS]; // number i travels as packets[i % PACKETS]
+	struct rte_mbuf *packets[PACKETS]; // number i is sent as packets[i % PACKETS]
 };
 
 static void *push_all(void *argument)

@@ -379,16 +379,16 @@ static void joins_up_to_the_mtu(void **state)
 		unsigned frames, first; // packets of the first
 		bool mixed; // one of 20 bytes follows them
 	} rows[] = {
-		{"one travels as it is", 1, 60, 1500, 1, 1, false},
-		{"two travel together", 2, 60, 1500, 1, 2, false},
+		{"one is sent as it is", 1, 60, 1500, 1, 1, false},
+		{"two are aggregated", 2, 60, 1500, 1, 2, false},
 		{"as many as fit", 24, 60, 1500, 2, 23, false},
 		{"255 at most", 256, 20, 8000, 2, 255, false},
 		{"too large for any", 3, 1467, 1500, 4, 1, true},
-		{"the largest that fits is alone in it", 2, 1466, 1500, 3, 1, true},
+		{"the largest that fits is the only one in it", 2, 1466, 1500, 3, 1, true},
 		{"two of 732 bytes just fit", 2, 732, 1500, 2, 2, true},
 		{"two of 733 bytes do not", 2, 733, 1500, 2, 1, true},
 		{"five of 291 bytes share a frame", 5, 291, 1500, 1, 5, false},
-		{"of 292 bytes each is better alone", 4, 292, 1500, 4, 1, false},
+		{"292 bytes each are not worth aggregating", 4, 292, 1500, 4, 1, false},
 		{"but not apart from others", 4, 292, 1500, 1, 5, true},
 	};
 	static struct node node;
@@ -422,7 +422,7 @@ static void joins_up_to_the_mtu(void **state)
 
 // A convoy whose packets all go on keeps its buffer, and they their places. So do those that are
 // left when the first and the last are dropped; when one between them is, the others move.
-static void a_whole_convoy_passes_by_pointer(void **state)
+static void a_whole_convoy_is_forwarded_in_place(void **state)
 {
 	static const struct {
 		const char *description;
@@ -489,7 +489,7 @@ static unsigned next_packets(struct rte_mbuf *frame, unsigned number)
 
 // Convoys that came in one poll iteration: those that the next one does not fit into leave at once,
 // others take it along, and none overtakes another. A frame has room for 23.
-static void convoys_of_one_poll_are_joined_where_they_fit(void **state)
+static void convoys_of_one_poll_are_merged_where_they_fit(void **state)
 {
 	static const struct {
 		const char *description;
@@ -500,7 +500,7 @@ static void convoys_of_one_poll_are_joined_where_they_fit(void **state)
 		{"two that fit are one", {23, 10, 13, 23}, {23, 23, 23}},
 		{"three that fit are one", {10, 6, 7, 22}, {23, 22}},
 		{"one more than fit", {10, 14, 9, 2}, {10, 23, 2}},
-		{"a packet alone fits behind", {22, 1, 23}, {23, 23}},
+		{"a single packet fits behind", {22, 1, 23}, {23, 23}},
 		{"or does not", {23, 1, 22}, {23, 23}},
 		{"nor another", {23, 1, 23}, {23, 1, 23}},
 	};
@@ -577,7 +577,7 @@ static struct rte_mbuf *make_lookalike(unsigned n, uint16_t len)
 }
 
 // What a next hop would take for a convoy arrives there as the packet that it is, or not at all.
-static void a_packet_that_looks_like_a_convoy_is_not_taken_apart(void **state)
+static void a_packet_that_looks_like_a_convoy_is_not_disaggregated(void **state)
 {
 	static const struct {
 		const char *description;
@@ -585,11 +585,11 @@ static void a_packet_that_looks_like_a_convoy_is_not_taken_apart(void **state)
 		uint16_t len;
 		unsigned sent, dropped;
 		bool by_vlan; // SC-IDs decide: one has a next hop, ours has none
-		uint16_t udp_port; // of that next hop; 0: as usual
+		uint16_t udp_port; // of that next hop; 0: the default
 		bool carries; // the port
 	} rows[] = {
-		{"alone", 1, 170, 1, 0, false, 0, true},
-		{"alone, too long to share", 1, 800, 1, 0, false, 0, true},
+		{"unaggregated", 1, 170, 1, 0, false, 0, true},
+		{"unaggregated, too long to share", 1, 800, 1, 0, false, 0, true},
 		{"several, too long to share", 3, 800, 3, 0, false, 0, true},
 		{"among others", 5, 170, 5, 0, false, 0, true},
 		{"the longest that fits", 1, 1466, 1, 0, false, 0, true},
@@ -663,9 +663,9 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(joins_up_to_the_mtu),
-		cmocka_unit_test(a_whole_convoy_passes_by_pointer),
-		cmocka_unit_test(convoys_of_one_poll_are_joined_where_they_fit),
-		cmocka_unit_test(a_packet_that_looks_like_a_convoy_is_not_taken_apart),
+		cmocka_unit_test(a_whole_convoy_is_forwarded_in_place),
+		cmocka_unit_test(convoys_of_one_poll_are_merged_where_they_fit),
+		cmocka_unit_test(a_packet_that_looks_like_a_convoy_is_not_disaggregated),
 		cmocka_unit_test(comes_out_as_it_went_in),
 	};
 	int rc;

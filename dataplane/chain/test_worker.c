@@ -22,7 +22,7 @@ struct memory_port {
 	struct cv_port port;
 	struct rte_mbuf *in[PACKETS_MAX];
 	unsigned in_count, in_next;
-	unsigned gathered; // packets that rx_views gave
+	unsigned coalesced; // packets that rx_views gave
 	uint16_t burst; // that rx gives at most
 	unsigned room; // that tx takes altogether
 	uint8_t sent[PACKETS_MAX][2]; // the third and fourth bytes: the packet's number
@@ -54,7 +54,7 @@ static uint16_t memory_rx(struct cv_port *port, uint16_t queue, struct rte_mbuf 
 	return i;
 }
 
-// As a port that gathers gives packets: one behind the other, up to 200 bytes.
+// As a port that coalesces gives packets: one behind the other, up to 200 bytes.
 static uint16_t memory_rx_views(struct cv_port *port, uint16_t queue, struct cv_view *views,
 	uint16_t n, struct cv_buffers *buffers)
 {
@@ -85,7 +85,7 @@ static uint16_t memory_rx_views(struct cv_port *port, uint16_t queue, struct cv_
 		if (buffers->views[b] == 1)
 			cv_buffer_set(buffers->buffers[b], views[i].data, views[i].len);
 	rte_pktmbuf_free_bulk(from, got);
-	memory->gathered += got;
+	memory->coalesced += got;
 	return got;
 }
 
@@ -464,7 +464,7 @@ static void convoys_among_plain_packets(void **state)
 		unsigned convoy; // the packets of each that comes then
 		unsigned between; // plain packets between two convoys
 		bool ring; // behind which views are not taken
-		bool gathers; // are views taken at all?
+		bool coalesces; // are views taken at all?
 	} rows[] = {
 		{"no convoys", 300, 0, 0, false, true},
 		{"nothing but convoys", 0, 7, 0, false, false},
@@ -508,14 +508,14 @@ static void convoys_among_plain_packets(void **state)
 		assert_int_equal(rig.ports[1].sent_count, rig.given);
 		for (unsigned i = 0; i < rig.given; i++)
 			assert_int_equal(number(&rig.ports[1], i), i);
-		assert_int_equal(rig.ports[0].gathered > 0, rows[row].gathers);
+		assert_int_equal(rig.ports[0].coalesced > 0, rows[row].coalesces);
 		assert_int_equal(rig.port_counters[0][0].rx_frames, rig.ports[0].in_count);
 		assert_conserved(&rig);
 		cv_ring_free(rig.ring);
 	}
 }
 
-// Two workers joined by a small ring: with waiting nothing is lost, without it some may be, and
+// Two workers connected by a small ring: with waiting nothing is lost, without it some may be, and
 // what is lost is counted.
 static void pipeline(void **state)
 {

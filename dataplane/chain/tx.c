@@ -28,8 +28,8 @@ static void find_next_hops(struct cv_tx *tx, const struct cv_burst *burst, uint1
 	}
 }
 
-// Would it cost more than it saves to have these packets travel together? Where all of them are so long
-// that too few share a frame, and may travel as they are.
+// Would aggregating these packets cost more than it saves? So it is where all are so long that too
+// few share a frame, and all may be sent as they are.
 static bool not_worth_aggregating(
 	const struct cv_tx *tx, const struct cv_burst *burst, const uint16_t *next_hops)
 {

@@ -49,8 +49,8 @@ struct cv_tx {
 	const struct cv_next_hop *next_hops; // its next hops, by index
 	struct cv_tx_buffer pending[CV_PORTS_MAX];
 	struct cv_frame_builder builders[CV_NEXT_HOPS_MAX]; // by the next hop's index
-	uint16_t open
-		[CV_NEXT_HOPS_MAX]; // next hops that have had an open frame in this poll iteration
+	// Next hops for which a frame was being built in this poll iteration.
+	uint16_t building[CV_NEXT_HOPS_MAX];
 	unsigned building_count;
 };
 

@@ -107,8 +107,8 @@ static bool has_room(const struct cv_source *source)
 	return true;
 }
 
-// Received frames are taken apart as far as one burst has room, as often as there are more. Returns
-// whether there were convoys among them.
+// Received frames are disaggregated as far as one burst has room, again while there are more.
+// Returns whether there were convoys among them.
 static bool take_frames(struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst,
 	struct rte_mbuf **frames, uint16_t n)
 {
@@ -156,7 +156,7 @@ static uint16_t poll_frames(
 }
 
 // Views that a port gave, of which some may be convoys: goes on frame by frame from now on.
-static __rte_noinline void take_views_apart(
+static __rte_noinline void disaggregate_views(
 	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst, uint16_t n)
 {
 	struct rte_mbuf *frames[CV_VIEWS_MAX];
@@ -167,7 +167,7 @@ static __rte_noinline void take_views_apart(
 	take_frames(worker, source, burst, frames, n);
 }
 
-// From a port that gathers. Returns how many packets, or frames of which some are convoys, came.
+// From a port that coalesces. Returns how many packets, or frames of which some are convoys, came.
 static uint16_t poll_views(
 	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst)
 {
@@ -179,7 +179,7 @@ static uint16_t poll_views(
 		return 0;
 	if (source->convoys != NULL &&
 		cv_views_have_convoys(burst->views, n, source->convoys->udp_port)) {
-		take_views_apart(worker, source, burst, n);
+		disaggregate_views(worker, source, burst, n);
 		return n;
 	}
 	cv_burst_take_views(

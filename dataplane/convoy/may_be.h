@@ -3,7 +3,7 @@
 //
 // May a packet be a convoy? The first step of a receiver's check (docs/convoy-frame.md): whatever
 // passes it is a convoy to the receiver, good or refused, and never an ordinary packet. So a sender
-// does not let such a packet travel as it is to a next hop: it leaves in a convoy of one.
+// does not send such a packet as it is to a next hop: it leaves in a convoy of one.
 #ifndef CV_CONVOY_MAY_BE_H
 #define CV_CONVOY_MAY_BE_H
 

@@ -32,12 +32,12 @@ struct cv_pack {
 	rte_be16_t sport; // by the first packet's flow
 };
 
-// Would the next hop take this packet for a convoy? Then it must not travel as it is: one that fits is
-// packed, alone if need be, and one that does not is to be dropped.
+// Would the next hop take this packet for a convoy? Then it must not be sent as it is: one that
+// fits is packed, in a convoy of one if need be, and one that does not is to be dropped.
 bool cv_looks_like_convoy(const struct cv_outer *outer, const struct cv_view *packet);
 
 // How many of n packets, from the first on, one frame takes. 0: the first does not fit at all, 1:
-// it would be alone. Either way it travels as it is, and need not be copied, unless it looks like a
+// it would be alone. Either way it is sent as it is, and need not be copied, unless it looks like a
 // convoy.
 uint16_t cv_pack_fit(const struct cv_outer *outer, const struct cv_view *views, uint16_t n);
 
@@ -51,7 +51,7 @@ void cv_pack_begin(
 // stay their owner's. What is packed is one reading of their bytes (the hash may be of another).
 uint16_t cv_pack_add(struct cv_pack *pack, const struct cv_view *views, uint16_t n);
 
-// Ends the frame. Returns its first byte, and its length in len. A packet that is alone is
+// Ends the frame. Returns its first byte, and its length in len. A single packet is
 // returned as it came, without a header: it lies inside the buffer. One that looks like a convoy
 // becomes a convoy of one. Nothing packed: NULL, len 0.
 uint8_t *cv_pack_finish(struct cv_pack *pack, uint16_t *len);

@@ -77,16 +77,16 @@ static void round_trip(const struct cv_outer *outer, const struct cv_view *sent,
 			assert_int_equal(cv_pack_add(&pack, sent + done + taken, 1), 0);
 		bytes = cv_pack_finish(&pack, &len);
 		if (taken == 0) {
-			// It travels as it is.
+			// It is sent as it is.
 			assert_null(bytes);
 			assert_int_equal(len, 0);
 			assert_true(sent[done].len < CV_CONVOY_PACKET_MIN ||
 				    sent[done].len > outer->packet_max);
 			taken = 1;
 		} else if (taken == 1) {
-			struct cv_view alone = {.data = bytes, .len = len};
+			struct cv_view single = {.data = bytes, .len = len};
 
-			same_packet(&alone, &sent[done]);
+			same_packet(&single, &sent[done]);
 		} else {
 			assert_in_range(len, 0, outer->frame_max);
 			cv_view_set(&frame, bytes, len);
@@ -135,7 +135,7 @@ static void any_packets_come_out_as_they_went_in(void **state)
 	}
 }
 
-// A packet that the next hop would take for a convoy does not travel as it is.
+// A packet that the next hop would take for a convoy is not sent as it is.
 static void what_looks_like_a_convoy_leaves_in_one(void **state)
 {
 	struct cv_outer outer = make_outer((struct cv_outer_config){.version = 4, .nfi = 7});
@@ -322,7 +322,7 @@ static void flows_are_told_apart(void **state)
 	assert_in_range(distinct[0], 940, 1000);
 	assert_in_range(distinct[1], 940, 1000);
 
-	// First and later fragments go together: their ports are not asked.
+	// First and non-first fragments have one hash: ports are not part of it.
 	cv_view_set(&view, v4, sizeof(v4));
 	v4[20] = 0x20;
 	hash = cv_flow_hash(&view);

@@ -130,8 +130,8 @@ static void every_change_of_one_byte_is_survived(void **state)
 	mutate(6, (uint16_t[]){16, 14}, 2);
 }
 
-// Packets of one length are judged together, with what follows their Ethernet headers: each must be
-// seen for what it is, wherever it is among the others.
+// Packets of one length are validated together, with what follows their Ethernet headers: each must
+// be seen for what it is, wherever it is among the others.
 static void every_packet_is_seen_for_what_it_is(void **state)
 {
 	static const uint8_t types[][2] = {
@@ -285,7 +285,7 @@ static void after_a_read(int signal, siginfo_t *info, void *context)
 	((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100;
 }
 
-static void a_length_is_judged_and_used_as_one_reading(void **state)
+static void a_length_is_validated_and_used_as_one_reading(void **state)
 {
 	static const uint16_t values[] = {0, 13, 14, 59, 61, 1000, 0xffff};
 	struct sigaction segv = {.sa_sigaction = before_a_read, .sa_flags = SA_SIGINFO};
@@ -337,7 +337,7 @@ int main(void)
 		cmocka_unit_test(a_frame_cut_anywhere_is_refused),
 		cmocka_unit_test(lengths_that_change_meanwhile_show_nothing_outside),
 #ifdef __x86_64__
-		cmocka_unit_test(a_length_is_judged_and_used_as_one_reading),
+		cmocka_unit_test(a_length_is_validated_and_used_as_one_reading),
 #endif
 	};
 

@@ -91,7 +91,7 @@ static CV_INLINE enum cv_convoy_reason read_ipv6(
 // all but the EtherType.
 static CV_INLINE uint64_t shared_word(const struct cv_view *frame, uint16_t len)
 {
-	static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are put together here");
+	static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are composed here");
 	static_assert(offsetof(struct cv_view, len) == 8 && offsetof(struct cv_view, l3) == 10 &&
 			      offsetof(struct cv_view, before) == 11 &&
 			      offsetof(struct cv_view, proto) == 12 &&
@@ -186,10 +186,10 @@ static CV_INLINE enum cv_convoy_reason walk_each(struct cv_view *views, const st
 	return room == 0 ? CV_CONVOY_OK : CV_CONVOY_TRAILING_BYTES;
 }
 
-// The headers of a frame as most are, judged at once: IPv4 without options, and all as it should be.
-// Says nothing of any other, good or not: false, and the judge is read_headers().
+// Fast path: the headers of an IPv4 frame without options, validated at once. False: not such a
+// frame, or not a good one; then read_headers() decides.
 #ifdef __SSE4_1__
-static CV_INLINE bool read_usual(
+static CV_INLINE bool read_fast_path(
 	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port)
 {
 	const uint32_t headers = CV_IPV4_LEN + CV_UDP_LEN + CV_CONVOY_LEN;
@@ -212,7 +212,7 @@ static CV_INLINE bool read_usual(
 		return false;
 	low = _mm_loadu_si128((const __m128i *)at);
 	high = _mm_loadu_si128((const __m128i *)(at + sizeof(low)));
-	// What was read is judged, and not read again.
+	// What was read is validated, and not read again.
 	__asm__("" : "+x"(low), "+x"(high));
 
 	wrong = _mm_or_si128(_mm_xor_si128(_mm_and_si128(low, known_low), low_is),
@@ -236,7 +236,7 @@ static CV_INLINE bool read_usual(
 	return true;
 }
 #else
-static CV_INLINE bool read_usual(
+static CV_INLINE bool read_fast_path(
 	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port)
 {
 	return false;
@@ -298,7 +298,7 @@ CV_HOT enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_
 	uint16_t first;
 	uint8_t *at;
 
-	if (CV_UNLIKELY(!read_usual(convoy, frame, port))) {
+	if (CV_UNLIKELY(!read_fast_path(convoy, frame, port))) {
 		enum cv_convoy_reason reason = read_headers(convoy, frame, port);
 
 		if (reason != CV_CONVOY_OK)

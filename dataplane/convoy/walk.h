@@ -5,7 +5,7 @@
 // before the first of its packets is shown to anybody; one that does not add up is refused whole.
 //
 // The bytes may lie in memory that another side can change at any time (a guest's): every length
-// is read once, and judged and used as that copy. What has been walked is known from the copies
+// is read once, and validated and used as that copy. What has been walked is known from the copies
 // in cv_convoy and the views alone; nobody reads a length in the frame again.
 #ifndef CV_CONVOY_WALK_H
 #define CV_CONVOY_WALK_H
@@ -59,9 +59,9 @@ struct cv_convoy {
 enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_view *views,
 	const struct cv_view *frame, rte_be16_t port);
 
-// The same for a function that only wants the packets: those of a convoy to the usual port, or the
-// frame itself where it is an ordinary packet. Returns how many; 0: the frame does not add up, has no
-// Ethernet header, or is longer than 65,535 bytes, and nobody should see anything of it.
+// The same for a function that only wants the packets: those of a convoy to the default port, or
+// the frame itself where it is an ordinary packet. Returns how many; 0: the frame does not add up,
+// has no Ethernet header, or is longer than 65,535 bytes, and nobody should see anything of it.
 static CV_INLINE unsigned cv_convoy_packets(struct cv_view *packets, uint8_t *frame, uint32_t len)
 {
 	struct cv_convoy convoy;

@@ -32,12 +32,12 @@
 #define CV_MEMIF_REGIONS_MAX 16
 #define CV_MEMIF_CHAIN_MAX 64 // descriptors of one packet
 
-// Descriptors that a call of dequeue or gather looks at, but for the last packet's; what is left waits
-// for the next call.
+// Descriptors that a call of dequeue or coalesce looks at, but for the last packet's; what is left
+// waits for the next call.
 #define CV_MEMIF_STEPS 128
 
-// What a malformed packet counts for beside its descriptors: judged by itself it takes a multiple of
-// what another does.
+// What a malformed packet counts for beside its descriptors: validated by itself it takes a
+// multiple of what another does.
 #define CV_MEMIF_STEPS_MALFORMED 16
 
 // Descriptors that a call of enqueue looks at for packets that lie in several, and for each of them as
@@ -123,9 +123,9 @@ void cv_memif_ring_begin(struct cv_memif_ring *ring);
 uint16_t cv_memif_dequeue(
 	struct cv_memif_ring *ring, uint8_t *const *to, uint32_t room, uint16_t *lens, uint16_t n);
 
-// Takes up to n packets one behind the other into bins, as cv_vring_gather().
-uint16_t cv_memif_gather(struct cv_memif_ring *ring, struct cv_view *views, uint16_t n,
-	struct cv_vring_bin *bin, uint16_t *bins);
+// Takes up to n packets one behind the other into buffers, as cv_vring_coalesce().
+uint16_t cv_memif_coalesce(struct cv_memif_ring *ring, struct cv_view *views, uint16_t n,
+	struct cv_vring_buffer *buffer, uint16_t *buffers);
 
 // Puts the first of n packets into buffers, as many as there is room for; returns how many. A packet
 // is what cv_view_packet() says. One that never fits is lost and counted, as is all that is left when

@@ -5,55 +5,55 @@
 #include "memif/slot.h"
 #include "vring/copy.h"
 
-#define BIN_PACKETS_MAX 255
-#define PREFIX_BYTES 2 // the length before each packet in a bin
+#define BUFFER_PACKETS_MAX 255
+#define PREFIX_BYTES 2 // the length before each packet in a buffer
 
-// Where packets go: each into a buffer of its own, or into bins.
+// Where packets go: each into a buffer of its own, or several into one.
 struct target {
 	uint8_t *const *to;
 	uint16_t *lens;
 	uint32_t room;
 	struct cv_view *views;
-	struct cv_vring_bin *bin;
-	uint16_t bins; // how many there are
-	uint16_t at; // the bin being filled
+	struct cv_vring_buffer *buffer;
+	uint16_t buffers; // how many there are
+	uint16_t at; // the buffer being filled
 	uint16_t n; // packets that are there
-	bool gathers; // into bins
+	bool coalesces; // several into one buffer
 };
 
-static CV_INLINE void open_bin(struct target *target)
+static CV_INLINE void open_buffer(struct target *target)
 {
-	target->bin[target->at].len = 0;
-	target->bin[target->at].packets = 0;
+	target->buffer[target->at].len = 0;
+	target->buffer[target->at].packets = 0;
 }
 
 // Where the next packet of len <= CV_MEMIF_PACKET_MAX bytes goes. NULL: it is too long for any buffer
-// (too_long), or all bins are full.
+// (too_long), or all buffers are full.
 static CV_INLINE uint8_t *place(struct target *target, uint32_t len, bool *too_long)
 {
-	struct cv_vring_bin *bin;
+	struct cv_vring_buffer *buffer;
 
 	*too_long = false;
-	if (!target->gathers) {
+	if (!target->coalesces) {
 		*too_long = len > target->room;
 		return *too_long ? NULL : target->to[target->n];
 	}
-	bin = &target->bin[target->at];
-	if (CV_LIKELY(
-		    bin->len + len + PREFIX_BYTES <= bin->gather && bin->packets < BIN_PACKETS_MAX))
-		return bin->data + bin->len + PREFIX_BYTES;
-	if (bin->packets > 0) {
-		if (target->at + 1 == target->bins)
+	buffer = &target->buffer[target->at];
+	if (CV_LIKELY(buffer->len + len + PREFIX_BYTES <= buffer->coalesced_max &&
+		      buffer->packets < BUFFER_PACKETS_MAX))
+		return buffer->data + buffer->len + PREFIX_BYTES;
+	if (buffer->packets > 0) {
+		if (target->at + 1 == target->buffers)
 			return NULL;
 		target->at++;
-		open_bin(target);
-		bin++;
+		open_buffer(target);
+		buffer++;
 	}
-	*too_long = len + PREFIX_BYTES > bin->room;
-	return *too_long ? NULL : bin->data + PREFIX_BYTES;
+	*too_long = len + PREFIX_BYTES > buffer->room;
+	return *too_long ? NULL : buffer->data + PREFIX_BYTES;
 }
 
-// A packet is there, in a bin: its length before it, a view of it. Returns its end.
+// A packet is there, in a buffer: its length before it, a view of it. Returns its end.
 static CV_INLINE uint8_t *show(struct cv_view *view, uint8_t *data, uint32_t len)
 {
 	// As CV_COPIED(), for what cv_view_set() reads.
@@ -64,23 +64,24 @@ static CV_INLINE uint8_t *show(struct cv_view *view, uint8_t *data, uint32_t len
 	return data + len;
 }
 
-static CV_INLINE void close_bin(struct cv_vring_bin *bin, const uint8_t *end, uint32_t packets)
+static CV_INLINE void close_buffer(
+	struct cv_vring_buffer *buffer, const uint8_t *end, uint32_t packets)
 {
-	bin->len = (uint32_t)(end - bin->data);
-	bin->packets = (uint16_t)packets;
+	buffer->len = (uint32_t)(end - buffer->data);
+	buffer->packets = (uint16_t)packets;
 }
 
 // The packet is at data, where place() said.
 static void placed(struct target *target, uint8_t *data, uint32_t len)
 {
-	struct cv_vring_bin *bin;
+	struct cv_vring_buffer *buffer;
 
-	if (!target->gathers) {
+	if (!target->coalesces) {
 		target->lens[target->n++] = (uint16_t)len;
 		return;
 	}
-	bin = &target->bin[target->at];
-	close_bin(bin, show(&target->views[target->n++], data, len), bin->packets + 1u);
+	buffer = &target->buffer[target->at];
+	close_buffer(buffer, show(&target->views[target->n++], data, len), buffer->packets + 1u);
 }
 
 // Reads the descriptors of one packet. Returns how many, 0: it is not all there yet; ok: it is whole,
@@ -188,17 +189,17 @@ static CV_INLINE void copy_each(struct cv_memif_ring *ring, const struct cv_memi
 	target->n = (uint16_t)(target->n + got);
 }
 
-// As copy_each, but one behind the other into bins, as long as there is room. Returns how many
-// descriptors that were.
-static CV_INLINE uint16_t copy_together(struct cv_memif_ring *ring,
+// As copy_each, but one behind the other into shared buffers, as long as there is room. Returns how
+// many descriptors that were.
+static CV_INLINE uint16_t copy_coalesced(struct cv_memif_ring *ring,
 	const struct cv_memif_slot *slots, uint16_t n, struct target *target)
 {
 	struct cv_view *view = target->views + target->n;
-	// The bin being filled, as long as packets fit: it knows nothing of them meanwhile.
-	struct cv_vring_bin *bin = &target->bin[target->at];
-	uint8_t *end = bin->data + bin->len;
-	const uint8_t *limit = bin->data + bin->gather;
-	uint32_t packets = bin->packets;
+	// The buffer being filled, as long as packets fit: it knows nothing of them meanwhile.
+	struct cv_vring_buffer *buffer = &target->buffer[target->at];
+	uint8_t *end = buffer->data + buffer->len;
+	const uint8_t *limit = buffer->data + buffer->coalesced_max;
+	uint32_t packets = buffer->packets;
 	uint64_t bytes = 0;
 	uint16_t i;
 
@@ -207,18 +208,19 @@ static CV_INLINE uint16_t copy_together(struct cv_memif_ring *ring,
 
 		if (CV_LIKELY(i + 1 < n))
 			cv_vring_prefetch_rest(slots[i + 1].data, slots[i + 1].len, false);
-		if (CV_UNLIKELY(end + PREFIX_BYTES + len > limit || packets == BIN_PACKETS_MAX)) {
+		if (CV_UNLIKELY(
+			    end + PREFIX_BYTES + len > limit || packets == BUFFER_PACKETS_MAX)) {
 			bool too_long;
 			uint8_t *data;
 
-			close_bin(bin, end, packets);
+			close_buffer(buffer, end, packets);
 			data = place(target, len, &too_long);
 			if (data == NULL && !too_long)
 				break;
-			bin = &target->bin[target->at];
-			limit = bin->data + bin->gather;
-			end = bin->data + bin->len;
-			packets = bin->packets;
+			buffer = &target->buffer[target->at];
+			limit = buffer->data + buffer->coalesced_max;
+			end = buffer->data + buffer->len;
+			packets = buffer->packets;
 			if (data == NULL) {
 				ring->counters.too_long++;
 				continue;
@@ -229,14 +231,14 @@ static CV_INLINE uint16_t copy_together(struct cv_memif_ring *ring,
 		packets++;
 		bytes += len;
 	}
-	close_bin(bin, end, packets);
+	close_buffer(buffer, end, packets);
 	ring->counters.bytes += bytes;
 	target->n = (uint16_t)(view - target->views);
 	return i;
 }
 
 static CV_INLINE void take(
-	struct cv_memif_ring *ring, struct target *target, uint16_t n, bool client, bool gathers)
+	struct cv_memif_ring *ring, struct target *target, uint16_t n, bool client, bool coalesces)
 {
 	// Bad packets and the parts of chains count: a peer cannot keep us here.
 	int steps = CV_MEMIF_STEPS;
@@ -251,8 +253,8 @@ static CV_INLINE void take(
 			wanted = batch;
 		found = fetch(ring, slots, wanted, client, &more);
 		took = found;
-		if (gathers)
-			took = copy_together(ring, slots, found, target);
+		if (coalesces)
+			took = copy_coalesced(ring, slots, found, target);
 		else
 			copy_each(ring, slots, found, target);
 		CV_COPIED();
@@ -284,18 +286,19 @@ CV_HOT uint16_t cv_memif_dequeue(
 	return target.n;
 }
 
-CV_HOT uint16_t cv_memif_gather(struct cv_memif_ring *ring, struct cv_view *views, uint16_t n,
-	struct cv_vring_bin *bin, uint16_t *bins)
+CV_HOT uint16_t cv_memif_coalesce(struct cv_memif_ring *ring, struct cv_view *views, uint16_t n,
+	struct cv_vring_buffer *buffer, uint16_t *buffers)
 {
-	struct target target = {.gathers = true, .views = views, .bin = bin, .bins = *bins};
+	struct target target = {
+		.coalesces = true, .views = views, .buffer = buffer, .buffers = *buffers};
 
-	if (*bins == 0)
+	if (*buffers == 0)
 		return 0;
-	open_bin(&target);
+	open_buffer(&target);
 	if (ring->client)
 		take(ring, &target, n, true, true);
 	else
 		take(ring, &target, n, false, true);
-	*bins = (uint16_t)(target.at + (bin[target.at].packets > 0));
+	*buffers = (uint16_t)(target.at + (buffer[target.at].packets > 0));
 	return target.n;
 }

@@ -31,7 +31,7 @@ static void assert_packet(const uint8_t *data, uint32_t len, unsigned i)
 	}
 }
 
-// Puts packets from number `first` on; half of each travels before the view, as a tunnel's headers do.
+// Puts packets from number `first` on; half of each lies before the view, as a tunnel's headers do.
 static unsigned put(struct link *link, unsigned first, unsigned n)
 {
 	static uint8_t bytes[65][ROOM];
@@ -63,29 +63,30 @@ static unsigned take_each(struct link *link, unsigned first, unsigned n)
 	return got;
 }
 
-static unsigned take_together(struct link *link, unsigned first, unsigned n)
+static unsigned take_coalesced(struct link *link, unsigned first, unsigned n)
 {
 	static uint8_t bytes[3][ROOM];
-	struct cv_vring_bin bins[3];
+	struct cv_vring_buffer coalesced[3];
 	struct cv_view views[65];
 	uint16_t count = 3;
 	unsigned got, seen = 0;
 
 	for (unsigned i = 0; i < 3; i++)
-		bins[i] = (struct cv_vring_bin){.data = bytes[i], .room = ROOM, .gather = 1400};
-	got = cv_memif_gather(link->to, views, (uint16_t)n, bins, &count);
+		coalesced[i] = (struct cv_vring_buffer){
+			.data = bytes[i], .room = ROOM, .coalesced_max = 1400};
+	got = cv_memif_coalesce(link->to, views, (uint16_t)n, coalesced, &count);
 	for (unsigned i = 0; i < count; i++) {
-		const uint8_t *at = bins[i].data;
+		const uint8_t *at = coalesced[i].data;
 
-		assert_true(bins[i].packets > 0);
-		assert_true(bins[i].len <= 1400 || bins[i].packets == 1);
-		for (unsigned j = 0; j < bins[i].packets; j++, seen++) {
+		assert_true(coalesced[i].packets > 0);
+		assert_true(coalesced[i].len <= 1400 || coalesced[i].packets == 1);
+		for (unsigned j = 0; j < coalesced[i].packets; j++, seen++) {
 			assert_int_equal(at[0] << 8 | at[1], views[seen].len);
 			assert_ptr_equal(views[seen].data, at + 2);
 			assert_packet(views[seen].data, views[seen].len, first + seen);
 			at += 2 + views[seen].len;
 		}
-		assert_int_equal(at - bins[i].data, bins[i].len);
+		assert_int_equal(at - coalesced[i].data, coalesced[i].len);
 	}
 	assert_int_equal(seen, got);
 	return got;
@@ -109,7 +110,7 @@ static void packets_arrive_whole_and_in_order(void **state)
 			to_server);
 		for (unsigned i = 0; got < 3000; i++) {
 			sent += put(&link, sent, bursts[i % 8]);
-			got += together ? take_together(&link, got, bursts[(i + 3) % 8])
+			got += together ? take_coalesced(&link, got, bursts[(i + 3) % 8])
 					: take_each(&link, got, bursts[(i + 3) % 8]);
 		}
 		assert_int_equal(link.from->counters.packets, sent);
@@ -262,9 +263,10 @@ static void a_peer_that_writes_what_it_likes_is_not_believed(void **state)
 		const struct attack *attack = &attacks[i / 2];
 		static uint8_t bytes[8][ROOM];
 		uint8_t *to[8];
-		struct cv_vring_bin bin = {.data = bytes[0], .room = ROOM, .gather = 1400};
+		struct cv_vring_buffer coalesced = {
+			.data = bytes[0], .room = ROOM, .coalesced_max = 1400};
 		struct cv_view views[8];
-		uint16_t lens[8], bins = 1;
+		uint16_t lens[8], used = 1;
 		struct link link;
 
 		for (unsigned j = 0; j < 8; j++)
@@ -274,7 +276,7 @@ static void a_peer_that_writes_what_it_likes_is_not_believed(void **state)
 		strike(&link, attack);
 		assert_fate(&link, attack,
 			i % 2 ? cv_memif_dequeue(link.to, to, ROOM, lens, 8)
-			      : cv_memif_gather(link.to, views, 8, &bin, &bins));
+			      : cv_memif_coalesce(link.to, views, 8, &coalesced, &used));
 		link_end(&link);
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Why something was refused, in one line for the person who must mend it: the file and line or
+// Why something was refused, in one line for the person who must fix it: the file and line or
 // the option, the value, and the fix. The first error wins: later ones are its consequences.
 #ifndef CV_ERROR_H
 #define CV_ERROR_H

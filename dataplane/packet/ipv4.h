@@ -74,7 +74,7 @@ static CV_INLINE uint16_t cv_ipv4_check(const struct cv_ipv4 *ip, uint16_t room)
 	return header;
 }
 
-// Takes one from the TTL, which is not 0, and mends the checksum: RFC 1624 equation 3 where the
+// Takes one from the TTL, which is not 0, and updates the checksum: RFC 1624 equation 3 where the
 // word is smaller by 0x0100, so that the checksum is larger by as much, with end-around carry. TTL
 // and checksum lie in one 32-bit word.
 static CV_INLINE void cv_ipv4_ttl_decrement(struct cv_ipv4 *ip)

@@ -4,7 +4,7 @@
 // Four IPv4 headers at once, for the case that nearly all packets are: no options, nothing wrong.
 // The headers are transposed, so that each vector holds the same word of the four.
 //
-// What is not such a case, and every packet on machines without SSE4.1, is the caller's to judge
+// What is not such a case, and every packet on machines without SSE4.1, is the caller's to validate
 // one by one: this is a shortcut, never another opinion.
 #ifndef CV_IPV4_X4_H
 #define CV_IPV4_X4_H
@@ -20,7 +20,7 @@
 #include <smmintrin.h>
 
 // The word at offset of each of four headers; x has 16 bytes of each.
-static CV_INLINE void cv_turn_x4(__m128i x[4])
+static CV_INLINE void cv_transpose_x4(__m128i x[4])
 {
 	__m128i low01 = _mm_unpacklo_epi32(x[0], x[1]), low23 = _mm_unpacklo_epi32(x[2], x[3]);
 	__m128i high01 = _mm_unpackhi_epi32(x[0], x[1]), high23 = _mm_unpackhi_epi32(x[2], x[3]);
@@ -54,7 +54,7 @@ static CV_INLINE bool cv_ipv4_hop_x4(const struct cv_view *view, uint32_t *desti
 
 	for (int i = 0; i < 4; i++)
 		word[i] = _mm_loadu_si128((const __m128i *)&view[i]);
-	cv_turn_x4(word); // word[2]: len, l3, before; word[3]: proto, in, out
+	cv_transpose_x4(word); // word[2]: len, l3, before; word[3]: proto, in, out
 	room = _mm_sub_epi32(
 		_mm_and_si128(word[2], half), _mm_and_si128(_mm_srli_epi32(word[2], 16), byte));
 	odd = _mm_or_si128(_mm_cmpgt_epi32(_mm_set1_epi32(CV_IPV4_LEN), room),
@@ -68,7 +68,7 @@ static CV_INLINE bool cv_ipv4_hop_x4(const struct cv_view *view, uint32_t *desti
 		word[i] = _mm_loadu_si128((const __m128i *)ip[i]);
 		memcpy(&last[i], &ip[i]->dst, 4);
 	}
-	cv_turn_x4(word);
+	cv_transpose_x4(word);
 	to = _mm_set_epi32((int)last[3], (int)last[2], (int)last[1], (int)last[0]);
 
 	// Version and header length; total length against both ends; TTL.

@@ -53,7 +53,7 @@ static void write_frame(uint8_t *frame, struct cv_view *view)
 }
 
 // One of the frames is changed in one byte, at every place and to every value; the checksum is
-// mended every other time, so that faults behind it are seen.
+// updated every other time, so that faults behind it are seen.
 static void one_changed_byte(void **state)
 {
 	uint8_t frame[AT_ONCE][FRAME], before[AT_ONCE][FRAME];

@@ -24,7 +24,7 @@
 enum cv_tuple_kind {
 	CV_TUPLE_PORTS, // complete: the protocol has ports, and they are there
 	CV_TUPLE_NO_PORTS, // complete: the protocol has none (ICMP, ESP, GRE ...)
-	CV_TUPLE_LATER, // a later fragment: addresses and protocol, the ports travelled before
+	CV_TUPLE_NON_FIRST, // a non-first fragment: addresses and protocol, no ports
 	CV_TUPLE_BAD_HEADER, // version, lengths or the chain of headers do not add up
 	CV_TUPLE_BAD_FRAGMENT, // a first fragment that hides its ports or headers, or two in one
 };
@@ -93,7 +93,7 @@ static CV_INLINE enum cv_tuple_kind cv_tuple_ipv4(
 	memcpy(&tuple->src, ip + 12, 8); // and dst
 	memset(&tuple->sport, 0, 4); // and dport
 	if (CV_UNLIKELY(fragment & 0x1fff))
-		return CV_TUPLE_LATER;
+		return CV_TUPLE_NON_FIRST;
 	if (CV_UNLIKELY(!cv_proto_has_ports(ip[9])))
 		return CV_TUPLE_NO_PORTS;
 	if (CV_UNLIKELY(total - header < 4))
@@ -102,7 +102,7 @@ static CV_INLINE enum cv_tuple_kind cv_tuple_ipv4(
 	return CV_TUPLE_PORTS;
 }
 
-// The same for IPv6. A later fragment whose first header is an extension header hides its
+// The same for IPv6. A non-first fragment whose first header is an extension header hides its
 // protocol, so it is a bad one; so is a packet with two fragment headers.
 static CV_INLINE enum cv_tuple_kind cv_tuple_ipv6(
 	const uint8_t *ip, uint32_t len, struct cv_tuple_ipv6 *tuple)
@@ -156,7 +156,7 @@ static CV_INLINE enum cv_tuple_kind cv_tuple_ipv6(
 	tuple->sport = 0;
 	tuple->dport = 0;
 	if (CV_UNLIKELY(at == 0))
-		return CV_TUPLE_LATER;
+		return CV_TUPLE_NON_FIRST;
 	if (CV_UNLIKELY(!cv_proto_has_ports(proto)))
 		return CV_TUPLE_NO_PORTS;
 	if (CV_UNLIKELY(end - at < 4))

@@ -32,7 +32,7 @@ struct cv_view {
 	uint8_t *data; // the Ethernet header; readable and writable
 	uint16_t len; // bytes from data, without FCS
 	uint8_t l3; // offset of what follows the Ethernet header and up to two VLAN tags; <= len
-	// Bytes before data that travel with the packet: a tunnel's headers, which functions are
+	// Bytes before data that belong to the packet: a tunnel's headers, which functions are
 	// not shown. Whoever moves a view forward adds to it.
 	uint8_t before;
 	rte_be16_t proto; // EtherType of what is at l3; 0: the frame ends before it
@@ -81,7 +81,7 @@ static CV_INLINE void cv_view_set(struct cv_view *view, uint8_t *data, uint16_t 
 	view->proto = proto;
 }
 
-// The whole packet as it travels: what the view shows and the tunnel before it.
+// The whole packet as it is sent: what the view shows and the tunnel before it.
 static CV_INLINE uint8_t *cv_view_packet(const struct cv_view *view)
 {
 	return view->data - view->before;

@@ -46,7 +46,7 @@ static inline bool cv_buffer_is_simple(
 	       RTE_MBUF_DIRECT(buffer) && buffer->pool == pool;
 }
 
-// As rte_pktmbuf_free_bulk(), which judges one by one, where all are simple as nearly always.
+// As rte_pktmbuf_free_bulk(), which checks one by one, where all are simple as nearly always.
 static inline void cv_buffers_free(struct rte_mbuf **buffers, unsigned n)
 {
 	struct rte_mempool *const pool = n > 0 ? buffers[0]->pool : NULL;

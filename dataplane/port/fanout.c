@@ -44,7 +44,7 @@ static int join(int fd, uint32_t asked)
 	// Asked anew: the first socket may be closed by now, and its number another socket's.
 	if (group.first >= 0 && group.asked == asked && get(group.first) == group.given)
 		return set(fd, group.given);
-	// The driver would have fragments put together, even for a single queue.
+	// The driver would have fragments reassembled, even for a single queue.
 	if (set(fd, (asked & ~NUMBER & ~FLAG(PACKET_FANOUT_FLAG_DEFRAG)) |
 			    FLAG(PACKET_FANOUT_FLAG_UNIQUEID)) != 0)
 		return -1;

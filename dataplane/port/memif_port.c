@@ -11,7 +11,7 @@
 #define VLAN_TAGS 8 // bytes: two tags
 #define PACKET_MAX 65535u
 
-// Headers that a frame of gathered packets may get without a copy: IPv4, UDP, convoy.
+// Headers that a frame of coalesced packets may get without a copy: IPv4, UDP, convoy.
 #define OUTER_BYTES (20u + 8 + 4)
 
 static CV_HOT uint16_t rx(
@@ -49,7 +49,7 @@ static CV_HOT uint16_t rx_views(struct cv_port *port, uint16_t number, struct cv
 {
 	struct cv_memif_port *memif = (struct cv_memif_port *)port;
 	struct cv_memif_queue *queue = &memif->device.queues[CV_MEMIF_RX];
-	struct cv_vring_bin bins[CV_BUFFERS_MAX];
+	struct cv_vring_buffer coalesced[CV_BUFFERS_MAX];
 	uint16_t got = 0, used = 0, ready;
 
 	(void)number;
@@ -62,25 +62,25 @@ static CV_HOT uint16_t rx_views(struct cv_port *port, uint16_t number, struct cv
 		used = cv_rx_stash_fill(memif->rx, memif->pool, RTE_MIN(ready, n));
 		for (uint16_t i = 0; i < used; i++) {
 			struct rte_mbuf *mbuf = memif->rx->stash[memif->rx->stashed - 1 - i];
-			// A packet alone may be as long as the MTU lets it.
+			// A single packet may be as long as the MTU lets it.
 			const uint32_t room = mbuf->buf_len - RTE_PKTMBUF_HEADROOM;
 
 			buffers->buffers[i] = mbuf;
-			bins[i].data = (uint8_t *)mbuf->buf_addr + RTE_PKTMBUF_HEADROOM;
-			bins[i].room = room;
-			bins[i].gather = RTE_MIN(room, port->mtu - OUTER_BYTES);
+			coalesced[i].data = (uint8_t *)mbuf->buf_addr + RTE_PKTMBUF_HEADROOM;
+			coalesced[i].room = room;
+			coalesced[i].coalesced_max = RTE_MIN(room, port->mtu - OUTER_BYTES);
 		}
-		got = cv_memif_gather(&queue->ring, views, n, bins, &used);
+		got = cv_memif_coalesce(&queue->ring, views, n, coalesced, &used);
 		memif->rx->stashed -= used;
 	}
 	cv_memif_leave(queue);
 	for (uint16_t i = 0; i < used; i++) {
-		const bool alone = bins[i].packets == 1;
+		const bool single = coalesced[i].packets == 1;
 
-		// A packet alone is what its buffer holds.
-		cv_rx_stash_set(buffers->buffers[i], RTE_PKTMBUF_HEADROOM + (alone ? 2 : 0),
-			(uint16_t)(bins[i].len - (alone ? 2 : 0)));
-		buffers->views[i] = (uint8_t)bins[i].packets;
+		// A single packet is all that its buffer holds.
+		cv_rx_stash_set(buffers->buffers[i], RTE_PKTMBUF_HEADROOM + (single ? 2 : 0),
+			(uint16_t)(coalesced[i].len - (single ? 2 : 0)));
+		buffers->views[i] = (uint8_t)coalesced[i].packets;
 	}
 	buffers->n = used;
 	return got;

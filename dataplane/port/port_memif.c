@@ -4,15 +4,15 @@
 // Kind memif: a shared-memory interface to another process (a convoyd, VPP, Contiv ...).
 // path: the socket; role: server (makes the socket) or client; id: of the interface at that
 // socket, the same on both sides, 0 to 2^31 - 1; slots: of each ring, 1024 or a smaller power of two,
-// 64 at least: the client's count; datapath: memif (our own; the usual) or dpdk (DPDK's net_memif, to
-// compare with), which needs trusted: true, for it does not check what the peer writes. One queue
-// each way. The peer may come later, go away and come back.
+// 64 at least: the client's count; datapath: memif (our own; the default) or dpdk (DPDK's
+// net_memif, to compare with), which needs trusted: true, for it does not check what the peer
+// writes. One queue each way. The peer may come later, go away and come back.
 #include <errno.h>
 #include <stdio.h>
 
 #include "config/values.h"
 #include "port/memif_port.h"
-#include "port/plug_port.h"
+#include "port/reconnecting_port.h"
 #include "port/port_log.h"
 #include "port/socket_path.h"
 #include "socket/lost_memory.h"
@@ -25,7 +25,7 @@ enum { OWN, DPDK };
 
 union memif_port {
 	struct cv_memif_port own;
-	struct cv_plug_port dpdk;
+	struct cv_reconnecting_port dpdk;
 };
 
 struct keys {
@@ -64,19 +64,19 @@ static int check(const json_t *config, struct cv_error *error)
 	return -EINVAL;
 }
 
-static int open_dpdk(struct cv_plug_port *plug, const struct keys *keys,
+static int open_dpdk(struct cv_reconnecting_port *reconnecting, const struct keys *keys,
 	const struct cv_port_args *args, struct cv_error *error)
 {
-	snprintf(plug->path, sizeof(plug->path), "%s", keys->path);
-	plug->mode = keys->role == SERVER ? CV_PLUG_STAYS : CV_PLUG_CONNECTS;
-	plug->dev.driver = "net_memif";
-	plug->dev.rx_queues = 1;
-	snprintf(plug->dev.devargs, sizeof(plug->dev.devargs),
+	snprintf(reconnecting->path, sizeof(reconnecting->path), "%s", keys->path);
+	reconnecting->mode = keys->role == SERVER ? CV_RECONNECT_STAYS : CV_RECONNECT_CONNECTS;
+	reconnecting->dev.driver = "net_memif";
+	reconnecting->dev.rx_queues = 1;
+	snprintf(reconnecting->dev.devargs, sizeof(reconnecting->dev.devargs),
 		"net_memif%u,role=%s,id=%u,socket=%s,socket-abstract=no,zero-copy=no,rsize=%u",
 		args->index, roles[keys->role], (unsigned)keys->id, keys->path,
 		(unsigned)__builtin_ctz(keys->slots));
 	cv_lost_memory_guard(NULL);
-	return cv_plug_port_open(plug, args, error);
+	return cv_reconnecting_port_open(reconnecting, args, error);
 }
 
 static int open_own(struct cv_memif_port *memif, const struct keys *keys,

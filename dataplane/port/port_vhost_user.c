@@ -2,11 +2,11 @@
 // Copyright 2026 The Convoy authors
 //
 // Kind vhost-user: the device's side of a virtio-net that a VM, or a virtio-user port, drives.
-// path: the socket; mode: server (this port makes the socket and waits; the usual) or client (the
+// path: the socket; mode: server (this port makes the socket and waits; the default) or client (the
 // other side makes it; this port connects, again and again); queues: pairs, 1 to 64; datapath:
-// vring (our own; the usual) or dpdk (DPDK's net_vhost, to compare with: only with trusted: true, for
-// what its peers say is not checked as ours is); packed: packed rings are offered, too (true; the
-// datapath vring's); max_ring_size: descriptors that a peer's ring may have (4096; vring's).
+// vring (our own; the default) or dpdk (DPDK's net_vhost, to compare with: only with trusted: true,
+// for what its peers say is not checked as ours is); packed: packed rings are offered, too (true;
+// the datapath vring's); max_ring_size: descriptors that a peer's ring may have (4096; vring's).
 // When the peer goes away the port stays: it waits for the next.
 #include <errno.h>
 #include <stdio.h>

@@ -45,7 +45,7 @@ static CV_INLINE void cv_rx_stash_set(struct rte_mbuf *mbuf, uint16_t offset, ui
 {
 	uint64_t *words = (uint64_t *)(void *)&mbuf->rearm_data;
 
-	static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are put together here");
+	static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are composed here");
 	static_assert(
 		offsetof(struct rte_mbuf, refcnt) == offsetof(struct rte_mbuf, data_off) + 2 &&
 			offsetof(struct rte_mbuf, nb_segs) ==

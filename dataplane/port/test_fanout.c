@@ -23,7 +23,7 @@
 #include "port/fanout.h"
 
 #define QUEUES 4
-// As DPDK's driver asks: a number, by hash, with fragments put together.
+// As DPDK's driver asks: a number, by hash, with fragments reassembled.
 #define NUMBER 0x1234u
 #define KIND ((uint32_t)(PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_ROLLOVER) << 16)
 #define ASKED (NUMBER | KIND | (uint32_t)PACKET_FANOUT_FLAG_DEFRAG << 16)

@@ -3,14 +3,14 @@
 //
 // When a memif peer dies, DPDK 22.11's interrupt thread unmaps the memory that the two shared, even
 // while a worker is reading it: the node would die with its peer. So munmap() is ours: called by
-// the interrupt thread, it first has the ports' users step aside. (A definition in the program
+// the interrupt thread, it first quiesces the ports' users. (A definition in the program
 // itself comes before the C library's, for drivers that are loaded as plug-ins, too.)
 #ifndef CV_UNMAP_GUARD_H
 #define CV_UNMAP_GUARD_H
 
 #include <stdbool.h>
 
-// Has everybody who uses the device behind argument step aside, until the call with false.
+// Quiesces every user of the device behind argument, until the call with false.
 typedef void (*cv_unmap_pause)(void *argument, bool pause);
 
 // From now on pause is called around every munmap() of the interrupt thread. 0, or -ENOSPC: there

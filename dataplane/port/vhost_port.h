@@ -14,7 +14,7 @@ struct cv_vhost_port {
 	struct cv_vhost_device device;
 	struct rte_mempool *pool;
 	struct cv_rx_stash *rx; // of each pair, used under the lock of its queue from the guest
-	uint8_t **bounce; // of each pair: a packet in several segments is put together here
+	uint8_t **bounce; // of each pair: a packet in several segments is linearized here
 };
 
 // device's part that its opener sets is set, but for the calls. 0, or -errno with error set.

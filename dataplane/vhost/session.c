@@ -402,7 +402,7 @@ int cv_vhost_session_ring(struct cv_vhost_session *session, uint16_t index, stru
 	vring->log = logs ? cv_vhost_log_bytes : NULL;
 	vring->log_used = logs ? cv_vhost_log_used : NULL;
 	vring->log_context = ring;
-	// Judges size, alignment and base; and that all three are there.
+	// Validates size, alignment and base; and that all three are there.
 	if (cv_vring_begin(vring, session->features, ring->base) != 0) {
 		cv_error_set(error,
 			"ring %u: %u descriptors of the %s layout are not where the peer says",

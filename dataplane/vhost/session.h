@@ -3,8 +3,8 @@
 //
 // What one front end has told us so far: features, memory, rings. A message changes it and may have
 // a reply; no sockets, no threads. Between two messages the rings that can be used are asked for one
-// by one (cv_vhost_session_ring), and each time everything about them is judged anew, for the size,
-// layout, addresses and memory in force: nothing is kept that was checked for others.
+// by one (cv_vhost_session_ring), and each time everything about them is validated anew, for the
+// size, layout, addresses and memory in force: nothing is kept that was checked for others.
 //
 // Who uses rings leaves them before a message that changes something is handled, and says how far
 // they came (base).

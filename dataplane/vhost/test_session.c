@@ -225,7 +225,7 @@ static void rings_and_sizes_are_bounded(void **state)
 }
 
 // The audit's item 3: what was checked for one size, layout, place or memory holds for no other.
-static void each_change_is_judged_anew(void **state)
+static void each_change_is_validated_anew(void **state)
 {
 	const uint64_t last = BASE + BYTES;
 	struct cv_vring vring;
@@ -421,7 +421,7 @@ int main(void)
 		TEST(a_reply_where_one_is_wanted),
 		TEST(a_ring_runs_when_all_is_said),
 		TEST(rings_and_sizes_are_bounded),
-		TEST(each_change_is_judged_anew),
+		TEST(each_change_is_validated_anew),
 		TEST(after_a_table_that_fails),
 		TEST(a_ring_goes_on_where_it_was),
 		TEST(only_an_eventfd_is_called),

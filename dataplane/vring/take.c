@@ -5,25 +5,25 @@
 #include "vring/copy.h"
 #include "vring/walk.h"
 
-#define BIN_PACKETS_MAX 255
-#define PREFIX_BYTES 2 // the length before each packet in a bin
+#define BUFFER_PACKETS_MAX 255
+#define PREFIX_BYTES 2 // the length before each packet in a buffer
 
-// Where packets go: each into a buffer of its own, or into bins.
+// Where packets go: each into a buffer of its own, or several into one.
 struct target {
 	uint8_t *const *to;
 	uint16_t *lens;
 	uint32_t room;
 	struct cv_view *views;
-	struct cv_vring_bin *bin;
-	uint16_t bins; // how many there are
-	uint16_t at; // the bin being filled
-	bool gathers; // into bins
+	struct cv_vring_buffer *buffer;
+	uint16_t buffers; // how many there are
+	uint16_t at; // the buffer being filled
+	bool coalesces; // several into one buffer
 };
 
-static CV_INLINE void open_bin(struct target *target)
+static CV_INLINE void open_buffer(struct target *target)
 {
-	target->bin[target->at].len = 0;
-	target->bin[target->at].packets = 0;
+	target->buffer[target->at].len = 0;
+	target->buffer[target->at].packets = 0;
 }
 
 // Whether a packet of len bytes, which the guest says and may be nearly 4 GiB, fits behind `used`.
@@ -33,31 +33,32 @@ static CV_INLINE bool fits(uint32_t used, uint32_t len, uint32_t room)
 }
 
 // Where packet number n of len bytes goes. NULL: it is too long for any buffer (too_long), or all
-// bins are full.
+// buffers are full.
 static CV_INLINE uint8_t *place(struct target *target, uint16_t n, uint32_t len, bool *too_long)
 {
-	struct cv_vring_bin *bin;
+	struct cv_vring_buffer *buffer;
 
 	*too_long = false;
-	if (!target->gathers) {
+	if (!target->coalesces) {
 		*too_long = len > target->room;
 		return *too_long ? NULL : target->to[n];
 	}
-	bin = &target->bin[target->at];
-	if (CV_LIKELY(fits(bin->len, len, bin->gather) && bin->packets < BIN_PACKETS_MAX))
-		return bin->data + bin->len + PREFIX_BYTES;
-	if (bin->packets > 0) {
-		if (target->at + 1 == target->bins)
+	buffer = &target->buffer[target->at];
+	if (CV_LIKELY(fits(buffer->len, len, buffer->coalesced_max) &&
+		      buffer->packets < BUFFER_PACKETS_MAX))
+		return buffer->data + buffer->len + PREFIX_BYTES;
+	if (buffer->packets > 0) {
+		if (target->at + 1 == target->buffers)
 			return NULL;
 		target->at++;
-		open_bin(target);
-		bin++;
+		open_buffer(target);
+		buffer++;
 	}
-	*too_long = !fits(0, len, bin->room);
-	return *too_long ? NULL : bin->data + PREFIX_BYTES;
+	*too_long = !fits(0, len, buffer->room);
+	return *too_long ? NULL : buffer->data + PREFIX_BYTES;
 }
 
-// A packet is there, in a bin: its length before it, a view of it. Returns its end.
+// A packet is there, in a buffer: its length before it, a view of it. Returns its end.
 static CV_INLINE uint8_t *show(struct cv_view *view, uint8_t *data, uint32_t len)
 {
 	// As CV_COPIED(), for what cv_view_set() reads.
@@ -68,23 +69,24 @@ static CV_INLINE uint8_t *show(struct cv_view *view, uint8_t *data, uint32_t len
 	return data + len;
 }
 
-static CV_INLINE void close_bin(struct cv_vring_bin *bin, const uint8_t *end, uint32_t packets)
+static CV_INLINE void close_buffer(
+	struct cv_vring_buffer *buffer, const uint8_t *end, uint32_t packets)
 {
-	bin->len = (uint32_t)(end - bin->data);
-	bin->packets = (uint16_t)packets;
+	buffer->len = (uint32_t)(end - buffer->data);
+	buffer->packets = (uint16_t)packets;
 }
 
 // The packet is there.
 static void placed(struct target *target, uint16_t n, uint8_t *data, uint32_t len)
 {
-	struct cv_vring_bin *bin;
+	struct cv_vring_buffer *buffer;
 
-	if (!target->gathers) {
+	if (!target->coalesces) {
 		target->lens[n] = (uint16_t)len;
 		return;
 	}
-	bin = &target->bin[target->at];
-	close_bin(bin, show(&target->views[n], data, len), bin->packets + 1u);
+	buffer = &target->buffer[target->at];
+	close_buffer(buffer, show(&target->views[n], data, len), buffer->packets + 1u);
 }
 
 // Copies what lies behind the first bytes of the pieces.
@@ -177,18 +179,18 @@ static CV_INLINE uint16_t copy_each(struct cv_vring *vring, const struct cv_vrin
 	return got;
 }
 
-// As copy_each, but one behind the other into bins, as long as there is room.
-static CV_INLINE uint16_t copy_together(struct cv_vring *vring, const struct cv_vring_slot *slots,
+// As copy_each, but one behind the other into shared buffers, as long as there is room.
+static CV_INLINE uint16_t copy_coalesced(struct cv_vring *vring, const struct cv_vring_slot *slots,
 	struct target *target, uint16_t n, uint16_t *looked)
 {
 	const uint32_t header = vring->header_bytes;
 	struct cv_view *const first = target->views + n;
 	struct cv_view *view = first;
-	// The bin being filled, as long as packets fit: it knows nothing of them meanwhile.
-	struct cv_vring_bin *bin = &target->bin[target->at];
-	uint8_t *end = bin->data + bin->len;
-	const uint8_t *limit = bin->data + bin->gather;
-	uint32_t packets = bin->packets;
+	// The buffer being filled, as long as packets fit: it knows nothing of them meanwhile.
+	struct cv_vring_buffer *buffer = &target->buffer[target->at];
+	uint8_t *end = buffer->data + buffer->len;
+	const uint8_t *limit = buffer->data + buffer->coalesced_max;
+	uint32_t packets = buffer->packets;
 	uint64_t bytes = 0;
 	uint16_t i;
 
@@ -200,18 +202,18 @@ static CV_INLINE uint16_t copy_together(struct cv_vring *vring, const struct cv_
 				slots[i + 1].data + header, slots[i + 1].len - header, false);
 		// Numbers: 4 GiB behind an address is no overflow, but behind a pointer's object.
 		if (CV_UNLIKELY((uintptr_t)end + len + PREFIX_BYTES > (uintptr_t)limit ||
-				packets == BIN_PACKETS_MAX)) {
+				packets == BUFFER_PACKETS_MAX)) {
 			bool too_long;
 			uint8_t *data;
 
-			close_bin(bin, end, packets);
+			close_buffer(buffer, end, packets);
 			data = place(target, 0, len, &too_long);
 			if (data == NULL && !too_long)
 				break;
-			bin = &target->bin[target->at];
-			limit = bin->data + bin->gather;
-			end = bin->data + bin->len;
-			packets = bin->packets;
+			buffer = &target->buffer[target->at];
+			limit = buffer->data + buffer->coalesced_max;
+			end = buffer->data + buffer->len;
+			packets = buffer->packets;
 			if (data == NULL) {
 				vring->counters.too_long++;
 				continue;
@@ -222,7 +224,7 @@ static CV_INLINE uint16_t copy_together(struct cv_vring *vring, const struct cv_
 		packets++;
 		bytes += len;
 	}
-	close_bin(bin, end, packets);
+	close_buffer(buffer, end, packets);
 	vring->counters.bytes += bytes;
 	*looked = i;
 	return (uint16_t)(view - first);
@@ -237,7 +239,7 @@ enum next {
 
 // Plain buffers, up to *wanted; *wanted becomes how many there were. Returns the packets.
 static CV_INLINE uint16_t take_plain(struct cv_vring *vring, struct target *target, uint16_t n,
-	uint16_t *wanted, bool is_packed, bool gathers, enum next *next)
+	uint16_t *wanted, bool is_packed, bool coalesces, enum next *next)
 {
 	struct cv_vring_slot slots[CV_VRING_BATCH];
 	uint16_t fetched, taken, got;
@@ -246,8 +248,8 @@ static CV_INLINE uint16_t take_plain(struct cv_vring *vring, struct target *targ
 	fetched = cv_vring_fetch(vring, slots, *wanted, false, is_packed, &more);
 	cv_vring_prefetch_used(vring, vring->in_order ? 1 : fetched, is_packed);
 	taken = fetched;
-	got = gathers ? copy_together(vring, slots, target, n, &taken)
-		      : copy_each(vring, slots, target, n, &taken);
+	got = coalesces ? copy_coalesced(vring, slots, target, n, &taken)
+			: copy_each(vring, slots, target, n, &taken);
 	CV_COPIED();
 	if (taken > 0)
 		cv_vring_retire(vring, slots, taken, false, is_packed);
@@ -260,7 +262,7 @@ static CV_INLINE uint16_t take_plain(struct cv_vring *vring, struct target *targ
 }
 
 static CV_INLINE uint16_t take(
-	struct cv_vring *vring, struct target *target, uint16_t n, bool is_packed, bool gathers)
+	struct cv_vring *vring, struct target *target, uint16_t n, bool is_packed, bool coalesces)
 {
 	enum next next = vring->log == NULL ? NEXT_PLAIN : NEXT_ANY;
 	const uint64_t last_step = vring->counters.steps + CV_VRING_STEPS_MAX;
@@ -272,7 +274,7 @@ static CV_INLINE uint16_t take(
 		if (CV_LIKELY(next == NEXT_PLAIN)) {
 			uint16_t looked = budget < batch ? budget : batch;
 
-			got += take_plain(vring, target, got, &looked, is_packed, gathers, &next);
+			got += take_plain(vring, target, got, &looked, is_packed, coalesces, &next);
 			budget -= looked;
 			batch = batch < CV_VRING_BATCH ? 2 * batch : CV_VRING_BATCH;
 		} else {
@@ -304,17 +306,18 @@ CV_HOT uint16_t cv_vring_dequeue(
 				: take(vring, &target, n, false, false);
 }
 
-CV_HOT uint16_t cv_vring_gather(struct cv_vring *vring, struct cv_view *views, uint16_t n,
-	struct cv_vring_bin *bin, uint16_t *bins)
+CV_HOT uint16_t cv_vring_coalesce(struct cv_vring *vring, struct cv_view *views, uint16_t n,
+	struct cv_vring_buffer *buffer, uint16_t *buffers)
 {
-	struct target target = {.gathers = true, .views = views, .bin = bin, .bins = *bins};
+	struct target target = {
+		.coalesces = true, .views = views, .buffer = buffer, .buffers = *buffers};
 	uint16_t got;
 
-	if (*bins == 0)
+	if (*buffers == 0)
 		return 0;
-	open_bin(&target);
+	open_buffer(&target);
 	got = vring->is_packed ? take(vring, &target, n, true, true)
 			       : take(vring, &target, n, false, true);
-	*bins = (uint16_t)(target.at + (bin[target.at].packets > 0));
+	*buffers = (uint16_t)(target.at + (buffer[target.at].packets > 0));
 	return got;
 }

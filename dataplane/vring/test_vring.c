@@ -212,49 +212,51 @@ static void dequeues_bursts(void **state)
 	}
 }
 
-// Packets lie in the bins as in a convoy frame, and the views show them.
-static void gather_all(uint64_t features)
+// Packets lie in the buffers as in a convoy frame, and the views show them.
+static void coalesce_all(uint64_t features)
 {
 	static uint8_t buffers[4][1640];
-	struct cv_vring_bin bin[4];
+	struct cv_vring_buffer coalesced[4];
 	unsigned sent = 0, got = 0;
 	struct cv_view views[64];
 	struct guest guest;
 
 	assert_int_equal(guest_begin(&guest, features, 64, guest_fresh(features)), 0);
 	while (got < 3000) {
-		uint16_t bins = 1 + draw(4), n, seen = 0;
+		uint16_t used = 1 + draw(4), n, seen = 0;
 
 		fill_plain(&guest, &sent);
 		for (unsigned i = 0; i < 4; i++)
-			bin[i] = (struct cv_vring_bin){
-				.data = buffers[i], .room = 1640, .gather = 1468};
-		n = cv_vring_gather(&guest.vring, views, 64, bin, &bins);
+			coalesced[i] = (struct cv_vring_buffer){
+				.data = buffers[i], .room = 1640, .coalesced_max = 1468};
+		n = cv_vring_coalesce(&guest.vring, views, 64, coalesced, &used);
 		assert_int_not_equal(n, 0);
-		for (uint16_t i = 0; i < bins; i++) {
+		for (uint16_t i = 0; i < used; i++) {
 			uint32_t at = 0;
 
-			assert_in_range(bin[i].packets, 1, 255);
-			for (uint16_t j = 0; j < bin[i].packets; j++, seen++) {
-				assert_ptr_equal(views[seen].data, bin[i].data + at + 2);
-				assert_int_equal(bin[i].data[at] << 8 | bin[i].data[at + 1],
+			assert_in_range(coalesced[i].packets, 1, 255);
+			for (uint16_t j = 0; j < coalesced[i].packets; j++, seen++) {
+				assert_ptr_equal(views[seen].data, coalesced[i].data + at + 2);
+				assert_int_equal(
+					coalesced[i].data[at] << 8 | coalesced[i].data[at + 1],
 					views[seen].len);
 				assert_packet(views[seen].data, views[seen].len, got++);
 				at += views[seen].len + 2u;
 			}
-			assert_int_equal(at, bin[i].len);
-			assert_true(at <= (bin[i].packets > 1 ? bin[i].gather : bin[i].room));
+			assert_int_equal(at, coalesced[i].len);
+			assert_true(at <= (coalesced[i].packets > 1 ? coalesced[i].coalesced_max
+								    : coalesced[i].room));
 		}
 		assert_int_equal(seen, n);
 	}
 	guest_end(&guest);
 }
 
-static void gathers(void **state)
+static void coalesces(void **state)
 {
 	random_state = 3;
 	for (size_t f = 0; f < sizeof(feature_sets) / sizeof(feature_sets[0]); f++)
-		gather_all(feature_sets[f]);
+		coalesce_all(feature_sets[f]);
 }
 
 // The guest's receive buffers, of all forms and sizes.
@@ -462,19 +464,20 @@ static void assert_untouched(const uint8_t *bytes)
 		assert_int_equal(bytes[i], 0xa5);
 }
 
-static void take_beside_huge(struct guest *guest, bool gathers)
+static void take_beside_huge(struct guest *guest, bool coalesces)
 {
 	static uint8_t buffers[4][1500 + AFTER];
 	uint8_t *to[4] = {buffers[0], buffers[1], buffers[2], buffers[3]};
-	struct cv_vring_bin bin[4];
+	struct cv_vring_buffer coalesced[4];
 	struct cv_view views[4];
-	uint16_t lens[4], bins = 4;
+	uint16_t lens[4], used = 4;
 
 	memset(buffers, 0xa5, sizeof(buffers));
 	for (unsigned i = 0; i < 4; i++)
-		bin[i] = (struct cv_vring_bin){.data = to[i], .room = 1500, .gather = 1468};
-	if (gathers) {
-		assert_int_equal(cv_vring_gather(&guest->vring, views, 4, bin, &bins), 2);
+		coalesced[i] = (struct cv_vring_buffer){
+			.data = to[i], .room = 1500, .coalesced_max = 1468};
+	if (coalesces) {
+		assert_int_equal(cv_vring_coalesce(&guest->vring, views, 4, coalesced, &used), 2);
 		for (unsigned i = 0; i < 2; i++)
 			assert_packet(views[i].data, views[i].len, i);
 	} else {
@@ -682,7 +685,7 @@ static void no_call_costs_more_than_its_budget(void **state)
 }
 
 // Buffers as drivers have them, in two descriptors behind a table, lose nothing to the budget.
-static void usual_buffers_are_within_the_budget(void **state)
+static void common_buffers_are_within_the_budget(void **state)
 {
 	for (unsigned packed = 0; packed < 2; packed++) {
 		const uint64_t features = V1 | INDIRECT | (packed ? PACKED : 0);
@@ -1200,13 +1203,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dequeues_every_form),
 		cmocka_unit_test(dequeues_bursts),
-		cmocka_unit_test(gathers),
+		cmocka_unit_test(coalesces),
 		cmocka_unit_test(enqueues_every_form),
 		cmocka_unit_test(guests_lie),
 		cmocka_unit_test(a_length_of_nearly_4_gib_is_too_long),
 		cmocka_unit_test(rings_lie),
 		cmocka_unit_test(no_call_costs_more_than_its_budget),
-		cmocka_unit_test(usual_buffers_are_within_the_budget),
+		cmocka_unit_test(common_buffers_are_within_the_budget),
 		cmocka_unit_test(too_little_room_is_remembered),
 		cmocka_unit_test(chains_are_bounded),
 		cmocka_unit_test(chains_overlap),

@@ -7,10 +7,10 @@
 // under other programs, tests, a fuzzer).
 //
 // Everything in the guest's memory is hostile. Indices, descriptors and lengths are read once, and
-// judged and used as that copy; nothing outside of the guest's memory is ever touched. A guest that
-// breaks the rules loses its own packets (counted in malformed), or its ring stands still (broken)
-// until it is set up again. Chains and indirect tables are looked at one descriptor at a time; how
-// many of them a call looks at is bounded, whatever the guest writes.
+// validated and used as that copy; nothing outside of the guest's memory is ever touched. A guest
+// that breaks the rules loses its own packets (counted in malformed), or its ring stands still
+// (broken) until it is set up again. Chains and indirect tables are looked at one descriptor at a
+// time; how many of them a call looks at is bounded, whatever the guest writes.
 //
 // One thread at a time uses a vring. Nobody else may unmap the memory meanwhile.
 #ifndef CV_VRING_H
@@ -113,12 +113,12 @@ struct cv_vring_base cv_vring_base(const struct cv_vring *vring);
 // ring it cannot be told; it then does so once every 65536 buffers.)
 void cv_vring_quiet(struct cv_vring *vring);
 
-// A call of dequeue or gather looks at no more descriptors of chains and tables, but for the last
+// A call of dequeue or coalesce looks at no more descriptors of chains and tables, but for the last
 // buffer's; what is left waits for the next call.
 #define CV_VRING_STEPS_MAX 128
 
-// What a malformed buffer counts for beside its descriptors: judged by itself it takes a multiple of
-// what a packet does.
+// What a malformed buffer counts for beside its descriptors: validated by itself it takes a
+// multiple of what a packet does.
 #define CV_VRING_STEPS_MALFORMED 16
 
 // Takes up to n packets that the guest sends, each into a buffer of its own: to[i] has room bytes,
@@ -126,21 +126,21 @@ void cv_vring_quiet(struct cv_vring *vring);
 uint16_t cv_vring_dequeue(
 	struct cv_vring *vring, uint8_t *const *to, uint32_t room, uint16_t *lens, uint16_t n);
 
-// A buffer to gather packets in.
-struct cv_vring_bin {
+// A buffer to coalesce packets in.
+struct cv_vring_buffer {
 	uint8_t *data;
 	uint32_t room; // bytes from data, 65535 at most
-	uint32_t gather; // <= room: several packets take at most so many; one alone may take room
+	uint32_t coalesced_max; // <= room: of several packets; a single one may take room
 	uint32_t len; // set: bytes used
 	uint16_t packets; // set
 };
 
-// Takes up to n packets that the guest sends, one behind the other into bins as a convoy frame has
-// them: 16-bit length in network order, packet. A bin holds 255 packets at most. Fills in views
-// (cv_view_set). Returns the number of views; *bins becomes the number of bins with packets. A
-// packet that is too long for an empty bin is lost.
-uint16_t cv_vring_gather(struct cv_vring *vring, struct cv_view *views, uint16_t n,
-	struct cv_vring_bin *bin, uint16_t *bins);
+// Takes up to n packets that the guest sends, one behind the other into buffers, as a convoy frame
+// has them: 16-bit length in network order, packet. A buffer holds 255 packets at most. Fills in
+// views (cv_view_set). Returns the number of views; *buffers becomes the number of buffers with
+// packets. A packet that is too long for an empty buffer is lost.
+uint16_t cv_vring_coalesce(struct cv_vring *vring, struct cv_view *views, uint16_t n,
+	struct cv_vring_buffer *buffer, uint16_t *buffers);
 
 // Descriptors that a call of enqueue looks at one by one: some, and for each packet as many as one
 // of its length lies in where drivers cut it small; but for the last buffer's.

@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // A network function of one's own: swaps the MAC addresses of every packet, where it lies, in a
-// convoy or alone. From capture to capture: native-vnf IN OUT
+// convoy or unaggregated. From capture to capture: native-vnf IN OUT
 #include <convoy/convoy.h>
 #include <pcap/pcap.h>
 #include <stdio.h>

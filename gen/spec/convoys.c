@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// convoys: how many packets travel together, and in what header.
+// convoys: how many packets are aggregated, and in what header.
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -84,7 +84,7 @@ int gen_spec_convoys(struct gen_reader *reader, const char *key, json_t *value)
 	}
 	if (!json_is_integer(value))
 		return gen_fields_wrong(reader, key, value,
-			"must be how many packets travel together (22), or {\"packets\": 22, …}");
+			"must be how many packets a convoy has (22), or {\"packets\": 22, …}");
 	if (gen_fields_number(reader, &number, value, &packets) < 0)
 		return -1;
 	gen_spec_of(reader)->convoy_packets = (uint32_t)packets;

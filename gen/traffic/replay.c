@@ -67,7 +67,7 @@ static struct layout dissect(const uint8_t *frame, uint32_t bytes)
 		protocol = l3[9];
 		addresses = at + 2 + 12;
 		address_bytes = 8;
-		// Of a later fragment there are no ports, and its payload begins at once.
+		// Of a non-first fragment there are no ports, and its payload begins at once.
 		if ((get16(l3 + 6) & 0x1fff) != 0)
 			protocol = 256;
 	} else if (type == 0x86dd && at + 2 + 40 <= bytes) {

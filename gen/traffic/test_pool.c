@@ -27,10 +27,10 @@ static void frames_fill_the_queue_and_no_more(void **state)
 		const char *what, *spec;
 		uint32_t most; // frames
 	} rows[] = {
-		{"packets alone", "{\"size\": 64}", PLACES},
+		{"unaggregated packets", "{\"size\": 64}", PLACES},
 		{"of ten flows: whole rounds of them", "{\"size\": 64, \"flows\": {\"count\": 10}}",
 			PLACES + 10},
-		{"what is received is taken apart", "{\"size\": 512, \"convoys\": 1}", PLACES},
+		{"what is received is disaggregated", "{\"size\": 512, \"convoys\": 1}", PLACES},
 		{"as many to a frame as asked for", "{\"size\": 64, \"convoys\": 4}", PLACES},
 		{"as many as fit", "{\"size\": 64, \"convoys\": 100}", PLACES + PLACES / 8},
 		{"five fit, 22 were asked for", "{\"size\": 256, \"convoys\": 22}",

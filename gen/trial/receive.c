@@ -99,9 +99,9 @@ static inline bool take_run(struct gen_loop *loop, const struct cv_view *views, 
 	return true;
 }
 
-// Is a frame as long as the packet was whose stamp is at its end? Then it is that packet, alone: a
-// convoy is longer than its last one. That takes nothing but its last line.
-static inline bool is_alone(const struct gen_loop *loop, const struct gen_rx *frame)
+// Is a frame as long as the packet was whose stamp is at its end? Then it is that packet,
+// unaggregated: a convoy is longer than its last one. That takes nothing but its last line.
+static inline bool is_unaggregated(const struct gen_loop *loop, const struct gen_rx *frame)
 {
 	if (frame->bytes < GEN_STAMP_BYTES)
 		return true;
@@ -161,20 +161,21 @@ static inline void prefetch(const struct gen_rx *frame)
 static void receive_convoys(struct gen_loop *loop, const struct gen_rx *frames, uint32_t count,
 	uint32_t port, uint64_t now)
 {
-	bool alone = is_alone(loop, &frames[0]);
+	bool unaggregated = is_unaggregated(loop, &frames[0]);
 
-	if (!alone)
+	if (!unaggregated)
 		prefetch(&frames[0]);
 	for (uint32_t j = 0; j < count; j++) {
-		const bool next_alone = j + 1 == count || is_alone(loop, &frames[j + 1]);
+		const bool next_unaggregated =
+			j + 1 == count || is_unaggregated(loop, &frames[j + 1]);
 
-		if (!next_alone)
+		if (!next_unaggregated)
 			prefetch(&frames[j + 1]);
-		if (alone)
+		if (unaggregated)
 			take(loop, &frames[j], port, now);
 		else
 			take_apart(loop, &frames[j], port, now);
-		alone = next_alone;
+		unaggregated = next_unaggregated;
 	}
 }
 

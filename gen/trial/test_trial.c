@@ -242,7 +242,7 @@ static void convoys_are_counted_as_they_were_sent(void **state)
 	assert_int_equal(json_integer_value(json_array_get(pair, 1)),
 		(json_int_t)convoys(result, "sent_frames"));
 	json_decref(result);
-	// Sent alone: no convoys. Not asked for: nothing about them.
+	// Sent unaggregated: no convoys. Not asked for: nothing about them.
 	result = try(world, "{\"duration_s\": 0.01, \"drain_s\": 2, \"convoys\": 1}");
 	assert_int_equal(convoys(result, "sent_frames"), 0);
 	assert_int_equal(convoys(result, "received_frames"), 0);

@@ -192,7 +192,7 @@ static bool settle(struct gen_loop *loop)
 	}
 }
 
-static void judge(struct gen_loop *loop)
+static void validate(struct gen_loop *loop)
 {
 	struct gen_trial *trial = loop->trial;
 	const struct gen_spec *spec = loop->spec;
@@ -316,7 +316,7 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 					: waited_after - waited;
 	if (tester->probe != NULL)
 		trial->after = gen_probe_look(tester->probe, &trial->probe_ticks);
-	judge(loop);
+	validate(loop);
 out:
 	free(loop);
 	return result;

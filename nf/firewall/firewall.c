@@ -18,13 +18,13 @@
 //    "non_ip": "pass"}               ARP, LLDP, MPLS ...: pass (default), drop
 //
 // A rule that asks for ports matches TCP, UDP, SCTP, DCCP and UDP-Lite only, named or not. A
-// range of 0-65535 is the same as none. ICMP and ICMPv6 are judged by protocol number, whatever
-// the family. Frames pass unchanged; VLAN tags (up to two) are looked behind, not judged.
+// range of 0-65535 is the same as none. ICMP and ICMPv6 are matched by protocol number, whatever
+// the family. Frames pass unchanged; VLAN tags (up to two) are skipped, not matched.
 //
-// Fragments, without state: a first fragment carries the ports and is judged like a packet. A
-// later fragment has none: a rule with ports that allows does not match it, a rule with ports
-// that denies does, as far as its addresses and protocol match (fails closed). So a chain of
-// rules that lets fragments through must say so without ports.
+// Fragments, without state: a first fragment carries the ports and is matched like a packet. A
+// non-first fragment has none: a rule with ports that allows does not match it, a rule with ports
+// that denies does, as far as its addresses and protocol match (fails closed). So a chain of rules
+// that lets fragments through must say so without ports.
 //
 // Drops: denied (by a rule), default_denied (no rule matched), bad_header (lengths, version, a
 // third VLAN tag, a tag of EtherType 0x9100, 0x9200 or 0x9300, EtherType 0, ports that should be
@@ -85,7 +85,7 @@ static CV_INLINE void count_hits(uint64_t *hits, uint32_t result, uint32_t n)
 }
 
 // Of n packets, one at least, those at packet's places.
-static CV_INLINE uint16_t judge(const struct firewall *firewall, uint64_t *hits,
+static CV_INLINE uint16_t apply_rules(const struct firewall *firewall, uint64_t *hits,
 	const uint32_t *result, const uint8_t *packet, uint32_t n, uint8_t *verdict)
 {
 	uint16_t dropped = 0;
@@ -139,9 +139,9 @@ static CV_INLINE uint16_t drop(uint8_t *verdict, uint64_t packets, uint8_t what)
 }
 
 // Asks one family's rules. Returns how many packets are dropped.
-static CV_INLINE uint16_t judge_family(const struct firewall *firewall, uint64_t *hits,
+static CV_INLINE uint16_t apply_rules_to_family(const struct firewall *firewall, uint64_t *hits,
 	const struct cv_firewall_family *family, uint64_t packets, bool later, const void *tuple,
-	uint32_t tuple_bytes, const struct cv_firewall_columns *columns, uint16_t n,
+	uint32_t tuple_bytes, const struct cv_firewall_transposed *transposed, uint16_t n,
 	uint8_t *verdict)
 {
 	struct cv_firewall_scanned scanned;
@@ -152,9 +152,9 @@ static CV_INLINE uint16_t judge_family(const struct firewall *firewall, uint64_t
 		uint32_t count = places(packets, place);
 
 		cv_firewall_trie_lookup(family->trie, tuple, tuple_bytes, place, result, count);
-		return judge(firewall, hits, result, place, count, verdict);
+		return apply_rules(firewall, hits, result, place, count, verdict);
 	}
-	scanned = firewall->table.run(family->scan[later], columns, n, packets, hits);
+	scanned = firewall->table.run(family->scan[later], transposed, n, packets, hits);
 	return drop(verdict, scanned.denied, CV_DROP(CV_FIREWALL_DENIED)) +
 	       drop(verdict, scanned.unmatched, firewall->default_verdict);
 }
@@ -169,13 +169,13 @@ CV_HOT static uint16_t firewall_process(
 		&firewall->table, firewall->non_ip_verdict, view, n, &read, verdict);
 
 	if (CV_LIKELY(read.ipv4.packets != 0))
-		dropped += judge_family(firewall, hits, &firewall->table.ipv4, read.ipv4.packets,
-			read.ipv4.later, read.ipv4.tuple, sizeof(read.ipv4.tuple[0]),
-			&read.ipv4.columns, n, verdict);
+		dropped += apply_rules_to_family(firewall, hits, &firewall->table.ipv4,
+			read.ipv4.packets, read.ipv4.later, read.ipv4.tuple,
+			sizeof(read.ipv4.tuple[0]), &read.ipv4.transposed, n, verdict);
 	if (read.ipv6.packets != 0)
-		dropped += judge_family(firewall, hits, &firewall->table.ipv6, read.ipv6.packets,
-			read.ipv6.later, read.ipv6.tuple, sizeof(read.ipv6.tuple[0]),
-			&read.ipv6.columns, n, verdict);
+		dropped += apply_rules_to_family(firewall, hits, &firewall->table.ipv6,
+			read.ipv6.packets, read.ipv6.later, read.ipv6.tuple,
+			sizeof(read.ipv6.tuple[0]), &read.ipv6.transposed, n, verdict);
 	return dropped;
 }
 

@@ -12,7 +12,7 @@
 // A test's number while the kinds are not yet one behind the other.
 #define NUMBER(kind, index) ((kind)*CV_FIREWALL_TESTS_MAX + (index))
 
-struct draft {
+struct builder {
 	struct cv_firewall_scan *scan;
 	struct cv_firewall_test test[CV_FIREWALL_KINDS][CV_FIREWALL_TESTS_MAX];
 	uint32_t tests[CV_FIREWALL_KINDS];
@@ -52,38 +52,38 @@ cv_firewall_scan_run *cv_firewall_scan_run_best(void)
 // Puts a test on the list of the last entry, and among the tests unless it is there. Returns 0 or
 // -E2BIG.
 static int add_test(
-	struct draft *draft, enum cv_firewall_kind kind, unsigned word, uint16_t a, uint16_t b)
+	struct builder *builder, enum cv_firewall_kind kind, unsigned word, uint16_t a, uint16_t b)
 {
-	struct cv_firewall_test test = {a * 0x10001u, b * 0x10001u, CV_FIREWALL_COLUMN(word)};
-	struct cv_firewall_test *known = draft->test[kind];
+	struct cv_firewall_test test = {a * 0x10001u, b * 0x10001u, CV_FIREWALL_ROW(word)};
+	struct cv_firewall_test *known = builder->test[kind];
 	uint32_t i;
 
-	for (i = 0; i < draft->tests[kind]; i++)
+	for (i = 0; i < builder->tests[kind]; i++)
 		if (memcmp(&known[i], &test, sizeof(test)) == 0)
 			break;
-	if (i == draft->tests[kind]) {
+	if (i == builder->tests[kind]) {
 		if (i == CV_FIREWALL_TESTS_MAX)
 			return -E2BIG;
 		known[i] = test;
-		draft->tests[kind]++;
+		builder->tests[kind]++;
 	}
-	draft->scan->list[draft->listed++] = (uint16_t)NUMBER(kind, i);
+	builder->scan->list[builder->listed++] = (uint16_t)NUMBER(kind, i);
 	return 0;
 }
 
-static int add_ports(struct draft *draft, unsigned word, const struct cv_firewall_ports *ports)
+static int add_ports(struct builder *builder, unsigned word, const struct cv_firewall_ports *ports)
 {
 	if (ports->first == 0 && ports->last == UINT16_MAX)
 		return 0;
 	if (ports->first == ports->last)
-		return add_test(draft, CV_FIREWALL_EXACT, word, 0, ports->first);
-	return add_test(draft, CV_FIREWALL_RANGE, word, ports->first,
+		return add_test(builder, CV_FIREWALL_EXACT, word, 0, ports->first);
+	return add_test(builder, CV_FIREWALL_RANGE, word, ports->first,
 		(uint16_t)(ports->last - ports->first));
 }
 
-static int add_entry(struct draft *draft, const struct cv_firewall_entry *entry, unsigned words)
+static int add_entry(struct builder *builder, const struct cv_firewall_entry *entry, unsigned words)
 {
-	struct cv_firewall_all *all = &draft->scan->entry[draft->scan->count++];
+	struct cv_firewall_all *all = &builder->scan->entry[builder->scan->count++];
 	uint16_t value[2 * CV_FIREWALL_IPV6_WORDS], mask[2 * CV_FIREWALL_IPV6_WORDS];
 	unsigned ports = 2 * words - 2;
 	int rc = 0;
@@ -93,42 +93,42 @@ static int add_entry(struct draft *draft, const struct cv_firewall_entry *entry,
 	if (((const uint8_t *)mask)[0] == UINT8_MAX) // the class: the byte beside it is 0
 		mask[0] = UINT16_MAX;
 	*all = (struct cv_firewall_all){
-		.first = draft->listed,
+		.first = builder->listed,
 		.denies = CV_FIREWALL_DENIES(entry->result) ? UINT64_MAX : 0,
 		.rule = CV_FIREWALL_RULE(entry->result),
 	};
 	for (unsigned word = 0; word < ports && rc == 0; word++)
 		if (mask[word] == UINT16_MAX)
-			rc = add_test(draft, CV_FIREWALL_EXACT, word, 0, value[word]);
+			rc = add_test(builder, CV_FIREWALL_EXACT, word, 0, value[word]);
 		else if (mask[word] != 0)
-			rc = add_test(draft, CV_FIREWALL_MASKED, word, mask[word], value[word]);
+			rc = add_test(builder, CV_FIREWALL_MASKED, word, mask[word], value[word]);
 	if (rc == 0)
-		rc = add_ports(draft, ports, &entry->sport);
+		rc = add_ports(builder, ports, &entry->sport);
 	if (rc == 0)
-		rc = add_ports(draft, ports + 1, &entry->dport);
-	while ((draft->listed - all->first) % 4 != 0)
-		draft->scan->list[draft->listed++] = NUMBER(CV_FIREWALL_KINDS, 0);
-	all->fours = (draft->listed - all->first) / 4;
+		rc = add_ports(builder, ports + 1, &entry->dport);
+	while ((builder->listed - all->first) % 4 != 0)
+		builder->scan->list[builder->listed++] = NUMBER(CV_FIREWALL_KINDS, 0);
+	all->fours = (builder->listed - all->first) / 4;
 	return rc;
 }
 
 // Puts the kinds one behind the other. Returns 0 or -E2BIG.
-static int join_kinds(struct draft *draft)
+static int join_kinds(struct builder *builder)
 {
-	struct cv_firewall_scan *scan = draft->scan;
+	struct cv_firewall_scan *scan = builder->scan;
 	uint32_t before[CV_FIREWALL_KINDS + 1] = {[CV_FIREWALL_KINDS] = CV_FIREWALL_TESTS_MAX};
 	uint32_t at = 0;
 
 	for (unsigned kind = 0; kind < CV_FIREWALL_KINDS; kind++) {
 		before[kind] = at;
-		if (at + draft->tests[kind] > CV_FIREWALL_TESTS_MAX)
+		if (at + builder->tests[kind] > CV_FIREWALL_TESTS_MAX)
 			return -E2BIG;
-		memcpy(&scan->test[at], draft->test[kind],
-			draft->tests[kind] * sizeof(scan->test[0]));
-		at += draft->tests[kind];
+		memcpy(&scan->test[at], builder->test[kind],
+			builder->tests[kind] * sizeof(scan->test[0]));
+		at += builder->tests[kind];
 		scan->end[kind] = at;
 	}
-	for (uint32_t i = 0; i < draft->listed; i++)
+	for (uint32_t i = 0; i < builder->listed; i++)
 		scan->list[i] = (uint16_t)(before[scan->list[i] / CV_FIREWALL_TESTS_MAX] +
 					   scan->list[i] % CV_FIREWALL_TESTS_MAX);
 	return 0;
@@ -137,25 +137,25 @@ static int join_kinds(struct draft *draft)
 int cv_firewall_scan_make(struct cv_firewall_scan **scan, const struct cv_firewall_entry *entry,
 	uint32_t count, unsigned words)
 {
-	struct draft *draft = calloc(1, sizeof(*draft));
+	struct builder *builder = calloc(1, sizeof(*builder));
 	struct cv_firewall_scan *made = calloc(1, sizeof(*made));
 	int rc = 0;
 
-	if (draft == NULL || made == NULL) {
-		free(draft);
+	if (builder == NULL || made == NULL) {
+		free(builder);
 		free(made);
 		return -ENOMEM;
 	}
-	draft->scan = made;
+	builder->scan = made;
 	made->entry = calloc(count + 1, sizeof(*made->entry));
 	made->list = calloc((size_t)count + 1, (2 * words + 3) * sizeof(*made->list));
 	if (made->entry == NULL || made->list == NULL)
 		rc = -ENOMEM;
 	for (uint32_t i = 0; i < count && rc == 0; i++)
-		rc = add_entry(draft, &entry[i], words);
+		rc = add_entry(builder, &entry[i], words);
 	if (rc == 0)
-		rc = join_kinds(draft);
-	free(draft);
+		rc = join_kinds(builder);
+	free(builder);
 	if (rc != 0) {
 		cv_firewall_scan_free(made);
 		return rc;

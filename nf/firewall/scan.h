@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nf/firewall/columns.h"
+#include "nf/firewall/transposed.h"
 #include "nf/firewall/entry.h"
 
 #define CV_FIREWALL_SCAN_MAX 96 // entries; beyond, or with more tests, a trie is as fast
@@ -26,7 +26,7 @@ enum cv_firewall_kind {
 
 struct cv_firewall_test {
 	uint32_t a, b; // 16 bits, twice
-	uint32_t column;
+	uint32_t row;
 };
 
 // An entry: passed where all of its tests are. Their numbers are in fours.
@@ -51,11 +51,12 @@ struct cv_firewall_scanned {
 	uint64_t unmatched; // by any rule
 };
 
-// Judges the packets of a burst: those of n <= CV_FIREWALL_LOOKUP_MAX whose bit
-// is in packets, their tuples being the columns (of others anything may stand there). Adds to
+// Matches the packets of a burst: those of n <= CV_FIREWALL_LOOKUP_MAX whose bit
+// is in packets, their tuples being the rows (those of others are undefined). Adds to
 // hits[i + 1] what rule i decided, to hits[0] what none did: relaxed atomics, one writer.
 typedef struct cv_firewall_scanned cv_firewall_scan_run(const struct cv_firewall_scan *scan,
-	const struct cv_firewall_columns *columns, uint32_t n, uint64_t packets, uint64_t *hits);
+	const struct cv_firewall_transposed *transposed, uint32_t n, uint64_t packets,
+	uint64_t *hits);
 
 // The same in the words of different processors.
 struct cv_firewall_scan_run_of {

@@ -25,7 +25,7 @@ static CV_INLINE __m256i test_x16(
 }
 
 // Vectors are packed by halves: of four bytes of answers the second and the third have changed
-// places. They do so in every test, so it is mended where packets come in and verdicts go out.
+// places. They do so in every test, so it is undone where packets come in and verdicts go out.
 static CV_INLINE uint32_t test_x32(
 	enum cv_firewall_kind kind, const uint16_t *x, const struct cv_firewall_test *test)
 {
@@ -107,13 +107,13 @@ static CV_INLINE uint64_t in_lanes(uint64_t packets)
 
 // Makes a kind's tests of 32 packets or of 64.
 static CV_INLINE void test_kind(const struct cv_firewall_scan *scan, enum cv_firewall_kind kind,
-	const struct cv_firewall_columns *columns, bool both, uint64_t *passed)
+	const struct cv_firewall_transposed *transposed, bool both, uint64_t *passed)
 {
 	uint32_t i = kind == 0 ? 0 : scan->end[kind - 1];
 
 	for (; i < scan->end[kind]; i++) {
 		const struct cv_firewall_test *test = &scan->test[i];
-		const uint16_t *x = columns->word[test->column];
+		const uint16_t *x = transposed->word[test->row];
 		uint64_t bits = test_x32(kind, x, test);
 
 		if (both)
@@ -123,11 +123,11 @@ static CV_INLINE void test_kind(const struct cv_firewall_scan *scan, enum cv_fir
 }
 
 static CV_INLINE void test_all(const struct cv_firewall_scan *scan,
-	const struct cv_firewall_columns *columns, bool both, uint64_t *passed)
+	const struct cv_firewall_transposed *transposed, bool both, uint64_t *passed)
 {
-	test_kind(scan, CV_FIREWALL_EXACT, columns, both, passed);
-	test_kind(scan, CV_FIREWALL_MASKED, columns, both, passed);
-	test_kind(scan, CV_FIREWALL_RANGE, columns, both, passed);
+	test_kind(scan, CV_FIREWALL_EXACT, transposed, both, passed);
+	test_kind(scan, CV_FIREWALL_MASKED, transposed, both, passed);
+	test_kind(scan, CV_FIREWALL_RANGE, transposed, both, passed);
 	passed[CV_FIREWALL_TESTS_MAX] = UINT64_MAX;
 }
 
@@ -138,14 +138,15 @@ static CV_INLINE void add_hits(uint64_t *hits, uint32_t rule, uint64_t packets)
 }
 
 struct cv_firewall_scanned CV_FIREWALL_SCAN_RUN(const struct cv_firewall_scan *scan,
-	const struct cv_firewall_columns *columns, uint32_t n, uint64_t packets, uint64_t *hits) {
+	const struct cv_firewall_transposed *transposed, uint32_t n, uint64_t packets,
+	uint64_t *hits) {
 	uint64_t passed[CV_FIREWALL_TESTS_MAX + 1];
 	uint64_t left = in_lanes(packets), denied = 0;
 
 	if (n > 32)
-		test_all(scan, columns, true, passed);
+		test_all(scan, transposed, true, passed);
 	else
-		test_all(scan, columns, false, passed);
+		test_all(scan, transposed, false, passed);
 	for (uint32_t i = 0; i < scan->count; i++) {
 		const struct cv_firewall_all *entry = &scan->entry[i];
 		const uint16_t *list = &scan->list[entry->first];

@@ -9,7 +9,7 @@
 #include "nf/firewall/table.h"
 #include "nf/firewall/trie.h"
 
-// Classes of the protocols that have ports: 2 i for their packets, 2 i + 1 for their later
+// Classes of the protocols that have ports: 2 i for their packets, 2 i + 1 for their non-first
 // fragments, so that a mask selects one, both, or those of all of them.
 #define CLASS_PORTS_MASK 0xf0 // class & this == 0: some protocol with ports
 #define CLASS_LATER 1
@@ -64,7 +64,7 @@ static void prefix_set(struct cv_firewall_entry *entry, unsigned word, unsigned 
 	memcpy(&entry->mask[word], mask.address.bytes, bytes);
 }
 
-// What rule asks of a tuple's class. later: of a later fragment's, the rule having ports.
+// What rule asks of a tuple's class. later: of a non-first fragment's, the rule having ports.
 static void class_test(const struct cv_firewall_table *table, const struct cv_firewall_rule *rule,
 	bool later, uint8_t *value, uint8_t *mask)
 {
@@ -101,7 +101,7 @@ static void ports_set(
 	entry->dport = rule->dport;
 }
 
-// Rule number index as an entry of one family; later: as it applies to later fragments, which
+// Rule number index as an entry of one family; later: as it applies to non-first fragments, which
 // have no ports.
 static void entry_set(struct cv_firewall_entry *entry, bool ipv4,
 	const struct cv_firewall_table *table, const struct cv_firewall_rule *rule, size_t index,
@@ -121,7 +121,7 @@ static void entry_set(struct cv_firewall_entry *entry, bool ipv4,
 	ports_set(entry, 1 + bytes / 2, later ? &any : rule);
 }
 
-// The rules of one family as entries; later: with what is about later fragments only. Returns
+// The rules of one family as entries; later: with what is about non-first fragments only. Returns
 // their number.
 static uint32_t entries_set(struct cv_firewall_entry *entry, bool ipv4,
 	const struct cv_firewall_table *table, const struct cv_firewall_rules *rules, bool later)

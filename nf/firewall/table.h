@@ -5,11 +5,12 @@
 // addresses is in both. Some tens of rules are scanned (firewall_scan.h), more are a trie
 // (firewall_trie.h). Several threads may look up at once.
 //
-// A tuple's protocol and its kind become one class, so that a lookup can tell a later fragment,
+// A tuple's protocol and its kind become one class, so that a lookup can tell a non-first fragment,
 // which has no ports, from a packet whose ports are zero at no cost:
-// - a rule without ports matches packets and later fragments alike;
+// - a rule without ports matches packets and non-first fragments alike;
 // - a rule with ports that allows matches only packets whose ports are there;
-// - a rule with ports that denies matches later fragments too: they could belong to a packet that
+// - a rule with ports that denies matches non-first fragments too: they could belong to a packet
+// that
 //   it denies, and nobody here can tell (fails closed).
 #ifndef CV_FIREWALL_TABLE_H
 #define CV_FIREWALL_TABLE_H
@@ -25,13 +26,13 @@
 
 struct cv_firewall_family {
 	struct rte_acl_ctx *trie; // NULL: scanned
-	// [true]: with what is about later fragments only, rules that deny by ports being there
+	// [true]: with what is about non-first fragments only, rules that deny by ports being there
 	// twice. Owned; both NULL if there is a trie.
 	struct cv_firewall_scan *scan[2];
 };
 
 struct cv_firewall_table {
-	uint8_t classes[2][256]; // [later fragment][protocol]
+	uint8_t classes[2][256]; // [non-first fragment][protocol]
 	struct cv_firewall_family ipv4;
 	struct cv_firewall_family ipv6;
 	cv_firewall_scan_run *run;
@@ -49,7 +50,7 @@ void cv_firewall_table_free(struct cv_firewall_table *table);
 static CV_INLINE uint8_t cv_firewall_class(
 	const struct cv_firewall_table *table, uint8_t proto, enum cv_tuple_kind kind)
 {
-	return table->classes[kind == CV_TUPLE_LATER][proto];
+	return table->classes[kind == CV_TUPLE_NON_FIRST][proto];
 }
 
 #endif

@@ -7,7 +7,7 @@
 
 extern const struct cv_nf cv_nf_firewall;
 
-// The rules that most tables below are judged by, so that each row shows one thing.
+// The rules that most tables below apply, so that each row shows one thing.
 #define RULES                                                                                \
 	"{'action': 'deny', 'src': '10.66.0.0/16', 'name': 'bad people'},"                   \
 	"{'action': 'deny', 'proto': 'tcp', 'dport': 23},"                                   \
@@ -18,7 +18,7 @@ extern const struct cv_nf cv_nf_firewall;
 	"{'action': 'allow', 'proto': 'icmpv6'},"                                            \
 	"{'action': 'allow', 'dst': '10.9.9.9', 'dport': 8080}"
 
-// The same packets are judged by few rules, which are scanned, and by many, which are a trie:
+// The same packets are matched by few rules, which are scanned, and by many, which are a trie:
 // these fill up the table and match nothing that the tests send.
 static char *config_of(const char *settings, const char *rules, unsigned more)
 {
@@ -63,7 +63,7 @@ struct row {
 	const char *verdict;
 };
 
-static void judge(const char *settings, const char *rules, const struct row *row, size_t count)
+static void check(const char *settings, const char *rules, const struct row *row, size_t count)
 {
 	struct packet_row rows[64];
 
@@ -78,7 +78,7 @@ static void judge(const char *settings, const char *rules, const struct row *row
 	}
 }
 
-#define JUDGE(settings, rules, rows) judge(settings, rules, rows, RTE_DIM(rows))
+#define CHECK(settings, rules, rows) check(settings, rules, rows, RTE_DIM(rows))
 
 static void ipv4(void **state)
 {
@@ -124,7 +124,7 @@ static void ipv4(void **state)
 		{"wrong checksum is the router's", "ip4 src=10.1.2.3 sum=1234 tcp", "next"},
 	};
 
-	JUDGE("'default': 'deny'", RULES, rows);
+	CHECK("'default': 'deny'", RULES, rows);
 }
 
 static void ipv6(void **state)
@@ -165,12 +165,12 @@ static void ipv6(void **state)
 		{"jumbogram", "ip6 nh=0 len=0 hex=1100c20400010000 data=20", "bad_header"},
 	};
 
-	JUDGE("'default': 'deny'", RULES, rows);
+	CHECK("'default': 'deny'", RULES, rows);
 }
 
 static void fragments(void **state)
 {
-	// Default deny: only what rules without ports allow comes through in later fragments.
+	// Default deny: only what rules without ports allow comes through in non-first fragments.
 	static const struct row deny[] = {
 		{"first, its ports are there", "ip4 mf=1 udp sport=1500 dport=53 data=16", "next"},
 		{"first, denied by its ports", "ip4 src=10.1.1.1 mf=1 tcp dport=23 data=4",
@@ -202,7 +202,8 @@ static void fragments(void **state)
 		{"6: two fragment headers", "ip6 frag frag udp sport=1500 dport=53", "fragment"},
 		{"6: two, the second later", "ip6 frag mf=1 frag off=3 nh=58 data=8", "fragment"},
 	};
-	// Default allow: a later fragment is stopped only where a denying rule could have matched.
+	// Default allow: a non-first fragment is stopped only where a denying rule could have
+	// matched.
 	static const struct row allow[] = {
 		{"could be to port 23", "ip4 off=1 proto=6 data=8", "denied"},
 		{"could be from port 9", "ip4 off=1 proto=17 data=8", "next"},
@@ -218,18 +219,18 @@ static void fragments(void **state)
 		{"others are denied", "ip4 src=11.1.1.1 off=1 proto=6 data=8", "denied"},
 	};
 
-	JUDGE("'default': 'deny'", RULES, deny);
-	JUDGE("'default': 'allow'",
+	CHECK("'default': 'deny'", RULES, deny);
+	CHECK("'default': 'allow'",
 		"{'action': 'deny', 'proto': 'tcp', 'dport': 23},"
 		"{'action': 'deny', 'dst': '10.5.0.0/16', 'sport': 9}",
 		allow);
-	JUDGE("'default': 'allow'",
+	CHECK("'default': 'allow'",
 		"{'action': 'allow', 'src': '10.0.0.0/8', 'proto': 'tcp'},"
 		"{'action': 'deny', 'proto': 'tcp', 'dport': 23}",
 		order);
 }
 
-// Every prefix of a packet: it is judged by what is there, and nothing behind it is read (each
+// Every prefix of a packet: it is matched by what is there, and nothing behind it is read (each
 // lies in memory of its own size).
 static void truncated(void **state)
 {
@@ -252,7 +253,7 @@ static void truncated(void **state)
 			struct row row = {text, text, cut < len ? packets[i].verdict : "next"};
 
 			snprintf(text, sizeof(text), "%s cut=%u", packets[i].packet, cut);
-			judge("'default': 'deny'", RULES, &row, 1);
+			check("'default': 'deny'", RULES, &row, 1);
 		}
 	}
 }
@@ -267,7 +268,7 @@ static void non_ip(void **state)
 		{"a byte short", "type=88cc cut=13", "bad_header"},
 		{"nothing", "cut=0", "bad_header"},
 		{"tag cut", "vlan type=0806 cut=17", "bad_header"},
-		{"ip is judged", "ip4 proto=1", "default_denied"},
+		{"ip is matched", "ip4 proto=1", "default_denied"},
 		{"9100 tag", "type=9100 data=64", "bad_header"},
 		{"9200 tag", "type=9200 data=64", "bad_header"},
 		{"9300 tag", "type=9300 data=64", "bad_header"},
@@ -280,12 +281,12 @@ static void non_ip(void **state)
 		{"802.3 length", "type=0026 data=38", "non_ip"},
 		{"a byte short", "cut=13", "bad_header"},
 		{"three tags", "vlan vlan vlan ip4", "bad_header"},
-		{"ip is judged", "ip4 proto=1", "next"},
+		{"ip is matched", "ip4 proto=1", "next"},
 	};
 
-	JUDGE("'default': 'deny', 'non_ip': 'pass'", "", pass);
-	JUDGE("'default': 'allow', 'non_ip': 'drop'", "", drop);
-	JUDGE("'default': 'allow', 'non_ip': 'drop', 'rules_file_action': 'deny'", "", drop);
+	CHECK("'default': 'deny', 'non_ip': 'pass'", "", pass);
+	CHECK("'default': 'allow', 'non_ip': 'drop'", "", drop);
+	CHECK("'default': 'allow', 'non_ip': 'drop', 'rules_file_action': 'deny'", "", drop);
 }
 
 static void counters(void **state)

@@ -19,7 +19,7 @@ struct tuple {
 	int proto;
 	int sport, dport;
 	enum part part;
-	bool usual; // without options
+	bool common; // without options
 };
 
 struct rule {
@@ -98,8 +98,8 @@ static struct rule draw_rule(void)
 	return rule;
 }
 
-// usual: what most packets are, which the firewall reads eight at a time.
-static struct tuple draw_tuple(bool usual)
+// common: the common case, which the firewall reads eight at a time.
+static struct tuple draw_tuple(bool common)
 {
 	struct tuple tuple = {
 		.family = draw(2) ? 4 : 6,
@@ -111,10 +111,10 @@ static struct tuple draw_tuple(bool usual)
 		.part = draw(2)   ? WHOLE
 			: draw(2) ? FIRST
 				  : LATER,
-		.usual = usual,
+		.common = common,
 	};
 
-	if (usual) {
+	if (common) {
 		tuple.family = 4;
 		tuple.proto = draw(2) ? 6 : 17;
 		tuple.part = WHOLE;
@@ -215,7 +215,7 @@ static struct packet tuple_packet(const struct tuple *tuple)
 	if (tuple->family == 4) {
 		snprintf(text, sizeof(text), "%sip4 src=%s dst=%s proto=%d off=%u mf=%u %s",
 			DRAW(tags), src, dst, tuple->proto, offset, more,
-			tuple->usual ? "" : DRAW(options));
+			tuple->common ? "" : DRAW(options));
 	} else {
 		const char *chain = DRAW(extensions);
 
@@ -230,7 +230,7 @@ static struct packet tuple_packet(const struct tuple *tuple)
 	return packet_make(text);
 }
 
-static void judge(unsigned count)
+static void check(unsigned count)
 {
 	const struct cv_nf *nf = cv_nf_find("firewall");
 	struct rule rules[256];
@@ -253,7 +253,7 @@ static void judge(unsigned count)
 		uint8_t verdicts[CV_BURST_MAX];
 		uint16_t n = (uint16_t)draw(CV_BURST_MAX + 1);
 		uint16_t dropped;
-		unsigned rare = draw(3); // packets that are not usual: all, one in twenty, none
+		unsigned rare = draw(3); // outside of the common case: all, one in twenty, none
 
 		for (unsigned i = 0; i < n; i++) {
 			tuples[i] = draw_tuple(rare > 0 && (rare > 1 || draw(20) > 0));
@@ -283,7 +283,7 @@ static void judge(unsigned count)
 	json_decref(config);
 }
 
-static void judge_all(void)
+static void check_all(void)
 {
 	static const unsigned counts[] = {0, 1, 2, 5, 10, 20, 40, 100, 250};
 	const char *seed = getenv("CV_TEST_SEED");
@@ -291,12 +291,12 @@ static void judge_all(void)
 	random_state = seed != NULL ? strtoull(seed, NULL, 0) : 1;
 	for (unsigned round = 0; round < 20; round++)
 		for (size_t i = 0; i < RTE_DIM(counts); i++)
-			judge(counts[i]);
+			check(counts[i]);
 }
 
 static void random_rules(void **state)
 {
-	judge_all();
+	check_all();
 }
 
 // As on a processor whose vectors are shorter.
@@ -305,7 +305,7 @@ static void random_rules_short_vectors(void **state)
 	uint16_t before = rte_vect_get_max_simd_bitwidth();
 
 	assert_int_equal(rte_vect_set_max_simd_bitwidth(RTE_VECT_SIMD_128), 0);
-	judge_all();
+	check_all();
 	assert_int_equal(rte_vect_set_max_simd_bitwidth(before), 0);
 }
 

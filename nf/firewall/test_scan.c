@@ -92,10 +92,10 @@ static bool passes(const struct cv_firewall_entry *entry, const uint16_t *tuple,
 	       within(&entry->dport, tuple[2 * words - 1]);
 }
 
-static void judge(const char *name, cv_firewall_scan_run *run, unsigned words, uint32_t count)
+static void check(const char *name, cv_firewall_scan_run *run, unsigned words, uint32_t count)
 {
 	struct cv_firewall_entry entry[RULES_MAX];
-	struct cv_firewall_columns columns;
+	struct cv_firewall_transposed transposed;
 	struct cv_firewall_scan *scan;
 	uint16_t tuple[CV_FIREWALL_LOOKUP_MAX][2 * CV_FIREWALL_IPV6_WORDS];
 	uint64_t hits[RULES_MAX + 1], want_hits[RULES_MAX + 1] = {0}, denied = 0, unmatched = 0;
@@ -115,7 +115,7 @@ static void judge(const char *name, cv_firewall_scan_run *run, unsigned words, u
 		draw_tuple(tuple[i], words);
 		memcpy(&rows[i % 8 * words * 4], tuple[i], words * 4);
 		if (i % 8 == 7)
-			cv_firewall_columns_set_x8(rows, words, &columns, i - 7);
+			cv_firewall_transpose_tuples_x8(rows, words, &transposed, i - 7);
 		if (!(packets >> i & 1))
 			continue;
 		while (first < count && !passes(&entry[first], tuple[i], words))
@@ -127,7 +127,7 @@ static void judge(const char *name, cv_firewall_scan_run *run, unsigned words, u
 			denied |= 1ull << i;
 	}
 	assert_int_equal(cv_firewall_scan_make(&scan, entry, count, words), 0);
-	got = run(scan, &columns, n, packets, hits);
+	got = run(scan, &transposed, n, packets, hits);
 	if (got.denied != denied || got.unmatched != unmatched)
 		fail_msg("%s, %u words, %u entries, %u packets: denied %lx, not %lx; unmatched "
 			 "%lx, not %lx",
@@ -136,14 +136,14 @@ static void judge(const char *name, cv_firewall_scan_run *run, unsigned words, u
 	cv_firewall_scan_free(scan);
 }
 
-static void judge_all(const char *name, cv_firewall_scan_run *run)
+static void check_all(const char *name, cv_firewall_scan_run *run)
 {
 	static const uint32_t counts[] = {0, 1, 2, 10, 20};
 
 	for (unsigned round = 0; round < 200; round++) {
 		for (size_t i = 0; i < RTE_DIM(counts); i++) {
-			judge(name, run, CV_FIREWALL_IPV4_WORDS, counts[i]);
-			judge(name, run, CV_FIREWALL_IPV6_WORDS, counts[i]);
+			check(name, run, CV_FIREWALL_IPV4_WORDS, counts[i]);
+			check(name, run, CV_FIREWALL_IPV6_WORDS, counts[i]);
 		}
 	}
 }
@@ -153,11 +153,11 @@ static void every_run(void **state)
 	const struct cv_firewall_scan_run_of *of;
 
 	for (of = cv_firewall_scan_runs; of->name != NULL; of++) {
-		print_message("%s: %s\n", of->name, of->can() ? "judged" : "not on this machine");
+		print_message("%s: %s\n", of->name, of->can() ? "checked" : "not on this machine");
 		if (of->can())
-			judge_all(of->name, of->run);
+			check_all(of->name, of->run);
 	}
-	judge_all("portable", run_portable);
+	check_all("portable", run_portable);
 }
 
 // The limit that DPDK's users know counts here, too.

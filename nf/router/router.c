@@ -19,7 +19,7 @@
 // routes are not followed (RFC 1812 section 5.3.13.4 leaves that open): such a packet goes to its
 // destination field's address. Bytes behind the IP packet (padding) are kept.
 //
-// Drops, judged in this order:
+// Drops, checked in this order:
 //   not_ip        neither IPv4 nor IPv6
 //   bad_header    version, header length, total length, or checksum (RFC 1812 section 5.2.2)
 //   multicast     a group address as Ethernet (RFC 1812 section 5.3.4) or IP destination
@@ -35,7 +35,7 @@
 #include "chain/nf.h"
 #include "dpdk/compat.h"
 #include "nf/router/fib.h"
-#include "nf/router/judge.h"
+#include "nf/router/validate.h"
 #include "packet/ether.h"
 #include "packet/ipv6.h"
 
@@ -45,7 +45,7 @@ static const char *const drops[] = {"not_ip", "bad_header", "multicast", "martia
 
 struct router {
 	struct cv_fib fib;
-	cv_router_judge *judge;
+	cv_router_validate *validate;
 };
 
 static void destroy(void *instance)
@@ -64,7 +64,7 @@ static void *create(const void *config, const struct cv_nf_env *env, struct cv_e
 
 	if (router == NULL)
 		return NULL;
-	router->judge = cv_router_judge_best();
+	router->validate = cv_router_validate_best();
 	rc = cv_routes_load(&routes, config, env, error);
 	if (rc == 0)
 		rc = cv_fib_make(&router->fib, &routes, error);
@@ -122,7 +122,7 @@ static CV_INLINE void look_up_ipv6(const struct cv_fib *fib, const struct cv_vie
 		adjacency[index[i]] = hop[i] < 0 ? fib->v6_default : (uint32_t)hop[i];
 }
 
-// Judges all headers, looks up all destinations, rewrites all packets: each a short loop whose
+// Validates all headers, looks up all destinations, rewrites all packets: each a short loop whose
 // memory accesses do not wait for one another.
 // Not CV_HOT: AVX2 makes it slower (own cycles 12.2 -> 12.9 with 10 routes).
 static uint16_t process(
@@ -130,17 +130,17 @@ static uint16_t process(
 {
 	const struct router *router = instance;
 	const struct cv_adjacency *adjacencies = router->fib.adjacency;
-	struct cv_router_judged judged;
+	struct cv_router_validated validated;
 	uint64_t adjacency[CV_BURST_MAX];
 	uint16_t dropped = 0;
 
-	router->judge(view, verdict, n, &judged);
-	if (router->fib.v4 == NULL || judged.v6 == n)
+	router->validate(view, verdict, n, &validated);
+	if (router->fib.v4 == NULL || validated.v6 == n)
 		memset(adjacency, 0, sizeof(adjacency));
 	else
-		rte_fib_lookup_bulk(router->fib.v4, judged.destination, adjacency, n);
-	if (judged.v6 > 0)
-		look_up_ipv6(&router->fib, view, judged.v6_index, judged.v6, adjacency);
+		rte_fib_lookup_bulk(router->fib.v4, validated.destination, adjacency, n);
+	if (validated.v6 > 0)
+		look_up_ipv6(&router->fib, view, validated.v6_index, validated.v6, adjacency);
 	for (uint16_t i = 0; i < n; i++) {
 		uint8_t what = verdict[i];
 

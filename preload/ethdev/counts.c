@@ -21,9 +21,9 @@ void cv_tx_counts_add(struct cv_tx_counts *sum, const struct cv_tx_counts *count
 	sum->pkts += counts->pkts;
 	sum->frames += counts->frames;
 	sum->convoys += counts->convoys;
-	sum->by_pointer += counts->by_pointer;
+	sum->in_place += counts->in_place;
 	sum->repacked += counts->repacked;
-	sum->alone += counts->alone;
+	sum->unaggregated += counts->unaggregated;
 	sum->no_buffer += counts->no_buffer;
 	sum->looks_like_convoy += counts->looks_like_convoy;
 }
@@ -47,8 +47,8 @@ void cv_counts_print(
 	}
 	fprintf(file,
 		"}},\"tx\":{\"pkts\":%" PRIu64 ",\"frames\":%" PRIu64 ",\"convoys\":%" PRIu64
-		",\"by_pointer\":%" PRIu64 ",\"repacked\":%" PRIu64 ",\"alone\":%" PRIu64
+		",\"in_place\":%" PRIu64 ",\"repacked\":%" PRIu64 ",\"unaggregated\":%" PRIu64
 		",\"no_buffer\":%" PRIu64 ",\"looks_like_convoy\":%" PRIu64 "}}",
-		tx->pkts, tx->frames, tx->convoys, tx->by_pointer, tx->repacked, tx->alone,
+		tx->pkts, tx->frames, tx->convoys, tx->in_place, tx->repacked, tx->unaggregated,
 		tx->no_buffer, tx->looks_like_convoy);
 }

@@ -25,9 +25,9 @@ struct cv_tx_counts {
 	uint64_t pkts; // that the program gave, and the driver took
 	uint64_t frames; // that the driver took
 	uint64_t convoys; // of them
-	uint64_t by_pointer; // packets whose convoy was sent as it came
+	uint64_t in_place; // packets whose convoy was sent as it came
 	uint64_t repacked; // packets copied into a new convoy
-	uint64_t alone; // packets sent as they are
+	uint64_t unaggregated; // packets sent as they are
 	uint64_t no_buffer; // times there was none for a new convoy
 	uint64_t looks_like_convoy; // packets dropped: others would take them for convoys
 };

@@ -47,7 +47,7 @@ static struct cv_ethdev_config settings;
 static struct cv_outer fixed; // the next hop, if one is given
 static _Atomic bool any_convoys; // some were received
 static struct port *ports[RTE_MAX_ETHPORTS];
-static struct cv_room headers;
+static struct cv_headroom headers;
 
 static int (*real_start)(uint16_t port);
 static int (*real_stop)(uint16_t port);
@@ -205,10 +205,10 @@ static bool make_rx(struct port *port, uint16_t id, uint16_t i, const struct rte
 	queue->speaks = &port->speaks;
 	port->returns[i] = &queue->returns;
 	queue->port = rte_cpu_to_be_16(settings.port);
-	queue->room.room = settings.mode == CV_ETHDEV_AUTO ? &headers : NULL;
-	queue->groups = NULL;
+	queue->headroom.headroom = settings.mode == CV_ETHDEV_AUTO ? &headers : NULL;
+	queue->sets = NULL;
 	if (settings.mode != CV_ETHDEV_COPY && port->filled_from[i] != NULL)
-		queue->groups = cv_group_pool_get(port->filled_from[i]);
+		queue->sets = cv_mbuf_set_pool_get(port->filled_from[i]);
 	return true;
 }
 
@@ -231,7 +231,7 @@ static bool make_tx(struct port *port, uint16_t id, uint16_t i, const struct rte
 	queue->returns_count = port->rx_queues;
 	queue->convoys = &any_convoys;
 	queue->speaks = &port->speaks;
-	queue->room = settings.mode == CV_ETHDEV_AUTO ? &headers : NULL;
+	queue->headroom = settings.mode == CV_ETHDEV_AUTO ? &headers : NULL;
 	queue->buffers = port->buffers;
 	return true;
 }
@@ -242,13 +242,13 @@ static void tell_of_copies(const struct port *port, uint16_t id, uint16_t queues
 	uint16_t without = 0;
 
 	for (uint16_t i = 0; i < queues; i++)
-		without += port->rx[i]->queue.groups == NULL;
+		without += port->rx[i]->queue.sets == NULL;
 	if (without > 0 && settings.mode != CV_ETHDEV_COPY)
 		fprintf(stderr,
 			"convoy: ethdev: port %u: packets of %u receive queue(s) are copied: there "
 			"is "
 			"no memory for views, or more than %d mempools\n",
-			id, without, CV_GROUP_POOLS_MAX);
+			id, without, CV_MBUF_SET_POOLS_MAX);
 }
 
 // A member that is not named here is cleared: the driver's would take our queues for its own.

@@ -152,18 +152,18 @@ static CV_INLINE void learn_from(struct cv_rx_queue *queue)
 static CV_INLINE uint16_t take_apart(struct cv_rx_queue *queue, struct rte_mbuf **mbufs)
 {
 	struct rte_mbuf *frame = first(queue);
-	struct cv_group *group = NULL;
+	struct cv_mbuf_set *set = NULL;
 
 	learn_from(queue);
 	queue->counts.convoys++;
-	if (queue->groups != NULL && queue->convoy.count <= CV_GROUP_VIEWS &&
-		!cv_room_wanted(&queue->room, queue->convoy.count) && RTE_MBUF_DIRECT(frame) &&
-		rte_mbuf_refcnt_read(frame) == 1)
-		group = cv_group_get(queue->groups);
-	if (CV_UNLIKELY(group == NULL))
+	if (queue->sets != NULL && queue->convoy.count <= CV_MBUF_SET_VIEWS &&
+		!cv_headroom_sample_due(&queue->headroom, queue->convoy.count) &&
+		RTE_MBUF_DIRECT(frame) && rte_mbuf_refcnt_read(frame) == 1)
+		set = cv_mbuf_set_get(queue->sets);
+	if (CV_UNLIKELY(set == NULL))
 		return copy_apart(queue, mbufs);
-	group->from = queue->from;
-	cv_group_show(group, frame, &queue->convoy, queue->views, mbufs);
+	set->from = queue->from;
+	cv_mbuf_set_show(set, frame, &queue->convoy, queue->views, mbufs);
 	queue->counts.viewed += queue->convoy.count;
 	return queue->convoy.count;
 }

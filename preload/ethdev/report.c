@@ -15,7 +15,7 @@ void cv_report_print(FILE *file)
 {
 	const char *comma = "";
 
-	fprintf(file, "{\"schema\":\"convoy.preload/1\",\"mode\":\"%s\",\"ports\":[",
+	fprintf(file, "{\"schema\":\"convoy.preload/2\",\"mode\":\"%s\",\"ports\":[",
 		cv_ethdev_mode_name(config->mode));
 	for (uint16_t id = 0; id < RTE_MAX_ETHPORTS; id++) {
 		struct cv_rx_counts rx;
@@ -79,10 +79,10 @@ static void summarize(uint16_t id, const struct cv_rx_counts *rx, const struct c
 		"convoy: ethdev: port %u: received %" PRIu64 " packets in %" PRIu64
 		" frames, %" PRIu64 " of them convoys (%" PRIu64 " refused, %" PRIu64
 		" packets lost without a buffer); sent %" PRIu64 " in %" PRIu64 " frames, %" PRIu64
-		" of them convoys: %" PRIu64 " by pointer, %" PRIu64 " repacked, %" PRIu64
-		" alone; %" PRIu64 " dropped that looked like convoys\n",
+		" of them convoys: %" PRIu64 " in place, %" PRIu64 " repacked, %" PRIu64
+		" unaggregated; %" PRIu64 " dropped that looked like convoys\n",
 		id, rx->pkts, rx->frames, rx->convoys, refused, rx->no_buffer, tx->pkts, tx->frames,
-		tx->convoys, tx->by_pointer, tx->repacked, tx->alone, tx->looks_like_convoy);
+		tx->convoys, tx->in_place, tx->repacked, tx->unaggregated, tx->looks_like_convoy);
 }
 
 // It may have had its reasons; or rte_pktmbuf_prepend() gave it none of the room it needs.

@@ -7,14 +7,14 @@
 
 #define FRAMES 64 // given to the driver at once
 
-enum how { AS_IT_IS, BY_POINTER, COPIED };
+enum how { AS_IT_IS, IN_PLACE, COPIED };
 
 // Frames on their way to the driver, and what becomes of the program's packets when it takes them.
 struct batch {
 	struct rte_mbuf *frame[FRAMES];
 	uint16_t upto[FRAMES]; // the program's packets that are in it end here
 	enum how how[FRAMES];
-	struct cv_group *group[FRAMES]; // BY_POINTER
+	struct cv_mbuf_set *set[FRAMES]; // IN_PLACE
 	uint16_t count;
 	bool drop; // the program's packet behind them
 };
@@ -24,7 +24,7 @@ static CV_INLINE struct cv_return_name name_of(
 	const struct cv_tx_queue *queue, const struct rte_mbuf *mbuf)
 {
 	const struct cv_return_name name =
-		cv_is_view(mbuf) ? cv_group_of(mbuf)->from : cv_return_name_get(mbuf);
+		cv_is_view(mbuf) ? cv_mbuf_set_of(mbuf)->from : cv_return_name_get(mbuf);
 
 	return name.id != 0 && name.port == queue->port ? name : (struct cv_return_name){0};
 }
@@ -73,7 +73,7 @@ static CV_INLINE bool is_lookalike(const struct cv_tx_queue *queue, const struct
 	return cv_may_be_convoy(&view, queue->udp_port);
 }
 
-// Only what is in one piece, and wants nothing of the hardware, can travel in a convoy.
+// Only a packet of one segment without offload flags can be sent in a convoy.
 static CV_INLINE bool may_join(const struct rte_mbuf *mbuf)
 {
 	return mbuf->nb_segs == 1 && (mbuf->ol_flags & RTE_MBUF_F_TX_OFFLOAD_MASK) == 0 &&
@@ -87,69 +87,69 @@ static CV_INLINE void set_view(struct cv_view *view, struct rte_mbuf *mbuf)
 }
 
 static CV_INLINE bool add(struct batch *batch, struct rte_mbuf *frame, uint16_t upto, enum how how,
-	struct cv_group *group)
+	struct cv_mbuf_set *set)
 {
 	const uint16_t i = batch->count++;
 
 	batch->frame[i] = frame;
 	batch->upto[i] = upto;
 	batch->how[i] = how;
-	batch->group[i] = group;
+	batch->set[i] = set;
 	return true;
 }
 
-// The group that begins with mbufs[0] and is all there, or NULL.
-static CV_INLINE struct cv_group *whole_group(
+// The set that begins with mbufs[0] and is all there, or NULL.
+static CV_INLINE struct cv_mbuf_set *whole_set(
 	struct cv_tx_queue *queue, struct rte_mbuf *const *mbufs, uint16_t n)
 {
-	struct cv_group *group;
+	struct cv_mbuf_set *set;
 
 	if (!cv_is_view(mbufs[0]))
 		return NULL;
-	group = cv_group_of(mbufs[0]);
-	if (mbufs[0] != cv_group_view(group, 0) || group->count > n ||
-		!cv_group_whole(group, mbufs) || outer_of(queue, mbufs[0]) == NULL)
+	set = cv_mbuf_set_of(mbufs[0]);
+	if (mbufs[0] != cv_mbuf_set_view(set, 0) || set->count > n ||
+		!cv_mbuf_set_whole(set, mbufs) || outer_of(queue, mbufs[0]) == NULL)
 		return NULL;
-	return group;
+	return set;
 }
 
-// Small convoys are better joined with what follows them than sent by pointer: a frame costs the
-// driver, and everybody behind it, as much as copying several packets does.
+// Small convoys are better aggregated with what follows them than forwarded in place: a frame costs
+// the driver, and everybody behind it, as much as copying several packets does.
 static CV_INLINE bool is_worth_it(
-	const struct cv_group *group, const struct cv_outer *outer, uint16_t left)
+	const struct cv_mbuf_set *set, const struct cv_outer *outer, uint16_t left)
 {
-	return group->count == left || 2u * group->convoy.len > outer->frame_max;
+	return set->count == left || 2u * set->convoy.len > outer->frame_max;
 }
 
-// What follows, the same way, leaves by pointer: it is left alone.
+// What follows, the same way, is forwarded in place, untouched.
 static CV_INLINE bool is_pointer_case(struct cv_tx_queue *queue, const struct cv_outer *outer,
 	struct rte_mbuf *const *mbufs, uint16_t n)
 {
-	const struct cv_group *group = whole_group(queue, mbufs, n);
+	const struct cv_mbuf_set *set = whole_set(queue, mbufs, n);
 
-	return group != NULL && is_worth_it(group, outer, n);
+	return set != NULL && is_worth_it(set, outer, n);
 }
 
 // The convoy itself, with a new header in front. False: it does not fit.
-static CV_INLINE bool by_pointer(
-	struct batch *batch, struct cv_group *group, uint16_t upto, const struct cv_outer *outer)
+static CV_INLINE bool in_place(
+	struct batch *batch, struct cv_mbuf_set *set, uint16_t upto, const struct cv_outer *outer)
 {
-	struct rte_mbuf *carrier = group->carrier;
-	const uint32_t headroom = (uint32_t)(group->convoy.data - (uint8_t *)carrier->buf_addr);
-	const uint8_t *data = cv_convoy_readdress(&group->convoy, outer, headroom);
+	struct rte_mbuf *carrier = set->carrier;
+	const uint32_t headroom = (uint32_t)(set->convoy.data - (uint8_t *)carrier->buf_addr);
+	const uint8_t *data = cv_convoy_readdress(&set->convoy, outer, headroom);
 
 	if (CV_UNLIKELY(data == NULL))
 		return false;
 	carrier->data_off = (uint16_t)(data - (uint8_t *)carrier->buf_addr);
-	carrier->data_len = group->convoy.len;
-	carrier->pkt_len = group->convoy.len;
+	carrier->data_len = set->convoy.len;
+	carrier->pkt_len = set->convoy.len;
 	carrier->ol_flags = 0;
-	return add(batch, carrier, upto, BY_POINTER, group);
+	return add(batch, carrier, upto, IN_PLACE, set);
 }
 
 // A buffer of ours with a copy of one packet, for what must not be given to the driver. False: no
 // buffer.
-static bool copy_alone(
+static bool add_copy(
 	struct cv_tx_queue *queue, struct batch *batch, struct rte_mbuf *mbuf, uint16_t upto)
 {
 	struct rte_mbuf *copy = rte_pktmbuf_copy(mbuf, queue->buffers, 0, UINT32_MAX);
@@ -162,22 +162,22 @@ static bool copy_alone(
 	return add(batch, copy, upto, COPIED, NULL);
 }
 
-static bool alone(
+static bool add_packet(
 	struct cv_tx_queue *queue, struct batch *batch, struct rte_mbuf *mbuf, uint16_t upto)
 {
 	for (const struct rte_mbuf *piece = mbuf; piece != NULL; piece = piece->next)
 		if (cv_is_view(piece))
-			return copy_alone(queue, batch, mbuf, upto);
-	cv_room_look(queue->room, mbuf);
+			return add_copy(queue, batch, mbuf, upto);
+	cv_headroom_check(queue->headroom, mbuf);
 	return add(batch, mbuf, upto, AS_IT_IS, NULL);
 }
 
-// Examples come a convoy at a time: where the first packet is a view, nobody looks at the others.
-static void look_for_headers(struct cv_room *room, struct rte_mbuf *const *mbufs, uint16_t n)
+// Samples come a convoy at a time: where the first packet is a view, nobody looks at the others.
+static void check_headroom(struct cv_headroom *headroom, struct rte_mbuf *const *mbufs, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++)
 		if (!cv_is_view(mbufs[i]))
-			cv_room_look(room, mbufs[i]);
+			cv_headroom_check(headroom, mbufs[i]);
 }
 
 // A packet that is to go by itself, as it is if it may. Returns how many were taken, one or none.
@@ -189,10 +189,10 @@ static uint16_t unaggregated(struct cv_tx_queue *queue, struct batch *batch, str
 		batch->drop = true;
 		return 0;
 	}
-	return alone(queue, batch, mbuf, upto);
+	return add_packet(queue, batch, mbuf, upto);
 }
 
-// One frame with the first of mbufs, which are not a whole group, and what may travel with it.
+// One frame with the first of mbufs, which are not a whole set, and what may be aggregated with it.
 // Returns how many it took; 0: no buffer, or the first is to be dropped.
 static uint16_t pack(struct cv_tx_queue *queue, struct batch *batch, struct rte_mbuf **mbufs,
 	uint16_t at, uint16_t n)
@@ -221,8 +221,8 @@ static uint16_t pack(struct cv_tx_queue *queue, struct batch *batch, struct rte_
 	}
 	if (count == 0 || (count == 1 && !is_lookalike(queue, mbufs[at])))
 		return unaggregated(queue, batch, mbufs[at], at + 1, count == 0);
-	if (queue->room != NULL && !cv_is_view(mbufs[at]))
-		look_for_headers(queue->room, mbufs + at, count);
+	if (queue->headroom != NULL && !cv_is_view(mbufs[at]))
+		check_headroom(queue->headroom, mbufs + at, count);
 	frame = rte_pktmbuf_alloc(queue->buffers);
 	if (CV_UNLIKELY(frame == NULL)) {
 		queue->counts.no_buffer++;
@@ -251,13 +251,13 @@ static CV_INLINE bool plan(struct cv_tx_queue *queue, struct batch *batch, struc
 	batch->count = 0;
 	batch->drop = false;
 	while (*at < n && batch->count < FRAMES) {
-		struct cv_group *group = whole_group(queue, mbufs + *at, (uint16_t)(n - *at));
-		const struct cv_outer *outer = group != NULL ? outer_of(queue, mbufs[*at]) : NULL;
+		struct cv_mbuf_set *set = whole_set(queue, mbufs + *at, (uint16_t)(n - *at));
+		const struct cv_outer *outer = set != NULL ? outer_of(queue, mbufs[*at]) : NULL;
 		uint16_t taken;
 
-		if (outer != NULL && is_worth_it(group, outer, (uint16_t)(n - *at)) &&
-			by_pointer(batch, group, *at + group->count, outer)) {
-			*at += group->count;
+		if (outer != NULL && is_worth_it(set, outer, (uint16_t)(n - *at)) &&
+			in_place(batch, set, *at + set->count, outer)) {
+			*at += set->count;
 			continue;
 		}
 		taken = pack(queue, batch, mbufs, *at, n);
@@ -268,14 +268,14 @@ static CV_INLINE bool plan(struct cv_tx_queue *queue, struct batch *batch, struc
 	return true;
 }
 
-// Frees the program's packets, whose bytes were copied: views by their group, others in bulk.
+// Frees the program's packets, whose bytes were copied: views by their set, others in bulk.
 static void free_copied(struct rte_mbuf **mbufs, uint16_t n)
 {
 	for (uint16_t i = 0; i < n;) {
-		struct cv_group *group = cv_is_view(mbufs[i]) ? cv_group_of(mbufs[i]) : NULL;
+		struct cv_mbuf_set *set = cv_is_view(mbufs[i]) ? cv_mbuf_set_of(mbufs[i]) : NULL;
 		uint16_t run = 0;
 
-		if (group == NULL) {
+		if (set == NULL) {
 			while (i + run < n && !cv_is_view(mbufs[i + run]))
 				run++;
 			rte_pktmbuf_free_bulk(mbufs + i, run);
@@ -283,12 +283,12 @@ static void free_copied(struct rte_mbuf **mbufs, uint16_t n)
 			continue;
 		}
 		while (i + run < n && cv_is_view(mbufs[i + run]) &&
-			cv_group_of(mbufs[i + run]) == group &&
+			cv_mbuf_set_of(mbufs[i + run]) == set &&
 			rte_mbuf_refcnt_read(mbufs[i + run]) == 1 && mbufs[i + run]->nb_segs == 1 &&
-			mbufs[i + run]->shinfo == &group->shared)
+			mbufs[i + run]->shinfo == &set->shared)
 			run++;
 		if (run > 0) {
-			cv_group_drop(group, mbufs + i, run);
+			cv_mbuf_set_drop(set, mbufs + i, run);
 			i += run;
 		} else {
 			rte_pktmbuf_free(mbufs[i++]);
@@ -304,22 +304,22 @@ static CV_INLINE uint16_t settle(struct cv_tx_queue *queue, const struct batch *
 		const uint16_t count = batch->upto[i] - from;
 
 		switch (batch->how[i]) {
-		case BY_POINTER:
-			cv_group_put(batch->group[i]);
-			queue->counts.by_pointer += count;
+		case IN_PLACE:
+			cv_mbuf_set_put(batch->set[i]);
+			queue->counts.in_place += count;
 			queue->counts.convoys++;
 			break;
 		case COPIED:
 			free_copied(mbufs + from, count);
 			if (count == 1) {
-				queue->counts.alone++;
+				queue->counts.unaggregated++;
 			} else {
 				queue->counts.repacked += count;
 				queue->counts.convoys++;
 			}
 			break;
 		case AS_IT_IS:
-			queue->counts.alone++;
+			queue->counts.unaggregated++;
 		}
 		from = batch->upto[i];
 	}
@@ -368,6 +368,6 @@ uint16_t cv_send(void *arg, struct rte_mbuf **mbufs, uint16_t n)
 	done = queue->send(queue->driver, mbufs, n);
 	queue->counts.pkts += done;
 	queue->counts.frames += done;
-	queue->counts.alone += done;
+	queue->counts.unaggregated += done;
 	return done;
 }

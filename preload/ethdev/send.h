@@ -3,12 +3,12 @@
 //
 // A transmit queue: takes packets from the program and gives the driver convoys.
 //
-// A group of views that comes back as it went out is sent by pointer: its convoy gets the header
+// A set of views that comes back as it went out is forwarded in place: its convoy gets the header
 // of its next hop, and its packets are not touched. All else is copied into new convoys, as many
-// neighbours as go the same way and fit; what is alone, too long, or wants something of the
-// hardware is sent as it is, unless it looks like a convoy: then it gets one of its own, or is dropped.
-// Nothing is held back: what the driver does not take stays the
-// program's, which is told so, and a driver never sees a view.
+// neighbours as go the same way and fit; what has no such neighbour, is too long, or has an offload
+// flag is sent as it is, unless it looks like a convoy: then it gets one of its own, or is dropped.
+// Nothing is held back: what the driver does not take stays the program's, which is told so, and a
+// driver never sees a view.
 #ifndef CV_ETHDEV_SEND_H
 #define CV_ETHDEV_SEND_H
 
@@ -17,9 +17,9 @@
 #include <rte_ethdev.h>
 
 #include "preload/ethdev/counts.h"
-#include "preload/ethdev/group.h"
+#include "preload/ethdev/mbuf_set.h"
 #include "preload/ethdev/return_next_hop.h"
-#include "preload/ethdev/room.h"
+#include "preload/ethdev/headroom_probe.h"
 
 struct cv_tx_queue {
 	void *driver; // its queue, and how it sends
@@ -34,7 +34,7 @@ struct cv_tx_queue {
 	const _Atomic bool *speaks; // of the port: convoys came by it that were sent to it
 	struct cv_return_name name; // of the return next hop that was used last,
 	struct cv_outer outer; // and a copy of its header
-	struct cv_room *room; // NULL: nobody asks
+	struct cv_headroom *headroom; // NULL: not probed
 	struct rte_mempool *buffers; // for new convoys
 	struct cv_tx_counts counts;
 };

@@ -19,7 +19,7 @@
 #include <rte_ethdev.h>
 
 #include "convoy/pack.h"
-#include "preload/ethdev/group.h"
+#include "preload/ethdev/mbuf_set.h"
 #include "tests/support/test_eal.h"
 
 #define QUEUES 2
@@ -106,7 +106,7 @@ static void *work(void *number)
 		uint16_t n = rte_eth_rx_burst(port, me, got, 32), count = 0, given;
 
 		for (uint16_t i = 0; i < n; i++) {
-			// Whole convoys now and then, so that some leave by pointer.
+			// Whole convoys now and then, so that some are forwarded in place.
 			if (n % 3 == 0 || i % 2 == 0 || rte_ring_enqueue(handed[other], got[i]))
 				mine[count++] = got[i];
 		}
@@ -208,7 +208,7 @@ static void threads_share_packets(void **unused)
 	for (unsigned i = 0; i < QUEUES; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	assert_int_equal(out + look_outside() + dropped, TOTAL);
-	assert_int_equal(cv_groups_in_use(), 0);
+	assert_int_equal(cv_mbuf_sets_in_use(), 0);
 	for (unsigned i = 0; i < QUEUES; i++)
 		assert_int_equal(rte_mempool_avail_count(pools[i]), pool_counts[i]);
 }

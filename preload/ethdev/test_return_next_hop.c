@@ -98,10 +98,10 @@ static void only_what_was_sent_to_us_is_learned(void **unused)
 		{"to us", {2, 0, 0, 0, 0, 9}, {2, 0, 0, 0, 0, 1}, ours, true},
 		{"to another", {2, 0, 0, 0, 0, 8}, {2, 0, 0, 0, 0, 1}, ours, false},
 		{"to all", {255, 255, 255, 255, 255, 255}, {2, 0, 0, 0, 0, 1}, ours, false},
-		{"from a group", {2, 0, 0, 0, 0, 9}, {3, 0, 0, 0, 0, 1}, ours, false},
+		{"from a set", {2, 0, 0, 0, 0, 9}, {3, 0, 0, 0, 0, 1}, ours, false},
 		{"our own, come back", {2, 0, 0, 0, 0, 9}, {2, 0, 0, 0, 0, 9}, ours, false},
 		{"to any, without an address", {2, 0, 0, 0, 0, 8}, {2, 0, 0, 0, 0, 1}, none, true},
-		{"to a group, without one", {3, 0, 0, 0, 0, 8}, {2, 0, 0, 0, 0, 1}, none, false},
+		{"to a set, without one", {3, 0, 0, 0, 0, 8}, {2, 0, 0, 0, 0, 1}, none, false},
 	};
 
 	for (size_t i = 0; i < RTE_DIM(rows); i++) {

@@ -115,7 +115,7 @@ static enum rte_vhost_msg_result after_message(int vid, void *message)
 static void say_left(struct cv_connection *connection)
 {
 	__atomic_store_n(&cv_receive_any_files, true, __ATOMIC_RELAXED);
-	say(connection, "left to rte_vhost with all its messages, of which none is judged: the "
+	say(connection, "left to rte_vhost with all its messages, of which none is validated: the "
 			"program asked for post-copy, an IOMMU, a vDPA device, in-flight buffers, "
 			"or handles messages itself");
 }
@@ -140,7 +140,7 @@ static struct cv_socket *socket_of(const char *path)
 	return found;
 }
 
-// Has rte_vhost ask us about each message, unless they cannot be judged.
+// Has rte_vhost call us for each message, unless they cannot be validated.
 static int begin_messages(struct cv_connection *connection, const char *path)
 {
 	static const struct rte_vhost_user_extern_ops around = {before_message, after_message};

@@ -6,7 +6,7 @@
 //
 // A connection belongs to us from its device's beginning to its end, or to rte_vhost: its guest
 // negotiated what our vring does not do (offloads). Never are both used on one queue. Its messages
-// are judged by us either way (messages.h), unless the program asked for what we cannot judge.
+// are validated by us either way (messages.h), unless the program uses what we cannot validate.
 #ifndef CV_VHOST_CONNECTION_H
 #define CV_VHOST_CONNECTION_H
 
@@ -34,7 +34,7 @@ struct cv_connection {
 	struct cv_socket *socket;
 	const struct rte_vhost_device_ops *program; // the socket's
 	bool ours; // atomic; else rte_vhost's
-	bool left; // with all its messages, to rte_vhost: the program asked for more than we judge
+	bool left; // with all its messages, to rte_vhost: the program uses more than we validate
 	struct cv_messages messages;
 	struct cv_truncated memory;
 	struct cv_to_guest to[CV_GUEST_PAIRS_MAX]; // under the locks of the queues

@@ -25,7 +25,7 @@
 #define PROTOCOL_F_CONFIG 9
 #define PROTOCOL_F_INFLIGHT_SHMFD 12
 
-struct judging {
+struct validation {
 	struct cv_filter *filter;
 	const struct cv_vhost_message *message;
 	const uint64_t *file_bytes;
@@ -57,7 +57,7 @@ uint64_t cv_filter_protocol(const struct cv_filter *filter)
 }
 
 __attribute__((format(printf, 2, 3))) static int refuse(
-	const struct judging *it, const char *format, ...)
+	const struct validation *it, const char *format, ...)
 {
 	char text[200];
 	va_list args;
@@ -69,7 +69,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(
 	return -EPROTO;
 }
 
-static struct cv_filter_ring *ring_of(const struct judging *it)
+static struct cv_filter_ring *ring_of(const struct validation *it)
 {
 	const struct cv_vhost_message *message = it->message;
 	uint64_t index = message->state.index; // an address has it there, too
@@ -99,7 +99,7 @@ static int stop(struct cv_filter_ring *ring)
 }
 
 // Without MQ there are two rings: rte_vhost gives back what it had for others.
-static int without_queues(const struct judging *it)
+static int without_queues(const struct validation *it)
 {
 	for (unsigned i = 2; i < CV_FILTER_RINGS; i++) {
 		if (it->filter->rings[i].started)
@@ -109,7 +109,7 @@ static int without_queues(const struct judging *it)
 	return 0;
 }
 
-static int set_features(const struct judging *it)
+static int set_features(const struct validation *it)
 {
 	struct cv_filter *filter = it->filter;
 	const uint64_t features = it->message->u64, changed = features ^ filter->features;
@@ -128,7 +128,7 @@ static int set_features(const struct judging *it)
 	return has(features, VIRTIO_NET_F_MQ) ? 0 : without_queues(it);
 }
 
-static int set_protocol(const struct judging *it)
+static int set_protocol(const struct validation *it)
 {
 	const uint64_t unknown = it->message->u64 & ~cv_filter_protocol(it->filter);
 
@@ -139,7 +139,7 @@ static int set_protocol(const struct judging *it)
 }
 
 static int check_file(
-	const struct judging *it, unsigned i, uint64_t offset, uint64_t bytes, uint64_t user)
+	const struct validation *it, unsigned i, uint64_t offset, uint64_t bytes, uint64_t user)
 {
 	const uint64_t file = it->file_bytes[i];
 
@@ -152,7 +152,7 @@ static int check_file(
 	return 0;
 }
 
-static int set_memory(const struct judging *it)
+static int set_memory(const struct validation *it)
 {
 	const struct cv_vhost_memory_table *table = &it->message->memory;
 
@@ -168,7 +168,7 @@ static int set_memory(const struct judging *it)
 	return 0;
 }
 
-static int set_log(const struct judging *it)
+static int set_log(const struct validation *it)
 {
 	// rte_vhost counts an offset twice.
 	if (it->message->log.offset != 0)
@@ -182,7 +182,7 @@ static bool is_size(const struct cv_filter *filter, uint32_t size)
 	       (has(filter->features, VIRTIO_F_RING_PACKED) || (size & (size - 1)) == 0);
 }
 
-static int set_size(const struct judging *it, struct cv_filter_ring *ring)
+static int set_size(const struct validation *it, struct cv_filter_ring *ring)
 {
 	const uint32_t size = it->message->state.num;
 
@@ -200,7 +200,7 @@ static bool is_place(const struct cv_filter *filter, const struct cv_filter_ring
 	return !has(filter->features, VIRTIO_F_RING_PACKED) || (ring->base & 0x7fff) < ring->size;
 }
 
-static int set_base(const struct judging *it, struct cv_filter_ring *ring)
+static int set_base(const struct validation *it, struct cv_filter_ring *ring)
 {
 	ring->base = (uint16_t)it->message->state.num;
 	ring->has_base = true;
@@ -209,7 +209,7 @@ static int set_base(const struct judging *it, struct cv_filter_ring *ring)
 	return 0;
 }
 
-static int start(const struct judging *it, struct cv_filter_ring *ring)
+static int start(const struct validation *it, struct cv_filter_ring *ring)
 {
 	if (!it->filter->has_memory || !ring->has_address || !ring->has_base ||
 		!is_size(it->filter, ring->size) || !is_place(it->filter, ring))
@@ -219,7 +219,7 @@ static int start(const struct judging *it, struct cv_filter_ring *ring)
 	return 0;
 }
 
-static int handle(const struct judging *it)
+static int handle(const struct validation *it)
 {
 	const uint32_t request = it->message->request;
 	struct cv_filter_ring *ring = NULL;
@@ -265,10 +265,10 @@ static int handle(const struct judging *it)
 	}
 }
 
-int cv_filter_judge(struct cv_filter *filter, const struct cv_vhost_message *message,
+int cv_filter_validate(struct cv_filter *filter, const struct cv_vhost_message *message,
 	const uint64_t *file_bytes, unsigned files, struct cv_error *error)
 {
-	const struct judging it = {filter, message, file_bytes, error};
+	const struct validation it = {filter, message, file_bytes, error};
 
 	if (cv_vhost_header_check(message, filter->protocol, error) != 0 ||
 		cv_vhost_message_check(message, files, error) != 0)

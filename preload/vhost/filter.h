@@ -46,9 +46,9 @@ bool cv_filter_leaves(uint64_t offered, uint64_t protocol_offered);
 // What a guest is offered of the protocol.
 uint64_t cv_filter_protocol(const struct cv_filter *filter);
 
-// Judges a message and the files that came with it, of which file_bytes says how long they are. 0: it
-// may be handled, and counts as done. -EPROTO with error set.
-int cv_filter_judge(struct cv_filter *filter, const struct cv_vhost_message *message,
+// Validates a message and the files that came with it, of which file_bytes says how long they are.
+// 0: it may be handled, and counts as done. -EPROTO with error set.
+int cv_filter_validate(struct cv_filter *filter, const struct cv_vhost_message *message,
 	const uint64_t *file_bytes, unsigned files, struct cv_error *error);
 
 #endif

@@ -35,23 +35,23 @@ static __rte_noinline bool is_convoy(const struct cv_view *packet, rte_be16_t po
 }
 
 // Must a packet that the guest sent not reach the program as it is? To a next hop nothing may go that it
-// would take for a convoy; where there is none, only what another guest's queue would take apart is
-// held off.
+// would take for a convoy; where there is none, only what another guest's queue would disaggregate
+// is held off.
 static CV_INLINE bool is_lookalike(const struct cv_from_guest *from, const struct cv_view *packet)
 {
 	return CV_UNLIKELY(cv_may_be_convoy(packet, from->port)) &&
 	       (from->outer->len > 0 || is_convoy(packet, from->port));
 }
 
-// A gathered buffer becomes a convoy; one packet alone stays what it is unless it looks like a convoy.
-// False: such a packet does not fit into one.
+// A coalesced buffer becomes a convoy; a single packet stays what it is unless it looks like a
+// convoy. False: such a packet does not fit into one.
 static CV_INLINE bool finish(struct cv_from_guest *from, struct rte_mbuf *mbuf,
-	const struct cv_vring_bin *bin, const struct cv_view *first)
+	const struct cv_vring_buffer *coalesced, const struct cv_view *first)
 {
 	const struct cv_outer *outer = from->outer;
-	uint32_t len = bin->len;
+	uint32_t len = coalesced->len;
 
-	if (bin->packets == 1 && !is_lookalike(from, first)) {
+	if (coalesced->packets == 1 && !is_lookalike(from, first)) {
 		mbuf->data_off += CV_CONVOY_PREFIX_LEN;
 		len -= CV_CONVOY_PREFIX_LEN;
 	} else if (CV_UNLIKELY(outer->len == 0 || outer->len + len > outer->frame_max)) {
@@ -59,7 +59,8 @@ static CV_INLINE bool finish(struct cv_from_guest *from, struct rte_mbuf *mbuf,
 	} else {
 		mbuf->data_off -= outer->len;
 		len += outer->len;
-		cv_outer_write(outer, bin->data - outer->len, (uint8_t)bin->packets, bin->len,
+		cv_outer_write(outer, coalesced->data - outer->len, (uint8_t)coalesced->packets,
+			coalesced->len,
 			rte_cpu_to_be_16((uint16_t)(CV_CONVOY_SPORT_MIN +
 						    (cv_flow_hash(first) & CV_CONVOY_SPORT_MASK))));
 		from->convoys++;
@@ -73,7 +74,7 @@ CV_HOT uint16_t cv_from_guest_take(struct cv_from_guest *from, struct cv_vring *
 	struct rte_mempool *pool, struct rte_mbuf **frames, uint16_t n)
 {
 	const struct cv_outer *outer = from->outer;
-	struct cv_vring_bin bins[CV_FROM_BURST];
+	struct cv_vring_buffer coalesced[CV_FROM_BURST];
 	struct cv_view views[CV_FROM_VIEWS];
 	unsigned first = 0;
 	uint16_t used, took = 0;
@@ -86,18 +87,19 @@ CV_HOT uint16_t cv_from_guest_take(struct cv_from_guest *from, struct cv_vring *
 	for (uint16_t i = 0; i < used; i++) {
 		struct rte_mbuf *mbuf = from->spare[from->spares - 1 - i];
 
-		bins[i].data = rte_pktmbuf_mtod(mbuf, uint8_t *);
-		bins[i].room = rte_pktmbuf_tailroom(mbuf);
-		// Not even two fit where nothing is to be gathered.
-		bins[i].gather = outer->len > 0 ? RTE_MIN(bins[i].room,
-							  (uint32_t)outer->frame_max - outer->len)
-						: 0;
+		coalesced[i].data = rte_pktmbuf_mtod(mbuf, uint8_t *);
+		coalesced[i].room = rte_pktmbuf_tailroom(mbuf);
+		// Not even two fit where nothing is to be coalesced.
+		coalesced[i].coalesced_max =
+			outer->len > 0 ? RTE_MIN(coalesced[i].room,
+						 (uint32_t)outer->frame_max - outer->len)
+				       : 0;
 	}
-	cv_vring_gather(vring, views, CV_FROM_VIEWS, bins, &used);
-	for (uint16_t i = 0; i < used; first += bins[i++].packets) {
+	cv_vring_coalesce(vring, views, CV_FROM_VIEWS, coalesced, &used);
+	for (uint16_t i = 0; i < used; first += coalesced[i++].packets) {
 		struct rte_mbuf *mbuf = from->spare[--from->spares];
 
-		if (CV_LIKELY(finish(from, mbuf, &bins[i], &views[first]))) {
+		if (CV_LIKELY(finish(from, mbuf, &coalesced[i], &views[first]))) {
 			frames[took++] = mbuf;
 		} else {
 			from->refused++;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Packets that a guest sends reach the program in convoys: what waits in the ring travels together.
+// Packets that a guest sends reach the program in convoys: what waits in the ring is aggregated.
 //
-// A guest cannot make convoys that anybody takes apart: a packet of its own that looks like one travels
-// inside of one, and where it does not fit, or none are made, it is dropped.
+// A guest cannot make convoys that anybody disaggregates: a packet of its own that looks like one
+// is sent inside of one, and where it does not fit, or none are made, it is dropped.
 #ifndef CV_VHOST_FROM_GUEST_H
 #define CV_VHOST_FROM_GUEST_H
 

@@ -4,7 +4,7 @@
 // libconvoy_vhost.so: preloaded under a program that moves a guest's packets with rte_vhost (a
 // virtual switch, testpmd). What the guest sends reaches the program in convoys; convoys that the
 // program sends reach the guest packet by packet. CONVOY_VHOST says how, in the words of `convoy
-// preload ethdev`; without a next hop nothing is gathered, and convoys are still taken apart.
+// preload ethdev`; without a next hop nothing is aggregated, and convoys are still disaggregated.
 //
 // Here are the functions of rte_vhost that the program finds first.
 #include <stdio.h>
@@ -49,8 +49,8 @@ __attribute__((constructor)) static void begin(void)
 		"convoy: vhost: rte_vhost_dequeue_burst, rte_vhost_enqueue_burst of %s: %s, UDP "
 		"port %u, MTU %u\n",
 		rte_version(),
-		outer.len > 0 ? "guests' packets leave in convoys, convoys are taken apart"
-			      : "convoys are taken apart; no next hop: none are made",
+		outer.len > 0 ? "guests' packets leave in convoys, convoys are disaggregated"
+			      : "convoys are disaggregated; no next hop: none are made",
 		config.port, config.mtu);
 }
 

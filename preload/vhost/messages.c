@@ -51,7 +51,7 @@ enum rte_vhost_msg_result cv_messages_before(
 		(message->flags & CV_VHOST_NEED_REPLY) != 0 &&
 		(messages->filter.protocol >> CV_VHOST_PROTOCOL_F_REPLY_ACK & 1) != 0;
 	error->text[0] = '\0';
-	if (cv_filter_judge(
+	if (cv_filter_validate(
 		    &messages->filter, message, bytes, (unsigned)context->file_count, error) != 0) {
 		close_files(context);
 		message->flags &= ~CV_VHOST_NEED_REPLY; // with it the connection would stay

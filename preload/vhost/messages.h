@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// A guest's messages on their way to rte_vhost, around which it calls us: judged (filter.h) before
-// it sees them, with files that it would keep closed. A front end whose message is refused, or fails
-// in rte_vhost, is disconnected: rte_vhost would go on with what the message left undone.
+// A guest's messages on their way to rte_vhost, around which it calls us: validated (filter.h)
+// before it sees them, with files that it would keep closed. A front end whose message is refused,
+// or fails in rte_vhost, is disconnected: rte_vhost would go on with what the message left undone.
 #ifndef CV_VHOST_MESSAGES_H
 #define CV_VHOST_MESSAGES_H
 

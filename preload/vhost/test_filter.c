@@ -75,12 +75,12 @@ static struct cv_vhost_message message_of(const struct row *row)
 	return message;
 }
 
-static int judge(struct cv_filter *filter, const struct row *row)
+static int validate(struct cv_filter *filter, const struct row *row)
 {
 	const struct cv_vhost_message message = message_of(row);
 	const uint64_t bytes[8] = {MIB, MIB, CV_FILTER_NO_MEMORY, MIB, MIB, MIB, MIB, MIB};
 	struct cv_error error = {""};
-	const int rc = cv_filter_judge(filter, &message, bytes, row->files, &error);
+	const int rc = cv_filter_validate(filter, &message, bytes, row->files, &error);
 
 	assert_int_equal(rc != 0, error.text[0] != '\0');
 	return rc;
@@ -181,14 +181,14 @@ static const struct {
 						   {CV_VHOST_SET_FEATURES, SPLIT, 0, 0, -EPROTO}}},
 };
 
-static void judges(void **state)
+static void validates(void **state)
 {
 	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
 		struct cv_filter filter;
 
 		cv_filter_begin(&filter, OFFERED, ALL_PROTOCOL);
 		for (const struct row *row = stories[i].rows; row->request != 0; row++) {
-			const int rc = judge(&filter, row);
+			const int rc = validate(&filter, row);
 
 			if (rc != row->rc)
 				fail_msg("%s: message %td: %d", stories[i].what,
@@ -209,18 +209,18 @@ static void takes_files_of_memory_only(void **state)
 	struct cv_error error;
 
 	cv_filter_begin(&filter, OFFERED, ALL_PROTOCOL);
-	assert_int_equal(cv_filter_judge(&filter, &message, bad, 2, &error), -EPROTO);
-	assert_int_equal(cv_filter_judge(&filter, &message, shorter, 2, &error), -EPROTO);
-	assert_int_equal(cv_filter_judge(&filter, &message, good, 2, &error), 0);
+	assert_int_equal(cv_filter_validate(&filter, &message, bad, 2, &error), -EPROTO);
+	assert_int_equal(cv_filter_validate(&filter, &message, shorter, 2, &error), -EPROTO);
+	assert_int_equal(cv_filter_validate(&filter, &message, good, 2, &error), 0);
 	message.memory.regions[1].guest = UINT64_MAX - 4096;
-	assert_int_equal(cv_filter_judge(&filter, &message, good, 2, &error), 0);
+	assert_int_equal(cv_filter_validate(&filter, &message, good, 2, &error), 0);
 	message.memory.regions[1].guest++;
-	assert_int_equal(cv_filter_judge(&filter, &message, good, 2, &error), -EPROTO);
+	assert_int_equal(cv_filter_validate(&filter, &message, good, 2, &error), -EPROTO);
 	message.memory.regions[1] = (struct cv_vhost_region){4096, 4096, UINT64_MAX - 4000, 4096};
-	assert_int_equal(cv_filter_judge(&filter, &message, good, 2, &error), -EPROTO);
+	assert_int_equal(cv_filter_validate(&filter, &message, good, 2, &error), -EPROTO);
 }
 
-static void offers_what_is_judged(void **state)
+static void offers_what_is_validated(void **state)
 {
 	struct cv_filter filter;
 
@@ -239,9 +239,9 @@ static void offers_what_is_judged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(judges),
+		cmocka_unit_test(validates),
 		cmocka_unit_test(takes_files_of_memory_only),
-		cmocka_unit_test(offers_what_is_judged),
+		cmocka_unit_test(offers_what_is_validated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -271,8 +271,8 @@ static const struct {
 	struct burst bursts[4];
 	uint64_t refused;
 } from_rows[] = {
-	{"alone", {{"p", "p"}}, 0},
-	{"together", {{"pppp", "4"}, {"pp", "2"}}, 0},
+	{"unaggregated", {{"p", "p"}}, 0},
+	{"aggregated", {{"pppp", "4"}, {"pp", "2"}}, 0},
 	{"a lookalike alone", {{"c", "1"}, {"pp", "2"}, {"p", "p"}}, 0},
 	{"lookalikes together", {{"ccc", "3"}, {"cc", "2"}, {"c", "1"}}, 0},
 	{"among others", {{"ppcp", "4"}, {"pc", "2"}, {"c", "1"}}, 0},
@@ -374,7 +374,7 @@ static void a_guest_makes_no_convoys(void **unused)
 	}
 }
 
-// What another guest's queue would take apart is dropped; what only resembles it is not.
+// What another guest's queue would disaggregate is dropped; what only resembles it is not.
 static void nor_where_none_are_made(void **unused)
 {
 	const struct cv_outer none = {0};

@@ -4,7 +4,7 @@
 
 #include "convoy/walk.h"
 
-#define BURST 64 // frames taken apart in one go
+#define BURST 64 // frames disaggregated in one go
 #define VIEWS (256 + CV_CONVOY_PACKETS_MAX)
 
 // The packets of one frame. Returns how many.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Frames that the program sends to a guest: convoys are taken apart into the guest's buffers.
+// Frames that the program sends to a guest: convoys are disaggregated into the guest's buffers.
 //
 // A convoy needs as many buffers as it has packets, and a program's burst many times more than it
 // thinks: where the guest has too few at that moment, the rest is held and goes first when the queue

@@ -130,7 +130,7 @@ static void fill(unsigned n, unsigned bytes)
 	head = tail = 0;
 }
 
-static void one(const char *mode, struct cv_group_pool *groups, struct rte_mempool *buffers,
+static void one(const char *mode, struct cv_mbuf_set_pool *sets, struct rte_mempool *buffers,
 	enum program program, unsigned n, unsigned bytes)
 {
 	static const struct cv_return_next_hops *returns[1];
@@ -138,7 +138,7 @@ static void one(const char *mode, struct cv_group_pool *groups, struct rte_mempo
 	static struct cv_rx_queue rx;
 	static struct cv_tx_queue tx;
 	struct cv_ethdev_config config;
-	struct cv_room room = {.needed = false};
+	struct cv_headroom headroom = {.needed = false};
 	struct spent spent;
 
 	cv_ethdev_config_read(&config, CV_ETHDEV_ENV, NULL, NULL);
@@ -151,7 +151,7 @@ static void one(const char *mode, struct cv_group_pool *groups, struct rte_mempo
 	tx.returns = returns;
 	tx.returns_count = 1;
 	returns[0] = &rx.returns;
-	rx.groups = groups;
+	rx.sets = sets;
 	rx.room.room = tx.room = strcmp(mode, "auto") == 0 ? &room : NULL;
 	rx.port = rte_cpu_to_be_16(CV_CONVOY_PORT);
 	tx.udp_port = rx.port;
@@ -186,10 +186,10 @@ int main(int argc, char **argv)
 	buffers = rte_pktmbuf_pool_create("buffers", 4095, 256, 0, 1700, SOCKET_ID_ANY);
 	if (pool == NULL || buffers == NULL)
 		return 1;
-	struct cv_group_pool *groups = cv_group_pool_get(pool);
+	struct cv_mbuf_set_pool *sets = cv_mbuf_set_pool_get(pool);
 	for (enum program program = IO; program <= REORDER; program++) {
-		one("view", groups, buffers, program, n, bytes);
-		one("auto", groups, buffers, program, n, bytes);
+		one("view", sets, buffers, program, n, bytes);
+		one("auto", sets, buffers, program, n, bytes);
 		one("copy", NULL, buffers, program, n, bytes);
 	}
 	rte_eal_cleanup();

@@ -7,7 +7,7 @@
 //
 //   bench-memif [ROUNDS [BYTES]]        11 rounds, packets of 60 bytes (64 with FCS)
 //
-// Prints one JSON object: {"schema": "convoy.bench.memif/1", "results": [{"row", "role",
+// Prints one JSON object: {"schema": "convoy.bench.memif/2", "results": [{"row", "role",
 // "packet_bytes", "cycles_per_packet": {"median", "min", "max"}}]}.
 //
 // The two alternate: the peer fills 512 descriptors, then the port empties them in calls of 32
@@ -224,7 +224,7 @@ static unsigned receive(struct cv_port *port, uint64_t *cycles)
 	return got;
 }
 
-static unsigned gather(struct cv_port *port, uint64_t *cycles)
+static unsigned coalesce(struct cv_port *port, uint64_t *cycles)
 {
 	struct cv_view views[BURST];
 	struct cv_buffers buffers;
@@ -277,7 +277,7 @@ static const struct row {
 } rows[] = {
 	{"dpdk_rx", "dpdk", true, receive},
 	{"plain_rx", "memif", true, receive},
-	{"gather", "memif", true, gather},
+	{"coalesce", "memif", true, coalesce},
 	{"dpdk_tx", "dpdk", false, transmit},
 	{"plain_tx", "memif", false, transmit},
 	{"scatter", "memif", false, scatter},
@@ -324,7 +324,7 @@ static const struct side *side_of(unsigned result)
 
 static void print(double (*cycles)[ROUNDS_MAX], unsigned rounds)
 {
-	printf("{\"schema\": \"convoy.bench.memif/1\", \"results\": [");
+	printf("{\"schema\": \"convoy.bench.memif/2\", \"results\": [");
 	for (unsigned i = 0; i < RESULTS; i++) {
 		qsort(cycles[i], rounds, sizeof(double), by_value);
 		printf("%s\n  {\"row\": \"%s\", \"role\": \"%s\", \"packet_bytes\": %u, "

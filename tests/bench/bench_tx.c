@@ -85,8 +85,8 @@ static void write_packets(uint8_t *at, unsigned n)
 	}
 }
 
-// As a port gives packets that it gathers.
-static void gather(struct cv_burst *burst)
+// As a port gives packets that it coalesces.
+static void coalesce(struct cv_burst *burst)
 {
 	struct cv_buffers *buffers = &burst->buffers;
 	struct cv_view *view = burst->views;
@@ -115,7 +115,7 @@ static unsigned singly(struct cv_tx *tx, uint64_t *cycles)
 	uint64_t then;
 	unsigned n;
 
-	gather(&burst);
+	coalesce(&burst);
 	n = burst.buffers.n * share;
 	then = rte_rdtsc();
 	cv_burst_take_views(&burst, (uint16_t)n, 0, 1, &counters[0]);

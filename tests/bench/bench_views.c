@@ -25,9 +25,9 @@
 #include "tests/bench/bench.h"
 
 #define ROUTES 10
-#define TOGETHER 22
+#define IN_CONVOYS 22
 #define REPEATS_MAX 101
-#define AT_ONCE (CV_VIEWS_MAX / TOGETHER + 1) // convoys, of which a burst is full
+#define AT_ONCE (CV_VIEWS_MAX / IN_CONVOYS + 1) // convoys, of which a burst is full
 #define SMALL_ROOM (RTE_PKTMBUF_HEADROOM + 2 * RTE_CACHE_LINE_SIZE) // for one packet
 #define LARGE_ROOM RTE_MBUF_DEFAULT_BUF_SIZE // for a convoy; for whatever comes
 #define PACKETS_A_REPEAT (1u << 17) // about; TTL allows 250 passes after a filling
@@ -84,8 +84,8 @@ static void fill_singly(const struct arena *arena)
 
 static void fill_convoys(const struct arena *arena)
 {
-	uint8_t bytes[TOGETHER][64] = {0};
-	struct cv_view views[TOGETHER];
+	uint8_t bytes[IN_CONVOYS][64] = {0};
+	struct cv_view views[IN_CONVOYS];
 
 	for (unsigned i = 0; i < arena->count; i++) {
 		struct rte_mbuf *buffer = arena->buffers[i];
@@ -93,13 +93,13 @@ static void fill_convoys(const struct arena *arena)
 		uint8_t *frame;
 		uint16_t len;
 
-		for (unsigned k = 0; k < TOGETHER; k++) {
-			bench_packet_write(tables, (uint64_t)i * TOGETHER + k, bytes[k]);
+		for (unsigned k = 0; k < IN_CONVOYS; k++) {
+			bench_packet_write(tables, (uint64_t)i * IN_CONVOYS + k, bytes[k]);
 			cv_view_set(&views[k], bytes[k], BENCH_FRAME_BYTES);
 		}
 		cv_pack_begin(&pack, &outer, (uint8_t *)buffer->buf_addr + RTE_PKTMBUF_HEADROOM,
 			LARGE_ROOM - RTE_PKTMBUF_HEADROOM);
-		if (cv_pack_add(&pack, views, TOGETHER) != TOGETHER)
+		if (cv_pack_add(&pack, views, IN_CONVOYS) != IN_CONVOYS)
 			die("22 packets do not fit into a convoy");
 		frame = cv_pack_finish(&pack, &len);
 		buffer->data_off = (uint16_t)(frame - (uint8_t *)buffer->buf_addr);
@@ -148,7 +148,7 @@ static unsigned pass_convoys(const struct arena *arena)
 
 static double measure(const struct arena *arena, bool convoys)
 {
-	const unsigned packets = arena->count * (convoys ? TOGETHER : 1);
+	const unsigned packets = arena->count * (convoys ? IN_CONVOYS : 1);
 	const unsigned enough = 1 + PACKETS_A_REPEAT / packets;
 	const unsigned passes = RTE_MIN(200u, enough);
 	unsigned through = 0;
@@ -224,21 +224,21 @@ int main(int argc, char **argv)
 	srandom(1);
 	printf("{\"schema\": \"convoy.bench.views/1\", \"results\": [");
 	for (unsigned row = 0; row < RTE_DIM(sets); row++) {
-		double each[REPEATS_MAX], together[REPEATS_MAX], times[REPEATS_MAX];
+		double each[REPEATS_MAX], in_convoys[REPEATS_MAX], times[REPEATS_MAX];
 		struct arena singly, convoys;
 
 		make(&singly, "singly", sets[row].packets, sets[row].room, sets[row].small_pages);
-		make(&convoys, "convoys", sets[row].packets / TOGETHER, LARGE_ROOM,
+		make(&convoys, "convoys", sets[row].packets / IN_CONVOYS, LARGE_ROOM,
 			sets[row].small_pages);
 		for (unsigned i = 0; i < repeats; i++) {
 			each[i] = measure(&singly, false);
-			together[i] = measure(&convoys, true);
-			times[i] = each[i] / together[i];
+			in_convoys[i] = measure(&convoys, true);
+			times[i] = each[i] / in_convoys[i];
 		}
 		printf("%s\n  {\"working_set\": \"%s\", \"buffers\": \"%s\", \"pages\": \"%s\"",
 			row == 0 ? "" : ",", sets[row].name, sets[row].buffers, sets[row].pages);
 		print("buffer_each", each, repeats);
-		print("in_convoys", together, repeats);
+		print("in_convoys", in_convoys, repeats);
 		print("times", times, repeats);
 		printf("}");
 		destroy(&convoys);

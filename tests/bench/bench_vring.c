@@ -3,13 +3,13 @@
 //
 // Cycles per packet of moving packets between the host and a guest over a vhost-user socket: what
 // DPDK's rte_vhost costs, our vring with a buffer for each packet (the control), and our vring with
-// packets gathered into few buffers and scattered out of them; on split and on packed rings. The
+// packets coalesced into few buffers and scattered out of them; on split and on packed rings. The
 // guest is another process on another core: DPDK's virtio-user driver, sending or receiving as fast
 // as it can.
 //
 //   bench-vring [ROUNDS [BYTES [ROW]]]  11 rounds, packets of 60 bytes (64 with FCS), all rows
 //
-// Prints one JSON object: {"schema": "convoy.bench.vring/2", "hugepages", "results": [{"row", "ring",
+// Prints one JSON object: {"schema": "convoy.bench.vring/3", "hugepages", "results": [{"row", "ring",
 // "packet_bytes", "cycles_per_packet": {"median", "min", "max"}, "packets_per_call"}]}. Uses
 // hugepages where 300 of 2 MiB are free; without, the host's buffers lie where a node's do
 // (packet_pool.h), for rte_vhost as well.
@@ -85,7 +85,7 @@ struct shelf {
 	unsigned room, at;
 };
 
-static struct shelf single = {.room = PACKETS}, gathered = {.room = FRAMES};
+static struct shelf single = {.room = PACKETS}, coalesced = {.room = FRAMES};
 
 static void die(const char *what)
 {
@@ -185,7 +185,7 @@ static unsigned plain_dequeue(struct side *side, uint64_t *cycles)
 	return got;
 }
 
-static unsigned gather(struct side *side, uint64_t *cycles)
+static unsigned coalesce(struct side *side, uint64_t *cycles)
 {
 	struct cv_port *port = side->port;
 	struct cv_view views[BURST];
@@ -195,7 +195,7 @@ static unsigned gather(struct side *side, uint64_t *cycles)
 
 	if (got > 0)
 		*cycles += rte_rdtsc() - begin;
-	put_away(buffers.buffers, buffers.n, &gathered);
+	put_away(buffers.buffers, buffers.n, &coalesced);
 	return got;
 }
 
@@ -266,7 +266,7 @@ static unsigned scatter(struct side *side, uint64_t *cycles)
 static const struct row rows[ROWS] = {
 	{"rte_vhost_dequeue", false, true, stock_dequeue},
 	{"plain_dequeue", false, false, plain_dequeue},
-	{"gather", false, false, gather},
+	{"coalesce", false, false, coalesce},
 	{"rte_vhost_enqueue", true, true, stock_enqueue},
 	{"plain_enqueue", true, false, plain_enqueue},
 	{"scatter", true, false, scatter},
@@ -409,7 +409,7 @@ static void print(struct result *results, unsigned rounds, const char *only)
 {
 	const char *comma = "";
 
-	printf("{\"schema\": \"convoy.bench.vring/2\", \"hugepages\": %s, \"results\": [",
+	printf("{\"schema\": \"convoy.bench.vring/3\", \"hugepages\": %s, \"results\": [",
 		hugepages ? "true" : "false");
 	for (unsigned i = 0; i < 2 * ROWS; i++) {
 		struct result *result = &results[i];

@@ -22,8 +22,8 @@ files_of() {
 	frame) echo dataplane/convoy/walk.c dataplane/convoy/pack.c dataplane/convoy/may_be.h ;;
 	gen_ring) echo gen/port/vhost_queue.c gen/port/vring.h ;;
 	memif) echo dataplane/memif ;;
-	packet) echo nf/firewall/columns.h nf/firewall/read.h nf/firewall/scan* nf/l2fwd.c \
-		nf/bridge.c nf/mac_table.h nf/router/judge* ;;
+	packet) echo nf/firewall/transposed.h nf/firewall/read.h nf/firewall/scan* nf/l2fwd.c \
+		nf/bridge.c nf/mac_table.h nf/router/validate* ;;
 	plan) echo daemon/plan*.c ;;
 	preload_ethdev) echo preload/ethdev/*.[ch] ;;
 	preload_guest) echo preload/vhost/from_guest.c preload/vhost/to_guest.c ;;

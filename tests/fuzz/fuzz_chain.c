@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Any frames through a worker's path: taken over, convoys taken apart, through functions, and out by
-// ports of which some carry convoys. Whatever comes, no byte outside of a frame is read on the way in,
-// nothing is written outside of a buffer; what leaves is, packet by packet and in its order, what the
-// functions let pass; what the next hop would take for a convoy is one of ours; the packets received
-// are those sent and those dropped; and every buffer comes back.
+// Any frames through a worker's path: taken over, convoys disaggregated, through functions, and out
+// by ports of which some carry convoys. Whatever comes, no byte outside of a frame is read on the
+// way in, nothing is written outside of a buffer; what leaves is, packet by packet and in its
+// order, what the functions let pass; what the next hop would take for a convoy is one of ours; the
+// packets received are those sent and those dropped; and every buffer comes back.
 //
 // Input: 4 bytes of settings, then frames: a byte that says what it is, a byte more, 2 bytes of
 // length, its bytes. A frame is taken as it is, or its bytes are the packets of a convoy.
@@ -311,7 +311,7 @@ static void take_frames(struct cv_burst *burst, struct rte_mbuf **frames, uint16
 	}
 }
 
-// The same as views of a port that gathers: packets one behind the other in a buffer.
+// The same as views of a port that coalesces: packets one behind the other in a buffer.
 static void take_views(struct cv_burst *burst, struct rte_mbuf **packets, uint16_t n)
 {
 	struct rte_mbuf *frames[CV_VIEWS_MAX];

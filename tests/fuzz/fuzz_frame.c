@@ -97,7 +97,8 @@ static void pack_again(const struct cv_convoy *convoy, const struct cv_view *vie
 	require(cv_pack_add(&pack, views, convoy->count) == convoy->count, "all fit");
 	packed = cv_pack_finish(&pack, &len);
 	if (convoy->count == 1 && !cv_looks_like_convoy(&outer, &views[0])) {
-		require(len == views[0].len && memcmp(packed, views[0].data, len) == 0, "alone");
+		require(len == views[0].len && memcmp(packed, views[0].data, len) == 0,
+			"unaggregated");
 	} else {
 		require(len == room, "the length");
 		require(memcmp(packed + outer.len, convoy->data + convoy->packets_at,

@@ -149,29 +149,30 @@ static void dequeue(struct cv_memif_ring *ring, uint16_t n)
 		free(to[i]);
 }
 
-static void gather(struct cv_memif_ring *ring, uint16_t n)
+static void coalesce(struct cv_memif_ring *ring, uint16_t n)
 {
-	struct cv_vring_bin bin[3];
+	struct cv_vring_buffer coalesced[3];
 	struct cv_view views[64];
-	uint16_t bins = 3, got, view = 0;
+	uint16_t used = 3, got, view = 0;
 
 	for (unsigned i = 0; i < 3; i++)
-		bin[i] = (struct cv_vring_bin){malloc(ROOM), ROOM, 500, 0, 0};
-	got = cv_memif_gather(ring, views, n, bin, &bins);
-	require(got <= n && bins <= 3, "no more than asked for");
-	for (uint16_t i = 0; i < bins; i++) {
+		coalesced[i] = (struct cv_vring_buffer){malloc(ROOM), ROOM, 500, 0, 0};
+	got = cv_memif_coalesce(ring, views, n, coalesced, &used);
+	require(got <= n && used <= 3, "no more than asked for");
+	for (uint16_t i = 0; i < used; i++) {
 		uint32_t at = 0;
 
-		require(bin[i].packets == 1 || bin[i].len <= 500, "coalesced packets fit");
-		for (uint16_t j = 0; j < bin[i].packets; j++, view++) {
-			require(views[view].data == bin[i].data + at + 2, "where it lies");
+		require(coalesced[i].packets == 1 || coalesced[i].len <= 500,
+			"coalesced packets fit");
+		for (uint16_t j = 0; j < coalesced[i].packets; j++, view++) {
+			require(views[view].data == coalesced[i].data + at + 2, "where it lies");
 			at += 2u + views[view].len;
 		}
-		require(at == bin[i].len && at <= ROOM && at > 0, "the bin's length");
+		require(at == coalesced[i].len && at <= ROOM && at > 0, "the buffer's length");
 	}
-	require(view == got, "every view lies in a bin");
+	require(view == got, "every view lies in a buffer");
 	for (unsigned i = 0; i < 3; i++)
-		free(bin[i].data);
+		free(coalesced[i].data);
 }
 
 static void enqueue(struct cv_memif_ring *ring, uint16_t n, uint16_t len)
@@ -199,7 +200,7 @@ static void move(struct cv_memif_session *session, const uint8_t *step)
 	if (takes && step[2] & 1)
 		dequeue(ring, n);
 	else if (takes)
-		gather(ring, n);
+		coalesce(ring, n);
 	else
 		enqueue(ring, n, len);
 	require((uint16_t)(ring->next - before) <= most + CV_MEMIF_CHAIN_MAX,

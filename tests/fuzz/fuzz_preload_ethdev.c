@@ -37,10 +37,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct rte_mempool *pool, *buffers; // the program's, and the library's for convoys
-static struct cv_group_pool *groups;
+static struct cv_mbuf_set_pool *sets;
 static struct cv_ethdev_config config = {.port = CV_CONVOY_PORT, .mtu = 1500};
 static struct cv_outer fixed;
-static struct cv_room room;
+static struct cv_headroom headroom;
 static _Atomic bool convoys, speaks;
 static struct cv_rx_queue rx;
 static struct cv_tx_queue tx;
@@ -111,8 +111,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	require(pool != NULL && buffers != NULL && cv_outer_set(&fixed, &next_hop, NULL) == 0 &&
 			cv_return_name_register(),
 		"set up");
-	groups = cv_group_pool_get(pool);
-	require(groups != NULL, "groups");
+	sets = cv_mbuf_set_pool_get(pool);
+	require(sets != NULL, "sets");
 	return 0;
 }
 
@@ -129,7 +129,7 @@ static void begin(uint8_t settings)
 	config.fixed = settings & 4;
 	rx.receive = driver_receive;
 	rx.config = &config;
-	rx.groups = settings & 1 ? groups : NULL;
+	rx.sets = settings & 1 ? sets : NULL;
 	rx.room.room = tx.room = settings & 2 ? &room : NULL;
 	memcpy(rx.mac, mac, settings & 8 ? sizeof(mac) : 0);
 	tx.convoys = rx.any_convoys = &convoys;
@@ -393,7 +393,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rte_pktmbuf_free_bulk(wire, wire_count);
 	rte_pktmbuf_free_bulk(held, held_count);
 	wire_count = held_count = 0;
-	require(cv_groups_in_use() == 0, "every group comes back");
+	require(cv_mbuf_sets_in_use() == 0, "every set comes back");
 	require(rte_mempool_avail_count(pool) == BUFFERS, "every buffer of the program comes back");
 	require(rte_mempool_avail_count(buffers) == BUFFERS,
 		"every buffer of the library comes back");

@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // The malicious guest (hostile_guest.h) behind a program with libconvoy_vhost.so: what it sends is
-// gathered into the program's buffers, and frames, convoys or not, are put into its own. No byte
+// coalesced into the program's buffers, and frames, convoys or not, are put into its own. No byte
 // outside of either is touched, frames are whole, and every buffer comes back.
 #include "preload/vhost/from_guest.h"
 #include "preload/vhost/to_guest.h"

@@ -6,7 +6,7 @@
 // that can be used lie in the memory that is shared, and no descriptor is left in the end.
 //
 //   steps: kind, request, descriptors (how many, which), where it is cut; then, by the request's
-//   usual length, what follows the header
+//   typical length, what follows the header
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/virtio_config.h>
@@ -220,8 +220,8 @@ static void send_piece(const struct front_end *front, const void *data, size_t b
 		require(sendmsg(front->theirs, &header, MSG_NOSIGNAL) == (ssize_t)bytes, "sent");
 }
 
-// How many bytes usually follow the header of a request.
-static uint32_t usual_bytes(uint8_t request, uint8_t regions)
+// How many bytes typically follow the header of a request.
+static uint32_t typical_bytes(uint8_t request, uint8_t regions)
 {
 	static const uint8_t bytes[] = {[CV_VHOST_SET_FEATURES] = 8,
 		[CV_VHOST_SET_LOG_BASE] = 16,
@@ -252,7 +252,7 @@ static void send_message(
 		uint8_t behind[64];
 	} sent = {.message = {.request = head[0], .flags = CV_VHOST_VERSION}};
 	const unsigned count = head[1] & 15;
-	uint32_t bytes = usual_bytes(head[0], head[1] & 15);
+	uint32_t bytes = typical_bytes(head[0], head[1] & 15);
 	size_t whole, cut;
 
 	if (odd) {

@@ -11,7 +11,7 @@
 
 enum kind {
 	DEQUEUE = HOSTILE_KINDS,
-	GATHER,
+	COALESCE,
 	ENQUEUE,
 	NOTIFY,
 	BEGIN,
@@ -38,33 +38,34 @@ static void dequeue(struct cv_vring *vring, uint16_t n)
 		free(to[i]);
 }
 
-static void gather(struct cv_vring *vring, uint16_t n)
+static void coalesce(struct cv_vring *vring, uint16_t n)
 {
-	struct cv_vring_bin bin[3];
+	struct cv_vring_buffer coalesced[3];
 	struct cv_view views[64];
-	uint16_t bins = 3, got, view = 0;
+	uint16_t used = 3, got, view = 0;
 
 	for (unsigned i = 0; i < 3; i++)
-		bin[i] = (struct cv_vring_bin){malloc(ROOM), ROOM, 500, 0, 0};
-	got = cv_vring_gather(vring, views, n, bin, &bins);
-	require(got <= n && bins <= 3, "no more than asked for");
-	for (uint16_t i = 0; i < bins; i++) {
+		coalesced[i] = (struct cv_vring_buffer){malloc(ROOM), ROOM, 500, 0, 0};
+	got = cv_vring_coalesce(vring, views, n, coalesced, &used);
+	require(got <= n && used <= 3, "no more than asked for");
+	for (uint16_t i = 0; i < used; i++) {
 		uint32_t at = 0;
 
-		require(bin[i].packets > 0, "no bin is empty");
-		require(bin[i].packets == 1 || bin[i].len <= 500, "gathered packets fit");
-		for (uint16_t j = 0; j < bin[i].packets; j++, view++) {
-			require(bin[i].data[at] << 8 == (views[view].len & 0xff00) &&
-					bin[i].data[at + 1] == (views[view].len & 0xff),
+		require(coalesced[i].packets > 0, "no buffer is empty");
+		require(coalesced[i].packets == 1 || coalesced[i].len <= 500,
+			"coalesced packets fit");
+		for (uint16_t j = 0; j < coalesced[i].packets; j++, view++) {
+			require(coalesced[i].data[at] << 8 == (views[view].len & 0xff00) &&
+					coalesced[i].data[at + 1] == (views[view].len & 0xff),
 				"the length before a packet");
-			require(views[view].data == bin[i].data + at + 2, "where it lies");
+			require(views[view].data == coalesced[i].data + at + 2, "where it lies");
 			at += 2u + views[view].len;
 		}
-		require(at == bin[i].len && at <= ROOM, "the bin's length");
+		require(at == coalesced[i].len && at <= ROOM, "the buffer's length");
 	}
-	require(view == got, "every view lies in a bin");
+	require(view == got, "every view lies in a buffer");
 	for (unsigned i = 0; i < 3; i++)
-		free(bin[i].data);
+		free(coalesced[i].data);
 }
 
 static void enqueue(struct cv_vring *vring, uint16_t n, uint16_t len)
@@ -90,8 +91,8 @@ static void play(struct hostile *guest, const uint8_t *step)
 		dequeue(vring, n % 8 + 1);
 		most = CV_VRING_STEPS_MAX + CHAIN + 1 + CV_VRING_STEPS_MALFORMED;
 		break;
-	case GATHER:
-		gather(vring, n);
+	case COALESCE:
+		coalesce(vring, n);
 		most = CV_VRING_STEPS_MAX + CHAIN + 1 + CV_VRING_STEPS_MALFORMED;
 		break;
 	case ENQUEUE:

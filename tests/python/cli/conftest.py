@@ -42,8 +42,8 @@ def functions():
     return {{f["name"]: dict(type=f["type"], packets=packets, bytes=60 * packets,
         busy_cycles=20 * packets, drops=dict(denied=3)) for f in plan["functions"]}}
 def workers():
-    return [dict(core=w["core"], poll_iterations=packets, busy_cycles=packets, total_cycles=2 * packets,
-        longest_iteration_ns=1500)
+    return [dict(core=w["core"], poll_iterations=packets, busy_cycles=packets,
+        total_cycles=2 * packets, longest_iteration_ns=1500)
         for w in plan["workers"]]
 def next_hops():
     return {{}}

@@ -52,7 +52,7 @@ class Vnf:
         self.process.signal(2)
         self.process.wait(30)
         document = json.loads(self._counts.read_text())
-        assert document["schema"] == "convoy.preload/1"
+        assert document["schema"] == "convoy.preload/2"
         return {port["port"]: port for port in document["ports"]}
 
     def close(self) -> None:

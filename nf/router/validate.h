@@ -3,8 +3,8 @@
 //
 // The router's first half, packets alone: is a header sound, may it be routed, and where to?
 // router.c says what is dropped.
-#ifndef CV_ROUTER_JUDGE_H
-#define CV_ROUTER_JUDGE_H
+#ifndef CV_ROUTER_VALIDATE_H
+#define CV_ROUTER_VALIDATE_H
 
 #include <stdint.h>
 
@@ -22,21 +22,21 @@ enum cv_router_drop {
 };
 
 // What is known of a burst before its routes are.
-struct cv_router_judged {
+struct cv_router_validated {
 	uint32_t destination[CV_BURST_MAX]; // IPv4, host order; 0: none
 	uint8_t v6_index[CV_BURST_MAX]; // places of the IPv6 packets that are to be routed
 	uint16_t v6;
 };
 
-// Judges the headers of n packets: verdict CV_NEXT for those to be routed. Of these it takes one
-// from the TTL, mending the checksum: a packet that then has no route is dropped, and nobody sees
+// Validates the headers of n packets: verdict CV_NEXT for those to be routed. Of these it takes one
+// from the TTL, updating the checksum: a packet that then has no route is dropped, and nobody sees
 // it.
-typedef void cv_router_judge(
-	const struct cv_view *view, uint8_t *verdict, uint16_t n, struct cv_router_judged *judged);
+typedef void cv_router_validate(const struct cv_view *view, uint8_t *verdict, uint16_t n,
+	struct cv_router_validated *validated);
 
-cv_router_judge cv_router_judge_avx2, cv_router_judge_baseline;
+cv_router_validate cv_router_validate_avx2, cv_router_validate_baseline;
 
 // The better one that this machine can. Needs the EAL, for its limit to vectors.
-cv_router_judge *cv_router_judge_best(void);
+cv_router_validate *cv_router_validate_best(void);
 
 #endif

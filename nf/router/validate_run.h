@@ -2,17 +2,17 @@
 // Copyright 2026 The Convoy authors
 //
 // Once for each kind of processor: the files that include this are compiled for different ones, and
-// give it a name as CV_ROUTER_JUDGE.
+// give it a name as CV_ROUTER_VALIDATE.
 #include <rte_common.h>
 
-#include "nf/router/judge.h"
+#include "nf/router/validate.h"
 #include "packet/ether.h"
 #include "packet/ipv4.h"
 #include "packet/ipv4_x4.h"
 #include "packet/ipv4_x8.h"
 #include "packet/ipv6.h"
 
-static CV_INLINE uint8_t judge_ipv4(const struct cv_view *view)
+static CV_INLINE uint8_t validate_ipv4(const struct cv_view *view)
 {
 	const struct cv_ipv4 *ip = (const struct cv_ipv4 *)(view->data + view->l3);
 
@@ -25,7 +25,7 @@ static CV_INLINE uint8_t judge_ipv4(const struct cv_view *view)
 	return ip->ttl <= 1 ? CV_DROP(CV_ROUTER_TTL_EXPIRED) : CV_NEXT;
 }
 
-static CV_INLINE uint8_t judge_ipv6(const struct cv_view *view)
+static CV_INLINE uint8_t validate_ipv6(const struct cv_view *view)
 {
 	const struct cv_ipv6 *ip = (const struct cv_ipv6 *)(view->data + view->l3);
 
@@ -38,31 +38,31 @@ static CV_INLINE uint8_t judge_ipv6(const struct cv_view *view)
 	return CV_UNLIKELY(ip->hop_limit <= 1) ? CV_DROP(CV_ROUTER_TTL_EXPIRED) : CV_NEXT;
 }
 
-// Judges one packet; if it is to be routed, takes one from its TTL. Gives IPv4's destination.
-static CV_INLINE uint8_t judge(const struct cv_view *view, uint32_t *destination)
+// Validates one packet; if it is to be routed, takes one from its TTL. Sets IPv4's destination.
+static CV_INLINE uint8_t validate(const struct cv_view *view, uint32_t *destination)
 {
-	uint8_t *l3 = view->data + view->l3, judged;
+	uint8_t *l3 = view->data + view->l3, validated;
 
 	if (view->proto == CV_PROTO_IPV4) {
-		judged = judge_ipv4(view);
-		if (CV_LIKELY(judged == CV_NEXT)) {
+		validated = validate_ipv4(view);
+		if (CV_LIKELY(validated == CV_NEXT)) {
 			*destination = rte_be_to_cpu_32(((struct cv_ipv4 *)l3)->dst);
 			cv_ipv4_ttl_decrement((struct cv_ipv4 *)l3);
 		}
-		return judged;
+		return validated;
 	}
 	if (view->proto != CV_PROTO_IPV6)
 		return CV_DROP(CV_ROUTER_NOT_IP);
-	judged = judge_ipv6(view);
-	if (CV_LIKELY(judged == CV_NEXT))
+	validated = validate_ipv6(view);
+	if (CV_LIKELY(validated == CV_NEXT))
 		((struct cv_ipv6 *)l3)->hop_limit--;
-	return judged;
+	return validated;
 }
 
-void CV_ROUTER_JUDGE(
-	const struct cv_view *view, uint8_t *verdict, uint16_t n, struct cv_router_judged *judged)
+void CV_ROUTER_VALIDATE(const struct cv_view *view, uint8_t *verdict, uint16_t n,
+	struct cv_router_validated *validated)
 {
-	uint32_t *destination = judged->destination;
+	uint32_t *destination = validated->destination;
 	uint16_t v6 = 0;
 
 	memset(verdict, CV_NEXT, n);
@@ -77,10 +77,10 @@ void CV_ROUTER_JUDGE(
 		}
 		for (uint16_t end = RTE_MIN(i + 4, n); i < end; i++) {
 			destination[i] = 0;
-			verdict[i] = judge(&view[i], &destination[i]);
+			verdict[i] = validate(&view[i], &destination[i]);
 			if (verdict[i] == CV_NEXT && view[i].proto == CV_PROTO_IPV6)
-				judged->v6_index[v6++] = (uint8_t)i;
+				validated->v6_index[v6++] = (uint8_t)i;
 		}
 	}
-	judged->v6 = v6;
+	validated->v6 = v6;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "preload/ethdev/group.h"
+#include "preload/ethdev/mbuf_set.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -10,30 +10,30 @@
 #include <rte_spinlock.h>
 
 #define HEADER RTE_CACHE_LINE_SIZE // before each view, as a mempool has it before its objects
-#define GROUPS_MIN 256u
-#define GROUPS_MAX 4096u
-#define SPARE 64u // groups that a thread keeps to itself: those it used last are still in its cache
+#define SETS_MIN 256u
+#define SETS_MAX 4096u
+#define SPARE 64u // sets that a thread keeps to itself: those it used last are still in its cache
 
-int cv_group_ops = -1;
+int cv_mbuf_set_ops = -1;
 
-static struct cv_group_pool pools[CV_GROUP_POOLS_MAX];
+static struct cv_mbuf_set_pool pools[CV_MBUF_SET_POOLS_MAX];
 static uint32_t pool_count;
 static rte_spinlock_t making = RTE_SPINLOCK_INITIALIZER;
 
 struct spare {
 	uint32_t count;
-	struct cv_group *group[SPARE];
+	struct cv_mbuf_set *set[SPARE];
 };
-static __thread struct spare spares[CV_GROUP_POOLS_MAX];
+static __thread struct spare spares[CV_MBUF_SET_POOLS_MAX];
 static __thread bool known; // spares go back when the thread ends
 static pthread_key_t ending;
 
-static void give_back(void *unused)
+static void put_back(void *unused)
 {
 	for (uint32_t i = 0; i < pool_count; i++) {
 		if (spares[i].count > 0)
 			rte_ring_mp_enqueue_bulk(
-				pools[i].free, (void **)spares[i].group, spares[i].count, NULL);
+				pools[i].free, (void **)spares[i].set, spares[i].count, NULL);
 		spares[i].count = 0;
 	}
 }
@@ -44,24 +44,24 @@ static void know_thread(void)
 	pthread_setspecific(ending, &known);
 }
 
-struct cv_group *cv_group_get(struct cv_group_pool *pool)
+struct cv_mbuf_set *cv_mbuf_set_get(struct cv_mbuf_set_pool *pool)
 {
 	struct spare *spare = &spares[pool->index];
 
 	if (CV_UNLIKELY(spare->count == 0)) {
 		if (!known)
 			know_thread();
-		spare->count = rte_ring_mc_dequeue_burst(
-			pool->free, (void **)spare->group, SPARE / 2, NULL);
+		spare->count =
+			rte_ring_mc_dequeue_burst(pool->free, (void **)spare->set, SPARE / 2, NULL);
 		if (spare->count == 0)
 			return NULL;
 	}
-	return spare->group[--spare->count];
+	return spare->set[--spare->count];
 }
 
-void cv_group_put(struct cv_group *group)
+void cv_mbuf_set_put(struct cv_mbuf_set *set)
 {
-	struct cv_group_pool *pool = group->pool;
+	struct cv_mbuf_set_pool *pool = set->pool;
 	struct spare *spare = &spares[pool->index];
 
 	if (CV_UNLIKELY(spare->count == SPARE)) {
@@ -69,94 +69,94 @@ void cv_group_put(struct cv_group *group)
 			know_thread();
 		spare->count = SPARE / 2;
 		rte_ring_mp_enqueue_bulk(
-			pool->free, (void **)&spare->group[SPARE / 2], SPARE / 2, NULL);
+			pool->free, (void **)&spare->set[SPARE / 2], SPARE / 2, NULL);
 	}
-	spare->group[spare->count++] = group;
+	spare->set[spare->count++] = set;
 }
 
-uint32_t cv_groups_in_use(void)
+uint32_t cv_mbuf_sets_in_use(void)
 {
 	uint32_t used = 0;
 
 	for (uint32_t i = 0; i < pool_count; i++)
-		used += pools[i].groups - rte_ring_count(pools[i].free) - spares[i].count;
+		used += pools[i].sets - rte_ring_count(pools[i].free) - spares[i].count;
 	return used;
 }
 
 // n views, or the bytes, came back.
-static void came_back(struct cv_group *group, uint32_t n)
+static void came_back(struct cv_mbuf_set *set, uint32_t n)
 {
-	// Acquire and release: whoever is last sees what all others did to the group.
-	if (atomic_fetch_sub_explicit(&group->away, n, memory_order_acq_rel) == n)
-		cv_group_put(group);
+	// Acquire and release: whoever is last sees what all others did to the set.
+	if (atomic_fetch_sub_explicit(&set->away, n, memory_order_acq_rel) == n)
+		cv_mbuf_set_put(set);
 }
 
 // Nobody shows the bytes any more: neither a view nor a clone of one.
 static void free_carrier(void *address, void *opaque)
 {
-	struct cv_group *group = opaque;
+	struct cv_mbuf_set *set = opaque;
 
-	rte_pktmbuf_free(group->carrier);
-	group->carrier = NULL;
-	came_back(group, 1);
+	rte_pktmbuf_free(set->carrier);
+	set->carrier = NULL;
+	came_back(set, 1);
 }
 
-void cv_group_drop(struct cv_group *group, struct rte_mbuf **mbufs, uint32_t n)
+void cv_mbuf_set_drop(struct cv_mbuf_set *set, struct rte_mbuf **mbufs, uint32_t n)
 {
-	if (rte_mbuf_ext_refcnt_update(&group->shared, -(int16_t)n) == 0)
-		free_carrier(NULL, group);
-	came_back(group, n);
+	if (rte_mbuf_ext_refcnt_update(&set->shared, -(int16_t)n) == 0)
+		free_carrier(NULL, set);
+	came_back(set, n);
 }
 
-// A view as each group has it before its first use, and again after the program had it: what lies
+// A view as each set has it before its first use, and again after the program had it: what lies
 // in the second cache line is not written when packets are received.
-static void reset_view(struct rte_mbuf *view, struct cv_group *group)
+static void reset_view(struct rte_mbuf *view, struct cv_mbuf_set *set)
 {
 	view->next = NULL;
 	view->nb_segs = 1;
-	view->shinfo = &group->shared;
-	view->priv_size = (uint16_t)(group->pool->stride - HEADER - sizeof(*view));
+	view->shinfo = &set->shared;
+	view->priv_size = (uint16_t)(set->pool->stride - HEADER - sizeof(*view));
 	view->tx_offload = 0;
 }
 
-static void add_group(struct cv_group_pool *pool, struct cv_group *group)
+static void add_set(struct cv_mbuf_set_pool *pool, struct cv_mbuf_set *set)
 {
-	memset(group, 0, pool->views_at + CV_GROUP_VIEWS * pool->stride - HEADER);
-	group->pool = pool;
-	group->shared.free_cb = free_carrier;
-	group->shared.fcb_opaque = group;
-	for (uint32_t i = 0; i < CV_GROUP_VIEWS; i++) {
-		struct rte_mbuf *view = cv_group_view(group, i);
+	memset(set, 0, pool->views_at + CV_MBUF_SET_VIEWS * pool->stride - HEADER);
+	set->pool = pool;
+	set->shared.free_cb = free_carrier;
+	set->shared.fcb_opaque = set;
+	for (uint32_t i = 0; i < CV_MBUF_SET_VIEWS; i++) {
+		struct rte_mbuf *view = cv_mbuf_set_view(set, i);
 		struct rte_mempool_objhdr *header = rte_mempool_get_header(view);
 
-		header->next.stqe_next = (struct rte_mempool_objhdr *)(void *)group;
+		header->next.stqe_next = (struct rte_mempool_objhdr *)(void *)set;
 		header->mp = pool->mempool;
 		header->iova = RTE_BAD_IOVA;
 		view->pool = pool->mempool;
-		reset_view(view, group);
+		reset_view(view, set);
 	}
-	rte_ring_mp_enqueue(pool->free, group);
+	rte_ring_mp_enqueue(pool->free, set);
 }
 
 // The views that a program frees come here, a few or many at once.
 static int enqueue(struct rte_mempool *mempool, void *const *objects, unsigned n)
 {
-	struct cv_group_pool *pool = mempool->pool_config;
+	struct cv_mbuf_set_pool *pool = mempool->pool_config;
 
 	if (!pool->ready) {
 		for (unsigned i = 0; i < n; i++)
-			add_group(pool, objects[i]);
+			add_set(pool, objects[i]);
 		return 0;
 	}
 	for (unsigned i = 0; i < n;) {
-		struct cv_group *group = cv_group_of(objects[i]);
+		struct cv_mbuf_set *set = cv_mbuf_set_of(objects[i]);
 		unsigned run = 0;
 
-		while (i < n && cv_group_of(objects[i]) == group) {
-			reset_view(objects[i++], group);
+		while (i < n && cv_mbuf_set_of(objects[i]) == set) {
+			reset_view(objects[i++], set);
 			run++;
 		}
-		came_back(group, run);
+		came_back(set, run);
 	}
 	return 0;
 }
@@ -164,14 +164,14 @@ static int enqueue(struct rte_mempool *mempool, void *const *objects, unsigned n
 // Programs take mbufs from where a packet came from, for copies and clones: from their own pool.
 static int dequeue(struct rte_mempool *mempool, void **objects, unsigned n)
 {
-	struct cv_group_pool *pool = mempool->pool_config;
+	struct cv_mbuf_set_pool *pool = mempool->pool_config;
 
 	return rte_mempool_get_bulk(pool->program, objects, n);
 }
 
 static unsigned count_free(const struct rte_mempool *mempool)
 {
-	const struct cv_group_pool *pool = mempool->pool_config;
+	const struct cv_mbuf_set_pool *pool = mempool->pool_config;
 
 	return rte_ring_count(pool->free);
 }
@@ -194,7 +194,7 @@ static const struct rte_mempool_ops ops = {
 	.get_count = count_free,
 };
 
-static int make_pool(struct cv_group_pool *pool, struct rte_mempool *program, uint32_t groups)
+static int make_pool(struct cv_mbuf_set_pool *pool, struct rte_mempool *program, uint32_t sets)
 {
 	struct rte_pktmbuf_pool_private private = {
 		.mbuf_data_room_size = 0,
@@ -204,36 +204,36 @@ static int make_pool(struct cv_group_pool *pool, struct rte_mempool *program, ui
 
 	pool->index = (uint32_t)(pool - pools);
 	pool->program = program;
-	pool->groups = groups;
-	pool->views_at = RTE_ALIGN(sizeof(struct cv_group), RTE_CACHE_LINE_SIZE) + HEADER;
+	pool->sets = sets;
+	pool->views_at = RTE_ALIGN(sizeof(struct cv_mbuf_set), RTE_CACHE_LINE_SIZE) + HEADER;
 	pool->stride = HEADER + sizeof(struct rte_mbuf) +
 		       RTE_ALIGN(private.mbuf_priv_size, RTE_CACHE_LINE_SIZE);
 	snprintf(name, sizeof(name), "cv_free_%u", pool->index);
-	pool->free = rte_ring_create(name, groups + 1, program->socket_id, RING_F_EXACT_SZ);
+	pool->free = rte_ring_create(name, sets + 1, program->socket_id, RING_F_EXACT_SZ);
 	snprintf(name, sizeof(name), "cv_views_%u", pool->index);
-	pool->mempool = rte_mempool_create_empty(name, groups,
-		pool->views_at + CV_GROUP_VIEWS * pool->stride, 0, sizeof(private),
+	pool->mempool = rte_mempool_create_empty(name, sets,
+		pool->views_at + CV_MBUF_SET_VIEWS * pool->stride, 0, sizeof(private),
 		program->socket_id, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
 	if (pool->free == NULL || pool->mempool == NULL)
 		return -rte_errno;
 	if (rte_mempool_set_ops_byname(pool->mempool, ops.name, pool) != 0)
 		return -EINVAL;
-	cv_group_ops = pool->mempool->ops_index;
+	cv_mbuf_set_ops = pool->mempool->ops_index;
 	rte_pktmbuf_pool_init(pool->mempool, &private);
-	if (rte_mempool_populate_default(pool->mempool) != (int)groups)
+	if (rte_mempool_populate_default(pool->mempool) != (int)sets)
 		return -ENOMEM;
 	pool->ready = true;
 	return 0;
 }
 
-// Of as many groups as the program has mbufs, if there is memory for them; else of fewer.
-static struct cv_group_pool *add_pool(struct rte_mempool *program)
+// Of as many sets as the program has mbufs, if there is memory for them; else of fewer.
+static struct cv_mbuf_set_pool *add_pool(struct rte_mempool *program)
 {
-	struct cv_group_pool *pool = &pools[pool_count];
-	const uint32_t most = RTE_MIN(GROUPS_MAX, program->size);
+	struct cv_mbuf_set_pool *pool = &pools[pool_count];
+	const uint32_t most = RTE_MIN(SETS_MAX, program->size);
 
-	for (uint32_t groups = RTE_MAX(GROUPS_MIN, most); groups >= GROUPS_MIN; groups /= 4) {
-		if (make_pool(pool, program, groups) == 0) {
+	for (uint32_t sets = RTE_MAX(SETS_MIN, most); sets >= SETS_MIN; sets /= 4) {
+		if (make_pool(pool, program, sets) == 0) {
 			pool_count++;
 			return pool;
 		}
@@ -244,48 +244,48 @@ static struct cv_group_pool *add_pool(struct rte_mempool *program)
 	return NULL;
 }
 
-bool cv_group_pool_has(const struct rte_mempool *program)
+bool cv_mbuf_set_pool_has(const struct rte_mempool *program)
 {
-	for (uint32_t i = 0; i < CV_GROUP_POOLS_MAX; i++)
+	for (uint32_t i = 0; i < CV_MBUF_SET_POOLS_MAX; i++)
 		if (pools[i].ready && pools[i].program == program)
 			return true;
 	return false;
 }
 
-struct cv_group_pool *cv_group_pool_get(struct rte_mempool *program)
+struct cv_mbuf_set_pool *cv_mbuf_set_pool_get(struct rte_mempool *program)
 {
-	struct cv_group_pool *pool = NULL;
+	struct cv_mbuf_set_pool *pool = NULL;
 
 	rte_spinlock_lock(&making);
 	if (pool_count == 0) {
 		// Registered but once: further pools find it by its name.
-		pthread_key_create(&ending, give_back);
+		pthread_key_create(&ending, put_back);
 		rte_mempool_register_ops(&ops);
 	}
 	for (uint32_t i = 0; i < pool_count; i++)
 		if (pools[i].program == program)
 			pool = &pools[i];
-	if (pool == NULL && pool_count < CV_GROUP_POOLS_MAX)
+	if (pool == NULL && pool_count < CV_MBUF_SET_POOLS_MAX)
 		pool = add_pool(program);
 	rte_spinlock_unlock(&making);
 	return pool;
 }
 
-CV_HOT void cv_group_show(struct cv_group *group, struct rte_mbuf *carrier,
+CV_HOT void cv_mbuf_set_show(struct cv_mbuf_set *set, struct rte_mbuf *carrier,
 	const struct cv_convoy *convoy, const struct cv_view *views, struct rte_mbuf **mbufs)
 {
 	const uint64_t rearm = 0x000100010000 | (uint64_t)carrier->port << 48;
 	const rte_iova_t iova = rte_pktmbuf_iova(carrier) - (uintptr_t)convoy->data;
-	uint8_t *at = (uint8_t *)cv_group_view(group, 0);
-	struct rte_mempool *pool = group->pool->mempool;
-	const uint32_t stride = group->pool->stride;
+	uint8_t *at = (uint8_t *)cv_mbuf_set_view(set, 0);
+	struct rte_mempool *pool = set->pool->mempool;
+	const uint32_t stride = set->pool->stride;
 
-	group->carrier = carrier;
-	group->convoy = *convoy;
-	group->count = convoy->count;
-	group->port = carrier->port;
-	atomic_store_explicit(&group->away, convoy->count + 1u, memory_order_relaxed);
-	rte_mbuf_ext_refcnt_set(&group->shared, convoy->count);
+	set->carrier = carrier;
+	set->convoy = *convoy;
+	set->count = convoy->count;
+	set->port = carrier->port;
+	atomic_store_explicit(&set->away, convoy->count + 1u, memory_order_relaxed);
+	rte_mbuf_ext_refcnt_set(&set->shared, convoy->count);
 	for (uint32_t i = 0; i < convoy->count; i++) {
 		struct rte_mbuf *view = (struct rte_mbuf *)at;
 		const uint16_t len = views[i].len;
@@ -303,7 +303,7 @@ CV_HOT void cv_group_show(struct cv_group *group, struct rte_mbuf *carrier,
 		view->vlan_tci_outer = 0;
 		view->buf_len = len;
 		view->pool = pool;
-		group->len[i] = len;
+		set->len[i] = len;
 		mbufs[i] = view;
 		at += stride;
 	}
