@@ -91,7 +91,7 @@ static int add_stage(struct cv_node *node, const struct cv_plan_stage *from)
 
 static int make_tx(struct cv_node *node, struct cv_worker *worker)
 {
-	struct cv_tx *tx = rte_zmalloc("depart", sizeof(*tx), RTE_CACHE_LINE_SIZE);
+	struct cv_tx *tx = rte_zmalloc("tx", sizeof(*tx), RTE_CACHE_LINE_SIZE);
 
 	worker->tx = tx;
 	if (tx == NULL)

@@ -14,7 +14,7 @@ class FirewallParameters(Parameters):
 
     default: Literal["deny", "allow"] = Field("deny", description="when no rule matches")
     rules_file: File | None = Field(
-        None, description="ClassBench filter set, judged after the rules"
+        None, description="ClassBench filter set, matched after the rules"
     )
     rules_file_action: Literal["deny", "allow"] = Field("allow", description="what its rules do")
     non_ip: Literal["pass", "drop"] = Field("pass", description="what is neither IPv4 nor IPv6")

@@ -2,7 +2,8 @@
 // Copyright 2026 The Convoy authors
 //
 // Frames on their way out of a port: sent, asked again where the port is full, dropped where it
-// stays so, and counted. One of them, or a few, wait in the buffer for the end of the turn.
+// stays so, and counted. One of them, or a few, wait in the buffer for the end of the poll
+// iteration.
 #ifndef CV_TX_BUFFER_H
 #define CV_TX_BUFFER_H
 

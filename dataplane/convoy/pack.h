@@ -37,8 +37,8 @@ struct cv_pack {
 bool cv_looks_like_convoy(const struct cv_outer *outer, const struct cv_view *packet);
 
 // How many of n packets, from the first on, one frame takes. 0: the first does not fit at all, 1:
-// it would be alone. Either way it is sent as it is, and need not be copied, unless it looks like a
-// convoy.
+// it would be the only one. Either way it is sent as it is, and need not be copied, unless it looks
+// like a convoy.
 uint16_t cv_pack_fit(const struct cv_outer *outer, const struct cv_view *views, uint16_t n);
 
 // Begins a frame in a buffer of room bytes, at least as many as outer->len.

@@ -197,7 +197,7 @@ static const struct cv_param params[] = {
 		.doc = "when no rule matches"},
 	{"rules", CV_LIST, CV_AT(struct config, rules), .doc = "rules in order"},
 	{"rules_file", CV_FILE, CV_AT(struct config, rules_file),
-		.doc = "ClassBench filter set, judged after the rules"},
+		.doc = "ClassBench filter set, matched after the rules"},
 	{"rules_file_action", CV_WORD, CV_AT(struct config, file_action), .words = actions,
 		.fallback = ALLOW, .doc = "what its rules do"},
 	{"non_ip", CV_WORD, CV_AT(struct config, non_ip), .words = non_ip_actions,

@@ -7,7 +7,7 @@
 //
 // A tuple's protocol and its kind become one class, so that a lookup can tell a non-first fragment,
 // which has no ports, from a packet whose ports are zero at no cost:
-// - a rule without ports matches packets and non-first fragments alike;
+// - a rule without ports matches packets and non-first fragments the same;
 // - a rule with ports that allows matches only packets whose ports are there;
 // - a rule with ports that denies matches non-first fragments too: they could belong to a packet
 // that

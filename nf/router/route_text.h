@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // The words of a route as they are written, in the plan and in files alike: each error says where,
-// what and how to mend it. All return 0, or -EINVAL with error set.
+// what and how to fix it. All return 0, or -EINVAL with error set.
 #ifndef CV_ROUTE_TEXT_H
 #define CV_ROUTE_TEXT_H
 

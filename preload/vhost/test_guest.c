@@ -273,8 +273,8 @@ static const struct {
 } from_rows[] = {
 	{"unaggregated", {{"p", "p"}}, 0},
 	{"aggregated", {{"pppp", "4"}, {"pp", "2"}}, 0},
-	{"a lookalike alone", {{"c", "1"}, {"pp", "2"}, {"p", "p"}}, 0},
-	{"lookalikes together", {{"ccc", "3"}, {"cc", "2"}, {"c", "1"}}, 0},
+	{"a single lookalike", {{"c", "1"}, {"pp", "2"}, {"p", "p"}}, 0},
+	{"several lookalikes", {{"ccc", "3"}, {"cc", "2"}, {"c", "1"}}, 0},
 	{"among others", {{"ppcp", "4"}, {"pc", "2"}, {"c", "1"}}, 0},
 	{"one that fits into none", {{"C", ""}, {"pp", "2"}}, 1},
 	{"such among others", {{"pCpp", "p2"}, {"CC", ""}, {"cC", "1"}}, 4},

@@ -152,7 +152,7 @@ static void one(const char *mode, struct cv_mbuf_set_pool *sets, struct rte_memp
 	tx.returns_count = 1;
 	returns[0] = &rx.returns;
 	rx.sets = sets;
-	rx.room.room = tx.room = strcmp(mode, "auto") == 0 ? &room : NULL;
+	rx.headroom.headroom = tx.headroom = strcmp(mode, "auto") == 0 ? &headroom : NULL;
 	rx.port = rte_cpu_to_be_16(CV_CONVOY_PORT);
 	tx.udp_port = rx.port;
 	// Programs clear the flags of packets, and with them where a copy came from: as with --next-hop.

@@ -62,7 +62,7 @@ static CV_HOT uint16_t run(void *state, struct rte_mbuf **packets, uint16_t n)
 	for (i = 0; i < RTE_MIN(n, PREFETCH_AHEAD); i++)
 		rte_prefetch0(rte_pktmbuf_mtod(packets[i], void *));
 	for (i = 0; i + 4 <= n; i += 4) {
-		uint32_t hops[4];
+		uint32_t next_hops[4];
 		rte_be32_t to[4];
 
 		for (unsigned j = 0; j < 4; j++) {
@@ -74,20 +74,20 @@ static CV_HOT uint16_t run(void *state, struct rte_mbuf **packets, uint16_t n)
 					->dst_addr;
 		}
 		rte_lpm_lookupx4(reference->lpm,
-			_mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)to), swap), hops,
+			_mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)to), swap), next_hops,
 			NO_ROUTE);
 		for (unsigned j = 0; j < 4; j++)
-			forwarded += forward(reference, packets[i + j], hops[j]);
+			forwarded += forward(reference, packets[i + j], next_hops[j]);
 	}
 	for (; i < n; i++) {
-		uint32_t hop;
+		uint32_t next_hop;
 		rte_be32_t to = rte_pktmbuf_mtod_offset(
 			packets[i], struct rte_ipv4_hdr *, sizeof(struct rte_ether_hdr))
 					->dst_addr;
 
-		if (rte_lpm_lookup(reference->lpm, rte_be_to_cpu_32(to), &hop) != 0)
-			hop = NO_ROUTE;
-		forwarded += forward(reference, packets[i], hop);
+		if (rte_lpm_lookup(reference->lpm, rte_be_to_cpu_32(to), &next_hop) != 0)
+			next_hop = NO_ROUTE;
+		forwarded += forward(reference, packets[i], next_hop);
 	}
 	return forwarded;
 }

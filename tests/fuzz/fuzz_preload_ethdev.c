@@ -123,14 +123,14 @@ static void begin(uint8_t settings)
 
 	memset(&rx, 0, sizeof(rx));
 	memset(&tx, 0, sizeof(tx));
-	memset(&room, 0, sizeof(room));
+	memset(&headroom, 0, sizeof(headroom));
 	convoys = speaks = false;
 	limit = UINT32_MAX;
 	config.fixed = settings & 4;
 	rx.receive = driver_receive;
 	rx.config = &config;
 	rx.sets = settings & 1 ? sets : NULL;
-	rx.room.room = tx.room = settings & 2 ? &room : NULL;
+	rx.headroom.headroom = tx.headroom = settings & 2 ? &headroom : NULL;
 	memcpy(rx.mac, mac, settings & 8 ? sizeof(mac) : 0);
 	tx.convoys = rx.any_convoys = &convoys;
 	tx.speaks = rx.speaks = &speaks;
@@ -143,7 +143,7 @@ static void begin(uint8_t settings)
 }
 
 // On the wire, in one piece or cut in two.
-static void arrive(const uint8_t *bytes, uint32_t len, uint32_t cut)
+static void receive_frame(const uint8_t *bytes, uint32_t len, uint32_t cut)
 {
 	struct rte_mbuf *frame, *rest = NULL;
 
@@ -173,7 +173,7 @@ static void make_outer(struct cv_outer *outer, uint8_t sender)
 	require(cv_outer_set(outer, &from, NULL) == 0, "a sender");
 }
 
-static void arrive_convoy(uint8_t sender, uint8_t count, uint8_t len)
+static void receive_convoy(uint8_t sender, uint8_t count, uint8_t len)
 {
 	static uint8_t packets[CV_CONVOY_PACKETS_MAX][CV_CONVOY_PACKET_MIN + 255];
 	struct cv_view views[CV_CONVOY_PACKETS_MAX];
@@ -193,7 +193,7 @@ static void arrive_convoy(uint8_t sender, uint8_t count, uint8_t len)
 	cv_pack_begin(&pack, &outer, buffer, sizeof(buffer));
 	cv_pack_add(&pack, views, n);
 	frame = cv_pack_finish(&pack, &bytes);
-	arrive(frame, bytes, 0);
+	receive_frame(frame, bytes, 0);
 }
 
 static void receive_some(uint8_t most)
@@ -362,7 +362,7 @@ static void step(struct input *input)
 	uint32_t len;
 
 	if (kind == CONVOY)
-		arrive_convoy(a, b, c);
+		receive_convoy(a, b, c);
 	else if (kind == RECEIVE)
 		receive_some(a);
 	else if (kind == SEND)
@@ -375,7 +375,7 @@ static void step(struct input *input)
 		return;
 	bytes = some_bytes(input, &len);
 	if (kind == FRAME)
-		arrive(bytes, RTE_MIN(len, ROOM), a);
+		receive_frame(bytes, RTE_MIN(len, ROOM), a);
 	else if (kind == CORRUPT && wire_count > 0)
 		write_bytes(wire[wire_count - 1], a, bytes, len);
 	else if (kind == WRITE && held_count > 0)
