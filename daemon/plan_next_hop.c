@@ -176,7 +176,7 @@ static int read_outer(const struct cv_where *at, const json_t *object,
 	if (mac == NULL)
 		return -EINVAL;
 	if (!cv_mac_parse(mac, to->dst_mac) || cv_mac_group(to->dst_mac)) {
-		cv_where_error(at, "mac: \"%.64s\": must be the MAC address of one station", mac);
+		cv_where_error(at, "mac: \"%.64s\": must be a unicast MAC address", mac);
 		return -EINVAL;
 	}
 	len = read_address(at, object, to->dst);

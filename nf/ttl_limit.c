@@ -30,7 +30,7 @@ static const struct cv_param params[] = {
 	{0},
 };
 
-static CV_INLINE uint8_t judge(const struct config *config, const struct cv_view *view)
+static CV_INLINE uint8_t verdict_of(const struct config *config, const struct cv_view *view)
 {
 	const uint8_t *ip = view->data + view->l3;
 	const uint16_t room = view->len - view->l3; // never look behind data + len
@@ -62,7 +62,7 @@ CV_HOT static uint16_t process(
 	uint16_t dropped = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
-		verdict[i] = judge(instance, &view[i]);
+		verdict[i] = verdict_of(instance, &view[i]);
 		dropped += verdict[i] != CV_NEXT;
 	}
 	return dropped;

@@ -23,7 +23,7 @@ static CV_INLINE void earn(struct cv_tx_buffer *pending, uint16_t took)
 	}
 }
 
-// Asked once more after a port took so many of what it was given?
+// Is a port tried again after it took so many of what it was given?
 static bool again(struct cv_tx_buffer *pending, uint16_t took)
 {
 	if (took > 0)

@@ -113,7 +113,7 @@ static void what_is_no_such_piece_is_refused(void **state)
 	close(program);
 }
 
-// Each mapping for itself, whatever came and went before it; neither guards nor strangers.
+// Each mapping for itself, whatever came and went before it; neither guards nor others' mappings.
 static void a_mapping_is_replaced_whole(void **state)
 {
 	const int fd = make_file(64 * KIB);

@@ -21,7 +21,7 @@ struct gen_port_option {
 	json_t *config; // of any other: as the dataplane's ports take it
 };
 
-// Checks and takes apart one --port text. 0, or -1 with a message that says the fix.
+// Checks and parses one --port text. 0, or -1 with a message that says the fix.
 // gen_port_option_free afterwards in both cases.
 int gen_port_parse(
 	struct gen_port_option *option, const char *text, char *error, size_t error_size);

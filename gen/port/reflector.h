@@ -28,8 +28,8 @@ struct gen_reflector {
 	struct gen_direction directions[4];
 	uint32_t core; // UINT32_MAX: anywhere
 	// What happens to packet number `seen` of a direction; NULL: every packet passes. A held
-	// packet follows the next one that passes; a spoilt one loses a bit of its stamp, a blank
-	// one all.
+	// packet follows the next one that passes; a corrupted one loses a bit of its stamp, a
+	// blank one all.
 	enum gen_fate (*fate)(uint32_t direction, uint64_t seen);
 	atomic_bool stop;
 	pthread_t thread;

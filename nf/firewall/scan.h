@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// A lookup for some tens of rules. What rules ask is taken apart into tests of 16 bits each, of
+// A lookup for some tens of rules. What rules ask is split into tests of 16 bits each, of
 // which many rules share one; each test is made of all packets of a burst, and its answer is a
 // word of 64 bits, one a packet. What passes a rule is then the AND of some words. So the cost of a
 // burst is the number of different tests, whatever the traffic.

@@ -60,7 +60,7 @@ static int parse_rest(const struct cv_routes *routes, char **save, const char *w
 	return 0;
 }
 
-// Reads one line, which it takes apart. Returns 1: *route is set, 0: nothing to route, -EINVAL.
+// Parses one line, in place. Returns 1: *route is set, 0: nothing to route, -EINVAL.
 static int parse_route_line(const struct cv_routes *routes, char *line, const char *where,
 	struct cv_route *route, struct cv_error *error)
 {
@@ -145,7 +145,7 @@ int cv_routes_read(struct cv_routes *routes, FILE *file, struct cv_error *error)
 	}
 }
 
-// Reads one line, which it takes apart. Returns 1: *neighbour is set, 0: nothing there, -EINVAL.
+// Parses one line, in place. Returns 1: *neighbour is set, 0: nothing there, -EINVAL.
 static int parse_neighbour_line(const struct cv_routes *routes, char *line, const char *where,
 	struct cv_neighbour *neighbour, struct cv_error *error)
 {

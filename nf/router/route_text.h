@@ -12,7 +12,7 @@
 int cv_route_text_prefix(
 	const char *text, const char *where, struct cv_prefix *prefix, struct cv_error *error);
 
-// The address of one station: a next hop or a neighbour. text may be NULL: missing.
+// A unicast address: of a next hop or a neighbour. text may be NULL: missing.
 int cv_route_text_via(
 	const char *text, const char *where, struct cv_address *via, struct cv_error *error);
 

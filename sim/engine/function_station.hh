@@ -125,7 +125,7 @@ class TableStation final : public SlotsStation
 	Ps next_flush_ = never; // no slot's is earlier
 };
 
-// Aggregation::Mode::queue: what is there when the server comes round travels together.
+// Aggregation::Mode::queue: what is there when the server comes round is aggregated.
 class QueueStation final : public SlotsStation
 {
       public:

@@ -73,7 +73,7 @@ struct Aggregation {
 	enum class Mode {
 		none, // every packet leaves as it came
 		table, // packets per frame follow the measured rate (the papers' simulation)
-		queue, // what lies in the queue when the server comes round travels together
+		queue, // what lies in the queue when the server comes round is aggregated
 	} mode = Mode::none;
 	std::vector<BatchStep> steps; // table: ascending, first from_pps is 0
 	Ps window = 0; // table: the rate is counted over this, then holds for the next
