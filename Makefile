@@ -54,6 +54,7 @@ check-python: build
 lint: setup
 	@$(VENV)/ruff check -q . && $(VENV)/ruff format -q --check . && $(VENV)/mypy
 	@tools/check-includes
+	@tools/check-words
 	@git ls-files '*.c' '*.h' '*.cc' '*.hh' | xargs -r $(VENV)/clang-format --dry-run -Werror
 
 format: setup

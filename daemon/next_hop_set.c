@@ -7,11 +7,11 @@
 #include "daemon/next_hop_set.h"
 
 // The outer headers of all next hops. 0 or -EINVAL.
-static int make_hops(
-	const struct cv_next_hop_set *set, struct cv_next_hop *hops, struct cv_error *error)
+static int make_next_hops(
+	const struct cv_next_hop_set *set, struct cv_next_hop *next_hops, struct cv_error *error)
 {
 	for (unsigned i = 0; i < CV_NEXT_HOPS_MAX; i++) {
-		const struct cv_plan_next_hop *from = &set->hops[i];
+		const struct cv_plan_next_hop *from = &set->next_hops[i];
 		const struct cv_port *port = set->ports[from->port];
 		struct cv_outer_config config = from->outer;
 		struct cv_error why = {0};
@@ -24,11 +24,11 @@ static int make_hops(
 				from->name, config.mtu, port->name, port->mtu);
 			return -EINVAL;
 		}
-		if (cv_outer_set(&hops[i].outer, &config, &why) != 0) {
+		if (cv_outer_set(&next_hops[i].outer, &config, &why) != 0) {
 			cv_error_set(error, "next hop \"%s\": %s", from->name, why.text);
 			return -EINVAL;
 		}
-		hops[i].port = from->port;
+		next_hops[i].port = from->port;
 	}
 	return 0;
 }
@@ -36,30 +36,30 @@ static int make_hops(
 static struct cv_next_hop_table *make_table(
 	const struct cv_next_hop_set *set, struct cv_error *error)
 {
-	struct cv_next_hop *hops = calloc(CV_NEXT_HOPS_MAX, sizeof(*hops));
+	struct cv_next_hop *next_hops = calloc(CV_NEXT_HOPS_MAX, sizeof(*next_hops));
 	struct cv_next_hop_entry *entries;
 	struct cv_next_hop_table *table = NULL;
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < CV_NEXT_HOPS_MAX; i++)
-		count += set->hops[i].keys_count;
+		count += set->next_hops[i].keys_count;
 	entries = calloc(count + 1, sizeof(*entries));
 	count = 0;
 	for (unsigned i = 0; entries != NULL && i < CV_NEXT_HOPS_MAX; i++)
-		for (unsigned j = 0; j < set->hops[i].keys_count; j++)
+		for (unsigned j = 0; j < set->next_hops[i].keys_count; j++)
 			entries[count++] = (struct cv_next_hop_entry){
-				.key = set->hops[i].keys[j], .hop = (uint16_t)i};
-	if (hops == NULL || entries == NULL)
+				.key = set->next_hops[i].keys[j], .next_hop = (uint16_t)i};
+	if (next_hops == NULL || entries == NULL)
 		cv_error_set(error, "no memory for %u SC-IDs", count);
-	else if (make_hops(set, hops, error) == 0)
-		table = cv_next_hop_table_make(hops, CV_NEXT_HOPS_MAX, entries, count, error);
-	free(hops);
+	else if (make_next_hops(set, next_hops, error) == 0)
+		table = cv_next_hop_table_make(next_hops, CV_NEXT_HOPS_MAX, entries, count, error);
+	free(next_hops);
 	free(entries);
 	return table;
 }
 
 // A copy that shares nothing. False: no memory.
-static bool copy_hop(struct cv_plan_next_hop *to, const struct cv_plan_next_hop *from)
+static bool copy_next_hop(struct cv_plan_next_hop *to, const struct cv_plan_next_hop *from)
 {
 	*to = *from;
 	to->keys = malloc(from->keys_count * sizeof(*from->keys));
@@ -77,67 +77,67 @@ int cv_next_hop_set_init(struct cv_next_hop_set *set, const struct cv_plan *plan
 	set->plan = plan;
 	set->ports = ports;
 	for (unsigned i = 0; i < plan->next_hops_count; i++)
-		if (!copy_hop(&set->hops[i], &plan->next_hops[i]))
+		if (!copy_next_hop(&set->next_hops[i], &plan->next_hops[i]))
 			return -ENOMEM;
 	table = make_table(set, error);
 	if (table == NULL)
 		return -EINVAL;
-	return cv_next_hops_init(&set->table, table, plan->workers_count);
+	return cv_next_hop_rcu_init(&set->table, table, plan->workers_count);
 }
 
 void cv_next_hop_set_fini(struct cv_next_hop_set *set)
 {
-	cv_next_hops_fini(&set->table);
+	cv_next_hop_rcu_fini(&set->table);
 	for (unsigned i = 0; i < CV_NEXT_HOPS_MAX; i++)
-		cv_plan_next_hop_free(&set->hops[i]);
+		cv_plan_next_hop_free(&set->next_hops[i]);
 }
 
 static int find(const struct cv_next_hop_set *set, const char *name)
 {
 	for (unsigned i = 0; i < CV_NEXT_HOPS_MAX; i++)
-		if (strcmp(set->hops[i].name, name) == 0)
+		if (strcmp(set->next_hops[i].name, name) == 0)
 			return (int)i;
 	return -ENOENT;
 }
 
-// Puts a next hop at an index and tells the workers; the one before, or the new one, is freed.
-static int change(struct cv_next_hop_set *set, int index, struct cv_plan_next_hop *hop,
+// Puts a next hop at an index and publishes the table; the one before, or the new one, is freed.
+static int change(struct cv_next_hop_set *set, int index, struct cv_plan_next_hop *next_hop,
 	struct cv_error *error)
 {
-	struct cv_plan_next_hop before = set->hops[index];
+	struct cv_plan_next_hop before = set->next_hops[index];
 	struct cv_next_hop_table *table;
 
-	set->hops[index] = *hop;
+	set->next_hops[index] = *next_hop;
 	table = make_table(set, error);
 	if (table == NULL) {
-		set->hops[index] = before;
-		cv_plan_next_hop_free(hop);
+		set->next_hops[index] = before;
+		cv_plan_next_hop_free(next_hop);
 		return -EINVAL;
 	}
-	cv_next_hops_change(&set->table, table);
+	cv_next_hop_rcu_replace(&set->table, table);
 	cv_plan_next_hop_free(&before);
 	return index;
 }
 
 int cv_next_hop_set_put(struct cv_next_hop_set *set, const char *text, struct cv_error *error)
 {
-	struct cv_plan_next_hop hop;
+	struct cv_plan_next_hop next_hop;
 	int rc = cv_plan_next_hop_parse(text, set->plan->port_names, set->plan->ports_count,
-		set->plan->port_convoys, &hop, error);
+		set->plan->port_convoys, &next_hop, error);
 	int index;
 
 	if (rc != 0)
 		return rc;
-	index = find(set, hop.name);
+	index = find(set, next_hop.name);
 	if (index < 0)
 		index = find(set, "");
 	if (index < 0) {
-		cv_error_set(error, "next hop \"%s\": there are %d already; remove one", hop.name,
-			CV_NEXT_HOPS_MAX);
-		cv_plan_next_hop_free(&hop);
+		cv_error_set(error, "next hop \"%s\": there are %d already; remove one",
+			next_hop.name, CV_NEXT_HOPS_MAX);
+		cv_plan_next_hop_free(&next_hop);
 		return -ENOSPC;
 	}
-	return change(set, index, &hop, error);
+	return change(set, index, &next_hop, error);
 }
 
 int cv_next_hop_set_remove(struct cv_next_hop_set *set, const char *name, struct cv_error *error)

@@ -6,8 +6,8 @@
 // went in, in order within its SC-ID; packets are conserved; every buffer is back in the pool.
 #include "tests/support/test_packets.h"
 
-#include "chain/arrive.h"
-#include "chain/depart.h"
+#include "chain/rx.h"
+#include "chain/tx.h"
 #include "tests/support/test_eal.h"
 
 #define PACKETS 600
@@ -30,7 +30,8 @@ struct memory_port {
 	bool views; // takes views
 };
 
-static uint16_t memory_tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **from, uint16_t n)
+static uint16_t memory_tx(
+	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **from, uint16_t n)
 {
 	struct memory_port *memory = (struct memory_port *)port;
 	uint16_t i;
@@ -41,7 +42,7 @@ static uint16_t memory_tx(struct cv_port *port, uint16_t lane, struct rte_mbuf *
 }
 
 static uint16_t memory_tx_views(
-	struct cv_port *port, uint16_t lane, const struct cv_view *views, uint16_t n)
+	struct cv_port *port, uint16_t tx_queue, const struct cv_view *views, uint16_t n)
 {
 	uint16_t i;
 
@@ -51,7 +52,7 @@ static uint16_t memory_tx_views(
 
 		assert_non_null(copy);
 		memcpy(rte_pktmbuf_append(copy, (uint16_t)len), cv_view_packet(&views[i]), len);
-		if (memory_tx(port, lane, &copy, 1) == 1)
+		if (memory_tx(port, tx_queue, &copy, 1) == 1)
 			continue;
 		rte_pktmbuf_free(copy);
 		break;
@@ -117,14 +118,14 @@ struct node {
 	struct memory_port out;
 	struct cv_port *ports[2];
 	struct cv_port_counters counters[2];
-	struct cv_frame_counters rx, hops[CV_NEXT_HOPS_MAX];
-	struct cv_next_hops table;
-	struct cv_depart depart;
+	struct cv_frame_counters rx, next_hops[CV_NEXT_HOPS_MAX];
+	struct cv_next_hop_rcu table;
+	struct cv_tx tx;
 	uint64_t function_drops;
 	bool many_chains; // classifies by VLAN
 };
 
-static struct cv_next_hop random_hop(uint16_t nfi)
+static struct cv_next_hop random_next_hop(uint16_t nfi)
 {
 	static const uint16_t mtus[] = {128, 200, 576, 1500};
 	struct cv_outer_config config = {.version = below(2) ? 4 : 6,
@@ -132,27 +133,27 @@ static struct cv_next_hop random_hop(uint16_t nfi)
 		.mtu = mtus[below(4)],
 		.vlans = below(3) == 0,
 		.vlan = {{.type = 0x8100, .tci = 9}}};
-	struct cv_next_hop hop = {.port = 1};
+	struct cv_next_hop next_hop = {.port = 1};
 
-	assert_int_equal(cv_outer_set(&hop.outer, &config, NULL), 0);
-	return hop;
+	assert_int_equal(cv_outer_set(&next_hop.outer, &config, NULL), 0);
+	return next_hop;
 }
 
 // A table for some of the VLANs, and perhaps for everything else. NULL now and then.
 static struct cv_next_hop_table *random_table(void)
 {
 	struct cv_next_hop_entry entries[VLANS];
-	struct cv_next_hop hops[3];
+	struct cv_next_hop next_hops[3];
 	uint32_t count = 0;
 
 	for (uint16_t i = 0; i < 3; i++)
-		hops[i] = random_hop(i);
+		next_hops[i] = random_next_hop(i);
 	for (unsigned vlan = 0; vlan < VLANS; vlan++)
 		if (below(4) > 0)
 			entries[count++] = (struct cv_next_hop_entry){
 				cv_next_hop_key(1, vlan > 0 ? CV_SCID_VLAN : CV_SCID_NONE, vlan),
 				(uint16_t)below(3)};
-	return cv_next_hop_table_make(hops, 3, entries, count, NULL);
+	return cv_next_hop_table_make(next_hops, 3, entries, count, NULL);
 }
 
 static void node_init(struct node *node, bool sends_convoys)
@@ -164,23 +165,23 @@ static void node_init(struct node *node, bool sends_convoys)
 	node->out.room = below(8) == 0 ? below(100) : PACKETS;
 	node->ports[0] = node->ports[1] = &node->out.port;
 	node->many_chains = below(2);
-	node->depart = (struct cv_depart){.ports = node->ports,
+	node->tx = (struct cv_tx){.ports = node->ports,
 		.ports_count = 2,
 		.pool = pool,
 		.counters = node->counters,
-		.hop_counters = node->hops};
+		.next_hop_counters = node->next_hops};
 	if (!sends_convoys)
 		return;
-	assert_int_equal(cv_next_hops_init(&node->table, random_table(), 1), 0);
-	node->depart.next_hops = &node->table;
-	cv_next_hops_join(&node->table, 0);
+	assert_int_equal(cv_next_hop_rcu_init(&node->table, random_table(), 1), 0);
+	node->tx.next_hop_rcu = &node->table;
+	cv_next_hop_rcu_online(&node->table, 0);
 }
 
 static void node_fini(struct node *node)
 {
-	if (node->depart.next_hops != NULL) {
-		cv_next_hops_leave(&node->table, 0);
-		cv_next_hops_fini(&node->table);
+	if (node->tx.next_hop_rcu != NULL) {
+		cv_next_hop_rcu_offline(&node->table, 0);
+		cv_next_hop_rcu_fini(&node->table);
 	}
 }
 
@@ -217,7 +218,7 @@ static void pass(struct node *node, struct cv_burst *burst)
 
 	cv_path_run(&path, 0, burst);
 	if (burst->n > 0)
-		cv_depart(&node->depart, burst);
+		cv_tx_burst(&node->tx, burst);
 }
 
 static void pass_by_class(struct node *node, struct cv_burst *burst)
@@ -259,26 +260,26 @@ static void run(struct node *node, struct rte_mbuf **frames, unsigned n)
 		}
 		taken += polled;
 		if (below(3) > 0)
-			cv_depart_flush(&node->depart);
+			cv_tx_flush(&node->tx);
 	}
-	cv_depart_flush(&node->depart);
+	cv_tx_flush(&node->tx);
 }
 
 // received = sent + dropped, and frames as counted are frames as seen.
 static void assert_conserved(const struct node *node)
 {
 	uint64_t dropped = node->function_drops;
-	uint64_t to_hops = 0;
+	uint64_t to_next_hops = 0;
 
 	for (int p = 0; p < 2; p++)
-		for (int i = 0; i < CV_HOP_DROPS; i++)
+		for (int i = 0; i < CV_DROP_REASONS; i++)
 			dropped += node->counters[p].drops[i];
 	assert_int_equal(node->counters[0].rx_packets, node->counters[1].tx_packets + dropped);
 	assert_int_equal(node->counters[1].tx_frames, node->out.count);
-	for (unsigned hop = 0; hop < 3; hop++)
+	for (unsigned next_hop = 0; next_hop < 3; next_hop++)
 		for (unsigned i = 1; i <= CV_CONVOY_PACKETS_MAX; i++)
-			to_hops += i * node->hops[hop].sizes[i];
-	assert_true(to_hops <= node->counters[1].tx_packets + dropped);
+			to_next_hops += i * node->next_hops[next_hop].sizes[i];
+	assert_true(to_next_hops <= node->counters[1].tx_packets + dropped);
 }
 
 // What the last node sent is what went in, less what was dropped on the way.
@@ -329,10 +330,10 @@ static void comes_out_as_it_went_in(void **state)
 		run(&nodes[2], nodes[1].out.sent, nodes[1].out.count);
 		for (int i = 0; i < 3; i++) {
 			assert_conserved(&nodes[i]);
-			lost |= nodes[i].counters[1].drops[CV_HOP_TX_FULL] > 0;
-			assert_int_equal(nodes[i].counters[0].drops[CV_HOP_BAD_CONVOY], 0);
-			assert_int_equal(nodes[i].counters[1].drops[CV_HOP_TOO_BIG], 0);
-			assert_int_equal(nodes[i].counters[0].drops[CV_HOP_NO_BUFFER], 0);
+			lost |= nodes[i].counters[1].drops[CV_DROP_TX_FULL] > 0;
+			assert_int_equal(nodes[i].counters[0].drops[CV_DROP_BAD_CONVOY], 0);
+			assert_int_equal(nodes[i].counters[1].drops[CV_DROP_TOO_BIG], 0);
+			assert_int_equal(nodes[i].counters[0].drops[CV_DROP_NO_BUFFER], 0);
 		}
 		check(&input, n, &nodes[2], lost);
 		rte_pktmbuf_free_bulk(nodes[2].out.sent, nodes[2].out.count);
@@ -343,20 +344,21 @@ static void comes_out_as_it_went_in(void **state)
 }
 
 // A node whose packets all go to one next hop.
-static void node_to_one_hop(struct node *node, uint16_t mtu)
+static void node_to_one_next_hop(struct node *node, uint16_t mtu)
 {
 	struct cv_outer_config config = {.version = 4, .mtu = mtu, .nfi = 5};
-	struct cv_next_hop hop = {.port = 1};
+	struct cv_next_hop next_hop = {.port = 1};
 	const struct cv_next_hop_entry entry = {.key = cv_next_hop_key(1, CV_SCID_NONE, 0)};
 
 	node_init(node, true);
 	node->out.room = PACKETS;
 	node->out.port.mtu = 9000;
 	node->many_chains = false;
-	assert_int_equal(cv_outer_set(&hop.outer, &config, NULL), 0);
-	cv_next_hops_leave(&node->table, 0);
-	cv_next_hops_change(&node->table, cv_next_hop_table_make(&hop, 1, &entry, 1, NULL));
-	cv_next_hops_join(&node->table, 0);
+	assert_int_equal(cv_outer_set(&next_hop.outer, &config, NULL), 0);
+	cv_next_hop_rcu_offline(&node->table, 0);
+	cv_next_hop_rcu_replace(
+		&node->table, cv_next_hop_table_make(&next_hop, 1, &entry, 1, NULL));
+	cv_next_hop_rcu_online(&node->table, 0);
 }
 
 static void make_packets(struct rte_mbuf **packets, unsigned n, uint16_t len)
@@ -401,18 +403,18 @@ static void joins_up_to_the_mtu(void **state)
 		struct cv_burst burst;
 
 		print_message("  %s\n", rows[row].description);
-		node_to_one_hop(&node, rows[row].mtu);
+		node_to_one_next_hop(&node, rows[row].mtu);
 		make_packets(packets, n, rows[row].len);
 		if (rows[row].mixed)
 			make_packets(packets + n++, 1, 20);
 		for (unsigned i = 0; i < n; i += 10) {
 			cv_burst_load(&burst, packets + i, (uint16_t)RTE_MIN(10u, n - i), 0, 1,
 				&node.counters[0]);
-			cv_depart(&node.depart, &burst);
+			cv_tx_burst(&node.tx, &burst);
 		}
-		cv_depart_flush(&node.depart);
+		cv_tx_flush(&node.tx);
 		assert_int_equal(node.out.count, rows[row].frames);
-		assert_true(node.hops[0].sizes[rows[row].first] > 0);
+		assert_true(node.next_hops[0].sizes[rows[row].first] > 0);
 		assert_conserved(&node);
 		rte_pktmbuf_free_bulk(node.out.sent, node.out.count);
 		node_fini(&node);
@@ -444,13 +446,13 @@ static void a_whole_convoy_is_forwarded_in_place(void **state)
 
 		print_message("  %s\n", rows[row].description);
 		memset(&input, 0, sizeof(input));
-		node_to_one_hop(&nodes[0], 1500);
-		node_to_one_hop(&nodes[1], 1500);
+		node_to_one_next_hop(&nodes[0], 1500);
+		node_to_one_next_hop(&nodes[1], 1500);
 		make_packets(packets, 23, 60);
 		first = rte_pktmbuf_mtod(packets[0], const uint8_t *);
 		cv_burst_load(&burst, packets, 23, 0, 1, &nodes[0].counters[0]);
-		cv_depart(&nodes[0].depart, &burst);
-		cv_depart_flush(&nodes[0].depart);
+		cv_tx_burst(&nodes[0].tx, &burst);
+		cv_tx_flush(&nodes[0].tx);
 		assert_int_equal(nodes[0].out.count, 1);
 		assert_ptr_equal(nodes[0].out.sent[0], packets[0]);
 		for (unsigned i = 0; i < 23; i++)
@@ -518,7 +520,7 @@ static void convoys_of_one_poll_are_merged_where_they_fit(void **state)
 		print_message("  %s\n", rows[row].description);
 		memset(&input, 0, sizeof(input));
 		for (int i = 0; i < 2; i++)
-			node_to_one_hop(&nodes[i], 1500);
+			node_to_one_next_hop(&nodes[i], 1500);
 		for (unsigned k = 0; k < 4; n += rows[row].in[k++]) {
 			make_packets(packets + n, rows[row].in[k], 60);
 			for (unsigned i = n; i < n + rows[row].in[k]; i++)
@@ -527,15 +529,15 @@ static void convoys_of_one_poll_are_merged_where_they_fit(void **state)
 				continue;
 			cv_burst_load(&burst, packets + n, (uint16_t)rows[row].in[k], 0, 1,
 				&nodes[0].counters[0]);
-			cv_depart(&nodes[0].depart, &burst);
-			cv_depart_flush(&nodes[0].depart);
+			cv_tx_burst(&nodes[0].tx, &burst);
+			cv_tx_flush(&nodes[0].tx);
 		}
 		n = nodes[0].out.count;
 		assert_int_equal(cv_burst_load_convoys(&burst, nodes[0].out.sent, (uint16_t)n, 0, 1,
 					 &rx, &nodes[1].counters[0]),
 			n);
-		cv_depart(&nodes[1].depart, &burst);
-		cv_depart_flush(&nodes[1].depart);
+		cv_tx_burst(&nodes[1].tx, &burst);
+		cv_tx_flush(&nodes[1].tx);
 		for (; frames < nodes[1].out.count; frames++) {
 			unsigned count = next_packets(nodes[1].out.sent[frames], number);
 
@@ -607,7 +609,7 @@ static void a_packet_that_looks_like_a_convoy_is_not_disaggregated(void **state)
 	for (size_t row = 0; row < RTE_DIM(rows); row++) {
 		struct cv_outer_config config = {
 			.version = 4, .mtu = 1500, .port = rows[row].udp_port};
-		struct cv_next_hop hop = {.port = 1};
+		struct cv_next_hop next_hop = {.port = 1};
 		const struct cv_next_hop_entry entry = {
 			.key = rows[row].by_vlan ? cv_next_hop_key(1, CV_SCID_VLAN, 3)
 						 : cv_next_hop_key(1, CV_SCID_NONE, 0)};
@@ -618,23 +620,24 @@ static void a_packet_that_looks_like_a_convoy_is_not_disaggregated(void **state)
 		uint16_t udp_port = rows[row].udp_port ? rows[row].udp_port : CV_CONVOY_PORT;
 
 		print_message("  %s\n", rows[row].description);
-		node_to_one_hop(&node, 1500);
-		assert_int_equal(cv_outer_set(&hop.outer, &config, NULL), 0);
-		cv_next_hops_leave(&node.table, 0);
-		cv_next_hops_change(&node.table, cv_next_hop_table_make(&hop, 1, &entry, 1, NULL));
-		cv_next_hops_join(&node.table, 0);
+		node_to_one_next_hop(&node, 1500);
+		assert_int_equal(cv_outer_set(&next_hop.outer, &config, NULL), 0);
+		cv_next_hop_rcu_offline(&node.table, 0);
+		cv_next_hop_rcu_replace(
+			&node.table, cv_next_hop_table_make(&next_hop, 1, &entry, 1, NULL));
+		cv_next_hop_rcu_online(&node.table, 0);
 		if (rows[row].carries)
-			node.depart.convoy_ports[1] = RTE_BE16(CV_CONVOY_PORT);
+			node.tx.convoy_ports[1] = RTE_BE16(CV_CONVOY_PORT);
 		make_packets(packets, n, rows[row].len);
 		rte_pktmbuf_free(packets[0]);
 		packets[0] = make_lookalike(2, rows[row].len);
 		expected = rte_pktmbuf_copy(packets[0], pool, 0, UINT32_MAX);
 		cv_burst_load(&burst, packets, (uint16_t)n, 0, 1, &node.counters[0]);
-		cv_depart(&node.depart, &burst);
-		cv_depart_flush(&node.depart);
+		cv_tx_burst(&node.tx, &burst);
+		cv_tx_flush(&node.tx);
 		assert_conserved(&node);
 		assert_int_equal(
-			node.counters[1].drops[CV_HOP_LOOKS_LIKE_CONVOY], rows[row].dropped);
+			node.counters[1].drops[CV_DROP_LOOKS_LIKE_CONVOY], rows[row].dropped);
 		for (unsigned i = 0; i < node.out.count; i++) {
 			struct rte_mbuf *frame = node.out.sent[i];
 			struct cv_view whole = {0};

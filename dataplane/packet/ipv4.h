@@ -82,7 +82,7 @@ static CV_INLINE void cv_ipv4_ttl_decrement(struct cv_ipv4 *ip)
 	uint32_t word;
 
 	memcpy(&word, &ip->ttl, 4);
-	_Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are put together here");
+	_Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are composed here");
 	word += 0x10000u - 1 + (word >= 0xfffe0000 ? 0x10000 : 0);
 	memcpy(&ip->ttl, &word, 4);
 }

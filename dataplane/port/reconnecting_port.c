@@ -14,6 +14,7 @@
 #include <rte_alarm.h>
 #include <rte_pause.h>
 
+#include "dpdk/compat.h"
 #include "packet/compiler.h"
 #include "port/port_log.h"
 #include "port/socket_path.h"
@@ -34,8 +35,8 @@ bool cv_port_eal_may_end(void)
 // The device may be used until leave(), unless the answer is false.
 static CV_INLINE bool enter(struct cv_reconnecting_port *reconnecting, struct cv_device_user *user)
 {
-	// Sequentially consistent, as revoke_device() is: either the connection thread sees busy and
-	// waits, or usable is seen to be 0 here.
+	// Sequentially consistent, as revoke_device() is: either the connection thread sees busy
+	// and waits, or usable is seen to be 0 here.
 	__atomic_store_n(&user->busy, 1, __ATOMIC_SEQ_CST);
 	return CV_LIKELY(__atomic_load_n(&reconnecting->usable, __ATOMIC_SEQ_CST) > 0);
 }
@@ -260,7 +261,7 @@ static bool watch(struct cv_reconnecting_port *reconnecting)
 	}
 }
 
-static void *run_connections(void *argument)
+static uint32_t run_connections(void *argument)
 {
 	struct cv_reconnecting_port *reconnecting = argument;
 	bool quit = false;
@@ -276,7 +277,7 @@ static void *run_connections(void *argument)
 			quit = pause_or_quit(reconnecting, ATTEMPT_MS);
 		}
 	}
-	return NULL;
+	return 0;
 }
 
 static int start(struct cv_port *port, struct cv_error *error)
@@ -287,8 +288,8 @@ static int start(struct cv_port *port, struct cv_error *error)
 
 	snprintf(name, sizeof(name), "port-%.10s", port->name);
 	reconnecting->quit = false;
-	rc = rte_ctrl_thread_create(
-		&reconnecting->connection_thread, name, NULL, run_connections, reconnecting);
+	rc = rte_thread_create_control(
+		&reconnecting->connection_thread, name, run_connections, reconnecting);
 	if (rc != 0)
 		cv_error_set(error, "no thread to keep the connection: %s", strerror(-rc));
 	reconnecting->has_connection_thread = rc == 0;
@@ -328,7 +329,8 @@ static void stop(struct cv_port *port)
 		if (reconnecting->mode == CV_RECONNECT_LISTENS &&
 			__atomic_load_n(&reconnecting->usable, __ATOMIC_SEQ_CST) <= 0)
 			impersonate_peer(reconnecting);
-		if (pthread_timedjoin_np(reconnecting->connection_thread, NULL, &until) == 0)
+		if (pthread_timedjoin_np((pthread_t)reconnecting->connection_thread.opaque_id, NULL,
+			    &until) == 0)
 			break;
 	}
 	reconnecting->has_connection_thread = false;

@@ -3,12 +3,12 @@
 //
 // A port whose device lives only while its peer does: virtio-user and memif. DPDK's drivers for
 // these cannot connect again, or want the other side to be there first, or say nothing when it
-// goes. So the port stays, and a thread of its own (the keeper) attaches a fresh device whenever
+// goes. So the port stays, and a connection thread attaches a fresh device whenever
 // the peer is there and detaches it when the peer is gone. Meanwhile rx and tx move nothing.
 //
 // Costs one locked instruction for each rx or tx call, that is for each burst.
-#ifndef CV_PLUG_PORT_H
-#define CV_PLUG_PORT_H
+#ifndef CV_RECONNECTING_PORT_H
+#define CV_RECONNECTING_PORT_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -20,39 +20,40 @@
 #include "port/ethdev.h"
 
 // Set by whoever is using the device just now; one cache line for each queue and each sender.
-struct cv_plug_user {
+struct cv_device_user {
 	_Alignas(RTE_CACHE_LINE_SIZE) uint32_t busy;
 };
 
-enum cv_plug_mode {
-	CV_PLUG_CONNECTS, // attaching or starting connects to the peer, which listens at path
-	CV_PLUG_LISTENS, // attaching waits at path until a peer connects
-	CV_PLUG_STAYS, // the device listens at path by itself, to one peer after the other
+enum cv_reconnect_mode {
+	CV_RECONNECT_CONNECTS, // attaching or starting connects to the peer, which listens at path
+	CV_RECONNECT_LISTENS, // attaching waits at path until a peer connects
+	CV_RECONNECT_STAYS, // the device listens at path by itself, to one peer after the other
 };
 
-struct cv_plug_port {
+struct cv_reconnecting_port {
 	struct cv_port port;
 	struct cv_ethdev dev;
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-	enum cv_plug_mode mode;
+	enum cv_reconnect_mode mode;
 	bool mac_wanted;
 
 	int usable; // atomic: the device may be used if this is above 0
 	uint16_t senders;
-	struct cv_plug_user *users; // of each queue, of each sender, and of info
+	struct cv_device_user *users; // of each queue, of each sender, and of info
 	rte_spinlock_t *locks; // of each queue that senders share; NULL: none are shared
 	pthread_mutex_t info_lock; // info has one user
 
-	rte_thread_t keeper;
-	bool has_keeper;
+	rte_thread_t connection_thread;
+	bool has_connection_thread;
 	pthread_mutex_t lock; // of the two below
 	pthread_cond_t changed;
 	bool quit;
 	uint64_t peers; // how often a peer came; atomic
 };
 
-// plug->dev: driver, devargs and rx_queues filled in; plug->path and mode, too. 0 or -errno.
-int cv_plug_port_open(
-	struct cv_plug_port *plug, const struct cv_port_args *args, struct cv_error *error);
+// reconnecting->dev: driver, devargs and rx_queues filled in; reconnecting->path and mode, too. 0
+// or -errno.
+int cv_reconnecting_port_open(struct cv_reconnecting_port *reconnecting,
+	const struct cv_port_args *args, struct cv_error *error);
 
 #endif

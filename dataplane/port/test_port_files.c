@@ -307,7 +307,8 @@ static void null_gives_zeroes_and_takes_everything(void **state)
 
 static void any_device_of_dpdk_is_a_port(void **state)
 {
-	// Two lanes and one queue: they share it. More arguments than rte_dev_probe() takes, 127 bytes.
+	// Two senders and one queue: they share it. More arguments than rte_dev_probe() takes, 127
+	// bytes.
 	struct cv_port *port =
 		open_port("{\"name\": \"d\", \"kind\": \"dpdk\", "
 			  "\"devargs\": \"net_null0,size=60" SIXTEEN_TIMES(",copy=0") "\"}");

@@ -3,7 +3,7 @@
 //
 // A device that costs nothing but moving the bytes: a thread that copies what one port sends to
 // what another receives, working directly on their rings. It never drops; where there is no room
-// it waits. With a plan it misbehaves in a known way, to test the books.
+// it waits. With a plan it misbehaves in a known way, to test the accounting.
 #ifndef GEN_PORT_REFLECTOR_H
 #define GEN_PORT_REFLECTOR_H
 

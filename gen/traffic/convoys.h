@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Convoys in a trial: packets that travel together in one frame (docs/convoy-frame.md).
+// Convoys in a trial: packets aggregated into one frame (docs/convoy-frame.md).
 //
 // Sent: groups are packed before the trial, as frames are, and sent again and again with new
 // stamps. Received: each frame that is a convoy is walked, and its packets are accounted for one
-// by one; whoever is tested may take convoys apart, put them together, or both.
+// by one; the device under test may disaggregate convoys, aggregate packets, or both.
 #ifndef GEN_TRAFFIC_CONVOYS_H
 #define GEN_TRAFFIC_CONVOYS_H
 
@@ -23,8 +23,8 @@
 struct gen_convoy {
 	struct gen_frame frame; // sum means nothing
 	uint32_t first;
-	uint32_t packets; // 1: alone, as it is
-	uint32_t bytes; // of the packets alone
+	uint32_t packets; // 1: unaggregated
+	uint32_t bytes; // of the packets, without headers
 };
 
 // What a trial received in convoys.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// The books of one stream: what came back, from the sequence numbers in the stamps.
+// Packet accounting of one stream: what came back, from the sequence numbers in the stamps.
 //
 // Sequence numbers below `next` were received, or are marked missing in a window of the last
 // GEN_ACCOUNT_WINDOW numbers. A number that leaves the window while missing is lost for good.
@@ -28,7 +28,7 @@ struct gen_account {
 	uint64_t misrouted; // came back at a port that is not the stream's
 	uint64_t corrupt; // our magic, but a stamp that was never sent
 	uint64_t lost; // final
-	uint64_t run; // lost in a row until now
+	uint64_t run; // length of the current loss period (RFC 3357)
 	uint32_t run_next; // number that would continue the run
 	uint64_t first_rx, last_rx; // ticks
 	uint64_t last_latency; // ticks

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// The loop of a trial: what its turns send and receive.
+// The loop of a trial: what its iterations send and receive.
 #ifndef GEN_TRIAL_LOOP_H
 #define GEN_TRIAL_LOOP_H
 
@@ -14,8 +14,8 @@ struct gen_loop {
 	struct gen_stream *streams;
 	uint32_t stream_count;
 	uint64_t start, duration, grace, catch_up, pause;
-	bool paused; // before this turn
-	uint64_t rx_full; // of all wires, in the turn before
+	bool paused; // before this iteration
+	uint64_t rx_full; // of all wires, in the iteration before
 	bool was_full; // a receive queue was, then
 	uint32_t wire_count;
 	struct gen_wire *wires[GEN_MAX_PORTS * GEN_MAX_QUEUES];

@@ -5,7 +5,7 @@
 
 #include "packet/compiler.h"
 
-// Counts what has become due since the turn before. What did so while the tester paused is its
+// Counts what has become due since the iteration before. What did so while the tester paused is its
 // debt: that may wait for room until all is caught up, so that a pause costs the device nothing.
 static inline void count_due(struct gen_loop *loop, struct gen_stream *stream, uint64_t now)
 {

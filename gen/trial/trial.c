@@ -12,11 +12,11 @@
 #include "gen/trial/loop.h"
 #include "packet/compiler.h"
 
-// What becomes due in a turn of the loop longer than this was kept waiting by the tester.
+// What becomes due in a poll iteration longer than this was kept waiting by the tester.
 #define PAUSE_NS 20000
 // How much of its longest pause the tester may make good after the trial's time.
 #define CATCH_UP_NS 10000000
-// A turn of the loop longer than this is lost time.
+// A poll iteration longer than this is lost time.
 #define GAP_NS 10000
 // How long what an earlier trial left in the device's queues may take to go away.
 #define SETTLE_NS 1000000000ull
@@ -38,9 +38,9 @@ static uint64_t descheduled_ns(void)
 	return fields == 2 ? wait : UINT64_MAX;
 }
 
-// Time in which the device may have found no room for what it sent: that of turns around a poll
-// that found a receive queue full. `turn` is the time since the turn before, and counts once.
-static void note_full(struct gen_loop *loop, uint64_t turn)
+// Time in which the device may have found no room for what it sent: that of iterations that found a
+// receive queue full. `elapsed` is the time since the iteration before, and counts once.
+static void note_full(struct gen_loop *loop, uint64_t elapsed)
 {
 	uint64_t full = 0;
 
@@ -48,7 +48,7 @@ static void note_full(struct gen_loop *loop, uint64_t turn)
 		full += loop->wires[i]->rx_full;
 	const bool is_full = full != loop->rx_full;
 	if (CV_UNLIKELY(is_full || loop->was_full))
-		loop->trial->full_ticks += turn;
+		loop->trial->full_ticks += elapsed;
 	loop->rx_full = full;
 	loop->was_full = is_full;
 }
@@ -111,14 +111,14 @@ static void run(struct gen_loop *loop)
 		bool all_done = true;
 
 		now = gen_ticks() - loop->start;
-		const uint64_t turn = now - last;
-		if (CV_UNLIKELY(turn > gap_limit)) {
+		const uint64_t elapsed = now - last;
+		if (CV_UNLIKELY(elapsed > gap_limit)) {
 			trial->gaps++;
-			trial->gap_ticks += turn;
+			trial->gap_ticks += elapsed;
 		}
-		trial->gap_max = turn > trial->gap_max ? turn : trial->gap_max;
+		trial->gap_max = elapsed > trial->gap_max ? elapsed : trial->gap_max;
 		trial->loops++;
-		loop->paused = turn > loop->pause;
+		loop->paused = elapsed > loop->pause;
 		last = now;
 
 		if (sending) {
@@ -137,7 +137,7 @@ static void run(struct gen_loop *loop)
 			}
 		}
 		moved += gen_loop_receive(loop);
-		note_full(loop, turn);
+		note_full(loop, elapsed);
 		if (moved > 0) {
 			trial->busy_ticks += gen_ticks() - loop->start - now;
 		} else {
@@ -206,7 +206,7 @@ static void validate(struct gen_loop *loop)
 		struct gen_stream *stream = &trial->streams[i];
 
 		stream->offered = stream->seq + stream->refused;
-		// What was scheduled, but never got its turn.
+		// What was scheduled, but not attempted before the end.
 		if (spec->rate_pps > 0 || stream->pace.gaps != NULL)
 			while (gen_stream_next_due(stream) < end &&
 				stream->offered - stream->refused < stream->limit) {
@@ -242,7 +242,7 @@ static void validate(struct gen_loop *loop)
 	}
 }
 
-// A turn takes as long with convoys as without.
+// An iteration takes as long with convoys as without.
 static uint32_t rx_most(const struct gen_spec *spec)
 {
 	const uint32_t most =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// One trial: send what the specification says, receive, keep the books.
+// One trial: send what the specification says, receive, account for every packet.
 #ifndef GEN_TRIAL_TRIAL_H
 #define GEN_TRIAL_TRIAL_H
 
@@ -23,10 +23,10 @@ struct gen_trial {
 	uint64_t start; // absolute ticks
 	uint64_t send_end, end; // when the last stream was done, and the last receive poll
 	uint64_t loops, busy_ticks;
-	uint64_t gap_max; // longest time between two turns of the loop
-	uint64_t gaps, gap_ticks; // turns longer than 10 us
+	uint64_t gap_max; // longest time between two iterations
+	uint64_t gaps, gap_ticks; // iterations longer than 10 us
 	bool sees_full; // every queue that is received from; the next is known
-	uint64_t full_ticks; // turns around polls that found a receive queue full
+	uint64_t full_ticks; // iterations that found a receive queue full
 	uint64_t descheduled_ns; // ready to run, but not running (schedstat); UINT64_MAX: unknown
 	struct gen_look before, after;
 	uint64_t probe_ticks; // for which the device may have been kept from its work for that

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// The firewall's first half: what a burst's packets are, and which of them are the rules' to judge.
+// The firewall's first half: what a burst's packets are, and which of them the rules apply to.
 // firewall.c says what is dropped.
 #ifndef CV_FIREWALL_READ_H
 #define CV_FIREWALL_READ_H
@@ -13,7 +13,7 @@
 #include <rte_common.h>
 
 #include "chain/nf.h"
-#include "nf/firewall/columns.h"
+#include "nf/firewall/transposed.h"
 #include "nf/firewall/table.h"
 #include "packet/tuple.h"
 
@@ -31,15 +31,15 @@ _Static_assert(CV_BURST_MAX <= CV_FIREWALL_LOOKUP_MAX, "a burst is one lookup");
 struct cv_firewall_read {
 	struct {
 		uint64_t packets; // a bit for each
-		bool later; // some are later fragments
+		bool later; // some are non-first fragments
 		struct cv_tuple_ipv4 tuple[CV_BURST_MAX]; // classified
-		struct cv_firewall_columns columns; // where the family scans
+		struct cv_firewall_transposed transposed; // where the family scans
 	} ipv4;
 	struct {
 		uint64_t packets;
 		bool later;
 		struct cv_tuple_ipv6 tuple[CV_BURST_MAX];
-		struct cv_firewall_columns columns;
+		struct cv_firewall_transposed transposed;
 	} ipv6;
 };
 
@@ -62,9 +62,9 @@ static CV_INLINE uint8_t cv_firewall_read_one(const struct cv_firewall_table *ta
 		struct cv_tuple_ipv4 *tuple = &read->ipv4.tuple[i];
 
 		kind = cv_tuple_ipv4(ip, len, tuple);
-		if (CV_LIKELY(kind <= CV_TUPLE_LATER)) {
+		if (CV_LIKELY(kind <= CV_TUPLE_NON_FIRST)) {
 			tuple->proto = cv_firewall_class(table, tuple->proto, kind);
-			read->ipv4.later |= kind == CV_TUPLE_LATER;
+			read->ipv4.later |= kind == CV_TUPLE_NON_FIRST;
 			read->ipv4.packets |= 1ull << i;
 			return CV_NEXT;
 		}
@@ -72,9 +72,9 @@ static CV_INLINE uint8_t cv_firewall_read_one(const struct cv_firewall_table *ta
 		struct cv_tuple_ipv6 *tuple = &read->ipv6.tuple[i];
 
 		kind = cv_tuple_ipv6(ip, len, tuple);
-		if (CV_LIKELY(kind <= CV_TUPLE_LATER)) {
+		if (CV_LIKELY(kind <= CV_TUPLE_NON_FIRST)) {
 			tuple->proto = cv_firewall_class(table, tuple->proto, kind);
-			read->ipv6.later |= kind == CV_TUPLE_LATER;
+			read->ipv6.later |= kind == CV_TUPLE_NON_FIRST;
 			read->ipv6.packets |= 1ull << i;
 			return CV_NEXT;
 		}
@@ -100,11 +100,11 @@ static inline uint16_t cv_firewall_read_each(const struct cv_firewall_table *tab
 		dropped += verdict[i] != CV_NEXT;
 	}
 	if ((read->ipv4.packets >> first & 0xff) != 0 && table->ipv4.trie == NULL)
-		cv_firewall_columns_set_x8(&read->ipv4.tuple[first], CV_FIREWALL_IPV4_WORDS,
-			&read->ipv4.columns, first);
+		cv_firewall_transpose_tuples_x8(&read->ipv4.tuple[first], CV_FIREWALL_IPV4_WORDS,
+			&read->ipv4.transposed, first);
 	if ((read->ipv6.packets >> first & 0xff) != 0 && table->ipv6.trie == NULL)
-		cv_firewall_columns_set_x8(&read->ipv6.tuple[first], CV_FIREWALL_IPV6_WORDS,
-			&read->ipv6.columns, first);
+		cv_firewall_transpose_tuples_x8(&read->ipv6.tuple[first], CV_FIREWALL_IPV6_WORDS,
+			&read->ipv6.transposed, first);
 	return dropped;
 }
 
@@ -123,13 +123,14 @@ static CV_INLINE uint16_t cv_firewall_read_all(const struct cv_firewall_table *t
 	memset(verdict, CV_NEXT, n);
 	for (unsigned i = 0; i < n; i += 8) {
 		unsigned at = RTE_MIN(i, n - 8);
-		bool usual = n >= 8;
+		bool common = n >= 8;
 
-		if (CV_LIKELY(usual))
-			usual = scanned ? cv_firewall_usual_x8(&view[at], &read->ipv4.columns, at)
-					: cv_firewall_usual_tuples_x8(
-						  &view[at], &read->ipv4.tuple[at]);
-		if (CV_LIKELY(usual))
+		if (CV_LIKELY(common))
+			common = scanned ? cv_firewall_common_x8(
+						   &view[at], &read->ipv4.transposed, at)
+					 : cv_firewall_common_tuples_x8(
+						   &view[at], &read->ipv4.tuple[at]);
+		if (CV_LIKELY(common))
 			read->ipv4.packets |= 0xffull << at;
 		else
 			dropped += cv_firewall_read_each(

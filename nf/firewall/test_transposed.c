@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "nf/firewall/columns.h"
+#include "nf/firewall/transposed.h"
 
 #define FRAME 60
 
@@ -34,7 +34,7 @@ static void write_frame(uint8_t *frame, struct cv_view *view)
 }
 
 // What a packet must be for the shortcut: its tuple, if it is that.
-static bool usual(const struct cv_view *view, struct cv_tuple_ipv4 *tuple)
+static bool common(const struct cv_view *view, struct cv_tuple_ipv4 *tuple)
 {
 	const struct cv_ipv4 *ip = (const struct cv_ipv4 *)(view->data + view->l3);
 
@@ -45,28 +45,28 @@ static bool usual(const struct cv_view *view, struct cv_tuple_ipv4 *tuple)
 	       (ip->proto == IPPROTO_TCP || ip->proto == IPPROTO_UDP);
 }
 
-static void judge(const struct cv_view *view)
+static void check(const struct cv_view *view)
 {
-	struct cv_firewall_columns columns;
+	struct cv_firewall_transposed transposed;
 	struct cv_tuple_ipv4 tuple, tuples[8];
 	unsigned at = 8 * ((unsigned)rand() % 7) + (unsigned)rand() % 8;
 	bool want = true;
 
 	for (unsigned i = 0; i < 8; i++)
-		want = want && usual(&view[i], &tuple);
+		want = want && common(&view[i], &tuple);
 #ifndef __SSE4_1__
 	want = false;
 #endif
-	memset(&columns, 0x5a, sizeof(columns));
-	assert_int_equal(cv_firewall_usual_x8(view, &columns, at), want);
-	assert_int_equal(cv_firewall_usual_tuples_x8(view, tuples), want);
+	memset(&transposed, 0x5a, sizeof(transposed));
+	assert_int_equal(cv_firewall_common_x8(view, &transposed, at), want);
+	assert_int_equal(cv_firewall_common_tuples_x8(view, tuples), want);
 	for (unsigned i = 0; want && i < 8; i++) {
 		uint16_t half[8], is[7];
 
-		usual(&view[i], &tuple);
+		common(&view[i], &tuple);
 		memcpy(half, &tuple, sizeof(half));
 		for (unsigned k = 0; k < 7; k++)
-			is[k] = columns.word[k][at + i];
+			is[k] = transposed.word[k][at + i];
 		tuple.proto =
 			tuple.proto == IPPROTO_TCP ? CV_FIREWALL_CLASS_TCP : CV_FIREWALL_CLASS_UDP;
 		assert_memory_equal(&tuples[i], &tuple, sizeof(tuple));
@@ -77,9 +77,9 @@ static void judge(const struct cv_view *view)
 	}
 	for (unsigned i = 0; i < 7; i++) { // no other packet's
 		if (at > 0)
-			assert_int_equal(columns.word[i][at - 1], 0x5a5a);
+			assert_int_equal(transposed.word[i][at - 1], 0x5a5a);
 		if (at + 8 < CV_FIREWALL_LOOKUP_MAX)
-			assert_int_equal(columns.word[i][at + 8], 0x5a5a);
+			assert_int_equal(transposed.word[i][at + 8], 0x5a5a);
 	}
 }
 
@@ -98,7 +98,7 @@ static void one_changed_byte(void **state)
 				write_frame(frame[i], &view[i]);
 			frame[lane][at] = (uint8_t)value;
 			cv_view_set(&view[lane], frame[lane], FRAME);
-			judge(view);
+			check(view);
 		}
 	}
 }
@@ -118,7 +118,7 @@ static void truncated(void **state)
 				frame[lane][len % 2 ? 17 : 21] = (uint8_t)(len - 14);
 			memcpy(exact, frame[lane], len);
 			cv_view_set(&view[lane], exact, len);
-			judge(view);
+			check(view);
 			free(exact);
 		}
 	}
@@ -132,18 +132,18 @@ static void tuples(void **state)
 	for (unsigned f = 0; f < 2; f++) {
 		unsigned halves = 2 * words[f];
 		uint16_t *tuple = malloc(8 * halves * sizeof(*tuple));
-		struct cv_firewall_columns columns;
+		struct cv_firewall_transposed transposed;
 
 		assert_non_null(tuple);
 		for (unsigned i = 0; i < 8 * halves; i++)
 			tuple[i] = (uint16_t)rand();
-		cv_firewall_columns_set_x8(tuple, words[f], &columns, 16);
+		cv_firewall_transpose_tuples_x8(tuple, words[f], &transposed, 16);
 		for (unsigned i = 0; i < 8; i++) {
 			const uint16_t *half = &tuple[i * halves];
 
-			assert_int_equal(columns.word[0][16 + i], half[0]);
+			assert_int_equal(transposed.word[0][16 + i], half[0]);
 			for (unsigned k = 2; k < halves; k++)
-				assert_int_equal(columns.word[k - 1][16 + i],
+				assert_int_equal(transposed.word[k - 1][16 + i],
 					k < halves - 2 ? half[k] : rte_be_to_cpu_16(half[k]));
 		}
 		free(tuple);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// The tuples of a burst turned by a quarter: a column holds the same 16 bits of every packet, so
-// that a vector's comparison is about as many packets as it has lanes.
+// The tuples of a burst, transposed (structure of arrays): a row holds the same 16 bits of every
+// packet, so that one vector comparison covers as many packets as it has lanes.
 //
-// A tuple's 16-bit words as they lie in memory (firewall_entry.h) are the columns, without the
-// second, which is always 0: the class, the addresses in network order, the ports in host order.
-#ifndef CV_FIREWALL_COLUMNS_H
-#define CV_FIREWALL_COLUMNS_H
+// A tuple's 16-bit words as they lie in memory (firewall_entry.h) are the rows, without the second,
+// which is always 0: the class, the addresses in network order, the ports in host order.
+#ifndef CV_FIREWALL_TRANSPOSED_H
+#define CV_FIREWALL_TRANSPOSED_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,12 +21,11 @@
 #include <smmintrin.h>
 #endif
 
-#define CV_FIREWALL_COLUMN(word) ((word) == 0 ? 0 : (word)-1) // of the word-th 16 bits, not 1
-#define CV_FIREWALL_IPV6_COLUMNS (2 * CV_FIREWALL_IPV6_WORDS - 1)
+#define CV_FIREWALL_ROW(word) ((word) == 0 ? 0 : (word)-1) // of the word-th 16 bits, not 1
+#define CV_FIREWALL_IPV6_ROWS (2 * CV_FIREWALL_IPV6_WORDS - 1)
 
-struct cv_firewall_columns {
-	uint16_t word[CV_FIREWALL_IPV6_COLUMNS][CV_FIREWALL_LOOKUP_MAX]
-		__attribute__((aligned(64)));
+struct cv_firewall_transposed {
+	uint16_t word[CV_FIREWALL_IPV6_ROWS][CV_FIREWALL_LOOKUP_MAX] __attribute__((aligned(64)));
 };
 
 // The classes of packets with their ports there (firewall_table.c): of protocol 6, of 17.
@@ -35,8 +34,8 @@ struct cv_firewall_columns {
 
 #ifdef __SSE4_1__
 
-// Eight times eight 16-bit words: rows become columns.
-static CV_INLINE void cv_firewall_turn_x8(__m128i x[8])
+// Transposes eight times eight 16-bit words.
+static CV_INLINE void cv_firewall_transpose_x8(__m128i x[8])
 {
 	__m128i a[8], b[8];
 
@@ -62,16 +61,16 @@ static CV_INLINE __m128i cv_firewall_swap_x8(__m128i x)
 		x, _mm_set_epi8(14, 15, 12, 13, 10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1));
 }
 
-static CV_INLINE void cv_firewall_column_set(
-	struct cv_firewall_columns *columns, unsigned column, unsigned at, __m128i x)
+static CV_INLINE void cv_firewall_row_set(
+	struct cv_firewall_transposed *transposed, unsigned row, unsigned at, __m128i x)
 {
-	_mm_storeu_si128((__m128i *)&columns->word[column][at], x);
+	_mm_storeu_si128((__m128i *)&transposed->word[row][at], x);
 }
 
-// Says whether eight packets are all what nearly every packet is: IPv4, a header of 20 bytes whose
+// Are eight packets all of the common case: IPv4, a header of 20 bytes whose
 // lengths are right, no fragment, TCP or UDP. If so, ip shows their headers, and word has the
 // 16-bit words of these from the ninth byte on: TTL and protocol, checksum, then as in a tuple.
-static CV_INLINE bool cv_firewall_are_usual_x8(
+static CV_INLINE bool cv_firewall_are_common_x8(
 	const struct cv_view *view, const uint8_t *ip[8], __m128i word[8])
 {
 	// Bytes up to the end of the ports: no more of a packet is read.
@@ -81,7 +80,7 @@ static CV_INLINE bool cv_firewall_are_usual_x8(
 
 	for (int i = 0; i < 8; i++)
 		x[i] = _mm_loadu_si128((const __m128i *)&view[i]);
-	cv_firewall_turn_x8(x); // x[4]: len, x[5]: l3 and before, x[6]: proto
+	cv_firewall_transpose_x8(x); // x[4]: len, x[5]: l3 and before, x[6]: proto
 	room = _mm_sub_epi16(x[4], _mm_and_si128(x[5], byte)); // l3 <= len
 	odd = _mm_or_si128(_mm_subs_epu16(least, room),
 		_mm_xor_si128(x[6], _mm_set1_epi16((short)CV_PROTO_IPV4)));
@@ -92,7 +91,7 @@ static CV_INLINE bool cv_firewall_are_usual_x8(
 		ip[i] = view[i].data + view[i].l3;
 		x[i] = _mm_loadl_epi64((const __m128i *)ip[i]);
 	}
-	cv_firewall_turn_x8(
+	cv_firewall_transpose_x8(
 		x); // x[0]: version and header length, x[1]: total length, x[3]: fragment
 	odd = _mm_xor_si128(_mm_and_si128(x[0], byte), _mm_set1_epi16(0x45));
 	total = cv_firewall_swap_x8(x[1]);
@@ -103,7 +102,7 @@ static CV_INLINE bool cv_firewall_are_usual_x8(
 
 	for (int i = 0; i < 8; i++)
 		word[i] = _mm_loadu_si128((const __m128i *)(ip[i] + 8));
-	cv_firewall_turn_x8(word);
+	cv_firewall_transpose_x8(word);
 	proto = _mm_srli_epi16(word[0], 8);
 	udp = _mm_cmpeq_epi16(proto, _mm_set1_epi16(IPPROTO_UDP));
 	odd = _mm_or_si128(
@@ -111,28 +110,28 @@ static CV_INLINE bool cv_firewall_are_usual_x8(
 	return CV_LIKELY(_mm_testz_si128(odd, odd));
 }
 
-// Eight usual packets' tuples, classified, as the columns' elements from at on. False: they are not
-// all usual, the columns say nothing of them, and they are to be looked at one by one. A shortcut,
-// never another opinion than cv_tuple_ipv4()'s.
-static CV_INLINE bool cv_firewall_usual_x8(
-	const struct cv_view *view, struct cv_firewall_columns *columns, unsigned at)
+// Fast path: the tuples of eight common packets, classified, as the rows' elements from at on.
+// False: not all are common; the rows are not valid for them, and the caller reads them one by one.
+// Never differs from cv_tuple_ipv4().
+static CV_INLINE bool cv_firewall_common_x8(
+	const struct cv_view *view, struct cv_firewall_transposed *transposed, unsigned at)
 {
 	const uint8_t *ip[8];
 	__m128i word[8], udp;
 
-	if (CV_UNLIKELY(!cv_firewall_are_usual_x8(view, ip, word)))
+	if (CV_UNLIKELY(!cv_firewall_are_common_x8(view, ip, word)))
 		return false;
 	udp = _mm_cmpeq_epi16(_mm_srli_epi16(word[0], 8), _mm_set1_epi16(IPPROTO_UDP));
-	cv_firewall_column_set(
-		columns, 0, at, _mm_and_si128(udp, _mm_set1_epi16(CV_FIREWALL_CLASS_UDP)));
+	cv_firewall_row_set(
+		transposed, 0, at, _mm_and_si128(udp, _mm_set1_epi16(CV_FIREWALL_CLASS_UDP)));
 	for (unsigned i = 2; i < 8; i++)
-		cv_firewall_column_set(columns, CV_FIREWALL_COLUMN(i), at,
+		cv_firewall_row_set(transposed, CV_FIREWALL_ROW(i), at,
 			i < 6 ? word[i] : cv_firewall_swap_x8(word[i]));
 	return true;
 }
 
 // The same, as tuples.
-static CV_INLINE bool cv_firewall_usual_tuples_x8(
+static CV_INLINE bool cv_firewall_common_tuples_x8(
 	const struct cv_view *view, struct cv_tuple_ipv4 tuple[8])
 {
 	const __m128i is_udp = _mm_cvtsi32_si128(IPPROTO_UDP << 8);
@@ -141,7 +140,7 @@ static CV_INLINE bool cv_firewall_usual_tuples_x8(
 	const uint8_t *ip[8];
 	__m128i word[8];
 
-	if (CV_UNLIKELY(!cv_firewall_are_usual_x8(view, ip, word)))
+	if (CV_UNLIKELY(!cv_firewall_are_common_x8(view, ip, word)))
 		return false;
 	for (int i = 0; i < 8; i++) {
 		__m128i x = _mm_loadu_si128((const __m128i *)(ip[i] + 8));
@@ -153,9 +152,9 @@ static CV_INLINE bool cv_firewall_usual_tuples_x8(
 	return true;
 }
 
-// Eight tuples of words 32-bit words each become the columns' elements from at on.
-static CV_INLINE void cv_firewall_columns_set_x8(
-	const void *tuple, unsigned words, struct cv_firewall_columns *columns, unsigned at)
+// Eight tuples of words 32-bit words each become the rows' elements from at on.
+static CV_INLINE void cv_firewall_transpose_tuples_x8(
+	const void *tuple, unsigned words, struct cv_firewall_transposed *transposed, unsigned at)
 {
 	const unsigned halves = 2 * words;
 
@@ -166,12 +165,12 @@ static CV_INLINE void cv_firewall_columns_set_x8(
 		for (unsigned i = 0; i < 8; i++)
 			x[i] = _mm_loadu_si128((const __m128i *)((const uint8_t *)tuple +
 								 i * words * 4 + from * 2));
-		cv_firewall_turn_x8(x);
+		cv_firewall_transpose_x8(x);
 		for (unsigned k = first - from; k < 8; k++) {
 			unsigned word = from + k;
 
 			if (word != 1)
-				cv_firewall_column_set(columns, CV_FIREWALL_COLUMN(word), at,
+				cv_firewall_row_set(transposed, CV_FIREWALL_ROW(word), at,
 					word < halves - 2 ? x[k] : cv_firewall_swap_x8(x[k]));
 		}
 	}
@@ -179,27 +178,27 @@ static CV_INLINE void cv_firewall_columns_set_x8(
 
 #else
 
-static CV_INLINE bool cv_firewall_usual_x8(
-	const struct cv_view *view, struct cv_firewall_columns *columns, unsigned at)
+static CV_INLINE bool cv_firewall_common_x8(
+	const struct cv_view *view, struct cv_firewall_transposed *transposed, unsigned at)
 {
 	return false;
 }
 
-static CV_INLINE bool cv_firewall_usual_tuples_x8(
+static CV_INLINE bool cv_firewall_common_tuples_x8(
 	const struct cv_view *view, struct cv_tuple_ipv4 tuple[8])
 {
 	return false;
 }
 
-static CV_INLINE void cv_firewall_columns_set_x8(
-	const void *tuple, unsigned words, struct cv_firewall_columns *columns, unsigned at)
+static CV_INLINE void cv_firewall_transpose_tuples_x8(
+	const void *tuple, unsigned words, struct cv_firewall_transposed *transposed, unsigned at)
 {
 	const uint16_t *half = tuple;
 
 	for (unsigned i = 0; i < 8; i++, half += 2 * words) {
-		columns->word[0][at + i] = half[0];
+		transposed->word[0][at + i] = half[0];
 		for (unsigned k = 2; k < 2 * words; k++)
-			columns->word[CV_FIREWALL_COLUMN(k)][at + i] =
+			transposed->word[CV_FIREWALL_ROW(k)][at + i] =
 				k < 2 * words - 2 ? half[k] : rte_be_to_cpu_16(half[k]);
 	}
 }

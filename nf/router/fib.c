@@ -24,7 +24,7 @@ struct entry {
 };
 
 // What is decided before the tables are made: their sizes follow from it.
-struct draft {
+struct builder {
 	const struct cv_routes *routes;
 	struct entry *entry;
 	size_t entries;
@@ -32,28 +32,28 @@ struct draft {
 	uint32_t adjacencies_room;
 };
 
-static int out_of_memory(const struct draft *draft, struct cv_error *error)
+static int out_of_memory(const struct builder *builder, struct cv_error *error)
 {
-	cv_error_set(error, "%s: no memory for %zu routes", draft->routes->env->name,
-		draft->routes->routes);
+	cv_error_set(error, "%s: no memory for %zu routes", builder->routes->env->name,
+		builder->routes->routes);
 	return -ENOMEM;
 }
 
 // The adjacency of a neighbour behind a port, new if need be. Returns 0: no memory.
-static uint32_t adjacency_of(
-	struct cv_fib *fib, struct draft *draft, const struct cv_neighbour *neighbour, uint8_t port)
+static uint32_t adjacency_of(struct cv_fib *fib, struct builder *builder,
+	const struct cv_neighbour *neighbour, uint8_t port)
 {
-	uint32_t *known = &draft->by_neighbour[neighbour - draft->routes->neighbour];
+	uint32_t *known = &builder->by_neighbour[neighbour - builder->routes->neighbour];
 	struct cv_adjacency *larger;
 
 	if (*known != 0 && fib->adjacency[*known].port == port)
 		return *known;
-	if (fib->adjacencies == draft->adjacencies_room) {
-		larger = realloc(fib->adjacency, draft->adjacencies_room * 2 * sizeof(*larger));
+	if (fib->adjacencies == builder->adjacencies_room) {
+		larger = realloc(fib->adjacency, builder->adjacencies_room * 2 * sizeof(*larger));
 		if (larger == NULL)
 			return 0;
 		fib->adjacency = larger;
-		draft->adjacencies_room *= 2;
+		builder->adjacencies_room *= 2;
 	}
 	*known = fib->adjacencies++;
 	memcpy(fib->adjacency[*known].mac, neighbour->mac, 6);
@@ -62,10 +62,10 @@ static uint32_t adjacency_of(
 	return *known;
 }
 
-static int draft_route(struct cv_fib *fib, struct draft *draft, const struct cv_route *route,
+static int add_route(struct cv_fib *fib, struct builder *builder, const struct cv_route *route,
 	struct cv_error *error)
 {
-	struct entry *entry = &draft->entry[draft->entries++];
+	struct entry *entry = &builder->entry[builder->entries++];
 	const struct cv_neighbour *neighbour;
 	char where[CV_WHERE_TEXT], text[CV_PREFIX_TEXT];
 
@@ -74,33 +74,34 @@ static int draft_route(struct cv_fib *fib, struct draft *draft, const struct cv_
 	entry->adjacency = route->kind == CV_ROUTE_CONNECTED ? 1u + route->port : 0;
 	if (route->kind != CV_ROUTE_VIA)
 		return 0;
-	neighbour = cv_routes_neighbour(draft->routes, &route->via, route->port);
+	neighbour = cv_routes_neighbour(builder->routes, &route->via, route->port);
 	if (neighbour == NULL) {
 		cv_error_set(error,
 			"%s: the MAC address of via %s on port %s is not known; add it to the "
 			"neighbours",
-			cv_route_where(draft->routes, route, where, sizeof(where)),
-			cv_address_text(&route->via, text), draft->routes->env->ports[route->port]);
+			cv_route_where(builder->routes, route, where, sizeof(where)),
+			cv_address_text(&route->via, text),
+			builder->routes->env->ports[route->port]);
 		return -EINVAL;
 	}
-	entry->adjacency = adjacency_of(fib, draft, neighbour, route->port);
-	return entry->adjacency != 0 ? 0 : out_of_memory(draft, error);
+	entry->adjacency = adjacency_of(fib, builder, neighbour, route->port);
+	return entry->adjacency != 0 ? 0 : out_of_memory(builder, error);
 }
 
 // The entry with the longest prefix that has the address, among the routes', or NULL.
-static struct entry *longest(const struct draft *draft, const struct cv_address *address)
+static struct entry *longest(const struct builder *builder, const struct cv_address *address)
 {
 	for (int length = address->v6 ? 128 : 32; length >= 0; length--) {
 		struct cv_prefix wanted = {.address = *address, .length = (uint8_t)length};
-		size_t low = 0, high = draft->routes->routes;
+		size_t low = 0, high = builder->routes->routes;
 
 		cv_prefix_mask(&wanted);
 		while (low < high) {
 			size_t middle = low + (high - low) / 2;
-			int order = cv_prefix_compare(&draft->entry[middle].prefix, &wanted);
+			int order = cv_prefix_compare(&builder->entry[middle].prefix, &wanted);
 
 			if (order == 0)
-				return &draft->entry[middle];
+				return &builder->entry[middle];
 			if (order < 0)
 				low = middle + 1;
 			else
@@ -111,44 +112,44 @@ static struct entry *longest(const struct draft *draft, const struct cv_address 
 }
 
 // A neighbour whose address lies on a connected prefix is a route to that one host.
-static int draft_neighbour(struct cv_fib *fib, struct draft *draft,
+static int add_neighbour(struct cv_fib *fib, struct builder *builder,
 	const struct cv_neighbour *neighbour, struct cv_error *error)
 {
-	struct entry *entry = longest(draft, &neighbour->address);
+	struct entry *entry = longest(builder, &neighbour->address);
 	uint32_t adjacency;
 
 	if (entry == NULL || fib->adjacency[entry->adjacency].outcome != CV_FIB_NO_NEIGHBOUR)
 		return 0;
 	uint8_t port = fib->adjacency[entry->adjacency].port;
 
-	if (cv_routes_neighbour(draft->routes, &neighbour->address, port) != neighbour)
+	if (cv_routes_neighbour(builder->routes, &neighbour->address, port) != neighbour)
 		return 0; // it is known on another port, or better on this one
-	adjacency = adjacency_of(fib, draft, neighbour, port);
+	adjacency = adjacency_of(fib, builder, neighbour, port);
 	if (adjacency == 0)
-		return out_of_memory(draft, error);
+		return out_of_memory(builder, error);
 	fib->hosts++;
 	if (entry->prefix.length == (neighbour->address.v6 ? 128 : 32)) {
 		entry->adjacency = adjacency;
 		return 0;
 	}
-	entry = &draft->entry[draft->entries++];
+	entry = &builder->entry[builder->entries++];
 	entry->prefix.address = neighbour->address;
 	entry->prefix.length = neighbour->address.v6 ? 128 : 32;
 	entry->adjacency = adjacency;
 	return 0;
 }
 
-static int make_draft(struct cv_fib *fib, struct draft *draft, struct cv_error *error)
+static int collect_entries(struct cv_fib *fib, struct builder *builder, struct cv_error *error)
 {
-	const struct cv_routes *routes = draft->routes;
+	const struct cv_routes *routes = builder->routes;
 	unsigned ports = routes->env->ports_count;
 
-	draft->adjacencies_room = 64 + CV_PORTS_MAX;
-	fib->adjacency = calloc(draft->adjacencies_room, sizeof(*fib->adjacency));
-	draft->entry = calloc(routes->routes + routes->neighbours + 1, sizeof(*draft->entry));
-	draft->by_neighbour = calloc(routes->neighbours + 1, sizeof(*draft->by_neighbour));
-	if (fib->adjacency == NULL || draft->entry == NULL || draft->by_neighbour == NULL)
-		return out_of_memory(draft, error);
+	builder->adjacencies_room = 64 + CV_PORTS_MAX;
+	fib->adjacency = calloc(builder->adjacencies_room, sizeof(*fib->adjacency));
+	builder->entry = calloc(routes->routes + routes->neighbours + 1, sizeof(*builder->entry));
+	builder->by_neighbour = calloc(routes->neighbours + 1, sizeof(*builder->by_neighbour));
+	if (fib->adjacency == NULL || builder->entry == NULL || builder->by_neighbour == NULL)
+		return out_of_memory(builder, error);
 	fib->adjacency[0].outcome = CV_FIB_NO_ROUTE;
 	for (unsigned port = 0; port < ports; port++) {
 		fib->adjacency[1 + port].port = (uint8_t)port;
@@ -156,10 +157,10 @@ static int make_draft(struct cv_fib *fib, struct draft *draft, struct cv_error *
 	}
 	fib->adjacencies = 1 + ports;
 	for (size_t i = 0; i < routes->routes; i++)
-		if (draft_route(fib, draft, &routes->route[i], error) != 0)
+		if (add_route(fib, builder, &routes->route[i], error) != 0)
 			return -EINVAL;
 	for (size_t i = 0; i < routes->neighbours; i++)
-		if (draft_neighbour(fib, draft, &routes->neighbour[i], error) != 0)
+		if (add_neighbour(fib, builder, &routes->neighbour[i], error) != 0)
 			return -EINVAL;
 	if (fib->adjacencies >= ADJACENCIES_MAX) {
 		cv_error_set(error, "%s: %u next hops; at most %u are possible", routes->env->name,
@@ -172,13 +173,13 @@ static int make_draft(struct cv_fib *fib, struct draft *draft, struct cv_error *
 // How many second-level tables the entries of a family need: one for each different prefix of
 // k bytes, k from 3 up, that some entry is longer than. The entries must be in order; those of
 // hosts follow those of routes, which counts a shared table twice at most.
-static uint32_t count_tbl8s(const struct draft *draft, bool v6)
+static uint32_t count_tbl8s(const struct builder *builder, bool v6)
 {
 	const struct entry *last[16] = {NULL};
 	uint32_t count = 0;
 
-	for (size_t i = 0; i < draft->entries; i++) {
-		const struct entry *entry = &draft->entry[i];
+	for (size_t i = 0; i < builder->entries; i++) {
+		const struct entry *entry = &builder->entry[i];
 
 		if (entry->prefix.address.v6 != v6)
 			continue;
@@ -192,7 +193,7 @@ static uint32_t count_tbl8s(const struct draft *draft, bool v6)
 	return count;
 }
 
-static int table_failed(const struct draft *draft, const char *family, uint32_t routes,
+static int table_failed(const struct builder *builder, const char *family, uint32_t routes,
 	size_t bytes, int why, struct cv_error *error)
 {
 	// rte_fib_create passes on whatever its pool failed with, ENOENT too.
@@ -201,10 +202,10 @@ static int table_failed(const struct draft *draft, const char *family, uint32_t 
 			"%s: no memory for %u %s routes, which need about %zu MB; give the node "
 			"more "
 			"(memory.mb; a plan's eal.memory_mb)",
-			draft->routes->env->name, routes, family, (bytes >> 20) + 1);
+			builder->routes->env->name, routes, family, (bytes >> 20) + 1);
 	else
 		cv_error_set(error, "%s: the table of %s routes cannot be made: %s",
-			draft->routes->env->name, family, rte_strerror(why));
+			builder->routes->env->name, family, rte_strerror(why));
 	return -why;
 }
 
@@ -216,7 +217,7 @@ static void name_table(char *name, size_t size, const char *kind)
 	snprintf(name, size, "cv-%s-%u", kind, atomic_fetch_add(&made, 1));
 }
 
-static int make_v4(struct cv_fib *fib, const struct draft *draft, struct cv_error *error)
+static int make_v4(struct cv_fib *fib, const struct builder *builder, struct cv_error *error)
 {
 	struct rte_fib_conf conf = {
 		.type = RTE_FIB_DIR24_8,
@@ -226,7 +227,7 @@ static int make_v4(struct cv_fib *fib, const struct draft *draft, struct cv_erro
 	char name[32];
 	size_t entry_bytes, bytes;
 
-	fib->tbl8s_v4 = count_tbl8s(draft, false);
+	fib->tbl8s_v4 = count_tbl8s(builder, false);
 	// Half the table is half the cache misses, where the numbers are small enough for it.
 	if (fib->adjacencies <= SMALL_FIB_MAX && fib->tbl8s_v4 < SMALL_FIB_MAX)
 		conf.dir24_8.nh_sz = RTE_FIB_DIR24_8_2B;
@@ -238,11 +239,11 @@ static int make_v4(struct cv_fib *fib, const struct draft *draft, struct cv_erro
 	bytes = (((size_t)1 << 24) + conf.dir24_8.num_tbl8 * 256ul) * entry_bytes +
 		(size_t)conf.max_routes * 400;
 	name_table(name, sizeof(name), "v4");
-	fib->v4 = rte_fib_create(name, draft->routes->env->socket, &conf);
+	fib->v4 = rte_fib_create(name, builder->routes->env->socket, &conf);
 	if (fib->v4 == NULL)
-		return table_failed(draft, "IPv4", fib->routes_v4, bytes, rte_errno, error);
-	for (size_t i = 0; i < draft->entries; i++) {
-		const struct entry *entry = &draft->entry[i];
+		return table_failed(builder, "IPv4", fib->routes_v4, bytes, rte_errno, error);
+	for (size_t i = 0; i < builder->entries; i++) {
+		const struct entry *entry = &builder->entry[i];
 		rte_be32_t address;
 		int rc;
 
@@ -252,26 +253,26 @@ static int make_v4(struct cv_fib *fib, const struct draft *draft, struct cv_erro
 		rc = rte_fib_add(
 			fib->v4, rte_be_to_cpu_32(address), entry->prefix.length, entry->adjacency);
 		if (rc != 0)
-			return table_failed(draft, "IPv4", fib->routes_v4, bytes, -rc, error);
+			return table_failed(builder, "IPv4", fib->routes_v4, bytes, -rc, error);
 	}
 	return 0;
 }
 
-static int make_v6(struct cv_fib *fib, const struct draft *draft, struct cv_error *error)
+static int make_v6(struct cv_fib *fib, const struct builder *builder, struct cv_error *error)
 {
 	struct rte_lpm6_config conf = {.max_rules = fib->routes_v6 + fib->hosts + 1};
 	char name[32];
 	size_t bytes;
 
-	fib->tbl8s_v6 = count_tbl8s(draft, true);
+	fib->tbl8s_v6 = count_tbl8s(builder, true);
 	conf.number_tbl8s = fib->tbl8s_v6 + 1;
 	bytes = (((size_t)1 << 24) + conf.number_tbl8s * 256ul) * 4 + conf.max_rules * 64ul;
 	name_table(name, sizeof(name), "v6");
-	fib->v6 = rte_lpm6_create(name, draft->routes->env->socket, &conf);
+	fib->v6 = rte_lpm6_create(name, builder->routes->env->socket, &conf);
 	if (fib->v6 == NULL)
-		return table_failed(draft, "IPv6", fib->routes_v6, bytes, rte_errno, error);
-	for (size_t i = 0; i < draft->entries; i++) {
-		const struct entry *entry = &draft->entry[i];
+		return table_failed(builder, "IPv6", fib->routes_v6, bytes, rte_errno, error);
+	for (size_t i = 0; i < builder->entries; i++) {
+		const struct entry *entry = &builder->entry[i];
 		struct rte_ipv6_addr address;
 		int rc;
 
@@ -284,7 +285,7 @@ static int make_v6(struct cv_fib *fib, const struct draft *draft, struct cv_erro
 		memcpy(address.a, entry->prefix.address.bytes, sizeof(address.a));
 		rc = rte_lpm6_add(fib->v6, &address, entry->prefix.length, entry->adjacency);
 		if (rc != 0)
-			return table_failed(draft, "IPv6", fib->routes_v6, bytes, -rc, error);
+			return table_failed(builder, "IPv6", fib->routes_v6, bytes, -rc, error);
 	}
 	return 0;
 }
@@ -298,20 +299,20 @@ static void set_log_levels(uint32_t level)
 
 int cv_fib_make(struct cv_fib *fib, const struct cv_routes *routes, struct cv_error *error)
 {
-	struct draft draft = {.routes = routes};
+	struct builder builder = {.routes = routes};
 	int level = rte_log_get_level((uint32_t)rte_log_register("lib.lpm"));
 	int rc;
 
 	*fib = (struct cv_fib){.v4 = NULL};
 	set_log_levels(RTE_LOG_EMERG); // what fails is said in our own words
-	rc = make_draft(fib, &draft, error);
+	rc = collect_entries(fib, &builder, error);
 	if (rc == 0 && fib->routes_v4 > 0)
-		rc = make_v4(fib, &draft, error);
+		rc = make_v4(fib, &builder, error);
 	if (rc == 0 && fib->routes_v6 > 0)
-		rc = make_v6(fib, &draft, error);
+		rc = make_v6(fib, &builder, error);
 	set_log_levels((uint32_t)level);
-	free(draft.entry);
-	free(draft.by_neighbour);
+	free(builder.entry);
+	free(builder.by_neighbour);
 	return rc;
 }
 

@@ -106,20 +106,20 @@ static CV_INLINE void look_up_ipv6(const struct cv_fib *fib, const struct cv_vie
 	const uint8_t *index, uint16_t n, uint64_t *adjacency)
 {
 	struct rte_ipv6_addr destination[CV_BURST_MAX];
-	int32_t hop[CV_BURST_MAX]; // -1: none
+	int32_t next_hop[CV_BURST_MAX]; // -1: none
 
 	if (fib->v6 == NULL) {
-		memset(hop, 0xff, sizeof(hop));
+		memset(next_hop, 0xff, sizeof(next_hop));
 	} else {
 		for (uint16_t i = 0; i < n; i++) {
 			const struct cv_view *v = &view[index[i]];
 
 			memcpy(destination[i].a, ((struct cv_ipv6 *)(v->data + v->l3))->dst, 16);
 		}
-		rte_lpm6_lookup_bulk_func(fib->v6, destination, hop, n);
+		rte_lpm6_lookup_bulk_func(fib->v6, destination, next_hop, n);
 	}
 	for (uint16_t i = 0; i < n; i++)
-		adjacency[index[i]] = hop[i] < 0 ? fib->v6_default : (uint32_t)hop[i];
+		adjacency[index[i]] = next_hop[i] < 0 ? fib->v6_default : (uint32_t)next_hop[i];
 }
 
 // Validates all headers, looks up all destinations, rewrites all packets: each a short loop whose

@@ -17,7 +17,7 @@
 
 #include "convoy/pack.h"
 #include "dpdk/compat.h"
-#include "preload/ethdev/group.h"
+#include "preload/ethdev/mbuf_set.h"
 #include "preload/ethdev/hook.h"
 #include "preload/ethdev/report.h"
 #include "tests/support/test_eal.h"
@@ -145,7 +145,7 @@ static const struct cv_outer *some_outer(void)
 	return outer;
 }
 
-// A frame comes in: a convoy, or a packet that is alone. False: no room.
+// A frame comes in: a convoy, or an unaggregated packet. False: no room.
 static bool offer(void)
 {
 	const struct cv_outer *outer = some_outer();
@@ -402,7 +402,7 @@ static void buffers_come_back(void)
 	world.held_count = 0;
 	assert_int_equal(rte_mempool_avail_count(world.pool), world.pool_count);
 	assert_int_equal(rte_mempool_avail_count(world.outside), world.outside_count);
-	assert_int_equal(cv_groups_in_use(), 0);
+	assert_int_equal(cv_mbuf_sets_in_use(), 0);
 }
 
 static void run(unsigned seed, unsigned iterations, bool nasty)
@@ -430,23 +430,24 @@ static void packets_come_out_as_they_went_in(void **unused)
 
 	run(1, 3000, false);
 	assert_true(cv_hook_counts(world.port, &rx, &tx));
-	print_message(
-		"%u packets; %lu viewed, %lu copied, %lu by pointer, %lu repacked, %lu alone\n",
+	print_message("%u packets; %lu viewed, %lu copied, %lu in place, %lu repacked, %lu "
+		      "unaggregated\n",
 		world.offered, (unsigned long)rx.viewed, (unsigned long)rx.copied,
-		(unsigned long)tx.by_pointer, (unsigned long)tx.repacked, (unsigned long)tx.alone);
+		(unsigned long)tx.in_place, (unsigned long)tx.repacked,
+		(unsigned long)tx.unaggregated);
 	assert_int_equal(world.got, world.offered);
 	assert_int_equal(rx.pkts, world.got);
 	assert_int_equal(tx.pkts, world.seen);
 	if (copies()) {
 		assert_int_equal(rx.viewed, 0);
-		assert_int_equal(tx.by_pointer, 0);
+		assert_int_equal(tx.in_place, 0);
 	} else {
 		assert_true(rx.viewed > rx.copied);
-		assert_true(tx.by_pointer > 0);
+		assert_true(tx.in_place > 0);
 	}
-	assert_true(rx.copied > 0); // convoys of more packets than a group takes
+	assert_true(rx.copied > 0); // convoys of more packets than a set takes
 	assert_true(tx.repacked > 0);
-	assert_true(tx.alone > 0);
+	assert_true(tx.unaggregated > 0);
 }
 
 static void whatever_a_program_does_to_them(void **unused)
@@ -507,7 +508,7 @@ static void packets_of_the_programs_own(void **unused)
 	assert_int_equal(world.seen, 64);
 	assert_true(cv_hook_counts(world.port, &rx, &tx));
 	assert_int_equal(tx.repacked, before.repacked);
-	assert_int_equal(tx.alone - before.alone, 64);
+	assert_int_equal(tx.unaggregated - before.unaggregated, 64);
 	buffers_come_back();
 }
 
@@ -695,23 +696,23 @@ static void headers_in_front(void **unused)
 // More mempools than there are views for: packets are copied, and nobody is refused.
 static void without_views(void **unused)
 {
-	struct rte_mempool *pools[CV_GROUP_POOLS_MAX];
+	struct rte_mempool *pools[CV_MBUF_SET_POOLS_MAX];
 	struct cv_rx_counts before, rx;
 	struct cv_tx_counts tx;
 	char name[16];
 
 	if (copies())
 		skip();
-	for (unsigned i = 0; i < CV_GROUP_POOLS_MAX; i++) {
+	for (unsigned i = 0; i < CV_MBUF_SET_POOLS_MAX; i++) {
 		snprintf(name, sizeof(name), "pool%u", i);
 		pools[i] = rte_pktmbuf_pool_create(name, 255, 0, 0, 2176, SOCKET_ID_ANY);
 		assert_non_null(pools[i]);
-		cv_group_pool_get(pools[i]);
+		cv_mbuf_set_pool_get(pools[i]);
 	}
-	assert_null(cv_group_pool_get(pools[CV_GROUP_POOLS_MAX - 1]));
+	assert_null(cv_mbuf_set_pool_get(pools[CV_MBUF_SET_POOLS_MAX - 1]));
 	assert_int_equal(rte_eth_dev_stop(world.port), 0);
-	assert_int_equal(
-		rte_eth_rx_queue_setup(world.port, 0, 64, 0, NULL, pools[CV_GROUP_POOLS_MAX - 1]),
+	assert_int_equal(rte_eth_rx_queue_setup(
+				 world.port, 0, 64, 0, NULL, pools[CV_MBUF_SET_POOLS_MAX - 1]),
 		0);
 	assert_int_equal(rte_eth_dev_start(world.port), 0);
 	assert_true(cv_hook_counts(world.port, &before, &tx));

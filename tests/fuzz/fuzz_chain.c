@@ -16,16 +16,16 @@
 #include <rte_eal.h>
 #include <sanitizer/asan_interface.h>
 
-#include "chain/arrive.h"
+#include "chain/rx.h"
 #include "chain/classify.h"
-#include "chain/depart.h"
+#include "chain/tx.h"
 #include "convoy/may_be.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define PORTS 3
-#define HOPS 4
+#define NEXT_HOPS 4
 #define VNIS 2
 #define FUNCTIONS 3
 #define BUFFERS 1023u
@@ -49,22 +49,22 @@ static const struct cv_nf *nf[FUNCTIONS];
 static void *instance[FUNCTIONS];
 static struct rte_mempool *pool;
 static struct cv_classifier classifier; // takes tunnels off
-static struct cv_next_hops next_hops;
-static struct cv_depart *depart;
+static struct cv_next_hop_rcu next_hop_rcu;
+static struct cv_tx *tx;
 
 // A packet that goes to its port, or next hop, and has not yet been seen there.
 struct expected {
 	uint8_t bytes[2048];
 	uint32_t len;
 	uint8_t port;
-	uint16_t hop;
+	uint16_t next_hop;
 	bool gone;
 };
 
 static struct expected expected[PACKETS_MAX];
 static unsigned expected_count;
 static struct cv_port_counters counters[PORTS];
-static struct cv_frame_counters rx_counters, hop_counters[HOPS];
+static struct cv_frame_counters rx_counters, next_hop_counters[NEXT_HOPS];
 static uint64_t function_drops;
 static uint8_t settings[4];
 static bool lost; // a port took not all: what it did not take is not known
@@ -77,32 +77,32 @@ static void must(bool holds, const char *what)
 	abort();
 }
 
-static const struct cv_outer *outer_of(uint16_t hop)
+static const struct cv_outer *outer_of(uint16_t next_hop)
 {
-	return &cv_next_hop_at(next_hops.table, hop)->outer;
+	return &cv_next_hop_at(next_hop_rcu.table, next_hop)->outer;
 }
 
 // The next hop of a packet that leaves by a port.
-static uint16_t hop_of(const struct cv_view *view)
+static uint16_t next_hop_of(const struct cv_view *view)
 {
 	const uint32_t key = cv_next_hop_key_of(view);
-	uint16_t hop;
+	uint16_t next_hop;
 
-	cv_next_hop_find(next_hops.table, &key, &hop, 1);
-	return hop;
+	cv_next_hop_find(next_hop_rcu.table, &key, &next_hop, 1);
+	return next_hop;
 }
 
-static bool has_hops(void)
+static bool has_next_hops(void)
 {
-	return depart->next_hops != NULL;
+	return tx->next_hop_rcu != NULL;
 }
 
-static void see_packet(const uint8_t *bytes, uint32_t len, uint8_t port, uint16_t hop)
+static void see_packet(const uint8_t *bytes, uint32_t len, uint8_t port, uint16_t next_hop)
 {
 	for (unsigned i = 0; i < expected_count; i++) {
 		struct expected *next = &expected[i];
 
-		if (next->gone || next->port != port || next->hop != hop)
+		if (next->gone || next->port != port || next->next_hop != next_hop)
 			continue;
 		if (next->len == len && memcmp(next->bytes, bytes, len) == 0) {
 			next->gone = true;
@@ -115,14 +115,14 @@ static void see_packet(const uint8_t *bytes, uint32_t len, uint8_t port, uint16_
 }
 
 // Where a frame that left by a port as it is was sent to.
-static uint16_t hop_of_frame(struct cv_view frame, uint8_t port)
+static uint16_t next_hop_of_frame(struct cv_view frame, uint8_t port)
 {
 	uint8_t class;
 
 	frame.out = port;
 	if (settings[1] & 32)
 		cv_classify(&classifier, &frame, &class, 1);
-	return has_hops() ? hop_of(&frame) : CV_NEXT_HOP_NONE;
+	return has_next_hops() ? next_hop_of(&frame) : CV_NEXT_HOP_NONE;
 }
 
 static void see_frame(uint8_t *bytes, uint32_t len, uint8_t port)
@@ -131,22 +131,23 @@ static void see_frame(uint8_t *bytes, uint32_t len, uint8_t port)
 	struct cv_convoy convoy;
 
 	cv_view_set(&frame, bytes, (uint16_t)len);
-	if (has_hops() && cv_may_be_convoy(&frame, outer_of(0)->udp_port)) {
+	if (has_next_hops() && cv_may_be_convoy(&frame, outer_of(0)->udp_port)) {
 		must(cv_convoy_walk(&convoy, views, &frame, outer_of(0)->udp_port) == CV_CONVOY_OK,
 			"what leaves in a convoy is a good one");
-		must(convoy.nfi < HOPS && memcmp(bytes, outer_of(convoy.nfi)->bytes, 14) == 0,
+		must(convoy.nfi < NEXT_HOPS && memcmp(bytes, outer_of(convoy.nfi)->bytes, 14) == 0,
 			"it has the header of a next hop");
 		must(len <= outer_of(convoy.nfi)->frame_max, "it is not longer than the MTU");
 		for (unsigned i = 0; i < convoy.count; i++)
 			see_packet(views[i].data, views[i].len, port, convoy.nfi);
 	} else {
-		see_packet(bytes, len, port, hop_of_frame(frame, port));
+		see_packet(bytes, len, port, next_hop_of_frame(frame, port));
 	}
 }
 
-static uint16_t port_tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **frames, uint16_t n);
+static uint16_t port_tx(
+	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **frames, uint16_t n);
 static uint16_t port_tx_views(
-	struct cv_port *port, uint16_t lane, const struct cv_view *views, uint16_t n);
+	struct cv_port *port, uint16_t tx_queue, const struct cv_view *views, uint16_t n);
 
 static struct cv_port ports[PORTS];
 static struct cv_port *port_list[PORTS] = {&ports[0], &ports[1], &ports[2]};
@@ -162,7 +163,8 @@ static uint16_t taken(uint16_t n)
 	return n / 2;
 }
 
-static uint16_t port_tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **frames, uint16_t n)
+static uint16_t port_tx(
+	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **frames, uint16_t n)
 {
 	n = taken(n);
 	for (uint16_t i = 0; i < n; i++) {
@@ -176,7 +178,7 @@ static uint16_t port_tx(struct cv_port *port, uint16_t lane, struct rte_mbuf **f
 }
 
 static uint16_t port_tx_views(
-	struct cv_port *port, uint16_t lane, const struct cv_view *views, uint16_t n)
+	struct cv_port *port, uint16_t tx_queue, const struct cv_view *views, uint16_t n)
 {
 	n = taken(n);
 	for (uint16_t i = 0; i < n; i++)
@@ -203,7 +205,7 @@ static uint16_t drop_and_steer(
 }
 
 // Will a packet be dropped on its way out, for what it is?
-static bool is_refused(const struct cv_view *view, uint16_t hop)
+static bool is_refused(const struct cv_view *view, uint16_t next_hop)
 {
 	const uint32_t len = cv_view_packet_len(view);
 	struct cv_view whole = {0};
@@ -213,25 +215,26 @@ static bool is_refused(const struct cv_view *view, uint16_t hop)
 		return true;
 	if (!cv_may_be_convoy(&whole, outer_of(0)->udp_port))
 		return false;
-	if (hop == CV_NEXT_HOP_NONE)
-		return depart->convoy_ports[view->out] != 0;
-	return len > outer_of(hop)->packet_max;
+	if (next_hop == CV_NEXT_HOP_NONE)
+		return tx->convoy_ports[view->out] != 0;
+	return len > outer_of(next_hop)->packet_max;
 }
 
 static void expect(const struct cv_burst *burst)
 {
 	for (unsigned i = 0; i < burst->n; i++) {
 		const struct cv_view *view = &burst->views[i];
-		uint16_t hop = has_hops() ? hop_of(view) : CV_NEXT_HOP_NONE;
+		uint16_t next_hop = has_next_hops() ? next_hop_of(view) : CV_NEXT_HOP_NONE;
 
-		if (is_refused(view, hop))
+		if (is_refused(view, next_hop))
 			continue;
 		must(expected_count < PACKETS_MAX, "an input has so many packets at most");
 		expected[expected_count].len = cv_view_packet_len(view);
 		expected[expected_count].port =
-			hop == CV_NEXT_HOP_NONE ? view->out
-						: cv_next_hop_at(next_hops.table, hop)->port;
-		expected[expected_count].hop = hop;
+			next_hop == CV_NEXT_HOP_NONE
+				? view->out
+				: cv_next_hop_at(next_hop_rcu.table, next_hop)->port;
+		expected[expected_count].next_hop = next_hop;
 		expected[expected_count].gone = false;
 		memcpy(expected[expected_count++].bytes, cv_view_packet(view),
 			cv_view_packet_len(view));
@@ -292,7 +295,7 @@ static void pass(struct cv_burst *burst)
 	if (burst->n == 0)
 		return;
 	expect(burst);
-	cv_depart(depart, burst);
+	cv_tx_burst(tx, burst);
 }
 
 // Frames as a port gives them that may carry convoys.
@@ -384,7 +387,7 @@ static void take(struct rte_mbuf **frames, uint16_t n)
 	}
 	unguard();
 	if (settings[0] & 4)
-		cv_depart_flush(depart);
+		cv_tx_flush(tx);
 }
 
 // A convoy, or what is nearly one: the bytes are its packets, of how they are cut.
@@ -432,11 +435,12 @@ static void begin(const uint8_t *data)
 	expected_count = 0;
 	function_drops = 0;
 	lost = false;
-	depart->next_hops = settings[0] & 8 ? &next_hops : NULL;
+	tx->next_hop_rcu = settings[0] & 8 ? &next_hop_rcu : NULL;
 	for (unsigned i = 0; i < PORTS; i++) {
 		ports[i].tx_views = settings[2] >> i & 1 ? port_tx_views : NULL;
-		depart->convoy_ports[i] =
-			settings[2] >> (i + 3) & 1 || has_hops() ? RTE_BE16(CV_CONVOY_PORT) : 0;
+		tx->convoy_ports[i] = settings[2] >> (i + 3) & 1 || has_next_hops()
+					      ? RTE_BE16(CV_CONVOY_PORT)
+					      : 0;
 	}
 }
 
@@ -446,7 +450,7 @@ static void check(void)
 
 	for (unsigned p = 0; p < PORTS; p++) {
 		out += counters[p].tx_packets;
-		for (unsigned why = 0; why < CV_HOP_DROPS; why++)
+		for (unsigned why = 0; why < CV_DROP_REASONS; why++)
 			out += counters[p].drops[why];
 	}
 	must(in == out, "what was received was sent or dropped");
@@ -485,7 +489,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (n > 0)
 		take(frames, n);
-	cv_depart_flush(depart);
+	cv_tx_flush(tx);
 	check();
 	return 0;
 }
@@ -502,10 +506,10 @@ static void narrow(struct rte_mempool *unused, void *opaque, void *object, unsig
 }
 
 // By port 1 by VLAN, and all the same way by port 2; by port 0 none.
-static void make_hops(void)
+static void make_next_hops(void)
 {
-	static const uint16_t mtus[HOPS] = {1500, 576, 200, 1500};
-	struct cv_next_hop hops[HOPS] = {0};
+	static const uint16_t mtus[NEXT_HOPS] = {1500, 576, 200, 1500};
+	struct cv_next_hop next_hops[NEXT_HOPS] = {0};
 	const struct cv_next_hop_entry entries[] = {
 		{cv_next_hop_key(1, CV_SCID_VLAN, 5), 0},
 		{cv_next_hop_key(1, CV_SCID_VLAN, 6), 1},
@@ -514,7 +518,7 @@ static void make_hops(void)
 		{cv_next_hop_key(2, CV_SCID_NONE, 0), 3},
 	};
 
-	for (uint16_t i = 0; i < HOPS; i++) {
+	for (uint16_t i = 0; i < NEXT_HOPS; i++) {
 		struct cv_outer_config config = {.version = i & 1 ? 6 : 4,
 			.dst_mac = {2, (uint8_t)i},
 			.src = {192, 0, 2, 1},
@@ -523,13 +527,14 @@ static void make_hops(void)
 			.vlans = i == 1,
 			.vlan = {{0x8100, 9}}};
 
-		hops[i].port = i == 3 ? 2 : 1;
-		must(cv_outer_set(&hops[i].outer, &config, NULL) == 0, "an outer header");
+		next_hops[i].port = i == 3 ? 2 : 1;
+		must(cv_outer_set(&next_hops[i].outer, &config, NULL) == 0, "an outer header");
 	}
-	must(cv_next_hops_init(&next_hops,
-		     cv_next_hop_table_make(hops, HOPS, entries, RTE_DIM(entries), NULL), 1) == 0,
+	must(cv_next_hop_rcu_init(&next_hop_rcu,
+		     cv_next_hop_table_make(next_hops, NEXT_HOPS, entries, RTE_DIM(entries), NULL),
+		     1) == 0,
 		"a table of next hops");
-	cv_next_hops_join(&next_hops, 0);
+	cv_next_hop_rcu_online(&next_hop_rcu, 0);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -564,15 +569,15 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	cv_classifier_init(&classifier);
 	for (uint32_t vni = 0; vni < VNIS; vni++)
 		must(cv_classifier_add_vni(&classifier, vni, (uint8_t)vni) == 0, "a VNI");
-	make_hops();
-	depart = calloc(1, sizeof(*depart));
-	must(depart != NULL, "memory");
+	make_next_hops();
+	tx = calloc(1, sizeof(*tx));
+	must(tx != NULL, "memory");
 	for (unsigned i = 0; i < PORTS; i++)
 		ports[i] = (struct cv_port){.tx = port_tx, .mtu = 1500};
-	*depart = (struct cv_depart){.ports = port_list,
+	*tx = (struct cv_tx){.ports = port_list,
 		.ports_count = PORTS,
 		.pool = pool,
 		.counters = counters,
-		.hop_counters = hop_counters};
+		.next_hop_counters = next_hop_counters};
 	return 0;
 }
