@@ -155,14 +155,28 @@ def test_every_page_is_in_an_index():
     assert not [name(page) for page in PAGES if page not in indexed]
 
 
-def test_every_folder_is_explained():
-    tracked = subprocess.run(
+def _tracked() -> list[str]:
+    listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    if tracked.returncode:
+    if listed.returncode:
         pytest.skip("not a git checkout: which files belong to the project is not known")
+    return listed.stdout.split("\0")[:-1]
+
+
+def test_sources_name_pages_that_exist():
+    for file in _tracked():
+        if (ROOT / file).exists() and file.endswith(
+            (".c", ".h", ".cc", ".hh", ".py", ".yaml", ".lua", "meson.build")
+        ):
+            text = (ROOT / file).read_text("utf-8", errors="replace")
+            for page in re.findall(r"\bdocs/[\w/-]+\.md\b", text):
+                assert (ROOT / page).exists(), file
+
+
+def test_every_folder_is_explained():
     folders = set()
-    for file in tracked.stdout.split("\0"):
+    for file in _tracked():
         *parts, _ = file.split("/")
         if parts:
             folders.add("/".join(parts[: DEPTHS.get(parts[0], 1)]))
