@@ -146,7 +146,7 @@ class Applications(_Model):
 
 
 class Quick(_Model):
-    """What `--quick` leaves of the scenario. A key that is left out stays as it is."""
+    """What `--quick` leaves of the scenario. A key that is absent stays as it is."""
 
     setups: tuple[str, ...] | None = _field("only these setups", None)
     sizes: tuple[Size, ...] | None = _field("frame sizes", None)
