@@ -142,7 +142,7 @@ def _by_rate(
     return lines
 
 
-RATE_AXIS = {"title": "Mpps", "type": "log", "dtick": "D2"}
+RATE_AXIS = {"title": "Mpps", "type": "log", "dtick": 1}
 
 
 def latency_by_rate(run: Run, scenario: str) -> go.Figure | None:
