@@ -10,13 +10,17 @@ by now. A device that fails is not measured again.
 
 import statistics
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from convoy.results.trials import Search
+from convoy.run.order import DeviceRun
 from convoy.run.point import BASELINE_SHARE
+from convoy.run.run_state import RunState
 
 WIDE = 0.1  # range of the rates, as a share of their median
 ROUNDS_MAX = 3  # beyond those asked for
 TIME_SHARE = 0.3  # of the time that the run has taken
+NO_RACE = "not comparable"  # in a device's remark: measured again, it would not be either
 
 
 def _rates(searches: Sequence[Search]) -> list[float]:
@@ -55,3 +59,29 @@ def uncertain(
     if len(rates) < wanted - bounds + again:
         return True
     return len(rates) > 1 and max(rates) - min(rates) > WIDE * statistics.median(rates)
+
+
+def repeats(
+    device_runs: Sequence[DeviceRun], state: RunState, baseline_pps: float | None
+) -> list[DeviceRun]:
+    """Return a device run for each device and setup that is uncertain at some size."""
+    rounds = max((run.repeat + 1 for run in device_runs), default=0)
+    result = []
+    for run in device_runs:
+        if run.repeat or run.applications or NO_RACE in run.remark:
+            continue
+        known = state.searches(run)
+        sizes = []
+        for size, searches in known.items():
+            again = sum(
+                capped(search, then, baseline_pps or 0.0)
+                for search in searches
+                if (then := state.baseline_pps(search)) is not None
+            )
+            searched = state.scenarios[run.scenario].search
+            if uncertain(searches, rounds, again, state.degraded(searches), searched):
+                sizes.append(size)
+        if sizes:
+            last = max(search.point.repeat for size in sizes for search in known[size])
+            result.append(replace(run, repeat=last + 1, sizes=tuple(sizes)))
+    return result

@@ -5,7 +5,7 @@
 import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from convoy.dut.base import Running
@@ -47,36 +47,56 @@ PROBE_PPS, PROBE_S = 20_000.0, 0.001  # a trial for its probe alone
 DEGRADED_TRIES = 2  # of a latency trial on a degraded host
 
 
-def specification(
-    size: str,
-    rate_pps: float | None,
-    duration_s: float,
-    flow_count: int = 1000,
-    entries: int = 1,
-    convoys: int = 0,
-    pacing: Mapping[str, float] | None = None,
-    chains: int = 1,
-) -> dict[str, Any]:
-    """Return a trial as the tester takes it; without a rate: as much as possible.
+@dataclass(frozen=True)
+class Load:
+    """What is sent, at whatever rate."""
 
-    convoys: packets that are sent in one frame; 0: each is a frame. pacing: as the tester has it;
-    None: evenly. chains: independent ones, each with a pair of ports, which share the rate.
-    """
-    together: dict[str, Any] = {"convoys": convoys} if convoys else {}
-    bursty: dict[str, Any] = {"pacing": dict(pacing)} if pacing and rate_pps is not None else {}
+    flows: int = 1000
+    entries: int = 1  # routes of the router that all flows are to meet
+    convoys: int = 0  # packets in one frame; 0: each is a frame
+    pacing: Mapping[str, float] | None = None  # as the tester has it; None: evenly
+    chains: int = 1  # independent ones, each with a pair of ports, which share the rate
+
+    def plain(self) -> "Load":
+        """Return the simplest load of these ports: convoys come back disaggregated, and counted."""
+        return Load(convoys=min(1, self.convoys), chains=self.chains)
+
+
+PLAIN = Load()
+
+
+def specification(
+    size: str, rate_pps: float | None, duration_s: float, load: Load = PLAIN
+) -> dict[str, Any]:
+    """Return a trial as the tester takes it; without a rate: as much as possible."""
+    convoys: dict[str, Any] = {"convoys": load.convoys} if load.convoys else {}
+    bursty = {"pacing": dict(load.pacing)} if load.pacing and rate_pps is not None else {}
+    chains = load.chains
     paths = {"paths": [f"{2 * i}>{2 * i + 1}" for i in range(chains)]} if chains > 1 else {}
     return {
-        **together,
+        **convoys,
         **bursty,
         **paths,
         "rate_pps": "max" if rate_pps is None else rate_pps / chains,
         "duration_s": duration_s,
         "drain_s": DRAIN_S,
         "size": size_of(size),
-        "flows": flows(flow_count, entries),
+        "flows": flows(load.flows, load.entries),
         # What a device does not take when it is due is lost, as on a wire.
         "on_full": "wait" if rate_pps is None else "drop",
     }
+
+
+@dataclass(frozen=True)
+class Testbed:
+    """A tester and a running device between its ports."""
+
+    tester: Tester
+    running: Running
+    folder: RunFolder  # of all trials
+    core: int  # the device's
+    host: HostState
+    polled: tuple[int, ...] = ()  # threads that are known to poll for packets
 
 
 def in_kernel(port_kind: str) -> bool:
@@ -90,41 +110,25 @@ class Measurement:
     def __init__(
         self,
         point: Point,
-        tester: Tester,
-        running: Running,
-        folder: RunFolder,
-        core: int,
+        testbed: Testbed,
+        load: Load = PLAIN,
         notes: Sequence[str] = (),
-        flow_count: int = 1000,
-        entries: int = 1,
         earlier: Iterable[Trial] = (),
         baseline_pps: float | None = None,
-        convoys: int = 0,
-        pacing: Mapping[str, float] | None = None,
-        chains: int = 1,
-        polled: tuple[int, ...] = (),
-        host_state: HostState | None = None,
     ) -> None:
-        """core: the device's. earlier: the trials of this point that there are already.
-
-        polled: the threads that are known to poll for packets. host_state: what the run knows
-        of the host.
-        """
+        """earlier: the trials of this point that there are already."""
         self._point = point
-        self._tester = tester
-        self._running = running
-        self._folder = folder
-        self._core = core
+        self._tester, self._running = testbed.tester, testbed.running
+        self._folder, self._core = testbed.folder, testbed.core
+        self._host_state = testbed.host
+        self._load = load
         self._notes = tuple(notes)
-        self._flow_count, self._entries = flow_count, entries
         self._kept = list(earlier)
-        self._convoys, self._pacing, self._chains = convoys, pacing, chains
         # It is that of single packets.
-        self._baseline_pps = None if convoys else baseline_pps or tester.ceiling_pps
-        self._host_state = host_state or HostState()
+        self._baseline_pps = None if load.convoys else baseline_pps or self._tester.ceiling_pps
         self._nominal = True  # else all from there on is measured as it is
         self._pauses = 0  # in a row
-        self._pollers = polled  # then, as the trial before has shown
+        self._pollers = testbed.polled  # then, as the trial before has shown
         self._in_kernel = in_kernel(point.port_kind)
         self._softirqs = softirqs() if self._in_kernel else ()
         self.trials = 0
@@ -175,8 +179,7 @@ class Measurement:
 
     def _wait_for_nominal(self) -> bool:
         """Wait until the host is nominal; returns whether it is."""
-        asked = specification("64", PROBE_PPS, PROBE_S, convoys=min(1, self._convoys),
-                              chains=self._chains)  # fmt: skip
+        asked = specification("64", PROBE_PPS, PROBE_S, self._load.plain())
         return self._host_state.wait(lambda: self._machine(self._tester.trial(asked)))
 
     def _again(self, purpose: Purpose, rate_pps: float | None, duration_s: float) -> Trial | None:
@@ -199,16 +202,7 @@ class Measurement:
         running, pids = self._running, self._running.processes()
         before, cost = running.counters(), running.cost()
         used_ns, core = cpu_ns(pids), core_time(self._core)
-        asked = specification(
-            self._point.size,
-            rate_pps,
-            duration_s,
-            self._flow_count,
-            self._entries,
-            self._convoys,
-            self._pacing,
-            self._chains,
-        )
+        asked = specification(self._point.size, rate_pps, duration_s, self._load)
         began_ns = time.monotonic_ns()
         with uninterrupted(self._alone(), duration_s + DRAIN_S) as alone:
             if alone:

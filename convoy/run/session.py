@@ -24,9 +24,10 @@ from convoy.run import memory
 from convoy.run import scenario as scenarios_of
 from convoy.run.adaptive_repetition import TIME_SHARE
 from convoy.run.baseline_rate import BaselineRate
-from convoy.run.bench import BASELINE, Bench, Settings, Step
+from convoy.run.bench import BASELINE, Bench, Step
 from convoy.run.environment import environment
 from convoy.run.order import MEMORY_S, Order, order
+from convoy.run.packet_run import Settings
 from convoy.search.goals import goals
 
 HUGEPAGES_MB = 1024  # for a device; the tester needs none

@@ -28,7 +28,7 @@ from convoy.results.folder import RunFolder
 from convoy.results.scenario import Scenario
 from convoy.run import application as applications
 from convoy.run.application import application
-from convoy.run.application_run import Asked, measure
+from convoy.run.application_run import ApplicationRun
 from convoy.run.order import both_ways_setup, order
 from convoy.run.two_hosts import SERVER, TwoHosts, both_ways
 
@@ -168,7 +168,9 @@ def test_clients_are_served_through_a_function(name, kind, apps):
         setup = both_ways_setup(device(name), spec, "af_packet", (core,), folder)
         with device(name).start(setup) as running, TwoHosts(core) as hosts:
             running.ready(60)
-            measure(Asked(points, 2, core, core), hosts, setup, running, kept.append, Path(folder))
+            ApplicationRun(hosts, 2, core, core).measure(
+                points, setup, running, kept.append, Path(folder)
+            )
             assert open_to(hosts, 8080) == (kind == "router")  # no rule of the firewall allows it
     assert [(one.outcome, one.why) for one in kept] == [("measured", "")] * len(apps)
     for one in kept:

@@ -26,6 +26,7 @@ from convoy.results.trials import Goal, Point, Search, Trial
 from convoy.run.adaptive_repetition import ROUNDS_MAX, uncertain
 from convoy.run.host_state import FIRST_S, SHARE, WAIT_S, HostState
 from convoy.run.point import Measurement
+from convoy.run.point import Testbed as Bed
 from convoy.search.goals import goals
 from convoy.tester.base import Tester
 
@@ -231,9 +232,7 @@ class Moved(Tester):
 def measurement(tmp_path, tester, world):
     point = Point(device="convoy", functions=(), size="64", repeat=0)
     folder = RunFolder(tmp_path)
-    return Measurement(
-        point, tester, Forwarding(), folder, 0, host_state=world.host_state()
-    ), folder
+    return Measurement(point, Bed(tester, Forwarding(), folder, 0, world.host_state())), folder
 
 
 @pytest.mark.parametrize("trials", [2, 4, 6])

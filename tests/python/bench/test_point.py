@@ -12,8 +12,10 @@ from convoy.errors import ConvoyError
 from convoy.host.run_queue import ThreadTime, pollers, run_queue_delay_ns, thread_times
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Point
+from convoy.run.host_state import HostState
 from convoy.run.judge import LOSS_RATIO, judge, judge_mrr, load_not_reached
 from convoy.run.point import Measurement, specification
+from convoy.run.point import Testbed as Bed
 from convoy.run.workload import flows, function
 from convoy.search.goals import goals
 from convoy.tester.base import Tester
@@ -155,10 +157,14 @@ class Bench(Tester):
 POINT = Point(device="convoy", functions=("router",), size="64", repeat=0)
 
 
+def bed(tester, folder):
+    return Bed(tester, tester.device, folder, 0, HostState())
+
+
 def measure(tmp_path, tester, guess=None, kept=()):
     folder = RunFolder(tmp_path)
     tmp_path.mkdir(exist_ok=True)
-    measurement = Measurement(POINT, tester, tester.device, folder, 0, earlier=kept)
+    measurement = Measurement(POINT, bed(tester, folder), earlier=kept)
     search = measurement.search(goals(["pdr"], "quick"), guess)
     measurement.at(search.rate("pdr") / 2, "50% of PDR", 0.1)
     return search, list(folder.trials())
@@ -217,7 +223,7 @@ def test_a_latency_trial_in_which_others_ran_is_no_result(tmp_path):
             return super().trial(specification).model_copy(update=own)
 
     tester = Timed(Device())
-    measurement = Measurement(POINT, tester, tester.device, RunFolder(tmp_path), 0)
+    measurement = Measurement(POINT, bed(tester, RunFolder(tmp_path)))
     assert measurement.at(1e6, "idle", 0.1).verdict == "invalid"
     assert measurement.trials == 5
 

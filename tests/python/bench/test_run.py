@@ -25,8 +25,9 @@ from convoy.results.documents import Host, Plan
 from convoy.results.folder import RunFolder
 from convoy.run import scenario as scenarios
 from convoy.run.baseline_rate import BaselineRate
-from convoy.run.bench import Bench, Settings
+from convoy.run.bench import Bench
 from convoy.run.order import order
+from convoy.run.packet_run import Settings
 from convoy.run.session import wanted
 
 CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()"]

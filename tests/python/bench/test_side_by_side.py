@@ -12,13 +12,10 @@ from convoy.dut.base import Running
 from convoy.dut.dummy import Dummy
 from convoy.dut.several import Several
 from convoy.errors import ConvoyError, InputError
-from convoy.results.folder import RunFolder
 from convoy.results.scenario import Scenario, SetupSpec
-from convoy.run.bench import Bench, Settings
 from convoy.run.order import DeviceRun, chains_of, order
-from convoy.run.point import specification
-
-from .results import plan
+from convoy.run.packet_run import Settings, throttle
+from convoy.run.point import Load, specification
 
 ROUTER = {"functions": ["router"]}
 
@@ -34,10 +31,10 @@ class Yields(Dummy):
 
 
 def test_the_tester_shares_a_rate_among_chains():
-    asked = specification("64", 3e6, 0.1, chains=3)
+    asked = specification("64", 3e6, 0.1, Load(chains=3))
     assert asked["paths"] == ["0>1", "2>3", "4>5"]
     assert asked["rate_pps"] == 1e6  # of each
-    assert specification("64", None, 0.1, chains=2)["rate_pps"] == "max"
+    assert specification("64", None, 0.1, Load(chains=2))["rate_pps"] == "max"
     assert "paths" not in specification("64", 3e6, 0.1)
 
 
@@ -112,7 +109,7 @@ def test_a_scenario_without_a_search_says_what_is_tried_instead():
         scenario({"x": ROUTER}, search=False)
 
 
-def test_the_cores_that_a_setup_has_are_those_that_are_slowed_down(tmp_path, monkeypatch):
+def test_the_cores_that_a_setup_has_are_those_that_are_slowed_down(monkeypatch):
     slowed = []
 
     @contextmanager
@@ -121,16 +118,15 @@ def test_the_cores_that_a_setup_has_are_those_that_are_slowed_down(tmp_path, mon
         yield
         slowed.append((core, 1.0))
 
-    monkeypatch.setattr("convoy.run.bench.slowed", slow)
-    folder = RunFolder(tmp_path)
-    folder.create(plan())
-    bench = Bench(folder, {}, Settings(0, (1,), False, "quick", ("pdr",), 0.2), print)
+    monkeypatch.setattr("convoy.run.packet_run.slowed", slow)
+    settings = Settings(0, (1,), False, "quick", ("pdr",), 0.2)
     device_run = DeviceRun("s", "x", SetupSpec(cores=2), Yields(), "device", "vhost-user", 0.5, 0)
     for cores, expected in (((), [1]), ((3, 4), [3, 4])):
         slowed.clear()
-        with bench._slow(replace(device_run, cores=cores)):
+        one = replace(device_run, cores=cores)
+        with throttle(one, settings.cores_of(one)):
             assert slowed == [(core, 0.5) for core in expected]
         assert slowed[len(expected) :] == [(core, 1.0) for core in reversed(expected)]
     slowed.clear()
-    with bench._slow(replace(device_run, cpu_speed=1.0)):
+    with throttle(replace(device_run, cpu_speed=1.0), (1,)):
         assert slowed == []

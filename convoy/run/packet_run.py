@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A device run with packets: the tester, the device between its ports, one point after another."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Literal
+from zlib import crc32
+
+from convoy.dut.base import Running, Setup
+from convoy.dut.dummy import RunningDummy
+from convoy.errors import ConvoyError
+from convoy.host.cpu_speed import how, slowed
+from convoy.host.run_queue import pollers, thread_times
+from convoy.results.folder import RunFolder
+from convoy.results.host_state import Figures
+from convoy.results.scenario import Scenario
+from convoy.results.trials import Point, Search, Trial
+from convoy.run.order import DeviceRun
+from convoy.run.point import IDLE_PPS, Load, Measurement, Testbed, specification
+from convoy.run.run_state import RunState
+from convoy.search.goals import LONGEST_S, goals
+from convoy.tester.base import Tester
+from convoy.tester.convoy_gen import ConvoyGen
+from convoy.tester.dummy import DummyTester
+
+READY_DEADLINE_S = 60.0
+PROBE_PPS = 20_000.0
+PROBE_S = 0.05
+PROBES_MAX = 100
+LEAST_PKTS = 60  # of a latency trial: at 100 packets/s short enough not to be interrupted
+LATENCY_LONGEST_S = 3.0  # a latency trial, however low its rate
+
+Keep = Callable[[Search, Sequence[Figures]], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run is made, the same for all devices."""
+
+    tester_core: int
+    cores: tuple[int, ...]  # the device's
+    hugepages: bool  # for every device, or for none
+    profile: str  # of the search: quick, standard, full
+    goals: tuple[str, ...]
+    latency_s: float  # of a latency trial
+    repetition_share: float = 0.0  # of a run's time, for adaptive repetition
+
+    def cores_of(self, run: DeviceRun) -> tuple[int, ...]:
+        """Return the device's cores: the setup's own, where it has such."""
+        return run.cores or self.cores
+
+
+def _throttled(run: DeviceRun) -> bool:
+    return run.cpu_speed != 1.0 and run.port_kind != "dummy"
+
+
+@contextmanager
+def throttle(run: DeviceRun, cores: Sequence[int]) -> Iterator[None]:
+    """Slow down the device's cores, where the device run asks for it."""
+    with ExitStack() as slow:
+        for core in cores if _throttled(run) else ():
+            slow.enter_context(slowed(core, run.cpu_speed))
+        yield
+
+
+class PacketRun:
+    """Measures all points of a device run that are left."""
+
+    def __init__(
+        self,
+        run: DeviceRun,
+        settings: Settings,
+        state: RunState,
+        folder: RunFolder,
+        baseline_pps: float | None,
+        keep: Keep,
+    ) -> None:
+        """keep: called with how each point ended, and the host's states that count against it."""
+        self._run, self._settings, self._state = run, settings, state
+        self._folder, self._baseline_pps, self._keep = folder, baseline_pps, keep
+        self._scenario: Scenario = state.scenarios[run.scenario]
+        self._cores = settings.cores_of(run)
+        spec, scenario = run.spec, self._scenario
+        pacing = spec.pacing or scenario.pacing
+        self._load = Load(
+            scenario.flows,
+            spec.entries,
+            spec.convoys,
+            pacing.as_trial() if pacing is not None else None,
+            spec.chains,
+        )
+
+    def measure(self, setups: Sequence[Setup], running: Running) -> None:
+        """Measure. Raises ConvoyError where the device forwards nothing, or ends."""
+        with self._tester(setups, running) as tester:
+            running.ready(READY_DEADLINE_S)
+            polled = self._wait_forwarding(tester, running)
+            bed = Testbed(tester, running, self._folder, self._cores[0], self._state.host, polled)
+            with throttle(self._run, self._cores):
+                for point in self._state.points(self._run):
+                    self._point(point, bed)
+
+    def _tester(self, setups: Sequence[Setup], running: Running) -> AbstractContextManager[Tester]:
+        run = self._run
+        if isinstance(running, RunningDummy):
+            seed = crc32(f"{run.name} {run.repeat}".encode())
+            return nullcontext(DummyTester(running, seed=seed))
+        ends = enumerate(port for setup in setups for port in (setup.left, setup.right))
+        ports = [run.device.tester_port(port, index) for index, port in ends]
+        return ConvoyGen(ports, self._settings.tester_core, device_core=self._cores[0])
+
+    def _wait_forwarding(self, tester: Tester, running: Running) -> tuple[int, ...]:
+        """Send a little until nearly all of it comes back. Returns the threads that polled."""
+        reason = ""
+        probe = specification("64", PROBE_PPS, PROBE_S, self._load.plain())
+        for _ in range(PROBES_MAX):
+            before = thread_times(running.watched())
+            result = tester.trial(probe)
+            total = result.total
+            if result.ok and total and total.received_pkts >= 0.9 * total.offered_pkts:
+                return pollers(before, thread_times(running.watched()))
+            reason = result.reason or ""
+            if not running.alive():
+                break
+        why = f" ({reason})" if reason else ""
+        raise ConvoyError(f"{self._run.what}: forwards nothing{why}")
+
+    def _notes(self, running: Running) -> tuple[str, ...]:
+        run = self._run
+        remark = (run.remark,) if run.remark else ()
+        if not _throttled(run):
+            return (*remark, *running.notes)
+        return (*remark, *running.notes, f"CPU speed {run.cpu_speed:.0%}, {how(self._cores[0])}")
+
+    def _point(self, point: Point, bed: Testbed) -> None:
+        scenario, settings = self._scenario, self._settings
+        notes, earlier = self._notes(bed.running), self._state.take_earlier(point)
+        measurement = Measurement(point, bed, self._load, notes, earlier, self._baseline_pps)
+        search = Search(point=point, outcome="measured")
+        if scenario.search:
+            search = measurement.search(
+                goals(settings.goals, settings.profile),
+                self._state.guess_pps(point),
+                LONGEST_S[settings.profile],
+            )
+            rate = search.rate("pdr") or search.rate("ndr")
+            for load in scenario.latency if rate else ():
+                if load == "idle":
+                    self._latency(measurement, IDLE_PPS, "idle")
+                else:
+                    self._latency(measurement, float(load) * (rate or 0), f"{load:.0%} of PDR")
+        purpose: Literal["latency", "rate"] = "rate" if scenario.figure.y == "ratio" else "latency"
+        for fixed in scenario.rates_pps:
+            last = self._latency(measurement, fixed, _rate_name(fixed), purpose)
+            if last.verdict == "invalid" and last.load_not_reached:
+                break  # higher ones cannot be offered either
+        changed: dict[str, object] = {}
+        if scenario.saturation:
+            changed["mrr_pps"] = measurement.saturation(scenario.saturation, settings.latency_s)
+        changed |= {
+            "trials": measurement.trials,
+            "invalid": measurement.invalid,
+            "load_not_reached": measurement.load_not_reached,
+        }
+        self._keep(search.model_copy(update=changed), measurement.figures)
+
+    def _latency(
+        self,
+        measurement: Measurement,
+        rate_pps: float,
+        load: str,
+        purpose: Literal["latency", "rate"] = "latency",
+    ) -> Trial:
+        longer = min(LEAST_PKTS / rate_pps, LATENCY_LONGEST_S)
+        return measurement.at(rate_pps, load, max(self._settings.latency_s, longer), purpose)
+
+
+def _rate_name(rate_pps: float) -> str:
+    if rate_pps >= 1e6:
+        return f"{rate_pps / 1e6:g} Mpps"
+    return f"{rate_pps / 1e3:g} kpps" if rate_pps >= 1e3 else f"{rate_pps:g} pps"
