@@ -192,7 +192,7 @@ class _Running(RunningProcess):
 
     def stop(self) -> None:
         if self._asked is not None:
-            self._asked.__exit__(None, None, None)
+            self._asked.close()
             self._asked, self._lines = None, 0
         super().stop()
 

@@ -260,7 +260,7 @@ class _Running(Running):
 
     def stop(self) -> None:
         for process in reversed(self._processes):
-            process.__exit__(None, None, None)
+            process.close()
         if self._apart is not None:
             veth.unwire(self._setup)
             self._apart.stop()

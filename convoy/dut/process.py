@@ -48,6 +48,6 @@ class RunningProcess(Running):
 
     def stop(self) -> None:
         """End it, and remove its sockets."""
-        self._process.__exit__(None, None, None)
+        self._process.close()
         for socket in self._sockets:
             socket.unlink(missing_ok=True)

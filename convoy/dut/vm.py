@@ -193,7 +193,7 @@ class _Running(Running):
         return result
 
     def stop(self) -> None:
-        self._process.__exit__(None, None, None)
+        self._process.close()
 
 
 class Vm(Device):

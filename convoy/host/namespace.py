@@ -33,7 +33,7 @@ class Namespace(Scope):
         try:
             self._holder.wait_line(lambda line: line == "held", DEADLINE_S, "it had a namespace")
         except BaseException:
-            self._holder.__exit__(None, None, None)
+            self._holder.close()
             raise
 
     @property
@@ -71,7 +71,7 @@ class Namespace(Scope):
 
     def stop(self) -> None:
         """Let it go."""
-        self._holder.__exit__(None, None, None)
+        self._holder.close()
 
     def _leave(self) -> None:
         self.stop()

@@ -137,7 +137,7 @@ class Node(Scope):
     def _close(self) -> None:
         self.forget_telemetry()
         if self._process is not None:
-            self._process.__exit__(None, None, None)
+            self._process.close()
 
     def _leave(self) -> None:
         self._close()

@@ -14,6 +14,10 @@ class Scope(ABC):
     def _leave(self) -> None:
         """End it."""
 
+    def close(self) -> None:
+        """End it without a `with` block."""
+        self._leave()
+
     def __enter__(self) -> Self:
         return self
 

@@ -116,4 +116,4 @@ class ConvoyGen(Tester, Scope):
         return dict(value)
 
     def _leave(self) -> None:
-        self._process.__exit__(None, None, None)
+        self._process.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from convoy.errors import InputError
 from convoy.host.process import ProcessError
@@ -159,6 +160,26 @@ def test_any_specification_is_answered(tester: ConvoyGen, specification: dict):
     assert result.ok or result.reason
     if result.ok:  # what the tester takes, Python takes as well
         read_spec(specification)
+
+
+def keys(model, at=""):
+    """Return the keys that a model does not know, and its fields that it was not given."""
+    unknown = {f"{at}{key}" for key in model.model_extra or ()}
+    missing = {f"{at}{key}" for key in type(model).model_fields.keys() - model.model_fields_set}
+    for name, value in model:
+        if isinstance(value, BaseModel):
+            more = keys(value, f"{at}{name}.")
+            unknown, missing = unknown | more[0], missing | more[1]
+    return unknown, missing
+
+
+def test_a_results_keys_are_those_of_its_model(tester):
+    result = tester.trial({"duration_s": 0.05, "convoys": 2})
+    unknown, missing = keys(result)
+    assert unknown == {"spec", "versions", "command_line", "finished_unix_s"}
+    assert not missing
+    unknown, missing = keys(result.paths[0])
+    assert not unknown and not missing
 
 
 def test_python_refuses_before_the_tester_does():
