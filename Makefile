@@ -49,7 +49,8 @@ check-asan: build-asan
 check-fuzz: build-fuzz
 	@tests/fuzz/run.sh build-fuzz
 check-python: build
-	@$(VENV)/pytest
+	@$(VENV)/pytest -n 4 --dist worksteal -m 'not alone'
+	@$(VENV)/pytest -m alone
 
 lint: setup
 	@$(VENV)/ruff check -q . && $(VENV)/ruff format -q --check . && $(VENV)/mypy

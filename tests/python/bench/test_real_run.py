@@ -78,6 +78,7 @@ def nothing_left(environment):
     wait_for(lambda: not list(Path(temporary).iterdir()), 20, "the end of all files")
 
 
+@pytest.mark.alone
 def test_everybody_is_measured_and_nothing_is_left(place):
     scenario, folder, environment = place
     command = [*CONVOY, "run", str(scenario), "--quick", "--repeats", "1", "--json"]

@@ -97,6 +97,7 @@ def travelled(one: Node) -> tuple[int, int]:
     return other["packets"], other["frames"]
 
 
+@pytest.mark.alone
 def test_ping_and_iperf(hosts: tuple[Namespace, Namespace], tmp_path: Path) -> None:
     inside_a, inside_b = hosts
     socket = tmp_path / "machine.sock"

@@ -130,6 +130,7 @@ def test_over_other_drivers(vnf: Callable[..., Vnf], tmp_path: Path, kind: str):
         assert exchange(tester, program)[1]["tx"]["in_place"] > 0
 
 
+@pytest.mark.alone  # a socket keeps little of what comes while testpmd waits for its core
 def test_over_af_packet(vnf: Callable[..., Vnf], veth: tuple[str, str]):
     with ConvoyGen([f"dev:net_af_packet0,iface={veth[1]}"], core=CORES[-1]) as tester:
         # The driver draws a number from its process id, which now and then is taken. testpmd goes

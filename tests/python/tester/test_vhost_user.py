@@ -36,6 +36,7 @@ def test_two_queue_pairs(device: Callable[..., Device]):
         assert result.paths[0].queues == 2
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("client", [False, True], ids=["we connect", "it connects"])
 def test_the_device_is_killed_and_comes_back(device: Callable[..., Device], client: bool):
     running = device(client=client)
