@@ -175,7 +175,7 @@ static bool make_buffers(struct port *port, uint16_t id, uint16_t queues)
 	if (port->buffers_size >= size)
 		return true;
 	// One of before may still be with the driver: it is left to it.
-	snprintf(name, sizeof(name), "cv_buffers_%u_%u", id, size);
+	snprintf(name, sizeof(name), "cv_buf_%u_%u", id, size);
 	room = RTE_PKTMBUF_HEADROOM + CV_ETHER_LEN + 2 * CV_VLAN_LEN + settings.mtu;
 	port->buffers = rte_pktmbuf_pool_create(
 		name, size, 256, 0, RTE_ALIGN(room, 64), rte_eth_dev_socket_id(id));
