@@ -48,13 +48,21 @@ struct cv_vhost_session {
 	struct cv_vhost_ring rings[CV_VHOST_RINGS_MAX];
 };
 
+static inline bool cv_vhost_has(uint64_t features, int bit)
+{
+	return features >> bit & 1;
+}
+
 // Begins with a new front end.
 void cv_vhost_session_begin(struct cv_vhost_session *session);
+
+// Gives back memory and rings, as RESET_OWNER asks. Nobody uses a ring any more.
+void cv_vhost_session_reset(struct cv_vhost_session *session);
 
 // Gives back all that it has. Nobody uses a ring any more.
 void cv_vhost_session_end(struct cv_vhost_session *session);
 
-// Handles a checked message (message.h) and the descriptors that came with it: of those it keeps, it
+// Handles a checked message (message.h, handle.c) and the descriptors that came with it: of those it keeps, it
 // puts -1 into fds. Returns 1: *reply is to be sent; 0: nothing is; -errno with error set: the
 // connection is to be closed. Whatever it returns, the session can be used and ended.
 int cv_vhost_session_handle(struct cv_vhost_session *session,
