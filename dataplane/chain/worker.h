@@ -1,51 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// A worker: one thread on one core that polls its sources, takes what it gets through the stages
-// behind them, and sends everything on before it polls again. Nothing is ever held back.
+// A worker: one thread on one core that polls its sources (source.h) and sends everything on before
+// it polls again. Nothing is ever held back.
 #ifndef CV_WORKER_H
 #define CV_WORKER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "chain/rx.h"
-#include "chain/classify.h"
-#include "chain/counters.h"
-#include "chain/tx.h"
-#include "chain/path.h"
-#include "chain/ring.h"
-#include "port/port.h"
-
-// Convoys that one poll takes from a source at most: what they can hold must fit into a ring. Where
-// none follows and few packets share a frame it takes CV_BURST_MAX, to share the cost of a poll.
-#define CV_CONVOYS_MAX 32
-#define CV_CONVOYS_VIEWS (CV_CONVOYS_MAX * CV_CONVOY_PACKETS_MAX)
-
-// One path of a chain as one worker runs it, and where its packets go.
-struct cv_stage {
-	struct cv_path path;
-	uint8_t out; // port that packets leave by unless a function says otherwise
-	struct cv_ring *sink; // the next stage's ring; NULL: out of the node, by each packet's port
-};
-
-// A port's queue or a ring, and the stages its packets go to.
-struct cv_source {
-	struct cv_port *port; // NULL: ring
-	uint16_t queue;
-	uint8_t in; // the port's index
-	struct cv_ring *ring;
-	const struct cv_convoy_rx *convoys; // a port's that carries convoys; NULL: it does not
-	// Polls without a convoy since the last one that came by a port that gives views: after
-	// some, packets are received as views, which is cheaper, until convoys come.
-	uint16_t plain_polls;
-	bool sparse; // the frames of the last poll that brought some had few packets each
-	struct cv_classifier classifier; // a port's: classes are indices of stages
-	bool one_stage; // no packet needs classifying
-	bool waits; // does not receive while a sink has no room: nothing is lost in the node
-	struct cv_stage *stages;
-	unsigned stages_count;
-};
+#include "chain/source.h"
 
 enum cv_worker_phase {
 	CV_WORKER_RUN,

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "chain/source.h"
+
+#include "chain/worker.h"
+
+// A port that may carry convoys and brought none for so many polls is received from as if it did
+// not. Enough that changing back and forth, which copies packets, costs little of what it saves.
+#define PLAIN_POLLS 16
+
+// The cost of a poll is well shared from this many packets on.
+#define PACKETS_OF_POLL 256u
+
+// How many of at most so many may be received from one source before the core is given away. Each
+// source is polled in each iteration: one that always has more keeps no other waiting.
+static CV_INLINE uint16_t allowed(const struct cv_worker *worker, uint16_t most)
+{
+	return (uint16_t)RTE_MIN(worker->left, most);
+}
+
+static void run_stage(
+	struct cv_worker *worker, const struct cv_stage *stage, struct cv_burst *burst)
+{
+	cv_path_run(&stage->path, worker->index, burst);
+	if (burst->n == 0)
+		return;
+	if (stage->sink != NULL) {
+		uint16_t took = cv_ring_push(stage->sink, &burst->buffers, burst->views, burst->n);
+
+		if (CV_LIKELY(took == burst->buffers.n))
+			return;
+		for (unsigned i = took; i < burst->buffers.n; i++)
+			cv_count(&worker->ports_counters[stage->out].drops[CV_DROP_RING_FULL],
+				burst->buffers.views[i]);
+		rte_pktmbuf_free_bulk(burst->buffers.buffers + took, burst->buffers.n - took);
+	} else {
+		cv_tx_burst(worker->tx, burst);
+	}
+}
+
+static void run_class(struct cv_worker *worker, const struct cv_source *source, uint8_t class,
+	struct cv_burst *burst)
+{
+	if (class == CV_CLASS_NONE) {
+		cv_tx_drop(burst, &worker->ports_counters[source->in], CV_DROP_NO_CHAIN);
+		return;
+	}
+	for (unsigned i = 0; i < burst->n; i++)
+		burst->views[i].out = source->stages[class].out;
+	run_stage(worker, &source->stages[class], burst);
+}
+
+// Several chains share the source: each gets its packets as one burst, in their order.
+static void run_classes(
+	struct cv_worker *worker, const struct cv_source *source, struct cv_burst *burst)
+{
+	uint8_t classes[CV_BURST_VIEWS];
+	struct cv_burst part;
+	bool done[CV_CLASS_NONE + 1] = {false};
+
+	if (cv_classify(&source->classifier, burst->views, classes, burst->n)) {
+		if (source->classifier.vni_count > 0)
+			cv_burst_measure(burst); // functions see what is inside of tunnels
+		run_class(worker, source, classes[0], burst);
+		return;
+	}
+	for (unsigned i = 0; i < burst->n; i++) {
+		if (done[classes[i]])
+			continue;
+		done[classes[i]] = true;
+		cv_burst_pick(burst, classes, classes[i], &part, worker->tx->pool,
+			&worker->ports_counters[source->in]);
+		if (part.n > 0)
+			run_class(worker, source, classes[i], &part);
+	}
+	cv_burst_picked(burst, classes);
+}
+
+static void run_source(
+	struct cv_worker *worker, const struct cv_source *source, struct cv_burst *burst)
+{
+	if (burst->n == 0)
+		return;
+	if (source->one_stage)
+		run_stage(worker, &source->stages[0], burst);
+	else
+		run_classes(worker, source, burst);
+}
+
+// Whether every ring behind the source can take a whole burst.
+static bool has_room(const struct cv_source *source)
+{
+	uint32_t views = source->convoys != NULL ? CV_CONVOYS_VIEWS : CV_BURST_VIEWS;
+
+	for (unsigned i = 0; i < source->stages_count; i++)
+		if (source->stages[i].sink != NULL &&
+			!cv_ring_has_room(source->stages[i].sink, CV_BURST_MAX, views))
+			return false;
+	return true;
+}
+
+// Received frames are disaggregated as far as one burst has room, again while there are more.
+// Returns whether there were convoys among them.
+static bool take_frames(struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst,
+	struct rte_mbuf **frames, uint16_t n)
+{
+	bool convoys = false;
+	unsigned packets = 0;
+	uint16_t taken = 0;
+
+	while (taken < n) {
+		taken += cv_burst_load_convoys(burst, frames + taken, n - taken, source->in,
+			source->stages[0].out, source->convoys,
+			&worker->ports_counters[source->in]);
+		convoys |= burst->n != burst->buffers.n;
+		packets += burst->n;
+		run_source(worker, source, burst);
+	}
+	source->sparse = packets < n * (PACKETS_OF_POLL / CV_CONVOYS_MAX);
+	return convoys;
+}
+
+// Do packets of a source leave by ports only? The frames or views of one poll may hold more convoys
+// than a ring has room for.
+static bool has_no_ring(const struct cv_source *source)
+{
+	for (unsigned i = 0; i < source->stages_count; i++)
+		if (source->stages[i].sink != NULL)
+			return false;
+	return true;
+}
+
+// From a port that may carry convoys. Returns how many frames came.
+static uint16_t poll_frames(
+	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst)
+{
+	const uint16_t most = source->sparse && has_no_ring(source) ? CV_BURST_MAX : CV_CONVOYS_MAX;
+	struct rte_mbuf *frames[CV_BURST_MAX];
+	uint16_t n = source->port->rx(source->port, source->queue, frames, allowed(worker, most));
+
+	if (n == 0)
+		return 0;
+	if (take_frames(worker, source, burst, frames, n))
+		source->plain_polls = 0;
+	else if (source->plain_polls < PLAIN_POLLS)
+		source->plain_polls++;
+	return n;
+}
+
+// Views that a port gave, of which some may be convoys: goes on frame by frame from now on.
+static __rte_noinline void disaggregate_views(
+	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst, uint16_t n)
+{
+	struct rte_mbuf *frames[CV_VIEWS_MAX];
+
+	source->plain_polls = 0;
+	n = cv_burst_to_frames(
+		burst, n, frames, worker->tx->pool, &worker->ports_counters[source->in]);
+	take_frames(worker, source, burst, frames, n);
+}
+
+// From a port that coalesces. Returns how many packets, or frames of which some are convoys, came.
+static uint16_t poll_views(
+	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst)
+{
+	struct cv_port *port = source->port;
+	uint16_t n = port->rx_views(
+		port, source->queue, burst->views, allowed(worker, CV_VIEWS_MAX), &burst->buffers);
+
+	if (n == 0)
+		return 0;
+	if (source->convoys != NULL &&
+		cv_views_have_convoys(burst->views, n, source->convoys->udp_port)) {
+		disaggregate_views(worker, source, burst, n);
+		return n;
+	}
+	cv_burst_take_views(
+		burst, n, source->in, source->stages[0].out, &worker->ports_counters[source->in]);
+	run_source(worker, source, burst);
+	return n;
+}
+
+// Whether to receive views from a port that may carry convoys.
+static bool takes_views(const struct cv_source *source)
+{
+	return source->plain_polls >= PLAIN_POLLS && has_no_ring(source);
+}
+
+// Returns how many packets or frames came.
+static uint16_t poll_port(
+	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst)
+{
+	struct rte_mbuf *packets[CV_BURST_MAX];
+	struct cv_port *port = source->port;
+	uint16_t n;
+
+	if (port->rx_views != NULL && (source->convoys == NULL || takes_views(source)))
+		return poll_views(worker, source, burst);
+	if (source->convoys != NULL)
+		return poll_frames(worker, source, burst);
+	n = port->rx(port, source->queue, packets, allowed(worker, CV_BURST_MAX));
+	if (n == 0)
+		return 0;
+	cv_burst_load(burst, packets, n, source->in, source->stages[0].out,
+		&worker->ports_counters[source->in]);
+	run_source(worker, source, burst);
+	return n;
+}
+
+static uint16_t poll_ring(
+	struct cv_worker *worker, const struct cv_source *source, struct cv_burst *burst)
+{
+	uint16_t n = cv_ring_pop(source->ring, &burst->buffers, burst->views, CV_BURST_VIEWS);
+
+	if (n == 0)
+		return 0;
+	burst->n = n;
+	burst->whole = false; // not known any more
+	cv_burst_measure(burst);
+	run_stage(worker, &source->stages[0], burst);
+	return n;
+}
+
+uint16_t cv_source_poll(
+	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst, bool ports)
+{
+	if (source->waits && !has_room(source))
+		return 0;
+	if (source->ring != NULL)
+		return poll_ring(worker, source, burst);
+	return ports ? poll_port(worker, source, burst) : 0;
+}
