@@ -6,6 +6,11 @@ Exit codes: 0 done; 1 the job ran and failed; 2 bad input, nothing was started;
 130 interrupted.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 
 class ConvoyError(Exception):
     """The job ran and failed."""
@@ -17,3 +22,13 @@ class InputError(ConvoyError):
     """Bad input: names the file and line or option, the value, and the fix."""
 
     exit_code = 2
+
+
+def first_problem(error: "ValidationError") -> str:
+    """Return the first thing that is wrong, in one line: field, value, what it should be."""
+    first = error.errors(include_url=False)[0]
+    key = first.get("ctx", {}).get("key")  # of convoy/chain/model.py's own errors
+    field = ".".join(map(str, (*first["loc"], *([key] if key is not None else []))))
+    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    value = "" if isinstance(first["input"], dict | list | tuple) else f"{first['input']!r}: "
+    return f"{field}: {value}{message}" if field else f"{value}{message}"

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from convoy.chain import functions as described
 from convoy.chain.functions import FUNCTIONS, NUMBERS_WITH_PORTS, settings
 from convoy.dut.base import Function
-from convoy.errors import InputError
+from convoy.errors import InputError, first_problem
 
 LEFT_MAC = "02:00:00:00:0c:01"
 RIGHT_MAC = "02:00:00:00:0c:02"
@@ -93,9 +93,7 @@ def read(function: Function, leaves: str = "right") -> Meaning:
     try:
         model = FUNCTIONS[function.type].model_validate({function.type: dict(function.config)})
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InputError(f"{where}: {first['input']!r}: {first['msg']}") from None
+        raise InputError(first_problem(error)) from None
     if function.type not in _MEANINGS:
         raise InputError(
             f"{function.type}: only our own node knows this function; devices are compared with "

@@ -10,7 +10,7 @@ import datetime
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from convoy.results.scenario import Scenario
 from convoy.results.trial_result import SelfTest
@@ -97,13 +97,3 @@ class Host(_Document):
     def as_document(self) -> dict[str, Any]:
         """Return it as host.json keeps it."""
         return self.model_dump(mode="json", by_alias=True)
-
-
-def wrong(error: ValidationError) -> str:
-    """Return the first thing that is wrong, in one line: field, value, what it should be."""
-    first = error.errors(include_url=False)[0]
-    key = first.get("ctx", {}).get("key")  # of convoy/chain/model.py's own errors
-    field = ".".join(map(str, (*first["loc"], *([key] if key is not None else []))))
-    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    value = "" if isinstance(first["input"], dict | list | tuple) else f"{first['input']!r}: "
-    return f"{field}: {value}{message}"

@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from convoy.errors import InputError
+from convoy.errors import InputError, first_problem
 from convoy.results.applications import APPLICATION_SCHEMA, ApplicationTrial
-from convoy.results.documents import Host, Plan, wrong
+from convoy.results.documents import Host, Plan
 from convoy.results.memory import Memory
 from convoy.results.trials import Search, Trial
 
@@ -49,7 +49,9 @@ def _read(path: Path, parse: Callable[[str], Any], model: type[M]) -> M:
             raise TypeError(f"{type(value).__name__}, not a mapping")
         return model.model_validate(value)
     except ValidationError as error:
-        raise InputError(f"{path}: {wrong(error)}; is this a run of this version?") from None
+        raise InputError(
+            f"{path}: {first_problem(error)}; is this a run of this version?"
+        ) from None
     except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
         why = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
         raise InputError(f"{path}: {why}; is this a run's folder?") from None
@@ -68,7 +70,7 @@ def _why(error: ValidationError, schema: str, model: type[BaseModel]) -> str:
         return f"schema: '{schema}': this version reads {mine}; read it with the one that wrote it"
     if error.errors()[0]["type"] == "json_invalid":
         return "no JSON: was the file written to by something else? Without this line it is read"
-    return f"{wrong(error)}; this version reads {mine}"
+    return f"{first_problem(error)}; this version reads {mine}"
 
 
 class RunFolder:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from convoy.errors import ConvoyError
+from convoy.errors import ConvoyError, first_problem
 
 
 class _Output(BaseModel):
@@ -180,6 +180,4 @@ def read_result(raw: Mapping[str, Any]) -> TrialResult:
     try:
         return TrialResult.model_validate(raw)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        raise ConvoyError(f"trial result: {field}: {first['msg']}") from None
+        raise ConvoyError(f"trial result: {first_problem(error)}") from None

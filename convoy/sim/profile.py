@@ -23,7 +23,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from convoy.chain.problem import known
-from convoy.errors import InputError
+from convoy.errors import InputError, first_problem
 from convoy.sim.costs import Costs
 
 
@@ -106,9 +106,7 @@ def parse(text: str, name: str) -> Profile:
     except json.JSONDecodeError as error:
         raise InputError(f"profile {name}: not JSON: {error}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"profile {name}: {where}: {first['msg']}") from None
+        raise InputError(f"profile {name}: {first_problem(error)}") from None
     if not data.points and data.costs is None:
         raise InputError(f"profile {name}: has neither points nor costs; give one of them")
     rates = [point.rate_pps for point in data.points]

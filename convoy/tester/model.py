@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from convoy.errors import InputError
+from convoy.errors import InputError, first_problem
 
 Range = int | str  # 53, "1024-2047"; addresses also "10.0.0.0/24"
 
@@ -105,6 +105,4 @@ def read_spec(specification: TrialSpec | Mapping[str, Any]) -> TrialSpec:
     try:
         return TrialSpec.model_validate(specification)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"])) or "specification"
-        raise InputError(f"trial: {field}: {first['input']!r}: {first['msg']}") from None
+        raise InputError(f"trial: {first_problem(error)}") from None
