@@ -183,10 +183,8 @@ void cv_telemetry_show(struct cv_node *node)
 	rte_telemetry_register_cmd("/convoy/next_hop_remove", on_next_hop_remove,
 		"Removes a next hop. Parameters: its name");
 	rte_telemetry_register_cmd("/convoy/workers", on_workers,
-		"Numbers of the workers, or core, poll iterations, busy and total cycles, and the "
-		"longest "
-		"poll "
-		"iteration of one. Parameters: a number");
+		"Numbers of the workers, or core, poll iterations and cycles of one. "
+		"Parameters: a number");
 	rte_telemetry_register_cmd(
 		"/convoy/info", on_info, "What the node gave up after start. Takes no parameters");
 	rte_telemetry_register_cmd("/convoy/accounting", on_accounting,
