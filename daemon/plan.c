@@ -265,19 +265,12 @@ static int read_eal(struct cv_plan *plan, const struct cv_where *top)
 
 static int read_telemetry(struct cv_plan *plan, const struct cv_where *top)
 {
-	static const char *const keys[] = {"socket_mode", "socket_group", NULL};
 	const json_t *telemetry = json_object_get(plan->json, "telemetry");
 	const struct cv_where at = cv_where_key(top, "telemetry");
-	struct cv_error why = {0};
 
 	if (telemetry == NULL)
 		return 0;
-	if (cv_json_keys(&at, telemetry, keys) != 0)
-		return -EINVAL;
-	if (cv_socket_access_read(telemetry, &plan->telemetry, &why) == 0)
-		return 0;
-	cv_where_error(&at, "%s", why.text);
-	return -EINVAL;
+	return cv_params_read(&at, telemetry, cv_socket_access_params, &plan->telemetry);
 }
 
 static int read_run_as(struct cv_plan *plan, const struct cv_where *top)

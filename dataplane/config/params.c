@@ -291,7 +291,7 @@ static int read_value(
 	case CV_PARAMS:
 		return read_nested(at, param, value, member);
 	default:
-		return param->read(at, param->key, value, target);
+		return param->read(at, param->key, value, member);
 	}
 }
 

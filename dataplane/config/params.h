@@ -71,8 +71,9 @@ struct cv_param {
 	const char *const *words; // NULL at the end
 	const struct cv_param *params; // of CV_PARAMS
 	const char *doc; // one line: what it does
-	// 0, or -EINVAL with at's error set. What it sets has no default: the caller initializes it.
-	int (*read)(const struct cv_where *at, const char *key, const json_t *value, void *target);
+	// Reads into the member; without CV_AT() into the struct. 0, or -EINVAL with at's error set.
+	// What it sets has no default: the caller initializes it.
+	int (*read)(const struct cv_where *at, const char *key, const json_t *value, void *member);
 };
 
 #define CV_AT(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)

@@ -14,16 +14,19 @@
 
 #include "port/keys.h"
 
-const char *cv_interface(const json_t *config, struct cv_error *error)
+int cv_read_interface(const struct cv_where *at, const char *key, const json_t *value, void *member)
 {
-	const char *name = cv_key_plain(config, "interface", IF_NAMESIZE - 1, error);
+	const char **name = member;
 
-	if (name != NULL && if_nametoindex(name) == 0) {
-		cv_error_set(error,
-			"interface: %s: there is none of that name here; ip link lists them", name);
-		return NULL;
-	}
-	return name;
+	if (cv_read_plain(at, key, value, name) != 0)
+		return -EINVAL;
+	if (strlen(*name) >= IF_NAMESIZE)
+		return cv_where_wrong(at, key, value, "has %zu bytes; at most %d are possible",
+			strlen(*name), IF_NAMESIZE - 1);
+	if (if_nametoindex(*name) == 0)
+		return cv_where_error(at,
+			"%s: %s: there is none of that name here; ip link lists them", key, *name);
+	return 0;
 }
 
 static const char *capability_name(int capability)

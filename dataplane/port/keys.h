@@ -1,48 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Reads the keys of one port's part of the plan. Every error text is "KEY: VALUE: what; fix"; the
+// What keys of several kinds of port must be. Every error text is "KEY: VALUE: what; fix"; the
 // caller says which port of which file it is.
 #ifndef CV_PORT_KEYS_H
 #define CV_PORT_KEYS_H
 
-#include <stdint.h>
-
-#include <jansson.h>
-
-#include "packet/error.h"
+#include "config/params.h"
 
 #define CV_SLOTS_MIN 64
 #define CV_SLOTS_MAX 1024
 
-// 0 if every key of the object is one of common or own (both end with NULL); else -EINVAL.
-int cv_keys_known(const json_t *config, const char *const *common, const char *const *own,
-	struct cv_error *error);
+// "slots": what the ring of a link holds; all of it without the key.
+#define CV_PORT_SLOTS(config)                                                                \
+	{                                                                                    \
+		"slots", CV_INTEGER, CV_AT(config, slots),                                   \
+			.low = CV_SLOTS_MIN, .high = CV_SLOTS_MAX, .fallback = CV_SLOTS_MAX, \
+	}
 
-// A string that is not empty. Returns it (it lives as long as config), fallback where the key is
-// missing, or NULL with error set. Without a fallback the key must be there.
-const char *cv_key_string(
-	const json_t *config, const char *key, const char *fallback, struct cv_error *error);
+// 0 if it is a power of two, else -EINVAL with error set.
+int cv_slots_check(unsigned slots, struct cv_error *error);
 
-// An integer from min to max, fallback where the key is missing. Returns 0 or -EINVAL.
-int cv_key_integer(const json_t *config, const char *key, int64_t min, int64_t max,
-	int64_t fallback, int64_t *value, struct cv_error *error);
-
-// "slots": what the ring of a link holds, a power of two, CV_SLOTS_MIN to CV_SLOTS_MAX, which it is
-// without the key. Returns 0 or -EINVAL.
-int cv_key_slots(const json_t *config, unsigned *slots, struct cv_error *error);
-
-// One of some words, NULL at the end. Returns its index, or -EINVAL. A missing key is the first
-// word.
-int cv_key_word(
-	const json_t *config, const char *key, const char *const *words, struct cv_error *error);
-
-// A MAC address of a host, "02:00:00:00:00:01". Returns 1: mac is filled in; 0: the key is
-// missing; -EINVAL.
-int cv_key_mac(const json_t *config, const char *key, uint8_t mac[6], struct cv_error *error);
-
-// A string that can stand in a device's arguments: without the characters that DPDK reads as
-// punctuation there, and at most max bytes. As cv_key_string without fallback.
-const char *cv_key_plain(const json_t *config, const char *key, size_t max, struct cv_error *error);
+// A member const char *: a string that can stand in a device's arguments, without the characters
+// that DPDK reads as punctuation there.
+int cv_read_plain(const struct cv_where *at, const char *key, const json_t *value, void *member);
 
 #endif

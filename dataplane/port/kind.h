@@ -16,7 +16,8 @@
 
 // What cv_port_open() was given.
 struct cv_port_args {
-	const json_t *config;
+	const void *config; // the kind's struct, read
+	bool mtu_given, mac_given; // in the plan
 	unsigned index;
 	uint16_t senders;
 	struct rte_mempool *pool;
@@ -24,10 +25,14 @@ struct cv_port_args {
 
 struct cv_port_kind {
 	const char *name;
-	const char *const *keys; // beside name, kind, mtu and mac; NULL at the end
+	// The keys beside name, kind, mtu and mac, and the size of the struct that they are read into.
+	const struct cv_param *params;
+	size_t config_size;
+	bool socket; // the struct begins with a struct cv_socket_config (socket_path.h)
 	uint16_t mtu; // unless the plan says otherwise
-	// Checks the values of the keys, without any effect. 0, or -EINVAL with error set.
-	int (*check)(const json_t *config, struct cv_error *error);
+	// Checks what the table cannot say, without any effect. 0, or -EINVAL with error set. May be
+	// NULL.
+	int (*check)(const void *config, struct cv_error *error);
 	// Opens a checked port. port is a zeroed struct of size bytes that begins with a struct
 	// cv_port, whose name, kind, mac, mtu and socket = -1 are already set. 0, or -errno with
 	// error set: port is then freed by the caller.

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/values.h"
 #include "port/kind.h"
-#include "port/socket_access.h"
+#include "port/socket_path.h"
 
 #define MTU_MIN 68 // RFC 791
 #define MTU_MAX 65500
@@ -26,7 +25,11 @@ static const struct cv_port_kind *const kinds[] = {
 	&cv_port_dpdk,
 };
 
-static const char *const common_keys[] = {"name", "kind", "mtu", "mac", NULL};
+struct common {
+	const char *name, *kind;
+	uint16_t mtu;
+	uint8_t mac[6];
+};
 
 static const struct cv_port_kind *find_kind(const json_t *config)
 {
@@ -41,99 +44,136 @@ static const struct cv_port_kind *find_kind(const json_t *config)
 
 static int no_kind(const json_t *config, struct cv_error *error)
 {
+	const struct cv_where top = cv_where_top("", error);
 	const char *names[RTE_DIM(kinds) + 1] = {NULL};
-	unsigned unused;
+	unsigned kind;
+	const struct cv_param params[] = {
+		{"kind", CV_WORD, .size = sizeof(kind), .words = names, .required = true}, {0}};
+	json_t *only = json_object();
+	json_t *given = json_object_get(config, "kind");
+	int rc;
 
 	for (size_t i = 0; i < RTE_DIM(kinds); i++)
 		names[i] = kinds[i]->name;
-	if (json_object_get(config, "kind") == NULL)
-		return cv_config_missing("", "kind", error);
-	return cv_config_word(config, "kind", "", names, &unused, error);
+	if (given != NULL)
+		json_object_set(only, "kind", given);
+	rc = cv_params_read(&top, only, params, &kind);
+	json_decref(only);
+	return rc;
 }
 
-static int read_mtu(
-	const struct cv_port_kind *kind, const json_t *config, int64_t *mtu, struct cv_error *error)
+// Reads the keys, what all have and behind that the kind's own. Returns them, to be freed, or NULL
+// with error set.
+static struct common *read_config(
+	const struct cv_port_kind *kind, const json_t *json, struct cv_error *error)
 {
-	const int64_t most = kind->any_length ? MTU_MAX : DEVICE_MTU_MAX;
+	const struct cv_where top = cv_where_top("", error);
+	const struct cv_param params[] = {
+		{"name", CV_TEXT, CV_AT(struct common, name),
+			.high = sizeof(((struct cv_port *)NULL)->name) - 1, .required = true},
+		{"kind", CV_TEXT, CV_AT(struct common, kind)},
+		{"mtu", CV_INTEGER, CV_AT(struct common, mtu), .low = MTU_MIN,
+			.high = kind->any_length ? MTU_MAX : DEVICE_MTU_MAX, .fallback = kind->mtu},
+		{"mac", CV_MAC, CV_AT(struct common, mac)},
+		{NULL, CV_PARAMS, .offset = sizeof(struct common), .params = kind->params},
+		{0},
+	};
+	struct common *common = calloc(1, sizeof(*common) + kind->config_size);
 
-	return cv_key_integer(config, "mtu", MTU_MIN, most, kind->mtu, mtu, error);
+	if (common == NULL) {
+		cv_error_set(error, "out of memory");
+		return NULL;
+	}
+	if (cv_params_read(&top, json, params, common) == 0)
+		return common;
+	free(common);
+	return NULL;
 }
 
 int cv_port_check(const json_t *config, struct cv_error *error)
 {
 	const struct cv_port_kind *kind;
-	const char *name;
-	uint8_t mac[6];
-	int64_t mtu;
+	struct common *common;
+	int rc = 0;
 
 	if (!json_is_object(config)) {
 		cv_error_set(error, "must be an object with a name and a kind");
 		return -EINVAL;
 	}
-	name = cv_key_string(config, "name", NULL, error);
-	if (name == NULL)
-		return -EINVAL;
-	if (strlen(name) >= sizeof(((struct cv_port *)NULL)->name)) {
-		cv_error_set(error, "name: \"%.64s\": is too long; at most 31 bytes", name);
+	if (json_object_get(config, "name") == NULL) {
+		cv_error_set(error, "name: is missing; add it");
 		return -EINVAL;
 	}
 	kind = find_kind(config);
 	if (kind == NULL)
 		return no_kind(config, error);
-	if (cv_keys_known(config, common_keys, kind->keys, error) != 0 ||
-		read_mtu(kind, config, &mtu, error) != 0 ||
-		cv_key_mac(config, "mac", mac, error) < 0)
+	common = read_config(kind, config, error);
+	if (common == NULL)
 		return -EINVAL;
-	return kind->check(config, error);
+	if (kind->check != NULL)
+		rc = kind->check(common + 1, error);
+	free(common);
+	return rc;
 }
 
-struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t senders,
+// Opens the port, and says who may connect to its socket if it makes one. 0, or -errno with error
+// set: port is then to be freed by the caller, unless it was closed.
+static int open_kind(const struct cv_port_kind *kind, struct cv_port **port,
+	const struct cv_port_args *args, struct cv_error *error)
+{
+	static const struct cv_socket_config none;
+	const struct cv_socket_config *socket = kind->socket ? args->config : &none;
+	const mode_t begun = cv_socket_access_begin(&socket->access);
+	const int rc = kind->open(*port, args, error);
+	const int given =
+		cv_socket_access_finish(&socket->access, begun, rc == 0, socket->path, error);
+
+	if (rc == 0 && given == 0)
+		return 0;
+	if (rc == 0)
+		(*port)->close(*port); // frees it, too
+	else
+		free(*port);
+	*port = NULL;
+	return rc != 0 ? rc : given;
+}
+
+struct cv_port *cv_port_open(const json_t *json, unsigned index, uint16_t senders,
 	struct rte_mempool *pool, struct cv_error *error)
 {
-	const struct cv_port_args args = {config, index, senders, pool};
-	const struct cv_port_kind *kind = find_kind(config);
-	struct cv_socket_access access;
+	const struct cv_port_kind *kind = find_kind(json);
+	struct common *common;
 	struct cv_port *port;
-	int64_t mtu;
-	int rc, given = 0;
 
 	if (kind == NULL) {
-		no_kind(config, error);
+		no_kind(json, error);
 		return NULL;
 	}
-	if (read_mtu(kind, config, &mtu, error) != 0)
+	common = read_config(kind, json, error);
+	if (common == NULL)
 		return NULL;
 	port = calloc(1, kind->size);
 	if (port == NULL) {
 		cv_error_set(error, "out of memory");
-		return NULL;
-	}
-	port->kind = kind->name;
-	snprintf(port->name, sizeof(port->name), "%s",
-		json_string_value(json_object_get(config, "name")));
-	port->mtu = (uint16_t)mtu;
-	port->socket = -1;
-	rc = cv_key_mac(config, "mac", port->mac, error);
-	if (rc == 0)
-		memcpy(port->mac, (uint8_t[]){0x02, 0xc0, 0x17, 0, 0, (uint8_t)index}, 6);
-	if (rc >= 0)
-		rc = cv_socket_access_read(config, &access, error);
-	if (rc == 0) {
-		const mode_t begun = cv_socket_access_begin(&access);
+	} else {
+		const uint8_t own[6] = {0x02, 0xc0, 0x17, 0, 0, (uint8_t)index};
+		const bool mac_given = json_object_get(json, "mac") != NULL;
+		const struct cv_port_args args = {.config = common + 1,
+			.mtu_given = json_object_get(json, "mtu") != NULL,
+			.mac_given = mac_given,
+			.index = index,
+			.senders = senders,
+			.pool = pool};
 
-		rc = kind->open(port, &args, error);
-		given = cv_socket_access_finish(&access, begun, rc == 0,
-			json_string_value(json_object_get(config, "path")), error);
+		port->kind = kind->name;
+		snprintf(port->name, sizeof(port->name), "%s", common->name);
+		port->mtu = common->mtu;
+		port->socket = -1;
+		memcpy(port->mac, mac_given ? common->mac : own, sizeof(port->mac));
+		if (open_kind(kind, &port, &args, error) != 0)
+			cv_error_set(error, "cannot be opened"); // unless an error says more
 	}
-	if (rc != 0) {
-		cv_error_set(error, "cannot be opened");
-		free(port);
-		return NULL;
-	}
-	if (given != 0) {
-		port->close(port); // frees it, too
-		return NULL;
-	}
+	free(common);
 	return port;
 }
 

@@ -13,47 +13,37 @@
 #include "port/fanout.h"
 #include "port/interface.h"
 
-static int check(const json_t *config, struct cv_error *error)
-{
-	int64_t queues;
-
-	if (cv_key_integer(config, "queues", 1, 16, 1, &queues, error) != 0 ||
-		cv_interface(config, error) == NULL)
-		return -EINVAL;
-	return 0;
-}
+static const struct cv_param params[] = {CV_INTERFACE_PARAMS(16)};
 
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	struct cv_ethdev_port *ethdev = (struct cv_ethdev_port *)port;
-	const char *name = cv_interface(args->config, error);
+	const struct cv_interface_config *config = args->config;
+	const char *name = config->interface;
 	// A slot of the socket's rings: a frame and what the kernel puts before it.
 	const unsigned slot = rte_align32pow2(port->mtu + 256);
-	int64_t queues;
 	int rc;
 
-	if (name == NULL || cv_key_integer(args->config, "queues", 1, 16, 1, &queues, error) != 0)
-		return -EINVAL;
 	rc = cv_interface_rights((const int[]){CAP_NET_RAW, -1}, error);
 	if (rc == 0)
 		rc = cv_interface_is_up(name, error);
 	if (rc != 0)
 		return rc;
 	ethdev->dev.driver = "net_af_packet";
-	ethdev->dev.rx_queues = (uint16_t)queues;
-	ethdev->dev.tx_queues = (uint16_t)queues;
+	ethdev->dev.rx_queues = config->queues;
+	ethdev->dev.tx_queues = config->queues;
 	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs),
 		"net_af_packet%u,iface=%s,qpairs=%u,framesz=%u,blocksz=%u,framecnt=1024",
-		args->index, name, (unsigned)queues, slot, RTE_MAX(slot, 4096u));
+		args->index, name, config->queues, slot, RTE_MAX(slot, 4096u));
 	cv_fanout_begin();
 	return cv_ethdev_port_open(ethdev, args, error);
 }
 
 const struct cv_port_kind cv_port_af_packet = {
 	.name = "af_packet",
-	.keys = (const char *const[]){"interface", "queues", NULL},
+	.params = params,
+	.config_size = sizeof(struct cv_interface_config),
 	.mtu = 1500,
-	.check = check,
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
 	.needs = {.interface = true},

@@ -12,44 +12,34 @@
 #include "port/ethdev.h"
 #include "port/interface.h"
 
-static int check(const json_t *config, struct cv_error *error)
-{
-	int64_t queues;
-
-	if (cv_key_integer(config, "queues", 1, 64, 1, &queues, error) != 0 ||
-		cv_interface(config, error) == NULL)
-		return -EINVAL;
-	return 0;
-}
+static const struct cv_param params[] = {CV_INTERFACE_PARAMS(64)};
 
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	struct cv_ethdev_port *ethdev = (struct cv_ethdev_port *)port;
-	const char *name = cv_interface(args->config, error);
-	int64_t queues;
+	const struct cv_interface_config *config = args->config;
+	const char *name = config->interface;
 	int rc;
 
-	if (name == NULL || cv_key_integer(args->config, "queues", 1, 64, 1, &queues, error) != 0)
-		return -EINVAL;
 	rc = cv_interface_rights((const int[]){CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF, -1}, error);
 	if (rc == 0)
 		rc = cv_interface_is_up(name, error);
 	if (rc != 0)
 		return rc;
 	ethdev->dev.driver = "net_af_xdp";
-	ethdev->dev.rx_queues = (uint16_t)queues;
-	ethdev->dev.tx_queues = (uint16_t)queues;
+	ethdev->dev.rx_queues = config->queues;
+	ethdev->dev.tx_queues = config->queues;
 	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs),
 		"net_af_xdp%u,iface=%s,start_queue=0,queue_count=%u", args->index, name,
-		(unsigned)queues);
+		config->queues);
 	return cv_ethdev_port_open(ethdev, args, error);
 }
 
 const struct cv_port_kind cv_port_af_xdp = {
 	.name = "af_xdp",
-	.keys = (const char *const[]){"interface", "queues", NULL},
+	.params = params,
+	.config_size = sizeof(struct cv_interface_config),
 	.mtu = 1500,
-	.check = check,
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
 	.shares_packets = true,

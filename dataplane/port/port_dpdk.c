@@ -21,18 +21,22 @@ static bool is_pci(const char *devargs)
 	       sscanf(devargs, "%x:%x.%u", &bus, &device, &function) == 3;
 }
 
-static int check(const json_t *config, struct cv_error *error)
-{
-	const char *devargs = cv_key_string(config, "devargs", NULL, error);
-	int64_t queues;
+struct config {
+	const char *devargs;
+	uint16_t queues;
+};
 
-	if (devargs == NULL || cv_key_integer(config, "queues", 1, 64, 1, &queues, error) != 0)
-		return -EINVAL;
-	if (strlen(devargs) >= sizeof(((struct cv_ethdev *)NULL)->devargs)) {
-		cv_error_set(error, "devargs: has %zu bytes; at most %zu are possible",
-			strlen(devargs), sizeof(((struct cv_ethdev *)NULL)->devargs) - 1);
-		return -EINVAL;
-	}
+static const struct cv_param params[] = {
+	{"devargs", CV_TEXT, CV_AT(struct config, devargs),
+		.high = sizeof(((struct cv_ethdev *)NULL)->devargs) - 1, .required = true},
+	{"queues", CV_INTEGER, CV_AT(struct config, queues), .low = 1, .high = 64, .fallback = 1},
+	{0},
+};
+
+static int check(const void *config, struct cv_error *error)
+{
+	const char *devargs = ((const struct config *)config)->devargs;
+
 	if (!is_pci(devargs) && strncmp(devargs, "net_", 4) != 0 &&
 		strncmp(devargs, "eth_", 4) != 0) {
 		cv_error_set(error,
@@ -47,17 +51,14 @@ static int check(const json_t *config, struct cv_error *error)
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	struct cv_ethdev_port *ethdev = (struct cv_ethdev_port *)port;
-	const char *devargs = cv_key_string(args->config, "devargs", NULL, error);
-	int64_t queues;
+	const struct config *config = args->config;
+	const char *devargs = config->devargs;
 
-	if (devargs == NULL ||
-		cv_key_integer(args->config, "queues", 1, 64, 1, &queues, error) != 0)
-		return -EINVAL;
 	if (is_pci(devargs) && rte_eal_has_pci() == 0) {
 		cv_error_set(error, "devargs: %.64s: the EAL was started without PCI", devargs);
 		return -ENODEV;
 	}
-	ethdev->dev.rx_queues = (uint16_t)queues;
+	ethdev->dev.rx_queues = config->queues;
 	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs), "%s", devargs);
 	ethdev->peer = "link";
 	return cv_ethdev_port_open(ethdev, args, error);
@@ -73,7 +74,8 @@ bool cv_port_needs_pci(const json_t *config)
 
 const struct cv_port_kind cv_port_dpdk = {
 	.name = "dpdk",
-	.keys = (const char *const[]){"devargs", "queues", NULL},
+	.params = params,
+	.config_size = sizeof(struct config),
 	.mtu = 1500,
 	.check = check,
 	.open = open_port,

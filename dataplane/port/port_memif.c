@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "config/values.h"
 #include "port/memif_port.h"
 #include "port/reconnecting_port.h"
 #include "port/port_log.h"
@@ -29,34 +28,29 @@ union memif_port {
 };
 
 struct keys {
-	int role, datapath;
-	const char *path;
-	unsigned slots;
-	int64_t id;
+	struct cv_socket_config socket;
+	unsigned role, datapath, slots, id;
 	bool trusted;
 };
 
-static int read_keys(const json_t *config, struct keys *keys, struct cv_error *error)
-{
-	*keys = (struct keys){0};
-	keys->role = cv_key_word(config, "role", roles, error);
-	keys->datapath = cv_key_word(config, "datapath", datapaths, error);
-	if (keys->role < 0 || keys->datapath < 0 ||
-		cv_key_slots(config, &keys->slots, error) != 0 ||
-		cv_key_integer(config, "id", 0, INT32_MAX, 0, &keys->id, error) != 0 ||
-		cv_config_bool(config, "trusted", "", &keys->trusted, error) != 0)
-		return -EINVAL;
-	keys->path = cv_socket_path(config, keys->role == SERVER, error);
-	return keys->path == NULL ? -EINVAL : 0;
-}
+static const struct cv_param params[] = {
+	{NULL, CV_PARAMS, CV_AT(struct keys, socket), .params = cv_socket_params},
+	{"role", CV_WORD, CV_AT(struct keys, role), .words = roles},
+	{"id", CV_INTEGER, CV_AT(struct keys, id), .high = INT32_MAX},
+	CV_PORT_SLOTS(struct keys),
+	{"datapath", CV_WORD, CV_AT(struct keys, datapath), .words = datapaths},
+	{"trusted", CV_BOOL, CV_AT(struct keys, trusted)},
+	{0},
+};
 
-static int check(const json_t *config, struct cv_error *error)
+static int check(const void *config, struct cv_error *error)
 {
-	struct keys keys;
+	const struct keys *keys = config;
 
-	if (read_keys(config, &keys, error) != 0)
+	if (cv_slots_check(keys->slots, error) != 0 ||
+		cv_socket_check(&keys->socket, keys->role == SERVER, error) != 0)
 		return -EINVAL;
-	if (keys.datapath == OWN || keys.trusted)
+	if (keys->datapath == OWN || keys->trusted)
 		return 0;
 	cv_error_set(error,
 		"datapath: dpdk: a peer of DPDK's driver must be one that you trust; write "
@@ -67,13 +61,13 @@ static int check(const json_t *config, struct cv_error *error)
 static int open_dpdk(struct cv_reconnecting_port *reconnecting, const struct keys *keys,
 	const struct cv_port_args *args, struct cv_error *error)
 {
-	snprintf(reconnecting->path, sizeof(reconnecting->path), "%s", keys->path);
+	snprintf(reconnecting->path, sizeof(reconnecting->path), "%s", keys->socket.path);
 	reconnecting->mode = keys->role == SERVER ? CV_RECONNECT_STAYS : CV_RECONNECT_CONNECTS;
 	reconnecting->dev.driver = "net_memif";
 	reconnecting->dev.rx_queues = 1;
 	snprintf(reconnecting->dev.devargs, sizeof(reconnecting->dev.devargs),
 		"net_memif%u,role=%s,id=%u,socket=%s,socket-abstract=no,zero-copy=no,rsize=%u",
-		args->index, roles[keys->role], (unsigned)keys->id, keys->path,
+		args->index, roles[keys->role], (unsigned)keys->id, keys->socket.path,
 		(unsigned)__builtin_ctz(keys->slots));
 	cv_lost_memory_guard(NULL);
 	return cv_reconnecting_port_open(reconnecting, args, error);
@@ -82,37 +76,37 @@ static int open_dpdk(struct cv_reconnecting_port *reconnecting, const struct key
 static int open_own(struct cv_memif_port *memif, const struct keys *keys,
 	const struct cv_port_args *args, struct cv_error *error)
 {
-	int rc = keys->role == SERVER ? cv_socket_claim(keys->path, error) : 0;
+	int rc = keys->role == SERVER ? cv_socket_claim(keys->socket.path, error) : 0;
 
 	if (rc != 0)
 		return rc;
-	snprintf(
-		memif->device.endpoint.path, sizeof(memif->device.endpoint.path), "%s", keys->path);
+	snprintf(memif->device.endpoint.path, sizeof(memif->device.endpoint.path), "%s",
+		keys->socket.path);
 	memif->device.endpoint.client = keys->role == CLIENT;
 	memif->device.session.id = (uint32_t)keys->id;
 	memif->device.session.slots = (uint16_t)keys->slots;
 	rc = cv_memif_port_open(memif, args, error);
 	if (rc == 0 && !cv_memif_is_up(&memif->device))
 		cv_port_log(&memif->port, "%s %s",
-			keys->role == SERVER ? "waits for a peer at" : "connects to", keys->path);
+			keys->role == SERVER ? "waits for a peer at" : "connects to",
+			keys->socket.path);
 	return rc;
 }
 
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	union memif_port *either = (union memif_port *)port;
-	struct keys keys;
+	const struct keys *keys = args->config;
 
-	if (read_keys(args->config, &keys, error) != 0)
-		return -EINVAL;
-	return keys.datapath == OWN ? open_own(&either->own, &keys, args, error)
-				    : open_dpdk(&either->dpdk, &keys, args, error);
+	return keys->datapath == OWN ? open_own(&either->own, keys, args, error)
+				     : open_dpdk(&either->dpdk, keys, args, error);
 }
 
 const struct cv_port_kind cv_port_memif = {
 	.name = "memif",
-	.keys = (const char *const[]){"path", "role", "id", "slots", "datapath", "trusted",
-		"socket_mode", "socket_group", NULL},
+	.params = params,
+	.config_size = sizeof(struct keys),
+	.socket = true,
 	.mtu = 1500,
 	.check = check,
 	.open = open_port,

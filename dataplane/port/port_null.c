@@ -11,18 +11,21 @@
 
 #define FRAME_MAX 9216
 
+struct config {
+	uint16_t frame_bytes; // 0: receives nothing
+};
+
 struct null_port {
 	struct cv_port port;
 	struct rte_mempool *pool;
 	uint16_t frame_bytes; // 0: receives nothing
 };
 
-static int check(const json_t *config, struct cv_error *error)
-{
-	int64_t value;
-
-	return cv_key_integer(config, "frame_bytes", 14, FRAME_MAX, 0, &value, error);
-}
+static const struct cv_param params[] = {
+	{"frame_bytes", CV_INTEGER, CV_AT(struct config, frame_bytes), .low = 14,
+		.high = FRAME_MAX},
+	{0},
+};
 
 static uint16_t rx_nothing(
 	struct cv_port *port, uint16_t queue, struct rte_mbuf **packets, uint16_t n)
@@ -66,15 +69,13 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 {
 	struct null_port *null = (struct null_port *)port;
 	const uint16_t room = rte_pktmbuf_data_room_size(args->pool) - RTE_PKTMBUF_HEADROOM;
-	int64_t bytes;
+	const unsigned bytes = ((const struct config *)args->config)->frame_bytes;
 
-	if (cv_key_integer(args->config, "frame_bytes", 14, FRAME_MAX, 0, &bytes, error) != 0)
-		return -EINVAL;
 	if (bytes > room) {
 		cv_error_set(error,
-			"frame_bytes: %lld: does not fit into the node's buffers of %u bytes; give "
-			"the port an mtu of %lld",
-			(long long)bytes, room, (long long)bytes);
+			"frame_bytes: %u: does not fit into the node's buffers of %u bytes; give "
+			"the port an mtu of %u",
+			bytes, room, bytes);
 		return -EINVAL;
 	}
 	null->pool = args->pool;
@@ -90,10 +91,10 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 
 const struct cv_port_kind cv_port_null = {
 	.name = "null",
-	.keys = (const char *const[]){"frame_bytes", NULL},
+	.params = params,
+	.config_size = sizeof(struct config),
 	.mtu = CV_PORT_ANY_MTU,
 	.any_length = true,
-	.check = check,
 	.open = open_port,
 	.size = sizeof(struct null_port),
 };

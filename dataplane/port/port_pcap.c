@@ -87,29 +87,37 @@ static int check_writable(const char *path, struct cv_error *error)
 	return 0;
 }
 
-static int check(const json_t *config, struct cv_error *error)
+struct config {
+	const char *read, *write; // NULL: not given
+};
+
+static const struct cv_param params[] = {
+	{"read", CV_FILE, CV_AT(struct config, read)},
+	{"write", CV_TEXT, CV_AT(struct config, write)},
+	{0},
+};
+
+static int check(const void *config, struct cv_error *error)
 {
-	const char *read = cv_key_string(config, "read", "", error);
-	const char *write = cv_key_string(config, "write", "", error);
+	const char *read = ((const struct config *)config)->read;
+	const char *write = ((const struct config *)config)->write;
 	struct cv_error why = {""};
 	struct stat a, b;
 
-	if (read == NULL || write == NULL)
-		return -EINVAL;
-	if (read[0] == '\0' && write[0] == '\0') {
+	if (read == NULL && write == NULL) {
 		cv_error_set(error, "read, write: both are missing; give one of them or both");
 		return -EINVAL;
 	}
-	if (read[0] != '\0' && cv_capture_check(read, NULL, &why) != 0) {
+	if (read != NULL && cv_capture_check(read, NULL, &why) != 0) {
 		cv_error_set(error, "read: %s", why.text);
 		return -EINVAL;
 	}
-	if (write[0] == '\0')
+	if (write == NULL)
 		return 0;
 	if (check_writable(write, error) != 0)
 		return -EINVAL;
-	if (read[0] != '\0' && stat(read, &a) == 0 && stat(write, &b) == 0 &&
-		a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
+	if (read != NULL && stat(read, &a) == 0 && stat(write, &b) == 0 && a.st_dev == b.st_dev &&
+		a.st_ino == b.st_ino) {
 		cv_error_set(error, "write: %s: is the file that is read; name another", write);
 		return -EINVAL;
 	}
@@ -333,8 +341,8 @@ static int need_long_pool(struct cv_error *error)
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	struct pcap_port *pcap = (struct pcap_port *)port;
-	const char *read = cv_key_string(args->config, "read", "", error);
-	const char *write = cv_key_string(args->config, "write", "", error);
+	const char *read = ((const struct config *)args->config)->read;
+	const char *write = ((const struct config *)args->config)->write;
 	struct cv_error why = {""};
 
 	if (time_offset < 0 && rte_mbuf_dyn_rx_timestamp_register(&time_offset, &time_flag) != 0) {
@@ -342,7 +350,7 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 			rte_strerror(rte_errno));
 		return -ENOMEM;
 	}
-	if (read[0] != '\0') {
+	if (read != NULL) {
 		if (need_long_pool(error) != 0)
 			return -ENOMEM;
 		pcap->in = cv_capture_open(read, &why);
@@ -351,7 +359,7 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 			return -EINVAL;
 		}
 	}
-	if (write[0] != '\0') {
+	if (write != NULL) {
 		pcap->out = cv_capture_create(write, &why);
 		if (pcap->out == NULL) {
 			cv_error_set(error, "write: %s", why.text);
@@ -375,7 +383,8 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 
 const struct cv_port_kind cv_port_pcap = {
 	.name = "pcap",
-	.keys = (const char *const[]){"read", "write", NULL},
+	.params = params,
+	.config_size = sizeof(struct config),
 	.mtu = CV_PORT_ANY_MTU,
 	.any_length = true,
 	.check = check,

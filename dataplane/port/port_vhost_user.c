@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "config/values.h"
 #include "port/ethdev.h"
 #include "port/port_log.h"
 #include "port/socket_path.h"
@@ -26,38 +25,36 @@ union vhost_user_port {
 	struct cv_ethdev_port dpdk;
 };
 
-// The keys, read.
+enum { SERVER, CLIENT };
+enum { VRING, DPDK };
+
 struct options {
-	const char *path;
-	bool client, dpdk, packed, trusted;
-	int64_t queues, ring_size;
+	struct cv_socket_config socket;
+	unsigned mode, datapath;
+	bool packed, trusted;
+	uint16_t queues, ring_size;
 };
 
-static int read_options(const json_t *config, struct options *options, struct cv_error *error)
+static const struct cv_param params[] = {
+	{NULL, CV_PARAMS, CV_AT(struct options, socket), .params = cv_socket_params},
+	{"mode", CV_WORD, CV_AT(struct options, mode), .words = modes},
+	{"queues", CV_INTEGER, CV_AT(struct options, queues), .low = 1, .high = CV_VHOST_PAIRS_MAX,
+		.fallback = 1},
+	{"datapath", CV_WORD, CV_AT(struct options, datapath), .words = datapaths},
+	{"packed", CV_BOOL, CV_AT(struct options, packed), .fallback = true},
+	{"max_ring_size", CV_INTEGER, CV_AT(struct options, ring_size), .low = 64,
+		.high = CV_VRING_SIZE_MAX, .fallback = RING_SIZE},
+	{"trusted", CV_BOOL, CV_AT(struct options, trusted)},
+	{0},
+};
+
+static int check(const void *config, struct cv_error *error)
 {
-	const int mode = cv_key_word(config, "mode", modes, error);
-	const int datapath = cv_key_word(config, "datapath", datapaths, error);
+	const struct options *options = config;
 
-	*options = (struct options){.client = mode == 1, .dpdk = datapath == 1, .packed = true};
-	if (mode < 0 || datapath < 0 ||
-		cv_key_integer(
-			config, "queues", 1, CV_VHOST_PAIRS_MAX, 1, &options->queues, error) != 0 ||
-		cv_key_integer(config, "max_ring_size", 64, CV_VRING_SIZE_MAX, RING_SIZE,
-			&options->ring_size, error) != 0 ||
-		cv_config_bool(config, "packed", "", &options->packed, error) != 0 ||
-		cv_config_bool(config, "trusted", "", &options->trusted, error) != 0)
+	if (cv_socket_check(&options->socket, options->mode == SERVER, error) != 0)
 		return -EINVAL;
-	options->path = cv_socket_path(config, mode == 0, error);
-	return options->path != NULL ? 0 : -EINVAL;
-}
-
-static int check(const json_t *config, struct cv_error *error)
-{
-	struct options options;
-
-	if (read_options(config, &options, error) != 0)
-		return -EINVAL;
-	if (!options.dpdk || options.trusted)
+	if (options->datapath == VRING || options->trusted)
 		return 0;
 	cv_error_set(error,
 		"datapath: dpdk: a peer of DPDK's driver must be one that you trust; write "
@@ -69,12 +66,12 @@ static int open_dpdk(struct cv_ethdev_port *ethdev, const struct options *option
 	const struct cv_port_args *args, struct cv_error *error)
 {
 	ethdev->dev.driver = "net_vhost";
-	ethdev->dev.rx_queues = (uint16_t)options->queues;
+	ethdev->dev.rx_queues = options->queues;
 	// Only the queues that the peer enables take packets: each has its receiving twin.
-	ethdev->dev.tx_queues = (uint16_t)options->queues;
+	ethdev->dev.tx_queues = options->queues;
 	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs),
-		"net_vhost_%u,iface=%s,queues=%u,client=%d", args->index, options->path,
-		(unsigned)options->queues, options->client);
+		"net_vhost_%u,iface=%s,queues=%u,client=%d", args->index, options->socket.path,
+		options->queues, options->mode == CLIENT);
 	ethdev->peer = "peer";
 	return cv_ethdev_port_open(ethdev, args, error);
 }
@@ -84,10 +81,10 @@ static int open_vring(struct cv_vhost_port *vhost, const struct options *options
 {
 	struct cv_endpoint *endpoint = &vhost->device.endpoint;
 
-	snprintf(endpoint->path, sizeof(endpoint->path), "%s", options->path);
-	endpoint->client = options->client;
-	vhost->device.session.pairs = (uint16_t)options->queues;
-	vhost->device.session.ring_size_max = (uint16_t)options->ring_size;
+	snprintf(endpoint->path, sizeof(endpoint->path), "%s", options->socket.path);
+	endpoint->client = options->mode == CLIENT;
+	vhost->device.session.pairs = options->queues;
+	vhost->device.session.ring_size_max = options->ring_size;
 	vhost->device.session.packed = options->packed;
 	return cv_vhost_port_open(vhost, args, error);
 }
@@ -95,31 +92,31 @@ static int open_vring(struct cv_vhost_port *vhost, const struct options *options
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	union vhost_user_port *either = (union vhost_user_port *)port;
-	struct options options;
+	const struct options *options = args->config;
+	const bool client = options->mode == CLIENT;
+	const char *path = options->socket.path;
 	bool up;
-	int rc = read_options(args->config, &options, error);
+	int rc = client ? 0 : cv_socket_claim(path, error);
 
-	if (rc == 0 && !options.client)
-		rc = cv_socket_claim(options.path, error);
 	if (rc != 0)
 		return rc;
-	if (!options.dpdk) {
-		rc = open_vring(&either->vring, &options, args, error);
+	if (options->datapath == VRING) {
+		rc = open_vring(&either->vring, options, args, error);
 		up = rc == 0 && cv_vhost_device_is_up(&either->vring.device);
 	} else {
-		rc = open_dpdk(&either->dpdk, &options, args, error);
+		rc = open_dpdk(&either->dpdk, options, args, error);
 		up = rc == 0 && either->dpdk.up;
 	}
 	if (rc == 0 && !up)
-		cv_port_log(port, "%s %s", options.client ? "connects to" : "waits for a peer at",
-			options.path);
+		cv_port_log(port, "%s %s", client ? "connects to" : "waits for a peer at", path);
 	return rc;
 }
 
 const struct cv_port_kind cv_port_vhost_user = {
 	.name = "vhost-user",
-	.keys = (const char *const[]){"path", "mode", "queues", "datapath", "packed",
-		"max_ring_size", "trusted", "socket_mode", "socket_group", NULL},
+	.params = params,
+	.config_size = sizeof(struct options),
+	.socket = true,
 	.mtu = 1500,
 	.check = check,
 	.open = open_port,

@@ -13,43 +13,52 @@
 
 static const char *const modes[] = {"client", "server", NULL};
 
-static int check(const json_t *config, struct cv_error *error)
-{
-	int mode = cv_key_word(config, "mode", modes, error);
-	unsigned slots;
-	int64_t queues;
+enum { CLIENT, SERVER };
 
-	if (mode < 0 || cv_key_slots(config, &slots, error) != 0 ||
-		cv_key_integer(config, "queues", 1, 64, 1, &queues, error) != 0 ||
-		cv_socket_path(config, mode == 1, error) == NULL)
+struct config {
+	struct cv_socket_config socket;
+	unsigned mode, slots;
+	uint16_t queues;
+};
+
+static const struct cv_param params[] = {
+	{"path", CV_CUSTOM, CV_AT(struct config, socket.path), .required = true,
+		.read = cv_read_plain},
+	{"mode", CV_WORD, CV_AT(struct config, mode), .words = modes},
+	{"queues", CV_INTEGER, CV_AT(struct config, queues), .low = 1, .high = 64, .fallback = 1},
+	CV_PORT_SLOTS(struct config),
+	{0},
+};
+
+static int check(const void *of, struct cv_error *error)
+{
+	const struct config *config = of;
+
+	if (cv_slots_check(config->slots, error) != 0)
 		return -EINVAL;
-	return 0;
+	return cv_socket_check(&config->socket, config->mode == SERVER, error);
 }
 
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	struct cv_reconnecting_port *reconnecting = (struct cv_reconnecting_port *)port;
-	const int mode = cv_key_word(args->config, "mode", modes, error);
-	const char *path = cv_socket_path(args->config, mode == 1, error);
-	unsigned slots;
-	int64_t queues;
+	const struct config *config = args->config;
+	const char *path = config->socket.path;
 
-	if (mode < 0 || path == NULL || cv_key_slots(args->config, &slots, error) != 0 ||
-		cv_key_integer(args->config, "queues", 1, 64, 1, &queues, error) != 0)
-		return -EINVAL;
 	snprintf(reconnecting->path, sizeof(reconnecting->path), "%s", path);
-	reconnecting->mode = mode == 1 ? CV_RECONNECT_LISTENS : CV_RECONNECT_CONNECTS;
+	reconnecting->mode = config->mode == SERVER ? CV_RECONNECT_LISTENS : CV_RECONNECT_CONNECTS;
 	reconnecting->dev.driver = "net_virtio_user";
-	reconnecting->dev.rx_queues = (uint16_t)queues;
+	reconnecting->dev.rx_queues = config->queues;
 	snprintf(reconnecting->dev.devargs, sizeof(reconnecting->dev.devargs),
-		"net_virtio_user%u,path=%s,queues=%u,server=%d,queue_size=%u", args->index, path,
-		(unsigned)queues, mode, slots);
+		"net_virtio_user%u,path=%s,queues=%u,server=%u,queue_size=%u", args->index, path,
+		config->queues, config->mode, config->slots);
 	return cv_reconnecting_port_open(reconnecting, args, error);
 }
 
 const struct cv_port_kind cv_port_virtio_user = {
 	.name = "virtio-user",
-	.keys = (const char *const[]){"path", "mode", "queues", "slots", NULL},
+	.params = params,
+	.config_size = sizeof(struct config),
 	.mtu = 1500,
 	.check = check,
 	.open = open_port,

@@ -13,55 +13,50 @@
 
 #include "port/keys.h"
 
-static int read_mode(const char *text, struct cv_socket_access *access, struct cv_error *error)
+static int read_mode(const struct cv_where *at, const char *key, const json_t *value, void *member)
 {
+	struct cv_socket_access *access = member;
+	const char *text = json_string_value(value);
+	unsigned long mode;
 	char *end;
-	const unsigned long mode = strtoul(text, &end, 8);
 
-	if (text[0] < '0' || text[0] > '7' || *end != '\0' || mode > 0777) {
-		cv_error_set(error,
-			"socket_mode: \"%.64s\": is no file mode; write one in octal, like "
-			"\"0660\"",
-			text);
-		return -EINVAL;
-	}
+	if (text == NULL)
+		return cv_where_wrong(at, key, value, "must be a string");
+	mode = strtoul(text, &end, 8);
+	if (text[0] < '0' || text[0] > '7' || *end != '\0' || mode > 0777)
+		return cv_where_wrong(
+			at, key, value, "is no file mode; write one in octal, like \"0660\"");
 	access->has_mode = true;
 	access->mode = (mode_t)mode;
 	return 0;
 }
 
-static int read_group(const char *text, struct cv_socket_access *access, struct cv_error *error)
+static int read_group(const struct cv_where *at, const char *key, const json_t *value, void *member)
 {
-	const struct group *group = getgrnam(text);
+	struct cv_socket_access *access = member;
+	const char *text = json_string_value(value);
+	const struct group *group;
+	unsigned long number;
 	char *end;
-	const unsigned long number = strtoul(text, &end, 10);
 
+	if (text == NULL)
+		return cv_where_wrong(at, key, value, "must be a string");
+	group = getgrnam(text);
+	number = strtoul(text, &end, 10);
 	if (group == NULL &&
-		(text[0] < '0' || text[0] > '9' || *end != '\0' || number >= UINT32_MAX)) {
-		cv_error_set(error,
-			"socket_group: \"%.64s\": there is no such group; name one of `getent "
-			"group`",
-			text);
-		return -EINVAL;
-	}
+		(text[0] < '0' || text[0] > '9' || *end != '\0' || number >= UINT32_MAX))
+		return cv_where_wrong(
+			at, key, value, "there is no such group; name one of `getent group`");
 	access->has_group = true;
 	access->group = group != NULL ? group->gr_gid : (gid_t)number;
 	return 0;
 }
 
-int cv_socket_access_read(
-	const json_t *config, struct cv_socket_access *access, struct cv_error *error)
-{
-	const char *mode = cv_key_string(config, "socket_mode", "", error);
-	const char *group = cv_key_string(config, "socket_group", "", error);
-
-	*access = (struct cv_socket_access){0};
-	if (mode == NULL || group == NULL)
-		return -EINVAL;
-	if (mode[0] != '\0' && read_mode(mode, access, error) != 0)
-		return -EINVAL;
-	return group[0] != '\0' ? read_group(group, access, error) : 0;
-}
+const struct cv_param cv_socket_access_params[] = {
+	{"socket_mode", CV_CUSTOM, .read = read_mode},
+	{"socket_group", CV_CUSTOM, .read = read_group},
+	{0},
+};
 
 mode_t cv_socket_access_begin(const struct cv_socket_access *access)
 {

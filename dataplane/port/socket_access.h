@@ -9,9 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include <jansson.h>
-
-#include "packet/error.h"
+#include "config/params.h"
 
 struct cv_socket_access {
 	bool has_mode, has_group;
@@ -19,9 +17,8 @@ struct cv_socket_access {
 	gid_t group;
 };
 
-// Reads the two keys of an object: 0, or -EINVAL with error set.
-int cv_socket_access_read(
-	const json_t *config, struct cv_socket_access *access, struct cv_error *error);
+// The two keys, read into a struct cv_socket_access that is zero.
+extern const struct cv_param cv_socket_access_params[];
 
 static inline bool cv_socket_access_is_set(const struct cv_socket_access *access)
 {

@@ -17,48 +17,57 @@
 
 #define PATH_BYTES (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
-static int check_access(const json_t *config, bool listens, struct cv_error *error)
-{
-	struct cv_socket_access access;
+const struct cv_param cv_socket_params[] = {
+	{"path", CV_CUSTOM, CV_AT(struct cv_socket_config, path), .required = true,
+		.read = cv_read_plain},
+	{NULL, CV_PARAMS, CV_AT(struct cv_socket_config, access),
+		.params = cv_socket_access_params},
+	{0},
+};
 
-	if (cv_socket_access_read(config, &access, error) != 0)
-		return -EINVAL;
-	if (listens || !cv_socket_access_is_set(&access))
+static int check_access(const struct cv_socket_access *access, bool listens, struct cv_error *error)
+{
+	if (listens || !cv_socket_access_is_set(access))
 		return 0;
 	cv_error_set(error,
 		"%s: the peer makes the socket, and says who may connect; remove it here",
-		access.has_mode ? "socket_mode" : "socket_group");
+		access->has_mode ? "socket_mode" : "socket_group");
 	return -EINVAL;
 }
 
-const char *cv_socket_path(const json_t *config, bool listens, struct cv_error *error)
+int cv_socket_check(const struct cv_socket_config *config, bool listens, struct cv_error *error)
 {
-	const char *path = cv_key_plain(config, "path", PATH_BYTES, error);
+	const char *path = config->path;
 	char parent[PATH_BYTES + 1];
 	const char *directory;
 	struct stat st;
 
-	if (path == NULL || check_access(config, listens, error) != 0)
-		return NULL;
+	if (strlen(path) > PATH_BYTES) {
+		cv_error_set(error, "path: \"%.128s\": has %zu bytes; at most %zu are possible",
+			path, strlen(path), PATH_BYTES);
+		return -EINVAL;
+	}
+	if (check_access(&config->access, listens, error) != 0)
+		return -EINVAL;
 	snprintf(parent, sizeof(parent), "%s", path);
 	directory = dirname(parent);
 	if (stat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
 		cv_error_set(error, "path: %s: is there and is no socket; name another", path);
-		return NULL;
+		return -EINVAL;
 	}
 	if (!listens)
-		return path;
+		return 0;
 	if (stat(directory, &st) != 0) {
 		cv_error_set(error, "path: %s: its directory: %s; make it: mkdir -p %s", path,
 			strerror(errno), directory);
-		return NULL;
+		return -EINVAL;
 	}
 	if (access(directory, W_OK | X_OK) != 0) {
 		cv_error_set(error, "path: %s: its directory: %s; let this user write it", path,
 			strerror(errno));
-		return NULL;
+		return -EINVAL;
 	}
-	return path;
+	return 0;
 }
 
 // 0 if a living process has a socket at path, else -errno.

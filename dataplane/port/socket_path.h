@@ -7,15 +7,21 @@
 
 #include <stdbool.h>
 
-#include <jansson.h>
+#include "port/socket_access.h"
 
-#include "packet/error.h"
+// What kinds of port with a socket are told of it.
+struct cv_socket_config {
+	const char *path;
+	struct cv_socket_access access;
+};
 
-// Checks the key "path" without any effect: fits into a socket address (107 bytes), in a directory
-// that exists (and that this user may write, for the side that listens), no file of another type.
-// socket_mode and socket_group (socket_access.h), if the kind has them, are right.
-// Returns the path (it lives as long as config), or NULL with error set.
-const char *cv_socket_path(const json_t *config, bool listens, struct cv_error *error);
+// The keys path, socket_mode and socket_group.
+extern const struct cv_param cv_socket_params[];
+
+// Checks them without any effect: the path fits into a socket address (107 bytes), lies in a
+// directory that exists (and that this user may write, for the side that listens), is no file of
+// another type; only the side that listens says who may connect. 0, or -EINVAL with error set.
+int cv_socket_check(const struct cv_socket_config *config, bool listens, struct cv_error *error);
 
 // True if a living process has a socket at path. That process notices nothing.
 bool cv_socket_is_alive(const char *path);
