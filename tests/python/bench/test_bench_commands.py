@@ -52,7 +52,7 @@ def test_nf_prints_one_document_of_its_schema():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--function", "nat"), "--function: 'nat' is none of hop ring ring-2-cores l2fwd"),
+        (("--function", "nat"), "--function: 'nat' is none of path ring ring-2-cores l2fwd"),
         (("--entries", "0"), "--entries: '0' is not a number from 1 to 1000000"),
         (("--entries", "ten"), "--entries: 'ten' is not a list of numbers; write 10,1000"),
     ],
