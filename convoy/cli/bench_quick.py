@@ -47,5 +47,7 @@ def command(
     )
     here = order_here(plan)
     if not any(one.device.name == "convoy" for one in here.device_runs):
-        raise InputError("; ".join(f"{one.device}: {one.why}" for one in here.cannot))
+        raise InputError(
+            "; ".join(f"{one.device or one.scenario}: {one.why}" for one in here.cannot)
+        )
     begin(plan, new_folder(output, "quick"), as_json)

@@ -132,7 +132,7 @@ def lacking(scenario: Scenario, cores: int, numa_nodes: int) -> str:
     if scenario.needs.numa_nodes > numa_nodes:
         return f"needs {scenario.needs.numa_nodes} NUMA nodes; this machine has {numa_nodes}"
     if scenario.needs.cores > cores:
-        return f"needs {scenario.needs.cores} cores; this process may use {cores}"
+        return f"needs {scenario.needs.cores} cores; this process may use {cores}: see taskset"
     return ""
 
 
