@@ -49,7 +49,9 @@ check-asan: build-asan
 check-fuzz: build-fuzz
 	@tests/fuzz/run.sh build-fuzz
 check-python: build
-	@$(VENV)/pytest -n 4 --dist worksteal -m 'not alone'
+	@$(VENV)/pytest -n 3 --dist worksteal -m 'not alone' || { \
+		echo 'once more, by themselves:'; \
+		$(VENV)/pytest --last-failed --last-failed-no-failures none -m 'not alone'; }
 	@$(VENV)/pytest -m alone
 
 lint: setup

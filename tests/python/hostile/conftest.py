@@ -39,7 +39,7 @@ class Pool:
             folder.cleanup()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # what polls for ever is gone when other tests begin
 def pool() -> Iterator[Pool]:
     targets = Pool()
     yield targets
