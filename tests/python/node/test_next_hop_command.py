@@ -50,7 +50,7 @@ def test_put_list_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert set(hops("remove", "b")) == {"c"}
         hops("put", "c", *TO_C)
         wait_for(lambda: hops("list")["c"]["packets"] > 0, 20, "packets to c")
-        assert "192" not in convoy("list").stdout
+        assert "192." not in convoy("list").stdout
         assert "a frame" in convoy("list").stdout
         for words, said in (
             (("remove", "b"), "there is none of that name"),

@@ -107,5 +107,5 @@ def test_what_the_machine_was_like_is_known_of_each_trial():
 
 def test_the_ports_say_which_self_test():
     with ConvoyGen(["dev:net_ring0"], self_test=True) as tester:
-        assert tester.self_test is not None and tester.self_test.as_document()["kind"] == "ring"
+        assert tester.self_test is not None and tester.self_test.model_dump()["kind"] == "ring"
         assert tester.trial(GENTLE).ceiling_pps == tester.ceiling_pps

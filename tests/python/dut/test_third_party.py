@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convoy.dut import functions, peer
+from convoy.dut import functions, third_party
 from convoy.dut.base import Function, PortAt, Setup
 from convoy.dut.bess_script import Script
 from convoy.dut.click import configuration
@@ -57,18 +57,18 @@ def test_a_click_without_dpdk_is_another_one(tmp_path, monkeypatch):
 
 def test_a_program_is_found_by_its_path_its_folder_or_on_path(tmp_path):
     program = tmp_path / "abacus"
-    assert peer.find("abacus", "ABACUS", {"ABACUS": str(tmp_path), "PATH": ""}) is None
+    assert third_party.find("abacus", "ABACUS", {"ABACUS": str(tmp_path), "PATH": ""}) is None
     program.write_text("")
-    assert peer.find("abacus", "ABACUS", {"ABACUS": str(program), "PATH": ""}) is None
+    assert third_party.find("abacus", "ABACUS", {"ABACUS": str(program), "PATH": ""}) is None
     program.chmod(0o755)
     for environment in ({"ABACUS": str(program)}, {"ABACUS": str(tmp_path)}):
-        assert peer.find("abacus", "ABACUS", {**environment, "PATH": ""}) == program
-    assert peer.find("abacus", "ABACUS", {"PATH": str(tmp_path)}) == program
+        assert third_party.find("abacus", "ABACUS", {**environment, "PATH": ""}) == program
+    assert third_party.find("abacus", "ABACUS", {"PATH": str(tmp_path)}) == program
 
 
 def test_who_does_not_answer_in_time_is_not_waited_for():
     with pytest.raises(ConvoyError, match=r"sleep: no answer within 0\.1 s"):
-        peer.ask(["sleep", "60"], 0.1)
+        third_party.ask(["sleep", "60"], 0.1)
 
 
 CHAIN = (functions.firewall(2), functions.router(1), functions.layer2())
