@@ -212,6 +212,7 @@ HOSTILE = {
 
 
 @pytest.mark.skipif(missing_to_be_hostile() != "", reason=missing_to_be_hostile())
+@pytest.mark.alone
 def test_hostile_guests_do_what_they_say():
     done = convoy_bench("hostile", "--json", "--rounds", "1", "--seconds", "0.05")
     assert done.returncode == 0, done.stderr

@@ -94,7 +94,8 @@ def test_everybody_is_measured_and_nothing_is_left(place):
     trials = list(RunFolder(folder).trials())
     for name in [*here, "testpmd"]:
         mine = [trial for trial in trials if trial.point.device == name]
-        received = [(trial.tester.get("total") or {}).get("received_pkts") or 0 for trial in mine]
+        totals = [trial.result.total for trial in mine]
+        received = [0 if total is None else total.received_pkts for total in totals]
         assert max(received) > 0, name
         assert all(trial.commands for trial in mine)
     assert "Is everybody measured?" in (folder / "report.html").read_text("utf-8")

@@ -52,6 +52,7 @@ def assert_checksums(frame: Packet) -> None:
     assert rebuilt == original
 
 
+@pytest.mark.alone  # what cannot be sent in time is not sent
 @pytest.mark.parametrize(
     ("flows", "size"),
     [
