@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from convoy.results.scenario import Scenario
 from convoy.results.trial_result import SelfTest
 
-PLAN_SCHEMA: Literal["convoy.bench.plan/1"] = "convoy.bench.plan/1"
+PLAN_SCHEMA: Literal["convoy.bench.plan/2"] = "convoy.bench.plan/2"
 HOST_SCHEMA: Literal["convoy.host/1"] = "convoy.host/1"
 
 
@@ -30,7 +30,7 @@ def _now() -> str:
 class Plan(_Document):
     """What is to be measured: what a user asked for, and the scenarios whole."""
 
-    schema_tag: Literal["convoy.bench.plan/1"] = Field(PLAN_SCHEMA, alias="schema")
+    schema_tag: Literal["convoy.bench.plan/2"] = Field(PLAN_SCHEMA, alias="schema")
     created: str = Field(default_factory=_now)
     quick: bool
     profile: Literal["quick", "standard", "full"] = Field(alias="search")

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from convoy.chain.problem import printable
 from convoy.errors import InputError, first_problem
 from convoy.results.applications import APPLICATION_SCHEMA, ApplicationTrial
 from convoy.results.documents import Host, Plan
@@ -31,6 +32,7 @@ TRIALS = "trials.jsonl"
 POINTS = "points.jsonl"
 MEMORY = "memory.jsonl"
 LOGS = "logs"
+SCHEMA_SHOWN = 80  # characters of a foreign schema, in an error
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -47,6 +49,9 @@ def _read(path: Path, parse: Callable[[str], Any], model: type[M]) -> M:
         value = parse(path.read_text("utf-8"))
         if not isinstance(value, dict):
             raise TypeError(f"{type(value).__name__}, not a mapping")
+        mine = model.model_fields["schema_tag"].default
+        if value.get("schema", mine) != mine:
+            raise InputError(f"{path}: {_other_schema(value['schema'], mine)}")
         return model.model_validate(value)
     except ValidationError as error:
         raise InputError(
@@ -63,11 +68,17 @@ def _schema(line: bytes) -> str:
     return result[1].decode() if result else ""
 
 
+def _other_schema(schema: object, mine: str) -> str:
+    """Return that a document is another version's, and what to do about it."""
+    shown = printable(str(schema))[:SCHEMA_SHOWN]
+    return f"schema: '{shown}': this version reads {mine}; read it with the one that wrote it"
+
+
 def _why(error: ValidationError, schema: str, model: type[BaseModel]) -> str:
     """Return why a line cannot be read, and what to do about it."""
     mine = model.model_fields["schema_tag"].default
     if schema and schema != mine:
-        return f"schema: '{schema}': this version reads {mine}; read it with the one that wrote it"
+        return _other_schema(schema, mine)
     if error.errors()[0]["type"] == "json_invalid":
         return "no JSON: was the file written to by something else? Without this line it is read"
     return f"{first_problem(error)}; this version reads {mine}"

@@ -77,13 +77,29 @@ def gone(name):
         ("no zone", document("host.json", started="2026-01-01"), "a time without its zone"),
         (
             "an empty plan",
-            edited("plan.yaml", lambda _: b"schema: convoy.bench.plan/1\n"),
+            edited("plan.yaml", lambda _: b"schema: convoy.bench.plan/2\n"),
             "plan.yaml: quick: Field required; is this a run of this version?",
         ),
         (
             "another version's plan",
-            replaced("plan.yaml", "plan/1", "plan/9"),
-            "plan.yaml: schema: 'convoy.bench.plan/9': must be 'convoy.bench.plan/1'",
+            replaced("plan.yaml", "plan/2", "plan/9"),
+            "plan.yaml: schema: 'convoy.bench.plan/9': this version reads convoy.bench.plan/2",
+        ),
+        (
+            "an old plan, with keys that have other names now",
+            document("plan.yaml", schema="convoy.bench.plan/1", scenarios={"x": {"full-speed": 1}}),
+            "plan.yaml: schema: 'convoy.bench.plan/1': this version reads convoy.bench.plan/2; "
+            "read it with the one that wrote it",
+        ),
+        (
+            "a schema without an end",
+            document("plan.yaml", schema="\x1b" * 9 + "x" * 999),
+            "x': this version reads convoy.bench.plan/2",
+        ),
+        (
+            "another version's host",
+            document("host.json", schema="convoy.host/9"),
+            "host.json: schema: 'convoy.host/9': this version reads convoy.host/1; read it with",
         ),
         (
             "another version's trials",
@@ -116,6 +132,7 @@ def test_what_is_no_whole_run_is_refused_in_one_line(tmp_path, kept, what, edit,
     assert words in str(refused.value), what
     assert str(refused.value).count("\n") == 0
     assert str(folder) in str(refused.value)
+    assert len(str(refused.value)) < len(str(folder)) + 200, what
 
 
 @pytest.mark.parametrize(
@@ -132,7 +149,7 @@ def test_what_is_no_whole_run_is_refused_in_one_line(tmp_path, kept, what, edit,
         ),
         (
             {"schema": "convoy.bench.plan/9"},
-            "must be 'convoy.bench.plan/1'; is this a run",
+            "schema: 'convoy.bench.plan/9': this version reads convoy.bench.plan/2",
         ),
     ],
 )
