@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // The sending port and the wire behind it, in the feed-forward engine: a queue known by times.
-// Its far end is a station's stream, or, at a fabric node, one of several: chosen here, because
+// Its far end is a server's stream, or, at a fabric node, one of several: chosen here, because
 // the choice needs only the frame.
 #pragma once
 
@@ -28,7 +28,7 @@ class Port
 
 	void ends_at(Stream *stream)
 	{
-		single_ = stream;
+		stream_ = stream;
 	}
 	// by_exit: in the order of the fabric node's outgoing links; exit_of: link -> that order.
 	void ends_at(const Routes *routes, const std::vector<uint32_t> *exit_of,
@@ -58,26 +58,26 @@ class Port
 		}
 		count_->arrive(arrives, count, bytes);
 		if (routes_)
-			single_ = by_exit_[(*exit_of_)[routes_->link(dst, packets->flow)]];
-		single_->push(arrives, count, bytes, dst, packets);
+			stream_ = by_exit_[(*exit_of_)[routes_->link(dst, packets->flow)]];
+		stream_->push(arrives, count, bytes, dst, packets);
 	}
 
 	// A frame in two steps, its packets written where they will lie: for a sender that has the
-	// port to itself. nullptr: not with this port, use send(). After open_frame() either
+	// port to itself. nullptr: not with this port, use send(). After begin_frame() either
 	// send_frame(), or nothing at all: what was written is forgotten at the next one. Frames so
 	// sent are counted by count_frames(), to be called at the end of each chunk.
-	Packet *open_frame(uint32_t most)
+	Packet *begin_frame(uint32_t most)
 	{
-		if (queue_.limited() || routes_ || single_->lone())
+		if (queue_.limited() || routes_ || stream_->singles_only())
 			return nullptr;
-		return single_->open(most);
+		return stream_->open(most);
 	}
 	void send_frame(Ps now, uint32_t count, uint32_t bytes, uint32_t packet_bytes)
 	{
 		free_at_ = std::max(free_at_, now) + time_.of(bytes);
 		Ps arrives = free_at_ + delay_;
 		if (arrives < end_) {
-			single_->close(arrives, count, bytes, packet_bytes);
+			stream_->close(arrives, count, bytes, packet_bytes);
 			uncounted_++;
 		} else {
 			count_->in_flight_frames++;
@@ -86,70 +86,70 @@ class Port
 	}
 	void count_frames()
 	{
-		const Arrival *first = single_->last(uncounted_);
+		const Arrival *first = stream_->last(uncounted_);
 		uint64_t digest = 0, packets = 0;
-		size_t alike = 0;
+		size_t same_size = 0;
 		for (size_t i = 0; i < uncounted_; i++) {
 			const Arrival &a = first[i];
-			if (a.bytes != first[alike].bytes) {
-				count_sizes(i - alike, first[alike].bytes);
-				alike = i;
+			if (a.bytes != first[same_size].bytes) {
+				count_sizes(i - same_size, first[same_size].bytes);
+				same_size = i;
 			}
 			digest += arrival_digest(a.time, a.count, a.bytes);
 			packets += a.count;
 		}
 		if (uncounted_)
-			count_sizes(uncounted_ - alike, first[alike].bytes);
+			count_sizes(uncounted_ - same_size, first[same_size].bytes);
 		count_->digest += digest;
 		count_->packets += packets;
 		count_->offered_frames += uncounted_;
 		uncounted_ = 0;
 	}
 
-	// Many lone packets, each at its time. relabel: with this label, in place of their own.
-	void send_lones(const Lone *lones, size_t n, uint32_t dst)
+	// Many single packets, each at its time. relabel: with this label, in place of their own.
+	void send_singles(const Single *singles, size_t n, uint32_t dst)
 	{
-		send_lones_as(lones, n, dst, [](const Packet &packet) { return packet; });
+		send_singles_as(singles, n, dst, [](const Packet &packet) { return packet; });
 	}
-	void send_lones(const Lone *lones, size_t n, uint32_t dst, uint16_t label)
+	void send_singles(const Single *singles, size_t n, uint32_t dst, uint16_t label)
 	{
-		send_lones_as(lones, n, dst,
+		send_singles_as(singles, n, dst,
 			[label](const Packet &packet) { return relabelled(packet, label); });
 	}
 
       private:
 	template <typename Relabel>
-	void send_lones_as(const Lone *lones, size_t n, uint32_t dst, Relabel relabel)
+	void send_singles_as(const Single *singles, size_t n, uint32_t dst, Relabel relabel)
 	{
-		if (queue_.limited() || routes_ || !single_->lone()) {
+		if (queue_.limited() || routes_ || !stream_->singles_only()) {
 			for (size_t i = 0; i < n; i++) {
-				Packet packet = relabel(lones[i].packet);
-				send(lones[i].time, 1, packet.bytes, dst, &packet);
+				Packet packet = relabel(singles[i].packet);
+				send(singles[i].time, 1, packet.bytes, dst, &packet);
 			}
 			return;
 		}
-		Lone *out = single_->lones().room(n);
+		Single *out = stream_->singles().room(n);
 		Ps free_at = free_at_, delay = delay_, end = end_;
 		uint64_t digest = 0;
-		size_t i = 0, alike = 0; // from alike on, all are as large as this one
-		uint32_t bytes = n ? lones[0].packet.bytes : 0;
+		size_t i = 0, same_size = 0; // from same_size on, all are as large as this one
+		uint32_t bytes = n ? singles[0].packet.bytes : 0;
 		Ps time = time_.of(bytes);
 		for (; i < n; i++) {
-			if (lones[i].packet.bytes != bytes) {
-				count_sizes(i - alike, bytes);
-				alike = i;
-				bytes = lones[i].packet.bytes;
+			if (singles[i].packet.bytes != bytes) {
+				count_sizes(i - same_size, bytes);
+				same_size = i;
+				bytes = singles[i].packet.bytes;
 				time = time_.of(bytes);
 			}
-			free_at = std::max(free_at, lones[i].time) + time;
+			free_at = std::max(free_at, singles[i].time) + time;
 			Ps arrives = free_at + delay;
 			if (arrives >= end)
 				break;
 			digest += arrival_digest(arrives, 1, bytes);
-			out[i] = {arrives, relabel(lones[i].packet)};
+			out[i] = {arrives, relabel(singles[i].packet)};
 		}
-		count_sizes(i - alike, bytes);
-		single_->lones().commit(i);
+		count_sizes(i - same_size, bytes);
+		stream_->singles().commit(i);
 		free_at_ = free_at;
 		count_->digest += digest;
 		count_->packets += i;
@@ -172,7 +172,7 @@ class Port
 	size_t uncounted_ = 0;
 	Occupancy queue_;
 	LinkCount *count_;
-	Stream *single_ = nullptr;
+	Stream *stream_ = nullptr;
 	const Routes *routes_ = nullptr;
 	const std::vector<uint32_t> *exit_of_ = nullptr;
 	std::vector<Stream *> by_exit_;

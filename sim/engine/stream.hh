@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// What is on its way from one sender to one station of the feed-forward engine, in order of
-// arrival. A sender that never aggregates fills a stream of lone packets: they need no frame.
+// What is on its way from one sender to one server of the feed-forward engine, in order of
+// arrival. A sender that never aggregates fills a stream of single packets: they need no frame.
 #pragma once
 
 #include <algorithm>
@@ -30,19 +30,19 @@ struct Arrival {
 class Stream
 {
       public:
-	explicit Stream(bool lone) : lone_(lone)
+	explicit Stream(bool singles_only) : singles_only_(singles_only)
 	{
 	}
 
-	bool lone() const
+	bool singles_only() const
 	{
-		return lone_;
+		return singles_only_;
 	}
 
 	void push(Ps time, uint32_t count, uint32_t bytes, uint32_t dst, const Packet *packets)
 	{
-		if (lone_) {
-			lones_.push({time, *packets});
+		if (singles_only_) {
+			singles_.push({time, *packets});
 			return;
 		}
 		Packet *to = packets_.room(count);
@@ -72,16 +72,16 @@ class Stream
 		return arrivals_.data() + arrivals_.size() - n;
 	}
 
-	// lone(): to write packets in one piece.
-	Fifo<Lone> &lones()
+	// singles_only(): to write packets in one piece.
+	Fifo<Single> &singles()
 	{
-		return lones_;
+		return singles_;
 	}
 
 	// What arrives before `until`. Stays until forget().
-	Run<Lone> lones_before(Ps until)
+	Run<Single> singles_before(Ps until)
 	{
-		return {lones_.data(), read_ = before(lones_, until)};
+		return {singles_.data(), read_ = before(singles_, until)};
 	}
 	Run<Arrival> arrivals_before(Ps until)
 	{
@@ -97,9 +97,9 @@ class Stream
 	}
 	void forget()
 	{
-		if (lone_) {
-			lones_.drop(read_);
-			lones_.rewind();
+		if (singles_only_) {
+			singles_.drop(read_);
+			singles_.rewind();
 		} else {
 			arrivals_.drop(read_);
 			arrivals_.rewind();
@@ -117,8 +117,8 @@ class Stream
 		return static_cast<size_t>(last - first);
 	}
 
-	bool lone_;
-	Fifo<Lone> lones_;
+	bool singles_only_;
+	Fifo<Single> singles_;
 	Fifo<Arrival> arrivals_;
 	Fifo<Packet> packets_;
 	size_t read_ = 0, read_packets_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// What moves through the simulated network: original packets, alone or together in a frame.
+// What moves through the simulated network: original packets, unaggregated or aggregated in a frame.
 #pragma once
 
 #include <cstddef>
@@ -51,8 +51,8 @@ inline Packet make_original(Ps born, uint32_t flow, uint16_t bytes, uint16_t lab
 	return packet;
 }
 
-// A packet that travels alone, with the time it is somewhere.
-struct Lone {
+// An unaggregated packet, with the time it is somewhere.
+struct Single {
 	Ps time;
 	Packet packet;
 };
@@ -62,7 +62,7 @@ struct FrameHead {
 	Ps time; // meaning depends on the holder: sent, or arrived
 	uint32_t count; // original packets inside, at least 1
 	uint32_t bytes;
-	uint32_t dst; // index of the node that opens the frame; switches only look at this
+	uint32_t dst; // index of the node that disaggregates the frame; switches only look at this
 };
 
 struct Frame {

@@ -96,10 +96,10 @@ void SourceState::start_burst()
 	burst_end_ = time_ + random_.pareto(static_cast<double>(spec_->on), spec_->shape);
 }
 
-size_t SourceState::fill(Ps until, Lone *out, size_t room)
+size_t SourceState::fill(Ps until, Single *out, size_t room)
 {
-	if (steady())
-		return fill_steadily(until, out, room);
+	if (periodic())
+		return fill_periodic(until, out, room);
 	size_t n = 0;
 	for (; n < room && time() < until; n++) {
 		out[n].time = time();
@@ -108,19 +108,19 @@ size_t SourceState::fill(Ps until, Lone *out, size_t room)
 	return n;
 }
 
-size_t SourceState::fill_steadily(Ps until, Lone *out, size_t room)
+size_t SourceState::fill_periodic(Ps until, Single *out, size_t room)
 {
 	size_t n = 0;
 	while (n < room && time_ < until) {
-		size_t some = std::min(room - n, steadily_before(until));
-		take_steadily(some, out + n, 1);
+		size_t some = std::min(room - n, periodic_before(until));
+		take_periodic(some, out + n, 1);
 		n += some;
 	}
 	return n;
 }
 
 // One division for all of them.
-size_t SourceState::steadily_before(Ps until) const
+size_t SourceState::periodic_before(Ps until) const
 {
 	if (spec_->kind != SourceKind::cbr)
 		until = std::min(until, burst_end_);
@@ -128,7 +128,7 @@ size_t SourceState::steadily_before(Ps until) const
 	return static_cast<size_t>(std::max<Ps>(1, (until - time_ + spec_->gap - 1) / spec_->gap));
 }
 
-void SourceState::take_steadily(size_t count, Lone *out, size_t stride)
+void SourceState::take_periodic(size_t count, Single *out, size_t stride)
 {
 	Packet packet = make_original(time_, first_flow_, next_bytes_, spec_->label);
 	for (size_t i = 0; i < count; i++) {

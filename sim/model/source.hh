@@ -42,26 +42,26 @@ class SourceState
 	}
 
 	// As take() while time() < until, at most `room` packets; returns how many.
-	size_t fill(Ps until, Lone *out, size_t room);
+	size_t fill(Ps until, Single *out, size_t room);
 
 	const Source &spec() const
 	{
 		return *spec_;
 	}
 	// Whether a burst's packets are equal and come at equal gaps. The rest is for such sources.
-	bool steady() const
+	bool periodic() const
 	{
 		return !capture_ && !shared_ && spec_->flows == 1 && spec_->sizes.size() == 1 &&
 		       spec_->kind != SourceKind::poisson;
 	}
-	uint16_t steady_bytes() const
+	uint16_t periodic_bytes() const
 	{
 		return next_bytes_;
 	}
 	// How many packets of the burst come before `until`, at least one; only if time() < until.
-	size_t steadily_before(Ps until) const;
+	size_t periodic_before(Ps until) const;
 	// As take() for so many packets of the burst, the i-th into out[i * stride].
-	void take_steadily(size_t count, Lone *out, size_t stride);
+	void take_periodic(size_t count, Single *out, size_t stride);
 
       private:
 	// Of all shares.
@@ -73,7 +73,7 @@ class SourceState
 	}
 	void begin();
 	void find_mine();
-	size_t fill_steadily(Ps until, Lone *out, size_t room);
+	size_t fill_periodic(Ps until, Single *out, size_t room);
 	uint32_t flow()
 	{
 		if (capture_)
@@ -118,7 +118,7 @@ class SourceState
 	bool shared_;
 	Ps end_;
 	uint32_t turn_ = 0; // whose the next packet is
-	Lone mine_ = {}; // the next of this share
+	Single mine_ = {}; // the next of this share
 };
 
 } // namespace sim

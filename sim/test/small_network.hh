@@ -79,13 +79,13 @@ class RandomNetwork
 		if (random_.below(3) == 0)
 			share_first(n, functions);
 		else if (maybe())
-			make_alike(n);
+			make_uniform(n);
 		return n;
 	}
 
       private:
 	// All sources send equal packets at one gap, many in a burst.
-	void make_alike(Network &n)
+	void make_uniform(Network &n)
 	{
 		Ps gap = pick(1, 5) * 50000;
 		for (auto &s : n.sources) {

@@ -13,7 +13,7 @@
 #include "engine/link_time.hh"
 #include "engine/merge.hh"
 #include "engine/ring.hh"
-#include "engine/steady_feeds.hh"
+#include "engine/periodic_feeds.hh"
 #include "model/aggregate.hh"
 #include "model/next_hop.hh"
 #include "model/result.hh"
@@ -269,25 +269,25 @@ void histogram_buckets(void **)
 void merge_is_a_stable_sort(void **)
 {
 	Random random(1, 1);
-	Merge<Lone> merge;
+	Merge<Single> merge;
 	for (int round = 0; round < 500; round++) {
-		std::vector<std::vector<Lone>> all(random.below(7));
-		std::vector<Run<Lone>> runs;
-		std::vector<Lone> want;
+		std::vector<std::vector<Single>> all(random.below(7));
+		std::vector<Run<Single>> runs;
+		std::vector<Single> want;
 		for (auto &run : all) {
 			run.resize(random.below(40));
-			for (auto &lone : run)
-				lone = {static_cast<Ps>(random.below(20)), Packet()};
+			for (auto &single : run)
+				single = {static_cast<Ps>(random.below(20)), Packet()};
 			std::sort(run.begin(), run.end(),
-				[](const Lone &a, const Lone &b) { return a.time < b.time; });
-			for (auto &lone : run) {
-				lone.packet.flow = static_cast<uint32_t>(want.size());
-				want.push_back(lone);
+				[](const Single &a, const Single &b) { return a.time < b.time; });
+			for (auto &single : run) {
+				single.packet.flow = static_cast<uint32_t>(want.size());
+				want.push_back(single);
 			}
 			runs.push_back({run.data(), run.size()});
 		}
 		std::stable_sort(want.begin(), want.end(),
-			[](const Lone &a, const Lone &b) { return a.time < b.time; });
+			[](const Single &a, const Single &b) { return a.time < b.time; });
 		auto merged = merge.merge(runs);
 		assert_int_equal(merged.count, want.size());
 		for (size_t i = 0; i < want.size(); i++)
@@ -296,7 +296,7 @@ void merge_is_a_stable_sort(void **)
 }
 
 // What sources send in order is what each sends alone, merged; in pieces, and at equal times too.
-void steady_feeds_are_merged_sources(void **)
+void periodic_feeds_are_merged_sources(void **)
 {
 	Random random(2, 1);
 	uint64_t packets = 0;
@@ -307,7 +307,7 @@ void steady_feeds_are_merged_sources(void **)
 		std::vector<SourceState> alone, together;
 		std::vector<SourceCount> counts(count);
 		std::vector<Feed> feeds;
-		std::vector<Lone> want;
+		std::vector<Single> want;
 		for (size_t i = 0; i < count; i++) {
 			auto &s = specs[i];
 			s.kind = random.below(3) ? SourceKind::on_off : SourceKind::cbr;
@@ -327,13 +327,13 @@ void steady_feeds_are_merged_sources(void **)
 		for (size_t i = 0; i < count; i++)
 			feeds.push_back({&together[i], &counts[i]});
 		std::stable_sort(want.begin(), want.end(),
-			[](const Lone &a, const Lone &b) { return a.time < b.time; });
-		assert_true(SteadyFeeds::can_be(feeds));
-		SteadyFeeds steady;
-		Fifo<Lone> got;
+			[](const Single &a, const Single &b) { return a.time < b.time; });
+		assert_true(PeriodicFeeds::can_be(feeds));
+		PeriodicFeeds periodic;
+		Fifo<Single> got;
 		for (Ps until = 0; until < end;) {
 			until = std::min(end, until + static_cast<Ps>(random.below(30000)));
-			steady.fill(feeds, until, got);
+			periodic.fill(feeds, until, got);
 		}
 		assert_int_equal(got.size(), want.size());
 		for (size_t i = 0; i < want.size(); i++) {
@@ -352,12 +352,12 @@ void steady_feeds_are_merged_sources(void **)
 }
 
 // For others, each makes its own.
-void steady_feeds_know_their_kind(void **)
+void periodic_feeds_know_their_kind(void **)
 {
 	const struct {
 		const char *name;
 		void (*change)(Source &);
-		bool steady;
+		bool periodic;
 	} rows[] = {
 		{"as it is", [](Source &) {}, true},
 		{"another gap", [](Source &s) { s.gap = 101; }, false},
@@ -390,8 +390,8 @@ void steady_feeds_know_their_kind(void **)
 			states.emplace_back(s, 1, states.size(), 1000000);
 		for (auto &state : states)
 			feeds.push_back({&state, nullptr});
-		if (SteadyFeeds::can_be(feeds) != row.steady)
-			fail_msg("%s: expected %d", row.name, row.steady);
+		if (PeriodicFeeds::can_be(feeds) != row.periodic)
+			fail_msg("%s: expected %d", row.name, row.periodic);
 	}
 }
 
@@ -517,8 +517,8 @@ int main()
 		cmocka_unit_test(link_times),
 		cmocka_unit_test(histogram_buckets),
 		cmocka_unit_test(merge_is_a_stable_sort),
-		cmocka_unit_test(steady_feeds_are_merged_sources),
-		cmocka_unit_test(steady_feeds_know_their_kind),
+		cmocka_unit_test(periodic_feeds_are_merged_sources),
+		cmocka_unit_test(periodic_feeds_know_their_kind),
 		cmocka_unit_test(fifo_keeps_order_and_memory),
 		cmocka_unit_test(ring_and_occupancy),
 		cmocka_unit_test(checks_name_the_culprit),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "engine/station_order.hh"
+#include "engine/server_order.hh"
 
 #include <algorithm>
 #include <optional>
@@ -11,28 +11,28 @@ namespace sim
 namespace
 {
 
-// missing: of each station, how many that feed it were not run.
-[[noreturn]] void refuse_cycle(const Network &network, const std::vector<Feeding> &stations,
+// missing: of each server, how many that feed it were not run.
+[[noreturn]] void refuse_cycle(const Network &network, const std::vector<Feeding> &servers,
 	const std::vector<uint32_t> &missing)
 {
-	// Every station left is on a cycle or behind one: walk back until one repeats.
-	std::vector<uint32_t> feeder(stations.size(), UINT32_MAX);
+	// Every server left is on a cycle or behind one: walk back until one repeats.
+	std::vector<uint32_t> feeder(servers.size(), UINT32_MAX);
 	uint32_t at = 0;
-	for (uint32_t i = 0; i < stations.size(); i++) {
+	for (uint32_t i = 0; i < servers.size(); i++) {
 		if (!missing[i])
 			continue;
 		at = i;
-		for (auto to : stations[i].feeds)
+		for (auto to : servers[i].feeds)
 			feeder[to] = i;
 	}
-	std::vector<bool> seen(stations.size(), false);
+	std::vector<bool> seen(servers.size(), false);
 	while (!seen[at]) {
 		seen[at] = true;
 		at = feeder[at];
 	}
-	std::string names = network.nodes[stations[at].node].name;
+	std::string names = network.nodes[servers[at].node].name;
 	for (uint32_t i = feeder[at];; i = feeder[i]) {
-		names = network.nodes[stations[i].node].name + " -> " + names;
+		names = network.nodes[servers[i].node].name + " -> " + names;
 		if (i == at)
 			break;
 	}
@@ -44,21 +44,21 @@ namespace
 } // namespace
 
 // Kahn's algorithm.
-std::vector<uint32_t> order_stations(const Network &network, const std::vector<Feeding> &stations)
+std::vector<uint32_t> order_servers(const Network &network, const std::vector<Feeding> &servers)
 {
-	std::vector<uint32_t> missing(stations.size(), 0), order;
-	for (const auto &station : stations)
-		for (auto to : station.feeds)
+	std::vector<uint32_t> missing(servers.size(), 0), order;
+	for (const auto &server : servers)
+		for (auto to : server.feeds)
 			missing[to]++;
-	for (uint32_t i = 0; i < stations.size(); i++)
+	for (uint32_t i = 0; i < servers.size(); i++)
 		if (missing[i] == 0)
 			order.push_back(i);
 	for (size_t done = 0; done < order.size(); done++)
-		for (auto to : stations[order[done]].feeds)
+		for (auto to : servers[order[done]].feeds)
 			if (--missing[to] == 0)
 				order.push_back(to);
-	if (order.size() < stations.size())
-		refuse_cycle(network, stations, missing);
+	if (order.size() < servers.size())
+		refuse_cycle(network, servers, missing);
 	return order;
 }
 

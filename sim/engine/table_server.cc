@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "engine/function_station.hh"
+#include "engine/function_server.hh"
 
 namespace sim
 {
 
-SlotsStation::SlotsStation(
+SlotsServer::SlotsServer(
 	const Network &network, uint32_t index, std::vector<Port> &ports, NodeCount &count)
-    : FunctionStation(network, index, ports, count)
+    : FunctionServer(network, index, ports, count)
 {
 	for (auto dst : hops_.slot_dst())
 		slots_.push_back(Slot(dst, aggregation_));
 }
 
-void SlotsStation::finish()
+void SlotsServer::finish()
 {
 	for (auto &slot : slots_)
 		count_.held_packets += slot.held;
 }
 
 // A packet that does not fit any more sends the others on their way first.
-void SlotsStation::put(Slot &slot, const Packet &packet, uint16_t label, Ps now)
+void SlotsServer::put(Slot &slot, const Packet &packet, uint16_t label, Ps now)
 {
 	uint32_t more = embedded_bytes(aggregation_, packet.bytes);
 	if (slot.held != 0 && (slot.bytes + more > max_frame_bytes(aggregation_) ||
@@ -30,7 +30,7 @@ void SlotsStation::put(Slot &slot, const Packet &packet, uint16_t label, Ps now)
 	slot.bytes += more;
 }
 
-void SlotsStation::emit(Slot &slot, Ps now)
+void SlotsServer::emit(Slot &slot, Ps now)
 {
 	uint32_t count = slot.held;
 	uint32_t bytes = count == 1 ? slot.packets[0].bytes : slot.bytes;
@@ -40,14 +40,14 @@ void SlotsStation::emit(Slot &slot, Ps now)
 	slot.flush_at = never;
 }
 
-void TableStation::lones(Lone *first, size_t count)
+void TableServer::singles(Single *first, size_t count)
 {
 	count_received(count);
 	for (size_t i = 0; i < count; i++)
 		serve(first[i].time, first[i].packet);
 }
 
-void TableStation::arrivals(const Arrival *first, size_t count)
+void TableServer::arrivals(const Arrival *first, size_t count)
 {
 	count_received(first, count);
 	for (const Arrival *a = first; a < first + count; a++)
@@ -55,7 +55,7 @@ void TableStation::arrivals(const Arrival *first, size_t count)
 			serve(a->time, a->packets[i]);
 }
 
-void TableStation::serve(Ps now, const Packet &packet)
+void TableServer::serve(Ps now, const Packet &packet)
 {
 	if (occupancy_.full(now)) {
 		count_.dropped_packets++;
@@ -70,11 +70,11 @@ void TableStation::serve(Ps now, const Packet &packet)
 		return;
 	}
 	count_served(start - now, work);
-	gather(packet);
+	aggregate(packet);
 }
 
 // Puts a packet served at done_ to those with the same next node.
-void TableStation::gather(const Packet &packet)
+void TableServer::aggregate(const Packet &packet)
 {
 	if (next_flush_ <= done_)
 		flush_before(done_ + 1);
@@ -91,7 +91,7 @@ void TableStation::gather(const Packet &packet)
 }
 
 // Sends the frames that have waited long enough, oldest first.
-void TableStation::flush_before(Ps until)
+void TableServer::flush_before(Ps until)
 {
 	for (;;) {
 		auto oldest = std::min_element(slots_.begin(), slots_.end(),
@@ -103,7 +103,7 @@ void TableStation::flush_before(Ps until)
 	}
 }
 
-void TableStation::settle(Ps until)
+void TableServer::advance(Ps until)
 {
 	if (next_flush_ < until)
 		flush_before(until);

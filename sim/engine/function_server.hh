@@ -11,7 +11,7 @@
 
 #include "engine/port.hh"
 #include "engine/ring.hh"
-#include "engine/station.hh"
+#include "engine/server.hh"
 #include "model/aggregate.hh"
 #include "model/next_hop.hh"
 #include "model/service.hh"
@@ -19,10 +19,10 @@
 namespace sim
 {
 
-class FunctionStation : public Station
+class FunctionServer : public Server
 {
       public:
-	FunctionStation(
+	FunctionServer(
 		const Network &network, uint32_t index, std::vector<Port> &ports, NodeCount &count);
 
       protected:
@@ -33,10 +33,10 @@ class FunctionStation : public Station
 		count_.waited += static_cast<uint64_t>(waited);
 	}
 	void count_received(const Arrival *first, size_t count);
-	void count_received(size_t lones)
+	void count_received(size_t singles)
 	{
-		count_.received_frames += lones;
-		count_.received_packets += lones;
+		count_.received_frames += singles;
+		count_.received_packets += singles;
 	}
 
 	void send(Ps now, uint32_t count, uint32_t bytes, uint32_t dst, const Packet *packets)
@@ -58,27 +58,27 @@ class FunctionStation : public Station
 	Ps done_ = 0; // when the last packet (or burst) taken is served
 };
 
-// Aggregation::Mode::none: every packet leaves alone.
-class PlainStation final : public FunctionStation
+// Aggregation::Mode::none: every packet leaves unaggregated.
+class PlainServer final : public FunctionServer
 {
       public:
-	PlainStation(
+	PlainServer(
 		const Network &network, uint32_t index, std::vector<Port> &ports, NodeCount &count);
 
       private:
-	void lones(Lone *first, size_t count) override;
+	void singles(Single *first, size_t count) override;
 	void arrivals(const Arrival *first, size_t count) override;
-	size_t serve(Lone *lones, size_t count);
-	size_t serve_alike(Lone *lones, size_t count);
-	void forward(const Lone *lones, size_t count);
+	size_t serve(Single *singles, size_t count);
+	size_t serve_uniform(Single *singles, size_t count);
+	void forward(const Single *singles, size_t count);
 
-	bool alike_; // fixed service for all packets, and room for all
+	bool uniform_; // fixed service for all packets, and room for all
 	std::vector<Port *> port_of_slot_; // each slot's own; empty when slots share links
-	std::vector<Fifo<Lone>> by_slot_;
-	Fifo<Lone> opened_; // packets out of frames
+	std::vector<Fifo<Single>> by_slot_;
+	Fifo<Single> disaggregated_; // packets out of frames
 };
 
-// Packets for one next node, waiting for company.
+// Packets for one next node, that wait for others.
 struct Slot {
 	Slot(uint32_t to, const Aggregation &a)
 	    : dst(to), bytes(a.frame_overhead), rate(a), packets(a.max_packets)
@@ -94,10 +94,10 @@ struct Slot {
 };
 
 // What aggregating functions share: buffers, one for each next node.
-class SlotsStation : public FunctionStation
+class SlotsServer : public FunctionServer
 {
       public:
-	SlotsStation(
+	SlotsServer(
 		const Network &network, uint32_t index, std::vector<Port> &ports, NodeCount &count);
 	void finish() override;
 
@@ -109,27 +109,27 @@ class SlotsStation : public FunctionStation
 };
 
 // Aggregation::Mode::table: packets per frame follow the rate.
-class TableStation final : public SlotsStation
+class TableServer final : public SlotsServer
 {
       public:
-	using SlotsStation::SlotsStation;
+	using SlotsServer::SlotsServer;
 
       private:
-	void lones(Lone *first, size_t count) override;
+	void singles(Single *first, size_t count) override;
 	void arrivals(const Arrival *first, size_t count) override;
-	void settle(Ps until) override;
+	void advance(Ps until) override;
 	void serve(Ps now, const Packet &packet);
-	void gather(const Packet &packet);
+	void aggregate(const Packet &packet);
 	void flush_before(Ps until);
 
 	Ps next_flush_ = never; // no slot's is earlier
 };
 
 // Aggregation::Mode::queue: what is there when the server comes round is aggregated.
-class QueueStation final : public SlotsStation
+class QueueServer final : public SlotsServer
 {
       public:
-	using SlotsStation::SlotsStation;
+	using SlotsServer::SlotsServer;
 	void finish() override;
 
       private:
@@ -138,9 +138,9 @@ class QueueStation final : public SlotsStation
 		Ps since;
 	};
 
-	void lones(Lone *first, size_t count) override;
+	void singles(Single *first, size_t count) override;
 	void arrivals(const Arrival *first, size_t count) override;
-	void settle(Ps until) override;
+	void advance(Ps until) override;
 	void arrive(Ps now, const Packet *packets, uint32_t count);
 	void start_burst(Ps start);
 
@@ -150,7 +150,7 @@ class QueueStation final : public SlotsStation
 };
 
 // The quickest that can do what the node's specification asks for.
-std::unique_ptr<Station> make_function_station(
+std::unique_ptr<Server> make_function_server(
 	const Network &network, uint32_t index, std::vector<Port> &ports, NodeCount &count);
 
 } // namespace sim

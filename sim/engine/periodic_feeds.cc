@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "engine/steady_feeds.hh"
+#include "engine/periodic_feeds.hh"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ static bool keeps_turn(const Source &source)
 	       source.on / source.gap >= least_packets;
 }
 
-bool SteadyFeeds::can_be(const std::vector<Feed> &feeds)
+bool PeriodicFeeds::can_be(const std::vector<Feed> &feeds)
 {
 	constexpr size_t most_feeds = 16;
 	if (feeds.empty() || feeds.size() > most_feeds)
@@ -25,29 +25,29 @@ bool SteadyFeeds::can_be(const std::vector<Feed> &feeds)
 	Ps gap = feeds[0].source->spec().gap;
 	return std::all_of(feeds.begin(), feeds.end(), [gap](const Feed &feed) {
 		const Source &spec = feed.source->spec();
-		return feed.source->steady() && spec.gap == gap && keeps_turn(spec);
+		return feed.source->periodic() && spec.gap == gap && keeps_turn(spec);
 	});
 }
 
-void SteadyFeeds::fill(const std::vector<Feed> &feeds, Ps until, Fifo<Lone> &out)
+void PeriodicFeeds::fill(const std::vector<Feed> &feeds, Ps until, Fifo<Single> &out)
 {
 	for (;;) {
-		Ps calm_until = find_turns(feeds, until);
+		Ps uninterrupted_until = find_turns(feeds, until);
 		if (turns_.empty())
 			return;
-		size_t rounds = rounds_before(calm_until), each = turns_.size();
-		Lone *first = out.room(rounds * each);
+		size_t rounds = rounds_before(uninterrupted_until), each = turns_.size();
+		Single *first = out.room(rounds * each);
 		for (auto &turn : turns_) {
-			turn.feed->source->take_steadily(rounds, first++, each);
+			turn.feed->source->take_periodic(rounds, first++, each);
 			turn.feed->count->packets += rounds;
-			turn.feed->count->bytes += rounds * turn.feed->source->steady_bytes();
+			turn.feed->count->bytes += rounds * turn.feed->source->periodic_bytes();
 		}
 		out.commit(rounds * each);
 	}
 }
 
 // A round is a gap long. Those who send in it before anyone else begins; returns when that is.
-Ps SteadyFeeds::find_turns(const std::vector<Feed> &feeds, Ps until)
+Ps PeriodicFeeds::find_turns(const std::vector<Feed> &feeds, Ps until)
 {
 	Ps first = never;
 	for (const auto &feed : feeds)
@@ -70,11 +70,11 @@ Ps SteadyFeeds::find_turns(const std::vector<Feed> &feeds, Ps until)
 	return until;
 }
 
-size_t SteadyFeeds::rounds_before(Ps until) const
+size_t PeriodicFeeds::rounds_before(Ps until) const
 {
 	size_t rounds = SIZE_MAX;
 	for (const auto &turn : turns_)
-		rounds = std::min(rounds, turn.feed->source->steadily_before(until));
+		rounds = std::min(rounds, turn.feed->source->periodic_before(until));
 	return rounds;
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "engine/function_station.hh"
+#include "engine/function_server.hh"
 
 namespace sim
 {
 
-PlainStation::PlainStation(
+PlainServer::PlainServer(
 	const Network &network, uint32_t index, std::vector<Port> &ports, NodeCount &count)
-    : FunctionStation(network, index, ports, count)
+    : FunctionServer(network, index, ports, count)
 {
-	alike_ = spec_.service.kind == ServiceKind::fixed && spec_.service.per_byte == 0 &&
-		 spec_.queue_packets == 0;
+	uniform_ = spec_.service.kind == ServiceKind::fixed && spec_.service.per_byte == 0 &&
+		   spec_.queue_packets == 0;
 	by_slot_.resize(hops_.slot_dst().size());
 	for (auto dst : hops_.slot_dst()) {
 		for (const auto &route : spec_.routes)
@@ -24,63 +24,63 @@ PlainStation::PlainStation(
 		port_of_slot_.clear();
 }
 
-void PlainStation::lones(Lone *first, size_t count)
+void PlainServer::singles(Single *first, size_t count)
 {
 	count_received(count);
 	forward(first, serve(first, count));
 }
 
-void PlainStation::arrivals(const Arrival *first, size_t count)
+void PlainServer::arrivals(const Arrival *first, size_t count)
 {
 	count_received(first, count);
-	opened_.drop(opened_.size());
+	disaggregated_.drop(disaggregated_.size());
 	for (const Arrival *a = first; a < first + count; a++) {
-		Lone *out = opened_.room(a->count);
+		Single *out = disaggregated_.room(a->count);
 		for (uint32_t i = 0; i < a->count; i++)
 			out[i] = {a->time, a->packets[i]};
-		opened_.commit(a->count);
+		disaggregated_.commit(a->count);
 	}
-	forward(opened_.data(), serve(opened_.data(), opened_.size()));
+	forward(disaggregated_.data(), serve(disaggregated_.data(), disaggregated_.size()));
 }
 
 // Gives the packets the times at which they are served; returns how many are, before the end.
-size_t PlainStation::serve(Lone *lones, size_t count)
+size_t PlainServer::serve(Single *singles, size_t count)
 {
-	if (alike_)
-		return serve_alike(lones, count);
+	if (uniform_)
+		return serve_uniform(singles, count);
 	size_t served = 0;
 	for (size_t i = 0; i < count; i++) {
-		Lone lone = lones[i];
-		if (occupancy_.full(lone.time)) {
+		Single single = singles[i];
+		if (occupancy_.full(single.time)) {
 			count_.dropped_packets++;
 			continue;
 		}
-		Ps start = std::max(lone.time, done_);
-		Ps work = service_.next(lone.packet.bytes);
+		Ps start = std::max(single.time, done_);
+		Ps work = service_.next(single.packet.bytes);
 		done_ = start + work;
 		occupancy_.enter(done_);
 		if (done_ >= end_) {
 			count_.held_packets++;
 			continue;
 		}
-		count_served(start - lone.time, work);
-		lones[served++] = {done_, lone.packet};
+		count_served(start - single.time, work);
+		singles[served++] = {done_, single.packet};
 	}
 	return served;
 }
 
-size_t PlainStation::serve_alike(Lone *lones, size_t count)
+size_t PlainServer::serve_uniform(Single *singles, size_t count)
 {
 	Ps work = spec_.service.per_packet, done = done_, end = end_;
 	uint64_t waited = 0; // in a chunk: below 2^64 for 2^20 packets that wait 17 s
 	size_t i = 0;
 	for (; i < count; i++) {
-		Ps start = std::max(lones[i].time, done);
+		Ps start = std::max(singles[i].time, done);
 		done = start + work;
 		if (done >= end)
 			break;
-		waited += static_cast<uint64_t>(start - lones[i].time);
-		lones[i].time = done;
+		waited += static_cast<uint64_t>(start - singles[i].time);
+		singles[i].time = done;
 	}
 	done_ = done;
 	count_.held_packets += count - i;
@@ -90,14 +90,14 @@ size_t PlainStation::serve_alike(Lone *lones, size_t count)
 	return i;
 }
 
-void PlainStation::forward(const Lone *lones, size_t count)
+void PlainServer::forward(const Single *singles, size_t count)
 {
 	const auto &hops = spec_.next_hops;
 	if (port_of_slot_.empty()) {
 		for (size_t i = 0; i < count; i++) {
-			auto pick = hops_.pick(lones[i].packet);
-			Packet out = relabelled(lones[i].packet, pick.label);
-			send(lones[i].time, 1, out.bytes, hops_.slot_dst()[pick.slot], &out);
+			auto pick = hops_.pick(singles[i].packet);
+			Packet out = relabelled(singles[i].packet, pick.label);
+			send(singles[i].time, 1, out.bytes, hops_.slot_dst()[pick.slot], &out);
 		}
 		return;
 	}
@@ -105,7 +105,7 @@ void PlainStation::forward(const Lone *lones, size_t count)
 	count_.sent_packets += count;
 	if (hops.size() == 1 && hops[0].choices.size() == 1) {
 		const auto &only = hops[0].choices[0];
-		port_of_slot_[0]->send_lones(lones, count, only.dst, only.label);
+		port_of_slot_[0]->send_singles(singles, count, only.dst, only.label);
 		return;
 	}
 	for (auto &slot : by_slot_) {
@@ -113,11 +113,12 @@ void PlainStation::forward(const Lone *lones, size_t count)
 		slot.room(count);
 	}
 	for (size_t i = 0; i < count; i++) {
-		auto pick = hops_.pick(lones[i].packet);
-		by_slot_[pick.slot].push({lones[i].time, relabelled(lones[i].packet, pick.label)});
+		auto pick = hops_.pick(singles[i].packet);
+		by_slot_[pick.slot].push(
+			{singles[i].time, relabelled(singles[i].packet, pick.label)});
 	}
 	for (size_t i = 0; i < by_slot_.size(); i++)
-		port_of_slot_[i]->send_lones(
+		port_of_slot_[i]->send_singles(
 			by_slot_[i].data(), by_slot_[i].size(), hops_.slot_dst()[i]);
 }
 

@@ -9,7 +9,7 @@
 
 #include "engine/merge.hh"
 #include "engine/port.hh"
-#include "engine/steady_feeds.hh"
+#include "engine/periodic_feeds.hh"
 #include "engine/stream.hh"
 #include "model/network.hh"
 #include "model/result.hh"
@@ -17,10 +17,10 @@
 namespace sim
 {
 
-class Station
+class Server
 {
       public:
-	virtual ~Station() = default;
+	virtual ~Server() = default;
 
 	// The inputs in order of precedence: sources, then streams. Called once, before run().
 	void inputs(std::vector<Feed> feeds, std::vector<Stream *> streams);
@@ -35,56 +35,57 @@ class Station
 
       protected:
 	// What comes in a chunk, in order. One of the two is called: the first where nothing that
-	// feeds the station ever aggregates. The lone packets are the callee's to change.
-	virtual void lones(Lone *first, size_t count) = 0;
+	// feeds the server ever aggregates. The single packets are the callee's to change.
+	virtual void singles(Single *first, size_t count) = 0;
 	virtual void arrivals(const Arrival *first, size_t count) = 0;
-	virtual void settle(Ps)
+	// Then: what time alone brings before `until`.
+	virtual void advance(Ps)
 	{
 	}
 
       private:
 	void make_packets(Ps until);
-	Run<Lone> merged_lones(Ps until);
+	Run<Single> merged_singles(Ps until);
 	Run<Arrival> merged_arrivals(Ps until);
 
 	std::vector<Feed> feeds_;
 	std::vector<Stream *> streams_;
-	bool all_lone_ = true;
-	bool steady_ = false;
-	SteadyFeeds steady_feeds_;
-	Fifo<Lone> made_; // by the sources, one after the other, or all in order
+	bool singles_only_ = true;
+	bool periodic_ = false;
+	PeriodicFeeds periodic_feeds_;
+	Fifo<Single> made_; // by the sources, one after the other, or all in order
 	std::vector<size_t> made_count_; // of each such run
-	Fifo<Arrival> as_arrivals_; // lone packets among frames
-	std::vector<Run<Lone>> lone_runs_;
+	Fifo<Arrival> as_arrivals_; // single packets among frames
+	std::vector<Run<Single>> single_runs_;
 	std::vector<Run<Arrival>> arrival_runs_;
-	Merge<Lone> merge_lones_;
+	Merge<Single> merge_singles_;
 	Merge<Arrival> merge_arrivals_;
 };
 
-class SinkStation final : public Station
+class SinkServer final : public Server
 {
       public:
-	explicit SinkStation(NodeCount &count) : count_(count)
+	explicit SinkServer(NodeCount &count) : count_(count)
 	{
 	}
 
       private:
-	void lones(Lone *first, size_t count) override;
+	void singles(Single *first, size_t count) override;
 	void arrivals(const Arrival *first, size_t count) override;
 
 	NodeCount &count_;
 };
 
 // One sending port of a fabric node: frames pass whole, the link's queue is the only queue.
-class FabricStation final : public Station
+class FabricServer final : public Server
 {
       public:
-	FabricStation(Port &port, NodeCount &count) : port_(port), count_(count)
+	FabricServer(Port &port, NodeCount &count) : port_(port), count_(count)
 	{
 	}
 
       private:
-	void lones(Lone *first, size_t count) override;
+	void singles(Single *first, size_t count) override;
 	void arrivals(const Arrival *first, size_t count) override;
 
 	Port &port_;

@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "engine/station.hh"
+#include "engine/server.hh"
 
 namespace sim
 {
 
-void Station::inputs(std::vector<Feed> feeds, std::vector<Stream *> streams)
+void Server::inputs(std::vector<Feed> feeds, std::vector<Stream *> streams)
 {
 	feeds_ = std::move(feeds);
 	streams_ = std::move(streams);
-	steady_ = SteadyFeeds::can_be(feeds_);
-	made_count_.resize(steady_ ? 1 : feeds_.size());
+	periodic_ = PeriodicFeeds::can_be(feeds_);
+	made_count_.resize(periodic_ ? 1 : feeds_.size());
 	for (auto *stream : streams_)
-		all_lone_ &= stream->lone();
+		singles_only_ &= stream->singles_only();
 }
 
-void Station::run(Ps until)
+void Server::run(Ps until)
 {
 	make_packets(until);
-	if (all_lone_) {
-		auto run = merged_lones(until);
-		lones(run.first, run.count);
+	if (singles_only_) {
+		auto run = merged_singles(until);
+		singles(run.first, run.count);
 	} else {
 		auto run = merged_arrivals(until);
 		arrivals(run.first, run.count);
 	}
-	settle(until);
+	advance(until);
 	for (auto *stream : streams_)
 		stream->forget();
 }
 
 // The sources' packets, one source after the other where they cannot be made in order.
-void Station::make_packets(Ps until)
+void Server::make_packets(Ps until)
 {
 	constexpr size_t at_once = 512;
 	made_.drop(made_.size());
-	if (steady_) {
-		steady_feeds_.fill(feeds_, until, made_);
+	if (periodic_) {
+		periodic_feeds_.fill(feeds_, until, made_);
 		made_count_[0] = made_.size();
 		return;
 	}
@@ -45,7 +45,7 @@ void Station::make_packets(Ps until)
 		made_count_[i] = 0;
 		size_t made = at_once;
 		while (made == at_once) {
-			Lone *out = made_.room(at_once);
+			Single *out = made_.room(at_once);
 			made = source->fill(until, out, at_once);
 			made_.commit(made);
 			made_count_[i] += made;
@@ -56,28 +56,28 @@ void Station::make_packets(Ps until)
 	}
 }
 
-Run<Lone> Station::merged_lones(Ps until)
+Run<Single> Server::merged_singles(Ps until)
 {
-	lone_runs_.clear();
-	Lone *made = made_.data();
+	single_runs_.clear();
+	Single *made = made_.data();
 	for (auto count : made_count_) {
-		lone_runs_.push_back({made, count});
+		single_runs_.push_back({made, count});
 		made += count;
 	}
 	for (auto *stream : streams_)
-		lone_runs_.push_back(stream->lones_before(until));
-	return merge_lones_.merge(lone_runs_);
+		single_runs_.push_back(stream->singles_before(until));
+	return merge_singles_.merge(single_runs_);
 }
 
-// Where some inputs carry frames, lone packets become frames of one.
-Run<Arrival> Station::merged_arrivals(Ps until)
+// Where some inputs carry frames, single packets become frames of one.
+Run<Arrival> Server::merged_arrivals(Ps until)
 {
-	size_t lones = made_.size();
+	size_t singles = made_.size();
 	for (auto *stream : streams_)
-		if (stream->lone())
-			lones += stream->lones_before(until).count;
-	Arrival *out = as_arrivals_.room(lones);
-	auto convert = [&out](const Lone *first, size_t count) {
+		if (stream->singles_only())
+			singles += stream->singles_before(until).count;
+	Arrival *out = as_arrivals_.room(singles);
+	auto convert = [&out](const Single *first, size_t count) {
 		Run<Arrival> run = {out, count};
 		for (size_t i = 0; i < count; i++)
 			*out++ = {first[i].time, &first[i].packet, 1, first[i].packet.bytes, 0,
@@ -85,14 +85,14 @@ Run<Arrival> Station::merged_arrivals(Ps until)
 		return run;
 	};
 	arrival_runs_.clear();
-	const Lone *made = made_.data();
+	const Single *made = made_.data();
 	for (auto count : made_count_) {
 		arrival_runs_.push_back(convert(made, count));
 		made += count;
 	}
 	for (auto *stream : streams_) {
-		if (stream->lone()) {
-			auto run = stream->lones_before(until);
+		if (stream->singles_only()) {
+			auto run = stream->singles_before(until);
 			arrival_runs_.push_back(convert(run.first, run.count));
 		} else {
 			arrival_runs_.push_back(stream->arrivals_before(until));
@@ -101,7 +101,7 @@ Run<Arrival> Station::merged_arrivals(Ps until)
 	return merge_arrivals_.merge(arrival_runs_);
 }
 
-void SinkStation::lones(Lone *first, size_t count)
+void SinkServer::singles(Single *first, size_t count)
 {
 	count_.received_frames += count;
 	count_.received_packets += count;
@@ -112,7 +112,7 @@ void SinkStation::lones(Lone *first, size_t count)
 		count, [first](size_t i) { return first[i].time - first[i].packet.born; });
 }
 
-void SinkStation::arrivals(const Arrival *first, size_t count)
+void SinkServer::arrivals(const Arrival *first, size_t count)
 {
 	for (const Arrival *a = first; a < first + count; a++) {
 		count_.received_packets += a->count;
@@ -126,11 +126,11 @@ void SinkStation::arrivals(const Arrival *first, size_t count)
 }
 
 // What comes to a fabric node is always a frame, with the node that it is for.
-void FabricStation::lones(Lone *, size_t)
+void FabricServer::singles(Single *, size_t)
 {
 }
 
-void FabricStation::arrivals(const Arrival *first, size_t count)
+void FabricServer::arrivals(const Arrival *first, size_t count)
 {
 	count_.received_frames += count;
 	count_.sent_frames += count;

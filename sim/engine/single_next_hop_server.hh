@@ -6,40 +6,40 @@
 // between them: no flush, no end of a rate window, no full frame.
 #pragma once
 
-#include "engine/function_station.hh"
+#include "engine/function_server.hh"
 
 namespace sim
 {
 
-class OneHopStation final : public FunctionStation
+class SingleNextHopServer final : public FunctionServer
 {
       public:
 	static bool can_be(const Node &node);
 
-	OneHopStation(
+	SingleNextHopServer(
 		const Network &network, uint32_t index, std::vector<Port> &ports, NodeCount &count);
 	void finish() override;
 
       private:
 	// The frame that is being filled. Its packets lie where the port's frames do (or, where
 	// that cannot be, here).
-	struct Open {
+	struct Builder {
 		Packet *packets;
 		uint32_t count;
 		uint32_t packet_bytes;
 		Ps flush_at; // never: it holds no packet
 	};
 
-	void lones(Lone *first, size_t count) override;
+	void singles(Single *first, size_t count) override;
 	void arrivals(const Arrival *first, size_t count) override;
-	void settle(Ps until) override;
+	void advance(Ps until) override;
 
 	template <typename Item> void serve_all(const Item *items, size_t count);
-	template <typename Item> size_t serve_calmly(const Item *items, size_t count);
-	void count_calmly_served(uint64_t packets, uint64_t waited);
+	template <typename Item> size_t serve_uninterrupted(const Item *items, size_t count);
+	void count_uninterrupted(uint64_t packets, uint64_t waited);
 	void serve(Ps now, const Packet &packet);
-	Open opened();
-	Open emit(const Open &open, Ps now);
+	Builder begin_frame();
+	Builder emit(const Builder &builder, Ps now);
 
 	Ps work_;
 	uint16_t label_;
@@ -47,7 +47,7 @@ class OneHopStation final : public FunctionStation
 	Port *port_; // nullptr: it is not ours alone
 	FrameBytes frame_;
 	std::vector<Packet> own_;
-	Open open_ = {nullptr, 0, 0, never};
+	Builder builder_ = {nullptr, 0, 0, never};
 	RateWindow rate_;
 };
 

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "engine/function_station.hh"
+#include "engine/function_server.hh"
 
 namespace sim
 {
 
-void QueueStation::finish()
+void QueueServer::finish()
 {
-	SlotsStation::finish();
+	SlotsServer::finish();
 	count_.held_packets += waiting_.size();
 }
 
-void QueueStation::lones(Lone *first, size_t count)
+void QueueServer::singles(Single *first, size_t count)
 {
 	count_received(count);
 	for (size_t i = 0; i < count; i++)
 		arrive(first[i].time, &first[i].packet, 1);
 }
 
-void QueueStation::arrivals(const Arrival *first, size_t count)
+void QueueServer::arrivals(const Arrival *first, size_t count)
 {
 	count_received(first, count);
 	for (const Arrival *a = first; a < first + count; a++)
 		arrive(a->time, a->packets, a->count);
 }
 
-void QueueStation::settle(Ps until)
+void QueueServer::advance(Ps until)
 {
 	while (!waiting_.empty() && done_ < until)
 		start_burst(done_);
 }
 
 // A burst begins with all packets of the frame that has come.
-void QueueStation::arrive(Ps now, const Packet *packets, uint32_t count)
+void QueueServer::arrive(Ps now, const Packet *packets, uint32_t count)
 {
 	while (!waiting_.empty() && done_ <= now)
 		start_burst(done_);
@@ -47,7 +47,7 @@ void QueueStation::arrive(Ps now, const Packet *packets, uint32_t count)
 		start_burst(now);
 }
 
-void QueueStation::start_burst(Ps start)
+void QueueServer::start_burst(Ps start)
 {
 	serving_ = std::min<uint64_t>(waiting_.size(), aggregation_.burst);
 	Ps work = spec_.service.per_burst;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Several sources of one station that send equal packets at one common gap. While none of them
+// Several sources of one server that send equal packets at one common gap. While none of them
 // begins or ends a burst their packets come in a fixed turn, so that they are written in order at
 // once: nothing is compared, and nothing merged.
 #pragma once
@@ -21,7 +21,7 @@ struct Feed {
 	SourceCount *count;
 };
 
-class SteadyFeeds
+class PeriodicFeeds
 {
       public:
 	// Whether this is right for them, and quicker: few sources, bursts of many packets.
@@ -29,7 +29,7 @@ class SteadyFeeds
 
 	// Appends what all of them send before `until`: in time order, equal times in the order of
 	// the feeds.
-	void fill(const std::vector<Feed> &feeds, Ps until, Fifo<Lone> &out);
+	void fill(const std::vector<Feed> &feeds, Ps until, Fifo<Single> &out);
 
       private:
 	struct Turn {
