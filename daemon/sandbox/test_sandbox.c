@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +41,16 @@ static const char *in(const char *where, const char *name)
 	return path;
 }
 
+// In the child: its only other thread, and whether that has said its id.
+static struct {
+	sem_t known;
+	pid_t id;
+} other;
+
 static void *sleep_for_ever(void *argument)
 {
+	other.id = (pid_t)syscall(SYS_gettid);
+	sem_post(&other.known);
 	for (;;)
 		pause();
 	return argument;
@@ -57,8 +66,11 @@ static int enter(void)
 
 	cv_sandbox_allow(&sandbox, folder, CV_SANDBOX_SOCKETS);
 	cv_sandbox_allow(&sandbox, "/proc/self", CV_SANDBOX_READS);
-	if (pthread_create(&thread, NULL, sleep_for_ever, NULL) != 0)
+	if (sem_init(&other.known, 0, 0) != 0 ||
+		pthread_create(&thread, NULL, sleep_for_ever, NULL) != 0)
 		return -1;
+	while (sem_wait(&other.known) != 0) // interrupted
+		;
 	if (cv_sandbox_enter(&sandbox, &state, &error) != 0)
 		fprintf(stderr, "%s\n", error.text);
 	return state.on ? 0 : -1;
@@ -236,7 +248,7 @@ static void other_files_are_out_of_reach(void **state)
 // Of every thread: has its status this line?
 static int has_line(const void *argument)
 {
-	const pid_t threads[] = {getpid(), getpid() + 1}; // the child's own, and its only other
+	const pid_t threads[] = {getpid(), other.id};
 	char path[64], text[4096];
 
 	for (size_t i = 0; i < 2; i++) {
