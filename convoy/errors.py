@@ -27,7 +27,7 @@ class InputError(ConvoyError):
 def first_problem(error: "ValidationError") -> str:
     """Return the first thing that is wrong, in one line: field, value, what it should be."""
     first = error.errors(include_url=False)[0]
-    key = first.get("ctx", {}).get("key")  # of convoy/chain/model.py's own errors
+    key = first.get("ctx", {}).get("key")  # of convoy/base/model.py's own errors
     field = ".".join(map(str, (*first["loc"], *([key] if key is not None else []))))
     message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     value = "" if isinstance(first["input"], dict | list | tuple) else f"{first['input']!r}: "

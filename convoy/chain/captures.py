@@ -5,8 +5,8 @@
 from pathlib import Path
 from typing import Any
 
+from convoy.base.problem import known
 from convoy.chain.plan import Plan
-from convoy.chain.problem import known
 from convoy.errors import InputError
 
 

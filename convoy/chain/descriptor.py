@@ -6,9 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from convoy.base.model import Model, Name
 from convoy.chain.functions import AnyFunction
 from convoy.chain.match import ChainMatch
-from convoy.chain.model import ChainName, Model, Name
+from convoy.chain.model import ChainName
 from convoy.chain.next_hops import NextHop
 from convoy.chain.ports import AnyPort, SocketAccess
 

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from convoy.chain.model import Address, Mac, Model, Name, Parameters, Prefix, one_of, prefix
+from convoy.base.model import Model, Name, one_of
+from convoy.chain.model import Address, Mac, Parameters, Prefix, prefix
 from convoy.chain.parameters import (
     MORE,
     PARAMETERS,

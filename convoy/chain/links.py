@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from convoy.base.problem import Loc, Problem, known, shown
 from convoy.chain.descriptor import Descriptor
 from convoy.chain.functions import L2fwd, Router, function_type, settings
 from convoy.chain.machine import Machine
 from convoy.chain.parameters import FILES
 from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap
-from convoy.chain.problem import Loc, Problem, known, shown
 
 
 def problems(descriptor: Descriptor, base: Path, machine: Machine) -> list[Problem]:

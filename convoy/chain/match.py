@@ -4,7 +4,7 @@
 
 from pydantic import Field, model_validator
 
-from convoy.chain.model import Model
+from convoy.base.model import Model
 
 
 class ChainMatch(Model):

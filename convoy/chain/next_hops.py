@@ -6,8 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
+from convoy.base.model import Model, Name
 from convoy.chain.match import ChainMatch
-from convoy.chain.model import Address, Mac, Model, Name
+from convoy.chain.model import Address, Mac
 
 
 class NextHop(Model):

@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from convoy.chain.load import Loaded, check_text
+from convoy.base.problem import DescriptorError
+from convoy.base.yaml_text import SIZE_MAX_BYTES, parse, read_bytes
+from convoy.chain.load import BEGIN, Loaded, check_text
 from convoy.chain.machine import Machine
 from convoy.chain.plan import Plan, make_plan
-from convoy.chain.problem import DescriptorError
-from convoy.chain.text import SIZE_MAX_BYTES, parse, read_bytes
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def open_file(path: Path, machine: Machine) -> Opened:
         if len(data) > SIZE_MAX_BYTES:
             data = path.read_bytes()  # a program wrote it: as long as it likes
         return Opened(_plan(data, path), None)
-    loaded = check_text(parse(data, str(path)), path.parent.absolute(), machine)
+    loaded = check_text(parse(data, str(path), BEGIN), path.parent.absolute(), machine)
     return Opened(make_plan(loaded, machine), loaded)
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from convoy.base.model import Model
 from convoy.chain import links
 from convoy.chain.descriptor import Descriptor
 from convoy.chain.functions import function_type, settings
 from convoy.chain.load import Loaded
 from convoy.chain.machine import Machine
-from convoy.chain.model import Model
 from convoy.chain.parameters import FILES
 from convoy.chain.place import place, ways
 from convoy.chain.ports import Pcap, Port

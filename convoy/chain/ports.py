@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from convoy.chain.model import Address, Mac, Model, one_of
+from convoy.base.model import Model, one_of
+from convoy.chain.model import Address, Mac
 
 Slots = Literal[64, 128, 256, 512, 1024]
 SLOTS = "of each ring, default 1024; 256 is faster where the two ends share a core"

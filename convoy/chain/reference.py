@@ -2,21 +2,15 @@
 # Copyright 2026 The Convoy authors
 """The option reference of docs/descriptor.md, made from the models."""
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
-from pydantic import BaseModel
-
+from convoy.base.model import Model
+from convoy.base.model_reference import section
 from convoy.chain.descriptor import Chain, Descriptor, Memory, Telemetry, Workers
 from convoy.chain.functions import FUNCTIONS, Match, Route
 from convoy.chain.match import ChainMatch
-from convoy.chain.model import Model
 from convoy.chain.next_hops import NextHop
 from convoy.chain.ports import PORTS, Captures, Convoys
-
-_COMMON = ("socket-mode", "socket-group", "mtu", "mac", "convoys")
-BEGIN = "<!-- made from the models by `make generated`: do not edit below -->"
 
 
 def reference() -> str:
@@ -48,51 +42,3 @@ def _lines() -> Iterator[str]:
     yield from section("## `workers`", Workers)
     yield from section("## `memory`", Memory)
     yield from section("## `telemetry`", Telemetry)
-
-
-def section(title: str, model: type[BaseModel], words: str | None = None) -> Iterator[str]:
-    """Yield a model's heading, what it is (or other words), and a table of its keys."""
-    schema = model.model_json_schema(by_alias=True)
-    yield f"{title}\n\n{' '.join((words or model.__doc__ or '').split())}\n"
-    yield "| key | value | default | |\n| --- | --- | --- | --- |"
-    options = schema.get("properties", {})
-    for key in sorted(options, key=lambda key: key in _COMMON):  # common ones last
-        option = options[key]
-        needed = key in schema.get("required", ())
-        default = "**required**" if needed else _default(option.get("default"))
-        words = option.get("description", "")
-        yield f"| `{key}` | {_value(option, schema)} | {default} | {words} |"
-    yield ""
-
-
-def _default(value: Any) -> str:
-    if value in (None, "", []) or isinstance(value, dict):
-        return ""
-    if isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
-        return ""
-    return f"`{json.dumps(value)}`".replace('"', "")
-
-
-def _value(option: dict[str, Any], schema: dict[str, Any]) -> str:
-    """Return what may stand there, in words."""
-    if "$ref" in option:
-        return "mapping"
-    if "const" in option:
-        return f"`{option['const']}`"
-    if "enum" in option:
-        return ", ".join(f"`{word}`" for word in option["enum"])
-    choices = option.get("anyOf") or option.get("oneOf")
-    if choices:
-        texts = [_value(choice, schema) for choice in choices]
-        return " or ".join(dict.fromkeys(text for text in texts if text != "null"))
-    kind: str = option.get("type", "")
-    if kind in ("integer", "number") and "minimum" in option:
-        high = option.get("maximum")
-        return f"{option['minimum']:.12g} " + ("or more" if high is None else f"to {high:.12g}")
-    if kind == "array":
-        return f"list of {_value(option.get('items', {}), schema) or 'values'}"
-    if kind == "object":
-        return "mapping"
-    if kind == "string" and option.get("examples"):
-        return f"text, e.g. `{option['examples'][0]}`"
-    return {"string": "text", "integer": "number", "boolean": "`true`, `false`"}.get(kind, kind)

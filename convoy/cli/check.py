@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from convoy.base.problem import printable
 from convoy.chain.open import open_file
 from convoy.chain.picture import pictures
 from convoy.chain.plan import Plan
-from convoy.chain.problem import printable
 from convoy.chain.schema import json_schema
 from convoy.cli.console import console, print_json
 from convoy.cli.options import Json

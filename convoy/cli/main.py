@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from convoy import __version__
-from convoy.chain.problem import printable
+from convoy.base.problem import printable
 from convoy.cli.console import EXIT_CODES, print_json
 from convoy.errors import ConvoyError
 

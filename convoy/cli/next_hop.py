@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from rich import box
 from rich.table import Table
 
+from convoy.base.problem import shown
 from convoy.chain.next_hops import NextHop
-from convoy.chain.problem import shown
 from convoy.cli.console import EXIT_CODES, console, print_json
 from convoy.cli.options import Json
 from convoy.cli.top import choose

@@ -13,10 +13,10 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from convoy.base.problem import printable
 from convoy.chain.captures import with_captures
 from convoy.chain.open import open_file
 from convoy.chain.plan import Plan
-from convoy.chain.problem import printable
 from convoy.cli.console import console, messages, print_json
 from convoy.cli.counts_view import Sample, accounting_text, tables
 from convoy.errors import ConvoyError

@@ -79,7 +79,7 @@ def finish(result: Json) -> None:
 
 def assignment(text: str) -> tuple[str, Any]:
     """Return the place and the value of PLACE=VALUE. Raises InputError."""
-    from convoy.chain.text import parse
+    from convoy.base.yaml_text import parse
 
     place, equals, value = text.partition("=")
     if not equals or not place:

@@ -19,10 +19,10 @@ from itertools import pairwise
 from typing import Any
 
 from convoy import __version__
+from convoy.base.yaml_text import Text
 from convoy.chain.functions import FUNCTIONS
 from convoy.chain.load import check_text
 from convoy.chain.plan import make_plan
-from convoy.chain.text import Text
 from convoy.dut import veth
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC

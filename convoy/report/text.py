@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from convoy.chain.problem import printable
+from convoy.base.problem import printable
 from convoy.report.document import Code, Document, Prose, Table
 
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from convoy.chain.problem import printable
+from convoy.base.problem import printable
 from convoy.errors import InputError, first_problem
 from convoy.results.applications import APPLICATION_SCHEMA, ApplicationTrial
 from convoy.results.documents import Host, Plan

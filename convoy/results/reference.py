@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from convoy.chain.reference import section
+from convoy.base.model_reference import section
 from convoy.results.scenario import (
     Applications,
     Compare,

@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticUndefined
 
-from convoy.chain.model import refuse_unknown_keys
+from convoy.base.model import refuse_unknown_keys
 
 
 def _either(words: str) -> WrapValidator:

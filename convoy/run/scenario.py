@@ -5,8 +5,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from convoy.chain.load import validate
-from convoy.chain.text import read
+from convoy.base.validate import validate
+from convoy.base.yaml_text import read
 from convoy.errors import InputError
 from convoy.host.programs import SCENARIOS
 from convoy.results.scenario import Scenario

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pydantic import ValidationError
 
 from convoy import reference
-from convoy.chain.problem import Loc, Problem, known, shown
+from convoy.base.problem import Loc, Problem, known, shown
 from convoy.dut.base import Device
 from convoy.dut.devices import DEVICES
 from convoy.dut.functions import WORKLOADS

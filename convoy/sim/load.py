@@ -8,11 +8,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from convoy.chain.load import validate
-from convoy.chain.problem import Problem, known
-from convoy.chain.text import Text, parse, read
+from convoy.base.problem import Problem, known
+from convoy.base.validate import validate
+from convoy.base.yaml_text import Text, parse, read
 from convoy.errors import InputError
 from convoy.sim.model import Topology
+
+BEGIN = "see examples/sim/"
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def open_topology(name: str, overrides: Mapping[str, Any] | None = None) -> Load
         text = parse(folder.joinpath(f"{name}.yaml").read_bytes(), name)
         base = Path.cwd()
     else:
-        text = read(Path(name))
+        text = read(Path(name), BEGIN)
         base = Path(name).parent.absolute()
     for place, value in (overrides or {}).items():
         _override(text, place, value)
@@ -54,7 +56,7 @@ def open_topology(name: str, overrides: Mapping[str, Any] | None = None) -> Load
 
 def loads(content: str, base: Path | None = None, name: str = "<text>") -> Loaded:
     """Load a topology from memory. Raises InputError."""
-    return check(parse(content.encode(), name), base or Path.cwd())
+    return check(parse(content.encode(), name, BEGIN), base or Path.cwd())
 
 
 def check(text: Text, base: Path) -> Loaded:

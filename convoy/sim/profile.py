@@ -22,7 +22,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from convoy.chain.problem import known
+from convoy.base.problem import known
 from convoy.errors import InputError, first_problem
 from convoy.sim.costs import Costs
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convoy.chain.reference import BEGIN
+from convoy.base.model_reference import BEGIN
 from convoy.results.reference import SECTIONS, json_schema, reference
 from convoy.run import scenario as scenarios
 

@@ -9,11 +9,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from convoy.base.problem import DescriptorError
+from convoy.base.yaml_text import parse
 from convoy.chain.load import loads
 from convoy.chain.machine import Machine
 from convoy.chain.plan import make_plan
-from convoy.chain.problem import DescriptorError
-from convoy.chain.text import parse
 
 from .conftest import GOOD
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from convoy.base.problem import DescriptorError
 from convoy.chain.load import loads
 from convoy.chain.machine import Machine
-from convoy.chain.problem import DescriptorError
 
 # description, text to replace in the good descriptor, its replacement, the whole message
 ROWS = [

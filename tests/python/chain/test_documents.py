@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from convoy.base.model_reference import BEGIN
 from convoy.chain.functions import FUNCTIONS
 from convoy.chain.generate import parameters
 from convoy.chain.load import load
 from convoy.chain.parameters import MORE
 from convoy.chain.plan import make_plan
-from convoy.chain.reference import BEGIN, reference
+from convoy.chain.reference import reference
 from convoy.chain.schema import json_schema
 from convoy.host.programs import need
 

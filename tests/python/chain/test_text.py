@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from convoy.base.problem import DescriptorError
+from convoy.base.yaml_text import Text, parse
 from convoy.chain.load import check_text
 from convoy.chain.machine import Machine
-from convoy.chain.problem import DescriptorError
-from convoy.chain.text import Text, parse
 
 MACHINE = Machine(dict.fromkeys(range(8), 0), Path("/run/convoy"))
 
@@ -50,8 +50,8 @@ def test_each_value_has_its_line_and_an_alias_those_of_its_anchor():
         ("a: !!python/none 1\n", "x:1: a: YAML tag '"),
         ("? [a]\n: 1\n", "x:1: a key must be a plain word; quote it"),
         ("a: !!map 1\n", "x:1: a: a list or mapping tagged as something else"),
-        ("", "x:1: empty; begin with ports:"),
-        ("# nothing\n", "x:1: empty; begin with ports:"),
+        ("", "x:1: empty; give a value"),
+        ("# nothing\n", "x:1: empty; give a value"),
         ("b0: &b0 [1, 2]\n" + "".join(f"b{i + 1}: &b{i + 1} [*b{i}, *b{i}]\n" for i in range(40)),
          "more than 1000000 values once aliases are expanded"),
     ],

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from convoy.base.problem import DescriptorError
 from convoy.chain.load import loads
 from convoy.chain.plan import Plan, make_plan
-from convoy.chain.problem import DescriptorError
 from convoy.errors import InputError
 from convoy.frame import NotAConvoyError, decode
 from convoy.host.machine import this_machine

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from convoy.base.problem import DescriptorError
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
-from convoy.chain.problem import DescriptorError
 from convoy.frame import Outer, Vlan, decode, encode
 from convoy.host.machine import this_machine
 

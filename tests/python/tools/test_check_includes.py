@@ -36,6 +36,13 @@ def test_the_architecture_lists_the_folders_in_this_order():
     assert {folder for folder in folders if folder not in rows} <= {"sim", "tests"}
 
 
+def test_the_architecture_lists_the_packages_in_this_order():
+    packages = runpy.run_path(str(CHECKOUT / "tools/check-includes"))["PACKAGES"]
+    page = (CHECKOUT / "docs/architecture.md").read_text()
+    rows = re.findall(r"^\| `convoy/(\w+)/` \|", page, re.M)
+    assert [row for row in rows if row != "doctor"] == packages
+
+
 @pytest.mark.parametrize(
     ("path", "include", "message"),
     [
@@ -78,3 +85,25 @@ def test_an_include_that_goes_down_passes(tmp_path: Path, path: str, include: st
     source.write_text(f'#include "{include}"\n')
     done = check(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "message"),
+    [
+        ("convoy/chain/a.py", "from convoy.host.machine import x", "convoy.chain stands before"),
+        ("convoy/base/a.py", "    from convoy.chain import x", "convoy.base stands before"),
+        ("convoy/report/a.py", "import convoy.run.bench", "convoy.report knows nothing of convoy"),
+        ("convoy/report/doctor/a.py", "from convoy import dut", "convoy.report knows nothing of"),
+        ("convoy/run/a.py", "from convoy.other import x", "convoy.other is in no list"),
+        ("convoy/other/a.py", "from convoy.run import x", "other is in no list"),
+        ("convoy/run/a.py", "from convoy.base.files import x", ""),
+        ("convoy/base/a.py", "from convoy.errors import x", ""),
+    ],
+)
+def test_an_import_that_goes_up_is_refused(tmp_path: Path, path: str, line: str, message: str):
+    source = tmp_path / path
+    source.parent.mkdir(parents=True)
+    source.write_text(f"import os\n{line}\n")
+    done = check(tmp_path)
+    assert done.returncode == (1 if message else 0)
+    assert done.stderr.startswith(f"{path}:2: {message}" if message else "")

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from convoy.chain.problem import DescriptorError, Loc, Problem, field, printable, shown
+from convoy.base.problem import DescriptorError, Loc, Problem, field, printable, shown
 
 SIZE_MAX_BYTES = 16 << 20
 DEPTH_MAX = 32
@@ -255,7 +255,6 @@ class _Build:
         raise _WrongError(line, Problem(loc, "a list or mapping tagged as something else"))
 
 
-BEGIN = "begin with ports: (see examples/)"
 CHECK = "check indentation, colons and quotes"
 
 
@@ -268,7 +267,7 @@ def _read(text: str, path: str) -> Text:
     return Text(path, build.document(), build.lines)
 
 
-def parse(content: bytes, path: str, begin: str = BEGIN) -> Text:
+def parse(content: bytes, path: str, begin: str = "give a value") -> Text:
     """Parse a document. path names it in errors; begin says what an empty one lacks.
 
     Raises DescriptorError.
@@ -318,6 +317,6 @@ def read_bytes(path: Path) -> bytes:
         raise DescriptorError([f"{shown(str(path))}: {error}"]) from None
 
 
-def read(path: Path, begin: str = BEGIN) -> Text:
+def read(path: Path, begin: str = "give a value") -> Text:
     """Read and parse a file. Raises DescriptorError, also when it cannot be read."""
     return parse(read_bytes(path), str(path), begin)
