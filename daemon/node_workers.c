@@ -30,7 +30,7 @@ static struct cv_source *source_of(
 		source->queue = stage->queue;
 		if (node->plan->port_convoys[in].carries)
 			source->convoys =
-				&node->convoy_rx[in * node->plan->workers_count + worker->index];
+				&node->convoy_rx[in * node->plan->workers_count + worker->nf.index];
 	}
 	return source;
 }
@@ -98,7 +98,7 @@ static int make_tx(struct cv_node *node, struct cv_worker *worker)
 		return -ENOMEM;
 	tx->ports = node->ports;
 	tx->ports_count = node->plan->ports_count;
-	tx->tx_queue = (uint16_t)worker->index;
+	tx->tx_queue = (uint16_t)worker->nf.index;
 	tx->pool = node->pool;
 	tx->counters = worker->ports_counters;
 	for (unsigned i = 0; i < node->plan->ports_count; i++)
@@ -127,7 +127,7 @@ int cv_node_make_workers(struct cv_node *node)
 	for (unsigned i = 0; i < plan->workers_count; i++) {
 		struct cv_worker *worker = &node->workers[i];
 
-		worker->index = i;
+		worker->nf.index = i;
 		worker->yield = plan->workers[i].yield;
 		worker->phase = &node->phase;
 		worker->sources = calloc(plan->stages_count, sizeof(*worker->sources));

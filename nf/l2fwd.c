@@ -170,8 +170,8 @@ static CV_INLINE uint16_t forward(
 	return dropped;
 }
 
-CV_HOT static uint16_t process(
-	void *instance, unsigned worker, struct cv_view *view, uint8_t *verdict, uint16_t n)
+CV_HOT static uint16_t process(void *instance, struct cv_nf_worker *worker, struct cv_view *view,
+	uint8_t *verdict, uint16_t n)
 {
 	const struct l2fwd *fwd = instance;
 

@@ -52,7 +52,8 @@ static void bridge_learns(void **state)
 			uint8_t verdict[CV_BURST_MAX];
 
 			packet_views(views, (uint16_t)burst, rows + first, burst);
-			cv_nf_l2fwd.process(nf, 0, views, verdict, (uint16_t)burst);
+			cv_nf_l2fwd.process(nf, &(struct cv_nf_worker){.index = 0}, views, verdict,
+				(uint16_t)burst);
 			for (size_t i = 0; i < burst; i++) {
 				packet_expect(
 					&cv_nf_l2fwd, &rows[first + i], &views[i], verdict[i]);

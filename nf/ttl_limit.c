@@ -56,8 +56,8 @@ static CV_INLINE uint8_t verdict_of(const struct config *config, const struct cv
 }
 
 // Returns how many packets are dropped.
-CV_HOT static uint16_t process(
-	void *instance, unsigned worker, struct cv_view *view, uint8_t *verdict, uint16_t n)
+CV_HOT static uint16_t process(void *instance, struct cv_nf_worker *worker, struct cv_view *view,
+	uint8_t *verdict, uint16_t n)
 {
 	uint16_t dropped = 0;
 

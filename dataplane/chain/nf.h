@@ -25,10 +25,16 @@
 #define CV_NEXT 0
 #define CV_DROP(reason) ((uint8_t)(1 + (reason)))
 
+// What runs a function: one of the node's workers.
+struct cv_nf_worker {
+	unsigned index; // less than the environment's workers
+	uint64_t now; // TSC ticks, when the burst came to the function
+};
+
 // What a function may ask about the node. Owned by the node, valid during the call only.
 struct cv_nf_env {
 	const char *name; // of this instance, for error texts
-	unsigned workers; // process() will be called with worker < workers
+	unsigned workers; // process() will be called by so many
 	int socket; // NUMA node to allocate on, -1: any
 	const char *const *ports; // names by index
 	unsigned ports_count;
@@ -59,10 +65,9 @@ struct cv_nf {
 
 	// Gives n <= CV_BURST_MAX packets (0 is allowed) a verdict each: verdict[i] for view[i].
 	// Returns how many verdicts are not CV_NEXT. May rewrite the packets' bytes in place and
-	// their view's out, nothing else of the view. Called by several workers at once, each with
-	// its own number.
-	uint16_t (*process)(void *instance, unsigned worker, struct cv_view *view, uint8_t *verdict,
-		uint16_t n);
+	// their view's out, nothing else of the view. Called by several workers at once.
+	uint16_t (*process)(void *instance, struct cv_nf_worker *worker, struct cv_view *view,
+		uint8_t *verdict, uint16_t n);
 
 	// What only this function knows (rule hits, table sizes), as a new JSON object; may be NULL.
 	// Called while packets flow: reads counters with relaxed atomics.

@@ -161,7 +161,7 @@ static void sort_out(
 	rte_pktmbuf_free_bulk(empty, empties);
 }
 
-void cv_path_run(const struct cv_path *path, unsigned worker, struct cv_burst *burst)
+void cv_path_run(const struct cv_path *path, struct cv_nf_worker *worker, struct cv_burst *burst)
 {
 	uint8_t verdicts[CV_BURST_VIEWS];
 	uint64_t then = rte_rdtsc();
@@ -171,6 +171,7 @@ void cv_path_run(const struct cv_path *path, unsigned worker, struct cv_burst *b
 		unsigned drops = 0;
 		uint64_t now;
 
+		worker->now = then;
 		cv_count(&step->counters->packets, burst->n);
 		cv_count(&step->counters->bytes, burst->bytes);
 		for (unsigned at = 0; at < burst->n; at += CV_BURST_MAX)

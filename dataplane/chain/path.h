@@ -32,7 +32,7 @@ struct cv_burst {
 
 // One function of a path, as one worker runs it.
 struct cv_step {
-	uint16_t (*process)(void *instance, unsigned worker, struct cv_view *views,
+	uint16_t (*process)(void *instance, struct cv_nf_worker *worker, struct cv_view *views,
 		uint8_t *verdicts, uint16_t n);
 	void *instance;
 	struct cv_nf_counters *counters; // this worker's
@@ -56,6 +56,6 @@ void cv_burst_picked(const struct cv_burst *from, const uint8_t *classes);
 
 // Runs the burst through the path. Afterwards burst->n packets are left, in their order; the
 // others were counted at the function that dropped them, and buffers that nothing is left in freed.
-void cv_path_run(const struct cv_path *path, unsigned worker, struct cv_burst *burst);
+void cv_path_run(const struct cv_path *path, struct cv_nf_worker *worker, struct cv_burst *burst);
 
 #endif

@@ -21,7 +21,7 @@ static CV_INLINE uint16_t allowed(const struct cv_worker *worker, uint16_t most)
 static void run_stage(
 	struct cv_worker *worker, const struct cv_stage *stage, struct cv_burst *burst)
 {
-	cv_path_run(&stage->path, worker->index, burst);
+	cv_path_run(&stage->path, &worker->nf, burst);
 	if (burst->n == 0)
 		return;
 	if (stage->sink != NULL) {

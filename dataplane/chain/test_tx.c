@@ -196,8 +196,8 @@ static uint32_t number_of(const uint8_t *packet)
 static struct input *current; // for the function: it is told which packets to drop
 
 // Drops what the input says, from the second node on.
-static uint16_t drop_some(
-	void *instance, unsigned worker, struct cv_view *views, uint8_t *verdicts, uint16_t n)
+static uint16_t drop_some(void *instance, struct cv_nf_worker *worker, struct cv_view *views,
+	uint8_t *verdicts, uint16_t n)
 {
 	struct node *node = instance;
 	uint16_t drops = 0;
@@ -215,8 +215,9 @@ static void pass(struct node *node, struct cv_burst *burst)
 	struct cv_nf_counters counters = {0};
 	struct cv_step step = {.process = drop_some, .instance = node, .counters = &counters};
 	const struct cv_path path = {.length = 1, .steps = &step};
+	struct cv_nf_worker worker = {0};
 
-	cv_path_run(&path, 0, burst);
+	cv_path_run(&path, &worker, burst);
 	if (burst->n > 0)
 		cv_tx_burst(&node->tx, burst);
 }

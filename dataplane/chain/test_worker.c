@@ -111,8 +111,8 @@ static bool memory_ended(const struct cv_port *port)
 	return memory->in_next == memory->in_count;
 }
 
-static uint16_t obey(
-	void *instance, unsigned worker, struct cv_view *views, uint8_t *verdicts, uint16_t n)
+static uint16_t obey(void *instance, struct cv_nf_worker *worker, struct cv_view *views,
+	uint8_t *verdicts, uint16_t n)
 {
 	uint16_t drops = 0;
 
@@ -163,7 +163,7 @@ static void rig_init(struct rig *rig)
 		rig->steps[i] = (struct cv_step){.process = obey, .counters = &rig->counters[i]};
 		rig->stages[i] =
 			(struct cv_stage){.path = {.length = 1, .steps = &rig->steps[i]}, .out = 1};
-		*worker = (struct cv_worker){.index = i,
+		*worker = (struct cv_worker){.nf.index = i,
 			.sources = &rig->sources[i],
 			.sources_count = 1,
 			.tx = &rig->txs[i],

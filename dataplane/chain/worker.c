@@ -21,7 +21,7 @@ int cv_worker_run(void *argument)
 
 	worker->left = worker->yield ? YIELD_AFTER : UINT_MAX;
 	if (worker->tx->next_hop_rcu != NULL)
-		cv_next_hop_rcu_online(worker->tx->next_hop_rcu, worker->index);
+		cv_next_hop_rcu_online(worker->tx->next_hop_rcu, worker->nf.index);
 	// Pairs with the main thread's release store of the phase.
 	while ((phase = __atomic_load_n(worker->phase, __ATOMIC_ACQUIRE)) != CV_WORKER_EXIT) {
 		unsigned moved = 0;
@@ -51,6 +51,6 @@ int cv_worker_run(void *argument)
 		__atomic_store_n(&worker->iterations, worker->iterations + 1, __ATOMIC_RELEASE);
 	}
 	if (worker->tx->next_hop_rcu != NULL)
-		cv_next_hop_rcu_offline(worker->tx->next_hop_rcu, worker->index);
+		cv_next_hop_rcu_offline(worker->tx->next_hop_rcu, worker->nf.index);
 	return 0;
 }

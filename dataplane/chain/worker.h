@@ -19,7 +19,7 @@ enum cv_worker_phase {
 
 struct cv_worker {
 	// Set before the worker runs; not changed after.
-	unsigned index;
+	struct cv_nf_worker nf; // as functions know it, with its index
 	// Others share the core: it is given away when an iteration found nothing to do, and now
 	// and then when there is no end of packets. Else the first of a chain would fill the ring
 	// behind it and drop, while the next one waits for the end of its time slice.

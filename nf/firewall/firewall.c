@@ -159,11 +159,11 @@ static CV_INLINE uint16_t apply_rules_to_family(const struct firewall *firewall,
 	       drop(verdict, scanned.unmatched, firewall->default_verdict);
 }
 
-CV_HOT static uint16_t firewall_process(
-	void *instance, unsigned worker, struct cv_view *view, uint8_t *verdict, uint16_t n)
+CV_HOT static uint16_t firewall_process(void *instance, struct cv_nf_worker *worker,
+	struct cv_view *view, uint8_t *verdict, uint16_t n)
 {
 	const struct firewall *firewall = instance;
-	uint64_t *hits = firewall->hits[worker];
+	uint64_t *hits = firewall->hits[worker->index];
 	struct cv_firewall_read read;
 	uint16_t dropped = cv_firewall_read_all(
 		&firewall->table, firewall->non_ip_verdict, view, n, &read, verdict);

@@ -315,7 +315,9 @@ static void counters(void **state)
 				uint8_t verdict;
 
 				cv_view_set(&view, packet.bytes, packet.len);
-				cv_nf_firewall.process(firewall, round % 2, &view, &verdict, 1);
+				cv_nf_firewall.process(firewall,
+					&(struct cv_nf_worker){.index = round % 2}, &view, &verdict,
+					1);
 			}
 		}
 		info = cv_nf_firewall.info(firewall);
@@ -362,7 +364,9 @@ static void counters_of_many(void **state)
 			packet = packet_make(text);
 			cv_view_set(&view, packet.bytes, packet.len);
 			assert_int_equal(
-				cv_nf_firewall.process(firewall, 0, &view, &verdict, 1), 0);
+				cv_nf_firewall.process(firewall, &(struct cv_nf_worker){.index = 0},
+					&view, &verdict, 1),
+				0);
 		}
 	}
 	info = cv_nf_firewall.info(firewall);

@@ -261,7 +261,8 @@ static void check(unsigned count)
 			cv_view_set(&views[i], packets[i].bytes, packets[i].len);
 		}
 		memset(verdicts, 0x7f, sizeof(verdicts));
-		dropped = nf->process(firewall, 1, views, verdicts, n);
+		dropped = nf->process(
+			firewall, &(struct cv_nf_worker){.index = 1}, views, verdicts, n);
 		for (unsigned i = n; i < CV_BURST_MAX; i++)
 			assert_int_equal(verdicts[i], 0x7f); // views of an earlier round
 		for (unsigned i = 0; i < n; i++) {

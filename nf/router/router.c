@@ -125,8 +125,8 @@ static CV_INLINE void look_up_ipv6(const struct cv_fib *fib, const struct cv_vie
 // Validates all headers, looks up all destinations, rewrites all packets: each a short loop whose
 // memory accesses do not wait for one another.
 // Not CV_HOT: AVX2 makes it slower (own cycles 12.2 -> 12.9 with 10 routes).
-static uint16_t process(
-	void *instance, unsigned worker, struct cv_view *view, uint8_t *verdict, uint16_t n)
+static uint16_t process(void *instance, struct cv_nf_worker *worker, struct cv_view *view,
+	uint8_t *verdict, uint16_t n)
 {
 	const struct router *router = instance;
 	const struct cv_adjacency *adjacencies = router->fib.adjacency;

@@ -241,7 +241,8 @@ static void truncated_at_every_length(void **state)
 
 			memcpy(exact, whole.bytes, len);
 			cv_view_set(&view, exact, len);
-			cv_nf_router.process(nf, 0, &view, &verdict, 1);
+			cv_nf_router.process(
+				nf, &(struct cv_nf_worker){.index = 0}, &view, &verdict, 1);
 			assert_true((verdict == CV_NEXT) == (len == whole.len));
 			free(exact);
 		}
@@ -377,7 +378,7 @@ static void a_million_routes(void **state)
 		ip->checksum = 0;
 		ip->checksum = cv_checksum((const uint8_t *)ip, 20);
 		cv_view_set(&view, packet.bytes, packet.len);
-		cv_nf_router.process(nf, 1, &view, &verdict, 1);
+		cv_nf_router.process(nf, &(struct cv_nf_worker){.index = 1}, &view, &verdict, 1);
 		if (none) {
 			assert_int_equal(verdict, packet_verdict(&cv_nf_router, "no_route"));
 			continue;

@@ -188,8 +188,8 @@ static uint16_t port_tx_views(
 }
 
 // A function: drops some packets by their bytes, and sends others by another port.
-static uint16_t drop_and_steer(
-	void *unused, unsigned worker, struct cv_view *views, uint8_t *verdicts, uint16_t n)
+static uint16_t drop_and_steer(void *unused, struct cv_nf_worker *worker, struct cv_view *views,
+	uint8_t *verdicts, uint16_t n)
 {
 	uint16_t drops = 0;
 
@@ -274,6 +274,7 @@ static void pass(struct cv_burst *burst)
 	struct cv_step steps[FUNCTIONS + 1] = {
 		{.process = drop_and_steer, .counters = &nf_counters[FUNCTIONS]}};
 	struct cv_path path = {.length = 1, .steps = steps};
+	struct cv_nf_worker worker = {0};
 	uint8_t classes[CV_BURST_VIEWS];
 
 	if (burst->n == 0)
@@ -287,7 +288,7 @@ static void pass(struct cv_burst *burst)
 			steps[path.length++] = (struct cv_step){.process = nf[i]->process,
 				.instance = instance[i],
 				.counters = &nf_counters[i]};
-	cv_path_run(&path, 0, burst);
+	cv_path_run(&path, &worker, burst);
 	for (unsigned i = 0; i <= FUNCTIONS; i++)
 		for (unsigned why = 0; why < CV_DROPS_MAX; why++)
 			function_drops += nf_counters[i].drops[why];

@@ -110,7 +110,8 @@ static void run(unsigned function, struct cv_view *views, uint16_t n)
 		memcpy(before[i], views[i].data, views[i].len);
 	}
 	verdict[n] = 0xa5;
-	told = nf[function]->process(instance[function], 0, views, verdict, n);
+	told = nf[function]->process(
+		instance[function], &(struct cv_nf_worker){.index = 0}, views, verdict, n);
 	must(verdict[n] == 0xa5, "no verdict behind the last");
 	for (uint16_t i = 0; i < n; i++) {
 		unsigned drops = 0;

@@ -420,7 +420,8 @@ static inline void packet_table(
 
 			part = left > CV_BURST_MAX ? CV_BURST_MAX : left;
 			verdict[part] = 0xa5;
-			uint16_t told = nf->process(instance, 0, views + done, verdict, part);
+			uint16_t told = nf->process(instance, &(struct cv_nf_worker){.index = 0},
+				views + done, verdict, part);
 
 			assert_int_equal(verdict[part], 0xa5);
 			for (uint16_t i = 0; i < part; i++) {
