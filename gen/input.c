@@ -33,7 +33,7 @@ static void print_bad_spec(char *error, json_t *json)
 			*c = *c < ' ' ? '?' : *c;
 		reason = json_string(error);
 	}
-	gen_print(json_pack("{s:s, s:b, s:s, s:o, s:O?}", "schema", "convoy.trial/1", "ok", false,
+	gen_print(json_pack("{s:s, s:b, s:s, s:o, s:O?}", "schema", "convoy.trial/2", "ok", false,
 		"reason_code", "bad_spec", "reason", reason, "spec", json));
 }
 

@@ -55,9 +55,9 @@ FIGURES = {
 }
 
 
-def _ceiling_pps(run: Run) -> float:
+def _baseline_pps(run: Run) -> float:
     """Return the tester's baseline rate; 0: not known."""
-    known = [host.ceiling_pps or 0.0 for host in run.hosts]
+    known = [host.baseline_pps or 0.0 for host in run.hosts]
     return min(known, default=0.0)
 
 
@@ -66,7 +66,7 @@ def _host_state_changed(one: Run, other: Run, a: Row, b: Row) -> dict[str, float
 
     Only where that forbids a verdict.
     """
-    limit_pps = NEAR_LIMIT * min(_ceiling_pps(one), _ceiling_pps(other))
+    limit_pps = NEAR_LIMIT * min(_baseline_pps(one), _baseline_pps(other))
     limits = dict(CHANGED)
     if max(a.rate_pps or 0.0, b.rate_pps or 0.0) < limit_pps:
         limits.pop("tester_work")  # it has time to spare

@@ -206,8 +206,8 @@ def environment(host: Host) -> Table:
             if text != "Not affected"
         },
     }
-    if host.ceiling_pps:
-        shown["tester baseline rate"] = f"{host.ceiling_pps / 1e6:.1f} Mpps (64 B, against itself)"
+    if host.baseline_pps:
+        shown["tester baseline rate"] = f"{host.baseline_pps / 1e6:.1f} Mpps (64 B, against itself)"
     rows = [[name, str(text)] for name, text in shown.items()]
     return Table(["what", "here"], rows, sortable=False, page_only=True)
 

@@ -16,7 +16,7 @@ from convoy.results.scenario import Scenario
 from convoy.results.trial_result import SelfTest
 
 PLAN_SCHEMA: Literal["convoy.bench.plan/2"] = "convoy.bench.plan/2"
-HOST_SCHEMA: Literal["convoy.host/1"] = "convoy.host/1"
+HOST_SCHEMA: Literal["convoy.host/2"] = "convoy.host/2"
 
 
 class _Document(BaseModel):
@@ -61,7 +61,7 @@ class Cannot:
 class Host(_Document):
     """On what machine."""
 
-    schema_tag: Literal["convoy.host/1"] = Field(HOST_SCHEMA, alias="schema")
+    schema_tag: Literal["convoy.host/2"] = Field(HOST_SCHEMA, alias="schema")
     started: str | None = None  # ISO 8601, with its time zone
     cpu: str = "unknown processor"
     cores: tuple[int, ...] = ()
@@ -90,9 +90,9 @@ class Host(_Document):
         return value
 
     @property
-    def ceiling_pps(self) -> float | None:
+    def baseline_pps(self) -> float | None:
         """Return the highest rate that the tester reached by itself."""
-        return self.self_test.ceiling_pps if self.self_test else None
+        return self.self_test.baseline_pps if self.self_test else None
 
     def as_document(self) -> dict[str, Any]:
         """Return it as host.json keeps it."""

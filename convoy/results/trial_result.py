@@ -126,7 +126,7 @@ class ConvoyCounts(_Output):
 class TrialResult(_Output):
     """One trial's result; the counts are missing where nothing was sent."""
 
-    schema_tag: Literal["convoy.trial/1"] = Field("convoy.trial/1", alias="schema")
+    schema_tag: Literal["convoy.trial/2"] = Field("convoy.trial/2", alias="schema")
     id: str | None = None
     ok: bool
     reason_code: str | None = None
@@ -134,7 +134,7 @@ class TrialResult(_Output):
     suspect: str | None = None
     suspect_pkts: int | None = None  # the most that the tester itself may have lost
     intended_pps: float | None = None
-    ceiling_pps: float | None = None
+    baseline_pps: float | None = None
     total: PacketCounts | None = None
     paths: tuple[PathCounts, ...] = ()
     convoys: ConvoyCounts | None = None
@@ -163,8 +163,8 @@ class TrialResult(_Output):
 class SelfTest(_Output):
     """What the tester reaches by itself, with no device between."""
 
-    schema_tag: Literal["convoy.self-test/1"] = Field("convoy.self-test/1", alias="schema")
-    ceiling_pps: float | None = None
+    schema_tag: Literal["convoy.self-test/2"] = Field("convoy.self-test/2", alias="schema")
+    baseline_pps: float | None = None
     noise_latency: Latency | None = None
 
     def without_histogram(self) -> "SelfTest":

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from convoy.results.trial_result import TrialResult
 
-TRIAL_SCHEMA: Literal["convoy.bench.trial/5"] = "convoy.bench.trial/5"
+TRIAL_SCHEMA: Literal["convoy.bench.trial/6"] = "convoy.bench.trial/6"
 POINT_SCHEMA: Literal["convoy.bench.point/3"] = "convoy.bench.point/3"
 
 
@@ -68,7 +68,7 @@ SATURATION = "closed-loop saturation"  # load of trials in which the tester wait
 class Trial(_Line):
     """One trial: who was measured, why, and what the tester and the device reported."""
 
-    schema_tag: Literal["convoy.bench.trial/5"] = Field(TRIAL_SCHEMA, alias="schema")
+    schema_tag: Literal["convoy.bench.trial/6"] = Field(TRIAL_SCHEMA, alias="schema")
     point: Point
     purpose: Literal["mrr", "search", "latency", "rate"]
     load: str = ""  # of a latency trial: idle, "50 %" (of PDR), "2 Mpps"; SATURATION

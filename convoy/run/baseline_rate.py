@@ -49,6 +49,6 @@ class BaselineRate:
                 device_core=self._device_core,
             ) as tester:
                 result = tester.self_test
-        if result is not None and (result.ceiling_pps or 0.0) > (self.pps or 0.0):
-            self.pps = result.ceiling_pps
+        if result is not None and (result.baseline_pps or 0.0) > (self.pps or 0.0):
+            self.pps = result.baseline_pps
             self._higher(result.without_histogram())

@@ -125,7 +125,7 @@ class Measurement:
         self._notes = tuple(notes)
         self._kept = list(earlier)
         # It is that of single packets.
-        self._baseline_pps = None if load.convoys else baseline_pps or self._tester.ceiling_pps
+        self._baseline_pps = None if load.convoys else baseline_pps or self._tester.baseline_pps
         self._nominal = True  # else all from there on is measured as it is
         self._pauses = 0  # in a row
         self._pollers = testbed.polled  # then, as the trial before has shown

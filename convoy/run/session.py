@@ -165,7 +165,7 @@ def _in_memory(folder: RunFolder, asked: Plan, progress: Progress) -> None:
 def _write_baseline(folder: RunFolder, self_test: SelfTest) -> None:
     """Keep the highest self-test beside what machine this is."""
     host = folder.host()
-    if (self_test.ceiling_pps or 0.0) > (host.ceiling_pps or 0.0):
+    if (self_test.baseline_pps or 0.0) > (host.baseline_pps or 0.0):
         folder.write_host(host.model_copy(update={"self_test": self_test}))
 
 

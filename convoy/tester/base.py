@@ -15,7 +15,7 @@ class Tester(ABC):
 
     @property
     @abstractmethod
-    def ceiling_pps(self) -> float | None:
+    def baseline_pps(self) -> float | None:
         """Return the rate it reaches against a device that costs nothing; None if unknown."""
 
     @property
@@ -25,7 +25,7 @@ class Tester(ABC):
 
     @abstractmethod
     def trial(self, specification: TrialSpec | Mapping[str, Any]) -> TrialResult:
-        """Do one trial and return its result (schema convoy.trial/1).
+        """Do one trial and return its result (schema convoy.trial/2).
 
         A trial that says nothing about the device has ok = false and a reason. Raises InputError
         for a specification that makes no sense, ConvoyError where the tester itself failed.

@@ -38,9 +38,9 @@ class ConvoyGen(Tester, Scope):
     ) -> None:
         """Start it on ports as convoy-gen --help has them.
 
-        self_test: find its ceiling first (a few seconds, two cores must be idle); returns when
-        that is done. attach_timeout_s: how long peers may be away, at the start and in a trial.
-        device_core: to which it looks how far that is, before and after each trial.
+        self_test: measure its baseline rate first (a few seconds, two cores must be idle); returns
+        when that is done. attach_timeout_s: how long peers may be away, at the start and in a
+        trial. device_core: the probe measures the way to it, before and after each trial.
         """
         command = [str(need("convoy-gen")), "--attach-timeout", f"{attach_timeout_s:g}"]
         for port in ports:
@@ -72,9 +72,9 @@ class ConvoyGen(Tester, Scope):
         return self._process.command
 
     @property
-    def ceiling_pps(self) -> float | None:
+    def baseline_pps(self) -> float | None:
         """Return what the self-test received, 64 B frames, one way; None if it was not run."""
-        return self.self_test.ceiling_pps if self.self_test else None
+        return self.self_test.baseline_pps if self.self_test else None
 
     @property
     def thread(self) -> int:

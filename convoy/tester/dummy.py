@@ -21,7 +21,7 @@ from convoy.results.trial_result import (
 from convoy.tester.base import Tester
 from convoy.tester.model import TrialSpec, read_spec
 
-CEILING_PPS = 50e6
+BASELINE_PPS = 50e6
 IMIX_BYTES = (28 * 64 + 16 * 570 + 4 * 1518) / 48
 QUANTILES = ((0.5, 1.0), (0.9, 1.3), (0.99, 2.0), (0.999, 4.0), (1.0, 6.0))  # times the median
 
@@ -34,9 +34,9 @@ class DummyTester(Tester):
         self._random = random.Random(seed)
 
     @property
-    def ceiling_pps(self) -> float:
+    def baseline_pps(self) -> float:
         """Return the highest rate it offers."""
-        return CEILING_PPS
+        return BASELINE_PPS
 
     def trial(self, specification: TrialSpec | Mapping[str, Any]) -> TrialResult:
         """Do one trial; see Tester.trial."""
@@ -45,13 +45,13 @@ class DummyTester(Tester):
         size = float(spec.size) if isinstance(spec.size, int) else IMIX_BYTES
         capacity = curve.capacity_pps(device.functions, size)
         capacity *= max(0.1, self._random.gauss(1.0, curve.noise))
-        rate = CEILING_PPS if spec.rate_pps == "max" else float(spec.rate_pps)
-        offered = max(1, round(min(rate, CEILING_PPS) * spec.duration_s))
+        rate = BASELINE_PPS if spec.rate_pps == "max" else float(spec.rate_pps)
+        offered = max(1, round(min(rate, BASELINE_PPS) * spec.duration_s))
         loss = max(0.0, 1 - capacity / rate)
         if self._random.random() < curve.hiccups:
             loss = max(loss, curve.hiccup_loss)
         paused = self._random.random() < curve.invalid
-        invalid = paused or rate > CEILING_PPS
+        invalid = paused or rate > BASELINE_PPS
         received = offered - round(offered * loss)
         device.spent(received, size)
         duration_ns = round(spec.duration_s * 1e9)
@@ -60,7 +60,7 @@ class DummyTester(Tester):
             reason_code="rate_not_reached" if invalid else None,
             reason="the dummy had a pause" if invalid else None,
             intended_pps=None if spec.rate_pps == "max" else rate,
-            ceiling_pps=CEILING_PPS,
+            baseline_pps=BASELINE_PPS,
             duration_ns=duration_ns,
             total=PacketCounts(
                 offered_pkts=offered,

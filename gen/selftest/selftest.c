@@ -3,7 +3,7 @@
 
 #include "gen/selftest/selftest.h"
 
-#define NOISE_PPS 1000000.0 // or a quarter of the ceiling, where that is less
+#define NOISE_PPS 1000000.0 // or a quarter of the baseline rate, where that is less
 
 // One trial of a specification made here: a new reference to its result, or NULL.
 static json_t *trial(struct gen_tester *tester, const struct gen_context *context,
@@ -45,8 +45,8 @@ static json_t *run(struct gen_tester *inner, const struct gen_context *context,
 			json_pack("{s:f, s:s, s:[s,s]}", "duration_s", 1.0, "rate_pps", "max",
 				"paths", "0>1", "1>0"),
 			error, error_size);
-	const json_t *ceiling = json_object_get(json_object_get(oneway, "total"), "received_pps");
-	const double quarter = json_number_value(ceiling) / 4;
+	const json_t *baseline = json_object_get(json_object_get(oneway, "total"), "received_pps");
+	const double quarter = json_number_value(baseline) / 4;
 	const double noise_pps = quarter > 1 && quarter < NOISE_PPS ? quarter : NOISE_PPS;
 	noise = trial(inner, context,
 		json_pack("{s:f, s:f}", "duration_s", 1.0, "rate_pps", noise_pps), error,
@@ -54,11 +54,11 @@ static json_t *run(struct gen_tester *inner, const struct gen_context *context,
 	if (oneway != NULL && noise != NULL && (both != NULL || loopback->port_count == 1))
 		report = json_pack(
 			"{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o}", //
-			"schema", "convoy.self-test/1", "kind", loopback->kind->name, //
+			"schema", "convoy.self-test/2", "kind", loopback->kind->name, //
 			"frame_bytes", 64, "core", (int)context->core, //
-			"ceiling_pps", value_of(oneway, "total", "received_pps"), //
-			"ceiling_sent_pps", value_of(oneway, "total", "sent_pps"), //
-			"ceiling_both_paths_pps", value_of(both, "total", "received_pps"), //
+			"baseline_pps", value_of(oneway, "total", "received_pps"), //
+			"baseline_sent_pps", value_of(oneway, "total", "sent_pps"), //
+			"baseline_both_paths_pps", value_of(both, "total", "received_pps"), //
 			"lost_pkts", value_of(oneway, "total", "lost_pkts"), //
 			"noise_pps", noise_pps, //
 			"noise_latency", value_of(noise, "total", "latency"), //

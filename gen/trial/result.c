@@ -351,7 +351,7 @@ json_t *gen_result(const struct gen_tester *tester, const struct gen_context *co
 	const struct gen_clock *clock = &tester->clock;
 	json_t *total = NULL;
 	json_t *paths = all_paths(spec, trial, clock, &total);
-	json_t *result = json_pack("{s:s, s:s?, s:b, s:s?, s:s?}", "schema", "convoy.trial/1", "id",
+	json_t *result = json_pack("{s:s, s:s?, s:b, s:s?, s:s?}", "schema", "convoy.trial/2", "id",
 		spec->id, "ok", trial->ok, "reason_code", trial->ok ? NULL : trial->reason_code,
 		"reason", trial->ok ? NULL : trial->reason);
 
@@ -362,8 +362,8 @@ json_t *gen_result(const struct gen_tester *tester, const struct gen_context *co
 		spec->rate_pps > 0 && !(spec->capture != NULL && spec->capture_timing)
 			? json_real(spec->rate_pps * spec->path_count)
 			: json_null());
-	json_t *ceiling = json_object_get(context->self_test, "ceiling_pps");
-	json_object_set(result, "ceiling_pps", ceiling != NULL ? ceiling : json_null());
+	json_t *baseline = json_object_get(context->self_test, "baseline_pps");
+	json_object_set(result, "baseline_pps", baseline != NULL ? baseline : json_null());
 	json_object_set_new(result, "total", total);
 	json_object_set_new(result, "paths", paths);
 	json_object_set_new(result, "convoys", convoys(spec, &trial->convoys));

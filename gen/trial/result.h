@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// A trial as one JSON object, schema convoy.trial/1 (docs/tester.md has the reference).
+// A trial as one JSON object, schema convoy.trial/2 (docs/tester.md has the reference).
 #ifndef GEN_TRIAL_RESULT_H
 #define GEN_TRIAL_RESULT_H
 

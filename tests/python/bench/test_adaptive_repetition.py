@@ -68,11 +68,11 @@ def test_who_fails_is_left_alone():
         (19.0e6, "", 20e6, 40e6, False),  # a rate that was found
     ],
 )
-def test_a_bound_of_a_ceiling_that_rose(rate, remark, then, now, expected):
+def test_a_bound_of_a_baseline_rate_that_rose(rate, remark, then, now, expected):
     assert capped(search(0, rate, remark), then, now) is expected
 
 
-def test_bounds_of_a_ceiling_that_rose_are_measured_again():
+def test_bounds_of_a_baseline_rate_that_rose_are_measured_again():
     ends = [search(i, 19e6, AT_LEAST) for i in range(3)]
     assert not uncertain(ends, 3)
     assert uncertain(ends, 3, again=1)

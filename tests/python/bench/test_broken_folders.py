@@ -98,13 +98,13 @@ def gone(name):
         ),
         (
             "another version's host",
-            document("host.json", schema="convoy.host/9"),
-            "host.json: schema: 'convoy.host/9': this version reads convoy.host/1; read it with",
+            document("host.json", schema="convoy.host/1"),
+            "host.json: schema: 'convoy.host/1': this version reads convoy.host/2; read it with",
         ),
         (
             "another version's trials",
-            replaced("trials.jsonl", "trial/5", "trial/9"),
-            "trials.jsonl:1: schema: 'convoy.bench.trial/9': this version reads convoy.bench.trial",
+            replaced("trials.jsonl", "trial/6", "trial/5"),
+            "trials.jsonl:1: schema: 'convoy.bench.trial/5': this version reads convoy.bench.trial",
         ),
         (
             "another version's searches",
@@ -114,7 +114,7 @@ def gone(name):
         (
             "a column less",
             replaced("trials.jsonl", '"duration_s":', '"duration":'),
-            "trials.jsonl:1: duration_s: Field required; this version reads convoy.bench.trial/5",
+            "trials.jsonl:1: duration_s: Field required; this version reads convoy.bench.trial/6",
         ),
         (
             "a line written over",

@@ -205,7 +205,7 @@ class Moved(Tester):
     It is so for a second, from one trial on.
     """
 
-    ceiling_pps = 30e6
+    baseline_pps = 30e6
 
     def __init__(self, world, trials):
         self.world, self.left = world, trials
@@ -343,10 +343,10 @@ def test_rates_that_nobody_searched_for_are_left_out_as_well():
     assert [len(delay.p50s_ns) for delay in row.delays] == [*[3] * 8, 2]
 
 
-def run(path, rounds, tester=None, ceiling=None):
+def run(path, rounds, tester=None, baseline=None):
     folder = RunFolder(path)
     folder.create(plan())
-    folder.write_host(Host(self_test=ceiling and SelfTest(ceiling_pps=ceiling)))
+    folder.write_host(Host(self_test=baseline and SelfTest(baseline_pps=baseline)))
     for repeat, (rate, line) in enumerate(rounds):
         one = trial(repeat, line, rate)
         if tester is not None:
@@ -382,13 +382,13 @@ def test_runs_compare_only_where_the_machine_was_the_same(
 
 
 @pytest.mark.parametrize(
-    ("what", "ceiling", "agrees"),
+    ("what", "baseline", "agrees"),
     [("far from its limit", 50e6, True), ("near it", 9e6, None), ("unknown", None, None)],
 )
-def test_the_testers_core_matters_only_near_the_testers_limit(tmp_path, what, ceiling, agrees):
+def test_the_testers_core_matters_only_near_the_testers_limit(tmp_path, what, baseline, agrees):
     rounds = [(5e6, NEAR)] * 3
-    one = run(tmp_path / "one", rounds, 480.0, ceiling)
-    other = run(tmp_path / "other", rounds, 720.0, ceiling)
+    one = run(tmp_path / "one", rounds, 480.0, baseline)
+    other = run(tmp_path / "other", rounds, 720.0, baseline)
     assert compare(one, other)["points"][0]["within_noise"] is agrees, what
 
 

@@ -28,7 +28,7 @@ from .results import latency, plan
 from .results import result as made_up
 
 HOST = {
-    "schema": "convoy.host/1", "started": "2026-01-01T00:00:00+00:00", "cpu": "none",
+    "schema": "convoy.host/2", "started": "2026-01-01T00:00:00+00:00", "cpu": "none",
     "cores": [0, 1], "cores_allowed": [0, 1], "governor": None, "kernel": "6", "root": False,
     "convoy": "0", "commit": None, "devices": {}, "mitigations": {}, "hugepages": False,
     "tester_core": 0, "device_core": 1, "cannot": [], "self_test": None, "remarks": {},

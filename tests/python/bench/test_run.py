@@ -59,7 +59,7 @@ def plan(names, repeats=3, quick=True):
     return asked, {"baseline": scenario}
 
 
-def run(path, devices, repeats=3, until=None, goals=("pdr",), repetition_share=0.0, ceiling=None):
+def run(path, devices, repeats=3, until=None, goals=("pdr",), repetition_share=0.0, baseline=None):
     """Do a run; until: raise KeyboardInterrupt after so many device runs."""
     asked, found = plan(tuple(devices), repeats)
     folder = RunFolder(path)
@@ -75,7 +75,7 @@ def run(path, devices, repeats=3, until=None, goals=("pdr",), repetition_share=0
 
     device_runs = order(found, devices, repeats, 2, 1).device_runs
     how = settings(goals=goals, repetition_share=repetition_share)
-    Bench(folder, found, how, progress, ceiling).run(device_runs)
+    Bench(folder, found, how, progress, baseline).run(device_runs)
     return folder, steps
 
 
@@ -97,7 +97,7 @@ class Rising(BaselineRate):
 
 
 HOST = {
-    "schema": "convoy.host/1", "started": "2026-01-01T00:00:00+00:00", "cpu": "none",
+    "schema": "convoy.host/2", "started": "2026-01-01T00:00:00+00:00", "cpu": "none",
     "cores": [0, 1], "cores_allowed": [0, 1], "governor": None, "kernel": "6", "root": False,
     "convoy": "0", "commit": None, "devices": {}, "mitigations": {}, "hugepages": False,
     "tester_core": 0, "device_core": 1, "cannot": [], "self_test": None, "remarks": {},
@@ -264,8 +264,8 @@ def test_what_cannot_be_compared_is_not_measured_once_more(tmp_path):
     assert not any(step.what.endswith("repeated") for step in steps)
 
 
-def test_what_ended_at_a_ceiling_that_rose_is_measured_once_more(tmp_path):
-    folder, _ = run(tmp_path, {"a": named("a")}, repetition_share=1000.0, ceiling=Rising())
+def test_what_ended_at_a_baseline_rate_that_rose_is_measured_once_more(tmp_path):
+    folder, _ = run(tmp_path, {"a": named("a")}, repetition_share=1000.0, baseline=Rising())
     ends = [s for s in folder.searches() if s.point.size == "64" and s.point.setup == "router"]
     bounds = {s.point.repeat for s in ends if s.goals[0].lower_bound}
     assert bounds == {0, 1}
@@ -280,12 +280,12 @@ def test_a_self_test_that_fails_is_not_repeated_at_once(monkeypatch):
         raise ConvoyError("no tester")
 
     monkeypatch.setattr("convoy.run.baseline_rate.ConvoyGen", fail)
-    ceiling = BaselineRate(0, 1)
-    assert ceiling.due()
+    baseline = BaselineRate(0, 1)
+    assert baseline.due()
     with pytest.raises(ConvoyError):
-        ceiling.measure()
-    assert not ceiling.due()
-    assert ceiling.pps is None
+        baseline.measure()
+    assert not baseline.due()
+    assert baseline.pps is None
 
 
 def test_one_percent_of_hiccups_changes_no_rate(tmp_path):

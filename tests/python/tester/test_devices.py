@@ -87,8 +87,8 @@ def test_tester_to_tester(kind: str):
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["kind"] == kind
-    assert report["ceiling_pps"] > 0
-    assert (report["ceiling_both_paths_pps"] is None) == (kind == "ring")
+    assert report["baseline_pps"] > 0
+    assert (report["baseline_both_paths_pps"] is None) == (kind == "ring")
     assert report["noise_latency"]["count"] > 0
     assert report["reflector_core"] is None
 
@@ -108,4 +108,4 @@ def test_what_the_machine_was_like_is_known_of_each_trial():
 def test_the_ports_say_which_self_test():
     with ConvoyGen(["dev:net_ring0"], self_test=True) as tester:
         assert tester.self_test is not None and tester.self_test.model_dump()["kind"] == "ring"
-        assert tester.trial(GENTLE).ceiling_pps == tester.ceiling_pps
+        assert tester.trial(GENTLE).baseline_pps == tester.baseline_pps
