@@ -7,9 +7,10 @@ ours to pass on, and nice values rank it by itself), and the kernel kills it sho
 """
 
 import contextlib
-import ctypes
+import errno
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import threading
@@ -23,8 +24,10 @@ from convoy.errors import ConvoyError
 from convoy.host.scope import Scope
 
 LINES_KEPT = 10_000
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
+# The kernel kills a process whose parent dies, from this request on: the shell checks once that we
+# are still there. No Python runs between fork and exec: beside other threads it could hang.
+_BOUND = ("setpriv", "--pdeathsig", "KILL", "sh", "-c",
+          'test "$PPID" = "$1" || exit 127; shift; exec "$@"', "sh")  # fmt: skip
 
 
 class ProcessError(ConvoyError):
@@ -135,28 +138,24 @@ class Process(Scope):
         self.command = tuple(str(word) for word in command)
         self.name = Path(self.command[0]).name
         self.stop_deadline_s = stop_deadline_s
-        parent = os.getpid()
-
-        def bind_to_parent() -> None:
-            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != parent:
-                os._exit(127)
-
+        if shutil.which(self.command[0], path=os.environ.get("PATH", os.defpath)) is None:
+            why = os.strerror(errno.EACCES if Path(self.command[0]).exists() else errno.ENOENT)
+            raise ProcessError(f"{self.command[0]}: {why}")
+        # Given to the program alone: what is preloaded under it is none of the shell's business.
+        added = [f"{name}={value}" for name, value in (environment or {}).items()]
         try:
             self._popen = subprocess.Popen(
-                self.command,
+                [*_BOUND, str(os.getpid()), *(["env", *added] if added else []), *self.command],
                 stdin=subprocess.PIPE if takes_input else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, **(environment or {})},
                 cwd=folder,
                 start_new_session=True,
-                preexec_fn=bind_to_parent,
             )
         except OSError as error:
-            raise ProcessError(f"{self.command[0]}: {error.strerror}") from None
+            raise ProcessError(f"{error.filename}: {error.strerror}") from None
         assert self._popen.stdout is not None and self._popen.stderr is not None
         self.stdout = Lines(self._popen.stdout)
         self.stderr = Lines(self._popen.stderr, on_line)

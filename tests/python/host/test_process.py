@@ -52,6 +52,19 @@ def test_a_line_that_does_not_come():
 def test_no_such_program():
     with pytest.raises(ProcessError, match="/no/such: No such file"):
         Process(["/no/such"])
+    with pytest.raises(ProcessError, match="no-such: No such file"):
+        Process(["no-such"])
+    with pytest.raises(ProcessError, match="/etc/passwd: Permission denied"):
+        Process(["/etc/passwd"])
+
+
+def test_its_environment_is_its_own():
+    """Of what starts it, nothing is left: not the words, and no library preloaded under it."""
+    code = "import os; print(os.environ['LD_PRELOAD'], os.environ['A']); print(os.getppid())"
+    with Process(python(code), {"LD_PRELOAD": "/no/such.so", "A": "b c"}) as process:
+        assert process.wait(10) == 0
+        assert process.stdout.text().splitlines() == ["/no/such.so b c", str(os.getpid())]
+        assert process.stderr.text().count("/no/such.so") == 1  # the loader's line, of python
 
 
 def test_one_that_does_not_listen_is_killed_with_its_children():
