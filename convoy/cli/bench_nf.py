@@ -13,7 +13,7 @@ from convoy.cli.options import Json, split
 from convoy.cli.progress import Bar
 from convoy.errors import InputError
 from convoy.results.nf import NfBench
-from convoy.run.nf import bench_nf
+from convoy.run.in_memory import bench_nf
 
 # Cycles per packet that we aim at, on a Skylake at 2.5 GHz, by function and entries.
 TARGETS = {("l2fwd", 0): 10, ("router", 10): 20, ("firewall", 10): 50, ("chain", 10): 80}

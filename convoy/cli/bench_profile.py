@@ -19,7 +19,7 @@ from convoy.report.frames import Frames
 from convoy.report.rates import rows
 from convoy.report.row import Row
 from convoy.results.folder import RunFolder
-from convoy.run.frame import FrameCost, bench_frame
+from convoy.run.in_memory import FrameCost, bench_frame
 from convoy.run.session import execute, wanted
 from convoy.sim.costs import Costs, fit
 

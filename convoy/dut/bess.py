@@ -21,6 +21,7 @@ from convoy.dut.bess_script import IN, MEANINGS, OUT, Script
 from convoy.dut.functions import types_of
 from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError
+from convoy.host.command import DEADLINE_S, output
 from convoy.host.priority import prefer
 from convoy.host.process import Process, wait_for
 
@@ -86,7 +87,7 @@ def _python() -> Path | None:
     """Return a Python that has what pybess asks for: not the one we run on, most likely."""
     for place in ("python3", "/usr/bin/python3"):
         with suppress(ConvoyError):
-            third_party.ask([place, "-c", "import google.protobuf, grpc"])
+            output([place, "-c", "import google.protobuf, grpc"])
             return Path(place)
     return None
 
@@ -164,7 +165,7 @@ class _Running(RunningProcess):
         wait_for(lambda: control.exists() or not self.alive(), deadline_s, "bessd: answering")
         if not self.alive():
             raise self.died()
-        third_party.ask([self._tree.python, self._script, self._tree.root, _address(self._setup)])
+        output([self._tree.python, self._script, self._tree.root, _address(self._setup)])
         if not self.alive():
             raise self.died()
 
@@ -175,7 +176,7 @@ class _Running(RunningProcess):
                 [self._tree.python, "-c", program, self._tree.root, address], takes_input=True
             )
         self._asked.say("")
-        line = self._asked.stdout.line(self._lines, third_party.ASK_DEADLINE_S)
+        line = self._asked.stdout.line(self._lines, DEADLINE_S)
         if line is None:
             raise ConvoyError(f"bessd: tells no counters: {self._asked.last_words()}")
         self._lines += 1
@@ -240,10 +241,10 @@ class Bess(Device):
         if isinstance(result, str):
             return Presence("", result)
         try:
-            output = third_party.ask([result.bessd, "-version"])
+            words = output([result.bessd, "-version"])
         except ConvoyError as error:
             return Presence("", f"{HOW}; {result.bessd} does not run: {error}")
-        version = re.search(r"version (\S+)", output)
+        version = re.search(r"version (\S+)", words)
         return Presence(version[1] if version else "unknown")
 
     def _alone(self, setup: Setup) -> bool:

@@ -19,6 +19,7 @@ from convoy.dut.click import IN, MEANINGS, OUT, configuration
 from convoy.dut.functions import types_of
 from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError
+from convoy.host.command import run
 from convoy.host.priority import prefer
 from convoy.host.process import Process, wait_for
 
@@ -122,8 +123,7 @@ class FastClick(Device):
         try:
             # Some builds abort as they end, with what they said still in a buffer.
             words, helps = (
-                third_party.ask(["stdbuf", "-oL", program, option], must_succeed=False)
-                for option in ("--version", "--help")
+                run(["stdbuf", "-oL", program, option]).output for option in ("--version", "--help")
             )
         except ConvoyError as error:
             return Presence("", f"{HOW}; {program} does not run: {error}")

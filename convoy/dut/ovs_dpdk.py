@@ -17,8 +17,7 @@ there are none but from port to port; costs are of the packets that the ports co
 import os
 import re
 import shutil
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Se
 from convoy.dut.functions import types_of
 from convoy.dut.openflow import LEFT, MEANINGS, RIGHT, flows
 from convoy.errors import ConvoyError, InputError
+from convoy.host.command import output
 from convoy.host.folders import dpdk_folder
 from convoy.host.namespace import Namespace, shell
 from convoy.host.priority import prefer
@@ -201,7 +201,7 @@ class _Running(Running):
 
         def done() -> bool:
             try:
-                _ask(command, self._environment())
+                output(command, 2 * DEADLINE_S, self._environment())
             except ConvoyError as error:
                 if "Broken pipe" not in str(error) or not self.alive():
                     raise
@@ -213,11 +213,11 @@ class _Running(Running):
 
     def _do(self, *command: str) -> None:
         self.commands = (*self.commands, command)
-        _ask(command, self._environment())
+        output(command, 2 * DEADLINE_S, self._environment())
 
     def _appctl(self, *words: str) -> str:
         command = ["ovs-appctl", "-t", self._at("switch.ctl"), "--timeout=10", *words]
-        return _ask(command, self._environment())
+        return output(command, 2 * DEADLINE_S, self._environment())
 
     def ready(self, deadline_s: float) -> None:
         """It is: ovs-vsctl returned when the ports were made, ovs-ofctl when the rules were."""
@@ -240,7 +240,7 @@ class _Running(Running):
     def _ports(self) -> dict[str, int]:
         bridge = f"unix:{self._at(f'{BRIDGE}.mgmt')}"
         command = ("ovs-ofctl", "-OOpenFlow14", "dump-ports", bridge)
-        return port_stats(_ask(command, self._environment()))
+        return port_stats(output(command, 2 * DEADLINE_S, self._environment()))
 
     def cost(self) -> Cost | None:
         stats = pmd_stats(self._appctl("dpif-netdev/pmd-stats-show"))
@@ -306,20 +306,6 @@ def _quoted(value: str) -> str:
     return f'"{value}"'
 
 
-def _ask(command: Sequence[str], environment: dict[str, str]) -> str:
-    try:
-        done = subprocess.run(
-            command, env=os.environ | environment, stdin=subprocess.DEVNULL, capture_output=True,
-            text=True, timeout=DEADLINE_S * 2, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ConvoyError(f"{command[0]}: {error}") from None
-    if done.returncode != 0:
-        words = (done.stderr or done.stdout).strip().splitlines() or ["it failed"]
-        raise ConvoyError(f"{command[0]}: {words[-1]}")
-    return done.stdout
-
-
 class OvsDpdk(Device):
     """Debian's openvswitch-switch-dpdk."""
 
@@ -340,7 +326,7 @@ class OvsDpdk(Device):
         if vswitchd is None or not SCHEMA.exists() or shutil.which("ovsdb-server") is None:
             return Presence("", HOW)
         try:
-            words = _ask([vswitchd, "--version"], {})
+            words = output([vswitchd, "--version"])
         except ConvoyError as error:
             return Presence("", f"not installed: {error}")
         dpdk = re.search(r"^DPDK (.*)$", words, re.MULTILINE)

@@ -16,13 +16,13 @@ nothing of it.
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 
 from convoy.dut.base import Ability, Device, Function, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC, Layer2, read
 from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError, InputError
+from convoy.host.command import CommandError, run
 from convoy.host.folders import dpdk_folder
 from convoy.host.priority import prefer
 from convoy.host.process import Process, wait_for
@@ -124,12 +124,11 @@ class Testpmd(Device):
         program = shutil.which(PROGRAM)
         if program is None:
             return Presence("", f"not installed: {PROGRAM} (Debian: apt-get install dpdk)")
-        asked = [program, "-v", "--no-huge", "--no-pci", "-m", "64", "--help"]
         try:
-            done = subprocess.run(asked, capture_output=True, text=True, timeout=20, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
+            ended = run([program, "-v", "--no-huge", "--no-pci", "-m", "64", "--help"])
+        except CommandError as error:
             return Presence("", f"not installed: {program} does not run: {error}")
-        version = re.search(r"RTE Version: '(.*)'", done.stdout + done.stderr)
+        version = re.search(r"RTE Version: '(.*)'", ended.output)
         return Presence(version[1] if version else "unknown")
 
     def check(self, setup: Setup) -> None:

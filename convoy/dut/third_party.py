@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""What dataplanes that no distribution packages have in common: where they are, how they answer."""
+"""What dataplanes that no distribution packages have in common: where they are."""
 
 import os
 import shutil
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-
-from convoy.errors import ConvoyError
-
-ASK_DEADLINE_S = 15.0
 
 
 def find(program: str, variable: str, environment: Mapping[str, str] | None = None) -> Path | None:
@@ -26,26 +21,3 @@ def find(program: str, variable: str, environment: Mapping[str, str] | None = No
         return place.absolute() if place.is_file() and os.access(place, os.X_OK) else None
     result = shutil.which(program, path=environment.get("PATH", os.defpath))
     return Path(result) if result else None
-
-
-def ask(
-    command: Sequence[str | Path],
-    deadline_s: float = ASK_DEADLINE_S,
-    must_succeed: bool = True,
-) -> str:
-    """Run a command to its end and return what it printed. Raises ConvoyError with its words."""
-    name = Path(command[0]).name
-    try:
-        done = subprocess.run(
-            [str(word) for word in command],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, errors="replace", timeout=deadline_s, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise ConvoyError(f"{name}: no answer within {deadline_s:g} s") from None
-    except OSError as error:
-        raise ConvoyError(f"{name}: {error}") from None
-    if done.returncode != 0 and must_succeed:
-        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-        raise ConvoyError(f"{name}: {(lines or [f'exit code {done.returncode}'])[-1]}")
-    return done.stdout

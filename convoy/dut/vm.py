@@ -16,7 +16,6 @@ import functools
 import json
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,6 +27,7 @@ from convoy.dut import convoy, guest
 from convoy.dut.base import Ability, Device, PortAt, Presence, Running, Setup
 from convoy.dut.linux import scripts
 from convoy.errors import ConvoyError, InputError
+from convoy.host.command import CommandError, run
 from convoy.host.priority import prefer
 from convoy.host.process import Process, output_of
 
@@ -61,13 +61,9 @@ def kvm_works() -> bool:
             "-drive", f"file={disk.name},format=raw,if=ide,readonly=off",
         ]  # fmt: skip
         try:
-            done = subprocess.run(
-                command, capture_output=True, timeout=_KVM_DEADLINE_S, check=False,
-                stdin=subprocess.DEVNULL,
-            )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired):
+            return run(command, _KVM_DEADLINE_S).exit_code == _BOOTED
+        except CommandError:
             return False
-    return done.returncode == _BOOTED
 
 
 def command(setup: Setup, accelerator: str, image: Path, inside: str) -> list[str]:
@@ -214,10 +210,7 @@ class Vm(Device):
             return Presence("", HOW)
         if guest.missing():
             return Presence("", f"not installed: {guest.missing()}")
-        asked = subprocess.run(
-            [PROGRAM, "--version"], capture_output=True, text=True, timeout=20, check=False
-        )
-        version = re.search(r"version (\S+)", asked.stdout)
+        version = re.search(r"version (\S+)", run([PROGRAM, "--version"]).stdout)
         image = guest.kernel()
         assert image is not None
         version_text = f"QEMU {version[1] if version else 'unknown'}, {image.name}"

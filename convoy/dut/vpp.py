@@ -20,6 +20,7 @@ from convoy.dut.process import RunningProcess
 from convoy.dut.vpp_commands import ENDS, MEANINGS, commands
 from convoy.dut.vpp_counters import errors, idle_clocks, interfaces, nodes, spent
 from convoy.errors import ConvoyError, InputError
+from convoy.host.command import output
 from convoy.host.priority import prefer
 from convoy.host.process import Process, wait_for
 
@@ -114,7 +115,7 @@ class _Running(RunningProcess):
         return f"; it found no {', '.join(missing)}{place}" if missing else ""
 
     def _ask(self, *words: str) -> str:
-        return third_party.ask([self._ctl, "-s", self._socket, *words])
+        return output([self._ctl, "-s", self._socket, *words])
 
     def counters(self) -> dict[str, Any] | None:
         return {
@@ -159,7 +160,7 @@ class Vpp(Device):
         if programs is None:
             return Presence("", HOW)
         try:
-            words = third_party.ask([programs[0], "--version"])
+            words = output([programs[0], "--version"])
         except ConvoyError as error:
             return Presence("", f"{HOW}; {programs[0]} does not run: {error}")
         version = re.search(r"v(\d\d\.\d\d\S*)", words)

@@ -10,10 +10,10 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 from pathlib import Path
 
 from convoy.errors import ConvoyError, InputError
+from convoy.host.command import run
 
 _BLOCK = 512
 
@@ -75,10 +75,7 @@ class Initramfs:
 
     def libraries(self, binary: Path) -> None:
         """Add the shared libraries that a program or a library needs, where it looks for them."""
-        done = subprocess.run(
-            ["ldd", str(binary)], capture_output=True, text=True, timeout=30, check=False
-        )
-        for path in re.findall(r"(/\S+) \(0x", done.stdout):  # none: it is static
+        for path in re.findall(r"(/\S+) \(0x", run(["ldd", binary]).stdout):  # none: it is static
             self.mirror(Path(path))
 
     def archive(self) -> bytes:

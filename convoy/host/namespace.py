@@ -9,11 +9,11 @@ pairs. Nothing has to be found and cleaned up after a crash.
 import ctypes
 import os
 import socket
-import subprocess
 import threading
 from pathlib import Path
 
 from convoy.errors import ConvoyError
+from convoy.host.command import run
 from convoy.host.process import Process
 from convoy.host.scope import Scope
 
@@ -80,15 +80,8 @@ class Namespace(Scope):
 def shell(script: str, command: tuple[str, ...] = ("sh", "-es")) -> str:
     """Run a script; return what it printed. Raises ConvoyError with its last words."""
     # sbin: where ip, nft and sysctl are, and what the PATH of a user may lack.
-    environment = os.environ | {"PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin"}
-    try:
-        done = subprocess.run(
-            command, input=script, capture_output=True, text=True, timeout=DEADLINE_S,
-            env=environment, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ConvoyError(f"{command[0]}: {error}") from None
-    if done.returncode != 0:
-        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise ConvoyError(f"{' '.join(command[:1])}: {words[0]}")
-    return done.stdout
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    ended = run(command, DEADLINE_S, script, {"PATH": path})
+    if ended.exit_code != 0:
+        raise ConvoyError(f"{command[0]}: {ended.lines()[0]}")
+    return ended.stdout

@@ -3,11 +3,11 @@
 """convoyd --check: what only the node can tell (function tables, capture files, devices)."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from convoy.errors import ConvoyError, InputError
+from convoy.host.command import CommandError, run
 from convoy.host.folders import make_for_sockets
 
 CHECK_DEADLINE_S = 120.0
@@ -19,24 +19,15 @@ def check_plan(convoyd: Path, plan: dict[str, Any], file: Path | None = None) ->
     file: where the plan was read from, if a person could have changed it: convoyd reads it itself.
     """
     make_for_sockets(plan)
+    command: list[str | Path] = [convoyd, "--check", "-" if file is None else file]
     try:
-        done = subprocess.run(
-            [convoyd, "--check", "-" if file is None else file],
-            input=json.dumps(plan) if file is None else "",
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=CHECK_DEADLINE_S,
-            check=False,
-        )
-    except OSError as error:
-        raise InputError(f"{convoyd}: {error.strerror}; build it again: make build") from None
-    except subprocess.TimeoutExpired:
-        raise ConvoyError(f"{convoyd} --check: no answer in {CHECK_DEADLINE_S:.0f} s") from None
-    if done.returncode == 0:
+        ended = run(command, CHECK_DEADLINE_S, json.dumps(plan) if file is None else "")
+    except CommandError as error:
+        raise ConvoyError(f"{error}; build it again: make build") from None
+    if ended.exit_code == 0:
         return
-    message = about_plan(last_words(done.stderr)) or f"convoyd --check ended with {done.returncode}"
-    raise (InputError if done.returncode == 2 else ConvoyError)(message)
+    message = about_plan(last_words(ended.stderr)) or f"convoyd --check: {ended.lines()[-1]}"
+    raise (InputError if ended.exit_code == 2 else ConvoyError)(message)
 
 
 def last_words(stderr: str) -> str:

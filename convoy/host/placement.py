@@ -6,13 +6,13 @@ hwloc's own tool, lstopo, writes that view as XML, of this machine or of one tha
 ("numa:2 core:8"): so placements are tested for machines that are not here.
 """
 
-import subprocess
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
 from convoy.errors import ConvoyError, InputError
+from convoy.host.command import CommandError, run
 
 LSTOPO = "lstopo-no-graphics"
 Where = Literal["same-node", "other-node", "other-server"]
@@ -57,13 +57,12 @@ def read(synthetic: str | None = None) -> Topology:
         text = synthetic if "pu:" in synthetic.lower() else f"{synthetic} pu:1"
         command += ["--input", text]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ConvoyError(f"{LSTOPO}: {error} (Debian: apt-get install hwloc-nox)") from None
-    if done.returncode != 0 or "<topology" not in done.stdout:
-        words = (done.stderr.strip().splitlines() or ["no answer"])[-1]
-        raise InputError(f"topology '{synthetic or 'this machine'}': {words}")
-    return parse(done.stdout)
+        ended = run(command)
+    except CommandError as error:
+        raise ConvoyError(f"{error} (Debian: apt-get install hwloc-nox)") from None
+    if ended.exit_code != 0 or "<topology" not in ended.stdout:
+        raise InputError(f"topology '{synthetic or 'this machine'}': {ended.lines()[-1]}")
+    return parse(ended.stdout)
 
 
 def parse(xml: str) -> Topology:

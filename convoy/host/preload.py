@@ -4,13 +4,11 @@
 
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from convoy.errors import InputError
-
-_TIMEOUT_S = 20
+from convoy.host.command import run
 
 
 def program_path(program: str) -> Path:
@@ -30,10 +28,7 @@ def linked_libraries(program: Path) -> frozenset[str]:
         raise InputError(
             f"{program}: not an ELF program; give the program itself, not a script around it"
         )
-    done = subprocess.run(
-        ["ldd", program], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
-    )
-    return frozenset(re.findall(r"^\s+(\S+\.so\S*)", done.stdout, re.MULTILINE))
+    return frozenset(re.findall(r"^\s+(\S+\.so\S*)", run(["ldd", program]).stdout, re.MULTILINE))
 
 
 def check_program(program: Path, library: str, ours: Path) -> None:

@@ -5,10 +5,10 @@
 import datetime
 import os
 import platform
-import subprocess
 from pathlib import Path
 
 from convoy import __version__
+from convoy.host.command import CommandError, output
 from convoy.host.machine import ROOT, hugepages, online, text
 from convoy.host.programs import CHECKOUT
 from convoy.results.documents import Host
@@ -24,15 +24,11 @@ def cpu_model(root: Path = ROOT) -> str:
 
 def commit() -> str | None:
     """Return the checkout's commit, with + where files differ from it; None outside of one."""
+    describe = ("describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*")
     try:
-        done = subprocess.run(
-            ["git", "-C", str(CHECKOUT), "describe", "--always", "--abbrev=12", "--dirty=+",
-             "--exclude=*"],
-            capture_output=True, text=True, timeout=10, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
+        return output(["git", "-C", CHECKOUT, *describe]).strip() or None
+    except CommandError:
         return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
 
 
 def environment(root: Path = ROOT) -> Host:

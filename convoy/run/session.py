@@ -20,12 +20,12 @@ from convoy.results.folder import HOST, RunFolder
 from convoy.results.memory import Memory
 from convoy.results.scenario import SetupSpec
 from convoy.results.trial_result import SelfTest
-from convoy.run import memory
 from convoy.run import scenario as scenarios_of
 from convoy.run.adaptive_repetition import TIME_SHARE
 from convoy.run.baseline_rate import BaselineRate
 from convoy.run.bench import BASELINE, Bench, Step
 from convoy.run.environment import environment
+from convoy.run.in_memory import command, measure
 from convoy.run.order import MEMORY_S, Order, order
 from convoy.run.packet_run import Settings
 from convoy.search.goals import goals
@@ -158,8 +158,8 @@ def _in_memory(folder: RunFolder, asked: Plan, progress: Progress) -> None:
     for index, (name, what) in enumerate(todo):
         left = (len(todo) - index) * MEMORY_S
         progress(Step(f"{name}: {what}, in memory", index, len(todo), left))
-        result = memory.measure(what)
-        folder.append(Memory(scenario=name, what=what, command=memory.command(what), result=result))
+        result = measure(what)
+        folder.append(Memory(scenario=name, what=what, command=command(what), result=result))
 
 
 def _write_baseline(folder: RunFolder, self_test: SelfTest) -> None:

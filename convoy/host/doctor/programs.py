@@ -5,10 +5,10 @@
 import platform
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from convoy.host.command import CommandError, run
 from convoy.host.doctor.finding import Finding
 from convoy.host.programs import find
 
@@ -37,18 +37,11 @@ def ask(command: Sequence[str]) -> str | None:
     if path is None or len(command) == 1:  # it cannot be asked
         return path
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=DEADLINE_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        ended = run(command, DEADLINE_S)
+    except CommandError:
         return "found, but it does not answer"
-    output = (done.stdout or done.stderr).strip()
-    if not output and done.returncode != 0:
+    output = (ended.stdout or ended.stderr).strip()
+    if not output and ended.exit_code != 0:
         return None
     return output.splitlines()[0] if output else "found"
 

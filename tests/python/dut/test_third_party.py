@@ -15,6 +15,7 @@ from convoy.dut.devices import device
 from convoy.dut.vpp_commands import ENDS, commands
 from convoy.dut.vpp_counters import Node, errors, idle_clocks, interfaces, nodes, spent
 from convoy.errors import ConvoyError
+from convoy.host import command
 
 PEERS = ("fastclick", "vpp", "bess")
 VARIABLES = {"fastclick": "CONVOY_CLICK", "vpp": "CONVOY_VPP", "bess": "CONVOY_BESS"}
@@ -68,7 +69,7 @@ def test_a_program_is_found_by_its_path_its_folder_or_on_path(tmp_path):
 
 def test_who_does_not_answer_in_time_is_not_waited_for():
     with pytest.raises(ConvoyError, match=r"sleep: no answer within 0\.1 s"):
-        third_party.ask(["sleep", "60"], 0.1)
+        command.run(["sleep", "60"], 0.1)
 
 
 CHAIN = (functions.firewall(2), functions.router(1), functions.layer2())

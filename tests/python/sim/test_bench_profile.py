@@ -12,7 +12,7 @@ from convoy.cli.bench_profile import profile_of
 from convoy.errors import ConvoyError
 from convoy.report.frames import Frames
 from convoy.report.row import Delay, Row
-from convoy.run.frame import FrameCost, bench_frame
+from convoy.run.in_memory import FrameCost, bench_frame
 from convoy.sim import profile
 
 ROW = Row(
