@@ -181,7 +181,7 @@ static void wait_for_end(const struct cv_node *node)
 {
 	const struct timespec time = {.tv_nsec = 5000000};
 
-	while (!cv_stop_signals_asked() && !cv_node_ended(node))
+	while (!cv_stop_signals_came() && !cv_node_ended(node))
 		nanosleep(&time, NULL);
 }
 

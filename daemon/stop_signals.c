@@ -13,13 +13,13 @@
 
 #include "port/eal.h"
 
-static bool asked;
+static bool requested;
 static const char *waits_for;
 static unsigned deadline_s;
 
-bool cv_stop_signals_asked(void)
+bool cv_stop_signals_came(void)
 {
-	return __atomic_load_n(&asked, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&requested, __ATOMIC_ACQUIRE);
 }
 
 void cv_stop_signals_waits_for(const char *what)
@@ -68,8 +68,8 @@ static void *wait_for_signals(void *argument)
 
 	while (sigwait(signals, &number) != 0)
 		;
-	// Pairs with the acquire load in cv_stop_signals_asked().
-	__atomic_store_n(&asked, true, __ATOMIC_RELEASE);
+	// Pairs with the acquire load in cv_stop_signals_came().
+	__atomic_store_n(&requested, true, __ATOMIC_RELEASE);
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += deadline_s;
 	if (wait_until(signals, &until))

@@ -14,8 +14,8 @@
 // To be called before any other thread is made, once. 0, or a negative errno with error set.
 int cv_stop_signals_start(unsigned deadline_s, struct cv_error *error);
 
-// Has a signal asked the node to end?
-bool cv_stop_signals_asked(void);
+// Has a signal come that ends the node?
+bool cv_stop_signals_came(void);
 
 // What the end waits for now, to be named if it never comes: "worker 0 (core 3)". NULL: nothing in
 // particular. The text must stay.

@@ -55,7 +55,7 @@ static const char help[] =
 	"Exit status: 0 done (a failed trial says so in its result), 1 the tester failed,\n"
 	"2 bad input, nothing was sent.\n";
 
-struct asked {
+struct given {
 	cpu_set_t allowed;
 	bool self_test;
 	const char *kind; // of the self-test; NULL: that of the ports
@@ -110,7 +110,7 @@ enum {
 };
 
 // One option. -1: go on.
-static int take(struct gen_options *options, struct asked *asked, int option)
+static int take(struct gen_options *options, struct given *given, int option)
 {
 	char error[512], *end;
 
@@ -124,17 +124,17 @@ static int take(struct gen_options *options, struct asked *asked, int option)
 			return gen_complain(GEN_BAD_INPUT, "%s", error);
 		return -1;
 	case CORE:
-		return take_core("core", &asked->allowed, &options->core);
+		return take_core("core", &given->allowed, &options->core);
 	case REFLECTOR_CORE:
-		return take_core("reflector-core", &asked->allowed, &options->reflector_core);
+		return take_core("reflector-core", &given->allowed, &options->reflector_core);
 	case DEVICE_CORE:
-		return take_core("device-core", &asked->allowed, &options->device_core);
+		return take_core("device-core", &given->allowed, &options->device_core);
 	case SPEC:
 		options->spec = optarg;
 		return -1;
 	case SELF_TEST:
-		asked->self_test = true;
-		asked->kind = optarg;
+		given->self_test = true;
+		given->kind = optarg;
 		return -1;
 	case ATTACH_TIMEOUT:
 		options->attach_timeout_s = strtod(optarg, &end);
@@ -156,16 +156,16 @@ static int take(struct gen_options *options, struct asked *asked, int option)
 }
 
 // Which kind of self-test: the one that was named, or that of the ports.
-static int choose_self_test(struct gen_options *options, const struct asked *asked)
+static int choose_self_test(struct gen_options *options, const struct given *given)
 {
 	const char *names;
 
 	options->self_test =
-		gen_loopback_find(asked->kind != NULL ? asked->kind : "vhost-user", &names);
+		gen_loopback_find(given->kind != NULL ? given->kind : "vhost-user", &names);
 	if (options->self_test == NULL)
 		return gen_complain(
-			GEN_BAD_INPUT, "--self-test=%s: is none of: %s", asked->kind, names);
-	for (uint32_t i = 0; asked->kind == NULL && i < options->port_count; i++) {
+			GEN_BAD_INPUT, "--self-test=%s: is none of: %s", given->kind, names);
+	for (uint32_t i = 0; given->kind == NULL && i < options->port_count; i++) {
 		const struct gen_loopback_kind *kind = gen_loopback_of(&options->ports[i]);
 
 		if (kind == NULL || (i > 0 && kind != options->self_test))
@@ -187,11 +187,11 @@ static int choose_self_test(struct gen_options *options, const struct asked *ask
 }
 
 // What no option shows alone. -1: go on.
-static int check_together(struct gen_options *options, const struct asked *asked)
+static int check_together(struct gen_options *options, const struct given *given)
 {
 	if (options->spec != NULL && options->port_count == 0)
 		return gen_complain(GEN_BAD_INPUT, "--spec needs a --port to send to");
-	if (options->port_count == 0 && !asked->self_test)
+	if (options->port_count == 0 && !given->self_test)
 		return gen_complain(GEN_BAD_INPUT, "no --port; see convoy-gen --help");
 	if (options->spec != NULL && access(options->spec, R_OK) < 0)
 		return gen_complain(GEN_BAD_INPUT, "--spec %s: %s", options->spec, strerror(errno));
@@ -201,17 +201,17 @@ static int check_together(struct gen_options *options, const struct asked *asked
 				return gen_complain(GEN_BAD_INPUT, "--port %s: given twice",
 					options->ports[i].text);
 	if (options->core < 0)
-		options->core = last_core(&asked->allowed, options->reflector_core >= 0
+		options->core = last_core(&given->allowed, options->reflector_core >= 0
 								   ? options->reflector_core
 								   : options->device_core);
 	if (options->reflector_core < 0)
-		options->reflector_core = last_core(&asked->allowed, options->core);
+		options->reflector_core = last_core(&given->allowed, options->core);
 	if (options->device_core >= 0 && options->device_core == options->core)
 		return gen_complain(GEN_BAD_INPUT,
 			"--device-core %d: is the tester's own (--core); name the device's, or "
 			"none",
 			options->device_core);
-	return asked->self_test ? choose_self_test(options, asked) : -1;
+	return given->self_test ? choose_self_test(options, given) : -1;
 }
 
 int gen_options_parse(int argc, char **argv, struct gen_options *options)
@@ -228,13 +228,13 @@ int gen_options_parse(int argc, char **argv, struct gen_options *options)
 		{"version", no_argument, NULL, VERSION},
 		{0},
 	};
-	struct asked asked = {0};
+	struct given given = {0};
 
 	*options = (struct gen_options){
 		.core = -1, .reflector_core = -1, .device_core = -1, .attach_timeout_s = 30};
-	sched_getaffinity(0, sizeof(asked.allowed), &asked.allowed);
+	sched_getaffinity(0, sizeof(given.allowed), &given.allowed);
 	for (int option; (option = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
-		const int status = take(options, &asked, option);
+		const int status = take(options, &given, option);
 
 		if (status >= 0)
 			return status;
@@ -242,7 +242,7 @@ int gen_options_parse(int argc, char **argv, struct gen_options *options)
 	if (optind < argc)
 		return gen_complain(
 			GEN_BAD_INPUT, "%s: not an option; see convoy-gen --help", argv[optind]);
-	return check_together(options, &asked);
+	return check_together(options, &given);
 }
 
 void gen_options_free(struct gen_options *options)

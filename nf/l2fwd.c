@@ -188,11 +188,11 @@ CV_HOT static uint16_t process(void *instance, struct cv_nf_worker *worker, stru
 static json_t *info(const void *instance)
 {
 	const struct l2fwd *fwd = instance;
-	json_t *told = json_pack("{s:s}", "mode", modes[fwd->mode]);
+	json_t *info = json_pack("{s:s}", "mode", modes[fwd->mode]);
 
 	if (fwd->mode == BRIDGE)
-		cv_bridge_info(&fwd->bridge, told);
-	return told;
+		cv_bridge_info(&fwd->bridge, info);
+	return info;
 }
 
 const struct cv_nf cv_nf_l2fwd = {

@@ -97,7 +97,7 @@ __attribute__((noinline, unused)) static void cv_mac_learn_slow(
 {
 	_Atomic uint64_t *bucket = cv_mac_bucket(table, key);
 	uint16_t oldest = 0;
-	int place = -1, found = -1;
+	int place = -1, known = -1;
 
 	for (int way = 0; way < CV_MAC_TABLE_WAYS; way++) {
 		uint64_t word = atomic_load_explicit(&bucket[way], memory_order_relaxed);
@@ -105,10 +105,10 @@ __attribute__((noinline, unused)) static void cv_mac_learn_slow(
 
 		if ((word & CV_MAC_KEY) == key) {
 			// Two workers may have learned a new station at once: one entry is enough.
-			if (found >= 0)
+			if (known >= 0)
 				atomic_compare_exchange_strong(&bucket[way], &word, 0);
 			else
-				found = way;
+				known = way;
 		} else if (word == 0) {
 			silent = CV_MAC_TICKS;
 		}
@@ -118,7 +118,7 @@ __attribute__((noinline, unused)) static void cv_mac_learn_slow(
 		}
 	}
 	// Relaxed: a word says all there is to say, nothing else is published with it.
-	atomic_store_explicit(&bucket[found >= 0 ? found : place], now, memory_order_relaxed);
+	atomic_store_explicit(&bucket[known >= 0 ? known : place], now, memory_order_relaxed);
 }
 
 // Notes that the station was heard on a side (0 or 1). A full bucket forgets its most silent one.

@@ -60,11 +60,11 @@ static void bridge_learns(void **state)
 				free(views[i].data);
 			}
 		}
-		json_t *told = cv_nf_l2fwd.info(nf);
+		json_t *info = cv_nf_l2fwd.info(nf);
 
-		assert_int_equal(json_integer_value(json_object_get(told, "learned")), 3);
-		assert_int_equal(json_integer_value(json_object_get(told, "entries")), 4096);
-		json_decref(told);
+		assert_int_equal(json_integer_value(json_object_get(info, "learned")), 3);
+		assert_int_equal(json_integer_value(json_object_get(info, "entries")), 4096);
+		json_decref(info);
 		cv_nf_l2fwd.destroy(nf);
 	}
 }

@@ -41,25 +41,25 @@ static int find_group(const char *text, struct cv_user *user, struct cv_error *e
 int cv_user_find(const char *text, struct cv_user *user, struct cv_error *error)
 {
 	const char *colon = strchrnul(text, ':');
-	const struct passwd *found;
+	const struct passwd *entry;
 	unsigned long number;
 	char name[64];
 
 	snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
-	found = getpwnam(name);
-	if (found == NULL && number_of(name, &number))
-		found = getpwuid((uid_t)number);
-	if (found == NULL) {
+	entry = getpwnam(name);
+	if (entry == NULL && number_of(name, &number))
+		entry = getpwuid((uid_t)number);
+	if (entry == NULL) {
 		cv_error_set(error,
 			"run_as: \"%s\": there is no such user; name one of `getent passwd`", name);
 		return -EINVAL;
 	}
-	user->uid = found->pw_uid;
-	user->gid = found->pw_gid;
+	user->uid = entry->pw_uid;
+	user->gid = entry->pw_gid;
 	if (*colon == ':')
 		return find_group(colon + 1, user, error);
 	user->groups_count = CV_USER_GROUPS_MAX;
-	if (getgrouplist(found->pw_name, found->pw_gid, user->groups, &user->groups_count) < 0) {
+	if (getgrouplist(entry->pw_name, entry->pw_gid, user->groups, &user->groups_count) < 0) {
 		cv_error_set(error, "run_as: \"%s\": is in more than %d groups", name,
 			CV_USER_GROUPS_MAX);
 		return -EINVAL;

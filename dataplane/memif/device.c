@@ -102,15 +102,15 @@ static int send_reply(struct cv_memif *device, const struct cv_memif_reply *repl
 static void refuse(struct cv_memif *device, const char *why)
 {
 	// A client that is refused comes again and again.
-	if (strncmp(device->said, why, sizeof(device->said) - 1) != 0)
+	if (strncmp(device->last_refusal, why, sizeof(device->last_refusal) - 1) != 0)
 		device->refused(device->context, why);
-	snprintf(device->said, sizeof(device->said), "%s", why);
+	snprintf(device->last_refusal, sizeof(device->last_refusal), "%s", why);
 }
 
 static void peer_is_up(struct cv_memif *device)
 {
 	cv_loop_timer_stop(&device->timeout);
-	device->said[0] = '\0';
+	device->last_refusal[0] = '\0';
 	for (unsigned i = 0; i < CV_MEMIF_QUEUES; i++)
 		grant(device, i);
 	__atomic_fetch_add(&device->peers, 1, __ATOMIC_RELAXED);

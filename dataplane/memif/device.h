@@ -37,7 +37,7 @@ struct cv_memif {
 
 	struct cv_loop_watch watch; // of the peer's socket
 	struct cv_loop_timer timeout; // until it must be connected
-	char said[128]; // why the last peer was refused; said once
+	char last_refusal[128]; // why the last peer was refused; reported once
 };
 
 // Begins to listen or to connect. 0, or -errno with error set.

@@ -113,17 +113,17 @@ static CV_INLINE uint16_t put(
 
 	while (done < n && !ring->broken) {
 		struct cv_memif_slot slots[CV_MEMIF_BATCH];
-		uint16_t wanted = n - done, found;
+		uint16_t wanted = n - done, fetched;
 		bool more;
 
 		if (wanted > batch)
 			wanted = batch;
-		found = fetch(ring, slots, views + done, wanted, client, &more);
-		put_plain(ring, slots, views + done, found, client);
-		done += found;
+		fetched = fetch(ring, slots, views + done, wanted, client, &more);
+		put_plain(ring, slots, views + done, fetched, client);
+		done += fetched;
 		batch = batch < CV_MEMIF_BATCH ? 2 * batch : CV_MEMIF_BATCH;
 		if (!more) {
-			if (found < wanted)
+			if (fetched < wanted)
 				break;
 			continue;
 		}

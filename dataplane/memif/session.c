@@ -175,7 +175,7 @@ static int serve(struct cv_memif_session *session, const struct cv_memif_message
 
 // The client's part.
 
-enum { SAY_INIT, SAY_REGION, SAY_TO_SERVER, SAY_TO_CLIENT, SAY_CONNECT, SAY_NOTHING };
+enum { STEP_INIT, STEP_REGION, STEP_TO_SERVER, STEP_TO_CLIENT, STEP_CONNECT, STEP_DONE };
 
 static int hello(struct cv_memif_session *session, const struct cv_memif_message *message,
 	struct cv_error *error)
@@ -192,7 +192,7 @@ static int hello(struct cv_memif_session *session, const struct cv_memif_message
 		error);
 }
 
-static void say_ring(
+static void offer_ring(
 	const struct cv_memif_session *session, enum cv_memif_way way, struct cv_memif_reply *reply)
 {
 	reply->message.type = CV_MEMIF_ADD_RING;
@@ -203,29 +203,29 @@ static void say_ring(
 	reply->fd = session->calls[way];
 }
 
-// What a client says next; each answer but the last to it is an ACK.
-static void say(struct cv_memif_session *session, struct cv_memif_reply *reply)
+// The client's next message; each reply but the last to it is an ACK.
+static void next_message(struct cv_memif_session *session, struct cv_memif_reply *reply)
 {
 	switch (session->step++) {
-	case SAY_INIT:
+	case STEP_INIT:
 		reply->message.type = CV_MEMIF_INIT;
 		reply->message.init.version = CV_MEMIF_VERSION;
 		reply->message.init.id = session->id;
 		reply->message.init.mode = CV_MEMIF_ETHERNET;
 		snprintf(reply->message.init.name, CV_MEMIF_NAME_BYTES, "%s", session->name);
 		break;
-	case SAY_REGION:
+	case STEP_REGION:
 		reply->message.type = CV_MEMIF_ADD_REGION;
 		reply->message.add_region.size = session->memory[0].size;
 		reply->fd = session->file;
 		break;
-	case SAY_TO_SERVER:
-		say_ring(session, CV_MEMIF_TO_SERVER, reply);
+	case STEP_TO_SERVER:
+		offer_ring(session, CV_MEMIF_TO_SERVER, reply);
 		break;
-	case SAY_TO_CLIENT:
-		say_ring(session, CV_MEMIF_TO_CLIENT, reply);
+	case STEP_TO_CLIENT:
+		offer_ring(session, CV_MEMIF_TO_CLIENT, reply);
 		break;
-	case SAY_CONNECT:
+	case STEP_CONNECT:
 		reply->message.type = CV_MEMIF_CONNECT;
 		snprintf(
 			reply->message.connect.interface, CV_MEMIF_NAME_BYTES, "%s", session->name);
@@ -239,17 +239,17 @@ static int follow(struct cv_memif_session *session, const struct cv_memif_messag
 	const unsigned step = session->step;
 	int rc = 0;
 
-	if (message->type == CV_MEMIF_HELLO && step == SAY_INIT) {
+	if (message->type == CV_MEMIF_HELLO && step == STEP_INIT) {
 		rc = hello(session, message, error);
 		if (rc == 0)
-			say(session, reply);
+			next_message(session, reply);
 		return rc;
 	}
-	if (message->type == CV_MEMIF_ACK && step > SAY_INIT && step < SAY_NOTHING) {
-		say(session, reply);
+	if (message->type == CV_MEMIF_ACK && step > STEP_INIT && step < STEP_DONE) {
+		next_message(session, reply);
 		return 0;
 	}
-	if (message->type != CV_MEMIF_CONNECTED || step != SAY_NOTHING || session->up)
+	if (message->type != CV_MEMIF_CONNECTED || step != STEP_DONE || session->up)
 		return wrong(error, "a message that is not due");
 	begin_rings(session);
 	return 0;

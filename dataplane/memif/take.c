@@ -246,22 +246,22 @@ static CV_INLINE void take(
 
 	while (target->n < n && steps > 0 && !ring->broken) {
 		struct cv_memif_slot slots[CV_MEMIF_BATCH];
-		uint16_t wanted = n - target->n, found, took;
+		uint16_t wanted = n - target->n, fetched, took;
 		bool more;
 
 		if (wanted > batch)
 			wanted = batch;
-		found = fetch(ring, slots, wanted, client, &more);
-		took = found;
+		fetched = fetch(ring, slots, wanted, client, &more);
+		took = fetched;
 		if (coalesces)
-			took = copy_coalesced(ring, slots, found, target);
+			took = copy_coalesced(ring, slots, fetched, target);
 		else
-			copy_each(ring, slots, found, target);
+			copy_each(ring, slots, fetched, target);
 		CV_COPIED();
 		if (took > 0)
 			cv_memif_give_back(ring, took, client);
 		steps -= took;
-		if (took < found || (!more && found < wanted))
+		if (took < fetched || (!more && fetched < wanted))
 			break;
 		batch = batch < CV_MEMIF_BATCH ? 2 * batch : CV_MEMIF_BATCH;
 		if (more) {

@@ -15,7 +15,7 @@ static const struct {
 	uint16_t type;
 	int size;
 	unsigned fds;
-	const char *says; // NULL: it is taken
+	const char *refusal; // NULL: it is taken
 } messages[] = {
 	{CV_MEMIF_ACK, 128, 0, NULL},
 	{CV_MEMIF_HELLO, 128, 0, NULL},
@@ -48,9 +48,9 @@ static void messages_have_their_size_type_and_descriptors(void **state)
 		const int rc =
 			cv_memif_message_check(&message, messages[i].size, messages[i].fds, &error);
 
-		assert_int_equal(rc, messages[i].says == NULL ? 0 : -EPROTO);
-		if (messages[i].says != NULL)
-			assert_non_null(strstr(error.text, messages[i].says));
+		assert_int_equal(rc, messages[i].refusal == NULL ? 0 : -EPROTO);
+		if (messages[i].refusal != NULL)
+			assert_non_null(strstr(error.text, messages[i].refusal));
 	}
 }
 

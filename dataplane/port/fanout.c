@@ -15,7 +15,7 @@
 // The last group of this thread: the driver opens a port's queues one after another.
 static _Thread_local struct {
 	int first; // its first socket; -1: there is no group
-	uint32_t asked; // what the driver asked for: number, kind and flags
+	uint32_t requested; // what the driver asked for: number, kind and flags
 	uint32_t given; // what the kernel made of it
 } group = {.first = -1};
 
@@ -39,17 +39,17 @@ static uint32_t get(int fd)
 	return getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &fanout, &size) == 0 ? fanout : 0;
 }
 
-static int join(int fd, uint32_t asked)
+static int join(int fd, uint32_t requested)
 {
-	// Asked anew: the first socket may be closed by now, and its number another socket's.
-	if (group.first >= 0 && group.asked == asked && get(group.first) == group.given)
+	// Read anew: the first socket may be closed by now, and its number another socket's.
+	if (group.first >= 0 && group.requested == requested && get(group.first) == group.given)
 		return set(fd, group.given);
 	// The driver would have fragments reassembled, even for a single queue.
-	if (set(fd, (asked & ~NUMBER & ~FLAG(PACKET_FANOUT_FLAG_DEFRAG)) |
+	if (set(fd, (requested & ~NUMBER & ~FLAG(PACKET_FANOUT_FLAG_DEFRAG)) |
 			    FLAG(PACKET_FANOUT_FLAG_UNIQUEID)) != 0)
 		return -1;
 	group.first = fd;
-	group.asked = asked;
+	group.requested = requested;
 	group.given = get(fd);
 	return 0;
 }

@@ -71,7 +71,7 @@ int cv_socket_check(const struct cv_socket_config *config, bool listens, struct 
 }
 
 // 0 if a living process has a socket at path, else -errno.
-static int look(const char *path)
+static int probe(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	// A datagram socket: where a stream or sequenced one listens, the answer is EPROTOTYPE,
@@ -90,7 +90,7 @@ static int look(const char *path)
 
 bool cv_socket_is_alive(const char *path)
 {
-	return look(path) == 0;
+	return probe(path) == 0;
 }
 
 int cv_socket_claim(const char *path, struct cv_error *error)
@@ -100,7 +100,7 @@ int cv_socket_claim(const char *path, struct cv_error *error)
 
 	if (lstat(path, &st) != 0)
 		return errno == ENOENT ? 0 : -errno;
-	rc = look(path);
+	rc = probe(path);
 	if (rc == 0) {
 		cv_error_set(error,
 			"path: %s: another process listens there; stop it, or name another path",

@@ -26,7 +26,7 @@
 // As DPDK's driver asks: a number, by hash, with fragments reassembled.
 #define NUMBER 0x1234u
 #define KIND ((uint32_t)(PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_ROLLOVER) << 16)
-#define ASKED (NUMBER | KIND | (uint32_t)PACKET_FANOUT_FLAG_DEFRAG << 16)
+#define REQUESTED (NUMBER | KIND | (uint32_t)PACKET_FANOUT_FLAG_DEFRAG << 16)
 
 // A packet socket on the loopback interface.
 static int open_socket(int protocol)
@@ -62,11 +62,12 @@ static int open_others(int protocol, uint32_t fanout)
 }
 
 // Opens a port's queues as the driver does; all are in one group, which is returned.
-static uint32_t open_queues(int fds[QUEUES], uint32_t asked)
+static uint32_t open_queues(int fds[QUEUES], uint32_t requested)
 {
 	for (unsigned i = 0; i < QUEUES; i++) {
 		fds[i] = open_socket(ETH_P_ALL);
-		if (setsockopt(fds[i], SOL_PACKET, PACKET_FANOUT, &asked, sizeof(asked)) != 0)
+		if (setsockopt(fds[i], SOL_PACKET, PACKET_FANOUT, &requested, sizeof(requested)) !=
+			0)
 			fail_msg("queue %u: %s", i, strerror(errno));
 		assert_int_equal(group_of(fds[i]), group_of(fds[0]));
 	}
@@ -102,7 +103,7 @@ static void a_port_has_a_group_of_its_own(void **state)
 		if (rows[i].protocol != 0)
 			others = open_others(rows[i].protocol, rows[i].fanout);
 		cv_fanout_begin();
-		const uint32_t group = open_queues(fds, ASKED);
+		const uint32_t group = open_queues(fds, REQUESTED);
 		assert_int_equal(group & ~0xffffu, KIND); // fragments stay fragments
 		if (others >= 0 && group == group_of(others))
 			fail_msg("%s: joined", rows[i].description);
@@ -118,13 +119,13 @@ static void ports_share_no_group(void **state)
 	(void)state;
 
 	cv_fanout_begin();
-	const uint32_t first = open_queues(one, ASKED);
+	const uint32_t first = open_queues(one, REQUESTED);
 	cv_fanout_begin();
-	const uint32_t second = open_queues(two, ASKED); // on the same interface
+	const uint32_t second = open_queues(two, REQUESTED); // on the same interface
 	assert_int_not_equal(first, second);
 	// Ports that are opened by DPDK's devargs do not begin: on other interfaces they ask for
 	// other numbers.
-	assert_int_not_equal(open_queues(three, ASKED ^ 1), second);
+	assert_int_not_equal(open_queues(three, REQUESTED ^ 1), second);
 	close_all(one);
 	close_all(two);
 	close_all(three);
@@ -136,13 +137,13 @@ static void a_group_ends_with_its_port(void **state)
 	(void)state;
 
 	cv_fanout_begin();
-	const uint32_t before = open_queues(fds, ASKED);
+	const uint32_t before = open_queues(fds, REQUESTED);
 	close_all(fds);
 	// Its first socket's number is another socket's now, its group's another program's.
 	const int first = open_socket(ETH_P_ALL);
 	assert_int_equal(first, fds[0]);
 	const int others = open_others(ETH_P_ALL, before);
-	assert_int_not_equal(open_queues(more, ASKED), before);
+	assert_int_not_equal(open_queues(more, REQUESTED), before);
 	close_all(more);
 	close(first);
 	close(others);

@@ -258,11 +258,11 @@ static struct rte_mbuf *make_packet(uint32_t number, uint16_t len)
 static void assert_is(const struct rte_mbuf *packet, uint32_t number, uint16_t len)
 {
 	const uint8_t *data = rte_pktmbuf_mtod(packet, const uint8_t *);
-	uint32_t found;
+	uint32_t got;
 
 	assert_int_equal(packet->nb_segs, 1);
-	memcpy(&found, data + 14, sizeof(found));
-	assert_int_equal(found, number);
+	memcpy(&got, data + 14, sizeof(got));
+	assert_int_equal(got, number);
 	assert_int_equal(packet->pkt_len, len);
 	for (uint16_t i = 0; i < len; i++) {
 		if (i < 14 || i >= 18)

@@ -38,14 +38,14 @@ static bool replace_page(void *address)
 	return false;
 }
 
-static void say_so(void)
+static void report_once(void)
 {
 	static const char text[] =
 		"a peer took back memory that it shared: what was there is zeros, "
 		"and vhost-user gives it no packets until it connects anew\n";
-	static bool said; // atomic: there may be thousands of pages
+	static bool reported; // atomic: there may be thousands of pages
 
-	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED) &&
+	if (!__atomic_exchange_n(&reported, true, __ATOMIC_RELAXED) &&
 		write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
 		return;
 }
@@ -64,7 +64,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 			if (lost != NULL)
 				lost(info->si_addr);
 		}
-		say_so();
+		report_once();
 	} else if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(number, info, context);
 	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {

@@ -16,12 +16,12 @@
 #include "socket/lost_memory.h"
 #include "socket/shared_memory.h"
 
-static const void *told;
+static const void *reported;
 static unsigned times;
 
 static void lost(const void *address)
 {
-	told = address;
+	reported = address;
 	times++;
 }
 
@@ -39,7 +39,7 @@ static void a_page_that_is_gone_is_zeros(void)
 	cv_lost_memory_guard(lost);
 	cv_lost_memory_guard(lost);
 	assert_int_equal(*(volatile uint8_t *)&memory[page + 7], 0);
-	assert_ptr_equal(told, &memory[page + 7]);
+	assert_ptr_equal(reported, &memory[page + 7]);
 	*(volatile uint8_t *)&memory[page] = 1; // ours now
 	assert_int_equal(times, 1);
 	assert_int_equal(memory[0], 0x55); // what is there stays
@@ -71,7 +71,7 @@ static void a_large_region_is_lost_at_once(void)
 		madvise(&memory.data[i * page], page, MADV_DONTNEED); // it need not stay
 	}
 	assert_int_equal(times, 1);
-	assert_ptr_equal(told, &memory.data[page]);
+	assert_ptr_equal(reported, &memory.data[page]);
 	assert_int_equal(memory.data[0], 0); // all of it
 	assert_int_equal(other.data[0], 0x55); // and no other
 	cv_shared_memory_unmap(&memory);

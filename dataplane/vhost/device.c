@@ -71,7 +71,7 @@ static void grant(struct cv_vhost_device *device, unsigned index)
 }
 
 // Says it when a first pair can be used both ways, or none any more.
-static void tell_of_change(struct cv_vhost_device *device)
+static void notify_changed(struct cv_vhost_device *device)
 {
 	bool up = false;
 
@@ -100,7 +100,7 @@ static void grant_all(struct cv_vhost_device *device)
 			__atomic_store_n(&device->active[count++], pair, __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&device->active_count, count, __ATOMIC_RELEASE);
-	tell_of_change(device);
+	notify_changed(device);
 }
 
 static bool shares(const struct cv_vhost_session *session, const void *address)
@@ -149,18 +149,18 @@ static void too_late(struct cv_loop_timer *timer)
 static int handle(struct cv_vhost_device *device, struct cv_error *error)
 {
 	const struct cv_vhost_message *message = &device->stream.message;
-	const bool asks = cv_vhost_request_asks(message->request);
+	const bool is_query = cv_vhost_request_is_query(message->request);
 	struct cv_vhost_message reply;
 	int rc;
 
-	if (!asks)
+	if (!is_query)
 		revoke_all(device);
 	rc = cv_vhost_session_handle(
 		&device->session, message, device->stream.fds.fds, &reply, error);
 	if (rc < 0)
 		return rc;
 	// Before the reply: who has it may begin at once.
-	if (!asks)
+	if (!is_query)
 		grant_all(device);
 	if (rc == 0)
 		return 0;
@@ -211,7 +211,7 @@ static void gone(struct cv_endpoint *endpoint)
 	cv_vhost_stream_next(&device->stream);
 	revoke_all(device);
 	cv_vhost_session_end(&device->session);
-	tell_of_change(device);
+	notify_changed(device);
 }
 
 static int add(struct cv_vhost_device *device)

@@ -21,7 +21,7 @@ static const struct rule {
 	const char *name; // NULL: there is no such request
 	uint16_t bytes; // EACH_REGION: and the regions
 	uint8_t carries; // enum carries
-	bool asks;
+	bool is_query;
 	uint64_t needs; // a protocol feature; 0: none
 } rules[CV_VHOST_REQUESTS] = {
 	[CV_VHOST_GET_FEATURES] = {"GET_FEATURES", 0, NONE, true, 0},
@@ -61,11 +61,11 @@ const char *cv_vhost_request_name(uint32_t request)
 	return rule != NULL ? rule->name : "unknown message";
 }
 
-bool cv_vhost_request_asks(uint32_t request)
+bool cv_vhost_request_is_query(uint32_t request)
 {
 	const struct rule *rule = rule_of(request);
 
-	return rule != NULL && rule->asks;
+	return rule != NULL && rule->is_query;
 }
 
 int cv_vhost_header_check(

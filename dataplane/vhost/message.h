@@ -24,8 +24,8 @@ int cv_vhost_header_check(
 int cv_vhost_message_check(
 	const struct cv_vhost_message *message, unsigned fds, struct cv_error *error);
 
-// Whether the request only asks: nothing changes.
-bool cv_vhost_request_asks(uint32_t request);
+// Whether the request is a query: nothing changes.
+bool cv_vhost_request_is_query(uint32_t request);
 
 // For messages; "message 27" where it has no name.
 const char *cv_vhost_request_name(uint32_t request);

@@ -90,14 +90,15 @@ static struct cv_vhost_message state(uint32_t request, uint32_t index, uint32_t 
 		.state = {index, number}};
 }
 
-static void say(int front, const struct cv_vhost_message message, const int *fds, unsigned count)
+static void send_message(
+	int front, const struct cv_vhost_message message, const int *fds, unsigned count)
 {
 	test_send_with(front, &message, HEADER + message.bytes, fds, count);
 }
 
 static void share(int front, uint64_t bytes)
 {
-	say(front,
+	send_message(front,
 		(struct cv_vhost_message){.request = CV_VHOST_SET_MEM_TABLE,
 			.flags = CV_VHOST_VERSION,
 			.bytes = 40,
@@ -106,7 +107,7 @@ static void share(int front, uint64_t bytes)
 }
 
 // All before it was handled when this returns.
-static uint64_t ask(int front, uint32_t request)
+static uint64_t query(int front, uint32_t request)
 {
 	const struct cv_vhost_message question = {request, CV_VHOST_VERSION, 0, {0}};
 	struct cv_vhost_message answer;
@@ -124,8 +125,8 @@ static void start_rings(int front)
 	for (uint32_t i = 0; i < 2; i++) {
 		const uint64_t at = i * 0x4000;
 
-		say(front, state(CV_VHOST_SET_VRING_NUM, i, 256), NULL, 0);
-		say(front,
+		send_message(front, state(CV_VHOST_SET_VRING_NUM, i, 256), NULL, 0);
+		send_message(front,
 			(struct cv_vhost_message){.request = CV_VHOST_SET_VRING_ADDR,
 				.flags = CV_VHOST_VERSION,
 				.bytes = 40,
@@ -134,9 +135,9 @@ static void start_rings(int front)
 					.avail_user_addr = at + 0x1000,
 					.used_user_addr = at + 0x2000}},
 			NULL, 0);
-		say(front, u64(CV_VHOST_SET_VRING_KICK, i | NO_FD), NULL, 0);
+		send_message(front, u64(CV_VHOST_SET_VRING_KICK, i | NO_FD), NULL, 0);
 	}
-	ask(front, CV_VHOST_GET_FEATURES);
+	query(front, CV_VHOST_GET_FEATURES);
 }
 
 static void assert_ended(int front)
@@ -157,7 +158,7 @@ static void assert_serves(void)
 {
 	const int front = connect_front();
 
-	assert_true(ask(front, CV_VHOST_GET_FEATURES) != 0);
+	assert_true(query(front, CV_VHOST_GET_FEATURES) != 0);
 	close(front);
 }
 
@@ -190,9 +191,9 @@ static void a_message_may_come_in_pieces(void **unused)
 	for (int i = 0; i < 20; i++) {
 		for (size_t k = 0; k < HEADER + 8; k++)
 			test_send_with(front, (const char *)&owner + k, 1, NULL, 0);
-		say(front, u64(CV_VHOST_SET_FEATURES, 0), NULL, 0);
+		send_message(front, u64(CV_VHOST_SET_FEATURES, 0), NULL, 0);
 	}
-	ask(front, CV_VHOST_GET_FEATURES);
+	query(front, CV_VHOST_GET_FEATURES);
 	assert_int_equal(device.refused_messages, 0);
 	close(front);
 }
@@ -233,7 +234,7 @@ static void what_must_not_be_said_ends_the_connection(void **unused)
 
 			if (running)
 				start_rings(front);
-			say(front, rows[i].message, rows[i].fds, rows[i].count);
+			send_message(front, rows[i].message, rows[i].fds, rows[i].count);
 			assert_ended(front);
 		}
 		print_message("  %s: %s\n", rows[i].what, why);
@@ -265,16 +266,16 @@ static void a_size_alone_afterwards_stops_the_ring(void **unused)
 	const int front = connect_front();
 
 	start_rings(front);
-	say(front,
+	send_message(front,
 		(struct cv_vhost_message){.request = CV_VHOST_SET_VRING_ADDR,
 			.flags = CV_VHOST_VERSION,
 			.bytes = 40,
 			.address = {.index = 1, .desc_user_addr = BYTES - 256 * 16}},
 		NULL, 0);
-	ask(front, CV_VHOST_GET_FEATURES);
+	query(front, CV_VHOST_GET_FEATURES);
 	assert_true(device.queues[1].ready);
-	say(front, state(CV_VHOST_SET_VRING_NUM, 1, 1024), NULL, 0);
-	ask(front, CV_VHOST_GET_FEATURES);
+	send_message(front, state(CV_VHOST_SET_VRING_NUM, 1, 1024), NULL, 0);
+	query(front, CV_VHOST_GET_FEATURES);
 	assert_false(device.queues[1].ready);
 	close(front);
 }
@@ -289,7 +290,8 @@ static void twenty_thousand_descriptors(void **unused)
 	for (int i = 0; i < 2500; i++) {
 		const int front = connect_front();
 
-		say(front, (struct cv_vhost_message){CV_VHOST_SET_OWNER, CV_VHOST_VERSION, 0, {0}},
+		send_message(front,
+			(struct cv_vhost_message){CV_VHOST_SET_OWNER, CV_VHOST_VERSION, 0, {0}},
 			many, 8);
 		assert_ended(front);
 	}
@@ -304,11 +306,11 @@ static void twenty_thousand_descriptors(void **unused)
 	const int event = eventfd(0, 0);
 	for (int i = 0; i < 2500; i++) {
 		share(front, BYTES);
-		say(front, u64(CV_VHOST_SET_VRING_CALL, 0), &event, 1);
-		say(front, u64(CV_VHOST_SET_VRING_KICK, 0), &event, 1);
-		say(front, u64(CV_VHOST_SET_VRING_ERR, 0), &event, 1);
+		send_message(front, u64(CV_VHOST_SET_VRING_CALL, 0), &event, 1);
+		send_message(front, u64(CV_VHOST_SET_VRING_KICK, 0), &event, 1);
+		send_message(front, u64(CV_VHOST_SET_VRING_ERR, 0), &event, 1);
 	}
-	ask(front, CV_VHOST_GET_FEATURES);
+	query(front, CV_VHOST_GET_FEATURES);
 	// Ours and what is in use: the thread's two, the listener, the connection, the call.
 	assert_true(test_count_fds() <= fds_before + 12);
 	close(event);

@@ -45,7 +45,7 @@ static int end(void **state)
 }
 
 // Sends a message as the device does, with a descriptor, or -1. Returns what the session does.
-static int say(struct cv_vhost_message message, int fd)
+static int handle(struct cv_vhost_message message, int fd)
 {
 	struct cv_error error = {""};
 	int fds[8] = {fd < 0 ? -1 : dup(fd), -1, -1, -1, -1, -1, -1, -1};
@@ -63,34 +63,34 @@ static int say(struct cv_vhost_message message, int fd)
 	return rc;
 }
 
-static int say_u64(uint32_t request, uint64_t value, int fd)
+static int handle_u64(uint32_t request, uint64_t value, int fd)
 {
-	return say((struct cv_vhost_message){.request = request, .bytes = 8, .u64 = value}, fd);
+	return handle((struct cv_vhost_message){.request = request, .bytes = 8, .u64 = value}, fd);
 }
 
-static int say_state(uint32_t request, uint32_t index, uint32_t number)
+static int handle_state(uint32_t request, uint32_t index, uint32_t number)
 {
-	return say(
+	return handle(
 		(struct cv_vhost_message){.request = request, .bytes = 8, .state = {index, number}},
 		-1);
 }
 
 static int share(uint64_t bytes)
 {
-	return say((struct cv_vhost_message){.request = CV_VHOST_SET_MEM_TABLE,
-			   .bytes = 40,
-			   .memory = {.count = 1, .regions = {{GUEST, bytes, BASE, 0}}}},
+	return handle((struct cv_vhost_message){.request = CV_VHOST_SET_MEM_TABLE,
+			      .bytes = 40,
+			      .memory = {.count = 1, .regions = {{GUEST, bytes, BASE, 0}}}},
 		file);
 }
 
 static int place(uint32_t index, uint64_t desc, uint64_t avail, uint64_t used)
 {
-	return say((struct cv_vhost_message){.request = CV_VHOST_SET_VRING_ADDR,
-			   .bytes = 40,
-			   .address = {.index = index,
-				   .desc_user_addr = desc,
-				   .avail_user_addr = avail,
-				   .used_user_addr = used}},
+	return handle((struct cv_vhost_message){.request = CV_VHOST_SET_VRING_ADDR,
+			      .bytes = 40,
+			      .address = {.index = index,
+				      .desc_user_addr = desc,
+				      .avail_user_addr = avail,
+				      .used_user_addr = used}},
 		-1);
 }
 
@@ -108,17 +108,17 @@ static void start_ring(uint32_t index)
 {
 	const uint64_t at = BASE + index * 0x4000;
 
-	assert_int_equal(say_state(CV_VHOST_SET_VRING_NUM, index, 256), 0);
-	assert_int_equal(say_state(CV_VHOST_SET_VRING_BASE, index, 0), 0);
+	assert_int_equal(handle_state(CV_VHOST_SET_VRING_NUM, index, 256), 0);
+	assert_int_equal(handle_state(CV_VHOST_SET_VRING_BASE, index, 0), 0);
 	assert_int_equal(place(index, at, at + 0x1000, at + 0x2000), 0);
-	assert_int_equal(say_u64(CV_VHOST_SET_VRING_KICK, index | CV_VHOST_VRING_NO_FD, -1), 0);
+	assert_int_equal(handle_u64(CV_VHOST_SET_VRING_KICK, index | CV_VHOST_VRING_NO_FD, -1), 0);
 }
 
 static void start(uint64_t features)
 {
 	struct cv_vring vring;
 
-	assert_int_equal(say_u64(CV_VHOST_SET_FEATURES, features, -1), 0);
+	assert_int_equal(handle_u64(CV_VHOST_SET_FEATURES, features, -1), 0);
 	assert_int_equal(share(BYTES), 0);
 	start_ring(0);
 	assert_int_equal(ring(0, &vring), 0);
@@ -129,31 +129,34 @@ static void start(uint64_t features)
 
 static void what_is_offered_can_be_accepted(void **state)
 {
-	assert_int_equal(say((struct cv_vhost_message){.request = CV_VHOST_GET_FEATURES}, -1), 1);
+	assert_int_equal(
+		handle((struct cv_vhost_message){.request = CV_VHOST_GET_FEATURES}, -1), 1);
 	const uint64_t offered = reply.u64;
 	assert_int_equal(reply.flags, CV_VHOST_VERSION | CV_VHOST_REPLY);
 	assert_int_equal(reply.bytes, 8);
-	assert_int_equal(say_u64(CV_VHOST_SET_FEATURES, offered, -1), 0);
+	assert_int_equal(handle_u64(CV_VHOST_SET_FEATURES, offered, -1), 0);
 	for (int bit = 0; bit < 64; bit++) {
 		assert_int_equal(
-			say_u64(CV_VHOST_SET_FEATURES, BIT(bit), -1) == 0, offered >> bit & 1);
+			handle_u64(CV_VHOST_SET_FEATURES, BIT(bit), -1) == 0, offered >> bit & 1);
 	}
 	session.packed = false;
-	say((struct cv_vhost_message){.request = CV_VHOST_GET_FEATURES}, -1);
+	handle((struct cv_vhost_message){.request = CV_VHOST_GET_FEATURES}, -1);
 	assert_int_equal(reply.u64, offered & ~BIT(VIRTIO_F_RING_PACKED));
-	assert_true(say_u64(CV_VHOST_SET_FEATURES, offered, -1) < 0);
+	assert_true(handle_u64(CV_VHOST_SET_FEATURES, offered, -1) < 0);
 	assert_int_equal(
-		say((struct cv_vhost_message){.request = CV_VHOST_GET_PROTOCOL_FEATURES}, -1), 1);
+		handle((struct cv_vhost_message){.request = CV_VHOST_GET_PROTOCOL_FEATURES}, -1),
+		1);
 	const uint64_t protocol = reply.u64;
 	for (int bit = 0; bit < 64; bit++)
-		assert_int_equal(say_u64(CV_VHOST_SET_PROTOCOL_FEATURES, BIT(bit), -1) == 0,
+		assert_int_equal(handle_u64(CV_VHOST_SET_PROTOCOL_FEATURES, BIT(bit), -1) == 0,
 			protocol >> bit & 1);
-	assert_int_equal(say_u64(CV_VHOST_SET_PROTOCOL_FEATURES, protocol, -1), 0);
-	assert_int_equal(say((struct cv_vhost_message){.request = CV_VHOST_GET_QUEUE_NUM}, -1), 1);
+	assert_int_equal(handle_u64(CV_VHOST_SET_PROTOCOL_FEATURES, protocol, -1), 0);
+	assert_int_equal(
+		handle((struct cv_vhost_message){.request = CV_VHOST_GET_QUEUE_NUM}, -1), 1);
 	assert_int_equal(reply.u64, 2);
-	assert_true(say_u64(CV_VHOST_NET_SET_MTU, 67, -1) < 0);
-	assert_int_equal(say_u64(CV_VHOST_NET_SET_MTU, 1500, -1), 0);
-	assert_true(say_u64(CV_VHOST_NET_SET_MTU, 65536, -1) < 0);
+	assert_true(handle_u64(CV_VHOST_NET_SET_MTU, 67, -1) < 0);
+	assert_int_equal(handle_u64(CV_VHOST_NET_SET_MTU, 1500, -1), 0);
+	assert_true(handle_u64(CV_VHOST_NET_SET_MTU, 65536, -1) < 0);
 }
 
 static void a_reply_where_one_is_wanted(void **state)
@@ -162,7 +165,7 @@ static void a_reply_where_one_is_wanted(void **state)
 		.request = CV_VHOST_SET_OWNER, .flags = CV_VHOST_VERSION | CV_VHOST_NEED_REPLY};
 
 	assert_int_equal(cv_vhost_session_handle(&session, &message, NULL, &reply, NULL), 0);
-	say_u64(CV_VHOST_SET_PROTOCOL_FEATURES, BIT(CV_VHOST_PROTOCOL_F_REPLY_ACK), -1);
+	handle_u64(CV_VHOST_SET_PROTOCOL_FEATURES, BIT(CV_VHOST_PROTOCOL_F_REPLY_ACK), -1);
 	assert_int_equal(cv_vhost_session_handle(&session, &message, NULL, &reply, NULL), 1);
 	assert_int_equal(reply.request, CV_VHOST_SET_OWNER);
 	assert_int_equal(reply.u64, 0);
@@ -172,31 +175,31 @@ static void a_ring_runs_when_all_is_said(void **state)
 {
 	struct cv_vring vring;
 
-	say_u64(CV_VHOST_SET_FEATURES, BIT(CV_VHOST_F_PROTOCOL_FEATURES), -1);
-	say_u64(CV_VHOST_SET_PROTOCOL_FEATURES, BIT(CV_VHOST_PROTOCOL_F_STATUS), -1);
+	handle_u64(CV_VHOST_SET_FEATURES, BIT(CV_VHOST_F_PROTOCOL_FEATURES), -1);
+	handle_u64(CV_VHOST_SET_PROTOCOL_FEATURES, BIT(CV_VHOST_PROTOCOL_F_STATUS), -1);
 	start_ring(3);
 	assert_int_equal(ring(3, &vring), -EAGAIN); // no memory
 	assert_int_equal(share(BYTES), 0);
 	assert_int_equal(ring(3, &vring), -EAGAIN); // not enabled
-	assert_int_equal(say_state(CV_VHOST_SET_VRING_ENABLE, 3, 1), 0);
+	assert_int_equal(handle_state(CV_VHOST_SET_VRING_ENABLE, 3, 1), 0);
 	assert_int_equal(ring(3, &vring), -EAGAIN); // the driver is not ready
-	assert_int_equal(say_u64(CV_VHOST_SET_STATUS, VIRTIO_CONFIG_S_DRIVER_OK, -1), 0);
+	assert_int_equal(handle_u64(CV_VHOST_SET_STATUS, VIRTIO_CONFIG_S_DRIVER_OK, -1), 0);
 	assert_int_equal(ring(3, &vring), 0);
 	assert_int_equal(ring(2, &vring), -EAGAIN);
-	assert_int_equal(say_state(CV_VHOST_SET_VRING_ENABLE, 3, 0), 0);
+	assert_int_equal(handle_state(CV_VHOST_SET_VRING_ENABLE, 3, 0), 0);
 	assert_int_equal(ring(3, &vring), -EAGAIN);
-	assert_int_equal(say_state(CV_VHOST_SET_VRING_ENABLE, 3, 1), 0);
+	assert_int_equal(handle_state(CV_VHOST_SET_VRING_ENABLE, 3, 1), 0);
 	assert_int_equal(ring(3, &vring), 0);
-	assert_int_equal(say_state(CV_VHOST_GET_VRING_BASE, 3, 0), 1);
+	assert_int_equal(handle_state(CV_VHOST_GET_VRING_BASE, 3, 0), 1);
 	assert_int_equal(ring(3, &vring), -EAGAIN);
 	start_ring(3);
 	assert_int_equal(ring(3, &vring), 0);
-	assert_int_equal(say_u64(CV_VHOST_SET_STATUS, 0, -1), 0);
+	assert_int_equal(handle_u64(CV_VHOST_SET_STATUS, 0, -1), 0);
 	assert_int_equal(ring(3, &vring), -EAGAIN);
-	say_u64(CV_VHOST_SET_STATUS, VIRTIO_CONFIG_S_DRIVER_OK, -1);
+	handle_u64(CV_VHOST_SET_STATUS, VIRTIO_CONFIG_S_DRIVER_OK, -1);
 	assert_int_equal(ring(3, &vring), -EAGAIN); // a reset stopped it
 	start_ring(3);
-	assert_int_equal(say((struct cv_vhost_message){.request = CV_VHOST_RESET_OWNER}, -1), 0);
+	assert_int_equal(handle((struct cv_vhost_message){.request = CV_VHOST_RESET_OWNER}, -1), 0);
 	assert_int_equal(ring(3, &vring), -EAGAIN);
 }
 
@@ -205,23 +208,23 @@ static void rings_and_sizes_are_bounded(void **state)
 	for (uint32_t index = 0; index < 256; index++) {
 		const bool there = index < 4;
 
-		assert_int_equal(say_state(CV_VHOST_SET_VRING_NUM, index, 256) == 0, there);
+		assert_int_equal(handle_state(CV_VHOST_SET_VRING_NUM, index, 256) == 0, there);
 		assert_int_equal(place(index, BASE, BASE, BASE) == 0, there);
-		assert_int_equal(say_state(CV_VHOST_SET_VRING_BASE, index, 0) == 0, there);
-		assert_int_equal(say_state(CV_VHOST_GET_VRING_BASE, index, 0) == 1, there);
-		assert_int_equal(say_state(CV_VHOST_SET_VRING_ENABLE, index, 1) == 0, there);
+		assert_int_equal(handle_state(CV_VHOST_SET_VRING_BASE, index, 0) == 0, there);
+		assert_int_equal(handle_state(CV_VHOST_GET_VRING_BASE, index, 0) == 1, there);
+		assert_int_equal(handle_state(CV_VHOST_SET_VRING_ENABLE, index, 1) == 0, there);
 		for (uint32_t request = CV_VHOST_SET_VRING_KICK; request <= CV_VHOST_SET_VRING_ERR;
 			request++)
 			assert_int_equal(
-				say_u64(request, index | CV_VHOST_VRING_NO_FD, -1) == 0, there);
+				handle_u64(request, index | CV_VHOST_VRING_NO_FD, -1) == 0, there);
 	}
-	assert_true(say_state(CV_VHOST_SET_VRING_NUM, UINT32_MAX, 256) < 0);
-	assert_true(say_state(CV_VHOST_SET_VRING_NUM, 0x80000000, 256) < 0);
-	assert_true(say_state(CV_VHOST_SET_VRING_NUM, 0, 0) < 0);
-	assert_int_equal(say_state(CV_VHOST_SET_VRING_NUM, 0, 1024), 0);
-	assert_true(say_state(CV_VHOST_SET_VRING_NUM, 0, 1025) < 0);
-	assert_true(say_state(CV_VHOST_SET_VRING_NUM, 0, 65536 + 256) < 0);
-	assert_true(say_state(CV_VHOST_SET_VRING_NUM, 0, UINT32_MAX) < 0);
+	assert_true(handle_state(CV_VHOST_SET_VRING_NUM, UINT32_MAX, 256) < 0);
+	assert_true(handle_state(CV_VHOST_SET_VRING_NUM, 0x80000000, 256) < 0);
+	assert_true(handle_state(CV_VHOST_SET_VRING_NUM, 0, 0) < 0);
+	assert_int_equal(handle_state(CV_VHOST_SET_VRING_NUM, 0, 1024), 0);
+	assert_true(handle_state(CV_VHOST_SET_VRING_NUM, 0, 1025) < 0);
+	assert_true(handle_state(CV_VHOST_SET_VRING_NUM, 0, 65536 + 256) < 0);
+	assert_true(handle_state(CV_VHOST_SET_VRING_NUM, 0, UINT32_MAX) < 0);
 }
 
 // The audit's item 3: what was checked for one size, layout, place or memory holds for no other.
@@ -234,9 +237,9 @@ static void each_change_is_validated_anew(void **state)
 	// The used ring of 2054 bytes ends where the memory does.
 	place(0, BASE, BASE + 0x1000, last - 2056);
 	assert_int_equal(ring(0, &vring), 0);
-	say_state(CV_VHOST_SET_VRING_NUM, 0, 512); // a size alone, afterwards
+	handle_state(CV_VHOST_SET_VRING_NUM, 0, 512); // a size alone, afterwards
 	assert_int_equal(ring(0, &vring), -EINVAL);
-	say_state(CV_VHOST_SET_VRING_NUM, 0, 256);
+	handle_state(CV_VHOST_SET_VRING_NUM, 0, 256);
 	assert_int_equal(ring(0, &vring), 0);
 	place(0, BASE, BASE + 0x1000, last - 2052);
 	assert_int_equal(ring(0, &vring), -EINVAL);
@@ -259,18 +262,18 @@ static void each_change_is_validated_anew(void **state)
 	place(0, UINT64_MAX & ~15ull, BASE, BASE);
 	assert_int_equal(ring(0, &vring), -EINVAL);
 	// Packed at the kick, split later.
-	say_u64(CV_VHOST_SET_FEATURES, BIT(VIRTIO_F_RING_PACKED), -1);
+	handle_u64(CV_VHOST_SET_FEATURES, BIT(VIRTIO_F_RING_PACKED), -1);
 	place(0, BASE, last - 4, last - 4);
 	assert_int_equal(ring(0, &vring), 0);
-	say_u64(CV_VHOST_SET_FEATURES, 0, -1);
+	handle_u64(CV_VHOST_SET_FEATURES, 0, -1);
 	assert_int_equal(ring(0, &vring), -EINVAL);
-	say_u64(CV_VHOST_SET_FEATURES, BIT(VIRTIO_F_RING_PACKED), -1);
-	say_state(CV_VHOST_SET_VRING_NUM, 0, 300); // a packed ring may have that many
+	handle_u64(CV_VHOST_SET_FEATURES, BIT(VIRTIO_F_RING_PACKED), -1);
+	handle_state(CV_VHOST_SET_VRING_NUM, 0, 300); // a packed ring may have that many
 	assert_int_equal(ring(0, &vring), 0);
-	say_u64(CV_VHOST_SET_FEATURES, 0, -1);
+	handle_u64(CV_VHOST_SET_FEATURES, 0, -1);
 	place(0, BASE, BASE + 0x2000, BASE + 0x4000);
 	assert_int_equal(ring(0, &vring), -EINVAL); // a split ring not
-	say_state(CV_VHOST_SET_VRING_NUM, 0, 256);
+	handle_state(CV_VHOST_SET_VRING_NUM, 0, 256);
 	assert_int_equal(ring(0, &vring), 0);
 	// The memory becomes smaller.
 	assert_int_equal(share(0x4000), 0);
@@ -278,10 +281,10 @@ static void each_change_is_validated_anew(void **state)
 	assert_int_equal(share(0x8000), 0);
 	assert_int_equal(ring(0, &vring), 0);
 	// A packed ring's place outside of it.
-	say_u64(CV_VHOST_SET_FEATURES, BIT(VIRTIO_F_RING_PACKED), -1);
-	say_state(CV_VHOST_SET_VRING_BASE, 0, 256);
+	handle_u64(CV_VHOST_SET_FEATURES, BIT(VIRTIO_F_RING_PACKED), -1);
+	handle_state(CV_VHOST_SET_VRING_BASE, 0, 256);
 	assert_int_equal(ring(0, &vring), -EINVAL);
-	say_state(CV_VHOST_SET_VRING_BASE, 0, 0x8000 | 255);
+	handle_state(CV_VHOST_SET_VRING_BASE, 0, 0x8000 | 255);
 	assert_int_equal(ring(0, &vring), 0);
 }
 
@@ -297,8 +300,8 @@ static void after_a_table_that_fails(void **state)
 		assert_int_equal(ring(0, &vring), before ? 0 : -EAGAIN);
 		start_ring(0);
 		assert_int_equal(ring(0, &vring), before ? 0 : -EAGAIN);
-		assert_int_equal(say_state(CV_VHOST_SET_VRING_NUM, 0, 128), 0);
-		assert_int_equal(say_u64(CV_VHOST_SET_FEATURES, 0, -1), 0);
+		assert_int_equal(handle_state(CV_VHOST_SET_VRING_NUM, 0, 128), 0);
+		assert_int_equal(handle_u64(CV_VHOST_SET_FEATURES, 0, -1), 0);
 		assert_int_equal(ring(0, &vring), before ? 0 : -EAGAIN);
 		if (before)
 			*(volatile uint8_t *)vring.desc = 1; // it is there
@@ -313,7 +316,7 @@ static void a_ring_goes_on_where_it_was(void **state)
 	start(0);
 	host = session.memory.guest.regions[0].host;
 	// A back end before us gave back 77 buffers, which the front end need not know.
-	say_state(CV_VHOST_GET_VRING_BASE, 0, 0);
+	handle_state(CV_VHOST_GET_VRING_BASE, 0, 0);
 	*(uint16_t *)(void *)(host + 0x2002) = 77;
 	start_ring(0);
 	assert_int_equal(ring(0, &vring), 0);
@@ -323,18 +326,18 @@ static void a_ring_goes_on_where_it_was(void **state)
 	session.rings[0].base = (struct cv_vring_base){80, 80};
 	assert_int_equal(ring(0, &vring), 0);
 	assert_int_equal(vring.next_avail, 80);
-	assert_int_equal(say_state(CV_VHOST_GET_VRING_BASE, 0, 0), 1);
+	assert_int_equal(handle_state(CV_VHOST_GET_VRING_BASE, 0, 0), 1);
 	assert_int_equal(reply.bytes, 8);
 	assert_int_equal(reply.state.index, 0);
 	assert_int_equal(reply.state.num, 80);
 	// The packed ring has both places in one number, with their wrap counters.
-	say_u64(CV_VHOST_SET_FEATURES, BIT(VIRTIO_F_RING_PACKED), -1);
+	handle_u64(CV_VHOST_SET_FEATURES, BIT(VIRTIO_F_RING_PACKED), -1);
 	start_ring(0);
-	say_state(CV_VHOST_SET_VRING_BASE, 0, 0x8000 | 5);
+	handle_state(CV_VHOST_SET_VRING_BASE, 0, 0x8000 | 5);
 	assert_int_equal(ring(0, &vring), 0);
 	assert_int_equal(vring.next_avail, 5);
 	assert_true(vring.avail_wrap && vring.used_wrap);
-	say_state(CV_VHOST_GET_VRING_BASE, 0, 0);
+	handle_state(CV_VHOST_GET_VRING_BASE, 0, 0);
 	assert_int_equal(reply.state.num, 0x80058005);
 }
 
@@ -348,13 +351,13 @@ static void only_an_eventfd_is_called(void **state)
 	start(0);
 	assert_int_equal(ring(0, &vring), 0);
 	assert_int_equal(vring.call_fd, -1);
-	assert_true(say_u64(CV_VHOST_SET_VRING_CALL, 0, ends[1]) < 0);
-	assert_true(say_u64(CV_VHOST_SET_VRING_CALL, 0, file) < 0);
+	assert_true(handle_u64(CV_VHOST_SET_VRING_CALL, 0, ends[1]) < 0);
+	assert_true(handle_u64(CV_VHOST_SET_VRING_CALL, 0, file) < 0);
 	for (int i = 0; i < 100; i++)
-		assert_int_equal(say_u64(CV_VHOST_SET_VRING_CALL, 0, event), 0);
+		assert_int_equal(handle_u64(CV_VHOST_SET_VRING_CALL, 0, event), 0);
 	assert_int_equal(ring(0, &vring), 0);
 	assert_true(vring.call_fd >= 0);
-	assert_int_equal(say_u64(CV_VHOST_SET_VRING_CALL, CV_VHOST_VRING_NO_FD, -1), 0);
+	assert_int_equal(handle_u64(CV_VHOST_SET_VRING_CALL, CV_VHOST_VRING_NO_FD, -1), 0);
 	assert_int_equal(ring(0, &vring), 0);
 	assert_int_equal(vring.call_fd, -1);
 	close(event);
@@ -364,7 +367,7 @@ static void only_an_eventfd_is_called(void **state)
 
 static int log_at(uint64_t bytes, uint64_t offset)
 {
-	return say(
+	return handle(
 		(struct cv_vhost_message){
 			.request = CV_VHOST_SET_LOG_BASE, .bytes = 16, .log = {bytes, offset}},
 		file);
@@ -377,7 +380,7 @@ static void what_is_written_is_logged(void **state)
 
 	start(BIT(CV_VHOST_F_LOG_ALL));
 	assert_true(log_at(16, 0) < 0); // not negotiated
-	say_u64(CV_VHOST_SET_PROTOCOL_FEATURES, BIT(CV_VHOST_PROTOCOL_F_LOG_SHMFD), -1);
+	handle_u64(CV_VHOST_SET_PROTOCOL_FEATURES, BIT(CV_VHOST_PROTOCOL_F_LOG_SHMFD), -1);
 	assert_int_equal(ring(0, &vring), 0);
 	assert_null(vring.log);
 	assert_true(log_at(BYTES + 1, 0) < 0);
@@ -407,7 +410,7 @@ static void what_is_written_is_logged(void **state)
 	session.rings[0].address.log_guest_addr = UINT64_MAX;
 	vring.log_used(vring.log_context, 4, 4);
 	assert_int_equal(log[0], 0x0e);
-	say_u64(CV_VHOST_SET_FEATURES, 0, -1); // migration given up
+	handle_u64(CV_VHOST_SET_FEATURES, 0, -1); // migration given up
 	assert_int_equal(ring(0, &vring), 0);
 	assert_null(vring.log);
 }

@@ -63,7 +63,7 @@ static void forget_events(void)
 }
 
 // Reads nothing from a file, and tells an eventfd when that is done, which is at once. 0 or -errno.
-static int read_and_tell(int from, int fd)
+static int read_and_signal(int from, int fd)
 {
 	struct iocb read = {
 		.aio_lio_opcode = IOCB_CMD_PREAD,
@@ -79,7 +79,7 @@ static int read_and_tell(int from, int fd)
 bool cv_call_is_eventfd(int fd)
 {
 	// The kernel looks at the eventfd (EINVAL), and only then at whether the file can be read.
-	return cv_call_begin() == 0 && read_and_tell(aio.writes, fd) == -EBADF &&
+	return cv_call_begin() == 0 && read_and_signal(aio.writes, fd) == -EBADF &&
 	       fcntl(fd, F_GETFD) >= 0;
 }
 
@@ -89,9 +89,9 @@ bool cv_call(int fd)
 
 	if (CV_UNLIKELY(cv_call_begin() != 0))
 		return false;
-	rc = read_and_tell(aio.reads, fd);
+	rc = read_and_signal(aio.reads, fd);
 	forget_events();
 	if (CV_UNLIKELY(rc == -EAGAIN)) // others had filled the ring
-		rc = read_and_tell(aio.reads, fd);
+		rc = read_and_signal(aio.reads, fd);
 	return rc == 0;
 }

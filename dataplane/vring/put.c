@@ -14,11 +14,11 @@ struct room {
 	struct cv_vring_pieces pieces;
 };
 
-enum found {
-	FOUND_ROOM,
-	FOUND_TOO_LITTLE, // yet
-	FOUND_NEVER, // the packet is lost
-	FOUND_MALFORMED, // the buffers of room, of which one is none
+enum space {
+	SPACE_ENOUGH,
+	SPACE_TOO_LITTLE, // yet
+	SPACE_NEVER, // the packet is lost
+	SPACE_MALFORMED, // the buffers of room, of which one is none
 };
 
 // The virtio-net header before each packet: no offloads; in how many buffers the packet lies.
@@ -75,15 +75,15 @@ static CV_INLINE bool is_short(struct cv_vring *vring, uint32_t bytes)
 				: cv_vring_split_ready(vring, before + 1) <= before;
 }
 
-static enum found too_little(struct cv_vring *vring, uint32_t bytes, struct cv_vring_place at)
+static enum space too_little(struct cv_vring *vring, uint32_t bytes, struct cv_vring_place at)
 {
 	vring->short_bytes = bytes;
 	vring->short_at = at;
-	return FOUND_TOO_LITTLE;
+	return SPACE_TOO_LITTLE;
 }
 
 // Looks for room for `bytes` in the guest's next buffers, 1 to HEADS_MAX of them.
-static enum found find_room(
+static enum space find_room(
 	struct cv_vring *vring, uint32_t bytes, uint64_t last_step, struct room *room)
 {
 	const int most = vring->mergeable ? HEADS_MAX : 1;
@@ -97,21 +97,21 @@ static enum found find_room(
 		struct cv_vring_walk walk;
 
 		if (descriptors >= vring->size || vring->counters.steps >= last_step)
-			return FOUND_NEVER;
+			return SPACE_NEVER;
 		if (!cv_vring_walk_begin(&walk, vring, at, true))
 			return too_little(vring, bytes, at);
 		cv_vring_walk_pieces(&walk, pieces, bytes);
 		cv_vring_walk_end(&walk, &at);
 		if (!add_descriptors(vring, &descriptors, walk.slot.descriptors))
-			return FOUND_TOO_LITTLE;
+			return SPACE_TOO_LITTLE;
 		walk.slot.len = pieces->bytes - before;
 		room->slots[room->heads++] = walk.slot;
 		if (walk.malformed)
-			return FOUND_MALFORMED;
+			return SPACE_MALFORMED;
 		if (pieces->bytes == bytes)
-			return FOUND_ROOM;
+			return SPACE_ENOUGH;
 	}
-	return FOUND_NEVER;
+	return SPACE_NEVER;
 }
 
 // Copies header and packet into the pieces, which are as many bytes.
@@ -140,17 +140,17 @@ static int put_any(struct cv_vring *vring, const uint8_t *data, uint32_t len, ui
 	struct room room;
 
 	switch (find_room(vring, header_bytes + len, last_step, &room)) {
-	case FOUND_TOO_LITTLE:
+	case SPACE_TOO_LITTLE:
 		return 0;
-	case FOUND_NEVER:
+	case SPACE_NEVER:
 		vring->counters.too_long++;
 		return 1;
-	case FOUND_MALFORMED:
+	case SPACE_MALFORMED:
 		vring->counters.malformed++;
 		for (uint16_t i = 0; i < room.heads; i++)
 			room.slots[i].len = 0;
 		break;
-	case FOUND_ROOM:
+	case SPACE_ENOUGH:
 		header.buffers = room.heads;
 		copy_in(vring, &room.pieces, (const uint8_t *)&header, header_bytes, data);
 		vring->counters.packets++;

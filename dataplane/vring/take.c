@@ -152,7 +152,7 @@ static __attribute__((noinline)) int take_any(
 // Copies packets out of plain buffers, each into a buffer of its own. Returns how many; *looked
 // becomes how many plain buffers that were.
 static CV_INLINE uint16_t copy_each(struct cv_vring *vring, const struct cv_vring_slot *slots,
-	struct target *target, uint16_t n, uint16_t *looked)
+	struct target *target, uint16_t n, uint16_t *examined)
 {
 	const uint32_t header = vring->header_bytes;
 	uint8_t *const *to = target->to + n;
@@ -161,10 +161,10 @@ static CV_INLINE uint16_t copy_each(struct cv_vring *vring, const struct cv_vrin
 	uint16_t got = 0;
 	uint64_t bytes = 0;
 
-	for (uint16_t i = 0; i < *looked; i++) {
+	for (uint16_t i = 0; i < *examined; i++) {
 		const uint32_t len = slots[i].len - header;
 
-		if (CV_LIKELY(i + 1 < *looked))
+		if (CV_LIKELY(i + 1 < *examined))
 			cv_vring_prefetch_rest(
 				slots[i + 1].data + header, slots[i + 1].len - header, false);
 		if (CV_UNLIKELY(len > room)) {
@@ -181,7 +181,7 @@ static CV_INLINE uint16_t copy_each(struct cv_vring *vring, const struct cv_vrin
 
 // As copy_each, but one behind the other into shared buffers, as long as there is room.
 static CV_INLINE uint16_t copy_coalesced(struct cv_vring *vring, const struct cv_vring_slot *slots,
-	struct target *target, uint16_t n, uint16_t *looked)
+	struct target *target, uint16_t n, uint16_t *examined)
 {
 	const uint32_t header = vring->header_bytes;
 	struct cv_view *const first = target->views + n;
@@ -194,10 +194,10 @@ static CV_INLINE uint16_t copy_coalesced(struct cv_vring *vring, const struct cv
 	uint64_t bytes = 0;
 	uint16_t i;
 
-	for (i = 0; i < *looked; i++) {
+	for (i = 0; i < *examined; i++) {
 		const uint32_t len = slots[i].len - header;
 
-		if (CV_LIKELY(i + 1 < *looked))
+		if (CV_LIKELY(i + 1 < *examined))
 			cv_vring_prefetch_rest(
 				slots[i + 1].data + header, slots[i + 1].len - header, false);
 		// Numbers: 4 GiB behind an address is no overflow, but behind a pointer's object.
@@ -226,7 +226,7 @@ static CV_INLINE uint16_t copy_coalesced(struct cv_vring *vring, const struct cv
 	}
 	close_buffer(buffer, end, packets);
 	vring->counters.bytes += bytes;
-	*looked = i;
+	*examined = i;
 	return (uint16_t)(view - first);
 }
 
@@ -272,10 +272,11 @@ static CV_INLINE uint16_t take(
 
 	while (budget > 0 && next != NEXT_STOP && !vring->broken) {
 		if (CV_LIKELY(next == NEXT_PLAIN)) {
-			uint16_t looked = budget < batch ? budget : batch;
+			uint16_t examined = budget < batch ? budget : batch;
 
-			got += take_plain(vring, target, got, &looked, is_packed, coalesces, &next);
-			budget -= looked;
+			got += take_plain(
+				vring, target, got, &examined, is_packed, coalesces, &next);
+			budget -= examined;
 			batch = batch < CV_VRING_BATCH ? 2 * batch : CV_VRING_BATCH;
 		} else {
 			const int one = vring->counters.steps < last_step

@@ -984,7 +984,7 @@ static void rings_end_where_virtio_says(void **state)
 }
 
 // The guest is told as it wishes: never, always, or when a certain buffer is back.
-static uint64_t told(int fd)
+static uint64_t notifications(int fd)
 {
 	uint64_t count = 0;
 
@@ -1020,7 +1020,7 @@ static void notifies(void **state)
 			for (unsigned i = 0; i < 20; i++)
 				send_one(&guest);
 			// Split with EVENT_IDX wants to hear of index 0: at first, and then it waits.
-			assert_int_equal(told(fd), event && !packed ? 1 : 20);
+			assert_int_equal(notifications(fd), event && !packed ? 1 : 20);
 			// Not at all.
 			guest.vring.avail->flags = VRING_AVAIL_F_NO_INTERRUPT;
 			if (packed)
@@ -1028,7 +1028,7 @@ static void notifies(void **state)
 			for (unsigned i = 0; i < 20; i++)
 				send_one(&guest);
 			if (!event || packed)
-				assert_int_equal(told(fd), 0);
+				assert_int_equal(notifications(fd), 0);
 			// At the third buffer from here.
 			if (!event) {
 				guest_end(&guest);
@@ -1051,15 +1051,15 @@ static void notifies(void **state)
 				} else {
 					guest.vring.avail->ring[8] = base.used + 2;
 				}
-				told(fd);
+				notifications(fd);
 				send_one(&guest);
-				assert_int_equal(told(fd), 0);
+				assert_int_equal(notifications(fd), 0);
 				send_one(&guest);
-				assert_int_equal(told(fd), 0);
+				assert_int_equal(notifications(fd), 0);
 				send_one(&guest);
-				assert_int_equal(told(fd), 1);
+				assert_int_equal(notifications(fd), 1);
 				send_one(&guest);
-				assert_int_equal(told(fd), 0);
+				assert_int_equal(notifications(fd), 0);
 				count++;
 			}
 			assert_int_equal(guest.vring.counters.kicks > count, true);

@@ -35,7 +35,7 @@ struct gen_probe {
 	// 0: nobody asks. Odd numbers are ours, each even one above is the answer.
 	_Alignas(LINE) _Atomic uint32_t line;
 	_Alignas(LINE) uint64_t work; // ticks; published by the answer after the one to WORK
-	sem_t asked;
+	sem_t begin;
 	_Atomic bool stop;
 	pthread_t thread;
 };
@@ -72,7 +72,7 @@ static void answer(struct gen_probe *probe)
 	uint32_t spins = 0;
 
 	for (;;) {
-		// Pairs with the release stores in trip() and gen_probe_look().
+		// Pairs with the release stores in trip() and gen_probe_run().
 		const uint32_t seen = atomic_load_explicit(&probe->line, memory_order_acquire);
 
 		if (seen == 0)
@@ -87,7 +87,7 @@ static void answer(struct gen_probe *probe)
 	}
 }
 
-static void *wait_to_be_asked(void *argument)
+static void *wait_to_begin(void *argument)
 {
 	const struct sched_param first = {.sched_priority = PRIORITY};
 	struct gen_probe *probe = argument;
@@ -96,7 +96,7 @@ static void *wait_to_be_asked(void *argument)
 	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &first) != 0)
 		setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), -20);
 	for (;;) {
-		while (sem_wait(&probe->asked) < 0)
+		while (sem_wait(&probe->begin) < 0)
 			; // EINTR
 		if (atomic_load_explicit(&probe->stop, memory_order_relaxed))
 			return NULL;
@@ -115,7 +115,7 @@ struct gen_probe *gen_probe_start(uint32_t core)
 		return NULL;
 	atomic_init(&probe->line, 0);
 	atomic_init(&probe->stop, false);
-	sem_init(&probe->asked, 0, 0);
+	sem_init(&probe->begin, 0, 0);
 	CPU_ZERO(&only);
 	CPU_SET(core, &only);
 	pthread_attr_init(&attributes);
@@ -123,12 +123,12 @@ struct gen_probe *gen_probe_start(uint32_t core)
 	// Signals are the main thread's.
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	const int error = pthread_create(&probe->thread, &attributes, wait_to_be_asked, probe);
+	const int error = pthread_create(&probe->thread, &attributes, wait_to_begin, probe);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	if (error == 0)
 		return probe;
-	sem_destroy(&probe->asked);
+	sem_destroy(&probe->begin);
 	free(probe);
 	errno = error;
 	return NULL;
@@ -148,20 +148,20 @@ static bool trip(struct gen_probe *probe, uint32_t question, uint64_t end)
 	return true;
 }
 
-struct gen_look gen_probe_look(struct gen_probe *probe, uint64_t *took)
+struct gen_probe_result gen_probe_run(struct gen_probe *probe, uint64_t *took)
 {
 	const uint64_t end = gen_now_ns() + PATIENCE_NS;
 	uint64_t batches[BATCHES], there = gen_ticks();
-	struct gen_look look = {0};
+	struct gen_probe_result result = {0};
 	uint32_t question = WORKED;
 
-	sem_post(&probe->asked);
+	sem_post(&probe->begin);
 	bool answered = trip(probe, WAKE, end);
 	if (answered)
 		there = gen_ticks();
 	answered = answered && trip(probe, WORK, end);
 	if (answered)
-		look.our_work = work();
+		result.our_work = work();
 	answered = answered && trip(probe, WORKED, end);
 	for (uint32_t i = 0; answered && i < BATCHES; i++) {
 		const uint64_t begin = gen_ticks();
@@ -171,15 +171,15 @@ struct gen_look gen_probe_look(struct gen_probe *probe, uint64_t *took)
 		batches[i] = gen_ticks() - begin;
 	}
 	if (answered)
-		look.device_work = probe->work;
+		result.device_work = probe->work;
 	// Pairs with the acquire load in answer().
 	atomic_store_explicit(&probe->line, 0, memory_order_release);
 	*took += gen_ticks() - there;
 	if (!answered)
-		return (struct gen_look){0};
+		return (struct gen_probe_result){0};
 	qsort(batches, BATCHES, sizeof(batches[0]), by_value);
-	look.line = batches[BATCHES / 2] / TRIPS;
-	return look;
+	result.round_trip = batches[BATCHES / 2] / TRIPS;
+	return result;
 }
 
 void gen_probe_stop(struct gen_probe *probe)
@@ -187,8 +187,8 @@ void gen_probe_stop(struct gen_probe *probe)
 	if (probe == NULL)
 		return;
 	atomic_store_explicit(&probe->stop, true, memory_order_relaxed);
-	sem_post(&probe->asked);
+	sem_post(&probe->begin);
 	pthread_join(probe->thread, NULL);
-	sem_destroy(&probe->asked);
+	sem_destroy(&probe->begin);
 	free(probe);
 }

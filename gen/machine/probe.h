@@ -16,21 +16,21 @@
 struct gen_probe;
 
 // Starts a thread on `core`, another than the caller's, that sleeps except in
-// gen_probe_look. Returns NULL with errno set: EINVAL (no such core, or not ours to use),
+// gen_probe_run. Returns NULL with errno set: EINVAL (no such core, or not ours to use),
 // ENOMEM, EAGAIN. gen_probe_stop ends it.
 struct gen_probe *gen_probe_start(uint32_t core);
 
 // In ticks.
-struct gen_look {
-	uint64_t line; // a cache line's way to the other core and back, the median of a few batches
-	// The same little work, all in registers, on our core and on the other one at the same time:
-	// the medians of a few pieces.
+struct gen_probe_result {
+	uint64_t round_trip; // core to core, of a cache line; the median of a few batches
+	// SMT contention: a fixed piece of work in registers, on both cores at the same time; the
+	// medians of a few pieces.
 	uint64_t our_work, device_work;
 };
 
 // All 0: the thread did not get its core in time. `took` is increased by the ticks for which the
 // other core may have been kept from its work.
-struct gen_look gen_probe_look(struct gen_probe *probe, uint64_t *took);
+struct gen_probe_result gen_probe_run(struct gen_probe *probe, uint64_t *took);
 
 // NULL is fine.
 void gen_probe_stop(struct gen_probe *probe);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 
-// A look at another core, on which a device polls.
+// A probe of another core, on which a device polls.
 
 #include <errno.h>
 #include <pthread.h>
@@ -70,19 +70,19 @@ static void a_line_goes_there_and_back(void **state)
 	while (known < 3) {
 		uint64_t took = 0;
 		const uint64_t begin = gen_ticks();
-		const struct gen_look look = gen_probe_look(probe, &took);
+		const struct gen_probe_result result = gen_probe_run(probe, &took);
 		const uint64_t all = gen_ticks() - begin;
 
 		assert_true(took <= all);
-		assert_int_equal(look.line > 0, look.our_work > 0);
-		assert_int_equal(look.line > 0, look.device_work > 0);
-		if (look.line > 0) {
+		assert_int_equal(result.round_trip > 0, result.our_work > 0);
+		assert_int_equal(result.round_trip > 0, result.device_work > 0);
+		if (result.round_trip > 0) {
 			// No two cores are nearer to each other than a load and a store, or so far away
 			// that the median of batches of eight took longer than half of them did.
-			assert_in_range(look.line, 10, all / (8 * 8));
+			assert_in_range(result.round_trip, 10, all / (8 * 8));
 			// Nor can a core do more than eight such things in a tick, or take longer than all.
-			assert_in_range(look.our_work, 6 * 1000 / 8, all / 8);
-			assert_in_range(look.device_work, 6 * 1000 / 8, all / 8);
+			assert_in_range(result.our_work, 6 * 1000 / 8, all / 8);
+			assert_in_range(result.device_work, 6 * 1000 / 8, all / 8);
 			known++;
 		}
 		assert_true(gen_now_ns() < deadline);

@@ -149,7 +149,7 @@ struct link {
 	json_int_t peers; // that have come so far
 };
 
-static struct link look(const struct dataplane_port *self)
+static struct link read_link(const struct dataplane_port *self)
 {
 	json_t *info = self->port->info != NULL ? self->port->info(self->port) : NULL;
 	const char *link = json_string_value(json_object_get(info, "link"));
@@ -169,7 +169,7 @@ static void dataplane_check(struct gen_port *port)
 	struct dataplane_port *self = port->state;
 
 	pthread_mutex_lock(&self->lock);
-	const struct link link = look(self);
+	const struct link link = read_link(self);
 	if (!atomic_load_explicit(&port->gone, memory_order_relaxed) &&
 		(!link.up || link.peers != self->peers)) {
 		// The next one to come counts, unless that is the one that is there already.
@@ -190,7 +190,7 @@ static int dataplane_attach(
 
 	for (;;) {
 		pthread_mutex_lock(&self->lock);
-		const struct link link = look(self);
+		const struct link link = read_link(self);
 		const bool up = link.up && (!link.counts_peers || link.peers > self->peers);
 		if (up)
 			self->peers = link.peers;

@@ -104,10 +104,10 @@ static int receive(int socket, void *into, size_t bytes)
 	struct pollfd ready = {.fd = socket, .events = POLLIN};
 
 	for (size_t have = 0; have < bytes;) {
-		const int found = poll(&ready, 1, ANSWER_MS);
-		if (found < 0)
+		const int ready_count = poll(&ready, 1, ANSWER_MS);
+		if (ready_count < 0)
 			return -errno;
-		if (found == 0)
+		if (ready_count == 0)
 			return -ETIMEDOUT;
 		const ssize_t got = recv(socket, (char *)into + have, bytes - have, 0);
 		if (got == 0 || (got < 0 && errno == ECONNRESET))
@@ -133,7 +133,7 @@ static int receive_answer(
 	return receive(socket, &answer->u64, bytes);
 }
 
-static int ask(int socket, uint32_t request, uint64_t *value)
+static int query(int socket, uint32_t request, uint64_t *value)
 {
 	struct cv_vhost_message message = {.request = request, .flags = CV_VHOST_VERSION};
 	int error = send_message(socket, &message, -1);
@@ -146,7 +146,7 @@ static int ask(int socket, uint32_t request, uint64_t *value)
 }
 
 // Sends, and waits for the acknowledgement where the back end gives them.
-static int tell(struct vhost_user *user, struct cv_vhost_message *message, int fd)
+static int send_request(struct vhost_user *user, struct cv_vhost_message *message, int fd)
 {
 	const bool acknowledged = has(user->protocol_features, CV_VHOST_PROTOCOL_F_REPLY_ACK);
 	struct cv_vhost_message answer;
@@ -161,20 +161,21 @@ static int tell(struct vhost_user *user, struct cv_vhost_message *message, int f
 	return error;
 }
 
-static int tell_u64(struct vhost_user *user, uint32_t request, uint64_t value, int fd)
+static int send_request_u64(struct vhost_user *user, uint32_t request, uint64_t value, int fd)
 {
 	struct cv_vhost_message message = {
 		.request = request, .bytes = sizeof(value), .u64 = value};
 
-	return tell(user, &message, fd);
+	return send_request(user, &message, fd);
 }
 
-static int tell_state(struct vhost_user *user, uint32_t request, uint32_t index, uint32_t number)
+static int send_request_state(
+	struct vhost_user *user, uint32_t request, uint32_t index, uint32_t number)
 {
 	struct cv_vhost_message message = {
 		.request = request, .bytes = sizeof(message.state), .state = {index, number}};
 
-	return tell(user, &message, -1);
+	return send_request(user, &message, -1);
 }
 
 int vhost_user_negotiate(struct vhost_user *user, int socket, uint64_t wanted)
@@ -187,31 +188,31 @@ int vhost_user_negotiate(struct vhost_user *user, int socket, uint64_t wanted)
 	int error;
 
 	*user = (struct vhost_user){.socket = socket, .queue_pairs_max = 1};
-	error = tell(user, &owner, -1);
+	error = send_request(user, &owner, -1);
 	if (error == 0)
-		error = ask(socket, CV_VHOST_GET_FEATURES, &offered);
+		error = query(socket, CV_VHOST_GET_FEATURES, &offered);
 	if (error < 0)
 		return error;
 	user->features = offered & (wanted | 1ull << CV_VHOST_F_PROTOCOL_FEATURES);
 	if (has(offered, CV_VHOST_F_PROTOCOL_FEATURES)) {
 		uint64_t protocol = 0;
 
-		error = ask(socket, CV_VHOST_GET_PROTOCOL_FEATURES, &protocol);
+		error = query(socket, CV_VHOST_GET_PROTOCOL_FEATURES, &protocol);
 		if (error < 0)
 			return error;
-		error = tell_u64(
+		error = send_request_u64(
 			user, CV_VHOST_SET_PROTOCOL_FEATURES, protocol & protocol_wanted, -1);
 		if (error < 0)
 			return error;
 		user->protocol_features = protocol & protocol_wanted;
 		if (has(user->protocol_features, CV_VHOST_PROTOCOL_F_MQ)) {
-			error = ask(socket, CV_VHOST_GET_QUEUE_NUM, &queues);
+			error = query(socket, CV_VHOST_GET_QUEUE_NUM, &queues);
 			if (error < 0)
 				return error;
 		}
 	}
 	user->queue_pairs_max = queues > 0 && queues <= UINT16_MAX ? (uint32_t)queues : 1;
-	return tell_u64(user, CV_VHOST_SET_FEATURES, user->features, -1);
+	return send_request_u64(user, CV_VHOST_SET_FEATURES, user->features, -1);
 }
 
 int vhost_user_share(struct vhost_user *user, const void *memory, size_t bytes, int fd)
@@ -223,7 +224,7 @@ int vhost_user_share(struct vhost_user *user, const void *memory, size_t bytes, 
 			.regions = {{(uintptr_t)memory, bytes, (uintptr_t)memory, 0}}},
 	};
 
-	return tell(user, &message, fd);
+	return send_request(user, &message, fd);
 }
 
 int vhost_user_vring_setup(struct vhost_user *user, const struct vhost_user_vring *vring)
@@ -236,16 +237,16 @@ int vhost_user_vring_setup(struct vhost_user *user, const struct vhost_user_vrin
 			.used_user_addr = (uintptr_t)vring->used,
 			.avail_user_addr = (uintptr_t)vring->avail},
 	};
-	int error = tell_state(user, CV_VHOST_SET_VRING_NUM, vring->index, vring->size);
+	int error = send_request_state(user, CV_VHOST_SET_VRING_NUM, vring->index, vring->size);
 
 	if (error == 0)
-		error = tell_state(user, CV_VHOST_SET_VRING_BASE, vring->index, 0);
+		error = send_request_state(user, CV_VHOST_SET_VRING_BASE, vring->index, 0);
 	if (error == 0)
-		error = tell(user, &address, -1);
+		error = send_request(user, &address, -1);
 	if (error == 0)
-		error = tell_u64(user, CV_VHOST_SET_VRING_CALL, vring->index, vring->call);
+		error = send_request_u64(user, CV_VHOST_SET_VRING_CALL, vring->index, vring->call);
 	if (error == 0)
-		error = tell_u64(user, CV_VHOST_SET_VRING_KICK, vring->index, vring->kick);
+		error = send_request_u64(user, CV_VHOST_SET_VRING_KICK, vring->index, vring->kick);
 	return error;
 }
 
@@ -253,7 +254,7 @@ int vhost_user_vring_enable(struct vhost_user *user, uint32_t index, bool enable
 {
 	if (!has(user->features, CV_VHOST_F_PROTOCOL_FEATURES))
 		return 0;
-	return tell_state(user, CV_VHOST_SET_VRING_ENABLE, index, enable);
+	return send_request_state(user, CV_VHOST_SET_VRING_ENABLE, index, enable);
 }
 
 int vhost_user_vring_start(const struct vhost_user_vring *vring)
@@ -270,7 +271,7 @@ int vhost_user_ready(struct vhost_user *user)
 {
 	if (!has(user->protocol_features, CV_VHOST_PROTOCOL_F_STATUS))
 		return 0;
-	return tell_u64(user, CV_VHOST_SET_STATUS,
+	return send_request_u64(user, CV_VHOST_SET_STATUS,
 		VIRTIO_CONFIG_S_ACKNOWLEDGE | VIRTIO_CONFIG_S_DRIVER | VIRTIO_CONFIG_S_FEATURES_OK |
 			VIRTIO_CONFIG_S_DRIVER_OK,
 		-1);

@@ -319,7 +319,7 @@ static json_t *convoys(const struct gen_spec *spec, const struct gen_convoy_coun
 	return json_null();
 }
 
-// The mean of two looks, or of the one that succeeded; null where none did.
+// The mean of two probes, or of the one that succeeded; null where none did.
 static json_t *mean_ns(const struct gen_clock *clock, uint64_t before, uint64_t after)
 {
 	const int known = (before > 0) + (after > 0);
@@ -332,14 +332,14 @@ static json_t *mean_ns(const struct gen_clock *clock, uint64_t before, uint64_t 
 static json_t *probe(const struct gen_tester *tester, const struct gen_context *context,
 	const struct gen_trial *trial)
 {
-	const struct gen_look *before = &trial->before, *after = &trial->after;
+	const struct gen_probe_result *before = &trial->before, *after = &trial->after;
 	const struct gen_clock *clock = &tester->clock;
 
 	if (tester->probe == NULL)
 		return json_null();
 	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:I}", "device_core", context->device_core,
-		"before_ns", mean_ns(clock, before->line, 0), "after_ns",
-		mean_ns(clock, after->line, 0), "tester_work_ns",
+		"before_ns", mean_ns(clock, before->round_trip, 0), "after_ns",
+		mean_ns(clock, after->round_trip, 0), "tester_work_ns",
 		mean_ns(clock, before->our_work, after->our_work), "device_work_ns",
 		mean_ns(clock, before->device_work, after->device_work), "took_ns",
 		(json_int_t)gen_ticks_to_ns(clock, trial->probe_ticks));

@@ -302,7 +302,7 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 		goto out;
 	}
 	if (tester->probe != NULL)
-		trial->before = gen_probe_look(tester->probe, &trial->probe_ticks);
+		trial->before = gen_probe_run(tester->probe, &trial->probe_ticks);
 	const uint64_t waited = descheduled_ns();
 	run(loop);
 	for (uint32_t i = 0; i < tester->port_count; i++)
@@ -315,7 +315,7 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 					? UINT64_MAX
 					: waited_after - waited;
 	if (tester->probe != NULL)
-		trial->after = gen_probe_look(tester->probe, &trial->probe_ticks);
+		trial->after = gen_probe_run(tester->probe, &trial->probe_ticks);
 	validate(loop);
 out:
 	free(loop);

@@ -28,7 +28,7 @@ struct gen_trial {
 	bool sees_full; // every queue that is received from; the next is known
 	uint64_t full_ticks; // iterations that found a receive queue full
 	uint64_t descheduled_ns; // ready to run, but not running (schedstat); UINT64_MAX: unknown
-	struct gen_look before, after;
+	struct gen_probe_result before, after;
 	uint64_t probe_ticks; // for which the device may have been kept from its work for that
 	uint64_t foreign; // no stamp of this trial
 	uint64_t earlier; // stamps of earlier trials

@@ -77,7 +77,7 @@ static bool prefix(struct line *line, struct cv_prefix *prefix, uint8_t *family)
 {
 	size_t length = word_length(line);
 	char text[CV_PREFIX_TEXT];
-	uint8_t found;
+	uint8_t version;
 	int rc;
 
 	if (length >= sizeof(text))
@@ -88,10 +88,10 @@ static bool prefix(struct line *line, struct cv_prefix *prefix, uint8_t *family)
 	if (rc != 0 && rc != -EDOM)
 		return false;
 	cv_prefix_mask(prefix); // machine-written sets may have host bits: they do not matter
-	found = prefix->address.v6 ? 6 : 4;
-	if (*family != 0 && *family != found)
+	version = prefix->address.v6 ? 6 : 4;
+	if (*family != 0 && *family != version)
 		return false;
-	*family = found;
+	*family = version;
 	line->at += length;
 	return true;
 }
@@ -135,23 +135,23 @@ static bool proto(struct line *line, int16_t *proto)
 }
 
 // Optional TCP flags. *asked: the mask is not empty.
-static bool flags(struct line *line, bool *asked)
+static bool flags(struct line *line, bool *given)
 {
 	long mask;
 
-	*asked = false;
+	*given = false;
 	skip_blanks(line);
 	if (line->at == line->end)
 		return true;
 	if (number(line, UINT16_MAX) < 0 || !sign(line, '/'))
 		return false;
 	mask = number(line, UINT16_MAX);
-	*asked = mask > 0;
+	*given = mask > 0;
 	return mask >= 0;
 }
 
 // Reads one rule. On false, line->field and line->at say what is wrong.
-static bool parse(struct line *line, struct cv_firewall_rule *rule, bool *flags_asked)
+static bool parse(struct line *line, struct cv_firewall_rule *rule, bool *flags_given)
 {
 	line->field = "@ before the source prefix";
 	if (!sign(line, '@'))
@@ -172,7 +172,7 @@ static bool parse(struct line *line, struct cv_firewall_rule *rule, bool *flags_
 	if (!proto(line, &rule->proto))
 		return false;
 	line->field = "TCP flags FLAGS/MASK or the end of the line";
-	if (!flags(line, flags_asked))
+	if (!flags(line, flags_given))
 		return false;
 	line->field = "end of the line";
 	skip_blanks(line);
@@ -190,7 +190,7 @@ int cv_firewall_rules_read(struct cv_firewall_rules *rules, FILE *file, const ch
 	for (unsigned long row = 1; (length = getline(&text, &size, file)) >= 0; row++) {
 		struct line line = {.at = text, .end = text + length};
 		struct cv_firewall_rule *rule;
-		bool flags_asked;
+		bool flags_given;
 
 		skip_blanks(&line);
 		if (line.at == line.end || *line.at == '#')
@@ -202,7 +202,7 @@ int cv_firewall_rules_read(struct cv_firewall_rules *rules, FILE *file, const ch
 			break;
 		}
 		rule->allow = allow;
-		if (!parse(&line, rule, &flags_asked)) {
+		if (!parse(&line, rule, &flags_given)) {
 			cv_error_set(error, "%s:%lu: \"%.*s\": no %s; a rule is %s", path, row,
 				(int)word_length(&line), line.at, line.field, EXAMPLE);
 			rc = -EINVAL;
@@ -218,7 +218,7 @@ int cv_firewall_rules_read(struct cv_firewall_rules *rules, FILE *file, const ch
 			rc = -EINVAL;
 			break;
 		}
-		rules->flags_ignored += flags_asked;
+		rules->flags_ignored += flags_given;
 	}
 	if (rc == 0 && ferror(file)) {
 		rc = -errno;

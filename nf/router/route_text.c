@@ -50,11 +50,11 @@ int cv_route_text_via(
 int cv_route_text_port(const struct cv_nf_env *env, const char *name, const char *where,
 	uint8_t *port, struct cv_error *error)
 {
-	int found = cv_nf_env_port(env, name);
+	int index = cv_nf_env_port(env, name);
 
-	if (found < 0)
+	if (index < 0)
 		return cv_config_no_port(where, name, env, error);
-	*port = (uint8_t)found;
+	*port = (uint8_t)index;
 	return 0;
 }
 

@@ -177,15 +177,15 @@ static const struct packet_row rows[] = {
 static void table(void **state)
 {
 	void *nf = packet_nf(&cv_nf_router, config, NULL);
-	json_t *told = cv_nf_router.info(nf);
+	json_t *info = cv_nf_router.info(nf);
 
 	packet_table(&cv_nf_router, nf, rows, sizeof(rows) / sizeof(rows[0]));
 	assert_int_equal(
-		json_integer_value(json_object_get(json_object_get(told, "routes"), "ipv4")), 8);
+		json_integer_value(json_object_get(json_object_get(info, "routes"), "ipv4")), 8);
 	assert_int_equal(
-		json_integer_value(json_object_get(json_object_get(told, "routes"), "ipv6")), 4);
-	assert_int_equal(json_integer_value(json_object_get(told, "hosts")), 3);
-	json_decref(told);
+		json_integer_value(json_object_get(json_object_get(info, "routes"), "ipv6")), 4);
+	assert_int_equal(json_integer_value(json_object_get(info, "hosts")), 3);
+	json_decref(info);
 	cv_nf_router.destroy(nf);
 }
 

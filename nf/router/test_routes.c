@@ -195,12 +195,12 @@ static void neighbour_lines(void **state)
 	assert_int_equal(routes.neighbours, 5);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct cv_address address;
-		const struct cv_neighbour *found;
+		const struct cv_neighbour *neighbour;
 
 		assert_int_equal(cv_address_parse(rows[i].address, &address), 0);
-		found = cv_routes_neighbour(&routes, &address, rows[i].port);
+		neighbour = cv_routes_neighbour(&routes, &address, rows[i].port);
 		print_message("%s on %u\n", rows[i].address, rows[i].port);
-		assert_int_equal(found != NULL ? found->mac[5] : -1, rows[i].mac);
+		assert_int_equal(neighbour != NULL ? neighbour->mac[5] : -1, rows[i].mac);
 	}
 	cv_routes_free(&routes);
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {

@@ -32,28 +32,28 @@ class Object
 
 	template <typename T> void need(const char *key, T &value) const
 	{
-		auto found = json_.find(key);
-		if (found == json_.end())
+		auto member = json_.find(key);
+		if (member == json_.end())
 			throw InputError(where_ + ": '" + key + "' is missing");
 		if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-			bool fits = found->is_number_integer() &&
-				    (std::is_signed_v<T> || found->is_number_unsigned()) &&
-				    (!found->is_number_unsigned() ||
-					    found->template get<uint64_t>() <=
+			bool fits = member->is_number_integer() &&
+				    (std::is_signed_v<T> || member->is_number_unsigned()) &&
+				    (!member->is_number_unsigned() ||
+					    member->template get<uint64_t>() <=
 						    static_cast<uint64_t>(
 							    std::numeric_limits<T>::max()));
 			if (!fits)
-				throw InputError(where_ + ": '" + key + "' is " + found->dump() +
+				throw InputError(where_ + ": '" + key + "' is " + member->dump() +
 						 "; give an integer from " +
 						 std::to_string(std::numeric_limits<T>::min()) +
 						 " to " +
 						 std::to_string(std::numeric_limits<T>::max()));
 		}
 		try {
-			value = found->template get<T>();
+			value = member->template get<T>();
 		} catch (const Json::exception &) {
 			throw InputError(
-				where_ + ": '" + key + "' has the wrong type: " + found->dump());
+				where_ + ": '" + key + "' has the wrong type: " + member->dump());
 		}
 	}
 
@@ -80,20 +80,20 @@ class Object
 
 	template <typename F> void each(const char *key, F f) const
 	{
-		auto found = json_.find(key);
-		if (found == json_.end())
+		auto member = json_.find(key);
+		if (member == json_.end())
 			return;
-		if (!found->is_array())
+		if (!member->is_array())
 			throw InputError(where_ + ": '" + key + "' must be a list");
-		for (size_t i = 0; i < found->size(); i++)
-			f(Object((*found)[i], where_ + "." + key + "[" + std::to_string(i) + "]"));
+		for (size_t i = 0; i < member->size(); i++)
+			f(Object((*member)[i], where_ + "." + key + "[" + std::to_string(i) + "]"));
 	}
 
 	template <typename F> void inside(const char *key, F f) const
 	{
-		auto found = json_.find(key);
-		if (found != json_.end())
-			f(Object(*found, where_ + "." + key));
+		auto member = json_.find(key);
+		if (member != json_.end())
+			f(Object(*member, where_ + "." + key));
 	}
 
       private:

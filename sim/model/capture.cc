@@ -74,7 +74,7 @@ bool Capture::read_record(Record &record)
 	last_ = std::max(last_, since_first(packet) + offset_);
 	uint32_t length = std::min<uint32_t>(packet.length, 9018) + fcs_bytes;
 	record = {last_, static_cast<uint16_t>(std::clamp<uint32_t>(length, 64, 9018)),
-		flow_of(packet.bytes, packet.look)};
+		flow_of(packet.bytes, packet.kept)};
 	return true;
 }
 

@@ -40,10 +40,10 @@ void CaptureFile::skip(uint64_t length)
 
 void CaptureFile::read_packet(CapturedPacket &packet, uint32_t captured)
 {
-	packet.look = std::min<uint32_t>(captured, sizeof(packet.bytes));
-	if (captured > 262144 || (packet.look && !read(packet.bytes, packet.look)))
+	packet.kept = std::min<uint32_t>(captured, sizeof(packet.bytes));
+	if (captured > 262144 || (packet.kept && !read(packet.bytes, packet.kept)))
 		refuse_damaged();
-	skip(captured - packet.look);
+	skip(captured - packet.kept);
 }
 
 void CaptureFile::need_ethernet(uint32_t link_type) const

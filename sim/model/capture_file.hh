@@ -19,7 +19,7 @@ struct CapturedPacket {
 	int64_t seconds; // since 1970
 	Ps fraction; // of a second
 	uint32_t length; // as it was on the wire, without FCS
-	uint32_t look; // how many of its bytes are here
+	uint32_t kept; // how many of its bytes are here
 	unsigned char bytes[128];
 };
 

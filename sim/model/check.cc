@@ -214,15 +214,15 @@ class Walk
 		if (!routed_.insert({at, dst}).second && on_path.count(at) == 0)
 			return;
 		const Node &node = network_.nodes[at];
-		auto found = std::find_if(node.routes.begin(), node.routes.end(),
+		auto route = std::find_if(node.routes.begin(), node.routes.end(),
 			[dst](const Route &r) { return r.dst == dst; });
 		const auto &goal = network_.nodes[dst].name;
-		if (found == node.routes.end())
+		if (route == node.routes.end())
 			refuse("node", node.name,
 				"has no route to '" + goal + "' (needed by '" + origin + "')");
 		if (!on_path.insert(at).second)
 			refuse("node", node.name, "routes to '" + goal + "' run in a circle");
-		for (auto link : found->links) {
+		for (auto link : route->links) {
 			uint32_t next = network_.links[link].to;
 			if (next == dst)
 				continue;

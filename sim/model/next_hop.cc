@@ -16,9 +16,9 @@ NextHops::NextHops(const Node &node)
 		Entry entry;
 		entry.policy = hop.policy;
 		for (const auto &choice : hop.choices) {
-			auto found = std::find(slot_dst_.begin(), slot_dst_.end(), choice.dst);
-			auto slot = static_cast<uint32_t>(found - slot_dst_.begin());
-			if (found == slot_dst_.end())
+			auto place = std::find(slot_dst_.begin(), slot_dst_.end(), choice.dst);
+			auto slot = static_cast<uint32_t>(place - slot_dst_.begin());
+			if (place == slot_dst_.end())
 				slot_dst_.push_back(choice.dst);
 			entry.picks.push_back({slot, choice.label});
 			entry.weights.push_back(choice.weight);

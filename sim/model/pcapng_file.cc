@@ -114,12 +114,12 @@ class PcapngFile final : public CaptureFile
 			if (code == end_of_options)
 				break;
 			size_t padded = (length + 3u) & ~3u;
-			size_t look = padded < sizeof(value) ? padded : sizeof(value);
-			take(value, look);
-			if (padded - look > left_)
+			size_t kept = padded < sizeof(value) ? padded : sizeof(value);
+			take(value, kept);
+			if (padded - kept > left_)
 				refuse_damaged();
-			skip(padded - look);
-			left_ -= padded - look;
+			skip(padded - kept);
+			left_ -= padded - kept;
 			if (code == if_tsresol)
 				described.per_second = units_per_second(value[0]);
 			else if (code == if_tsoffset)

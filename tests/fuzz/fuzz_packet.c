@@ -102,7 +102,7 @@ static void run(unsigned function, struct cv_view *views, uint16_t n)
 {
 	uint8_t *before[CV_BURST_MAX], verdict[CV_BURST_MAX + 1];
 	struct cv_view kept[CV_BURST_MAX];
-	uint16_t dropped = 0, told;
+	uint16_t dropped = 0, returned;
 
 	for (uint16_t i = 0; i < n; i++) {
 		kept[i] = views[i];
@@ -110,7 +110,7 @@ static void run(unsigned function, struct cv_view *views, uint16_t n)
 		memcpy(before[i], views[i].data, views[i].len);
 	}
 	verdict[n] = 0xa5;
-	told = nf[function]->process(
+	returned = nf[function]->process(
 		instance[function], &(struct cv_nf_worker){.index = 0}, views, verdict, n);
 	must(verdict[n] == 0xa5, "no verdict behind the last");
 	for (uint16_t i = 0; i < n; i++) {
@@ -129,7 +129,7 @@ static void run(unsigned function, struct cv_view *views, uint16_t n)
 		dropped += verdict[i] != CV_NEXT;
 		free(before[i]);
 	}
-	must(told == dropped, "as many drops as it says");
+	must(returned == dropped, "as many drops as it says");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

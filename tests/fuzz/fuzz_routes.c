@@ -40,11 +40,11 @@ static void check(const struct cv_routes *routes)
 	for (size_t i = 0; i < routes->neighbours; i++) {
 		const struct cv_neighbour *neighbour = &routes->neighbour[i];
 		unsigned port = neighbour->port < 0 ? 0 : (unsigned)neighbour->port;
-		const struct cv_neighbour *found =
+		const struct cv_neighbour *chosen =
 			cv_routes_neighbour(routes, &neighbour->address, port);
 
 		must(!(neighbour->mac[0] & 1), "a station's address");
-		must(found != NULL && (found == neighbour || neighbour->port < 0), "it is found");
+		must(chosen != NULL && (chosen == neighbour || neighbour->port < 0), "it is found");
 	}
 }
 

@@ -420,8 +420,8 @@ static inline void packet_table(
 
 			part = left > CV_BURST_MAX ? CV_BURST_MAX : left;
 			verdict[part] = 0xa5;
-			uint16_t told = nf->process(instance, &(struct cv_nf_worker){.index = 0},
-				views + done, verdict, part);
+			uint16_t returned = nf->process(instance,
+				&(struct cv_nf_worker){.index = 0}, views + done, verdict, part);
 
 			assert_int_equal(verdict[part], 0xa5);
 			for (uint16_t i = 0; i < part; i++) {
@@ -429,7 +429,7 @@ static inline void packet_table(
 					verdict[i]);
 				dropped += verdict[i] != CV_NEXT;
 			}
-			assert_int_equal(told, dropped);
+			assert_int_equal(returned, dropped);
 			if (n == 0)
 				break;
 		}
@@ -470,7 +470,7 @@ static inline const struct cv_nf_env *packet_env(void)
 // error if it is refused and error is NULL.
 static inline void *packet_nf(const struct cv_nf *nf, const char *config, struct cv_error *error)
 {
-	struct cv_error own = {""}, *told = error != NULL ? error : &own;
+	struct cv_error own = {""}, *why = error != NULL ? error : &own;
 	char text[4096];
 	json_t *json;
 	void *instance;
@@ -481,13 +481,13 @@ static inline void *packet_nf(const struct cv_nf *nf, const char *config, struct
 			*c = '"';
 	json = json_loads(text, 0, NULL);
 	assert_non_null(json);
-	told->text[0] = '\0';
-	instance = cv_nf_create(nf, json, packet_env(), told);
+	why->text[0] = '\0';
+	instance = cv_nf_create(nf, json, packet_env(), why);
 	json_decref(json);
 	if (instance == NULL && error == NULL)
 		fail_msg("%s: %s", config, own.text);
 	if (instance == NULL)
-		assert_true(told->text[0] != '\0');
+		assert_true(why->text[0] != '\0');
 	else
 		cv_nf_start(nf, instance, packet_env());
 	return instance;
