@@ -44,6 +44,8 @@ struct cv_nf_env {
 // The index of the port called name, or -1.
 int cv_nf_env_port(const struct cv_nf_env *env, const char *name);
 
+struct cv_nf_flow;
+
 struct cv_nf {
 	const char *name; // the type, as descriptors write it
 	const char *summary; // one line for people
@@ -68,6 +70,10 @@ struct cv_nf {
 	// their view's out, nothing else of the view. Called by several workers at once.
 	uint16_t (*process)(void *instance, struct cv_nf_worker *worker, struct cv_view *view,
 		uint8_t *verdict, uint16_t n);
+
+	// What makes it stateful (flow/flow.h); NULL: it is not, and has a process(). Both may be
+	// there: then the instance says which it is.
+	const struct cv_nf_flow *flow;
 
 	// What only this function knows (rule hits, table sizes), as a new JSON object; may be NULL.
 	// Called while packets flow: reads counters with relaxed atomics.

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The contract of a stateful function. It decides once, on the first packet of a flow; the flow path
+// (flow/path.h) applies what it decided to every packet of the flow and of its answers. Consecutive
+// stateful functions of a chain share one look-up and one rewrite.
+//
+// A flow has two directions: forward, that of its first packet, and reply. What a function rewrites
+// forward is undone in replies: nobody says it twice. TCP's states, ICMP errors about a flow (their
+// inner packet is rewritten, too), non-first fragments, checksums and time-outs are the flow path's.
+#ifndef CV_FLOW_H
+#define CV_FLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_byteorder.h>
+
+#include "chain/nf.h"
+#include "packet/view.h"
+
+#define CV_FLOW_SLOT_MAX 16 // bytes that a function may keep for each flow
+#define CV_FLOW_SLOTS_MAX 32 // bytes of all functions that share a look-up, each rounded up to 8
+
+struct cv_flow_zone;
+
+union cv_flow_address {
+	rte_be32_t ipv4;
+	uint8_t ipv6[16];
+};
+
+// What a flow is known by. Protocols without ports have 0 for them, with two exceptions. ICMP's
+// echo, timestamp and information messages have their identifier as sport in requests and as dport
+// in answers; the other port is 0. Any other ICMP message has its type and code as both. Only ports
+// and identifiers may be changed.
+struct cv_flow_tuple {
+	uint8_t family; // 4 or 6
+	uint8_t proto; // behind IPv6's extension headers
+	rte_be16_t sport, dport;
+	union cv_flow_address src, dst;
+};
+
+enum cv_flow_direction { CV_FLOW_FORWARD, CV_FLOW_REPLY };
+
+// Why a function is asked.
+enum cv_flow_why {
+	CV_FLOW_NEW, // the flow's first packet: the slot is zero
+	// The function's generation is another than when it decided. The slot is as it left it. A
+	// flow that is still allowed should get what it had.
+	CV_FLOW_CHANGED,
+	// Another function of the same flow changed: repeat what was decided, from the slot, and
+	// count nothing. Only a tuple that is not what it was is a reason to decide anew.
+	CV_FLOW_REPEAT,
+};
+
+// The packet that decide() and follow() are asked about.
+struct cv_flow_packet {
+	const struct cv_view *view; // its bytes as it came to the first of the functions
+	uint16_t l4; // offset of what follows the IP headers, of view->data
+	uint8_t tcp_flags; // of TCP, else 0
+	uint8_t direction; // enum cv_flow_direction
+	uint8_t why; // enum cv_flow_why; decide() only
+	const struct cv_flow_zone *zone; // for cv_flow_is_free()
+};
+
+// What is changed beside the tuple, in the packets of one direction.
+#define CV_FLOW_SET_DST_MAC 1
+#define CV_FLOW_SET_SRC_MAC 2
+#define CV_FLOW_SET_DSCP 4
+#define CV_FLOW_SET_VLAN 8 // of the outermost tag; a packet without one stays so
+#define CV_FLOW_SET_OUT 16
+
+struct cv_flow_way {
+	uint8_t set; // CV_FLOW_SET_*, or 0
+	uint8_t dscp; // 0 to 63
+	uint8_t out; // the port that packets leave by, its index
+	uint16_t vlan; // 0 to 4095
+	uint8_t dst_mac[6];
+	uint8_t src_mac[6];
+};
+
+// What becomes of a flow. decide() is shown what the functions before it made of this, and changes
+// it further: where two set the same, the later one's holds.
+struct cv_flow_actions {
+	struct cv_flow_tuple tuple; // of forward packets; family and proto stay as they are
+	struct cv_flow_way way[2]; // by direction
+	// Call follow() for each packet of the flow. Each function sets it for itself: it is false
+	// when decide() is called.
+	bool follow;
+	// A drop is not remembered: decide() is asked again for the flow's next packet.
+	bool once;
+};
+
+// Why a packet is of no flow.
+enum cv_flow_other {
+	CV_FLOW_NON_IP, // ARP, LLDP ...
+	CV_FLOW_BAD_HEADER, // lengths do not add up, ports are cut off, tags nobody looks behind
+	CV_FLOW_UNRELATED, // an ICMP error about no flow that is known
+};
+
+struct cv_nf_flow {
+	// Bytes of each flow's slot, 0 to CV_FLOW_SLOT_MAX. They are aligned to 8.
+	unsigned slot_bytes;
+
+	// Whether this instance is stateful: process() is never called then. NULL: always.
+	bool (*is_stateful)(const void *instance);
+
+	// Decides on a flow: CV_NEXT, or CV_DROP(reason), which holds for the forward direction and
+	// ends the functions' turn. A function that drops keeps nothing of the flow, unless it
+	// was asked with another reason than CV_FLOW_NEW: then ended() follows.
+	uint8_t (*decide)(void *instance, struct cv_nf_worker *worker,
+		const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot);
+
+	// Sees a packet of a flow that it asked to follow, before it is rewritten: a verdict. NULL:
+	// it never asks.
+	uint8_t (*follow)(void *instance, struct cv_nf_worker *worker,
+		const struct cv_flow_packet *packet, void *slot);
+
+	// Once for each flow that decide() gave CV_NEXT: it timed out, another function denied it,
+	// there was no room for it, or it was invalidated. NULL: nothing is given back.
+	void (*ended)(void *instance, struct cv_nf_worker *worker, const void *slot);
+
+	// The verdict of a packet that is of no flow. NULL: CV_NEXT.
+	uint8_t (*other)(void *instance, struct cv_nf_worker *worker, const struct cv_view *view,
+		enum cv_flow_other why);
+
+	// Where the instance's generation stands, for as long as it lives. Written with release
+	// order, after what decide() reads was changed; any other value than before invalidates what
+	// this instance decided, and nothing else. NULL: it never changes.
+	const uint32_t *(*generation)(const void *instance);
+};
+
+// Whether no flow of this worker is answered as one would be whose forward packets leave with this
+// tuple: what a NAT asks before it takes a port. For decide() only, with its worker and packet.
+bool cv_flow_is_free(const struct cv_flow_packet *packet, const struct cv_flow_tuple *tuple);
+
+#endif
