@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from convoy.base.problem import Loc, Problem, known, shown
 from convoy.base.yaml_text import Text
+from convoy.errors import message
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -59,10 +60,9 @@ def _problem(text: Text, detail: Any) -> Problem:
     if kind == "missing":
         key = detail["loc"][-1]
         return Problem(loc, f"the key '{key}' is missing", f"add {key}:")
-    message = detail["msg"].removeprefix("Value error, ")
-    message = message.replace("Input should be", "must be")
+    words = message(detail)
     if kind == "convoy_key":
-        what, _, fix = message.partition("; ")
+        what, _, fix = words.partition("; ")
         at = (*loc, context["key"])
         return Problem(at if at in text.lines else loc, what, fix)
     value = _value(text, loc)
@@ -71,7 +71,7 @@ def _problem(text: Text, detail: Any) -> Problem:
     given = shown(loc[-1] if is_key else value) if scalar else ""
     if value is None:
         given = "nothing"
-    what, _, fix = message.partition("; ")
+    what, _, fix = words.partition("; ")
     if kind == "literal_error":
         names = [word.strip("'") for word in context["expected"].replace(" or ", ", ").split(", ")]
         what, fix = "must be one of these", known("values", value, names)

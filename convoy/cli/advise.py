@@ -2,7 +2,6 @@
 # Copyright 2026 The Convoy authors
 """convoy advise: where a chain's functions should run, by what was measured."""
 
-import datetime
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ import typer
 from convoy.advise.choose import advise
 from convoy.advise.traffic import parse
 from convoy.advise.words import age_days, closing, lines
+from convoy.base.clock import now
 from convoy.chain.load import load
 from convoy.cli.console import console, print_json
 from convoy.cli.options import Json
@@ -38,7 +38,7 @@ def command(
     for name, one in descriptor.chains.items():
         types = [next(iter(descriptor.functions[f].model_fields_set)) for f in one.path]
         result.append(advise(name, tuple(types), wanted, run.rows))
-    now = datetime.datetime.now(datetime.UTC)
+    today = now()
     if as_json:
         print_json(
             {
@@ -46,7 +46,7 @@ def command(
                 "chains": [asdict(one) for one in result],
                 "results": [
                     {"folder": str(folder), "age_days": round(days, 2)}
-                    for folder, days in zip(run.folders, age_days(run, now), strict=True)
+                    for folder, days in zip(run.folders, age_days(run, today), strict=True)
                 ],
             }
         )
@@ -55,7 +55,7 @@ def command(
         for advice in result:
             for line in lines(advice, run):
                 out.print(line, markup=False)
-        for line in closing(run, now):
+        for line in closing(run, today):
             out.print(line, markup=False)
     refused = [one.chain for one in result if one.refusal]
     if refused:

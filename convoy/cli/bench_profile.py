@@ -2,7 +2,6 @@
 # Copyright 2026 The Convoy authors
 """convoy bench profile: what this node's work costs, as a profile for convoy sim."""
 
-import datetime
 import json
 import statistics
 from collections.abc import Sequence
@@ -11,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from convoy.base.clock import folder_timestamp, now
+from convoy.base.files import write_whole
 from convoy.cli.bench_quick import sizes_of
 from convoy.cli.console import console, messages, print_json
 from convoy.cli.progress import Bar
@@ -84,7 +85,7 @@ def profile_of(result: Sequence[Row], host: Json, frames: Sequence[FrameCost], n
         {"rate_pps": rate, "ratio_percent": round(frames.ratio_percent, 2)}
         for rate, frames in aggregated.get(EVEN, {}).items()
     ]
-    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    day = now().date().isoformat()
     return {
         "schema": "convoy.sim.profile/1",
         "name": name,
@@ -165,8 +166,7 @@ def command(
         )
         both = {**plan.scenarios, **wanted([RATIO]).scenarios}
         plan = plan.model_copy(update={"scenarios": both})
-        now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-        folder = Path("results") / f"profile-{now}"
+        folder = Path("results") / f"profile-{folder_timestamp()}"
         kept = RunFolder(folder)
         kept.create(plan)
         with Bar(messages()) as bar:
@@ -178,5 +178,5 @@ def command(
     host = kept.host().as_document() | {"tsc_hz": trials[0].tsc_hz}
     result = [row for row in rows(trials, kept.searches()) if row.device == "convoy"]
     profile = profile_of(result, host, bench_frame(11), name)
-    out.write_text(json.dumps(profile, indent=2) + "\n", "utf-8")
+    write_whole(out, json.dumps(profile, indent=2) + "\n")
     print_json(profile) if as_json else render(profile, out, folder)

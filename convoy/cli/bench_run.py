@@ -2,7 +2,6 @@
 # Copyright 2026 The Convoy authors
 """convoy bench list, run, resume, compare: scenarios, measured."""
 
-import datetime
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +12,15 @@ from rich import box
 from rich.measure import Measurement
 from rich.table import Table
 
+from convoy.base.clock import folder_timestamp
+from convoy.base.files import write_whole
 from convoy.cli.console import console, messages, print_json
 from convoy.cli.options import Devices, Json, NewFolder, Rounds, split
 from convoy.cli.progress import Bar
 from convoy.errors import InputError
 from convoy.report import export
 from convoy.report.compare import compare as compared
-from convoy.report.document import Document, write_whole
+from convoy.report.document import Document
 from convoy.report.html import html
 from convoy.report.run_data import Run, read
 from convoy.report.run_document import document
@@ -112,7 +113,7 @@ def render(result: RunResult) -> None:
 
 def new_folder(output: Path | None, name: str) -> RunFolder:
     """Return the folder that --output names, or one of this moment."""
-    now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    now = folder_timestamp()
     return RunFolder(output or Path("results") / f"{now}-{name}")
 
 

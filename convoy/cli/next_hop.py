@@ -15,7 +15,7 @@ from convoy.chain.next_hops import NextHop
 from convoy.cli.console import EXIT_CODES, console, print_json
 from convoy.cli.options import Json
 from convoy.cli.top import choose
-from convoy.errors import InputError
+from convoy.errors import InputError, first_problem
 from convoy.host import next_hops
 from convoy.host.counts import RunningNode, running_nodes
 from convoy.host.telemetry import Telemetry
@@ -25,7 +25,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-OPTIONS = {"for_": "for"}  # fields of a next hop that options call otherwise
 Pid = Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")]
 
 
@@ -54,11 +53,8 @@ def hop_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
     try:
         return NextHop.model_validate(values).as_plan(name)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        option = str(first["loc"][0]) if first["loc"] else ""
-        option = OPTIONS.get(option, option).replace("_", "-")
-        lines = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        raise InputError(f"--{option}: {shown(first['input'])}: {lines}") from None
+        place, _, words = first_problem(error).partition(": ")
+        raise InputError(f"--{place.split('.')[0]}: {words}") from None
 
 
 def _hops(telemetry: Telemetry, node: RunningNode) -> Hops:

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
+from convoy.base.files import write_whole
 from convoy.cli.console import messages
 from convoy.errors import InputError
 from convoy.report import export
-from convoy.report.document import write_whole
 from convoy.report.html import html
 from convoy.report.run_data import Run, read
 from convoy.report.run_document import document

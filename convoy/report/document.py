@@ -7,11 +7,9 @@ small part of Markdown: headings from level two, lists, `code`, **bold** and lin
 """
 
 import math
-import os
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 MISSING = "–"
@@ -169,15 +167,3 @@ class Document:
         for block in blocks:
             if block is not None and not (isinstance(block, Table) and not block.rows):
                 self.blocks.append(block)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file, whole or not at all; folders on the way are made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_text(text, "utf-8")
-        partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise

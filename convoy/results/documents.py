@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from convoy.base.clock import timestamp
 from convoy.results.scenario import Scenario
 from convoy.results.trial_result import SelfTest
 
@@ -23,15 +24,11 @@ class _Document(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
 
 
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-
 class Plan(_Document):
     """What is to be measured: what a user asked for, and the scenarios whole."""
 
     schema_tag: Literal["convoy.bench.plan/2"] = Field(PLAN_SCHEMA, alias="schema")
-    created: str = Field(default_factory=_now)
+    created: str = Field(default_factory=timestamp)
     quick: bool
     profile: Literal["quick", "standard", "full"] = Field(alias="search")
     goals: tuple[str, ...]

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from convoy.base.files import cut_partial_line, write_whole
 from convoy.base.problem import printable
 from convoy.errors import InputError, first_problem
 from convoy.results.applications import APPLICATION_SCHEMA, ApplicationTrial
@@ -35,12 +36,6 @@ LOGS = "logs"
 SCHEMA_SHOWN = 80  # characters of a foreign schema, in an error
 
 M = TypeVar("M", bound=BaseModel)
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text, "utf-8")
-    partial.replace(path)
 
 
 def _read(path: Path, parse: Callable[[str], Any], model: type[M]) -> M:
@@ -101,7 +96,9 @@ class RunFolder:
             raise InputError(f"{self.path}: holds another run's trials; give another folder")
         try:
             self.logs.mkdir(parents=True, exist_ok=True)
-            _write(self.path / PLAN, yaml.safe_dump(plan.as_document(), sort_keys=False, width=100))
+            write_whole(
+                self.path / PLAN, yaml.safe_dump(plan.as_document(), sort_keys=False, width=100)
+            )
             (self.path / TRIALS).touch()
         except OSError as error:
             raise InputError(f"{self.path}: {error.strerror}; give another folder") from None
@@ -112,7 +109,7 @@ class RunFolder:
 
     def write_host(self, host: Host) -> None:
         """Write what machine this is."""
-        _write(self.path / HOST, json.dumps(host.as_document(), indent=2) + "\n")
+        write_whole(self.path / HOST, json.dumps(host.as_document(), indent=2) + "\n")
 
     def host(self) -> Host:
         """Read it back."""
@@ -135,11 +132,7 @@ class RunFolder:
     def repair(self) -> None:
         """Cut off last lines that a crash left without their ends."""
         for path in (self.path / name for name in (TRIALS, POINTS, MEMORY)):
-            if not path.exists():
-                continue
-            data = path.read_bytes()
-            if data and not data.endswith(b"\n"):
-                os.truncate(path, data.rfind(b"\n") + 1)
+            cut_partial_line(path)
 
     def trials(self) -> Iterator[Trial]:
         """Read the testers' trials back, without a last line that was cut short."""

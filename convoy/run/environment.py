@@ -2,12 +2,12 @@
 # Copyright 2026 The Convoy authors
 """What machine a run was made on: the facts that its numbers depend on."""
 
-import datetime
 import os
 import platform
 from pathlib import Path
 
 from convoy import __version__
+from convoy.base.clock import timestamp
 from convoy.host.command import CommandError, output
 from convoy.host.machine import ROOT, hugepages, online, text
 from convoy.host.programs import CHECKOUT
@@ -35,7 +35,7 @@ def environment(root: Path = ROOT) -> Host:
     """Return the facts."""
     vulnerabilities = root / "sys/devices/system/cpu/vulnerabilities"
     return Host(
-        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        started=timestamp(),
         cpu=cpu_model(root),
         cores=online(root),
         cores_allowed=tuple(sorted(os.sched_getaffinity(0))),

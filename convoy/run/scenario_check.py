@@ -15,7 +15,7 @@ from convoy.base.problem import Loc, Problem, known, shown
 from convoy.dut.base import Device
 from convoy.dut.devices import DEVICES
 from convoy.dut.functions import WORKLOADS
-from convoy.errors import InputError
+from convoy.errors import InputError, first_problem
 from convoy.results.scenario import Applications, Pacing, Scenario, SetupSpec
 from convoy.run.two_hosts import BEHIND
 
@@ -102,8 +102,7 @@ def _quick(scenario: Scenario) -> Iterator[Problem]:
     try:
         scenario.quickly()
     except ValidationError as error:
-        why = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
-        yield Problem(("quick",), f"leaves no whole scenario: {why}")
+        yield Problem(("quick",), f"leaves no whole scenario: {first_problem(error)}")
 
 
 def problems(scenario: Scenario) -> Iterator[Problem]:

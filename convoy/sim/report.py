@@ -9,7 +9,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from convoy.report.document import Cell, Column, Document, Figure, Table, write_whole
+from convoy.base.files import write_whole
+from convoy.report.document import Cell, Column, Document, Figure, Table
 from convoy.report.html import html
 from convoy.report.plots import empty
 from convoy.sim.paper import DERIVED, Comparison

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from convoy.base.files import cut_partial_line
 from convoy.errors import ConvoyError, InputError
 from convoy.sim.engine import Engine, run
 from convoy.sim.load import open_topology
@@ -128,7 +129,7 @@ def sweep(
     have = done(out)
     missing = [point for point in todo if point.key not in have]
     out.parent.mkdir(parents=True, exist_ok=True)
-    _end_last_line(out)
+    cut_partial_line(out)
     with out.open("a", encoding="utf-8") as file:
         for result in _run_all(missing, engine, workers, scheduler):
             file.write(json.dumps(result) + "\n")
@@ -138,15 +139,6 @@ def sweep(
             if told is not None:
                 told(result)
     return [have[point.key] for point in todo if point.key in have]
-
-
-def _end_last_line(file: Path) -> None:
-    """Drop a last line that was cut short, so that the next begins a line of its own."""
-    if not file.exists():
-        return
-    data = file.read_bytes()
-    if data and not data.endswith(b"\n"):
-        file.write_bytes(data[: data.rfind(b"\n") + 1])
 
 
 def _run_all(

@@ -14,8 +14,9 @@ import time
 from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Self
+
+from convoy.host.scope import Scope
 
 DEADLINE_S = 60.0  # no back end needs so long for anything, on a busy machine and sanitized either
 
@@ -87,7 +88,7 @@ class Reply(NamedTuple):
     files: list[int]
 
 
-class FrontEnd:
+class FrontEnd(Scope):
     """One connection to a back end."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -210,20 +211,9 @@ class FrontEnd:
         while (reply := self.receive()) is not None:
             close_all(reply.files)
 
-    def close(self) -> None:
+    def _leave(self) -> None:
         """Hang up."""
         self.socket.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class Region(NamedTuple):

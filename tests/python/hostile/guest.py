@@ -6,8 +6,9 @@ import mmap
 import os
 import struct
 from collections.abc import Sequence
-from types import TracebackType
 from typing import NamedTuple, Protocol, Self
+
+from convoy.host.scope import Scope
 
 from .front_end import ADDRESSES, NO_FILE, FrontEnd, Region, Request
 
@@ -196,7 +197,7 @@ class PackedRing:
         return back
 
 
-class Guest:
+class Guest(Scope):
     """An honest driver of a virtio-net with one pair of queues: 0 receives, 1 sends."""
 
     def __init__(
@@ -331,23 +332,12 @@ class Guest:
             self._post(address)
         return packets
 
-    def close(self) -> None:
+    def _leave(self) -> None:
         """Hang up, and give everything back."""
         self.front_end.close()
         self.memory.close()
         for file in (*self.kicks, *self.calls):
             os.close(file)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def must(verdict: int | None) -> None:

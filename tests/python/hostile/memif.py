@@ -13,10 +13,10 @@ import struct
 from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from convoy.host.process import wait_for
+from convoy.host.scope import Scope
 
 from .front_end import DEADLINE_S
 
@@ -60,7 +60,7 @@ def ring(way: int, log2: int = 6, offset: int | None = None, where: int = 0) -> 
     return struct.pack("<HHHIBH", int(way == TO_SERVER), 0, where, at, log2, 0)
 
 
-class Client:
+class Client(Scope):
     """A connection to a node's port, and memory to share."""
 
     def __init__(self, path: Path) -> None:
@@ -169,7 +169,7 @@ class Client:
         """Return whether the server has taken all that was put."""
         return self.index(TO_SERVER, TAIL_AT) == self.index(TO_SERVER, HEAD_AT)
 
-    def close(self) -> None:
+    def _leave(self) -> None:
         """Leave."""
         self.connection.close()
         with contextlib.suppress(BufferError):
@@ -177,14 +177,3 @@ class Client:
         for file in self._files:
             os.close(file)
         self._files.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

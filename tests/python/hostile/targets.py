@@ -255,7 +255,7 @@ class Convoyd(Target):
 
     def stop(self) -> None:
         """See Target."""
-        self._node.__exit__(None, None, None)
+        self._node.close()
 
 
 class SanitizedConvoyd(Convoyd):
@@ -303,7 +303,7 @@ class Testpmd(Target):
 
     def stop(self) -> None:
         """See Target."""
-        self._process.__exit__(None, None, None)
+        self._process.close()
 
 
 class OpenVSwitch(Target):
@@ -372,7 +372,7 @@ class OpenVSwitch(Target):
 
     def stop(self) -> None:
         """See Target."""
-        self._switch.__exit__(None, None, None)
+        self._switch.close()
         for listener in self._listeners.values():
             listener.close()
 

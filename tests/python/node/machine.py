@@ -76,7 +76,7 @@ class Machine(Scope):
         try:
             self._process.wait_line(lambda line: _READY in line, BOOT_DEADLINE_S, "it had booted")
         except BaseException:
-            self._process.__exit__(None, None, None)
+            self._process.close()
             raise
 
     def run(self, command: str, deadline_s: float = 60.0) -> str:
@@ -95,7 +95,7 @@ class Machine(Scope):
         return said
 
     def _leave(self) -> None:
-        self._process.__exit__(None, None, None)
+        self._process.close()
 
 
 def _files(image: Path, address: str) -> bytes:

@@ -74,7 +74,7 @@ HOP = {"port": "out", "mac": "02:00:00:00:00:0b", "ip": "192.0.2.2"}
     [
         ({"mac": "x"}, "--mac: 'x'"),
         ({"ip": "1.2"}, "--ip: '1.2'"),
-        ({"nfi": 65536}, "--nfi: 65536: should be less than"),
+        ({"nfi": 65536}, "--nfi: 65536: must be less than"),
         ({"udp-port": 0}, "--udp-port: 0"),
         ({"for": [{"vlan": 5000}]}, "--for: 5000"),
     ],
