@@ -2,22 +2,56 @@
 # Copyright 2026 The Convoy authors
 """convoy advise: where a chain's functions should run, by what was measured."""
 
-from dataclasses import asdict
+import datetime
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
-from convoy.advise.choose import advise
+from convoy.advise.choose import Advice, advise
 from convoy.advise.traffic import parse
 from convoy.advise.words import age_days, closing, lines
 from convoy.base.clock import now
 from convoy.chain.load import load
-from convoy.cli.console import console, print_json
-from convoy.cli.options import Json
+from convoy.cli.console import messages
+from convoy.cli.result import Json, Result
 from convoy.errors import ConvoyError
 from convoy.host.machine import this_machine
-from convoy.report.run_data import read
+from convoy.report.run_data import Run, read
+
+
+@dataclass(frozen=True)
+class Advised(Result):
+    """Advice for each chain of a descriptor."""
+
+    chain: Path
+    advice: tuple[Advice, ...]
+    run: Run
+    when: datetime.datetime
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a function of a chain was not measured."""
+        return ConvoyError.exit_code if any(one.refusal for one in self.advice) else 0
+
+    def document(self) -> dict[str, Any]:
+        """See Result."""
+        ages = zip(self.run.folders, age_days(self.run, self.when), strict=True)
+        return {
+            "schema": "convoy.advice/3",
+            "chains": [asdict(one) for one in self.advice],
+            "results": [{"folder": str(each), "age_days": round(days, 2)} for each, days in ages],
+        }
+
+    def show(self, out: Console) -> None:
+        """Print it, and what it rests on."""
+        for one in self.advice:
+            for line in lines(one, self.run):
+                out.print(line, markup=False)
+        for line in closing(self.run, self.when):
+            out.print(line, markup=False)
 
 
 def command(
@@ -27,7 +61,7 @@ def command(
     ],
     results: Annotated[list[Path], typer.Option(help="A run's folder; may be given again.")],
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Say where each function should run, how many cores that takes, and by which numbers.
 
     Exit code 1 where a function of a chain was not measured.
@@ -38,25 +72,8 @@ def command(
     for name, one in descriptor.chains.items():
         types = [next(iter(descriptor.functions[f].model_fields_set)) for f in one.path]
         result.append(advise(name, tuple(types), wanted, run.rows))
-    today = now()
-    if as_json:
-        print_json(
-            {
-                "schema": "convoy.advice/3",
-                "chains": [asdict(one) for one in result],
-                "results": [
-                    {"folder": str(folder), "age_days": round(days, 2)}
-                    for folder, days in zip(run.folders, age_days(run, today), strict=True)
-                ],
-            }
-        )
-    else:
-        out = console()
-        for advice in result:
-            for line in lines(advice, run):
-                out.print(line, markup=False)
-        for line in closing(run, today):
-            out.print(line, markup=False)
-    refused = [one.chain for one in result if one.refusal]
-    if refused:
-        raise ConvoyError(f"{chain}: {', '.join(refused)}: not measured, so no advice")
+    advised = Advised(chain, tuple(result), run, now())
+    if advised.exit_code:
+        refused = ", ".join(one.chain for one in result if one.refusal)
+        messages().print(f"convoy: {chain}: {refused}: not measured, so no advice", markup=False)
+    return advised

@@ -2,15 +2,17 @@
 # Copyright 2026 The Convoy authors
 """convoy bench hostile: what a guest costs its neighbours on the same worker."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
-from convoy.cli.console import console, messages, print_json
-from convoy.cli.options import Json
+from convoy.cli.console import messages
 from convoy.cli.progress import Bar
+from convoy.cli.result import Json, Result
 from convoy.results.hostile import HostileBench, Row
 from convoy.run.hostile import bench_hostile
 from convoy.run.session import cores
@@ -48,22 +50,32 @@ def table(bench: HostileBench) -> Table:
     return out
 
 
-def render(bench: HostileBench) -> None:
-    """Print the table, and what its numbers mean."""
-    out, host = console(), bench.host
-    out.print(table(bench))
-    for words in dict.fromkeys(f"{row.port}: {row.guest}: {row.what}" for row in bench.rows):
-        out.print(words, markup=False)
-    rounds = len(bench.rows[0].trials)
-    for line in (
-        f"{host.cpu}; node on core {host.node_core}, tester and guest on core {host.tester_core}; "
-        f"{host.frame_bytes} B packets; median of {rounds} alternating rounds of {host.trial_s:g} "
-        "s.",
-        "Mpps: of the neighbour's chain, on the worker that also serves the guest; kept: in parts "
-        "of its rate in the same round with the guest named under `of`; longest us: the worker's "
-        "longest poll iteration (pauses of its core count). See docs/measuring.md.",
-    ):
-        out.print(line, markup=False)
+@dataclass(frozen=True)
+class HostileGuests(Result):
+    """What was measured."""
+
+    bench: HostileBench
+
+    def document(self) -> dict[str, Any]:
+        """See Result."""
+        return self.bench.model_dump(mode="json", by_alias=True)
+
+    def show(self, out: Console) -> None:
+        """Print the table, and what its numbers mean."""
+        bench, host = self.bench, self.bench.host
+        out.print(table(bench))
+        for words in dict.fromkeys(f"{row.port}: {row.guest}: {row.what}" for row in bench.rows):
+            out.print(words, markup=False)
+        rounds = len(bench.rows[0].trials)
+        for line in (
+            f"{host.cpu}; node on core {host.node_core}, tester and guest on core "
+            f"{host.tester_core}; {host.frame_bytes} B packets; median of {rounds} alternating "
+            f"rounds of {host.trial_s:g} s.",
+            "Mpps: of the neighbour's chain, on the worker that also serves the guest; kept: in "
+            "parts of its rate in the same round with the guest named under `of`; longest us: the "
+            "worker's longest poll iteration (pauses of its core count). See docs/measuring.md.",
+        ):
+            out.print(line, markup=False)
 
 
 def command(
@@ -74,7 +86,7 @@ def command(
     rounds: Annotated[int, typer.Option(help="Alternating rounds.", min=1, max=99)] = 5,
     seconds: Annotated[float, typer.Option(help="Length of a trial.", min=0.05, max=60)] = 1.0,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """What a silent or hostile guest costs its neighbours on the same worker, in packets."""
     tester, node = cores()
     with Bar(messages()) as bar:
@@ -86,4 +98,4 @@ def command(
             (node, tester),
             bar.show,
         )
-    print_json(bench.model_dump(mode="json", by_alias=True)) if as_json else render(bench)
+    return HostileGuests(bench)

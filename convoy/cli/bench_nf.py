@@ -2,15 +2,18 @@
 # Copyright 2026 The Convoy authors
 """convoy bench nf: cycles per packet of each network function, in memory."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
-from convoy.cli.console import console, messages, print_json
-from convoy.cli.options import Json, split
+from convoy.cli.console import messages
+from convoy.cli.options import split
 from convoy.cli.progress import Bar
+from convoy.cli.result import Json, Result
 from convoy.errors import InputError
 from convoy.results.nf import NfBench
 from convoy.run.in_memory import bench_nf
@@ -41,23 +44,33 @@ def table(bench: NfBench) -> Table:
     return out
 
 
-def render(bench: NfBench) -> None:
-    """Print the table, and what its numbers mean."""
-    out, host = console(), bench.host
-    out.print(table(bench))
-    repeats = len(bench.results[0].cycles_per_packet.repeats) if bench.results else 0
-    for line in (
-        f"{host.cpu}, {host.tsc_hz / 1e9:.2f} GHz TSC, {host.dpdk}, "
-        f"{'hugepages' if host.hugepages else 'no hugepages'}; "
-        f"{host.frame_bytes} B packets, bursts of {host.burst_packets}, {host.flows} flows; "
-        f"{host.working_set_bytes >> 10} KiB touched, L2 is {host.l2_bytes >> 10} KiB; "
-        f"median of {repeats} alternating repeats.",
-        "entries: routes and rules. own: the function's, as the node counts them (the path has "
-        "prefetched its packets); with path: from received buffers to verdicts; reference-*: plain "
-        "DPDK on the same packets, whole; of ref.: function with path, compared with that. Targets "
-        "are for a Skylake at 2.5 GHz. See docs/measuring.md.",
-    ):
-        out.print(line, markup=False)
+@dataclass(frozen=True)
+class FunctionCosts(Result):
+    """What was measured."""
+
+    bench: NfBench
+
+    def document(self) -> dict[str, Any]:
+        """See Result."""
+        return self.bench.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def show(self, out: Console) -> None:
+        """Print the table, and what its numbers mean."""
+        bench, host = self.bench, self.bench.host
+        out.print(table(bench))
+        repeats = len(bench.results[0].cycles_per_packet.repeats) if bench.results else 0
+        for line in (
+            f"{host.cpu}, {host.tsc_hz / 1e9:.2f} GHz TSC, {host.dpdk}, "
+            f"{'hugepages' if host.hugepages else 'no hugepages'}; "
+            f"{host.frame_bytes} B packets, bursts of {host.burst_packets}, {host.flows} flows; "
+            f"{host.working_set_bytes >> 10} KiB touched, L2 is {host.l2_bytes >> 10} KiB; "
+            f"median of {repeats} alternating repeats.",
+            "entries: routes and rules. own: the function's, as the node counts them (the path has "
+            "prefetched its packets); with path: from received buffers to verdicts; reference-*: "
+            "plain DPDK on the same packets, whole; of ref.: function with path, compared with "
+            "that. Targets are for a Skylake at 2.5 GHz. See docs/measuring.md.",
+        ):
+            out.print(line, markup=False)
 
 
 def _numbers(texts: list[str] | None) -> list[int]:
@@ -80,12 +93,10 @@ def command(
     repeats: Annotated[int, typer.Option(help="Alternating repeats.", min=1, max=1001)] = 11,
     core: Annotated[int | None, typer.Option(help="Core to run on; default: the first.")] = None,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Cycles per packet of each function, in memory, beside plain DPDK doing the same job."""
     with Bar(messages()) as bar:
         bench = bench_nf(
             list(split("--function", function) or ()), _numbers(entries), repeats, core, bar.show
         )
-    print_json(bench.model_dump(mode="json", by_alias=True, exclude_none=True)) if as_json else (
-        render(bench)
-    )
+    return FunctionCosts(bench)

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from convoy.cli.bench_run import begin, new_folder
-from convoy.cli.options import Devices, Json, NewFolder, Rounds, split
+from convoy.cli.options import Devices, NewFolder, Rounds, split
+from convoy.cli.result import Json, Result
 from convoy.run import session
 
 # In the order of the paper.
@@ -38,7 +39,7 @@ def command(
     repeats: Rounds = None,
     output: NewFolder = None,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Measure convoys as PA-Flow's paper does: throughput, ratio, latency, drops, look-up.
 
     Runs the scenarios paflow-* as `convoy bench run` would, into one report that opens with the
@@ -47,4 +48,4 @@ def command(
     """
     names = [f"paflow-{word}" for word in split("--only", only) or ()] or SCENARIOS
     plan = session.wanted(names, split("--devices", devices), quick, repeats)
-    begin(plan, new_folder(output, "paflow"), as_json)
+    return begin(plan, new_folder(output, "paflow"))

@@ -5,16 +5,19 @@
 import json
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from convoy.base.clock import folder_timestamp, now
 from convoy.base.files import write_whole
 from convoy.cli.bench_quick import sizes_of
-from convoy.cli.console import console, messages, print_json
+from convoy.cli.console import messages
 from convoy.cli.progress import Bar
+from convoy.cli.result import Json, Result
 from convoy.errors import ConvoyError, InputError
 from convoy.report.frames import Frames
 from convoy.report.rates import rows
@@ -24,7 +27,7 @@ from convoy.run.in_memory import FrameCost, bench_frame
 from convoy.run.session import execute, wanted
 from convoy.sim.costs import Costs, fit
 
-Json = dict[str, Any]
+Document = dict[str, Any]
 FULL_PACKETS = 22  # of 64 bytes in a convoy of 1,500
 SMALL_BYTES = 64
 COSTS, RATIO = "quick", "paflow-ratio"  # scenarios
@@ -66,7 +69,9 @@ def _frames(result: Sequence[Row]) -> dict[str, dict[float, Frames]]:
     }
 
 
-def profile_of(result: Sequence[Row], host: Json, frames: Sequence[FrameCost], name: str) -> Json:
+def profile_of(
+    result: Sequence[Row], host: Document, frames: Sequence[FrameCost], name: str
+) -> Document:
     """Return the profile, schema convoy.sim.profile/1. Raises ConvoyError, InputError."""
     port, functions = _port_cycles(result), _function_cycles(result)
     if len(port) < 2 or not functions:
@@ -119,24 +124,35 @@ def profile_of(result: Sequence[Row], host: Json, frames: Sequence[FrameCost], n
     }
 
 
-def render(profile: Json, out: Path, folder: Path) -> None:
-    """Print the costs, where the profile is and how to use it."""
-    costs = Costs.model_validate(profile["costs"])
-    say = console()
-    say.print(
-        f"port {costs.port.cycles:g} cycles per frame and {costs.port.cycles_per_byte:g} per byte; "
-        f"convoy {costs.frame.cycles:g} per frame and {costs.packet.cycles:g} per packet",
-        markup=False,
-    )
-    for name, own in costs.functions.items():
-        plain = costs.rate_pps(name, 1, SMALL_BYTES) / 1e6
-        full = costs.rate_pps(name, FULL_PACKETS, SMALL_BYTES) / 1e6
-        say.print(
-            f"{name}: {own.cycles:g} cycles per packet; 64 B: {plain:.2f} Mpps unaggregated, "
-            f"{full:.2f} Mpps in convoys of {FULL_PACKETS} (computed)",
+@dataclass(frozen=True)
+class WrittenProfile(Result):
+    """A profile, the file that has it, and the results that it is of."""
+
+    profile: Document
+    file: Path
+    folder: Path
+
+    def document(self) -> Document:
+        """See Result."""
+        return self.profile
+
+    def show(self, out: Console) -> None:
+        """Print the costs, where the profile is and how to use it."""
+        costs = Costs.model_validate(self.profile["costs"])
+        out.print(
+            f"port {costs.port.cycles:g} cycles per frame and {costs.port.cycles_per_byte:g} per "
+            f"byte; convoy {costs.frame.cycles:g} per frame and {costs.packet.cycles:g} per packet",
             markup=False,
         )
-    say.print(f"results: {folder}\nprofile: {out}", style="bold", markup=False)
+        for name, own in costs.functions.items():
+            plain = costs.rate_pps(name, 1, SMALL_BYTES) / 1e6
+            full = costs.rate_pps(name, FULL_PACKETS, SMALL_BYTES) / 1e6
+            out.print(
+                f"{name}: {own.cycles:g} cycles per packet; 64 B: {plain:.2f} Mpps unaggregated, "
+                f"{full:.2f} Mpps in convoys of {FULL_PACKETS} (computed)",
+                markup=False,
+            )
+        out.print(f"results: {self.folder}\nprofile: {self.file}", style="bold", markup=False)
 
 
 def command(
@@ -148,8 +164,8 @@ def command(
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="The profile.")] = Path("profile.json"),
     name: Annotated[str, typer.Option("--name", help="Its name.")] = "measured",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the profile, too.")] = False,
-) -> None:
+    as_json: Json = False,
+) -> Result:
     """Measure what the node's work costs, and how many packets share a frame at which rate; write
     it as a profile that `convoy sim` uses."""
     if out.is_dir():
@@ -179,4 +195,4 @@ def command(
     result = [row for row in rows(trials, kept.searches()) if row.device == "convoy"]
     profile = profile_of(result, host, bench_frame(11), name)
     write_whole(out, json.dumps(profile, indent=2) + "\n")
-    print_json(profile) if as_json else render(profile, out, folder)
+    return WrittenProfile(profile, out, folder)

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from convoy.cli.bench_run import begin, new_folder
-from convoy.cli.options import Json, NewFolder, split
+from convoy.cli.options import NewFolder, split
+from convoy.cli.result import Json, Result
 from convoy.errors import InputError
 from convoy.run.session import order_here, wanted
 
@@ -36,7 +37,7 @@ def command(
     ] = False,
     output: NewFolder = None,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """The chain firewall, router, l2fwd on vhost-user, beside dpdk-testpmd: some minutes."""
     plan = wanted(
         ["quick"],
@@ -50,4 +51,4 @@ def command(
         raise InputError(
             "; ".join(f"{one.device or one.scenario}: {one.why}" for one in here.cannot)
         )
-    begin(plan, new_folder(output, "quick"), as_json)
+    return begin(plan, new_folder(output, "quick"))

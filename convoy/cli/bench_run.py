@@ -9,14 +9,16 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
+from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
 from convoy.base.clock import folder_timestamp
 from convoy.base.files import write_whole
-from convoy.cli.console import console, messages, print_json
-from convoy.cli.options import Devices, Json, NewFolder, Rounds, split
+from convoy.cli.console import messages
+from convoy.cli.options import Devices, NewFolder, Rounds, split
 from convoy.cli.progress import Bar
+from convoy.cli.result import Json, Result
 from convoy.errors import InputError
 from convoy.report import export
 from convoy.report.compare import compare as compared
@@ -35,12 +37,12 @@ from convoy.search.goals import PROFILES
 
 
 @dataclass(frozen=True)
-class RunResult:
+class Measured(Result):
     """A run that ended."""
 
     folder: Path
     run: Run
-    document: Document
+    page: Document
     seconds: float
 
     @property
@@ -48,14 +50,19 @@ class RunResult:
         """Return where the page is."""
         return self.folder / "report.html"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the document that --json prints: that of `convoy report`, and where it is."""
+    def document(self) -> dict[str, Any]:
+        """Return that of `convoy report`, and where it is."""
         return export.document(self.run) | {
             "schema": "convoy.bench.run/3",
             "folder": str(self.folder),
             "report": str(self.report),
             "seconds": round(self.seconds, 1),
         }
+
+    def show(self, out: Console) -> None:
+        """Print what the report says in words and tables, and where it is."""
+        show(self.page, out)
+        out.print(f"took {_time(self.seconds)}; report: {self.report}", markup=False)
 
 
 class Show:
@@ -81,15 +88,15 @@ def _time(value: float) -> str:
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
 
 
-def _finish(folder: RunFolder, began: float) -> RunResult:
+def _finish(folder: RunFolder, began: float) -> Measured:
     """Everything from here on is made of what was kept."""
     run = read([folder.path])
-    result = RunResult(folder.path, run, document(run), time.monotonic() - began)
-    write_whole(result.report, html(result.document))
+    result = Measured(folder.path, run, document(run), time.monotonic() - began)
+    write_whole(result.report, html(result.page))
     return result
 
 
-def measure(folder: RunFolder, plan: Plan) -> RunResult:
+def measure(folder: RunFolder, plan: Plan) -> Measured:
     """Do a run, or what is left of it, with progress shown; write its report."""
     began = time.monotonic()
     try:
@@ -104,25 +111,17 @@ def measure(folder: RunFolder, plan: Plan) -> RunResult:
     return _finish(folder, began)
 
 
-def render(result: RunResult) -> None:
-    """Print what the report says in words and tables, and where it is."""
-    out = console()
-    show(result.document, out)
-    out.print(f"took {_time(result.seconds)}; report: {result.report}", markup=False)
-
-
 def new_folder(output: Path | None, name: str) -> RunFolder:
     """Return the folder that --output names, or one of this moment."""
     now = folder_timestamp()
     return RunFolder(output or Path("results") / f"{now}-{name}")
 
 
-def begin(plan: Plan, folder: RunFolder, as_json: bool) -> None:
-    """Do a run from its beginning and print its result. Raises InputError before it starts."""
+def begin(plan: Plan, folder: RunFolder) -> Measured:
+    """Do a run from its beginning. Raises InputError before it starts."""
     session.cores()
     folder.create(plan)
-    result = measure(folder, plan)
-    print_json(result.as_json()) if as_json else render(result)
+    return measure(folder, plan)
 
 
 def run(
@@ -141,7 +140,7 @@ def run(
     ] = None,
     output: NewFolder = None,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Measure scenarios; results and a report go to one folder."""
     if search is not None and search not in PROFILES:
         raise InputError(f"--search: '{search}': choose of {', '.join(PROFILES)}")
@@ -153,22 +152,58 @@ def run(
         search,
         split("--goal", goal),
     )
-    begin(plan, new_folder(output, "-".join(plan.scenarios)[:60]), as_json)
+    return begin(plan, new_folder(output, "-".join(plan.scenarios)[:60]))
 
 
 def resume(
     folder: Annotated[Path, typer.Argument(help="Of a run that was interrupted.")],
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Resume a run that was interrupted or killed; nothing is measured twice."""
     kept = RunFolder(folder)
-    result = measure(kept, session.read_plan(kept))
-    print_json(result.as_json()) if as_json else render(result)
+    return measure(kept, session.read_plan(kept))
 
 
-def show_list(
-    as_json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class Listed(Result):
+    """The scenarios: what they ask, how long they take here, what cannot run and why."""
+
+    listed: list[dict[str, Any]]
+
+    def document(self) -> dict[str, Any]:
+        """See Result."""
+        return {"schema": "convoy.bench.list/1", "scenarios": self.listed}
+
+    def show(self, out: Console) -> None:
+        """Print them; a device that is not here is named once."""
+        absent: dict[str, str] = {}
+        for one in self.listed:
+            runs = (
+                f"{_time(one['seconds'])}, --quick {_time(one['quick_seconds'])}"
+                if one["seconds"]
+                else "not here"
+            )
+            out.print(f"[bold]{one['name']}[/]  {runs}  ({one['from']})")
+            out.print(f"    {one['asks']}", markup=False)
+            alike: dict[tuple[str, str], list[str]] = {}  # device, reason: its setups
+            for cannot in one["cannot"]:
+                device, why = cannot["device"], cannot["why"]
+                if why.startswith("not installed"):
+                    absent[device] = why
+                else:
+                    alike.setdefault((device, why.removeprefix(f"{device}: ")), []).append(
+                        cannot["setup"]
+                    )
+            for (device, why), setups in alike.items():
+                who = ", ".join(filter(None, (device, *setups)))
+                out.print(f"    {who + ': ' if who else ''}{why}", markup=False)
+        if absent:
+            out.print("[bold]not available here[/]")
+        for device, why in absent.items():
+            out.print(f"    {device}: {why}", markup=False)
+
+
+def show_list(as_json: Json = False) -> Result:
     """Show the scenarios: what they ask, how long they take here, and what cannot run and why."""
     listed: list[dict[str, Any]] = []
     for name in names():
@@ -185,35 +220,7 @@ def show_list(
                 "cannot": [cannot.as_json() for cannot in here.cannot],
             }
         )
-    if as_json:
-        print_json({"schema": "convoy.bench.list/1", "scenarios": listed})
-        return
-    out = console()
-    absent: dict[str, str] = {}
-    for one in listed:
-        runs = (
-            f"{_time(one['seconds'])}, --quick {_time(one['quick_seconds'])}"
-            if one["seconds"]
-            else "not here"
-        )
-        out.print(f"[bold]{one['name']}[/]  {runs}  ({one['from']})")
-        out.print(f"    {one['asks']}", markup=False)
-        alike: dict[tuple[str, str], list[str]] = {}  # device, reason: its setups
-        for cannot in one["cannot"]:
-            device, why = cannot["device"], cannot["why"]
-            if why.startswith("not installed"):
-                absent[device] = why
-            else:
-                alike.setdefault((device, why.removeprefix(f"{device}: ")), []).append(
-                    cannot["setup"]
-                )
-        for (device, why), setups in alike.items():
-            who = ", ".join(filter(None, (device, *setups)))
-            out.print(f"    {who + ': ' if who else ''}{why}", markup=False)
-    if absent:
-        out.print("[bold]not available here[/]")
-    for device, why in absent.items():
-        out.print(f"    {device}: {why}", markup=False)
+    return Listed(listed)
 
 
 def _changes(scenario: str, lines: list[dict[str, Any]], narrow: bool) -> Table:
@@ -247,21 +254,32 @@ def _verdict(line: dict[str, Any]) -> str:
     return {True: "agrees", False: "differs", None: "too few"}[line["within_noise"]]
 
 
+@dataclass(frozen=True)
+class Comparison(Result):
+    """Two runs, point by point."""
+
+    comparison: dict[str, Any]
+
+    def document(self) -> dict[str, Any]:
+        """See Result."""
+        return {"schema": "convoy.bench.compare/3", **self.comparison}
+
+    def show(self, out: Console) -> None:
+        """Print a table for each scenario, narrow where the terminal is."""
+        points = self.comparison["points"]
+        for scenario in dict.fromkeys(line["scenario"] for line in points):
+            lines = [line for line in points if line["scenario"] == scenario]
+            table = _changes(scenario, lines, False)
+            if Measurement.get(out, out.options, table).minimum > out.width:
+                table = _changes(scenario, lines, True)
+            out.print(table)
+        out.print(self.comparison["summary"], markup=False, soft_wrap=False)
+
+
 def compare(
     one: Annotated[Path, typer.Argument(help="A run's folder.")],
     other: Annotated[Path, typer.Argument(help="Another one's.")],
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Compare two runs point by point: what differs significantly."""
-    comparison = compared(read([one]), read([other]))
-    if as_json:
-        print_json({"schema": "convoy.bench.compare/3", **comparison})
-        return
-    out = console()
-    for scenario in dict.fromkeys(line["scenario"] for line in comparison["points"]):
-        lines = [line for line in comparison["points"] if line["scenario"] == scenario]
-        table = _changes(scenario, lines, False)
-        if Measurement.get(out, out.options, table).minimum > out.width:
-            table = _changes(scenario, lines, True)
-        out.print(table)
-    out.print(comparison["summary"], markup=False, soft_wrap=False)
+    return Comparison(compared(read([one]), read([other])))

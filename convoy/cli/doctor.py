@@ -2,17 +2,17 @@
 # Copyright 2026 The Convoy authors
 """convoy doctor: what this machine is good for, and how to make it better."""
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
+from rich.console import Console
 from rich.text import Text
 
-from convoy.cli.console import console, print_json
-from convoy.cli.options import Json
+from convoy.cli.result import Json, Result
 from convoy.dut.devices import DEVICES
 from convoy.errors import ConvoyError
 from convoy.host.doctor import devices, memory, processors, programs, sandbox
@@ -25,24 +25,45 @@ NAME_WIDTH = 20  # of the longest name
 STYLES = {"ok": "green", "note": "yellow", "problem": "bold red"}
 
 
-@dataclass(frozen=True)
-class DoctorResult:
-    """All findings, in the order in which they are shown."""
+class Diagnosis(Result):
+    """All findings, in the order in which they are shown, each shown as it comes."""
 
-    findings: tuple[Finding, ...]
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self._coming = iter(findings)
+        self._findings: list[Finding] = []
+
+    def __iter__(self) -> Iterator[Finding]:
+        yield from self._findings
+        for finding in self._coming:
+            self._findings.append(finding)
+            yield finding
+
+    def of_level(self, level: str) -> int:
+        """Return how many there are."""
+        return sum(finding.level == level for finding in self)
 
     @property
-    def problems(self) -> int:
-        """How many of them are problems."""
-        return sum(finding.level == "problem" for finding in self.findings)
+    def exit_code(self) -> int:
+        """1 where there is a problem."""
+        return ConvoyError.exit_code if self.of_level("problem") else 0
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the document that --json prints."""
-        return {
-            "schema": "convoy.doctor/1",
-            "ok": self.problems == 0,
-            "findings": [finding.as_json() for finding in self.findings],
-        }
+    def document(self) -> dict[str, Any]:
+        """See Result."""
+        findings = [finding.as_json() for finding in self]
+        return {"schema": "convoy.doctor/1", "ok": not self.exit_code, "findings": findings}
+
+    def show(self, out: Console) -> None:
+        """Print a line per finding, below it why it matters and its fix, to be copied."""
+        for finding in self:
+            line = Text(f"{finding.level:<9}", style=STYLES[finding.level])
+            line.append(f"{finding.name:<{NAME_WIDTH}}{finding.found}", style="default not bold")
+            out.print(line)
+            indent = " " * (9 + NAME_WIDTH)
+            if finding.why:
+                out.print(Text(f"{indent}{finding.why}", style="dim"))
+            if finding.fix:
+                out.print(Text(f"{indent}fix: {finding.fix}"))
+        out.print(f"problems: {self.of_level('problem')}, notes: {self.of_level('note')}")
 
 
 def measurable() -> Iterator[Finding]:
@@ -63,55 +84,28 @@ def measurable() -> Iterator[Finding]:
     yield Finding("applications", "note" if missing else "ok", "; ".join(missing) or every)
 
 
-def look(
+def diagnose(
     root: Path = ROOT,
     allowed: set[int] | None = None,
-    ask: Callable[..., str | None] = programs.ask,
+    query: Callable[..., str | None] = programs.query,
     devices_here: Callable[[], Iterable[Finding]] = measurable,
-) -> Iterator[Finding]:
-    """Look at the machine whose /sys and /proc are under root; change nothing."""
-    yield from processors.check(root, allowed)
-    yield from memory.check(root)
-    yield from sandbox.check(root)
-    yield from devices.check(root, runtime_dir())
-    yield from programs.check(ask)
-    yield from devices_here()
+) -> Diagnosis:
+    """Check the machine whose /sys and /proc are under root; change nothing."""
+    return Diagnosis(
+        itertools.chain.from_iterable(
+            probe()
+            for probe in (
+                partial(processors.check, root, allowed),
+                partial(memory.check, root),
+                partial(sandbox.check, root),
+                partial(devices.check, root, runtime_dir()),
+                partial(programs.check, query),
+                devices_here,
+            )
+        )
+    )
 
 
-def doctor(*args: Any, **options: Any) -> DoctorResult:
-    """Look at all of it (see look)."""
-    return DoctorResult(tuple(look(*args, **options)))
-
-
-def render(findings: Iterable[Finding]) -> DoctorResult:
-    """Print a line per finding as it comes, below it why it matters and its fix, to be copied."""
-    out = console()
-    shown = []
-    for finding in findings:
-        shown.append(finding)
-        line = Text(f"{finding.level:<9}", style=STYLES[finding.level])
-        line.append(f"{finding.name:<{NAME_WIDTH}}{finding.found}", style="default not bold")
-        out.print(line)
-        indent = " " * (9 + NAME_WIDTH)
-        if finding.why:
-            out.print(Text(f"{indent}{finding.why}", style="dim"))
-        if finding.fix:
-            out.print(Text(f"{indent}fix: {finding.fix}"))
-    result = DoctorResult(tuple(shown))
-    notes = sum(finding.level == "note" for finding in shown)
-    out.print(f"problems: {result.problems}, notes: {notes}")
-    return result
-
-
-def command(
-    as_json: Json = False,
-) -> None:
+def command(as_json: Json = False) -> Result:
     """Look at this machine: each finding with the command that fixes it. Changes nothing."""
-    findings = look(allowed=os.sched_getaffinity(0))
-    if as_json:
-        result = DoctorResult(tuple(findings))
-        print_json(result.as_json())
-    else:
-        result = render(findings)
-    if result.problems:
-        raise typer.Exit(ConvoyError.exit_code)
+    return diagnose(allowed=os.sched_getaffinity(0))

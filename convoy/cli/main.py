@@ -12,7 +12,8 @@ import typer
 
 from convoy import __version__
 from convoy.base.problem import printable
-from convoy.cli.console import EXIT_CODES, print_json
+from convoy.cli.console import EXIT_CODES, console, print_json
+from convoy.cli.result import Result, wants_json
 from convoy.errors import ConvoyError
 
 COMMANDS = (
@@ -48,6 +49,14 @@ class _Commands(typer.core.TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = _Modules(dict.fromkeys(COMMANDS))
+
+    def invoke(self, ctx: Any) -> None:
+        """Run a command and print its result."""
+        result = super().invoke(ctx)
+        if isinstance(result, Result):
+            print_json(result.document()) if wants_json(ctx) else result.show(console())
+            if result.exit_code:
+                raise typer.Exit(result.exit_code)
 
 
 app = typer.Typer(

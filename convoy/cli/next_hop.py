@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
 from convoy.base.problem import shown
 from convoy.chain.next_hops import NextHop
-from convoy.cli.console import EXIT_CODES, console, print_json
-from convoy.cli.options import Json
+from convoy.cli.console import EXIT_CODES
+from convoy.cli.result import Json, Result
 from convoy.cli.top import choose
 from convoy.errors import InputError, first_problem
 from convoy.host import next_hops
@@ -29,15 +30,30 @@ Pid = Annotated[int | None, typer.Option(help="Process id of convoyd, if several
 
 
 @dataclass(frozen=True)
-class Hops:
+class NextHops(Result):
     """A node's next hops after a command, with what was sent to each."""
 
     node: RunningNode
     hops: dict[str, Any]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the document that --json prints."""
+    def document(self) -> dict[str, Any]:
+        """See Result."""
         return {"schema": "convoy.next-hops/1", "pid": self.node.pid, "next_hops": self.hops}
+
+    def show(self, out: Console) -> None:
+        """Print the next hops and the packets in a frame that each got."""
+        if not self.hops:
+            out.print(f"convoyd {self.node.pid} has no next hops: packets leave one by one")
+            return
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for head in ("next hop", "port", "NFI-ID", "MTU", "SC-IDs", "packets", "frames", "a frame"):
+            table.add_column(head, justify="left" if head in ("next hop", "port") else "right")
+        for name, hop in self.hops.items():
+            packets, frames = hop["packets"], hop["frames"]
+            each = f"{packets / frames:.1f}" if frames else "-"
+            values = (hop["nfi"], hop["mtu"], hop["scids"], packets, frames, each)
+            table.add_row(name, hop["port"], *map(str, values))
+        out.print(table)
 
 
 def scid(text: str) -> dict[str, int]:
@@ -57,37 +73,17 @@ def hop_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
         raise InputError(f"--{place.split('.')[0]}: {words}") from None
 
 
-def _hops(telemetry: Telemetry, node: RunningNode) -> Hops:
+def _hops(telemetry: Telemetry, node: RunningNode) -> NextHops:
     names = telemetry.read("/convoy/next_hops")
-    return Hops(node, {str(n): telemetry.read(f"/convoy/next_hops,{n}") for n in names})
-
-
-def render(result: Hops) -> None:
-    """Print the next hops and the packets in a frame that each got."""
-    if not result.hops:
-        console().print(f"convoyd {result.node.pid} has no next hops: packets leave one by one")
-        return
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for head in ("next hop", "port", "NFI-ID", "MTU", "SC-IDs", "packets", "frames", "a frame"):
-        table.add_column(head, justify="left" if head in ("next hop", "port") else "right")
-    for name, hop in result.hops.items():
-        packets, frames = hop["packets"], hop["frames"]
-        each = f"{packets / frames:.1f}" if frames else "-"
-        values = (hop["nfi"], hop["mtu"], hop["scids"], packets, frames, each)
-        table.add_row(name, hop["port"], *map(str, values))
-    console().print(table)
-
-
-def _show(result: Hops, as_json: bool) -> None:
-    print_json(result.as_json()) if as_json else render(result)
+    return NextHops(node, {str(n): telemetry.read(f"/convoy/next_hops,{n}") for n in names})
 
 
 @app.command("list", epilog=EXIT_CODES)
-def show_list(pid: Pid = None, as_json: Json = False) -> None:
+def show_list(pid: Pid = None, as_json: Json = False) -> Result:
     """Show a node's next hops, and how many packets were aggregated for each."""
     node = choose(running_nodes(), pid, "--pid PID")
     with Telemetry(node.telemetry) as telemetry:
-        _show(_hops(telemetry, node), as_json)
+        return _hops(telemetry, node)
 
 
 @app.command("put", epilog=EXIT_CODES)
@@ -116,7 +112,7 @@ def put(
     ] = None,
     pid: Pid = None,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Add a next hop, or replace it, while packets flow. None is lost.
 
     The port must send convoys (`convoys: {ip: ...}` in the chain's descriptor). For example:
@@ -135,7 +131,7 @@ def put(
     node = choose(running_nodes(), pid, "--pid PID")
     with Telemetry(node.telemetry) as telemetry:
         next_hops.put(telemetry, hop)
-        _show(_hops(telemetry, node), as_json)
+        return _hops(telemetry, node)
 
 
 @app.command("remove", epilog=EXIT_CODES)
@@ -143,9 +139,9 @@ def remove(
     name: Annotated[str, typer.Argument(help="Of the next hop.")],
     pid: Pid = None,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Remove a next hop: its packets go where everything else goes, or one by one."""
     node = choose(running_nodes(), pid, "--pid PID")
     with Telemetry(node.telemetry) as telemetry:
         next_hops.remove(telemetry, name)
-        _show(_hops(telemetry, node), as_json)
+        return _hops(telemetry, node)

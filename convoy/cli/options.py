@@ -10,7 +10,6 @@ import typer
 
 from convoy.errors import InputError
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Devices = Annotated[
     list[str] | None,
     typer.Option(help="Only these, with commas.  [all that the scenario names]"),

@@ -17,8 +17,9 @@ from convoy.base.problem import printable
 from convoy.chain.captures import with_captures
 from convoy.chain.open import open_file
 from convoy.chain.plan import Plan
-from convoy.cli.console import console, messages, print_json
+from convoy.cli.console import messages
 from convoy.cli.counts_view import Sample, accounting_text, tables
+from convoy.cli.result import Json, Result
 from convoy.errors import ConvoyError
 from convoy.host.machine import this_machine
 from convoy.host.node import Node
@@ -32,7 +33,7 @@ REFRESH_S = 0.5
 
 
 @dataclass(frozen=True)
-class RunResult:
+class Forwarded(Result):
     """How a run ended."""
 
     file: str
@@ -41,8 +42,13 @@ class RunResult:
     hugepages: bool
     ended_by: str  # "captures", "duration" or "signal"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the document that --json prints."""
+    @property
+    def exit_code(self) -> int:
+        """1 where packets were lost uncounted."""
+        return 0 if self.counts["accounting"]["conserved"] else ConvoyError.exit_code
+
+    def document(self) -> dict[str, Any]:
+        """See Result."""
         return {
             "schema": "convoy.run/1",
             "file": self.file,
@@ -53,6 +59,13 @@ class RunResult:
             "counts": self.counts,
         }
 
+    def show(self, out: Console) -> None:
+        """Print the final counts."""
+        accounting = self.counts["accounting"]
+        style = "green" if accounting["conserved"] else "bold red"
+        out.print(tables(Sample(0.0, self.counts)))
+        out.print(accounting_text(accounting), style=style)
+
 
 def run(
     file: Path,
@@ -62,7 +75,7 @@ def run(
     watch: Callable[[Sample], None] | None = None,
     told: Callable[[str], None] | None = None,
     name: str = "the plan",
-) -> RunResult:
+) -> Forwarded:
     """Run a plan until its captures end, duration_s is over, or a signal asks to stop.
 
     watch is given the counts every REFRESH_S, told what the node says (a peer went away).
@@ -87,7 +100,7 @@ def run(
             counts = node.stop()
         else:
             counts = node.finish()
-        return RunResult(str(file), plan, counts, bool(node.ready.get("hugepages")), ended_by)
+        return Forwarded(str(file), plan, counts, bool(node.ready.get("hugepages")), ended_by)
 
 
 def _noticing_a_stall(
@@ -132,14 +145,6 @@ class LiveView:
         self._before = sample
 
 
-def render(result: RunResult) -> None:
-    """Print the final counts."""
-    out = console()
-    out.print(tables(Sample(0.0, result.counts)))
-    accounting = result.counts["accounting"]
-    out.print(accounting_text(accounting), style="green" if accounting["conserved"] else "bold red")
-
-
 def command(
     file: Annotated[Path, typer.Argument(help="Chain descriptor (YAML), or a plan (JSON).")],
     read: Annotated[
@@ -154,10 +159,8 @@ def command(
     duration: Annotated[
         float | None, typer.Option(help="Stop after this many seconds.", min=0.0)
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document: the final counts.")
-    ] = False,
-) -> None:
+    as_json: Json = False,
+) -> Result:
     """Run a chain until Ctrl-C, the end of its captures, or --duration; print what it counted."""
     opened = open_file(file, this_machine())
     plan = opened.plan
@@ -182,7 +185,6 @@ def command(
         view = LiveView(out, printable(str(file)))
         with view.live:
             result = run(file, plan, duration, started, view.show, told, name)
-    print_json(result.as_json()) if as_json else render(result)
-    if not result.counts["accounting"]["conserved"]:
+    if result.exit_code:
         out.print("convoy: packets are not conserved: some were lost uncounted")
-        raise typer.Exit(ConvoyError.exit_code)
+    return result

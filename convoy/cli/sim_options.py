@@ -15,7 +15,8 @@ from convoy.cli.console import messages
 from convoy.errors import InputError
 from convoy.sim import engine as engines
 
-Json = dict[str, Any]
+Document = dict[str, Any]
+INTERRUPTED = 130
 ENGINES = ("auto", "feed-forward", "event-heap", "ns3")
 
 EngineOption = Annotated[
@@ -27,7 +28,6 @@ EngineOption = Annotated[
     ),
 ]
 SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Default: the file's.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 ReportOption = Annotated[
     Path | None, typer.Option("--report", help="Also write an HTML page with plots.")
 ]
@@ -66,15 +66,14 @@ def bars() -> Iterator[Callable[[str], engines.Progress]]:
         yield bar
 
 
-def finish(result: Json) -> None:
-    """An interrupted run was shown as far as it came; it ends with 130."""
+def remark(result: Document) -> None:
+    """Say where an interrupt made it a partial result."""
     if not result["complete"]:
         messages().print(
             f"interrupted: partial result, {result['simulated_s']:g} of "
             f"{result['duration_s']:g} s simulated",
             style="yellow",
         )
-        raise typer.Exit(130)
 
 
 def assignment(text: str) -> tuple[str, Any]:

@@ -2,23 +2,74 @@
 # Copyright 2026 The Convoy authors
 """convoy sim paper: Tables 4 and 5 of the PA-Flow paper, simulated."""
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
-from convoy.cli.console import console, print_json
+from convoy.cli.result import Json, Result
 from convoy.cli.sim_options import (
+    INTERRUPTED,
+    Document,
     EngineOption,
-    JsonOption,
     ReportOption,
     bars,
     engine_of,
-    finish,
+    remark,
 )
 from convoy.sim import paper
 
-Json = dict[str, Any]
+
+@dataclass(frozen=True)
+class Compared(Result):
+    """The paper's tables beside simulations."""
+
+    comparisons: list[paper.Comparison]
+    seed: int
+    duration_s: float | None
+
+    @property
+    def exit_code(self) -> int:
+        """130 where a simulation was interrupted."""
+        results = (result for c in self.comparisons for result in c.results.values())
+        return 0 if all(result["complete"] for result in results) else INTERRUPTED
+
+    def document(self) -> Document:
+        """See Result."""
+        given = self.duration_s
+        return {
+            "schema": "convoy.sim.paper/1",
+            "seed": self.seed,
+            "derived": paper.DERIVED,
+            "tables": [
+                {
+                    "title": c.table.title,
+                    "topology": c.table.topology,
+                    "duration_s": c.table.duration_s if given is None else given,
+                    "rows": [
+                        {**vars(row), "deviation": row.deviation, "verdict": row.verdict}
+                        for row in c.rows
+                    ],
+                    "saved_per_packet": c.saved_per_packet,
+                    "saved_by_cells": c.saved_by_cells,
+                    "paper_saved_per_packet": c.paper_saved_per_packet,
+                    "paper_saved_by_cells": c.paper_saved_by_cells,
+                    "notes": list(c.notes),
+                    "engines": {mode: result["engine"] for mode, result in c.results.items()},
+                    "complete": all(result["complete"] for result in c.results.values()),
+                    "run": {mode: result["run"] for mode, result in c.results.items()},
+                }
+                for c in self.comparisons
+            ],
+        }
+
+    def show(self, out: Console) -> None:
+        """Print a table for each of the paper's."""
+        for comparison in self.comparisons:
+            _show(comparison, out)
+        out.print(paper.DERIVED, markup=False)
 
 
 def paper_command(
@@ -40,8 +91,8 @@ def paper_command(
         typer.Option("--more-seeds", min=0, max=1000, help="To see what varies by chance alone."),
     ] = 40,
     report: ReportOption = None,
-    as_json: JsonOption = False,
-) -> None:
+    as_json: Json = False,
+) -> Result:
     """Tables 4 and 5 of the PA-Flow paper, simulated, beside the paper's columns."""
     with bars() as bar:
         comparisons = paper.compare(duration_s, seed, engine_of(engine), profile, bar, more_seeds)
@@ -49,47 +100,13 @@ def paper_command(
         from convoy.sim.report import write_paper
 
         write_paper(comparisons, report)
-    if as_json:
-        print_json(_paper_json(comparisons, duration_s, seed))
-    else:
-        for comparison in comparisons:
-            _render_comparison(comparison)
-        console().print(paper.DERIVED, markup=False)
     for comparison in comparisons:
         for result in comparison.results.values():
-            finish(result)
+            remark(result)
+    return Compared(comparisons, seed, duration_s)
 
 
-def _paper_json(comparisons: list[paper.Comparison], duration_s: float | None, seed: int) -> Json:
-    return {
-        "schema": "convoy.sim.paper/1",
-        "seed": seed,
-        "derived": paper.DERIVED,
-        "tables": [
-            {
-                "title": c.table.title,
-                "topology": c.table.topology,
-                "duration_s": c.table.duration_s if duration_s is None else duration_s,
-                "rows": [
-                    {**vars(row), "deviation": row.deviation, "verdict": row.verdict}
-                    for row in c.rows
-                ],
-                "saved_per_packet": c.saved_per_packet,
-                "saved_by_cells": c.saved_by_cells,
-                "paper_saved_per_packet": c.paper_saved_per_packet,
-                "paper_saved_by_cells": c.paper_saved_by_cells,
-                "notes": list(c.notes),
-                "engines": {mode: result["engine"] for mode, result in c.results.items()},
-                "complete": all(result["complete"] for result in c.results.values()),
-                "run": {mode: result["run"] for mode, result in c.results.items()},
-            }
-            for c in comparisons
-        ],
-    }
-
-
-def _render_comparison(comparison: paper.Comparison) -> None:
-    out = console()
+def _show(comparison: paper.Comparison, out: Console) -> None:
     out.print(comparison.table.title, style="bold")
     table = Table("mode", "link", "what", "paper", "simulated", "deviation", "3 %?")
     for column in table.columns:

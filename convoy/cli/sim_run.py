@@ -2,30 +2,119 @@
 # Copyright 2026 The Convoy authors
 """convoy sim run: one topology."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
-from convoy.cli.console import console, print_json
+from convoy.cli.result import Json, PrintedDocument, Result
 from convoy.cli.sim_options import (
+    INTERRUPTED,
+    Document,
     EngineOption,
-    JsonOption,
     ReportOption,
     SeedOption,
     SetOption,
     assignment,
     bars,
     engine_of,
-    finish,
+    remark,
 )
 from convoy.sim import engine as engines
 from convoy.sim.load import open_topology
 from convoy.sim.resolve import Network, resolve
 
-Json = dict[str, Any]
 LINKS_SHOWN = 40
+
+
+def _table(name: str, *numbers: str) -> Table:
+    table = Table()
+    table.add_column(name, overflow="fold")
+    for heading in numbers:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+@dataclass(frozen=True)
+class Simulated(Result):
+    """One simulation."""
+
+    network: Network
+    result: Document
+
+    @property
+    def exit_code(self) -> int:
+        """130 where it was interrupted."""
+        return 0 if self.result["complete"] else INTERRUPTED
+
+    def document(self) -> Document:
+        """See Result."""
+        return self.result
+
+    def show(self, out: Console) -> None:
+        """Print links, functions and sinks."""
+        result = self.result
+        run = result["run"]
+        out.print(
+            f"{result['name']}: {result['original_packets']:,} original packets in "
+            f"{result['simulated_s']:g} s, seed {result['seed']}, engine {result['engine']} "
+            f"({run['packets_per_cpu_s'] / 1e6:.3g} M packets per CPU second, "
+            f"{run['peak_bytes'] / 1e6:.0f} MB)",
+            style="bold",
+        )
+        links = _table("link", "frames", "packets", "per frame", "mean B", "dropped")
+        for link in result["links"][:LINKS_SHOWN]:
+            frames = link["frames"]
+            links.add_row(
+                link["name"],
+                f"{frames:,}",
+                f"{link['packets']:,}",
+                f"{link['packets'] / frames:.2f}" if frames else "–",
+                f"{link['bytes'] / frames:.1f}" if frames else "–",
+                f"{link['dropped_frames']:,}",
+            )
+        out.print(links)
+        if len(result["links"]) > LINKS_SHOWN:
+            out.print(f"… {len(result['links']) - LINKS_SHOWN} more links; --json has them all")
+        nodes = _table("node", "received", "sent", "dropped", "held", "busy, %", "wait, us")
+        functions = [node for node in result["nodes"] if node["kind"] == "function"]
+        for node in functions[:LINKS_SHOWN]:
+            wait = node["mean_wait_s"]
+            nodes.add_row(
+                node["name"],
+                f"{node['received_packets']:,}",
+                f"{node['sent_packets']:,}",
+                f"{node['dropped_packets']:,}",
+                f"{node['held_packets']:,}",
+                f"{100 * node['busy_share']:.1f}",
+                "–" if wait is None else f"{1e6 * wait:.3g}",
+            )
+        out.print(nodes)
+        if len(functions) > LINKS_SHOWN:
+            out.print(f"… {len(functions) - LINKS_SHOWN} more functions; --json has them all")
+        for node in result["nodes"]:
+            if node["kind"] == "sink" and node["latency"]:
+                latency = node["latency"]
+                words = ", ".join(
+                    f"{name} {1e6 * latency[key]:.4g}"
+                    for name, key in (
+                        ("mean", "mean_s"),
+                        ("p50", "p50_s"),
+                        ("p99", "p99_s"),
+                        ("p99.9", "p999_s"),
+                        ("max", "max_s"),
+                    )
+                )
+                out.print(
+                    f"{node['name']}: {node['delivered_packets']:,} packets delivered; "
+                    f"latency in us: {words}",
+                    markup=False,
+                )
+        for note in self.network.notes:
+            out.print(f"note: {note}", markup=False, style="dim")
 
 
 def run_command(
@@ -48,10 +137,10 @@ def run_command(
         bool,
         typer.Option("--network", help="Print the network that convoy-sim reads; run nothing."),
     ] = False,
-    as_json: JsonOption = False,
-) -> None:
+    as_json: Json = False,
+) -> Result:
     """Simulate one topology."""
-    overrides: Json = dict(assignment(text) for text in changes or [])
+    overrides: Document = dict(assignment(text) for text in changes or [])
     if profile is not None:
         overrides["profile"] = str(Path(profile).absolute()) if Path(profile).is_file() else profile
     if duration_s is not None:
@@ -60,8 +149,7 @@ def run_command(
         overrides["simulate.seed"] = seed
     network = resolve(open_topology(file, overrides), aggregation)
     if network_only:
-        print_json(network.data)
-        return
+        return PrintedDocument(network.data)
     with bars() as bar:
         result = engines.run(network.data, engine_of(engine), bar("simulating"))
     result["notes"] = list(network.notes)
@@ -69,78 +157,5 @@ def run_command(
         from convoy.sim.report import write_run  # plotly takes a while to load
 
         write_run(result, network.notes, report)
-    if as_json:
-        print_json(result)
-    else:
-        _render(network, result)
-    finish(result)
-
-
-def _table(name: str, *numbers: str) -> Table:
-    table = Table()
-    table.add_column(name, overflow="fold")
-    for heading in numbers:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
-
-
-def _render(network: Network, result: Json) -> None:
-    out = console()
-    run = result["run"]
-    out.print(
-        f"{result['name']}: {result['original_packets']:,} original packets in "
-        f"{result['simulated_s']:g} s, seed {result['seed']}, engine {result['engine']} "
-        f"({run['packets_per_cpu_s'] / 1e6:.3g} M packets per CPU second, "
-        f"{run['peak_bytes'] / 1e6:.0f} MB)",
-        style="bold",
-    )
-    links = _table("link", "frames", "packets", "per frame", "mean B", "dropped")
-    for link in result["links"][:LINKS_SHOWN]:
-        frames = link["frames"]
-        links.add_row(
-            link["name"],
-            f"{frames:,}",
-            f"{link['packets']:,}",
-            f"{link['packets'] / frames:.2f}" if frames else "–",
-            f"{link['bytes'] / frames:.1f}" if frames else "–",
-            f"{link['dropped_frames']:,}",
-        )
-    out.print(links)
-    if len(result["links"]) > LINKS_SHOWN:
-        out.print(f"… {len(result['links']) - LINKS_SHOWN} more links; --json has them all")
-    nodes = _table("node", "received", "sent", "dropped", "held", "busy, %", "wait, us")
-    functions = [node for node in result["nodes"] if node["kind"] == "function"]
-    for node in functions[:LINKS_SHOWN]:
-        wait = node["mean_wait_s"]
-        nodes.add_row(
-            node["name"],
-            f"{node['received_packets']:,}",
-            f"{node['sent_packets']:,}",
-            f"{node['dropped_packets']:,}",
-            f"{node['held_packets']:,}",
-            f"{100 * node['busy_share']:.1f}",
-            "–" if wait is None else f"{1e6 * wait:.3g}",
-        )
-    out.print(nodes)
-    if len(functions) > LINKS_SHOWN:
-        out.print(f"… {len(functions) - LINKS_SHOWN} more functions; --json has them all")
-    for node in result["nodes"]:
-        if node["kind"] == "sink" and node["latency"]:
-            latency = node["latency"]
-            words = ", ".join(
-                f"{name} {1e6 * latency[key]:.4g}"
-                for name, key in (
-                    ("mean", "mean_s"),
-                    ("p50", "p50_s"),
-                    ("p99", "p99_s"),
-                    ("p99.9", "p999_s"),
-                    ("max", "max_s"),
-                )
-            )
-            out.print(
-                f"{node['name']}: {node['delivered_packets']:,} packets delivered; "
-                f"latency in us: {words}",
-                markup=False,
-            )
-    for note in network.notes:
-        out.print(f"note: {note}", markup=False, style="dim")
+    remark(result)
+    return Simulated(network, result)

@@ -4,18 +4,68 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
-from convoy.cli.console import console, print_json
-from convoy.cli.sim_options import EngineOption, JsonOption, assignment, bars, engine_of
+from convoy.cli.result import Json, Result
+from convoy.cli.sim_options import Document, EngineOption, assignment, bars, engine_of
 from convoy.errors import InputError
 from convoy.sim import sweep
 
-Json = dict[str, Any]
+
+@dataclass(frozen=True)
+class Swept(Result):
+    """The results of a sweep, in the order of its points."""
+
+    file: Path
+    parameters: tuple[str, ...]
+    results: list[Document]
+
+    def document(self) -> Document:
+        """See Result."""
+        schema = "convoy.sim.sweep/1"
+        return {"schema": schema, "file": str(self.file), "results": self.results}
+
+    def show(self, out: Console) -> None:
+        """Print the mean over the seeds of each combination."""
+        table = Table()
+        for name in self.parameters:
+            table.add_column(name.split(".")[-1], overflow="fold")
+        for heading in ("sink frames", "per frame", "p50, us", "p99, us", "dropped", "busiest, %"):
+            table.add_column(heading, justify="right")
+        groups: dict[tuple[str, ...], list[Document]] = {}
+        for result in self.results:
+            point = tuple(str(result["parameters"][name]) for name in self.parameters)
+            groups.setdefault(point, []).append(result)
+
+        def mean(group: list[Document], value: Callable[[Document], float | None]) -> str:
+            values = [x for x in map(value, group) if x is not None]
+            return f"{sum(values) / len(values):,.4g}" if values else "–"
+
+        for point, group in groups.items():
+            table.add_row(
+                *point,
+                mean(group, lambda r: sum(link["frames"] for link in _last_links(r))),
+                mean(
+                    group,
+                    lambda r: (
+                        sum(link["packets"] for link in _last_links(r))
+                        / (sum(link["frames"] for link in _last_links(r)) or 1)
+                    ),
+                ),
+                mean(group, lambda r: _latency_us(r, "p50_s")),
+                mean(group, lambda r: _latency_us(r, "p99_s")),
+                mean(group, lambda r: sum(n.get("dropped_packets", 0) for n in r["nodes"])),
+                mean(group, lambda r: 100 * max(n.get("busy_share", 0) for n in r["nodes"])),
+            )
+        out.print(table)
+        seeds = len({result["seed"] for result in self.results})
+        out.print(f"means over {seeds} seeds; every result: {self.file}", markup=False)
 
 
 def sweep_command(
@@ -40,8 +90,8 @@ def sweep_command(
     out: Annotated[
         Path, typer.Option("--out", help="Results, a line each. What it has is not run again.")
     ] = Path("results/sim-sweep.jsonl"),
-    as_json: JsonOption = False,
-) -> None:
+    as_json: Json = False,
+) -> Result:
     """Simulate combinations of parameters, each with several seeds."""
     parameters = {}
     for text in changes or []:
@@ -54,17 +104,14 @@ def sweep_command(
         count = len(sweep.done(out).keys() & {point.key for point in todo})
         packets = 0
 
-        def one_more(result: Json) -> None:
+        def one_more(result: Document) -> None:
             nonlocal count, packets
             count += 1
             packets += result["original_packets"]
             told(count / len(todo), packets)
 
         results = sweep.sweep(todo, out, engine_of(engine), workers, scheduler, one_more)
-    if as_json:
-        print_json({"schema": "convoy.sim.sweep/1", "file": str(out), "results": results})
-    else:
-        _render_sweep(results, list(parameters), out)
+    return Swept(out, tuple(parameters), results)
 
 
 def _seeds(text: str) -> list[int]:
@@ -80,47 +127,11 @@ def _seeds(text: str) -> list[int]:
     return found
 
 
-def _render_sweep(results: list[Json], parameters: list[str], out: Path) -> None:
-    table = Table()
-    for name in parameters:
-        table.add_column(name.split(".")[-1], overflow="fold")
-    for heading in ("sink frames", "per frame", "p50, us", "p99, us", "dropped", "busiest, %"):
-        table.add_column(heading, justify="right")
-    groups: dict[tuple[str, ...], list[Json]] = {}
-    for result in results:
-        point = tuple(str(result["parameters"][name]) for name in parameters)
-        groups.setdefault(point, []).append(result)
-
-    def mean(group: list[Json], value: Callable[[Json], float | None]) -> str:
-        values = [x for x in map(value, group) if x is not None]
-        return f"{sum(values) / len(values):,.4g}" if values else "–"
-
-    for point, group in groups.items():
-        table.add_row(
-            *point,
-            mean(group, lambda r: sum(link["frames"] for link in _last_links(r))),
-            mean(
-                group,
-                lambda r: (
-                    sum(link["packets"] for link in _last_links(r))
-                    / (sum(link["frames"] for link in _last_links(r)) or 1)
-                ),
-            ),
-            mean(group, lambda r: _latency_us(r, "p50_s")),
-            mean(group, lambda r: _latency_us(r, "p99_s")),
-            mean(group, lambda r: sum(n.get("dropped_packets", 0) for n in r["nodes"])),
-            mean(group, lambda r: 100 * max(n.get("busy_share", 0) for n in r["nodes"])),
-        )
-    console().print(table)
-    seeds = len({result["seed"] for result in results})
-    console().print(f"means over {seeds} seeds; every result: {out}", markup=False)
-
-
-def _last_links(result: Json) -> list[Json]:
+def _last_links(result: Document) -> list[Document]:
     sinks = {node["name"] for node in result["nodes"] if node["kind"] == "sink"}
     return [x for x in result["links"] if any(x["name"].endswith(f"-{sink}") for sink in sinks)]
 
 
-def _latency_us(result: Json, key: str) -> float | None:
+def _latency_us(result: Document, key: str) -> float | None:
     found = [1e6 * node["latency"][key] for node in result["nodes"] if node.get("latency")]
     return max(found) if found else None

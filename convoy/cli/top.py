@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
-from convoy.cli.console import console, print_json
+from convoy.cli.console import console
 from convoy.cli.counts_view import Sample, accounting_text, tables
-from convoy.cli.options import Json
+from convoy.cli.result import Json, Result
 from convoy.cli.run import REFRESH_S, LiveView
 from convoy.errors import InputError
 from convoy.host.counts import RunningNode, read_counts, running_nodes
@@ -19,15 +20,20 @@ from convoy.host.telemetry import Telemetry, TelemetryError
 
 
 @dataclass(frozen=True)
-class TopResult:
+class NodeCounts(Result):
     """A node's counts at one moment."""
 
     node: RunningNode
     counts: dict[str, Any]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the document that --json prints."""
+    def document(self) -> dict[str, Any]:
+        """See Result."""
         return {"schema": "convoy.top/1", "pid": self.node.pid, "counts": self.counts}
+
+    def show(self, out: Console) -> None:
+        """Print the counts."""
+        out.print(tables(Sample(0.0, self.counts)))
+        out.print(accounting_text(self.counts["accounting"], passing=True))
 
 
 def choose(nodes: list[RunningNode], pid: int | None, how: str = "convoy top PID") -> RunningNode:
@@ -46,14 +52,7 @@ def choose(nodes: list[RunningNode], pid: int | None, how: str = "convoy top PID
     raise InputError(f"PID: {pid}: no convoyd of yours; there are: {pids}")
 
 
-def render(result: TopResult) -> None:
-    """Print the counts."""
-    out = console()
-    out.print(tables(Sample(0.0, result.counts)))
-    out.print(accounting_text(result.counts["accounting"], passing=True))
-
-
-def watch(node: RunningNode) -> TopResult:
+def watch(node: RunningNode) -> NodeCounts:
     """Show a node's counters until it ends or a signal comes; return the last ones."""
     with Telemetry(node.telemetry) as telemetry, StopSignals() as signals:
         counts = read_counts(telemetry)
@@ -66,7 +65,7 @@ def watch(node: RunningNode) -> TopResult:
                     counts = read_counts(telemetry)
                 except TelemetryError:
                     break  # it ended
-        return TopResult(node, counts)
+        return NodeCounts(node, counts)
 
 
 def command(
@@ -74,12 +73,10 @@ def command(
         int | None, typer.Argument(help="Process id of convoyd, if several run.")
     ] = None,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Show the counters of a running node; once only with --json or without a terminal."""
     node = choose(running_nodes(), pid)
     if console().is_terminal and not as_json:
-        render(watch(node))
-        return
+        return watch(node)
     with Telemetry(node.telemetry) as telemetry:
-        result = TopResult(node, read_counts(telemetry))
-    print_json(result.as_json()) if as_json else render(result)
+        return NodeCounts(node, read_counts(telemetry))

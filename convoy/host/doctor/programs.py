@@ -28,10 +28,10 @@ class Program:
 OURS = ("convoyd", "convoy-gen")
 OTHERS = (Program("DPDK", ("pkg-config", "--modversion", "libdpdk"), "to build", "make setup"),)
 
-Ask = Callable[[Sequence[str]], str | None]
+Query = Callable[[Sequence[str]], str | None]
 
 
-def ask(command: Sequence[str]) -> str | None:
+def query(command: Sequence[str]) -> str | None:
     """Return the first line that a command prints, or None where there is no such command."""
     path = shutil.which(command[0])
     if path is None or len(command) == 1:  # it cannot be asked
@@ -52,7 +52,7 @@ def version(line: str) -> str:
     return match[0] if match else line[:60]
 
 
-def check(asked: Ask = ask) -> Iterator[Finding]:
+def check(query: Query = query) -> Iterator[Finding]:
     """Yield which programs are here, and their versions."""
     yield Finding("kernel", "ok", platform.release())
     for name in OURS:
@@ -62,7 +62,7 @@ def check(asked: Ask = ask) -> Iterator[Finding]:
         else:
             yield Finding(name, "problem", "not found", "nothing can run without it", "make build")
     for program in OTHERS:
-        line = asked(program.command)
+        line = query(program.command)
         if line is not None:
             yield Finding(program.name, "ok", version(line))
         else:

@@ -4,7 +4,7 @@
 
 import pytest
 
-from convoy.cli.doctor import doctor, measurable
+from convoy.cli.doctor import diagnose, measurable
 from convoy.dut.devices import DEVICES
 
 CPU = "sys/devices/system/cpu"
@@ -13,7 +13,7 @@ HUGE = "sys/kernel/mm/hugepages/hugepages-2048kB"
 
 
 def find(root, name, allowed=None):
-    findings = doctor(root, allowed, lambda command: None, lambda: ()).findings
+    findings = list(diagnose(root, allowed, lambda command: None, lambda: ()))
     return next((finding for finding in findings if finding.name == name), None)
 
 
@@ -174,7 +174,7 @@ def test_cores_that_we_may_not_use_do_not_count(tree):
 
 
 def test_an_empty_machine_is_described_too(tmp_path):
-    findings = doctor(tmp_path, set(), lambda command: None).findings
+    findings = list(diagnose(tmp_path, set(), lambda command: None))
     assert {finding.name for finding in findings} >= {"processor", "cores", "hugepages", "IOMMU"}
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from convoy.cli.sim import app
+from convoy.cli.main import app
 from convoy.errors import InputError
 from convoy.sim.engine import run
 from convoy.sim.load import loads, names, open_topology
@@ -149,7 +149,7 @@ def test_command_prints_one_json_document(tmp_path):
     file = tmp_path / "t.yaml"
     file.write_text(GOOD)
     page = tmp_path / "page.html"
-    called = CliRunner().invoke(app, ["run", str(file), "--json", "--report", str(page)])
+    called = CliRunner().invoke(app, ["sim", "run", str(file), "--json", "--report", str(page)])
     assert called.exit_code == 0, called.output
     result = json.loads(called.stdout)
     assert result["schema"] == "convoy.sim.result/1"
@@ -161,7 +161,7 @@ def test_command_prints_one_json_document(tmp_path):
 def test_command_shows_links_and_profile(tmp_path):
     file = tmp_path / "t.yaml"
     file.write_text(GOOD.replace(", max-mpps: 5", ", aggregation: {table: {}}"))
-    called = CliRunner().invoke(app, ["run", str(file)])
+    called = CliRunner().invoke(app, ["sim", "run", str(file)])
     assert called.exit_code == 0, called.output
     assert "dpi.1-sink" in called.stdout
     assert "aggregation profile paper-simulation" in called.stdout
