@@ -15,6 +15,11 @@ from convoy.host.priority import uninterrupted
 from .wire import CORES
 
 
+def process_of(thread: int) -> int:
+    status = Path(f"/proc/{thread}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line[:5] == "Tgid:")
+
+
 @pytest.mark.skipif(
     bool(device("convoy").presence().missing), reason=device("convoy").presence().missing
 )
@@ -27,8 +32,12 @@ def test_each_process_has_one(deployment, threads, tmp_path: Path):
         running.ready(60)
         found = running.cooperative_threads()
         assert len(found) == threads
+        assert sorted(process_of(thread) for thread in found) == sorted(
+            running.processes()[:threads]
+        )
+        assert {os.sched_getscheduler(thread) for thread in found} <= {os.SCHED_OTHER}
         with uninterrupted(found, 0.1) as raised:
-            assert raised or os.geteuid() or not found
-            for thread in found if raised else ():
-                assert os.sched_getscheduler(thread) == os.SCHED_FIFO
+            assert raised == (threads > 0 and os.geteuid() == 0)
+            kind = os.SCHED_FIFO if raised else os.SCHED_OTHER
+            assert [os.sched_getscheduler(thread) for thread in found] == [kind] * threads
         assert {os.sched_getscheduler(thread) for thread in found} <= {os.SCHED_OTHER}

@@ -3,7 +3,6 @@
 """A core that runs slower: the clock of a machine of our own, and time that is really taken."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from convoy.errors import ConvoyError, InputError
 from convoy.host import cpu_speed
 from convoy.host.cpu_time import cpu_ns
+from convoy.host.process import wait_for
 
 
 def test_by_the_clock_where_there_is_one_and_it_is_put_back(tmp_path):
@@ -59,8 +59,53 @@ def test_who_may_not_is_told_so(tmp_path, monkeypatch):
         pass
 
 
-@pytest.mark.skipif(not cpu_speed.how(0, Path("/none")), reason="SCHED_FIFO is not allowed here")
-def test_time_is_taken_as_asked(tmp_path, monkeypatch):
+class EnoughError(Exception):
+    """The test has seen enough."""
+
+
+class Clock:
+    """A clock of its own: looking at it takes 100 ns, and a sleep is late as a real one is."""
+
+    def __init__(self, late_ns, sleeps):
+        self.now = self.used = self.slept_at = self.longest = 0
+        self.late_ns, self.sleeps = late_ns, sleeps
+
+    def perf_counter_ns(self):
+        self.now, self.used = self.now + 100, self.used + 100
+        return self.now
+
+    def thread_time_ns(self):
+        return self.used
+
+    def sleep(self, seconds):
+        self.longest = max(self.longest, self.now - self.slept_at)
+        self.now += round(seconds * 1e9) + self.late_ns
+        self.slept_at = self.now
+        self.sleeps -= 1
+        if self.sleeps == 0:
+            raise EnoughError
+
+
+@pytest.mark.parametrize(
+    ("share", "late_us"), [(0.1, 0), (0.5, 0), (0.9, 0), (0.5, 5), (0.5, 45), (0.9, 60)]
+)
+def test_as_much_time_is_taken_as_was_asked_for(monkeypatch, share, late_us):
+    clock, placed = Clock(late_us * 1000, 1000), []
+    monkeypatch.setattr(cpu_speed, "time", clock)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cores: placed.append((pid, cores)))
+    monkeypatch.setattr(os, "sched_setscheduler", lambda pid, *how: placed.append((pid, how[0])))
+    with pytest.raises(EnoughError):
+        cpu_speed._stall(3, share)
+    assert placed == [(0, {3}), (0, os.SCHED_FIFO)]
+    assert clock.used / clock.now == pytest.approx(1 - share, rel=0.01)
+    # The device is never kept waiting for much longer than a period.
+    assert clock.longest <= cpu_speed.PERIOD_US * 1000 + 500
+
+
+@pytest.mark.skipif(
+    not cpu_speed.how(0, Path("/none")), reason="SCHED_FIFO is not allowed here: be root"
+)
+def test_who_takes_it_is_before_all_others_on_that_core_until_the_end(tmp_path, monkeypatch):
     started = []
 
     class Kept(cpu_speed.Process):
@@ -69,11 +114,11 @@ def test_time_is_taken_as_asked(tmp_path, monkeypatch):
             started.append(self)
 
     monkeypatch.setattr(cpu_speed, "Process", Kept)
-    with cpu_speed.slowed(max(os.sched_getaffinity(0)), 0.5, tmp_path):
+    core = max(os.sched_getaffinity(0))
+    with cpu_speed.slowed(core, 0.5, tmp_path):
         (process,) = started
-        before, begin = cpu_ns([process.pid]), time.monotonic_ns()
-        while cpu_ns([process.pid]) - before < 300e6:  # of its own time, so 600 ms of ours
-            assert time.monotonic_ns() - begin < 30e9
-        share = (cpu_ns([process.pid]) - before) / (time.monotonic_ns() - begin)
-    assert share == pytest.approx(0.5, abs=0.1)
+        assert os.sched_getscheduler(process.pid) == os.SCHED_FIFO
+        assert os.sched_getaffinity(process.pid) == {core}
+        before = cpu_ns([process.pid])
+        wait_for(lambda: cpu_ns([process.pid]) > before, 30, "time that is taken")
     assert not process.running()

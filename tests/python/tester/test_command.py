@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from convoy.errors import InputError
 from convoy.host.process import ProcessError
 from convoy.host.programs import need
-from convoy.results.trial_result import read_result
+from convoy.results.trial_result import TrialResult, read_result
 from convoy.tester.convoy_gen import ConvoyGen
 from convoy.tester.model import TrialSpec, read_spec
 
@@ -154,9 +154,7 @@ def test_any_specification_is_answered(tester: ConvoyGen, specification: dict):
     duration = specification.get("duration_s", 1)
     if not isinstance(duration, int | float) or duration > 0.001:
         specification["duration_s"] = 0.001
-    tester.wait_ready()
-    tester._process.say(json.dumps(specification))
-    result = read_result(tester._read(20, "an answer"))
+    result = answer(tester, json.dumps(specification))
     assert result.ok or result.reason
     if result.ok:  # what the tester takes, Python takes as well
         read_spec(specification)
@@ -182,10 +180,84 @@ def test_a_results_keys_are_those_of_its_model(tester):
     assert not unknown and not missing
 
 
-def test_python_refuses_before_the_tester_does():
-    with pytest.raises(InputError, match=r"trial: flows\.ip: 5"):
-        read_spec({"flows": {"ip": 5}})
-    assert read_spec({"rate_pps": "max"}).rate_pps == "max"
+# Specifications that both readers decide alike, and whether they take them.
+AGREED = [
+    *(({"duration_s": value}, False) for value in (0, -1, 86401, True, "1")),
+    *(({"warmup_s": value}, False) for value in (-0.1, 3601)),
+    *(({"drain_s": value}, False) for value in (-1, 60.5)),
+    *(({"rate_pps": value}, True) for value in (0.01, 1e9, "max")),
+    *(({"rate_pps": value}, False) for value in (0, -1, 1.1e9, "1000", "most", [])),
+    *(({"tolerance": value}, 0 <= value <= 1) for value in (-0.1, 0, 1, 1.1)),
+    *(({"seed": value}, True) for value in (0, (1 << 63) - 1)),
+    *(({"seed": value}, False) for value in (-1, 1 << 63, 1.5)),
+    *(({"on_full": value}, value != "lose") for value in ("wait", "drop", "lose")),
+    *(({"size": value}, True) for value in (64, 1518, "imix")),
+    *(({"size": value}, False) for value in (63, 65536, 64.5, "jumbo", {"file": 1})),
+    *(({"pacing": {"burst_pkts": n}}, 1 <= n <= 65536) for n in (0, 1, 65536, 65537)),
+    *(({"pacing": {"on_us": on, "off_us": 0}}, 1 <= on <= 1e7) for on in (0.5, 1, 1e7, 1.1e7)),
+    ({"pacing": {"on_us": 10}}, True),
+    ({"pacing": {"off_us": 10}}, False),
+    ({"pacing": {"on_us": 10, "off_us": -1}}, False),
+    *(({"flows": {"count": n}}, n == 1) for n in (0, 1, (1 << 24) + 1)),
+    *(({"flows": {"order": order}}, order == "shuffle") for order in ("shuffle", "random")),
+    ({"flows": {"ip": 5}}, False),
+    ({"flows": {"protocol": "icmp"}}, False),
+    ({"flows": []}, False),
+    *(({"convoys": n}, 1 <= n <= 255) for n in (0, 1, 255, 256)),
+    *(({"convoys": {"packets": 1, "mtu": mtu}}, mtu == 128) for mtu in (127, 128, 65501)),
+    *(({"convoys": {"packets": 1, "port": port}}, port == 1) for port in (0, 1, 65536)),
+    *(({"convoys": {"packets": 1, "nfi": nfi}}, nfi == 65535) for nfi in (65535, 65536)),
+    ({"convoys": {}}, False),
+    ({"paths": ["0>0"]}, True),
+    *(({"paths": paths}, False) for paths in ([], ["x"], ["0>"], "0>0", ["0>0"] * 17)),
+    ({"capture": {}}, False),
+    ({"capture": {"file": "x", "timing": "none"}}, False),
+    ({"capture": {"file": "x", "speed": 0}}, False),
+    ({"id": "x"}, True),
+    ({"id": ""}, False),
+    ({"id": 1}, False),
+    ({"x": 1}, False),
+    *(({part: {"x": 1}}, False) for part in ("pacing", "flows", "convoys", "size", "capture")),
+]
+# What only the tester knows: its ports, its files, and how an address is written.
+LAST_WORD = [
+    ({"size": 9000}, "size: 9000"),
+    ({"flows": {"vlan": 4095}}, "flows.vlan: 4095"),
+    ({"flows": {"src_port": 65536}}, "flows.src_port: 65536"),
+    ({"flows": {"dst_ip": "x"}}, 'flows.dst_ip: "x"'),
+    ({"flows": {"src_mac": "x"}}, 'flows.src_mac: "x"'),
+    ({"convoys": {"packets": 2, "mtu": 65500}}, "convoys.mtu: 65500"),
+    ({"paths": ["0>9"]}, 'paths: "0>9"'),
+    ({"capture": {"file": "/nosuchfile"}}, "capture.file: /nosuchfile"),
+]
+
+
+def answer(tester: ConvoyGen, line: str) -> TrialResult:
+    tester.wait_ready()
+    tester._process.say(line)
+    return read_result(tester._read(20, "an answer"))
+
+
+@pytest.mark.parametrize(("part", "taken"), AGREED, ids=lambda value: repr(value)[:60])
+def test_python_and_the_tester_agree(tester, part: dict, taken: bool):
+    specification = {"duration_s": 0.001, "drain_s": 0, **part}
+    try:
+        line = read_spec(specification).to_json()
+    except InputError as error:
+        line = json.dumps(specification)
+        assert str(error).startswith("trial: ")
+        assert not taken, error
+    else:
+        assert taken
+    result = answer(tester, line)
+    assert (result.reason_code != "bad_spec") == taken, result.reason
+
+
+@pytest.mark.parametrize(("part", "words"), LAST_WORD, ids=lambda value: repr(value)[:60])
+def test_the_tester_has_the_last_word(tester, part: dict, words: str):
+    result = answer(tester, read_spec(part).to_json())
+    assert result.reason_code == "bad_spec"
+    assert words in result.reason
 
 
 def test_a_tester_that_died_says_so():

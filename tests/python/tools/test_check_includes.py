@@ -107,3 +107,19 @@ def test_an_import_that_goes_up_is_refused(tmp_path: Path, path: str, line: str,
     done = check(tmp_path)
     assert done.returncode == (1 if message else 0)
     assert done.stderr.startswith(f"{path}:2: {message}" if message else "")
+
+
+@pytest.mark.parametrize(
+    ("comment", "wrong"),
+    [
+        ("// As b.h has it, nf/router/b.h; <rte_mbuf.h> not.", []),
+        ("int a; // as c.h", ["c.h"]),
+        ("// chain/b.h and router/d.c", ["chain/b.h", "router/d.c"]),
+    ],
+)
+def test_a_comment_names_files_that_exist(tmp_path: Path, comment: str, wrong: list[str]):
+    source = tmp_path / "nf/router/b.h"
+    source.parent.mkdir(parents=True)
+    source.write_text(f"{comment}\n")
+    lines = [f"nf/router/b.h:1: no file is called {name}\n" for name in wrong]
+    assert check(tmp_path).stderr == "".join(lines)
