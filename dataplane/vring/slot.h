@@ -3,7 +3,7 @@
 //
 // A guest's buffers, one by one: the two layouts of a ring behind the same two steps. fetch() looks
 // at the next buffers as long as they are plain (one descriptor, in one piece of memory): nearly
-// all are. retire() gives buffers back. The rest is vring_walk.h's.
+// all are. retire() gives buffers back. The rest is vring/walk.h's.
 #ifndef CV_VRING_SLOT_H
 #define CV_VRING_SLOT_H
 

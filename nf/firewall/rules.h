@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // The firewall's rules as people and files write them, checked and in order. The table
-// (firewall_table.h) makes something fast of them.
+// (table.h) makes something fast of them.
 #ifndef CV_FIREWALL_RULES_H
 #define CV_FIREWALL_RULES_H
 

@@ -2,16 +2,15 @@
 // Copyright 2026 The Convoy authors
 //
 // The firewall's rules as what looks them up: one for IPv4 and one for IPv6; a rule without
-// addresses is in both. Some tens of rules are scanned (firewall_scan.h), more are a trie
-// (firewall_trie.h). Several threads may look up at once.
+// addresses is in both. Some tens of rules are scanned (scan.h), more are a trie (trie.h). Several
+// threads may look up at once.
 //
 // A tuple's protocol and its kind become one class, so that a lookup can tell a non-first fragment,
 // which has no ports, from a packet whose ports are zero at no cost:
 // - a rule without ports matches packets and non-first fragments the same;
 // - a rule with ports that allows matches only packets whose ports are there;
 // - a rule with ports that denies matches non-first fragments too: they could belong to a packet
-// that
-//   it denies, and nobody here can tell (fails closed).
+//   that it denies, and nobody here can tell (fails closed).
 #ifndef CV_FIREWALL_TABLE_H
 #define CV_FIREWALL_TABLE_H
 

@@ -4,7 +4,7 @@
 // The tuples of a burst, transposed (structure of arrays): a row holds the same 16 bits of every
 // packet, so that one vector comparison covers as many packets as it has lanes.
 //
-// A tuple's 16-bit words as they lie in memory (firewall_entry.h) are the rows, without the second,
+// A tuple's 16-bit words as they lie in memory (entry.h) are the rows, without the second,
 // which is always 0: the class, the addresses in network order, the ports in host order.
 #ifndef CV_FIREWALL_TRANSPOSED_H
 #define CV_FIREWALL_TRANSPOSED_H
@@ -28,7 +28,7 @@ struct cv_firewall_transposed {
 	uint16_t word[CV_FIREWALL_IPV6_ROWS][CV_FIREWALL_LOOKUP_MAX] __attribute__((aligned(64)));
 };
 
-// The classes of packets with their ports there (firewall_table.c): of protocol 6, of 17.
+// The classes of packets with their ports there (table.c): of protocol 6, of 17.
 #define CV_FIREWALL_CLASS_TCP 0
 #define CV_FIREWALL_CLASS_UDP 2
 
