@@ -8,24 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/values.h"
 #include "packet/ether.h"
 
 #define DOCUMENT_SHOWN 160 // bytes of a name in a message
 #define KEY_SHOWN 64 // of a key
 #define VALUE_SHOWN 80 // of a value
-
-// How many bytes of a text, at most max, are whole characters: half of one (UTF-8) would make a
-// message that is no JSON string.
-static int cut(const char *text, size_t max)
-{
-	const size_t length = strnlen(text, max + 1);
-
-	if (length <= max)
-		return (int)length;
-	while (max > 0 && ((unsigned char)text[max] & 0xC0) == 0x80)
-		max--;
-	return (int)max;
-}
 
 struct cv_where cv_where_top(const char *document, struct cv_error *error)
 {
@@ -56,9 +44,9 @@ int cv_where_error(const struct cv_where *at, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	cv_error_set(at->error, "%.*s%s%s%s%s", cut(at->document, DOCUMENT_SHOWN), at->document,
-		at->document[0] != '\0' ? ": " : "", at->path, at->path[0] != '\0' ? ": " : "",
-		text);
+	cv_error_set(at->error, "%.*s%s%s%s%s", (int)cv_config_cut(at->document, DOCUMENT_SHOWN),
+		at->document, at->document[0] != '\0' ? ": " : "", at->path,
+		at->path[0] != '\0' ? ": " : "", text);
 	return -EINVAL;
 }
 
@@ -73,8 +61,8 @@ int cv_where_wrong(
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	cv_where_error(at, "%.*s: %.*s: %s", cut(key, KEY_SHOWN), key, cut(shown, VALUE_SHOWN),
-		shown, what);
+	cv_where_error(at, "%.*s: %.*s: %s", (int)cv_config_cut(key, KEY_SHOWN), key,
+		(int)cv_config_cut(shown, VALUE_SHOWN), shown, what);
 	free(text);
 	return -EINVAL;
 }
@@ -104,7 +92,7 @@ static size_t list_keys(const struct cv_param *params, char *text, size_t used, 
 static int check_keys(
 	const struct cv_where *at, const json_t *object, const struct cv_param *params)
 {
-	char list[256];
+	char list[256] = "";
 	const char *key;
 	json_t *value;
 
@@ -112,8 +100,8 @@ static int check_keys(
 		if (has_key(params, key))
 			continue;
 		list_keys(params, list, 0, sizeof(list));
-		return cv_where_error(
-			at, "%.*s: unknown; known are:%s", cut(key, KEY_SHOWN), key, list);
+		return cv_where_error(at, "%.*s: unknown; known are:%s",
+			(int)cv_config_cut(key, KEY_SHOWN), key, list);
 	}
 	return 0;
 }
@@ -203,8 +191,7 @@ static int read_word(
 	const struct cv_where *at, const struct cv_param *param, const json_t *value, void *member)
 {
 	const char *text = json_string_value(value);
-	char list[128] = "";
-	size_t used = 0;
+	char list[128];
 
 	for (unsigned i = 0; text != NULL && param->words[i] != NULL; i++) {
 		if (strcmp(text, param->words[i]) == 0) {
@@ -212,9 +199,8 @@ static int read_word(
 			return 0;
 		}
 	}
-	for (const char *const *word = param->words; *word != NULL && used < sizeof(list); word++)
-		used += (size_t)snprintf(list + used, sizeof(list) - used, " %s", *word);
-	return cv_where_wrong(at, param->key, value, "must be one of:%s", list);
+	return cv_where_wrong(at, param->key, value, "must be one of: %s",
+		cv_config_list(param->words, " ", list, sizeof(list)));
 }
 
 static int read_mac(const struct cv_where *at, const struct cv_param *param, const json_t *value,
