@@ -8,12 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/values.h"
 #include "packet/ether.h"
 
 #define DOCUMENT_SHOWN 160 // bytes of a name in a message
 #define KEY_SHOWN 64 // of a key
 #define VALUE_SHOWN 80 // of a value
+
+// How many bytes of a text, at most max, are whole characters: half of one (UTF-8) would make a
+// message that is no JSON string.
+static int cut(const char *text, size_t max)
+{
+	const size_t length = strnlen(text, max + 1);
+
+	if (length <= max)
+		return (int)length;
+	while (max > 0 && ((unsigned char)text[max] & 0xC0) == 0x80)
+		max--;
+	return (int)max;
+}
 
 struct cv_where cv_where_top(const char *document, struct cv_error *error)
 {
@@ -44,9 +56,9 @@ int cv_where_error(const struct cv_where *at, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	cv_error_set(at->error, "%.*s%s%s%s%s", (int)cv_config_cut(at->document, DOCUMENT_SHOWN),
-		at->document, at->document[0] != '\0' ? ": " : "", at->path,
-		at->path[0] != '\0' ? ": " : "", text);
+	cv_error_set(at->error, "%.*s%s%s%s%s", cut(at->document, DOCUMENT_SHOWN), at->document,
+		at->document[0] != '\0' ? ": " : "", at->path, at->path[0] != '\0' ? ": " : "",
+		text);
 	return -EINVAL;
 }
 
@@ -61,8 +73,8 @@ int cv_where_wrong(
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	cv_where_error(at, "%.*s: %.*s: %s", (int)cv_config_cut(key, KEY_SHOWN), key,
-		(int)cv_config_cut(shown, VALUE_SHOWN), shown, what);
+	cv_where_error(at, "%.*s%s%.*s: %s", cut(key, KEY_SHOWN), key, key[0] != '\0' ? ": " : "",
+		cut(shown, VALUE_SHOWN), shown, what);
 	free(text);
 	return -EINVAL;
 }
@@ -100,8 +112,8 @@ static int check_keys(
 		if (has_key(params, key))
 			continue;
 		list_keys(params, list, 0, sizeof(list));
-		return cv_where_error(at, "%.*s: unknown; known are:%s",
-			(int)cv_config_cut(key, KEY_SHOWN), key, list);
+		return cv_where_error(
+			at, "%.*s: unknown; known are:%s", cut(key, KEY_SHOWN), key, list);
 	}
 	return 0;
 }
@@ -129,6 +141,7 @@ static void set_defaults(const struct cv_param *params, void *target)
 		char *member = (char *)target + params->offset;
 
 		switch (params->type) {
+		case CV_EACH:
 		case CV_CUSTOM:
 			break;
 		case CV_PARAMS:
@@ -153,11 +166,15 @@ static void set_defaults(const struct cv_param *params, void *target)
 static int read_integer(
 	const struct cv_where *at, const struct cv_param *param, const json_t *value, void *member)
 {
-	if (!json_is_integer(value) || (double)json_integer_value(value) < param->low ||
-		(double)json_integer_value(value) > param->high)
-		return cv_where_wrong(at, param->key, value,
-			"must be a whole number from %.15g to %.15g", param->low, param->high);
-	store(param, member, json_integer_value(value));
+	const json_int_t number = json_integer_value(value);
+
+	if (!json_is_integer(value) || (double)number < param->low ||
+		(double)number > param->high ||
+		(param->power_of_two && (number & (number - 1)) != 0))
+		return cv_where_wrong(at, param->key, value, "must be a %s from %.15g to %.15g",
+			param->power_of_two ? "power of two" : "whole number", param->low,
+			param->high);
+	store(param, member, number);
 	return 0;
 }
 
@@ -191,7 +208,8 @@ static int read_word(
 	const struct cv_where *at, const struct cv_param *param, const json_t *value, void *member)
 {
 	const char *text = json_string_value(value);
-	char list[128];
+	char list[128] = "";
+	size_t used = 0;
 
 	for (unsigned i = 0; text != NULL && param->words[i] != NULL; i++) {
 		if (strcmp(text, param->words[i]) == 0) {
@@ -199,8 +217,9 @@ static int read_word(
 			return 0;
 		}
 	}
-	return cv_where_wrong(at, param->key, value, "must be one of: %s",
-		cv_config_list(param->words, " ", list, sizeof(list)));
+	for (const char *const *word = param->words; *word != NULL && used < sizeof(list); word++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, " %s", *word);
+	return cv_where_wrong(at, param->key, value, "must be one of:%s", list);
 }
 
 static int read_mac(const struct cv_where *at, const struct cv_param *param, const json_t *value,
@@ -216,8 +235,7 @@ static int read_mac(const struct cv_where *at, const struct cv_param *param, con
 		at, param->key, value, "must be a unicast MAC address, like 02:00:00:00:00:01");
 }
 
-static int read_list(const struct cv_where *at, const struct cv_param *param, const json_t *value,
-	const json_t **member)
+static int check_list(const struct cv_where *at, const struct cv_param *param, const json_t *value)
 {
 	const double size = (double)json_array_size(value);
 
@@ -226,8 +244,20 @@ static int read_list(const struct cv_where *at, const struct cv_param *param, co
 	if (param->high > 0 && (size < param->low || size > param->high))
 		return cv_where_error(at, "%s: has %.0f elements; give %.0f to %.0f", param->key,
 			size, param->low, param->high);
-	*member = value;
 	return 0;
+}
+
+static int read_each(
+	const struct cv_where *at, const struct cv_param *param, const json_t *value, void *member)
+{
+	int rc = check_list(at, param, value);
+
+	for (size_t i = 0; rc == 0 && i < json_array_size(value); i++) {
+		const struct cv_where item = cv_where_item(at, param->key, i);
+
+		rc = param->read(&item, "", json_array_get(value, i), member);
+	}
+	return rc;
 }
 
 static int read_params(const struct cv_where *at, const json_t *object,
@@ -245,7 +275,7 @@ static int read_nested(
 	return read_params(&in, value, param->params, member);
 }
 
-static int read_value(
+int cv_param_read(
 	const struct cv_where *at, const struct cv_param *param, const json_t *value, void *target)
 {
 	void *member = (char *)target + param->offset;
@@ -268,7 +298,10 @@ static int read_value(
 	case CV_MAC:
 		return read_mac(at, param, value, member);
 	case CV_LIST:
-		return read_list(at, param, value, member);
+		*(const json_t **)member = value;
+		return check_list(at, param, value);
+	case CV_EACH:
+		return read_each(at, param, value, member);
 	case CV_MAP:
 		if (!json_is_object(value))
 			return cv_where_wrong(at, param->key, value, "must be an object, { ... }");
@@ -284,23 +317,23 @@ static int read_value(
 static int read_params(const struct cv_where *at, const json_t *object,
 	const struct cv_param *params, void *target)
 {
-	for (; params->type != CV_PARAMS_END; params++) {
+	int rc = 0;
+
+	for (; rc == 0 && params->type != CV_PARAMS_END; params++) {
 		const json_t *value;
 
 		if (params->key == NULL) {
-			void *member = (char *)target + params->offset;
-
-			if (read_params(at, object, params->params, member) != 0)
-				return -EINVAL;
+			rc = read_params(
+				at, object, params->params, (char *)target + params->offset);
 			continue;
 		}
 		value = json_object_get(object, params->key);
-		if (value == NULL && params->required)
-			return cv_where_error(at, "%s: is missing; add it", params->key);
-		if (value != NULL && read_value(at, params, value, target) != 0)
-			return -EINVAL;
+		if (value != NULL)
+			rc = cv_param_read(at, params, value, target);
+		else if (params->required)
+			rc = cv_where_error(at, "%s: is missing; add it", params->key);
 	}
-	return 0;
+	return rc;
 }
 
 int cv_params_read(const struct cv_where *at, const json_t *object, const struct cv_param *params,
@@ -317,7 +350,7 @@ int cv_params_read(const struct cv_where *at, const json_t *object, const struct
 static json_t *describe(const struct cv_param *param)
 {
 	static const char *const types[] = {"", "boolean", "integer", "number", "text", "file",
-		"word", "mac", "list", "map", "params", "custom"};
+		"word", "mac", "list", "map", "params", "list", "custom"};
 	json_t *row = json_pack("{s:s, s:s, s:b, s:s}", "key", param->key, "type",
 		types[param->type], "required", param->required, "doc", param->doc ?: "");
 	const bool whole = param->type == CV_INTEGER;

@@ -38,7 +38,8 @@ struct cv_where cv_where_item(const struct cv_where *in, const char *key, size_t
 __attribute__((format(printf, 2, 3))) int cv_where_error(
 	const struct cv_where *at, const char *format, ...);
 
-// Refuses the value of a key: the text says what it must be. Returns -EINVAL.
+// Refuses the value of a key (of an element of an array: ""): the text says what it must be. Returns
+// -EINVAL.
 __attribute__((format(printf, 4, 5))) int cv_where_wrong(
 	const struct cv_where *at, const char *key, const json_t *value, const char *format, ...);
 
@@ -56,6 +57,7 @@ enum cv_param_type {
 	CV_LIST, // const json_t *: low to high elements unless high is 0
 	CV_MAP, // const json_t *: an object
 	CV_PARAMS, // a struct with a table of its own; without a key, its keys stand beside these
+	CV_EACH, // low to high elements, each of which read() takes, without a key, at its own place
 	CV_CUSTOM, // what read() makes of it
 };
 
@@ -64,6 +66,7 @@ struct cv_param {
 	enum cv_param_type type;
 	size_t offset, size; // of the member: CV_AT()
 	bool required;
+	bool power_of_two; // of CV_INTEGER: no other
 	double low, high;
 	// For a missing boolean, number or word (its index). An integer without a default has one
 	// outside of its range. Everything else becomes NULL or zero.
@@ -71,18 +74,23 @@ struct cv_param {
 	const char *const *words; // NULL at the end
 	const struct cv_param *params; // of CV_PARAMS
 	const char *doc; // one line: what it does
-	// Reads into the member; without CV_AT() into the struct. 0, or -EINVAL with at's error set.
-	// What it sets has no default: the caller initializes it.
+	// Reads into the member; without CV_AT() into the struct. 0, or a negative errno with at's
+	// error set. What it sets has no default: the caller initializes it.
 	int (*read)(const struct cv_where *at, const char *key, const json_t *value, void *member);
 };
 
 #define CV_AT(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
-// Fills *target: every member of the table, but those of CV_CUSTOM whose key is missing. Keys are
-// read in the table's order: a custom one may rely on those before it. Keys that no row has are
-// errors. Returns 0, or -EINVAL with at's error set.
+// Fills *target: every member of the table, but those that a read() would set and whose key is
+// missing; other members stay as they are. Keys are read in the table's order: a read() may rely on
+// those before it. Keys that no row has are errors. Returns 0, or a negative errno with at's error
+// set: -EINVAL, or what a read() returned.
 int cv_params_read(const struct cv_where *at, const json_t *object, const struct cv_param *params,
 	void *target);
+
+// Reads one value as a row says, for a read() that takes values of several types. Returns as above.
+int cv_param_read(
+	const struct cv_where *at, const struct cv_param *param, const json_t *value, void *target);
 
 // The table as a new JSON array, for people and for whoever checks parameters before we do.
 json_t *cv_params_describe(const struct cv_param *params);

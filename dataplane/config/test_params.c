@@ -29,6 +29,7 @@ struct all {
 	uint8_t mac[6];
 	struct inner inner, beside;
 	char custom;
+	unsigned even, sum;
 };
 
 static int read_custom(
@@ -39,6 +40,18 @@ static int read_custom(
 	if (json_string_length(value) != 1)
 		return cv_where_wrong(at, key, value, "must be one character");
 	all->custom = json_string_value(value)[0];
+	return 0;
+}
+
+static int add(const struct cv_where *at, const char *key, const json_t *value, void *target)
+{
+	struct all *all = target;
+
+	if (!json_is_integer(value))
+		return cv_where_wrong(at, key, value, "must be a number");
+	if (json_integer_value(value) == 13)
+		return -ENOMEM;
+	all->sum = 10 * all->sum + (unsigned)json_integer_value(value);
 	return 0;
 }
 
@@ -64,6 +77,9 @@ static const struct cv_param all[] = {
 	{"inner", CV_PARAMS, CV_AT(struct all, inner), .params = inner},
 	{NULL, CV_PARAMS, CV_AT(struct all, beside), .params = beside},
 	{"custom", CV_CUSTOM, .read = read_custom},
+	{"even", CV_INTEGER, CV_AT(struct all, even), .low = 4, .high = 64, .fallback = 8,
+		.power_of_two = true},
+	{"each", CV_EACH, .low = 1, .high = 3, .read = add},
 	{0},
 };
 
@@ -77,17 +93,18 @@ static const char *read_all(const char *json, const char *document, struct cv_er
 
 	memset(&to, 0xff, sizeof(to));
 	to.custom = '-';
+	to.sum = 0;
 	assert_non_null(object);
 	memset(error, 0, sizeof(*error));
 	if (cv_params_read(&top, object, all, &to) != 0) {
 		assert_true(error->text[0] != '\0');
 	} else {
 		assert_string_equal(error->text, "");
-		snprintf(copy, sizeof(copy), "%s %d %d %g %d%d %d %s %s %x %d %lld %c",
+		snprintf(copy, sizeof(copy), "%s %d %d %g %d%d %d %s %s %x %d %lld %c %u %u",
 			to.text != NULL ? to.text : "-", to.number, to.unset, to.share, to.flag,
 			to.on, to.list != NULL ? (int)json_array_size(to.list) : -1,
 			to.table != NULL ? "table" : "-", words[to.word], to.mac[5], to.inner.small,
-			(long long)to.beside.large, to.custom);
+			(long long)to.beside.large, to.custom, to.even, to.sum);
 	}
 	json_decref(object);
 	return error->text[0] != '\0' ? error->text : copy;
@@ -98,20 +115,20 @@ static void reads_or_says_why(void **state)
 	static const struct {
 		const char *json, *document, *says;
 	} rows[] = {
-		{"{}", "", "- 7 0 0.5 01 -1 - stop 0 -1 100000000000 -"},
+		{"{}", "", "- 7 0 0.5 01 -1 - stop 0 -1 100000000000 - 8 0"},
 		{"{\"text\": \"a\", \"number\": -2, \"unset\": 9, \"share\": 1, \"flag\": true, "
 		 "\"on\": false, \"list\": [1], \"table\": {}, \"word\": \"go\", \"mac\": "
 		 "\"02:00:00:00:00:0b\", \"inner\": {\"small\": -128}, \"large\": 4294967296, "
-		 "\"custom\": \"x\"}",
-			"", "a -2 9 1 10 1 table go b -128 4294967296 x"},
+		 "\"custom\": \"x\", \"even\": 32, \"each\": [1, 2, 3]}",
+			"", "a -2 9 1 10 1 table go b -128 4294967296 x 32 123"},
 		{"3", "", "must be an object, { ... }"},
 		{"[]", "fw", "fw: must be an object, { ... }"},
 		{"{\"colour\": 1}", "fw",
 			"fw: colour: unknown; known are: text number unset share flag on list "
-			"table word mac inner large custom"},
+			"table word mac inner large custom even each"},
 		{"{\"small\": 1}", "fw",
 			"fw: small: unknown; known are: text number unset share flag on list table "
-			"word mac inner large custom"},
+			"word mac inner large custom even each"},
 		{"{\"text\": 5}", "", "text: 5: must be a string"},
 		{"{\"text\": null}", "fw", "fw: text: null: must be a string"},
 		{"{\"text\": \"\"}", "", "text: \"\": must not be empty"},
@@ -147,6 +164,11 @@ static void reads_or_says_why(void **state)
 		{"{\"large\": -1}", "x",
 			"x: large: -1: must be a whole number from 0 to 1000000000000"},
 		{"{\"custom\": \"xy\"}", "x", "x: custom: \"xy\": must be one character"},
+		{"{\"even\": 24}", "", "even: 24: must be a power of two from 4 to 64"},
+		{"{\"even\": 128}", "", "even: 128: must be a power of two from 4 to 64"},
+		{"{\"each\": []}", "x", "x: each: has 0 elements; give 1 to 3"},
+		{"{\"each\": {}}", "x", "x: each: {}: must be an array, [ ... ]"},
+		{"{\"each\": [1, \"2\", 13]}", "x", "x: each[1]: \"2\": must be a number"},
 	};
 	struct cv_error error;
 
@@ -167,6 +189,22 @@ static void a_missing_key_that_must_be_there(void **state)
 
 	assert_int_equal(cv_params_read(&at, object, params, &to), -EINVAL);
 	assert_string_equal(error.text, "plan.json: stages[2].source: text: is missing; add it");
+	json_decref(object);
+}
+
+// What a read() returns comes back, and what it takes may be of another row's type.
+static void a_read_of_its_own(void **state)
+{
+	struct cv_error error = {0};
+	const struct cv_where top = cv_where_top("x", &error);
+	json_t *object = json_pack("{s:[i,i]}", "each", 1, 13);
+	struct all to = {0};
+
+	assert_int_equal(cv_params_read(&top, object, all, &to), -ENOMEM);
+	json_decref(object);
+	object = json_integer(1001);
+	assert_int_equal(cv_param_read(&top, &all[1], object, &to), -EINVAL);
+	assert_string_equal(error.text, "x: number: 1001: must be a whole number from -2 to 1000");
 	json_decref(object);
 }
 
@@ -220,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_or_says_why),
 		cmocka_unit_test(a_missing_key_that_must_be_there),
+		cmocka_unit_test(a_read_of_its_own),
 		cmocka_unit_test(long_values_are_cut),
 		cmocka_unit_test(a_table_describes_itself),
 	};
