@@ -29,13 +29,11 @@ static void pause_ms(unsigned ms)
 }
 
 // Bytes of layer 3 that the node's buffers must hold for a port.
-static unsigned mtu_of(const json_t *port)
+static unsigned mtu_of(const struct cv_port_config *port)
 {
-	const json_t *mtu = json_object_get(port, "mtu");
-
-	if (cv_port_any_length(port))
-		return RTE_MIN(mtu != NULL ? json_integer_value(mtu) : 1500, JUMBO_MTU);
-	return mtu != NULL ? json_integer_value(mtu) : 1500;
+	if (!port->any_length)
+		return port->mtu;
+	return port->mtu_given ? RTE_MIN(port->mtu, JUMBO_MTU) : 1500;
 }
 
 static struct rte_mempool *make_pool(const struct cv_plan *plan, struct cv_error *error)
@@ -46,8 +44,8 @@ static struct rte_mempool *make_pool(const struct cv_plan *plan, struct cv_error
 	bool shares = false;
 
 	for (unsigned i = 0; i < plan->ports_count; i++) {
-		shares |= cv_port_shares_packets(plan->ports[i]);
-		packets += POOL_BASE * plan->port_queues[i];
+		shares |= plan->ports[i]->needs.shared_packets;
+		packets += POOL_BASE * plan->ports[i]->queues;
 		room = RTE_MAX(room, RTE_PKTMBUF_HEADROOM + mtu_of(plan->ports[i]) + CV_ETHER_LEN +
 					     2 * CV_VLAN_LEN + 4);
 	}
@@ -106,10 +104,10 @@ static int open_ports(struct cv_node *node, struct cv_error *error)
 			cv_error_set(error, "port \"%s\": %s", plan->port_names[i], why.text);
 			return -EIO;
 		}
-		if (node->ports[i]->rx_queues < plan->port_queues[i]) {
+		if (node->ports[i]->rx_queues < plan->ports[i]->queues) {
 			cv_error_set(error,
 				"port \"%s\": queues: %u: the device has %u; ask for no more",
-				plan->port_names[i], plan->port_queues[i],
+				plan->port_names[i], plan->ports[i]->queues,
 				node->ports[i]->rx_queues);
 			return -EINVAL;
 		}

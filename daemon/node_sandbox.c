@@ -38,17 +38,14 @@ static void allow_runtime_folder(struct cv_sandbox *sandbox)
 	}
 }
 
-static void add_port(struct cv_sandbox *sandbox, const json_t *port, unsigned queues)
+static void add_port(struct cv_sandbox *sandbox, const struct cv_port_config *port)
 {
-	const struct cv_port_needs needs = cv_port_needs(port);
-	const char *path = json_string_value(json_object_get(port, "path"));
-
-	sandbox->keeps |= needs.capabilities;
-	sandbox->interfaces |= needs.interface;
-	sandbox->bpf |= needs.bpf;
-	sandbox->descriptors += DESCRIPTORS_PORT + DESCRIPTORS_QUEUE * queues;
-	if (path != NULL)
-		allow_parent(sandbox, path, CV_SANDBOX_SOCKETS);
+	sandbox->keeps |= port->needs.capabilities;
+	sandbox->interfaces |= port->needs.interface;
+	sandbox->bpf |= port->needs.bpf;
+	sandbox->descriptors += DESCRIPTORS_PORT + DESCRIPTORS_QUEUE * port->queues;
+	if (port->socket_path != NULL)
+		allow_parent(sandbox, port->socket_path, CV_SANDBOX_SOCKETS);
 }
 
 static struct cv_sandbox *make(const struct cv_plan *plan)
@@ -57,7 +54,7 @@ static struct cv_sandbox *make(const struct cv_plan *plan)
 
 	sandbox = (struct cv_sandbox){.run_as = plan->run_as, .descriptors = DESCRIPTORS};
 	for (unsigned i = 0; i < plan->ports_count; i++)
-		add_port(&sandbox, plan->ports[i], plan->port_queues[i]);
+		add_port(&sandbox, plan->ports[i]);
 	return &sandbox;
 }
 

@@ -37,12 +37,12 @@ static struct cv_source *source_of(
 
 static int add_class(struct cv_source *source, const struct cv_plan_chain *chain, uint8_t class)
 {
-	switch (chain->match) {
-	case CV_MATCH_VLAN:
-		return cv_classifier_add_vlan(&source->classifier, chain->scid, class);
-	case CV_MATCH_VNI:
-		return cv_classifier_add_vni(&source->classifier, chain->scid, class);
-	case CV_MATCH_REST:
+	switch (chain->match.kind) {
+	case CV_SCID_VLAN:
+		return cv_classifier_add_vlan(&source->classifier, chain->match.id, class);
+	case CV_SCID_VNI:
+		return cv_classifier_add_vni(&source->classifier, chain->match.id, class);
+	case CV_SCID_NONE:
 	default:
 		return cv_classifier_add_rest(&source->classifier, class);
 	}
@@ -82,7 +82,7 @@ static int add_stage(struct cv_node *node, const struct cv_plan_stage *from)
 	source->stages_count++;
 	// A chain that takes every packet of its port needs no classifying; nor does a ring.
 	source->one_stage = source->stages_count == 1 &&
-			    (source->ring != NULL || chain->match == CV_MATCH_REST);
+			    (source->ring != NULL || chain->match.kind == CV_SCID_NONE);
 	// Chains that share a port must not hold each other up, unless the port can wait for ever.
 	source->waits =
 		source->stages_count == 1 || (source->port != NULL && source->port->ended != NULL);

@@ -14,13 +14,14 @@
 #include "chain/nf.h"
 #include "daemon/plan_next_hop.h"
 #include "packet/error.h"
+#include "port/port.h"
 #include "port/socket_access.h"
 
 #define CV_NAME_MAX 32 // bytes of a name with its NUL
 #define CV_CHAINS_MAX 128 // chains of one node
+#define CV_FUNCTIONS_MAX 1024
+#define CV_STAGES_MAX 1024
 #define CV_PATH_MAX 32 // functions in a row
-
-enum cv_match { CV_MATCH_REST, CV_MATCH_VLAN, CV_MATCH_VNI };
 
 struct cv_plan_function {
 	const char *name;
@@ -30,8 +31,7 @@ struct cv_plan_function {
 
 struct cv_plan_chain {
 	const char *name;
-	enum cv_match match;
-	uint32_t scid; // the VLAN id or VNI
+	struct cv_plan_scid match; // CV_SCID_NONE: what no other chain of its port matches
 	unsigned in, out; // ports
 };
 
@@ -51,23 +51,22 @@ struct cv_plan_worker {
 
 struct cv_plan {
 	json_t *json; // owns every string and config below
-	const json_t *ports[CV_PORTS_MAX];
+	struct cv_port_config *ports[CV_PORTS_MAX]; // owned
 	const char *port_names[CV_PORTS_MAX];
-	uint16_t port_queues[CV_PORTS_MAX];
 	struct cv_plan_convoys port_convoys[CV_PORTS_MAX];
 	unsigned ports_count;
 	bool convoys; // some port carries them
 	struct cv_plan_next_hop next_hops[CV_NEXT_HOPS_MAX];
 	unsigned next_hops_count;
-	struct cv_plan_function *functions;
+	struct cv_plan_function functions[CV_FUNCTIONS_MAX];
 	unsigned functions_count;
 	struct cv_plan_chain chains[CV_CHAINS_MAX];
 	unsigned chains_count;
-	struct cv_plan_stage *stages;
+	struct cv_plan_stage stages[CV_STAGES_MAX];
 	unsigned stages_count;
 	struct cv_plan_worker workers[CV_WORKERS_MAX];
 	unsigned workers_count;
-	const char **rings; // names
+	const char *rings[2 * CV_STAGES_MAX]; // names
 	unsigned rings_count;
 	bool hugepages;
 	unsigned memory_mb;

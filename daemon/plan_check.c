@@ -25,20 +25,16 @@ static int check_rings(const struct cv_plan *plan, const struct cv_where *top)
 				poppers++;
 			}
 		}
-		if (pushers != 1 || poppers != 1) {
-			cv_where_error(top,
+		if (pushers != 1 || poppers != 1)
+			return cv_where_error(top,
 				"stages: ring \"%s\" is the sink of %u stages and the source of "
 				"%u: make it one each",
 				plan->rings[ring], pushers, poppers);
-			return -EINVAL;
-		}
-		if (pusher->chain != popper->chain) {
-			cv_where_error(top,
+		if (pusher->chain != popper->chain)
+			return cv_where_error(top,
 				"stages: ring \"%s\" joins chain \"%s\" to chain \"%s\"",
 				plan->rings[ring], plan->chains[pusher->chain].name,
 				plan->chains[popper->chain].name);
-			return -EINVAL;
-		}
 	}
 	return 0;
 }
@@ -64,8 +60,7 @@ static int check_reached(const struct cv_plan *plan, const struct cv_where *top)
 	}
 	if (reached == plan->rings_count)
 		return 0;
-	cv_where_error(top, "stages: some rings form a loop that no port leads into");
-	return -EINVAL;
+	return cv_where_error(top, "stages: some rings form a loop that no port leads into");
 }
 
 // Each queue of each chain's port is one worker's, and polled for that chain exactly once.
@@ -74,7 +69,7 @@ static int check_queues(const struct cv_plan *plan, const struct cv_where *top)
 	for (unsigned c = 0; c < plan->chains_count; c++) {
 		const struct cv_plan_chain *chain = &plan->chains[c];
 
-		for (unsigned queue = 0; queue < plan->port_queues[chain->in]; queue++) {
+		for (unsigned queue = 0; queue < plan->ports[chain->in]->queues; queue++) {
 			unsigned stages = 0;
 
 			for (unsigned i = 0; i < plan->stages_count; i++)
@@ -83,11 +78,10 @@ static int check_queues(const struct cv_plan *plan, const struct cv_where *top)
 					  plan->stages[i].queue == queue;
 			if (stages == 1)
 				continue;
-			cv_where_error(top,
+			return cv_where_error(top,
 				"stages: chain \"%s\" has %u stages for queue %u of port \"%s\": "
 				"make it one",
 				chain->name, stages, queue, plan->port_names[chain->in]);
-			return -EINVAL;
 		}
 	}
 	for (unsigned i = 0; i < plan->stages_count; i++) {
@@ -100,11 +94,10 @@ static int check_queues(const struct cv_plan *plan, const struct cv_where *top)
 				plan->chains[a->chain].in != plan->chains[b->chain].in ||
 				a->worker == b->worker)
 				continue;
-			cv_where_error(top,
+			return cv_where_error(top,
 				"stages[%u]: worker: queue %u of port \"%s\" belongs to worker %u",
 				i, a->queue, plan->port_names[plan->chains[a->chain].in],
 				b->worker);
-			return -EINVAL;
 		}
 	}
 	return 0;

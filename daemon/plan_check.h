@@ -6,7 +6,6 @@
 #define CV_PLAN_CHECK_H
 
 #include "daemon/plan.h"
-#include "daemon/plan_json.h"
 
 // Every ring has one stage that fills it and one of the same chain that empties it, lies on the
 // way from a port, and every queue of every chain's port is polled by one worker, once. 0, or

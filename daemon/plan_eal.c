@@ -31,7 +31,7 @@ static void lcores(const struct cv_plan *plan, bool check, char *text, size_t si
 static bool needs_pci(const struct cv_plan *plan)
 {
 	for (unsigned i = 0; i < plan->ports_count; i++)
-		if (cv_port_needs_pci(plan->ports[i]))
+		if (plan->ports[i]->needs.pci)
 			return true;
 	return false;
 }

@@ -12,7 +12,7 @@
 #include "chain/rx.h"
 #include "chain/nf.h"
 #include "convoy/next_hop.h"
-#include "daemon/plan_json.h"
+#include "config/params.h"
 
 #define CV_NEXT_HOP_NAME_MAX 32 // bytes with the NUL
 #define CV_NEXT_HOP_TEXT_MAX 16384
@@ -34,7 +34,17 @@ struct cv_plan_next_hop {
 	unsigned keys_count;
 };
 
-// One element of the plan's convoys. Returns the index of its port, or -EINVAL with an error.
+// What packets of a chain, or for a next hop, are known by.
+struct cv_plan_scid {
+	enum cv_scid_kind kind; // CV_SCID_NONE: everything else
+	uint32_t id; // the VLAN id or VNI
+};
+
+// {"vlan": 10}, {"vni": 5000} or {}: a cv_param's read() into a struct cv_plan_scid.
+int cv_plan_scid_read(const struct cv_where *at, const char *key, const json_t *value, void *scid);
+
+// One element of the plan's convoys, into that of to which is its port's. 0, or -EINVAL with an
+// error.
 int cv_plan_convoys_read(const struct cv_where *at, const json_t *object, const char *const *ports,
 	unsigned ports_count, struct cv_plan_convoys *to);
 

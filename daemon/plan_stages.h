@@ -6,10 +6,9 @@
 #define CV_PLAN_STAGES_H
 
 #include "daemon/plan.h"
-#include "daemon/plan_json.h"
 
-// Reads and checks them; ports, functions, chains and workers were read before. Returns 0, -EINVAL
-// with an error, or -ENOMEM.
-int cv_plan_read_stages(struct cv_plan *plan, const struct cv_where *top);
+// Reads one of them, a cv_param's read() into a struct cv_plan whose ports, functions, chains and
+// workers were read before. 0, or -EINVAL with an error.
+int cv_plan_stage_read(const struct cv_where *at, const char *key, const json_t *value, void *plan);
 
 #endif

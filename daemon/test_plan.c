@@ -41,7 +41,7 @@ static const struct {
 	{"'schema'", "'telemetry': {'mode': '0660'}, 'schema'", "telemetry: mode: unknown"},
 	{"'schema'", "'telemetry': {'socket_mode': '9'}, 'schema'",
 		"telemetry: socket_mode: \"9\""},
-	{"'schema'", "'telemetry': 1, 'schema'", "telemetry: must be an object"},
+	{"'schema'", "'telemetry': 1, 'schema'", "plan: telemetry: 1: must be an object"},
 	{"'schema'", "'colour': 1, 'schema'", "plan: colour: unknown; known are: schema ports"},
 	{"'schema'", "'schema': 'convoy.plan/1', 'schema'", "duplicate object key"},
 	{"'ports': [{'name': 'left', 'kind': 'null'}, {'name': 'right', 'kind': 'null'}]",
@@ -68,7 +68,7 @@ static const struct {
 	{"'worker': 1", "'worker': 2", "stages[2]: worker: 2: must be a whole number from 0 to 1"},
 	{"'chain': 'one'", "'chain': 'three'", "stages[0]: chain: no chain is called \"three\""},
 	{"'path': ['a', 'b']", "'path': ['a', 'c']", "stages[0].path[1]: no function"},
-	{"'path': ['a', 'b']", "'path': ['a', 1]", "stages[0].path[1]: give a function's name"},
+	{"'path': ['a', 'b']", "'path': ['a', 1]", "stages[0].path[1]: 1: give a function's name"},
 	{"'path': ['a', 'b']", "'path': 'a'", "stages[0]: path: \"a\": must be an array"},
 	{"{'port': 'left', 'queue': 0}", "{'port': 'left', 'queue': 1}",
 		"stages[0].source: queue: 1: port \"left\" has 1"},
@@ -91,10 +91,42 @@ static const struct {
 		"stages[1]: worker: queue 0 of port \"left\" belongs to worker 0"},
 	{"{'name': 'left', 'kind': 'null'}", "{'name': 'left', 'kind': 'null', 'queues': 0}",
 		"ports[0]: "},
+	{"'source': {'ring': 'two.1'}", "'source': {'ring': 'two.1', 'port': 'left'}",
+		"stages[2].source: port, ring: give one of them"},
+	{"'sink': {'ring': 'two.1'}", "'sink': {}", "stages[1].sink: port, ring: give one"},
+	{"'name': 'two'", "'name': '12345678901234567890123456789012'",
+		"chains[1]: name: \"12345678901234567890123456789012\": has 32 bytes"},
+	{"'functions'", "'convoys': [{'port': 'top'}], 'functions'",
+		"convoys[0]: port: no port is called \"top\""},
+	{"'functions'", "'convoys': [{'port': 'left', 'ip': 'here'}], 'functions'",
+		"convoys[0]: ip: \"here\": must be an IPv4 or IPv6 address"},
+	{"'functions'", "'convoys': [{'port': 'left', 'from': ['::1', 5]}], 'functions'",
+		"convoys[0].from[1]: 5: must be an IPv4 or IPv6 address"},
+	{"'functions'", "'convoys': [{'port': 'left'}, {'port': 'left'}], 'functions'",
+		"convoys[1]: port: \"left\" is there twice"},
+	{"'functions'",
+		"'convoys': [{'port': 'left', 'ip': '::1'}], 'next_hops': [{'name': 'n', 'port': "
+		"'left', 'mac': '02:00:00:00:00:01', 'ip': '10.0.0.1', 'match': [{}]}], "
+		"'functions'",
+		"next_hops[0]: ip: its port has no IPv4 address"},
+	{"'functions'",
+		"'convoys': [{'port': 'left', 'ip': '::1'}], 'next_hops': [{'name': 'n', 'port': "
+		"'left', 'mac': '03:00:00:00:00:01', 'ip': '::2', 'match': [{}]}], 'functions'",
+		"next_hops[0]: mac: \"03:00:00:00:00:01\": must be a unicast MAC address"},
+	{"'functions'",
+		"'convoys': [{'port': 'left', 'ip': '::1'}], 'next_hops': [{'name': 'n', 'port': "
+		"'left', 'mac': '02:00:00:00:00:01', 'ip': '::2', 'match': [{'vlan': 1, 'vni': "
+		"1}]}], 'functions'",
+		"next_hops[0].match[0]: vlan and vni: give one of them"},
+	{"'functions'",
+		"'convoys': [{'port': 'left', 'ip': '::1'}], 'next_hops': [{'name': 'n', 'port': "
+		"'left', 'mac': '02:00:00:00:00:01', 'ip': '::2', 'match': [{}], 'leaving': "
+		"['top']}], 'functions'",
+		"next_hops[0].leaving[0]: no port is called \"top\""},
 	{"'core': 0}", "'core': 1023}", "workers[0]: core: 1023 does not exist"},
 	{"'core': 0}", "'core': 1.5}", "workers[0]: core: 1.5: must be a whole number"},
 	{"'core': 0}", "'core': 0, 'nice': 1}", "workers[0]: nice: unknown"},
-	{"'yield'", "'sleep'", "workers[1]: idle: \"sleep\": use"},
+	{"'yield'", "'sleep'", "workers[1]: idle: \"sleep\": must be one of: poll yield"},
 	{"'hugepages': false", "'hugepages': 0", "eal: hugepages: 0: must be true or false"},
 	{"'memory_mb': 256", "'memory_mb': 1", "eal: memory_mb: 1: must be a whole number from 64"},
 };
@@ -120,9 +152,9 @@ static void accepts_the_good(void **state)
 	assert_int_equal(plan->ports_count, 2);
 	assert_int_equal(plan->stages_count, 3);
 	assert_int_equal(plan->rings_count, 1);
-	assert_int_equal(plan->chains[0].match, CV_MATCH_VLAN);
-	assert_int_equal(plan->chains[0].scid, 7);
-	assert_int_equal(plan->chains[1].match, CV_MATCH_REST);
+	assert_int_equal(plan->chains[0].match.kind, CV_SCID_VLAN);
+	assert_int_equal(plan->chains[0].match.id, 7);
+	assert_int_equal(plan->chains[1].match.kind, CV_SCID_NONE);
 	assert_int_equal(plan->stages[0].path_length, 2);
 	assert_int_equal(plan->stages[0].path[1], 1);
 	assert_int_equal(plan->stages[1].sink_ring, plan->stages[2].source_ring);

@@ -24,14 +24,14 @@ void gen_print(json_t *object)
 }
 
 // An answer even where the message quotes what is no UTF-8, or was cut in the middle of it.
-static void print_bad_spec(char *error, json_t *json)
+static void print_bad_spec(struct cv_error *error, json_t *json)
 {
-	json_t *reason = json_string(error);
+	json_t *reason = json_string(error->text);
 
 	if (reason == NULL) {
-		for (char *c = error; *c != '\0'; c++)
+		for (char *c = error->text; *c != '\0'; c++)
 			*c = *c < ' ' ? '?' : *c;
-		reason = json_string(error);
+		reason = json_string(error->text);
 	}
 	gen_print(json_pack("{s:s, s:b, s:s, s:o, s:O?}", "schema", "convoy.trial/2", "ok", false,
 		"reason_code", "bad_spec", "reason", reason, "spec", json));
@@ -39,36 +39,35 @@ static void print_bad_spec(char *error, json_t *json)
 
 static int run_trial(const struct gen_input *input, json_t *json)
 {
-	char error[512] = "";
+	struct cv_error error = {0};
 	struct gen_trial trial = {0};
 	struct gen_spec spec;
 	int status = GEN_BAD_INPUT;
 
-	if (gen_spec_parse(&spec, json, input->tester->port_count, error, sizeof(error)) < 0) {
-		gen_complain(0, "%s", error);
-		print_bad_spec(error, json);
+	if (gen_spec_parse(&spec, json, input->tester->port_count, &error) < 0) {
+		gen_complain(0, "%s", error.text);
+		print_bad_spec(&error, json);
 		gen_spec_free(&spec);
 		return GEN_BAD_INPUT;
 	}
 	if (!gen_attached(input->tester)) {
 		fprintf(stderr, "convoy-gen: a port's peer is away, waiting for it\n");
-		gen_attach(input->tester, input->attach_timeout_s, error, sizeof(error));
+		gen_attach(input->tester, input->attach_timeout_s, NULL);
 	}
 	if (spec.warmup_s > 0) {
 		struct gen_spec warmup = spec;
 		warmup.drain_s = 0;
-		gen_trial_run(input->tester, &warmup, spec.warmup_s, &trial, error, sizeof(error));
+		gen_trial_run(input->tester, &warmup, spec.warmup_s, &trial, NULL);
 		gen_trial_free(&trial);
 	}
-	if (gen_trial_run(input->tester, &spec, spec.duration_s, &trial, error, sizeof(error)) ==
-		0) {
+	if (gen_trial_run(input->tester, &spec, spec.duration_s, &trial, &error) == 0) {
 		if (trial.reason_code[0] != '\0')
 			fprintf(stderr, "convoy-gen: trial failed: %s\n", trial.reason);
 		gen_print(gen_result(input->tester, input->context, &spec, &trial));
 		status = GEN_OK;
 	} else {
-		gen_complain(0, "%s", error);
-		print_bad_spec(error, json);
+		gen_complain(0, "%s", error.text);
+		print_bad_spec(&error, json);
 	}
 	gen_trial_free(&trial);
 	gen_spec_free(&spec);
@@ -78,14 +77,14 @@ static int run_trial(const struct gen_input *input, json_t *json)
 static int run_text(
 	const struct gen_input *input, const char *text, size_t length, const char *name)
 {
-	char error[256];
+	struct cv_error error = {0};
 	json_error_t where;
 	json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
 
 	if (json == NULL) {
 		gen_complain(0, "%s: not JSON: %s (column %d)", name, where.text, where.column);
-		snprintf(error, sizeof(error), "spec: not JSON: %.200s", where.text);
-		print_bad_spec(error, NULL);
+		cv_error_set(&error, "spec: not JSON: %.200s", where.text);
+		print_bad_spec(&error, NULL);
 		return GEN_BAD_INPUT;
 	}
 	const int status = run_trial(input, json);
@@ -111,7 +110,6 @@ int gen_input_lines(const struct gen_input *input)
 	static char text[SPEC_MAX];
 	size_t have = 0;
 	int status = GEN_OK;
-	char error[512];
 
 	while (!input->tester->stop) {
 		struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -130,7 +128,7 @@ int gen_input_lines(const struct gen_input *input)
 			return gen_complain(
 				GEN_BAD_INPUT, "standard input: a line of more than 1 MiB");
 		if (!gen_attached(input->tester))
-			gen_attach(input->tester, 0, error, sizeof(error));
+			gen_attach(input->tester, 0, NULL);
 		if (poll(&ready, 1, IDLE_MS) <= 0)
 			continue;
 		const ssize_t got = read(STDIN_FILENO, text + have, sizeof(text) - have);

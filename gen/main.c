@@ -86,37 +86,37 @@ static int set_up(const struct gen_options *options)
 
 static int open_ports(const struct gen_options *options)
 {
-	char error[512] = "";
+	struct cv_error error = {0};
 
 	for (uint32_t i = 0; i < options->port_count; i++) {
 		struct gen_port *port = calloc(1, sizeof(*port));
 
 		if (port == NULL)
 			return gen_complain(GEN_FAILED, "out of memory");
-		if (gen_port_open(port, &options->ports[i], error, sizeof(error)) < 0) {
+		if (gen_port_open(port, &options->ports[i], &error) < 0) {
 			free(port);
-			return gen_complain(GEN_BAD_INPUT, "%s", error);
+			return gen_complain(GEN_BAD_INPUT, "%s", error.text);
 		}
 		tester.ports[tester.port_count++] = port;
 	}
-	if (!gen_attach(&tester, options->attach_timeout_s, error, sizeof(error)))
-		return gen_complain(GEN_FAILED, "%s", tester.stop ? "interrupted" : error);
+	if (!gen_attach(&tester, options->attach_timeout_s, &error))
+		return gen_complain(GEN_FAILED, "%s", tester.stop ? "interrupted" : error.text);
 	return GEN_OK;
 }
 
 static int run(const struct gen_options *options, struct gen_context *context)
 {
 	const struct gen_input input = {&tester, context, options->attach_timeout_s};
-	char error[512] = "";
+	struct cv_error error = {0};
 	int status = set_up(options);
 
 	if (status != GEN_OK)
 		return status;
 	if (options->self_test != NULL) {
 		context->self_test = gen_self_test(&tester, context, options->self_test,
-			(uint32_t)options->reflector_core, error, sizeof(error));
+			(uint32_t)options->reflector_core, &error);
 		if (context->self_test == NULL)
-			return gen_complain(GEN_FAILED, "%s", error);
+			return gen_complain(GEN_FAILED, "%s", error.text);
 		gen_print(json_incref(context->self_test));
 		if (options->port_count == 0)
 			return GEN_OK;

@@ -112,16 +112,16 @@ enum {
 // One option. -1: go on.
 static int take(struct gen_options *options, struct given *given, int option)
 {
-	char error[512], *end;
+	struct cv_error error = {0};
+	char *end;
 
 	switch (option) {
 	case PORT:
 		if (options->port_count == GEN_MAX_PORTS)
 			return gen_complain(GEN_BAD_INPUT, "--port %s: at most %u ports", optarg,
 				GEN_MAX_PORTS);
-		if (gen_port_parse(&options->ports[options->port_count++], optarg, error,
-			    sizeof(error)) < 0)
-			return gen_complain(GEN_BAD_INPUT, "%s", error);
+		if (gen_port_parse(&options->ports[options->port_count++], optarg, &error) < 0)
+			return gen_complain(GEN_BAD_INPUT, "%s", error.text);
 		return -1;
 	case CORE:
 		return take_core("core", &given->allowed, &options->core);

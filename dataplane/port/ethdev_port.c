@@ -88,12 +88,12 @@ int cv_ethdev_port_open(
 		ethdev->dev.tx_queues = RTE_MAX(ethdev->dev.tx_queues, ethdev->dev.rx_queues);
 	}
 	ethdev->dev.mtu = port->mtu;
-	ethdev->dev.set_mtu = args->mtu_given;
+	ethdev->dev.set_mtu = args->config->mtu_given;
 	ethdev->dev.pool = args->pool;
 	rc = cv_ethdev_attach(&ethdev->dev, error);
 	if (rc != 0)
 		return rc;
-	cv_ethdev_mac(&ethdev->dev, args->mac_given, port->mac);
+	cv_ethdev_mac(&ethdev->dev, args->config->mac_given, port->mac);
 	if (ethdev->peer != NULL)
 		rte_eth_dev_callback_register(
 			ethdev->dev.id, RTE_ETH_EVENT_INTR_LSC, link_changed, ethdev);

@@ -12,9 +12,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "port/keys.h"
+#include "port/kind.h"
 
-int cv_read_interface(const struct cv_where *at, const char *key, const json_t *value, void *member)
+static int read_interface(
+	const struct cv_where *at, const char *key, const json_t *value, void *member)
 {
 	const char **name = member;
 
@@ -28,6 +29,11 @@ int cv_read_interface(const struct cv_where *at, const char *key, const json_t *
 			"%s: %s: there is none of that name here; ip link lists them", key, *name);
 	return 0;
 }
+
+const struct cv_param cv_interface_params[] = {
+	{"interface", CV_CUSTOM, .required = true, .read = read_interface},
+	{0},
+};
 
 static const char *capability_name(int capability)
 {

@@ -7,24 +7,8 @@
 
 #include "config/params.h"
 
-// The key "interface", a member const char *: it exists in this network namespace.
-int cv_read_interface(
-	const struct cv_where *at, const char *key, const json_t *value, void *member);
-
-// The config of a kind that has an interface and queues.
-struct cv_interface_config {
-	const char *interface;
-	uint16_t queues;
-};
-
-#define CV_INTERFACE_PARAMS(most)                                                                \
-	{"interface", CV_CUSTOM, CV_AT(struct cv_interface_config, interface), .required = true, \
-		.read = cv_read_interface},                                                      \
-		{"queues", CV_INTEGER, CV_AT(struct cv_interface_config, queues), .low = 1,      \
-			.high = (most), .fallback = 1},                                          \
-	{                                                                                        \
-		0                                                                                \
-	}
+// The key interface, into a const char *: one that exists in this network namespace.
+extern const struct cv_param cv_interface_params[];
 
 // Checks that this process has every capability of a list (CAP_NET_RAW, -1 at the end). 0, or
 // -EPERM with an error that names those that are missing and how to give them.

@@ -11,7 +11,7 @@
 #include <rte_mempool.h>
 
 // Makes a pool of n buffers of room bytes each, headroom included, of which every lcore keeps up to
-// cache. shares: somebody else reads packets where they lie (cv_port_shares_packets), so they lie
+// cache. shares: somebody else reads packets where they lie (a port's needs.shared_packets), so they lie
 // in DPDK's memory. Otherwise, without hugepages, they lie in memory of this process alone, which
 // the kernel backs with large pages on request (transparent hugepages), as it does not DPDK's: that
 // is a file. Where it has none to give, small ones do. Returns NULL with rte_errno set.

@@ -25,104 +25,118 @@ static const struct cv_port_kind *const kinds[] = {
 	&cv_port_dpdk,
 };
 
-struct common {
-	const char *name, *kind;
-	uint16_t mtu;
-	uint8_t mac[6];
-};
-
-static const struct cv_port_kind *find_kind(const json_t *config)
+int cv_read_plain(const struct cv_where *at, const char *key, const json_t *value, void *member)
 {
-	const char *name = json_string_value(json_object_get(config, "kind"));
+	const char *text = json_string_value(value);
 
-	for (size_t i = 0; name != NULL && i < RTE_DIM(kinds); i++) {
-		if (strcmp(kinds[i]->name, name) == 0)
-			return kinds[i];
+	if (text == NULL)
+		return cv_where_wrong(at, key, value, "must be a string");
+	if (text[0] == '\0')
+		return cv_where_wrong(at, key, value, "must not be empty");
+	for (const char *c = text; *c != '\0'; c++) {
+		if ((unsigned char)*c > ' ' && strchr(",=[]()\"'", *c) == NULL)
+			continue;
+		return cv_where_wrong(at, key, value,
+			"has a character that devices' arguments cannot carry; rename it without "
+			"spaces, commas, quotes, brackets and =");
 	}
-	return NULL;
+	*(const char **)member = text;
+	return 0;
 }
 
-static int no_kind(const json_t *config, struct cv_error *error)
+static int read_kind(const struct cv_where *at, const char *key, const json_t *value, void *member)
 {
-	const struct cv_where top = cv_where_top("", error);
-	const char *names[RTE_DIM(kinds) + 1] = {NULL};
-	unsigned kind;
-	const struct cv_param params[] = {
-		{"kind", CV_WORD, .size = sizeof(kind), .words = names, .required = true}, {0}};
-	json_t *only = json_object();
-	json_t *given = json_object_get(config, "kind");
-	int rc;
+	const char *name = json_string_value(value);
+	char list[128] = "";
+	size_t used = 0;
 
-	for (size_t i = 0; i < RTE_DIM(kinds); i++)
-		names[i] = kinds[i]->name;
-	if (given != NULL)
-		json_object_set(only, "kind", given);
-	rc = cv_params_read(&top, only, params, &kind);
-	json_decref(only);
-	return rc;
+	for (size_t i = 0; i < RTE_DIM(kinds); i++) {
+		if (name != NULL && strcmp(kinds[i]->name, name) == 0) {
+			*(const struct cv_port_kind **)member = kinds[i];
+			return 0;
+		}
+		used += (size_t)snprintf(list + used, sizeof(list) - used, " %s", kinds[i]->name);
+	}
+	return cv_where_wrong(at, key, value, "must be one of:%s", list);
 }
 
-// Reads the keys, what all have and behind that the kind's own. Returns them, to be freed, or NULL
-// with error set.
-static struct common *read_config(
-	const struct cv_port_kind *kind, const json_t *json, struct cv_error *error)
+// Reads the keys that all kinds have, and the kind's own.
+static int read_keys(const struct cv_where *top, const json_t *json, struct cv_port_config *config)
 {
-	const struct cv_where top = cv_where_top("", error);
+	const struct cv_port_kind *kind = config->kind;
 	const struct cv_param params[] = {
-		{"name", CV_TEXT, CV_AT(struct common, name),
+		{"name", CV_TEXT, CV_AT(struct cv_port_config, name),
 			.high = sizeof(((struct cv_port *)NULL)->name) - 1, .required = true},
-		{"kind", CV_TEXT, CV_AT(struct common, kind)},
-		{"mtu", CV_INTEGER, CV_AT(struct common, mtu), .low = MTU_MIN,
+		{"kind", CV_CUSTOM, CV_AT(struct cv_port_config, kind), .read = read_kind},
+		{"mtu", CV_INTEGER, CV_AT(struct cv_port_config, mtu), .low = MTU_MIN,
 			.high = kind->any_length ? MTU_MAX : DEVICE_MTU_MAX, .fallback = kind->mtu},
-		{"mac", CV_MAC, CV_AT(struct common, mac)},
-		{NULL, CV_PARAMS, .offset = sizeof(struct common), .params = kind->params},
+		{"mac", CV_MAC, CV_AT(struct cv_port_config, mac)},
+		{NULL, CV_PARAMS, .offset = sizeof(*config), .params = kind->params},
+		{"queues", kind->queues_max > 0 ? CV_INTEGER : CV_PARAMS_END,
+			CV_AT(struct cv_port_config, queues), .low = 1, .high = kind->queues_max,
+			.fallback = 1},
 		{0},
 	};
-	struct common *common = calloc(1, sizeof(*common) + kind->config_size);
+	const int rc = cv_params_read(top, json, params, config);
 
-	if (common == NULL) {
+	if (rc != 0)
+		return rc;
+	config->mtu_given = json_object_get(json, "mtu") != NULL;
+	config->mac_given = json_object_get(json, "mac") != NULL;
+	if (kind->socket)
+		config->socket_path = ((const struct cv_socket_config *)config->own)->path;
+	return kind->check != NULL ? kind->check(config, top->error) : 0;
+}
+
+struct cv_port_config *cv_port_config_read(const json_t *json, struct cv_error *error)
+{
+	const struct cv_where top = cv_where_top("", error);
+	const json_t *name = json_object_get(json, "kind");
+	const struct cv_port_kind *kind;
+	struct cv_port_config *config;
+
+	if (!json_is_object(json)) {
+		cv_where_error(&top, "must be an object with a name and a kind");
+		return NULL;
+	}
+	if (name == NULL) {
+		cv_where_error(&top, "kind: is missing; add it");
+		return NULL;
+	}
+	if (read_kind(&top, "kind", name, &kind) != 0)
+		return NULL;
+	config = calloc(1, sizeof(*config) + kind->config_size);
+	if (config == NULL) {
 		cv_error_set(error, "out of memory");
 		return NULL;
 	}
-	if (cv_params_read(&top, json, params, common) == 0)
-		return common;
-	free(common);
+	config->kind = kind;
+	config->json = json_incref((json_t *)(uintptr_t)json);
+	config->queues = 1;
+	config->any_length = kind->any_length;
+	config->needs = kind->needs;
+	config->own = config + 1;
+	if (read_keys(&top, json, config) == 0)
+		return config;
+	cv_port_config_free(config);
 	return NULL;
 }
 
-int cv_port_check(const json_t *config, struct cv_error *error)
+void cv_port_config_free(struct cv_port_config *config)
 {
-	const struct cv_port_kind *kind;
-	struct common *common;
-	int rc = 0;
-
-	if (!json_is_object(config)) {
-		cv_error_set(error, "must be an object with a name and a kind");
-		return -EINVAL;
-	}
-	if (json_object_get(config, "name") == NULL) {
-		cv_error_set(error, "name: is missing; add it");
-		return -EINVAL;
-	}
-	kind = find_kind(config);
-	if (kind == NULL)
-		return no_kind(config, error);
-	common = read_config(kind, config, error);
-	if (common == NULL)
-		return -EINVAL;
-	if (kind->check != NULL)
-		rc = kind->check(common + 1, error);
-	free(common);
-	return rc;
+	if (config == NULL)
+		return;
+	json_decref(config->json);
+	free(config);
 }
 
 // Opens the port, and says who may connect to its socket if it makes one. 0, or -errno with error
 // set: port is then to be freed by the caller, unless it was closed.
-static int open_kind(const struct cv_port_kind *kind, struct cv_port **port,
-	const struct cv_port_args *args, struct cv_error *error)
+static int open_kind(struct cv_port **port, const struct cv_port_args *args, struct cv_error *error)
 {
 	static const struct cv_socket_config none;
-	const struct cv_socket_config *socket = kind->socket ? args->config : &none;
+	const struct cv_port_kind *kind = args->config->kind;
+	const struct cv_socket_config *socket = kind->socket ? args->config->own : &none;
 	const mode_t begun = cv_socket_access_begin(&socket->access);
 	const int rc = kind->open(*port, args, error);
 	const int given =
@@ -138,62 +152,24 @@ static int open_kind(const struct cv_port_kind *kind, struct cv_port **port,
 	return rc != 0 ? rc : given;
 }
 
-struct cv_port *cv_port_open(const json_t *json, unsigned index, uint16_t senders,
+struct cv_port *cv_port_open(const struct cv_port_config *config, unsigned index, uint16_t senders,
 	struct rte_mempool *pool, struct cv_error *error)
 {
-	const struct cv_port_kind *kind = find_kind(json);
-	struct common *common;
-	struct cv_port *port;
+	const uint8_t own[6] = {0x02, 0xc0, 0x17, 0, 0, (uint8_t)index};
+	const struct cv_port_args args = {
+		.config = config, .index = index, .senders = senders, .pool = pool};
+	struct cv_port *port = calloc(1, config->kind->size);
 
-	if (kind == NULL) {
-		no_kind(json, error);
-		return NULL;
-	}
-	common = read_config(kind, json, error);
-	if (common == NULL)
-		return NULL;
-	port = calloc(1, kind->size);
 	if (port == NULL) {
 		cv_error_set(error, "out of memory");
-	} else {
-		const uint8_t own[6] = {0x02, 0xc0, 0x17, 0, 0, (uint8_t)index};
-		const bool mac_given = json_object_get(json, "mac") != NULL;
-		const struct cv_port_args args = {.config = common + 1,
-			.mtu_given = json_object_get(json, "mtu") != NULL,
-			.mac_given = mac_given,
-			.index = index,
-			.senders = senders,
-			.pool = pool};
-
-		port->kind = kind->name;
-		snprintf(port->name, sizeof(port->name), "%s", common->name);
-		port->mtu = common->mtu;
-		port->socket = -1;
-		memcpy(port->mac, mac_given ? common->mac : own, sizeof(port->mac));
-		if (open_kind(kind, &port, &args, error) != 0)
-			cv_error_set(error, "cannot be opened"); // unless an error says more
+		return NULL;
 	}
-	free(common);
+	port->kind = config->kind->name;
+	snprintf(port->name, sizeof(port->name), "%s", config->name);
+	port->mtu = config->mtu;
+	port->socket = -1;
+	memcpy(port->mac, config->mac_given ? config->mac : own, sizeof(port->mac));
+	if (open_kind(&port, &args, error) != 0)
+		cv_error_set(error, "cannot be opened"); // unless an error says more
 	return port;
-}
-
-bool cv_port_any_length(const json_t *config)
-{
-	const struct cv_port_kind *kind = find_kind(config);
-
-	return kind != NULL && kind->any_length;
-}
-
-struct cv_port_needs cv_port_needs(const json_t *config)
-{
-	const struct cv_port_kind *kind = find_kind(config);
-
-	return kind != NULL ? kind->needs : (struct cv_port_needs){0};
-}
-
-bool cv_port_shares_packets(const json_t *config)
-{
-	const struct cv_port_kind *kind = find_kind(config);
-
-	return kind != NULL && kind->shares_packets;
 }

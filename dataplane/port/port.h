@@ -4,7 +4,7 @@
 // A port: where packets enter and leave the node. Every kind is behind the same few calls; what a
 // kind needs to know is in its part of the plan (docs/plan.md) and is checked here.
 //
-// Life: cv_port_check (no side effect, no EAL needed) -> open -> start -> rx/tx -> stop -> close.
+// Life: cv_port_config_read (no side effect, no EAL needed) -> open -> start -> rx/tx -> stop -> close.
 #ifndef CV_PORT_H
 #define CV_PORT_H
 
@@ -61,40 +61,51 @@ struct cv_port {
 	struct cv_log_limit log; // cv_port_log()'s
 };
 
-// Checks one element of the plan's ports: kind, keys, types, ranges, files that must exist (a
-// capture is read to its end), socket paths that must fit (107 bytes). Returns 0, or -EINVAL with
-// error set: "KEY: VALUE: what is wrong; the fix", here and below: the caller puts in front of it
-// which port of which plan that is.
-int cv_port_check(const json_t *config, struct cv_error *error);
-
-// Opens a checked port. index numbers the ports of the node, senders counts those who will send,
-// pool feeds received packets. Needs the EAL. Returns NULL with error set.
-struct cv_port *cv_port_open(const json_t *config, unsigned index, uint16_t senders,
-	struct rte_mempool *pool, struct cv_error *error);
-
-// True if the port finds room for frames of any length by itself, rather than in buffers that are as
-// long as its mtu.
-bool cv_port_any_length(const json_t *config);
-
-// True if a device, the kernel or another process reads this port's packets where they lie, rather
-// than a copy: they must then lie in DPDK's own memory (packet_pool.h).
-bool cv_port_shares_packets(const json_t *config);
-
 // What a port needs of the process once it is open and started.
 struct cv_port_needs {
 	uint64_t capabilities; // a bit each
 	bool interface; // asks the kernel about interfaces, by sockets
 	bool bpf; // takes a program back at the end
+	bool pci; // the EAL must be started without --no-pci
+	// A device, the kernel or another process reads packets where they lie, rather than a copy:
+	// they must then lie in DPDK's own memory (packet_pool.h).
+	bool shared_packets;
 };
 
-struct cv_port_needs cv_port_needs(const json_t *config);
+struct cv_port_kind; // kind.h
+
+// A port that can be opened.
+struct cv_port_config {
+	const struct cv_port_kind *kind;
+	json_t *json; // owns the strings
+	const char *name; // at most 31 bytes
+	const char *socket_path; // NULL: it has no socket
+	uint16_t mtu; // bytes of layer 3
+	uint16_t queues; // 1 for a kind that has but one
+	uint8_t mac[6];
+	bool mtu_given, mac_given; // in the plan
+	// It finds room for frames of any length by itself, rather than in buffers that are as long
+	// as its mtu.
+	bool any_length;
+	struct cv_port_needs needs;
+	void *own; // the kind's struct
+};
+
+// Reads and checks one element of the plan's ports: kind, keys, types, ranges, files that must exist
+// (a capture is read to its end), socket paths that must fit (107 bytes). Returns NULL with error
+// set: "KEY: VALUE: what is wrong; the fix", here and below: the caller puts in front of it which
+// port of which plan that is. cv_port_config_free() afterwards; an open port does not need it.
+struct cv_port_config *cv_port_config_read(const json_t *json, struct cv_error *error);
+void cv_port_config_free(struct cv_port_config *config); // may be NULL
+
+// index numbers the ports of the node, senders counts those who will send, pool feeds received
+// packets. Needs the EAL. Returns NULL with error set.
+struct cv_port *cv_port_open(const struct cv_port_config *config, unsigned index, uint16_t senders,
+	struct rte_mempool *pool, struct cv_error *error);
 
 // False once a port was closed whose driver leaves something with the EAL's interrupt thread
 // (DPDK 22.11's memif server does): rte_eal_cleanup() would unmap what that thread still reads, and
 // may crash the process. Then exit without it.
 bool cv_port_eal_may_end(void);
-
-// True if this port is a PCI device: the EAL must then be started without --no-pci.
-bool cv_port_needs_pci(const json_t *config);
 
 #endif

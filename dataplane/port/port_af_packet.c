@@ -13,13 +13,11 @@
 #include "port/fanout.h"
 #include "port/interface.h"
 
-static const struct cv_param params[] = {CV_INTERFACE_PARAMS(16)};
-
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	struct cv_ethdev_port *ethdev = (struct cv_ethdev_port *)port;
-	const struct cv_interface_config *config = args->config;
-	const char *name = config->interface;
+	const char *name = *(const char *const *)args->config->own;
+	const uint16_t queues = args->config->queues;
 	// A slot of the socket's rings: a frame and what the kernel puts before it.
 	const unsigned slot = rte_align32pow2(port->mtu + 256);
 	int rc;
@@ -30,20 +28,21 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	if (rc != 0)
 		return rc;
 	ethdev->dev.driver = "net_af_packet";
-	ethdev->dev.rx_queues = config->queues;
-	ethdev->dev.tx_queues = config->queues;
+	ethdev->dev.rx_queues = queues;
+	ethdev->dev.tx_queues = queues;
 	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs),
 		"net_af_packet%u,iface=%s,qpairs=%u,framesz=%u,blocksz=%u,framecnt=1024",
-		args->index, name, config->queues, slot, RTE_MAX(slot, 4096u));
+		args->index, name, queues, slot, RTE_MAX(slot, 4096u));
 	cv_fanout_begin();
 	return cv_ethdev_port_open(ethdev, args, error);
 }
 
 const struct cv_port_kind cv_port_af_packet = {
 	.name = "af_packet",
-	.params = params,
-	.config_size = sizeof(struct cv_interface_config),
+	.params = cv_interface_params,
+	.config_size = sizeof(const char *),
 	.mtu = 1500,
+	.queues_max = 16,
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
 	.needs = {.interface = true},

@@ -12,13 +12,11 @@
 #include "port/ethdev.h"
 #include "port/interface.h"
 
-static const struct cv_param params[] = {CV_INTERFACE_PARAMS(64)};
-
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	struct cv_ethdev_port *ethdev = (struct cv_ethdev_port *)port;
-	const struct cv_interface_config *config = args->config;
-	const char *name = config->interface;
+	const char *name = *(const char *const *)args->config->own;
+	const uint16_t queues = args->config->queues;
 	int rc;
 
 	rc = cv_interface_rights((const int[]){CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF, -1}, error);
@@ -27,24 +25,24 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	if (rc != 0)
 		return rc;
 	ethdev->dev.driver = "net_af_xdp";
-	ethdev->dev.rx_queues = config->queues;
-	ethdev->dev.tx_queues = config->queues;
+	ethdev->dev.rx_queues = queues;
+	ethdev->dev.tx_queues = queues;
 	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs),
-		"net_af_xdp%u,iface=%s,start_queue=0,queue_count=%u", args->index, name,
-		config->queues);
+		"net_af_xdp%u,iface=%s,start_queue=0,queue_count=%u", args->index, name, queues);
 	return cv_ethdev_port_open(ethdev, args, error);
 }
 
 const struct cv_port_kind cv_port_af_xdp = {
 	.name = "af_xdp",
-	.params = params,
-	.config_size = sizeof(struct cv_interface_config),
+	.params = cv_interface_params,
+	.config_size = sizeof(const char *),
 	.mtu = 1500,
+	.queues_max = 64,
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
-	.shares_packets = true,
 	// Its program is taken from the interface at the end.
-	.needs = {.capabilities = 1ull << CAP_NET_ADMIN | 1ull << CAP_NET_RAW | 1ull << CAP_BPF,
+	.needs = {.shared_packets = true,
+		.capabilities = 1ull << CAP_NET_ADMIN | 1ull << CAP_NET_RAW | 1ull << CAP_BPF,
 		.interface = true,
 		.bpf = true},
 };

@@ -21,23 +21,18 @@ static bool is_pci(const char *devargs)
 	       sscanf(devargs, "%x:%x.%u", &bus, &device, &function) == 3;
 }
 
-struct config {
-	const char *devargs;
-	uint16_t queues;
-};
-
 static const struct cv_param params[] = {
-	{"devargs", CV_TEXT, CV_AT(struct config, devargs),
+	{"devargs", CV_TEXT, .size = sizeof(const char *),
 		.high = sizeof(((struct cv_ethdev *)NULL)->devargs) - 1, .required = true},
-	{"queues", CV_INTEGER, CV_AT(struct config, queues), .low = 1, .high = 64, .fallback = 1},
 	{0},
 };
 
-static int check(const void *config, struct cv_error *error)
+static int check(struct cv_port_config *config, struct cv_error *error)
 {
-	const char *devargs = ((const struct config *)config)->devargs;
+	const char *devargs = *(const char *const *)config->own;
 
-	if (!is_pci(devargs) && strncmp(devargs, "net_", 4) != 0 &&
+	config->needs.pci = is_pci(devargs);
+	if (!config->needs.pci && strncmp(devargs, "net_", 4) != 0 &&
 		strncmp(devargs, "eth_", 4) != 0) {
 		cv_error_set(error,
 			"devargs: \"%.64s\": is neither a PCI address (0000:3b:00.0) nor a virtual "
@@ -51,39 +46,31 @@ static int check(const void *config, struct cv_error *error)
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	struct cv_ethdev_port *ethdev = (struct cv_ethdev_port *)port;
-	const struct config *config = args->config;
-	const char *devargs = config->devargs;
+	const char *devargs = *(const char *const *)args->config->own;
 
-	if (is_pci(devargs) && rte_eal_has_pci() == 0) {
+	if (args->config->needs.pci && rte_eal_has_pci() == 0) {
 		cv_error_set(error, "devargs: %.64s: the EAL was started without PCI", devargs);
 		return -ENODEV;
 	}
-	ethdev->dev.rx_queues = config->queues;
+	ethdev->dev.rx_queues = args->config->queues;
 	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs), "%s", devargs);
 	ethdev->peer = "link";
 	return cv_ethdev_port_open(ethdev, args, error);
 }
 
-bool cv_port_needs_pci(const json_t *config)
-{
-	const char *kind = json_string_value(json_object_get(config, "kind"));
-	const char *devargs = json_string_value(json_object_get(config, "devargs"));
-
-	return kind != NULL && strcmp(kind, "dpdk") == 0 && devargs != NULL && is_pci(devargs);
-}
-
 const struct cv_port_kind cv_port_dpdk = {
 	.name = "dpdk",
 	.params = params,
-	.config_size = sizeof(struct config),
+	.config_size = sizeof(const char *),
 	.mtu = 1500,
+	.queues_max = 64,
 	.check = check,
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
-	.shares_packets = true,
 	// Drivers map memory for a NIC as the heap grows, and undo at the end what they set up.
-	.needs = {.capabilities = 1ull << CAP_IPC_LOCK | 1ull << CAP_NET_ADMIN |
-				  1ull << CAP_NET_RAW | 1ull << CAP_BPF,
+	.needs = {.shared_packets = true,
+		.capabilities = 1ull << CAP_IPC_LOCK | 1ull << CAP_NET_ADMIN | 1ull << CAP_NET_RAW |
+				1ull << CAP_BPF,
 		.interface = true,
 		.bpf = true},
 };

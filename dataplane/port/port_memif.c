@@ -43,12 +43,11 @@ static const struct cv_param params[] = {
 	{0},
 };
 
-static int check(const void *config, struct cv_error *error)
+static int check(struct cv_port_config *config, struct cv_error *error)
 {
-	const struct keys *keys = config;
+	const struct keys *keys = config->own;
 
-	if (cv_slots_check(keys->slots, error) != 0 ||
-		cv_socket_check(&keys->socket, keys->role == SERVER, error) != 0)
+	if (cv_socket_check(&keys->socket, keys->role == SERVER, error) != 0)
 		return -EINVAL;
 	if (keys->datapath == OWN || keys->trusted)
 		return 0;
@@ -96,7 +95,7 @@ static int open_own(struct cv_memif_port *memif, const struct keys *keys,
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	union memif_port *either = (union memif_port *)port;
-	const struct keys *keys = args->config;
+	const struct keys *keys = args->config->own;
 
 	return keys->datapath == OWN ? open_own(&either->own, keys, args, error)
 				     : open_dpdk(&either->dpdk, keys, args, error);

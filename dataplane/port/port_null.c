@@ -69,7 +69,7 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 {
 	struct null_port *null = (struct null_port *)port;
 	const uint16_t room = rte_pktmbuf_data_room_size(args->pool) - RTE_PKTMBUF_HEADROOM;
-	const unsigned bytes = ((const struct config *)args->config)->frame_bytes;
+	const unsigned bytes = ((const struct config *)args->config->own)->frame_bytes;
 
 	if (bytes > room) {
 		cv_error_set(error,

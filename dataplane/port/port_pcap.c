@@ -97,10 +97,11 @@ static const struct cv_param params[] = {
 	{0},
 };
 
-static int check(const void *config, struct cv_error *error)
+static int check(struct cv_port_config *port, struct cv_error *error)
 {
-	const char *read = ((const struct config *)config)->read;
-	const char *write = ((const struct config *)config)->write;
+	const struct config *config = port->own;
+	const char *read = config->read;
+	const char *write = config->write;
 	struct cv_error why = {""};
 	struct stat a, b;
 
@@ -341,8 +342,9 @@ static int need_long_pool(struct cv_error *error)
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	struct pcap_port *pcap = (struct pcap_port *)port;
-	const char *read = ((const struct config *)args->config)->read;
-	const char *write = ((const struct config *)args->config)->write;
+	const struct config *config = args->config->own;
+	const char *read = config->read;
+	const char *write = config->write;
 	struct cv_error why = {""};
 
 	if (time_offset < 0 && rte_mbuf_dyn_rx_timestamp_register(&time_offset, &time_flag) != 0) {

@@ -32,14 +32,12 @@ struct options {
 	struct cv_socket_config socket;
 	unsigned mode, datapath;
 	bool packed, trusted;
-	uint16_t queues, ring_size;
+	uint16_t ring_size;
 };
 
 static const struct cv_param params[] = {
 	{NULL, CV_PARAMS, CV_AT(struct options, socket), .params = cv_socket_params},
 	{"mode", CV_WORD, CV_AT(struct options, mode), .words = modes},
-	{"queues", CV_INTEGER, CV_AT(struct options, queues), .low = 1, .high = CV_VHOST_PAIRS_MAX,
-		.fallback = 1},
 	{"datapath", CV_WORD, CV_AT(struct options, datapath), .words = datapaths},
 	{"packed", CV_BOOL, CV_AT(struct options, packed), .fallback = true},
 	{"max_ring_size", CV_INTEGER, CV_AT(struct options, ring_size), .low = 64,
@@ -48,9 +46,9 @@ static const struct cv_param params[] = {
 	{0},
 };
 
-static int check(const void *config, struct cv_error *error)
+static int check(struct cv_port_config *config, struct cv_error *error)
 {
-	const struct options *options = config;
+	const struct options *options = config->own;
 
 	if (cv_socket_check(&options->socket, options->mode == SERVER, error) != 0)
 		return -EINVAL;
@@ -66,12 +64,12 @@ static int open_dpdk(struct cv_ethdev_port *ethdev, const struct options *option
 	const struct cv_port_args *args, struct cv_error *error)
 {
 	ethdev->dev.driver = "net_vhost";
-	ethdev->dev.rx_queues = options->queues;
+	ethdev->dev.rx_queues = args->config->queues;
 	// Only the queues that the peer enables take packets: each has its receiving twin.
-	ethdev->dev.tx_queues = options->queues;
+	ethdev->dev.tx_queues = args->config->queues;
 	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs),
 		"net_vhost_%u,iface=%s,queues=%u,client=%d", args->index, options->socket.path,
-		options->queues, options->mode == CLIENT);
+		args->config->queues, options->mode == CLIENT);
 	ethdev->peer = "peer";
 	return cv_ethdev_port_open(ethdev, args, error);
 }
@@ -83,7 +81,7 @@ static int open_vring(struct cv_vhost_port *vhost, const struct options *options
 
 	snprintf(endpoint->path, sizeof(endpoint->path), "%s", options->socket.path);
 	endpoint->client = options->mode == CLIENT;
-	vhost->device.session.pairs = options->queues;
+	vhost->device.session.pairs = args->config->queues;
 	vhost->device.session.ring_size_max = options->ring_size;
 	vhost->device.session.packed = options->packed;
 	return cv_vhost_port_open(vhost, args, error);
@@ -92,7 +90,7 @@ static int open_vring(struct cv_vhost_port *vhost, const struct options *options
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	union vhost_user_port *either = (union vhost_user_port *)port;
-	const struct options *options = args->config;
+	const struct options *options = args->config->own;
 	const bool client = options->mode == CLIENT;
 	const char *path = options->socket.path;
 	bool up;
@@ -118,6 +116,7 @@ const struct cv_port_kind cv_port_vhost_user = {
 	.config_size = sizeof(struct options),
 	.socket = true,
 	.mtu = 1500,
+	.queues_max = CV_VHOST_PAIRS_MAX,
 	.check = check,
 	.open = open_port,
 	.size = sizeof(union vhost_user_port),

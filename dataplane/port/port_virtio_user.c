@@ -18,40 +18,36 @@ enum { CLIENT, SERVER };
 struct config {
 	struct cv_socket_config socket;
 	unsigned mode, slots;
-	uint16_t queues;
 };
 
 static const struct cv_param params[] = {
 	{"path", CV_CUSTOM, CV_AT(struct config, socket.path), .required = true,
 		.read = cv_read_plain},
 	{"mode", CV_WORD, CV_AT(struct config, mode), .words = modes},
-	{"queues", CV_INTEGER, CV_AT(struct config, queues), .low = 1, .high = 64, .fallback = 1},
 	CV_PORT_SLOTS(struct config),
 	{0},
 };
 
-static int check(const void *of, struct cv_error *error)
+static int check(struct cv_port_config *port, struct cv_error *error)
 {
-	const struct config *config = of;
+	const struct config *config = port->own;
 
-	if (cv_slots_check(config->slots, error) != 0)
-		return -EINVAL;
 	return cv_socket_check(&config->socket, config->mode == SERVER, error);
 }
 
 static int open_port(struct cv_port *port, const struct cv_port_args *args, struct cv_error *error)
 {
 	struct cv_reconnecting_port *reconnecting = (struct cv_reconnecting_port *)port;
-	const struct config *config = args->config;
+	const struct config *config = args->config->own;
 	const char *path = config->socket.path;
 
 	snprintf(reconnecting->path, sizeof(reconnecting->path), "%s", path);
 	reconnecting->mode = config->mode == SERVER ? CV_RECONNECT_LISTENS : CV_RECONNECT_CONNECTS;
 	reconnecting->dev.driver = "net_virtio_user";
-	reconnecting->dev.rx_queues = config->queues;
+	reconnecting->dev.rx_queues = args->config->queues;
 	snprintf(reconnecting->dev.devargs, sizeof(reconnecting->dev.devargs),
 		"net_virtio_user%u,path=%s,queues=%u,server=%u,queue_size=%u", args->index, path,
-		config->queues, config->mode, config->slots);
+		args->config->queues, config->mode, config->slots);
 	return cv_reconnecting_port_open(reconnecting, args, error);
 }
 
@@ -59,9 +55,11 @@ const struct cv_port_kind cv_port_virtio_user = {
 	.name = "virtio-user",
 	.params = params,
 	.config_size = sizeof(struct config),
+	.socket = true,
 	.mtu = 1500,
+	.queues_max = 64,
 	.check = check,
 	.open = open_port,
 	.size = sizeof(struct cv_reconnecting_port),
-	.shares_packets = true,
+	.needs = {.shared_packets = true},
 };

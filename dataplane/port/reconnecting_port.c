@@ -391,7 +391,7 @@ int cv_reconnecting_port_open(struct cv_reconnecting_port *reconnecting,
 	rte_log_set_level_pattern("pmd.net.memif", RTE_LOG_CRIT);
 	reconnecting->dev.tx_queues = reconnecting->dev.rx_queues;
 	reconnecting->dev.mtu = port->mtu;
-	reconnecting->dev.set_mtu = args->mtu_given;
+	reconnecting->dev.set_mtu = args->config->mtu_given;
 	reconnecting->dev.pool = args->pool;
 	reconnecting->senders = args->senders;
 	reconnecting->mac_wanted = true; // the same for every device that comes

@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "port/keys.h"
-
 static int read_mode(const struct cv_where *at, const char *key, const json_t *value, void *member)
 {
 	struct cv_socket_access *access = member;

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "port/keys.h"
+#include "port/kind.h"
 #include "port/socket_access.h"
 
 #define PATH_BYTES (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)

@@ -17,6 +17,7 @@
 #include "capture/capture.h"
 #include "port/port.h"
 #include "tests/support/test_eal.h"
+#include "tests/support/test_port.h"
 
 #define POOL_PACKETS 511
 
@@ -25,7 +26,7 @@ static struct rte_mempool *pool;
 static struct cv_port *open_port(const char *format, ...)
 {
 	struct cv_error error = {""};
-	struct cv_port *port = NULL;
+	struct cv_port *port;
 	char text[1024];
 	json_t *config;
 	va_list args;
@@ -35,11 +36,9 @@ static struct cv_port *open_port(const char *format, ...)
 	va_end(args);
 	config = json_loads(text, 0, NULL);
 	assert_non_null(config);
-	if (cv_port_check(config, &error) == 0)
-		port = cv_port_open(config, 3, 2, pool, &error);
+	port = test_port_open(config, 3, 2, pool, &error);
 	if (port == NULL)
 		fail_msg("%s: %s", text, error.text);
-	json_decref(config);
 	assert_int_equal(port->start(port, &error), 0);
 	return port;
 }
@@ -350,14 +349,12 @@ static void devices_say_what_is_wrong(void **state)
 		snprintf(text, sizeof(text), "{\"name\": \"d\", \"kind\": \"dpdk\", %s}",
 			rows[i].keys);
 		config = json_loads(text, 0, NULL);
-		assert_int_equal(cv_port_check(config, &error), 0);
-		port = cv_port_open(config, 0, 1, pool, &error);
+		port = test_port_open(config, 0, 1, pool, &error);
 		if ((port == NULL) != (rows[i].why != NULL) ||
 			(port == NULL && strstr(error.text, rows[i].why) == NULL))
 			fail_msg("%s: %s", rows[i].keys, error.text);
 		if (port != NULL)
 			port->close(port);
-		json_decref(config);
 	}
 	assert_int_equal(rte_mempool_in_use_count(pool), 0);
 }

@@ -20,6 +20,7 @@
 
 #include "port/port.h"
 #include "tests/support/test_eal.h"
+#include "tests/support/test_port.h"
 
 #define DEADLINE_S 30
 
@@ -89,7 +90,7 @@ static void breathe(void)
 static struct cv_port *open_port(const char *keys, const char *path, unsigned index)
 {
 	struct cv_error error = {""};
-	struct cv_port *port = NULL;
+	struct cv_port *port;
 	char text[1024];
 	size_t used = (size_t)snprintf(text, sizeof(text), "{\"name\": \"p\", ");
 	json_t *config;
@@ -102,13 +103,11 @@ static struct cv_port *open_port(const char *keys, const char *path, unsigned in
 					: keys);
 	snprintf(text + used, sizeof(text) - used, "}");
 	config = json_loads(text, 0, NULL);
-	if (config != NULL && cv_port_check(config, &error) == 0)
-		port = cv_port_open(config, index, 2, pool, &error);
+	port = test_port_open(config, index, 2, pool, &error);
 	if (port != NULL && port->start(port, &error) != 0) {
 		port->close(port);
 		port = NULL;
 	}
-	json_decref(config);
 	if (port == NULL)
 		fprintf(stderr, "%s: %s\n", text, error.text);
 	return port;

@@ -183,8 +183,7 @@ static void dataplane_check(struct gen_port *port)
 	pthread_mutex_unlock(&self->lock);
 }
 
-static int dataplane_attach(
-	struct gen_port *port, uint64_t deadline_ns, char *error, size_t error_size)
+static int dataplane_attach(struct gen_port *port, uint64_t deadline_ns, struct cv_error *error)
 {
 	struct dataplane_port *self = port->state;
 
@@ -200,8 +199,8 @@ static int dataplane_attach(
 		if (up)
 			return 0;
 		if (gen_now_ns() >= deadline_ns) {
-			snprintf(error, error_size, "%s: the link is down: nobody at the other end",
-				port->name);
+			cv_error_set(
+				error, "%s: the link is down: nobody at the other end", port->name);
 			return -ETIMEDOUT;
 		}
 		poll(NULL, 0, LINK_POLL_MS);
@@ -298,47 +297,50 @@ int gen_dataplane_begin(uint32_t core, bool pci, struct cv_error *error)
 	return 0;
 }
 
-static int open_port(struct gen_port *port, struct dataplane_port *self, const json_t *config,
-	struct cv_error *error)
+static int open_port(struct gen_port *port, struct dataplane_port *self,
+	const struct cv_port_config *config, struct cv_error *error)
 {
 	void *frames = mmap(NULL, FRAMES_BYTES, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (frames == MAP_FAILED) {
 		cv_error_set(error, "out of memory");
-		return -1;
+		return -ENOMEM;
 	}
 	self->frames = frames;
 	self->port = cv_port_open(config, opened, 1, buffers, error);
 	if (self->port == NULL)
-		return -1;
+		return -EIO;
 	opened++;
 	if (self->port->start != NULL && self->port->start(self->port, error) != 0)
-		return -1;
+		return -EIO;
 	// One of DPDK's control threads: never on the busy thread's core.
 	if (rte_thread_create_control(&self->watcher, "watch", watch, port) == 0)
 		return 0;
 	cv_error_set(error, "cannot start a thread");
 	self->port->stop(self->port);
-	return -1;
+	return -EAGAIN;
 }
 
-int gen_dataplane_open(struct gen_port *port, const json_t *config, struct cv_error *error)
+int gen_dataplane_open(
+	struct gen_port *port, const struct cv_port_config *config, struct cv_error *error)
 {
 	struct dataplane_port *self = calloc(1, sizeof(*self));
+	int rc;
 
 	if (self == NULL) {
 		cv_error_set(error, "out of memory");
-		return -1;
+		return -ENOMEM;
 	}
 	pthread_mutex_init(&self->lock, NULL);
 	pthread_cond_init(&self->changed, NULL);
 	port->state = self;
 	atomic_store(&port->gone, true); // until the first attach
-	if (open_port(port, self, config, error) < 0) {
+	rc = open_port(port, self, config, error);
+	if (rc < 0) {
 		free_port(self);
 		port->state = NULL;
-		return -1;
+		return rc;
 	}
 	port->kind = self->port->kind;
 	port->wire_count = 1;

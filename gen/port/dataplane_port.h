@@ -10,18 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "gen/traffic/wire.h"
 #include "packet/error.h"
+#include "port/port.h"
 
 // Starts DPDK with this thread on `core`, on hugepages if there are enough, once for the process.
 // pci: one of the ports will be a PCI device. 0 or -EIO.
 int gen_dataplane_begin(uint32_t core, bool pci, struct cv_error *error);
 
-// Opens the port that `config` describes, as an element of a plan's "ports" does (cv_port_check
-// must have accepted it). Borrows config. 0, or -1 with error set.
-int gen_dataplane_open(struct gen_port *port, const json_t *config, struct cv_error *error);
+// Opens the port that config describes. 0, or a negative errno with error set.
+int gen_dataplane_open(
+	struct gen_port *port, const struct cv_port_config *config, struct cv_error *error);
 
 // After the last port was closed. Nothing happens if it was not begun.
 void gen_dataplane_end(void);

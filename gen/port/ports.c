@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "gen/port/dataplane_port.h"
 #include "gen/port/vhost_user.h"
-#include "port/port.h"
 
 // One key=number of a vhost-user port.
 struct setting {
@@ -21,8 +22,8 @@ struct setting {
 	uint32_t *value;
 };
 
-static int set(const char *text, const struct setting *settings, const char *word, char *error,
-	size_t error_size)
+static int set(
+	const char *text, const struct setting *settings, const char *word, struct cv_error *error)
 {
 	for (; settings->key != NULL; settings++) {
 		const size_t length = strlen(settings->key);
@@ -34,22 +35,22 @@ static int set(const char *text, const struct setting *settings, const char *wor
 		if (word[length + 1] < '0' || word[length + 1] > '9' || *end != '\0' ||
 			value < settings->min || value > settings->max ||
 			(settings->power_of_two && (value & (value - 1)) != 0)) {
-			snprintf(error, error_size, "--port %s: %s: must be %s from %llu to %llu",
-				text, word, settings->power_of_two ? "a power of two" : "a number",
+			cv_error_set(error, "--port %s: %s: must be %s from %llu to %llu", text,
+				word, settings->power_of_two ? "a power of two" : "a number",
 				(unsigned long long)settings->min,
 				(unsigned long long)settings->max);
-			return -1;
+			return -EINVAL;
 		}
 		*settings->value = (uint32_t)value;
 		return 0;
 	}
-	snprintf(error, error_size,
+	cv_error_set(error,
 		"--port %s: %s: unknown; known are: server queues=N ring=N frame=BYTES mem=MIB",
 		text, word);
-	return -1;
+	return -EINVAL;
 }
 
-static int parse_vhost(struct gen_port_option *option, char *words, char *error, size_t error_size)
+static int parse_vhost(struct gen_port_option *option, char *words, struct cv_error *error)
 {
 	uint32_t frame = 1518, mem = 256;
 	struct gen_vhost_options *vhost = &option->vhost;
@@ -65,23 +66,22 @@ static int parse_vhost(struct gen_port_option *option, char *words, char *error,
 	const char *path = strsep(&rest, ",");
 
 	if (path[0] == '\0') {
-		snprintf(error, error_size, "--port %s: needs a socket: vhost-user:/PATH",
-			option->text);
-		return -1;
+		cv_error_set(error, "--port %s: needs a socket: vhost-user:/PATH", option->text);
+		return -EINVAL;
 	}
 	if (strlen(path) > VHOST_USER_SOCKET_MAX) {
-		snprintf(error, error_size,
+		cv_error_set(error,
 			"--port %s: the socket's path has %zu bytes, at most %d fit; use a shorter "
 			"one",
 			option->text, strlen(path), VHOST_USER_SOCKET_MAX);
-		return -1;
+		return -EINVAL;
 	}
 	strcpy(option->place, path);
 	for (char *word; (word = strsep(&rest, ",")) != NULL;) {
 		if (strcmp(word, "server") == 0)
 			vhost->server = true;
-		else if (set(option->text, settings, word, error, error_size) < 0)
-			return -1;
+		else if (set(option->text, settings, word, error) < 0)
+			return -EINVAL;
 	}
 	vhost->buffer = frame - GEN_FCS_BYTES;
 	vhost->memory = (uint64_t)mem << 20;
@@ -101,68 +101,71 @@ static const struct form {
 	{"dev", "dpdk", "devargs", NULL, NULL, NULL, false, true},
 };
 
-static int parse_setting(struct gen_port_option *option, const struct form *form, const char *word,
-	char *error, size_t error_size)
+static int parse_setting(const char *text, json_t *config, const struct form *form,
+	const char *word, struct cv_error *error)
 {
 	const bool is_id = form->has_id && strncmp(word, "id=", 3) == 0;
 	char *end = NULL;
 
 	if (form->role != NULL && strcmp(word, "server") == 0)
-		return json_object_set_new(option->config, form->role, json_string(form->server));
+		return json_object_set_new(config, form->role, json_string(form->server));
 	const long long id = is_id ? strtoll(word + 3, &end, 10) : 0;
 	if (is_id && word[3] >= '0' && word[3] <= '9' && *end == '\0')
-		return json_object_set_new(option->config, "id", json_integer(id));
-	snprintf(error, error_size, "--port %s: %s: unknown; known are:%s%s", option->text, word,
+		return json_object_set_new(config, "id", json_integer(id));
+	cv_error_set(error, "--port %s: %s: unknown; known are:%s%s", text, word,
 		form->role != NULL ? " server" : " none", form->has_id ? " id=N" : "");
-	return -1;
+	return -EINVAL;
 }
 
 static int parse_dataplane(struct gen_port_option *option, const struct form *form, char *words,
-	char *error, size_t error_size)
+	struct cv_error *error)
 {
 	struct cv_error reason = {0};
 	char *rest = form->whole ? NULL : words;
 	const char *place = form->whole ? words : strsep(&rest, ",");
 	json_t *text = json_string(place);
 	const char *name = option->text; // in log lines, which have room for 31 bytes
+	json_t *config;
+	int rc = 0;
 
 	if (text == NULL) {
-		snprintf(error, error_size, "--port %s: is not UTF-8", form->prefix);
-		return -1;
+		cv_error_set(error, "--port %s: is not UTF-8", form->prefix);
+		return -EINVAL;
 	}
 	if (strlen(name) > 31)
 		name += strlen(name) - 31;
 	while (((unsigned char)*name & 0xC0) == 0x80)
 		name++;
 	strcpy(option->place, place);
-	option->config =
-		json_pack("{s:s, s:s, s:o}", "name", name, "kind", form->kind, form->place, text);
+	config = json_pack("{s:s, s:s, s:o}", "name", name, "kind", form->kind, form->place, text);
 	if (form->role != NULL)
-		json_object_set_new(option->config, form->role, json_string(form->client));
-	for (char *word; (word = strsep(&rest, ",")) != NULL;)
-		if (parse_setting(option, form, word, error, error_size) < 0)
-			return -1;
-	if (cv_port_check(option->config, &reason) == 0)
+		json_object_set_new(config, form->role, json_string(form->client));
+	for (char *word; rc == 0 && (word = strsep(&rest, ",")) != NULL;)
+		rc = parse_setting(option->text, config, form, word, error);
+	if (rc == 0)
+		option->config = cv_port_config_read(config, &reason);
+	json_decref(config);
+	if (option->config != NULL)
 		return 0;
-	snprintf(error, error_size, "--port %s: %.400s", option->text, reason.text);
-	return -1;
+	cv_error_set(error, "--port %s: %.400s", option->text, reason.text);
+	return -EINVAL;
 }
 
-int gen_port_parse(struct gen_port_option *option, const char *text, char *error, size_t error_size)
+int gen_port_parse(struct gen_port_option *option, const char *text, struct cv_error *error)
 {
 	char words[sizeof(option->text)];
 
 	memset(option, 0, sizeof(*option));
 	if (strlen(text) >= sizeof(option->text)) {
-		snprintf(error, error_size, "--port %.60s…: longer than %zu bytes", text,
+		cv_error_set(error, "--port %.60s…: longer than %zu bytes", text,
 			sizeof(option->text) - 1);
-		return -1;
+		return -EINVAL;
 	}
 	strcpy(option->text, text);
 	strcpy(words, text);
 	if (strncmp(text, "vhost-user:", 11) == 0) {
 		option->kind = "vhost-user";
-		return parse_vhost(option, words + 11, error, error_size);
+		return parse_vhost(option, words + 11, error);
 	}
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		const size_t length = strlen(forms[i].prefix);
@@ -170,57 +173,57 @@ int gen_port_parse(struct gen_port_option *option, const char *text, char *error
 		if (strncmp(text, forms[i].prefix, length) != 0 || text[length] != ':')
 			continue;
 		option->kind = forms[i].prefix;
-		return parse_dataplane(option, &forms[i], words + length + 1, error, error_size);
+		return parse_dataplane(option, &forms[i], words + length + 1, error);
 	}
-	snprintf(error, error_size,
+	cv_error_set(error,
 		"--port %s: must be vhost-user:/PATH, virtio-user:/PATH, memif:/PATH, "
 		"af_packet:INTERFACE or dev:DEVARGS (dev:net_ring0, dev:0000:01:00.0)",
 		text);
-	return -1;
+	return -EINVAL;
 }
 
 void gen_port_option_free(struct gen_port_option *option)
 {
-	json_decref(option->config);
+	cv_port_config_free(option->config);
 	option->config = NULL;
 }
 
 bool gen_port_needs_dpdk(const struct gen_port_option *option, bool *pci)
 {
 	if (option->config != NULL)
-		*pci |= cv_port_needs_pci(option->config);
+		*pci |= option->config->needs.pci;
 	return option->config != NULL;
 }
 
 static int open_vhost(
-	struct gen_port *port, const struct gen_port_option *option, char *error, size_t error_size)
+	struct gen_port *port, const struct gen_port_option *option, struct cv_error *error)
 {
 	struct gen_vhost_options options = option->vhost;
 
 	options.path = option->place;
 	const int result = gen_vhost_open(port, &options);
 	if (result == -EADDRINUSE)
-		snprintf(error, error_size,
+		cv_error_set(error,
 			"--port %s: another program listens there; stop it or use another path",
 			option->text);
 	else if (result == -EEXIST)
-		snprintf(error, error_size, "--port %s: the path exists and is no socket",
-			option->text);
+		cv_error_set(error, "--port %s: the path exists and is no socket", option->text);
 	else if (result < 0)
-		snprintf(error, error_size, "--port %s: %s", option->text, strerror(-result));
-	return result < 0 ? -1 : 0;
+		cv_error_set(error, "--port %s: %s", option->text, strerror(-result));
+	return result;
 }
 
 int gen_port_open(
-	struct gen_port *port, const struct gen_port_option *option, char *error, size_t error_size)
+	struct gen_port *port, const struct gen_port_option *option, struct cv_error *error)
 {
 	struct cv_error reason = {0};
+	int rc;
 
 	strcpy(port->name, option->text);
 	if (option->config == NULL)
-		return open_vhost(port, option, error, error_size);
-	if (gen_dataplane_open(port, option->config, &reason) == 0)
-		return 0;
-	snprintf(error, error_size, "--port %s: %.400s", option->text, reason.text);
-	return -1;
+		return open_vhost(port, option, error);
+	rc = gen_dataplane_open(port, option->config, &reason);
+	if (rc < 0)
+		cv_error_set(error, "--port %s: %.400s", option->text, reason.text);
+	return rc;
 }

@@ -8,30 +8,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <jansson.h>
-
 #include "gen/port/vhost_port.h"
 #include "gen/traffic/wire.h"
+#include "port/port.h"
 
 struct gen_port_option {
 	char text[192];
 	char place[192]; // the socket, the interface, the device's arguments: no two ports share it
 	const char *kind; // "vhost-user", "memif", "virtio-user", "af_packet", "dev"
 	struct gen_vhost_options vhost; // of a vhost-user port; .path points to `place`
-	json_t *config; // of any other: as the dataplane's ports take it
+	struct cv_port_config *config; // of any other
 };
 
-// Checks and parses one --port text. 0, or -1 with a message that says the fix.
+// Checks and parses one --port text. 0, or -EINVAL with error set.
 // gen_port_option_free afterwards in both cases.
-int gen_port_parse(
-	struct gen_port_option *option, const char *text, char *error, size_t error_size);
+int gen_port_parse(struct gen_port_option *option, const char *text, struct cv_error *error);
 void gen_port_option_free(struct gen_port_option *option);
 
 // Whether it needs DPDK's environment (gen_dataplane_begin), and that with PCI.
 bool gen_port_needs_dpdk(const struct gen_port_option *option, bool *pci);
 
-// Opens the port (not yet attached). 0, or -1 with a message.
-int gen_port_open(struct gen_port *port, const struct gen_port_option *option, char *error,
-	size_t error_size);
+// Opens the port (not yet attached). 0, or a negative errno with error set.
+int gen_port_open(
+	struct gen_port *port, const struct gen_port_option *option, struct cv_error *error);
 
 #endif

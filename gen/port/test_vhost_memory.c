@@ -25,6 +25,7 @@
 #include "gen/port/vhost_user.h"
 #include "port/port.h"
 #include "tests/support/test_eal.h"
+#include "tests/support/test_port.h"
 
 #define DEADLINE_S 30
 #define ROUNDS 60
@@ -244,7 +245,7 @@ static void memory_changes(bool views)
 		test_path("guest.sock"));
 	json_t *info;
 
-	worker.port = cv_port_open(config, 0, 1, pool, &error);
+	worker.port = test_port_open(config, 0, 1, pool, &error);
 	assert_non_null(worker.port);
 	assert_int_equal(worker.port->start(worker.port, &error), 0);
 	assert_int_equal(pthread_create(&thread, NULL, work, &worker), 0);
@@ -274,7 +275,6 @@ static void memory_changes(bool views)
 	disconnect_guest(&guest);
 	worker.port->stop(worker.port);
 	worker.port->close(worker.port);
-	json_decref(config);
 	assert_int_equal(rte_mempool_in_use_count(pool), 0);
 }
 

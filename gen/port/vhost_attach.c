@@ -112,7 +112,7 @@ void gen_vhost_detach(struct gen_port *port)
 	port->fd = -1;
 }
 
-int gen_vhost_attach(struct gen_port *port, uint64_t deadline_ns, char *error, size_t error_size)
+int gen_vhost_attach(struct gen_port *port, uint64_t deadline_ns, struct cv_error *error)
 {
 	struct gen_vhost *vhost = port->state;
 	int result;
@@ -121,7 +121,7 @@ int gen_vhost_attach(struct gen_port *port, uint64_t deadline_ns, char *error, s
 	do {
 		const int socket = find_peer(vhost, deadline_ns);
 		if (socket < 0) {
-			snprintf(error, error_size, "%s: %s: %s", port->name,
+			cv_error_set(error, "%s: %s: %s", port->name,
 				vhost->options.server ? "no device connected" : "cannot connect",
 				socket == -EAGAIN ? "nobody there" : strerror(-socket));
 			return socket;
@@ -139,10 +139,10 @@ int gen_vhost_attach(struct gen_port *port, uint64_t deadline_ns, char *error, s
 		// A peer that is just going down or coming up: try again.
 	} while (result == -EPIPE && gen_now_ns() < deadline_ns);
 	if (result == -ERANGE)
-		snprintf(error, error_size, "%s: the device has %u queue pairs, not %u", port->name,
+		cv_error_set(error, "%s: the device has %u queue pairs, not %u", port->name,
 			vhost->user.queue_pairs_max, port->wire_count);
 	else
-		snprintf(error, error_size, "%s: vhost-user handshake failed: %s", port->name,
+		cv_error_set(error, "%s: vhost-user handshake failed: %s", port->name,
 			strerror(-result));
 	return result;
 }

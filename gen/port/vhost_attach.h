@@ -30,7 +30,7 @@ struct gen_vhost {
 void gen_vhost_begin(struct gen_port *port, uint64_t features);
 
 // struct gen_port's attach: to the device it has, or the next that comes until the deadline.
-int gen_vhost_attach(struct gen_port *port, uint64_t deadline_ns, char *error, size_t error_size);
+int gen_vhost_attach(struct gen_port *port, uint64_t deadline_ns, struct cv_error *error);
 
 // Stops the rings and leaves the device. Nothing happens if there is none.
 void gen_vhost_detach(struct gen_port *port);

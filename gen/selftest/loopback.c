@@ -44,8 +44,7 @@ const struct gen_loopback_kind *gen_loopback_of(const struct gen_port_option *op
 }
 
 // Our own rings, with a thread that plays the device.
-static int open_reflected(
-	struct gen_loopback *loopback, uint32_t core, char *error, size_t error_size)
+static int open_reflected(struct gen_loopback *loopback, uint32_t core, struct cv_error *error)
 {
 	struct gen_reflector *reflector = calloc(1, sizeof(*reflector));
 
@@ -56,10 +55,10 @@ static int open_reflected(
 					   : gen_vhost_open_inside(port, &rings);
 
 		if (result < 0) {
-			snprintf(error, error_size, "self-test: %s", strerror(-result));
+			cv_error_set(error, "self-test: %s", strerror(-result));
 			free(port);
 			free(reflector);
-			return -1;
+			return result;
 		}
 		snprintf(port->name, sizeof(port->name), "inside%u", i);
 		loopback->ports[loopback->port_count++] = port;
@@ -74,26 +73,24 @@ static int open_reflected(
 	}
 	const int started = gen_reflector_start(reflector);
 	if (started < 0) {
-		snprintf(error, error_size, "self-test: cannot start a thread: %s",
-			strerror(-started));
+		cv_error_set(error, "self-test: cannot start a thread: %s", strerror(-started));
 		free(reflector);
-		return -1;
+		return started;
 	}
 	loopback->reflector = reflector;
 	return 0;
 }
 
-static int open_port(
-	struct gen_loopback *loopback, const char *text, char *error, size_t error_size)
+static int open_port(struct gen_loopback *loopback, const char *text, struct cv_error *error)
 {
 	struct gen_port *port = calloc(1, sizeof(*port));
 	struct gen_port_option option = {0};
-	int rc = -1;
+	int rc = port != NULL ? gen_port_parse(&option, text, error) : -ENOMEM;
 
 	if (port == NULL)
-		snprintf(error, error_size, "out of memory");
-	else if (gen_port_parse(&option, text, error, error_size) == 0)
-		rc = gen_port_open(port, &option, error, error_size);
+		cv_error_set(error, "out of memory");
+	if (rc == 0)
+		rc = gen_port_open(port, &option, error);
 	gen_port_option_free(&option);
 	if (rc == 0)
 		loopback->ports[loopback->port_count++] = port;
@@ -103,76 +100,79 @@ static int open_port(
 }
 
 static int open_socket_pair(struct gen_loopback *loopback, const char *listens,
-	const char *connects, char *error, size_t error_size)
+	const char *connects, struct cv_error *error)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char text[160];
+	int rc;
 
 	// A socket's path has 107 bytes at most.
 	if (runtime == NULL || strlen(runtime) > 32)
 		runtime = "/tmp";
 	snprintf(loopback->directory, sizeof(loopback->directory), "%s/convoy-gen-XXXXXX", runtime);
 	if (mkdtemp(loopback->directory) == NULL) {
-		snprintf(error, error_size, "self-test: %s: %s", runtime, strerror(errno));
+		cv_error_set(error, "self-test: %s: %s", runtime, strerror(errno));
 		loopback->directory[0] = '\0';
-		return -1;
+		return -EIO;
 	}
 	snprintf(text, sizeof(text), listens, loopback->directory);
-	if (open_port(loopback, text, error, error_size) < 0)
-		return -1;
+	rc = open_port(loopback, text, error);
+	if (rc < 0)
+		return rc;
 	snprintf(text, sizeof(text), connects, loopback->directory);
-	return open_port(loopback, text, error, error_size);
+	return open_port(loopback, text, error);
 }
 
-static int open_veth(struct gen_loopback *loopback, char *error, size_t error_size)
+static int open_veth(struct gen_loopback *loopback, struct cv_error *error)
 {
 	struct cv_error reason = {0};
 	const int before = gen_veth_enter("convoy0", "convoy1", &reason);
 	int rc;
 
 	if (before < 0) {
-		snprintf(error, error_size, "--self-test=af_packet: %.400s", reason.text);
-		return -1;
+		cv_error_set(error, "--self-test=af_packet: %.400s", reason.text);
+		return before;
 	}
-	rc = open_port(loopback, "af_packet:convoy0", error, error_size);
+	rc = open_port(loopback, "af_packet:convoy0", error);
 	if (rc == 0)
-		rc = open_port(loopback, "af_packet:convoy1", error, error_size);
+		rc = open_port(loopback, "af_packet:convoy1", error);
 	if (gen_veth_leave(before) < 0 && rc == 0) {
-		snprintf(error, error_size, "self-test: cannot leave its network namespace");
-		rc = -1;
+		cv_error_set(error, "self-test: cannot leave its network namespace");
+		rc = -EIO;
 	}
 	return rc;
 }
 
 static int open_ports(
-	struct gen_loopback *loopback, uint32_t reflector_core, char *error, size_t error_size)
+	struct gen_loopback *loopback, uint32_t reflector_core, struct cv_error *error)
 {
 	const char *name = loopback->kind->name;
 
 	if (loopback->kind->needs_reflector)
-		return open_reflected(loopback, reflector_core, error, error_size);
+		return open_reflected(loopback, reflector_core, error);
 	if (strcmp(name, "memif") == 0)
-		return open_socket_pair(
-			loopback, "memif:%s/s,server", "memif:%s/s", error, error_size);
+		return open_socket_pair(loopback, "memif:%s/s,server", "memif:%s/s", error);
 	if (strcmp(name, "virtio-user") == 0)
-		return open_socket_pair(loopback, "dev:net_vhost99,iface=%s/s", "virtio-user:%s/s",
-			error, error_size);
+		return open_socket_pair(
+			loopback, "dev:net_vhost99,iface=%s/s", "virtio-user:%s/s", error);
 	if (strcmp(name, "af_packet") == 0)
-		return open_veth(loopback, error, error_size);
-	return open_port(loopback, "dev:net_ring99", error, error_size);
+		return open_veth(loopback, error);
+	return open_port(loopback, "dev:net_ring99", error);
 }
 
 int gen_loopback_open(struct gen_loopback *loopback, const struct gen_loopback_kind *kind,
-	uint32_t reflector_core, char *error, size_t error_size)
+	uint32_t reflector_core, struct cv_error *error)
 {
 	struct gen_tester pair = {0};
+	int rc;
 
 	*loopback = (struct gen_loopback){.kind = kind};
-	if (open_ports(loopback, reflector_core, error, error_size) < 0)
-		return -1;
+	rc = open_ports(loopback, reflector_core, error);
+	if (rc < 0)
+		return rc;
 	for (; pair.port_count < loopback->port_count; pair.port_count++)
 		pair.ports[pair.port_count] = loopback->ports[pair.port_count];
-	return gen_attach(&pair, PATIENCE_S, error, error_size) ? 0 : -1;
+	return gen_attach(&pair, PATIENCE_S, error) ? 0 : -ETIMEDOUT;
 }
 
 void gen_loopback_close(struct gen_loopback *loopback)

@@ -34,10 +34,10 @@ const struct gen_loopback_kind *gen_loopback_find(const char *name, const char *
 // The kind that a port is of; NULL where its device cannot be joined to itself (a NIC).
 const struct gen_loopback_kind *gen_loopback_of(const struct gen_port_option *option);
 
-// Opens and attaches the ports. reflector_core: for a kind that needs it. 0, or -1 with a
-// message. gen_loopback_close afterwards in both cases.
+// Opens and attaches the ports. reflector_core: for a kind that needs it. 0, or a negative errno with
+// error set. gen_loopback_close afterwards in both cases.
 int gen_loopback_open(struct gen_loopback *loopback, const struct gen_loopback_kind *kind,
-	uint32_t reflector_core, char *error, size_t error_size);
+	uint32_t reflector_core, struct cv_error *error);
 void gen_loopback_close(struct gen_loopback *loopback);
 
 #endif

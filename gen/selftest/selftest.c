@@ -7,14 +7,14 @@
 
 // One trial of a specification made here: a new reference to its result, or NULL.
 static json_t *trial(struct gen_tester *tester, const struct gen_context *context,
-	json_t *specification, char *error, size_t error_size)
+	json_t *specification, struct cv_error *error)
 {
 	struct gen_trial trial;
 	struct gen_spec spec;
 	json_t *result = NULL;
 
-	if (gen_spec_parse(&spec, specification, tester->port_count, error, error_size) == 0) {
-		if (gen_trial_run(tester, &spec, spec.duration_s, &trial, error, error_size) == 0)
+	if (gen_spec_parse(&spec, specification, tester->port_count, error) == 0) {
+		if (gen_trial_run(tester, &spec, spec.duration_s, &trial, error) == 0)
 			result = gen_result(tester, context, &spec, &trial);
 		gen_trial_free(&trial);
 	}
@@ -32,25 +32,24 @@ static json_t *value_of(const json_t *result, const char *part, const char *key)
 }
 
 static json_t *run(struct gen_tester *inner, const struct gen_context *context,
-	const struct gen_loopback *loopback, char *error, size_t error_size)
+	const struct gen_loopback *loopback, struct cv_error *error)
 {
 	json_t *oneway = NULL, *both = NULL, *noise = NULL, *report = NULL;
 
 	json_decref(trial(inner, context,
-		json_pack("{s:f, s:s}", "duration_s", 0.2, "rate_pps", "max"), error, error_size));
+		json_pack("{s:f, s:s}", "duration_s", 0.2, "rate_pps", "max"), error));
 	oneway = trial(inner, context,
-		json_pack("{s:f, s:s}", "duration_s", 1.0, "rate_pps", "max"), error, error_size);
+		json_pack("{s:f, s:s}", "duration_s", 1.0, "rate_pps", "max"), error);
 	if (loopback->port_count == 2)
 		both = trial(inner, context,
 			json_pack("{s:f, s:s, s:[s,s]}", "duration_s", 1.0, "rate_pps", "max",
 				"paths", "0>1", "1>0"),
-			error, error_size);
+			error);
 	const json_t *baseline = json_object_get(json_object_get(oneway, "total"), "received_pps");
 	const double quarter = json_number_value(baseline) / 4;
 	const double noise_pps = quarter > 1 && quarter < NOISE_PPS ? quarter : NOISE_PPS;
 	noise = trial(inner, context,
-		json_pack("{s:f, s:f}", "duration_s", 1.0, "rate_pps", noise_pps), error,
-		error_size);
+		json_pack("{s:f, s:f}", "duration_s", 1.0, "rate_pps", noise_pps), error);
 	if (oneway != NULL && noise != NULL && (both != NULL || loopback->port_count == 1))
 		report = json_pack(
 			"{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o}", //
@@ -71,8 +70,7 @@ static json_t *run(struct gen_tester *inner, const struct gen_context *context,
 }
 
 json_t *gen_self_test(struct gen_tester *tester, const struct gen_context *context,
-	const struct gen_loopback_kind *kind, uint32_t reflector_core, char *error,
-	size_t error_size)
+	const struct gen_loopback_kind *kind, uint32_t reflector_core, struct cv_error *error)
 {
 	struct gen_tester inner = {.clock = tester->clock, .next_magic = tester->next_magic};
 	// Elsewhere no other core takes part.
@@ -80,10 +78,10 @@ json_t *gen_self_test(struct gen_tester *tester, const struct gen_context *conte
 	struct gen_loopback loopback;
 	json_t *report = NULL;
 
-	if (gen_loopback_open(&loopback, kind, reflector_core, error, error_size) == 0) {
+	if (gen_loopback_open(&loopback, kind, reflector_core, error) == 0) {
 		for (; inner.port_count < loopback.port_count; inner.port_count++)
 			inner.ports[inner.port_count] = loopback.ports[inner.port_count];
-		report = run(&inner, context, &loopback, error, error_size);
+		report = run(&inner, context, &loopback, error);
 	}
 	gen_loopback_close(&loopback);
 	if (report == NULL)

@@ -11,7 +11,6 @@
 // Runs on ports of its own. A new reference to an object of schema convoy.self-test/2, or NULL
 // with a message.
 json_t *gen_self_test(struct gen_tester *tester, const struct gen_context *context,
-	const struct gen_loopback_kind *kind, uint32_t reflector_core, char *error,
-	size_t error_size);
+	const struct gen_loopback_kind *kind, uint32_t reflector_core, struct cv_error *error);
 
 #endif

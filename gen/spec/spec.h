@@ -14,6 +14,7 @@
 
 #include "convoy/outer.h"
 #include "gen/spec/range.h"
+#include "packet/error.h"
 
 #define GEN_MAX_PATHS 16u
 
@@ -42,6 +43,7 @@ struct gen_spec {
 	double tolerance; // share of the offered packets that may stay unsent in a good trial
 	uint64_t seed;
 	bool drop_when_full; // a full send queue refuses the packet, rather than delaying it
+	uint32_t ports; // of the tester
 	uint32_t path_count;
 	struct gen_path paths[GEN_MAX_PATHS];
 	uint32_t burst; // packets that share a scheduled time
@@ -60,10 +62,10 @@ struct gen_spec {
 	json_t *json; // as given; owns the strings above
 };
 
-// Fills *spec, for a tester with `ports` ports. Returns 0, or -1 with a message that names the
-// field, its value and the fix. gen_spec_free afterwards in both cases.
+// Fills *spec, for a tester with `ports` ports. Returns 0, or -EINVAL with error set.
+// gen_spec_free afterwards in both cases.
 int gen_spec_parse(
-	struct gen_spec *spec, const json_t *json, uint32_t ports, char *error, size_t error_size);
+	struct gen_spec *spec, const json_t *json, uint32_t ports, struct cv_error *error);
 
 void gen_spec_free(struct gen_spec *spec);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@ static void bad_specifications_are_refused(void **state)
 	static const struct {
 		const char *text, *names, *fix;
 	} rows[] = {
-		{"[]", "spec", "JSON object"},
+		{"[]", "spec", "must be an object"},
 		{"{\"rate\": 5}", "rate: unknown", "rate_pps"},
 		{"{\"rate_pps\": \"fast\"}", "rate_pps: \"fast\"", "\"max\""},
 		{"{\"rate_pps\": 0}", "rate_pps: 0", "from 0.01"},
@@ -29,63 +30,64 @@ static void bad_specifications_are_refused(void **state)
 		{"{\"size\": 63}", "size: 63", "from 64"},
 		{"{\"size\": 64.5}", "size: 64.5", "bytes with FCS"},
 		{"{\"size\": \"jumbo\"}", "size: \"jumbo\"", "imix"},
-		{"{\"size\": {\"csv\": \"x\"}}", "size", "bytes with FCS"},
-		{"{\"size\": {\"file\": 1}}", "size.file: 1", "string"},
+		{"{\"size\": {\"csv\": \"x\"}}", "size: csv: unknown", "file"},
+		{"{\"size\": {\"file\": 1}}", "size: file: 1", "string"},
 		{"{\"seed\": -1}", "seed: -1", "whole number"},
 		{"{\"tolerance\": 2}", "tolerance: 2", "from 0 to 1"},
-		{"{\"on_full\": \"cry\"}", "on_full: \"cry\"", "\"wait\" or \"drop\""},
-		{"{\"paths\": []}", "paths: []", "list"},
-		{"{\"paths\": \"0>1\"}", "paths: \"0>1\"", "list"},
-		{"{\"paths\": [\"0>2\"]}", "paths: \"0>2\"", "ports 0 to 1"},
-		{"{\"paths\": [\"0-1\"]}", "paths: \"0-1\"", "FROM>TO"},
+		{"{\"on_full\": \"cry\"}", "on_full: \"cry\"", "wait drop"},
+		{"{\"paths\": []}", "paths: has 0 elements", "1 to 16"},
+		{"{\"paths\": \"0>1\"}", "paths: \"0>1\"", "array"},
+		{"{\"paths\": [\"0>2\"]}", "paths[0]: \"0>2\"", "ports 0 to 1"},
+		{"{\"paths\": [\"0-1\"]}", "paths[0]: \"0-1\"", "FROM>TO"},
 		{"{\"paths\": [\"0>1 \"]}", "paths", "FROM>TO"},
 		{"{\"convoys\": 0}", "convoys: 0", "from 1 to 255"},
 		{"{\"convoys\": 256}", "convoys: 256", "from 1 to 255"},
 		{"{\"convoys\": \"all\"}", "convoys: \"all\"", "how many packets"},
-		{"{\"convoys\": {\"mtu\": 9000}}", "convoys", "needs \"packets\""},
-		{"{\"convoys\": {\"packets\": 2, \"mtu\": 100}}", "convoys.mtu: 100", "from 128"},
+		{"{\"convoys\": {\"mtu\": 9000}}", "convoys: packets", "is missing"},
+		{"{\"convoys\": {\"packets\": 2, \"mtu\": 100}}", "convoys: mtu: 100", "from 128"},
 		{"{\"convoys\": {\"packets\": 2, \"src\": \"::1\", \"dst\": \"10.0.0.1\"}}",
-			"convoys.dst", "one kind"},
-		{"{\"convoys\": {\"packets\": 2, \"src\": \"here\"}}", "convoys.src: \"here\"",
+			"convoys: dst", "one kind"},
+		{"{\"convoys\": {\"packets\": 2, \"src\": \"here\"}}", "convoys: src: \"here\"",
 			"IPv6"},
-		{"{\"convoys\": {\"packets\": 2, \"src_mac\": \"2\"}}", "convoys.src_mac", "02:00"},
-		{"{\"convoys\": {\"packets\": 2, \"nfi\": -1}}", "convoys.nfi: -1", "from 0"},
+		{"{\"convoys\": {\"packets\": 2, \"src_mac\": \"2\"}}", "convoys: src_mac",
+			"02:00"},
+		{"{\"convoys\": {\"packets\": 2, \"nfi\": -1}}", "convoys: nfi: -1", "from 0"},
 		{"{\"convoys\": 2, \"capture\": {\"file\": \"x\"}}", "convoys: 2", "use 1"},
-		{"{\"pacing\": {\"off_us\": 5}}", "pacing", "needs on_us"},
-		{"{\"pacing\": {\"burst_pkts\": 0}}", "pacing.burst_pkts: 0", "from 1"},
+		{"{\"pacing\": {\"off_us\": 5}}", "pacing: off_us: 5", "needs on_us"},
+		{"{\"pacing\": {\"burst_pkts\": 0}}", "pacing: burst_pkts: 0", "from 1"},
 		{"{\"rate_pps\": \"max\", \"pacing\": {\"on_us\": 5, \"off_us\": 5}}",
-			"pacing.off_us", "rate_pps"},
-		{"{\"flows\": {\"count\": 0}}", "flows.count: 0", "from 1"},
-		{"{\"flows\": {\"count\": 70000}}", "flows.count: 70000", "widen"},
-		{"{\"flows\": {\"ip\": 5}}", "flows.ip: 5", "4 or 6"},
-		{"{\"flows\": {\"protocol\": \"icmp\"}}", "flows.protocol: \"icmp\"", "\"udp\""},
-		{"{\"flows\": {\"src_mac\": \"02:00\"}}", "flows.src_mac: \"02:00\"", "02:00:00"},
-		{"{\"flows\": {\"vlan\": 4095}}", "flows.vlan: 4095", "0-4094"},
-		{"{\"flows\": {\"vlan\": \"20-10\"}}", "flows.vlan: \"20-10\"", "range"},
-		{"{\"flows\": {\"dst_port\": 65536}}", "flows.dst_port: 65536", "0-65535"},
-		{"{\"flows\": {\"dst_port\": \"1-\"}}", "flows.dst_port: \"1-\"", "range"},
-		{"{\"flows\": {\"src_ip\": \"10.0.0.0/33\"}}", "flows.src_ip", "IPv4"},
-		{"{\"flows\": {\"src_ip\": \"::1\"}}", "flows.src_ip: \"::1\"", "flows.ip to 6"},
-		{"{\"flows\": {\"ip\": 6, \"src_ip\": \"10.0.0.1\"}}", "flows.src_ip", "IPv6"},
-		{"{\"flows\": {\"ip\": 6, \"src_ip\": \"2001::/64\"}}", "flows.src_ip", "/96"},
-		{"{\"flows\": {\"order\": \"up\"}}", "flows.order: \"up\"", "shuffle"},
+			"pacing: off_us", "rate_pps"},
+		{"{\"flows\": {\"count\": 0}}", "flows: count: 0", "from 1"},
+		{"{\"flows\": {\"count\": 70000}}", "flows: count: 70000", "widen"},
+		{"{\"flows\": {\"ip\": 5}}", "flows: ip: 5", "4 or 6"},
+		{"{\"flows\": {\"protocol\": \"icmp\"}}", "flows: protocol: \"icmp\"", "\"udp\""},
+		{"{\"flows\": {\"src_mac\": \"02:00\"}}", "flows: src_mac: \"02:00\"", "02:00:00"},
+		{"{\"flows\": {\"vlan\": 4095}}", "flows: vlan: 4095", "0-4094"},
+		{"{\"flows\": {\"vlan\": \"20-10\"}}", "flows: vlan: \"20-10\"", "range"},
+		{"{\"flows\": {\"dst_port\": 65536}}", "flows: dst_port: 65536", "0-65535"},
+		{"{\"flows\": {\"dst_port\": \"1-\"}}", "flows: dst_port: \"1-\"", "range"},
+		{"{\"flows\": {\"src_ip\": \"10.0.0.0/33\"}}", "flows: src_ip", "IPv4"},
+		{"{\"flows\": {\"src_ip\": \"::1\"}}", "flows: src_ip: \"::1\"", "flows.ip to 6"},
+		{"{\"flows\": {\"ip\": 6, \"src_ip\": \"10.0.0.1\"}}", "flows: src_ip", "IPv6"},
+		{"{\"flows\": {\"ip\": 6, \"src_ip\": \"2001::/64\"}}", "flows: src_ip", "/96"},
+		{"{\"flows\": {\"order\": \"up\"}}", "flows: order: \"up\"", "shuffle"},
 		{"{\"flows\": [1]}", "flows: [1]", "object"},
-		{"{\"capture\": {\"timing\": \"original\"}}", "capture", "needs \"file\""},
-		{"{\"capture\": {\"file\": \"x\", \"timing\": \"x\"}}", "capture.timing: \"x\"",
+		{"{\"capture\": {\"timing\": \"original\"}}", "capture: file", "is missing"},
+		{"{\"capture\": {\"file\": \"x\", \"timing\": \"x\"}}", "capture: timing: \"x\"",
 			"original"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		json_t *json = json_loads(rows[i].text, 0, NULL);
 		struct gen_spec spec;
-		char error[512] = "";
+		struct cv_error error = {0};
 
 		assert_non_null(json);
 		print_message("%s\n", rows[i].text);
-		assert_int_equal(gen_spec_parse(&spec, json, 2, error, sizeof(error)), -1);
-		print_message("    %s\n", error);
-		assert_non_null(strstr(error, rows[i].names));
-		assert_non_null(strstr(error, rows[i].fix));
+		assert_int_equal(gen_spec_parse(&spec, json, 2, &error), -EINVAL);
+		print_message("    %s\n", error.text);
+		assert_non_null(strstr(error.text, rows[i].names));
+		assert_non_null(strstr(error.text, rows[i].fix));
 		gen_spec_free(&spec);
 		json_decref(json);
 	}
@@ -94,11 +96,11 @@ static void bad_specifications_are_refused(void **state)
 static void parse(struct gen_spec *spec, const char *text)
 {
 	json_t *json = json_loads(text, 0, NULL);
-	char error[512] = "";
+	struct cv_error error = {0};
 
 	assert_non_null(json);
-	if (gen_spec_parse(spec, json, 2, error, sizeof(error)) < 0)
-		fail_msg("%s: %s", text, error);
+	if (gen_spec_parse(spec, json, 2, &error) < 0)
+		fail_msg("%s: %s", text, error.text);
 	json_decref(json);
 }
 

@@ -3,6 +3,7 @@
 
 #include "gen/traffic/convoys.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -59,7 +60,7 @@ static uint32_t pack(struct gen_pool *pool, const struct cv_outer *outer, uint32
 }
 
 int gen_convoys_build(struct gen_pool *pool, const struct gen_spec *spec,
-	const struct gen_room *room, char *error, size_t error_size)
+	const struct gen_room *room, struct cv_error *error)
 {
 	struct cv_error why = {0};
 	struct cv_outer outer;
@@ -67,23 +68,23 @@ int gen_convoys_build(struct gen_pool *pool, const struct gen_spec *spec,
 	size_t at = 0;
 
 	if (cv_outer_set(&outer, &spec->convoy_outer, &why) < 0) {
-		snprintf(error, error_size, "spec: convoys.%.400s", why.text);
-		return -1;
+		cv_error_set(error, "spec: convoys: %.400s", why.text);
+		return -EINVAL;
 	}
 	if (outer.frame_max > room->frame_max) {
-		snprintf(error, error_size,
-			"spec: convoys.mtu: %u: the port takes frames of at most %u bytes (with "
+		cv_error_set(error,
+			"spec: convoys: mtu: %u: the port takes frames of at most %u bytes (with "
 			"FCS); make it smaller, or the port's frame= larger",
 			outer.frame_max - outer.l3, room->frame_max + GEN_FCS_BYTES);
-		return -1;
+		return -EINVAL;
 	}
 	// The packets are packed where they lie, so they are read from a copy.
 	from = malloc(pool->used_bytes);
 	pool->convoys = calloc(pool->count, sizeof(*pool->convoys));
 	if (from == NULL || pool->convoys == NULL) {
-		snprintf(error, error_size, "out of memory for convoys of %u packets", pool->count);
+		cv_error_set(error, "out of memory for convoys of %u packets", pool->count);
 		free(from);
-		return -1;
+		return -ENOMEM;
 	}
 	memcpy(from, pool->base, pool->used_bytes);
 	for (uint32_t first = 0; first < pool->count;) {
@@ -92,13 +93,13 @@ int gen_convoys_build(struct gen_pool *pool, const struct gen_spec *spec,
 		const size_t offset = at + GEN_CACHE_LINE;
 
 		if (offset + outer.frame_max > room->bytes || offset > UINT32_MAX) {
-			snprintf(error, error_size,
-				"spec: convoys.packets: %u: the frames need more than the port's "
+			cv_error_set(error,
+				"spec: convoys: packets: %u: the frames need more than the port's "
 				"%zu "
 				"MiB; use fewer flows, or more memory (--port …,mem=MIB)",
 				spec->convoy_packets, room->bytes >> 20);
 			free(from);
-			return -1;
+			return -EINVAL;
 		}
 		struct gen_convoy *convoy = &pool->convoys[pool->convoy_count++];
 		first += pack(pool, &outer, first, most, (uint32_t)offset, convoy, from);

@@ -40,9 +40,9 @@ struct gen_convoy_counts {
 uint32_t gen_convoys_least(const uint32_t *sizes, uint32_t count, const struct gen_spec *spec);
 
 // Packs the pool's frames (just built, in room) behind each other, in their order, as many to a
-// frame as the specification says and fit. 0, or -1 with a message.
+// frame as the specification says and fit. 0, or a negative errno with error set.
 int gen_convoys_build(struct gen_pool *pool, const struct gen_spec *spec,
-	const struct gen_room *room, char *error, size_t error_size);
+	const struct gen_room *room, struct cv_error *error);
 
 // Stamps the packets of convoy i of a burst, which lies at data: the pool's, or a copy of it.
 static inline void gen_convoy_stamp(const struct gen_tx *burst, uint32_t i, uint8_t *data)

@@ -3,6 +3,7 @@
 
 #include "gen/traffic/pool.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,7 +25,7 @@ static uint32_t whole_rounds(uint32_t count, uint32_t flows)
 // gets what the tester's caches hold, with convoys as without. The sizes (to be freed) and their
 // number, or NULL with a message.
 static uint32_t *draw(const struct gen_spec *spec, uint32_t flows, uint32_t frames_min,
-	uint32_t *count, char *error, size_t error_size)
+	uint32_t *count, struct cv_error *error)
 {
 	const bool mixed = spec->sizes != GEN_SIZE_FIXED;
 	const uint32_t least =
@@ -35,10 +36,10 @@ static uint32_t *draw(const struct gen_spec *spec, uint32_t flows, uint32_t fram
 		uint32_t *sizes = calloc(*count, sizeof(*sizes));
 
 		if (sizes == NULL) {
-			snprintf(error, error_size, "out of memory for %u frames", *count);
+			cv_error_set(error, "out of memory for %u frames", *count);
 			return NULL;
 		}
-		if (gen_sizes_draw(sizes, *count, spec, error, error_size) < 0) {
+		if (gen_sizes_draw(sizes, *count, spec, error) < 0) {
 			free(sizes);
 			return NULL;
 		}
@@ -52,22 +53,22 @@ static uint32_t *draw(const struct gen_spec *spec, uint32_t flows, uint32_t fram
 }
 
 int gen_pool_build(struct gen_pool *pool, const struct gen_spec *spec, struct gen_part part,
-	const struct gen_room *room, char *error, size_t error_size)
+	const struct gen_room *room, struct cv_error *error)
 {
 	const uint32_t flows = (spec->flows.count - part.part + part.parts - 1) / part.parts;
 	const uint32_t least = gen_template_min(&spec->flows);
 	uint32_t *order, *sizes, count;
-	int result = -1;
+	int result = -EINVAL;
 
 	*pool = (struct gen_pool){.base = room->memory, .flow_count = flows};
-	sizes = draw(spec, flows, room->frames_min, &count, error, error_size);
+	sizes = draw(spec, flows, room->frames_min, &count, error);
 	if (sizes == NULL)
-		return -1;
+		return -EINVAL;
 	order = calloc(flows, sizeof(*order));
 	pool->count = count;
 	pool->frames = calloc(count, sizeof(*pool->frames));
 	if (order == NULL || pool->frames == NULL) {
-		snprintf(error, error_size, "out of memory for %u frames", count);
+		cv_error_set(error, "out of memory for %u frames", count);
 		goto out;
 	}
 	for (uint32_t i = 0; i < flows; i++)
@@ -81,15 +82,15 @@ int gen_pool_build(struct gen_pool *pool, const struct gen_spec *spec, struct ge
 		const size_t offset = pool->used_bytes + GEN_CACHE_LINE;
 
 		if (bytes < least || bytes > room->frame_max) {
-			snprintf(error, error_size,
+			cv_error_set(error,
 				"spec: size: %u: these headers and the port take frames of %u to "
 				"%u bytes (with FCS)",
 				sizes[i], least + GEN_FCS_BYTES, room->frame_max + GEN_FCS_BYTES);
 			goto out;
 		}
 		if (offset + lines * GEN_CACHE_LINE > room->bytes || offset > UINT32_MAX) {
-			snprintf(error, error_size,
-				"spec: flows.count: %u: the frames need more than the port's %zu "
+			cv_error_set(error,
+				"spec: flows: count: %u: the frames need more than the port's %zu "
 				"MiB; use fewer flows, or more memory (--port …,mem=MIB)",
 				spec->flows.count, room->bytes >> 20);
 			goto out;
@@ -104,8 +105,7 @@ int gen_pool_build(struct gen_pool *pool, const struct gen_spec *spec, struct ge
 		pool->bytes += bytes;
 		pool->used_bytes = offset + lines * GEN_CACHE_LINE;
 	}
-	result = spec->convoy_packets > 1 ? gen_convoys_build(pool, spec, room, error, error_size)
-					  : 0;
+	result = spec->convoy_packets > 1 ? gen_convoys_build(pool, spec, room, error) : 0;
 out:
 	free(order);
 	free(sizes);

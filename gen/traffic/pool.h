@@ -40,10 +40,10 @@ struct gen_room {
 	uint32_t frames_min; // a send queue's places: as many frames may be on their way at once
 };
 
-// Fills *pool. Returns 0, or -1 with a message (the spec's fault: too short or too long frames,
+// Fills *pool. 0, or a negative errno with error set (the spec's fault: too short or too long frames,
 // too many of them, an unreadable size file). gen_pool_free afterwards in both cases.
 int gen_pool_build(struct gen_pool *pool, const struct gen_spec *spec, struct gen_part part,
-	const struct gen_room *room, char *error, size_t error_size);
+	const struct gen_room *room, struct cv_error *error);
 
 // `memory` stays the caller's.
 void gen_pool_free(struct gen_pool *pool);

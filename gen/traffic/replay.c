@@ -3,6 +3,7 @@
 
 #include "gen/traffic/replay.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -108,8 +109,7 @@ struct builder {
 	const struct gen_spec *spec;
 	const struct gen_room *room;
 	uint32_t size; // allocated
-	char *error;
-	size_t error_size;
+	struct cv_error *error;
 };
 
 static int grow(struct builder *builder)
@@ -127,10 +127,10 @@ static int grow(struct builder *builder)
 	if (gaps != NULL)
 		pool->gaps_ns = gaps;
 	if (frames == NULL || flows == NULL || gaps == NULL || size > FRAMES_MAX) {
-		snprintf(builder->error, builder->error_size,
-			"spec: capture.file: %s: more packets than fit into memory",
+		cv_error_set(builder->error,
+			"spec: capture: file: %s: more packets than fit into memory",
 			builder->spec->capture);
-		return -1;
+		return -ENOMEM;
 	}
 	builder->size = size;
 	return 0;
@@ -145,21 +145,21 @@ static int add(struct builder *builder, const uint8_t *data, uint32_t bytes, uin
 	const size_t offset = pool->used_bytes + GEN_CACHE_LINE;
 
 	if (pool->count == builder->size && grow(builder) < 0)
-		return -1;
+		return -EINVAL;
 	if (length > builder->room->frame_max) {
-		snprintf(builder->error, builder->error_size,
-			"spec: capture.file: %s: packet %u needs %u bytes with its stamp (without "
+		cv_error_set(builder->error,
+			"spec: capture: file: %s: packet %u needs %u bytes with its stamp (without "
 			"FCS); the port takes at most %u; use --port vhost-user:…,frame=BYTES, or "
 			"leave it out",
 			builder->spec->capture, pool->count + 1, length, builder->room->frame_max);
-		return -1;
+		return -EINVAL;
 	}
 	if (offset + lines * GEN_CACHE_LINE > builder->room->bytes || offset > UINT32_MAX) {
-		snprintf(builder->error, builder->error_size,
-			"spec: capture.file: %s: packet %u does not fit into the port's %zu MiB "
+		cv_error_set(builder->error,
+			"spec: capture: file: %s: packet %u does not fit into the port's %zu MiB "
 			"any more; use a shorter capture, or more memory (--port …,mem=MIB)",
 			builder->spec->capture, pool->count + 1, builder->room->bytes >> 20);
-		return -1;
+		return -EINVAL;
 	}
 	uint8_t *frame = pool->base + offset;
 	memcpy(frame, data, bytes);
@@ -184,7 +184,7 @@ static int read_file(struct builder *builder)
 	struct cv_capture *capture = cv_capture_open(builder->spec->capture, &reason);
 	struct cv_capture_packet packet;
 	uint64_t before = 0, total = 0;
-	int result = capture == NULL ? -1 : 0, more = 0;
+	int result = capture == NULL ? -EINVAL : 0, more = 0;
 
 	while (result == 0 && (more = cv_capture_next(capture, &packet, &reason)) > 0) {
 		if (packet.captured < packet.wire) {
@@ -193,7 +193,7 @@ static int read_file(struct builder *builder)
 				"whole packets (snap length 0)",
 				builder->spec->capture, pool->count + 1, packet.captured,
 				packet.wire);
-			result = -1;
+			result = -EINVAL;
 			break;
 		}
 		const struct layout layout = dissect(packet.data, packet.captured);
@@ -208,37 +208,36 @@ static int read_file(struct builder *builder)
 	}
 	cv_capture_close(capture);
 	if (more < 0)
-		result = -1;
+		result = -EINVAL;
 	if (reason.text[0] != '\0')
-		snprintf(builder->error, builder->error_size, "spec: capture.file: %.400s",
-			reason.text);
+		cv_error_set(builder->error, "spec: capture: file: %.400s", reason.text);
 	if (result < 0)
-		return -1;
+		return result;
 	if (pool->count == 0) {
-		snprintf(builder->error, builder->error_size, "spec: capture.file: %s: no packets",
+		cv_error_set(builder->error, "spec: capture: file: %s: no packets",
 			builder->spec->capture);
-		return -1;
+		return -EINVAL;
 	}
 	if (builder->spec->capture_timing && total == 0) {
-		snprintf(builder->error, builder->error_size,
-			"spec: capture.timing: %s: all packets have the same time; use \"rate\" "
+		cv_error_set(builder->error,
+			"spec: capture: timing: %s: all packets have the same time; use \"rate\" "
 			"and "
 			"a rate_pps",
 			builder->spec->capture);
-		return -1;
+		return -EINVAL;
 	}
 	pool->gaps_ns[pool->count - 1] = pool->count > 1 ? total / (pool->count - 1) : 0;
 	return 0;
 }
 
 int gen_replay_build(struct gen_pool *pool, const struct gen_spec *spec,
-	const struct gen_room *room, char *error, size_t error_size)
+	const struct gen_room *room, struct cv_error *error)
 {
-	struct builder builder = {pool, spec, room, 0, error, error_size};
+	struct builder builder = {pool, spec, room, 0, error};
 
 	*pool = (struct gen_pool){.base = room->memory};
 	if (read_file(&builder) < 0)
-		return -1;
+		return -EINVAL;
 	pool->pass_count = pool->count;
 	// A frame must not be sent again while it is still in the send queue: the pool holds whole
 	// passes, enough of them.
@@ -248,7 +247,7 @@ int gen_replay_build(struct gen_pool *pool, const struct gen_spec *spec,
 
 		if (add(&builder, pool->base + again.offset, again.bytes, again.bytes,
 			    pool->flow_of[from]) < 0)
-			return -1;
+			return -EINVAL;
 		pool->gaps_ns[pool->count - 1] = pool->gaps_ns[from];
 	}
 	return 0;

@@ -22,7 +22,7 @@ static const struct share imix[] = {{64, 28}, {570, 16}, {1518, 4}};
 
 // Lines `bytes,weight`; empty lines and those that begin with # are skipped, as is a header.
 static int read_file(
-	const char *path, struct share **shares, uint32_t *count, char *error, size_t error_size)
+	const char *path, struct share **shares, uint32_t *count, struct cv_error *error)
 {
 	FILE *file = fopen(path, "r");
 	char line[256];
@@ -31,10 +31,10 @@ static int read_file(
 	*count = 0;
 	*shares = calloc(SIZES_MAX, sizeof(**shares));
 	if (file == NULL || *shares == NULL) {
-		snprintf(error, error_size, "spec: size.file: %s: %s", path, strerror(errno));
+		cv_error_set(error, "spec: size: file: %s: %s", path, strerror(errno));
 		if (file != NULL)
 			fclose(file);
-		return -1;
+		return -EINVAL;
 	}
 	while (fgets(line, sizeof(line), file) != NULL) {
 		struct share share;
@@ -47,20 +47,20 @@ static int read_file(
 		if (sscanf(line, "%u,%lf%n", &share.bytes, &share.weight, &end) != 2 ||
 			line[end] != '\0' || share.bytes < 64 || share.bytes > 65535 ||
 			!(share.weight >= 0 && share.weight < 1e15) || *count == SIZES_MAX) {
-			snprintf(error, error_size,
+			cv_error_set(error,
 				"%s:%u: %.60s: must be `bytes,weight`, bytes (with FCS) 64 to "
 				"65535, weight 0 or more",
 				path, number, line);
 			fclose(file);
-			return -1;
+			return -EINVAL;
 		}
 		if (share.weight > 0)
 			(*shares)[(*count)++] = share;
 	}
 	fclose(file);
 	if (*count == 0) {
-		snprintf(error, error_size, "%s: no sizes; add lines `bytes,weight`", path);
-		return -1;
+		cv_error_set(error, "%s: no sizes; add lines `bytes,weight`", path);
+		return -EINVAL;
 	}
 	return 0;
 }
@@ -84,8 +84,8 @@ static void apportion(
 	}
 }
 
-int gen_sizes_draw(uint32_t *sizes, uint32_t count, const struct gen_spec *spec, char *error,
-	size_t error_size)
+int gen_sizes_draw(
+	uint32_t *sizes, uint32_t count, const struct gen_spec *spec, struct cv_error *error)
 {
 	struct share *shares = NULL;
 	uint32_t share_count = 0;
@@ -99,9 +99,9 @@ int gen_sizes_draw(uint32_t *sizes, uint32_t count, const struct gen_spec *spec,
 		apportion(sizes, count, imix, sizeof(imix) / sizeof(imix[0]));
 		break;
 	case GEN_SIZE_FILE:
-		if (read_file(spec->size_file, &shares, &share_count, error, error_size) < 0) {
+		if (read_file(spec->size_file, &shares, &share_count, error) < 0) {
 			free(shares);
-			return -1;
+			return -EINVAL;
 		}
 		apportion(sizes, count, shares, share_count);
 		free(shares);

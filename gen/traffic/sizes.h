@@ -11,8 +11,8 @@
 #include "gen/spec/spec.h"
 
 // Fills sizes[count] (bytes with FCS) so that every size has its share of `count`, to the packet,
-// in an order drawn with the seed. 0, or -1 with a message that names the file's line.
-int gen_sizes_draw(uint32_t *sizes, uint32_t count, const struct gen_spec *spec, char *error,
-	size_t error_size);
+// in an order drawn with the seed. 0, or a negative errno with error set, which names the file's line.
+int gen_sizes_draw(
+	uint32_t *sizes, uint32_t count, const struct gen_spec *spec, struct cv_error *error);
 
 #endif

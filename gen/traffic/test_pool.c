@@ -52,14 +52,14 @@ static void frames_fill_the_queue_and_no_more(void **state)
 	room.memory = aligned_alloc(GEN_CACHE_LINE, room.bytes);
 	assert_non_null(room.memory);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char error[512] = "";
+		struct cv_error error = {0};
 		json_t *json = json_loads(rows[i].spec, 0, NULL);
 		struct gen_spec spec;
 		struct gen_pool pool;
 
-		if (gen_spec_parse(&spec, json, 2, error, sizeof(error)) < 0 ||
-			gen_pool_build(&pool, &spec, all, &room, error, sizeof(error)) < 0)
-			fail_msg("%s: %s", rows[i].what, error);
+		if (gen_spec_parse(&spec, json, 2, &error) < 0 ||
+			gen_pool_build(&pool, &spec, all, &room, &error) < 0)
+			fail_msg("%s: %s", rows[i].what, error.text);
 		const uint32_t frames = frames_to_send(&pool);
 		if (frames < PLACES || frames > rows[i].most)
 			fail_msg("%s: %u frames; expected %u to %u", rows[i].what, frames, PLACES,

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "packet/error.h"
+
 #define GEN_BURST 64u
 #define GEN_MAX_PORTS 8u
 #define GEN_MAX_QUEUES 16u
@@ -81,9 +83,9 @@ struct gen_port {
 	atomic_bool gone; // the peer went away: set by any thread, cleared by attach
 	char gone_reason[96]; // valid when gone
 	int fd; // readable when something happened to the peer; -1: none
-	// Makes the port ready, waiting until `deadline_ns` (CLOCK_MONOTONIC); 0 or -errno, and
-	// then a message. Called again after the peer went away.
-	int (*attach)(struct gen_port *port, uint64_t deadline_ns, char *error, size_t error_size);
+	// Makes the port ready, waiting until `deadline_ns` (CLOCK_MONOTONIC); 0, or -errno with
+	// error set. Called again after the peer went away.
+	int (*attach)(struct gen_port *port, uint64_t deadline_ns, struct cv_error *error);
 	// Looks whether the peer is still there, and sets `gone`; NULL: `gone` is set by itself.
 	void (*check)(struct gen_port *port);
 	void (*close)(struct gen_port *port);

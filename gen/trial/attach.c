@@ -24,9 +24,11 @@ bool gen_attached(const struct gen_tester *tester)
 }
 
 // One after the other, a little at a time: devices may connect to our ports in any order.
-bool gen_attach(const struct gen_tester *tester, double patience_s, char *error, size_t error_size)
+bool gen_attach(const struct gen_tester *tester, double patience_s, struct cv_error *error)
 {
 	const uint64_t deadline_ns = gen_now_ns() + (uint64_t)(patience_s * 1e9);
+	struct cv_error why = {"a peer went away again"};
+	int rc = 0;
 
 	do {
 		for (uint32_t i = 0; i < tester->port_count; i++) {
@@ -34,13 +36,15 @@ bool gen_attach(const struct gen_tester *tester, double patience_s, char *error,
 
 			if (!atomic_load_explicit(&port->gone, memory_order_acquire))
 				continue;
-			// Waiting cannot help a device that has too few queues.
-			if (port->attach(port, gen_now_ns() + ATTEMPT_NS, error, error_size) ==
-				-ERANGE)
-				return false;
+			why.text[0] = '\0';
+			rc = port->attach(port, gen_now_ns() + ATTEMPT_NS, &why);
+			if (rc == -ERANGE)
+				break;
 		}
 		if (gen_attached(tester))
 			return true;
-	} while (gen_now_ns() < deadline_ns && !tester->stop);
+		// Waiting cannot help a device that has too few queues.
+	} while (rc != -ERANGE && gen_now_ns() < deadline_ns && !tester->stop);
+	cv_error_set(error, "%s", why.text);
 	return false;
 }

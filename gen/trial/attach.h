@@ -11,7 +11,7 @@
 bool gen_attached(const struct gen_tester *tester);
 
 // Attaches the ports whose peer is away, for at most `patience_s` (0: one look each). false: not
-// all of them, or a signal asked for the end; a message says which port.
-bool gen_attach(const struct gen_tester *tester, double patience_s, char *error, size_t error_size);
+// all of them, or a signal asked for the end; error says which port.
+bool gen_attach(const struct gen_tester *tester, double patience_s, struct cv_error *error);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "gen/trial/stream.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,15 +12,15 @@
 #define STREAMS_MAX (GEN_MAX_PATHS * GEN_MAX_QUEUES)
 
 static int build_pool(const struct gen_spec *spec, const struct gen_clock *clock,
-	struct gen_part part, const struct gen_room *room, struct gen_stream *stream, char *error,
-	size_t error_size)
+	struct gen_part part, const struct gen_room *room, struct gen_stream *stream,
+	struct cv_error *error)
 {
 	struct gen_pool *pool = &stream->pool;
 
 	if (spec->capture == NULL)
-		return gen_pool_build(pool, spec, part, room, error, error_size);
-	if (gen_replay_build(pool, spec, room, error, error_size) < 0)
-		return -1;
+		return gen_pool_build(pool, spec, part, room, error);
+	if (gen_replay_build(pool, spec, room, error) < 0)
+		return -EINVAL;
 	pool->flow_count = 1;
 	if (spec->capture_loops > 0 &&
 		(uint64_t)pool->pass_count * spec->capture_loops < stream->limit)
@@ -28,8 +29,8 @@ static int build_pool(const struct gen_spec *spec, const struct gen_clock *clock
 		return 0;
 	stream->gaps = calloc(pool->count, sizeof(*stream->gaps));
 	if (stream->gaps == NULL) {
-		snprintf(error, error_size, "out of memory");
-		return -1;
+		cv_error_set(error, "out of memory");
+		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < pool->count; i++)
 		stream->gaps[i] = (uint64_t)((double)pool->gaps_ns[i] / spec->capture_speed *
@@ -39,8 +40,8 @@ static int build_pool(const struct gen_spec *spec, const struct gen_clock *clock
 }
 
 int gen_streams_build(const struct gen_spec *spec, const struct gen_clock *clock,
-	struct gen_port *const *ports, struct gen_stream **streams, uint32_t *count, char *error,
-	size_t error_size)
+	struct gen_port *const *ports, struct gen_stream **streams, uint32_t *count,
+	struct cv_error *error)
 {
 	size_t used[GEN_MAX_PORTS] = {0};
 	const double hz = (double)clock->hz;
@@ -48,8 +49,8 @@ int gen_streams_build(const struct gen_spec *spec, const struct gen_clock *clock
 	*count = 0;
 	*streams = calloc(STREAMS_MAX, sizeof(**streams));
 	if (*streams == NULL) {
-		snprintf(error, error_size, "out of memory");
-		return -1;
+		cv_error_set(error, "out of memory");
+		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < spec->path_count; i++) {
 		const struct gen_path *path = &spec->paths[i];
@@ -72,16 +73,16 @@ int gen_streams_build(const struct gen_spec *spec, const struct gen_clock *clock
 			stream->wire = &port->wires[part];
 			stream->limit = UINT32_MAX - 1;
 			if (build_pool(spec, clock, (struct gen_part){part, parts}, &room, stream,
-				    error, error_size) < 0)
-				return -1;
+				    error) < 0)
+				return -EINVAL;
 			used[path->from] += stream->pool.used_bytes;
 			stream->account = gen_account_create(stream->pool.flow_of,
 				stream->pool.flow_of != NULL ? stream->pool.count
 							     : stream->pool.flow_count);
 			stream->refused_bursts = cv_histogram_create(3, UINT32_MAX);
 			if (stream->account == NULL || stream->refused_bursts == NULL) {
-				snprintf(error, error_size, "out of memory");
-				return -1;
+				cv_error_set(error, "out of memory");
+				return -ENOMEM;
 			}
 			if (spec->rate_pps > 0 && stream->gaps == NULL)
 				stream->pace = gen_pace_rate(hz,

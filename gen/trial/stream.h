@@ -77,11 +77,11 @@ static inline uint32_t gen_stream_pass(struct gen_stream *stream)
 	return stream->pool.convoys[stream->next_frame].packets;
 }
 
-// The streams of a specification over ports that are attached, for a clock. Returns 0, or -1 with
-// a message: it does not fit. gen_streams_free afterwards in both cases.
+// The streams of a specification over ports that are attached, for a clock. 0, or a negative errno
+// with error set: it does not fit. gen_streams_free afterwards in both cases.
 int gen_streams_build(const struct gen_spec *spec, const struct gen_clock *clock,
-	struct gen_port *const *ports, struct gen_stream **streams, uint32_t *count, char *error,
-	size_t error_size);
+	struct gen_port *const *ports, struct gen_stream **streams, uint32_t *count,
+	struct cv_error *error);
 
 void gen_streams_free(struct gen_stream *streams, uint32_t count);
 

@@ -68,13 +68,12 @@ static json_t *try(struct world *world, const char *text)
 	json_t *json = json_loads(text, 0, NULL);
 	struct gen_trial trial;
 	struct gen_spec spec;
-	char error[512] = "";
+	struct cv_error error = {0};
 
 	assert_non_null(json);
-	if (gen_spec_parse(&spec, json, 2, error, sizeof(error)) < 0 ||
-		gen_trial_run(
-			&world->tester, &spec, spec.duration_s, &trial, error, sizeof(error)) < 0)
-		fail_msg("%s", error);
+	if (gen_spec_parse(&spec, json, 2, &error) < 0 ||
+		gen_trial_run(&world->tester, &spec, spec.duration_s, &trial, &error) < 0)
+		fail_msg("%s", error.text);
 	json_t *result = gen_result(&world->tester, &context, &spec, &trial);
 	gen_trial_free(&trial);
 	gen_spec_free(&spec);

@@ -3,6 +3,7 @@
 
 #include "gen/trial/trial.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,15 +253,15 @@ static uint32_t rx_most(const struct gen_spec *spec)
 }
 
 int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double duration_s,
-	struct gen_trial *trial, char *error, size_t error_size)
+	struct gen_trial *trial, struct cv_error *error)
 {
 	struct gen_loop *loop = calloc(1, sizeof(*loop));
-	int result = -1;
+	int result;
 
 	*trial = (struct gen_trial){0};
 	if (loop == NULL) {
-		snprintf(error, error_size, "out of memory");
-		return -1;
+		cv_error_set(error, "out of memory");
+		return -ENOMEM;
 	}
 	loop->tester = tester;
 	loop->spec = spec;
@@ -285,10 +286,10 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 		loop->rx_full += loop->wires[i]->rx_full;
 		trial->sees_full &= loop->wires[i]->sees_full;
 	}
-	if (gen_streams_build(spec, &tester->clock, tester->ports, &trial->streams,
-		    &trial->stream_count, error, error_size) < 0)
+	result = gen_streams_build(
+		spec, &tester->clock, tester->ports, &trial->streams, &trial->stream_count, error);
+	if (result < 0)
 		goto out;
-	result = 0;
 	loop->streams = trial->streams;
 	loop->stream_count = trial->stream_count;
 	trial->magic = tester->next_magic;

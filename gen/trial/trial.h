@@ -49,10 +49,10 @@ struct gen_tester {
 };
 
 // Runs one trial (no warm-up) on attached ports. Returns 0 with *trial filled — trial->ok says
-// whether it is a result — or -1 with a message: the specification does not fit, nothing was
-// sent. gen_trial_free afterwards in both cases.
+// whether it is a result — or a negative errno with error set: the specification does not fit,
+// nothing was sent. gen_trial_free afterwards in both cases.
 int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double duration_s,
-	struct gen_trial *trial, char *error, size_t error_size);
+	struct gen_trial *trial, struct cv_error *error);
 
 void gen_trial_free(struct gen_trial *trial);
 

@@ -28,6 +28,7 @@
 
 #include "port/packet_pool.h"
 #include "port/port.h"
+#include "tests/support/test_port.h"
 
 #define FILL 512
 #define BURST 32
@@ -65,16 +66,13 @@ static struct cv_port *open_port(
 	unsigned index, const char *path, const char *role, const char *datapath)
 {
 	struct cv_error error = {""};
-	struct cv_port *port = NULL;
 	json_t *config = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "name", "m", "kind", "memif",
 		"path", path, "role", role, "datapath", datapath, "trusted",
 		strcmp(datapath, "dpdk") == 0);
+	struct cv_port *port = test_port_open(config, index, 1, pool, &error);
 
-	if (config != NULL && cv_port_check(config, &error) == 0)
-		port = cv_port_open(config, index, 1, pool, &error);
 	if (port == NULL || port->start(port, &error) != 0)
 		die(error.text);
-	json_decref(config);
 	return port;
 }
 

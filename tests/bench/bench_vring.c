@@ -37,6 +37,7 @@
 
 #include "port/packet_pool.h"
 #include "port/vhost_port.h"
+#include "tests/support/test_port.h"
 
 #define BURST 64
 #define STOCK_BURST 32 // rte_vhost moves no more in a call
@@ -98,16 +99,11 @@ static struct cv_port *open_port(const char *format, const char *path, unsigned 
 	struct cv_error error = {""};
 	struct cv_port *port;
 	char text[512];
-	json_t *config;
 
 	snprintf(text, sizeof(text), format, path);
-	config = json_loads(text, 0, NULL);
-	if (config == NULL || cv_port_check(config, &error) != 0)
-		die(error.text);
-	port = cv_port_open(config, index, 1, pool, &error);
+	port = test_port_open(json_loads(text, 0, NULL), index, 1, pool, &error);
 	if (port == NULL || port->start(port, &error) != 0)
 		die(error.text);
-	json_decref(config);
 	return port;
 }
 

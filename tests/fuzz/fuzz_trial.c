@@ -19,13 +19,13 @@ static void must(bool holds)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	json_t *json = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
-	char error[512] = "";
+	struct cv_error error = {0};
 	struct gen_spec spec;
 
 	if (json == NULL)
 		return 0;
-	if (gen_spec_parse(&spec, json, 2, error, sizeof(error)) == 0) {
-		must(error[0] == '\0');
+	if (gen_spec_parse(&spec, json, 2, &error) == 0) {
+		must(error.text[0] == '\0');
 		must(spec.duration_s > 0 && spec.rate_pps >= 0 && spec.burst >= 1);
 		must(spec.rate_pps * spec.duration_s < UINT32_MAX);
 		must(spec.path_count >= 1 && spec.path_count <= GEN_MAX_PATHS);
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			spec.flows.dst_port.span >= 1);
 		must(!spec.flows.tagged || spec.flows.vlan.span >= 1);
 	} else {
-		must(error[0] != '\0');
+		must(error.text[0] != '\0');
 	}
 	gen_spec_free(&spec);
 	json_decref(json);
