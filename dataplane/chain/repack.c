@@ -53,9 +53,9 @@ static void tx_copy(struct cv_tx *tx, const struct cv_view *view, uint16_t next_
 	if (is_refused(tx, view, next_hop))
 		return;
 	if (next_hop != CV_NEXT_HOP_NONE) {
-		cv_frame_add_copy(tx, next_hop, view);
+		cv_builder_add_copy(tx, next_hop, view);
 	} else {
-		copy = cv_frame_copy_packet(tx, view->out, view);
+		copy = cv_builder_copy_packet(tx, view->out, view);
 		if (copy != NULL)
 			cv_tx_buffer_put(tx, view->out, copy, 1);
 	}
@@ -68,7 +68,7 @@ static void tx_single(
 	if (is_refused(tx, view, next_hop)) {
 		rte_pktmbuf_free(buffer);
 	} else if (next_hop != CV_NEXT_HOP_NONE) {
-		cv_frame_add_buffer(tx, next_hop, buffer, view);
+		cv_builder_add_buffer(tx, next_hop, buffer, view);
 	} else {
 		cv_tx_buffer_put(tx, view->out, buffer, 1);
 	}
@@ -87,7 +87,7 @@ void cv_repack(struct cv_tx *tx, struct cv_burst *burst, const uint16_t *next_ho
 		} else if (next_hops[0] == CV_NEXT_HOP_NONE ||
 			   !have_one_destination(tx, views, next_hops, n) ||
 			   !(burst->whole || are_whole(views, n)) ||
-			   !cv_frame_add_convoy(tx, next_hops[0], buffer, views, n, 0)) {
+			   !cv_builder_add_convoy(tx, next_hops[0], buffer, views, n, 0)) {
 			for (unsigned i = 0; i < n; i++)
 				tx_copy(tx, &views[i], next_hops[i]);
 			rte_pktmbuf_free(buffer);
@@ -108,11 +108,11 @@ void cv_repack_to(struct cv_tx *tx, struct cv_burst *burst, uint16_t next_hop)
 		unsigned behind = burst->whole && b + 1u < buffers->n ? buffers->views[b + 1] : 0;
 
 		if (n == 1) {
-			cv_frame_add_buffer(tx, next_hop, buffer, views);
+			cv_builder_add_buffer(tx, next_hop, buffer, views);
 		} else if (!(burst->whole || are_whole(views, n)) ||
-			   !cv_frame_add_convoy(tx, next_hop, buffer, views, n, behind)) {
+			   !cv_builder_add_convoy(tx, next_hop, buffer, views, n, behind)) {
 			for (unsigned i = 0; i < n; i++)
-				cv_frame_add_copy(tx, next_hop, &views[i]);
+				cv_builder_add_copy(tx, next_hop, &views[i]);
 			rte_pktmbuf_free(buffer);
 		}
 		views += n;

@@ -150,7 +150,7 @@ static void tx_to_next_hop(
 	uint16_t n = burst->n;
 
 	if (burst_not_worth_aggregating(tx, burst, next_hop, summary->fast_path)) {
-		cv_frame_close_port(tx, out);
+		cv_builder_close_port(tx, out);
 		if (cv_tx_buffer_send_burst(tx, out, burst, summary->bytes)) {
 			cv_count(&tx->next_hop_counters[next_hop].sizes[1], n);
 			return;
@@ -168,7 +168,7 @@ static void tx_by_next_hop(struct cv_tx *tx, struct cv_burst *burst, const struc
 
 	find_next_hops(tx, burst, next_hops);
 	if (summary->same_port && not_worth_aggregating(tx, burst, next_hops)) {
-		cv_frame_close_port(tx, first);
+		cv_builder_close_port(tx, first);
 		if (cv_tx_buffer_send_burst(tx, first, burst, summary->bytes)) {
 			count_unaggregated(tx, next_hops, n);
 			return;
@@ -204,7 +204,7 @@ void cv_tx_burst(struct cv_tx *tx, struct cv_burst *burst)
 void cv_tx_flush(struct cv_tx *tx)
 {
 	for (unsigned i = 0; i < tx->building_count; i++) {
-		cv_frame_close(tx, tx->building[i]);
+		cv_builder_close(tx, tx->building[i]);
 		tx->builders[tx->building[i]].listed = false;
 	}
 	tx->building_count = 0;

@@ -11,6 +11,7 @@
 #include "chain/counters.h"
 #include "chain/path.h"
 #include "chain/next_hop_rcu.h"
+#include "convoy/frame.h"
 #include "port/port.h"
 
 // Frames that wait for the end of the poll iteration, by the port they leave by.
@@ -26,12 +27,7 @@ struct cv_tx_buffer {
 struct cv_frame_builder {
 	struct rte_mbuf *buffer; // NULL: there is none
 	bool listed; // in the worker's list, though it may have been closed since
-	uint8_t count; // packets
-	uint8_t *
-		begin; // the first packet's length, in network order; not yet written before count 2
-	uint8_t *end; // behind the last packet
-	uint32_t room; // bytes that may be added
-	struct cv_view first; // packet
+	struct cv_frame frame; // in the buffer
 };
 
 // One worker's. Zeroed, with the first part set, it is ready.

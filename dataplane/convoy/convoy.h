@@ -5,7 +5,7 @@
 //
 //   walk.h   from a received frame to views of the packets in it, where they lie
 //   outer.h  the outer header of a next hop; a walked convoy can be sent on with a new one
-//   pack.h   from packets to a frame
+//   frame.h  from packets to a frame
 //   view.h   what a view is
 //
 // Pure: no threads, no memory of its own, none of DPDK's runtime (only its byte order header).
@@ -14,8 +14,8 @@
 #define CV_CONVOY_H
 
 #include "convoy/format.h"
+#include "convoy/frame.h"
 #include "convoy/outer.h"
-#include "convoy/pack.h"
 #include "convoy/walk.h"
 #include "packet/view.h"
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "convoy/format.h"
 #include "packet/compiler.h"
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
@@ -79,6 +80,12 @@ static CV_INLINE uint32_t cv_flow_hash(const struct cv_view *view)
 		hash = 0;
 	}
 	return (uint32_t)(hash ^ hash >> 32);
+}
+
+// The source port of a convoy that a packet leads, where its next hop has none of its own.
+static CV_INLINE rte_be16_t cv_flow_sport(const struct cv_view *view)
+{
+	return rte_cpu_to_be_16(CV_CONVOY_SPORT_MIN | (cv_flow_hash(view) & CV_CONVOY_SPORT_MASK));
 }
 
 #endif

@@ -10,8 +10,11 @@
 
 #include <assert.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <rte_byteorder.h>
+
+#include "packet/compiler.h"
 
 #define CV_CONVOY_PORT 51966 // UDP destination port unless configured: 0xcafe
 #define CV_CONVOY_VERSION 1
@@ -34,5 +37,13 @@ struct cv_convoy_header {
 } __attribute__((packed, aligned(1)));
 
 static_assert(sizeof(struct cv_convoy_header) == CV_CONVOY_LEN, "as on the wire");
+
+// The length before a packet.
+static CV_INLINE void cv_convoy_write_len(uint8_t *at, uint32_t len)
+{
+	const rte_be16_t prefix = rte_cpu_to_be_16((uint16_t)len);
+
+	memcpy(at, &prefix, sizeof(prefix));
+}
 
 #endif

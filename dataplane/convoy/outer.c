@@ -117,7 +117,7 @@ int cv_outer_set(
 	return 0;
 }
 
-CV_HOT void cv_outer_write(const struct cv_outer *outer, uint8_t *at, uint8_t count,
+CV_HOT uint8_t *cv_outer_write(const struct cv_outer *outer, uint8_t *at, uint8_t count,
 	uint32_t packets_bytes, rte_be16_t sport)
 {
 	uint32_t udp_len = CV_UDP_LEN + CV_CONVOY_LEN + packets_bytes;
@@ -148,6 +148,7 @@ CV_HOT void cv_outer_write(const struct cv_outer *outer, uint8_t *at, uint8_t co
 	udp->len = rte_cpu_to_be_16((uint16_t)udp_len);
 	header = (struct cv_convoy_header *)(udp + 1);
 	header->count = count;
+	return at;
 }
 
 uint8_t *cv_convoy_readdress(

@@ -65,8 +65,8 @@ int cv_outer_set(
 	struct cv_outer *outer, const struct cv_outer_config *config, struct cv_error *error);
 
 // Writes the header to the outer->len bytes at `at`, for count packets that take packets_bytes
-// with their lengths. sport (network order) is ignored where the next hop has one of its own.
-void cv_outer_write(const struct cv_outer *outer, uint8_t *at, uint8_t count,
+// with their lengths. sport (network order) is ignored where the next hop has one of its own. Returns at.
+uint8_t *cv_outer_write(const struct cv_outer *outer, uint8_t *at, uint8_t count,
 	uint32_t packets_bytes, rte_be16_t sport);
 
 // Gives a convoy that was walked, and none of whose packets is gone, the header of its next hop:

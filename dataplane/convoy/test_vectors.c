@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// The golden vectors: every frame is what they say, and packed again it is the same frame.
+// The golden vectors: every frame is what they say, and its packets make the same frame again.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "convoy/frame_inline.h"
 #include "convoy/may_be.h"
-#include "convoy/pack.h"
 #include "convoy/test_json.h"
 
 static const json_t *vectors;
@@ -41,22 +41,53 @@ static void packets_are(const json_t *vector, const struct cv_convoy *convoy,
 	assert_ptr_equal(end, frame->data + frame->len);
 }
 
+static void is_the_frame(struct cv_frame *built, const struct cv_view *frame)
+{
+	uint16_t len;
+	uint8_t *data = cv_frame_close(built, &len);
+
+	assert_int_equal(len, frame->len);
+	assert_memory_equal(data, frame->data, len);
+}
+
+// The packets are built into the frame in every way: copied there, and added to those that lie in
+// the buffer already, one by one and all at once.
 static void packed_is_the_frame(
 	const json_t *vector, const struct cv_view *views, uint16_t n, const struct cv_view *frame)
 {
 	struct cv_outer_config config;
 	struct cv_outer outer;
-	struct cv_pack pack;
-	uint8_t *buffer = malloc(frame->len), *packed;
-	uint16_t len;
+	struct cv_frame built;
+	uint8_t *buffer = malloc(frame->len), *end = buffer + frame->len;
+	uint8_t *begin;
 
 	assert_true(json_outer(&config, vector));
 	assert_int_equal(cv_outer_set(&outer, &config, NULL), 0);
-	cv_pack_begin(&pack, &outer, buffer, frame->len);
-	assert_int_equal(cv_pack_add(&pack, views, n), n);
-	packed = cv_pack_finish(&pack, &len);
-	assert_int_equal(len, frame->len);
-	assert_memory_equal(packed, frame->data, len);
+	begin = buffer + outer.len;
+	cv_frame_begin(&built, &outer, buffer, frame->len);
+	assert_int_equal(cv_frame_add(&built, views, n), n);
+	is_the_frame(&built, frame);
+	for (uint16_t there = 1; there <= n; there++) {
+		const uint8_t *run = views[there - 1].data + views[there - 1].len;
+		const uint32_t bytes = (uint32_t)(run - (frame->data + outer.len));
+		const uint32_t left = frame->len - outer.len - bytes;
+
+		for (int at_once = 0; at_once < 2; at_once++) {
+			memset(buffer, 0xee, frame->len);
+			memcpy(begin, frame->data + outer.len, bytes);
+			if (there == 1)
+				memset(begin, 0xee, CV_CONVOY_PREFIX_LEN); // not yet needed
+			cv_frame_adopt(&built, &outer, begin, begin + bytes,
+				(uint32_t)(end - begin) - bytes, (uint8_t)there, views);
+			if (at_once)
+				assert_true(cv_frame_add_run(&built, run, left, n - there));
+			for (uint16_t i = there; !at_once && i < n; i++)
+				assert_true(cv_frame_append(&built, &views[i]));
+			is_the_frame(&built, frame);
+			assert_false(cv_frame_append(&built, &views[0]));
+			assert_false(cv_frame_add_run(&built, run, 1, 1));
+		}
+	}
 	free(buffer);
 }
 

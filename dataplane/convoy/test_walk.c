@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "convoy/pack.h"
+#include "convoy/frame.h"
 
 #define PORT RTE_BE16(CV_CONVOY_PORT)
 
@@ -31,16 +31,16 @@ static void make_frame(struct cv_view *frame, uint8_t version, const uint16_t *l
 	static uint8_t bytes[2048], buffer[9100];
 	struct cv_view views[CV_CONVOY_PACKETS_MAX];
 	struct cv_outer outer;
-	struct cv_pack pack;
+	struct cv_frame built;
 	uint16_t len;
 
 	memset(bytes, 0x5a, sizeof(bytes));
 	for (uint16_t i = 0; i < n; i++)
 		cv_view_set(&views[i], bytes, lens[i]);
 	assert_int_equal(cv_outer_set(&outer, &config, NULL), 0);
-	cv_pack_begin(&pack, &outer, buffer, sizeof(buffer));
-	assert_int_equal(cv_pack_add(&pack, views, n), n);
-	assert_ptr_equal(cv_pack_finish(&pack, &len), buffer);
+	cv_frame_begin(&built, &outer, buffer, sizeof(buffer));
+	assert_int_equal(cv_frame_add(&built, views, n), n);
+	assert_ptr_equal(cv_frame_close(&built, &len), buffer);
 	cv_view_set(frame, malloc(len), 0);
 	memcpy(frame->data, buffer, len);
 	cv_view_set(frame, frame->data, len);

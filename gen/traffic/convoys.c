@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "convoy/pack.h"
+#include "convoy/frame.h"
 
 uint32_t gen_convoys_least(const uint32_t *sizes, uint32_t count, const struct gen_spec *spec)
 {
@@ -33,22 +33,22 @@ static uint32_t pack(struct gen_pool *pool, const struct cv_outer *outer, uint32
 	uint32_t n, uint32_t offset, struct gen_convoy *convoy, uint8_t *from)
 {
 	struct cv_view views[CV_CONVOY_PACKETS_MAX];
-	struct cv_pack frame;
+	struct cv_frame frame;
 	uint16_t bytes;
 
 	for (uint32_t i = 0; i < n; i++)
 		cv_view_set(&views[i], from + pool->frames[first + i].offset,
 			pool->frames[first + i].bytes);
-	const uint16_t fit = cv_pack_fit(outer, views, (uint16_t)n);
+	const uint16_t fit = cv_frame_fit(outer, views, (uint16_t)n);
 	if (fit == 0 || (fit == 1 && !cv_looks_like_convoy(outer, &views[0]))) {
 		memcpy(pool->base + offset, views[0].data, views[0].len);
 		*convoy = (struct gen_convoy){{offset, views[0].len, 0}, first, 1, views[0].len};
 		pool->frames[first].offset = offset;
 		return 1;
 	}
-	cv_pack_begin(&frame, outer, pool->base + offset, outer->frame_max);
-	cv_pack_add(&frame, views, fit);
-	cv_pack_finish(&frame, &bytes);
+	cv_frame_begin(&frame, outer, pool->base + offset, outer->frame_max);
+	cv_frame_add(&frame, views, fit);
+	cv_frame_close(&frame, &bytes);
 	*convoy = (struct gen_convoy){{offset, bytes, 0}, first, fit, 0};
 	offset += outer->len;
 	for (uint32_t i = 0; i < fit; i++) {

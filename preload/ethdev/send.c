@@ -2,8 +2,8 @@
 // Copyright 2026 The Convoy authors
 #include "preload/ethdev/send.h"
 
+#include "convoy/frame.h"
 #include "convoy/may_be.h"
-#include "convoy/pack.h"
 
 #define FRAMES 64 // given to the driver at once
 
@@ -201,7 +201,7 @@ static uint16_t pack(struct cv_tx_queue *queue, struct batch *batch, struct rte_
 	struct cv_view views[CV_CONVOY_PACKETS_MAX];
 	struct rte_mbuf *frame;
 	uint16_t count = 0, taken, len;
-	struct cv_pack pack;
+	struct cv_frame built;
 	uint32_t room;
 	uint8_t *data;
 
@@ -229,9 +229,9 @@ static uint16_t pack(struct cv_tx_queue *queue, struct batch *batch, struct rte_
 		return 0;
 	}
 	data = rte_pktmbuf_mtod(frame, uint8_t *);
-	cv_pack_begin(&pack, outer, data, rte_pktmbuf_tailroom(frame));
-	taken = cv_pack_add(&pack, views, count);
-	data = cv_pack_finish(&pack, &len);
+	cv_frame_begin(&built, outer, data, rte_pktmbuf_tailroom(frame));
+	taken = cv_frame_add(&built, views, count);
+	data = cv_frame_close(&built, &len);
 	if (CV_UNLIKELY(taken < RTE_MIN(count, 2))) {
 		rte_pktmbuf_free(frame);
 		return unaggregated(queue, batch, mbufs[at], at + 1, true);

@@ -15,7 +15,7 @@
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 
-#include "convoy/pack.h"
+#include "convoy/frame.h"
 #include "dpdk/compat.h"
 #include "preload/ethdev/mbuf_set.h"
 #include "preload/ethdev/hook.h"
@@ -155,7 +155,7 @@ static bool offer(void)
 	uint32_t longest = draw(4) == 0 ? 700 : 80;
 	uint8_t buffer[2048], *frame;
 	struct rte_mbuf *mbuf;
-	struct cv_pack pack;
+	struct cv_frame built;
 	uint16_t len;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -166,9 +166,9 @@ static bool offer(void)
 		packets[i][12] = 0x99; // no IP, and so no convoy by chance
 		cv_view_set(&views[i], packets[i], size);
 	}
-	cv_pack_begin(&pack, outer, buffer, sizeof(buffer));
-	n = cv_pack_add(&pack, views, (uint16_t)n);
-	frame = cv_pack_finish(&pack, &len);
+	cv_frame_begin(&built, outer, buffer, sizeof(buffer));
+	n = cv_frame_add(&built, views, (uint16_t)n);
+	frame = cv_frame_close(&built, &len);
 	mbuf = make_frame(frame, len);
 	if (mbuf == NULL || rte_ring_enqueue(world.to, mbuf) != 0) {
 		rte_pktmbuf_free(mbuf);
@@ -523,7 +523,7 @@ static struct rte_mbuf *convoy_from(uint8_t number, unsigned n)
 	uint8_t bytes[60] = {[12] = 0x99, [20] = number}, buffer[2048], *at;
 	struct cv_view views[8] = {0};
 	struct cv_outer outer;
-	struct cv_pack pack;
+	struct cv_frame built;
 	struct rte_mbuf *frame = rte_pktmbuf_alloc(world.pool);
 	uint16_t len;
 
@@ -531,9 +531,9 @@ static struct rte_mbuf *convoy_from(uint8_t number, unsigned n)
 	assert_int_equal(cv_outer_set(&outer, &config, NULL), 0);
 	for (unsigned i = 0; i < n; i++)
 		cv_view_set(&views[i], bytes, sizeof(bytes));
-	cv_pack_begin(&pack, &outer, buffer, sizeof(buffer));
-	assert_int_equal(cv_pack_add(&pack, views, (uint16_t)n), n);
-	at = cv_pack_finish(&pack, &len);
+	cv_frame_begin(&built, &outer, buffer, sizeof(buffer));
+	assert_int_equal(cv_frame_add(&built, views, (uint16_t)n), n);
+	at = cv_frame_close(&built, &len);
 	memcpy(rte_pktmbuf_append(frame, len), at, len);
 	frame->port = world.port;
 	return frame;
@@ -622,7 +622,7 @@ static void what_looks_like_a_convoy_within_one(void **unused)
 		.version = 4, .dst_mac = {2, 2}, .src_mac = {4, 3}, .src = {10}, .dst = {11}};
 	struct cv_view view = {0};
 	struct cv_outer outer;
-	struct cv_pack pack;
+	struct cv_frame built;
 	uint8_t *at;
 
 	memcpy(bytes, rte_pktmbuf_mtod(inner, uint8_t *), len);
@@ -631,9 +631,9 @@ static void what_looks_like_a_convoy_within_one(void **unused)
 	frame->port = world.port;
 	assert_int_equal(cv_outer_set(&outer, &config, NULL), 0);
 	cv_view_set(&view, bytes, len);
-	cv_pack_begin(&pack, &outer, rte_pktmbuf_mtod(frame, uint8_t *), 1000);
-	assert_int_equal(cv_pack_add(&pack, &view, 1), 1);
-	at = cv_pack_finish(&pack, &len);
+	cv_frame_begin(&built, &outer, rte_pktmbuf_mtod(frame, uint8_t *), 1000);
+	assert_int_equal(cv_frame_add(&built, &view, 1), 1);
+	at = cv_frame_close(&built, &len);
 	assert_ptr_equal(at, rte_pktmbuf_append(frame, len));
 	for (unsigned cut = 0; cut < 2; cut++) {
 		assert_int_equal(rte_ring_enqueue(world.to, frame), 0);

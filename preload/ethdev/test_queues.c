@@ -18,7 +18,7 @@
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 
-#include "convoy/pack.h"
+#include "convoy/frame.h"
 #include "preload/ethdev/mbuf_set.h"
 #include "tests/support/test_eal.h"
 
@@ -126,7 +126,7 @@ static bool offer(unsigned queue, uint32_t first)
 	struct cv_view views[PACKETS];
 	uint8_t bytes[PACKETS][BYTES] = {{0}}, buffer[2048], *frame;
 	struct rte_mbuf *mbuf;
-	struct cv_pack pack;
+	struct cv_frame built;
 	uint16_t len;
 
 	if (rte_ring_full(to[queue]))
@@ -141,9 +141,9 @@ static bool offer(unsigned queue, uint32_t first)
 		bytes[i][12] = 0x99; // no IP
 		cv_view_set(&views[i], bytes[i], BYTES);
 	}
-	cv_pack_begin(&pack, &outers[queue], buffer, sizeof(buffer));
-	assert_int_equal(cv_pack_add(&pack, views, PACKETS), PACKETS);
-	frame = cv_pack_finish(&pack, &len);
+	cv_frame_begin(&built, &outers[queue], buffer, sizeof(buffer));
+	assert_int_equal(cv_frame_add(&built, views, PACKETS), PACKETS);
+	frame = cv_frame_close(&built, &len);
 	memcpy(rte_pktmbuf_append(mbuf, len), frame, len);
 	assert_int_equal(rte_ring_enqueue(to[queue], mbuf), 0);
 	return true;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "convoy/pack.h"
+#include "convoy/frame.h"
 #include "preload/ethdev/return_next_hop.h"
 
 #define PORT RTE_BE16(CV_CONVOY_PORT)
@@ -48,14 +48,14 @@ static uint32_t learn(const struct cv_outer_config *header, const uint8_t mac[6]
 	uint16_t n = (uint16_t)(2 + sizes++ % 2);
 	struct cv_convoy convoy;
 	struct cv_outer outer;
-	struct cv_pack pack;
+	struct cv_frame built;
 
 	assert_int_equal(cv_outer_set(&outer, header, NULL), 0);
 	for (unsigned i = 0; i < n; i++)
 		cv_view_set(&packets[i], bytes, (uint16_t)(40 + sizes % 20));
-	cv_pack_begin(&pack, &outer, buffer, sizeof(buffer));
-	assert_int_equal(cv_pack_add(&pack, packets, n), n);
-	frame.data = cv_pack_finish(&pack, &frame.len);
+	cv_frame_begin(&built, &outer, buffer, sizeof(buffer));
+	assert_int_equal(cv_frame_add(&built, packets, n), n);
+	frame.data = cv_frame_close(&built, &frame.len);
 	cv_view_set(&frame, frame.data, frame.len);
 	assert_int_equal(cv_convoy_walk(&convoy, views, &frame, PORT), CV_CONVOY_OK);
 	return cv_return_next_hop_learn(next_hops, mac, &config, &convoy);

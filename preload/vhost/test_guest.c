@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "convoy/pack.h"
+#include "convoy/frame.h"
 #include "preload/vhost/from_guest.h"
 #include "preload/vhost/to_guest.h"
 #include "tests/support/test_eal.h"
@@ -94,20 +94,20 @@ static uint16_t make_frame(uint8_t *room, uint8_t **at, unsigned packets)
 {
 	uint8_t bytes[128];
 	struct cv_view view = {0};
-	struct cv_pack pack;
+	struct cv_frame built;
 	uint16_t len;
 
 	if (packets == 0) {
 		make_packet(*at = room, next_packet);
 		return len_of(next_packet++);
 	}
-	cv_pack_begin(&pack, &outer, room + outer.len, LONG);
+	cv_frame_begin(&built, &outer, room + outer.len, LONG);
 	for (unsigned i = 0; i < packets; i++) {
 		make_packet(bytes, next_packet);
 		cv_view_set(&view, bytes, len_of(next_packet++));
-		assert_int_equal(cv_pack_add(&pack, &view, 1), 1);
+		assert_int_equal(cv_frame_add(&built, &view, 1), 1);
 	}
-	*at = cv_pack_finish(&pack, &len);
+	*at = cv_frame_close(&built, &len);
 	return len;
 }
 

@@ -16,7 +16,7 @@
 #include <rte_eal.h>
 #include <rte_mbuf.h>
 
-#include "convoy/pack.h"
+#include "convoy/frame.h"
 #include "preload/ethdev/receive.h"
 #include "preload/ethdev/send.h"
 
@@ -114,14 +114,14 @@ static void fill(unsigned n, unsigned bytes)
 		cv_view_set(&views[i], packet, (uint16_t)bytes);
 	for (unsigned i = 0; i < CARRIERS; i++) {
 		struct rte_mbuf *mbuf = rte_pktmbuf_alloc(pool);
-		struct cv_pack pack;
+		struct cv_frame built;
 		uint16_t len;
 
 		if (mbuf == NULL)
 			exit(1);
-		cv_pack_begin(&pack, &outer, rte_pktmbuf_mtod(mbuf, uint8_t *), 1600);
-		cv_pack_add(&pack, views, (uint16_t)n);
-		uint8_t *frame = cv_pack_finish(&pack, &len);
+		cv_frame_begin(&built, &outer, rte_pktmbuf_mtod(mbuf, uint8_t *), 1600);
+		cv_frame_add(&built, views, (uint16_t)n);
+		uint8_t *frame = cv_frame_close(&built, &len);
 		mbuf->data_off = (uint16_t)(frame - (uint8_t *)mbuf->buf_addr);
 		mbuf->data_len = len;
 		mbuf->pkt_len = len;

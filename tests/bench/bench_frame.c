@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <x86intrin.h>
 
-#include "convoy/pack.h"
+#include "convoy/frame.h"
 
 #define BYTES 60 // a packet of 64 without FCS
 #define BUFFER 2304 // from one packet's buffer to the next, as DPDK's mbufs lie
@@ -98,12 +98,12 @@ static void walk_ahead(const struct work *work)
 static void pack(const struct work *work)
 {
 	for (unsigned i = 0; i < work->frames; i++) {
-		struct cv_pack pack;
+		struct cv_frame built;
 		uint16_t len;
 
-		cv_pack_begin(&pack, &work->outer, work->packed + (size_t)i * BUFFER, BUFFER);
-		cv_pack_add(&pack, work->single + i * work->packets, (uint16_t)work->packets);
-		cv_pack_finish(&pack, &len);
+		cv_frame_begin(&built, &work->outer, work->packed + (size_t)i * BUFFER, BUFFER);
+		cv_frame_add(&built, work->single + i * work->packets, (uint16_t)work->packets);
+		cv_frame_close(&built, &len);
 		sink = len;
 	}
 }

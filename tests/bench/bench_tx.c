@@ -10,7 +10,8 @@
 // how many of them share a frame, and of each way {"median", "min", "max"}}]}. The ways:
 //
 //   plain      packets that came singly leave singly: nothing leads to a next hop
-//   packed     packets that came singly leave to a next hop
+//   packed     packets that came singly, but share buffers, leave to a next hop
+//   buffers    packets that came singly, in a buffer each, leave to a next hop
 //   convoys    packets that came in convoys leave to a next hop
 //   carries    packets that came singly, by a port that may carry convoys, leave singly
 //
@@ -30,7 +31,7 @@
 #define ITERATIONS 64 // per repeat
 #define REPEATS_MAX 1001
 #define FRAME_BYTES 1468 // of packets with their lengths, in a frame of MTU 1500
-#define WAYS 4
+#define WAYS 5
 
 static struct rte_mempool *pool;
 static struct cv_port_counters counters[2];
@@ -135,6 +136,17 @@ static unsigned packed(uint64_t *cycles)
 	return singly(txs[1], cycles);
 }
 
+static unsigned buffers(uint64_t *cycles)
+{
+	const unsigned now = share;
+	unsigned n;
+
+	share = 1;
+	n = singly(txs[1], cycles);
+	share = now;
+	return n;
+}
+
 // Takes received frames over and sends their packets on.
 static void take(struct cv_tx *tx, struct rte_mbuf **frames, unsigned n)
 {
@@ -192,7 +204,8 @@ static unsigned carries(uint64_t *cycles)
 static const struct way {
 	const char *name;
 	unsigned (*iterate)(uint64_t *cycles); // adds its own; returns how many packets
-} ways[WAYS] = {{"plain", plain}, {"packed", packed}, {"convoys", convoys}, {"carries", carries}};
+} ways[WAYS] = {{"plain", plain}, {"packed", packed}, {"buffers", buffers}, {"convoys", convoys},
+	{"carries", carries}};
 
 static double measure(const struct way *way)
 {

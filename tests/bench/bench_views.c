@@ -20,7 +20,7 @@
 #include <rte_prefetch.h>
 
 #include "chain/rx.h"
-#include "convoy/pack.h"
+#include "convoy/frame.h"
 #include "port/packet_pool.h"
 #include "tests/bench/bench.h"
 
@@ -89,7 +89,7 @@ static void fill_convoys(const struct arena *arena)
 
 	for (unsigned i = 0; i < arena->count; i++) {
 		struct rte_mbuf *buffer = arena->buffers[i];
-		struct cv_pack pack;
+		struct cv_frame built;
 		uint8_t *frame;
 		uint16_t len;
 
@@ -97,11 +97,11 @@ static void fill_convoys(const struct arena *arena)
 			bench_packet_write(tables, (uint64_t)i * IN_CONVOYS + k, bytes[k]);
 			cv_view_set(&views[k], bytes[k], BENCH_FRAME_BYTES);
 		}
-		cv_pack_begin(&pack, &outer, (uint8_t *)buffer->buf_addr + RTE_PKTMBUF_HEADROOM,
+		cv_frame_begin(&built, &outer, (uint8_t *)buffer->buf_addr + RTE_PKTMBUF_HEADROOM,
 			LARGE_ROOM - RTE_PKTMBUF_HEADROOM);
-		if (cv_pack_add(&pack, views, IN_CONVOYS) != IN_CONVOYS)
+		if (cv_frame_add(&built, views, IN_CONVOYS) != IN_CONVOYS)
 			die("22 packets do not fit into a convoy");
-		frame = cv_pack_finish(&pack, &len);
+		frame = cv_frame_close(&built, &len);
 		buffer->data_off = (uint16_t)(frame - (uint8_t *)buffer->buf_addr);
 		buffer->pkt_len = buffer->data_len = len;
 	}

@@ -8,7 +8,7 @@
 //   {"outer": {...}, "nfi": N, "packets": [HEX ...]}  -> {"sent": [HEX ...]}, frames and packets
 #include <stdio.h>
 
-#include "convoy/pack.h"
+#include "convoy/frame.h"
 #include "convoy/test_json.h"
 
 #define PACKETS_MAX 4096
@@ -56,12 +56,12 @@ static json_t *send_all(const struct cv_outer *outer, const struct cv_view *view
 
 	for (uint16_t taken, done = 0; done < n; done += taken) {
 		const uint8_t *frame;
-		struct cv_pack pack;
+		struct cv_frame built;
 		uint16_t len;
 
-		cv_pack_begin(&pack, outer, buffer, outer->frame_max);
-		taken = cv_pack_add(&pack, views + done, n - done);
-		frame = cv_pack_finish(&pack, &len);
+		cv_frame_begin(&built, outer, buffer, outer->frame_max);
+		taken = cv_frame_add(&built, views + done, n - done);
+		frame = cv_frame_close(&built, &len);
 		if (taken == 0) {
 			frame = views[done].data;
 			len = views[done].len;

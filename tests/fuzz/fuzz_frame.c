@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "convoy/frame.h"
 #include "convoy/may_be.h"
-#include "convoy/pack.h"
 #include "packet/checksum.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -84,7 +84,7 @@ static enum cv_convoy_reason plain_reading(const uint8_t *frame, size_t size)
 static void pack_again(const struct cv_convoy *convoy, const struct cv_view *views)
 {
 	struct cv_outer outer;
-	struct cv_pack pack;
+	struct cv_frame built;
 	uint32_t room = convoy->len - convoy->packets_at + 46u;
 	uint8_t *buffer = malloc(room), *packed;
 	uint16_t len;
@@ -93,9 +93,9 @@ static void pack_again(const struct cv_convoy *convoy, const struct cv_view *vie
 			&(struct cv_outer_config){.version = 4, .mtu = CV_OUTER_MTU_MAX},
 			NULL) == 0,
 		"an outer header");
-	cv_pack_begin(&pack, &outer, buffer, room);
-	require(cv_pack_add(&pack, views, convoy->count) == convoy->count, "all fit");
-	packed = cv_pack_finish(&pack, &len);
+	cv_frame_begin(&built, &outer, buffer, room);
+	require(cv_frame_add(&built, views, convoy->count) == convoy->count, "all fit");
+	packed = cv_frame_close(&built, &len);
 	if (convoy->count == 1 && !cv_looks_like_convoy(&outer, &views[0])) {
 		require(len == views[0].len && memcmp(packed, views[0].data, len) == 0,
 			"unaggregated");

@@ -8,8 +8,8 @@
 // buffer comes back.
 //
 //   settings, steps: kind, 3 numbers, and for some kinds a length and as many bytes
+#include "convoy/frame.h"
 #include "convoy/may_be.h"
-#include "convoy/pack.h"
 #include "preload/ethdev/receive.h"
 #include "preload/ethdev/send.h"
 #include "tests/support/test_eal.h"
@@ -180,7 +180,7 @@ static void receive_convoy(uint8_t sender, uint8_t count, uint8_t len)
 	uint8_t buffer[ROOM], *frame;
 	const uint16_t n = RTE_MAX(count, 1);
 	struct cv_outer outer;
-	struct cv_pack pack;
+	struct cv_frame built;
 	uint16_t bytes;
 
 	make_outer(&outer, sender);
@@ -190,9 +190,9 @@ static void receive_convoy(uint8_t sender, uint8_t count, uint8_t len)
 		cv_view_set(
 			&views[i], packets[i], CV_CONVOY_PACKET_MIN + (uint16_t)(len + i) % 256);
 	}
-	cv_pack_begin(&pack, &outer, buffer, sizeof(buffer));
-	cv_pack_add(&pack, views, n);
-	frame = cv_pack_finish(&pack, &bytes);
+	cv_frame_begin(&built, &outer, buffer, sizeof(buffer));
+	cv_frame_add(&built, views, n);
+	frame = cv_frame_close(&built, &bytes);
 	receive_frame(frame, bytes, 0);
 }
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "convoy/flow.h"
-#include "convoy/pack.h"
+#include "convoy/frame.h"
 
 #define PORT RTE_BE16(CV_CONVOY_PORT)
 #define BURST 600
@@ -58,24 +58,24 @@ static void round_trip(const struct cv_outer *outer, const struct cv_view *sent,
 	uint16_t done = 0;
 
 	while (done < n) {
-		uint16_t fit = cv_pack_fit(outer, sent + done, n - done);
+		uint16_t fit = cv_frame_fit(outer, sent + done, n - done);
 		uint8_t *buffer = malloc(outer->frame_max), *bytes;
 		struct cv_view frame = {0}, views[CV_CONVOY_PACKETS_MAX];
 		struct cv_convoy convoy;
-		struct cv_pack pack;
+		struct cv_frame built;
 		uint16_t taken = 0, len;
 
-		cv_pack_begin(&pack, outer, buffer, outer->frame_max);
+		cv_frame_begin(&built, outer, buffer, outer->frame_max);
 		// In pieces, as packets come.
 		while (taken < fit) {
 			uint16_t piece = (uint16_t)(1 + draw(fit - taken));
 
-			assert_int_equal(cv_pack_add(&pack, sent + done + taken, piece), piece);
+			assert_int_equal(cv_frame_add(&built, sent + done + taken, piece), piece);
 			taken += piece;
 		}
 		if (done + taken < n)
-			assert_int_equal(cv_pack_add(&pack, sent + done + taken, 1), 0);
-		bytes = cv_pack_finish(&pack, &len);
+			assert_int_equal(cv_frame_add(&built, sent + done + taken, 1), 0);
+		bytes = cv_frame_close(&built, &len);
 		if (taken == 0) {
 			// It is sent as it is.
 			assert_null(bytes);
@@ -143,21 +143,21 @@ static void what_looks_like_a_convoy_leaves_in_one(void **state)
 	uint8_t inner[2][60] = {{0}}, first[200], second[300], third[300], *bytes;
 	struct cv_view views[CV_CONVOY_PACKETS_MAX], packets[2] = {0}, frame = {0};
 	struct cv_convoy convoy;
-	struct cv_pack pack;
+	struct cv_frame built;
 	uint16_t len;
 
 	for (int i = 0; i < 2; i++)
 		cv_view_set(&packets[i], inner[i], sizeof(inner[i]));
-	cv_pack_begin(&pack, &outer, first, sizeof(first));
-	assert_int_equal(cv_pack_add(&pack, packets, 2), 2);
-	bytes = cv_pack_finish(&pack, &len);
+	cv_frame_begin(&built, &outer, first, sizeof(first));
+	assert_int_equal(cv_frame_add(&built, packets, 2), 2);
+	bytes = cv_frame_close(&built, &len);
 	cv_view_set(&frame, bytes, len);
 	assert_true(cv_looks_like_convoy(&outer, &frame));
 	assert_false(cv_looks_like_convoy(&other, &frame));
 
-	cv_pack_begin(&pack, &outer, second, sizeof(second));
-	assert_int_equal(cv_pack_add(&pack, &frame, 1), 1);
-	bytes = cv_pack_finish(&pack, &len);
+	cv_frame_begin(&built, &outer, second, sizeof(second));
+	assert_int_equal(cv_frame_add(&built, &frame, 1), 1);
+	bytes = cv_frame_close(&built, &len);
 	assert_int_equal(len, outer.len + CV_CONVOY_PREFIX_LEN + frame.len);
 	cv_view_set(&packets[0], bytes, len);
 	assert_int_equal(cv_convoy_walk(&convoy, views, &packets[0], PORT), CV_CONVOY_OK);
@@ -165,9 +165,9 @@ static void what_looks_like_a_convoy_leaves_in_one(void **state)
 	same_packet(&views[0], &frame);
 
 	// To a next hop with another port it is a packet like any.
-	cv_pack_begin(&pack, &other, third, sizeof(third));
-	assert_int_equal(cv_pack_add(&pack, &frame, 1), 1);
-	packets[0].data = cv_pack_finish(&pack, &packets[0].len);
+	cv_frame_begin(&built, &other, third, sizeof(third));
+	assert_int_equal(cv_frame_add(&built, &frame, 1), 1);
+	packets[0].data = cv_frame_close(&built, &packets[0].len);
 	same_packet(&packets[0], &frame);
 }
 
@@ -199,7 +199,7 @@ static void the_mtu_is_a_limit_to_the_byte(void **state)
 		print_message("%s\n", rows[i].name);
 		for (unsigned k = 0; k < 300; k++)
 			cv_view_set(&views[k], bytes, rows[i].len);
-		assert_int_equal(cv_pack_fit(&outer, views, 300), rows[i].fit);
+		assert_int_equal(cv_frame_fit(&outer, views, 300), rows[i].fit);
 		assert_int_equal(outer.frame_max, 18 + rows[i].mtu);
 		assert_int_equal(rows[i].fit > 0,
 			rows[i].len >= CV_CONVOY_PACKET_MIN && rows[i].len <= outer.packet_max);
@@ -211,14 +211,14 @@ static void a_buffer_smaller_than_the_mtu_is_the_limit(void **state)
 	struct cv_outer outer = make_outer((struct cv_outer_config){.version = 6});
 	uint8_t *buffer = malloc(outer.len + 62), bytes[60] = {0};
 	struct cv_view views[2];
-	struct cv_pack pack;
+	struct cv_frame built;
 	uint16_t len;
 
 	cv_view_set(&views[0], bytes, 60);
 	cv_view_set(&views[1], bytes, 60);
-	cv_pack_begin(&pack, &outer, buffer, outer.len + 62);
-	assert_int_equal(cv_pack_add(&pack, views, 2), 1);
-	assert_ptr_equal(cv_pack_finish(&pack, &len), buffer + outer.len + 2);
+	cv_frame_begin(&built, &outer, buffer, outer.len + 62);
+	assert_int_equal(cv_frame_add(&built, views, 2), 1);
+	assert_ptr_equal(cv_frame_close(&built, &len), buffer + outer.len + 2);
 	assert_int_equal(len, 60);
 	free(buffer);
 }
@@ -238,14 +238,14 @@ static void a_convoy_goes_on_by_another_header(void **state)
 	struct cv_view sent[2], views[CV_CONVOY_PACKETS_MAX], frame = {0};
 	uint8_t *buffer = malloc(200);
 	struct cv_convoy convoy;
-	struct cv_pack pack;
+	struct cv_frame built;
 	uint16_t len;
 
 	make_packet(&sent[0], 60);
 	make_packet(&sent[1], 60);
-	cv_pack_begin(&pack, &from, buffer + 30, 170);
-	assert_int_equal(cv_pack_add(&pack, sent, 2), 2);
-	frame.data = cv_pack_finish(&pack, &len);
+	cv_frame_begin(&built, &from, buffer + 30, 170);
+	assert_int_equal(cv_frame_add(&built, sent, 2), 2);
+	frame.data = cv_frame_close(&built, &len);
 	cv_view_set(&frame, frame.data, len);
 	assert_int_equal(cv_convoy_walk(&convoy, views, &frame, PORT), CV_CONVOY_OK);
 	assert_null(cv_convoy_readdress(&convoy, &narrow, 30));
