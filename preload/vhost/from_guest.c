@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 #include "preload/vhost/from_guest.h"
 
-#include "convoy/flow.h"
+#include "convoy/frame_inline.h"
 #include "convoy/may_be.h"
 #include "convoy/walk.h"
 
@@ -34,39 +34,27 @@ static __rte_noinline bool is_convoy(const struct cv_view *packet, rte_be16_t po
 	return cv_convoy_walk(&convoy, views, packet, port) == CV_CONVOY_OK;
 }
 
-// Must a packet that the guest sent not reach the program as it is? To a next hop nothing may go that it
-// would take for a convoy; where there is none, only what another guest's queue would disaggregate
-// is held off.
-static CV_INLINE bool is_lookalike(const struct cv_from_guest *from, const struct cv_view *packet)
-{
-	return CV_UNLIKELY(cv_may_be_convoy(packet, from->port)) &&
-	       (from->outer->len > 0 || is_convoy(packet, from->port));
-}
-
 // A coalesced buffer becomes a convoy; a single packet stays what it is unless it looks like a
-// convoy. False: such a packet does not fit into one.
+// convoy. False: such a packet does not fit into one. Where none are made, only what another guest's
+// queue would disaggregate is held off.
 static CV_INLINE bool finish(struct cv_from_guest *from, struct rte_mbuf *mbuf,
 	const struct cv_vring_buffer *coalesced, const struct cv_view *first)
 {
 	const struct cv_outer *outer = from->outer;
-	uint32_t len = coalesced->len;
+	const uint8_t *end = coalesced->data + coalesced->len;
+	const uint8_t *data = first->data;
 
-	if (coalesced->packets == 1 && !is_lookalike(from, first)) {
-		mbuf->data_off += CV_CONVOY_PREFIX_LEN;
-		len -= CV_CONVOY_PREFIX_LEN;
-	} else if (CV_UNLIKELY(outer->len == 0 || outer->len + len > outer->frame_max)) {
+	if (CV_LIKELY(outer->len > 0))
+		data = cv_frame_make(
+			outer, coalesced->data, end, (uint8_t)coalesced->packets, first);
+	else if (CV_UNLIKELY(cv_may_be_convoy(first, from->port)) && is_convoy(first, from->port))
+		data = NULL;
+	if (CV_UNLIKELY(data == NULL))
 		return false;
-	} else {
-		mbuf->data_off -= outer->len;
-		len += outer->len;
-		cv_outer_write(outer, coalesced->data - outer->len, (uint8_t)coalesced->packets,
-			coalesced->len,
-			rte_cpu_to_be_16((uint16_t)(CV_CONVOY_SPORT_MIN +
-						    (cv_flow_hash(first) & CV_CONVOY_SPORT_MASK))));
-		from->convoys++;
-	}
-	mbuf->data_len = (uint16_t)len;
-	mbuf->pkt_len = len;
+	from->convoys += data < coalesced->data;
+	mbuf->data_off += (uint16_t)(data - coalesced->data);
+	mbuf->data_len = (uint16_t)(end - data);
+	mbuf->pkt_len = mbuf->data_len;
 	return true;
 }
 
