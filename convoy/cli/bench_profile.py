@@ -19,7 +19,7 @@ from convoy.cli.console import messages
 from convoy.cli.progress import Bar
 from convoy.cli.result import Json, Result
 from convoy.errors import ConvoyError, InputError
-from convoy.report.frames import Frames
+from convoy.report.packets import Frames
 from convoy.report.rates import rows
 from convoy.report.row import Row
 from convoy.results.folder import RunFolder

@@ -21,6 +21,9 @@ TITLES = {
     "ftp": "FTP (vsftpd, curl)",
 }
 BUSY = 0.95  # of the hosts' core: beyond that they have no more to give
+IDENTITY = (
+    "scenario", "setup", "device", "run", "port_kind", "application", "frame_bytes", "figure",
+)  # fmt: skip
 UNITS = {"mbps": "Mbit/s", "requests_per_s": "requests/s"}
 
 
@@ -180,14 +183,7 @@ def sentences(rows: Sequence[Served]) -> list[str]:
 def as_json(row: Served) -> dict[str, Any]:
     """Return a row as JSON documents take it."""
     return {
-        "scenario": row.scenario,
-        "setup": row.setup,
-        "device": row.device,
-        "run": row.run,
-        "port_kind": row.port_kind,
-        "application": row.application,
-        "frame_bytes": row.frame_bytes,
-        "figure": row.figure,
+        **{name: getattr(row, name) for name in IDENTITY},
         "rounds": [{"repeat": repeat, **figures} for repeat, figures in row.rounds.items()],
         "median": {
             name: row.median(name) for name in dict.fromkeys(n for f in row.rounds.values()

@@ -10,8 +10,9 @@ from convoy import reference
 from convoy.report.document import Cell, Column, Table, Value, spread
 from convoy.report.findings import size_name
 from convoy.report.gains import compared, gain, pairs, saturation_gain
+from convoy.report.packets import Delay
 from convoy.report.papers import source
-from convoy.report.row import Delay, Row
+from convoy.report.row import Row
 from convoy.report.run_data import Run
 
 SMALL = "64"
@@ -35,44 +36,44 @@ class _Summary:
         paper = Cell(float(row["value"]), row["value"], source(row)) if row is not None else None
         self.table.add(what, unit, paper, here, where)
 
+    def _pairs(self, figure: str = "") -> Iterator[tuple[str, Row, Row]]:
+        """Yield scenario, a row with convoys and one without; figure: only of those with such."""
+        for scenario, plan in self.run.scenarios.items():
+            if figure in ("", plan.figure.y):
+                for row, plain in pairs(self.run, scenario):
+                    yield scenario, row, plain
+
     def throughput(self) -> None:
         """How many times as fast, at 64 B; and the least at any size."""
-        for scenario in self.run.scenarios:
-            least: dict[tuple[str, str], tuple[float, str]] = {}
-            for row, plain in pairs(self.run, scenario):
-                result = gain(row, plain)
-                if result is None:
-                    continue
-                key = (row.setup, row.name)
-                least[key] = min(least.get(key, (math.inf, "")), (result[0], row.size))
-                if row.size == SMALL:
-                    claim = _claim(row)
-                    where = f"{scenario}: {row.setup} / {plain.setup}, {row.name}"
-                    self.add("rate with convoys / without, 64 B", "x", spread(result), where, claim)
-            for (setup, name), (ratio, size) in least.items():
-                if size != SMALL:
-                    self.add(
-                        f"the least at any size: {size} B",
-                        "x",
-                        Cell(ratio, f"{ratio:.2f}"),
-                        f"{scenario}: {setup}, {name}",
-                    )
+        least: dict[tuple[str, str, str], tuple[float, str]] = {}
+        for scenario, row, plain in self._pairs():
+            result = gain(row, plain)
+            if result is None:
+                continue
+            key = (scenario, row.setup, row.name)
+            least[key] = min(least.get(key, (math.inf, "")), (result[0], row.size))
+            if row.size == SMALL:
+                where = f"{scenario}: {row.setup} / {plain.setup}, {row.name}"
+                what = "rate with convoys / without, 64 B"
+                self.add(what, "x", spread(result), where, _claim(row))
+        for (scenario, setup, name), (ratio, size) in least.items():
+            if size != SMALL:
+                cell, where = Cell(ratio, f"{ratio:.2f}"), f"{scenario}: {setup}, {name}"
+                self.add(f"the least at any size: {size} B", "x", cell, where)
 
     def saturation(self) -> None:
         """How much more each takes, in a second and in a second of CPU time."""
-        for scenario, plan in self.run.scenarios.items():
-            if plan.compare:
+        for scenario, row, plain in self._pairs():
+            if self.run.scenarios[scenario].compare:
                 continue  # it names them itself
-            for row, plain in pairs(self.run, scenario):
-                where = f"{scenario}: {row.setup} / {plain.setup}, {row.name}"
-                for what, name in (
-                    ("at saturation, with / without", "saturation_pps"),
-                    ("packets per CPU second, with / without", "per_cpu_s"),
-                ):
-                    result = saturation_gain(row, plain, name)
-                    if result is not None:
-                        claim = _claim(row) if name == "saturation_pps" else ""
-                        self.add(f"{what}, {row.size} B", "x", spread(result), where, claim)
+            where = f"{scenario}: {row.setup} / {plain.setup}, {row.name}"
+            for what, name, claim in (
+                ("at saturation, with / without", "saturation_pps", _claim(row)),
+                ("packets per CPU second, with / without", "per_cpu_s", ""),
+            ):
+                result = saturation_gain(row, plain, name)
+                if result is not None:
+                    self.add(f"{what}, {row.size} B", "x", spread(result), where, claim)
 
     def compared(self) -> None:
         """How many times as much setups take as those that the scenario sets them over."""
@@ -84,40 +85,28 @@ class _Summary:
 
     def latency(self) -> None:
         """The latency that aggregation adds at every fixed rate that both sustained."""
-        for scenario, plan in self.run.scenarios.items():
-            if plan.figure.y != "latency":
-                continue
-            for row, plain in pairs(self.run, scenario):
-                for one, other in _same_rates(row, plain):
-                    if (one.lost_ratio or 0) > KEPT_UP or (other.lost_ratio or 0) > KEPT_UP:
-                        continue
-                    for share in (0.5, 0.99):
-                        added = _added_us(one, other, share)
-                        if added is not None:
-                            self.add(
-                                f"latency added at {one.load}, p{100 * share:g}",
-                                "us",
-                                added,
-                                f"{scenario}: {row.setup} - {plain.setup}, {row.name}",
-                            )
+        for scenario, row, plain in self._pairs("latency"):
+            where = f"{scenario}: {row.setup} - {plain.setup}, {row.name}"
+            for one, other in _same_rates(row, plain):
+                if (one.lost_ratio or 0) > KEPT_UP or (other.lost_ratio or 0) > KEPT_UP:
+                    continue
+                for share in (0.5, 0.99):
+                    added = _added_us(one, other, share)
+                    if added is not None:
+                        what = f"latency added at {one.load}, p{100 * share:g}"
+                        self.add(what, "us", added, where)
 
     def lost(self) -> None:
         """Whether more is ever lost."""
-        for scenario, plan in self.run.scenarios.items():
-            if plan.figure.y != "lost":
-                continue
-            for row, plain in pairs(self.run, scenario):
-                more = [
-                    one.load
-                    for one, other in _same_rates(row, plain)
-                    if (one.lost_ratio or 0) > (other.lost_ratio or 0)
-                ]
-                self.add(
-                    "rates at which more is lost with convoys",
-                    "",
-                    ", ".join(more) or "none",
-                    f"{scenario}: {row.setup}, {row.name}",
-                )
+        for scenario, row, plain in self._pairs("lost"):
+            more = [
+                one.load
+                for one, other in _same_rates(row, plain)
+                if (one.lost_ratio or 0) > (other.lost_ratio or 0)
+            ]
+            where = f"{scenario}: {row.setup}, {row.name}"
+            what = "rates at which more is lost with convoys"
+            self.add(what, "", ", ".join(more) or "none", where)
 
     def parts(self) -> None:
         """Cycles in memory."""

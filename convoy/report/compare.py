@@ -55,18 +55,14 @@ FIGURES = {
 }
 
 
-def _baseline_pps(run: Run) -> float:
-    """Return the tester's baseline rate; 0: not known."""
-    known = [host.baseline_pps or 0.0 for host in run.hosts]
-    return min(known, default=0.0)
-
-
 def _host_state_changed(one: Run, other: Run, a: Row, b: Row) -> dict[str, float]:
     """Return which figures were how many times as high in the second run; below 1: in the first.
 
     Only where that forbids a verdict.
     """
-    limit_pps = NEAR_LIMIT * min(_baseline_pps(one), _baseline_pps(other))
+    # A tester's baseline rate that is not known is no limit that a rate is far from.
+    known = [host.baseline_pps or 0.0 for host in (*one.hosts, *other.hosts)]
+    limit_pps = NEAR_LIMIT * min(known, default=0.0)
     limits = dict(CHANGED)
     if max(a.rate_pps or 0.0, b.rate_pps or 0.0) < limit_pps:
         limits.pop("tester_work")  # it has time to spare

@@ -2,8 +2,10 @@
 # Copyright 2026 The Convoy authors
 """The plots of a scenario."""
 
+import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import plotly.graph_objects as go
 
@@ -11,9 +13,10 @@ from convoy import reference
 from convoy.report.applications import Served
 from convoy.report.document import Figure
 from convoy.report.findings import size_name
+from convoy.report.packets import Delay
 from convoy.report.papers import RATIO
 from convoy.report.plots import MOST_LINES, Line, draw
-from convoy.report.row import Delay, Row
+from convoy.report.row import Row
 from convoy.report.run_data import Run
 
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
@@ -31,90 +34,75 @@ def _category(title: str, values: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _rates(
+T = TypeVar("T", Row, Served)
+
+
+def _lines(
     run: Run,
     scenario: str,
-    rows: Iterable[Row],
-    along: Callable[[Row], str],
-    of: Callable[[Row], str],
-    title: str,
-    y: dict[str, Any] = MPPS,
+    rows: Iterable[T],
+    along: Callable[[T], str],
+    of: Callable[[T], str],
+    values: Callable[[T], Sequence[float]],
+    x: str,
+    y: dict[str, Any],
 ) -> go.Figure | None:
-    """Return the rates of rows, a line for each device; None: there is one point only."""
-    mine = [row for row in rows if row.rates_pps and row.role == "device"]
-    values = list(dict.fromkeys(along(row) for row in mine))
-    if len(values) < 2:
+    """Return medians and extremes, a line for each device; None: there is one point only."""
+    mine = [row for row in rows if values(row)]
+    points = list(dict.fromkeys(along(row) for row in mine))
+    if len(points) < 2:
         return None
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], list[T]] = {}
     for row in mine:
         groups.setdefault((of(row), row.name), []).append(row)
-    lines = []
-    for (part, name), line in groups.items():
-        unit = [(row.frame_bytes or 0) * 8 / 1e9 if y is GBPS else 1e-6 for row in line]
-        both = list(zip(line, unit, strict=True))
-        lines.append(Line(
-            name,
-            [along(row) for row in line],
-            [(row.rate_pps or 0) * scale for row, scale in both],
-            of=part,
-            extremes=[[rate * scale for rate in row.rates_pps] for row, scale in both],
-        ))  # fmt: skip
-    return draw(lines, _category(title, values), y, run.names(scenario))
-
-
-def by_size(run: Run, scenario: str, y: dict[str, Any] = MPPS) -> go.Figure | None:
-    """Return the rates by frame size."""
-    rows = (row for row in run.of(scenario) if row.cpu_speed == 1.0)
-    return _rates(run, scenario, rows, lambda row: row.size, lambda row: row.setup, SIZES, y)
-
-
-def by_setup(run: Run, scenario: str) -> go.Figure | None:
-    """Return the rates by setup, at up to two frame sizes."""
-    mine = [row for row in run.of(scenario) if row.cpu_speed == 1.0]
-    sizes = list(dict.fromkeys(row.size for row in mine))[:2]
-    rows = (row for row in mine if row.size in sizes)
-    return _rates(
-        run, scenario, rows, lambda row: row.setup, lambda row: size_name(row.size), "setup"
-    )
-
-
-def by_speed(run: Run, scenario: str) -> go.Figure | None:
-    """Return the rates at the first frame size by the share of its core that a device had."""
-    mine = sorted(run.of(scenario), key=lambda row: row.cpu_speed)
-    if len({row.cpu_speed for row in mine}) < 2:
-        return None
-    first = run.of(scenario)[0].size
-    rows = (row for row in mine if row.size == first)
-    title = "share of the core's time (emulated speed)"
-    return _rates(
-        run, scenario, rows, lambda row: f"{row.cpu_speed:.0%}", lambda row: row.setup, title
-    )
-
-
-def served_by_size(run: Run, scenario: str) -> go.Figure | None:
-    """Return what iperf3 got through by UDP, by frame size."""
-    mine = [
-        row for row in run.served(scenario)
-        if row.application == "iperf3-udp" and row.value is not None
-    ]  # fmt: skip
-    sizes = list(dict.fromkeys(str(row.frame_bytes) for row in mine))
-    if len(sizes) < 2:
-        return None
-    groups: dict[tuple[str, str], list[Served]] = {}
-    for row in mine:
-        groups.setdefault((row.setup, row.name), []).append(row)
     lines = [
         Line(
             name,
-            [str(row.frame_bytes) for row in line],
-            [row.value for row in line],
-            of=setup,
-            extremes=[row.values(row.figure) for row in line],
+            [along(row) for row in line],
+            [statistics.median(values(row)) for row in line],
+            of=part,
+            extremes=[values(row) for row in line],
         )
-        for (setup, name), line in groups.items()
+        for (part, name), line in groups.items()
     ]
+    return draw(lines, _category(x, points), y, run.names(scenario))
+
+
+def _mpps(row: Row) -> list[float]:
+    return [rate / 1e6 for rate in row.rates_pps]
+
+
+def _gbps(row: Row) -> list[float]:
+    return [rate * (row.frame_bytes or 0) * 8 / 1e9 for rate in row.rates_pps]
+
+
+def _rates(run: Run, name: str) -> Iterator[tuple[go.Figure | None, str]]:
+    """Yield the rates by setup or frame size, and by the share of its core that a device had."""
+    rows = [row for row in run.of(name) if row.role == "device"]
+    full = [row for row in rows if row.contends]
+    size, setup = attrgetter("size"), attrgetter("setup")
+    sizes = list(dict.fromkeys(map(size, run.of(name))))
+    if run.scenarios[name].figure.x == "setup":
+        two = [row for row in full if row.size in sizes[:2]]
+        plot = _lines(run, name, two, setup, lambda row: size_name(row.size), _mpps, "setup", MPPS)
+        yield plot, "Rate by setup."
+    else:
+        yield _lines(run, name, full, size, setup, _mpps, SIZES, MPPS), "Rate by frame size."
+        yield _lines(run, name, full, size, setup, _gbps, SIZES, GBPS), "The same in Gb/s."
+    speeds = sorted((row for row in rows if row.size in sizes[:1]), key=attrgetter("cpu_speed"))
+    x = "share of the core's time (emulated speed)"
+    plot = _lines(run, name, speeds, lambda row: f"{row.cpu_speed:.0%}", setup, _mpps, x, MPPS)
+    yield plot, "Rate by emulated CPU speed, at the first frame size."
+
+
+def _served(run: Run, name: str) -> go.Figure | None:
+    """Return what iperf3 got through by UDP, by frame size."""
+    rows = [row for row in run.served(name) if row.application == "iperf3-udp"]
     y = {"title": "Mbit/s of payload", "rangemode": "tozero"}
-    return draw(lines, _category(SIZES, sizes), y, run.names(scenario))
+    return _lines(
+        run, name, rows, lambda row: str(row.frame_bytes), attrgetter("setup"),
+        lambda row: row.values(row.figure), SIZES, y,
+    )  # fmt: skip
 
 
 def _at_rates(run: Run, scenario: str) -> Iterator[tuple[Row, list[Delay]]]:
@@ -231,12 +219,7 @@ def loss_periods(run: Run, scenario: str) -> go.Figure | None:
 
 def _drawn(run: Run, name: str) -> Iterator[tuple[go.Figure | None, str]]:
     asked = run.scenarios[name].figure
-    if asked.x == "setup":
-        yield by_setup(run, name), "Rate by setup."
-    else:
-        yield by_size(run, name), "Rate by frame size."
-        yield by_size(run, name, GBPS), "The same in Gb/s."
-    yield by_speed(run, name), "Rate by emulated CPU speed, at the first frame size."
+    yield from _rates(run, name)
     yield latency_by_rate(run, name), "Median latency by rate."
     yield percentiles(run, name), "Latency by percentile: the histograms of all rounds, added up."
     if asked.y == "ratio":
@@ -244,7 +227,7 @@ def _drawn(run: Run, name: str) -> Iterator[tuple[go.Figure | None, str]]:
     if asked.y == "lost":
         yield lost_by_rate(run, name), "Lost packets by rate."
         yield loss_periods(run, name), "Loss periods at the highest rate that lost any (Figure 12)."
-    yield served_by_size(run, name), "iperf3 by UDP, by frame size."
+    yield _served(run, name), "iperf3 by UDP, by frame size."
 
 
 def figures(run: Run, name: str) -> Sequence[Figure]:

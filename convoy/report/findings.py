@@ -59,14 +59,20 @@ def _groups(run: Run, scenario: str) -> Iterator[tuple[str, str, list[Row]]]:
         yield setup, size, sorted(real, key=lambda row: -(row.rate_pps or 0))
 
 
+def _smallest(run: Run, scenario: str) -> Iterator[tuple[str, str, list[Row]]]:
+    """Yield of each setup the first group alone: that of its smallest frames."""
+    seen = set()
+    for setup, size, rows in _groups(run, scenario):
+        if (rows[0].run, setup) not in seen:
+            seen.add((rows[0].run, setup))
+            yield setup, size, rows
+
+
 def _compared(run: Run, scenario: str) -> list[str]:
     """Return a sentence for each setup at its smallest frames."""
-    lines, seen = [], set()
-    for setup, size, rows in _groups(run, scenario):
+    lines = []
+    for setup, size, rows in _smallest(run, scenario):
         best = rows[0]
-        if (best.run, setup) in seen:
-            continue
-        seen.add((best.run, setup))
         noise = run.noise_floor(scenario, size, best.run)
         text = f"{_setup(setup)}, {size_name(size)}: **{best.name} {mpps(best)} Mpps**"
         others = []
@@ -82,14 +88,13 @@ def _compared(run: Run, scenario: str) -> list[str]:
 
 def _halfway(run: Run, scenario: str) -> list[str]:
     """Return the median latencies at half of PDR, for each setup at its smallest frames."""
-    lines, seen = [], set()
-    for setup, size, rows in _groups(run, scenario):
-        if (rows[0].run, setup) in seen or not any(row.p50_ns for row in rows):
-            continue
-        seen.add((rows[0].run, setup))
+    lines = []
+    for setup, size, rows in _smallest(run, scenario):
         result = sorted((row.p50_ns, row.name) for row in rows if row.p50_ns is not None)
         each = ", ".join(f"{name} {value / 1e3:.1f} us" for value, name in result)
-        lines.append(f"{_setup(setup)}, {size_name(size)}, median latency at half of PDR: {each}.")
+        if each:
+            what = f"{_setup(setup)}, {size_name(size)}"
+            lines.append(f"{what}, median latency at half of PDR: {each}.")
     return lines
 
 
@@ -178,16 +183,13 @@ def _noise(run: Run, scenario: str) -> Iterator[str]:
 
 
 def _ports(rows: Sequence[Row]) -> list[str]:
-    mine = [row for row in rows if row.device != "dummy"]
     kinds: dict[str, dict[str, None]] = {}
-    for row in mine:
-        kinds.setdefault(row.port_kind, {})[row.device] = None
-    each = [f"{', '.join(devices)} by {kind}" for kind, devices in kinds.items()]
-    return (
-        [f"Different kinds of ports, so rates do not compare directly: {'; '.join(each)}."]
-        if len(each) > 1
-        else []
-    )
+    for row in rows:
+        if row.device != "dummy":
+            kinds.setdefault(row.port_kind, {})[row.device] = None
+    each = "; ".join(f"{', '.join(devices)} by {kind}" for kind, devices in kinds.items())
+    text = f"Different kinds of ports, so rates do not compare directly: {each}."
+    return [text] if len(kinds) > 1 else []
 
 
 def _failures(run: Run, scenario: str) -> list[str]:

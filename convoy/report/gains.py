@@ -9,7 +9,7 @@ scenario's `compare` names others.
 """
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from convoy.results.scenario import SetupSpec
 
 BUSY = 0.95  # of a trial; a device with more time left could have taken more
 Spread = tuple[float, float, float]  # median, least, most
+Rounds = Mapping[int, float]
 
 
 def _kind(spec: SetupSpec, device: str) -> tuple[object, ...]:
@@ -50,31 +51,28 @@ def pairs(run: Run, scenario: str) -> Iterator[tuple[Row, Row]]:
                 break
 
 
-def _in_one_state(row: Row, other: Row, rounds: Iterable[int]) -> list[int]:
-    """Return the rounds in which the host state was the same for both."""
-    return sorted(i for i in rounds if (i in row.degraded) == (i in other.degraded))
+def _ratio(row: Row, other: Row, a: Rounds, b: Rounds) -> Spread | None:
+    """Return a / b of the rounds that have both and in which the host state was the same."""
+    same = (i for i in a.keys() & b.keys() if (i in row.degraded) == (i in other.degraded))
+    ratios = [a[i] / b[i] for i in same]
+    return (statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
 
 
 def gain(row: Row, plain: Row) -> Spread | None:
-    """Return the ratio of two rows' rates: median, least and most of the rounds that have both."""
-    both = _in_one_state(row, plain, row.rounds.keys() & plain.rounds.keys())
-    ratios = [row.rounds[i] / plain.rounds[i] for i in both]
-    return (statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
-
-
-def _median_of(rounds: Mapping[int, tuple[float, ...]]) -> dict[int, float]:
-    return {repeat: statistics.median(values) for repeat, values in rounds.items()}
+    """Return the ratio of two rows' rates, round by round."""
+    return _ratio(row, plain, row.rounds, plain.rounds)
 
 
 def saturation_gain(row: Row, plain: Row, what: str) -> Spread | None:
-    """Return the ratio of two rows' medians, round by round: median, least, most.
+    """Return the ratio of two rows' medians, round by round.
 
     what: the rows' "saturation_pps", "per_cpu_s" or "saturation_cycles".
     """
-    one, other = _median_of(getattr(row, what)), _median_of(getattr(plain, what))
-    both = _in_one_state(row, plain, one.keys() & other.keys())
-    ratios = [one[i] / other[i] for i in both]
-    return (statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
+    a, b = (
+        {repeat: statistics.median(values) for repeat, values in getattr(one, what).items()}
+        for one in (row, plain)
+    )
+    return _ratio(row, plain, a, b)
 
 
 @dataclass(frozen=True)

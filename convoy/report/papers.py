@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from convoy import reference
 from convoy.report.document import Cell, Column, Table, Value, spread
-from convoy.report.frames import median_loss_period
 from convoy.report.gains import compared, pairs, saturation_gain
 from convoy.report.row import Row
 from convoy.report.run_data import Run
@@ -97,6 +96,14 @@ def _latency(run: Run, scenario: str) -> Table:
     return out
 
 
+def _rules_and_vm() -> Iterator[tuple[str, str, float, float, str]]:
+    """Yield function, frame size, Mbit/s as switch rules, in a VM, and the source: Table II."""
+    for row in reference.table("dataplane-vs-vnf-table2-mbps"):
+        for name in ("firewall", "router"):
+            rules, machine = float(row[f"dataplane_{name}"]), float(row[f"vm_{name}"])
+            yield name, row["packet_bytes"], rules, machine, source(row)
+
+
 def _dataplane_vs_vnf(run: Run, scenario: str) -> Table:
     """Data plane versus VNF, Table II: a function as switch rules over the same in a VM."""
     mine = _clean(run.of(scenario))
@@ -110,16 +117,12 @@ def _dataplane_vs_vnf(run: Run, scenario: str) -> Table:
          *(Column(display_name(device, run=name), "ovs-dpdk / it") for name, device in others)],
         title="Switch rules over other deployments: ratio of rates at the same frame size",
     )  # fmt: skip
-    for row in reference.table("dataplane-vs-vnf-table2-mbps"):
-        size = row["packet_bytes"]
-        for name in ("firewall", "router"):
-            paper = float(row[f"dataplane_{name}"]) / float(row[f"vm_{name}"])
-            line: list[Value] = [name, int(size), _number(paper, note=source(row))]
-            for where, device in others:
-                rules = rates.get((name, where, "ovs-dpdk", size))
-                other = rates.get((name, where, device, size))
-                line.append(_number(rules / other if rules and other else None))
-            out.add(*line)
+    for name, size, rules, machine, where in _rules_and_vm():
+        line: list[Value] = [name, int(size), _number(rules / machine, note=where)]
+        for which, device in others:
+            ours, other = (rates.get((name, which, d, size)) for d in ("ovs-dpdk", device))
+            line.append(_number(ours / other if ours and other else None))
+        out.add(*line)
     return out
 
 
@@ -138,20 +141,16 @@ def _applications(run: Run, scenario: str) -> Table:
          *(Column(display_name("here", run=where), "rules / VM") for where in both)],
         title="iperf3 through the function, by frame size (the paper: len), Mbit/s",
     )  # fmt: skip
-    for row in reference.table("dataplane-vs-vnf-table2-mbps"):
-        size = row["packet_bytes"]
-        for name in ("firewall", "router"):
-            here = [speeds.get((name, *one, size)) for one in who]
-            if not any(here):
-                continue
-            rules, machine = float(row[f"dataplane_{name}"]), float(row[f"vm_{name}"])
-            line: list[Value] = [name, int(size), rules, machine]
-            line.append(_number(rules / machine, note=source(row)))
-            line += [_number(value, ".1f") for value in here]
-            for where in both:
-                ours, vm = (speeds.get((name, where, d, size)) for d in ("ovs-dpdk", "vm"))
-                line.append(_number(ours / vm if ours and vm else None))
-            out.add(*line)
+    for name, size, rules, machine, where in _rules_and_vm():
+        here = [speeds.get((name, *one, size)) for one in who]
+        if not any(here):
+            continue
+        line: list[Value] = [name, int(size), rules, machine, _number(rules / machine, note=where)]
+        line += [_number(value, ".1f") for value in here]
+        for which in both:
+            ours, vm = (speeds.get((name, which, d, size)) for d in ("ovs-dpdk", "vm"))
+            line.append(_number(ours / vm if ours and vm else None))
+        out.add(*line)
     out.notes.append(
         "The paper's virtual interfaces were limited to 1 Gbit/s, client and server had cores of "
         "their own, and its VM ran under KVM."
@@ -242,7 +241,7 @@ def drops(run: Run, scenario: str) -> Table:
             delay = next((d for d in row.delays if d.rate_pps == rate), None)
             lost = delay.lost_ratio if delay else None
             line.append(_number(None if lost is None else 100 * lost, ".3g"))
-            line.append(median_loss_period(delay.loss_periods) if delay and lost else None)
+            line.append(delay.median_loss_period if delay and lost else None)
         out.add(*line)
     return out
 

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from convoy.report.frames import frames_of, loss_periods_of
-from convoy.report.losses import losses
-from convoy.report.row import FIRST_GOAL, Delay, Row, median
+from convoy.report.packets import Delay, frames_of, loss_periods_of, losses
+from convoy.report.row import FIRST_GOAL, Row, median
 from convoy.results.host_state import (
     ROUNDS_MIN,
     Figures,
@@ -75,14 +74,9 @@ def _delays(trials: Sequence[Trial], reference: Figures) -> tuple[Delay, ...]:
 
 def _busiest(trials: Sequence[Trial]) -> list[Trial]:
     """Return each repeat's fastest trial that passed: there the device had no time to spare."""
-    best: dict[int, Trial] = {}
-    for trial in trials:
-        if trial.verdict != "passed" or trial.purpose not in ("search", "latency"):
-            continue
-        known = best.get(trial.point.repeat)
-        if known is None or (known.received_pps or 0) < (trial.received_pps or 0):
-            best[trial.point.repeat] = trial
-    return list(best.values())
+    passed = [t for t in trials if t.verdict == "passed" and t.purpose in ("search", "latency")]
+    passed.sort(key=lambda trial: trial.received_pps or 0)
+    return list({trial.point.repeat: trial for trial in passed}.values())
 
 
 def _irregular(trials: Sequence[Trial], searches: Sequence[Search]) -> tuple[str, ...]:
@@ -110,37 +104,25 @@ def _on_degraded_host(
     return (f"{len(slow)} of {of} rounds on a degraded host: {which}",)
 
 
-ByRepeat = dict[int, tuple[float, ...]]
-
-
 def _at_saturation(trials: Sequence[Trial]) -> dict[str, Any]:
     """Return, by round, the results at closed-loop saturation, by their names in a row."""
-    rates: ByRepeat = {}
-    costs: ByRepeat = {}
-    cycles: ByRepeat = {}
-    busy: ByRepeat = {}
+    names = ("saturation_pps", "per_cpu_s", "saturation_cycles", "saturation_busy")
+    result: dict[str, dict[int, tuple[float, ...]]] = {name: {} for name in names}
     for trial in trials:
         if trial.load != SATURATION or trial.verdict == "invalid" or not trial.received_pps:
             continue
-        repeat = trial.point.repeat
-        rates[repeat] = (*rates.get(repeat, ()), trial.received_pps)
+        values: dict[str, float] = {"saturation_pps": trial.received_pps}
         if trial.device_cpu_ns and trial.elapsed_ns:
             # Its loops use as much before and after the packets: they poll.
-            share = trial.device_cpu_ns / trial.elapsed_ns
-            costs[repeat] = (*costs.get(repeat, ()), trial.received_pps / share)
+            values["per_cpu_s"] = trial.received_pps * trial.elapsed_ns / trial.device_cpu_ns
         if trial.cost and trial.cost.packets > 0:
-            each = trial.cost.cycles / trial.cost.packets
-            cycles[repeat] = (*cycles.get(repeat, ()), each)
-            all_ticks = (trial.tsc_hz or 0) * trial.duration_s
-            if all_ticks:
-                share = min(1.0, trial.cost.cycles / all_ticks)
-                busy[repeat] = (*busy.get(repeat, ()), share)
-    return {
-        "saturation_pps": rates,
-        "per_cpu_s": costs,
-        "saturation_cycles": cycles,
-        "saturation_busy": busy,
-    }
+            values["saturation_cycles"] = trial.cost.cycles / trial.cost.packets
+            if ticks := (trial.tsc_hz or 0) * trial.duration_s:
+                values["saturation_busy"] = min(1.0, trial.cost.cycles / ticks)
+        for name, value in values.items():
+            rounds = result[name]
+            rounds[trial.point.repeat] = (*rounds.get(trial.point.repeat, ()), value)
+    return result
 
 
 def _rates(searches: Sequence[Search]) -> dict[str, dict[int, float]]:
@@ -175,16 +157,6 @@ def _lower_bound(searches: Sequence[Search], rates: Mapping[int, float]) -> bool
     return 2 * sum(goal.lower_bound for goal in firsts) > len(rates)
 
 
-def _attributed(trials: Iterable[Trial]) -> dict[int, list[Figures]]:
-    """Return, by repeat, the host's states that count against rounds."""
-    found: dict[int, list[Figures]] = {}
-    for trial in trials:
-        one = attributed(trial)
-        if one is not None:
-            found.setdefault(trial.point.repeat, []).append(one)
-    return found
-
-
 def _middle(of: Sequence[Figures]) -> dict[str, float]:
     names = dict.fromkeys(name for one in of for name in one)
     return {name: statistics.median(one[name] for one in of if name in one) for name in names}
@@ -198,7 +170,11 @@ def _told(trials: Sequence[Trial], searches: Sequence[Search]) -> set[int]:
 
 def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], reference: Figures) -> Row:
     point = every_trial[0].point if every_trial else every_search[0].point
-    slow = degraded_rounds(_attributed(every_trial), reference)
+    states: dict[int, list[Figures]] = {}  # that count against rounds
+    for trial in every_trial:
+        if (state := attributed(trial)) is not None:
+            states.setdefault(trial.point.repeat, []).append(state)
+    slow = degraded_rounds(states, reference)
     out = excluded_rounds(slow, _told(every_trial, every_search))
     trials = [trial for trial in every_trial if trial.point.repeat not in out]
     searches = [search for search in every_search if search.point.repeat not in out]

@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from convoy.report.conditions import Conditions
-from convoy.report.frames import Buckets, Frames
+from convoy.report.packets import Delay
+from convoy.results.scenario import Scenario
 from convoy.results.trials import Role, display_name
 
 # Run, scenario, setup, device, role, share of the core, frame size.
@@ -28,31 +28,48 @@ def median(values: Sequence[float]) -> float | None:
 
 
 @dataclass(frozen=True)
-class Delay:
-    """Latency at one load, all repeats' histograms added up. Nanoseconds."""
+class Conditions:
+    """What two rows must have in common to be compared as the same thing."""
 
-    load: str
-    rate_pps: float  # median of the repeats
-    histogram_ns: tuple[tuple[int, int], ...]  # lowest value of a bucket, count
-    p50s_ns: tuple[float, ...]  # of each repeat
-    p99s_ns: tuple[float, ...]
-    lost_ratio: float | None  # of all repeats' packets
-    frames: Frames | None = None  # in which packets came back; None: not recorded
-    loss_periods: Buckets = ()  # lengths of loss periods (RFC 3357), how often
+    deployment: str = "inline"
+    cores: int = 1  # of the device
+    queues: int = 1  # pairs, of each port
+    chains: int = 1  # independent ones, on the device's cores
+    convoys: int = 0  # packets that the tester sent in one frame; 0 and 1: one each
+    aggregates: bool = False  # the device sends (and takes) convoys
+    evenly: bool = True  # packets were due one by one, at equal distances
+    placement: str = ""  # of a process for each function, where cores were chosen for it
+    options: tuple[tuple[str, str], ...] = ()  # the device's own, but for convoys
+    entries: int | None = None  # routes and rules; None: not known
+    flows: int | None = None
 
     @property
-    def count(self) -> int:
-        """Return how many packets it knows."""
-        return sum(count for _, count in self.histogram_ns)
+    def plain(self) -> bool:
+        """Return whether packets came and left one by one."""
+        return self.convoys <= 1 and not self.aggregates
 
-    def quantile(self, share: float) -> float | None:
-        """Return the value that this share of the packets does not exceed."""
-        wanted, seen = share * self.count, 0
-        for value, count in self.histogram_ns:
-            seen += count
-            if seen >= wanted and count:
-                return float(value)
-        return None
+
+def conditions(scenario: Scenario | None, setup: str, device: str) -> Conditions:
+    """Return what a run's plan says of a setup."""
+    if scenario is None or setup not in scenario.setups:
+        return Conditions()
+    spec = scenario.setups[setup]
+    options = dict(spec.options.get(device, {}))
+    aggregates = options.pop("convoys", "no") != "no"
+    return Conditions(
+        deployment=spec.deployment,
+        # Placed functions have a core each (convoy/run/session.py).
+        cores=max(spec.cores, len(spec.functions) if spec.placement else 1),
+        queues=spec.queues,
+        chains=spec.chains,
+        convoys=spec.convoys,
+        aggregates=aggregates,
+        evenly=not (spec.pacing or scenario.pacing),
+        placement=spec.placement or "",
+        options=tuple(sorted(options.items())),
+        entries=spec.entries,
+        flows=scenario.flows,
+    )
 
 
 @dataclass(frozen=True)
@@ -140,13 +157,6 @@ class Row:
         return median(list(self.goals.get(goal, {}).values()))
 
     @property
-    def spread(self) -> float | None:
-        """Return (most - least) / median of the repeats' rates."""
-        if not self.rates_pps or not self.rate_pps:
-            return None
-        return (max(self.rates_pps) - min(self.rates_pps)) / self.rate_pps
-
-    @property
     def mrr_pps(self) -> float | None:
         """Return the median of the maximum receive rates."""
         return median(self.mrrs_pps)
@@ -167,12 +177,6 @@ class Row:
         """Return the median latency at the highest load up to half of PDR."""
         half = self.delay("50% of PDR")
         return half.quantile(0.5) if half else None
-
-    @property
-    def p99_ns(self) -> float | None:
-        """Return the 99th percentile there."""
-        half = self.delay("50% of PDR")
-        return half.quantile(0.99) if half else None
 
     @property
     def node_cycles_per_packet(self) -> float | None:

@@ -10,10 +10,9 @@ from typing import TypeVar
 
 from convoy.errors import InputError
 from convoy.report.applications import Served, served
-from convoy.report.conditions import conditions
 from convoy.report.noise import Difference, floor, paired
 from convoy.report.rates import rows
-from convoy.report.row import Row
+from convoy.report.row import Row, conditions
 from convoy.results.documents import Cannot, Host, Plan
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory

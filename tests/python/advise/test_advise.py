@@ -15,8 +15,8 @@ from convoy.advise.choose import HEADROOM, advise
 from convoy.advise.traffic import Traffic, parse
 from convoy.advise.words import lines
 from convoy.errors import InputError
-from convoy.report.conditions import Conditions, conditions
 from convoy.report.rates import rows
+from convoy.report.row import Conditions, conditions
 from convoy.report.run_data import Run
 from convoy.results.documents import Host
 from convoy.results.scenario import Pacing, Scenario, SetupSpec

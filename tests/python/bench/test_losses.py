@@ -4,7 +4,7 @@
 
 import pytest
 
-from convoy.report.losses import ENTRANCE, UNCOUNTED, losses
+from convoy.report.packets import ENTRANCE, UNCOUNTED, losses
 from convoy.results.trials import Point, Trial
 
 

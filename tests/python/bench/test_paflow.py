@@ -10,10 +10,10 @@ import pytest
 from convoy.cli.console import console
 from convoy.report import export
 from convoy.report.claims import _claim, summary
-from convoy.report.conditions import Conditions
-from convoy.report.frames import Frames, frames_of, loss_periods_of, median_loss_period
 from convoy.report.html import html
+from convoy.report.packets import Delay, Frames, frames_of, loss_periods_of
 from convoy.report.papers import drops, in_memory, ratios, saturation, setups_compared
+from convoy.report.row import Conditions
 from convoy.report.run_data import read
 from convoy.report.run_document import document as document_of
 from convoy.report.text import markdown, show
@@ -22,7 +22,8 @@ from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
 from convoy.results.scenario import Scenario
 from convoy.results.trials import SATURATION, Cost, Goal, Point, Search, Trial
-from convoy.run import memory, session
+from convoy.run import session
+from convoy.run.in_memory import measure
 
 from .results import latency, plan
 from .results import result as made_up
@@ -154,8 +155,9 @@ def test_nobody_looked_is_not_one_packet_in_a_frame():
 def test_half_of_what_was_lost_is_weighed_by_packets():
     runs = loss_periods_of([result(1, runs=[(1, 9), (10, 1)]), result(1, runs=[(1, 1), (32, 1)])])
     assert runs == ((1, 10), (10, 1), (32, 1))
-    assert median_loss_period(runs) == 32
-    assert median_loss_period(()) is None
+    delay = Delay("", 0.0, (), (), (), None, loss_periods=runs)
+    assert delay.median_loss_period == 32
+    assert replace(delay, loss_periods=()).median_loss_period is None
 
 
 def lines(table):
@@ -292,7 +294,7 @@ def test_it_is_in_every_format(run, capsys):
 
 def test_in_memory_is_measured_once(tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr(memory, "measure", lambda what: calls.append(what) or LOOKUP)
+    monkeypatch.setattr(session, "measure", lambda what: calls.append(what) or LOOKUP)
     asked = session.wanted(["paflow-lookup"])
     folder = RunFolder(tmp_path)
     folder.create(asked)
@@ -303,5 +305,5 @@ def test_in_memory_is_measured_once(tmp_path, monkeypatch):
 
 
 def test_next_hops_are_measured():
-    (row,) = (one for one in memory.measure("next-hop", 1)["results"] if one["sc_ids"] == 4096)
+    (row,) = (one for one in measure("next-hop", 1)["results"] if one["sc_ids"] == 4096)
     assert 0 < row["same_key"]["min"] <= row["same_key"]["median"]

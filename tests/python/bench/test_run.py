@@ -15,8 +15,7 @@ from convoy.dut.base import Presence
 from convoy.dut.dummy import Curve, Dummy
 from convoy.errors import ConvoyError, InputError
 from convoy.host.process import wait_for
-from convoy.report.figures import by_size as rates_by_size
-from convoy.report.figures import percentiles
+from convoy.report.figures import figures
 from convoy.report.findings import findings
 from convoy.report.html import html
 from convoy.report.run_data import read
@@ -161,8 +160,10 @@ def test_two_runs_in_one_report_crown_no_control_and_pair_no_rounds(tmp_path):
     assert both.noise_floor("baseline", "64", "A") < 0.1 < both.noise_floor("baseline", "64", "B")
     rates = [both.noise_pairs("baseline", name)[0][0].run for name in ("A", "B")]
     assert rates == ["A", "B"]
-    for figure in (rates_by_size(both, "baseline"), percentiles(both, "baseline")):
-        who = {trace.name.partition(",")[0] for trace in figure.data}
+    drawn = figures(both, "baseline")
+    assert len(drawn) >= 2
+    for figure in drawn:
+        who = {trace.name.partition(",")[0] for trace in figure.plot.data}
         assert who <= {"a [A]", "a [B]", "b [B]"}
 
 

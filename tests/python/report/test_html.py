@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 import pytest
 from rich.console import Console
 
+from convoy.base.files import write_whole
 from convoy.report.document import (
     MISSING,
     Cell,
@@ -23,7 +24,6 @@ from convoy.report.document import (
     Figure,
     Table,
     write_number,
-    write_whole,
 )
 from convoy.report.html import html
 from convoy.report.plots import Line, draw

@@ -10,8 +10,8 @@ import pytest
 
 from convoy.cli.bench_profile import profile_of
 from convoy.errors import ConvoyError
-from convoy.report.frames import Frames
-from convoy.report.row import Delay, Row
+from convoy.report.packets import Delay, Frames
+from convoy.report.row import Row
 from convoy.run.in_memory import FrameCost, bench_frame
 from convoy.sim import profile
 

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What became of packets: how late and in which frames they came back, how many were lost, where.
+
+The tester disaggregates convoys and counts what they held, so this is the same for every device.
+What came singly is what is left of all that came.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from convoy.results.trial_result import TrialResult
+from convoy.results.trials import Trial
+
+Buckets = tuple[tuple[int, int], ...]
+ENTRANCE = "refused at the entrance"
+UNCOUNTED = "inside or at the exit, not counted"
+
+
+def quantile(buckets: Iterable[tuple[int, int]], share: float) -> float | None:
+    """Return the value that this share does not exceed, of (value, how often) in order."""
+    buckets = tuple(buckets)
+    wanted, seen = share * sum(count for _, count in buckets), 0
+    for value, count in buckets:
+        seen += count
+        if seen >= wanted and count:
+            return float(value)
+    return None
+
+
+@dataclass(frozen=True)
+class Frames:
+    """How many frames held how many packets."""
+
+    sizes: Buckets  # packets in a frame, how many such frames
+
+    @property
+    def packets(self) -> int:
+        """Return all packets."""
+        return sum(size * count for size, count in self.sizes)
+
+    @property
+    def frames(self) -> int:
+        """Return all frames."""
+        return sum(count for _, count in self.sizes)
+
+    @property
+    def per_frame(self) -> float:
+        """Return the mean of packets in a frame."""
+        return self.packets / self.frames
+
+    @property
+    def ratio_percent(self) -> float:
+        """Return the aggregation ratio as PA-Flow defines it: frames / packets * 100."""
+        return 100 * self.frames / self.packets
+
+
+def frames_of(results: Sequence[TrialResult]) -> Frames | None:
+    """Return in what frames the tester's results say packets came; None: it did not look."""
+    sizes: Counter[int] = Counter()
+    for result in results:
+        convoys = result.convoys
+        if convoys is None or result.total is None:
+            continue
+        for size, count in convoys.received_by_packets:
+            sizes[size] += count
+        single = result.total.received_pkts - convoys.received_pkts
+        if single > 0:
+            sizes[1] += single
+    return Frames(tuple(sorted(sizes.items()))) if sizes else None
+
+
+def loss_periods_of(results: Sequence[TrialResult]) -> Buckets:
+    """Return the lengths of loss periods, how often: refused at the entrance, or inside."""
+    runs: Counter[int] = Counter()
+    for result in results:
+        total = result.total
+        for length, count in (*total.loss_bursts_pkts, *total.refused_bursts_pkts) if total else ():
+            runs[length] += count
+    return tuple(sorted(runs.items()))
+
+
+@dataclass(frozen=True)
+class Delay:
+    """Latency at one load, all repeats' histograms added up. Nanoseconds."""
+
+    load: str
+    rate_pps: float  # median of the repeats
+    histogram_ns: tuple[tuple[int, int], ...]  # lowest value of a bucket, count
+    p50s_ns: tuple[float, ...]  # of each repeat
+    p99s_ns: tuple[float, ...]
+    lost_ratio: float | None  # of all repeats' packets
+    frames: Frames | None = None  # in which packets came back; None: not recorded
+    loss_periods: Buckets = ()  # lengths of loss periods (RFC 3357), how often
+
+    @property
+    def count(self) -> int:
+        """Return how many packets it knows."""
+        return sum(count for _, count in self.histogram_ns)
+
+    def quantile(self, share: float) -> float | None:
+        """Return the value that this share of the packets does not exceed."""
+        return quantile(self.histogram_ns, share)
+
+    @property
+    def median_loss_period(self) -> float | None:
+        """Return the loss period that half of the lost packets were in, or in shorter ones."""
+        return quantile([(length, length * n) for length, n in self.loss_periods], 0.5)
+
+
+def _drops(counters: Any, place: str = "") -> Counter[str]:
+    """Return a device's drop counters, by place and reason, however deep it stands.
+
+    Our node says drops = {reason: packets} of each port and function; the kernel (of namespaces and
+    guests) and Open vSwitch say rx and tx = {dropped: packets} of each interface,
+    or add up their ports' drop.
+    """
+    found: Counter[str] = Counter()
+    for name, thing in counters.items() if isinstance(counters, Mapping) else ():
+        if name == "drops" and isinstance(thing, Mapping):
+            for reason, count in thing.items():
+                found[f"{place}: {reason}"] += int(count)
+        elif name in ("rx", "tx") and isinstance(thing, Mapping):
+            found[f"{place}: {name} dropped"] += int(thing.get("dropped") or 0)
+        elif str(name).endswith(" drop") and isinstance(thing, int):
+            found[f"{place}: {name}"] += thing
+        elif isinstance(thing, Mapping):
+            plain = name in ("ports", "functions")  # what stands in them says where
+            found += _drops(thing, place if plain else " ".join(filter(None, (place, name))))
+    return found
+
+
+def losses(trials: Sequence[Trial]) -> tuple[tuple[str, float], ...]:
+    """Return where a device loses packets when it is offered too much, and which share of all.
+
+    Of trials that a search failed, worst first. ENTRANCE: its queue was full when they were due;
+    then what the device counted, by place and reason; UNCOUNTED: the rest. Empty: unknown.
+    """
+    lost: Counter[str] = Counter()
+    offered = 0
+    for trial in trials:
+        total = trial.result.total
+        if trial.purpose != "search" or trial.verdict != "failed" or not total:
+            continue
+        offered += total.offered_pkts
+        counted = _drops(trial.device_after)
+        counted.subtract(_drops(trial.device_before))
+        lost[ENTRANCE] += total.refused_pkts
+        for where, count in counted.items():
+            lost[where] += count
+        lost[UNCOUNTED] += max(0, total.lost_pkts - total.refused_pkts - sum(counted.values()))
+    if not offered:
+        return ()
+    return tuple((where, count / offered) for where, count in lost.most_common() if count > 0)
