@@ -19,7 +19,7 @@ static uint64_t port_sum(const struct cv_node *node, unsigned port, size_t offse
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < node->plan->workers_count; i++) {
-		const void *counters = &node->workers[i].ports_counters[port];
+		const void *counters = &node->workers[i].paths.ports_counters[port];
 
 		sum += cv_counted(RTE_PTR_ADD(counters, offset));
 	}
@@ -186,6 +186,10 @@ json_t *cv_counts_functions(const struct cv_node *node)
 		for (unsigned why = 0; function->nf->drops[why] != NULL; why++)
 			set(drops, function->nf->drops[why], function_drops(node, i, why));
 		json_object_set_new(object, "drops", drops);
+		set(object, "originated", FUNCTION_SUM(node, i, originated));
+		set(object, "absorbed", FUNCTION_SUM(node, i, absorbed));
+		set(object, "held", FUNCTION_SUM(node, i, held) - FUNCTION_SUM(node, i, released));
+		set(object, "copied_out", FUNCTION_SUM(node, i, copied_out));
 		if (function->nf->info != NULL)
 			json_object_set_new(object, "info", function->nf->info(node->functions[i]));
 		json_object_set_new(functions, function->name, object);
@@ -230,7 +234,9 @@ json_t *cv_counts_accounting(const struct cv_node *node)
 {
 	const struct cv_plan *plan = node->plan;
 	json_t *accounting = json_object();
+	uint64_t originated = 0;
 	uint64_t received = 0;
+	uint64_t absorbed = 0;
 	uint64_t dropped = 0;
 	uint64_t sent = 0;
 	uint64_t held = 0;
@@ -241,24 +247,34 @@ json_t *cv_counts_accounting(const struct cv_node *node)
 		for (unsigned why = 0; why < CV_DROP_REASONS; why++)
 			dropped += port_drops(node, i, why);
 	}
-	for (unsigned i = 0; i < plan->functions_count; i++)
+	for (unsigned i = 0; i < plan->functions_count; i++) {
 		for (unsigned why = 0; plan->functions[i].nf->drops[why] != NULL; why++)
 			dropped += function_drops(node, i, why);
+		originated += FUNCTION_SUM(node, i, originated);
+		absorbed += FUNCTION_SUM(node, i, absorbed);
+		held += FUNCTION_SUM(node, i, held) - FUNCTION_SUM(node, i, released);
+	}
 	for (unsigned i = 0; i < plan->rings_count; i++)
 		held += cv_ring_count(node->rings[i]);
 	set(accounting, "received", received);
+	set(accounting, "originated", originated);
 	set(accounting, "sent", sent);
 	set(accounting, "dropped", dropped);
+	set(accounting, "absorbed", absorbed);
 	set(accounting, "held", held);
 	return accounting;
 }
 
+static json_int_t get(const json_t *accounting, const char *key)
+{
+	return json_integer_value(json_object_get(accounting, key));
+}
+
 bool cv_counts_conserved(const json_t *accounting)
 {
-	return json_integer_value(json_object_get(accounting, "received")) ==
-	       json_integer_value(json_object_get(accounting, "sent")) +
-		       json_integer_value(json_object_get(accounting, "dropped")) +
-		       json_integer_value(json_object_get(accounting, "held"));
+	return get(accounting, "received") + get(accounting, "originated") ==
+	       get(accounting, "sent") + get(accounting, "dropped") + get(accounting, "absorbed") +
+		       get(accounting, "held");
 }
 
 json_t *cv_counts(const struct cv_node *node)
@@ -266,7 +282,7 @@ json_t *cv_counts(const struct cv_node *node)
 	json_t *accounting = cv_counts_accounting(node);
 
 	json_object_set_new(accounting, "conserved", json_boolean(cv_counts_conserved(accounting)));
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I}", "schema", "convoy.counts/2",
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I}", "schema", "convoy.counts/3",
 		"ports", cv_counts_ports(node), "next_hops", cv_counts_next_hops(node), "functions",
 		cv_counts_functions(node), "workers", cv_counts_workers(node), "accounting",
 		accounting, "tsc_hz", (json_int_t)rte_get_tsc_hz());

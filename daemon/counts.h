@@ -26,10 +26,10 @@ json_t *cv_counts_sandbox(const struct cv_node *node);
 // in its hands are in none of them; a node that has stopped has none.
 json_t *cv_counts_accounting(const struct cv_node *node);
 
-// received = sent + dropped + held?
+// received + originated = sent + dropped + absorbed + held?
 bool cv_counts_conserved(const json_t *accounting);
 
-// All of it, of a node that has stopped: {"schema": "convoy.counts/2", "ports", "functions",
+// All of it, of a node that has stopped: {"schema": "convoy.counts/3", "ports", "functions",
 // "workers", "accounting" with "conserved", "tsc_hz"}.
 json_t *cv_counts(const struct cv_node *node);
 

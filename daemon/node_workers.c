@@ -29,8 +29,8 @@ static struct cv_source *source_of(
 		source->port = node->ports[in];
 		source->queue = stage->queue;
 		if (node->plan->port_convoys[in].carries)
-			source->convoys =
-				&node->convoy_rx[in * node->plan->workers_count + worker->nf.index];
+			source->convoys = &node->convoy_rx[in * node->plan->workers_count +
+							   worker->paths.nf.index];
 	}
 	return source;
 }
@@ -48,44 +48,53 @@ static int add_class(struct cv_source *source, const struct cv_plan_chain *chain
 	}
 }
 
+// The steps of a stage's functions, as its worker runs them. NULL: no memory.
+static struct cv_step *make_steps(const struct cv_node *node, const struct cv_plan_stage *stage)
+{
+	const struct cv_plan *plan = node->plan;
+	struct cv_step *steps = calloc(stage->path_length + 1, sizeof(*steps));
+
+	for (unsigned i = 0; steps != NULL && i < stage->path_length; i++)
+		steps[i] = (struct cv_step){
+			.process = plan->functions[stage->path[i]].nf->process,
+			.instance = node->functions[stage->path[i]],
+			.counters = &node->function_counters[stage->path[i] * plan->workers_count +
+							     stage->worker],
+		};
+	return steps;
+}
+
 static int add_stage(struct cv_node *node, const struct cv_plan_stage *from)
 {
 	const struct cv_plan *plan = node->plan;
 	const struct cv_plan_chain *chain = &plan->chains[from->chain];
 	struct cv_worker *worker = &node->workers[from->worker];
 	struct cv_source *source = source_of(node, worker, from);
-	struct cv_stage *stages =
-		realloc(source->stages, (source->stages_count + 1) * sizeof(*source->stages));
-	struct cv_stage *stage;
+	struct cv_path *paths =
+		realloc(source->paths, (source->paths_count + 1) * sizeof(*source->paths));
+	struct cv_path *path;
 	int rc;
 
-	if (stages == NULL)
+	if (paths == NULL)
 		return -ENOMEM;
-	source->stages = stages;
-	stage = &stages[source->stages_count];
-	*stage = (struct cv_stage){
+	source->paths = paths;
+	path = &paths[source->paths_count];
+	*path = (struct cv_path){
 		.out = chain->out,
 		.sink = from->sink_ring >= 0 ? node->rings[from->sink_ring] : NULL,
-		.path.length = from->path_length,
-		.path.steps = calloc(from->path_length + 1, sizeof(struct cv_step)),
+		.length = from->path_length,
+		.steps = make_steps(node, from),
 	};
-	if (stage->path.steps == NULL)
+	if (path->steps == NULL)
 		return -ENOMEM;
-	for (unsigned i = 0; i < from->path_length; i++)
-		stage->path.steps[i] = (struct cv_step){
-			.process = plan->functions[from->path[i]].nf->process,
-			.instance = node->functions[from->path[i]],
-			.counters = &node->function_counters[from->path[i] * plan->workers_count +
-							     from->worker],
-		};
-	rc = add_class(source, chain, source->stages_count);
-	source->stages_count++;
+	rc = add_class(source, chain, source->paths_count);
+	source->paths_count++;
 	// A chain that takes every packet of its port needs no classifying; nor does a ring.
-	source->one_stage = source->stages_count == 1 &&
-			    (source->ring != NULL || chain->match.kind == CV_SCID_NONE);
+	source->one_path = source->paths_count == 1 &&
+			   (source->ring != NULL || chain->match.kind == CV_SCID_NONE);
 	// Chains that share a port must not hold each other up, unless the port can wait for ever.
 	source->waits =
-		source->stages_count == 1 || (source->port != NULL && source->port->ended != NULL);
+		source->paths_count == 1 || (source->port != NULL && source->port->ended != NULL);
 	return rc;
 }
 
@@ -98,9 +107,9 @@ static int make_tx(struct cv_node *node, struct cv_worker *worker)
 		return -ENOMEM;
 	tx->ports = node->ports;
 	tx->ports_count = node->plan->ports_count;
-	tx->tx_queue = (uint16_t)worker->nf.index;
+	tx->tx_queue = (uint16_t)worker->paths.nf.index;
 	tx->pool = node->pool;
-	tx->counters = worker->ports_counters;
+	tx->counters = worker->paths.ports_counters;
 	for (unsigned i = 0; i < node->plan->ports_count; i++)
 		if (node->plan->port_convoys[i].carries)
 			tx->convoy_ports[i] =
@@ -127,13 +136,15 @@ int cv_node_make_workers(struct cv_node *node)
 	for (unsigned i = 0; i < plan->workers_count; i++) {
 		struct cv_worker *worker = &node->workers[i];
 
-		worker->nf.index = i;
+		worker->paths.nf.index = i;
 		worker->yield = plan->workers[i].yield;
+		worker->paths.pool = node->pool;
+		worker->paths.leave = cv_worker_leave;
 		worker->phase = &node->phase;
 		worker->sources = calloc(plan->stages_count, sizeof(*worker->sources));
-		worker->ports_counters = rte_calloc("port_counters", plan->ports_count,
-			sizeof(*worker->ports_counters), RTE_CACHE_LINE_SIZE);
-		if (worker->sources == NULL || worker->ports_counters == NULL ||
+		worker->paths.ports_counters = rte_calloc("port_counters", plan->ports_count,
+			sizeof(*worker->paths.ports_counters), RTE_CACHE_LINE_SIZE);
+		if (worker->sources == NULL || worker->paths.ports_counters == NULL ||
 			make_tx(node, worker) != 0)
 			return -ENOMEM;
 	}
@@ -151,13 +162,13 @@ static void free_worker(struct cv_worker *worker)
 	for (unsigned i = 0; i < worker->sources_count; i++) {
 		struct cv_source *source = &worker->sources[i];
 
-		for (unsigned j = 0; j < source->stages_count; j++)
-			free(source->stages[j].path.steps);
-		free(source->stages);
+		for (unsigned j = 0; j < source->paths_count; j++)
+			free(source->paths[j].steps);
+		free(source->paths);
 		cv_classifier_free(&source->classifier);
 	}
 	free(worker->sources);
-	rte_free(worker->ports_counters);
+	rte_free(worker->paths.ports_counters);
 	if (worker->tx != NULL)
 		rte_free(worker->tx->next_hop_counters);
 	rte_free(worker->tx);

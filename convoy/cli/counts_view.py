@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """A node's counts as tables: what passed, what was dropped and why, and what it cost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,13 +102,19 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
 
 def _functions(counts: Counts, old: Mapping[str, Any], elapsed_s: float, live: bool) -> Table:
     rates = ["packets/s"] if live else []
-    table = _table("function", "type", "packets", "bytes", *rates, "cycles/packet", "drops")
+    fates = [
+        fate
+        for fate in ("originated", "absorbed", "held")
+        if any(function[fate] for function in counts["functions"].values())
+    ]
+    table = _table("function", "type", "packets", "bytes", *rates, "cycles/packet", *fates, "drops")
     for name, function in counts["functions"].items():
         before = old.get(name)
         row = [str(function["packets"]), str(function["bytes"])]
         if live:
             row.append(_rate("packets", function, before, elapsed_s))
         row.append(cycles_per_packet(function, before))
+        row.extend(str(function[fate]) for fate in fates)
         table.add_row(name, function["type"], *row, drops_text(function["drops"]))
     return table
 
@@ -134,10 +140,15 @@ def _workers(counts: Counts, before: Counts | None) -> Table:
 
 def accounting_text(accounting: Mapping[str, Any], passing: bool = False) -> str:
     """Return the packet accounting in a line; passing: read while packets flow, so never exact."""
-    received, sent, dropped, held = (
-        accounting[key] for key in ("received", "sent", "dropped", "held")
-    )
+    come = _terms(accounting, ["received", "originated"])
+    gone = _terms(accounting, ["sent", "dropped", "absorbed", "held"])
     if passing:
-        return f"received {received}, sent {sent}, dropped {dropped}, held {held}"
+        return ", ".join(come + gone)
     sign = "conserved" if accounting["conserved"] else "NOT CONSERVED: packets were lost uncounted"
-    return f"received {received} = sent {sent} + dropped {dropped} + held {held}: {sign}"
+    return f"{' + '.join(come)} = {' + '.join(gone)}: {sign}"
+
+
+def _terms(accounting: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Return the terms of the accounting; what only some functions do is left out where it is 0."""
+    rare = ("originated", "absorbed")
+    return [f"{name} {accounting[name]}" for name in names if accounting[name] or name not in rare]

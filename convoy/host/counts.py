@@ -12,7 +12,7 @@ from typing import Any
 from convoy.host.folders import is_own_folder, is_own_socket
 from convoy.host.telemetry import Telemetry, TelemetryError
 
-SCHEMA = "convoy.counts/2"
+SCHEMA = "convoy.counts/3"
 
 
 def read_counts(telemetry: Telemetry) -> dict[str, Any]:

@@ -36,6 +36,11 @@ struct cv_nf_counters {
 	uint64_t bytes;
 	uint64_t drops[CV_DROPS_MAX];
 	uint64_t busy_cycles; // TSC ticks spent in process() and in sorting out its drops
+	uint64_t originated; // packets that it made
+	uint64_t absorbed; // packets that were for it
+	uint64_t held, released; // packets that it kept; that it gave back or dropped later
+	uint64_t copied_out; // packets copied out of a shared buffer, to resize or to keep them
+	uint64_t outputs[CV_OUTPUTS_MAX]; // packets, by output
 } __rte_cache_aligned;
 
 // One worker's share of one port.

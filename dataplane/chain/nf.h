@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// The contract of a network function: it sees a burst of packet views and gives each a verdict.
-// Nothing else. Receiving, sending, freeing and counting packets is the path's work (path.h), so a
-// function is the same whether its packets have buffers of their own or lie in a convoy.
+// The contract of a network function: it sees a burst of packet views and gives each a verdict. What
+// more it may do, to resize packets, to make some and to keep some, is in chain/nf_worker.h.
+// Receiving, sending, freeing and counting packets is the path's work (path.h), so a function is the
+// same whether its packets have buffers of their own or lie in a convoy.
 #ifndef CV_NF_H
 #define CV_NF_H
 
@@ -12,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "chain/nf_worker.h"
 #include "config/params.h"
 #include "packet/error.h"
 #include "packet/view.h"
@@ -20,16 +22,14 @@
 #define CV_WORKERS_MAX 64
 #define CV_PORTS_MAX 64
 #define CV_DROPS_MAX 15 // drop reasons that one function may name
+#define CV_OUTPUTS_MAX 8 // outputs that one function may have beside the next function
 
-// A verdict: CV_NEXT, or 1 + the index of a drop reason in the function's own list.
-#define CV_NEXT 0
-#define CV_DROP(reason) ((uint8_t)(1 + (reason)))
-
-// What runs a function: one of the node's workers.
-struct cv_nf_worker {
-	unsigned index; // less than the environment's workers
-	uint64_t now; // TSC ticks, when the burst came to the function
-};
+// A verdict.
+#define CV_NEXT 0 // on, to the next function
+#define CV_DROP(reason) ((uint8_t)(1 + (reason))) // by its index in the function's list
+#define CV_ABSORBED ((uint8_t)0x20) // the function was who it was sent to; ends here
+#define CV_HELD ((uint8_t)0x21) // cv_nf_hold() has it
+#define CV_OUTPUT(output) ((uint8_t)(0x40 + (output))) // to the chain at this output
 
 // What a function may ask about the node. Owned by the node, valid during the call only.
 struct cv_nf_env {
@@ -67,13 +67,18 @@ struct cv_nf {
 
 	// Gives n <= CV_BURST_MAX packets (0 is allowed) a verdict each: verdict[i] for view[i].
 	// Returns how many verdicts are not CV_NEXT. May rewrite the packets' bytes in place and
-	// their view's out, nothing else of the view. Called by several workers at once.
+	// their view's out; nothing else of the view but by the calls of nf_worker.h. Called by
+	// several workers at once.
 	uint16_t (*process)(void *instance, struct cv_nf_worker *worker, struct cv_view *view,
 		uint8_t *verdict, uint16_t n);
 
 	// What makes it stateful (flow/flow.h); NULL: it is not, and has a process(). Both may be
 	// there: then the instance says which it is.
 	const struct cv_nf_flow *flow;
+
+	// Once in each poll iteration of each worker that runs the function: timers, in bounded steps.
+	// May be NULL.
+	void (*tick)(void *instance, struct cv_nf_worker *worker);
 
 	// What only this function knows (rule hits, table sizes), as a new JSON object; may be NULL.
 	// Called while packets flow: reads counters with relaxed atomics.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include <rte_cycles.h>
-
 #include "chain/path.h"
+
+#include <rte_cycles.h>
 
 const char *const cv_drop_reason_names[CV_DROP_REASONS] = {
 	[CV_DROP_NO_CHAIN] = "no_chain",
@@ -17,112 +17,38 @@ const char *const cv_drop_reason_names[CV_DROP_REASONS] = {
 	[CV_DROP_NO_BUFFER] = "no_buffer",
 };
 
-CV_HOT void cv_burst_measure(struct cv_burst *burst)
+static void run_from(const struct cv_path *path, unsigned first, struct cv_path_worker *worker,
+	struct cv_burst *burst);
+
+static CV_INLINE bool is_output(uint8_t verdict)
 {
-	uint32_t bytes = 0;
-	unsigned longest = 0;
-	unsigned shortest = UINT16_MAX;
-
-	for (unsigned i = 0; i < burst->n; i++) {
-		unsigned len = cv_view_packet_len(&burst->views[i]);
-
-		bytes += burst->views[i].len;
-		longest = RTE_MAX(longest, len);
-		shortest = RTE_MIN(shortest, len);
-	}
-	burst->bytes = bytes;
-	burst->longest = (uint16_t)longest;
-	burst->shortest = (uint16_t)shortest;
+	return verdict >= CV_OUTPUT(0);
 }
 
-// How many of the views are of this class.
-static unsigned of_class(const uint8_t *classes, uint8_t class, unsigned n)
+static void count(struct cv_nf_counters *counters, uint8_t verdict)
 {
-	unsigned count = 0;
+	if (CV_LIKELY(verdict <= CV_DROP(CV_DROPS_MAX - 1)))
+		cv_count(&counters->drops[verdict - CV_DROP(0)], 1);
+	else if (verdict == CV_ABSORBED)
+		cv_count(&counters->absorbed, 1);
+	else if (verdict == CV_HELD)
+		cv_count(&counters->held, 1);
+	else
+		cv_count(&counters->outputs[verdict - CV_OUTPUT(0)], 1);
+}
+
+// Did all packets of a buffer go to one output? Then the buffer went with them.
+static bool all_to_one_output(const uint8_t *verdicts, unsigned n)
+{
+	unsigned differ = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		count += classes[i] == class;
-	return count;
+		differ |= (unsigned)(verdicts[i] ^ verdicts[0]);
+	return differ == 0 && is_output(verdicts[0]);
 }
 
-// Copies those of n views that are of the class into a new buffer, one behind the other, and shows
-// them there. NULL: there is none.
-static struct rte_mbuf *copy_class(const struct cv_view *views, const uint8_t *classes,
-	uint8_t class, unsigned n, struct cv_view *copies, struct rte_mempool *pool)
-{
-	struct rte_mbuf *buffer = rte_pktmbuf_alloc(pool);
-	unsigned copied = 0;
-	uint32_t room;
-	uint8_t *at;
-
-	if (buffer == NULL)
-		return NULL;
-	at = rte_pktmbuf_mtod(buffer, uint8_t *);
-	room = rte_pktmbuf_tailroom(buffer);
-	for (unsigned i = 0; i < n; i++) {
-		uint32_t len = cv_view_packet_len(&views[i]);
-		rte_be16_t prefix = rte_cpu_to_be_16((uint16_t)len);
-
-		if (classes[i] != class)
-			continue;
-		if (len + sizeof(prefix) > room) { // another pool's: cannot be of this one
-			rte_pktmbuf_free(buffer);
-			return NULL;
-		}
-		memcpy(at, &prefix, sizeof(prefix));
-		memcpy(at + sizeof(prefix), cv_view_packet(&views[i]), len);
-		copies[copied] = views[i];
-		copies[copied++].data = at + sizeof(prefix) + views[i].before;
-		at += sizeof(prefix) + len;
-		room -= (uint32_t)sizeof(prefix) + len;
-	}
-	if (copied == 1)
-		cv_buffer_set(buffer, cv_view_packet(copies), cv_view_packet_len(copies));
-	return buffer;
-}
-
-void cv_burst_pick(const struct cv_burst *from, const uint8_t *classes, uint8_t class,
-	struct cv_burst *to, struct rte_mempool *pool, struct cv_port_counters *counters)
-{
-	const struct cv_view *views = from->views;
-
-	to->n = 0;
-	to->whole = from->whole;
-	to->buffers.n = 0;
-	for (unsigned b = 0; b < from->buffers.n; b++) {
-		struct rte_mbuf *buffer = from->buffers.buffers[b];
-		unsigned n = from->buffers.views[b];
-		unsigned count = of_class(classes, class, n);
-
-		if (count == n)
-			memcpy(&to->views[to->n], views, n * sizeof(*views));
-		else if (count > 0)
-			buffer = copy_class(views, classes, class, n, &to->views[to->n], pool);
-		if (buffer == NULL) {
-			cv_count(&counters->drops[CV_DROP_NO_BUFFER], count);
-		} else if (count > 0) {
-			to->buffers.buffers[to->buffers.n] = buffer;
-			to->buffers.views[to->buffers.n++] = (uint8_t)count;
-			to->n += (uint16_t)count;
-		}
-		views += n;
-		classes += n;
-	}
-	cv_burst_measure(to);
-}
-
-void cv_burst_picked(const struct cv_burst *from, const uint8_t *classes)
-{
-	const struct cv_buffers *buffers = &from->buffers;
-	unsigned at = 0;
-
-	for (unsigned b = 0; b < buffers->n; at += buffers->views[b++])
-		if (of_class(classes + at, classes[at], buffers->views[b]) < buffers->views[b])
-			rte_pktmbuf_free(buffers->buffers[b]);
-}
-
-// Counts the packets whose verdict is a drop, and frees the buffers that nothing is left in; the
-// others move up.
+// Counts the packets whose verdict is not CV_NEXT, and frees the buffers that nothing is left in;
+// the others move up.
 static void sort_out(
 	struct cv_burst *burst, const uint8_t *verdicts, struct cv_nf_counters *counters)
 {
@@ -134,22 +60,23 @@ static void sort_out(
 	unsigned at = 0;
 
 	for (unsigned b = 0; b < buffers->n; b++) {
-		unsigned end = at + buffers->views[b];
-		unsigned before = kept;
+		const unsigned n = buffers->views[b];
+		const unsigned before = kept;
 
-		for (; at < end; at++) {
+		for (unsigned end = at + n; at < end; at++) {
 			if (CV_LIKELY(verdicts[at] == CV_NEXT)) {
 				burst->views[kept++] = burst->views[at];
 				continue;
 			}
-			cv_count(&counters->drops[verdicts[at] - CV_DROP(0)], 1);
+			count(counters, verdicts[at]);
 			burst->bytes -= burst->views[at].len;
 		}
 		if (kept == before) {
-			empty[empties++] = buffers->buffers[b];
+			if (!all_to_one_output(&verdicts[at - n], n))
+				empty[empties++] = buffers->buffers[b];
 			continue;
 		}
-		if (CV_UNLIKELY(kept - before == 1 && buffers->views[b] > 1))
+		if (CV_UNLIKELY(kept - before == 1 && n > 1))
 			cv_buffer_set(buffers->buffers[b], cv_view_packet(&burst->views[before]),
 				cv_view_packet_len(&burst->views[before]));
 		buffers->views[buffers_kept] = (uint8_t)(kept - before);
@@ -161,26 +88,254 @@ static void sort_out(
 	rte_pktmbuf_free_bulk(empty, empties);
 }
 
-void cv_path_run(const struct cv_path *path, struct cv_nf_worker *worker, struct cv_burst *burst)
+// Takes the packets that go to a function's outputs through the paths there.
+static __rte_noinline void branch(const struct cv_step *step, struct cv_path_worker *worker,
+	const struct cv_burst *burst, const uint8_t *verdicts)
+{
+	struct cv_burst part;
+	unsigned outputs = 0; // a bit each
+
+	for (unsigned i = 0; i < burst->n; i++)
+		if (is_output(verdicts[i]))
+			outputs |= 1u << (verdicts[i] - CV_OUTPUT(0));
+	for (unsigned i = 0; outputs >> i != 0; i++) {
+		const struct cv_path *to;
+
+		if ((outputs >> i & 1) == 0)
+			continue;
+		to = step->outputs[i];
+		cv_burst_pick(burst, verdicts, CV_OUTPUT(i), &part, worker->pool,
+			&worker->ports_counters[burst->views[0].in]);
+		for (unsigned at = 0; at < part.n; at++)
+			part.views[at].out = to->out;
+		if (part.n > 0)
+			run_from(to, 0, worker, &part);
+	}
+}
+
+// What was decided of a burst happens: what goes nowhere on its path is taken out of it.
+static void carry_out(const struct cv_step *step, struct cv_path_worker *worker,
+	struct cv_burst *burst, const uint8_t *verdicts)
+{
+	if (CV_UNLIKELY(step->outputs != NULL))
+		branch(step, worker, burst, verdicts);
+	sort_out(burst, verdicts, step->counters);
+}
+
+// A second reference to a buffer, for some of its packets. NULL: there is no buffer for it.
+static struct rte_mbuf *refer_to(struct rte_mbuf *buffer, struct rte_mempool *pool)
+{
+	struct rte_mbuf *reference = rte_pktmbuf_alloc(pool);
+
+	if (reference != NULL)
+		rte_pktmbuf_attach(reference, buffer);
+	return reference;
+}
+
+// A burst that is composed of parts of another one.
+struct regrouped {
+	struct cv_burst burst;
+	uint8_t verdicts[CV_BURST_VIEWS];
+};
+
+static void regroup_add(struct regrouped *to, struct rte_mbuf *buffer, const struct cv_view *views,
+	const uint8_t *verdicts, unsigned n)
+{
+	struct cv_burst *burst = &to->burst;
+
+	memcpy(&burst->views[burst->n], views, n * sizeof(*views));
+	memcpy(&to->verdicts[burst->n], verdicts, n);
+	if (n == 1)
+		cv_buffer_set(buffer, cv_view_packet(views), cv_view_packet_len(views));
+	burst->n += (uint16_t)n;
+	burst->buffers.views[burst->buffers.n] = (uint8_t)n;
+	burst->buffers.buffers[burst->buffers.n++] = buffer;
+}
+
+static void regroup_done(struct regrouped *regrouped)
+{
+	regrouped->burst.whole = false;
+	cv_burst_measure(&regrouped->burst);
+}
+
+// How many of n packets, the first of which was not copied out of their buffer, follow each other
+// there.
+static unsigned run_of(struct rte_mbuf *const *moved, unsigned n)
+{
+	unsigned run = 1;
+
+	while (run < n && moved[run] == NULL)
+		run++;
+	return run;
+}
+
+// Some packets of the burst got buffers of their own, while their neighbours stayed: all are put
+// into their order again, each part of a shared buffer with a reference to it. What does not fit
+// into one burst goes ahead, through the functions behind.
+static __rte_noinline void regroup(const struct cv_path *path, unsigned at_step,
+	struct cv_path_worker *worker, struct cv_burst *burst, uint8_t *verdicts)
+{
+	const struct cv_step *step = &path->steps[at_step];
+	struct regrouped to = {0};
+	struct rte_mbuf *moved[CV_BURST_VIEWS];
+	unsigned at = 0;
+
+	memcpy(moved, worker->moved, burst->n * sizeof(moved[0])); // functions behind use theirs
+	memset(worker->moved, 0, burst->n * sizeof(moved[0]));
+	for (unsigned b = 0; b < burst->buffers.n; b++) {
+		struct rte_mbuf *shared = burst->buffers.buffers[b];
+		unsigned end = at + burst->buffers.views[b];
+		bool used = false;
+
+		rte_mbuf_refcnt_update(shared, 1); // it may be needed after its first part is gone
+		for (unsigned n; at < end; at += n) {
+			struct rte_mbuf *buffer = moved[at];
+
+			n = buffer != NULL ? 1 : run_of(&moved[at], end - at);
+			if (buffer == NULL) {
+				buffer = used ? refer_to(shared, worker->pool) : shared;
+				used = true;
+			}
+			if (CV_UNLIKELY(buffer == NULL)) {
+				cv_count(&worker->ports_counters[burst->views[at].in]
+						  .drops[CV_DROP_NO_BUFFER],
+					n);
+				continue;
+			}
+			if (to.burst.buffers.n == CV_BUFFERS_MAX) {
+				regroup_done(&to);
+				carry_out(step, worker, &to.burst, to.verdicts);
+				if (to.burst.n > 0)
+					run_from(path, at_step + 1, worker, &to.burst);
+				to.burst.n = to.burst.buffers.n = 0;
+			}
+			regroup_add(&to, buffer, &burst->views[at], &verdicts[at], n);
+		}
+		rte_pktmbuf_free(shared);
+		if (!used)
+			rte_pktmbuf_free(shared);
+	}
+	regroup_done(&to);
+	*burst = to.burst;
+	memcpy(verdicts, to.verdicts, to.burst.n);
+}
+
+// Some packets are not as long as they were. Returns whether some have other buffers than before, so
+// that the burst and its verdicts are not what they were.
+static __rte_noinline bool after_resizing(const struct cv_path *path, unsigned at_step,
+	struct cv_path_worker *worker, struct cv_burst *burst, uint8_t *verdicts)
+{
+	worker->resized = false;
+	if (worker->moved_count > 0) {
+		worker->moved_count = 0;
+		regroup(path, at_step, worker, burst, verdicts);
+		return true;
+	}
+	burst->whole = false;
+	cv_burst_measure(burst);
+	return false;
+}
+
+static CV_HOT void run_functions_from(const struct cv_path *path, unsigned first,
+	struct cv_path_worker *worker, struct cv_burst *burst)
 {
 	uint8_t verdicts[CV_BURST_VIEWS];
 	uint64_t then = rte_rdtsc();
 
-	for (unsigned i = 0; i < path->length && burst->n > 0; i++) {
+	for (unsigned i = first; i < path->length && burst->n > 0; i++) {
 		const struct cv_step *step = &path->steps[i];
-		unsigned drops = 0;
+		// Pairs with the release store of whoever replaces the instance.
+		void *instance = __atomic_load_n(&step->instance, __ATOMIC_ACQUIRE);
+		unsigned others = 0; // that do not go on to the next function
 		uint64_t now;
 
-		worker->now = then;
+		worker->nf.now = then;
+		worker->path = path;
+		worker->step = step;
+		worker->burst = burst;
 		cv_count(&step->counters->packets, burst->n);
 		cv_count(&step->counters->bytes, burst->bytes);
 		for (unsigned at = 0; at < burst->n; at += CV_BURST_MAX)
-			drops += step->process(step->instance, worker, burst->views + at,
+			others += step->process(instance, &worker->nf, burst->views + at,
 				verdicts + at, RTE_MIN(burst->n - at, (unsigned)CV_BURST_MAX));
-		if (drops > 0)
-			sort_out(burst, verdicts, step->counters);
+		if (CV_UNLIKELY(worker->resized) &&
+			after_resizing(path, i, worker, burst, verdicts))
+			others = burst->n;
+		if (others > 0)
+			carry_out(step, worker, burst, verdicts);
 		now = rte_rdtsc();
 		cv_count(&step->counters->busy_cycles, now - then);
 		then = now;
 	}
+}
+
+static void run_from(const struct cv_path *path, unsigned first, struct cv_path_worker *worker,
+	struct cv_burst *burst)
+{
+	if (path != NULL)
+		run_functions_from(path, first, worker, burst);
+	if (burst->n > 0)
+		worker->leave(worker, path, burst);
+}
+
+// Those of the waiting packets that go on at the same place as the first one, as a burst.
+static void take_waiting(struct cv_path_worker *worker, struct cv_burst *burst)
+{
+	const struct cv_waiting *waiting = worker->waiting;
+	const struct cv_waiting first = waiting[0];
+	unsigned n = 0;
+
+	while (n < worker->waiting_count && n < CV_BUFFERS_MAX &&
+		waiting[n].packet.path == first.packet.path && waiting[n].step == first.step) {
+		burst->views[n] = cv_nf_held_view(&waiting[n].packet);
+		burst->buffers.buffers[n] = waiting[n].packet.buffer;
+		burst->buffers.views[n] = 1;
+		n++;
+	}
+	burst->n = burst->buffers.n = (uint16_t)n;
+	burst->whole = true;
+	cv_burst_measure(burst);
+	worker->waiting_count -= (uint16_t)n;
+	memmove(worker->waiting, worker->waiting + n,
+		worker->waiting_count * sizeof(worker->waiting[0]));
+}
+
+// What functions made or released goes on its way. Functions behind may make more, those behind
+// them again: each time there are fewer left.
+static __rte_noinline void run_waiting(struct cv_path_worker *worker)
+{
+	struct cv_burst burst;
+
+	while (worker->waiting_count > 0) {
+		const struct cv_path *path = worker->waiting[0].packet.path;
+		const unsigned step = worker->waiting[0].step;
+
+		take_waiting(worker, &burst);
+		run_from(path, step, worker, &burst);
+	}
+}
+
+void cv_path_run_functions(
+	const struct cv_path *path, struct cv_path_worker *worker, struct cv_burst *burst)
+{
+	run_functions_from(path, 0, worker, burst);
+}
+
+void cv_path_run(const struct cv_path *path, struct cv_path_worker *worker, struct cv_burst *burst)
+{
+	run_from(path, 0, worker, burst);
+	if (CV_UNLIKELY(worker->waiting_count > 0))
+		run_waiting(worker);
+}
+
+void cv_path_tick(const struct cv_path *path, const struct cv_step *step,
+	void (*tick)(void *instance, struct cv_nf_worker *worker), struct cv_path_worker *worker)
+{
+	worker->nf.now = rte_rdtsc();
+	worker->path = path;
+	worker->step = step;
+	worker->burst = NULL;
+	tick(__atomic_load_n(&step->instance, __ATOMIC_ACQUIRE), &worker->nf);
+	if (worker->waiting_count > 0)
+		run_waiting(worker);
 }

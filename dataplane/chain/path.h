@@ -6,29 +6,10 @@
 #ifndef CV_PATH_H
 #define CV_PATH_H
 
-#include <rte_mbuf.h>
-
-#include "chain/counters.h"
+#include "chain/burst.h"
 #include "chain/nf.h"
-#include "convoy/walk.h"
-#include "port/buffers.h"
 
-// Views that a burst has room for: a whole convoy more than are enough to stop loading.
-#define CV_BURST_VIEWS (CV_VIEWS_MAX + CV_CONVOY_PACKETS_MAX)
-
-// Packets on their way through a path. The path owns the buffers that they lie in.
-struct cv_burst {
-	uint16_t n; // packets, each with a view
-	uint16_t longest; // no packet is longer than this with its tunnel, bytes
-	uint16_t shortest; // none is shorter
-	// Where a buffer holds several packets nothing but their lengths is between them. False: it
-	// is not known.
-	bool whole;
-	uint32_t bytes; // that the views show, all together
-	struct cv_buffers buffers;
-	struct cv_view views[CV_BURST_VIEWS] __rte_aligned(
-		RTE_CACHE_LINE_SIZE); // none in two lines
-};
+struct cv_path;
 
 // One function of a path, as one worker runs it.
 struct cv_step {
@@ -36,26 +17,57 @@ struct cv_step {
 		uint8_t *verdicts, uint16_t n);
 	void *instance;
 	struct cv_nf_counters *counters; // this worker's
+	const struct cv_path *const *outputs; // of a function that has some
 };
 
 struct cv_path {
 	unsigned length;
 	struct cv_step *steps;
+	uint8_t out; // port that packets leave by unless a function says otherwise
+	struct cv_ring *sink; // the next path's ring; NULL: out of the node, by each packet's port
 };
 
-// Sets bytes, longest and shortest, from the views.
-void cv_burst_measure(struct cv_burst *burst);
+#define CV_WAITING_MAX 256 // packets that a worker's functions make or release at a time
 
-// The packets whose class is this one, of a burst that has others as well, as a burst of its own.
-// Those that share a buffer with packets of another class are copied, into buffers of the pool;
-// where it has none they are dropped and counted. After the last class, cv_burst_picked() frees the
-// buffers that were copied from.
-void cv_burst_pick(const struct cv_burst *from, const uint8_t *classes, uint8_t class,
-	struct cv_burst *to, struct rte_mempool *pool, struct cv_port_counters *counters);
-void cv_burst_picked(const struct cv_burst *from, const uint8_t *classes);
+// A packet that a function made or released, until the burst that it was made for is done.
+struct cv_waiting {
+	struct cv_held packet;
+	uint16_t step; // to go on with
+};
 
-// Runs the burst through the path. Afterwards burst->n packets are left, in their order; the
-// others were counted at the function that dropped them, and buffers that nothing is left in freed.
-void cv_path_run(const struct cv_path *path, struct cv_nf_worker *worker, struct cv_burst *burst);
+// A worker, as paths know it.
+struct cv_path_worker {
+	struct cv_nf_worker nf; // as functions know it
+	struct rte_mempool *pool;
+	struct cv_port_counters *ports_counters; // its own, by port
+	// Takes a burst of at least one packet that has come to the end of a path. NULL: that of no
+	// path, each packet leaves by its port.
+	void (*leave)(
+		struct cv_path_worker *worker, const struct cv_path *path, struct cv_burst *burst);
+
+	// Of the function that runs, for nf_worker.c.
+	const struct cv_path *path;
+	const struct cv_step *step;
+	struct cv_burst *burst; // NULL: in tick()
+	bool resized; // some packet is not as long as it was
+	uint16_t moved_count;
+	struct rte_mbuf *moved[CV_BURST_VIEWS]; // the buffers of packets that were copied out
+	uint16_t waiting_count;
+	struct cv_waiting waiting[CV_WAITING_MAX];
+};
+
+// Runs a burst of at least one packet through the path, and what leaves it on. Then what functions
+// made or released meanwhile.
+void cv_path_run(const struct cv_path *path, struct cv_path_worker *worker, struct cv_burst *burst);
+
+// The same without what leaves: burst->n packets are left, in their order; the others were counted at
+// the function that dropped or kept them, and buffers that nothing is left in freed. Packets
+// may have left already where functions resize them.
+void cv_path_run_functions(
+	const struct cv_path *path, struct cv_path_worker *worker, struct cv_burst *burst);
+
+// Calls the tick() of one of the path's functions, and runs what it made or released.
+void cv_path_tick(const struct cv_path *path, const struct cv_step *step,
+	void (*tick)(void *instance, struct cv_nf_worker *worker), struct cv_path_worker *worker);
 
 #endif

@@ -18,36 +18,35 @@ static CV_INLINE uint16_t allowed(const struct cv_worker *worker, uint16_t most)
 	return (uint16_t)RTE_MIN(worker->left, most);
 }
 
-static void run_stage(
-	struct cv_worker *worker, const struct cv_stage *stage, struct cv_burst *burst)
+void cv_worker_leave(
+	struct cv_path_worker *path_worker, const struct cv_path *path, struct cv_burst *burst)
 {
-	cv_path_run(&stage->path, &worker->nf, burst);
-	if (burst->n == 0)
-		return;
-	if (stage->sink != NULL) {
-		uint16_t took = cv_ring_push(stage->sink, &burst->buffers, burst->views, burst->n);
+	struct cv_worker *worker = RTE_PTR_SUB(path_worker, offsetof(struct cv_worker, paths));
+	uint16_t took;
 
-		if (CV_LIKELY(took == burst->buffers.n))
-			return;
-		for (unsigned i = took; i < burst->buffers.n; i++)
-			cv_count(&worker->ports_counters[stage->out].drops[CV_DROP_RING_FULL],
-				burst->buffers.views[i]);
-		rte_pktmbuf_free_bulk(burst->buffers.buffers + took, burst->buffers.n - took);
-	} else {
+	if (path == NULL || path->sink == NULL) {
 		cv_tx_burst(worker->tx, burst);
+		return;
 	}
+	took = cv_ring_push(path->sink, &burst->buffers, burst->views, burst->n);
+	if (CV_LIKELY(took == burst->buffers.n))
+		return;
+	for (unsigned i = took; i < burst->buffers.n; i++)
+		cv_count(&path_worker->ports_counters[path->out].drops[CV_DROP_RING_FULL],
+			burst->buffers.views[i]);
+	rte_pktmbuf_free_bulk(burst->buffers.buffers + took, burst->buffers.n - took);
 }
 
 static void run_class(struct cv_worker *worker, const struct cv_source *source, uint8_t class,
 	struct cv_burst *burst)
 {
 	if (class == CV_CLASS_NONE) {
-		cv_tx_drop(burst, &worker->ports_counters[source->in], CV_DROP_NO_CHAIN);
+		cv_tx_drop(burst, &worker->paths.ports_counters[source->in], CV_DROP_NO_CHAIN);
 		return;
 	}
 	for (unsigned i = 0; i < burst->n; i++)
-		burst->views[i].out = source->stages[class].out;
-	run_stage(worker, &source->stages[class], burst);
+		burst->views[i].out = source->paths[class].out;
+	cv_path_run(&source->paths[class], &worker->paths, burst);
 }
 
 // Several chains share the source: each gets its packets as one burst, in their order.
@@ -69,7 +68,7 @@ static void run_classes(
 			continue;
 		done[classes[i]] = true;
 		cv_burst_pick(burst, classes, classes[i], &part, worker->tx->pool,
-			&worker->ports_counters[source->in]);
+			&worker->paths.ports_counters[source->in]);
 		if (part.n > 0)
 			run_class(worker, source, classes[i], &part);
 	}
@@ -81,8 +80,8 @@ static void run_source(
 {
 	if (burst->n == 0)
 		return;
-	if (source->one_stage)
-		run_stage(worker, &source->stages[0], burst);
+	if (source->one_path)
+		cv_path_run(&source->paths[0], &worker->paths, burst);
 	else
 		run_classes(worker, source, burst);
 }
@@ -92,9 +91,9 @@ static bool has_room(const struct cv_source *source)
 {
 	uint32_t views = source->convoys != NULL ? CV_CONVOYS_VIEWS : CV_BURST_VIEWS;
 
-	for (unsigned i = 0; i < source->stages_count; i++)
-		if (source->stages[i].sink != NULL &&
-			!cv_ring_has_room(source->stages[i].sink, CV_BURST_MAX, views))
+	for (unsigned i = 0; i < source->paths_count; i++)
+		if (source->paths[i].sink != NULL &&
+			!cv_ring_has_room(source->paths[i].sink, CV_BURST_MAX, views))
 			return false;
 	return true;
 }
@@ -110,8 +109,8 @@ static bool take_frames(struct cv_worker *worker, struct cv_source *source, stru
 
 	while (taken < n) {
 		taken += cv_burst_load_convoys(burst, frames + taken, n - taken, source->in,
-			source->stages[0].out, source->convoys,
-			&worker->ports_counters[source->in]);
+			source->paths[0].out, source->convoys,
+			&worker->paths.ports_counters[source->in]);
 		convoys |= burst->n != burst->buffers.n;
 		packets += burst->n;
 		run_source(worker, source, burst);
@@ -124,8 +123,8 @@ static bool take_frames(struct cv_worker *worker, struct cv_source *source, stru
 // than a ring has room for.
 static bool has_no_ring(const struct cv_source *source)
 {
-	for (unsigned i = 0; i < source->stages_count; i++)
-		if (source->stages[i].sink != NULL)
+	for (unsigned i = 0; i < source->paths_count; i++)
+		if (source->paths[i].sink != NULL)
 			return false;
 	return true;
 }
@@ -155,7 +154,7 @@ static __rte_noinline void disaggregate_views(
 
 	source->plain_polls = 0;
 	n = cv_burst_to_frames(
-		burst, n, frames, worker->tx->pool, &worker->ports_counters[source->in]);
+		burst, n, frames, worker->tx->pool, &worker->paths.ports_counters[source->in]);
 	take_frames(worker, source, burst, frames, n);
 }
 
@@ -174,8 +173,8 @@ static uint16_t poll_views(
 		disaggregate_views(worker, source, burst, n);
 		return n;
 	}
-	cv_burst_take_views(
-		burst, n, source->in, source->stages[0].out, &worker->ports_counters[source->in]);
+	cv_burst_take_views(burst, n, source->in, source->paths[0].out,
+		&worker->paths.ports_counters[source->in]);
 	run_source(worker, source, burst);
 	return n;
 }
@@ -201,8 +200,8 @@ static uint16_t poll_port(
 	n = port->rx(port, source->queue, packets, allowed(worker, CV_BURST_MAX));
 	if (n == 0)
 		return 0;
-	cv_burst_load(burst, packets, n, source->in, source->stages[0].out,
-		&worker->ports_counters[source->in]);
+	cv_burst_load(burst, packets, n, source->in, source->paths[0].out,
+		&worker->paths.ports_counters[source->in]);
 	run_source(worker, source, burst);
 	return n;
 }
@@ -217,7 +216,7 @@ static uint16_t poll_ring(
 	burst->n = n;
 	burst->whole = false; // not known any more
 	cv_burst_measure(burst);
-	run_stage(worker, &source->stages[0], burst);
+	cv_path_run(&source->paths[0], &worker->paths, burst);
 	return n;
 }
 

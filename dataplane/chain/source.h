@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// A source of a worker: a port's queue, or the ring behind the stage before. What it brings goes
-// through the stages behind it, and on its way.
+// A source of a worker: a port's queue, or the ring behind the path before. What it brings goes
+// through the paths behind it, and on its way.
 #ifndef CV_SOURCE_H
 #define CV_SOURCE_H
 
@@ -24,14 +24,7 @@ struct cv_worker;
 #define CV_CONVOYS_MAX 32
 #define CV_CONVOYS_VIEWS (CV_CONVOYS_MAX * CV_CONVOY_PACKETS_MAX)
 
-// One path of a chain as one worker runs it, and where its packets go.
-struct cv_stage {
-	struct cv_path path;
-	uint8_t out; // port that packets leave by unless a function says otherwise
-	struct cv_ring *sink; // the next stage's ring; NULL: out of the node, by each packet's port
-};
-
-// A port's queue or a ring, and the stages its packets go to.
+// A port's queue or a ring, and the paths its packets go to.
 struct cv_source {
 	struct cv_port *port; // NULL: ring
 	uint16_t queue;
@@ -42,15 +35,15 @@ struct cv_source {
 	// some, packets are received as views, which is cheaper, until convoys come.
 	uint16_t plain_polls;
 	bool sparse; // the frames of the last poll that brought some had few packets each
-	struct cv_classifier classifier; // a port's: classes are indices of stages
-	bool one_stage; // no packet needs classifying
+	struct cv_classifier classifier; // a port's: classes are indices of paths
+	bool one_path; // no packet needs classifying
 	bool waits; // does not receive while a sink has no room: nothing is lost in the node
-	struct cv_stage *stages;
-	unsigned stages_count;
+	struct cv_path *paths;
+	unsigned paths_count;
 };
 
 // Receives from the source once, unless it waits for room behind it, and takes what came through
-// its stages. ports: port queues are polled, too. Returns how many packets or frames came.
+// its paths. ports: port queues are polled, too. Returns how many packets or frames came.
 uint16_t cv_source_poll(
 	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst, bool ports);
 

@@ -215,9 +215,9 @@ static void pass(struct node *node, struct cv_burst *burst)
 	struct cv_nf_counters counters = {0};
 	struct cv_step step = {.process = drop_some, .instance = node, .counters = &counters};
 	const struct cv_path path = {.length = 1, .steps = &step};
-	struct cv_nf_worker worker = {0};
+	struct cv_path_worker worker = {0};
 
-	cv_path_run(&path, &worker, burst);
+	cv_path_run_functions(&path, &worker, burst);
 	if (burst->n > 0)
 		cv_tx_burst(&node->tx, burst);
 }

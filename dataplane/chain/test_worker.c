@@ -134,7 +134,7 @@ struct rig {
 	struct cv_port_counters port_counters[2][3];
 	struct cv_nf_counters counters[2];
 	struct cv_step steps[2];
-	struct cv_stage stages[2];
+	struct cv_path paths[2];
 	struct cv_source sources[2];
 	struct cv_ring *ring;
 	enum cv_worker_phase phase;
@@ -161,20 +161,21 @@ static void rig_init(struct rig *rig)
 		rig->txs[i].pool = pool;
 		rig->txs[i].counters = rig->port_counters[i];
 		rig->steps[i] = (struct cv_step){.process = obey, .counters = &rig->counters[i]};
-		rig->stages[i] =
-			(struct cv_stage){.path = {.length = 1, .steps = &rig->steps[i]}, .out = 1};
-		*worker = (struct cv_worker){.nf.index = i,
+		rig->paths[i] = (struct cv_path){.length = 1, .steps = &rig->steps[i], .out = 1};
+		*worker = (struct cv_worker){.paths.nf.index = i,
+			.paths.ports_counters = rig->port_counters[i],
+			.paths.pool = pool,
+			.paths.leave = cv_worker_leave,
 			.sources = &rig->sources[i],
 			.sources_count = 1,
 			.tx = &rig->txs[i],
-			.phase = &rig->phase,
-			.ports_counters = rig->port_counters[i]};
+			.phase = &rig->phase};
 	}
 	rig->sources[0] = (struct cv_source){.port = rig->port_list[0],
-		.one_stage = true,
+		.one_path = true,
 		.waits = true,
-		.stages = rig->stages,
-		.stages_count = 1};
+		.paths = rig->paths,
+		.paths_count = 1};
 	cv_classifier_init(&rig->sources[0].classifier);
 }
 
@@ -436,9 +437,9 @@ static void chains_do_not_mix(void **state)
 	struct rig rig;
 
 	rig_init(&rig);
-	rig.sources[0].one_stage = false;
-	rig.sources[0].stages_count = 2;
-	rig.stages[1].out = 2;
+	rig.sources[0].one_path = false;
+	rig.sources[0].paths_count = 2;
+	rig.paths[1].out = 2;
 	assert_int_equal(cv_classifier_add_vlan(&rig.sources[0].classifier, 20, 0), 0);
 	assert_int_equal(cv_classifier_add_vlan(&rig.sources[0].classifier, 10, 1), 0);
 	for (unsigned i = 0; i < 200; i++)
@@ -490,11 +491,11 @@ static void convoys_among_plain_packets(void **state)
 		if (rows[row].ring) {
 			rig.ring = cv_ring_create("test", 512, 2 * CV_CONVOYS_VIEWS, &error);
 			assert_non_null(rig.ring);
-			rig.stages[0].sink = rig.ring;
+			rig.paths[0].sink = rig.ring;
 			rig.sources[1] = (struct cv_source){.ring = rig.ring,
-				.one_stage = true,
-				.stages = &rig.stages[1],
-				.stages_count = 1};
+				.one_path = true,
+				.paths = &rig.paths[1],
+				.paths_count = 1};
 		}
 		for (unsigned i = 0; i < rows[row].plain; i++)
 			give(&rig, CV_NEXT, 0xff, 60, -1);
@@ -526,13 +527,13 @@ static void pipeline(void **state)
 		rig_init(&rig);
 		rig.ring = cv_ring_create("test", CV_BURST_MAX, CV_BURST_VIEWS, &error);
 		assert_non_null(rig.ring);
-		rig.stages[0].sink = rig.ring;
+		rig.paths[0].sink = rig.ring;
 		rig.sources[0].waits = waits;
 		rig.ports[0].port.ended = memory_ended;
 		rig.sources[1] = (struct cv_source){.ring = rig.ring,
-			.one_stage = true,
-			.stages = &rig.stages[1],
-			.stages_count = 1};
+			.one_path = true,
+			.paths = &rig.paths[1],
+			.paths_count = 1};
 		for (unsigned i = 0; i < 256; i++)
 			give(&rig, CV_NEXT, i % 2 ? 2 : 0xff, 60, -1);
 		run(&rig, 2);

@@ -21,7 +21,7 @@ int cv_worker_run(void *argument)
 
 	worker->left = worker->yield ? YIELD_AFTER : UINT_MAX;
 	if (worker->tx->next_hop_rcu != NULL)
-		cv_next_hop_rcu_online(worker->tx->next_hop_rcu, worker->nf.index);
+		cv_next_hop_rcu_online(worker->tx->next_hop_rcu, worker->paths.nf.index);
 	// Pairs with the main thread's release store of the phase.
 	while ((phase = __atomic_load_n(worker->phase, __ATOMIC_ACQUIRE)) != CV_WORKER_EXIT) {
 		unsigned moved = 0;
@@ -30,6 +30,9 @@ int cv_worker_run(void *argument)
 		for (unsigned i = 0; i < worker->sources_count; i++)
 			moved += cv_source_poll(
 				worker, &worker->sources[i], &burst, phase == CV_WORKER_RUN);
+		for (unsigned i = 0; i < worker->ticks_count; i++)
+			cv_path_tick(worker->ticks[i].path, worker->ticks[i].step,
+				worker->ticks[i].tick, &worker->paths);
 		cv_tx_flush(worker->tx);
 		now = rte_rdtsc();
 		if (moved > 0)
@@ -51,6 +54,6 @@ int cv_worker_run(void *argument)
 		__atomic_store_n(&worker->iterations, worker->iterations + 1, __ATOMIC_RELEASE);
 	}
 	if (worker->tx->next_hop_rcu != NULL)
-		cv_next_hop_rcu_offline(worker->tx->next_hop_rcu, worker->nf.index);
+		cv_next_hop_rcu_offline(worker->tx->next_hop_rcu, worker->paths.nf.index);
 	return 0;
 }

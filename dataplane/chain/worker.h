@@ -17,15 +17,25 @@ enum cv_worker_phase {
 	CV_WORKER_EXIT,
 };
 
+// A function with a timer.
+struct cv_tick {
+	void (*tick)(void *instance, struct cv_nf_worker *worker);
+	const struct cv_path *path; // the first that it is in
+	const struct cv_step *step;
+};
+
 struct cv_worker {
+	struct cv_path_worker paths; // as paths and functions know it, with its index
+
 	// Set before the worker runs; not changed after.
-	struct cv_nf_worker nf; // as functions know it, with its index
 	// Others share the core: it is given away when an iteration found nothing to do, and now
 	// and then when there is no end of packets. Else the first of a chain would fill the ring
 	// behind it and drop, while the next one waits for the end of its time slice.
 	bool yield;
 	struct cv_source *sources;
 	unsigned sources_count;
+	struct cv_tick *ticks; // once in each poll iteration
+	unsigned ticks_count;
 	struct cv_tx *tx; // where packets leave; its own, its tx_queue is the index
 	const enum cv_worker_phase *phase; // the node's; written by the main thread
 
@@ -33,7 +43,6 @@ struct cv_worker {
 	unsigned left;
 
 	// Written by the worker, read by anyone.
-	struct cv_port_counters *ports_counters; // by port index; tx counts there, too
 	uint64_t iterations; // of its poll loop
 	uint64_t busy_cycles; // TSC ticks of iterations that moved a packet
 	uint64_t total_cycles; // TSC ticks of all iterations
@@ -42,5 +51,9 @@ struct cv_worker {
 
 // Runs until the phase is CV_WORKER_EXIT. The argument is a struct cv_worker; returns 0.
 int cv_worker_run(void *worker);
+
+// What paths.leave must be: packets go into the ring behind their path, or out of the node.
+void cv_worker_leave(
+	struct cv_path_worker *worker, const struct cv_path *path, struct cv_burst *burst);
 
 #endif

@@ -3,7 +3,7 @@
 //
 // A view of one packet: where its bytes are, and the little that is known about it. The bytes may
 // lie in a buffer of their own or inside a larger frame: who holds a view cannot tell, must not
-// look before or behind [data, data + len), must not resize, and does not own the bytes.
+// look before or behind [data, data + len), and does not own the bytes.
 #ifndef CV_VIEW_H
 #define CV_VIEW_H
 
@@ -50,15 +50,14 @@ static CV_INLINE rte_be16_t cv_load_be16(const uint8_t *at)
 	return value;
 }
 
-// Points the view at a frame of len bytes, without a tunnel before it, and finds its layer 3. In
-// and out stay as they are.
-static CV_INLINE void cv_view_set(struct cv_view *view, uint8_t *data, uint16_t len)
+// Finds the layer 3 of what the view shows.
+static CV_INLINE void cv_view_parse(struct cv_view *view)
 {
+	const uint8_t *data = view->data;
+	unsigned len = view->len;
 	unsigned l3 = CV_ETHER_LEN;
 	rte_be16_t proto = 0;
 
-	view->data = data;
-	view->len = len;
 	if (CV_UNLIKELY(len < CV_ETHER_LEN)) {
 		l3 = len;
 	} else {
@@ -77,8 +76,17 @@ static CV_INLINE void cv_view_set(struct cv_view *view, uint8_t *data, uint16_t 
 		}
 	}
 	view->l3 = (uint8_t)l3;
-	view->before = 0;
 	view->proto = proto;
+}
+
+// Points the view at a frame of len bytes, without a tunnel before it, and finds its layer 3. In
+// and out stay as they are.
+static CV_INLINE void cv_view_set(struct cv_view *view, uint8_t *data, uint16_t len)
+{
+	view->data = data;
+	view->len = len;
+	view->before = 0;
+	cv_view_parse(view);
 }
 
 // The whole packet as it is sent: what the view shows and the tunnel before it.

@@ -14,7 +14,7 @@ struct bench_path {
 	const struct cv_nf *types[4];
 	struct cv_step steps[4];
 	struct cv_nf_counters counters[4];
-	struct cv_nf_worker worker;
+	struct cv_path_worker worker;
 };
 
 static uint16_t run(void *state, struct rte_mbuf **packets, uint16_t n)
@@ -22,7 +22,7 @@ static uint16_t run(void *state, struct rte_mbuf **packets, uint16_t n)
 	struct bench_path *path = state;
 
 	cv_burst_load(&path->burst, packets, n, 0, 1, &path->port_counters);
-	cv_path_run(&path->path, &path->worker, &path->burst);
+	cv_path_run_functions(&path->path, &path->worker, &path->burst);
 	return path->burst.n;
 }
 
@@ -37,7 +37,7 @@ void bench_path_continue(void *state)
 {
 	struct bench_path *path = state;
 
-	cv_path_run(&path->path, &path->worker, &path->burst);
+	cv_path_run_functions(&path->path, &path->worker, &path->burst);
 }
 
 static uint64_t busy(const void *state)

@@ -274,7 +274,7 @@ static void pass(struct cv_burst *burst)
 	struct cv_step steps[FUNCTIONS + 1] = {
 		{.process = drop_and_steer, .counters = &nf_counters[FUNCTIONS]}};
 	struct cv_path path = {.length = 1, .steps = steps};
-	struct cv_nf_worker worker = {0};
+	struct cv_path_worker worker = {0};
 	uint8_t classes[CV_BURST_VIEWS];
 
 	if (burst->n == 0)
@@ -288,7 +288,7 @@ static void pass(struct cv_burst *burst)
 			steps[path.length++] = (struct cv_step){.process = nf[i]->process,
 				.instance = instance[i],
 				.counters = &nf_counters[i]};
-	cv_path_run(&path, &worker, burst);
+	cv_path_run_functions(&path, &worker, burst);
 	for (unsigned i = 0; i <= FUNCTIONS; i++)
 		for (unsigned why = 0; why < CV_DROPS_MAX; why++)
 			function_drops += nf_counters[i].drops[why];

@@ -40,7 +40,8 @@ def ports():
         for p in plan["ports"]}}
 def functions():
     return {{f["name"]: dict(type=f["type"], packets=packets, bytes=60 * packets,
-        busy_cycles=20 * packets, drops=dict(denied=3)) for f in plan["functions"]}}
+        busy_cycles=20 * packets, drops=dict(denied=3),
+        originated=0, absorbed=0, held=0, copied_out=0) for f in plan["functions"]}}
 def workers():
     return [dict(core=w["core"], poll_iterations=packets, busy_cycles=packets,
         total_cycles=2 * packets, longest_iteration_ns=1500)
@@ -48,7 +49,8 @@ def workers():
 def next_hops():
     return {{}}
 def accounting():
-    return dict(received=packets, sent=packets, dropped=0, held=0, conserved=BEHAVIOUR != "lossy")
+    return dict(received=packets, originated=0, sent=packets, dropped=0, absorbed=0, held=0,
+        conserved=BEHAVIOUR != "lossy")
 path = os.environ["XDG_RUNTIME_DIR"] + "/telemetry"
 server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 if os.path.exists(path):
@@ -80,7 +82,7 @@ if BEHAVIOUR == "deaf":
     signal.pause()
 if BEHAVIOUR != "ends":
     signal.sigwait([signal.SIGTERM])
-print(json.dumps(dict(schema="convoy.counts/2", ports=ports(), functions=functions(),
+print(json.dumps(dict(schema="convoy.counts/3", ports=ports(), functions=functions(),
     workers=workers(), accounting=accounting(), tsc_hz=2500000000)), flush=True)
 sys.exit(1 if BEHAVIOUR == "lossy" else 0)
 """

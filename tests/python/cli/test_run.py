@@ -59,7 +59,7 @@ def test_json_is_one_document(convoy, stand_in, chain):
     document = json.loads(done.stdout)
     assert document["schema"] == "convoy.run/1"
     assert document["ended_by"] == "duration"
-    assert document["counts"]["schema"] == "convoy.counts/2"
+    assert document["counts"]["schema"] == "convoy.counts/3"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
