@@ -1,24 +1,57 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "nf/bridge.h"
-
+//
+// A learning bridge between two ports.
+//
+//   {"sides": [PORT, PORT], "entries": 4096, "age_s": 300}
+//
+// It remembers on which side each source address was heard, for age_s seconds after its last packet,
+// and sends every packet out of the other side, unless its destination was heard on the side that it
+// came from. Unknown and group destinations go to the other side. Addresses are learned over all
+// VLANs together, by all workers. It changes no packet.
+//
+// Drops: bad_header (no whole Ethernet header), same_side (the destination is on the side that the
+// packet came from), bad_source (a group address or 0), not_a_side (came in by another port).
 #include <errno.h>
+#include <stdlib.h>
 
 #include <rte_cycles.h>
 
+#include "chain/nf.h"
 #include "nf/config.h"
+#include "nf/mac_table.h"
 #include "packet/ether.h"
 
 #define TICKS_PER_AGE 16
 
-int cv_bridge_init(struct cv_bridge *bridge, const json_t *sides, uint32_t entries, uint32_t age_s,
-	const struct cv_nf_env *env, struct cv_error *error)
+enum { BAD_HEADER, SAME_SIDE, BAD_SOURCE, NOT_A_SIDE };
+
+static const char *const drops[] = {"bad_header", "same_side", "bad_source", "not_a_side", NULL};
+
+struct bridge {
+	int side[2]; // ports
+	struct cv_mac_table table;
+	uint64_t ticks_per_cycle; // of the table's clock, times 2^64
+};
+
+struct config {
+	const json_t *sides;
+	uint32_t entries, age_s;
+};
+
+static const struct cv_param params[] = {
+	{"sides", CV_LIST, CV_AT(struct config, sides), .low = 2, .high = 2, .required = true,
+		.doc = "its two ports; default: the chain's"},
+	{"entries", CV_INTEGER, CV_AT(struct config, entries), .low = 1, .high = 1 << 20,
+		.fallback = 4096, .doc = "addresses in its table"},
+	{"age_s", CV_INTEGER, CV_AT(struct config, age_s), .low = 1, .high = 1000000,
+		.fallback = 300, .doc = "seconds of silence after which an address is forgotten"},
+	{0},
+};
+
+static int find_sides(struct bridge *bridge, const json_t *sides, const struct cv_nf_env *env,
+	struct cv_error *error)
 {
-	if (json_array_size(sides) != 2) {
-		cv_error_set(
-			error, "%s: a bridge needs sides: [PORT, PORT], its two ports", env->name);
-		return -EINVAL;
-	}
 	for (unsigned i = 0; i < 2; i++) {
 		const char *name = json_string_value(json_array_get(sides, i));
 
@@ -31,66 +64,95 @@ int cv_bridge_init(struct cv_bridge *bridge, const json_t *sides, uint32_t entri
 		if (bridge->side[i] < 0)
 			return cv_config_no_port(env->name, name, env, error);
 	}
-	if (bridge->side[0] == bridge->side[1]) {
-		cv_error_set(error, "%s: both sides are \"%s\"; a bridge needs two ports",
-			env->name, env->ports[bridge->side[0]]);
-		return -EINVAL;
-	}
-	bridge->ticks_per_cycle = UINT64_MAX / (rte_get_tsc_hz() * (uint64_t)age_s / TICKS_PER_AGE);
-	if (cv_mac_table_init(&bridge->table, entries, TICKS_PER_AGE) != 0) {
-		cv_error_set(error, "%s: no memory for %u entries", env->name, entries);
-		return -ENOMEM;
-	}
-	return 0;
+	if (bridge->side[0] != bridge->side[1])
+		return 0;
+	cv_error_set(error, "%s: both sides are \"%s\"; a bridge needs two ports", env->name,
+		env->ports[bridge->side[0]]);
+	return -EINVAL;
 }
 
-void cv_bridge_free(struct cv_bridge *bridge)
+static void *create(const void *of, const struct cv_nf_env *env, struct cv_error *error)
 {
-	cv_mac_table_free(&bridge->table);
+	const struct config *config = of;
+	struct bridge *bridge = calloc(1, sizeof(*bridge));
+
+	if (bridge == NULL || find_sides(bridge, config->sides, env, error) != 0) {
+		free(bridge);
+		return NULL;
+	}
+	bridge->ticks_per_cycle =
+		UINT64_MAX / (rte_get_tsc_hz() * (uint64_t)config->age_s / TICKS_PER_AGE);
+	if (cv_mac_table_init(&bridge->table, config->entries, TICKS_PER_AGE) == 0)
+		return bridge;
+	cv_error_set(error, "%s: no memory for %u entries", env->name, config->entries);
+	free(bridge);
+	return NULL;
 }
 
-static uint16_t tick_now(const struct cv_bridge *bridge)
+static void destroy(void *instance)
+{
+	struct bridge *bridge = instance;
+
+	cv_mac_table_free(&bridge->table);
+	free(bridge);
+}
+
+static uint16_t tick_now(const struct bridge *bridge)
 {
 	return (uint16_t)((unsigned __int128)rte_rdtsc() * bridge->ticks_per_cycle >> 64) &
 	       CV_MAC_TICKS;
 }
 
 static CV_INLINE uint8_t forward_one(
-	const struct cv_bridge *bridge, struct cv_view *view, uint16_t tick)
+	const struct bridge *bridge, struct cv_view *view, uint16_t tick)
 {
 	uint64_t source = cv_mac_key(view->data + CV_MAC_LEN);
 	unsigned side = view->in == bridge->side[1];
 
 	if (CV_UNLIKELY(view->in != bridge->side[side]))
-		return CV_DROP(CV_L2_NOT_A_SIDE);
+		return CV_DROP(NOT_A_SIDE);
 	if (CV_UNLIKELY(source == 0 || cv_mac_group(view->data + CV_MAC_LEN)))
-		return CV_DROP(CV_L2_BAD_SOURCE);
+		return CV_DROP(BAD_SOURCE);
 	cv_mac_learn(&bridge->table, source, side, tick);
 	if (!cv_mac_group(view->data) &&
 		cv_mac_find(&bridge->table, cv_mac_key(view->data), tick) == (int)side)
-		return CV_DROP(CV_L2_SAME_SIDE);
+		return CV_DROP(SAME_SIDE);
 	view->out = (uint8_t)bridge->side[!side];
 	return CV_NEXT;
 }
 
-CV_HOT uint16_t cv_bridge_forward(
-	const struct cv_bridge *bridge, struct cv_view *view, uint8_t *verdict, uint16_t n)
+CV_HOT static uint16_t process(void *instance, struct cv_nf_worker *worker, struct cv_view *view,
+	uint8_t *verdict, uint16_t n)
 {
+	const struct bridge *bridge = instance;
 	const uint16_t tick = tick_now(bridge);
 	uint16_t dropped = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
-		verdict[i] = view[i].len < CV_ETHER_LEN ? CV_DROP(CV_L2_BAD_HEADER)
+		verdict[i] = view[i].len < CV_ETHER_LEN ? CV_DROP(BAD_HEADER)
 							: forward_one(bridge, &view[i], tick);
 		dropped += verdict[i] != CV_NEXT;
 	}
 	return dropped;
 }
 
-void cv_bridge_info(const struct cv_bridge *bridge, json_t *info)
+static json_t *info(const void *instance)
 {
-	json_object_set_new(info, "entries",
-		json_integer((json_int_t)bridge->table.buckets * CV_MAC_TABLE_WAYS));
-	json_object_set_new(info, "learned",
-		json_integer(cv_mac_table_count(&bridge->table, tick_now(bridge))));
+	const struct bridge *bridge = instance;
+
+	return json_pack("{s:I, s:I}", "entries",
+		(json_int_t)bridge->table.buckets * CV_MAC_TABLE_WAYS, "learned",
+		(json_int_t)cv_mac_table_count(&bridge->table, tick_now(bridge)));
 }
+
+const struct cv_nf cv_nf_bridge = {
+	.name = "bridge",
+	.summary = "Joins two ports: learns MAC addresses and sends each packet to the other side.",
+	.drops = drops,
+	.params = params,
+	.config_size = sizeof(struct config),
+	.create = create,
+	.destroy = destroy,
+	.process = process,
+	.info = info,
+};

@@ -8,25 +8,21 @@
 //       Without dst, the destination stays as it is. The default mode.
 //   {"mode": "swap"}
 //       Exchanges source and destination.
-//   {"mode": "bridge", "sides": [PORT, PORT], "entries": 4096, "age_s": 300}
-//       A learning bridge (bridge.h).
 //
-// Drops: bad_header (no whole Ethernet header); and the bridge's.
-#include <errno.h>
+// Drops: bad_header (no whole Ethernet header).
 #include <stdlib.h>
 #include <string.h>
 
 #include "chain/nf.h"
-#include "nf/bridge.h"
 #include "packet/ether.h"
 
-// As enum cv_l2_drop has them.
-static const char *const drops[] = {"bad_header", "same_side", "bad_source", "not_a_side", NULL};
+enum { BAD_HEADER };
+
+static const char *const drops[] = {"bad_header", NULL};
 
 enum mode {
 	REWRITE,
 	SWAP,
-	BRIDGE,
 };
 
 struct l2fwd {
@@ -35,76 +31,56 @@ struct l2fwd {
 	uint8_t dst[CV_MAC_LEN];
 	bool has_src;
 	uint8_t src[CV_PORTS_MAX][CV_MAC_LEN]; // by the port that the packet leaves by
-	struct cv_bridge bridge;
 };
 
 struct config {
 	enum mode mode;
 	uint8_t src[CV_MAC_LEN], dst[CV_MAC_LEN]; // zero: not given
-	const json_t *sides;
-	uint32_t entries, age_s; // 0: not given
 };
 
-static const char *const modes[] = {"rewrite", "swap", "bridge", NULL};
+static const char *const modes[] = {"rewrite", "swap", NULL};
 
 static const struct cv_param params[] = {
 	{"mode", CV_WORD, CV_AT(struct config, mode), .words = modes,
-		.doc = "set MACs; exchange them; or learn them and bridge"},
+		.doc = "set MACs, or exchange them"},
 	{"src", CV_MAC, CV_AT(struct config, src),
 		.doc = "rewrite: new source; default: the out port's"},
 	{"dst", CV_MAC, CV_AT(struct config, dst),
 		.doc = "rewrite: new destination; default: unchanged"},
-	{"sides", CV_LIST, CV_AT(struct config, sides),
-		.doc = "bridge: its ports; default: the chain's"},
-	{"entries", CV_INTEGER, CV_AT(struct config, entries), .low = 1, .high = 1 << 20,
-		.doc = "bridge: MAC table (4096)"},
-	{"age_s", CV_INTEGER, CV_AT(struct config, age_s), .low = 1, .high = 1000000,
-		.doc = "bridge: forget after (300)"},
 	{0},
 };
+
+static bool is_given(const uint8_t *mac)
+{
+	static const uint8_t none[CV_MAC_LEN];
+
+	return memcmp(mac, none, CV_MAC_LEN) != 0;
+}
 
 static void configure_rewrite(struct l2fwd *fwd, const struct config *config)
 {
 	memcpy(fwd->dst, config->dst, CV_MAC_LEN);
-	fwd->has_dst = cv_mac_key(config->dst) != 0;
-	fwd->has_src = cv_mac_key(config->src) != 0;
+	fwd->has_dst = is_given(config->dst);
+	fwd->has_src = is_given(config->src);
 	for (unsigned port = 0; fwd->has_src && port < CV_PORTS_MAX; port++)
 		memcpy(fwd->src[port], config->src, CV_MAC_LEN);
 }
 
-static int configure(struct l2fwd *fwd, const struct config *config, const struct cv_nf_env *env,
-	struct cv_error *error)
+static void *create(const void *of, const struct cv_nf_env *env, struct cv_error *error)
 {
-	const bool macs = cv_mac_key(config->src) != 0 || cv_mac_key(config->dst) != 0;
-	const bool table = config->sides != NULL || config->entries != 0 || config->age_s != 0;
+	const struct config *config = of;
+	struct l2fwd *fwd;
 
-	fwd->mode = config->mode;
-	if ((macs && fwd->mode != REWRITE) || (table && fwd->mode != BRIDGE)) {
-		cv_error_set(error, "%s: %s for mode %s, and this is mode %s", env->name,
-			macs && fwd->mode != REWRITE ? "src and dst are"
-						     : "sides, entries and age_s are",
-			macs && fwd->mode != REWRITE ? "rewrite" : "bridge", modes[fwd->mode]);
-		return -EINVAL;
+	if (config->mode != REWRITE && (is_given(config->src) || is_given(config->dst))) {
+		cv_error_set(error, "%s: src and dst are for mode rewrite, and this is mode %s",
+			env->name, modes[config->mode]);
+		return NULL;
 	}
-	if (fwd->mode == BRIDGE)
-		return cv_bridge_init(&fwd->bridge, config->sides,
-			config->entries != 0 ? config->entries : 4096,
-			config->age_s != 0 ? config->age_s : 300, env, error);
-	if (fwd->mode == REWRITE)
-		configure_rewrite(fwd, config);
-	return 0;
-}
-
-static void *create(const void *config, const struct cv_nf_env *env, struct cv_error *error)
-{
-	struct l2fwd *fwd = calloc(1, sizeof(*fwd));
-
+	fwd = calloc(1, sizeof(*fwd));
 	if (fwd == NULL)
 		return NULL;
-	if (configure(fwd, config, env, error) != 0) {
-		free(fwd);
-		return NULL;
-	}
+	fwd->mode = config->mode;
+	configure_rewrite(fwd, config);
 	return fwd;
 }
 
@@ -114,14 +90,6 @@ static void start(void *instance, const struct cv_nf_env *env)
 
 	if (!fwd->has_src)
 		memcpy(fwd->src, env->macs, env->ports_count * sizeof(*env->macs));
-}
-
-static void destroy(void *instance)
-{
-	struct l2fwd *fwd = instance;
-
-	cv_bridge_free(&fwd->bridge);
-	free(fwd);
 }
 
 // The values are read before the packet is written: the compiler cannot know that they are not
@@ -160,7 +128,7 @@ static CV_INLINE uint16_t forward(
 
 	for (uint16_t i = 0; i < n; i++) {
 		if (CV_UNLIKELY(view[i].len < CV_ETHER_LEN))
-			verdict[i] = CV_DROP(CV_L2_BAD_HEADER);
+			verdict[i] = CV_DROP(BAD_HEADER);
 		else if (mode == REWRITE)
 			verdict[i] = rewrite_one(&view[i], fwd->src, destination);
 		else
@@ -175,35 +143,26 @@ CV_HOT static uint16_t process(void *instance, struct cv_nf_worker *worker, stru
 {
 	const struct l2fwd *fwd = instance;
 
-	switch (fwd->mode) {
-	case REWRITE:
-		return forward(fwd, view, verdict, n, REWRITE);
-	case SWAP:
-		return forward(fwd, view, verdict, n, SWAP);
-	default:
-		return cv_bridge_forward(&fwd->bridge, view, verdict, n);
-	}
+	return fwd->mode == REWRITE ? forward(fwd, view, verdict, n, REWRITE)
+				    : forward(fwd, view, verdict, n, SWAP);
 }
 
 static json_t *info(const void *instance)
 {
 	const struct l2fwd *fwd = instance;
-	json_t *info = json_pack("{s:s}", "mode", modes[fwd->mode]);
 
-	if (fwd->mode == BRIDGE)
-		cv_bridge_info(&fwd->bridge, info);
-	return info;
+	return json_pack("{s:s}", "mode", modes[fwd->mode]);
 }
 
 const struct cv_nf cv_nf_l2fwd = {
 	.name = "l2fwd",
-	.summary = "Layer 2: rewrites MAC addresses, swaps them, or bridges between two ports.",
+	.summary = "Layer 2 forwarding: rewrites MAC addresses, or swaps them.",
 	.drops = drops,
 	.params = params,
 	.config_size = sizeof(struct config),
 	.create = create,
 	.start = start,
-	.destroy = destroy,
+	.destroy = free,
 	.process = process,
 	.info = info,
 };

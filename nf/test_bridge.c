@@ -5,13 +5,13 @@
 #include "nf/mac_table.h"
 #include "tests/support/test_packets.h"
 
-extern const struct cv_nf cv_nf_l2fwd;
+extern const struct cv_nf cv_nf_bridge;
 
 #define A "02:00:00:00:00:0a"
 #define B "02:00:00:00:00:0b"
 #define C "02:00:00:00:00:0c"
 
-static const char bridge_config[] = "{'mode': 'bridge', 'sides': ['left', 'third']}";
+static const char bridge_config[] = "{'sides': ['left', 'third']}";
 
 // In order, each once: what is learned by one row is known to the next. The sides are ports 0
 // and 2; the packets enter with out = in + 1, which the bridge must not keep.
@@ -45,27 +45,27 @@ static void bridge_learns(void **state)
 
 	// One by one, and all in one burst: the same verdicts.
 	for (size_t burst = 1; burst <= count; burst += count - 1) {
-		void *nf = packet_nf(&cv_nf_l2fwd, bridge_config, NULL);
+		void *nf = packet_nf(&cv_nf_bridge, bridge_config, NULL);
 
 		for (size_t first = 0; first < count; first += burst) {
 			struct cv_view views[CV_BURST_MAX];
 			uint8_t verdict[CV_BURST_MAX];
 
 			packet_views(views, (uint16_t)burst, rows + first, burst);
-			cv_nf_l2fwd.process(nf, &(struct cv_nf_worker){.index = 0}, views, verdict,
+			cv_nf_bridge.process(nf, &(struct cv_nf_worker){.index = 0}, views, verdict,
 				(uint16_t)burst);
 			for (size_t i = 0; i < burst; i++) {
 				packet_expect(
-					&cv_nf_l2fwd, &rows[first + i], &views[i], verdict[i]);
+					&cv_nf_bridge, &rows[first + i], &views[i], verdict[i]);
 				free(views[i].data);
 			}
 		}
-		json_t *info = cv_nf_l2fwd.info(nf);
+		json_t *info = cv_nf_bridge.info(nf);
 
 		assert_int_equal(json_integer_value(json_object_get(info, "learned")), 3);
 		assert_int_equal(json_integer_value(json_object_get(info, "entries")), 4096);
 		json_decref(info);
-		cv_nf_l2fwd.destroy(nf);
+		cv_nf_bridge.destroy(nf);
 	}
 }
 
@@ -76,10 +76,10 @@ static void bridge_table_of_bursts(void **state)
 		{"crosses back", "src=" B " dst=" A " ip4 udp data=18", "next", NULL, 2, 0},
 		{"runt", "cut=12", "bad_header", NULL, 0, 0},
 	};
-	void *nf = packet_nf(&cv_nf_l2fwd, bridge_config, NULL);
+	void *nf = packet_nf(&cv_nf_bridge, bridge_config, NULL);
 
-	packet_table(&cv_nf_l2fwd, nf, rows, 3);
-	cv_nf_l2fwd.destroy(nf);
+	packet_table(&cv_nf_bridge, nf, rows, 3);
+	cv_nf_bridge.destroy(nf);
 }
 
 static void stations_age(void **state)
@@ -168,11 +168,30 @@ static void many_workers_learn_at_once(void **state)
 	cv_mac_table_free(&shared);
 }
 
+static void bad_configurations(void **state)
+{
+	packet_refused(&cv_nf_bridge, "{}", "nf: sides: is missing; add it");
+	packet_refused(&cv_nf_bridge, "{'sides': ['left', 'wrong']}",
+		"no port is called \"wrong\"; the ports are left, right, third, fourth");
+	packet_refused(&cv_nf_bridge, "{'sides': ['left', 'left']}", "both sides are \"left\"");
+	packet_refused(
+		&cv_nf_bridge, "{'sides': ['left', 2]}", "sides[1] must be the name of a port");
+	packet_refused(&cv_nf_bridge, "{'sides': {}}", "nf: sides: {}: must be an array");
+	packet_refused(&cv_nf_bridge, "{'sides': ['left']}", "sides: has 1 elements");
+	packet_refused(&cv_nf_bridge, "{'sides': ['left', 'right'], 'entries': 0}",
+		"entries: 0: must be a whole number from 1 to 1048576");
+	packet_refused(&cv_nf_bridge, "{'sides': ['left', 'right'], 'age_s': 1.5}",
+		"must be a whole number from 1 to 1000000");
+	packet_refused(&cv_nf_bridge, "{'mode': 'bridge'}",
+		"nf: mode: unknown; known are: sides entries age_s");
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bridge_learns),
 		cmocka_unit_test(bridge_table_of_bursts),
+		cmocka_unit_test(bad_configurations),
 		cmocka_unit_test(stations_age),
 		cmocka_unit_test(a_full_table_forgets_the_oldest),
 		cmocka_unit_test(many_workers_learn_at_once),

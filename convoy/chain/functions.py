@@ -17,6 +17,7 @@ from convoy.chain.model import Address, Mac, Parameters, Prefix, prefix
 from convoy.chain.parameters import (
     MORE,
     PARAMETERS,
+    BridgeParameters,
     FirewallParameters,
     L2fwdParameters,
     RouterParameters,
@@ -181,28 +182,47 @@ class Router(RouterParameters):
         }
 
 
-class L2fwd(L2fwdParameters):
-    """With a bridge's ports."""
+class Bridge(BridgeParameters):
+    """With its ports."""
 
     sides: list[Name] | None = Field(
-        None, min_length=2, max_length=2, description=MORE["l2fwd"]["sides"]
+        None, min_length=2, max_length=2, description=MORE["bridge"]["sides"]
     )
 
     @model_validator(mode="after")
-    def _fits(self) -> "L2fwd":
-        belongs = {"rewrite": ("src", "dst"), "bridge": ("sides", "entries", "age_s")}
-        for mode, names in belongs.items():
-            for name in names:
-                if mode != self.mode and getattr(self, name) is not None:
-                    raise ValueError(
-                        f"{name.replace('_', '-')} is for mode {mode}, and this is mode {self.mode}"
-                    )
+    def _joins_two(self) -> "Bridge":
         if self.sides and self.sides[0] == self.sides[1]:
             raise ValueError(f"both sides are '{self.sides[0]}'; a bridge joins two ports")
         return self
 
 
-_OWN: dict[str, type[Parameters]] = {"firewall": Firewall, "router": Router, "l2fwd": L2fwd}
+class L2fwd(L2fwdParameters):
+    """Without what was its mode bridge."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_bridge(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value.get("mode") == "bridge":
+            raise ValueError(
+                "the bridge is a function of its own; write {bridge: {}}, with the other keys of "
+                "this one"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _fits(self) -> "L2fwd":
+        for name in ("src", "dst"):
+            if self.mode != "rewrite" and getattr(self, name) is not None:
+                raise ValueError(f"{name} is for mode rewrite, and this is mode {self.mode}")
+        return self
+
+
+_OWN: dict[str, type[Parameters]] = {
+    "bridge": Bridge,
+    "firewall": Firewall,
+    "l2fwd": L2fwd,
+    "router": Router,
+}
 
 
 def _function(name: str) -> type[Model]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from convoy.base.problem import Loc, Problem, known, shown
 from convoy.chain.descriptor import Descriptor
-from convoy.chain.functions import L2fwd, Router, function_type, settings
+from convoy.chain.functions import Bridge, Router, function_type, settings
 from convoy.chain.machine import Machine
 from convoy.chain.parameters import FILES
 from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap
@@ -134,11 +134,11 @@ def _next_hop_port(descriptor: Descriptor, name: str) -> Iterator[Problem]:
 
 def _bridges(descriptor: Descriptor) -> Iterator[Problem]:
     for name, function in descriptor.functions.items():
-        l2fwd = settings(function)
-        if not isinstance(l2fwd, L2fwd) or l2fwd.mode != "bridge":
+        bridge = settings(function)
+        if not isinstance(bridge, Bridge):
             continue
-        at: Loc = ("functions", name, "l2fwd", "sides")
-        for i, side in enumerate(l2fwd.sides or []):
+        at: Loc = ("functions", name, "bridge", "sides")
+        for i, side in enumerate(bridge.sides or []):
             if side not in descriptor.ports:
                 yield Problem(
                     (*at, i),
@@ -146,7 +146,7 @@ def _bridges(descriptor: Descriptor) -> Iterator[Problem]:
                     known("ports", side, descriptor.ports),
                     shown(side),
                 )
-        sides = l2fwd.sides or bridge_sides(descriptor, name)
+        sides = bridge.sides or bridge_sides(descriptor, name)
         if len(sides) != 2 and any(name in chain.path for chain in descriptor.chains.values()):
             yield Problem(
                 at,
@@ -154,7 +154,7 @@ def _bridges(descriptor: Descriptor) -> Iterator[Problem]:
                 "write sides: [PORT, PORT], or one bridge per pair of ports",
             )
         for chain_name, chain in descriptor.chains.items():
-            if name in chain.path and l2fwd.sides and not {chain.from_, chain.to} <= set(sides):
+            if name in chain.path and bridge.sides and not {chain.from_, chain.to} <= set(sides):
                 yield Problem(
                     ("chains", chain_name, "path", chain.path.index(name)),
                     f"bridges {' and '.join(sides)}, and this chain leads from "

@@ -9,6 +9,15 @@ from pydantic import Field
 from convoy.chain.model import File, Mac, Parameters
 
 
+class BridgeParameters(Parameters):
+    """Joins two ports: learns MAC addresses and sends each packet to the other side."""
+
+    entries: int = Field(4096, ge=1, le=1048576, description="addresses in its table")
+    age_s: int = Field(
+        300, ge=1, le=1000000, description="seconds of silence after which an address is forgotten"
+    )
+
+
 class FirewallParameters(Parameters):
     """Allows or denies packets by ordered 5-tuple rules; the first match decides."""
 
@@ -21,15 +30,11 @@ class FirewallParameters(Parameters):
 
 
 class L2fwdParameters(Parameters):
-    """Layer 2: rewrites MAC addresses, swaps them, or bridges between two ports."""
+    """Layer 2 forwarding: rewrites MAC addresses, or swaps them."""
 
-    mode: Literal["rewrite", "swap", "bridge"] = Field(
-        "rewrite", description="set MACs; exchange them; or learn them and bridge"
-    )
+    mode: Literal["rewrite", "swap"] = Field("rewrite", description="set MACs, or exchange them")
     src: Mac | None = Field(None, description="rewrite: new source; default: the out port's")
     dst: Mac | None = Field(None, description="rewrite: new destination; default: unchanged")
-    entries: int | None = Field(None, ge=1, le=1048576, description="bridge: MAC table (4096)")
-    age_s: int | None = Field(None, ge=1, le=1000000, description="bridge: forget after (300)")
 
 
 class RouterParameters(Parameters):
@@ -51,6 +56,7 @@ class TtlLimitParameters(Parameters):
 
 
 PARAMETERS: dict[str, type[Parameters]] = {
+    "bridge": BridgeParameters,
     "firewall": FirewallParameters,
     "l2fwd": L2fwdParameters,
     "router": RouterParameters,
@@ -58,8 +64,8 @@ PARAMETERS: dict[str, type[Parameters]] = {
 }
 # What the fields are for that a type's own model must add.
 MORE: dict[str, dict[str, str]] = {
+    "bridge": {"sides": "its two ports; default: the chain's"},
     "firewall": {"rules": "rules in order"},
-    "l2fwd": {"sides": "bridge: its ports; default: the chain's"},
     "router": {
         "routes": "PREFIX [via ADDRESS] dev PORT, or mappings",
         "neighbours": "MAC address of each next hop",

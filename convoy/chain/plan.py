@@ -123,7 +123,7 @@ def _config(loaded: Loaded, name: str, function: Any) -> dict[str, Any]:
     for key in FILES.get(function_type(function), ()):
         if key in values:
             values[key] = str(loaded.base / values[key])
-    if values.get("mode") == "bridge" and "sides" not in values:
+    if function_type(function) == "bridge" and "sides" not in values:
         values["sides"] = (
             links.bridge_sides(loaded.descriptor, name) or list(loaded.descriptor.ports)[:2]
         )

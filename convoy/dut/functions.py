@@ -157,7 +157,11 @@ def _router(config: described.Router, leaves: str) -> Router:
 def _layer2(config: described.L2fwd, leaves: str) -> Layer2:
     if config.mode == "rewrite":
         return Layer2(config.src or RIGHT_MAC, config.dst)
-    return Layer2(swap=config.mode == "swap", bridge=config.mode == "bridge")
+    return Layer2(swap=True)
+
+
+def _bridge(config: described.Bridge, leaves: str) -> Layer2:
+    return Layer2(bridge=True)
 
 
 # What a type is to devices of other languages; one that is not here is our node's alone. Each
@@ -166,6 +170,7 @@ _MEANINGS: dict[str, tuple[type[Meaning], Callable[[Any, str], Meaning]]] = {
     "firewall": (Firewall, _firewall),
     "router": (Router, _router),
     "l2fwd": (Layer2, _layer2),
+    "bridge": (Layer2, _bridge),
 }
 
 
@@ -222,8 +227,8 @@ def macswap() -> Function:
 
 
 def bridge() -> Function:
-    """Return a layer 2 forwarder that changes nothing."""
-    return Function("l2fwd", {"mode": "bridge"})
+    """Return a learning bridge, which changes nothing."""
+    return Function("bridge")
 
 
 def _with_defaults(kind: str, entries: int) -> Function:

@@ -141,7 +141,7 @@ def _layer2(layer2: Layer2, for_us: bool, back: Layer2 | None) -> Iterator[str]:
     if back is not None and not layer2.bridge:
         raise InputError("l2fwd: the kernel writes addresses in one direction only")
     if layer2.swap:
-        raise InputError("l2fwd: the kernel has no way to swap addresses; use rewrite or bridge")
+        raise InputError("l2fwd: the kernel has no way to swap addresses; use rewrite, or a bridge")
     if layer2.bridge:
         yield _BRIDGE
         return

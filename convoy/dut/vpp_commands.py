@@ -22,7 +22,7 @@ ENDS = {
 MEANINGS = (Firewall, Router, Layer2)
 _ANY = "0.0.0.0/0"
 _ADDRESS = "192.0.0.8/32"  # RFC 7600's dummy address: an interface needs one to speak IPv4
-_ORDER = "a firewall at most, a router, an l2fwd and a firewall, in this order"
+_ORDER = "a firewall at most, a router, an l2fwd or a bridge, and a firewall, in this order"
 
 
 def commands(functions: Sequence[Function], left: str, right: str) -> list[str]:

@@ -38,7 +38,7 @@ static const struct {
 		"\"neighbours\": [{\"address\": \"10.0.0.1\", \"mac\": \"02:00:00:00:00:01\"}]}"},
 	{"l2fwd", "{\"mode\": \"rewrite\"}"},
 	{"l2fwd", "{\"mode\": \"swap\"}"},
-	{"l2fwd", "{\"mode\": \"bridge\", \"sides\": [\"a\", \"b\"], \"entries\": 16}"},
+	{"bridge", "{\"sides\": [\"a\", \"b\"], \"entries\": 16}"},
 };
 
 static const struct cv_nf *nf[FUNCTIONS];

@@ -15,7 +15,7 @@ ports:
 functions:
   fw: {firewall: {default: deny, rules: [{allow: {proto: udp, dst: 10.0.0.0/8, dport: 53}}]}}
   rtr: {router: {routes: [10.0.0.0/8 via 192.0.2.1 dev right], neighbours: {192.0.2.1: "MAC"}}}
-  br: {l2fwd: {mode: bridge}}
+  br: {bridge: {}}
 chains:
   web: {match: {vlan: 10}, from: left, to: right, path: [fw, rtr]}
 workers: {cores: [1]}

@@ -28,10 +28,10 @@ ROWS = [
     ),
     (
         "an unknown type of function",
-        "{l2fwd: {mode: bridge}}",
-        "{l3fwd: {mode: bridge}}",
+        "{bridge: {}}",
+        "{l3fwd: {}}",
         "web.yaml:7: functions.br.l3fwd: unknown; "
-        "did you mean 'l2fwd'? types of function: firewall, l2fwd, router, ttl-limit",
+        "did you mean 'l2fwd'? types of function: bridge, firewall, l2fwd, router, ttl-limit",
     ),
     (
         "an unknown kind of port",
@@ -55,10 +55,10 @@ ROWS = [
     ),
     (
         "a function without a type",
-        "{l2fwd: {mode: bridge}}",
+        "{bridge: {}}",
         "l2fwd",
         "web.yaml:7: functions.br: 'l2fwd': must be a mapping; "
-        "write {firewall: …} (types of function: firewall, l2fwd, router, ttl-limit)",
+        "write {bridge: …} (types of function: bridge, firewall, l2fwd, router, ttl-limit)",
     ),
     (
         "a duplicate name",
@@ -251,21 +251,28 @@ ROWS = [
     ),
     (
         "a bridge with a side that is not there",
-        "{mode: bridge}",
-        "{mode: bridge, sides: [left, up]}",
-        "web.yaml:7: functions.br.l2fwd.sides[1]: 'up': no port is called so; ports: left, right",
+        "{bridge: {}}",
+        "{bridge: {sides: [left, up]}}",
+        "web.yaml:7: functions.br.bridge.sides[1]: 'up': no port is called so; ports: left, right",
     ),
     (
         "a bridge with one side",
-        "{mode: bridge}",
-        "{mode: bridge, sides: [left]}",
-        "web.yaml:7: functions.br.l2fwd.sides: needs 2 or more items",
+        "{bridge: {}}",
+        "{bridge: {sides: [left]}}",
+        "web.yaml:7: functions.br.bridge.sides: needs 2 or more items",
     ),
     (
         "a setting of another mode",
-        "{mode: bridge}",
-        "{mode: swap, age-s: 3}",
-        "web.yaml:7: functions.br.l2fwd: age-s is for mode bridge, and this is mode swap",
+        "{bridge: {}}",
+        "{l2fwd: {mode: swap, dst: 02:00:00:00:00:01}}",
+        "web.yaml:7: functions.br.l2fwd: dst is for mode rewrite, and this is mode swap",
+    ),
+    (
+        "the bridge as it was written before",
+        "{bridge: {}}",
+        "{l2fwd: {mode: bridge, age-s: 3}}",
+        "web.yaml:7: functions.br.l2fwd: the bridge is a function of its own; "
+        "write {bridge: {}}, with the other keys of this one",
     ),
     (
         "a value that is not one of a few",

@@ -160,7 +160,7 @@ ports:
   d: {memif: /run/d.sock, id: 3}
 functions:
   r: {router: {routes-file: r.txt}}
-  l: {l2fwd: {mode: bridge}}
+  l: {bridge: {}}
 chains:
   w: {from: a, to: b, path: [l]}
 """
@@ -187,7 +187,7 @@ chains:
     ]
     configs = {function["name"]: function["config"] for function in plan.data["functions"]}
     assert configs["r"]["routes_file"] == f"{tmp_path}/r.txt"
-    assert configs["l"] == {"mode": "bridge", "sides": ["a", "b"]}
+    assert configs["l"] == {"sides": ["a", "b"], "entries": 4096, "age_s": 300}
     assert "in no chain, only checked: r" in plan.notes
 
 

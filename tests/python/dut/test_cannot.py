@@ -33,7 +33,7 @@ def setup(path=(), kind="vhost-user", folder=Path("/nowhere"), **more) -> Setup:
 REFUSED = [
     ("testpmd", setup((functions.router(1),)), "testpmd has no router"),
     ("testpmd", setup((functions.layer2(), functions.layer2())), "not a chain of 2"),
-    ("testpmd", setup((functions.bridge(),)), "testpmd: it has no mode that does this l2fwd"),
+    ("testpmd", setup((functions.bridge(),)), "testpmd has no bridge"),
     ("testpmd", setup(kind="memif"), "testpmd has no memif ports"),
     ("ovs-dpdk", setup((IPV6,)), "ovs-dpdk: 2001:db8::/32: devices are compared with IPv4"),
     ("ovs-dpdk", setup(deployment="pipeline"), "ovs-dpdk cannot be deployed as pipeline"),

@@ -35,7 +35,7 @@ ports:
   in: {{pcap: {{read: {read}}}}}
   out: {{pcap: {{write: {write}}}, convoys: {{ip: 192.0.2.1}}, mac: "02:00:00:00:00:0a"}}
 next-hops: {hops}
-functions: {{mac: {{l2fwd: {{mode: bridge}}}}, again: {{l2fwd: {{mode: bridge}}}}}}
+functions: {{mac: {{bridge: {{}}}}, again: {{bridge: {{}}}}}}
 chains: {{all: {{from: in, to: out, deployment: {deployment}, path: {path}}}}}
 workers: {{idle: yield}}
 """
@@ -43,7 +43,7 @@ RECEIVER = """
 ports:
   in: {{pcap: {{read: {read}}}, convoys: {{ip: 192.0.2.2}}}}
   out: {{pcap: {{write: {write}}}}}
-functions: {{mac: {{l2fwd: {{mode: bridge}}}}, again: {{l2fwd: {{mode: bridge}}}}}}
+functions: {{mac: {{bridge: {{}}}}, again: {{bridge: {{}}}}}}
 chains: {{all: {{from: in, to: out, deployment: {deployment}, path: {path}}}}}
 workers: {{idle: yield}}
 """
