@@ -222,13 +222,13 @@ AGREED = [
 # What only the tester knows: its ports, its files, and how an address is written.
 LAST_WORD = [
     ({"size": 9000}, "size: 9000"),
-    ({"flows": {"vlan": 4095}}, "flows.vlan: 4095"),
-    ({"flows": {"src_port": 65536}}, "flows.src_port: 65536"),
-    ({"flows": {"dst_ip": "x"}}, 'flows.dst_ip: "x"'),
-    ({"flows": {"src_mac": "x"}}, 'flows.src_mac: "x"'),
-    ({"convoys": {"packets": 2, "mtu": 65500}}, "convoys.mtu: 65500"),
-    ({"paths": ["0>9"]}, 'paths: "0>9"'),
-    ({"capture": {"file": "/nosuchfile"}}, "capture.file: /nosuchfile"),
+    ({"flows": {"vlan": 4095}}, "flows: vlan: 4095"),
+    ({"flows": {"src_port": 65536}}, "flows: src_port: 65536"),
+    ({"flows": {"dst_ip": "x"}}, 'flows: dst_ip: "x"'),
+    ({"flows": {"src_mac": "x"}}, 'flows: src_mac: "x"'),
+    ({"convoys": {"packets": 2, "mtu": 65500}}, "convoys: mtu: 65500"),
+    ({"paths": ["0>9"]}, 'paths[0]: "0>9"'),
+    ({"capture": {"file": "/nosuchfile"}}, "capture: file: /nosuchfile"),
 ]
 
 
