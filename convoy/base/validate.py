@@ -18,8 +18,8 @@ def validate(text: Text, model: type[M]) -> M:
     try:
         return model.model_validate(text.data)
     except ValidationError as error:
-        found = [_problem(text, detail) for detail in error.errors(include_url=False)]
-        raise text.error(list(dict.fromkeys(found))) from None
+        problems = [_problem(text, detail) for detail in error.errors(include_url=False)]
+        raise text.error(list(dict.fromkeys(problems))) from None
 
 
 def _place(text: Text, raw: Loc) -> Loc:

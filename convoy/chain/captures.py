@@ -80,11 +80,11 @@ def _port(port: dict[str, Any], capture: dict[str, str], keep: bool) -> dict[str
 def _by_first_queue(stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the stages that packets of queue 0 pass: a capture has only this one."""
     by_ring = {s["source"]["ring"]: s for s in stages if "ring" in s["source"]}
-    found = []
+    result = []
     for head in stages:
         if "port" in head["source"] and head["source"].get("queue", 0) == 0:
             stage: dict[str, Any] | None = head
             while stage is not None:
-                found.append(stage)
+                result.append(stage)
                 stage = by_ring.get(stage["sink"].get("ring"))
-    return found
+    return result

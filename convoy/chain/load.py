@@ -37,7 +37,7 @@ def loads(content: str | bytes, machine: Machine, base: Path, name: str = "<text
 def check_text(text: Text, base: Path, machine: Machine) -> Loaded:
     """Check a parsed descriptor. Raises DescriptorError with every problem."""
     descriptor = validate(text, Descriptor)
-    found = links.problems(descriptor, base, machine)
-    if found:
-        raise text.error(found)
+    problems = links.problems(descriptor, base, machine)
+    if problems:
+        raise text.error(problems)
     return Loaded(descriptor, text, base)

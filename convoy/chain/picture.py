@@ -18,7 +18,7 @@ def pictures(plan: dict[str, Any]) -> list[tuple[str, list[str]]]:
         names = [n if n == types[n] else f"{n} ({types[n]})" for n in stage["path"]]
         return f"[core {cores[stage['worker']]}: {' → '.join(names) or 'wire'}]"
 
-    found = []
+    result = []
     for chain in plan["chains"]:
         stages = [stage for stage in plan["stages"] if stage["chain"] == chain["name"]]
         by_ring = {s["source"]["ring"]: s for s in stages if "ring" in s["source"]}
@@ -36,5 +36,5 @@ def pictures(plan: dict[str, Any]) -> list[tuple[str, list[str]]]:
             lines.append(" ──▶ ".join([*parts, port(stage["sink"]["port"])]))
         match = chain.get("match") or {}
         what = " ".join(f"{key} {value}" for key, value in match.items()) or "everything"
-        found.append((f"{chain['name']}: {what}", lines))
-    return found
+        result.append((f"{chain['name']}: {what}", lines))
+    return result

@@ -39,13 +39,13 @@ class Way:
 
 def ways(descriptor: Descriptor) -> list[Way]:
     """Return all chains by direction; the way back of `web` is called web.back."""
-    found = []
+    result = []
     for name, chain in descriptor.chains.items():
-        found.append(Way(name, chain, chain.from_, chain.to, tuple(chain.path)))
+        result.append(Way(name, chain, chain.from_, chain.to, tuple(chain.path)))
         if chain.both_ways:
             back = tuple(reversed(chain.path))
-            found.append(Way(f"{name}.back", chain, chain.to, chain.from_, back))
-    return found
+            result.append(Way(f"{name}.back", chain, chain.to, chain.from_, back))
+    return result
 
 
 @dataclass(frozen=True)
@@ -106,14 +106,14 @@ def _stages(way: Way, queue: int, queues: int) -> list[tuple[tuple[Any, ...], di
     if way.chain.deployment == "inline" or len(way.path) < 2:
         stage = {"chain": way.name, "source": source, "path": list(way.path), "sink": sink}
         return [(("queue", way.source, queue), stage)]
-    found = []
+    result = []
     prefix = way.name if queues == 1 else f"{way.name}.q{queue}"
     for i, function in enumerate(way.path):
         after = sink if i == len(way.path) - 1 else {"ring": f"{prefix}.{i + 1}"}
         stage = {"chain": way.name, "source": source, "path": [function], "sink": after}
-        found.append((("function", function, queue), stage))
+        result.append((("function", function, queue), stage))
         source = after
-    return found
+    return result
 
 
 def choose_cores(

@@ -13,14 +13,14 @@ from rich.table import Table
 from convoy.cli.console import messages
 from convoy.cli.progress import Bar
 from convoy.cli.result import Json, Result
-from convoy.results.hostile import HostileBench, Row
+from convoy.results.hostile import GuestRow, HostileBench
 from convoy.run.hostile import bench_hostile
 from convoy.run.session import cores
 
 VERDICTS = {None: "", True: "met", False: "missed"}
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: GuestRow) -> tuple[str, ...]:
     kept = [trial.kept for trial in row.trials]
     rates = sorted(trial.neighbour_pps / 1e6 for trial in row.trials)
     bound = f"{row.bound:.0%}" if row.bound is not None else ""

@@ -27,7 +27,7 @@ from convoy.report.html import html
 from convoy.report.run_data import Run, read
 from convoy.report.run_document import document
 from convoy.report.text import show
-from convoy.results.documents import Plan
+from convoy.results.documents import BenchPlan
 from convoy.results.folder import RunFolder
 from convoy.run import session
 from convoy.run.bench import Step
@@ -96,7 +96,7 @@ def _finish(folder: RunFolder, began: float) -> Measured:
     return result
 
 
-def measure(folder: RunFolder, plan: Plan) -> Measured:
+def measure(folder: RunFolder, plan: BenchPlan) -> Measured:
     """Do a run, or what is left of it, with progress shown; write its report."""
     began = time.monotonic()
     try:
@@ -117,7 +117,7 @@ def new_folder(output: Path | None, name: str) -> RunFolder:
     return RunFolder(output or Path("results") / f"{now}-{name}")
 
 
-def begin(plan: Plan, folder: RunFolder) -> Measured:
+def begin(plan: BenchPlan, folder: RunFolder) -> Measured:
     """Do a run from its beginning. Raises InputError before it starts."""
     session.cores()
     folder.create(plan)

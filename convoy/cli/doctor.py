@@ -50,13 +50,13 @@ class Diagnosis(Result):
     def document(self) -> dict[str, Any]:
         """See Result."""
         findings = [finding.as_json() for finding in self]
-        return {"schema": "convoy.doctor/1", "ok": not self.exit_code, "findings": findings}
+        return {"schema": "convoy.doctor/2", "ok": not self.exit_code, "findings": findings}
 
     def show(self, out: Console) -> None:
         """Print a line per finding, below it why it matters and its fix, to be copied."""
         for finding in self:
             line = Text(f"{finding.level:<9}", style=STYLES[finding.level])
-            line.append(f"{finding.name:<{NAME_WIDTH}}{finding.found}", style="default not bold")
+            line.append(f"{finding.name:<{NAME_WIDTH}}{finding.state}", style="default not bold")
             out.print(line)
             indent = " " * (9 + NAME_WIDTH)
             if finding.why:

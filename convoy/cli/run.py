@@ -73,20 +73,20 @@ def run(
     duration_s: float | None = None,
     started: Callable[[Node], None] = lambda node: None,
     watch: Callable[[Sample], None] | None = None,
-    told: Callable[[str], None] | None = None,
+    on_line: Callable[[str], None] | None = None,
     name: str = "the plan",
 ) -> Forwarded:
     """Run a plan until its captures end, duration_s is over, or a signal asks to stop.
 
-    watch is given the counts every REFRESH_S, told what the node says (a peer went away).
+    watch is given the counts every REFRESH_S, on_line what the node says (a peer went away).
     name: of the plan, where the node refuses it.
     Raises InputError (nothing was started) or ConvoyError.
     """
-    with Node(plan.data, on_line=told, name=name) as node, StopSignals() as signals:
+    with Node(plan.data, on_line=on_line, name=name) as node, StopSignals() as signals:
         started(node)
-        watch = _noticing_a_stall(plan, watch, told)
+        watch = _noticing_a_stall(plan, watch, on_line)
         end = None if duration_s is None else time.monotonic() + duration_s
-        while node.process.running() and not signals.asked:
+        while node.process.running() and not signals.stop_requested:
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 break
@@ -94,9 +94,9 @@ def run(
                 _show(node, watch)
                 left = REFRESH_S if left is None else min(REFRESH_S, left)
             signals.wait(node.process.pid, left)
-        ended_by = "signal" if signals.asked else "captures"
+        ended_by = "signal" if signals.stop_requested else "captures"
         if node.process.running():
-            ended_by = "signal" if signals.asked else "duration"
+            ended_by = "signal" if signals.stop_requested else "duration"
             counts = node.stop()
         else:
             counts = node.finish()
@@ -104,17 +104,17 @@ def run(
 
 
 def _noticing_a_stall(
-    plan: Plan, watch: Callable[[Sample], None] | None, told: Callable[[str], None] | None
+    plan: Plan, watch: Callable[[Sample], None] | None, on_line: Callable[[str], None] | None
 ) -> Callable[[Sample], None] | None:
     """Return what counts are shown to; with a capture to read, it tells of a run that stalls."""
-    if told is None or not any(port.get("read") for port in plan.data["ports"]):
+    if on_line is None or not any(port.get("read") for port in plan.data["ports"]):
         return watch
     stall = Stall()
 
     def both(sample: Sample) -> None:
-        line = stall.look(sample.at_s, sample.counts)
+        line = stall.update(sample.at_s, sample.counts)
         if line:
-            told(line)
+            on_line(line)
         if watch is not None:
             watch(sample)
 
@@ -176,15 +176,15 @@ def command(
             out.print(f"note: {note}", markup=False)
         out.print("forwarding; Ctrl-C drains and stops", markup=False)
 
-    def told(line: str) -> None:
+    def on_line(line: str) -> None:
         out.print(printable(line), markup=False)
 
     if as_json or not out.is_terminal:
-        result = run(file, plan, duration, started, told=told, name=name)
+        result = run(file, plan, duration, started, on_line=on_line, name=name)
     else:
         view = LiveView(out, printable(str(file)))
         with view.live:
-            result = run(file, plan, duration, started, view.show, told, name)
+            result = run(file, plan, duration, started, view.show, on_line, name)
     if result.exit_code:
         out.print("convoy: packets are not conserved: some were lost uncounted")
     return result

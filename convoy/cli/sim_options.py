@@ -45,7 +45,7 @@ def engine_of(name: str) -> engines.Engine:
 
 
 @contextmanager
-def bars() -> Iterator[Callable[[str], engines.Progress]]:
+def bars() -> Iterator[Callable[[str], engines.ShareDone]]:
     """Progress on a terminal's stderr; nothing elsewhere."""
     shown = Progress(
         TextColumn("{task.description}"),
@@ -58,7 +58,7 @@ def bars() -> Iterator[Callable[[str], engines.Progress]]:
         disable=not sys.stderr.isatty(),
     )
 
-    def bar(title: str) -> engines.Progress:
+    def bar(title: str) -> engines.ShareDone:
         task = shown.add_task(title, total=1.0, packets="0")
         return lambda share, packets: shown.update(task, completed=share, packets=f"{packets:,}")
 

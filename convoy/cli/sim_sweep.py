@@ -100,7 +100,7 @@ def sweep_command(
         parameters[place] = [assignment(f"{place}={v}")[1] for v in values]
     todo = sweep.points(file, parameters, _seeds(seeds))
     with bars() as bar:
-        told = bar(f"{len(todo)} simulations")
+        show_progress = bar(f"{len(todo)} simulations")
         count = len(sweep.done(out).keys() & {point.key for point in todo})
         packets = 0
 
@@ -108,7 +108,7 @@ def sweep_command(
             nonlocal count, packets
             count += 1
             packets += result["original_packets"]
-            told(count / len(todo), packets)
+            show_progress(count / len(todo), packets)
 
         results = sweep.sweep(todo, out, engine_of(engine), workers, scheduler, one_more)
     return Swept(out, tuple(parameters), results)
@@ -116,15 +116,15 @@ def sweep_command(
 
 def _seeds(text: str) -> list[int]:
     try:
-        found: list[int] = []
+        values: list[int] = []
         for part in text.split(","):
             first, dash, last = part.partition("-")
-            found += range(int(first), int(last if dash else first) + 1)
+            values += range(int(first), int(last if dash else first) + 1)
     except ValueError:
-        found = []
-    if not found:
+        values = []
+    if not values:
         raise InputError(f"--seeds '{text}': write 1-5, or 1,7,9")
-    return found
+    return values
 
 
 def _last_links(result: Document) -> list[Document]:
@@ -133,5 +133,5 @@ def _last_links(result: Document) -> list[Document]:
 
 
 def _latency_us(result: Document, key: str) -> float | None:
-    found = [1e6 * node["latency"][key] for node in result["nodes"] if node.get("latency")]
-    return max(found) if found else None
+    values = [1e6 * node["latency"][key] for node in result["nodes"] if node.get("latency")]
+    return max(values) if values else None

@@ -58,7 +58,7 @@ def watch(node: RunningNode) -> NodeCounts:
         counts = read_counts(telemetry)
         view = LiveView(console(), f"convoyd {node.pid}")
         with view.live:
-            while not signals.asked:
+            while not signals.stop_requested:
                 view.show(Sample(time.monotonic(), counts))
                 signals.wait(node.pid, REFRESH_S)
                 try:

@@ -85,7 +85,7 @@ for each in {" ".join(PCI)}; do
 done
 RUNTIME_DIRECTORY=/run convoyd /plan.json > /ready 2> /words &
 while ! grep -q '"ready"' /ready; do
-	kill -0 $! 2> /said || {{ cat /words; exit 1; }}
+	kill -0 $! 2> /output || {{ cat /words; exit 1; }}
 	sleep 0.1
 done
 """
@@ -98,10 +98,10 @@ mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
 echo 1 > /proc/sys/kernel/printk
 for each in $(cat /modules/order); do insmod /modules/$each || echo "{FAILED}: $each"; done
-if sh -e /function.sh > /said 2>&1; then
+if sh -e /function.sh > /output 2>&1; then
 	echo "{READY}"
 else
-	echo "{FAILED}: $(tail -n 3 /said | tr '\\n' ' ')"
+	echo "{FAILED}: $(tail -n 3 /output | tr '\\n' ' ')"
 fi
 while read -r line; do
 	case $line in
@@ -153,8 +153,8 @@ def kernel_guest(image: Path, functions: Sequence[str]) -> bytes:
     if len(functions) == 1:
         made = _common(image, KERNEL_MODULES, _NAME_THEM + functions[0], _COUNTERS)
     else:
-        joined, asked = _containers(len(functions))
-        made = _common(image, (*KERNEL_MODULES, "veth"), _NAME_THEM + joined, asked)
+        joined, queries = _containers(len(functions))
+        made = _common(image, (*KERNEL_MODULES, "veth"), _NAME_THEM + joined, queries)
         for number, function in enumerate(functions):
             made.file(f"function{number}.sh", (_REAL + function).encode())
     made.program("nft")
@@ -170,8 +170,8 @@ def _containers(number: int) -> tuple[str, str]:
         lines.append(f"ip -n {one} link add right type veth peer name left netns {two}")
     for each, name in enumerate(names):
         lines.append(f"ip netns exec {name} sh -e /function{each}.sh")
-    asked = [f"ip -n {name} -json -statistics link" for name in names]
-    return "\n".join(lines) + "\n", "\n".join(asked) + "\n"
+    queries = [f"ip -n {name} -json -statistics link" for name in names]
+    return "\n".join(lines) + "\n", "\n".join(queries) + "\n"
 
 
 def node_guest(image: Path, plan: Mapping[str, Any]) -> bytes:

@@ -119,9 +119,9 @@ def _ipv6(packet: bytes, port: int) -> _Ip:
 
 
 def _to_port(packet: bytes, udp: int, port: int) -> None:
-    found = int.from_bytes(packet[udp + 2 : udp + 4], "big")
-    if found != port:
-        raise NotAConvoyError(f"to UDP port {found}, not {port}")
+    actual = int.from_bytes(packet[udp + 2 : udp + 4], "big")
+    if actual != port:
+        raise NotAConvoyError(f"to UDP port {actual}, not {port}")
 
 
 def _udp(packet: bytes, ip: _Ip) -> tuple[int, bytes]:

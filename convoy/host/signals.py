@@ -12,7 +12,7 @@ from convoy.host.scope import Scope
 
 
 class StopSignals(Scope):
-    """While in its `with`, SIGINT, SIGTERM and SIGHUP set `asked`; the third one interrupts."""
+    """While in its `with`, SIGINT, SIGTERM and SIGHUP request to stop; the third one interrupts."""
 
     def __init__(self) -> None:
         self._times = 0
@@ -21,7 +21,7 @@ class StopSignals(Scope):
         self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     @property
-    def asked(self) -> bool:
+    def stop_requested(self) -> bool:
         """Whether a signal came."""
         return self._times > 0
 

@@ -16,7 +16,7 @@ class Stall:
         self._since_s = 0.0
         self._said = False
 
-    def look(self, now_s: float, counts: Mapping[str, Any]) -> str:
+    def update(self, now_s: float, counts: Mapping[str, Any]) -> str:
         """Return what is to be said of these counts; usually nothing: the empty string."""
         ports = counts["ports"]
         moved = tuple(

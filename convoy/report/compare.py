@@ -101,7 +101,7 @@ def _within(change: float, noise: float, bounds: tuple[bool, bool]) -> bool | No
     return 1 / down <= 1 + change <= up
 
 
-def _told(tell: int, agree: int, bounds: bool) -> str:
+def _tells(tell: int, agree: int, bounds: bool) -> str:
     """Return at how many of the points that agree a change would have been significant."""
     change = f"a change by {DETECTABLE:.0%} would have been significant"
     if tell == agree:
@@ -167,7 +167,7 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
         bounded = any(any(point["lower_bounds"]) for point in known)
         summary = (
             f"{agree} of {len(known)} points agree within their noise (median noise {middle:.1%}): "
-            f"{_told(tell, agree, bounded)}; beside each run's own first device, {sum(beside)} of "
+            f"{_tells(tell, agree, bounded)}; beside each run's own first device, {sum(beside)} of "
             f"{len(beside)} do."
         )
     lines = [summary] if known or not points else []

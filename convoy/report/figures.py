@@ -218,13 +218,13 @@ def loss_periods(run: Run, scenario: str) -> go.Figure | None:
 
 
 def _drawn(run: Run, name: str) -> Iterator[tuple[go.Figure | None, str]]:
-    asked = run.scenarios[name].figure
+    axes = run.scenarios[name].figure
     yield from _rates(run, name)
     yield latency_by_rate(run, name), "Median latency by rate."
     yield percentiles(run, name), "Latency by percentile: the histograms of all rounds, added up."
-    if asked.y == "ratio":
+    if axes.y == "ratio":
         yield aggregation_by_rate(run, name), "Aggregation ratio by rate; grey: the paper's."
-    if asked.y == "lost":
+    if axes.y == "lost":
         yield lost_by_rate(run, name), "Lost packets by rate."
         yield loss_periods(run, name), "Loss periods at the highest rate that lost any (Figure 12)."
     yield _served(run, name), "iperf3 by UDP, by frame size."

@@ -112,11 +112,11 @@ def compared(run: Run, scenario: str) -> Iterator[Compared]:
     """Yield what a scenario asks to compare and the run has; in its order, then by size."""
     rows = [row for row in run.of(scenario) if row.contends]
     known: dict[tuple[str, str, str], Row] = {(r.setup, r.name, r.size): r for r in rows}
-    for asked in run.scenarios[scenario].compare:
-        sizes = [str(size) for size in asked.sizes or ()]
+    for wanted in run.scenarios[scenario].compare:
+        sizes = [str(size) for size in wanted.sizes or ()]
         for row in rows:
-            other = known.get((asked.over, row.name, row.size))
-            if row.setup != asked.setup or other is None or (sizes and row.size not in sizes):
+            other = known.get((wanted.over, row.name, row.size))
+            if row.setup != wanted.setup or other is None or (sizes and row.size not in sizes):
                 continue
             rate = saturation_gain(row, other, "saturation_pps")
             if rate is None:
@@ -124,6 +124,6 @@ def compared(run: Run, scenario: str) -> Iterator[Compared]:
             cycles = saturation_gain(row, other, "saturation_cycles")
             yield Compared(
                 scenario, row.setup, other.setup, row.name, row.size, rate, cycles,
-                asked.target, asked.paper,
+                wanted.target, wanted.paper,
                 tuple(r.setup for r in (row, other) if _waited(r)),
             )  # fmt: skip

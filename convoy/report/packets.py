@@ -117,19 +117,19 @@ def _drops(counters: Any, place: str = "") -> Counter[str]:
     guests) and Open vSwitch say rx and tx = {dropped: packets} of each interface,
     or add up their ports' drop.
     """
-    found: Counter[str] = Counter()
+    drops: Counter[str] = Counter()
     for name, thing in counters.items() if isinstance(counters, Mapping) else ():
         if name == "drops" and isinstance(thing, Mapping):
             for reason, count in thing.items():
-                found[f"{place}: {reason}"] += int(count)
+                drops[f"{place}: {reason}"] += int(count)
         elif name in ("rx", "tx") and isinstance(thing, Mapping):
-            found[f"{place}: {name} dropped"] += int(thing.get("dropped") or 0)
+            drops[f"{place}: {name} dropped"] += int(thing.get("dropped") or 0)
         elif str(name).endswith(" drop") and isinstance(thing, int):
-            found[f"{place}: {name}"] += thing
+            drops[f"{place}: {name}"] += thing
         elif isinstance(thing, Mapping):
             plain = name in ("ports", "functions")  # what stands in them says where
-            found += _drops(thing, place if plain else " ".join(filter(None, (place, name))))
-    return found
+            drops += _drops(thing, place if plain else " ".join(filter(None, (place, name))))
+    return drops
 
 
 def losses(trials: Sequence[Trial]) -> tuple[tuple[str, float], ...]:

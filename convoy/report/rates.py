@@ -45,7 +45,7 @@ def _delays(trials: Sequence[Trial], reference: Figures) -> tuple[Delay, ...]:
     for trial in trials:
         if trial.purpose in FIXED and trial.verdict != "invalid":
             groups.setdefault(trial.load, []).append(trial)
-    found = []
+    result = []
     for load, several in groups.items():
         quick = [trial for trial in several if not slower(of_trial(trial), reference)]
         group = quick if len({trial.point.repeat for trial in quick}) >= ROUNDS_MIN else several
@@ -57,7 +57,7 @@ def _delays(trials: Sequence[Trial], reference: Figures) -> tuple[Delay, ...]:
                 merged[value] += count
         offered = sum(total.offered_pkts for total in totals)
         lost = sum(total.lost_pkts for total in totals)
-        found.append(
+        result.append(
             Delay(
                 load,
                 statistics.median(trial.rate_pps or 0 for trial in group),
@@ -69,7 +69,7 @@ def _delays(trials: Sequence[Trial], reference: Figures) -> tuple[Delay, ...]:
                 loss_periods_of([trial.result for trial in group]),
             )
         )
-    return tuple(found)
+    return tuple(result)
 
 
 def _busiest(trials: Sequence[Trial]) -> list[Trial]:
@@ -135,16 +135,16 @@ def _rates(searches: Sequence[Search]) -> dict[str, dict[int, float]]:
     for goal in (goal for search in searches for goal in search.goals):
         if goal.regular and goal.rate_pps is not None:
             proved.setdefault(goal.goal, []).append(goal.rate_pps)
-    found: dict[str, dict[int, float]] = {}
+    result: dict[str, dict[int, float]] = {}
     for search in searches:
         for goal in search.goals:
-            rates, known = found.setdefault(goal.goal, {}), proved.get(goal.goal)
+            rates, known = result.setdefault(goal.goal, {}), proved.get(goal.goal)
             if goal.rate_pps is None:
                 continue
             above = goal.lower_bound and goal.rate_pps >= (median(known or []) or 0)
             if goal.regular or not known or above:
                 rates[search.point.repeat] = goal.rate_pps
-    return found
+    return result
 
 
 def _lower_bound(searches: Sequence[Search], rates: Mapping[int, float]) -> bool:
@@ -162,9 +162,9 @@ def _middle(of: Sequence[Figures]) -> dict[str, float]:
     return {name: statistics.median(one[name] for one in of if name in one) for name in names}
 
 
-def _told(trials: Sequence[Trial], searches: Sequence[Search]) -> set[int]:
+def _with_result(trials: Sequence[Trial], searches: Sequence[Search]) -> set[int]:
     """Return the repeats that have a result: a rate, or where none was searched for, a trial."""
-    rates = {repeat for found in _rates(searches).values() for repeat in found}
+    rates = {repeat for result in _rates(searches).values() for repeat in result}
     return rates or {trial.point.repeat for trial in trials if trial.verdict != "invalid"}
 
 
@@ -175,7 +175,7 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], reference
         if (state := attributed(trial)) is not None:
             states.setdefault(trial.point.repeat, []).append(state)
     slow = degraded_rounds(states, reference)
-    out = excluded_rounds(slow, _told(every_trial, every_search))
+    out = excluded_rounds(slow, _with_result(every_trial, every_search))
     trials = [trial for trial in every_trial if trial.point.repeat not in out]
     searches = [search for search in every_search if search.point.repeat not in out]
     counted = [of_trial(trial) for trial in trials if trial.verdict != "invalid"]

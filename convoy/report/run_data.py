@@ -13,7 +13,7 @@ from convoy.report.applications import Served, served
 from convoy.report.noise import Difference, floor, paired
 from convoy.report.rates import rows
 from convoy.report.row import Row, conditions
-from convoy.results.documents import Cannot, Host, Plan
+from convoy.results.documents import BenchPlan, Cannot, Host
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
 from convoy.results.scenario import Scenario
@@ -27,7 +27,7 @@ class Run:
     scenarios: Mapping[str, Scenario]
     rows: tuple[Row, ...]
     hosts: tuple[Host, ...]  # one for each folder
-    plans: tuple[Plan, ...]
+    plans: tuple[BenchPlan, ...]
     commands: tuple[str, ...]  # the first of each device and setup
     cannot: tuple[Cannot, ...]
     tsc_hz: float | None

@@ -24,7 +24,7 @@ class _Document(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
 
 
-class Plan(_Document):
+class BenchPlan(_Document):
     """What is to be measured: what a user asked for, and the scenarios whole."""
 
     schema_tag: Literal["convoy.bench.plan/2"] = Field(PLAN_SCHEMA, alias="schema")

@@ -23,7 +23,7 @@ from convoy.base.files import cut_partial_line, write_whole
 from convoy.base.problem import printable
 from convoy.errors import InputError, first_problem
 from convoy.results.applications import APPLICATION_SCHEMA, ApplicationTrial
-from convoy.results.documents import Host, Plan
+from convoy.results.documents import BenchPlan, Host
 from convoy.results.memory import Memory
 from convoy.results.trials import Search, Trial
 
@@ -90,7 +90,7 @@ class RunFolder:
         """Return the folder of the programs' output."""
         return self.path / LOGS
 
-    def create(self, plan: Plan) -> None:
+    def create(self, plan: BenchPlan) -> None:
         """Make the folder. Raises InputError where it cannot be made or holds trials already."""
         if (self.path / TRIALS).exists():
             raise InputError(f"{self.path}: holds another run's trials; give another folder")
@@ -103,9 +103,9 @@ class RunFolder:
         except OSError as error:
             raise InputError(f"{self.path}: {error.strerror}; give another folder") from None
 
-    def plan(self) -> Plan:
+    def plan(self) -> BenchPlan:
         """Read what was to be measured."""
-        return _read(self.path / PLAN, yaml.safe_load, Plan)
+        return _read(self.path / PLAN, yaml.safe_load, BenchPlan)
 
     def write_host(self, host: Host) -> None:
         """Write what machine this is."""

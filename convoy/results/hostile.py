@@ -26,7 +26,7 @@ class Trial(_Model):
     guest_broken_queues: NonNegativeInt  # that the node uses no more
 
 
-class Row(_Model):
+class GuestRow(_Model):
     """One guest of one kind of port."""
 
     port: str
@@ -58,7 +58,7 @@ class Row(_Model):
         return None if self.bound is None else self.kept >= self.bound
 
 
-class Host(_Model):
+class HostileHost(_Model):
     """Where it was measured."""
 
     cpu: str
@@ -74,5 +74,5 @@ class HostileBench(_Model):
     schema_tag: Literal["convoy.bench.hostile/2"] = Field(
         "convoy.bench.hostile/2", alias="schema", serialization_alias="schema"
     )
-    rows: tuple[Row, ...]
-    host: Host
+    rows: tuple[GuestRow, ...]
+    host: HostileHost

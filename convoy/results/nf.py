@@ -20,7 +20,7 @@ class Cycles(_Model):
     repeats: tuple[NonNegativeFloat, ...]
 
 
-class Row(_Model):
+class FunctionRow(_Model):
     """One function (or path, or reference) with one number of routes and rules."""
 
     function: str
@@ -35,7 +35,7 @@ class Row(_Model):
         return self.with_path_cycles_per_packet or self.cycles_per_packet
 
 
-class Host(_Model):
+class CostsHost(_Model):
     """Where and how it was measured."""
 
     cpu: str
@@ -55,10 +55,10 @@ class NfBench(_Model):
     """The document of one run."""
 
     schema_tag: Literal["convoy.bench.nf/2"] = Field(alias="schema")
-    results: tuple[Row, ...]
-    host: Host
+    results: tuple[FunctionRow, ...]
+    host: CostsHost
 
-    def row(self, function: str, entries: int) -> Row | None:
+    def row(self, function: str, entries: int) -> FunctionRow | None:
         """Return the row of a function, or None where it was not measured."""
         for row in self.results:
             if (row.function, row.entries) == (function, entries):

@@ -112,7 +112,7 @@ class Trial(_Line):
         return result.as_document()
 
 
-class Goal(_Line):
+class GoalResult(_Line):
     """The result of a search for one goal (RFC 9971). Rates in packets per second."""
 
     goal: str
@@ -131,7 +131,7 @@ class Search(_Line):
     point: Point
     outcome: Literal["measured", "failed"]
     why: str = ""  # it failed
-    goals: tuple[Goal, ...] = ()
+    goals: tuple[GoalResult, ...] = ()
     mrr_pps: float | None = None  # maximum receive rate: at all that the tester can send
     trials: int = 0
     invalid: int = 0  # of these: excluded, they show nothing about the device

@@ -22,7 +22,7 @@ from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.process import Process
 from convoy.host.programs import need
-from convoy.results.hostile import Host, HostileBench, Layout, Row, Trial
+from convoy.results.hostile import GuestRow, HostileBench, HostileHost, Layout, Trial
 from convoy.run.environment import cpu_model
 from convoy.tester.convoy_gen import ConvoyGen
 
@@ -95,7 +95,7 @@ KINDS = (
     Kind("memif", None, "", "bench-hostile-memif", (), MEMIF),
 )
 
-Progress = Callable[[str, int, int], None]
+StepsDone = Callable[[str, int, int], None]
 
 
 def chosen(ports: Sequence[str], names: Sequence[str]) -> list[tuple[Kind, Guest]]:
@@ -128,7 +128,7 @@ def bench_hostile(
     rounds: int,
     trial_s: float,
     cores: tuple[int, int],
-    progress: Progress,
+    progress: StepsDone,
 ) -> HostileBench:
     """Measure guests, by port and name; none: all. cores: the node's, the tester's and the guest's.
 
@@ -149,7 +149,7 @@ def bench_hostile(
             of_guest.append(Trial(kept=kept, **values))
     return HostileBench(
         rows=tuple(_row(*case, of) for case, of in zip(cases, trials, strict=True)),
-        host=Host(
+        host=HostileHost(
             cpu=cpu_model(),
             node_core=cores[0],
             tester_core=cores[1],
@@ -159,8 +159,8 @@ def bench_hostile(
     )
 
 
-def _row(kind: Kind, guest: Guest, trials: Sequence[Trial]) -> Row:
-    return Row(
+def _row(kind: Kind, guest: Guest, trials: Sequence[Trial]) -> GuestRow:
+    return GuestRow(
         port=kind.port,
         layout=kind.layout,
         guest=guest.name,

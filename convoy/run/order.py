@@ -157,8 +157,8 @@ def _contenders(
                     continue
                 if setup in unplaced:
                     continue  # reported once, for all devices
-                asked = setup_of(device, spec, port_kind(device, spec), (1,), Path("none"))
-                why = device.cannot(asked)
+                configuration = setup_of(device, spec, port_kind(device, spec), (1,), Path("none"))
+                why = device.cannot(configuration)
                 if why:
                     cannot.append(Cannot(name, setup, word, why))
                 else:
@@ -236,16 +236,16 @@ def _with_applications(
     """Yield the device runs of one round, and what is left out."""
     if scenario.applications is None:
         return
-    asked = scenario.applications
-    for app in map(application, asked.run):
+    configuration = scenario.applications
+    for app in map(application, configuration.run):
         if app.missing():
             yield None, Cannot(name, f"all, with {app.name}", "", app.missing())
-    here = tuple(app for app in asked.run if not application(app).missing())
+    here = tuple(app for app in configuration.run if not application(app).missing())
     if os.geteuid() != 0:
         yield None, Cannot(name, "all, with applications", "", "their two hosts need root")
         return
     one = [name for name, spec in scenario.setups.items() if spec.functions in BEHIND]
-    for setup in (asked.setups or one) if here else ():
+    for setup in (configuration.setups or one) if here else ():
         spec = scenario.setups[setup]
         for word in scenario.devices:
             device = devices.get(word)

@@ -16,7 +16,7 @@ from convoy.host.run_queue import pollers, run_queue_delay_ns, softirqs, thread_
 from convoy.results.folder import RunFolder
 from convoy.results.host_state import Figures, attributed, figures, of_trial
 from convoy.results.trial_result import TrialResult
-from convoy.results.trials import SATURATION, Cost, Goal, Point, Search, Trial
+from convoy.results.trials import SATURATION, Cost, GoalResult, Point, Search, Trial
 from convoy.run.host_state import HostState
 from convoy.run.judge import (
     LOSS_RATIO,
@@ -29,7 +29,7 @@ from convoy.run.judge import (
     load_not_reached,
 )
 from convoy.run.workload import flows, size_of
-from convoy.search.goals import Goal as Wanted
+from convoy.search.goals import Goal
 from convoy.tester.base import Tester
 
 LATENCY_TRIES = 5  # where trials are invalid
@@ -179,8 +179,8 @@ class Measurement:
 
     def _wait_for_nominal(self) -> bool:
         """Wait until the host is nominal; returns whether it is."""
-        asked = specification("64", PROBE_PPS, PROBE_S, self._load.plain())
-        return self._host_state.wait(lambda: self._machine(self._tester.trial(asked)))
+        trial_specification = specification("64", PROBE_PPS, PROBE_S, self._load.plain())
+        return self._host_state.wait(lambda: self._machine(self._tester.trial(trial_specification)))
 
     def _again(self, purpose: Purpose, rate_pps: float | None, duration_s: float) -> Trial | None:
         """Return the kept trial that this one would be."""
@@ -202,14 +202,14 @@ class Measurement:
         running, pids = self._running, self._running.processes()
         before, cost = running.counters(), running.cost()
         used_ns, core = cpu_ns(pids), core_time(self._core)
-        asked = specification(self._point.size, rate_pps, duration_s, self._load)
+        trial_specification = specification(self._point.size, rate_pps, duration_s, self._load)
         began_ns = time.monotonic_ns()
         with uninterrupted(self._alone(), duration_s + DRAIN_S) as alone:
             if alone:
                 time.sleep(SOON_S)  # a wait is counted when it ends, which it now does
             kernel = thread_times(self._softirqs)
             threads = thread_times(running.watched())
-            result = self._tester.trial(asked)
+            result = self._tester.trial(trial_specification)
             threads_after = thread_times(running.watched())
         if not running.alive():
             raise ConvoyError(f"{self._point.device}: ended in the middle of a trial")
@@ -290,7 +290,7 @@ class Measurement:
         return trial
 
     def search(
-        self, goals: Sequence[Wanted], guess_pps: float | None, longest_s: float = 1200.0
+        self, goals: Sequence[Goal], guess_pps: float | None, longest_s: float = 1200.0
     ) -> Search:
         """Find the rates that meet the goals. guess_pps: what an earlier repeat found.
 
@@ -325,7 +325,7 @@ class Measurement:
         return Search(
             point=self._point,
             outcome="measured",
-            goals=tuple(Goal(**asdict(goal)) for goal in result),
+            goals=tuple(GoalResult(**asdict(goal)) for goal in result),
             mrr_pps=mrr if trial_at_max.verdict != "invalid" else None,
             trials=self.trials,
             invalid=self.invalid,

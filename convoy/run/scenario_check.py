@@ -72,9 +72,9 @@ def _setup(loc: Loc, spec: SetupSpec, devices: Mapping[str, Device]) -> Iterator
 
 
 def _applications(
-    loc: Loc, asked: Applications | None, setups: Mapping[str, SetupSpec], whose: str
+    loc: Loc, applications: Applications | None, setups: Mapping[str, SetupSpec], whose: str
 ) -> Iterator[Problem]:
-    for i, name in enumerate((asked.setups if asked else None) or ()):
+    for i, name in enumerate((applications.setups if applications else None) or ()):
         at = (*loc, "setups", i)
         if name not in setups:
             yield Problem(at, f"is none of {whose}", known("setups", name, setups), shown(name))

@@ -15,7 +15,7 @@ from convoy.host.cpu_speed import how
 from convoy.host.machine import nodes, this_machine
 from convoy.host.placement import place
 from convoy.host.placement import read as read_topology
-from convoy.results.documents import Plan
+from convoy.results.documents import BenchPlan
 from convoy.results.folder import HOST, RunFolder
 from convoy.results.memory import Memory
 from convoy.results.scenario import SetupSpec
@@ -35,7 +35,7 @@ REPEATS = 5
 QUICK_REPEATS = 3
 LATENCY_S = {"quick": 0.2, "standard": 1.0, "full": 5.0}
 
-Progress = Callable[[Step], None]
+OnStep = Callable[[Step], None]
 
 
 def wanted(
@@ -46,7 +46,7 @@ def wanted(
     profile: str | None = None,
     goal_names: Sequence[str] | None = None,
     changes: Mapping[str, Any] | None = None,
-) -> Plan:
+) -> BenchPlan:
     """Return what these options mean. Raises InputError."""
     known = {device.name for device in DEVICES}
     for name in devices or ():
@@ -60,7 +60,7 @@ def wanted(
     profile = profile or ("quick" if quick else "standard")
     chosen = tuple(goal_names or (("pdr",) if quick else ("ndr", "pdr")))
     goals(chosen, profile)
-    return Plan(
+    return BenchPlan(
         quick=quick,
         profile=profile,
         goals=chosen,
@@ -69,7 +69,7 @@ def wanted(
     )
 
 
-def read_plan(folder: RunFolder) -> Plan:
+def read_plan(folder: RunFolder) -> BenchPlan:
     """Return what a run's folder was made for. Raises InputError."""
     plan = folder.plan()
     goals(plan.goals, plan.profile)
@@ -94,14 +94,14 @@ def cores() -> tuple[int, int]:
     return result.tester, result.functions[0]
 
 
-def order_here(asked: Plan) -> Order:
+def order_here(bench_plan: BenchPlan) -> Order:
     """Return the device runs on this machine, and what it cannot do."""
     devices: dict[str, Device] = {device.name: device for device in DEVICES}
     allowed = os.sched_getaffinity(0)
     numa = {node for core, node in nodes().items() if core in allowed}
     speeds = bool(how(max(allowed)))
     here = len(allowed), max(1, len(numa))
-    return order(asked.scenarios, devices, asked.repeats, *here, speeds, _placed)
+    return order(bench_plan.scenarios, devices, bench_plan.repeats, *here, speeds, _placed)
 
 
 def _placed(spec: SetupSpec) -> tuple[int, ...]:
@@ -115,11 +115,11 @@ def _placed(spec: SetupSpec) -> tuple[int, ...]:
     return place(topology, wanted, spec.placement or "same-node", allowed).functions
 
 
-def execute(folder: RunFolder, asked: Plan, progress: Progress) -> None:
+def execute(folder: RunFolder, bench_plan: BenchPlan, progress: OnStep) -> None:
     """Do a run, or what is left of it. Raises InputError before anything is started."""
     tester_core, core = cores()
-    plan = order_here(asked)
-    in_memory = any(scenario.in_memory for scenario in asked.scenarios.values())
+    plan = order_here(bench_plan)
+    in_memory = any(scenario.in_memory for scenario in bench_plan.scenarios.values())
     if not plan.device_runs and not in_memory:
         raise InputError("; ".join(dict.fromkeys(f"{c.device}: {c.why}" for c in plan.cannot)))
     hugepages = this_machine().hugepages_free_mb >= HUGEPAGES_MB
@@ -132,26 +132,26 @@ def execute(folder: RunFolder, asked: Plan, progress: Progress) -> None:
     if baseline is not None:
         progress(Step(BASELINE, 0, len(plan.device_runs), 0.0))
         baseline.measure()
-    _in_memory(folder, asked, progress)
+    _in_memory(folder, bench_plan, progress)
     settings = Settings(
         tester_core,
         (core,),
         hugepages,
-        asked.profile,
-        asked.goals,
-        LATENCY_S[asked.profile],
+        bench_plan.profile,
+        bench_plan.goals,
+        LATENCY_S[bench_plan.profile],
         TIME_SHARE,
     )
-    Bench(folder, asked.scenarios, settings, progress, baseline).run(plan.device_runs)
+    Bench(folder, bench_plan.scenarios, settings, progress, baseline).run(plan.device_runs)
 
 
-def _in_memory(folder: RunFolder, asked: Plan, progress: Progress) -> None:
+def _in_memory(folder: RunFolder, bench_plan: BenchPlan, progress: OnStep) -> None:
     """Measure what scenarios have measured in memory; what is there already is not done again."""
     folder.repair()
     done = {(one.scenario, one.what) for one in folder.memory()}
     todo = [
         (name, what)
-        for name, scenario in asked.scenarios.items()
+        for name, scenario in bench_plan.scenarios.items()
         for what in scenario.in_memory
         if (name, what) not in done
     ]

@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """The throughput search: RFC 9971's, by its reference implementation, PyPI's MLRsearch.
 
-It asks for trials; what it concludes about each goal is a Found. What is ours: trials that say
+It asks for trials; what it concludes about each goal is a Conclusion. What is ours: trials that say
 nothing about the device are left out (and repeated), and a search that ran out of time still says
 how far it came.
 """
@@ -53,7 +53,7 @@ class _DisturbedError(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
+class Conclusion:
     """What a search says about one goal. Rates in packets per second."""
 
     goal: str
@@ -127,7 +127,7 @@ def _goal(goal: Goal) -> SearchGoal:
     )
 
 
-def _found(goal: Goal, result: GoalResult, load_not_reached: set[float], cut: str) -> Found:
+def _conclude(goal: Goal, result: GoalResult, load_not_reached: set[float], cut: str) -> Conclusion:
     lower, upper = result.relevant_lower_bound, result.relevant_upper_bound
     through = result.conditional_throughput
     lower_pps = float(lower) if lower else None
@@ -141,7 +141,7 @@ def _found(goal: Goal, result: GoalResult, load_not_reached: set[float], cut: st
         remark = f"not even {LEAST_PPS:.0f} packets/s meet the goal"
     elif upper_pps is None or limited:
         remark = "the tester could not offer more over these ports: at least this"
-    return Found(
+    return Conclusion(
         goal.name,
         float(through) if through else None,
         lower_pps,
@@ -158,7 +158,7 @@ def search(
     most_pps: float,
     mrr_pps: float,
     longest_s: float = 1200.0,
-) -> tuple[Found, ...]:
+) -> tuple[Conclusion, ...]:
     """Search for the highest rates that meet the goals, all at once.
 
     most_pps: what the tester can offer; mrr_pps: what came through under more than the device
@@ -192,5 +192,7 @@ def search(
             and float(result.relevant_upper_bound)
             <= float(result.relevant_lower_bound) * (1 + 1.5 * goal.width)
         )
-        results.append(_found(goal, result, measurer.load_not_reached_pps, "" if narrow else cut))
+        results.append(
+            _conclude(goal, result, measurer.load_not_reached_pps, "" if narrow else cut)
+        )
     return tuple(results)

@@ -17,11 +17,11 @@ from convoy.host.programs import need
 
 Json = dict[str, Any]
 Engine = Literal["auto", "feed-forward", "event-heap", "ns3"]
-Progress = Callable[[float, int], None]
+ShareDone = Callable[[float, int], None]
 """Told the share done (0 to 1) and the original packets so far."""
 
 
-def run(network: Json, engine: Engine = "auto", progress: Progress | None = None) -> Json:
+def run(network: Json, engine: Engine = "auto", progress: ShareDone | None = None) -> Json:
     """Simulate. An interrupt ends it early: then the result has "complete": false.
 
     Raises InputError for what convoy-sim refuses (it names the node), ConvoyError if it dies.
@@ -42,7 +42,7 @@ def run(network: Json, engine: Engine = "auto", progress: Progress | None = None
                 raise
 
 
-def _result(process: subprocess.Popen[bytes], progress: Progress | None) -> Json:
+def _result(process: subprocess.Popen[bytes], progress: ShareDone | None) -> Json:
     assert process.stdout is not None and process.stderr is not None
     words: list[str] = []
     listener = threading.Thread(target=_listen, args=(process.stderr, progress, words))
@@ -68,11 +68,11 @@ def _result(process: subprocess.Popen[bytes], progress: Progress | None) -> Json
     return result
 
 
-def _listen(stream: IO[bytes], progress: Progress | None, words: list[str]) -> None:
+def _listen(stream: IO[bytes], progress: ShareDone | None, words: list[str]) -> None:
     for line in stream:
         with contextlib.suppress(ValueError):
-            told = json.loads(line)
+            report = json.loads(line)
             if progress is not None:
-                progress(told["progress"], told["original_packets"])
+                progress(report["progress"], report["original_packets"])
             continue
         words.append(line.decode(errors="replace").rstrip())

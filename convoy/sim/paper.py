@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from convoy import reference
-from convoy.sim.engine import Engine, Progress, run
+from convoy.sim.engine import Engine, ShareDone, run
 from convoy.sim.load import open_topology
 from convoy.sim.resolve import resolve
 
@@ -62,7 +62,7 @@ def _short(count: float) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class PaperRow:
     """One cell, total or mean: the paper's and ours. Counts are per link and second."""
 
     mode: str
@@ -102,7 +102,7 @@ class Comparison:
     """One table, compared."""
 
     table: Table
-    rows: tuple[Row, ...]
+    rows: tuple[PaperRow, ...]
     saved_per_packet: float  # share of packets that the sink's link is spared
     saved_by_cells: float  # the same from frames with and without aggregation
     paper_saved_per_packet: float
@@ -116,7 +116,7 @@ def compare(
     seed: int = 1,
     engine: Engine = "auto",
     profile: str | None = None,
-    progress: Callable[[str], Progress] | None = None,
+    progress: Callable[[str], ShareDone] | None = None,
     more_seeds: int = 0,
 ) -> list[Comparison]:
     """Run both topologies, with and without aggregation. Raises as convoy.sim.engine.run.
@@ -124,7 +124,7 @@ def compare(
     duration_s: simulated; None: as the paper seems to, 0.25 s for (I) and 1 s for (II).
     more_seeds: with aggregation also for so many seeds after the first; an interrupt ends that.
     """
-    found = []
+    comparisons = []
     for table in TABLES:
         simulated_s = table.duration_s if duration_s is None else duration_s
         overrides: dict[str, Any] = {"simulate": {"duration-s": simulated_s, "seed": seed}}
@@ -136,10 +136,10 @@ def compare(
         for mode, aggregated in (("default", False), ("paflow", True)):
             network = resolve(loaded, aggregated)
             notes = network.notes
-            told = progress(f"{table.title}, {mode}") if progress else None
-            results[mode] = run(network.data, engine, told)
+            on_progress = progress(f"{table.title}, {mode}") if progress else None
+            results[mode] = run(network.data, engine, on_progress)
         compared = _compare(table, results, notes)
-        told = progress(f"{table.title}, more seeds") if progress and more_seeds else None
+        on_progress = progress(f"{table.title}, more seeds") if progress and more_seeds else None
         others = [compared]
         for more in range(more_seeds):
             if not all(result["complete"] for result in others[-1].results.values()):
@@ -147,10 +147,10 @@ def compare(
             network = resolve(loaded, True, seed + more + 1)
             again = results | {"paflow": run(network.data, engine)}
             others.append(_compare(table, again, notes))
-            if told is not None:
-                told((more + 1) / more_seeds, 0)
-        found.append(_with_seeds(compared, others))
-    return found
+            if on_progress is not None:
+                on_progress((more + 1) / more_seeds, 0)
+        comparisons.append(_with_seeds(compared, others))
+    return comparisons
 
 
 def _with_seeds(compared: Comparison, all_seeds: list[Comparison]) -> Comparison:
@@ -202,7 +202,7 @@ _PAPER_MEANS = {
 
 def _compare(table: Table, results: dict[str, Json], notes: tuple[str, ...]) -> Comparison:
     cells = reference.table(table.file)
-    rows: list[Row] = []
+    rows: list[PaperRow] = []
     totals: dict[tuple[str, str], tuple[float, float]] = {}
     for mode, result in results.items():
         for link, ends in table.links.items():
@@ -212,14 +212,14 @@ def _compare(table: Table, results: dict[str, Json], notes: tuple[str, ...]) -> 
                 low, high = int(cell["size_min"]), int(cell["size_max"])
                 count = sum(n for size, n in ours["sizes"].items() if low <= size <= high)
                 what = f"{low} B" if low == high else f"{low} to {high} B"
-                rows.append(Row(mode, link, what, "frames", float(cell["packets"]), count))
+                rows.append(PaperRow(mode, link, what, "frames", float(cell["packets"]), count))
             total = sum(float(cell["packets"]) for cell in paper)
             totals[mode, link] = (total, ours["frames"])
             if len(paper) > 1:
-                rows.append(Row(mode, link, "all", "frames", total, ours["frames"]))
+                rows.append(PaperRow(mode, link, "all", "frames", total, ours["frames"]))
             mean = _mean_bytes(paper, ours) if mode == "paflow" else None
             if mean is not None:
-                rows.append(Row(mode, link, "mean size", "bytes", *mean))
+                rows.append(PaperRow(mode, link, "mean size", "bytes", *mean))
     sink = _mean_link(results["paflow"], table.links["i-sink"])
     paper_plain, ours_plain = totals["default", "i-sink"]
     paper_frames, ours_frames = totals["paflow", "i-sink"]

@@ -31,7 +31,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Point(_Strict):
+class RatioPoint(_Strict):
     """A measured aggregation ratio."""
 
     rate_pps: float = Field(ge=0)
@@ -58,7 +58,7 @@ class ProfileFile(_Strict):
     schema_: str = Field(alias="schema", pattern=r"^convoy\.sim\.profile/1$")
     name: str
     source: str
-    points: list[Point] = []
+    points: list[RatioPoint] = []
     rate_step_pps: float | None = Field(None, gt=0)
     batches: list[Batch] = []
     max_rate_pps: MaxRates
@@ -122,7 +122,7 @@ def parse(text: str, name: str) -> Profile:
     )
 
 
-def ratio_percent(points: list[Point], rate_pps: float) -> float:
+def ratio_percent(points: list[RatioPoint], rate_pps: float) -> float:
     """Return the ratio at a rate: linear between points, constant beyond the first and last."""
     if rate_pps <= points[0].rate_pps:
         return points[0].ratio_percent
@@ -133,7 +133,7 @@ def ratio_percent(points: list[Point], rate_pps: float) -> float:
     return points[-1].ratio_percent
 
 
-def _packets(points: list[Point], rate_pps: float) -> int:
+def _packets(points: list[RatioPoint], rate_pps: float) -> int:
     # The tiny term keeps 100 / 25.0 at 4 whatever the interpolation's rounding.
     return max(1, int(100 / ratio_percent(points, rate_pps) + 1e-9))
 

@@ -26,7 +26,7 @@ CONNECT_S = 10.0
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """One simulation of a sweep."""
 
     parameters: Mapping[str, Any]
@@ -40,9 +40,11 @@ class Point:
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
-def points(file: str, parameters: Mapping[str, Sequence[Any]], seeds: Sequence[int]) -> list[Point]:
+def points(
+    file: str, parameters: Mapping[str, Sequence[Any]], seeds: Sequence[int]
+) -> list[SweepPoint]:
     """Return all points, every topology checked. Raises InputError before anything runs."""
-    found = []
+    result = []
     for values in itertools.product(*parameters.values()):
         chosen = dict(zip(parameters, values, strict=True))
         overrides = {k: v for k, v in chosen.items() if k != "aggregation"}
@@ -51,11 +53,11 @@ def points(file: str, parameters: Mapping[str, Sequence[Any]], seeds: Sequence[i
             raise InputError("--set aggregation: give true, false or both")
         loaded = open_topology(file, overrides)
         for seed in seeds:
-            found.append(Point(chosen, seed, resolve(loaded, aggregated, seed).data))
-    return found
+            result.append(SweepPoint(chosen, seed, resolve(loaded, aggregated, seed).data))
+    return result
 
 
-def summary(point: Point, result: Json) -> Json:
+def summary(point: SweepPoint, result: Json) -> Json:
     """Return what a sweep keeps of a result: counts without the buckets of histograms."""
     keep = ("name", "kind", "received_packets", "dropped_packets", "sent_packets")
     nodes = []
@@ -84,7 +86,7 @@ def summary(point: Point, result: Json) -> Json:
     }
 
 
-def run_point(point: Point, engine: Engine) -> Json:
+def run_point(point: SweepPoint, engine: Engine) -> Json:
     """Run one point, wherever this is called: here, or on another machine."""
     return summary(point, run(point.network, engine))
 
@@ -93,7 +95,7 @@ def done(file: Path) -> dict[str, Json]:
     """Return the complete results of a file by key. A line cut short at its end is ignored."""
     if not file.exists():
         return {}
-    found = {}
+    results = {}
     lines = file.read_text("utf-8").splitlines()
     for number, line in enumerate(lines, 1):
         try:
@@ -106,24 +108,24 @@ def done(file: Path) -> dict[str, Json]:
                 None
             )
         if result["complete"]:
-            found[key] = result
-    return found
+            results[key] = result
+    return results
 
 
-Told = Callable[[Json], None]
+OnResult = Callable[[Json], None]
 
 
 def sweep(
-    todo: Sequence[Point],
+    todo: Sequence[SweepPoint],
     out: Path,
     engine: Engine = "auto",
     workers: int = 1,
     scheduler: str | None = None,
-    told: Told | None = None,
+    on_result: OnResult | None = None,
 ) -> list[Json]:
     """Run what the file does not have yet; return all results in the order of the points.
 
-    Each result is written when it is there; told hears of it. Raises ConvoyError when a
+    Each result is written when it is there; on_result hears of it. Raises ConvoyError when a
     scheduler cannot be reached, and whatever a point raises.
     """
     have = done(out)
@@ -136,13 +138,13 @@ def sweep(
             file.flush()
             if result["complete"]:
                 have[result["key"]] = result
-            if told is not None:
-                told(result)
+            if on_result is not None:
+                on_result(result)
     return [have[point.key] for point in todo if point.key in have]
 
 
 def _run_all(
-    todo: Sequence[Point], engine: Engine, workers: int, scheduler: str | None
+    todo: Sequence[SweepPoint], engine: Engine, workers: int, scheduler: str | None
 ) -> Iterator[Json]:
     if not todo:
         return
@@ -160,7 +162,7 @@ def _run_all(
             raise
 
 
-def _over_dask(todo: Sequence[Point], engine: Engine, scheduler: str) -> Iterator[Json]:
+def _over_dask(todo: Sequence[SweepPoint], engine: Engine, scheduler: str) -> Iterator[Json]:
     try:
         from dask.distributed import Client
         from dask.distributed import as_completed as completed

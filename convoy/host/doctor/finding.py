@@ -18,7 +18,7 @@ class Finding:
 
     name: str
     level: Level
-    found: str  # what is the case
+    state: str  # what is the case
     why: str = ""  # why it matters; empty where nothing has to be done
     fix: str = ""  # a command, or a setting
 

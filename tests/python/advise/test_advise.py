@@ -20,7 +20,7 @@ from convoy.report.row import Conditions, conditions
 from convoy.report.run_data import Run
 from convoy.results.documents import Host
 from convoy.results.scenario import Pacing, Scenario, SetupSpec
-from convoy.results.trials import Goal, Point, Search
+from convoy.results.trials import GoalResult, Point, Search
 
 CHAIN = ("firewall", "router")
 NATIVE = Conditions(convoys=22, aggregates=True)
@@ -31,9 +31,9 @@ def row(device, functions, mpps, size="64", notes=(), under=Conditions(), role="
         scenario="s", setup="+".join(functions), device=device, role=role,
         functions=functions, size=size, repeat=0,
     )  # fmt: skip
-    goal = Goal(goal="pdr", rate_pps=mpps * 1e6, lower_pps=1, upper_pps=2, regular=True)
-    (found,) = rows([], [Search(point=point, outcome="measured", goals=(goal,))])
-    return replace(found, notes=tuple(notes), conditions=under)
+    goal = GoalResult(goal="pdr", rate_pps=mpps * 1e6, lower_pps=1, upper_pps=2, regular=True)
+    (result,) = rows([], [Search(point=point, outcome="measured", goals=(goal,))])
+    return replace(result, notes=tuple(notes), conditions=under)
 
 
 MEASURED = [
@@ -51,7 +51,7 @@ MEASURED = [
 ]
 
 
-def said(advice):
+def output(advice):
     host = Host(started=datetime.datetime.now(datetime.UTC).isoformat(), cpu="x")
     run = Run((Path("r"),), {}, (), (host,), (), (), (), None)
     return "\n".join(lines(advice, run))
@@ -98,11 +98,11 @@ def test_plain_traffic_is_promised_no_rate_measured_otherwise(under):
 
 def test_a_rate_of_convoys_is_advice_for_convoys_of_as_many_packets_only():
     measured = [*MEASURED, row("convoy", CHAIN, 66.5, under=NATIVE)]
-    asked = parse("20 Mpps 64 in convoys of 22")
-    advice = advise("web", CHAIN, asked, measured)
+    traffic = parse("20 Mpps 64 in convoys of 22")
+    advice = advise("web", CHAIN, traffic, measured)
     assert [(o.used[0].rate_pps, o.cores) for o in advice.options] == [(66.5e6, 1)]
-    assert "66.50 Mpps (s: firewall+router; 64 B convoys of 22, 1 core)" in said(advice)
-    other = advise("web", CHAIN, replace(asked, convoys=8), measured)
+    assert "66.50 Mpps (s: firewall+router; 64 B convoys of 22, 1 core)" in output(advice)
+    other = advise("web", CHAIN, replace(traffic, convoys=8), measured)
     assert "convoys of 8; with other functions or sizes there are convoys of 22" in other.refusal
 
 
@@ -111,7 +111,7 @@ def test_of_rows_that_measured_the_same_the_lowest_counts_and_is_named():
     advice = advise("web", CHAIN, Traffic(2e6, "64"), [*MEASURED, slower])
     assert advice.options[0].capacity_pps == 5e6
     row_of = "5.00 Mpps (s: firewall+router; 64 B plain packets, 1 core, 10 routes or rules, "
-    assert f"measured whole: firewall → router {row_of}100,000 flows)" in said(advice)
+    assert f"measured whole: firewall → router {row_of}100,000 flows)" in output(advice)
 
 
 def test_several_cores_are_advised_as_they_were_measured():
@@ -120,7 +120,7 @@ def test_several_cores_are_advised_as_they_were_measured():
     measured = [*MEASURED, two, four]
     best = advise("web", CHAIN, Traffic(15e6, "64"), measured).options[0]
     assert (best.cores, best.measured_cores) == (4, True)
-    text = said(advise("web", CHAIN, Traffic(15e6, "64"), measured))
+    text = output(advise("web", CHAIN, Traffic(15e6, "64"), measured))
     assert "2 cores 1.8 times as much, 14.00 Mpps" in text
     assert "4 cores 2.5 times as much, 20.00 Mpps" in text
     assert "not measured for this chain" not in text
@@ -129,13 +129,13 @@ def test_several_cores_are_advised_as_they_were_measured():
 
 
 def test_what_was_not_measured_of_cores_and_servers_is_said_where_that_is_so():
-    text = said(advise("web", CHAIN, Traffic(20e6, "64"), MEASURED))
+    text = output(advise("web", CHAIN, Traffic(20e6, "64"), MEASURED))
     assert "at least 4 cores, if flows spread evenly" in text
     assert "one core: 8.00 Mpps, 6.40 with 80% load on it: not enough" in text
     assert "several cores: not measured for this chain" in text
     assert "a second server, with a function on each: not measured (scenario numa)" in text
     apart = Conditions(deployment="process", options=(("link", "veth"),))
-    text = said(
+    text = output(
         advise(
             "web", CHAIN, Traffic(2e6, "64"), [*MEASURED, row("convoy", CHAIN, 0.5, under=apart)]
         )
@@ -159,8 +159,8 @@ def test_what_a_function_is_bound_by_is_measured_or_not_known(cycles, kind):
         replace(row("convoy", ("router",), 1.0, size=size), function_cycles=(value,))
         for size, value in cycles.items()
     ]
-    found = bound("router", [*measured, row("convoy", ("firewall",), 1.0, size="1500")])
-    assert found.kind == kind
+    result = bound("router", [*measured, row("convoy", ("firewall",), 1.0, size="1500")])
+    assert result.kind == kind
 
 
 @pytest.mark.parametrize(
@@ -179,8 +179,8 @@ def test_it_does_not_guess(functions, size, words):
 
 def test_where_each_function_is_fastest_is_said():
     each = advise("web", CHAIN, Traffic(1e6, "64"), MEASURED).each
-    found = [way.device for way, _ in each["firewall"]]
-    assert found == ["vm", "convoy", "ovs-dpdk", "linux"]
+    result = [way.device for way, _ in each["firewall"]]
+    assert result == ["vm", "convoy", "ovs-dpdk", "linux"]
 
 
 def test_a_plan_says_under_what_its_setups_were_measured():

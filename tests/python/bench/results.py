@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """Results that tests make up."""
 
-from convoy.results.documents import Plan
+from convoy.results.documents import BenchPlan
 from convoy.results.scenario import Scenario
 from convoy.results.trial_result import Latency, Probe, TrialResult
 
@@ -35,7 +35,7 @@ def scenario(**more):
 
 
 def plan(repeats=3, **scenarios):
-    return Plan(
+    return BenchPlan(
         quick=True,
         profile="quick",
         goals=("pdr",),

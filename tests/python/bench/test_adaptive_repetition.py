@@ -4,7 +4,7 @@
 
 import pytest
 
-from convoy.results.trials import Goal, Point, Search
+from convoy.results.trials import GoalResult, Point, Search
 from convoy.run.adaptive_repetition import ROUNDS_MAX, capped, uncertain
 
 AT_LEAST = "the tester could not offer more"
@@ -16,7 +16,7 @@ def point(repeat):
 
 
 def search(repeat, rate, remark=""):
-    goal = Goal(
+    goal = GoalResult(
         goal="pdr",
         rate_pps=rate,
         lower_pps=rate,

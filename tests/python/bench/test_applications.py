@@ -56,15 +56,15 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("read", "said", "code", "figures"), READ)
-def test_what_a_client_says_is_read(read, said, code, figures):
-    assert read(json.dumps(said), code) == pytest.approx(figures)
+@pytest.mark.parametrize(("read", "output", "code", "figures"), READ)
+def test_what_a_client_says_is_read(read, output, code, figures):
+    assert read(json.dumps(output), code) == pytest.approx(figures)
 
 
-@pytest.mark.parametrize(("read", "said", "code", "words"), REFUSED)
-def test_what_is_no_result_is_none(read, said, code, words):
+@pytest.mark.parametrize(("read", "output", "code", "words"), REFUSED)
+def test_what_is_no_result_is_none(read, output, code, words):
     with pytest.raises(ConvoyError, match=words):
-        read(json.dumps(said), code)
+        read(json.dumps(output), code)
 
 
 def test_words_that_are_no_json():
@@ -110,9 +110,9 @@ def test_trials_come_back_from_a_folder_and_become_rows(tmp_path):
     assert list(folder.trials()) == []  # the tester's
     rows = served(kept)
     assert [row.value for row in rows] == [1000.0, None]
-    said = sentences(rows)
-    assert said[0] == "HTTP (nginx, wrk) behind firewall: a 1000 [900 .. 1100] requests/s."
-    assert "no luck" in said[1]
+    output = sentences(rows)
+    assert output[0] == "HTTP (nginx, wrk) behind firewall: a 1000 [900 .. 1100] requests/s."
+    assert "no luck" in output[1]
     assert [row[5].missing for row in table(rows).rows] == [False, True]
 
 
@@ -182,12 +182,12 @@ def test_clients_are_served_through_a_function(name, kind, apps):
 
 
 def processes_with(text):
-    found = []
+    result = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if text.encode() in (folder / "cmdline").read_bytes():
-                found.append((folder / "comm").read_text().strip())
-    return found
+                result.append((folder / "comm").read_text().strip())
+    return result
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="two hosts need root")

@@ -121,12 +121,12 @@ def test_quick_says_so_where_there_is_one_core():
 
 
 def processes_with(text):
-    found = []
+    result = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if text.encode() in (folder / "cmdline").read_bytes():
-                found.append(folder.name)
-    return found
+                result.append(folder.name)
+    return result
 
 
 @pytest.mark.skipif(missing() != "", reason=missing())
@@ -216,14 +216,14 @@ HOSTILE = {
 def test_hostile_guests_do_what_they_say():
     done = convoy_bench("hostile", "--json", "--rounds", "1", "--seconds", "0.05")
     assert done.returncode == 0, done.stderr
-    found = {kind: {} for kind in HOSTILE}
+    result = {kind: {} for kind in HOSTILE}
     for row in HostileBench.model_validate_json(done.stdout).rows:
         (trial,) = row.trials
         counts = (trial.guest_rx_pkts, trial.guest_rx_errors, trial.guest_tx_pkts)
-        found[row.port, row.layout][row.guest] = tuple(count > 0 for count in counts)
+        result[row.port, row.layout][row.guest] = tuple(count > 0 for count in counts)
         assert trial.neighbour_pps > 0
         assert trial.guest_broken_queues == (row.guest == "wild-indices")
-    assert found == HOSTILE
+    assert result == HOSTILE
 
 
 @pytest.mark.parametrize(

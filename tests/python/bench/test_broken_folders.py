@@ -25,9 +25,9 @@ from convoy.run import session
 def kept(tmp_path_factory):
     """A run of a response curve, one round."""
     folder = RunFolder(tmp_path_factory.mktemp("runs") / "run")
-    asked = session.wanted(["baseline"], ["dummy"], quick=True, repeats=1)
-    folder.create(asked)
-    session.execute(folder, asked, lambda step: None)
+    plan = session.wanted(["baseline"], ["dummy"], quick=True, repeats=1)
+    folder.create(plan)
+    session.execute(folder, plan, lambda step: None)
     return folder.path
 
 
@@ -51,9 +51,9 @@ def document(name, **changes):
     """Change fields of plan.yaml or host.json; None: leave them out."""
 
     def change(data):
-        found = yaml.safe_load(data) | changes
-        found = {key: value for key, value in found.items() if value is not None}
-        return (yaml.safe_dump if name.endswith("yaml") else json.dumps)(found).encode()
+        result = yaml.safe_load(data) | changes
+        result = {key: value for key, value in result.items() if value is not None}
+        return (yaml.safe_dump if name.endswith("yaml") else json.dumps)(result).encode()
 
     return edited(name, change)
 
@@ -176,8 +176,8 @@ def test_what_an_older_run_does_not_say_is_unknown(tmp_path, kept):
 def test_a_whole_run_is_json_and_csv(kept):
     run = read([kept])
     # Strict JSON has no NaN.
-    found = json.loads(json.dumps(export.document(run), allow_nan=False))
-    assert [row["setup"] for row in found["rows"]] == [row.setup for row in run.rows]
+    result = json.loads(json.dumps(export.document(run), allow_nan=False))
+    assert [row["setup"] for row in result["rows"]] == [row.setup for row in run.rows]
     assert export.csv_text(run).count("\n") == len(run.rows) + 1
 
 
@@ -218,7 +218,7 @@ def test_commands_say_so_in_one_line(tmp_path, capsys, monkeypatch, kept, argume
     monkeypatch.setattr("sys.argv", ["convoy", *words_of])
     with pytest.raises(SystemExit) as ended:
         main()
-    said = capsys.readouterr().err
-    assert ended.value.code == 2, said
-    assert words in said
-    assert said.count("\n") == 1
+    output = capsys.readouterr().err
+    assert ended.value.code == 2, output
+    assert words in output
+    assert output.count("\n") == 1

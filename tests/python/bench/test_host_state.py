@@ -22,7 +22,7 @@ from convoy.results.host_state import (
     slower,
 )
 from convoy.results.trial_result import SelfTest
-from convoy.results.trials import Goal, Point, Search, Trial
+from convoy.results.trials import GoalResult, Point, Search, Trial
 from convoy.run.adaptive_repetition import ROUNDS_MAX, uncertain
 from convoy.run.host_state import FIRST_S, SHARE, WAIT_S, HostState
 from convoy.run.point import Measurement
@@ -131,9 +131,9 @@ def test_phases(what, given, placed, changed):
     ],
 )
 def test_rounds_that_are_left_out(what, lines, slow, out):
-    told = {repeat: [{"round_trip": line} for line in some] for repeat, some in lines.items()}
-    found = degraded_rounds(told, {"round_trip": NEAR})
-    assert (found, excluded_rounds(found, lines)) == (slow, out), what
+    states = {repeat: [{"round_trip": line} for line in some] for repeat, some in lines.items()}
+    result = degraded_rounds(states, {"round_trip": NEAR})
+    assert (result, excluded_rounds(result, lines)) == (slow, out), what
 
 
 class World:
@@ -156,10 +156,10 @@ class World:
         return figures(result(probe=self.probe))
 
     def host_state(self, known=True):
-        found = HostState(lambda: self.now, self.sleep)
+        result = HostState(lambda: self.now, self.sleep)
         for _ in range(20 if known else 0):
-            found.learn(figures(probed(NEAR)))
-        return found
+            result.learn(figures(probed(NEAR)))
+        return result
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def trial(repeat, line, rate=5e6, load="50% of PDR", purpose="latency", median=2
 
 
 def search(repeat, rate):
-    goal = Goal(goal="pdr", rate_pps=rate, lower_pps=rate, upper_pps=rate, regular=True)
+    goal = GoalResult(goal="pdr", rate_pps=rate, lower_pps=rate, upper_pps=rate, regular=True)
     point = Point(scenario="x", device="convoy", functions=(), size="64", repeat=repeat)
     return Search(point=point, outcome="measured", goals=(goal,))
 
@@ -371,14 +371,14 @@ def run(path, rounds, tester=None, baseline=None):
 def test_runs_compare_only_where_the_machine_was_the_same(
     tmp_path, what, one, other, agrees, times
 ):
-    found = compare(run(tmp_path / "one", one), run(tmp_path / "other", other))
-    (point,) = found["points"]
+    result = compare(run(tmp_path / "one", one), run(tmp_path / "other", other))
+    (point,) = result["points"]
     changed = {} if times is None else {"round_trip": pytest.approx(times)}
     assert (point["within_noise"], point["host_state_changed"]) == (agrees, changed), what
-    assert ("not compared" in found["summary"]) == (times is not None)
+    assert ("not compared" in result["summary"]) == (times is not None)
     if times is not None:
-        said = f"4.3 times as long from core to core in the {'first' if times < 1 else 'second'}"
-        assert said in found["summary"]
+        output = f"4.3 times as long from core to core in the {'first' if times < 1 else 'second'}"
+        assert output in result["summary"]
 
 
 @pytest.mark.parametrize(
@@ -410,15 +410,15 @@ def test_the_testers_core_matters_only_near_the_testers_limit(tmp_path, what, ba
 def test_to_agree_within_much_noise_says_little(tmp_path, what, other, agrees, tells, words):
     one = run(tmp_path / "one", [(rate * 1e6, NEAR) for rate in (4.9, 5.0, 5.1)])
     two = run(tmp_path / "two", [(rate * 1e6, NEAR) for rate in other])
-    found = compare(one, two)
-    (point,) = found["points"]
+    result = compare(one, two)
+    (point,) = result["points"]
     assert (point["within_noise"], point["conclusive"]) == (agrees, tells), what
-    assert words in found["summary"]
+    assert words in result["summary"]
 
 
 def test_findings_count_what_was_slow(tmp_path):
-    said = findings(run(tmp_path / "one", [(5e6, NEAR), (5e6, NEAR), (2e6, FAR)]))
-    assert [line for line in said if "1 of 3 rounds ran" in line and "1 of these" in line]
+    output = findings(run(tmp_path / "one", [(5e6, NEAR), (5e6, NEAR), (2e6, FAR)]))
+    assert [line for line in output if "1 of 3 rounds ran" in line and "1 of these" in line]
     assert not [
         line for line in findings(run(tmp_path / "two", [(5e6, FAR)] * 3)) if "degraded" in line
     ]

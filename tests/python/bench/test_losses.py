@@ -32,16 +32,16 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("what", "before", "after", "told", "untold"), CASES)
-def test_where_packets_were_lost(what, before, after, told, untold):
+@pytest.mark.parametrize(("what", "before", "after", "configuration", "untold"), CASES)
+def test_where_packets_were_lost(what, before, after, configuration, untold):
     trial = Trial(
         point=Point(device="x", functions=(), size="64", repeat=0), purpose="search",
         rate_pps=1e6, duration_s=1.0, verdict="failed", commands=(),
         result={"ok": True, "total": {"offered_pkts": 1000, "lost_pkts": 300, "refused_pkts": 100}},
         device_before=before, device_after=after,
     )  # fmt: skip
-    found = dict(losses([trial]))
-    assert found.pop(ENTRANCE) == 0.1
-    assert found.pop(UNCOUNTED, 0.0) == pytest.approx(untold)
-    assert found == pytest.approx(dict(told))
+    result = dict(losses([trial]))
+    assert result.pop(ENTRANCE) == 0.1
+    assert result.pop(UNCOUNTED, 0.0) == pytest.approx(untold)
+    assert result == pytest.approx(dict(configuration))
     assert losses([trial.model_copy(update={"verdict": "passed"})]) == ()

@@ -21,7 +21,7 @@ from convoy.results.documents import Host
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
 from convoy.results.scenario import Scenario
-from convoy.results.trials import SATURATION, Cost, Goal, Point, Search, Trial
+from convoy.results.trials import SATURATION, Cost, GoalResult, Point, Search, Trial
 from convoy.run import session
 from convoy.run.in_memory import measure
 
@@ -83,8 +83,8 @@ def trial(scenario, setup, tester, rate=1e6, repeat=0, size="64"):
     )  # fmt: skip
 
 
-def found(scenario, setup, rate, repeat=0):
-    goal = Goal(goal="pdr", rate_pps=rate, lower_pps=rate, upper_pps=None, regular=True)
+def results(scenario, setup, rate, repeat=0):
+    goal = GoalResult(goal="pdr", rate_pps=rate, lower_pps=rate, upper_pps=None, regular=True)
     point = trial(scenario, setup, made_up(), repeat=repeat).point
     return Search(point=point, outcome="measured", goals=(goal,))
 
@@ -104,8 +104,8 @@ def run(tmp_path):
     folder.create(plan(2, **scenarios))
     folder.write_host(Host.model_validate(HOST))
     for repeat, (plain, together) in enumerate(((8e6, 40e6), (10e6, 60e6))):
-        folder.append(found("paflow-throughput", "default", plain, repeat))
-        folder.append(found("paflow-throughput", "native", together, repeat))
+        folder.append(results("paflow-throughput", "default", plain, repeat))
+        folder.append(results("paflow-throughput", "native", together, repeat))
     folder.append(trial("paflow-ratio", "native", result(100, [[2, 10], [8, 10]]), 1e6))
     folder.append(trial("paflow-ratio", "native", result(100), 2e6))
     for setup, pps, cpu_ns in (("default", 8e6, 10**8), ("native", 40e6, 10**8 // 2)):
@@ -177,8 +177,8 @@ def test_a_ratio_far_from_table_2_is_said(run):
         replace(row, delays=tuple(replace(delay, rate_pps=1e5) for delay in row.delays[:1]))
         for row in run.rows
     ]
-    said = ratios(replace(run, rows=tuple(slower)), "paflow-ratio").notes
-    assert said == [
+    output = ratios(replace(run, rows=tuple(slower)), "paflow-ratio").notes
+    assert output == [
         "native, convoy: Table 2 is not reproduced at 1 of 1 rates, here (in the paper): "
         "0.1 Mpps 20.0 % (48.2 %)."
     ]
@@ -295,11 +295,11 @@ def test_it_is_in_every_format(run, capsys):
 def test_in_memory_is_measured_once(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(session, "measure", lambda what: calls.append(what) or LOOKUP)
-    asked = session.wanted(["paflow-lookup"])
+    plan_ = session.wanted(["paflow-lookup"])
     folder = RunFolder(tmp_path)
-    folder.create(asked)
+    folder.create(plan_)
     for _ in range(2):
-        session._in_memory(folder, asked, lambda step: None)
+        session._in_memory(folder, plan_, lambda step: None)
     assert calls == ["next-hop", "frame", "vring", "views"]
     assert [one.rows() for one in folder.memory()] == [LOOKUP["results"]] * 4
 

@@ -11,7 +11,7 @@ from convoy.report.rates import expected_pps, rows
 from convoy.report.run_data import Run, read
 from convoy.results.documents import Host
 from convoy.results.folder import RunFolder
-from convoy.results.trials import Cost, Goal, Point, Search, Trial
+from convoy.results.trials import Cost, GoalResult, Point, Search, Trial
 
 from .results import latency, plan, result, scenario
 
@@ -47,7 +47,7 @@ def trial(purpose="search", received=None, verdict="passed", repeat=0, device="c
 
 
 def search(rate, repeat=0, regular=True, remark="", lower_bound=False, **more):
-    goal = Goal(
+    goal = GoalResult(
         goal="pdr",
         rate_pps=rate,
         lower_pps=rate,
@@ -63,8 +63,8 @@ def search(rate, repeat=0, regular=True, remark="", lower_bound=False, **more):
     ("bounds", "expected"), [((), False), ((0,), False), ((1, 2), True), ((0, 1, 2), True)]
 )
 def test_a_median_of_bounds_is_a_bound(bounds, expected):
-    found = [search(20e6, i, i not in bounds, lower_bound=i in bounds) for i in range(3)]
-    (row,) = rows([trial(received=2e7)], found)
+    result = [search(20e6, i, i not in bounds, lower_bound=i in bounds) for i in range(3)]
+    (row,) = rows([trial(received=2e7)], result)
     assert row.lower_bound is expected
 
 
@@ -89,9 +89,9 @@ def test_a_bound_agrees_with_everything_above_it(tmp_path, one, other, agrees):
             folder.append(trial(received=rate))
             folder.append(search(rate * (1 + i / 1e4), i, not bound, lower_bound=bound))
         runs.append(read([folder.path]))
-    (found,) = compare(*runs)["points"]
-    assert found["within_noise"] is agrees
-    assert not (found["conclusive"] and (one[1] or other[1]))  # against a bound a rise says nothing
+    (result,) = compare(*runs)["points"]
+    assert result["within_noise"] is agrees
+    assert not (result["conclusive"] and (one[1] or other[1]))  # a rise over a bound is none
 
 
 def test_a_rate_is_the_median_of_what_the_searches_found():
@@ -163,14 +163,14 @@ def test_expected_rate_adds_cycles_to_a_packets_time():
 
 def test_findings_say_what_the_rows_say():
     before, after = counts(0, 0, 0), counts(1000, 400_000, 35_000)
-    found = rows(
+    result = rows(
         [
             trial(received=6e6, device_before=before, device_after=after),
             trial(received=9e6, device="testpmd", functions=()),
         ],
         [search(6e6), search(9e6, device="testpmd", functions=())],
     )
-    run = Run((), {found[0].scenario: scenario()}, tuple(found), (), (), (), (), 2.6e9)
+    run = Run((), {result[0].scenario: scenario()}, tuple(result), (), (), (), (), 2.6e9)
     text = "\n".join(findings(run))
     assert "**convoy 6.00 [6.00 .. 6.00] Mpps**" in text
     assert "**testpmd 9.00 [9.00 .. 9.00] Mpps**" in text

@@ -51,12 +51,12 @@ pytestmark = pytest.mark.skipif(missing() != "", reason=missing())
 
 
 def processes_with(text):
-    found = []
+    result = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if text.encode() in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-    return found
+                result.append(int(folder.name))
+    return result
 
 
 def links():

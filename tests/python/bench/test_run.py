@@ -20,7 +20,7 @@ from convoy.report.findings import findings
 from convoy.report.html import html
 from convoy.report.run_data import read
 from convoy.report.run_document import document as document_of
-from convoy.results.documents import Host, Plan
+from convoy.results.documents import BenchPlan, Host
 from convoy.results.folder import RunFolder
 from convoy.run import scenario as scenarios
 from convoy.run.baseline_rate import BaselineRate
@@ -53,17 +53,17 @@ def named(name, curve=None, fails=()):
 
 
 def plan(names, repeats=3, quick=True):
-    asked = wanted(["baseline"], quick=quick, repeats=repeats)
-    scenario = asked.scenarios["baseline"].model_copy(update={"devices": names})
-    return asked, {"baseline": scenario}
+    query = wanted(["baseline"], quick=quick, repeats=repeats)
+    scenario = query.scenarios["baseline"].model_copy(update={"devices": names})
+    return query, {"baseline": scenario}
 
 
 def run(path, devices, repeats=3, until=None, goals=("pdr",), repetition_share=0.0, baseline=None):
     """Do a run; until: raise KeyboardInterrupt after so many device runs."""
-    asked, found = plan(tuple(devices), repeats)
+    query, result = plan(tuple(devices), repeats)
     folder = RunFolder(path)
     if not (path / "plan.yaml").exists():
-        folder.create(asked.model_copy(update={"scenarios": found}))
+        folder.create(query.model_copy(update={"scenarios": result}))
         folder.write_host(Host.model_validate(HOST))
     steps = []
 
@@ -72,9 +72,9 @@ def run(path, devices, repeats=3, until=None, goals=("pdr",), repetition_share=0
         if until is not None and len(steps) > until:
             raise KeyboardInterrupt
 
-    device_runs = order(found, devices, repeats, 2, 1).device_runs
+    device_runs = order(result, devices, repeats, 2, 1).device_runs
     how = settings(goals=goals, repetition_share=repetition_share)
-    Bench(folder, found, how, progress, baseline).run(device_runs)
+    Bench(folder, result, how, progress, baseline).run(device_runs)
     return folder, steps
 
 
@@ -89,10 +89,10 @@ class Rising(BaselineRate):
         return bool(self.seen)
 
     def measure(self):
-        found = self.seen.pop()
-        if isinstance(found, ConvoyError):
-            raise found
-        self.pps = found
+        result = self.seen.pop()
+        if isinstance(result, ConvoyError):
+            raise result
+        self.pps = result
 
 
 HOST = {
@@ -144,13 +144,13 @@ def test_two_runs_in_one_report_crown_no_control_and_pair_no_rounds(tmp_path):
     (tmp_path / "B" / "points.jsonl").write_text(text)
     both = read([tmp_path / "A", tmp_path / "B"])
     assert both.names("baseline") == ("a [A]", "a [B]", "b [B]")
-    said = findings(both)
-    best = [line for line in said if line.startswith("router, 64 B: **")]
+    output = findings(both)
+    best = [line for line in output if line.startswith("router, 64 B: **")]
     assert [re.match(r"[^*]*\*\*(\S+ \S+) ", line)[1] for line in best] == ["a [A]", "a [B]"]
     assert "[B]" not in best[0]  # nobody of the other run is compared
     assert "[A]" not in best[1]
-    assert not any("control" in line for line in said if not line.startswith("Noise floor"))
-    noise = [line for line in said if line.startswith("Noise floor")]
+    assert not any("control" in line for line in output if not line.startswith("Noise floor"))
+    noise = [line for line in output if line.startswith("Noise floor")]
     assert [
         re.search(r"\[([AB])\], router, against its A/A control", line)[1] for line in noise
     ] == [
@@ -226,9 +226,9 @@ def test_a_device_that_fails_is_noted_and_left_out_and_the_others_go_on(tmp_path
     points = [s.point for s in folder.searches() if s.point.device == "a"]
     assert len([one for one in points if one.role == "device"]) == 2 * 2 * 5
     assert len(steps) == 5 * 5
-    found = read([tmp_path])
-    assert any("bad failed**: bad: has no luck" in line for line in findings(found))
-    assert "has no luck" in html(document_of(found))
+    result = read([tmp_path])
+    assert any("bad failed**: bad: has no luck" in line for line in findings(result))
+    assert "has no luck" in html(document_of(result))
 
 
 def test_one_bad_start_costs_one_turn(tmp_path):
@@ -249,9 +249,9 @@ def test_what_failed_once_is_measured_once_more_where_there_is_time(tmp_path):
     assert len(ends) == 2 * 2 * 3 + 2
     assert steps[-1].what.endswith("B repeated")
     # A resumed run finds nothing left to do.
-    told = len(steps)
+    steps_before = len(steps)
     _, steps = run(tmp_path, devices, repeats=3, repetition_share=1000.0)
-    assert told > 0
+    assert steps_before > 0
     assert steps == []
 
 
@@ -323,9 +323,9 @@ def test_a_bad_scenario_names_the_line(tmp_path, text, words):
 
 def test_every_scenario_is_read_and_kept_whole(tmp_path):
     for name in scenarios.names():
-        asked = wanted([name], quick=True)
-        again = Plan.model_validate(asked.as_document()).scenarios[name]
-        assert again.sizes == asked.scenarios[name].sizes
+        plan = wanted([name], quick=True)
+        again = BenchPlan.model_validate(plan.as_document()).scenarios[name]
+        assert again.sizes == plan.scenarios[name].sizes
     assert {"baseline", "chain", "latency-rate", "dataplane-vs-vnf"} <= set(scenarios.names())
 
 

@@ -58,8 +58,8 @@ WRONG = [
 
 def test_the_one_that_the_mistakes_are_made_in_is_right(tmp_path):
     (tmp_path / "x.yaml").write_text(GOOD)
-    found = scenarios.load(str(tmp_path / "x.yaml"))
-    assert list(found.quickly().setups) == ["a", "b"]
+    result = scenarios.load(str(tmp_path / "x.yaml"))
+    assert list(result.quickly().setups) == ["a", "b"]
 
 
 @pytest.mark.parametrize(("old", "new", "where", "fix"), WRONG, ids=lambda text: text[:30])

@@ -16,13 +16,13 @@ CAPACITY = 8e6
 def device(capacity=CAPACITY, hiccups=0.0, loss=0.05, seed=1, most=None, pauses=0):
     """A measure, and what it was asked: loses what it has no capacity for, and by hiccups."""
     draw = random.Random(seed)
-    asked = []
+    rates = []
 
     def measure(rate, seconds):
-        asked.append((rate, seconds))
+        rates.append((rate, seconds))
         if most is not None and rate > most:
             return Nothing.LOAD_NOT_REACHED
-        if [load for load, _ in asked].count(rate) <= pauses:
+        if [load for load, _ in rates].count(rate) <= pauses:
             return Nothing.DISTURBED
         sent = round(rate * seconds)
         share = max(0.0, 1 - capacity / rate)
@@ -30,7 +30,7 @@ def device(capacity=CAPACITY, hiccups=0.0, loss=0.05, seed=1, most=None, pauses=
             share = max(share, loss)
         return Answer(sent, round(sent * share))
 
-    return measure, asked
+    return measure, rates
 
 
 def one(measure, names=("pdr",), profile="standard", most=50e6, overload=7e6, **more):
@@ -41,9 +41,9 @@ def one(measure, names=("pdr",), profile="standard", most=50e6, overload=7e6, **
 @pytest.mark.parametrize("overload", [0.5e6, 4e6, 8e6, 20e6, 49e6])
 def test_the_rate_is_found_wherever_the_search_begins(profile, overload):
     measure, _ = device()
-    found, ndr = one(measure, ("pdr", "ndr"), profile, overload=overload)
+    results, ndr = one(measure, ("pdr", "ndr"), profile, overload=overload)
     width = PROFILES[profile][2]
-    for result, capacity in ((found, CAPACITY / 0.995), (ndr, CAPACITY)):
+    for result, capacity in ((results, CAPACITY / 0.995), (ndr, CAPACITY)):
         assert result.regular, result
         assert result.lower_pps <= capacity < result.upper_pps
         assert result.upper_pps / result.lower_pps <= 1 + 1.5 * width
@@ -57,8 +57,8 @@ def test_one_percent_of_trials_with_a_hiccup_changes_less_than_two_percent(profi
 
     for seed in range(100):
         measure, _ = device(hiccups=0.01, seed=seed)
-        (found,) = one(measure, profile=profile)
-        assert found.rate_pps == pytest.approx(expected.rate_pps, rel=0.02)
+        (result,) = one(measure, profile=profile)
+        assert result.rate_pps == pytest.approx(expected.rate_pps, rel=0.02)
 
 
 def test_hiccups_that_would_have_ruined_a_search_without_exceed_ratio_were_there():
@@ -66,64 +66,64 @@ def test_hiccups_that_would_have_ruined_a_search_without_exceed_ratio_were_there
     ruined = 0
     for seed in range(100):
         measure, _ = device(hiccups=0.1, seed=seed)
-        (found,) = one(measure, ("rfc2544",))
-        ruined += found.rate_pps is None or found.rate_pps < 0.97 * CAPACITY
+        (result,) = one(measure, ("rfc2544",))
+        ruined += result.rate_pps is None or result.rate_pps < 0.97 * CAPACITY
     assert ruined > 10
 
 
 def test_invalid_trials_are_repeated_and_say_nothing():
-    measure, asked = device(pauses=2)
-    (found,) = one(measure)
-    assert found.regular
-    assert found.lower_pps <= CAPACITY / 0.995 < found.upper_pps
-    first = asked[0][0]
-    assert asked[2][0] == first
+    measure, rates = device(pauses=2)
+    (result,) = one(measure)
+    assert result.regular
+    assert result.lower_pps <= CAPACITY / 0.995 < result.upper_pps
+    first = rates[0][0]
+    assert rates[2][0] == first
 
 
 def test_a_rate_the_tester_cannot_offer_is_at_least():
-    measure, asked = device(capacity=30e6, most=20e6)
-    (found,) = one(measure, most=40e6, overload=18e6)
-    assert not found.regular
-    assert "at least" in found.remark
-    assert found.upper_pps is None
-    assert 19e6 < found.rate_pps <= 20e6
+    measure, rates = device(capacity=30e6, most=20e6)
+    (result,) = one(measure, most=40e6, overload=18e6)
+    assert not result.regular
+    assert "at least" in result.remark
+    assert result.upper_pps is None
+    assert 19e6 < result.rate_pps <= 20e6
     # Each refusal is asked for twice, and nothing at or above one ever again.
-    refused = [rate for rate, _ in asked if rate > 20e6]
+    refused = [rate for rate, _ in rates if rate > 20e6]
     assert refused == sorted(refused, reverse=True)
     assert all(refused.count(rate) == 2 for rate in refused)
 
 
 def test_a_device_faster_than_the_tester_is_at_least():
     measure, _ = device(capacity=90e6)
-    (found,) = one(measure, most=40e6, overload=40e6)
-    assert found.rate_pps == pytest.approx(40e6)
-    assert "at least" in found.remark
+    (result,) = one(measure, most=40e6, overload=40e6)
+    assert result.rate_pps == pytest.approx(40e6)
+    assert "at least" in result.remark
 
 
 def test_a_device_that_forwards_nothing_has_no_rate():
     measure, _ = device(capacity=0.0)
-    (found,) = one(measure, overload=0.0)
-    assert found.rate_pps is None
-    assert "not even" in found.remark
+    (result,) = one(measure, overload=0.0)
+    assert result.rate_pps is None
+    assert "not even" in result.remark
 
 
 def test_time_that_runs_out_is_said():
     measure, _ = device()
-    (found,) = one(measure, longest_s=1e-9)
-    assert not found.regular
-    assert found.remark == "the search ran out of time: no rate"
+    (result,) = one(measure, longest_s=1e-9)
+    assert not result.regular
+    assert result.remark == "the search ran out of time: no rate"
 
 
 def test_a_machine_that_stays_busy_is_no_bound_of_the_device():
-    quiet, asked = device()
+    quiet, rates = device()
 
     def measure(rate, seconds):
-        return quiet(rate, seconds) if len(asked) < 4 else Nothing.DISTURBED
+        return quiet(rate, seconds) if len(rates) < 4 else Nothing.DISTURBED
 
-    (found,) = one(measure, overload=4e6)
-    assert not found.regular
-    assert found.remark.startswith("the machine was too busy")
-    assert found.upper_pps is None or found.upper_pps > CAPACITY
+    (result,) = one(measure, overload=4e6)
+    assert not result.regular
+    assert result.remark.startswith("the machine was too busy")
+    assert result.upper_pps is None or result.upper_pps > CAPACITY
 
 
 def test_goals_are_those_of_the_standards():

@@ -31,9 +31,9 @@ class Yields(Dummy):
 
 
 def test_the_tester_shares_a_rate_among_chains():
-    asked = specification("64", 3e6, 0.1, Load(chains=3))
-    assert asked["paths"] == ["0>1", "2>3", "4>5"]
-    assert asked["rate_pps"] == 1e6  # of each
+    trial = specification("64", 3e6, 0.1, Load(chains=3))
+    assert trial["paths"] == ["0>1", "2>3", "4>5"]
+    assert trial["rate_pps"] == 1e6  # of each
     assert specification("64", None, 0.1, Load(chains=2))["rate_pps"] == "max"
     assert "paths" not in specification("64", 3e6, 0.1)
 

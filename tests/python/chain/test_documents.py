@@ -33,10 +33,10 @@ def test_schema_is_current():
 
 
 def test_parameters_are_those_of_the_functions():
-    told = subprocess.run(
+    output = subprocess.run(
         [need("convoyd"), "--functions"], check=True, capture_output=True, text=True
     )
-    made = parameters(json.loads(told.stdout))
+    made = parameters(json.loads(output.stdout))
     current = (ROOT / "convoy/chain/parameters.py").read_text()
     assert declared(made) == declared(current), "run `make generated`"
 

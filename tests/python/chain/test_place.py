@@ -127,9 +127,9 @@ NUMA = Machine(
     ],
 )
 def test_choice_of_cores(wanted, given, cores, notes):
-    chosen, said = choose_cores(wanted, given, NUMA)
+    chosen, output = choose_cores(wanted, given, NUMA)
     assert chosen == cores
-    assert len(said) == notes
+    assert len(output) == notes
 
 
 @pytest.mark.parametrize(

@@ -78,5 +78,5 @@ def test_values_of_a_program_are_checked_as_a_file_is():
     with pytest.raises(DescriptorError, match=r"benchmark:1: chains.w.to: 'c': "):
         check_text(Text.of_data(data, "benchmark"), Path("/nowhere"), MACHINE)
     data["chains"]["w"]["to"] = "b"
-    found = check_text(Text.of_data(data, "benchmark"), Path("/nowhere"), MACHINE)
-    assert found.descriptor.workers.cores == [1]
+    result = check_text(Text.of_data(data, "benchmark"), Path("/nowhere"), MACHINE)
+    assert result.descriptor.workers.cores == [1]

@@ -118,8 +118,8 @@ def test_help_names_the_exit_codes(convoy):
 def test_doctor(convoy):
     done = convoy("doctor", "--json")
     document = json.loads(done.stdout)
-    assert document["schema"] == "convoy.doctor/1"
+    assert document["schema"] == "convoy.doctor/2"
     assert done.returncode == (0 if document["ok"] else 1)
     assert {finding["level"] for finding in document["findings"]} <= {"ok", "note", "problem"}
     text = convoy("doctor").stdout
-    assert all(finding["found"] in text for finding in document["findings"][:3])
+    assert all(finding["state"] in text for finding in document["findings"][:3])

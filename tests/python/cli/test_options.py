@@ -30,17 +30,17 @@ def test_an_empty_word_is_refused():
 
 
 def test_every_only_of_a_command_line_is_measured(monkeypatch):
-    asked = []
+    plans = []
 
     def wanted(names, devices, *more):
-        asked.append((tuple(names), devices))
+        plans.append((tuple(names), devices))
         raise InputError("enough")
 
     monkeypatch.setattr(bench_paflow.session, "wanted", wanted)
     words = "bench paflow --only ratio --only drops,latency --devices convoy --devices testpmd"
     CliRunner().invoke(app, words.split())
     expected = ("paflow-ratio", "paflow-drops", "paflow-latency")
-    assert asked == [(expected, ("convoy", "testpmd"))]
+    assert plans == [(expected, ("convoy", "testpmd"))]
 
 
 def test_what_is_no_terminal_gets_each_row_on_one_line(capsys, monkeypatch):

@@ -76,8 +76,8 @@ def test_a_signal_drains_and_prints(environment, stand_in, chain, number):
 def test_what_the_node_says_is_passed_on(environment, stand_in, chain):
     stand_in("talks")
     with start(environment, "--json", chain) as process:
-        said = read_until(process.stderr, "forwarding")
-        if "port a: peer gone" not in said:
+        output = read_until(process.stderr, "forwarding")
+        if "port a: peer gone" not in output:
             read_until(process.stderr, "port a: peer gone")
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=DEADLINE_S)
@@ -106,14 +106,14 @@ def test_books_that_do_not_balance(convoy, stand_in, chain):
 
 
 def convoyds(folder: Path) -> list[int]:
-    found = []
+    result = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if str(folder / "bin" / "convoyd").encode() in path.read_bytes():
-                found.append(int(path.parent.name))
+                result.append(int(path.parent.name))
         except OSError:
             continue
-    return found
+    return result
 
 
 def test_no_node_is_left_when_the_command_is_killed(environment, stand_in, chain, tmp_path):

@@ -38,15 +38,15 @@ def _slug(heading: str) -> str:
 
 def anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub and GitLab make them."""
-    found: set[str] = set()
+    result: set[str] = set()
     for _, line, code in lines(page):
         heading = None if code else re.match(r"#+ +(.*?) *$", line)
         if heading:
             slug, n = _slug(heading[1]), 0
-            while (anchor := f"{slug}-{n}" if n else slug) in found:
+            while (anchor := f"{slug}-{n}" if n else slug) in result:
                 n += 1
-            found.add(anchor)
-    return found
+            result.add(anchor)
+    return result
 
 
 def links(page: Path) -> list[str]:

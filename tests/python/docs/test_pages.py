@@ -138,8 +138,8 @@ def test_schemas_are_those_of_the_code():
         for source in (ROOT / folder).rglob("*")
         if source.suffix in (".py", ".c", ".h", ".cc", ".hh")
     ]
-    written = {found for source in sources for found in re.findall(schema, source)}
-    named = {found for page in PAGES for found in re.findall(schema, page.read_text("utf-8"))}
+    written = {result for source in sources for result in re.findall(schema, source)}
+    named = {result for page in PAGES for result in re.findall(schema, page.read_text("utf-8"))}
     assert named
     assert named <= written
 

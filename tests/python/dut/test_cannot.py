@@ -54,15 +54,15 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "asked", "words"), REFUSED)
-def test_what_cannot_be_done_is_said_before_anything_starts(name, asked, words):
-    assert words in device(name).cannot(asked)
+@pytest.mark.parametrize(("name", "query", "words"), REFUSED)
+def test_what_cannot_be_done_is_said_before_anything_starts(name, query, words):
+    assert words in device(name).cannot(query)
 
 
 @pytest.mark.parametrize("datapath", ["vring", "dpdk"])
 def test_who_moves_packets_is_what_was_asked_for(datapath):
-    asked = setup((functions.router(1),), options={"datapath": datapath})
-    assert [port["datapath"] for port in convoy.descriptor(asked)["ports"].values()] == [
+    query = setup((functions.router(1),), options={"datapath": datapath})
+    assert [port["datapath"] for port in convoy.descriptor(query)["ports"].values()] == [
         datapath
     ] * 2
 
@@ -123,10 +123,10 @@ def test_namespaces_are_wired_in_a_row():
 
 
 def test_threads_of_open_vswitch_run_on_the_devices_cores():
-    told = options(setup(cores=(1, 4)), "smc")
-    assert (told["pmd-cpu-mask"], told["dpdk-lcore-mask"]) == ("0x12", "0x2")
-    assert (told["emc-insert-inv-prob"], told["smc-enable"]) == ("0", "true")
-    assert "--no-huge" in told["dpdk-extra"]
+    configuration = options(setup(cores=(1, 4)), "smc")
+    assert (configuration["pmd-cpu-mask"], configuration["dpdk-lcore-mask"]) == ("0x12", "0x2")
+    assert (configuration["emc-insert-inv-prob"], configuration["smc-enable"]) == ("0", "true")
+    assert "--no-huge" in configuration["dpdk-extra"]
     assert "--in-memory" in options(setup(hugepages=True), "emc")["dpdk-extra"]
 
 

@@ -259,17 +259,17 @@ def conforms(
     if device.cannot(setup):
         pytest.skip(device.cannot(setup))
     names = {device.name, f"{device.name}-{kind}"}
-    asked = [row for row in rows if not names & row.not_of]
+    chosen = [row for row in rows if not names & row.not_of]
     pair = (ports[0], ports[1])
     with joined(device, pair, folder, "convoys" in options) as ends, device.start(setup) as running:
         running.ready(60)
         with wire(ends, running) as wired:
-            for row in asked:
+            for row in chosen:
                 expected = [] if row.change is None else [row.change(row.frame)]
                 assert wired.through([row.frame]) == expected, row.description
             # And all of them at once: Open vSwitch sorts a burst by flow.
-            expected = [row.change(row.frame) for row in asked if row.change]
-            assert sorted(wired.through([row.frame for row in asked])) == sorted(expected)
+            expected = [row.change(row.frame) for row in chosen if row.change]
+            assert sorted(wired.through([row.frame for row in chosen])) == sorted(expected)
         return running.notes
 
 

@@ -30,14 +30,14 @@ def test_each_process_has_one(deployment, threads, tmp_path: Path):
     setup = Setup(path, ports[0], ports[1], (CORES[-1],), tmp_path, deployment=deployment)
     with device("convoy").start(setup) as running:
         running.ready(60)
-        found = running.cooperative_threads()
-        assert len(found) == threads
-        assert sorted(process_of(thread) for thread in found) == sorted(
+        result = running.cooperative_threads()
+        assert len(result) == threads
+        assert sorted(process_of(thread) for thread in result) == sorted(
             running.processes()[:threads]
         )
-        assert {os.sched_getscheduler(thread) for thread in found} <= {os.SCHED_OTHER}
-        with uninterrupted(found, 0.1) as raised:
+        assert {os.sched_getscheduler(thread) for thread in result} <= {os.SCHED_OTHER}
+        with uninterrupted(result, 0.1) as raised:
             assert raised == (threads > 0 and os.geteuid() == 0)
             kind = os.SCHED_FIFO if raised else os.SCHED_OTHER
-            assert [os.sched_getscheduler(thread) for thread in found] == [kind] * threads
-        assert {os.sched_getscheduler(thread) for thread in found} <= {os.SCHED_OTHER}
+            assert [os.sched_getscheduler(thread) for thread in result] == [kind] * threads
+        assert {os.sched_getscheduler(thread) for thread in result} <= {os.SCHED_OTHER}

@@ -52,14 +52,14 @@ ASKED = [
 
 def marked(mark: str) -> list[str]:
     """Return the processes that were started with this mark, or by one that was."""
-    found = []
+    result = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if f"{MARK}={mark}".encode() in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_text().replace("\0", " "))
+                result.append((process / "cmdline").read_text().replace("\0", " "))
         except OSError:
             continue  # it ended, or is not ours
-    return found
+    return result
 
 
 @pytest.mark.skipif(find("convoyd") is None, reason="convoyd is not built: make build")

@@ -58,9 +58,9 @@ def capture(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(capture):
-    found = tshark(capture)
-    assert [int(row["frame.number"]) for row in found] == list(range(1, len(VECTORS) + 1))
-    return found
+    result = tshark(capture)
+    assert [int(row["frame.number"]) for row in result] == list(range(1, len(VECTORS) + 1))
+    return result
 
 
 def refused_for_its_payload(vector) -> bool:

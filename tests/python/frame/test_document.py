@@ -21,9 +21,9 @@ def test_the_worked_example_is_current():
 
 def test_the_bytes_of_the_example_are_a_golden_frame():
     example = PAGE.split("## A worked example")[1].split("```")[1]
-    found = "".join(re.findall(r"^ *\d+  ((?:[0-9a-f]{2} ?)+)", example, re.MULTILINE))
+    result = "".join(re.findall(r"^ *\d+  ((?:[0-9a-f]{2} ?)+)", example, re.MULTILINE))
     vectors = (ROOT / "tests/vectors/convoy-frame.json").read_text()
-    assert f'"{found.replace(" ", "")}"' in vectors
+    assert f'"{result.replace(" ", "")}"' in vectors
 
 
 def test_the_table_of_checks_names_every_reason():

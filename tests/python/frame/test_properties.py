@@ -104,7 +104,7 @@ def test_a_flow_keeps_its_source_port():
     assert port(64, 1000) == port(63, 1000)
     ports = {port(64, sport) for sport in range(100)}
     assert len(ports) > 90
-    assert all(found is not None and 49152 <= found <= 65535 for found in ports)
+    assert all(result is not None and 49152 <= result <= 65535 for result in ports)
 
 
 @pytest.mark.parametrize(

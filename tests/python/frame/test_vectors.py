@@ -27,8 +27,8 @@ def test_a_frame_is_what_the_vector_says(vector):
     assert list(convoy.packets) == packets_of(vector)
     assert convoy.nfi == vector["nfi"]
     # The MTU is the sender's: it is not in the frame.
-    said = Outer(**{**vector["outer"], "mtu": 1500})
-    assert convoy.outer.model_dump() == said.model_dump()
+    output = Outer(**{**vector["outer"], "mtu": 1500})
+    assert convoy.outer.model_dump() == output.model_dump()
 
 
 @pytest.mark.parametrize("vector", [v for v in GOOD if v["packed"]], **NAMES)

@@ -158,19 +158,19 @@ ROWS = [
 
 
 @pytest.mark.parametrize(
-    ("files", "name", "level", "found", "fix"), [r[1:] for r in ROWS], ids=[r[0] for r in ROWS]
+    ("files", "name", "level", "result", "fix"), [r[1:] for r in ROWS], ids=[r[0] for r in ROWS]
 )
-def test_finding(tree, files, name, level, found, fix):
+def test_finding(tree, files, name, level, result, fix):
     finding = find(tree(files), name)
     assert finding is not None
     assert finding.level == level
-    assert found in finding.found
+    assert result in finding.state
     assert fix in finding.fix
     assert bool(finding.fix) >= bool(fix)
 
 
 def test_cores_that_we_may_not_use_do_not_count(tree):
-    assert find(tree({}), "cores", {3}).found == "1 (3)"
+    assert find(tree({}), "cores", {3}).state == "1 (3)"
 
 
 def test_an_empty_machine_is_described_too(tmp_path):
@@ -195,19 +195,19 @@ def test_version(line, version):
 
 
 def test_every_device_is_listed():
-    found = {finding.name: finding for finding in measurable()}
+    result = {finding.name: finding for finding in measurable()}
     devices = {f"device {each.name}" for each in DEVICES if each.name != "dummy"}
-    assert found.keys() == {*devices, "applications"}
+    assert result.keys() == {*devices, "applications"}
     for each in DEVICES:
         if each.name != "dummy":
             presence = each.presence()
             words = presence.missing or presence.version
-            assert found[f"device {each.name}"].found == words
+            assert result[f"device {each.name}"].state == words
 
 
 def test_an_application_that_lacks_a_program_is_named(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("convoy.run.application._SBIN", "")
-    found = next(one for one in measurable() if one.name == "applications")
-    assert found.level == "note"
-    assert "http: not installed: nginx (Debian: apt-get install nginx-light)" in found.found
+    result = next(one for one in measurable() if one.name == "applications")
+    assert result.level == "note"
+    assert "http: not installed: nginx (Debian: apt-get install nginx-light)" in result.state

@@ -41,14 +41,14 @@ def plant(folder):
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def query(monkeypatch):
     """The sockets that were connected to, which all answer."""
     paths = []
     monkeypatch.setattr(counts, "_answers", lambda path: paths.append(path) or True)
     return paths
 
 
-def found(uid=UID or 1000):
+def result(uid=UID or 1000):
     return [node.pid for node in running_nodes({}, uid)]
 
 
@@ -60,35 +60,35 @@ def as_user(monkeypatch):
     monkeypatch.setattr(counts, "is_own_socket", lambda path, uid: real[1](path, UID))
 
 
-def test_a_node_of_this_user_is_found(planted, asked, as_user):
-    assert found() == [4242]
-    assert asked == [planted]
+def test_a_node_of_this_user_is_found(planted, query, as_user):
+    assert result() == [4242]
+    assert query == [planted]
 
 
-def test_a_folder_that_somebody_else_made_is_never_asked(planted, asked):
-    assert found(uid=STRANGER) == []
-    assert asked == []
+def test_a_folder_that_somebody_else_made_is_never_asked(planted, query):
+    assert result(uid=STRANGER) == []
+    assert query == []
 
 
-def test_a_folder_that_others_may_write_is_never_asked(planted, asked, as_user):
+def test_a_folder_that_others_may_write_is_never_asked(planted, query, as_user):
     planted.parents[2].chmod(0o777)
-    assert found() == []
-    assert asked == []
+    assert result() == []
+    assert query == []
 
 
-def test_a_link_to_a_folder_is_never_followed(planted, asked, as_user):
+def test_a_link_to_a_folder_is_never_followed(planted, query, as_user):
     real = planted.parents[2]
     real.rename(real.with_name("elsewhere"))
     real.symlink_to(real.with_name("elsewhere"))
-    assert found() == []
-    assert asked == []
+    assert result() == []
+    assert query == []
 
 
-def test_a_link_to_a_socket_is_never_followed(planted, asked, as_user):
+def test_a_link_to_a_socket_is_never_followed(planted, query, as_user):
     planted.rename(planted.with_name("other"))
     planted.symlink_to(planted.with_name("other"))
-    assert found() == []
-    assert asked == []
+    assert result() == []
+    assert query == []
 
 
 def test_what_is_own(planted):

@@ -29,15 +29,15 @@ pytestmark = pytest.mark.skipif(
     ],
 )
 def test_placements(machine, functions, where, tester, chosen, remote):
-    found = place(read(machine), functions, where)
-    assert (found.tester, found.functions, found.remote) == (tester, chosen, remote)
-    assert found.notes == ()
+    result = place(read(machine), functions, where)
+    assert (result.tester, result.functions, result.remote) == (tester, chosen, remote)
+    assert result.notes == ()
 
 
 def test_threads_that_share_a_core_are_said():
-    found = place(read("numa:1 core:2 pu:2"), 2, "same-node")
-    assert found.functions == (2, 1)
-    assert "two hardware threads of one core" in found.notes[0]
+    result = place(read("numa:1 core:2 pu:2"), 2, "same-node")
+    assert result.functions == (2, 1)
+    assert "two hardware threads of one core" in result.notes[0]
 
 
 def test_only_allowed_cpus_are_used():

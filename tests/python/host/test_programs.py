@@ -24,15 +24,15 @@ def places(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("there", "found"),
+    ("there", "result"),
     [
         (["bin", "build/daemon", "path"], "bin"),
         (["build/daemon", "path"], "build/daemon"),
         (["path"], "path"),
     ],
 )
-def test_order(places, tmp_path, there, found):
-    assert programs.find("convoyd", places(*there)) == tmp_path / found / "convoyd"
+def test_order(places, tmp_path, there, result):
+    assert programs.find("convoyd", places(*there)) == tmp_path / result / "convoyd"
 
 
 def test_nowhere(places, monkeypatch):

@@ -12,17 +12,17 @@ def counts(received, ended=False):
 
 def test_a_capture_that_gets_no_further_is_told_once():
     stall = Stall()
-    assert stall.look(0.0, counts(0)) == ""
-    assert stall.look(1.0, counts(7)) == ""
-    assert stall.look(1.0 + STALLED_S - 0.1, counts(7)) == ""
-    said = stall.look(1.0 + STALLED_S, counts(7))
-    assert said.startswith("no packet has moved for 10 s, and port in has read only 7 packets")
-    assert stall.look(100.0, counts(7)) == ""
+    assert stall.update(0.0, counts(0)) == ""
+    assert stall.update(1.0, counts(7)) == ""
+    assert stall.update(1.0 + STALLED_S - 0.1, counts(7)) == ""
+    output = stall.update(1.0 + STALLED_S, counts(7))
+    assert output.startswith("no packet has moved for 10 s, and port in has read only 7 packets")
+    assert stall.update(100.0, counts(7)) == ""
 
 
 def test_what_moves_or_has_ended_is_no_stall():
     stall = Stall()
     for second in range(100):
-        assert stall.look(float(second), counts(second // 9)) == ""
+        assert stall.update(float(second), counts(second // 9)) == ""
     for second in range(100, 200):
-        assert stall.look(float(second), counts(50, ended=True)) == ""
+        assert stall.update(float(second), counts(50, ended=True)) == ""

@@ -148,7 +148,7 @@ class Target(ABC):
         given = 0
         end = time.monotonic() + DEADLINE_S
         while len(came) < count:
-            assert self.process.running(), self.said()
+            assert self.process.running(), self.output()
             assert time.monotonic() < end, f"{len(came)} of {count} packets of the neighbours came"
             if under_load:
                 self.offer(64)
@@ -183,11 +183,11 @@ class Target(ABC):
 
     def assert_sound(self) -> None:
         """Fail unless it runs and no sanitizer found anything."""
-        assert self.process.running(), self.said()
+        assert self.process.running(), self.output()
         words = self.process.stderr.text()
-        assert not any(finding in words for finding in FINDINGS), self.said()
+        assert not any(finding in words for finding in FINDINGS), self.output()
 
-    def said(self) -> str:
+    def output(self) -> str:
         """Return the end of what it wrote."""
         if not self.process.running():
             self.process.stderr.wait_end(5)

@@ -160,8 +160,8 @@ def test_inflight_buffers_of_any_size(target: Target):
         for size in (0, 1, 256, 32768, 65535):
             guest = target.guest()
             guest.negotiate()
-            asked = struct.pack("<2Q2H", 0, 0, queues, size)
-            reply = guest.front_end.ask(Request.GET_INFLIGHT_FD, asked)
+            query = struct.pack("<2Q2H", 0, 0, queues, size)
+            reply = guest.front_end.ask(Request.GET_INFLIGHT_FD, query)
             if reply is not None:
                 assert all(os.fstat(file).st_size <= 64 * MIB for file in reply.files)
                 for file in reply.files:

@@ -68,7 +68,7 @@ def test_half_a_message_and_a_signal(doomed: Target, sent: int):
     message = HEADER.pack(Request.SET_FEATURES, VERSION, 8) + bytes(8)
     guest.front_end.send_bytes(message[:sent])
     doomed.process.signal(signal.SIGTERM)
-    assert doomed.process.wait(DEADLINE_S) == 0, doomed.said()
+    assert doomed.process.wait(DEADLINE_S) == 0, doomed.output()
 
 
 def empty(file: int) -> None:

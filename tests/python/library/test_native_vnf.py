@@ -70,14 +70,14 @@ def test_the_example_rewrites_convoys_in_place(
         convoy = encode(packets, outer, nfi=7)
         broken = convoy[:-1]
         wrpcap(str(tmp_path / "in.pcap"), [Ether(frame) for frame in (convoy, packets[0], broken)])
-        said = run(
+        output = run(
             example / "native-vnf", tmp_path / "in.pcap", tmp_path / "out.pcap",
             LD_LIBRARY_PATH=str(library),
         )  # fmt: skip
     finally:
         for shared in tmp_path.glob("libconvoy.so*"):
             shared.rename(library / shared.name)
-    assert said == "20 packets, 1 frames refused\n"
+    assert output == "20 packets, 1 frames refused\n"
     first, second = (bytes(frame) for frame in rdpcap(str(tmp_path / "out.pcap")))
     assert list(decode(first).packets) == [swapped(packet) for packet in packets]
     assert first[:46] == convoy[:46]

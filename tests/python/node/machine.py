@@ -88,11 +88,11 @@ class Machine(Scope):
         line = self._process.wait_line(
             lambda text: wanted.search(text) is not None, deadline_s, f"done with {command}"
         )
-        said = "\n".join(self._process.stdout.text().splitlines()[before:])
+        output = "\n".join(self._process.stdout.text().splitlines()[before:])
         code = wanted.search(line)
         assert code is not None
-        assert code[1] == "0", said
-        return said
+        assert code[1] == "0", output
+        return output
 
     def _leave(self) -> None:
         self._process.close()

@@ -113,8 +113,8 @@ def kernel_understands(frame: bytes) -> bool:
 def compare_kernel(
     config: dict[str, Any], frames: list[bytes], passed: list[bytes], nftables: Kernel
 ) -> None:
-    asked = [frame for frame in frames if kernel_understands(frame)]
-    theirs = nftables.through(config, asked)
+    understood = [frame for frame in frames if kernel_understands(frame)]
+    theirs = nftables.through(config, understood)
     ours = [frame for frame in passed if kernel_understands(frame)]
     if theirs != ours:
         differ = Counter(theirs)

@@ -87,9 +87,9 @@ def test_the_tester_is_killed(plan):
                 wait_for(lambda at=before: _received(node) > at, DEADLINE_S, "traffic")
                 tester._process.signal(signal.SIGKILL)
                 tester._process.wait(DEADLINE_S)
-            said = ["port left: peer gone", "port right: peer gone"]
+            output = ["port left: peer gone", "port right: peer gone"]
             wait_for(
-                lambda lines=said, times=life + 1: all(
+                lambda lines=output, times=life + 1: all(
                     node.process.stderr.text().splitlines().count(line) == times for line in lines
                 ),
                 DEADLINE_S,

@@ -77,13 +77,13 @@ def node(text: str, folder: Path, inside: Namespace, **values: Any) -> Node:
 def talk(machine: Machine) -> None:
     """Ping, and data by TCP and in short UDP packets, both ways."""
     for size in (56, 1400):
-        said = machine.run(f"ping -c 4 -i 0.1 -s {size} {HOST}")
-        assert "4 packets transmitted, 4 packets received" in said
+        output = machine.run(f"ping -c 4 -i 0.1 -s {size} {HOST}")
+        assert "4 packets transmitted, 4 packets received" in output
     for way in ("", "-R"):
-        said = machine.run(f"iperf3 -c {HOST} -n 1M {way}")
-        assert re.search(r"1\.\d+ MBytes .* sender", said), said
+        output = machine.run(f"iperf3 -c {HOST} -n 1M {way}")
+        assert re.search(r"1\.\d+ MBytes .* sender", output), output
         # What arrives is not iperf's to say: it stops to read when the other one stops to send.
-        assert re.search(r"[1-9][\d.]* [KM]Bytes .* receiver", said), said
+        assert re.search(r"[1-9][\d.]* [KM]Bytes .* receiver", output), output
         machine.run(f"iperf3 -c {HOST} -u -l 64 -b 1M -n 20K {way}")
 
 

@@ -38,8 +38,8 @@ def test_put_list_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         return CliRunner().invoke(app, ["next-hop", *words])
 
     def hops(*words: str) -> dict[str, dict[str, int]]:
-        found: dict[str, dict[str, int]] = json.loads(convoy(*words, "--json").stdout)["next_hops"]
-        return found
+        result: dict[str, dict[str, int]] = json.loads(convoy(*words, "--json").stdout)["next_hops"]
+        return result
 
     with Node(plan) as node:
         one = RunningNode(node.process.pid, Path(node.ready["telemetry"]))
@@ -52,7 +52,7 @@ def test_put_list_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         wait_for(lambda: hops("list")["c"]["packets"] > 0, 20, "packets to c")
         assert "192." not in convoy("list").stdout
         assert "a frame" in convoy("list").stdout
-        for words, said in (
+        for words, output in (
             (("remove", "b"), "there is none of that name"),
             (("put", "d", *TO_C), "two next hops"),
             (("put", "d", "--port", "x", *TO_C[2:]), "no port is called"),
@@ -60,7 +60,7 @@ def test_put_list_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ):
             refused = convoy(*words)
             assert isinstance(refused.exception, InputError), refused.output
-            assert said in str(refused.exception)
+            assert output in str(refused.exception)
         counts = node.stop()
     assert counts["accounting"]["conserved"]
     assert counts["accounting"]["dropped"] == 0
@@ -70,7 +70,7 @@ HOP = {"port": "out", "mac": "02:00:00:00:00:0b", "ip": "192.0.2.2"}
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "output"),
     [
         ({"mac": "x"}, "--mac: 'x'"),
         ({"ip": "1.2"}, "--ip: '1.2'"),
@@ -79,10 +79,10 @@ HOP = {"port": "out", "mac": "02:00:00:00:00:0b", "ip": "192.0.2.2"}
         ({"for": [{"vlan": 5000}]}, "--for: 5000"),
     ],
 )
-def test_a_bad_option_is_named(change: dict[str, object], said: str) -> None:
+def test_a_bad_option_is_named(change: dict[str, object], output: str) -> None:
     with pytest.raises(InputError) as error:
         hop_of("b", {**HOP, **change})
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(output)
 
 
 @pytest.mark.parametrize("text", ["vlan", "vlan=x", "mac=5", "vlan=-1", ""])

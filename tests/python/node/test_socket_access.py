@@ -47,10 +47,10 @@ def test_a_port_gives_its_socket_mode_and_group(folder, port, mode):
     before = os.umask(0o022)
     try:
         with Node(plan(folder, port, **keys)) as node:
-            found = (folder / "s").stat()
-            assert stat.S_ISSOCK(found.st_mode)
-            assert stat.S_IMODE(found.st_mode) == int(mode, 8)
-            assert found.st_gid == GROUP
+            result = (folder / "s").stat()
+            assert stat.S_ISSOCK(result.st_mode)
+            assert stat.S_IMODE(result.st_mode) == int(mode, 8)
+            assert result.st_gid == GROUP
             assert "Umask:\t0022" in Path(f"/proc/{node.process.pid}/status").read_text()
     finally:
         os.umask(before)
@@ -60,8 +60,8 @@ def test_a_group_alone_leaves_the_mode_to_the_umask(folder):
     before = os.umask(0o027)
     try:
         with Node(plan(folder, PORTS["vhost-user"], socket_group=str(GROUP))):
-            found = (folder / "s").stat()
-            assert (stat.S_IMODE(found.st_mode), found.st_gid) == (0o750, GROUP)
+            result = (folder / "s").stat()
+            assert (stat.S_IMODE(result.st_mode), result.st_gid) == (0o750, GROUP)
     finally:
         os.umask(before)
 
@@ -72,8 +72,8 @@ def test_telemetry_in_a_folder_of_its_own(folder):
         path = Path(node.ready["telemetry"])
         assert path.is_relative_to(folder)
         for each, mode in ((path, 0o660), (path.parent, 0o710), (path.parents[1], 0o710)):
-            found = each.stat()
-            assert (stat.S_IMODE(found.st_mode), found.st_gid) == (mode, GROUP)
+            result = each.stat()
+            assert (stat.S_IMODE(result.st_mode), result.st_gid) == (mode, GROUP)
 
 
 def test_telemetry_in_a_shared_folder_is_refused(folder):

@@ -24,14 +24,14 @@ NODES = [RunningNode(7, Path("a")), RunningNode(9, Path("b"))]
 def test_a_running_node_is_found_and_read():
     with Node(plan().data) as node:
         pid = node.process.pid
-        assert pid in [found.pid for found in running_nodes()]
+        assert pid in [result.pid for result in running_nodes()]
         done = CliRunner().invoke(app, ["top", str(pid), "--json"])
         assert done.exit_code == 0
         document = json.loads(done.stdout)
         assert document["counts"]["accounting"]["received"] > 0
         assert document["counts"]["ports"].keys() == {"a", "b"}
         assert "cycles/packet" in CliRunner().invoke(app, ["top", str(pid)]).stdout
-    assert pid not in [found.pid for found in running_nodes()]
+    assert pid not in [result.pid for result in running_nodes()]
 
 
 @pytest.mark.parametrize(

@@ -137,10 +137,10 @@ def test_over_af_packet(vnf: Callable[..., Vnf], veth: tuple[str, str]):
         # on without the port.
         for _ in range(5):
             program = vnf([f"net_af_packet0,iface={veth[0]}"], "macswap")
-            said = program.process.stderr.wait(
+            output = program.process.stderr.wait(
                 lambda line: "convoy: " in line or "No probed ethernet devices" in line, 60
             )
-            if said is not None and "convoy: " in said:
+            if output is not None and "convoy: " in output:
                 break
             program.close()
         mac = Path(f"/sys/class/net/{veth[0]}/address").read_text().strip()
@@ -237,8 +237,8 @@ def test_says_what_it_did(vnf: Callable[..., Vnf], tmp_path: Path):
 def test_under_our_own_node_on_dpdks_ports(tmp_path: Path):
     sockets = [tmp_path / side for side in "lr"]
     ends = [PortAt("vhost-user", str(path)) for path in sockets]
-    told = plan(Setup((router(10),), ends[0], ends[1], (CORES[0],), tmp_path))
-    for port in told["ports"]:
+    configuration = plan(Setup((router(10),), ends[0], ends[1], (CORES[0],), tmp_path))
+    for port in configuration["ports"]:
         port |= {"datapath": "dpdk", "trusted": True}
     under = (
         "env",
@@ -247,7 +247,7 @@ def test_under_our_own_node_on_dpdks_ports(tmp_path: Path):
     )
     routed = {"count": 50, "dst_mac": LEFT_MAC, "dst_ip": str(FEW), "dst_port": str(DPORT)}
     with (
-        Node(told, wrapper=under, environment=dpdk_folder(tmp_path)) as node,
+        Node(configuration, wrapper=under, environment=dpdk_folder(tmp_path)) as node,
         ConvoyGen([f"vhost-user:{path}" for path in sockets], core=CORES[-1]) as tester,
     ):
 

@@ -45,7 +45,7 @@ def options(tmp: Path, width: int) -> list[str]:
     ]  # fmt: skip
 
 
-def look(html: str, probe: str, tmp: Path, width: int) -> dict:
+def visit(html: str, probe: str, tmp: Path, width: int) -> dict:
     """Open a page; when its figures are drawn, run a script that fills `seen`, and return it."""
     path = tmp / "page.html"
     path.write_text(html.replace("</head>", _WRAP.replace("PROBE", probe), 1), "utf-8")
@@ -53,8 +53,8 @@ def look(html: str, probe: str, tmp: Path, width: int) -> dict:
         [*options(tmp, width), "--dump-dom", path.as_uri()],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
-    found = re.search(r'<output id="seen">(.*?)</output>', done.stdout, re.S)
-    assert found is not None, "the page's figures were not drawn"
+    result = re.search(r'<output id="seen">(.*?)</output>', done.stdout, re.S)
+    assert result is not None, "the page's figures were not drawn"
     import html as entities
 
-    return dict(json.loads(entities.unescape(found[1])))
+    return dict(json.loads(entities.unescape(result[1])))

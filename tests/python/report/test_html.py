@@ -60,13 +60,13 @@ class Outline(HTMLParser):
 
 
 def outline(document):
-    found = Outline()
-    found.feed(html(document))
-    return found
+    result = Outline()
+    result.feed(html(document))
+    return result
 
 
-def scripts_of(found, kind):
-    return [(attrs, text) for attrs, text in found.scripts if attrs.get("type") == kind]
+def scripts_of(result, kind):
+    return [(attrs, text) for attrs, text in result.scripts if attrs.get("type") == kind]
 
 
 def test_table_rows_are_there_escaped_and_missing_is_not_zero():
@@ -75,12 +75,12 @@ def test_table_rows_are_there_escaped_and_missing_is_not_zero():
         ["what", Column("rate", "Mpps", "the median")],
         [[NASTY, 8.25], ["none", None], ["nan", float("nan")], ["zero", 0], ["own", Cell(3, "3!")]],
     ))  # fmt: skip
-    found = outline(document)
-    assert found.cells == [
+    result = outline(document)
+    assert result.cells == [
         "what", "rateMpps",
         NASTY, "8.25", "none", MISSING, "nan", MISSING, "zero", "0", "own", "3!",
     ]  # fmt: skip
-    values = [attrs.get("data-value") for tag, attrs in found.tags if tag == "td"]
+    values = [attrs.get("data-value") for tag, attrs in result.tags if tag == "td"]
     assert values == [None, "8.25", None, None, None, None, None, "0", None, "3"]
 
 
@@ -141,14 +141,14 @@ def test_figures_carry_their_data_and_the_library_once():
     for name in ("one </script>", "two"):
         figure = go.Figure([go.Scatter(x=[64, 128], y=[8.5, None], name=name)])
         document.add(Figure(figure, "caption"))
-    found = outline(document)
-    figures = [json.loads(text) for _, text in scripts_of(found, "application/json")]
+    result = outline(document)
+    figures = [json.loads(text) for _, text in scripts_of(result, "application/json")]
     assert [figure["data"][0]["name"] for figure in figures] == ["one </script>", "two"]
     assert figures[0]["data"][0]["y"] == [8.5, None]
-    ((_, library),) = scripts_of(found, "application/gzip")
+    ((_, library),) = scripts_of(result, "application/gzip")
     assert b"plotly.js v" in gzip.decompress(base64.b64decode(library))[:500]
-    ids = [attrs["id"] for tag, attrs in found.tags if attrs.get("class") == "plot"]
-    assert ids == [attrs["data-figure"] for attrs, _ in scripts_of(found, "application/json")]
+    ids = [attrs["id"] for tag, attrs in result.tags if attrs.get("class") == "plot"]
+    assert ids == [attrs["data-figure"] for attrs, _ in scripts_of(result, "application/json")]
 
 
 def test_nothing_is_fetched():

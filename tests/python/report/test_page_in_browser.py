@@ -59,9 +59,9 @@ def test_page_draws_and_sorts(tmp_path, width):
         "--virtual-time-budget=20000", f"--window-size={width},900", "--dump-dom", path.as_uri(),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    found = re.search(r'<output id="seen">(.*?)</output>', done.stdout)
-    assert found is not None, "the page's figures were not drawn"
-    seen = json.loads(found[1])
+    result = re.search(r'<output id="seen">(.*?)</output>', done.stdout)
+    assert result is not None, "the page's figures were not drawn"
+    seen = json.loads(result[1])
     assert seen == {
         "before": ["9", "10.5", "–", "100"],
         "once": ["100", "10.5", "9", "–"],

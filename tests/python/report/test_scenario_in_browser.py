@@ -12,7 +12,7 @@ from convoy.report.html import html as as_html
 from convoy.report.run_data import read
 from convoy.report.run_document import document
 
-from .browser import CHROMIUM, look
+from .browser import CHROMIUM, visit
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: make setup")
 
@@ -51,7 +51,7 @@ def html(tmp_path_factory):
 
 @pytest.mark.parametrize("width", [1400, 500])
 def test_the_report_draws_and_sorts(html, tmp_path, width):
-    seen = look(html, PROBE, tmp_path, width)
+    seen = visit(html, PROBE, tmp_path, width)
     assert seen["problems"] == []
     assert seen["title"] == "baseline, chain, latency-rate, dataplane-vs-vnf"
     assert seen["first"] == "What was found"

@@ -126,14 +126,14 @@ def route(setup: Setup, frame: bytes) -> Sent | str:
         return "multicast"
     if isinstance(judged, str):
         return judged
-    found = setup.find(judged)
-    if found is None or found.dev is None:
+    result = setup.find(judged)
+    if result is None or result.dev is None:
         return "no_route"
-    mac = setup.neighbours.get(found.via or str(judged))
+    mac = setup.neighbours.get(result.via or str(judged))
     if mac is None:
         return "no_neighbour"
     changed = bytearray(frame)
-    changed[0:12] = _mac(mac) + _mac(setup.ports[found.dev])
+    changed[0:12] = _mac(mac) + _mac(setup.ports[result.dev])
     if kind == IPV6:
         changed[at + 7] -= 1
     else:
@@ -141,7 +141,7 @@ def route(setup: Setup, frame: bytes) -> Sent | str:
         changed[at + 10 : at + 12] = bytes(2)
         header = bytes(changed[at : at + (packet[0] & 15) * 4])
         struct.pack_into(">H", changed, at + 10, _checksum(header))
-    return Sent(found.dev, bytes(changed))
+    return Sent(result.dev, bytes(changed))
 
 
 def _judge4(packet: bytes) -> IPv4Address | str:

@@ -57,14 +57,14 @@ HOST = {"tsc_hz": 1e9, "cpu": "a CPU"}
 
 def test_rows_to_a_profile():
     made = profile_of(ROWS, HOST, FRAMES, "mine")
-    found = profile.parse(json.dumps(made), "mine")
-    assert found.costs is not None
-    assert found.costs.port.cycles == pytest.approx(200, abs=0.1)
-    assert found.costs.functions["router"].cycles == 20
-    assert set(found.costs.functions) == {"none", "router"}
-    assert found.costs.packet.cycles == pytest.approx(8)
-    assert found.plain_pps == pytest.approx(1e9 / 206.4, rel=1e-3)
-    assert "a CPU" in found.source
+    result = profile.parse(json.dumps(made), "mine")
+    assert result.costs is not None
+    assert result.costs.port.cycles == pytest.approx(200, abs=0.1)
+    assert result.costs.functions["router"].cycles == 20
+    assert set(result.costs.functions) == {"none", "router"}
+    assert result.costs.packet.cycles == pytest.approx(8)
+    assert result.plain_pps == pytest.approx(1e9 / 206.4, rel=1e-3)
+    assert "a CPU" in result.source
 
 
 def test_packets_per_frame_by_rate_become_points():
@@ -91,9 +91,9 @@ def test_too_little_to_make_one():
 
 
 def test_bench_frame_is_read():
-    found = bench_frame(1)
-    points = [(one.packets, one.packet_bytes) for one in found]
+    result = bench_frame(1)
+    points = [(one.packets, one.packet_bytes) for one in result]
     assert points == sorted(set(points))
     assert {packets for packets, _ in points} > {1}  # lone packets, and convoys to set beside them
-    assert all(math.isfinite(one.walk) and one.walk > 0 for one in found)
-    assert all(math.isfinite(one.pack) and one.pack > 0 for one in found)
+    assert all(math.isfinite(one.walk) and one.walk > 0 for one in result)
+    assert all(math.isfinite(one.pack) and one.pack > 0 for one in result)

@@ -130,8 +130,8 @@ def test_a_profile_needs_points_or_costs():
 
 
 def test_the_measured_profile_that_comes_with_us(tmp_path):
-    found = profile.load("node-zen4", tmp_path)
-    assert found.costs is not None
-    assert {"none", "l2fwd", "router", "firewall"} == set(found.costs.functions)
-    assert found.plain_pps == pytest.approx(found.costs.rate_pps("none", 1, 64), rel=1e-3)
-    assert "not measured on a node" in found.source
+    result = profile.load("node-zen4", tmp_path)
+    assert result.costs is not None
+    assert {"none", "l2fwd", "router", "firewall"} == set(result.costs.functions)
+    assert result.plain_pps == pytest.approx(result.costs.rate_pps("none", 1, 64), rel=1e-3)
+    assert "not measured on a node" in result.source

@@ -57,11 +57,11 @@ def _child_runs(pid):
 
 
 def test_progress_is_told():
-    told = []
+    seen = []
     network = resolve(open_topology("paper-1", {"simulate.duration-s": 0.6})).data
-    run(network, "event-heap", lambda share, packets: told.append((share, packets)))
-    assert told == sorted(told)
-    assert told and 0 < told[0][0] < 1 and told[0][1] > 0
+    run(network, "event-heap", lambda share, packets: seen.append((share, packets)))
+    assert seen == sorted(seen)
+    assert seen and 0 < seen[0][0] < 1 and seen[0][1] > 0
 
 
 @pytest.mark.parametrize(

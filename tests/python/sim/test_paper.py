@@ -8,7 +8,7 @@ from convoy.host.programs import need
 from convoy.sim import paper
 from convoy.sim.engine import run
 from convoy.sim.load import open_topology
-from convoy.sim.paper import Row
+from convoy.sim.paper import PaperRow
 from convoy.sim.resolve import resolve
 
 COUNTED = ("links", "nodes", "sources")
@@ -84,8 +84,8 @@ def test_three_engines_agree_exactly(topology, aggregated):
 def test_a_profile_that_is_not_fitted_is_farther_off():
     fitted, plain = paper.compare(0.2), paper.compare(0.2, profile="paper-table2")
 
-    def worst(found):
-        rows = [r for c in found for r in c.rows if r.what in ("all", "mean size")]
+    def worst(result):
+        rows = [r for c in result for r in c.rows if r.what in ("all", "mean size")]
         return max(abs(r.deviation) for r in rows)
 
     assert worst(plain) > worst(fitted)
@@ -94,7 +94,7 @@ def test_a_profile_that_is_not_fitted_is_farther_off():
 
 def test_verdicts_tell_chance_from_what_is_not_explained():
     def verdict(ours, *seeds):
-        return Row("paflow", "1-i", "64 to 255 B", "frames", 100.0, ours, seeds).verdict
+        return PaperRow("paflow", "1-i", "64 to 255 B", "frames", 100.0, ours, seeds).verdict
 
     assert verdict(102.9) == "yes"
     assert verdict(104.0) == "no"
@@ -103,7 +103,7 @@ def test_verdicts_tell_chance_from_what_is_not_explained():
     assert verdict(104.0, *few) == "no"  # one of 41 is below: not in the middle 95 %
     assert verdict(104.0, *few, 98.0) == "chance 99..104"
     assert verdict(104.0, 104.0, 101.0) == "no"
-    found = paper.compare(0.02, more_seeds=2)
-    rows = [row for one in found for row in one.rows]
+    result = paper.compare(0.02, more_seeds=2)
+    rows = [row for one in result for row in one.rows]
     assert all(len(row.seeds) == (3 if row.mode == "paflow" else 0) for row in rows)
     assert any(len(set(row.seeds)) > 1 for row in rows)

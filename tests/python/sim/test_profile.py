@@ -23,8 +23,8 @@ GOOD = {
 }
 
 
-def at(found, rate):
-    return [packets for start, packets in found.steps if start <= rate][-1]
+def at(result, rate):
+    return [packets for start, packets in result.steps if start <= rate][-1]
 
 
 def test_shipped_profiles_hold_table_2(tmp_path):
@@ -33,27 +33,27 @@ def test_shipped_profiles_hold_table_2(tmp_path):
         ("paper-table2", "non_bursty_percent"),
         ("paper-table2-bursty", "bursty_percent"),
     ):
-        found = profile.load(name, tmp_path)
+        result = profile.load(name, tmp_path)
         for row in rows:
-            assert at(found, int(row["rx_rate_pps"])) == int(100 / float(row[column]))
+            assert at(result, int(row["rx_rate_pps"])) == int(100 / float(row[column]))
 
 
 def test_the_simulation_profile_rounds_rates_down(tmp_path):
-    found = profile.load("paper-simulation", tmp_path)
+    result = profile.load("paper-simulation", tmp_path)
     wanted = {0: 1, 1: 3, 2: 3, 3: 4, 4: 5, 5: 8, 6: 15, 7: 15, 8: 16, 20: 16}
     for mpps, packets in wanted.items():
-        assert at(found, mpps * 1_000_000) == packets
-        assert at(found, mpps * 1_000_000 + 999_999) == packets
+        assert at(result, mpps * 1_000_000) == packets
+        assert at(result, mpps * 1_000_000 + 999_999) == packets
 
 
 def test_linear_between_points(tmp_path):
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(GOOD))
-    found = profile.load("mine.json", tmp_path)
-    assert found.steps[0] == (0, 1)
+    result = profile.load("mine.json", tmp_path)
+    assert result.steps[0] == (0, 1)
     for rate in range(0, 2400, 100):
         ratio = 100 - 0.075 * rate if rate <= 1000 else max(10, 25 - 0.015 * (rate - 1000))
-        assert at(found, rate) == int(100 / ratio + 1e-9)
+        assert at(result, rate) == int(100 / ratio + 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -58,11 +58,11 @@ def test_resumes_where_it_stopped(todo, tmp_path):
     lines = out.read_text().splitlines(keepends=True)
     partial = json.loads(lines[1]) | {"complete": False}
     out.write_text(lines[0] + json.dumps(partial) + "\n" + lines[2] + lines[3][:40])
-    told = []
-    again = sweep.sweep(todo, out, workers=1, told=told.append)
-    assert len(told) == 2
+    seen = []
+    again = sweep.sweep(todo, out, workers=1, on_result=seen.append)
+    assert len(seen) == 2
     assert counted(again) == counted(whole)
-    assert sweep.sweep(todo, out, told=lambda _: pytest.fail("nothing was left")) == again
+    assert sweep.sweep(todo, out, on_result=lambda _: pytest.fail("nothing was left")) == again
 
 
 def test_a_file_of_something_else_is_refused(todo, tmp_path):

@@ -193,7 +193,7 @@ def test_a_captures_flows_stay_together(tmp_path):
         packet.time = 1790000000 + i * 1e-5
     wrpcap(str(tmp_path / "a.pcap"), packets)
     wrpcapng(str(tmp_path / "a.pcapng"), packets)
-    found = []
+    results = []
     for name in ("a.pcap", "a.pcapng"):
         text = GOOD.replace("cbr: {mpps: 1}, count: 2", f"pcap: {{file: {name}}}")
         text = text.replace("0.001", "1")
@@ -202,5 +202,5 @@ def test_a_captures_flows_stay_together(tmp_path):
         received = [n["received_packets"] for n in result["nodes"] if n["name"][:3] == "fw."]
         assert all(received)
         assert all(count % 10 == 0 for count in received)  # 10 packets of each flow
-        found.append([(link["sizes"], link["digest"]) for link in result["links"]])
-    assert found[0] == found[1]
+        results.append([(link["sizes"], link["digest"]) for link in result["links"]])
+    assert results[0] == results[1]

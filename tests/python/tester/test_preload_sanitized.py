@@ -26,8 +26,8 @@ def sanitized(kind: str) -> dict[str, str]:
     compiler = shutil.which("cc")
     if not library.exists() or compiler is None:
         pytest.skip("not built with the sanitizers: make build-asan")
-    asked = [compiler, "-print-file-name=libasan.so"]
-    runtime = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    query = [compiler, "-print-file-name=libasan.so"]
+    runtime = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
     if not Path(runtime).is_absolute():
         pytest.skip("this compiler has no libasan.so to preload")
     return {
@@ -38,7 +38,7 @@ def sanitized(kind: str) -> dict[str, str]:
     }
 
 
-def said(process: Process) -> str:
+def output(process: Process) -> str:
     """End the program; return all that it and the sanitizers said."""
     process.signal(2)
     process.wait(30)
@@ -62,7 +62,7 @@ def test_nothing_wrong_is_found_though_guests_are_killed(device: Callable[..., D
             tester._process.signal(9)
     assert running.alive()
     assert running._process is not None
-    words = said(running._process)
+    words = output(running._process)
     assert "convoy:" in words
     assert "AddressSanitizer" not in words
     assert "runtime error" not in words

@@ -19,10 +19,10 @@ NEXT_HOP = "dst_mac=02:00:00:00:00:02 dst=192.0.2.2 src=192.0.2.1"
 
 @pytest.fixture
 def library() -> str:
-    found = find("libconvoy_vhost.so")
-    if found is None:
+    result = find("libconvoy_vhost.so")
+    if result is None:
         pytest.skip("libconvoy_vhost.so is not built: make build")
-    return str(found)
+    return str(result)
 
 
 @pytest.mark.parametrize("words", ["", NEXT_HOP], ids=["takes apart", "makes convoys"])
@@ -44,9 +44,9 @@ def test_packets_reach_the_other_guest_as_they_were(
     for socket in running.sockets:
         line = process.stderr.wait(lambda text, name=str(socket): _tells(text, name), 30)
         assert line is not None
-        found = re.search(r" (\d+) of them convoys; \d+ packets to it, out of (\d+) convoys", line)
-        assert found is not None
-        made, opened = made + int(found[1]), opened + int(found[2])
+        result = re.search(r" (\d+) of them convoys; \d+ packets to it, out of (\d+) convoys", line)
+        assert result is not None
+        made, opened = made + int(result[1]), opened + int(result[2])
     assert (made > 0) == (words == NEXT_HOP)
     assert (opened > 0) == (words == NEXT_HOP)
 
