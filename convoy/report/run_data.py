@@ -13,10 +13,12 @@ from convoy.report.applications import Served, served
 from convoy.report.noise import Difference, floor, paired
 from convoy.report.rates import rows
 from convoy.report.row import Row, conditions
+from convoy.results.applications import ApplicationTrial
 from convoy.results.documents import BenchPlan, Cannot, Host
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
 from convoy.results.scenario import Scenario
+from convoy.results.trials import Trial
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ def read(paths: Sequence[Path]) -> Run:
     for name, path in zip(_run_names(paths), paths, strict=True):
         folder = RunFolder(path)
         plan, host = folder.plan(), folder.host()
-        trials = list(folder.trials())
+        tried = list(folder.tried())
+        trials = [trial for trial in tried if isinstance(trial, Trial)]
         for title, scenario in plan.scenarios.items():
             scenarios.setdefault(title, scenario)
         for trial in trials:
@@ -133,7 +136,7 @@ def read(paths: Sequence[Path]) -> Run:
             commands.setdefault(key, "\n".join(trial.commands))
             if tsc_hz is None and trial.point.device != "dummy":
                 tsc_hz = trial.tsc_hz
-        used = list(folder.applications())
+        used = [trial for trial in tried if isinstance(trial, ApplicationTrial)]
         for one in used:
             key = (one.point.device, f"{one.point.setup} between a client and a server")
             commands.setdefault(key, "\n".join(one.commands))

@@ -12,17 +12,17 @@ before the next one is written.
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from convoy.base.files import cut_partial_line, write_whole
 from convoy.base.problem import printable
 from convoy.errors import InputError, first_problem
-from convoy.results.applications import APPLICATION_SCHEMA, ApplicationTrial
+from convoy.results.applications import ApplicationTrial
 from convoy.results.documents import BenchPlan, Host
 from convoy.results.memory import Memory
 from convoy.results.trials import Search, Trial
@@ -36,6 +36,12 @@ LOGS = "logs"
 SCHEMA_SHOWN = 80  # characters of a foreign schema, in an error
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+_TRIED: TypeAdapter[Trial | ApplicationTrial] = TypeAdapter(
+    Annotated[Trial | ApplicationTrial, Field(discriminator="schema_tag")]
+)
+_SEARCH, _MEMORY = TypeAdapter(Search), TypeAdapter(Memory)
 
 
 def _read(path: Path, parse: Callable[[str], Any], model: type[M]) -> M:
@@ -57,26 +63,29 @@ def _read(path: Path, parse: Callable[[str], Any], model: type[M]) -> M:
         raise InputError(f"{path}: {why}; is this a run's folder?") from None
 
 
-def _schema(line: bytes) -> str:
-    """Return a line's schema; lines begin with it, as all our JSON does."""
-    result = re.match(rb'\{"schema": ?"([\x20-\x7e]*?)"', line)
-    return result[1].decode() if result else ""
-
-
 def _other_schema(schema: object, mine: str) -> str:
     """Return that a document is another version's, and what to do about it."""
     shown = printable(str(schema))[:SCHEMA_SHOWN]
     return f"schema: '{shown}': this version reads {mine}; read it with the one that wrote it"
 
 
-def _why(error: ValidationError, schema: str, model: type[BaseModel]) -> str:
-    """Return why a line cannot be read, and what to do about it."""
-    mine = model.model_fields["schema_tag"].default
-    if schema and schema != mine:
-        return _other_schema(schema, mine)
-    if error.errors()[0]["type"] == "json_invalid":
+def _why(error: ValidationError, tags: Sequence[str]) -> str:
+    """Return why a line cannot be read, and what to do about it. tags: the schemas it may have."""
+    first = error.errors(include_url=False)[0]
+    context = first.get("ctx", {})
+    foreign = context.get("tag") or (first["input"] if first["loc"] == ("schema",) else None)
+    # A line of another version is one of the same name.
+    names = [tag for tag in tags if str(foreign).startswith(tag.rpartition("/")[0])]
+    mine = (names or tags)[0]
+    if foreign:
+        return _other_schema(foreign, mine)
+    if first["type"] == "json_invalid":
         return "no JSON: was the file written to by something else? Without this line it is read"
-    return f"{first_problem(error)}; this version reads {mine}"
+    if first["type"] == "union_tag_not_found":
+        return f"schema: missing; this version reads {mine}"
+    # Of one of several models, pydantic names the schema first.
+    own = first["loc"][0] if first["loc"] and first["loc"][0] in tags else ""
+    return f"{first_problem(error).removeprefix(f'{own}.')}; this version reads {own or mine}"
 
 
 class RunFolder:
@@ -134,24 +143,27 @@ class RunFolder:
         for path in (self.path / name for name in (TRIALS, POINTS, MEMORY)):
             cut_partial_line(path)
 
+    def tried(self) -> Iterator[Trial | ApplicationTrial]:
+        """Read all trials back, without a last line that was cut short."""
+        return self._lines(self.path / TRIALS, _TRIED, Trial, ApplicationTrial)
+
     def trials(self) -> Iterator[Trial]:
-        """Read the testers' trials back, without a last line that was cut short."""
-        return self._lines(self.path / TRIALS, Trial, lambda schema: schema != APPLICATION_SCHEMA)
+        """Read the testers' trials back."""
+        return (one for one in self.tried() if isinstance(one, Trial))
 
     def applications(self) -> Iterator[ApplicationTrial]:
         """Read the applications' trials back."""
-        path = self.path / TRIALS
-        return self._lines(path, ApplicationTrial, lambda schema: schema == APPLICATION_SCHEMA)
+        return (one for one in self.tried() if isinstance(one, ApplicationTrial))
 
     def searches(self) -> Iterator[Search]:
         """Read back how the searches ended."""
         path = self.path / POINTS
-        return self._lines(path, Search) if path.exists() else iter(())
+        return self._lines(path, _SEARCH, Search) if path.exists() else iter(())
 
     def memory(self) -> Iterator[Memory]:
         """Read back what was measured in memory."""
         path = self.path / MEMORY
-        return self._lines(path, Memory) if path.exists() else iter(())
+        return self._lines(path, _MEMORY, Memory) if path.exists() else iter(())
 
     def log(self, name: str, text: str) -> None:
         """Keep a program's output, behind what was kept under that name before."""
@@ -160,9 +172,7 @@ class RunFolder:
         with (self.logs / f"{safe}.log").open("a", encoding="utf-8") as file:
             file.write(text.rstrip("\n") + "\n")
 
-    def _lines(
-        self, path: Path, model: type[M], wanted: Callable[[str], bool] = lambda schema: True
-    ) -> Iterator[M]:
+    def _lines(self, path: Path, adapter: TypeAdapter[T], *models: type[BaseModel]) -> Iterator[T]:
         try:
             lines = path.read_bytes().splitlines(keepends=True)
         except OSError as error:
@@ -170,10 +180,8 @@ class RunFolder:
         for number, line in enumerate(lines, 1):
             if not line.endswith(b"\n"):
                 return
-            schema = _schema(line)
-            if not wanted(schema):
-                continue
             try:
-                yield model.model_validate_json(line)
+                yield adapter.validate_json(line)
             except ValidationError as error:
-                raise InputError(f"{path}:{number}: {_why(error, schema, model)}") from None
+                tags = [model.model_fields["schema_tag"].default for model in models]
+                raise InputError(f"{path}:{number}: {_why(error, tags)}") from None

@@ -57,7 +57,7 @@ class Bench:
         self._took: dict[tuple[str, str, Role, bool], list[float]] = defaultdict(list)
         self._state = RunState(scenarios)
         folder.repair()
-        self._state.resume(folder.searches(), folder.applications(), folder.trials())
+        self._state.resume(folder.searches(), folder.tried())
 
     def run(self, device_runs: Sequence[DeviceRun]) -> None:
         """Do all device runs that are not done yet. Raises KeyboardInterrupt and the like only.

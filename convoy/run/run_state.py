@@ -30,19 +30,15 @@ class RunState:
         self._host_figures: dict[PointKey, Sequence[Figures]] = {}  # that count against rounds
         self._earlier: dict[PointKey, list[Trial]] = defaultdict(list)
 
-    def resume(
-        self,
-        searches: Iterable[Search],
-        applications: Iterable[ApplicationTrial],
-        trials: Iterable[Trial],
-    ) -> None:
+    def resume(self, searches: Iterable[Search], tried: Iterable[Trial | ApplicationTrial]) -> None:
         """Learn what an interrupted run has finished."""
         for search in searches:
             self.ended(search)
-        for trial in applications:
-            self.application_ended(trial)
         figures: dict[PointKey, list[Figures]] = defaultdict(list)
-        for one in trials:
+        for one in tried:
+            if isinstance(one, ApplicationTrial):
+                self.application_ended(one)
+                continue
             if one.point.key not in self._searches:
                 self._earlier[one.point.key].append(one)  # learnt from as it is done again
                 continue

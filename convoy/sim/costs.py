@@ -12,6 +12,7 @@ its bytes + its function, and each frame costs port + frame on top:
               "functions": {"router": {"cycles": 20}, ...}}      a packet's own work
 """
 
+import statistics
 from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -81,15 +82,11 @@ class Costs(_Strict):
 
 def line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return the least squares line through points (x, y): its height at 0, its slope."""
-    count = len(points)
-    if count < 2 or len({x for x, _ in points}) < 2:
-        raise InputError("a cost per byte needs two sizes; give --sizes 64,1500")
-    mean_x = sum(x for x, _ in points) / count
-    mean_y = sum(y for _, y in points) / count
-    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / sum(
-        (x - mean_x) ** 2 for x, _ in points
-    )
-    return mean_y - slope * mean_x, slope
+    try:
+        slope, height = statistics.linear_regression(*zip(*points, strict=True))
+    except (statistics.StatisticsError, TypeError):
+        raise InputError("a cost per byte needs two sizes; give --sizes 64,1500") from None
+    return height, slope
 
 
 def fit(

@@ -215,7 +215,7 @@ def test_a_bad_line_is_named(tmp_path):
     folder.append(trial(received=5e6))
     with (tmp_path / "trials.jsonl").open("a") as file:
         file.write('{"point": "x"}\n')
-    with pytest.raises(InputError, match=r"trials.jsonl:2: point: .*bench.trial/5"):
+    with pytest.raises(InputError, match=r"trials.jsonl:2: schema: missing; .*bench.trial/6"):
         list(folder.trials())
 
 
