@@ -13,8 +13,8 @@ from rich.table import Table
 from convoy.cli.console import messages
 from convoy.cli.progress import Bar
 from convoy.cli.result import Json, Result
+from convoy.hostile.guests import bench_hostile
 from convoy.results.hostile import GuestRow, HostileBench
-from convoy.run.hostile import bench_hostile
 from convoy.run.session import cores
 
 VERDICTS = {None: "", True: "met", False: "missed"}

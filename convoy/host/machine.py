@@ -103,3 +103,11 @@ def this_machine(root: Path = ROOT, allowed: set[int] | None = None) -> Machine:
         siblings=siblings(root),
         hugepages_free_mb=max((h.free_mb for h in hugepages(root)), default=0) if usable else 0,
     )
+
+
+def cpu_model(root: Path = ROOT) -> str:
+    """Return the processor's name."""
+    for line in (text(root, "proc/cpuinfo") or "").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown"

@@ -9,17 +9,9 @@ from pathlib import Path
 from convoy import __version__
 from convoy.base.clock import timestamp
 from convoy.host.command import CommandError, output
-from convoy.host.machine import ROOT, hugepages, online, text
+from convoy.host.machine import ROOT, cpu_model, hugepages, online, text
 from convoy.host.programs import CHECKOUT
 from convoy.results.documents import Host
-
-
-def cpu_model(root: Path = ROOT) -> str:
-    """Return the processor's name."""
-    for line in (text(root, "proc/cpuinfo") or "").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return "unknown"
 
 
 def commit() -> str | None:

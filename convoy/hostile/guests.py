@@ -18,12 +18,11 @@ from typing import Any
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
 from convoy.errors import ConvoyError, InputError
-from convoy.host.machine import this_machine
+from convoy.host.machine import cpu_model, this_machine
 from convoy.host.node import Node
 from convoy.host.process import Process
 from convoy.host.programs import need
 from convoy.results.hostile import GuestRow, HostileBench, HostileHost, Layout, Trial
-from convoy.run.environment import cpu_model
 from convoy.tester.convoy_gen import ConvoyGen
 
 READY_DEADLINE_S = 30.0
