@@ -42,7 +42,7 @@ local function refuse(tree, range, reason)
 	item:add_proto_expert_info(refused, reason)
 end
 
--- A packet inside of a convoy is never one itself, whatever it looks like: a receiver takes apart once.
+-- A packet inside of a convoy is never one itself, whatever it looks like: a receiver disaggregates once.
 local inside = false
 
 -- One packet below its own item; the outer packet's columns stay as they are. An embedded packet

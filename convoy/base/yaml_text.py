@@ -3,7 +3,7 @@
 """YAML text to plain values, with the line of each.
 
 Stricter than YAML 1.1 where it surprises: a key given twice is an error, keys are always
-strings, `on`, `no`, `12:30:00` and dates are strings, and tags are refused. Text from a stranger
+strings, `on`, `no`, `12:30:00` and dates are strings, and tags are refused. Untrusted text
 is safe: depth, expansion of aliases and sizes are bounded.
 """
 

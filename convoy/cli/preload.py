@@ -116,7 +116,7 @@ def vhost(
         str | None,
         typer.Option(
             help="Where the guests' convoys go: dst_mac=MAC,dst=IP,src=IP[,src_mac=,nfi=,vlan=]. "
-            "Without it none are made; those that come are still taken apart."
+            "Without it none are made; those that come are still disaggregated."
         ),
     ] = None,
     mtu: Annotated[

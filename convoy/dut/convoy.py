@@ -6,7 +6,7 @@ Deployed as `process`, each function has a convoyd of its own, joined to the nex
 or memif (option `link`): the papers' container functions. With `link=veth` each has a network
 namespace of its own too, and interfaces: servers joined by cables. Where there are more of them
 than cores, they yield to each other, and the results say so. With the option `convoys=native`
-packets travel together: convoys are taken at the left, and sent from the right and from process to
+packets are aggregated: convoys are taken at the left, and sent from the right and from process to
 process. With `convoys=pack` what comes singly at the left leaves in convoys at the right. With
 `datapath=dpdk` DPDK's library moves the packets of vhost-user ports, not our own code.
 """
@@ -139,7 +139,7 @@ class _Running(Running):
         self._setup = setup
         self._kept = contextlib.ExitStack()
         self._nodes: list[Node] = []
-        self._crowded = False
+        self._oversubscribed = False
         try:
             self._start(setup, link)
         except BaseException:
@@ -163,7 +163,7 @@ class _Running(Running):
             self.notes += ("DPDK's library moves the packets of vhost-user ports",)
         parts = processes(setup, link)
         oversubscribed = len(parts) > len(setup.cores)
-        self._crowded = oversubscribed or setup.oversubscribed
+        self._oversubscribed = oversubscribed or setup.oversubscribed
         servers: list[Namespace] = []
         if len(parts) > 1:
             self.notes += (f"a process for each function, joined by {link}",)
@@ -174,7 +174,7 @@ class _Running(Running):
         if oversubscribed:
             self.notes += (f"{len(parts)} processes yield to each other on {_cores(setup)}",)
         for number, part in enumerate(parts):
-            reported = plan(part, self._crowded)
+            reported = plan(part, self._oversubscribed)
             node = Node(
                 reported,
                 wrapper=servers[number].command() if servers else wrapper,
@@ -210,11 +210,11 @@ class _Running(Running):
         return {f"convoyd {i}": output_of(node.process) for i, node in enumerate(self._nodes)}
 
     def watched(self) -> tuple[int, ...]:
-        # Crowded, they wait mostly for each other: that is the setup, not a disturbance.
-        return () if self._crowded else self.processes()
+        # Oversubscribed, they wait mostly for each other: that is the setup, not a disturbance.
+        return () if self._oversubscribed else self.processes()
 
     def cooperative_threads(self) -> tuple[int, ...]:
-        if not self._crowded:
+        if not self._oversubscribed:
             return ()
         return tuple(t for pid in self.processes() for t in threads_named(pid, WORKERS))
 

@@ -2,10 +2,10 @@
 # Copyright 2026 The Convoy authors
 """What the functions under test do, said once for every device.
 
-A function is written as a chain descriptor has it (convoy/chain/functions.py); read() takes it
-apart for devices that speak another language: OpenFlow, nftables, Click, VPP. Packets go from left
-to right. A device's ports have the same addresses everywhere, so that what leaves is the same byte
-for byte whoever forwarded it: frames to a router go to LEFT_MAC, and come from RIGHT_MAC.
+A function is written as a chain descriptor has it (convoy/chain/functions.py); read() gives
+its parts to devices that speak another language: OpenFlow, nftables, Click, VPP. Packets go from
+left to right. A device's ports have the same addresses everywhere, so that what leaves is the same
+byte for byte whoever forwarded it: frames to a router go to LEFT_MAC, and come from RIGHT_MAC.
 """
 
 from collections.abc import Callable, Collection

@@ -107,7 +107,7 @@ class _Running(Running):
         self._apart: Namespace | None = None
         self.notes = (STATED[caches],)
         if before:
-            self.notes += (f"packets travel together in the switch: {LIBRARY}",)
+            self.notes += (f"packets are aggregated in the switch: {LIBRARY}",)
         if setup.oversubscribed:
             self.notes += (f"poll loops sleep up to {SLEEP_MAX_US} us where there is little to do",)
         if setup.left.kind in veth.KINDS:
@@ -246,8 +246,8 @@ class _Running(Running):
         stats = pmd_stats(self._appctl("dpif-netdev/pmd-stats-show"))
         packets = stats["packets received"]
         if self._before:
-            # Those are convoys. A port counts packets where it is the library that takes them
-            # apart or puts them together; where the guest did, the other port counts them.
+            # Those are convoys. A port counts packets where it is the library that aggregates
+            # or disaggregates; where the guest did, the other port counts them.
             ports = self._ports()
             packets = max(ports["rx pkts"], ports["tx pkts"])
         return Cost(stats["processing cycles"], packets, "pmd-stats-show")

@@ -9,8 +9,8 @@ vhost-user port writes a source address of DPDK's own: its driver takes no other
 With ports of virtio-user it is the guest, as a program in a container is: whoever is the switch
 makes the sockets, and it is started as soon as both are there.
 
-With the option `convoys` our library is preloaded, and packets come and go together; testpmd knows
-nothing of it.
+With the option `convoys` our library is preloaded, and packets come and go aggregated; testpmd
+knows nothing of it.
 """
 
 import os
@@ -159,5 +159,5 @@ class Testpmd(Device):
         if convoys:
             preload = [f"{key}={value}" for key, value in convoys.items()]
             running.commands = (("env", *preload, *words),)
-            running.notes += (f"packets travel together: {LIBRARY}, {setup.options['convoys']}",)
+            running.notes += (f"packets are aggregated: {LIBRARY}, {setup.options['convoys']}",)
         return running

@@ -7,7 +7,7 @@
 
 Lengths and the number of packets are filled in unless they are given. Dissecting is forgiving, as
 scapy is: what does not add up is shown as far as it goes. A packet inside of a convoy that looks
-like one itself is shown as one, though no receiver takes it apart. To judge a frame, use
+like one itself is shown as one, though no receiver disaggregates it. To validate a frame, use
 convoy.frame.
 scapy is not among Convoy's own requirements: `pip install scapy`.
 """

@@ -114,7 +114,7 @@ class Probe(_Output):
 
 
 class ConvoyCounts(_Output):
-    """What travelled in convoys; frames of one packet are none."""
+    """What was aggregated; frames of one packet are no convoys."""
 
     sent_frames: int = 0
     received_frames: int = 0

@@ -11,7 +11,7 @@ from convoy.results.trial_result import TrialResult
 LOSS_RATIO = 0.005  # a rate at which no more is lost counts as kept up with (PDR)
 # Beyond that share of a trial, its latencies, frames, or packets per second are the machine's.
 MOST_DISTURBED = {"latency": 0.01, "rate": 0.05, "mrr": 0.05}
-DISTURBED = 0.001  # of a trial: who was kept off its core for longer was disturbed
+DISTURBED = 0.001  # of a trial: who was preempted for longer was disturbed
 
 Purpose = Literal["mrr", "search", "latency", "rate"]
 Verdict = Literal["passed", "failed", "invalid"]
@@ -73,8 +73,8 @@ def disturbed(result: TrialResult, waited: int, share: float = DISTURBED, own: i
 def load_not_reached(result: TrialResult, own: int = 0) -> bool:
     """Return whether the tester could not offer what was asked for, and that not for a pause.
 
-    A tester in its own system calls is not disturbed: it has no more. One that others kept off its
-    core for at least half of the time that it lacks might have had more.
+    A tester in its own system calls is not disturbed: it has no more. One that was
+    preempted for at least half of the time that it lacks might have had more.
     """
     if result.reason_code != "rate_not_reached":
         return False

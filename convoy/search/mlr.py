@@ -41,7 +41,7 @@ class Nothing(enum.Enum):
     """A trial that says nothing about the device."""
 
     LOAD_NOT_REACHED = "the tester cannot offer this rate"
-    DISTURBED = "the tester or the device was kept off its core"
+    DISTURBED = "the tester or the device was preempted"
 
 
 # One trial at a rate (packets per second) for so many seconds.

@@ -98,7 +98,7 @@ def fit(
     """Return the costs that fit what was measured. Raises InputError.
 
     port_cycles: of a frame in and out, by its bytes; function_cycles: own, per packet;
-    frame_cycles: taking a convoy apart and packing it, of each packet, by packets in it.
+    frame_cycles: disaggregating and aggregating, of each packet, by packets in it.
     """
     fixed, per_byte = line(list(port_cycles.items()))
     # c(n) = frame / n + packet: of n packets together frame + n * packet, weighted alike.

@@ -160,7 +160,7 @@ class TableAggregation(Model):
 
 
 class QueueAggregation(Model):
-    """What lies in the queue when the server comes round travels together."""
+    """What lies in the queue when the server comes round is aggregated."""
 
     burst: int = Field(32, ge=1, le=65535)
     burst_ns: float | None = Field(
@@ -178,7 +178,7 @@ class Frames(Model):
 
 
 class Aggregation(Model):
-    """How a function gathers packets for the same next hop. One of none, table, queue."""
+    """How a function aggregates packets for the same next hop. One of none, table, queue."""
 
     none: NoAggregation | None = None
     table: TableAggregation | None = None

@@ -113,7 +113,7 @@ static const char *read_all(const char *json, const char *document, struct cv_er
 static void reads_or_says_why(void **state)
 {
 	static const struct {
-		const char *json, *document, *says;
+		const char *json, *document, *result;
 	} rows[] = {
 		{"{}", "", "- 7 0 0.5 01 -1 - stop 0 -1 100000000000 - 8 0"},
 		{"{\"text\": \"a\", \"number\": -2, \"unset\": 9, \"share\": 1, \"flag\": true, "
@@ -173,7 +173,8 @@ static void reads_or_says_why(void **state)
 	struct cv_error error;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(read_all(rows[i].json, rows[i].document, &error), rows[i].says);
+		assert_string_equal(
+			read_all(rows[i].json, rows[i].document, &error), rows[i].result);
 }
 
 static void a_missing_key_that_must_be_there(void **state)

@@ -157,10 +157,10 @@ CV_HOT void cv_next_hop_find(
 	for (uint16_t i = 0; i < n; i++)
 		__builtin_prefetch(&table->slots[first_slot(table, key[i])]);
 	for (uint16_t i = 0; i < n; i++) {
-		uint16_t found = find(table, key[i]);
+		uint16_t index = find(table, key[i]);
 
-		if (CV_UNLIKELY(found == CV_NEXT_HOP_NONE))
-			found = table->rest[key[i] >> 26];
-		next_hop[i] = found;
+		if (CV_UNLIKELY(index == CV_NEXT_HOP_NONE))
+			index = table->rest[key[i] >> 26];
+		next_hop[i] = index;
 	}
 }

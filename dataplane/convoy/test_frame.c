@@ -52,7 +52,7 @@ static void same_packet(const struct cv_view *got, const struct cv_view *sent)
 	assert_memory_equal(got->data, sent->data, sent->len);
 }
 
-// Sends n packets as a sender does, and takes them apart as a receiver does.
+// Sends n packets as a sender does, and disaggregates as a receiver does.
 static void round_trip(const struct cv_outer *outer, const struct cv_view *sent, uint16_t n)
 {
 	uint16_t done = 0;

@@ -27,14 +27,14 @@ static void finds_what_is_there(void **state)
 		const uint32_t keys[] = {cv_next_hop_key(1, CV_SCID_VLAN, i),
 			cv_next_hop_key(1, CV_SCID_VNI, i), cv_next_hop_key(2, CV_SCID_VLAN, i),
 			cv_next_hop_key(3, CV_SCID_VLAN, i), cv_next_hop_key(0, CV_SCID_NONE, 0)};
-		uint16_t found[5];
+		uint16_t indices[5];
 
-		cv_next_hop_find(table, keys, found, 5);
-		assert_int_equal(found[0], i % 2);
-		assert_int_equal(found[1], CV_NEXT_HOP_NONE);
-		assert_int_equal(found[2], 2);
-		assert_int_equal(found[3], CV_NEXT_HOP_NONE);
-		assert_int_equal(found[4], CV_NEXT_HOP_NONE);
+		cv_next_hop_find(table, keys, indices, 5);
+		assert_int_equal(indices[0], i % 2);
+		assert_int_equal(indices[1], CV_NEXT_HOP_NONE);
+		assert_int_equal(indices[2], 2);
+		assert_int_equal(indices[3], CV_NEXT_HOP_NONE);
+		assert_int_equal(indices[4], CV_NEXT_HOP_NONE);
 	}
 	assert_int_equal(cv_next_hop_of_port(table, 1), CV_NEXT_HOP_NONE);
 	assert_int_equal(cv_next_hop_of_port(table, 2), 2);

@@ -128,13 +128,13 @@ static void every_reason_has_a_vector(void **state)
 {
 	for (int reason = 0; reason < CV_CONVOY_REASONS; reason++) {
 		const json_t *vector;
-		unsigned found = 0;
+		unsigned matches = 0;
 		size_t i;
 
 		json_array_foreach (vectors, i, vector)
-			found += strcmp(json_text(vector, "reason"),
-					 cv_convoy_reason_names[reason]) == 0;
-		if (found == 0)
+			matches += strcmp(json_text(vector, "reason"),
+					   cv_convoy_reason_names[reason]) == 0;
+		if (matches == 0)
 			fail_msg("no vector for %s", cv_convoy_reason_names[reason]);
 	}
 }

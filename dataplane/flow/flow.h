@@ -2,8 +2,8 @@
 // Copyright 2026 The Convoy authors
 //
 // The contract of a stateful function. It decides once, on the first packet of a flow; the flow path
-// (flow/path.h) applies what it decided to every packet of the flow and of its answers. Consecutive
-// stateful functions of a chain share one look-up and one rewrite.
+// applies what it decided to every packet of the flow and of its answers. Consecutive stateful
+// functions of a chain share one look-up and one rewrite.
 //
 // A flow has two directions: forward, that of its first packet, and reply. What a function rewrites
 // forward is undone in replies: nobody says it twice. TCP's states, ICMP errors about a flow (their

@@ -70,7 +70,7 @@ static void percentiles(void **state)
 	free(h);
 }
 
-static void too_large_values_are_clipped_and_said(void **state)
+static void too_large_values_are_clipped_and_counted(void **state)
 {
 	struct cv_histogram *h = cv_histogram_create(2, 1000);
 
@@ -124,7 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(buckets_hold_their_values),
 		cmocka_unit_test(percentiles),
-		cmocka_unit_test(too_large_values_are_clipped_and_said),
+		cmocka_unit_test(too_large_values_are_clipped_and_counted),
 		cmocka_unit_test(merges_only_what_fits),
 		cmocka_unit_test(refuses_bad_layouts),
 	};

@@ -171,7 +171,7 @@ static void a_reply_where_one_is_wanted(void **state)
 	assert_int_equal(reply.u64, 0);
 }
 
-static void a_ring_runs_when_all_is_said(void **state)
+static void a_ring_runs_when_all_is_set(void **state)
 {
 	struct cv_vring vring;
 
@@ -422,7 +422,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_offered_can_be_accepted),
 		TEST(a_reply_where_one_is_wanted),
-		TEST(a_ring_runs_when_all_is_said),
+		TEST(a_ring_runs_when_all_is_set),
 		TEST(rings_and_sizes_are_bounded),
 		TEST(each_change_is_validated_anew),
 		TEST(after_a_table_that_fails),

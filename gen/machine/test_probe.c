@@ -22,13 +22,13 @@
 static bool two_cores(uint32_t cores[2])
 {
 	cpu_set_t allowed;
-	uint32_t found = 0;
+	uint32_t count = 0;
 
 	assert_int_equal(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
-	for (uint32_t i = 0; i < CPU_SETSIZE && found < 2; i++)
+	for (uint32_t i = 0; i < CPU_SETSIZE && count < 2; i++)
 		if (CPU_ISSET(i, &allowed))
-			cores[found++] = i;
-	return found == 2;
+			cores[count++] = i;
+	return count == 2;
 }
 
 static void stay_on(uint32_t core)

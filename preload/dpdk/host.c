@@ -65,12 +65,12 @@ void cv_host_check(const char *library)
 
 void *cv_host_function(const char *library, const char *name)
 {
-	void *found = dlsym(RTLD_NEXT, name);
+	void *symbol = dlsym(RTLD_NEXT, name);
 
-	if (found == NULL)
+	if (symbol == NULL)
 		cv_host_refuse(library,
 			"%s: not there: this library is for programs that are linked with the "
 			"shared libraries of DPDK %d.%02d",
 			name, RTE_VER_YEAR, RTE_VER_MONTH);
-	return found;
+	return symbol;
 }

@@ -61,7 +61,7 @@ static bool is_whole(struct rte_mbuf *frame)
 }
 
 // What the first frame of the stash is: its convoy and views are in the queue if it is one.
-static CV_INLINE enum cv_convoy_reason look(struct cv_rx_queue *queue)
+static CV_INLINE enum cv_convoy_reason classify(struct cv_rx_queue *queue)
 {
 	struct rte_mbuf *frame = first(queue);
 	struct cv_view view;
@@ -191,7 +191,7 @@ CV_HOT static uint16_t receive_convoys(
 
 		if (queue->convoys && queue->stash_at + 1 < queue->stash_count)
 			prefetch_frame(queue->stash[queue->stash_at + 1]);
-		reason = look(queue);
+		reason = classify(queue);
 		if (reason == CV_CONVOY_NOT_A_CONVOY) {
 			mbufs[got++] = first(queue);
 			queue->convoys = false;

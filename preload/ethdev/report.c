@@ -30,7 +30,7 @@ void cv_report_print(FILE *file)
 	fputs("]}", file);
 }
 
-static int tell(const char *command, const char *parameters, struct rte_tel_data *data)
+static int answer_telemetry(const char *command, const char *parameters, struct rte_tel_data *data)
 {
 	char *text = NULL;
 	size_t size;
@@ -56,7 +56,7 @@ void cv_report_hooked(uint16_t id, const struct rte_eth_dev_info *info)
 	char name[RTE_ETH_NAME_MAX_LEN] = "?";
 
 	if (!registered)
-		rte_telemetry_register_cmd("/convoy/preload", tell,
+		rte_telemetry_register_cmd("/convoy/preload", answer_telemetry,
 			"What the preloaded libconvoy_ethdev did. No parameters");
 	registered = true;
 	rte_eth_dev_get_name_by_port(id, name);

@@ -41,7 +41,7 @@ static uint64_t now_ns(void)
 }
 
 // A line about a guest; a few in a while, however often it comes and goes.
-__attribute__((format(printf, 2, 3))) static void say(
+__attribute__((format(printf, 2, 3))) static void log_line(
 	struct cv_connection *connection, const char *format, ...)
 {
 	enum cv_log_what what;
@@ -69,12 +69,13 @@ __attribute__((format(printf, 2, 3))) static void say(
 // Says once of each guest that a ring is not used: it may have that happen with each message.
 static void grant(struct cv_connection *connection)
 {
-	const bool said = connection->device.refused > 0;
+	const bool reported = connection->device.refused > 0;
 
 	cv_guest_grant(&connection->device);
-	if (connection->device.refused > 0 && !said)
-		say(connection, "a ring is not used: its size is none that a ring has, or it does "
-				"not lie in the memory that the guest shares");
+	if (connection->device.refused > 0 && !reported)
+		log_line(connection,
+			"a ring is not used: its size is none that a ring has, or it does "
+			"not lie in the memory that the guest shares");
 }
 
 static bool is_memory_table(const void *message)
@@ -93,7 +94,7 @@ static enum rte_vhost_msg_result before_message(int vid, void *message)
 	cv_guest_revoke(&connection->device);
 	result = cv_messages_before(&connection->messages, message, &error);
 	if (result == RTE_VHOST_MSG_RESULT_ERR)
-		say(connection, "its guest is disconnected: %s", error.text);
+		log_line(connection, "its guest is disconnected: %s", error.text);
 	else if (is_memory_table(message))
 		cv_truncated_forget(&connection->memory);
 	return result;
@@ -112,12 +113,13 @@ static enum rte_vhost_msg_result after_message(int vid, void *message)
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
 
-static void say_left(struct cv_connection *connection)
+static void log_left(struct cv_connection *connection)
 {
 	__atomic_store_n(&cv_receive_any_files, true, __ATOMIC_RELAXED);
-	say(connection, "left to rte_vhost with all its messages, of which none is validated: the "
-			"program asked for post-copy, an IOMMU, a vDPA device, in-flight buffers, "
-			"or handles messages itself");
+	log_line(connection,
+		"left to rte_vhost with all its messages, of which none is validated: the "
+		"program asked for post-copy, an IOMMU, a vDPA device, in-flight buffers, "
+		"or handles messages itself");
 }
 
 static void forget(struct cv_connection *connection)
@@ -129,15 +131,15 @@ static void forget(struct cv_connection *connection)
 
 static struct cv_socket *socket_of(const char *path)
 {
-	struct cv_socket *found = NULL;
+	struct cv_socket *match = NULL;
 
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < SOCKETS_MAX && sockets[i].path != NULL; i++) {
 		if (strcmp(sockets[i].path, path) == 0)
-			found = &sockets[i];
+			match = &sockets[i];
 	}
 	pthread_mutex_unlock(&lock);
-	return found;
+	return match;
 }
 
 // Has rte_vhost call us for each message, unless they cannot be validated.
@@ -155,7 +157,7 @@ static int begin_messages(struct cv_connection *connection, const char *path)
 		cv_filter_leaves(features, protocol) || rte_vhost_get_vdpa_device(vid) != NULL;
 	if (!connection->left)
 		return cv_connection_config.set_handlers(vid, &around, NULL);
-	say_left(connection);
+	log_left(connection);
 	return 0;
 }
 
@@ -219,7 +221,7 @@ static int new_device(int vid)
 	if (connection->left) {
 		// It was said.
 	} else if (features & CV_GUEST_NOT_OURS) {
-		say(connection,
+		log_line(connection,
 			"left to rte_vhost: its guest negotiated offloads (features 0x%" PRIx64
 			"); turn them off there to have convoys",
 			features);
@@ -343,7 +345,7 @@ void cv_connection_leave(int vid)
 	if (connection == NULL || connection->left)
 		return;
 	connection->left = true;
-	say_left(connection);
+	log_left(connection);
 }
 
 const struct rte_vhost_device_ops *cv_connection_wrap(

@@ -301,7 +301,7 @@ static void send_from_guest(const char *kinds)
 }
 
 // Packets in a frame, which must be those from *number on; 0: an ordinary one.
-static unsigned look(struct rte_mbuf *mbuf, uint8_t *number)
+static unsigned packets_of(struct rte_mbuf *mbuf, uint8_t *number)
 {
 	struct cv_view views[CV_CONVOY_PACKETS_MAX], whole = {0};
 	struct cv_convoy convoy;
@@ -432,7 +432,7 @@ static void without_buffers_packets_stay_with_the_guest(void **unused)
 	assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, mbufs, 32), 0);
 	rte_pktmbuf_free_bulk(all, 1023);
 	assert_int_equal(cv_from_guest_take(&from, &guest.vring, pool, mbufs, 32), 1);
-	assert_int_equal(look(mbufs[0], &number), 3);
+	assert_int_equal(packets_of(mbufs[0], &number), 3);
 	rte_pktmbuf_free(mbufs[0]);
 	cv_from_guest_drop(&from);
 	end_guest(NULL);
@@ -457,7 +457,7 @@ static void a_length_of_nearly_4_gib_is_too_long(void **unused)
 
 			assert_int_not_equal(n, 0);
 			for (uint16_t i = 0; i < n; i++) {
-				packets += RTE_MAX(look(mbufs[i], &number), 1u);
+				packets += RTE_MAX(packets_of(mbufs[i], &number), 1u);
 				rte_pktmbuf_free(mbufs[i]);
 			}
 		}

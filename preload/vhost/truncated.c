@@ -33,13 +33,13 @@ static bool replace_page(void *address)
 	return false;
 }
 
-static void say_so(void)
+static void report_once(void)
 {
 	static const char text[] = "convoy: vhost: a guest took back memory that it shared: it "
 				   "stands still until it connects anew\n";
-	static bool said; // atomic
+	static bool reported; // atomic
 
-	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED) &&
+	if (!__atomic_exchange_n(&reported, true, __ATOMIC_RELAXED) &&
 		write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
 		return;
 }
@@ -50,7 +50,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	if (info->si_code == BUS_ADRERR &&
 		(cv_shared_memory_replace(info->si_addr) ||
 			(cv_receive_is_server() && replace_page(info->si_addr)))) {
-		say_so();
+		report_once();
 	} else if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(number, info, context);
 	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {

@@ -4,7 +4,7 @@
 
     .venv/bin/python tests/vectors/make_convoy_frame.py > tests/vectors/convoy-frame.json
 
-Outer headers are scapy's and the rest is put together by hand, so nothing of what the vectors test
+Outer headers are scapy's and the rest is composed by hand, so nothing of what the vectors test
 has made them. Each vector is {name, reason, frame} and, where the reason is "ok", what is in the
 frame. `port` is the UDP port of convoys, 51966 where it is not said; `packed` says that a sender
 that is given `outer`, `nfi` and `packets` makes exactly this frame.
@@ -161,7 +161,7 @@ def not_convoys() -> None:
     tcp = bytes(ethernet(V4) / network(V4) / TCP(sport=1, dport=PORT) / data)
     bad("TCP", "not_a_convoy", tcp)
     bad("IPv4 options", "not_a_convoy", frame(V4, data, options=b"\x01\x01\x01\x00"))
-    bad("a later fragment", "not_a_convoy", frame(V4, data, flags="MF", frag=1))
+    bad("a non-first fragment", "not_a_convoy", frame(V4, data, flags="MF", frag=1))
     bad("IPv4 in an IPv6 frame", "not_a_convoy", whole[:12] + b"\x86\xdd" + whole[14:] + bytes(8))
     bad("IPv6 in an IPv4 frame", "not_a_convoy", whole[:12] + b"\x08\x00" + frame(V6, data)[14:])
     hop = bytes(ethernet(V6) / network(V6) / IPv6ExtHdrHopByHop() / UDP(sport=1, dport=PORT) / data)

@@ -87,7 +87,9 @@ def gone(name):
         ),
         (
             "an old plan, with keys that have other names now",
-            document("plan.yaml", schema="convoy.bench.plan/1", scenarios={"x": {"full-speed": 1}}),
+            document(
+                "plan.yaml", schema="convoy.bench.plan/1", scenarios={"x": {"no-such-key": 1}}
+            ),
             "plan.yaml: schema: 'convoy.bench.plan/1': this version reads convoy.bench.plan/2; "
             "read it with the one that wrote it",
         ),

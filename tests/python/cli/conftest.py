@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""The command as people run it, and a stand-in for convoyd whose behaviour a test chooses."""
+"""The command as people run it, and a stub for convoyd whose behaviour a test chooses."""
 
 import os
 import subprocess
@@ -105,7 +105,7 @@ def chain(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """An environment in which the stand-in is convoyd, once a test made one."""
+    """An environment in which the stub is convoyd, once a test made one."""
     (tmp_path / "run").mkdir()
     return {
         **os.environ,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""convoy run as a command, with a stand-in for convoyd."""
+"""convoy run as a command, with a stub for convoyd."""
 
 import json
 import os

@@ -103,7 +103,7 @@ RULE_ROWS = [
     Row("IPv6, of which no rule speaks", ipv6(), None),
     Row("a first fragment, of an allowed port", fragments()[0], same),
     Row("a first fragment, of another port", fragments(dport=4095)[0], None),
-    # VPP lets all later fragments meet rules as if they had the ports.
+    # VPP lets all non-first fragments meet rules as if they had the ports.
     Row("a later one, allowed by ports alone", fragments()[1], None, frozenset({"vpp"})),
     Row("a first fragment without ports", fragments(icmp)[0], same),
     Row("a later one without ports", fragments(icmp)[1], same),
@@ -141,7 +141,7 @@ ROUTE_ROWS = [
     Row("options", options(), to(1), frozenset({"vpp"})),
     Row("the largest frame", udp(size=1514 - len(udp())), to(1)),
     Row("a first fragment", fragments()[0], to(1)),
-    Row("a later fragment", fragments()[1], to(1)),
+    Row("a non-first fragment", fragments()[1], to(1)),
     Row("ARP", arp(), None),
     Row("neither IP nor ARP", other(), None),
     Row("IPv6", ipv6(), None),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Devices that are told to let packets travel together get convoys, and send some."""
+"""Devices that are configured to aggregate get convoys, and send some."""
 
 from pathlib import Path
 
@@ -71,4 +71,4 @@ def test_convoys_come_and_go(name, path, convoys, kind, tmp_path: Path):
         assert (together.received_pkts > 0) == (not guests)
         cost = running.cost()
         assert cost is None or cost.packets >= total.received_pkts
-        assert any("together" in note or "convoys" in note for note in running.notes)
+        assert any("aggregated" in note or "convoys" in note for note in running.notes)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""How FastClick, VPP and BESS are started, told and asked: with stand-ins that only talk."""
+"""How FastClick, VPP and BESS are started, configured and queried: with stubs that only talk."""
 
 import sys
 from pathlib import Path

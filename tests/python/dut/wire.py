@@ -140,7 +140,7 @@ def _plan(
 ) -> dict[str, Any]:
     left, right = _port(device, ports[0], 0), _port(device, ports[1], 1)
     hops: dict[str, Any] = {}
-    if convoys:  # to the device in convoys, and whatever comes back taken apart
+    if convoys:  # to the device in convoys, and whatever comes back disaggregated
         left["convoys"], right["convoys"] = {"ip": "192.0.2.1"}, {}
         hops = {"next-hops": {"it": {"port": "left", "ip": "192.0.2.2", "mac": LEFT_MAC}}}
     descriptor = {

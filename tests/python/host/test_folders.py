@@ -16,7 +16,7 @@ from convoy.host.counts import running_nodes
 from convoy.host.folders import is_own_folder, is_own_socket, make_private
 
 UID = os.getuid()
-STRANGER = UID + 1
+ANOTHER = UID + 1
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_node_of_this_user_is_found(planted, query, as_user):
 
 
 def test_a_folder_that_somebody_else_made_is_never_asked(planted, query):
-    assert result(uid=STRANGER) == []
+    assert result(uid=ANOTHER) == []
     assert query == []
 
 
@@ -93,10 +93,10 @@ def test_a_link_to_a_socket_is_never_followed(planted, query, as_user):
 
 def test_what_is_own(planted):
     assert is_own_socket(planted, UID)
-    assert not is_own_socket(planted, STRANGER)
+    assert not is_own_socket(planted, ANOTHER)
     assert not is_own_socket(planted.parent, UID)
     assert is_own_folder(planted.parent, UID)
-    assert not is_own_folder(planted.parent, STRANGER)
+    assert not is_own_folder(planted.parent, ANOTHER)
     assert not is_own_folder(planted, UID)
     assert not is_own_folder(planted.parent / "none", UID)
 

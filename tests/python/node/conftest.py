@@ -30,7 +30,7 @@ def runtime_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def captures() -> list[Path]:
-    """Return the captures of strangers' traffic, where this machine has them."""
+    """Return the captures of other people's traffic, where this machine has them."""
     folder = Path(os.environ.get("CONVOY_CAPTURES", ROOT.parent / "shared/captures"))
     return sorted(path for path in folder.glob("*") if path.suffix in (".pcap", ".pcapng"))
 

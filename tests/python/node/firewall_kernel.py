@@ -65,8 +65,8 @@ def chain(name: str, *lines: str) -> str:
 def ruleset(config: Mapping[str, Any]) -> str:
     """Return the nftables file of a firewall's configuration.
 
-    Later fragments have a chain of their own: left alone, this kernel takes their first bytes for
-    ports.
+    Non-first fragments have a chain of their own: left alone, this kernel takes their first bytes
+    for ports.
     """
     verdicts = {"allow": 'fwd to "out0"', "pass": 'fwd to "out0"', "deny": "drop", "drop": "drop"}
     rules = config.get("rules", [])

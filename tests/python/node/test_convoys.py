@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Packets that travel together between two nodes come out as they went in.
+"""Packets that are aggregated between two nodes come out as they went in.
 
 Node A sends convoys into a capture file or over af_packet into another network namespace, node B
-takes them apart. Whatever sizes, SC-IDs, next hops and MTUs: byte-identical, in order per SC-ID.
+disaggregates. Whatever sizes, SC-IDs, next hops and MTUs: byte-identical, in order per SC-ID.
 """
 
 import os
@@ -320,5 +320,5 @@ def _frames(path: Path) -> list[bytes]:
 
 
 def _fragment(one: bytes) -> bool:
-    """Return whether it is an IPv4 fragment, which af_packet lets the kernel put together."""
+    """Return whether it is an IPv4 fragment, which af_packet lets the kernel reassemble."""
     return one[12:14] == b"\x08\0" and int.from_bytes(one[20:22]) & 0x3FFF > 0

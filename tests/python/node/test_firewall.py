@@ -283,7 +283,7 @@ def test_random_rules_like_the_kernel(
     compare_kernel(config, batch, passed, nftables)
 
 
-# Strangers' traffic: rules made of what is in it, so that each decides something.
+# Other people's traffic: rules made of what is in it, so that each decides something.
 
 
 def rules_for(frames: list[bytes], count: int, seed: int) -> dict[str, Any]:

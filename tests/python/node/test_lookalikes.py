@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """A guest's packet that looks like a convoy arrives at the second guest as that packet.
 
-Node A sends what its guest sends to node B, which takes convoys apart. A packet that B would take
+Node A sends what its guest sends to node B, which disaggregates. A packet that B would take
 for a convoy must not be: what is inside of it passed no function of A.
 """
 

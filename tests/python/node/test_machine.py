@@ -113,7 +113,7 @@ def test_ping_and_iperf(hosts: tuple[Namespace, Namespace], tmp_path: Path) -> N
         talk(machine)
         packets, frames = (sum(each) for each in zip(travelled(a), travelled(b), strict=True))
         assert packets > 2000
-        assert frames < packets, "nothing travelled together"
+        assert frames < packets, "nothing was aggregated"
 
         for one in (a, b):
             with Telemetry(Path(one.ready["telemetry"]), deadline_s=30) as telemetry:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Random routes and packets, and strangers' captures, compared byte by byte with a plain model."""
+"""Random routes and packets, and captures, compared byte by byte with a plain model."""
 
 import tempfile
 from collections import Counter

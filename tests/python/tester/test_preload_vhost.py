@@ -25,7 +25,7 @@ def library() -> str:
     return str(result)
 
 
-@pytest.mark.parametrize("words", ["", NEXT_HOP], ids=["takes apart", "makes convoys"])
+@pytest.mark.parametrize("words", ["", NEXT_HOP], ids=["disaggregates", "aggregates"])
 def test_packets_reach_the_other_guest_as_they_were(
     device: Callable[..., Device], library: str, words: str
 ):
@@ -36,7 +36,7 @@ def test_packets_reach_the_other_guest_as_they_were(
         until_it_forwards(tester)
         for frame_bytes in (64, 128, 1518):
             assert_all_came_back(tester.trial(EASY | {"size": frame_bytes}))
-        # Faster than the switch looks: some of them travel together.
+        # Faster than the switch looks: some of them are aggregated.
         tester.trial({"rate_pps": "max", "duration_s": 0.2, "tolerance": 1})
     process = running._process
     assert process is not None
