@@ -4,85 +4,7 @@
 // Out of shared buffers: one packet each, or one behind the other.
 #include "memif/slot.h"
 #include "vring/copy.h"
-
-#define BUFFER_PACKETS_MAX 255
-#define PREFIX_BYTES 2 // the length before each packet in a buffer
-
-// Where packets go: each into a buffer of its own, or several into one.
-struct target {
-	uint8_t *const *to;
-	uint16_t *lens;
-	uint32_t room;
-	struct cv_view *views;
-	struct cv_vring_buffer *buffer;
-	uint16_t buffers; // how many there are
-	uint16_t at; // the buffer being filled
-	uint16_t n; // packets that are there
-	bool coalesces; // several into one buffer
-};
-
-static CV_INLINE void open_buffer(struct target *target)
-{
-	target->buffer[target->at].len = 0;
-	target->buffer[target->at].packets = 0;
-}
-
-// Where the next packet of len <= CV_MEMIF_PACKET_MAX bytes goes. NULL: it is too long for any buffer
-// (too_long), or all buffers are full.
-static CV_INLINE uint8_t *place(struct target *target, uint32_t len, bool *too_long)
-{
-	struct cv_vring_buffer *buffer;
-
-	*too_long = false;
-	if (!target->coalesces) {
-		*too_long = len > target->room;
-		return *too_long ? NULL : target->to[target->n];
-	}
-	buffer = &target->buffer[target->at];
-	if (CV_LIKELY(buffer->len + len + PREFIX_BYTES <= buffer->coalesced_max &&
-		      buffer->packets < BUFFER_PACKETS_MAX))
-		return buffer->data + buffer->len + PREFIX_BYTES;
-	if (buffer->packets > 0) {
-		if (target->at + 1 == target->buffers)
-			return NULL;
-		target->at++;
-		open_buffer(target);
-		buffer++;
-	}
-	*too_long = len + PREFIX_BYTES > buffer->room;
-	return *too_long ? NULL : buffer->data + PREFIX_BYTES;
-}
-
-// A packet is there, in a buffer: its length before it, a view of it. Returns its end.
-static CV_INLINE uint8_t *show(struct cv_view *view, uint8_t *data, uint32_t len)
-{
-	// As CV_COPIED(), for what cv_view_set() reads.
-	__asm__ volatile("" : "+m"(*(uint8_t(*)[CV_ETHER_LEN + 2 * CV_VLAN_LEN]) data));
-	data[-2] = (uint8_t)(len >> 8);
-	data[-1] = (uint8_t)len;
-	cv_view_set(view, data, (uint16_t)len);
-	return data + len;
-}
-
-static CV_INLINE void close_buffer(
-	struct cv_vring_buffer *buffer, const uint8_t *end, uint32_t packets)
-{
-	buffer->len = (uint32_t)(end - buffer->data);
-	buffer->packets = (uint16_t)packets;
-}
-
-// The packet is at data, where place() said.
-static void placed(struct target *target, uint8_t *data, uint32_t len)
-{
-	struct cv_vring_buffer *buffer;
-
-	if (!target->coalesces) {
-		target->lens[target->n++] = (uint16_t)len;
-		return;
-	}
-	buffer = &target->buffer[target->at];
-	close_buffer(buffer, show(&target->views[target->n++], data, len), buffer->packets + 1u);
-}
+#include "vring/target.h"
 
 // Reads the descriptors of one packet. Returns how many, 0: it is not all there yet; ok: it is whole,
 // within the shared memory, and *len bytes long.
@@ -113,14 +35,14 @@ static uint16_t read_chain(struct cv_memif_ring *ring, struct cv_memif_slot *slo
 // One packet of whatever form. Returns the descriptors that it took, 0: there is none yet, or no room.
 // Not inlined: its list of slots would lie in every call's stack.
 static __attribute__((noinline)) uint16_t take_any(
-	struct cv_memif_ring *ring, struct target *target, bool client, int *steps)
+	struct cv_memif_ring *ring, struct cv_target *target, bool client, int *steps)
 {
 	const uint16_t ready = cv_memif_available(ring, ring->size, client);
 	struct cv_memif_slot slots[CV_MEMIF_CHAIN_MAX];
 	bool ok, too_long = false;
 	uint32_t len = 0, done = 0;
 	const uint16_t count = read_chain(ring, slots, ready, client, &ok, &len);
-	uint8_t *data = count > 0 && ok ? place(target, len, &too_long) : NULL;
+	uint8_t *data = count > 0 && ok ? cv_target_place(target, len, &too_long) : NULL;
 
 	if (count == 0 || (ok && data == NULL && !too_long))
 		return 0;
@@ -134,7 +56,7 @@ static __attribute__((noinline)) uint16_t take_any(
 	ring->counters.malformed += !ok;
 	ring->counters.too_long += too_long;
 	if (data != NULL) {
-		placed(target, data, len);
+		cv_target_placed(target, data, len);
 		ring->counters.bytes += len;
 	}
 	return count;
@@ -164,7 +86,7 @@ static CV_INLINE uint16_t fetch(struct cv_memif_ring *ring, struct cv_memif_slot
 
 // Copies packets out, each into a buffer of its own.
 static CV_INLINE void copy_each(struct cv_memif_ring *ring, const struct cv_memif_slot *slots,
-	uint16_t n, struct target *target)
+	uint16_t n, struct cv_target *target)
 {
 	uint8_t *const *to = target->to + target->n;
 	uint16_t *lens = target->lens + target->n;
@@ -192,7 +114,7 @@ static CV_INLINE void copy_each(struct cv_memif_ring *ring, const struct cv_memi
 // As copy_each, but one behind the other into shared buffers, as long as there is room. Returns how
 // many descriptors that were.
 static CV_INLINE uint16_t copy_coalesced(struct cv_memif_ring *ring,
-	const struct cv_memif_slot *slots, uint16_t n, struct target *target)
+	const struct cv_memif_slot *slots, uint16_t n, struct cv_target *target)
 {
 	struct cv_view *view = target->views + target->n;
 	// The buffer being filled, as long as packets fit: it knows nothing of them meanwhile.
@@ -208,13 +130,13 @@ static CV_INLINE uint16_t copy_coalesced(struct cv_memif_ring *ring,
 
 		if (CV_LIKELY(i + 1 < n))
 			cv_vring_prefetch_rest(slots[i + 1].data, slots[i + 1].len, false);
-		if (CV_UNLIKELY(
-			    end + PREFIX_BYTES + len > limit || packets == BUFFER_PACKETS_MAX)) {
+		if (CV_UNLIKELY(end + CV_CONVOY_PREFIX_LEN + len > limit ||
+				packets == CV_CONVOY_PACKETS_MAX)) {
 			bool too_long;
 			uint8_t *data;
 
-			close_buffer(buffer, end, packets);
-			data = place(target, len, &too_long);
+			cv_target_close(buffer, end, packets);
+			data = cv_target_place(target, len, &too_long);
 			if (data == NULL && !too_long)
 				break;
 			buffer = &target->buffer[target->at];
@@ -226,19 +148,19 @@ static CV_INLINE uint16_t copy_coalesced(struct cv_memif_ring *ring,
 				continue;
 			}
 		}
-		cv_vring_copy(end + PREFIX_BYTES, slots[i].data, len);
-		end = show(view++, end + PREFIX_BYTES, len);
+		cv_vring_copy(end + CV_CONVOY_PREFIX_LEN, slots[i].data, len);
+		end = cv_target_show(view++, end + CV_CONVOY_PREFIX_LEN, len);
 		packets++;
 		bytes += len;
 	}
-	close_buffer(buffer, end, packets);
+	cv_target_close(buffer, end, packets);
 	ring->counters.bytes += bytes;
 	target->n = (uint16_t)(view - target->views);
 	return i;
 }
 
-static CV_INLINE void take(
-	struct cv_memif_ring *ring, struct target *target, uint16_t n, bool client, bool coalesces)
+static CV_INLINE void take(struct cv_memif_ring *ring, struct cv_target *target, uint16_t n,
+	bool client, bool coalesces)
 {
 	// Bad packets and the parts of chains count: a peer cannot keep us here.
 	int steps = CV_MEMIF_STEPS;
@@ -277,7 +199,7 @@ static CV_INLINE void take(
 CV_HOT uint16_t cv_memif_dequeue(
 	struct cv_memif_ring *ring, uint8_t *const *to, uint32_t room, uint16_t *lens, uint16_t n)
 {
-	struct target target = {.to = to, .lens = lens, .room = room};
+	struct cv_target target = {.to = to, .lens = lens, .room = room};
 
 	if (ring->client)
 		take(ring, &target, n, true, false);
@@ -289,16 +211,16 @@ CV_HOT uint16_t cv_memif_dequeue(
 CV_HOT uint16_t cv_memif_coalesce(struct cv_memif_ring *ring, struct cv_view *views, uint16_t n,
 	struct cv_vring_buffer *buffer, uint16_t *buffers)
 {
-	struct target target = {
+	struct cv_target target = {
 		.coalesces = true, .views = views, .buffer = buffer, .buffers = *buffers};
 
 	if (*buffers == 0)
 		return 0;
-	open_buffer(&target);
+	cv_target_open(&target);
 	if (ring->client)
 		take(ring, &target, n, true, true);
 	else
 		take(ring, &target, n, false, true);
-	*buffers = (uint16_t)(target.at + (buffer[target.at].packets > 0));
+	*buffers = cv_target_used(&target);
 	return target.n;
 }

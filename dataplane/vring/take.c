@@ -3,91 +3,8 @@
 //
 // Out of the guest's buffers: one packet each, or one behind the other.
 #include "vring/copy.h"
+#include "vring/target.h"
 #include "vring/walk.h"
-
-#define BUFFER_PACKETS_MAX 255
-#define PREFIX_BYTES 2 // the length before each packet in a buffer
-
-// Where packets go: each into a buffer of its own, or several into one.
-struct target {
-	uint8_t *const *to;
-	uint16_t *lens;
-	uint32_t room;
-	struct cv_view *views;
-	struct cv_vring_buffer *buffer;
-	uint16_t buffers; // how many there are
-	uint16_t at; // the buffer being filled
-	bool coalesces; // several into one buffer
-};
-
-static CV_INLINE void open_buffer(struct target *target)
-{
-	target->buffer[target->at].len = 0;
-	target->buffer[target->at].packets = 0;
-}
-
-// Whether a packet of len bytes, which the guest says and may be nearly 4 GiB, fits behind `used`.
-static CV_INLINE bool fits(uint32_t used, uint32_t len, uint32_t room)
-{
-	return (uint64_t)used + PREFIX_BYTES + len <= room;
-}
-
-// Where packet number n of len bytes goes. NULL: it is too long for any buffer (too_long), or all
-// buffers are full.
-static CV_INLINE uint8_t *place(struct target *target, uint16_t n, uint32_t len, bool *too_long)
-{
-	struct cv_vring_buffer *buffer;
-
-	*too_long = false;
-	if (!target->coalesces) {
-		*too_long = len > target->room;
-		return *too_long ? NULL : target->to[n];
-	}
-	buffer = &target->buffer[target->at];
-	if (CV_LIKELY(fits(buffer->len, len, buffer->coalesced_max) &&
-		      buffer->packets < BUFFER_PACKETS_MAX))
-		return buffer->data + buffer->len + PREFIX_BYTES;
-	if (buffer->packets > 0) {
-		if (target->at + 1 == target->buffers)
-			return NULL;
-		target->at++;
-		open_buffer(target);
-		buffer++;
-	}
-	*too_long = !fits(0, len, buffer->room);
-	return *too_long ? NULL : buffer->data + PREFIX_BYTES;
-}
-
-// A packet is there, in a buffer: its length before it, a view of it. Returns its end.
-static CV_INLINE uint8_t *show(struct cv_view *view, uint8_t *data, uint32_t len)
-{
-	// As CV_COPIED(), for what cv_view_set() reads.
-	__asm__ volatile("" : "+m"(*(uint8_t(*)[CV_ETHER_LEN + 2 * CV_VLAN_LEN]) data));
-	data[-2] = (uint8_t)(len >> 8);
-	data[-1] = (uint8_t)len;
-	cv_view_set(view, data, (uint16_t)len);
-	return data + len;
-}
-
-static CV_INLINE void close_buffer(
-	struct cv_vring_buffer *buffer, const uint8_t *end, uint32_t packets)
-{
-	buffer->len = (uint32_t)(end - buffer->data);
-	buffer->packets = (uint16_t)packets;
-}
-
-// The packet is there.
-static void placed(struct target *target, uint16_t n, uint8_t *data, uint32_t len)
-{
-	struct cv_vring_buffer *buffer;
-
-	if (!target->coalesces) {
-		target->lens[n] = (uint16_t)len;
-		return;
-	}
-	buffer = &target->buffer[target->at];
-	close_buffer(buffer, show(&target->views[n], data, len), buffer->packets + 1u);
-}
 
 // Copies what lies behind the first bytes of the pieces.
 static void copy_out(uint8_t *to, const struct cv_vring_pieces *pieces, uint32_t skip)
@@ -102,10 +19,8 @@ static void copy_out(uint8_t *to, const struct cv_vring_pieces *pieces, uint32_t
 	}
 }
 
-// A buffer of whatever form. Returns how many packets it gave, 0 or 1; -1: there is no room for it.
-// Not inlined: its list of pieces would lie in every call's stack.
-static __attribute__((noinline)) int take_any(
-	struct cv_vring *vring, struct target *target, uint16_t n)
+// A buffer of whatever form. False: there is none, or no room for what is in it. Not inlined: its list of pieces would lie in every call's stack.
+static __attribute__((noinline)) bool take_any(struct cv_vring *vring, struct cv_target *target)
 {
 	const uint32_t header = vring->header_bytes;
 	struct cv_vring_place at = cv_vring_here(vring);
@@ -116,43 +31,41 @@ static __attribute__((noinline)) int take_any(
 	uint32_t len;
 
 	if (!cv_vring_walk_begin(&walk, vring, at, false))
-		return -1;
+		return false;
 	pieces.count = pieces.bytes = 0;
 	cv_vring_walk_pieces(&walk, &pieces, header + UINT16_MAX + 1);
 	len = pieces.bytes > header ? pieces.bytes - header : 0;
 	if (len >= CV_VRING_PACKET_MIN && !walk.malformed) {
 		too_long = len > UINT16_MAX;
 		if (!too_long)
-			data = place(target, n, len, &too_long);
+			data = cv_target_place(target, len, &too_long);
 		if (data == NULL && !too_long)
-			return -1;
+			return false;
 	}
 	cv_vring_walk_end(&walk, &at);
 	if (vring->broken)
-		return -1;
+		return false;
 	if (data != NULL)
 		copy_out(data, &pieces, header);
 	CV_COPIED();
 	walk.slot.len = 0;
 	cv_vring_retire(vring, &walk.slot, 1, false, vring->is_packed);
 	if (data != NULL) {
-		placed(target, n, data, len);
+		cv_target_placed(target, data, len);
 		vring->counters.bytes += len;
-		return 1;
-	}
-	if (too_long) {
+	} else if (too_long) {
 		vring->counters.too_long++;
 	} else {
 		vring->counters.malformed++;
 		vring->counters.steps += CV_VRING_STEPS_MALFORMED;
 	}
-	return 0;
+	return true;
 }
 
 // Copies packets out of plain buffers, each into a buffer of its own. Returns how many; *looked
 // becomes how many plain buffers that were.
 static CV_INLINE uint16_t copy_each(struct cv_vring *vring, const struct cv_vring_slot *slots,
-	struct target *target, uint16_t n, uint16_t *examined)
+	struct cv_target *target, uint16_t n, uint16_t *examined)
 {
 	const uint32_t header = vring->header_bytes;
 	uint8_t *const *to = target->to + n;
@@ -181,7 +94,7 @@ static CV_INLINE uint16_t copy_each(struct cv_vring *vring, const struct cv_vrin
 
 // As copy_each, but one behind the other into shared buffers, as long as there is room.
 static CV_INLINE uint16_t copy_coalesced(struct cv_vring *vring, const struct cv_vring_slot *slots,
-	struct target *target, uint16_t n, uint16_t *examined)
+	struct cv_target *target, uint16_t n, uint16_t *examined)
 {
 	const uint32_t header = vring->header_bytes;
 	struct cv_view *const first = target->views + n;
@@ -201,13 +114,13 @@ static CV_INLINE uint16_t copy_coalesced(struct cv_vring *vring, const struct cv
 			cv_vring_prefetch_rest(
 				slots[i + 1].data + header, slots[i + 1].len - header, false);
 		// Numbers: 4 GiB behind an address is no overflow, but behind a pointer's object.
-		if (CV_UNLIKELY((uintptr_t)end + len + PREFIX_BYTES > (uintptr_t)limit ||
-				packets == BUFFER_PACKETS_MAX)) {
+		if (CV_UNLIKELY((uintptr_t)end + len + CV_CONVOY_PREFIX_LEN > (uintptr_t)limit ||
+				packets == CV_CONVOY_PACKETS_MAX)) {
 			bool too_long;
 			uint8_t *data;
 
-			close_buffer(buffer, end, packets);
-			data = place(target, 0, len, &too_long);
+			cv_target_close(buffer, end, packets);
+			data = cv_target_place(target, len, &too_long);
 			if (data == NULL && !too_long)
 				break;
 			buffer = &target->buffer[target->at];
@@ -219,12 +132,12 @@ static CV_INLINE uint16_t copy_coalesced(struct cv_vring *vring, const struct cv
 				continue;
 			}
 		}
-		cv_vring_copy(end + PREFIX_BYTES, slots[i].data + header, len);
-		end = show(view++, end + PREFIX_BYTES, len);
+		cv_vring_copy(end + CV_CONVOY_PREFIX_LEN, slots[i].data + header, len);
+		end = cv_target_show(view++, end + CV_CONVOY_PREFIX_LEN, len);
 		packets++;
 		bytes += len;
 	}
-	close_buffer(buffer, end, packets);
+	cv_target_close(buffer, end, packets);
 	vring->counters.bytes += bytes;
 	*examined = i;
 	return (uint16_t)(view - first);
@@ -238,7 +151,7 @@ enum next {
 };
 
 // Plain buffers, up to *wanted; *wanted becomes how many there were. Returns the packets.
-static CV_INLINE uint16_t take_plain(struct cv_vring *vring, struct target *target, uint16_t n,
+static CV_INLINE uint16_t take_plain(struct cv_vring *vring, struct cv_target *target, uint16_t n,
 	uint16_t *wanted, bool is_packed, bool coalesces, enum next *next)
 {
 	struct cv_vring_slot slots[CV_VRING_BATCH];
@@ -261,39 +174,33 @@ static CV_INLINE uint16_t take_plain(struct cv_vring *vring, struct target *targ
 	return got;
 }
 
-static CV_INLINE uint16_t take(
-	struct cv_vring *vring, struct target *target, uint16_t n, bool is_packed, bool coalesces)
+static CV_INLINE uint16_t take(struct cv_vring *vring, struct cv_target *target, uint16_t n,
+	bool is_packed, bool coalesces)
 {
 	enum next next = vring->log == NULL ? NEXT_PLAIN : NEXT_ANY;
 	const uint64_t last_step = vring->counters.steps + CV_VRING_STEPS_MAX;
 	uint16_t batch = CV_VRING_BATCH; // plain buffers looked at together
 	uint16_t budget = n; // bad buffers count: a guest cannot keep us here
-	uint16_t got = 0;
 
 	while (budget > 0 && next != NEXT_STOP && !vring->broken) {
 		if (CV_LIKELY(next == NEXT_PLAIN)) {
 			uint16_t examined = budget < batch ? budget : batch;
 
-			got += take_plain(
-				vring, target, got, &examined, is_packed, coalesces, &next);
+			target->n += take_plain(
+				vring, target, target->n, &examined, is_packed, coalesces, &next);
 			budget -= examined;
 			batch = batch < CV_VRING_BATCH ? 2 * batch : CV_VRING_BATCH;
 		} else {
-			const int one = vring->counters.steps < last_step
-						? take_any(vring, target, got)
-						: -1;
-
-			if (one < 0)
+			if (vring->counters.steps >= last_step || !take_any(vring, target))
 				break;
-			got += (uint16_t)one;
 			budget--;
 			batch = 1;
 			next = vring->log == NULL ? NEXT_PLAIN : NEXT_ANY;
 		}
 	}
 	cv_vring_log_used(vring);
-	vring->counters.packets += got;
-	return got;
+	vring->counters.packets += target->n;
+	return target->n;
 }
 
 CV_HOT uint16_t cv_vring_dequeue(
@@ -301,7 +208,7 @@ CV_HOT uint16_t cv_vring_dequeue(
 {
 	// What is longer has no length in 16 bits.
 	const uint32_t most = room < UINT16_MAX ? room : UINT16_MAX;
-	struct target target = {.to = to, .lens = lens, .room = most};
+	struct cv_target target = {.to = to, .lens = lens, .room = most};
 
 	return vring->is_packed ? take(vring, &target, n, true, false)
 				: take(vring, &target, n, false, false);
@@ -310,15 +217,15 @@ CV_HOT uint16_t cv_vring_dequeue(
 CV_HOT uint16_t cv_vring_coalesce(struct cv_vring *vring, struct cv_view *views, uint16_t n,
 	struct cv_vring_buffer *buffer, uint16_t *buffers)
 {
-	struct target target = {
+	struct cv_target target = {
 		.coalesces = true, .views = views, .buffer = buffer, .buffers = *buffers};
 	uint16_t got;
 
 	if (*buffers == 0)
 		return 0;
-	open_buffer(&target);
+	cv_target_open(&target);
 	got = vring->is_packed ? take(vring, &target, n, true, true)
 			       : take(vring, &target, n, false, true);
-	*buffers = (uint16_t)(target.at + (buffer[target.at].packets > 0));
+	*buffers = cv_target_used(&target);
 	return got;
 }
