@@ -94,6 +94,6 @@ def test_bench_frame_is_read():
     result = bench_frame(1)
     points = [(one.packets, one.packet_bytes) for one in result]
     assert points == sorted(set(points))
-    assert {packets for packets, _ in points} > {1}  # single packets, and convoys to set beside them
+    assert {packets for packets, _ in points} > {1}  # single packets, and convoys
     assert all(math.isfinite(one.walk) and one.walk > 0 for one in result)
     assert all(math.isfinite(one.pack) and one.pack > 0 for one in result)
