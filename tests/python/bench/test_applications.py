@@ -126,7 +126,7 @@ def scenario(**more):
     )  # fmt: skip
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="two hosts need root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes two hosts: sudo make check")
 def test_a_scenario_of_applications_alone():
     if find("convoyd") is None:
         pytest.skip("convoyd is not built: make build")
@@ -146,7 +146,7 @@ CASES = [
 ]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="two hosts need root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes two hosts: sudo make check")
 @pytest.mark.parametrize(("name", "kind", "apps"), CASES)
 def test_clients_are_served_through_a_function(name, kind, apps):
     missing = [device(name).presence().missing, *(application(app).missing() for app in apps)]
@@ -190,7 +190,7 @@ def processes_with(text):
     return result
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="two hosts need root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes two hosts: sudo make check")
 def test_nothing_is_left_of_a_server_when_the_run_is_killed(tmp_path):
     if application("ftp").missing():
         pytest.skip(application("ftp").missing())

@@ -39,7 +39,9 @@ from .wire import CORES, interfaces, joined, wire
 
 pytestmark = [
     pytest.mark.skipif(find("convoyd") is None, reason="convoyd is not built: make build"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="veth and namespaces need root"),
+    pytest.mark.skipif(
+        os.geteuid() != 0, reason="only root makes veth and namespaces: sudo make check"
+    ),
 ]
 
 Change = Callable[[bytes], bytes]

@@ -63,7 +63,7 @@ def marked(mark: str) -> list[str]:
 
 
 @pytest.mark.skipif(find("convoyd") is None, reason="convoyd is not built: make build")
-@pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes namespaces: sudo make check")
 @pytest.mark.parametrize("how", ["stopped", "killed"])
 @pytest.mark.parametrize(("device", "kind"), ASKED)
 def test_nothing(device, kind, how):

@@ -103,7 +103,8 @@ def test_as_much_time_is_taken_as_was_asked_for(monkeypatch, share, late_us):
 
 
 @pytest.mark.skipif(
-    not cpu_speed.how(0, Path("/none")), reason="SCHED_FIFO is not allowed here: be root"
+    not cpu_speed.how(0, Path("/none")),
+    reason="this user may not ask for SCHED_FIFO: sudo make check",
 )
 def test_who_takes_it_is_before_all_others_on_that_core_until_the_end(tmp_path, monkeypatch):
     started = []

@@ -33,7 +33,7 @@ def test_for_a_short_time_nobody_interrupts_and_then_all_is_as_before():
         threads = one.pid, two.pid
         with uninterrupted(threads, 0.1) as alone:
             if not alone:
-                pytest.skip("this user may not ask for SCHED_FIFO")
+                pytest.skip("this user may not ask for SCHED_FIFO: sudo make check")
             assert policies(threads) == [os.SCHED_FIFO] * 2
         assert policies(threads) == [os.SCHED_OTHER] * 2
         with uninterrupted(threads, 1.0) as alone:  # the kernel would throttle them

@@ -140,7 +140,9 @@ def test_short_packets_share_frames(tmp_path: Path) -> None:
     assert received["ports"]["in"]["convoy_sizes"] == sent["next_hops"]["b"]["sizes"]
 
 
-@pytest.mark.skipif(not CAPTURES, reason="no captures here; set CONVOY_CAPTURES to a folder")
+@pytest.mark.skipif(
+    not CAPTURES, reason="no captures here; set CONVOY_CAPTURES to a folder of pcap files"
+)
 def test_captures(tmp_path: Path) -> None:
     frames = [one for path in CAPTURES for one in _frames(path) if len(one) <= 1514]
     middle, out, sent, _ = through(frames, tmp_path)
@@ -254,7 +256,7 @@ def _ip(*words: str) -> str:
 def two_hosts() -> Iterator[list[tuple[str, ...]]]:
     """Two network namespaces with a cable between them: interface `wire` in each."""
     if os.geteuid() != 0:
-        pytest.skip("needs root, for network namespaces of its own")
+        pytest.skip("only root makes network namespaces: sudo make check")
     a, b = NAMESPACES
     why = _ip("netns", "add", a) or _ip("netns", "add", b)
     try:
@@ -290,7 +292,9 @@ workers: {{idle: yield}}
 """
 
 
-@pytest.mark.skipif(not CAPTURES, reason="no captures here; set CONVOY_CAPTURES to a folder")
+@pytest.mark.skipif(
+    not CAPTURES, reason="no captures here; set CONVOY_CAPTURES to a folder of pcap files"
+)
 def test_captures_between_two_hosts(two_hosts: list[tuple[str, ...]], tmp_path: Path) -> None:
     """Packets of all captures, from one host's node to the other's, over a wire."""
     frames = []

@@ -51,7 +51,7 @@ MACHINE, HOST = "10.9.0.2", "10.9.0.1"
 def hosts() -> Iterator[tuple[Namespace, Namespace]]:
     """Two hosts with a wire between them."""
     if os.geteuid() != 0:
-        pytest.skip("needs root, for network namespaces of its own")
+        pytest.skip("only root makes network namespaces: sudo make check")
     if missing():
         pytest.skip(missing())
     try:

@@ -20,7 +20,7 @@ from .conftest import ROOT as CHECKOUT
 from .test_node import plan
 
 ROOT = os.getuid() == 0
-only_root = pytest.mark.skipif(not ROOT, reason="only root becomes another user")
+only_root = pytest.mark.skipif(not ROOT, reason="only root becomes another user: sudo make check")
 
 
 def statuses(node: Node) -> list[dict[str, str]]:

@@ -53,7 +53,7 @@ def stuck(*options: str) -> Iterator[Node]:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holds:
             assert holds.stdout is not None
             if holds.stdout.readline() != "held\n":
-                pytest.skip("this user may not hold a thread of the node")
+                pytest.skip("this user may not hold a thread of the node: sudo make check")
             yield node
 
 

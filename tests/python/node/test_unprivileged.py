@@ -46,7 +46,7 @@ def folder():
         path = Path(name)
         path.chmod(0o777)
         if as_nobody(path, "--version").returncode != 0:
-            pytest.skip("another user cannot read this checkout")
+            pytest.skip("another user cannot read this checkout: chmod -R o+rX, its parents too")
         yield path
 
 

@@ -43,7 +43,7 @@ def _run(*command: str) -> str:
 @pytest.fixture(scope="module", autouse=True)
 def namespace() -> Iterator[None]:
     if os.geteuid() != 0:
-        pytest.skip("needs root, for a network namespace of its own")
+        pytest.skip("only root makes network namespaces: sudo make check")
     why = _run("ip", "netns", "add", NAMESPACE)
     if why:
         pytest.skip(f"no network namespace here: {why}")

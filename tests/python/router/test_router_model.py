@@ -49,7 +49,9 @@ def test_random_routers(made):
 CAPTURES = captures()
 
 
-@pytest.mark.skipif(not CAPTURES, reason="no captures here; set CONVOY_CAPTURES to a folder")
+@pytest.mark.skipif(
+    not CAPTURES, reason="no captures here; set CONVOY_CAPTURES to a folder of pcap files"
+)
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_capture(path, tmp_path):
     """Both halves of each address space lead elsewhere, and some of it nowhere."""

@@ -80,7 +80,7 @@ def test_the_peer_of_a_memif_is_killed_and_comes_back(tmp_path: Path, server: bo
 @pytest.mark.parametrize("kind", ["ring", "memif", "virtio-user", "af_packet"])
 def test_tester_to_tester(kind: str):
     if kind == "af_packet" and os.getuid() != 0:
-        pytest.skip("only root makes network namespaces")
+        pytest.skip("only root makes network namespaces: sudo make check")
     done = subprocess.run(
         [need("convoy-gen"), f"--self-test={kind}"], capture_output=True, text=True, timeout=120
     )

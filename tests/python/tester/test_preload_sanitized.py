@@ -29,7 +29,7 @@ def sanitized(kind: str) -> dict[str, str]:
     query = [compiler, "-print-file-name=libasan.so"]
     runtime = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
     if not Path(runtime).is_absolute():
-        pytest.skip("this compiler has no libasan.so to preload")
+        pytest.skip("this compiler has no libasan.so to preload: build with gcc")
     return {
         "LD_PRELOAD": f"{runtime}:{library}",
         f"CONVOY_{kind.upper()}": SETTINGS[kind],
