@@ -74,6 +74,7 @@ struct cv_flow_way {
 	uint8_t set; // CV_FLOW_SET_*, or 0
 	uint8_t dscp; // 0 to 63
 	uint8_t out; // the port that packets leave by, its index
+	uint8_t zero;
 	uint16_t vlan; // 0 to 4095
 	uint8_t dst_mac[6];
 	uint8_t src_mac[6];

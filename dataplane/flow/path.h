@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The flow path: consecutive stateful functions of a chain are one step of its path, a group. A
+// burst takes one look-up in the flow table; the first packet of a flow takes decide() of each
+// function in their order (flow/flow.h); every packet takes one rewrite, in place. Counters of the
+// functions are what they would be if they ran one by one.
+//
+// Groups of the same functions share a zone, whatever their order: the flows that these functions
+// know, on one worker. So replies that come by another chain, with the path reversed, find the flow.
+#ifndef CV_FLOW_PATH_H
+#define CV_FLOW_PATH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chain/counters.h"
+#include "chain/nf.h"
+#include "flow/flow.h"
+#include "flow/limits.h"
+#include "packet/error.h"
+
+#define CV_FLOW_MEMBERS_MAX 8 // functions of a zone
+#define CV_FLOW_GROUPS_MAX 64 // of a zone
+
+struct cv_flow_zone;
+struct cv_flow_group;
+
+// Why the flow path itself, no function, dropped a packet.
+enum cv_flow_drop {
+	CV_FLOW_BY_FUNCTION, // not counted here: the function that dropped it counts it
+	CV_FLOW_TABLE_FULL,
+	CV_FLOW_HOST_LIMIT, // its source has as many flows as it may
+	CV_FLOW_CONFLICT, // its replies could not be told from another flow's
+	CV_FLOW_NOT_REWRITABLE, // the protocol has no ports that can be changed
+	CV_FLOW_NO_FIRST_FRAGMENT, // the first one, which has the ports, did not come before
+	CV_FLOW_DROPS,
+};
+
+extern const char *const cv_flow_drop_names[CV_FLOW_DROPS]; // NULL for the first
+
+struct cv_flow_member {
+	const struct cv_nf *nf; // with flow
+	void *instance;
+};
+
+// What a zone counts. One writer, the worker.
+struct cv_flow_counters {
+	uint64_t flows_ipv4, flows_ipv6; // now
+	uint64_t denied; // of these, now
+	uint64_t created, timed_out, invalidated; // since the start
+};
+
+// Whether the function remembers flows: it belongs into a group.
+bool cv_flow_is_stateful(const struct cv_nf *nf, const void *instance);
+
+// Bytes that a zone takes: limits are those of one worker, slots_bytes what its functions keep for
+// each flow together (cv_flow_slots_bytes()).
+size_t cv_flow_zone_bytes(const struct cv_flow_limits *limits, unsigned slots_bytes);
+
+// Bytes of all slots of the members. More than CV_FLOW_SLOTS_MAX are refused by cv_flow_zone_create().
+unsigned cv_flow_slots_bytes(const struct cv_flow_member *members, unsigned count);
+
+// Makes a zone of these functions for one worker, whose limits these are: all of its memory is
+// there when it returns. NULL with error set, which the caller puts a name before.
+struct cv_flow_zone *cv_flow_zone_create(const struct cv_flow_member *members, unsigned count,
+	const struct cv_flow_limits *limits, uint64_t tsc_hz, struct cv_error *error);
+
+// Functions do not hear of the flows that are left. NULL is allowed.
+void cv_flow_zone_destroy(struct cv_flow_zone *zone);
+
+// A group of the zone's members, all of them, in their order in a chain: order[i] is a member's
+// index, counters[i] that function's counters of this worker. NULL: too many, or no memory. The
+// zone owns it.
+struct cv_flow_group *cv_flow_group_create(
+	struct cv_flow_zone *zone, const uint8_t *order, struct cv_nf_counters *const *counters);
+
+// The step of a path that a group is: struct cv_nf's process(). The instance is the group.
+uint16_t cv_flow_process(void *group, struct cv_nf_worker *worker, struct cv_view *views,
+	uint8_t *verdicts, uint16_t n);
+
+// What a path counts for this step: packets, cycles, drops by enum cv_flow_drop.
+struct cv_nf_counters *cv_flow_group_counters(struct cv_flow_group *group);
+
+// Ends flows whose time is over: a bounded number, once in each poll iteration, for one group of
+// the zone: struct cv_nf's tick().
+void cv_flow_tick(void *group, struct cv_nf_worker *worker);
+
+// May be read by any thread with cv_counted().
+const struct cv_flow_counters *cv_flow_zone_counters(const struct cv_flow_zone *zone);
+
+#endif

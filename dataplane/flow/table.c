@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "flow/table.h"
+
+#include <errno.h>
+
+#include <rte_common.h>
+
+#define LINE 64
+// Keys for which a bucket's line is provided: at three quarters a look-up reads 1.1 of them, and an
+// insertion that has to move a key finds one that can be moved.
+#define KEYS_PER_BUCKET 6
+
+static uint32_t buckets_for(uint32_t max)
+{
+	return (uint32_t)(((uint64_t)max * 2 + KEYS_PER_BUCKET - 1) / KEYS_PER_BUCKET) + 1;
+}
+
+static size_t entry_bytes(bool v6)
+{
+	return v6 ? sizeof(struct cv_flow_ipv6) : sizeof(struct cv_flow_ipv4);
+}
+
+static bool slots_inside(unsigned slots_bytes, bool v6)
+{
+	return slots_bytes <= (v6 ? sizeof(((struct cv_flow_ipv6 *)0)->slots)
+				  : sizeof(((struct cv_flow_ipv4 *)0)->slots));
+}
+
+size_t cv_flow_table_bytes(uint32_t max, unsigned slots_bytes, bool v6)
+{
+	size_t bytes = (size_t)buckets_for(max) * sizeof(struct cv_flow_bucket) +
+		       (size_t)max * entry_bytes(v6) +
+		       RTE_ALIGN_CEIL((size_t)max * sizeof(uint32_t), LINE);
+
+	if (!slots_inside(slots_bytes, v6))
+		bytes += RTE_ALIGN_CEIL((size_t)max * slots_bytes, LINE);
+	return bytes;
+}
+
+void cv_flow_table_init(struct cv_flow_table *table, void *memory, uint32_t max,
+	unsigned slots_bytes, bool v6, const struct cv_flow_secret *secret)
+{
+	uint8_t *at = memory;
+
+	*table = (struct cv_flow_table){
+		.buckets_count = buckets_for(max),
+		.max = max,
+		.free = CV_FLOW_NONE,
+		.v6 = v6,
+		.secret = secret,
+	};
+	table->buckets = (struct cv_flow_bucket *)at;
+	at += (size_t)table->buckets_count * sizeof(struct cv_flow_bucket);
+	table->flows = at;
+	at += (size_t)max * entry_bytes(v6);
+	table->deadlines = (uint32_t *)at;
+	at += RTE_ALIGN_CEIL((size_t)max * sizeof(uint32_t), LINE);
+	if (slots_inside(slots_bytes, v6)) {
+		table->slots = table->flows + (v6 ? offsetof(struct cv_flow_ipv6, slots)
+						  : offsetof(struct cv_flow_ipv4, slots));
+		table->slots_stride = (uint32_t)entry_bytes(v6);
+	} else {
+		table->slots = at;
+		table->slots_stride = slots_bytes;
+	}
+}
+
+uint32_t cv_flow_table_take(struct cv_flow_table *table)
+{
+	uint32_t index = table->free;
+
+	if (index != CV_FLOW_NONE)
+		table->free = cv_flow_at(table, index)->seen;
+	else if (table->high < table->max)
+		index = table->high++;
+	else
+		return CV_FLOW_NONE;
+	table->used++;
+	memset(cv_flow_at(table, index), 0, entry_bytes(table->v6));
+	if (table->slots_stride != entry_bytes(table->v6))
+		memset(table->slots + (size_t)index * table->slots_stride, 0, table->slots_stride);
+	return index;
+}
+
+void cv_flow_table_give(struct cv_flow_table *table, uint32_t index)
+{
+	table->deadlines[index] = 0;
+	cv_flow_at(table, index)->seen = table->free;
+	table->free = index;
+	table->used--;
+}
+
+static bool put(struct cv_flow_bucket *bucket, uint16_t signature, uint32_t slot)
+{
+	uint32_t empty = cv_flow_bucket_match(bucket, 0);
+	unsigned place;
+
+	if (empty == 0)
+		return false;
+	place = (unsigned)__builtin_ctz(empty);
+	bucket->signature[place] = signature;
+	bucket->slot[place] = slot;
+	return true;
+}
+
+// Moves one of the bucket's keys to its other bucket. Returns whether there is an empty place now.
+static bool make_room(struct cv_flow_table *table, uint32_t at)
+{
+	struct cv_flow_bucket *bucket = &table->buckets[at];
+
+	for (unsigned i = 0; i < CV_FLOW_BUCKET; i++) {
+		uint16_t signature = bucket->signature[i];
+		struct cv_flow_bucket *other =
+			&table->buckets[cv_flow_other_bucket(table, at, signature)];
+
+		if (other == bucket || !put(other, signature, bucket->slot[i] ^ CV_FLOW_SECOND))
+			continue;
+		if (bucket->slot[i] & CV_FLOW_SECOND)
+			other->displaced--;
+		else
+			bucket->displaced++;
+		bucket->signature[i] = 0;
+		return true;
+	}
+	return false;
+}
+
+int cv_flow_table_add(
+	struct cv_flow_table *table, uint64_t hash, uint32_t index, unsigned direction)
+{
+	uint16_t signature = cv_flow_signature(hash);
+	uint32_t slot = CV_FLOW_SLOT(index, direction);
+	uint32_t first = cv_flow_first_bucket(table, hash);
+	uint32_t second = cv_flow_other_bucket(table, first, signature);
+
+	if (put(&table->buckets[first], signature, slot))
+		return 0;
+	if (second != first &&
+		(put(&table->buckets[second], signature, slot | CV_FLOW_SECOND) ||
+			(!make_room(table, first) && make_room(table, second) &&
+				put(&table->buckets[second], signature, slot | CV_FLOW_SECOND)))) {
+		table->buckets[first].displaced++;
+		return 0;
+	}
+	if (second == first)
+		make_room(table, first);
+	return put(&table->buckets[first], signature, slot) ? 0 : -ENOSPC;
+}
+
+static bool take_from(struct cv_flow_bucket *bucket, uint16_t signature, uint32_t slot)
+{
+	uint32_t same = cv_flow_bucket_match(bucket, signature);
+
+	for (; same != 0; same &= same - 1) {
+		unsigned place = (unsigned)__builtin_ctz(same);
+
+		if (bucket->slot[place] != slot)
+			continue;
+		bucket->signature[place] = 0;
+		return true;
+	}
+	return false;
+}
+
+void cv_flow_table_remove(
+	struct cv_flow_table *table, uint64_t hash, uint32_t index, unsigned direction)
+{
+	uint16_t signature = cv_flow_signature(hash);
+	uint32_t slot = CV_FLOW_SLOT(index, direction);
+	uint32_t first = cv_flow_first_bucket(table, hash);
+	uint32_t second = cv_flow_other_bucket(table, first, signature);
+
+	if (take_from(&table->buckets[first], signature, slot))
+		return;
+	if (take_from(&table->buckets[second], signature, slot | CV_FLOW_SECOND))
+		table->buckets[first].displaced--;
+}
+
+static uint32_t find_in(const struct cv_flow_table *table, const struct cv_flow_bucket *bucket,
+	const union cv_flow_key *key, uint16_t signature)
+{
+	uint32_t same = cv_flow_bucket_match(bucket, signature);
+
+	for (; same != 0; same &= same - 1) {
+		uint32_t slot = bucket->slot[__builtin_ctz(same)] & ~CV_FLOW_SECOND;
+
+		if (cv_flow_has_key(cv_flow_at(table, slot >> 1), slot & 1, table->v6, key))
+			return slot;
+	}
+	return CV_FLOW_NONE;
+}
+
+uint32_t cv_flow_table_find(
+	const struct cv_flow_table *table, const union cv_flow_key *key, uint64_t hash)
+{
+	uint16_t signature = cv_flow_signature(hash);
+	uint32_t first = cv_flow_first_bucket(table, hash);
+	const struct cv_flow_bucket *bucket = &table->buckets[first];
+	uint32_t slot = find_in(table, bucket, key, signature);
+
+	if (CV_LIKELY(slot != CV_FLOW_NONE || bucket->displaced == 0))
+		return slot;
+	bucket = &table->buckets[cv_flow_other_bucket(table, first, signature)];
+	return find_in(table, bucket, key, signature);
+}
