@@ -182,7 +182,8 @@ json_t *cv_counts_functions(const struct cv_node *node)
 		json_object_set_new(object, "type", json_string(function->nf->name));
 		set(object, "packets", FUNCTION_SUM(node, i, packets));
 		set(object, "bytes", FUNCTION_SUM(node, i, bytes));
-		set(object, "busy_cycles", FUNCTION_SUM(node, i, busy_cycles));
+		set(object, "busy_cycles",
+			FUNCTION_SUM(node, i, busy_cycles) + cv_node_flows_busy(node, i));
 		for (unsigned why = 0; function->nf->drops[why] != NULL; why++)
 			set(drops, function->nf->drops[why], function_drops(node, i, why));
 		json_object_set_new(object, "drops", drops);
@@ -254,6 +255,7 @@ json_t *cv_counts_accounting(const struct cv_node *node)
 		absorbed += FUNCTION_SUM(node, i, absorbed);
 		held += FUNCTION_SUM(node, i, held) - FUNCTION_SUM(node, i, released);
 	}
+	dropped += cv_node_flows_drops(node);
 	for (unsigned i = 0; i < plan->rings_count; i++)
 		held += cv_ring_count(node->rings[i]);
 	set(accounting, "received", received);
@@ -282,8 +284,9 @@ json_t *cv_counts(const struct cv_node *node)
 	json_t *accounting = cv_counts_accounting(node);
 
 	json_object_set_new(accounting, "conserved", json_boolean(cv_counts_conserved(accounting)));
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I}", "schema", "convoy.counts/3",
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "schema", "convoy.counts/3",
 		"ports", cv_counts_ports(node), "next_hops", cv_counts_next_hops(node), "functions",
-		cv_counts_functions(node), "workers", cv_counts_workers(node), "accounting",
-		accounting, "tsc_hz", (json_int_t)rte_get_tsc_hz());
+		cv_counts_functions(node), "flows", cv_node_flows_counts(node), "workers",
+		cv_counts_workers(node), "accounting", accounting, "tsc_hz",
+		(json_int_t)rte_get_tsc_hz());
 }

@@ -36,8 +36,9 @@ static const char usage[] =
 	"the final counts as one JSON object. A second signal ends it at once.\n"
 	"\n"
 	"  --functions        print the types of function, their parameters and drop reasons\n"
-	"  --check            check the plan, its functions' configuration included, and run "
-	"nothing\n"
+	"  --check            check the plan, its functions' configuration included, print what "
+	"its\n"
+	"                     flows take, and run nothing\n"
 	"  --result FILE      write the final counts to FILE, not to standard output\n"
 	"  --log-level LEVEL  DPDK's own log: error (default), warning, notice, info, debug\n"
 	"  --stop-deadline S  end at once if stopping takes longer than S seconds, 10 by default\n"
@@ -243,6 +244,9 @@ int main(int argc, char **argv)
 		rc = fail(EXIT_BAD_INPUT, &error);
 	else if (!options.check)
 		rc = run(node, &options, &error);
+	else
+		print_json(json_pack(
+			"{s:s, s:o}", "event", "checked", "flows", cv_node_flows_plan(node)));
 	cv_node_free(node);
 	cv_eal_stop();
 	cv_plan_free(plan);

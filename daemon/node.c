@@ -184,7 +184,8 @@ struct cv_node *cv_node_make(const struct cv_plan *plan, struct cv_error *error)
 
 	if (node != NULL)
 		node->plan = plan;
-	if (node != NULL && make_functions(node, error) == 0)
+	if (node != NULL && make_functions(node, error) == 0 &&
+		cv_node_flows_find(node, error) == 0)
 		return node;
 	cv_error_set(error, "out of memory"); // unless an error says more
 	cv_node_free(node);
@@ -199,7 +200,8 @@ int cv_node_connect(struct cv_node *node, struct cv_error *error)
 	if (node->pool == NULL)
 		return -ENOMEM;
 	if ((rc = open_ports(node, error)) == 0 && (rc = make_rings(node, error)) == 0 &&
-		(rc = make_convoys(node, error)) == 0)
+		(rc = make_convoys(node, error)) == 0 &&
+		(rc = cv_node_flows_make(node, error)) == 0)
 		rc = cv_node_make_workers(node);
 	if (rc == 0)
 		start_functions(node);
@@ -327,6 +329,7 @@ void cv_node_free(struct cv_node *node)
 		return;
 	plan = node->plan;
 	cv_node_free_workers(node);
+	cv_node_flows_free(node);
 	if (node->next_hop_set != NULL)
 		cv_next_hop_set_fini(node->next_hop_set);
 	free(node->next_hop_set);

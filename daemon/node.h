@@ -12,6 +12,7 @@
 
 #include "chain/worker.h"
 #include "daemon/next_hop_set.h"
+#include "daemon/node_flows.h"
 #include "daemon/plan.h"
 #include "daemon/sandbox/sandbox.h"
 
@@ -23,6 +24,8 @@ struct cv_node {
 	struct cv_ring **rings;
 	struct cv_worker *workers;
 	struct cv_nf_counters *function_counters; // [function * workers + worker]
+	struct cv_node_zone *zones; // of stateful functions
+	unsigned zones_count;
 	struct cv_next_hop_set *next_hop_set; // NULL: no port carries convoys
 	struct cv_convoy_rx *convoy_rx; // [port * workers + worker]
 	struct cv_frame_counters *rx_frames; // [port * workers + worker]

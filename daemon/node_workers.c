@@ -48,20 +48,68 @@ static int add_class(struct cv_source *source, const struct cv_plan_chain *chain
 	}
 }
 
-// The steps of a stage's functions, as its worker runs them. NULL: no memory.
-static struct cv_step *make_steps(const struct cv_node *node, const struct cv_plan_stage *stage)
+// Whatever has a timer is called once in each poll iteration of a worker that runs it.
+static int add_tick(struct cv_worker *worker, const struct cv_path *path,
+	const struct cv_step *step, void (*tick)(void *instance, struct cv_nf_worker *worker))
+{
+	struct cv_tick *ticks;
+
+	for (unsigned i = 0; i < worker->ticks_count; i++)
+		if (worker->ticks[i].step->instance == step->instance)
+			return 0;
+	ticks = realloc(worker->ticks, (worker->ticks_count + 1) * sizeof(*ticks));
+	if (ticks == NULL)
+		return -ENOMEM;
+	worker->ticks = ticks;
+	ticks[worker->ticks_count++] = (struct cv_tick){.tick = tick, .path = path, .step = step};
+	return 0;
+}
+
+// The step of one function that is not stateful.
+static int make_step(struct cv_node *node, const struct cv_plan_stage *stage, unsigned function,
+	struct cv_path *path)
 {
 	const struct cv_plan *plan = node->plan;
-	struct cv_step *steps = calloc(stage->path_length + 1, sizeof(*steps));
+	const struct cv_nf *nf = plan->functions[function].nf;
+	struct cv_step *step = &path->steps[path->length];
 
-	for (unsigned i = 0; steps != NULL && i < stage->path_length; i++)
-		steps[i] = (struct cv_step){
-			.process = plan->functions[stage->path[i]].nf->process,
-			.instance = node->functions[stage->path[i]],
-			.counters = &node->function_counters[stage->path[i] * plan->workers_count +
-							     stage->worker],
-		};
-	return steps;
+	*step = (struct cv_step){
+		.process = nf->process,
+		.instance = node->functions[function],
+		.counters =
+			&node->function_counters[function * plan->workers_count + stage->worker],
+	};
+	return nf->tick == NULL ? 0 : add_tick(&node->workers[stage->worker], path, step, nf->tick);
+}
+
+// Consecutive stateful functions, as one step.
+static int make_group(struct cv_node *node, const struct cv_plan_stage *stage, unsigned at,
+	unsigned count, struct cv_path *path)
+{
+	struct cv_step *step = &path->steps[path->length];
+	const int rc = cv_node_flows_step(node, stage, at, count, step);
+
+	if (rc <= 0)
+		return rc;
+	return add_tick(&node->workers[stage->worker], path, step, cv_flow_tick);
+}
+
+// The steps of a stage's functions, as its worker runs them. 0 or -ENOMEM.
+static int make_steps(struct cv_node *node, const struct cv_plan_stage *stage, struct cv_path *path)
+{
+	path->steps = calloc(stage->path_length + 1, sizeof(*path->steps));
+	if (path->steps == NULL)
+		return -ENOMEM;
+	for (unsigned at = 0; at < stage->path_length; path->length++) {
+		const unsigned group = cv_node_flows_group(node, stage, at);
+		const int rc = group == 0 ? make_step(node, stage, stage->path[at], path)
+					  : make_group(node, stage, at, group, path);
+
+		if (rc != 0)
+			return rc;
+		at += group == 0 ? 1 : group;
+	}
+	return 0;
 }
 
 static int add_stage(struct cv_node *node, const struct cv_plan_stage *from)
@@ -70,23 +118,23 @@ static int add_stage(struct cv_node *node, const struct cv_plan_stage *from)
 	const struct cv_plan_chain *chain = &plan->chains[from->chain];
 	struct cv_worker *worker = &node->workers[from->worker];
 	struct cv_source *source = source_of(node, worker, from);
-	struct cv_path *paths =
-		realloc(source->paths, (source->paths_count + 1) * sizeof(*source->paths));
 	struct cv_path *path;
 	int rc;
 
-	if (paths == NULL)
+	// Room for all that there may be: steps and ticks point to paths.
+	if (source->paths == NULL)
+		source->paths = calloc(plan->stages_count, sizeof(*source->paths));
+	if (source->paths == NULL)
 		return -ENOMEM;
-	source->paths = paths;
-	path = &paths[source->paths_count];
+	path = &source->paths[source->paths_count];
 	*path = (struct cv_path){
 		.out = chain->out,
 		.sink = from->sink_ring >= 0 ? node->rings[from->sink_ring] : NULL,
-		.length = from->path_length,
-		.steps = make_steps(node, from),
 	};
-	if (path->steps == NULL)
+	if (make_steps(node, from, path) != 0) {
+		free(path->steps);
 		return -ENOMEM;
+	}
 	rc = add_class(source, chain, source->paths_count);
 	source->paths_count++;
 	// A chain that takes every packet of its port needs no classifying; nor does a ring.
@@ -168,6 +216,7 @@ static void free_worker(struct cv_worker *worker)
 		cv_classifier_free(&source->classifier);
 	}
 	free(worker->sources);
+	free(worker->ticks);
 	rte_free(worker->paths.ports_counters);
 	if (worker->tx != NULL)
 		rte_free(worker->tx->next_hop_counters);

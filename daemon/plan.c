@@ -171,6 +171,7 @@ static const struct cv_param plan_params[] = {
 		.read = read_worker},
 	{"stages", CV_EACH, .required = true, .low = 1, .high = CV_STAGES_MAX,
 		.read = cv_plan_stage_read},
+	{"flows", CV_PARAMS, CV_AT(struct cv_plan, flows), .params = cv_flow_limits_params},
 	{"eal", CV_PARAMS, .params = eal_params},
 	{"telemetry", CV_PARAMS, CV_AT(struct cv_plan, telemetry),
 		.params = cv_socket_access_params},

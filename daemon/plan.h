@@ -13,6 +13,7 @@
 
 #include "chain/nf.h"
 #include "daemon/plan_next_hop.h"
+#include "flow/limits.h"
 #include "packet/error.h"
 #include "port/port.h"
 #include "port/socket_access.h"
@@ -68,6 +69,7 @@ struct cv_plan {
 	unsigned workers_count;
 	const char *rings[2 * CV_STAGES_MAX]; // names
 	unsigned rings_count;
+	struct cv_flow_limits flows;
 	bool hugepages;
 	unsigned memory_mb;
 	struct cv_socket_access telemetry;

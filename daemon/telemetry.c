@@ -98,6 +98,11 @@ static int on_functions(const char *cmd, const char *params, struct rte_tel_data
 	return answer(cv_counts_functions, params, data);
 }
 
+static int on_flows(const char *cmd, const char *params, struct rte_tel_data *data)
+{
+	return answer(cv_node_flows_counts, params, data);
+}
+
 static int on_workers(const char *cmd, const char *params, struct rte_tel_data *data)
 {
 	return answer(cv_counts_workers, params, data);
@@ -175,6 +180,9 @@ void cv_telemetry_show(struct cv_node *node)
 	rte_telemetry_register_cmd("/convoy/functions", on_functions,
 		"Names of the functions, or packets, bytes, drops and busy cycles of one. "
 		"Parameters: a name");
+	rte_telemetry_register_cmd("/convoy/flows", on_flows,
+		"Names of sets of stateful functions, or flows, their limits, memory and drops of "
+		"one. Parameters: a name");
 	rte_telemetry_register_cmd("/convoy/next_hops", on_next_hops,
 		"Names of the next hops, or packets and frames sent to one. Parameters: a name");
 	rte_telemetry_register_cmd("/convoy/next_hop_put", on_next_hop_put,

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from convoy.base.model import Model, Name
+from convoy.chain.flows import Flows
 from convoy.chain.functions import AnyFunction
 from convoy.chain.match import ChainMatch
 from convoy.chain.model import ChainName
@@ -61,6 +62,7 @@ class Descriptor(Model):
         {}, max_length=256, description="nodes that take convoys, by name"
     )
     chains: dict[ChainName, Chain] = Field(min_length=1, max_length=64, description="by name")
+    flows: Flows = Field(Flows(), description="of stateful functions")
     workers: Workers = Field(Workers(), description="default: chosen")
     memory: Memory = Field(Memory(), description="default: hugepages if enough are free")
     telemetry: Telemetry = Field(Telemetry(), description="default: this user alone connects")

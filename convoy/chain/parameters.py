@@ -27,6 +27,10 @@ class FirewallParameters(Parameters):
     )
     rules_file_action: Literal["deny", "allow"] = Field("allow", description="what its rules do")
     non_ip: Literal["pass", "drop"] = Field("pass", description="what is neither IPv4 nor IPv6")
+    stateful: bool = Field(
+        False, description="rules match flows: answers and related ICMP errors pass"
+    )
+    tcp_loose: bool = Field(False, description="stateful: TCP may begin without a SYN")
 
 
 class L2fwdParameters(Parameters):

@@ -60,11 +60,16 @@ def make_plan(loaded: Loaded, machine: Machine) -> Plan:
         "chains": [way.as_plan() for way in ways(descriptor)],
         "stages": list(placement.stages),
         "workers": [{"core": core, "idle": descriptor.workers.idle} for core in placement.cores],
+        **({"flows": descriptor.flows.model_dump()} if _asks_flows(descriptor) else {}),
         "eal": eal,
         **_optional("telemetry", descriptor.telemetry),
         **({"run_as": descriptor.run_as} if descriptor.run_as else {}),
     }
     return Plan(data, (*placement.notes, *notes))
+
+
+def _asks_flows(descriptor: Descriptor) -> bool:
+    return "flows" in descriptor.model_fields_set
 
 
 def _memory(loaded: Loaded, machine: Machine) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from convoy.base.model import Model
 from convoy.base.model_reference import section
 from convoy.chain.descriptor import Chain, Descriptor, Memory, Telemetry, Workers
+from convoy.chain.flows import Flows, Timeouts
 from convoy.chain.functions import FUNCTIONS, Match, Route
 from convoy.chain.match import ChainMatch
 from convoy.chain.next_hops import NextHop
@@ -39,6 +40,8 @@ def _lines() -> Iterator[str]:
     yield from section("## `chains`", Chain)
     yield from section("### `match`", ChainMatch)
     yield from section("## `next-hops`", NextHop)
+    yield from section("## `flows`", Flows)
+    yield from section("### `timeouts`", Timeouts)
     yield from section("## `workers`", Workers)
     yield from section("## `memory`", Memory)
     yield from section("## `telemetry`", Telemetry)

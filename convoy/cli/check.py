@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """convoy check: is a descriptor right, and what would run?"""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ from convoy.chain.schema import json_schema
 from convoy.cli.result import Json, PrintedDocument, Result
 from convoy.errors import InputError
 from convoy.host.machine import this_machine
-from convoy.host.node_check import check_plan
+from convoy.host.node_check import NodeFlows, check_plan
 from convoy.host.programs import find, need
 
 
@@ -27,7 +27,7 @@ class Checked(Result):
 
     file: str
     plan: Plan
-    checked_by_convoyd: bool
+    flows: tuple[NodeFlows, ...] | None  # None: convoyd is not built
 
     def document(self) -> dict[str, Any]:
         """See Result."""
@@ -35,7 +35,8 @@ class Checked(Result):
             "schema": "convoy.check/1",
             "file": self.file,
             "ok": True,
-            "checked_by_convoyd": self.checked_by_convoyd,
+            "checked_by_convoyd": self.flows is not None,
+            "flows": [asdict(each) for each in self.flows or ()],
             "notes": list(self.plan.notes),
             "plan": self.plan.data,
         }
@@ -48,7 +49,13 @@ class Checked(Result):
                 out.print(f"  {line}", markup=False)
         for note in self.plan.notes:
             out.print(f"note: {note}", markup=False)
-        if not self.checked_by_convoyd:
+        for each in self.flows or ():
+            out.print(
+                f"note: flows of {each.functions}: {each.max:,} IPv4 and {each.max_ipv6:,} IPv6, "
+                f"{each.bytes / 2**20:,.0f} MiB",
+                markup=False,
+            )
+        if self.flows is None:
             out.print(
                 "note: convoyd is not built, so only it could tell whether the tables load; "
                 "run make build",
@@ -61,9 +68,10 @@ def check(file: Path) -> Checked:
     """Check a descriptor (or a plan) here and, where convoyd is built, there."""
     opened = open_file(file, this_machine())
     convoyd = need("convoyd") if opened.loaded is None else find("convoyd")
+    flows = None
     if convoyd is not None:
-        check_plan(convoyd, opened.plan.data, None if opened.loaded else file)
-    return Checked(str(file), opened.plan, convoyd is not None)
+        flows = check_plan(convoyd, opened.plan.data, None if opened.loaded else file)
+    return Checked(str(file), opened.plan, flows)
 
 
 def command(

@@ -27,6 +27,7 @@ def read_counts(telemetry: Telemetry) -> dict[str, Any]:
         "ports": each("/convoy/ports"),
         "next_hops": each("/convoy/next_hops"),
         "functions": each("/convoy/functions"),
+        "flows": each("/convoy/flows"),
         "workers": list(each("/convoy/workers").values()),
         "accounting": ask("/convoy/accounting"),
     }

@@ -3,6 +3,7 @@
 """convoyd --check: what only the node can tell (function tables, capture files, devices)."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,22 @@ from convoy.host.folders import make_for_sockets
 CHECK_DEADLINE_S = 120.0
 
 
-def check_plan(convoyd: Path, plan: dict[str, Any], file: Path | None = None) -> None:
+@dataclass(frozen=True)
+class NodeFlows:
+    """Flows of stateful functions that share a look-up, as convoyd would make room for them."""
+
+    functions: str  # names, joined by +
+    max: int  # IPv4
+    max_ipv6: int
+    bytes: int
+
+
+def check_plan(
+    convoyd: Path, plan: dict[str, Any], file: Path | None = None
+) -> tuple[NodeFlows, ...]:
     """Let convoyd check a plan; nothing is started. Raises InputError with convoyd's words.
 
+    Returns what its flows will take.
     file: where the plan was read from, if a person could have changed it: convoyd reads it itself.
     """
     make_for_sockets(plan)
@@ -25,7 +39,11 @@ def check_plan(convoyd: Path, plan: dict[str, Any], file: Path | None = None) ->
     except CommandError as error:
         raise ConvoyError(f"{error}; build it again: make build") from None
     if ended.exit_code == 0:
-        return
+        flows = json.loads(ended.stdout)["flows"]
+        return tuple(
+            NodeFlows(name, each["max"], each["max_ipv6"], each["bytes"])
+            for name, each in flows.items()
+        )
     message = about_plan(last_words(ended.stderr)) or f"convoyd --check: {ended.lines()[-1]}"
     raise (InputError if ended.exit_code == 2 else ConvoyError)(message)
 

@@ -365,8 +365,8 @@ ROWS = [
         "a list where a mapping must be",
         "functions:\n",
         "functions: []\nx:\n",
-        "web.yaml:5: x: unknown key; keys: chains, functions, memory, next-hops, ports, run-as, "
-        "telemetry, workers",
+        "web.yaml:5: x: unknown key; keys: chains, flows, functions, memory, next-hops, ports, "
+        "run-as, telemetry, workers",
     ),
     (
         "too many queues",

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The node's flows: which stateful functions of its stages share a look-up, and their zones
+// (flow/path.h). Consecutive stateful functions of a stage become one step of its path.
+#ifndef CV_NODE_FLOWS_H
+#define CV_NODE_FLOWS_H
+
+#include <jansson.h>
+
+#include "chain/path.h"
+#include "daemon/plan.h"
+#include "flow/path.h"
+#include "packet/error.h"
+
+struct cv_node;
+
+// The flows of some functions on one worker.
+struct cv_node_zone {
+	unsigned worker;
+	unsigned functions[CV_FLOW_MEMBERS_MAX]; // the plan's indices, ascending
+	unsigned count;
+	struct cv_flow_zone *zone; // NULL until they are made
+	struct cv_flow_group *groups[CV_FLOW_GROUPS_MAX];
+	unsigned groups_count;
+};
+
+// Finds the node's zones, once its functions are there. 0 or a negative errno with error set.
+int cv_node_flows_find(struct cv_node *node, struct cv_error *error);
+
+// Makes them: from then on their memory is there. 0 or a negative errno with error set.
+int cv_node_flows_make(struct cv_node *node, struct cv_error *error);
+void cv_node_flows_free(struct cv_node *node);
+
+// How many functions of a stage, from the at-th of its path on, are one group: 0 if that is not
+// stateful.
+unsigned cv_node_flows_group(
+	const struct cv_node *node, const struct cv_plan_stage *stage, unsigned at);
+
+// Sets the step that these are. 1: the first of its zone, which must tick; 0; or -ENOMEM.
+int cv_node_flows_step(struct cv_node *node, const struct cv_plan_stage *stage, unsigned at,
+	unsigned count, struct cv_step *step);
+
+// What the flows of each set of functions may be and take, as a new object by the functions' names:
+// needs cv_node_flows_find() only.
+json_t *cv_node_flows_plan(const struct cv_node *node);
+
+// The same with what was counted; and what the flow path dropped, all together.
+json_t *cv_node_flows_counts(const struct cv_node *node);
+uint64_t cv_node_flows_drops(const struct cv_node *node);
+
+// A function's share of the cycles of the groups that it is in: an equal part of each.
+uint64_t cv_node_flows_busy(const struct cv_node *node, unsigned function);
+
+#endif
