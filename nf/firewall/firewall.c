@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// firewall: a stateless packet filter. Rules are ordered and the first that matches decides.
+// firewall: a packet filter. Rules are ordered and the first that matches decides.
 //
 //   {"default": "deny",              what happens to IP packets that no rule matches: deny
 //                                  (default) or allow
@@ -15,7 +15,9 @@
 //       "name": "web"}],             for the counters
 //    "rules_file": "acl1.rules",     a ClassBench filter set, behind the rules above
 //    "rules_file_action": "allow",   what its rules do: allow (default), deny
-//    "non_ip": "pass"}               ARP, LLDP, MPLS ...: pass (default), drop
+//    "non_ip": "pass",               ARP, LLDP, MPLS ...: pass (default), drop
+//    "stateful": false,            the rules are about flows, not packets
+//    "tcp_loose": false}           a flow of TCP may begin without a SYN
 //
 // A rule that asks for ports matches TCP, UDP, SCTP, DCCP and UDP-Lite only, named or not. A
 // range of 0-65535 is the same as none. ICMP and ICMPv6 are matched by protocol number, whatever
@@ -26,12 +28,18 @@
 // that denies does, as far as its addresses and protocol match (fails closed). So a chain of rules
 // that lets fragments through must say so without ports.
 //
+// Stateful: the rules match the first packet of a flow. The others of the flow, its answers, ICMP
+// errors about it and its fragments pass, or are dropped, without asking them. So a rule that allows
+// one direction is enough, and a rule's counter counts flows. TCP must begin with a SYN.
+//
 // Drops: denied (by a rule), default_denied (no rule matched), bad_header (lengths, version, a
 // third VLAN tag, a tag of EtherType 0x9100, 0x9200 or 0x9300, EtherType 0, ports that should be
 // there and are not), fragment (a first fragment too short to show its ports or its IPv6 headers;
-// a later one that hides its protocol behind an extension header; two fragment headers), non_ip.
+// a later one that hides its protocol behind an extension header; two fragment headers), non_ip, invalid
+// (stateful: TCP of no connection, an ICMP error about no flow). Stateful, bad fragments are
+// bad_header.
 //
-// Not done: connection tracking, checksums (the router verifies IPv4's), TCP flags.
+// Not done: checksums (the router verifies IPv4's), TCP flags.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +47,14 @@
 #include <rte_malloc.h>
 
 #include "chain/nf.h"
+#include "flow/flow.h"
 #include "nf/firewall/read.h"
 #include "nf/firewall/table.h"
 #include "nf/firewall/trie.h"
 
 // As enum cv_firewall_drop has them.
 static const char *const drops[] = {
-	"denied", "default_denied", "bad_header", "fragment", "non_ip", NULL};
+	"denied", "default_denied", "bad_header", "fragment", "non_ip", "invalid", NULL};
 
 #define HITS_LISTED_MAX 100 // rules that info() lists, those with most packets
 
@@ -53,6 +62,7 @@ struct firewall {
 	struct cv_firewall_table table;
 	uint8_t default_verdict;
 	uint8_t non_ip_verdict;
+	bool stateful, tcp_loose;
 	unsigned workers;
 	// Of each worker: packets by rule index + 1, and at 0 those that no rule matched. Written by
 	// the worker, read by info().
@@ -179,12 +189,95 @@ CV_HOT static uint16_t firewall_process(void *instance, struct cv_nf_worker *wor
 	return dropped;
 }
 
+#define TCP_FIN 1
+#define TCP_SYN 2
+#define TCP_RST 4
+#define TCP_ACK 16
+
+// The rules' verdict of a flow, by its tuple: one packet of a burst of one.
+static uint8_t match_flow(
+	const struct firewall *firewall, uint64_t *hits, const struct cv_flow_tuple *tuple)
+{
+	const bool ports = cv_proto_has_ports(tuple->proto);
+	const uint8_t class = cv_firewall_class(
+		&firewall->table, tuple->proto, ports ? CV_TUPLE_PORTS : CV_TUPLE_NO_PORTS);
+	struct cv_firewall_transposed transposed;
+	uint8_t verdict = CV_NEXT;
+
+	if (tuple->family == 4) {
+		struct cv_tuple_ipv4 eight[8] = {{.proto = class,
+			.src = tuple->src.ipv4,
+			.dst = tuple->dst.ipv4,
+			.sport = ports ? tuple->sport : 0,
+			.dport = ports ? tuple->dport : 0}};
+
+		cv_firewall_transpose_tuples_x8(eight, CV_FIREWALL_IPV4_WORDS, &transposed, 0);
+		apply_rules_to_family(firewall, hits, &firewall->table.ipv4, 1, false, eight,
+			sizeof(eight[0]), &transposed, 1, &verdict);
+	} else {
+		struct cv_tuple_ipv6 eight[8] = {{.proto = class,
+			.sport = ports ? tuple->sport : 0,
+			.dport = ports ? tuple->dport : 0}};
+
+		memcpy(eight[0].src, tuple->src.ipv6, 16);
+		memcpy(eight[0].dst, tuple->dst.ipv6, 16);
+		cv_firewall_transpose_tuples_x8(eight, CV_FIREWALL_IPV6_WORDS, &transposed, 0);
+		apply_rules_to_family(firewall, hits, &firewall->table.ipv6, 1, false, eight,
+			sizeof(eight[0]), &transposed, 1, &verdict);
+	}
+	return verdict;
+}
+
+static uint8_t firewall_decide(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot)
+{
+	const struct firewall *firewall = instance;
+	const uint8_t flags = packet->tcp_flags & (TCP_FIN | TCP_SYN | TCP_RST | TCP_ACK);
+
+	if (packet->why == CV_FLOW_REPEAT)
+		return CV_NEXT;
+	if (packet->why == CV_FLOW_NEW && actions->tuple.proto == IPPROTO_TCP &&
+		(firewall->tcp_loose ? flags & TCP_RST : flags != TCP_SYN)) {
+		actions->once = true;
+		return CV_DROP(CV_FIREWALL_INVALID);
+	}
+	return match_flow(firewall, firewall->hits[worker->index], &actions->tuple);
+}
+
+static uint8_t firewall_other(void *instance, struct cv_nf_worker *worker,
+	const struct cv_view *view, enum cv_flow_other why)
+{
+	const struct firewall *firewall = instance;
+
+	switch (why) {
+	case CV_FLOW_NON_IP:
+		return firewall->non_ip_verdict;
+	case CV_FLOW_UNRELATED:
+		return CV_DROP(CV_FIREWALL_INVALID);
+	case CV_FLOW_BAD_HEADER:
+	default:
+		return CV_DROP(CV_FIREWALL_BAD_HEADER);
+	}
+}
+
+static bool firewall_is_stateful(const void *instance)
+{
+	return ((const struct firewall *)instance)->stateful;
+}
+
+static const struct cv_nf_flow firewall_flow = {
+	.is_stateful = firewall_is_stateful,
+	.decide = firewall_decide,
+	.other = firewall_other,
+};
+
 enum action { DENY, ALLOW };
 enum non_ip { PASS, DROP };
 
 struct config {
 	enum action action, file_action;
 	enum non_ip non_ip;
+	bool stateful, tcp_loose;
 	const json_t *rules;
 	const char *rules_file;
 };
@@ -202,6 +295,10 @@ static const struct cv_param params[] = {
 		.fallback = ALLOW, .doc = "what its rules do"},
 	{"non_ip", CV_WORD, CV_AT(struct config, non_ip), .words = non_ip_actions,
 		.doc = "what is neither IPv4 nor IPv6"},
+	{"stateful", CV_BOOL, CV_AT(struct config, stateful),
+		.doc = "rules match flows: answers and related ICMP errors pass"},
+	{"tcp_loose", CV_BOOL, CV_AT(struct config, tcp_loose),
+		.doc = "stateful: TCP may begin without a SYN"},
 	{0},
 };
 
@@ -213,6 +310,8 @@ static int configure(struct firewall *firewall, const struct config *config, con
 	firewall->default_verdict =
 		config->action == ALLOW ? CV_NEXT : CV_DROP(CV_FIREWALL_DEFAULT_DENIED);
 	firewall->non_ip_verdict = config->non_ip == PASS ? CV_NEXT : CV_DROP(CV_FIREWALL_NON_IP);
+	firewall->stateful = config->stateful;
+	firewall->tcp_loose = config->tcp_loose;
 	if (config->rules != NULL)
 		rc = cv_firewall_rules_add(&firewall->rules, config->rules, where, error);
 	if (rc == 0 && config->rules_file != NULL)
@@ -335,5 +434,6 @@ const struct cv_nf cv_nf_firewall = {
 	.create = firewall_create,
 	.destroy = firewall_destroy,
 	.process = firewall_process,
+	.flow = &firewall_flow,
 	.info = firewall_info,
 };

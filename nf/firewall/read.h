@@ -23,6 +23,7 @@ enum cv_firewall_drop {
 	CV_FIREWALL_BAD_HEADER,
 	CV_FIREWALL_FRAGMENT,
 	CV_FIREWALL_NON_IP,
+	CV_FIREWALL_INVALID,
 };
 
 _Static_assert(CV_BURST_MAX <= CV_FIREWALL_LOOKUP_MAX, "a burst is one lookup");
