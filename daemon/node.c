@@ -119,13 +119,17 @@ static void start_functions(struct cv_node *node)
 {
 	const struct cv_plan *plan = node->plan;
 	uint8_t macs[CV_PORTS_MAX][6];
+	uint16_t mtus[CV_PORTS_MAX];
 
-	for (unsigned i = 0; i < plan->ports_count; i++)
+	for (unsigned i = 0; i < plan->ports_count; i++) {
 		memcpy(macs[i], node->ports[i]->mac, sizeof(macs[i]));
+		mtus[i] = node->ports[i]->mtu;
+	}
 	for (unsigned i = 0; i < plan->functions_count; i++) {
 		struct cv_nf_env env = function_env(plan, i);
 
 		env.macs = (const uint8_t(*)[6])macs;
+		env.mtus = mtus;
 		cv_nf_start(plan->functions[i].nf, node->functions[i], &env);
 	}
 }

@@ -8,9 +8,10 @@ than single values, or rules between them, has a model of its own here.
 
 import ipaddress
 import re
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
 
 from convoy.base.model import Model, Name, one_of
 from convoy.chain.model import Address, Mac, Parameters, Prefix, prefix
@@ -115,21 +116,76 @@ class Firewall(FirewallParameters):
         return result
 
 
-class Route(Model):
+class RouteHop(Model):
+    """One of a route's next hops."""
+
+    via: Address | None = Field(None, description="next hop; absent: the prefix is on the link")
+    dev: Name | None = Field(
+        None, description="port; absent: the one whose addresses' networks have the next hop"
+    )
+
+
+class Route(RouteHop):
     """Where packets to a prefix go."""
 
     prefix: Prefix = Field(description="destination; `default` is written in text form only")
-    via: Address | None = Field(None, description="next hop; absent: the prefix is on the link")
-    dev: Name = Field(description="port that they leave by")
+    nexthops: list[RouteHop] | None = Field(
+        None,
+        min_length=1,
+        max_length=64,
+        description="several next hops, one for each flow; instead of via and dev",
+    )
+    type: Literal["unicast", "blackhole", "unreachable", "prohibit"] | None = Field(
+        None, description="others than unicast lead nowhere; their senders are told so, or not"
+    )
 
     @model_validator(mode="after")
     def _family(self) -> "Route":
-        if self.via and (":" in self.via) != (":" in self.prefix):
-            raise ValueError("the prefix and via must both be IPv4 or both be IPv6")
+        leads = self.type in (None, "unicast")
+        if not leads and (self.via or self.dev or self.nexthops):
+            raise ValueError(f"leads nowhere ({self.type}); remove via, dev and nexthops")
+        if self.nexthops and (self.via or self.dev):
+            raise ValueError("has nexthops; remove via and dev beside them")
+        for hop in self.hops if leads else ():
+            if hop.via is None and hop.dev is None:
+                raise ValueError(f"names no port to leave by; {_FORM}")
+            if hop.via and (":" in hop.via) != (":" in self.prefix):
+                raise ValueError("the prefix and via must both be IPv4 or both be IPv6")
         return self
 
+    @property
+    def hops(self) -> Sequence[RouteHop]:
+        """Its next hops."""
+        return self.nexthops or [self]
 
+
+_FORM = "write: PREFIX [via ADDRESS] [dev PORT]"
 _SKIPPED = {"proto", "metric", "scope", "src", "pref", "mtu", "advmss", "table", "weight"}
+_NOWHERE = ("blackhole", "unreachable", "prohibit")
+
+
+def _hop(words: list[str]) -> dict[str, str]:
+    """Take the words of one next hop."""
+    hop: dict[str, str] = {}
+    rest = iter(words)
+    for word in rest:
+        if word in ("onlink", "linkdown", "static"):
+            continue
+        argument = next(rest, None)
+        if argument is None:
+            raise ValueError(f"'{word}' needs a value after it; {_FORM}")
+        if word in ("via", "dev"):
+            if word in hop:
+                raise ValueError(f"'{word}' twice; {_FORM}")
+            hop[word] = argument
+        elif word not in _SKIPPED:
+            raise ValueError(f"unknown word '{word}'; {_FORM}")
+    if "via" in hop:
+        try:
+            ipaddress.ip_address(hop["via"])
+        except ValueError:
+            raise ValueError(f"'{hop['via']}' is not an address; {_FORM}") from None
+    return hop
 
 
 def _route(value: Any) -> Any:
@@ -137,41 +193,70 @@ def _route(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     words = value.split()
-    form = "write: PREFIX [via ADDRESS] dev PORT"
     if not words:
-        raise ValueError(f"an empty route; {form}")
+        raise ValueError(f"an empty route; {_FORM}")
     route: dict[str, Any] = {}
-    rest = iter(words[1:])
-    for word in rest:
-        if word in ("onlink", "linkdown", "static"):
-            continue
-        argument = next(rest, None)
-        if argument is None:
-            raise ValueError(f"'{word}' needs a value after it; {form}")
-        if word in ("via", "dev"):
-            if word in route:
-                raise ValueError(f"'{word}' twice; {form}")
-            route[word] = argument
-        elif word not in _SKIPPED:
-            raise ValueError(f"unknown word '{word}'; {form}")
-    if "dev" not in route:
-        raise ValueError(f"names no port to leave by; {form}")
-    default = "::/0" if ":" in route.get("via", "") else "0.0.0.0/0"
+    if words[0] in _NOWHERE:
+        route["type"] = words.pop(0)
+    if not words:
+        raise ValueError(f"no prefix; write: {route['type']} PREFIX")
+    parts: list[list[str]] = [[]]
+    for word in words[1:]:
+        if word == "nexthop":
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    route |= _hop(parts[0])
+    if len(parts) > 1:
+        route["nexthops"] = [_hop(part) for part in parts[1:]]
+    elif "dev" not in route and "via" not in route and "type" not in route:
+        raise ValueError(f"names no port to leave by; {_FORM}")
+    if "type" in route:
+        route.pop("dev", None)  # `ip route` prints a device that has no meaning
+    first = route["nexthops"][0] if "nexthops" in route else route
+    default = "::/0" if ":" in first.get("via", "") else "0.0.0.0/0"
     route["prefix"] = default if words[0] == "default" else prefix(words[0])
-    if "via" in route:
-        try:
-            ipaddress.ip_address(route["via"])
-        except ValueError:
-            raise ValueError(f"'{route['via']}' is not an address; {form}") from None
     return route
 
 
 AnyRoute = Annotated[Route, BeforeValidator(_route, json_schema_input_type=str | Route)]
 
 
-class Router(RouterParameters):
-    """With its routes and neighbours."""
+def _own(text: str) -> str:
+    """Check an address with its network's length."""
+    try:
+        if "/" not in text or "%" in text:
+            raise ValueError
+        own = ipaddress.ip_interface(text)
+    except ValueError:
+        raise ValueError(
+            "must be an address with its network's length; write one like 192.0.2.1/24 or "
+            "2001:db8::1/64"
+        ) from None
+    if own.version == 6 and own.ip.is_link_local:
+        raise ValueError("is link-local; remove it: ports give themselves such addresses")
+    if (
+        own.ip.is_multicast
+        or own.ip.is_unspecified
+        or own.ip.is_loopback
+        or (own.version == 4 and int(own.ip) >> 28 == 15)
+    ):
+        raise ValueError("is not the address of a router")
+    ends = {own.network.network_address, own.network.broadcast_address}
+    if own.version == 4 and own.network.prefixlen <= 30 and own.ip in ends:
+        raise ValueError(f"is not a host's in {own.network}; write another of this network")
+    return str(own)
 
+
+OwnAddress = Annotated[
+    str, AfterValidator(_own), Field(examples=["192.0.2.1/24", "2001:db8::1/64"])
+]
+
+
+class Router(RouterParameters):
+    """With its addresses, routes and neighbours."""
+
+    addresses: dict[Name, list[OwnAddress]] = Field({}, description=MORE["router"]["addresses"])
     routes: list[AnyRoute] = Field([], description=MORE["router"]["routes"])
     neighbours: dict[Address, Mac] = Field({}, description=MORE["router"]["neighbours"])
 
@@ -180,6 +265,30 @@ class Router(RouterParameters):
         return super().as_plan() | {
             "neighbours": [{"address": ip, "mac": mac} for ip, mac in self.neighbours.items()]
         }
+
+    def asks(self, hop: RouteHop) -> bool:
+        """Return whether it can ask for a next hop's MAC address: it has an address beside it."""
+        if hop.via is None:
+            return False
+        if hop.dev is not None and ipaddress.ip_address(hop.via).is_link_local:
+            return any(":" in own for own in self.addresses.get(hop.dev, ()))
+        port = self.connected(hop.via, hop.dev)
+        return port is not None
+
+    def connected(self, via: str, dev: str | None = None) -> str | None:
+        """Return the port whose addresses' networks have a next hop, or None."""
+        address = ipaddress.ip_address(via)
+        best = max(
+            (
+                (ipaddress.ip_interface(own).network.prefixlen, port)
+                for port, owns in self.addresses.items()
+                for own in owns
+                if dev in (None, port)
+                if address in ipaddress.ip_interface(own).network
+            ),
+            default=None,
+        )
+        return best[1] if best else None
 
 
 class Bridge(BridgeParameters):

@@ -2,13 +2,14 @@
 # Copyright 2026 The Convoy authors
 """What the models cannot see alone: names that must exist, and things that collide."""
 
+import ipaddress
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from convoy.base.problem import Loc, Problem, known, shown
 from convoy.chain.descriptor import Descriptor
-from convoy.chain.functions import Bridge, Router, function_type, settings
+from convoy.chain.functions import Bridge, RouteHop, Router, function_type, settings
 from convoy.chain.machine import Machine
 from convoy.chain.parameters import FILES
 from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap
@@ -174,24 +175,21 @@ def bridge_sides(descriptor: Descriptor, function: str) -> list[str]:
 
 
 def _routes(descriptor: Descriptor) -> Iterator[Problem]:
+    owned: dict[str, str] = {}
     for name, function in descriptor.functions.items():
         router = settings(function)
         if not isinstance(router, Router):
             continue
         at: Loc = ("functions", name, "router", "routes")
         seen: dict[str, int] = {}
-        if not router.routes and router.routes_file is None:
+        yield from _addresses(descriptor, name, router, owned)
+        if not router.routes and router.routes_file is None and not router.addresses:
             yield Problem(
-                at[:-1], "no routes: it would drop everything", "write routes: or routes-file:"
+                at[:-1],
+                "no routes: it would drop everything",
+                "write addresses:, routes: or routes-file:",
             )
         for i, route in enumerate(router.routes):
-            if route.dev not in descriptor.ports:
-                yield Problem(
-                    (*at, i),
-                    "a route to nowhere: no port is called so",
-                    known("ports", route.dev, descriptor.ports),
-                    f"dev {route.dev}",
-                )
             if route.prefix in seen:
                 yield Problem(
                     (*at, i),
@@ -200,12 +198,67 @@ def _routes(descriptor: Descriptor) -> Iterator[Problem]:
                     route.prefix,
                 )
             seen.setdefault(route.prefix, i)
-            if route.via and route.via not in router.neighbours and router.neighbours_file is None:
+            if route.type not in (None, "unicast"):
+                continue
+            for hop in route.hops:
+                problem = _next_hop_of_route(descriptor, router, hop)
+                if problem is not None:
+                    yield Problem((*at, i), *problem)
+
+
+def _next_hop_of_route(
+    descriptor: Descriptor, router: Router, hop: RouteHop
+) -> tuple[str, str, str] | None:
+    """Return what is wrong, the fix and the value."""
+    if hop.dev is not None and hop.dev not in descriptor.ports:
+        return (
+            "a route to nowhere: no port is called so",
+            known("ports", hop.dev, descriptor.ports),
+            f"dev {hop.dev}",
+        )
+    if hop.via is None:
+        return None
+    if hop.dev is None and router.connected(hop.via) is None:
+        return (
+            "a route to nowhere: the next hop is in no connected network",
+            "add dev PORT, or an address of its network under addresses",
+            f"via {hop.via}",
+        )
+    known_mac = hop.via in router.neighbours or router.neighbours_file is not None
+    if not known_mac and not router.asks(hop):
+        return (
+            "a route to nowhere: the next hop's MAC address is not known",
+            f'add it under neighbours, as {hop.via}: "02:00:00:00:00:01"',
+            f"via {hop.via}",
+        )
+    return None
+
+
+def _addresses(
+    descriptor: Descriptor, name: str, router: Router, owned: dict[str, str]
+) -> Iterator[Problem]:
+    """Addresses on ports that do not exist, and those that two functions or ports claim."""
+    networks: dict[str, str] = {}
+    for port, owns in router.addresses.items():
+        at: Loc = ("functions", name, "router", "addresses", port)
+        if port not in descriptor.ports:
+            yield Problem(
+                at, "no port is called so", known("ports", port, descriptor.ports), shown(port)
+            )
+        for i, own in enumerate(owns):
+            interface = ipaddress.ip_interface(own)
+            other = owned.setdefault(str(interface.ip), f"'{name}' on port '{port}'")
+            if other != f"'{name}' on port '{port}'" or own in owns[:i]:
+                yield Problem(
+                    (*at, i), f"{other} has this address already", "give each its own", own
+                )
+            elsewhere = networks.setdefault(str(interface.network), port)
+            if elsewhere != port:
                 yield Problem(
                     (*at, i),
-                    "a route to nowhere: the next hop's MAC address is not known",
-                    f'add it under neighbours, as {route.via}: "02:00:00:00:00:01"',
-                    f"via {route.via}",
+                    f"port '{elsewhere}' is in the network {interface.network} already",
+                    "give each port a network of its own",
+                    own,
                 )
 
 

@@ -42,12 +42,18 @@ class L2fwdParameters(Parameters):
 
 
 class RouterParameters(Parameters):
-    """Forwards IPv4 and IPv6 by longest prefix; a route names the port that packets leave by."""
+    """Forwards IPv4 and IPv6 by longest prefix; with addresses it lives in networks."""
 
     routes_file: File | None = Field(
         None, description="file of such lines, as `ip route` prints them"
     )
     neighbours_file: File | None = Field(None, description="file of ADDRESS MAC lines")
+    neighbour_entries: int = Field(
+        1024, ge=16, le=65536, description="neighbours whose MAC addresses it learns"
+    )
+    icmp_rate: int = Field(
+        1000, ge=0, le=1000000, description="ICMP errors per second and worker; 0: none"
+    )
 
 
 class TtlLimitParameters(Parameters):
@@ -71,8 +77,9 @@ MORE: dict[str, dict[str, str]] = {
     "bridge": {"sides": "its two ports; default: the chain's"},
     "firewall": {"rules": "rules in order"},
     "router": {
-        "routes": "PREFIX [via ADDRESS] dev PORT, or mappings",
-        "neighbours": "MAC address of each next hop",
+        "addresses": "of its own, by port, with their networks' lengths: it lives in these",
+        "routes": "PREFIX [via ADDRESS] [dev PORT], or mappings",
+        "neighbours": "MAC addresses of those that are not asked for it",
     },
 }
 # Parameters that are paths of files to read.

@@ -39,6 +39,7 @@ struct cv_nf_env {
 	const char *const *ports; // names by index
 	unsigned ports_count;
 	const uint8_t (*macs)[6]; // of the ports, by index; start() only
+	const uint16_t *mtus; // of the ports, bytes of layer 3; start() only
 };
 
 // The index of the port called name, or -1.

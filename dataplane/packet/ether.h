@@ -19,6 +19,40 @@ static CV_INLINE bool cv_mac_group(const uint8_t *mac)
 	return mac[0] & 1;
 }
 
+// The frames that are taken in from a port: of their first 8 bytes, those bits that mask has are as in
+// mac.
+struct cv_mac_match {
+	uint64_t mac, mask;
+};
+
+// Any but those to groups.
+static inline struct cv_mac_match cv_mac_match_any(void)
+{
+	struct cv_mac_match match = {0};
+
+	memset(&match.mask, 1, 1);
+	return match;
+}
+
+// Those to this unicast address.
+static inline struct cv_mac_match cv_mac_match_one(const uint8_t mac[CV_MAC_LEN])
+{
+	struct cv_mac_match match = {0};
+
+	memcpy(&match.mac, mac, CV_MAC_LEN);
+	memset(&match.mask, 0xff, CV_MAC_LEN);
+	return match;
+}
+
+// At data are 8 bytes or more. 0: the frame is taken.
+static CV_INLINE uint64_t cv_mac_differs(const struct cv_mac_match *match, const uint8_t *data)
+{
+	uint64_t word;
+
+	memcpy(&word, data, sizeof(word));
+	return (word ^ match->mac) & match->mask;
+}
+
 // Reads six pairs of hexadecimal digits with ':' or '-' between them and nothing after.
 static inline bool cv_mac_parse(const char *text, uint8_t mac[CV_MAC_LEN])
 {

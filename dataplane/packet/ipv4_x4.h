@@ -39,9 +39,11 @@ static CV_INLINE __m128i cv_halves_x4(__m128i words)
 }
 
 // Says whether four packets are all IPv4 with a sound header of 20 bytes, a TTL above 1, addresses
-// that are no martians, and a station's address as Ethernet destination. If so, takes one from
-// their TTLs and gives their destinations, in host order. If not, changes nothing.
-static CV_INLINE bool cv_ipv4_hop_x4(const struct cv_view *view, uint32_t *destination)
+// that are no martians, came in by one port, and match what is taken in from it (match has one for
+// each port). If so, takes one from their TTLs and gives their destinations, in host order. If not,
+// changes nothing.
+static CV_INLINE bool cv_ipv4_hop_x4(
+	const struct cv_view *view, const struct cv_mac_match *match, uint32_t *destination)
 {
 	const __m128i byte = _mm_set1_epi32(0xff), half = _mm_set1_epi32(0xffff);
 	const __m128i total_bytes =
@@ -50,7 +52,7 @@ static CV_INLINE bool cv_ipv4_hop_x4(const struct cv_view *view, uint32_t *desti
 	__m128i word[4], to, room, total, sum, firsts, odd, hop;
 	struct cv_ipv4 *ip[4];
 	uint32_t last[4];
-	uint8_t group = 0;
+	uint64_t differs = 0;
 
 	for (int i = 0; i < 4; i++)
 		word[i] = _mm_loadu_si128((const __m128i *)&view[i]);
@@ -58,13 +60,14 @@ static CV_INLINE bool cv_ipv4_hop_x4(const struct cv_view *view, uint32_t *desti
 	room = _mm_sub_epi32(
 		_mm_and_si128(word[2], half), _mm_and_si128(_mm_srli_epi32(word[2], 16), byte));
 	odd = _mm_or_si128(_mm_cmpgt_epi32(_mm_set1_epi32(CV_IPV4_LEN), room),
-		_mm_xor_si128(_mm_and_si128(word[3], half), _mm_set1_epi32(CV_PROTO_IPV4)));
+		_mm_xor_si128(_mm_and_si128(word[3], _mm_set1_epi32(0xffffff)),
+			_mm_set1_epi32(CV_PROTO_IPV4 | view->in << 16)));
 	if (CV_UNLIKELY(!_mm_testz_si128(odd, odd)))
 		return false;
 
 	for (int i = 0; i < 4; i++) {
 		ip[i] = (struct cv_ipv4 *)(view[i].data + view[i].l3);
-		group |= view[i].data[0];
+		differs |= cv_mac_differs(&match[view->in], view[i].data);
 		word[i] = _mm_loadu_si128((const __m128i *)ip[i]);
 		memcpy(&last[i], &ip[i]->dst, 4);
 	}
@@ -93,7 +96,7 @@ static CV_INLINE bool cv_ipv4_hop_x4(const struct cv_view *view, uint32_t *desti
 	sum = _mm_add_epi32(sum, _mm_set1_epi32(10 * 0x8000));
 	sum = _mm_add_epi32(_mm_and_si128(sum, half), _mm_srli_epi32(sum, 16));
 	odd = _mm_or_si128(odd, _mm_xor_si128(sum, half));
-	if (CV_UNLIKELY(!_mm_testz_si128(odd, odd) || (group & 1)))
+	if (CV_UNLIKELY(!_mm_testz_si128(odd, odd) || differs != 0))
 		return false;
 
 	// As cv_ipv4_ttl_decrement: 0xffff more, and 0x10000 again where the checksum wraps.
@@ -109,7 +112,8 @@ static CV_INLINE bool cv_ipv4_hop_x4(const struct cv_view *view, uint32_t *desti
 
 #else
 
-static CV_INLINE bool cv_ipv4_hop_x4(const struct cv_view *view, uint32_t *destination)
+static CV_INLINE bool cv_ipv4_hop_x4(
+	const struct cv_view *view, const struct cv_mac_match *match, uint32_t *destination)
 {
 	return false;
 }

@@ -29,7 +29,8 @@ static CV_INLINE __m256i cv_halves_x8(__m256i words)
 }
 
 // What cv_ipv4_hop_x4() says of four packets and does to them, of eight.
-static CV_INLINE bool cv_ipv4_hop_x8(const struct cv_view *view, uint32_t *destination)
+static CV_INLINE bool cv_ipv4_hop_x8(
+	const struct cv_view *view, const struct cv_mac_match *match, uint32_t *destination)
 {
 	const __m256i byte = _mm256_set1_epi32(0xff), half = _mm256_set1_epi32(0xffff);
 	const __m256i total_bytes = _mm256_broadcastsi128_si256(
@@ -39,7 +40,7 @@ static CV_INLINE bool cv_ipv4_hop_x8(const struct cv_view *view, uint32_t *desti
 	__m256i x[4], a, b, from, to, word[3], room, total, sum, firsts, odd, hop;
 	struct cv_ipv4 *ip[8];
 	uint32_t last[8];
-	uint8_t group = 0;
+	uint64_t differs = 0;
 
 	for (int i = 0; i < 4; i++)
 		x[i] = cv_load_x8(&view[i], &view[i + 4]);
@@ -49,14 +50,15 @@ static CV_INLINE bool cv_ipv4_hop_x8(const struct cv_view *view, uint32_t *desti
 	room = _mm256_sub_epi32(
 		_mm256_and_si256(room, half), _mm256_and_si256(_mm256_srli_epi32(room, 16), byte));
 	odd = _mm256_or_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(CV_IPV4_LEN), room),
-		_mm256_xor_si256(_mm256_and_si256(_mm256_unpackhi_epi64(a, b), half),
-			_mm256_set1_epi32(CV_PROTO_IPV4)));
+		_mm256_xor_si256(
+			_mm256_and_si256(_mm256_unpackhi_epi64(a, b), _mm256_set1_epi32(0xffffff)),
+			_mm256_set1_epi32(CV_PROTO_IPV4 | view->in << 16)));
 	if (CV_UNLIKELY(!_mm256_testz_si256(odd, odd)))
 		return false;
 
 	for (int i = 0; i < 8; i++) {
 		ip[i] = (struct cv_ipv4 *)(view[i].data + view[i].l3);
-		group |= view[i].data[0];
+		differs |= cv_mac_differs(&match[view->in], view[i].data);
 	}
 	for (int i = 0; i < 4; i++)
 		x[i] = cv_load_x8(ip[i], ip[i + 4]);
@@ -96,7 +98,7 @@ static CV_INLINE bool cv_ipv4_hop_x8(const struct cv_view *view, uint32_t *desti
 	sum = _mm256_add_epi32(sum, _mm256_set1_epi32(10 * 0x8000));
 	sum = _mm256_add_epi32(_mm256_and_si256(sum, half), _mm256_srli_epi32(sum, 16));
 	odd = _mm256_or_si256(odd, _mm256_xor_si256(sum, half));
-	if (CV_UNLIKELY(!_mm256_testz_si256(odd, odd) || (group & 1)))
+	if (CV_UNLIKELY(!_mm256_testz_si256(odd, odd) || differs != 0))
 		return false;
 
 	// As cv_ipv4_ttl_decrement: 0xffff more, and 0x10000 again where the checksum wraps.
@@ -113,7 +115,8 @@ static CV_INLINE bool cv_ipv4_hop_x8(const struct cv_view *view, uint32_t *desti
 
 #else
 
-static CV_INLINE bool cv_ipv4_hop_x8(const struct cv_view *view, uint32_t *destination)
+static CV_INLINE bool cv_ipv4_hop_x8(
+	const struct cv_view *view, const struct cv_mac_match *match, uint32_t *destination)
 {
 	return false;
 }

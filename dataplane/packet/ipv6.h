@@ -44,6 +44,11 @@ static CV_INLINE bool cv_ipv6_multicast(const uint8_t *address)
 	return address[0] == 0xff;
 }
 
+static CV_INLINE bool cv_ipv6_is_link_local(const uint8_t *address)
+{
+	return address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
+}
+
 // True for addresses that no router may forward from or to: unspecified, loopback, multicast,
 // link-local (RFC 4291 sections 2.5.2, 2.5.3, 2.5.6 and 2.7).
 static CV_INLINE bool cv_ipv6_martian(const uint8_t *address)

@@ -21,11 +21,16 @@
 
 #define FRAME 60
 
+// By port: 0 takes all but groups, 1 one address.
+static struct cv_mac_match match[2];
+
 // What a packet must be for the shortcut, said one test at a time.
 static bool plain(const struct cv_view *view)
 {
 	const struct cv_ipv4 *ip = (const struct cv_ipv4 *)(view->data + view->l3);
 
+	if (view->len >= 8 && cv_mac_differs(&match[view->in], view->data) != 0)
+		return false;
 	return view->proto == CV_PROTO_IPV4 && cv_ipv4_check(ip, view->len - view->l3) == 20 &&
 	       ip->ttl > 1 && !cv_ipv4_martian(ip->src) && !cv_ipv4_martian(ip->dst) &&
 	       !cv_mac_group(view->data);
@@ -48,6 +53,7 @@ static void write_frame(uint8_t *frame, struct cv_view *view)
 	memcpy(frame + 12, l3 == 18 ? "\x81\0\0\x05\x08\0" : "\x08\0", l3 - 12);
 	ip.checksum = cv_checksum((const uint8_t *)&ip, 20);
 	memcpy(frame + l3, &ip, 20);
+	view->in = 0;
 	cv_view_set(view, frame, FRAME);
 	view->before = rand() % 2 ? 50 : 0; // a tunnel, which is none of its business
 }
@@ -68,6 +74,8 @@ static void one_changed_byte(void **state)
 
 		for (unsigned i = 0; i < AT_ONCE; i++)
 			write_frame(frame[i], &view[i]);
+		for (unsigned i = 0; i < AT_ONCE; i++)
+			view[i].in = round / 80 % 2; // as a burst's packets are, in the common case
 		frame[lane][at] = (uint8_t)(round / 80);
 		cv_view_set(&view[lane], frame[lane], FRAME);
 		if (round % 2 == 0 && view[lane].proto == CV_PROTO_IPV4) {
@@ -79,7 +87,7 @@ static void one_changed_byte(void **state)
 		memcpy(before, frame, sizeof(frame));
 		for (unsigned i = 0; i < AT_ONCE; i++)
 			want = want && plain(&view[i]);
-		got = HOP(view, destination);
+		got = HOP(view, match, destination);
 #ifndef __SSE4_1__
 		want = false;
 #endif
@@ -116,9 +124,24 @@ static void truncated(void **state)
 #ifndef __SSE4_1__
 			want = false;
 #endif
-			assert_int_equal(HOP(view, destination), want);
+			assert_int_equal(HOP(view, match, destination), want);
 			free(exact);
 		}
+	}
+}
+
+// Packets that came in by several ports are not taken: each has its own match.
+static void several_ports(void **state)
+{
+	for (unsigned lane = 1; lane < AT_ONCE; lane++) {
+		struct cv_view view[AT_ONCE];
+		uint32_t destination[AT_ONCE];
+		uint8_t frame[AT_ONCE][FRAME];
+
+		for (unsigned i = 0; i < AT_ONCE; i++)
+			write_frame(frame[i], &view[i]);
+		view[lane].in = 1;
+		assert_false(HOP(view, match, destination));
 	}
 }
 
@@ -127,8 +150,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_changed_byte),
 		cmocka_unit_test(truncated),
+		cmocka_unit_test(several_ports),
 	};
 
+	match[0] = cv_mac_match_any();
+	match[1] = cv_mac_match_one((const uint8_t[]){2, 0, 0, 0, 0, 0});
 #ifdef __AVX2__
 	if (!__builtin_cpu_supports("avx2"))
 		return 77; // skipped

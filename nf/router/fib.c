@@ -8,14 +8,17 @@
 #include <rte_byteorder.h>
 #include <rte_errno.h>
 #include <rte_log.h>
+#include <rte_random.h>
 #include <rte_rib.h>
 
-#include "nf/router/fib.h"
 #include "dpdk/compat.h"
+#include "nf/router/fib.h"
+#include "packet/ipv6.h"
 
 // rte_lpm6 keeps 21 bits of a next hop; rte_fib keeps 15 or 31.
 #define ADJACENCIES_MAX (1u << 21)
 #define SMALL_FIB_MAX 32767u
+#define LAST_PATHS 64u // sets of next hops among which the same one is looked for
 
 // One entry of a table: a route, or a neighbour on a connected prefix.
 struct entry {
@@ -28,8 +31,12 @@ struct builder {
 	const struct cv_routes *routes;
 	struct entry *entry;
 	size_t entries;
+	size_t routes_entries; // the first of them: sorted
 	uint32_t *by_neighbour; // the adjacency last made for each neighbour; 0: none
+	struct cv_neighbour_table *table; // NULL: nothing is learned
 	uint32_t adjacencies_room;
+	uint32_t paths_room;
+	uint32_t last_paths[LAST_PATHS]; // adjacencies that are CV_FIB_PATHS: most routes share few
 };
 
 static int out_of_memory(const struct builder *builder, struct cv_error *error)
@@ -39,53 +46,199 @@ static int out_of_memory(const struct builder *builder, struct cv_error *error)
 	return -ENOMEM;
 }
 
-// The adjacency of a neighbour behind a port, new if need be. Returns 0: no memory.
-static uint32_t adjacency_of(struct cv_fib *fib, struct builder *builder,
-	const struct cv_neighbour *neighbour, uint8_t port)
+// One more adjacency. Returns 0: no memory.
+static uint32_t new_adjacency(struct cv_fib *fib, struct builder *builder)
 {
-	uint32_t *known = &builder->by_neighbour[neighbour - builder->routes->neighbour];
 	struct cv_adjacency *larger;
 
-	if (*known != 0 && fib->adjacency[*known].port == port)
-		return *known;
 	if (fib->adjacencies == builder->adjacencies_room) {
 		larger = realloc(fib->adjacency, builder->adjacencies_room * 2 * sizeof(*larger));
 		if (larger == NULL)
 			return 0;
 		fib->adjacency = larger;
 		builder->adjacencies_room *= 2;
+		if (builder->table != NULL)
+			builder->table->adjacency = fib->adjacency + fib->neighbours_at;
 	}
-	*known = fib->adjacencies++;
+	fib->adjacency[fib->adjacencies] = (struct cv_adjacency){.mtu = 0};
+	return fib->adjacencies++;
+}
+
+// The adjacency of a neighbour behind a port, new if need be. Returns 0: no memory.
+static uint32_t adjacency_of(struct cv_fib *fib, struct builder *builder,
+	const struct cv_neighbour *neighbour, uint8_t port)
+{
+	uint32_t *known = &builder->by_neighbour[neighbour - builder->routes->neighbour];
+
+	if (*known != 0 && fib->adjacency[*known].port == port)
+		return *known;
+	*known = new_adjacency(fib, builder);
+	if (*known == 0)
+		return 0;
 	memcpy(fib->adjacency[*known].mac, neighbour->mac, 6);
 	fib->adjacency[*known].port = port;
 	fib->adjacency[*known].outcome = CV_FIB_FORWARD;
 	return *known;
 }
 
-static int add_route(struct cv_fib *fib, struct builder *builder, const struct cv_route *route,
+// Whether the router can ask for this next hop's MAC address: it has an address beside it.
+static bool can_ask(const struct cv_routes *routes, const struct cv_route *route)
+{
+	if (cv_routes_connected(routes, &route->via, route->port) != NULL)
+		return true;
+	if (!route->via.v6 || !cv_ipv6_is_link_local(route->via.bytes))
+		return false;
+	for (size_t i = 0; i < routes->owns; i++)
+		if (routes->own[i].port == route->port && routes->own[i].address.v6)
+			return true;
+	return false;
+}
+
+// The adjacency of a next hop that is learned. Returns 0 with error set.
+static uint32_t learned(struct cv_fib *fib, struct builder *builder, const struct cv_route *route,
+	const char *where, struct cv_error *error)
+{
+	const struct cv_neighbour_key key = {.address = route->via, .port = route->port};
+	char text[CV_PREFIX_TEXT];
+	uint32_t at;
+
+	if (builder->table == NULL || !can_ask(builder->routes, route)) {
+		cv_error_set(error,
+			"%s: the MAC address of via %s on port %s is not known; add it to the "
+			"neighbours, or an address of its network to the port's addresses",
+			where, cv_address_text(&route->via, text),
+			builder->routes->env->ports[route->port]);
+		return 0;
+	}
+	at = cv_neighbour_table_pin(builder->table, &key);
+	if (at == CV_NEIGHBOUR_NONE) {
+		cv_error_set(error, "%s: more next hops than neighbour_entries, %u; raise it",
+			where, builder->table->entries_count);
+		return 0;
+	}
+	return fib->neighbours_at + at;
+}
+
+// The adjacency of one next hop of a route. Returns 0 with error set.
+static uint32_t next_hop(struct cv_fib *fib, struct builder *builder, const struct cv_route *route,
 	struct cv_error *error)
 {
-	struct entry *entry = &builder->entry[builder->entries++];
 	const struct cv_neighbour *neighbour;
-	char where[CV_WHERE_TEXT], text[CV_PREFIX_TEXT];
+	char where[CV_WHERE_TEXT];
+	uint32_t at;
+
+	if (route->kind == CV_ROUTE_CONNECTED)
+		return CV_FIB_AT_LINKS + route->port;
+	neighbour = cv_routes_neighbour(builder->routes, &route->via, route->port);
+	if (neighbour == NULL) {
+		cv_route_where(builder->routes, route, where, sizeof(where));
+		return learned(fib, builder, route, where, error);
+	}
+	at = adjacency_of(fib, builder, neighbour, route->port);
+	if (at == 0)
+		out_of_memory(builder, error);
+	return at;
+}
+
+// The adjacency of several next hops: one that is there already, or new. Returns 0: no memory.
+static uint32_t paths(
+	struct cv_fib *fib, struct builder *builder, const uint32_t *member, uint32_t count)
+{
+	uint32_t *larger, at, *last;
+
+	for (unsigned i = 0; i < LAST_PATHS; i++) {
+		const struct cv_adjacency *known = &fib->adjacency[builder->last_paths[i]];
+
+		if (known->outcome == CV_FIB_PATHS && known->count == count &&
+			memcmp(fib->path + known->first, member, count * sizeof(*member)) == 0)
+			return builder->last_paths[i];
+	}
+	if (fib->paths + count > builder->paths_room) {
+		builder->paths_room = (builder->paths_room + count) * 2;
+		larger = realloc(fib->path, builder->paths_room * sizeof(*larger));
+		if (larger == NULL)
+			return 0;
+		fib->path = larger;
+	}
+	at = new_adjacency(fib, builder);
+	if (at == 0)
+		return 0;
+	memcpy(fib->path + fib->paths, member, count * sizeof(*member));
+	fib->adjacency[at].first = fib->paths;
+	fib->adjacency[at].count = count;
+	fib->adjacency[at].outcome = CV_FIB_PATHS;
+	fib->paths += count;
+	last = &builder->last_paths[at % LAST_PATHS];
+	*last = at;
+	return at;
+}
+
+// Adds the route that begins at route[0], of count next hops.
+static int add_route(struct cv_fib *fib, struct builder *builder, const struct cv_route *route,
+	size_t count, struct cv_error *error)
+{
+	static const uint32_t nowhere[] = {
+		[CV_ROUTE_BLACKHOLE] = CV_FIB_AT_BLACKHOLE,
+		[CV_ROUTE_UNREACHABLE] = CV_FIB_AT_UNREACHABLE,
+		[CV_ROUTE_PROHIBIT] = CV_FIB_AT_PROHIBIT,
+	};
+	struct entry *entry = &builder->entry[builder->entries++];
+	uint32_t member[CV_ROUTE_PATHS_MAX];
 
 	*(route->prefix.address.v6 ? &fib->routes_v6 : &fib->routes_v4) += 1;
 	entry->prefix = route->prefix;
-	entry->adjacency = route->kind == CV_ROUTE_CONNECTED ? 1u + route->port : 0;
-	if (route->kind != CV_ROUTE_VIA)
+	if (route->kind != CV_ROUTE_CONNECTED && route->kind != CV_ROUTE_VIA) {
+		entry->adjacency = nowhere[route->kind];
 		return 0;
-	neighbour = cv_routes_neighbour(builder->routes, &route->via, route->port);
-	if (neighbour == NULL) {
-		cv_error_set(error,
-			"%s: the MAC address of via %s on port %s is not known; add it to the "
-			"neighbours",
-			cv_route_where(builder->routes, route, where, sizeof(where)),
-			cv_address_text(&route->via, text),
-			builder->routes->env->ports[route->port]);
+	}
+	if (count > CV_ROUTE_PATHS_MAX) {
+		char where[CV_WHERE_TEXT];
+
+		cv_error_set(error, "%s: %zu next hops; at most %u are possible",
+			cv_route_where(builder->routes, route, where, sizeof(where)), count,
+			CV_ROUTE_PATHS_MAX);
 		return -EINVAL;
 	}
-	entry->adjacency = adjacency_of(fib, builder, neighbour, route->port);
+	for (size_t i = 0; i < count; i++) {
+		member[i] = next_hop(fib, builder, &route[i], error);
+		if (member[i] == 0)
+			return -EINVAL;
+	}
+	entry->adjacency = count == 1 ? member[0] : paths(fib, builder, member, (uint32_t)count);
 	return entry->adjacency != 0 ? 0 : out_of_memory(builder, error);
+}
+
+static void add_own(struct builder *builder, const struct cv_address *address, uint32_t adjacency)
+{
+	struct entry *entry = &builder->entry[builder->entries++];
+
+	entry->prefix.address = *address;
+	entry->prefix.length = address->v6 ? 128 : 32;
+	entry->adjacency = adjacency;
+}
+
+// An address of the router's own, and what its network has beside hosts: the address of all zeros
+// and that of all ones (RFC 1812 section 4.2.2.11).
+static void add_owns(struct cv_fib *fib, struct builder *builder)
+{
+	const struct cv_routes *routes = builder->routes;
+
+	for (size_t i = 0; i < routes->owns; i++) {
+		struct cv_prefix network = {
+			.address = routes->own[i].address, .length = routes->own[i].length};
+
+		if (network.address.v6 || network.length > 30)
+			continue;
+		cv_prefix_mask(&network);
+		add_own(builder, &network.address, CV_FIB_AT_BROADCAST);
+		for (unsigned bit = network.length; bit < 32; bit++)
+			network.address.bytes[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+		add_own(builder, &network.address, CV_FIB_AT_BROADCAST);
+		fib->own += 2;
+	}
+	for (size_t i = 0; i < routes->owns; i++)
+		add_own(builder, &routes->own[i].address, CV_FIB_AT_LOCAL);
+	fib->own += (uint32_t)routes->owns;
 }
 
 // The entry with the longest prefix that has the address, among the routes', or NULL.
@@ -93,7 +246,7 @@ static struct entry *longest(const struct builder *builder, const struct cv_addr
 {
 	for (int length = address->v6 ? 128 : 32; length >= 0; length--) {
 		struct cv_prefix wanted = {.address = *address, .length = (uint8_t)length};
-		size_t low = 0, high = builder->routes->routes;
+		size_t low = 0, high = builder->routes_entries;
 
 		cv_prefix_mask(&wanted);
 		while (low < high) {
@@ -118,7 +271,7 @@ static int add_neighbour(struct cv_fib *fib, struct builder *builder,
 	struct entry *entry = longest(builder, &neighbour->address);
 	uint32_t adjacency;
 
-	if (entry == NULL || fib->adjacency[entry->adjacency].outcome != CV_FIB_NO_NEIGHBOUR)
+	if (entry == NULL || fib->adjacency[entry->adjacency].outcome != CV_FIB_LINK)
 		return 0;
 	uint8_t port = fib->adjacency[entry->adjacency].port;
 
@@ -141,27 +294,49 @@ static int add_neighbour(struct cv_fib *fib, struct builder *builder,
 
 static int collect_entries(struct cv_fib *fib, struct builder *builder, struct cv_error *error)
 {
+	static const uint8_t first[CV_FIB_AT_LINKS] = {
+		[CV_FIB_AT_NO_ROUTE] = CV_FIB_NO_ROUTE,
+		[CV_FIB_AT_LOCAL] = CV_FIB_LOCAL,
+		[CV_FIB_AT_BROADCAST] = CV_FIB_BROADCAST,
+		[CV_FIB_AT_BLACKHOLE] = CV_FIB_BLACKHOLE,
+		[CV_FIB_AT_UNREACHABLE] = CV_FIB_UNREACHABLE,
+		[CV_FIB_AT_PROHIBIT] = CV_FIB_PROHIBIT,
+	};
 	const struct cv_routes *routes = builder->routes;
-	unsigned ports = routes->env->ports_count;
+	const unsigned ports = routes->env->ports_count;
+	const uint32_t neighbours = builder->table != NULL ? builder->table->entries_count : 0;
 
-	builder->adjacencies_room = 64 + CV_PORTS_MAX;
+	fib->neighbours_at = CV_FIB_AT_LINKS + ports;
+	fib->adjacencies = fib->neighbours_at + neighbours;
+	builder->adjacencies_room = fib->adjacencies + 64;
 	fib->adjacency = calloc(builder->adjacencies_room, sizeof(*fib->adjacency));
-	builder->entry = calloc(routes->routes + routes->neighbours + 1, sizeof(*builder->entry));
+	builder->entry = calloc(routes->routes + routes->neighbours + 3 * routes->owns + 1,
+		sizeof(*builder->entry));
 	builder->by_neighbour = calloc(routes->neighbours + 1, sizeof(*builder->by_neighbour));
 	if (fib->adjacency == NULL || builder->entry == NULL || builder->by_neighbour == NULL)
 		return out_of_memory(builder, error);
-	fib->adjacency[0].outcome = CV_FIB_NO_ROUTE;
+	for (unsigned i = 0; i < CV_FIB_AT_LINKS; i++)
+		fib->adjacency[i].outcome = first[i];
 	for (unsigned port = 0; port < ports; port++) {
-		fib->adjacency[1 + port].port = (uint8_t)port;
-		fib->adjacency[1 + port].outcome = CV_FIB_NO_NEIGHBOUR;
+		fib->adjacency[CV_FIB_AT_LINKS + port].port = (uint8_t)port;
+		fib->adjacency[CV_FIB_AT_LINKS + port].outcome = CV_FIB_LINK;
 	}
-	fib->adjacencies = 1 + ports;
-	for (size_t i = 0; i < routes->routes; i++)
-		if (add_route(fib, builder, &routes->route[i], error) != 0)
+	if (builder->table != NULL)
+		builder->table->adjacency = fib->adjacency + fib->neighbours_at;
+	for (size_t i = 0, count; i < routes->routes; i += count) {
+		for (count = 1; i + count < routes->routes; count++)
+			if (!cv_route_same(&routes->route[i], &routes->route[i + count]) ||
+				cv_prefix_compare(&routes->route[i].prefix,
+					&routes->route[i + count].prefix) != 0)
+				break;
+		if (add_route(fib, builder, &routes->route[i], count, error) != 0)
 			return -EINVAL;
+	}
+	builder->routes_entries = builder->entries;
 	for (size_t i = 0; i < routes->neighbours; i++)
 		if (add_neighbour(fib, builder, &routes->neighbour[i], error) != 0)
 			return -EINVAL;
+	add_owns(fib, builder);
 	if (fib->adjacencies >= ADJACENCIES_MAX) {
 		cv_error_set(error, "%s: %u next hops; at most %u are possible", routes->env->name,
 			fib->adjacencies, ADJACENCIES_MAX - 1);
@@ -222,7 +397,7 @@ static int make_v4(struct cv_fib *fib, const struct builder *builder, struct cv_
 	struct rte_fib_conf conf = {
 		.type = RTE_FIB_DIR24_8,
 		.default_nh = 0,
-		.max_routes = (int)(fib->routes_v4 + fib->hosts + 1),
+		.max_routes = (int)(fib->routes_v4 + fib->hosts + fib->own + 1),
 	};
 	char name[32];
 	size_t entry_bytes, bytes;
@@ -260,7 +435,7 @@ static int make_v4(struct cv_fib *fib, const struct builder *builder, struct cv_
 
 static int make_v6(struct cv_fib *fib, const struct builder *builder, struct cv_error *error)
 {
-	struct rte_lpm6_config conf = {.max_rules = fib->routes_v6 + fib->hosts + 1};
+	struct rte_lpm6_config conf = {.max_rules = fib->routes_v6 + fib->hosts + fib->own + 1};
 	char name[32];
 	size_t bytes;
 
@@ -290,6 +465,14 @@ static int make_v6(struct cv_fib *fib, const struct builder *builder, struct cv_
 	return 0;
 }
 
+static bool has_family(const struct builder *builder, bool v6)
+{
+	for (size_t i = 0; i < builder->entries; i++)
+		if (builder->entry[i].prefix.address.v6 == v6)
+			return true;
+	return false;
+}
+
 // Both tables' lines: 22.11 has one type of log for them.
 static void set_log_levels(uint32_t level)
 {
@@ -297,18 +480,19 @@ static void set_log_levels(uint32_t level)
 	rte_log_set_level((uint32_t)rte_log_register("lib.fib"), level);
 }
 
-int cv_fib_make(struct cv_fib *fib, const struct cv_routes *routes, struct cv_error *error)
+int cv_fib_make(struct cv_fib *fib, const struct cv_routes *routes,
+	struct cv_neighbour_table *table, struct cv_error *error)
 {
-	struct builder builder = {.routes = routes};
+	struct builder builder = {.routes = routes, .table = table};
 	int level = rte_log_get_level((uint32_t)rte_log_register("lib.lpm"));
 	int rc;
 
-	*fib = (struct cv_fib){.v4 = NULL};
+	*fib = (struct cv_fib){.flow_key = rte_rand()};
 	set_log_levels(RTE_LOG_EMERG); // what fails is said in our own words
 	rc = collect_entries(fib, &builder, error);
-	if (rc == 0 && fib->routes_v4 > 0)
+	if (rc == 0 && has_family(&builder, false))
 		rc = make_v4(fib, &builder, error);
-	if (rc == 0 && fib->routes_v6 > 0)
+	if (rc == 0 && has_family(&builder, true))
 		rc = make_v6(fib, &builder, error);
 	set_log_levels((uint32_t)level);
 	free(builder.entry);
@@ -321,5 +505,26 @@ void cv_fib_free(struct cv_fib *fib)
 	rte_fib_free(fib->v4);
 	rte_lpm6_free(fib->v6);
 	free(fib->adjacency);
+	free(fib->path);
 	*fib = (struct cv_fib){.v4 = NULL};
+}
+
+uint32_t cv_fib_find_v4(const struct cv_fib *fib, uint32_t address)
+{
+	uint64_t adjacency = CV_FIB_AT_NO_ROUTE;
+
+	if (fib->v4 != NULL)
+		rte_fib_lookup_bulk(fib->v4, &address, &adjacency, 1);
+	return (uint32_t)adjacency;
+}
+
+uint32_t cv_fib_find_v6(const struct cv_fib *fib, const uint8_t *address)
+{
+	struct rte_ipv6_addr destination;
+	int32_t next_hop = -1;
+
+	memcpy(destination.a, address, sizeof(destination.a));
+	if (fib->v6 != NULL)
+		rte_lpm6_lookup_bulk_func(fib->v6, &destination, &next_hop, 1);
+	return next_hop < 0 ? fib->v6_default : (uint32_t)next_hop;
 }

@@ -16,24 +16,19 @@
 #include <rte_fib.h>
 #include <rte_lpm6.h>
 
+#include "nf/router/adjacency.h"
+#include "nf/router/neighbour_table.h"
 #include "nf/router/routes.h"
 
-// What a packet's destination leads to. Adjacency 0 is "no route"; 1 + port is "on this port's
-// link, but no neighbour has the address".
-struct cv_adjacency {
-	uint8_t mac[6]; // of the next hop
-	uint8_t source[6]; // of the port: known, and written, when the first packet comes
-	uint8_t port;
-	uint8_t outcome; // enum cv_fib_outcome
-	uint8_t zero[2];
-};
-
-_Static_assert(sizeof(struct cv_adjacency) == 16, "four to a cache line");
-
-enum cv_fib_outcome {
-	CV_FIB_FORWARD,
-	CV_FIB_NO_ROUTE,
-	CV_FIB_NO_NEIGHBOUR,
+// The first adjacencies. Behind them those of the ports' links and those of learned neighbours.
+enum {
+	CV_FIB_AT_NO_ROUTE,
+	CV_FIB_AT_LOCAL,
+	CV_FIB_AT_BROADCAST,
+	CV_FIB_AT_BLACKHOLE,
+	CV_FIB_AT_UNREACHABLE,
+	CV_FIB_AT_PROHIBIT,
+	CV_FIB_AT_LINKS, // of port 0, and so on
 };
 
 struct cv_fib {
@@ -42,14 +37,26 @@ struct cv_fib {
 	uint32_t v6_default; // adjacency of what v6 does not have: rte_lpm6 takes no ::/0
 	struct cv_adjacency *adjacency;
 	uint32_t adjacencies;
+	uint32_t neighbours_at; // the adjacency of the neighbour table's first entry
+	uint32_t *path; // adjacencies of the next hops of CV_FIB_PATHS
+	uint32_t paths;
+	uint64_t flow_key; // random: nobody can choose flows that all take one next hop
 	uint32_t routes_v4, routes_v6, hosts; // hosts: neighbours on connected prefixes
+	uint32_t own; // entries for the router's own addresses
 	uint32_t tbl8s_v4, tbl8s_v6;
 };
 
-// Makes the tables. The routes are sorted (cv_routes_sort) and no longer needed afterwards. Every
-// next hop must have a neighbour. Needs the EAL. Returns 0 or a negative errno with error set;
-// either way *fib is to be freed by cv_fib_free.
-int cv_fib_make(struct cv_fib *fib, const struct cv_routes *routes, struct cv_error *error);
+// Makes the tables. The routes are sorted (cv_routes_sort) and no longer needed afterwards. A next hop
+// that is not among the neighbours must be in a network of one of the router's addresses: table, whose
+// entries are all free and which has no adjacencies yet, learns it; NULL: there are no addresses.
+// Needs the EAL. Returns 0 or a negative errno with error set; either way *fib is to be freed by
+// cv_fib_free.
+int cv_fib_make(struct cv_fib *fib, const struct cv_routes *routes,
+	struct cv_neighbour_table *table, struct cv_error *error);
+
+// The adjacency of one destination: an IPv4 address in host order; an IPv6 address.
+uint32_t cv_fib_find_v4(const struct cv_fib *fib, uint32_t address);
+uint32_t cv_fib_find_v6(const struct cv_fib *fib, const uint8_t *address);
 
 void cv_fib_free(struct cv_fib *fib);
 

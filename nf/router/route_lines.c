@@ -28,80 +28,139 @@ static bool is_one_of(const char *word, const char *const *list)
 	return *list != NULL;
 }
 
-// Reads the words behind the prefix. Returns 0 or -EINVAL with error set.
-static int parse_rest(const struct cv_routes *routes, char **save, const char *where,
-	struct cv_route *route, bool *has_port, struct cv_error *error)
-{
-	static const char *const refused[] = {"nexthop", "encap", NULL};
-	const char *word, *value;
+// The route that is being read: next hops of it may stand in the lines that follow.
+struct route_reader {
+	struct cv_routes *routes;
+	const char *where; // the line
+	struct cv_route route; // as far as its next hops have it in common
+	bool defaults; // of the IP version that its next hop has
+	bool begun; // a "nexthop" line may follow
+	bool awaits; // one must
+	struct cv_error *error;
+};
 
-	while ((word = strtok_r(NULL, " \t\r\n", save)) != NULL) {
-		if (strcmp(word, "via") == 0) {
-			value = strtok_r(NULL, " \t\r\n", save);
-			if (value != NULL &&
-				(strcmp(value, "inet") == 0 || strcmp(value, "inet6") == 0))
-				value = strtok_r(NULL, " \t\r\n", save);
-			if (cv_route_text_via(value, where, &route->via, error) != 0)
-				return -EINVAL;
-			route->kind = CV_ROUTE_VIA;
-		} else if (strcmp(word, "dev") == 0) {
-			value = strtok_r(NULL, " \t\r\n", save);
-			if (cv_route_text_port(routes->env, value ? value : "", where, &route->port,
-				    error) != 0)
-				return -EINVAL;
-			*has_port = true;
-		} else if (is_one_of(word, refused)) {
-			cv_error_set(error,
-				"%s: \"%s\" is not supported; give the route one via and dev",
-				where, word);
-			return -EINVAL;
-		}
-	}
-	return 0;
+static const char *next_word(char **save)
+{
+	return strtok_r(NULL, " \t\r\n\\", save);
 }
 
-// Parses one line, in place. Returns 1: *route is set, 0: nothing to route, -EINVAL.
-static int parse_route_line(const struct cv_routes *routes, char *line, const char *where,
-	struct cv_route *route, struct cv_error *error)
+// Reads what stands behind "via" or "dev". Returns 0 or -EINVAL with error set.
+static int parse_value(struct route_reader *reader, const char *word, char **save,
+	struct cv_route *route, bool *has_port)
 {
-	static const char *const discard[] = {"blackhole", "unreachable", "prohibit", NULL};
+	const char *value = next_word(save);
+
+	if (strcmp(word, "dev") == 0) {
+		*has_port = true;
+		return cv_route_text_port(reader->routes->env, value ? value : "", reader->where,
+			&route->port, reader->error);
+	}
+	if (value != NULL && (strcmp(value, "inet") == 0 || strcmp(value, "inet6") == 0))
+		value = next_word(save);
+	route->kind = CV_ROUTE_VIA;
+	return cv_route_text_via(value, reader->where, &route->via, reader->error);
+}
+
+// Reads the words of a next hop and adds it. Returns 1: another stands behind it, 0: the line ends,
+// or a negative errno with error set.
+static int parse_next_hop(struct route_reader *reader, char **save, bool first)
+{
+	struct cv_route route = reader->route;
+	bool has_port = false;
+	const char *word;
+
+	while ((word = next_word(save)) != NULL && strcmp(word, "nexthop") != 0) {
+		if (strcmp(word, "encap") == 0) {
+			cv_error_set(reader->error,
+				"%s: \"encap\" is not supported; remove the line", reader->where);
+			return -EINVAL;
+		}
+		if ((strcmp(word, "via") == 0 || strcmp(word, "dev") == 0) &&
+			parse_value(reader, word, save, &route, &has_port) != 0)
+			return -EINVAL;
+	}
+	if (first && !has_port && route.kind == CV_ROUTE_CONNECTED) {
+		reader->awaits = word == NULL;
+		return word != NULL;
+	}
+	reader->awaits = false;
+	if (!has_port &&
+		cv_route_find_port(reader->routes, &route, reader->where, reader->error) != 0)
+		return -EINVAL;
+	route.prefix.address.v6 |= reader->defaults && route.via.v6;
+	if (cv_routes_add(reader->routes, &route, reader->error) != 0)
+		return -ENOMEM;
+	return word != NULL;
+}
+
+static int parse_next_hops(struct route_reader *reader, char **save, bool first)
+{
+	int more;
+
+	reader->begun = true;
+	while ((more = parse_next_hop(reader, save, first)) > 0)
+		first = false;
+	return more;
+}
+
+// The kind of a route that leads nowhere, or CV_ROUTE_CONNECTED.
+static enum cv_route_kind discards(const char *word)
+{
+	if (strcmp(word, "blackhole") == 0)
+		return CV_ROUTE_BLACKHOLE;
+	if (strcmp(word, "unreachable") == 0)
+		return CV_ROUTE_UNREACHABLE;
+	return strcmp(word, "prohibit") == 0 ? CV_ROUTE_PROHIBIT : CV_ROUTE_CONNECTED;
+}
+
+static int route_without_port(const struct route_reader *reader)
+{
+	char where[CV_WHERE_TEXT];
+
+	cv_error_set(reader->error, "%s: the route names no port; add: dev PORT",
+		cv_route_where(reader->routes, &reader->route, where, sizeof(where)));
+	return -EINVAL;
+}
+
+// Parses one line, in place, and adds what it has. Returns 0 or a negative errno with error set.
+static int parse_route_line(struct route_reader *reader, char *line, uint32_t number)
+{
 	static const char *const refused[] = {
-		"local", "broadcast", "multicast", "anycast", "throw", "nat", "nexthop", NULL};
-	char *save = NULL, *word = strtok_r(line, " \t\r\n", &save);
-	bool has_port = false, discarded, defaults;
+		"local", "broadcast", "multicast", "anycast", "throw", "nat", NULL};
+	char *save = NULL;
+	const char *word = strtok_r(line, " \t\r\n", &save);
+	struct cv_route *route = &reader->route;
 
 	if (word == NULL || word[0] == '#')
 		return 0;
-	if (is_one_of(word, refused)) {
-		cv_error_set(
-			error, "%s: \"%s\" routes are not supported; remove the line", where, word);
+	if (strcmp(word, "nexthop") == 0 && reader->begun)
+		return parse_next_hops(reader, &save, false);
+	if (reader->awaits)
+		return route_without_port(reader);
+	if (is_one_of(word, refused) || strcmp(word, "nexthop") == 0) {
+		cv_error_set(reader->error, "%s: \"%s\" routes are not supported; remove the line",
+			reader->where, word);
 		return -EINVAL;
 	}
-	discarded = is_one_of(word, discard);
-	if (discarded || strcmp(word, "unicast") == 0)
-		word = strtok_r(NULL, " \t\r\n", &save);
+	*route = (struct cv_route){.from_file = true, .line = number, .kind = discards(word)};
+	reader->begun = false;
+	if (route->kind != CV_ROUTE_CONNECTED || strcmp(word, "unicast") == 0)
+		word = next_word(&save);
 	if (word == NULL) {
-		cv_error_set(error, "%s: no prefix; write PREFIX [via NEXTHOP] dev PORT", where);
+		cv_error_set(reader->error, "%s: no prefix; write PREFIX [via NEXTHOP] dev PORT",
+			reader->where);
 		return -EINVAL;
 	}
-	defaults = strcmp(word, "default") == 0;
-	if (!defaults && cv_route_text_prefix(word, where, &route->prefix, error) != 0)
+	reader->defaults = strcmp(word, "default") == 0;
+	if (!reader->defaults &&
+		cv_route_text_prefix(word, reader->where, &route->prefix, reader->error) != 0)
 		return -EINVAL;
-	if (discarded) {
-		route->kind = CV_ROUTE_DISCARD;
-		return !not_forwarded(&route->prefix);
-	}
 	// Before the port is looked up: these are printed for interfaces that are no ports, too.
-	if (!defaults && not_forwarded(&route->prefix))
+	if (!reader->defaults && not_forwarded(&route->prefix))
 		return 0;
-	if (parse_rest(routes, &save, where, route, &has_port, error) != 0)
-		return -EINVAL;
-	if (!has_port) {
-		cv_error_set(error, "%s: the route names no port; add: dev PORT", where);
-		return -EINVAL;
-	}
-	route->prefix.address.v6 |= defaults && route->via.v6;
-	return 1;
+	if (route->kind != CV_ROUTE_CONNECTED)
+		return cv_routes_add(reader->routes, route, reader->error);
+	return parse_next_hops(reader, &save, true);
 }
 
 // Reads the next line, without its end. Returns 1, 0 at the end, or a negative errno.
@@ -128,20 +187,21 @@ static int next_line(FILE *file, char *line, const char *where, struct cv_error 
 int cv_routes_read(struct cv_routes *routes, FILE *file, struct cv_error *error)
 {
 	char line[LINE_MAX_BYTES + 1], where[CV_WHERE_TEXT];
+	struct route_reader reader = {.routes = routes, .where = where, .error = error};
 
 	for (uint32_t number = 1;; number++) {
-		struct cv_route route = {.from_file = true, .line = number};
+		const struct cv_route route = {.from_file = true, .line = number};
 		int rc;
 
 		cv_route_where(routes, &route, where, sizeof(where));
 		rc = next_line(file, line, where, error);
+		if (rc == 0 && reader.awaits)
+			return route_without_port(&reader);
 		if (rc <= 0)
 			return rc;
-		rc = parse_route_line(routes, line, where, &route, error);
+		rc = parse_route_line(&reader, line, number);
 		if (rc < 0)
 			return rc;
-		if (rc > 0 && cv_routes_add(routes, &route, error) != 0)
-			return -ENOMEM;
 	}
 }
 

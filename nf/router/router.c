@@ -2,16 +2,21 @@
 // Copyright 2026 The Convoy authors
 //
 // Routing of IPv4 and IPv6 by longest prefix, as RFC 1812 and RFC 8200 ask of a router's
-// forwarding path. There is no slow path: the router answers nobody, sends no ICMP and has no
-// address of its own.
+// forwarding path. With addresses it lives in its networks as well (network.h); without, it answers
+// nobody and all MAC addresses are given.
 //
-//   {"routes": [{"prefix": PREFIX, "via": NEXTHOP, "dev": PORT}], "routes_file": PATH,
+//   {"addresses": {PORT: [ADDRESS/LENGTH]},
+//    "routes": [{"prefix": PREFIX, "via": NEXTHOP, "dev": PORT}], "routes_file": PATH,
 //    "neighbours": [{"address": ADDRESS, "mac": MAC, "dev": PORT}], "neighbours_file": PATH}
 //
-//   via         absent: the prefix is on the port's link, packets go to the destination itself
+//   addresses   of its own; their networks are routes
+//   via         absent: the prefix is on the port's link, packets go to the destination itself.
+//               "nexthops": [{"via": NEXTHOP, "dev": PORT}] for several, "type": "blackhole",
+//               "unreachable" or "prohibit" for none
+//   dev         absent: the port whose addresses' networks have the next hop
 //   routes_file lines as `ip route` prints them (routes.h)
-//   neighbours  the MAC addresses of next hops and of hosts on connected prefixes; dev only where
-//               one address is on several links
+//   neighbours  the MAC addresses of next hops and of hosts on connected prefixes that are not asked
+//               for; dev only where one address is on several links
 //
 // A forwarded packet leaves by the route's port, with the port's address as its source and the
 // neighbour's as its destination, a TTL (hop limit) less by one and the checksum to match (RFC
@@ -20,40 +25,77 @@
 // destination field's address. Bytes behind the IP packet (padding) are kept.
 //
 // Drops, checked in this order:
-//   not_ip        neither IPv4 nor IPv6
+//   not_ip        neither IPv4 nor IPv6 (nor ARP, with addresses)
 //   bad_header    version, header length, total length, or checksum (RFC 1812 section 5.2.2)
-//   multicast     a group address as Ethernet (RFC 1812 section 5.3.4) or IP destination
+//   multicast     a group address as Ethernet (RFC 1812 section 5.3.4) or IP destination; with
+//                 addresses also the broadcast address of a connected network
 //   martian       a source or destination that is nobody's: 0/8, 127/8, 240/4, a multicast source;
 //                 ::, ::1, link-local (RFC 1812 section 5.3.7, RFC 4291). 169.254/16 is forwarded
 //                 where a route leads there.
 //   ttl_expired   TTL or hop limit 0 or 1
-//   no_route      no prefix has the destination, or a blackhole route
+//   no_route      no prefix has the destination, or a route that leads nowhere
 //   no_neighbour  the destination is on a connected prefix and its MAC address is not known
+//
+// With addresses only:
+//   other_mac     sent to a MAC address that is not the port's
+//   too_big       longer than the next port's MTU, and not to be fragmented
+//   not_served    to one of its addresses, and nothing there answers; or a fragment to it
+//   wait_full     too many packets wait for neighbours already; or one to be fragmented would
+//   no_buffer     no room for an answer or a fragment
 #include <stdlib.h>
 #include <string.h>
+
+#include <rte_cycles.h>
 
 #include "chain/nf.h"
 #include "dpdk/compat.h"
 #include "nf/router/fib.h"
+#include "nf/router/network.h"
+#include "nf/router/paths.h"
 #include "nf/router/validate.h"
 #include "packet/ether.h"
 #include "packet/ipv6.h"
 
 // As enum cv_router_drop has them.
 static const char *const drops[] = {"not_ip", "bad_header", "multicast", "martian", "ttl_expired",
-	"no_route", "no_neighbour", NULL};
+	"no_route", "no_neighbour", "other_mac", "too_big", "not_served", "wait_full", "no_buffer",
+	NULL};
 
 struct router {
 	struct cv_fib fib;
 	cv_router_validate *validate;
+	struct cv_network *network; // NULL: it has no addresses
+	struct cv_mac_match match[CV_PORTS_MAX]; // what each port takes in
 };
 
 static void destroy(void *instance)
 {
 	struct router *router = instance;
 
+	cv_network_destroy(router->network);
 	cv_fib_free(&router->fib);
 	free(router);
+}
+
+// Makes the tables of what was read, and the life in its networks. 0, or a negative errno with error
+// set unless it is for want of memory.
+static int make(struct router *router, const struct cv_routes *routes,
+	const struct cv_routes_config *config, const struct cv_nf_env *env, struct cv_error *error)
+{
+	struct cv_neighbour_table table = {.entry = NULL};
+	int rc = 0;
+
+	if (routes->owns > 0)
+		rc = cv_neighbour_table_init(
+			&table, config->neighbour_entries, NULL, rte_get_tsc_hz(), NULL);
+	if (rc == 0)
+		rc = cv_fib_make(&router->fib, routes, routes->owns > 0 ? &table : NULL, error);
+	if (rc == 0 && routes->owns > 0) {
+		router->network = cv_network_create(routes, &router->fib, &table, config, env);
+		rc = router->network != NULL ? 0 : -ENOMEM;
+	}
+	cv_neighbour_table_free(&table);
+	return rc;
 }
 
 static void *create(const void *config, const struct cv_nf_env *env, struct cv_error *error)
@@ -67,7 +109,7 @@ static void *create(const void *config, const struct cv_nf_env *env, struct cv_e
 	router->validate = cv_router_validate_best();
 	rc = cv_routes_load(&routes, config, env, error);
 	if (rc == 0)
-		rc = cv_fib_make(&router->fib, &routes, error);
+		rc = make(router, &routes, config, env, error);
 	cv_routes_free(&routes);
 	if (rc != 0) {
 		destroy(router);
@@ -76,29 +118,45 @@ static void *create(const void *config, const struct cv_nf_env *env, struct cv_e
 	return router;
 }
 
-// Writes the ports' addresses beside those of the next hops.
+// Writes the ports' addresses beside those of the next hops, and what fits through.
 static void start(void *instance, const struct cv_nf_env *env)
 {
 	struct router *router = instance;
 	struct cv_adjacency *adjacency = router->fib.adjacency;
 
-	for (uint32_t i = 0; i < router->fib.adjacencies; i++)
-		if (adjacency[i].outcome == CV_FIB_FORWARD)
-			memcpy(adjacency[i].source, env->macs[adjacency[i].port], CV_MAC_LEN);
+	for (unsigned i = 0; i < CV_PORTS_MAX; i++)
+		router->match[i] = cv_mac_match_any();
+	for (uint32_t i = 0; i < router->fib.adjacencies; i++) {
+		if (adjacency[i].outcome != CV_FIB_FORWARD)
+			continue;
+		memcpy(adjacency[i].source, env->macs[adjacency[i].port], CV_MAC_LEN);
+		// Without addresses nobody could be told, and nothing is fragmented.
+		adjacency[i].mtu =
+			router->network != NULL ? env->mtus[adjacency[i].port] : UINT16_MAX;
+	}
+	if (router->network == NULL)
+		return;
+	cv_network_start(router->network, env);
+	cv_network_matches(router->network, router->match);
 }
 
-static CV_INLINE uint8_t send_on(struct cv_view *view, const struct cv_adjacency *adjacency)
+// Sends a packet on if it may go straight: no longer than the next port takes, its next hop's MAC
+// address known. False: it is as it was.
+static CV_INLINE bool send_on(struct cv_view *view, const struct cv_adjacency *adjacency)
 {
 	uint8_t *data = view->data;
+	uint64_t word;
 
-	if (CV_UNLIKELY(adjacency->outcome != CV_FIB_FORWARD))
-		return adjacency->outcome == CV_FIB_NO_ROUTE ? CV_DROP(CV_ROUTER_NO_ROUTE)
-							     : CV_DROP(CV_ROUTER_NO_NEIGHBOUR);
+	// The acquire load pairs with neighbour_table.c's publish(): what follows is the address.
+	if (CV_UNLIKELY((unsigned)(view->len - view->l3) >
+			__atomic_load_n(&adjacency->mtu, __ATOMIC_ACQUIRE)))
+		return false;
 	// Both addresses, in two stores.
-	memcpy(data, adjacency, 8);
+	word = __atomic_load_n(&adjacency->word, __ATOMIC_RELAXED);
+	memcpy(data, &word, 8);
 	memcpy(data + 8, (const uint8_t *)adjacency + 8, 4);
 	view->out = adjacency->port;
-	return CV_NEXT;
+	return true;
 }
 
 // Looks up the IPv6 packets of a burst, those at n places of index.
@@ -122,51 +180,95 @@ static CV_INLINE void look_up_ipv6(const struct cv_fib *fib, const struct cv_vie
 		adjacency[index[i]] = next_hop[i] < 0 ? fib->v6_default : (uint32_t)next_hop[i];
 }
 
+// What becomes of packets that lead nowhere, where nobody is told.
+static uint8_t nowhere(const struct cv_adjacency *adjacency)
+{
+	return adjacency->outcome == CV_FIB_LINK ? CV_DROP(CV_ROUTER_NO_NEIGHBOUR)
+						 : CV_DROP(CV_ROUTER_NO_ROUTE);
+}
+
+// The verdict of a packet that does not go straight on.
+static __attribute__((noinline)) uint8_t slow(struct router *router, struct cv_nf_worker *worker,
+	struct cv_view *view, uint8_t verdict, uint32_t at)
+{
+	const struct cv_fib *fib = &router->fib;
+
+	if (verdict == CV_NEXT && fib->adjacency[at].outcome == CV_FIB_PATHS) {
+		uint32_t chosen = cv_paths_choose(fib, at, cv_paths_flow(view, fib->flow_key));
+
+		if (send_on(view, &fib->adjacency[chosen]))
+			return CV_NEXT;
+		if (router->network == NULL)
+			return nowhere(&fib->adjacency[chosen]);
+	}
+	if (router->network != NULL)
+		return cv_network_process(router->network, worker, view, verdict, at);
+	return verdict == CV_NEXT ? nowhere(&fib->adjacency[at]) : verdict;
+}
+
+// Rewrites the packets of a burst. all: no verdict needs to be looked at first.
+static CV_INLINE uint16_t send_all(struct router *router, struct cv_nf_worker *worker,
+	struct cv_view *view, uint8_t *verdict, const uint64_t *adjacency, uint16_t n, bool all)
+{
+	const struct cv_adjacency *adjacencies = router->fib.adjacency;
+	uint16_t others = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		if ((all || CV_LIKELY(verdict[i] == CV_NEXT)) &&
+			CV_LIKELY(send_on(&view[i], &adjacencies[adjacency[i]])))
+			continue;
+		verdict[i] = slow(router, worker, &view[i], verdict[i], (uint32_t)adjacency[i]);
+		others += verdict[i] != CV_NEXT;
+	}
+	return others;
+}
+
 // Validates all headers, looks up all destinations, rewrites all packets: each a short loop whose
 // memory accesses do not wait for one another.
 // Not CV_HOT: AVX2 makes it slower (own cycles 12.2 -> 12.9 with 10 routes).
 static uint16_t process(void *instance, struct cv_nf_worker *worker, struct cv_view *view,
 	uint8_t *verdict, uint16_t n)
 {
-	const struct router *router = instance;
-	const struct cv_adjacency *adjacencies = router->fib.adjacency;
+	struct router *router = instance;
 	struct cv_router_validated validated;
 	uint64_t adjacency[CV_BURST_MAX];
-	uint16_t dropped = 0;
 
-	router->validate(view, verdict, n, &validated);
+	router->validate(view, router->match, verdict, n, &validated);
 	if (router->fib.v4 == NULL || validated.v6 == n)
 		memset(adjacency, 0, sizeof(adjacency));
 	else
 		rte_fib_lookup_bulk(router->fib.v4, validated.destination, adjacency, n);
 	if (validated.v6 > 0)
 		look_up_ipv6(&router->fib, view, validated.v6_index, validated.v6, adjacency);
-	for (uint16_t i = 0; i < n; i++) {
-		uint8_t what = verdict[i];
+	if (CV_LIKELY(validated.all))
+		return send_all(router, worker, view, verdict, adjacency, n, true);
+	return send_all(router, worker, view, verdict, adjacency, n, false);
+}
 
-		if (CV_LIKELY(what == CV_NEXT))
-			what = send_on(&view[i], &adjacencies[adjacency[i]]);
-		if (CV_UNLIKELY(what != CV_NEXT)) {
-			verdict[i] = what;
-			dropped++;
-		}
-	}
-	return dropped;
+static void tick(void *instance, struct cv_nf_worker *worker)
+{
+	const struct router *router = instance;
+
+	if (router->network != NULL)
+		cv_network_tick(router->network, worker);
 }
 
 static json_t *info(const void *instance)
 {
-	const struct cv_fib *fib = &((const struct router *)instance)->fib;
+	const struct router *router = instance;
+	const struct cv_fib *fib = &router->fib;
+	json_t *known = json_pack("{s:{s:i,s:i}, s:i, s:i, s:{s:i,s:i}}", "routes", "ipv4",
+		fib->routes_v4, "ipv6", fib->routes_v6, "hosts", fib->hosts, "adjacencies",
+		fib->adjacencies, "tables", "ipv4", fib->tbl8s_v4, "ipv6", fib->tbl8s_v6);
 
-	return json_pack("{s:{s:i,s:i}, s:i, s:i, s:{s:i,s:i}}", "routes", "ipv4", fib->routes_v4,
-		"ipv6", fib->routes_v6, "hosts", fib->hosts, "adjacencies", fib->adjacencies,
-		"tables", "ipv4", fib->tbl8s_v4, "ipv6", fib->tbl8s_v6);
+	if (router->network != NULL)
+		cv_network_info(router->network, known);
+	return known;
 }
 
 const struct cv_nf cv_nf_router = {
 	.name = "router",
-	.summary = "Forwards IPv4 and IPv6 by longest prefix; a route names the port that packets "
-		   "leave by.",
+	.summary = "Forwards IPv4 and IPv6 by longest prefix; with addresses it lives in networks.",
 	.drops = drops,
 	.params = cv_routes_params,
 	.config_size = sizeof(struct cv_routes_config),
@@ -174,5 +276,6 @@ const struct cv_nf cv_nf_router = {
 	.start = start,
 	.destroy = destroy,
 	.process = process,
+	.tick = tick,
 	.info = info,
 };

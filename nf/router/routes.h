@@ -4,10 +4,14 @@
 // A router's routes and neighbours as they are configured: in the plan, or in files with lines as
 // `ip route`, `ip -6 route` and `ip neighbour` print them.
 //
-//   PREFIX [via NEXTHOP] dev PORT       what else such a line says (proto, metric …) is skipped
-//   default via NEXTHOP dev PORT        IPv6 if the next hop is, else IPv4
+//   PREFIX [via NEXTHOP] [dev PORT]     what else such a line says (proto, metric …) is skipped
+//   PREFIX nexthop via NEXTHOP [dev PORT] nexthop via NEXTHOP [dev PORT] …
+//   default via NEXTHOP [dev PORT]      IPv6 if the next hop is, else IPv4
 //   blackhole|unreachable|prohibit PREFIX
 //   ADDRESS [dev PORT] [lladdr] MAC     a neighbour; its state (REACHABLE …) is skipped
+//
+// Without dev the port is the one whose addresses' network has the next hop. A line that begins with
+// "nexthop" is one more next hop of the route before it.
 //
 // Routes to link-local and multicast prefixes, which `ip -6 route` prints for every interface,
 // are accepted and forgotten: a router does not forward there. Empty lines and lines that begin
@@ -24,20 +28,33 @@
 #include "packet/prefix.h"
 
 #define CV_WHERE_TEXT 300 // bytes that hold where something was written
+#define CV_ROUTE_PATHS_MAX 64 // next hops of one route
+#define CV_OWN_ADDRESSES_MAX 1024
 
 enum cv_route_kind {
 	CV_ROUTE_CONNECTED, // packets go to the destination itself
 	CV_ROUTE_VIA, // packets go to the next hop
-	CV_ROUTE_DISCARD,
+	CV_ROUTE_BLACKHOLE,
+	CV_ROUTE_UNREACHABLE,
+	CV_ROUTE_PROHIBIT,
 };
 
+// Several of one prefix from one place are the next hops of one route.
 struct cv_route {
 	struct cv_prefix prefix;
 	struct cv_address via;
 	uint8_t kind;
-	uint8_t port; // index; of no meaning for CV_ROUTE_DISCARD
+	uint8_t port; // index; of no meaning where packets go nowhere
 	bool from_file;
+	bool implied; // the network of an address; line is the address's index
 	uint32_t line; // of the file, from 1; or index in the plan, from 0
+};
+
+// An address of the router's own.
+struct cv_own_address {
+	struct cv_address address;
+	uint8_t length; // of its network's prefix
+	uint8_t port; // index
 };
 
 struct cv_neighbour {
@@ -56,6 +73,9 @@ struct cv_routes {
 	struct cv_neighbour *neighbour; // sorted by address once complete
 	size_t neighbours;
 	size_t neighbours_room;
+	struct cv_own_address *own;
+	size_t owns;
+	size_t owns_room;
 	const char *file; // of routes; NULL: none
 	const char *neighbours_file;
 	const struct cv_nf_env *env;
@@ -63,8 +83,10 @@ struct cv_routes {
 
 // The router's parameters.
 struct cv_routes_config {
-	const json_t *routes, *neighbours;
+	const json_t *addresses, *routes, *neighbours;
 	const char *routes_file, *neighbours_file;
+	uint32_t neighbour_entries;
+	uint32_t icmp_rate; // errors per second
 };
 
 extern const struct cv_param cv_routes_params[];
@@ -87,9 +109,24 @@ int cv_neighbours_read(struct cv_routes *routes, FILE *file, struct cv_error *er
 // Sorts, and refuses two routes to one prefix and two neighbours of one address and port.
 int cv_routes_sort(struct cv_routes *routes, struct cv_error *error);
 
+// The address of the router's own whose network has this one, the longest; on a port, or on any:
+// -1. NULL: none.
+const struct cv_own_address *cv_routes_connected(
+	const struct cv_routes *routes, const struct cv_address *address, int port);
+
+// Finds the port of a route that names none, by its next hop. 0, or -EINVAL with error set.
+int cv_route_find_port(const struct cv_routes *routes, struct cv_route *route, const char *where,
+	struct cv_error *error);
+
 // The neighbour with this address that is reached by port, or NULL. The routes are sorted.
 const struct cv_neighbour *cv_routes_neighbour(
 	const struct cv_routes *routes, const struct cv_address *address, unsigned port);
+
+// Whether two routes of one prefix are next hops of one route.
+static inline bool cv_route_same(const struct cv_route *a, const struct cv_route *b)
+{
+	return a->from_file == b->from_file && a->implied == b->implied && a->line == b->line;
+}
 
 // Where a route (neighbour) was written: "FILE:LINE" or "NAME: routes[INDEX]". Returns text.
 const char *cv_route_where(

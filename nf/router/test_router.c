@@ -297,14 +297,52 @@ static void default_and_blackhole(void **state)
 
 static void bad_configurations(void **state)
 {
+#define A "'addresses': {'left': ['192.0.2.1/24', '2001:db8::1/64']}"
 #define N "'neighbours': [{'address': '192.0.2.1', 'mac': '02:00:00:00:00:01'}]"
 	static const struct {
 		const char *config, *words;
 	} refused[] = {
-		{"{'route': []}", "nf: route: unknown; known are: routes routes_file"},
+		{"{'route': []}", "nf: route: unknown; known are: addresses routes"},
 		{"{'routes': {}}", "nf: routes: {}: must be an array"},
 		{"{'routes': [7]}", "nf: routes[0]: must be an object"},
-		{"{'routes': [{'prefix': '10.0.0.0/8'}]}", "nf: routes[0]: dev: is missing"},
+		{"{'routes': [{'prefix': '10.0.0.0/8'}]}",
+			"nf: routes[0]: the route names no port; add: dev PORT"},
+		{"{" A ", 'routes': [{'prefix': '10.0.0.0/8', 'via': '203.0.113.1'}]}",
+			"nf: routes[0]: via 203.0.113.1 is in no connected network; add dev PORT, "
+			"or an address of its network under addresses"},
+		{"{" A ", 'routes': [{'prefix': '10.0.0.0/8', 'via': '203.0.113.1', "
+		 "'dev': 'left'}]}",
+			"the MAC address of via 203.0.113.1 on port left is not known; add it to "
+			"the neighbours, or an address of its network to the port's addresses"},
+		{"{" A ", 'routes': [{'prefix': '192.0.2.0/24', 'dev': 'right'}]}",
+			"nf: routes[0]: a second route to 192.0.2.0/24, the first is nf: "
+			"addresses: left; remove one"},
+		{"{" A ", 'routes': [{'prefix': '10.0.0.0/8', 'nexthops': []}]}",
+			"nf: routes[0]: nexthops: has 0 elements; give 1 to 64"},
+		{"{" A ", 'routes': [{'prefix': '10.0.0.0/8', 'via': 'fe80::1', 'dev': 'left'}]}",
+			"nf: routes[0]: via fe80::1 is not of the prefix's IP version"},
+		{"{'addresses': {'rigth': ['192.0.2.1/24']}}",
+			"nf: addresses: no port is called \"rigth\"; the ports are left, right"},
+		{"{'addresses': {'left': '192.0.2.1/24'}}",
+			"nf: addresses: left: must be a list of addresses"},
+		{"{'addresses': {'left': ['192.0.2.1']}}",
+			"nf: addresses: left: \"192.0.2.1\" is not an address with its network's "
+			"length; write one like 192.0.2.1/24 or 2001:db8::1/64"},
+		{"{'addresses': {'left': ['192.0.2.0/24']}}",
+			"nf: addresses: left: 192.0.2.0/24 is its network's address, not a host's"},
+		{"{'addresses': {'left': ['192.0.2.255/24']}}",
+			"192.0.2.255/24 is its network's broadcast address, not a host's"},
+		{"{'addresses': {'left': ['127.0.0.1/8']}}",
+			"nf: addresses: left: 127.0.0.1/8 is not the address of a router"},
+		{"{'addresses': {'left': ['fe80::1/64']}}",
+			"fe80::1/64 is not the address of a router; link-local ones it gives "
+			"itself"},
+		{"{'addresses': {'left': ['192.0.2.1/24', '192.0.2.1/24']}}",
+			"nf: addresses: left: port left has 192.0.2.1/24 already; remove one"},
+		{"{'addresses': {'left': ['192.0.2.1/24'], 'right': ['192.0.2.2/24']}}",
+			"nf: addresses: right: a second route to 192.0.2.0/24, the first is nf: "
+			"addresses: left; remove one"},
+		{"{'neighbour_entries': 15}", "nf: neighbour_entries: 15: must be"},
 		{"{'routes': [{'dev': 'left'}]}", "nf: routes[0]: prefix: is missing"},
 		{"{'routes': [{'prefix': 10, 'dev': 'left'}]}", "prefix: 10: must be a string"},
 		{"{'routes': [{'prefix': '10.0.0.0/8', 'dev': 'left'},"

@@ -22,14 +22,17 @@ static int read_text(struct cv_routes *routes, const char *text, size_t length,
 	return rc;
 }
 
-// A route as one line: PREFIX via NEXTHOP PORT, or PREFIX PORT, or PREFIX discard.
+// A route as one line: PREFIX via NEXTHOP PORT, or PREFIX PORT, or PREFIX blackhole ...
 static const char *shown(const struct cv_routes *routes, const struct cv_route *route, char *text)
 {
+	static const char *const nowhere[] = {[CV_ROUTE_BLACKHOLE] = "blackhole",
+		[CV_ROUTE_UNREACHABLE] = "unreachable",
+		[CV_ROUTE_PROHIBIT] = "prohibit"};
 	char prefix[CV_PREFIX_TEXT], via[CV_PREFIX_TEXT];
 
 	cv_prefix_text(&route->prefix, prefix);
-	if (route->kind == CV_ROUTE_DISCARD)
-		sprintf(text, "%s discard", prefix);
+	if (nowhere[route->kind] != NULL)
+		sprintf(text, "%s %s", prefix, nowhere[route->kind]);
 	else if (route->kind == CV_ROUTE_CONNECTED)
 		sprintf(text, "%s %s", prefix, routes->env->ports[route->port]);
 	else
@@ -60,10 +63,10 @@ static void lines_that_are_routes(void **state)
 		{"10.1.0.0/16 via inet6 fe80::1 dev left", "10.1.0.0/16 via fe80::1 left"},
 		{"2001:db8::/32 via 2001:db8:ffff::1 dev fourth metric 1024 pref medium",
 			"2001:db8::/32 via 2001:db8:ffff::1 fourth"},
-		{"blackhole 10.9.0.0/16", "10.9.0.0/16 discard"},
+		{"blackhole 10.9.0.0/16", "10.9.0.0/16 blackhole"},
 		{"unreachable default dev lo metric 4294967295 error -101 pref medium",
-			"0.0.0.0/0 discard"},
-		{"prohibit 2001:db8::/48 dev lo metric 1024", "2001:db8::/48 discard"},
+			"0.0.0.0/0 unreachable"},
+		{"prohibit 2001:db8::/48 dev lo metric 1024", "2001:db8::/48 prohibit"},
 		{"fe80::/64 dev eth7 proto kernel metric 256 pref medium", ""},
 		{"ff00::/8 dev eth7", ""},
 		{"unreachable fe80::/10", ""},
@@ -98,6 +101,43 @@ static void lines_that_are_routes(void **state)
 	}
 }
 
+// Next hops in one line, as `ip -o route` prints them, and in lines of their own.
+static void several_next_hops(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned line; // of them all
+	} rows[] = {
+		{"10.0.0.0/8 nexthop via 192.0.2.1 dev left nexthop via 192.0.2.2 dev right", 1},
+		{"10.0.0.0/8 proto static \\\tnexthop via 192.0.2.1 dev left weight 1 "
+		 "\\\tnexthop via 192.0.2.2 dev right weight 1 ",
+			1},
+		{"\n10.0.0.0/8 proto static \n\tnexthop via 192.0.2.1 dev left weight 1 \n"
+		 "\tnexthop via 192.0.2.2 dev right weight 1 \n",
+			2},
+		{"10.0.0.0/8 via 192.0.2.1 dev left\nnexthop via 192.0.2.2 dev right", 1},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct cv_routes routes;
+		struct cv_error error;
+		char text[200];
+
+		if (read_text(&routes, rows[i].text, strlen(rows[i].text), cv_routes_read,
+			    &error) != 0 ||
+			cv_routes_sort(&routes, &error) != 0)
+			fail_msg("%s: %s", rows[i].text, error.text);
+		assert_int_equal(routes.routes, 2);
+		assert_string_equal(
+			shown(&routes, &routes.route[0], text), "10.0.0.0/8 via 192.0.2.1 left");
+		assert_string_equal(
+			shown(&routes, &routes.route[1], text), "10.0.0.0/8 via 192.0.2.2 right");
+		assert_true(cv_route_same(&routes.route[0], &routes.route[1]));
+		assert_int_equal(routes.route[0].line, rows[i].line);
+		cv_routes_free(&routes);
+	}
+}
+
 static void lines_that_are_refused(void **state)
 {
 	static const struct {
@@ -115,13 +155,16 @@ static void lines_that_are_refused(void **state)
 			"via 224.0.0.1 is not the address of a station"},
 		{"10.0.0.0/8 via", "via \"\" is not an address"},
 		{"10.0.0.0/8 dev", "no port is called \"\""},
-		{"10.0.0.0/8 via 192.0.2.1", "r.txt:1: the route names no port; add: dev PORT"},
+		{"10.0.0.0/8 via 192.0.2.1",
+			"r.txt:1: via 192.0.2.1 is in no connected network; add dev PORT, or an "
+			"address of its network under addresses"},
 		{"10.0.0.0/8", "the route names no port"},
 		{"blackhole", "no prefix; write PREFIX [via NEXTHOP] dev PORT"},
 		{"local 127.0.0.1 dev lo", "\"local\" routes are not supported; remove the line"},
-		{"10.0.0.0/8 proto static\n\tnexthop via 192.0.2.1 dev left weight 1",
-			"the route names no port"},
-		{"10.0.0.0/8 nexthop via 192.0.2.1 dev left", "\"nexthop\" is not supported"},
+		{"10.0.0.0/8 proto static\n10.1.0.0/16 dev left",
+			"r.txt:1: the route names no port"},
+		{"nexthop via 192.0.2.1 dev left", "\"nexthop\" routes are not supported"},
+		{"10.0.0.0/8 nexthop weight 1", "the route names no port"},
 		{"10.0.0.0/8 encap mpls 16 via 192.0.2.1 dev left", "\"encap\" is not supported"},
 		{"10.0.0.0/8 dev left\0\n",
 			"r.txt:1: the line is longer than 510 bytes or has a zero"},
@@ -133,8 +176,9 @@ static void lines_that_are_refused(void **state)
 		struct cv_error error;
 		size_t length = strlen(rows[i].text);
 
-		if (read_text(&routes, rows[i].text, length + (i == 15 ? 2 : 0), cv_routes_read,
-			    &error) != -EINVAL)
+		if (read_text(&routes, rows[i].text,
+			    length + (i + 1 == sizeof(rows) / sizeof(rows[0]) ? 2 : 0),
+			    cv_routes_read, &error) != -EINVAL)
 			fail_msg("accepted: %s", rows[i].text);
 		if (strstr(error.text, rows[i].error) == NULL)
 			fail_msg("%s: \"%s\" does not say \"%s\"", rows[i].text, error.text,
@@ -241,6 +285,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_that_are_routes),
+		cmocka_unit_test(several_next_hops),
 		cmocka_unit_test(lines_that_are_refused),
 		cmocka_unit_test(neighbour_lines),
 		cmocka_unit_test(duplicates_are_named),

@@ -64,6 +64,7 @@ int bench_path_create(struct bench_subject *subject, const char *const *names, u
 {
 	static const char *const ports[] = {"left", "right"};
 	static const uint8_t macs[][6] = {{2, 0xc0, 0x17, 0, 0, 0}, {2, 0xc0, 0x17, 0, 0, 1}};
+	static const uint16_t mtus[] = {1500, 1500};
 	struct bench_path *path =
 		aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN(sizeof(*path), RTE_CACHE_LINE_SIZE));
 
@@ -80,6 +81,7 @@ int bench_path_create(struct bench_subject *subject, const char *const *names, u
 			.socket = -1,
 			.ports = ports,
 			.macs = macs,
+			.mtus = mtus,
 			.ports_count = RTE_DIM(ports),
 		};
 		json_t *config = bench_config(names[i], tables);

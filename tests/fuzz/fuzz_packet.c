@@ -56,11 +56,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static const char *const ports[] = {"a", "b", "c"};
 	static const uint8_t macs[PORTS][6] = {{2, 1}, {2, 2}, {2, 3}};
+	static const uint16_t mtus[PORTS] = {1500, 1500, 1500};
 	const struct cv_nf_env env = {.name = "fuzzed",
 		.workers = 1,
 		.socket = -1,
 		.ports = ports,
 		.macs = macs,
+		.mtus = mtus,
 		.ports_count = PORTS};
 	char *eal[] = {(*argv)[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m",
 		"256", "-l", "0", "--log-level=error", "--file-prefix=cv-fuzz"};

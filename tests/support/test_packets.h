@@ -456,11 +456,13 @@ static inline const struct cv_nf_env *packet_env(void)
 	static const char *const names[] = {"left", "right", "third", "fourth"};
 	static const uint8_t macs[4][6] = {{2, 0xaa, 0, 0, 0, 0}, {2, 0xaa, 0, 0, 0, 1},
 		{2, 0xaa, 0, 0, 0, 2}, {2, 0xaa, 0, 0, 0, 3}};
+	static const uint16_t mtus[4] = {1500, 1500, 1500, 1500};
 	static const struct cv_nf_env env = {.name = "nf",
 		.workers = 2,
 		.socket = -1,
 		.ports = names,
 		.macs = macs,
+		.mtus = mtus,
 		.ports_count = 4};
 
 	return &env;

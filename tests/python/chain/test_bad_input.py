@@ -105,15 +105,74 @@ ROWS = [
         "a route without a port",
         "via 192.0.2.1 dev right",
         "via 192.0.2.1",
-        "web.yaml:6: functions.rtr.router.routes[0]: '10.0.0.0/8 via 192.0.2.1': "
-        "names no port to leave by; write: PREFIX [via ADDRESS] dev PORT",
+        "web.yaml:6: functions.rtr.router.routes[0]: via 192.0.2.1: a route to nowhere: the "
+        "next hop is in no connected network; add dev PORT, or an address of its network under "
+        "addresses",
+    ),
+    (
+        "a route without a next hop",
+        "via 192.0.2.1 dev right",
+        "proto static",
+        "web.yaml:6: functions.rtr.router.routes[0]: '10.0.0.0/8 proto static': "
+        "names no port to leave by; write: PREFIX [via ADDRESS] [dev PORT]",
+    ),
+    (
+        "an address on no port",
+        "router: {",
+        "router: {addresses: {rihgt: [192.0.2.7/24]}, ",
+        "web.yaml:6: functions.rtr.router.addresses.rihgt: 'rihgt': no port is called so; "
+        "did you mean 'right'? ports: left, right",
+    ),
+    (
+        "an address without its network",
+        "router: {",
+        "router: {addresses: {right: [192.0.2.7]}, ",
+        "web.yaml:6: functions.rtr.router.addresses.right[0]: '192.0.2.7': must be an address "
+        "with its network's length; write one like 192.0.2.1/24 or 2001:db8::1/64",
+    ),
+    (
+        "a network as an address",
+        "router: {",
+        "router: {addresses: {right: [192.0.2.0/24]}, ",
+        "web.yaml:6: functions.rtr.router.addresses.right[0]: '192.0.2.0/24': is not a host's in "
+        "192.0.2.0/24; write another of this network",
+    ),
+    (
+        "an address twice",
+        "router: {",
+        "router: {addresses: {left: [192.0.2.7/24], right: [192.0.2.7/25]}, ",
+        "web.yaml:6: functions.rtr.router.addresses.right[0]: 192.0.2.7/25: "
+        "'rtr' on port 'left' has this address already; give each its own",
+    ),
+    (
+        "two functions that claim one address",
+        "  rtr: {router: {",
+        "  other: {router: {addresses: {left: [192.0.2.7/24]}}}\n"
+        "  rtr: {router: {addresses: {left: [192.0.2.7/24]}, ",
+        "web.yaml:7: functions.rtr.router.addresses.left[0]: 192.0.2.7/24: "
+        "'other' on port 'left' has this address already; give each its own",
+    ),
+    (
+        "one network on two ports",
+        "router: {",
+        "router: {addresses: {left: [192.0.2.7/24], right: [192.0.2.8/24]}, ",
+        "web.yaml:6: functions.rtr.router.addresses.right[0]: 192.0.2.8/24: port 'left' is in "
+        "the network 192.0.2.0/24 already; give each port a network of its own",
+    ),
+    (
+        "next hops, one of them nowhere",
+        "via 192.0.2.1 dev right",
+        "nexthop via 192.0.2.1 dev right nexthop via 192.0.2.9",
+        "web.yaml:6: functions.rtr.router.routes[0]: via 192.0.2.9: a route to nowhere: the "
+        "next hop is in no connected network; add dev PORT, or an address of its network under "
+        "addresses",
     ),
     (
         "a word that would steer a terminal",
         "10.0.0.0/8 via 192.0.2.1 dev right",
         '"::/0 \\e[1m x dev right"',
         "web.yaml:6: functions.rtr.router.routes[0]: '::/0 ?[1m x dev right': "
-        "unknown word '?[1m'; write: PREFIX [via ADDRESS] dev PORT",
+        "unknown word '?[1m'; write: PREFIX [via ADDRESS] [dev PORT]",
     ),
     (
         "a route with host bits",

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// One of several next hops, by a packet's flow: all packets of a flow take the same, and so do all
+// fragments of a packet.
+#ifndef CV_PATHS_H
+#define CV_PATHS_H
+
+#include "nf/router/fib.h"
+#include "packet/ipv4.h"
+#include "packet/ipv6.h"
+#include "packet/tuple.h"
+#include "packet/view.h"
+
+static CV_INLINE uint64_t cv_paths_mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)(a ^ UINT64_C(0xa0761d6478bd642f)) *
+				    (b ^ UINT64_C(0xe7037ed1a0b428db));
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+// 32 random bits that a packet's flow has in common: addresses, protocol and ports; of a fragment
+// those that all its fragments have. The packet is one that the router forwards.
+static CV_INLINE uint32_t cv_paths_flow(const struct cv_view *view, uint64_t key)
+{
+	const uint8_t *l3 = view->data + view->l3;
+	const uint16_t len = view->len - view->l3;
+	union {
+		struct cv_tuple_ipv4 v4;
+		struct cv_tuple_ipv6 v6;
+		uint64_t word[5];
+	} tuple = {.word = {0}};
+
+	if (view->proto == CV_PROTO_IPV4) {
+		cv_tuple_ipv4(l3, len, &tuple.v4);
+		if (((const struct cv_ipv4 *)l3)->fragment & (CV_IPV4_MF | CV_IPV4_OFFSET))
+			tuple.v4.sport = tuple.v4.dport = 0;
+		return (uint32_t)cv_paths_mix(tuple.word[0] ^ key, tuple.word[1]);
+	}
+	cv_tuple_ipv6(l3, len, &tuple.v6);
+	if (((const struct cv_ipv6 *)l3)->next == IPPROTO_FRAGMENT)
+		tuple.v6.sport = tuple.v6.dport = 0;
+	key = cv_paths_mix(tuple.word[0] ^ key, tuple.word[1]);
+	key = cv_paths_mix(tuple.word[2] ^ key, tuple.word[3]);
+	return (uint32_t)cv_paths_mix(tuple.word[4] ^ key, key);
+}
+
+// The adjacency of the next hop that the flow's share falls on; at is of CV_FIB_PATHS.
+static CV_INLINE uint32_t cv_paths_choose(const struct cv_fib *fib, uint32_t at, uint32_t flow)
+{
+	const struct cv_adjacency *paths = &fib->adjacency[at];
+
+	return fib->path[paths->first + (uint32_t)((uint64_t)flow * paths->count >> 32)];
+}
+
+#endif
