@@ -2,8 +2,6 @@
 // Copyright 2026 The Convoy authors
 #include "flow/rewrite.h"
 
-#include "packet/ether.h"
-
 #define ICMP_LEN 8 // of an error, before the packet that it is about
 #define L4_MOST 20 // bytes of layer 4 that ports and checksums are in
 
@@ -153,10 +151,6 @@ void cv_flow_rewrite_way(const struct cv_view *view, const struct cv_flow_way *w
 {
 	uint8_t *ip = view->data + view->l3;
 
-	if (way->set & CV_FLOW_SET_DST_MAC)
-		memcpy(view->data, way->dst_mac, CV_MAC_LEN);
-	if (way->set & CV_FLOW_SET_SRC_MAC)
-		memcpy(view->data + CV_MAC_LEN, way->src_mac, CV_MAC_LEN);
 	if ((way->set & CV_FLOW_SET_VLAN) && view->l3 > CV_ETHER_LEN) {
 		view->data[14] = (uint8_t)((view->data[14] & 0xf0) | way->vlan >> 8);
 		view->data[15] = (uint8_t)way->vlan;

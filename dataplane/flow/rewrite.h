@@ -129,7 +129,7 @@ bool cv_flow_inner_read(const struct cv_view *view, const struct cv_flow_parsed 
 void cv_flow_rewrite_error(const struct cv_view *view, const struct cv_flow_parsed *parsed,
 	const struct cv_flow_inner *inner, struct cv_flow *flow, unsigned direction);
 
-// What else a way changes, but the port that packets leave by.
+// What a way changes of layer 3 and tags.
 void cv_flow_rewrite_way(const struct cv_view *view, const struct cv_flow_way *way);
 
 #endif

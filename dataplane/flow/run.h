@@ -11,39 +11,45 @@
 
 #include "flow/zone.h"
 
-#define NEVER UINT32_MAX // of no bucket
-
-static CV_INLINE uint64_t hash_of(
-	const struct cv_flow_secret *secret, const void *key, size_t bytes)
-{
-#ifdef __AES__
-	return cv_flow_aes(secret, key, bytes);
-#else
-	return cv_flow_hash(secret, key, bytes);
-#endif
-}
-
-// What the passes hand on, by packet.
-struct lanes {
-	union cv_flow_key key[CV_BURST_MAX];
-	uint64_t hash[CV_BURST_MAX];
-	uint32_t bucket[CV_BURST_MAX]; // NEVER: to be looked at for itself
-	uint32_t slot[CV_BURST_MAX];
-	bool v6[CV_BURST_MAX];
+// What the passes hand on, for each packet.
+struct lane {
+	uint32_t at; // its bucket, then its slot; CV_FLOW_NONE: it is looked at for itself
+	uint16_t signature;
+	uint8_t tcp_flags; // of TCP, else 0
+	bool v6;
 };
+
+// What of a zone is read for every packet, where the compiler knows that it does not change.
+struct fixed {
+	struct cv_flow_secret secret;
+	struct {
+		struct cv_flow_bucket *buckets;
+		uint8_t *flows;
+		uint32_t buckets_count;
+	} table[2];
+	uint32_t now, epoch;
+};
+
+// Bytes of an IPv4 packet of the common case at least, by protocol: others are not common.
+static const uint8_t common_least[32] = {[IPPROTO_TCP] = 40, [IPPROTO_UDP] = 28};
 
 // The common case of IPv4: no options, no fragment, a whole TCP or UDP header.
 static CV_INLINE bool is_common_ipv4(const struct cv_view *view)
 {
 	const uint8_t *ip = view->data + view->l3;
 	const unsigned room = view->len - view->l3;
+	uint64_t word;
 	unsigned total, least;
 
-	if (CV_UNLIKELY(room < 28 || ip[0] != 0x45))
+	if (CV_UNLIKELY(room < 28))
 		return false;
-	total = cv_tuple_load(ip + 2);
-	least = ip[9] == IPPROTO_TCP ? 40 : ip[9] == IPPROTO_UDP ? 28 : UINT32_MAX;
-	return CV_LIKELY(total >= least && total <= room && (cv_tuple_load(ip + 6) & 0x3fff) == 0);
+	memcpy(&word, ip, 8);
+	_Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are compared here");
+	total = rte_bswap16((uint16_t)(word >> 16));
+	least = ip[9] < sizeof(common_least) ? common_least[ip[9]] : 0;
+	// Version and header length; more fragments and where this one belongs.
+	return CV_LIKELY((word & 0xff3f0000000000ff) == 0x45 && least != 0 && total >= least &&
+			 total <= room);
 }
 
 // The same of IPv6: no extension header.
@@ -56,102 +62,125 @@ static CV_INLINE bool is_common_ipv6(const struct cv_view *view)
 	if (CV_UNLIKELY(room < 48 || ip[0] >> 4 != 6))
 		return false;
 	payload = cv_tuple_load(ip + 4);
-	least = ip[6] == IPPROTO_TCP ? 20 : ip[6] == IPPROTO_UDP ? 8 : UINT32_MAX;
-	return payload >= least && payload + 40 <= room;
+	least = ip[6] < sizeof(common_least) ? common_least[ip[6]] : 0;
+	return least != 0 && payload + 20 >= least && payload + 40 <= room;
 }
 
-static CV_INLINE void first_pass(const struct cv_flow_zone *zone, const struct cv_view *views,
-	unsigned n, struct lanes *lanes)
+// TCP's flags, of a common packet. Without a branch: traffic is mixed.
+static CV_INLINE uint8_t tcp_flags_of(const uint8_t *l4, uint8_t proto)
 {
+	const unsigned tcp = proto == IPPROTO_TCP;
+
+	return l4[13 & -tcp] & (uint8_t)-tcp;
+}
+
+static CV_INLINE uint64_t hash_ipv4(const struct cv_flow_secret *secret, const uint8_t *ip)
+{
+	uint64_t addresses, rest;
+
+	memcpy(&addresses, ip + 12, 8);
+	memcpy(&rest, ip + 20, 4);
+	rest = (rest & UINT32_MAX) | (uint64_t)ip[9] << 32;
+#ifdef __AES__
+	// Not through memory: a load of what two stores wrote would wait.
+	__m128i x = _mm_set_epi64x((long long)rest, (long long)addresses);
+
+	x = _mm_xor_si128(x, _mm_load_si128((const __m128i *)secret->keys));
+	return (uint64_t)_mm_cvtsi128_si64(cv_flow_aes_rounds(secret, x));
+#else
+	uint64_t key[2] = {addresses, rest};
+
+	return cv_flow_hash(secret, key, sizeof(key));
+#endif
+}
+
+static CV_INLINE uint64_t hash_ipv6(const struct cv_flow_secret *secret, const uint8_t *ip)
+{
+	struct cv_flow_key_ipv6 key = {.proto = ip[6]};
+
+	memcpy(&key, ip + 8, 36);
+#ifdef __AES__
+	return cv_flow_aes(secret, &key, sizeof(key));
+#else
+	return cv_flow_hash(secret, &key, sizeof(key));
+#endif
+}
+
+// Returns whether some are IPv6. Adds up the packets' bytes.
+static CV_INLINE bool first_pass(const struct fixed *fixed, const struct cv_view *views, unsigned n,
+	struct lane *lanes, uint32_t *bytes)
+{
+	bool some_v6 = false;
+
 	for (unsigned i = 0; i < n; i++) {
 		const struct cv_view *view = &views[i];
 		const uint8_t *ip = view->data + view->l3;
-		union cv_flow_key *key = &lanes->key[i];
-		const struct cv_flow_table *table = &zone->table[0];
+		struct lane *lane = &lanes[i];
 		uint64_t hash;
+		bool v6 = false;
 
-		lanes->bucket[i] = NEVER;
-		lanes->v6[i] = false;
+		*bytes += view->len;
 		if (CV_LIKELY(view->proto == CV_PROTO_IPV4 && is_common_ipv4(view))) {
-			uint64_t addresses, rest;
-
-			memcpy(&addresses, ip + 12, 8);
-			memcpy(&rest, ip + 20, 4);
-			rest = (rest & UINT32_MAX) | (uint64_t)ip[9] << 32;
-			memcpy(key, &addresses, 8);
-			memcpy((uint8_t *)key + 8, &rest, 8);
-#ifdef __AES__
-			{
-				// Not through memory: a load of what two stores wrote would wait.
-				__m128i x = _mm_set_epi64x((long long)rest, (long long)addresses);
-
-				x = _mm_xor_si128(
-					x, _mm_load_si128((const __m128i *)zone->secret.keys));
-				hash = (uint64_t)_mm_cvtsi128_si64(
-					cv_flow_aes_rounds(&zone->secret, x));
-			}
-#else
-			hash = hash_of(&zone->secret, key, sizeof(key->ipv4));
-#endif
-			lanes->v6[i] = false;
+			hash = hash_ipv4(&fixed->secret, ip);
+			lane->tcp_flags = tcp_flags_of(ip + CV_IPV4_LEN, ip[9]);
 		} else if (view->proto == CV_PROTO_IPV6 && is_common_ipv6(view)) {
-			table = &zone->table[1];
-			memcpy(key, ip + 8, 36);
-			memset(key->ipv6.zero, 0, sizeof(key->ipv6.zero));
-			key->ipv6.proto = ip[6];
-			hash = hash_of(&zone->secret, key, sizeof(key->ipv6));
-			lanes->v6[i] = true;
+			hash = hash_ipv6(&fixed->secret, ip);
+			lane->tcp_flags = tcp_flags_of(ip + CV_IPV6_LEN, ip[6]);
+			v6 = some_v6 = true;
 		} else {
+			lane->at = CV_FLOW_NONE;
+			lane->v6 = false;
 			continue;
 		}
-		lanes->hash[i] = hash;
-		lanes->bucket[i] = cv_flow_first_bucket(table, hash);
-		rte_prefetch0(&table->buckets[lanes->bucket[i]]);
+		lane->v6 = v6;
+		lane->signature = cv_flow_signature(hash);
+		lane->at = cv_flow_bucket_of(hash, fixed->table[v6].buckets_count);
+		rte_prefetch0(&fixed->table[v6].buckets[lane->at]);
 	}
+	return some_v6;
 }
 
 // The flow that most likely is a packet's: the first whose signature is. Whether it is its flow is
-// seen in the third pass.
-static CV_INLINE void second_pass(const struct cv_flow_zone *zone, unsigned n, struct lanes *lanes)
+// seen in the third pass. Only where some are IPv6 their lanes say which.
+static CV_INLINE void second_pass(
+	const struct fixed *fixed, unsigned n, struct lane *lanes, bool some_v6)
 {
 	for (unsigned i = 0; i < n; i++) {
-		const struct cv_flow_table *table;
+		struct lane *lane = &lanes[i];
+		const bool v6 = some_v6 && lane->v6;
 		const struct cv_flow_bucket *bucket;
-		uint16_t signature;
+		const uint8_t *entry;
 		uint32_t same;
 
-		lanes->slot[i] = CV_FLOW_NONE;
-		if (CV_UNLIKELY(lanes->bucket[i] == NEVER))
+		if (CV_UNLIKELY(lane->at == CV_FLOW_NONE))
 			continue;
-		table = &zone->table[lanes->v6[i]];
-		bucket = &table->buckets[lanes->bucket[i]];
-		signature = cv_flow_signature(lanes->hash[i]);
-		same = cv_flow_bucket_match(bucket, signature);
-		if (CV_UNLIKELY(same == 0)) {
-			if (CV_LIKELY(bucket->displaced == 0))
-				continue;
-			bucket = &table->buckets[cv_flow_other_bucket(
-				table, lanes->bucket[i], signature)];
-			same = cv_flow_bucket_match(bucket, signature);
-			if (same == 0)
-				continue;
+		bucket = &fixed->table[v6].buckets[lane->at];
+		same = cv_flow_bucket_match(bucket, lane->signature);
+		if (CV_UNLIKELY(same == 0 && bucket->displaced != 0)) {
+			bucket = &fixed->table[v6].buckets[cv_flow_other_bucket(
+				lane->at, lane->signature, fixed->table[v6].buckets_count)];
+			same = cv_flow_bucket_match(bucket, lane->signature);
 		}
-		lanes->slot[i] = bucket->slot[__builtin_ctz(same)] & ~CV_FLOW_SECOND;
-		rte_prefetch0(cv_flow_at(table, lanes->slot[i] >> 1));
-		if (table->v6)
-			rte_prefetch0((uint8_t *)cv_flow_at(table, lanes->slot[i] >> 1) + 64);
+		if (CV_UNLIKELY(same == 0)) {
+			lane->at = CV_FLOW_NONE;
+			continue;
+		}
+		lane->at = bucket->slot[__builtin_ctz(same)] & ~CV_FLOW_SECOND;
+		entry = fixed->table[v6].flows + (size_t)(lane->at >> 1) * (v6 ? 128 : 64);
+		rte_prefetch0(entry);
+		if (v6)
+			rte_prefetch0(entry + RTE_CACHE_LINE_SIZE);
 	}
 }
 
 #ifdef __SSE4_1__
-static CV_INLINE bool has_key_ipv4(
-	struct cv_flow *flow, unsigned direction, const union cv_flow_key *key)
+static CV_INLINE bool has_key_ipv4(struct cv_flow *flow, unsigned direction, const uint8_t *ip)
 {
 	const __m128i twelve = _mm_set_epi32(0, -1, -1, -1);
-	__m128i x = _mm_loadu_si128((const __m128i *)key);
+	__m128i x = _mm_loadu_si128((const __m128i *)(ip + 12));
 	__m128i y = _mm_loadu_si128((const __m128i *)cv_flow_stored(flow, direction, false));
 
-	return _mm_testz_si128(_mm_xor_si128(x, y), twelve) && flow->proto == key->ipv4.proto;
+	return _mm_testz_si128(_mm_xor_si128(x, y), twelve) & (flow->proto == ip[9]);
 }
 
 // Addresses and ports of a common packet, as those of its answers turned around.
@@ -165,10 +194,10 @@ static CV_INLINE void put_ipv4(struct cv_flow *flow, unsigned direction, uint8_t
 	_mm_storeu_si128((__m128i *)(ip + 12), _mm_blend_epi16(y, x, 0xc0));
 }
 #else
-static CV_INLINE bool has_key_ipv4(
-	struct cv_flow *flow, unsigned direction, const union cv_flow_key *key)
+static CV_INLINE bool has_key_ipv4(struct cv_flow *flow, unsigned direction, const uint8_t *ip)
 {
-	return cv_flow_has_key(flow, direction, false, key);
+	return memcmp(cv_flow_stored(flow, direction, false), ip + 12, 12) == 0 &&
+	       flow->proto == ip[9];
 }
 
 static CV_INLINE void put_ipv4(struct cv_flow *flow, unsigned direction, uint8_t *ip)
@@ -178,99 +207,103 @@ static CV_INLINE void put_ipv4(struct cv_flow *flow, unsigned direction, uint8_t
 }
 #endif
 
-static CV_INLINE void rewrite_common_ipv4(struct cv_flow *flow, unsigned direction, uint8_t *ip)
+static CV_INLINE bool has_key_ipv6(struct cv_flow *flow, unsigned direction, const uint8_t *ip)
 {
-	const bool udp = flow->proto == IPPROTO_UDP;
-	uint8_t *at = ip + CV_IPV4_LEN + (udp ? 6 : 16);
-	rte_be16_t header = cv_load_be16(ip + 10), old = cv_load_be16(at), new;
+	return memcmp(cv_flow_stored(flow, direction, true), ip + 8, 36) == 0 &&
+	       flow->proto == ip[6];
+}
 
-	put_ipv4(flow, direction, ip);
-	header = cv_flow_checksum(header, cv_flow_delta(flow->ip_delta, direction));
-	memcpy(ip + 10, &header, 2);
-	// Without a branch that half of the packets of mixed traffic would take.
-	new = cv_flow_checksum(old, cv_flow_delta(flow->l4_delta, direction));
-	new = udp &&new == 0 ? 0xffff : new;
-	new = udp &&old == 0 ? 0 : new;
+// Without a branch that half of the packets of mixed traffic would take.
+static CV_INLINE void rewrite_checksum(uint8_t *l4, uint16_t delta, uint8_t proto)
+{
+	const uint16_t udp = -(uint16_t)(proto == IPPROTO_UDP); // all bits, or none
+	uint8_t *at = l4 + 16 - (10 & udp);
+	const uint16_t old = cv_load_be16(at);
+	uint16_t new = cv_flow_checksum(old, delta);
+
+	new |= udp & -(uint16_t)(new == 0);
+	new &= ~(udp & -(uint16_t)(old == 0));
 	memcpy(at, &new, 2);
 }
 
-static CV_INLINE void rewrite_common_ipv6(struct cv_flow *flow, unsigned direction, uint8_t *ip)
+static CV_INLINE void rewrite_common(struct cv_flow *flow, unsigned direction, uint8_t *ip, bool v6)
 {
-	const bool udp = flow->proto == IPPROTO_UDP;
-	uint8_t *l4 = ip + CV_IPV6_LEN;
+	uint8_t *l4 = ip + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN);
+	rte_be16_t header;
 
-	cv_flow_put_addresses(flow, direction, true, ip);
-	cv_flow_put_ports(flow, direction, true, l4);
-	cv_flow_checksum_at_update(
-		l4 + (udp ? 6 : 16), cv_flow_delta(flow->l4_delta, direction), udp);
+	if (v6) {
+		cv_flow_put_addresses(flow, direction, true, ip);
+		cv_flow_put_ports(flow, direction, true, l4);
+	} else {
+		put_ipv4(flow, direction, ip);
+		header = cv_flow_checksum(
+			cv_load_be16(ip + 10), cv_flow_delta(flow->ip_delta, direction));
+		memcpy(ip + 10, &header, 2);
+	}
+	rewrite_checksum(l4, cv_flow_delta(flow->l4_delta, direction), flow->proto);
 }
 
-// One packet of a flow that is known. Whatever is not the common case takes the long way.
+// One packet and the flow that most likely is its. Whatever is not the common case takes the long
+// way.
 static CV_INLINE uint8_t apply(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	struct cv_view *view, uint32_t slot, bool v6)
+	const struct fixed *fixed, struct cv_view *view, const struct lane *lane,
+	struct cv_flow_packet *packet, bool v6)
 {
-	const struct cv_flow_zone *zone = group->zone;
-	struct cv_flow *flow = cv_flow_at(&zone->table[v6], slot >> 1);
+	const uint32_t slot = lane->at;
 	const unsigned direction = slot & 1;
+	struct cv_flow *flow =
+		(struct cv_flow *)(fixed->table[v6].flows + (size_t)(slot >> 1) * (v6 ? 128 : 64));
 	uint8_t *ip = view->data + view->l3, verdict;
-	const unsigned header = v6 ? CV_IPV6_LEN : CV_IPV4_LEN;
-	const bool tcp = flow->proto == IPPROTO_TCP;
-	const uint8_t tcp_flags = tcp ? ip[header + 13] : 0;
-	const uint8_t usual = tcp ? CV_FLOW_TCP_DONE : CV_FLOW_TCP_NONE;
+	const bool is_its =
+		v6 ? has_key_ipv6(flow, direction, ip) : has_key_ipv4(flow, direction, ip);
 
-	// Neither another epoch, nor a change of TCP's state, nor a first reply.
-	if (CV_UNLIKELY(flow->epoch != zone->epoch || flow->tcp_state != usual ||
-			(tcp_flags & (CV_TCP_FIN | CV_TCP_SYN | CV_TCP_RST)) != 0 ||
-			(direction == CV_FLOW_REPLY && !(flow->flags & CV_FLOW_REPLIED)) ||
-			(flow->flags & CV_FLOW_DENIED) != 0))
+	if (CV_UNLIKELY(!is_its))
+		return cv_flow_one(group, worker, view, CV_FLOW_NONE);
+	if (CV_UNLIKELY((flow->epoch != fixed->epoch) |
+			((flow->flags & CV_FLOW_SETTLED(direction)) == 0) |
+			((lane->tcp_flags & (CV_TCP_FIN | CV_TCP_SYN | CV_TCP_RST)) != 0)))
 		return cv_flow_one(group, worker, view, slot);
-	if (flow->seen != zone->now) // else the line stays clean
-		flow->seen = zone->now;
-	if (CV_UNLIKELY(flow->follows != 0)) {
-		verdict = cv_flow_follow(group, worker, view, (uint16_t)(view->l3 + header),
-			tcp_flags, flow, v6, slot);
+	if (flow->seen != fixed->now) // else the line stays clean
+		flow->seen = fixed->now;
+	if (flow->follows != 0) {
+		packet->view = view;
+		packet->l4 = (uint16_t)(view->l3 + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN));
+		packet->tcp_flags = lane->tcp_flags;
+		packet->direction = (uint8_t)direction;
+		verdict = cv_flow_follow(group, worker, packet, flow->follows,
+			cv_flow_slots(&group->zone->table[v6], slot >> 1));
 		if (CV_UNLIKELY(verdict != CV_NEXT))
 			return verdict;
 	}
-	if (flow->flags & CV_FLOW_REWRITES) {
-		if (v6)
-			rewrite_common_ipv6(flow, direction, ip);
-		else
-			rewrite_common_ipv4(flow, direction, ip);
-	}
-	if (flow->way[direction] != 0)
-		cv_flow_apply_way(zone, view, flow->way[direction]);
+	if (flow->flags & CV_FLOW_REWRITES)
+		rewrite_common(flow, direction, ip, v6);
+	if ((flow->way[0] | flow->way[1]) != 0) // the other direction's changes nothing
+		cv_flow_apply_way(group->zone, view, flow->way[direction]);
 	return CV_NEXT;
 }
 
 static CV_INLINE uint16_t third_pass(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	struct cv_view *views, uint8_t *verdicts, unsigned n, const struct lanes *lanes)
+	const struct fixed *fixed, struct cv_view *views, uint8_t *verdicts, unsigned n,
+	const struct lane *lanes, bool some_v6)
 {
 	const struct cv_flow_zone *zone = group->zone;
 	const uint64_t removals = zone->removals;
+	struct cv_flow_packet packet = {.zone = zone};
 	unsigned dropped = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		const bool v6 = lanes->v6[i];
-		uint32_t slot = lanes->slot[i];
-		bool is_known = slot != CV_FLOW_NONE && zone->removals == removals;
+		const struct lane *lane = &lanes[i];
+		uint8_t verdict;
 
-		if (CV_LIKELY(is_known && !v6)) {
-			struct cv_flow *flow = cv_flow_at(&zone->table[0], slot >> 1);
-
-			is_known = has_key_ipv4(flow, slot & 1, &lanes->key[i]);
-			if (CV_LIKELY(is_known))
-				verdicts[i] = apply(group, worker, &views[i], slot, false);
-		} else if (is_known) {
-			struct cv_flow *flow = cv_flow_at(&zone->table[1], slot >> 1);
-
-			is_known = cv_flow_has_key(flow, slot & 1, true, &lanes->key[i]);
-			if (CV_LIKELY(is_known))
-				verdicts[i] = apply(group, worker, &views[i], slot, true);
-		}
-		if (CV_UNLIKELY(!is_known))
-			verdicts[i] = cv_flow_one(group, worker, &views[i], CV_FLOW_NONE);
-		dropped += verdicts[i] != CV_NEXT;
+		// After a flow was removed, what the second pass saw may be another's.
+		if (CV_UNLIKELY((lane->at == CV_FLOW_NONE) | (zone->removals != removals)))
+			verdict = cv_flow_one(group, worker, &views[i], CV_FLOW_NONE);
+		else if (some_v6 && lane->v6)
+			verdict = apply(group, worker, fixed, &views[i], lane, &packet, true);
+		else
+			verdict = apply(group, worker, fixed, &views[i], lane, &packet, false);
+		verdicts[i] = verdict;
+		dropped += verdict != CV_NEXT;
 	}
 	return (uint16_t)dropped;
 }
@@ -301,18 +334,29 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	struct cv_view *views, uint8_t *verdicts, uint16_t n)
 {
 	struct cv_flow_zone *zone = group->zone;
-	struct lanes lanes;
+	struct lane lanes[CV_BURST_MAX];
+	struct fixed fixed;
 	uint32_t bytes = 0;
 	uint16_t dropped;
 
 	zone->now = (uint32_t)(worker->now >> zone->shift);
 	if (zone->generations_count > 0)
 		cv_flow_learn_changes(zone);
-	first_pass(zone, views, n, &lanes);
-	for (unsigned i = 0; i < n; i++)
-		bytes += views[i].len;
-	second_pass(zone, n, &lanes);
-	dropped = third_pass(group, worker, views, verdicts, n, &lanes);
+	fixed.secret = zone->secret;
+	fixed.now = zone->now;
+	fixed.epoch = zone->epoch;
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		fixed.table[v6].buckets = zone->table[v6].buckets;
+		fixed.table[v6].buckets_count = zone->table[v6].buckets_count;
+		fixed.table[v6].flows = zone->table[v6].flows;
+	}
+	if (first_pass(&fixed, views, n, lanes, &bytes)) {
+		second_pass(&fixed, n, lanes, true);
+		dropped = third_pass(group, worker, &fixed, views, verdicts, n, lanes, true);
+	} else {
+		second_pass(&fixed, n, lanes, false);
+		dropped = third_pass(group, worker, &fixed, views, verdicts, n, lanes, false);
+	}
 	count(group, n, bytes);
 	return dropped;
 }

@@ -112,7 +112,7 @@ static bool make_room(struct cv_flow_table *table, uint32_t at)
 	for (unsigned i = 0; i < CV_FLOW_BUCKET; i++) {
 		uint16_t signature = bucket->signature[i];
 		struct cv_flow_bucket *other =
-			&table->buckets[cv_flow_other_bucket(table, at, signature)];
+			&table->buckets[cv_flow_other_bucket(at, signature, table->buckets_count)];
 
 		if (other == bucket || !put(other, signature, bucket->slot[i] ^ CV_FLOW_SECOND))
 			continue;
@@ -132,7 +132,7 @@ int cv_flow_table_add(
 	uint16_t signature = cv_flow_signature(hash);
 	uint32_t slot = CV_FLOW_SLOT(index, direction);
 	uint32_t first = cv_flow_first_bucket(table, hash);
-	uint32_t second = cv_flow_other_bucket(table, first, signature);
+	uint32_t second = cv_flow_other_bucket(first, signature, table->buckets_count);
 
 	if (put(&table->buckets[first], signature, slot))
 		return 0;
@@ -169,7 +169,7 @@ void cv_flow_table_remove(
 	uint16_t signature = cv_flow_signature(hash);
 	uint32_t slot = CV_FLOW_SLOT(index, direction);
 	uint32_t first = cv_flow_first_bucket(table, hash);
-	uint32_t second = cv_flow_other_bucket(table, first, signature);
+	uint32_t second = cv_flow_other_bucket(first, signature, table->buckets_count);
 
 	if (take_from(&table->buckets[first], signature, slot))
 		return;
@@ -201,6 +201,6 @@ uint32_t cv_flow_table_find(
 
 	if (CV_LIKELY(slot != CV_FLOW_NONE || bucket->displaced == 0))
 		return slot;
-	bucket = &table->buckets[cv_flow_other_bucket(table, first, signature)];
+	bucket = &table->buckets[cv_flow_other_bucket(first, signature, table->buckets_count)];
 	return find_in(table, bucket, key, signature);
 }

@@ -73,6 +73,9 @@ struct cv_flow {
 #define CV_FLOW_DENIED 2 // there is no key for replies, and no function keeps anything
 #define CV_FLOW_REPLIED 4 // a reply was seen
 #define CV_FLOW_ONE_KEY 8 // a denied flow, or one that is its own reply
+// Packets of a direction change nothing of the flow but when it was last seen, unless they have
+// flags of TCP.
+#define CV_FLOW_SETTLED(direction) (0x40u << (direction))
 
 struct cv_flow_ipv4 {
 	struct cv_flow flow;
@@ -176,9 +179,14 @@ static CV_INLINE bool cv_flow_has_key(
 	return memcmp(stored, key, 12) == 0 && flow->proto == key->ipv4.proto;
 }
 
+static CV_INLINE uint32_t cv_flow_bucket_of(uint64_t hash, uint32_t buckets_count)
+{
+	return (uint32_t)((uint64_t)(uint32_t)hash * buckets_count >> 32);
+}
+
 static CV_INLINE uint32_t cv_flow_first_bucket(const struct cv_flow_table *table, uint64_t hash)
 {
-	return (uint32_t)((uint64_t)(uint32_t)hash * table->buckets_count >> 32);
+	return cv_flow_bucket_of(hash, table->buckets_count);
 }
 
 static CV_INLINE uint16_t cv_flow_signature(uint64_t hash)
@@ -190,12 +198,11 @@ static CV_INLINE uint16_t cv_flow_signature(uint64_t hash)
 
 // The other bucket of a key that stands in one of its two.
 static CV_INLINE uint32_t cv_flow_other_bucket(
-	const struct cv_flow_table *table, uint32_t bucket, uint16_t signature)
+	uint32_t bucket, uint16_t signature, uint32_t buckets_count)
 {
-	uint32_t spread = signature * 0x9e3779b1u;
-	uint32_t sum = (uint32_t)((uint64_t)spread * table->buckets_count >> 32);
+	const uint32_t sum = cv_flow_bucket_of(signature * 0x9e3779b1u, buckets_count);
 
-	return sum >= bucket ? sum - bucket : sum - bucket + table->buckets_count;
+	return sum >= bucket ? sum - bucket : sum - bucket + buckets_count;
 }
 
 // Which of a bucket's keys have the signature, one bit each.

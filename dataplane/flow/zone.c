@@ -187,6 +187,20 @@ void cv_flow_zone_destroy(struct cv_flow_zone *zone)
 	free(zone);
 }
 
+static void add_follower(struct cv_flow_group *group, unsigned index, unsigned position)
+{
+	const struct cv_flow_zone_member *member = &group->zone->members[index];
+
+	if (member->flow->follow != NULL)
+		group->followers[group->followers_count++] = (struct cv_flow_follower){
+			.follow = member->flow->follow,
+			.instance = member->instance,
+			.slot = member->slot,
+			.bit = (uint8_t)(1u << index),
+			.position = (uint8_t)position,
+		};
+}
+
 struct cv_flow_group *cv_flow_group_create(
 	struct cv_flow_zone *zone, const uint8_t *order, struct cv_nf_counters *const *counters)
 {
@@ -204,6 +218,7 @@ struct cv_flow_group *cv_flow_group_create(
 		group->order[i] = order[i];
 		group->position[order[i]] = (uint8_t)i;
 		group->counters[i] = counters[i];
+		add_follower(group, order[i], i);
 	}
 	zone->groups[zone->groups_count++] = group;
 	return group;
@@ -290,6 +305,26 @@ static void ways_sweep(struct cv_flow_zone *zone)
 	}
 }
 
+static struct cv_flow_way_mask mask_of(const struct cv_flow_way *way)
+{
+	struct cv_flow_way_mask mask = {
+		.more = (way->set & (CV_FLOW_SET_DSCP | CV_FLOW_SET_VLAN)) != 0};
+
+	if (way->set & CV_FLOW_SET_DST_MAC) {
+		memset(mask.mask, 0xff, 6);
+		memcpy(mask.value, way->dst_mac, 6);
+	}
+	if (way->set & CV_FLOW_SET_SRC_MAC) {
+		memset(mask.mask + 6, 0xff, 6);
+		memcpy(mask.value + 6, way->src_mac, 6);
+	}
+	if (way->set & CV_FLOW_SET_OUT) {
+		mask.out_mask = 0xff;
+		mask.out = way->out;
+	}
+	return mask;
+}
+
 // The index of a way, which one flow more uses; -1: there are too many.
 static int ways_take(struct cv_flow_zone *zone, const struct cv_flow_way *way)
 {
@@ -312,6 +347,7 @@ static int ways_take(struct cv_flow_zone *zone, const struct cv_flow_way *way)
 		return -1;
 	at = ways->free[--ways->free_count];
 	ways->way[at] = *way;
+	ways->masks[at] = mask_of(way);
 	ways->flows[at] = 1;
 	ways_index(ways, at);
 	return (int)at;
@@ -876,48 +912,12 @@ static uint8_t other(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	return CV_NEXT;
 }
 
-void cv_flow_apply_way(const struct cv_flow_zone *zone, struct cv_view *view, unsigned index)
-{
-	const struct cv_flow_way *way = &zone->ways.way[index];
-
-	cv_flow_rewrite_way(view, way);
-	if (way->set & CV_FLOW_SET_OUT)
-		view->out = way->out;
-}
-
-uint8_t cv_flow_follow(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	const struct cv_view *view, uint16_t l4, uint8_t tcp_flags, struct cv_flow *flow, bool v6,
-	uint32_t slot)
-{
-	const struct cv_flow_zone *zone = group->zone;
-	const struct cv_flow_packet packet = {
-		.view = view,
-		.l4 = l4,
-		.tcp_flags = tcp_flags,
-		.direction = slot & 1,
-		.zone = zone,
-	};
-
-	for (unsigned i = 0; i < zone->members_count; i++) {
-		const unsigned index = group->order[i];
-		const struct cv_flow_zone_member *member = &zone->members[index];
-		uint8_t verdict;
-
-		if (!(flow->follows & 1u << index))
-			continue;
-		verdict = member->flow->follow(member->instance, worker, &packet,
-			cv_flow_slot(zone, v6, slot >> 1, index));
-		if (verdict != CV_NEXT)
-			return cv_flow_drop_by(group, i, view, verdict);
-	}
-	return CV_NEXT;
-}
-
 // TCP's state, and the time-out that comes of it or of a first reply.
 static void track(struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed,
 	struct cv_flow *flow, uint32_t slot)
 {
 	const unsigned direction = slot & 1;
+	bool settled;
 
 	if (flow->proto == IPPROTO_TCP && parsed->kind == CV_FLOW_IS_FLOW) {
 		enum cv_flow_tcp_state next =
@@ -934,6 +934,12 @@ static void track(struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed
 			set_timeout(zone, parsed->v6, slot >> 1, CV_FLOW_UDP);
 	}
 	flow->seen = zone->now;
+	settled = flow->proto != IPPROTO_TCP || flow->tcp_state == CV_FLOW_TCP_DONE;
+	flow->flags &= (uint8_t) ~(CV_FLOW_SETTLED(0) | CV_FLOW_SETTLED(1));
+	if (settled)
+		flow->flags |= CV_FLOW_SETTLED(CV_FLOW_FORWARD);
+	if (settled && flow->flags & CV_FLOW_REPLIED)
+		flow->flags |= CV_FLOW_SETTLED(CV_FLOW_REPLY);
 }
 
 // A TCP connection that the other end opens between the ports of one that is over.
@@ -1026,8 +1032,10 @@ uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, st
 			group, group->position[flow->denied_by], view, flow->verdict);
 	track(zone, &parsed, flow, slot);
 	if (flow->follows != 0) {
-		verdict = cv_flow_follow(
-			group, worker, view, parsed.l4, parsed.tcp_flags, flow, parsed.v6, slot);
+		const struct cv_flow_packet packet = packet_of(zone, view, &parsed, slot & 1);
+
+		verdict = cv_flow_follow(group, worker, &packet, flow->follows,
+			cv_flow_slots(&zone->table[parsed.v6], slot >> 1));
 		if (verdict != CV_NEXT)
 			return verdict;
 	}

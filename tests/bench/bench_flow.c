@@ -3,7 +3,8 @@
 //
 // bench-flow [REPEATS [FLOWS...]]: what the flow path costs, in memory: cycles per packet of four
 // stateful functions behind one look-up (a filter, source NAT, destination NAT with MAC addresses, a
-// meter that sees every packet), of one that only allows, and cycles per new flow, by the number of
+// meter that sees every packet), of one that only allows, of reading two lines of memory for each
+// packet, which is the least that a look-up costs, and cycles per new flow, by the number of
 // flows that the packets belong to, each as likely as the others.
 //
 // Only process() is timed, in bursts of 64. Half of the packets are TCP, half are replies. A repeat
@@ -11,10 +12,12 @@
 // of flows: medians of repeats, with the least and the most.
 #include <stdlib.h>
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_meter.h>
+#include <rte_prefetch.h>
 
 #include "flow/path.h"
 #include "packet/ipv4.h"
@@ -92,8 +95,8 @@ static uint8_t metered(
 	void *instance, struct cv_nf_worker *of, const struct cv_flow_packet *packet, void *slot)
 {
 	struct policer *policer = instance;
-	enum rte_color color = rte_meter_srtcm_color_blind_check(&policer->meters[*(uint32_t *)slot],
-		&policer->profile, of->now, packet->view->len);
+	enum rte_color color = rte_meter_srtcm_color_blind_check(
+		&policer->meters[*(uint32_t *)slot], &policer->profile, of->now, packet->view->len);
 
 	return color == RTE_COLOR_RED ? CV_DROP(0) : CV_NEXT;
 }
@@ -130,9 +133,8 @@ static void die(const char *text)
 // The first count functions behind one look-up.
 static void bench_make(struct bench *bench, unsigned count, uint32_t max, struct policer *policer)
 {
-	const struct cv_flow_limits limits = {.max = max,
-		.max_ipv6 = 64,
-		.timeouts_s = {240, 7440, 240, 120, 300, 60, 600, 5}};
+	const struct cv_flow_limits limits = {
+		.max = max, .max_ipv6 = 64, .timeouts_s = {240, 7440, 240, 120, 300, 60, 600, 5}};
 	struct cv_flow_member members[FUNCTIONS];
 	struct cv_nf_counters *counters[FUNCTIONS];
 	struct cv_error error = {0};
@@ -199,8 +201,8 @@ static void burst_make(struct burst *burst)
 	}
 }
 
-static void burst_write(const struct bench *bench, struct burst *burst, unsigned at, uint32_t flow,
-	bool reply)
+static void burst_write(
+	const struct bench *bench, struct burst *burst, unsigned at, uint32_t flow, bool reply)
 {
 	write_packet(bench, burst->frames[at], flow, reply);
 	cv_view_set(&burst->views[at], burst->frames[at], FRAME);
@@ -214,7 +216,8 @@ static uint64_t run(struct bench *bench, struct burst *burst, unsigned n)
 
 	worker.now = begin;
 	cv_flow_tick(bench->group, &worker);
-	dropped = cv_flow_process(bench->group, &worker, burst->views, burst->verdicts, (uint16_t)n);
+	dropped =
+		cv_flow_process(bench->group, &worker, burst->views, burst->verdicts, (uint16_t)n);
 	if (dropped != 0)
 		die("a packet was dropped");
 	return rte_rdtsc() - begin;
@@ -253,6 +256,42 @@ static double known(struct bench *bench, struct burst *burst, uint32_t flows_cou
 	return ticks[BURSTS / 2] / CV_BURST_MAX;
 }
 
+// The least that memory costs: of one bucket and one entry for each packet, asked for in the same
+// way, nothing but a word is read.
+static double two_lines(uint32_t flows_count)
+{
+	const size_t buckets = flows_count / 3 + 1, lines = buckets + flows_count;
+	uint64_t *memory = aligned_alloc(2 << 20, RTE_ALIGN_CEIL(lines * 64, (size_t)2 << 20));
+	volatile uint64_t sum = 0;
+	double ticks[BURSTS];
+
+	if (memory == NULL)
+		die("no memory");
+	madvise(memory, lines * 64, MADV_HUGEPAGE);
+	memset(memory, 1, lines * 64);
+	for (unsigned b = 0; b < BURSTS; b++) {
+		const uint64_t *bucket[CV_BURST_MAX], *entry[CV_BURST_MAX];
+		uint64_t begin, all = 0;
+
+		for (unsigned k = 0; k < CV_BURST_MAX; k++) {
+			bucket[k] = memory + 8 * below((uint32_t)buckets);
+			entry[k] = memory + 8 * (buckets + below(flows_count));
+		}
+		begin = rte_rdtsc();
+		for (unsigned k = 0; k < CV_BURST_MAX; k++)
+			rte_prefetch0(bucket[k]);
+		for (unsigned k = 0; k < CV_BURST_MAX; k++)
+			rte_prefetch0(entry[k] + (*bucket[k] & 2));
+		for (unsigned k = 0; k < CV_BURST_MAX; k++)
+			all += *entry[k];
+		sum += all;
+		ticks[b] = (double)(rte_rdtsc() - begin);
+	}
+	free(memory);
+	qsort(ticks, BURSTS, sizeof(ticks[0]), ascending);
+	return ticks[BURSTS / 2] / CV_BURST_MAX;
+}
+
 // Cycles per new flow, while the others are forwarded.
 static double fresh(struct bench *bench, struct burst *burst, uint32_t flows_count, uint32_t *next)
 {
@@ -283,7 +322,7 @@ static void measure(uint32_t flows_count, unsigned repeats)
 	const struct rte_meter_srtcm_params params = {
 		.cir = 1ull << 40, .cbs = 1ull << 40, .ebs = 1ull << 40};
 	const uint32_t max = flows_count + repeats * BURSTS * CV_BURST_MAX;
-	double four[REPEATS_MAX], one[REPEATS_MAX], added[REPEATS_MAX];
+	double four[REPEATS_MAX], one[REPEATS_MAX], added[REPEATS_MAX], memory[REPEATS_MAX];
 	struct burst burst;
 	struct bench bench;
 	uint32_t next = flows_count;
@@ -300,11 +339,14 @@ static void measure(uint32_t flows_count, unsigned repeats)
 
 	bench_make(&bench, FUNCTIONS, flows_count, &policer);
 	fill(&bench, &burst, flows_count);
-	for (unsigned r = 0; r < repeats; r++)
+	for (unsigned r = 0; r < repeats; r++) {
 		four[r] = known(&bench, &burst, flows_count);
+		memory[r] = two_lines(flows_count);
+	}
 	printf("{\"flows\": %u, \"bytes_per_flow\": %.1f", flows_count,
 		(double)bench.bytes / flows_count);
 	cv_flow_zone_destroy(bench.zone);
+	print("two_lines_cycles_per_packet", memory, repeats);
 	print("one_function_cycles_per_packet", one, repeats);
 	print("four_functions_cycles_per_packet", four, repeats);
 
@@ -322,8 +364,8 @@ static void measure(uint32_t flows_count, unsigned repeats)
 int main(int argc, char **argv)
 {
 	static const uint32_t usual[] = {1000, 65536, 1000000, 10000000};
-	char *eal[] = {argv[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m", "64",
-		"-l", "0", "--log-level=error", "--file-prefix=bench-flow"};
+	char *eal[] = {argv[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m",
+		"64", "-l", "0", "--log-level=error", "--file-prefix=bench-flow"};
 	const unsigned repeats = argc > 1 ? (unsigned)atoi(argv[1]) : 11;
 
 	if (rte_eal_init(RTE_DIM(eal), eal) < 0)
