@@ -11,7 +11,15 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    create_model,
+    model_validator,
+)
 
 from convoy.base.model import Model, Name, one_of
 from convoy.chain.model import Address, Mac, Parameters, Prefix, prefix
@@ -21,6 +29,7 @@ from convoy.chain.parameters import (
     BridgeParameters,
     FirewallParameters,
     L2fwdParameters,
+    PolicerParameters,
     RouterParameters,
 )
 
@@ -326,10 +335,44 @@ class L2fwd(L2fwdParameters):
         return self
 
 
+class Mark(Model):
+    """Packets go on with another DSCP."""
+
+    dscp: int = Field(ge=0, le=63, description="that packets get")
+
+
+def _action(value: Any) -> Any:
+    if isinstance(value, str) and value not in ("pass", "drop"):
+        raise ValueError("must be pass, drop or {dscp: N}")
+    return value
+
+
+Action = Annotated[
+    Annotated[Mark, Tag("mark")] | Annotated[Literal["pass", "drop"], Tag("word")],
+    Discriminator(lambda value: "word" if isinstance(value, str) else "mark"),
+    BeforeValidator(_action),
+]
+
+
+class Policer(PolicerParameters):
+    """With what becomes of each colour."""
+
+    green: Action = Field("pass", description=MORE["policer"]["green"])
+    yellow: Action = Field("pass", description=MORE["policer"]["yellow"])
+    red: Action = Field("drop", description=MORE["policer"]["red"])
+
+    @model_validator(mode="after")
+    def _has_a_rate(self) -> "Policer":
+        if self.cir_bps is None and self.cir_pps is None:
+            raise ValueError("has no rate; add cir-bps or cir-pps")
+        return self
+
+
 _OWN: dict[str, type[Parameters]] = {
     "bridge": Bridge,
     "firewall": Firewall,
     "l2fwd": L2fwd,
+    "policer": Policer,
     "router": Router,
 }
 

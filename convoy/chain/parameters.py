@@ -41,6 +41,84 @@ class L2fwdParameters(Parameters):
     dst: Mac | None = Field(None, description="rewrite: new destination; default: unchanged")
 
 
+class PolicerParameters(Parameters):
+    """Measures rates (RFC 2697, 2698, 4115); drops or marks packets by their colour."""
+
+    meter: Literal["srtcm", "trtcm", "trtcm-4115"] = Field(
+        "srtcm", description="RFC 2697 (one rate), 2698 or 4115 (two rates)"
+    )
+    cir_bps: int | None = Field(
+        None, ge=1, le=400000000000, description="committed rate, bits of IP packets per second"
+    )
+    pir_bps: int | None = Field(
+        None, ge=1, le=400000000000, description="trtcm: peak rate, bits per second"
+    )
+    eir_bps: int | None = Field(
+        None, ge=1, le=400000000000, description="trtcm-4115: excess rate, bits per second"
+    )
+    cbs_bytes: int | None = Field(
+        None,
+        ge=1,
+        le=1000000000000,
+        description="committed burst; default: 50 ms of the rate, at least 15000",
+    )
+    pbs_bytes: int | None = Field(
+        None, ge=1, le=1000000000000, description="trtcm: peak burst; default as cbs_bytes"
+    )
+    ebs_bytes: int | None = Field(
+        None,
+        ge=1,
+        le=1000000000000,
+        description="srtcm, trtcm-4115: excess burst; default as cbs_bytes",
+    )
+    cir_pps: int | None = Field(
+        None,
+        ge=1,
+        le=1000000000,
+        description="committed rate, packets per second, in place of cir_bps",
+    )
+    pir_pps: int | None = Field(
+        None, ge=1, le=1000000000, description="trtcm: peak rate, packets per second"
+    )
+    eir_pps: int | None = Field(
+        None, ge=1, le=1000000000, description="trtcm-4115: excess rate, packets per second"
+    )
+    cbs_packets: int | None = Field(
+        None,
+        ge=1,
+        le=1000000000000,
+        description="committed burst; default: 50 ms of the rate, at least 64",
+    )
+    pbs_packets: int | None = Field(
+        None, ge=1, le=1000000000000, description="trtcm: peak burst; default as cbs_packets"
+    )
+    ebs_packets: int | None = Field(
+        None,
+        ge=1,
+        le=1000000000000,
+        description="srtcm, trtcm-4115: excess burst; default as cbs_packets",
+    )
+    colour_aware: bool = Field(
+        False, description="packets come with the colour of their DSCP: AFx1, AFx2, AFx3"
+    )
+    per: Literal["all", "host", "flow"] = Field(
+        "all", description="one meter for all packets, for each host, or for each flow"
+    )
+    host: Literal["src", "dst"] = Field(
+        "src", description="per host: by source or destination address"
+    )
+    ipv4_prefix: int = Field(
+        32, ge=1, le=32, description="per host: addresses that share so many bits are one host"
+    )
+    ipv6_prefix: int = Field(64, ge=1, le=128, description="per host: the same for IPv6")
+    entries: int = Field(
+        65536, ge=64, le=16777216, description="hosts or flows that each worker has room for"
+    )
+    non_ip: Literal["pass", "drop"] = Field(
+        "pass", description="what is neither IPv4 nor IPv6; it is not measured"
+    )
+
+
 class RouterParameters(Parameters):
     """Forwards IPv4 and IPv6 by longest prefix; with addresses it lives in networks."""
 
@@ -69,6 +147,7 @@ PARAMETERS: dict[str, type[Parameters]] = {
     "bridge": BridgeParameters,
     "firewall": FirewallParameters,
     "l2fwd": L2fwdParameters,
+    "policer": PolicerParameters,
     "router": RouterParameters,
     "ttl_limit": TtlLimitParameters,
 }
@@ -76,6 +155,11 @@ PARAMETERS: dict[str, type[Parameters]] = {
 MORE: dict[str, dict[str, str]] = {
     "bridge": {"sides": "its two ports; default: the chain's"},
     "firewall": {"rules": "rules in order"},
+    "policer": {
+        "green": "pass, drop, or {dscp: N}",
+        "yellow": "pass, drop, or {dscp: N}",
+        "red": "pass, drop, or {dscp: N}",
+    },
     "router": {
         "addresses": "of its own, by port, with their networks' lengths: it lives in these",
         "routes": "PREFIX [via ADDRESS] [dev PORT], or mappings",

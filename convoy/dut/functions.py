@@ -231,6 +231,11 @@ def bridge() -> Function:
     return Function("bridge")
 
 
+def policer() -> Function:
+    """Return a policer of a rate that benchmark traffic does not reach."""
+    return Function("policer", {"cir_bps": 400_000_000_000})
+
+
 def _with_defaults(kind: str, entries: int) -> Function:
     return Function(kind)
 
@@ -243,4 +248,5 @@ WORKLOADS: dict[str, Callable[[int], Function]] = {
     "router": router,
     "l2fwd": lambda entries: layer2(),
     "macswap": lambda entries: macswap(),
+    "policer": lambda entries: policer(),
 }

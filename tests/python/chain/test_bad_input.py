@@ -31,7 +31,8 @@ ROWS = [
         "{bridge: {}}",
         "{l3fwd: {}}",
         "web.yaml:7: functions.br.l3fwd: unknown; "
-        "did you mean 'l2fwd'? types of function: bridge, firewall, l2fwd, router, ttl-limit",
+        "did you mean 'l2fwd'? types of function: bridge, firewall, l2fwd, policer, router, "
+        "ttl-limit",
     ),
     (
         "an unknown kind of port",
@@ -58,7 +59,8 @@ ROWS = [
         "{bridge: {}}",
         "l2fwd",
         "web.yaml:7: functions.br: 'l2fwd': must be a mapping; "
-        "write {bridge: …} (types of function: bridge, firewall, l2fwd, router, ttl-limit)",
+        "write {bridge: …} (types of function: bridge, firewall, l2fwd, policer, router, "
+        "ttl-limit)",
     ),
     (
         "a duplicate name",
