@@ -170,6 +170,19 @@ json_t *cv_counts_ports(const struct cv_node *node)
 	return ports;
 }
 
+// What went to each output of a function.
+static json_t *outputs_of(const struct cv_node *node, unsigned function)
+{
+	const struct cv_plan_function *of = &node->plan->functions[function];
+	json_t *outputs = json_object();
+
+	for (unsigned i = 0; i < of->outputs_count; i++)
+		set(outputs, of->outputs[i],
+			function_sum(node, function,
+				offsetof(struct cv_nf_counters, outputs) + i * sizeof(uint64_t)));
+	return outputs;
+}
+
 json_t *cv_counts_functions(const struct cv_node *node)
 {
 	json_t *functions = json_object();
@@ -191,6 +204,8 @@ json_t *cv_counts_functions(const struct cv_node *node)
 		set(object, "absorbed", FUNCTION_SUM(node, i, absorbed));
 		set(object, "held", FUNCTION_SUM(node, i, held) - FUNCTION_SUM(node, i, released));
 		set(object, "copied_out", FUNCTION_SUM(node, i, copied_out));
+		if (function->outputs_count > 0)
+			json_object_set_new(object, "outputs", outputs_of(node, i));
 		if (function->nf->info != NULL)
 			json_object_set_new(object, "info", function->nf->info(node->functions[i]));
 		json_object_set_new(functions, function->name, object);

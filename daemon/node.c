@@ -67,6 +67,8 @@ static struct cv_nf_env function_env(const struct cv_plan *plan, unsigned functi
 		.socket = SOCKET_ID_ANY,
 		.ports = plan->port_names,
 		.ports_count = plan->ports_count,
+		.outputs = plan->functions[function].outputs,
+		.outputs_count = plan->functions[function].outputs_count,
 	};
 }
 

@@ -23,6 +23,7 @@ struct cv_node {
 	void **functions; // instances, by the plan's index
 	struct cv_ring **rings;
 	struct cv_worker *workers;
+	struct cv_path *paths; // by stage of the plan
 	struct cv_nf_counters *function_counters; // [function * workers + worker]
 	struct cv_node_zone *zones; // of stateful functions
 	unsigned zones_count;

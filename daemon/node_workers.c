@@ -65,21 +65,43 @@ static int add_tick(struct cv_worker *worker, const struct cv_path *path,
 	return 0;
 }
 
+// The path of a chain that outputs lead to, as a worker runs it.
+static const struct cv_path *output_path(
+	const struct cv_node *node, unsigned chain, unsigned worker)
+{
+	const struct cv_plan_stage *stages = node->plan->stages;
+	unsigned i = 0;
+
+	while (stages[i].chain != chain || stages[i].worker != worker)
+		i++;
+	return &node->paths[i];
+}
+
 // The step of one function that is not stateful.
 static int make_step(struct cv_node *node, const struct cv_plan_stage *stage, unsigned function,
 	struct cv_path *path)
 {
 	const struct cv_plan *plan = node->plan;
-	const struct cv_nf *nf = plan->functions[function].nf;
+	const struct cv_plan_function *of = &plan->functions[function];
 	struct cv_step *step = &path->steps[path->length];
+	const struct cv_path **outputs;
 
 	*step = (struct cv_step){
-		.process = nf->process,
+		.process = of->nf->process,
 		.instance = node->functions[function],
 		.counters =
 			&node->function_counters[function * plan->workers_count + stage->worker],
 	};
-	return nf->tick == NULL ? 0 : add_tick(&node->workers[stage->worker], path, step, nf->tick);
+	if (of->outputs_count > 0) {
+		step->outputs = outputs = calloc(of->outputs_count, sizeof(*outputs));
+		if (outputs == NULL)
+			return -ENOMEM;
+		for (unsigned i = 0; i < of->outputs_count; i++)
+			outputs[i] = output_path(node, of->output_to[i], stage->worker);
+	}
+	if (of->nf->tick == NULL)
+		return 0;
+	return add_tick(&node->workers[stage->worker], path, step, of->nf->tick);
 }
 
 // Consecutive stateful functions, as one step.
@@ -94,9 +116,11 @@ static int make_group(struct cv_node *node, const struct cv_plan_stage *stage, u
 	return add_tick(&node->workers[stage->worker], path, step, cv_flow_tick);
 }
 
-// The steps of a stage's functions, as its worker runs them. 0 or -ENOMEM.
-static int make_steps(struct cv_node *node, const struct cv_plan_stage *stage, struct cv_path *path)
+// A stage's functions as its worker runs them. 0 or -ENOMEM.
+static int make_path(struct cv_node *node, const struct cv_plan_stage *stage, struct cv_path *path)
 {
+	path->out = node->plan->chains[stage->chain].out;
+	path->sink = stage->sink_ring >= 0 ? node->rings[stage->sink_ring] : NULL;
 	path->steps = calloc(stage->path_length + 1, sizeof(*path->steps));
 	if (path->steps == NULL)
 		return -ENOMEM;
@@ -112,30 +136,24 @@ static int make_steps(struct cv_node *node, const struct cv_plan_stage *stage, s
 	return 0;
 }
 
-static int add_stage(struct cv_node *node, const struct cv_plan_stage *from)
+// A path begins at its worker's source, unless it begins at outputs.
+static int add_to_source(
+	struct cv_node *node, const struct cv_plan_stage *stage, const struct cv_path *path)
 {
-	const struct cv_plan *plan = node->plan;
-	const struct cv_plan_chain *chain = &plan->chains[from->chain];
-	struct cv_worker *worker = &node->workers[from->worker];
-	struct cv_source *source = source_of(node, worker, from);
-	struct cv_path *path;
+	const struct cv_plan_chain *chain = &node->plan->chains[stage->chain];
+	struct cv_source *source;
+	const struct cv_path **paths;
 	int rc;
 
-	// Room for all that there may be: steps and ticks point to paths.
-	if (source->paths == NULL)
-		source->paths = calloc(plan->stages_count, sizeof(*source->paths));
-	if (source->paths == NULL)
+	if (chain->from_outputs)
+		return 0;
+	source = source_of(node, &node->workers[stage->worker], stage);
+	paths = realloc(source->paths, (source->paths_count + 1) * sizeof(*source->paths));
+	if (paths == NULL)
 		return -ENOMEM;
-	path = &source->paths[source->paths_count];
-	*path = (struct cv_path){
-		.out = chain->out,
-		.sink = from->sink_ring >= 0 ? node->rings[from->sink_ring] : NULL,
-	};
-	if (make_steps(node, from, path) != 0) {
-		free(path->steps);
-		return -ENOMEM;
-	}
-	rc = add_class(source, chain, source->paths_count);
+	source->paths = paths;
+	paths[source->paths_count] = path;
+	rc = add_class(source, chain, (uint8_t)source->paths_count);
 	source->paths_count++;
 	// A chain that takes every packet of its port needs no classifying; nor does a ring.
 	source->one_path = source->paths_count == 1 &&
@@ -179,7 +197,8 @@ int cv_node_make_workers(struct cv_node *node)
 		"workers", plan->workers_count, sizeof(*node->workers), RTE_CACHE_LINE_SIZE);
 	node->function_counters = rte_calloc("function_counters", functions + 1,
 		sizeof(*node->function_counters), RTE_CACHE_LINE_SIZE);
-	if (node->workers == NULL || node->function_counters == NULL)
+	node->paths = calloc(plan->stages_count, sizeof(*node->paths));
+	if (node->workers == NULL || node->function_counters == NULL || node->paths == NULL)
 		return -ENOMEM;
 	for (unsigned i = 0; i < plan->workers_count; i++) {
 		struct cv_worker *worker = &node->workers[i];
@@ -197,8 +216,11 @@ int cv_node_make_workers(struct cv_node *node)
 			return -ENOMEM;
 	}
 	for (unsigned i = 0; i < plan->stages_count; i++) {
-		int rc = add_stage(node, &plan->stages[i]);
+		const struct cv_plan_stage *stage = &plan->stages[i];
+		int rc = make_path(node, stage, &node->paths[i]);
 
+		if (rc == 0)
+			rc = add_to_source(node, stage, &node->paths[i]);
 		if (rc != 0)
 			return rc;
 	}
@@ -210,8 +232,6 @@ static void free_worker(struct cv_worker *worker)
 	for (unsigned i = 0; i < worker->sources_count; i++) {
 		struct cv_source *source = &worker->sources[i];
 
-		for (unsigned j = 0; j < source->paths_count; j++)
-			free(source->paths[j].steps);
 		free(source->paths);
 		cv_classifier_free(&source->classifier);
 	}
@@ -227,6 +247,14 @@ void cv_node_free_workers(struct cv_node *node)
 {
 	for (unsigned i = 0; node->workers != NULL && i < node->plan->workers_count; i++)
 		free_worker(&node->workers[i]);
+	for (unsigned i = 0; node->paths != NULL && i < node->plan->stages_count; i++) {
+		struct cv_path *path = &node->paths[i];
+
+		for (unsigned j = 0; j < path->length; j++)
+			free((void *)(uintptr_t)path->steps[j].outputs);
+		free(path->steps);
+	}
+	free(node->paths);
 	rte_free(node->workers);
 	rte_free(node->function_counters);
 }

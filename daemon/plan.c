@@ -58,30 +58,59 @@ static int read_next_hop(const struct cv_where *at, const char *key, const json_
 	return 0;
 }
 
-static int read_function(const struct cv_where *at, const char *key, const json_t *value, void *of)
+// A function, as it is read.
+struct function_keys {
+	const char *name, *type;
+	const json_t *config;
+	struct cv_plan_function *function;
+};
+
+static int read_output(const struct cv_where *at, const char *key, const json_t *value, void *of)
 {
 	struct keys {
-		const char *name, *type;
-		const json_t *config;
+		const char *name, *chain;
 	} keys;
 	static const struct cv_param params[] = {
 		CV_PLAN_NAME(struct keys, name),
-		{"type", CV_TEXT, CV_AT(struct keys, type), .required = true},
-		{"config", CV_MAP, CV_AT(struct keys, config), .required = true},
+		{"chain", CV_TEXT, CV_AT(struct keys, chain), .required = true},
+		{0},
+	};
+	struct cv_plan_function *to = ((struct function_keys *)of)->function;
+
+	if (cv_params_read(at, value, params, &keys) != 0)
+		return -EINVAL;
+	if (cv_plan_find(to->outputs, to->outputs_count, keys.name) >= 0)
+		return cv_where_error(at, "name: there are two outputs \"%s\"", keys.name);
+	to->outputs[to->outputs_count] = keys.name;
+	to->output_chains[to->outputs_count++] = keys.chain;
+	return 0;
+}
+
+static int read_function(const struct cv_where *at, const char *key, const json_t *value, void *of)
+{
+	static const struct cv_param params[] = {
+		CV_PLAN_NAME(struct function_keys, name),
+		{"type", CV_TEXT, CV_AT(struct function_keys, type), .required = true},
+		{"config", CV_MAP, CV_AT(struct function_keys, config), .required = true},
+		{"outputs", CV_EACH, .high = CV_OUTPUTS_MAX, .read = read_output},
 		{0},
 	};
 	struct cv_plan *plan = of;
-	const struct cv_nf *nf;
+	struct cv_plan_function *to = &plan->functions[plan->functions_count];
+	struct function_keys keys = {.function = to};
 
 	if (cv_params_read(at, value, params, &keys) != 0)
 		return -EINVAL;
 	if (cv_plan_find_function(plan, keys.name) >= 0)
 		return cv_where_error(at, "name: there are two functions \"%s\"", keys.name);
-	nf = cv_nf_find(keys.type);
-	if (nf == NULL)
+	to->nf = cv_nf_find(keys.type);
+	if (to->nf == NULL)
 		return cv_where_error(at, "type: no function type \"%.64s\"", keys.type);
-	plan->functions[plan->functions_count++] =
-		(struct cv_plan_function){.name = keys.name, .nf = nf, .config = keys.config};
+	if (to->outputs_count > 0 && !to->nf->branches)
+		return cv_where_error(at, "outputs: a %s has none", keys.type);
+	to->name = keys.name;
+	to->config = keys.config;
+	plan->functions_count++;
 	return 0;
 }
 
@@ -95,7 +124,7 @@ static int read_chain(const struct cv_where *at, const char *key, const json_t *
 		CV_PLAN_NAME(struct keys, name),
 		{"match", CV_CUSTOM, CV_AT(struct keys, match), .required = true,
 			.read = cv_plan_scid_read},
-		{"in", CV_TEXT, CV_AT(struct keys, in), .required = true},
+		{"in", CV_TEXT, CV_AT(struct keys, in)},
 		{"out", CV_TEXT, CV_AT(struct keys, out), .required = true},
 		{0},
 	};
@@ -103,16 +132,19 @@ static int read_chain(const struct cv_where *at, const char *key, const json_t *
 	struct cv_plan_chain *to = &plan->chains[plan->chains_count];
 
 	if (cv_params_read(at, value, params, &keys) != 0 ||
-		cv_plan_find_port(plan, at, "in", keys.in, &to->in) != 0 ||
+		(keys.in != NULL && cv_plan_find_port(plan, at, "in", keys.in, &to->in) != 0) ||
 		cv_plan_find_port(plan, at, "out", keys.out, &to->out) != 0)
 		return -EINVAL;
 	to->name = keys.name;
 	to->match = keys.match;
+	to->from_outputs = keys.in == NULL;
+	if (to->from_outputs && to->match.kind != CV_SCID_NONE)
+		return cv_where_error(at, "match: only a chain that has a port in has one");
 	if (cv_plan_find_chain(plan, to->name) >= 0)
 		return cv_where_error(at, "name: there are two chains \"%s\"", to->name);
 	for (const struct cv_plan_chain *other = plan->chains; other < to; other++)
-		if (other->in == to->in && other->match.kind == to->match.kind &&
-			other->match.id == to->match.id)
+		if (!to->from_outputs && !other->from_outputs && other->in == to->in &&
+			other->match.kind == to->match.kind && other->match.id == to->match.id)
 			return cv_where_error(at,
 				"match: chain \"%s\" matches the same packets of port \"%s\"",
 				other->name, keys.in);
@@ -197,7 +229,7 @@ static struct cv_plan *plan_from_json(
 	}
 	plan->json = json;
 	if (cv_params_read(&top, json, plan_params, plan) == 0 &&
-		cv_plan_check_stages(plan, &top) == 0)
+		cv_plan_find_outputs(plan, &top) == 0 && cv_plan_check_stages(plan, &top) == 0)
 		return plan;
 	cv_plan_free(plan);
 	return NULL;

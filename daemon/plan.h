@@ -28,17 +28,22 @@ struct cv_plan_function {
 	const char *name;
 	const struct cv_nf *nf;
 	const json_t *config;
+	unsigned outputs_count;
+	const char *outputs[CV_OUTPUTS_MAX]; // names
+	const char *output_chains[CV_OUTPUTS_MAX]; // their names
+	unsigned output_to[CV_OUTPUTS_MAX]; // their indices
 };
 
 struct cv_plan_chain {
 	const char *name;
 	struct cv_plan_scid match; // CV_SCID_NONE: what no other chain of its port matches
-	unsigned in, out; // ports
+	bool from_outputs; // its packets come from functions' outputs, not from a port
+	unsigned in, out; // ports; in is 0 where there is none
 };
 
 struct cv_plan_stage {
 	unsigned worker, chain;
-	int source_ring; // index, -1: from queue of the chain's port in
+	int source_ring; // index, -1: from queue of the chain's port in, or from outputs
 	uint16_t queue;
 	int sink_ring; // index, -1: out of the node
 	unsigned path[CV_PATH_MAX]; // functions

@@ -7,8 +7,13 @@
 
 #include "daemon/plan.h"
 
+// Finds the chains that functions' outputs lead to. 0, or -EINVAL with the error of top set.
+int cv_plan_find_outputs(struct cv_plan *plan, const struct cv_where *top);
+
 // Every ring has one stage that fills it and one of the same chain that empties it, lies on the
-// way from a port, and every queue of every chain's port is polled by one worker, once. 0, or
+// way from a port, and every queue of every chain's port is polled by one worker, once. A chain that
+// outputs lead to has a stage on each worker that runs a function which leads there, and none leads
+// back to where it came from. 0, or
 // -EINVAL with the error of top set.
 int cv_plan_check_stages(const struct cv_plan *plan, const struct cv_where *top);
 

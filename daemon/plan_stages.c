@@ -10,6 +10,7 @@
 struct end {
 	const char *port, *ring;
 	uint16_t queue;
+	bool outputs;
 };
 
 struct keys {
@@ -72,6 +73,7 @@ static const struct cv_param source_params[] = {
 	{"port", CV_TEXT, CV_AT(struct end, port)},
 	{"queue", CV_INTEGER, CV_AT(struct end, queue), .high = UINT16_MAX},
 	{"ring", CV_TEXT, CV_AT(struct end, ring), .high = CV_NAME_MAX - 1},
+	{"outputs", CV_BOOL, CV_AT(struct end, outputs)},
 	{0},
 };
 
@@ -80,6 +82,30 @@ static const struct cv_param sink_params[] = {
 	{"ring", CV_TEXT, CV_AT(struct end, ring), .high = CV_NAME_MAX - 1},
 	{0},
 };
+
+// A chain without a port in has stages from port and ring neither.
+static int read_source(struct cv_plan *plan, const struct cv_where *at, const struct keys *keys,
+	const struct cv_plan_chain *chain)
+{
+	const struct end *end = &keys->source;
+
+	if (end->outputs != chain->from_outputs)
+		return cv_where_error(at,
+			chain->from_outputs
+				? "outputs: chain \"%s\" has no port in: this must be true"
+				: "outputs: chain \"%s\" comes in by a port",
+			chain->name);
+	keys->stage->source_ring = -1;
+	if (end->outputs)
+		return 0;
+	if (read_end(plan, at, end, chain->in, chain->name, "comes in",
+		    &keys->stage->source_ring) != 0)
+		return -EINVAL;
+	if (end->ring == NULL && end->queue >= plan->ports[chain->in]->queues)
+		return cv_where_error(at, "queue: %u: port \"%s\" has %u, counted from 0",
+			end->queue, end->port, plan->ports[chain->in]->queues);
+	return 0;
+}
 
 int cv_plan_stage_read(const struct cv_where *at, const char *key, const json_t *value, void *of)
 {
@@ -108,14 +134,12 @@ int cv_plan_stage_read(const struct cv_where *at, const char *key, const json_t 
 	if (index < 0)
 		return cv_where_error(at, "chain: no chain is called \"%.64s\"", keys.chain);
 	chain = &plan->chains[index];
-	if (read_end(plan, &source, &keys.source, chain->in, chain->name, "comes in",
-		    &stage->source_ring) != 0 ||
+	if (read_source(plan, &source, &keys, chain) != 0 ||
 		read_end(plan, &sink, &keys.sink, chain->out, chain->name, "goes out",
 			&stage->sink_ring) != 0)
 		return -EINVAL;
-	if (stage->source_ring < 0 && keys.source.queue >= plan->ports[chain->in]->queues)
-		return cv_where_error(&source, "queue: %u: port \"%s\" has %u, counted from 0",
-			keys.source.queue, keys.source.port, plan->ports[chain->in]->queues);
+	if (chain->from_outputs && stage->sink_ring >= 0)
+		return cv_where_error(&sink, "ring: a chain from outputs is one stage");
 	stage->worker = keys.worker;
 	stage->chain = index;
 	stage->queue = keys.source.queue;

@@ -22,12 +22,22 @@ const struct cv_nf *cv_nf_find(const char *name)
 	return NULL;
 }
 
-int cv_nf_env_port(const struct cv_nf_env *env, const char *name)
+static int find(const char *const *names, unsigned count, const char *name)
 {
-	for (unsigned i = 0; i < env->ports_count; i++)
-		if (strcmp(env->ports[i], name) == 0)
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(names[i], name) == 0)
 			return (int)i;
 	return -1;
+}
+
+int cv_nf_env_port(const struct cv_nf_env *env, const char *name)
+{
+	return find(env->ports, env->ports_count, name);
+}
+
+int cv_nf_env_output(const struct cv_nf_env *env, const char *name)
+{
+	return find(env->outputs, env->outputs_count, name);
 }
 
 void *cv_nf_create(const struct cv_nf *nf, const json_t *config, const struct cv_nf_env *env,

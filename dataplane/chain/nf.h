@@ -40,10 +40,15 @@ struct cv_nf_env {
 	unsigned ports_count;
 	const uint8_t (*macs)[6]; // of the ports, by index; start() only
 	const uint16_t *mtus; // of the ports, bytes of layer 3; start() only
+	const char *const *outputs; // names by index: CV_OUTPUT(index) goes there
+	unsigned outputs_count; // at most CV_OUTPUTS_MAX
 };
 
 // The index of the port called name, or -1.
 int cv_nf_env_port(const struct cv_nf_env *env, const char *name);
+
+// The index of the output called name, or -1.
+int cv_nf_env_output(const struct cv_nf_env *env, const char *name);
 
 struct cv_nf_flow;
 
@@ -51,6 +56,7 @@ struct cv_nf {
 	const char *name; // the type, as descriptors write it
 	const char *summary; // one line for people
 	const char *const *drops; // names of the drop reasons, NULL at the end
+	bool branches; // it may have outputs, which lead to other chains
 
 	// The parameters, and the size of the struct that they are read into. Python's model of the
 	// function and its reference are made from this table (make generated).

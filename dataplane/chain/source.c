@@ -45,8 +45,8 @@ static void run_class(struct cv_worker *worker, const struct cv_source *source, 
 		return;
 	}
 	for (unsigned i = 0; i < burst->n; i++)
-		burst->views[i].out = source->paths[class].out;
-	cv_path_run(&source->paths[class], &worker->paths, burst);
+		burst->views[i].out = source->paths[class]->out;
+	cv_path_run(source->paths[class], &worker->paths, burst);
 }
 
 // Several chains share the source: each gets its packets as one burst, in their order.
@@ -81,7 +81,7 @@ static void run_source(
 	if (burst->n == 0)
 		return;
 	if (source->one_path)
-		cv_path_run(&source->paths[0], &worker->paths, burst);
+		cv_path_run(source->paths[0], &worker->paths, burst);
 	else
 		run_classes(worker, source, burst);
 }
@@ -92,8 +92,8 @@ static bool has_room(const struct cv_source *source)
 	uint32_t views = source->convoys != NULL ? CV_CONVOYS_VIEWS : CV_BURST_VIEWS;
 
 	for (unsigned i = 0; i < source->paths_count; i++)
-		if (source->paths[i].sink != NULL &&
-			!cv_ring_has_room(source->paths[i].sink, CV_BURST_MAX, views))
+		if (source->paths[i]->sink != NULL &&
+			!cv_ring_has_room(source->paths[i]->sink, CV_BURST_MAX, views))
 			return false;
 	return true;
 }
@@ -109,7 +109,7 @@ static bool take_frames(struct cv_worker *worker, struct cv_source *source, stru
 
 	while (taken < n) {
 		taken += cv_burst_load_convoys(burst, frames + taken, n - taken, source->in,
-			source->paths[0].out, source->convoys,
+			source->paths[0]->out, source->convoys,
 			&worker->paths.ports_counters[source->in]);
 		convoys |= burst->n != burst->buffers.n;
 		packets += burst->n;
@@ -124,7 +124,7 @@ static bool take_frames(struct cv_worker *worker, struct cv_source *source, stru
 static bool has_no_ring(const struct cv_source *source)
 {
 	for (unsigned i = 0; i < source->paths_count; i++)
-		if (source->paths[i].sink != NULL)
+		if (source->paths[i]->sink != NULL)
 			return false;
 	return true;
 }
@@ -173,7 +173,7 @@ static uint16_t poll_views(
 		disaggregate_views(worker, source, burst, n);
 		return n;
 	}
-	cv_burst_take_views(burst, n, source->in, source->paths[0].out,
+	cv_burst_take_views(burst, n, source->in, source->paths[0]->out,
 		&worker->paths.ports_counters[source->in]);
 	run_source(worker, source, burst);
 	return n;
@@ -200,7 +200,7 @@ static uint16_t poll_port(
 	n = port->rx(port, source->queue, packets, allowed(worker, CV_BURST_MAX));
 	if (n == 0)
 		return 0;
-	cv_burst_load(burst, packets, n, source->in, source->paths[0].out,
+	cv_burst_load(burst, packets, n, source->in, source->paths[0]->out,
 		&worker->paths.ports_counters[source->in]);
 	run_source(worker, source, burst);
 	return n;
@@ -216,7 +216,7 @@ static uint16_t poll_ring(
 	burst->n = n;
 	burst->whole = false; // not known any more
 	cv_burst_measure(burst);
-	cv_path_run(&source->paths[0], &worker->paths, burst);
+	cv_path_run(source->paths[0], &worker->paths, burst);
 	return n;
 }
 

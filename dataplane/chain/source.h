@@ -38,7 +38,7 @@ struct cv_source {
 	struct cv_classifier classifier; // a port's: classes are indices of paths
 	bool one_path; // no packet needs classifying
 	bool waits; // does not receive while a sink has no room: nothing is lost in the node
-	struct cv_path *paths;
+	const struct cv_path **paths; // by class
 	unsigned paths_count;
 };
 

@@ -135,6 +135,7 @@ struct rig {
 	struct cv_nf_counters counters[2];
 	struct cv_step steps[2];
 	struct cv_path paths[2];
+	const struct cv_path *path_list[2];
 	struct cv_source sources[2];
 	struct cv_ring *ring;
 	enum cv_worker_phase phase;
@@ -161,6 +162,7 @@ static void rig_init(struct rig *rig)
 		rig->txs[i].pool = pool;
 		rig->txs[i].counters = rig->port_counters[i];
 		rig->steps[i] = (struct cv_step){.process = obey, .counters = &rig->counters[i]};
+		rig->path_list[i] = &rig->paths[i];
 		rig->paths[i] = (struct cv_path){.length = 1, .steps = &rig->steps[i], .out = 1};
 		*worker = (struct cv_worker){.paths.nf.index = i,
 			.paths.ports_counters = rig->port_counters[i],
@@ -174,7 +176,7 @@ static void rig_init(struct rig *rig)
 	rig->sources[0] = (struct cv_source){.port = rig->port_list[0],
 		.one_path = true,
 		.waits = true,
-		.paths = rig->paths,
+		.paths = rig->path_list,
 		.paths_count = 1};
 	cv_classifier_init(&rig->sources[0].classifier);
 }
@@ -494,7 +496,7 @@ static void convoys_among_plain_packets(void **state)
 			rig.paths[0].sink = rig.ring;
 			rig.sources[1] = (struct cv_source){.ring = rig.ring,
 				.one_path = true,
-				.paths = &rig.paths[1],
+				.paths = &rig.path_list[1],
 				.paths_count = 1};
 		}
 		for (unsigned i = 0; i < rows[row].plain; i++)
@@ -532,7 +534,7 @@ static void pipeline(void **state)
 		rig.ports[0].port.ended = memory_ended;
 		rig.sources[1] = (struct cv_source){.ring = rig.ring,
 			.one_path = true,
-			.paths = &rig.paths[1],
+			.paths = &rig.path_list[1],
 			.paths_count = 1};
 		for (unsigned i = 0; i < 256; i++)
 			give(&rig, CV_NEXT, i % 2 ? 2 : 0xff, 60, -1);

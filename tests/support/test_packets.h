@@ -353,6 +353,10 @@ static inline uint8_t packet_verdict(const struct cv_nf *nf, const char *name)
 {
 	if (strcmp(name, "next") == 0)
 		return CV_NEXT;
+	if (strcmp(name, "absorbed") == 0)
+		return CV_ABSORBED;
+	if (strncmp(name, "output ", 7) == 0)
+		return CV_OUTPUT(atoi(name + 7));
 	for (unsigned i = 0; nf->drops[i] != NULL; i++)
 		if (strcmp(nf->drops[i], name) == 0)
 			return CV_DROP(i);
@@ -384,9 +388,8 @@ static inline void packet_expect(const struct cv_nf *nf, const struct packet_row
 	struct packet want = packet_make(row->out != NULL ? row->out : row->in);
 
 	if (verdict != packet_verdict(nf, row->verdict))
-		fail_msg("%s: verdict is %s, not %s", row->name,
-			verdict == CV_NEXT ? "next" : nf->drops[verdict - 1], row->verdict);
-	if (verdict != CV_NEXT)
+		fail_msg("%s: verdict is 0x%02x, not %s", row->name, verdict, row->verdict);
+	if (verdict != CV_NEXT && verdict < CV_OUTPUT(0))
 		return;
 	if (view->out != row->out_port)
 		fail_msg("%s: leaves by port %u, not %u", row->name, view->out, row->out_port);
@@ -450,14 +453,18 @@ static inline void packet_eal(const char *program)
 	}
 }
 
-// An environment of four ports, left right third fourth, whose MACs are 02:aa:00:00:00:INDEX.
+// An environment of four ports, left right third fourth, whose MACs are 02:aa:00:00:00:INDEX, and two
+// outputs, voice and rest.
 static inline const struct cv_nf_env *packet_env(void)
 {
 	static const char *const names[] = {"left", "right", "third", "fourth"};
 	static const uint8_t macs[4][6] = {{2, 0xaa, 0, 0, 0, 0}, {2, 0xaa, 0, 0, 0, 1},
 		{2, 0xaa, 0, 0, 0, 2}, {2, 0xaa, 0, 0, 0, 3}};
 	static const uint16_t mtus[4] = {1500, 1500, 1500, 1500};
+	static const char *const outputs[] = {"voice", "rest"};
 	static const struct cv_nf_env env = {.name = "nf",
+		.outputs = outputs,
+		.outputs_count = 2,
 		.workers = 2,
 		.socket = -1,
 		.ports = names,
