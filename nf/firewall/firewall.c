@@ -339,8 +339,8 @@ static void *firewall_create(
 	if (firewall == NULL)
 		return NULL;
 	if (configure(firewall, config, env->name, error) != 0 ||
-		cv_firewall_table_build(
-			&firewall->table, &firewall->rules, env->name, env->socket, error) != 0)
+		cv_firewall_table_build(&firewall->table, &firewall->rules, CV_FIREWALL_PASS,
+			env->name, env->socket, error) != 0)
 		goto fail;
 	for (; firewall->workers < env->workers; firewall->workers++) {
 		uint64_t *hits = rte_zmalloc_socket("firewall hits",

@@ -152,12 +152,15 @@ static void family_free(struct cv_firewall_family *family)
 // Makes the scans, or if that is too much for them a trie. entry has room for what entries_set()
 // writes. Returns 0 or -errno, then perhaps with something to free.
 static int lookup_make(struct cv_firewall_family *family, struct cv_firewall_entry *entry,
-	const struct cv_firewall_table *table, const struct cv_firewall_rules *rules, bool ipv4,
-	int socket)
+	const struct cv_firewall_table *table, const struct cv_firewall_rules *rules,
+	enum cv_firewall_use use, bool ipv4, int socket)
 {
 	unsigned words = ipv4 ? CV_FIREWALL_IPV4_WORDS : CV_FIREWALL_IPV6_WORDS;
 	uint32_t count = entries_set(entry, ipv4, table, rules, false);
-	int rc = count <= CV_FIREWALL_SCAN_MAX ? 0 : -E2BIG;
+	int rc = use == CV_FIREWALL_PASS && count <= CV_FIREWALL_SCAN_MAX ? 0 : -E2BIG;
+
+	if (use == CV_FIREWALL_FIND && count == 0)
+		return 0;
 
 	if (rc == 0)
 		rc = cv_firewall_scan_make(&family->scan[false], entry, count, words);
@@ -173,19 +176,19 @@ static int lookup_make(struct cv_firewall_family *family, struct cv_firewall_ent
 
 // Returns 0 or -errno, then perhaps with something to free.
 static int family_build(struct cv_firewall_family *family, const struct cv_firewall_table *table,
-	const struct cv_firewall_rules *rules, bool ipv4, int socket)
+	const struct cv_firewall_rules *rules, enum cv_firewall_use use, bool ipv4, int socket)
 {
 	struct cv_firewall_entry *entry = calloc(2 * rules->count + 1, sizeof(*entry));
 	int rc = -ENOMEM;
 
 	if (entry != NULL)
-		rc = lookup_make(family, entry, table, rules, ipv4, socket);
+		rc = lookup_make(family, entry, table, rules, use, ipv4, socket);
 	free(entry);
 	return rc;
 }
 
 int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_firewall_rules *rules,
-	const char *name, int socket, struct cv_error *error)
+	enum cv_firewall_use use, const char *name, int socket, struct cv_error *error)
 {
 	int rc;
 
@@ -193,9 +196,9 @@ int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_fir
 	rc = classes_set(table, rules, name, error);
 	if (rc != 0)
 		return rc;
-	rc = family_build(&table->ipv4, table, rules, true, socket);
+	rc = family_build(&table->ipv4, table, rules, use, true, socket);
 	if (rc == 0)
-		rc = family_build(&table->ipv6, table, rules, false, socket);
+		rc = family_build(&table->ipv6, table, rules, use, false, socket);
 	if (rc != 0) {
 		cv_error_set(error, "%s: no table of %zu rules: %s%s", name, rules->count,
 			strerror(-rc),
@@ -209,4 +212,49 @@ void cv_firewall_table_free(struct cv_firewall_table *table)
 {
 	family_free(&table->ipv4);
 	family_free(&table->ipv6);
+}
+
+// Writes the rules of the tuples at count places to the packets there.
+static void find_of(const struct rte_acl_ctx *trie, const void *tuple, uint32_t bytes,
+	const uint8_t *place, uint32_t count, uint32_t *rule)
+{
+	uint32_t result[CV_FIREWALL_LOOKUP_MAX];
+
+	if (count == 0)
+		return;
+	cv_firewall_trie_lookup(trie, tuple, bytes, place, result, count);
+	for (uint32_t i = 0; i < count; i++)
+		rule[place[i]] = CV_FIREWALL_RULE(result[i]);
+}
+
+void cv_firewall_table_find(const struct cv_firewall_table *table, const struct cv_view *view,
+	uint32_t *rule, uint16_t n)
+{
+	struct cv_tuple_ipv4 ipv4[CV_FIREWALL_LOOKUP_MAX];
+	struct cv_tuple_ipv6 ipv6[CV_FIREWALL_LOOKUP_MAX];
+	uint8_t ipv4_place[CV_FIREWALL_LOOKUP_MAX], ipv6_place[CV_FIREWALL_LOOKUP_MAX];
+	uint32_t ipv4_count = 0, ipv6_count = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		const uint8_t *ip = view[i].data + view[i].l3;
+		const uint32_t len = view[i].len - view[i].l3;
+		enum cv_tuple_kind kind;
+
+		rule[i] = 0;
+		if (view[i].proto == CV_PROTO_IPV4 && table->ipv4.trie != NULL) {
+			kind = cv_tuple_ipv4(ip, len, &ipv4[i]);
+			if (kind > CV_TUPLE_NON_FIRST)
+				continue;
+			ipv4[i].proto = cv_firewall_class(table, ipv4[i].proto, kind);
+			ipv4_place[ipv4_count++] = (uint8_t)i;
+		} else if (view[i].proto == CV_PROTO_IPV6 && table->ipv6.trie != NULL) {
+			kind = cv_tuple_ipv6(ip, len, &ipv6[i]);
+			if (kind > CV_TUPLE_NON_FIRST)
+				continue;
+			ipv6[i].proto = cv_firewall_class(table, ipv6[i].proto, kind);
+			ipv6_place[ipv6_count++] = (uint8_t)i;
+		}
+	}
+	find_of(table->ipv4.trie, ipv4, sizeof(ipv4[0]), ipv4_place, ipv4_count, rule);
+	find_of(table->ipv6.trie, ipv6, sizeof(ipv6[0]), ipv6_place, ipv6_count, rule);
 }

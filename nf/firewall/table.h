@@ -22,6 +22,7 @@
 #include "nf/firewall/scan.h"
 #include "packet/error.h"
 #include "packet/tuple.h"
+#include "packet/view.h"
 
 struct cv_firewall_family {
 	struct rte_acl_ctx *trie; // NULL: scanned
@@ -37,11 +38,20 @@ struct cv_firewall_table {
 	cv_firewall_scan_run *run;
 };
 
+// What is asked of a table: whether packets pass, or which rule matches them, by
+// cv_firewall_table_find().
+enum cv_firewall_use { CV_FIREWALL_PASS, CV_FIREWALL_FIND };
+
 // Builds the table from rules, which it does not keep, on NUMA node socket (-1: any); name is the
 // function's, for error texts. Returns 0, or -errno with error set and nothing to free. The EAL
 // must be there.
 int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_firewall_rules *rules,
-	const char *name, int socket, struct cv_error *error);
+	enum cv_firewall_use use, const char *name, int socket, struct cv_error *error);
+
+// The first rule that matches each of n <= CV_FIREWALL_LOOKUP_MAX packets: its index + 1; 0: none
+// does, or it is no sound IP packet.
+void cv_firewall_table_find(const struct cv_firewall_table *table, const struct cv_view *view,
+	uint32_t *rule, uint16_t n);
 
 void cv_firewall_table_free(struct cv_firewall_table *table);
 
