@@ -73,9 +73,10 @@ json_t *cv_nf_describe(void)
 
 		for (const char *const *drop = (*nf)->drops; *drop != NULL; drop++)
 			json_array_append_new(drops, json_string(*drop));
-		json_array_append_new(types, json_pack("{s:s, s:s, s:o, s:o}", "name", (*nf)->name,
-						     "summary", (*nf)->summary, "drops", drops,
-						     "params", cv_params_describe((*nf)->params)));
+		json_array_append_new(types,
+			json_pack("{s:s, s:s, s:o, s:b, s:o}", "name", (*nf)->name, "summary",
+				(*nf)->summary, "drops", drops, "branches", (*nf)->branches,
+				"params", cv_params_describe((*nf)->params)));
 	}
 	return types;
 }

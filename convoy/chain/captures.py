@@ -20,13 +20,20 @@ def with_captures(plan: Plan, read: Path | None, write: Path | None, chain: str 
         raise InputError(f"--write: {write}: is the capture that --read reads; name another file")
     data = plan.data
     selected = _select(data["chains"], chain)
+    if "in" not in selected:
+        raise InputError(
+            f"--chain: '{selected['name']}': only outputs lead there; name the chain before it"
+        )
     ends = {selected["in"]: read, selected["out"]: write}
     chains, stages = data["chains"], data["stages"]
     notes = plan.notes
     if read is not None:
-        chains = [c for c in chains if c["in"] == selected["in"]]
+        chains = [c for c in chains if c.get("in", selected["in"]) == selected["in"]]
         names = [c["name"] for c in chains]
-        stages = _by_first_queue([s for s in stages if s["chain"] in names])
+        polled = _by_first_queue([s for s in stages if s["chain"] in names])
+        workers = {stage["worker"] for stage in polled}
+        from_outputs = [s for s in stages if "outputs" in s["source"] and s["worker"] in workers]
+        stages = [*polled, *from_outputs]
         left_out = [c["name"] for c in data["chains"] if c not in chains]
         if left_out:
             notes = (*notes, f"not run, they come in by other ports: {', '.join(left_out)}")
@@ -60,7 +67,7 @@ def _select(chains: list[dict[str, Any]], name: str | None) -> dict[str, Any]:
                 f"--chain: '{name}': no chain is called so; {known('chains', name, names)}"
             )
         return chains[names.index(name)]
-    forward = [chain for chain in chains if not chain["name"].endswith(".back")]
+    forward = [c for c in chains if "in" in c and not c["name"].endswith(".back")]
     if len({(chain["in"], chain["out"]) for chain in forward}) > 1:
         raise InputError(
             f"--read, --write: which chain do the captures belong to? Add --chain NAME: "

@@ -19,7 +19,11 @@ class Chain(Model):
     """Packets that come in by one port, pass functions in order, and leave by another."""
 
     match: ChainMatch = Field(ChainMatch(), description="default: everything")
-    from_: Name = Field(alias="from", description="port that its packets come in by")
+    from_: Name | None = Field(
+        None,
+        alias="from",
+        description="port that its packets come in by; absent: outputs of functions lead here",
+    )
     to: Name = Field(description="port that they leave by, unless a function says otherwise")
     path: list[Name] = Field([], max_length=32, description="functions in order; empty: a wire")
     both_ways: bool = Field(False, description="also from `to` to `from`, the path reversed")

@@ -27,6 +27,7 @@ from convoy.chain.parameters import (
     MORE,
     PARAMETERS,
     BridgeParameters,
+    ClassifierParameters,
     FirewallParameters,
     L2fwdParameters,
     PolicerParameters,
@@ -314,6 +315,31 @@ class Bridge(BridgeParameters):
         return self
 
 
+class ClassifierRule(Model):
+    """What is done with the packets that a rule matches."""
+
+    match: Match = Field(Match(), description="default: everything")
+    dscp: int | None = Field(None, ge=0, le=63, description="written to IPv4 and IPv6")
+    vlan: int | None = Field(
+        None, ge=0, le=4095, description="id of the outermost tag; a packet without one gets one"
+    )
+    output: Name | None = Field(None, description="where they go; default: the next function")
+
+
+class Classifier(ClassifierParameters):
+    """With its rules."""
+
+    rules: list[ClassifierRule] = Field([], description=MORE["classifier"]["rules"])
+
+    @model_validator(mode="after")
+    def _outputs_exist(self) -> "Classifier":
+        for i, output in enumerate([*(rule.output for rule in self.rules), self.rest]):
+            if output is not None and output not in self.outputs:
+                where = "rest" if i == len(self.rules) else f"rule {i + 1}"
+                raise ValueError(f"{where}: '{output}' is not among the outputs; add it there")
+        return self
+
+
 class L2fwd(L2fwdParameters):
     """Without what was its mode bridge."""
 
@@ -369,6 +395,7 @@ class Policer(PolicerParameters):
 
 
 _OWN: dict[str, type[Parameters]] = {
+    "classifier": Classifier,
     "bridge": Bridge,
     "firewall": Firewall,
     "l2fwd": L2fwd,
@@ -397,6 +424,11 @@ def function_type(function: Model) -> str:
     """Return the name of a function's type as nf/ has it."""
     (name,) = type(function).model_fields
     return name
+
+
+def outputs_of(function: Model) -> dict[str, str]:
+    """Return the chains that a function's outputs lead to, by output."""
+    return getattr(settings(function), "outputs", {})
 
 
 def settings(function: Model) -> Parameters:

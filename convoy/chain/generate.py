@@ -18,7 +18,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from convoy.chain.model import File, Mac, Parameters, Text
+from convoy.chain.model import File, Mac, Outputs, Parameters, Text
 '''
 _TYPES = {
     "boolean": "bool",
@@ -42,6 +42,8 @@ def parameters(functions: Sequence[Mapping[str, Any]]) -> str:
         lines += ["", f"class {class_name(function['name'])}(Parameters):"]
         lines += [f'    """{function["summary"]}"""', ""]
         lines += [_field(row) for row in function["params"] if _is_simple(row)]
+        if function["branches"]:
+            lines += ['    outputs: Outputs = Field({}, description="chains, by output")']
         lines += [""]
     lines += ["", "PARAMETERS: dict[str, type[Parameters]] = {"]
     lines += [f"    {each['name']!r}: {class_name(each['name'])}," for each in functions]

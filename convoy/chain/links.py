@@ -9,7 +9,14 @@ from pathlib import Path
 
 from convoy.base.problem import Loc, Problem, known, shown
 from convoy.chain.descriptor import Descriptor
-from convoy.chain.functions import Bridge, RouteHop, Router, function_type, settings
+from convoy.chain.functions import (
+    Bridge,
+    RouteHop,
+    Router,
+    function_type,
+    outputs_of,
+    settings,
+)
 from convoy.chain.machine import Machine
 from convoy.chain.parameters import FILES
 from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap
@@ -19,6 +26,7 @@ def problems(descriptor: Descriptor, base: Path, machine: Machine) -> list[Probl
     """Return everything that is wrong; base is the folder that relative paths start from."""
     return [
         *_chains(descriptor),
+        *_graph(descriptor),
         *_next_hops(descriptor),
         *_bridges(descriptor),
         *_routes(descriptor),
@@ -33,7 +41,7 @@ def _chains(descriptor: Descriptor) -> Iterator[Problem]:
     for name, chain in descriptor.chains.items():
         at: Loc = ("chains", name)
         for key, port in (("from", chain.from_), ("to", chain.to)):
-            if port not in descriptor.ports:
+            if port is not None and port not in descriptor.ports:
                 yield Problem(
                     (*at, key),
                     "no port is called so",
@@ -55,6 +63,8 @@ def _chains(descriptor: Descriptor) -> Iterator[Problem]:
                     "give the second one a name of its own under functions",
                     shown(function),
                 )
+        if chain.from_ is None:
+            continue
         for port in {chain.from_: 0, chain.to: 0} if chain.both_ways else (chain.from_,):
             other = entries.setdefault((port, str(chain.match)), name)
             if other != name:
@@ -70,6 +80,62 @@ def _chains(descriptor: Descriptor) -> Iterator[Problem]:
                 f"comes in and leaves by '{chain.to}', so both ways are one",
                 "remove both-ways",
             )
+
+
+def _graph(descriptor: Descriptor) -> Iterator[Problem]:
+    """Yield what is wrong with functions' outputs, and with the chains that they lead to."""
+    led_to = set()
+    for name, function in descriptor.functions.items():
+        for output, to in outputs_of(function).items():
+            at: Loc = ("functions", name, function_type(function), "outputs", output)
+            if to not in descriptor.chains:
+                fix = known("chains", to, descriptor.chains)
+                yield Problem(at, "no chain is called so", fix, shown(to))
+            elif descriptor.chains[to].from_ is not None:
+                fix = f"take `from` out of chain {to}, or lead the output to a chain without"
+                yield Problem(at, "that chain comes in by a port", fix, shown(to))
+            led_to.add(to)
+    for name, chain in descriptor.chains.items():
+        if chain.from_ is not None:
+            continue
+        if name not in led_to:
+            fix = "add from: PORT, or lead a function's output here"
+            yield Problem(("chains", name, "from"), "is missing, and no output leads here", fix)
+            continue
+        for key, wrong in (
+            ("match", chain.match != type(chain.match)()),
+            ("both-ways", chain.both_ways),
+            ("deployment", chain.deployment != "inline"),
+        ):
+            if wrong:
+                fix = f"remove {key}, or add from: PORT"
+                yield Problem(("chains", name, key), "is for chains that come in by a port", fix)
+    yield from _loops(descriptor)
+
+
+def _loops(descriptor: Descriptor) -> Iterator[Problem]:
+    """Yield each output that leads back to a chain on the way to it."""
+    done: set[str] = set()
+
+    def follow(chain: str, above: tuple[str, ...]) -> Iterator[Problem]:
+        done.add(chain)
+        path = [name for name in descriptor.chains[chain].path if name in descriptor.functions]
+        for name in path:
+            function = descriptor.functions[name]
+            for output, to in outputs_of(function).items():
+                if to in (*above, chain):
+                    yield Problem(
+                        ("functions", name, function_type(function), "outputs", output),
+                        "leads back to a chain that its packets came through",
+                        "lead it to a chain of its own",
+                        shown(to),
+                    )
+                elif to in descriptor.chains and to not in done:
+                    yield from follow(to, (*above, chain))
+
+    for chain in descriptor.chains:
+        if chain not in done:
+            yield from follow(chain, ())
 
 
 def _next_hops(descriptor: Descriptor) -> Iterator[Problem]:
@@ -170,7 +236,7 @@ def bridge_sides(descriptor: Descriptor, function: str) -> list[str]:
     ports: dict[str, None] = {}
     for chain in descriptor.chains.values():
         if function in chain.path:
-            ports |= {chain.from_: None, chain.to: None}
+            ports |= dict.fromkeys(port for port in (chain.from_, chain.to) if port is not None)
     return list(ports)
 
 

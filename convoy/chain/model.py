@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from convoy.base.model import Model, named
+from convoy.base.model import Model, Name, named
 
 
 class Parameters(Model):
@@ -16,7 +16,7 @@ class Parameters(Model):
 
     def as_plan(self) -> dict[str, Any]:
         """Return them as nf/ reads them: what is not given has its default there."""
-        return self.model_dump(exclude_none=True)
+        return self.model_dump(exclude_none=True, exclude={"outputs"})
 
 
 def _mac(text: str) -> str:
@@ -50,6 +50,7 @@ def prefix(text: str) -> str:
 
 
 ChainName = Annotated[str, *named(18)]  # the plan adds up to 13: web.back.q63.31
+Outputs = Annotated[dict[Name, ChainName], Field(max_length=8)]
 Text = Annotated[str, Field(min_length=1)]
 File = Annotated[str, Field(min_length=1)]  # a path, from the descriptor's folder
 Mac = Annotated[str, AfterValidator(_mac), Field(examples=["02:00:00:00:00:01"])]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from convoy.chain.model import File, Mac, Parameters
+from convoy.chain.model import File, Mac, Outputs, Parameters, Text
 
 
 class BridgeParameters(Parameters):
@@ -16,6 +16,15 @@ class BridgeParameters(Parameters):
     age_s: int = Field(
         300, ge=1, le=1000000, description="seconds of silence after which an address is forgotten"
     )
+
+
+class ClassifierParameters(Parameters):
+    """Marks packets (DSCP, VLAN) and sends them to other chains, by ordered 5-tuple rules."""
+
+    rest: Text | None = Field(
+        None, description="output of what no rule matches; default: the next function"
+    )
+    outputs: Outputs = Field({}, description="chains, by output")
 
 
 class FirewallParameters(Parameters):
@@ -145,6 +154,7 @@ class TtlLimitParameters(Parameters):
 
 PARAMETERS: dict[str, type[Parameters]] = {
     "bridge": BridgeParameters,
+    "classifier": ClassifierParameters,
     "firewall": FirewallParameters,
     "l2fwd": L2fwdParameters,
     "policer": PolicerParameters,
@@ -154,6 +164,7 @@ PARAMETERS: dict[str, type[Parameters]] = {
 # What the fields are for that a type's own model must add.
 MORE: dict[str, dict[str, str]] = {
     "bridge": {"sides": "its two ports; default: the chain's"},
+    "classifier": {"rules": "rules in order"},
     "firewall": {"rules": "rules in order"},
     "policer": {
         "green": "pass, drop, or {dscp: N}",

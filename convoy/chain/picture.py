@@ -14,19 +14,40 @@ def pictures(plan: dict[str, Any]) -> list[tuple[str, list[str]]]:
     def port(name: str) -> str:
         return f"{name} ({kinds[name]})"
 
+    outputs = {function["name"]: function.get("outputs", []) for function in plan["functions"]}
+
+    def source(stage: dict[str, Any]) -> str:
+        if "port" in stage["source"]:
+            return port(stage["source"]["port"])
+        came = [
+            f"{name}.{output['name']}"
+            for name, each in outputs.items()
+            for output in each
+            if output["chain"] == stage["chain"]
+        ]
+        return " + ".join(came)
+
+    def branches(stage: dict[str, Any]) -> str:
+        each = [
+            output["name"] + " ▶ " + output["chain"] for n in stage["path"] for output in outputs[n]
+        ]
+        return f" (outputs: {', '.join(each)})" if each else ""
+
     def stage_text(stage: dict[str, Any]) -> str:
         names = [n if n == types[n] else f"{n} ({types[n]})" for n in stage["path"]]
-        return f"[core {cores[stage['worker']]}: {' → '.join(names) or 'wire'}]"
+        return f"[core {cores[stage['worker']]}: {' → '.join(names) or 'wire'}{branches(stage)}]"
 
     result = []
     for chain in plan["chains"]:
         stages = [stage for stage in plan["stages"] if stage["chain"] == chain["name"]]
         by_ring = {s["source"]["ring"]: s for s in stages if "ring" in s["source"]}
-        heads = [stage for stage in stages if "port" in stage["source"]]
+        heads = [stage for stage in stages if "ring" not in stage["source"]]
         lines = []
         for head in heads:
-            queue = f" queue {head['source'].get('queue', 0)}" if len(heads) > 1 else ""
-            parts = [port(head["source"]["port"]) + queue]
+            queue = ""
+            if len(heads) > 1 and "port" in head["source"]:
+                queue = f" queue {head['source'].get('queue', 0)}"
+            parts = [source(head) + queue]
             stage = head
             while True:
                 parts.append(stage_text(stage))
@@ -35,6 +56,7 @@ def pictures(plan: dict[str, Any]) -> list[tuple[str, list[str]]]:
                 stage = by_ring[stage["sink"]["ring"]]
             lines.append(" ──▶ ".join([*parts, port(stage["sink"]["port"])]))
         match = chain.get("match") or {}
-        what = " ".join(f"{key} {value}" for key, value in match.items()) or "everything"
+        rest = "everything" if "in" in chain else "from outputs"
+        what = " ".join(f"{key} {value}" for key, value in match.items()) or rest
         result.append((f"{chain['name']}: {what}", lines))
     return result

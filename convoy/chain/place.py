@@ -5,7 +5,8 @@
 Rules, all of them needed by the node (docs/plan.md):
  - a queue of a port is polled by one worker, so all chains that begin there share it;
  - inline is one stage per chain and queue; pipeline is one stage per function, joined by rings;
- - a function of a pipeline runs on one worker, whichever way its packets go.
+ - a function of a pipeline runs on one worker, whichever way its packets go;
+ - a chain that outputs lead to is a stage on each worker that runs a function which leads there.
 Stages that must share a worker form a group; groups are dealt out to the cores in turn.
 """
 
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convoy.chain.descriptor import Chain, Descriptor
+from convoy.chain.functions import outputs_of
 from convoy.chain.machine import Machine
 
 
@@ -23,7 +25,7 @@ class Way:
 
     name: str
     chain: Chain
-    source: str
+    source: str | None  # None: functions' outputs
     sink: str
     path: tuple[str, ...]
 
@@ -32,7 +34,7 @@ class Way:
         return {
             "name": self.name,
             "match": self.chain.match.model_dump(exclude_none=True),
-            "in": self.source,
+            **({} if self.source is None else {"in": self.source}),
             "out": self.sink,
         }
 
@@ -42,7 +44,7 @@ def ways(descriptor: Descriptor) -> list[Way]:
     result = []
     for name, chain in descriptor.chains.items():
         result.append(Way(name, chain, chain.from_, chain.to, tuple(chain.path)))
-        if chain.both_ways:
+        if chain.both_ways and chain.from_ is not None:
             back = tuple(reversed(chain.path))
             result.append(Way(f"{name}.back", chain, chain.to, chain.from_, back))
     return result
@@ -78,6 +80,8 @@ def place(descriptor: Descriptor, machine: Machine) -> Placement:
     groups = _Groups()
     stages: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     for way in ways(descriptor):
+        if way.source is None:
+            continue
         queues = descriptor.ports[way.source].rx_queues
         for queue in range(queues):
             for key, stage in _stages(way, queue, queues):
@@ -91,9 +95,36 @@ def place(descriptor: Descriptor, machine: Machine) -> Placement:
     if len(keys) > len(used):
         what = "queues and functions" if _has_pipeline(descriptor) else "queues"
         notes = (*notes, f"{len(keys)} {what} share {len(used)} worker{'s' * (len(used) > 1)}")
-    return Placement(
-        tuple({"worker": worker[groups.find(key)], **stage} for key, stage in stages), used, notes
-    )
+    placed = [{"worker": worker[groups.find(key)], **stage} for key, stage in stages]
+    return Placement((*placed, *_output_stages(descriptor, placed)), used, notes)
+
+
+def _output_stages(
+    descriptor: Descriptor, stages: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the stages of the chains that outputs of these stages' functions lead to."""
+    result: list[dict[str, Any]] = []
+    there: set[tuple[int, str]] = set()
+    waiting = list(stages)
+    while waiting:
+        stage = waiting.pop(0)
+        functions = [descriptor.functions[name] for name in stage["path"]]
+        for name in [to for function in functions for to in outputs_of(function).values()]:
+            if (stage["worker"], name) in there:
+                continue
+            there.add((stage["worker"], name))
+            chain = descriptor.chains[name]
+            result.append(
+                {
+                    "worker": stage["worker"],
+                    "chain": name,
+                    "source": {"outputs": True},
+                    "path": list(chain.path),
+                    "sink": {"port": chain.to},
+                }
+            )
+            waiting.append(result[-1])
+    return result
 
 
 def _has_pipeline(descriptor: Descriptor) -> bool:

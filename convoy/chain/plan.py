@@ -9,7 +9,7 @@ from typing import Any
 from convoy.base.model import Model
 from convoy.chain import links
 from convoy.chain.descriptor import Descriptor
-from convoy.chain.functions import function_type, settings
+from convoy.chain.functions import function_type, outputs_of, settings
 from convoy.chain.load import Loaded
 from convoy.chain.machine import Machine
 from convoy.chain.parameters import FILES
@@ -54,6 +54,7 @@ def make_plan(loaded: Loaded, machine: Machine) -> Plan:
                 "name": name,
                 "type": function_type(function),
                 "config": _config(loaded, name, function),
+                **_outputs(function),
             }
             for name, function in descriptor.functions.items()
         ],
@@ -121,6 +122,11 @@ def _port(name: str, port: Port, base: Path, machine: Machine) -> dict[str, Any]
     if "queues" in type(port).model_fields:
         values["queues"] = port.rx_queues
     return {"name": name, "kind": port.kind, **values}
+
+
+def _outputs(function: Any) -> dict[str, Any]:
+    outputs = [{"name": name, "chain": chain} for name, chain in outputs_of(function).items()]
+    return {"outputs": outputs} if outputs else {}
 
 
 def _config(loaded: Loaded, name: str, function: Any) -> dict[str, Any]:

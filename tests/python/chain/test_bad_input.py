@@ -31,7 +31,7 @@ ROWS = [
         "{bridge: {}}",
         "{l3fwd: {}}",
         "web.yaml:7: functions.br.l3fwd: unknown; "
-        "did you mean 'l2fwd'? types of function: bridge, firewall, l2fwd, policer, router, "
+        "did you mean 'l2fwd'? types of function: bridge, classifier, firewall, l2fwd, router, "
         "ttl-limit",
     ),
     (
@@ -59,7 +59,7 @@ ROWS = [
         "{bridge: {}}",
         "l2fwd",
         "web.yaml:7: functions.br: 'l2fwd': must be a mapping; "
-        "write {bridge: …} (types of function: bridge, firewall, l2fwd, policer, router, "
+        "write {bridge: …} (types of function: bridge, classifier, firewall, l2fwd, router, "
         "ttl-limit)",
     ),
     (
@@ -86,7 +86,8 @@ ROWS = [
         "a missing key",
         "from: left, ",
         "",
-        "web.yaml:9: chains.web: the key 'from' is missing; add from:",
+        "web.yaml:9: chains.web.from: is missing, and no output leads here; "
+        "add from: PORT, or lead a function's output here",
     ),
     (
         "a route to nowhere: its port",
