@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from convoy.base.problem import DescriptorError
+from convoy.chain.functions import FUNCTIONS
 from convoy.chain.load import loads
 from convoy.chain.machine import Machine
 
+TYPES = ", ".join(sorted(FUNCTIONS))
 # description, text to replace in the good descriptor, its replacement, the whole message
 ROWS = [
     (
@@ -31,8 +33,7 @@ ROWS = [
         "{bridge: {}}",
         "{l3fwd: {}}",
         "web.yaml:7: functions.br.l3fwd: unknown; "
-        "did you mean 'l2fwd'? types of function: bridge, classifier, firewall, l2fwd, router, "
-        "ttl-limit",
+        f"did you mean 'l2fwd'? types of function: {TYPES}",
     ),
     (
         "an unknown kind of port",
@@ -59,8 +60,7 @@ ROWS = [
         "{bridge: {}}",
         "l2fwd",
         "web.yaml:7: functions.br: 'l2fwd': must be a mapping; "
-        "write {bridge: …} (types of function: bridge, classifier, firewall, l2fwd, router, "
-        "ttl-limit)",
+        f"write {{bridge: …}} (types of function: {TYPES})",
     ),
     (
         "a duplicate name",
