@@ -30,6 +30,7 @@ from convoy.chain.parameters import (
     ClassifierParameters,
     FirewallParameters,
     L2fwdParameters,
+    NatParameters,
     PolicerParameters,
     RouterParameters,
 )
@@ -394,11 +395,64 @@ class Policer(PolicerParameters):
         return self
 
 
+def _external_ports(value: Any) -> Any:
+    checked = _port_range(value)
+    if str(checked).partition("-")[0] == "0":
+        raise ValueError("must begin at 1 or higher")
+    return checked
+
+
+ExternalPorts = Annotated[
+    int | str, BeforeValidator(_external_ports), Field(examples=[80, "8000-8010"])
+]
+
+
+def _ipv4_prefix(text: str) -> str:
+    if ":" in text:
+        raise ValueError("must be IPv4; NAT44 does not translate IPv6")
+    return text
+
+
+Ipv4Prefix = Annotated[Prefix, AfterValidator(_ipv4_prefix)]
+Ipv4Address = Annotated[Address, AfterValidator(_ipv4_prefix)]
+
+
+class Forward(Model):
+    """Packets from outside that go to one internal host."""
+
+    proto: Literal["tcp", "udp", "icmp"] = Field(description="icmp: requests, such as pings")
+    external: Ipv4Address = Field(description="external address")
+    port: ExternalPorts | None = Field(None, description="external port or range; not of icmp")
+    to: Ipv4Address = Field(description="internal address")
+    to_port: int | None = Field(
+        None, ge=1, le=65535, description="internal port, the first of a range; default: as outside"
+    )
+
+    @model_validator(mode="after")
+    def _has_ports(self) -> "Forward":
+        if self.proto == "icmp" and (self.port is not None or self.to_port is not None):
+            raise ValueError("icmp has no ports; leave out port and to-port")
+        if self.proto != "icmp" and self.port is None:
+            raise ValueError("port is missing; write the external port")
+        return self
+
+
+class Nat(NatParameters):
+    """With its addresses and forwards."""
+
+    outside: list[Name] = Field(min_length=1, description=MORE["nat"]["outside"])
+    pool: list[Ipv4Prefix] = Field(min_length=1, description=MORE["nat"]["pool"])
+    inside: list[Ipv4Prefix] = Field(min_length=1, description=MORE["nat"]["inside"])
+    ports: ExternalPorts = Field("1024-65535", description=MORE["nat"]["ports"])
+    forwards: list[Forward] = Field([], description=MORE["nat"]["forwards"])
+
+
 _OWN: dict[str, type[Parameters]] = {
     "classifier": Classifier,
     "bridge": Bridge,
     "firewall": Firewall,
     "l2fwd": L2fwd,
+    "nat": Nat,
     "policer": Policer,
     "router": Router,
 }
@@ -435,3 +489,9 @@ def settings(function: Model) -> Parameters:
     """Return what stands under that key."""
     inner: Parameters = getattr(function, function_type(function))
     return inner
+
+
+def is_stateful(function: Model) -> bool:
+    """Return whether it remembers flows, so that packets and their answers must meet."""
+    inner = settings(function)
+    return isinstance(inner, Nat) or bool(getattr(inner, "stateful", False))

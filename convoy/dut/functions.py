@@ -236,6 +236,14 @@ def policer() -> Function:
     return Function("policer", {"cir_bps": 400_000_000_000})
 
 
+def nat() -> Function:
+    """Return a NAT of benchmark traffic's sources."""
+    return Function(
+        "nat",
+        {"outside": ["right"], "inside": [str(SOURCES)], "pool": ["192.0.2.0/24"]},
+    )
+
+
 def _with_defaults(kind: str, entries: int) -> Function:
     return Function(kind)
 
@@ -249,4 +257,5 @@ WORKLOADS: dict[str, Callable[[int], Function]] = {
     "l2fwd": lambda entries: layer2(),
     "macswap": lambda entries: macswap(),
     "policer": lambda entries: policer(),
+    "nat": lambda entries: nat(),
 }
