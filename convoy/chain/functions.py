@@ -26,6 +26,7 @@ from convoy.chain.model import Address, Mac, Parameters, Prefix, prefix
 from convoy.chain.parameters import (
     MORE,
     PARAMETERS,
+    BalancerParameters,
     BridgeParameters,
     ClassifierParameters,
     FirewallParameters,
@@ -362,6 +363,60 @@ class L2fwd(L2fwdParameters):
         return self
 
 
+class Service(Model):
+    """An address that clients use."""
+
+    address: Address = Field(description="of the service")
+    proto: Literal["any", "tcp", "udp", "sctp"] = Field("any", description="protocol")
+    port: int | None = Field(None, ge=1, le=65535, description="default: all")
+
+    @model_validator(mode="after")
+    def _has_ports(self) -> "Service":
+        if self.port is not None and self.proto == "any":
+            raise ValueError("a port needs a protocol; add proto: tcp, udp or sctp")
+        return self
+
+
+class Backend(Model):
+    """Who serves."""
+
+    address: Address = Field(description="what it is known by; mode nat: where packets go")
+    mac: Mac | None = Field(None, description="where packets go; mode dsr needs it")
+    dev: Name | None = Field(None, description="port that they leave by; default: the chain's")
+    port: int | None = Field(None, ge=1, le=65535, description="nat: the new destination port")
+    weight: int = Field(1, ge=0, le=1000, description="its part of the flows")
+    drain: bool = Field(False, description="it gets no new flows")
+
+
+class Balancer(BalancerParameters):
+    """With its services and backends."""
+
+    services: list[Service] = Field(
+        min_length=1, max_length=256, description=MORE["balancer"]["services"]
+    )
+    backends: list[Backend] = Field(
+        min_length=1, max_length=4096, description=MORE["balancer"]["backends"]
+    )
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Balancer":
+        services = {service.address for service in self.services}
+        known: set[str] = set()
+        for backend in self.backends:
+            if backend.address in known:
+                raise ValueError(f"backend {backend.address} is there twice; remove one")
+            if backend.address in services:
+                raise ValueError(
+                    f"{backend.address} is a service and a backend; give the service its own"
+                )
+            if self.mode == "dsr" and backend.mac is None:
+                raise ValueError(f"backend {backend.address} has no mac; mode dsr needs it")
+            known.add(backend.address)
+        if not any(backend.weight and not backend.drain for backend in self.backends):
+            raise ValueError("each backend has weight 0 or drain; one must take new flows")
+        return self
+
+
 class Mark(Model):
     """Packets go on with another DSCP."""
 
@@ -448,6 +503,7 @@ class Nat(NatParameters):
 
 
 _OWN: dict[str, type[Parameters]] = {
+    "balancer": Balancer,
     "classifier": Classifier,
     "bridge": Bridge,
     "firewall": Firewall,

@@ -9,6 +9,23 @@ from pydantic import Field
 from convoy.chain.model import File, Mac, Outputs, Parameters, Text
 
 
+class BalancerParameters(Parameters):
+    """Spreads the flows to a service over its backends (Maglev, NSDI 2016)."""
+
+    mode: Literal["dsr", "nat"] = Field(
+        "dsr", description="to the backend's MAC address, or to its IP address"
+    )
+    table_size: int = Field(
+        65537, ge=251, le=5000011, description="places of Maglev's table, a prime"
+    )
+    seed: int = Field(
+        0,
+        ge=0,
+        le=4294967295,
+        description="of the flows' hash: equal in all balancers of a service",
+    )
+
+
 class BridgeParameters(Parameters):
     """Joins two ports: learns MAC addresses and sends each packet to the other side."""
 
@@ -182,6 +199,7 @@ class TtlLimitParameters(Parameters):
 
 
 PARAMETERS: dict[str, type[Parameters]] = {
+    "balancer": BalancerParameters,
     "bridge": BridgeParameters,
     "classifier": ClassifierParameters,
     "firewall": FirewallParameters,
@@ -193,6 +211,7 @@ PARAMETERS: dict[str, type[Parameters]] = {
 }
 # What the fields are for that a type's own model must add.
 MORE: dict[str, dict[str, str]] = {
+    "balancer": {"services": "addresses that clients use", "backends": "who serves them"},
     "bridge": {"sides": "its two ports; default: the chain's"},
     "classifier": {"rules": "rules in order"},
     "firewall": {"rules": "rules in order"},
