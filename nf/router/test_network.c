@@ -210,7 +210,7 @@ static void expect_error(const char *text, enum cv_icmp_reason reason, uint32_t 
 	expect_bytes(0, 0, want.bytes, want.len);
 }
 
-static void senders_are_told(void **state)
+static void errors_are_sent(void **state)
 {
 	static const struct {
 		const char *text, *drop;
@@ -358,7 +358,7 @@ int main(int argc, char **argv)
 		TEST(arp_is_answered),
 		TEST(packets_wait_for_their_neighbour),
 		TEST(next_hops_are_learned),
-		TEST(senders_are_told),
+		TEST(errors_are_sent),
 		TEST(packets_are_fragmented),
 		TEST(padding_is_taken_off),
 		TEST(echo_is_answered),
