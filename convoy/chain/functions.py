@@ -550,4 +550,10 @@ def settings(function: Model) -> Parameters:
 def is_stateful(function: Model) -> bool:
     """Return whether it remembers flows, so that packets and their answers must meet."""
     inner = settings(function)
-    return isinstance(inner, Nat) or bool(getattr(inner, "stateful", False))
+    match inner:
+        case Firewall():
+            return inner.stateful
+        case Balancer():
+            return inner.mode == "nat"
+        case _:
+            return isinstance(inner, Nat)
