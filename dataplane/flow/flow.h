@@ -5,6 +5,9 @@
 // applies what it decided to every packet of the flow and of its answers. Consecutive stateful
 // functions of a chain share one look-up and one rewrite.
 //
+// In all of these calls, and in tick(), a function may originate packets (chain/nf_worker.h): they go
+// on behind the last of the functions that share the look-up. It may not resize or hold any.
+//
 // A flow has two directions: forward, that of its first packet, and reply. What a function rewrites
 // forward is undone in replies: nobody says it twice. TCP's states, ICMP errors about a flow (their
 // inner packet is rewritten, too), non-first fragments, checksums and time-outs are the flow path's.
@@ -106,18 +109,21 @@ struct cv_nf_flow {
 	// Whether this instance is stateful: process() is never called then. NULL: always.
 	bool (*is_stateful)(const void *instance);
 
-	// Decides on a flow: CV_NEXT, or CV_DROP(reason), which holds for the forward direction and
-	// ends the functions' turn. A function that drops keeps nothing of the flow, unless it
-	// was asked with another reason than CV_FLOW_NEW: then ended() follows.
+	// Decides on a flow: CV_NEXT, CV_DROP(reason), or CV_OUTPUT(output). Anything but CV_NEXT
+	// holds for forward packets and ends the functions' turn: those behind are not asked. A
+	// function that drops keeps nothing of the flow, unless it was asked with another reason
+	// than CV_FLOW_NEW: then ended() follows. Replies to a flow that leaves by an output are of
+	// this flow only if it is rewritten.
 	uint8_t (*decide)(void *instance, struct cv_nf_worker *worker,
 		const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot);
 
-	// Sees a packet of a flow that it asked to follow, before it is rewritten: a verdict. NULL:
+	// Sees a packet of a flow that it asked to follow, before it is rewritten: a verdict as
+	// above, for this packet alone. One that leaves by an output here leaves as it came. NULL:
 	// it never asks.
 	uint8_t (*follow)(void *instance, struct cv_nf_worker *worker,
 		const struct cv_flow_packet *packet, void *slot);
 
-	// Once for each flow that decide() gave CV_NEXT: it timed out, another function denied it,
+	// Once for each flow that decide() let pass or gave an output: it timed out, another function denied it,
 	// there was no room for it, or it was invalidated. NULL: nothing is given back.
 	void (*ended)(void *instance, struct cv_nf_worker *worker, const void *slot);
 

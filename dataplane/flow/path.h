@@ -75,6 +75,18 @@ void cv_flow_zone_destroy(struct cv_flow_zone *zone);
 struct cv_flow_group *cv_flow_group_create(
 	struct cv_flow_zone *zone, const uint8_t *order, struct cv_nf_counters *const *counters);
 
+// Does not call the tick() of a member, by its index: another zone of the worker does.
+void cv_flow_zone_leave_tick(struct cv_flow_zone *zone, unsigned member);
+
+// Which of the group's outputs is the first of each function's, by position: a function's CV_OUTPUT(i)
+// becomes the group's CV_OUTPUT(first + i). Not needed where no function has outputs.
+void cv_flow_group_set_outputs(struct cv_flow_group *group, const uint8_t *first);
+
+// Another instance of a member, by its index, takes the place of the one before: its flows are decided
+// again as they come, with their slots as they are. By any thread; the worker knows the one before no
+// longer when it has begun and ended a poll iteration after the call.
+void cv_flow_zone_replace(struct cv_flow_zone *zone, unsigned member, void *instance);
+
 // The step of a path that a group is: struct cv_nf's process(). The instance is the group.
 uint16_t cv_flow_process(void *group, struct cv_nf_worker *worker, struct cv_view *views,
 	uint8_t *verdicts, uint16_t n);
@@ -82,7 +94,8 @@ uint16_t cv_flow_process(void *group, struct cv_nf_worker *worker, struct cv_vie
 // What a path counts for this step: packets, cycles, drops by enum cv_flow_drop.
 struct cv_nf_counters *cv_flow_group_counters(struct cv_flow_group *group);
 
-// Ends flows whose time is over: a bounded number, once in each poll iteration, for one group of
+// Calls the members' tick(), and ends flows whose time is over: a bounded number, once in each poll
+// iteration, for one group of
 // the zone: struct cv_nf's tick().
 void cv_flow_tick(void *group, struct cv_nf_worker *worker);
 

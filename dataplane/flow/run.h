@@ -278,7 +278,10 @@ static CV_INLINE uint8_t apply(struct cv_flow_group *group, struct cv_nf_worker 
 	if (flow->flags & CV_FLOW_REWRITES)
 		rewrite_common(flow, direction, ip, v6);
 	if ((flow->way[0] | flow->way[1]) != 0) // the other direction's changes nothing
-		cv_flow_apply_way(group->zone, view, flow->way[direction]);
+		cv_flow_ways_apply(&group->zone->ways, view, flow->way[direction]);
+	if (CV_UNLIKELY(flow->flags & CV_FLOW_OUTPUT) && direction == CV_FLOW_FORWARD)
+		return cv_flow_leave(
+			group, cv_flow_last_position(group, flow), view, flow->verdict);
 	return CV_NEXT;
 }
 
@@ -313,15 +316,15 @@ static CV_INLINE void count(struct cv_flow_group *group, uint32_t packets, uint3
 {
 	const unsigned functions = group->zone->members_count;
 
-	if (CV_UNLIKELY(group->drops)) {
+	if (CV_UNLIKELY(group->some_left)) {
 		for (unsigned i = 0; i < functions; i++) {
-			packets -= group->dropped[i].packets;
-			bytes -= group->dropped[i].bytes;
+			packets -= group->left[i].packets;
+			bytes -= group->left[i].bytes;
 			cv_count(&group->counters[i]->packets, packets);
 			cv_count(&group->counters[i]->bytes, bytes);
 		}
-		memset(group->dropped, 0, sizeof(group->dropped));
-		group->drops = false;
+		memset(group->left, 0, sizeof(group->left));
+		group->some_left = false;
 		return;
 	}
 	for (unsigned i = 0; i < functions; i++) {
@@ -340,8 +343,7 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	uint16_t dropped;
 
 	zone->now = (uint32_t)(worker->now >> zone->shift);
-	if (zone->generations_count > 0)
-		cv_flow_learn_changes(zone);
+	cv_flow_learn_changes(zone);
 	fixed.secret = zone->secret;
 	fixed.now = zone->now;
 	fixed.epoch = zone->epoch;

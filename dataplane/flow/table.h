@@ -64,15 +64,16 @@ struct cv_flow {
 	uint8_t timeout; // enum cv_flow_timeout
 	uint8_t proto;
 	uint8_t group; // that decided
-	uint8_t denied_by; // CV_FLOW_DENIED: the zone's member
-	uint8_t verdict; // CV_FLOW_DENIED: the member's
+	uint8_t asked; // functions of that group, in its order; the last one's verdict holds
+	uint8_t verdict;
 	uint8_t follows; // members that follow, one bit each
 };
 
 #define CV_FLOW_REWRITES 1 // the tuple
 #define CV_FLOW_DENIED 2 // there is no key for replies, and no function keeps anything
 #define CV_FLOW_REPLIED 4 // a reply was seen
-#define CV_FLOW_ONE_KEY 8 // a denied flow, or one that is its own reply
+#define CV_FLOW_ONE_KEY 8 // a denied flow, one that is its own reply, or whose replies are others'
+#define CV_FLOW_OUTPUT 0x10 // forward packets leave by an output
 // Packets of a direction change nothing of the flow but when it was last seen, unless they have
 // flags of TCP.
 #define CV_FLOW_SETTLED(direction) (0x40u << (direction))

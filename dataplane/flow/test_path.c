@@ -74,6 +74,8 @@ struct toy {
 	bool follows;
 	bool once;
 	uint16_t deny_port; // destination, 0: none
+	uint16_t output_port; // destination whose flows leave by output 1, 0: none
+	unsigned output_every; // follow() gives each so manyth packet of a flow output 0
 	struct cv_flow_way way[2];
 	bool set_way;
 	// What it saw.
@@ -127,6 +129,8 @@ static uint8_t toy_decide(void *instance, struct cv_nf_worker *of,
 		actions->once = toy->once;
 		return CV_DROP(TOY_DENIED);
 	}
+	if (toy->output_port != 0 && tuple->dport == rte_cpu_to_be_16(toy->output_port))
+		return CV_OUTPUT(1);
 	if (toy->snat) {
 		set_address(&tuple->src, tuple->family, 1);
 		if (has_real_ports(tuple))
@@ -152,6 +156,8 @@ static uint8_t toy_follow(
 	assert_int_equal(kept->mark, 0x5a5a);
 	toy->followed++;
 	kept->seen++;
+	if (toy->output_every != 0 && kept->seen % toy->output_every == 0)
+		return CV_OUTPUT(0);
 	return toy->drop_every != 0 && kept->seen % toy->drop_every == 0 ? CV_DROP(TOY_POLICED)
 									 : CV_NEXT;
 }
@@ -600,6 +606,124 @@ static void a_change_asks_again(void **state)
 	path_free(&path);
 }
 
+// A flow leaves by an output: functions behind are not asked, and the group's output is the one that
+// the function's is.
+static void flows_leave_by_outputs(void **state)
+{
+	static const uint8_t first[3] = {0, 4, 6};
+	struct toy toys[3] = {{.snat = true}, {.output_port = 53}, {.follows = true}};
+	struct packet one = make("ip4 udp sport=9 dport=53", true), back, want;
+	struct packet two = make("ip4 udp sport=9 dport=54", true), again = one;
+	const struct packet came = one;
+	struct path path;
+
+	path_make(&path, toys, 3, &plenty);
+	cv_flow_group_set_outputs(path.group[0], first);
+	for (unsigned i = 0; i < 3; i++) {
+		again = came;
+		assert_int_equal(pass(&path, 0, &again), CV_OUTPUT(5));
+	}
+	assert_int_equal(pass(&path, 0, &one), CV_OUTPUT(5));
+	assert_int_equal(pass(&path, 0, &two), CV_NEXT);
+	same_bytes("the same every time", &again, &one);
+	assert_memory_not_equal(one.bytes, came.bytes, came.len); // rewritten before it left
+	back = answer_to(&one);
+	assert_int_equal(pass(&path, 1, &back), CV_NEXT);
+	want = answer_to(&came);
+	same_bytes("the reply", &back, &want);
+	assert_int_equal(toys[1].decided[CV_FLOW_NEW], 2);
+	assert_int_equal(toys[2].decided[CV_FLOW_NEW], 1);
+	assert_int_equal(path.counters[1].packets, 6);
+	assert_int_equal(path.counters[2].packets, 2); // the other flow, and the reply
+
+	toys[1].output_port = 0; // on to the next function
+	toys[1].generation++;
+	again = came;
+	assert_int_equal(pass(&path, 0, &again), CV_NEXT);
+	same_bytes("rewritten as before", &again, &one);
+	assert_int_equal(toys[2].decided[CV_FLOW_NEW], 2);
+	assert_int_equal(toys[2].followed, 2);
+
+	toys[1].output_port = 53; // and out again: the function behind gives back what it kept
+	toys[1].generation++;
+	again = came;
+	assert_int_equal(pass(&path, 0, &again), CV_OUTPUT(5));
+	assert_int_equal(toys[2].ended, 1);
+	assert_int_equal(toys[0].ended + toys[1].ended, 0);
+
+	worker.now += 400ull * SECOND;
+	cv_flow_tick(path.group[0], &worker);
+	cv_flow_tick(path.group[0], &worker);
+	assert_int_equal(toys[0].ended, 2);
+	assert_int_equal(toys[1].ended, 2);
+	assert_int_equal(toys[2].ended, 2);
+	path_free(&path);
+}
+
+// Replies to a flow that nobody rewrites and that left by an output are a flow of their own: they come
+// by the chain that it went to.
+static void replies_to_outputs_are_others(void **state)
+{
+	struct toy toys[2] = {{.output_port = 53}, {0}};
+	struct packet packet = packet_make("ip4 udp sport=9 dport=53"), back = answer_to(&packet);
+	struct path path;
+
+	path_make(&path, toys, 2, &plenty);
+	assert_int_equal(pass(&path, 0, &packet), CV_OUTPUT(1));
+	assert_int_equal(pass(&path, 1, &back), CV_NEXT);
+	assert_int_equal(toys[0].decided[CV_FLOW_NEW], 2);
+	assert_int_equal(pass(&path, 0, &packet), CV_OUTPUT(1));
+	assert_int_equal(path.zone->counters.created, 2);
+	path_free(&path);
+}
+
+static void one_packet_leaves_by_an_output(void **state)
+{
+	struct toy toys[2] = {{.follows = true, .output_every = 3}, {.snat = true}};
+	const struct packet came = make("ip4 udp sport=9 dport=53", true);
+	struct path path;
+
+	path_make(&path, toys, 2, &plenty);
+	for (unsigned i = 1; i <= 9; i++) {
+		struct packet packet = came;
+
+		assert_int_equal(pass(&path, 0, &packet), i % 3 == 0 ? CV_OUTPUT(0) : CV_NEXT);
+		if (i % 3 == 0)
+			same_bytes("as it came", &packet, &came);
+	}
+	assert_int_equal(path.counters[0].packets, 9);
+	assert_int_equal(path.counters[1].packets, 6);
+	path_free(&path);
+}
+
+// Another instance takes a function's place: it is asked about the flows of the one before, whose
+// slots it gets.
+static void an_instance_is_replaced(void **state)
+{
+	struct toy toys[2] = {{.snat = true, .follows = true}, {0}}, next = toys[0];
+	const struct packet came = make("ip4 udp sport=9 dport=53", true);
+	struct packet before = came, after = came;
+	struct path path;
+
+	path_make(&path, toys, 2, &plenty);
+	assert_int_equal(pass(&path, 0, &before), CV_NEXT);
+	cv_flow_zone_replace(path.zone, 0, &next);
+	memset(&toys[0], 0xa5, sizeof(toys[0]));
+	assert_int_equal(pass(&path, 0, &after), CV_NEXT);
+	same_bytes("the same port", &after, &before);
+	assert_int_equal(next.decided[CV_FLOW_CHANGED], 1);
+	assert_int_equal(toys[1].decided[CV_FLOW_REPEAT], 1);
+	assert_int_equal(next.followed, 1);
+	next.generation++;
+	after = came;
+	assert_int_equal(pass(&path, 0, &after), CV_NEXT);
+	assert_int_equal(next.decided[CV_FLOW_CHANGED], 2);
+	worker.now += 400ull * SECOND;
+	cv_flow_tick(path.group[0], &worker);
+	assert_int_equal(next.ended, 1);
+	path_free(&path);
+}
+
 static struct packet numbered(unsigned n)
 {
 	char text[100];
@@ -689,6 +813,22 @@ static void hosts_have_limits(void **state)
 		assert_int_equal(pass(&path, 0, &packet), CV_DROP(CV_FLOW_BY_FUNCTION));
 		assert_int_equal(pass(&path, 0, &other), CV_DROP(CV_FLOW_BY_FUNCTION));
 	}
+	path_free(&path);
+}
+
+// A denied flow that turns out to answer one that is allowed is denied no longer.
+static void an_answer_is_not_denied(void **state)
+{
+	struct toy toy = {.deny_port = 53};
+	struct packet packet = packet_make("ip4 udp sport=9 dport=53"), back = answer_to(&packet);
+	struct path path;
+
+	path_make(&path, &toy, 1, &plenty);
+	assert_int_equal(pass(&path, 0, &packet), CV_DROP(CV_FLOW_BY_FUNCTION));
+	assert_int_equal(pass(&path, 1, &back), CV_NEXT);
+	assert_int_equal(pass(&path, 0, &packet), CV_NEXT);
+	assert_int_equal(path.zone->counters.denied, 0);
+	assert_int_equal(path.zone->counters.flows_ipv4, 1);
 	path_free(&path);
 }
 
@@ -993,8 +1133,13 @@ int main(void)
 		cmocka_unit_test(sets_what_a_way_says),
 		cmocka_unit_test(denials_are_remembered),
 		cmocka_unit_test(a_change_asks_again),
+		cmocka_unit_test(flows_leave_by_outputs),
+		cmocka_unit_test(replies_to_outputs_are_others),
+		cmocka_unit_test(one_packet_leaves_by_an_output),
+		cmocka_unit_test(an_instance_is_replaced),
 		cmocka_unit_test(a_full_table_leaves_flows_alone),
 		cmocka_unit_test(hosts_have_limits),
+		cmocka_unit_test(an_answer_is_not_denied),
 		cmocka_unit_test(conflicts_are_refused),
 		cmocka_unit_test(ports_that_are_none_stay),
 		cmocka_unit_test(tcp_states_have_their_timeouts),

@@ -13,31 +13,15 @@
 #include "flow/rewrite.h"
 #include "flow/table.h"
 #include "flow/tcp.h"
+#include "flow/ways.h"
 
-#define CV_FLOW_WAYS_MAX 4096 // different ones at a time; the first sets nothing
-#define CV_FLOW_WAYS_INDEX 8192 // places to find them by
 #define CV_FLOW_TICKS_PER_S 32 // at least; time is counted in ticks of 2^n TSC cycles
-
-// A way as the hot half applies it: bits of a packet's beginning that are replaced, and their values.
-struct cv_flow_way_mask {
-	uint8_t mask[16], value[16];
-	uint8_t out_mask, out;
-	bool more; // there is more to set: cv_flow_rewrite_way()
-} __attribute__((aligned(16)));
-
-struct cv_flow_ways {
-	struct cv_flow_way_mask masks[CV_FLOW_WAYS_MAX];
-	struct cv_flow_way way[CV_FLOW_WAYS_MAX];
-	uint32_t flows[CV_FLOW_WAYS_MAX]; // that use it
-	uint16_t index[CV_FLOW_WAYS_INDEX]; // 0: none
-	uint16_t free[CV_FLOW_WAYS_MAX];
-	unsigned free_count;
-	uint32_t swept; // the tick when unused ones were last looked for
-};
 
 struct cv_flow_zone_member {
 	const struct cv_nf_flow *flow;
+	void (*tick)(void *instance, struct cv_nf_worker *worker); // NULL: not from here
 	void *instance;
+	void *next; // the instance from now on: cv_flow_zone_replace() writes, the worker reads
 	const uint32_t *generation; // NULL: never changes
 	uint32_t known; // generation that decisions were made with
 	uint32_t changed; // the epoch when it last changed
@@ -51,7 +35,6 @@ struct cv_flow_zone {
 	uint64_t removals; // of flows: what was found before one may not be there
 	unsigned shift; // of TSC cycles to ticks
 	unsigned members_count;
-	unsigned generations_count; // members that have one
 	struct cv_flow_zone_member members[CV_FLOW_MEMBERS_MAX];
 	uint32_t timeouts[CV_FLOW_TIMEOUTS]; // ticks
 	uint32_t denied_max[2];
@@ -88,11 +71,13 @@ struct cv_flow_group {
 	struct cv_flow_follower followers[CV_FLOW_MEMBERS_MAX]; // members that can, in order
 	unsigned followers_count;
 	struct cv_nf_counters *counters[CV_FLOW_MEMBERS_MAX]; // by position
-	// Of the burst: [0] by the flow path itself, [1 + i] by the function at position i.
+	uint8_t outputs[CV_FLOW_MEMBERS_MAX]; // by position: the group's number of its first
+	// Packets of the burst that did not go on to the next function: [0] the flow path itself
+	// dropped them, [1 + i] they left at position i.
 	struct {
 		uint32_t packets, bytes;
-	} dropped[1 + CV_FLOW_MEMBERS_MAX];
-	bool drops; // some of these are not 0
+	} left[1 + CV_FLOW_MEMBERS_MAX];
+	bool some_left; // some of these are not 0
 	struct cv_nf_counters own;
 };
 
@@ -108,19 +93,36 @@ static CV_INLINE void *cv_flow_slot(
 	return cv_flow_slots(&zone->table[v6], index) + zone->members[member].slot;
 }
 
-// Any packet, whatever it is: slot is what was found for it, or CV_FLOW_NONE. A verdict.
-uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,
-	uint32_t slot);
-
-// Counts a packet that the function at position dropped for a reason of its own (its verdict).
-static CV_INLINE uint8_t cv_flow_drop_by(
+// A packet that leaves at the function at position, by its verdict. Returns the group's.
+static CV_INLINE uint8_t cv_flow_leave(
 	struct cv_flow_group *group, unsigned position, const struct cv_view *view, uint8_t verdict)
 {
-	group->dropped[1 + position].packets++;
-	group->dropped[1 + position].bytes += view->len;
-	group->drops = true;
+	group->left[1 + position].packets++;
+	group->left[1 + position].bytes += view->len;
+	group->some_left = true;
+	if (verdict >= CV_OUTPUT(0))
+		return (uint8_t)(verdict + group->outputs[position]);
 	cv_count(&group->counters[position]->drops[verdict - CV_DROP(0)], 1);
 	return CV_DROP(CV_FLOW_BY_FUNCTION);
+}
+
+// A packet that the flow path drops. Returns the verdict.
+static CV_INLINE uint8_t cv_flow_drop(
+	struct cv_flow_group *group, const struct cv_view *view, enum cv_flow_drop why)
+{
+	group->left[0].packets++;
+	group->left[0].bytes += view->len;
+	group->some_left = true;
+	return CV_DROP(why);
+}
+
+// Where the function that a flow's verdict is of stands in a group.
+static CV_INLINE unsigned cv_flow_last_position(
+	const struct cv_flow_group *group, const struct cv_flow *flow)
+{
+	const struct cv_flow_group *decided = group->zone->groups[flow->group];
+
+	return group->position[decided->order[flow->asked - 1]];
 }
 
 // Shows a packet to the functions that follow its flow. A verdict.
@@ -136,31 +138,75 @@ static CV_INLINE uint8_t cv_flow_follow(struct cv_flow_group *group, struct cv_n
 		verdict = follower->follow(
 			follower->instance, worker, packet, slots + follower->slot);
 		if (CV_UNLIKELY(verdict != CV_NEXT))
-			return cv_flow_drop_by(group, follower->position, packet->view, verdict);
+			return cv_flow_leave(group, follower->position, packet->view, verdict);
 	}
 	return CV_NEXT;
 }
 
+static CV_INLINE struct cv_flow_packet cv_flow_packet_of(const struct cv_flow_zone *zone,
+	const struct cv_view *view, const struct cv_flow_parsed *parsed, unsigned direction)
+{
+	return (struct cv_flow_packet){
+		.view = view,
+		.l4 = parsed->l4,
+		.tcp_flags = parsed->tcp_flags,
+		.direction = (uint8_t)direction,
+		.zone = zone,
+	};
+}
+
+// zone.c: what is common to all that happens to flows.
+
+static CV_INLINE uint64_t cv_flow_hash_of(
+	const struct cv_flow_zone *zone, bool v6, const union cv_flow_key *key)
+{
+	return cv_flow_hash(&zone->secret, key, CV_FLOW_KEY_BYTES(v6));
+}
+
+uint64_t cv_flow_host_hash(const struct cv_flow_zone *zone, bool v6, const union cv_flow_key *key);
+
 // Learns which members changed, and begins a new epoch for each.
 void cv_flow_learn_changes(struct cv_flow_zone *zone);
 
-// Changes in a packet what its flow's way says: bits by their mask first, then the rest.
-static CV_INLINE void cv_flow_apply_way(
-	const struct cv_flow_zone *zone, struct cv_view *view, unsigned way)
-{
-	const struct cv_flow_way_mask *mask = &zone->ways.masks[way];
-	uint64_t bits[2], values[2], bytes[2];
+// Members that changed since an epoch, one bit each.
+uint8_t cv_flow_changed_since(const struct cv_flow_zone *zone, uint32_t epoch);
 
-	memcpy(bytes, view->data, 16); // an IP packet's
-	memcpy(bits, mask->mask, 16);
-	memcpy(values, mask->value, 16);
-	bytes[0] = (bytes[0] & ~bits[0]) | values[0];
-	bytes[1] = (bytes[1] & ~bits[1]) | values[1];
-	memcpy(view->data, bytes, 16);
-	view->out = (uint8_t)((view->out & ~mask->out_mask) | mask->out);
-	if (CV_UNLIKELY(mask->more))
-		cv_flow_rewrite_way(view, &zone->ways.way[way]);
-}
+// The flow ends when its time-out is over, counted from a tick.
+void cv_flow_set_deadline(struct cv_flow_zone *zone, bool v6, uint32_t index, uint32_t from);
+
+// A flow's time-out is another: ageing looks at it earlier if it is shorter, later by itself.
+void cv_flow_set_timeout(
+	struct cv_flow_zone *zone, bool v6, uint32_t index, enum cv_flow_timeout timeout);
+
+// Updates the counters of flows that there are.
+void cv_flow_count(struct cv_flow_zone *zone);
+
+// The functions of the group from the first to before end hear that a flow has ended.
+void cv_flow_end_functions(const struct cv_flow_group *group, struct cv_nf_worker *worker, bool v6,
+	uint32_t index, unsigned first, unsigned end);
+
+void cv_flow_remove_key(struct cv_flow_zone *zone, bool v6, uint32_t index, unsigned direction);
+
+// Ends a flow that is in the table.
+void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6, uint32_t index);
+
+// decide.c
+
+// The first packet of a flow. Returns the flow's slot, or CV_FLOW_NONE with the packet's verdict.
+uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint8_t *verdict);
+
+// The slot of a flow whose epoch has passed, after the functions were asked again; CV_FLOW_NONE: it
+// has ended, and *verdict is the packet's unless that is CV_NEXT: then it is to be decided on.
+uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint32_t slot,
+	uint8_t *verdict);
+
+// one.c
+
+// Any packet, whatever it is: slot is what was found for it, or CV_FLOW_NONE. A verdict.
+uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,
+	uint32_t slot);
 
 typedef uint16_t cv_flow_run(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	struct cv_view *views, uint8_t *verdicts, uint16_t n);

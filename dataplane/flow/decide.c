@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Deciding: what functions say of a flow becomes its entry.
+#include <rte_common.h>
+
+#include "flow/zone.h"
+
+static void set_tuple(const union cv_flow_key *key, bool v6, struct cv_flow_tuple *tuple)
+{
+	memset(tuple, 0, sizeof(*tuple));
+	if (v6) {
+		*tuple = (struct cv_flow_tuple){.family = 6,
+			.proto = key->ipv6.proto,
+			.sport = key->ipv6.sport,
+			.dport = key->ipv6.dport};
+		memcpy(tuple->src.ipv6, key->ipv6.src, 16);
+		memcpy(tuple->dst.ipv6, key->ipv6.dst, 16);
+	} else {
+		*tuple = (struct cv_flow_tuple){.family = 4,
+			.proto = key->ipv4.proto,
+			.sport = key->ipv4.sport,
+			.dport = key->ipv4.dport};
+		tuple->src.ipv4 = key->ipv4.src;
+		tuple->dst.ipv4 = key->ipv4.dst;
+	}
+}
+
+// The key of the answers to packets with this tuple.
+static void set_answer(const struct cv_flow_tuple *tuple, union cv_flow_key *key)
+{
+	memset(key, 0, sizeof(*key));
+	if (tuple->family == 6) {
+		memcpy(key->ipv6.src, tuple->dst.ipv6, 16);
+		memcpy(key->ipv6.dst, tuple->src.ipv6, 16);
+		key->ipv6.sport = tuple->dport;
+		key->ipv6.dport = tuple->sport;
+		key->ipv6.proto = tuple->proto;
+	} else {
+		key->ipv4.src = tuple->dst.ipv4;
+		key->ipv4.dst = tuple->src.ipv4;
+		key->ipv4.sport = tuple->dport;
+		key->ipv4.dport = tuple->sport;
+		key->ipv4.proto = tuple->proto;
+	}
+}
+
+bool cv_flow_is_free(const struct cv_flow_packet *packet, const struct cv_flow_tuple *tuple)
+{
+	const bool v6 = tuple->family == 6;
+	union cv_flow_key key;
+
+	set_answer(tuple, &key);
+	return cv_flow_table_find(&packet->zone->table[v6], &key,
+		       cv_flow_hash_of(packet->zone, v6, &key)) == CV_FLOW_NONE;
+}
+
+// Whether the ports of a tuple may be other than before.
+static bool ports_allowed(const struct cv_flow_tuple *was, const struct cv_flow_tuple *is)
+{
+	const bool icmp = cv_flow_is_icmp(is->proto, is->family == 6);
+
+	if (was->sport == is->sport && was->dport == is->dport)
+		return true;
+	if (icmp) // the identifier, which is one of the two; the other is 0
+		return (was->dport == 0 && is->dport == 0) || (was->sport == 0 && is->sport == 0);
+	return cv_proto_has_ports(is->proto) && cv_flow_checksum_at(is->proto) != 0;
+}
+
+// What the functions of a group said of a flow.
+struct decision {
+	struct cv_flow_actions actions;
+	uint8_t follows; // members
+	uint8_t verdict; // of the last one asked
+	uint8_t asked; // so many
+};
+
+static bool is_drop(const struct decision *decision)
+{
+	return decision->verdict != CV_NEXT && decision->verdict < CV_OUTPUT(0);
+}
+
+// Asks the functions in their order, until one does not say CV_NEXT. before: how many were asked
+// about this flow before, all of which keep something of it. changed: members whose configuration is
+// another since.
+static void ask(const struct cv_flow_group *group, struct cv_nf_worker *worker,
+	struct cv_flow_packet *packet, const union cv_flow_key *key, bool v6, uint32_t index,
+	unsigned before, uint8_t changed, struct decision *decision)
+{
+	const struct cv_flow_zone *zone = group->zone;
+	struct cv_flow_actions *actions = &decision->actions;
+
+	memset(decision, 0, sizeof(*decision));
+	set_tuple(key, v6, &actions->tuple);
+	for (unsigned i = 0; i < zone->members_count && decision->verdict == CV_NEXT; i++) {
+		const unsigned member_index = group->order[i];
+		const struct cv_flow_zone_member *member = &zone->members[member_index];
+
+		actions->follow = false;
+		packet->why = i >= before                    ? CV_FLOW_NEW
+			      : changed & 1u << member_index ? CV_FLOW_CHANGED
+							     : CV_FLOW_REPEAT;
+		decision->verdict = member->flow->decide(member->instance, worker, packet, actions,
+			cv_flow_slot(zone, v6, index, member_index));
+		decision->asked = (uint8_t)(i + 1);
+		if (actions->follow && member->flow->follow != NULL)
+			decision->follows |= (uint8_t)(1u << member_index);
+	}
+}
+
+static enum cv_flow_timeout first_timeout(const struct cv_flow_parsed *parsed)
+{
+	switch (parsed->proto) {
+	case IPPROTO_TCP:
+		return CV_FLOW_TCP_OPENING;
+	case IPPROTO_UDP:
+	case IPPROTO_UDPLITE:
+		return CV_FLOW_UDP_NEW;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		return CV_FLOW_ICMP;
+	default:
+		return CV_FLOW_OTHER;
+	}
+}
+
+// Lets the key of answers lead to a flow, unless they are another flow's for good reason. Returns
+// false, and why that cannot be.
+static bool add_answer(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6,
+	uint32_t index, const union cv_flow_key *answer, enum cv_flow_drop *why)
+{
+	struct cv_flow_table *table = &zone->table[v6];
+	struct cv_flow *flow = cv_flow_at(table, index), *other;
+	const uint64_t hash = cv_flow_hash_of(zone, v6, answer);
+	const uint32_t slot = cv_flow_table_find(table, answer, hash);
+
+	if (slot != CV_FLOW_NONE) {
+		other = cv_flow_at(table, slot >> 1);
+		if (other->flags & CV_FLOW_DENIED) { // not any more: it answers this one
+			cv_flow_end(zone, worker, v6, slot >> 1);
+		} else if (other->flags & CV_FLOW_ONE_KEY && !(flow->flags & CV_FLOW_REWRITES)) {
+			flow->flags |= CV_FLOW_ONE_KEY; // it left by an output
+			return true;
+		} else {
+			*why = CV_FLOW_CONFLICT;
+			return false;
+		}
+	}
+	*why = CV_FLOW_TABLE_FULL;
+	return cv_flow_table_add(table, hash, index, CV_FLOW_REPLY) == 0;
+}
+
+// Writes what was decided into the entry of a flow whose forward key is there. Returns
+// CV_FLOW_BY_FUNCTION (0), or why it cannot be: then nothing is left of it but the forward key.
+static enum cv_flow_drop write_decision(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	bool v6, uint32_t index, const union cv_flow_key *key, const struct decision *decision)
+{
+	struct cv_flow_zone *zone = group->zone;
+	struct cv_flow_table *table = &zone->table[v6];
+	struct cv_flow *flow = cv_flow_at(table, index);
+	const struct cv_flow_actions *actions = &decision->actions;
+	struct cv_flow_tuple before;
+	union cv_flow_key answer, plain;
+	enum cv_flow_drop why;
+	int ways[2];
+
+	set_tuple(key, v6, &before);
+	set_answer(&before, &plain);
+	set_answer(&actions->tuple, &answer);
+	if (!ports_allowed(&before, &actions->tuple))
+		return CV_FLOW_NOT_REWRITABLE;
+	flow->flags = memcmp(&plain, &answer, sizeof(plain)) != 0 ? CV_FLOW_REWRITES : 0;
+	cv_flow_deltas(key, &answer, v6, &flow->ip_delta, &flow->l4_delta);
+	memcpy(cv_flow_stored(flow, CV_FLOW_REPLY, v6), &answer, CV_FLOW_STORED_BYTES(v6));
+	if (decision->verdict != CV_NEXT)
+		flow->flags |= CV_FLOW_OUTPUT;
+	if (memcmp(&answer, key, sizeof(answer)) == 0 || flow->flags == CV_FLOW_OUTPUT)
+		flow->flags |= CV_FLOW_ONE_KEY;
+	else if (!add_answer(zone, worker, v6, index, &answer, &why))
+		return why;
+	ways[0] = cv_flow_ways_take(&zone->ways, &actions->way[0], zone->now);
+	ways[1] = cv_flow_ways_take(&zone->ways, &actions->way[1], zone->now);
+	if (ways[0] < 0 || ways[1] < 0) {
+		for (unsigned i = 0; i < 2; i++)
+			cv_flow_ways_give(&zone->ways, ways[i] < 0 ? 0 : (unsigned)ways[i]);
+		if (!(flow->flags & CV_FLOW_ONE_KEY))
+			cv_flow_remove_key(zone, v6, index, CV_FLOW_REPLY);
+		return CV_FLOW_TABLE_FULL;
+	}
+	flow->way[0] = (uint16_t)ways[0];
+	flow->way[1] = (uint16_t)ways[1];
+	flow->follows = decision->follows;
+	flow->asked = decision->asked;
+	flow->verdict = decision->verdict;
+	flow->epoch = zone->epoch;
+	flow->group = group->index;
+	return CV_FLOW_BY_FUNCTION;
+}
+
+static void write_denied(
+	struct cv_flow_group *group, bool v6, uint32_t index, const struct decision *decision)
+{
+	struct cv_flow_zone *zone = group->zone;
+	struct cv_flow *flow = cv_flow_at(&zone->table[v6], index);
+
+	flow->flags = CV_FLOW_DENIED | CV_FLOW_ONE_KEY;
+	flow->timeout = CV_FLOW_DENIED_FOR;
+	flow->asked = decision->asked;
+	flow->verdict = decision->verdict;
+	flow->epoch = zone->epoch;
+	flow->group = group->index;
+	zone->denied[v6]++;
+}
+
+// Takes an entry, and puts the forward key into it and into the table; CV_FLOW_NONE: full.
+static uint32_t take_entry(struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed)
+{
+	struct cv_flow_table *table = &zone->table[parsed->v6];
+	uint32_t index = cv_flow_table_take(table);
+	struct cv_flow *flow;
+
+	if (index == CV_FLOW_NONE)
+		return index;
+	flow = cv_flow_at(table, index);
+	flow->proto = parsed->proto;
+	flow->seen = zone->now;
+	memcpy(cv_flow_stored(flow, CV_FLOW_FORWARD, parsed->v6), &parsed->key,
+		CV_FLOW_STORED_BYTES(parsed->v6));
+	if (cv_flow_table_add(table, cv_flow_hash_of(zone, parsed->v6, &parsed->key), index,
+		    CV_FLOW_FORWARD) == 0)
+		return index;
+	cv_flow_table_give(table, index);
+	return CV_FLOW_NONE;
+}
+
+static void give_entry(struct cv_flow_zone *zone, bool v6, uint32_t index)
+{
+	cv_flow_remove_key(zone, v6, index, CV_FLOW_FORWARD);
+	cv_flow_table_give(&zone->table[v6], index);
+	zone->removals++;
+}
+
+// A function that is asked again later finds its slot as of a new flow.
+static void clear_slot(struct cv_flow_zone *zone, bool v6, uint32_t index, unsigned member)
+{
+	memset(cv_flow_slot(zone, v6, index, member), 0, zone->members[member].flow->slot_bytes);
+}
+
+uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint8_t *verdict)
+{
+	struct cv_flow_zone *zone = group->zone;
+	const bool v6 = parsed->v6;
+	struct cv_flow_packet packet = cv_flow_packet_of(zone, view, parsed, CV_FLOW_FORWARD);
+	uint64_t host = zone->hosts.limit == 0 ? 0 : cv_flow_host_hash(zone, v6, &parsed->key);
+	uint32_t index = take_entry(zone, parsed);
+	enum cv_flow_drop why;
+	struct decision decision;
+	struct cv_flow *flow;
+
+	if (index == CV_FLOW_NONE) {
+		*verdict = cv_flow_drop(group, view, CV_FLOW_TABLE_FULL);
+		return CV_FLOW_NONE;
+	}
+	if (!cv_flow_hosts_add(&zone->hosts, host)) {
+		give_entry(zone, v6, index);
+		*verdict = cv_flow_drop(group, view, CV_FLOW_HOST_LIMIT);
+		return CV_FLOW_NONE;
+	}
+	ask(group, worker, &packet, &parsed->key, v6, index, 0, 0, &decision);
+	flow = cv_flow_at(&zone->table[v6], index);
+	if (is_drop(&decision)) {
+		cv_flow_hosts_remove(&zone->hosts, host);
+		cv_flow_end_functions(group, worker, v6, index, 0, decision.asked - 1);
+		if (decision.actions.once || zone->denied[v6] >= zone->denied_max[v6]) {
+			give_entry(zone, v6, index);
+		} else {
+			write_denied(group, v6, index, &decision);
+			cv_flow_set_deadline(zone, v6, index, zone->now);
+			cv_flow_count(zone);
+		}
+		*verdict = cv_flow_leave(group, decision.asked - 1, view, decision.verdict);
+		return CV_FLOW_NONE;
+	}
+	why = write_decision(group, worker, v6, index, &parsed->key, &decision);
+	if (why != CV_FLOW_BY_FUNCTION) {
+		cv_flow_hosts_remove(&zone->hosts, host);
+		cv_flow_end_functions(group, worker, v6, index, 0, decision.asked);
+		give_entry(zone, v6, index);
+		*verdict = cv_flow_drop(group, view, why);
+		return CV_FLOW_NONE;
+	}
+	flow->timeout = (uint8_t)first_timeout(parsed);
+	if (parsed->proto == IPPROTO_TCP)
+		flow->tcp_state = CV_FLOW_TCP_OPEN;
+	cv_flow_set_deadline(zone, v6, index, zone->now);
+	cv_count(&zone->counters.created, 1);
+	cv_flow_count(zone);
+	return CV_FLOW_SLOT(index, CV_FLOW_FORWARD);
+}
+
+uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint32_t slot,
+	uint8_t *verdict)
+{
+	struct cv_flow_zone *zone = group->zone;
+	const bool v6 = parsed->v6;
+	const uint32_t index = slot >> 1;
+	struct cv_flow *flow = cv_flow_at(&zone->table[v6], index);
+	struct cv_flow_group *decided = zone->groups[flow->group];
+	const uint8_t changed = cv_flow_changed_since(zone, flow->epoch);
+	const uint16_t ways[2] = {flow->way[0], flow->way[1]};
+	const uint8_t replied = flow->flags & CV_FLOW_REPLIED;
+	const uint8_t before = flow->asked;
+	struct cv_flow_packet packet = cv_flow_packet_of(zone, view, parsed, slot & 1);
+	enum cv_flow_drop why;
+	struct decision decision;
+	union cv_flow_key key;
+
+	*verdict = CV_NEXT;
+	if (changed == 0) {
+		flow->epoch = zone->epoch;
+		return slot;
+	}
+	if (flow->flags & CV_FLOW_DENIED) {
+		cv_flow_end(zone, worker, v6, index);
+		return CV_FLOW_NONE;
+	}
+	cv_flow_key(flow, CV_FLOW_FORWARD, v6, &key);
+	ask(decided, worker, &packet, &key, v6, index, before, changed, &decision);
+	if (is_drop(&decision)) {
+		const unsigned member = decided->order[decision.asked - 1];
+
+		flow->asked = (uint8_t)RTE_MAX(before, decision.asked - 1); // that said yes
+		cv_flow_end(zone, worker, v6, index);
+		cv_count(&zone->counters.invalidated, 1);
+		*verdict = cv_flow_leave(group, group->position[member], view, decision.verdict);
+		return CV_FLOW_NONE;
+	}
+	if (!(flow->flags & CV_FLOW_ONE_KEY))
+		cv_flow_remove_key(zone, v6, index, CV_FLOW_REPLY);
+	if (decision.asked < before) {
+		cv_flow_end_functions(decided, worker, v6, index, decision.asked, before);
+		for (unsigned i = decision.asked; i < before; i++)
+			clear_slot(zone, v6, index, decided->order[i]);
+	}
+	flow->asked = decision.asked;
+	why = write_decision(decided, worker, v6, index, &key, &decision);
+	if (why != CV_FLOW_BY_FUNCTION) {
+		flow->flags |= CV_FLOW_ONE_KEY; // that for replies is not there
+		cv_flow_end(zone, worker, v6, index);
+		cv_count(&zone->counters.invalidated, 1);
+		*verdict = cv_flow_drop(group, view, why);
+		return CV_FLOW_NONE;
+	}
+	cv_flow_ways_give(&zone->ways, ways[0]);
+	cv_flow_ways_give(&zone->ways, ways[1]);
+	flow->flags |= replied;
+	zone->removals++; // a key leads elsewhere
+	return slot;
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Any packet, one by one: what is not the common case, and what is of no flow.
+#include "flow/zone.h"
+
+// How long a first fragment is remembered: 15 to 30 s.
+#define FRAGMENT_TICKS (30 * CV_FLOW_TICKS_PER_S)
+
+static void fragment_key(const struct cv_flow_parsed *parsed, struct cv_flow_fragment_key *key)
+{
+	*key = (struct cv_flow_fragment_key){
+		.id = parsed->fragment_id, .proto = parsed->proto, .v6 = parsed->v6};
+	memcpy(key->src, &parsed->key, parsed->v6 ? 16 : 4);
+	memcpy(key->dst, (const uint8_t *)&parsed->key + (parsed->v6 ? 16 : 4),
+		parsed->v6 ? 16 : 4);
+}
+
+static void remember_fragment(
+	struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed, uint32_t slot)
+{
+	struct cv_flow_fragment_key key;
+	uint32_t deadline = zone->now + FRAGMENT_TICKS;
+
+	fragment_key(parsed, &key);
+	cv_flow_fragments_put(&zone->fragments, cv_flow_hash(&zone->secret, &key, sizeof(key)),
+		&key, slot, zone->now, deadline + (deadline == 0));
+}
+
+// The slot of a non-first fragment's flow, or CV_FLOW_NONE.
+static uint32_t find_fragment(struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed)
+{
+	const struct cv_flow_table *table = &zone->table[parsed->v6];
+	const unsigned addresses = parsed->v6 ? 32 : 8;
+	struct cv_flow_fragment_key key;
+	struct cv_flow *flow;
+	uint32_t slot;
+
+	fragment_key(parsed, &key);
+	slot = cv_flow_fragments_find(
+		&zone->fragments, cv_flow_hash(&zone->secret, &key, sizeof(key)), &key, zone->now);
+	if (slot == CV_FLOW_NONE || table->deadlines[slot >> 1] == 0)
+		return CV_FLOW_NONE;
+	flow = cv_flow_at(table, slot >> 1); // perhaps of another flow since
+	if (memcmp(cv_flow_stored(flow, slot & 1, parsed->v6), &parsed->key, addresses) != 0 ||
+		flow->proto != parsed->proto)
+		return CV_FLOW_NONE;
+	return slot;
+}
+
+// The functions' own verdicts of what is of no flow.
+static uint8_t other(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	const struct cv_view *view, enum cv_flow_other why)
+{
+	for (unsigned i = 0; i < group->zone->members_count; i++) {
+		const struct cv_flow_zone_member *member = &group->zone->members[group->order[i]];
+		uint8_t verdict =
+			member->flow->other == NULL
+				? CV_NEXT
+				: member->flow->other(member->instance, worker, view, why);
+
+		if (verdict != CV_NEXT)
+			return cv_flow_leave(group, i, view, verdict);
+	}
+	return CV_NEXT;
+}
+
+// TCP's state, and the time-out that comes of it or of a first reply.
+static void track(struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed,
+	struct cv_flow *flow, uint32_t slot)
+{
+	const unsigned direction = slot & 1;
+	bool settled;
+
+	if (flow->proto == IPPROTO_TCP && parsed->kind == CV_FLOW_IS_FLOW) {
+		enum cv_flow_tcp_state next =
+			cv_flow_tcp_next(flow->tcp_state, direction, parsed->tcp_flags);
+
+		if (next != flow->tcp_state) {
+			flow->tcp_state = (uint8_t)next;
+			cv_flow_set_timeout(zone, parsed->v6, slot >> 1, cv_flow_tcp_timeout(next));
+		}
+	}
+	if (direction == CV_FLOW_REPLY && !(flow->flags & CV_FLOW_REPLIED)) {
+		flow->flags |= CV_FLOW_REPLIED;
+		if (flow->timeout == CV_FLOW_UDP_NEW)
+			cv_flow_set_timeout(zone, parsed->v6, slot >> 1, CV_FLOW_UDP);
+	}
+	flow->seen = zone->now;
+	settled = flow->proto != IPPROTO_TCP || flow->tcp_state == CV_FLOW_TCP_DONE;
+	flow->flags &= (uint8_t) ~(CV_FLOW_SETTLED(0) | CV_FLOW_SETTLED(1));
+	if (settled)
+		flow->flags |= CV_FLOW_SETTLED(CV_FLOW_FORWARD);
+	if (settled && flow->flags & CV_FLOW_REPLIED)
+		flow->flags |= CV_FLOW_SETTLED(CV_FLOW_REPLY);
+}
+
+// A TCP connection that the other end opens between the ports of one that is over.
+static bool is_reopened(
+	const struct cv_flow *flow, const struct cv_flow_parsed *parsed, uint32_t slot)
+{
+	return flow->proto == IPPROTO_TCP && parsed->kind == CV_FLOW_IS_FLOW &&
+	       (slot & 1) == CV_FLOW_REPLY &&
+	       (parsed->tcp_flags & (CV_TCP_SYN | CV_TCP_ACK | CV_TCP_RST)) == CV_TCP_SYN &&
+	       (flow->tcp_state == CV_FLOW_TCP_CLOSED || flow->tcp_state == CV_FLOW_TCP_RESET);
+}
+
+// An ICMP error: of the flow that the packet inside of it belongs to, or of none.
+static uint8_t error_of(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	struct cv_view *view, const struct cv_flow_parsed *parsed)
+{
+	struct cv_flow_zone *zone = group->zone;
+	const bool v6 = parsed->v6;
+	const unsigned bytes = v6 ? 16 : 4;
+	struct cv_flow_inner inner;
+	struct cv_flow *flow;
+	uint32_t slot;
+
+	if (parsed->first_fragment || !cv_flow_inner_read(view, parsed, &inner))
+		return other(group, worker, view, CV_FLOW_UNRELATED);
+	slot = cv_flow_table_find(
+		&zone->table[v6], &inner.answer, cv_flow_hash_of(zone, v6, &inner.answer));
+	// It goes to whoever sent the packet inside.
+	if (slot == CV_FLOW_NONE || memcmp((const uint8_t *)&inner.answer + bytes,
+					    (const uint8_t *)&parsed->key + bytes, bytes) != 0)
+		return other(group, worker, view, CV_FLOW_UNRELATED);
+	flow = cv_flow_at(&zone->table[v6], slot >> 1);
+	// Of what a function denies now, or decided with another configuration, its packets tell.
+	if (flow->flags & CV_FLOW_DENIED || cv_flow_changed_since(zone, flow->epoch) != 0)
+		return other(group, worker, view, CV_FLOW_UNRELATED);
+	if (flow->flags & CV_FLOW_REWRITES)
+		cv_flow_rewrite_error(view, parsed, &inner, flow, slot & 1);
+	if (flow->way[slot & 1] != 0)
+		cv_flow_ways_apply(&zone->ways, view, flow->way[slot & 1]);
+	if ((flow->flags & CV_FLOW_OUTPUT) && (slot & 1) == CV_FLOW_FORWARD)
+		return cv_flow_leave(
+			group, cv_flow_last_position(group, flow), view, flow->verdict);
+	return CV_NEXT;
+}
+
+uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,
+	uint32_t slot)
+{
+	struct cv_flow_zone *zone = group->zone;
+	struct cv_flow_parsed parsed;
+	struct cv_flow *flow;
+	uint8_t verdict;
+
+	cv_flow_parse(view, &parsed);
+	switch (parsed.kind) {
+	case CV_FLOW_IS_NON_IP:
+		return other(group, worker, view, CV_FLOW_NON_IP);
+	case CV_FLOW_IS_BAD:
+		return other(group, worker, view, CV_FLOW_BAD_HEADER);
+	case CV_FLOW_IS_ERROR:
+		return error_of(group, worker, view, &parsed);
+	case CV_FLOW_IS_FRAGMENT:
+		slot = find_fragment(zone, &parsed);
+		if (slot == CV_FLOW_NONE)
+			return cv_flow_drop(group, view, CV_FLOW_NO_FIRST_FRAGMENT);
+		break;
+	default:
+		if (slot == CV_FLOW_NONE)
+			slot = cv_flow_table_find(&zone->table[parsed.v6], &parsed.key,
+				cv_flow_hash_of(zone, parsed.v6, &parsed.key));
+	}
+	flow = slot == CV_FLOW_NONE ? NULL : cv_flow_at(&zone->table[parsed.v6], slot >> 1);
+	if (flow != NULL && flow->epoch != zone->epoch) {
+		slot = cv_flow_renew(group, worker, view, &parsed, slot, &verdict);
+		if (slot == CV_FLOW_NONE && verdict != CV_NEXT)
+			return verdict;
+	} else if (flow != NULL && is_reopened(flow, &parsed, slot)) {
+		cv_flow_end(zone, worker, parsed.v6, slot >> 1);
+		slot = CV_FLOW_NONE;
+	}
+	if (slot == CV_FLOW_NONE) {
+		if (parsed.kind == CV_FLOW_IS_FRAGMENT) // its flow has just ended
+			return cv_flow_drop(group, view, CV_FLOW_NO_FIRST_FRAGMENT);
+		slot = cv_flow_decide(group, worker, view, &parsed, &verdict);
+		if (slot == CV_FLOW_NONE)
+			return verdict;
+	}
+	flow = cv_flow_at(&zone->table[parsed.v6], slot >> 1);
+	if (parsed.first_fragment && parsed.kind == CV_FLOW_IS_FLOW)
+		remember_fragment(zone, &parsed, slot);
+	if (flow->flags & CV_FLOW_DENIED)
+		return cv_flow_leave(
+			group, cv_flow_last_position(group, flow), view, flow->verdict);
+	track(zone, &parsed, flow, slot);
+	if (flow->follows != 0) {
+		const struct cv_flow_packet packet =
+			cv_flow_packet_of(zone, view, &parsed, slot & 1);
+
+		verdict = cv_flow_follow(group, worker, &packet, flow->follows,
+			cv_flow_slots(&zone->table[parsed.v6], slot >> 1));
+		if (verdict != CV_NEXT)
+			return verdict;
+	}
+	if (flow->flags & CV_FLOW_REWRITES)
+		cv_flow_rewrite(view, &parsed, flow, slot & 1);
+	if (flow->way[slot & 1] != 0)
+		cv_flow_ways_apply(&zone->ways, view, flow->way[slot & 1]);
+	if ((flow->flags & CV_FLOW_OUTPUT) && (slot & 1) == CV_FLOW_FORWARD)
+		return cv_flow_leave(
+			group, cv_flow_last_position(group, flow), view, flow->verdict);
+	return CV_NEXT;
+}

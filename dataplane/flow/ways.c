@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "flow/ways.h"
+
+#include <rte_common.h>
+
+static uint32_t way_hash(const struct cv_flow_way *way)
+{
+	uint16_t words[sizeof(*way) / 2];
+	uint32_t hash = 0;
+
+	_Static_assert(sizeof(*way) == 18, "every byte counts: none is padding");
+	memcpy(words, way, sizeof(words));
+	for (unsigned i = 0; i < RTE_DIM(words); i++)
+		hash = (hash ^ words[i]) * 0x9e3779b1u;
+	return hash >> 16;
+}
+
+static void ways_index(struct cv_flow_ways *ways, unsigned way)
+{
+	unsigned at = way_hash(&ways->way[way]) % CV_FLOW_WAYS_INDEX;
+
+	while (ways->index[at] != 0)
+		at = (at + 1) % CV_FLOW_WAYS_INDEX;
+	ways->index[at] = (uint16_t)way;
+}
+
+// Makes those that no flow uses free. At most once a tick.
+static void ways_sweep(struct cv_flow_ways *ways, uint32_t now)
+{
+	if (ways->swept == now)
+		return;
+	ways->swept = now;
+	memset(ways->index, 0, sizeof(ways->index));
+	for (unsigned i = 1; i < CV_FLOW_WAYS_MAX; i++) {
+		if (ways->flows[i] > 0)
+			ways_index(ways, i);
+		else
+			ways->free[ways->free_count++] = (uint16_t)i;
+	}
+}
+
+static struct cv_flow_way_mask mask_of(const struct cv_flow_way *way)
+{
+	struct cv_flow_way_mask mask = {
+		.more = (way->set & (CV_FLOW_SET_DSCP | CV_FLOW_SET_VLAN)) != 0};
+
+	if (way->set & CV_FLOW_SET_DST_MAC) {
+		memset(mask.mask, 0xff, 6);
+		memcpy(mask.value, way->dst_mac, 6);
+	}
+	if (way->set & CV_FLOW_SET_SRC_MAC) {
+		memset(mask.mask + 6, 0xff, 6);
+		memcpy(mask.value + 6, way->src_mac, 6);
+	}
+	if (way->set & CV_FLOW_SET_OUT) {
+		mask.out_mask = 0xff;
+		mask.out = way->out;
+	}
+	return mask;
+}
+
+void cv_flow_ways_init(struct cv_flow_ways *ways)
+{
+	for (unsigned i = CV_FLOW_WAYS_MAX - 1; i > 0; i--)
+		ways->free[ways->free_count++] = (uint16_t)i;
+}
+
+int cv_flow_ways_take(struct cv_flow_ways *ways, const struct cv_flow_way *way, uint32_t now)
+{
+	unsigned at = way_hash(way) % CV_FLOW_WAYS_INDEX;
+
+	if (way->set == 0)
+		return 0;
+	for (; ways->index[at] != 0; at = (at + 1) % CV_FLOW_WAYS_INDEX) {
+		unsigned index = ways->index[at];
+
+		if (memcmp(&ways->way[index], way, sizeof(*way)) != 0)
+			continue;
+		ways->flows[index]++;
+		return (int)index;
+	}
+	if (ways->free_count == 0)
+		ways_sweep(ways, now);
+	if (ways->free_count == 0)
+		return -1;
+	at = ways->free[--ways->free_count];
+	ways->way[at] = *way;
+	ways->masks[at] = mask_of(way);
+	ways->flows[at] = 1;
+	ways_index(ways, at);
+	return (int)at;
+}
+
+void cv_flow_ways_give(struct cv_flow_ways *ways, unsigned way)
+{
+	if (way != 0)
+		ways->flows[way]--;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The ways of a zone's flows: what they set beside the tuple. Different ones are few, so a flow has
+// the index of its own.
+#ifndef CV_FLOW_WAYS_H
+#define CV_FLOW_WAYS_H
+
+#include "flow/flow.h"
+#include "flow/rewrite.h"
+
+#define CV_FLOW_WAYS_MAX 4096 // different ones at a time; the first sets nothing
+#define CV_FLOW_WAYS_INDEX 8192 // places to find them by
+
+// A way as the hot half applies it: bits of a packet's beginning that are replaced, and their values.
+struct cv_flow_way_mask {
+	uint8_t mask[16], value[16];
+	uint8_t out_mask, out;
+	bool more; // there is more to set: cv_flow_rewrite_way()
+} __attribute__((aligned(16)));
+
+struct cv_flow_ways {
+	struct cv_flow_way_mask masks[CV_FLOW_WAYS_MAX];
+	struct cv_flow_way way[CV_FLOW_WAYS_MAX];
+	uint32_t flows[CV_FLOW_WAYS_MAX]; // that use it
+	uint16_t index[CV_FLOW_WAYS_INDEX]; // 0: none
+	uint16_t free[CV_FLOW_WAYS_MAX];
+	unsigned free_count;
+	uint32_t swept; // the tick when unused ones were last looked for
+};
+
+// Of zeros.
+void cv_flow_ways_init(struct cv_flow_ways *ways);
+
+// The index of a way, which one flow more uses; -1: there are too many. now: the tick.
+int cv_flow_ways_take(struct cv_flow_ways *ways, const struct cv_flow_way *way, uint32_t now);
+void cv_flow_ways_give(struct cv_flow_ways *ways, unsigned way);
+
+// Changes in a packet what its flow's way says: bits by their mask first, then the rest.
+static CV_INLINE void cv_flow_ways_apply(
+	const struct cv_flow_ways *ways, struct cv_view *view, unsigned way)
+{
+	const struct cv_flow_way_mask *mask = &ways->masks[way];
+	uint64_t bits[2], values[2], bytes[2];
+
+	memcpy(bytes, view->data, 16); // an IP packet's
+	memcpy(bits, mask->mask, 16);
+	memcpy(values, mask->value, 16);
+	bytes[0] = (bytes[0] & ~bits[0]) | values[0];
+	bytes[1] = (bytes[1] & ~bits[1]) | values[1];
+	memcpy(view->data, bytes, 16);
+	view->out = (uint8_t)((view->out & ~mask->out_mask) | mask->out);
+	if (CV_UNLIKELY(mask->more))
+		cv_flow_rewrite_way(view, &ways->way[way]);
+}
+
+#endif
