@@ -271,6 +271,7 @@ json_t *cv_counts_accounting(const struct cv_node *node)
 		held += FUNCTION_SUM(node, i, held) - FUNCTION_SUM(node, i, released);
 	}
 	dropped += cv_node_flows_drops(node);
+	originated += cv_node_flows_originated(node);
 	for (unsigned i = 0; i < plan->rings_count; i++)
 		held += cv_ring_count(node->rings[i]);
 	set(accounting, "received", received);

@@ -10,6 +10,8 @@
 
 #include "daemon/node.h"
 
+#define OUTPUTS_MAX 32u // of one step of a path
+
 // The functions of a group, ascending.
 struct set {
 	unsigned functions[CV_PATH_MAX];
@@ -88,6 +90,15 @@ static void members_of(const struct cv_node *node, const unsigned *functions, un
 		};
 }
 
+static unsigned outputs_of(const struct cv_node *node, const struct set *set)
+{
+	unsigned outputs = 0;
+
+	for (unsigned i = 0; i < set->count; i++)
+		outputs += node->plan->functions[set->functions[i]].outputs_count;
+	return outputs;
+}
+
 static int add_zone(
 	struct cv_node *node, unsigned worker, const struct set *set, struct cv_error *error)
 {
@@ -106,6 +117,15 @@ static int add_zone(
 			"stateful between them",
 			node->plan->functions[set->functions[0]].name, set->count - 1, bytes,
 			CV_FLOW_MEMBERS_MAX, CV_FLOW_SLOTS_MAX);
+		return -EINVAL;
+	}
+	if (outputs_of(node, set) > OUTPUTS_MAX) {
+		cv_error_set(error,
+			"function \"%s\" and %u more stateful ones in a row have %u outputs; %u "
+			"are "
+			"possible: put one that is not stateful between them",
+			node->plan->functions[set->functions[0]].name, set->count - 1,
+			outputs_of(node, set), OUTPUTS_MAX);
 		return -EINVAL;
 	}
 	zones = realloc(node->zones, (node->zones_count + 1) * sizeof(*zones));
@@ -159,6 +179,17 @@ static struct cv_flow_limits limits_of(const struct cv_node *node, const struct 
 	return limits;
 }
 
+// Whether a zone before this one, on the same worker, is of the function, too.
+static bool has_before(const struct cv_node *node, unsigned index, unsigned function)
+{
+	for (unsigned i = 0; i < index; i++)
+		for (unsigned j = 0; j < node->zones[i].count; j++)
+			if (node->zones[i].worker == node->zones[index].worker &&
+				node->zones[i].functions[j] == function)
+				return true;
+	return false;
+}
+
 int cv_node_flows_make(struct cv_node *node, struct cv_error *error)
 {
 	for (unsigned i = 0; i < node->zones_count; i++) {
@@ -171,6 +202,9 @@ int cv_node_flows_make(struct cv_node *node, struct cv_error *error)
 			cv_flow_zone_create(members, zone->count, &limits, rte_get_tsc_hz(), error);
 		if (zone->zone == NULL)
 			return -ENOMEM;
+		for (unsigned j = 0; j < zone->count; j++)
+			if (has_before(node, i, zone->functions[j]))
+				cv_flow_zone_leave_tick(zone->zone, j);
 	}
 	return 0;
 }
@@ -188,7 +222,7 @@ int cv_node_flows_step(struct cv_node *node, const struct cv_plan_stage *stage, 
 	const struct set set = set_from(node, stage, at);
 	struct cv_node_zone *zone = find(node, stage->worker, &set);
 	struct cv_nf_counters *counters[CV_FLOW_MEMBERS_MAX];
-	uint8_t order[CV_FLOW_MEMBERS_MAX];
+	uint8_t order[CV_FLOW_MEMBERS_MAX], first_outputs[CV_FLOW_MEMBERS_MAX], outputs = 0;
 	struct cv_flow_group *group;
 
 	for (unsigned i = 0; i < count; i++) {
@@ -199,10 +233,13 @@ int cv_node_flows_step(struct cv_node *node, const struct cv_plan_stage *stage, 
 			order[i]++;
 		counters[i] = &node->function_counters[function * node->plan->workers_count +
 						       stage->worker];
+		first_outputs[i] = outputs;
+		outputs += (uint8_t)node->plan->functions[function].outputs_count;
 	}
 	group = cv_flow_group_create(zone->zone, order, counters);
 	if (group == NULL)
 		return -ENOMEM;
+	cv_flow_group_set_outputs(group, first_outputs);
 	zone->groups[zone->groups_count++] = group;
 	*step = (struct cv_step){
 		.process = cv_flow_process,
@@ -268,6 +305,24 @@ static uint64_t drops_of(const struct cv_node_zone *zone, unsigned why)
 	return sum;
 }
 
+static uint64_t originated_of(const struct cv_node_zone *zone)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < zone->groups_count; i++)
+		sum += cv_counted(&cv_flow_group_counters(zone->groups[i])->originated);
+	return sum;
+}
+
+uint64_t cv_node_flows_originated(const struct cv_node *node)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < node->zones_count; i++)
+		sum += originated_of(&node->zones[i]);
+	return sum;
+}
+
 uint64_t cv_node_flows_drops(const struct cv_node *node)
 {
 	uint64_t sum = 0;
@@ -317,6 +372,7 @@ static void add_counts(json_t *object, json_t *drops, const struct cv_node_zone 
 	add(object, "timed_out", cv_counted(&counters->timed_out));
 	add(object, "invalidated", cv_counted(&counters->invalidated));
 	add(object, "busy_cycles", busy_of(zone));
+	add(object, "originated", originated_of(zone));
 	for (unsigned why = CV_FLOW_BY_FUNCTION + 1; why < CV_FLOW_DROPS; why++)
 		add(drops, cv_flow_drop_names[why], drops_of(zone, why));
 }

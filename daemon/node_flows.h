@@ -37,7 +37,8 @@ void cv_node_flows_free(struct cv_node *node);
 unsigned cv_node_flows_group(
 	const struct cv_node *node, const struct cv_plan_stage *stage, unsigned at);
 
-// Sets the step that these are. 1: the first of its zone, which must tick; 0; or -ENOMEM.
+// Sets the step that these are, but its outputs: those of the functions, one behind the other. 1: the
+// first of its zone, which must tick; 0; or -ENOMEM.
 int cv_node_flows_step(struct cv_node *node, const struct cv_plan_stage *stage, unsigned at,
 	unsigned count, struct cv_step *step);
 
@@ -48,6 +49,9 @@ json_t *cv_node_flows_plan(const struct cv_node *node);
 // The same with what was counted; and what the flow path dropped, all together.
 json_t *cv_node_flows_counts(const struct cv_node *node);
 uint64_t cv_node_flows_drops(const struct cv_node *node);
+
+// Packets that stateful functions originated.
+uint64_t cv_node_flows_originated(const struct cv_node *node);
 
 // A function's share of the cycles of the groups that it is in: an equal part of each.
 uint64_t cv_node_flows_busy(const struct cv_node *node, unsigned function);

@@ -77,31 +77,46 @@ static const struct cv_path *output_path(
 	return &node->paths[i];
 }
 
+// Sets a step's outputs: those of count functions, one behind the other. 0 or -ENOMEM.
+static int set_outputs(const struct cv_node *node, const struct cv_plan_stage *stage,
+	const unsigned *functions, unsigned count, struct cv_step *step)
+{
+	const struct cv_plan_function *all = node->plan->functions;
+	const struct cv_path **outputs;
+	unsigned outputs_count = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		outputs_count += all[functions[i]].outputs_count;
+	if (outputs_count == 0)
+		return 0;
+	step->outputs = outputs = calloc(outputs_count, sizeof(*outputs));
+	if (outputs == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < count; i++)
+		for (unsigned j = 0; j < all[functions[i]].outputs_count; j++)
+			*outputs++ =
+				output_path(node, all[functions[i]].output_to[j], stage->worker);
+	return 0;
+}
+
 // The step of one function that is not stateful.
-static int make_step(struct cv_node *node, const struct cv_plan_stage *stage, unsigned function,
-	struct cv_path *path)
+static int make_step(
+	struct cv_node *node, const struct cv_plan_stage *stage, unsigned at, struct cv_path *path)
 {
 	const struct cv_plan *plan = node->plan;
-	const struct cv_plan_function *of = &plan->functions[function];
+	const unsigned function = stage->path[at];
+	const struct cv_nf *nf = plan->functions[function].nf;
 	struct cv_step *step = &path->steps[path->length];
-	const struct cv_path **outputs;
 
 	*step = (struct cv_step){
-		.process = of->nf->process,
+		.process = nf->process,
 		.instance = node->functions[function],
 		.counters =
 			&node->function_counters[function * plan->workers_count + stage->worker],
 	};
-	if (of->outputs_count > 0) {
-		step->outputs = outputs = calloc(of->outputs_count, sizeof(*outputs));
-		if (outputs == NULL)
-			return -ENOMEM;
-		for (unsigned i = 0; i < of->outputs_count; i++)
-			outputs[i] = output_path(node, of->output_to[i], stage->worker);
-	}
-	if (of->nf->tick == NULL)
-		return 0;
-	return add_tick(&node->workers[stage->worker], path, step, of->nf->tick);
+	if (set_outputs(node, stage, &stage->path[at], 1, step) != 0)
+		return -ENOMEM;
+	return nf->tick == NULL ? 0 : add_tick(&node->workers[stage->worker], path, step, nf->tick);
 }
 
 // Consecutive stateful functions, as one step.
@@ -111,9 +126,9 @@ static int make_group(struct cv_node *node, const struct cv_plan_stage *stage, u
 	struct cv_step *step = &path->steps[path->length];
 	const int rc = cv_node_flows_step(node, stage, at, count, step);
 
-	if (rc <= 0)
-		return rc;
-	return add_tick(&node->workers[stage->worker], path, step, cv_flow_tick);
+	if (rc < 0 || set_outputs(node, stage, &stage->path[at], count, step) != 0)
+		return -ENOMEM;
+	return rc == 0 ? 0 : add_tick(&node->workers[stage->worker], path, step, cv_flow_tick);
 }
 
 // A stage's functions as its worker runs them. 0 or -ENOMEM.
@@ -126,7 +141,7 @@ static int make_path(struct cv_node *node, const struct cv_plan_stage *stage, st
 		return -ENOMEM;
 	for (unsigned at = 0; at < stage->path_length; path->length++) {
 		const unsigned group = cv_node_flows_group(node, stage, at);
-		const int rc = group == 0 ? make_step(node, stage, stage->path[at], path)
+		const int rc = group == 0 ? make_step(node, stage, at, path)
 					  : make_group(node, stage, at, group, path);
 
 		if (rc != 0)
