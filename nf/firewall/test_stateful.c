@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The firewall behind the flow path: sequences of packets, each in a fresh table.
+#include "tests/support/test_packets.h"
+
+#include "flow/path.h"
+
+extern const struct cv_nf cv_nf_firewall;
+
+#define HZ 1000000000u
+
+static const struct cv_flow_limits limits = {
+	.max = 64, .max_ipv6 = 64, .timeouts_s = {240, 7440, 240, 120, 300, 60, 600, 5}};
+
+#define OUT "src=10.0.0.1 dst=198.51.100.7"
+#define BACK "src=198.51.100.7 dst=10.0.0.1"
+
+// A packet and its verdict. FLAGS of TCP stand before the text: "S", "SA", "R" ...
+struct step {
+	const char *flags, *packet, *verdict;
+};
+
+static void run(const char *config, const struct step *steps)
+{
+	void *instance = packet_nf(&cv_nf_firewall, config, NULL);
+	const struct cv_flow_member member = {&cv_nf_firewall, instance};
+	struct cv_nf_counters counters = {0}, *list = &counters;
+	struct cv_nf_worker worker = {.now = 5ull * HZ};
+	struct cv_error error = {""};
+	struct cv_flow_zone *zone;
+	struct cv_flow_group *group;
+
+	assert_true(cv_flow_is_stateful(&cv_nf_firewall, instance));
+	zone = cv_flow_zone_create(&member, 1, &limits, HZ, &error);
+	assert_non_null(zone);
+	group = cv_flow_group_create(zone, (const uint8_t[]){0}, &list);
+	for (; steps->packet != NULL; steps++) {
+		struct packet packet = packet_make(steps->packet);
+		const unsigned reason = packet_verdict(&cv_nf_firewall, steps->verdict);
+		const uint64_t before = reason == CV_NEXT ? 0 : counters.drops[reason - 1];
+		struct cv_view view = {.out = 1};
+		uint8_t verdict;
+
+		for (const char *flag = steps->flags; *flag != '\0'; flag++)
+			packet.bytes[14 + 20 + 13] |= *flag == 'S'   ? 2
+						      : *flag == 'A' ? 16
+						      : *flag == 'F' ? 1
+								     : 4;
+		cv_view_set(&view, packet.bytes, packet.len);
+		cv_flow_process(group, &worker, &view, &verdict, 1);
+		if ((verdict == CV_NEXT) != (reason == CV_NEXT) ||
+			(reason != CV_NEXT && counters.drops[reason - 1] != before + 1))
+			fail_msg("%s %s: not %s", steps->flags, steps->packet, steps->verdict);
+	}
+	cv_flow_zone_destroy(zone);
+	cv_nf_destroy(&cv_nf_firewall, instance);
+}
+
+static const char *const from_inside =
+	"{'stateful': true, 'rules': [{'action': 'allow', 'src': '10.0.0.0/8'},"
+	" {'action': 'allow', 'src': '2001:db8::/64'}]}";
+
+static void answers_pass(void **state)
+{
+	run(from_inside,
+		(const struct step[]){{"", "ip4 " BACK " udp sport=53 dport=9", "default_denied"},
+			{"", "ip4 " OUT " udp sport=9 dport=53", "next"},
+			{"", "ip4 " BACK " udp sport=53 dport=9", "next"},
+			{"", "ip4 " BACK " udp sport=54 dport=9", "default_denied"},
+			{"", "ip4 " BACK " udp sport=53 dport=10", "default_denied"},
+			{"", "vlan id=7 ip4 " BACK " udp sport=53 dport=9", "next"},
+			{"", "ip6 src=2001:db8::1 dst=2001:db8:1::1 udp sport=9 dport=53", "next"},
+			{"", "ip6 src=2001:db8:1::1 dst=2001:db8::1 udp sport=53 dport=9", "next"},
+			{"", "ip6 src=2001:db8:1::1 dst=2001:db8::1 udp sport=1 dport=9",
+				"default_denied"},
+			{"", "ip4 " OUT " proto=50 data=20", "next"},
+			{"", "ip4 " BACK " proto=50 data=20", "next"},
+			{"", "ip4 " BACK " proto=47 data=20", "default_denied"}, {0}});
+}
+
+static void tcp_begins_with_a_syn(void **state)
+{
+	static const struct step strict[] = {{"A", "ip4 " OUT " tcp sport=9 dport=80", "invalid"},
+		{"SA", "ip4 " OUT " tcp sport=9 dport=80", "invalid"},
+		{"SF", "ip4 " OUT " tcp sport=9 dport=80", "invalid"},
+		{"", "ip4 " OUT " tcp sport=9 dport=80", "invalid"},
+		{"R", "ip4 " OUT " tcp sport=9 dport=80", "invalid"},
+		{"S", "ip4 " OUT " tcp sport=9 dport=80", "next"},
+		{"SA", "ip4 " BACK " tcp sport=80 dport=9", "next"},
+		{"A", "ip4 " OUT " tcp sport=9 dport=80", "next"},
+		{"A", "ip4 " BACK " tcp sport=80 dport=9", "next"},
+		{"S", "ip4 " BACK " tcp sport=81 dport=9", "default_denied"},
+		{"R", "ip4 " BACK " tcp sport=80 dport=9", "next"},
+		{"S", "ip4 " BACK " tcp sport=80 dport=9", "default_denied"}, // another connection
+		{"S", "ip4 " OUT " tcp sport=9 dport=80", "next"}, {0}};
+	static const struct step loose[] = {{"R", "ip4 " OUT " tcp sport=9 dport=80", "invalid"},
+		{"A", "ip4 " OUT " tcp sport=9 dport=80", "next"},
+		{"A", "ip4 " BACK " tcp sport=80 dport=9", "next"},
+		{"A", "ip4 " BACK " tcp sport=81 dport=9", "default_denied"}, {0}};
+
+	run(from_inside, strict);
+	run("{'stateful': true, 'tcp_loose': true, 'rules': [{'action': 'allow', 'src': "
+	    "'10.0.0.0/8'}]}",
+		loose);
+}
+
+static void related_errors_pass(void **state)
+{
+	// The packet inside: 10.0.0.1:9 > 198.51.100.7:53, UDP.
+#define INSIDE                                         \
+	"hex=4500002000000000401100000a000001c6336407" \
+	"00090035000c0000"
+	run(from_inside,
+		(const struct step[]){
+			{"", "ip4 src=203.0.113.1 dst=10.0.0.1 icmp kind=3 code=1 " INSIDE,
+				"invalid"},
+			{"", "ip4 " OUT " udp sport=9 dport=53", "next"},
+			{"", "ip4 src=203.0.113.1 dst=10.0.0.1 icmp kind=3 code=1 " INSIDE, "next"},
+			{"", "ip4 src=203.0.113.1 dst=10.0.0.2 icmp kind=3 code=1 " INSIDE,
+				"invalid"},
+			{"", "ip4 " OUT " proto=1 hex=0800000000070001", "next"},
+			{"", "ip4 " BACK " proto=1 hex=0000000000070001", "next"},
+			{"", "ip4 " BACK " proto=1 hex=0000000000080001", "default_denied"},
+			{"", "ip4 " BACK " proto=1 hex=0800000000070001", "default_denied"}, {0}});
+}
+
+static void what_is_no_flow(void **state)
+{
+	static const struct step steps[] = {{"", "type=0806 data=28", "non_ip"},
+		{"", "ip4 " OUT " udp cut=38", "bad_header"},
+		{"", "ip4 " OUT " mf=1 proto=17 data=2", "bad_header"},
+		{"", "vlan vlan vlan ip4 " OUT, "bad_header"}, {0}};
+
+	run("{'stateful': true, 'default': 'allow', 'non_ip': 'drop'}", steps);
+}
+
+// A rule's counter counts flows: it decided so many.
+static void rules_see_first_packets(void **state)
+{
+	void *instance = packet_nf(&cv_nf_firewall,
+		"{'stateful': true, 'rules': [{'action': 'deny', 'proto': 'udp', 'dport': 23},"
+		"{'action': 'allow', 'proto': 'icmp'}, {'action': 'allow', 'dst': '10.0.0.0/8', "
+		"'proto': 'tcp'}]}",
+		NULL);
+	const struct cv_flow_packet packet = {.tcp_flags = 2, .why = CV_FLOW_NEW};
+	static const struct {
+		struct cv_flow_tuple tuple;
+		uint8_t verdict; // as of a first packet
+	} rows[] = {
+		{{.family = 4, .proto = 17, .dport = RTE_BE16(23)}, CV_DROP(0)},
+		{{.family = 6, .proto = 17, .dport = RTE_BE16(23)}, CV_DROP(0)},
+		{{.family = 6, .proto = 17, .sport = RTE_BE16(23)}, CV_DROP(1)},
+		// An identifier is no port.
+		{{.family = 4, .proto = 1, .sport = RTE_BE16(23)}, CV_NEXT},
+		{{.family = 4, .proto = 6, .dst.ipv4 = RTE_BE32(0x0a010203)}, CV_NEXT},
+		{{.family = 4, .proto = 6, .src.ipv4 = RTE_BE32(0x0a010203)}, CV_DROP(1)},
+	};
+	json_t *info;
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct cv_nf_worker worker = {.index = 1};
+		struct cv_flow_actions actions = {.tuple = rows[i].tuple};
+
+		assert_int_equal(
+			cv_nf_firewall.flow->decide(instance, &worker, &packet, &actions, NULL),
+			rows[i].verdict);
+	}
+	info = cv_nf_firewall.info(instance);
+	assert_int_equal(json_integer_value(json_object_get(info, "default_packets")), 2);
+	assert_int_equal(json_integer_value(json_object_get(
+				 json_array_get(json_object_get(info, "rules"), 0), "packets")),
+		2);
+	json_decref(info);
+	cv_nf_destroy(&cv_nf_firewall, instance);
+}
+
+// More rules than are scanned: the trie says the same.
+static void many_rules(void **state)
+{
+	char config[4096];
+	int n = snprintf(config, sizeof(config), "{'stateful': true, 'rules': [");
+	static const struct step steps[] = {{"", "ip4 " OUT " udp sport=9 dport=1109", "next"},
+		{"", "ip4 " BACK " udp sport=1109 dport=9", "next"},
+		{"", "ip4 " OUT " udp sport=9 dport=1111", "default_denied"}, {0}};
+
+	for (unsigned i = 0; i < 110; i++)
+		n += snprintf(config + n, sizeof(config) - (size_t)n,
+			"%s{'action':'allow','dport':%u}", i > 0 ? "," : "", 1000 + i);
+	snprintf(config + n, sizeof(config) - (size_t)n, "]}");
+	run(config, steps);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_pass),
+		cmocka_unit_test(tcp_begins_with_a_syn),
+		cmocka_unit_test(related_errors_pass),
+		cmocka_unit_test(what_is_no_flow),
+		cmocka_unit_test(rules_see_first_packets),
+		cmocka_unit_test(many_rules),
+	};
+
+	packet_eal(argv[0]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
