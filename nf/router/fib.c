@@ -473,11 +473,12 @@ static bool has_family(const struct builder *builder, bool v6)
 	return false;
 }
 
-// Both tables' lines: 22.11 has one type of log for them.
+// Both tables' lines, and those of what rte_fib is made of: 22.11 has one type of log for them.
 static void set_log_levels(uint32_t level)
 {
 	rte_log_set_level((uint32_t)rte_log_register("lib.lpm"), level);
 	rte_log_set_level((uint32_t)rte_log_register("lib.fib"), level);
+	rte_log_set_level((uint32_t)rte_log_register("lib.rib"), level);
 }
 
 int cv_fib_make(struct cv_fib *fib, const struct cv_routes *routes,
