@@ -367,15 +367,30 @@ class Mark(Model):
     dscp: int = Field(ge=0, le=63, description="that packets get")
 
 
+class Divert(Model):
+    """Packets go to the chain at an output."""
+
+    output: Name = Field(description="one of outputs")
+
+
 def _action(value: Any) -> Any:
     if isinstance(value, str) and value not in ("pass", "drop"):
-        raise ValueError("must be pass, drop or {dscp: N}")
+        raise ValueError("must be pass, drop, {dscp: N} or {output: NAME}")
     return value
 
 
+def _action_kind(value: Any) -> str:
+    if isinstance(value, str):
+        return "word"
+    is_divert = "output" in value if isinstance(value, dict) else isinstance(value, Divert)
+    return "divert" if is_divert else "mark"
+
+
 Action = Annotated[
-    Annotated[Mark, Tag("mark")] | Annotated[Literal["pass", "drop"], Tag("word")],
-    Discriminator(lambda value: "word" if isinstance(value, str) else "mark"),
+    Annotated[Mark, Tag("mark")]
+    | Annotated[Divert, Tag("divert")]
+    | Annotated[Literal["pass", "drop"], Tag("word")],
+    Discriminator(_action_kind),
     BeforeValidator(_action),
 ]
 
@@ -391,6 +406,11 @@ class Policer(PolicerParameters):
     def _has_a_rate(self) -> "Policer":
         if self.cir_bps is None and self.cir_pps is None:
             raise ValueError("has no rate; add cir-bps or cir-pps")
+        for action in (self.green, self.yellow, self.red):
+            if isinstance(action, Divert) and action.output not in self.outputs:
+                raise ValueError(f"'{action.output}' is not among the outputs; add it there")
+            if isinstance(action, Divert) and self.per == "flow":
+                raise ValueError(f"output '{action.output}' is not possible per flow; drop or mark")
         return self
 
 

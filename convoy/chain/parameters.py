@@ -126,6 +126,7 @@ class PolicerParameters(Parameters):
     non_ip: Literal["pass", "drop"] = Field(
         "pass", description="what is neither IPv4 nor IPv6; it is not measured"
     )
+    outputs: Outputs = Field({}, description="chains, by output")
 
 
 class RouterParameters(Parameters):
@@ -167,9 +168,9 @@ MORE: dict[str, dict[str, str]] = {
     "classifier": {"rules": "rules in order"},
     "firewall": {"rules": "rules in order"},
     "policer": {
-        "green": "pass, drop, or {dscp: N}",
-        "yellow": "pass, drop, or {dscp: N}",
-        "red": "pass, drop, or {dscp: N}",
+        "green": "pass, drop, {dscp: N} or {output: NAME}",
+        "yellow": "pass, drop, {dscp: N} or {output: NAME}",
+        "red": "pass, drop, {dscp: N} or {output: NAME}",
     },
     "router": {
         "addresses": "of its own, by port, with their networks' lengths: it lives in these",

@@ -51,11 +51,12 @@ static const char *const hosts[] = {"src", "dst", NULL};
 enum non_ip { PASS_NON_IP, DROP_NON_IP };
 static const char *const non_ip_actions[] = {"pass", "drop", NULL};
 
-enum what { BY_DEFAULT, PASS, DROP, MARK };
+enum what { BY_DEFAULT, PASS, DROP, MARK, OUTPUT };
 
 struct action {
 	enum what what;
 	uint8_t dscp; // MARK
+	const char *output; // OUTPUT; read only
 };
 
 struct config {
@@ -77,7 +78,8 @@ static int read_action(
 	const struct cv_where *at, const char *key, const json_t *value, void *member)
 {
 	static const struct cv_param params[] = {
-		{"dscp", CV_INTEGER, CV_AT(struct action, dscp), .required = true, .high = 63},
+		{"dscp", CV_INTEGER, CV_AT(struct action, dscp), .high = 63, .fallback = 64},
+		{"output", CV_TEXT, CV_AT(struct action, output)},
 		{0},
 	};
 	const struct cv_where in = cv_where_key(at, key);
@@ -85,11 +87,17 @@ static int read_action(
 	const char *word = json_string_value(value);
 
 	if (json_is_object(value)) {
-		action->what = MARK;
-		return cv_params_read(&in, value, params, action);
+		if (cv_params_read(&in, value, params, action) != 0)
+			return -EINVAL;
+		if ((action->output == NULL) == (action->dscp > 63))
+			return cv_where_error(
+				&in, "has dscp and output, or none; give one of them");
+		action->what = action->output == NULL ? MARK : OUTPUT;
+		return 0;
 	}
 	if (word == NULL || (strcmp(word, "pass") != 0 && strcmp(word, "drop") != 0))
-		return cv_where_wrong(at, key, value, "must be pass, drop, or {\"dscp\": 0 to 63}");
+		return cv_where_wrong(at, key, value,
+			"must be pass, drop, {\"dscp\": 0 to 63} or {\"output\": NAME}");
 	action->what = word[0] == 'p' ? PASS : DROP;
 	return 0;
 }
@@ -103,10 +111,10 @@ static int read_action(
 #name, CV_INTEGER, CV_AT(struct config, name), .low = 1, .high = (max), \
 							       .doc = (text)            \
 	}
-#define ACTION(index, text)                                                    \
-	{                                                                      \
-		text, CV_CUSTOM, CV_AT(struct config, action[index]),          \
-			.read = read_action, .doc = "pass, drop, or {dscp: N}" \
+#define ACTION(index, text)                                                                   \
+	{                                                                                     \
+		text, CV_CUSTOM, CV_AT(struct config, action[index]),                         \
+			.read = read_action, .doc = "pass, drop, {dscp: N} or {output: NAME}" \
 	}
 
 static const struct cv_param params[] = {
@@ -499,17 +507,32 @@ static int read_rates(const struct config *config, struct policer *policer, cons
 	return 0;
 }
 
-static void read_actions(const struct config *config, struct policer *policer)
+static int read_actions(const struct config *config, struct policer *policer,
+	const struct cv_nf_env *env, struct cv_error *error)
 {
 	for (unsigned colour = 0; colour < RTE_COLORS; colour++) {
 		struct action action = config->action[colour];
+		int output;
 
 		if (action.what == BY_DEFAULT)
 			action.what = colour == RTE_COLOR_RED ? DROP : PASS;
-		policer->action[colour] = action;
 		policer->verdict[colour] =
 			action.what == DROP ? CV_DROP(POLICED_GREEN + colour) : CV_NEXT;
+		policer->action[colour] = action;
+		policer->action[colour].output = NULL; // it is the configuration's
+		if (action.what != OUTPUT)
+			continue;
+		output = cv_nf_env_output(env, action.output);
+		if (output < 0 || policer->per == PER_FLOW) {
+			cv_error_set(error, "%s: %s: output: \"%.64s\": %s", env->name,
+				colours[colour], action.output,
+				output < 0 ? "no output has that name; add it to outputs"
+					   : "is not possible per flow; drop or mark");
+			return -EINVAL;
+		}
+		policer->verdict[colour] = CV_OUTPUT(output);
 	}
+	return 0;
 }
 
 static int make_lane(struct policer *policer, struct lane *lane, int socket)
@@ -551,9 +574,10 @@ static int make(struct policer *policer, const struct config *config, const stru
 {
 	int rc = read_rates(config, policer, env->name, error);
 
+	if (rc == 0)
+		rc = read_actions(config, policer, env, error);
 	if (rc != 0)
 		return rc;
-	read_actions(config, policer);
 	for (unsigned i = 0; i < env->workers; i++) {
 		struct cv_meter_rates share = policer->rates;
 
@@ -647,6 +671,7 @@ const struct cv_nf cv_nf_policer = {
 	.name = "policer",
 	.summary = "Measures rates (RFC 2697, 2698, 4115); drops or marks packets by their colour.",
 	.drops = drops,
+	.branches = true,
 	.params = params,
 	.config_size = sizeof(struct config),
 	.create = create,

@@ -275,6 +275,29 @@ static void flows_have_meters_of_their_own(void **state)
 	cv_nf_destroy(nf, instance);
 }
 
+static void a_colour_can_take_another_chain(void **state)
+{
+	void *instance = packet_nf(nf,
+		"{'cir_pps': 1, 'cbs_packets': 1, 'ebs_packets': 1, 'yellow': {'output': 'rest'}, "
+		"'red': {'output': 'voice'}}",
+		NULL);
+	const uint8_t want[3] = {CV_NEXT, CV_OUTPUT(1), CV_OUTPUT(0)};
+	struct packet_row row = {.in = "ip6 udp"};
+	struct cv_view views[3];
+	uint8_t verdict[3];
+
+	packet_views(views, 3, &row, 1);
+	assert_int_equal(nf->process(instance, &(struct cv_nf_worker){0}, views, verdict, 3), 2);
+	assert_memory_equal(verdict, want, sizeof(want));
+	for (unsigned i = 0; i < 3; i++)
+		free(views[i].data);
+	cv_nf_destroy(nf, instance);
+	packet_refused(nf, "{'cir_pps': 1, 'red': {'output': 'up'}}",
+		"red: output: \"up\": no output has that name");
+	packet_refused(nf, "{'cir_pps': 1, 'per': 'flow', 'red': {'output': 'rest'}}",
+		"is not possible per flow");
+}
+
 static void refuses_what_makes_no_sense(void **state)
 {
 	packet_refused(nf, "{}", "nf: cir_bps is missing; add it, or cir_pps");
@@ -289,10 +312,10 @@ static void refuses_what_makes_no_sense(void **state)
 	packet_refused(nf, "{'cir_bps': 9, 'pir_bps': 9, 'ebs_bytes': 1, 'meter': 'trtcm'}",
 		"ebs_bytes: is for meters srtcm and trtcm-4115;");
 	packet_refused(nf, "{'cir_bps': 9, 'red': 'paint'}",
-		"red: \"paint\": must be pass, drop, or {\"dscp\": 0 to 63}");
+		"red: \"paint\": must be pass, drop, {\"dscp\": 0 to 63} or");
 	packet_refused(nf, "{'cir_bps': 9, 'red': {'dscp': 64}}",
 		"red: dscp: 64: must be a whole number from 0 to 63");
-	packet_refused(nf, "{'cir_bps': 9, 'red': {}}", "red: dscp: is missing");
+	packet_refused(nf, "{'cir_bps': 9, 'red': {}}", "red: has dscp and output, or none");
 	packet_refused(nf, "{'cir_bps': 9, 'per': 'host', 'entries': 63}", "entries: 63:");
 }
 
@@ -308,6 +331,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_full_table_drops_by_name),
 		cmocka_unit_test(workers_share_a_rate),
 		cmocka_unit_test(flows_have_meters_of_their_own),
+		cmocka_unit_test(a_colour_can_take_another_chain),
 		cmocka_unit_test(refuses_what_makes_no_sense),
 	};
 
