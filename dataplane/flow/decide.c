@@ -71,8 +71,8 @@ static bool ports_allowed(const struct cv_flow_tuple *was, const struct cv_flow_
 struct decision {
 	struct cv_flow_actions actions;
 	uint8_t follows; // members
-	uint8_t verdict; // of the last one asked
-	uint8_t asked; // so many
+	uint8_t verdict; // of the last decider
+	uint8_t deciders; // functions, in their order
 };
 
 static bool is_drop(const struct decision *decision)
@@ -80,7 +80,7 @@ static bool is_drop(const struct decision *decision)
 	return decision->verdict != CV_NEXT && decision->verdict < CV_OUTPUT(0);
 }
 
-// Asks the functions in their order, until one does not say CV_NEXT. before: how many were asked
+// Asks the functions in their order, until one does not say CV_NEXT. before: how many decided
 // about this flow before, all of which keep something of it. changed: members whose configuration is
 // another since.
 static void ask(const struct cv_flow_group *group, struct cv_nf_worker *worker,
@@ -102,7 +102,7 @@ static void ask(const struct cv_flow_group *group, struct cv_nf_worker *worker,
 							     : CV_FLOW_REPEAT;
 		decision->verdict = member->flow->decide(member->instance, worker, packet, actions,
 			cv_flow_slot(zone, v6, index, member_index));
-		decision->asked = (uint8_t)(i + 1);
+		decision->deciders = (uint8_t)(i + 1);
 		if (actions->follow && member->flow->follow != NULL)
 			decision->follows |= (uint8_t)(1u << member_index);
 	}
@@ -190,7 +190,7 @@ static enum cv_flow_drop write_decision(struct cv_flow_group *group, struct cv_n
 	flow->way[0] = (uint16_t)ways[0];
 	flow->way[1] = (uint16_t)ways[1];
 	flow->follows = decision->follows;
-	flow->asked = decision->asked;
+	flow->deciders = decision->deciders;
 	flow->verdict = decision->verdict;
 	flow->epoch = zone->epoch;
 	flow->group = group->index;
@@ -205,7 +205,7 @@ static void write_denied(
 
 	flow->flags = CV_FLOW_DENIED | CV_FLOW_ONE_KEY;
 	flow->timeout = CV_FLOW_DENIED_FOR;
-	flow->asked = decision->asked;
+	flow->deciders = decision->deciders;
 	flow->verdict = decision->verdict;
 	flow->epoch = zone->epoch;
 	flow->group = group->index;
@@ -240,7 +240,7 @@ static void give_entry(struct cv_flow_zone *zone, bool v6, uint32_t index)
 	zone->removals++;
 }
 
-// A function that is asked again later finds its slot as of a new flow.
+// A function that decides again later finds its slot as of a new flow.
 static void clear_slot(struct cv_flow_zone *zone, bool v6, uint32_t index, unsigned member)
 {
 	memset(cv_flow_slot(zone, v6, index, member), 0, zone->members[member].flow->slot_bytes);
@@ -271,7 +271,7 @@ uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker
 	flow = cv_flow_at(&zone->table[v6], index);
 	if (is_drop(&decision)) {
 		cv_flow_hosts_remove(&zone->hosts, host);
-		cv_flow_end_functions(group, worker, v6, index, 0, decision.asked - 1);
+		cv_flow_end_functions(group, worker, v6, index, 0, decision.deciders - 1);
 		if (decision.actions.once || zone->denied[v6] >= zone->denied_max[v6]) {
 			give_entry(zone, v6, index);
 		} else {
@@ -279,13 +279,13 @@ uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker
 			cv_flow_set_deadline(zone, v6, index, zone->now);
 			cv_flow_count(zone);
 		}
-		*verdict = cv_flow_leave(group, decision.asked - 1, view, decision.verdict);
+		*verdict = cv_flow_leave(group, decision.deciders - 1, view, decision.verdict);
 		return CV_FLOW_NONE;
 	}
 	why = write_decision(group, worker, v6, index, &parsed->key, &decision);
 	if (why != CV_FLOW_BY_FUNCTION) {
 		cv_flow_hosts_remove(&zone->hosts, host);
-		cv_flow_end_functions(group, worker, v6, index, 0, decision.asked);
+		cv_flow_end_functions(group, worker, v6, index, 0, decision.deciders);
 		give_entry(zone, v6, index);
 		*verdict = cv_flow_drop(group, view, why);
 		return CV_FLOW_NONE;
@@ -311,7 +311,7 @@ uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	const uint8_t changed = cv_flow_changed_since(zone, flow->epoch);
 	const uint16_t ways[2] = {flow->way[0], flow->way[1]};
 	const uint8_t replied = flow->flags & CV_FLOW_REPLIED;
-	const uint8_t before = flow->asked;
+	const uint8_t before = flow->deciders;
 	struct cv_flow_packet packet = cv_flow_packet_of(zone, view, parsed, slot & 1);
 	enum cv_flow_drop why;
 	struct decision decision;
@@ -329,9 +329,9 @@ uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	cv_flow_key(flow, CV_FLOW_FORWARD, v6, &key);
 	ask(decided, worker, &packet, &key, v6, index, before, changed, &decision);
 	if (is_drop(&decision)) {
-		const unsigned member = decided->order[decision.asked - 1];
+		const unsigned member = decided->order[decision.deciders - 1];
 
-		flow->asked = (uint8_t)RTE_MAX(before, decision.asked - 1); // that said yes
+		flow->deciders = (uint8_t)RTE_MAX(before, decision.deciders - 1); // that said yes
 		cv_flow_end(zone, worker, v6, index);
 		cv_count(&zone->counters.invalidated, 1);
 		*verdict = cv_flow_leave(group, group->position[member], view, decision.verdict);
@@ -339,12 +339,12 @@ uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	}
 	if (!(flow->flags & CV_FLOW_ONE_KEY))
 		cv_flow_remove_key(zone, v6, index, CV_FLOW_REPLY);
-	if (decision.asked < before) {
-		cv_flow_end_functions(decided, worker, v6, index, decision.asked, before);
-		for (unsigned i = decision.asked; i < before; i++)
+	if (decision.deciders < before) {
+		cv_flow_end_functions(decided, worker, v6, index, decision.deciders, before);
+		for (unsigned i = decision.deciders; i < before; i++)
 			clear_slot(zone, v6, index, decided->order[i]);
 	}
-	flow->asked = decision.asked;
+	flow->deciders = decision.deciders;
 	why = write_decision(decided, worker, v6, index, &key, &decision);
 	if (why != CV_FLOW_BY_FUNCTION) {
 		flow->flags |= CV_FLOW_ONE_KEY; // that for replies is not there

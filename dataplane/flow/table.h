@@ -64,7 +64,7 @@ struct cv_flow {
 	uint8_t timeout; // enum cv_flow_timeout
 	uint8_t proto;
 	uint8_t group; // that decided
-	uint8_t asked; // functions of that group, in its order; the last one's verdict holds
+	uint8_t deciders; // functions of that group, in its order; the last one's verdict holds
 	uint8_t verdict;
 	uint8_t follows; // members that follow, one bit each
 };

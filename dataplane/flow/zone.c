@@ -367,7 +367,8 @@ void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6
 			cv_flow_key(flow, CV_FLOW_FORWARD, v6, &key);
 			cv_flow_hosts_remove(&zone->hosts, cv_flow_host_hash(zone, v6, &key));
 		}
-		cv_flow_end_functions(zone->groups[flow->group], worker, v6, index, 0, flow->asked);
+		cv_flow_end_functions(
+			zone->groups[flow->group], worker, v6, index, 0, flow->deciders);
 		cv_flow_ways_give(&zone->ways, flow->way[0]);
 		cv_flow_ways_give(&zone->ways, flow->way[1]);
 	}

@@ -122,7 +122,7 @@ static CV_INLINE unsigned cv_flow_last_position(
 {
 	const struct cv_flow_group *decided = group->zone->groups[flow->group];
 
-	return group->position[decided->order[flow->asked - 1]];
+	return group->position[decided->order[flow->deciders - 1]];
 }
 
 // Shows a packet to the functions that follow its flow. A verdict.
@@ -196,7 +196,7 @@ void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6
 uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint8_t *verdict);
 
-// The slot of a flow whose epoch has passed, after the functions were asked again; CV_FLOW_NONE: it
+// The slot of a flow whose epoch has passed, after the functions decided again; CV_FLOW_NONE: it
 // has ended, and *verdict is the packet's unless that is CV_NEXT: then it is to be decided on.
 uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint32_t slot,
