@@ -26,10 +26,12 @@ from convoy.chain.model import Address, Mac, Parameters, Prefix, prefix
 from convoy.chain.parameters import (
     MORE,
     PARAMETERS,
+    BalancerParameters,
     BridgeParameters,
     ClassifierParameters,
     FirewallParameters,
     L2fwdParameters,
+    NatParameters,
     PolicerParameters,
     RouterParameters,
 )
@@ -361,6 +363,60 @@ class L2fwd(L2fwdParameters):
         return self
 
 
+class Service(Model):
+    """An address that clients use."""
+
+    address: Address = Field(description="of the service")
+    proto: Literal["any", "tcp", "udp", "sctp"] = Field("any", description="protocol")
+    port: int | None = Field(None, ge=1, le=65535, description="default: all")
+
+    @model_validator(mode="after")
+    def _has_ports(self) -> "Service":
+        if self.port is not None and self.proto == "any":
+            raise ValueError("a port needs a protocol; add proto: tcp, udp or sctp")
+        return self
+
+
+class Backend(Model):
+    """Who serves."""
+
+    address: Address = Field(description="what it is known by; mode nat: where packets go")
+    mac: Mac | None = Field(None, description="where packets go; mode dsr needs it")
+    dev: Name | None = Field(None, description="port that they leave by; default: the chain's")
+    port: int | None = Field(None, ge=1, le=65535, description="nat: the new destination port")
+    weight: int = Field(1, ge=0, le=1000, description="its part of the flows")
+    drain: bool = Field(False, description="it gets no new flows")
+
+
+class Balancer(BalancerParameters):
+    """With its services and backends."""
+
+    services: list[Service] = Field(
+        min_length=1, max_length=256, description=MORE["balancer"]["services"]
+    )
+    backends: list[Backend] = Field(
+        min_length=1, max_length=4096, description=MORE["balancer"]["backends"]
+    )
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Balancer":
+        services = {service.address for service in self.services}
+        known: set[str] = set()
+        for backend in self.backends:
+            if backend.address in known:
+                raise ValueError(f"backend {backend.address} is there twice; remove one")
+            if backend.address in services:
+                raise ValueError(
+                    f"{backend.address} is a service and a backend; give the service its own"
+                )
+            if self.mode == "dsr" and backend.mac is None:
+                raise ValueError(f"backend {backend.address} has no mac; mode dsr needs it")
+            known.add(backend.address)
+        if not any(backend.weight and not backend.drain for backend in self.backends):
+            raise ValueError("each backend has weight 0 or drain; one must take new flows")
+        return self
+
+
 class Mark(Model):
     """Packets go on with another DSCP."""
 
@@ -414,11 +470,65 @@ class Policer(PolicerParameters):
         return self
 
 
+def _external_ports(value: Any) -> Any:
+    checked = _port_range(value)
+    if str(checked).partition("-")[0] == "0":
+        raise ValueError("must begin at 1 or higher")
+    return checked
+
+
+ExternalPorts = Annotated[
+    int | str, BeforeValidator(_external_ports), Field(examples=[80, "8000-8010"])
+]
+
+
+def _ipv4_prefix(text: str) -> str:
+    if ":" in text:
+        raise ValueError("must be IPv4; NAT44 does not translate IPv6")
+    return text
+
+
+Ipv4Prefix = Annotated[Prefix, AfterValidator(_ipv4_prefix)]
+Ipv4Address = Annotated[Address, AfterValidator(_ipv4_prefix)]
+
+
+class Forward(Model):
+    """Packets from outside that go to one internal host."""
+
+    proto: Literal["tcp", "udp", "icmp"] = Field(description="icmp: requests, such as pings")
+    external: Ipv4Address = Field(description="external address")
+    port: ExternalPorts | None = Field(None, description="external port or range; not of icmp")
+    to: Ipv4Address = Field(description="internal address")
+    to_port: int | None = Field(
+        None, ge=1, le=65535, description="internal port, the first of a range; default: as outside"
+    )
+
+    @model_validator(mode="after")
+    def _has_ports(self) -> "Forward":
+        if self.proto == "icmp" and (self.port is not None or self.to_port is not None):
+            raise ValueError("icmp has no ports; leave out port and to-port")
+        if self.proto != "icmp" and self.port is None:
+            raise ValueError("port is missing; write the external port")
+        return self
+
+
+class Nat(NatParameters):
+    """With its addresses and forwards."""
+
+    outside: list[Name] = Field(min_length=1, description=MORE["nat"]["outside"])
+    pool: list[Ipv4Prefix] = Field(min_length=1, description=MORE["nat"]["pool"])
+    inside: list[Ipv4Prefix] = Field(min_length=1, description=MORE["nat"]["inside"])
+    ports: ExternalPorts = Field("1024-65535", description=MORE["nat"]["ports"])
+    forwards: list[Forward] = Field([], description=MORE["nat"]["forwards"])
+
+
 _OWN: dict[str, type[Parameters]] = {
+    "balancer": Balancer,
     "classifier": Classifier,
     "bridge": Bridge,
     "firewall": Firewall,
     "l2fwd": L2fwd,
+    "nat": Nat,
     "policer": Policer,
     "router": Router,
 }
@@ -455,3 +565,15 @@ def settings(function: Model) -> Parameters:
     """Return what stands under that key."""
     inner: Parameters = getattr(function, function_type(function))
     return inner
+
+
+def is_stateful(function: Model) -> bool:
+    """Return whether it remembers flows, so that packets and their answers must meet."""
+    inner = settings(function)
+    match inner:
+        case Firewall():
+            return inner.stateful
+        case Balancer():
+            return inner.mode == "nat"
+        case _:
+            return isinstance(inner, Nat)

@@ -9,6 +9,23 @@ from pydantic import Field
 from convoy.chain.model import File, Mac, Outputs, Parameters, Text
 
 
+class BalancerParameters(Parameters):
+    """Spreads the flows to a service over its backends (Maglev, NSDI 2016)."""
+
+    mode: Literal["dsr", "nat"] = Field(
+        "dsr", description="to the backend's MAC address, or to its IP address"
+    )
+    table_size: int = Field(
+        65537, ge=251, le=5000011, description="places of Maglev's table, a prime"
+    )
+    seed: int = Field(
+        0,
+        ge=0,
+        le=4294967295,
+        description="of the flows' hash: equal in all balancers of a service",
+    )
+
+
 class BridgeParameters(Parameters):
     """Joins two ports: learns MAC addresses and sends each packet to the other side."""
 
@@ -48,6 +65,35 @@ class L2fwdParameters(Parameters):
     mode: Literal["rewrite", "swap"] = Field("rewrite", description="set MACs, or exchange them")
     src: Mac | None = Field(None, description="rewrite: new source; default: the out port's")
     dst: Mac | None = Field(None, description="rewrite: new destination; default: unchanged")
+
+
+class NatParameters(Parameters):
+    """NAT for IPv4: internal hosts share external addresses and ports."""
+
+    block_size: int = Field(512, ge=64, le=4096, description="ports of a block")
+    blocks_per_subscriber: int = Field(
+        8, ge=1, le=64, description="blocks that one internal address may have on one worker"
+    )
+    block_rest_s: int = Field(
+        120,
+        ge=0,
+        le=86400,
+        description="how long a block that was given back is kept from others, s",
+    )
+    mapping: Literal["endpoint-independent", "address-and-port-dependent"] = Field(
+        "endpoint-independent", description="whether one external port serves all remote ends"
+    )
+    filtering: Literal["endpoint-independent", "address-and-port-dependent"] = Field(
+        "endpoint-independent",
+        description="whether any remote end may send to an external port in use",
+    )
+    hairpinning: bool = Field(
+        True, description="whether internal hosts reach each other by external addresses"
+    )
+    mappings: int = Field(65536, ge=64, le=67108864, description="mappings of all workers together")
+    block_log: Text | None = Field(
+        None, description="file that each block's beginning and end is appended to, as JSON lines"
+    )
 
 
 class PolicerParameters(Parameters):
@@ -154,19 +200,29 @@ class TtlLimitParameters(Parameters):
 
 
 PARAMETERS: dict[str, type[Parameters]] = {
+    "balancer": BalancerParameters,
     "bridge": BridgeParameters,
     "classifier": ClassifierParameters,
     "firewall": FirewallParameters,
     "l2fwd": L2fwdParameters,
+    "nat": NatParameters,
     "policer": PolicerParameters,
     "router": RouterParameters,
     "ttl_limit": TtlLimitParameters,
 }
 # What the fields are for that a type's own model must add.
 MORE: dict[str, dict[str, str]] = {
+    "balancer": {"services": "addresses that clients use", "backends": "who serves them"},
     "bridge": {"sides": "its two ports; default: the chain's"},
     "classifier": {"rules": "rules in order"},
     "firewall": {"rules": "rules in order"},
+    "nat": {
+        "outside": "ports that lead to the outside",
+        "pool": "external addresses: IPv4 addresses or prefixes",
+        "inside": "internal addresses: IPv4 prefixes",
+        "ports": "external ports of each address of the pool",
+        "forwards": "static mappings for packets from outside",
+    },
     "policer": {
         "green": "pass, drop, {dscp: N} or {output: NAME}",
         "yellow": "pass, drop, {dscp: N} or {output: NAME}",

@@ -6,6 +6,7 @@ Rules, all of them needed by the node (docs/plan.md):
  - a queue of a port is polled by one worker, so all chains that begin there share it;
  - inline is one stage per chain and queue; pipeline is one stage per function, joined by rings;
  - a function of a pipeline runs on one worker, whichever way its packets go;
+ - so does a stateful function: answers must meet the flow that they belong to;
  - a chain that outputs lead to is a stage on each worker that runs a function which leads there.
 Stages that must share a worker form a group; groups are dealt out to the cores in turn.
 """
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convoy.chain.descriptor import Chain, Descriptor
-from convoy.chain.functions import outputs_of
+from convoy.chain.functions import is_stateful, outputs_of
 from convoy.chain.machine import Machine
 
 
@@ -87,6 +88,9 @@ def place(descriptor: Descriptor, machine: Machine) -> Placement:
             for key, stage in _stages(way, queue, queues):
                 if "port" in stage["source"]:
                     groups.join(("queue", way.source, queue), key)
+                for function in stage["path"]:
+                    if is_stateful(descriptor.functions[function]):
+                        groups.join(("flows", function), key)
                 stages.append((key, stage))
     keys = list(dict.fromkeys(groups.find(key) for key, _ in stages))
     cores, notes = choose_cores(len(keys), descriptor.workers.cores, machine)

@@ -8,7 +8,7 @@ from convoy.base.model import Model
 from convoy.base.model_reference import section
 from convoy.chain.descriptor import Chain, Descriptor, Memory, Telemetry, Workers
 from convoy.chain.flows import Flows, Timeouts
-from convoy.chain.functions import FUNCTIONS, Match, Route
+from convoy.chain.functions import FUNCTIONS, Forward, Match, Route
 from convoy.chain.match import ChainMatch
 from convoy.chain.next_hops import NextHop
 from convoy.chain.ports import PORTS, Captures, Convoys
@@ -35,6 +35,8 @@ def _lines() -> Iterator[str]:
         yield from section(f"### `{name}`", inner, function.__doc__)
         if name == "firewall":
             yield from section("#### `rules`: `allow:` or `deny:`", Match)
+        if name == "nat":
+            yield from section("#### `forwards`", Forward)
         if name == "router":
             yield from section("#### `routes`", Route)
     yield from section("## `chains`", Chain)

@@ -231,9 +231,36 @@ def bridge() -> Function:
     return Function("bridge")
 
 
+def balancer(backends: int) -> Function:
+    """Return a balancer of one service, with so many backends by MAC address. 1 to 4,096."""
+    if not 1 <= backends <= 4096:
+        raise InputError(f"balancer: {backends} backends; give 1 to 4096")
+    return Function(
+        "balancer",
+        {
+            "services": [{"address": str(DESTINATIONS[1])}],
+            "backends": [
+                {
+                    "address": f"10.0.{i >> 8}.{i & 255}",
+                    "mac": f"02:00:00:01:{i >> 8:02x}:{i & 255:02x}",
+                }
+                for i in range(backends)
+            ],
+        },
+    )
+
+
 def policer() -> Function:
     """Return a policer of a rate that benchmark traffic does not reach."""
     return Function("policer", {"cir_bps": 400_000_000_000})
+
+
+def nat() -> Function:
+    """Return a NAT of benchmark traffic's sources."""
+    return Function(
+        "nat",
+        {"outside": ["right"], "inside": [str(SOURCES)], "pool": ["192.0.2.0/24"]},
+    )
 
 
 def _with_defaults(kind: str, entries: int) -> Function:
@@ -248,5 +275,7 @@ WORKLOADS: dict[str, Callable[[int], Function]] = {
     "router": router,
     "l2fwd": lambda entries: layer2(),
     "macswap": lambda entries: macswap(),
+    "balancer": balancer,
     "policer": lambda entries: policer(),
+    "nat": lambda entries: nat(),
 }

@@ -52,7 +52,7 @@ static CV_INLINE bool cv_ipv4_hop_x4(
 	__m128i word[4], to, room, total, sum, firsts, odd, hop;
 	struct cv_ipv4 *ip[4];
 	uint32_t last[4];
-	uint64_t differs = 0;
+	uint64_t mac, begins, differs = 0;
 
 	for (int i = 0; i < 4; i++)
 		word[i] = _mm_loadu_si128((const __m128i *)&view[i]);
@@ -65,9 +65,11 @@ static CV_INLINE bool cv_ipv4_hop_x4(
 	if (CV_UNLIKELY(!_mm_testz_si128(odd, odd)))
 		return false;
 
+	mac = match[view->in].mac;
 	for (int i = 0; i < 4; i++) {
 		ip[i] = (struct cv_ipv4 *)(view[i].data + view[i].l3);
-		differs |= cv_mac_differs(&match[view->in], view[i].data);
+		memcpy(&begins, view[i].data, sizeof(begins));
+		differs |= begins ^ mac;
 		word[i] = _mm_loadu_si128((const __m128i *)ip[i]);
 		memcpy(&last[i], &ip[i]->dst, 4);
 	}
@@ -96,7 +98,7 @@ static CV_INLINE bool cv_ipv4_hop_x4(
 	sum = _mm_add_epi32(sum, _mm_set1_epi32(10 * 0x8000));
 	sum = _mm_add_epi32(_mm_and_si128(sum, half), _mm_srli_epi32(sum, 16));
 	odd = _mm_or_si128(odd, _mm_xor_si128(sum, half));
-	if (CV_UNLIKELY(!_mm_testz_si128(odd, odd) || differs != 0))
+	if (CV_UNLIKELY(!_mm_testz_si128(odd, odd) || (differs & match[view->in].mask) != 0))
 		return false;
 
 	// As cv_ipv4_ttl_decrement: 0xffff more, and 0x10000 again where the checksum wraps.

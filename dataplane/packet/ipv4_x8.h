@@ -40,7 +40,7 @@ static CV_INLINE bool cv_ipv4_hop_x8(
 	__m256i x[4], a, b, from, to, word[3], room, total, sum, firsts, odd, hop;
 	struct cv_ipv4 *ip[8];
 	uint32_t last[8];
-	uint64_t differs = 0;
+	uint64_t mac, begins, differs = 0;
 
 	for (int i = 0; i < 4; i++)
 		x[i] = cv_load_x8(&view[i], &view[i + 4]);
@@ -56,9 +56,11 @@ static CV_INLINE bool cv_ipv4_hop_x8(
 	if (CV_UNLIKELY(!_mm256_testz_si256(odd, odd)))
 		return false;
 
+	mac = match[view->in].mac;
 	for (int i = 0; i < 8; i++) {
 		ip[i] = (struct cv_ipv4 *)(view[i].data + view[i].l3);
-		differs |= cv_mac_differs(&match[view->in], view[i].data);
+		memcpy(&begins, view[i].data, sizeof(begins));
+		differs |= begins ^ mac;
 	}
 	for (int i = 0; i < 4; i++)
 		x[i] = cv_load_x8(ip[i], ip[i + 4]);
@@ -98,7 +100,7 @@ static CV_INLINE bool cv_ipv4_hop_x8(
 	sum = _mm256_add_epi32(sum, _mm256_set1_epi32(10 * 0x8000));
 	sum = _mm256_add_epi32(_mm256_and_si256(sum, half), _mm256_srli_epi32(sum, 16));
 	odd = _mm256_or_si256(odd, _mm256_xor_si256(sum, half));
-	if (CV_UNLIKELY(!_mm256_testz_si256(odd, odd) || differs != 0))
+	if (CV_UNLIKELY(!_mm256_testz_si256(odd, odd) || (differs & match[view->in].mask) != 0))
 		return false;
 
 	// As cv_ipv4_ttl_decrement: 0xffff more, and 0x10000 again where the checksum wraps.

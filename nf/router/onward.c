@@ -33,6 +33,15 @@ static void rewrite(struct cv_view *view, const struct cv_adjacency *adjacency)
 	view->out = adjacency->port;
 }
 
+// Takes what is behind the IP packet off a frame that is too long with it. False: it cannot.
+static bool fits(struct cv_router_packet packet, uint16_t mtu)
+{
+	const uint32_t behind = packet.view->len - packet.view->l3 - ip_len(packet.view);
+
+	return packet.view->len - packet.view->l3 <= mtu ||
+	       cv_nf_trim(packet.worker, packet.view, (uint16_t)behind);
+}
+
 static uint8_t tell_and_drop(struct cv_router_packet packet, enum cv_icmp_reason reason,
 	uint32_t value, enum cv_router_drop why)
 {
@@ -79,6 +88,8 @@ static uint8_t fragment(struct cv_router_packet packet, const struct cv_adjacenc
 static uint8_t go(struct cv_router_packet packet, const struct cv_adjacency *adjacency)
 {
 	if (ip_len(packet.view) <= adjacency->mtu) {
+		if (!fits(packet, adjacency->mtu))
+			return CV_DROP(CV_ROUTER_TOO_BIG);
 		rewrite(packet.view, adjacency);
 		return CV_NEXT;
 	}
@@ -91,20 +102,20 @@ static uint8_t wait_for(
 	struct cv_router_packet packet, const struct cv_neighbour_key *key, uint32_t at)
 {
 	struct cv_network_worker *own = cv_network_worker_of(packet.network, packet.worker);
-	const uint32_t bytes = cv_view_packet_len(packet.view);
 	struct cv_router_waiting *waiting = &own->waiting[own->waiting_count];
 
 	// One that is to be fragmented does not wait: that is done on its way through the router.
 	if (ip_len(packet.view) > packet.network->port[key->port].mtu ||
+		!fits(packet, packet.network->port[key->port].mtu) ||
 		own->waiting_count == CV_WAIT_PACKETS || own->waits[at] == CV_WAIT_EACH ||
-		own->waiting_bytes + bytes > CV_WAIT_BYTES ||
+		own->waiting_bytes + cv_view_packet_len(packet.view) > CV_WAIT_BYTES ||
 		!cv_nf_hold(packet.worker, packet.view, &waiting->held))
 		return CV_DROP(CV_ROUTER_WAIT_FULL);
 	waiting->key = *key;
 	waiting->at = at;
 	waiting->since = packet.worker->now;
 	own->waiting_count++;
-	own->waiting_bytes += bytes;
+	own->waiting_bytes += cv_view_packet_len(packet.view);
 	own->waits[at]++;
 	return CV_HELD;
 }

@@ -137,6 +137,7 @@ void cv_network_tell(struct cv_router_packet packet, enum cv_icmp_reason reason,
 	const struct cv_neighbour_tags tags = cv_network_tags(packet.view);
 	struct cv_adjacency next_hop;
 	rte_be32_t own_v4;
+	uint16_t len;
 	uint8_t *out;
 
 	if (!may_tell(packet, &error))
@@ -148,10 +149,11 @@ void cv_network_tell(struct cv_router_packet packet, enum cv_icmp_reason reason,
 	if (!cv_network_resolve(packet, &to, &next_hop))
 		return;
 	source = cv_network_source(network, next_hop.port, &to);
-	if (source == NULL)
+	len = v6 ? cv_icmpv6_error_len(ip) : cv_icmpv4_error_len(ip);
+	if (source == NULL || len > network->port[next_hop.port].mtu)
 		return;
 	out = cv_network_make(network, packet.worker, &tags, next_hop.port, next_hop.mac,
-		packet.view->proto, v6 ? cv_icmpv6_error_len(ip) : cv_icmpv4_error_len(ip));
+		packet.view->proto, len);
 	if (out == NULL)
 		return;
 	memcpy(&own_v4, source, sizeof(own_v4));

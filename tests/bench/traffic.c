@@ -223,7 +223,10 @@ static json_t *router_config(const struct bench_tables *tables)
 				"via", address_json(bench_neighbour_address(route->neighbour)),
 				"dev", "right"));
 	}
-	return json_pack("{so so}", "routes", routes, "neighbours", neighbours);
+	// An address: what a router in a network looks at beside. Not of the port that packets come in
+	// by, which would take none that the router has sent on once.
+	return json_pack("{s{s[s]} so so}", "addresses", "right", "192.0.2.254/24", "routes",
+		routes, "neighbours", neighbours);
 }
 
 static json_t *firewall_config(const struct bench_tables *tables)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Any frames through a worker's path: taken over, convoys disaggregated, through functions, and out
-// by ports of which some carry convoys. Whatever comes, no byte outside of a frame is read on the
-// way in, nothing is written outside of a buffer; what leaves is, packet by packet and in its
-// order, what the functions let pass; what the next hop would take for a convoy is one of ours; the
-// packets received are those sent and those dropped; and every buffer comes back.
+// Any frames through a worker's path: taken over, convoys disaggregated, through functions, some of
+// which resize packets, and out by ports of which some carry convoys. Whatever comes, no byte
+// outside of a frame is read on the way in, nothing is written outside of a buffer; what leaves
+// is, packet by packet and in its order, what the functions let pass; what the next hop would take
+// for a convoy is one of ours; the packets received are those sent and those dropped; and every
+// buffer comes back.
 //
 // Input: 4 bytes of settings, then frames: a byte that says what it is, a byte more, 2 bytes of
 // length, its bytes. A frame is taken as it is, or its bytes are the packets of a convoy.
@@ -187,7 +188,26 @@ static uint16_t port_tx_views(
 	return n;
 }
 
-// A function: drops some packets by their bytes, and sends others by another port.
+// Makes a packet longer or shorter, as two of its bytes say.
+static void resize(struct cv_nf_worker *worker, struct cv_view *view, uint8_t how, uint8_t bytes)
+{
+	uint8_t *new = NULL;
+
+	if (how % 4 == 0)
+		new = cv_nf_prepend(worker, view, bytes);
+	else if (how % 4 == 1)
+		new = cv_nf_append(worker, view, bytes);
+	else if (how % 4 == 2)
+		cv_nf_adj(worker, view, bytes);
+	else
+		cv_nf_trim(worker, view, bytes);
+	if (new == NULL)
+		return;
+	memset(new, how, bytes);
+	cv_view_parse(view);
+}
+
+// A function: drops some packets by their bytes, resizes some, and sends others by another port.
 static uint16_t drop_and_steer(void *unused, struct cv_nf_worker *worker, struct cv_view *views,
 	uint8_t *verdicts, uint16_t n)
 {
@@ -200,6 +220,8 @@ static uint16_t drop_and_steer(void *unused, struct cv_nf_worker *worker, struct
 			views[i].out = (uint8_t)(byte % PORTS);
 		verdicts[i] = settings[1] & 16 && byte % 5 == 4 ? CV_DROP(0) : CV_NEXT;
 		drops += verdicts[i] != CV_NEXT;
+		if (settings[1] & 64 && byte % 3 == 0 && views[i].len > 7)
+			resize(worker, &views[i], views[i].data[6], views[i].data[7]);
 	}
 	return drops;
 }
@@ -268,17 +290,26 @@ static void guard(struct rte_mbuf *const *buffers, unsigned n)
 	}
 }
 
+static void leave(struct cv_path_worker *worker, const struct cv_path *path, struct cv_burst *burst)
+{
+	unguard();
+	expect(burst);
+	cv_tx_burst(tx, burst);
+}
+
 static void pass(struct cv_burst *burst)
 {
 	struct cv_nf_counters nf_counters[FUNCTIONS + 1] = {0};
 	struct cv_step steps[FUNCTIONS + 1] = {
 		{.process = drop_and_steer, .counters = &nf_counters[FUNCTIONS]}};
 	struct cv_path path = {.length = 1, .steps = steps};
-	struct cv_path_worker worker = {0};
+	struct cv_path_worker worker = {.pool = pool, .ports_counters = counters, .leave = leave};
 	uint8_t classes[CV_BURST_VIEWS];
 
 	if (burst->n == 0)
 		return;
+	if (settings[1] & 64) // packets may grow within their buffers
+		unguard();
 	if (settings[1] & 32) {
 		cv_classify(&classifier, burst->views, classes, burst->n);
 		cv_burst_measure(burst);
@@ -288,15 +319,11 @@ static void pass(struct cv_burst *burst)
 			steps[path.length++] = (struct cv_step){.process = nf[i]->process,
 				.instance = instance[i],
 				.counters = &nf_counters[i]};
-	cv_path_run_functions(&path, &worker, burst);
+	cv_path_run(&path, &worker, burst);
 	for (unsigned i = 0; i <= FUNCTIONS; i++)
 		for (unsigned why = 0; why < CV_DROPS_MAX; why++)
 			function_drops += nf_counters[i].drops[why];
 	unguard();
-	if (burst->n == 0)
-		return;
-	expect(burst);
-	cv_tx_burst(tx, burst);
 }
 
 // Frames as a port gives them that may carry convoys.
@@ -500,9 +527,8 @@ static void narrow(struct rte_mempool *unused, void *opaque, void *object, unsig
 {
 	struct rte_mbuf *buffer = object;
 
-	__asan_poison_memory_region(buffer->buf_addr, GUARD);
-	buffer->buf_addr = (uint8_t *)buffer->buf_addr + GUARD;
-	buffer->buf_len -= 2 * GUARD;
+	__asan_poison_memory_region((uint8_t *)buffer->buf_addr - GUARD, GUARD);
+	buffer->buf_len -= GUARD;
 	__asan_poison_memory_region((uint8_t *)buffer->buf_addr + buffer->buf_len, GUARD);
 }
 
@@ -555,10 +581,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	struct cv_error error = {""};
 
 	must(rte_eal_init(RTE_DIM(eal), eal) >= 0, "the EAL starts");
+	// The private area before a buffer is its guard; so are its last bytes, which the pool forgets.
 	pool = rte_pktmbuf_pool_create(
-		"chain", BUFFERS, 0, 0, 2048 + RTE_PKTMBUF_HEADROOM + 2 * GUARD, SOCKET_ID_ANY);
+		"chain", BUFFERS, 0, GUARD, 2048 + RTE_PKTMBUF_HEADROOM + GUARD, SOCKET_ID_ANY);
 	must(pool != NULL, "memory for buffers");
 	rte_mempool_obj_iter(pool, narrow, NULL);
+	((struct rte_pktmbuf_pool_private *)rte_mempool_get_priv(pool))->mbuf_data_room_size -=
+		GUARD;
 	for (unsigned i = 0; i < FUNCTIONS; i++) {
 		json_t *config = json_loads(configured[i].config, 0, NULL);
 

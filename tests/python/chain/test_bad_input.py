@@ -60,7 +60,7 @@ ROWS = [
         "{bridge: {}}",
         "l2fwd",
         "web.yaml:7: functions.br: 'l2fwd': must be a mapping; "
-        f"write {{bridge: …}} (types of function: {TYPES})",
+        f"write {{balancer: …}} (types of function: {TYPES})",
     ),
     (
         "a duplicate name",

@@ -20,6 +20,15 @@ ports: {a: {null: }, b: {null: }}
 functions: {f: {l2fwd: {mode: swap}}, g: {l2fwd: {}}, h: {firewall: {default: allow}}}
 chains: {w: {from: a, to: b, path: [f, g, h], both-ways: true, deployment: pipeline}}
 """,
+    "stateful": """
+ports: {a: {null: }, b: {null: }, c: {null: }}
+functions:
+  n: {nat: {outside: [b], inside: [10.0.0.0/8], pool: [192.0.2.1]}}
+  f: {l2fwd: {}}
+chains:
+  w: {from: a, to: b, path: [f, n], both-ways: true}
+  v: {from: c, to: b, path: [f]}
+""",
     "tenants": """
 ports: {a: {null: }, b: {null: }}
 functions: {f: {l2fwd: {mode: swap}}, g: {l2fwd: {}}}
@@ -47,6 +56,13 @@ def short(stage) -> str:
 ROWS = [
     ("a wire", "wire", 2, ["0 a0>>b"], [1]),
     ("one core has to do", "wire", 1, ["0 a0>>b"], [0]),
+    (
+        "answers meet their flow",
+        "stateful",
+        4,
+        ["0 a0>f+n>b", "0 b0>n+f>a", "1 c0>f>b"],
+        [1, 2],
+    ),
     ("a queue each", "queues", 4, ["0 a0>>b", "1 a1>>b", "2 a2>>b"], [1, 2, 3]),
     ("more queues than cores", "queues", 3, ["0 a0>>b", "1 a1>>b", "0 a2>>b"], [1, 2]),
     (

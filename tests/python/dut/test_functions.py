@@ -43,7 +43,7 @@ def test_a_firewall_allows_by_its_last_rule_alone(rules):
 
 # description, function, words of the message
 REFUSED = [
-    ("no such function", Function("nat"), "nat: no such function"),
+    ("no such function", Function("dslite"), "dslite: no such function"),
     ("bad configuration", Function("l2fwd", {"mode": "fly"}), "fly"),
     ("IPv6", Function("firewall", {"rules": [{"deny": {"src": "::1"}}]}), "IPv4"),
     (

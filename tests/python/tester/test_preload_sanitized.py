@@ -17,6 +17,8 @@ from .conftest import CORES, Device
 from .test_preload_vhost import NEXT_HOP
 from .vhost import EASY, assert_all_came_back, ports, until_it_forwards
 
+pytestmark = pytest.mark.alone  # what a sanitizer found gets no second try
+
 SETTINGS = {"ethdev": "mode=view", "vhost": NEXT_HOP}
 
 

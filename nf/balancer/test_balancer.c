@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "tests/support/test_packets.h"
+
+#include "flow/path.h"
+
+extern const struct cv_nf cv_nf_balancer;
+
+static const struct cv_nf *const nf = &cv_nf_balancer;
+
+// A balancer alone in a flow path.
+struct rig {
+	void *instance;
+	struct cv_flow_zone *zone;
+	struct cv_flow_group *group;
+	struct cv_nf_counters counters, *list;
+	struct cv_nf_worker worker;
+};
+
+static void rig_make(struct rig *rig, const char *config)
+{
+	static const struct cv_flow_limits limits = {
+		.max = 4096, .max_ipv6 = 4096, .timeouts_s = {10, 10, 10, 10, 10, 10, 10, 10}};
+	struct cv_flow_member member = {.nf = nf};
+	struct cv_error error = {""};
+
+	memset(rig, 0, sizeof(*rig));
+	rig->instance = packet_nf(nf, config, NULL);
+	member.instance = rig->instance;
+	rig->list = &rig->counters;
+	rig->zone = cv_flow_zone_create(&member, 1, &limits, 1000000000, &error);
+	assert_non_null(rig->zone);
+	rig->group = cv_flow_group_create(rig->zone, (const uint8_t[]){0}, &rig->list);
+}
+
+static void rig_free(struct rig *rig)
+{
+	cv_flow_zone_destroy(rig->zone);
+	cv_nf_destroy(nf, rig->instance);
+}
+
+// One packet through it. Returns whether it passed; its bytes and view are in out.
+static bool pass(struct rig *rig, const char *text, struct packet *out, struct cv_view *view_out)
+{
+	struct packet_row row = {.in = text};
+	struct cv_view view;
+	uint8_t verdict;
+
+	packet_views(&view, 1, &row, 1);
+	cv_flow_process(rig->group, &rig->worker, &view, &verdict, 1);
+	out->len = view.len;
+	memcpy(out->bytes, view.data, view.len);
+	if (view_out != NULL)
+		*view_out = view;
+	free(view.data);
+	return verdict == CV_NEXT;
+}
+
+static void expect(struct rig *rig, const char *in, const char *want_text)
+{
+	struct packet is, want = packet_make(want_text);
+
+	if (!pass(rig, in, &is, NULL))
+		fail_msg("%s: dropped", in);
+	if (is.len != want.len || memcmp(is.bytes, want.bytes, is.len) != 0)
+		fail_msg("%s: is not %s", in, want_text);
+}
+
+#define DSR                                                                                     \
+	"{'services': [{'address': '198.51.100.1'}, {'address': '2001:db8::2'}], 'backends': [" \
+	"{'address': '10.0.0.1', 'mac': '02:bb:00:00:00:01'},"                                  \
+	"{'address': '10.0.0.2', 'mac': '02:bb:00:00:00:02'},"                                  \
+	"{'address': '10.0.0.3', 'mac': '02:bb:00:00:00:03', 'dev': 'third'}]}"
+#define DSR_TURNED                                                             \
+	"{'services': [{'address': '198.51.100.1'}], 'backends': ["            \
+	"{'address': '10.0.0.3', 'mac': '02:bb:00:00:00:03', 'dev': 'third'}," \
+	"{'address': '10.0.0.1', 'mac': '02:bb:00:00:00:01'},"                 \
+	"{'address': '10.0.0.2', 'mac': '02:bb:00:00:00:02'}]}"
+
+static void dsr_writes_addresses_of_ethernet_alone(void **state)
+{
+	struct rig rig, turned;
+	unsigned count[4] = {0};
+
+	rig_make(&rig, DSR);
+	rig_make(&turned, DSR_TURNED);
+	for (unsigned i = 0; i < 3000; i++) {
+		struct packet first, again, other, want;
+		struct cv_view view;
+		char text[128];
+		unsigned backend;
+
+		snprintf(text, sizeof(text), "%s sport=%u dport=80 data=9",
+			i % 3 == 0   ? "vlan id=9 ip4 udp"
+			: i % 3 == 1 ? "ip6 udp"
+				     : "ip4 opt=01010101 tcp",
+			i);
+		assert_true(pass(&rig, text, &first, &view));
+		backend = first.bytes[5];
+		assert_in_range(backend, 1, 3);
+		count[backend]++;
+		want = packet_make(text);
+		memcpy(want.bytes, (const uint8_t[]){2, 0xbb, 0, 0, 0, (uint8_t)backend}, 6);
+		if (backend == 3) // its port's
+			memcpy(want.bytes + 6, (const uint8_t[]){2, 0xaa, 0, 0, 0, 2}, 6);
+		assert_int_equal(view.out, backend == 3 ? 2 : 1);
+		assert_memory_equal(first.bytes, want.bytes, want.len);
+		assert_true(pass(&rig, text, &again, NULL));
+		assert_memory_equal(first.bytes, again.bytes, first.len);
+		if (i % 3 == 1)
+			continue;
+		// The same choice by another balancer, with the backends in another order.
+		assert_true(pass(&turned, text, &other, NULL));
+		assert_memory_equal(first.bytes, other.bytes, first.len);
+	}
+	for (unsigned i = 1; i <= 3; i++)
+		assert_in_range(count[i], 850, 1150);
+	expect(&rig, "ip4 dst=198.51.100.2 udp", "ip4 dst=198.51.100.2 udp");
+	expect(&rig, "type=0806 data=28", "type=0806 data=28");
+	rig_free(&rig);
+	rig_free(&turned);
+}
+
+static void nat_rewrites_both_ways(void **state)
+{
+	struct rig rig;
+	struct packet packet;
+
+	rig_make(&rig,
+		"{'mode': 'nat', 'services': [{'address': '198.51.100.1', 'proto': 'udp', 'port': "
+		"53}, {'address': '2001:db8::2', 'proto': 'udp', 'port': 53}], 'backends': ["
+		"{'address': '10.0.0.1', 'port': 5353}, {'address': '2001:db8:9::1', 'port': "
+		"5353}]}");
+	expect(&rig, "ip4 udp sport=9 dport=53 data=4",
+		"ip4 dst=10.0.0.1 udp sport=9 dport=5353 data=4");
+	expect(&rig, "ip4 src=10.0.0.1 dst=192.0.2.1 udp sport=5353 dport=9 data=5",
+		"ip4 src=198.51.100.1 dst=192.0.2.1 udp sport=53 dport=9 data=5");
+	expect(&rig, "vlan ip6 udp sport=9 dport=53 data=4",
+		"vlan ip6 dst=2001:db8:9::1 udp sport=9 dport=5353 data=4");
+	expect(&rig, "ip6 src=2001:db8:9::1 dst=2001:db8::1 udp sport=5353 dport=9 data=4",
+		"ip6 src=2001:db8::2 dst=2001:db8::1 udp sport=53 dport=9 data=4");
+	// Other ports and protocols are no service.
+	expect(&rig, "ip4 udp sport=9 dport=54", "ip4 udp sport=9 dport=54");
+	expect(&rig, "ip4 tcp sport=9 dport=53", "ip4 tcp sport=9 dport=53");
+	assert_false(pass(&rig, "ip4 cut=33", &packet, NULL));
+	assert_int_equal(rig.counters.drops[packet_verdict(nf, "bad_header") - 1], 1);
+	rig_free(&rig);
+}
+
+static unsigned to(struct rig *rig, const char *what, unsigned sport)
+{
+	struct packet packet;
+	char text[160];
+
+	snprintf(text, sizeof(text), what, sport);
+	assert_true(pass(rig, text, &packet, NULL));
+	return packet.bytes[5];
+}
+
+#define DRAIN(drains)                                                               \
+	"{'services': [{'address': '198.51.100.1'}], 'backends': ["                 \
+	"{'address': '10.0.0.1', 'mac': '02:bb:00:00:00:01'},"                      \
+	"{'address': '10.0.0.2', 'mac': '02:bb:00:00:00:02', 'drain': " drains "}," \
+	"{'address': '10.0.0.3', 'mac': '02:bb:00:00:00:03', 'weight': 0}]}"
+
+// New flows go elsewhere; connections that began before the node was started anew go on.
+static void who_drains_keeps_what_it_has(void **state)
+{
+	static const char syn[] = "ip4 proto=6 hex=%04x005000000000000000005002000000000000";
+	static const char ack[] = "ip4 proto=6 hex=%04x005000000000000000005010000000000000";
+	struct rig before, after;
+	unsigned kept = 0;
+	json_t *info, *list;
+
+	rig_make(&before, DRAIN("false"));
+	rig_make(&after, DRAIN("true"));
+	for (unsigned i = 1; i < 500; i++) {
+		const unsigned backend = to(&before, syn, i);
+
+		assert_in_range(backend, 1, 2);
+		assert_int_equal(to(&after, ack, i), backend);
+		kept += backend == 2;
+		assert_int_equal(to(&after, syn, 1000 + i), 1);
+		assert_int_equal(to(&after, "ip4 udp sport=%u dport=80", i), 1);
+	}
+	assert_in_range(kept, 200, 300);
+	info = nf->info(after.instance);
+	list = json_object_get(info, "backends");
+	assert_int_equal(
+		json_integer_value(json_object_get(json_array_get(list, 1), "flows")), kept);
+	assert_true(json_is_true(json_object_get(json_array_get(list, 1), "drain")));
+	assert_true(json_real_value(json_object_get(json_array_get(list, 0), "share")) == 1);
+	json_decref(info);
+	for (unsigned i = 0; i < 2000; i++) { // until all have timed out
+		after.worker.now += 1000000000 / 10;
+		cv_flow_tick(after.group, &after.worker);
+	}
+	info = nf->info(after.instance);
+	list = json_object_get(info, "backends");
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 1), "flows")), 0);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_array_get(list, 1), "created")), kept);
+	json_decref(info);
+	rig_free(&before);
+	rig_free(&after);
+}
+
+// "Fragmentation needed" about an answer goes to the backend that sent it.
+static void errors_reach_the_backend(void **state)
+{
+	struct rig rig;
+	struct packet flow, error;
+
+	rig_make(&rig, DSR);
+	for (unsigned sport = 1; sport < 50; sport++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), "ip4 udp sport=%u dport=80", sport);
+		assert_true(pass(&rig, text, &flow, NULL));
+		snprintf(text, sizeof(text),
+			"ip4 src=203.0.113.9 icmp kind=3 code=4 "
+			"hex=4500001c0000000040110000c6336401c00002010050%04x00080000",
+			sport);
+		assert_true(pass(&rig, text, &error, NULL));
+		assert_memory_equal(error.bytes, flow.bytes, 6);
+	}
+	rig_free(&rig);
+}
+
+static void no_backend_of_the_family_takes_new_flows(void **state)
+{
+	struct rig rig;
+	struct packet packet;
+
+	rig_make(&rig, "{'mode': 'nat', 'services': [{'address': '198.51.100.1'}, {'address': "
+		       "'2001:db8::2'}], 'backends': [{'address': '10.0.0.1'}, {'address': "
+		       "'2001:db8:9::1', 'weight': 0}]}");
+	expect(&rig, "ip4 proto=50 data=30", "ip4 dst=10.0.0.1 proto=50 data=30");
+	assert_false(pass(&rig, "ip6 udp", &packet, NULL));
+	assert_int_equal(rig.counters.drops[packet_verdict(nf, "no_backend") - 1], 1);
+	rig_free(&rig);
+}
+
+#define ONE "'services': [{'address': '192.0.2.1'}]"
+
+static void refuses_what_makes_no_sense(void **state)
+{
+	packet_refused(nf, "{}", "services: is missing");
+	packet_refused(nf, "{" ONE ", 'mode': 'nat', 'backends': []}", "give 1 to 4096");
+	packet_refused(nf, "{" ONE ", 'backends': [{'address': '10.0.0.1'}]}",
+		"backends[0]: mac is missing; mode dsr needs it");
+	packet_refused(nf,
+		"{" ONE ", 'mode': 'nat', 'backends': [{'address': '10.0.0.1'}, {'address': "
+		"'10.0.0.2'}, {'address': '10.0.0.1'}]}",
+		"backends[2]: 10.0.0.1 is backends[0] as well; remove one");
+	packet_refused(nf, "{" ONE ", 'mode': 'nat', 'backends': [{'address': '192.0.2.1'}]}",
+		"services[0]: 192.0.2.1 is backends[0] as well");
+	packet_refused(nf,
+		"{" ONE ", 'mode': 'nat', 'backends': [{'address': '10.0.0.1', 'weight': 0}, "
+		"{'address': '10.0.0.2', 'drain': true}]}",
+		"backends: each has weight 0 or drain");
+	packet_refused(nf, "{" ONE ", 'mode': 'nat', 'backends': [{'address': '2001:db8::1'}]}",
+		"services[0]: no backend is IPv4 as 192.0.2.1 is");
+	packet_refused(nf,
+		"{" ONE ", 'mode': 'nat', 'backends': [{'address': '10.0.0.1', 'port': 80}]}",
+		"services[0]: has no port, and backends[0] has");
+	packet_refused(nf,
+		"{" ONE ", 'table_size': 65536, 'mode': 'nat', 'backends': [{'address': "
+		"'10.0.0.1'}]}",
+		"table_size: 65536: is no prime; use 65537 or 655373");
+	packet_refused(nf,
+		"{" ONE ", 'mode': 'nat', 'backends': [{'address': '10.0.0.1', 'dev': 'up'}]}",
+		"backends[0]: dev: no port is called \"up\"");
+	packet_refused(nf,
+		"{'services': [{'address': '192.0.2.1', 'port': 80}], 'backends': [{'address': "
+		"'10.0.0.1'}]}",
+		"services[0]: port: needs proto");
+	packet_refused(nf,
+		"{'services': [{'address': '192.0.2.1'}, {'address': '192.0.2.1'}], 'mode': 'nat', "
+		"'backends': [{'address': '10.0.0.1'}]}",
+		"services[1]: 192.0.2.1 is services[0] as well");
+	packet_refused(nf, "{'services': [{'address': '192.0.2'}]}",
+		"services[0]: address: \"192.0.2\": must be an IPv4 or IPv6 address");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(dsr_writes_addresses_of_ethernet_alone),
+		cmocka_unit_test(nat_rewrites_both_ways),
+		cmocka_unit_test(who_drains_keeps_what_it_has),
+		cmocka_unit_test(errors_reach_the_backend),
+		cmocka_unit_test(no_backend_of_the_family_takes_new_flows),
+		cmocka_unit_test(refuses_what_makes_no_sense),
+	};
+
+	packet_eal(argv[0]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

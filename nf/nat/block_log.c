@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "nf/nat/block_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_common.h>
+#include <rte_cycles.h>
+
+#include "nf/nat/count.h"
+
+#define RING 4096 // events; a power of two
+#define PERIOD_NS 50000000
+#define NAME_MAX_BYTES 64
+
+struct ring {
+	uint32_t head; // written by the worker
+	uint64_t lost;
+	uint32_t tail __rte_cache_aligned; // written by the writer
+	struct cv_nat_block_event event[RING];
+};
+
+struct cv_nat_block_log {
+	FILE *file;
+	char *path;
+	bool made; // by open()
+	char name[NAME_MAX_BYTES];
+	unsigned workers;
+	struct ring *rings;
+	uint64_t failed; // events that the file did not take
+	pthread_t thread;
+	bool started;
+	bool end;
+};
+
+struct cv_nat_block_log *cv_nat_block_log_open(
+	const char *path, const char *name, unsigned workers, struct cv_error *error)
+{
+	struct cv_nat_block_log *log = calloc(1, sizeof(*log));
+	int file;
+
+	if (log == NULL)
+		return NULL;
+	snprintf(log->name, sizeof(log->name), "%s", name);
+	log->workers = workers;
+	log->made = access(path, F_OK) != 0;
+	file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+	log->file = file < 0 ? NULL : fdopen(file, "a");
+	if (log->file == NULL) {
+		cv_error_set(error, "%s: block_log: \"%s\": cannot be written: %s", name, path,
+			strerror(errno));
+		if (file >= 0)
+			close(file);
+		free(log);
+		return NULL;
+	}
+	log->path = strdup(path);
+	log->rings = aligned_alloc(RTE_CACHE_LINE_SIZE, workers * sizeof(*log->rings));
+	if (log->path == NULL || log->rings == NULL) {
+		cv_nat_block_log_close(log);
+		return NULL;
+	}
+	memset(log->rings, 0, workers * sizeof(*log->rings));
+	return log;
+}
+
+// The wall's time of a TSC value, which is in the past, as text.
+static void time_text(uint64_t tsc, char *text, size_t size)
+{
+	const uint64_t ago = rte_get_tsc_cycles() - tsc, hz = rte_get_tsc_hz();
+	const uint64_t ago_ns = hz == 0 ? 0 : (uint64_t)((double)ago / (double)hz * 1e9);
+	struct timespec now;
+	uint64_t then;
+	struct tm tm;
+	time_t seconds;
+	char date[32];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	then = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	then -= then < ago_ns ? then : ago_ns;
+	seconds = (time_t)(then / 1000000000);
+	gmtime_r(&seconds, &tm);
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text, size, "%s.%03uZ", date, (unsigned)(then / 1000000 % 1000));
+}
+
+static void write_line(
+	struct cv_nat_block_log *log, unsigned worker, const struct cv_nat_block_event *event)
+{
+	const uint8_t *in = (const uint8_t *)&event->subscriber;
+	const uint8_t *out = (const uint8_t *)&event->address;
+	char when[64];
+
+	time_text(event->now, when, sizeof(when));
+	if (fprintf(log->file,
+		    "{\"time\": \"%s\", \"function\": \"%s\", \"worker\": %u, \"event\": \"%s\", "
+		    "\"subscriber\": \"%u.%u.%u.%u\", \"external\": \"%u.%u.%u.%u\", "
+		    "\"first_port\": %u, \"last_port\": %u}\n",
+		    when, log->name, worker, event->taken ? "taken" : "given_back", in[0], in[1],
+		    in[2], in[3], out[0], out[1], out[2], out[3], event->first_port,
+		    event->last_port) < 0)
+		cv_nat_count(&log->failed, 1);
+}
+
+static void drain(struct cv_nat_block_log *log)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < log->workers; i++) {
+		struct ring *ring = &log->rings[i];
+		// Pairs with the release store in cv_nat_block_log_add().
+		const uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+
+		for (uint32_t tail = ring->tail; tail != head; tail++) {
+			write_line(log, i, &ring->event[tail % RING]);
+			any = true;
+			// Pairs with the acquire load there: the place may be written again.
+			__atomic_store_n(&ring->tail, tail + 1, __ATOMIC_RELEASE);
+		}
+	}
+	if (any && fflush(log->file) != 0)
+		cv_nat_count(&log->failed, 1);
+}
+
+static void *write_on(void *argument)
+{
+	struct cv_nat_block_log *log = argument;
+
+	// Pairs with the release store in cv_nat_block_log_close().
+	while (!__atomic_load_n(&log->end, __ATOMIC_ACQUIRE)) {
+		drain(log);
+		nanosleep(&(struct timespec){.tv_nsec = PERIOD_NS}, NULL);
+	}
+	return NULL;
+}
+
+int cv_nat_block_log_start(struct cv_nat_block_log *log)
+{
+	int rc = pthread_create(&log->thread, NULL, write_on, log);
+
+	log->started = rc == 0;
+	return -rc;
+}
+
+void cv_nat_block_log_close(struct cv_nat_block_log *log)
+{
+	struct stat stat;
+
+	if (log == NULL)
+		return;
+	if (log->started) {
+		// Pairs with the acquire load in write_on().
+		__atomic_store_n(&log->end, true, __ATOMIC_RELEASE);
+		pthread_join(log->thread, NULL);
+	}
+	if (log->rings != NULL)
+		drain(log);
+	if (log->made && log->path != NULL && fstat(fileno(log->file), &stat) == 0 &&
+		stat.st_size == 0)
+		unlink(log->path);
+	fclose(log->file);
+	free(log->path);
+	free(log->rings);
+	free(log);
+}
+
+void cv_nat_block_log_add(
+	struct cv_nat_block_log *log, unsigned worker, const struct cv_nat_block_event *event)
+{
+	struct ring *ring = &log->rings[worker];
+	const uint32_t head = ring->head;
+
+	// Pairs with the release store in drain().
+	if (head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == RING) {
+		cv_nat_count(&ring->lost, 1);
+		return;
+	}
+	ring->event[head % RING] = *event;
+	// Pairs with the acquire load in drain().
+	__atomic_store_n(&ring->head, head + 1, __ATOMIC_RELEASE);
+}
+
+uint64_t cv_nat_block_log_lost(const struct cv_nat_block_log *log)
+{
+	uint64_t lost = cv_nat_counted(&log->failed);
+
+	for (unsigned i = 0; i < log->workers; i++)
+		lost += cv_nat_counted(&log->rings[i].lost);
+	return lost;
+}

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "nf/nat/blocks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nf/nat/count.h"
+
+#define NONE UINT32_MAX
+#define WORD_BITS 64
+#define REST_STEP 8 // resting blocks that one call looks at
+
+enum state { FREE, USED, RESTING };
+
+struct block {
+	uint32_t subscriber; // its place
+	uint32_t next; // of the subscriber's blocks
+	uint32_t position; // among the free ones of its address
+	uint16_t used[CV_NAT_KINDS];
+	uint8_t state;
+	uint64_t rested; // when a resting one is free
+};
+
+struct address {
+	rte_be32_t address;
+	uint32_t free; // blocks
+	uint32_t open; // its place among addresses with free blocks
+};
+
+struct subscriber {
+	rte_be32_t address;
+	uint32_t pool; // its external address
+	uint32_t first; // block
+	uint32_t next; // of the same bucket, or free
+	uint16_t blocks;
+};
+
+struct cv_nat_blocks {
+	struct cv_nat_blocks_config config;
+	uint32_t count; // blocks
+	unsigned words; // of a block's bits for one protocol
+	uint64_t chance;
+	struct block *block;
+	uint64_t *bits; // by block, by kind: ports that are used
+	struct address *address;
+	uint32_t *free; // by address: its free blocks, in any order
+	uint32_t *open; // addresses with free blocks
+	uint32_t open_count;
+	uint32_t *resting; // a ring, the oldest first
+	uint32_t resting_first, resting_count;
+	struct subscriber *subscriber;
+	uint32_t subscriber_free;
+	uint32_t *bucket; // of subscribers
+	uint32_t bucket_mask;
+	struct cv_nat_blocks_counters counters;
+};
+
+// splitmix64
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return x ^ x >> 31;
+}
+
+static uint64_t next_chance(struct cv_nat_blocks *blocks)
+{
+	blocks->chance += 0x9e3779b97f4a7c15;
+	return mix(blocks->chance);
+}
+
+// A number below bound.
+static uint32_t below(uint64_t chance, uint32_t bound)
+{
+	return (uint32_t)((chance >> 32) * bound >> 32);
+}
+
+static uint32_t bucket_of(const struct cv_nat_blocks *blocks, rte_be32_t address)
+{
+	return (uint32_t)mix(blocks->config.seed ^ address) & blocks->bucket_mask;
+}
+
+static void free_insert(struct cv_nat_blocks *blocks, uint32_t index)
+{
+	const uint32_t at = index / blocks->config.blocks_per_address;
+	struct address *address = &blocks->address[at];
+
+	if (address->free == 0) {
+		address->open = blocks->open_count;
+		blocks->open[blocks->open_count++] = at;
+	}
+	blocks->block[index].state = FREE;
+	blocks->block[index].position = address->free;
+	blocks->free[at * blocks->config.blocks_per_address + address->free++] = index;
+}
+
+static void free_remove(struct cv_nat_blocks *blocks, uint32_t index)
+{
+	const uint32_t at = index / blocks->config.blocks_per_address;
+	struct address *address = &blocks->address[at];
+	uint32_t *free = &blocks->free[at * blocks->config.blocks_per_address];
+	const uint32_t position = blocks->block[index].position, last = free[--address->free];
+
+	free[position] = last;
+	blocks->block[last].position = position;
+	if (address->free > 0)
+		return;
+	blocks->open[address->open] = blocks->open[--blocks->open_count];
+	blocks->address[blocks->open[address->open]].open = address->open;
+}
+
+static bool allocate(struct cv_nat_blocks *blocks)
+{
+	const size_t count = blocks->count, addresses = blocks->config.addresses_count;
+	size_t buckets = 1;
+
+	while (buckets < count)
+		buckets *= 2;
+	blocks->bucket_mask = (uint32_t)(buckets - 1);
+	blocks->block = calloc(count, sizeof(*blocks->block));
+	blocks->bits = calloc(count * CV_NAT_KINDS * blocks->words, sizeof(*blocks->bits));
+	blocks->address = calloc(addresses, sizeof(*blocks->address));
+	blocks->free = calloc(count, sizeof(*blocks->free));
+	blocks->open = calloc(addresses, sizeof(*blocks->open));
+	blocks->resting = calloc(count, sizeof(*blocks->resting));
+	blocks->subscriber = calloc(count, sizeof(*blocks->subscriber));
+	blocks->bucket = malloc(buckets * sizeof(*blocks->bucket));
+	if (blocks->bucket != NULL)
+		memset(blocks->bucket, 0xff, buckets * sizeof(*blocks->bucket));
+	return blocks->block != NULL && blocks->bits != NULL && blocks->address != NULL &&
+	       blocks->free != NULL && blocks->open != NULL && blocks->resting != NULL &&
+	       blocks->subscriber != NULL && blocks->bucket != NULL;
+}
+
+struct cv_nat_blocks *cv_nat_blocks_create(const struct cv_nat_blocks_config *config)
+{
+	struct cv_nat_blocks *blocks = calloc(1, sizeof(*blocks));
+
+	if (blocks == NULL)
+		return NULL;
+	blocks->config = *config;
+	blocks->config.addresses = NULL;
+	blocks->count = config->addresses_count * config->blocks_per_address;
+	blocks->words = config->block_size / WORD_BITS;
+	blocks->chance = config->seed;
+	if (!allocate(blocks)) {
+		cv_nat_blocks_destroy(blocks);
+		return NULL;
+	}
+	for (unsigned i = 0; i < config->addresses_count; i++)
+		blocks->address[i].address = config->addresses[i];
+	for (uint32_t i = 0; i < blocks->count; i++) {
+		free_insert(blocks, i);
+		blocks->subscriber[i].next = i + 1 < blocks->count ? i + 1 : NONE;
+	}
+	return blocks;
+}
+
+void cv_nat_blocks_destroy(struct cv_nat_blocks *blocks)
+{
+	if (blocks == NULL)
+		return;
+	free(blocks->block);
+	free(blocks->bits);
+	free(blocks->address);
+	free(blocks->free);
+	free(blocks->open);
+	free(blocks->resting);
+	free(blocks->subscriber);
+	free(blocks->bucket);
+	free(blocks);
+}
+
+static uint32_t find_subscriber(const struct cv_nat_blocks *blocks, rte_be32_t address)
+{
+	uint32_t at = blocks->bucket[bucket_of(blocks, address)];
+
+	while (at != NONE && blocks->subscriber[at].address != address)
+		at = blocks->subscriber[at].next;
+	return at;
+}
+
+// There is room for one: each has a block.
+static uint32_t add_subscriber(struct cv_nat_blocks *blocks, rte_be32_t address, uint32_t pool)
+{
+	uint32_t *bucket = &blocks->bucket[bucket_of(blocks, address)];
+	const uint32_t at = blocks->subscriber_free;
+	struct subscriber *subscriber = &blocks->subscriber[at];
+
+	blocks->subscriber_free = subscriber->next;
+	*subscriber = (struct subscriber){
+		.address = address, .pool = pool, .first = NONE, .next = *bucket};
+	*bucket = at;
+	cv_nat_count(&blocks->counters.subscribers, 1);
+	return at;
+}
+
+static void remove_subscriber(struct cv_nat_blocks *blocks, uint32_t index)
+{
+	struct subscriber *subscriber = &blocks->subscriber[index];
+	uint32_t *from = &blocks->bucket[bucket_of(blocks, subscriber->address)];
+
+	while (*from != index)
+		from = &blocks->subscriber[*from].next;
+	*from = subscriber->next;
+	subscriber->next = blocks->subscriber_free;
+	blocks->subscriber_free = index;
+	cv_nat_count(&blocks->counters.subscribers, -1);
+}
+
+// Blocks that have rested are free again: a few in each call, more than one call can take.
+static void wake_blocks(struct cv_nat_blocks *blocks, uint64_t now)
+{
+	for (unsigned i = 0; i < REST_STEP && blocks->resting_count > 0; i++) {
+		const uint32_t index = blocks->resting[blocks->resting_first];
+
+		if ((int64_t)(now - blocks->block[index].rested) < 0)
+			return;
+		blocks->resting_first = (blocks->resting_first + 1) % blocks->count;
+		blocks->resting_count--;
+		cv_nat_count(&blocks->counters.blocks_resting, -1);
+		free_insert(blocks, index);
+	}
+}
+
+static uint16_t first_port(const struct cv_nat_blocks *blocks, uint32_t index)
+{
+	const struct cv_nat_blocks_config *config = &blocks->config;
+
+	return (uint16_t)(config->first_port +
+			  index % config->blocks_per_address * config->block_size);
+}
+
+static void report(const struct cv_nat_blocks *blocks, uint32_t index, uint32_t owner, bool taken,
+	uint64_t now)
+{
+	const struct cv_nat_blocks_config *config = &blocks->config;
+	const uint16_t first = first_port(blocks, index);
+	const struct cv_nat_block_event event = {
+		.now = now,
+		.subscriber = blocks->subscriber[owner].address,
+		.address = blocks->address[index / config->blocks_per_address].address,
+		.first_port = first,
+		.last_port = (uint16_t)(first + config->block_size - 1),
+		.taken = taken,
+	};
+
+	if (config->on_block != NULL)
+		config->on_block(config->argument, &event);
+}
+
+static uint64_t *bits_of(const struct cv_nat_blocks *blocks, uint32_t index, enum cv_nat_kind kind)
+{
+	return &blocks->bits[((size_t)index * CV_NAT_KINDS + kind) * blocks->words];
+}
+
+static void set_used(struct cv_nat_blocks *blocks, uint32_t index, enum cv_nat_kind kind,
+	unsigned bit, struct cv_nat_port *port)
+{
+	bits_of(blocks, index, kind)[bit / WORD_BITS] |= 1ull << bit % WORD_BITS;
+	blocks->block[index].used[kind]++;
+	port->address = blocks->address[index / blocks->config.blocks_per_address].address;
+	port->port = rte_cpu_to_be_16((uint16_t)(first_port(blocks, index) + bit));
+	port->block = index;
+}
+
+// A free bit of a block that mask allows in each word, by chance; -1: none.
+static int pick_bit(
+	struct cv_nat_blocks *blocks, uint32_t index, enum cv_nat_kind kind, uint64_t mask)
+{
+	const uint64_t *bits = bits_of(blocks, index, kind);
+	const uint64_t chance = next_chance(blocks);
+	const unsigned first = below(chance, blocks->words), turn = chance % WORD_BITS;
+
+	for (unsigned i = 0; i < blocks->words; i++) {
+		const unsigned word = (first + i) % blocks->words;
+		const uint64_t free = ~bits[word] & mask;
+		const uint64_t after = free >> turn << turn; // from a bit on, then any
+
+		if (free != 0)
+			return (int)(word * WORD_BITS +
+				     (unsigned)__builtin_ctzll(after != 0 ? after : free));
+	}
+	return -1;
+}
+
+// Whether the port that is asked for is of this block, and free.
+static bool has_wanted(const struct cv_nat_blocks *blocks, uint32_t index, enum cv_nat_kind kind,
+	uint16_t wanted, unsigned *bit)
+{
+	const uint16_t first = first_port(blocks, index);
+
+	if (wanted < first || wanted - first >= blocks->config.block_size)
+		return false;
+	*bit = (unsigned)wanted - first;
+	return !(bits_of(blocks, index, kind)[*bit / WORD_BITS] >> *bit % WORD_BITS & 1);
+}
+
+// A port of the subscriber's blocks. False: they are full.
+static bool take_from(struct cv_nat_blocks *blocks, const struct subscriber *subscriber,
+	enum cv_nat_kind kind, uint16_t wanted, struct cv_nat_port *port)
+{
+	unsigned bit;
+
+	for (uint32_t i = subscriber->first; i != NONE; i = blocks->block[i].next)
+		if (has_wanted(blocks, i, kind, wanted, &bit)) {
+			set_used(blocks, i, kind, bit, port);
+			return true;
+		}
+	for (unsigned any = 0; any < 2; any++) { // the same parity, then any
+		for (uint32_t i = subscriber->first; i != NONE; i = blocks->block[i].next) {
+			const bool odd = (first_port(blocks, i) ^ wanted) & 1;
+			const uint64_t same = odd ? 0xaaaaaaaaaaaaaaaa : 0x5555555555555555;
+			int bit_at = -1;
+
+			if (blocks->block[i].used[kind] < blocks->config.block_size)
+				bit_at = pick_bit(blocks, i, kind, any ? ~0ull : same);
+			if (bit_at < 0)
+				continue;
+			set_used(blocks, i, kind, (unsigned)bit_at, port);
+			return true;
+		}
+	}
+	return false;
+}
+
+// A free block of an address that has one: that with the port, or any.
+static uint32_t pick_block(struct cv_nat_blocks *blocks, uint32_t at, uint16_t wanted)
+{
+	const struct cv_nat_blocks_config *config = &blocks->config;
+	const uint32_t first = at * config->blocks_per_address;
+	const uint32_t offset =
+		wanted < config->first_port
+			? NONE
+			: (uint32_t)(wanted - config->first_port) / config->block_size;
+
+	if (offset < config->blocks_per_address && blocks->block[first + offset].state == FREE)
+		return first + offset;
+	return blocks->free[first + below(next_chance(blocks), blocks->address[at].free)];
+}
+
+// The external address that belongs to an internal one, if there is choice.
+static uint32_t home(const struct cv_nat_blocks *blocks, rte_be32_t subscriber)
+{
+	return below(mix(~blocks->config.seed ^ subscriber), blocks->config.addresses_count);
+}
+
+static uint32_t pick_address(struct cv_nat_blocks *blocks, rte_be32_t subscriber)
+{
+	const uint32_t at = home(blocks, subscriber);
+
+	return blocks->address[at].free > 0
+		       ? at
+		       : blocks->open[below(next_chance(blocks), blocks->open_count)];
+}
+
+int cv_nat_blocks_take(struct cv_nat_blocks *blocks, rte_be32_t address, enum cv_nat_kind kind,
+	rte_be16_t wanted_be, uint64_t now, struct cv_nat_port *port)
+{
+	const uint16_t wanted = rte_be_to_cpu_16(wanted_be);
+	uint32_t at = find_subscriber(blocks, address), index, pool;
+	struct subscriber *subscriber;
+
+	if (at != NONE && take_from(blocks, &blocks->subscriber[at], kind, wanted, port))
+		return 0;
+	if (at != NONE && blocks->subscriber[at].blocks >= blocks->config.blocks_per_subscriber)
+		return -EDQUOT;
+	wake_blocks(blocks, now);
+	if (blocks->open_count == 0)
+		return -ENOSPC;
+	pool = at != NONE ? blocks->subscriber[at].pool : pick_address(blocks, address);
+	if (blocks->address[pool].free == 0)
+		return -ENOSPC;
+	if (at == NONE)
+		at = add_subscriber(blocks, address, pool);
+	subscriber = &blocks->subscriber[at];
+	index = pick_block(blocks, pool, wanted);
+	free_remove(blocks, index);
+	blocks->block[index].state = USED;
+	blocks->block[index].subscriber = at;
+	blocks->block[index].next = subscriber->first;
+	subscriber->first = index;
+	subscriber->blocks++;
+	cv_nat_count(&blocks->counters.blocks_used, 1);
+	report(blocks, index, at, true, now);
+	take_from(blocks, subscriber, kind, wanted, port); // it has all of its ports
+	return 0;
+}
+
+static void give_block(struct cv_nat_blocks *blocks, uint32_t index, uint64_t now)
+{
+	struct block *block = &blocks->block[index];
+	const uint32_t owner = block->subscriber;
+	struct subscriber *subscriber = &blocks->subscriber[owner];
+	uint32_t *from = &subscriber->first;
+
+	while (*from != index)
+		from = &blocks->block[*from].next;
+	*from = block->next;
+	report(blocks, index, owner, false, now);
+	if (--subscriber->blocks == 0)
+		remove_subscriber(blocks, owner);
+	block->state = RESTING;
+	block->rested = now + blocks->config.rest;
+	blocks->resting[(blocks->resting_first + blocks->resting_count++) % blocks->count] = index;
+	cv_nat_count(&blocks->counters.blocks_used, -1);
+	cv_nat_count(&blocks->counters.blocks_resting, 1);
+}
+
+void cv_nat_blocks_give(struct cv_nat_blocks *blocks, enum cv_nat_kind kind,
+	const struct cv_nat_port *port, uint64_t now)
+{
+	struct block *block = &blocks->block[port->block];
+	const unsigned bit =
+		rte_be_to_cpu_16(port->port) - (unsigned)first_port(blocks, port->block);
+
+	bits_of(blocks, port->block, kind)[bit / WORD_BITS] &= ~(1ull << bit % WORD_BITS);
+	block->used[kind]--;
+	for (unsigned i = 0; i < CV_NAT_KINDS; i++)
+		if (block->used[i] > 0)
+			return;
+	give_block(blocks, port->block, now);
+}
+
+rte_be32_t cv_nat_blocks_address(const struct cv_nat_blocks *blocks, rte_be32_t address)
+{
+	const uint32_t at = find_subscriber(blocks, address);
+
+	return blocks->address[at != NONE ? blocks->subscriber[at].pool : home(blocks, address)]
+		.address;
+}
+
+const struct cv_nat_blocks_counters *cv_nat_blocks_counters(const struct cv_nat_blocks *blocks)
+{
+	return &blocks->counters;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "nf/nat/mappings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "nf/nat/count.h"
+#include "flow/hash.h"
+
+enum { BY_KEY, BY_EXTERNAL };
+
+struct cv_nat_mappings {
+	struct cv_flow_secret secret;
+	uint32_t max;
+	uint32_t free; // the first of those that are
+	uint32_t bucket_mask;
+	uint64_t count;
+	uint32_t *bucket[2];
+	struct cv_nat_mapping *mapping;
+};
+
+struct cv_nat_mappings *cv_nat_mappings_create(uint32_t max)
+{
+	struct cv_nat_mappings *mappings = aligned_alloc(64, (sizeof(*mappings) + 63) / 64 * 64);
+	size_t buckets = 1;
+
+	if (mappings == NULL)
+		return NULL;
+	memset(mappings, 0, sizeof(*mappings));
+	while (buckets < max)
+		buckets *= 2;
+	mappings->max = max;
+	mappings->bucket_mask = (uint32_t)(buckets - 1);
+	mappings->mapping = calloc(max, sizeof(*mappings->mapping));
+	for (unsigned i = 0; i < 2; i++) {
+		mappings->bucket[i] = malloc(buckets * sizeof(*mappings->bucket[i]));
+		if (mappings->bucket[i] != NULL)
+			memset(mappings->bucket[i], 0xff, buckets * sizeof(*mappings->bucket[i]));
+	}
+	if (mappings->mapping == NULL || mappings->bucket[0] == NULL ||
+		mappings->bucket[1] == NULL || cv_flow_secret_make(&mappings->secret) != 0) {
+		cv_nat_mappings_destroy(mappings);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < max; i++)
+		mappings->mapping[i].next[0] = i + 1 < max ? i + 1 : CV_NAT_NONE;
+	return mappings;
+}
+
+void cv_nat_mappings_destroy(struct cv_nat_mappings *mappings)
+{
+	if (mappings == NULL)
+		return;
+	free(mappings->mapping);
+	free(mappings->bucket[0]);
+	free(mappings->bucket[1]);
+	free(mappings);
+}
+
+struct cv_nat_mapping *cv_nat_mapping_at(struct cv_nat_mappings *mappings, uint32_t index)
+{
+	return &mappings->mapping[index];
+}
+
+static uint32_t *bucket_by_key(const struct cv_nat_mappings *mappings, const struct cv_nat_key *key)
+{
+	const uint64_t hash = cv_flow_hash(&mappings->secret, key, sizeof(*key));
+
+	return &mappings->bucket[BY_KEY][hash & mappings->bucket_mask];
+}
+
+static uint32_t *bucket_by_external(
+	const struct cv_nat_mappings *mappings, rte_be32_t address, rte_be16_t port, uint8_t proto)
+{
+	const struct cv_nat_key key = {.internal = address, .port = port, .proto = proto};
+	const uint64_t hash = cv_flow_hash(&mappings->secret, &key, sizeof(key));
+
+	return &mappings->bucket[BY_EXTERNAL][hash & mappings->bucket_mask];
+}
+
+uint32_t cv_nat_mappings_by_key(
+	const struct cv_nat_mappings *mappings, const struct cv_nat_key *key)
+{
+	uint32_t at = *bucket_by_key(mappings, key);
+
+	while (at != CV_NAT_NONE && memcmp(&mappings->mapping[at].key, key, sizeof(*key)) != 0)
+		at = mappings->mapping[at].next[BY_KEY];
+	return at;
+}
+
+static bool is_external(
+	const struct cv_nat_mapping *mapping, rte_be32_t address, rte_be16_t port, uint8_t proto)
+{
+	return mapping->external == address && mapping->external_port == port &&
+	       mapping->key.proto == proto;
+}
+
+uint32_t cv_nat_mappings_by_external(
+	const struct cv_nat_mappings *mappings, rte_be32_t address, rte_be16_t port, uint8_t proto)
+{
+	uint32_t at = *bucket_by_external(mappings, address, port, proto);
+
+	while (at != CV_NAT_NONE && !is_external(&mappings->mapping[at], address, port, proto))
+		at = mappings->mapping[at].next[BY_EXTERNAL];
+	return at;
+}
+
+bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings)
+{
+	return mappings->free != CV_NAT_NONE;
+}
+
+uint32_t cv_nat_mappings_add(
+	struct cv_nat_mappings *mappings, const struct cv_nat_mapping *mapping, bool by_key)
+{
+	const uint32_t index = mappings->free;
+	struct cv_nat_mapping *to = &mappings->mapping[index];
+	uint32_t *bucket = bucket_by_external(
+		mappings, mapping->external, mapping->external_port, mapping->key.proto);
+
+	mappings->free = to->next[0];
+	*to = *mapping;
+	to->next[BY_EXTERNAL] = *bucket;
+	*bucket = index;
+	if (by_key) {
+		bucket = bucket_by_key(mappings, &mapping->key);
+		to->next[BY_KEY] = *bucket;
+		*bucket = index;
+	}
+	cv_nat_count(&mappings->count, 1);
+	return index;
+}
+
+static void unlink_from(
+	struct cv_nat_mappings *mappings, uint32_t *from, uint32_t index, unsigned which)
+{
+	while (*from != index)
+		from = &mappings->mapping[*from].next[which];
+	*from = mappings->mapping[index].next[which];
+}
+
+void cv_nat_mappings_remove(struct cv_nat_mappings *mappings, uint32_t index)
+{
+	struct cv_nat_mapping *mapping = &mappings->mapping[index];
+
+	unlink_from(mappings, bucket_by_key(mappings, &mapping->key), index, BY_KEY);
+	unlink_from(mappings,
+		bucket_by_external(
+			mappings, mapping->external, mapping->external_port, mapping->key.proto),
+		index, BY_EXTERNAL);
+	mapping->next[0] = mappings->free;
+	mappings->free = index;
+	cv_nat_count(&mappings->count, -1);
+}
+
+uint64_t cv_nat_mappings_count(const struct cv_nat_mappings *mappings)
+{
+	return cv_nat_counted(&mappings->count);
+}

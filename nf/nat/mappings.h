@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What internal endpoints are outside, of one worker. A mapping is shared by flows and lives while
+// one uses it; a static one always does. Memory is taken when the table is made.
+#ifndef CV_NAT_MAPPINGS_H
+#define CV_NAT_MAPPINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_byteorder.h>
+
+#define CV_NAT_NONE UINT32_MAX
+
+// An internal endpoint; where mappings depend on the other end, with it, else with zeros.
+struct cv_nat_key {
+	rte_be32_t internal, remote;
+	rte_be16_t port, remote_port;
+	uint8_t proto;
+	uint8_t zero[3];
+};
+
+struct cv_nat_mapping {
+	struct cv_nat_key key;
+	rte_be32_t external;
+	rte_be16_t external_port;
+	bool is_static;
+	uint32_t block; // where its port is from
+	uint32_t flows; // that use it
+	uint32_t next[2]; // of the same bucket: by key, by external endpoint
+};
+
+struct cv_nat_mappings;
+
+// NULL: no memory. Its hash has a random key: nobody can make
+// endpoints that collide.
+struct cv_nat_mappings *cv_nat_mappings_create(uint32_t max);
+void cv_nat_mappings_destroy(struct cv_nat_mappings *mappings);
+
+struct cv_nat_mapping *cv_nat_mapping_at(struct cv_nat_mappings *mappings, uint32_t index);
+
+// The index, or CV_NAT_NONE.
+uint32_t cv_nat_mappings_by_key(
+	const struct cv_nat_mappings *mappings, const struct cv_nat_key *key);
+uint32_t cv_nat_mappings_by_external(
+	const struct cv_nat_mappings *mappings, rte_be32_t address, rte_be16_t port, uint8_t proto);
+
+// Whether one more can be added.
+bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings);
+
+// Adds one, whose next[] is set here; there is room. by_key: whether it is found by its key: of two
+// with the same one alone may be. Returns its index.
+uint32_t cv_nat_mappings_add(
+	struct cv_nat_mappings *mappings, const struct cv_nat_mapping *mapping, bool by_key);
+
+// Removes one that is found by its key.
+void cv_nat_mappings_remove(struct cv_nat_mappings *mappings, uint32_t index);
+
+// How many there are. May be read by any thread.
+uint64_t cv_nat_mappings_count(const struct cv_nat_mappings *mappings);
+
+#endif
