@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// What the paper says of its tables: NSDI 2016, sections 3.4 and 5.3.
+// Balance and disruption of the tables (Eisenbud et al., "Maglev", NSDI 2016). Balance is the most
+// that a table can have; the bounds of disruption are ours.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,8 +57,7 @@ static void shares_are_equal(void **state)
 	}
 }
 
-// Places that change though their backend stayed, when so many leave at once. In the paper's figure
-// few do, and fewer in the larger table.
+// Places that change though their backend stayed, when so many leave at once.
 static double disrupted(uint32_t size, unsigned leave)
 {
 	uint16_t *before, *after;
