@@ -107,9 +107,15 @@ static inline void cv_flow_rewrite(const struct cv_view *view, const struct cv_f
 	if (parsed->kind == CV_FLOW_IS_FRAGMENT)
 		return;
 	cv_flow_put_ports(flow, direction, parsed->v6, l4);
-	if (checksum_at != 0)
-		cv_flow_checksum_at_update(l4 + checksum_at,
-			cv_flow_delta(flow->l4_delta, direction), flow->proto == IPPROTO_UDP);
+	if (checksum_at == 0)
+		return;
+	cv_flow_checksum_at_update(l4 + checksum_at, cv_flow_delta(flow->l4_delta, direction),
+		flow->proto == IPPROTO_UDP);
+	// An echo reply whose identifier has become zero may be all zeros: the one case in which
+	// updating does not lead to what is right, for a sum of zero is nothing's but theirs.
+	if (flow->proto == IPPROTO_ICMP && cv_load_be16(l4 + 2) == 0 &&
+		cv_checksum_add(0, l4, parsed->end - parsed->l4) == 0)
+		memset(l4 + 2, 0xff, 2);
 }
 
 // The packet inside of an ICMP error.

@@ -73,6 +73,7 @@ struct toy {
 	bool snat, dnat; // by a hash of the tuple; so that it does not depend on the order
 	bool follows;
 	bool once;
+	bool zero_id; // of ICMP
 	uint16_t deny_port; // destination, 0: none
 	uint16_t output_port; // destination whose flows leave by output 1, 0: none
 	unsigned output_every; // follow() gives each so manyth packet of a flow output 0
@@ -139,6 +140,8 @@ static uint8_t toy_decide(void *instance, struct cv_nf_worker *of,
 			*(tuple->sport != 0 && tuple->dport == 0 ? &tuple->sport : &kept->port) =
 				kept->port;
 	}
+	if (toy->zero_id)
+		tuple->sport = tuple->dport = 0;
 	if (toy->dnat)
 		set_address(&tuple->dst, tuple->family, (uint8_t)(2 + tuple->dport % 3));
 	if (toy->set_way)
@@ -347,6 +350,22 @@ static void rewrites_both_ways(void **state)
 		assert_int_equal(path.counters[1].bytes, 6 * came.len);
 		path_free(&path);
 	}
+}
+
+// An echo reply that becomes all zeros: its checksum, updated, would be zero as well, and wrong.
+static void an_echo_of_zeros_is_right(void **state)
+{
+	struct toy toy = {.zero_id = true};
+	struct packet packet = make("ip4 proto=1 hex=0000000012340000 data=1", false), want;
+	struct path path;
+
+	path_make(&path, &toy, 1, &plenty);
+	assert_int_equal(pass(&path, 0, &packet), CV_NEXT);
+	want = packet;
+	make_checksums(want.bytes, want.len);
+	same_bytes("an echo of zeros", &packet, &want);
+	assert_int_equal(cv_load_be16(packet.bytes + 14 + 20 + 2), 0xffff);
+	path_free(&path);
 }
 
 // An ICMP error about a packet that went: its inner packet becomes what came, and its destination
@@ -1126,6 +1145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rewrites_both_ways),
+		cmocka_unit_test(an_echo_of_zeros_is_right),
 		cmocka_unit_test(errors_are_translated),
 		cmocka_unit_test(unrelated_errors_are_the_functions_to_judge),
 		cmocka_unit_test(what_is_no_flow_is_the_functions_to_judge),
