@@ -233,11 +233,12 @@ static uint32_t take_entry(struct cv_flow_zone *zone, const struct cv_flow_parse
 	return CV_FLOW_NONE;
 }
 
+// Gives an entry back that was taken for this packet: no other packet of the burst was found to be
+// of it, so nothing that was found before is another's now.
 static void give_entry(struct cv_flow_zone *zone, bool v6, uint32_t index)
 {
 	cv_flow_remove_key(zone, v6, index, CV_FLOW_FORWARD);
 	cv_flow_table_give(&zone->table[v6], index);
-	zone->removals++;
 }
 
 // A function that decides again later finds its slot as of a new flow.
