@@ -32,10 +32,11 @@ static void check(const struct cv_routes *routes)
 		must(cv_prefix_parse(cv_prefix_text(&masked, text), &again) == 0 &&
 				cv_prefix_compare(&again, &masked) == 0,
 			"a prefix is read as it is written");
-		must(route->port < routes->env->ports_count, "the port is there");
-		must(route->kind <= CV_ROUTE_DISCARD && route->line > 0, "a kind and a line");
-		must(i == 0 || cv_prefix_compare(&routes->route[i - 1].prefix, &route->prefix) < 0,
-			"sorted, each prefix once");
+		must(route->kind <= CV_ROUTE_PROHIBIT && route->line > 0, "a kind and a line");
+		must(route->kind > CV_ROUTE_VIA || route->port < routes->env->ports_count,
+			"the port is there");
+		must(i == 0 || cv_prefix_compare(&routes->route[i - 1].prefix, &route->prefix) <= 0,
+			"sorted; several of one prefix are its next hops");
 	}
 	for (size_t i = 0; i < routes->neighbours; i++) {
 		const struct cv_neighbour *neighbour = &routes->neighbour[i];
