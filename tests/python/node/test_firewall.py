@@ -21,7 +21,7 @@ from .conftest import captures, read_capture, write_capture
 from .firewall_kernel import Kernel, UnavailableError, kernel
 
 DEADLINE_S = 60
-REASONS = ("denied", "default_denied", "bad_header", "fragment", "non_ip")
+REASONS = ("denied", "default_denied", "bad_header", "fragment", "non_ip", "invalid")
 
 
 def plan(config: dict[str, Any], read: Path, write: Path) -> dict[str, Any]:

@@ -172,6 +172,7 @@ def test_router_answers_echo(net: Net, version: int) -> None:
 
 
 def test_link_local_address_answers(net: Net) -> None:
+    net.run("left", f"ping -6 -n -c 1 -W 5 {_router('left', 6)}")
     mac = net.hosts["left"].run("ip -6 neighbour show 2001:db8:1::1 dev left")
     found = re.search(r"lladdr ([0-9a-f:]+) router", mac)
     assert found, mac
@@ -185,8 +186,9 @@ def test_link_local_address_answers(net: Net) -> None:
 @both
 def test_large_datagrams(net: Net, version: int) -> None:
     """IPv4: the router fragments the host's fragments once more, for the smaller link."""
-    before = net.rtr("fragmented")
     to = _address("right", version)
+    net.run("left", f"ping -{version} -n -c 1 -W 5 {to}")  # what is to be fragmented does not wait
+    before = net.rtr("fragmented")
     ping = net.run("left", f"ping -{version} -n -s 8000 -M dont -c 3 -i 0.2 -W 5 {to}")
     # IPv6: the sender is told about the MTU first; Linux then fragments to it.
     assert _received(ping) >= (3 if version == 4 else 2), ping
