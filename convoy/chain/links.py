@@ -10,7 +10,9 @@ from pathlib import Path
 from convoy.base.problem import Loc, Problem, known, shown
 from convoy.chain.descriptor import Descriptor
 from convoy.chain.functions import (
+    Balancer,
     Bridge,
+    Nat,
     RouteHop,
     Router,
     function_type,
@@ -30,6 +32,7 @@ def problems(descriptor: Descriptor, base: Path, machine: Machine) -> list[Probl
         *_next_hops(descriptor),
         *_bridges(descriptor),
         *_routes(descriptor),
+        *_named_ports(descriptor),
         *_resources(descriptor, base, machine),
         *_files(descriptor, base),
         *_workers(descriptor, machine),
@@ -270,6 +273,26 @@ def _routes(descriptor: Descriptor) -> Iterator[Problem]:
                 problem = _next_hop_of_route(descriptor, router, hop)
                 if problem is not None:
                     yield Problem((*at, i), *problem)
+
+
+def _named_ports(descriptor: Descriptor) -> Iterator[Problem]:
+    """Yield the ports that functions name and that do not exist."""
+    for name, function in descriptor.functions.items():
+        parameters = settings(function)
+        at: Loc = ("functions", name, function_type(function))
+        named: list[tuple[Loc, str]] = []
+        if isinstance(parameters, Nat):
+            named = [(("outside", i), port) for i, port in enumerate(parameters.outside)]
+        elif isinstance(parameters, Balancer):
+            named = [
+                (("backends", i, "dev"), backend.dev)
+                for i, backend in enumerate(parameters.backends)
+                if backend.dev is not None
+            ]
+        for where, port in named:
+            if port not in descriptor.ports:
+                fix = known("ports", port, descriptor.ports)
+                yield Problem((*at, *where), "no port is called so", fix, shown(port))
 
 
 def _next_hop_of_route(

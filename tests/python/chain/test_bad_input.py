@@ -90,6 +90,21 @@ ROWS = [
         "add from: PORT, or lead a function's output here",
     ),
     (
+        "a nat whose outside is nowhere",
+        "{bridge: {}}",
+        "{nat: {outside: [rihgt], pool: [198.51.100.1], inside: [10.0.0.0/8]}}",
+        "web.yaml:7: functions.br.nat.outside[0]: 'rihgt': no port is called so; "
+        "did you mean 'right'? ports: left, right",
+    ),
+    (
+        "a backend behind no port",
+        "{bridge: {}}",
+        "{balancer: {mode: dsr, services: [{address: 192.0.2.1, proto: tcp, port: 80}], "
+        "backends: [{address: 10.0.0.1, mac: 02:00:00:00:00:01, dev: lfet}]}}",
+        "web.yaml:7: functions.br.balancer.backends[0].dev: 'lfet': no port is called so; "
+        "did you mean 'left'? ports: left, right",
+    ),
+    (
         "a route to nowhere: its port",
         "dev right",
         "dev rigth",

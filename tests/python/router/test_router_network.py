@@ -185,7 +185,7 @@ def test_link_local_address_answers(net: Net) -> None:
 
 @both
 def test_large_datagrams(net: Net, version: int) -> None:
-    """IPv4: the router fragments the host's fragments once more, for the smaller link."""
+    """IPv4: the router fragments the host's fragments again, for the smaller link."""
     to = _address("right", version)
     net.run("left", f"ping -{version} -n -c 1 -W 5 {to}")  # what is to be fragmented does not wait
     before = net.rtr("fragmented")
