@@ -4,21 +4,25 @@
 # make demo    set up, build, run the main job and show what it measured
 # make check   set up, build, run all tests
 # make build   the programs, in build/
+# make deb     Debian packages, in build-deb/, which is a repository for apt
+# make image   an image for containers from them, localhost/convoy, with podman
 # make help    everything else
 
 VENV := .venv/bin
 # Warnings are errors in this wrapper only: a newer compiler must not break a user's build.
 WERROR := -Dwerror=true
-# Tests beside each other. What fails there gets a second try alone, but not what an attack broke.
+# Tests beside each other. What fails gets a second try by itself, but not what an attack broke.
 BESIDE := $(VENV)/pytest -n 3 --dist worksteal -m 'not alone'
+AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last-failed-no-failures none
 HOSTILE := tests/python/hostile
 
 .PHONY: help setup build build-asan build-fuzz demo check check-c check-asan check-fuzz \
-	check-python lint format generated clean
+	check-python check-packages deb image lint format generated clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
-	@echo 'make lint, make format, make generated; parts of check: check-c check-asan check-fuzz check-python'
+	@echo 'make lint, make format, make generated, make check-packages (minutes)'
+	@echo 'parts of check: check-c check-asan check-fuzz check-python'
 
 setup:
 	@tools/setup.sh
@@ -28,15 +32,19 @@ build/build.ninja: | setup
 build: setup build/build.ninja
 	@ninja -C build --quiet
 
+# Only what a test runs. -g1: the lines of a backtrace are all that is wanted of it; -O0: the
+# simulator's templates take longest.
+SANITIZED := meson-test-prereq daemon/convoyd preload/ethdev/libconvoy_ethdev.so \
+	preload/vhost/libconvoy_vhost.so
 build-asan/build.ninja: | setup
-	@meson setup build-asan $(WERROR) --buildtype=debugoptimized -Doptimization=1 \
-		-Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+	@meson setup build-asan $(WERROR) --buildtype=debugoptimized -Doptimization=1 -Dc_args=-g1 \
+		-Dcpp_args='-g1 -O0' -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 build-asan: setup build-asan/build.ninja
-	@ninja -C build-asan --quiet
+	@ninja -C build-asan --quiet $(SANITIZED)
 
 build-fuzz/build.ninja: | setup
 	@CC=clang CXX=clang++ meson setup build-fuzz --buildtype=debugoptimized -Dfuzz=true \
-		-Dtests=false -Db_lundef=false >/dev/null
+		-Dc_args=-g1 -Dtests=false -Db_lundef=false >/dev/null
 build-fuzz: setup build-fuzz/build.ninja
 	@ninja -C build-fuzz --quiet fuzz
 
@@ -52,11 +60,17 @@ check-asan: build-asan
 check-fuzz: build-fuzz
 	@tests/fuzz/run.sh build-fuzz
 check-python: build
-	@$(BESIDE) --ignore $(HOSTILE) || { \
-		echo 'these again, by themselves:'; \
-		$(VENV)/pytest --last-failed --last-failed-no-failures none -m 'not alone' --ignore $(HOSTILE); }
+	@$(BESIDE) --ignore $(HOSTILE) || { $(AGAIN) -m 'not alone' --ignore $(HOSTILE); }
 	@$(BESIDE) $(HOSTILE)
-	@$(VENV)/pytest -m alone
+	@$(VENV)/pytest -m alone || { $(AGAIN) -m alone; }
+
+deb:
+	@tools/deb build-deb
+image:
+	@tools/image
+# Not a part of check: it takes minutes, and the registry of the release.
+check-packages: setup deb
+	@CONVOY_PACKAGES=build-deb $(VENV)/pytest -s --timeout 1200 tests/python/packages
 
 lint: setup
 	@$(VENV)/ruff check -q . && $(VENV)/ruff format -q --check . && $(VENV)/mypy
@@ -73,4 +87,4 @@ generated: build
 	@$(VENV)/python tools/generate
 
 clean:
-	rm -rf build build-asan build-fuzz build-coverage
+	rm -rf build build-asan build-fuzz build-coverage build-deb

@@ -2,4 +2,7 @@
 # Copyright 2026 The Convoy authors
 """Convoy: runs service function chains, and measures them."""
 
-__version__ = "0.1.0"
+from pathlib import Path
+
+# The one place of the version: meson.build, pyproject.toml and packages read it there, too.
+__version__ = (Path(__file__).parent / "VERSION").read_text("utf-8").strip()

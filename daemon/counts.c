@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -32,7 +33,7 @@ static uint64_t function_sum(const struct cv_node *node, unsigned function, size
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < workers; i++) {
-		const void *counters = &node->function_counters[function * workers + i];
+		const void *counters = &node->function_counters[function][i];
 
 		sum += cv_counted(RTE_PTR_ADD(counters, offset));
 	}
@@ -183,6 +184,28 @@ static json_t *outputs_of(const struct cv_node *node, unsigned function)
 	return outputs;
 }
 
+// The names of the chains that each function stands in, an array for each.
+static void set_chains(json_t *functions, const struct cv_plan *plan)
+{
+	bool(*in)[CV_CHAINS_MAX] = calloc(plan->functions_count, sizeof(*in));
+
+	if (in == NULL)
+		return;
+	for (unsigned i = 0; i < plan->stages_count; i++)
+		for (unsigned j = 0; j < plan->stages[i].path_length; j++)
+			in[plan->stages[i].path[j]][plan->stages[i].chain] = true;
+	for (unsigned i = 0; i < plan->functions_count; i++) {
+		json_t *chains = json_array();
+
+		for (unsigned j = 0; j < plan->chains_count; j++)
+			if (in[i][j])
+				json_array_append_new(chains, json_string(plan->chains[j].name));
+		json_object_set_new(
+			json_object_get(functions, plan->functions[i].name), "chains", chains);
+	}
+	free(in);
+}
+
 json_t *cv_counts_functions(const struct cv_node *node)
 {
 	json_t *functions = json_object();
@@ -210,6 +233,7 @@ json_t *cv_counts_functions(const struct cv_node *node)
 			json_object_set_new(object, "info", function->nf->info(node->functions[i]));
 		json_object_set_new(functions, function->name, object);
 	}
+	set_chains(functions, node->plan);
 	return functions;
 }
 
@@ -270,10 +294,12 @@ json_t *cv_counts_accounting(const struct cv_node *node)
 		absorbed += FUNCTION_SUM(node, i, absorbed);
 		held += FUNCTION_SUM(node, i, held) - FUNCTION_SUM(node, i, released);
 	}
-	dropped += cv_node_flows_drops(node);
-	originated += cv_node_flows_originated(node);
+	dropped += cv_node_flows_drops(node) + node->gone.dropped;
+	originated += cv_node_flows_originated(node) + node->gone.originated;
+	absorbed += node->gone.absorbed;
 	for (unsigned i = 0; i < plan->rings_count; i++)
 		held += cv_ring_count(node->rings[i]);
+	held += cv_node_handoff_count(node);
 	set(accounting, "received", received);
 	set(accounting, "originated", originated);
 	set(accounting, "sent", sent);
@@ -295,14 +321,20 @@ bool cv_counts_conserved(const json_t *accounting)
 		       get(accounting, "held");
 }
 
-json_t *cv_counts(const struct cv_node *node)
+json_t *cv_counts_now(const struct cv_node *node)
 {
-	json_t *accounting = cv_counts_accounting(node);
-
-	json_object_set_new(accounting, "conserved", json_boolean(cv_counts_conserved(accounting)));
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "schema", "convoy.counts/3",
 		"ports", cv_counts_ports(node), "next_hops", cv_counts_next_hops(node), "functions",
 		cv_counts_functions(node), "flows", cv_node_flows_counts(node), "workers",
-		cv_counts_workers(node), "accounting", accounting, "tsc_hz",
+		cv_counts_workers(node), "accounting", cv_counts_accounting(node), "tsc_hz",
 		(json_int_t)rte_get_tsc_hz());
+}
+
+json_t *cv_counts(const struct cv_node *node)
+{
+	json_t *counts = cv_counts_now(node);
+	json_t *accounting = json_object_get(counts, "accounting");
+
+	json_object_set_new(accounting, "conserved", json_boolean(cv_counts_conserved(accounting)));
+	return counts;
 }

@@ -29,8 +29,9 @@ json_t *cv_counts_accounting(const struct cv_node *node);
 // received + originated = sent + dropped + absorbed + held?
 bool cv_counts_conserved(const json_t *accounting);
 
-// All of it, of a node that has stopped: {"schema": "convoy.counts/3", "ports", "functions",
-// "workers", "accounting" with "conserved", "tsc_hz"}.
+// All of it, as it is now: {"schema": "convoy.counts/3", "ports", "functions", "workers", ...}; and of
+// a node that has stopped, "accounting" with "conserved".
+json_t *cv_counts_now(const struct cv_node *node);
 json_t *cv_counts(const struct cv_node *node);
 
 #endif

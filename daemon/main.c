@@ -11,11 +11,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/control/server.h"
 #include "daemon/counts.h"
+#include "daemon/history.h"
+#include "daemon/methods.h"
 #include "daemon/node.h"
 #include "daemon/node_sandbox.h"
+#include "daemon/notify.h"
 #include "daemon/plan.h"
 #include "daemon/plan_eal.h"
+#include "daemon/running.h"
 #include "daemon/stop_signals.h"
 #include "daemon/telemetry.h"
 #include "port/eal.h"
@@ -178,16 +183,31 @@ static int give_up_rights(
 	return 0;
 }
 
-static void wait_for_end(const struct cv_node *node)
+// Tells the service manager that the node is alive. Whether it has ended.
+static bool has_ended(struct cv_notify *notify)
+{
+	const struct cv_node *node = cv_running_take();
+	const bool ended = cv_node_ended(node);
+
+	cv_notify_alive(notify, node);
+	cv_running_give();
+	return ended;
+}
+
+static void wait_for_end(struct cv_notify *notify)
 {
 	const struct timespec time = {.tv_nsec = 5000000};
 
-	while (!cv_stop_signals_came() && !cv_node_ended(node))
+	while (!cv_stop_signals_came() && !has_ended(notify)) {
 		nanosleep(&time, NULL);
+		cv_history_due();
+	}
 }
 
-static int run(struct cv_node *node, const struct options *options, struct cv_error *error)
+static int forward(struct cv_node *node, struct cv_control *control, const struct options *options,
+	struct cv_error *error)
 {
+	struct cv_notify notify;
 	json_t *counts;
 	bool conserved;
 	bool written;
@@ -196,17 +216,24 @@ static int run(struct cv_node *node, const struct options *options, struct cv_er
 
 	if (result == NULL)
 		return EXIT_FAILED;
-	if (cv_node_connect(node, error) != 0 || cv_node_start(node, error) != 0 ||
-		give_up_rights(node, options, error) != 0)
+	cv_history_begin(node);
+	if (cv_notify_open(&notify, error) != 0 || cv_node_connect(node, error) != 0 ||
+		cv_node_start(node, error) != 0 || give_up_rights(node, options, error) != 0 ||
+		cv_control_start(control, error) != 0)
 		return fail(EXIT_FAILED, error);
 	cv_node_forward(node);
-	cv_telemetry_show(node);
-	print_json(json_pack("{s:s, s:s, s:b, s:o}", "event", "ready", "telemetry",
+	cv_running_set(node);
+	cv_telemetry_begin();
+	print_json(json_pack("{s:s, s:s, s:s, s:s, s:b, s:o}", "event", "ready", "control",
+		cv_control_path(control), "read", cv_control_reading_path(control), "telemetry",
 		cv_eal_telemetry_path(), "hugepages", node->plan->hugepages, "sandbox",
 		cv_counts_sandbox(node)));
-	wait_for_end(node);
+	cv_notify_tell(&notify, "READY=1");
+	wait_for_end(&notify);
+	cv_notify_tell(&notify, "STOPPING=1");
+	cv_notify_close(&notify);
+	cv_running_set(NULL);
 	cv_node_stop(node);
-	cv_telemetry_show(NULL);
 	counts = cv_counts(node);
 	conserved = cv_counts_conserved(json_object_get(counts, "accounting"));
 	written = write_counts(counts, result, options->result);
@@ -214,6 +241,27 @@ static int run(struct cv_node *node, const struct options *options, struct cv_er
 	if (!conserved)
 		fputs("convoyd: packets are not conserved: some were lost uncounted\n", stderr);
 	return conserved && written ? 0 : EXIT_FAILED;
+}
+
+static int run(struct cv_node *node, const struct options *options, struct cv_error *error)
+{
+	const struct cv_socket_access access = node->plan->control, reading = node->plan->telemetry;
+	const struct cv_control_config config = {
+		.folder = cv_eal_folder(),
+		.version = CV_VERSION,
+		.control = &access,
+		.reading = &reading,
+		.rpc = {.methods = cv_methods},
+	};
+	struct cv_control *control = cv_control_open(&config, error);
+	int rc;
+
+	if (control == NULL)
+		return fail(EXIT_FAILED, error);
+	rc = forward(node, control, options, error);
+	cv_control_close(control);
+	cv_history_end();
+	return rc;
 }
 
 int main(int argc, char **argv)
@@ -240,15 +288,16 @@ int main(int argc, char **argv)
 		return fail(EXIT_FAILED, &error);
 	}
 	node = cv_node_make(plan, &error);
-	if (node == NULL)
+	if (node == NULL) {
 		rc = fail(EXIT_BAD_INPUT, &error);
-	else if (!options.check)
+		cv_plan_free(plan);
+	} else if (!options.check) {
 		rc = run(node, &options, &error);
-	else
+	} else {
 		print_json(json_pack(
 			"{s:s, s:o}", "event", "checked", "flows", cv_node_flows_plan(node)));
+	}
 	cv_node_free(node);
 	cv_eal_stop();
-	cv_plan_free(plan);
 	return rc;
 }

@@ -119,11 +119,12 @@ static int change(struct cv_next_hop_set *set, int index, struct cv_plan_next_ho
 	return index;
 }
 
-int cv_next_hop_set_put(struct cv_next_hop_set *set, const char *text, struct cv_error *error)
+int cv_next_hop_set_put(struct cv_next_hop_set *set, const json_t *object, struct cv_error *error)
 {
+	const struct cv_where at = cv_where_top("next hop", error);
 	struct cv_plan_next_hop next_hop;
-	int rc = cv_plan_next_hop_parse(text, set->plan->port_names, set->plan->ports_count,
-		set->plan->port_convoys, &next_hop, error);
+	int rc = cv_plan_next_hop_read(&at, object, set->plan->port_names, set->plan->ports_count,
+		set->plan->port_convoys, &next_hop);
 	int index;
 
 	if (rc != 0)
@@ -150,4 +151,71 @@ int cv_next_hop_set_remove(struct cv_next_hop_set *set, const char *name, struct
 		return -ENOENT;
 	}
 	return change(set, index, &none, error);
+}
+
+// Where a next hop of another plan goes: -1: there is no room.
+static int place_for(
+	const struct cv_next_hop_set *set, const struct cv_next_hop_set *next, const char *name)
+{
+	int index = find(set, name);
+
+	// An index that was another's only where there is no other: counters are by index.
+	for (unsigned i = 0; index < 0 && i < CV_NEXT_HOPS_MAX; i++)
+		if (set->next_hops[i].name[0] == '\0' && next->next_hops[i].name[0] == '\0')
+			index = (int)i;
+	for (unsigned i = 0; index < 0 && i < CV_NEXT_HOPS_MAX; i++)
+		if (next->next_hops[i].name[0] == '\0')
+			index = (int)i;
+	return index;
+}
+
+struct cv_next_hop_set *cv_next_hop_set_prepare(
+	const struct cv_next_hop_set *set, const struct cv_plan *plan, struct cv_error *error)
+{
+	struct cv_next_hop_set *next = calloc(1, sizeof(*next));
+	bool whole = next != NULL;
+
+	if (next != NULL)
+		*next = (struct cv_next_hop_set){.plan = plan, .ports = set->ports};
+	for (unsigned i = 0; whole && i < plan->next_hops_count; i++)
+		if (find(set, plan->next_hops[i].name) >= 0)
+			whole = copy_next_hop(&next->next_hops[find(set, plan->next_hops[i].name)],
+				&plan->next_hops[i]);
+	for (unsigned i = 0; whole && i < plan->next_hops_count; i++)
+		if (find(set, plan->next_hops[i].name) < 0)
+			whole = copy_next_hop(
+				&next->next_hops[place_for(set, next, plan->next_hops[i].name)],
+				&plan->next_hops[i]);
+	if (whole)
+		next->prepared = make_table(next, error);
+	if (whole && next->prepared != NULL)
+		return next;
+	cv_error_set(error, "out of memory"); // unless an error says more
+	cv_next_hop_set_discard(next);
+	return NULL;
+}
+
+void cv_next_hop_set_exchange(struct cv_next_hop_set *set, struct cv_next_hop_set *next)
+{
+	const struct cv_plan *plan = set->plan;
+
+	cv_next_hop_rcu_replace(&set->table, next->prepared);
+	next->prepared = NULL;
+	for (unsigned i = 0; i < CV_NEXT_HOPS_MAX; i++) {
+		const struct cv_plan_next_hop before = set->next_hops[i];
+
+		set->next_hops[i] = next->next_hops[i];
+		next->next_hops[i] = before;
+	}
+	set->plan = next->plan;
+	next->plan = plan;
+}
+
+void cv_next_hop_set_discard(struct cv_next_hop_set *next)
+{
+	for (unsigned i = 0; next != NULL && i < CV_NEXT_HOPS_MAX; i++)
+		cv_plan_next_hop_free(&next->next_hops[i]);
+	if (next != NULL && next->prepared != NULL)
+		cv_next_hop_table_free(next->prepared);
+	free(next);
 }

@@ -15,6 +15,7 @@ struct cv_next_hop_set {
 	const struct cv_plan *plan;
 	struct cv_port *const *ports; // by index
 	struct cv_next_hop_rcu table;
+	struct cv_next_hop_table *prepared; // of one that is prepared
 	struct cv_plan_next_hop next_hops[CV_NEXT_HOPS_MAX]; // no name: this index is free
 };
 
@@ -24,10 +25,19 @@ int cv_next_hop_set_init(struct cv_next_hop_set *set, const struct cv_plan *plan
 	struct cv_port *const *ports, struct cv_error *error);
 void cv_next_hop_set_fini(struct cv_next_hop_set *set);
 
-// Adds a next hop, or replaces the one of the same name: text is an object as in a plan's
+// Adds a next hop, or replaces the one of the same name: an object as in a plan's
 // next_hops. Afterwards every packet that leaves is sent by the new table, and none by the old one.
 // Returns its index, or a negative errno with error set.
-int cv_next_hop_set_put(struct cv_next_hop_set *set, const char *text, struct cv_error *error);
+int cv_next_hop_set_put(struct cv_next_hop_set *set, const json_t *object, struct cv_error *error);
+
+// Next hops as another plan has them, on the same ports: those of the same name keep their index. A
+// copy that workers do not know yet; NULL with error set.
+struct cv_next_hop_set *cv_next_hop_set_prepare(
+	const struct cv_next_hop_set *set, const struct cv_plan *plan, struct cv_error *error);
+// They become the set's, and what was in the set the other one's. The workers go over to them.
+void cv_next_hop_set_exchange(struct cv_next_hop_set *set, struct cv_next_hop_set *next);
+// Of one that was prepared. NULL is allowed.
+void cv_next_hop_set_discard(struct cv_next_hop_set *next);
 
 // Removes a next hop: its packets go to their port's next hop for everything else, or leave as they
 // are. Its index, or -ENOENT with error set.

@@ -9,9 +9,11 @@
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 
+#include "daemon/claims.h"
 #include "daemon/node.h"
 #include "daemon/node_workers.h"
 #include "daemon/stop_signals.h"
+#include "dpdk/table_memory.h"
 #include "port/packet_pool.h"
 
 #define POOL_BASE 8192 // packets for devices' own rings, each port
@@ -36,21 +38,31 @@ static unsigned mtu_of(const struct cv_port_config *port)
 	return port->mtu_given ? RTE_MIN(port->mtu, JUMBO_MTU) : 1500;
 }
 
-static struct rte_mempool *make_pool(const struct cv_plan *plan, struct cv_error *error)
+// Whether somebody else reads packets where they lie.
+static bool shares_packets(const struct cv_plan *plan)
 {
-	unsigned packets = plan->workers_count * POOL_WORKER + plan->rings_count * RING_BUFFERS;
-	unsigned room = RTE_MBUF_DEFAULT_BUF_SIZE;
-	struct rte_mempool *pool;
 	bool shares = false;
 
-	for (unsigned i = 0; i < plan->ports_count; i++) {
+	for (unsigned i = 0; i < plan->ports_count; i++)
 		shares |= plan->ports[i]->needs.shared_packets;
+	return shares;
+}
+
+static struct rte_mempool *make_pool(const struct cv_node *node, struct cv_error *error)
+{
+	const struct cv_plan *plan = node->plan;
+	const unsigned rings = plan->rings_count + node->handoff.rings_count;
+	unsigned packets = plan->workers_count * POOL_WORKER + rings * RING_BUFFERS;
+	unsigned room = RTE_MBUF_DEFAULT_BUF_SIZE;
+	struct rte_mempool *pool;
+
+	for (unsigned i = 0; i < plan->ports_count; i++) {
 		packets += POOL_BASE * plan->ports[i]->queues;
 		room = RTE_MAX(room, RTE_PKTMBUF_HEADROOM + mtu_of(plan->ports[i]) + CV_ETHER_LEN +
 					     2 * CV_VLAN_LEN + 4);
 	}
 	pool = cv_packet_pool_create("packets", packets - 1, POOL_CACHE,
-		RTE_ALIGN_CEIL(room, RTE_CACHE_LINE_SIZE), shares);
+		RTE_ALIGN_CEIL(room, RTE_CACHE_LINE_SIZE), shares_packets(plan));
 	if (pool == NULL)
 		cv_error_set(error,
 			"no memory for %u packets of %u bytes: %s; raise memory.mb (a plan's "
@@ -59,11 +71,14 @@ static struct rte_mempool *make_pool(const struct cv_plan *plan, struct cv_error
 	return pool;
 }
 
-static struct cv_nf_env function_env(const struct cv_plan *plan, unsigned function)
+struct cv_nf_env cv_node_function_env(const struct cv_node *node, unsigned function)
 {
+	const struct cv_plan *plan = node->plan;
+
 	return (struct cv_nf_env){
 		.name = plan->functions[function].name,
 		.workers = plan->workers_count,
+		.runners = cv_node_handoff_workers(plan, function),
 		.socket = SOCKET_ID_ANY,
 		.ports = plan->port_names,
 		.ports_count = plan->ports_count,
@@ -74,20 +89,39 @@ static struct cv_nf_env function_env(const struct cv_plan *plan, unsigned functi
 
 static int make_functions(struct cv_node *node, struct cv_error *error)
 {
+	static const struct cv_files none = {.count = 0};
 	const struct cv_plan *plan = node->plan;
 
 	node->functions = calloc(plan->functions_count + 1, sizeof(*node->functions));
-	if (node->functions == NULL)
+	node->configs = calloc(plan->functions_count + 1, sizeof(*node->configs));
+	if (node->functions == NULL || node->configs == NULL)
 		return -ENOMEM;
 	for (unsigned i = 0; i < plan->functions_count; i++) {
 		const struct cv_plan_function *function = &plan->functions[i];
-		const struct cv_nf_env env = function_env(plan, i);
+		const struct cv_nf_env env = cv_node_function_env(node, i);
 
+		cv_function_config_set(&node->configs[i], function->nf, function->config, &none);
 		node->functions[i] = cv_nf_create(function->nf, function->config, &env, error);
 		if (node->functions[i] == NULL)
 			return -EINVAL;
 	}
 	return 0;
+}
+
+int cv_node_check_claims(const struct cv_node *node, void *const *instances, struct cv_error *error)
+{
+	const struct cv_plan *plan = node->plan;
+	struct cv_claimant *claimants = calloc(plan->functions_count + 1, sizeof(*claimants));
+	int rc;
+
+	if (claimants == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < plan->functions_count; i++)
+		claimants[i] = (struct cv_claimant){
+			plan->functions[i].nf, instances[i], plan->functions[i].name};
+	rc = cv_claims_check(claimants, plan->functions_count, error);
+	free(claimants);
+	return rc;
 }
 
 static int open_ports(struct cv_node *node, struct cv_error *error)
@@ -117,23 +151,34 @@ static int open_ports(struct cv_node *node, struct cv_error *error)
 	return 0;
 }
 
-static void start_functions(struct cv_node *node)
+void cv_node_start_function(
+	const struct cv_node *node, unsigned function, void *instance, void *running)
 {
-	const struct cv_plan *plan = node->plan;
+	struct cv_nf_env env = cv_node_function_env(node, function);
 	uint8_t macs[CV_PORTS_MAX][6];
 	uint16_t mtus[CV_PORTS_MAX];
 
-	for (unsigned i = 0; i < plan->ports_count; i++) {
+	for (unsigned i = 0; i < env.ports_count; i++) {
 		memcpy(macs[i], node->ports[i]->mac, sizeof(macs[i]));
 		mtus[i] = node->ports[i]->mtu;
 	}
-	for (unsigned i = 0; i < plan->functions_count; i++) {
-		struct cv_nf_env env = function_env(plan, i);
+	env.macs = (const uint8_t(*)[6])macs;
+	env.mtus = mtus;
+	env.running = running;
+	cv_nf_start(node->plan->functions[function].nf, instance, &env);
+}
 
-		env.macs = (const uint8_t(*)[6])macs;
-		env.mtus = mtus;
-		cv_nf_start(plan->functions[i].nf, node->functions[i], &env);
+static int start_functions(const struct cv_node *node, struct cv_error *error)
+{
+	for (unsigned i = 0; i < node->plan->functions_count; i++) {
+		const struct cv_nf *nf = node->plan->functions[i].nf;
+		const struct cv_nf_env env = cv_node_function_env(node, i);
+
+		cv_node_start_function(node, i, node->functions[i], NULL);
+		if (nf->attach != NULL && nf->attach(node->functions[i], &env, error) != 0)
+			return -EIO;
 	}
+	return 0;
 }
 
 // Whether convoys can come into a ring: those of any port may.
@@ -184,17 +229,55 @@ static int make_convoys(struct cv_node *node, struct cv_error *error)
 	return cv_next_hop_set_init(node->next_hop_set, plan, node->ports, error);
 }
 
+// But for the plan.
+static void free_node(struct cv_node *node)
+{
+	const struct cv_plan *plan;
+
+	if (node == NULL)
+		return;
+	plan = node->plan;
+	cv_node_free_workers(node);
+	cv_node_flows_free(node);
+	cv_node_handoff_free(node);
+	if (node->next_hop_set != NULL)
+		cv_next_hop_set_fini(node->next_hop_set);
+	free(node->next_hop_set);
+	free(node->convoy_rx);
+	rte_free(node->rx_frames);
+	for (unsigned i = 0; node->rings != NULL && i < plan->rings_count; i++)
+		if (node->rings[i] != NULL)
+			cv_ring_free(node->rings[i]);
+	free(node->rings);
+	for (unsigned i = 0; node->functions != NULL && i < plan->functions_count; i++)
+		if (node->functions[i] != NULL)
+			cv_nf_destroy(plan->functions[i].nf, node->functions[i]);
+	free(node->functions);
+	for (unsigned i = 0; node->configs != NULL && i < plan->functions_count; i++)
+		cv_function_config_clear(&node->configs[i]);
+	free(node->configs);
+	for (unsigned i = 0; node->ports != NULL && i < plan->ports_count; i++)
+		if (node->ports[i] != NULL)
+			node->ports[i]->close(node->ports[i]);
+	free(node->ports);
+	rte_mempool_free(node->pool);
+	free(node);
+}
+
 struct cv_node *cv_node_make(const struct cv_plan *plan, struct cv_error *error)
 {
 	struct cv_node *node = calloc(1, sizeof(*node));
 
+	// Drivers that hand DPDK's memory over to others do not know heaps beside it.
+	cv_table_memory_limit(shares_packets(plan) ? 0 : (size_t)plan->memory_mb << 20);
 	if (node != NULL)
 		node->plan = plan;
 	if (node != NULL && make_functions(node, error) == 0 &&
-		cv_node_flows_find(node, error) == 0)
+		cv_node_check_claims(node, node->functions, error) == 0 &&
+		cv_node_flows_find(node, error) == 0 && cv_node_handoff_find(node, error) == 0)
 		return node;
 	cv_error_set(error, "out of memory"); // unless an error says more
-	cv_node_free(node);
+	free_node(node);
 	return NULL;
 }
 
@@ -202,15 +285,16 @@ int cv_node_connect(struct cv_node *node, struct cv_error *error)
 {
 	int rc = 0;
 
-	node->pool = make_pool(node->plan, error);
+	node->pool = make_pool(node, error);
 	if (node->pool == NULL)
 		return -ENOMEM;
 	if ((rc = open_ports(node, error)) == 0 && (rc = make_rings(node, error)) == 0 &&
 		(rc = make_convoys(node, error)) == 0 &&
+		(rc = cv_node_handoff_make(node, error)) == 0 &&
 		(rc = cv_node_flows_make(node, error)) == 0)
 		rc = cv_node_make_workers(node);
 	if (rc == 0)
-		start_functions(node);
+		rc = start_functions(node, error);
 	if (rc != 0)
 		cv_error_set(error, "out of memory"); // unless an error says more
 	return rc;
@@ -222,12 +306,11 @@ int cv_node_start(struct cv_node *node, struct cv_error *error)
 		struct cv_port *port = node->ports[i];
 		struct cv_error why = {0};
 
-		if (port->start == NULL || port->start(port, &why) == 0)
+		if (cv_port_start(port, &why) == 0)
 			continue;
 		cv_error_set(error, "port \"%s\": %s", port->name, why.text);
 		while (i-- > 0)
-			if (node->ports[i]->stop != NULL)
-				node->ports[i]->stop(node->ports[i]);
+			cv_port_stop(node->ports[i]);
 		return -EIO;
 	}
 	return 0;
@@ -239,12 +322,37 @@ void cv_node_forward(struct cv_node *node)
 		rte_eal_remote_launch(cv_worker_run, &node->workers[i], i + 1);
 }
 
-int cv_node_put_next_hop(struct cv_node *node, const char *text, struct cv_error *error)
+// The plan has the next hops that there are: object in place of that of its name, NULL for none.
+static void note_next_hop(struct cv_node *node, const char *name, const json_t *object)
 {
-	if (node->next_hop_set != NULL)
-		return cv_next_hop_set_put(node->next_hop_set, text, error);
-	cv_error_set(error, "no port of this node carries convoys");
-	return -ENOENT;
+	json_t *next_hops = json_object_get(node->plan->json, "next_hops"), *element;
+	size_t i;
+
+	if (next_hops == NULL) {
+		next_hops = json_array();
+		json_object_set_new(node->plan->json, "next_hops", next_hops);
+	}
+	json_array_foreach (next_hops, i, element)
+		if (strcmp(json_string_value(json_object_get(element, "name")), name) == 0) {
+			json_array_remove(next_hops, i);
+			break;
+		}
+	if (object != NULL)
+		json_array_append_new(next_hops, json_deep_copy(object));
+}
+
+int cv_node_put_next_hop(struct cv_node *node, const json_t *object, struct cv_error *error)
+{
+	int index;
+
+	if (node->next_hop_set == NULL) {
+		cv_error_set(error, "no port of this node carries convoys");
+		return -ENOENT;
+	}
+	index = cv_next_hop_set_put(node->next_hop_set, object, error);
+	if (index >= 0)
+		note_next_hop(node, node->next_hop_set->next_hops[index].name, object);
+	return index;
 }
 
 int cv_node_remove_next_hop(struct cv_node *node, const char *name, struct cv_error *error)
@@ -256,6 +364,8 @@ int cv_node_remove_next_hop(struct cv_node *node, const char *name, struct cv_er
 		return -ENOENT;
 	}
 	index = cv_next_hop_set_remove(node->next_hop_set, name, error);
+	if (index >= 0)
+		note_next_hop(node, name, NULL);
 	// No worker counts there any more; another next hop may get the index.
 	for (unsigned i = 0; index >= 0 && i < node->plan->workers_count; i++)
 		memset(&node->workers[i].tx->next_hop_counters[index], 0,
@@ -302,7 +412,7 @@ static bool rings_empty(const struct cv_node *node)
 	for (unsigned i = 0; i < node->plan->rings_count; i++)
 		if (cv_ring_count(node->rings[i]) > 0)
 			return false;
-	return true;
+	return cv_node_handoff_count(node) == 0;
 }
 
 void cv_node_stop(struct cv_node *node)
@@ -323,36 +433,13 @@ void cv_node_stop(struct cv_node *node)
 	}
 	cv_stop_signals_waits_for(NULL);
 	for (unsigned i = 0; i < node->plan->ports_count; i++)
-		if (node->ports[i]->stop != NULL)
-			node->ports[i]->stop(node->ports[i]);
+		cv_port_stop(node->ports[i]);
 }
 
 void cv_node_free(struct cv_node *node)
 {
-	const struct cv_plan *plan;
+	struct cv_plan *plan = node == NULL ? NULL : (struct cv_plan *)(uintptr_t)node->plan;
 
-	if (node == NULL)
-		return;
-	plan = node->plan;
-	cv_node_free_workers(node);
-	cv_node_flows_free(node);
-	if (node->next_hop_set != NULL)
-		cv_next_hop_set_fini(node->next_hop_set);
-	free(node->next_hop_set);
-	free(node->convoy_rx);
-	rte_free(node->rx_frames);
-	for (unsigned i = 0; node->rings != NULL && i < plan->rings_count; i++)
-		if (node->rings[i] != NULL)
-			cv_ring_free(node->rings[i]);
-	free(node->rings);
-	for (unsigned i = 0; node->functions != NULL && i < plan->functions_count; i++)
-		if (node->functions[i] != NULL)
-			cv_nf_destroy(plan->functions[i].nf, node->functions[i]);
-	free(node->functions);
-	for (unsigned i = 0; node->ports != NULL && i < plan->ports_count; i++)
-		if (node->ports[i] != NULL)
-			node->ports[i]->close(node->ports[i]);
-	free(node->ports);
-	rte_mempool_free(node->pool);
-	free(node);
+	free_node(node);
+	cv_plan_free(plan);
 }

@@ -190,6 +190,36 @@ static bool has_before(const struct cv_node *node, unsigned index, unsigned func
 	return false;
 }
 
+// Whether a zone is of the same functions as a running node's, with as many outputs.
+static bool is_same_zone(const struct cv_node *node, const struct cv_node_zone *zone,
+	const struct cv_node *running, const struct cv_node_zone *other, const int *from)
+{
+	if (zone->worker != other->worker || zone->count != other->count)
+		return false;
+	for (unsigned i = 0; i < zone->count; i++)
+		if (from[zone->functions[i]] != (int)other->functions[i] ||
+			node->plan->functions[zone->functions[i]].outputs_count !=
+				running->plan->functions[other->functions[i]].outputs_count)
+			return false;
+	return true;
+}
+
+void cv_node_flows_adopt(struct cv_node *node, const struct cv_node *running, const int *from)
+{
+	for (unsigned i = 0; i < node->zones_count; i++)
+		for (unsigned j = 0; j < running->zones_count; j++) {
+			struct cv_node_zone *zone = &node->zones[i];
+			const struct cv_node_zone *other = &running->zones[j];
+
+			if (!is_same_zone(node, zone, running, other, from))
+				continue;
+			zone->zone = other->zone;
+			zone->adopted = true;
+			memcpy(zone->groups, other->groups, sizeof(zone->groups));
+			zone->groups_count = other->groups_count;
+		}
+}
+
 int cv_node_flows_make(struct cv_node *node, struct cv_error *error)
 {
 	for (unsigned i = 0; i < node->zones_count; i++) {
@@ -197,14 +227,17 @@ int cv_node_flows_make(struct cv_node *node, struct cv_error *error)
 		const struct cv_flow_limits limits = limits_of(node, zone);
 		struct cv_flow_member members[CV_FLOW_MEMBERS_MAX];
 
+		if (zone->adopted)
+			continue;
 		members_of(node, zone->functions, zone->count, members);
 		zone->zone =
 			cv_flow_zone_create(members, zone->count, &limits, rte_get_tsc_hz(), error);
 		if (zone->zone == NULL)
 			return -ENOMEM;
+		cv_flow_zone_share(zone->zone, cv_node_handoff_homes(node, zone->functions[0]));
 		for (unsigned j = 0; j < zone->count; j++)
 			if (has_before(node, i, zone->functions[j]))
-				cv_flow_zone_leave_tick(zone->zone, j);
+				cv_flow_zone_set_tick(zone->zone, j, NULL);
 	}
 	return 0;
 }
@@ -212,8 +245,17 @@ int cv_node_flows_make(struct cv_node *node, struct cv_error *error)
 void cv_node_flows_free(struct cv_node *node)
 {
 	for (unsigned i = 0; i < node->zones_count; i++)
-		cv_flow_zone_destroy(node->zones[i].zone);
+		if (!node->zones[i].adopted)
+			cv_flow_zone_destroy(node->zones[i].zone);
 	free(node->zones);
+}
+
+static void list_group(struct cv_node_zone *zone, struct cv_flow_group *group)
+{
+	for (unsigned i = 0; i < zone->groups_count; i++)
+		if (zone->groups[i] == group)
+			return;
+	zone->groups[zone->groups_count++] = group;
 }
 
 int cv_node_flows_step(struct cv_node *node, const struct cv_plan_stage *stage, unsigned at,
@@ -231,22 +273,44 @@ int cv_node_flows_step(struct cv_node *node, const struct cv_plan_stage *stage, 
 		order[i] = 0;
 		while (zone->functions[order[i]] != function)
 			order[i]++;
-		counters[i] = &node->function_counters[function * node->plan->workers_count +
-						       stage->worker];
+		counters[i] = &node->function_counters[function][stage->worker];
 		first_outputs[i] = outputs;
 		outputs += (uint8_t)node->plan->functions[function].outputs_count;
 	}
-	group = cv_flow_group_create(zone->zone, order, counters);
-	if (group == NULL)
-		return -ENOMEM;
-	cv_flow_group_set_outputs(group, first_outputs);
-	zone->groups[zone->groups_count++] = group;
+	group = zone->adopted ? cv_flow_group_find(zone->zone, order) : NULL;
+	if (group == NULL) {
+		group = cv_flow_group_create(zone->zone, order, counters);
+		if (group == NULL)
+			return -ENOMEM;
+		cv_flow_group_set_outputs(group, first_outputs);
+	}
 	*step = (struct cv_step){
 		.process = cv_flow_process,
 		.instance = group,
 		.counters = cv_flow_group_counters(group),
 	};
-	return zone->groups_count == 1;
+	list_group(zone, group);
+	if (zone->ticks)
+		return 0;
+	zone->ticks = true;
+	return 1;
+}
+
+void cv_node_flows_set(const struct cv_node *node, unsigned worker)
+{
+	for (unsigned i = 0; i < node->zones_count; i++) {
+		const struct cv_node_zone *zone = &node->zones[i];
+
+		for (unsigned j = 0; zone->worker == worker && j < zone->count; j++) {
+			const unsigned function = zone->functions[j];
+
+			cv_flow_zone_replace(zone->zone, j, node->functions[function]);
+			cv_flow_zone_set_tick(zone->zone, j,
+				has_before(node, i, function)
+					? NULL
+					: node->plan->functions[function].nf->tick);
+		}
+	}
 }
 
 static bool is_first(const struct cv_node *node, unsigned index)
@@ -276,7 +340,7 @@ static json_t *plan_of(const struct cv_node *node, const struct cv_node_zone *zo
 	size_t bytes;
 
 	members_of(node, zone->functions, zone->count, members);
-	bytes = workers * cv_flow_zone_bytes(&limits, cv_flow_slots_bytes(members, zone->count));
+	bytes = workers * cv_flow_zone_bytes(members, zone->count, &limits);
 	return json_pack("{s:i, s:I, s:I, s:I}", "workers", (int)workers, "max",
 		(json_int_t)limits.max * workers, "max_ipv6", (json_int_t)limits.max_ipv6 * workers,
 		"bytes", (json_int_t)bytes);
@@ -331,6 +395,19 @@ uint64_t cv_node_flows_drops(const struct cv_node *node)
 		for (unsigned why = CV_FLOW_BY_FUNCTION + 1; why < CV_FLOW_DROPS; why++)
 			sum += drops_of(&node->zones[i], why);
 	return sum;
+}
+
+void cv_node_flows_gone(const struct cv_node *node, struct cv_node_gone *gone)
+{
+	for (unsigned i = 0; i < node->zones_count; i++) {
+		const struct cv_node_zone *zone = &node->zones[i];
+
+		if (zone->adopted)
+			continue;
+		gone->originated += originated_of(zone);
+		for (unsigned why = CV_FLOW_BY_FUNCTION + 1; why < CV_FLOW_DROPS; why++)
+			gone->dropped += drops_of(zone, why);
+	}
 }
 
 static uint64_t busy_of(const struct cv_node_zone *zone)

@@ -14,6 +14,7 @@
 #include "packet/error.h"
 
 struct cv_node;
+struct cv_node_gone;
 
 // The flows of some functions on one worker.
 struct cv_node_zone {
@@ -23,6 +24,8 @@ struct cv_node_zone {
 	struct cv_flow_zone *zone; // NULL until they are made
 	struct cv_flow_group *groups[CV_FLOW_GROUPS_MAX];
 	unsigned groups_count;
+	bool adopted; // it is a running node's: cv_node_flows_adopt()
+	bool ticks; // one of its steps does
 };
 
 // Finds the node's zones, once its functions are there. 0 or a negative errno with error set.
@@ -31,6 +34,13 @@ int cv_node_flows_find(struct cv_node *node, struct cv_error *error);
 // Makes them: from then on their memory is there. 0 or a negative errno with error set.
 int cv_node_flows_make(struct cv_node *node, struct cv_error *error);
 void cv_node_flows_free(struct cv_node *node);
+
+// Takes over the zones of a running node that are of the same functions: from has the running plan's
+// index of each, -1 for a new one. The zone is the running node's until it is made anew with the plan.
+void cv_node_flows_adopt(struct cv_node *node, const struct cv_node *running, const int *from);
+
+// A worker's zones go over to the node's instances. By the worker, between two poll iterations.
+void cv_node_flows_set(const struct cv_node *node, unsigned worker);
 
 // How many functions of a stage, from the at-th of its path on, are one group: 0 if that is not
 // stateful.
@@ -49,6 +59,9 @@ json_t *cv_node_flows_plan(const struct cv_node *node);
 // The same with what was counted; and what the flow path dropped, all together.
 json_t *cv_node_flows_counts(const struct cv_node *node);
 uint64_t cv_node_flows_drops(const struct cv_node *node);
+
+// Adds what was counted by zones that end with the node.
+void cv_node_flows_gone(const struct cv_node *node, struct cv_node_gone *gone);
 
 // Packets that stateful functions originated.
 uint64_t cv_node_flows_originated(const struct cv_node *node);

@@ -30,7 +30,7 @@ static void allow_runtime_folder(struct cv_sandbox *sandbox)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s", cv_eal_folder());
-	cv_sandbox_allow(sandbox, path, CV_SANDBOX_REMOVES);
+	cv_sandbox_allow(sandbox, path, CV_SANDBOX_REMOVES | CV_SANDBOX_READS);
 	for (unsigned i = 0; i < (cv_eal_folder_is_private() ? 3 : 1); i++) {
 		allow_parent(sandbox, path, CV_SANDBOX_REMOVES_FOLDERS);
 		snprintf(path, sizeof(path), "%s",

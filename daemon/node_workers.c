@@ -1,11 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_malloc.h>
 
 #include "daemon/node_workers.h"
+
+// A path of the node's, by what it is: whatever the plan is, its address stays, and packets that
+// functions hold may refer to it. One that the plan no longer has is empty.
+struct cv_node_path {
+	struct cv_node_path *next;
+	char name[96];
+	struct cv_path path;
+};
+
+static struct cv_path *find_path(struct cv_node *node, const struct cv_plan_stage *stage)
+{
+	struct cv_node_path *path;
+	char name[sizeof(path->name)];
+
+	snprintf(name, sizeof(name), "%s %u %d %d %u", node->plan->chains[stage->chain].name,
+		stage->worker, stage->source_ring, stage->handed, stage->queue);
+	for (path = node->all_paths; path != NULL; path = path->next)
+		if (strcmp(path->name, name) == 0)
+			return &path->path;
+	path = calloc(1, sizeof(*path));
+	if (path == NULL)
+		return NULL;
+	snprintf(path->name, sizeof(path->name), "%s", name);
+	path->next = node->all_paths;
+	node->all_paths = path;
+	return &path->path;
+}
 
 // The source of a worker that a stage belongs to; a new one at the end where there is none yet.
 static struct cv_source *source_of(
@@ -74,7 +103,7 @@ static const struct cv_path *output_path(
 
 	while (stages[i].chain != chain || stages[i].worker != worker)
 		i++;
-	return &node->paths[i];
+	return node->paths[i];
 }
 
 // Sets a step's outputs: those of count functions, one behind the other. 0 or -ENOMEM.
@@ -99,9 +128,9 @@ static int set_outputs(const struct cv_node *node, const struct cv_plan_stage *s
 	return 0;
 }
 
-// The step of one function that is not stateful.
-static int make_step(
-	struct cv_node *node, const struct cv_plan_stage *stage, unsigned at, struct cv_path *path)
+// The step of one function that is not stateful. path: what to is to be.
+static int make_step(struct cv_node *node, const struct cv_plan_stage *stage, unsigned at,
+	struct cv_path *path, const struct cv_path *to)
 {
 	const struct cv_plan *plan = node->plan;
 	const unsigned function = stage->path[at];
@@ -111,38 +140,39 @@ static int make_step(
 	*step = (struct cv_step){
 		.process = nf->process,
 		.instance = node->functions[function],
-		.counters =
-			&node->function_counters[function * plan->workers_count + stage->worker],
+		.counters = &node->function_counters[function][stage->worker],
 	};
 	if (set_outputs(node, stage, &stage->path[at], 1, step) != 0)
 		return -ENOMEM;
-	return nf->tick == NULL ? 0 : add_tick(&node->workers[stage->worker], path, step, nf->tick);
+	return nf->tick == NULL ? 0 : add_tick(&node->workers[stage->worker], to, step, nf->tick);
 }
 
 // Consecutive stateful functions, as one step.
 static int make_group(struct cv_node *node, const struct cv_plan_stage *stage, unsigned at,
-	unsigned count, struct cv_path *path)
+	unsigned count, struct cv_path *path, const struct cv_path *to)
 {
 	struct cv_step *step = &path->steps[path->length];
 	const int rc = cv_node_flows_step(node, stage, at, count, step);
 
 	if (rc < 0 || set_outputs(node, stage, &stage->path[at], count, step) != 0)
 		return -ENOMEM;
-	return rc == 0 ? 0 : add_tick(&node->workers[stage->worker], path, step, cv_flow_tick);
+	return rc == 0 ? 0 : add_tick(&node->workers[stage->worker], to, step, cv_flow_tick);
 }
 
-// A stage's functions as its worker runs them. 0 or -ENOMEM.
-static int make_path(struct cv_node *node, const struct cv_plan_stage *stage, struct cv_path *path)
+// A stage's functions as its worker runs them: what a path is to be. 0 or -ENOMEM.
+static int make_path(struct cv_node *node, const struct cv_plan_stage *stage, struct cv_path *path,
+	const struct cv_path *to)
 {
 	path->out = node->plan->chains[stage->chain].out;
 	path->sink = stage->sink_ring >= 0 ? node->rings[stage->sink_ring] : NULL;
+	path->handoff = cv_node_handoff_of(node, (unsigned)(stage - node->plan->stages));
 	path->steps = calloc(stage->path_length + 1, sizeof(*path->steps));
 	if (path->steps == NULL)
 		return -ENOMEM;
 	for (unsigned at = 0; at < stage->path_length; path->length++) {
 		const unsigned group = cv_node_flows_group(node, stage, at);
-		const int rc = group == 0 ? make_step(node, stage, at, path)
-					  : make_group(node, stage, at, group, path);
+		const int rc = group == 0 ? make_step(node, stage, at, path, to)
+					  : make_group(node, stage, at, group, path, to);
 
 		if (rc != 0)
 			return rc;
@@ -151,7 +181,7 @@ static int make_path(struct cv_node *node, const struct cv_plan_stage *stage, st
 	return 0;
 }
 
-// A path begins at its worker's source, unless it begins at outputs.
+// A path begins at its worker's source, at those of other workers' handoff, or at outputs.
 static int add_to_source(
 	struct cv_node *node, const struct cv_plan_stage *stage, const struct cv_path *path)
 {
@@ -162,6 +192,8 @@ static int add_to_source(
 
 	if (chain->from_outputs)
 		return 0;
+	if (stage->handed)
+		return cv_node_handoff_add(node, stage, path);
 	source = source_of(node, &node->workers[stage->worker], stage);
 	paths = realloc(source->paths, (source->paths_count + 1) * sizeof(*source->paths));
 	if (paths == NULL)
@@ -203,17 +235,79 @@ static int make_tx(struct cv_node *node, struct cv_worker *worker)
 	return tx->next_hop_counters != NULL ? 0 : -ENOMEM;
 }
 
+// What functions count.
+static int make_counters(struct cv_node *node)
+{
+	const struct cv_plan *plan = node->plan;
+
+	node->function_counters =
+		calloc(plan->functions_count + 1, sizeof(*node->function_counters));
+	if (node->function_counters == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < plan->functions_count; i++) {
+		node->function_counters[i] = rte_calloc("function_counters", plan->workers_count,
+			sizeof(**node->function_counters), RTE_CACHE_LINE_SIZE);
+		if (node->function_counters[i] == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int cv_node_make_paths(struct cv_node *node)
+{
+	const struct cv_plan *plan = node->plan;
+
+	node->paths = calloc(plan->stages_count, sizeof(*node->paths));
+	node->contents = calloc(plan->stages_count, sizeof(*node->contents));
+	if (node->paths == NULL || node->contents == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < plan->workers_count; i++) {
+		struct cv_worker *worker = &node->workers[i];
+
+		worker->sources =
+			calloc(plan->stages_count + plan->workers_count, sizeof(*worker->sources));
+		if (worker->sources == NULL)
+			return -ENOMEM;
+	}
+	for (unsigned i = 0; i < plan->stages_count; i++) {
+		node->paths[i] = find_path(node, &plan->stages[i]);
+		if (node->paths[i] == NULL)
+			return -ENOMEM;
+	}
+	for (unsigned i = 0; i < plan->stages_count; i++) {
+		const struct cv_plan_stage *stage = &plan->stages[i];
+		int rc = make_path(node, stage, &node->contents[i], node->paths[i]);
+
+		if (rc == 0)
+			rc = add_to_source(node, stage, node->paths[i]);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+void cv_node_set_paths(struct cv_node *node, unsigned worker)
+{
+	for (unsigned i = 0; i < node->plan->stages_count; i++)
+		if (node->plan->stages[i].worker == worker)
+			*node->paths[i] = node->contents[i];
+}
+
+void cv_node_empty_paths(struct cv_node *node, unsigned worker)
+{
+	for (unsigned i = 0; i < node->plan->stages_count; i++)
+		if (node->plan->stages[i].worker == worker)
+			*node->paths[i] = (struct cv_path){.out = node->paths[i]->out};
+}
+
 int cv_node_make_workers(struct cv_node *node)
 {
 	const struct cv_plan *plan = node->plan;
-	size_t functions = plan->functions_count * plan->workers_count;
+	int rc;
 
 	node->workers = rte_calloc(
 		"workers", plan->workers_count, sizeof(*node->workers), RTE_CACHE_LINE_SIZE);
-	node->function_counters = rte_calloc("function_counters", functions + 1,
-		sizeof(*node->function_counters), RTE_CACHE_LINE_SIZE);
-	node->paths = calloc(plan->stages_count, sizeof(*node->paths));
-	if (node->workers == NULL || node->function_counters == NULL || node->paths == NULL)
+	if (node->workers == NULL || make_counters(node) != 0)
 		return -ENOMEM;
 	for (unsigned i = 0; i < plan->workers_count; i++) {
 		struct cv_worker *worker = &node->workers[i];
@@ -223,26 +317,18 @@ int cv_node_make_workers(struct cv_node *node)
 		worker->paths.pool = node->pool;
 		worker->paths.leave = cv_worker_leave;
 		worker->phase = &node->phase;
-		worker->sources = calloc(plan->stages_count, sizeof(*worker->sources));
 		worker->paths.ports_counters = rte_calloc("port_counters", plan->ports_count,
 			sizeof(*worker->paths.ports_counters), RTE_CACHE_LINE_SIZE);
-		if (worker->sources == NULL || worker->paths.ports_counters == NULL ||
-			make_tx(node, worker) != 0)
+		if (worker->paths.ports_counters == NULL || make_tx(node, worker) != 0)
 			return -ENOMEM;
 	}
-	for (unsigned i = 0; i < plan->stages_count; i++) {
-		const struct cv_plan_stage *stage = &plan->stages[i];
-		int rc = make_path(node, stage, &node->paths[i]);
-
-		if (rc == 0)
-			rc = add_to_source(node, stage, &node->paths[i]);
-		if (rc != 0)
-			return rc;
-	}
-	return 0;
+	rc = cv_node_make_paths(node);
+	for (unsigned i = 0; rc == 0 && i < plan->workers_count; i++)
+		cv_node_set_paths(node, i);
+	return rc;
 }
 
-static void free_worker(struct cv_worker *worker)
+static void free_sources(struct cv_worker *worker)
 {
 	for (unsigned i = 0; i < worker->sources_count; i++) {
 		struct cv_source *source = &worker->sources[i];
@@ -252,6 +338,25 @@ static void free_worker(struct cv_worker *worker)
 	}
 	free(worker->sources);
 	free(worker->ticks);
+}
+
+void cv_node_free_paths(struct cv_node *node)
+{
+	for (unsigned i = 0; node->workers != NULL && i < node->plan->workers_count; i++)
+		free_sources(&node->workers[i]);
+	for (unsigned i = 0; node->contents != NULL && i < node->plan->stages_count; i++) {
+		struct cv_path *path = &node->contents[i];
+
+		for (unsigned j = 0; j < path->length; j++)
+			free((void *)(uintptr_t)path->steps[j].outputs);
+		free(path->steps);
+	}
+	free(node->contents);
+	free(node->paths);
+}
+
+static void free_worker(struct cv_worker *worker)
+{
 	rte_free(worker->paths.ports_counters);
 	if (worker->tx != NULL)
 		rte_free(worker->tx->next_hop_counters);
@@ -260,16 +365,16 @@ static void free_worker(struct cv_worker *worker)
 
 void cv_node_free_workers(struct cv_node *node)
 {
+	cv_node_free_paths(node);
 	for (unsigned i = 0; node->workers != NULL && i < node->plan->workers_count; i++)
 		free_worker(&node->workers[i]);
-	for (unsigned i = 0; node->paths != NULL && i < node->plan->stages_count; i++) {
-		struct cv_path *path = &node->paths[i];
-
-		for (unsigned j = 0; j < path->length; j++)
-			free((void *)(uintptr_t)path->steps[j].outputs);
-		free(path->steps);
+	for (struct cv_node_path *next, *path = node->all_paths; path != NULL; path = next) {
+		next = path->next;
+		free(path);
 	}
-	free(node->paths);
+	for (unsigned i = 0; node->function_counters != NULL && i < node->plan->functions_count;
+		i++)
+		rte_free(node->function_counters[i]);
+	free(node->function_counters);
 	rte_free(node->workers);
-	rte_free(node->function_counters);
 }

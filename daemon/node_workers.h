@@ -14,4 +14,13 @@ int cv_node_make_workers(struct cv_node *node);
 // A node without workers is allowed.
 void cv_node_free_workers(struct cv_node *node);
 
+// The parts of it that another plan has otherwise. What paths are to be, the sources and ticks of the
+// node's workers, which need be nothing but that: 0 or -ENOMEM, either way to be freed.
+int cv_node_make_paths(struct cv_node *node);
+void cv_node_free_paths(struct cv_node *node);
+
+// A worker's paths become what they are to be, or empty. By the worker, between two poll iterations.
+void cv_node_set_paths(struct cv_node *node, unsigned worker);
+void cv_node_empty_paths(struct cv_node *node, unsigned worker);
+
 #endif

@@ -8,6 +8,7 @@
 #include "daemon/plan.h"
 #include "daemon/plan_check.h"
 #include "daemon/plan_names.h"
+#include "daemon/plan_next.h"
 #include "daemon/plan_stages.h"
 
 #define SCHEMA "convoy.plan/1"
@@ -19,7 +20,9 @@ static int read_port(const struct cv_where *at, const char *key, const json_t *v
 {
 	struct cv_plan *plan = of;
 	struct cv_error why = {0};
-	struct cv_port_config *port = cv_port_config_read(value, &why);
+	struct cv_port_config *port = plan->ports_of != NULL
+					      ? plan->ports_of->ports[plan->ports_count]
+					      : cv_port_config_read(value, &why);
 
 	if (port == NULL)
 		return cv_where_error(at, "%s", why.text);
@@ -169,7 +172,8 @@ static int read_worker(const struct cv_where *at, const char *key, const json_t 
 		return -EINVAL;
 	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
 		CPU_ZERO(&allowed);
-	if (!CPU_ISSET(to->core, &allowed))
+	// A plan that comes next has the workers that run, and is read off their cores.
+	if (plan->ports_of == NULL && !CPU_ISSET(to->core, &allowed))
 		return cv_where_error(
 			at, "core: %u does not exist or is not allowed to this process", to->core);
 	plan->workers_count++;
@@ -207,12 +211,14 @@ static const struct cv_param plan_params[] = {
 	{"eal", CV_PARAMS, .params = eal_params},
 	{"telemetry", CV_PARAMS, CV_AT(struct cv_plan, telemetry),
 		.params = cv_socket_access_params},
+	{"control", CV_PARAMS, CV_AT(struct cv_plan, control), .params = cv_socket_access_params},
 	{"run_as", CV_TEXT, CV_AT(struct cv_plan, run_as)},
 	{0},
 };
 
-static struct cv_plan *plan_from_json(
-	json_t *json, const json_error_t *why, const char *name, struct cv_error *error)
+// Takes the reference. ports_of: whose ports it has; NULL: its own.
+static struct cv_plan *plan_from_json(json_t *json, const json_error_t *why,
+	const struct cv_plan *ports_of, const char *name, struct cv_error *error)
 {
 	struct cv_where top = cv_where_top(name, error);
 	struct cv_plan *plan;
@@ -228,6 +234,8 @@ static struct cv_plan *plan_from_json(
 		return NULL;
 	}
 	plan->json = json;
+	plan->ports_of = ports_of;
+	plan->ports_lent = ports_of != NULL;
 	if (cv_params_read(&top, json, plan_params, plan) == 0 &&
 		cv_plan_find_outputs(plan, &top) == 0 && cv_plan_check_stages(plan, &top) == 0)
 		return plan;
@@ -241,10 +249,10 @@ struct cv_plan *cv_plan_read(const char *path, struct cv_error *error)
 	json_t *json;
 
 	if (strcmp(path, "-") == 0)
-		return plan_from_json(
-			json_loadf(stdin, JSON_REJECT_DUPLICATES, &why), &why, "stdin", error);
+		return plan_from_json(json_loadf(stdin, JSON_REJECT_DUPLICATES, &why), &why, NULL,
+			"stdin", error);
 	json = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
-	return plan_from_json(json, &why, path, error);
+	return plan_from_json(json, &why, NULL, path, error);
 }
 
 struct cv_plan *cv_plan_parse(
@@ -253,7 +261,24 @@ struct cv_plan *cv_plan_parse(
 	json_error_t why;
 
 	return plan_from_json(
-		json_loadb(text, length, JSON_REJECT_DUPLICATES, &why), &why, name, error);
+		json_loadb(text, length, JSON_REJECT_DUPLICATES, &why), &why, NULL, name, error);
+}
+
+struct cv_plan *cv_plan_read_next(
+	const struct cv_plan *running, const json_t *after, struct cv_error *error)
+{
+	json_t *json = cv_plan_next_json(running->json, after, error);
+
+	if (json == NULL)
+		return NULL;
+	return plan_from_json(json, NULL, running, "plan", error);
+}
+
+void cv_plan_take_ports(struct cv_plan *plan, struct cv_plan *from)
+{
+	plan->ports_of = NULL;
+	plan->ports_lent = false;
+	from->ports_lent = true;
 }
 
 void cv_plan_free(struct cv_plan *plan)
@@ -262,7 +287,7 @@ void cv_plan_free(struct cv_plan *plan)
 		return;
 	for (unsigned i = 0; i < plan->next_hops_count; i++)
 		cv_plan_next_hop_free(&plan->next_hops[i]);
-	for (unsigned i = 0; i < plan->ports_count; i++)
+	for (unsigned i = 0; !plan->ports_lent && i < plan->ports_count; i++)
 		cv_port_config_free(plan->ports[i]);
 	json_decref(plan->json);
 	free(plan);

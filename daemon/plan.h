@@ -43,7 +43,8 @@ struct cv_plan_chain {
 
 struct cv_plan_stage {
 	unsigned worker, chain;
-	int source_ring; // index, -1: from queue of the chain's port in, or from outputs
+	int source_ring; // index, -1: from queue of the chain's port in, from outputs, or handed over
+	bool handed; // its packets come from other workers, which received them
 	uint16_t queue;
 	int sink_ring; // index, -1: out of the node
 	unsigned path[CV_PATH_MAX]; // functions
@@ -57,7 +58,9 @@ struct cv_plan_worker {
 
 struct cv_plan {
 	json_t *json; // owns every string and config below
-	struct cv_port_config *ports[CV_PORTS_MAX]; // owned
+	struct cv_port_config *ports[CV_PORTS_MAX];
+	const struct cv_plan *ports_of; // whose they were when this one was read; NULL: its own
+	bool ports_lent; // another plan owns them
 	const char *port_names[CV_PORTS_MAX];
 	struct cv_plan_convoys port_convoys[CV_PORTS_MAX];
 	unsigned ports_count;
@@ -77,7 +80,8 @@ struct cv_plan {
 	struct cv_flow_limits flows;
 	bool hugepages;
 	unsigned memory_mb;
-	struct cv_socket_access telemetry;
+	struct cv_socket_access telemetry; // of the sockets that the node is read by
+	struct cv_socket_access control; // of the one that it is changed by
 	const char *run_as; // NULL: stays who it is
 };
 
@@ -88,6 +92,13 @@ struct cv_plan *cv_plan_read(const char *path, struct cv_error *error);
 // The same from memory: text of length bytes, called name in errors.
 struct cv_plan *cv_plan_parse(
 	const char *text, size_t length, const char *name, struct cv_error *error);
+
+// A plan that is to take the place of one that runs, with its ports and workers: after is read, and
+// refused where it differs in what stays as it is as long as the node runs. Functions that are in both
+// keep their order. The ports belong to the running plan until cv_plan_take_ports(). NULL with error set.
+struct cv_plan *cv_plan_read_next(
+	const struct cv_plan *running, const json_t *after, struct cv_error *error);
+void cv_plan_take_ports(struct cv_plan *plan, struct cv_plan *from);
 
 void cv_plan_free(struct cv_plan *plan);
 

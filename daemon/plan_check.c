@@ -66,7 +66,7 @@ static int check_reached(const struct cv_plan *plan, const struct cv_where *top)
 
 static bool polls_port(const struct cv_plan *plan, const struct cv_plan_stage *stage)
 {
-	return stage->source_ring < 0 && !plan->chains[stage->chain].from_outputs;
+	return stage->source_ring < 0 && !stage->handed && !plan->chains[stage->chain].from_outputs;
 }
 
 // Each queue of each chain's port is one worker's, and polled for that chain exactly once.
@@ -81,7 +81,7 @@ static int check_queues(const struct cv_plan *plan, const struct cv_where *top)
 
 			for (unsigned i = 0; i < plan->stages_count; i++)
 				stages += plan->stages[i].chain == c &&
-					  plan->stages[i].source_ring < 0 &&
+					  polls_port(plan, &plan->stages[i]) &&
 					  plan->stages[i].queue == queue;
 			if (stages == 1)
 				continue;
@@ -198,10 +198,28 @@ static int check_outputs(const struct cv_plan *plan, const struct cv_where *top)
 	return 0;
 }
 
+// A worker gets what others hand over of a chain by one stage.
+static int check_handed(const struct cv_plan *plan, const struct cv_where *top)
+{
+	for (unsigned i = 0; i < plan->stages_count; i++)
+		for (unsigned j = 0; j < i; j++) {
+			const struct cv_plan_stage *a = &plan->stages[i], *b = &plan->stages[j];
+
+			if (a->handed && b->handed && a->chain == b->chain &&
+				a->worker == b->worker)
+				return cv_where_error(top,
+					"stages[%u]: chain \"%s\" has another stage from handoff "
+					"on "
+					"worker %u",
+					i, plan->chains[a->chain].name, a->worker);
+		}
+	return 0;
+}
+
 int cv_plan_check_stages(const struct cv_plan *plan, const struct cv_where *top)
 {
 	if (check_rings(plan, top) != 0 || check_reached(plan, top) != 0 ||
-		check_queues(plan, top) != 0)
+		check_queues(plan, top) != 0 || check_handed(plan, top) != 0)
 		return -EINVAL;
 	return check_outputs(plan, top);
 }

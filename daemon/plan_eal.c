@@ -53,7 +53,7 @@ int cv_plan_eal_start(
 	lcores(plan, check, cores, sizeof(cores));
 	if (cv_eal_start(&eal, error) != 0)
 		return -EIO;
-	if (check || cv_eal_share_telemetry(&plan->telemetry, error) == 0)
+	if (check || cv_eal_share_sockets(&plan->telemetry, &plan->control, error) == 0)
 		return 0;
 	cv_eal_stop();
 	return -EIO;

@@ -215,29 +215,6 @@ int cv_plan_next_hop_read(const struct cv_where *at, const json_t *object, const
 	return rc;
 }
 
-int cv_plan_next_hop_parse(const char *text, const char *const *ports, unsigned ports_count,
-	const struct cv_plan_convoys *convoys, struct cv_plan_next_hop *to, struct cv_error *error)
-{
-	const struct cv_where at = cv_where_top("next hop", error);
-	const size_t length = strnlen(text, CV_NEXT_HOP_TEXT_MAX + 1);
-	json_error_t why;
-	json_t *json;
-	int rc;
-
-	if (length > CV_NEXT_HOP_TEXT_MAX) {
-		cv_error_set(error, "next hop: longer than %d bytes", CV_NEXT_HOP_TEXT_MAX);
-		return -E2BIG;
-	}
-	json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
-	if (json == NULL) {
-		cv_error_set(error, "next hop: not JSON: %s", why.text);
-		return -EINVAL;
-	}
-	rc = cv_plan_next_hop_read(&at, json, ports, ports_count, convoys, to);
-	json_decref(json);
-	return rc;
-}
-
 void cv_plan_next_hop_free(struct cv_plan_next_hop *next_hop)
 {
 	free(next_hop->keys);

@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // Convoys in a plan: which ports carry them, and the next hops that packets are aggregated for.
-// The same text sets a next hop while the node runs (docs/convoys.md).
+// The same object sets a next hop while the node runs (docs/convoys.md).
 #ifndef CV_PLAN_NEXT_HOP_H
 #define CV_PLAN_NEXT_HOP_H
 
@@ -15,7 +15,6 @@
 #include "config/params.h"
 
 #define CV_NEXT_HOP_NAME_MAX 32 // bytes with the NUL
-#define CV_NEXT_HOP_TEXT_MAX 16384
 
 // How a port carries convoys.
 struct cv_plan_convoys {
@@ -48,14 +47,11 @@ int cv_plan_scid_read(const struct cv_where *at, const char *key, const json_t *
 int cv_plan_convoys_read(const struct cv_where *at, const json_t *object, const char *const *ports,
 	unsigned ports_count, struct cv_plan_convoys *to);
 
-// One element of the plan's next_hops. 0, -ENOMEM, or -EINVAL with an error.
+// One element of the plan's next_hops, or one that somebody sends to the running node. 0, -ENOMEM, or
+// -EINVAL with an error.
 int cv_plan_next_hop_read(const struct cv_where *at, const json_t *object, const char *const *ports,
 	unsigned ports_count, const struct cv_plan_convoys *convoys, struct cv_plan_next_hop *to);
 
-// The same from a text of at most CV_NEXT_HOP_TEXT_MAX bytes, which need not be trusted: somebody
-// sends it to the running node. 0 or a negative errno with error set.
-int cv_plan_next_hop_parse(const char *text, const char *const *ports, unsigned ports_count,
-	const struct cv_plan_convoys *convoys, struct cv_plan_next_hop *to, struct cv_error *error);
 void cv_plan_next_hop_free(struct cv_plan_next_hop *next_hop);
 
 #endif

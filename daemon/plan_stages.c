@@ -10,7 +10,7 @@
 struct end {
 	const char *port, *ring;
 	uint16_t queue;
-	bool outputs;
+	bool outputs, handoff;
 };
 
 struct keys {
@@ -74,6 +74,7 @@ static const struct cv_param source_params[] = {
 	{"queue", CV_INTEGER, CV_AT(struct end, queue), .high = UINT16_MAX},
 	{"ring", CV_TEXT, CV_AT(struct end, ring), .high = CV_NAME_MAX - 1},
 	{"outputs", CV_BOOL, CV_AT(struct end, outputs)},
+	{"handoff", CV_BOOL, CV_AT(struct end, handoff)},
 	{0},
 };
 
@@ -96,7 +97,10 @@ static int read_source(struct cv_plan *plan, const struct cv_where *at, const st
 				: "outputs: chain \"%s\" comes in by a port",
 			chain->name);
 	keys->stage->source_ring = -1;
-	if (end->outputs)
+	keys->stage->handed = end->handoff;
+	if (end->handoff && (end->outputs || end->port != NULL || end->ring != NULL))
+		return cv_where_error(at, "handoff: is a source of its own; remove the other");
+	if (end->outputs || end->handoff)
 		return 0;
 	if (read_end(plan, at, end, chain->in, chain->name, "comes in",
 		    &keys->stage->source_ring) != 0)

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "daemon/telemetry.h"
 #include "daemon/counts.h"
+#include "daemon/running.h"
 #include "dpdk/compat.h"
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct cv_node *shown;
 
 // DPDK 22.11 shows a dictionary of values and, in it, dictionaries of values, but nothing deeper;
 // what does not fit is left to the final counts.
@@ -70,13 +67,14 @@ static int answer(
 	json_t *(*counts)(const struct cv_node *), const char *name, struct rte_tel_data *data)
 {
 	const json_t *one;
+	const struct cv_node *node = cv_running_take();
 	json_t *all = NULL;
 	int rc = 0;
 
-	pthread_mutex_lock(&lock);
-	if (shown != NULL)
-		all = counts(shown);
-	pthread_mutex_unlock(&lock);
+	if (node != NULL) {
+		all = counts(node);
+		cv_running_give();
+	}
 	one = name != NULL ? pick(all, name) : NULL;
 	if (all == NULL || (name != NULL && one == NULL))
 		rc = -1;
@@ -113,38 +111,6 @@ static int on_next_hops(const char *cmd, const char *params, struct rte_tel_data
 	return answer(cv_counts_next_hops, params, data);
 }
 
-// Changes the shown node's next hops, and answers {"next_hop": index} or {"error": why}.
-static int change(int (*to)(struct cv_node *, const char *, struct cv_error *), const char *params,
-	struct rte_tel_data *data)
-{
-	struct cv_error error = {0};
-	int index = -1;
-
-	if (params == NULL)
-		cv_error_set(&error, "give a parameter");
-	pthread_mutex_lock(&lock);
-	if (shown != NULL && params != NULL)
-		index = to(shown, params, &error);
-	pthread_mutex_unlock(&lock);
-	cv_error_set(&error, "the node is ending"); // unless an error says more
-	rte_tel_data_start_dict(data);
-	if (index < 0)
-		rte_tel_data_add_dict_string(data, "error", error.text);
-	else
-		rte_tel_data_add_dict_int(data, "next_hop", index);
-	return 0;
-}
-
-static int on_next_hop_put(const char *cmd, const char *params, struct rte_tel_data *data)
-{
-	return change(cv_node_put_next_hop, params, data);
-}
-
-static int on_next_hop_remove(const char *cmd, const char *params, struct rte_tel_data *data)
-{
-	return change(cv_node_remove_next_hop, params, data);
-}
-
 static json_t *accounting_by_name(const struct cv_node *node)
 {
 	return json_pack("{s:o}", "accounting", cv_counts_accounting(node));
@@ -165,16 +131,8 @@ static int on_info(const char *cmd, const char *params, struct rte_tel_data *dat
 	return answer(sandbox_by_name, "info", data);
 }
 
-void cv_telemetry_show(struct cv_node *node)
+void cv_telemetry_begin(void)
 {
-	static bool registered;
-
-	pthread_mutex_lock(&lock);
-	shown = node;
-	pthread_mutex_unlock(&lock);
-	if (registered)
-		return;
-	registered = true;
 	rte_telemetry_register_cmd("/convoy/ports", on_ports,
 		"Names of the ports, or packets, bytes and drops of one. Parameters: a name");
 	rte_telemetry_register_cmd("/convoy/functions", on_functions,
@@ -185,11 +143,6 @@ void cv_telemetry_show(struct cv_node *node)
 		"one. Parameters: a name");
 	rte_telemetry_register_cmd("/convoy/next_hops", on_next_hops,
 		"Names of the next hops, or packets and frames sent to one. Parameters: a name");
-	rte_telemetry_register_cmd("/convoy/next_hop_put", on_next_hop_put,
-		"Adds a next hop, or replaces that of its name. Parameters: a JSON object as in a "
-		"plan's next_hops");
-	rte_telemetry_register_cmd("/convoy/next_hop_remove", on_next_hop_remove,
-		"Removes a next hop. Parameters: its name");
 	rte_telemetry_register_cmd("/convoy/workers", on_workers,
 		"Numbers of the workers, or core, poll iterations and cycles of one. "
 		"Parameters: a number");

@@ -7,10 +7,7 @@
 #ifndef CV_TELEMETRY_H
 #define CV_TELEMETRY_H
 
-#include "daemon/node.h"
-
-// Registers the commands once; from then on they answer for this node, with NULL for none.
-// A node must be withdrawn (NULL) before it is freed.
-void cv_telemetry_show(struct cv_node *node);
+// Registers the commands, once; they answer for the node of running.h.
+void cv_telemetry_begin(void);
 
 #endif

@@ -105,6 +105,18 @@ static const struct {
 		"ports[0]: "},
 	{"'source': {'ring': 'two.1'}", "'source': {'ring': 'two.1', 'port': 'left'}",
 		"stages[2].source: port, ring: give one of them"},
+	{"'source': {'ring': 'two.1'}", "'source': {'ring': 'two.1', 'handoff': true}",
+		"stages[2].source: handoff: is a source of its own"},
+	{"{'port': 'left', 'queue': 0}", "{'handoff': true}",
+		"chain \"one\" has 0 stages for queue 0 of port \"left\""},
+	{"'sink': {'port': 'right'}},            {'worker': 0, 'chain': 'two'",
+		"'sink': {'port': 'right'}},"
+		"{'worker': 0, 'chain': 'one', 'source': {'handoff': true}, 'path': [],"
+		" 'sink': {'port': 'right'}},"
+		"{'worker': 0, 'chain': 'one', 'source': {'handoff': true}, 'path': [],"
+		" 'sink': {'port': 'right'}},"
+		"{'worker': 0, 'chain': 'two'",
+		"stages[2]: chain \"one\" has another stage from handoff on worker 0"},
 	{"'sink': {'ring': 'two.1'}", "'sink': {}", "stages[1].sink: port, ring: give one"},
 	{"'name': 'two'", "'name': '12345678901234567890123456789012'",
 		"chains[1]: name: \"12345678901234567890123456789012\": has 32 bytes"},

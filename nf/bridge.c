@@ -32,6 +32,7 @@ struct bridge {
 	int side[2]; // ports
 	struct cv_mac_table table;
 	uint64_t ticks_per_cycle; // of the table's clock, times 2^64
+	uint32_t age_s;
 };
 
 struct config {
@@ -80,6 +81,7 @@ static void *create(const void *of, const struct cv_nf_env *env, struct cv_error
 		free(bridge);
 		return NULL;
 	}
+	bridge->age_s = config->age_s;
 	bridge->ticks_per_cycle =
 		UINT64_MAX / (rte_get_tsc_hz() * (uint64_t)config->age_s / TICKS_PER_AGE);
 	if (cv_mac_table_init(&bridge->table, config->entries, TICKS_PER_AGE) == 0)
@@ -101,6 +103,32 @@ static uint16_t tick_now(const struct bridge *bridge)
 {
 	return (uint16_t)((unsigned __int128)rte_rdtsc() * bridge->ticks_per_cycle >> 64) &
 	       CV_MAC_TICKS;
+}
+
+// Takes over where stations were heard, as long ago as they were.
+static void start(void *instance, const struct cv_nf_env *env)
+{
+	const struct bridge *bridge = instance, *running = env->running;
+	uint16_t now, then;
+
+	if (running == NULL)
+		return;
+	now = tick_now(bridge);
+	then = tick_now(running);
+	for (size_t i = 0; i < (size_t)running->table.buckets * CV_MAC_TABLE_WAYS; i++) {
+		const uint64_t word =
+			atomic_load_explicit(&running->table.words[i], memory_order_relaxed);
+		const int port = running->side[word >> 48 & 1];
+		const uint64_t silent = ((then - (uint16_t)(word >> 49)) & CV_MAC_TICKS) *
+					(uint64_t)running->age_s / bridge->age_s;
+
+		if (word == 0 || cv_mac_old(&running->table, word, then) ||
+			silent > bridge->table.age ||
+			(port != bridge->side[0] && port != bridge->side[1]))
+			continue;
+		cv_mac_learn(&bridge->table, word & CV_MAC_KEY, port == bridge->side[1],
+			(uint16_t)(now - silent) & CV_MAC_TICKS);
+	}
 }
 
 static CV_INLINE uint8_t forward_one(
@@ -152,6 +180,7 @@ const struct cv_nf cv_nf_bridge = {
 	.params = params,
 	.config_size = sizeof(struct config),
 	.create = create,
+	.start = start,
 	.destroy = destroy,
 	.process = process,
 	.info = info,

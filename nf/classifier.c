@@ -4,7 +4,7 @@
 // classifier: the first rule that matches a packet says what it is marked with and where it goes.
 //
 //   {"rules": [
-//      {"match": {"proto": "udp",        as a firewall rule's: src, dst, proto, sport, dport, name
+//      {"match": {"proto": "udp",        as a firewall rule's, without action
 //                 "dport": "5060-5090"},
 //       "dscp": 46,                      0 to 63: of IPv4 and IPv6 packets
 //       "vlan": 10,                      the outermost tag's id, 0 to 4095; a packet without a tag
@@ -21,10 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_malloc.h>
-
 #include "chain/nf.h"
-#include "nf/firewall/table.h"
+#include "nf/config.h"
+#include "nf/firewall/choice.h"
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
 
@@ -38,11 +37,8 @@ struct action {
 };
 
 struct classifier {
-	struct cv_firewall_table table;
-	struct cv_firewall_rules rules; // for info()
+	struct cv_choice choice;
 	struct action *actions; // by rule + 1; 0: none matched
-	unsigned workers;
-	uint64_t *hits[CV_WORKERS_MAX]; // packets likewise; written by the worker
 };
 
 // Writes the DSCP; the ECN bits beside it stay.
@@ -93,15 +89,11 @@ CV_HOT static uint16_t process(void *instance, struct cv_nf_worker *worker, stru
 	uint8_t *verdict, uint16_t n)
 {
 	const struct classifier *classifier = instance;
-	uint64_t *hits = classifier->hits[worker->index];
 	uint32_t rule[CV_BURST_MAX];
 	uint16_t others = 0;
 
-	cv_firewall_table_find(&classifier->table, view, rule, n);
+	cv_choice_find(&classifier->choice, worker, view, rule, n);
 	for (uint16_t i = 0; i < n; i++) {
-		uint64_t *hit = &hits[rule[i]];
-
-		__atomic_store_n(hit, *hit + 1, __ATOMIC_RELAXED); // with the load in hits_of()
 		verdict[i] = apply(worker, &view[i], &classifier->actions[rule[i]]);
 		others += verdict[i] != CV_NEXT;
 	}
@@ -145,15 +137,12 @@ static int find_output(const struct cv_where *at, const char *key, const char *n
 		return 0;
 	output = cv_nf_env_output(env, name);
 	if (output < 0)
-		return cv_where_error(at,
-			"%s: no output is called \"%.64s\"; add it to the function's outputs", key,
-			name);
+		return cv_config_no_output_at(at, key, name);
 	*verdict = CV_OUTPUT(output);
 	return 0;
 }
 
-// Reads the rules' actions, and their matches as firewall rules, which are appended to matches.
-static int read_rules(struct classifier *classifier, const json_t *rules, json_t *matches,
+static int read_actions(struct classifier *classifier, const json_t *rules,
 	const struct cv_where *top, const struct cv_nf_env *env)
 {
 	const json_t *value;
@@ -163,17 +152,12 @@ static int read_rules(struct classifier *classifier, const json_t *rules, json_t
 		const struct cv_where at = cv_where_item(top, "rules", i);
 		struct action *action = &classifier->actions[i + 1];
 		struct rule_config rule;
-		json_t *match;
 
 		if (cv_params_read(&at, value, rule_params, &rule) != 0 ||
 			find_output(&at, "output", rule.output, env, &action->verdict) != 0)
 			return -EINVAL;
 		action->dscp = rule.dscp;
 		action->vlan = rule.vlan;
-		match = json_copy((json_t *)(uintptr_t)rule.match);
-		json_object_set_new(match, "action", json_string("allow"));
-		if (json_array_append_new(matches, match) != 0)
-			return -ENOMEM;
 	}
 	return 0;
 }
@@ -183,24 +167,17 @@ static int configure(struct classifier *classifier, const struct config *config,
 {
 	const struct cv_where top = cv_where_top(env->name, error);
 	const size_t count = json_array_size(config->rules);
-	json_t *matches = json_array();
 	int rc;
 
 	classifier->actions = calloc(count + 1, sizeof(*classifier->actions));
-	if (classifier->actions == NULL || matches == NULL) {
-		json_decref(matches);
+	if (classifier->actions == NULL)
 		return -ENOMEM;
-	}
 	classifier->actions[0] = (struct action){.dscp = -1, .vlan = -1};
 	rc = find_output(&top, "rest", config->rest, env, &classifier->actions[0].verdict);
 	if (rc == 0)
-		rc = read_rules(classifier, config->rules, matches, &top, env);
+		rc = read_actions(classifier, config->rules, &top, env);
 	if (rc == 0)
-		rc = cv_firewall_rules_add(&classifier->rules, matches, env->name, error);
-	json_decref(matches);
-	if (rc == 0)
-		rc = cv_firewall_table_build(&classifier->table, &classifier->rules,
-			CV_FIREWALL_FIND, env->name, env->socket, error);
+		rc = cv_choice_make(&classifier->choice, config->rules, count, env, error);
 	return rc;
 }
 
@@ -208,10 +185,7 @@ static void destroy(void *instance)
 {
 	struct classifier *classifier = instance;
 
-	for (unsigned i = 0; i < classifier->workers; i++)
-		rte_free(classifier->hits[i]);
-	cv_firewall_table_free(&classifier->table);
-	cv_firewall_rules_clear(&classifier->rules);
+	cv_choice_free(&classifier->choice);
 	free(classifier->actions);
 	free(classifier);
 }
@@ -220,62 +194,38 @@ static void *create(const void *config, const struct cv_nf_env *env, struct cv_e
 {
 	struct classifier *classifier = calloc(1, sizeof(*classifier));
 
-	if (classifier == NULL)
-		return NULL;
-	if (configure(classifier, config, env, error) != 0) {
+	if (classifier != NULL && configure(classifier, config, env, error) != 0) {
 		destroy(classifier);
 		return NULL;
-	}
-	for (; classifier->workers < env->workers; classifier->workers++) {
-		uint64_t *hits = rte_calloc_socket("classifier", classifier->rules.count + 1,
-			sizeof(*hits), RTE_CACHE_LINE_SIZE, env->socket);
-
-		if (hits == NULL) {
-			destroy(classifier);
-			return NULL;
-		}
-		classifier->hits[classifier->workers] = hits;
 	}
 	return classifier;
 }
 
-static uint64_t hits_of(const struct classifier *classifier, size_t rule)
+// Counters of matches that are in both go on, whatever is done with their packets.
+static void inherit(void *instance, void *before)
 {
-	uint64_t sum = 0;
+	struct classifier *classifier = instance;
 
-	for (unsigned i = 0; i < classifier->workers; i++)
-		sum += __atomic_load_n(&classifier->hits[i][rule], __ATOMIC_RELAXED);
-	return sum;
+	cv_choice_inherit(&classifier->choice, &((const struct classifier *)before)->choice);
 }
 
 static json_t *info(const void *instance)
 {
 	const struct classifier *classifier = instance;
-	json_t *rules = json_array();
 
-	for (size_t i = 0; i < classifier->rules.count; i++) {
-		json_t *rule = json_pack("{s:I, s:I}", "index", (json_int_t)i, "packets",
-			(json_int_t)hits_of(classifier, i + 1));
-
-		if (classifier->rules.rule[i].name != NULL)
-			json_object_set_new(
-				rule, "name", json_string(classifier->rules.rule[i].name));
-		json_array_append_new(rules, rule);
-	}
-	return json_pack(
-		"{s:o, s:I}", "rules", rules, "rest_packets", (json_int_t)hits_of(classifier, 0));
+	return cv_choice_info(&classifier->choice);
 }
 
 const struct cv_nf cv_nf_classifier = {
 	.name = "classifier",
-	.summary = "Marks packets (DSCP, VLAN) and sends them to other chains, by ordered 5-tuple "
-		   "rules.",
+	.summary = "Marks packets (DSCP, VLAN) and sends them to other chains, by ordered rules.",
 	.drops = drops,
 	.branches = true,
 	.params = params,
 	.config_size = sizeof(struct config),
 	.create = create,
 	.destroy = destroy,
+	.inherit = inherit,
 	.process = process,
 	.info = info,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 #include <errno.h>
+#include <stdio.h>
 
 #include "nf/config.h"
 
@@ -16,4 +17,19 @@ int cv_config_no_port(
 	cv_error_set(error, "%s: no port is called \"%s\"; the ports are %s", where, name,
 		env->ports_count == 0 ? "none" : list);
 	return -EINVAL;
+}
+
+int cv_config_no_port_at(
+	const struct cv_where *at, const char *key, const char *name, const struct cv_nf_env *env)
+{
+	char where[256];
+
+	snprintf(where, sizeof(where), "%s: %s: %s", at->document, at->path, key);
+	return cv_config_no_port(where, name, env, at->error);
+}
+
+int cv_config_no_output_at(const struct cv_where *at, const char *key, const char *name)
+{
+	return cv_where_error(at,
+		"%s: no output is called \"%.64s\"; add it to the function's outputs", key, name);
 }

@@ -4,7 +4,8 @@
 // Which side of a bridge a station was last heard on. Any number of workers learn and look up at
 // once without a lock: an entry is one 64-bit word that is read and written whole.
 //
-// A bucket is one cache line of eight words; a station's bucket is a hash of its address. A word
+// A bucket is one cache line of eight words; a station's bucket is a hash of its address. Its
+// multiplier is random: who does not know it cannot make addresses that push another's out. A word
 // is written only when what it says changes: a station that keeps talking costs a read.
 //
 // Ages are counted in ticks of a clock that the caller keeps (15 bits of it are stored). A station
@@ -19,6 +20,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include <rte_byteorder.h>
 
@@ -30,6 +32,7 @@
 
 struct cv_mac_table {
 	_Atomic uint64_t *words; // address | side << 48 | tick << 49; 0: empty
+	uint64_t multiplier; // of the hash: odd
 	unsigned shift; // of the hash, to the bucket's number
 	unsigned buckets;
 	uint16_t age; // ticks after which an entry no longer counts
@@ -45,11 +48,15 @@ static CV_INLINE uint64_t cv_mac_key(const uint8_t *mac)
 }
 
 // Makes an empty table for at least entries stations, of two buckets or more (a shift by all 64
-// bits of the hash is not defined). Returns 0 or -ENOMEM.
+// bits of the hash is not defined). Returns 0, -ENOMEM, or -EIO: no random numbers.
 static inline int cv_mac_table_init(struct cv_mac_table *table, unsigned entries, uint16_t age)
 {
 	unsigned log2 = 1;
 
+	if (getrandom(&table->multiplier, sizeof(table->multiplier), 0) !=
+		(ssize_t)sizeof(table->multiplier))
+		return -EIO;
+	table->multiplier |= 1;
 	while (((unsigned)CV_MAC_TABLE_WAYS << log2) < entries)
 		log2++;
 	table->buckets = 1u << log2;
@@ -69,7 +76,7 @@ static inline void cv_mac_table_free(struct cv_mac_table *table)
 
 static CV_INLINE _Atomic uint64_t *cv_mac_bucket(const struct cv_mac_table *table, uint64_t key)
 {
-	return table->words + ((key * 0x9e3779b97f4a7c15u) >> table->shift) * CV_MAC_TABLE_WAYS;
+	return table->words + ((key * table->multiplier) >> table->shift) * CV_MAC_TABLE_WAYS;
 }
 
 static CV_INLINE bool cv_mac_old(const struct cv_mac_table *table, uint64_t word, uint16_t tick)

@@ -129,6 +129,32 @@ static void a_full_table_forgets_the_oldest(void **state)
 	cv_mac_table_free(&table);
 }
 
+// Addresses that share a bucket in one table do not in another: nobody who speaks on a side can make
+// the table forget a station.
+static void stations_cannot_be_pushed_out(void **state)
+{
+	unsigned forgotten = 0;
+
+	for (unsigned round = 0; round < 30; round++) {
+		struct cv_mac_table known, table;
+		unsigned chosen = 0;
+
+		assert_int_equal(cv_mac_table_init(&known, 1024, 16), 0);
+		assert_int_equal(cv_mac_table_init(&table, 1024, 16), 0);
+		cv_mac_learn(&table, round, 0, 0);
+		for (uint64_t key = 1u << 20; chosen < 4 * CV_MAC_TABLE_WAYS; key++) {
+			if (cv_mac_bucket(&known, key) != cv_mac_bucket(&known, round))
+				continue;
+			cv_mac_learn(&table, key, 1, 1);
+			chosen++;
+		}
+		forgotten += cv_mac_find(&table, round, 1) != 0;
+		cv_mac_table_free(&known);
+		cv_mac_table_free(&table);
+	}
+	assert_in_range(forgotten, 0, 10);
+}
+
 #define THREADS 4
 #define STATIONS 64
 
@@ -194,6 +220,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(bad_configurations),
 		cmocka_unit_test(stations_age),
 		cmocka_unit_test(a_full_table_forgets_the_oldest),
+		cmocka_unit_test(stations_cannot_be_pushed_out),
 		cmocka_unit_test(many_workers_learn_at_once),
 	};
 

@@ -23,13 +23,17 @@ static void marks_and_sends(void **state)
 			"vlan id=10 ip4 tcp dport=80", 0, 1},
 		{"the outer tag", "qinq id=7 vlan id=8 ip4 tcp dport=80", "next",
 			"qinq id=10 vlan id=8 ip4 tcp dport=80", 0, 1},
+		{"TCP flags", "vlan id=7 ip4 tcp flags=2", "next", "vlan id=9 ip4 tcp flags=2", 0,
+			1},
+		{"flags cut off", "ip4 proto=6 data=13", "output 1", NULL, 0, 1},
 		{"nothing matches", "ip4 tcp dport=81", "output 1", NULL, 0, 1},
 		{"a non-first fragment", "ip4 off=8 proto=17 data=16", "output 1", NULL, 0, 1},
 		{"not IP", "type=0806 data=28", "output 1", NULL, 0, 1},
 		{"cut short", "ip4 udp cut=30", "output 1", NULL, 0, 1},
 	};
 	void *nf = packet_nf(&cv_nf_classifier,
-		"{'rules': [{'match': {'src': '10.0.0.0/8'}, 'dscp': 46},"
+		"{'rules': [{'match': {'proto': 'tcp', 'tcp_flags': 'syn,!ack'}, 'vlan': 9},"
+		"           {'match': {'src': '10.0.0.0/8'}, 'dscp': 46},"
 		"           {'match': {'proto': 'udp', 'dport': '5060-5090', 'src': '0.0.0.0/0'},"
 		"            'dscp': 34, 'output': 'voice'},"
 		"           {'match': {'proto': 'udp', 'dport': 5060, 'src': '::/0'},"

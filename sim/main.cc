@@ -2,13 +2,6 @@
 // Copyright 2026 The Convoy authors
 //
 // convoy-sim: reads one network (JSON, made by `convoy sim`), runs it, prints one result (JSON).
-//
-//   convoy-sim [--engine auto|feed-forward|event-heap|ns3] [--progress] [FILE]
-//
-// FILE defaults to standard input. auto: feed-forward, or event-heap when there is a cycle.
-// --progress writes a JSON line to standard error now and then.
-// SIGINT ends the run early: the result is printed and marked "complete": false.
-// Exit codes: 0 done (or stopped early), 1 internal error, 2 bad input.
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -39,14 +32,33 @@ struct Options {
 	std::string engine = "auto";
 	std::string file = "-";
 	bool progress = false;
+	bool help = false;
 };
+
+const char help_text[] =
+	"Usage: convoy-sim [OPTIONS] [FILE]\n"
+	"\n"
+	"Reads a network (JSON, standard input by default; `convoy sim` makes one from a "
+	"topology),\n"
+	"simulates it, and prints one result (JSON). SIGINT ends the run early: the result is "
+	"printed,\n"
+	"and marked \"complete\": false.\n"
+	"\n"
+	"  --engine NAME  auto (default: feed-forward, or event-heap where there is a cycle),\n"
+	"                 feed-forward, event-heap or ns3\n"
+	"  --progress     write a JSON line to standard error now and then\n"
+	"  -h, --help     this text\n"
+	"\n"
+	"Exit codes: 0 done or stopped early, 1 internal error, 2 bad input.\n";
 
 Options parse(int argc, char **argv)
 {
 	Options options;
 	for (int i = 1; i < argc; i++) {
 		std::string arg = argv[i];
-		if (arg == "--progress")
+		if (arg == "--help" || arg == "-h")
+			options.help = true;
+		else if (arg == "--progress")
 			options.progress = true;
 		else if (arg == "--engine" && i + 1 < argc)
 			options.engine = argv[++i];
@@ -55,8 +67,7 @@ Options parse(int argc, char **argv)
 				"--engine: give auto, feed-forward, event-heap or ns3");
 		else if (arg != "-" && arg[0] == '-')
 			throw sim::InputError(
-				"unknown option '" + arg +
-				"'; usage: convoy-sim [--engine NAME] [--progress] [FILE]");
+				"unknown option '" + arg + "'; try 'convoy-sim --help'");
 		else
 			options.file = arg;
 	}
@@ -156,7 +167,12 @@ int main(int argc, char **argv)
 	std::signal(SIGINT, on_signal);
 	std::signal(SIGTERM, on_signal);
 	try {
-		return simulate(parse(argc, argv));
+		Options options = parse(argc, argv);
+		if (options.help) {
+			std::fputs(help_text, stdout);
+			return 0;
+		}
+		return simulate(options);
 	} catch (const sim::InputError &error) {
 		std::fprintf(stderr, "convoy-sim: %s\n", error.what());
 		return 2;

@@ -26,11 +26,11 @@ if [ -n "$missing" ]; then
 			exit 2
 		}
 	fi
-	# Debian starts a server that it installs, now and at every boot. Benchmarks start their own, and
-	# nobody asked for one. A server that was here before stays as it is.
+	# Debian starts a server that it installs, now and at every boot. Benchmarks and tests start their
+	# own, and nobody asked for one. A server that was here before stays as it is.
 	servers=
-	for server in nginx vsftpd; do
-		case "$missing " in *" $server"[\ -]*) installed "$server" || servers="$servers $server" ;; esac
+	for server in nginx vsftpd bird coturn prometheus; do
+		case "$missing " in *" $server"[\ 2-]*) installed "$server" || servers="$servers $server" ;; esac
 	done
 	policy=${DPKG_ROOT:-}/usr/sbin/policy-rc.d # asked before a service is started, by any init
 	if [ -n "$servers" ] && [ ! -e "$policy" ]; then

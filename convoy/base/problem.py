@@ -63,5 +63,5 @@ def known(noun: str, wanted: object, names: Iterable[str]) -> str:
     if not names:
         return f"there are no {noun}"
     near = get_close_matches(str(wanted), names, n=1)
-    listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
     return (f"did you mean '{near[0]}'? " if near else "") + f"{noun}: {listed}"

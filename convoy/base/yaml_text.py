@@ -18,6 +18,7 @@ import yaml
 
 from convoy.base.problem import DescriptorError, Loc, Problem, field, printable, shown
 
+BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # between lines, as YAML 1.1 has them
 SIZE_MAX_BYTES = 16 << 20
 DEPTH_MAX = 32
 VALUES_MAX = 1_000_000
@@ -296,7 +297,7 @@ def parse(content: bytes, path: str, begin: str = "give a value") -> Text:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = error.problem or error.context or "not YAML"
-        if mark and text.split("\n")[mark.line][mark.column : mark.column + 1] == "\t":
+        if mark and BREAK.split(text)[mark.line][mark.column : mark.column + 1] == "\t":
             raise fail(mark.line + 1, "not YAML: a tab", "indent with spaces") from None
         raise fail(mark.line + 1 if mark else 1, f"not YAML: {what}", CHECK) from None
     except yaml.reader.ReaderError as error:

@@ -54,7 +54,11 @@ class Memory(Model):
 
 
 class Telemetry(SocketAccess):
-    """The socket of `convoy top` and `convoy next-hop`: who connects controls the node."""
+    """The sockets that a node is only read by: DPDK's telemetry, and read.sock beside it."""
+
+
+class Control(SocketAccess):
+    """The socket that a node is changed by, control.sock: who connects controls the node."""
 
 
 class Descriptor(Model):
@@ -70,6 +74,7 @@ class Descriptor(Model):
     workers: Workers = Field(Workers(), description="default: chosen")
     memory: Memory = Field(Memory(), description="default: hugepages if enough are free")
     telemetry: Telemetry = Field(Telemetry(), description="default: this user alone connects")
+    control: Control = Field(Control(), description="default: this user alone connects")
     run_as: str | None = Field(
         None,
         min_length=1,

@@ -7,7 +7,6 @@ than single values, or rules between them, has a model of its own here.
 """
 
 import ipaddress
-import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -23,6 +22,7 @@ from pydantic import (
 
 from convoy.base.model import Model, Name, one_of
 from convoy.chain.model import Address, Mac, Parameters, Prefix, prefix
+from convoy.chain.nsh import Nsh, NshEncap
 from convoy.chain.parameters import (
     MORE,
     PARAMETERS,
@@ -35,65 +35,9 @@ from convoy.chain.parameters import (
     PolicerParameters,
     RouterParameters,
 )
-
-WITH_PORTS = ("tcp", "udp", "sctp", "dccp", "udplite")
-PROTOCOLS = (*WITH_PORTS, "icmp", "icmpv6")
-NUMBERS_WITH_PORTS = (6, 17, 33, 132, 136)
-
-
-def _protocol(value: Any) -> Any:
-    if isinstance(value, str) and value not in PROTOCOLS:
-        raise ValueError(f"must be {', '.join(PROTOCOLS)} or a number from 0 to 255")
-    if isinstance(value, int) and not 0 <= value <= 255:
-        raise ValueError("must be from 0 to 255")
-    return value
-
-
-def _port_range(value: Any) -> Any:
-    """80, "80", "1000-2000" -> 80, 80, "1000-2000"."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError('must be a port or a range; write 80 or "1000-2000"')
-    if isinstance(value, str):
-        match = re.fullmatch(r"([0-9]{1,5})(?:\s*-\s*([0-9]{1,5}))?", value)
-        if not match:
-            raise ValueError('must be a port or a range; write 80 or "1000-2000"')
-        low, high = int(match[1]), int(match[2] or match[1])
-    else:
-        low = high = value
-    if not 0 <= low <= 65535 or not 0 <= high <= 65535:
-        raise ValueError("must be from 0 to 65535")
-    if low > high:
-        raise ValueError(f"the range runs backwards; write {high}-{low}")
-    return low if low == high else f"{low}-{high}"
-
-
-PortRange = Annotated[int | str, BeforeValidator(_port_range), Field(examples=[53, "1000-2000"])]
-
-
-class Match(Model):
-    """The packets that a rule is about. What is not given matches everything."""
-
-    src: Prefix | None = Field(None, description="source address or prefix")
-    dst: Prefix | None = Field(None, description="destination address or prefix")
-    proto: Annotated[int | str, BeforeValidator(_protocol)] | None = Field(
-        None, description=f"{', '.join(PROTOCOLS)}, or a number"
-    )
-    sport: PortRange | None = Field(None, description="source port or range")
-    dport: PortRange | None = Field(None, description="destination port or range")
-    name: str | None = Field(
-        None, min_length=1, max_length=63, description="shown with the rule's hit counter"
-    )
-
-    @model_validator(mode="after")
-    def _agree(self) -> "Match":
-        if self.src and self.dst and (":" in self.src) != (":" in self.dst):
-            raise ValueError("src and dst must both be IPv4 or both be IPv6")
-        has_ports = self.proto is None or self.proto in (*WITH_PORTS, *NUMBERS_WITH_PORTS)
-        if not has_ports and (self.sport is not None or self.dport is not None):
-            raise ValueError(
-                f"sport and dport need a protocol with ports; use one of {', '.join(WITH_PORTS)}"
-            )
-        return self
+from convoy.chain.rule_match import Match, port_range
+from convoy.chain.srv6 import Srv6, Srv6Encap
+from convoy.chain.vpn import Vpn
 
 
 class Allow(Model):
@@ -114,6 +58,17 @@ class Firewall(FirewallParameters):
     rules: list[one_of("actions", {"allow": Allow, "deny": Deny})] = Field(  # type: ignore[valid-type]
         [], description=MORE["firewall"]["rules"]
     )
+
+    @model_validator(mode="after")
+    def _fragments_of_flows(self) -> "Firewall":
+        for i, rule in enumerate(self.rules):
+            match = rule.allow if isinstance(rule, Allow) else rule.deny
+            if self.stateful and match.fragment == "later":
+                raise ValueError(
+                    f"rule {i + 1}: fragment: later: of a stateful firewall they go with their "
+                    "flow; leave the rule out"
+                )
+        return self
 
     def as_plan(self) -> dict[str, Any]:
         """Return the rules with their actions among the keys."""
@@ -265,12 +220,45 @@ OwnAddress = Annotated[
 ]
 
 
+class KernelRoutes(Model):
+    """Where Linux has the routes."""
+
+    kernel: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        description="network namespace: a name of `ip netns`, or the path of one",
+        examples=["router", "/proc/1/ns/net"],
+    )
+
+
+def _source(value: Any) -> str:
+    return "kernel" if isinstance(value, dict | KernelRoutes) else "list"
+
+
+RouteSource = Annotated[
+    Annotated[list[AnyRoute], Tag("list")] | Annotated[KernelRoutes, Tag("kernel")],
+    Discriminator(_source),
+]
+
+
 class Router(RouterParameters):
     """With its addresses, routes and neighbours."""
 
     addresses: dict[Name, list[OwnAddress]] = Field({}, description=MORE["router"]["addresses"])
-    routes: list[AnyRoute] = Field([], description=MORE["router"]["routes"])
+    routes: RouteSource = Field([], description=MORE["router"]["routes"])
     neighbours: dict[Address, Mac] = Field({}, description=MORE["router"]["neighbours"])
+
+    @model_validator(mode="after")
+    def _has_one_table(self) -> "Router":
+        if isinstance(self.routes, KernelRoutes):
+            if self.routes_file is not None:
+                raise ValueError("routes-file: the kernel has the routes; add these there")
+            if not self.addresses:
+                raise ValueError("routes: kernel needs addresses, for its ports' interfaces")
+        return self
+
+    @property
+    def listed(self) -> list[Route]:
+        """The routes that stand here."""
+        return [] if isinstance(self.routes, KernelRoutes) else self.routes
 
     def as_plan(self) -> dict[str, Any]:
         """Return the neighbours as a list."""
@@ -388,9 +376,31 @@ class Backend(Model):
     drain: bool = Field(False, description="it gets no new flows")
 
 
-class Balancer(BalancerParameters):
-    """With its services and backends."""
+class Health(Model):
+    """Asks backends whether they are there."""
 
+    by: Literal["link", "icmp", "tcp"] = Field(
+        description="ARP or neighbour discovery, echo requests, or TCP connections"
+    )
+    port: int | None = Field(None, ge=1, le=65535, description="tcp; default: the backend's")
+    interval_ms: int = Field(1000, ge=50, le=3600000, description="between two probes, ms")
+    rise: int = Field(2, ge=1, le=100, description="answers in a row until it is up")
+    fall: int = Field(3, ge=1, le=100, description="probes in a row without, until it is down")
+
+    def check(self, backend: Backend) -> None:
+        """Raise ValueError if a backend cannot be asked."""
+        if backend.dev is None and (self.by == "link" or backend.mac is not None):
+            raise ValueError(f"backend {backend.address} has no dev; health needs the port to it")
+        if self.by == "tcp" and self.port is None and backend.port is None:
+            raise ValueError("health has no port; tcp needs one")
+
+
+class Balancer(BalancerParameters):
+    """With its services, backends, and where tunnels begin."""
+
+    source: Address | None = Field(None, description=MORE["balancer"]["source"])
+    source_ipv6: Address | None = Field(None, description=MORE["balancer"]["source_ipv6"])
+    health: Health | None = Field(None, description=MORE["balancer"]["health"])
     services: list[Service] = Field(
         min_length=1, max_length=256, description=MORE["balancer"]["services"]
     )
@@ -401,6 +411,13 @@ class Balancer(BalancerParameters):
     @model_validator(mode="after")
     def _agree(self) -> "Balancer":
         services = {service.address for service in self.services}
+        tunnels = self.mode in ("ipip", "gue")
+        if not tunnels and self.mtu is not None:
+            raise ValueError("mtu is for modes ipip and gue; remove it")
+        for name, version in (("source", 4), ("source_ipv6", 6)):
+            source = getattr(self, name)
+            if source is not None and ipaddress.ip_address(source).version != version:
+                raise ValueError(f"{name.replace('_', '-')} must be an IPv{version} address")
         known: set[str] = set()
         for backend in self.backends:
             if backend.address in known:
@@ -411,6 +428,17 @@ class Balancer(BalancerParameters):
                 )
             if self.mode == "dsr" and backend.mac is None:
                 raise ValueError(f"backend {backend.address} has no mac; mode dsr needs it")
+            source = "source-ipv6" if ":" in backend.address else "source"
+            needs = tunnels or self.health is not None
+            if needs and getattr(self, source.replace("-", "_")) is None:
+                raise ValueError(
+                    f"{source} is missing, and there is backend {backend.address}; "
+                    "add an address of the node that tunnels and probes come from"
+                )
+            if self.health is not None:
+                self.health.check(backend)
+            if self.mode != "nat" and backend.port is not None:
+                raise ValueError(f"backend {backend.address} has a port; it is for mode nat")
             known.add(backend.address)
         if not any(backend.weight and not backend.drain for backend in self.backends):
             raise ValueError("each backend has weight 0 or drain; one must take new flows")
@@ -471,7 +499,7 @@ class Policer(PolicerParameters):
 
 
 def _external_ports(value: Any) -> Any:
-    checked = _port_range(value)
+    checked = port_range(value)
     if str(checked).partition("-")[0] == "0":
         raise ValueError("must begin at 1 or higher")
     return checked
@@ -529,8 +557,13 @@ _OWN: dict[str, type[Parameters]] = {
     "firewall": Firewall,
     "l2fwd": L2fwd,
     "nat": Nat,
+    "nsh": Nsh,
+    "nsh_encap": NshEncap,
     "policer": Policer,
     "router": Router,
+    "srv6": Srv6,
+    "srv6_encap": Srv6Encap,
+    "vpn": Vpn,
 }
 
 
@@ -577,3 +610,9 @@ def is_stateful(function: Model) -> bool:
             return inner.mode == "nat"
         case _:
             return isinstance(inner, Nat)
+
+
+def rewrites(function: Model) -> bool:
+    """Return whether it changes addresses or ports of flows."""
+    inner = settings(function)
+    return isinstance(inner, Nat) or (isinstance(inner, Balancer) and inner.mode == "nat")

@@ -4,7 +4,7 @@
 
 import ipaddress
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from convoy.base.problem import Loc, Problem, known, shown
@@ -20,8 +20,11 @@ from convoy.chain.functions import (
     settings,
 )
 from convoy.chain.machine import Machine
+from convoy.chain.nsh import Nsh, NshEncap, NshRule, ServicePath
 from convoy.chain.parameters import FILES
 from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap
+from convoy.chain.srv6 import LocalSid, Srv6, Srv6Encap, Srv6Rule
+from convoy.chain.vpn import Vpn, others_may_read
 
 
 def problems(descriptor: Descriptor, base: Path, machine: Machine) -> list[Problem]:
@@ -32,6 +35,7 @@ def problems(descriptor: Descriptor, base: Path, machine: Machine) -> list[Probl
         *_next_hops(descriptor),
         *_bridges(descriptor),
         *_routes(descriptor),
+        *_pools(descriptor),
         *_named_ports(descriptor),
         *_resources(descriptor, base, machine),
         *_files(descriptor, base),
@@ -252,13 +256,13 @@ def _routes(descriptor: Descriptor) -> Iterator[Problem]:
         at: Loc = ("functions", name, "router", "routes")
         seen: dict[str, int] = {}
         yield from _addresses(descriptor, name, router, owned)
-        if not router.routes and router.routes_file is None and not router.addresses:
+        if not router.listed and router.routes_file is None and not router.addresses:
             yield Problem(
                 at[:-1],
                 "no routes: it would drop everything",
                 "write addresses:, routes: or routes-file:",
             )
-        for i, route in enumerate(router.routes):
+        for i, route in enumerate(router.listed):
             if route.prefix in seen:
                 yield Problem(
                     (*at, i),
@@ -275,13 +279,57 @@ def _routes(descriptor: Descriptor) -> Iterator[Problem]:
                     yield Problem((*at, i), *problem)
 
 
+def _pools(descriptor: Descriptor) -> Iterator[Problem]:
+    """Yield external addresses of a nat that a router has, or another nat."""
+    owned = {
+        ipaddress.ip_interface(own).ip: f"router '{name}' on port '{port}'"
+        for name, function in descriptor.functions.items()
+        if isinstance(router := settings(function), Router)
+        for port, owns in router.addresses.items()
+        for own in owns
+    }
+    taken: list[tuple[str, ipaddress.IPv4Network]] = []
+    for name, function in descriptor.functions.items():
+        nat = settings(function)
+        if not isinstance(nat, Nat):
+            continue
+        at: Loc = ("functions", name, "nat")
+        before = list(taken)
+        named: list[tuple[Loc, str]] = [(("pool", i), one) for i, one in enumerate(nat.pool)]
+        named += [(("forwards", i, "external"), to.external) for i, to in enumerate(nat.forwards)]
+        for where, text in named:
+            prefix = ipaddress.IPv4Network(text)
+            whose = [who for address, who in owned.items() if address in prefix]
+            if whose and not nat.share_address:
+                fix = "take another, or write share-address: true if this gateway has one address"
+                yield Problem((*at, *where), f"{whose[0]} has it already", fix, text)
+            others = [other for other, theirs in before if theirs.overlaps(prefix)]
+            if others:
+                fix = "give each nat addresses of its own"
+                yield Problem((*at, *where), f"nat '{others[0]}' has it already", fix, text)
+            taken.append((name, prefix))
+
+
+def _rows(
+    parameters: Nsh | NshEncap | Srv6 | Srv6Encap,
+) -> tuple[str, Sequence[ServicePath | NshRule | LocalSid | Srv6Rule]]:
+    """Return what names ports, and under which key."""
+    match parameters:
+        case Nsh():
+            return "paths", parameters.paths
+        case Srv6():
+            return "sids", parameters.sids
+        case _:
+            return "rules", parameters.rules
+
+
 def _named_ports(descriptor: Descriptor) -> Iterator[Problem]:
     """Yield the ports that functions name and that do not exist."""
     for name, function in descriptor.functions.items():
         parameters = settings(function)
         at: Loc = ("functions", name, function_type(function))
         named: list[tuple[Loc, str]] = []
-        if isinstance(parameters, Nat):
+        if isinstance(parameters, Nat | Vpn):
             named = [(("outside", i), port) for i, port in enumerate(parameters.outside)]
         elif isinstance(parameters, Balancer):
             named = [
@@ -289,6 +337,9 @@ def _named_ports(descriptor: Descriptor) -> Iterator[Problem]:
                 for i, backend in enumerate(parameters.backends)
                 if backend.dev is not None
             ]
+        elif isinstance(parameters, Nsh | NshEncap | Srv6 | Srv6Encap):
+            key, rows = _rows(parameters)
+            named = [((key, i, "dev"), row.dev) for i, row in enumerate(rows) if row.dev]
         for where, port in named:
             if port not in descriptor.ports:
                 fix = known("ports", port, descriptor.ports)
@@ -421,6 +472,13 @@ def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
             )
         elif file is not None and (base / file).is_dir():
             yield Problem(loc, "is a directory", "name a file", shown(str(base / file)))
+        elif file is not None and loc[-1] == "sa-file" and others_may_read(base / file):
+            yield Problem(
+                loc,
+                "others may read or write it, and it has keys",
+                "chmod 600 it",
+                shown(str(base / file)),
+            )
 
 
 def _workers(descriptor: Descriptor, machine: Machine) -> Iterator[Problem]:

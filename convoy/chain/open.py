@@ -5,6 +5,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from convoy.base.problem import DescriptorError
 from convoy.base.yaml_text import SIZE_MAX_BYTES, parse, read_bytes
@@ -21,15 +22,18 @@ class Opened:
     loaded: Loaded | None  # None: the file is a plan itself, which only convoyd can check
 
 
-def open_file(path: Path, machine: Machine) -> Opened:
-    """Read a descriptor or a plan. Raises DescriptorError."""
+def open_file(path: Path, machine: Machine, running: dict[str, Any] | None = None) -> Opened:
+    """Read a descriptor or a plan. Raises DescriptorError.
+
+    running: the plan of a node that is to run it; its workers keep what they poll.
+    """
     data = read_bytes(path)
     if data.lstrip()[:1] == b"{" and b'"convoy.plan/' in data[:4096]:
         if len(data) > SIZE_MAX_BYTES:
             data = path.read_bytes()  # a program wrote it: as long as it likes
         return Opened(_plan(data, path), None)
     loaded = check_text(parse(data, str(path), BEGIN), path.parent.absolute(), machine)
-    return Opened(make_plan(loaded, machine), loaded)
+    return Opened(make_plan(loaded, machine, running), loaded)
 
 
 def _plan(data: bytes, path: Path) -> Plan:

@@ -12,8 +12,15 @@ from convoy.chain.model import File, Mac, Outputs, Parameters, Text
 class BalancerParameters(Parameters):
     """Spreads the flows to a service over its backends (Maglev, NSDI 2016)."""
 
-    mode: Literal["dsr", "nat"] = Field(
-        "dsr", description="to the backend's MAC address, or to its IP address"
+    mode: Literal["dsr", "nat", "ipip", "gue"] = Field(
+        "dsr", description="to the backend's MAC address, to its IP address, or in a tunnel to it"
+    )
+    gue_port: int = Field(6080, ge=1, le=65535, description="gue: the backends' UDP port")
+    mtu: int | None = Field(
+        None,
+        ge=576,
+        le=65535,
+        description="ipip, gue: the longest packet outside; default: the least of the ports",
     )
     table_size: int = Field(
         65537, ge=251, le=5000011, description="places of Maglev's table, a prime"
@@ -36,7 +43,7 @@ class BridgeParameters(Parameters):
 
 
 class ClassifierParameters(Parameters):
-    """Marks packets (DSCP, VLAN) and sends them to other chains, by ordered 5-tuple rules."""
+    """Marks packets (DSCP, VLAN) and sends them to other chains, by ordered rules."""
 
     rest: Text | None = Field(
         None, description="output of what no rule matches; default: the next function"
@@ -45,7 +52,7 @@ class ClassifierParameters(Parameters):
 
 
 class FirewallParameters(Parameters):
-    """Allows or denies packets by ordered 5-tuple rules; the first match decides."""
+    """Allows or denies packets by ordered rules; the first match decides."""
 
     default: Literal["deny", "allow"] = Field("deny", description="when no rule matches")
     rules_file: File | None = Field(
@@ -57,6 +64,10 @@ class FirewallParameters(Parameters):
         False, description="rules match flows: answers and related ICMP errors pass"
     )
     tcp_loose: bool = Field(False, description="stateful: TCP may begin without a SYN")
+    tcp_window: Literal["none", "resets", "all"] = Field(
+        "none",
+        description="stateful: which TCP packets are dropped that their receiver would not accept",
+    )
 
 
 class L2fwdParameters(Parameters):
@@ -70,6 +81,9 @@ class L2fwdParameters(Parameters):
 class NatParameters(Parameters):
     """NAT for IPv4: internal hosts share external addresses and ports."""
 
+    share_address: bool = Field(
+        False, description="an external address may be the node's router's, too"
+    )
     block_size: int = Field(512, ge=64, le=4096, description="ports of a block")
     blocks_per_subscriber: int = Field(
         8, ge=1, le=64, description="blocks that one internal address may have on one worker"
@@ -83,9 +97,11 @@ class NatParameters(Parameters):
     mapping: Literal["endpoint-independent", "address-and-port-dependent"] = Field(
         "endpoint-independent", description="whether one external port serves all remote ends"
     )
-    filtering: Literal["endpoint-independent", "address-and-port-dependent"] = Field(
+    filtering: Literal[
+        "endpoint-independent", "address-and-port-dependent", "address-dependent"
+    ] = Field(
         "endpoint-independent",
-        description="whether any remote end may send to an external port in use",
+        description="who may send to a port in use: any remote end, or those sent to",
     )
     hairpinning: bool = Field(
         True, description="whether internal hosts reach each other by external addresses"
@@ -94,6 +110,22 @@ class NatParameters(Parameters):
     block_log: Text | None = Field(
         None, description="file that each block's beginning and end is appended to, as JSON lines"
     )
+
+
+class NshParameters(Parameters):
+    """Forwards, decapsulates and proxies NSH (RFC 8300) by service path and index."""
+
+    oam: Literal["drop", "forward"] = Field(
+        "drop", description="packets with the O bit: forward leaves them to rows that forward"
+    )
+    not_nsh: Literal["drop", "pass"] = Field(
+        "drop", description="what becomes of packets without the header"
+    )
+    outputs: Outputs = Field({}, description="chains, by output")
+
+
+class NshEncapParameters(Parameters):
+    """Gives packets a Network Service Header (RFC 8300), by ordered rules."""
 
 
 class PolicerParameters(Parameters):
@@ -114,16 +146,16 @@ class PolicerParameters(Parameters):
     cbs_bytes: int | None = Field(
         None,
         ge=1,
-        le=1000000000000,
+        le=4294967295,
         description="committed burst; default: 50 ms of the rate, at least 15000",
     )
     pbs_bytes: int | None = Field(
-        None, ge=1, le=1000000000000, description="trtcm: peak burst; default as cbs_bytes"
+        None, ge=1, le=4294967295, description="trtcm: peak burst; default as cbs_bytes"
     )
     ebs_bytes: int | None = Field(
         None,
         ge=1,
-        le=1000000000000,
+        le=4294967295,
         description="srtcm, trtcm-4115: excess burst; default as cbs_bytes",
     )
     cir_pps: int | None = Field(
@@ -141,16 +173,16 @@ class PolicerParameters(Parameters):
     cbs_packets: int | None = Field(
         None,
         ge=1,
-        le=1000000000000,
+        le=4294967295,
         description="committed burst; default: 50 ms of the rate, at least 64",
     )
     pbs_packets: int | None = Field(
-        None, ge=1, le=1000000000000, description="trtcm: peak burst; default as cbs_packets"
+        None, ge=1, le=4294967295, description="trtcm: peak burst; default as cbs_packets"
     )
     ebs_packets: int | None = Field(
         None,
         ge=1,
-        le=1000000000000,
+        le=4294967295,
         description="srtcm, trtcm-4115: excess burst; default as cbs_packets",
     )
     colour_aware: bool = Field(
@@ -185,8 +217,28 @@ class RouterParameters(Parameters):
     neighbour_entries: int = Field(
         1024, ge=16, le=65536, description="neighbours whose MAC addresses it learns"
     )
+    route_entries: int = Field(
+        16384, ge=1024, le=1048576, description="routes of the kernel that it has room for"
+    )
     icmp_rate: int = Field(
         1000, ge=0, le=1000000, description="ICMP errors per second and worker; 0: none"
+    )
+
+
+class Srv6Parameters(Parameters):
+    """Segments of the node: End, End.X, End.DX2/4/6, End.DT4/6/46 (RFC 8986)."""
+
+    icmp_rate: int = Field(
+        1000, ge=0, le=1000000, description="ICMPv6 errors per second and worker; 0: none"
+    )
+    outputs: Outputs = Field({}, description="chains, by output")
+
+
+class Srv6EncapParameters(Parameters):
+    """Puts packets into SRv6 (H.Encaps of RFC 8986), by ordered rules."""
+
+    icmp_rate: int = Field(
+        1000, ge=0, le=1000000, description="ICMPv6 errors per second and worker; 0: none"
     )
 
 
@@ -199,6 +251,27 @@ class TtlLimitParameters(Parameters):
     )
 
 
+class VpnParameters(Parameters):
+    """ESP tunnels with AES-GCM (RFC 4303, 4106), to the peers of a file."""
+
+    default: Literal["discard", "bypass"] = Field(
+        "discard", description="what becomes of packets that no policy matches"
+    )
+    sa_file: File = Field(
+        ..., description="security associations; a file that only its owner may read"
+    )
+    udp_port: int = Field(4500, ge=1, le=65535, description="the node's port of ESP in UDP")
+    mtu: int | None = Field(
+        None,
+        ge=576,
+        le=65535,
+        description="the longest packet outside; default: the least of the outside ports",
+    )
+    icmp_rate: int = Field(
+        1000, ge=0, le=1000000, description="ICMP errors per second and worker; 0: none"
+    )
+
+
 PARAMETERS: dict[str, type[Parameters]] = {
     "balancer": BalancerParameters,
     "bridge": BridgeParameters,
@@ -206,13 +279,24 @@ PARAMETERS: dict[str, type[Parameters]] = {
     "firewall": FirewallParameters,
     "l2fwd": L2fwdParameters,
     "nat": NatParameters,
+    "nsh": NshParameters,
+    "nsh_encap": NshEncapParameters,
     "policer": PolicerParameters,
     "router": RouterParameters,
+    "srv6": Srv6Parameters,
+    "srv6_encap": Srv6EncapParameters,
     "ttl_limit": TtlLimitParameters,
+    "vpn": VpnParameters,
 }
 # What the fields are for that a type's own model must add.
 MORE: dict[str, dict[str, str]] = {
-    "balancer": {"services": "addresses that clients use", "backends": "who serves them"},
+    "balancer": {
+        "source": "where tunnels and probes over IPv4 come from",
+        "source_ipv6": "where tunnels and probes over IPv6 come from",
+        "health": "asks backends whether they are there",
+        "services": "addresses that clients use",
+        "backends": "who serves them",
+    },
     "bridge": {"sides": "its two ports; default: the chain's"},
     "classifier": {"rules": "rules in order"},
     "firewall": {"rules": "rules in order"},
@@ -223,6 +307,8 @@ MORE: dict[str, dict[str, str]] = {
         "ports": "external ports of each address of the pool",
         "forwards": "static mappings for packets from outside",
     },
+    "nsh": {"paths": "what becomes of packets, by service path and index"},
+    "nsh_encap": {"rules": "rules in order: who gets which header"},
     "policer": {
         "green": "pass, drop, {dscp: N} or {output: NAME}",
         "yellow": "pass, drop, {dscp: N} or {output: NAME}",
@@ -230,12 +316,22 @@ MORE: dict[str, dict[str, str]] = {
     },
     "router": {
         "addresses": "of its own, by port, with their networks' lengths: it lives in these",
-        "routes": "PREFIX [via ADDRESS] [dev PORT], or mappings",
+        "routes": "PREFIX [via ADDRESS] [dev PORT], or mappings; or {kernel: NETNS}",
         "neighbours": "MAC addresses of those that are not asked for it",
+    },
+    "srv6": {"sids": "its segments, and what becomes of packets to them"},
+    "srv6_encap": {
+        "source": "source address of the outer header, one of the node's",
+        "rules": "rules in order: who gets which segments",
+    },
+    "vpn": {
+        "outside": "ports that tunnels go out by, and come in by",
+        "policies": "in order: what is protected, and what not",
     },
 }
 # Parameters that are paths of files to read.
 FILES: dict[str, tuple[str, ...]] = {
     "firewall": ("rules_file",),
     "router": ("routes_file", "neighbours_file"),
+    "vpn": ("sa_file",),
 }

@@ -19,6 +19,8 @@ def pictures(plan: dict[str, Any]) -> list[tuple[str, list[str]]]:
     def source(stage: dict[str, Any]) -> str:
         if "port" in stage["source"]:
             return port(stage["source"]["port"])
+        if "handoff" in stage["source"]:
+            return "other workers"
         came = [
             f"{name}.{output['name']}"
             for name, each in outputs.items()

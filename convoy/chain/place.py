@@ -6,7 +6,10 @@ Rules, all of them needed by the node (docs/plan.md):
  - a queue of a port is polled by one worker, so all chains that begin there share it;
  - inline is one stage per chain and queue; pipeline is one stage per function, joined by rings;
  - a function of a pipeline runs on one worker, whichever way its packets go;
- - so does a stateful function: answers must meet the flow that they belong to;
+ - so does a stateful function where it cannot be shared: answers must meet their flow;
+ - a stateful function is shared if its chains are inline, some of their ports have several queues,
+   and one of their functions rewrites at most: each worker that runs it has a stage of each of
+   these chains, from "handoff", for the packets of its flows that other workers received;
  - a chain that outputs lead to is a stage on each worker that runs a function which leads there.
 Stages that must share a worker form a group; groups are dealt out to the cores in turn.
 """
@@ -16,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convoy.chain.descriptor import Chain, Descriptor
-from convoy.chain.functions import is_stateful, outputs_of
+from convoy.chain.functions import is_stateful, outputs_of, rewrites
 from convoy.chain.machine import Machine
 
 
@@ -76,9 +79,12 @@ class _Groups:
         self.parent[self.find(b)] = self.find(a)
 
 
-def place(descriptor: Descriptor, machine: Machine) -> Placement:
-    """Decide stages and workers of a checked descriptor."""
+def place(
+    descriptor: Descriptor, machine: Machine, running: dict[str, Any] | None = None
+) -> Placement:
+    """Decide stages and workers of a checked descriptor; running: the plan that it comes after."""
     groups = _Groups()
+    shared = _shared(descriptor)
     stages: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     for way in ways(descriptor):
         if way.source is None:
@@ -88,19 +94,120 @@ def place(descriptor: Descriptor, machine: Machine) -> Placement:
             for key, stage in _stages(way, queue, queues):
                 if "port" in stage["source"]:
                     groups.join(("queue", way.source, queue), key)
-                for function in stage["path"]:
-                    if is_stateful(descriptor.functions[function]):
+                for function in _reached(descriptor, stage["path"]):
+                    if is_stateful(descriptor.functions[function]) and way.name not in shared:
                         groups.join(("flows", function), key)
                 stages.append((key, stage))
     keys = list(dict.fromkeys(groups.find(key) for key, _ in stages))
-    cores, notes = choose_cores(len(keys), descriptor.workers.cores, machine)
-    worker = {key: i % len(cores) for i, key in enumerate(keys)}
-    used = tuple(cores[: max(worker.values()) + 1])
+    if running is not None:
+        cores = [worker["core"] for worker in running["workers"]]
+        notes: tuple[str, ...] = ()
+        worker = _as_before(keys, groups, stages, running)
+        used = tuple(cores)
+    else:
+        cores, notes = choose_cores(len(keys), descriptor.workers.cores, machine)
+        worker = {key: i % len(cores) for i, key in enumerate(keys)}
+        used = tuple(cores[: max(worker.values()) + 1])
     if len(keys) > len(used):
         what = "queues and functions" if _has_pipeline(descriptor) else "queues"
         notes = (*notes, f"{len(keys)} {what} share {len(used)} worker{'s' * (len(used) > 1)}")
     placed = [{"worker": worker[groups.find(key)], **stage} for key, stage in stages]
+    placed += _handoff_stages(descriptor, placed, shared)
     return Placement((*placed, *_output_stages(descriptor, placed)), used, notes)
+
+
+def _as_before(
+    keys: Sequence[tuple[Any, ...]],
+    groups: _Groups,
+    stages: Sequence[tuple[tuple[Any, ...], dict[str, Any]]],
+    running: dict[str, Any],
+) -> dict[tuple[Any, ...], int]:
+    """Return the worker of each group: the one that has its sources, else the next in turn."""
+    before = {str(stage["source"]): stage["worker"] for stage in running["stages"]}
+    result: dict[tuple[Any, ...], int] = {}
+    for key, stage in stages:
+        group = groups.find(key)
+        if str(stage["source"]) in before:
+            result.setdefault(group, before[str(stage["source"])])
+    count = len(running["workers"])
+    for i, key in enumerate(key for key in keys if key not in result):
+        result[key] = i % count
+    return result
+
+
+def _reached(descriptor: Descriptor, path: Sequence[str]) -> dict[str, None]:
+    """Return the functions that packets of a path may come to, outputs followed."""
+    result: dict[str, None] = {}
+    waiting = list(path)
+    while waiting:
+        name = waiting.pop(0)
+        if name not in result:
+            result[name] = None
+            for chain in outputs_of(descriptor.functions[name]).values():
+                waiting += descriptor.chains[chain].path
+    return result
+
+
+def _shared(descriptor: Descriptor) -> dict[str, frozenset[str]]:
+    """Return the chains whose flows several workers may share, each with those of its flows.
+
+    Chains that pass the same stateful function are shared together, or not at all.
+    """
+    groups = _Groups()
+    stateful: dict[str, list[str]] = {}
+    single: list[str] = []  # that must be on one worker
+    rewriters: dict[str, frozenset[str]] = {}
+    for way in ways(descriptor):
+        reached = _reached(descriptor, way.path)
+        keep = [name for name in reached if is_stateful(descriptor.functions[name])]
+        if way.source is None or not keep:
+            continue
+        stateful[way.name] = keep
+        rewriters[way.name] = frozenset(n for n in keep if rewrites(descriptor.functions[n]))
+        for name in keep:
+            groups.join(("flows", name), ("chain", way.name))
+        if way.chain.deployment != "inline" or len(rewriters[way.name]) > 1:
+            single.append(way.name)
+    together: dict[tuple[Any, ...], list[str]] = {}
+    for chain in stateful:
+        together.setdefault(groups.find(("chain", chain)), []).append(chain)
+    queues = {way.name: _queues(descriptor, way) for way in ways(descriptor)}
+    return {
+        chain: frozenset(chains)
+        for chains in together.values()
+        if any(queues[chain] > 1 for chain in chains)
+        and not any(chain in single for chain in chains)
+        and len({rewriters[chain] for chain in chains}) == 1
+        for chain in chains
+    }
+
+
+def _queues(descriptor: Descriptor, way: Way) -> int:
+    return 0 if way.source is None else descriptor.ports[way.source].rx_queues
+
+
+def _handoff_stages(
+    descriptor: Descriptor,
+    stages: Sequence[dict[str, Any]],
+    shared: dict[str, frozenset[str]],
+) -> list[dict[str, Any]]:
+    """Return the stages of shared chains for what other workers received."""
+    result = []
+    for way in ways(descriptor):
+        chains = shared.get(way.name, frozenset())
+        workers = sorted({stage["worker"] for stage in stages if stage["chain"] in chains})
+        if len(workers) > 1:
+            result += [
+                {
+                    "worker": worker,
+                    "chain": way.name,
+                    "source": {"handoff": True},
+                    "path": list(way.path),
+                    "sink": {"port": way.sink},
+                }
+                for worker in workers
+            ]
+    return result
 
 
 def _output_stages(

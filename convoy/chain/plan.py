@@ -34,10 +34,14 @@ class Plan:
         return list(self.data["chains"])
 
 
-def make_plan(loaded: Loaded, machine: Machine) -> Plan:
-    """Decide everything that the descriptor leaves open."""
+def make_plan(loaded: Loaded, machine: Machine, running: dict[str, Any] | None = None) -> Plan:
+    """Decide everything that the descriptor leaves open.
+
+    running: the plan of a node that is to go over to it: functions keep their order, and workers
+    their queues.
+    """
     descriptor = loaded.descriptor
-    placement = place(descriptor, machine)
+    placement = place(descriptor, machine, running)
     eal, notes = _memory(loaded, machine)
     used = {name for chain in descriptor.chains.values() for name in chain.path}
     unused = [name for name in descriptor.functions if name not in used]
@@ -56,7 +60,7 @@ def make_plan(loaded: Loaded, machine: Machine) -> Plan:
                 "config": _config(loaded, name, function),
                 **_outputs(function),
             }
-            for name, function in descriptor.functions.items()
+            for name, function in _in_order(descriptor, running)
         ],
         "chains": [way.as_plan() for way in ways(descriptor)],
         "stages": list(placement.stages),
@@ -64,9 +68,18 @@ def make_plan(loaded: Loaded, machine: Machine) -> Plan:
         **({"flows": descriptor.flows.model_dump()} if _asks_flows(descriptor) else {}),
         "eal": eal,
         **_optional("telemetry", descriptor.telemetry),
+        **_optional("control", descriptor.control),
         **({"run_as": descriptor.run_as} if descriptor.run_as else {}),
     }
     return Plan(data, (*placement.notes, *notes))
+
+
+def _in_order(descriptor: Descriptor, running: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    """Return the functions by name: those that run in their order, then the others."""
+    before = [one["name"] for one in running["functions"]] if running else []
+    names = [name for name in before if name in descriptor.functions]
+    names += [name for name in descriptor.functions if name not in before]
+    return [(name, descriptor.functions[name]) for name in names]
 
 
 def _asks_flows(descriptor: Descriptor) -> bool:

@@ -6,12 +6,16 @@ from collections.abc import Iterator
 
 from convoy.base.model import Model
 from convoy.base.model_reference import section
-from convoy.chain.descriptor import Chain, Descriptor, Memory, Telemetry, Workers
+from convoy.chain.descriptor import Chain, Control, Descriptor, Memory, Telemetry, Workers
 from convoy.chain.flows import Flows, Timeouts
-from convoy.chain.functions import FUNCTIONS, Forward, Match, Route
+from convoy.chain.functions import FUNCTIONS, Forward, Route
 from convoy.chain.match import ChainMatch
 from convoy.chain.next_hops import NextHop
+from convoy.chain.nsh import NshRule, ServicePath, Tlv, VxlanGpe
 from convoy.chain.ports import PORTS, Captures, Convoys
+from convoy.chain.rule_match import Match
+from convoy.chain.srv6 import LocalSid, Srv6Rule
+from convoy.chain.vpn import VpnPolicy
 
 
 def reference() -> str:
@@ -37,8 +41,20 @@ def _lines() -> Iterator[str]:
             yield from section("#### `rules`: `allow:` or `deny:`", Match)
         if name == "nat":
             yield from section("#### `forwards`", Forward)
+        if name == "nsh":
+            yield from section("#### `paths`", ServicePath)
+        if name == "nsh-encap":
+            yield from section("#### `rules`", NshRule)
+            yield from section("#### `tlvs`", Tlv)
+            yield from section("#### `vxlan-gpe`, of nsh too", VxlanGpe)
+        if name == "srv6":
+            yield from section("#### `sids`", LocalSid)
+        if name == "srv6-encap":
+            yield from section("#### `rules`", Srv6Rule)
         if name == "router":
             yield from section("#### `routes`", Route)
+        if name == "vpn":
+            yield from section("#### `policies`", VpnPolicy)
     yield from section("## `chains`", Chain)
     yield from section("### `match`", ChainMatch)
     yield from section("## `next-hops`", NextHop)
@@ -47,3 +63,4 @@ def _lines() -> Iterator[str]:
     yield from section("## `workers`", Workers)
     yield from section("## `memory`", Memory)
     yield from section("## `telemetry`", Telemetry)
+    yield from section("## `control`", Control)

@@ -12,6 +12,7 @@ from convoy.cli.options import NewFolder, split
 from convoy.cli.result import Json, Result
 from convoy.errors import InputError
 from convoy.run.session import order_here, wanted
+from convoy.search.goals import SMOKE
 
 SIZES = ("64", "128", "256", "512", "1024", "1500", "imix")
 
@@ -42,7 +43,7 @@ def command(
     plan = wanted(
         ["quick"],
         repeats=1 if smoke else repeats,
-        profile="quick",
+        profile=SMOKE if smoke else "quick",
         goal_names=("pdr",),
         changes={"sizes": sizes_of(sizes or (["64"] if smoke else None))},
     )

@@ -14,16 +14,17 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from convoy.base.clock import folder_timestamp
-from convoy.base.files import write_whole
 from convoy.cli.console import messages
 from convoy.cli.options import Devices, NewFolder, Rounds, split
 from convoy.cli.progress import Bar
+from convoy.cli.report import claims_file, write_pages
 from convoy.cli.result import Json, Result
 from convoy.errors import InputError
+from convoy.host.programs import LEDGER, SCENARIOS
 from convoy.report import export
 from convoy.report.compare import compare as compared
-from convoy.report.document import Document
-from convoy.report.html import html
+from convoy.report.ledger.judge import UNTESTED
+from convoy.report.ledger.page import Claims, claims_of
 from convoy.report.run_data import Run, read
 from convoy.report.run_document import document
 from convoy.report.text import show
@@ -42,7 +43,7 @@ class Measured(Result):
 
     folder: Path
     run: Run
-    page: Document
+    claims: Claims
     seconds: float
 
     @property
@@ -52,7 +53,7 @@ class Measured(Result):
 
     def document(self) -> dict[str, Any]:
         """Return that of `convoy report`, and where it is."""
-        return export.document(self.run) | {
+        return export.document(self.run, self.claims) | {
             "schema": "convoy.bench.run/3",
             "folder": str(self.folder),
             "report": str(self.report),
@@ -61,8 +62,12 @@ class Measured(Result):
 
     def show(self, out: Console) -> None:
         """Print what the report says in words and tables, and where it is."""
-        show(self.page, out)
+        show(document(self.run, self.claims), out)
         out.print(f"took {_time(self.seconds)}; report: {self.report}", markup=False)
+        tested = sum(one.verdict != UNTESTED for one in self.claims.judged)
+        if tested:
+            where = claims_file(self.report)
+            out.print(f"of the papers' claims it tests {tested}: {where}", markup=False)
 
 
 class Show:
@@ -91,8 +96,8 @@ def _time(value: float) -> str:
 def _finish(folder: RunFolder, began: float) -> Measured:
     """Everything from here on is made of what was kept."""
     run = read([folder.path])
-    result = Measured(folder.path, run, document(run), time.monotonic() - began)
-    write_whole(result.report, html(result.page))
+    result = Measured(folder.path, run, claims_of(run, LEDGER, SCENARIOS), time.monotonic() - began)
+    write_pages(result.report, run, result.claims)
     return result
 
 

@@ -21,7 +21,14 @@ COMMANDS = (
     "check",
     "run",
     "top",
+    "metrics",
+    "apply",
+    "confirm",
+    "rollback",
+    "history",
+    "show",
     "next-hop",
+    "libvirt",
     "bench",
     "preload",
     "report",
@@ -36,13 +43,28 @@ class _Modules(UserDict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in self.data:
             raise KeyError(name)
-        module = importlib.import_module(f"convoy.cli.{name.replace('-', '_')}")
+        try:
+            module = importlib.import_module(f"convoy.cli.{name.replace('-', '_')}")
+        except ModuleNotFoundError as error:
+            return _without(name, error)
         one = typer.Typer()
         if hasattr(module, "app"):
             one.add_typer(module.app, name=name)
         else:
             one.command(name, epilog=EXIT_CODES)(module.command)
         return typer.main.get_group(one).commands[name]
+
+
+def _without(name: str, error: ModuleNotFoundError) -> Any:
+    """Return what stands for a command that lacks a Python module: the others are there."""
+    one = typer.Typer(callback=lambda: None)  # a callback: else its only command has no name
+    anything = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+    @one.command(name, help=f"Needs {error.name}, which is not here.", context_settings=anything)
+    def _raise() -> None:
+        raise error
+
+    return typer.main.get_group(one).commands[name]
 
 
 class _Commands(typer.core.TyperGroup):
@@ -88,6 +110,16 @@ def _on_term(number: int, frame: object) -> None:
     raise SystemExit(128 + number)  # unwinds every `with`: nothing stays behind
 
 
+def _lacking(module: str) -> str:
+    """What to do about a Python module that an installation is without."""
+    # The tester's package brings what benchmarks and reports need.
+    return (
+        f"the Python module {module} is not here, and this command needs it; install Convoy's "
+        "Debian package convoy-tester, or, in an environment of your "
+        "own, pip install convoy-nfv"
+    )
+
+
 def main() -> None:
     """Entry point: a ConvoyError becomes a line on stderr and its exit code.
 
@@ -107,5 +139,11 @@ def main() -> None:
         for line in lines:
             print(f"convoy: {line}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module == "convoy":
+            raise
+        print(f"convoy: {_lacking(module)}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

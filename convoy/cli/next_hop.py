@@ -16,10 +16,9 @@ from convoy.chain.next_hops import NextHop
 from convoy.cli.console import EXIT_CODES
 from convoy.cli.result import Json, Result
 from convoy.cli.top import choose
+from convoy.client import Client
 from convoy.errors import InputError, first_problem
-from convoy.host import next_hops
 from convoy.host.counts import RunningNode, running_nodes
-from convoy.host.telemetry import Telemetry
 
 app = typer.Typer(
     help="Next hops of a running node: where its convoys go (docs/convoys.md).",
@@ -73,17 +72,12 @@ def hop_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
         raise InputError(f"--{place.split('.')[0]}: {words}") from None
 
 
-def _hops(telemetry: Telemetry, node: RunningNode) -> NextHops:
-    names = telemetry.read("/convoy/next_hops")
-    return NextHops(node, {str(n): telemetry.read(f"/convoy/next_hops,{n}") for n in names})
-
-
 @app.command("list", epilog=EXIT_CODES)
 def show_list(pid: Pid = None, as_json: Json = False) -> Result:
     """Show a node's next hops, and how many packets were aggregated for each."""
     node = choose(running_nodes(), pid, "--pid PID")
-    with Telemetry(node.telemetry) as telemetry:
-        return _hops(telemetry, node)
+    with Client(node.read) as client:
+        return NextHops(node, client.next_hops())
 
 
 @app.command("put", epilog=EXIT_CODES)
@@ -129,9 +123,9 @@ def put(
         values["for"] = [scid(text) for text in for_]
     hop = hop_of(name, {key: value for key, value in values.items() if value is not None})
     node = choose(running_nodes(), pid, "--pid PID")
-    with Telemetry(node.telemetry) as telemetry:
-        next_hops.put(telemetry, hop)
-        return _hops(telemetry, node)
+    with Client(node.control) as client:
+        client.put_next_hop(hop)
+        return NextHops(node, client.next_hops())
 
 
 @app.command("remove", epilog=EXIT_CODES)
@@ -142,6 +136,6 @@ def remove(
 ) -> Result:
     """Remove a next hop: its packets go where everything else goes, or one by one."""
     node = choose(running_nodes(), pid, "--pid PID")
-    with Telemetry(node.telemetry) as telemetry:
-        next_hops.remove(telemetry, name)
-        return _hops(telemetry, node)
+    with Client(node.control) as client:
+        client.remove_next_hop(name)
+        return NextHops(node, client.next_hops())

@@ -20,6 +20,7 @@ from convoy.chain.plan import Plan
 from convoy.cli.console import messages
 from convoy.cli.counts_view import Sample, accounting_text, tables
 from convoy.cli.result import Json, Result
+from convoy.client import ClientError
 from convoy.errors import ConvoyError
 from convoy.host.machine import this_machine
 from convoy.host.node import Node
@@ -27,7 +28,6 @@ from convoy.host.node_check import check_plan
 from convoy.host.programs import need
 from convoy.host.signals import StopSignals
 from convoy.host.stall import Stall
-from convoy.host.telemetry import TelemetryError
 
 REFRESH_S = 0.5
 
@@ -124,9 +124,9 @@ def _noticing_a_stall(
 def _show(node: Node, watch: Callable[[Sample], None]) -> None:
     try:
         watch(Sample(time.monotonic(), node.counts()))
-    except TelemetryError:
+    except ClientError:
         if node.process.running():
-            node.forget_telemetry()  # a late answer must not be taken for the next one
+            node.forget_client()  # a late answer must not be taken for the next one
 
 
 class LiveView:

@@ -13,10 +13,10 @@ from convoy.cli.console import console
 from convoy.cli.counts_view import Sample, accounting_text, tables
 from convoy.cli.result import Json, Result
 from convoy.cli.run import REFRESH_S, LiveView
+from convoy.client import Client, ClientError
 from convoy.errors import InputError
-from convoy.host.counts import RunningNode, read_counts, running_nodes
+from convoy.host.counts import RunningNode, running_nodes
 from convoy.host.signals import StopSignals
-from convoy.host.telemetry import Telemetry, TelemetryError
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,16 @@ def choose(nodes: list[RunningNode], pid: int | None, how: str = "convoy top PID
 
 def watch(node: RunningNode) -> NodeCounts:
     """Show a node's counters until it ends or a signal comes; return the last ones."""
-    with Telemetry(node.telemetry) as telemetry, StopSignals() as signals:
-        counts = read_counts(telemetry)
+    with Client(node.read) as client, StopSignals() as signals:
+        counts = client.counts()
         view = LiveView(console(), f"convoyd {node.pid}")
         with view.live:
             while not signals.stop_requested:
                 view.show(Sample(time.monotonic(), counts))
                 signals.wait(node.pid, REFRESH_S)
                 try:
-                    counts = read_counts(telemetry)
-                except TelemetryError:
+                    counts = client.counts()
+                except ClientError:
                     break  # it ended
         return NodeCounts(node, counts)
 
@@ -78,5 +78,5 @@ def command(
     node = choose(running_nodes(), pid)
     if console().is_terminal and not as_json:
         return watch(node)
-    with Telemetry(node.telemetry) as telemetry:
-        return NodeCounts(node, read_counts(telemetry))
+    with Client(node.read) as client:
+        return NodeCounts(node, client.counts())

@@ -31,7 +31,8 @@ class PortAt:
 
     vhost-user: the device has the switch's side and makes the socket at address. Of a device that
     connects instead (Device.tester_port says so) the tester makes it. virtio-user: the device has
-    the guest's side and connects; the tester makes the socket. memif: the device makes the socket.
+    the guest's side and connects; the tester makes the socket. virtio-user-server: the same, but
+    the device makes the socket, for a switch that connects. memif: the device makes the socket.
     af_packet, af_xdp: the device makes a pair of veth; address is the name of the tester's end,
     to which the tester attaches in that way. tap: the device makes an interface of that name.
     """
@@ -40,6 +41,14 @@ class PortAt:
     address: str  # a socket's path or an interface's name
     queues: int = 1  # pairs
     slots: int | None = None  # of each ring; None: as many as the device has
+
+
+@dataclass(frozen=True)
+class Flows:
+    """What stateful functions are to remember at once."""
+
+    count: int
+    idle_s: int | None = None  # all time-outs, whatever the protocol; None: the device's own
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,18 @@ class Setup:
     options: Mapping[str, str] = field(default_factory=dict)  # the device's own: Ability.options
     # From right to left, for applications, whose answers come back. None: nothing comes that way.
     back: tuple[Function, ...] | None = None
+    # Of stateful functions: what comes from the right goes back through the same ones. None: there
+    # are none.
+    flows: Flows | None = None
     oversubscribed: bool = False  # others poll on its cores: its loops yield to them
+    # Of a switch: ports of the VNFs behind it, two for each. What comes by the left port leaves by
+    # the first of them, what comes by the second by the third, and by the last one by the right.
+    behind: tuple[PortAt, ...] = ()
+
+    @property
+    def ports(self) -> tuple[PortAt, ...]:
+        """Return all ports. What comes by one with an even index leaves by the one after it."""
+        return (self.left, *self.behind, self.right)
 
     @property
     def path(self) -> str:
@@ -75,7 +95,9 @@ class Ability:
     queues: int = 1  # most, of a port
     cores: int = 1  # most, that it uses
     both_ways: bool = False  # knows Setup.back
+    remembers: bool = False  # knows Setup.flows
     yields: bool = False  # knows Setup.oversubscribed, or has no poll loop
+    switches: bool = False  # knows Setup.behind
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # values, default first
 
 
@@ -141,6 +163,10 @@ class Running(Scope):
         """
         return ()
 
+    def poll_threads(self) -> tuple[int, ...]:
+        """Return the threads with its poll loops; none: they cannot be told from others."""
+        return ()
+
     def counters(self) -> dict[str, Any] | None:
         """Return what it counts, by its own names, or None: it cannot be asked."""
         return None
@@ -170,6 +196,7 @@ class Device(ABC):
 
     name: ClassVar[str]  # as commands and results write it
     ability: ClassVar[Ability]
+    connects: ClassVar[bool] = False  # its vhost-user ports connect; the other side makes sockets
 
     @abstractmethod
     def presence(self) -> Presence:
@@ -215,8 +242,12 @@ class Device(ABC):
                 return f"{self.name} has no option {key}={value} (it has: {known or 'none'})"
         if setup.back is not None and not self.ability.both_ways:
             return f"{self.name} is told only of packets from left to right"
+        if setup.flows is not None and not self.ability.remembers:
+            return f"{self.name} is compared without stateful functions"
         if setup.oversubscribed and not self.ability.yields:
             return f"{self.name} has poll loops that do not yield to others on their core"
+        if setup.behind and not self.ability.switches:
+            return f"{self.name} is no switch for VNFs behind it"
         try:
             self.check(setup)
         except InputError as error:

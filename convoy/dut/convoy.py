@@ -20,11 +20,12 @@ from typing import Any
 
 from convoy import __version__
 from convoy.base.yaml_text import Text
+from convoy.chain.flows import Timeouts
 from convoy.chain.functions import FUNCTIONS
 from convoy.chain.load import check_text
 from convoy.chain.plan import make_plan
 from convoy.dut import veth
-from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
+from convoy.dut.base import Ability, Cost, Device, Flows, PortAt, Presence, Running, Setup
 from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
 from convoy.errors import InputError
 from convoy.host.folders import dpdk_folder
@@ -34,7 +35,7 @@ from convoy.host.node import Node
 from convoy.host.priority import prefer
 from convoy.host.process import output_of
 from convoy.host.programs import find
-from convoy.host.run_queue import threads_named
+from convoy.host.run_queue import WORKERS, threads_named
 
 NATIVE = "native"
 PACK = "pack"
@@ -44,7 +45,6 @@ VETH = "veth"  # as between two servers: each node in a network namespace, with 
 # Between nodes that send convoys to each other; nobody looks at them on a link of two.
 OWN_IP, NEXT_IP = "192.0.2.252", "192.0.2.253"
 NEXT_MAC = "02:00:00:00:0e:01"
-WORKERS = ("rte-worker", "dpdk-worker")  # threads' names: DPDK 22.11, 24.11
 
 
 def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
@@ -52,7 +52,11 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
     names = [f"{function.type}{i}" for i, function in enumerate(setup.functions)]
     functions = dict(zip(names, setup.functions, strict=True))
     deployment = "pipeline" if setup.deployment == "pipeline" else "inline"
-    chains = {"bench": {"from": "left", "to": "right", "path": names, "deployment": deployment}}
+    chains: dict[str, Any] = {
+        "bench": {"from": "left", "to": "right", "path": names, "deployment": deployment}
+    }
+    if setup.flows is not None:
+        chains["bench"]["both-ways"] = True
     if setup.back is not None:
         others = [f"back-{function.type}{i}" for i, function in enumerate(setup.back)]
         functions |= dict(zip(others, setup.back, strict=True))
@@ -69,9 +73,18 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
     if mode in (NATIVE, PACK):
         right["convoys"] = {"ip": OWN_IP}
         hops = {"next": {"port": "right", "ip": NEXT_IP, "mac": NEXT_MAC}}
+    behind = {f"vnf{i}": _port(port, datapath) for i, port in enumerate(setup.behind)}
+    ports = {"left": left, **behind, "right": right}
+    if behind:
+        ways = list(ports)
+        chains = {
+            f"way{i}": {"from": ways[2 * i], "to": ways[2 * i + 1], "path": []}
+            for i in range(len(ways) // 2)
+        }
     return {
-        "ports": {"left": left, "right": right},
+        "ports": ports,
         **({"next-hops": hops} if hops else {}),
+        **({"flows": _flows(setup.flows)} if setup.flows else {}),
         "functions": {
             name: {function.type: dict(function.config)} for name, function in functions.items()
         },
@@ -81,11 +94,20 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
     }
 
 
+def _flows(flows: Flows) -> dict[str, Any]:
+    idle = flows.idle_s
+    names = [field.replace("_", "-") for field in Timeouts.model_fields]
+    timeouts = {"timeouts": dict.fromkeys(names, idle)} if idle is not None else {}
+    return {"max": max(64, flows.count), "max-ipv6": 64, **timeouts}
+
+
 def _port(port: PortAt, datapath: str) -> dict[str, Any]:
     slots = {"slots": port.slots} if port.slots else {}
     kind, role = port.kind, {}
     if kind == "memif-client":  # the other end of a link between two of our nodes
         kind, role = "memif", {"role": "client"}
+    if kind == "virtio-user-server":  # a guest of a switch that connects
+        kind, role = "virtio-user", {"mode": "server"}
     many = {"queues": port.queues} if port.queues > 1 else {}
     own: dict[str, Any] = {}
     if kind in {"vhost-user", "memif"} and datapath == DPDK:
@@ -214,8 +236,9 @@ class _Running(Running):
         return () if self._oversubscribed else self.processes()
 
     def cooperative_threads(self) -> tuple[int, ...]:
-        if not self._oversubscribed:
-            return ()
+        return self.poll_threads() if self._oversubscribed else ()
+
+    def poll_threads(self) -> tuple[int, ...]:
         return tuple(t for pid in self.processes() for t in threads_named(pid, WORKERS))
 
     def stop(self) -> None:
@@ -255,12 +278,23 @@ class Convoy(Device):
     name = "convoy"
     ability = Ability(
         functions=frozenset(FUNCTIONS),
-        port_kinds=frozenset({"vhost-user", "memif", "af_packet", "af_xdp", "virtio-user"}),
+        port_kinds=frozenset(
+            {
+                "vhost-user",
+                "memif",
+                "af_packet",
+                "af_xdp",
+                "virtio-user",
+                "virtio-user-server",
+            }
+        ),
         deployments=frozenset({"inline", "pipeline", "process"}),
         queues=16,
         cores=64,
         both_ways=True,
+        remembers=True,
         yields=True,
+        switches=True,
         options={
             "link": ("vhost-user", "memif", VETH),
             "convoys": ("no", NATIVE, PACK),

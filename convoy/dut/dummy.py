@@ -78,6 +78,7 @@ class Dummy(Device):
         functions=frozenset(FUNCTIONS),
         port_kinds=frozenset({KIND}),
         deployments=frozenset({"inline", "pipeline", "process"}),
+        remembers=True,
     )
 
     def __init__(self, curve: Curve | None = None) -> None:

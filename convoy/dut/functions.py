@@ -8,7 +8,7 @@ left to right. A device's ports have the same addresses everywhere, so that what
 byte for byte whoever forwarded it: frames to a router go to LEFT_MAC, and come from RIGHT_MAC.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network
@@ -17,7 +17,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from convoy.chain import functions as described
-from convoy.chain.functions import FUNCTIONS, NUMBERS_WITH_PORTS, settings
+from convoy.chain.functions import FUNCTIONS, settings
+from convoy.chain.rule_match import NUMBERS_WITH_PORTS
 from convoy.dut.base import Function
 from convoy.errors import InputError, first_problem
 
@@ -28,6 +29,9 @@ RIGHT_MAC = "02:00:00:00:0c:02"
 SOURCES = IPv4Network("198.18.0.0/16")
 DESTINATIONS = IPv4Network("198.19.0.0/16")
 FEW = IPv4Network("198.19.0.0/22")
+# Behind stateful functions there are more hosts, and addresses that these get outside.
+INSIDE = IPv4Network("100.64.0.0/10")
+OUTSIDE = IPv4Network("203.0.113.0/24")
 DPORT = 4096  # what the last, allowing rule of a firewall asks for
 
 Ports = tuple[int, int]  # first and last
@@ -52,6 +56,15 @@ class Firewall:
 
     rules: tuple[Rule, ...]
     default_allow: bool
+    stateful: bool = False  # what comes from the left, and the answers to it
+
+
+@dataclass(frozen=True)
+class Nat:
+    """Source addresses of what leaves by the right port are translated, and answers back."""
+
+    inside: IPv4Network
+    pool: IPv4Network
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ class Layer2:
     bridge: bool = False  # learning, like every switch; frames stay as they are
 
 
-Meaning = Firewall | Router | Layer2
+Meaning = Firewall | Router | Layer2 | Nat
 
 
 def read(function: Function, leaves: str = "right") -> Meaning:
@@ -100,6 +113,17 @@ def read(function: Function, leaves: str = "right") -> Meaning:
             f"{', '.join(_MEANINGS)}"
         )
     return _MEANINGS[function.type][1](settings(model), leaves)
+
+
+def tracks(functions: Sequence[Function]) -> bool:
+    """Return whether a chain is a stateful firewall before a nat, which other devices have as one:
+    connection tracking. Raises InputError for other chains with state.
+    """
+    meanings = [read(function) for function in functions]
+    state = [isinstance(m, Nat) or (isinstance(m, Firewall) and m.stateful) for m in meanings]
+    if any(state) and not (len(state) == 2 and all(state) and isinstance(meanings[1], Nat)):
+        raise InputError("devices are compared with a stateful firewall before a nat, and no more")
+    return any(state)
 
 
 def types_of(meanings: Collection[type[Meaning]]) -> frozenset[str]:
@@ -129,6 +153,11 @@ def _firewall(config: described.Firewall, leaves: str) -> Firewall:
     rules = []
     for rule in config.rules:
         match = rule.allow if isinstance(rule, described.Allow) else rule.deny
+        if match.asks_fields():
+            raise InputError(
+                "firewall: devices are compared with rules about addresses, protocols and ports; "
+                "leave out the other keys"
+            )
         proto = match.proto if not isinstance(match.proto, str) else _NUMBERS[match.proto]
         sport, dport = _ports(match.sport), _ports(match.dport)
         if (sport or dport) and proto not in NUMBERS_WITH_PORTS:
@@ -136,14 +165,24 @@ def _firewall(config: described.Firewall, leaves: str) -> Firewall:
         allow = isinstance(rule, described.Allow)
         src, dst = _network(match.src), _network(match.dst)
         rules.append(Rule(allow, src, dst, proto, sport, dport))
-    return Firewall(tuple(rules), config.default == "allow")
+    return Firewall(tuple(rules), config.default == "allow", config.stateful)
+
+
+def _nat(config: described.Nat, leaves: str) -> Nat:
+    inside, pool = _network(config.inside[0]), _network(config.pool[0])
+    one = len(config.inside) == len(config.pool) == 1
+    if not one or inside is None or pool is None or config.forwards:
+        raise InputError("nat: devices are compared with one prefix inside and one outside")
+    return Nat(inside, pool)
 
 
 def _router(config: described.Router, leaves: str) -> Router:
     if config.routes_file is not None:
         raise InputError("router: devices are compared with routes alone; leave out routes-file")
+    if isinstance(config.routes, described.KernelRoutes):
+        raise InputError("router: devices are compared with routes alone; leave out kernel")
     routes = []
-    for route in config.routes:
+    for route in config.listed:
         prefix = _network(route.prefix)
         if prefix is None or route.via is None or route.dev != leaves:
             raise InputError(f"router: {route.prefix}: write PREFIX via ADDRESS dev {leaves}")
@@ -171,6 +210,7 @@ _MEANINGS: dict[str, tuple[type[Meaning], Callable[[Any, str], Meaning]]] = {
     "router": (Router, _router),
     "l2fwd": (Layer2, _layer2),
     "bridge": (Layer2, _bridge),
+    "nat": (Nat, _nat),
 }
 
 
@@ -255,11 +295,35 @@ def policer() -> Function:
     return Function("policer", {"cir_bps": 400_000_000_000})
 
 
-def nat() -> Function:
-    """Return a NAT of benchmark traffic's sources."""
+def stateful() -> Function:
+    """Return a firewall that lets connections begin on the left only."""
+    return Function(
+        "firewall",
+        {
+            "stateful": True,
+            "default": "deny",
+            "rules": [
+                {"allow": {"src": str(INSIDE), "dst": str(DESTINATIONS), "proto": proto,
+                           "dport": DPORT}}
+                for proto in ("udp", "tcp")
+            ],
+        },
+    )  # fmt: skip
+
+
+def nat(flows: int = 1 << 16) -> Function:
+    """Return a NAT of the hosts behind stateful functions, for so many flows."""
     return Function(
         "nat",
-        {"outside": ["right"], "inside": [str(SOURCES)], "pool": ["192.0.2.0/24"]},
+        {
+            "outside": ["right"],
+            "inside": [str(INSIDE)],
+            "pool": [str(OUTSIDE)],
+            # As many ports as a host of benchmark traffic uses, and one: all blocks fit.
+            "block-size": 64,
+            "block-rest-s": 0,
+            "mappings": max(flows, 1 << 10),
+        },
     )
 
 
@@ -277,5 +341,8 @@ WORKLOADS: dict[str, Callable[[int], Function]] = {
     "macswap": lambda entries: macswap(),
     "balancer": balancer,
     "policer": lambda entries: policer(),
+    "stateful": lambda entries: stateful(),
     "nat": lambda entries: nat(),
 }
+# Of these, those that remember flows: their traffic comes from INSIDE, and answers come back.
+STATEFUL = ("stateful", "nat")

@@ -6,19 +6,21 @@ A script configures one function between two interfaces, `left` and `right`, wit
 
 firewall: a bridge, and nftables rules in its forward hook. router: the kernel's own, with permanent
 neighbours. l2fwd: a bridge; where addresses are to be written, nftables forwards from the left
-interface's ingress to the right one, which a bridge cannot.
+interface's ingress to the right one, which a bridge cannot. A stateful firewall and a nat: a router
+with connection tracking, rules in its forward hook, masquerading in its postrouting hook.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from convoy.dut.base import Function
+from convoy.dut.base import Flows, Function
 from convoy.dut.functions import (
     LEFT_MAC,
     RIGHT_MAC,
     Firewall,
     Layer2,
     Meaning,
+    Nat,
     Ports,
     Router,
     Rule,
@@ -26,6 +28,8 @@ from convoy.dut.functions import (
 )
 from convoy.errors import InputError
 
+TESTER_MAC = "02:00:00:00:00:01"
+_CONNTRACK = "/proc/sys/net/netfilter"
 _BRIDGE = """\
 ip link add br0 type bridge stp_state 0 mcast_snooping 0 nf_call_iptables 0
 ip link set left master br0 up
@@ -69,9 +73,9 @@ def changes_destination(function: Function) -> bool:
     )
 
 
-def _nft(family: str, hook: str, rules: list[str]) -> str:
+def _nft(family: str, hook: str, rules: list[str], name: str = "through") -> str:
     body = "\n".join([f"{hook}; policy accept;", *rules])
-    return f"nft -f - <<END\ntable {family} convoy {{\nchain through {{\n{body}\n}}\n}}\nEND\n"
+    return f"nft -f - <<END\ntable {family} convoy {{\nchain {name} {{\n{body}\n}}\n}}\nEND\n"
 
 
 def _firewall(firewall: Firewall, for_us: bool, back: Firewall | None) -> Iterator[str]:
@@ -107,6 +111,41 @@ def _ports(name: str, ports: Ports | None) -> list[str]:
         return []
     low, high = ports
     return [f"th {name} {low}" if low == high else f"th {name} {low}-{high}"]
+
+
+def tracking(functions: Sequence[Function], flows: Flows) -> str:
+    """Return the script of a stateful firewall before a nat (convoy/dut/functions.py, tracks)."""
+    firewall, nat = map(read, functions)
+    assert isinstance(firewall, Firewall) and isinstance(nat, Nat)
+    # Behind both interfaces is the tester, whatever the address.
+    inside, outside = "192.0.2.1", "192.0.2.2"
+    lines = [
+        "link set lo up",
+        f"link set left address {LEFT_MAC} up",
+        f"link set right address {RIGHT_MAC} up",
+        f"address add {nat.pool[1]}/32 dev right",
+        f"neigh replace {inside} lladdr {TESTER_MAC} dev left nud permanent",
+        f"neigh replace {outside} lladdr {TESTER_MAC} dev right nud permanent",
+        f"route add {nat.inside} via {inside} dev left onlink",
+        f"route add default via {outside} dev right onlink",
+    ]
+    forward = [f'iifname "left" {rule}' for rule in _rules(firewall)]
+    forward += ["ct state established,related accept", "drop"]
+    masquerade = [f'oifname "right" ip saddr {nat.inside} masquerade']
+    script = [
+        _QUIET,
+        "echo 1 > /proc/sys/net/ipv4/ip_forward\n",
+        "for i in left right; do echo 0 > /proc/sys/net/ipv4/conf/$i/rp_filter; done\n",
+        "ip -batch - <<END\n" + "\n".join(lines) + "\nEND\n",
+        _nft("inet", "type filter hook forward priority 0", forward),
+        _nft("inet", "type nat hook postrouting priority 100", masquerade, "leave"),
+    ]
+    if flows.idle_s is not None:
+        script.append(
+            f"for i in {_CONNTRACK}/nf_conntrack_udp_timeout* "
+            f"{_CONNTRACK}/nf_conntrack_tcp_timeout*; do echo {flows.idle_s} > $i; done\n"
+        )
+    return "".join(script)
 
 
 def _router(router: Router, for_us: bool, back: Router | None) -> Iterator[str]:

@@ -13,15 +13,17 @@ import os
 import platform
 import re
 import shutil
+from pathlib import Path
 from typing import Any
 
-from convoy.dut.base import Ability, Device, Function, Presence, Running, Setup
-from convoy.dut.functions import types_of
-from convoy.dut.kernel import MEANINGS, changes_destination, script
+from convoy.dut.base import Ability, Device, Flows, Function, Presence, Running, Setup
+from convoy.dut.functions import Nat, tracks, types_of
+from convoy.dut.kernel import MEANINGS, changes_destination, script, tracking
 from convoy.dut.veth import ATTACHED, unwire, wiring
 from convoy.errors import ConvoyError, InputError
 from convoy.host.namespace import Namespace, shell
 
+_MOST = Path("/proc/sys/net/netfilter/nf_conntrack_max")  # of all network namespaces together
 _TRY = """\
 ip link add left type veth peer name right
 ip link add br0 type bridge
@@ -34,6 +36,8 @@ def scripts(setup: Setup) -> list[str]:
     """Return a script for each namespace of a chain. Raises InputError."""
     if not setup.functions:
         return [script(None)]
+    if tracks(setup.functions):
+        return [tracking(setup.functions, setup.flows or Flows(0))]
     made, for_us = [], True
     back: list[Function | None] = [None] * len(setup.functions)
     if setup.back is not None:
@@ -90,10 +94,11 @@ class Linux(Device):
 
     name = "linux"
     ability = Ability(
-        functions=types_of(MEANINGS),
+        functions=types_of({*MEANINGS, Nat}),
         port_kinds=frozenset({"af_packet", "af_xdp"}),
         cores=64,
         both_ways=True,
+        remembers=True,
         yields=True,
     )
 
@@ -116,6 +121,13 @@ class Linux(Device):
         if setup.left.kind != setup.right.kind:
             raise InputError("give both ports the same kind")
         scripts(setup)
+        most = int(_MOST.read_text()) if _MOST.exists() else None
+        flows = setup.flows
+        if flows is not None and flows.idle_s is None and most is not None and most < flows.count:
+            raise InputError(
+                f"the kernel tracks at most {most:,} connections, not {flows.count:,}; as root of "
+                f"the machine: sysctl net.netfilter.nf_conntrack_max={flows.count}"
+            )
 
     def start(self, setup: Setup) -> Running:
         """Make the namespaces and configure them."""

@@ -5,6 +5,9 @@
 Function i of a chain is table i. A packet that a function lets through goes on to table i + 1,
 and from behind the last one out of the right port. What comes back, if anything may, goes through
 tables of its own behind these, and out of the left port.
+
+A stateful firewall before a nat is connection tracking: ct(commit,nat). What comes back passes if
+it is of a known connection, and leaves by the left port.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +20,12 @@ from convoy.dut.functions import (
     Firewall,
     Layer2,
     Meaning,
+    Nat,
     Ports,
     Router,
     Rule,
     read,
+    tracks,
 )
 from convoy.errors import InputError
 
@@ -37,11 +42,34 @@ def flows(functions: Sequence[Function], back: Sequence[Function] | None = None)
     Raises InputError for what OpenFlow cannot say.
     """
     lines = list(_chain(0, functions, LEFT, RIGHT))
+    if tracks(functions):
+        lines += _answers(len(functions) + 1)
     if back is not None:
         first = len(functions) + 1
         lines.append(f"table=0,priority={_BEFORE_RULES},in_port={RIGHT},actions=goto_table:{first}")
         lines += _chain(first, back, RIGHT, LEFT)
     return lines
+
+
+def joined(ports: int) -> list[str]:
+    """Return the flows of a switch with VNFs behind it: its ports are joined pairwise."""
+    return [f"table=0,in_port={i},actions=output:{i + 1}" for i in range(1, ports, 2)]
+
+
+def _answers(table: int) -> Iterator[str]:
+    """Yield what comes back of connections; table: one that is free."""
+    yield f"table=0,priority={_BEFORE_RULES},in_port={RIGHT},ip,actions=ct(nat,table={table})"
+    yield f"table=0,priority={_BEFORE_RULES - 1},in_port={RIGHT},actions=drop"
+    for state in ("+trk+est", "+trk+rel"):
+        yield f"table={table},priority=2,ct_state={state},ip,actions=output:{LEFT}"
+    yield f"table={table},priority=1,actions=drop"
+
+
+def _nat(nat: Nat, on: str, mac: str) -> Iterator[str]:
+    table = on.removeprefix("goto_table:")
+    pool = f"{nat.pool[0]}-{nat.pool[-1]}"
+    yield f"priority=2,ip,nw_src={nat.inside},actions=ct(commit,nat(src={pool}),table={table})"
+    yield f"priority=1,actions={on}"
 
 
 def _chain(first: int, functions: Sequence[Function], come: int, go: int) -> Iterator[str]:
@@ -123,4 +151,5 @@ MEANINGS: dict[type[Meaning], Callable[[Any, str, str], Iterator[str]]] = {
     Firewall: _firewall,
     Router: _router,
     Layer2: _layer2,
+    Nat: _nat,
 }

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from convoy.dut import veth
-from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
+from convoy.dut.base import Ability, Cost, Device, Flows, PortAt, Presence, Running, Setup
 from convoy.dut.functions import types_of
-from convoy.dut.openflow import LEFT, MEANINGS, RIGHT, flows
+from convoy.dut.openflow import LEFT, MEANINGS, flows, joined
 from convoy.errors import ConvoyError, InputError
 from convoy.host.command import output
 from convoy.host.folders import dpdk_folder
@@ -32,6 +32,7 @@ from convoy.host.namespace import Namespace, shell
 from convoy.host.priority import prefer
 from convoy.host.process import Process, ProcessError, output_of, wait_for
 from convoy.host.programs import need
+from convoy.host.run_queue import threads_named
 
 # Debian puts it beside the one without DPDK; elsewhere it is the one there is.
 PROGRAMS = ("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk", "ovs-vswitchd")
@@ -42,6 +43,14 @@ DEADLINE_S = 60.0
 BRIDGE = "br0"
 SLEEP_MAX_US = 50
 SHOWN = 200  # rules
+# Of a zone, by protocol and state.
+TIMEOUTS = (
+    *(f"udp_{state}" for state in ("first", "single", "multiple")),
+    *(f"tcp_{state}" for state in (
+        "syn_sent", "syn_recv", "established", "fin_wait", "close_wait", "last_ack", "time_wait",
+        "close",
+    )),
+)  # fmt: skip
 LIBRARY = "libconvoy_vhost.so"
 # Of the convoys in the switch: nobody but our library looks at it.
 NEXT_HOP = "dst_mac=02:00:00:00:00:02 dst=192.0.2.2 src=192.0.2.1"
@@ -113,7 +122,9 @@ class _Running(Running):
         if setup.left.kind in veth.KINDS:
             self.notes += (veth.ATTACHED[setup.left.kind],)
         # Before anything starts: it may be refused.
-        self._rules = flows(setup.functions, setup.back)
+        self._rules = (
+            joined(len(setup.ports)) if setup.behind else flows(setup.functions, setup.back)
+        )
         try:
             self._start(vswitchd, caches)
         except BaseException:
@@ -147,9 +158,11 @@ class _Running(Running):
         self._vsctl(
             "add-br", BRIDGE,
             "--", "set", "bridge", BRIDGE, "datapath_type=netdev", "fail-mode=secure",
-            *self._port("left", self._setup.left, LEFT),
-            *self._port("right", self._setup.right, RIGHT),
+            *(word for number, port in enumerate(self._setup.ports, 1)
+              for word in self._port(self._name(number), port, number)),
         )  # fmt: skip
+        if self._setup.flows is not None:
+            self._remember(self._setup.flows)
         rules = "\n".join(self._rules) + "\n"
         (self._folder / "flows.txt").write_text(rules)
         bridge = f"unix:{self._at(f'{BRIDGE}.mgmt')}"
@@ -160,6 +173,24 @@ class _Running(Running):
             bridge, str(self._folder / "flows.txt"),
         )  # fmt: skip
         self.commands = (*self.commands, *(("#", rule) for rule in _shown(self._rules)))
+
+    def _remember(self, flows: Flows) -> None:
+        """Make room for connections, and let them end when they are to."""
+        self._appctl("dpctl/ct-set-maxconns", str(flows.count))
+        self.notes += (f"connection tracking of at most {flows.count:,}",)
+        if flows.idle_s is None:
+            return
+        self._vsctl(
+            "--", "--id=@m", "create", "Datapath", "datapath_version=0",
+            "--", "set", "Open_vSwitch", ".", "datapaths:netdev=@m",
+        )  # fmt: skip
+        timeouts = [f"{name}={flows.idle_s}" for name in TIMEOUTS]
+        self._vsctl("add-zone-tp", "netdev", "zone=0", *timeouts)
+
+    def _name(self, number: int) -> str:
+        """Return a port's name by its OpenFlow number: left, then those of VNFs, then right."""
+        last = len(self._setup.ports)
+        return "left" if number == LEFT else "right" if number == last else f"vnf{number - 2}"
 
     def _port(self, name: str, port: PortAt, number: int) -> list[str]:
         kind = ("type=dpdkvhostuserclient", f"options:vhost-server-path={port.address}")
@@ -220,16 +251,32 @@ class _Running(Running):
         return output(command, 2 * DEADLINE_S, self._environment())
 
     def ready(self, deadline_s: float) -> None:
-        """It is: ovs-vsctl returned when the ports were made, ovs-ofctl when the rules were."""
+        """It is: ovs-vsctl returned when the ports were made, ovs-ofctl when the rules were.
+
+        But VNFs behind it begin after it.
+        """
         if not self.alive():
             dead = next(process for process in self._processes if not process.running())
             raise ProcessError(f"{dead.name}: {dead.last_words()}")
+        if self._setup.behind:
+            wait_for(self._met, deadline_s, "VNFs to meet the switch")
+
+    def _met(self) -> bool:
+        """Return whether somebody is at each port behind it."""
+        ports = [f"vnf{i}-port" for i in range(len(self._setup.behind))]
+        words = ("--bare", "--columns=link_state", "list", "Interface", *ports)
+        database = f"--db=unix:{self._at('db.sock')}"
+        text = output(["ovs-vsctl", database, *words], 2 * DEADLINE_S, self._environment())
+        return text.split().count("up") == len(ports)
 
     def alive(self) -> bool:
         return all(process.running() for process in self._processes)
 
     def watched(self) -> tuple[int, ...]:
         return (self._processes[-1].pid,)
+
+    def poll_threads(self) -> tuple[int, ...]:
+        return threads_named(self._processes[-1].pid, ("pmd-",))
 
     def counters(self) -> dict[str, Any] | None:
         return {
@@ -310,13 +357,16 @@ class OvsDpdk(Device):
     """Debian's openvswitch-switch-dpdk."""
 
     name = "ovs-dpdk"
+    connects = True
     ability = Ability(
         functions=types_of(MEANINGS),
         port_kinds=frozenset({"vhost-user", "af_packet"}),
         queues=8,
         cores=8,
         both_ways=True,
+        remembers=True,
         yields=True,
+        switches=True,
         options={"caches": tuple(CACHES), "convoys": ("no", "vhost")},
     )
 

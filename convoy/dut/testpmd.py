@@ -2,17 +2,20 @@
 # Copyright 2026 The Convoy authors
 """dpdk-testpmd: what DPDK's ports cost when little or nothing is done between them.
 
-No function is its mode `io`; l2fwd that writes addresses is `mac`, that swaps them `macswap`; and
-`5tswap`, a function that only it has, swaps MAC and IP addresses and ports. In mode mac a
-vhost-user port writes a source address of DPDK's own: its driver takes no other.
+No function, or a bridge, is its mode `io`; l2fwd that writes addresses is `mac`, that swaps them
+`macswap`; and `5tswap`, a function that only it has, swaps MAC and IP addresses and ports. In mode
+mac a vhost-user port writes a source address of DPDK's own: its driver takes no other.
 
 With ports of virtio-user it is the guest, as a program in a container is: whoever is the switch
 makes the sockets, and it is started as soon as both are there.
+
+As a switch with VNFs behind it, it joins its ports pairwise (port topology `paired`).
 
 With the option `convoys` our library is preloaded, and packets come and go aggregated; testpmd
 knows nothing of it.
 """
 
+import itertools
 import os
 import re
 import shutil
@@ -27,12 +30,15 @@ from convoy.host.folders import dpdk_folder
 from convoy.host.priority import prefer
 from convoy.host.process import Process, wait_for
 from convoy.host.programs import need
+from convoy.host.run_queue import WORKERS, threads_named
 
 PROGRAM = "dpdk-testpmd"
 LIBRARY = "libconvoy_ethdev.so"
 # Of the convoys that it sends, by the other port than they came. The tester looks at none of it.
 NEXT_HOP = "dst_mac=02:00:00:00:00:02 dst=192.0.2.2 src=192.0.2.1"
-MEMORY_MB = 512
+MEMORY_MB = 512  # for two ports, and a quarter of it for each port more
+_started = itertools.count()  # several may run, as a switch and as its VNFs
+MBUFS = 16384  # a port
 # Prints its statistics this often, and runs until a signal: without it, it ends with its input.
 STATS_PERIOD_S = 3600
 # Before its command: waits for two sockets, to which it connects but once.
@@ -46,6 +52,8 @@ def mode(functions: tuple[Function, ...]) -> list[str]:
     if functions[0].type == "5tswap":
         return ["--forward-mode=5tswap"]
     meaning = read(functions[0])
+    if isinstance(meaning, Layer2) and meaning.bridge:
+        return ["--forward-mode=io"]
     if isinstance(meaning, Layer2) and meaning.swap:
         return ["--forward-mode=macswap"]
     if isinstance(meaning, Layer2) and meaning.dst and meaning.src == RIGHT_MAC:
@@ -58,7 +66,11 @@ def port(index: int, at: PortAt) -> str:
     if at.kind == "vhost-user":
         return f"net_vhost{index},iface={at.address},queues={at.queues}"
     mac = (LEFT_MAC, RIGHT_MAC)[index]
-    return f"net_virtio_user{index},path={at.address},queues={at.queues},queue_size=1024,mac={mac}"
+    server = ",server=1" if at.kind == "virtio-user-server" else ""
+    return (
+        f"net_virtio_user{index},path={at.address},queues={at.queues},queue_size=1024,mac={mac}"
+        f"{server}"
+    )
 
 
 def preloaded(convoys: str) -> dict[str, str]:
@@ -77,13 +89,12 @@ def command(program: str, setup: Setup) -> list[str]:
     return [
         program,
         "--lcores", f"0@{core},1@{core}",
-        *memory, "-m", str(MEMORY_MB), "--no-pci", "--no-telemetry",
-        "--file-prefix", f"convoy-testpmd-{os.getpid()}",
-        "--vdev", port(0, setup.left),
-        "--vdev", port(1, setup.right),
+        *memory, "-m", str(MEMORY_MB * (2 + len(setup.ports)) // 4), "--no-pci", "--no-telemetry",
+        "--file-prefix", f"convoy-testpmd-{os.getpid()}-{next(_started)}",
+        *(word for index, at in enumerate(setup.ports) for word in ("--vdev", port(index, at))),
         "--",
         *mode(setup.functions), "--nb-cores=1", "--auto-start", "--no-mlockall",
-        "--total-num-mbufs=32768",
+        f"--total-num-mbufs={MBUFS * len(setup.ports)}",
         f"--rxq={queues}", f"--txq={queues}",
         f"--stats-period={STATS_PERIOD_S}",
     ]  # fmt: skip
@@ -97,6 +108,9 @@ def waiting(command: Sequence[str], setup: Setup, environment: Mapping[str, str]
 
 
 class _Running(RunningProcess):
+    def poll_threads(self) -> tuple[int, ...]:
+        return tuple(t for pid in self.processes() for t in threads_named(pid, WORKERS))
+
     def ready(self, deadline_s: float) -> None:
         # It prints nothing in time (its output is buffered), but makes its sockets last.
         def made() -> bool:
@@ -112,10 +126,11 @@ class Testpmd(Device):
 
     name = "testpmd"
     ability = Ability(
-        functions=frozenset({"l2fwd", "5tswap"}),
-        port_kinds=frozenset({"vhost-user", "virtio-user"}),
+        functions=frozenset({"bridge", "l2fwd", "5tswap"}),
+        port_kinds=frozenset({"vhost-user", "virtio-user", "virtio-user-server"}),
         chains=False,
         queues=16,
+        switches=True,
         options={"convoys": ("no", "ethdev-view", "ethdev-copy")},
     )
 
@@ -152,10 +167,10 @@ class Testpmd(Device):
         else:
             process = Process(words, environment=environment | convoys)
         prefer(process.pid)
-        made = [at.address for at in (setup.left, setup.right) if at.kind == "vhost-user"]
+        made = [at.address for at in setup.ports if at.kind != "virtio-user"]
         running = _Running(process, made)
-        if setup.left.kind == "virtio-user":
-            running.notes = ("it is the guest: DPDK's virtio-user, and the tester its vhost",)
+        if setup.left.kind.startswith("virtio-user"):
+            running.notes = ("it is the guest: DPDK's virtio-user",)
         if convoys:
             preload = [f"{key}={value}" for key, value in convoys.items()]
             running.commands = (("env", *preload, *words),)

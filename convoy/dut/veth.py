@@ -33,7 +33,7 @@ def wiring(pids: list[int], setup: Setup) -> list[str]:
         lines.append(f"echo 1 > /proc/sys/net/ipv6/conf/{end}/disable_ipv6")
         lines.append(f"ip link set {end} up promisc on")
     lines.append(_steering(pids[0], "left", mask))
-    if setup.back is not None:
+    if setup.back is not None or setup.flows is not None:
         lines.append(_steering(pids[-1], "right", mask))
     return lines
 

@@ -1,36 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""What running nodes have counted, over their telemetry sockets."""
+"""The running nodes of a user, by their control sockets."""
 
 import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from convoy.client import Client, ClientError
 from convoy.host.folders import is_own_folder, is_own_socket
-from convoy.host.telemetry import Telemetry, TelemetryError
 
 SCHEMA = "convoy.counts/3"
-
-
-def read_counts(telemetry: Telemetry) -> dict[str, Any]:
-    """Return a node's counts as they are now, shaped as its final ones. Raises TelemetryError."""
-    ask = telemetry.read
-
-    def each(part: str) -> dict[str, Any]:
-        return {str(name): ask(f"{part},{name}") for name in ask(part)}
-
-    return {
-        "schema": SCHEMA,
-        "ports": each("/convoy/ports"),
-        "next_hops": each("/convoy/next_hops"),
-        "functions": each("/convoy/functions"),
-        "flows": each("/convoy/flows"),
-        "workers": list(each("/convoy/workers").values()),
-        "accounting": ask("/convoy/accounting"),
-    }
+SERVICES = Path("/run/convoy")  # a folder for each, which belongs to the user that it runs as
 
 
 @dataclass(frozen=True)
@@ -38,7 +20,12 @@ class RunningNode:
     """A convoyd that somebody started."""
 
     pid: int
-    telemetry: Path
+    control: Path  # the socket that it is changed by
+
+    @property
+    def read(self) -> Path:
+        """The socket that it is only read by."""
+        return self.control.with_name("read.sock")
 
 
 def running_nodes(
@@ -48,17 +35,26 @@ def running_nodes(
     result = {}
     uid = os.getuid() if uid is None else uid
     for folder in _folders(os.environ if environment is None else environment, uid):
-        for path in folder.glob("convoyd-*/dpdk_telemetry.v2"):
+        for path in folder.glob("convoyd-*/control.sock"):
             pid = path.parent.name.removeprefix("convoyd-")
-            if pid.isdigit() and is_own_socket(path, uid) and _answers(path):
+            if pid.isdigit() and _is_known(path, uid) and _answers(path):
                 result[int(pid)] = RunningNode(int(pid), path)
     return [result[pid] for pid in sorted(result)]
 
 
+def _is_known(path: Path, uid: int) -> bool:
+    """Return whether a socket is this user's; services, of other users, are root's to ask."""
+    if uid == 0 and SERVICES in path.parents:
+        return is_own_socket(path, path.parents[2].lstat().st_uid)
+    return is_own_socket(path, uid)
+
+
 def _folders(environment: Mapping[str, str], uid: int) -> list[Path]:
     """Return where DPDK programs of this user keep their sockets (dataplane/port/eal.c)."""
+    if environment.get("RUNTIME_DIRECTORY"):
+        return [Path(environment["RUNTIME_DIRECTORY"]) / "dpdk"]
     if uid == 0:
-        return [Path(environment.get("RUNTIME_DIRECTORY", "/var/run")) / "dpdk"]
+        return [Path("/var/run/dpdk"), *SERVICES.glob("*/dpdk")]
     if environment.get("XDG_RUNTIME_DIR"):
         return [Path(environment["XDG_RUNTIME_DIR"]) / "dpdk"]
     # Anybody may make a folder of that name in /tmp: what it holds must not even be listed.
@@ -71,7 +67,7 @@ def _folders(environment: Mapping[str, str], uid: int) -> list[Path]:
 
 def _answers(path: Path) -> bool:
     try:
-        with Telemetry(path):
+        with Client(path):
             return True
-    except TelemetryError:
+    except ClientError:
         return False

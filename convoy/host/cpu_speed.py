@@ -86,7 +86,9 @@ def _was_set(core: int, wanted: int, is_khz: int, full: int) -> None:
 @contextlib.contextmanager
 def _by_stall(core: int, share: float) -> Iterator[None]:
     command = [sys.executable, "-m", "convoy.host.cpu_speed", str(core), f"{share:g}"]
-    with Process(command) as process:
+    # Where this process found the module, which an installed command's interpreter would not.
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with Process(command, environment=environment) as process:
         wait_for(
             lambda: not process.running() or cpu_ns([process.pid]) > 300e6 * (1 - share),
             READY_S,

@@ -17,11 +17,13 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 def runtime_dir(environment: Mapping[str, str] | None = None, uid: int | None = None) -> Path:
     """Return the folder that sockets lie in (it may not exist yet).
 
-    $XDG_RUNTIME_DIR/convoy if that is set, /run/convoy for root, else a folder in /tmp of the
-    user's own.
+    $RUNTIME_DIRECTORY if that is set (of a systemd service), $XDG_RUNTIME_DIR/convoy if that is,
+    /run/convoy for root, else a folder in /tmp of the user's own.
     """
     environment = os.environ if environment is None else environment
     uid = os.getuid() if uid is None else uid
+    if environment.get("RUNTIME_DIRECTORY"):
+        return Path(environment["RUNTIME_DIRECTORY"])
     base = environment.get("XDG_RUNTIME_DIR")
     if base:
         return Path(base) / "convoy"

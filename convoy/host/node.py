@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from convoy.client import Client
 from convoy.errors import ConvoyError, InputError
-from convoy.host.counts import SCHEMA, read_counts
+from convoy.host.counts import SCHEMA, RunningNode
 from convoy.host.folders import make_for_sockets
 from convoy.host.node_check import about_plan
 from convoy.host.process import Process, ProcessError
 from convoy.host.programs import need
 from convoy.host.scope import Scope
-from convoy.host.telemetry import Telemetry
 
 READY_DEADLINE_S = 120.0  # tables of a million routes
 STOP_DEADLINE_S = 30.0
@@ -51,7 +51,7 @@ class Node(Scope):
         self._environment = environment
         self._options = tuple(options)
         self._process: Process | None = None
-        self._telemetry: Telemetry | None = None
+        self._client: Client | None = None
         self.ready: dict[str, Any] = {}  # the event that it printed
 
     def __enter__(self) -> Self:
@@ -104,17 +104,22 @@ class Node(Scope):
         assert self._process is not None, "used outside its with statement"
         return self._process
 
-    def counts(self) -> dict[str, Any]:
-        """Return the counts as they are now, shaped as the final ones. Raises TelemetryError."""
-        if self._telemetry is None:
-            self._telemetry = Telemetry(Path(self.ready["telemetry"]))
-        return read_counts(self._telemetry)
+    @property
+    def running(self) -> RunningNode:
+        """Where it is reached."""
+        return RunningNode(self.process.pid, Path(self.ready["control"]))
 
-    def forget_telemetry(self) -> None:
+    def counts(self) -> dict[str, Any]:
+        """Return the counts as they are now, shaped as the final ones. Raises ClientError."""
+        if self._client is None:
+            self._client = Client(Path(self.ready["read"]))
+        return self._client.counts()
+
+    def forget_client(self) -> None:
         """Close the connection that counts come over; the next counts() makes a new one."""
-        if self._telemetry is not None:
-            self._telemetry.close()
-            self._telemetry = None
+        if self._client is not None:
+            self._client.close()
+            self._client = None
 
     def stop(self, number: int = signal.SIGTERM) -> dict[str, Any]:
         """Let it drain and stop; return its final counts. Raises ConvoyError if it gave none."""
@@ -135,7 +140,7 @@ class Node(Scope):
         return counts
 
     def _close(self) -> None:
-        self.forget_telemetry()
+        self.forget_client()
         if self._process is not None:
             self._process.close()
 

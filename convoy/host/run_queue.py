@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+WORKERS = ("rte-worker", "dpdk-worker")  # names of DPDK's poll threads: 22.11, 24.11
+
 
 @dataclass(frozen=True)
 class ThreadTime:

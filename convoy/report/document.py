@@ -7,6 +7,7 @@ small part of Markdown: headings from level two, lists, `code`, **bold** and lin
 """
 
 import math
+import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ class Cell:
     value: str | float | None
     text: str = ""
     note: str = ""
+    heading: str = ""  # of the same document, that a page links to
 
     @property
     def missing(self) -> bool:
@@ -60,6 +62,11 @@ class Cell:
         if self.text or self.value is None:
             return self.text.strip() or MISSING
         return self.value if isinstance(self.value, str) else write_number(self.value)
+
+    @property
+    def target(self) -> str:
+        """Return what it links to; empty: nothing."""
+        return f"#{anchor(self.heading)}" if self.heading else ""
 
 
 Value = Cell | str | float | None
@@ -145,6 +152,11 @@ class Code:
 
     text: str
     page_only: bool = True
+
+
+def anchor(heading: str) -> str:
+    """Return the name that pages link a heading by."""
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
 
 
 Block = Prose | Code | Table | Figure

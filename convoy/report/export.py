@@ -11,9 +11,11 @@ from convoy.report import applications
 from convoy.report.claims import summary
 from convoy.report.findings import findings
 from convoy.report.gains import compared
+from convoy.report.ledger.page import Claims
 from convoy.report.row import Row
 from convoy.report.run_data import Run
 from convoy.report.run_document import GOALS
+from convoy.report.targets import reached
 
 _FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -30,6 +32,8 @@ def as_json(row: Row) -> dict[str, Any]:
         "functions": list(row.functions),
         "cpu_speed": row.cpu_speed,
         "size": row.size,
+        "flows": row.conditions.flows,
+        "connections": row.conditions.connections or None,
         "port_kind": row.port_kind,
         "goals_pps": {name: list(rates.values()) for name, rates in row.goals.items()},
         "rate_pps": row.rate_pps,
@@ -72,15 +76,17 @@ def _all(rounds: Mapping[int, tuple[float, ...]]) -> list[float]:
     return [value for values in rounds.values() for value in values]
 
 
-def document(run: Run) -> dict[str, Any]:
-    """Return everything as one JSON document."""
+def document(run: Run, ledger: Claims | None = None) -> dict[str, Any]:
+    """Return everything as one JSON document. ledger: what the run says of the papers' claims."""
     return {
         "schema": "convoy.report/3",
         "findings": findings(run),
         "noise_floor": {name: run.noise_floor(name) for name in run.scenarios},
         "rows": [as_json(row) for row in run.rows],
         "claims": claims(run),
+        "ledger": ledger.as_json() if ledger is not None else None,
         "compared": [one.as_json() for name in run.scenarios for one in compared(run, name)],
+        "targets": [one.as_json() for name in run.scenarios for one in reached(run, name)],
         "in_memory": [one.model_dump(mode="json", by_alias=True) for one in run.memory],
         "applications": [applications.as_json(row) for row in run.applications],
         "cannot": [one.as_json() for one in run.cannot],

@@ -10,13 +10,13 @@ import base64
 import functools
 import gzip
 from importlib import resources
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import jinja2
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from convoy.report.document import Document, Figure
+from convoy.report.document import Document, Figure, anchor
 
 TARGETS = ("#", "https://", "http://")  # of links in prose
 
@@ -31,7 +31,12 @@ def _markdown() -> MarkdownIt:
 
 def prose(text: str) -> Markup:
     """Return prose as safe HTML. Never fails: what is no markup is shown as it is."""
-    return Markup(_markdown().render(text))
+    markdown = _markdown()
+    tokens = markdown.parse(text)
+    for token, inside in pairwise(tokens):
+        if token.type == "heading_open" and (name := anchor(inside.content)):
+            token.attrSet("id", name)
+    return Markup(markdown.renderer.render(tokens, markdown.options, {}))
 
 
 def _asset(name: str) -> Markup:

@@ -8,7 +8,7 @@ What came singly is what is left of all that came.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from convoy.results.trial_result import TrialResult
@@ -83,6 +83,32 @@ def loss_periods_of(results: Sequence[TrialResult]) -> Buckets:
 
 
 @dataclass(frozen=True)
+class DelayRound:
+    """What one round measured at a load. None: it did not."""
+
+    p50_ns: float | None = None
+    p99_ns: float | None = None
+    lost_ratio: float | None = None
+    frames: Frames | None = None
+    loss_periods: Buckets = ()
+
+    def value(self, metric: str) -> float | None:
+        """Return latency-p50 or latency-p99 (us), lost or frames (%), or loss-period (packets)."""
+        ns = {"latency-p50": self.p50_ns, "latency-p99": self.p99_ns}.get(metric)
+        if ns is not None:
+            return ns / 1e3
+        if metric == "lost" and self.lost_ratio is not None:
+            return 100 * self.lost_ratio
+        if metric == "frames" and self.frames is not None:
+            return self.frames.ratio_percent
+        return _half_lost(self.loss_periods) if metric == "loss-period" else None
+
+
+def _half_lost(periods: Buckets) -> float | None:
+    return quantile([(length, length * n) for length, n in periods], 0.5)
+
+
+@dataclass(frozen=True)
 class Delay:
     """Latency at one load, all repeats' histograms added up. Nanoseconds."""
 
@@ -94,6 +120,7 @@ class Delay:
     lost_ratio: float | None  # of all repeats' packets
     frames: Frames | None = None  # in which packets came back; None: not recorded
     loss_periods: Buckets = ()  # lengths of loss periods (RFC 3357), how often
+    rounds: Mapping[int, DelayRound] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -107,7 +134,7 @@ class Delay:
     @property
     def median_loss_period(self) -> float | None:
         """Return the loss period that half of the lost packets were in, or in shorter ones."""
-        return quantile([(length, length * n) for length, n in self.loss_periods], 0.5)
+        return _half_lost(self.loss_periods)
 
 
 def _drops(counters: Any, place: str = "") -> Counter[str]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from convoy.report.packets import Delay, frames_of, loss_periods_of, losses
+from convoy.report.packets import Delay, DelayRound, frames_of, loss_periods_of, losses
 from convoy.report.row import FIRST_GOAL, Row, median
 from convoy.results.host_state import (
     ROUNDS_MIN,
@@ -19,6 +19,7 @@ from convoy.results.host_state import (
     of_trial,
     slower,
 )
+from convoy.results.trial_result import TrialResult
 from convoy.results.trials import SATURATION, Search, Trial
 
 FIXED = ("latency", "rate")  # trials at rates that no search has chosen
@@ -67,9 +68,30 @@ def _delays(trials: Sequence[Trial], reference: Figures) -> tuple[Delay, ...]:
                 lost / offered if offered else None,
                 frames_of([trial.result for trial in group]),
                 loss_periods_of([trial.result for trial in group]),
+                _delay_rounds(group),
             )
         )
     return tuple(result)
+
+
+def _delay_rounds(trials: Sequence[Trial]) -> dict[int, DelayRound]:
+    rounds: dict[int, list[TrialResult]] = {}
+    for trial in trials:
+        rounds.setdefault(trial.point.repeat, []).append(trial.result)
+    return {repeat: _delay_round(results) for repeat, results in rounds.items()}
+
+
+def _delay_round(results: Sequence[TrialResult]) -> DelayRound:
+    totals = [result.total for result in results if result.total]
+    known = [total.latency for total in totals if total.latency]
+    offered = sum(total.offered_pkts for total in totals)
+    return DelayRound(
+        median([float(latency.p50_ns) for latency in known]),
+        median([float(latency.p99_ns) for latency in known]),
+        sum(total.lost_pkts for total in totals) / offered if offered else None,
+        frames_of(results),
+        loss_periods_of(results),
+    )
 
 
 def _busiest(trials: Sequence[Trial]) -> list[Trial]:

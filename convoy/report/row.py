@@ -42,11 +42,12 @@ class Conditions:
     options: tuple[tuple[str, str], ...] = ()  # the device's own, but for convoys
     entries: int | None = None  # routes and rules; None: not known
     flows: int | None = None
+    connections: str = ""  # rates are of new connections of this protocol, not of packets
 
     @property
     def plain(self) -> bool:
         """Return whether packets came and left one by one."""
-        return self.convoys <= 1 and not self.aggregates
+        return self.convoys <= 1 and not self.aggregates and not self.connections
 
 
 def conditions(scenario: Scenario | None, setup: str, device: str) -> Conditions:
@@ -68,7 +69,8 @@ def conditions(scenario: Scenario | None, setup: str, device: str) -> Conditions
         placement=spec.placement or "",
         options=tuple(sorted(options.items())),
         entries=spec.entries,
-        flows=scenario.flows,
+        flows=spec.flows or scenario.flows,
+        connections=spec.connections or "",
     )
 
 

@@ -5,11 +5,12 @@
 All of it is made of what is in the runs' folders.
 """
 
-from convoy.report import applications
+from convoy.report import applications, targets
 from convoy.report.claims import summary
 from convoy.report.document import Cell, Code, Column, Document, Table, Value, spread
 from convoy.report.figures import figures
 from convoy.report.findings import findings, of_scenario
+from convoy.report.ledger.page import Claims, section
 from convoy.report.papers import beside, in_memory
 from convoy.report.row import Row
 from convoy.report.run_data import Run
@@ -149,6 +150,7 @@ def _add_scenario(out: Document, run: Run, name: str) -> None:
         out.text("### Beside the papers", page_only=all(table.page_only for table in papers))
         out.add(*papers)
     sections = (
+        ("### Targets", TARGETS, targets.table(run, name)),
         ("### Rates", "Bars and brackets: the rounds' extremes.", rates(run, mine)),
         ("### Latency", "", latencies(mine)),
         ("### Applications", applications.HOW, applications.table(used)),
@@ -161,6 +163,7 @@ def _add_scenario(out: Document, run: Run, name: str) -> None:
             out.add(table)
 
 
+TARGETS = "Rates of packets or, of setups with connections, of new connections."
 LOST = "In trials of the search that failed: a little above each device's rate."
 
 
@@ -227,8 +230,8 @@ def _when(started: str | None) -> str:
     return f"{started[:16].replace('T', ' ')} UTC" if started else "start not recorded"
 
 
-def document(run: Run) -> Document:
-    """Return the document of a run."""
+def document(run: Run, ledger: Claims | None = None) -> Document:
+    """Return the document of a run. ledger: what it says of the papers' claims."""
     host, plan = run.hosts[0], run.plans[0]
     runs = f"{len(run.folders)} runs, the first: " if len(run.folders) > 1 else ""
     quick = "quick: wider intervals, " if plan.quick else ""
@@ -244,6 +247,9 @@ def document(run: Run) -> Document:
     if claims is not None:
         out.text(f"## Aggregation, beside the paper\n\n{CLAIMS}")
         out.add(claims)
+    if ledger is not None and (tested := section(ledger)).rows:
+        out.text(f"## Claims of the papers\n\n{ledger.sentence}.")
+        out.add(tested)
     for name in run.scenarios:
         _add_scenario(out, run, name)
     out.text(f"## What could not run here\n\n{NOT_HERE}", page_only=True)

@@ -30,7 +30,7 @@ class BenchPlan(_Document):
     schema_tag: Literal["convoy.bench.plan/2"] = Field(PLAN_SCHEMA, alias="schema")
     created: str = Field(default_factory=timestamp)
     quick: bool
-    profile: Literal["quick", "standard", "full"] = Field(alias="search")
+    profile: Literal["smoke", "quick", "standard", "full"] = Field(alias="search")
     goals: tuple[str, ...]
     repeats: int = Field(ge=1, le=99)
     scenarios: dict[str, Scenario]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""convoy.bench.nf/2: cycles per packet of network functions in memory, as bench-nf prints it."""
+"""convoy.bench.nf/3: cycles per packet of network functions in memory, as bench-nf prints it."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ class _Model(BaseModel):
 
 
 class Cycles(_Model):
-    """TSC ticks per packet: of all repeats the median and the extremes, and each of them."""
+    """TSC ticks per packet or flow: of all repeats the median, the extremes, and each of them."""
 
     median: NonNegativeFloat
     min: NonNegativeFloat
@@ -21,13 +21,23 @@ class Cycles(_Model):
 
 
 class FunctionRow(_Model):
-    """One function (or path, or reference) with one number of routes and rules."""
+    """One function (or path, or reference) with one number of routes and rules, or of flows."""
 
     function: str
     entries: NonNegativeInt  # 0: it has no table
+    bytes: PositiveInt | None = (
+        None  # of packets, with FCS, where that is not the host's frame_bytes
+    )
     cycles_per_packet: Cycles  # a function's own, as the node counts busy cycles; all others: whole
     with_path_cycles_per_packet: Cycles | None = None  # a function's, from received buffers on
     second_core_cycles_per_packet: Cycles | None = None  # of a ring between two cores
+    # Of functions that remember flows, and of their references. Memory is by flow of a full table.
+    flows: PositiveInt | None = None  # that are known
+    table_bytes_per_flow: NonNegativeFloat | None = None  # the flow table's; 0: it has none of ours
+    functions_bytes_per_flow: NonNegativeFloat | None = None  # what functions keep beside it
+    cycles_per_new_flow: Cycles | None = None  # its first packet
+    cycles_per_ended_flow: Cycles | None = None  # its time-out
+    new_flows_per_second: NonNegativeInt | None = None  # opened and ended, by medians
 
     @property
     def whole(self) -> Cycles:
@@ -46,7 +56,7 @@ class CostsHost(_Model):
     hugepages: bool
     frame_bytes: PositiveInt  # with FCS
     burst_packets: PositiveInt
-    flows: PositiveInt
+    packets: PositiveInt  # different ones
     l2_bytes: PositiveInt
     working_set_bytes: PositiveInt
 
@@ -54,13 +64,14 @@ class CostsHost(_Model):
 class NfBench(_Model):
     """The document of one run."""
 
-    schema_tag: Literal["convoy.bench.nf/2"] = Field(alias="schema")
+    schema_tag: Literal["convoy.bench.nf/3"] = Field(alias="schema")
     results: tuple[FunctionRow, ...]
     host: CostsHost
 
-    def row(self, function: str, entries: int) -> FunctionRow | None:
-        """Return the row of a function, or None where it was not measured."""
-        for row in self.results:
-            if (row.function, row.entries) == (function, entries):
-                return row
+    def like(self, row: FunctionRow, function: str) -> FunctionRow | None:
+        """Return another function's row of the same size, or None where it was not measured."""
+        for other in self.results:
+            size = (other.entries, other.flows, other.bytes)
+            if other.function == function and size == (row.entries, row.flows, row.bytes):
+                return other
         return None

@@ -17,6 +17,7 @@ from convoy.results.scenario import (
     Quick,
     Scenario,
     SetupSpec,
+    Target,
 )
 
 SECTIONS: dict[str, type[BaseModel]] = {
@@ -24,6 +25,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "## `setups`": SetupSpec,
     "## `pacing`": Pacing,
     "## `compare`": Compare,
+    "## `targets`": Target,
     "## `applications`": Applications,
     "## `figure`": Figure,
     "## `needs`": Needs,

@@ -83,7 +83,9 @@ class SetupSpec(_Model):
     """What every device does in one setup."""
 
     functions: tuple[str, ...] = _field(
-        "functions in order: firewall, router, l2fwd, macswap; empty: forward only", ()
+        "functions in order: firewall, router, l2fwd, macswap, stateful (a firewall), nat; empty: "
+        "forward only",
+        (),
     )
     entries: int = _field("routes of each router, rules of each firewall", 10, ge=1, le=100_000)
     deployment: Literal["inline", "pipeline", "process"] = _field(
@@ -97,6 +99,11 @@ class SetupSpec(_Model):
     options: dict[str, dict[str, str]] = _field(
         "a device's own options, by device", default_factory=dict
     )
+    flows: int | None = _field("flows; default: the scenario's", None, ge=1, le=1 << 24)
+    connections: Literal["udp", "tcp"] | None = _field(
+        "rates are of new connections: udp: a packet and its answer; tcp: opened and closed, six "
+        "segments; default: packets of known flows", None,
+    )  # fmt: skip
     convoys: int = _field(
         "packets that the tester sends in one frame; 0: plain packets", 0, ge=0, le=255
     )
@@ -131,6 +138,24 @@ class Compare(_Model):
     sizes: tuple[Size, ...] | None = _field("only at these frame sizes; default: all", None)
     target: float | None = _field("the quotient that is to be reached", None, gt=0)
     paper: str = _field("the paper's statement, if it is no number", "")
+
+
+class Target(_Model):
+    """What a device's rate is to reach in a setup, at the smallest frames."""
+
+    setup: str = _field("the setup")
+    device: str = _field("whose rate")
+    mpps: float | None = _field("millions of packets or connections per second", None, gt=0)
+    over: str | None = _field("the device whose rate it is divided by", None)
+    times: float | None = _field("the quotient", None, gt=0)
+
+    @model_validator(mode="after")
+    def _one(self) -> "Target":
+        if (self.mpps is None) == (self.times is None) or (self.over is None) != (
+            self.times is None
+        ):
+            raise ValueError("give either mpps, or over and times")
+        return self
 
 
 class Applications(_Model):
@@ -181,10 +206,11 @@ class Scenario(_Model):
         "setups to divide by others, at saturation; default: setups with convoys by those without",
         (),
     )
+    targets: tuple[Target, ...] = _field("rates that are to be reached", ())
     pacing: Pacing | None = _field("when packets are due; default: evenly", None)
     noise: bool = _field("measure the first device again as the A/A control", True)
     applications: Applications | None = _field("servers and clients behind functions", None)
-    flows: int = _field("UDP flows", 1000, ge=1, le=1 << 20)
+    flows: int = _field("UDP flows", 1000, ge=1, le=1 << 24)
     figure: Figure = _field("axes of the figures", Figure())
     references: tuple[str, ...] = _field("tables of papers: files of convoy/reference", ())
     in_memory: tuple[Literal["next-hop", "frame", "vring", "views"], ...] = _field(
@@ -221,6 +247,7 @@ class Scenario(_Model):
             changed["setups"] = {name: self.setups[name] for name in quick.setups}
             left = set(quick.setups)
             changed["compare"] = tuple(c for c in self.compare if {c.setup, c.over} <= left)
+            changed["targets"] = tuple(one for one in self.targets if one.setup in left)
         for name in ("sizes", "cpu_speeds", "latency", "rates_pps", "devices", "applications"):
             value = getattr(quick, name)
             if value is not None:

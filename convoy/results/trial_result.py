@@ -123,6 +123,20 @@ class ConvoyCounts(_Output):
     refused_frames: dict[str, int] = Field(default_factory=dict)  # by reason
 
 
+class Answers(_Output):
+    """Packets that the tester answered; unanswered: it had no room, or they were not whole."""
+
+    answered_pkts: int = 0
+    unanswered_pkts: int = 0
+
+
+class Translated(_Output):
+    """Packets that a translator made; wrong: by what is wrong with them."""
+
+    checked_pkts: int = 0
+    wrong_pkts: dict[str, int] = Field(default_factory=dict)
+
+
 class TrialResult(_Output):
     """One trial's result; the counts are missing where nothing was sent."""
 
@@ -138,6 +152,8 @@ class TrialResult(_Output):
     total: PacketCounts | None = None
     paths: tuple[PathCounts, ...] = ()
     convoys: ConvoyCounts | None = None
+    answers: Answers | None = None  # None: nothing is answered
+    translated: Translated | None = None  # None: nothing is checked
     foreign_pkts: int = 0
     earlier_trial_pkts: int = 0
     duration_ns: int = 0

@@ -26,6 +26,7 @@ from convoy.run.order import APPLICATION_S, DeviceRun, both_ways_setup, chains_o
 from convoy.run.packet_run import READY_DEADLINE_S, PacketRun, Settings
 from convoy.run.run_state import RunState
 from convoy.run.two_hosts import TwoHosts
+from convoy.search.goals import SMOKE
 
 BASELINE = "the tester's baseline rate"
 
@@ -55,7 +56,7 @@ class Bench:
         self._folder, self._settings = folder, settings
         self._progress, self._baseline = progress, baseline
         self._took: dict[tuple[str, str, Role, bool], list[float]] = defaultdict(list)
-        self._state = RunState(scenarios)
+        self._state = RunState(scenarios, patient=settings.profile != SMOKE)
         folder.repair()
         self._state.resume(folder.searches(), folder.tried())
 

@@ -21,7 +21,7 @@ REPEATS = {"next-hop": 101, "frame": 11, "vring": 11, "views": 11}
 SMALL_BYTES = 4096  # the working set that stays in the first cache
 # Building tables of 100,000 rules takes seconds, a repeat takes milliseconds.
 SILENCE_DEADLINE_S = 300.0
-MEMORY_MB = 3072
+MEMORY_MB = 4096
 
 
 def command(what: str, repeats: int | None = None) -> tuple[str, ...]:
@@ -71,13 +71,19 @@ def bench_frame(repeats: int) -> tuple[FrameCost, ...]:
 
 
 def _arguments(
-    functions: Sequence[str], entries: Sequence[int], repeats: int, core: int | None
+    functions: Sequence[str],
+    entries: Sequence[int],
+    flows: Sequence[int],
+    repeats: int,
+    core: int | None,
 ) -> list[str]:
     words = ["--repeats", str(repeats)]
     if functions:
         words += ["--function", ",".join(functions)]
     if entries:
         words += ["--entries", ",".join(map(str, entries))]
+    if flows:
+        words += ["--flows", ",".join(map(str, flows))]
     if core is not None:
         words += ["--core", str(core)]
     if any(pages.free_mb >= MEMORY_MB for pages in hugepages()):
@@ -88,16 +94,17 @@ def _arguments(
 def bench_nf(
     functions: Sequence[str],
     entries: Sequence[int],
+    flows: Sequence[int],
     repeats: int,
     core: int | None,
     progress: Callable[[str, int, int], None],
 ) -> NfBench:
     """Measure functions in memory. progress gets what is being done, how far it is, of how much.
 
-    No functions or no entries: all, and bench-nf's own choice. Raises InputError for what bench-nf
-    does not take, ConvoyError where it fails.
+    No functions, entries or flows: all, and bench-nf's own choice. Raises InputError for what
+    bench-nf does not take, ConvoyError where it fails.
     """
-    arguments = _arguments(functions, entries, repeats, core)
+    arguments = _arguments(functions, entries, flows, repeats, core)
     with Process([need("bench-nf"), *arguments]) as bench:
         prefer(bench.pid)
         result: dict[str, Any] = {}

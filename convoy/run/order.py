@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from convoy.dut.base import Device, PortAt, Setup
+from convoy.dut.base import Device, Flows, PortAt, Setup
+from convoy.dut.functions import STATEFUL
 from convoy.errors import InputError
 from convoy.results.documents import Cannot
 from convoy.results.scenario import Scenario, SetupSpec
@@ -20,14 +21,16 @@ from convoy.results.trials import Role, display_name
 from convoy.run.application import application
 from convoy.run.two_hosts import BEHIND, KINDS, both_ways
 from convoy.run.workload import function
-from convoy.search.goals import PROFILES
+from convoy.search.goals import PROFILES, SMOKE
 
 PORT_KINDS = ("vhost-user", "memif", "virtio-user", "af_packet", "af_xdp", "dummy")
+PROBE_FLOWS = 4096
+FORGOTTEN_S = 3  # idle, for flows of new connections
 START_S = 2.5  # of a device, as a first estimate
 LATENCY_S = 0.5
 SEARCH_TRIALS = 12.0
 MEMORY_S = 3.0  # of a program that measures in memory
-APPLICATION_S = {"quick": 1, "standard": 5, "full": 30}  # of each client: whole seconds
+APPLICATION_S = {SMOKE: 1, "quick": 1, "standard": 5, "full": 30}  # of each client: whole seconds
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,9 @@ def setup_of(
     """Return a device's configuration, between two meeting points in a folder."""
     options = spec.options.get(device.name, {})
     left, right = (PortAt(kind, address, spec.queues) for address in addresses(kind, folder))
-    functions = tuple(function(name, spec.entries) for name in spec.functions)
+    remembered = flows_of(spec)
+    count = remembered.count if remembered else 0
+    functions = tuple(function(name, spec.entries, count) for name in spec.functions)
     return Setup(
         functions,
         left,
@@ -85,8 +90,20 @@ def setup_of(
         folder,
         deployment=spec.deployment,
         options=options,
+        flows=remembered,
         oversubscribed=spec.chains > 1,
     )
+
+
+def flows_of(spec: SetupSpec) -> Flows | None:
+    """Return what stateful functions are to remember: all flows, and those of probes.
+
+    Flows of new connections are forgotten soon: those of a few seconds must fit.
+    """
+    if not set(spec.functions) & set(STATEFUL):
+        return None
+    count = (spec.flows or 0) + (spec.flows or 0) // 4 + PROBE_FLOWS
+    return Flows(count, FORGOTTEN_S if spec.connections else None)
 
 
 def chains_of(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 from zlib import crc32
 
+from convoy.dut import functions as described
 from convoy.dut.base import Running, Setup
 from convoy.dut.dummy import RunningDummy
 from convoy.errors import ConvoyError
@@ -17,8 +18,9 @@ from convoy.results.folder import RunFolder
 from convoy.results.host_state import Figures
 from convoy.results.scenario import Scenario
 from convoy.results.trials import Point, Search, Trial
-from convoy.run.order import DeviceRun
+from convoy.run.order import FORGOTTEN_S, DeviceRun, flows_of
 from convoy.run.point import IDLE_PPS, Load, Measurement, Testbed, specification
+from convoy.run.remembered import check_translation, fill
 from convoy.run.run_state import RunState
 from convoy.search.goals import LONGEST_S, goals
 from convoy.tester.base import Tester
@@ -42,7 +44,7 @@ class Settings:
     tester_core: int
     cores: tuple[int, ...]  # the device's
     hugepages: bool  # for every device, or for none
-    profile: str  # of the search: quick, standard, full
+    profile: str  # of the search: smoke, quick, standard, full
     goals: tuple[str, ...]
     latency_s: float  # of a latency trial
     repetition_share: float = 0.0  # of a run's time, for adaptive repetition
@@ -85,11 +87,14 @@ class PacketRun:
         spec, scenario = run.spec, self._scenario
         pacing = spec.pacing or scenario.pacing
         self._load = Load(
-            scenario.flows,
+            spec.flows or scenario.flows,
             spec.entries,
             spec.convoys,
             pacing.as_trial() if pacing is not None else None,
             spec.chains,
+            flows_of(spec) is not None,
+            spec.connections,
+            FORGOTTEN_S if spec.connections else None,
         )
 
     def measure(self, setups: Sequence[Setup], running: Running) -> None:
@@ -97,6 +102,10 @@ class PacketRun:
         with self._tester(setups, running) as tester:
             running.ready(READY_DEADLINE_S)
             polled = self._wait_forwarding(tester, running)
+            if self._load.stateful and not isinstance(running, RunningDummy):
+                self._translates(tester)
+                if self._load.connections is None:
+                    fill(tester, self._load.flows, self._run.what)
             bed = Testbed(tester, running, self._folder, self._cores[0], self._state.host, polled)
             with throttle(self._run, self._cores):
                 for point in self._state.points(self._run):
@@ -126,6 +135,12 @@ class PacketRun:
                 break
         why = f" ({reason})" if reason else ""
         raise ConvoyError(f"{self._run.what}: forwards nothing{why}")
+
+    def _translates(self, tester: Tester) -> None:
+        """Check packets that come out, and the answers to them, before any rate is measured."""
+        pool = described.OUTSIDE if "nat" in self._run.spec.functions else described.INSIDE
+        for protocol in dict.fromkeys(("udp", self._load.connections or "udp")):
+            check_translation(tester, str(pool), protocol, self._run.what)
 
     def _notes(self, running: Running) -> tuple[str, ...]:
         run = self._run

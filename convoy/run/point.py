@@ -17,6 +17,7 @@ from convoy.results.folder import RunFolder
 from convoy.results.host_state import Figures, attributed, figures, of_trial
 from convoy.results.trial_result import TrialResult
 from convoy.results.trials import SATURATION, Cost, GoalResult, Point, Search, Trial
+from convoy.run.flow_order import FlowOrder
 from convoy.run.host_state import HostState
 from convoy.run.judge import (
     LOSS_RATIO,
@@ -28,7 +29,7 @@ from convoy.run.judge import (
     kept,
     load_not_reached,
 )
-from convoy.run.workload import flows, size_of
+from convoy.run.workload import flows, size_of, stateful_flows
 from convoy.search.goals import Goal
 from convoy.tester.base import Tester
 
@@ -43,6 +44,7 @@ BASELINE_SHARE = 0.95  # of the tester's baseline rate, that it can offer evenly
 DRAIN_S = 0.02
 SOON_S = 0.001
 IDLE_PPS = 1000.0
+TCP_BYTES = 72  # with FCS: a segment and the tester's stamp
 PROBE_PPS, PROBE_S = 20_000.0, 0.001  # a trial for its probe alone
 DEGRADED_TRIES = 2  # of a latency trial on a degraded host
 
@@ -56,19 +58,29 @@ class Load:
     convoys: int = 0  # packets in one frame; 0: each is a frame
     pacing: Mapping[str, float] | None = None  # as the tester has it; None: evenly
     chains: int = 1  # independent ones, each with a pair of ports, which share the rate
+    stateful: bool = False  # from hosts behind stateful functions
+    connections: Literal["udp", "tcp"] | None = None  # each packet begins one; None: known flows
+    idle_s: float | None = None  # after which connections are forgotten
 
     def plain(self) -> "Load":
         """Return the simplest load of these ports: convoys come back disaggregated, and counted."""
-        return Load(convoys=min(1, self.convoys), chains=self.chains)
+        return Load(convoys=min(1, self.convoys), chains=self.chains, stateful=self.stateful)
 
 
 PLAIN = Load()
 
 
 def specification(
-    size: str, rate_pps: float | None, duration_s: float, load: Load = PLAIN
+    size: str, rate_pps: float | None, duration_s: float, load: Load = PLAIN, first: int = 0
 ) -> dict[str, Any]:
-    """Return a trial as the tester takes it; without a rate: as much as possible."""
+    """Return a trial as the tester takes it; without a rate: as much as possible.
+
+    first: flow that it begins with, of hosts behind stateful functions.
+    """
+    if load.stateful:
+        traffic = stateful_flows(load.flows, load.connections or "udp", first)
+    else:
+        traffic = flows(load.flows, load.entries)
     convoys: dict[str, Any] = {"convoys": load.convoys} if load.convoys else {}
     bursty = {"pacing": dict(load.pacing)} if load.pacing and rate_pps is not None else {}
     chains = load.chains
@@ -80,8 +92,8 @@ def specification(
         "rate_pps": "max" if rate_pps is None else rate_pps / chains,
         "duration_s": duration_s,
         "drain_s": DRAIN_S,
-        "size": size_of(size),
-        "flows": flows(load.flows, load.entries),
+        "size": max(TCP_BYTES, int(size)) if load.connections == "tcp" else size_of(size),
+        "flows": traffic,
         # What a device does not take when it is due is lost, as on a wire.
         "on_full": "wait" if rate_pps is None else "drop",
     }
@@ -122,6 +134,7 @@ class Measurement:
         self._folder, self._core = testbed.folder, testbed.core
         self._host_state = testbed.host
         self._load = load
+        self._order = FlowOrder(load.flows, load.idle_s)
         self._notes = tuple(notes)
         self._kept = list(earlier)
         # It is that of single packets.
@@ -182,6 +195,15 @@ class Measurement:
         trial_specification = specification("64", PROBE_PPS, PROBE_S, self._load.plain())
         return self._host_state.wait(lambda: self._machine(self._tester.trial(trial_specification)))
 
+    def _specification(self, rate_pps: float | None, duration_s: float) -> dict[str, Any]:
+        load = self._load
+        if not load.stateful:
+            return specification(self._point.size, rate_pps, duration_s, load)
+        result = specification(self._point.size, rate_pps, duration_s, load, self._order.first())
+        if load.connections is not None:
+            result |= {"answers": True, "packets": self._order.most}
+        return result
+
     def _again(self, purpose: Purpose, rate_pps: float | None, duration_s: float) -> Trial | None:
         """Return the kept trial that this one would be."""
         if self._kept:
@@ -200,9 +222,9 @@ class Measurement:
         loss_ratio: float,
     ) -> Trial:
         running, pids = self._running, self._running.processes()
+        trial_specification = self._specification(rate_pps, duration_s)
         before, cost = running.counters(), running.cost()
         used_ns, core = cpu_ns(pids), core_time(self._core)
-        trial_specification = specification(self._point.size, rate_pps, duration_s, self._load)
         began_ns = time.monotonic_ns()
         with uninterrupted(self._alone(), duration_s + DRAIN_S) as alone:
             if alone:
@@ -211,6 +233,8 @@ class Measurement:
             threads = thread_times(running.watched())
             result = self._tester.trial(trial_specification)
             threads_after = thread_times(running.watched())
+        if result.total is not None:
+            self._order.sent(result.total.sent_pkts)
         if not running.alive():
             raise ConvoyError(f"{self._point.device}: ended in the middle of a trial")
         own = sum(t.ran_ns for t in thread_times(self._softirqs).values())

@@ -19,9 +19,9 @@ FAILURES_MAX = 2  # in a row, after which a device's setup is left out
 class RunState:
     """Grows as points end; an interrupted run's is rebuilt from its folder."""
 
-    def __init__(self, scenarios: Mapping[str, Scenario]) -> None:
+    def __init__(self, scenarios: Mapping[str, Scenario], patient: bool = True) -> None:
         self.scenarios = scenarios
-        self.host = HostState()
+        self.host = HostState(patient=patient)
         self._searches: dict[PointKey, Search] = {}
         self._applications: set[tuple[object, ...]] = set()
         self._rates: dict[tuple[object, ...], float] = {}  # the latest, of any round

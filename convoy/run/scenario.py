@@ -8,7 +8,7 @@ from pathlib import Path
 from convoy.base.validate import validate
 from convoy.base.yaml_text import read
 from convoy.errors import InputError
-from convoy.host.programs import SCENARIOS
+from convoy.host.programs import LEDGER, SCENARIOS
 from convoy.results.scenario import Scenario
 from convoy.run.scenario_check import problems
 
@@ -27,7 +27,7 @@ def load_file(path: Path) -> Scenario:
 
 def names(folder: Path = FOLDER) -> tuple[str, ...]:
     """Return the names of all scenarios."""
-    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
+    return tuple(sorted(path.stem for path in folder.glob("*.yaml") if path.name != LEDGER.name))
 
 
 def load(name: str, folder: Path = FOLDER) -> Scenario:

@@ -14,7 +14,7 @@ from convoy import reference
 from convoy.base.problem import Loc, Problem, known, shown
 from convoy.dut.base import Device
 from convoy.dut.devices import DEVICES
-from convoy.dut.functions import WORKLOADS
+from convoy.dut.functions import STATEFUL, WORKLOADS
 from convoy.errors import InputError, first_problem
 from convoy.results.scenario import Applications, Pacing, Scenario, SetupSpec
 from convoy.run.two_hosts import BEHIND
@@ -69,6 +69,16 @@ def _setup(loc: Loc, spec: SetupSpec, devices: Mapping[str, Device]) -> Iterator
             what, _, fix = str(error).partition("; ")
             yield Problem((*loc, "entries"), what, fix, shown(spec.entries))
     yield from _pacing((*loc, "pacing"), spec.pacing)
+    if set(spec.functions) & set(STATEFUL) and spec.flows is None:
+        yield Problem(loc, "stateful functions remember flows",
+                      "say how many there are: flows: 65536")  # fmt: skip
+    if spec.connections is not None and not set(spec.functions) & set(STATEFUL):
+        yield Problem((*loc, "connections"), "needs a stateful function",
+                      f"add {' or '.join(STATEFUL)} to the functions, or remove it",
+                      shown(spec.connections))  # fmt: skip
+    if set(spec.functions) & set(STATEFUL) and (spec.convoys or spec.chains > 1):
+        yield Problem((*loc, "functions"), "stateful functions are measured on one chain, "
+                      "packet by packet", "remove chains and convoys")  # fmt: skip
 
 
 def _applications(
@@ -124,5 +134,14 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
             if size not in scenario.sizes:
                 fix = known("sizes", size, map(str, scenario.sizes))
                 yield Problem(("compare", i, "sizes", j), "is none of the sizes", fix, shown(size))
+    for i, target in enumerate(scenario.targets):
+        at: Loc = ("targets", i)
+        if target.setup not in setups:
+            fix = known("setups", target.setup, setups)
+            yield Problem((*at, "setup"), "is none of the setups", fix, shown(target.setup))
+        for key, device in (("device", target.device), ("over", target.over)):
+            if device is not None and device not in devices:
+                fix = known("devices", device, devices)
+                yield Problem((*at, key), "there is no such device", fix, shown(device))
     yield from _applications(("applications",), scenario.applications, setups, "the setups")
     yield from _quick(scenario)

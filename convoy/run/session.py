@@ -28,12 +28,12 @@ from convoy.run.environment import environment
 from convoy.run.in_memory import command, measure
 from convoy.run.order import MEMORY_S, Order, order
 from convoy.run.packet_run import Settings
-from convoy.search.goals import goals
+from convoy.search.goals import SMOKE, goals
 
 HUGEPAGES_MB = 1024  # for a device; the tester needs none
 REPEATS = 5
 QUICK_REPEATS = 3
-LATENCY_S = {"quick": 0.2, "standard": 1.0, "full": 5.0}
+LATENCY_S = {SMOKE: 0.1, "quick": 0.2, "standard": 1.0, "full": 5.0}
 
 OnStep = Callable[[Step], None]
 
@@ -140,7 +140,7 @@ def execute(folder: RunFolder, bench_plan: BenchPlan, progress: OnStep) -> None:
         bench_plan.profile,
         bench_plan.goals,
         LATENCY_S[bench_plan.profile],
-        TIME_SHARE,
+        0.0 if bench_plan.profile == SMOKE else TIME_SHARE,
     )
     Bench(folder, bench_plan.scenarios, settings, progress, baseline).run(plan.device_runs)
 

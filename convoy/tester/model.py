@@ -42,6 +42,8 @@ class Flows(_Input):
 
     count: Whole = Field(1, ge=1, le=1 << 24)
     order: Literal["sequential", "shuffle"] = "sequential"
+    written: Literal["before", "sending"] = "before"
+    first: Whole = Field(0, ge=0, le=1 << 24)
     ip: Literal[4, 6] = 4
     protocol: Literal["udp", "tcp"] = "udp"
     src_mac: str | None = None
@@ -95,6 +97,9 @@ class TrialSpec(_Input):
     tolerance: Number = Field(0.001, ge=0, le=1)
     seed: Whole = Field(1, ge=0, lt=1 << 63)
     on_full: Literal["wait", "drop"] = "wait"
+    packets: Whole = Field(0, ge=0, lt=(1 << 32) - 1)
+    answers: bool = False
+    translated: str | None = None
     paths: Annotated[tuple[Path, ...], Field(min_length=1, max_length=16)] | None = None
     pacing: Pacing | None = None
     convoys: Annotated[Whole, Field(ge=1, le=255)] | Convoys | None = None

@@ -105,3 +105,16 @@ void cv_burst_picked(const struct cv_burst *from, const uint8_t *classes)
 		if (of_class(classes + at, classes[at], buffers->views[b]) < buffers->views[b])
 			rte_pktmbuf_free(buffers->buffers[b]);
 }
+
+void cv_burst_push(const struct cv_buffers *buffers, const struct cv_view *views, uint16_t n,
+	struct cv_ring *ring, struct cv_port_counters *counters)
+{
+	const uint16_t took = cv_ring_push(ring, buffers, views, n);
+
+	if (CV_LIKELY(took == buffers->n))
+		return;
+	for (unsigned i = took; i < buffers->n; i++)
+		cv_count(&counters->drops[CV_DROP_RING_FULL], buffers->views[i]);
+	rte_pktmbuf_free_bulk(
+		(struct rte_mbuf **)(uintptr_t)buffers->buffers + took, buffers->n - took);
+}

@@ -8,6 +8,7 @@
 #include <rte_mbuf.h>
 
 #include "chain/counters.h"
+#include "chain/ring.h"
 #include "packet/view.h"
 #include "port/buffers.h"
 
@@ -38,5 +39,10 @@ void cv_burst_measure(struct cv_burst *burst);
 void cv_burst_pick(const struct cv_burst *from, const uint8_t *classes, uint8_t class,
 	struct cv_burst *to, struct rte_mempool *pool, struct cv_port_counters *counters);
 void cv_burst_picked(const struct cv_burst *from, const uint8_t *classes);
+
+// Gives a ring the buffers with their n views. Those that it has no room for are freed, and counted
+// as dropped.
+void cv_burst_push(const struct cv_buffers *buffers, const struct cv_view *views, uint16_t n,
+	struct cv_ring *ring, struct cv_port_counters *counters);
 
 #endif

@@ -4,13 +4,11 @@
 #include <stdlib.h>
 
 #include "chain/classify.h"
+#include "packet/udp.h"
 
-#define UDP_LEN 8
 #define VXLAN_LEN 8
 #define VXLAN_PORT RTE_BE16(4789)
 #define VXLAN_FLAG_VNI 0x08
-#define IPV6_LEN 40
-#define PROTO_UDP 17
 
 void cv_classifier_init(struct cv_classifier *classifier)
 {
@@ -80,40 +78,16 @@ static uint8_t vni_class(const struct cv_classifier *classifier, uint32_t vni)
 	return CV_CLASS_NONE;
 }
 
-// The offset of a frame's UDP header, if it is an unfragmented UDP packet whose lengths add up to
-// at least room for a VXLAN header; else 0.
-static unsigned udp_offset(const struct cv_view *view)
-{
-	const uint8_t *l3 = view->data + view->l3;
-	unsigned room = view->len - view->l3;
-	unsigned header;
-
-	if (view->proto == CV_PROTO_IPV4) {
-		if (room < 20 || l3[0] >> 4 != 4 || l3[9] != PROTO_UDP)
-			return 0;
-		header = (l3[0] & 0xf) * 4u;
-		if (header < 20 || (cv_load_be16(l3 + 6) & RTE_BE16(0x3fff)) != 0)
-			return 0;
-	} else if (view->proto == CV_PROTO_IPV6) {
-		if (room < IPV6_LEN || l3[0] >> 4 != 6 || l3[6] != PROTO_UDP)
-			return 0;
-		header = IPV6_LEN;
-	} else {
-		return 0;
-	}
-	return room >= header + UDP_LEN + VXLAN_LEN ? view->l3 + header : 0;
-}
-
 static uint8_t classify_vxlan(const struct cv_classifier *classifier, struct cv_view *view)
 {
-	unsigned udp = udp_offset(view);
-	unsigned inner = udp + UDP_LEN + VXLAN_LEN;
+	unsigned udp = cv_udp_find(view, VXLAN_LEN);
+	unsigned inner = udp + CV_UDP_LEN + VXLAN_LEN;
 	const uint8_t *vxlan;
 	uint8_t class;
 
 	if (udp == 0 || cv_load_be16(view->data + udp + 2) != VXLAN_PORT)
 		return CV_CLASS_NONE;
-	vxlan = view->data + udp + UDP_LEN;
+	vxlan = view->data + udp + CV_UDP_LEN;
 	if ((vxlan[0] & VXLAN_FLAG_VNI) == 0)
 		return CV_CLASS_NONE;
 	class = vni_class(classifier, (uint32_t)vxlan[4] << 16 | vxlan[5] << 8 | vxlan[6]);

@@ -19,7 +19,9 @@ enum cv_drop_reason {
 	CV_DROP_SEGMENTED, // scattered over several buffers and too long to be put into one
 	CV_DROP_TOO_BIG, // larger than the MTU of the port it should leave by
 	CV_DROP_TX_FULL, // the port it should leave by took nothing for some time
-	CV_DROP_RING_FULL, // the next function of the pipeline is behind, and others share the port
+	// The next function of the pipeline is behind, and others share the port; or the worker
+	// that keeps the packet's flow is.
+	CV_DROP_RING_FULL,
 	CV_DROP_BAD_CONVOY, // a malformed convoy, of unknown many packets: counts as one
 	CV_DROP_OTHERS_CONVOY, // a convoy to another address than the port's: counts as one
 	CV_DROP_UNKNOWN_SENDER, // a convoy from an address not in the port's list: counts as one

@@ -16,6 +16,7 @@
 #include "chain/nf_worker.h"
 #include "config/params.h"
 #include "packet/error.h"
+#include "packet/prefix.h"
 #include "packet/view.h"
 
 #define CV_BURST_MAX 64 // packets that one process() call sees at most
@@ -34,7 +35,8 @@
 // What a function may ask about the node. Owned by the node, valid during the call only.
 struct cv_nf_env {
 	const char *name; // of this instance, for error texts
-	unsigned workers; // process() will be called by so many
+	unsigned workers; // of the node, by index; process() may be called by any of them
+	uint64_t runners; // those that have it in a path, a bit each; 0: all
 	int socket; // NUMA node to allocate on, -1: any
 	const char *const *ports; // names by index
 	unsigned ports_count;
@@ -42,15 +44,30 @@ struct cv_nf_env {
 	const uint16_t *mtus; // of the ports, bytes of layer 3; start() only
 	const char *const *outputs; // names by index: CV_OUTPUT(index) goes there
 	unsigned outputs_count; // at most CV_OUTPUTS_MAX
+	// The instance that this one is to take the place of, of the same type; NULL: none. Workers
+	// run it meanwhile, and go on with it if this one is refused.
+	void *running;
 };
 
 // The index of the port called name, or -1.
 int cv_nf_env_port(const struct cv_nf_env *env, const char *name);
 
+// The workers that run the function, a bit each.
+static inline uint64_t cv_nf_env_runners(const struct cv_nf_env *env)
+{
+	return env->runners != 0 ? env->runners : UINT64_MAX >> (CV_WORKERS_MAX - env->workers);
+}
+
 // The index of the output called name, or -1.
 int cv_nf_env_output(const struct cv_nf_env *env, const char *name);
 
 struct cv_nf_flow;
+
+// An address of a network that a function takes for its own.
+struct cv_nf_claim {
+	struct cv_address address;
+	bool shared; // with another function, as its user said
+};
 
 struct cv_nf {
 	const char *name; // the type, as descriptors write it
@@ -67,10 +84,27 @@ struct cv_nf {
 	// Returns NULL, with error set unless it is for want of memory. Called before any port
 	// is opened, from one thread, after the EAL has started. NULL: the instance is the struct itself.
 	void *(*create)(const void *config, const struct cv_nf_env *env, struct cv_error *error);
+	// Writes the addresses that it takes for its own: room for max of them. Returns how many
+	// there are. NULL: none. Of two functions with the same one the node makes neither.
+	size_t (*claims)(const void *instance, struct cv_nf_claim *claims, size_t max);
 	// Once, after all ports are open and before the first process(): what create() could not
 	// know. May be NULL: call cv_nf_start().
 	void (*start)(void *instance, const struct cv_nf_env *env);
+	// Once, behind start(), while the node still has all its rights: what the instance needs of the
+	// machine beside packets. 0, or a negative errno with error set. May be NULL.
+	int (*attach)(void *instance, const struct cv_nf_env *env, struct cv_error *error);
 	void (*destroy)(void *instance); // NULL where create is
+
+	// Reconfiguring: packets flow while another instance is made of other parameters; between two
+	// poll iterations each worker goes over to it, and the one before is destroyed. A function
+	// that keeps nothing of packets needs nothing more. What others keep goes over in one of
+	// these ways:
+	// - create() shares it with env->running (what both own counts its owners, for either may be
+	//   destroyed first), or refuses what cannot change;
+	// - start(), which comes just before, copies it, if workers may change it meanwhile;
+	// - inherit() takes it, once no worker uses the instance before any more. NULL: nothing.
+	// A stateful function's flows are decided again, with their slots as they are (CV_FLOW_CHANGED).
+	void (*inherit)(void *instance, void *before);
 
 	// Gives n <= CV_BURST_MAX packets (0 is allowed) a verdict each: verdict[i] for view[i].
 	// Returns how many verdicts are not CV_NEXT. May rewrite the packets' bytes in place and

@@ -104,8 +104,8 @@ static void add_be16(uint8_t *at, int more)
 	memcpy(at, &value, sizeof(value));
 }
 
-// The lengths in a tunnel's outer headers follow those of the packet inside. The classifier took
-// it for one: unfragmented IP and UDP, whose checksum it cleared.
+// The lengths in a tunnel's outer headers follow those of the packet inside. Whoever hid them took
+// them for such: unfragmented IP and UDP, whose checksum was cleared; else they have no lengths.
 static void resize_tunnel(const struct cv_view *view, int more)
 {
 	struct cv_view outer;
@@ -122,9 +122,11 @@ static void resize_tunnel(const struct cv_view *view, int more)
 		memcpy(ip + 10, &zero, sizeof(zero));
 		sum = cv_checksum(ip, header);
 		memcpy(ip + 10, &sum, sizeof(sum));
-	} else {
+	} else if (outer.proto == CV_PROTO_IPV6) {
 		header = 40;
 		add_be16(ip + 4, more);
+	} else {
+		return;
 	}
 	add_be16(ip + header + 4, more);
 }
@@ -203,6 +205,27 @@ bool cv_nf_trim(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t b
 	return true;
 }
 
+bool cv_nf_hide(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t bytes)
+{
+	if (view->before + bytes > UINT8_MAX || view->len < bytes + CV_ETHER_LEN)
+		return false;
+	view->data += bytes;
+	view->len -= bytes;
+	view->before += (uint8_t)bytes;
+	cv_view_parse(view);
+	path_worker(nf_worker)->resized = true; // as far as functions see
+	return true;
+}
+
+void cv_nf_show(struct cv_nf_worker *nf_worker, struct cv_view *view)
+{
+	view->len += view->before;
+	view->data -= view->before;
+	view->before = 0;
+	cv_view_parse(view);
+	path_worker(nf_worker)->resized = true;
+}
+
 // Puts a packet at the end of those that wait. step: of a path, to go on with.
 static void wait_for(struct cv_path_worker *worker, const struct cv_held *packet, uint16_t step,
 	enum cv_nf_way way)
@@ -221,11 +244,11 @@ static uint16_t next_step(const struct cv_path_worker *worker)
 	return (uint16_t)(worker->step - worker->path->steps + 1);
 }
 
-uint8_t *cv_nf_originate(
-	struct cv_nf_worker *nf_worker, uint16_t len, uint8_t in, uint8_t out, enum cv_nf_way way)
+// Makes a packet that goes on from a step of like's path, and waits for that.
+static uint8_t *originate(struct cv_path_worker *worker, const struct cv_held *like, uint16_t step,
+	uint16_t len, enum cv_nf_way way)
 {
-	struct cv_path_worker *worker = path_worker(nf_worker);
-	struct cv_held packet = {.path = worker->path, .in = in, .out = out};
+	struct cv_held packet = *like;
 	uint8_t *data;
 
 	if (len < CV_ETHER_LEN || worker->waiting_count == CV_WAITING_MAX)
@@ -239,9 +262,29 @@ uint8_t *cv_nf_originate(
 		return NULL;
 	}
 	memset(data, 0, len);
-	wait_for(worker, &packet, next_step(worker), way);
+	wait_for(worker, &packet, step, way);
 	cv_count(&worker->step->counters->originated, 1);
 	return data;
+}
+
+uint8_t *cv_nf_originate(
+	struct cv_nf_worker *nf_worker, uint16_t len, uint8_t in, uint8_t out, enum cv_nf_way way)
+{
+	struct cv_path_worker *worker = path_worker(nf_worker);
+	const struct cv_held like = {.path = worker->path, .in = in, .out = out};
+
+	return originate(worker, &like, next_step(worker), len, way);
+}
+
+uint8_t *cv_nf_originate_beside(struct cv_nf_worker *nf_worker, const struct cv_held *held,
+	uint16_t len, enum cv_nf_way way)
+{
+	return originate(path_worker(nf_worker), held, held->step, len, way);
+}
+
+bool cv_nf_trim_held(const struct cv_held *held, uint16_t bytes)
+{
+	return rte_pktmbuf_trim(held->buffer, bytes) == 0;
 }
 
 bool cv_nf_hold(struct cv_nf_worker *nf_worker, const struct cv_view *view, struct cv_held *held)
@@ -281,13 +324,29 @@ struct cv_view cv_nf_held_view(const struct cv_held *held)
 	return view;
 }
 
+// Where a held packet goes on: behind the function that held it, which may stand elsewhere in the path
+// by now; at its end if it is not there any more.
+static uint16_t step_behind(const struct cv_path_worker *worker, const struct cv_held *held)
+{
+	const struct cv_path *path = held->path;
+	const void *instance = worker->step->instance;
+
+	if (CV_LIKELY(
+		    held->step <= path->length && path->steps[held->step - 1].instance == instance))
+		return held->step;
+	for (unsigned i = 0; i < path->length; i++)
+		if (path->steps[i].instance == instance)
+			return (uint16_t)(i + 1);
+	return (uint16_t)path->length;
+}
+
 bool cv_nf_release(struct cv_nf_worker *nf_worker, const struct cv_held *held, enum cv_nf_way way)
 {
 	struct cv_path_worker *worker = path_worker(nf_worker);
 
 	if (worker->waiting_count == CV_WAITING_MAX)
 		return false;
-	wait_for(worker, held, held->step, way);
+	wait_for(worker, held, step_behind(worker, held), way);
 	cv_count(&worker->step->counters->released, 1);
 	return true;
 }

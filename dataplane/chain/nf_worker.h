@@ -52,6 +52,13 @@ uint8_t *cv_nf_append(struct cv_nf_worker *worker, struct cv_view *view, uint16_
 bool cv_nf_adj(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes);
 bool cv_nf_trim(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes);
 
+// Takes a packet's first bytes, a tunnel's headers, out of sight of the functions behind: they stay before
+// it in its buffer, and it leaves with them. If the packet becomes longer or shorter, the lengths in them
+// follow, which are those of an IP and a UDP header or none. False, and nothing has changed: more than 255
+// would be hidden, or fewer than an Ethernet header left. cv_nf_show() shows all that is hidden.
+bool cv_nf_hide(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes);
+void cv_nf_show(struct cv_nf_worker *worker, struct cv_view *view);
+
 // A new packet of len bytes, at least an Ethernet header, which came in by a port and will leave by
 // another. Returns its bytes, to be written before process() or tick() returns; NULL: no buffer, too
 // long, or too many wait already.
@@ -63,6 +70,14 @@ bool cv_nf_hold(struct cv_nf_worker *worker, const struct cv_view *view, struct 
 
 // A held packet's view, to look at it or to write to it.
 struct cv_view cv_nf_held_view(const struct cv_held *held);
+
+// A new packet of len bytes, as cv_nf_originate(), that goes where a held packet would; before that one
+// is given back.
+uint8_t *cv_nf_originate_beside(
+	struct cv_nf_worker *worker, const struct cv_held *held, uint16_t len, enum cv_nf_way way);
+
+// Takes bytes away from a held packet's end. False: it does not have so many.
+bool cv_nf_trim_held(const struct cv_held *held, uint16_t bytes);
 
 // Gives a held packet back. False: too many wait already, and it is still held.
 bool cv_nf_release(struct cv_nf_worker *worker, const struct cv_held *held, enum cv_nf_way way);

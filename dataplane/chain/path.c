@@ -244,8 +244,6 @@ static CV_HOT void run_functions_from(const struct cv_path *path, unsigned first
 
 	for (unsigned i = first; i < path->length && burst->n > 0; i++) {
 		const struct cv_step *step = &path->steps[i];
-		// Pairs with the release store of whoever replaces the instance.
-		void *instance = __atomic_load_n(&step->instance, __ATOMIC_ACQUIRE);
 		unsigned others = 0; // that do not go on to the next function
 		uint64_t now;
 
@@ -256,7 +254,7 @@ static CV_HOT void run_functions_from(const struct cv_path *path, unsigned first
 		cv_count(&step->counters->packets, burst->n);
 		cv_count(&step->counters->bytes, burst->bytes);
 		for (unsigned at = 0; at < burst->n; at += CV_BURST_MAX)
-			others += step->process(instance, &worker->nf, burst->views + at,
+			others += step->process(step->instance, &worker->nf, burst->views + at,
 				verdicts + at, RTE_MIN(burst->n - at, (unsigned)CV_BURST_MAX));
 		if (CV_UNLIKELY(worker->resized) &&
 			after_resizing(path, i, worker, burst, verdicts))
@@ -335,7 +333,7 @@ void cv_path_tick(const struct cv_path *path, const struct cv_step *step,
 	worker->path = path;
 	worker->step = step;
 	worker->burst = NULL;
-	tick(__atomic_load_n(&step->instance, __ATOMIC_ACQUIRE), &worker->nf);
+	tick(step->instance, &worker->nf);
 	if (worker->waiting_count > 0)
 		run_waiting(worker);
 }

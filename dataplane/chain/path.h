@@ -7,11 +7,13 @@
 #define CV_PATH_H
 
 #include "chain/burst.h"
+#include "chain/handoff.h"
 #include "chain/nf.h"
 
 struct cv_path;
 
-// One function of a path, as one worker runs it.
+// One function of a path, as one worker runs it. The worker replaces the instance between two poll
+// iterations.
 struct cv_step {
 	uint16_t (*process)(void *instance, struct cv_nf_worker *worker, struct cv_view *views,
 		uint8_t *verdicts, uint16_t n);
@@ -25,6 +27,8 @@ struct cv_path {
 	struct cv_step *steps;
 	uint8_t out; // port that packets leave by unless a function says otherwise
 	struct cv_ring *sink; // the next path's ring; NULL: out of the node, by each packet's port
+	// Of a path that begins at a port: packets whose flows other workers keep. NULL: none.
+	const struct cv_handoff *handoff;
 };
 
 #define CV_WAITING_MAX 256 // packets that a worker's functions make or release at a time

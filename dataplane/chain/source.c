@@ -2,6 +2,8 @@
 // Copyright 2026 The Convoy authors
 #include "chain/source.h"
 
+#include <rte_prefetch.h>
+
 #include "chain/worker.h"
 
 // A port that may carry convoys and brought none for so many polls is received from as if it did
@@ -22,19 +24,24 @@ void cv_worker_leave(
 	struct cv_path_worker *path_worker, const struct cv_path *path, struct cv_burst *burst)
 {
 	struct cv_worker *worker = RTE_PTR_SUB(path_worker, offsetof(struct cv_worker, paths));
-	uint16_t took;
 
-	if (path == NULL || path->sink == NULL) {
+	if (path == NULL || path->sink == NULL)
 		cv_tx_burst(worker->tx, burst);
-		return;
+	else
+		cv_burst_push(&burst->buffers, burst->views, burst->n, path->sink,
+			&path_worker->ports_counters[path->out]);
+}
+
+// Packets of one path, of which other workers may keep the flows.
+static CV_INLINE void run_path(
+	struct cv_worker *worker, const struct cv_path *path, struct cv_burst *burst)
+{
+	if (path->handoff != NULL) {
+		cv_handoff(path->handoff, &worker->paths, burst);
+		if (burst->n == 0)
+			return;
 	}
-	took = cv_ring_push(path->sink, &burst->buffers, burst->views, burst->n);
-	if (CV_LIKELY(took == burst->buffers.n))
-		return;
-	for (unsigned i = took; i < burst->buffers.n; i++)
-		cv_count(&path_worker->ports_counters[path->out].drops[CV_DROP_RING_FULL],
-			burst->buffers.views[i]);
-	rte_pktmbuf_free_bulk(burst->buffers.buffers + took, burst->buffers.n - took);
+	cv_path_run(path, &worker->paths, burst);
 }
 
 static void run_class(struct cv_worker *worker, const struct cv_source *source, uint8_t class,
@@ -46,23 +53,16 @@ static void run_class(struct cv_worker *worker, const struct cv_source *source, 
 	}
 	for (unsigned i = 0; i < burst->n; i++)
 		burst->views[i].out = source->paths[class]->out;
-	cv_path_run(source->paths[class], &worker->paths, burst);
+	run_path(worker, source->paths[class], burst);
 }
 
-// Several chains share the source: each gets its packets as one burst, in their order.
-static void run_classes(
-	struct cv_worker *worker, const struct cv_source *source, struct cv_burst *burst)
+// Each of several classes gets its packets as one burst, in their order.
+static void run_each_class(struct cv_worker *worker, const struct cv_source *source,
+	struct cv_burst *burst, const uint8_t *classes)
 {
-	uint8_t classes[CV_BURST_VIEWS];
-	struct cv_burst part;
 	bool done[CV_CLASS_NONE + 1] = {false};
+	struct cv_burst part;
 
-	if (cv_classify(&source->classifier, burst->views, classes, burst->n)) {
-		if (source->classifier.vni_count > 0)
-			cv_burst_measure(burst); // functions see what is inside of tunnels
-		run_class(worker, source, classes[0], burst);
-		return;
-	}
 	for (unsigned i = 0; i < burst->n; i++) {
 		if (done[classes[i]])
 			continue;
@@ -75,13 +75,46 @@ static void run_classes(
 	cv_burst_picked(burst, classes);
 }
 
+// Several chains share the source.
+static void run_classes(
+	struct cv_worker *worker, const struct cv_source *source, struct cv_burst *burst)
+{
+	uint8_t classes[CV_BURST_VIEWS];
+
+	if (!cv_classify(&source->classifier, burst->views, classes, burst->n)) {
+		run_each_class(worker, source, burst, classes);
+		return;
+	}
+	if (source->classifier.vni_count > 0)
+		cv_burst_measure(burst); // functions see what is inside of tunnels
+	run_class(worker, source, classes[0], burst);
+}
+
+// What another worker handed over: each packet's path stands where its port out will.
+static void run_handed(
+	struct cv_worker *worker, const struct cv_source *source, struct cv_burst *burst)
+{
+	const uint8_t first = burst->views[0].out; // not its port: see handoff.h
+	uint8_t classes[CV_BURST_VIEWS];
+	bool alike = true;
+
+	for (unsigned i = 0; i < burst->n; i++) {
+		classes[i] = burst->views[i].out;
+		alike &= classes[i] == first;
+	}
+	if (CV_LIKELY(alike))
+		run_class(worker, source, first, burst);
+	else
+		run_each_class(worker, source, burst, classes);
+}
+
 static void run_source(
 	struct cv_worker *worker, const struct cv_source *source, struct cv_burst *burst)
 {
 	if (burst->n == 0)
 		return;
 	if (source->one_path)
-		cv_path_run(source->paths[0], &worker->paths, burst);
+		run_path(worker, source->paths[0], burst);
 	else
 		run_classes(worker, source, burst);
 }
@@ -91,10 +124,15 @@ static bool has_room(const struct cv_source *source)
 {
 	uint32_t views = source->convoys != NULL ? CV_CONVOYS_VIEWS : CV_BURST_VIEWS;
 
-	for (unsigned i = 0; i < source->paths_count; i++)
-		if (source->paths[i]->sink != NULL &&
-			!cv_ring_has_room(source->paths[i]->sink, CV_BURST_MAX, views))
+	for (unsigned i = 0; i < source->paths_count; i++) {
+		const struct cv_path *path = source->paths[i];
+
+		if (path->sink != NULL && !cv_ring_has_room(path->sink, CV_BURST_MAX, views))
 			return false;
+		if (path->handoff != NULL && path->handoff->waits &&
+			!cv_handoff_has_room(path->handoff, views))
+			return false;
+	}
 	return true;
 }
 
@@ -119,12 +157,12 @@ static bool take_frames(struct cv_worker *worker, struct cv_source *source, stru
 	return convoys;
 }
 
-// Do packets of a source leave by ports only? The frames or views of one poll may hold more convoys
+// Do packets of a source leave by ports only, past all rings? The frames or views of one poll may hold more convoys
 // than a ring has room for.
 static bool has_no_ring(const struct cv_source *source)
 {
 	for (unsigned i = 0; i < source->paths_count; i++)
-		if (source->paths[i]->sink != NULL)
+		if (source->paths[i]->sink != NULL || source->paths[i]->handoff != NULL)
 			return false;
 	return true;
 }
@@ -216,7 +254,14 @@ static uint16_t poll_ring(
 	burst->n = n;
 	burst->whole = false; // not known any more
 	cv_burst_measure(burst);
-	cv_path_run(source->paths[0], &worker->paths, burst);
+	if (source->handed) {
+		// Whoever received them wrote to the buffers, too; who sends them reads that.
+		for (unsigned i = 0; i < burst->buffers.n; i++)
+			rte_prefetch0(burst->buffers.buffers[i]);
+		run_handed(worker, source, burst);
+	} else {
+		cv_path_run(source->paths[0], &worker->paths, burst);
+	}
 	return n;
 }
 

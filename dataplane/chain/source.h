@@ -30,6 +30,7 @@ struct cv_source {
 	uint16_t queue;
 	uint8_t in; // the port's index
 	struct cv_ring *ring;
+	bool handed; // it is another worker's handoff; paths by what that knows them by
 	const struct cv_convoy_rx *convoys; // a port's that carries convoys; NULL: it does not
 	// Polls without a convoy since the last one that came by a port that gives views: after
 	// some, packets are received as views, which is cheaper, until convoys come.

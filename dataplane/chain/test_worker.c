@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "chain/worker.h"
@@ -240,15 +241,9 @@ static void *run_worker(void *worker)
 	return NULL;
 }
 
-// Runs the workers until every packet given has gone somewhere.
-static void run(struct rig *rig, unsigned workers)
+// Lets the workers send what they have, and end.
+static void run_to_end(struct rig *rig, const pthread_t *threads, unsigned workers)
 {
-	pthread_t threads[2];
-
-	for (unsigned i = 0; i < workers; i++)
-		pthread_create(&threads[i], NULL, run_worker, &rig->workers[i]);
-	while (__atomic_load_n(&rig->ports[0].in_next, __ATOMIC_ACQUIRE) < rig->ports[0].in_count)
-		sched_yield();
 	__atomic_store_n(&rig->phase, CV_WORKER_DRAIN, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < workers; i++) {
 		uint64_t before = __atomic_load_n(&rig->workers[i].iterations, __ATOMIC_ACQUIRE);
@@ -267,6 +262,18 @@ static void run(struct rig *rig, unsigned workers)
 	__atomic_store_n(&rig->phase, CV_WORKER_EXIT, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < workers; i++)
 		pthread_join(threads[i], NULL);
+}
+
+// Runs the workers until every packet given has gone somewhere.
+static void run(struct rig *rig, unsigned workers)
+{
+	pthread_t threads[2];
+
+	for (unsigned i = 0; i < workers; i++)
+		pthread_create(&threads[i], NULL, run_worker, &rig->workers[i]);
+	while (__atomic_load_n(&rig->ports[0].in_next, __ATOMIC_ACQUIRE) < rig->ports[0].in_count)
+		sched_yield();
+	run_to_end(rig, threads, workers);
 }
 
 static uint64_t all_drops(const struct rig *rig)
@@ -552,10 +559,144 @@ static void pipeline(void **state)
 	}
 }
 
+// A function that writes its instance's number into packets, and one that drops those of another
+// number than its own.
+static uint16_t write_number(void *instance, struct cv_nf_worker *worker, struct cv_view *views,
+	uint8_t *verdicts, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		memcpy(views[i].data + 4, instance, sizeof(unsigned));
+		verdicts[i] = CV_NEXT;
+	}
+	return 0;
+}
+
+static uint16_t compare_number(void *instance, struct cv_nf_worker *worker, struct cv_view *views,
+	uint8_t *verdicts, uint16_t n)
+{
+	uint16_t drops = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		verdicts[i] = memcmp(views[i].data + 4, instance, sizeof(unsigned)) == 0
+				      ? CV_NEXT
+				      : CV_DROP(1);
+		drops += verdicts[i] != CV_NEXT;
+	}
+	return drops;
+}
+
+// A port that always has packets, until somebody says stop.
+static bool endless;
+
+static uint16_t endless_rx(struct cv_port *port, uint16_t queue, struct rte_mbuf **to, uint16_t n)
+{
+	uint16_t i = 0;
+
+	while (__atomic_load_n(&endless, __ATOMIC_ACQUIRE) && i < n &&
+		(to[i] = rte_pktmbuf_alloc(pool)) != NULL)
+		memset(rte_pktmbuf_append(to[i++], 60), 0, 60);
+	return i;
+}
+
+static uint16_t free_tx(struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **from, uint16_t n)
+{
+	rte_pktmbuf_free_bulk(from, n);
+	return n;
+}
+
+struct change {
+	struct cv_step *steps;
+	void *instances[2];
+};
+
+static void change_both(void *argument)
+{
+	const struct change *change = argument;
+
+	for (unsigned i = 0; i < 2; i++)
+		change->steps[i].instance = change->instances[i];
+}
+
+static unsigned *new_number(unsigned number)
+{
+	unsigned *instance = malloc(sizeof(*instance)); // each by itself: ASan sees who is late
+
+	assert_non_null(instance);
+	*instance = number;
+	return instance;
+}
+
+// Both workers get the next number for both functions; those before are freed when they are done.
+static void change_numbers(struct rig *rig, struct cv_step steps[2][2], unsigned number)
+{
+	unsigned *next[2] = {new_number(number), new_number(number)};
+	void *before[2] = {steps[0][0].instance, steps[0][1].instance};
+	struct cv_errand errands[2];
+	struct change changes[2];
+
+	for (unsigned w = 0; w < 2; w++) {
+		changes[w] = (struct change){steps[w], {next[0], next[1]}};
+		errands[w] = (struct cv_errand){change_both, &changes[w]};
+		__atomic_store_n(&rig->workers[w].errand, &errands[w], __ATOMIC_RELEASE);
+	}
+	for (unsigned w = 0; w < 2; w++)
+		while (__atomic_load_n(&rig->workers[w].errand, __ATOMIC_ACQUIRE) != NULL)
+			nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+	free(before[0]);
+	free(before[1]);
+}
+
+// Two workers run two functions. Both get other instances again and again while packets flow: no
+// packet meets those of two configurations, none is lost, and nobody uses one that is gone.
+static void packets_meet_whole_configurations(void **state)
+{
+	struct cv_step steps[2][2] = {0};
+	struct cv_nf_counters counters[2][2] = {0};
+	void *first[2] = {new_number(0), new_number(0)};
+	uint64_t received = 0, sent = 0;
+	pthread_t threads[2];
+	struct rig rig;
+
+	rig_init(&rig);
+	endless = true;
+	rig.ports[1].port.tx = free_tx;
+	for (unsigned w = 0; w < 2; w++) {
+		rig.ports[2 * w].port.rx = endless_rx;
+		rig.sources[w] = rig.sources[0];
+		rig.sources[w].port = rig.port_list[2 * w];
+		rig.sources[w].in = (uint8_t)(2 * w);
+		rig.sources[w].paths = &rig.path_list[w];
+		rig.paths[w] = (struct cv_path){.length = 2, .steps = steps[w], .out = 1};
+		for (unsigned i = 0; i < 2; i++)
+			steps[w][i] =
+				(struct cv_step){.process = i == 0 ? write_number : compare_number,
+					.instance = first[i],
+					.counters = &counters[w][i]};
+	}
+	for (unsigned w = 0; w < 2; w++)
+		pthread_create(&threads[w], NULL, run_worker, &rig.workers[w]);
+	for (unsigned number = 1; number <= 200; number++)
+		change_numbers(&rig, steps, number);
+	__atomic_store_n(&endless, false, __ATOMIC_RELEASE);
+	run_to_end(&rig, threads, 2);
+	for (unsigned w = 0; w < 2; w++) {
+		received += rig.port_counters[w][2 * w].rx_packets;
+		sent += rig.port_counters[w][1].tx_packets;
+		assert_true(counters[w][0].packets > 0);
+		assert_int_equal(counters[w][1].packets, counters[w][0].packets);
+		assert_int_equal(counters[w][1].drops[1], 0);
+	}
+	assert_int_equal(received, sent);
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+	free(steps[0][0].instance);
+	free(steps[0][1].instance);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(drops_and_keeps_order),
+		cmocka_unit_test(packets_meet_whole_configurations),
 		cmocka_unit_test(all_dropped),
 		cmocka_unit_test(gives_the_core_away_in_time),
 		cmocka_unit_test(leaves_by_the_port_it_names),

@@ -12,6 +12,18 @@
 // processor's caches when the poll comes to it; fewer would pay for more polls.
 #define YIELD_AFTER 256u
 
+void cv_worker_do_errand(struct cv_worker *worker)
+{
+	// Pairs with the node's release store.
+	const struct cv_errand *errand = __atomic_load_n(&worker->errand, __ATOMIC_ACQUIRE);
+
+	if (CV_LIKELY(errand == NULL))
+		return;
+	errand->run(errand->argument);
+	// Pairs with the node's acquire load, which waits for it.
+	__atomic_store_n(&worker->errand, NULL, __ATOMIC_RELEASE);
+}
+
 int cv_worker_run(void *argument)
 {
 	struct cv_worker *worker = argument;
@@ -27,6 +39,7 @@ int cv_worker_run(void *argument)
 		unsigned moved = 0;
 		uint64_t now;
 
+		cv_worker_do_errand(worker);
 		for (unsigned i = 0; i < worker->sources_count; i++)
 			moved += cv_source_poll(
 				worker, &worker->sources[i], &burst, phase == CV_WORKER_RUN);

@@ -24,6 +24,13 @@ struct cv_tick {
 	const struct cv_step *step;
 };
 
+// Something that a worker does for the node between two poll iterations, when it uses nothing of any
+// function.
+struct cv_errand {
+	void (*run)(void *argument);
+	void *argument;
+};
+
 struct cv_worker {
 	struct cv_path_worker paths; // as paths and functions know it, with its index
 
@@ -39,6 +46,9 @@ struct cv_worker {
 	struct cv_tx *tx; // where packets leave; its own, its tx_queue is the index
 	const enum cv_worker_phase *phase; // the node's; written by the main thread
 
+	// Written by the node; NULL again when it is done.
+	const struct cv_errand *errand;
+
 	// The worker's alone: packets or frames that it may still receive before it yields.
 	unsigned left;
 
@@ -51,6 +61,9 @@ struct cv_worker {
 
 // Runs until the phase is CV_WORKER_EXIT. The argument is a struct cv_worker; returns 0.
 int cv_worker_run(void *worker);
+
+// Does the errand, if there is one: the worker does, or the node for one that has ended.
+void cv_worker_do_errand(struct cv_worker *worker);
 
 // What paths.leave must be: packets go into the ring behind their path, or out of the node.
 void cv_worker_leave(

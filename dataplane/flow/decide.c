@@ -103,6 +103,9 @@ static void ask(const struct cv_flow_group *group, struct cv_nf_worker *worker,
 		decision->verdict = member->flow->decide(member->instance, worker, packet, actions,
 			cv_flow_slot(zone, v6, index, member_index));
 		decision->deciders = (uint8_t)(i + 1);
+		for (unsigned d = 0; d < 2; d++) // where two wrap, the first does
+			if (actions->way[d].set & CV_FLOW_SET_WRAP && actions->way[d].wrapper == 0)
+				actions->way[d].wrapper = (uint8_t)(1 + member_index);
 		if (actions->follow && member->flow->follow != NULL)
 			decision->follows |= (uint8_t)(1u << member_index);
 	}
@@ -189,7 +192,7 @@ static enum cv_flow_drop write_decision(struct cv_flow_group *group, struct cv_n
 	}
 	flow->way[0] = (uint16_t)ways[0];
 	flow->way[1] = (uint16_t)ways[1];
-	flow->follows = decision->follows;
+	flow->follows = decision->follows | (flow->follows & CV_FLOW_WINDOWED);
 	flow->deciders = decision->deciders;
 	flow->verdict = decision->verdict;
 	flow->epoch = zone->epoch;
@@ -247,6 +250,18 @@ static void clear_slot(struct cv_flow_zone *zone, bool v6, uint32_t index, unsig
 	memset(cv_flow_slot(zone, v6, index, member), 0, zone->members[member].flow->slot_bytes);
 }
 
+// A connection whose SYN is not seen is never checked: its windows' scale is not known.
+static void open_tcp(const struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed,
+	struct cv_flow *flow, uint32_t index)
+{
+	flow->tcp_state = CV_FLOW_TCP_OPEN;
+	if (zone->windows == CV_FLOW_WINDOWS_NONE ||
+		(parsed->tcp_flags & (CV_TCP_SYN | CV_TCP_ACK)) != CV_TCP_SYN)
+		return;
+	flow->follows |= CV_FLOW_WINDOWED;
+	memset(cv_flow_slot_at(&zone->window[parsed->v6], index), 0, sizeof(struct cv_flow_window));
+}
+
 uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint8_t *verdict)
 {
@@ -293,7 +308,7 @@ uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker
 	}
 	flow->timeout = (uint8_t)first_timeout(parsed);
 	if (parsed->proto == IPPROTO_TCP)
-		flow->tcp_state = CV_FLOW_TCP_OPEN;
+		open_tcp(zone, parsed, flow, index);
 	cv_flow_set_deadline(zone, v6, index, zone->now);
 	cv_count(&zone->counters.created, 1);
 	cv_flow_count(zone);

@@ -6,7 +6,8 @@
 // functions of a chain share one look-up and one rewrite.
 //
 // In all of these calls, and in tick(), a function may originate packets (chain/nf_worker.h): they go
-// on behind the last of the functions that share the look-up. It may not resize or hold any.
+// on behind the last of the functions that share the look-up. It may resize packets in wrap() alone,
+// and hold none.
 //
 // A flow has two directions: forward, that of its first packet, and reply. What a function rewrites
 // forward is undone in replies: nobody says it twice. TCP's states, ICMP errors about a flow (their
@@ -72,13 +73,15 @@ struct cv_flow_packet {
 #define CV_FLOW_SET_DSCP 4
 #define CV_FLOW_SET_VLAN 8 // of the outermost tag; a packet without one stays so
 #define CV_FLOW_SET_OUT 16
+#define CV_FLOW_SET_WRAP 32 // wrap() is called with each packet
 
 struct cv_flow_way {
 	uint8_t set; // CV_FLOW_SET_*, or 0
 	uint8_t dscp; // 0 to 63
 	uint8_t out; // the port that packets leave by, its index
-	uint8_t zero;
+	uint8_t wrapper; // for the flow path: whose wrap() is called, 1 + its index
 	uint16_t vlan; // 0 to 4095
+	uint16_t wrap; // what wrap() is told
 	uint8_t dst_mac[6];
 	uint8_t src_mac[6];
 };
@@ -102,14 +105,36 @@ enum cv_flow_other {
 	CV_FLOW_UNRELATED, // an ICMP error about no flow that is known
 };
 
+// What becomes of answers, where several workers share the flows of a chain.
+enum cv_flow_answers {
+	CV_FLOW_ANSWERS_APART, // each direction may be a flow of its own, on any worker
+	CV_FLOW_ANSWERS_MEET, // answers must come to the worker of their flow
+	// They must, and home() says to which one: the function rewrites addresses or ports.
+	CV_FLOW_ANSWERS_REWRITTEN,
+};
+
+// Which TCP packets the flow path drops for their sequence numbers (flow/window.h).
+enum cv_flow_windows {
+	CV_FLOW_WINDOWS_NONE,
+	CV_FLOW_WINDOWS_RESETS, // resets that their receiver would not believe
+	CV_FLOW_WINDOWS_ALL, // and all that it would not accept
+};
+
+// Workers that share flows (flow/home.h).
+struct cv_flow_homes;
+
+#define CV_FLOW_HOME_BY_TUPLE UINT8_MAX // not rewritten: a hash of both ends says it
+
 struct cv_nf_flow {
-	// Bytes of each flow's slot, 0 to CV_FLOW_SLOT_MAX. They are aligned to 8.
+	// Bytes of each flow's slot, 0 to CV_FLOW_SLOT_MAX. They are aligned to 8. Slots of functions
+	// with follow() are in the line that a packet reads anyway, as far as they fit.
 	unsigned slot_bytes;
 
 	// Whether this instance is stateful: process() is never called then. NULL: always.
 	bool (*is_stateful)(const void *instance);
 
-	// Decides on a flow: CV_NEXT, CV_DROP(reason), or CV_OUTPUT(output). Anything but CV_NEXT
+	// Decides on a flow: CV_NEXT, CV_DROP(reason), or CV_OUTPUT(output); with actions->once also
+	// CV_ABSORBED, for a packet that was for the function itself. Anything but CV_NEXT
 	// holds for forward packets and ends the functions' turn: those behind are not asked. A
 	// function that drops keeps nothing of the flow, unless it was asked with another reason
 	// than CV_FLOW_NEW: then ended() follows. Replies to a flow that leaves by an output are of
@@ -123,11 +148,16 @@ struct cv_nf_flow {
 	uint8_t (*follow)(void *instance, struct cv_nf_worker *worker,
 		const struct cv_flow_packet *packet, void *slot);
 
+	// Puts a packet, rewritten as its flow is, into what its way says; the view is that of the outer
+	// packet afterwards. A verdict: CV_NEXT or CV_DROP(reason). NULL: it never asks.
+	uint8_t (*wrap)(
+		void *instance, struct cv_nf_worker *worker, struct cv_view *view, uint16_t wrap);
+
 	// Once for each flow that decide() let pass or gave an output: it timed out, another function denied it,
 	// there was no room for it, or it was invalidated. NULL: nothing is given back.
 	void (*ended)(void *instance, struct cv_nf_worker *worker, const void *slot);
 
-	// The verdict of a packet that is of no flow. NULL: CV_NEXT.
+	// The verdict of a packet that is of no flow, CV_ABSORBED among them. NULL: CV_NEXT.
 	uint8_t (*other)(void *instance, struct cv_nf_worker *worker, const struct cv_view *view,
 		enum cv_flow_other why);
 
@@ -135,7 +165,27 @@ struct cv_nf_flow {
 	// order, after what decide() reads was changed; any other value than before invalidates what
 	// this instance decided, and nothing else. NULL: it never changes.
 	const uint32_t *(*generation)(const void *instance);
+
+	// Of connections whose SYN was seen; what one function asks for holds for all that share the
+	// look-up. Another instance asks for the same. NULL: CV_FLOW_WINDOWS_NONE.
+	enum cv_flow_windows (*windows)(const void *instance);
+
+	// NULL: CV_FLOW_ANSWERS_APART.
+	enum cv_flow_answers (*answers)(const void *instance);
+
+	// Which worker keeps the flow of a packet that came in by a port, or CV_FLOW_HOME_BY_TUPLE:
+	// the same for forward packets as they come in and for answers as they come in. Called for
+	// each packet, by any worker, of instances with CV_FLOW_ANSWERS_REWRITTEN; else NULL.
+	uint8_t (*home)(const void *instance, const struct cv_flow_homes *homes,
+		const struct cv_flow_tuple *tuple, uint8_t in);
 };
+
+// The worker that keeps what belongs to an address, for home() to choose.
+uint8_t cv_flow_home_of_address(
+	const struct cv_flow_homes *homes, uint8_t family, const union cv_flow_address *address);
+
+// The workers that share the flows of a packet; NULL: there is but one. For decide() only.
+const struct cv_flow_homes *cv_flow_homes_of(const struct cv_flow_packet *packet);
 
 // Whether no flow of this worker is answered as one would be whose forward packets leave with this
 // tuple: what a NAT asks before it takes a port. For decide() only, with its worker and packet.

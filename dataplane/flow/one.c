@@ -7,22 +7,13 @@
 // How long a first fragment is remembered: 15 to 30 s.
 #define FRAGMENT_TICKS (30 * CV_FLOW_TICKS_PER_S)
 
-static void fragment_key(const struct cv_flow_parsed *parsed, struct cv_flow_fragment_key *key)
-{
-	*key = (struct cv_flow_fragment_key){
-		.id = parsed->fragment_id, .proto = parsed->proto, .v6 = parsed->v6};
-	memcpy(key->src, &parsed->key, parsed->v6 ? 16 : 4);
-	memcpy(key->dst, (const uint8_t *)&parsed->key + (parsed->v6 ? 16 : 4),
-		parsed->v6 ? 16 : 4);
-}
-
 static void remember_fragment(
 	struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed, uint32_t slot)
 {
 	struct cv_flow_fragment_key key;
 	uint32_t deadline = zone->now + FRAGMENT_TICKS;
 
-	fragment_key(parsed, &key);
+	cv_flow_fragment_key_of(parsed, &key);
 	cv_flow_fragments_put(&zone->fragments, cv_flow_hash(&zone->secret, &key, sizeof(key)),
 		&key, slot, zone->now, deadline + (deadline == 0));
 }
@@ -36,7 +27,7 @@ static uint32_t find_fragment(struct cv_flow_zone *zone, const struct cv_flow_pa
 	struct cv_flow *flow;
 	uint32_t slot;
 
-	fragment_key(parsed, &key);
+	cv_flow_fragment_key_of(parsed, &key);
 	slot = cv_flow_fragments_find(
 		&zone->fragments, cv_flow_hash(&zone->secret, &key, sizeof(key)), &key, zone->now);
 	if (slot == CV_FLOW_NONE || table->deadlines[slot >> 1] == 0)
@@ -63,6 +54,45 @@ static uint8_t other(struct cv_flow_group *group, struct cv_nf_worker *worker,
 			return cv_flow_leave(group, i, view, verdict);
 	}
 	return CV_NEXT;
+}
+
+// Whether a packet with such a verdict goes on.
+static bool is_let_in(
+	const struct cv_flow_zone *zone, enum cv_flow_window_verdict verdict, uint8_t tcp_flags)
+{
+	return verdict != CV_FLOW_WINDOW_OUTSIDE ||
+	       (zone->windows == CV_FLOW_WINDOWS_RESETS && !(tcp_flags & CV_TCP_RST));
+}
+
+uint8_t cv_flow_window_follow(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_packet *packet, void *slot)
+{
+	const struct cv_flow_zone *zone = instance;
+	const struct cv_view *view = packet->view;
+	const uint8_t *ip = view->data + view->l3;
+	const unsigned bytes = view->proto == CV_PROTO_IPV6 ? CV_IPV6_LEN + cv_tuple_load(ip + 4)
+							    : cv_tuple_load(ip + 2);
+	const enum cv_flow_window_verdict verdict = cv_flow_window_see(
+		slot, packet->direction, CV_FLOW_TCP_DONE, view, packet->l4, view->l3 + bytes);
+
+	return is_let_in(zone, verdict, packet->tcp_flags) ? CV_NEXT
+							   : CV_DROP(CV_FLOW_OUT_OF_WINDOW);
+}
+
+// Checks the windows of any packet of the connection. Returns whether it goes on; *counts: whether it
+// changes what is known of the flow.
+static bool check_window(const struct cv_flow_zone *zone, const struct cv_view *view,
+	const struct cv_flow_parsed *parsed, const struct cv_flow *flow, uint32_t slot,
+	bool *counts)
+{
+	struct cv_flow_window *window = cv_flow_slot_at(&zone->window[parsed->v6], slot >> 1);
+	enum cv_flow_window_verdict verdict = cv_flow_window_see(
+		window, slot & 1, flow->tcp_state, view, parsed->l4, parsed->end);
+
+	const bool goes_on = is_let_in(zone, verdict, parsed->tcp_flags);
+
+	*counts = goes_on && verdict != CV_FLOW_WINDOW_UNSURE;
+	return goes_on;
 }
 
 // TCP's state, and the time-out that comes of it or of a first reply.
@@ -105,6 +135,24 @@ static bool is_reopened(
 	       (flow->tcp_state == CV_FLOW_TCP_CLOSED || flow->tcp_state == CV_FLOW_TCP_RESET);
 }
 
+// A packet, rewritten, goes where its flow does.
+static uint8_t go_on(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,
+	const struct cv_flow *flow, unsigned direction)
+{
+	const unsigned way = flow->way[direction];
+	uint8_t verdict;
+
+	if (way != 0 && cv_flow_ways_apply(&group->zone->ways, view, way)) {
+		verdict = cv_flow_wrap(group, worker, view, way);
+		if (verdict != CV_NEXT)
+			return verdict;
+	}
+	if ((flow->flags & CV_FLOW_OUTPUT) && direction == CV_FLOW_FORWARD)
+		return cv_flow_leave(
+			group, cv_flow_last_position(group, flow), view, flow->verdict);
+	return CV_NEXT;
+}
+
 // An ICMP error: of the flow that the packet inside of it belongs to, or of none.
 static uint8_t error_of(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	struct cv_view *view, const struct cv_flow_parsed *parsed)
@@ -130,12 +178,7 @@ static uint8_t error_of(struct cv_flow_group *group, struct cv_nf_worker *worker
 		return other(group, worker, view, CV_FLOW_UNRELATED);
 	if (flow->flags & CV_FLOW_REWRITES)
 		cv_flow_rewrite_error(view, parsed, &inner, flow, slot & 1);
-	if (flow->way[slot & 1] != 0)
-		cv_flow_ways_apply(&zone->ways, view, flow->way[slot & 1]);
-	if ((flow->flags & CV_FLOW_OUTPUT) && (slot & 1) == CV_FLOW_FORWARD)
-		return cv_flow_leave(
-			group, cv_flow_last_position(group, flow), view, flow->verdict);
-	return CV_NEXT;
+	return go_on(group, worker, view, flow, slot & 1);
 }
 
 uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,
@@ -144,6 +187,7 @@ uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, st
 	struct cv_flow_zone *zone = group->zone;
 	struct cv_flow_parsed parsed;
 	struct cv_flow *flow;
+	bool counts = true;
 	uint8_t verdict;
 
 	cv_flow_parse(view, &parsed);
@@ -186,22 +230,21 @@ uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, st
 	if (flow->flags & CV_FLOW_DENIED)
 		return cv_flow_leave(
 			group, cv_flow_last_position(group, flow), view, flow->verdict);
-	track(zone, &parsed, flow, slot);
-	if (flow->follows != 0) {
+	if (flow->follows & CV_FLOW_WINDOWED && parsed.kind == CV_FLOW_IS_FLOW &&
+		!check_window(zone, view, &parsed, flow, slot, &counts))
+		return cv_flow_drop(group, view, CV_FLOW_OUT_OF_WINDOW);
+	if (counts)
+		track(zone, &parsed, flow, slot);
+	if ((flow->follows & ~CV_FLOW_WINDOWED) != 0) {
 		const struct cv_flow_packet packet =
 			cv_flow_packet_of(zone, view, &parsed, slot & 1);
 
-		verdict = cv_flow_follow(group, worker, &packet, flow->follows,
-			cv_flow_slots(&zone->table[parsed.v6], slot >> 1));
+		verdict = cv_flow_follow(group, worker, &packet, parsed.v6, slot >> 1,
+			flow->follows & (uint8_t)~CV_FLOW_WINDOWED);
 		if (verdict != CV_NEXT)
 			return verdict;
 	}
 	if (flow->flags & CV_FLOW_REWRITES)
 		cv_flow_rewrite(view, &parsed, flow, slot & 1);
-	if (flow->way[slot & 1] != 0)
-		cv_flow_ways_apply(&zone->ways, view, flow->way[slot & 1]);
-	if ((flow->flags & CV_FLOW_OUTPUT) && (slot & 1) == CV_FLOW_FORWARD)
-		return cv_flow_leave(
-			group, cv_flow_last_position(group, flow), view, flow->verdict);
-	return CV_NEXT;
+	return go_on(group, worker, view, flow, slot & 1);
 }

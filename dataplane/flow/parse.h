@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "flow/fragments.h"
 #include "flow/table.h"
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
@@ -128,31 +129,6 @@ static CV_INLINE void cv_flow_icmp_ports(
 					      : 0;
 }
 
-// Of an IPv6 packet whose chain of headers cv_tuple_ipv6() walked: where layer 4 begins, and the
-// fragment header, if there is one.
-static inline uint16_t cv_flow_ipv6_l4(const uint8_t *ip, const uint8_t **fragment)
-{
-	uint8_t proto = ip[6];
-	uint16_t at = CV_IPV6_LEN;
-
-	*fragment = NULL;
-	while (cv_ipv6_is_extension(proto)) {
-		const uint8_t *header = ip + at;
-
-		if (proto == IPPROTO_FRAGMENT) {
-			*fragment = header;
-			at += 8;
-			if (cv_tuple_load(header + 2) & 0xfff8)
-				break; // what follows is not a header
-		} else {
-			at += (uint16_t)(proto == IPPROTO_AH ? (header[1] + 2u) * 4
-							     : (header[1] + 1u) * 8);
-		}
-		proto = header[0];
-	}
-	return at;
-}
-
 // The same of IPv4 and IPv6: the tuple is in the key.
 static inline enum cv_tuple_kind cv_flow_parse_ipv4(
 	const uint8_t *ip, uint32_t len, struct cv_flow_parsed *parsed)
@@ -194,7 +170,7 @@ static inline enum cv_tuple_kind cv_flow_parse_ipv6(
 	parsed->key.ipv6.dport = tuple.dport;
 	parsed->key.ipv6.proto = tuple.proto;
 	parsed->proto = tuple.proto;
-	parsed->l4 = parsed->l3 + cv_flow_ipv6_l4(ip, &fragment);
+	parsed->l4 = parsed->l3 + cv_ipv6_l4(ip, &fragment);
 	parsed->end = parsed->l3 + CV_IPV6_LEN + cv_tuple_load(ip + 4);
 	if (fragment != NULL) {
 		memcpy(&parsed->fragment_id, fragment + 4, 4);
@@ -245,6 +221,17 @@ static inline void cv_flow_parse(const struct cv_view *view, struct cv_flow_pars
 	}
 	ports = parsed->v6 ? &parsed->key.ipv6.sport : &parsed->key.ipv4.sport;
 	cv_flow_icmp_ports(parsed->proto, l4, &ports[0], &ports[1]);
+}
+
+// What a fragment, the first one or another, is known by.
+static inline void cv_flow_fragment_key_of(
+	const struct cv_flow_parsed *parsed, struct cv_flow_fragment_key *key)
+{
+	*key = (struct cv_flow_fragment_key){
+		.id = parsed->fragment_id, .proto = parsed->proto, .v6 = parsed->v6};
+	memcpy(key->src, &parsed->key, parsed->v6 ? 16 : 4);
+	memcpy(key->dst, (const uint8_t *)&parsed->key + (parsed->v6 ? 16 : 4),
+		parsed->v6 ? 16 : 4);
 }
 
 #endif

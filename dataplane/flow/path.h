@@ -20,7 +20,7 @@
 #include "flow/limits.h"
 #include "packet/error.h"
 
-#define CV_FLOW_MEMBERS_MAX 8 // functions of a zone
+#define CV_FLOW_MEMBERS_MAX 7 // functions of a zone
 #define CV_FLOW_GROUPS_MAX 64 // of a zone
 
 struct cv_flow_zone;
@@ -34,6 +34,7 @@ enum cv_flow_drop {
 	CV_FLOW_CONFLICT, // its replies could not be told from another flow's
 	CV_FLOW_NOT_REWRITABLE, // the protocol has no ports that can be changed
 	CV_FLOW_NO_FIRST_FRAGMENT, // the first one, which has the ports, did not come before
+	CV_FLOW_OUT_OF_WINDOW, // TCP that its receiver would not accept
 	CV_FLOW_DROPS,
 };
 
@@ -54,9 +55,12 @@ struct cv_flow_counters {
 // Whether the function remembers flows: it belongs into a group.
 bool cv_flow_is_stateful(const struct cv_nf *nf, const void *instance);
 
-// Bytes that a zone takes: limits are those of one worker, slots_bytes what its functions keep for
-// each flow together (cv_flow_slots_bytes()).
-size_t cv_flow_zone_bytes(const struct cv_flow_limits *limits, unsigned slots_bytes);
+// Which windows of TCP a stateful function wants checked.
+enum cv_flow_windows cv_flow_windows_of(const struct cv_nf *nf, const void *instance);
+
+// Bytes that a zone of these functions takes: limits are those of one worker.
+size_t cv_flow_zone_bytes(
+	const struct cv_flow_member *members, unsigned count, const struct cv_flow_limits *limits);
 
 // Bytes of all slots of the members. More than CV_FLOW_SLOTS_MAX are refused by cv_flow_zone_create().
 unsigned cv_flow_slots_bytes(const struct cv_flow_member *members, unsigned count);
@@ -65,6 +69,9 @@ unsigned cv_flow_slots_bytes(const struct cv_flow_member *members, unsigned coun
 // there when it returns. NULL with error set, which the caller puts a name before.
 struct cv_flow_zone *cv_flow_zone_create(const struct cv_flow_member *members, unsigned count,
 	const struct cv_flow_limits *limits, uint64_t tsc_hz, struct cv_error *error);
+
+// Other workers have zones of the same functions, and each flow has one worker that keeps it.
+void cv_flow_zone_share(struct cv_flow_zone *zone, const struct cv_flow_homes *homes);
 
 // Functions do not hear of the flows that are left. NULL is allowed.
 void cv_flow_zone_destroy(struct cv_flow_zone *zone);
@@ -75,8 +82,13 @@ void cv_flow_zone_destroy(struct cv_flow_zone *zone);
 struct cv_flow_group *cv_flow_group_create(
 	struct cv_flow_zone *zone, const uint8_t *order, struct cv_nf_counters *const *counters);
 
-// Does not call the tick() of a member, by its index: another zone of the worker does.
-void cv_flow_zone_leave_tick(struct cv_flow_zone *zone, unsigned member);
+// The group of the zone with this order, or NULL.
+struct cv_flow_group *cv_flow_group_find(struct cv_flow_zone *zone, const uint8_t *order);
+
+// What it calls for a member, by its index, once in each poll iteration; NULL: nothing, for another
+// zone of the worker does. By the worker, or before it runs.
+void cv_flow_zone_set_tick(struct cv_flow_zone *zone, unsigned member,
+	void (*tick)(void *instance, struct cv_nf_worker *worker));
 
 // Which of the group's outputs is the first of each function's, by position: a function's CV_OUTPUT(i)
 // becomes the group's CV_OUTPUT(first + i). Not needed where no function has outputs.

@@ -9,6 +9,7 @@
 // order. A packet of any other kind takes the long way (cv_flow_one()) in its turn.
 #include <rte_prefetch.h>
 
+#include "flow/common.h"
 #include "flow/zone.h"
 
 // What the passes hand on, for each packet.
@@ -26,45 +27,10 @@ struct fixed {
 		struct cv_flow_bucket *buckets;
 		uint8_t *flows;
 		uint32_t buckets_count;
+		uint8_t *windows; // NULL: none are checked
 	} table[2];
 	uint32_t now, epoch;
 };
-
-// Bytes of an IPv4 packet of the common case at least, by protocol: others are not common.
-static const uint8_t common_least[32] = {[IPPROTO_TCP] = 40, [IPPROTO_UDP] = 28};
-
-// The common case of IPv4: no options, no fragment, a whole TCP or UDP header.
-static CV_INLINE bool is_common_ipv4(const struct cv_view *view)
-{
-	const uint8_t *ip = view->data + view->l3;
-	const unsigned room = view->len - view->l3;
-	uint64_t word;
-	unsigned total, least;
-
-	if (CV_UNLIKELY(room < 28))
-		return false;
-	memcpy(&word, ip, 8);
-	_Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are compared here");
-	total = rte_bswap16((uint16_t)(word >> 16));
-	least = ip[9] < sizeof(common_least) ? common_least[ip[9]] : 0;
-	// Version and header length; more fragments and where this one belongs.
-	return CV_LIKELY((word & 0xff3f0000000000ff) == 0x45 && least != 0 && total >= least &&
-			 total <= room);
-}
-
-// The same of IPv6: no extension header.
-static CV_INLINE bool is_common_ipv6(const struct cv_view *view)
-{
-	const uint8_t *ip = view->data + view->l3;
-	const unsigned room = view->len - view->l3;
-	unsigned payload, least;
-
-	if (CV_UNLIKELY(room < 48 || ip[0] >> 4 != 6))
-		return false;
-	payload = cv_tuple_load(ip + 4);
-	least = ip[6] < sizeof(common_least) ? common_least[ip[6]] : 0;
-	return least != 0 && payload + 20 >= least && payload + 40 <= room;
-}
 
 // TCP's flags, of a common packet. Without a branch: traffic is mixed.
 static CV_INLINE uint8_t tcp_flags_of(const uint8_t *l4, uint8_t proto)
@@ -120,10 +86,10 @@ static CV_INLINE bool first_pass(const struct fixed *fixed, const struct cv_view
 		bool v6 = false;
 
 		*bytes += view->len;
-		if (CV_LIKELY(view->proto == CV_PROTO_IPV4 && is_common_ipv4(view))) {
+		if (CV_LIKELY(view->proto == CV_PROTO_IPV4 && cv_flow_is_common_ipv4(view))) {
 			hash = hash_ipv4(&fixed->secret, ip);
 			lane->tcp_flags = tcp_flags_of(ip + CV_IPV4_LEN, ip[9]);
-		} else if (view->proto == CV_PROTO_IPV6 && is_common_ipv6(view)) {
+		} else if (view->proto == CV_PROTO_IPV6 && cv_flow_is_common_ipv6(view)) {
 			hash = hash_ipv6(&fixed->secret, ip);
 			lane->tcp_flags = tcp_flags_of(ip + CV_IPV6_LEN, ip[6]);
 			v6 = some_v6 = true;
@@ -140,36 +106,61 @@ static CV_INLINE bool first_pass(const struct fixed *fixed, const struct cv_view
 	return some_v6;
 }
 
-// The flow that most likely is a packet's: the first whose signature is. Whether it is its flow is
-// seen in the third pass. Only where some are IPv6 their lanes say which.
+// The flow that most likely is a packet's: the first of a bucket whose signature is, as its slot,
+// whose entry is asked for; CV_FLOW_NONE: there is none.
+static CV_INLINE uint32_t likely_flow(
+	const struct fixed *fixed, const struct cv_flow_bucket *bucket, uint16_t signature, bool v6)
+{
+	const uint32_t same = cv_flow_bucket_match(bucket, signature);
+	const uint8_t *entry;
+	uint32_t slot;
+
+	if (CV_UNLIKELY(same == 0))
+		return CV_FLOW_NONE;
+	slot = bucket->slot[__builtin_ctz(same)] & ~CV_FLOW_SECOND;
+	entry = fixed->table[v6].flows + (size_t)(slot >> 1) * (v6 ? 128 : 64);
+	rte_prefetch0(entry);
+	if (fixed->table[v6].windows != NULL)
+		rte_prefetch0(fixed->table[v6].windows +
+			      (size_t)(slot >> 1) * sizeof(struct cv_flow_window));
+	if (v6)
+		rte_prefetch0(entry + RTE_CACHE_LINE_SIZE);
+	return slot;
+}
+
+// Turns buckets into slots. Whether it is the packet's flow is seen in the third pass. Packets whose
+// key may stand in its second bucket, in a full table one in twenty, are looked at when that was
+// read as well. Only where some packets are IPv6 their lanes say which.
 static CV_INLINE void second_pass(
 	const struct fixed *fixed, unsigned n, struct lane *lanes, bool some_v6)
 {
+	struct lane *displaced[CV_BURST_MAX];
+	unsigned displaced_count = 0;
+
 	for (unsigned i = 0; i < n; i++) {
 		struct lane *lane = &lanes[i];
 		const bool v6 = some_v6 && lane->v6;
 		const struct cv_flow_bucket *bucket;
-		const uint8_t *entry;
-		uint32_t same;
+		uint32_t slot;
 
 		if (CV_UNLIKELY(lane->at == CV_FLOW_NONE))
 			continue;
 		bucket = &fixed->table[v6].buckets[lane->at];
-		same = cv_flow_bucket_match(bucket, lane->signature);
-		if (CV_UNLIKELY(same == 0 && bucket->displaced != 0)) {
-			bucket = &fixed->table[v6].buckets[cv_flow_other_bucket(
-				lane->at, lane->signature, fixed->table[v6].buckets_count)];
-			same = cv_flow_bucket_match(bucket, lane->signature);
+		slot = likely_flow(fixed, bucket, lane->signature, v6);
+		if (CV_UNLIKELY(slot == CV_FLOW_NONE && bucket->displaced != 0)) {
+			slot = cv_flow_other_bucket(
+				lane->at, lane->signature, fixed->table[v6].buckets_count);
+			rte_prefetch0(&fixed->table[v6].buckets[slot]);
+			displaced[displaced_count++] = lane;
 		}
-		if (CV_UNLIKELY(same == 0)) {
-			lane->at = CV_FLOW_NONE;
-			continue;
-		}
-		lane->at = bucket->slot[__builtin_ctz(same)] & ~CV_FLOW_SECOND;
-		entry = fixed->table[v6].flows + (size_t)(lane->at >> 1) * (v6 ? 128 : 64);
-		rte_prefetch0(entry);
-		if (v6)
-			rte_prefetch0(entry + RTE_CACHE_LINE_SIZE);
+		lane->at = slot;
+	}
+	for (unsigned i = 0; i < displaced_count; i++) {
+		struct lane *lane = displaced[i];
+		const bool v6 = some_v6 && lane->v6;
+
+		lane->at = likely_flow(
+			fixed, &fixed->table[v6].buckets[lane->at], lane->signature, v6);
 	}
 }
 
@@ -270,15 +261,19 @@ static CV_INLINE uint8_t apply(struct cv_flow_group *group, struct cv_nf_worker 
 		packet->l4 = (uint16_t)(view->l3 + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN));
 		packet->tcp_flags = lane->tcp_flags;
 		packet->direction = (uint8_t)direction;
-		verdict = cv_flow_follow(group, worker, packet, flow->follows,
-			cv_flow_slots(&group->zone->table[v6], slot >> 1));
+		verdict = cv_flow_follow(group, worker, packet, v6, slot >> 1, flow->follows);
 		if (CV_UNLIKELY(verdict != CV_NEXT))
 			return verdict;
 	}
 	if (flow->flags & CV_FLOW_REWRITES)
 		rewrite_common(flow, direction, ip, v6);
-	if ((flow->way[0] | flow->way[1]) != 0) // the other direction's changes nothing
-		cv_flow_ways_apply(&group->zone->ways, view, flow->way[direction]);
+	// The other direction's way changes nothing.
+	if ((flow->way[0] | flow->way[1]) != 0 &&
+		cv_flow_ways_apply(&group->zone->ways, view, flow->way[direction])) {
+		verdict = cv_flow_wrap(group, worker, view, flow->way[direction]);
+		if (CV_UNLIKELY(verdict != CV_NEXT))
+			return verdict;
+	}
 	if (CV_UNLIKELY(flow->flags & CV_FLOW_OUTPUT) && direction == CV_FLOW_FORWARD)
 		return cv_flow_leave(
 			group, cv_flow_last_position(group, flow), view, flow->verdict);
@@ -351,6 +346,8 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 		fixed.table[v6].buckets = zone->table[v6].buckets;
 		fixed.table[v6].buckets_count = zone->table[v6].buckets_count;
 		fixed.table[v6].flows = zone->table[v6].flows;
+		fixed.table[v6].windows =
+			zone->windows == CV_FLOW_WINDOWS_NONE ? NULL : zone->window[v6].first;
 	}
 	if (first_pass(&fixed, views, n, lanes, &bytes)) {
 		second_pass(&fixed, n, lanes, true);

@@ -21,25 +21,16 @@ static size_t entry_bytes(bool v6)
 	return v6 ? sizeof(struct cv_flow_ipv6) : sizeof(struct cv_flow_ipv4);
 }
 
-static bool slots_inside(unsigned slots_bytes, bool v6)
+size_t cv_flow_table_bytes(uint32_t max, unsigned beside_bytes, bool v6)
 {
-	return slots_bytes <= (v6 ? sizeof(((struct cv_flow_ipv6 *)0)->slots)
-				  : sizeof(((struct cv_flow_ipv4 *)0)->slots));
-}
-
-size_t cv_flow_table_bytes(uint32_t max, unsigned slots_bytes, bool v6)
-{
-	size_t bytes = (size_t)buckets_for(max) * sizeof(struct cv_flow_bucket) +
-		       (size_t)max * entry_bytes(v6) +
-		       RTE_ALIGN_CEIL((size_t)max * sizeof(uint32_t), LINE);
-
-	if (!slots_inside(slots_bytes, v6))
-		bytes += RTE_ALIGN_CEIL((size_t)max * slots_bytes, LINE);
-	return bytes;
+	return (size_t)buckets_for(max) * sizeof(struct cv_flow_bucket) +
+	       (size_t)max * entry_bytes(v6) +
+	       RTE_ALIGN_CEIL((size_t)max * sizeof(uint32_t), LINE) +
+	       RTE_ALIGN_CEIL((size_t)max * beside_bytes, LINE);
 }
 
 void cv_flow_table_init(struct cv_flow_table *table, void *memory, uint32_t max,
-	unsigned slots_bytes, bool v6, const struct cv_flow_secret *secret)
+	unsigned beside_bytes, bool v6, const struct cv_flow_secret *secret)
 {
 	uint8_t *at = memory;
 
@@ -56,14 +47,8 @@ void cv_flow_table_init(struct cv_flow_table *table, void *memory, uint32_t max,
 	at += (size_t)max * entry_bytes(v6);
 	table->deadlines = (uint32_t *)at;
 	at += RTE_ALIGN_CEIL((size_t)max * sizeof(uint32_t), LINE);
-	if (slots_inside(slots_bytes, v6)) {
-		table->slots = table->flows + (v6 ? offsetof(struct cv_flow_ipv6, slots)
-						  : offsetof(struct cv_flow_ipv4, slots));
-		table->slots_stride = (uint32_t)entry_bytes(v6);
-	} else {
-		table->slots = at;
-		table->slots_stride = slots_bytes;
-	}
+	table->beside = at;
+	table->beside_bytes = beside_bytes;
 }
 
 uint32_t cv_flow_table_take(struct cv_flow_table *table)
@@ -78,8 +63,7 @@ uint32_t cv_flow_table_take(struct cv_flow_table *table)
 		return CV_FLOW_NONE;
 	table->used++;
 	memset(cv_flow_at(table, index), 0, entry_bytes(table->v6));
-	if (table->slots_stride != entry_bytes(table->v6))
-		memset(table->slots + (size_t)index * table->slots_stride, 0, table->slots_stride);
+	memset(table->beside + (size_t)index * table->beside_bytes, 0, table->beside_bytes);
 	return index;
 }
 

@@ -66,7 +66,7 @@ struct cv_flow {
 	uint8_t group; // that decided
 	uint8_t deciders; // functions of that group, in its order; the last one's verdict holds
 	uint8_t verdict;
-	uint8_t follows; // members that follow, one bit each
+	uint8_t follows; // members that follow, one bit each, and CV_FLOW_WINDOWED
 };
 
 #define CV_FLOW_REWRITES 1 // the tuple
@@ -74,6 +74,7 @@ struct cv_flow {
 #define CV_FLOW_REPLIED 4 // a reply was seen
 #define CV_FLOW_ONE_KEY 8 // a denied flow, one that is its own reply, or whose replies are others'
 #define CV_FLOW_OUTPUT 0x10 // forward packets leave by an output
+#define CV_FLOW_WINDOWED 0x80 // of follows: TCP whose windows are checked
 // Packets of a direction change nothing of the flow but when it was last seen, unless they have
 // flags of TCP.
 #define CV_FLOW_SETTLED(direction) (0x40u << (direction))
@@ -106,11 +107,11 @@ struct cv_flow_bucket {
 struct cv_flow_table {
 	struct cv_flow_bucket *buckets;
 	uint8_t *flows;
-	uint8_t *slots; // of functions; inside of the entries if they fit
+	uint8_t *beside; // what of functions' slots has no place in the entries
 	uint32_t *deadlines; // by entry; 0: it is free
 	const struct cv_flow_secret *secret;
 	uint32_t buckets_count;
-	uint32_t slots_stride;
+	uint32_t beside_bytes; // of each flow
 	uint32_t max; // flows
 	uint32_t used;
 	uint32_t high; // entries that were ever used
@@ -119,13 +120,18 @@ struct cv_flow_table {
 	bool v6;
 };
 
-// Bytes that a table of so many flows takes, with slots_bytes bytes of functions' slots each.
-size_t cv_flow_table_bytes(uint32_t max, unsigned slots_bytes, bool v6);
+#define CV_FLOW_SLOTS_INSIDE(v6)                                    \
+	((v6) ? (unsigned)sizeof(((struct cv_flow_ipv6 *)0)->slots) \
+	      : (unsigned)sizeof(((struct cv_flow_ipv4 *)0)->slots))
+
+// Bytes that a table of so many flows takes, with beside_bytes, a multiple of 8, of functions' slots
+// beside each entry.
+size_t cv_flow_table_bytes(uint32_t max, unsigned beside_bytes, bool v6);
 
 // Makes an empty table in memory of cv_flow_table_bytes() zeros, aligned to a cache line. It lives
 // as long as the memory and the secret.
 void cv_flow_table_init(struct cv_flow_table *table, void *memory, uint32_t max,
-	unsigned slots_bytes, bool v6, const struct cv_flow_secret *secret);
+	unsigned beside_bytes, bool v6, const struct cv_flow_secret *secret);
 
 // A new entry, all zero but for its slots' memory, which is zero as well; CV_FLOW_NONE: full.
 uint32_t cv_flow_table_take(struct cv_flow_table *table);

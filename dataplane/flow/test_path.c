@@ -3,7 +3,7 @@
 //
 // The flow path, with functions made for the test: their bytes against checksums made from scratch,
 // one group of four against four groups of one, limits, ageing, changes of configuration.
-#include "tests/support/test_packets.h"
+#include "tests/support/test_flow.h"
 
 #include "flow/path.h"
 #include "flow/zone.h"
@@ -13,59 +13,6 @@
 #define SECOND (TSC_HZ + TSC_HZ / 8) // a little more: time is counted in ticks
 
 static struct cv_nf_worker worker;
-
-// Layer 4's checksum of a packet, made from scratch; a UDP checksum of zero stays.
-static void make_checksums(uint8_t *data, uint16_t len)
-{
-	struct cv_flow_parsed parsed;
-	struct cv_view view;
-	uint8_t *ip, *l4;
-	unsigned at;
-	uint64_t sum;
-	rte_be16_t checksum = 0;
-
-	cv_view_set(&view, data, len);
-	cv_flow_parse(&view, &parsed);
-	if (parsed.kind > CV_FLOW_IS_ERROR)
-		return;
-	ip = data + parsed.l3;
-	l4 = data + parsed.l4;
-	if (!parsed.v6) {
-		memset(ip + 10, 0, 2);
-		checksum = cv_checksum(ip, parsed.l4 - parsed.l3);
-		memcpy(ip + 10, &checksum, 2);
-	}
-	at = cv_flow_checksum_at(parsed.proto);
-	if (at == 0 || parsed.kind == CV_FLOW_IS_FRAGMENT ||
-		(parsed.proto == IPPROTO_UDP && cv_load_be16(l4 + at) == 0))
-		return;
-	memset(l4 + at, 0, 2);
-	sum = cv_checksum_add(0, l4, parsed.end - parsed.l4);
-	if (parsed.proto != IPPROTO_ICMP) {
-		sum += cv_checksum_add(0, ip + (parsed.v6 ? 8 : 12), parsed.v6 ? 32 : 8);
-		sum += rte_cpu_to_be_16(parsed.proto);
-		sum += rte_cpu_to_be_16((uint16_t)(parsed.end - parsed.l4));
-	}
-	checksum = (rte_be16_t)~cv_checksum_fold(sum);
-	if (parsed.proto == IPPROTO_UDP && checksum == 0)
-		checksum = 0xffff;
-	memcpy(l4 + at, &checksum, 2);
-}
-
-// A packet from text with right checksums. "sum" of UDP: something, so that it is not left zero.
-static struct packet make(const char *text, bool udp_sum)
-{
-	struct packet packet = packet_make(text);
-	struct cv_flow_parsed parsed;
-	struct cv_view view;
-
-	cv_view_set(&view, packet.bytes, packet.len);
-	cv_flow_parse(&view, &parsed);
-	if (udp_sum && parsed.kind == CV_FLOW_IS_FLOW && parsed.proto == IPPROTO_UDP)
-		packet.bytes[parsed.l4 + 6] = 1;
-	make_checksums(packet.bytes, packet.len);
-	return packet;
-}
 
 // What a test's function does, and what it saw.
 struct toy {
@@ -300,7 +247,7 @@ static struct packet answer_to(const struct packet *packet)
 	} else if (parsed.proto == IPPROTO_ICMPV6) {
 		l4[0] = l4[0] == 128 ? 129 : 128;
 	}
-	make_checksums(answer.bytes, answer.len);
+	flow_checksums(answer.bytes, answer.len);
 	return answer;
 }
 
@@ -328,7 +275,7 @@ static void rewrites_both_ways(void **state)
 		const char *row = rows[r / 2];
 		const bool udp_sum = r % 2; // else 0: none
 		struct toy toys[2] = {{.snat = strstr(row, "sctp") == NULL}, {.dnat = true}};
-		struct packet came = make(row, udp_sum), went = came, want, back;
+		struct packet came = flow_packet(row, udp_sum), went = came, want, back;
 		struct path path;
 
 		path_make(&path, toys, 2, &plenty);
@@ -337,7 +284,7 @@ static void rewrites_both_ways(void **state)
 			assert_int_equal(pass(&path, 0, &went), CV_NEXT);
 			assert_true(memcmp(went.bytes, came.bytes, came.len) != 0);
 			want = went;
-			make_checksums(want.bytes, want.len);
+			flow_checksums(want.bytes, want.len);
 			same_bytes(row, &went, &want);
 			back = answer_to(&went);
 			assert_int_equal(pass(&path, 1, &back), CV_NEXT);
@@ -356,13 +303,13 @@ static void rewrites_both_ways(void **state)
 static void an_echo_of_zeros_is_right(void **state)
 {
 	struct toy toy = {.zero_id = true};
-	struct packet packet = make("ip4 proto=1 hex=0000000012340000 data=1", false), want;
+	struct packet packet = flow_packet("ip4 proto=1 hex=0000000012340000 data=1", false), want;
 	struct path path;
 
 	path_make(&path, &toy, 1, &plenty);
 	assert_int_equal(pass(&path, 0, &packet), CV_NEXT);
 	want = packet;
-	make_checksums(want.bytes, want.len);
+	flow_checksums(want.bytes, want.len);
 	same_bytes("an echo of zeros", &packet, &want);
 	assert_int_equal(cv_load_be16(packet.bytes + 14 + 20 + 2), 0xffff);
 	path_free(&path);
@@ -392,7 +339,7 @@ static void errors_are_translated(void **state)
 
 	for (unsigned r = 0; r < RTE_DIM(rows); r++) {
 		struct toy toys[2] = {{.snat = true}, {.dnat = true}};
-		struct packet came = make(rows[r].came, true), went = came, error, want;
+		struct packet came = flow_packet(rows[r].came, true), went = came, error, want;
 		const unsigned quoted =
 			came.len - 14u < rows[r].quoted ? came.len - 14u : rows[r].quoted;
 		const bool v6 = rows[r].came[2] == '6';
@@ -410,9 +357,9 @@ static void errors_are_translated(void **state)
 			for (unsigned i = 0; i < quoted; i++)
 				n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x",
 					inner->bytes[14 + i]);
-			error = make(text, false);
+			error = flow_packet(text, false);
 			memcpy(error.bytes + at + size, inner->bytes + at, size); // to its sender
-			make_checksums(error.bytes, error.len);
+			flow_checksums(error.bytes, error.len);
 			if (which == 0)
 				assert_int_equal(pass(&path, 1, &error), CV_NEXT);
 			want = which == 0 ? error : want;
@@ -439,7 +386,7 @@ static void unrelated_errors_are_the_functions_to_judge(void **state)
 
 	path_make(&path, &toy, 1, &plenty);
 	for (unsigned r = 0; r < RTE_DIM(rows); r++) {
-		struct packet packet = make(rows[r], false);
+		struct packet packet = flow_packet(rows[r], false);
 
 		assert_int_equal(pass(&path, 0, &packet), CV_DROP(CV_FLOW_BY_FUNCTION));
 		assert_int_equal(path.counters[0].drops[TOY_UNRELATED], r + 1);
@@ -477,9 +424,9 @@ static void fragments_follow_the_first(void **state)
 	for (unsigned f = 0; f < RTE_DIM(families); f++) {
 		const unsigned at = f == 0 ? 14 + 12 : 14 + 8, bytes = f == 0 ? 8 : 32;
 		struct toy toys[2] = {{.snat = true}, {.dnat = true}};
-		struct packet first = make(families[f][0], false);
-		struct packet next = make(families[f][1], false), early = next, want = next;
-		struct packet other = make(families[f][2], false);
+		struct packet first = flow_packet(families[f][0], false);
+		struct packet next = flow_packet(families[f][1], false), early = next, want = next;
+		struct packet other = flow_packet(families[f][2], false);
 		struct path path;
 
 		path_make(&path, toys, 2, &plenty);
@@ -488,7 +435,7 @@ static void fragments_follow_the_first(void **state)
 		assert_int_equal(pass(&path, 0, &next), CV_NEXT);
 		assert_int_equal(pass(&path, 0, &other), CV_DROP(CV_FLOW_NO_FIRST_FRAGMENT));
 		memcpy(want.bytes + at, first.bytes + at, bytes); // the same addresses
-		make_checksums(want.bytes, want.len);
+		flow_checksums(want.bytes, want.len);
 		same_bytes(families[f][1], &next, &want);
 		assert_int_equal(path.counters[0].packets, 2);
 		worker.now += 60ull * SECOND;
@@ -562,7 +509,7 @@ static void denials_are_remembered(void **state)
 
 		path_make(&path, toys, 3, &plenty);
 		for (unsigned i = 0; i < 5; i++) {
-			struct packet packet = make("ip4 tcp sport=1 dport=23", false);
+			struct packet packet = flow_packet("ip4 tcp sport=1 dport=23", false);
 
 			assert_int_equal(pass(&path, 0, &packet), CV_DROP(CV_FLOW_BY_FUNCTION));
 		}
@@ -583,7 +530,8 @@ static void denials_are_remembered(void **state)
 static void a_change_asks_again(void **state)
 {
 	struct toy toys[3] = {{.snat = true}, {0}, {.follows = true}};
-	struct packet first = make("ip4 udp sport=9 dport=23 data=1", true), again = first, back;
+	struct packet first = flow_packet("ip4 udp sport=9 dport=23 data=1", true), again = first,
+		      back;
 	struct path path;
 
 	path_make(&path, toys, 3, &plenty);
@@ -600,7 +548,7 @@ static void a_change_asks_again(void **state)
 
 	toys[2].dnat = true; // rewrites more from now on
 	toys[2].generation++;
-	again = make("ip4 udp sport=9 dport=23 data=1", true);
+	again = flow_packet("ip4 udp sport=9 dport=23 data=1", true);
 	assert_int_equal(pass(&path, 0, &again), CV_NEXT);
 	assert_memory_not_equal(again.bytes + 30, first.bytes + 30, 4); // destination
 	back = answer_to(&again);
@@ -611,7 +559,7 @@ static void a_change_asks_again(void **state)
 
 	toys[1].deny_port = 23;
 	toys[1].generation++;
-	again = make("ip4 udp sport=9 dport=23 data=1", true);
+	again = flow_packet("ip4 udp sport=9 dport=23 data=1", true);
 	assert_int_equal(pass(&path, 0, &again), CV_DROP(CV_FLOW_BY_FUNCTION));
 	assert_int_equal(toys[0].ended, 1);
 	assert_int_equal(toys[1].ended, 1); // it was asked about a flow that was there
@@ -631,8 +579,8 @@ static void flows_leave_by_outputs(void **state)
 {
 	static const uint8_t first[3] = {0, 4, 6};
 	struct toy toys[3] = {{.snat = true}, {.output_port = 53}, {.follows = true}};
-	struct packet one = make("ip4 udp sport=9 dport=53", true), back, want;
-	struct packet two = make("ip4 udp sport=9 dport=54", true), again = one;
+	struct packet one = flow_packet("ip4 udp sport=9 dport=53", true), back, want;
+	struct packet two = flow_packet("ip4 udp sport=9 dport=54", true), again = one;
 	const struct packet came = one;
 	struct path path;
 
@@ -699,7 +647,7 @@ static void replies_to_outputs_are_others(void **state)
 static void one_packet_leaves_by_an_output(void **state)
 {
 	struct toy toys[2] = {{.follows = true, .output_every = 3}, {.snat = true}};
-	const struct packet came = make("ip4 udp sport=9 dport=53", true);
+	const struct packet came = flow_packet("ip4 udp sport=9 dport=53", true);
 	struct path path;
 
 	path_make(&path, toys, 2, &plenty);
@@ -720,7 +668,7 @@ static void one_packet_leaves_by_an_output(void **state)
 static void an_instance_is_replaced(void **state)
 {
 	struct toy toys[2] = {{.snat = true, .follows = true}, {0}}, next = toys[0];
-	const struct packet came = make("ip4 udp sport=9 dport=53", true);
+	const struct packet came = flow_packet("ip4 udp sport=9 dport=53", true);
 	struct packet before = came, after = came;
 	struct path path;
 
@@ -891,8 +839,8 @@ static void ports_that_are_none_stay(void **state)
 static struct packet tcp(bool reply, const char *flags)
 {
 	struct packet packet =
-		make(reply ? "ip4 src=198.51.100.1 dst=192.0.2.1 tcp sport=80 dport=9"
-			   : "ip4 tcp sport=9 dport=80",
+		flow_packet(reply ? "ip4 src=198.51.100.1 dst=192.0.2.1 tcp sport=80 dport=9"
+				  : "ip4 tcp sport=9 dport=80",
 			false);
 
 	for (; *flags != '\0'; flags++)
@@ -1006,10 +954,10 @@ static struct packet random_packet(const struct packet *went, unsigned went_coun
 		snprintf(text + n, sizeof(text) - (size_t)n, "%s sport=%u dport=%u data=%u",
 			protos[random32(2)], 1 + random32(4), 20 + random32(5), random32(60));
 	}
-	packet = make(text, random32(2));
+	packet = flow_packet(text, random32(2));
 	if (packet.len > 14 + 20 + 13 && packet.bytes[23] == 6 && packet.bytes[14] == 0x45)
 		packet.bytes[14 + 20 + 13] = random32(2) ? CV_TCP_ACK : CV_TCP_SYN;
-	make_checksums(packet.bytes, packet.len);
+	flow_checksums(packet.bytes, packet.len);
 	return packet;
 }
 
@@ -1084,7 +1032,7 @@ static void equals_one_by_one(bool aes)
 			assert_int_equal(views[i].len, packet->len);
 			if (memcmp(views[i].data, packet->bytes, packet->len) != 0)
 				fail_msg("round %u packet %u: bytes differ", round, i);
-			make_checksums(packet->bytes, packet->len);
+			flow_checksums(packet->bytes, packet->len);
 			assert_memory_equal(views[i].data, packet->bytes, packet->len);
 			if (!reply && packet->bytes[12] != 8 && packet->bytes[13] != 6)
 				went[went_count < WENT ? went_count++ : random32(WENT)] = *packet;

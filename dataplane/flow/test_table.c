@@ -31,15 +31,15 @@ static struct cv_flow_secret secret_of(uint8_t seed, bool aes)
 	return secret;
 }
 
-static void *make(struct cv_flow_table *table, uint32_t max, unsigned slots, bool v6,
+static void *make(struct cv_flow_table *table, uint32_t max, unsigned beside, bool v6,
 	const struct cv_flow_secret *secret)
 {
-	const size_t bytes = cv_flow_table_bytes(max, slots, v6);
+	const size_t bytes = cv_flow_table_bytes(max, beside, v6);
 	void *memory = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
 
 	assert_non_null(memory);
 	memset(memory, 0, bytes);
-	cv_flow_table_init(table, memory, max, slots, v6, secret);
+	cv_flow_table_init(table, memory, max, beside, v6, secret);
 	return memory;
 }
 
@@ -185,7 +185,7 @@ static void holds_what_it_should(void **state)
 	}
 }
 
-// An IPv4 flow takes 128 bytes at most, with 16 bytes of slots, deadlines, buckets and hosts.
+// An IPv4 flow takes 128 bytes at most, with 32 bytes of slots, deadlines, buckets and hosts.
 static void takes_as_little_as_it_says(void **state)
 {
 	const uint32_t flows = 10000000;

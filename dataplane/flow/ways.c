@@ -9,7 +9,7 @@ static uint32_t way_hash(const struct cv_flow_way *way)
 	uint16_t words[sizeof(*way) / 2];
 	uint32_t hash = 0;
 
-	_Static_assert(sizeof(*way) == 18, "every byte counts: none is padding");
+	_Static_assert(sizeof(*way) == 20, "every byte counts: none is padding");
 	memcpy(words, way, sizeof(words));
 	for (unsigned i = 0; i < RTE_DIM(words); i++)
 		hash = (hash ^ words[i]) * 0x9e3779b1u;
@@ -43,7 +43,7 @@ static void ways_sweep(struct cv_flow_ways *ways, uint32_t now)
 static struct cv_flow_way_mask mask_of(const struct cv_flow_way *way)
 {
 	struct cv_flow_way_mask mask = {
-		.more = (way->set & (CV_FLOW_SET_DSCP | CV_FLOW_SET_VLAN)) != 0};
+		.more = (way->set & (CV_FLOW_SET_DSCP | CV_FLOW_SET_VLAN | CV_FLOW_SET_WRAP)) != 0};
 
 	if (way->set & CV_FLOW_SET_DST_MAC) {
 		memset(mask.mask, 0xff, 6);

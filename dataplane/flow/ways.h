@@ -16,7 +16,7 @@
 struct cv_flow_way_mask {
 	uint8_t mask[16], value[16];
 	uint8_t out_mask, out;
-	bool more; // there is more to set: cv_flow_rewrite_way()
+	bool more; // there is more to set: cv_flow_rewrite_way(), and to be wrapped
 } __attribute__((aligned(16)));
 
 struct cv_flow_ways {
@@ -36,8 +36,9 @@ void cv_flow_ways_init(struct cv_flow_ways *ways);
 int cv_flow_ways_take(struct cv_flow_ways *ways, const struct cv_flow_way *way, uint32_t now);
 void cv_flow_ways_give(struct cv_flow_ways *ways, unsigned way);
 
-// Changes in a packet what its flow's way says: bits by their mask first, then the rest.
-static CV_INLINE void cv_flow_ways_apply(
+// Changes in a packet what its flow's way says: bits by their mask first, then the rest. Returns
+// whether it is to be wrapped as well.
+static CV_INLINE bool cv_flow_ways_apply(
 	const struct cv_flow_ways *ways, struct cv_view *view, unsigned way)
 {
 	const struct cv_flow_way_mask *mask = &ways->masks[way];
@@ -50,8 +51,10 @@ static CV_INLINE void cv_flow_ways_apply(
 	bytes[1] = (bytes[1] & ~bits[1]) | values[1];
 	memcpy(view->data, bytes, 16);
 	view->out = (uint8_t)((view->out & ~mask->out_mask) | mask->out);
-	if (CV_UNLIKELY(mask->more))
-		cv_flow_rewrite_way(view, &ways->way[way]);
+	if (CV_LIKELY(!mask->more))
+		return false;
+	cv_flow_rewrite_way(view, &ways->way[way]);
+	return ways->way[way].wrapper != 0;
 }
 
 #endif

@@ -20,12 +20,18 @@ const char *const cv_flow_drop_names[CV_FLOW_DROPS] = {
 	[CV_FLOW_CONFLICT] = "flow_conflict",
 	[CV_FLOW_NOT_REWRITABLE] = "flow_not_rewritable",
 	[CV_FLOW_NO_FIRST_FRAGMENT] = "no_first_fragment",
+	[CV_FLOW_OUT_OF_WINDOW] = "tcp_out_of_window",
 };
 
 bool cv_flow_is_stateful(const struct cv_nf *nf, const void *instance)
 {
 	return nf->flow != NULL &&
 	       (nf->flow->is_stateful == NULL || nf->flow->is_stateful(instance));
+}
+
+enum cv_flow_windows cv_flow_windows_of(const struct cv_nf *nf, const void *instance)
+{
+	return nf->flow->windows == NULL ? CV_FLOW_WINDOWS_NONE : nf->flow->windows(instance);
 }
 
 static unsigned slot_bytes(const struct cv_nf *nf)
@@ -45,22 +51,77 @@ unsigned cv_flow_slots_bytes(const struct cv_flow_member *members, unsigned coun
 	return RTE_ALIGN_CEIL(bytes, 8u);
 }
 
-// The parts of a zone's memory, one behind the other.
-static size_t parts(const struct cv_flow_limits *limits, unsigned slots_bytes, size_t at[3])
-{
-	const uint64_t flows = (uint64_t)limits->max + limits->max_ipv6;
+// Where a member's slot is: in the entry, or beside it.
+struct slot_offset {
+	bool beside;
+	unsigned at;
+};
 
-	at[0] = 0;
-	at[1] = at[0] + cv_flow_table_bytes(limits->max, slots_bytes, false);
-	at[2] = at[1] + cv_flow_table_bytes(limits->max_ipv6, slots_bytes, true);
-	return at[2] + cv_flow_hosts_bytes((uint32_t)RTE_MIN(flows, UINT32_MAX), limits->per_host);
+// Offsets of all members' slots. In the entry, whose line a packet reads anyway, are those of the
+// functions that follow flows, then what else fits. Returns the bytes beside it.
+static unsigned lay_out(
+	const struct cv_flow_member *members, unsigned count, bool v6, struct slot_offset *offsets)
+{
+	unsigned bytes[2] = {0, 0};
+
+	for (unsigned round = 0; round < 2; round++)
+		for (unsigned i = 0; i < count; i++) {
+			const struct cv_nf *nf = members[i].nf;
+			const unsigned align = nf->flow->slot_bytes % 8 == 0 ? 8 : 4;
+			struct slot_offset *to = &offsets[i];
+
+			if ((nf->flow->follow == NULL) != (round == 1))
+				continue;
+			to->beside = RTE_ALIGN_CEIL(bytes[0], align) + slot_bytes(nf) >
+				     CV_FLOW_SLOTS_INSIDE(v6);
+			to->at = RTE_ALIGN_CEIL(bytes[to->beside], align);
+			bytes[to->beside] = to->at + slot_bytes(nf);
+		}
+	return RTE_ALIGN_CEIL(bytes[1], 8u);
 }
 
-size_t cv_flow_zone_bytes(const struct cv_flow_limits *limits, unsigned slots_bytes)
+static enum cv_flow_windows windows_of(const struct cv_flow_member *members, unsigned count)
 {
-	size_t at[3];
+	enum cv_flow_windows most = CV_FLOW_WINDOWS_NONE;
 
-	return RTE_ALIGN_CEIL(parts(limits, slots_bytes, at), HUGE_PAGE) +
+	for (unsigned i = 0; i < count; i++)
+		most = RTE_MAX(most, cv_flow_windows_of(members[i].nf, members[i].instance));
+	return most;
+}
+
+// Where the parts of a zone's memory are, one behind the other, and how much it is.
+struct parts {
+	size_t table[2], hosts, window[2], end;
+};
+
+static struct parts parts(
+	const struct cv_flow_member *members, unsigned count, const struct cv_flow_limits *limits)
+{
+	const size_t window = windows_of(members, count) == CV_FLOW_WINDOWS_NONE
+				      ? 0
+				      : sizeof(struct cv_flow_window);
+	const uint64_t flows = (uint64_t)limits->max + limits->max_ipv6;
+	struct slot_offset unused[CV_FLOW_MEMBERS_MAX];
+
+	struct parts parts = {.table = {0}};
+
+	parts.table[1] =
+		cv_flow_table_bytes(limits->max, lay_out(members, count, false, unused), false);
+	parts.hosts = parts.table[1] + cv_flow_table_bytes(limits->max_ipv6,
+					       lay_out(members, count, true, unused), true);
+	parts.window[0] = parts.hosts +
+			  RTE_ALIGN_CEIL(cv_flow_hosts_bytes((uint32_t)RTE_MIN(flows, UINT32_MAX),
+						 limits->per_host),
+				  LINE);
+	parts.window[1] = parts.window[0] + limits->max * window;
+	parts.end = parts.window[1] + limits->max_ipv6 * window;
+	return parts;
+}
+
+size_t cv_flow_zone_bytes(
+	const struct cv_flow_member *members, unsigned count, const struct cv_flow_limits *limits)
+{
+	return RTE_ALIGN_CEIL(parts(members, count, limits).end, HUGE_PAGE) +
 	       RTE_ALIGN_CEIL(sizeof(struct cv_flow_zone), LINE);
 }
 
@@ -105,8 +166,6 @@ static unsigned shift_for(uint64_t tsc_hz)
 static void set_members(
 	struct cv_flow_zone *zone, const struct cv_flow_member *members, unsigned count)
 {
-	unsigned at = 0;
-
 	zone->members_count = count;
 	for (unsigned i = 0; i < count; i++) {
 		struct cv_flow_zone_member *member = &zone->members[i];
@@ -114,10 +173,6 @@ static void set_members(
 		member->flow = members[i].nf->flow;
 		member->tick = members[i].nf->tick;
 		member->instance = member->next = members[i].instance;
-		if (member->flow->slot_bytes % 8 == 0)
-			at = RTE_ALIGN_CEIL(at, 8u);
-		member->slot = at;
-		at += slot_bytes(members[i].nf);
 		if (member->flow->generation == NULL)
 			continue;
 		member->generation = member->flow->generation(member->instance);
@@ -126,13 +181,31 @@ static void set_members(
 	}
 }
 
+static void set_places(struct cv_flow_zone *zone, bool v6, const struct slot_offset *offsets)
+{
+	const struct cv_flow_table *table = &zone->table[v6];
+	const size_t slots =
+		v6 ? offsetof(struct cv_flow_ipv6, slots) : offsetof(struct cv_flow_ipv4, slots);
+
+	for (unsigned i = 0; i < zone->members_count; i++) {
+		struct cv_flow_place *place = &zone->members[i].slots[v6];
+
+		if (offsets[i].beside)
+			*place = (struct cv_flow_place){
+				table->beside + offsets[i].at, table->beside_bytes};
+		else
+			*place = (struct cv_flow_place){table->flows + slots + offsets[i].at,
+				v6 ? sizeof(struct cv_flow_ipv6) : sizeof(struct cv_flow_ipv4)};
+	}
+}
+
 struct cv_flow_zone *cv_flow_zone_create(const struct cv_flow_member *members, unsigned count,
 	const struct cv_flow_limits *limits, uint64_t tsc_hz, struct cv_error *error)
 {
 	const unsigned slots_bytes = cv_flow_slots_bytes(members, count);
 	const uint32_t max[2] = {limits->max, limits->max_ipv6};
+	const struct parts part = parts(members, count, limits);
 	struct cv_flow_zone *zone;
-	size_t at[3];
 
 	if (count > CV_FLOW_MEMBERS_MAX || slots_bytes > CV_FLOW_SLOTS_MAX) {
 		cv_error_set(error,
@@ -145,7 +218,7 @@ struct cv_flow_zone *cv_flow_zone_create(const struct cv_flow_member *members, u
 	if (zone == NULL)
 		return NULL;
 	memset(zone, 0, sizeof(*zone));
-	zone->memory_bytes = RTE_ALIGN_CEIL(parts(limits, slots_bytes, at), HUGE_PAGE);
+	zone->memory_bytes = RTE_ALIGN_CEIL(part.end, HUGE_PAGE);
 	zone->memory = map(zone->memory_bytes);
 	if (zone->memory == NULL || cv_flow_secret_make(&zone->secret) != 0) {
 		cv_error_set(error,
@@ -154,18 +227,25 @@ struct cv_flow_zone *cv_flow_zone_create(const struct cv_flow_member *members, u
 		cv_flow_zone_destroy(zone);
 		return NULL;
 	}
+	set_members(zone, members, count);
 	for (unsigned i = 0; i < 2; i++) {
-		cv_flow_table_init(&zone->table[i], RTE_PTR_ADD(zone->memory, at[i]), max[i],
-			slots_bytes, i == 1, &zone->secret);
+		struct slot_offset offsets[CV_FLOW_MEMBERS_MAX];
+		const unsigned beside = lay_out(members, count, i == 1, offsets);
+
+		cv_flow_table_init(&zone->table[i], RTE_PTR_ADD(zone->memory, part.table[i]),
+			max[i], beside, i == 1, &zone->secret);
+		set_places(zone, i == 1, offsets);
+		zone->window[i] = (struct cv_flow_place){
+			RTE_PTR_ADD(zone->memory, part.window[i]), sizeof(struct cv_flow_window)};
 		zone->denied_max[i] = max[i] / DENIED_SHARE;
 	}
-	cv_flow_hosts_init(&zone->hosts, RTE_PTR_ADD(zone->memory, at[2]),
+	cv_flow_hosts_init(&zone->hosts, RTE_PTR_ADD(zone->memory, part.hosts),
 		(uint32_t)RTE_MIN((uint64_t)max[0] + max[1], UINT32_MAX), limits->per_host);
 	zone->shift = shift_for(tsc_hz);
 	for (unsigned i = 0; i < CV_FLOW_TIMEOUTS; i++)
 		zone->timeouts[i] = (uint32_t)((limits->timeouts_s[i] * tsc_hz >> zone->shift) + 1);
+	zone->windows = windows_of(members, count);
 	zone->epoch = 1;
-	set_members(zone, members, count);
 	cv_flow_ways_init(&zone->ways);
 	return zone;
 }
@@ -189,7 +269,7 @@ static void add_follower(struct cv_flow_group *group, unsigned index, unsigned p
 		group->followers[group->followers_count++] = (struct cv_flow_follower){
 			.follow = member->flow->follow,
 			.instance = member->instance,
-			.slot = member->slot,
+			.slots = {member->slots[0], member->slots[1]},
 			.bit = (uint8_t)(1u << index),
 			.position = (uint8_t)position,
 		};
@@ -208,6 +288,13 @@ struct cv_flow_group *cv_flow_group_create(
 	memset(group, 0, sizeof(*group));
 	group->zone = zone;
 	group->index = (uint8_t)zone->groups_count;
+	if (zone->windows != CV_FLOW_WINDOWS_NONE) // before members see a packet
+		group->followers[group->followers_count++] = (struct cv_flow_follower){
+			.follow = cv_flow_window_follow,
+			.instance = zone,
+			.slots = {zone->window[0], zone->window[1]},
+			.bit = CV_FLOW_WINDOWED,
+		};
 	for (unsigned i = 0; i < zone->members_count; i++) {
 		group->order[i] = order[i];
 		group->position[order[i]] = (uint8_t)i;
@@ -218,9 +305,18 @@ struct cv_flow_group *cv_flow_group_create(
 	return group;
 }
 
-void cv_flow_zone_leave_tick(struct cv_flow_zone *zone, unsigned member)
+struct cv_flow_group *cv_flow_group_find(struct cv_flow_zone *zone, const uint8_t *order)
 {
-	zone->members[member].tick = NULL;
+	for (unsigned i = 0; i < zone->groups_count; i++)
+		if (memcmp(zone->groups[i]->order, order, zone->members_count) == 0)
+			return zone->groups[i];
+	return NULL;
+}
+
+void cv_flow_zone_set_tick(struct cv_flow_zone *zone, unsigned member,
+	void (*tick)(void *instance, struct cv_nf_worker *worker))
+{
+	zone->members[member].tick = tick;
 }
 
 void cv_flow_group_set_outputs(struct cv_flow_group *group, const uint8_t *first)
@@ -375,4 +471,14 @@ void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6
 	cv_flow_table_give(&zone->table[v6], index);
 	zone->removals++;
 	cv_flow_count(zone);
+}
+
+void cv_flow_zone_share(struct cv_flow_zone *zone, const struct cv_flow_homes *homes)
+{
+	zone->homes = homes;
+}
+
+const struct cv_flow_homes *cv_flow_homes_of(const struct cv_flow_packet *packet)
+{
+	return packet->zone->homes;
 }

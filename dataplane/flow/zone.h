@@ -14,8 +14,15 @@
 #include "flow/table.h"
 #include "flow/tcp.h"
 #include "flow/ways.h"
+#include "flow/window.h"
 
 #define CV_FLOW_TICKS_PER_S 32 // at least; time is counted in ticks of 2^n TSC cycles
+
+// Where a member's slots are: that of flow 0, and from one flow to the next.
+struct cv_flow_place {
+	uint8_t *first;
+	uint32_t stride;
+};
 
 struct cv_flow_zone_member {
 	const struct cv_nf_flow *flow;
@@ -25,7 +32,7 @@ struct cv_flow_zone_member {
 	const uint32_t *generation; // NULL: never changes
 	uint32_t known; // generation that decisions were made with
 	uint32_t changed; // the epoch when it last changed
-	uint32_t slot; // offset of its slot
+	struct cv_flow_place slots[2]; // of IPv4 and IPv6 flows
 };
 
 struct cv_flow_zone {
@@ -37,6 +44,8 @@ struct cv_flow_zone {
 	unsigned members_count;
 	struct cv_flow_zone_member members[CV_FLOW_MEMBERS_MAX];
 	uint32_t timeouts[CV_FLOW_TIMEOUTS]; // ticks
+	enum cv_flow_windows windows; // that are checked
+	struct cv_flow_place window[2]; // struct cv_flow_window of IPv4 and IPv6 flows
 	uint32_t denied_max[2];
 	uint32_t denied[2];
 
@@ -46,6 +55,7 @@ struct cv_flow_zone {
 	struct cv_flow_group *groups[CV_FLOW_GROUPS_MAX];
 	unsigned groups_count;
 	struct cv_flow_counters counters;
+	const struct cv_flow_homes *homes; // NULL: no other worker has flows of these members
 	void *memory;
 	size_t memory_bytes;
 	struct cv_flow_secret secret;
@@ -53,12 +63,12 @@ struct cv_flow_zone {
 	struct cv_flow_fragments fragments;
 };
 
-// A member that may follow flows.
+// A member that may follow flows, or the check of TCP's windows.
 struct cv_flow_follower {
 	uint8_t (*follow)(void *instance, struct cv_nf_worker *worker,
 		const struct cv_flow_packet *packet, void *slot);
 	void *instance;
-	uint32_t slot; // offset
+	struct cv_flow_place slots[2];
 	uint8_t bit; // of struct cv_flow's follows
 	uint8_t position;
 };
@@ -68,7 +78,7 @@ struct cv_flow_group {
 	uint8_t index; // of the zone's
 	uint8_t order[CV_FLOW_MEMBERS_MAX]; // members
 	uint8_t position[CV_FLOW_MEMBERS_MAX]; // of members in order
-	struct cv_flow_follower followers[CV_FLOW_MEMBERS_MAX]; // members that can, in order
+	struct cv_flow_follower followers[1 + CV_FLOW_MEMBERS_MAX]; // in order
 	unsigned followers_count;
 	struct cv_nf_counters *counters[CV_FLOW_MEMBERS_MAX]; // by position
 	uint8_t outputs[CV_FLOW_MEMBERS_MAX]; // by position: the group's number of its first
@@ -81,16 +91,15 @@ struct cv_flow_group {
 	struct cv_nf_counters own;
 };
 
-// A flow's slots, of all members.
-static CV_INLINE uint8_t *cv_flow_slots(const struct cv_flow_table *table, uint32_t index)
+static CV_INLINE void *cv_flow_slot_at(const struct cv_flow_place *place, uint32_t index)
 {
-	return table->slots + (size_t)index * table->slots_stride;
+	return place->first + (size_t)index * place->stride;
 }
 
 static CV_INLINE void *cv_flow_slot(
 	const struct cv_flow_zone *zone, bool v6, uint32_t index, unsigned member)
 {
-	return cv_flow_slots(&zone->table[v6], index) + zone->members[member].slot;
+	return cv_flow_slot_at(&zone->members[member].slots[v6], index);
 }
 
 // A packet that leaves at the function at position, by its verdict. Returns the group's.
@@ -102,7 +111,10 @@ static CV_INLINE uint8_t cv_flow_leave(
 	group->some_left = true;
 	if (verdict >= CV_OUTPUT(0))
 		return (uint8_t)(verdict + group->outputs[position]);
-	cv_count(&group->counters[position]->drops[verdict - CV_DROP(0)], 1);
+	if (CV_UNLIKELY(verdict == CV_ABSORBED))
+		cv_count(&group->counters[position]->absorbed, 1);
+	else
+		cv_count(&group->counters[position]->drops[verdict - CV_DROP(0)], 1);
 	return CV_DROP(CV_FLOW_BY_FUNCTION);
 }
 
@@ -127,7 +139,7 @@ static CV_INLINE unsigned cv_flow_last_position(
 
 // Shows a packet to the functions that follow its flow. A verdict.
 static CV_INLINE uint8_t cv_flow_follow(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	const struct cv_flow_packet *packet, uint8_t follows, uint8_t *slots)
+	const struct cv_flow_packet *packet, bool v6, uint32_t index, uint8_t follows)
 {
 	for (unsigned i = 0; i < group->followers_count; i++) {
 		const struct cv_flow_follower *follower = &group->followers[i];
@@ -135,12 +147,29 @@ static CV_INLINE uint8_t cv_flow_follow(struct cv_flow_group *group, struct cv_n
 
 		if (!(follows & follower->bit))
 			continue;
-		verdict = follower->follow(
-			follower->instance, worker, packet, slots + follower->slot);
-		if (CV_UNLIKELY(verdict != CV_NEXT))
-			return cv_flow_leave(group, follower->position, packet->view, verdict);
+		verdict = follower->follow(follower->instance, worker, packet,
+			cv_flow_slot_at(&follower->slots[v6], index));
+		if (CV_LIKELY(verdict == CV_NEXT))
+			continue;
+		if (follower->bit == CV_FLOW_WINDOWED)
+			return cv_flow_drop(group, packet->view, CV_FLOW_OUT_OF_WINDOW);
+		return cv_flow_leave(group, follower->position, packet->view, verdict);
 	}
 	return CV_NEXT;
+}
+
+// Has a packet wrapped by the function that its way names. A verdict.
+static inline uint8_t cv_flow_wrap(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	struct cv_view *view, unsigned way)
+{
+	const struct cv_flow_way *of = &group->zone->ways.way[way];
+	const unsigned index = of->wrapper - 1u;
+	const struct cv_flow_zone_member *member = &group->zone->members[index];
+	const uint8_t verdict = member->flow->wrap(member->instance, worker, view, of->wrap);
+
+	if (CV_LIKELY(verdict == CV_NEXT))
+		return CV_NEXT;
+	return cv_flow_leave(group, group->position[index], view, verdict);
 }
 
 static CV_INLINE struct cv_flow_packet cv_flow_packet_of(const struct cv_flow_zone *zone,
@@ -203,6 +232,11 @@ uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	uint8_t *verdict);
 
 // one.c
+
+// Checks the windows of a common packet of an established connection: a follower, with the zone as
+// its instance and a struct cv_flow_window as its slot.
+uint8_t cv_flow_window_follow(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_packet *packet, void *slot);
 
 // Any packet, whatever it is: slot is what was found for it, or CV_FLOW_NONE. A verdict.
 uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,

@@ -61,7 +61,7 @@ void cv_memif_lost(const void *address)
 			continue;
 		__atomic_store_n(&device->lost, true, __ATOMIC_RELAXED);
 		for (unsigned k = 0; k < CV_MEMIF_QUEUES; k++)
-			__atomic_store_n(&device->queues[k].ready, false, __ATOMIC_RELAXED);
+			__atomic_store_n(&device->queues[k].access.ready, false, __ATOMIC_RELAXED);
 	}
 }
 
@@ -75,20 +75,20 @@ static void grant(struct cv_memif *device, unsigned which)
 	struct cv_memif_queue *queue = &device->queues[which];
 	const struct cv_memif_counters counters = queue->ring.counters;
 
-	rte_spinlock_lock(&queue->lock);
+	rte_spinlock_lock(&queue->access.lock);
 	queue->ring = device->session.rings[way];
 	queue->ring.counters = counters;
 	queue->call = device->session.calls[way];
-	__atomic_store_n(&queue->ready, true, __ATOMIC_RELAXED);
-	rte_spinlock_unlock(&queue->lock);
+	__atomic_store_n(&queue->access.ready, true, __ATOMIC_RELAXED);
+	rte_spinlock_unlock(&queue->access.lock);
 }
 
 // No worker uses the queue when this returns.
 static void revoke(struct cv_memif_queue *queue)
 {
-	rte_spinlock_lock(&queue->lock);
-	__atomic_store_n(&queue->ready, false, __ATOMIC_RELAXED);
-	rte_spinlock_unlock(&queue->lock);
+	rte_spinlock_lock(&queue->access.lock);
+	__atomic_store_n(&queue->access.ready, false, __ATOMIC_RELAXED);
+	rte_spinlock_unlock(&queue->access.lock);
 }
 
 static int send_reply(struct cv_memif *device, const struct cv_memif_reply *reply)
@@ -199,7 +199,7 @@ static int make_queues(struct cv_memif *device)
 		return -ENOMEM;
 	memset(device->queues, 0, bytes);
 	for (unsigned i = 0; i < CV_MEMIF_QUEUES; i++)
-		rte_spinlock_init(&device->queues[i].lock);
+		rte_spinlock_init(&device->queues[i].access.lock);
 	return 0;
 }
 

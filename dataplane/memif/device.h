@@ -7,15 +7,13 @@
 #ifndef CV_MEMIF_DEVICE_H
 #define CV_MEMIF_DEVICE_H
 
-#include <rte_spinlock.h>
-
 #include "memif/session.h"
+#include "packet/revocable.h"
 #include "socket/endpoint.h"
 #include "vring/call.h"
 
 struct cv_memif_queue {
-	_Alignas(64) rte_spinlock_t lock; // of ring
-	bool ready; // atomic: ring may be used, under the lock; changes under the lock
+	_Alignas(64) struct cv_revocable access; // to ring; changes under its lock
 	int call; // eventfd of the peer that takes packets
 	struct cv_memif_ring ring;
 };
@@ -51,28 +49,10 @@ void cv_memif_lost(const void *address);
 
 static inline bool cv_memif_is_up(const struct cv_memif *device)
 {
-	return __atomic_load_n(&device->queues[CV_MEMIF_TX].ready, __ATOMIC_RELAXED);
+	return __atomic_load_n(&device->queues[CV_MEMIF_TX].access.ready, __ATOMIC_RELAXED);
 }
 
-// Takes the queue's lock, if the queue can be used.
-static CV_INLINE bool cv_memif_enter(struct cv_memif_queue *queue)
-{
-	if (!__atomic_load_n(&queue->ready, __ATOMIC_RELAXED))
-		return false;
-	rte_spinlock_lock(&queue->lock);
-	// It may have been revoked just before.
-	if (CV_LIKELY(__atomic_load_n(&queue->ready, __ATOMIC_RELAXED)))
-		return true;
-	rte_spinlock_unlock(&queue->lock);
-	return false;
-}
-
-static CV_INLINE void cv_memif_leave(struct cv_memif_queue *queue)
-{
-	rte_spinlock_unlock(&queue->lock);
-}
-
-// To be called after packets were put, before cv_memif_leave().
+// To be called after packets were put, before cv_revocable_leave().
 static CV_INLINE void cv_memif_notify(struct cv_memif_queue *queue)
 {
 	if (CV_UNLIKELY(cv_memif_wants_interrupt(&queue->ring)))

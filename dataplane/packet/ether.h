@@ -53,6 +53,13 @@ static CV_INLINE uint64_t cv_mac_differs(const struct cv_mac_match *match, const
 	return (word ^ match->mac) & match->mask;
 }
 
+// Of frames whose first 8 bytes have, taken together, the bits of any set somewhere and those of all
+// set everywhere. False: each of them is taken.
+static CV_INLINE bool cv_mac_differ(const struct cv_mac_match *match, uint64_t any, uint64_t all)
+{
+	return (((any ^ match->mac) | (all ^ match->mac)) & match->mask) != 0;
+}
+
 // Reads six pairs of hexadecimal digits with ':' or '-' between them and nothing after.
 static inline bool cv_mac_parse(const char *text, uint8_t mac[CV_MAC_LEN])
 {

@@ -27,6 +27,8 @@ static const uint8_t kinds_v4[][2] = {
 	[CV_ICMP_PROTOCOL_UNREACHABLE] = {3, 2},
 	[CV_ICMP_TOO_BIG] = {3, 4},
 	[CV_ICMP_PARAMETER] = {12, 0},
+	[CV_ICMP_UNKNOWN_OPTION] = {12, 0},
+	[CV_ICMP_SR_UPPER_LAYER] = {12, 0},
 };
 static const uint8_t kinds_v6[][2] = {
 	[CV_ICMP_TIME_EXCEEDED] = {3, 0},
@@ -37,6 +39,8 @@ static const uint8_t kinds_v6[][2] = {
 	[CV_ICMP_PROTOCOL_UNREACHABLE] = {4, 1},
 	[CV_ICMP_TOO_BIG] = {2, 0},
 	[CV_ICMP_PARAMETER] = {4, 0},
+	[CV_ICMP_UNKNOWN_OPTION] = {4, 2},
+	[CV_ICMP_SR_UPPER_LAYER] = {4, 4},
 };
 
 static uint16_t total_of(const uint8_t *ip)
@@ -183,6 +187,8 @@ void cv_icmpv6_error(
 	memset(icmp, 0, HEADER);
 	memcpy(icmp, kinds_v6[error->reason], 2);
 	if (error->reason == CV_ICMP_TOO_BIG || error->reason == CV_ICMP_PARAMETER ||
+		error->reason == CV_ICMP_UNKNOWN_OPTION ||
+		error->reason == CV_ICMP_SR_UPPER_LAYER ||
 		error->reason == CV_ICMP_PROTOCOL_UNREACHABLE)
 		put_be32(icmp + 4, error->value);
 	memcpy(icmp + HEADER, ip, len - CV_IPV6_LEN - HEADER);

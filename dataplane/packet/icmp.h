@@ -26,11 +26,14 @@ enum cv_icmp_reason {
 	CV_ICMP_PROTOCOL_UNREACHABLE, // ICMPv6: parameter problem, unrecognized next header
 	CV_ICMP_TOO_BIG, // ICMP: fragmentation needed; value is the next hop's MTU
 	CV_ICMP_PARAMETER, // value is the offset of the byte that is wrong
+	CV_ICMP_UNKNOWN_OPTION, // ICMPv6's own code; value is the option's offset
+	CV_ICMP_SR_UPPER_LAYER, // ICMPv6 alone (RFC 8986 section 4.1.1): value is the header's offset
 };
 
 struct cv_icmp_error {
 	enum cv_icmp_reason reason;
-	uint32_t value; // of CV_ICMP_TOO_BIG, _PARAMETER and, in ICMPv6, _PROTOCOL_UNREACHABLE
+	// Of CV_ICMP_TOO_BIG, _PARAMETER, _UNKNOWN_OPTION, _SR_UPPER_LAYER and, in ICMPv6, _PROTOCOL_UNREACHABLE.
+	uint32_t value;
 };
 
 // Whether an error about this packet may be sent: it is no ICMP error itself, no non-first fragment,

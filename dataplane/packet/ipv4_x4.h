@@ -38,12 +38,23 @@ static CV_INLINE __m128i cv_halves_x4(__m128i words)
 		_mm_xor_si128(words, _mm_set1_epi16((short)0x8000)), _mm_set1_epi16(1));
 }
 
+// Raises longest to the greatest of eight numbers of 16 bits each.
+static CV_INLINE void cv_ipv4_longest(uint32_t *longest, __m128i low, __m128i high)
+{
+	const __m128i ones = _mm_set1_epi16(-1);
+	__m128i least = _mm_minpos_epu16(_mm_xor_si128(_mm_packus_epi32(low, high), ones));
+	uint32_t greatest = (uint16_t)~_mm_extract_epi16(least, 0);
+
+	if (*longest < greatest)
+		*longest = greatest;
+}
+
 // Says whether four packets are all IPv4 with a sound header of 20 bytes, a TTL above 1, addresses
 // that are no martians, came in by one port, and match what is taken in from it (match has one for
-// each port). If so, takes one from their TTLs and gives their destinations, in host order. If not,
-// changes nothing.
-static CV_INLINE bool cv_ipv4_hop_x4(
-	const struct cv_view *view, const struct cv_mac_match *match, uint32_t *destination)
+// each port). If so, takes one from their TTLs, gives their destinations, in host order, and raises
+// longest to the bytes that the longest has from its header on. If not, changes nothing.
+static CV_INLINE bool cv_ipv4_hop_x4(const struct cv_view *view, const struct cv_mac_match *match,
+	uint32_t *destination, uint32_t *longest)
 {
 	const __m128i byte = _mm_set1_epi32(0xff), half = _mm_set1_epi32(0xffff);
 	const __m128i total_bytes =
@@ -52,7 +63,7 @@ static CV_INLINE bool cv_ipv4_hop_x4(
 	__m128i word[4], to, room, total, sum, firsts, odd, hop;
 	struct cv_ipv4 *ip[4];
 	uint32_t last[4];
-	uint64_t mac, begins, differs = 0;
+	uint64_t begins, any = 0, all = UINT64_MAX;
 
 	for (int i = 0; i < 4; i++)
 		word[i] = _mm_loadu_si128((const __m128i *)&view[i]);
@@ -65,11 +76,11 @@ static CV_INLINE bool cv_ipv4_hop_x4(
 	if (CV_UNLIKELY(!_mm_testz_si128(odd, odd)))
 		return false;
 
-	mac = match[view->in].mac;
 	for (int i = 0; i < 4; i++) {
 		ip[i] = (struct cv_ipv4 *)(view[i].data + view[i].l3);
 		memcpy(&begins, view[i].data, sizeof(begins));
-		differs |= begins ^ mac;
+		any |= begins;
+		all &= begins;
 		word[i] = _mm_loadu_si128((const __m128i *)ip[i]);
 		memcpy(&last[i], &ip[i]->dst, 4);
 	}
@@ -98,7 +109,7 @@ static CV_INLINE bool cv_ipv4_hop_x4(
 	sum = _mm_add_epi32(sum, _mm_set1_epi32(10 * 0x8000));
 	sum = _mm_add_epi32(_mm_and_si128(sum, half), _mm_srli_epi32(sum, 16));
 	odd = _mm_or_si128(odd, _mm_xor_si128(sum, half));
-	if (CV_UNLIKELY(!_mm_testz_si128(odd, odd) || (differs & match[view->in].mask) != 0))
+	if (CV_UNLIKELY(!_mm_testz_si128(odd, odd) || cv_mac_differ(&match[view->in], any, all)))
 		return false;
 
 	// As cv_ipv4_ttl_decrement: 0xffff more, and 0x10000 again where the checksum wraps.
@@ -109,13 +120,14 @@ static CV_INLINE bool cv_ipv4_hop_x4(
 	for (int i = 0; i < 4; i++)
 		memcpy(&ip[i]->ttl, &last[i], 4);
 	_mm_storeu_si128((__m128i *)destination, _mm_shuffle_epi8(to, swap));
+	cv_ipv4_longest(longest, room, room);
 	return true;
 }
 
 #else
 
-static CV_INLINE bool cv_ipv4_hop_x4(
-	const struct cv_view *view, const struct cv_mac_match *match, uint32_t *destination)
+static CV_INLINE bool cv_ipv4_hop_x4(const struct cv_view *view, const struct cv_mac_match *match,
+	uint32_t *destination, uint32_t *longest)
 {
 	return false;
 }

@@ -166,4 +166,29 @@ static CV_INLINE enum cv_tuple_kind cv_tuple_ipv6(
 	return CV_TUPLE_PORTS;
 }
 
+// Of an IPv6 packet whose chain of headers cv_tuple_ipv6() walked: where layer 4 begins, and the
+// fragment header, if there is one.
+static inline uint16_t cv_ipv6_l4(const uint8_t *ip, const uint8_t **fragment)
+{
+	uint8_t proto = ip[6];
+	uint16_t at = 40;
+
+	*fragment = NULL;
+	while (cv_ipv6_is_extension(proto)) {
+		const uint8_t *header = ip + at;
+
+		if (proto == IPPROTO_FRAGMENT) {
+			*fragment = header;
+			at += 8;
+			if (cv_tuple_load(header + 2) & 0xfff8)
+				break; // what follows is not a header
+		} else {
+			at += (uint16_t)(proto == IPPROTO_AH ? (header[1] + 2u) * 4
+							     : (header[1] + 1u) * 8);
+		}
+		proto = header[0];
+	}
+	return at;
+}
+
 #endif

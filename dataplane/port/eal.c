@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -45,6 +47,22 @@ static int check_owner(const char *base, struct cv_error *error)
 	return -EIO;
 }
 
+// Of what DPDK and we make there a socket of DPDK's has the longest path.
+static int check_length(const char *base, const char *program, struct cv_error *error)
+{
+	const size_t room = sizeof(((struct sockaddr_un *)NULL)->sun_path);
+	const int length =
+		snprintf(NULL, 0, "%s/dpdk/%.32s-%d/dpdk_telemetry.v2", base, program, getpid());
+
+	if ((size_t)length < room)
+		return 0;
+	cv_error_set(error,
+		"%s: sockets there would have paths of %d bytes, and %zu are possible; set "
+		"RUNTIME_DIRECTORY to a shorter one",
+		base, length, room - 1);
+	return -EIO;
+}
+
 // Where DPDK keeps its files, by its own rules, but never straight in /tmp: a directory of ours
 // there. Only an unprivileged user without a session has neither of the better places.
 static int choose_runtime_directory(const char *program, struct cv_error *error)
@@ -55,7 +73,7 @@ static int choose_runtime_directory(const char *program, struct cv_error *error)
 	if (base == NULL)
 		base = getuid() == 0 ? "/var/run" : getenv("XDG_RUNTIME_DIR");
 	if (base != NULL)
-		return check_owner(base, error);
+		return check_owner(base, error) != 0 ? -EIO : check_length(base, program, error);
 	snprintf(private_directory, sizeof(private_directory), "/tmp/%.32s-XXXXXX", program);
 	if (mkdtemp(private_directory) == NULL) {
 		cv_error_set(error, "/tmp: %s; set XDG_RUNTIME_DIR to a directory of yours",
@@ -156,31 +174,46 @@ const char *cv_eal_telemetry_path(void)
 	return telemetry;
 }
 
-int cv_eal_share_telemetry(const struct cv_socket_access *access, struct cv_error *error)
+// Who may connect must get to the socket: /run/NODE/dpdk/convoyd-1.
+static mode_t folder_mode(const struct cv_socket_access *access, mode_t fallback)
 {
-	const mode_t mode = access->has_mode ? access->mode : 0770;
-	// Who may connect must get there: /run/NODE/dpdk/convoyd-1.
-	const mode_t folder =
-		0700 | ((mode & 0060) != 0 ? 0010 : 0) | ((mode & 0006) != 0 ? 0001 : 0);
-	const char *base = getenv("RUNTIME_DIRECTORY");
-	char parent[PATH_MAX];
-	int rc;
+	const mode_t mode = access->has_mode ? access->mode : fallback;
 
 	if (!cv_socket_access_is_set(access))
+		return 0700;
+	return 0700 | ((mode & 0060) != 0 ? 0010 : 0) | ((mode & 0006) != 0 ? 0001 : 0);
+}
+
+int cv_eal_share_sockets(const struct cv_socket_access *telemetry_access,
+	const struct cv_socket_access *other, struct cv_error *error)
+{
+	const mode_t mode = telemetry_access->has_mode ? telemetry_access->mode : 0770;
+	struct cv_socket_access access = telemetry_access->has_group ? *telemetry_access : *other;
+	mode_t folder = folder_mode(telemetry_access, 0770) | folder_mode(other, 0660);
+	const char *base = getenv("RUNTIME_DIRECTORY");
+	char parent[PATH_MAX];
+	int rc = 0;
+
+	if (!cv_socket_access_is_set(telemetry_access) && !cv_socket_access_is_set(other))
 		return 0;
 	if (base == NULL) {
 		cv_error_set(error,
-			"telemetry: its folder is that of all DPDK programs of this user; set "
-			"RUNTIME_DIRECTORY to a folder for this node");
+			"telemetry, control: their folder is that of all DPDK programs of this "
+			"user; set RUNTIME_DIRECTORY to a folder for this node");
 		return -EINVAL;
 	}
+	// A folder has but one group: what is in it is guarded by the sockets' own rights.
+	if (telemetry_access->has_group && other->has_group &&
+		telemetry_access->group != other->group)
+		folder |= 0001;
 	snprintf(parent, sizeof(parent), "%s/dpdk", base);
 	// The folders last: until then nobody else gets to the socket.
-	rc = cv_socket_access_give(access, telemetry, mode, error);
+	if (cv_socket_access_is_set(telemetry_access))
+		rc = cv_socket_access_give(telemetry_access, telemetry, mode, error);
 	if (rc == 0)
-		rc = cv_socket_access_give(access, files, folder, error);
+		rc = cv_socket_access_give(&access, files, folder, error);
 	if (rc == 0)
-		rc = cv_socket_access_give(access, parent, folder, error);
+		rc = cv_socket_access_give(&access, parent, folder, error);
 	return rc;
 }
 

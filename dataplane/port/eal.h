@@ -29,9 +29,10 @@ int cv_eal_start(const struct cv_eal *eal, struct cv_error *error);
 // Path of the telemetry socket.
 const char *cv_eal_telemetry_path(void);
 
-// Lets others connect to the telemetry socket, if access says so. 0, or a negative errno with error
-// set.
-int cv_eal_share_telemetry(const struct cv_socket_access *access, struct cv_error *error);
+// Lets others connect to the telemetry socket, if telemetry says so, and come to its folder, if that
+// or what is said of another socket there does. 0, or a negative errno with error set.
+int cv_eal_share_sockets(const struct cv_socket_access *telemetry,
+	const struct cv_socket_access *other, struct cv_error *error);
 
 // Where DPDK keeps its files, and whether it and two folders above it were made for this process.
 const char *cv_eal_folder(void);

@@ -14,8 +14,9 @@
 #include <rte_dev.h>
 #include <rte_errno.h>
 
+#include "port/packet_pool.h"
+
 #define DESCRIPTORS 1024
-#define VLAN_TAGS 8 // bytes: two tags
 
 static int is_library(struct dl_phdr_info *info, size_t size, void *name)
 {
@@ -64,18 +65,9 @@ static int find_device(struct cv_ethdev *dev, struct cv_error *error)
 
 int cv_ethdev_check(const struct cv_ethdev *dev, struct cv_error *error)
 {
-	const unsigned room = rte_pktmbuf_data_room_size(dev->pool) - RTE_PKTMBUF_HEADROOM;
-	const unsigned frame = dev->mtu + RTE_ETHER_HDR_LEN + VLAN_TAGS;
-
 	if (dev->driver != NULL && !driver_is_loaded(dev->driver))
 		return refuse_no_driver(dev->driver, error);
-	if (frame > room) {
-		cv_error_set(error,
-			"mtu: %u: its frames of %u bytes do not fit into the node's buffers of %u",
-			dev->mtu, frame, room);
-		return -EINVAL;
-	}
-	return 0;
+	return cv_packet_pool_fits(dev->pool, dev->mtu, error) ? 0 : -EINVAL;
 }
 
 static int check_fits(

@@ -2,10 +2,11 @@
 // Copyright 2026 The Convoy authors
 //
 // How many lines one source may write: a peer that connects and leaves in a loop must not fill a
-// disk. Pure; the caller brings the time and the lock.
+// disk.
 #ifndef CV_LOG_LIMIT_H
 #define CV_LOG_LIMIT_H
 
+#include <stdarg.h>
 #include <stdint.h>
 
 #define CV_LOG_LIMIT_LINES 10
@@ -27,5 +28,9 @@ enum cv_log_what {
 // What to do with a line at a time that never goes back. *before: how many lines were left out in
 // the period that has ended with this one, to be said first, once.
 enum cv_log_what cv_log_limit(struct cv_log_limit *limit, uint64_t now_ns, uint64_t *before);
+
+// Writes "KIND NAME: line" to stderr, or that more are only counted, as the limit says now.
+__attribute__((format(printf, 4, 0))) void cv_log_limited(struct cv_log_limit *limit,
+	const char *kind, const char *name, const char *format, va_list args);
 
 #endif

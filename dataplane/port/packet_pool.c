@@ -11,6 +11,8 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_pool_ops.h>
 
+#include "packet/view.h"
+
 #define LARGE_PAGE ((size_t)2 << 20)
 
 // mapped: with a page more than the chunk, to align it by.
@@ -65,4 +67,16 @@ struct rte_mempool *cv_packet_pool_create(
 	}
 	rte_mempool_obj_iter(pool, rte_pktmbuf_init, NULL);
 	return pool;
+}
+
+bool cv_packet_pool_fits(struct rte_mempool *pool, uint16_t mtu, struct cv_error *error)
+{
+	const unsigned room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+	const unsigned frame = mtu + CV_ETHER_LEN + 2 * CV_VLAN_LEN;
+
+	if (frame > room)
+		cv_error_set(error,
+			"mtu: %u: its frames of %u bytes do not fit into the node's buffers of %u",
+			mtu, frame, room);
+	return frame <= room;
 }

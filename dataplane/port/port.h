@@ -48,6 +48,7 @@ struct cv_port {
 	bool (*ended)(const struct cv_port *port);
 	// Link state, peer, device counters as a new JSON object, for telemetry; may be NULL.
 	json_t *(*info)(const struct cv_port *port);
+	// By cv_port_start() and cv_port_stop(). May be NULL.
 	int (*start)(struct cv_port *port, struct cv_error *error);
 	void (*stop)(struct cv_port *port);
 	void (*close)(struct cv_port *port); // frees the port too
@@ -102,6 +103,18 @@ void cv_port_config_free(struct cv_port_config *config); // may be NULL
 // packets. Needs the EAL. Returns NULL with error set.
 struct cv_port *cv_port_open(const struct cv_port_config *config, unsigned index, uint16_t senders,
 	struct rte_mempool *pool, struct cv_error *error);
+
+// Packets may come and go from now on; no worker uses the port any more. 0, or -errno with error set.
+static inline int cv_port_start(struct cv_port *port, struct cv_error *error)
+{
+	return port->start == NULL ? 0 : port->start(port, error);
+}
+
+static inline void cv_port_stop(struct cv_port *port)
+{
+	if (port->stop != NULL)
+		port->stop(port);
+}
 
 // False once a port was closed whose driver leaves something with the EAL's interrupt thread
 // (DPDK 22.11's memif server does): rte_eal_cleanup() would unmap what that thread still reads, and

@@ -51,15 +51,6 @@ static uint16_t tx(struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **pa
 	return n;
 }
 
-static int start(struct cv_port *port, struct cv_error *error)
-{
-	return 0;
-}
-
-static void stop(struct cv_port *port)
-{
-}
-
 static void close_port(struct cv_port *port)
 {
 	free(port);
@@ -82,8 +73,6 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	null->frame_bytes = (uint16_t)bytes;
 	port->rx = bytes > 0 ? rx_zeroes : rx_nothing;
 	port->tx = tx;
-	port->start = start;
-	port->stop = stop;
 	port->close = close_port;
 	port->rx_queues = 64; // there is nothing to share
 	return 0;

@@ -295,11 +295,6 @@ static json_t *info(const struct cv_port *port)
 	return object;
 }
 
-static int start(struct cv_port *port, struct cv_error *error)
-{
-	return 0;
-}
-
 static void stop(struct cv_port *port)
 {
 	struct pcap_port *pcap = (struct pcap_port *)port;
@@ -376,7 +371,6 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	port->tx = pcap->out != NULL ? tx : tx_nowhere;
 	port->ended = ended;
 	port->info = info;
-	port->start = start;
 	port->stop = stop;
 	port->close = close_port;
 	port->rx_queues = 1;

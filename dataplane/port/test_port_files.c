@@ -39,13 +39,13 @@ static struct cv_port *open_port(const char *format, ...)
 	port = test_port_open(config, 3, 2, pool, &error);
 	if (port == NULL)
 		fail_msg("%s: %s", text, error.text);
-	assert_int_equal(port->start(port, &error), 0);
+	assert_int_equal(cv_port_start(port, &error), 0);
 	return port;
 }
 
 static void close_port(struct cv_port *port)
 {
-	port->stop(port);
+	cv_port_stop(port);
 	port->close(port);
 }
 

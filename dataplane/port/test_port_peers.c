@@ -104,7 +104,7 @@ static struct cv_port *open_port(const char *keys, const char *path, unsigned in
 	snprintf(text + used, sizeof(text) - used, "}");
 	config = json_loads(text, 0, NULL);
 	port = test_port_open(config, index, 2, pool, &error);
-	if (port != NULL && port->start(port, &error) != 0) {
+	if (port != NULL && cv_port_start(port, &error) != 0) {
 		port->close(port);
 		port = NULL;
 	}
@@ -356,7 +356,7 @@ static void peers_come_and_go(const struct pair *pair)
 		kill_peer(peer);
 		send_until_gone(port);
 	}
-	port->stop(port);
+	cv_port_stop(port);
 	port->close(port);
 	// Everything is back: the rings of the devices held some.
 	assert_int_equal(rte_mempool_in_use_count(pool), 0);
@@ -412,7 +412,7 @@ static void stops_without_a_peer(void **state)
 		assert_int_equal(port->tx(port, 0, &packet, 1), 0);
 		assert_false(link_is_up(port));
 		rte_pktmbuf_free(packet);
-		port->stop(port);
+		cv_port_stop(port);
 		port->close(port);
 		assert_int_not_equal(access(test_path("alone.sock"), F_OK), 0);
 	}

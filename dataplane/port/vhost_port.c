@@ -5,15 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "port/packet_pool.h"
 #include "port/port_log.h"
+#include "port/ring_buffers.h"
 #include "socket/lost_memory.h"
-
-#define VLAN_TAGS 8 // bytes: two tags
-#define PACKET_MAX 65535u
-
-// Headers that a frame of coalesced packets may get without a copy: IPv4, UDP, convoy. What is
-// coalesced into one buffer leaves room for them within the MTU.
-#define OUTER_BYTES (20u + 8 + 4)
 
 static CV_HOT uint16_t rx(
 	struct cv_port *port, uint16_t pair, struct rte_mbuf **packets, uint16_t n)
@@ -25,22 +20,15 @@ static CV_HOT uint16_t rx(
 	uint16_t lens[CV_RX_STASH];
 	uint16_t got = 0, room;
 
-	if (!cv_vhost_queue_enter(queue))
+	if (!cv_revocable_enter(&queue->access))
 		return 0;
 	if (cv_vring_ready(&queue->vring) > 0) {
-		n = cv_rx_stash_fill(own, vhost->pool, RTE_MIN(n, CV_RX_STASH));
-		// From the end: what is left stays where it is.
-		for (uint16_t i = 0; i < n; i++) {
-			packets[i] = own->stash[own->stashed - 1 - i];
-			to[i] = (uint8_t *)packets[i]->buf_addr + RTE_PKTMBUF_HEADROOM;
-			CV_PREFETCH_WRITE(to[i]);
-		}
-		room = n > 0 ? packets[0]->buf_len - RTE_PKTMBUF_HEADROOM : 0;
+		n = cv_ring_offer(own, vhost->pool, n, packets, to, &room);
 		got = n > 0 ? cv_vring_dequeue(&queue->vring, to, room, lens, n) : 0;
 		own->stashed -= got;
 		cv_vring_notify(&queue->vring);
 	}
-	cv_vhost_queue_leave(queue);
+	cv_revocable_leave(&queue->access);
 	for (uint16_t i = 0; i < got; i++)
 		cv_rx_stash_set(packets[i], RTE_PKTMBUF_HEADROOM, lens[i]);
 	return got;
@@ -56,37 +44,20 @@ static CV_HOT uint16_t rx_views(struct cv_port *port, uint16_t pair, struct cv_v
 	uint16_t got = 0, used = 0, ready;
 
 	buffers->n = 0;
-	if (!cv_vhost_queue_enter(queue))
+	if (!cv_revocable_enter(&queue->access))
 		return 0;
 	ready = cv_vring_ready(&queue->vring);
 	if (ready > 0) {
 		// The packed ring does not say how many there are.
 		ready = queue->vring.is_packed ? CV_BUFFERS_MAX : RTE_MIN(ready, CV_BUFFERS_MAX);
-		used = cv_rx_stash_fill(own, vhost->pool, RTE_MIN(ready, n));
-		for (uint16_t i = 0; i < used; i++) {
-			struct rte_mbuf *mbuf = own->stash[own->stashed - 1 - i];
-			// A single packet may be as long as the MTU lets it.
-			const uint32_t room = mbuf->buf_len - RTE_PKTMBUF_HEADROOM;
-
-			buffers->buffers[i] = mbuf;
-			coalesced[i].data = (uint8_t *)mbuf->buf_addr + RTE_PKTMBUF_HEADROOM;
-			coalesced[i].room = room;
-			coalesced[i].coalesced_max = RTE_MIN(room, port->mtu - OUTER_BYTES);
-		}
+		used = cv_ring_offer_coalesced(own, vhost->pool, RTE_MIN(ready, n), port->mtu,
+			buffers->buffers, coalesced);
 		got = cv_vring_coalesce(&queue->vring, views, n, coalesced, &used);
 		own->stashed -= used;
 		cv_vring_notify(&queue->vring);
 	}
-	cv_vhost_queue_leave(queue);
-	for (uint16_t i = 0; i < used; i++) {
-		const bool single = coalesced[i].packets == 1;
-
-		// A single packet is all that its buffer holds.
-		cv_rx_stash_set(buffers->buffers[i], RTE_PKTMBUF_HEADROOM + (single ? 2 : 0),
-			(uint16_t)(coalesced[i].len - (single ? 2 : 0)));
-		buffers->views[i] = (uint8_t)coalesced[i].packets;
-	}
-	buffers->n = used;
+	cv_revocable_leave(&queue->access);
+	cv_ring_coalesced(buffers, coalesced, used);
 	return got;
 }
 
@@ -103,16 +74,6 @@ static CV_INLINE struct cv_vhost_queue *queue_of(struct cv_vhost_port *vhost, ui
 						 __ATOMIC_RELAXED)];
 }
 
-// Puts the segments of a packet one behind the other.
-static const uint8_t *put_together(struct cv_vhost_port *vhost, const struct cv_vhost_queue *queue,
-	const struct rte_mbuf *packet)
-{
-	const ptrdiff_t pair = (queue - vhost->device.queues) / 2;
-
-	return rte_pktmbuf_read(
-		packet, 0, RTE_MIN(packet->pkt_len, PACKET_MAX), vhost->bounce[pair]);
-}
-
 static CV_HOT uint16_t tx(
 	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
@@ -121,47 +82,26 @@ static CV_HOT uint16_t tx(
 	struct cv_view views[CV_RX_STASH];
 	struct rte_mempool *const pool = n > 0 ? packets[0]->pool : NULL;
 	bool simple = true; // all that were looked at
+	uint8_t *bounce;
 	uint16_t sent = 0;
 
-	if (queue == NULL || !cv_vhost_queue_enter(queue))
+	if (queue == NULL || !cv_revocable_enter(&queue->access))
 		return 0;
+	bounce = vhost->bounce[(queue - vhost->device.queues) / 2];
 	while (sent < n) {
-		uint16_t count = 0, took;
+		const uint16_t count =
+			cv_ring_views(packets + sent, n - sent, views, pool, &simple, bounce);
+		const uint16_t took = cv_vring_enqueue(&queue->vring, views, count);
 
-		while (count < CV_RX_STASH && sent + count < n) {
-			struct rte_mbuf *packet = packets[sent + count];
-			struct cv_view *view = &views[count];
-
-			view->data = rte_pktmbuf_mtod(packet, uint8_t *);
-			view->len = packet->data_len;
-			view->before = 0;
-			simple &= cv_buffer_is_simple(packet, pool);
-			if (CV_UNLIKELY(packet->nb_segs > 1)) {
-				// One at a time: there is one place for it.
-				if (count > 0)
-					break;
-				view->data =
-					(uint8_t *)(uintptr_t)put_together(vhost, queue, packet);
-				view->len = (uint16_t)RTE_MIN(packet->pkt_len, PACKET_MAX);
-				count = 1;
-				break;
-			}
-			count++;
-		}
-		took = cv_vring_enqueue(&queue->vring, views, count);
 		sent += took;
 		if (took < count)
 			break;
 	}
 	if (sent > 0)
 		cv_vring_notify(&queue->vring);
-	cv_vhost_queue_leave(queue);
-	if (sent == 0)
-		return 0;
-	if (CV_LIKELY(simple))
-		rte_mempool_put_bulk(pool, (void *const *)packets, sent);
-	else
-		rte_pktmbuf_free_bulk(packets, sent);
+	cv_revocable_leave(&queue->access);
+	if (sent > 0)
+		cv_ring_free(pool, packets, sent, simple);
 	return sent;
 }
 
@@ -172,12 +112,12 @@ static uint16_t tx_views(
 	struct cv_vhost_queue *queue = queue_of(vhost, tx_queue);
 	uint16_t sent;
 
-	if (queue == NULL || !cv_vhost_queue_enter(queue))
+	if (queue == NULL || !cv_revocable_enter(&queue->access))
 		return 0;
 	sent = cv_vring_enqueue(&queue->vring, views, n);
 	if (sent > 0)
 		cv_vring_notify(&queue->vring);
-	cv_vhost_queue_leave(queue);
+	cv_revocable_leave(&queue->access);
 	return sent;
 }
 
@@ -229,15 +169,6 @@ static void refused(void *context, const char *why)
 	cv_port_log(context, "refused: %s", why);
 }
 
-static int start(struct cv_port *port, struct cv_error *error)
-{
-	return 0; // the peer may be there since open
-}
-
-static void stop(struct cv_port *port)
-{
-}
-
 static void free_port(struct cv_vhost_port *vhost)
 {
 	for (uint16_t i = 0; vhost->bounce != NULL && i < vhost->device.session.pairs; i++)
@@ -266,7 +197,7 @@ static int allocate(struct cv_vhost_port *vhost)
 	if (vhost->rx == NULL || vhost->bounce == NULL)
 		return -ENOMEM;
 	for (uint16_t i = 0; i < vhost->device.session.pairs; i++) {
-		vhost->bounce[i] = malloc(PACKET_MAX);
+		vhost->bounce[i] = malloc(CV_RING_PACKET_MAX);
 		if (vhost->bounce[i] == NULL)
 			return -ENOMEM;
 	}
@@ -276,17 +207,11 @@ static int allocate(struct cv_vhost_port *vhost)
 int cv_vhost_port_open(
 	struct cv_vhost_port *vhost, const struct cv_port_args *args, struct cv_error *error)
 {
-	const unsigned room = rte_pktmbuf_data_room_size(args->pool) - RTE_PKTMBUF_HEADROOM;
 	struct cv_port *port = &vhost->port;
-	const unsigned frame = port->mtu + CV_ETHER_LEN + VLAN_TAGS;
 	int rc;
 
-	if (frame > room) {
-		cv_error_set(error,
-			"mtu: %u: its frames of %u bytes do not fit into the node's buffers of %u",
-			port->mtu, frame, room);
+	if (!cv_packet_pool_fits(args->pool, port->mtu, error))
 		return -EINVAL;
-	}
 	vhost->pool = args->pool;
 	vhost->device.changed = changed;
 	vhost->device.refused = refused;
@@ -304,8 +229,6 @@ int cv_vhost_port_open(
 	port->rx_views = rx_views;
 	port->tx_views = tx_views;
 	port->info = info;
-	port->start = start;
-	port->stop = stop;
 	port->close = close_port;
 	port->rx_queues = vhost->device.session.pairs;
 	return 0;

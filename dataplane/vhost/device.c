@@ -35,12 +35,12 @@ static void revoke(struct cv_vhost_device *device, unsigned index)
 {
 	struct cv_vhost_queue *queue = &device->queues[index];
 	// False first, so that who comes now does not take the lock again and again.
-	const bool was_ready = __atomic_exchange_n(&queue->ready, false, __ATOMIC_SEQ_CST);
+	const bool was_ready = __atomic_exchange_n(&queue->access.ready, false, __ATOMIC_SEQ_CST);
 
-	rte_spinlock_lock(&queue->lock);
+	rte_spinlock_lock(&queue->access.lock);
 	if (was_ready)
 		device->session.rings[index].base = cv_vring_base(&queue->vring);
-	rte_spinlock_unlock(&queue->lock);
+	rte_spinlock_unlock(&queue->access.lock);
 }
 
 static void revoke_all(struct cv_vhost_device *device)
@@ -56,16 +56,16 @@ static void grant(struct cv_vhost_device *device, unsigned index)
 	struct cv_error error = {""};
 	int rc;
 
-	rte_spinlock_lock(&queue->lock);
+	rte_spinlock_lock(&queue->access.lock);
 	rc = cv_vhost_session_ring(&device->session, (uint16_t)index, &queue->vring, &error);
 	if (rc == 0) {
 		cv_vring_quiet(&queue->vring);
 		// What waits at the guest for a word from us.
 		cv_vring_notify(&queue->vring);
 		// Pairs with cv_vhost_device_lost(), which may come at any time: see grant_all().
-		__atomic_store_n(&queue->ready, true, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&queue->access.ready, true, __ATOMIC_SEQ_CST);
 	}
-	rte_spinlock_unlock(&queue->lock);
+	rte_spinlock_unlock(&queue->access.lock);
 	if (rc == -EINVAL)
 		device->refused(device->context, error.text);
 }
@@ -76,7 +76,8 @@ static void notify_changed(struct cv_vhost_device *device)
 	bool up = false;
 
 	for (unsigned pair = 0; pair < device->session.pairs; pair++)
-		up |= device->queues[2 * pair].ready && device->queues[2 * pair + 1].ready;
+		up |= device->queues[2 * pair].access.ready &&
+		      device->queues[2 * pair + 1].access.ready;
 	if (up == device->up)
 		return;
 	device->up = up;
@@ -96,7 +97,7 @@ static void grant_all(struct cv_vhost_device *device)
 		revoke_all(device);
 	// Which pairs packets can be sent to.
 	for (uint16_t pair = 0; pair < device->session.pairs; pair++) {
-		if (device->queues[2 * pair].ready)
+		if (device->queues[2 * pair].access.ready)
 			__atomic_store_n(&device->active[count++], pair, __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&device->active_count, count, __ATOMIC_RELEASE);
@@ -129,7 +130,7 @@ void cv_vhost_device_lost(const void *address)
 		__atomic_store_n(&device->lost, true, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&device->active_count, 0, __ATOMIC_RELAXED);
 		for (unsigned k = 0; k < ring_count(device); k++)
-			__atomic_store_n(&device->queues[k].ready, false, __ATOMIC_SEQ_CST);
+			__atomic_store_n(&device->queues[k].access.ready, false, __ATOMIC_SEQ_CST);
 	}
 }
 
@@ -248,7 +249,7 @@ static int make_queues(struct cv_vhost_device *device)
 		return -ENOMEM;
 	memset(device->queues, 0, bytes);
 	for (unsigned i = 0; i < ring_count(device); i++)
-		rte_spinlock_init(&device->queues[i].lock);
+		rte_spinlock_init(&device->queues[i].access.lock);
 	return 0;
 }
 

@@ -11,18 +11,16 @@
 #ifndef CV_VHOST_DEVICE_H
 #define CV_VHOST_DEVICE_H
 
-#include <rte_spinlock.h>
-
 #include "packet/compiler.h"
 #include "packet/error.h"
+#include "packet/revocable.h"
 #include "socket/endpoint.h"
 #include "vhost/session.h"
 #include "vhost/stream.h"
 #include "vring/vring.h"
 
 struct cv_vhost_queue {
-	_Alignas(64) rte_spinlock_t lock; // of vring
-	bool ready; // atomic: vring may be used, under the lock
+	_Alignas(64) struct cv_revocable access; // to vring
 	struct cv_vring vring;
 };
 
@@ -63,24 +61,6 @@ void cv_vhost_device_lost(const void *address);
 static inline bool cv_vhost_device_is_up(const struct cv_vhost_device *device)
 {
 	return __atomic_load_n(&device->active_count, __ATOMIC_RELAXED) > 0;
-}
-
-// Takes the queue's lock, if the queue can be used.
-static CV_INLINE bool cv_vhost_queue_enter(struct cv_vhost_queue *queue)
-{
-	if (!__atomic_load_n(&queue->ready, __ATOMIC_RELAXED))
-		return false;
-	rte_spinlock_lock(&queue->lock);
-	// It may have been revoked just before.
-	if (CV_LIKELY(__atomic_load_n(&queue->ready, __ATOMIC_RELAXED)))
-		return true;
-	rte_spinlock_unlock(&queue->lock);
-	return false;
-}
-
-static CV_INLINE void cv_vhost_queue_leave(struct cv_vhost_queue *queue)
-{
-	rte_spinlock_unlock(&queue->lock);
 }
 
 #endif

@@ -170,13 +170,13 @@ static void a_front_end_comes_and_goes(void **unused)
 		start_rings(front);
 		assert_true(cv_vhost_device_is_up(&device));
 		assert_int_equal(__atomic_load_n(&changes, __ATOMIC_ACQUIRE), 2 * i + 1);
-		assert_true(cv_vhost_queue_enter(&device.queues[1]));
-		cv_vhost_queue_leave(&device.queues[1]);
+		assert_true(cv_revocable_enter(&device.queues[1].access));
+		cv_revocable_leave(&device.queues[1].access);
 		close(front);
 		while (__atomic_load_n(&changes, __ATOMIC_ACQUIRE) != 2 * i + 2)
 			sched_yield();
 		assert_false(cv_vhost_device_is_up(&device));
-		assert_false(cv_vhost_queue_enter(&device.queues[1]));
+		assert_false(cv_revocable_enter(&device.queues[1].access));
 	}
 	assert_int_equal(device.peers, 10);
 	assert_int_equal(device.refused_messages, 0);
@@ -273,10 +273,10 @@ static void a_size_alone_afterwards_stops_the_ring(void **unused)
 			.address = {.index = 1, .desc_user_addr = BYTES - 256 * 16}},
 		NULL, 0);
 	query(front, CV_VHOST_GET_FEATURES);
-	assert_true(device.queues[1].ready);
+	assert_true(device.queues[1].access.ready);
 	send_message(front, state(CV_VHOST_SET_VRING_NUM, 1, 1024), NULL, 0);
 	query(front, CV_VHOST_GET_FEATURES);
-	assert_false(device.queues[1].ready);
+	assert_false(device.queues[1].access.ready);
 	close(front);
 }
 
@@ -375,7 +375,7 @@ static void lost_memory_stops_the_queues(void **unused)
 	assert_true(cv_vhost_device_is_up(&device));
 	cv_vhost_device_lost(device.session.memory.guest.regions[0].host + 100);
 	assert_false(cv_vhost_device_is_up(&device));
-	assert_false(cv_vhost_queue_enter(&device.queues[0]));
+	assert_false(cv_revocable_enter(&(&device.queues[0])->access));
 	start_rings(front); // not even then
 	assert_false(cv_vhost_device_is_up(&device));
 	close(front);

@@ -252,7 +252,7 @@ static void dataplane_close(struct gen_port *port)
 	rte_thread_join(self->watcher, NULL);
 	rte_pktmbuf_free_bulk(self->pending, self->pending_count);
 	rte_pktmbuf_free_bulk(self->spare, self->spare_count);
-	self->port->stop(self->port);
+	cv_port_stop(self->port);
 	free_port(self);
 	port->state = NULL;
 }
@@ -312,13 +312,13 @@ static int open_port(struct gen_port *port, struct dataplane_port *self,
 	if (self->port == NULL)
 		return -EIO;
 	opened++;
-	if (self->port->start != NULL && self->port->start(self->port, error) != 0)
+	if (cv_port_start(self->port, error) != 0)
 		return -EIO;
 	// One of DPDK's control threads: never on the busy thread's core.
 	if (rte_thread_create_control(&self->watcher, "watch", watch, port) == 0)
 		return 0;
 	cv_error_set(error, "cannot start a thread");
-	self->port->stop(self->port);
+	cv_port_stop(self->port);
 	return -EAGAIN;
 }
 

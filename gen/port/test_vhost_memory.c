@@ -247,7 +247,7 @@ static void memory_changes(bool views)
 
 	worker.port = test_port_open(config, 0, 1, pool, &error);
 	assert_non_null(worker.port);
-	assert_int_equal(worker.port->start(worker.port, &error), 0);
+	assert_int_equal(cv_port_start(worker.port, &error), 0);
 	assert_int_equal(pthread_create(&thread, NULL, work, &worker), 0);
 	connect_guest(&guest, test_path("guest.sock"));
 	for (unsigned i = 0; i < SLOTS; i++)
@@ -273,7 +273,7 @@ static void memory_changes(bool views)
 	__atomic_store_n(&worker.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	disconnect_guest(&guest);
-	worker.port->stop(worker.port);
+	cv_port_stop(worker.port);
 	worker.port->close(worker.port);
 	assert_int_equal(rte_mempool_in_use_count(pool), 0);
 }

@@ -79,12 +79,15 @@ static int read_ip(const struct cv_where *at, const char *key, const json_t *val
 }
 
 static const char *const orders[] = {"sequential", "shuffle", NULL};
+static const char *const written[] = {"before", "sending", NULL};
 
 #define AT(member) CV_AT(struct gen_flows, member)
 
 const struct cv_param gen_flows_params[] = {
 	{"count", CV_INTEGER, AT(count), .low = 1, .high = 1 << 24, .fallback = 1},
 	{"order", CV_WORD, AT(shuffle), .words = orders},
+	{"written", CV_WORD, AT(written_sending), .words = written},
+	{"first", CV_INTEGER, AT(first), .high = 1 << 24},
 	{"ip", CV_CUSTOM, AT(ip), .read = read_ip},
 	{"protocol", CV_CUSTOM, AT(protocol), .read = read_protocol},
 	{"src_mac", CV_CUSTOM, AT(src_mac), .read = gen_spec_mac},

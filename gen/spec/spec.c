@@ -4,6 +4,7 @@
 #include "gen/spec/spec.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,18 @@ static const struct cv_param capture_params[] = {
 	{0},
 };
 
+static int read_translated(
+	const struct cv_where *at, const char *key, const json_t *value, void *range)
+{
+	const char *text = json_string_value(value);
+
+	if (text == NULL || !gen_range_parse(text, AF_INET, 0, range))
+		return cv_where_wrong(at, key, value,
+			"must be the IPv4 addresses that the device writes as sources: "
+			"\"192.0.2.0/24\"");
+	return 0;
+}
+
 static const struct cv_param spec_params[] = {
 	{"id", CV_TEXT, AT(id)},
 	{"duration_s", CV_NUMBER, AT(duration_s), .low = 0.000001, .high = 86400, .fallback = 1},
@@ -98,6 +111,9 @@ static const struct cv_param spec_params[] = {
 	{"seed", CV_CUSTOM, AT(seed), .read = read_seed},
 	{"on_full", CV_WORD, AT(drop_when_full), .words = on_full},
 	{"paths", CV_EACH, .low = 1, .high = GEN_MAX_PATHS, .read = read_path},
+	{"packets", CV_INTEGER, AT(packets), .high = UINT32_MAX - 1},
+	{"answers", CV_BOOL, AT(answers)},
+	{"translated", CV_CUSTOM, AT(translated), .read = read_translated},
 	{"convoys", CV_CUSTOM, .read = gen_spec_convoys},
 	{"pacing", CV_PARAMS, .params = pacing_params},
 	{"size", CV_CUSTOM, .read = read_size},
@@ -137,6 +153,7 @@ static void complete(struct gen_spec *spec)
 	if (spec->path_count == 0)
 		spec->paths[spec->path_count++] = (struct gen_path){0, spec->ports > 1 ? 1 : 0};
 	flows->tagged = flows->vlan.span > 0;
+	flows->opens = spec->answers && flows->protocol == GEN_TCP;
 	// The addresses set aside for benchmarks: RFC 2544 (198.18.0.0/15), RFC 5180 (2001:2::/48).
 	if (flows->src_ip.span == 0)
 		gen_range_parse(ip6 ? "2001:2::1" : "198.18.0.1", family, 0, &flows->src_ip);
@@ -146,6 +163,31 @@ static void complete(struct gen_spec *spec)
 		gen_range_parse("1024-65535", 0, 65535, &flows->src_port);
 	if (flows->dst_port.span == 0)
 		gen_range_parse("4096", 0, 65535, &flows->dst_port);
+}
+
+// What is written or answered packet by packet.
+static int check_sending(const struct cv_where *top, const struct gen_spec *spec)
+{
+	const struct gen_flows *flows = &spec->flows;
+	const bool plain = flows->ip == 4 && spec->capture == NULL && spec->convoy_packets == 0;
+
+	if (flows->written_sending &&
+		(!plain || spec->sizes != GEN_SIZE_FIXED || flows->vlan.span > 1))
+		return cv_where_error(top,
+			"flows: written: \"sending\": is for IPv4 frames of one size and at most "
+			"one VLAN id, without convoys and captures; use \"before\"");
+	if (spec->answers && !plain)
+		return cv_where_error(top,
+			"answers: true: is for IPv4, without convoys and captures; leave them out");
+	if (spec->translated.span > 0 && !(spec->answers && flows->written_sending))
+		return cv_where_error(
+			top, "translated: needs answers: true and flows: written: \"sending\"");
+	for (uint32_t i = 0; spec->answers && i < spec->path_count; i++)
+		if (spec->paths[i].from == spec->paths[i].to)
+			return cv_where_error(top,
+				"answers: true: path %u>%u: answers need another port to come from",
+				spec->paths[i].from, spec->paths[i].to);
+	return 0;
 }
 
 static int check_together(const struct cv_where *top, const struct gen_spec *spec)
@@ -169,6 +211,8 @@ static int check_together(const struct cv_where *top, const struct gen_spec *spe
 			"flows: count: %u: the ranges give only %" PRIu64
 			" different flows; widen src_ip, dst_ip, src_port, dst_port or vlan",
 			flows->count, distinct);
+	if (check_sending(top, spec) < 0)
+		return -EINVAL;
 	if (spec->rate_pps * spec->duration_s >= UINT32_MAX ||
 		spec->rate_pps * spec->warmup_s >= UINT32_MAX)
 		return cv_where_error(top,

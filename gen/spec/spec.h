@@ -24,6 +24,9 @@ enum gen_l4 { GEN_UDP = 17, GEN_TCP = 6 };
 struct gen_flows {
 	uint32_t count;
 	bool shuffle; // order of the flows drawn with the seed, rather than 0, 1, 2 …
+	bool written_sending; // frames get their flow when they are sent, rather than before
+	uint32_t first; // of that order, which the trial begins with
+	bool opens; // TCP segments are SYNs
 	uint32_t ip; // 4 or 6
 	enum gen_l4 protocol;
 	uint8_t src_mac[6], dst_mac[6];
@@ -47,6 +50,10 @@ struct gen_spec {
 	uint32_t path_count;
 	struct gen_path paths[GEN_MAX_PATHS];
 	uint32_t burst; // packets that share a scheduled time
+	uint32_t packets; // per path, after which it ends; 0: when the time is over
+	bool answers; // what comes out of a path is answered; a packet is received when its answer is
+	struct gen_range
+		translated; // sources that a translator may have written; span 0: unchecked
 	double on_us, off_us; // pauses when off_us > 0
 	enum gen_sizes sizes;
 	uint32_t frame_bytes; // GEN_SIZE_FIXED; with FCS

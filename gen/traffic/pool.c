@@ -56,25 +56,26 @@ int gen_pool_build(struct gen_pool *pool, const struct gen_spec *spec, struct ge
 	const struct gen_room *room, struct cv_error *error)
 {
 	const uint32_t flows = (spec->flows.count - part.part + part.parts - 1) / part.parts;
+	const uint32_t written = spec->flows.written_sending ? 1 : flows;
 	const uint32_t least = gen_template_min(&spec->flows);
 	uint32_t *order, *sizes, count;
 	int result = -EINVAL;
 
 	*pool = (struct gen_pool){.base = room->memory, .flow_count = flows};
-	sizes = draw(spec, flows, room->frames_min, &count, error);
+	sizes = draw(spec, written, room->frames_min, &count, error);
 	if (sizes == NULL)
 		return -EINVAL;
-	order = calloc(flows, sizeof(*order));
+	order = calloc(written, sizeof(*order));
 	pool->count = count;
 	pool->frames = calloc(count, sizeof(*pool->frames));
 	if (order == NULL || pool->frames == NULL) {
 		cv_error_set(error, "out of memory for %u frames", count);
 		goto out;
 	}
-	for (uint32_t i = 0; i < flows; i++)
+	for (uint32_t i = 0; i < written; i++)
 		order[i] = i * part.parts + part.part;
 	if (spec->flows.shuffle)
-		gen_shuffle(order, flows, spec->seed);
+		gen_shuffle(order, written, spec->seed);
 
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t bytes = sizes[i] - GEN_FCS_BYTES;
@@ -96,7 +97,8 @@ int gen_pool_build(struct gen_pool *pool, const struct gen_spec *spec, struct ge
 			goto out;
 		}
 		uint8_t *frame = room->memory + offset;
-		gen_template_write(frame, bytes, &spec->flows, order[i % flows]);
+		gen_template_write(frame, bytes, &spec->flows,
+			order[(i + spec->flows.first / part.parts) % written]);
 		pool->frames[i] = (struct gen_frame){
 			.offset = (uint32_t)offset,
 			.bytes = (uint16_t)bytes,
@@ -105,6 +107,9 @@ int gen_pool_build(struct gen_pool *pool, const struct gen_spec *spec, struct ge
 		pool->bytes += bytes;
 		pool->used_bytes = offset + lines * GEN_CACHE_LINE;
 	}
+	if (spec->flows.written_sending)
+		pool->walk = gen_walk_begin(spec, flows, part.part, part.parts,
+			room->memory + pool->frames[0].offset, pool->frames[0].bytes);
 	result = spec->convoy_packets > 1 ? gen_convoys_build(pool, spec, room, error) : 0;
 out:
 	free(order);

@@ -2,7 +2,8 @@
 // Copyright 2026 The Convoy authors
 //
 // The frames of one stream, built before the trial and sent round and round: packet `seq` is
-// frame seq % count. Sending one then takes no more than its stamp.
+// frame seq % count. Sending one then takes no more than its stamp, and its flow's addresses and
+// ports if there is a walk.
 #ifndef GEN_TRAFFIC_POOL_H
 #define GEN_TRAFFIC_POOL_H
 
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #include "gen/spec/spec.h"
+#include "gen/traffic/walk.h"
 #include "gen/traffic/wire.h"
 
 struct gen_convoy;
@@ -26,6 +28,7 @@ struct gen_pool {
 	uint64_t *gaps_ns; // replay: from packet i to the next; NULL otherwise
 	uint32_t pass_count; // replay: packets of the capture
 	uint64_t bytes; // of all frames, without FCS
+	struct gen_walk walk; // .flows > 0: writes the frames as they are sent
 };
 
 // Which part of the flows a pool carries: those with index % parts == part.

@@ -105,8 +105,10 @@ void gen_template_write(
 
 	uint8_t *checksum = l4 + 6;
 	if (flows->protocol == GEN_TCP) {
+		if (flows->opens)
+			put16(put16(l4 + 4, (GEN_TCP_SEQ - 1) >> 16), (GEN_TCP_SEQ - 1) & 0xffff);
 		l4[12] = 5 << 4;
-		l4[13] = 0x10; // ACK
+		l4[13] = flows->opens ? 0x02 : 0x10; // SYN or ACK
 		put16(l4 + 14, 65535);
 		checksum = l4 + 16;
 	} else {

@@ -10,6 +10,8 @@
 
 #include "gen/spec/spec.h"
 
+#define GEN_TCP_SEQ 0x10000000u // of the first octet behind a SYN
+
 // Smallest frame (without FCS) that holds these headers and a stamp.
 uint32_t gen_template_min(const struct gen_flows *flows);
 

@@ -21,6 +21,8 @@ struct gen_loop {
 	struct gen_wire *wires[GEN_MAX_PORTS * GEN_MAX_QUEUES];
 	uint8_t wire_port[GEN_MAX_PORTS * GEN_MAX_QUEUES];
 	rte_be16_t convoy_port;
+	struct gen_answers *answers; // NULL: nothing is answered
+	bool checks; // translated addresses
 };
 
 // Sends up to a burst of what is due of a stream at `now`. Returns how many packets.

@@ -2,11 +2,12 @@
 // Copyright 2026 The Convoy authors
 
 #include "gen/traffic/stamp.h"
+#include "gen/trial/answer.h"
 #include "gen/trial/loop.h"
 #include "packet/compiler.h"
 
-static inline void take(
-	struct gen_loop *loop, const struct gen_rx *frame, uint32_t port, uint64_t now)
+static inline void take(struct gen_loop *loop, const struct gen_rx *frame, uint32_t port,
+	struct gen_wire *wire, uint64_t now)
 {
 	struct gen_trial *trial = loop->trial;
 
@@ -35,10 +36,13 @@ static inline void take(
 		account->corrupt++;
 		return;
 	}
-	if (CV_UNLIKELY(port != stream->to)) {
+	if (CV_UNLIKELY(port != stream->to && port != stream->answered_at)) {
 		account->misrouted++;
 		return;
 	}
+	if (stream->answered_at != UINT32_MAX &&
+		!gen_answer(loop, stream, frame, port, wire, &stamp))
+		return;
 	const uint64_t latency = now - stamp.ticks;
 	const uint64_t before = account->last_latency;
 	if (CV_UNLIKELY(account->received == 0))
@@ -123,14 +127,14 @@ static void take_apart(
 	struct cv_convoy convoy;
 
 	if (!frame->whole || frame->bytes > UINT16_MAX) {
-		take(loop, frame, port, now);
+		take(loop, frame, port, NULL, now);
 		return;
 	}
 	cv_view_set(&view, (uint8_t *)(uintptr_t)frame->data, (uint16_t)frame->bytes);
 	view.in = view.out = 0;
 	reason = cv_convoy_walk(&convoy, views, &view, loop->convoy_port);
 	if (reason == CV_CONVOY_NOT_A_CONVOY) {
-		take(loop, frame, port, now);
+		take(loop, frame, port, NULL, now);
 		return;
 	}
 	if (CV_UNLIKELY(reason != CV_CONVOY_OK)) {
@@ -145,7 +149,7 @@ static void take_apart(
 	for (uint32_t k = 0; k < convoy.count; k++) {
 		const struct gen_rx packet = {views[k].data, views[k].len, true};
 
-		take(loop, &packet, port, now);
+		take(loop, &packet, port, NULL, now);
 	}
 }
 
@@ -172,7 +176,7 @@ static void receive_convoys(struct gen_loop *loop, const struct gen_rx *frames, 
 		if (!next_unaggregated)
 			prefetch(&frames[j + 1]);
 		if (unaggregated)
-			take(loop, &frames[j], port, now);
+			take(loop, &frames[j], port, NULL, now);
 		else
 			take_apart(loop, &frames[j], port, now);
 		unaggregated = next_unaggregated;
@@ -195,7 +199,9 @@ uint32_t gen_loop_receive(struct gen_loop *loop)
 			receive_convoys(loop, frames, count, loop->wire_port[i], now);
 		else
 			for (uint32_t j = 0; j < count; j++)
-				take(loop, &frames[j], loop->wire_port[i], now);
+				take(loop, &frames[j], loop->wire_port[i], wire, now);
+		if (CV_UNLIKELY(loop->answers != NULL))
+			gen_answers_send(loop->answers);
 		wire->ops->rx_release(wire);
 		total += count;
 	}

@@ -345,6 +345,24 @@ static json_t *probe(const struct gen_tester *tester, const struct gen_context *
 		(json_int_t)gen_ticks_to_ns(clock, trial->probe_ticks));
 }
 
+static json_t *answers(const struct gen_spec *spec, const struct gen_trial *trial)
+{
+	return spec->answers ? json_pack("{s:I, s:I}", "answered_pkts", (json_int_t)trial->answered,
+				       "unanswered_pkts", (json_int_t)trial->unanswered)
+			     : json_null();
+}
+
+static json_t *translated(const struct gen_spec *spec, const struct gen_translated *counts)
+{
+	return spec->translated.span > 0
+		       ? json_pack("{s:I, s:{s:I, s:I, s:I, s:I}}", "checked_pkts",
+				 (json_int_t)counts->checked, "wrong_pkts", "source",
+				 (json_int_t)counts->source, "destination",
+				 (json_int_t)counts->destination, "checksum",
+				 (json_int_t)counts->checksum, "length", (json_int_t)counts->length)
+		       : json_null();
+}
+
 json_t *gen_result(const struct gen_tester *tester, const struct gen_context *context,
 	const struct gen_spec *spec, const struct gen_trial *trial)
 {
@@ -367,6 +385,8 @@ json_t *gen_result(const struct gen_tester *tester, const struct gen_context *co
 	json_object_set_new(result, "total", total);
 	json_object_set_new(result, "paths", paths);
 	json_object_set_new(result, "convoys", convoys(spec, &trial->convoys));
+	json_object_set_new(result, "answers", answers(spec, trial));
+	json_object_set_new(result, "translated", translated(spec, &trial->translated));
 	json_object_set_new(result, "foreign_pkts", number(trial->foreign));
 	json_object_set_new(result, "earlier_trial_pkts", number(trial->earlier));
 	json_object_set_new(result, "duration_ns", number(gen_ticks_to_ns(clock, trial->send_end)));

@@ -121,6 +121,10 @@ uint32_t gen_loop_send(struct gen_loop *loop, struct gen_stream *stream, uint64_
 
 	if (n > 0) {
 		burst.base = stream->pool.base;
+		if (stream->pool.walk.flows > 0)
+			for (uint32_t i = 0; i < n; i++)
+				gen_walk_write(
+					&stream->pool.walk, burst.base + burst.frame[i].offset);
 		burst.magic = (uint16_t)(loop->trial->magic + (stream - loop->streams));
 		stream->wire->ops->tx(stream->wire, &burst);
 		if (stream->sent == 0)

@@ -68,10 +68,13 @@ int gen_streams_build(const struct gen_spec *spec, const struct gen_clock *clock
 			};
 
 			stream->from = path->from;
-			stream->to = path->to;
+			stream->to = spec->answers ? path->from : path->to;
+			stream->answered_at = spec->answers ? path->to : UINT32_MAX;
 			stream->queue = part;
 			stream->wire = &port->wires[part];
-			stream->limit = UINT32_MAX - 1;
+			stream->limit = spec->packets == 0 ? UINT32_MAX - 1
+							   : spec->packets / parts +
+								     (part < spec->packets % parts);
 			if (build_pool(spec, clock, (struct gen_part){part, parts}, &room, stream,
 				    error) < 0)
 				return -EINVAL;

@@ -19,7 +19,8 @@
 
 // All times are ticks since the trial began.
 struct gen_stream {
-	uint32_t from, to, queue;
+	uint32_t from, to, queue; // to: where its packets, or the answers to them, are received
+	uint32_t answered_at; // the port that answers them; UINT32_MAX: none
 	struct gen_wire *wire;
 	struct gen_pool pool;
 	struct gen_pace pace; // of sending

@@ -168,6 +168,17 @@ static void accounting_says_what_the_device_did(void **state)
 		{"drops of IMIX in shuffled flows", drops,
 			", \"size\": \"imix\", \"flows\": {\"count\": 100, \"order\": \"shuffle\"}",
 			{.received = 8900, .lost = 1100, .runs1 = 900, .runs2 = 100}},
+		{"nothing, to packets and answers", NULL, ", \"answers\": true",
+			{.received = 10000}},
+		{"nothing, to packets of all sizes and answers", NULL,
+			", \"answers\": true, \"size\": \"imix\"", {.received = 10000}},
+		{"nothing, to connections opened and closed", NULL,
+			", \"answers\": true, \"packets\": 2000, \"size\": 72, \"flows\": "
+			"{\"protocol\": \"tcp\", "
+			"\"count\": 3000, \"written\": \"sending\"}",
+			{.received = 2000}},
+		{"drops packets, and answers to the rest", drops, ", \"answers\": true",
+			{.received = 7921, .lost = 2079, .runs1 = 1332, .runs2 = 300}},
 		{"drops in bursts of 20, IPv6, tagged", drops,
 			", \"size\": 100, \"pacing\": {\"burst_pkts\": 20}, "
 			"\"flows\": {\"ip\": 6, \"vlan\": 5}",
@@ -403,6 +414,54 @@ static void a_full_receive_queue_is_seen(void **state)
 	}
 }
 
+// The device here translates nothing: sources are as they were sent, which is right for a translator
+// that has them as its own, and wrong for all others.
+static void translated_addresses_are_checked(void **state)
+{
+	static const struct {
+		const char *what, *protocol, *pool;
+		uint64_t checked, source;
+	} rows[] = {
+		{"its own addresses", "udp", "198.18.0.0/24", 2000, 0},
+		{"its own addresses, TCP", "tcp", "198.18.0.0/24", 6000, 0},
+		{"others", "udp", "203.0.113.0/24", 2000, 1000},
+		{"others, TCP", "tcp", "203.0.113.0/24", 6000, 4000},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char spec[512];
+
+		snprintf(spec, sizeof(spec),
+			"{\"rate_pps\": 100000, \"duration_s\": 1, \"packets\": 1000, \"size\": "
+			"72, "
+			"\"tolerance\": 1, \"drain_s\": 2, \"answers\": true, \"translated\": "
+			"\"%s\", \"flows\": {\"written\": \"sending\", \"count\": 200, \"order\": "
+			"\"shuffle\", \"protocol\": \"%s\", \"src_ip\": \"198.18.0.0/24\"}}",
+			rows[i].pool, rows[i].protocol);
+		print_message("%s\n", rows[i].what);
+		struct world *world = build(NULL, 4096);
+		json_t *result = try(world, spec);
+		json_t *counts = json_object_get(result, "translated");
+		json_t *wrong = json_object_get(counts, "wrong_pkts");
+
+		assert_int_equal(count(result, "received_pkts"), 1000);
+		// The last segment of a connection may come after its end was seen.
+		const uint64_t checked =
+			(uint64_t)json_integer_value(json_object_get(counts, "checked_pkts"));
+		assert_in_range(checked, rows[i].checked - 1000, rows[i].checked);
+		const uint64_t source =
+			(uint64_t)json_integer_value(json_object_get(wrong, "source"));
+		assert_in_range(source,
+			rows[i].source > 1000 ? rows[i].source - 1000 : rows[i].source,
+			rows[i].source);
+		assert_int_equal(json_integer_value(json_object_get(wrong, "destination")), 0);
+		assert_int_equal(json_integer_value(json_object_get(wrong, "checksum")), 0);
+		assert_int_equal(json_integer_value(json_object_get(wrong, "length")), 0);
+		json_decref(result);
+		demolish(world);
+	}
+}
+
 static uint32_t (*receive)(struct gen_wire *wire, struct gen_rx *frames);
 
 static uint32_t receive_from_a_full_queue(struct gen_wire *wire, struct gen_rx *frames)
@@ -452,6 +511,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accounting_says_what_the_device_did),
+		cmocka_unit_test(translated_addresses_are_checked),
 		cmocka_unit_test(convoys_are_counted_as_they_were_sent),
 		cmocka_unit_test(both_ways_at_once_and_trial_after_trial),
 		cmocka_unit_test(what_comes_out_of_the_wrong_port_is_misrouted),

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "gen/trial/answer.h"
 #include "gen/trial/loop.h"
 #include "packet/compiler.h"
 
@@ -292,6 +293,13 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 		goto out;
 	loop->streams = trial->streams;
 	loop->stream_count = trial->stream_count;
+	if (spec->answers) {
+		loop->answers = gen_answers_create(tester, trial, error);
+		result = loop->answers == NULL ? -EINVAL : 0;
+		if (result < 0)
+			goto out;
+	}
+	loop->checks = spec->translated.span > 0;
 	trial->magic = tester->next_magic;
 	tester->next_magic = (uint16_t)(tester->next_magic + trial->stream_count);
 	if (trial->reason_code[0] != '\0')
@@ -319,6 +327,7 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 		trial->after = gen_probe_run(tester->probe, &trial->probe_ticks);
 	validate(loop);
 out:
+	free(loop->answers);
 	free(loop);
 	return result;
 }

@@ -16,6 +16,11 @@
 #include "gen/traffic/wire.h"
 #include "gen/trial/stream.h"
 
+// Packets whose addresses, ports or checksums are not what a translator should have made of them.
+struct gen_translated {
+	uint64_t checked, source, destination, checksum, length;
+};
+
 struct gen_trial {
 	uint32_t stream_count;
 	struct gen_stream *streams;
@@ -34,6 +39,8 @@ struct gen_trial {
 	uint64_t earlier; // stamps of earlier trials
 	uint64_t ring_errors, kicks;
 	struct gen_convoy_counts convoys;
+	uint64_t answered, unanswered; // packets; unanswered: no room, or not whole
+	struct gen_translated translated;
 	bool ok;
 	char reason_code[24]; // "" when ok
 	char reason[256];

@@ -9,210 +9,150 @@
 //
 // A new flow's backend is that of Maglev's table (NSDI 2016) at the hash of the flow; the flow stays
 // there, whatever becomes of the table. Balancers with the same backends, sizes and seed choose the
-// same ones. In mode dsr the packet goes to the backend's MAC address and is else unchanged; answers
-// go past the balancer. In mode nat the destination is rewritten, and answers are rewritten back;
-// they must come through the same functions.
+// same ones. In mode dsr the packet goes to the backend's MAC address and is else unchanged; in modes
+// ipip and gue it goes to its IP address in a tunnel (tunnel.h). Answers go past the balancer. In mode
+// nat the destination is rewritten, and answers are rewritten back; they must come through the same
+// functions.
 //
 // A backend that drains gets no new flows. TCP of a connection that is not known, for the node was
 // started anew, may still be its: it goes by the table that has it.
 //
+// Reconfigured, flows stay with their backends, also with those whose weight is 0 now or which drain.
+// A flow whose backend is gone gets another one.
+//
+// Backends whose health is asked for and that do not answer get no new flows either; those that they
+// have stay.
+//
 // What goes to no service passes unchanged.
 //
-// Drops: no_backend (all of the family have weight 0 or drain), bad_header.
+// Drops: no_backend (all of the family have weight 0, drain or are down), too_big (for the tunnel, and not to be
+// fragmented: an ICMP error tells), no_buffer (none for the tunnel), bad_header.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rte_common.h>
+#include <rte_cycles.h>
 #include <rte_malloc.h>
 
 #include "chain/nf.h"
 #include "flow/flow.h"
 #include "flow/hash.h"
-#include "nf/balancer/maglev.h"
-#include "nf/config.h"
-#include "packet/ether.h"
-#include "packet/prefix.h"
+#include "nf/balancer/config.h"
+#include "nf/balancer/known.h"
+#include "nf/balancer/too_big.h"
+#include "nf/token_bucket.h"
 #include "packet/tuple.h"
 
-#define SERVICES_MAX 256
 #define TCP_SYN 2
 #define TCP_ACK 16
 
-enum drop { NO_BACKEND, BAD_HEADER };
-static const char *const drops[] = {"no_backend", "bad_header", NULL};
+enum drop { NO_BACKEND, BAD_HEADER, TOO_BIG, NO_BUFFER };
+static const char *const drops[] = {"no_backend", "bad_header", "too_big", "no_buffer", NULL};
 
-enum mode { DSR, NAT };
-static const char *const modes[] = {"dsr", "nat", NULL};
+#define ERRORS_PER_S 100 // ICMP errors of a worker
+#define DOWN_SHOWN 8 // backends
+#define KEYS_TRIED 8 // for a backend that is up
+#define PLACES_TRIED 4096 // of the table, then
 
-// Protocols, by the words of the parameter.
-static const char *const protos[] = {"any", "tcp", "udp", "sctp", NULL};
-static const uint8_t proto_numbers[] = {0, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP};
-
-struct service {
-	struct cv_address address;
-	unsigned proto; // index of protos
-	uint16_t port; // 0: any
-};
-
-struct backend {
-	struct cv_address address;
-	const char *dev; // read only
-	int out; // the port to it, or -1: as the chain says
-	uint32_t weight;
-	uint16_t port; // nat: the new one; 0: as it was
-	uint8_t mac[CV_MAC_LEN];
-	bool drain;
-	unsigned index; // in the configuration
-};
-
-struct services {
-	unsigned count;
-	struct service list[SERVICES_MAX];
-};
-
-struct backends {
-	unsigned count;
-	struct backend list[CV_MAGLEV_BACKENDS_MAX];
-};
-
-struct config {
-	enum mode mode;
-	uint32_t table_size, seed;
-	struct services services;
-	struct backends backends;
-};
-
-static int read_address(
-	const struct cv_where *at, const char *key, const json_t *value, void *member)
-{
-	const char *text = json_string_value(value);
-
-	if (text == NULL || cv_address_parse(text, member) != 0)
-		return cv_where_wrong(at, key, value, "must be an IPv4 or IPv6 address");
-	return 0;
-}
-
-static int read_service(
-	const struct cv_where *at, const char *key, const json_t *value, void *member)
-{
-	static const struct cv_param params[] = {
-		{"address", CV_CUSTOM, CV_AT(struct service, address), .required = true,
-			.read = read_address},
-		{"proto", CV_WORD, CV_AT(struct service, proto), .words = protos},
-		{"port", CV_INTEGER, CV_AT(struct service, port), .low = 1, .high = 65535},
-		{0},
-	};
-	struct services *services = member;
-	struct service *service = &services->list[services->count++];
-	int rc = cv_params_read(at, value, params, service);
-
-	if (rc == 0 && service->port != 0 && proto_numbers[service->proto] == 0)
-		rc = cv_where_error(at, "port: needs proto; write tcp, udp or sctp");
-	return rc;
-}
-
-static int read_backend(
-	const struct cv_where *at, const char *key, const json_t *value, void *member)
-{
-	static const struct cv_param params[] = {
-		{"address", CV_CUSTOM, CV_AT(struct backend, address), .required = true,
-			.read = read_address},
-		{"mac", CV_MAC, CV_AT(struct backend, mac)},
-		{"dev", CV_TEXT, CV_AT(struct backend, dev)},
-		{"port", CV_INTEGER, CV_AT(struct backend, port), .low = 1, .high = 65535},
-		{"weight", CV_INTEGER, CV_AT(struct backend, weight), .high = 1000, .fallback = 1},
-		{"drain", CV_BOOL, CV_AT(struct backend, drain)},
-		{0},
-	};
-	struct backends *backends = member;
-	struct backend *backend = &backends->list[backends->count];
-
-	backend->index = backends->count++;
-	return cv_params_read(at, value, params, backend);
-}
-
-static const struct cv_param params[] = {
-	{"mode", CV_WORD, CV_AT(struct config, mode), .words = modes,
-		.doc = "to the backend's MAC address, or to its IP address"},
-	{"table_size", CV_INTEGER, CV_AT(struct config, table_size), .low = 251, .high = 5000011,
-		.fallback = 65537, .doc = "places of Maglev's table, a prime"},
-	{"seed", CV_INTEGER, CV_AT(struct config, seed), .high = UINT32_MAX,
-		.doc = "of the flows' hash: equal in all balancers of a service"},
-	{"services", CV_EACH, CV_AT(struct config, services), .low = 1, .high = SERVICES_MAX,
-		.required = true, .read = read_service, .doc = "addresses that clients use"},
-	{"backends", CV_EACH, CV_AT(struct config, backends), .low = 1,
-		.high = CV_MAGLEV_BACKENDS_MAX, .required = true, .read = read_backend,
-		.doc = "who serves them"},
-	{0},
-};
-
-// What one worker counts of a backend.
-struct counted {
-	uint64_t flows, created;
-};
+// What one worker has. No other writes to it.
+struct lane {
+	struct cv_token_bucket errors;
+	uint16_t identification; // of the last tunnel's packet that may be fragmented
+} __rte_cache_aligned;
 
 struct balancer {
-	enum mode mode;
-	uint32_t table_size;
+	struct cv_balancer_config config; // backends by address
 	struct cv_flow_secret secret;
 	// By family, and whether backends that drain are in it.
 	uint16_t *table[2][2];
-	unsigned workers;
-	struct counted *counted[CV_WORKERS_MAX]; // by backend
+	struct cv_known *known; // shared with the instance that takes this one's place
+	uint16_t number[CV_MAGLEV_BACKENDS_MAX]; // by backend
+	uint16_t at[CV_KNOWN_MAX]; // by number: the backend's index + 1; 0: it is gone
+	uint16_t mtu; // of tunnels
+	struct lane lanes[CV_WORKERS_MAX];
+	struct cv_health *health; // NULL: nobody is asked
+	struct cv_address *serving; // of services and backends, ascending
+	unsigned serving_count;
 	uint8_t macs[CV_PORTS_MAX][CV_MAC_LEN]; // of ports
-	struct services services;
-	struct backends backends; // by address
 };
 
 // What it keeps of a flow.
 struct slot {
-	uint16_t backend; // + 1; 0: to no service
+	uint16_t backend; // its number + 1; 0: to no service
 };
 
 // The service that a flow goes to: the most particular one; NULL: to none.
-static const struct service *service_of(
+static const struct cv_service *service_of(
 	const struct balancer *balancer, const struct cv_flow_tuple *tuple)
 {
 	const bool v6 = tuple->family == 6, ports = cv_proto_has_ports(tuple->proto);
-	const struct service *best = NULL;
+	const struct cv_service *best = NULL;
 
-	for (unsigned i = 0; i < balancer->services.count; i++) {
-		const struct service *service = &balancer->services.list[i];
-		const uint8_t proto = proto_numbers[service->proto];
+	for (unsigned i = 0; i < balancer->config.services.count; i++) {
+		const struct cv_service *service = &balancer->config.services.list[i];
 
 		if (service->address.v6 != v6 ||
 			memcmp(service->address.bytes, &tuple->dst, v6 ? 16 : 4) != 0 ||
-			(proto != 0 && proto != tuple->proto) ||
+			(service->proto != 0 && service->proto != tuple->proto) ||
 			(service->port != 0 &&
 				(!ports || service->port != rte_be_to_cpu_16(tuple->dport))))
 			continue;
-		if (best == NULL || (best->proto == 0 && proto != 0) ||
+		if (best == NULL || (best->proto == 0 && service->proto != 0) ||
 			(best->port == 0 && service->port != 0))
 			best = service;
 	}
 	return best;
 }
 
+static bool is_up(const struct balancer *balancer, unsigned backend)
+{
+	return balancer->health == NULL || cv_health_is_up(balancer->health, backend);
+}
+
+// One that is up, of those that a table has: any, from one of them on. CV_MAGLEV_NONE: none is.
+static uint16_t any_up(const struct balancer *balancer, const uint16_t *table, uint64_t from)
+{
+	const uint32_t size = balancer->config.table_size;
+
+	for (uint32_t i = 0; i < size && i < PLACES_TRIED; i++) {
+		const uint16_t backend = table[(from + i) % size];
+
+		if (backend == CV_MAGLEV_NONE || is_up(balancer, backend))
+			return backend;
+	}
+	return CV_MAGLEV_NONE;
+}
+
+// The table's backend at the flow's hash. If that is down, the one at the hash of another key, and so
+// on: the flows of one that is down spread over the others by their weights, which keep theirs.
 static uint16_t choose(const struct balancer *balancer, const struct cv_flow_tuple *tuple,
 	const struct cv_flow_packet *packet)
 {
 	const bool begun =
 		tuple->proto == IPPROTO_TCP && (packet->tcp_flags & (TCP_SYN | TCP_ACK)) != TCP_SYN;
 	const bool v6 = tuple->family == 6;
-	uint8_t key[40] = {0};
+	const uint16_t *table = balancer->table[v6][begun];
 	const unsigned bytes = v6 ? 16 : 4;
+	uint8_t key[40] = {0};
+	uint64_t hash;
+	uint16_t backend;
 
 	memcpy(key, &tuple->src, bytes);
 	memcpy(key + bytes, &tuple->dst, bytes);
 	memcpy(key + 32, &tuple->sport, 2);
 	memcpy(key + 34, &tuple->dport, 2);
 	key[36] = tuple->proto;
-	return balancer->table[v6][begun][cv_flow_sip(&balancer->secret, key, sizeof(key)) %
-					  balancer->table_size];
+	for (key[37] = 0; key[37] < KEYS_TRIED; key[37]++) {
+		hash = cv_flow_sip(&balancer->secret, key, sizeof(key));
+		backend = table[hash % balancer->config.table_size];
+		if (backend == CV_MAGLEV_NONE || is_up(balancer, backend))
+			return backend;
+	}
+	return any_up(balancer, table, hash);
 }
 
-static void apply(const struct balancer *balancer, const struct backend *backend,
+static void apply(const struct balancer *balancer, const struct cv_backend *backend,
 	struct cv_flow_actions *actions)
 {
 	static const uint8_t none[CV_MAC_LEN];
@@ -227,255 +167,291 @@ static void apply(const struct balancer *balancer, const struct backend *backend
 		way->out = (uint8_t)backend->out;
 		memcpy(way->src_mac, balancer->macs[backend->out], CV_MAC_LEN);
 	}
-	if (balancer->mode != NAT)
+	if (cv_balancer_tunnels(&balancer->config)) {
+		way->set |= CV_FLOW_SET_WRAP;
+		way->wrap = (uint16_t)(backend - balancer->config.backends.list);
+	}
+	if (balancer->config.mode != CV_BALANCER_NAT)
 		return;
 	memcpy(&actions->tuple.dst, backend->address.bytes, backend->address.v6 ? 16 : 4);
 	if (backend->port != 0 && cv_proto_has_ports(actions->tuple.proto))
 		actions->tuple.dport = rte_cpu_to_be_16(backend->port);
 }
 
+// A flow goes to its backend no more.
+static void forget(struct cv_known_count *counted, struct slot *kept)
+{
+	if (kept->backend != 0)
+		cv_known_remove(&counted[kept->backend - 1]);
+	kept->backend = 0;
+}
+
 static uint8_t decide(void *instance, struct cv_nf_worker *worker,
 	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot)
 {
 	struct balancer *balancer = instance;
-	struct counted *counted = balancer->counted[worker->index];
+	struct cv_known_count *counted = balancer->known->counted[worker->index];
 	struct slot *kept = slot;
 	uint16_t backend;
 
-	if (service_of(balancer, &actions->tuple) == NULL)
-		return CV_NEXT;
+	if (service_of(balancer, &actions->tuple) == NULL) {
+		forget(counted, kept); // there was one
+		if (balancer->health == NULL || packet->why != CV_FLOW_NEW ||
+			!cv_health_takes(balancer->health, worker, &actions->tuple, packet))
+			return CV_NEXT;
+		actions->once = true;
+		return CV_ABSORBED;
+	}
+	if (kept->backend != 0 && balancer->at[kept->backend - 1] == 0)
+		forget(counted, kept);
 	if (kept->backend == 0) {
 		backend = choose(balancer, &actions->tuple, packet);
 		if (backend == CV_MAGLEV_NONE) {
 			actions->once = true;
 			return CV_DROP(NO_BACKEND);
 		}
-		kept->backend = backend + 1;
-		// With the loads in info().
-		__atomic_store_n(
-			&counted[backend].flows, counted[backend].flows + 1, __ATOMIC_RELAXED);
-		__atomic_store_n(
-			&counted[backend].created, counted[backend].created + 1, __ATOMIC_RELAXED);
+		kept->backend = balancer->number[backend] + 1;
+		cv_known_add(&counted[kept->backend - 1]);
 	}
-	apply(balancer, &balancer->backends.list[kept->backend - 1], actions);
+	apply(balancer, &balancer->config.backends.list[balancer->at[kept->backend - 1] - 1],
+		actions);
 	return CV_NEXT;
+}
+
+// Puts a packet into the tunnel to its backend.
+static uint8_t wrap(
+	void *instance, struct cv_nf_worker *worker, struct cv_view *view, uint16_t index)
+{
+	struct balancer *balancer = instance;
+	const struct cv_tunnel *tunnel = &balancer->config.tunnel;
+	const struct cv_address *to = &balancer->config.backends.list[index].address;
+	struct lane *lane = &balancer->lanes[worker->index];
+	const unsigned most = balancer->mtu - cv_tunnel_bytes(tunnel, to);
+
+	if (CV_UNLIKELY(!cv_fits(view, most))) {
+		if (cv_token_bucket_take(&lane->errors, worker->now))
+			cv_tell_too_big(worker, view, most);
+		return CV_DROP(TOO_BIG);
+	}
+	return cv_tunnel_wrap(tunnel, to, worker, view, ++lane->identification)
+		       ? CV_NEXT
+		       : CV_DROP(NO_BUFFER);
 }
 
 static void ended(void *instance, struct cv_nf_worker *worker, const void *slot)
 {
 	struct balancer *balancer = instance;
 	const unsigned backend = ((const struct slot *)slot)->backend;
-	struct counted *counted = balancer->counted[worker->index];
 
 	if (backend != 0)
-		__atomic_store_n(&counted[backend - 1].flows, counted[backend - 1].flows - 1,
-			__ATOMIC_RELAXED);
+		cv_known_remove(&balancer->known->counted[worker->index][backend - 1]);
+}
+
+static enum cv_flow_answers answers(const void *instance)
+{
+	const struct balancer *balancer = instance;
+
+	return balancer->config.mode == CV_BALANCER_NAT ? CV_FLOW_ANSWERS_REWRITTEN
+							: CV_FLOW_ANSWERS_APART;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	return cv_address_compare(a, b);
+}
+
+// Is it a service's address, or a backend's?
+static bool serves(
+	const struct balancer *balancer, uint8_t family, const union cv_flow_address *address)
+{
+	struct cv_address key = {.v6 = family == 6};
+
+	memcpy(key.bytes, address, family == 6 ? 16 : 4);
+	return bsearch(&key, balancer->serving, balancer->serving_count, sizeof(key),
+		       compare_addresses) != NULL;
+}
+
+// By the client's address: services and backends stand for each other. Where both or none of the
+// ends serves nothing is rewritten, for the service's address is not a client's.
+static uint8_t home(const void *instance, const struct cv_flow_homes *homes,
+	const struct cv_flow_tuple *tuple, uint8_t in)
+{
+	const struct balancer *balancer = instance;
+	const bool src = serves(balancer, tuple->family, &tuple->src);
+	const bool dst = serves(balancer, tuple->family, &tuple->dst);
+
+	if (src == dst)
+		return CV_FLOW_HOME_BY_TUPLE;
+	return cv_flow_home_of_address(homes, tuple->family, src ? &tuple->dst : &tuple->src);
+}
+
+// The addresses that serve, ascending.
+static int make_serving(struct balancer *balancer)
+{
+	const struct cv_balancer_config *config = &balancer->config;
+	struct cv_address *to;
+
+	balancer->serving = to =
+		calloc(config->services.count + config->backends.count, sizeof(*to));
+	if (to == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < config->services.count; i++)
+		*to++ = config->services.list[i].address;
+	for (unsigned i = 0; i < config->backends.count; i++)
+		*to++ = config->backends.list[i].address;
+	balancer->serving_count = (unsigned)(to - balancer->serving);
+	qsort(balancer->serving, balancer->serving_count, sizeof(*to), compare_addresses);
+	return 0;
 }
 
 static uint8_t other(void *instance, struct cv_nf_worker *worker, const struct cv_view *view,
 	enum cv_flow_other why)
 {
+	const struct balancer *balancer = instance;
+
+	if (why == CV_FLOW_NON_IP && balancer->health != NULL &&
+		cv_health_takes_other(balancer->health, worker, view))
+		return CV_ABSORBED;
 	return why == CV_FLOW_BAD_HEADER ? CV_DROP(BAD_HEADER) : CV_NEXT;
+}
+
+static void tick(void *instance, struct cv_nf_worker *worker)
+{
+	const struct balancer *balancer = instance;
+
+	if (balancer->health != NULL)
+		cv_health_tick(balancer->health, worker);
 }
 
 static const struct cv_nf_flow flow = {
 	.slot_bytes = sizeof(struct slot),
 	.decide = decide,
+	.wrap = wrap,
 	.ended = ended,
 	.other = other,
+	.answers = answers,
+	.home = home,
 };
-
-// What is wrong with an address twice; backends are sorted.
-static int check_backends(struct balancer *balancer, const char *name, struct cv_error *error)
-{
-	static const uint8_t none[CV_MAC_LEN];
-	char text[CV_PREFIX_TEXT];
-	uint32_t weights = 0;
-
-	for (unsigned i = 0; i < balancer->backends.count; i++) {
-		const struct backend *one = &balancer->backends.list[i];
-		const struct backend *next = one + 1;
-
-		weights += one->drain ? 0 : one->weight;
-		if (balancer->mode == DSR && memcmp(one->mac, none, CV_MAC_LEN) == 0) {
-			cv_error_set(error, "%s: backends[%u]: mac is missing; mode dsr needs it",
-				name, one->index);
-			return -EINVAL;
-		}
-		if (balancer->mode == DSR && one->port != 0) {
-			cv_error_set(error,
-				"%s: backends[%u]: port: %u: is for mode nat; remove it", name,
-				one->index, one->port);
-			return -EINVAL;
-		}
-		if (i + 1 == balancer->backends.count ||
-			cv_address_compare(&one->address, &next->address) != 0)
-			continue;
-		cv_error_set(error, "%s: backends[%u]: %s is backends[%u] as well; remove one",
-			name, RTE_MAX(one->index, next->index),
-			cv_address_text(&one->address, text), RTE_MIN(one->index, next->index));
-		return -EINVAL;
-	}
-	if (weights != 0)
-		return 0;
-	cv_error_set(error,
-		"%s: backends: each has weight 0 or drain; give one that does not drain a weight",
-		name);
-	return -EINVAL;
-}
-
-static int check_service(
-	const struct balancer *balancer, unsigned index, const char *name, struct cv_error *error)
-{
-	const struct service *service = &balancer->services.list[index];
-	bool family = balancer->mode == DSR;
-	char text[CV_PREFIX_TEXT];
-
-	cv_address_text(&service->address, text);
-	for (unsigned i = 0; i < index; i++) {
-		const struct service *before = &balancer->services.list[i];
-
-		if (cv_address_compare(&service->address, &before->address) == 0 &&
-			service->proto == before->proto && service->port == before->port) {
-			cv_error_set(error,
-				"%s: services[%u]: %s is services[%u] as well; remove one", name,
-				index, text, i);
-			return -EINVAL;
-		}
-	}
-	for (unsigned i = 0; i < balancer->backends.count; i++) {
-		const struct backend *backend = &balancer->backends.list[i];
-
-		family |= backend->address.v6 == service->address.v6;
-		if (cv_address_compare(&service->address, &backend->address) == 0) {
-			cv_error_set(error,
-				"%s: services[%u]: %s is backends[%u] as well; a service has an "
-				"address of its own",
-				name, index, text, backend->index);
-			return -EINVAL;
-		}
-		if (backend->port != 0 && service->port == 0) {
-			cv_error_set(error,
-				"%s: services[%u]: has no port, and backends[%u] has; give both "
-				"one, or none",
-				name, index, backend->index);
-			return -EINVAL;
-		}
-	}
-	if (family)
-		return 0;
-	cv_error_set(error, "%s: services[%u]: no backend is IPv%d as %s is; mode nat needs one",
-		name, index, service->address.v6 ? 6 : 4, text);
-	return -EINVAL;
-}
 
 static int make_table(struct balancer *balancer, bool v6, bool draining, int socket)
 {
-	struct cv_maglev_backend *list = calloc(balancer->backends.count, sizeof(*list));
-	uint16_t *table = rte_malloc_socket(
-		"balancer", balancer->table_size * sizeof(*table), RTE_CACHE_LINE_SIZE, socket);
+	struct cv_maglev_backend *list = calloc(balancer->config.backends.count, sizeof(*list));
+	uint16_t *table = rte_malloc_socket("balancer",
+		balancer->config.table_size * sizeof(*table), RTE_CACHE_LINE_SIZE, socket);
 	int rc = -ENOMEM;
 
 	balancer->table[v6][draining] = table;
-	for (unsigned i = 0; list != NULL && i < balancer->backends.count; i++) {
-		const struct backend *backend = &balancer->backends.list[i];
-		const bool counts = (balancer->mode == DSR || backend->address.v6 == v6) &&
-				    (draining || !backend->drain);
+	for (unsigned i = 0; list != NULL && i < balancer->config.backends.count; i++) {
+		const struct cv_backend *backend = &balancer->config.backends.list[i];
+		const bool counts =
+			(balancer->config.mode != CV_BALANCER_NAT || backend->address.v6 == v6) &&
+			(draining || !backend->drain);
 
 		list[i] = (struct cv_maglev_backend){
 			&backend->address, sizeof(backend->address), counts ? backend->weight : 0};
 	}
 	if (list != NULL && table != NULL)
-		rc = cv_maglev_fill(table, balancer->table_size, list, balancer->backends.count);
+		rc = cv_maglev_fill(
+			table, balancer->config.table_size, list, balancer->config.backends.count);
 	free(list);
 	return rc;
 }
 
-static int compare_backends(const void *a, const void *b)
+// 0, or -ENOMEM.
+static int make_health(struct balancer *balancer)
 {
-	return cv_address_compare(
-		&((const struct backend *)a)->address, &((const struct backend *)b)->address);
-}
+	static const uint8_t none[CV_MAC_LEN];
+	const unsigned count = balancer->config.backends.count;
+	struct cv_health_backend *list = calloc(count, sizeof(*list));
 
-static int configure(struct balancer *balancer, const struct cv_nf_env *env, struct cv_error *error)
-{
-	int rc;
+	if (list == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < count; i++) {
+		const struct cv_backend *backend = &balancer->config.backends.list[i];
 
-	if (!cv_maglev_is_size(balancer->table_size)) {
-		cv_error_set(error, "%s: table_size: %u: is no prime; use 65537 or 655373",
-			env->name, balancer->table_size);
-		return -EINVAL;
+		list[i] = (struct cv_health_backend){
+			.address = &backend->address,
+			.mac = memcmp(backend->mac, none, CV_MAC_LEN) != 0 ? backend->mac : NULL,
+			.dev = backend->out,
+			.tcp_port = backend->port,
+		};
 	}
-	for (unsigned i = 0; i < balancer->backends.count; i++) {
-		struct backend *backend = &balancer->backends.list[i];
-		char where[128];
-
-		backend->out = -1;
-		if (backend->dev == NULL)
-			continue;
-		snprintf(where, sizeof(where), "%s: backends[%u]: dev", env->name, i);
-		backend->out = cv_nf_env_port(env, backend->dev);
-		if (backend->out < 0)
-			return cv_config_no_port(where, backend->dev, env, error);
-		backend->dev = NULL; // it is the configuration's
-	}
-	qsort(balancer->backends.list, balancer->backends.count, sizeof(struct backend),
-		compare_backends);
-	rc = check_backends(balancer, env->name, error);
-	for (unsigned i = 0; rc == 0 && i < balancer->services.count; i++)
-		rc = check_service(balancer, i, env->name, error);
-	return rc;
+	balancer->health = cv_health_create(
+		&balancer->config.health, list, count, balancer->config.tunnel.source);
+	free(list);
+	return balancer->health == NULL ? -ENOMEM : 0;
 }
 
 static int allocate(struct balancer *balancer, const struct cv_nf_env *env, struct cv_error *error)
 {
-	int rc = 0;
+	int rc = make_serving(balancer);
 
 	for (unsigned which = 0; rc == 0 && which < 4; which++)
 		rc = make_table(balancer, which & 1, which >> 1, env->socket);
-	for (; rc == 0 && balancer->workers < env->workers; balancer->workers++) {
-		struct counted *counted =
-			rte_zmalloc_socket("balancer", balancer->backends.count * sizeof(*counted),
-				RTE_CACHE_LINE_SIZE, env->socket);
-
-		if (counted == NULL)
-			rc = -ENOMEM;
-		balancer->counted[balancer->workers] = counted;
-	}
+	for (unsigned i = 0; i < env->workers; i++)
+		balancer->lanes[i].errors = cv_token_bucket(ERRORS_PER_S, rte_get_tsc_hz());
+	if (rc == 0 && balancer->config.health.given)
+		rc = make_health(balancer);
 	if (rc != 0)
 		cv_error_set(error,
 			"%s: no memory for tables of %u places; raise memory.mb (a plan's "
 			"eal.memory_mb)",
-			env->name, balancer->table_size);
+			env->name, balancer->config.table_size);
 	return rc;
+}
+
+// Numbers the backends, as those that run are.
+static int number(struct balancer *balancer, const struct cv_nf_env *env, struct cv_error *error)
+{
+	const struct balancer *running = env->running;
+	const struct cv_backends *backends = &balancer->config.backends;
+
+	if (running != NULL) {
+		balancer->known = running->known;
+		balancer->known->owners++;
+	} else {
+		balancer->known = cv_known_create(env->workers, env->socket);
+	}
+	if (balancer->known == NULL)
+		return -ENOMEM;
+	if (cv_known_number(balancer->known, backends, running != NULL ? running->number : NULL,
+		    running != NULL ? running->config.backends.count : 0, balancer->number) != 0) {
+		cv_error_set(error,
+			"%s: backends: flows still go to too many that are gone; add fewer, or "
+			"wait until they have ended",
+			env->name);
+		return -ENOSPC;
+	}
+	for (unsigned i = 0; i < backends->count; i++)
+		balancer->at[balancer->number[i]] = (uint16_t)(i + 1);
+	return 0;
 }
 
 static void destroy(void *instance)
 {
 	struct balancer *balancer = instance;
 
-	for (unsigned i = 0; i < balancer->workers; i++)
-		rte_free(balancer->counted[i]);
+	cv_known_release(balancer->known);
 	for (unsigned which = 0; which < 4; which++)
 		rte_free(balancer->table[which & 1][which >> 1]);
+	cv_health_destroy(balancer->health);
+	free(balancer->serving);
 	free(balancer);
 }
 
 static void *create(const void *of, const struct cv_nf_env *env, struct cv_error *error)
 {
-	const struct config *config = of;
+	const struct cv_balancer_config *config = of;
 	struct balancer *balancer = aligned_alloc(
 		_Alignof(struct balancer), RTE_ALIGN(sizeof(*balancer), _Alignof(struct balancer)));
 
 	if (balancer == NULL)
 		return NULL;
 	memset(balancer, 0, sizeof(*balancer));
-	balancer->mode = config->mode;
-	balancer->table_size = config->table_size;
-	balancer->services = config->services;
-	balancer->backends = config->backends;
+	balancer->config = *config;
 	memcpy(balancer->secret.keys, &config->seed, sizeof(config->seed));
-	if (configure(balancer, env, error) == 0 && allocate(balancer, env, error) == 0)
+	if (cv_balancer_config_check(&balancer->config, env, error) == 0 &&
+		allocate(balancer, env, error) == 0 && number(balancer, env, error) == 0)
 		return balancer;
 	destroy(balancer);
 	return NULL;
@@ -484,46 +460,86 @@ static void *create(const void *of, const struct cv_nf_env *env, struct cv_error
 static void start(void *instance, const struct cv_nf_env *env)
 {
 	struct balancer *balancer = instance;
+	const struct balancer *before = env->running;
 
 	memcpy(balancer->macs, env->macs, env->ports_count * sizeof(*env->macs));
+	if (balancer->health != NULL)
+		cv_health_start(balancer->health, (const uint8_t(*)[CV_MAC_LEN])balancer->macs,
+			before == NULL ? NULL : before->health);
+	balancer->mtu = balancer->config.mtu;
+	for (unsigned i = 0; balancer->config.mtu == 0 && i < env->ports_count; i++)
+		if (balancer->mtu == 0 || env->mtus[i] < balancer->mtu)
+			balancer->mtu = env->mtus[i];
+}
+
+static void add_health(const struct cv_health *health, unsigned backend, json_t *object)
+{
+	uint64_t probes, answers;
+
+	cv_health_counts(health, backend, &probes, &answers);
+	json_object_set_new(object, "up", json_boolean(cv_health_is_up(health, backend)));
+	json_object_set_new(object, "probes", json_integer((json_int_t)probes));
+	json_object_set_new(object, "answers", json_integer((json_int_t)answers));
+}
+
+// What telemetry can show, which has no lists: how many are up, and the first that are down.
+static void add_summary(const struct balancer *balancer, json_t *object)
+{
+	char down[DOWN_SHOWN * CV_PREFIX_TEXT] = "", text[CV_PREFIX_TEXT];
+	unsigned up = 0, shown = 0;
+	size_t at = 0;
+
+	for (unsigned i = 0; i < balancer->config.backends.count; i++) {
+		if (cv_health_is_up(balancer->health, i))
+			up++;
+		else if (shown++ < DOWN_SHOWN)
+			at += (size_t)snprintf(down + at, sizeof(down) - at, "%s%s",
+				at == 0 ? "" : " ",
+				cv_address_text(&balancer->config.backends.list[i].address, text));
+	}
+	json_object_set_new(object, "up", json_integer((json_int_t)up));
+	json_object_set_new(object, "down", json_string(down));
 }
 
 static json_t *info(const void *instance)
 {
 	const struct balancer *balancer = instance;
-	json_t *list = json_array();
+	json_t *list = json_array(), *all;
 
-	for (unsigned i = 0; i < balancer->backends.count; i++) {
-		const struct backend *backend = &balancer->backends.list[i];
-		uint64_t flows = 0, created = 0, places = 0;
+	for (unsigned i = 0; i < balancer->config.backends.count; i++) {
+		const struct cv_backend *backend = &balancer->config.backends.list[i];
+		const unsigned number = balancer->number[i];
+		uint64_t places = 0;
 		char text[CV_PREFIX_TEXT];
+		json_t *object;
 
-		for (unsigned w = 0; w < balancer->workers; w++) {
-			const struct counted *counted = &balancer->counted[w][i];
-
-			flows += __atomic_load_n(&counted->flows, __ATOMIC_RELAXED);
-			created += __atomic_load_n(&counted->created, __ATOMIC_RELAXED);
-		}
-		for (uint32_t p = 0; p < balancer->table_size; p++)
+		for (uint32_t p = 0; p < balancer->config.table_size; p++)
 			places += balancer->table[backend->address.v6][0][p] == i;
-		json_array_append_new(list,
-			json_pack("{s:s, s:I, s:I, s:f, s:b}", "address",
-				cv_address_text(&backend->address, text), "flows",
-				(json_int_t)flows, "created", (json_int_t)created, "share",
-				(double)places / balancer->table_size, "drain", backend->drain));
+		object = json_pack("{s:s, s:I, s:I, s:f, s:b}", "address",
+			cv_address_text(&backend->address, text), "flows",
+			(json_int_t)cv_known_flows(balancer->known, number), "created",
+			(json_int_t)cv_known_created(balancer->known, number), "share",
+			(double)places / balancer->config.table_size, "drain", backend->drain);
+		if (balancer->health != NULL)
+			add_health(balancer->health, i, object);
+		json_array_append_new(list, object);
 	}
-	return json_pack("{s:o}", "backends", list);
+	all = json_pack("{s:o}", "backends", list);
+	if (balancer->health != NULL)
+		add_summary(balancer, all);
+	return all;
 }
 
 const struct cv_nf cv_nf_balancer = {
 	.name = "balancer",
 	.summary = "Spreads the flows to a service over its backends (Maglev, NSDI 2016).",
 	.drops = drops,
-	.params = params,
-	.config_size = sizeof(struct config),
+	.params = cv_balancer_params,
+	.config_size = sizeof(struct cv_balancer_config),
 	.create = create,
 	.start = start,
 	.destroy = destroy,
 	.flow = &flow,
+	.tick = tick,
 	.info = info,
 };

@@ -283,6 +283,56 @@ static void refuses_what_makes_no_sense(void **state)
 		"services[0]: address: \"192.0.2\": must be an IPv4 or IPv6 address");
 }
 
+#define TO_ONE ", 'backends': [{'address': '10.0.0.1'}]"
+#define PROBED(text) \
+	"{" ONE ", 'mode': 'nat'" TO_ONE ", 'source': '192.0.2.9', 'health': {" text "}}"
+
+static void refuses_tunnels_and_probes_that_make_no_sense(void **state)
+{
+	packet_refused(nf, "{" ONE ", 'mode': 'ipip'" TO_ONE "}",
+		"source: is missing, and backends[0] is 10.0.0.1; add an address of the node");
+	packet_refused(nf,
+		"{" ONE ", 'mode': 'gue', 'source': '192.0.2.9', 'backends': [{'address': "
+		"'2001:db8::1'}]}",
+		"source_ipv6: is missing, and backends[0] is 2001:db8::1");
+	packet_refused(nf, "{" ONE ", 'mode': 'ipip', 'source': '2001:db8::9'" TO_ONE "}",
+		"source: \"2001:db8::9\": must be an IPv4 address");
+	packet_refused(nf, "{" ONE ", 'mode': 'ipip', 'source_ipv6': '192.0.2.9'" TO_ONE "}",
+		"source_ipv6: \"192.0.2.9\": must be an IPv6 address");
+	packet_refused(nf, "{" ONE ", 'mode': 'nat', 'source': '192.0.2.9'" TO_ONE "}",
+		"source: is for modes ipip and gue, and for health; remove it");
+	packet_refused(nf, "{" ONE ", 'mode': 'nat', 'mtu': 1400" TO_ONE "}",
+		"mtu: is for modes ipip and gue; remove it");
+	packet_refused(nf,
+		"{" ONE ", 'mode': 'gue', 'gue_port': 0, 'source': '192.0.2.9'" TO_ONE "}",
+		"gue_port: 0: must be a whole number from 1 to 65535");
+	packet_refused(nf,
+		"{" ONE ", 'mode': 'ipip', 'source': '192.0.2.9', 'backends': [{'address': "
+		"'10.0.0.1', 'port': 80}]}",
+		"backends[0]: port: 80: is for mode nat; remove it");
+	packet_refused(nf, PROBED(""), "health: by: is missing");
+	packet_refused(
+		nf, PROBED("'by': 'arp'"), "health: by: \"arp\": must be one of: link icmp tcp");
+	packet_refused(
+		nf, PROBED("'by': 'icmp', 'port': 80"), "health: port: is for tcp; remove it");
+	packet_refused(nf, PROBED("'by': 'tcp'"), "health: port is missing; tcp needs it");
+	packet_refused(
+		nf, PROBED("'by': 'link'"), "backends[0]: mac is missing; health by link needs it");
+	packet_refused(nf,
+		"{" ONE
+		", 'source': '192.0.2.9', 'health': {'by': 'link'}, 'backends': [{'address': "
+		"'10.0.0.1', 'mac': '02:00:00:00:00:01'}]}",
+		"backends[0]: dev is missing; health needs the port");
+	packet_refused(nf, PROBED("'by': 'icmp', 'interval_ms': 10"),
+		"health: interval_ms: 10: must be a whole number from 50 to 3600000");
+	packet_refused(
+		nf, PROBED("'by': 'icmp', 'fall': 0"), "health: fall: 0: must be a whole number");
+	packet_refused(nf, PROBED("'by': 'icmp', 'timeout': 3"), "health: timeout: unknown");
+	packet_refused(nf, "{" ONE ", 'mode': 'nat'" TO_ONE ", 'health': {'by': 'icmp'}}",
+		"source: is missing");
+	packet_refused(nf, "{" ONE ", 'mode': 'nat'" TO_ONE ", 'health': 'icmp'}", "health: ");
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -292,6 +342,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(errors_reach_the_backend),
 		cmocka_unit_test(no_backend_of_the_family_takes_new_flows),
 		cmocka_unit_test(refuses_what_makes_no_sense),
+		cmocka_unit_test(refuses_tunnels_and_probes_that_make_no_sense),
 	};
 
 	packet_eal(argv[0]);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_common.h>
+
 #include "nf/firewall/rules.h"
 #include "packet/tuple.h"
 
@@ -134,24 +136,26 @@ static bool proto(struct line *line, int16_t *proto)
 	return true;
 }
 
-// Optional TCP flags. *asked: the mask is not empty.
-static bool flags(struct line *line, bool *given)
+// Optional: (x & mask) == value of layer 4's bits.
+static bool l4_bits(struct line *line, struct cv_firewall_bits *bits)
 {
-	long mask;
+	long value, mask;
 
-	*given = false;
 	skip_blanks(line);
-	if (line->at == line->end)
+	if (line->at == line->end || !isdigit((unsigned char)*line->at))
 		return true;
-	if (number(line, UINT16_MAX) < 0 || !sign(line, '/'))
+	value = number(line, UINT16_MAX);
+	if (value < 0 || !sign(line, '/'))
 		return false;
 	mask = number(line, UINT16_MAX);
-	*given = mask > 0;
-	return mask >= 0;
+	if (mask < 0)
+		return false;
+	*bits = (struct cv_firewall_bits){(uint16_t)(value & mask), (uint16_t)mask};
+	return true;
 }
 
-// Reads one rule. On false, line->field and line->at say what is wrong.
-static bool parse(struct line *line, struct cv_firewall_rule *rule, bool *flags_given)
+// The first part of a rule, up to the flags. On false, line->field and line->at say what is wrong.
+static bool parse_columns(struct line *line, struct cv_firewall_rule *rule)
 {
 	line->field = "@ before the source prefix";
 	if (!sign(line, '@'))
@@ -171,12 +175,100 @@ static bool parse(struct line *line, struct cv_firewall_rule *rule, bool *flags_
 	line->field = "protocol with mask 0x00 or 0xFF";
 	if (!proto(line, &rule->proto))
 		return false;
-	line->field = "TCP flags FLAGS/MASK or the end of the line";
-	if (!flags(line, flags_given))
-		return false;
-	line->field = "end of the line";
+	line->field = "flags FLAGS/MASK, KEY=VALUE or the end of the line";
+	return l4_bits(line, &rule->extra.l4);
+}
+
+// The words behind the columns, as an object: KEY as descriptors write it. NULL: a word is not
+// KEY=VALUE, then line says where, or there is no memory.
+static json_t *parse_words(struct line *line)
+{
+	json_t *words = json_object();
+
+	for (size_t length; words != NULL && (length = word_length(line)) > 0; line->at += length) {
+		const char *is = memchr(line->at, '=', length);
+		char key[32], value[64];
+		size_t key_length, value_length;
+		bool digits;
+
+		key_length = is != NULL ? (size_t)(is - line->at) : 0;
+		value_length = length - key_length - 1;
+		if (key_length == 0 || key_length >= sizeof(key) || value_length == 0 ||
+			value_length >= sizeof(value) || memchr(line->at, 0, length) != NULL) {
+			json_decref(words);
+			return NULL;
+		}
+		for (size_t i = 0; i < key_length; i++)
+			key[i] = (char)(line->at[i] == '-' ? '_' : line->at[i]);
+		key[key_length] = '\0';
+		if (json_object_get(words, key) != NULL) {
+			json_decref(words);
+			return NULL;
+		}
+		memcpy(value, is + 1, value_length);
+		value[value_length] = '\0';
+		digits = value_length < 10 && strspn(value, "0123456789") == value_length;
+		if (json_object_set_new(words, key,
+			    digits ? json_integer(strtol(value, NULL, 10)) : json_string(value)) !=
+			0) {
+			json_decref(words);
+			return NULL; // no memory, or not UTF-8
+		}
+	}
+	return words;
+}
+
+static int wrong_line(const struct cv_where *at, struct line *line)
+{
+	const size_t length = word_length(line);
+
+	return cv_where_error(at, "\"%.*s\": no %s; a rule is %s", (int)RTE_MIN(length, 80u),
+		line->at, line->field, EXAMPLE);
+}
+
+// Whether the columns fit together.
+static int check_columns(const struct cv_where *at, const struct cv_firewall_rule *rule)
+{
+	const struct cv_firewall_bits *l4 = &rule->extra.l4;
+	const bool icmp = rule->proto == IPPROTO_ICMP || rule->proto == IPPROTO_ICMPV6;
+
+	if (cv_firewall_rule_has_ports(rule) && rule->proto >= 0 &&
+		!cv_proto_has_ports((uint8_t)rule->proto))
+		return cv_where_error(at,
+			"protocol %d has no ports; write 0 : 65535 for both, or another protocol",
+			rule->proto);
+	if (l4->mask != 0 && !icmp && rule->proto != IPPROTO_TCP)
+		return cv_where_error(at,
+			"flags 0x%04x/0x%04x: only protocols 1, 6 and 58 have some; write "
+			"0x0000/0x0000",
+			l4->value, l4->mask);
+	if ((l4->mask & 0xff) != 0 && !icmp)
+		return cv_where_error(at,
+			"flags 0x%04x/0x%04x: TCP's are in the upper byte; write 0x%04x/0x%04x",
+			l4->value, l4->mask, l4->value & 0xff00, l4->mask & 0xff00);
+	return 0;
+}
+
+// Reads one rule. Returns 0, or -EINVAL with at's error set.
+static int parse(
+	const struct cv_where *at, struct line *line, struct cv_firewall_rule *rule, bool flows)
+{
+	json_t *words;
+	int rc;
+
+	if (!parse_columns(line, rule))
+		return wrong_line(at, line);
+	rc = check_columns(at, rule);
 	skip_blanks(line);
-	return line->at == line->end;
+	if (rc != 0 || line->at == line->end)
+		return rc;
+	line->field = "KEY=VALUE, each key once, or the end of the line";
+	words = parse_words(line);
+	if (words == NULL)
+		return wrong_line(at, line);
+	rc = cv_params_read(at, words, cv_firewall_extra_params, &rule->extra);
+	json_decref(words);
+	return rc != 0 ? rc : cv_firewall_extra_check(at, rule, flows);
 }
 
 int cv_firewall_rules_read(struct cv_firewall_rules *rules, FILE *file, const char *path,
@@ -190,35 +282,24 @@ int cv_firewall_rules_read(struct cv_firewall_rules *rules, FILE *file, const ch
 	for (unsigned long row = 1; (length = getline(&text, &size, file)) >= 0; row++) {
 		struct line line = {.at = text, .end = text + length};
 		struct cv_firewall_rule *rule;
-		bool flags_given;
+		struct cv_where at;
+		char place[200];
 
 		skip_blanks(&line);
 		if (line.at == line.end || *line.at == '#')
 			continue;
+		snprintf(place, sizeof(place), "%.*s:%lu", 150, path, row);
+		at = cv_where_top(place, error);
 		rule = cv_firewall_rules_append(rules);
 		if (rule == NULL) {
-			cv_error_set(error, "%s:%lu: no memory for so many rules", path, row);
+			cv_where_error(&at, "no memory for so many rules");
 			rc = -ENOMEM;
 			break;
 		}
 		rule->allow = allow;
-		if (!parse(&line, rule, &flags_given)) {
-			cv_error_set(error, "%s:%lu: \"%.*s\": no %s; a rule is %s", path, row,
-				(int)word_length(&line), line.at, line.field, EXAMPLE);
-			rc = -EINVAL;
+		rc = parse(&at, &line, rule, rules->flows);
+		if (rc != 0)
 			break;
-		}
-		if (cv_firewall_rule_has_ports(rule) && rule->proto >= 0 &&
-			!cv_proto_has_ports((uint8_t)rule->proto)) {
-			cv_error_set(error,
-				"%s:%lu: protocol %d has no ports; write 0 : 65535 for both, or "
-				"another "
-				"protocol",
-				path, row, rule->proto);
-			rc = -EINVAL;
-			break;
-		}
-		rules->flags_ignored += flags_given;
 	}
 	if (rc == 0 && ferror(file)) {
 		rc = -errno;

@@ -27,6 +27,9 @@ struct cv_firewall_entry {
 	uint32_t mask[CV_FIREWALL_IPV6_WORDS];
 	struct cv_firewall_ports sport; // always right
 	struct cv_firewall_ports dport;
+	// What is asked beside the tuple: the same of the fields' words, but a range of lengths.
+	struct cv_firewall_bits field[CV_FIREWALL_FIELDS];
+	struct cv_firewall_ports length;
 	bool ranged; // the last word says too little about the ports: sport and dport decide
 	uint32_t result; // not 0; of several entries that pass, the first one's counts
 };

@@ -12,21 +12,30 @@
 //       "proto": "tcp",              or udp, icmp, icmpv6 ..., or a number 0 to 255
 //       "sport": 80,                 a port
 //       "dport": "1000-2000",        or a range, both ends included
+//       "tcp_flags": "syn,!ack",     TCP: set and not set; or VALUE/MASK, "0x02/0x12"
+//       "icmp_type": 8,              ICMP or ICMPv6, and
+//       "icmp_code": 0,
+//       "dscp": 46,
+//       "length": "40-1500",         bytes of the IP packet
+//       "fragment": "none",          or first, later, any (first or later)
+//       "vlan": 10,                  id of the outermost tag; "none": untagged
 //       "name": "web"}],             for the counters
 //    "rules_file": "acl1.rules",     a ClassBench filter set, behind the rules above
 //    "rules_file_action": "allow",   what its rules do: allow (default), deny
 //    "non_ip": "pass",               ARP, LLDP, MPLS ...: pass (default), drop
 //    "stateful": false,            the rules are about flows, not packets
-//    "tcp_loose": false}           a flow of TCP may begin without a SYN
+//    "tcp_loose": false,           a flow of TCP may begin without a SYN
+//    "tcp_window": "none"}         which packets of TCP are dropped for their sequence numbers: none,
+//                                  resets that their receiver would not believe, or all
 //
 // A rule that asks for ports matches TCP, UDP, SCTP, DCCP and UDP-Lite only, named or not. A
 // range of 0-65535 is the same as none. ICMP and ICMPv6 are matched by protocol number, whatever
-// the family. Frames pass unchanged; VLAN tags (up to two) are skipped, not matched.
+// the family. Frames pass unchanged; VLAN tags (up to two) are skipped.
 //
 // Fragments, without state: a first fragment carries the ports and is matched like a packet. A
-// non-first fragment has none: a rule with ports that allows does not match it, a rule with ports
-// that denies does, as far as its addresses and protocol match (fails closed). So a chain of rules
-// that lets fragments through must say so without ports.
+// non-first fragment has none, and no TCP flags or ICMP type: a rule that asks for any of these and
+// allows does not match it, one that denies does, as far as the rest matches (fails closed). So a
+// chain of rules that lets fragments through must say so without them.
 //
 // Stateful: the rules match the first packet of a flow. The others of the flow, its answers, ICMP
 // errors about it and its fragments pass, or are dropped, without asking them. So a rule that allows
@@ -39,34 +48,30 @@
 // (stateful: TCP of no connection, an ICMP error about no flow). Stateful, bad fragments are
 // bad_header.
 //
-// Not done: checksums (the router verifies IPv4's), TCP flags.
+// Not done: checksums (the router verifies IPv4's).
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <rte_malloc.h>
 
 #include "chain/nf.h"
 #include "flow/flow.h"
 #include "nf/firewall/read.h"
 #include "nf/firewall/table.h"
-#include "nf/firewall/trie.h"
+#include "nf/firewall/unchanged.h"
 
 // As enum cv_firewall_drop has them.
 static const char *const drops[] = {
 	"denied", "default_denied", "bad_header", "fragment", "non_ip", "invalid", NULL};
 
-#define HITS_LISTED_MAX 100 // rules that info() lists, those with most packets
+#define HITS_LISTED_MAX 100 // rules that info() lists: those with a name, and with most packets
 
 struct firewall {
 	struct cv_firewall_table table;
 	uint8_t default_verdict;
 	uint8_t non_ip_verdict;
 	bool stateful, tcp_loose;
-	unsigned workers;
-	// Of each worker: packets by rule index + 1, and at 0 those that no rule matched. Written by
-	// the worker, read by info().
-	uint64_t *hits[CV_WORKERS_MAX];
+	enum cv_flow_windows windows;
+	struct cv_row_counters hits; // packets by rule index + 1; at 0 those that no rule matched
 	struct cv_firewall_rules rules; // for info()
 };
 
@@ -89,9 +94,7 @@ static CV_INLINE uint8_t verdict_of(const struct firewall *firewall, uint32_t re
 
 static CV_INLINE void count_hits(uint64_t *hits, uint32_t result, uint32_t n)
 {
-	uint64_t *hit = &hits[CV_FIREWALL_RULE(result)];
-
-	__atomic_store_n(hit, *hit + n, __ATOMIC_RELAXED); // with the load in hits_sum()
+	cv_row_count(hits, CV_FIREWALL_RULE(result), n);
 }
 
 // Of n packets, one at least, those at packet's places.
@@ -151,17 +154,17 @@ static CV_INLINE uint16_t drop(uint8_t *verdict, uint64_t packets, uint8_t what)
 // Asks one family's rules. Returns how many packets are dropped.
 static CV_INLINE uint16_t apply_rules_to_family(const struct firewall *firewall, uint64_t *hits,
 	const struct cv_firewall_family *family, uint64_t packets, bool later, const void *tuple,
-	uint32_t tuple_bytes, const struct cv_firewall_transposed *transposed, uint16_t n,
-	uint8_t *verdict)
+	uint32_t tuple_bytes, const struct cv_firewall_fields *fields,
+	const struct cv_firewall_transposed *transposed, uint16_t n, uint8_t *verdict)
 {
 	struct cv_firewall_scanned scanned;
 
-	if (family->trie != NULL) {
+	if (!cv_firewall_is_scanned(family)) {
 		uint8_t place[CV_BURST_MAX];
 		uint32_t result[CV_BURST_MAX];
 		uint32_t count = places(packets, place);
 
-		cv_firewall_trie_lookup(family->trie, tuple, tuple_bytes, place, result, count);
+		cv_firewall_family_lookup(family, tuple, tuple_bytes, fields, place, result, count);
 		return apply_rules(firewall, hits, result, place, count, verdict);
 	}
 	scanned = firewall->table.run(family->scan[later], transposed, n, packets, hits);
@@ -173,19 +176,24 @@ CV_HOT static uint16_t firewall_process(void *instance, struct cv_nf_worker *wor
 	struct cv_view *view, uint8_t *verdict, uint16_t n)
 {
 	const struct firewall *firewall = instance;
-	uint64_t *hits = firewall->hits[worker->index];
+	uint64_t *hits = firewall->hits.packets[worker->index];
 	struct cv_firewall_read read;
 	uint16_t dropped = cv_firewall_read_all(
 		&firewall->table, firewall->non_ip_verdict, view, n, &read, verdict);
+	const struct cv_firewall_fields *fields = NULL;
 
+	if (CV_UNLIKELY(firewall->table.needs != 0)) {
+		dropped += cv_firewall_read_fields(&firewall->table, view, &read, verdict);
+		fields = read.fields;
+	}
 	if (CV_LIKELY(read.ipv4.packets != 0))
 		dropped += apply_rules_to_family(firewall, hits, &firewall->table.ipv4,
 			read.ipv4.packets, read.ipv4.later, read.ipv4.tuple,
-			sizeof(read.ipv4.tuple[0]), &read.ipv4.transposed, n, verdict);
+			sizeof(read.ipv4.tuple[0]), fields, &read.ipv4.transposed, n, verdict);
 	if (read.ipv6.packets != 0)
 		dropped += apply_rules_to_family(firewall, hits, &firewall->table.ipv6,
 			read.ipv6.packets, read.ipv6.later, read.ipv6.tuple,
-			sizeof(read.ipv6.tuple[0]), &read.ipv6.transposed, n, verdict);
+			sizeof(read.ipv6.tuple[0]), fields, &read.ipv6.transposed, n, verdict);
 	return dropped;
 }
 
@@ -194,16 +202,38 @@ CV_HOT static uint16_t firewall_process(void *instance, struct cv_nf_worker *wor
 #define TCP_RST 4
 #define TCP_ACK 16
 
-// The rules' verdict of a flow, by its tuple: one packet of a burst of one.
-static uint8_t match_flow(
-	const struct firewall *firewall, uint64_t *hits, const struct cv_flow_tuple *tuple)
+// What is asked of a flow's first packet, when another of its packets stands for it: TCP begins with a
+// SYN, a query with an echo request, and neither is a fragment.
+static void as_first_packet(const struct cv_flow_tuple *tuple, struct cv_firewall_fields *fields)
+{
+	fields->word[CV_FIREWALL_FIELD_IP] &=
+		(uint16_t) ~(CV_FIREWALL_IS_FRAGMENT | CV_FIREWALL_IS_LATER);
+	if (tuple->proto == IPPROTO_TCP)
+		fields->word[CV_FIREWALL_FIELD_L4] = TCP_SYN << 8;
+	else if (tuple->proto == IPPROTO_ICMP && tuple->dport == 0)
+		fields->word[CV_FIREWALL_FIELD_L4] = 8 << 8;
+	else if (tuple->proto == IPPROTO_ICMPV6 && tuple->dport == 0)
+		fields->word[CV_FIREWALL_FIELD_L4] = 128 << 8;
+}
+
+// The rules' verdict of a flow, by its tuple and by its first packet: a burst of one.
+static uint8_t match_flow(const struct firewall *firewall, uint64_t *hits,
+	const struct cv_flow_tuple *tuple, const struct cv_flow_packet *packet)
 {
 	const bool ports = cv_proto_has_ports(tuple->proto);
 	const uint8_t class = cv_firewall_class(
 		&firewall->table, tuple->proto, ports ? CV_TUPLE_PORTS : CV_TUPLE_NO_PORTS);
 	struct cv_firewall_transposed transposed;
+	struct cv_firewall_fields fields;
+	const struct cv_firewall_fields *extra = firewall->table.needs != 0 ? &fields : NULL;
 	uint8_t verdict = CV_NEXT;
 
+	if (firewall->table.needs != 0) { // nothing is cut short: the flow path has looked
+		cv_firewall_fields_read(packet->view, firewall->table.needs, &fields);
+		if (packet->why == CV_FLOW_CHANGED)
+			as_first_packet(tuple, &fields);
+		cv_firewall_fields_transpose(&fields, &transposed, 0);
+	}
 	if (tuple->family == 4) {
 		struct cv_tuple_ipv4 eight[8] = {{.proto = class,
 			.src = tuple->src.ipv4,
@@ -213,7 +243,7 @@ static uint8_t match_flow(
 
 		cv_firewall_transpose_tuples_x8(eight, CV_FIREWALL_IPV4_WORDS, &transposed, 0);
 		apply_rules_to_family(firewall, hits, &firewall->table.ipv4, 1, false, eight,
-			sizeof(eight[0]), &transposed, 1, &verdict);
+			sizeof(eight[0]), extra, &transposed, 1, &verdict);
 	} else {
 		struct cv_tuple_ipv6 eight[8] = {{.proto = class,
 			.sport = ports ? tuple->sport : 0,
@@ -223,7 +253,7 @@ static uint8_t match_flow(
 		memcpy(eight[0].dst, tuple->dst.ipv6, 16);
 		cv_firewall_transpose_tuples_x8(eight, CV_FIREWALL_IPV6_WORDS, &transposed, 0);
 		apply_rules_to_family(firewall, hits, &firewall->table.ipv6, 1, false, eight,
-			sizeof(eight[0]), &transposed, 1, &verdict);
+			sizeof(eight[0]), extra, &transposed, 1, &verdict);
 	}
 	return verdict;
 }
@@ -241,7 +271,7 @@ static uint8_t firewall_decide(void *instance, struct cv_nf_worker *worker,
 		actions->once = true;
 		return CV_DROP(CV_FIREWALL_INVALID);
 	}
-	return match_flow(firewall, firewall->hits[worker->index], &actions->tuple);
+	return match_flow(firewall, firewall->hits.packets[worker->index], &actions->tuple, packet);
 }
 
 static uint8_t firewall_other(void *instance, struct cv_nf_worker *worker,
@@ -265,8 +295,20 @@ static bool firewall_is_stateful(const void *instance)
 	return ((const struct firewall *)instance)->stateful;
 }
 
+static enum cv_flow_answers firewall_answers(const void *instance)
+{
+	return CV_FLOW_ANSWERS_MEET;
+}
+
+static enum cv_flow_windows firewall_windows(const void *instance)
+{
+	return ((const struct firewall *)instance)->windows;
+}
+
 static const struct cv_nf_flow firewall_flow = {
 	.is_stateful = firewall_is_stateful,
+	.answers = firewall_answers,
+	.windows = firewall_windows,
 	.decide = firewall_decide,
 	.other = firewall_other,
 };
@@ -278,12 +320,14 @@ struct config {
 	enum action action, file_action;
 	enum non_ip non_ip;
 	bool stateful, tcp_loose;
+	enum cv_flow_windows windows;
 	const json_t *rules;
 	const char *rules_file;
 };
 
 static const char *const actions[] = {"deny", "allow", NULL};
 static const char *const non_ip_actions[] = {"pass", "drop", NULL};
+static const char *const windows[] = {"none", "resets", "all", NULL}; // enum cv_flow_windows
 
 static const struct cv_param params[] = {
 	{"default", CV_WORD, CV_AT(struct config, action), .words = actions,
@@ -299,6 +343,9 @@ static const struct cv_param params[] = {
 		.doc = "rules match flows: answers and related ICMP errors pass"},
 	{"tcp_loose", CV_BOOL, CV_AT(struct config, tcp_loose),
 		.doc = "stateful: TCP may begin without a SYN"},
+	{"tcp_window", CV_WORD, CV_AT(struct config, windows), .words = windows,
+		.doc = "stateful: which TCP packets are dropped that their receiver would not "
+		       "accept"},
 	{0},
 };
 
@@ -312,6 +359,8 @@ static int configure(struct firewall *firewall, const struct config *config, con
 	firewall->non_ip_verdict = config->non_ip == PASS ? CV_NEXT : CV_DROP(CV_FIREWALL_NON_IP);
 	firewall->stateful = config->stateful;
 	firewall->tcp_loose = config->tcp_loose;
+	firewall->windows = config->windows;
+	firewall->rules.flows = config->stateful;
 	if (config->rules != NULL)
 		rc = cv_firewall_rules_add(&firewall->rules, config->rules, where, error);
 	if (rc == 0 && config->rules_file != NULL)
@@ -324,8 +373,7 @@ static void firewall_destroy(void *instance)
 {
 	struct firewall *firewall = instance;
 
-	for (unsigned i = 0; i < firewall->workers; i++)
-		rte_free(firewall->hits[i]);
+	cv_row_counters_free(&firewall->hits);
 	cv_firewall_table_free(&firewall->table);
 	cv_firewall_rules_clear(&firewall->rules);
 	free(firewall);
@@ -342,19 +390,12 @@ static void *firewall_create(
 		cv_firewall_table_build(&firewall->table, &firewall->rules, CV_FIREWALL_PASS,
 			env->name, env->socket, error) != 0)
 		goto fail;
-	for (; firewall->workers < env->workers; firewall->workers++) {
-		uint64_t *hits = rte_zmalloc_socket("firewall hits",
-			(firewall->rules.count + 1) * sizeof(*hits), RTE_CACHE_LINE_SIZE,
-			env->socket);
-
-		if (hits == NULL) {
-			cv_error_set(error,
-				"%s: no memory for the rules' counters; raise memory.mb (a plan's "
-				"eal.memory_mb)",
-				env->name);
-			goto fail;
-		}
-		firewall->hits[firewall->workers] = hits;
+	if (cv_row_counters_make(&firewall->hits, firewall->rules.count + 1, env) != 0) {
+		cv_error_set(error,
+			"%s: no memory for the rules' counters; raise memory.mb (a plan's "
+			"eal.memory_mb)",
+			env->name);
+		goto fail;
 	}
 	return firewall;
 fail:
@@ -362,14 +403,13 @@ fail:
 	return NULL;
 }
 
-// Packets that the rule (index + 1; 0: none) decided, all workers together.
-static uint64_t hits_sum(const struct firewall *firewall, size_t rule)
+// Counters of rules that are in both go on.
+static void firewall_inherit(void *instance, void *before)
 {
-	uint64_t sum = 0;
+	struct firewall *firewall = instance;
+	const struct firewall *old = before;
 
-	for (unsigned i = 0; i < firewall->workers; i++)
-		sum += __atomic_load_n(&firewall->hits[i][rule], __ATOMIC_RELAXED);
-	return sum;
+	cv_firewall_inherit_counters(&firewall->hits, &firewall->rules, &old->hits, &old->rules);
 }
 
 static json_t *rule_info(const struct cv_firewall_rule *rule, size_t index, uint64_t packets)
@@ -382,33 +422,44 @@ static json_t *rule_info(const struct cv_firewall_rule *rule, size_t index, uint
 	return info;
 }
 
-// Rules in order; of more than HITS_LISTED_MAX those with most packets.
+struct listed_rule {
+	size_t index;
+	bool named;
+	uint64_t packets;
+};
+
+static bool counts_less(const struct listed_rule *a, const struct listed_rule *b)
+{
+	return a->named != b->named ? b->named : a->packets < b->packets;
+}
+
+// Rules in order; of more than HITS_LISTED_MAX those with a name, which somebody asked for, and
+// then those with most packets.
 static json_t *rules_info(const struct firewall *firewall)
 {
-	struct {
-		size_t index;
-		uint64_t packets;
-	} top[HITS_LISTED_MAX];
+	struct listed_rule top[HITS_LISTED_MAX];
 	size_t listed = 0;
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < firewall->rules.count; i++) {
-		uint64_t packets = hits_sum(firewall, i + 1);
+		const struct listed_rule rule = {
+			.index = i,
+			.named = firewall->rules.rule[i].name != NULL,
+			.packets = cv_row_counters_sum(&firewall->hits, i + 1),
+		};
 		size_t least = 0;
 
 		if (listed < HITS_LISTED_MAX) {
-			top[listed].index = i;
-			top[listed++].packets = packets;
+			top[listed++] = rule;
 			continue;
 		}
 		for (size_t j = 1; j < listed; j++)
-			if (top[j].packets < top[least].packets)
+			if (counts_less(&top[j], &top[least]))
 				least = j;
-		if (packets <= top[least].packets)
+		if (!counts_less(&top[least], &rule))
 			continue;
 		memmove(&top[least], &top[least + 1], (listed - least - 1) * sizeof(top[0]));
-		top[listed - 1].index = i;
-		top[listed - 1].packets = packets;
+		top[listed - 1] = rule;
 	}
 	for (size_t j = 0; j < listed; j++)
 		json_array_append_new(array, rule_info(&firewall->rules.rule[top[j].index],
@@ -420,19 +471,20 @@ static json_t *firewall_info(const void *instance)
 {
 	const struct firewall *firewall = instance;
 
-	return json_pack("{s:I, s:I, s:o, s:I}", "rules_count", (json_int_t)firewall->rules.count,
-		"tcp_flags_ignored", (json_int_t)firewall->rules.flags_ignored, "rules",
-		rules_info(firewall), "default_packets", (json_int_t)hits_sum(firewall, 0));
+	return json_pack("{s:I, s:o, s:I}", "rules_count", (json_int_t)firewall->rules.count,
+		"rules", rules_info(firewall), "default_packets",
+		(json_int_t)cv_row_counters_sum(&firewall->hits, 0));
 }
 
 const struct cv_nf cv_nf_firewall = {
 	.name = "firewall",
-	.summary = "Allows or denies packets by ordered 5-tuple rules; the first match decides.",
+	.summary = "Allows or denies packets by ordered rules; the first match decides.",
 	.drops = drops,
 	.params = params,
 	.config_size = sizeof(struct config),
 	.create = firewall_create,
 	.destroy = firewall_destroy,
+	.inherit = firewall_inherit,
 	.process = firewall_process,
 	.flow = &firewall_flow,
 	.info = firewall_info,

@@ -42,6 +42,7 @@ struct cv_firewall_read {
 		struct cv_tuple_ipv6 tuple[CV_BURST_MAX];
 		struct cv_firewall_transposed transposed;
 	} ipv6;
+	struct cv_firewall_fields fields[CV_BURST_MAX]; // where rules ask for them
 };
 
 // The tags that a view stands behind do not get here: it is a third one, or one of before 802.1ad.
@@ -100,10 +101,10 @@ static inline uint16_t cv_firewall_read_each(const struct cv_firewall_table *tab
 		verdict[i] = cv_firewall_read_one(table, non_ip, &view[i], i, read);
 		dropped += verdict[i] != CV_NEXT;
 	}
-	if ((read->ipv4.packets >> first & 0xff) != 0 && table->ipv4.trie == NULL)
+	if ((read->ipv4.packets >> first & 0xff) != 0 && cv_firewall_is_scanned(&table->ipv4))
 		cv_firewall_transpose_tuples_x8(&read->ipv4.tuple[first], CV_FIREWALL_IPV4_WORDS,
 			&read->ipv4.transposed, first);
-	if ((read->ipv6.packets >> first & 0xff) != 0 && table->ipv6.trie == NULL)
+	if ((read->ipv6.packets >> first & 0xff) != 0 && cv_firewall_is_scanned(&table->ipv6))
 		cv_firewall_transpose_tuples_x8(&read->ipv6.tuple[first], CV_FIREWALL_IPV6_WORDS,
 			&read->ipv6.transposed, first);
 	return dropped;
@@ -116,7 +117,7 @@ static CV_INLINE uint16_t cv_firewall_read_all(const struct cv_firewall_table *t
 	uint8_t non_ip, const struct cv_view *view, unsigned n, struct cv_firewall_read *read,
 	uint8_t *verdict)
 {
-	const bool scanned = table->ipv4.trie == NULL;
+	const bool scanned = cv_firewall_is_scanned(&table->ipv4);
 	uint16_t dropped = 0;
 
 	read->ipv4.packets = read->ipv6.packets = 0;
@@ -136,6 +137,41 @@ static CV_INLINE uint16_t cv_firewall_read_all(const struct cv_firewall_table *t
 		else
 			dropped += cv_firewall_read_each(
 				table, non_ip, view, i, RTE_MIN(i + 8, n), read, verdict);
+	}
+	return dropped;
+}
+
+static CV_INLINE void cv_firewall_fields_transpose(const struct cv_firewall_fields *fields,
+	struct cv_firewall_transposed *transposed, unsigned at)
+{
+	for (unsigned i = 0; i < CV_FIREWALL_FIELDS; i++)
+		transposed->word[CV_FIREWALL_FIELD_ROW(i)][at] = fields->word[i];
+}
+
+// Reads the fields of all packets that the rules are asked about, for rules that ask for some. Takes
+// those out that are cut short. Returns how many that drops.
+static inline uint16_t cv_firewall_read_fields(const struct cv_firewall_table *table,
+	const struct cv_view *view, struct cv_firewall_read *read, uint8_t *verdict)
+{
+	uint16_t dropped = 0;
+
+	for (uint64_t left = read->ipv4.packets | read->ipv6.packets; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+		const enum cv_tuple_kind kind =
+			cv_firewall_fields_read(&view[i], table->needs, &read->fields[i]);
+
+		if (CV_UNLIKELY(kind > CV_TUPLE_NON_FIRST)) {
+			read->ipv4.packets &= ~(1ull << i);
+			read->ipv6.packets &= ~(1ull << i);
+			verdict[i] = kind == CV_TUPLE_BAD_FRAGMENT
+					     ? CV_DROP(CV_FIREWALL_FRAGMENT)
+					     : CV_DROP(CV_FIREWALL_BAD_HEADER);
+			dropped++;
+		} else if (view[i].proto == CV_PROTO_IPV4) {
+			cv_firewall_fields_transpose(&read->fields[i], &read->ipv4.transposed, i);
+		} else {
+			cv_firewall_fields_transpose(&read->fields[i], &read->ipv6.transposed, i);
+		}
 	}
 	return dropped;
 }

@@ -25,7 +25,16 @@ struct cv_firewall_rule *cv_firewall_rules_append(struct cv_firewall_rules *rule
 	}
 	rule = &rules->rule[rules->count++];
 	*rule = (struct cv_firewall_rule){
-		.proto = -1, .sport = {0, UINT16_MAX}, .dport = {0, UINT16_MAX}};
+		.proto = -1,
+		.sport = {0, UINT16_MAX},
+		.dport = {0, UINT16_MAX},
+		.extra = {.icmp_type = -1,
+			.icmp_code = -1,
+			.length = {0, UINT16_MAX},
+			.dscp = -1,
+			.vlan = -1,
+			.fragment = CV_FIREWALL_FRAGMENTS_ALL},
+	};
 	return rule;
 }
 
@@ -43,6 +52,7 @@ struct reading {
 	unsigned action;
 	const char *name;
 	bool has_ports;
+	struct cv_firewall_extra extra;
 };
 
 static int read_prefix(
@@ -106,48 +116,18 @@ static int read_proto(const struct cv_where *at, const char *key, const json_t *
 		"write tcp, udp, icmp, icmpv6, sctp, dccp, udplite or a number from 0 to 255");
 }
 
-// A decimal number up to 65535 that is all of text. Returns -1 if it is not.
-static int port_number(const char *text, size_t length)
-{
-	int value = 0;
-
-	if (length < 1 || length > 5)
-		return -1;
-	for (size_t i = 0; i < length; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return -1;
-		value = 10 * value + (text[i] - '0');
-	}
-	return value <= UINT16_MAX ? value : -1;
-}
-
 static int read_ports(const struct cv_where *at, const char *key, const json_t *value, void *target)
 {
 	struct reading *reading = target;
-	const char *text = json_string_value(value), *dash;
-	int first = -1, last = -1;
 
-	if (json_is_integer(value) && json_integer_value(value) >= 0 &&
-		json_integer_value(value) <= UINT16_MAX)
-		first = last = (int)json_integer_value(value);
-	if (text != NULL) {
-		dash = strchr(text, '-');
-		first = port_number(text, dash != NULL ? (size_t)(dash - text) : strlen(text));
-		last = dash != NULL ? port_number(dash + 1, strlen(dash + 1)) : first;
-	}
-	if (first < 0 || last < 0)
-		return cv_where_wrong(
-			at, key, value, "write a port, 80, or a range, \"1000-2000\", up to 65535");
-	if (first > last)
-		return cv_where_wrong(
-			at, key, value, "the range runs backwards; write \"%d-%d\"", last, first);
-	*(key[0] == 's' ? &reading->rule->sport : &reading->rule->dport) =
-		(struct cv_firewall_ports){(uint16_t)first, (uint16_t)last};
 	reading->has_ports = true;
-	return 0;
+	return cv_firewall_range_read(at, key, value,
+		"write a port, 80, or a range, \"1000-2000\", up to 65535",
+		key[0] == 's' ? &reading->rule->sport : &reading->rule->dport);
 }
 
-static int read_rule(const struct cv_where *at, const json_t *object, struct cv_firewall_rule *rule)
+static int read_rule(
+	const struct cv_where *at, const json_t *object, struct cv_firewall_rule *rule, bool flows)
 {
 	static const char *const actions[] = {"deny", "allow", NULL};
 	static const struct cv_param params[] = {
@@ -158,10 +138,11 @@ static int read_rule(const struct cv_where *at, const json_t *object, struct cv_
 		{"proto", CV_CUSTOM, .read = read_proto},
 		{"sport", CV_CUSTOM, .read = read_ports},
 		{"dport", CV_CUSTOM, .read = read_ports},
+		{NULL, CV_PARAMS, CV_AT(struct reading, extra), .params = cv_firewall_extra_params},
 		{"name", CV_TEXT, CV_AT(struct reading, name)},
 		{0},
 	};
-	struct reading reading = {.rule = rule};
+	struct reading reading = {.rule = rule, .extra = rule->extra};
 
 	if (cv_params_read(at, object, params, &reading) != 0)
 		return -EINVAL;
@@ -171,6 +152,9 @@ static int read_rule(const struct cv_where *at, const json_t *object, struct cv_
 			"protocol %d has no ports; leave out sport and dport, or write proto tcp, "
 			"udp, sctp, dccp or udplite",
 			rule->proto);
+	rule->extra = reading.extra;
+	if (cv_firewall_extra_check(at, rule, flows) != 0)
+		return -EINVAL;
 	if (reading.name != NULL && (rule->name = strdup(reading.name)) == NULL)
 		return -ENOMEM;
 	return 0;
@@ -192,7 +176,7 @@ int cv_firewall_rules_add(struct cv_firewall_rules *rules, const json_t *array, 
 			cv_where_error(&at, "no memory for so many rules");
 			return -ENOMEM;
 		}
-		rc = read_rule(&at, object, rule);
+		rc = read_rule(&at, object, rule, rules->flows);
 		if (rc != 0)
 			return rc;
 	}

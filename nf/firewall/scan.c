@@ -52,9 +52,9 @@ cv_firewall_scan_run *cv_firewall_scan_run_best(void)
 // Puts a test on the list of the last entry, and among the tests unless it is there. Returns 0 or
 // -E2BIG.
 static int add_test(
-	struct builder *builder, enum cv_firewall_kind kind, unsigned word, uint16_t a, uint16_t b)
+	struct builder *builder, enum cv_firewall_kind kind, unsigned row, uint16_t a, uint16_t b)
 {
-	struct cv_firewall_test test = {a * 0x10001u, b * 0x10001u, CV_FIREWALL_ROW(word)};
+	struct cv_firewall_test test = {a * 0x10001u, b * 0x10001u, row};
 	struct cv_firewall_test *known = builder->test[kind];
 	uint32_t i;
 
@@ -71,14 +71,34 @@ static int add_test(
 	return 0;
 }
 
-static int add_ports(struct builder *builder, unsigned word, const struct cv_firewall_ports *ports)
+static int add_range(struct builder *builder, unsigned row, const struct cv_firewall_ports *range)
 {
-	if (ports->first == 0 && ports->last == UINT16_MAX)
+	if (range->first == 0 && range->last == UINT16_MAX)
 		return 0;
-	if (ports->first == ports->last)
-		return add_test(builder, CV_FIREWALL_EXACT, word, 0, ports->first);
-	return add_test(builder, CV_FIREWALL_RANGE, word, ports->first,
-		(uint16_t)(ports->last - ports->first));
+	if (range->first == range->last)
+		return add_test(builder, CV_FIREWALL_EXACT, row, 0, range->first);
+	return add_test(builder, CV_FIREWALL_RANGE, row, range->first,
+		(uint16_t)(range->last - range->first));
+}
+
+static int add_bits(struct builder *builder, unsigned row, uint16_t value, uint16_t mask)
+{
+	if (mask == 0)
+		return 0;
+	if (mask == UINT16_MAX)
+		return add_test(builder, CV_FIREWALL_EXACT, row, 0, value);
+	return add_test(builder, CV_FIREWALL_MASKED, row, mask, value);
+}
+
+static int add_fields(struct builder *builder, const struct cv_firewall_entry *entry)
+{
+	int rc =
+		add_range(builder, CV_FIREWALL_FIELD_ROW(CV_FIREWALL_FIELD_LENGTH), &entry->length);
+
+	for (unsigned i = 0; i < CV_FIREWALL_FIELDS && rc == 0; i++)
+		rc = add_bits(builder, CV_FIREWALL_FIELD_ROW(i), entry->field[i].value,
+			entry->field[i].mask);
+	return rc;
 }
 
 static int add_entry(struct builder *builder, const struct cv_firewall_entry *entry, unsigned words)
@@ -98,14 +118,13 @@ static int add_entry(struct builder *builder, const struct cv_firewall_entry *en
 		.rule = CV_FIREWALL_RULE(entry->result),
 	};
 	for (unsigned word = 0; word < ports && rc == 0; word++)
-		if (mask[word] == UINT16_MAX)
-			rc = add_test(builder, CV_FIREWALL_EXACT, word, 0, value[word]);
-		else if (mask[word] != 0)
-			rc = add_test(builder, CV_FIREWALL_MASKED, word, mask[word], value[word]);
+		rc = add_bits(builder, CV_FIREWALL_ROW(word), value[word], mask[word]);
 	if (rc == 0)
-		rc = add_ports(builder, ports, &entry->sport);
+		rc = add_range(builder, CV_FIREWALL_ROW(ports), &entry->sport);
 	if (rc == 0)
-		rc = add_ports(builder, ports + 1, &entry->dport);
+		rc = add_range(builder, CV_FIREWALL_ROW(ports + 1), &entry->dport);
+	if (rc == 0)
+		rc = add_fields(builder, entry);
 	while ((builder->listed - all->first) % 4 != 0)
 		builder->scan->list[builder->listed++] = NUMBER(CV_FIREWALL_KINDS, 0);
 	all->fours = (builder->listed - all->first) / 4;
@@ -148,7 +167,8 @@ int cv_firewall_scan_make(struct cv_firewall_scan **scan, const struct cv_firewa
 	}
 	builder->scan = made;
 	made->entry = calloc(count + 1, sizeof(*made->entry));
-	made->list = calloc((size_t)count + 1, (2 * words + 3) * sizeof(*made->list));
+	made->list = calloc(
+		(size_t)count + 1, (2 * words + CV_FIREWALL_FIELDS + 3) * sizeof(*made->list));
 	if (made->entry == NULL || made->list == NULL)
 		rc = -ENOMEM;
 	for (uint32_t i = 0; i < count && rc == 0; i++)

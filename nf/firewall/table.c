@@ -7,7 +7,10 @@
 #include <rte_errno.h>
 
 #include "nf/firewall/table.h"
+#include "nf/firewall/tree.h"
 #include "nf/firewall/trie.h"
+
+#define TREES_MIN 10000 // entries; fewer that take several trees are found faster in a trie
 
 // Classes of the protocols that have ports: 2 i for their packets, 2 i + 1 for their non-first
 // fragments, so that a mask selects one, both, or those of all of them.
@@ -74,6 +77,7 @@ static void class_test(const struct cv_firewall_table *table, const struct cv_fi
 	if (rule->proto >= 0) {
 		*value = table->classes[later][rule->proto];
 		*mask = *value < CLASS_OTHER && !has_ports ? (uint8_t)~CLASS_LATER : 0xff;
+		*value &= *mask;
 	} else if (has_ports) {
 		*value = later;
 		*mask = CLASS_PORTS_MASK | CLASS_LATER;
@@ -101,6 +105,63 @@ static void ports_set(
 	entry->dport = rule->dport;
 }
 
+// What rule asks beside the tuple; later: of a non-first fragment, of what is in layer 4.
+static void fields_set(
+	struct cv_firewall_entry *entry, const struct cv_firewall_rule *rule, bool later)
+{
+	static const struct cv_firewall_bits fragment[] = {
+		[CV_FIREWALL_FRAGMENTS_NONE] = {0, CV_FIREWALL_IS_FRAGMENT},
+		[CV_FIREWALL_FRAGMENTS_FIRST] = {CV_FIREWALL_IS_FRAGMENT,
+			CV_FIREWALL_IS_FRAGMENT | CV_FIREWALL_IS_LATER},
+		[CV_FIREWALL_FRAGMENTS_LATER] = {CV_FIREWALL_IS_LATER, CV_FIREWALL_IS_LATER},
+		[CV_FIREWALL_FRAGMENTS_ANY] = {CV_FIREWALL_IS_FRAGMENT, CV_FIREWALL_IS_FRAGMENT},
+		[CV_FIREWALL_FRAGMENTS_ALL] = {0, 0},
+	};
+	const struct cv_firewall_extra *extra = &rule->extra;
+	struct cv_firewall_bits *ip = &entry->field[CV_FIREWALL_FIELD_IP];
+
+	entry->length = extra->length;
+	*ip = fragment[extra->fragment];
+	if (extra->dscp >= 0) {
+		ip->value |= (uint16_t)(extra->dscp << CV_FIREWALL_DSCP_SHIFT);
+		ip->mask |= 63 << CV_FIREWALL_DSCP_SHIFT;
+	}
+	if (extra->l4.mask != 0) {
+		ip->mask |= CV_FIREWALL_IS_LATER;
+		ip->value |= later ? CV_FIREWALL_IS_LATER : 0;
+		if (!later)
+			entry->field[CV_FIREWALL_FIELD_L4] = extra->l4;
+	}
+	if (extra->vlan >= 0)
+		entry->field[CV_FIREWALL_FIELD_VLAN] =
+			(struct cv_firewall_bits){(uint16_t)extra->vlan, UINT16_MAX};
+}
+
+// What a rule makes the packets be read for.
+static unsigned needs_of(const struct cv_firewall_rule *rule)
+{
+	const struct cv_firewall_extra *extra = &rule->extra;
+	unsigned needs = 0;
+
+	if (extra->length.first != 0 || extra->length.last != UINT16_MAX || extra->dscp >= 0 ||
+		extra->vlan >= 0 || extra->fragment != CV_FIREWALL_FRAGMENTS_ALL)
+		needs |= CV_FIREWALL_NEEDS_FIELDS;
+	if (extra->l4.mask != 0)
+		needs |= CV_FIREWALL_NEEDS_FIELDS |
+			 (rule->proto == IPPROTO_TCP ? CV_FIREWALL_NEEDS_TCP_FLAGS
+						     : CV_FIREWALL_NEEDS_ICMP);
+	return needs;
+}
+
+// Whether a rule is about non-first fragments in another way than about packets: fails closed. One
+// that asks for whole packets or first fragments is not about them.
+static bool is_twice(const struct cv_firewall_rule *rule)
+{
+	return !rule->allow && cv_firewall_rule_has_l4(rule) &&
+	       (rule->extra.fragment == CV_FIREWALL_FRAGMENTS_ALL ||
+		       rule->extra.fragment == CV_FIREWALL_FRAGMENTS_ANY);
+}
+
 // Rule number index as an entry of one family; later: as it applies to non-first fragments, which
 // have no ports.
 static void entry_set(struct cv_firewall_entry *entry, bool ipv4,
@@ -119,6 +180,7 @@ static void entry_set(struct cv_firewall_entry *entry, bool ipv4,
 	prefix_set(entry, 1, bytes, &rule->src);
 	prefix_set(entry, 1 + bytes / 4, bytes, &rule->dst);
 	ports_set(entry, 1 + bytes / 2, later ? &any : rule);
+	fields_set(entry, rule, later);
 }
 
 // The rules of one family as entries; later: with what is about non-first fragments only. Returns
@@ -135,7 +197,7 @@ static uint32_t entries_set(struct cv_firewall_entry *entry, bool ipv4,
 		if (rule->family == other)
 			continue;
 		entry_set(&entry[count++], ipv4, table, rule, i, false);
-		if (later && !rule->allow && cv_firewall_rule_has_ports(rule))
+		if (later && is_twice(rule))
 			entry_set(&entry[count++], ipv4, table, rule, i, true);
 	}
 	return count;
@@ -143,13 +205,28 @@ static uint32_t entries_set(struct cv_firewall_entry *entry, bool ipv4,
 
 static void family_free(struct cv_firewall_family *family)
 {
+	cv_firewall_tree_free(family->tree);
 	cv_firewall_trie_free(family->trie);
 	cv_firewall_scan_free(family->scan[false]);
 	cv_firewall_scan_free(family->scan[true]);
 	*family = (struct cv_firewall_family){0};
 }
 
-// Makes the scans, or if that is too much for them a trie. entry has room for what entries_set()
+// Makes a tree. Returns 0, -E2BIG if a trie is better, or -ENOMEM.
+static int tree_make(struct cv_firewall_family *family, const struct cv_firewall_entry *entry,
+	uint32_t count, bool with_fields)
+{
+	int rc = cv_firewall_tree_build(&family->tree, entry, count, with_fields);
+
+	if (rc == 0 && count < TREES_MIN && !cv_firewall_tree_is_cut_well(family->tree)) {
+		cv_firewall_tree_free(family->tree);
+		family->tree = NULL;
+		rc = -E2BIG;
+	}
+	return rc;
+}
+
+// Makes the scans, or if that is too much for them a tree, or if it is for that a trie. entry has room for what entries_set()
 // writes. Returns 0 or -errno, then perhaps with something to free.
 static int lookup_make(struct cv_firewall_family *family, struct cv_firewall_entry *entry,
 	const struct cv_firewall_table *table, const struct cv_firewall_rules *rules,
@@ -170,7 +247,11 @@ static int lookup_make(struct cv_firewall_family *family, struct cv_firewall_ent
 	if (rc != -E2BIG)
 		return rc;
 	family_free(family);
-	family->trie = cv_firewall_trie_build(entry, count, ipv4, socket);
+	if (ipv4)
+		rc = tree_make(family, entry, count, table->needs != 0);
+	if (rc != -E2BIG)
+		return rc;
+	family->trie = cv_firewall_trie_build(entry, count, ipv4, table->needs != 0, socket);
 	return family->trie != NULL ? 0 : -rte_errno;
 }
 
@@ -193,6 +274,8 @@ int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_fir
 	int rc;
 
 	*table = (struct cv_firewall_table){.run = cv_firewall_scan_run_best()};
+	for (size_t i = 0; i < rules->count; i++)
+		table->needs |= needs_of(&rules->rule[i]);
 	rc = classes_set(table, rules, name, error);
 	if (rc != 0)
 		return rc;
@@ -214,17 +297,43 @@ void cv_firewall_table_free(struct cv_firewall_table *table)
 	family_free(&table->ipv6);
 }
 
-// Writes the rules of the tuples at count places to the packets there.
-static void find_of(const struct rte_acl_ctx *trie, const void *tuple, uint32_t bytes,
-	const uint8_t *place, uint32_t count, uint32_t *rule)
+void cv_firewall_family_lookup(const struct cv_firewall_family *family, const void *tuple,
+	uint32_t bytes, const struct cv_firewall_fields *fields, const uint8_t *place,
+	uint32_t *result, uint32_t n)
+{
+	if (CV_LIKELY(family->tree != NULL))
+		cv_firewall_tree_lookup(family->tree, tuple, fields, place, result, n);
+	else
+		cv_firewall_trie_lookup(family->trie, tuple, bytes, fields, place, result, n);
+}
+
+// What packets of one family are looked up by.
+struct finding {
+	uint8_t place[CV_FIREWALL_LOOKUP_MAX];
+	uint32_t count;
+};
+
+// Writes the rules of the tuples to the packets.
+static void find_of(const struct cv_firewall_family *family, const void *tuple, uint32_t bytes,
+	const struct cv_firewall_fields *fields, const struct finding *finding, uint32_t *rule)
 {
 	uint32_t result[CV_FIREWALL_LOOKUP_MAX];
 
-	if (count == 0)
+	if (finding->count == 0)
 		return;
-	cv_firewall_trie_lookup(trie, tuple, bytes, place, result, count);
-	for (uint32_t i = 0; i < count; i++)
-		rule[place[i]] = CV_FIREWALL_RULE(result[i]);
+	cv_firewall_family_lookup(
+		family, tuple, bytes, fields, finding->place, result, finding->count);
+	for (uint32_t i = 0; i < finding->count; i++)
+		rule[finding->place[i]] = CV_FIREWALL_RULE(result[i]);
+}
+
+// Whether a packet is one that rules match: its tuple, whose kind is given, and fields are sound.
+static bool is_asked(const struct cv_firewall_table *table, const struct cv_view *view,
+	enum cv_tuple_kind kind, struct cv_firewall_fields *fields)
+{
+	if (kind <= CV_TUPLE_NON_FIRST && table->needs != 0)
+		kind = cv_firewall_fields_read(view, table->needs, fields);
+	return kind <= CV_TUPLE_NON_FIRST;
 }
 
 void cv_firewall_table_find(const struct cv_firewall_table *table, const struct cv_view *view,
@@ -232,8 +341,9 @@ void cv_firewall_table_find(const struct cv_firewall_table *table, const struct 
 {
 	struct cv_tuple_ipv4 ipv4[CV_FIREWALL_LOOKUP_MAX];
 	struct cv_tuple_ipv6 ipv6[CV_FIREWALL_LOOKUP_MAX];
-	uint8_t ipv4_place[CV_FIREWALL_LOOKUP_MAX], ipv6_place[CV_FIREWALL_LOOKUP_MAX];
-	uint32_t ipv4_count = 0, ipv6_count = 0;
+	struct cv_firewall_fields fields[CV_FIREWALL_LOOKUP_MAX];
+	const struct cv_firewall_fields *extra = table->needs != 0 ? fields : NULL;
+	struct finding of_ipv4 = {.count = 0}, of_ipv6 = {.count = 0};
 
 	for (uint16_t i = 0; i < n; i++) {
 		const uint8_t *ip = view[i].data + view[i].l3;
@@ -241,20 +351,21 @@ void cv_firewall_table_find(const struct cv_firewall_table *table, const struct 
 		enum cv_tuple_kind kind;
 
 		rule[i] = 0;
-		if (view[i].proto == CV_PROTO_IPV4 && table->ipv4.trie != NULL) {
+		if (view[i].proto == CV_PROTO_IPV4 && !cv_firewall_is_scanned(&table->ipv4)) {
 			kind = cv_tuple_ipv4(ip, len, &ipv4[i]);
-			if (kind > CV_TUPLE_NON_FIRST)
+			if (!is_asked(table, &view[i], kind, &fields[i]))
 				continue;
 			ipv4[i].proto = cv_firewall_class(table, ipv4[i].proto, kind);
-			ipv4_place[ipv4_count++] = (uint8_t)i;
-		} else if (view[i].proto == CV_PROTO_IPV6 && table->ipv6.trie != NULL) {
+			of_ipv4.place[of_ipv4.count++] = (uint8_t)i;
+		} else if (view[i].proto == CV_PROTO_IPV6 &&
+			   !cv_firewall_is_scanned(&table->ipv6)) {
 			kind = cv_tuple_ipv6(ip, len, &ipv6[i]);
-			if (kind > CV_TUPLE_NON_FIRST)
+			if (!is_asked(table, &view[i], kind, &fields[i]))
 				continue;
 			ipv6[i].proto = cv_firewall_class(table, ipv6[i].proto, kind);
-			ipv6_place[ipv6_count++] = (uint8_t)i;
+			of_ipv6.place[of_ipv6.count++] = (uint8_t)i;
 		}
 	}
-	find_of(table->ipv4.trie, ipv4, sizeof(ipv4[0]), ipv4_place, ipv4_count, rule);
-	find_of(table->ipv6.trie, ipv6, sizeof(ipv6[0]), ipv6_place, ipv6_count, rule);
+	find_of(&table->ipv4, ipv4, sizeof(ipv4[0]), extra, &of_ipv4, rule);
+	find_of(&table->ipv6, ipv6, sizeof(ipv6[0]), extra, &of_ipv6, rule);
 }

@@ -344,10 +344,11 @@ static void counters(void **state)
 	}
 }
 
-// Of many rules those with most packets are listed, in order.
+// Of many rules those with a name are listed, and those with most packets, in order.
 static void counters_of_many(void **state)
 {
-	void *firewall = firewall_of("'default': 'deny'", "", 300);
+	void *firewall = firewall_of("'default': 'deny'",
+		"{'action': 'deny', 'src': '10.66.0.0/16', 'name': 'quiet'}", 300);
 	const json_t *rules;
 	json_t *info;
 
@@ -372,15 +373,16 @@ static void counters_of_many(void **state)
 	info = cv_nf_firewall.info(firewall);
 	rules = json_object_get(info, "rules");
 	assert_int_equal(json_array_size(rules), 100);
-	for (size_t i = 0; i < 100; i++) {
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(rules, 0), "name")), "quiet");
+	for (size_t i = 1; i < 100; i++) {
 		const json_t *rule = json_array_get(rules, i);
 		json_int_t index = json_integer_value(json_object_get(rule, "index"));
 
 		assert_int_equal(json_integer_value(json_object_get(rule, "packets")), 2);
-		assert_true(index >= 150 && index < 299 && index != 151);
-		if (i > 0)
-			assert_true(index > json_integer_value(json_object_get(
-						    json_array_get(rules, i - 1), "index")));
+		assert_true(index >= 151 && index < 300 && index != 152);
+		assert_true(index > json_integer_value(json_object_get(
+					    json_array_get(rules, i - 1), "index")));
 	}
 	json_decref(info);
 	cv_nf_firewall.destroy(firewall);
@@ -418,6 +420,87 @@ static void hundred_thousand(void **state)
 	json_decref(config);
 	cv_nf_firewall.destroy(firewall);
 }
+
+// What rules ask beside the 5-tuple.
+static void fields(void **state)
+{
+	static const struct row flags[] = {
+		{"syn", "ip4 tcp flags=2", "next"},
+		{"syn, ack", "ip4 tcp flags=0x12", "denied"},
+		{"ack", "ip6 tcp flags=0x10", "denied"},
+		{"others do not matter", "ip6 tcp flags=0xc2", "next"},
+		{"fin", "ip4 tcp flags=1", "default_denied"},
+		{"only tcp", "ip4 udp data=20", "default_denied"},
+		{"flags cut off", "ip4 proto=6 data=13", "bad_header"},
+		{"just there", "ip4 proto=6 hex=0000000000000000000000005002", "next"},
+		{"cut off in a first fragment", "ip4 mf=1 proto=6 data=8", "fragment"},
+		{"cut off behind a fragment header", "ip6 frag mf=1 nh=6 data=8", "fragment"},
+		{"written over", "ip4 off=1 proto=6 data=8", "fragment"},
+		{"others may", "ip4 off=1 proto=17 data=8", "default_denied"},
+		// The rule that denies could be about it; the one that allows is not.
+		{"later", "ip4 off=2 proto=6 data=8", "denied"},
+		{"later, IPv6", "ip6 frag off=1 nh=6 data=8", "denied"},
+	};
+	static const struct row icmp[] = {
+		{"echo", "ip4 icmp kind=8", "next"},
+		{"any code of it", "ip4 icmp kind=8 code=3", "next"},
+		{"echo reply", "ip4 icmp", "default_denied"},
+		{"type and code", "ip4 icmp kind=3 code=4", "denied"},
+		{"another code", "ip4 icmp kind=3 code=3", "default_denied"},
+		{"IPv6", "ip6 icmp6 kind=128", "next"},
+		{"not of IPv6", "ip6 icmp6 kind=8", "default_denied"},
+		{"cut off", "ip4 proto=1 data=1", "bad_header"},
+		{"later", "ip4 off=2 proto=1 data=8", "denied"},
+		{"later, the rule allows", "ip6 frag off=2 nh=58 data=8", "default_denied"},
+	};
+	static const struct row others[] = {
+		{"dscp", "ip4 tos=184 udp", "next"},
+		{"its neighbours do not matter", "ip4 tos=187 udp", "next"},
+		{"dscp, IPv6", "ip6 tc=184 udp", "next"},
+		{"dscp, behind a header", "ip6 tc=186 hbh udp", "next"},
+		{"another", "ip4 tos=180 udp", "default_denied"},
+		{"shortest", "ip4 proto=47 data=30 pad=9", "next"},
+		{"too short", "ip4 proto=47 data=29 pad=9", "default_denied"},
+		{"longest", "ip6 nh=47 data=20", "next"},
+		{"too long", "ip6 nh=47 data=21", "default_denied"},
+		{"vlan", "vlan id=7 ip4 icmp", "denied"},
+		{"the outer tag", "qinq id=7 vlan id=8 ip6 tcp", "denied"},
+		{"not the inner one", "qinq id=8 vlan id=7 ip4 tcp", "default_denied"},
+		{"untagged", "ip4 src=10.0.0.1 tcp", "next"},
+		{"tagged", "vlan id=0 ip4 src=10.0.0.1 tcp", "default_denied"},
+	};
+	static const struct row fragment[] = {
+		{"whole", "ip4 tcp", "default_denied"},
+		{"first", "ip4 mf=1 tcp", "next"},
+		{"later", "ip4 off=9 mf=1 proto=6 data=8", "denied"},
+		{"last", "ip6 frag off=9 nh=6 data=8", "denied"},
+		{"any", "ip6 frag mf=1 nh=17 data=8", "denied"},
+		{"whole with a header", "ip6 frag udp", "next"},
+	};
+
+	CHECK("'default': 'deny'",
+		"{'action': 'allow', 'proto': 'tcp', 'tcp_flags': 'syn,!ack'},"
+		"{'action': 'deny', 'proto': 'tcp', 'tcp_flags': '0x10/0x10'}",
+		flags);
+	CHECK("'default': 'deny'",
+		"{'action': 'allow', 'proto': 'icmp', 'icmp_type': 8},"
+		"{'action': 'allow', 'proto': 'icmpv6', 'icmp_type': 128},"
+		"{'action': 'deny', 'proto': 'icmp', 'icmp_type': 3, 'icmp_code': 4}",
+		icmp);
+	CHECK("'default': 'deny'",
+		"{'action': 'allow', 'dscp': 46}, {'action': 'deny', 'vlan': 7},"
+		"{'action': 'allow', 'proto': 47, 'length': '50-60'},"
+		"{'action': 'allow', 'src': '10.0.0.0/8', 'vlan': 'none'}",
+		others);
+	CHECK("'default': 'deny'",
+		"{'action': 'allow', 'proto': 'tcp', 'fragment': 'first'},"
+		"{'action': 'deny', 'fragment': 'any'},"
+		"{'action': 'deny', 'fragment': 'later'},"
+		"{'action': 'allow', 'proto': 'udp', 'fragment': 'none'}",
+		fragment);
+}
+
+#define RULE(keys) "{'rules': [{'action': 'deny', " keys "}]}"
 
 static void bad_configurations(void **state)
 {
@@ -465,6 +548,32 @@ static void bad_configurations(void **state)
 		{"{'rules': [{'action': 'deny', 'proto': 'icmp', 'dport': 1}]}",
 			"protocol 1 has no ports; leave out sport and dport"},
 		{"{'rules': [{'action': 'deny', 'name': 1}]}", "name: 1: must be a string"},
+		{RULE("'proto': 'tcp', 'tcp_flags': 'sny'"),
+			"tcp_flags: \"sny\": write flags, \"syn"},
+		{RULE("'proto': 'tcp', 'tcp_flags': 'syn,'"), "tcp_flags: \"syn,\": write"},
+		{RULE("'proto': 'tcp', 'tcp_flags': 'syn,!syn'"), "tcp_flags: \"syn,!syn\": write"},
+		{RULE("'proto': 'tcp', 'tcp_flags': ''"), "tcp_flags: \"\": write"},
+		{RULE("'proto': 'tcp', 'tcp_flags': '0x02'"), "tcp_flags: \"0x02\": write"},
+		{RULE("'proto': 'tcp', 'tcp_flags': '0x02/0x10'"), "write flags"},
+		{RULE("'proto': 'tcp', 'tcp_flags': '0x00/0x00'"), "write flags"},
+		{RULE("'proto': 'tcp', 'tcp_flags': '0x002/0x02'"), "write flags"},
+		{RULE("'proto': 'tcp', 'tcp_flags': 2"), "tcp_flags: 2: write flags"},
+		{RULE("'tcp_flags': 'syn'"), "tcp_flags: needs proto tcp; write it"},
+		{RULE("'proto': 'icmp', 'tcp_flags': 'syn'"), "tcp_flags: needs proto tcp"},
+		{RULE("'icmp_type': 8"), "icmp_type: 8: needs proto icmp or icmpv6"},
+		{RULE("'proto': 'icmp', 'icmp_type': 256"), "icmp_type: 256"},
+		{RULE("'proto': 'icmp', 'icmp_code': 1"), "icmp_code: 1: needs icmp_type; add it"},
+		{RULE("'dscp': 64"), "dscp: 64: must be"},
+		{RULE("'dscp': 'ef'"), "dscp: \"ef\": must be"},
+		{RULE("'length': '1500-40'"), "length: \"1500-40\": the range runs backwards"},
+		{RULE("'length': 65536"), "length: 65536: write a length, 64"},
+		{RULE("'fragment': 'yes'"), "must be one of: none first later any"},
+		{RULE("'fragment': 'later', 'dport': 1"), "fragment: later: has no ports"},
+		{RULE("'vlan': 4096"), "vlan: 4096: write an id from 0 to 4095, or \"none\""},
+		{RULE("'vlan': 'any'"), "vlan: \"any\": write an id"},
+		{"{'stateful': true, 'rules': [{'action': 'deny', 'fragment': 'later'}]}",
+			"rules[0]: fragment: later: of a stateful firewall they go with their "
+			"flow"},
 		{"{'rules_file': 1}", "rules_file: 1: must be a string"},
 		{"{'rules_file': '/does/not/exist'}",
 			"rules_file \"/does/not/exist\": No such file or directory"},
@@ -516,6 +625,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(counters),
 		cmocka_unit_test(counters_of_many),
 		cmocka_unit_test(hundred_thousand),
+		cmocka_unit_test(fields),
 		cmocka_unit_test(bad_configurations),
 		cmocka_unit_test(many_protocols),
 	};

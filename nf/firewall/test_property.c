@@ -19,7 +19,12 @@ struct tuple {
 	int proto;
 	int sport, dport;
 	enum part part;
+	unsigned offset; // of a non-first fragment
 	bool common; // without options
+	int flags; // of TCP
+	int dscp;
+	int vlan; // -1: untagged
+	int length; // of the IP packet
 };
 
 struct rule {
@@ -29,6 +34,10 @@ struct rule {
 	int src_bits, dst_bits; // of the last 32; -1: any
 	int proto; // -1: any
 	int sport[2], dport[2]; // first -1: any
+	int flags, flags_mask; // of TCP; mask 0: any
+	int type, code, dscp, vlan; // -1: any; vlan -2: untagged
+	int length[2]; // first -1: any
+	const char *fragment; // NULL: any packet
 };
 
 static uint64_t random_state;
@@ -84,7 +93,49 @@ static void draw_ports(int ports[2])
 	ports[1] = RTE_MAX(a, b);
 }
 
-static struct rule draw_rule(void)
+static bool is_icmp(int proto)
+{
+	return proto == 1 || proto == 58;
+}
+
+static bool asks_l4(const struct rule *rule)
+{
+	return rule->sport[0] >= 0 || rule->dport[0] >= 0 || rule->flags_mask != 0 ||
+	       rule->type >= 0;
+}
+
+static const int dscps[] = {0, 1, 46, 63};
+
+static void draw_fields(struct rule *rule)
+{
+	static const char *const fragments[] = {"none", "first", "later", "any"};
+	static const int l4_protos[] = {6, 1, 58};
+
+	if (draw(4) == 0)
+		rule->proto = DRAW(l4_protos);
+	if (rule->proto == 6 && draw(2)) {
+		rule->flags_mask = 1 + (int)draw(255);
+		rule->flags = (int)draw(256) & rule->flags_mask;
+	}
+	if (is_icmp(rule->proto) && draw(2)) {
+		rule->type = draw_port() >> 8; // as the packets' first bytes are drawn
+		rule->code = draw(2) ? draw_port() & 255 : -1;
+	}
+	if (draw(4) == 0)
+		rule->dscp = DRAW(dscps);
+	if (draw(4) == 0)
+		rule->vlan = (int)draw(3) == 0 ? -2 : draw(2) ? 5 : 0;
+	if (draw(4) == 0) {
+		rule->length[0] = 30 + (int)draw(80);
+		rule->length[1] = draw(4) == 0 ? rule->length[0] : rule->length[0] + (int)draw(60);
+	}
+	if (draw(4) == 0)
+		rule->fragment = DRAW(fragments);
+	if (asks_l4(rule) && rule->fragment != NULL && strcmp(rule->fragment, "later") == 0)
+		rule->fragment = NULL; // has none of it
+}
+
+static struct rule draw_rule(bool with_fields)
 {
 	struct rule rule = {.allow = draw(2), .proto = draw(3) == 0 ? -1 : draw_proto()};
 
@@ -93,6 +144,9 @@ static struct rule draw_rule(void)
 	rule.family = rule.src_bits < 0 && rule.dst_bits < 0 ? 0 : draw(2) ? 4 : 6;
 	draw_ports(rule.sport);
 	draw_ports(rule.dport);
+	rule.type = rule.code = rule.dscp = rule.vlan = rule.length[0] = -1;
+	if (with_fields)
+		draw_fields(&rule);
 	if (rule.proto >= 0 && !has_ports(rule.proto))
 		rule.sport[0] = rule.dport[0] = -1;
 	return rule;
@@ -111,7 +165,13 @@ static struct tuple draw_tuple(bool common)
 		.part = draw(2)   ? WHOLE
 			: draw(2) ? FIRST
 				  : LATER,
+		.offset = 1 + draw(3),
 		.common = common,
+		.flags = (int)draw(256),
+		.dscp = DRAW(dscps),
+		.vlan = (int)draw(3) == 0 ? -1
+			: draw(2)         ? 5
+					  : 0,
 	};
 
 	if (common) {
@@ -120,6 +180,34 @@ static struct tuple draw_tuple(bool common)
 		tuple.part = WHOLE;
 	}
 	return tuple;
+}
+
+static bool fragment_matches(const char *fragment, enum part part)
+{
+	if (fragment == NULL)
+		return true;
+	if (strcmp(fragment, "any") == 0)
+		return part != WHOLE;
+	return part == (strcmp(fragment, "none") == 0           ? WHOLE
+			       : strcmp(fragment, "first") == 0 ? FIRST
+								: LATER);
+}
+
+static bool fields_match(const struct rule *rule, const struct tuple *tuple)
+{
+	if ((rule->dscp >= 0 && rule->dscp != tuple->dscp) ||
+		(rule->vlan != -1 && (rule->vlan == -2 ? -1 : rule->vlan) != tuple->vlan) ||
+		(rule->length[0] >= 0 &&
+			(tuple->length < rule->length[0] || tuple->length > rule->length[1])) ||
+		!fragment_matches(rule->fragment, tuple->part))
+		return false;
+	if (rule->flags_mask == 0 && rule->type < 0)
+		return true;
+	if (tuple->part == LATER)
+		return !rule->allow;
+	return (rule->flags_mask == 0 || (tuple->flags & rule->flags_mask) == rule->flags) &&
+	       (rule->type < 0 || tuple->sport >> 8 == rule->type) &&
+	       (rule->code < 0 || (tuple->sport & 255) == rule->code);
 }
 
 // What the documentation says, once more.
@@ -145,6 +233,11 @@ static bool address_match(uint32_t prefix, int bits, uint32_t address)
 
 static const char *expect(const struct rule *rules, unsigned count, const struct tuple *tuple)
 {
+	// Where flags are asked for, a fragment that could write over them is dropped.
+	for (unsigned i = 0; i < count; i++)
+		if (rules[i].flags_mask != 0 && tuple->family == 4 && tuple->proto == 6 &&
+			tuple->part == LATER && tuple->offset == 1)
+			return "fragment";
 	for (unsigned i = 0; i < count; i++) {
 		const struct rule *rule = &rules[i];
 
@@ -152,7 +245,7 @@ static const char *expect(const struct rule *rules, unsigned count, const struct
 			address_match(rule->src, rule->src_bits, tuple->src) &&
 			address_match(rule->dst, rule->dst_bits, tuple->dst) &&
 			(rule->proto < 0 || rule->proto == tuple->proto) &&
-			ports_match(rule, tuple))
+			ports_match(rule, tuple) && fields_match(rule, tuple))
 			return rule->allow ? "next" : "denied";
 	}
 	return "default_denied";
@@ -188,6 +281,12 @@ static void ports_json(json_t *json, const char *key, const int ports[2])
 		json_object_set_new(json, key, json_string(text));
 }
 
+static void number_json(json_t *json, const char *key, int number)
+{
+	if (number >= 0)
+		json_object_set_new(json, key, json_integer(number));
+}
+
 static json_t *rule_json(const struct rule *rule)
 {
 	json_t *json = json_pack("{s:s}", "action", rule->allow ? "allow" : "deny");
@@ -198,23 +297,37 @@ static json_t *rule_json(const struct rule *rule)
 		json_object_set_new(json, "proto", json_integer(rule->proto));
 	ports_json(json, "sport", rule->sport);
 	ports_json(json, "dport", rule->dport);
+	ports_json(json, "length", rule->length);
+	if (rule->flags_mask != 0)
+		json_object_set_new(json, "tcp_flags",
+			json_sprintf("0x%02x/0x%02x", (unsigned)rule->flags,
+				(unsigned)rule->flags_mask));
+	number_json(json, "icmp_type", rule->type);
+	number_json(json, "icmp_code", rule->code);
+	number_json(json, "dscp", rule->dscp);
+	number_json(json, "vlan", rule->vlan);
+	if (rule->vlan == -2)
+		json_object_set_new(json, "vlan", json_string("none"));
+	if (rule->fragment != NULL)
+		json_object_set_new(json, "fragment", json_string(rule->fragment));
 	return json;
 }
 
 static struct packet tuple_packet(const struct tuple *tuple)
 {
-	static const char *const tags[] = {"", "vlan id=5 ", "qinq vlan "};
+	const char *tag = tuple->vlan < 0 ? "" : tuple->vlan > 0 ? "vlan id=5 " : "qinq vlan ";
 	static const char *const options[] = {"", "opt=01010100 "};
 	static const char *const extensions[] = {"", "hbh ", "dstopt size=24 ", "hbh rth ah "};
 	char src[64], dst[64], fragment[32] = "", text[512];
-	unsigned offset = tuple->part == LATER ? 1 + draw(3) : 0;
+	unsigned offset = tuple->part == LATER ? tuple->offset : 0;
+	unsigned ecn = draw(4);
 	unsigned more = tuple->part == WHOLE ? 0 : tuple->part == FIRST ? 1 : draw(2);
 
 	address_text(tuple->family, tuple->src, src);
 	address_text(tuple->family, tuple->dst, dst);
 	if (tuple->family == 4) {
-		snprintf(text, sizeof(text), "%sip4 src=%s dst=%s proto=%d off=%u mf=%u %s",
-			DRAW(tags), src, dst, tuple->proto, offset, more,
+		snprintf(text, sizeof(text), "%sip4 src=%s dst=%s tos=%u proto=%d off=%u mf=%u %s",
+			tag, src, dst, (unsigned)tuple->dscp << 2 | ecn, tuple->proto, offset, more,
 			tuple->common ? "" : DRAW(options));
 	} else {
 		const char *chain = DRAW(extensions);
@@ -222,15 +335,16 @@ static struct packet tuple_packet(const struct tuple *tuple)
 		if (tuple->part != WHOLE || draw(4) == 0)
 			snprintf(fragment, sizeof(fragment), "frag off=%u mf=%u ", offset, more);
 		// The last header names the protocol: the IPv6 header itself if there is no other.
-		snprintf(text, sizeof(text), "%sip6 src=%s dst=%s %s%snh=%d", DRAW(tags), src, dst,
-			chain, fragment, tuple->proto);
+		snprintf(text, sizeof(text), "%sip6 src=%s dst=%s tc=%u %s%snh=%d", tag, src, dst,
+			(unsigned)tuple->dscp << 2 | ecn, chain, fragment, tuple->proto);
 	}
-	snprintf(text + strlen(text), sizeof(text) - strlen(text), " hex=%04x%04x0000000000000000",
-		(unsigned)tuple->sport, (unsigned)tuple->dport);
+	snprintf(text + strlen(text), sizeof(text) - strlen(text),
+		" hex=%04x%04x000000000000000050%02x0000 data=%u", (unsigned)tuple->sport,
+		(unsigned)tuple->dport, (unsigned)tuple->flags, draw(3) * 17);
 	return packet_make(text);
 }
 
-static void check(unsigned count)
+static void check(unsigned count, bool with_fields)
 {
 	const struct cv_nf *nf = cv_nf_find("firewall");
 	struct rule rules[256];
@@ -240,7 +354,7 @@ static void check(unsigned count)
 	void *firewall;
 
 	for (unsigned i = 0; i < count; i++) {
-		rules[i] = draw_rule();
+		rules[i] = draw_rule(with_fields);
 		json_array_append_new(array, rule_json(&rules[i]));
 	}
 	firewall = cv_nf_create(nf, config, packet_env(), &error);
@@ -259,6 +373,7 @@ static void check(unsigned count)
 			tuples[i] = draw_tuple(rare > 0 && (rare > 1 || draw(20) > 0));
 			packets[i] = tuple_packet(&tuples[i]);
 			cv_view_set(&views[i], packets[i].bytes, packets[i].len);
+			tuples[i].length = views[i].len - views[i].l3;
 		}
 		memset(verdicts, 0x7f, sizeof(verdicts));
 		dropped = nf->process(
@@ -271,11 +386,12 @@ static void check(unsigned count)
 			dropped -= verdicts[i] != CV_NEXT;
 			if (verdicts[i] == packet_verdict(nf, want))
 				continue;
-			fail_msg("%s\nfamily %d src %08x dst %08x proto %d ports %d %d part %d: "
-				 "not %s but %s",
+			fail_msg("%s\nfamily %d src %08x dst %08x proto %d ports %d %d part %d "
+				 "flags %02x dscp %d vlan %d length %d: not %s but %s",
 				json_dumps(config, 0), tuples[i].family, tuples[i].src,
 				tuples[i].dst, tuples[i].proto, tuples[i].sport, tuples[i].dport,
-				tuples[i].part, want,
+				tuples[i].part, (unsigned)tuples[i].flags, tuples[i].dscp,
+				tuples[i].vlan, tuples[i].length, want,
 				verdicts[i] == CV_NEXT ? "next" : nf->drops[verdicts[i] - 1]);
 		}
 		assert_int_equal(dropped, 0);
@@ -292,7 +408,7 @@ static void check_all(void)
 	random_state = seed != NULL ? strtoull(seed, NULL, 0) : 1;
 	for (unsigned round = 0; round < 20; round++)
 		for (size_t i = 0; i < RTE_DIM(counts); i++)
-			check(counts[i]);
+			check(counts[i], round % 2);
 }
 
 static void random_rules(void **state)

@@ -30,20 +30,26 @@ static void good_lines(void **state)
 		const char *dst;
 		struct cv_firewall_ports sport, dport;
 		int proto;
-		size_t flags;
+		struct cv_firewall_bits l4;
 	} rows[] = {
 		{"@192.0.2.1/32\t10.0.0.0/8\t0 : 65535\t80 : 80\t0x06/0xFF\t0x1000/0x1000\n",
-			"192.0.2.1/32", "10.0.0.0/8", {0, 65535}, {80, 80}, 6, 1},
+			"192.0.2.1/32", "10.0.0.0/8", {0, 65535}, {80, 80}, 6, {0x1000, 0x1000}},
 		{"@0.0.0.0/0 0.0.0.0/0 0 : 65535 0 : 65535 0x00/0x00", "0.0.0.0/0", "0.0.0.0/0",
-			{0, 65535}, {0, 65535}, -1, 0},
+			{0, 65535}, {0, 65535}, -1, {0, 0}},
 		{"  @ 10.1.2.3/8 1.2.3.4 1:2 3 :4 17/255 0/0 \r\n", "10.0.0.0/8", "1.2.3.4/32",
-			{1, 2}, {3, 4}, 17, 0},
+			{1, 2}, {3, 4}, 17, {0, 0}},
 		{"@2001:db8::/32 ::/0 0 : 65535 1024 : 65535 0x11/0xff 0x0000/0x0000\n",
-			"2001:db8::/32", "::/0", {0, 65535}, {1024, 65535}, 17, 0},
+			"2001:db8::/32", "::/0", {0, 65535}, {1024, 65535}, 17, {0, 0}},
 		{"@::ffff:1.2.3.4/128 ::1 0 : 65535 0 : 65535 0x3A/0xFF\n", "::ffff:1.2.3.4/128",
-			"::1/128", {0, 65535}, {0, 65535}, 58, 0},
+			"::1/128", {0, 65535}, {0, 65535}, 58, {0, 0}},
 		{"@1.2.3.4/32 1.2.3.4/32 0 : 65535 0 : 65535 0x01/0xFF\n", "1.2.3.4/32",
-			"1.2.3.4/32", {0, 65535}, {0, 65535}, 1, 0},
+			"1.2.3.4/32", {0, 65535}, {0, 65535}, 1, {0, 0}},
+		{"@1.2.3.4/32 1.2.3.4/32 0 : 65535 0 : 65535 0x01/0xFF 0x0303/0xffff\t\n",
+			"1.2.3.4/32", "1.2.3.4/32", {0, 65535}, {0, 65535}, 1, {0x303, 0xffff}},
+		{"@1.2.3.4/32 1.2.3.4/32 0 : 65535 0 : 65535 0x06/0xFF 0x1200/0x0200 dscp=1",
+			"1.2.3.4/32", "1.2.3.4/32", {0, 65535}, {0, 65535}, 6, {0x200, 0x200}},
+		{"@1.2.3.4/32 1.2.3.4/32 0 : 65535 0 : 65535 6/255 tcp-flags=syn,!ack vlan=none",
+			"1.2.3.4/32", "1.2.3.4/32", {0, 65535}, {0, 65535}, 6, {0x200, 0x1200}},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -61,12 +67,14 @@ static void good_lines(void **state)
 		assert_memory_equal(&rule->sport, &rows[i].sport, sizeof(rule->sport));
 		assert_memory_equal(&rule->dport, &rows[i].dport, sizeof(rule->dport));
 		assert_int_equal(rule->proto, rows[i].proto);
-		assert_int_equal(rules.flags_ignored, rows[i].flags);
+		assert_memory_equal(&rule->extra.l4, &rows[i].l4, sizeof(rows[i].l4));
 		cv_firewall_rules_clear(&rules);
 	}
 }
 
 #define GOOD "@192.0.2.0/24 0.0.0.0/0 0 : 65535 80 : 80 0x06/0xFF 0x0000/0x0000\n"
+
+#define LINE "@192.0.2.0/24 0.0.0.0/0 0 : 65535 0 : 65535 "
 
 static void bad_lines(void **state)
 {
@@ -99,8 +107,19 @@ static void bad_lines(void **state)
 		{"@192.0.2.0/24 0.0.0.0/0 0 : 1 0 : 1 0x06/0x0F", "\"0x06/0x0F\": no protocol"},
 		{"@192.0.2.0/24 0.0.0.0/0 0 : 1 0 : 1 0x/0xFF", "no protocol"},
 		{"@192.0.2.0/24 0.0.0.0/0 0 : 1 0 : 1 tcp", "\"tcp\": no protocol"},
-		{"@192.0.2.0/24 0.0.0.0/0 0 : 1 0 : 1 6/255 x", "\"x\": no TCP flags"},
-		{"@192.0.2.0/24 0.0.0.0/0 0 : 1 0 : 1 6/255 0/0 x", "\"x\": no end of the line"},
+		{"@192.0.2.0/24 0.0.0.0/0 0 : 1 0 : 1 6/255 x", "\"x\": no KEY=VALUE"},
+		{"@192.0.2.0/24 0.0.0.0/0 0 : 1 0 : 1 6/255 0/0 x",
+			"\"x\": no KEY=VALUE, each key"},
+		{LINE "6/255 0/", "\"\": no flags FLAGS/MASK"},
+		{LINE "17/255 0x0200/0x0200",
+			"f.rules:1: flags 0x0200/0x0200: only protocols 1, 6 and 58 have some"},
+		{LINE "6/255 0x0002/0x0002", "upper byte; write 0x0000/0x0000"},
+		{LINE "6/255 0/0 vlan=7 vlan=8", "\"vlan=8\": no KEY=VALUE, each key once"},
+		{LINE "6/255 vlan=", "\"vlan=\": no KEY=VALUE"},
+		{LINE "6/255 =7", "\"=7\": no KEY=VALUE"},
+		{LINE "6/255 vlan=4096", "f.rules:1: vlan: 4096: write an id"},
+		{LINE "6/255 sport=7", "f.rules:1: sport: unknown; known are: tcp_flags"},
+		{LINE "6/255 0x0200/0x0200 tcp-flags=syn", "keep one of them"},
 		{"@192.0.2.0/24 0.0.0.0/0 0 : 65535 80 : 80 1/255",
 			"f.rules:1: protocol 1 has no ports; write 0 : 65535 for both"},
 	};
@@ -114,6 +133,31 @@ static void bad_lines(void **state)
 		cv_firewall_rules_clear(&rules);
 	}
 	assert_int_equal(read_text(GOOD "\0" GOOD, 2 * sizeof(GOOD) - 1), -EINVAL);
+	cv_firewall_rules_clear(&rules);
+}
+
+// Keys of a descriptor's rule behind the columns.
+static void words(void **state)
+{
+	static const char text[] = LINE "17/255 dscp=46 length=40-1500 fragment=first vlan=7\n" LINE
+					"1/255 0/0 icmp-type=3 icmp-code=4 length=99\n";
+	const struct cv_firewall_extra *extra;
+
+	if (read_text(text, sizeof(text) - 1) != 0)
+		fail_msg("%s", error.text);
+	assert_int_equal(rules.count, 2);
+	extra = &rules.rule[0].extra;
+	assert_int_equal(extra->dscp, 46);
+	assert_int_equal(extra->length.first, 40);
+	assert_int_equal(extra->length.last, 1500);
+	assert_int_equal(extra->fragment, CV_FIREWALL_FRAGMENTS_FIRST);
+	assert_int_equal(extra->vlan, 7);
+	assert_int_equal(extra->l4.mask, 0);
+	extra = &rules.rule[1].extra;
+	assert_int_equal(extra->l4.value, 0x0304);
+	assert_int_equal(extra->l4.mask, 0xffff);
+	assert_int_equal(extra->length.last, 99);
+	assert_int_equal(extra->vlan, -1);
 	cv_firewall_rules_clear(&rules);
 }
 
@@ -176,6 +220,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_lines),
 		cmocka_unit_test(bad_lines),
+		cmocka_unit_test(words),
 		cmocka_unit_test(many_lines),
 		cmocka_unit_test(file_behind_rules),
 	};

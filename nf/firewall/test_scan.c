@@ -58,8 +58,16 @@ static void draw_entry(struct cv_firewall_entry *entry, unsigned words, uint32_t
 		mask[i] = draw(words) < 4 ? masks[draw(RTE_DIM(masks))] : 0;
 		value[i] = draw_word() & mask[i];
 	}
-	*entry = (struct cv_firewall_entry){
-		.sport = draw_ports(), .dport = draw_ports(), .result = (rule + 1) << 1 | draw(2)};
+	*entry = (struct cv_firewall_entry){.sport = draw_ports(),
+		.dport = draw_ports(),
+		.length = draw(3) ? (struct cv_firewall_ports){0, UINT16_MAX} : draw_ports(),
+		.result = (rule + 1) << 1 | draw(2)};
+	for (unsigned i = 0; i < CV_FIREWALL_FIELDS; i++) {
+		uint16_t bits = draw(6) ? 0 : masks[draw(RTE_DIM(masks))];
+
+		if (i != CV_FIREWALL_FIELD_LENGTH)
+			entry->field[i] = (struct cv_firewall_bits){draw_word() & bits, bits};
+	}
 	memcpy(entry->value, value, sizeof(value));
 	memcpy(entry->mask, mask, sizeof(mask));
 }
@@ -79,7 +87,19 @@ static bool within(const struct cv_firewall_ports *ports, uint16_t port)
 	return rte_be_to_cpu_16(port) >= ports->first && rte_be_to_cpu_16(port) <= ports->last;
 }
 
-static bool passes(const struct cv_firewall_entry *entry, const uint16_t *tuple, unsigned words)
+static bool fields_pass(
+	const struct cv_firewall_entry *entry, const struct cv_firewall_fields *fields)
+{
+	const uint16_t length = fields->word[CV_FIREWALL_FIELD_LENGTH];
+
+	for (unsigned i = 0; i < CV_FIREWALL_FIELDS; i++)
+		if ((fields->word[i] & entry->field[i].mask) != entry->field[i].value)
+			return false;
+	return length >= entry->length.first && length <= entry->length.last;
+}
+
+static bool passes(const struct cv_firewall_entry *entry, const uint16_t *tuple,
+	const struct cv_firewall_fields *fields, unsigned words)
 {
 	uint16_t value[2 * CV_FIREWALL_IPV6_WORDS], mask[2 * CV_FIREWALL_IPV6_WORDS];
 
@@ -88,7 +108,7 @@ static bool passes(const struct cv_firewall_entry *entry, const uint16_t *tuple,
 	for (unsigned i = 0; i < 2 * words - 2; i++)
 		if ((tuple[i] & mask[i]) != value[i])
 			return false;
-	return within(&entry->sport, tuple[2 * words - 2]) &&
+	return fields_pass(entry, fields) && within(&entry->sport, tuple[2 * words - 2]) &&
 	       within(&entry->dport, tuple[2 * words - 1]);
 }
 
@@ -110,15 +130,18 @@ static void check(const char *name, cv_firewall_scan_run *run, unsigned words, u
 	for (uint32_t i = 0; i < count; i++)
 		draw_entry(&entry[i], words, i);
 	for (unsigned i = 0; i < CV_FIREWALL_LOOKUP_MAX; i++) {
+		struct cv_firewall_fields fields;
 		uint32_t first = 0;
 
+		for (unsigned k = 0; k < CV_FIREWALL_FIELDS; k++)
+			transposed.word[CV_FIREWALL_FIELD_ROW(k)][i] = fields.word[k] = draw_word();
 		draw_tuple(tuple[i], words);
 		memcpy(&rows[i % 8 * words * 4], tuple[i], words * 4);
 		if (i % 8 == 7)
 			cv_firewall_transpose_tuples_x8(rows, words, &transposed, i - 7);
 		if (!(packets >> i & 1))
 			continue;
-		while (first < count && !passes(&entry[first], tuple[i], words))
+		while (first < count && !passes(&entry[first], tuple[i], &fields, words))
 			first++;
 		want_hits[first < count ? first + 1 : 0]++;
 		if (first == count)
@@ -183,6 +206,7 @@ static void too_many_tests(void **state)
 	for (uint32_t i = 0; i <= CV_FIREWALL_TESTS_MAX; i++)
 		entry[i] = (struct cv_firewall_entry){.sport = {0, UINT16_MAX},
 			.dport = {(uint16_t)i, (uint16_t)(i < 200 ? i : i + 1)},
+			.length = {0, UINT16_MAX},
 			.result = (i + 1) << 1};
 	assert_int_equal(
 		cv_firewall_scan_make(&scan, entry, CV_FIREWALL_TESTS_MAX, CV_FIREWALL_IPV4_WORDS),

@@ -175,6 +175,29 @@ static void rules_see_first_packets(void **state)
 	cv_nf_destroy(&cv_nf_firewall, instance);
 }
 
+// Rules ask for what the flow's first packet has; what follows needs none of it.
+static void fields_of_first_packets(void **state)
+{
+	static const struct step steps[] = {{"", "ip4 " OUT " tcp flags=2", "default_denied"},
+		{"", "ip4 " OUT " tos=184 tcp flags=2 sport=9 dport=80", "next"},
+		{"", "ip4 " BACK " tcp flags=0x12 sport=80 dport=9", "next"},
+		{"", "ip4 " OUT " tcp flags=0x10 sport=9 dport=80", "next"},
+		{"", "vlan id=7 ip6 udp dport=9 data=9", "next"},
+		{"", "vlan id=8 ip6 udp dport=8 data=9", "default_denied"},
+		{"", "ip4 " OUT " proto=1 hex=0800000000070001", "next"},
+		{"", "ip4 " BACK " proto=1 hex=0000000000070001", "next"},
+		{"", "ip4 " BACK " proto=1 hex=0d00000000070001", "default_denied"},
+		{"", "ip4 " OUT " udp dport=9 data=80", "denied"},
+		{"", "ip4 " OUT " udp dport=8 data=8", "default_denied"}, {0}};
+
+	run("{'stateful': true, 'rules': ["
+	    "{'action': 'allow', 'proto': 'tcp', 'tcp_flags': 'syn', 'dscp': 46},"
+	    "{'action': 'allow', 'proto': 'icmp', 'icmp_type': 8},"
+	    "{'action': 'deny', 'proto': 'udp', 'length': '60-1500'},"
+	    "{'action': 'allow', 'vlan': 7}]}",
+		steps);
+}
+
 // More rules than are scanned: the trie says the same.
 static void many_rules(void **state)
 {
@@ -199,6 +222,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(related_errors_pass),
 		cmocka_unit_test(what_is_no_flow),
 		cmocka_unit_test(rules_see_first_packets),
+		cmocka_unit_test(fields_of_first_packets),
 		cmocka_unit_test(many_rules),
 	};
 

@@ -5,7 +5,8 @@
 // packet, so that one vector comparison covers as many packets as it has lanes.
 //
 // A tuple's 16-bit words as they lie in memory (entry.h) are the rows, without the second,
-// which is always 0: the class, the addresses in network order, the ports in host order.
+// which is always 0: the class, the addresses in network order, the ports in host order. Behind them,
+// where rules ask for some, are the fields.
 #ifndef CV_FIREWALL_TRANSPOSED_H
 #define CV_FIREWALL_TRANSPOSED_H
 
@@ -22,10 +23,11 @@
 #endif
 
 #define CV_FIREWALL_ROW(word) ((word) == 0 ? 0 : (word)-1) // of the word-th 16 bits, not 1
-#define CV_FIREWALL_IPV6_ROWS (2 * CV_FIREWALL_IPV6_WORDS - 1)
+#define CV_FIREWALL_FIELD_ROW(field) (2 * CV_FIREWALL_IPV6_WORDS - 1 + (field))
+#define CV_FIREWALL_ROWS CV_FIREWALL_FIELD_ROW(CV_FIREWALL_FIELDS)
 
 struct cv_firewall_transposed {
-	uint16_t word[CV_FIREWALL_IPV6_ROWS][CV_FIREWALL_LOOKUP_MAX] __attribute__((aligned(64)));
+	uint16_t word[CV_FIREWALL_ROWS][CV_FIREWALL_LOOKUP_MAX] __attribute__((aligned(64)));
 };
 
 // The classes of packets with their ports there (table.c): of protocol 6, of 17.

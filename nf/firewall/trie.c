@@ -14,14 +14,15 @@
 
 // The class, the address words, the two ports.
 #define FIELDS(words) ((words) + 1)
-#define FIELDS_MAX FIELDS(CV_FIREWALL_IPV6_WORDS)
+#define FIELDS_MAX (FIELDS(CV_FIREWALL_IPV6_WORDS) + CV_FIREWALL_FIELDS)
+#define KEY_MAX (sizeof(struct cv_tuple_ipv6) + sizeof(struct cv_firewall_fields))
 
 _Static_assert(FIELDS_MAX <= RTE_ACL_MAX_FIELDS, "rte_acl takes so many");
 
 RTE_ACL_RULE_DEF(trie_rule, FIELDS_MAX);
 
-// How tuples of words words look to rte_acl: one input for each.
-static void config_set(struct rte_acl_config *config, unsigned words)
+// How tuples of words words, and fields behind them, look to rte_acl: one input for each word.
+static void config_set(struct rte_acl_config *config, unsigned words, bool with_fields)
 {
 	unsigned last = words - 1;
 
@@ -41,6 +42,15 @@ static void config_set(struct rte_acl_config *config, unsigned words)
 			.offset = 4 * word + (i > last ? 2 : 0),
 		};
 	}
+	for (unsigned i = 0; with_fields && i < CV_FIREWALL_FIELDS; i++)
+		config->defs[config->num_fields++] = (struct rte_acl_field_def){
+			.type = i == CV_FIREWALL_FIELD_LENGTH ? RTE_ACL_FIELD_TYPE_RANGE
+							      : RTE_ACL_FIELD_TYPE_BITMASK,
+			.size = 2,
+			.field_index = (uint8_t)(FIELDS(words) + i),
+			.input_index = (uint8_t)(words + i / 2),
+			.offset = 4 * words + 2 * i,
+		};
 }
 
 static void rule_set(struct trie_rule *rule, const struct cv_firewall_entry *entry, unsigned words,
@@ -61,10 +71,16 @@ static void rule_set(struct trie_rule *rule, const struct cv_firewall_entry *ent
 	rule->field[last].mask_range.u16 = entry->sport.last;
 	rule->field[last + 1].value.u16 = entry->dport.first;
 	rule->field[last + 1].mask_range.u16 = entry->dport.last;
+	for (unsigned i = 0; i < CV_FIREWALL_FIELDS; i++) {
+		rule->field[last + 2 + i].value.u16 = entry->field[i].value;
+		rule->field[last + 2 + i].mask_range.u16 = entry->field[i].mask;
+	}
+	rule->field[last + 2 + CV_FIREWALL_FIELD_LENGTH].value.u16 = entry->length.first;
+	rule->field[last + 2 + CV_FIREWALL_FIELD_LENGTH].mask_range.u16 = entry->length.last;
 }
 
-struct rte_acl_ctx *cv_firewall_trie_build(
-	const struct cv_firewall_entry *entry, uint32_t count, bool ipv4, int socket)
+struct rte_acl_ctx *cv_firewall_trie_build(const struct cv_firewall_entry *entry, uint32_t count,
+	bool ipv4, bool with_fields, int socket)
 {
 	static atomic_uint serial; // rte_acl finds tries by name: each has one of its own
 	unsigned words = ipv4 ? CV_FIREWALL_IPV4_WORDS : CV_FIREWALL_IPV6_WORDS;
@@ -72,7 +88,8 @@ struct rte_acl_ctx *cv_firewall_trie_build(
 	struct rte_acl_param param = {
 		.name = name,
 		.socket_id = socket,
-		.rule_size = RTE_ACL_RULE_SZ(FIELDS(words)),
+		.rule_size =
+			RTE_ACL_RULE_SZ(FIELDS(words) + (with_fields ? CV_FIREWALL_FIELDS : 0)),
 		.max_rule_num = count,
 	};
 	struct rte_acl_config config;
@@ -90,7 +107,7 @@ struct rte_acl_ctx *cv_firewall_trie_build(
 		rc = rte_acl_add_rules(trie, (const struct rte_acl_rule *)&rule, 1);
 	}
 	if (rc == 0) {
-		config_set(&config, words);
+		config_set(&config, words, with_fields);
 		rc = rte_acl_build(trie, &config);
 	}
 	if (rc != 0) {
@@ -106,13 +123,31 @@ void cv_firewall_trie_free(struct rte_acl_ctx *trie)
 	rte_acl_free(trie);
 }
 
-void cv_firewall_trie_lookup(const struct rte_acl_ctx *trie, const void *tuple, uint32_t bytes,
-	const uint8_t *place, uint32_t *result, uint32_t n)
+// A tuple and its fields one behind the other, in network order.
+static void key_set(
+	uint8_t *key, const void *tuple, uint32_t bytes, const struct cv_firewall_fields *fields)
 {
+	rte_be16_t word[CV_FIREWALL_FIELDS];
+
+	for (unsigned i = 0; i < CV_FIREWALL_FIELDS; i++)
+		word[i] = rte_cpu_to_be_16(fields->word[i]);
+	memcpy(key, tuple, bytes);
+	memcpy(key + bytes, word, sizeof(word));
+}
+
+void cv_firewall_trie_lookup(const struct rte_acl_ctx *trie, const void *tuple, uint32_t bytes,
+	const struct cv_firewall_fields *fields, const uint8_t *place, uint32_t *result, uint32_t n)
+{
+	uint8_t whole[CV_FIREWALL_LOOKUP_MAX][KEY_MAX];
 	const uint8_t *key[CV_FIREWALL_LOOKUP_MAX];
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		key[i] = (const uint8_t *)tuple + place[i] * bytes;
+		if (fields != NULL) {
+			key_set(whole[i], key[i], bytes, &fields[place[i]]);
+			key[i] = whole[i];
+		}
+	}
 	// It fails only on bad arguments; then nothing matches.
 	if (CV_UNLIKELY(rte_acl_classify(trie, key, result, n, 1) != 0))
 		memset(result, 0, n * sizeof(*result));

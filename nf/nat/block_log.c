@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +30,8 @@ struct ring {
 };
 
 struct cv_nat_block_log {
-	FILE *file;
+	FILE *file; // NULL: not yet open
 	char *path;
-	bool made; // by open()
 	char name[NAME_MAX_BYTES];
 	unsigned workers;
 	struct ring *rings;
@@ -40,31 +41,42 @@ struct cv_nat_block_log {
 	bool end;
 };
 
-struct cv_nat_block_log *cv_nat_block_log_open(
+// Whether a file can be appended to, or made. 0 or an errno.
+static int may_write(const char *path)
+{
+	char folder[PATH_MAX];
+	struct stat stat_of;
+
+	if (access(path, W_OK) == 0)
+		return stat(path, &stat_of) == 0 && S_ISDIR(stat_of.st_mode) ? EISDIR : 0;
+	if (errno != ENOENT)
+		return errno;
+	if (strlen(path) >= sizeof(folder))
+		return ENAMETOOLONG;
+	strcpy(folder, path);
+	return access(dirname(folder), W_OK | X_OK) == 0 ? 0 : errno;
+}
+
+struct cv_nat_block_log *cv_nat_block_log_create(
 	const char *path, const char *name, unsigned workers, struct cv_error *error)
 {
-	struct cv_nat_block_log *log = calloc(1, sizeof(*log));
-	int file;
+	struct cv_nat_block_log *log;
+	const int why = may_write(path);
 
+	if (why != 0) {
+		cv_error_set(error, "%s: block_log: \"%s\": cannot be written: %s", name, path,
+			strerror(why));
+		return NULL;
+	}
+	log = calloc(1, sizeof(*log));
 	if (log == NULL)
 		return NULL;
 	snprintf(log->name, sizeof(log->name), "%s", name);
 	log->workers = workers;
-	log->made = access(path, F_OK) != 0;
-	file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-	log->file = file < 0 ? NULL : fdopen(file, "a");
-	if (log->file == NULL) {
-		cv_error_set(error, "%s: block_log: \"%s\": cannot be written: %s", name, path,
-			strerror(errno));
-		if (file >= 0)
-			close(file);
-		free(log);
-		return NULL;
-	}
 	log->path = strdup(path);
 	log->rings = aligned_alloc(RTE_CACHE_LINE_SIZE, workers * sizeof(*log->rings));
 	if (log->path == NULL || log->rings == NULL) {
-		cv_nat_block_log_close(log);
+		cv_nat_block_log_destroy(log);
 		return NULL;
 	}
 	memset(log->rings, 0, workers * sizeof(*log->rings));
@@ -133,7 +145,7 @@ static void *write_on(void *argument)
 {
 	struct cv_nat_block_log *log = argument;
 
-	// Pairs with the release store in cv_nat_block_log_close().
+	// Pairs with the release store in cv_nat_block_log_destroy().
 	while (!__atomic_load_n(&log->end, __ATOMIC_ACQUIRE)) {
 		drain(log);
 		nanosleep(&(struct timespec){.tv_nsec = PERIOD_NS}, NULL);
@@ -143,16 +155,23 @@ static void *write_on(void *argument)
 
 int cv_nat_block_log_start(struct cv_nat_block_log *log)
 {
-	int rc = pthread_create(&log->thread, NULL, write_on, log);
+	const int file = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+	int rc;
 
+	log->file = file < 0 ? NULL : fdopen(file, "a");
+	if (log->file == NULL) {
+		rc = -errno;
+		if (file >= 0)
+			close(file);
+		return rc;
+	}
+	rc = -pthread_create(&log->thread, NULL, write_on, log);
 	log->started = rc == 0;
-	return -rc;
+	return rc;
 }
 
-void cv_nat_block_log_close(struct cv_nat_block_log *log)
+void cv_nat_block_log_destroy(struct cv_nat_block_log *log)
 {
-	struct stat stat;
-
 	if (log == NULL)
 		return;
 	if (log->started) {
@@ -160,12 +179,10 @@ void cv_nat_block_log_close(struct cv_nat_block_log *log)
 		__atomic_store_n(&log->end, true, __ATOMIC_RELEASE);
 		pthread_join(log->thread, NULL);
 	}
-	if (log->rings != NULL)
+	if (log->file != NULL) {
 		drain(log);
-	if (log->made && log->path != NULL && fstat(fileno(log->file), &stat) == 0 &&
-		stat.st_size == 0)
-		unlink(log->path);
-	fclose(log->file);
+		fclose(log->file);
+	}
 	free(log->path);
 	free(log->rings);
 	free(log);

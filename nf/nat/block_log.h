@@ -14,16 +14,16 @@
 
 struct cv_nat_block_log;
 
-// Opens the file, to append to it. name: the function's, for errors and lines; copied. NULL with
-// error set, or for want of memory.
-struct cv_nat_block_log *cv_nat_block_log_open(
+// Makes a log, whose file can be written or made; it is not made yet. name: the function's, for errors
+// and lines; copied. NULL with error set, or for want of memory.
+struct cv_nat_block_log *cv_nat_block_log_create(
 	const char *path, const char *name, unsigned workers, struct cv_error *error);
 
-// Begins to write. Without it everything is written by close(). 0 or -errno.
+// Opens the file, to append to it, and begins to write. Without it nothing is written. 0 or -errno.
 int cv_nat_block_log_start(struct cv_nat_block_log *log);
 
-// Writes what is left, and ends. A file that is empty then and was made by open() is removed.
-void cv_nat_block_log_close(struct cv_nat_block_log *log);
+// Writes what is left, and ends. NULL is allowed.
+void cv_nat_block_log_destroy(struct cv_nat_block_log *log);
 
 // By the worker alone.
 void cv_nat_block_log_add(

@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_common.h>
+
+#include "flow/hash.h"
 #include "nf/nat/count.h"
+#include "nf/nat/memory.h"
 
 #define NONE UINT32_MAX
 #define WORD_BITS 64
@@ -38,6 +42,7 @@ struct subscriber {
 };
 
 struct cv_nat_blocks {
+	struct cv_flow_secret secret; // nobody can choose subscribers that share a bucket
 	struct cv_nat_blocks_config config;
 	uint32_t count; // blocks
 	unsigned words; // of a block's bits for one protocol
@@ -77,9 +82,16 @@ static uint32_t below(uint64_t chance, uint32_t bound)
 	return (uint32_t)((chance >> 32) * bound >> 32);
 }
 
+static uint64_t hash_of(const struct cv_nat_blocks *blocks, rte_be32_t address)
+{
+	const rte_be32_t key[4] = {address};
+
+	return cv_flow_hash(&blocks->secret, key, sizeof(key));
+}
+
 static uint32_t bucket_of(const struct cv_nat_blocks *blocks, rte_be32_t address)
 {
-	return (uint32_t)mix(blocks->config.seed ^ address) & blocks->bucket_mask;
+	return (uint32_t)hash_of(blocks, address) & blocks->bucket_mask;
 }
 
 static void free_insert(struct cv_nat_blocks *blocks, uint32_t index)
@@ -119,14 +131,14 @@ static bool allocate(struct cv_nat_blocks *blocks)
 	while (buckets < count)
 		buckets *= 2;
 	blocks->bucket_mask = (uint32_t)(buckets - 1);
-	blocks->block = calloc(count, sizeof(*blocks->block));
-	blocks->bits = calloc(count * CV_NAT_KINDS * blocks->words, sizeof(*blocks->bits));
-	blocks->address = calloc(addresses, sizeof(*blocks->address));
-	blocks->free = calloc(count, sizeof(*blocks->free));
-	blocks->open = calloc(addresses, sizeof(*blocks->open));
-	blocks->resting = calloc(count, sizeof(*blocks->resting));
-	blocks->subscriber = calloc(count, sizeof(*blocks->subscriber));
-	blocks->bucket = malloc(buckets * sizeof(*blocks->bucket));
+	blocks->block = cv_nat_zalloc(count, sizeof(*blocks->block));
+	blocks->bits = cv_nat_zalloc(count * CV_NAT_KINDS * blocks->words, sizeof(*blocks->bits));
+	blocks->address = cv_nat_zalloc(addresses, sizeof(*blocks->address));
+	blocks->free = cv_nat_zalloc(count, sizeof(*blocks->free));
+	blocks->open = cv_nat_zalloc(addresses, sizeof(*blocks->open));
+	blocks->resting = cv_nat_zalloc(count, sizeof(*blocks->resting));
+	blocks->subscriber = cv_nat_zalloc(count, sizeof(*blocks->subscriber));
+	blocks->bucket = cv_nat_zalloc(buckets, sizeof(*blocks->bucket));
 	if (blocks->bucket != NULL)
 		memset(blocks->bucket, 0xff, buckets * sizeof(*blocks->bucket));
 	return blocks->block != NULL && blocks->bits != NULL && blocks->address != NULL &&
@@ -136,16 +148,17 @@ static bool allocate(struct cv_nat_blocks *blocks)
 
 struct cv_nat_blocks *cv_nat_blocks_create(const struct cv_nat_blocks_config *config)
 {
-	struct cv_nat_blocks *blocks = calloc(1, sizeof(*blocks));
+	struct cv_nat_blocks *blocks = aligned_alloc(64, RTE_ALIGN_CEIL(sizeof(*blocks), 64));
 
 	if (blocks == NULL)
 		return NULL;
+	memset(blocks, 0, sizeof(*blocks));
 	blocks->config = *config;
 	blocks->config.addresses = NULL;
 	blocks->count = config->addresses_count * config->blocks_per_address;
 	blocks->words = config->block_size / WORD_BITS;
 	blocks->chance = config->seed;
-	if (!allocate(blocks)) {
+	if (!allocate(blocks) || cv_flow_secret_make(&blocks->secret) != 0) {
 		cv_nat_blocks_destroy(blocks);
 		return NULL;
 	}
@@ -344,7 +357,7 @@ static uint32_t pick_block(struct cv_nat_blocks *blocks, uint32_t at, uint16_t w
 // The external address that belongs to an internal one, if there is choice.
 static uint32_t home(const struct cv_nat_blocks *blocks, rte_be32_t subscriber)
 {
-	return below(mix(~blocks->config.seed ^ subscriber), blocks->config.addresses_count);
+	return below(hash_of(blocks, subscriber), blocks->config.addresses_count);
 }
 
 static uint32_t pick_address(struct cv_nat_blocks *blocks, rte_be32_t subscriber)

@@ -17,6 +17,7 @@
 #include <rte_byteorder.h>
 
 #define CV_NAT_NO_BLOCK UINT32_MAX
+#define CV_NAT_BLOCK_LEAST 64 // ports
 
 // Protocols that have ports of their own. DCCP shares those of TCP, UDP-Lite those of UDP.
 enum cv_nat_kind { CV_NAT_TCP, CV_NAT_UDP, CV_NAT_ICMP, CV_NAT_KINDS };

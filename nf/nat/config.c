@@ -31,7 +31,11 @@ static int read_ports(const struct cv_where *at, const char *key, const json_t *
 	return 0;
 }
 
-static const char *const depends[] = {"endpoint-independent", "address-and-port-dependent", NULL};
+// RFC 4787's words.
+#define INDEPENDENT "endpoint-independent"
+#define PORT_DEPENDENT "address-and-port-dependent"
+static const char *const mapping_modes[] = {INDEPENDENT, PORT_DEPENDENT, NULL};
+static const char *const filterings[] = {INDEPENDENT, PORT_DEPENDENT, "address-dependent", NULL};
 
 const struct cv_param cv_nat_params[] = {
 	{"outside", CV_LIST, CV_AT(struct cv_nat_config, outside), .required = true, .low = 1,
@@ -39,6 +43,8 @@ const struct cv_param cv_nat_params[] = {
 	{"pool", CV_LIST, CV_AT(struct cv_nat_config, pool), .required = true, .low = 1,
 		.high = CV_NAT_ADDRESSES_MAX,
 		.doc = "external addresses: IPv4 addresses or prefixes"},
+	{"share_address", CV_BOOL, CV_AT(struct cv_nat_config, share_address),
+		.doc = "an external address may be the node's router's, too"},
 	{"inside", CV_LIST, CV_AT(struct cv_nat_config, inside), .required = true, .low = 1,
 		.high = 1024, .doc = "internal addresses: IPv4 prefixes"},
 	{"ports", CV_CUSTOM, CV_AT(struct cv_nat_config, ports), .read = read_ports,
@@ -51,10 +57,10 @@ const struct cv_param cv_nat_params[] = {
 	{"block_rest_s", CV_INTEGER, CV_AT(struct cv_nat_config, block_rest_s), .low = 0,
 		.high = 86400, .fallback = 120,
 		.doc = "how long a block that was given back is kept from others, s"},
-	{"mapping", CV_WORD, CV_AT(struct cv_nat_config, mapping), .words = depends,
+	{"mapping", CV_WORD, CV_AT(struct cv_nat_config, mapping), .words = mapping_modes,
 		.doc = "whether one external port serves all remote ends"},
-	{"filtering", CV_WORD, CV_AT(struct cv_nat_config, filtering), .words = depends,
-		.doc = "whether any remote end may send to an external port in use"},
+	{"filtering", CV_WORD, CV_AT(struct cv_nat_config, filtering), .words = filterings,
+		.doc = "who may send to a port in use: any remote end, or those sent to"},
 	{"hairpinning", CV_BOOL, CV_AT(struct cv_nat_config, hairpinning), .fallback = true,
 		.doc = "whether internal hosts reach each other by external addresses"},
 	{"mappings", CV_INTEGER, CV_AT(struct cv_nat_config, mappings), .low = 64, .high = 1 << 26,
@@ -138,7 +144,7 @@ static bool overlap(struct cv_nat_prefix a, struct cv_nat_prefix b)
 	return a.first <= b.last && b.first <= a.last;
 }
 
-static int compare_addresses(const void *a, const void *b)
+int cv_nat_compare_addresses(const void *a, const void *b)
 {
 	const uint32_t x = rte_be_to_cpu_32(*(const rte_be32_t *)a);
 	const uint32_t y = rte_be_to_cpu_32(*(const rte_be32_t *)b);
@@ -181,15 +187,16 @@ static int read_pool(const struct cv_nat_config *config, const struct cv_nf_env 
 	struct cv_nat_lists *lists, const struct cv_where *top)
 {
 	const unsigned ports = config->ports.last - config->ports.first + 1u;
+	const unsigned workers = (unsigned)__builtin_popcountll(cv_nf_env_runners(env));
 	const json_t *value;
 	size_t index;
 
-	if (ports / config->block_size < env->workers)
+	if (ports / config->block_size < workers)
 		return cv_where_error(top,
 			"ports: \"%u-%u\": hold %u blocks of %u ports, and %u workers need one "
 			"each; write more ports or a smaller block_size",
 			config->ports.first, config->ports.last, ports / config->block_size,
-			config->block_size, env->workers);
+			config->block_size, workers);
 	lists->pool = calloc(CV_NAT_ADDRESSES_MAX, sizeof(*lists->pool));
 	if (lists->pool == NULL)
 		return -ENOMEM;
@@ -199,7 +206,7 @@ static int read_pool(const struct cv_nat_config *config, const struct cv_nf_env 
 		if (add_to_pool(config, lists, &at, value) != 0)
 			return -EINVAL;
 	}
-	qsort(lists->pool, lists->pool_count, sizeof(*lists->pool), compare_addresses);
+	qsort(lists->pool, lists->pool_count, sizeof(*lists->pool), cv_nat_compare_addresses);
 	return 0;
 }
 
@@ -231,7 +238,7 @@ static bool is_in_pool(const struct cv_nat_config *config, const struct cv_nat_l
 {
 	return ports.first <= config->ports.last && config->ports.first <= ports.last &&
 	       bsearch(&external, lists->pool, lists->pool_count, sizeof(*lists->pool),
-		       compare_addresses) != NULL;
+		       cv_nat_compare_addresses) != NULL;
 }
 
 static int check_forward(const struct cv_nat_config *config, const struct cv_nat_lists *lists,
@@ -293,10 +300,10 @@ static int read_forward(const struct cv_nat_config *config, struct cv_nat_lists 
 	return 0;
 }
 
-static int compare_forwards(const void *a, const void *b)
+int cv_nat_compare_forwards(const void *a, const void *b)
 {
 	const struct cv_nat_forward *x = a, *y = b;
-	const int addresses = compare_addresses(&x->external, &y->external);
+	const int addresses = cv_nat_compare_addresses(&x->external, &y->external);
 
 	if (addresses != 0)
 		return addresses;
@@ -320,9 +327,10 @@ static int read_forwards(
 		if (read_forward(config, lists, &at, value) != 0)
 			return -EINVAL;
 	}
-	qsort(lists->forwards, lists->forwards_count, sizeof(*lists->forwards), compare_forwards);
+	qsort(lists->forwards, lists->forwards_count, sizeof(*lists->forwards),
+		cv_nat_compare_forwards);
 	for (unsigned i = 1; i < lists->forwards_count; i++)
-		if (compare_forwards(&lists->forwards[i - 1], &lists->forwards[i]) == 0) {
+		if (cv_nat_compare_forwards(&lists->forwards[i - 1], &lists->forwards[i]) == 0) {
 			const uint8_t *ip = (const uint8_t *)&lists->forwards[i].external;
 
 			return cv_where_error(top,
@@ -340,12 +348,10 @@ int cv_nat_lists_read(const struct cv_nat_config *config, const struct cv_nf_env
 	int rc;
 
 	memset(lists, 0, sizeof(*lists));
-	if (config->filtering == CV_NAT_ENDPOINT_INDEPENDENT &&
-		config->mapping == CV_NAT_ADDRESS_AND_PORT_DEPENDENT)
-		return cv_where_error(&top,
-			"mapping: \"%s\": an external port belongs to one remote end then; write "
-			"filtering \"%s\", too",
-			depends[config->mapping], depends[CV_NAT_ADDRESS_AND_PORT_DEPENDENT]);
+	if (config->mapping == CV_NAT_MAPS_EACH && config->filtering != CV_NAT_FROM_PORTS)
+		return cv_where_error(&top, "mapping: \"" PORT_DEPENDENT
+					    "\": an external port belongs to one remote end "
+					    "then; write filtering \"" PORT_DEPENDENT "\", too");
 	rc = read_outside(config, env, lists, &top);
 	if (rc == 0)
 		rc = read_inside(config, lists, &top);

@@ -15,7 +15,14 @@
 #define CV_NAT_ADDRESSES_MAX 4096 // of the pool
 #define CV_NAT_FORWARDS_MAX 65536 // a range of ports counts as so many
 
-enum cv_nat_depends { CV_NAT_ENDPOINT_INDEPENDENT, CV_NAT_ADDRESS_AND_PORT_DEPENDENT };
+enum cv_nat_mapping_mode { CV_NAT_MAPS_ALL, CV_NAT_MAPS_EACH };
+
+// Who may send to an external port.
+enum cv_nat_filtering {
+	CV_NAT_FROM_ANYWHERE,
+	CV_NAT_FROM_PORTS, // that were sent to
+	CV_NAT_FROM_ADDRESSES,
+};
 
 struct cv_nat_ports {
 	uint16_t first, last;
@@ -26,8 +33,9 @@ struct cv_nat_config {
 	const json_t *outside, *inside, *pool, *forwards;
 	struct cv_nat_ports ports;
 	uint32_t block_size, blocks_per_subscriber, block_rest_s, mappings;
-	enum cv_nat_depends mapping, filtering;
-	bool hairpinning;
+	enum cv_nat_mapping_mode mapping;
+	enum cv_nat_filtering filtering;
+	bool hairpinning, share_address;
 	const char *block_log;
 };
 
@@ -60,5 +68,9 @@ struct cv_nat_lists {
 int cv_nat_lists_read(const struct cv_nat_config *config, const struct cv_nf_env *env,
 	struct cv_nat_lists *lists, struct cv_error *error);
 void cv_nat_lists_free(struct cv_nat_lists *lists);
+
+// The orders of what is sorted: addresses; forwards. For qsort() and bsearch().
+int cv_nat_compare_addresses(const void *a, const void *b);
+int cv_nat_compare_forwards(const void *a, const void *b);
 
 #endif

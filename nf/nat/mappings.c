@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nf/nat/count.h"
+#include "nf/nat/memory.h"
 #include "flow/hash.h"
 
 enum { BY_KEY, BY_EXTERNAL };
@@ -32,9 +33,9 @@ struct cv_nat_mappings *cv_nat_mappings_create(uint32_t max)
 		buckets *= 2;
 	mappings->max = max;
 	mappings->bucket_mask = (uint32_t)(buckets - 1);
-	mappings->mapping = calloc(max, sizeof(*mappings->mapping));
+	mappings->mapping = cv_nat_zalloc(max, sizeof(*mappings->mapping));
 	for (unsigned i = 0; i < 2; i++) {
-		mappings->bucket[i] = malloc(buckets * sizeof(*mappings->bucket[i]));
+		mappings->bucket[i] = cv_nat_zalloc(buckets, sizeof(*mappings->bucket[i]));
 		if (mappings->bucket[i] != NULL)
 			memset(mappings->bucket[i], 0xff, buckets * sizeof(*mappings->bucket[i]));
 	}
@@ -111,44 +112,55 @@ bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings)
 	return mappings->free != CV_NAT_NONE;
 }
 
+static uint32_t *bucket_of(const struct cv_nat_mappings *mappings,
+	const struct cv_nat_mapping *mapping, unsigned which)
+{
+	return which == BY_KEY ? bucket_by_key(mappings, &mapping->key)
+			       : bucket_by_external(mappings, mapping->external,
+					 mapping->external_port, mapping->key.proto);
+}
+
+static void link_to(struct cv_nat_mappings *mappings, uint32_t index, unsigned which)
+{
+	struct cv_nat_mapping *mapping = &mappings->mapping[index];
+	uint32_t *bucket = bucket_of(mappings, mapping, which);
+
+	mapping->next[which] = *bucket;
+	*bucket = index;
+}
+
 uint32_t cv_nat_mappings_add(
 	struct cv_nat_mappings *mappings, const struct cv_nat_mapping *mapping, bool by_key)
 {
 	const uint32_t index = mappings->free;
-	struct cv_nat_mapping *to = &mappings->mapping[index];
-	uint32_t *bucket = bucket_by_external(
-		mappings, mapping->external, mapping->external_port, mapping->key.proto);
 
-	mappings->free = to->next[0];
-	*to = *mapping;
-	to->next[BY_EXTERNAL] = *bucket;
-	*bucket = index;
-	if (by_key) {
-		bucket = bucket_by_key(mappings, &mapping->key);
-		to->next[BY_KEY] = *bucket;
-		*bucket = index;
-	}
+	mappings->free = mappings->mapping[index].next[0];
+	mappings->mapping[index] = *mapping;
+	if (by_key)
+		link_to(mappings, index, BY_KEY);
+	if (!mapping->is_permit)
+		link_to(mappings, index, BY_EXTERNAL);
 	cv_nat_count(&mappings->count, 1);
 	return index;
 }
 
-static void unlink_from(
-	struct cv_nat_mappings *mappings, uint32_t *from, uint32_t index, unsigned which)
+static void unlink_from(struct cv_nat_mappings *mappings, uint32_t index, unsigned which)
 {
+	struct cv_nat_mapping *mapping = &mappings->mapping[index];
+	uint32_t *from = bucket_of(mappings, mapping, which);
+
 	while (*from != index)
 		from = &mappings->mapping[*from].next[which];
-	*from = mappings->mapping[index].next[which];
+	*from = mapping->next[which];
 }
 
 void cv_nat_mappings_remove(struct cv_nat_mappings *mappings, uint32_t index)
 {
 	struct cv_nat_mapping *mapping = &mappings->mapping[index];
 
-	unlink_from(mappings, bucket_by_key(mappings, &mapping->key), index, BY_KEY);
-	unlink_from(mappings,
-		bucket_by_external(
-			mappings, mapping->external, mapping->external_port, mapping->key.proto),
-		index, BY_EXTERNAL);
+	unlink_from(mappings, index, BY_KEY);
+	if (!mapping->is_permit)
+		unlink_from(mappings, index, BY_EXTERNAL);
 	mapping->next[0] = mappings->free;
 	mappings->free = index;
 	cv_nat_count(&mappings->count, -1);

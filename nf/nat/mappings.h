@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// What internal endpoints are outside, of one worker. A mapping is shared by flows and lives while
-// one uses it; a static one always does. Memory is taken when the table is made.
+// What internal endpoints are outside. The mappings of one worker are shared by flows, and each lives
+// while one uses it. A permit stands beside a mapping, found by its key and a remote address: that
+// address was sent to, and may send. Those that are configured have a table of their own, which never
+// changes and all workers read. Memory is taken when a table is made.
 #ifndef CV_NAT_MAPPINGS_H
 #define CV_NAT_MAPPINGS_H
 
@@ -25,8 +27,8 @@ struct cv_nat_mapping {
 	struct cv_nat_key key;
 	rte_be32_t external;
 	rte_be16_t external_port;
-	bool is_static;
-	uint32_t block; // where its port is from
+	bool is_permit;
+	uint32_t block; // where its port is from; of a permit: its mapping's index
 	uint32_t flows; // that use it
 	uint32_t next[2]; // of the same bucket: by key, by external endpoint
 };
@@ -50,7 +52,7 @@ uint32_t cv_nat_mappings_by_external(
 bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings);
 
 // Adds one, whose next[] is set here; there is room. by_key: whether it is found by its key: of two
-// with the same one alone may be. Returns its index.
+// with the same one alone may be. A permit is found by its key only. Returns its index.
 uint32_t cv_nat_mappings_add(
 	struct cv_nat_mappings *mappings, const struct cv_nat_mapping *mapping, bool by_key);
 

@@ -13,6 +13,7 @@
 #define COMMON "'outside': ['right'], 'inside': ['10.0.0.0/8'], 'pool': ['203.0.113.1']"
 #define OPEN "{" COMMON "}"
 #define CLOSED "{" COMMON ", 'filtering': 'address-and-port-dependent'}"
+#define BY_ADDRESS "{" COMMON ", 'filtering': 'address-dependent'}"
 #define PER_REMOTE                                             \
 	"{" COMMON ", 'mapping': 'address-and-port-dependent'" \
 	", 'filtering': 'address-and-port-dependent'}"
@@ -32,6 +33,9 @@
 #define TO_X "dst=" X
 #define FROM_X "ip4 src=" X
 #define FROM_R "ip4 src=" R
+// The packet that most rows begin with, and what it becomes.
+#define TO_R A "dst=" R "udp sport=1500 dport=53"
+#define OF_X FROM_X "dst=" R "udp sport=1500 dport=53"
 #define FROM_S "ip4 src=" S
 
 struct step {
@@ -53,18 +57,14 @@ static const struct step steps[] = {
 		FROM_X "dst=" S "udp sport=1500 dport=99"},
 	{NULL, NULL, 0, OUTSIDE, FROM_R TO_X "udp sport=53 dport=1500", "next",
 		FROM_R "dst=10.0.0.1 udp sport=53 dport=1500"},
-	{"4787 REQ-8: filtering is endpoint-independent", OPEN, 0, INSIDE,
-		A "dst=" R "udp sport=1500 dport=53", "next",
-		FROM_X "dst=" R "udp sport=1500 dport=53"},
+	{"4787 REQ-8: filtering is endpoint-independent", OPEN, 0, INSIDE, TO_R, "next", OF_X},
 	{NULL, NULL, 0, OUTSIDE, FROM_S TO_X "udp sport=7 dport=1500 data=3", "next",
 		FROM_S "dst=10.0.0.1 udp sport=7 dport=1500 data=3"},
 	{NULL, NULL, 0, INSIDE, A "dst=" S "udp sport=1500 dport=7", "next",
 		FROM_X "dst=" S "udp sport=1500 dport=7"},
 	{NULL, NULL, 0, OUTSIDE, FROM_S TO_X "udp sport=7 dport=1501", "no_mapping"},
 	{NULL, NULL, 0, OUTSIDE, FROM_S TO_X "tcp sport=7 dport=1500 flags=2", "no_mapping"},
-	{"4787 REQ-8: filtering by address and port", CLOSED, 0, INSIDE,
-		A "dst=" R "udp sport=1500 dport=53", "next",
-		FROM_X "dst=" R "udp sport=1500 dport=53"},
+	{"4787 REQ-8: filtering by address and port", CLOSED, 0, INSIDE, TO_R, "next", OF_X},
 	{NULL, NULL, 0, OUTSIDE, FROM_S TO_X "udp sport=53 dport=1500", "filtered"},
 	{NULL, NULL, 0, OUTSIDE, FROM_R TO_X "udp sport=54 dport=1500", "filtered"},
 	{NULL, NULL, 0, OUTSIDE, FROM_R TO_X "udp sport=53 dport=1500", "next",
@@ -74,11 +74,20 @@ static const struct step steps[] = {
 		FROM_X "dst=" S "udp sport=1500 dport=53"},
 	{NULL, NULL, 0, OUTSIDE, FROM_S TO_X "udp sport=53 dport=1500", "next",
 		FROM_S "dst=10.0.0.1 udp sport=53 dport=1500"},
-	{"4787 REQ-5: a mapping lasts two minutes at least", OPEN, 0, INSIDE,
-		A "dst=" R "udp sport=1500 dport=53", "next",
-		FROM_X "dst=" R "udp sport=1500 dport=53"},
-	{NULL, NULL, 119, INSIDE, A "dst=" R "udp sport=1500 dport=53", "next",
-		FROM_X "dst=" R "udp sport=1500 dport=53"},
+	{"4787 REQ-8: filtering by address", BY_ADDRESS, 0, INSIDE, TO_R, "next", OF_X},
+	{NULL, NULL, 0, OUTSIDE, FROM_S TO_X "udp sport=53 dport=1500", "filtered"},
+	{NULL, NULL, 0, OUTSIDE, FROM_R TO_X "udp sport=54 dport=1500", "next",
+		FROM_R "dst=10.0.0.1 udp sport=54 dport=1500"},
+	{NULL, NULL, 0, INSIDE, A "dst=" S "udp sport=1500 dport=9", "next",
+		FROM_X "dst=" S "udp sport=1500 dport=9"},
+	{NULL, NULL, 0, OUTSIDE, FROM_S TO_X "udp sport=53 dport=1500", "next",
+		FROM_S "dst=10.0.0.1 udp sport=53 dport=1500"},
+	{"a permit ends with the flows to its address", NULL, 100, INSIDE, TO_R, "next", OF_X},
+	{NULL, NULL, 30, OUTSIDE, FROM_S TO_X "udp sport=77 dport=1500", "filtered"},
+	{NULL, NULL, 0, OUTSIDE, FROM_R TO_X "udp sport=77 dport=1500", "next",
+		FROM_R "dst=10.0.0.1 udp sport=77 dport=1500"},
+	{"4787 REQ-5: a mapping lasts two minutes at least", OPEN, 0, INSIDE, TO_R, "next", OF_X},
+	{NULL, NULL, 119, INSIDE, TO_R, "next", OF_X},
 	{"4787 REQ-6: a packet from inside refreshes it", NULL, 119, OUTSIDE,
 		FROM_S TO_X "udp sport=9 dport=1500", "next",
 		FROM_S "dst=10.0.0.1 udp sport=9 dport=1500"},
@@ -136,8 +145,7 @@ static const struct step steps[] = {
 		FROM_S TO_X "proto=1 hex=0000000007d10001", "no_mapping"},
 	{NULL, NULL, 0, OUTSIDE, FROM_S TO_X "proto=1 hex=0800000007d00001", "no_mapping"},
 	{NULL, NULL, 0, INSIDE, A "dst=" R "proto=1 hex=0500000007d00001", "unsupported"},
-	{"mapping by address and port", PER_REMOTE, 0, INSIDE, A "dst=" R "udp sport=1500 dport=53",
-		"next", FROM_X "dst=" R "udp sport=1500 dport=53"},
+	{"mapping by address and port", PER_REMOTE, 0, INSIDE, TO_R, "next", OF_X},
 	{NULL, NULL, 0, OUTSIDE, FROM_S TO_X "udp sport=53 dport=1500", "filtered"},
 	{"forwards", FORWARDS, 0, OUTSIDE, FROM_R TO_X "tcp sport=5000 dport=80 flags=2", "next",
 		FROM_R "dst=10.0.0.9 tcp sport=5000 dport=8080 flags=2"},
@@ -293,6 +301,7 @@ static void exhaustion_is_a_named_drop(void **state)
 		uint32_t flows;
 		unsigned hosts, ports; // that find room
 		bool more_hosts; // one more host, or one more port
+		bool permits; // are counted, too
 	} rows[] = {
 		{"{" COMMON ", 'ports': '1024-1279', 'block_size': 64}", "no_port", 4096, 2, 64,
 			true},
@@ -300,6 +309,9 @@ static void exhaustion_is_a_named_drop(void **state)
 			4096, 3, 128, false},
 		{"{" COMMON ", 'mappings': 128}", "mappings_full", 4096, 8, 8, true},
 		{OPEN, "flow_table_full", 64, 16, 4, true},
+		// A mapping and a permit each; there is room for one mapping more, not for its permit.
+		{"{" COMMON ", 'mappings': 258, 'filtering': 'address-dependent'}", "mappings_full",
+			4096, 8, 8, true, true},
 	};
 
 	for (unsigned r = 0; r < RTE_DIM(rows); r++) {
@@ -323,7 +335,8 @@ static void exhaustion_is_a_named_drop(void **state)
 			port = INSIDE; // those that are served do not know of it
 			packet = udp_of(1, 3000);
 			assert_string_equal(net_pass(&net, &packet, &port), "next");
-			assert_int_equal(net_info(&net, "mappings"), rows[r].hosts * rows[r].ports);
+			assert_int_equal(net_info(&net, "mappings"),
+				rows[r].hosts * rows[r].ports * (1u + rows[r].permits));
 			net_wait(&net, 130);
 			assert_int_equal(net_info(&net, "mappings"), 0);
 			assert_int_equal(net_info(&net, "used"), 0);
@@ -428,6 +441,25 @@ static void blocks_are_logged(void **state)
 	assert_int_equal(given, 3);
 }
 
+// A file is made when packets come, not when a configuration is read.
+static void a_configuration_alone_makes_no_log(void **state)
+{
+	char folder[] = "/tmp/convoy-nat-log-XXXXXX", path[64];
+	struct cv_error error = {{0}};
+	json_t *config;
+	void *nat;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/log", folder);
+	config = json_pack("{s:[s], s:[s], s:[s], s:s}", "outside", "right", "inside", "10.0.0.0/8",
+		"pool", "203.0.113.1", "block_log", path);
+	nat = cv_nf_create(&cv_nf_nat, config, packet_env(), &error);
+	assert_non_null(nat);
+	cv_nf_destroy(&cv_nf_nat, nat);
+	json_decref(config);
+	assert_int_equal(rmdir(folder), 0); // it is empty
+}
+
 #define WITH(text) "{" COMMON ", " text "}"
 #define FORWARD(text) WITH("'forwards': [{" text "}]")
 
@@ -460,6 +492,7 @@ static void refuses_what_cannot_be(void **state)
 		{WITH("'block_size': 100"), "block_size"},
 		{WITH("'mapping': 'address-and-port-dependent'"), "write filtering"},
 		{WITH("'block_log': '/nowhere/log'"), "cannot be written"},
+		{WITH("'block_log': '/tmp'"), "Is a directory"},
 		{FORWARD("'proto': 'tcp', 'external': '203.0.113.1', 'port': 8080, "
 			 "'to': '10.0.0.9'"),
 			"the pool gives these ports to anybody"},
@@ -490,6 +523,7 @@ int main(void)
 		cmocka_unit_test(each_worker_has_ports_of_its_own),
 		cmocka_unit_test(a_convoy_is_as_its_packets),
 		cmocka_unit_test(blocks_are_logged),
+		cmocka_unit_test(a_configuration_alone_makes_no_log),
 		cmocka_unit_test(refuses_what_cannot_be),
 	};
 

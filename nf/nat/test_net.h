@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// For tests of nat: an instance in the flow path, packets with checksums made from scratch.
+// For tests of nat: an instance in the flow path.
 #ifndef CV_TEST_NET_H
 #define CV_TEST_NET_H
 
-#include "tests/support/test_packets.h"
+#include "tests/support/test_flow.h"
 
 #include "flow/path.h"
 #include "flow/zone.h"
@@ -24,7 +24,8 @@ struct net {
 	struct cv_nf_worker worker;
 };
 
-static inline void net_make(struct net *net, const char *config, unsigned worker, uint32_t flows)
+// Of an instance, which several may share.
+static inline void net_make_of(struct net *net, void *nat, unsigned worker, uint32_t flows)
 {
 	const struct cv_flow_limits limits = {.max = flows,
 		.max_ipv6 = 64,
@@ -41,7 +42,7 @@ static inline void net_make(struct net *net, const char *config, unsigned worker
 	struct cv_flow_member member;
 
 	memset(net, 0, sizeof(*net));
-	net->nat = packet_nf(&cv_nf_nat, config, NULL);
+	net->nat = nat;
 	net->worker = (struct cv_nf_worker){.index = worker, .now = TSC_HZ};
 	member = (struct cv_flow_member){&cv_nf_nat, net->nat};
 	net->zone = cv_flow_zone_create(&member, 1, &limits, TSC_HZ, &error);
@@ -49,6 +50,11 @@ static inline void net_make(struct net *net, const char *config, unsigned worker
 		fail_msg("%s", error.text);
 	net->group = cv_flow_group_create(net->zone, (const uint8_t[]){0}, &counters);
 	assert_non_null(net->group);
+}
+
+static inline void net_make(struct net *net, const char *config, unsigned worker, uint32_t flows)
+{
+	net_make_of(net, packet_nf(&cv_nf_nat, config, NULL), worker, flows);
 }
 
 static inline void net_free(struct net *net)
@@ -81,42 +87,6 @@ static inline unsigned net_info(const struct net *net, const char *key)
 	return number;
 }
 
-// Layer 4's checksum and IPv4's, made from scratch; a UDP checksum of zero stays.
-static inline void net_checksums(uint8_t *data, uint16_t len)
-{
-	struct cv_flow_parsed parsed;
-	struct cv_view view;
-	rte_be16_t checksum;
-	uint8_t *ip, *l4;
-	unsigned at;
-	uint64_t sum;
-
-	cv_view_set(&view, data, len);
-	cv_flow_parse(&view, &parsed);
-	if (parsed.kind > CV_FLOW_IS_ERROR || parsed.v6)
-		return;
-	ip = data + parsed.l3;
-	l4 = data + parsed.l4;
-	memset(ip + 10, 0, 2);
-	checksum = cv_checksum(ip, parsed.l4 - parsed.l3);
-	memcpy(ip + 10, &checksum, 2);
-	at = cv_flow_checksum_at(parsed.proto);
-	if (at == 0 || parsed.kind == CV_FLOW_IS_FRAGMENT || parsed.first_fragment ||
-		(parsed.proto == IPPROTO_UDP && cv_load_be16(l4 + at) == 0))
-		return;
-	memset(l4 + at, 0, 2);
-	sum = cv_checksum_add(0, l4, parsed.end - parsed.l4);
-	if (parsed.proto != IPPROTO_ICMP) {
-		sum += cv_checksum_add(0, ip + 12, 8);
-		sum += rte_cpu_to_be_16(parsed.proto);
-		sum += rte_cpu_to_be_16((uint16_t)(parsed.end - parsed.l4));
-	}
-	checksum = (rte_be16_t)~cv_checksum_fold(sum);
-	if (parsed.proto == IPPROTO_UDP && checksum == 0)
-		checksum = 0xffff;
-	memcpy(l4 + at, &checksum, 2);
-}
-
 // A packet from text with right checksums, also of UDP. "flags=12", the last word: TCP's, in
 // hexadecimal.
 static inline struct packet net_packet(const char *text)
@@ -128,16 +98,14 @@ static inline struct packet net_packet(const char *text)
 
 	snprintf(words, sizeof(words), "%s", text);
 	flags = strstr(words, " flags=");
-	if (flags != NULL)
-		*flags = '\0';
+	if (flags == NULL)
+		return flow_packet(words, true);
+	*flags = '\0';
 	packet = packet_make(words);
 	cv_view_set(&view, packet.bytes, packet.len);
 	cv_flow_parse(&view, &parsed);
-	if (parsed.kind == CV_FLOW_IS_FLOW && parsed.proto == IPPROTO_UDP && !parsed.first_fragment)
-		packet.bytes[parsed.l4 + 6] = 1;
-	if (flags != NULL)
-		packet.bytes[parsed.l4 + 13] = (uint8_t)strtoul(flags + 7, NULL, 16);
-	net_checksums(packet.bytes, packet.len);
+	packet.bytes[parsed.l4 + 13] = (uint8_t)strtoul(flags + 7, NULL, 16);
+	flow_checksums(packet.bytes, packet.len);
 	return packet;
 }
 

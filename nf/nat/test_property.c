@@ -38,7 +38,7 @@ static struct packet packet_of(
 	packet = net_packet(text);
 	if (proto == 1) {
 		packet.bytes[l4_at + 13] = 2; // SYN
-		net_checksums(packet.bytes, packet.len);
+		flow_checksums(packet.bytes, packet.len);
 	}
 	return packet;
 }
@@ -85,7 +85,7 @@ static void from_inside(struct net *net)
 	it->spoken[remote] = true;
 	memcpy(expected.bytes + 26, &it->address, 4);
 	memcpy(expected.bytes + l4_at, &it->port, 2);
-	net_checksums(expected.bytes, expected.len);
+	flow_checksums(expected.bytes, expected.len);
 	net_same("from inside", &packet, &expected);
 }
 
@@ -116,7 +116,7 @@ static void from_outside(struct net *net, bool filters)
 	memcpy(expected.bytes + 30, (const uint8_t[]){10, 0, 0, (uint8_t)(1 + host)}, 4);
 	memcpy(expected.bytes + l4_at + 2,
 		&(rte_be16_t){rte_cpu_to_be_16((uint16_t)(5000 + dport))}, 2);
-	net_checksums(expected.bytes, expected.len);
+	flow_checksums(expected.bytes, expected.len);
 	net_same("from outside", &packet, &expected);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 #include <math.h>
-#include <stddef.h>
 
 #include <rte_common.h>
 
@@ -39,83 +38,47 @@ static void choose_period(
 	}
 }
 
-void cv_meter_profile_make(enum cv_meter_kind kind, const struct cv_meter_rates *rates,
-	uint64_t tsc_hz, union cv_meter_profile *profile)
+static struct cv_meter_bucket_rate bucket_rate(double rate, uint64_t burst, uint64_t tsc_hz)
 {
-	uint64_t cycles[2], tokens[2];
+	struct cv_meter_bucket_rate bucket = {.burst = burst};
 
-	choose_period(
-		rates->committed, rates->committed_burst, (double)tsc_hz, &cycles[0], &tokens[0]);
-	choose_period(rates->second, rates->second_burst, (double)tsc_hz, &cycles[1], &tokens[1]);
-	switch (kind) {
-	case CV_METER_SRTCM:
-		profile->srtcm = (struct rte_meter_srtcm_profile){
-			.cbs = rates->committed_burst,
-			.ebs = rates->second_burst,
-			.cir_period = cycles[0],
-			.cir_bytes_per_period = tokens[0],
-		};
-		break;
-	case CV_METER_TRTCM:
-		profile->trtcm = (struct rte_meter_trtcm_profile){
-			.cbs = rates->committed_burst,
-			.pbs = rates->second_burst,
-			.cir_period = cycles[0],
-			.cir_bytes_per_period = tokens[0],
-			.pir_period = cycles[1],
-			.pir_bytes_per_period = tokens[1],
-		};
-		break;
-	case CV_METER_TRTCM_4115:
-		profile->trtcm_4115 = (struct rte_meter_trtcm_rfc4115_profile){
-			.cbs = rates->committed_burst,
-			.ebs = rates->second_burst,
-			.cir_period = cycles[0],
-			.cir_bytes_per_period = tokens[0],
-			.eir_period = cycles[1],
-			.eir_bytes_per_period = tokens[1],
-		};
-		break;
-	}
+	choose_period(rate, burst, (double)tsc_hz, &bucket.period, &bucket.tokens);
+	bucket.reciprocal = UINT64_MAX / bucket.period;
+	return bucket;
+}
+
+void cv_meter_profile_make(enum cv_meter_kind kind, const struct cv_meter_rates *rates,
+	uint64_t tsc_hz, struct cv_meter_profile *profile)
+{
+	profile->committed = bucket_rate(rates->committed, rates->committed_burst, tsc_hz);
+	profile->second = bucket_rate(
+		kind == CV_METER_SRTCM ? 0 : rates->second, rates->second_burst, tsc_hz);
 }
 
 // TSC cycles until so many tokens were added, wherever in a period that begins.
-static uint64_t cycles_of(uint64_t tokens, uint64_t period, uint64_t per_period)
+static uint64_t cycles_of(uint64_t tokens, const struct cv_meter_bucket_rate *rate)
 {
-	if (per_period == 0 || tokens == 0)
+	if (rate->tokens == 0 || tokens == 0)
 		return 0;
-	return (uint64_t)fmin(((double)tokens / (double)per_period + 2) * (double)period, 9e18);
+	return (uint64_t)fmin(
+		((double)tokens / (double)rate->tokens + 2) * (double)rate->period, 9e18);
 }
 
-uint64_t cv_meter_refill_cycles(enum cv_meter_kind kind, const union cv_meter_profile *profile)
+uint64_t cv_meter_refill_cycles(enum cv_meter_kind kind, const struct cv_meter_profile *profile)
 {
-	const struct rte_meter_trtcm_profile *two = &profile->trtcm;
+	const struct cv_meter_bucket_rate *committed = &profile->committed;
+	const struct cv_meter_bucket_rate *second = &profile->second;
 
 	if (kind == CV_METER_SRTCM) // one bucket after the other
-		return cycles_of(profile->srtcm.cbs + profile->srtcm.ebs, profile->srtcm.cir_period,
-			profile->srtcm.cir_bytes_per_period);
-	_Static_assert(offsetof(struct rte_meter_trtcm_profile, pir_period) ==
-			       offsetof(struct rte_meter_trtcm_rfc4115_profile, eir_period),
-		"both kinds of two rates have the same members");
-	return RTE_MAX(cycles_of(two->cbs, two->cir_period, two->cir_bytes_per_period),
-		cycles_of(two->pbs, two->pir_period, two->pir_bytes_per_period));
+		return cycles_of(committed->burst + second->burst, committed);
+	return RTE_MAX(cycles_of(committed->burst, committed), cycles_of(second->burst, second));
 }
 
-void cv_meter_fill(
-	enum cv_meter_kind kind, const union cv_meter_profile *profile, union cv_meter *meter)
+void cv_meter_fill(const struct cv_meter_profile *profile, uint64_t now, struct cv_meter *meter)
 {
-	switch (kind) {
-	case CV_METER_SRTCM:
-		meter->srtcm = (struct rte_meter_srtcm){
-			.tc = profile->srtcm.cbs, .te = profile->srtcm.ebs};
-		break;
-	case CV_METER_TRTCM:
-		meter->trtcm = (struct rte_meter_trtcm){
-			.tc = profile->trtcm.cbs, .tp = profile->trtcm.pbs};
-		break;
-	case CV_METER_TRTCM_4115:
-		meter->trtcm_4115 = (struct rte_meter_trtcm_rfc4115){
-			.tc = profile->trtcm_4115.cbs, .te = profile->trtcm_4115.ebs};
-		break;
-	}
+	*meter = (struct cv_meter){
+		.time = now,
+		.committed = (uint32_t)profile->committed.burst,
+		.second = (uint32_t)profile->second.burst,
+	};
 }

@@ -19,7 +19,7 @@ int cv_meter_table_init(
 	table->mask = buckets - 1;
 	while (idle_cycles >> table->shift >= IDLE_UNITS)
 		table->shift++;
-	table->idle = (uint32_t)(idle_cycles >> table->shift) + 2; // both ends are rounded down
+	cv_meter_table_set_idle(table, idle_cycles);
 	table->buckets = rte_zmalloc_socket(
 		"policer", buckets * sizeof(*table->buckets), RTE_CACHE_LINE_SIZE, socket);
 	table->hosts = rte_zmalloc_socket("policer",
@@ -30,6 +30,13 @@ int cv_meter_table_init(
 		return -ENOMEM;
 	}
 	return cv_flow_secret_make(&table->secret);
+}
+
+void cv_meter_table_set_idle(struct cv_meter_table *table, uint64_t idle_cycles)
+{
+	const uint64_t units = (idle_cycles >> table->shift) + 2; // both ends are rounded down
+
+	table->idle = (uint32_t)RTE_MIN(units, (uint64_t)INT32_MAX);
 }
 
 void cv_meter_table_free(struct cv_meter_table *table)
@@ -82,7 +89,7 @@ static int64_t claim(struct cv_meter_table *table, const uint32_t bucket[2], uin
 	return place[chosen] < 0 ? -1 : (int64_t)bucket[chosen] * CV_METER_WAYS + place[chosen];
 }
 
-union cv_meter *cv_meter_table_get(
+struct cv_meter *cv_meter_table_get(
 	struct cv_meter_table *table, const struct cv_meter_key *key, uint64_t now, bool *is_new)
 {
 	const uint64_t hash = cv_flow_hash(&table->secret, key, sizeof(*key));

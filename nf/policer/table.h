@@ -28,7 +28,7 @@ struct cv_meter_bucket {
 
 struct cv_meter_host {
 	struct cv_meter_key key;
-	union cv_meter meter;
+	struct cv_meter meter;
 } __attribute__((aligned(64)));
 
 struct cv_meter_table {
@@ -46,11 +46,14 @@ struct cv_meter_table {
 int cv_meter_table_init(
 	struct cv_meter_table *table, uint32_t hosts, uint64_t idle_cycles, int socket);
 
+// The hosts are idle after so many cycles from now on.
+void cv_meter_table_set_idle(struct cv_meter_table *table, uint64_t idle_cycles);
+
 void cv_meter_table_free(struct cv_meter_table *table);
 
 // The meter of a host, and whether it is new: then its buckets are not filled yet. NULL: there is
 // no room for another host.
-union cv_meter *cv_meter_table_get(
+struct cv_meter *cv_meter_table_get(
 	struct cv_meter_table *table, const struct cv_meter_key *key, uint64_t now, bool *is_new);
 
 #endif

@@ -66,6 +66,67 @@ static enum rte_color by_rfc(enum cv_meter_kind kind, struct bucket *first, stru
 	return in != RTE_COLOR_RED && take(second, tokens) ? RTE_COLOR_YELLOW : RTE_COLOR_RED;
 }
 
+// DPDK's meters, with the same periods and tokens.
+struct theirs {
+	struct rte_meter_srtcm_profile srtcm_profile;
+	struct rte_meter_trtcm_profile trtcm_profile;
+	struct rte_meter_trtcm_rfc4115_profile rfc4115_profile;
+	struct rte_meter_srtcm srtcm;
+	struct rte_meter_trtcm trtcm;
+	struct rte_meter_trtcm_rfc4115 rfc4115;
+};
+
+static void like_rte_meter(const struct cv_meter_profile *of, uint64_t now, struct theirs *theirs)
+{
+	const struct cv_meter_bucket_rate *first = &of->committed, *second = &of->second;
+	const uint64_t first_time = now - now % first->period;
+	const uint64_t second_time = now - now % second->period;
+
+	*theirs = (struct theirs){
+		.srtcm_profile = {.cbs = first->burst,
+			.ebs = second->burst,
+			.cir_period = first->period,
+			.cir_bytes_per_period = first->tokens},
+		.trtcm_profile = {.cbs = first->burst,
+			.pbs = second->burst,
+			.cir_period = first->period,
+			.cir_bytes_per_period = first->tokens,
+			.pir_period = second->period,
+			.pir_bytes_per_period = second->tokens},
+		.rfc4115_profile = {.cbs = first->burst,
+			.ebs = second->burst,
+			.cir_period = first->period,
+			.cir_bytes_per_period = first->tokens,
+			.eir_period = second->period,
+			.eir_bytes_per_period = second->tokens},
+		.srtcm = {.time = first_time, .tc = first->burst, .te = second->burst},
+		.trtcm = {.time_tc = first_time,
+			.time_tp = second_time,
+			.tc = first->burst,
+			.tp = second->burst},
+		.rfc4115 = {.time_tc = first_time,
+			.time_te = second_time,
+			.tc = first->burst,
+			.te = second->burst},
+	};
+}
+
+static enum rte_color by_rte_meter(enum cv_meter_kind kind, struct theirs *theirs, uint64_t now,
+	uint32_t tokens, enum rte_color in)
+{
+	switch (kind) {
+	case CV_METER_SRTCM:
+		return rte_meter_srtcm_color_aware_check(
+			&theirs->srtcm, &theirs->srtcm_profile, now, tokens, in);
+	case CV_METER_TRTCM:
+		return rte_meter_trtcm_color_aware_check(
+			&theirs->trtcm, &theirs->trtcm_profile, now, tokens, in);
+	default:
+		return rte_meter_trtcm_rfc4115_color_aware_check(
+			&theirs->rfc4115, &theirs->rfc4115_profile, now, tokens, in);
+	}
+}
+
 static void colours_are_the_rfcs(void **state)
 {
 	static const uint64_t hz = 2000000000;
@@ -78,22 +139,21 @@ static void colours_are_the_rfcs(void **state)
 			.committed_burst = 1 + draw(20000),
 			.second_burst = 1 + draw(20000),
 		};
-		union cv_meter_profile profile;
-		union cv_meter meter;
+		struct cv_meter_profile profile;
+		struct cv_meter meter;
 		uint64_t now = draw(1000000000000);
 		struct bucket first, second;
 		unsigned seen[RTE_COLORS] = {0};
+		struct theirs theirs;
 
 		cv_meter_profile_make(kind, &rates, hz, &profile);
-		cv_meter_fill(kind, &profile, &meter);
-		first = (struct bucket){rates.committed_burst, profile.trtcm.cir_period,
-			profile.trtcm.cir_bytes_per_period, rates.committed_burst, 0};
-		second = (struct bucket){rates.second_burst, profile.trtcm.pir_period,
-			profile.trtcm.pir_bytes_per_period, rates.second_burst, 0};
-		if (kind == CV_METER_SRTCM) {
-			first.period = profile.srtcm.cir_period;
-			first.per_period = profile.srtcm.cir_bytes_per_period;
-		}
+		cv_meter_fill(&profile, now, &meter);
+		first = (struct bucket){rates.committed_burst, profile.committed.period,
+			profile.committed.tokens, rates.committed_burst,
+			now / profile.committed.period};
+		second = (struct bucket){rates.second_burst, profile.second.period,
+			profile.second.tokens, rates.second_burst, now / profile.second.period};
+		like_rte_meter(&profile, now, &theirs);
 		for (unsigned i = 0; i < 2000; i++) {
 			const uint32_t tokens = (uint32_t)draw(2000);
 			const enum rte_color in = draw(2) ? RTE_COLOR_GREEN : (unsigned)draw(3);
@@ -103,6 +163,7 @@ static void colours_are_the_rfcs(void **state)
 			want = by_rfc(kind, &first, &second, now, tokens, in);
 			is = cv_meter_check(kind, &meter, &profile, now, tokens, in);
 			assert_int_equal(is, want);
+			assert_int_equal(is, by_rte_meter(kind, &theirs, now, tokens, in));
 			assert_true(is >= in);
 			seen[is]++;
 		}
@@ -120,15 +181,14 @@ static void rates_are_exact(void **state)
 			.second = rate / 3,
 			.committed_burst = 1000000000,
 			.second_burst = 1000000000};
-		union cv_meter_profile profile;
+		struct cv_meter_profile profile;
 		double is;
 
 		cv_meter_profile_make(CV_METER_TRTCM, &rates, hz, &profile);
-		is = (double)profile.trtcm.cir_bytes_per_period / (double)profile.trtcm.cir_period *
+		is = (double)profile.committed.tokens / (double)profile.committed.period *
 		     (double)hz;
 		assert_true(fabs(is / rate - 1) < 1e-4);
-		is = (double)profile.trtcm.pir_bytes_per_period / (double)profile.trtcm.pir_period *
-		     (double)hz;
+		is = (double)profile.second.tokens / (double)profile.second.period * (double)hz;
 		assert_true(fabs(is * 3 / rate - 1) < 1e-4);
 	}
 }
@@ -142,25 +202,35 @@ static void buckets_are_full_after_the_refill_time(void **state)
 			.second = (double)draw(1000000),
 			.committed_burst = 1 + draw(100000),
 			.second_burst = 1 + draw(100000)};
-		union cv_meter_profile profile;
-		union cv_meter meter;
+		struct cv_meter_profile profile;
+		struct cv_meter meter;
 		uint64_t now = 1000 + draw(1000000000000), refill_cycles;
 
 		cv_meter_profile_make(kind, &rates, 2000000000, &profile);
-		cv_meter_fill(kind, &profile, &meter);
+		cv_meter_fill(&profile, now, &meter);
 		for (unsigned n = 0; n < 2000; n++)
 			cv_meter_check(kind, &meter, &profile, now, 400, RTE_COLOR_GREEN);
 		refill_cycles = cv_meter_refill_cycles(kind, &profile);
 		now += refill_cycles;
 		cv_meter_check(kind, &meter, &profile, now, 0, RTE_COLOR_GREEN);
-		if (kind == CV_METER_SRTCM) {
-			assert_int_equal(meter.srtcm.tc, rates.committed_burst);
-			assert_int_equal(meter.srtcm.te, rates.second_burst);
-		} else {
-			assert_int_equal(meter.trtcm.tc, rates.committed_burst);
-			if (rates.second > 0)
-				assert_int_equal(meter.trtcm.tp, rates.second_burst);
-		}
+		assert_int_equal(meter.committed, rates.committed_burst);
+		if (kind == CV_METER_SRTCM || rates.second > 0)
+			assert_int_equal(meter.second, rates.second_burst);
+	}
+}
+
+// Periods are those of a division, whatever the time.
+static void periods_are_exact(void **state)
+{
+	for (unsigned i = 0; i < 1000000; i++) {
+		struct cv_meter_bucket_rate rate = {
+			.period = 1 + (i < 64 ? i : draw(1ull << draw(40)))};
+		const uint64_t time = seed >> draw(64), edge = time / rate.period * rate.period;
+
+		rate.reciprocal = UINT64_MAX / rate.period;
+		assert_int_equal(cv_meter_periods(&rate, time), time / rate.period);
+		assert_int_equal(cv_meter_periods(&rate, edge), edge / rate.period);
+		assert_int_equal(cv_meter_periods(&rate, edge - 1), (edge - 1) / rate.period);
 	}
 }
 
@@ -169,7 +239,7 @@ static void buckets_are_full_after_the_refill_time(void **state)
 
 static void a_table_keeps_who_is_not_idle(void **state)
 {
-	union cv_meter *known[HOSTS];
+	struct cv_meter *known[HOSTS];
 	struct cv_meter_table table;
 	unsigned refused = 0;
 	uint64_t now = 5 * IDLE;
@@ -195,9 +265,9 @@ static void a_table_keeps_who_is_not_idle(void **state)
 	}
 	for (uint64_t i = 0; i < HOSTS; i++) {
 		const struct cv_meter_key key = {{i, 7}};
-		union cv_meter *meter = known[i] == NULL ? NULL
-							 : cv_meter_table_get(&table, &key,
-								   now + IDLE / 2, &is_new);
+		struct cv_meter *meter = known[i] == NULL ? NULL
+							  : cv_meter_table_get(&table, &key,
+								    now + IDLE / 2, &is_new);
 
 		assert_ptr_equal(meter, known[i]);
 		assert_true(meter == NULL || !is_new);
@@ -221,6 +291,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(colours_are_the_rfcs),
 		cmocka_unit_test(rates_are_exact),
+		cmocka_unit_test(periods_are_exact),
 		cmocka_unit_test(buckets_are_full_after_the_refill_time),
 		cmocka_unit_test(a_table_keeps_who_is_not_idle),
 	};

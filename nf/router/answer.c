@@ -2,13 +2,17 @@
 // Copyright 2026 The Convoy authors
 #include <string.h>
 
+#include "nf/router/kernel.h"
 #include "nf/router/network.h"
 #include "packet/arp.h"
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
+#include "packet/ipv6_headers.h"
 #include "packet/neighbour_discovery.h"
 
 static const uint8_t broadcast[CV_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+#define LINK_SCOPE 2 // of a group, RFC 4291 section 2.7
+
 static const uint8_t all_nodes[16] = {0xff, 2, [15] = 1};
 
 static uint16_t ip_id(const struct cv_router_packet *packet)
@@ -170,6 +174,17 @@ static bool discovered(const struct cv_router_packet *packet)
 	return true;
 }
 
+// Whether it is between routers, hosts and their neighbours: types 133 to 137 of RFC 4861.
+static bool is_discovery(const struct cv_router_packet *packet)
+{
+	const struct cv_ipv6 *ip = (const struct cv_ipv6 *)cv_router_l3(packet->view);
+	const uint8_t *type = (const uint8_t *)(ip + 1);
+
+	return ip->next == IPPROTO_ICMPV6 &&
+	       packet->view->len - packet->view->l3 > (int)sizeof(*ip) && *type >= 133 &&
+	       *type <= 137;
+}
+
 // Answers an echo request of len bytes: those that the reply has.
 static uint8_t echo(struct cv_router_packet packet, uint16_t len, bool v6)
 {
@@ -203,14 +218,47 @@ static uint8_t answer_ipv4(struct cv_router_packet packet)
 
 	if (len != 0)
 		return echo(packet, len, false);
+	if (packet.network->kernel != NULL)
+		return cv_kernel_punt(packet, CV_DROP(CV_ROUTER_NOT_SERVED));
 	// What is in fragments would have to be reassembled first.
-	if (ip->proto != IPPROTO_ICMP && (ip->fragment & (CV_IPV4_MF | CV_IPV4_OFFSET)) == 0)
+	if ((ip->fragment & (CV_IPV4_MF | CV_IPV4_OFFSET)) != 0)
+		return CV_DROP(CV_ROUTER_NOT_SERVED);
+	if (ip->proto == IPPROTO_TCP)
+		cv_network_refuse(packet, cv_ipv4_header_len(ip));
+	else if (ip->proto != IPPROTO_ICMP)
 		cv_network_tell(packet,
-			ip->proto == IPPROTO_UDP || ip->proto == IPPROTO_TCP
-				? CV_ICMP_PORT_UNREACHABLE
-				: CV_ICMP_PROTOCOL_UNREACHABLE,
+			ip->proto == IPPROTO_UDP ? CV_ICMP_PORT_UNREACHABLE
+						 : CV_ICMP_PROTOCOL_UNREACHABLE,
 			0);
 	return CV_DROP(CV_ROUTER_NOT_SERVED);
+}
+
+// Tells the sender of an IPv6 packet to one of our addresses what is wrong with it.
+static void refuse_ipv6(struct cv_router_packet packet)
+{
+	uint16_t at;
+	uint8_t proto;
+
+	switch (cv_ipv6_read_headers(cv_router_l3(packet.view), &at, &proto)) {
+	case CV_IPV6_UPPER:
+		if (proto == IPPROTO_TCP)
+			cv_network_refuse(packet, at);
+		else if (proto == IPPROTO_UDP)
+			cv_network_tell(packet, CV_ICMP_PORT_UNREACHABLE, 0);
+		return;
+	case CV_IPV6_ERRONEOUS:
+		cv_network_tell(packet, CV_ICMP_PARAMETER, at);
+		return;
+	case CV_IPV6_UNKNOWN_HEADER:
+		cv_network_tell(packet, CV_ICMP_PROTOCOL_UNREACHABLE, at);
+		return;
+	case CV_IPV6_UNKNOWN_OPTION:
+		cv_network_tell(packet, CV_ICMP_UNKNOWN_OPTION, at);
+		return;
+	case CV_IPV6_FRAGMENTED:
+	case CV_IPV6_DISCARDED:
+		return;
+	}
 }
 
 static uint8_t answer_ipv6(struct cv_router_packet packet)
@@ -220,13 +268,11 @@ static uint8_t answer_ipv6(struct cv_router_packet packet)
 
 	if (len != 0)
 		return echo(packet, len, true);
-	if (ip->next == IPPROTO_ICMPV6)
+	if (is_discovery(&packet))
 		return discovered(&packet) ? CV_ABSORBED : CV_DROP(CV_ROUTER_NOT_SERVED);
-	if (ip->next == IPPROTO_UDP || ip->next == IPPROTO_TCP)
-		cv_network_tell(packet, CV_ICMP_PORT_UNREACHABLE, 0);
-	else if (ip->next != IPPROTO_NONE && ip->next != IPPROTO_FRAGMENT)
-		cv_network_tell(
-			packet, CV_ICMP_PROTOCOL_UNREACHABLE, offsetof(struct cv_ipv6, next));
+	if (packet.network->kernel != NULL)
+		return cv_kernel_punt(packet, CV_DROP(CV_ROUTER_NOT_SERVED));
+	refuse_ipv6(packet);
 	return CV_DROP(CV_ROUTER_NOT_SERVED);
 }
 
@@ -242,7 +288,11 @@ uint8_t cv_network_answer_link(struct cv_router_packet packet, uint8_t verdict)
 
 	if (cv_network_own(packet.network, &to, packet.view->in))
 		return answer_ipv6(packet);
-	return cv_ipv6_multicast(ip->dst) && discovered(&packet) ? CV_ABSORBED : verdict;
+	if (!cv_ipv6_multicast(ip->dst))
+		return verdict;
+	if (is_discovery(&packet))
+		return discovered(&packet) ? CV_ABSORBED : verdict;
+	return (ip->dst[1] & 0xf) == LINK_SCOPE ? cv_kernel_punt(packet, verdict) : verdict;
 }
 
 void cv_network_announce(struct cv_network *network, struct cv_nf_worker *worker)

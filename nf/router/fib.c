@@ -12,12 +12,14 @@
 #include <rte_rib.h>
 
 #include "dpdk/compat.h"
+#include "dpdk/table_memory.h"
 #include "nf/router/fib.h"
 #include "packet/ipv6.h"
 
 // rte_lpm6 keeps 21 bits of a next hop; rte_fib keeps 15 or 31.
 #define ADJACENCIES_MAX (1u << 21)
 #define SMALL_FIB_MAX 32767u
+#define GROWING_TBL8S_V4 32000u // of tables that change: numbers of two bytes are enough
 #define LAST_PATHS 64u // sets of next hops among which the same one is looked for
 
 // One entry of a table: a route, or a neighbour on a connected prefix.
@@ -36,6 +38,7 @@ struct builder {
 	struct cv_neighbour_table *table; // NULL: nothing is learned
 	uint32_t adjacencies_room;
 	uint32_t paths_room;
+	const struct cv_fib_room *room;
 	uint32_t last_paths[LAST_PATHS]; // adjacencies that are CV_FIB_PATHS: most routes share few
 };
 
@@ -397,12 +400,15 @@ static int make_v4(struct cv_fib *fib, const struct builder *builder, struct cv_
 	struct rte_fib_conf conf = {
 		.type = RTE_FIB_DIR24_8,
 		.default_nh = 0,
-		.max_routes = (int)(fib->routes_v4 + fib->hosts + fib->own + 1),
+		.max_routes =
+			(int)(fib->routes_v4 + fib->hosts + fib->own + builder->room->routes + 1),
 	};
 	char name[32];
 	size_t entry_bytes, bytes;
 
 	fib->tbl8s_v4 = count_tbl8s(builder, false);
+	if (fib->tbl8s_v4 < GROWING_TBL8S_V4)
+		fib->tbl8s_v4 += RTE_MIN(builder->room->routes, GROWING_TBL8S_V4 - fib->tbl8s_v4);
 	// Half the table is half the cache misses, where the numbers are small enough for it.
 	if (fib->adjacencies <= SMALL_FIB_MAX && fib->tbl8s_v4 < SMALL_FIB_MAX)
 		conf.dir24_8.nh_sz = RTE_FIB_DIR24_8_2B;
@@ -414,7 +420,9 @@ static int make_v4(struct cv_fib *fib, const struct builder *builder, struct cv_
 	bytes = (((size_t)1 << 24) + conf.dir24_8.num_tbl8 * 256ul) * entry_bytes +
 		(size_t)conf.max_routes * 400;
 	name_table(name, sizeof(name), "v4");
-	fib->v4 = rte_fib_create(name, builder->routes->env->socket, &conf);
+	fib->v4 = rte_fib_create(name, cv_table_memory(bytes), &conf);
+	if (fib->v4 == NULL)
+		fib->v4 = rte_fib_create(name, builder->routes->env->socket, &conf);
 	if (fib->v4 == NULL)
 		return table_failed(builder, "IPv4", fib->routes_v4, bytes, rte_errno, error);
 	for (size_t i = 0; i < builder->entries; i++) {
@@ -435,15 +443,19 @@ static int make_v4(struct cv_fib *fib, const struct builder *builder, struct cv_
 
 static int make_v6(struct cv_fib *fib, const struct builder *builder, struct cv_error *error)
 {
-	struct rte_lpm6_config conf = {.max_rules = fib->routes_v6 + fib->hosts + fib->own + 1};
+	struct rte_lpm6_config conf = {
+		.max_rules = fib->routes_v6 + fib->hosts + fib->own + builder->room->routes + 1};
 	char name[32];
 	size_t bytes;
 
-	fib->tbl8s_v6 = count_tbl8s(builder, true);
+	// One route more takes three tables, or five, but for those that it shares with others.
+	fib->tbl8s_v6 = count_tbl8s(builder, true) + 2 * builder->room->routes;
 	conf.number_tbl8s = fib->tbl8s_v6 + 1;
 	bytes = (((size_t)1 << 24) + conf.number_tbl8s * 256ul) * 4 + conf.max_rules * 64ul;
 	name_table(name, sizeof(name), "v6");
-	fib->v6 = rte_lpm6_create(name, builder->routes->env->socket, &conf);
+	fib->v6 = rte_lpm6_create(name, cv_table_memory(bytes), &conf);
+	if (fib->v6 == NULL)
+		fib->v6 = rte_lpm6_create(name, builder->routes->env->socket, &conf);
 	if (fib->v6 == NULL)
 		return table_failed(builder, "IPv6", fib->routes_v6, bytes, rte_errno, error);
 	for (size_t i = 0; i < builder->entries; i++) {
@@ -481,32 +493,101 @@ static void set_log_levels(uint32_t level)
 	rte_log_set_level((uint32_t)rte_log_register("lib.rib"), level);
 }
 
-int cv_fib_make(struct cv_fib *fib, const struct cv_routes *routes,
-	struct cv_neighbour_table *table, struct cv_error *error)
+static int make_tables(struct cv_fib *fib, const struct builder *builder, struct cv_error *error)
 {
-	struct builder builder = {.routes = routes, .table = table};
+	const bool both = builder->room->routes > 0;
+	int rc = 0;
+
+	if (both || has_family(builder, false))
+		rc = make_v4(fib, builder, error);
+	if (rc == 0 && (both || has_family(builder, true)))
+		rc = make_v6(fib, builder, error);
+	return rc;
+}
+
+// Room for sets of next hops that are not known yet. 0 or -ENOMEM.
+static int add_groups(struct cv_fib *fib, struct builder *builder)
+{
+	fib->groups_at = fib->adjacencies;
+	for (uint32_t i = 0; i < CV_FIB_GROUPS; i++) {
+		const uint32_t at = new_adjacency(fib, builder);
+
+		if (at == 0)
+			return -ENOMEM;
+		fib->adjacency[at].outcome = CV_FIB_PATHS;
+	}
+	fib->path = calloc(CV_FIB_GROUPS * CV_ROUTE_PATHS_MAX, sizeof(*fib->path));
+	return fib->path != NULL ? 0 : -ENOMEM;
+}
+
+static int remember(struct cv_fib *fib, const struct builder *builder)
+{
+	fib->made = calloc(builder->entries + 1, sizeof(*fib->made));
+	if (fib->made == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < builder->entries; i++)
+		fib->made[fib->made_count++] = builder->entry[i].prefix;
+	return 0;
+}
+
+int cv_fib_make(struct cv_fib *fib, struct cv_fib *twin, const struct cv_fib_room *room,
+	const struct cv_routes *routes, struct cv_neighbour_table *table, struct cv_error *error)
+{
+	struct builder builder = {.routes = routes, .table = table, .room = room};
 	int level = rte_log_get_level((uint32_t)rte_log_register("lib.lpm"));
 	int rc;
 
 	*fib = (struct cv_fib){.flow_key = rte_rand()};
+	*twin = (struct cv_fib){.shares = true};
 	set_log_levels(RTE_LOG_EMERG); // what fails is said in our own words
 	rc = collect_entries(fib, &builder, error);
-	if (rc == 0 && has_family(&builder, false))
-		rc = make_v4(fib, &builder, error);
-	if (rc == 0 && has_family(&builder, true))
-		rc = make_v6(fib, &builder, error);
+	if (rc == 0 && room->routes > 0)
+		rc = add_groups(fib, &builder) != 0 ? -ENOMEM : remember(fib, &builder);
+	if (rc == 0)
+		rc = make_tables(fib, &builder, error);
+	if (rc == 0 && room->routes > 0) {
+		*twin = *fib;
+		twin->v4 = NULL;
+		twin->v6 = NULL;
+		twin->shares = true;
+		rc = make_tables(twin, &builder, error);
+	}
 	set_log_levels((uint32_t)level);
 	free(builder.entry);
 	free(builder.by_neighbour);
 	return rc;
 }
 
+int cv_fib_change(struct cv_fib *fib, const struct cv_prefix *prefix, uint32_t adjacency)
+{
+	const bool gone = adjacency == CV_FIB_AT_NO_ROUTE;
+	struct rte_ipv6_addr v6;
+	rte_be32_t v4;
+
+	if (!prefix->address.v6) {
+		memcpy(&v4, prefix->address.bytes, sizeof(v4));
+		v4 = rte_be_to_cpu_32(v4);
+		return gone ? rte_fib_delete(fib->v4, v4, prefix->length)
+			    : rte_fib_add(fib->v4, v4, prefix->length, adjacency);
+	}
+	if (prefix->length == 0) {
+		fib->v6_default = adjacency;
+		return 0;
+	}
+	memcpy(v6.a, prefix->address.bytes, sizeof(v6.a));
+	return gone ? rte_lpm6_delete(fib->v6, &v6, prefix->length)
+		    : rte_lpm6_add(fib->v6, &v6, prefix->length, adjacency);
+}
+
 void cv_fib_free(struct cv_fib *fib)
 {
 	rte_fib_free(fib->v4);
 	rte_lpm6_free(fib->v6);
-	free(fib->adjacency);
-	free(fib->path);
+	if (!fib->shares) {
+		free(fib->adjacency);
+		free(fib->path);
+		free(fib->made);
+	}
 	*fib = (struct cv_fib){.v4 = NULL};
 }
 

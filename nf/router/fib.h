@@ -11,6 +11,7 @@
 #ifndef CV_FIB_H
 #define CV_FIB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rte_fib.h>
@@ -31,6 +32,13 @@ enum {
 	CV_FIB_AT_LINKS, // of port 0, and so on
 };
 
+#define CV_FIB_GROUPS 1024u // sets of next hops that tables which change may lead to
+
+// Room in tables that change while workers read them (route_mirror.h).
+struct cv_fib_room {
+	uint32_t routes; // of either family; 0: the tables stay as they are
+};
+
 struct cv_fib {
 	struct rte_fib *v4; // NULL: no IPv4 route; next hops are indices of adjacency
 	struct rte_lpm6 *v6; // NULL: no IPv6 route but perhaps a default
@@ -40,10 +48,14 @@ struct cv_fib {
 	uint32_t neighbours_at; // the adjacency of the neighbour table's first entry
 	uint32_t *path; // adjacencies of the next hops of CV_FIB_PATHS
 	uint32_t paths;
+	uint32_t groups_at; // the adjacency of the first of CV_FIB_GROUPS; 0: there are none
 	uint64_t flow_key; // random: nobody can choose flows that all take one next hop
 	uint32_t routes_v4, routes_v6, hosts; // hosts: neighbours on connected prefixes
 	uint32_t own; // entries for the router's own addresses
 	uint32_t tbl8s_v4, tbl8s_v6;
+	struct cv_prefix *made; // with room: what the tables had at first, and is not to change
+	uint32_t made_count;
+	bool shares; // adjacency, path and made are another's
 };
 
 // Makes the tables. The routes are sorted (cv_routes_sort) and no longer needed afterwards. A next hop
@@ -51,8 +63,14 @@ struct cv_fib {
 // entries are all free and which has no adjacencies yet, learns it; NULL: there are no addresses.
 // Needs the EAL. Returns 0 or a negative errno with error set; either way *fib is to be freed by
 // cv_fib_free.
-int cv_fib_make(struct cv_fib *fib, const struct cv_routes *routes,
-	struct cv_neighbour_table *table, struct cv_error *error);
+// With room, both families' tables are made, and twin becomes a second pair of tables with the same
+// adjacencies, to be freed as well.
+int cv_fib_make(struct cv_fib *fib, struct cv_fib *twin, const struct cv_fib_room *room,
+	const struct cv_routes *routes, struct cv_neighbour_table *table, struct cv_error *error);
+
+// Has a prefix lead to an adjacency; CV_FIB_AT_NO_ROUTE: it is taken out. 0, or a negative errno: there
+// is no room, and nothing has changed. Nobody reads the tables meanwhile.
+int cv_fib_change(struct cv_fib *fib, const struct cv_prefix *prefix, uint32_t adjacency);
 
 // The adjacency of one destination: an IPv4 address in host order; an IPv6 address.
 uint32_t cv_fib_find_v4(const struct cv_fib *fib, uint32_t address);

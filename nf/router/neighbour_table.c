@@ -356,16 +356,34 @@ static struct cv_neighbour_event ask(
 uint32_t cv_neighbour_table_pin(
 	struct cv_neighbour_table *table, const struct cv_neighbour_key *key)
 {
-	uint32_t at = cv_neighbour_table_find(table, key);
+	uint32_t at;
 
-	if (at == CV_NEIGHBOUR_NONE)
+	rte_spinlock_lock(&table->lock);
+	at = cv_neighbour_table_find(table, key);
+	if (at == CV_NEIGHBOUR_NONE) {
 		at = add(table, key, &(struct cv_neighbour_tags){0}, 0);
-	if (at == CV_NEIGHBOUR_NONE)
-		return at;
-	table->entry[at].pinned = true;
-	table->entry[at].state = CV_NEIGHBOUR_FAILED; // the first packet asks for it
-	table->entry[at].due = UINT64_MAX;
+		if (at != CV_NEIGHBOUR_NONE) {
+			// The first packet asks for it.
+			__atomic_store_n(
+				&table->entry[at].state, CV_NEIGHBOUR_FAILED, __ATOMIC_RELAXED);
+			table->entry[at].due = UINT64_MAX;
+		}
+	}
+	if (at != CV_NEIGHBOUR_NONE)
+		table->entry[at].pinned = true;
+	rte_spinlock_unlock(&table->lock);
 	return at;
+}
+
+void cv_neighbour_table_unpin(struct cv_neighbour_table *table, uint32_t at)
+{
+	struct cv_neighbour_entry *entry = &table->entry[at];
+
+	rte_spinlock_lock(&table->lock);
+	entry->pinned = false;
+	if (entry->state == CV_NEIGHBOUR_FAILED)
+		entry->due = 0; // it is forgotten next time
+	rte_spinlock_unlock(&table->lock);
 }
 
 void cv_neighbour_table_start(

@@ -128,10 +128,13 @@ int cv_neighbour_table_init(struct cv_neighbour_table *table, uint32_t entries,
 	struct cv_adjacency *adjacency, uint64_t hz, const uint64_t *seed);
 void cv_neighbour_table_free(struct cv_neighbour_table *table);
 
-// Before the first packet: the entry of a route's next hop, new if need be. CV_NEIGHBOUR_NONE: there
-// is no room for it.
+// The entry of a route's next hop, new if need be: it is not forgotten. CV_NEIGHBOUR_NONE: there is no
+// room for it.
 uint32_t cv_neighbour_table_pin(
 	struct cv_neighbour_table *table, const struct cv_neighbour_key *key);
+
+// No route's next hop any more, and no worker has its place from a table of routes.
+void cv_neighbour_table_unpin(struct cv_neighbour_table *table, uint32_t at);
 
 // Before the first packet: the ports are open. ports must outlive the table.
 void cv_neighbour_table_start(

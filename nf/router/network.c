@@ -2,6 +2,8 @@
 // Copyright 2026 The Convoy authors
 #include "nf/router/network.h"
 
+#include "nf/router/kernel.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +24,13 @@ struct cv_address cv_router_address(bool v6, const void *bytes)
 static bool has_link_local(const struct cv_network *network, unsigned port)
 {
 	return network->link_local[port][0] != 0;
+}
+
+size_t cv_network_claims(const struct cv_network *network, struct cv_nf_claim *claims, size_t max)
+{
+	for (size_t i = 0; i < network->owns && i < max; i++)
+		claims[i] = (struct cv_nf_claim){.address = network->own[i].address};
+	return network->owns;
 }
 
 bool cv_network_own(const struct cv_network *network, const struct cv_address *address, int port)
@@ -96,9 +105,9 @@ static int make_workers(struct cv_network *network, const struct cv_routes_confi
 	return 0;
 }
 
-struct cv_network *cv_network_create(const struct cv_routes *routes, const struct cv_fib *fib,
-	struct cv_neighbour_table *table, const struct cv_routes_config *config,
-	const struct cv_nf_env *env)
+struct cv_network *cv_network_create(const struct cv_routes *routes,
+	const struct cv_fib *const *fib, struct cv_neighbour_table *table,
+	const struct cv_routes_config *config, const struct cv_nf_env *env)
 {
 	struct cv_network *network = calloc(1, sizeof(*network));
 
@@ -146,11 +155,15 @@ void cv_network_destroy(struct cv_network *network)
 {
 	if (network == NULL)
 		return;
+	cv_kernel_destroy(network->kernel);
 	for (unsigned i = 0; network->worker != NULL && i < network->workers; i++) {
 		struct cv_network_worker *worker = &network->worker[i];
 
 		for (uint32_t w = 0; w < worker->waiting_count; w++)
 			cv_nf_free_held(&worker->waiting[w].held);
+		for (uint32_t w = 0; worker->left != NULL && w < worker->left->count; w++)
+			cv_nf_free_held(&worker->left->waiting[w].held);
+		free(worker->left);
 		free(worker->waits);
 	}
 	cv_neighbour_table_free(&network->table);
@@ -185,12 +198,17 @@ void cv_network_tick(struct cv_network *network, struct cv_nf_worker *worker)
 	unsigned count;
 	uint32_t changes;
 
+	// Pairs with the release store in cv_network_inherit().
+	if (CV_UNLIKELY(__atomic_load_n(&own->left, __ATOMIC_ACQUIRE) != NULL))
+		cv_network_wait_on(network, worker);
 	// Pairs with enter() in neighbour_table.c: those who waited for it see the new address.
 	changes = __atomic_load_n(&network->table.changes, __ATOMIC_ACQUIRE);
 	if (CV_UNLIKELY(changes != own->changes)) {
 		own->changes = changes;
 		cv_network_release(network, worker);
 	}
+	if (network->kernel != NULL)
+		cv_kernel_send(network, worker, worker->now >= own->next_tick);
 	if (CV_LIKELY(worker->now < own->next_tick))
 		return;
 	own->next_tick = worker->now + network->hz / 1000;
@@ -212,8 +230,9 @@ static uint64_t sum(const struct cv_network *network, size_t offset)
 	return total;
 }
 
-#define SUM(member) \
-	json_integer((json_int_t)sum(network, offsetof(struct cv_network_worker, member)))
+#define SUM(member)                                         \
+	json_integer((json_int_t)(network->counted.member + \
+				  sum(network, offsetof(struct cv_network_worker, member))))
 
 void cv_network_info(const struct cv_network *network, json_t *info)
 {
@@ -233,4 +252,6 @@ void cv_network_info(const struct cv_network *network, json_t *info)
 	json_object_set_new(info, "icmp_errors", SUM(errors_sent));
 	json_object_set_new(info, "icmp_errors_limited", SUM(errors_limited));
 	json_object_set_new(info, "fragmented", SUM(fragmented));
+	if (network->kernel != NULL)
+		cv_kernel_info(network->kernel, info);
 }

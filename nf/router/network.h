@@ -18,7 +18,7 @@
 #include "chain/nf.h"
 #include "nf/router/fib.h"
 #include "nf/router/neighbour_table.h"
-#include "nf/router/token_bucket.h"
+#include "nf/token_bucket.h"
 #include "nf/router/validate.h"
 #include "packet/icmp.h"
 
@@ -34,6 +34,17 @@ struct cv_router_waiting {
 	uint64_t since; // TSC ticks
 };
 
+// What waited when another instance took the place of this one.
+struct cv_router_left {
+	uint32_t count;
+	struct cv_router_waiting waiting[CV_WAIT_PACKETS];
+};
+
+// What all workers together have counted.
+struct cv_network_counted {
+	uint64_t errors_sent, errors_limited, solicitations, answered, fragmented, conflicts;
+};
+
 // What one worker has, for itself alone. Counters are read by others.
 struct cv_network_worker {
 	struct cv_token_bucket errors; // that may be sent
@@ -45,12 +56,17 @@ struct cv_network_worker {
 	uint16_t ip_id;
 	uint16_t announcements_left; // of the first worker that runs the function
 	uint64_t errors_sent, errors_limited, solicitations, answered, fragmented, conflicts;
+	uint64_t to_kernel, from_kernel; // packets
 	uint8_t *waits; // for each neighbour, how many packets
+	struct cv_router_left *left; // of the instance before; NULL: nothing, or taken over
 	struct cv_router_waiting waiting[CV_WAIT_PACKETS];
 } __rte_cache_aligned;
 
+struct cv_kernel;
+
 struct cv_network {
-	const struct cv_fib *fib;
+	const struct cv_fib *const *fib; // which changes where routes are mirrored
+	struct cv_kernel *kernel; // whose routes these are; NULL: nobody's
 	struct cv_own_address *own; // in the order of the configuration
 	size_t owns;
 	unsigned ports_count;
@@ -60,19 +76,29 @@ struct cv_network {
 	struct cv_neighbour_table table;
 	unsigned workers;
 	uint32_t announced; // whether a worker has taken that upon itself
+	struct cv_network_counted counted; // by the instances before
 	struct cv_network_worker *worker; // by index
 };
 
 // The life of a router whose routes have addresses. Returns NULL: no memory. It takes the table over
 // as it is.
-struct cv_network *cv_network_create(const struct cv_routes *routes, const struct cv_fib *fib,
-	struct cv_neighbour_table *table, const struct cv_routes_config *config,
-	const struct cv_nf_env *env);
+struct cv_network *cv_network_create(const struct cv_routes *routes,
+	const struct cv_fib *const *fib, struct cv_neighbour_table *table,
+	const struct cv_routes_config *config, const struct cv_nf_env *env);
 void cv_network_start(struct cv_network *network, const struct cv_nf_env *env);
 void cv_network_destroy(struct cv_network *network);
+
+// Before its first packet: the neighbours that another one knows, whose place it takes.
+void cv_network_copy_neighbours(struct cv_network *network, const struct cv_network *running);
+// Once that has seen its last packet: its counters, and what waits.
+void cv_network_inherit(struct cv_network *network, struct cv_network *before);
+
 void cv_network_tick(struct cv_network *network, struct cv_nf_worker *worker);
 // Adds what is known to the function's own info.
 void cv_network_info(const struct cv_network *network, json_t *info);
+
+// Its own addresses: struct cv_nf's claims().
+size_t cv_network_claims(const struct cv_network *network, struct cv_nf_claim *claims, size_t max);
 
 // What each port takes in: with addresses, frames to its own.
 void cv_network_matches(const struct cv_network *network, struct cv_mac_match *match);
@@ -83,6 +109,9 @@ uint8_t cv_network_process(struct cv_network *network, struct cv_nf_worker *work
 	struct cv_view *view, uint8_t verdict, uint32_t adjacency);
 
 // What is below is for the files of this folder.
+
+// Packets that waited in the instance before wait on, by the worker.
+void cv_network_wait_on(struct cv_network *network, struct cv_nf_worker *worker);
 
 // One packet on the slow path.
 struct cv_router_packet {
@@ -95,6 +124,12 @@ static inline struct cv_network_worker *cv_network_worker_of(
 	const struct cv_network *network, const struct cv_nf_worker *worker)
 {
 	return &network->worker[worker->index];
+}
+
+static inline const struct cv_fib *cv_network_fib(const struct cv_network *network)
+{
+	// Pairs with the release store in route_mirror.c.
+	return __atomic_load_n(network->fib, __ATOMIC_ACQUIRE);
 }
 
 // Counts one more, for readers that may be an update behind.
@@ -132,6 +167,9 @@ void cv_network_announce(struct cv_network *network, struct cv_nf_worker *worker
 
 // tell.c: tells a packet's sender what became of it, if that is allowed.
 void cv_network_tell(struct cv_router_packet packet, enum cv_icmp_reason reason, uint32_t value);
+// Refuses a packet of TCP to an own address, whose header is at l4 of the IP packet, with a reset. It
+// counts as an error, and is limited as these are.
+void cv_network_refuse(struct cv_router_packet packet, uint16_t l4);
 // Makes a frame of a port, with the tags given; returns where its layer 3, of len bytes, begins, or
 // NULL: there is no room.
 uint8_t *cv_network_make(struct cv_network *network, struct cv_nf_worker *worker,

@@ -2,6 +2,7 @@
 // Copyright 2026 The Convoy authors
 #include <string.h>
 
+#include "nf/router/kernel.h"
 #include "nf/router/network.h"
 #include "nf/router/paths.h"
 #include "packet/ipv4_fragment.h"
@@ -104,8 +105,9 @@ static uint8_t wait_for(
 	struct cv_network_worker *own = cv_network_worker_of(packet.network, packet.worker);
 	struct cv_router_waiting *waiting = &own->waiting[own->waiting_count];
 
-	// One that is to be fragmented does not wait: that is done on its way through the router.
-	if (ip_len(packet.view) > packet.network->port[key->port].mtu ||
+	// One that is to be fragmented waits whole: IP alone, in its own buffer.
+	if ((ip_len(packet.view) > packet.network->port[key->port].mtu &&
+		    packet.view->before != 0) ||
 		!fits(packet, packet.network->port[key->port].mtu) ||
 		own->waiting_count == CV_WAIT_PACKETS || own->waits[at] == CV_WAIT_EACH ||
 		own->waiting_bytes + cv_view_packet_len(packet.view) > CV_WAIT_BYTES ||
@@ -159,17 +161,18 @@ static uint8_t to_neighbour(struct cv_router_packet packet, const struct cv_neig
 static struct cv_neighbour_key key_of(
 	const struct cv_network *network, uint32_t at, const struct cv_address *to)
 {
-	const struct cv_adjacency *adjacency = &network->fib->adjacency[at];
+	const struct cv_adjacency *adjacency = &cv_network_fib(network)->adjacency[at];
 
 	if (adjacency->outcome == CV_FIB_LINK)
 		return (struct cv_neighbour_key){.address = *to, .port = adjacency->port};
-	return network->table.entry[at - network->fib->neighbours_at].key; // pinned: it stays
+	return network->table.entry[at - cv_network_fib(network)->neighbours_at]
+		.key; // pinned: it stays
 }
 
 // One of several next hops: the flow's own, unless that neighbour does not answer.
 static uint32_t path_of(struct cv_router_packet packet, uint32_t paths)
 {
-	const struct cv_fib *fib = packet.network->fib;
+	const struct cv_fib *fib = cv_network_fib(packet.network);
 	const struct cv_adjacency *all = &fib->adjacency[paths];
 	const uint32_t chosen =
 		cv_paths_choose(fib, paths, cv_paths_flow(packet.view, fib->flow_key));
@@ -196,7 +199,7 @@ static uint32_t path_of(struct cv_router_packet packet, uint32_t paths)
 
 uint8_t cv_network_onward(struct cv_router_packet packet, uint32_t at)
 {
-	const struct cv_fib *fib = packet.network->fib;
+	const struct cv_fib *fib = cv_network_fib(packet.network);
 	const struct cv_address to = destination_of(packet.view);
 	struct cv_neighbour_key key;
 
@@ -228,7 +231,7 @@ uint8_t cv_network_onward(struct cv_router_packet packet, uint32_t at)
 bool cv_network_resolve(
 	struct cv_router_packet packet, const struct cv_address *to, struct cv_adjacency *adjacency)
 {
-	const struct cv_fib *fib = packet.network->fib;
+	const struct cv_fib *fib = cv_network_fib(packet.network);
 	struct cv_neighbour_key key = {.address = *to, .port = packet.view->in};
 	rte_be32_t v4;
 	uint32_t at;
@@ -250,6 +253,32 @@ bool cv_network_resolve(
 		return true;
 	return use(packet, &key, &at) == CV_NEIGHBOUR_GO &&
 	       cv_neighbour_table_forward(&packet.network->table, &key, adjacency);
+}
+
+// A packet that has waited becomes its first fragment; the others go before it. False: it cannot be.
+static bool fragment_held(struct cv_router_packet packet, const struct cv_held *held, uint16_t mtu)
+{
+	const struct cv_view *view = packet.view;
+	struct cv_ipv4 *ip = (struct cv_ipv4 *)cv_router_l3(view);
+	struct cv_ipv4_fragments parts;
+
+	cv_ipv4_fragments(ip, mtu, &parts);
+	if (parts.count == 0)
+		return false;
+	for (uint16_t i = 1; i < parts.count; i++) {
+		const uint16_t len = cv_ipv4_fragment_len(&parts, i);
+		uint8_t *frame =
+			cv_nf_originate_beside(packet.worker, held, view->l3 + len, CV_NF_BEHIND);
+
+		if (frame == NULL)
+			return false;
+		memcpy(frame, view->data, view->l3);
+		cv_ipv4_fragment(ip, &parts, i, frame + view->l3);
+	}
+	cv_ipv4_fragment_first(ip, &parts);
+	cv_nf_trim_held(held, view->len - view->l3 - parts.first_len);
+	cv_network_count(&cv_network_worker_of(packet.network, packet.worker)->fragmented);
+	return true;
 }
 
 // What becomes of a packet that waits. False: it goes on waiting.
@@ -274,7 +303,19 @@ static bool try_release(
 	}
 	rewrite(&view, &adjacency);
 	waiting->held.out = adjacency.port;
+	if (ip_len(&view) > adjacency.mtu &&
+		!fragment_held(packet, &waiting->held, adjacency.mtu)) {
+		cv_nf_drop_held(worker, &waiting->held, CV_ROUTER_NO_BUFFER);
+		return true;
+	}
 	return cv_nf_release(worker, &waiting->held, CV_NF_BEHIND);
+}
+
+static uint32_t held_bytes(const struct cv_router_waiting *waiting)
+{
+	const struct cv_view view = cv_nf_held_view(&waiting->held);
+
+	return cv_view_packet_len(&view);
 }
 
 void cv_network_release(struct cv_network *network, struct cv_nf_worker *worker)
@@ -284,17 +325,26 @@ void cv_network_release(struct cv_network *network, struct cv_nf_worker *worker)
 
 	for (uint32_t i = 0; i < own->waiting_count; i++) {
 		struct cv_router_waiting *waiting = &own->waiting[i];
-		const struct cv_view view = cv_nf_held_view(&waiting->held);
-		const uint32_t at = waiting->at, bytes = cv_view_packet_len(&view);
+		const uint32_t at = waiting->at;
 
-		if (!try_release(network, worker, waiting)) {
-			own->waiting[kept++] = *waiting;
+		own->waiting_bytes -= held_bytes(waiting);
+		if (try_release(network, worker, waiting)) {
+			own->waits[at]--;
 			continue;
 		}
-		own->waits[at]--;
-		own->waiting_bytes -= bytes;
+		own->waiting_bytes += held_bytes(waiting); // perhaps a first fragment by now
+		own->waiting[kept++] = *waiting;
 	}
 	own->waiting_count = kept;
+}
+
+// 224.0.0.0/24, which no router forwards (RFC 5771 section 4): routing protocols'.
+static bool is_link_group(const struct cv_view *view)
+{
+	const uint8_t *to = cv_router_l3(view) + 16;
+
+	return view->proto == CV_PROTO_IPV4 && cv_mac_group(view->data) && to[0] == 224 &&
+	       to[1] == 0 && to[2] == 0;
 }
 
 uint8_t cv_network_process(struct cv_network *network, struct cv_nf_worker *worker,
@@ -315,6 +365,8 @@ uint8_t cv_network_process(struct cv_network *network, struct cv_nf_worker *work
 	case CV_DROP(CV_ROUTER_MARTIAN):
 		if (answers && view->proto == CV_PROTO_IPV6)
 			return cv_network_answer_link(packet, verdict);
+		if (is_link_group(view))
+			return cv_kernel_punt(packet, verdict);
 		return verdict;
 	case CV_DROP(CV_ROUTER_TTL_EXPIRED):
 		to = destination_of(view);

@@ -7,6 +7,7 @@
 //
 //   {"addresses": {PORT: [ADDRESS/LENGTH]},
 //    "routes": [{"prefix": PREFIX, "via": NEXTHOP, "dev": PORT}], "routes_file": PATH,
+//    or "routes": {"kernel": NETNS},
 //    "neighbours": [{"address": ADDRESS, "mac": MAC, "dev": PORT}], "neighbours_file": PATH}
 //
 //   addresses   of its own; their networks are routes
@@ -40,8 +41,9 @@
 //   other_mac     sent to a MAC address that is not the port's
 //   too_big       longer than the next port's MTU, and not to be fragmented
 //   not_served    to one of its addresses, and nothing there answers; or a fragment to it
-//   wait_full     too many packets wait for neighbours already; or one to be fragmented would
+//   wait_full     too many packets wait for neighbours already
 //   no_buffer     no room for an answer or a fragment
+//   punt_full     to the kernel (routes: kernel), which has not taken the last 256 yet
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +52,7 @@
 #include "chain/nf.h"
 #include "dpdk/compat.h"
 #include "nf/router/fib.h"
+#include "nf/router/kernel.h"
 #include "nf/router/network.h"
 #include "nf/router/paths.h"
 #include "nf/router/validate.h"
@@ -59,10 +62,12 @@
 // As enum cv_router_drop has them.
 static const char *const drops[] = {"not_ip", "bad_header", "multicast", "martian", "ttl_expired",
 	"no_route", "no_neighbour", "other_mac", "too_big", "not_served", "wait_full", "no_buffer",
-	NULL};
+	"punt_full", NULL};
 
 struct router {
-	struct cv_fib fib;
+	struct cv_fib fib[2]; // the second where routes are mirrored
+	const struct cv_fib *now; // which changes then
+	struct cv_route_mirror *mirror; // NULL: they stay; the network's
 	cv_router_validate *validate;
 	struct cv_network *network; // NULL: it has no addresses
 	struct cv_mac_match match[CV_PORTS_MAX]; // what each port takes in
@@ -73,8 +78,31 @@ static void destroy(void *instance)
 	struct router *router = instance;
 
 	cv_network_destroy(router->network);
-	cv_fib_free(&router->fib);
+	cv_fib_free(&router->fib[0]);
+	cv_fib_free(&router->fib[1]);
 	free(router);
+}
+
+// Has the kernel's routes mirrored in the tables. What they have already stays. 0 or -ENOMEM.
+static int mirror(struct router *router, const struct cv_routes *routes,
+	const struct cv_routes_config *config, const struct cv_nf_env *env)
+{
+	const struct cv_fib *fib = &router->fib[0];
+
+	router->mirror = cv_route_mirror_create(router->network, router->fib, &router->now,
+		config->route_entries + fib->made_count, env->workers);
+	if (router->mirror == NULL)
+		return -ENOMEM;
+	router->network->kernel =
+		cv_kernel_create(router->network, router->mirror, config->kernel, env);
+	if (router->network->kernel == NULL) {
+		cv_route_mirror_destroy(router->mirror);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < fib->made_count; i++)
+		if (cv_route_mirror_fix(router->mirror, &fib->made[i]) != 0)
+			return -ENOMEM;
+	return 0;
 }
 
 // Makes the tables of what was read, and the life in its networks. 0, or a negative errno with error
@@ -82,6 +110,7 @@ static void destroy(void *instance)
 static int make(struct router *router, const struct cv_routes *routes,
 	const struct cv_routes_config *config, const struct cv_nf_env *env, struct cv_error *error)
 {
+	const struct cv_fib_room room = {config->kernel != NULL ? config->route_entries : 0};
 	struct cv_neighbour_table table = {.entry = NULL};
 	int rc = 0;
 
@@ -89,25 +118,46 @@ static int make(struct router *router, const struct cv_routes *routes,
 		rc = cv_neighbour_table_init(
 			&table, config->neighbour_entries, NULL, rte_get_tsc_hz(), NULL);
 	if (rc == 0)
-		rc = cv_fib_make(&router->fib, routes, routes->owns > 0 ? &table : NULL, error);
+		rc = cv_fib_make(&router->fib[0], &router->fib[1], &room, routes,
+			routes->owns > 0 ? &table : NULL, error);
 	if (rc == 0 && routes->owns > 0) {
-		router->network = cv_network_create(routes, &router->fib, &table, config, env);
+		router->network = cv_network_create(routes, &router->now, &table, config, env);
 		rc = router->network != NULL ? 0 : -ENOMEM;
 	}
+	if (rc == 0 && config->kernel != NULL)
+		rc = mirror(router, routes, config, env);
 	cv_neighbour_table_free(&table);
 	return rc;
+}
+
+// The interfaces are made once, while the node has the rights to.
+static int refuse_to_change(
+	const struct cv_routes_config *config, const struct cv_nf_env *env, struct cv_error *error)
+{
+	const struct router *running = env->running;
+
+	if (running == NULL || (running->mirror == NULL && config->kernel == NULL))
+		return 0;
+	cv_error_set(error,
+		"%s: routes: kernel: a router with them cannot be changed while it runs; start the "
+		"node again",
+		env->name);
+	return -EINVAL;
 }
 
 static void *create(const void *config, const struct cv_nf_env *env, struct cv_error *error)
 {
 	struct router *router = calloc(1, sizeof(*router));
-	struct cv_routes routes;
+	struct cv_routes routes = {.env = env};
 	int rc;
 
 	if (router == NULL)
 		return NULL;
+	router->now = &router->fib[0];
 	router->validate = cv_router_validate_best();
-	rc = cv_routes_load(&routes, config, env, error);
+	rc = refuse_to_change(config, env, error);
+	if (rc == 0)
+		rc = cv_routes_load(&routes, config, env, error);
 	if (rc == 0)
 		rc = make(router, &routes, config, env, error);
 	cv_routes_free(&routes);
@@ -118,15 +168,23 @@ static void *create(const void *config, const struct cv_nf_env *env, struct cv_e
 	return router;
 }
 
+static size_t claims(const void *instance, struct cv_nf_claim *of, size_t max)
+{
+	const struct router *router = instance;
+
+	return router->network == NULL ? 0 : cv_network_claims(router->network, of, max);
+}
+
 // Writes the ports' addresses beside those of the next hops, and what fits through.
 static void start(void *instance, const struct cv_nf_env *env)
 {
 	struct router *router = instance;
-	struct cv_adjacency *adjacency = router->fib.adjacency;
+	const struct router *running = env->running;
+	struct cv_adjacency *adjacency = router->fib[0].adjacency;
 
 	for (unsigned i = 0; i < CV_PORTS_MAX; i++)
 		router->match[i] = cv_mac_match_any();
-	for (uint32_t i = 0; i < router->fib.adjacencies; i++) {
+	for (uint32_t i = 0; i < router->fib[0].adjacencies; i++) {
 		if (adjacency[i].outcome != CV_FIB_FORWARD)
 			continue;
 		memcpy(adjacency[i].source, env->macs[adjacency[i].port], CV_MAC_LEN);
@@ -137,19 +195,36 @@ static void start(void *instance, const struct cv_nf_env *env)
 	if (router->network == NULL)
 		return;
 	cv_network_start(router->network, env);
+	if (running != NULL && running->network != NULL)
+		cv_network_copy_neighbours(router->network, running->network);
 	cv_network_matches(router->network, router->match);
 }
 
-// Sends a packet on if it may go straight: no longer than the next port takes, its next hop's MAC
-// address known. False: it is as it was.
-static CV_INLINE bool send_on(struct cv_view *view, const struct cv_adjacency *adjacency)
+static void inherit(void *instance, void *before)
+{
+	struct router *router = instance;
+
+	if (router->network != NULL && ((struct router *)before)->network != NULL)
+		cv_network_inherit(router->network, ((struct router *)before)->network);
+}
+
+static int attach(void *instance, const struct cv_nf_env *env, struct cv_error *error)
+{
+	const struct router *router = instance;
+
+	return router->mirror != NULL ? cv_kernel_attach(router->network->kernel, env, error) : 0;
+}
+
+// Sends a packet of this many bytes of layer 3, or fewer, on if it may go straight: no longer than the
+// next port takes, its next hop's MAC address known. False: it is as it was.
+static CV_INLINE bool send_on(
+	struct cv_view *view, const struct cv_adjacency *adjacency, uint32_t bytes)
 {
 	uint8_t *data = view->data;
 	uint64_t word;
 
 	// The acquire load pairs with neighbour_table.c's publish(): what follows is the address.
-	if (CV_UNLIKELY((unsigned)(view->len - view->l3) >
-			__atomic_load_n(&adjacency->mtu, __ATOMIC_ACQUIRE)))
+	if (CV_UNLIKELY(bytes > __atomic_load_n(&adjacency->mtu, __ATOMIC_ACQUIRE)))
 		return false;
 	// Both addresses, in two stores.
 	word = __atomic_load_n(&adjacency->word, __ATOMIC_RELAXED);
@@ -191,12 +266,16 @@ static uint8_t nowhere(const struct cv_adjacency *adjacency)
 static __attribute__((noinline)) uint8_t slow(struct router *router, struct cv_nf_worker *worker,
 	struct cv_view *view, uint8_t verdict, uint32_t at)
 {
-	const struct cv_fib *fib = &router->fib;
+	const struct cv_fib *fib = __atomic_load_n(&router->now, __ATOMIC_ACQUIRE);
+	const uint32_t bytes = view->len - view->l3;
 
+	// Only another packet of the burst is too long.
+	if (verdict == CV_NEXT && send_on(view, &fib->adjacency[at], bytes))
+		return CV_NEXT;
 	if (verdict == CV_NEXT && fib->adjacency[at].outcome == CV_FIB_PATHS) {
 		uint32_t chosen = cv_paths_choose(fib, at, cv_paths_flow(view, fib->flow_key));
 
-		if (send_on(view, &fib->adjacency[chosen]))
+		if (send_on(view, &fib->adjacency[chosen], bytes))
 			return CV_NEXT;
 		if (router->network == NULL)
 			return nowhere(&fib->adjacency[chosen]);
@@ -208,14 +287,14 @@ static __attribute__((noinline)) uint8_t slow(struct router *router, struct cv_n
 
 // Rewrites the packets of a burst. all: no verdict needs to be looked at first.
 static CV_INLINE uint16_t send_all(struct router *router, struct cv_nf_worker *worker,
-	struct cv_view *view, uint8_t *verdict, const uint64_t *adjacency, uint16_t n, bool all)
+	const struct cv_adjacency *adjacencies, struct cv_view *view, uint8_t *verdict,
+	const uint64_t *adjacency, uint32_t longest, uint16_t n, bool all)
 {
-	const struct cv_adjacency *adjacencies = router->fib.adjacency;
 	uint16_t others = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
 		if ((all || CV_LIKELY(verdict[i] == CV_NEXT)) &&
-			CV_LIKELY(send_on(&view[i], &adjacencies[adjacency[i]])))
+			CV_LIKELY(send_on(&view[i], &adjacencies[adjacency[i]], longest)))
 			continue;
 		verdict[i] = slow(router, worker, &view[i], verdict[i], (uint32_t)adjacency[i]);
 		others += verdict[i] != CV_NEXT;
@@ -232,17 +311,24 @@ static uint16_t process(void *instance, struct cv_nf_worker *worker, struct cv_v
 	struct router *router = instance;
 	struct cv_router_validated validated;
 	uint64_t adjacency[CV_BURST_MAX];
+	const struct cv_fib *fib;
 
+	if (CV_UNLIKELY(router->mirror != NULL))
+		cv_route_mirror_enter(router->mirror, worker->index);
+	// Pairs with the release store in route_mirror.c.
+	fib = __atomic_load_n(&router->now, __ATOMIC_ACQUIRE);
 	router->validate(view, router->match, verdict, n, &validated);
-	if (router->fib.v4 == NULL || validated.v6 == n)
+	if (fib->v4 == NULL || validated.v6 == n)
 		memset(adjacency, 0, sizeof(adjacency));
 	else
-		rte_fib_lookup_bulk(router->fib.v4, validated.destination, adjacency, n);
+		rte_fib_lookup_bulk(fib->v4, validated.destination, adjacency, n);
 	if (validated.v6 > 0)
-		look_up_ipv6(&router->fib, view, validated.v6_index, validated.v6, adjacency);
+		look_up_ipv6(fib, view, validated.v6_index, validated.v6, adjacency);
 	if (CV_LIKELY(validated.all))
-		return send_all(router, worker, view, verdict, adjacency, n, true);
-	return send_all(router, worker, view, verdict, adjacency, n, false);
+		return send_all(router, worker, fib->adjacency, view, verdict, adjacency,
+			validated.longest, n, true);
+	return send_all(router, worker, fib->adjacency, view, verdict, adjacency, validated.longest,
+		n, false);
 }
 
 static void tick(void *instance, struct cv_nf_worker *worker)
@@ -251,12 +337,14 @@ static void tick(void *instance, struct cv_nf_worker *worker)
 
 	if (router->network != NULL)
 		cv_network_tick(router->network, worker);
+	if (router->mirror != NULL)
+		cv_route_mirror_leave(router->mirror, worker->index);
 }
 
 static json_t *info(const void *instance)
 {
 	const struct router *router = instance;
-	const struct cv_fib *fib = &router->fib;
+	const struct cv_fib *fib = &router->fib[0];
 	json_t *known = json_pack("{s:{s:i,s:i}, s:i, s:i, s:{s:i,s:i}}", "routes", "ipv4",
 		fib->routes_v4, "ipv6", fib->routes_v6, "hosts", fib->hosts, "adjacencies",
 		fib->adjacencies, "tables", "ipv4", fib->tbl8s_v4, "ipv6", fib->tbl8s_v6);
@@ -273,8 +361,11 @@ const struct cv_nf cv_nf_router = {
 	.params = cv_routes_params,
 	.config_size = sizeof(struct cv_routes_config),
 	.create = create,
+	.claims = claims,
 	.start = start,
+	.attach = attach,
 	.destroy = destroy,
+	.inherit = inherit,
 	.process = process,
 	.tick = tick,
 	.info = info,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 #include <errno.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -322,11 +323,32 @@ static int read_neighbour(struct cv_routes *routes, const json_t *object,
 	return 0;
 }
 
+// A list of routes, or where the kernel has them.
+static int read_routes(
+	const struct cv_where *at, const char *key, const json_t *value, void *member)
+{
+	static const struct cv_param params[] = {
+		{"kernel", CV_TEXT, CV_AT(struct cv_routes_config, kernel), .required = true,
+			.high = 200},
+		{0},
+	};
+	struct cv_routes_config *config = member;
+	const struct cv_where in = cv_where_key(at, key);
+
+	if (json_is_object(value))
+		return cv_params_read(&in, value, params, config);
+	if (!json_is_array(value))
+		return cv_where_wrong(
+			at, key, value, "must be a list of routes, or {\"kernel\": NETNS}");
+	config->routes = value;
+	return 0;
+}
+
 const struct cv_param cv_routes_params[] = {
 	{"addresses", CV_MAP, CV_AT(struct cv_routes_config, addresses),
 		.doc = "of its own, by port, with their networks' lengths: it lives in these"},
-	{"routes", CV_LIST, CV_AT(struct cv_routes_config, routes),
-		.doc = "PREFIX [via ADDRESS] [dev PORT], or mappings"},
+	{"routes", CV_CUSTOM, .read = read_routes,
+		.doc = "PREFIX [via ADDRESS] [dev PORT], or mappings; or {kernel: NETNS}"},
 	{"routes_file", CV_FILE, CV_AT(struct cv_routes_config, routes_file),
 		.doc = "file of such lines, as `ip route` prints them"},
 	{"neighbours", CV_LIST, CV_AT(struct cv_routes_config, neighbours),
@@ -336,10 +358,50 @@ const struct cv_param cv_routes_params[] = {
 	{"neighbour_entries", CV_INTEGER, CV_AT(struct cv_routes_config, neighbour_entries),
 		.low = 16, .high = CV_NEIGHBOURS_MAX, .fallback = 1024,
 		.doc = "neighbours whose MAC addresses it learns"},
+	{"route_entries", CV_INTEGER, CV_AT(struct cv_routes_config, route_entries), .low = 1024,
+		.high = 1 << 20, .fallback = 16384,
+		.doc = "routes of the kernel that it has room for"},
 	{"icmp_rate", CV_INTEGER, CV_AT(struct cv_routes_config, icmp_rate), .high = 1000000,
 		.fallback = 1000, .doc = "ICMP errors per second and worker; 0: none"},
 	{0},
 };
+
+// The kernel knows all routes, and needs interfaces for the ports.
+static int check_kernel(const struct cv_routes *routes, const struct cv_routes_config *config,
+	struct cv_error *error)
+{
+	const char *name = routes->env->name;
+
+	if (config->kernel == NULL)
+		return 0;
+	if (config->routes_file != NULL) {
+		cv_error_set(error,
+			"%s: routes_file: the kernel has the routes (routes: kernel); add these "
+			"there, or remove one of both",
+			name);
+		return -EINVAL;
+	}
+	if (routes->owns == 0) {
+		cv_error_set(error,
+			"%s: routes: kernel: the router has no addresses; add them, for its ports' "
+			"interfaces",
+			name);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < routes->owns; i++) {
+		const char *port = routes->env->ports[routes->own[i].port];
+
+		if (strlen(port) < IFNAMSIZ && strpbrk(port, "/: %") == NULL &&
+			strcmp(port, "lo") != 0)
+			continue;
+		cv_error_set(error,
+			"%s: routes: kernel: port %s: no interface can have that name; call it by "
+			"at most %u letters and digits",
+			name, port, IFNAMSIZ - 1);
+		return -EINVAL;
+	}
+	return 0;
+}
 
 int cv_routes_load(struct cv_routes *routes, const struct cv_routes_config *config,
 	const struct cv_nf_env *env, struct cv_error *error)
@@ -347,7 +409,8 @@ int cv_routes_load(struct cv_routes *routes, const struct cv_routes_config *conf
 	*routes = (struct cv_routes){.env = env,
 		.file = config->routes_file,
 		.neighbours_file = config->neighbours_file};
-	if (read_addresses(routes, config->addresses, error) != 0)
+	if (read_addresses(routes, config->addresses, error) != 0 ||
+		check_kernel(routes, config, error) != 0)
 		return -EINVAL;
 	for (uint32_t i = 0; i < json_array_size(config->routes); i++)
 		if (read_route(routes, json_array_get(config->routes, i), i, error) != 0)

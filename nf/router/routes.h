@@ -87,6 +87,8 @@ struct cv_routes_config {
 	const char *routes_file, *neighbours_file;
 	uint32_t neighbour_entries;
 	uint32_t icmp_rate; // errors per second
+	const char *kernel; // the namespace whose routes are mirrored; NULL: routes has them
+	uint32_t route_entries; // of the kernel's
 };
 
 extern const struct cv_param cv_routes_params[];

@@ -7,6 +7,7 @@
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
 #include "packet/neighbour_discovery.h"
+#include "packet/tcp_reset.h"
 
 #define FRAME_MIN 60u // bytes without FCS
 
@@ -120,10 +121,26 @@ static bool may_tell(struct cv_router_packet packet, const struct cv_icmp_error 
 	if (v6 ? !cv_icmpv6_allowed(ip, error) : !cv_icmpv4_allowed(ip))
 		return false;
 	memcpy(&source, ip + 12, sizeof(source));
-	at = v6 ? cv_fib_find_v6(packet.network->fib, ip + 8)
-		: cv_fib_find_v4(packet.network->fib, rte_be_to_cpu_32(source));
-	outcome = packet.network->fib->adjacency[at].outcome;
+	at = v6 ? cv_fib_find_v6(cv_network_fib(packet.network), ip + 8)
+		: cv_fib_find_v4(cv_network_fib(packet.network), rte_be_to_cpu_32(source));
+	outcome = cv_network_fib(packet.network)->adjacency[at].outcome;
 	return outcome != CV_FIB_LOCAL && outcome != CV_FIB_BROADCAST;
+}
+
+// Takes one of the errors that may be sent, and finds out where it goes. False: there is none, or nobody
+// is known there.
+static bool begin_error(struct cv_router_packet packet, const struct cv_icmp_error *error,
+	const struct cv_address *to, struct cv_adjacency *next_hop)
+{
+	struct cv_network_worker *own = cv_network_worker_of(packet.network, packet.worker);
+
+	if (!may_tell(packet, error))
+		return false;
+	if (!cv_token_bucket_take(&own->errors, packet.worker->now)) {
+		cv_network_count(&own->errors_limited);
+		return false;
+	}
+	return cv_network_resolve(packet, to, next_hop);
 }
 
 void cv_network_tell(struct cv_router_packet packet, enum cv_icmp_reason reason, uint32_t value)
@@ -140,13 +157,7 @@ void cv_network_tell(struct cv_router_packet packet, enum cv_icmp_reason reason,
 	uint16_t len;
 	uint8_t *out;
 
-	if (!may_tell(packet, &error))
-		return;
-	if (!cv_token_bucket_take(&own->errors, packet.worker->now)) {
-		cv_network_count(&own->errors_limited);
-		return;
-	}
-	if (!cv_network_resolve(packet, &to, &next_hop))
+	if (!begin_error(packet, &error, &to, &next_hop))
 		return;
 	source = cv_network_source(network, next_hop.port, &to);
 	len = v6 ? cv_icmpv6_error_len(ip) : cv_icmpv4_error_len(ip);
@@ -161,5 +172,27 @@ void cv_network_tell(struct cv_router_packet packet, enum cv_icmp_reason reason,
 		cv_icmpv6_error(out, ip, &error, source);
 	else
 		cv_icmpv4_error(out, ip, &error, own_v4, own->ip_id++);
+	cv_network_count(&own->errors_sent);
+}
+
+void cv_network_refuse(struct cv_router_packet packet, uint16_t l4)
+{
+	struct cv_network_worker *own = cv_network_worker_of(packet.network, packet.worker);
+	const struct cv_icmp_error error = {.reason = CV_ICMP_PORT_UNREACHABLE};
+	const uint8_t *ip = cv_router_l3(packet.view);
+	const bool v6 = packet.view->proto == CV_PROTO_IPV6;
+	const struct cv_address to = cv_router_address(v6, v6 ? ip + 8 : ip + 12);
+	const struct cv_neighbour_tags tags = cv_network_tags(packet.view);
+	const uint16_t len = cv_tcp_reset_len(ip, l4);
+	struct cv_adjacency next_hop;
+	uint8_t *out;
+
+	if (len == 0 || !begin_error(packet, &error, &to, &next_hop))
+		return;
+	out = cv_network_make(packet.network, packet.worker, &tags, next_hop.port, next_hop.mac,
+		packet.view->proto, len);
+	if (out == NULL)
+		return;
+	cv_tcp_reset(out, ip, l4, own->ip_id++);
 	cv_network_count(&own->errors_sent);
 }

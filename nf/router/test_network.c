@@ -2,7 +2,9 @@
 // Copyright 2026 The Convoy authors
 //
 // A router with addresses, packet by packet: what comes in, and every packet that leaves because of it.
-#include "nf/router/neighbour_table.h"
+#include <rte_cycles.h>
+
+#include "nf/router/network.h"
 #include "packet/arp.h"
 #include "packet/icmp.h"
 #include "packet/ipv4.h"
@@ -167,6 +169,110 @@ static void packets_wait_for_their_neighbour(void **state)
 	(void)state;
 }
 
+// The neighbour 192.0.2.7 says where it is, and what waits for it goes.
+static void resolve(void)
+{
+	since = rig.outs;
+	receive(1, "dst=" RIGHT_MAC " src=02:00:00:00:00:07 type=0806 "
+		   "hex=0001080006040002020000000007c000020702aa00000001c0000201");
+	rig_tick(&rig);
+}
+
+// A packet that is too long for the port waits whole, and goes in fragments.
+static void fragments_wait_for_their_neighbour(void **state)
+{
+	unsigned fragments = 0, bytes = 0;
+
+	introduce();
+	rig_tick(&rig);
+	receive(0, FROM_HOST "dst=192.0.2.7 id=7 udp data=1900");
+	assert_int_equal(rig.counters.held, 1);
+	assert_int_equal(left_now(), 1); // the request
+	resolve();
+	for (unsigned i = 0; i < left_now(); i++) {
+		const struct rig_out *out = &rig.out[(since + i) % RIG_OUT_MAX];
+		const struct cv_ipv4 *ip = (const struct cv_ipv4 *)(out->bytes + 14);
+
+		if (ip->version_ihl != 0x45)
+			continue;
+		assert_int_equal(out->port, 1);
+		assert_memory_equal(out->bytes, ((const uint8_t[]){2, 0, 0, 0, 0, 7}), CV_MAC_LEN);
+		assert_int_equal(cv_ipv4_check(ip, out->len - 14), 20);
+		assert_in_range(rte_be_to_cpu_16(ip->total_len), 21, 1500);
+		bytes += rte_be_to_cpu_16(ip->total_len) - 20;
+		fragments++;
+	}
+	assert_int_equal(fragments, 2);
+	assert_int_equal(bytes, 1908);
+	assert_int_equal(rig.counters.released, 1);
+	(void)state;
+}
+
+// As many packets wait for one neighbour as may, and not more; those for others wait beside them.
+static void holds_are_bounded(void **state)
+{
+	char text[200];
+
+	introduce();
+	rig_tick(&rig);
+	for (unsigned i = 0; i < 1000; i++) {
+		receive(0, FROM_HOST "dst=192.0.2.7 udp data=30");
+		if (i >= CV_WAIT_EACH)
+			expect_drop("wait_full");
+	}
+	assert_int_equal(rig.counters.held, CV_WAIT_EACH);
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), FROM_HOST "dst=192.0.2.%u udp data=30", 10 + i % 200);
+		receive(0, text);
+	}
+	assert_int_equal(rig.counters.held, CV_WAIT_PACKETS);
+	assert_int_equal(rte_mempool_in_use_count(pool), CV_WAIT_PACKETS);
+	receive(0, FROM_HOST "dst=10.9.1.1 udp data=30"); // who is known is not disturbed
+	assert_int_equal(left_now(), 1);
+	resolve();
+	assert_int_equal(rig.counters.released, CV_WAIT_EACH);
+	(void)state;
+}
+
+// Without a buffer left nothing is made, what can go on goes on, and nothing is lost count of.
+static void an_empty_pool_is_survived(void **state)
+{
+	static const char *const all[] = {
+		FROM_HOST "dst=10.9.1.1 udp data=30",
+		FROM_HOST "dst=10.9.1.1 id=7 udp data=1800",
+		FROM_HOST "dst=192.0.2.7 udp data=30",
+		FROM_HOST "dst=198.51.100.1 udp data=30",
+		FROM_HOST "dst=10.0.0.1 udp data=30",
+		"dst=ff:ff:ff:ff:ff:ff src=" HOST_MAC " type=0806 "
+		"hex=00010800060400010200000000020a0000020000000000000a000001",
+	};
+	struct rte_mbuf *taken[1023];
+	unsigned count = 0, outs;
+
+	introduce();
+	while (count < RTE_DIM(taken) - 1 && (taken[count] = rte_pktmbuf_alloc(pool)) != NULL)
+		count++;
+	for (size_t i = 0; i < RTE_DIM(all); i++) { // one buffer, which each takes
+		receive(0, all[i]);
+		assert_true(rig_conserved(&rig));
+		if (i == 0)
+			assert_int_equal(left_now(), 1);
+		if (i == 1)
+			expect_drop("no_buffer");
+		if (i == 2) { // it waits: with it none is left
+			assert_int_equal(rig.counters.held, 1);
+			rte_pktmbuf_free(taken[--count]);
+		}
+	}
+	outs = rig.outs;
+	rig_tick(&rig);
+	rte_pktmbuf_free_bulk(taken, count);
+	resolve();
+	assert_true(rig.outs > outs);
+	assert_int_equal(rig.counters.released, 1);
+	(void)state;
+}
+
 static void next_hops_are_learned(void **state)
 {
 	unsigned requests = 0;
@@ -224,8 +330,6 @@ static void errors_are_sent(void **state)
 		{FROM_HOST "dst=10.5.0.1 udp data=30", "no_route", CV_ICMP_PROHIBITED, 0},
 		{FROM_HOST "dst=10.9.1.1 df=1 udp data=1473", "too_big", CV_ICMP_TOO_BIG, 1500},
 		{FROM_HOST "dst=10.0.0.1 udp data=30", "not_served", CV_ICMP_PORT_UNREACHABLE, 0},
-		{FROM_HOST "dst=192.0.2.1 ttl=1 tcp data=30", "not_served",
-			CV_ICMP_PORT_UNREACHABLE, 0},
 		{FROM_HOST "dst=10.0.0.1 sctp data=30", "not_served", CV_ICMP_PROTOCOL_UNREACHABLE,
 			0},
 	};
@@ -235,6 +339,7 @@ static void errors_are_sent(void **state)
 		FROM_HOST "dst=10.9.1.1 ttl=1 off=5 proto=17 data=30",
 		FROM_HOST "dst=10.0.0.255 udp",
 		FROM_HOST "dst=10.0.0.1 mf=1 udp data=8",
+		FROM_HOST "dst=192.0.2.1 tcp data=30", // its checksum is wrong
 		"dst=ff:ff:ff:ff:ff:ff src=" HOST_MAC " ip4 src=10.0.0.2 dst=198.51.100.1 udp",
 		TO_LEFT "ip4 src=10.0.0.1 dst=198.51.100.1 udp",
 		TO_LEFT "ip4 src=10.0.0.255 dst=198.51.100.1 udp",
@@ -312,6 +417,35 @@ static void echo_is_answered(void **state)
 	(void)state;
 }
 
+#define TO_ROUTER_V6 TO_LEFT "ip6 src=2001:db8:1::2 dst=2001:db8:1::1 "
+
+// RFC 4443 section 3.4, of packets to the router itself.
+static void parameter_problems(void)
+{
+	static const struct {
+		const char *text;
+		enum cv_icmp_reason reason;
+		uint32_t pointer;
+	} rows[] = {
+		{TO_ROUTER_V6 "hop=1 nh=200 data=30", CV_ICMP_PROTOCOL_UNREACHABLE, 6},
+		{TO_ROUTER_V6 "nh=60 hex=c800010400000000 data=9", CV_ICMP_PROTOCOL_UNREACHABLE,
+			40},
+		{TO_ROUTER_V6 "nh=60 hex=11000104000000001100010400000000",
+			CV_ICMP_PORT_UNREACHABLE, 0},
+		{TO_ROUTER_V6 "nh=60 hex=1100840200000000 data=8", CV_ICMP_UNKNOWN_OPTION, 42},
+		{TO_ROUTER_V6 "nh=60 hex=1100000000c40100 data=8", CV_ICMP_UNKNOWN_OPTION, 45},
+		{TO_ROUTER_V6 "nh=43 hex=1100000100000000 data=8", CV_ICMP_PARAMETER, 42},
+	};
+
+	for (size_t i = 0; i < RTE_DIM(rows); i++) {
+		receive(0, rows[i].text);
+		expect_drop("not_served");
+		expect_error(rows[i].text, rows[i].reason, rows[i].pointer, 0);
+	}
+	receive(0, TO_ROUTER_V6 "nh=60 hex=1100440200000000 data=8"); // asks to be discarded
+	assert_int_equal(left_now(), 0);
+}
+
 // A solicitation for the router's address from the host; the advertisement; then a packet there.
 static void solicitations_are_answered(void **state)
 {
@@ -345,9 +479,29 @@ static void solicitations_are_answered(void **state)
 	expect_drop("no_route");
 	expect_error(TO_LEFT "ip6 src=2001:db8:1::2 dst=2001:db8:9::1 udp data=30",
 		CV_ICMP_NO_ROUTE, 0, 0);
-	receive(0, TO_LEFT "ip6 src=2001:db8:1::2 dst=2001:db8:1::1 hop=1 nh=200 data=30");
-	expect_error(TO_LEFT "ip6 src=2001:db8:1::2 dst=2001:db8:1::1 hop=1 nh=200 data=30",
-		CV_ICMP_PROTOCOL_UNREACHABLE, 6, 0);
+	parameter_problems();
+	(void)state;
+}
+
+// TCP to its own addresses is reset; what is a reset, or not sound, is not answered.
+static void connections_are_refused(void **state)
+{
+	introduce();
+	receive(0, FROM_HOST "dst=192.0.2.1 ttl=1 proto=6 "
+			     "hex=1f900050000003e80000000050021000b0170000");
+	expect_drop("not_served");
+	expect(0, 0,
+		"dst=" HOST_MAC " src=" LEFT_MAC " ip4 src=192.0.2.1 dst=10.0.0.2 proto=6 "
+		"hex=00501f9000000000000003e950140000c0040000");
+	// What has an acknowledgement is reset at its number.
+	receive(0, FROM_HOST "dst=192.0.2.1 proto=6 hex=1f900050000003e80000004d50101000afbc0000");
+	expect(0, 0,
+		"dst=" HOST_MAC " src=" LEFT_MAC " ip4 src=192.0.2.1 dst=10.0.0.2 proto=6 id=1 "
+		"hex=00501f900000004d0000000050040000c3b00000");
+	receive(0, FROM_HOST "dst=192.0.2.1 proto=6 hex=1f900050000003e80000000050041000b0150000");
+	assert_int_equal(left_now(), 0); // a reset
+	receive(0, FROM_HOST "dst=192.0.2.1 proto=6 hex=1f900050000003e80000000050021000b0160000");
+	assert_int_equal(left_now(), 0); // its checksum is wrong
 	(void)state;
 }
 
@@ -357,11 +511,15 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(arp_is_answered),
 		TEST(packets_wait_for_their_neighbour),
+		TEST(fragments_wait_for_their_neighbour),
+		TEST(holds_are_bounded),
+		TEST(an_empty_pool_is_survived),
 		TEST(next_hops_are_learned),
 		TEST(errors_are_sent),
 		TEST(packets_are_fragmented),
 		TEST(padding_is_taken_off),
 		TEST(echo_is_answered),
+		TEST(connections_are_refused),
 		TEST(solicitations_are_answered),
 	};
 

@@ -303,7 +303,13 @@ static void bad_configurations(void **state)
 		const char *config, *words;
 	} refused[] = {
 		{"{'route': []}", "nf: route: unknown; known are: addresses routes"},
-		{"{'routes': {}}", "nf: routes: {}: must be an array"},
+		{"{'routes': {}}", "nf: routes: kernel: is missing; add it"},
+		{"{'routes': 7}", "nf: routes: 7: must be a list of routes, or"},
+		{"{'routes': {'kernel': 'core'}}",
+			"nf: routes: kernel: the router has no addresses"},
+		{"{" A ", 'routes': {'kernel': 'core', 'table': 7}}", "nf: routes: table: unknown"},
+		{"{" A ", 'routes': {'kernel': 'core'}, 'routes_file': 'r.txt'}",
+			"nf: routes_file: the kernel has the routes"},
 		{"{'routes': [7]}", "nf: routes[0]: must be an object"},
 		{"{'routes': [{'prefix': '10.0.0.0/8'}]}",
 			"nf: routes[0]: the route names no port; add: dev PORT"},

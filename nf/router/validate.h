@@ -25,6 +25,7 @@ enum cv_router_drop {
 	CV_ROUTER_NOT_SERVED,
 	CV_ROUTER_WAIT_FULL,
 	CV_ROUTER_NO_BUFFER,
+	CV_ROUTER_PUNT_FULL,
 };
 
 // What is known of a burst before its routes are.
@@ -32,6 +33,7 @@ struct cv_router_validated {
 	uint32_t destination[CV_BURST_MAX]; // IPv4, host order; 0: none
 	uint8_t v6_index[CV_BURST_MAX]; // places of the IPv6 packets that are to be routed
 	uint16_t v6;
+	uint32_t longest; // no packet has more bytes of layer 3, padding among them
 	bool all; // every verdict is CV_NEXT
 };
 

@@ -75,18 +75,19 @@ void CV_ROUTER_VALIDATE(const struct cv_view *view, const struct cv_mac_match *m
 	uint8_t *verdict, uint16_t n, struct cv_router_validated *validated)
 {
 	uint32_t *destination = validated->destination;
+	uint32_t longest = 0;
 	uint16_t v6 = 0;
 	bool all = true;
 
 	memset(verdict, CV_NEXT, n);
 	for (uint16_t i = 0; i < n;) {
 		if (CV_LIKELY(i + 8 <= n) &&
-			CV_LIKELY(cv_ipv4_hop_x8(&view[i], match, &destination[i]))) {
+			CV_LIKELY(cv_ipv4_hop_x8(&view[i], match, &destination[i], &longest))) {
 			i += 8;
 			continue;
 		}
 		if (CV_LIKELY(i + 4 <= n) &&
-			CV_LIKELY(cv_ipv4_hop_x4(&view[i], match, &destination[i]))) {
+			CV_LIKELY(cv_ipv4_hop_x4(&view[i], match, &destination[i], &longest))) {
 			i += 4;
 			continue;
 		}
@@ -94,10 +95,12 @@ void CV_ROUTER_VALIDATE(const struct cv_view *view, const struct cv_mac_match *m
 			destination[i] = 0;
 			verdict[i] = validate(&view[i], match, &destination[i]);
 			all = all && verdict[i] == CV_NEXT;
+			longest = RTE_MAX(longest, (uint32_t)(view[i].len - view[i].l3));
 			if (verdict[i] == CV_NEXT && view[i].proto == CV_PROTO_IPV6)
 				validated->v6_index[v6++] = (uint8_t)i;
 		}
 	}
+	validated->longest = longest;
 	validated->v6 = v6;
 	validated->all = all;
 }

@@ -3,12 +3,10 @@
 #include "preload/vhost/connection.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "dpdk/compat.h"
 #include "preload/vhost/receive.h"
@@ -32,38 +30,16 @@ static struct cv_connection *connection_of(int vid)
 		       : NULL;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 // A line about a guest; a few in a while, however often it comes and goes.
 __attribute__((format(printf, 2, 3))) static void log_line(
 	struct cv_connection *connection, const char *format, ...)
 {
-	enum cv_log_what what;
-	uint64_t before;
-	char text[512];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	cv_log_limited(
+		&connection->socket->log, "convoy: vhost:", connection->socket->path, format, args);
 	va_end(args);
-	pthread_mutex_lock(&lock);
-	what = cv_log_limit(&connection->socket->log, now_ns(), &before);
-	pthread_mutex_unlock(&lock);
-	if (before > 0)
-		fprintf(stderr, "convoy: vhost: %s: %" PRIu64 " more lines like these\n",
-			connection->socket->path, before);
-	if (what == CV_LOG_LINE)
-		fprintf(stderr, "convoy: vhost: %s: %s\n", connection->socket->path, text);
-	if (what == CV_LOG_LAST)
-		fprintf(stderr, "convoy: vhost: %s: %d lines in %d s: more are only counted\n",
-			connection->socket->path, CV_LOG_LIMIT_LINES,
-			(int)(CV_LOG_LIMIT_NS / 1000000000));
 }
 
 // Says once of each guest that a ring is not used: it may have that happen with each message.
@@ -239,9 +215,9 @@ static void drop_packets(struct cv_connection *connection)
 		struct cv_guest_queue *queue = &connection->device.queues[2 * i];
 
 		// Who polls another queue of the device may be about to send what is held.
-		rte_spinlock_lock(&queue->lock);
+		rte_spinlock_lock(&queue->access.lock);
 		cv_to_guest_drop(&connection->to[i]);
-		rte_spinlock_unlock(&queue->lock);
+		rte_spinlock_unlock(&queue->access.lock);
 		cv_from_guest_drop(&connection->from[i]);
 	}
 }

@@ -17,7 +17,7 @@ int cv_guest_make_queues(struct cv_guest_device *device)
 		return -ENOMEM;
 	memset(device->queues, 0, bytes);
 	for (uint16_t i = 0; i < 2 * device->pairs; i++) {
-		rte_spinlock_init(&device->queues[i].lock);
+		rte_spinlock_init(&device->queues[i].access.lock);
 		device->queues[i].device = device;
 		device->queues[i].index = i;
 	}
@@ -29,11 +29,11 @@ static void revoke(struct cv_guest_queue *queue)
 	struct cv_vring_base base;
 	bool was_ready;
 
-	rte_spinlock_lock(&queue->lock);
-	was_ready = queue->ready;
-	__atomic_store_n(&queue->ready, false, __ATOMIC_RELAXED);
+	rte_spinlock_lock(&queue->access.lock);
+	was_ready = queue->access.ready;
+	__atomic_store_n(&queue->access.ready, false, __ATOMIC_RELAXED);
 	base = cv_vring_base(&queue->vring);
-	rte_spinlock_unlock(&queue->lock);
+	rte_spinlock_unlock(&queue->access.lock);
 	if (was_ready)
 		rte_vhost_set_vring_base(queue->device->vid, queue->index, base.avail, base.used);
 }
@@ -71,7 +71,7 @@ static void grant(struct cv_guest_queue *queue, uint64_t features)
 	if (rte_vhost_get_vhost_vring(device->vid, queue->index, &there) != 0 ||
 		rte_vhost_get_vring_base(device->vid, queue->index, &base.avail, &base.used) != 0)
 		return;
-	rte_spinlock_lock(&queue->lock);
+	rte_spinlock_lock(&queue->access.lock);
 	vring->desc = there.desc;
 	vring->avail = there.avail;
 	vring->used = there.used;
@@ -86,9 +86,9 @@ static void grant(struct cv_guest_queue *queue, uint64_t features)
 		cv_vring_quiet(vring);
 		// What waits at the guest for a word from us.
 		cv_vring_notify(vring);
-		__atomic_store_n(&queue->ready, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&queue->access.ready, true, __ATOMIC_RELAXED);
 	}
-	rte_spinlock_unlock(&queue->lock);
+	rte_spinlock_unlock(&queue->access.lock);
 	device->refused += !good;
 }
 

@@ -15,9 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <rte_spinlock.h>
-
-#include "packet/compiler.h"
+#include "packet/revocable.h"
 #include "vring/vring.h"
 
 #define CV_GUEST_PAIRS_MAX 64
@@ -33,8 +31,7 @@
 		1ull << VIRTIO_F_IOMMU_PLATFORM)
 
 struct cv_guest_queue {
-	_Alignas(64) rte_spinlock_t lock; // of vring
-	bool ready; // atomic: vring may be used, under the lock; changes under the lock
+	_Alignas(64) struct cv_revocable access; // to vring; changes under its lock
 	struct cv_vring vring;
 	struct cv_guest_device *device;
 	uint16_t index; // of the virtqueue
@@ -60,23 +57,5 @@ void cv_guest_revoke(struct cv_guest_device *device);
 
 // The queues that run and are enabled can be used, as far as they lie in the guest's memory.
 void cv_guest_grant(struct cv_guest_device *device);
-
-// Takes the queue's lock, if the queue can be used.
-static CV_INLINE bool cv_guest_enter(struct cv_guest_queue *queue)
-{
-	if (!__atomic_load_n(&queue->ready, __ATOMIC_RELAXED))
-		return false;
-	rte_spinlock_lock(&queue->lock);
-	// It may have been revoked just before.
-	if (CV_LIKELY(__atomic_load_n(&queue->ready, __ATOMIC_RELAXED)))
-		return true;
-	rte_spinlock_unlock(&queue->lock);
-	return false;
-}
-
-static CV_INLINE void cv_guest_leave(struct cv_guest_queue *queue)
-{
-	rte_spinlock_unlock(&queue->lock);
-}
 
 #endif

@@ -81,12 +81,12 @@ static void flush(struct cv_connection *connection, uint16_t pair)
 	struct cv_guest_queue *queue = &connection->device.queues[2 * pair];
 	uint64_t before;
 
-	if (!cv_guest_enter(queue))
+	if (!cv_revocable_enter(&queue->access))
 		return;
 	before = queue->vring.counters.packets;
 	cv_to_guest_flush(&connection->to[pair], &queue->vring);
 	notify(&queue->vring, before);
-	cv_guest_leave(queue);
+	cv_revocable_leave(&queue->access);
 }
 
 // From a guest that is left to rte_vhost.
@@ -116,13 +116,13 @@ EXPORT uint16_t rte_vhost_dequeue_burst(
 	if (CV_UNLIKELY(cv_to_guest_holds(&connection->to[index / 2])))
 		flush(connection, index / 2);
 	queue = &connection->device.queues[index];
-	if (!cv_guest_enter(queue))
+	if (!cv_revocable_enter(&queue->access))
 		return 0;
 	before = queue->vring.counters.packets;
 	took = cv_from_guest_take(&connection->from[index / 2], &queue->vring, pool, frames,
 		RTE_MIN(n, CV_FROM_BURST));
 	notify(&queue->vring, before);
-	cv_guest_leave(queue);
+	cv_revocable_leave(&queue->access);
 	return took;
 }
 
@@ -137,12 +137,12 @@ EXPORT uint16_t rte_vhost_enqueue_burst(
 	if (connection == NULL)
 		return real_enqueue(vid, index, frames, n);
 	queue = &connection->device.queues[index];
-	if (!cv_guest_enter(queue))
+	if (!cv_revocable_enter(&queue->access))
 		return 0;
 	before = queue->vring.counters.packets;
 	took = cv_to_guest_put(&connection->to[index / 2], &queue->vring, frames, n);
 	notify(&queue->vring, before);
-	cv_guest_leave(queue);
+	cv_revocable_leave(&queue->access);
 	return took;
 }
 

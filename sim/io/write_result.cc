@@ -12,7 +12,7 @@ namespace sim
 namespace
 {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 double seconds(double ps)
 {
@@ -33,11 +33,11 @@ double quantile_s(const TimeHistogram &histogram, double share)
 	return seconds(static_cast<double>(histogram.max()));
 }
 
-Json latency_json(const TimeHistogram &histogram)
+OrderedJson latency_json(const TimeHistogram &histogram)
 {
 	if (histogram.count() == 0)
 		return nullptr; // missing is missing, not zero
-	Json buckets = Json::array();
+	OrderedJson buckets = OrderedJson::array();
 	for (uint32_t i = 0; i < histogram.buckets().size(); i++)
 		if (histogram.buckets()[i])
 			buckets.push_back({TimeHistogram::lowest(i), histogram.buckets()[i]});
@@ -47,10 +47,10 @@ Json latency_json(const TimeHistogram &histogram)
 		{"max_s", seconds(static_cast<double>(histogram.max()))}, {"buckets_ps", buckets}};
 }
 
-Json link_json(const Network &network, size_t index, const LinkCount &count)
+OrderedJson link_json(const Network &network, size_t index, const LinkCount &count)
 {
 	const Link &link = network.links[index];
-	Json sizes = Json::object();
+	OrderedJson sizes = OrderedJson::object();
 	for (const auto &[bytes, frames] : count.sizes.counts())
 		sizes[std::to_string(bytes)] = frames;
 	return {{"name", link.name}, {"from", network.nodes[link.from].name},
@@ -62,10 +62,10 @@ Json link_json(const Network &network, size_t index, const LinkCount &count)
 		{"digest", count.digest}};
 }
 
-Json node_json(const Node &node, const NodeCount &count, double simulated)
+OrderedJson node_json(const Node &node, const NodeCount &count, double simulated)
 {
 	static const char *const kinds[] = {"function", "fabric", "sink"};
-	Json json = {{"name", node.name}, {"kind", kinds[static_cast<int>(node.kind)]},
+	OrderedJson json = {{"name", node.name}, {"kind", kinds[static_cast<int>(node.kind)]},
 		{"received_frames", count.received_frames},
 		{"received_packets", count.received_packets}};
 	if (node.kind == NodeKind::sink) {
@@ -84,8 +84,8 @@ Json node_json(const Node &node, const NodeCount &count, double simulated)
 		json["busy_share"] = static_cast<double>(count.busy) / simulated;
 		json["mean_wait_s"] =
 			count.served_packets
-				? Json(seconds(static_cast<double>(count.waited) / served))
-				: Json(nullptr);
+				? OrderedJson(seconds(static_cast<double>(count.waited) / served))
+				: OrderedJson(nullptr);
 	}
 	return json;
 }
@@ -97,14 +97,14 @@ void write_result(
 {
 	auto simulated = static_cast<double>(result.simulated);
 	uint64_t packets = 0;
-	Json sources = Json::array();
+	OrderedJson sources = OrderedJson::array();
 	for (size_t i = 0; i < network.sources.size(); i++) {
 		packets += result.sources[i].packets;
 		sources.push_back(
 			{{"name", network.sources[i].name}, {"packets", result.sources[i].packets},
 				{"bytes", result.sources[i].bytes}});
 	}
-	Json json = {{"schema", "convoy.sim.result/1"}, {"name", network.name},
+	OrderedJson json = {{"schema", "convoy.sim.result/1"}, {"name", network.name},
 		{"engine", facts.engine}, {"seed", network.seed}, {"complete", result.complete},
 		{"duration_s", seconds(static_cast<double>(network.duration))},
 		{"simulated_s", seconds(simulated)}, {"original_packets", packets},
@@ -117,7 +117,7 @@ void write_result(
 	for (size_t i = 0; i < network.nodes.size(); i++)
 		json["nodes"].push_back(
 			node_json(network.nodes[i], result.nodes[i], simulated ? simulated : 1));
-	json["links"] = Json::array();
+	json["links"] = OrderedJson::array();
 	for (size_t i = 0; i < network.links.size(); i++)
 		json["links"].push_back(link_json(network, i, result.links[i]));
 	out << json.dump() << '\n';

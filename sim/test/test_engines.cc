@@ -212,12 +212,17 @@ void cycle_needs_events(void **)
 	}
 }
 
+// Random networks to compare.
+uint64_t rounds()
+{
+	const char *text = std::getenv("CONVOY_SIM_ROUNDS");
+	return text ? std::strtoull(text, nullptr, 10) : 300;
+}
+
 void random_networks_agree(void **)
 {
-	const char *rounds = std::getenv("CONVOY_SIM_ROUNDS");
-	uint64_t count = rounds ? std::strtoull(rounds, nullptr, 10) : 300;
 	uint64_t delivered = 0, node_drops = 0, link_drops = 0, aggregates = 0, fabrics = 0;
-	for (uint64_t seed = 1; seed <= count; seed++) {
+	for (uint64_t seed = 1; seed <= rounds(); seed++) {
 		Network network = RandomNetwork(seed).make();
 		std::string first;
 		for (const auto &engine : engines) {
@@ -251,7 +256,7 @@ void random_networks_agree(void **)
 // How far a node runs before the next does must not be seen in the result.
 void chunks_do_not_matter(void **)
 {
-	for (uint64_t seed = 1; seed <= 50; seed++) {
+	for (uint64_t seed = 1; seed <= rounds() / 6; seed++) {
 		Network network = RandomNetwork(seed).make();
 		std::string first = text_of(network, run_feed_forward(network, {}));
 		for (Ps chunk : {Ps(1), Ps(7777777), network.duration}) {

@@ -1,29 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <rte_cycles.h>
 #include <rte_errno.h>
 
-#include "tests/bench/arena.h"
 #include "chain/nf.h"
+#include "tests/bench/arena.h"
+#include "tests/bench/flows.h"
 
 // Packets lie closer together than in a node's pool (2 kB each): their addresses then fit the
 // second-level TLB even in pages of 4 kB, so that caches are measured and not page walks.
-#define DATA_ROOM (RTE_PKTMBUF_HEADROOM + 2 * RTE_CACHE_LINE_SIZE)
+#define DATA_ROOM(bytes) \
+	(RTE_PKTMBUF_HEADROOM + RTE_ALIGN_CEIL((bytes), RTE_CACHE_LINE_SIZE) + RTE_CACHE_LINE_SIZE)
 
-// Of each packet: the first line of its mbuf and the one line of its bytes.
-#define LINES_PER_PACKET 2
-
-int bench_arena_create(struct bench_arena *arena, size_t l2_bytes, struct cv_error *error)
+int bench_arena_create(
+	struct bench_arena *arena, uint16_t frame_bytes, size_t l2_bytes, struct cv_error *error)
 {
-	unsigned n = RTE_ALIGN_CEIL(
-		2 * l2_bytes / (LINES_PER_PACKET * RTE_CACHE_LINE_SIZE), CV_BURST_MAX);
+	// Of each packet: the first line of its mbuf and the lines of its bytes.
+	const unsigned bytes =
+		RTE_CACHE_LINE_SIZE + RTE_ALIGN_CEIL(frame_bytes, RTE_CACHE_LINE_SIZE);
+	const unsigned n = RTE_ALIGN_CEIL(2 * l2_bytes / bytes, CV_BURST_MAX);
+	char name[32];
 
+	snprintf(name, sizeof(name), "arena-%u", frame_bytes);
 	*arena = (struct bench_arena){
+		.frame_bytes = frame_bytes,
 		.packets_count = n,
-		.touched_bytes = (size_t)n * LINES_PER_PACKET * RTE_CACHE_LINE_SIZE,
-		.pool = rte_pktmbuf_pool_create("arena", n, 0, 0, DATA_ROOM, SOCKET_ID_ANY),
+		.touched_bytes = (size_t)n * bytes,
+		.pool = rte_pktmbuf_pool_create(
+			name, n, 0, 0, DATA_ROOM(frame_bytes), SOCKET_ID_ANY),
 		.packets = calloc(n, sizeof(struct rte_mbuf *)),
 	};
 	if (arena->pool == NULL || arena->packets == NULL ||
@@ -50,15 +57,26 @@ void bench_arena_destroy(struct bench_arena *arena)
 	*arena = (struct bench_arena){0};
 }
 
-void bench_arena_fill(struct bench_arena *arena, const struct bench_tables *tables)
+// Of flows: the bursts' directions alternate.
+static bool is_reply(unsigned packet)
 {
-	for (unsigned i = 0; i < arena->packets_count; i++)
-		bench_packet_write(tables, i, rte_pktmbuf_mtod(arena->packets[i], uint8_t *));
+	return packet / CV_BURST_MAX & 1;
 }
 
-// What a driver has done when it returns a burst: the mbufs' first lines are written, their
-// packets' bytes are not touched.
-static void receive(struct rte_mbuf **packets, uint16_t n)
+void bench_arena_fill(struct bench_arena *arena, const struct bench_subject *subject,
+	const struct bench_tables *tables)
+{
+	for (unsigned i = 0; i < arena->packets_count; i++) {
+		uint8_t *frame = (uint8_t *)arena->packets[i]->buf_addr + RTE_PKTMBUF_HEADROOM;
+
+		if (subject->flows != NULL)
+			bench_flows_write(subject->flows, is_reply(i), frame);
+		else
+			bench_packet_write(tables, i, frame, arena->frame_bytes);
+	}
+}
+
+void bench_arena_receive(struct rte_mbuf **packets, uint16_t n, uint16_t port, uint16_t frame_bytes)
 {
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *packet = packets[i];
@@ -66,11 +84,11 @@ static void receive(struct rte_mbuf **packets, uint16_t n)
 		packet->data_off = RTE_PKTMBUF_HEADROOM;
 		rte_mbuf_refcnt_set(packet, 1);
 		packet->nb_segs = 1;
-		packet->port = 0;
+		packet->port = port;
 		packet->ol_flags = 0;
 		packet->packet_type = 0;
-		packet->pkt_len = BENCH_FRAME_BYTES;
-		packet->data_len = BENCH_FRAME_BYTES;
+		packet->pkt_len = frame_bytes;
+		packet->data_len = frame_bytes;
 	}
 }
 
@@ -101,7 +119,8 @@ double bench_arena_run(struct bench_arena *arena, const struct bench_subject *su
 			uint16_t through;
 			uint64_t then;
 
-			receive(burst, CV_BURST_MAX);
+			bench_arena_receive(burst, CV_BURST_MAX,
+				subject->flows != NULL && is_reply(i), arena->frame_bytes);
 			then = rte_rdtsc();
 			through = subject->run(subject->state, burst, CV_BURST_MAX);
 			ticks += rte_rdtsc() - then - clock;

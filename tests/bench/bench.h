@@ -6,12 +6,14 @@
 #ifndef CV_BENCH_H
 #define CV_BENCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rte_mbuf.h>
 
 #include "packet/error.h"
 #include "packet/view.h"
+#include "tests/bench/flows.h"
 #include "tests/bench/traffic.h"
 
 struct bench_subject {
@@ -23,6 +25,13 @@ struct bench_subject {
 	// TSC ticks that the node itself would report as the functions' busy cycles, since the
 	// beginning; NULL: it would not know.
 	uint64_t (*busy)(const void *state);
+	// Whose packets it gets, which come in by port 0 (forward) and port 1 (replies); NULL: those
+	// of the tables.
+	struct bench_flows *flows;
+	// Ends the flows that bench_flows_open_fresh() opened. Returns TSC ticks for each.
+	double (*end_fresh)(void *state);
+	bool uses_up; // packets must be written anew before they come again
+	size_t table_bytes; // of the flow table, if it is neither in DPDK's memory nor malloc()'s
 	void (*destroy)(void *state);
 	void *state;
 };
@@ -33,6 +42,16 @@ struct bench_subject {
 // not exist is an error. No name at all is the empty path: making views of packets.
 int bench_path_create(struct bench_subject *subject, const char *const *names, unsigned names_count,
 	const struct bench_tables *tables, struct cv_error *error);
+
+// The one function called name, of this configuration.
+int bench_path_create_of(struct bench_subject *subject, const char *name, const json_t *config,
+	struct cv_error *error);
+
+// The function vpn, which encrypts; and the cipher's bare call on as many bytes where they lie.
+int bench_vpn_create(
+	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
+int bench_raw_vpn_create(
+	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
 
 // The ring between two stages of a pipeline, with both ends on this core: views made of packets,
 // pushed to a ring, popped again. Less the empty path, it is what aggregating costs when nothing
@@ -57,5 +76,13 @@ int bench_reference_router_create(
 // What DPDK's l3fwd-acl does: classify headers where they lie, on mbufs. The same rules.
 int bench_reference_firewall_create(
 	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
+
+// The stateful functions called names, NULL at the end of fewer than four, behind one look-up.
+int bench_stateful_create(struct bench_subject *subject, const char *const *names,
+	struct bench_flows *flows, struct cv_error *error);
+
+// What plain DPDK offers for the same flows: rte_hash, and rte_meter.
+int bench_reference_flows_create(struct bench_subject *subject, bool rewrites, bool meters,
+	struct bench_flows *flows, struct cv_error *error);
 
 #endif

@@ -147,7 +147,7 @@ static void bench_make(struct bench *bench, unsigned count, uint32_t max, struct
 		order[i] = (uint8_t)i;
 	}
 	bench->rewrites = count > 1;
-	bench->bytes = cv_flow_zone_bytes(&limits, cv_flow_slots_bytes(members, count));
+	bench->bytes = cv_flow_zone_bytes(members, count, &limits);
 	bench->zone = cv_flow_zone_create(members, count, &limits, rte_get_tsc_hz(), &error);
 	if (bench->zone == NULL)
 		die(error.text);

@@ -71,7 +71,7 @@ static struct cv_port *open_port(
 		strcmp(datapath, "dpdk") == 0);
 	struct cv_port *port = test_port_open(config, index, 1, pool, &error);
 
-	if (port == NULL || port->start(port, &error) != 0)
+	if (port == NULL || cv_port_start(port, &error) != 0)
 		die(error.text);
 	return port;
 }

@@ -3,13 +3,12 @@
 //
 // Cycles per packet of each network function, in memory, beside plain DPDK doing the same job.
 //
-//   bench-nf [--function NAME,...] [--entries N,...] [--repeats N] [--core N] [--other-core N]
-//            [--hugepages]
+//   bench-nf [--function NAME,...] [--entries N,...] [--flows N,...] [--repeats N] [--core N]
+//            [--other-core N] [--hugepages]
 //
 // Prints one JSON object per line: {"event": "progress", ...} and at last the result,
-// {"schema": "convoy.bench.nf/2", ...}. Exit code 0 done, 1 failed, 2 bad option.
-#include <getopt.h>
-#include <sched.h>
+// {"schema": "convoy.bench.nf/3", ...}. Exit code 0 done, 1 failed, 2 bad option.
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -19,178 +18,39 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_malloc.h>
 #include <rte_version.h>
 
 #include "chain/nf.h"
+#include "dpdk/table_memory.h"
 #include "tests/bench/arena.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/options.h"
 
 #define PASSES 8 // over all packets, per repeat: 1 to 5 ms
-#define ENTRIES_MAX 8
-#define REPEATS_MAX 1001
-
-static const struct kind {
-	const char *name;
-	bool sized; // its cost may depend on the number of entries
-	bool two_cores; // the pipeline
-	// Where it is not a path of functions.
-	int (*create)(struct bench_subject *, const struct bench_tables *, struct cv_error *);
-	unsigned path_length;
-	const char *path[4];
-} kinds[] = {
-	{"path", .path_length = 0},
-	{"ring", .create = bench_ring_create},
-	{"ring-2-cores", .two_cores = true},
-	{"l2fwd", .path_length = 1, .path = {"l2fwd"}},
-	{"router", .sized = true, .path_length = 1, .path = {"router"}},
-	{"reference-router", .sized = true, .create = bench_reference_router_create},
-	{"firewall", .sized = true, .path_length = 1, .path = {"firewall"}},
-	{"reference-firewall", .sized = true, .create = bench_reference_firewall_create},
-	{"chain", .sized = true, .path_length = 3, .path = {"firewall", "router", "l2fwd"}},
-};
-
-struct options {
-	bool wanted[RTE_DIM(kinds)];
-	unsigned entries[ENTRIES_MAX];
-	unsigned entries_count;
-	unsigned repeats;
-	int core, other_core; // -1: the first that may be used, and the next
-	bool hugepages;
-};
+#define ROWS_MAX 256
+#define FCS_BYTES 4
+#define LONG_BYTES 1400 // of packets that are not the usual ones, with FCS
+#define MEMORY_MB "4096" // DPDK's
 
 // One row of the result.
 struct measured {
-	const struct kind *kind;
+	struct bench_arena *arena; // its packets
+	const struct bench_kind *kind;
 	unsigned entries; // 0: there are none
 	const struct bench_tables *tables;
+	struct bench_flows flows; // of none: known is 0
 	struct bench_subject subject;
+	size_t functions_bytes; // that making it took, beside its flow table
 	double *ticks; // per packet, by repeat
 	double *busy; // of these the functions' own, as the node counts; of two cores, the second's
+	double *fresh, *ended; // per flow
 };
 
-static void die(int code, const char *text)
-{
-	fprintf(stderr, "bench-nf: %s\n", text);
-	exit(code);
-}
-
-static unsigned number(const char *option, const char *text, unsigned least, unsigned most)
-{
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
-	char message[160];
-
-	if (end != text && *end == '\0' && text[0] != '-' && value >= least && value <= most)
-		return value;
-	snprintf(message, sizeof(message), "%s: '%.40s' is not a number from %u to %u", option,
-		text, least, most);
-	die(2, message);
-	return 0;
-}
-
-static void want(struct options *options, const char *name)
-{
-	char message[256];
-	int length;
-
-	for (unsigned i = 0; i < RTE_DIM(kinds); i++) {
-		if (strcmp(name, kinds[i].name) == 0) {
-			options->wanted[i] = true;
-			return;
-		}
-	}
-	length = snprintf(message, sizeof(message), "--function: '%.40s' is none of", name);
-	for (unsigned i = 0; i < RTE_DIM(kinds); i++)
-		length +=
-			snprintf(message + length, sizeof(message) - length, " %s", kinds[i].name);
-	die(2, message);
-}
-
-// Chooses the cores that were not given. A pipeline that nobody asked for by name is left out where
-// there is one core.
-static void choose_cores(struct options *options, bool by_name)
-{
-	cpu_set_t allowed;
-
-	sched_getaffinity(0, sizeof(allowed), &allowed);
-	for (int core = 0; core < CPU_SETSIZE; core++) {
-		if (!CPU_ISSET(core, &allowed))
-			continue;
-		if (options->core < 0 && core != options->other_core)
-			options->core = core;
-		else if (options->other_core < 0 && core != options->core)
-			options->other_core = core;
-	}
-	for (unsigned i = 0; i < RTE_DIM(kinds); i++) {
-		if (!kinds[i].two_cores || !options->wanted[i] || options->other_core >= 0)
-			continue;
-		if (by_name)
-			die(2, "--function: ring-2-cores needs a second core");
-		options->wanted[i] = false;
-	}
-}
-
-static void parse(struct options *options, int argc, char **argv)
-{
-	static const struct option longs[] = {
-		{"function", required_argument, NULL, 'f'},
-		{"entries", required_argument, NULL, 'e'},
-		{"repeats", required_argument, NULL, 'r'},
-		{"core", required_argument, NULL, 'c'},
-		{"other-core", required_argument, NULL, 'o'},
-		{"hugepages", no_argument, NULL, 'H'},
-		{NULL},
-	};
-	bool all = true;
-	int option;
-
-	while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		switch (option) {
-		case 'f':
-			all = false;
-			for (char *at = strtok(optarg, ","); at != NULL; at = strtok(NULL, ","))
-				want(options, at);
-			break;
-		case 'e':
-			for (char *at = strtok(optarg, ","); at != NULL; at = strtok(NULL, ",")) {
-				if (options->entries_count == ENTRIES_MAX)
-					die(2, "--entries: more than 8 numbers");
-				options->entries[options->entries_count++] =
-					number("--entries", at, 1, 1000000);
-			}
-			break;
-		case 'r':
-			options->repeats = number("--repeats", optarg, 1, REPEATS_MAX);
-			break;
-		case 'c':
-			options->core = number("--core", optarg, 0, 1023);
-			break;
-		case 'o':
-			options->other_core = number("--other-core", optarg, 0, 1023);
-			break;
-		case 'H':
-			options->hugepages = true;
-			break;
-		default:
-			exit(2);
-		}
-	}
-	if (optind < argc)
-		die(2, "takes options only");
-	if (options->entries_count == 0) {
-		options->entries_count = 3;
-		memcpy(options->entries, (unsigned[]){10, 1000, 100000}, 3 * sizeof(unsigned));
-	}
-	for (unsigned i = 0; i < RTE_DIM(kinds); i++)
-		options->wanted[i] |= all;
-	choose_cores(options, !all);
-}
-
-static void start_eal(const struct options *options)
+static void start_eal(const struct bench_options *options)
 {
 	char prefix[32], core[16];
 	char *argv[16] = {"bench-nf", "--no-pci", "--no-telemetry", "--no-shconf", "--log-level",
-		"error", "--file-prefix", prefix, "-m", "3072"};
+		"error", "--file-prefix", prefix, "-m", MEMORY_MB};
 	int argc = 10;
 
 	snprintf(prefix, sizeof(prefix), "bench-nf-%d", getpid());
@@ -200,8 +60,9 @@ static void start_eal(const struct options *options)
 	argv[argc++] = "-l";
 	argv[argc++] = core;
 	if (rte_eal_init(argc, argv) < 0)
-		die(1, options->hugepages ? "DPDK did not start: are 3 GiB of hugepages free?"
-					  : "DPDK did not start: are the core and 3 GiB there?");
+		bench_die(1, options->hugepages
+				     ? "DPDK did not start: are 4 GiB of hugepages free?"
+				     : "DPDK did not start: are the core and 4 GiB there?");
 }
 
 static void progress(const char *what, unsigned done, unsigned of)
@@ -211,15 +72,61 @@ static void progress(const char *what, unsigned done, unsigned of)
 	fflush(stdout);
 }
 
-static int create(struct measured *row, const struct options *options, struct cv_error *error)
+static int create(struct measured *row, const struct bench_options *options, struct cv_error *error)
 {
-	if (row->kind->two_cores)
+	const struct bench_kind *kind = row->kind;
+
+	if (kind->size == BENCH_FLOWS || kind->size == BENCH_FEW_FLOWS)
+		return kind->path_length > 0
+			       ? bench_stateful_create(
+					 &row->subject, kind->path, &row->flows, error)
+			       : bench_reference_flows_create(&row->subject, kind->rewrites,
+					 kind->meters, &row->flows, error);
+	if (kind->two_cores)
 		return bench_pipeline_create(
 			&row->subject, row->tables, options->other_core, error);
-	if (row->kind->create != NULL)
-		return row->kind->create(&row->subject, row->tables, error);
-	return bench_path_create(
-		&row->subject, row->kind->path, row->kind->path_length, row->tables, error);
+	if (kind->create != NULL)
+		return kind->create(&row->subject, row->tables, error);
+	return bench_path_create(&row->subject, kind->path, kind->path_length, row->tables, error);
+}
+
+// Bytes that malloc() and DPDK have given away.
+static size_t taken_bytes(void)
+{
+	const struct mallinfo2 libc = mallinfo2();
+	const int tables_at = cv_table_memory(0);
+	struct rte_malloc_socket_stats dpdk = {0}, tables = {0};
+
+	rte_malloc_get_socket_stats((int)rte_socket_id(), &dpdk);
+	if (tables_at != SOCKET_ID_ANY)
+		rte_malloc_get_socket_stats(tables_at, &tables);
+	return libc.uordblks + libc.hblkhd + dpdk.heap_allocsz_bytes + tables.heap_allocsz_bytes;
+}
+
+// Makes a row's subject, and opens its flows. Ends the program where that fails.
+static void set_up(struct measured *row, const struct bench_options *options)
+{
+	struct cv_error error = {0};
+	int rc = 0;
+
+	row->ticks = calloc(options->repeats, 4 * sizeof(double));
+	if (row->ticks == NULL)
+		bench_die(1, "out of memory");
+	row->busy = row->ticks + options->repeats;
+	row->fresh = row->busy + options->repeats;
+	row->ended = row->fresh + options->repeats;
+	if (row->flows.known > 0)
+		rc = bench_flows_create(&row->flows, row->flows.known, &error);
+	row->functions_bytes = taken_bytes();
+	if (rc == 0)
+		rc = create(row, options, &error);
+	row->functions_bytes = taken_bytes() - row->functions_bytes;
+	if (rc == 0 && row->flows.known > 0)
+		rc = bench_flows_open(&row->flows, row->arena, &row->subject, &error);
+	if (rc != 0) {
+		fprintf(stderr, "bench-nf: %s: ", row->kind->name);
+		bench_die(1, error.text);
+	}
 }
 
 static int ascending(const void *one, const void *two)
@@ -241,6 +148,29 @@ static json_t *summary(double *values, unsigned n)
 		"min", values[0], "max", values[n - 1], "repeats", all);
 }
 
+static double median_of(const json_t *summary)
+{
+	return json_real_value(json_object_get(summary, "median"));
+}
+
+// What a row has that flows belong to. A new flow is one that also ends.
+static void flows_json(const struct measured *row, unsigned repeats, json_t *json)
+{
+	const double max = BENCH_FLOWS_TABLE(row->flows.known);
+	json_t *fresh = summary(row->fresh, repeats), *ended = summary(row->ended, repeats);
+	const double cycles = median_of(fresh) + median_of(ended);
+
+	json_object_set_new(json, "flows", json_integer(row->flows.known));
+	json_object_set_new(
+		json, "table_bytes_per_flow", json_real((double)row->subject.table_bytes / max));
+	json_object_set_new(
+		json, "functions_bytes_per_flow", json_real((double)row->functions_bytes / max));
+	json_object_set_new(json, "new_flows_per_second",
+		json_integer((json_int_t)((double)rte_get_tsc_hz() / cycles)));
+	json_object_set_new(json, "cycles_per_new_flow", fresh);
+	json_object_set_new(json, "cycles_per_ended_flow", ended);
+}
+
 // A function's own cycles, and those with the path that loads its packets; the path, the rings and
 // the references are what they are, whole.
 static json_t *row_json(const struct measured *row, unsigned repeats)
@@ -248,6 +178,10 @@ static json_t *row_json(const struct measured *row, unsigned repeats)
 	json_t *json = json_pack("{ss si}", "function", row->kind->name, "entries", row->entries);
 	json_t *whole = summary(row->ticks, repeats);
 
+	if (row->kind->bytes > 0)
+		json_object_set_new(json, "bytes", json_integer(row->kind->bytes));
+	if (row->flows.known > 0)
+		flows_json(row, repeats, json);
 	if (row->kind->path_length > 0) {
 		json_object_set_new(json, "cycles_per_packet", summary(row->busy, repeats));
 		json_object_set_new(json, "with_path_cycles_per_packet", whole);
@@ -277,7 +211,8 @@ static const char *cpu_name(void)
 	return name != NULL ? name : "unknown";
 }
 
-static json_t *host_json(const struct options *options, const struct bench_arena *arena, long l2)
+static json_t *host_json(
+	const struct bench_options *options, const struct bench_arena *arena, long l2)
 {
 	struct utsname kernel = {0};
 
@@ -285,94 +220,156 @@ static json_t *host_json(const struct options *options, const struct bench_arena
 	return json_pack("{ss ss ss sI si sb si si si sI sI}", "cpu", cpu_name(), "dpdk",
 		rte_version(), "kernel", kernel.release, "tsc_hz", (json_int_t)rte_get_tsc_hz(),
 		"core", options->core, "hugepages", options->hugepages, "frame_bytes",
-		BENCH_FRAME_BYTES + 4, "burst_packets", CV_BURST_MAX, "flows", arena->packets_count,
-		"l2_bytes", (json_int_t)l2, "working_set_bytes", (json_int_t)arena->touched_bytes);
+		BENCH_FRAME_BYTES + 4, "burst_packets", CV_BURST_MAX, "packets",
+		arena->packets_count, "l2_bytes", (json_int_t)l2, "working_set_bytes",
+		(json_int_t)arena->touched_bytes);
 }
 
-// One repeat of a row, after a pass that brings its own tables into the caches.
-static void measure(struct measured *row, struct bench_arena *arena, unsigned repeat)
+// Passes over packets that are written before each of so many fills. TSC ticks per packet, or -1 with
+// error set.
+static double run_filled(struct measured *row, unsigned fills, unsigned passes, double *busy_ticks,
+	struct cv_error *error)
 {
+	struct bench_arena *arena = row->arena;
 	const struct bench_subject *subject = &row->subject;
-	struct cv_error error = {0};
+	double ticks = 0;
 	uint64_t busy = 0;
 
-	bench_arena_fill(arena, row->tables);
-	if (bench_arena_run(arena, subject, 1, &error) >= 0) {
+	for (unsigned fill = 0; fill < fills && ticks >= 0; fill++) {
+		double taken;
+
+		bench_arena_fill(arena, subject, row->tables);
 		if (subject->busy != NULL)
-			busy = subject->busy(subject->state);
-		row->ticks[repeat] = bench_arena_run(arena, subject, PASSES, &error);
+			busy -= subject->busy(subject->state);
+		taken = bench_arena_run(arena, subject, passes, error);
 		if (subject->busy != NULL)
-			row->busy[repeat] = (double)(subject->busy(subject->state) - busy) /
-					    PASSES / arena->packets_count;
+			busy += subject->busy(subject->state);
+		ticks = taken < 0 ? taken : ticks + taken / fills;
+	}
+	*busy_ticks = (double)busy / fills / passes / arena->packets_count;
+	return ticks;
+}
+
+// One repeat of a row, after a pass that brings its own tables into the caches. Of flows each pass
+// has other packets; what is used up is written anew.
+static void measure(struct measured *row, unsigned repeat)
+{
+	const bool flows = row->flows.known > 0, anew = flows || row->subject.uses_up;
+	struct cv_error error = {0};
+	double unused;
+
+	if (run_filled(row, 1, 1, &unused, &error) >= 0)
+		row->ticks[repeat] = run_filled(
+			row, anew ? PASSES : 1, anew ? 1 : PASSES, &row->busy[repeat], &error);
+	if (flows && error.text[0] == '\0') {
+		row->fresh[repeat] =
+			bench_flows_open_fresh(&row->flows, row->arena, &row->subject, &error);
+		row->ended[repeat] = row->subject.end_fresh(row->subject.state);
 	}
 	if (error.text[0] != '\0') {
 		fprintf(stderr, "bench-nf: %s with %u entries: ", row->kind->name, row->entries);
-		die(1, error.text);
+		bench_die(1, error.text);
 	}
+}
+
+static bool is_of_flows(const struct bench_kind *kind)
+{
+	return kind->size == BENCH_FLOWS || kind->size == BENCH_FEW_FLOWS;
+}
+
+// Whether a kind has a row of the size at this place.
+static bool has_row(const struct bench_options *options, unsigned kind, bool of_flows, unsigned at)
+{
+	const struct bench_kind *of = &bench_kinds[kind];
+
+	if (!options->wanted[kind] || is_of_flows(of) != of_flows)
+		return false;
+	if (of->size == BENCH_NO_SIZE || of->size == BENCH_FEW_FLOWS)
+		return at == 0;
+	return of->size == BENCH_FLOWS || !options->usual || of->usual_most == 0 ||
+	       options->entries.of[at] <= of->usual_most;
+}
+
+// Makes all rows of tables, or of flows. Returns how many. arenas: of the usual packets, and of long ones.
+static unsigned make_rows(const struct bench_options *options, bool of_flows,
+	struct bench_arena arenas[2], struct bench_tables **tables, struct measured *rows)
+{
+	const struct bench_sizes *sizes = of_flows ? &options->flows : &options->entries;
+	unsigned count = 0;
+
+	for (unsigned at = 0; at < sizes->count; at++)
+		for (unsigned k = 0; k < BENCH_KINDS; k++) {
+			struct measured *row = &rows[count];
+
+			if (!has_row(options, k, of_flows, at))
+				continue;
+			*row = (struct measured){
+				.arena = &arenas[bench_kinds[k].bytes == LONG_BYTES],
+				.kind = &bench_kinds[k],
+				.tables = tables[0]};
+			if (of_flows) {
+				row->flows.known = sizes->of[at];
+			} else {
+				row->tables = tables[at];
+				row->entries =
+					bench_kinds[k].size == BENCH_ENTRIES ? sizes->of[at] : 0;
+			}
+			progress("set-up", k + at * BENCH_KINDS, sizes->count * BENCH_KINDS);
+			set_up(row, options);
+			count++;
+		}
+	return count;
 }
 
 int main(int argc, char **argv)
 {
-	struct options options = {.repeats = 11, .core = -1, .other_core = -1};
-	struct bench_tables *tables[ENTRIES_MAX];
-	struct measured rows[RTE_DIM(kinds) * ENTRIES_MAX];
-	struct bench_arena arena;
+	static struct measured rows[ROWS_MAX];
+	struct bench_options options = {.repeats = 11, .core = -1, .other_core = -1};
+	struct bench_tables *tables[BENCH_SIZES_MAX];
+	struct bench_arena arenas[2];
 	struct cv_error error = {0};
-	unsigned rows_count = 0;
+	unsigned rows_count;
 	long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
 	json_t *results = json_array();
 	json_t *document;
 
-	parse(&options, argc, argv);
+	_Static_assert(BENCH_KINDS * BENCH_SIZES_MAX <= ROWS_MAX, "each kind in each size");
+	bench_options_read(&options, argc, argv);
 	if (l2 <= 0)
 		l2 = 1 << 20;
 	start_eal(&options);
-	if (bench_arena_create(&arena, l2, &error) != 0)
-		die(1, error.text);
-	for (unsigned e = 0; e < options.entries_count; e++) {
-		tables[e] = bench_tables_create(options.entries[e]);
+	if (bench_arena_create(&arenas[0], BENCH_FRAME_BYTES, l2, &error) != 0 ||
+		bench_arena_create(&arenas[1], LONG_BYTES - FCS_BYTES, l2, &error) != 0)
+		bench_die(1, error.text);
+	for (unsigned e = 0; e < options.entries.count; e++) {
+		tables[e] = bench_tables_create(options.entries.of[e]);
 		if (tables[e] == NULL)
-			die(1, "out of memory");
-		for (unsigned k = 0; k < RTE_DIM(kinds); k++) {
-			struct measured *row = &rows[rows_count];
-
-			if (!options.wanted[k] || (!kinds[k].sized && e > 0))
-				continue;
-			*row = (struct measured){
-				.kind = &kinds[k],
-				.entries = kinds[k].sized ? options.entries[e] : 0,
-				.tables = tables[e],
-				.ticks = calloc(options.repeats, sizeof(double)),
-				.busy = calloc(options.repeats, sizeof(double)),
-			};
-			progress("set-up", rows_count, options.entries_count * RTE_DIM(kinds));
-			if (row->ticks == NULL || row->busy == NULL ||
-				create(row, &options, &error) != 0)
-				die(1, error.text);
-			rows_count++;
-		}
+			bench_die(1, "out of memory");
 	}
+	rows_count = make_rows(&options, false, arenas, tables, rows);
+	rows_count += make_rows(&options, true, arenas, tables, rows + rows_count);
 
 	// Alternating, so that a slow moment of the machine meets every row.
 	for (unsigned repeat = 0; repeat < options.repeats; repeat++) {
 		for (unsigned i = 0; i < rows_count; i++)
-			measure(&rows[i], &arena, repeat);
+			measure(&rows[i], repeat);
 		progress("repeats", repeat + 1, options.repeats);
 	}
 
 	for (unsigned i = 0; i < rows_count; i++) {
 		json_array_append_new(results, row_json(&rows[i], options.repeats));
 		rows[i].subject.destroy(rows[i].subject.state);
+		bench_flows_destroy(&rows[i].flows);
 		free(rows[i].ticks);
-		free(rows[i].busy);
 	}
-	document = json_pack("{ss so so}", "schema", "convoy.bench.nf/2", "results", results,
-		"host", host_json(&options, &arena, l2));
+	document = json_pack("{ss so so}", "schema", "convoy.bench.nf/3", "results", results,
+		"host", host_json(&options, &arenas[0], l2));
 	json_dumpf(document, stdout, JSON_REAL_PRECISION(6));
 	putchar('\n');
 	json_decref(document);
-	bench_arena_destroy(&arena);
-	for (unsigned e = 0; e < options.entries_count; e++)
+	for (unsigned i = 0; i < RTE_DIM(arenas); i++)
+		bench_arena_destroy(&arenas[i]);
+	for (unsigned e = 0; e < options.entries.count; e++)
 		bench_tables_destroy(tables[e]);
 	rte_eal_cleanup();
 	return 0;

@@ -77,7 +77,8 @@ static void fill_singly(const struct arena *arena)
 	for (unsigned i = 0; i < arena->count; i++) {
 		struct rte_mbuf *buffer = arena->buffers[i];
 
-		bench_packet_write(tables, i, rte_pktmbuf_mtod(buffer, uint8_t *));
+		bench_packet_write(
+			tables, i, rte_pktmbuf_mtod(buffer, uint8_t *), BENCH_FRAME_BYTES);
 		buffer->pkt_len = buffer->data_len = BENCH_FRAME_BYTES;
 	}
 }
@@ -94,7 +95,8 @@ static void fill_convoys(const struct arena *arena)
 		uint16_t len;
 
 		for (unsigned k = 0; k < IN_CONVOYS; k++) {
-			bench_packet_write(tables, (uint64_t)i * IN_CONVOYS + k, bytes[k]);
+			bench_packet_write(
+				tables, (uint64_t)i * IN_CONVOYS + k, bytes[k], BENCH_FRAME_BYTES);
 			cv_view_set(&views[k], bytes[k], BENCH_FRAME_BYTES);
 		}
 		cv_frame_begin(&built, &outer, (uint8_t *)buffer->buf_addr + RTE_PKTMBUF_HEADROOM,

@@ -102,7 +102,7 @@ static struct cv_port *open_port(const char *format, const char *path, unsigned 
 
 	snprintf(text, sizeof(text), format, path);
 	port = test_port_open(json_loads(text, 0, NULL), index, 1, pool, &error);
-	if (port == NULL || port->start(port, &error) != 0)
+	if (port == NULL || cv_port_start(port, &error) != 0)
 		die(error.text);
 	return port;
 }

@@ -59,51 +59,89 @@ static void destroy(void *state)
 	free(path);
 }
 
-int bench_path_create(struct bench_subject *subject, const char *const *names, unsigned names_count,
-	const struct bench_tables *tables, struct cv_error *error)
+static struct bench_path *make_path(void)
+{
+	struct bench_path *path =
+		aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN(sizeof(*path), RTE_CACHE_LINE_SIZE));
+
+	if (path == NULL)
+		return NULL;
+	memset(path, 0, sizeof(*path));
+	path->path.steps = path->steps;
+	return path;
+}
+
+// Puts a function behind those that are there. Returns 0, or -1 with error set.
+static int add(
+	struct bench_path *path, const char *name, const json_t *config, struct cv_error *error)
 {
 	static const char *const ports[] = {"left", "right"};
 	static const uint8_t macs[][6] = {{2, 0xc0, 0x17, 0, 0, 0}, {2, 0xc0, 0x17, 0, 0, 1}};
 	static const uint16_t mtus[] = {1500, 1500};
-	struct bench_path *path =
-		aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN(sizeof(*path), RTE_CACHE_LINE_SIZE));
+	const struct cv_nf_env env = {
+		.name = name,
+		.workers = 1,
+		.socket = -1,
+		.ports = ports,
+		.macs = macs,
+		.mtus = mtus,
+		.ports_count = RTE_DIM(ports),
+	};
+	const unsigned i = path->path.length;
+
+	path->types[i] = cv_nf_find(name);
+	if (path->types[i] == NULL) {
+		cv_error_set(error, "no function is called %s", name);
+		return -1;
+	}
+	path->steps[i].process = path->types[i]->process;
+	path->steps[i].counters = &path->counters[i];
+	path->steps[i].instance = cv_nf_create(path->types[i], config, &env, error);
+	if (path->steps[i].instance == NULL)
+		return -1;
+	cv_nf_start(path->types[i], path->steps[i].instance, &env);
+	path->path.length++;
+	return 0;
+}
+
+static int finish(struct bench_subject *subject, struct bench_path *path, int rc)
+{
+	if (rc != 0) {
+		destroy(path);
+		return -1;
+	}
+	*subject =
+		(struct bench_subject){.run = run, .busy = busy, .destroy = destroy, .state = path};
+	return 0;
+}
+
+int bench_path_create(struct bench_subject *subject, const char *const *names, unsigned names_count,
+	const struct bench_tables *tables, struct cv_error *error)
+{
+	struct bench_path *path = make_path();
+	int rc = 0;
 
 	if (path == NULL) {
 		cv_error_set(error, "out of memory");
 		return -1;
 	}
-	memset(path, 0, sizeof(*path));
-	path->path.steps = path->steps;
-	for (unsigned i = 0; i < names_count; i++) {
-		struct cv_nf_env env = {
-			.name = names[i],
-			.workers = 1,
-			.socket = -1,
-			.ports = ports,
-			.macs = macs,
-			.mtus = mtus,
-			.ports_count = RTE_DIM(ports),
-		};
+	for (unsigned i = 0; rc == 0 && i < names_count; i++) {
 		json_t *config = bench_config(names[i], tables);
 
-		path->types[i] = cv_nf_find(names[i]);
-		if (path->types[i] == NULL) {
-			cv_error_set(error, "no function is called %s", names[i]);
-		} else {
-			path->steps[i].process = path->types[i]->process;
-			path->steps[i].counters = &path->counters[i];
-			path->steps[i].instance = cv_nf_create(path->types[i], config, &env, error);
-			if (path->steps[i].instance != NULL)
-				cv_nf_start(path->types[i], path->steps[i].instance, &env);
-		}
+		rc = add(path, names[i], config, error);
 		json_decref(config);
-		if (path->steps[i].instance == NULL) {
-			destroy(path);
-			return -1;
-		}
-		path->path.length++;
 	}
-	*subject =
-		(struct bench_subject){.run = run, .busy = busy, .destroy = destroy, .state = path};
-	return 0;
+	return finish(subject, path, rc);
+}
+
+int bench_path_create_of(struct bench_subject *subject, const char *name, const json_t *config,
+	struct cv_error *error)
+{
+	struct bench_path *path = make_path();
+
+	if (path == NULL) {
+		cv_error_set(error, "out of memory");
+		return -1;
+	}
+	return finish(subject, path, add(path, name, config, error));
 }

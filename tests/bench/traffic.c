@@ -135,7 +135,8 @@ void bench_tables_destroy(struct bench_tables *tables)
 	free(tables);
 }
 
-void bench_packet_write(const struct bench_tables *tables, uint64_t i, uint8_t *frame)
+void bench_packet_write(
+	const struct bench_tables *tables, uint64_t i, uint8_t *frame, uint16_t bytes)
 {
 	uint64_t number = scramble(i ^ 0x7061636b6574);
 	unsigned entry = number % tables->entries;
@@ -146,7 +147,7 @@ void bench_packet_write(const struct bench_tables *tables, uint64_t i, uint8_t *
 	};
 	struct rte_ipv4_hdr ip = {
 		.version_ihl = RTE_IPV4_VHL_DEF,
-		.total_length = RTE_BE16(BENCH_FRAME_BYTES - sizeof(ether)),
+		.total_length = rte_cpu_to_be_16(bytes - sizeof(ether)),
 		.packet_id = (uint16_t)i,
 		.time_to_live = 255,
 	};
@@ -170,9 +171,9 @@ void bench_packet_write(const struct bench_tables *tables, uint64_t i, uint8_t *
 	ports[1] = rte_cpu_to_be_16(
 		rule->ports_low + (number >> 16) % (rule->ports_high - rule->ports_low + 1u));
 	if (rule->proto == IPPROTO_UDP) // no UDP checksum
-		ports[2] = RTE_BE16(BENCH_FRAME_BYTES - sizeof(ether) - sizeof(ip));
+		ports[2] = rte_cpu_to_be_16(bytes - sizeof(ether) - sizeof(ip));
 
-	memset(frame, 0, BENCH_FRAME_BYTES);
+	memset(frame, 0, bytes);
 	memcpy(frame, &ether, sizeof(ether));
 	memcpy(frame + sizeof(ether), &ip, sizeof(ip));
 	memcpy(frame + sizeof(ether) + sizeof(ip), ports, sizeof(ports));
@@ -247,11 +248,28 @@ static json_t *firewall_config(const struct bench_tables *tables)
 	return json_pack("{ss so}", "default", "deny", "rules", rules);
 }
 
+// The firewall's rules, each of which marks.
+static json_t *classifier_config(const struct bench_tables *tables)
+{
+	json_t *firewall = firewall_config(tables), *rules = json_array(), *match;
+	size_t i;
+
+	json_array_foreach (json_object_get(firewall, "rules"), i, match) {
+		json_object_del(match, "action");
+		json_array_append_new(
+			rules, json_pack("{sO si}", "match", match, "dscp", (int)(i % 64)));
+	}
+	json_decref(firewall);
+	return json_pack("{so}", "rules", rules);
+}
+
 json_t *bench_config(const char *function, const struct bench_tables *tables)
 {
 	if (strcmp(function, "router") == 0)
 		return router_config(tables);
 	if (strcmp(function, "firewall") == 0)
 		return firewall_config(tables);
+	if (strcmp(function, "classifier") == 0)
+		return classifier_config(tables);
 	return json_pack("{ss ss}", "mode", "rewrite", "dst", "02:00:00:00:02:01");
 }

@@ -41,9 +41,10 @@ struct bench_tables {
 struct bench_tables *bench_tables_create(unsigned entries);
 void bench_tables_destroy(struct bench_tables *tables);
 
-// Writes packet number i of the traffic, BENCH_FRAME_BYTES: an IPv4 header with TTL 255 and a good
+// Writes packet number i of the traffic, BENCH_FRAME_BYTES or more: an IPv4 header with TTL 255 and a good
 // checksum, and a UDP header or the beginning of TCP's.
-void bench_packet_write(const struct bench_tables *tables, uint64_t i, uint8_t *frame);
+void bench_packet_write(
+	const struct bench_tables *tables, uint64_t i, uint8_t *frame, uint16_t bytes);
 
 // The neighbour's MAC address and IPv4 address (host order).
 void bench_neighbour_mac(unsigned neighbour, uint8_t mac[6]);

@@ -18,10 +18,12 @@ files_of() {
 	case $1 in
 	capture) echo dataplane/capture ;;
 	chain) echo dataplane/chain ;;
+	changes) echo daemon/changes.c ;;
 	control) echo daemon/plan_next_hop.c ;;
 	frame) echo dataplane/convoy/walk.c dataplane/convoy/pack.c dataplane/convoy/may_be.h ;;
 	gen_ring) echo gen/port/vhost_queue.c gen/port/vring.h ;;
 	memif) echo dataplane/memif ;;
+	nsh) echo nf/nsh ;;
 	packet) echo nf/firewall/transposed.h nf/firewall/read.h nf/firewall/scan* nf/l2fwd.c \
 		nf/bridge.c nf/mac_table.h nf/router/validate* ;;
 	plan) echo daemon/plan*.c ;;
@@ -30,8 +32,10 @@ files_of() {
 	routes) echo nf/router/route_lines.c nf/router/route_text.c nf/router/routes.c \
 		dataplane/packet/prefix.c ;;
 	rules) echo nf/firewall/classbench.c nf/firewall/rules.c ;;
+	srv6) echo nf/srv6 ;;
 	trial) echo gen/spec/*.c ;;
 	vhost) echo dataplane/vhost dataplane/socket ;;
+	vpn) echo nf/vpn ;;
 	vring) echo dataplane/vring ;;
 	*) echo "coverage: which files is fuzz_$1 for? Say so in $here/coverage.sh" >&2; return 1 ;;
 	esac

@@ -42,18 +42,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	struct cv_error error = {0};
 	struct cv_plan_next_hop next_hop;
-	char *text = malloc(size + 1);
+	const struct cv_where at = cv_where_top("next hop", &error);
+	json_t *json = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
 	int rc;
 
-	must(text != NULL);
-	memcpy(text, data, size);
-	text[size] = '\0';
-	rc = cv_plan_next_hop_parse(text, ports, 3, convoys, &next_hop, &error);
+	if (json == NULL)
+		return 0;
+	rc = cv_plan_next_hop_read(&at, json, ports, 3, convoys, &next_hop);
 	must((rc == 0) == (error.text[0] == '\0'));
 	if (rc == 0) {
 		check(&next_hop);
 		cv_plan_next_hop_free(&next_hop);
 	}
-	free(text);
+	json_decref(json);
 	return 0;
 }

@@ -111,6 +111,11 @@ static const uint32_t *generation(const void *instance)
 }
 
 static const char *const drops[] = {"denied", "metered", "other", NULL};
+static enum cv_flow_windows windows(const void *instance)
+{
+	return CV_FLOW_WINDOWS_ALL;
+}
+
 static const struct cv_nf_flow flow = {
 	.slot_bytes = sizeof(struct slot),
 	.decide = decide,
@@ -118,6 +123,7 @@ static const struct cv_nf_flow flow = {
 	.ended = ended,
 	.other = other,
 	.generation = generation,
+	.windows = windows,
 };
 static const struct cv_nf nf = {.name = "fuzzed", .drops = drops, .flow = &flow};
 

@@ -11,9 +11,9 @@
 //   (Ethernet is always there)  dst=MAC src=MAC type=HEX
 //   vlan qinq       id=N
 //   ip4             src= dst= ttl= proto= id= tos= off=UNITS mf= df= opt=HEX ver= ihl= len= sum=HEX
-//   ip6             src= dst= hop= nh= len= ver=
+//   ip6             src= dst= hop= nh= tc= len= ver=
 //   hbh dstopt rth  nh= size=BYTES (8, 16, ...)   frag nh= off=UNITS mf= id=   ah nh= size=BYTES
-//   udp tcp sctp    sport= dport=      icmp icmp6  kind= code=
+//   udp tcp sctp    sport= dport=      tcp  flags=     icmp icmp6  kind= code=
 //   data=N          N bytes, counting up          hex=AABB..  these bytes
 //   pad=N           N zero bytes behind the IP packet        cut=N  the frame's first N bytes only
 #ifndef CV_TEST_PACKETS_H
@@ -214,6 +214,9 @@ static inline bool packet_field_ip6(
 	} else if (strcmp(key, "nh") == 0) {
 		at[6] = (uint8_t)number;
 		w->type_at = 0;
+	} else if (strcmp(key, "tc") == 0) {
+		at[0] = (uint8_t)((at[0] & 0xf0) | number >> 4);
+		at[1] = (uint8_t)(number << 4 | (at[1] & 15));
 	} else if (strcmp(key, "ver") == 0) {
 		at[0] = (uint8_t)(number << 4);
 	} else if (strcmp(key, "len") == 0) {
@@ -263,6 +266,8 @@ static inline bool packet_field(struct packet_writer *w, const char *key, const 
 		at[0] = (uint8_t)number;
 	} else if (strcmp(key, "code") == 0) {
 		at[1] = (uint8_t)number;
+	} else if (strcmp(w->layer, "tcp") == 0 && strcmp(key, "flags") == 0) {
+		at[13] = (uint8_t)number;
 	} else {
 		return false;
 	}
@@ -332,7 +337,8 @@ static inline struct packet packet_make(const char *text)
 	char words[1024], *save = NULL;
 
 	memcpy(packet_grow(&w, CV_ETHER_LEN), macs, sizeof(macs));
-	snprintf(words, sizeof(words), "%s", text);
+	assert_true(strlen(text) < sizeof(words));
+	strcpy(words, text);
 	for (char *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save))
 		packet_word(&w, word);
 	packet_seal(&w);
@@ -475,11 +481,13 @@ static inline const struct cv_nf_env *packet_env(void)
 	return &env;
 }
 
-// Makes and starts an instance from JSON text with single quotes for double ones. The test fails with the
-// error if it is refused and error is NULL.
-static inline void *packet_nf(const struct cv_nf *nf, const char *config, struct cv_error *error)
+// Makes and starts an instance, from JSON text with single quotes for double ones, that is to take the
+// place of another; NULL: of none. The test fails with the error if it is refused and error is NULL.
+static inline void *packet_nf_instead(
+	const struct cv_nf *nf, const char *config, void *running, struct cv_error *error)
 {
 	struct cv_error own = {""}, *why = error != NULL ? error : &own;
+	struct cv_nf_env env = *packet_env();
 	char text[4096];
 	json_t *json;
 	void *instance;
@@ -491,15 +499,22 @@ static inline void *packet_nf(const struct cv_nf *nf, const char *config, struct
 	json = json_loads(text, 0, NULL);
 	assert_non_null(json);
 	why->text[0] = '\0';
-	instance = cv_nf_create(nf, json, packet_env(), why);
+	env.running = running;
+	instance = cv_nf_create(nf, json, &env, why);
 	json_decref(json);
 	if (instance == NULL && error == NULL)
 		fail_msg("%s: %s", config, own.text);
 	if (instance == NULL)
 		assert_true(why->text[0] != '\0');
 	else
-		cv_nf_start(nf, instance, packet_env());
+		cv_nf_start(nf, instance, &env);
 	return instance;
+}
+
+// The same, that takes nobody's place.
+static inline void *packet_nf(const struct cv_nf *nf, const char *config, struct cv_error *error)
+{
+	return packet_nf_instead(nf, config, NULL, error);
 }
 
 // A configuration that must be refused with these words.

@@ -34,6 +34,13 @@ static inline int cv_22_11_lpm6_add(struct rte_lpm6 *lpm, const struct rte_ipv6_
 }
 #define rte_lpm6_add cv_22_11_lpm6_add
 
+static inline int cv_22_11_lpm6_delete(
+	struct rte_lpm6 *lpm, const struct rte_ipv6_addr *address, uint8_t length)
+{
+	return rte_lpm6_delete(lpm, address->a, length);
+}
+#define rte_lpm6_delete cv_22_11_lpm6_delete
+
 static inline int cv_22_11_lpm6_lookup_bulk(
 	const struct rte_lpm6 *lpm, struct rte_ipv6_addr *addresses, int32_t *next_hops, unsigned n)
 {

@@ -32,29 +32,68 @@ def convoy_bench(*arguments, **more):
 def test_nf_prints_one_document_of_its_schema():
     done = convoy_bench(
         "nf", "--json", "--repeats", "3", "--entries", "10,20",
-        "--function", "l2fwd,router,firewall,chain,reference-router",
+        "--function", "l2fwd,router,firewall,classifier,chain,reference-router",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["schema"] == "convoy.bench.nf/2"
+    assert document["schema"] == "convoy.bench.nf/3"
     bench = NfBench.model_validate(document)
+    sized = ["router", "reference-router", "firewall", "classifier", "chain"]
     assert [(row.function, row.entries) for row in bench.results] == [
-        ("l2fwd", 0), ("router", 10), ("reference-router", 10), ("firewall", 10), ("chain", 10),
-        ("router", 20), ("reference-router", 20), ("firewall", 20), ("chain", 20),
-    ]  # fmt: skip
+        ("l2fwd", 0),
+        *[(name, entries) for entries in (10, 20) for name in sized],
+    ]
     for row in bench.results:
         cycles = row.cycles_per_packet
         assert 0 < cycles.min <= cycles.median <= cycles.max
         assert len(cycles.repeats) == 3
+        assert row.flows is None
+
+
+@pytest.mark.skipif(find("bench-nf") is None, reason="bench-nf is not built: make build")
+def test_nf_has_rows_of_functions_that_remember_flows():
+    done = convoy_bench(
+        "nf", "--json", "--repeats", "2", "--flows", "1000,2000",
+        "--function", "stateful,reference-stateful,nat,balancer,policer,reference-policer",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    bench = NfBench.model_validate_json(done.stdout)
+    assert [(row.function, row.entries, row.flows) for row in bench.results] == [
+        ("nat", 0, 1000), ("balancer", 0, 1000), ("policer", 0, 1000),
+        ("reference-policer", 0, 1000), ("stateful", 0, 1000), ("reference-stateful", 0, 1000),
+        ("stateful", 0, 2000), ("reference-stateful", 0, 2000),
+    ]  # fmt: skip
+    for row in bench.results:
+        ours = not row.function.startswith("reference")
+        assert (row.with_path_cycles_per_packet is not None) == ours
+        assert (row.table_bytes_per_flow > 64) == ours
+        assert row.functions_bytes_per_flow > 0
+        assert row.new_flows_per_second > 0
+        assert row.cycles_per_new_flow.min > 0
+
+
+@pytest.mark.skipif(find("bench-nf") is None, reason="bench-nf is not built: make build")
+def test_nf_prints_tables_and_what_their_columns_are():
+    arguments = ("--repeats", "1", "--entries", "10", "--flows", "64")
+    done = convoy_bench("nf", *arguments, "--function", "router,stateful,reference-stateful")
+    assert done.returncode == 0, done.stderr
+    heads = [line for line in done.stdout.splitlines() if line.startswith(" cycles per packet")]
+    assert ["entries" in head for head in heads] == [True, False]
+    assert ["Mflow/s" in head for head in heads] == [False, True]
+    rows = [line.split()[:2] for line in done.stdout.splitlines() if line.startswith(" ")]
+    for row in (["router", "10"], ["stateful", "64"], ["reference-stateful", "64"]):
+        assert row in rows
 
 
 @pytest.mark.skipif(find("bench-nf") is None, reason="bench-nf is not built: make build")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--function", "nat"), "--function: 'nat' is none of path ring ring-2-cores l2fwd"),
+        (("--function", "nap"), "--function: 'nap' is none of path ring ring-2-cores l2fwd"),
         (("--entries", "0"), "--entries: '0' is not a number from 1 to 1000000"),
         (("--entries", "ten"), "--entries: 'ten' is not a list of numbers; write 10,1000"),
+        (("--flows", "64k"), "--flows: '64k' is not a list of numbers; write 10,1000"),
+        (("--flows", "1"), "--flows: '1' is not a number from 64 to 16000000"),
     ],
 )
 def test_nf_refuses_bad_input(arguments, words):
@@ -153,9 +192,9 @@ def test_quick_that_is_ended_leaves_its_trials_and_nothing_else(tmp_path, number
         finally:
             ours.kill()
     assert code == {signal.SIGINT: 130, signal.SIGKILL: -9}[number]
-    wait_for(lambda: not processes_with(sockets), 10, "the end of its processes")
+    wait_for(lambda: not processes_with(sockets), 60, "the end of its processes")
     assert len(list(RunFolder(folder).trials())) > 0
-    wait_for(lambda: not list(temporary.iterdir()), 10, "an empty folder")
+    wait_for(lambda: not list(temporary.iterdir()), 60, "an empty folder")
 
 
 def missing_to_be_hostile():

@@ -143,7 +143,7 @@ def test_what_is_no_whole_run_is_refused_in_one_line(tmp_path, kept, what, edit,
         ({"repeats": "many"}, "repeats: 'many': must be a valid integer"),
         ({"repeats": 0}, "repeats: 0: must be greater than or equal to 1"),
         ({"quick": None}, "quick: Field required"),
-        ({"search": "fast"}, "search: 'fast': must be 'quick', 'standard' or 'full'"),
+        ({"search": "fast"}, "search: 'fast': must be 'smoke', 'quick', 'standard' or 'full'"),
         ({"goals": ["best"]}, "goal 'best': there is none called so"),
         (
             {"scenarios": {"x": {"title": "x", "sises": [64]}}},

@@ -369,7 +369,7 @@ def test_commands_run_report_compare(tmp_path):
         (("bench", "run", "basline"), "scenario 'basline': there is none called so"),
         (("bench", "run", "baseline", "--devices", "ovs"), "--devices: 'ovs': choose of"),
         (("bench", "run", "baseline", "--goal", "best"), "goal 'best': there is none called so"),
-        (("bench", "run", "baseline", "--search", "x"), "--search: 'x': choose of quick"),
+        (("bench", "run", "baseline", "--search", "x"), "--search: 'x': choose of smoke, quick"),
         (("bench", "resume", "/proc"), "/proc/plan.yaml"),
         (("report", "/proc"), "/proc/plan.yaml"),
         (("report", "/proc", "--format", "pdf"), "--format: 'pdf': choose of html, md, csv, json"),

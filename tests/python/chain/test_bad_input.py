@@ -97,6 +97,22 @@ ROWS = [
         "did you mean 'right'? ports: left, right",
     ),
     (
+        "a pool that the router has",
+        "{bridge: {}}",
+        "{nat: {outside: [right], pool: [192.0.2.0/28], inside: [172.16.0.0/12]}}\n"
+        "  r2: {router: {addresses: {right: [192.0.2.7/24]}}}",
+        "web.yaml:7: functions.br.nat.pool[0]: 192.0.2.0/28: router 'r2' on port 'right' has it "
+        "already; take another, or write share-address: true if this gateway has one address",
+    ),
+    (
+        "a pool that another nat has",
+        "{bridge: {}}",
+        "{nat: {outside: [right], pool: [198.51.100.1], inside: [172.16.0.0/12]}}\n"
+        "  n2: {nat: {outside: [right], pool: [198.51.100.0/28], inside: [172.16.0.0/12]}}",
+        "web.yaml:8: functions.n2.nat.pool[0]: 198.51.100.0/28: nat 'br' has it already; "
+        "give each nat addresses of its own",
+    ),
+    (
         "a backend behind no port",
         "{bridge: {}}",
         "{balancer: {mode: dsr, services: [{address: 192.0.2.1, proto: tcp, port: 80}], "
@@ -386,6 +402,34 @@ ROWS = [
         "the range runs backwards; write 50-60",
     ),
     (
+        "TCP flags that nobody knows",
+        "proto: udp",
+        "proto: tcp, tcp-flags: 'syn,!akc'",
+        "web.yaml:5: functions.fw.firewall.rules[0].allow.tcp-flags: 'syn,!akc': "
+        'write flags, "syn,!ack", or VALUE/MASK, "0x02/0x12" '
+        "(known are: fin syn rst psh ack urg ece cwr)",
+    ),
+    (
+        "TCP flags of UDP",
+        "proto: udp",
+        "proto: udp, tcp-flags: syn",
+        "web.yaml:5: functions.fw.firewall.rules[0].allow: tcp-flags needs proto: tcp; write it",
+    ),
+    (
+        "a length that is none",
+        "dport: 53",
+        "length: long",
+        "web.yaml:5: functions.fw.firewall.rules[0].allow.length: 'long': "
+        'must be a length or a range; write 64 or "40-1500"',
+    ),
+    (
+        "ports of non-first fragments",
+        "dport: 53",
+        "dport: 53, fragment: later",
+        "web.yaml:5: functions.fw.firewall.rules[0].allow: "
+        "fragment: later has no ports, TCP flags or ICMP type; leave them out",
+    ),
+    (
         "ports without a protocol that has them",
         "proto: udp",
         "proto: icmp",
@@ -442,8 +486,8 @@ ROWS = [
         "a list where a mapping must be",
         "functions:\n",
         "functions: []\nx:\n",
-        "web.yaml:5: x: unknown key; keys: chains, flows, functions, memory, next-hops, ports, "
-        "run-as, telemetry, workers",
+        "web.yaml:5: x: unknown key; keys: chains, control, flows, functions, memory, next-hops, "
+        "ports, run-as, telemetry, workers",
     ),
     (
         "too many queues",
@@ -462,6 +506,12 @@ ROWS = [
         "  left:",
         "\tleft:",
         "web.yaml:2: not YAML: a tab; indent with spaces",
+    ),
+    (
+        "lines as a Macintosh ended them, and a tab",
+        "  left:",
+        "  middle: null\r\tleft:",
+        "web.yaml:3: not YAML: a tab; indent with spaces",
     ),
     (
         "a bracket that is not closed",

@@ -21,13 +21,46 @@ functions: {f: {l2fwd: {mode: swap}}, g: {l2fwd: {}}, h: {firewall: {default: al
 chains: {w: {from: a, to: b, path: [f, g, h], both-ways: true, deployment: pipeline}}
 """,
     "stateful": """
-ports: {a: {null: }, b: {null: }, c: {null: }}
+ports: {a: {af_packet: x, queues: 2}, b: {null: }, c: {null: }}
 functions:
   n: {nat: {outside: [b], inside: [10.0.0.0/8], pool: [192.0.2.1]}}
   f: {l2fwd: {}}
 chains:
   w: {from: a, to: b, path: [f, n], both-ways: true}
   v: {from: c, to: b, path: [f]}
+""",
+    "rewriters": """
+ports: {a: {af_packet: x, queues: 2}, b: {null: }, c: {null: }}
+functions:
+  n: {nat: {outside: [b], inside: [10.0.0.0/8], pool: [192.0.2.1]}}
+  v: {balancer: {mode: nat, services: [{address: 203.0.113.1}], backends: [{address: 10.0.0.1}]}}
+chains:
+  w: {from: a, to: b, path: [n, v], both-ways: true}
+  x: {from: c, to: b, path: [n]}
+""",
+    "kept": """
+ports: {a: {null: }, b: {null: }, c: {af_packet: x, queues: 2}}
+functions:
+  n: {nat: {outside: [b], inside: [10.0.0.0/8], pool: [192.0.2.1]}}
+  f: {l2fwd: {}}
+chains:
+  w: {from: a, to: b, path: [n, f], both-ways: true, deployment: pipeline}
+  x: {from: c, to: b, path: [n]}
+""",
+    "one queue": """
+ports: {a: {null: }, b: {null: }}
+functions: {n: {nat: {outside: [b], inside: [10.0.0.0/8], pool: [192.0.2.1]}}}
+chains: {w: {from: a, to: b, path: [n], both-ways: true}}
+""",
+    "graph": """
+ports: {a: {af_packet: x, queues: 2}, b: {null: }}
+functions:
+  n: {nat: {outside: [b], inside: [10.0.0.0/8], pool: [192.0.2.1]}}
+  s: {classifier: {outputs: {nat: translated}, rules: [{match: {src: 10.0.0.0/8}, output: nat}]}}
+chains:
+  go: {from: a, to: b, path: [s]}
+  back: {from: b, to: a, path: [n]}
+  translated: {to: b, path: [n]}
 """,
     "tenants": """
 ports: {a: {null: }, b: {null: }}
@@ -46,6 +79,9 @@ def plan(text: str, cores: int, more: str = ""):
 
 def short(stage) -> str:
     def end(value):
+        for other in ("handoff", "outputs"):
+            if other in value:
+                return other
         return value.get("ring") or f"{value['port']}{value.get('queue', '')}"
 
     path = "+".join(stage["path"])
@@ -60,8 +96,51 @@ ROWS = [
         "answers meet their flow",
         "stateful",
         4,
-        ["0 a0>f+n>b", "0 b0>n+f>a", "1 c0>f>b"],
+        [
+            "0 a0>f+n>b",
+            "1 a1>f+n>b",
+            "2 b0>n+f>a",
+            "0 c0>f>b",
+            *(f"{worker} handoff>f+n>b" for worker in range(3)),
+            *(f"{worker} handoff>n+f>a" for worker in range(3)),
+        ],
+        [1, 2, 3],
+    ),
+    (
+        "one worker hands nothing over",
+        "stateful",
+        1,
+        ["0 a0>f+n>b", "0 a1>f+n>b", "0 b0>n+f>a", "0 c0>f>b"],
+        [0],
+    ),
+    ("without queues to share one worker is enough", "one queue", 4, ["0 a0>n>b", "0 b0>n>a"], [1]),
+    (
+        "two that rewrite are on one worker, with all who pass one of them",
+        "rewriters",
+        8,
+        ["0 a0>n+v>b", "0 a1>n+v>b", "0 b0>v+n>a", "0 c0>n>b"],
+        [1],
+    ),
+    (
+        "a stateful function of a pipeline is on one worker",
+        "kept",
+        8,
+        ["0 a0>n>w.1", "1 w.1>f>b", "1 b0>f>w.back.1", "0 w.back.1>n>a", "0 c0>n>b", "0 c1>n>b"],
         [1, 2],
+    ),
+    (
+        "what outputs lead to is shared, too",
+        "graph",
+        4,
+        [
+            "0 a0>s>b",
+            "1 a1>s>b",
+            "2 b0>n>a",
+            *(f"{worker} handoff>s>b" for worker in range(3)),
+            *(f"{worker} handoff>n>a" for worker in range(3)),
+            *(f"{worker} outputs>n>b" for worker in range(3)),
+        ],
+        [1, 2, 3],
     ),
     ("a queue each", "queues", 4, ["0 a0>>b", "1 a1>>b", "2 a2>>b"], [1, 2, 3]),
     ("more queues than cores", "queues", 3, ["0 a0>>b", "1 a1>>b", "0 a2>>b"], [1, 2]),
@@ -105,7 +184,8 @@ def test_what_convoyd_needs(text, cores):
     sources: dict[str, set[int]] = {}
     rings: dict[str, list[str]] = {}
     for stage in data["stages"]:
-        sources.setdefault(json.dumps(stage["source"]), set()).add(stage["worker"])
+        if "ring" in stage["source"] or "port" in stage["source"]:
+            sources.setdefault(json.dumps(stage["source"]), set()).add(stage["worker"])
         for end in ("source", "sink"):
             if "ring" in stage[end]:
                 rings.setdefault(stage[end]["ring"], []).append(end)

@@ -47,15 +47,14 @@ def workers():
     return [dict(core=w["core"], poll_iterations=packets, busy_cycles=packets,
         total_cycles=2 * packets, longest_iteration_ns=1500)
         for w in plan["workers"]]
-def next_hops():
-    return {{}}
-def flows():
-    return {{}}
 def accounting():
     return dict(received=packets, originated=0, sent=packets, dropped=0, absorbed=0, held=0,
         conserved=BEHAVIOUR != "lossy")
-path = os.environ["XDG_RUNTIME_DIR"] + "/telemetry"
-server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+def counts():
+    return dict(schema="convoy.counts/3", ports=ports(), functions=functions(),
+        next_hops={{}}, flows={{}}, workers=workers(), accounting=accounting(), tsc_hz=2500000000)
+path = os.environ["XDG_RUNTIME_DIR"] + "/read.sock"
+server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 if os.path.exists(path):
     os.unlink(path)
 server.bind(path)
@@ -64,18 +63,14 @@ def answer():
     global packets
     while True:
         connection, _ = server.accept()
-        connection.send(json.dumps(dict(version="x", pid=1, max_output_len=16384)).encode())
-        while command := connection.recv(1024).decode():
+        hello = dict(protocol=1, version="x", pid=1, may_change=False, request_max=65536)
+        connection.send(json.dumps(dict(method="hello", params=hello)).encode() + b"\\n")
+        while request := connection.recv(1024):
             packets += 1000
-            command, _, name = command.partition(",")
-            value = globals()[command.removeprefix("/convoy/")]()
-            if name:
-                value = value[name] if isinstance(value, dict) else value[int(name)]
-            elif "accounting" not in command:
-                value = list(value) if isinstance(value, dict) else list(range(len(value)))
-            connection.send(json.dumps({{command: value}}).encode())
+            answer = dict(id=json.loads(request)["id"], result=counts())
+            connection.send(json.dumps(answer).encode() + b"\\n")
 threading.Thread(target=answer, daemon=True).start()
-print(json.dumps(dict(event="ready", telemetry=path, hugepages=False)), flush=True)
+print(json.dumps(dict(event="ready", read=path, hugepages=False)), flush=True)
 if BEHAVIOUR == "talks":
     sys.stdin.close()
     print("port a: peer gone", file=sys.stderr, flush=True)
@@ -85,8 +80,7 @@ if BEHAVIOUR == "deaf":
     signal.pause()
 if BEHAVIOUR != "ends":
     signal.sigwait([signal.SIGTERM])
-print(json.dumps(dict(schema="convoy.counts/3", ports=ports(), functions=functions(),
-    workers=workers(), accounting=accounting(), tsc_hz=2500000000)), flush=True)
+print(json.dumps(counts()), flush=True)
 sys.exit(1 if BEHAVIOUR == "lossy" else 0)
 """
 

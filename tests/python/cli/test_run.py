@@ -122,7 +122,7 @@ def test_no_node_is_left_when_the_command_is_killed(environment, stand_in, chain
         read_until(process.stderr, "forwarding")
         assert convoyds(tmp_path)
         process.kill()
-    wait_for(lambda: not convoyds(tmp_path), 10, "convoyd is gone")
+    wait_for(lambda: not convoyds(tmp_path), 60, "convoyd is gone")
 
 
 def test_live_counters_on_a_terminal(environment, stand_in, chain):

@@ -33,7 +33,14 @@ def setup(path=(), kind="vhost-user", folder=Path("/nowhere"), **more) -> Setup:
 REFUSED = [
     ("testpmd", setup((functions.router(1),)), "testpmd has no router"),
     ("testpmd", setup((functions.layer2(), functions.layer2())), "not a chain of 2"),
-    ("testpmd", setup((functions.bridge(),)), "testpmd has no bridge"),
+    ("testpmd", setup((functions.firewall(1),)), "testpmd has no firewall"),
+    (
+        "testpmd+vnf",
+        setup((functions.router(1),), options={"vnf": "testpmd"}),
+        "testpmd has no router",
+    ),
+    ("testpmd+vnf", setup((functions.bridge(),), options={"convoys": "guest"}), "use vnf=testpmd"),
+    ("testpmd+vnf", setup((functions.bridge(),), options={"convoys": "switch"}), "ovs-dpdk only"),
     ("testpmd", setup(kind="memif"), "testpmd has no memif ports"),
     ("ovs-dpdk", setup((IPV6,)), "ovs-dpdk: 2001:db8::/32: devices are compared with IPv4"),
     ("ovs-dpdk", setup(deployment="pipeline"), "ovs-dpdk cannot be deployed as pipeline"),
@@ -182,8 +189,9 @@ def test_testpmd_modes():
     assert testpmd.mode((SWAP,)) == ["--forward-mode=macswap"]
     assert testpmd.mode((Function("5tswap"),)) == ["--forward-mode=5tswap"]
     assert testpmd.mode((functions.layer2(),))[0] == "--forward-mode=mac"
+    assert testpmd.mode((functions.bridge(),)) == ["--forward-mode=io"]
     with pytest.raises(InputError, match="no mode"):
-        testpmd.mode((functions.bridge(),))
+        testpmd.mode((functions.router(1),))
 
 
 @pytest.mark.parametrize(
@@ -255,5 +263,5 @@ class Alone(RunningProcess):
 )
 def test_a_device_that_died_says_how(script, words):
     with Process(["/bin/sh", "-c", script]) as process:
-        process.wait(10)
+        process.wait(60)
         assert str(Alone(process, ()).died()) == words

@@ -210,6 +210,7 @@ CASES: list[tuple[str, tuple[Function, ...], list[Row]]] = [
 
 KINDS = ("vhost-user", "virtio-user", "memif", "af_packet")
 IN_A_MACHINE = ("firewall", "chain")  # what it runs is the kernel's; a boot takes long
+BEHIND_A_SWITCH = ("chain",)  # VNFs are devices that meet all cases themselves
 # A device's first kind of port meets all cases, the others one.
 OTHER_KINDS_TOO = {True: "chain", False: "l2fwd"}  # by whether it has chains
 ASKED = [
@@ -219,6 +220,7 @@ ASKED = [
     for case in CASES
     if number == 0 or case[0] == OTHER_KINDS_TOO[device.ability.chains]
     if device.name != "vm" or case[0] in IN_A_MACHINE
+    if not device.name.endswith("+vnf") or case[0] in BEHIND_A_SWITCH
     if device.ability.chains or len(case[1]) < 2
     if {function.type for function in case[1]} <= device.ability.functions
 ]
@@ -249,6 +251,20 @@ def conforms(
 ) -> tuple[str, ...]:
     """Run a case; return the device's notes. Skip where it cannot be run."""
     path, rows = next(each[1:] for each in CASES if each[0] == case)
+    return conforms_to(device, kind, path, rows, folder, deployment, queues, **options)
+
+
+def conforms_to(
+    device: Device,
+    kind: str,
+    path: tuple[Function, ...],
+    rows: list[Row],
+    folder: Path,
+    deployment: str = "inline",
+    queues: int = 1,
+    **options: str,
+) -> tuple[str, ...]:
+    """As conforms, with functions and rows of its own."""
     if kind == "af_packet":
         ports = [PortAt(kind, name) for name in interfaces()]
     else:
@@ -290,6 +306,34 @@ def test_a_process_for_each_function(link, tmp_path: Path):
 
 def test_a_pipeline(tmp_path: Path):
     conforms(Convoy(), "vhost-user", "chain", tmp_path, "pipeline")
+
+
+@pytest.mark.parametrize(
+    ("name", "case", "options"),
+    [
+        ("testpmd+vnf", "nothing", {"vnf": "testpmd"}),
+        ("testpmd+vnf", "swap", {"vnf": "testpmd"}),
+        ("convoy+vnf", "bridge", {"vnf": "testpmd"}),
+        ("ovs-dpdk+vnf", "chain", {"convoys": "native"}),
+        ("convoy+vnf", "router", {"convoys": "native"}),
+        ("testpmd+vnf", "bridge", {"vnf": "testpmd", "convoys": "guest"}),
+        ("ovs-dpdk+vnf", "router", {"convoys": "switch"}),
+        ("ovs-dpdk+vnf", "bridge", {"vnf": "testpmd", "convoys": "both"}),
+    ],
+)
+def test_vnfs_behind_a_switch(name, case, options, here, tmp_path: Path):
+    here(device(name))
+    notes = conforms(device(name), "vhost-user", case, tmp_path, **options)
+    assert any(note.startswith("switch and VNFs share a core") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("convoy+vnf", 5), ("testpmd+vnf", 5), ("ovs-dpdk+vnf", 2)]
+)
+def test_chains_of_vnfs_behind_a_switch(name, number, here, tmp_path: Path):
+    here(device(name))
+    chain = (functions.bridge(),) * number
+    conforms_to(device(name), "vhost-user", chain, each(same), tmp_path)
 
 
 @pytest.mark.parametrize("memory", ["128", "4096"])

@@ -110,8 +110,8 @@ def test_who_takes_it_is_before_all_others_on_that_core_until_the_end(tmp_path, 
     started = []
 
     class Kept(cpu_speed.Process):
-        def __init__(self, command):
-            super().__init__(command)
+        def __init__(self, command, **rest):
+            super().__init__(command, **rest)
             started.append(self)
 
     monkeypatch.setattr(cpu_speed, "Process", Kept)

@@ -35,9 +35,9 @@ def plant(folder):
     made.mkdir(parents=True)
     for each in (folder, folder / "dpdk", made):
         each.chmod(0o700)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listens:
-        listens.bind(str(made / "dpdk_telemetry.v2"))
-        yield made / "dpdk_telemetry.v2"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listens:
+        listens.bind(str(made / "control.sock"))
+        yield made / "control.sock"
 
 
 @pytest.fixture
@@ -89,6 +89,20 @@ def test_a_link_to_a_socket_is_never_followed(planted, query, as_user):
     planted.symlink_to(planted.with_name("other"))
     assert result() == []
     assert query == []
+
+
+def test_root_finds_services_by_whom_their_folder_belongs_to(planted, query, monkeypatch):
+    monkeypatch.setattr(counts, "SERVICES", planted.parents[3])
+    monkeypatch.setattr(counts, "_folders", lambda environment, uid: [planted.parents[1]])
+    assert result(uid=0) == [4242]
+    planted.parent.chmod(0o777)
+    assert result(uid=0) == []
+    assert query == [planted]
+
+
+def test_a_service_finds_its_own_node(planted, query, as_user):
+    there = {"RUNTIME_DIRECTORY": str(planted.parents[2]), "XDG_RUNTIME_DIR": "/nowhere"}
+    assert [node.pid for node in running_nodes(there, 1000)] == [4242]
 
 
 def test_what_is_own(planted):

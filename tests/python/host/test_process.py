@@ -62,7 +62,7 @@ def test_its_environment_is_its_own():
     """Of what starts it, nothing is left: not the words, and no library preloaded under it."""
     code = "import os; print(os.environ['LD_PRELOAD'], os.environ['A']); print(os.getppid())"
     with Process(python(code), {"LD_PRELOAD": "/no/such.so", "A": "b c"}) as process:
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
         assert process.stdout.text().splitlines() == ["/no/such.so b c", str(os.getpid())]
         assert process.stderr.text().count("/no/such.so") == 1  # the loader's line, of python
 
@@ -77,7 +77,7 @@ def test_one_that_does_not_listen_is_killed_with_its_children():
     with Process(python(code), stop_deadline_s=0.2) as process:
         child = int(process.wait_line(str.isdigit, 10, "it had a child"))
     assert process.exit_code == -signal.SIGKILL
-    wait_for(lambda: gone(child), 10, "the child is gone")
+    wait_for(lambda: gone(child), 60, "the child is gone")
 
 
 def test_it_dies_with_us_even_when_we_are_killed():
@@ -94,7 +94,7 @@ with Process({python(READY)!r}) as process:
         pid = int(parent.stdout.readline())
         assert not gone(pid)
         parent.kill()
-    wait_for(lambda: gone(pid), 10, "the process is gone")
+    wait_for(lambda: gone(pid), 60, "the process is gone")
 
 
 def test_a_long_output_does_not_block():

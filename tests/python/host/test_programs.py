@@ -16,7 +16,7 @@ def places(tmp_path, monkeypatch):
     def make(*names):
         for name in names:
             path = tmp_path / name / "convoyd"
-            path.parent.mkdir(parents=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o755)
         return {"CONVOY_BIN": str(tmp_path / "bin"), "PATH": str(tmp_path / "path")}
 
@@ -28,6 +28,7 @@ def places(tmp_path, monkeypatch):
     [
         (["bin", "build/daemon", "path"], "bin"),
         (["build/daemon", "path"], "build/daemon"),
+        ([".", "path"], "."),
         (["path"], "path"),
     ],
 )
@@ -38,5 +39,7 @@ def test_order(places, tmp_path, there, result):
 def test_nowhere(places, monkeypatch):
     for name, value in places().items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(InputError, match=r"convoyd: not found in CONVOY_BIN, .* run `make build`"):
+    with pytest.raises(
+        InputError, match=r"convoyd: not found in CONVOY_BIN, .* run `make build`.* convoy-nfv"
+    ):
         programs.need("convoyd")

@@ -20,7 +20,7 @@ PROGRAMS = {
 [ $1 = install ] || exit 0
 case " $* " in *" --no-remove "*) ;; *) exit 9 ;; esac
 policy=$DPKG_ROOT/usr/sbin/policy-rc.d
-for unit in nginx vsftpd.service other; do
+for unit in nginx vsftpd.service bird other; do
 	[ -x $policy ] && { $policy --quiet $unit start || [ $? = 104 ] || continue; }
 	echo "started $unit" >> $HERE/done
 done
@@ -41,12 +41,18 @@ class Row:
 
 NOT_NGINX = ["nginx disable", "nginx stop"]
 NOT_VSFTPD = ["vsftpd disable", "vsftpd stop"]
+NOT_BIRD = ["bird disable", "bird stop"]
 ROWS = [
-    Row("nothing is here", "", ["started other", *NOT_NGINX, *NOT_VSFTPD]),
-    Row("nginx serves", "nginx", ["started nginx", "started other", *NOT_VSFTPD]),
-    Row("both are here", "nginx-light\nvsftpd", []),
+    Row("nothing is here", "", ["started other", *NOT_NGINX, *NOT_VSFTPD, *NOT_BIRD]),
+    Row("nginx serves", "nginx", ["started nginx", "started other", *NOT_VSFTPD, *NOT_BIRD]),
+    Row("all are here", "nginx-light\nvsftpd\nbird2", []),
     Row("apt fails", "", ["started other"], apt=7),
-    Row("the administrator has a policy", "", [*NOT_NGINX, *NOT_VSFTPD], policy="exit 101"),
+    Row(
+        "the administrator has a policy",
+        "",
+        [*NOT_NGINX, *NOT_VSFTPD, *NOT_BIRD],
+        policy="exit 101",
+    ),
 ]
 
 
@@ -57,7 +63,7 @@ def test_servers_that_nobody_asked_for_do_not_run(row: Row, tmp_path: Path):
     for folder in (tree / "tools", tree / ".venv", programs, sbin):
         folder.mkdir(parents=True)
     shutil.copy(SETUP, tree / "tools")
-    (tree / "tools" / "packages.txt").write_text("# ours\nnginx-light\nvsftpd\ngone lenny\n")
+    (tree / "tools" / "packages.txt").write_text("# ours\nnginx-light\nvsftpd\nbird2\ngone lenny\n")
     for lock in (tree, tree / ".venv"):
         (lock / "requirements.lock").touch()  # the Python environment is as it should be
     for name, body in PROGRAMS.items():

@@ -4,7 +4,7 @@
 
 Three network namespaces: an internal host, the middlebox with its two ports, an external host. The
 outer link's MTU is smaller. The external host has no route to internal addresses, only to the pool.
-Every test holds for both middleboxes.
+A gateway's pool is its router's one address outside. Every test holds for all middleboxes.
 """
 
 import os
@@ -102,6 +102,7 @@ class Net:
     """The hosts on both sides of a middlebox."""
 
     hosts: dict[str, Namespace]
+    pool: str
 
     def run(self, side: str, command: str) -> str:
         """Run a command on a host; return what it printed. It may fail."""
@@ -130,7 +131,8 @@ class Net:
         return peer[0]
 
 
-def _plan() -> dict[str, Any]:
+def _plan(pool: str, workers: int = 1) -> dict[str, Any]:
+    """Return a plan: with two workers each polls a port, and they share the flows."""
     functions = {
         "rtr": ("router", {"addresses": {side: [f"{ROUTER[side]}/24"] for side in HOST}}),
         "nat": (
@@ -138,11 +140,12 @@ def _plan() -> dict[str, Any]:
             {
                 "outside": ["outside"],
                 "inside": ["10.1.0.0/24"],
-                "pool": [POOL],
+                "pool": [pool],
+                "share_address": pool == ROUTER["outside"],
                 "forwards": [
                     {
                         "proto": "tcp",
-                        "external": POOL,
+                        "external": pool,
                         "port": 80,
                         "to": HOST["inside"],
                         "to_port": 8080,
@@ -150,8 +153,36 @@ def _plan() -> dict[str, Any]:
                 ],
             },
         ),
+        "fw": (
+            "firewall",
+            {
+                "stateful": True,
+                "rules": [
+                    {"action": "allow", "src": "10.1.0.0/24"},
+                    {"action": "allow", "proto": "tcp", "dport": 8080},
+                ],
+            },
+        ),
     }
-    ways = (("inside", "outside", ["rtr", "nat"]), ("outside", "inside", ["nat", "rtr"]))
+    path = ["rtr", "nat"] if workers == 1 else ["rtr", "fw", "nat"]
+    ways = (("inside", "outside", path), ("outside", "inside", path[::-1]))
+    stages = [
+        {
+            "worker": way % workers,
+            "chain": a,
+            "source": {"port": a, "queue": 0},
+            "path": path,
+            "sink": {"port": b},
+        }
+        for way, (a, b, path) in enumerate(ways)
+    ]
+    if workers > 1:
+        stages += [
+            {**stage, "worker": worker, "source": {"handoff": True}}
+            for stage in stages
+            for worker in range(workers)
+        ]
+    cores = sorted(os.sched_getaffinity(0))
     return {
         "schema": "convoy.plan/1",
         "ports": [
@@ -163,17 +194,8 @@ def _plan() -> dict[str, Any]:
             for name, (kind, config) in functions.items()
         ],
         "chains": [{"name": a, "match": {}, "in": a, "out": b} for a, b, _ in ways],
-        "stages": [
-            {
-                "worker": 0,
-                "chain": a,
-                "source": {"port": a, "queue": 0},
-                "path": path,
-                "sink": {"port": b},
-            }
-            for a, b, path in ways
-        ],
-        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "yield"}],
+        "stages": stages,
+        "workers": [{"core": cores[i % len(cores)], "idle": "yield"} for i in range(workers)],
         "eal": {"hugepages": False, "memory_mb": 512},
     }
 
@@ -187,7 +209,7 @@ def _links(middle: Namespace, hosts: dict[str, Namespace]) -> None:
             shell(f"ip link set {end} netns {namespace.pid} name {side}")
 
 
-@pytest.fixture(scope="module", params=["convoy", "nftables"])
+@pytest.fixture(scope="module", params=["convoy", "convoy-gateway", "two workers", "nftables"])
 def net(request: pytest.FixtureRequest) -> Iterator[Net]:
     if os.geteuid() != 0:
         pytest.skip("needs root, for network namespaces")
@@ -206,13 +228,15 @@ def net(request: pytest.FixtureRequest) -> Iterator[Net]:
             hosts["outside"].run(f"ip route add {POOL} via {ROUTER['outside']}")
             if request.param == "nftables":
                 middle.run(LINUX)
-                yield Net(hosts)
+                yield Net(hosts, POOL)
                 return
             middle.run("for side in inside outside; do ip link set $side arp off up; done")
-            node = stack.enter_context(Node(_plan(), wrapper=middle.command()))
+            pool = ROUTER["outside"] if request.param == "convoy-gateway" else POOL
+            workers = 2 if request.param == "two workers" else 1
+            node = stack.enter_context(Node(_plan(pool, workers), wrapper=middle.command()))
         except ConvoyError as error:
             pytest.skip(f"no such network here: {error}")
-        yield Net(hosts)
+        yield Net(hosts, pool)
         counts = node.stop()
         assert counts["accounting"]["conserved"], counts["accounting"]
 
@@ -235,11 +259,11 @@ def test_ping_in_fragments(net: Net) -> None:
 
 @pytest.mark.parametrize(("proto", "size"), [("tcp", 3_000_000), ("udp", 1000)])
 def test_a_server_sees_the_pool(net: Net, proto: str, size: int) -> None:
-    assert net.talk("inside", proto, HOST["outside"], (9000, 9000), size) == POOL
+    assert net.talk("inside", proto, HOST["outside"], (9000, 9000), size) == net.pool
 
 
 def test_a_forward_leads_inside(net: Net) -> None:
-    assert net.talk("outside", "tcp", POOL, (80, 8080), 1_000_000) == HOST["outside"]
+    assert net.talk("outside", "tcp", net.pool, (80, 8080), 1_000_000) == HOST["outside"]
 
 
 @pytest.mark.parametrize("proto", ["tcp", "udp"])
@@ -262,5 +286,5 @@ def test_a_route_shows_the_router(net: Net) -> None:
 
 
 def test_nothing_comes_in_without_a_mapping(net: Net) -> None:
-    ping = net.run("outside", f"ping -n -c 1 -W 1 {POOL}")
+    ping = net.run("outside", f"ping -n -c 1 -W 1 {net.pool}")
     assert _received(ping) == 0, ping

@@ -19,13 +19,12 @@ from hypothesis import strategies as st
 from convoy.base.problem import DescriptorError
 from convoy.chain.load import loads
 from convoy.chain.plan import Plan, make_plan
+from convoy.client import Client
 from convoy.errors import InputError
 from convoy.frame import NotAConvoyError, decode
 from convoy.host.machine import this_machine
-from convoy.host.next_hops import put, remove
 from convoy.host.node import Node
 from convoy.host.process import wait_for
-from convoy.host.telemetry import Telemetry
 
 from .conftest import captures, read_capture, write_capture
 
@@ -196,29 +195,29 @@ def live_plan(folder: Path) -> Plan:
 def test_next_hops_change_while_packets_flow(tmp_path: Path) -> None:
     with (
         Node(live_plan(tmp_path).data) as node,
-        Telemetry(Path(node.ready["telemetry"]), deadline_s=30) as telemetry,
+        Client(node.running.control, 30) as client,
     ):
 
         def packets(name: str) -> int:
-            return int(telemetry.ask(f"/convoy/next_hops,{name}")["packets"])
+            return int(client.next_hops()[name]["packets"])
 
         wait_for(lambda: packets("b") > 1000, 20, "packets to b")
         hop = {"name": "c", "port": "out", "mac": "02:00:00:00:00:0c", "ip": "192.0.2.3"}
         with pytest.raises(InputError, match="everything else: 0 has two next hops"):
-            put(telemetry, {**hop, "match": [{}]})
-        put(telemetry, {**hop, "match": [{"vlan": 5}]})
+            client.put_next_hop({**hop, "match": [{}]})
+        client.put_next_hop({**hop, "match": [{"vlan": 5}]})
         for turn in range(50):
-            put(telemetry, {**hop, "name": "b", "mtu": 1000 + turn, "match": [{}]})
-        assert telemetry.ask("/convoy/next_hops,b")["mtu"] == 1049
-        remove(telemetry, "b")
-        put(telemetry, {**hop, "match": [{}]})
+            client.put_next_hop({**hop, "name": "b", "mtu": 1000 + turn, "match": [{}]})
+        assert client.next_hops()["b"]["mtu"] == 1049
+        client.remove_next_hop("b")
+        client.put_next_hop({**hop, "match": [{}]})
         wait_for(lambda: packets("c") > 1000, 20, "packets to c")
         with pytest.raises(InputError, match="there is none of that name"):
-            remove(telemetry, "b")
+            client.remove_next_hop("b")
         with pytest.raises(InputError, match="mtu: 9001: port"):
-            put(telemetry, {**hop, "mtu": 9001, "match": [{}]})
+            client.put_next_hop({**hop, "mtu": 9001, "match": [{}]})
         with pytest.raises(InputError, match="no port is called"):
-            put(telemetry, {**hop, "port": "nowhere", "match": [{}]})
+            client.put_next_hop({**hop, "port": "nowhere", "match": [{}]})
         counts = node.stop()
     assert counts["accounting"]["conserved"]
     assert counts["accounting"]["dropped"] == 0

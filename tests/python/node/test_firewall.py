@@ -163,16 +163,49 @@ def rules(draw):
     return rule
 
 
-configs = st.fixed_dictionaries(
-    {
-        "default": st.sampled_from(["allow", "deny"]),
-        "non_ip": st.sampled_from(["pass", "drop"]),
-        # Both lookups: few rules and, with the same one again and again, many.
-        "rules": st.lists(rules(), max_size=12).flatmap(
-            lambda few: st.sampled_from([few, few * 4])
-        ),
+@st.composite
+def asking(draw):
+    """Draw a rule that may ask for more than the 5-tuple."""
+    rule = draw(rules())
+    if draw(st.integers(0, 2)) == 0:
+        rule["proto"] = draw(st.sampled_from(["tcp", "icmp", "icmpv6"]))
+        for key in ("sport", "dport"):
+            if rule["proto"] != "tcp":
+                rule.pop(key, None)
+        if rule["proto"] == "tcp":
+            rule["tcp_flags"] = draw(st.sampled_from(["syn,!ack", "ack", "!syn,!rst", "fin,cwr"]))
+        else:
+            rule["icmp_type"] = draw(st.sampled_from([0, 3, 156]))
+            if draw(st.booleans()):
+                rule["icmp_code"] = draw(st.sampled_from([0, 64, 255]))
+    values = {
+        "dscp": st.sampled_from([0, 46, 63]),
+        "vlan": st.sampled_from(["none", 1, 7]),
+        "length": st.sampled_from([40, "40-60", "60-100"]),
+        "fragment": st.sampled_from(["none", "first", "any"]),
     }
-)
+    for key, value in values.items():
+        if draw(st.integers(0, 4)) == 0:
+            rule[key] = draw(value)
+    if not {"sport", "dport", "tcp_flags", "icmp_type"} & {*rule} and draw(st.booleans()):
+        rule["fragment"] = "later"
+    return rule
+
+
+def configs_of(rule: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {
+            "default": st.sampled_from(["allow", "deny"]),
+            "non_ip": st.sampled_from(["pass", "drop"]),
+            # Both lookups: few rules and, with the same one again and again, many.
+            "rules": st.lists(rule, max_size=12).flatmap(
+                lambda few: st.sampled_from([few, few * 4])
+            ),
+        }
+    )
+
+
+configs = configs_of(rules())
 
 
 def ether(kind: int, payload: bytes, tags: list[tuple[int, int]]) -> bytes:
@@ -216,7 +249,9 @@ def frames(draw):
     )
     proto = draw(st.sampled_from(NUMBERS))
     sport, dport = (draw(st.sampled_from(PORTS)) for _ in "12")
-    payload = sport.to_bytes(2, "big") + dport.to_bytes(2, "big") + bytes(16)
+    flags = draw(st.sampled_from([0, 0x02, 0x12, 0x10, 0x14, 0x81]))
+    payload = sport.to_bytes(2, "big") + dport.to_bytes(2, "big") + bytes(9) + bytes([flags, 0, 0])
+    payload += bytes(draw(st.sampled_from([0, 4, 30])))
     part = draw(st.sampled_from(["whole", "whole", "first", "later"]))
     offset = draw(st.sampled_from([1, 2, 185, 8191])) if part == "later" else 0
     more = part == "first" or (part == "later" and draw(st.booleans()))
@@ -228,10 +263,17 @@ def frames(draw):
         )
         fragmented = part != "whole" or draw(st.booleans())
         data = ipv6(src, dst, proto, payload, chain, offset, more, fragmented)
+    dscp = draw(st.sampled_from([0, 46, 63]))
+    data = bytearray(data)
+    data[0:2] = (
+        bytes([data[0], dscp << 2 | 1])
+        if version == 4
+        else bytes([0x60 | dscp >> 2, (dscp & 3) << 6])
+    )
     tags = draw(
         st.sampled_from([[], [], [], [(0x8100, 7)], [(0x88A8, 7)], [(0x88A8, 1), (0x8100, 2)]])
     )
-    return ether(0x0800 if version == 4 else 0x86DD, data, tags)
+    return ether(0x0800 if version == 4 else 0x86DD, bytes(data), tags)
 
 
 @st.composite
@@ -265,7 +307,7 @@ relaxed = settings(
 
 
 @relaxed
-@given(config=configs, batch=batches)
+@given(config=st.one_of(configs, configs_of(asking())), batch=batches)
 def test_random_rules(node: Node, config: dict[str, Any], batch: list[bytes]) -> None:
     batch = [frame for frame in batch if frame]  # a capture's reader may skip empty ones
     passed, counts = node.through(config, write_capture(node.folder / "in.pcap", batch))

@@ -48,6 +48,7 @@ def through(
     path: str = "[fw]",
     deployment: str = "inline",
     more: str = "",
+    functions: str = "",
 ) -> tuple[list[bytes], list[bytes], dict[str, Any]]:
     """Return what left to the outside and to the inside, and the counts.
 
@@ -57,6 +58,7 @@ def through(
     write_capture(folder / "outside.pcap", outside)
     machine = this_machine()
     text = TEXT.replace("PATH", path).replace("DEPLOYMENT", deployment) + more
+    text = text.replace("\nchains:", f"\n  {functions}\nchains:")
     counts = run(folder, make_plan(loads(text, machine, folder), machine)).counts
     assert counts["accounting"]["conserved"]
     assert counts["ports"]["inside"]["rx_packets"] == len(inside)
@@ -123,6 +125,39 @@ def test_limits_hold_and_are_counted(tmp_path: Path):
     assert counts["accounting"]["dropped"] == len(sent) - len(went)
 
 
+@pytest.mark.parametrize("path", ["[fw]", "[fw, nat]"])
+def test_a_syn_flood_leaves_connections_alone(tmp_path: Path, path: str):
+    """20,000 half-open connections against room for 256 flows: 32 clients go on."""
+    clients, flood = range(1, 33), 20_000
+    burst = [out(TCP(sport=9, dport=80, flags="A"), host=n) for n in clients]
+    went = [out(TCP(sport=9, dport=80, flags="S"), host=n) for n in clients]
+    template = bytearray(out(TCP(sport=9, dport=80, flags="S")))
+    inside = went * 2  # a whole burst: the worker then looks at the other side
+    for n in range(flood):
+        template[26:30] = (0x0A640000 + n).to_bytes(4, "big")
+        inside.append(bytes(template))
+        if n % 640 == 639:
+            inside += burst
+    answers = [back(TCP(sport=80, dport=9, flags="SA"), host=n) for n in clients] * 2
+    outside = answers * (len(inside) // 64) if path == "[fw]" else []
+    nat = "nat: {nat: {outside: [outside], inside: [10.0.0.0/8], pool: [203.0.113.0/24]}}"
+    left, came, counts = through(
+        tmp_path,
+        inside,
+        outside,
+        path,
+        more="flows: {max: 256, max-ipv6: 64}\n",
+        functions=nat if "nat" in path else "",
+    )
+    assert came == outside
+    room = 256 - len(clients)
+    assert len(left) == len(went) * 2 + room + flood // 640 * len(burst)
+    (flows,) = counts["flows"].values()
+    assert flows["drops"]["flow_table_full"] == flood - room
+    assert (flows["flows_ipv4"], flows["created"]) == (256, 256)
+    assert counts["accounting"]["dropped"] == flood - room
+
+
 def plan_of(folder: Path, more: str = "") -> Plan:
     for name in ("inside", "outside"):
         write_capture(folder / f"{name}.pcap", [])
@@ -152,3 +187,71 @@ def test_bad_limits_are_refused(tmp_path: Path, flows: dict[str, Any], message: 
     with pytest.raises(InputError) as caught:
         check_plan(need("convoyd"), plan)
     assert message in str(caught.value)
+
+
+def shared_plan(folder: Path, sent: list[bytes], stateful: str = "true") -> dict[str, Any]:
+    """Return a plan of two workers, each of which polls a port; they share the flows."""
+    machine = this_machine()
+    if len(machine.nodes) < 2:
+        pytest.skip("needs two cores")
+    write_capture(folder / "inside.pcap", sent)
+    write_capture(folder / "outside.pcap", [])
+    text = TEXT.replace("PATH", "[fw]").replace("DEPLOYMENT", "inline")
+    text = text.replace("stateful: true", f"stateful: {stateful}")
+    plan = make_plan(loads(text, machine, folder), machine).data
+    polled = [{**stage, "worker": i} for i, stage in enumerate(plan["stages"])]
+    handed = [
+        {**stage, "worker": worker, "source": {"handoff": True}}
+        for stage in polled
+        for worker in (0, 1)
+    ]
+    cores = sorted(machine.nodes)[:2]
+    return plan | {"stages": [*polled, *handed], "workers": [{"core": core} for core in cores]}
+
+
+def without(plan: dict[str, Any], index: int) -> dict[str, Any]:
+    """Return a plan without one of its stages from handoff."""
+    handed = [stage for stage in plan["stages"] if "handoff" in stage["source"]]
+    return plan | {"stages": [stage for stage in plan["stages"] if stage is not handed[index]]}
+
+
+def test_two_workers_share_flows(tmp_path: Path):
+    flows = 300
+    sent = [
+        out(UDP(sport=1000 + i, dport=53) / bytes([turn]), host=1 + i % 50)
+        for turn in range(3)
+        for i in range(flows)
+    ]
+    counts = run(tmp_path, Plan(shared_plan(tmp_path, sent))).counts
+    assert counts["accounting"]["conserved"]
+    assert counts["accounting"]["dropped"] == 0
+    assert counts["flows"]["fw"]["workers"] == 2
+    assert counts["flows"]["fw"]["created"] == flows
+    went = read_capture(tmp_path / "to-outside.pcap")
+    assert sorted(went) == sorted(sent)
+    turns: dict[bytes, list[int]] = {}
+    for data in went:  # in the order of its flow
+        turns.setdefault(data[26:38], []).append(data[42])
+    assert set(map(tuple, turns.values())) == {(0, 1, 2)}
+
+
+@pytest.mark.parametrize("missing", range(4))
+def test_a_worker_left_out_is_refused(tmp_path: Path, missing: int):
+    plan = without(shared_plan(tmp_path, []), missing)
+    with pytest.raises(InputError, match="remembers flows and runs on several workers") as caught:
+        check_plan(need("convoyd"), plan)
+    assert "\n" not in str(caught.value)
+
+
+def test_flows_on_two_workers_without_handoff_are_refused(tmp_path: Path):
+    plan = shared_plan(tmp_path, [])
+    plan["stages"] = [stage for stage in plan["stages"] if "handoff" not in stage["source"]]
+    with pytest.raises(InputError, match='give chain "web" a stage on worker') as caught:
+        check_plan(need("convoyd"), plan)
+    assert "\n" not in str(caught.value)
+
+
+def test_handoff_of_nothing_is_refused(tmp_path: Path):
+    plan = shared_plan(tmp_path, [], stateful="false")
+    with pytest.raises(InputError, match="no function of it remembers flows"):
+        check_plan(need("convoyd"), plan)

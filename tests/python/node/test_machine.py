@@ -17,13 +17,12 @@ import pytest
 
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
+from convoy.client import Client
 from convoy.errors import ConvoyError
 from convoy.host.machine import this_machine
 from convoy.host.namespace import Namespace
-from convoy.host.next_hops import remove
 from convoy.host.node import Node
 from convoy.host.process import Process, wait_for
-from convoy.host.telemetry import Telemetry
 
 from .machine import Machine, missing
 
@@ -116,8 +115,8 @@ def test_ping_and_iperf(hosts: tuple[Namespace, Namespace], tmp_path: Path) -> N
         assert frames < packets, "nothing was aggregated"
 
         for one in (a, b):
-            with Telemetry(Path(one.ready["telemetry"]), deadline_s=30) as telemetry:
-                remove(telemetry, "other")
+            with Client(one.running.control, 30) as client:
+                client.remove_next_hop("other")
         before = ports(a)["wire"]
         talk(machine)
         after = ports(a)["wire"]

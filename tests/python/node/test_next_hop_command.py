@@ -13,7 +13,6 @@ from convoy.chain.plan import make_plan
 from convoy.cli.main import app
 from convoy.cli.next_hop import hop_of, scid
 from convoy.errors import InputError
-from convoy.host.counts import RunningNode
 from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.process import wait_for
@@ -42,8 +41,7 @@ def test_put_list_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         return result
 
     with Node(plan) as node:
-        one = RunningNode(node.process.pid, Path(node.ready["telemetry"]))
-        monkeypatch.setattr("convoy.cli.next_hop.running_nodes", lambda: [one])
+        monkeypatch.setattr("convoy.cli.next_hop.running_nodes", lambda: [node.running])
         wait_for(lambda: hops("list")["b"]["packets"] > 0, 20, "packets to b")
         made = hops("put", "c", *TO_C, "--for", "vlan=5", "--for", "vni=6", "--nfi", "9")
         assert (made["c"]["nfi"], made["c"]["scids"]) == (9, 2)

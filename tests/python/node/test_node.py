@@ -108,7 +108,7 @@ with Node(json.load(open({str(path)!r}))) as node:
         except OSError:
             return True
 
-    wait_for(gone, 10, "convoyd is gone")
+    wait_for(gone, 60, "convoyd is gone")
 
 
 # description, change of a good plan, words that must be in the one message
@@ -136,6 +136,29 @@ ROWS = [
         "107",
     ),
 ]
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_two_functions_with_one_address(shares):
+    """The node refuses them itself, unless the nat says that it shares its router's."""
+    data = plan().data
+    nat = {"outside": ["b"], "inside": ["10.0.0.0/8"], "pool": ["192.0.2.0/28"]}
+    configs = [
+        ("router", {"addresses": {"b": ["192.0.2.7/24"]}}),
+        ("nat", nat | {"share_address": shares}),
+    ]
+    data["functions"] = [
+        {"name": name, "type": kind, "config": config}
+        for name, (kind, config) in zip(("rtr", "nat"), configs, strict=True)
+    ]
+    for stage in data["stages"]:
+        stage["path"] = ["rtr", "nat"]
+    if shares:
+        check_plan(need("convoyd"), data)
+        return
+    with pytest.raises(InputError) as refused:
+        check_plan(need("convoyd"), data)
+    assert '"rtr" and "nat" both have the address 192.0.2.7' in str(refused.value)
 
 
 @pytest.mark.parametrize(("change", "words"), [r[1:] for r in ROWS], ids=[r[0] for r in ROWS])

@@ -26,3 +26,13 @@ def test_a_folder_that_is_not_its_own_is_refused(tmp_path, kind):
         Node(plan().data, environment=environment),
     ):
         pass
+
+
+def test_a_folder_whose_path_is_too_long_is_named(tmp_path):
+    folder = tmp_path / ("x" * 80)
+    folder.mkdir()
+    with (
+        pytest.raises(ConvoyError, match="x: sockets there would have paths of"),
+        Node(plan().data, environment={"RUNTIME_DIRECTORY": str(folder)}),
+    ):
+        pass

@@ -46,15 +46,24 @@ def worker_of(node: Node) -> int:
 
 
 @contextmanager
+def held(node: Node) -> Iterator[None]:
+    """Keep a running node's worker from moving."""
+    command = [sys.executable, "-c", HOLD, str(worker_of(node))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holds:
+        assert holds.stdout is not None
+        if holds.stdout.readline() != "held\n":
+            pytest.skip("this user may not hold a thread of the node: sudo make check")
+        try:
+            yield
+        finally:
+            holds.kill()
+
+
+@contextmanager
 def stuck(*options: str) -> Iterator[Node]:
     """Run a node whose worker does not move."""
-    with Node(plan().data, options=options) as node:
-        command = [sys.executable, "-c", HOLD, str(worker_of(node))]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holds:
-            assert holds.stdout is not None
-            if holds.stdout.readline() != "held\n":
-                pytest.skip("this user may not hold a thread of the node: sudo make check")
-            yield node
+    with Node(plan().data, options=options) as node, held(node):
+        yield node
 
 
 def ended(node: Node) -> str:

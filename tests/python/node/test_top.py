@@ -55,7 +55,7 @@ def test_the_only_node_needs_no_name():
 def test_sockets_of_dead_nodes_are_passed_over(tmp_path):
     folder = tmp_path / "dpdk" / "convoyd-1"
     folder.mkdir(parents=True)
-    (folder / "dpdk_telemetry.v2").write_text("")
+    (folder / "control.sock").write_text("")
     with contextlib.suppress(OSError):
         os.mkfifo(tmp_path / "dpdk" / "convoyd-x")
     assert running_nodes({"XDG_RUNTIME_DIR": str(tmp_path)}, uid=1000) == []

@@ -33,7 +33,13 @@ ROUTER = {
     "left": ("10.1.0.1", "2001:db8:1::1"),
     "right": ("10.2.0.1", "2001:db8:2::1"),
 }
-TOOLS = {"ping": "iputils-ping", "traceroute": "traceroute", "iperf3": "iperf3"}
+TOOLS = {
+    "ping": "iputils-ping",
+    "traceroute": "traceroute",
+    "iperf3": "iperf3",
+    "mtr": "mtr-tiny",
+    "curl": "curl",
+}
 both = pytest.mark.parametrize("version", [4, 6])
 HOST = """
 sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
@@ -187,7 +193,6 @@ def test_link_local_address_answers(net: Net) -> None:
 def test_large_datagrams(net: Net, version: int) -> None:
     """IPv4: the router fragments the host's fragments again, for the smaller link."""
     to = _address("right", version)
-    net.run("left", f"ping -{version} -n -c 1 -W 5 {to}")  # what is to be fragmented does not wait
     before = net.rtr("fragmented")
     ping = net.run("left", f"ping -{version} -n -s 8000 -M dont -c 3 -i 0.2 -W 5 {to}")
     # IPv6: the sender is told about the MTU first; Linux then fragments to it.
@@ -211,6 +216,35 @@ def test_traceroute(net: Net, version: int) -> None:
     lines = net.run("left", f"traceroute -{version} -n -q 1 -w 2 {to}").splitlines()[1:]
     hops = [line.split()[1] for line in lines]
     assert hops == [_router("left", version), to], lines
+
+
+@both
+def test_mtr(net: Net, version: int) -> None:
+    to = _address("right", version)
+    report = net.run("left", f"mtr -{version} --no-dns --json --report-cycles 2 {to}")
+    hops = json.loads(report)["report"]["hubs"]
+    assert [hop["host"] for hop in hops] == [_router("left", version), to], report
+    assert all(hop["Loss%"] == 0 for hop in hops), report
+
+
+@both
+def test_curl(net: Net, version: int) -> None:
+    """More than a window of data, through the smaller link; and nobody listens at the router."""
+    to = _address("right", version)
+    host = f"[{to}]" if version == 6 else to
+    make = "head -c 3000000 /dev/urandom > data && sha256sum data"
+    folder = net.hosts["right"].run("mktemp -d").strip()
+    want = net.hosts["right"].run(f"cd {folder} && {make}").split()[0]
+    server = ["python3", "-u", "-m", "http.server", "8080", "--bind", to, "--directory", folder]
+    with Process(list(net.hosts["right"].command(*server))) as serving:
+        serving.wait_line(lambda line: "Serving" in line, DEADLINE_S, "it served")
+        got = net.run("left", f"curl -sg --max-time 20 http://{host}:8080/data | sha256sum")
+    net.hosts["right"].run(f"rm -r {folder}")
+    assert got.split()[0] == want, got
+    for side in ("left", "right"):
+        own = _router(side, version)
+        refused = net.run("left", f"timeout 20 bash -c 'echo > /dev/tcp/{own}/80'")
+        assert "Connection refused" in refused, refused
 
 
 def test_senders_are_told(net: Net) -> None:

@@ -54,7 +54,7 @@ class Device:
     def kill(self) -> None:
         assert self._process is not None
         self._process.signal(9)
-        self._process.wait(10)
+        self._process.wait(60)
 
     def alive(self) -> bool:
         return self._process is not None and self._process.running()

@@ -264,6 +264,6 @@ def test_a_tester_that_died_says_so():
     with ConvoyGen(["dev:net_ring0"]) as tester:
         tester.wait_ready()
         tester._process.signal(9)
-        tester._process.wait(10)
+        tester._process.wait(60)
         with pytest.raises(ProcessError):
             tester.trial({})

@@ -66,7 +66,7 @@ def test_the_tester_is_killed_and_comes_back(device: Callable[..., Device]):
             until_it_forwards(tester)
             tester._process.say('{"rate_pps": 10000, "duration_s": 20}')
             tester._process.signal(9)
-            tester._process.wait(10)
+            tester._process.wait(60)
         assert running.alive()
     with ConvoyGen(ports(running), core=CORES[-1]) as tester:
         until_it_forwards(tester)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What a running node can be asked, method by method."""
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from convoy.client.connection import Connection
+from convoy.errors import InputError
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that a plan has otherwise than the node runs it."""
+
+    what: str  # "function", "chain" or "next hop"
+    name: str
+    change: str  # "added", "removed" or "changed"
+    key: str | None = None  # of it, that is changed
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A plan that the node ran."""
+
+    number: int
+    at: int  # seconds since 1970
+    differences: list[Difference]  # from the one before
+    back_to: int  # the number of the plan that it is again; 0: it is another
+    confirm_s: int  # seconds until the node goes back; 0: it stays
+
+
+class Client(Connection):
+    """A connection to a node's control.sock, or to read.sock, where nothing can be changed."""
+
+    def counts(self) -> dict[str, Any]:
+        """Return all counters, shaped as a run's final ones."""
+        return dict(self.call("counts"))
+
+    def sandbox(self) -> dict[str, Any]:
+        """Return what the node gave up after its start."""
+        return dict(self.call("sandbox"))
+
+    def methods(self) -> list[dict[str, Any]]:
+        """Return the node's methods, with their parameters."""
+        return list(self.call("methods"))
+
+    def plan(self) -> dict[str, Any]:
+        """Return the plan that runs, with next hops as they are now."""
+        return dict(self.call("plan"))
+
+    def next_hops(self) -> dict[str, Any]:
+        """Return the next hops by name, with what was sent to each."""
+        return dict(self.counts()["next_hops"])
+
+    def put_next_hop(self, hop: Mapping[str, Any]) -> None:
+        """Add a next hop, or replace that of its name; hop: as in a plan's next_hops."""
+        self.call("next_hops.put", {"next_hop": dict(hop)})
+
+    def remove_next_hop(self, name: str) -> None:
+        """Remove a next hop: its packets go where everything else goes."""
+        self.call("next_hops.remove", {"name": name})
+
+    def apply(
+        self,
+        plan: Mapping[str, Any],
+        files: Iterable[str] = (),
+        dry_run: bool = False,
+        forget_flows: bool = False,
+        confirm_s: int = 0,
+    ) -> list[Difference]:
+        """Make the node run another plan; return what differs.
+
+        files: that parameters name: what is in them now goes with the plan.
+        dry_run: the node builds what it would run, and throws it away.
+        forget_flows: also where functions would share their flows otherwise than now.
+        confirm_s: in which it must be confirmed, or the node goes back; 0: it stays.
+        """
+        with tempfile.TemporaryFile() as packed:
+            params = {
+                "plan": dict(plan),
+                "files": _pack(files, packed),
+                "dry_run": dry_run,
+                "forget_flows": forget_flows,
+                "confirm_s": confirm_s,
+            }
+            file = packed.fileno() if params["files"] else None
+            result = self.call("apply", params, file)
+        return _differences(result)
+
+    def confirm(self) -> None:
+        """Have the change stay that waits to be confirmed."""
+        self.call("confirm")
+
+    def rollback(self, to: int = 0, forget_flows: bool = False) -> list[Difference]:
+        """Make the node run what it ran before; to: a number of its history, 0: the one before."""
+        return _differences(self.call("rollback", {"to": to, "forget_flows": forget_flows}))
+
+    def history(self) -> list[Entry]:
+        """Return what the node ran, the newest last."""
+        return [
+            Entry(one["number"], one["at"], _differences(one), one["back_to"], one["confirm_s"])
+            for one in self.call("history")
+        ]
+
+
+def _differences(result: Mapping[str, Any]) -> list[Difference]:
+    return [Difference(**difference) for difference in result["differences"]]
+
+
+def _pack(files: Iterable[str], to: IO[bytes]) -> dict[str, list[int]]:
+    """Write files one behind the other; return where each is."""
+    places = {}
+    for path in files:
+        begin = to.tell()
+        try:
+            with Path(path).open("rb") as file:
+                shutil.copyfileobj(file, to)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        places[path] = [begin, to.tell() - begin]
+    to.flush()
+    return places

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A virtual switch with VNFs behind it, as the papers have it: port, switch, VNF, switch, … port.
+
+Each function of the setup runs in a VNF of its own, a process that the switch joins to the next one
+by vhost-user; without a function there is one VNF that only forwards. Options say what the VNFs
+are, and where packets are aggregated: in the VNFs themselves (native), under the switch
+(libconvoy_vhost), under the guests (libconvoy_ethdev), or under both.
+
+With a core for each, each has its own. With fewer, switch and VNFs share the first one: they yield
+to each other where all can, and get the core in turn where one cannot (convoy/host/turns.py).
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
+from convoy.dut.convoy import NATIVE, SLOTS, Convoy
+from convoy.dut.ovs_dpdk import OvsDpdk
+from convoy.dut.testpmd import Testpmd
+from convoy.errors import InputError
+from convoy.host.turns import TURN_US, in_turn
+
+VNFS: dict[str, Device] = {"convoy": Convoy(), "testpmd": Testpmd()}
+SWITCH, GUEST, BOTH = "switch", "guest", "both"  # whose library aggregates
+TURN_SLOTS = 1024
+YIELDING = ("convoy",)  # whose loops yield under load too
+
+
+def _own(setup: Setup) -> bool:
+    """Return whether the switch and each VNF have a core of their own."""
+    return len(setup.cores) > max(1, len(setup.functions))
+
+
+def _cooperative(switch: str, vnf: str) -> bool:
+    return switch in YIELDING and vnf in YIELDING
+
+
+def parts(switch: Device, setup: Setup) -> tuple[Setup, list[Setup]]:
+    """Return what the switch is to do, and what each VNF is."""
+    vnf, convoys = setup.options.get("vnf", "convoy"), setup.options.get("convoys", "no")
+    count = max(1, len(setup.functions))
+    own = _own(setup)
+    # What a loop takes before it yields; or, where nobody yields, more than comes in a turn.
+    shared = SLOTS if _cooperative(switch.name, vnf) else TURN_SLOTS
+    slots = None if own or vnf != "convoy" else shared
+    kind = "virtio-user-server" if switch.connects else "virtio-user"
+    addresses = [str(setup.folder / f"vnf{i}") for i in range(2 * count)]
+    options = {"convoys": {"convoy": NATIVE, "testpmd": "ethdev-view"}[vnf]}
+    # What is aggregated under the switch has another end: the node itself, or a library.
+    aggregates = convoys in (NATIVE, GUEST, BOTH) or (convoys == SWITCH and vnf == "convoy")
+    vnfs = [
+        replace(
+            setup,
+            functions=setup.functions[i : i + 1],
+            left=PortAt(kind, addresses[2 * i], slots=slots),
+            right=PortAt(kind, addresses[2 * i + 1], slots=slots),
+            cores=(setup.cores[(i + 1) % len(setup.cores)] if own else setup.cores[0],),
+            folder=setup.folder / f"v{i}",
+            options=options if aggregates else {},
+            oversubscribed=not own,
+        )
+        for i in range(count)
+    ]
+    under = {"convoys": "vhost"} if convoys in (SWITCH, BOTH) else {}
+    return replace(
+        setup,
+        functions=(),
+        behind=tuple(PortAt("vhost-user", address) for address in addresses),
+        cores=setup.cores[:1],
+        folder=setup.folder / "s",
+        options=under,
+        oversubscribed=not own,
+    ), vnfs
+
+
+class _Running(Running):
+    def __init__(self, switch: Device, setup: Setup) -> None:
+        self._kept = ExitStack()
+        self._parts: dict[str, Running] = {}
+        self._turns = False
+        try:
+            self._start(switch, setup)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, switch: Device, setup: Setup) -> None:
+        of_switch, of_vnfs = parts(switch, setup)
+        vnf = setup.options.get("vnf", "convoy")
+        for folder in (of_switch.folder, *(one.folder for one in of_vnfs)):
+            folder.mkdir()
+        self._add("switch", switch.start(of_switch))
+        for number, one in enumerate(of_vnfs, 1):
+            self._add(f"VNF {number}", VNFS[vnf].start(one))
+        self.commands = tuple(c for part in self._parts.values() for c in part.commands)
+        each = "a VNF" if len(of_vnfs) == 1 else f"{len(of_vnfs)} VNFs"
+        self.notes = (f"{switch.name} with {each} behind it: {vnf}", *self._said())
+        self._cooperative = _cooperative(switch.name, vnf)
+        self._own, self._core = _own(setup), setup.cores[0]
+        if self._own:
+            self.notes += ("switch and VNFs have a core each",)
+        elif self._cooperative:
+            self.notes += ("switch and VNFs share a core: their loops yield to each other",)
+        else:
+            self.notes += (f"switch and VNFs share a core: each gets it for {TURN_US} us in turn",)
+
+    def _add(self, name: str, part: Running) -> None:
+        self._parts[name] = self._kept.enter_context(part)
+
+    def _said(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(note for part in self._parts.values() for note in part.notes))
+
+    def ready(self, deadline_s: float) -> None:
+        for part in self._parts.values():
+            part.ready(deadline_s)
+        threads = self.poll_threads()
+        if not self._own and not self._cooperative and not self._turns and len(threads) > 1:
+            self._kept.enter_context(in_turn(self._core, threads))
+            self._turns = True
+
+    def alive(self) -> bool:
+        return all(part.alive() for part in self._parts.values())
+
+    def watched(self) -> tuple[int, ...]:
+        # On a shared core they wait mostly for each other: that is the setup, no disturbance.
+        return tuple(pid for part in self._parts.values() for pid in part.watched() if self._own)
+
+    def cooperative_threads(self) -> tuple[int, ...]:
+        return self.poll_threads() if self._cooperative and not self._own else ()
+
+    def poll_threads(self) -> tuple[int, ...]:
+        return tuple(t for part in self._parts.values() for t in part.poll_threads())
+
+    def counters(self) -> dict[str, Any] | None:
+        return {name: part.counters() or {} for name, part in self._parts.items()}
+
+    def cost(self) -> Cost | None:
+        costs = [part.cost() for part in self._parts.values()]
+        known = [cost for cost in costs if cost is not None]
+        if len(known) < len(costs):
+            return None
+        source = " + ".join(dict.fromkeys(cost.source for cost in known))
+        # Packets pass the switch several times, the first VNF once.
+        return Cost(sum(cost.busy_cycles for cost in known), known[1].packets, source)
+
+    def processes(self) -> tuple[int, ...]:
+        return tuple(pid for part in self._parts.values() for pid in part.processes())
+
+    def output(self) -> Mapping[str, str]:
+        return {
+            f"{name}: {process}": text
+            for name, part in self._parts.items()
+            for process, text in part.output().items()
+        }
+
+    def stop(self) -> None:
+        self._kept.close()
+
+
+class SwitchVnf(Device):
+    """What all switches with VNFs behind them are alike in."""
+
+    switch: ClassVar[Device]
+    ability = Ability(
+        functions=Convoy.ability.functions,
+        port_kinds=frozenset({"vhost-user"}),
+        cores=64,
+        options={
+            "vnf": tuple(VNFS),
+            "convoys": ("no", NATIVE, SWITCH, GUEST, BOTH),
+        },
+    )
+
+    def presence(self) -> Presence:
+        """Look for the switch; its VNFs are looked for where a setup has them."""
+        return self.switch.presence()
+
+    def tester_port(self, port: PortAt, index: int) -> str:
+        """As the switch's own ports."""
+        return self.switch.tester_port(port, index)
+
+    def check(self, setup: Setup) -> None:
+        """Ask the switch and each VNF."""
+        vnf, convoys = self.option(setup, "vnf"), self.option(setup, "convoys")
+        if convoys == NATIVE and vnf != "convoy":
+            raise InputError(f"convoys=native: {vnf} knows no convoys; use vnf=convoy, or guest")
+        if convoys in (GUEST, BOTH) and vnf != "testpmd":
+            raise InputError(f"convoys={convoys}: the library goes under testpmd; use vnf=testpmd")
+        if convoys in (SWITCH, BOTH) and "convoys" not in self.switch.ability.options:
+            raise InputError(f"convoys={convoys}: {self.switch.name} is measured without it")
+        if convoys in (SWITCH, BOTH) and "vhost" not in self.switch.ability.options["convoys"]:
+            raise InputError(f"convoys={convoys}: the library goes under ovs-dpdk only")
+        if VNFS[vnf].presence().missing:
+            raise InputError(VNFS[vnf].presence().missing)
+        shared = not _own(setup) and not _cooperative(self.switch.name, vnf)
+        if shared and os.geteuid() != 0:
+            raise InputError("poll loops that cannot yield share a core; only root gives turns")
+        of_switch, of_vnfs = parts(self.switch, setup)
+        for device, part in ((self.switch, of_switch), *((VNFS[vnf], one) for one in of_vnfs)):
+            # Where loops do not yield they get the core in turn.
+            why = device.cannot(replace(part, oversubscribed=False))
+            if why:
+                raise InputError(why)
+
+    def start(self, setup: Setup) -> Running:
+        """Start the switch, then the VNFs; ready() gives turns where they are needed."""
+        return _Running(self.switch, setup)
+
+
+class ConvoyVnf(SwitchVnf):
+    """Our node as the switch."""
+
+    name = "convoy+vnf"
+    switch = VNFS["convoy"]
+
+
+class TestpmdVnf(SwitchVnf):
+    """testpmd as the switch: ports joined pairwise."""
+
+    name = "testpmd+vnf"
+    switch = VNFS["testpmd"]
+
+
+class OvsDpdkVnf(SwitchVnf):
+    """Open vSwitch with DPDK, a rule from port to port."""
+
+    name = "ovs-dpdk+vnf"
+    switch = OvsDpdk()

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "daemon/methods.h"
+
+#include <errno.h>
+
+#include "daemon/counts.h"
+#include "daemon/files.h"
+#include "daemon/history.h"
+#include "daemon/running.h"
+
+static int ending(struct cv_error *error)
+{
+	cv_error_set(error, "the node is ending");
+	return -ESHUTDOWN;
+}
+
+static int busy(struct cv_error *error)
+{
+	cv_error_set(error, "the node is being changed by somebody else; try again");
+	return -EBUSY;
+}
+
+static int methods(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	*result = cv_rpc_describe(cv_methods);
+	return 0;
+}
+
+// What one of counts.h tells of the node.
+static int read_node(
+	json_t *(*counts)(const struct cv_node *), json_t **result, struct cv_error *error)
+{
+	const struct cv_node *node = cv_running_take();
+
+	if (node == NULL)
+		return ending(error);
+	*result = counts(node);
+	cv_running_give();
+	return 0;
+}
+
+static int counts(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	return read_node(cv_counts_now, result, error);
+}
+
+static int sandbox(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	return read_node(cv_counts_sandbox, result, error);
+}
+
+static json_t *copy_of_plan(const struct cv_node *node)
+{
+	return json_deep_copy(node->plan->json);
+}
+
+static int plan(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	return read_node(copy_of_plan, result, error);
+}
+
+struct next_hop_put {
+	const json_t *next_hop;
+};
+
+static const struct cv_param next_hop_put_params[] = {
+	{"next_hop", CV_MAP, CV_AT(struct next_hop_put, next_hop), .required = true,
+		.doc = "as in a plan's next_hops"},
+	{0},
+};
+
+// Next hops are not changed while another plan is built.
+static int change_next_hops(
+	int (*change)(struct cv_node *node, const void *params, struct cv_error *error),
+	const void *params, json_t **result, struct cv_error *error)
+{
+	struct cv_node *node;
+	int index;
+
+	if (!cv_running_begin_change())
+		return busy(error);
+	node = cv_running_take();
+	if (node == NULL) {
+		cv_running_end_change();
+		return ending(error);
+	}
+	index = change(node, params, error);
+	cv_running_give();
+	cv_running_end_change();
+	*result = json_pack("{s:i}", "index", index);
+	return index < 0 ? index : 0;
+}
+
+static int put(struct cv_node *node, const void *params, struct cv_error *error)
+{
+	return cv_node_put_next_hop(node, ((const struct next_hop_put *)params)->next_hop, error);
+}
+
+static int next_hop_put(
+	void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	return change_next_hops(put, params, result, error);
+}
+
+struct next_hop_remove {
+	const char *name;
+};
+
+static const struct cv_param next_hop_remove_params[] = {
+	{"name", CV_TEXT, CV_AT(struct next_hop_remove, name), .required = true,
+		.doc = "of the next hop"},
+	{0},
+};
+
+static int remove_one(struct cv_node *node, const void *params, struct cv_error *error)
+{
+	const struct next_hop_remove *remove = params;
+
+	return cv_node_remove_next_hop(node, remove->name, error);
+}
+
+static int next_hop_remove(
+	void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	return change_next_hops(remove_one, params, result, error);
+}
+
+struct apply {
+	const json_t *plan, *files;
+	bool dry_run, forget_flows;
+	unsigned confirm_s;
+};
+
+static const struct cv_param apply_params[] = {
+	{"plan", CV_MAP, CV_AT(struct apply, plan), .required = true,
+		.doc = "what is to run, whole"},
+	{"files", CV_MAP, CV_AT(struct apply, files),
+		.doc = "{PATH: [OFFSET, LENGTH]}: files that parameters name, in the descriptor "
+		       "that comes with the request"},
+	{"forget_flows", CV_BOOL, CV_AT(struct apply, forget_flows),
+		.doc = "also where functions would share flows otherwise than now"},
+	{"dry_run", CV_BOOL, CV_AT(struct apply, dry_run),
+		.doc = "say what differs, and change nothing"},
+	{"confirm_s", CV_INTEGER, CV_AT(struct apply, confirm_s), .high = 86400,
+		.doc = "seconds to confirm it, else the node goes back; 0: it stays"},
+	{0},
+};
+
+// A change, which may take long, is made while the node can be read.
+static int change(json_t *(*make)(struct cv_node *node, const void *change, struct cv_error *error),
+	const void *change, json_t **result, struct cv_error *error)
+{
+	struct cv_node *node;
+	int rc = 0;
+
+	if (!cv_running_begin_change())
+		return busy(error);
+	// Nobody else changes it: it need not be held.
+	node = cv_running_take();
+	if (node != NULL) {
+		cv_running_give();
+		*result = make(node, change, error);
+		rc = *result == NULL ? -EINVAL : 0;
+	} else {
+		rc = ending(error);
+	}
+	cv_running_end_change();
+	return rc;
+}
+
+static json_t *make_apply(struct cv_node *node, const void *change, struct cv_error *error)
+{
+	return cv_history_apply(node, change, error);
+}
+
+static int apply(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	const struct apply *apply = params;
+	struct cv_files files;
+	const struct cv_history_change made = {
+		.request = {.plan = apply->plan,
+			.files = &files,
+			.forget_flows = apply->forget_flows},
+		.dry_run = apply->dry_run,
+		.confirm_s = apply->confirm_s,
+	};
+	int rc = cv_files_take(&files, apply->files, file, error);
+
+	if (rc == 0)
+		rc = change(make_apply, &made, result, error);
+	cv_files_free(&files);
+	return rc;
+}
+
+struct rollback {
+	unsigned to;
+	bool forget_flows;
+};
+
+static const struct cv_param rollback_params[] = {
+	{"to", CV_INTEGER, CV_AT(struct rollback, to), .high = INT32_MAX,
+		.doc = "number of the plan; 0: the one before"},
+	{"forget_flows", CV_BOOL, CV_AT(struct rollback, forget_flows),
+		.doc = "also where functions would share flows otherwise than now"},
+	{0},
+};
+
+static json_t *make_rollback(struct cv_node *node, const void *change, struct cv_error *error)
+{
+	const struct rollback *rollback = change;
+
+	return cv_history_rollback(node, rollback->to, rollback->forget_flows, error);
+}
+
+static int rollback(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	return change(make_rollback, params, result, error);
+}
+
+static json_t *make_confirm(struct cv_node *node, const void *change, struct cv_error *error)
+{
+	return cv_history_confirm(error) == 0 ? json_object() : NULL;
+}
+
+static int confirm(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	return change(make_confirm, params, result, error);
+}
+
+static json_t *make_history(struct cv_node *node, const void *change, struct cv_error *error)
+{
+	return cv_history_list();
+}
+
+static int list(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	return change(make_history, params, result, error);
+}
+
+const struct cv_rpc_method cv_methods[] = {
+	{"methods", .call = methods, .doc = "these methods, with their parameters"},
+	{"counts", .call = counts, .doc = "all counters, as at the end of a run"},
+	{"sandbox", .call = sandbox, .doc = "what the node gave up after start"},
+	{"plan", .call = plan, .doc = "what runs, with next hops as they are now"},
+	{"next_hops.put", .changes = true, .params = next_hop_put_params,
+		.params_size = sizeof(struct next_hop_put), .call = next_hop_put,
+		.doc = "adds a next hop, or replaces that of its name"},
+	{"next_hops.remove", .changes = true, .params = next_hop_remove_params,
+		.params_size = sizeof(struct next_hop_remove), .call = next_hop_remove,
+		.doc = "removes a next hop"},
+	{"apply", .changes = true, .params = apply_params, .params_size = sizeof(struct apply),
+		.call = apply, .doc = "makes the node run another plan, while packets flow"},
+	{"confirm", .changes = true, .call = confirm, .doc = "the last change stays"},
+	{"rollback", .changes = true, .params = rollback_params,
+		.params_size = sizeof(struct rollback), .call = rollback,
+		.doc = "makes the node run what it ran before"},
+	{"history", .call = list, .doc = "what the node ran, the newest last"},
+	{NULL},
+};

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The common case of packets of flows: its key lies in one piece, at a place that is known.
+#ifndef CV_FLOW_COMMON_H
+#define CV_FLOW_COMMON_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <rte_byteorder.h>
+
+#include "packet/tuple.h"
+#include "packet/view.h"
+
+// Bytes of an IPv4 packet of the common case at least, by protocol: others are not common.
+static const uint8_t cv_flow_common_least[32] = {[IPPROTO_TCP] = 40, [IPPROTO_UDP] = 28};
+
+// The common case of IPv4: no options, no fragment, a whole TCP or UDP header.
+static CV_INLINE bool cv_flow_is_common_ipv4(const struct cv_view *view)
+{
+	const uint8_t *ip = view->data + view->l3;
+	const unsigned room = view->len - view->l3;
+	uint64_t word;
+	unsigned total, least;
+
+	if (CV_UNLIKELY(room < 28))
+		return false;
+	memcpy(&word, ip, 8);
+	_Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are compared here");
+	total = rte_bswap16((uint16_t)(word >> 16));
+	least = ip[9] < sizeof(cv_flow_common_least) ? cv_flow_common_least[ip[9]] : 0;
+	// Version and header length; more fragments and where this one belongs.
+	return CV_LIKELY((word & 0xff3f0000000000ff) == 0x45 && least != 0 && total >= least &&
+			 total <= room);
+}
+
+// The same of IPv6: no extension header.
+static CV_INLINE bool cv_flow_is_common_ipv6(const struct cv_view *view)
+{
+	const uint8_t *ip = view->data + view->l3;
+	const unsigned room = view->len - view->l3;
+	unsigned payload, least;
+
+	if (CV_UNLIKELY(room < 48 || ip[0] >> 4 != 6))
+		return false;
+	payload = cv_tuple_load(ip + 4);
+	least = ip[6] < sizeof(cv_flow_common_least) ? cv_flow_common_least[ip[6]] : 0;
+	return least != 0 && payload + 20 >= least && payload + 40 <= room;
+}
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Homes of a burst, compiled for different processors, each as CV_FLOW_HOME_RUN: with AES the hash
+// is inline.
+#include "flow/common.h"
+#include "flow/fragments.h"
+#include "flow/home.h"
+#include "flow/table.h"
+#include "packet/ipv4.h"
+
+#ifndef CV_FLOW_HOME_RUN_H
+#define CV_FLOW_HOME_RUN_H
+
+struct cv_flow_home {
+	const struct cv_flow_homes *homes;
+	const struct cv_nf_flow *flow; // who rewrites; NULL: nobody
+	const void *instance;
+	uint8_t self;
+	unsigned shift; // of TSC cycles to ticks of fragments
+	struct cv_flow_fragments fragments;
+};
+
+typedef uint16_t cv_flow_home_run(
+	struct cv_flow_home *home, const struct cv_view *views, uint8_t *workers, uint16_t n);
+
+cv_flow_home_run cv_flow_home_run_baseline, cv_flow_home_run_aes;
+
+// Any packet, whatever it is.
+uint8_t cv_flow_home_of_one(struct cv_flow_home *home, const struct cv_view *view);
+
+// Of a tuple that nobody rewrites.
+uint8_t cv_flow_home_by_tuple(const struct cv_flow_homes *homes, const struct cv_flow_tuple *tuple);
+
+static CV_INLINE uint8_t cv_flow_homes_at(const struct cv_flow_homes *homes, uint64_t hash)
+{
+	return homes->workers[(hash >> 32) * homes->count >> 32];
+}
+
+#endif
+
+static CV_INLINE uint64_t hash_of(const struct cv_flow_secret *secret, uint64_t low, uint64_t high)
+{
+#ifdef __AES__
+	__m128i x = _mm_set_epi64x((long long)high, (long long)low);
+
+	x = _mm_xor_si128(x, _mm_load_si128((const __m128i *)secret->keys));
+	return (uint64_t)_mm_cvtsi128_si64(cv_flow_aes_rounds(secret, x));
+#else
+	const uint64_t key[2] = {low, high};
+
+	return cv_flow_hash(secret, key, sizeof(key));
+#endif
+}
+
+// By both ends, whichever is the source: addresses and ports as they are in memory.
+static CV_INLINE uint8_t home_by_ends(const struct cv_flow_homes *homes, uint32_t src, uint32_t dst,
+	uint16_t sport, uint16_t dport, uint8_t proto)
+{
+	const uint64_t one = (uint64_t)sport << 32 | src, other = (uint64_t)dport << 32 | dst;
+	const uint64_t low = one < other ? one : other, high = one < other ? other : one;
+
+	return cv_flow_homes_at(homes, hash_of(&homes->secret, low | (uint64_t)proto << 48, high));
+}
+
+uint16_t CV_FLOW_HOME_RUN(
+	struct cv_flow_home *home, const struct cv_view *views, uint8_t *workers, uint16_t n)
+{
+	const struct cv_flow_homes *homes = home->homes;
+	const uint8_t self = home->self;
+	unsigned others = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct cv_view *view = &views[i];
+		const uint8_t *ip = view->data + view->l3;
+		struct cv_flow_tuple tuple;
+		uint8_t worker = CV_FLOW_HOME_BY_TUPLE;
+
+		if (CV_UNLIKELY(view->proto != CV_PROTO_IPV4 || !cv_flow_is_common_ipv4(view))) {
+			worker = cv_flow_home_of_one(home, view);
+			workers[i] = worker;
+			others += worker != self;
+			continue;
+		}
+		tuple.family = 4;
+		tuple.proto = ip[9];
+		memcpy(&tuple.src.ipv4, ip + 12, 4);
+		memcpy(&tuple.dst.ipv4, ip + 16, 4);
+		memcpy(&tuple.sport, ip + CV_IPV4_LEN, 2);
+		memcpy(&tuple.dport, ip + CV_IPV4_LEN + 2, 2);
+		if (home->flow != NULL)
+			worker = home->flow->home(home->instance, homes, &tuple, view->in);
+		if (worker == CV_FLOW_HOME_BY_TUPLE)
+			worker = home_by_ends(homes, tuple.src.ipv4, tuple.dst.ipv4, tuple.sport,
+				tuple.dport, tuple.proto);
+		workers[i] = worker;
+		others += worker != self;
+	}
+	return (uint16_t)others;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// An instance of nat: nat.c makes it, translate.c uses it.
+#ifndef CV_NAT_NAT_H
+#define CV_NAT_NAT_H
+
+#include <stdbool.h>
+
+#include <rte_spinlock.h>
+
+#include "flow/flow.h"
+#include "nf/nat/block_log.h"
+#include "nf/nat/blocks.h"
+#include "nf/nat/config.h"
+#include "nf/nat/mappings.h"
+
+enum cv_nat_drop {
+	CV_NAT_NO_MAPPING,
+	CV_NAT_FILTERED,
+	CV_NAT_NO_PORT,
+	CV_NAT_SUBSCRIBER_LIMIT,
+	CV_NAT_MAPPINGS_FULL,
+	CV_NAT_NOT_EXTERNAL,
+	CV_NAT_HAIRPIN,
+	CV_NAT_UNSUPPORTED,
+	CV_NAT_UNRELATED_ERROR,
+	CV_NAT_BAD_HEADER,
+};
+
+struct cv_nat_state;
+
+// What one worker has. Another touches its ports and mappings for hairpins between their subscribers
+// alone, under the lock, which nobody takes where one worker has all flows.
+struct cv_nat_worker {
+	const struct cv_nat *nat; // that it runs; set by who is called with it; its own
+	struct cv_nat_state *state;
+	unsigned index;
+	uint32_t first; // its mappings' numbers are counted from here, among those of all
+	rte_spinlock_t lock;
+	struct cv_nat_blocks *blocks;
+	struct cv_nat_mappings *mappings;
+};
+
+// What an instance shares with the one that takes its place.
+struct cv_nat_state {
+	unsigned owners; // instances
+	rte_be32_t *pool; // ascending
+	unsigned pool_count;
+	struct cv_nat_config config; // numbers only
+	char *block_log; // its path, or NULL
+	struct cv_nat_block_log *log; // or NULL
+	bool shared; // several workers run it
+	uint32_t mappings_each; // that a worker has room for
+	// Which worker has a block of ports, the same of each address of the pool.
+	uint16_t first_port, block_shift;
+	unsigned blocks_count;
+	uint8_t block_owner[UINT16_MAX / CV_NAT_BLOCK_LEAST + 1];
+	unsigned workers_count; // of the node; those that do not run it have nothing
+	struct cv_nat_worker workers[];
+};
+
+struct cv_nat {
+	struct cv_nat_lists lists;
+	rte_be32_t *external; // addresses of the pool and of forwards, ascending
+	unsigned external_count;
+	bool per_remote; // mappings
+	bool hairpinning;
+	bool shares_address;
+	enum cv_nat_filtering filtering;
+	struct cv_nat_mappings *forwards; // never changes; NULL: there are none
+	rte_be32_t *targets; // addresses that they lead to, ascending
+	struct cv_nat_state *state;
+};
+
+extern const struct cv_nf_flow cv_nat_flow;
+
+static inline void cv_nat_lock(struct cv_nat_worker *worker)
+{
+	if (worker->state->shared)
+		rte_spinlock_lock(&worker->lock);
+}
+
+static inline void cv_nat_unlock(struct cv_nat_worker *worker)
+{
+	if (worker->state->shared)
+		rte_spinlock_unlock(&worker->lock);
+}
+
+// translate.c
+
+bool cv_nat_is_external(const struct cv_nat *nat, rte_be32_t address);
+bool cv_nat_is_inside(const struct cv_nat *nat, rte_be32_t address);
+
+// The ports that a protocol shares (enum cv_nat_kind); -1: it has none that may be changed.
+int cv_nat_kind_of(uint8_t proto);
+
+// home.c
+
+// Once the lists are there. 0 or -ENOMEM.
+int cv_nat_home_init(struct cv_nat *nat);
+
+// The worker that has an external port of the pool, or CV_FLOW_HOME_BY_TUPLE: nobody.
+uint8_t cv_nat_owner(const struct cv_nat_state *state, rte_be16_t port);
+
+// struct cv_nf_flow's home().
+uint8_t cv_nat_home(const void *instance, const struct cv_flow_homes *homes,
+	const struct cv_flow_tuple *tuple, uint8_t in);
+
+#endif

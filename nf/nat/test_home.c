@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// nat on several workers: each packet goes to the worker that its home is, as the node hands it
+// over. A flow, its answers, its errors and its fragments meet there, whatever they are.
+#include "flow/home.h"
+#include "nf/nat/test_net.h"
+
+enum { WORKERS = 2 }; // as packet_env() has
+
+static const char config[] =
+	"{'outside': ['right'], 'inside': ['10.0.0.0/8'], 'pool': ['203.0.113.1', '203.0.113.2'],"
+	" 'ports': '1024-7167', 'block_size': 64, 'blocks_per_subscriber': 4, 'block_rest_s': 1,"
+	" 'forwards': [{'proto': 'tcp', 'external': '203.0.113.1', 'port': 80, 'to': '10.0.0.5',"
+	"   'to_port': 8080}, {'proto': 'icmp', 'external': '203.0.113.9', 'to': '10.0.0.6'},"
+	"  {'proto': 'udp', 'external': '203.0.113.1', 'port': 53, 'to': '172.16.0.7'}]}";
+
+// The workers share one instance.
+static struct net nets[WORKERS];
+static struct cv_flow_homes *homes;
+static struct cv_flow_home *finders[WORKERS];
+
+static int setup(void **state)
+{
+	homes = aligned_alloc(64, RTE_ALIGN_CEIL(sizeof(*homes), 64u));
+	memset(homes, 0, sizeof(*homes));
+	assert_int_equal(cv_flow_secret_make(&homes->secret), 0);
+	homes->count = WORKERS;
+	for (unsigned w = 0; w < WORKERS; w++) {
+		homes->workers[w] = (uint8_t)w;
+		net_make_of(&nets[w], w == 0 ? packet_nf(&cv_nf_nat, config, NULL) : nets[0].nat, w,
+			4096);
+		cv_flow_zone_share(nets[w].zone, homes);
+		finders[w] = cv_flow_home_create(homes, w, &cv_nf_nat, nets[0].nat, TSC_HZ);
+		assert_non_null(finders[w]);
+	}
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	for (unsigned w = 0; w < WORKERS; w++) {
+		cv_flow_home_destroy(finders[w]);
+		cv_flow_zone_destroy(nets[w].zone);
+	}
+	cv_nf_destroy(&cv_nf_nat, nets[0].nat);
+	free(homes);
+	return 0;
+}
+
+// The worker that keeps a packet that came in by a port, as each worker sees it.
+static unsigned home_of(const struct packet *packet, uint8_t in)
+{
+	uint8_t *exact = malloc(packet->len + !packet->len);
+	struct cv_view view = {.in = in};
+	uint8_t worker = 0, first = 0;
+
+	memcpy(exact, packet->bytes, packet->len);
+	cv_view_set(&view, exact, packet->len);
+	for (unsigned w = 0; w < WORKERS; w++) {
+		const uint16_t others = cv_flow_home_find(finders[w], &view, &worker, 1);
+
+		assert_int_equal(others, worker != w);
+		if (w == 0)
+			first = worker;
+		assert_int_equal(worker, first);
+	}
+	free(exact);
+	return worker;
+}
+
+static const char *pass(struct packet *packet, uint8_t *port, unsigned *worker)
+{
+	*worker = home_of(packet, *port);
+	assert_true(*worker < WORKERS);
+	return net_pass(&nets[*worker], packet, port);
+}
+
+static void swap(uint8_t *a, uint8_t *b, unsigned bytes)
+{
+	uint8_t kept[16];
+
+	memcpy(kept, a, bytes);
+	memcpy(a, b, bytes);
+	memcpy(b, kept, bytes);
+}
+
+// What whoever got it answers.
+static struct packet answer_to(const struct packet *packet)
+{
+	struct packet answer = *packet;
+	const bool ports = answer.bytes[23] == IPPROTO_TCP || answer.bytes[23] == IPPROTO_UDP;
+
+	swap(answer.bytes + 26, answer.bytes + 30, 4);
+	if (ports)
+		swap(answer.bytes + 34, answer.bytes + 36, 2);
+	if (answer.bytes[23] == IPPROTO_ICMP)
+		answer.bytes[34] = 0;
+	if (answer.bytes[23] == IPPROTO_TCP)
+		answer.bytes[47] |= 0x10;
+	flow_checksums(answer.bytes, answer.len);
+	return answer;
+}
+
+static bool is_from(const struct packet *packet, const char *address)
+{
+	return memcmp(packet->bytes + 26, &(in_addr_t){inet_addr(address)}, 4) == 0;
+}
+
+// A packet and its answer: each end sees what it should, and one worker has both.
+static void assert_answered(const char *text, uint8_t in, uint8_t out)
+{
+	struct packet packet = net_packet(text), answer, expected;
+	unsigned worker, back;
+	uint8_t port = in;
+
+	if (packet.bytes[23] == IPPROTO_ICMP) { // its identifier
+		packet.bytes[38] = 0x12;
+		flow_checksums(packet.bytes, packet.len);
+	}
+	expected = answer_to(&packet);
+	assert_string_equal(pass(&packet, &port, &worker), "next");
+	assert_int_equal(port, out);
+	answer = answer_to(&packet);
+	assert_string_equal(pass(&answer, &port, &back), "next");
+	assert_int_equal(back, worker);
+	assert_int_equal(port, in);
+	net_same(text, &answer, &expected);
+}
+
+static void test_answers_come_home(void **state)
+{
+	static const char *const rests[] = {
+		"udp sport=5000 dport=53 data=8",
+		"tcp sport=5001 dport=80 data=4 flags=02",
+		"icmp kind=8 data=4",
+	};
+	char text[160];
+
+	for (unsigned host = 1; host < 40; host++)
+		for (unsigned r = 0; r < RTE_DIM(rests); r++) {
+			snprintf(text, sizeof(text), "ip4 src=10.0.0.%u dst=198.51.100.%u %s", host,
+				1 + host % 7, rests[r]);
+			assert_answered(text, INSIDE, OUTSIDE);
+		}
+}
+
+// RFC 4787 REQ-1, REQ-2: mappings do not depend on the other end, whichever workers there are.
+static void test_a_host_has_one_mapping(void **state)
+{
+	uint8_t first[6];
+	char text[160];
+
+	for (unsigned remote = 1; remote < 60; remote++) {
+		struct packet packet;
+		uint8_t port = INSIDE;
+		unsigned worker;
+
+		snprintf(text, sizeof(text),
+			"ip4 src=10.0.0.77 dst=198.51.100.%u udp sport=5000 dport=%u data=4",
+			remote, 50 + remote);
+		packet = net_packet(text);
+		assert_string_equal(pass(&packet, &port, &worker), "next");
+		if (remote == 1) {
+			memcpy(first, packet.bytes + 26, 4);
+			memcpy(first + 4, packet.bytes + 34, 2);
+		}
+		assert_memory_equal(first, packet.bytes + 26, 4);
+		assert_memory_equal(first + 4, packet.bytes + 34, 2);
+	}
+}
+
+static void test_forwards(void **state)
+{
+	char text[160];
+
+	for (unsigned remote = 1; remote < 40; remote++) {
+		snprintf(text, sizeof(text),
+			"ip4 src=198.51.100.%u dst=203.0.113.1 tcp sport=4000 dport=80 flags=02",
+			remote);
+		assert_answered(text, OUTSIDE, INSIDE);
+		snprintf(text, sizeof(text),
+			"ip4 src=198.51.100.%u dst=203.0.113.9 icmp kind=8 data=4", remote);
+		assert_answered(text, OUTSIDE, INSIDE);
+		snprintf(text, sizeof(text),
+			"ip4 src=198.51.100.%u dst=203.0.113.1 udp sport=4000 dport=53 data=3",
+			remote);
+		assert_answered(text, OUTSIDE, INSIDE);
+	}
+}
+
+// RFC 4787 REQ-9: both ends are internal, at homes of their own.
+static void test_hairpins(void **state)
+{
+	unsigned apart = 0;
+	char text[160];
+
+	for (unsigned a = 100; a < 110; a++)
+		for (unsigned b = 100; b < 110; b++) {
+			struct packet packet;
+			uint8_t port = INSIDE;
+			unsigned home, worker;
+			const uint8_t *ip;
+
+			if (a == b)
+				continue;
+			// The one speaks outside, so that it has a mapping.
+			snprintf(text, sizeof(text),
+				"ip4 src=10.0.0.%u dst=198.51.100.1 udp sport=6000 dport=53 data=4",
+				b);
+			packet = net_packet(text);
+			assert_string_equal(pass(&packet, &port, &home), "next");
+			ip = packet.bytes + 26;
+			snprintf(text, sizeof(text),
+				"ip4 src=10.0.0.%u dst=%u.%u.%u.%u udp sport=7000 dport=%u data=4",
+				a, ip[0], ip[1], ip[2], ip[3], ip[8] << 8 | ip[9]);
+			assert_answered(text, INSIDE, INSIDE);
+			packet = net_packet(text);
+			port = INSIDE;
+			assert_string_equal(pass(&packet, &port, &worker), "next");
+			assert_true(
+				is_from(&packet, "203.0.113.1") || is_from(&packet, "203.0.113.2"));
+			apart += worker != home;
+		}
+	assert_true(apart > 0); // else nobody reached into another's mappings
+	snprintf(text, sizeof(text),
+		"ip4 src=10.0.0.200 dst=203.0.113.1 tcp sport=7000 dport=80 flags=02");
+	assert_answered(text, INSIDE, INSIDE);
+}
+
+// Their mappings and ports are given back where they are from.
+static void test_all_is_given_back(void **state)
+{
+	test_hairpins(state);
+	test_answers_come_home(state);
+	assert_true(net_info(&nets[0], "mappings") > 0);
+	for (unsigned w = 0; w < WORKERS; w++)
+		net_wait(&nets[w], 700);
+	assert_int_equal(net_info(&nets[0], "mappings"), 0);
+	assert_int_equal(net_info(&nets[0], "used"), 0);
+}
+
+static void test_other_protocols(void **state)
+{
+	char text[160];
+
+	for (unsigned host = 1; host < 20; host++) {
+		snprintf(text, sizeof(text), "ip4 src=10.0.1.%u dst=198.51.100.%u proto=47 data=20",
+			host, host);
+		assert_answered(text, INSIDE, OUTSIDE);
+	}
+}
+
+// An error about a packet comes to its flow, though its sender is neither end.
+static void test_errors(void **state)
+{
+	char text[200];
+
+	for (unsigned host = 1; host < 30; host++) {
+		struct packet packet, error = {.len = 0};
+		unsigned worker, back;
+		uint8_t port = INSIDE;
+
+		snprintf(text, sizeof(text),
+			"ip4 src=10.0.2.%u dst=198.51.100.1 udp sport=5000 dport=9 data=8", host);
+		packet = net_packet(text);
+		assert_string_equal(pass(&packet, &port, &worker), "next");
+		snprintf(text, sizeof(text),
+			"ip4 src=192.0.2.9 dst=%u.%u.%u.%u icmp kind=3 code=3 data=36",
+			packet.bytes[26], packet.bytes[27], packet.bytes[28], packet.bytes[29]);
+		error = packet_make(text);
+		memcpy(error.bytes + error.len - 36, packet.bytes + 14, 36);
+		flow_checksums(error.bytes, error.len);
+		port = OUTSIDE;
+		assert_string_equal(pass(&error, &port, &back), "next");
+		assert_int_equal(back, worker);
+	}
+}
+
+// The fragments behind the first one go where it went, if they come by the same queue.
+static void test_fragments(void **state)
+{
+	char text[200];
+
+	for (unsigned host = 1; host < 30; host++) {
+		struct packet first, later;
+		unsigned worker, with;
+		uint8_t port = INSIDE;
+
+		snprintf(text, sizeof(text),
+			"ip4 src=10.0.3.%u dst=198.51.100.1 id=%u mf=1 udp sport=5000 dport=9 "
+			"data=16",
+			host, host);
+		first = net_packet(text);
+		assert_string_equal(pass(&first, &port, &worker), "next");
+		snprintf(text, sizeof(text),
+			"ip4 src=10.0.3.%u dst=198.51.100.1 id=%u off=3 proto=17 data=16", host,
+			host);
+		later = net_packet(text);
+		port = INSIDE;
+		assert_string_equal(pass(&later, &port, &with), "next");
+		assert_int_equal(with, worker);
+		assert_memory_equal(later.bytes + 26, first.bytes + 26, 8);
+	}
+}
+
+// No worker has much more than its part of many hosts; what is of no flow stays.
+static void test_parts(void **state)
+{
+	unsigned part[WORKERS] = {0};
+	const struct packet arp = packet_make("type=0806 data=28");
+	uint8_t worker;
+	char text[160];
+
+	for (unsigned host = 0; host < 3000; host++) {
+		struct packet packet;
+
+		snprintf(text, sizeof(text),
+			"ip4 src=10.1.%u.%u dst=198.51.100.1 udp sport=1 dport=2 data=4", host >> 8,
+			host & 255);
+		packet = net_packet(text);
+		part[home_of(&packet, INSIDE)]++;
+	}
+	for (unsigned w = 0; w < WORKERS; w++) {
+		struct cv_view view = {.in = OUTSIDE};
+		uint8_t bytes[64];
+
+		assert_in_range(part[w], 1350, 1650);
+		memcpy(bytes, arp.bytes, arp.len);
+		cv_view_set(&view, bytes, arp.len);
+		assert_int_equal(cv_flow_home_find(finders[w], &view, &worker, 1), 0);
+		assert_int_equal(worker, w);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_answers_come_home, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_host_has_one_mapping, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_forwards, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hairpins, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_all_is_given_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_protocols, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fragments, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "nf/nat/use.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+
+#define TRIES 4 // ports that are tried for a new mapping
+
+// Who has a mapping, which has a number among those of all workers: one of two, mostly, this one or
+// the other end's of a hairpin.
+static struct cv_nat_worker *holder_of(const struct cv_nat_worker *own, uint32_t number)
+{
+	struct cv_nat_state *state = own->state;
+	struct cv_nat_worker *of = &state->workers[own->index];
+
+	if (number - own->first >= state->mappings_each)
+		for (of = state->workers;
+			of->mappings == NULL || number - of->first >= state->mappings_each;)
+			of++;
+	return of;
+}
+
+struct cv_nat_mapping *cv_nat_use_at(const struct cv_nat_worker *own, uint32_t number)
+{
+	const struct cv_nat_worker *of = holder_of(own, number);
+
+	return cv_nat_mapping_at(of->mappings, number - of->first);
+}
+
+struct cv_nat_worker *cv_nat_use_home(struct cv_nat_worker *own,
+	const struct cv_flow_packet *packet, const union cv_flow_address *address)
+{
+	const struct cv_flow_homes *homes = cv_flow_homes_of(packet);
+
+	if (homes == NULL)
+		return own;
+	return &own->state->workers[cv_flow_home_of_address(homes, 4, address)];
+}
+
+static struct cv_nat_key key_of(const struct cv_nat *nat, const struct cv_flow_tuple *tuple)
+{
+	struct cv_nat_key key = {
+		.internal = tuple->src.ipv4,
+		.port = tuple->sport,
+		.proto = tuple->proto,
+	};
+
+	if (nat->per_remote) {
+		key.remote = tuple->dst.ipv4;
+		key.remote_port = tuple->dport;
+	}
+	return key;
+}
+
+// Takes a port that no flow has: one that a flow has is tried no more, and given back.
+static int take_port(struct cv_nat_worker *own, const struct cv_nf_worker *worker,
+	const struct cv_flow_packet *packet, const struct cv_flow_tuple *tuple,
+	enum cv_nat_kind kind, struct cv_nat_port *port)
+{
+	struct cv_nat_port tried[TRIES];
+	unsigned count = 0;
+	int rc;
+
+	for (;;) {
+		struct cv_flow_tuple outside = *tuple;
+
+		rc = cv_nat_blocks_take(
+			own->blocks, tuple->src.ipv4, kind, tuple->sport, worker->now, port);
+		if (rc != 0)
+			break;
+		outside.src.ipv4 = port->address;
+		outside.sport = port->port;
+		if (cv_flow_is_free(packet, &outside))
+			break;
+		tried[count++] = *port;
+		if (count == TRIES) {
+			rc = -ENOSPC;
+			break;
+		}
+	}
+	for (unsigned i = 0; i < count; i++)
+		cv_nat_blocks_give(own->blocks, kind, &tried[i], worker->now);
+	return rc;
+}
+
+// What the permit of a remote address is found by, beside its mapping.
+static struct cv_nat_key permit_key(const struct cv_nat_mapping *mapping, rte_be32_t remote)
+{
+	struct cv_nat_key key = mapping->key;
+
+	key.remote = remote;
+	return key;
+}
+
+bool cv_nat_use_may_send(const struct cv_nat_worker *own, uint32_t number, rte_be32_t remote)
+{
+	const struct cv_nat_key key = permit_key(cv_nat_use_at(own, number), remote);
+	struct cv_nat_worker *of = holder_of(own, number);
+	uint32_t permit;
+
+	if (own->nat->filtering != CV_NAT_FROM_ADDRESSES)
+		return own->nat->filtering == CV_NAT_FROM_ANYWHERE;
+	cv_nat_lock(of);
+	permit = cv_nat_mappings_by_key(of->mappings, &key);
+	cv_nat_unlock(of);
+	return permit != CV_NAT_NONE;
+}
+
+// A flow uses a mapping, or a permit, no more. By who holds the lock, as below.
+static void give_back(struct cv_nat_worker *own, uint32_t index, uint64_t now)
+{
+	struct cv_nat_mapping *mapping = cv_nat_mapping_at(own->mappings, index);
+	const struct cv_nat_mapping was = *mapping;
+	const struct cv_nat_port port = {
+		.address = was.external, .port = was.external_port, .block = was.block};
+
+	if (--mapping->flows > 0)
+		return;
+	cv_nat_mappings_remove(own->mappings, index);
+	if (was.is_permit)
+		give_back(own, was.block, now);
+	else
+		cv_nat_blocks_give(
+			own->blocks, (enum cv_nat_kind)cv_nat_kind_of(was.key.proto), &port, now);
+}
+
+void cv_nat_use_end(const struct cv_nat_worker *own, uint32_t number, uint64_t now)
+{
+	struct cv_nat_worker *of = holder_of(own, number);
+
+	cv_nat_lock(of);
+	give_back(of, number - of->first, now);
+	cv_nat_unlock(of);
+}
+
+// The permit that a flow uses in place of its mapping, which it uses itself. Returns its index;
+// CV_NAT_NONE: there is no room for it.
+static uint32_t use_permit(
+	struct cv_nat_worker *own, uint32_t index, rte_be32_t remote, uint64_t now)
+{
+	struct cv_nat_mapping permit = *cv_nat_mapping_at(own->mappings, index);
+	uint32_t known;
+
+	permit.key = permit_key(&permit, remote);
+	known = cv_nat_mappings_by_key(own->mappings, &permit.key);
+	if (known != CV_NAT_NONE) {
+		cv_nat_mapping_at(own->mappings, known)->flows++;
+		give_back(own, index, now); // that permit uses it already
+		return known;
+	}
+	if (!cv_nat_mappings_have_room(own->mappings))
+		return CV_NAT_NONE;
+	permit.is_permit = true;
+	permit.block = index;
+	permit.flows = 1;
+	return cv_nat_mappings_add(own->mappings, &permit, true);
+}
+
+uint8_t cv_nat_use_source(const struct cv_nat *nat, struct cv_nat_worker *own,
+	const struct cv_nf_worker *worker, const struct cv_flow_packet *packet,
+	const struct cv_flow_tuple *tuple, enum cv_nat_kind kind, uint32_t *index)
+{
+	struct cv_nat_mapping mapping = {.key = key_of(nat, tuple)};
+	struct cv_nat_port port;
+	int rc;
+
+	*index = cv_nat_mappings_by_key(own->mappings, &mapping.key);
+	if (*index == CV_NAT_NONE) {
+		if (!cv_nat_mappings_have_room(own->mappings))
+			return CV_DROP(CV_NAT_MAPPINGS_FULL);
+		rc = take_port(own, worker, packet, tuple, kind, &port);
+		if (rc != 0)
+			return CV_DROP(rc == -EDQUOT ? CV_NAT_SUBSCRIBER_LIMIT : CV_NAT_NO_PORT);
+		mapping.external = port.address;
+		mapping.external_port = port.port;
+		mapping.block = port.block;
+		*index = cv_nat_mappings_add(own->mappings, &mapping, true);
+	}
+	cv_nat_mapping_at(own->mappings, *index)->flows++;
+	if (nat->filtering == CV_NAT_FROM_ADDRESSES) {
+		const uint32_t used = use_permit(own, *index, tuple->dst.ipv4, worker->now);
+
+		if (used == CV_NAT_NONE) {
+			give_back(own, *index, worker->now);
+			return CV_DROP(CV_NAT_MAPPINGS_FULL);
+		}
+		*index = used;
+	}
+	return CV_NEXT;
+}
+
+uint32_t cv_nat_use_destination(struct cv_nat_worker *own, const struct cv_flow_tuple *tuple)
+{
+	struct cv_nat_worker *of = own;
+	uint32_t index;
+
+	if (tuple->proto == IPPROTO_ICMP)
+		return CV_NAT_NONE;
+	if (own->state->shared) {
+		const uint8_t owner = cv_nat_owner(own->state, tuple->dport);
+
+		if (owner == CV_FLOW_HOME_BY_TUPLE)
+			return CV_NAT_NONE;
+		of = &own->state->workers[owner];
+	}
+	cv_nat_lock(of);
+	index = cv_nat_mappings_by_external(
+		of->mappings, tuple->dst.ipv4, tuple->dport, tuple->proto);
+	if (index != CV_NAT_NONE)
+		cv_nat_mapping_at(of->mappings, index)->flows++;
+	cv_nat_unlock(of);
+	return index == CV_NAT_NONE ? CV_NAT_NONE : of->first + index;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Mappings and permits as flows use them: each lives as long as a flow does. A mapping has a number
+// among those of all workers; mostly this worker has it, or the other end's of a hairpin.
+#ifndef CV_NAT_USE_H
+#define CV_NAT_USE_H
+
+#include "nf/nat/nat.h"
+
+// The mapping of a number that a flow has: it stays as it is for as long.
+struct cv_nat_mapping *cv_nat_use_at(const struct cv_nat_worker *own, uint32_t number);
+
+// Who has the mappings of an internal address: this worker, but for a hairpin's other end.
+struct cv_nat_worker *cv_nat_use_home(struct cv_nat_worker *own,
+	const struct cv_flow_packet *packet, const union cv_flow_address *address);
+
+// Finds or makes the mapping of a tuple's source, at its home, under its lock; a flow uses it from now
+// on, by its index there, or its permit. Returns CV_NEXT or a drop.
+uint8_t cv_nat_use_source(const struct cv_nat *nat, struct cv_nat_worker *own,
+	const struct cv_nf_worker *worker, const struct cv_flow_packet *packet,
+	const struct cv_flow_tuple *tuple, enum cv_nat_kind kind, uint32_t *index);
+
+// The mapping that an external destination is, which a flow uses from now on: its number;
+// CV_NAT_NONE.
+uint32_t cv_nat_use_destination(struct cv_nat_worker *own, const struct cv_flow_tuple *tuple);
+
+// Whether a mapping is for packets from this remote address that are of no flow yet.
+bool cv_nat_use_may_send(const struct cv_nat_worker *own, uint32_t number, rte_be32_t remote);
+
+// A flow uses a mapping, or a permit, no more.
+void cv_nat_use_end(const struct cv_nat_worker *own, uint32_t number, uint64_t now);
+
+#endif

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Outbound (RFC 4303 section 3.3): policy, ESP in tunnel mode, an outer header (RFC 4301 section 5.1.2, RFC
+// 6040). Packets of a burst are prepared one by one; then those in a row that have one association get
+// their sequence numbers at once, and are encrypted.
+#include <string.h>
+
+#include "nf/vpn/vpn.h"
+#include "packet/ipv4_fragment.h"
+#include "packet/ipv6.h"
+#include "packet/udp.h"
+
+#define IPV6_MTU_LEAST 1280u // RFC 8200 section 5
+#define IPV4_MTU_LEAST 68u // RFC 791 section 3.2
+
+// A packet on its way out.
+struct out {
+	struct cv_vpn *vpn;
+	struct cv_nf_worker *worker;
+	struct cv_view *view;
+	const struct cv_sa *sa;
+};
+
+// One that has all but its sequence number, and is not encrypted.
+struct prepared {
+	const struct cv_sa *sa;
+	uint8_t *ip; // the outer header
+	uint16_t at; // its place in the burst
+	uint16_t clear; // bytes to be encrypted
+};
+
+// What a packet inside says of the outer one.
+struct inner {
+	uint16_t len;
+	uint8_t class; // DSCP and ECN
+	bool v6, df;
+};
+
+static uint8_t tell_and_drop(
+	const struct out *out, enum cv_vpn_drop why, enum cv_icmp_reason reason, uint32_t value)
+{
+	const struct cv_icmp_error error = {.reason = reason, .value = value};
+	const struct cv_view *view = out->view;
+	const bool v6 = view->proto == CV_PROTO_IPV6;
+	const uint8_t *ip = view->data + view->l3;
+
+	// Where the tunnel's own address is of the other version it speaks for the destination.
+	cv_teller_tell(&out->vpn->teller, out->worker, view, &error,
+		out->sa->local.v6 == v6 ? out->sa->local.bytes : ip + (v6 ? 24 : 16));
+	return CV_DROP(why);
+}
+
+// False: the header is not sound.
+static CV_INLINE bool read_inner(const struct cv_view *view, struct inner *inner)
+{
+	const uint8_t *ip = view->data + view->l3;
+	const uint16_t room = view->len - view->l3;
+
+	if (view->proto == CV_PROTO_IPV4) {
+		const struct cv_ipv4 *v4 = (const struct cv_ipv4 *)ip;
+
+		if (cv_ipv4_check(v4, room) == 0)
+			return false;
+		inner->len = rte_be_to_cpu_16(v4->total_len);
+		inner->class = v4->tos;
+		inner->v6 = false;
+		inner->df = (v4->fragment & CV_IPV4_DF) != 0;
+		return true;
+	}
+	if (!cv_ipv6_check((const struct cv_ipv6 *)ip, room))
+		return false;
+	inner->len = CV_IPV6_LEN + rte_be_to_cpu_16(((const struct cv_ipv6 *)ip)->payload_len);
+	inner->class = (uint8_t)(ip[0] << 4 | ip[1] >> 4);
+	inner->v6 = inner->df = true;
+	return true;
+}
+
+static CV_INLINE uint8_t hops_of(const uint8_t *ip, bool v6)
+{
+	return v6 ? ((const struct cv_ipv6 *)ip)->hop_limit : ((const struct cv_ipv4 *)ip)->ttl;
+}
+
+static CV_INLINE void take_hop(uint8_t *ip, bool v6)
+{
+	if (v6)
+		((struct cv_ipv6 *)ip)->hop_limit--;
+	else
+		cv_ipv4_ttl_decrement((struct cv_ipv4 *)ip);
+}
+
+static CV_INLINE unsigned padding_of(uint32_t len)
+{
+	return -(len + CV_ESP_TRAILER_LEN) & (CV_ESP_ALIGN - 1);
+}
+
+// What is written before a packet, and behind one of so many bytes.
+static CV_INLINE unsigned front_of(const struct cv_sa *sa)
+{
+	return sa->header_len + CV_ESP_LEN;
+}
+
+static CV_INLINE unsigned back_of(uint32_t len)
+{
+	return padding_of(len) + CV_ESP_TRAILER_LEN + CV_GCM_TAG_LEN;
+}
+
+// The longest packet inside that a packet outside of so many bytes has room for.
+static uint32_t inner_mtu(const struct cv_sa *sa, uint32_t mtu)
+{
+	const uint32_t least = front_of(sa) + CV_ESP_TRAILER_LEN + CV_GCM_TAG_LEN;
+
+	return mtu < least + CV_ESP_ALIGN
+		       ? 0
+		       : ((mtu - front_of(sa) - CV_GCM_TAG_LEN) & ~(CV_ESP_ALIGN - 1u)) -
+				 CV_ESP_TRAILER_LEN;
+}
+
+// The outer header but for what depends on the sequence number and on the encrypted bytes.
+static CV_INLINE void write_outer(
+	const struct cv_sa *sa, uint8_t *to, const struct inner *inner, uint32_t len)
+{
+	uint8_t class = inner->class;
+
+	if (sa->dscp >= 0)
+		class = (uint8_t)(sa->dscp << 2 | (class & 3));
+	memcpy(to, sa->header, CV_IPV4_LEN);
+	if (sa->header_len > CV_IPV4_LEN)
+		memcpy(to + CV_IPV4_LEN, sa->header + CV_IPV4_LEN, sa->header_len - CV_IPV4_LEN);
+	if (sa->local.v6) {
+		struct cv_ipv6 *ip = (struct cv_ipv6 *)to;
+
+		ip->version_class_flow = rte_cpu_to_be_32(0x60000000 | (uint32_t) class << 20);
+		ip->payload_len = rte_cpu_to_be_16((uint16_t)(len - CV_IPV6_LEN));
+	} else {
+		struct cv_ipv4 *ip = (struct cv_ipv4 *)to;
+		const bool df = sa->df == CV_SA_DF_COPY ? inner->df : sa->df == CV_SA_DF_SET;
+
+		ip->tos = class;
+		ip->total_len = rte_cpu_to_be_16((uint16_t)len);
+		ip->fragment = df ? CV_IPV4_DF : 0;
+	}
+	if (sa->udp != 0) {
+		struct cv_udp *udp = (struct cv_udp *)(to + sa->header_len - CV_UDP_LEN);
+
+		udp->len = rte_cpu_to_be_16((uint16_t)(len - (sa->header_len - CV_UDP_LEN)));
+	}
+}
+
+// What encloses a packet inside of inner->len bytes, whose front begins at `to`. Returns the bytes to be
+// encrypted.
+static CV_INLINE uint16_t enclose(const struct cv_sa *sa, uint8_t *to, const struct inner *inner)
+{
+	const unsigned padding = padding_of(inner->len);
+	uint8_t *end = to + front_of(sa) + inner->len;
+
+	write_outer(sa, to, inner, front_of(sa) + inner->len + back_of(inner->len));
+	for (unsigned i = 0; i < padding; i++)
+		*end++ = (uint8_t)(i + 1);
+	end[0] = (uint8_t)padding;
+	end[1] = inner->v6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
+	return (uint16_t)(inner->len + padding + CV_ESP_TRAILER_LEN);
+}
+
+static void write_checksum_udp6(uint8_t *to, uint32_t len)
+{
+	struct cv_udp *udp = (struct cv_udp *)(to + CV_IPV6_LEN);
+	uint64_t sum = cv_checksum_add(0, to + 8, 32) + rte_cpu_to_be_16(IPPROTO_UDP) + udp->len;
+
+	udp->checksum = (rte_be16_t)~cv_checksum_fold(
+		cv_checksum_add(sum, (uint8_t *)udp, len - CV_IPV6_LEN));
+	if (udp->checksum == 0)
+		udp->checksum = 0xffff;
+}
+
+// The packet gets its sequence number, is encrypted, and its outer header becomes whole.
+static CV_INLINE void finish(const struct prepared *packet, uint64_t sequence)
+{
+	const struct cv_sa *sa = packet->sa;
+	const struct cv_sa_state *state = sa->state;
+	uint8_t *ip = packet->ip, *esp = ip + sa->header_len, *clear = esp + CV_ESP_LEN;
+	const uint64_t iv = rte_cpu_to_be_64(state->first_iv + sequence);
+	const rte_be32_t spi = rte_cpu_to_be_32(sa->spi);
+	const rte_be32_t low = rte_cpu_to_be_32((uint32_t)sequence);
+	const rte_be32_t extended[3] = {spi, rte_cpu_to_be_32((uint32_t)(sequence >> 32)), low};
+	const uint64_t head = (uint64_t)low << 32 | spi;
+	uint8_t nonce[CV_GCM_NONCE_LEN];
+
+	memcpy(esp, &head, sizeof(head)); // at once, as the cipher reads it
+	memcpy(esp + 8, &iv, sizeof(iv));
+	cv_cipher_nonce(nonce, state->salt, iv);
+	cv_cipher_run(&state->cipher, clear, packet->clear, nonce,
+		sa->esn ? (const uint8_t *)extended : esp, sa->esn ? 12 : 8, clear + packet->clear);
+	if (sa->local.v6) {
+		if (sa->udp != 0)
+			write_checksum_udp6(
+				ip, sa->header_len + CV_ESP_LEN + packet->clear + CV_GCM_TAG_LEN);
+		return;
+	}
+	// What may be fragmented needs an identification (RFC 6864).
+	if (((struct cv_ipv4 *)ip)->fragment == 0)
+		((struct cv_ipv4 *)ip)->id = rte_cpu_to_be_16((uint16_t)sequence);
+	((struct cv_ipv4 *)ip)->checksum = (rte_be16_t)~cv_checksum_fold(
+		(uint64_t)sa->sum + ((struct cv_ipv4 *)ip)->total_len + ((struct cv_ipv4 *)ip)->id +
+		((struct cv_ipv4 *)ip)->fragment + rte_cpu_to_be_16(((struct cv_ipv4 *)ip)->tos));
+}
+
+static uint8_t refusal_drop(enum cv_sa_refusal refusal)
+{
+	return refusal == CV_SA_EXPIRED ? CV_DROP(CV_VPN_EXPIRED)
+					: CV_DROP(CV_VPN_SEQUENCE_OVERFLOW);
+}
+
+// Packets in a row that have one association.
+static CV_INLINE void finish_row(const struct prepared *packet, uint16_t n, uint8_t *verdict)
+{
+	uint16_t bytes[CV_BURST_MAX], granted;
+	enum cv_sa_refusal refusal;
+	uint64_t first;
+
+	for (uint16_t i = 0; i < n; i++)
+		bytes[i] = packet[i].clear;
+	granted = cv_sa_reserve(packet[0].sa, bytes, n, &first, &refusal);
+	for (uint16_t i = 0; i < granted; i++)
+		finish(&packet[i], first + i);
+	for (uint16_t i = granted; i < n; i++)
+		verdict[packet[i].at] = refusal_drop(refusal);
+}
+
+// Writes fragment number i, from 1, as a packet of its own. The verdict is the reason why there is none.
+static uint8_t send_fragment(const struct out *out, const struct inner *whole,
+	const struct cv_ipv4_fragments *parts, uint16_t i)
+{
+	const struct cv_view *view = out->view;
+	const struct inner inner = {.len = cv_ipv4_fragment_len(parts, i), .class = whole->class};
+	const rte_be16_t type = out->sa->local.v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4;
+	struct prepared packet = {.sa = out->sa, .at = 0};
+	uint8_t verdict = CV_NEXT, *frame;
+
+	frame = cv_nf_originate(out->worker,
+		(uint16_t)(view->l3 + front_of(out->sa) + inner.len + back_of(inner.len)), view->in,
+		view->out, CV_NF_BEHIND);
+	if (frame == NULL)
+		return CV_DROP(CV_VPN_NO_ROOM);
+	memcpy(frame, view->data, view->l3);
+	memcpy(frame + view->l3 - sizeof(type), &type, sizeof(type));
+	packet.ip = frame + view->l3;
+	cv_ipv4_fragment((const struct cv_ipv4 *)(view->data + view->l3), parts, i,
+		packet.ip + front_of(out->sa));
+	packet.clear = enclose(out->sa, packet.ip, &inner);
+	finish_row(&packet, 1, &verdict);
+	return verdict;
+}
+
+// A packet that is too long becomes its first fragment; the others are sent behind the burst. What was made
+// before something failed is sent, too: it is of no use, and does no harm.
+static uint8_t fragment(const struct out *out, struct inner *inner, uint32_t mtu)
+{
+	struct cv_view *view = out->view;
+	struct cv_ipv4 *ip = (struct cv_ipv4 *)(view->data + view->l3);
+	struct cv_ipv4_fragments parts;
+
+	cv_ipv4_fragments(ip, (uint16_t)mtu, &parts);
+	if (parts.count == 0 || view->before != 0)
+		return CV_DROP(CV_VPN_TOO_BIG);
+	take_hop((uint8_t *)ip, false);
+	for (uint16_t i = 1; i < parts.count; i++) {
+		const uint8_t verdict = send_fragment(out, inner, &parts, i);
+
+		if (verdict != CV_NEXT)
+			return verdict;
+	}
+	cv_ipv4_fragment_first(ip, &parts);
+	inner->len = parts.first_len;
+	return CV_NEXT;
+}
+
+// A packet that does not fit. CV_NEXT: its first fragment does.
+static uint8_t shorten(const struct out *out, struct inner *inner)
+{
+	const uint32_t mtu = inner_mtu(out->sa, out->vpn->mtu);
+
+	if (inner->df) {
+		// What every link carries cannot be made smaller.
+		if (mtu < (inner->v6 ? IPV6_MTU_LEAST : IPV4_MTU_LEAST))
+			return CV_DROP(CV_VPN_TOO_BIG);
+		return tell_and_drop(out, CV_VPN_TOO_BIG, CV_ICMP_TOO_BIG, mtu);
+	}
+	return mtu < IPV4_MTU_LEAST ? CV_DROP(CV_VPN_TOO_BIG) : fragment(out, inner, mtu);
+}
+
+// Moves an Ethernet header and its tags forward.
+static CV_INLINE void move_ethernet(uint8_t *to, const uint8_t *from, unsigned len)
+{
+	uint64_t first, last; // they overlap
+
+	if (CV_UNLIKELY(len != CV_ETHER_LEN)) {
+		memmove(to, from, len);
+		return;
+	}
+	memcpy(&first, from, sizeof(first));
+	memcpy(&last, from + CV_ETHER_LEN - sizeof(last), sizeof(last));
+	memcpy(to, &first, sizeof(first));
+	memcpy(to + CV_ETHER_LEN - sizeof(last), &last, sizeof(last));
+}
+
+// Puts one packet into the tunnel, but for its number and encryption.
+static CV_INLINE uint8_t prepare(const struct out *out, struct prepared *packet)
+{
+	const struct cv_sa *sa = out->sa;
+	struct cv_view *view = out->view;
+	const rte_be16_t type = sa->local.v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4;
+	const unsigned front = front_of(sa), l3 = view->l3;
+	struct inner inner;
+	uint8_t verdict, *data;
+
+	if (CV_UNLIKELY(!read_inner(view, &inner)))
+		return CV_DROP(CV_VPN_BAD_HEADER);
+	if (CV_UNLIKELY(hops_of(view->data + l3, inner.v6) <= 1))
+		return tell_and_drop(out, CV_VPN_TTL_EXPIRED, CV_ICMP_TIME_EXCEEDED, 0);
+	if (CV_UNLIKELY(front + inner.len + back_of(inner.len) > out->vpn->mtu)) {
+		verdict = shorten(out, &inner);
+		if (verdict != CV_NEXT)
+			return verdict;
+	} else {
+		take_hop(view->data + l3, inner.v6);
+	}
+	if (view->len - l3 > inner.len && // padding, or what became other fragments
+		!cv_nf_trim(out->worker, view, (uint16_t)(view->len - l3 - inner.len)))
+		return CV_DROP(CV_VPN_NO_ROOM);
+	if (CV_UNLIKELY(cv_nf_append(out->worker, view, (uint16_t)back_of(inner.len)) == NULL))
+		return CV_DROP(CV_VPN_NO_ROOM);
+	data = cv_nf_prepend(out->worker, view, (uint16_t)front);
+	if (CV_UNLIKELY(data == NULL))
+		return CV_DROP(CV_VPN_NO_ROOM);
+	move_ethernet(data, data + front, l3);
+	memcpy(data + l3 - sizeof(type), &type, sizeof(type));
+	packet->sa = sa;
+	packet->ip = data + l3;
+	packet->clear = enclose(sa, packet->ip, &inner);
+	view->proto = type; // all that differs: reading it back would wait for the line
+	return CV_NEXT;
+}
+
+static bool is_ip(const struct cv_view *view)
+{
+	return view->proto == CV_PROTO_IPV4 || view->proto == CV_PROTO_IPV6;
+}
+
+CV_HOT uint16_t cv_vpn_seal(struct cv_vpn *vpn, struct cv_nf_worker *worker, struct cv_view *view,
+	uint8_t *verdict, uint16_t n)
+{
+	struct prepared packets[CV_BURST_MAX];
+	uint32_t rule[CV_BURST_MAX];
+	uint16_t count = 0, others = 0;
+
+	// Packets grow into lines before and behind that nobody has touched yet.
+	for (uint16_t i = 0; i < n; i++) {
+		CV_PREFETCH_WRITE(view[i].data - CV_ESP_LEN - CV_IPV4_LEN);
+		CV_PREFETCH_WRITE(view[i].data + view[i].len + CV_GCM_TAG_LEN);
+	}
+	cv_choice_find(&vpn->outbound, worker, view, rule, n);
+	for (uint16_t i = 0; i < n; i++) {
+		const struct cv_vpn_policy *policy = &vpn->policy[rule[i]];
+		const struct out out = {vpn, worker, &view[i], policy->out};
+
+		verdict[i] = CV_NEXT;
+		if (policy->action == CV_VPN_BYPASS || !is_ip(&view[i]))
+			continue;
+		if (policy->action == CV_VPN_DISCARD) {
+			verdict[i] = CV_DROP(CV_VPN_DISCARDED);
+		} else if (policy->out == NULL) {
+			verdict[i] = CV_DROP(CV_VPN_NO_SA);
+		} else {
+			packets[count].at = i;
+			verdict[i] = prepare(&out, &packets[count]);
+			count += verdict[i] == CV_NEXT;
+		}
+	}
+	for (uint16_t i = 0, end; i < count; i = end) {
+		for (end = i + 1; end < count && packets[end].sa == packets[i].sa; end++)
+			;
+		finish_row(&packets[i], (uint16_t)(end - i), verdict);
+	}
+	for (uint16_t i = 0; i < n; i++)
+		others += verdict[i] != CV_NEXT;
+	return others;
+}

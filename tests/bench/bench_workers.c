@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// bench-workers [REPEATS [FLOWS]]: what a second worker adds, in memory, on cores 0 and 1: packets per
+// second of a chain that runs both ways between two ports, with one worker and with two, of which
+// each polls a port. Chains: l2fwd, which remembers nothing; a stateful firewall, whose flows the
+// workers share by a hash of both ends; the same and a NAT, by the internal address.
+//
+// The node is the real one (daemon/node.h); only its ports are not. They write one of FLOWS packets,
+// by chance, into a new buffer, and free what they are given. A port waits while a worker behind it
+// has no room, so nothing is dropped. Repeats alternate. One line of JSON for each chain: millions of
+// packets per second, medians with the least and the most, and cycles per packet of one worker.
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_mbuf.h>
+
+#include "daemon/node.h"
+#include "daemon/node_workers.h"
+#include "packet/ipv4.h"
+
+#define REPEATS_MAX 99
+#define RUN_MS 200
+#define FRAME 60
+#define SUBSCRIBERS 1024
+#define LEFT 0
+#define RIGHT 1
+
+// A frame of each flow as it comes in by a port, and whether it is known.
+struct frame {
+	uint8_t bytes[64];
+};
+
+// A port of one node.
+struct memory_port {
+	struct cv_port port; // first: it takes the null port's place
+	struct bench *bench;
+	unsigned side;
+	uint64_t state; // of chance
+	uint32_t next; // when all flows are begun, in turn
+};
+
+struct bench {
+	struct cv_plan *plan;
+	struct cv_node *node;
+	struct frame *frames[2]; // by side
+	uint8_t *known; // flows whose reply is known
+	uint32_t flows, known_count;
+	bool learns;
+	struct memory_port ports[2];
+	struct cv_port *list[2];
+};
+
+static void die(const char *text)
+{
+	fprintf(stderr, "bench-workers: %s\n", text);
+	exit(1);
+}
+
+static uint32_t draw(struct memory_port *port)
+{
+	port->state ^= port->state << 13;
+	port->state ^= port->state >> 7;
+	port->state ^= port->state << 17;
+	return (uint32_t)((port->state >> 32) * port->bench->flows >> 32);
+}
+
+static uint16_t rx(struct cv_port *port, uint16_t queue, struct rte_mbuf **packets, uint16_t n)
+{
+	struct memory_port *memory = (struct memory_port *)port;
+	const struct bench *bench = memory->bench;
+	const struct frame *from[CV_BURST_MAX];
+
+	if (bench->learns && memory->side == RIGHT)
+		return 0;
+	if (n == 0 || rte_mempool_get_bulk(bench->node->pool, (void **)packets, n) != 0)
+		return 0;
+	for (unsigned i = 0; i < n; i++) {
+		const uint32_t flow = bench->learns ? memory->next++ % bench->flows : draw(memory);
+
+		from[i] = &bench->frames[memory->side][flow];
+		rte_prefetch0(from[i]);
+	}
+	for (unsigned i = 0; i < n; i++) { // as cv_buffers_free() left it
+		packets[i]->data_off = RTE_PKTMBUF_HEADROOM;
+		packets[i]->data_len = FRAME;
+		packets[i]->pkt_len = FRAME;
+		packets[i]->ol_flags = 0;
+		memcpy(rte_pktmbuf_mtod(packets[i], uint8_t *), from[i]->bytes, FRAME);
+	}
+	return n;
+}
+
+// What left by the right port, turned around, is a reply. One worker at a time learns a flow.
+static void learn(struct bench *bench, const uint8_t *data)
+{
+	uint8_t *reply;
+	uint32_t flow;
+
+	memcpy(&flow, data + 44, sizeof(flow));
+	if (flow >= bench->flows)
+		die("a packet was not forwarded as it came");
+	reply = bench->frames[RIGHT][flow].bytes;
+	memcpy(reply, data, FRAME);
+	memcpy(reply + 26, data + 30, 4);
+	memcpy(reply + 30, data + 26, 4);
+	memcpy(reply + 34, data + 36, 2);
+	memcpy(reply + 36, data + 34, 2);
+	if (__atomic_exchange_n(&bench->known[flow], 1, __ATOMIC_RELAXED) == 0)
+		__atomic_add_fetch(&bench->known_count, 1, __ATOMIC_RELAXED);
+}
+
+static uint16_t tx(struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
+{
+	struct memory_port *memory = (struct memory_port *)port;
+
+	if (memory->bench->learns && memory->side == RIGHT)
+		for (unsigned i = 0; i < n; i++)
+			learn(memory->bench, rte_pktmbuf_mtod(packets[i], const uint8_t *));
+	cv_buffers_free(packets, n);
+	return n;
+}
+
+static void write_frames(struct bench *bench)
+{
+	for (uint32_t i = 0; i < bench->flows; i++) {
+		uint8_t *frame = bench->frames[LEFT][i].bytes;
+		struct cv_ipv4 *ip = (struct cv_ipv4 *)(frame + 14);
+		const rte_be16_t ports[2] = {
+			rte_cpu_to_be_16((uint16_t)(1024 + i / SUBSCRIBERS)), RTE_BE16(443)};
+
+		frame[12] = 8;
+		*ip = (struct cv_ipv4){.version_ihl = 0x45,
+			.total_len = RTE_BE16(FRAME - 14),
+			.ttl = 64,
+			.proto = IPPROTO_UDP,
+			.src = rte_cpu_to_be_32(10u << 24 | i % SUBSCRIBERS),
+			.dst = RTE_BE32(0xc6336401)};
+		ip->checksum = cv_checksum((const uint8_t *)ip, CV_IPV4_LEN);
+		memcpy(frame + 34, ports, 4);
+		frame[39] = FRAME - 34;
+		frame[40] = 1; // there is a checksum
+		memcpy(frame + 44, &i, sizeof(i));
+	}
+}
+
+// A plan of a chain both ways.
+static json_t *make_plan(const char *path, const char *back, unsigned workers, uint32_t flows)
+{
+	static const char functions[] =
+		"[{\"name\": \"l2\", \"type\": \"l2fwd\", \"config\": {}},"
+		" {\"name\": \"fw\", \"type\": \"firewall\", \"config\": {\"stateful\": true,"
+		"  \"rules\": [{\"action\": \"allow\", \"src\": \"10.0.0.0/8\"}]}},"
+		" {\"name\": \"nat\", \"type\": \"nat\", \"config\": {\"outside\": [\"right\"],"
+		"  \"inside\": [\"10.0.0.0/8\"], \"pool\": [\"192.0.2.0/26\"],"
+		"  \"mappings\": 4194304}}]";
+	static const char stage[] =
+		"{\"worker\": %u, \"chain\": \"%s\", \"source\": %s, \"path\": %s,"
+		" \"sink\": {\"port\": \"%s\"}}";
+	json_t *stages = json_array(), *list = json_array(), *plan;
+	const bool shared = workers > 1 && strstr(path, "l2") == NULL;
+	char text[512];
+
+	for (unsigned way = 0; way < 2; way++) {
+		const char *name = way == 0 ? "go" : "back";
+		const char *sink = way == 0 ? "right" : "left";
+		const char *steps = way == 0 ? path : back;
+
+		snprintf(text, sizeof(text), stage, way % workers, name,
+			way == 0 ? "{\"port\": \"left\"}" : "{\"port\": \"right\"}", steps, sink);
+		json_array_append_new(stages, json_loads(text, 0, NULL));
+		for (unsigned w = 0; shared && w < workers; w++) {
+			snprintf(text, sizeof(text), stage, w, name, "{\"handoff\": true}", steps,
+				sink);
+			json_array_append_new(stages, json_loads(text, 0, NULL));
+		}
+	}
+	for (unsigned w = 0; w < workers; w++)
+		json_array_append_new(list, json_pack("{s:i}", "core", (int)w));
+	plan = json_pack("{s:s, s:[{s:s,s:s},{s:s,s:s}], s:o,"
+			 " s:[{s:s,s:{},s:s,s:s},{s:s,s:{},s:s,s:s}], s:o, s:o, s:{s:i}}",
+		"schema", "convoy.plan/1", "ports", "name", "left", "kind", "null", "name", "right",
+		"kind", "null", "functions", json_loads(functions, 0, NULL), "chains", "name", "go",
+		"match", "in", "left", "out", "right", "name", "back", "match", "in", "right",
+		"out", "left", "stages", stages, "workers", list, "flows", "max", (int)(flows * 4));
+	return plan;
+}
+
+static void replace_port(struct bench *bench, unsigned side)
+{
+	struct memory_port *memory = &bench->ports[side];
+	struct cv_node *node = bench->node;
+
+	memory->bench = bench;
+	memory->side = side;
+	memory->state = side + 1;
+	node->ports[side]->rx = rx;
+	node->ports[side]->tx = tx;
+	memory->port = *node->ports[side];
+	bench->list[side] = &memory->port;
+	for (unsigned w = 0; w < node->plan->workers_count; w++)
+		for (unsigned s = 0; s < node->workers[w].sources_count; s++) {
+			struct cv_source *source = &node->workers[w].sources[s];
+
+			if (source->port == node->ports[side]) {
+				source->port = &memory->port;
+				source->waits = true;
+			}
+		}
+}
+
+static void run(struct bench *bench)
+{
+	bench->node->phase = CV_WORKER_RUN;
+	cv_node_forward(bench->node);
+}
+
+static uint64_t sent(const struct bench *bench)
+{
+	uint64_t sum = 0;
+
+	for (unsigned w = 0; w < bench->plan->workers_count; w++)
+		for (unsigned p = 0; p < 2; p++)
+			sum += cv_counted(
+				&bench->node->workers[w].paths.ports_counters[p].tx_packets);
+	return sum;
+}
+
+static void sleep_ms(unsigned ms)
+{
+	const struct timespec time = {.tv_nsec = ms * 1000000L};
+
+	nanosleep(&time, NULL);
+}
+
+static void bench_make(
+	struct bench *bench, const char *path, const char *back, unsigned workers, uint32_t flows)
+{
+	json_t *json = make_plan(path, back, workers, flows);
+	char *text = json_dumps(json, 0);
+	struct cv_error error = {0};
+
+	memset(bench, 0, sizeof(*bench));
+	bench->flows = flows;
+	for (unsigned side = 0; side < 2; side++)
+		bench->frames[side] = calloc(flows, sizeof(struct frame));
+	bench->known = calloc(flows, 1);
+	write_frames(bench);
+	bench->plan = cv_plan_parse(text, strlen(text), "plan", &error);
+	if (bench->plan == NULL)
+		die(error.text);
+	bench->node = cv_node_make(bench->plan, &error);
+	if (bench->node == NULL || cv_node_connect(bench->node, &error) != 0)
+		die(error.text);
+	for (unsigned side = 0; side < 2; side++)
+		replace_port(bench, side);
+	for (unsigned w = 0; w < workers; w++)
+		bench->node->workers[w].tx->ports = bench->list;
+	for (unsigned i = 0; i < bench->plan->stages_count; i++)
+		bench->node->handoff.paths[i].waits = true;
+	bench->learns = true;
+	run(bench);
+	while (__atomic_load_n(&bench->known_count, __ATOMIC_RELAXED) < flows)
+		sleep_ms(10);
+	cv_node_stop(bench->node);
+	bench->learns = false;
+	json_decref(json);
+	free(text);
+}
+
+static void bench_free(struct bench *bench)
+{
+	cv_node_free(bench->node);
+	cv_plan_free(bench->plan);
+	free(bench->frames[LEFT]);
+	free(bench->frames[RIGHT]);
+	free(bench->known);
+}
+
+// Millions of packets per second.
+static double measure(const char *path, const char *back, unsigned workers, uint32_t flows)
+{
+	static struct bench of;
+	struct bench *const bench = &of;
+	uint64_t begin, packets;
+	double seconds;
+
+	bench_make(bench, path, back, workers, flows);
+	run(bench);
+	sleep_ms(50);
+	begin = rte_rdtsc();
+	packets = sent(bench);
+	sleep_ms(RUN_MS);
+	packets = sent(bench) - packets;
+	seconds = (double)(rte_rdtsc() - begin) / (double)rte_get_tsc_hz();
+	cv_node_stop(bench->node);
+	bench_free(bench);
+	return (double)packets / seconds / 1e6;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print(const char *name, double *values, unsigned n)
+{
+	qsort(values, n, sizeof(*values), ascending);
+	printf(", \"%s\": {\"median\": %.2f, \"min\": %.2f, \"max\": %.2f}", name, values[n / 2],
+		values[0], values[n - 1]);
+}
+
+static void compare(const char *path, const char *back, unsigned repeats, uint32_t flows)
+{
+	double rates[2][REPEATS_MAX], ratios[REPEATS_MAX], cycles[REPEATS_MAX];
+
+	for (unsigned r = 0; r < repeats; r++) {
+		for (unsigned i = 0; i < 2; i++)
+			rates[i][r] = measure(path, back, i + 1, flows);
+		ratios[r] = rates[1][r] / rates[0][r];
+		cycles[r] = (double)rte_get_tsc_hz() / rates[0][r] / 1e6;
+	}
+	printf("{\"path\": %s, \"flows\": %u", path, flows);
+	print("one_worker_mpps", rates[0], repeats);
+	print("two_workers_mpps", rates[1], repeats);
+	print("ratio", ratios, repeats);
+	print("one_worker_cycles_per_packet", cycles, repeats);
+	printf("}\n");
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	char *eal[] = {argv[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m",
+		"1024", "--lcores", "0@(0,1),1@0,2@1", "--log-level=error",
+		"--file-prefix=bench-workers"};
+	const unsigned repeats = argc > 1 ? (unsigned)atoi(argv[1]) : 5;
+	const unsigned flows = argc > 2 ? (unsigned)atoi(argv[2]) : 65536;
+
+	if (rte_eal_init(RTE_DIM(eal), eal) < 0)
+		die("DPDK did not start: are there two cores?");
+	if (repeats < 1 || repeats > REPEATS_MAX || flows < 1 || flows > 1u << 20)
+		die("REPEATS: give 1 to 99; FLOWS: 1 to 1048576");
+	compare("[\"l2\"]", "[\"l2\"]", repeats, flows);
+	compare("[\"fw\"]", "[\"fw\"]", repeats, flows);
+	compare("[\"fw\", \"nat\"]", "[\"nat\", \"fw\"]", repeats, flows);
+	return 0;
+}
