@@ -28,8 +28,9 @@ struct bench_subject {
 	// Whose packets it gets, which come in by port 0 (forward) and port 1 (replies); NULL: those
 	// of the tables.
 	struct bench_flows *flows;
-	// Ends the flows that bench_flows_open_fresh() opened. Returns TSC ticks for each.
-	double (*end_fresh)(void *state);
+	// Ends the flows that bench_flows_open_fresh() opened. Returns TSC ticks for each, and from
+	// which TSC on others may be opened.
+	double (*end_fresh)(void *state, uint64_t *again);
 	bool uses_up; // packets must be written anew before they come again
 	size_t table_bytes; // of the flow table, if it is neither in DPDK's memory nor malloc()'s
 	void (*destroy)(void *state);

@@ -208,6 +208,16 @@ static void burst_write(
 	cv_view_set(&burst->views[at], burst->frames[at], FRAME);
 }
 
+static void die_dropped(const struct bench *bench)
+{
+	const struct cv_nf_counters *counters = cv_flow_group_counters(bench->group);
+
+	for (unsigned i = CV_FLOW_BY_FUNCTION + 1; i < CV_FLOW_DROPS; i++)
+		if (counters->drops[i] != 0)
+			die(cv_flow_drop_names[i]);
+	die("a function dropped a packet");
+}
+
 // Ticks of one burst.
 static uint64_t run(struct bench *bench, struct burst *burst, unsigned n)
 {
@@ -219,7 +229,7 @@ static uint64_t run(struct bench *bench, struct burst *burst, unsigned n)
 	dropped =
 		cv_flow_process(bench->group, &worker, burst->views, burst->verdicts, (uint16_t)n);
 	if (dropped != 0)
-		die("a packet was dropped");
+		die_dropped(bench);
 	return rte_rdtsc() - begin;
 }
 

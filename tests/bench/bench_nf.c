@@ -39,6 +39,7 @@ struct measured {
 	unsigned entries; // 0: there are none
 	const struct bench_tables *tables;
 	struct bench_flows flows; // of none: known is 0
+	uint64_t again; // TSC from which on new ones may be opened
 	struct bench_subject subject;
 	size_t functions_bytes; // that making it took, beside its flow table
 	double *ticks; // per packet, by repeat
@@ -262,9 +263,11 @@ static void measure(struct measured *row, unsigned repeat)
 		row->ticks[repeat] = run_filled(
 			row, anew ? PASSES : 1, anew ? 1 : PASSES, &row->busy[repeat], &error);
 	if (flows && error.text[0] == '\0') {
+		while (rte_rdtsc() < row->again)
+			usleep(1000);
 		row->fresh[repeat] =
 			bench_flows_open_fresh(&row->flows, row->arena, &row->subject, &error);
-		row->ended[repeat] = row->subject.end_fresh(row->subject.state);
+		row->ended[repeat] = row->subject.end_fresh(row->subject.state, &row->again);
 	}
 	if (error.text[0] != '\0') {
 		fprintf(stderr, "bench-nf: %s with %u entries: ", row->kind->name, row->entries);

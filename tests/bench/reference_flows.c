@@ -174,7 +174,7 @@ static CV_HOT uint16_t run(void *state, struct rte_mbuf **packets, uint16_t n)
 	return passed;
 }
 
-static double end_fresh(void *state)
+static double end_fresh(void *state, uint64_t *again)
 {
 	struct reference *reference = state;
 	const uint64_t then = rte_rdtsc();

@@ -50,7 +50,7 @@ static uint64_t busy(const void *state)
 }
 
 // Poll iterations of a time at which new flows are over. Those in which some end are counted.
-static double end_fresh(void *state)
+static double end_fresh(void *state, uint64_t *again)
 {
 	struct stateful *stateful = state;
 	const struct cv_flow_counters *counters = cv_flow_zone_counters(stateful->zone);
@@ -66,6 +66,7 @@ static double end_fresh(void *state)
 			ticks += rte_rdtsc() - then;
 		worker.now += rte_get_tsc_hz() / 1000;
 	}
+	*again = worker.now; // until then a nat's blocks rest
 	return (double)ticks / BENCH_FLOWS_FRESH;
 }
 
