@@ -17,12 +17,13 @@ AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last
 HOSTILE := tests/python/hostile
 
 .PHONY: help setup build build-asan build-fuzz demo check check-c check-asan check-fuzz \
-	check-python check-packages deb image lint format generated clean
+	fuzz check-python check-packages deb image lint format generated clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
 	@echo 'make lint, make format, make generated, make check-packages (minutes)'
 	@echo 'parts of check: check-c check-asan check-fuzz check-python'
+	@echo 'make fuzz HOURS=n: all fuzz targets; their corpora grow in fuzz-corpora/'
 
 setup:
 	@tools/setup.sh
@@ -59,6 +60,10 @@ check-asan: build-asan
 	@meson test -C build-asan -t 10 --no-rebuild --print-errorlogs
 check-fuzz: build-fuzz
 	@tests/fuzz/run.sh build-fuzz
+# Time for all targets together; the next run goes on from what this one found.
+fuzz: build-fuzz
+	@FUZZ_HOURS=$${HOURS:?say how long: make fuzz HOURS=8} \
+		FUZZ_CORPUS=$${FUZZ_CORPUS:-fuzz-corpora} tests/fuzz/run.sh build-fuzz
 check-python: build
 	@$(BESIDE) --ignore $(HOSTILE) || { $(AGAIN) -m 'not alone' --ignore $(HOSTILE); }
 	@$(BESIDE) $(HOSTILE)
