@@ -6,6 +6,7 @@
 # make build   the programs, in build/
 # make deb     Debian packages, in build-deb/, which is a repository for apt
 # make image   an image for containers from them, localhost/convoy, with podman
+# make docs    the manual as a site, build-docs/site/index.html
 # make help    everything else
 
 VENV := .venv/bin
@@ -17,7 +18,7 @@ AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last
 HOSTILE := tests/python/hostile
 
 .PHONY: help setup build build-asan build-fuzz demo check check-c check-asan check-fuzz \
-	fuzz check-python check-packages deb image lint format generated clean
+	fuzz check-python check-packages deb docs image lint format generated clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -69,6 +70,14 @@ check-python: build
 	@$(BESIDE) $(HOSTILE)
 	@$(VENV)/pytest -m alone || { $(AGAIN) -m alone; }
 
+# An environment of its own: the tests need none of it.
+build-docs/venv/requirements.lock: requirements-docs.lock
+	@python3 -m venv build-docs/venv
+	@build-docs/venv/bin/pip install -q --disable-pip-version-check --require-hashes -r $<
+	@cp $< $@
+docs: build-docs/venv/requirements.lock
+	@build-docs/venv/bin/python tools/site build-docs
+
 deb:
 	@tools/deb build-deb
 image:
@@ -92,4 +101,4 @@ generated: build
 	@$(VENV)/python tools/generate
 
 clean:
-	rm -rf build build-asan build-fuzz build-coverage build-deb
+	rm -rf build build-asan build-fuzz build-coverage build-deb build-docs
