@@ -10,6 +10,7 @@
 
 #include "port/reconnecting_port.h"
 #include "port/socket_path.h"
+#include "port/vhost_relay.h"
 
 static const char *const modes[] = {"client", "server", NULL};
 
@@ -41,14 +42,27 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	const struct config *config = args->config->own;
 	const char *path = config->socket.path;
 
+	int rc;
+
+	if (config->mode == SERVER) {
+		rc = cv_socket_claim(path, error);
+		if (rc != 0)
+			return rc;
+	}
+	reconnecting->relay = cv_vhost_relay_open(path, config->mode == SERVER, error);
+	if (reconnecting->relay == NULL)
+		return -EIO;
 	snprintf(reconnecting->path, sizeof(reconnecting->path), "%s", path);
-	reconnecting->mode = config->mode == SERVER ? CV_RECONNECT_LISTENS : CV_RECONNECT_CONNECTS;
+	reconnecting->mode = CV_RECONNECT_RELAYED;
 	reconnecting->dev.driver = "net_virtio_user";
 	reconnecting->dev.rx_queues = args->config->queues;
 	snprintf(reconnecting->dev.devargs, sizeof(reconnecting->dev.devargs),
-		"net_virtio_user%u,path=%s,queues=%u,server=%u,queue_size=%u", args->index, path,
-		args->config->queues, config->mode, config->slots);
-	return cv_reconnecting_port_open(reconnecting, args, error);
+		"net_virtio_user%u,path=%s,queues=%u,queue_size=%u", args->index,
+		cv_vhost_relay_path(reconnecting->relay), args->config->queues, config->slots);
+	rc = cv_reconnecting_port_open(reconnecting, args, error);
+	if (rc != 0)
+		cv_vhost_relay_close(reconnecting->relay);
+	return rc;
 }
 
 const struct cv_port_kind cv_port_virtio_user = {

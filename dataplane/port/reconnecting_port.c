@@ -19,6 +19,7 @@
 #include "port/port_log.h"
 #include "port/socket_path.h"
 #include "port/unmap_guard.h"
+#include "port/vhost_relay.h"
 
 #define ATTEMPT_MS 50 // between two checks whether a peer is there
 #define HANDSHAKE_MS 300 // a device whose link is not up by then is tried anew
@@ -183,19 +184,17 @@ static void wait_for_interrupt_thread(void)
 
 // One device comes or goes at a time: neither DPDK's list of devices nor memif's of sockets can
 // take two threads at once (memif then leaves half a device behind, whose name stays taken).
-// Where attaching waits for a peer, nobody else is kept waiting.
 static pthread_mutex_t coming_or_going = PTHREAD_MUTEX_INITIALIZER;
 
 static int attach(struct cv_reconnecting_port *reconnecting, struct cv_error *error)
 {
-	const bool single = reconnecting->mode != CV_RECONNECT_LISTENS;
 	int rc;
 
-	if (single)
-		pthread_mutex_lock(&coming_or_going);
+	pthread_mutex_lock(&coming_or_going);
 	rc = cv_ethdev_attach(&reconnecting->dev, error);
-	if (single)
-		pthread_mutex_unlock(&coming_or_going);
+	pthread_mutex_unlock(&coming_or_going);
+	if (rc == 0 && reconnecting->relay != NULL)
+		cv_vhost_relay_agreed(reconnecting->relay);
 	return rc;
 }
 
@@ -206,25 +205,34 @@ static void detach(struct cv_reconnecting_port *reconnecting)
 	pthread_mutex_unlock(&coming_or_going);
 }
 
+static bool has_peer(const struct cv_reconnecting_port *reconnecting)
+{
+	switch (reconnecting->mode) {
+	case CV_RECONNECT_RELAYED:
+		return cv_vhost_relay_has_peer(reconnecting->relay);
+	case CV_RECONNECT_CONNECTS:
+		return cv_socket_is_alive(reconnecting->path);
+	default:
+		return true;
+	}
+}
+
 // Attaches and starts a device. False: no peer now, or it left again.
 static bool connect_device(struct cv_reconnecting_port *reconnecting)
 {
 	struct cv_error why = {""};
 
-	if (reconnecting->mode == CV_RECONNECT_CONNECTS && !cv_socket_is_alive(reconnecting->path))
+	if (!has_peer(reconnecting))
 		return false;
-	if (reconnecting->mode == CV_RECONNECT_LISTENS &&
-		cv_socket_claim(reconnecting->path, &why) != 0)
-		return false;
-	if (!reconnecting->dev.attached && attach(reconnecting, &why) != 0) {
-		if (reconnecting->mode == CV_RECONNECT_LISTENS)
-			unlink(reconnecting->path);
-		return false;
-	}
+	if (!reconnecting->dev.attached && attach(reconnecting, &why) != 0)
+		goto fail;
 	cv_ethdev_mac(&reconnecting->dev, reconnecting->mac_wanted, reconnecting->port.mac);
 	if (cv_ethdev_start(&reconnecting->dev, &why) == 0)
 		return true;
 	detach(reconnecting);
+fail:
+	if (reconnecting->relay != NULL)
+		cv_vhost_relay_cut(reconnecting->relay);
 	return false;
 }
 
@@ -296,21 +304,6 @@ static int start(struct cv_port *port, struct cv_error *error)
 	return rc;
 }
 
-// Where the connection thread waits for a peer inside the driver, only a peer can end that.
-static void impersonate_peer(const struct cv_reconnecting_port *reconnecting)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", reconnecting->path);
-	// Nobody there, or somebody else already: both end the wait.
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
-		errno = 0;
-	close(fd);
-}
-
 static void stop(struct cv_port *port)
 {
 	struct cv_reconnecting_port *reconnecting = (struct cv_reconnecting_port *)port;
@@ -326,12 +319,12 @@ static void stop(struct cv_port *port)
 
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_sec += 1;
-		if (reconnecting->mode == CV_RECONNECT_LISTENS &&
-			__atomic_load_n(&reconnecting->usable, __ATOMIC_SEQ_CST) <= 0)
-			impersonate_peer(reconnecting);
 		if (pthread_timedjoin_np((pthread_t)reconnecting->connection_thread.opaque_id, NULL,
 			    &until) == 0)
 			break;
+		// It waits inside the driver for a peer that does not answer.
+		if (reconnecting->relay != NULL)
+			cv_vhost_relay_cut(reconnecting->relay);
 	}
 	reconnecting->has_connection_thread = false;
 }
@@ -350,6 +343,7 @@ static void close_port(struct cv_port *port)
 
 	stop(port);
 	detach(reconnecting);
+	cv_vhost_relay_close(reconnecting->relay);
 	cv_unmap_guard_remove(reconnecting);
 	wait_for_interrupt_thread();
 	if (reconnecting->mode == CV_RECONNECT_STAYS)
@@ -398,7 +392,7 @@ int cv_reconnecting_port_open(struct cv_reconnecting_port *reconnecting,
 	rc = cv_ethdev_check(&reconnecting->dev, error);
 	if (rc != 0)
 		return rc;
-	if (reconnecting->mode != CV_RECONNECT_CONNECTS) {
+	if (reconnecting->mode == CV_RECONNECT_STAYS) {
 		rc = cv_socket_claim(reconnecting->path, error);
 		if (rc != 0)
 			return rc;
@@ -407,9 +401,7 @@ int cv_reconnecting_port_open(struct cv_reconnecting_port *reconnecting,
 	if (rc == 0)
 		rc = cv_unmap_guard_add(quiesce, reconnecting);
 	// What can be wrong with the device is said now, if it does not have to wait for a peer.
-	if (rc == 0 && reconnecting->mode != CV_RECONNECT_LISTENS &&
-		(reconnecting->mode == CV_RECONNECT_STAYS ||
-			cv_socket_is_alive(reconnecting->path)))
+	if (rc == 0 && has_peer(reconnecting))
 		rc = attach(reconnecting, error);
 	if (rc != 0) {
 		cv_unmap_guard_remove(reconnecting);

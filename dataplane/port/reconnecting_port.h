@@ -26,7 +26,7 @@ struct cv_device_user {
 
 enum cv_reconnect_mode {
 	CV_RECONNECT_CONNECTS, // attaching or starting connects to the peer, which listens at path
-	CV_RECONNECT_LISTENS, // attaching waits at path until a peer connects
+	CV_RECONNECT_RELAYED, // attaching or starting connects to the relay, where the peer is
 	CV_RECONNECT_STAYS, // the device listens at path by itself, to one peer after the other
 };
 
@@ -35,6 +35,7 @@ struct cv_reconnecting_port {
 	struct cv_ethdev dev;
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	enum cv_reconnect_mode mode;
+	struct cv_vhost_relay *relay; // NULL: there is none
 	bool mac_wanted;
 
 	int usable; // atomic: the device may be used if this is above 0
@@ -51,8 +52,8 @@ struct cv_reconnecting_port {
 	uint64_t peers; // how often a peer came; atomic
 };
 
-// reconnecting->dev: driver, devargs and rx_queues filled in; reconnecting->path and mode, too. 0
-// or -errno.
+// reconnecting->dev: driver, devargs and rx_queues filled in; reconnecting->path, mode and relay,
+// too. 0 or -errno. The port closes the relay, but not after an error.
 int cv_reconnecting_port_open(struct cv_reconnecting_port *reconnecting,
 	const struct cv_port_args *args, struct cv_error *error);
 

@@ -13,6 +13,8 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -419,6 +421,64 @@ static void stops_without_a_peer(void **state)
 	assert_int_equal(rte_mempool_in_use_count(pool), 0);
 }
 
+// A peer that connects and is silent.
+static int connect_mute(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+// One that has no peer, or one that does not answer, does not keep the other's away: DPDK's driver
+// waits for them with a lock of all devices in its hand.
+static void ports_do_not_wait_for_each_other(void **state)
+{
+	static const struct pair *const pair = &pairs[3];
+	char paths[2][108];
+	struct cv_port *ports[2];
+	pid_t peers[2];
+	double begun;
+	int mute;
+
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s", test_path(i ? "b.sock" : "a.sock"));
+		ports[i] = open_port(pair->here, paths[i], i + 1);
+		assert_non_null(ports[i]);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		peers[i] = start_peer(pair->there, paths[i]);
+	for (unsigned i = 0; i < 2; i++)
+		wait_for_link(ports[i], true);
+	for (unsigned i = 0; i < 2; i++)
+		kill_peer(peers[i]);
+	for (unsigned i = 0; i < 2; i++)
+		wait_for_link(ports[i], false);
+	peers[0] = start_peer(pair->there, paths[0]);
+	wait_for_link(ports[0], true);
+	round_trip(ports[0], 0, 100);
+	mute = connect_mute(paths[1]);
+	kill_peer(peers[0]);
+	send_until_gone(ports[0]);
+	peers[0] = start_peer(pair->there, paths[0]);
+	wait_for_link(ports[0], true);
+	empty(ports[0]);
+	round_trip(ports[0], 1000, 100);
+	kill_peer(peers[0]);
+	close(mute);
+	mute = connect_mute(paths[1]);
+	begun = now_s();
+	for (unsigned i = 0; i < 2; i++) {
+		cv_port_stop(ports[i]);
+		ports[i]->close(ports[i]);
+	}
+	assert_true(now_s() - begun < DEADLINE_S);
+	close(mute);
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -437,6 +497,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(memif_views),
 		cmocka_unit_test(vhost_user_views),
 		cmocka_unit_test(stops_without_a_peer),
+		cmocka_unit_test(ports_do_not_wait_for_each_other),
 	};
 	int failed;
 

@@ -67,25 +67,32 @@ int cv_socket_receive(int fd, void *data, size_t size, struct cv_socket_fds *fds
 
 int cv_socket_send(int fd, const void *data, size_t size)
 {
-	return cv_socket_send_with(fd, data, size, -1);
+	return cv_socket_send_fds(fd, data, size, &(struct cv_socket_fds){0});
 }
 
 int cv_socket_send_with(int fd, const void *data, size_t size, int passed)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+	return cv_socket_send_fds(
+		fd, data, size, &(struct cv_socket_fds){.count = passed >= 0, .fds = {passed}});
+}
+
+int cv_socket_send_fds(int fd, const void *data, size_t size, const struct cv_socket_fds *fds)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(CV_SOCKET_FDS_MAX * sizeof(int))] = {0};
 	struct iovec part = {(void *)(uintptr_t)data, size};
 	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+	const size_t bytes = fds->count * sizeof(int);
 	ssize_t sent;
 
-	if (passed >= 0) {
+	if (bytes > 0) {
 		struct cmsghdr *rights = (struct cmsghdr *)control;
 
 		rights->cmsg_level = SOL_SOCKET;
 		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(rights), &passed, sizeof(int));
+		rights->cmsg_len = CMSG_LEN(bytes);
+		memcpy(CMSG_DATA(rights), fds->fds, bytes);
 		header.msg_control = control;
-		header.msg_controllen = sizeof(control);
+		header.msg_controllen = CMSG_SPACE(bytes);
 	}
 	do {
 		sent = sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -31,4 +31,7 @@ int cv_socket_send(int fd, const void *data, size_t size);
 // The same with a descriptor, which stays the caller's; passed -1: without.
 int cv_socket_send_with(int fd, const void *data, size_t size, int passed);
 
+// The same with all of these descriptors, which stay the caller's.
+int cv_socket_send_fds(int fd, const void *data, size_t size, const struct cv_socket_fds *fds);
+
 #endif
