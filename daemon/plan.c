@@ -107,6 +107,10 @@ static int read_function(const struct cv_where *at, const char *key, const json_
 	if (cv_plan_find_function(plan, keys.name) >= 0)
 		return cv_where_error(at, "name: there are two functions \"%s\"", keys.name);
 	to->nf = cv_nf_find(keys.type);
+	if (to->nf == NULL && cv_nf_left_out(keys.type) != NULL)
+		return cv_where_error(at,
+			"type: \"%s\": this node was built without it; install %s and build again",
+			keys.type, cv_nf_left_out(keys.type));
 	if (to->nf == NULL)
 		return cv_where_error(at, "type: no function type \"%.64s\"", keys.type);
 	if (to->outputs_count > 0 && !to->nf->branches)

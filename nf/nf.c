@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "chain/nf.h"
-#include "nf/nf_list.h" // CV_NF_LIST(X): X(name) for each
+#include "nf/nf_list.h" // CV_NF_LIST(X): X(name) for each; CV_NF_LEFT_OUT(X): X(name, package)
 
 #define DECLARE(name) extern const struct cv_nf cv_nf_##name;
 CV_NF_LIST(DECLARE)
@@ -19,6 +19,19 @@ const struct cv_nf *cv_nf_find(const char *name)
 	for (const struct cv_nf *const *nf = cv_nfs; *nf != NULL; nf++)
 		if (strcmp((*nf)->name, name) == 0)
 			return *nf;
+	return NULL;
+}
+
+#define LEFT_OUT(name, package) {#name, #package},
+const char *cv_nf_left_out(const char *name)
+{
+	static const struct {
+		const char *name, *package;
+	} all[] = {CV_NF_LEFT_OUT(LEFT_OUT){NULL, NULL}};
+
+	for (unsigned i = 0; all[i].name != NULL; i++)
+		if (strcmp(all[i].name, name) == 0)
+			return all[i].package;
 	return NULL;
 }
 

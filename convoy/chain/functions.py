@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from convoy.base.model import Model, Name, one_of
+from convoy.chain.ids import Ids
 from convoy.chain.model import Address, Mac, Parameters, Prefix, prefix
 from convoy.chain.nsh import Nsh, NshEncap
 from convoy.chain.parameters import (
@@ -555,6 +556,7 @@ _OWN: dict[str, type[Parameters]] = {
     "classifier": Classifier,
     "bridge": Bridge,
     "firewall": Firewall,
+    "ids": Ids,
     "l2fwd": L2fwd,
     "nat": Nat,
     "nsh": Nsh,

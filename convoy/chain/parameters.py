@@ -251,6 +251,24 @@ class TtlLimitParameters(Parameters):
     )
 
 
+class IdsParameters(Parameters):
+    """Matches payloads with rules in Suricata's language; alerts, drops and passes."""
+
+    rules_file: File = Field(
+        ..., description="rules, in the subset of Suricata's language that ids knows"
+    )
+    unsupported: Literal["error", "skip"] = Field(
+        "error", description="a rule beyond the subset is an error, or is left out"
+    )
+    alerts_file: Text | None = Field(None, description="file to append alerts to, as EVE JSON")
+    alerts_socket: Text | None = Field(
+        None, description="unix datagram socket to send alerts to, as EVE JSON"
+    )
+    fragments: Literal["match", "drop"] = Field(
+        "match", description="each fragment is matched by itself, or dropped"
+    )
+
+
 class VpnParameters(Parameters):
     """ESP tunnels with AES-GCM (RFC 4303, 4106), to the peers of a file."""
 
@@ -286,6 +304,7 @@ PARAMETERS: dict[str, type[Parameters]] = {
     "srv6": Srv6Parameters,
     "srv6_encap": Srv6EncapParameters,
     "ttl_limit": TtlLimitParameters,
+    "ids": IdsParameters,
     "vpn": VpnParameters,
 }
 # What the fields are for that a type's own model must add.
@@ -324,6 +343,7 @@ MORE: dict[str, dict[str, str]] = {
         "source": "source address of the outer header, one of the node's",
         "rules": "rules in order: who gets which segments",
     },
+    "ids": {"variables": "what $NAME means in the rules: addresses or ports"},
     "vpn": {
         "outside": "ports that tunnels go out by, and come in by",
         "policies": "in order: what is protected, and what not",
@@ -333,5 +353,6 @@ MORE: dict[str, dict[str, str]] = {
 FILES: dict[str, tuple[str, ...]] = {
     "firewall": ("rules_file",),
     "router": ("routes_file", "neighbours_file"),
+    "ids": ("rules_file",),
     "vpn": ("sa_file",),
 }

@@ -87,6 +87,9 @@ NSH_PATH = Metric(
     "Packets by service path and index.",
     (*OWN, "path", "index"),
 )
+IDS_RULE = Metric(
+    Kind.COUNTER, "convoy_ids_rule_packets", "Packets that a rule matched.", (*OWN, "rule")
+)
 _SA = (*OWN, "direction", "policy", "spi")
 SA = {
     key: Metric(Kind.COUNTER, f"convoy_vpn_sa_{name}", words, _SA)
@@ -116,6 +119,15 @@ NUMBERS = {
             ("entries", Kind.GAUGE, "max_stations", "MAC addresses that it has room for."),
         ),
         "firewall": (("rules_count", Kind.GAUGE, "rules", "Rules."),),
+        "ids": (
+            ("rules_count", Kind.GAUGE, "rules", "Rules."),
+            ("rules_skipped", Kind.GAUGE, "skipped_rules", "Rules beyond the subset, left out."),
+            ("searched_packets", Kind.COUNTER, "searched_packets", "Payloads searched."),
+            ("searched_bytes", Kind.COUNTER, "searched_bytes", "Bytes of these."),
+            ("alerts", Kind.COUNTER, "alerts", "Alerts."),
+            ("alerts_suppressed", Kind.COUNTER, "suppressed_alerts", "Kept back by thresholds."),
+            ("alerts_lost", Kind.COUNTER, "lost_alerts", "Alerts that were not written."),
+        ),
         "nat": (
             ("mappings", Kind.GAUGE, "mappings", "Mappings now."),
             ("subscribers", Kind.GAUGE, "subscribers", "Internal addresses that have ports."),
@@ -168,6 +180,8 @@ def _add_info(page: Page, labels: str, kind: str, info: Values) -> None:
         _add_rules(page, labels, info)
     if kind == "balancer":
         _add_backends(page, labels, info["backends"])
+    elif kind == "ids":
+        _add_hits(page, labels, info)
     elif kind == "nat":
         _add_nat_ports(page, labels, info["blocks"])
     elif kind == "policer":
@@ -191,6 +205,11 @@ def _add_info(page: Page, labels: str, kind: str, info: Values) -> None:
             for one in info["paths"]
         )
         _add_sums(page, NSH_PATH, labels, paths)
+
+
+def _add_hits(page: Page, labels: str, info: Values) -> None:
+    hits = ((label("rule", f"{one['gid']}:{one['sid']}"), one) for one in info["hits"])
+    _add_sums(page, IDS_RULE, labels, hits)
 
 
 def _add_vpn(page: Page, labels: str, info: Values) -> None:

@@ -132,6 +132,9 @@ extern const struct cv_nf *const cv_nfs[];
 // The function type called name, or NULL.
 const struct cv_nf *cv_nf_find(const char *name);
 
+// The Debian package without which a type called name was left out when this was built, or NULL.
+const char *cv_nf_left_out(const char *name);
+
 static inline void cv_nf_start(const struct cv_nf *nf, void *instance, const struct cv_nf_env *env)
 {
 	if (nf->start != NULL)

@@ -89,7 +89,7 @@ bool cv_ids_header_fits(const struct cv_ids_rule *rule, const struct cv_ids_pack
 
 // What becomes of a packet by the rules in lane->matched, which are told. *passed: a pass rule is
 // among them.
-uint8_t cv_ids_judge(struct cv_ids *ids, struct cv_nf_worker *worker,
+uint8_t cv_ids_conclude(struct cv_ids *ids, struct cv_nf_worker *worker,
 	const struct cv_ids_packet *packet, bool *passed);
 
 // Searches a packet by itself. A verdict.

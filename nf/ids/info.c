@@ -61,10 +61,10 @@ uint64_t cv_ids_counted(const struct cv_ids *ids, enum cv_ids_count what)
 json_t *cv_ids_info(const void *instance)
 {
 	const struct cv_ids *ids = instance;
-	json_t *info = json_pack("{s:I, s:I, s:I, s:o, s:o}", "rules", (json_int_t)ids->rules.count,
-		"rules_skipped", (json_int_t)ids->rules.skipped_count, "database_bytes",
-		(json_int_t)database_bytes(ids), "skipped", skipped(&ids->rules), "hits",
-		hits(ids));
+	json_t *info = json_pack("{s:I, s:I, s:I, s:o, s:o}", "rules_count",
+		(json_int_t)ids->rules.count, "rules_skipped", (json_int_t)ids->rules.skipped_count,
+		"database_bytes", (json_int_t)database_bytes(ids), "skipped", skipped(&ids->rules),
+		"hits", hits(ids));
 
 	for (unsigned i = 0; i < CV_IDS_COUNTS; i++)
 		json_object_set_new(

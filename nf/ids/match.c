@@ -63,7 +63,7 @@ static void consider(struct cv_ids *ids, struct cv_ids_lane *lane,
 	lane->matched[lane->matched_count++] = index;
 }
 
-static void tell(struct cv_ids *ids, struct cv_nf_worker *worker,
+static void alert_of(struct cv_ids *ids, struct cv_nf_worker *worker,
 	const struct cv_ids_packet *packet, const struct cv_ids_rule *rule)
 {
 	struct cv_ids_lane *lane = &ids->lane[worker->index];
@@ -94,7 +94,7 @@ static void tell(struct cv_ids *ids, struct cv_nf_worker *worker,
 	cv_ids_alert_log_add(ids->log, worker->index, &alert);
 }
 
-uint8_t cv_ids_judge(struct cv_ids *ids, struct cv_nf_worker *worker,
+uint8_t cv_ids_conclude(struct cv_ids *ids, struct cv_nf_worker *worker,
 	const struct cv_ids_packet *packet, bool *passed)
 {
 	struct cv_ids_lane *lane = &ids->lane[worker->index];
@@ -111,7 +111,7 @@ uint8_t cv_ids_judge(struct cv_ids *ids, struct cv_nf_worker *worker,
 	if (*passed)
 		cv_ids_count(lane, CV_IDS_COUNT_PASSED, 1);
 	for (uint32_t i = 0; i < lane->matched_count && !*passed; i++)
-		tell(ids, worker, packet, &ids->rules.rule[lane->matched[i]]);
+		alert_of(ids, worker, packet, &ids->rules.rule[lane->matched[i]]);
 	lane->matched_count = 0;
 	return action == CV_IDS_DROP ? CV_DROP(CV_IDS_DROP_RULE) : CV_NEXT;
 }
@@ -140,5 +140,5 @@ CV_HOT uint8_t cv_ids_match(struct cv_ids *ids, struct cv_nf_worker *worker,
 	lane->touched_count = 0;
 	for (uint32_t i = 0; i < database->bare_count; i++)
 		consider(ids, lane, packet, database->bare[i]);
-	return lane->matched_count == 0 ? CV_NEXT : cv_ids_judge(ids, worker, packet, passed);
+	return lane->matched_count == 0 ? CV_NEXT : cv_ids_conclude(ids, worker, packet, passed);
 }

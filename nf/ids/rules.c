@@ -125,7 +125,10 @@ void cv_ids_rules_refuse_skipped(const struct cv_ids_rules *rules, const char *p
 
 	for (uint32_t i = 1; i < rules->skipped_count && i < LINES_SHOWN; i++)
 		at += (size_t)snprintf(lines + at, sizeof(lines) - at, "%s %u",
-			i == 1 ? "; also lines" : ",", rules->skipped[i].line);
+			i > 1                       ? ","
+			: rules->skipped_count == 2 ? "; also line"
+						    : "; also lines",
+			rules->skipped[i].line);
 	if (rules->skipped_count > LINES_SHOWN)
 		snprintf(lines + at, sizeof(lines) - at, " ... (%u in all)", rules->skipped_count);
 	cv_error_set(error,

@@ -369,7 +369,7 @@ static void thresholds_keep_alerts_back(void **state)
 {
 	static const struct {
 		const char *type;
-		long long told; // of ten from each of two addresses
+		long long alerts; // of ten from each of two addresses
 	} rows[] = {{"type limit, track by_src, count 3, seconds 3600", 6},
 		{"type threshold, track by_src, count 4, seconds 3600", 4},
 		{"type both, track by_src, count 4, seconds 3600", 2},
@@ -388,8 +388,8 @@ static void thresholds_keep_alerts_back(void **state)
 			assert_int_equal(verdict_of(ids, p % 2 ? "ip4 src=10.0.0.1 udp " HELLO
 							       : "ip4 src=10.0.0.2 udp " HELLO),
 				CV_DROP(CV_IDS_DROP_RULE));
-		assert_int_equal(info_number(ids, "alerts"), rows[i].told);
-		assert_int_equal(info_number(ids, "alerts_suppressed"), 20 - rows[i].told);
+		assert_int_equal(info_number(ids, "alerts"), rows[i].alerts);
+		assert_int_equal(info_number(ids, "alerts_suppressed"), 20 - rows[i].alerts);
 		assert_int_equal(hits(ids, 1), 20);
 		cv_nf_destroy(&cv_nf_ids, ids);
 	}

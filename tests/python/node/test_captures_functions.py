@@ -37,6 +37,7 @@ OF: dict[str, str] = {
     "firewall": "firewall: {default: allow, rules: [{deny: {proto: udp, dport: 53}}]}",
     "firewall, stateful": "firewall: {stateful: true, tcp-loose: true, default: deny, rules: "
     "[{allow: {src: 192.168.0.0/16}}, {allow: {src: 10.0.0.0/8}}, {allow: {src: '::/0'}}]}",
+    "ids": "ids: {rules-file: rules}",
     "l2fwd": "l2fwd: {mode: swap}",
     "nat": "nat: {outside: [out], inside: [192.168.0.0/16, 10.0.0.0/8], pool: [203.0.113.0/28], "
     "mapping: endpoint-independent}",
@@ -50,6 +51,10 @@ OF: dict[str, str] = {
     "vpn": "vpn: {outside: [out], policies: [{name: all}], sa-file: sas}",
 }
 SAS = f"out 300 policy all local 192.0.2.1 peer 192.0.2.2 key {bytes(20).hex()}\n"
+RULES = """drop udp any any -> any 53 (content:"|03|www"; sid:1;)
+drop tcp any any -> any any (content:"GET "; content:"HTTP/1."; distance:0; sid:2;)
+alert ip any any -> any any (pcre:"/[a-z]{8}/"; sid:3;)
+"""
 ALL = ("firewall, stateful", "policer", "classifier", "ttl-limit", "l2fwd", "nsh-encap")
 # A flow's answers have its external address where they meet both, and its internal one where a
 # firewall is a stage of its own. These come to where the flow began, so that a pipeline differs.
@@ -102,6 +107,7 @@ def through(
     sas = folder / "sas"
     sas.touch(0o600)
     sas.write_text(SAS)
+    (folder / "rules").write_text(RULES)
     functions = ", ".join(f"f{i}: {{{OF[name]}}}" for i, name in enumerate(names))
     values = {"deployment": "inline", "convoys": "", **more}
     counts = run(
