@@ -23,6 +23,7 @@ from pydantic import (
 from convoy.base.model import Model, Name, one_of
 from convoy.chain.ids import Ids
 from convoy.chain.model import Address, Mac, Parameters, Prefix, prefix
+from convoy.chain.nat64 import Nat64
 from convoy.chain.nsh import Nsh, NshEncap
 from convoy.chain.parameters import (
     MORE,
@@ -559,6 +560,7 @@ _OWN: dict[str, type[Parameters]] = {
     "ids": Ids,
     "l2fwd": L2fwd,
     "nat": Nat,
+    "nat64": Nat64,
     "nsh": Nsh,
     "nsh_encap": NshEncap,
     "policer": Policer,

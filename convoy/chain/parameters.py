@@ -112,6 +112,29 @@ class NatParameters(Parameters):
     )
 
 
+class Nat64Parameters(Parameters):
+    """Translates between IPv6 and IPv4, packet by packet (SIIT: RFC 7915, 6052, 7757)."""
+
+    ipv6_mtu: int = Field(
+        1280,
+        ge=1280,
+        le=65535,
+        description="the longest IPv6 packet that is made of IPv4 without DF, bytes",
+    )
+    zero_checksum: Literal["make", "drop"] = Field(
+        "make", description="what becomes of UDP over IPv4 without a checksum"
+    )
+    traffic_class: Literal["copy", "zero"] = Field(
+        "copy", description="whether DSCP and ECN go over"
+    )
+    ttl: Literal["decrement", "check"] = Field(
+        "decrement", description="whether a hop is taken here, or by a router behind"
+    )
+    icmp_rate: int = Field(
+        1000, ge=0, le=1000000, description="ICMP errors per second and worker; 0: none"
+    )
+
+
 class NshParameters(Parameters):
     """Forwards, decapsulates and proxies NSH (RFC 8300) by service path and index."""
 
@@ -297,6 +320,7 @@ PARAMETERS: dict[str, type[Parameters]] = {
     "firewall": FirewallParameters,
     "l2fwd": L2fwdParameters,
     "nat": NatParameters,
+    "nat64": Nat64Parameters,
     "nsh": NshParameters,
     "nsh_encap": NshEncapParameters,
     "policer": PolicerParameters,
@@ -325,6 +349,13 @@ MORE: dict[str, dict[str, str]] = {
         "inside": "internal addresses: IPv4 prefixes",
         "ports": "external ports of each address of the pool",
         "forwards": "static mappings for packets from outside",
+    },
+    "nat64": {
+        "prefix": "IPv4 addresses as IPv6 hosts see them: 32, 40, 48, 56, 64 or 96 bits",
+        "hosts": "IPv4 prefixes of IPv6 hosts whose addresses have the prefix",
+        "eam": "explicit address mappings (RFC 7757)",
+        "source": "source of ICMP errors, an IPv4 address of the node",
+        "source_ipv6": "source of ICMPv6 errors, an IPv6 address of the node",
     },
     "nsh": {"paths": "what becomes of packets, by service path and index"},
     "nsh_encap": {"rules": "rules in order: who gets which header"},

@@ -10,6 +10,7 @@ from convoy.chain.descriptor import Chain, Control, Descriptor, Memory, Telemetr
 from convoy.chain.flows import Flows, Timeouts
 from convoy.chain.functions import FUNCTIONS, Forward, Route
 from convoy.chain.match import ChainMatch
+from convoy.chain.nat64 import Mapping
 from convoy.chain.next_hops import NextHop
 from convoy.chain.nsh import NshRule, ServicePath, Tlv, VxlanGpe
 from convoy.chain.ports import PORTS, Captures, Convoys
@@ -41,6 +42,8 @@ def _lines() -> Iterator[str]:
             yield from section("#### `rules`: `allow:` or `deny:`", Match)
         if name == "nat":
             yield from section("#### `forwards`", Forward)
+        if name == "nat64":
+            yield from section("#### `eam`", Mapping)
         if name == "nsh":
             yield from section("#### `paths`", ServicePath)
         if name == "nsh-encap":

@@ -133,6 +133,12 @@ NUMBERS = {
             ("subscribers", Kind.GAUGE, "subscribers", "Internal addresses that have ports."),
             ("block_log_lost", Kind.COUNTER, "lost_log_events", "Events not in the block log."),
         ),
+        "nat64": (
+            ("packets_to_ipv4", Kind.COUNTER, "to_ipv4_packets", "IPv6 packets that became IPv4."),
+            ("packets_to_ipv6", Kind.COUNTER, "to_ipv6_packets", "IPv4 packets that became IPv6."),
+            ("fragments", Kind.COUNTER, "fragments", "Fragments made, beside the first of each."),
+            ("icmp_errors_sent", Kind.COUNTER, "icmp_errors", "ICMP errors sent."),
+        ),
         "policer": (("entries", Kind.GAUGE, "meters", "Meters that are in use."),),
         "router": (
             ("address_conflicts", Kind.COUNTER, "address_conflicts", "Others with its address."),

@@ -29,6 +29,7 @@ static const uint8_t kinds_v4[][2] = {
 	[CV_ICMP_PARAMETER] = {12, 0},
 	[CV_ICMP_UNKNOWN_OPTION] = {12, 0},
 	[CV_ICMP_SR_UPPER_LAYER] = {12, 0},
+	[CV_ICMP_SOURCE_ROUTE_FAILED] = {3, 5},
 };
 static const uint8_t kinds_v6[][2] = {
 	[CV_ICMP_TIME_EXCEEDED] = {3, 0},
@@ -41,6 +42,7 @@ static const uint8_t kinds_v6[][2] = {
 	[CV_ICMP_PARAMETER] = {4, 0},
 	[CV_ICMP_UNKNOWN_OPTION] = {4, 2},
 	[CV_ICMP_SR_UPPER_LAYER] = {4, 4},
+	[CV_ICMP_SOURCE_ROUTE_FAILED] = {1, 0},
 };
 
 static uint16_t total_of(const uint8_t *ip)

@@ -28,6 +28,7 @@ enum cv_icmp_reason {
 	CV_ICMP_PARAMETER, // value is the offset of the byte that is wrong
 	CV_ICMP_UNKNOWN_OPTION, // ICMPv6's own code; value is the option's offset
 	CV_ICMP_SR_UPPER_LAYER, // ICMPv6 alone (RFC 8986 section 4.1.1): value is the header's offset
+	CV_ICMP_SOURCE_ROUTE_FAILED, // ICMP's own code
 };
 
 struct cv_icmp_error {

@@ -28,14 +28,16 @@
 #include <string.h>
 
 #include "chain/nf.h"
+#include "nf/address_table.h"
 #include "nf/config.h"
 #include "nf/row_counters.h"
 #include "nf/srv6/header.h"
-#include "nf/srv6/sid_table.h"
 #include "nf/tell.h"
 #include "nf/strip.h"
 #include "packet/ipv4.h"
 #include "packet/prefix.h"
+
+#define SIDS_MAX 65536
 
 enum drop { BAD_HEADER, TTL_EXPIRED, BAD_SEGMENTS, UPPER_LAYER };
 static const char *const drops[] = {
@@ -55,7 +57,7 @@ struct sid {
 
 struct srv6 {
 	uint32_t icmp_rate;
-	struct cv_sid_table table; // sid by address
+	struct cv_address_table table; // sid by address
 	size_t count;
 	struct sid *sid;
 	struct cv_row_counters counters; // by sid
@@ -218,12 +220,12 @@ CV_HOT static uint16_t process(void *instance, struct cv_nf_worker *worker, stru
 
 	for (uint16_t i = 0; i < n; i++) {
 		const uint8_t *ip = view[i].data + view[i].l3;
-		uint32_t at = CV_SID_NONE;
+		uint32_t at = CV_ADDRESS_NONE;
 
 		verdict[i] = CV_NEXT;
 		if (view[i].proto == CV_PROTO_IPV6 && view[i].len - view[i].l3 >= CV_IPV6_LEN)
-			at = cv_sid_find(&srv6->table, ((const struct cv_ipv6 *)ip)->dst);
-		if (at == CV_SID_NONE)
+			at = cv_address_find(&srv6->table, ((const struct cv_ipv6 *)ip)->dst);
+		if (at == CV_ADDRESS_NONE)
 			continue;
 		cv_row_count(packets, at, 1);
 		verdict[i] = run(&(struct job){srv6, worker, &view[i], &srv6->sid[at]});
@@ -238,8 +240,8 @@ struct config {
 };
 
 static const struct cv_param params[] = {
-	{"sids", CV_LIST, CV_AT(struct config, sids), .low = 1, .high = CV_SIDS_MAX,
-		.required = true, .doc = "its segments, and what becomes of packets to them"},
+	{"sids", CV_LIST, CV_AT(struct config, sids), .low = 1, .high = SIDS_MAX, .required = true,
+		.doc = "its segments, and what becomes of packets to them"},
 	{"icmp_rate", CV_INTEGER, CV_AT(struct config, icmp_rate), .high = 1000000,
 		.fallback = 1000, .doc = "ICMPv6 errors per second and worker; 0: none"},
 	{0},
@@ -310,7 +312,7 @@ static int read_sid(struct srv6 *srv6, const struct cv_where *at, const json_t *
 	memcpy(sid->address, address.bytes, sizeof(sid->address));
 	if (set_way(sid, at, &config, env) != 0)
 		return -EINVAL;
-	if (cv_sid_add(&srv6->table, sid->address, (uint32_t)srv6->count) != 0)
+	if (cv_address_add(&srv6->table, sid->address, (uint32_t)srv6->count) != 0)
 		return cv_where_error(at, "sid: %.64s is there twice; remove one", config.sid);
 	srv6->count++;
 	return 0;
@@ -326,7 +328,7 @@ static int configure(struct srv6 *srv6, const struct config *config, const struc
 	srv6->icmp_rate = config->icmp_rate;
 	srv6->sid = calloc(json_array_size(config->sids), sizeof(*srv6->sid));
 	if (srv6->sid == NULL ||
-		cv_sid_table_init(&srv6->table, json_array_size(config->sids)) != 0)
+		cv_address_table_init(&srv6->table, json_array_size(config->sids)) != 0)
 		return -ENOMEM;
 	json_array_foreach (config->sids, i, value) {
 		const struct cv_where at = cv_where_item(&top, "sids", i);
@@ -342,7 +344,7 @@ static void destroy(void *instance)
 	struct srv6 *srv6 = instance;
 
 	cv_row_counters_free(&srv6->counters);
-	cv_sid_table_free(&srv6->table);
+	cv_address_table_free(&srv6->table);
 	free(srv6->sid);
 	free(srv6);
 }
@@ -377,9 +379,9 @@ static void inherit(void *instance, void *before)
 	uint32_t *same = calloc(srv6->count, sizeof(*same));
 
 	for (size_t i = 0; same != NULL && i < srv6->count; i++) {
-		const uint32_t at = cv_sid_find(&old->table, srv6->sid[i].address);
+		const uint32_t at = cv_address_find(&old->table, srv6->sid[i].address);
 
-		same[i] = at == CV_SID_NONE ? 0 : at + 1;
+		same[i] = at == CV_ADDRESS_NONE ? 0 : at + 1;
 	}
 	cv_row_counters_inherit(&srv6->counters, &old->counters, same);
 	free(same);

@@ -4,8 +4,8 @@
 // Each packet goes through a path of its own: what leaves is compared byte by byte.
 #include "tests/support/test_packets.h"
 
+#include "nf/address_table.h"
 #include "nf/srv6/header.h"
-#include "nf/srv6/sid_table.h"
 #include "packet/icmp.h"
 #include "tests/support/function_rig.h"
 
@@ -281,24 +281,24 @@ static void refuses(void **state)
 
 static void finds_every_sid(void **state)
 {
-	struct cv_sid_table table;
+	struct cv_address_table table;
 	uint8_t address[16] = {0x20, 1, 0xd, 0xb8};
 
-	assert_int_equal(cv_sid_table_init(&table, 3000), 0);
+	assert_int_equal(cv_address_table_init(&table, 3000), 0);
 	for (unsigned add = 1; add < 2; add--)
 		for (uint32_t i = 0; i < 3000; i++) {
 			memcpy(address + (i % 2 ? 12 : 4), &i, sizeof(i));
 			if (add)
-				assert_int_equal(cv_sid_add(&table, address, i), 0);
-			assert_int_equal(cv_sid_find(&table, address), i);
+				assert_int_equal(cv_address_add(&table, address, i), 0);
+			assert_int_equal(cv_address_find(&table, address), i);
 			address[8] ^= 1;
-			assert_int_equal(cv_sid_find(&table, address), CV_SID_NONE);
+			assert_int_equal(cv_address_find(&table, address), CV_ADDRESS_NONE);
 			address[8] ^= 1;
 			memset(address + 4, 0, 12);
 		}
 	memcpy(address + 4, &(uint32_t){2}, 4);
-	assert_int_equal(cv_sid_add(&table, address, 9), -EEXIST);
-	cv_sid_table_free(&table);
+	assert_int_equal(cv_address_add(&table, address, 9), -EEXIST);
+	cv_address_table_free(&table);
 }
 
 int main(int argc, char **argv)

@@ -48,6 +48,10 @@ int bench_path_create(struct bench_subject *subject, const char *const *names, u
 int bench_path_create_of(struct bench_subject *subject, const char *name, const json_t *config,
 	struct cv_error *error);
 
+// The function nat64, from IPv4 to IPv6.
+int bench_nat64_create(
+	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
+
 // The function vpn, which encrypts; and the cipher's bare call on as many bytes where they lie.
 int bench_vpn_create(
 	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);

@@ -32,6 +32,7 @@ const struct bench_kind bench_kinds[] = {
 	{"stateful", BENCH_FLOWS, .path_length = 4,
 		.path = {"firewall", "nat", "balancer", "policer"}},
 	{"reference-stateful", BENCH_FLOWS, .rewrites = true, .meters = true},
+	{"nat64", .bytes = 64, .create = bench_nat64_create, .path_length = 1},
 	{"vpn", .bytes = 64, .create = bench_vpn_create, .path_length = 1},
 	{"raw-vpn", .bytes = 64, .create = bench_raw_vpn_create},
 	{"vpn", .bytes = 1400, .create = bench_vpn_create, .path_length = 1},

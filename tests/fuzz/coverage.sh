@@ -27,6 +27,7 @@ files_of() {
 	packet) echo nf/firewall/transposed.h nf/firewall/read.h nf/firewall/scan* nf/l2fwd.c \
 		nf/bridge.c nf/mac_table.h nf/router/validate* ;;
 	plan) echo daemon/plan*.c ;;
+	nat64) echo nf/nat64 ;;
 	preload_ethdev) echo preload/ethdev/*.[ch] ;;
 	preload_guest) echo preload/vhost/from_guest.c preload/vhost/to_guest.c ;;
 	routes) echo nf/router/route_lines.c nf/router/route_text.c nf/router/routes.c \

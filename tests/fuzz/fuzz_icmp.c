@@ -165,7 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 3)
 		return 0;
 	mtu = (uint16_t)(68 + (data[1] << 4) + (data[2] >> 4));
-	error = (struct cv_icmp_error){data[2] % (CV_ICMP_SR_UPPER_LAYER + 1), mtu};
+	error = (struct cv_icmp_error){data[2] % (CV_ICMP_SOURCE_ROUTE_FAILED + 1), mtu};
 	len = (uint16_t)(size - 3);
 	exact = malloc(len + !len);
 	memcpy(exact, data + 3, len);

@@ -41,6 +41,8 @@ OF: dict[str, str] = {
     "l2fwd": "l2fwd: {mode: swap}",
     "nat": "nat: {outside: [out], inside: [192.168.0.0/16, 10.0.0.0/8], pool: [203.0.113.0/28], "
     "mapping: endpoint-independent}",
+    "nat64": "nat64: {prefix: '2001:db8:64::/96', hosts: [10.0.0.0/8, 192.168.0.0/16], "
+    "source: 192.0.2.1, source-ipv6: '2001:db8::1', ipv6-mtu: 65535}",
     "nsh": "nsh: {not-nsh: pass, paths: [{path: 1, index: 255, action: decapsulate}]}",
     "nsh-encap": "nsh-encap: {rules: [{path: 1, mac: '02:00:00:00:00:0b'}]}",
     "policer": "policer: {cir-bps: 400000000000}",

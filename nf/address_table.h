@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Numbers (row indices) by SID. Made before packets flow and at most half full; a look-up ends at the first
-// free place.
-#ifndef CV_SID_TABLE_H
-#define CV_SID_TABLE_H
+// Numbers (row indices) by IPv6 address, or by anything of 16 bytes. Made before packets flow and at most
+// half full; a look-up ends at the first free place.
+#ifndef CV_ADDRESS_TABLE_H
+#define CV_ADDRESS_TABLE_H
 
 #include <errno.h>
 #include <stdint.h>
@@ -15,22 +15,21 @@
 
 #include "packet/compiler.h"
 
-#define CV_SIDS_MAX 65536
-#define CV_SID_NONE UINT32_MAX
+#define CV_ADDRESS_NONE UINT32_MAX
 
-struct cv_sid_place {
-	uint64_t high, low; // the SID as it lies in memory
-	uint32_t row; // CV_SID_NONE: free
+struct cv_address_place {
+	uint64_t high, low; // as it lies in memory
+	uint32_t row; // CV_ADDRESS_NONE: free
 };
 
-struct cv_sid_table {
+struct cv_address_table {
 	unsigned shift; // of a hash of 64 bits, to a place
 	uint32_t mask;
-	struct cv_sid_place *place;
+	struct cv_address_place *place;
 };
 
 // Room for so many. Returns 0 or -ENOMEM.
-static inline int cv_sid_table_init(struct cv_sid_table *table, size_t count)
+static inline int cv_address_table_init(struct cv_address_table *table, size_t count)
 {
 	const unsigned bits = (unsigned)rte_log2_u32((uint32_t)RTE_MAX(2 * count, 2u));
 
@@ -40,18 +39,18 @@ static inline int cv_sid_table_init(struct cv_sid_table *table, size_t count)
 	if (table->place == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i <= table->mask; i++)
-		table->place[i] = (struct cv_sid_place){.row = CV_SID_NONE};
+		table->place[i] = (struct cv_address_place){.row = CV_ADDRESS_NONE};
 	return 0;
 }
 
-static inline void cv_sid_table_free(struct cv_sid_table *table)
+static inline void cv_address_table_free(struct cv_address_table *table)
 {
 	free(table->place);
 }
 
 // Where an address is, or belongs.
-static CV_INLINE struct cv_sid_place *cv_sid_place(
-	const struct cv_sid_table *table, const uint8_t *address)
+static CV_INLINE struct cv_address_place *cv_address_place(
+	const struct cv_address_table *table, const uint8_t *address)
 {
 	uint64_t high, low;
 	uint32_t at;
@@ -61,17 +60,18 @@ static CV_INLINE struct cv_sid_place *cv_sid_place(
 	at = (uint32_t)(((high * UINT64_C(0xe7037ed1a0b428db)) ^ low) *
 				UINT64_C(0x9e3779b97f4a7c15) >>
 			table->shift);
-	while (table->place[at].row != CV_SID_NONE &&
+	while (table->place[at].row != CV_ADDRESS_NONE &&
 		(table->place[at].high != high || table->place[at].low != low))
 		at = (at + 1) & table->mask;
 	return &table->place[at];
 }
 
-static inline int cv_sid_add(struct cv_sid_table *table, const uint8_t *address, uint32_t row)
+static inline int cv_address_add(
+	struct cv_address_table *table, const uint8_t *address, uint32_t row)
 {
-	struct cv_sid_place *place = cv_sid_place(table, address);
+	struct cv_address_place *place = cv_address_place(table, address);
 
-	if (place->row != CV_SID_NONE)
+	if (place->row != CV_ADDRESS_NONE)
 		return -EEXIST;
 	memcpy(&place->high, address, sizeof(place->high));
 	memcpy(&place->low, address + sizeof(place->high), sizeof(place->low));
@@ -79,9 +79,10 @@ static inline int cv_sid_add(struct cv_sid_table *table, const uint8_t *address,
 	return 0;
 }
 
-static CV_INLINE uint32_t cv_sid_find(const struct cv_sid_table *table, const uint8_t *address)
+static CV_INLINE uint32_t cv_address_find(
+	const struct cv_address_table *table, const uint8_t *address)
 {
-	return cv_sid_place(table, address)->row;
+	return cv_address_place(table, address)->row;
 }
 
 #endif
