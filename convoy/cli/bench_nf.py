@@ -34,7 +34,12 @@ TARGETS = {
     ("stateful", 10_000_000): 110,
 }
 # What a function is compared with where that has another name.
-REFERENCES = {"classifier": "reference-firewall", "balancer": "reference-nat", "vpn": "raw-vpn"}
+REFERENCES = {
+    "balancer": "reference-nat",
+    "classifier": "reference-firewall",
+    "ids": "raw-ids",
+    "vpn": "raw-vpn",
+}
 
 
 def _cells(bench: NfBench, row: FunctionRow) -> list[str]:
@@ -63,13 +68,18 @@ def _table(*heads: str) -> Table:
     return out
 
 
+def _name(row: FunctionRow) -> str:
+    if row.patterns is not None:
+        return f"{row.function}, {row.patterns} patterns"
+    return row.function if row.bytes is None else f"{row.function}, {row.bytes} B"
+
+
 def table(bench: NfBench) -> Table:
     """Return what was measured without flows, for a terminal."""
     out = _table("entries", *HEADS)
     for row in bench.results:
         if row.flows is None:
-            name = row.function if row.bytes is None else f"{row.function}, {row.bytes} B"
-            out.add_row(name, str(row.entries or ""), *_cells(bench, row))
+            out.add_row(_name(row), str(row.entries or ""), *_cells(bench, row))
     return out
 
 
@@ -121,10 +131,11 @@ class FunctionCosts(Result):
             f"L2 is {host.l2_bytes >> 10} KiB; median of {repeats} alternating repeats.",
             "entries: routes and rules. own: the function's, as the node counts them (the path has "
             "prefetched its packets); with path: from received buffers to verdicts; reference-*: "
-            "plain DPDK on the same packets, whole; raw-vpn: the cipher alone on as many bytes; of "
-            "ref.: function with path, compared with "
-            "that. flows: that are known; B/flow: of the flow table + of functions; Mflow/s: new "
-            "flows per second; stateful: firewall, nat, balancer, policer. See docs/measuring.md.",
+            "plain DPDK on the same packets, whole; raw-vpn: the cipher alone on as many bytes; "
+            "raw-ids: Hyperscan alone on the same payloads; of ref.: function with path, compared "
+            "with that. flows: that are known; B/flow: of the flow table + of functions; Mflow/s: "
+            "new flows per second; stateful: firewall, nat, balancer, policer. See "
+            "docs/measuring.md.",
         ):
             out.print(line, markup=False)
 

@@ -28,6 +28,7 @@ class FunctionRow(_Model):
     bytes: PositiveInt | None = (
         None  # of packets, with FCS, where that is not the host's frame_bytes
     )
+    patterns: PositiveInt | None = None  # that ids searches for
     cycles_per_packet: Cycles  # a function's own, as the node counts busy cycles; all others: whole
     with_path_cycles_per_packet: Cycles | None = None  # a function's, from received buffers on
     second_core_cycles_per_packet: Cycles | None = None  # of a ring between two cores
@@ -38,6 +39,11 @@ class FunctionRow(_Model):
     cycles_per_new_flow: Cycles | None = None  # its first packet
     cycles_per_ended_flow: Cycles | None = None  # its time-out
     new_flows_per_second: NonNegativeInt | None = None  # opened and ended, by medians
+
+    @property
+    def size(self) -> tuple[int | None, ...]:
+        """What rows that can be compared have in common."""
+        return self.entries, self.flows, self.bytes, self.patterns
 
     @property
     def whole(self) -> Cycles:
@@ -71,7 +77,6 @@ class NfBench(_Model):
     def like(self, row: FunctionRow, function: str) -> FunctionRow | None:
         """Return another function's row of the same size, or None where it was not measured."""
         for other in self.results:
-            size = (other.entries, other.flows, other.bytes)
-            if other.function == function and size == (row.entries, row.flows, row.bytes):
+            if other.function == function and other.size == row.size:
                 return other
         return None

@@ -73,6 +73,8 @@ void bench_arena_fill(struct bench_arena *arena, const struct bench_subject *sub
 			bench_flows_write(subject->flows, is_reply(i), frame);
 		else
 			bench_packet_write(tables, i, frame, arena->frame_bytes);
+		if (subject->write != NULL)
+			subject->write(i, frame, arena->frame_bytes);
 	}
 }
 

@@ -31,6 +31,8 @@ struct bench_subject {
 	// Ends the flows that bench_flows_open_fresh() opened. Returns TSC ticks for each, and from
 	// which TSC on others may be opened.
 	double (*end_fresh)(void *state, uint64_t *again);
+	// Writes what is behind the packet's IP header, which is there; NULL: that of the tables stays.
+	void (*write)(uint64_t i, uint8_t *frame, uint16_t bytes);
 	bool uses_up; // packets must be written anew before they come again
 	size_t table_bytes; // of the flow table, if it is neither in DPDK's memory nor malloc()'s
 	void (*destroy)(void *state);
@@ -57,6 +59,10 @@ int bench_vpn_create(
 	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
 int bench_raw_vpn_create(
 	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
+
+// The function ids with so many patterns; raw: Hyperscan's bare call on the same payloads.
+int bench_ids_create(
+	struct bench_subject *subject, unsigned patterns, bool raw, struct cv_error *error);
 
 // The ring between two stages of a pipeline, with both ends on this core: views made of packets,
 // pushed to a ring, popped again. Less the empty path, it is what aggregating costs when nothing

@@ -29,8 +29,13 @@
 #define PASSES 8 // over all packets, per repeat: 1 to 5 ms
 #define ROWS_MAX 256
 #define FCS_BYTES 4
-#define LONG_BYTES 1400 // of packets that are not the usual ones, with FCS
 #define MEMORY_MB "4096" // DPDK's
+#define ARENAS 3 // by the length of packets
+#ifdef CV_HAVE_IDS
+#define CREATE_IDS(...) bench_ids_create(__VA_ARGS__)
+#else
+#define CREATE_IDS(...) -1
+#endif
 
 // One row of the result.
 struct measured {
@@ -86,6 +91,8 @@ static int create(struct measured *row, const struct bench_options *options, str
 	if (kind->two_cores)
 		return bench_pipeline_create(
 			&row->subject, row->tables, options->other_core, error);
+	if (kind->patterns > 0)
+		return CREATE_IDS(&row->subject, kind->patterns, kind->path_length == 0, error);
 	if (kind->create != NULL)
 		return kind->create(&row->subject, row->tables, error);
 	return bench_path_create(&row->subject, kind->path, kind->path_length, row->tables, error);
@@ -181,6 +188,8 @@ static json_t *row_json(const struct measured *row, unsigned repeats)
 
 	if (row->kind->bytes > 0)
 		json_object_set_new(json, "bytes", json_integer(row->kind->bytes));
+	if (row->kind->patterns > 0)
+		json_object_set_new(json, "patterns", json_integer(row->kind->patterns));
 	if (row->flows.known > 0)
 		flows_json(row, repeats, json);
 	if (row->kind->path_length > 0) {
@@ -293,9 +302,20 @@ static bool has_row(const struct bench_options *options, unsigned kind, bool of_
 	       options->entries.of[at] <= of->usual_most;
 }
 
-// Makes all rows of tables, or of flows. Returns how many. arenas: of the usual packets, and of long ones.
+// The packets of a kind, which has the usual ones or those of one of arena_bytes.
+static const unsigned arena_bytes[ARENAS] = {BENCH_FRAME_BYTES + FCS_BYTES, 306, 1400};
+
+static struct bench_arena *arena_of(struct bench_arena *arenas, const struct bench_kind *kind)
+{
+	for (unsigned i = 1; i < ARENAS; i++)
+		if (kind->bytes == arena_bytes[i])
+			return &arenas[i];
+	return &arenas[0];
+}
+
+// Makes all rows of tables, or of flows. Returns how many.
 static unsigned make_rows(const struct bench_options *options, bool of_flows,
-	struct bench_arena arenas[2], struct bench_tables **tables, struct measured *rows)
+	struct bench_arena arenas[ARENAS], struct bench_tables **tables, struct measured *rows)
 {
 	const struct bench_sizes *sizes = of_flows ? &options->flows : &options->entries;
 	unsigned count = 0;
@@ -306,8 +326,7 @@ static unsigned make_rows(const struct bench_options *options, bool of_flows,
 
 			if (!has_row(options, k, of_flows, at))
 				continue;
-			*row = (struct measured){
-				.arena = &arenas[bench_kinds[k].bytes == LONG_BYTES],
+			*row = (struct measured){.arena = arena_of(arenas, &bench_kinds[k]),
 				.kind = &bench_kinds[k],
 				.tables = tables[0]};
 			if (of_flows) {
@@ -329,7 +348,7 @@ int main(int argc, char **argv)
 	static struct measured rows[ROWS_MAX];
 	struct bench_options options = {.repeats = 11, .core = -1, .other_core = -1};
 	struct bench_tables *tables[BENCH_SIZES_MAX];
-	struct bench_arena arenas[2];
+	struct bench_arena arenas[ARENAS];
 	struct cv_error error = {0};
 	unsigned rows_count;
 	long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -341,9 +360,10 @@ int main(int argc, char **argv)
 	if (l2 <= 0)
 		l2 = 1 << 20;
 	start_eal(&options);
-	if (bench_arena_create(&arenas[0], BENCH_FRAME_BYTES, l2, &error) != 0 ||
-		bench_arena_create(&arenas[1], LONG_BYTES - FCS_BYTES, l2, &error) != 0)
-		bench_die(1, error.text);
+	for (unsigned i = 0; i < ARENAS; i++)
+		if (bench_arena_create(
+			    &arenas[i], (uint16_t)(arena_bytes[i] - FCS_BYTES), l2, &error) != 0)
+			bench_die(1, error.text);
 	for (unsigned e = 0; e < options.entries.count; e++) {
 		tables[e] = bench_tables_create(options.entries.of[e]);
 		if (tables[e] == NULL)

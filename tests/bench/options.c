@@ -8,8 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain/nf.h"
+
 #define USUAL_RULES 100000
 #define REPEATS_MAX 1001
+#define IDS_BYTES 306 // with 260 of payload
+
+// What a function that was left out would be made by.
+#ifdef CV_HAVE_VPN
+#define VPN(create) create
+#else
+#define VPN(create) NULL
+#endif
+#define IDS(count)                                                                        \
+	{"ids", .bytes = IDS_BYTES, .patterns = count, .needs = "ids", .path_length = 1}, \
+	{                                                                                 \
+		"raw-ids", .bytes = IDS_BYTES, .patterns = count, .needs = "ids"          \
+	}
 
 const struct bench_kind bench_kinds[] = {
 	{"path", .path_length = 0},
@@ -33,10 +48,13 @@ const struct bench_kind bench_kinds[] = {
 		.path = {"firewall", "nat", "balancer", "policer"}},
 	{"reference-stateful", BENCH_FLOWS, .rewrites = true, .meters = true},
 	{"nat64", .bytes = 64, .create = bench_nat64_create, .path_length = 1},
-	{"vpn", .bytes = 64, .create = bench_vpn_create, .path_length = 1},
-	{"raw-vpn", .bytes = 64, .create = bench_raw_vpn_create},
-	{"vpn", .bytes = 1400, .create = bench_vpn_create, .path_length = 1},
-	{"raw-vpn", .bytes = 1400, .create = bench_raw_vpn_create},
+	{"vpn", .bytes = 64, .create = VPN(bench_vpn_create), .needs = "vpn", .path_length = 1},
+	{"raw-vpn", .bytes = 64, .create = VPN(bench_raw_vpn_create), .needs = "vpn"},
+	{"vpn", .bytes = 1400, .create = VPN(bench_vpn_create), .needs = "vpn", .path_length = 1},
+	{"raw-vpn", .bytes = 1400, .create = VPN(bench_raw_vpn_create), .needs = "vpn"},
+	IDS(100),
+	IDS(2000),
+	IDS(10000),
 };
 
 _Static_assert(RTE_DIM(bench_kinds) == BENCH_KINDS, "as declared");
@@ -75,20 +93,35 @@ static void numbers(const char *option, unsigned least, unsigned most, struct be
 	}
 }
 
+static bool is_built(const struct bench_kind *kind)
+{
+	return kind->needs == NULL || cv_nf_find(kind->needs) != NULL;
+}
+
 static void want(struct bench_options *options, const char *name)
 {
-	char message[256];
+	char message[512];
 	bool known = false;
 	int length;
 
-	for (unsigned i = 0; i < BENCH_KINDS; i++)
-		if (strcmp(name, bench_kinds[i].name) == 0)
-			known = options->wanted[i] = true;
+	for (unsigned i = 0; i < BENCH_KINDS; i++) {
+		if (strcmp(name, bench_kinds[i].name) != 0)
+			continue;
+		if (!is_built(&bench_kinds[i])) {
+			snprintf(message, sizeof(message),
+				"--function: '%s' was left out of this build; install %s and build "
+				"again",
+				name, cv_nf_left_out(bench_kinds[i].needs));
+			bench_die(2, message);
+		}
+		known = options->wanted[i] = true;
+	}
 	if (known)
 		return;
 	length = snprintf(message, sizeof(message), "--function: '%.40s' is none of", name);
 	for (unsigned i = 0; i < BENCH_KINDS; i++)
-		if (bench_kinds[i].bytes <= 64) // of several sizes once
+		// Of several sizes once.
+		if (i == 0 || strcmp(bench_kinds[i].name, bench_kinds[i - 1].name) != 0)
 			length += snprintf(message + length, sizeof(message) - length, " %s",
 				bench_kinds[i].name);
 	bench_die(2, message);
@@ -170,6 +203,6 @@ void bench_options_read(struct bench_options *options, int argc, char **argv)
 	if (options->flows.count == 0)
 		options->flows = (struct bench_sizes){2, {65536, 10000000}};
 	for (unsigned i = 0; i < BENCH_KINDS; i++)
-		options->wanted[i] |= all;
+		options->wanted[i] |= all && is_built(&bench_kinds[i]);
 	choose_cores(options, !all);
 }

@@ -9,7 +9,7 @@
 
 #include "tests/bench/bench.h"
 
-#define BENCH_KINDS 22
+#define BENCH_KINDS 28
 #define BENCH_SIZES_MAX 8
 
 // What a row's cost depends on.
@@ -26,6 +26,8 @@ struct bench_kind {
 	unsigned usual_most; // entries where --entries does not say; 0: all of the usual ones
 	bool two_cores; // the pipeline
 	unsigned bytes; // of packets, with FCS; 0: the usual ones
+	unsigned patterns; // of ids; 0: another function
+	const char *needs; // a function that may have been left out of this build
 	// Where it is not a path of functions.
 	int (*create)(struct bench_subject *, const struct bench_tables *, struct cv_error *);
 	bool rewrites, meters; // the reference of flows
