@@ -28,6 +28,8 @@ uint64_t cv_node_handoff_workers(const struct cv_plan *plan, unsigned function)
 
 enum cv_flow_answers cv_node_handoff_answers(const struct cv_nf *nf, const void *instance)
 {
+	if (nf->answers_meet)
+		return CV_FLOW_ANSWERS_MEET;
 	if (!cv_flow_is_stateful(nf, instance) || nf->flow->answers == NULL)
 		return CV_FLOW_ANSWERS_APART;
 	return nf->flow->answers(instance);

@@ -24,7 +24,8 @@ int cv_config_no_port_at(
 {
 	char where[256];
 
-	snprintf(where, sizeof(where), "%s: %s: %s", at->document, at->path, key);
+	snprintf(where, sizeof(where), "%s: %s%s%s", at->document, at->path,
+		at->path[0] != '\0' && key[0] != '\0' ? ": " : "", key);
 	return cv_config_no_port(where, name, env, at->error);
 }
 

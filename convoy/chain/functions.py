@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from convoy.base.model import Model, Name, one_of
+from convoy.chain.cache import Cache
 from convoy.chain.ids import Ids
 from convoy.chain.model import Address, Mac, Parameters, Prefix, prefix
 from convoy.chain.nat64 import Nat64
@@ -554,6 +555,7 @@ class Nat(NatParameters):
 
 _OWN: dict[str, type[Parameters]] = {
     "balancer": Balancer,
+    "cache": Cache,
     "classifier": Classifier,
     "bridge": Bridge,
     "firewall": Firewall,
@@ -605,7 +607,7 @@ def settings(function: Model) -> Parameters:
 
 
 def is_stateful(function: Model) -> bool:
-    """Return whether it remembers flows, so that packets and their answers must meet."""
+    """Return whether it remembers what passed, so that packets and their answers must meet."""
     inner = settings(function)
     match inner:
         case Firewall():
@@ -613,7 +615,7 @@ def is_stateful(function: Model) -> bool:
         case Balancer():
             return inner.mode == "nat"
         case _:
-            return isinstance(inner, Nat)
+            return isinstance(inner, Cache | Nat)
 
 
 def rewrites(function: Model) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from convoy.base.problem import Loc, Problem, known, shown
+from convoy.chain.cache import Cache
 from convoy.chain.descriptor import Descriptor
 from convoy.chain.functions import (
     Balancer,
@@ -329,7 +330,7 @@ def _named_ports(descriptor: Descriptor) -> Iterator[Problem]:
         parameters = settings(function)
         at: Loc = ("functions", name, function_type(function))
         named: list[tuple[Loc, str]] = []
-        if isinstance(parameters, Nat | Vpn):
+        if isinstance(parameters, Cache | Nat | Vpn):
             named = [(("outside", i), port) for i, port in enumerate(parameters.outside)]
         elif isinstance(parameters, Balancer):
             named = [

@@ -42,6 +42,16 @@ class BridgeParameters(Parameters):
     )
 
 
+class CacheParameters(Parameters):
+    """Answers DNS queries whose answers it has seen pass."""
+
+    port: int = Field(53, ge=1, le=65535, description="UDP port of servers")
+    memory_mb: int = Field(
+        64, ge=8, le=65536, description="of all workers together, taken at the start"
+    )
+    max_ttl_s: int = Field(86400, ge=1, le=604800, description="the longest that an answer is kept")
+
+
 class ClassifierParameters(Parameters):
     """Marks packets (DSCP, VLAN) and sends them to other chains, by ordered rules."""
 
@@ -316,6 +326,7 @@ class VpnParameters(Parameters):
 PARAMETERS: dict[str, type[Parameters]] = {
     "balancer": BalancerParameters,
     "bridge": BridgeParameters,
+    "cache": CacheParameters,
     "classifier": ClassifierParameters,
     "firewall": FirewallParameters,
     "l2fwd": L2fwdParameters,
@@ -341,6 +352,7 @@ MORE: dict[str, dict[str, str]] = {
         "backends": "who serves them",
     },
     "bridge": {"sides": "its two ports; default: the chain's"},
+    "cache": {"outside": "ports that servers are behind"},
     "classifier": {"rules": "rules in order"},
     "firewall": {"rules": "rules in order"},
     "nat": {

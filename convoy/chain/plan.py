@@ -8,6 +8,7 @@ from typing import Any
 
 from convoy.base.model import Model
 from convoy.chain import links
+from convoy.chain.cache import Cache
 from convoy.chain.descriptor import Descriptor
 from convoy.chain.functions import function_type, outputs_of, settings
 from convoy.chain.load import Loaded
@@ -47,6 +48,7 @@ def make_plan(loaded: Loaded, machine: Machine, running: dict[str, Any] | None =
     unused = [name for name in descriptor.functions if name not in used]
     if unused:
         notes = (*notes, f"in no chain, only checked: {', '.join(unused)}")
+    notes = (*notes, *_cache_notes(descriptor))
     data = {
         "schema": SCHEMA,
         "ports": [
@@ -72,6 +74,14 @@ def make_plan(loaded: Loaded, machine: Machine, running: dict[str, Any] | None =
         **({"run_as": descriptor.run_as} if descriptor.run_as else {}),
     }
     return Plan(data, (*placement.notes, *notes))
+
+
+def _cache_notes(descriptor: Descriptor) -> list[str]:
+    return [
+        f"answers of {name}: {parameters.memory_mb:,} MiB"
+        for name, function in descriptor.functions.items()
+        if isinstance(parameters := settings(function), Cache)
+    ]
 
 
 def _in_order(descriptor: Descriptor, running: dict[str, Any] | None) -> list[tuple[str, Any]]:

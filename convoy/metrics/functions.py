@@ -64,6 +64,12 @@ BACKEND = {
         ("answers", Kind.COUNTER, "probe_answers", "Health checks answered."),
     )
 }
+CACHE_REFUSED = Metric(
+    Kind.COUNTER,
+    "convoy_cache_refused_answers",
+    "Answers that were not learned, by why.",
+    (*OWN, "reason"),
+)
 NAT_PORTS = Metric(
     Kind.GAUGE,
     "convoy_nat_ports",
@@ -117,6 +123,15 @@ NUMBERS = {
         "bridge": (
             ("learned", Kind.GAUGE, "stations", "MAC addresses that it knows now."),
             ("entries", Kind.GAUGE, "max_stations", "MAC addresses that it has room for."),
+        ),
+        "cache": (
+            ("hits", Kind.COUNTER, "hits", "Queries that were answered here."),
+            ("misses", Kind.COUNTER, "misses", "Queries that went on to their server."),
+            ("others", Kind.COUNTER, "other_queries", "Queries of kinds that are not answered."),
+            ("learned", Kind.COUNTER, "learned_answers", "Answers that were learned."),
+            ("expired", Kind.COUNTER, "expired_answers", "Answers found too old."),
+            ("evicted", Kind.COUNTER, "evicted_answers", "Answers that made room for others."),
+            ("entries", Kind.GAUGE, "entries", "Answers that it has now."),
         ),
         "firewall": (("rules_count", Kind.GAUGE, "rules", "Rules."),),
         "ids": (
@@ -186,6 +201,9 @@ def _add_info(page: Page, labels: str, kind: str, info: Values) -> None:
         _add_rules(page, labels, info)
     if kind == "balancer":
         _add_backends(page, labels, info["backends"])
+    elif kind == "cache":
+        for reason, answers in info["refused"].items():
+            page.add(CACHE_REFUSED, answers, f"{labels},{label('reason', reason)}")
     elif kind == "ids":
         _add_hits(page, labels, info)
     elif kind == "nat":

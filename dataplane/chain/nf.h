@@ -74,6 +74,9 @@ struct cv_nf {
 	const char *summary; // one line for people
 	const char *const *drops; // names of the drop reasons, NULL at the end
 	bool branches; // it may have outputs, which lead to other chains
+	// Both directions of an exchange must come to one worker, though it keeps no flows. Of functions
+	// that do, `flow` says it.
+	bool answers_meet;
 
 	// The parameters, and the size of the struct that they are read into. Python's model of the
 	// function and its reference are made from this table (make generated).

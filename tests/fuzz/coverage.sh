@@ -17,6 +17,7 @@ here=tests/fuzz
 files_of() {
 	case $1 in
 	capture) echo dataplane/capture ;;
+	cache) echo nf/cache ;;
 	chain) echo dataplane/chain ;;
 	changes) echo daemon/changes.c ;;
 	control) echo daemon/plan_next_hop.c ;;

@@ -120,6 +120,7 @@ NAT = {
     "mappings": 3, "subscribers": 2, "block_log_lost": 1,
     "blocks": {"used": 2, "resting": 1, "total": 10, "ports": 512},
 }  # fmt: skip
+CACHE = {"hits": 9, "misses": 2, "refused": {"truncated": 4, "unasked": 0}}
 BACKEND = {"address": "192.0.2.1", "flows": 4, "created": 9, "share": 0.5, "up": False}
 SA = {
     "direction": "in", "policy": "site", "spi": 4097, "packets": 8, "bytes": 99, "bad_tags": 2,
@@ -139,6 +140,8 @@ ROUTER = {"routes": {"ipv4": 3, "ipv6": 1}, "neighbours_reachable": 2, "fragment
         ("nat", NAT, "convoy_nat_ports", {"state": "free"}, 7 * 512),
         ("nat", NAT, "convoy_nat_ports", {"state": "used"}, 1024),
         ("nat", NAT, "convoy_nat_lost_log_events_total", {}, 1),
+        ("cache", CACHE, "convoy_cache_hits_total", {}, 9),
+        ("cache", CACHE, "convoy_cache_refused_answers_total", {"reason": "truncated"}, 4),
         ("balancer", {"backends": [BACKEND]}, "convoy_balancer_backend_up",
          {"backend": "192.0.2.1"}, 0),
         ("balancer", {"backends": [BACKEND]}, "convoy_balancer_backend_created_flows_total",

@@ -33,6 +33,7 @@ OF: dict[str, str] = {
     "balancer": "balancer: {services: [{address: 192.168.0.0}], backends: [{address: 10.0.0.1, "
     "mac: '02:00:00:00:00:0b'}]}",
     "bridge": "bridge: {}",
+    "cache": "cache: {outside: [out]}",
     "classifier": "classifier: {rules: [{match: {proto: tcp}, dscp: 10}]}",
     "firewall": "firewall: {default: allow, rules: [{deny: {proto: udp, dport: 53}}]}",
     "firewall, stateful": "firewall: {stateful: true, tcp-loose: true, default: deny, rules: "
