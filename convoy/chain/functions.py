@@ -585,7 +585,9 @@ def _function(name: str) -> type[Model]:
 
 
 # By the key of a descriptor: nf/ and plans have _ where descriptors have -.
-FUNCTIONS: dict[str, type[Model]] = {name.replace("_", "-"): _function(name) for name in PARAMETERS}
+FUNCTIONS: dict[str, type[Model]] = {
+    name.replace("_", "-"): _function(name) for name in sorted(PARAMETERS)
+}
 AnyFunction: Any = one_of("types of function", FUNCTIONS)
 
 
