@@ -8,7 +8,7 @@
 // Keys stand in buckets of one cache line: eight signatures, compared at once, and the entries that
 // they stand for. A key has a first and a second bucket; the second is looked at only if some key
 // of the first had to go there. When both are full, one key of either is moved to its own other
-// bucket; if none can be, there is no room.
+// bucket, where another is moved first if that is full, too; if none can be, there is no room.
 #ifndef CV_FLOW_TABLE_H
 #define CV_FLOW_TABLE_H
 
