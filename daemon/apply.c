@@ -5,13 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include <rte_launch.h>
 
 #include "daemon/apply_build.h"
+#include "daemon/errands.h"
 #include "daemon/node_workers.h"
 #include "daemon/plan_next.h"
+#include "daemon/why.h"
 
 struct cv_apply *cv_apply_begin(
 	struct cv_node *node, const struct cv_apply_request *request, struct cv_error *error)
@@ -42,7 +41,6 @@ const json_t *cv_apply_differences(const struct cv_apply *apply)
 struct part {
 	struct cv_apply *apply;
 	unsigned worker;
-	struct cv_errand errand;
 };
 
 #define EXCHANGE(a, b)                    \
@@ -82,21 +80,6 @@ static void go_over(void *argument)
 	EXCHANGE(worker->ticks_count, to->ticks_count);
 }
 
-// Waits until the worker is done. The errand of one that has ended is done here.
-static void await(struct cv_worker *worker, unsigned lcore)
-{
-	// It may need this very core: sleep, do not spin.
-	const struct timespec pause = {.tv_nsec = 100000};
-
-	// Pairs with the worker's release store.
-	while (__atomic_load_n(&worker->errand, __ATOMIC_ACQUIRE) != NULL) {
-		if (rte_eal_get_lcore_state(lcore) == WAIT)
-			cv_worker_do_errand(worker);
-		else
-			nanosleep(&pause, NULL);
-	}
-}
-
 // Counters are by index: another next hop begins anew.
 static void clear_next_hop_counters(struct cv_apply *apply)
 {
@@ -121,16 +104,13 @@ static void all_go_over(struct cv_apply *apply)
 {
 	struct cv_node *node = apply->node;
 	struct part parts[CV_WORKERS_MAX];
+	void *arguments[CV_WORKERS_MAX];
 
 	for (unsigned i = 0; i < node->plan->workers_count; i++) {
-		parts[i] = (struct part){.apply = apply,
-			.worker = i,
-			.errand = {.run = go_over, .argument = &parts[i]}};
-		// Pairs with the worker's acquire load.
-		__atomic_store_n(&node->workers[i].errand, &parts[i].errand, __ATOMIC_RELEASE);
+		parts[i] = (struct part){.apply = apply, .worker = i};
+		arguments[i] = &parts[i];
 	}
-	for (unsigned i = 0; i < node->plan->workers_count; i++)
-		await(&node->workers[i], i + 1);
+	cv_errands_do(node, go_over, arguments);
 }
 
 // What a function that is no longer there counted is kept in sum. What it still held is dropped.
@@ -182,6 +162,7 @@ void cv_apply_commit(struct cv_apply *apply)
 	struct cv_node *node = apply->node, *next = apply->next;
 
 	start_functions(apply);
+	cv_why_pause(node);
 	if (apply->next_hops != NULL) {
 		cv_next_hop_set_exchange(node->next_hop_set, apply->next_hops);
 		clear_next_hop_counters(apply);
@@ -199,6 +180,7 @@ void cv_apply_commit(struct cv_apply *apply)
 	EXCHANGE(node->zones_count, next->zones_count);
 	EXCHANGE(node->handoff, next->handoff);
 	separate(apply);
+	cv_why_resume(node);
 	apply->committed = true;
 }
 

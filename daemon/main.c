@@ -23,6 +23,7 @@
 #include "daemon/running.h"
 #include "daemon/stop_signals.h"
 #include "daemon/telemetry.h"
+#include "daemon/why.h"
 #include "port/eal.h"
 
 #define EXIT_FAILED 1
@@ -201,6 +202,7 @@ static void wait_for_end(struct cv_notify *notify)
 	while (!cv_stop_signals_came() && !has_ended(notify)) {
 		nanosleep(&time, NULL);
 		cv_history_due();
+		cv_why_due();
 	}
 }
 
@@ -233,6 +235,7 @@ static int forward(struct cv_node *node, struct cv_control *control, const struc
 	cv_notify_tell(&notify, "STOPPING=1");
 	cv_notify_close(&notify);
 	cv_running_set(NULL);
+	cv_why_end(node);
 	cv_node_stop(node);
 	counts = cv_counts(node);
 	conserved = cv_counts_conserved(json_object_get(counts, "accounting"));

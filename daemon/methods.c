@@ -8,6 +8,7 @@
 #include "daemon/files.h"
 #include "daemon/history.h"
 #include "daemon/running.h"
+#include "daemon/why.h"
 
 static int ending(struct cv_error *error)
 {
@@ -238,6 +239,53 @@ static int list(void *of, const void *params, int file, json_t **result, struct 
 	return change(make_history, params, result, error);
 }
 
+static const struct cv_param why_arm_params[] = {
+	{"filter", CV_TEXT, CV_AT(struct cv_why_request, filter), .high = CV_FILTER_TEXT_MAX,
+		.doc = "which packets; without it all"},
+	{"drops", CV_BOOL, CV_AT(struct cv_why_request, drops), .doc = "only what is dropped"},
+	{"sample", CV_INTEGER, CV_AT(struct cv_why_request, sample), .low = 1, .high = 1000000,
+		.fallback = 1, .doc = "one of so many packets is looked at"},
+	{"snap", CV_INTEGER, CV_AT(struct cv_why_request, snap), .low = 14,
+		.high = CV_TRACE_SNAP_MAX, .fallback = CV_WHY_SNAP, .doc = "bytes of each packet"},
+	{0},
+};
+
+static int why_arm(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	const int rc = cv_why_arm(params, error);
+
+	*result = rc == 0 ? json_object() : NULL;
+	return rc;
+}
+
+struct why_read {
+	unsigned packets, wait_ms;
+};
+
+static const struct cv_param why_read_params[] = {
+	{"packets", CV_INTEGER, CV_AT(struct why_read, packets), .low = 1,
+		.high = CV_WHY_PACKETS_MAX, .fallback = CV_WHY_PACKETS_MAX, .doc = "at most"},
+	{"wait_ms", CV_INTEGER, CV_AT(struct why_read, wait_ms), .high = CV_WHY_WAIT_MS_MAX,
+		.doc = "for the first packet"},
+	{0},
+};
+
+static int why_read(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	const struct why_read *read = params;
+
+	*result = cv_why_read(read->packets, read->wait_ms, error);
+	return *result == NULL ? -EINVAL : 0;
+}
+
+static int why_disarm(
+	void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	cv_why_disarm();
+	*result = json_object();
+	return 0;
+}
+
 const struct cv_rpc_method cv_methods[] = {
 	{"methods", .call = methods, .doc = "these methods, with their parameters"},
 	{"counts", .call = counts, .doc = "all counters, as at the end of a run"},
@@ -255,6 +303,13 @@ const struct cv_rpc_method cv_methods[] = {
 	{"rollback", .changes = true, .params = rollback_params,
 		.params_size = sizeof(struct rollback), .call = rollback,
 		.doc = "makes the node run what it ran before"},
+	{"why.arm", .changes = true, .params = why_arm_params,
+		.params_size = sizeof(struct cv_why_request), .call = why_arm,
+		.doc = "traces packets for this client, until it goes"},
+	{"why.read", .changes = true, .params = why_read_params,
+		.params_size = sizeof(struct why_read), .call = why_read,
+		.doc = "the packets that were traced since"},
+	{"why.disarm", .changes = true, .call = why_disarm, .doc = "traces no more"},
 	{"history", .call = list, .doc = "what the node ran, the newest last"},
 	{NULL},
 };

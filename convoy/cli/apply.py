@@ -89,13 +89,13 @@ def words_of(difference: Difference) -> str:
     return line if difference.key is None else f"{line}: {difference.key.replace('_', '-')}"
 
 
-def seconds(text: str) -> int:
+def seconds(text: str, option: str = "--confirm") -> int:
     """Return the seconds that "30s", "5m", "1h" or "30" mean. Raises InputError."""
     units = {"s": 1, "m": 60, "h": 3600}
     number = text[:-1] if text[-1:] in units else text
     result = int(number) * units.get(text[-1:], 1) if number.isdecimal() else 0
     if not 1 <= result <= CONFIRM_MAX_S:
-        raise InputError(f"--confirm: {shown(text)}: write a time up to 24h, like 30s or 5m")
+        raise InputError(f"{option}: {shown(text)}: write a time up to 24h, like 30s or 5m")
     return result
 
 

@@ -21,6 +21,7 @@ COMMANDS = (
     "check",
     "run",
     "top",
+    "why",
     "metrics",
     "apply",
     "confirm",

@@ -9,5 +9,16 @@ with Client(Path("/run/node/dpdk/convoyd-1/control.sock")) as client:
 
 from convoy.client.client import Client, Difference, Entry
 from convoy.client.connection import ClientError, Connection, Hello, RefusedError
+from convoy.client.why import Packet, Step
 
-__all__ = ["Client", "ClientError", "Connection", "Difference", "Entry", "Hello", "RefusedError"]
+__all__ = [
+    "Client",
+    "ClientError",
+    "Connection",
+    "Difference",
+    "Entry",
+    "Hello",
+    "Packet",
+    "RefusedError",
+    "Step",
+]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from convoy.client.connection import Connection
+from convoy.client.why import Packet
 from convoy.errors import InputError
 
 
@@ -106,6 +107,27 @@ class Client(Connection):
             Entry(one["number"], one["at"], _differences(one), one["back_to"], one["confirm_s"])
             for one in self.call("history")
         ]
+
+    def arm_why(
+        self, expression: str = "", drops: bool = False, sample: int = 1, snap: int = 128
+    ) -> None:
+        """Have the node trace packets for this client, until it goes.
+
+        expression: which ones, in the words of docs/why.md.
+        drops: only what is dropped.
+        sample: one of so many packets is looked at.
+        snap: bytes of each packet.
+        """
+        which = {"filter": expression} if expression else {}
+        self.call("why.arm", {**which, "drops": drops, "sample": sample, "snap": snap})
+
+    def read_why(self, packets: int = 512, wait_ms: int = 200) -> tuple[list[Packet], int]:
+        """Return packets that were traced since, and how many no one was told of.
+
+        wait_ms: in which the node waits for the first one.
+        """
+        result = self.call("why.read", {"packets": packets, "wait_ms": wait_ms})
+        return [Packet.read(packet) for packet in result["packets"]], result["lost"]
 
 
 def _differences(result: Mapping[str, Any]) -> list[Difference]:

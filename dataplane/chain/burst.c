@@ -2,6 +2,8 @@
 // Copyright 2026 The Convoy authors
 #include "chain/burst.h"
 
+#include "chain/trace_hooks.h"
+
 CV_HOT void cv_burst_measure(struct cv_burst *burst)
 {
 	uint32_t bytes = 0;
@@ -106,6 +108,16 @@ void cv_burst_picked(const struct cv_burst *from, const uint8_t *classes)
 			rte_pktmbuf_free(buffers->buffers[b]);
 }
 
+// Packets in the buffers from one on.
+static unsigned left_of(const struct cv_buffers *buffers, unsigned from)
+{
+	unsigned views = 0;
+
+	while (from < buffers->n)
+		views += buffers->views[from++];
+	return views;
+}
+
 void cv_burst_push(const struct cv_buffers *buffers, const struct cv_view *views, uint16_t n,
 	struct cv_ring *ring, struct cv_port_counters *counters)
 {
@@ -113,6 +125,10 @@ void cv_burst_push(const struct cv_buffers *buffers, const struct cv_view *views
 
 	if (CV_LIKELY(took == buffers->n))
 		return;
+	for (unsigned i = 0; i < took; i++)
+		views += buffers->views[i];
+	if (cv_trace_is_on())
+		cv_trace_dropped(views, left_of(buffers, took), CV_DROP_RING_FULL);
 	for (unsigned i = took; i < buffers->n; i++)
 		cv_count(&counters->drops[CV_DROP_RING_FULL], buffers->views[i]);
 	rte_pktmbuf_free_bulk(

@@ -2,6 +2,7 @@
 // Copyright 2026 The Convoy authors
 #include "chain/frame_builder.h"
 #include "chain/lookalike.h"
+#include "chain/trace_hooks.h"
 #include "chain/tx_buffer.h"
 #include "convoy/frame_inline.h"
 
@@ -15,30 +16,30 @@ static bool may_become_frame(
 	       CV_LIKELY(begin >= (const uint8_t *)buffer->buf_addr + outer->len);
 }
 
-static struct rte_mbuf *new_buffer(struct cv_tx *tx, uint8_t out)
+static void drop(struct cv_tx *tx, uint8_t out, const struct cv_view *view, enum cv_drop_reason why)
 {
-	struct rte_mbuf *buffer = rte_pktmbuf_alloc(tx->pool);
-
-	if (CV_UNLIKELY(buffer == NULL))
-		cv_count(&tx->counters[out].drops[CV_DROP_NO_BUFFER], 1);
-	return buffer;
+	if (cv_trace_is_on())
+		cv_trace_dropped(view, 1, why);
+	cv_count(&tx->counters[out].drops[why], 1);
 }
 
 struct rte_mbuf *cv_builder_copy_packet(struct cv_tx *tx, uint8_t out, const struct cv_view *view)
 {
 	uint32_t len = cv_view_packet_len(view);
-	struct rte_mbuf *buffer = new_buffer(tx, out);
+	struct rte_mbuf *buffer = rte_pktmbuf_alloc(tx->pool);
 
-	if (CV_UNLIKELY(buffer != NULL && rte_pktmbuf_tailroom(buffer) < len)) {
-		cv_count(&tx->counters[out].drops[CV_DROP_TOO_BIG], 1);
+	if (CV_UNLIKELY(buffer == NULL)) {
+		drop(tx, out, view, CV_DROP_NO_BUFFER);
+		return NULL;
+	}
+	if (CV_UNLIKELY(rte_pktmbuf_tailroom(buffer) < len)) {
+		drop(tx, out, view, CV_DROP_TOO_BIG);
 		rte_pktmbuf_free(buffer);
 		return NULL;
 	}
-	if (CV_LIKELY(buffer != NULL)) {
-		memcpy(rte_pktmbuf_mtod(buffer, uint8_t *), cv_view_packet(view), len);
-		buffer->data_len = (uint16_t)len;
-		buffer->pkt_len = len;
-	}
+	memcpy(rte_pktmbuf_mtod(buffer, uint8_t *), cv_view_packet(view), len);
+	buffer->data_len = (uint16_t)len;
+	buffer->pkt_len = len;
 	return buffer;
 }
 
@@ -56,6 +57,8 @@ static CV_INLINE void put_frame(struct cv_tx *tx, uint16_t next_hop, struct rte_
 	const struct cv_outer *outer = &tx->next_hops[next_hop].outer;
 	const uint8_t *data = cv_frame_make(outer, begin, end, (uint8_t)count, first);
 
+	if (cv_trace_is_on())
+		cv_trace_convoy(buffer, begin, end, count);
 	cv_buffer_set(buffer, data, (uint32_t)(end - data));
 	put(tx, next_hop, buffer, (uint8_t)count);
 }
@@ -117,7 +120,7 @@ static bool is_refused(struct cv_tx *tx, uint16_t next_hop, const struct cv_view
 {
 	if (CV_LIKELY(!cv_lookalike_to(tx, view, next_hop)))
 		return false;
-	cv_count(&tx->counters[view->out].drops[CV_DROP_LOOKS_LIKE_CONVOY], 1);
+	drop(tx, view->out, view, CV_DROP_LOOKS_LIKE_CONVOY);
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "chain/path.h"
+#include "chain/trace_hooks.h"
 #include "packet/checksum.h"
 
 #define UDP_PROTO 17
@@ -351,10 +352,21 @@ bool cv_nf_release(struct cv_nf_worker *nf_worker, const struct cv_held *held, e
 	return true;
 }
 
+static __rte_noinline void trace_drop(
+	const struct cv_path_worker *worker, const struct cv_held *held, unsigned reason)
+{
+	const struct cv_view view = cv_nf_held_view(held);
+
+	cv_trace_held_dropped(
+		worker->path, (unsigned)(worker->step - worker->path->steps), &view, reason);
+}
+
 void cv_nf_drop_held(struct cv_nf_worker *nf_worker, const struct cv_held *held, unsigned reason)
 {
 	struct cv_path_worker *worker = path_worker(nf_worker);
 
+	if (cv_trace_is_on())
+		trace_drop(worker, held, reason);
 	cv_count(&worker->step->counters->drops[reason], 1);
 	cv_count(&worker->step->counters->released, 1);
 	cv_nf_free_held(held);

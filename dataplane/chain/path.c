@@ -4,6 +4,8 @@
 
 #include <rte_cycles.h>
 
+#include "chain/trace_hooks.h"
+
 const char *const cv_drop_reason_names[CV_DROP_REASONS] = {
 	[CV_DROP_NO_CHAIN] = "no_chain",
 	[CV_DROP_SEGMENTED] = "segmented",
@@ -106,6 +108,8 @@ static __rte_noinline void branch(const struct cv_step *step, struct cv_path_wor
 		to = step->outputs[i];
 		cv_burst_pick(burst, verdicts, CV_OUTPUT(i), &part, worker->pool,
 			&worker->ports_counters[burst->views[0].in]);
+		if (cv_trace_is_on())
+			cv_trace_picked(burst, verdicts, CV_OUTPUT(i), &part);
 		for (unsigned at = 0; at < part.n; at++)
 			part.views[at].out = to->out;
 		if (part.n > 0)
@@ -236,8 +240,8 @@ static __rte_noinline bool after_resizing(const struct cv_path *path, unsigned a
 	return false;
 }
 
-static CV_HOT void run_functions_from(const struct cv_path *path, unsigned first,
-	struct cv_path_worker *worker, struct cv_burst *burst)
+static CV_INLINE void run_steps(const struct cv_path *path, unsigned first,
+	struct cv_path_worker *worker, struct cv_burst *burst, const bool traced)
 {
 	uint8_t verdicts[CV_BURST_VIEWS];
 	uint64_t then = rte_rdtsc();
@@ -253,9 +257,15 @@ static CV_HOT void run_functions_from(const struct cv_path *path, unsigned first
 		worker->burst = burst;
 		cv_count(&step->counters->packets, burst->n);
 		cv_count(&step->counters->bytes, burst->bytes);
+		if (traced) {
+			cv_trace_before(path, i, burst);
+			now = rte_rdtsc();
+		}
 		for (unsigned at = 0; at < burst->n; at += CV_BURST_MAX)
 			others += step->process(step->instance, &worker->nf, burst->views + at,
 				verdicts + at, RTE_MIN(burst->n - at, (unsigned)CV_BURST_MAX));
+		if (traced)
+			cv_trace_after(burst, verdicts, rte_rdtsc() - now);
 		if (CV_UNLIKELY(worker->resized) &&
 			after_resizing(path, i, worker, burst, verdicts))
 			others = burst->n;
@@ -267,13 +277,47 @@ static CV_HOT void run_functions_from(const struct cv_path *path, unsigned first
 	}
 }
 
+static CV_HOT void run_functions_from(const struct cv_path *path, unsigned first,
+	struct cv_path_worker *worker, struct cv_burst *burst)
+{
+	run_steps(path, first, worker, burst, false);
+}
+
+static __rte_noinline void run_traced_from(const struct cv_path *path, unsigned first,
+	struct cv_path_worker *worker, struct cv_burst *burst)
+{
+	if (path != NULL)
+		run_steps(path, first, worker, burst, true);
+	if (burst->n > 0) {
+		cv_trace_leave(path, burst);
+		worker->leave(worker, path, burst);
+	}
+}
+
 static void run_from(const struct cv_path *path, unsigned first, struct cv_path_worker *worker,
 	struct cv_burst *burst)
 {
+	if (cv_trace_is_on()) {
+		run_traced_from(path, first, worker, burst);
+		return;
+	}
 	if (path != NULL)
 		run_functions_from(path, first, worker, burst);
 	if (burst->n > 0)
 		worker->leave(worker, path, burst);
+}
+
+// A burst begins its way, which may lead through other paths.
+static CV_INLINE void begin(const struct cv_path *path, unsigned first,
+	struct cv_path_worker *worker, struct cv_burst *burst, enum cv_trace_origin origin)
+{
+	if (cv_trace_is_on()) {
+		cv_trace_begin(path, first, burst, origin);
+		run_traced_from(path, first, worker, burst);
+		cv_trace_end();
+		return;
+	}
+	run_from(path, first, worker, burst);
 }
 
 // Those of the waiting packets that go on at the same place as the first one, as a burst.
@@ -309,7 +353,7 @@ static __rte_noinline void run_waiting(struct cv_path_worker *worker)
 		const unsigned step = worker->waiting[0].step;
 
 		take_waiting(worker, &burst);
-		run_from(path, step, worker, &burst);
+		begin(path, step, worker, &burst, CV_TRACE_FUNCTION);
 	}
 }
 
@@ -321,7 +365,7 @@ void cv_path_run_functions(
 
 void cv_path_run(const struct cv_path *path, struct cv_path_worker *worker, struct cv_burst *burst)
 {
-	run_from(path, 0, worker, burst);
+	begin(path, 0, worker, burst, CV_TRACE_RECEIVED);
 	if (CV_UNLIKELY(worker->waiting_count > 0))
 		run_waiting(worker);
 }

@@ -3,6 +3,7 @@
 #include "chain/repack.h"
 #include "chain/lookalike.h"
 #include "chain/frame_builder.h"
+#include "chain/trace_hooks.h"
 #include "chain/tx_buffer.h"
 
 // Do n packets lie one behind the other, with nothing but their lengths between them?
@@ -31,15 +32,20 @@ static bool have_one_destination(
 	return differ == 0;
 }
 
+static void drop(struct cv_tx *tx, const struct cv_view *view, enum cv_drop_reason why)
+{
+	if (cv_trace_is_on())
+		cv_trace_dropped(view, 1, why);
+	cv_count(&tx->counters[view->out].drops[why], 1);
+}
+
 // Must a packet be dropped? It is too long for its port, or has no next hop and looks like a convoy.
 static CV_INLINE bool is_refused(struct cv_tx *tx, const struct cv_view *view, uint16_t next_hop)
 {
-	struct cv_port_counters *counters = &tx->counters[view->out];
-
 	if (cv_view_packet_len(view) > cv_frame_max(tx->ports[view->out]))
-		cv_count(&counters->drops[CV_DROP_TOO_BIG], 1);
+		drop(tx, view, CV_DROP_TOO_BIG);
 	else if (next_hop == CV_NEXT_HOP_NONE && CV_UNLIKELY(cv_lookalike(tx, view)))
-		cv_count(&counters->drops[CV_DROP_LOOKS_LIKE_CONVOY], 1);
+		drop(tx, view, CV_DROP_LOOKS_LIKE_CONVOY);
 	else
 		return false;
 	return true;

@@ -3,26 +3,30 @@
 #include <rte_prefetch.h>
 
 #include "chain/rx.h"
+#include "chain/trace_hooks.h"
 #include "convoy/may_be.h"
 
 // Headers are read this many packets after they were asked for.
 #define PREFETCH_AHEAD 8u
 
 // Frees a received frame that goes nowhere, and counts it as one packet.
-static __rte_noinline void refuse(
-	struct rte_mbuf *frame, enum cv_drop_reason why, struct cv_port_counters *counters)
+static __rte_noinline void refuse(struct rte_mbuf *frame, uint8_t in, enum cv_drop_reason why,
+	struct cv_port_counters *counters)
 {
+	if (cv_trace_is_on())
+		cv_trace_refused(frame, in, why);
 	cv_count(&counters->drops[why], 1);
 	rte_pktmbuf_free(frame);
 }
 
 // Puts a packet in several segments into one buffer; false: it is freed, and counted.
-static __rte_noinline bool linearize(struct rte_mbuf *packet, struct cv_port_counters *counters)
+static __rte_noinline bool linearize(
+	struct rte_mbuf *packet, uint8_t in, struct cv_port_counters *counters)
 {
 	if (rte_pktmbuf_linearize(packet) == 0)
 		return true;
 	cv_count(&counters->rx_bytes, packet->pkt_len);
-	refuse(packet, CV_DROP_SEGMENTED, counters);
+	refuse(packet, in, CV_DROP_SEGMENTED, counters);
 	return false;
 }
 
@@ -49,7 +53,7 @@ CV_HOT void cv_burst_load(struct cv_burst *burst, struct rte_mbuf **packets, uin
 		struct rte_mbuf *packet = packets[i];
 
 		rte_prefetch0(rte_pktmbuf_mtod(ahead, void *));
-		if (CV_UNLIKELY(packet->nb_segs > 1) && !linearize(packet, counters))
+		if (CV_UNLIKELY(packet->nb_segs > 1) && !linearize(packet, in, counters))
 			continue;
 		show(&burst->views[kept], packet, in, out);
 		bytes += packet->data_len;
@@ -165,7 +169,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		else
 			rte_prefetch0(rte_pktmbuf_mtod(
 				frames[RTE_MIN(i + PREFETCH_AHEAD, n - 1u)], void *));
-		if (CV_UNLIKELY(frame->nb_segs > 1) && !linearize(frame, counters)) {
+		if (CV_UNLIKELY(frame->nb_segs > 1) && !linearize(frame, in, counters)) {
 			refused++;
 			continue;
 		}
@@ -177,7 +181,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		if (CV_LIKELY(convoys)) {
 			if (choosy && CV_UNLIKELY((refusal = refusal_of(&outer, rx)) !=
 						  CV_DROP_REASONS)) {
-				refuse(frame, refusal, counters);
+				refuse(frame, in, refusal, counters);
 				refused++;
 				continue;
 			}
@@ -188,7 +192,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 			burst->views[at] = outer;
 		} else {
 			cv_count(&rx->counters->refused[reason], 1);
-			refuse(frame, CV_DROP_BAD_CONVOY, counters);
+			refuse(frame, in, CV_DROP_BAD_CONVOY, counters);
 			refused++;
 			continue;
 		}

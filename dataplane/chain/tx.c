@@ -5,9 +5,12 @@
 #include "chain/frame_builder.h"
 #include "chain/tx_buffer.h"
 #include "chain/repack.h"
+#include "chain/trace_hooks.h"
 
 void cv_tx_drop(struct cv_burst *burst, struct cv_port_counters *counters, enum cv_drop_reason why)
 {
+	if (cv_trace_is_on())
+		cv_trace_dropped(burst->views, burst->n, why);
 	cv_count(&counters->drops[why], burst->n);
 	rte_pktmbuf_free_bulk(burst->buffers.buffers, burst->buffers.n);
 }
@@ -149,6 +152,8 @@ static void tx_to_next_hop(
 	uint8_t out = burst->views[0].out;
 	uint16_t n = burst->n;
 
+	if (cv_trace_is_on())
+		cv_trace_next_hops(burst, NULL, next_hop);
 	if (burst_not_worth_aggregating(tx, burst, next_hop, summary->fast_path)) {
 		cv_builder_close_port(tx, out);
 		if (cv_tx_buffer_send_burst(tx, out, burst, summary->bytes)) {
@@ -167,6 +172,8 @@ static void tx_by_next_hop(struct cv_tx *tx, struct cv_burst *burst, const struc
 	uint16_t n = burst->n;
 
 	find_next_hops(tx, burst, next_hops);
+	if (cv_trace_is_on())
+		cv_trace_next_hops(burst, next_hops, CV_NEXT_HOP_NONE);
 	if (summary->same_port && not_worth_aggregating(tx, burst, next_hops)) {
 		cv_builder_close_port(tx, first);
 		if (cv_tx_buffer_send_burst(tx, first, burst, summary->bytes)) {

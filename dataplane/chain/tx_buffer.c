@@ -4,6 +4,8 @@
 
 #include <rte_pause.h>
 
+#include "chain/trace_hooks.h"
+
 // A port that is full is asked again this often before its packets are dropped. Long enough for a
 // peer on another core to make room, short enough not to starve the other ports.
 //
@@ -45,6 +47,8 @@ static __rte_noinline uint64_t drop_unsent(struct cv_port_counters *counters,
 		packets += counts != NULL ? counts[i] : 1;
 		*bytes -= frames[i]->pkt_len;
 	}
+	if (cv_trace_is_on())
+		cv_trace_unsent(frames, n);
 	cv_count(&counters->drops[CV_DROP_TX_FULL], packets);
 	rte_pktmbuf_free_bulk(frames, n);
 	return packets;
@@ -121,8 +125,11 @@ static void send_views(struct cv_tx *tx, uint8_t out, struct cv_burst *burst, ui
 	} while (sent < burst->n && again(pending, took));
 	for (unsigned i = sent; i < burst->n; i++)
 		bytes -= cv_view_packet_len(&burst->views[i]);
-	if (CV_UNLIKELY(sent < burst->n))
+	if (CV_UNLIKELY(sent < burst->n)) {
+		if (cv_trace_is_on())
+			cv_trace_dropped(burst->views + sent, burst->n - sent, CV_DROP_TX_FULL);
 		cv_count(&counters->drops[CV_DROP_TX_FULL], burst->n - sent);
+	}
 	cv_count(&counters->tx_packets, sent);
 	cv_count(&counters->tx_frames, sent);
 	cv_count(&counters->tx_bytes, bytes);

@@ -7,6 +7,8 @@
 
 #include <rte_cycles.h>
 
+#include "chain/trace_hooks.h"
+
 // Packets or frames after which a core that others share is given away: what a ring of 256 holds.
 // More would be dropped behind a ring as small, and more of what is handed on would have left the
 // processor's caches when the poll comes to it; fewer would pay for more polls.
@@ -47,6 +49,8 @@ int cv_worker_run(void *argument)
 			cv_path_tick(worker->ticks[i].path, worker->ticks[i].step,
 				worker->ticks[i].tick, &worker->paths);
 		cv_tx_flush(worker->tx);
+		if (cv_trace_is_on())
+			cv_trace_flush();
 		now = rte_rdtsc();
 		if (moved > 0)
 			cv_count(&worker->busy_cycles, now - then);

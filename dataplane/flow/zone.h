@@ -6,6 +6,7 @@
 #ifndef CV_FLOW_ZONE_H
 #define CV_FLOW_ZONE_H
 
+#include "chain/trace_here.h"
 #include "flow/fragments.h"
 #include "flow/hosts.h"
 #include "flow/parse.h"
@@ -109,6 +110,8 @@ static CV_INLINE uint8_t cv_flow_leave(
 	group->left[1 + position].packets++;
 	group->left[1 + position].bytes += view->len;
 	group->some_left = true;
+	if (cv_trace_is_on())
+		cv_trace_decided(view, position, verdict);
 	if (verdict >= CV_OUTPUT(0))
 		return (uint8_t)(verdict + group->outputs[position]);
 	if (CV_UNLIKELY(verdict == CV_ABSORBED))

@@ -17,12 +17,16 @@ struct bench_path {
 	struct cv_path_worker worker;
 };
 
+static void leave(struct cv_path_worker *worker, const struct cv_path *path, struct cv_burst *burst)
+{
+}
+
 static uint16_t run(void *state, struct rte_mbuf **packets, uint16_t n)
 {
 	struct bench_path *path = state;
 
 	cv_burst_load(&path->burst, packets, n, 0, 1, &path->port_counters);
-	cv_path_run_functions(&path->path, &path->worker, &path->burst);
+	cv_path_run(&path->path, &path->worker, &path->burst);
 	return path->burst.n;
 }
 
@@ -68,6 +72,7 @@ static struct bench_path *make_path(void)
 		return NULL;
 	memset(path, 0, sizeof(*path));
 	path->path.steps = path->steps;
+	path->worker.leave = leave;
 	return path;
 }
 

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "daemon/why_json.h"
+
+#include <time.h>
+
+#include <rte_cycles.h>
+
+#include "daemon/node_flows.h"
+
+#define FLOWS "flows" // what stateful functions share a look-up of
+
+struct cv_why_clock cv_why_clock_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (struct cv_why_clock){.tsc = rte_rdtsc(),
+		.hz = rte_get_tsc_hz(),
+		.ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec};
+}
+
+static json_int_t time_of(const struct cv_why_clock *clock, uint64_t tsc)
+{
+	const double s = (double)(int64_t)(tsc - clock->tsc) / (double)clock->hz;
+
+	return (json_int_t)clock->ns + (json_int_t)(s * 1e9);
+}
+
+// The stage that a path is, or NULL.
+static const struct cv_plan_stage *stage_of(const struct cv_node *node, const struct cv_path *path)
+{
+	for (unsigned i = 0; path != NULL && i < node->plan->stages_count; i++)
+		if (node->paths[i] == path)
+			return &node->plan->stages[i];
+	return NULL;
+}
+
+static const char *chain_name(const struct cv_node *node, const struct cv_plan_stage *stage)
+{
+	return stage == NULL ? NULL : node->plan->chains[stage->chain].name;
+}
+
+// The functions of a step: where they begin in the stage's path, and how many they are.
+struct functions {
+	const struct cv_plan_stage *stage; // NULL: unknown
+	unsigned at, count;
+	bool grouped;
+};
+
+static struct functions functions_of(
+	const struct cv_node *node, const struct cv_path *path, unsigned step)
+{
+	struct functions functions = {.stage = stage_of(node, path)};
+	unsigned at = 0;
+
+	for (unsigned i = 0; functions.stage != NULL && at < functions.stage->path_length; i++) {
+		const unsigned group = cv_node_flows_group(node, functions.stage, at);
+
+		functions.at = at;
+		functions.grouped = group > 0;
+		functions.count = group > 0 ? group : 1;
+		if (i == step)
+			return functions;
+		at += functions.count;
+	}
+	functions.stage = NULL;
+	return functions;
+}
+
+static const struct cv_plan_function *function_at(
+	const struct cv_node *node, const struct functions *functions, unsigned position)
+{
+	return &node->plan->functions[functions->stage->path[functions->at + position]];
+}
+
+// What a function decided. reason, output: of it, or NULL.
+struct decision {
+	const char *verdict, *reason, *output;
+};
+
+static struct decision decision_of(const struct cv_plan_function *function, uint8_t verdict)
+{
+	const unsigned reason = verdict - CV_DROP(0), output = verdict - CV_OUTPUT(0);
+
+	if (verdict == CV_NEXT)
+		return (struct decision){.verdict = "next"};
+	if (verdict == CV_ABSORBED)
+		return (struct decision){.verdict = "absorbed"};
+	if (verdict == CV_HELD)
+		return (struct decision){.verdict = "held"};
+	if (verdict >= CV_OUTPUT(0))
+		return (struct decision){.verdict = "output",
+			.output = output < function->outputs_count ? function->outputs[output]
+								   : NULL};
+	for (unsigned i = 0; function->nf->drops[i] != NULL; i++)
+		if (i == reason)
+			return (struct decision){
+				.verdict = "drop", .reason = function->nf->drops[i]};
+	return (struct decision){.verdict = "drop"};
+}
+
+static void add_optional(json_t *object, const char *key, const char *text)
+{
+	if (text != NULL)
+		json_object_set_new(object, key, json_string(text));
+}
+
+// Appends what a function did. step: its cycles and bytes; NULL: another one's step has them.
+static void add_function(json_t *way, const char *chain, const char *name,
+	const struct decision *decision, const struct cv_trace_step *step)
+{
+	json_t *one = json_pack(
+		"{s:s, s:s, s:s}", "chain", chain, "function", name, "verdict", decision->verdict);
+
+	add_optional(one, "reason", decision->reason);
+	add_optional(one, "output", decision->output);
+	if (step != NULL) {
+		json_object_set_new(one, "cycles", json_integer(step->cycles));
+		json_object_set_new(one, "bytes", json_integer(step->bytes));
+	}
+	json_array_append_new(way, one);
+}
+
+// Several functions that share a look-up: those before the one that decided let the packet pass.
+static struct decision add_group(const struct cv_node *node, const struct functions *functions,
+	const struct cv_trace_step *step, json_t *way)
+{
+	const char *chain = chain_name(node, functions->stage);
+	const bool decided = step->position < functions->count;
+	const unsigned reason = step->verdict - CV_DROP(0);
+	struct decision decision = {.verdict = "next"};
+	unsigned count = functions->count;
+
+	if (step->verdict != CV_NEXT && !decided) { // the flow path itself
+		decision = (struct decision){.verdict = "drop",
+			.reason = reason < CV_FLOW_DROPS ? cv_flow_drop_names[reason] : NULL};
+		add_function(way, chain, FLOWS, &decision, step);
+		return decision;
+	}
+	if (step->verdict != CV_NEXT)
+		count = step->position + 1u;
+	for (unsigned i = 0; i < count; i++) {
+		const struct cv_plan_function *function = function_at(node, functions, i);
+		const bool last = i + 1 == count;
+
+		decision = decision_of(
+			function, last && step->verdict != CV_NEXT ? step->decision : CV_NEXT);
+		add_function(way, chain, function->name, &decision, last ? step : NULL);
+	}
+	return decision;
+}
+
+// Appends a step; returns what the last of its functions decided.
+static struct decision add_step(
+	const struct cv_node *node, const struct cv_trace_step *step, json_t *way)
+{
+	const struct functions functions = functions_of(node, step->path, step->step);
+	const struct cv_plan_function *function;
+	struct decision decision = {.verdict = "next"};
+
+	if (functions.stage == NULL)
+		return decision;
+	if (functions.grouped)
+		return add_group(node, &functions, step, way);
+	function = function_at(node, &functions, 0);
+	decision = decision_of(function, step->verdict);
+	add_function(way, chain_name(node, functions.stage), function->name, &decision, step);
+	return decision;
+}
+
+static json_t *hex_of(const uint8_t *bytes, unsigned n)
+{
+	static const char digits[] = "0123456789abcdef";
+	char text[2 * CV_TRACE_SNAP_MAX];
+
+	for (unsigned i = 0; i < n; i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	return json_stringn_nocheck(text, 2 * (size_t)n);
+}
+
+static void add_bytes(
+	json_t *packet, const struct cv_trace_config *config, const struct cv_trace_record *record)
+{
+	static const char *const keys[] = {"before", "after"};
+
+	for (unsigned i = 0; i < 2; i++)
+		if (record->snap[i] > 0)
+			json_object_set_new(packet, keys[i],
+				json_pack("{s:i, s:o}", "bytes", record->len[i], "hex",
+					hex_of(record->bytes + i * config->snap, record->snap[i])));
+}
+
+static const char *const ends[] = {
+	[CV_TRACE_SENT] = "sent",
+	[CV_TRACE_RING] = "handed on",
+	[CV_TRACE_DROPPED] = "dropped",
+	[CV_TRACE_FUNCTION_DROPPED] = "dropped",
+	[CV_TRACE_ABSORBED] = "absorbed",
+	[CV_TRACE_HELD] = "held",
+};
+
+// How it left.
+static void add_sent(
+	const struct cv_node *node, const struct cv_trace_record *record, json_t *packet)
+{
+	add_optional(packet, "out", node->plan->port_names[record->out]);
+	if (node->next_hop_set != NULL && record->next_hop < CV_NEXT_HOPS_MAX)
+		add_optional(
+			packet, "next_hop", node->next_hop_set->next_hops[record->next_hop].name);
+	if (record->convoy > 0)
+		json_object_set_new(packet, "convoy", json_integer(record->convoy));
+}
+
+// The function that made or released the packet, if its path is known.
+static void add_origin(
+	const struct cv_node *node, const struct cv_trace_record *record, json_t *packet)
+{
+	struct functions functions;
+
+	json_object_set_new(packet, "from",
+		json_string(record->origin == CV_TRACE_FUNCTION ? "function" : "port"));
+	if (record->origin != CV_TRACE_FUNCTION || record->first == 0)
+		return;
+	functions = functions_of(node, record->path, record->first - 1u);
+	if (functions.stage != NULL)
+		add_optional(
+			packet, "by", function_at(node, &functions, functions.count - 1)->name);
+}
+
+json_t *cv_why_packet(const struct cv_node *node, const struct cv_trace_config *config,
+	const struct cv_why_clock *clock, const struct cv_trace_record *record)
+{
+	const bool dropped =
+		record->end == CV_TRACE_DROPPED || record->end == CV_TRACE_FUNCTION_DROPPED;
+	struct decision decision = {.verdict = "next"};
+	json_t *way = json_array(), *packet;
+	const char *reason;
+
+	for (unsigned i = 0; i < record->steps_count; i++)
+		decision = add_step(node, &record->steps[i], way);
+	reason = record->end == CV_TRACE_DROPPED ? cv_drop_reason_names[record->why]
+						 : decision.reason;
+	if (dropped &&
+		!cv_filter_takes(config->filter, cv_filter_dropped(config->filter, record->terms,
+							 reason == NULL ? "" : reason))) {
+		json_decref(way);
+		return NULL;
+	}
+	packet = json_pack("{s:I, s:s, s:o, s:s, s:I}", "at",
+		(json_int_t)time_of(clock, record->begin), "in", node->plan->port_names[record->in],
+		"way", way, "end", ends[record->end], "cycles",
+		(json_int_t)(record->end_tsc - record->begin));
+	add_optional(packet, "chain", chain_name(node, stage_of(node, record->path)));
+	add_origin(node, record, packet);
+	if (record->steps_more > 0)
+		json_object_set_new(packet, "steps_left_out", json_integer(record->steps_more));
+	if (dropped)
+		add_optional(packet, "reason", reason);
+	if (record->end == CV_TRACE_SENT || record->end == CV_TRACE_DROPPED)
+		add_sent(node, record, packet);
+	add_bytes(packet, config, record);
+	return packet;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// A record of a trace, in the node's names.
+#ifndef CV_WHY_JSON_H
+#define CV_WHY_JSON_H
+
+#include "chain/trace.h"
+#include "daemon/node.h"
+
+// What the TSC and the time were at one moment.
+struct cv_why_clock {
+	uint64_t tsc, hz;
+	uint64_t ns; // since 1970
+};
+
+struct cv_why_clock cv_why_clock_now(void);
+
+// One packet as docs/why.md has it, a new object; NULL: the filter does not take it after all.
+json_t *cv_why_packet(const struct cv_node *node, const struct cv_trace_config *config,
+	const struct cv_why_clock *clock, const struct cv_trace_record *record);
+
+#endif
