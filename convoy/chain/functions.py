@@ -614,6 +614,8 @@ def is_stateful(function: Model) -> bool:
     match inner:
         case Firewall():
             return inner.stateful
+        case Ids():
+            return inner.stateful
         case Balancer():
             return inner.mode == "nat"
         case _:

@@ -300,6 +300,31 @@ class IdsParameters(Parameters):
     fragments: Literal["match", "drop"] = Field(
         "match", description="each fragment is matched by itself, or dropped"
     )
+    stateful: bool = Field(False, description="remember flows: match TCP as streams")
+    streams: int = Field(
+        4096,
+        ge=1,
+        le=1000000,
+        description="stateful: TCP connections of each worker that are streams",
+    )
+    segments: int = Field(
+        1024, ge=1, le=65535, description="stateful: segments of each worker that wait for a gap"
+    )
+    window: int = Field(
+        2048,
+        ge=512,
+        le=16384,
+        description="stateful: bytes of a stream in which a rule's contents are",
+    )
+    depth: int = Field(
+        1048576,
+        ge=0,
+        le=1000000000000000,
+        description="stateful: bytes of a stream's direction that are matched; 0: all",
+    )
+    checksums: Literal["verify", "ignore"] = Field(
+        "verify", description="stateful: a segment with a wrong one is no part of its stream, or is"
+    )
 
 
 class VpnParameters(Parameters):

@@ -139,6 +139,8 @@ NUMBERS = {
             ("rules_skipped", Kind.GAUGE, "skipped_rules", "Rules beyond the subset, left out."),
             ("searched_packets", Kind.COUNTER, "searched_packets", "Payloads searched."),
             ("searched_bytes", Kind.COUNTER, "searched_bytes", "Bytes of these."),
+            ("streams", Kind.COUNTER, "streams", "TCP connections matched as streams."),
+            ("streams_refused", Kind.COUNTER, "refused_streams", "No room for these."),
             ("alerts", Kind.COUNTER, "alerts", "Alerts."),
             ("alerts_suppressed", Kind.COUNTER, "suppressed_alerts", "Kept back by thresholds."),
             ("alerts_lost", Kind.COUNTER, "lost_alerts", "Alerts that were not written."),

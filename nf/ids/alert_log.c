@@ -21,7 +21,7 @@
 #include <rte_common.h>
 #include <rte_cycles.h>
 
-#define RING 1024 // alerts of a worker; a power of two
+#define RING 4096 // alerts of a worker; a power of two
 #define PERIOD_NS 20000000
 #define LINE_MAX_BYTES 8192 // a longer one is lost
 

@@ -11,7 +11,10 @@
 // A packet that a drop rule matches is dropped, and told of. One that a pass rule matches passes, and
 // nothing is told. Packets are not changed. What is not IP passes.
 //
-// Drops: rule, bad_header (lengths that do not add up), fragment (with "fragments": "drop").
+// With "stateful": true TCP is matched as streams (stream.h), and rules may ask for flow.
+//
+// Drops: rule, bad_header (lengths that do not add up), fragment (with "fragments": "drop"),
+// tcp_overlap (other bytes than those that came first), reassembly_full (too much waits for a gap).
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +23,19 @@
 
 #include "nf/ids/ids.h"
 
-static const char *const drops[] = {"rule", "bad_header", "fragment", NULL};
+static const char *const drops[] = {
+	"rule", "bad_header", "fragment", "tcp_overlap", "reassembly_full", NULL};
 static const char *const unsupported[] = {"error", "skip", NULL};
+static const char *const checksums[] = {"verify", "ignore", NULL};
 static const char *const fragments[] = {"match", "drop", NULL};
 
 struct config {
 	const char *rules_file, *alerts_file, *alerts_socket;
 	const json_t *variables;
-	unsigned unsupported, fragments;
+	unsigned unsupported, fragments, checksums;
+	bool stateful;
+	uint32_t streams, segments, window;
+	uint64_t depth;
 };
 
 static const struct cv_param params[] = {
@@ -43,6 +51,21 @@ static const struct cv_param params[] = {
 		.doc = "unix datagram socket to send alerts to, as EVE JSON"},
 	{"fragments", CV_WORD, CV_AT(struct config, fragments), .words = fragments,
 		.doc = "each fragment is matched by itself, or dropped"},
+	{"stateful", CV_BOOL, CV_AT(struct config, stateful),
+		.doc = "remember flows: match TCP as streams"},
+	{"streams", CV_INTEGER, CV_AT(struct config, streams), .low = 1, .high = 1000000,
+		.fallback = 4096,
+		.doc = "stateful: TCP connections of each worker that are streams"},
+	{"segments", CV_INTEGER, CV_AT(struct config, segments), .low = 1, .high = 65535,
+		.fallback = 1024, .doc = "stateful: segments of each worker that wait for a gap"},
+	{"window", CV_INTEGER, CV_AT(struct config, window), .low = 512, .high = 16384,
+		.fallback = 2048,
+		.doc = "stateful: bytes of a stream in which a rule's contents are"},
+	{"depth", CV_INTEGER, CV_AT(struct config, depth), .low = 0, .high = 1e15,
+		.fallback = 1048576,
+		.doc = "stateful: bytes of a stream's direction that are matched; 0: all"},
+	{"checksums", CV_WORD, CV_AT(struct config, checksums), .words = checksums,
+		.doc = "stateful: a segment with a wrong one is no part of its stream, or is"},
 	{0},
 };
 
@@ -54,6 +77,7 @@ static void free_lane(struct cv_ids_lane *lane)
 	free(lane->matched);
 	free(lane->places);
 	free(lane->thresholds);
+	cv_ids_streams_free(&lane->streams);
 }
 
 static void destroy(void *instance)
@@ -72,6 +96,7 @@ static void destroy(void *instance)
 	free(ids->lane);
 	for (unsigned i = 0; i < CV_IDS_PROTOS; i++)
 		cv_ids_database_free(&ids->packets[i]);
+	cv_ids_database_free(&ids->streams);
 	cv_row_counters_free(&ids->hits);
 	cv_ids_rules_free(&ids->rules);
 	free(ids);
@@ -88,39 +113,51 @@ static int skip_flows(struct cv_ids_rules *rules)
 		if (rule->flow == 0)
 			continue;
 		rule->proto = CV_IDS_PROTOS;
-		rc = cv_ids_rules_skip(
-			rules, rule->line, "flow: of packets that are matched one by one");
+		rc = cv_ids_rules_skip(rules, rule->line, "flow: needs stateful: true");
 	}
 	return rc;
 }
 
-// Makes all databases. Rules that Hyperscan does not take are beyond the subset, like others.
+// Makes a database, without the rules that Hyperscan does not take: they are beyond the subset, like
+// others.
+static int make_database(struct cv_ids *ids, struct cv_ids_database *database,
+	enum cv_ids_proto proto, bool streams, const char *file, const struct cv_nf_env *env,
+	struct cv_error *error)
+{
+	int rc;
+
+	do {
+		struct cv_ids_problem problem = {""};
+		uint32_t wrong = 0;
+
+		rc = cv_ids_database_make(database, &ids->rules, proto, streams, &wrong, &problem);
+		if (rc == 0)
+			return 0;
+		cv_ids_database_free(database);
+		if (rc == -EINVAL)
+			cv_error_set(
+				error, "%s: rules_file: %s: %s", env->name, file, problem.text);
+		if (rc != -ENOTSUP)
+			return rc;
+		ids->rules.rule[wrong].proto = CV_IDS_PROTOS;
+		rc = cv_ids_rules_skip(&ids->rules, ids->rules.rule[wrong].line, problem.text);
+	} while (rc == 0);
+	return rc;
+}
+
+// That of streams first: what it does not take, packets' do not get.
 static int make_databases(struct cv_ids *ids, const struct config *config,
 	const struct cv_nf_env *env, struct cv_error *error)
 {
-	for (unsigned i = 0; i < CV_IDS_PROTOS;) {
-		struct cv_ids_problem problem = {""};
-		uint32_t wrong = 0;
-		int rc = cv_ids_database_make(
-			&ids->packets[i], &ids->rules, i, false, &wrong, &problem);
+	int rc = 0;
 
-		if (rc == 0) {
-			i++;
-			continue;
-		}
-		cv_ids_database_free(&ids->packets[i]);
-		if (rc == -ENOTSUP) {
-			ids->rules.rule[wrong].proto = CV_IDS_PROTOS;
-			rc = cv_ids_rules_skip(
-				&ids->rules, ids->rules.rule[wrong].line, problem.text);
-			if (rc == 0)
-				continue;
-		}
-		if (rc == -EINVAL)
-			cv_error_set(error, "%s: rules_file: %s: %s", env->name, config->rules_file,
-				problem.text);
+	if (ids->stateful)
+		rc = make_database(
+			ids, &ids->streams, CV_IDS_TCP, true, config->rules_file, env, error);
+	for (unsigned i = 0; rc == 0 && i < CV_IDS_PROTOS; i++)
+		rc = make_database(ids, &ids->packets[i], i, false, config->rules_file, env, error);
+	if (rc != 0)
 		return rc;
-	}
 	if (ids->rules.skipped_count == 0 || config->unsupported == 1)
 		return 0;
 	cv_ids_rules_refuse_skipped(&ids->rules, config->rules_file, env->name, error);
@@ -138,6 +175,11 @@ static int make_lane(struct cv_ids *ids, struct cv_ids_lane *lane)
 			return -ENOMEM;
 	for (uint32_t i = 0; i < ids->rules.count; i++)
 		some_thresholds |= ids->rules.rule[i].threshold.type != CV_IDS_UNBOUNDED;
+	if (ids->streams.hs != NULL &&
+		(hs_alloc_scratch(ids->streams.hs, &lane->scratch) != HS_SUCCESS ||
+			cv_ids_streams_make(&lane->streams, ids->streams.hs, ids->connections,
+				ids->segments, ids->window) != 0))
+		return -ENOMEM;
 	lane->mask = calloc(rules, sizeof(*lane->mask));
 	lane->touched = calloc(rules, sizeof(*lane->touched));
 	lane->matched = calloc(rules, sizeof(*lane->matched));
@@ -226,7 +268,7 @@ static int make(struct cv_ids *ids, const struct config *config, const struct cv
 	// All that is beyond the subset is listed at once, by make_databases().
 	rc = cv_ids_rules_read(
 		&ids->rules, config->rules_file, env->name, config->variables, true, error);
-	if (rc == 0)
+	if (rc == 0 && !ids->stateful)
 		rc = skip_flows(&ids->rules);
 	if (rc == 0)
 		rc = make_databases(ids, config, env, error);
@@ -247,6 +289,13 @@ static void *create(const void *of, const struct cv_nf_env *env, struct cv_error
 	ids->workers = env->workers;
 	ids->hz = rte_get_tsc_hz();
 	ids->drop_fragments = config->fragments == 1;
+	ids->number = env->running != NULL ? ((const struct cv_ids *)env->running)->number + 1 : 1;
+	ids->stateful = config->stateful;
+	ids->checks_sums = config->checksums == 0;
+	ids->connections = config->streams;
+	ids->segments = config->segments;
+	ids->window = config->window;
+	ids->depth = config->depth;
 	if (make(ids, config, env, error) == 0)
 		return ids;
 	destroy(ids);
@@ -327,5 +376,6 @@ const struct cv_nf cv_nf_ids = {
 	.inherit = inherit,
 	.destroy = destroy,
 	.process = process,
+	.flow = &cv_ids_flow,
 	.info = cv_ids_info,
 };

@@ -13,10 +13,17 @@
 #include "nf/ids/confirm.h"
 #include "nf/ids/database.h"
 #include "nf/ids/rule.h"
+#include "nf/ids/stream.h"
 #include "nf/ids/threshold.h"
 #include "nf/row_counters.h"
 
-enum cv_ids_drop { CV_IDS_DROP_RULE, CV_IDS_DROP_BAD_HEADER, CV_IDS_DROP_FRAGMENT };
+enum cv_ids_drop {
+	CV_IDS_DROP_RULE,
+	CV_IDS_DROP_BAD_HEADER,
+	CV_IDS_DROP_FRAGMENT,
+	CV_IDS_DROP_OVERLAP,
+	CV_IDS_DROP_NO_ROOM,
+};
 
 // Counted by a worker; read by info().
 enum cv_ids_count {
@@ -28,6 +35,13 @@ enum cv_ids_count {
 	CV_IDS_COUNT_ALERTS, // that were told
 	CV_IDS_COUNT_SUPPRESSED, // that a threshold kept back
 	CV_IDS_COUNT_PASSED, // packets that a pass rule let through
+	CV_IDS_COUNT_STREAMS, // connections that were matched as streams
+	CV_IDS_COUNT_STREAMS_REFUSED, // for which there was no room
+	CV_IDS_COUNT_SEGMENTS, // of streams
+	CV_IDS_COUNT_EARLY, // that came before what they follow
+	CV_IDS_COUNT_BAD_CHECKSUMS, // that are no part of a stream
+	CV_IDS_COUNT_BYPASSED_BYTES, // behind the depth
+	CV_IDS_COUNT_FORGOTTEN, // rules that there was no room to remember a part of
 	CV_IDS_COUNTS,
 };
 
@@ -55,12 +69,18 @@ struct cv_ids_lane {
 	const struct cv_ids_database *database; // that is searched now
 	struct cv_ids_places *places;
 	struct cv_ids_thresholds *thresholds; // NULL: no rule has one
+	struct cv_ids_streams streams; // of stateful ones
 	uint64_t count[CV_IDS_COUNTS];
 } __rte_cache_aligned;
 
 struct cv_ids {
 	struct cv_ids_rules rules;
 	struct cv_ids_database packets[CV_IDS_PROTOS];
+	struct cv_ids_database streams; // of TCP; none unless stateful
+	uint32_t number; // of the instance; the one before had another
+	uint32_t window, connections, segments;
+	uint64_t depth; // bytes of a direction that are matched; 0: all
+	bool stateful, checks_sums;
 	struct cv_row_counters hits;
 	uint64_t hz; // of the TSC
 	bool drop_fragments;
@@ -92,6 +112,10 @@ bool cv_ids_header_fits(const struct cv_ids_rule *rule, const struct cv_ids_pack
 uint8_t cv_ids_conclude(struct cv_ids *ids, struct cv_nf_worker *worker,
 	const struct cv_ids_packet *packet, bool *passed);
 
+// Puts rules without a pattern into lane->matched that match a TCP segment by itself.
+void cv_ids_consider_bare(
+	struct cv_ids *ids, struct cv_ids_lane *lane, const struct cv_ids_packet *packet);
+
 // Searches a packet by itself. A verdict.
 uint8_t cv_ids_match(struct cv_ids *ids, struct cv_nf_worker *worker,
 	const struct cv_ids_packet *packet, bool *passed);
@@ -103,6 +127,8 @@ bool cv_ids_packet_l4(const uint8_t *data, uint32_t l4, uint32_t end, struct cv_
 // set; what is not sound.
 enum cv_ids_kind { CV_IDS_IS_PACKET, CV_IDS_IS_FRAGMENT, CV_IDS_IS_NON_IP, CV_IDS_IS_BAD };
 enum cv_ids_kind cv_ids_packet_of(const struct cv_view *view, struct cv_ids_packet *packet);
+
+extern const struct cv_nf_flow cv_ids_flow;
 
 // See struct cv_nf.
 json_t *cv_ids_info(const void *instance);

@@ -5,7 +5,9 @@
 #include "nf/ids/ids.h"
 
 static const char *const names[CV_IDS_COUNTS] = {"searched_packets", "searched_bytes", "candidates",
-	"confirmed", "unconfirmed", "alerts", "alerts_suppressed", "packets_passed"};
+	"confirmed", "unconfirmed", "alerts", "alerts_suppressed", "packets_passed", "streams",
+	"streams_refused", "segments", "early_segments", "bad_checksums", "bypassed_bytes",
+	"forgotten"};
 
 static json_t *skipped(const struct cv_ids_rules *rules)
 {
@@ -46,6 +48,8 @@ static size_t database_bytes(const struct cv_ids *ids)
 		if (ids->packets[i].hs != NULL &&
 			hs_database_size(ids->packets[i].hs, &bytes) == HS_SUCCESS)
 			all += bytes;
+	if (ids->streams.hs != NULL && hs_database_size(ids->streams.hs, &bytes) == HS_SUCCESS)
+		all += bytes;
 	return all;
 }
 

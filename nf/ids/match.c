@@ -63,6 +63,15 @@ static void consider(struct cv_ids *ids, struct cv_ids_lane *lane,
 	lane->matched[lane->matched_count++] = index;
 }
 
+void cv_ids_consider_bare(
+	struct cv_ids *ids, struct cv_ids_lane *lane, const struct cv_ids_packet *packet)
+{
+	const struct cv_ids_database *database = &ids->packets[packet->proto];
+
+	for (uint32_t i = 0; i < database->bare_count; i++)
+		consider(ids, lane, packet, database->bare[i]);
+}
+
 static void alert_of(struct cv_ids *ids, struct cv_nf_worker *worker,
 	const struct cv_ids_packet *packet, const struct cv_ids_rule *rule)
 {
@@ -138,7 +147,6 @@ CV_HOT uint8_t cv_ids_match(struct cv_ids *ids, struct cv_nf_worker *worker,
 		lane->mask[rule] = 0;
 	}
 	lane->touched_count = 0;
-	for (uint32_t i = 0; i < database->bare_count; i++)
-		consider(ids, lane, packet, database->bare[i]);
+	cv_ids_consider_bare(ids, lane, packet);
 	return lane->matched_count == 0 ? CV_NEXT : cv_ids_conclude(ids, worker, packet, passed);
 }

@@ -110,7 +110,7 @@ struct raw {
 	uint64_t matches;
 };
 
-static int found(
+static int count_match(
 	unsigned id, unsigned long long from, unsigned long long to, unsigned flags, void *matches)
 {
 	++*(uint64_t *)matches;
@@ -125,7 +125,8 @@ static uint16_t run(void *state, struct rte_mbuf **packets, uint16_t n)
 		rte_prefetch0(rte_pktmbuf_mtod(packets[i], uint8_t *));
 	for (uint16_t i = 0; i < n; i++)
 		hs_scan(raw->database.hs, rte_pktmbuf_mtod_offset(packets[i], char *, PAYLOAD_AT),
-			packets[i]->data_len - PAYLOAD_AT, 0, raw->scratch, found, &raw->matches);
+			packets[i]->data_len - PAYLOAD_AT, 0, raw->scratch, count_match,
+			&raw->matches);
 	return n;
 }
 

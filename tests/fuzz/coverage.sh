@@ -37,6 +37,7 @@ files_of() {
 	srv6) echo nf/srv6 ;;
 	trial) echo gen/spec/*.c ;;
 	vhost) echo dataplane/vhost dataplane/socket ;;
+	ids) echo nf/ids ;;
 	vpn) echo nf/vpn ;;
 	vring) echo dataplane/vring ;;
 	*) echo "coverage: which files is fuzz_$1 for? Say so in $here/coverage.sh" >&2; return 1 ;;

@@ -39,6 +39,7 @@ OF: dict[str, str] = {
     "firewall, stateful": "firewall: {stateful: true, tcp-loose: true, default: deny, rules: "
     "[{allow: {src: 192.168.0.0/16}}, {allow: {src: 10.0.0.0/8}}, {allow: {src: '::/0'}}]}",
     "ids": "ids: {rules-file: rules}",
+    "ids, stateful": "ids: {rules-file: rules, stateful: true}",
     "l2fwd": "l2fwd: {mode: swap}",
     "nat": "nat: {outside: [out], inside: [192.168.0.0/16, 10.0.0.0/8], pool: [203.0.113.0/28], "
     "mapping: endpoint-independent}",

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// ids behind the flow path's look-up: what a flow's packets have in common, and TCP as streams.
+#include "flow/flow.h"
+
+#include <string.h>
+
+#include "nf/ids/ids.h"
+#include "packet/checksum.h"
+#include "packet/tuple.h"
+
+#define FIN 1
+#define SYN 2
+#define RST 4
+
+// States of a flow.
+#define REPLIED 1
+#define ESTABLISHED 2
+#define BLOCKED 4 // a drop rule has matched its stream
+#define PASSED 8 // a pass rule has
+
+struct slot {
+	uint32_t number; // of the instance whose connection it has
+	uint32_t connection; // from 1; 0: none
+	uint8_t state;
+};
+
+static bool is_stateful(const void *instance)
+{
+	return ((const struct cv_ids *)instance)->stateful;
+}
+
+static enum cv_flow_answers answers(const void *instance)
+{
+	return CV_FLOW_ANSWERS_MEET;
+}
+
+static uint8_t decide(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *of)
+{
+	struct cv_ids *ids = instance;
+	struct cv_ids_lane *lane = &ids->lane[worker->index];
+	struct slot *slot = of;
+
+	actions->follow = true;
+	if (slot->number == ids->number)
+		return CV_NEXT;
+	slot->number = ids->number;
+	slot->state &= REPLIED | ESTABLISHED;
+	slot->connection = 0;
+	if (actions->tuple.proto == IPPROTO_TCP && ids->streams.hs != NULL) {
+		slot->connection = cv_ids_streams_take(&lane->streams);
+		cv_ids_count(lane,
+			slot->connection != 0 ? CV_IDS_COUNT_STREAMS : CV_IDS_COUNT_STREAMS_REFUSED,
+			1);
+	}
+	return CV_NEXT;
+}
+
+static void ended(void *instance, struct cv_nf_worker *worker, const void *of)
+{
+	struct cv_ids *ids = instance;
+	const struct slot *slot = of;
+
+	// Another instance's connections went with it.
+	if (slot->number == ids->number && slot->connection != 0)
+		cv_ids_streams_give(&ids->lane[worker->index].streams, slot->connection);
+}
+
+static uint8_t learn_state(struct slot *slot, const struct cv_flow_packet *packet)
+{
+	if (packet->direction == CV_FLOW_REPLY)
+		slot->state |= REPLIED;
+	if ((slot->state & REPLIED) && !(packet->tcp_flags & SYN))
+		slot->state |= ESTABLISHED;
+	return (packet->direction == CV_FLOW_FORWARD ? CV_IDS_TO_SERVER : CV_IDS_TO_CLIENT) |
+	       (slot->state & ESTABLISHED ? CV_IDS_ESTABLISHED : 0);
+}
+
+// Whether a segment's checksum is right: its receiver throws it away if not.
+static bool is_whole(const struct cv_ids_packet *packet, const uint8_t *l4)
+{
+	const uint32_t len = (uint32_t)(packet->payload + packet->len - l4);
+	uint64_t sum = cv_checksum_add(0, packet->src, packet->v6 ? 32 : 8); // and dst
+
+	sum += rte_cpu_to_be_16(packet->l4);
+	sum += rte_cpu_to_be_16((uint16_t)len);
+	return cv_checksum_fold(cv_checksum_add(sum, l4, len)) == 0xffff;
+}
+
+static uint8_t match_segment(struct cv_ids *ids, struct cv_nf_worker *worker, struct slot *slot,
+	const struct cv_flow_packet *of, struct cv_ids_packet *packet)
+{
+	struct cv_ids_lane *lane = &ids->lane[worker->index];
+	struct cv_ids_connection *connection = &lane->streams.connection[slot->connection - 1];
+	struct cv_ids_stream *stream = &connection->way[of->direction];
+	const uint8_t *l4 = of->view->data + of->l4;
+	uint32_t seq = (uint32_t)cv_tuple_load(l4 + 4) << 16 | cv_tuple_load(l4 + 6);
+	uint8_t verdict = CV_NEXT;
+	bool passed = false;
+
+	if (of->tcp_flags & SYN) {
+		// A connection of before is over; a SYN amid one is not heeded by its receiver.
+		if (stream->closed || (stream->begun && stream->position == 0))
+			cv_ids_stream_clear(&lane->streams, stream);
+		seq++;
+	}
+	packet->stream = true;
+	if (packet->len > 0 || !stream->begun)
+		switch (cv_ids_stream_segment(ids, lane, stream, packet, seq)) {
+		case CV_IDS_SEGMENT_TAKEN:
+			break;
+		case CV_IDS_SEGMENT_CONTRADICTS:
+			return CV_DROP(CV_IDS_DROP_OVERLAP);
+		case CV_IDS_SEGMENT_NO_ROOM:
+			return CV_DROP(CV_IDS_DROP_NO_ROOM);
+		case CV_IDS_SEGMENT_ELSEWHERE:
+			packet->stream = false;
+			return cv_ids_match(ids, worker, packet, &passed);
+		}
+	// One that its receiver would not heed ends nothing.
+	if ((of->tcp_flags & (FIN | RST)) && seq + packet->len == stream->next) {
+		stream->closed = true;
+		if (of->tcp_flags & RST)
+			connection->way[!of->direction].closed = true;
+	}
+	cv_ids_consider_bare(ids, lane, packet);
+	if (lane->matched_count > 0)
+		verdict = cv_ids_conclude(ids, worker, packet, &passed);
+	if (verdict != CV_NEXT)
+		slot->state |= BLOCKED;
+	else if (passed)
+		slot->state |= PASSED;
+	return verdict;
+}
+
+static uint8_t follow(
+	void *instance, struct cv_nf_worker *worker, const struct cv_flow_packet *of, void *slot_of)
+{
+	struct cv_ids *ids = instance;
+	struct slot *slot = slot_of;
+	struct cv_ids_packet packet;
+	const enum cv_ids_kind kind = cv_ids_packet_of(of->view, &packet);
+	const uint8_t flow = learn_state(slot, of);
+	bool passed;
+
+	if (slot->state & BLOCKED)
+		return CV_DROP(CV_IDS_DROP_RULE);
+	if (slot->state & PASSED)
+		return CV_NEXT;
+	if (kind == CV_IDS_IS_BAD)
+		return CV_DROP(CV_IDS_DROP_BAD_HEADER);
+	if (kind == CV_IDS_IS_NON_IP) // no flow has such packets
+		return CV_NEXT;
+	if (kind == CV_IDS_IS_FRAGMENT && ids->drop_fragments)
+		return CV_DROP(CV_IDS_DROP_FRAGMENT);
+	packet.flow = flow;
+	if (kind == CV_IDS_IS_PACKET && slot->connection != 0 && slot->number == ids->number) {
+		if (!ids->checks_sums || is_whole(&packet, of->view->data + of->l4))
+			return match_segment(ids, worker, slot, of, &packet);
+		cv_ids_count(&ids->lane[worker->index], CV_IDS_COUNT_BAD_CHECKSUMS, 1);
+	}
+	return cv_ids_match(ids, worker, &packet, &passed);
+}
+
+static uint8_t other(void *instance, struct cv_nf_worker *worker, const struct cv_view *view,
+	enum cv_flow_other why)
+{
+	struct cv_ids_packet packet;
+	bool passed;
+
+	if (why == CV_FLOW_NON_IP)
+		return CV_NEXT;
+	if (why == CV_FLOW_BAD_HEADER || cv_ids_packet_of(view, &packet) != CV_IDS_IS_PACKET)
+		return CV_DROP(CV_IDS_DROP_BAD_HEADER);
+	return cv_ids_match(instance, worker, &packet, &passed);
+}
+
+const struct cv_nf_flow cv_ids_flow = {
+	.slot_bytes = sizeof(struct slot),
+	.is_stateful = is_stateful,
+	.decide = decide,
+	.follow = follow,
+	.ended = ended,
+	.other = other,
+	.answers = answers,
+};
