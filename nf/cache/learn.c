@@ -45,6 +45,7 @@ static void keep(const struct cv_cache *cache, struct cv_cache_worker *own,
 		cv_cache_store_put(&own->store, cv_cache_hash(cache->state, key),
 			sizeof(*to) + key_len + ttls_len + len - begin, clock);
 	uint8_t *body = to->bytes + key_len + ttls_len;
+	uint16_t sum;
 
 	to->learned = clock;
 	to->ttl = answer->ttl;
@@ -65,6 +66,8 @@ static void keep(const struct cv_cache *cache, struct cv_cache_worker *own,
 
 		memcpy(body + answer->soa_at - begin, &ttl, sizeof(ttl));
 	}
+	sum = cv_checksum_fold(cv_checksum_add(0, body, to->body_len));
+	to->sum = begin & 1 ? rte_bswap16(sum) : sum;
 }
 
 static enum cv_dns_refused learn(const struct cv_cache *cache, struct cv_cache_worker *own,

@@ -49,6 +49,7 @@ struct cv_cache_answer {
 	uint8_t units;
 	uint16_t flags; // of the message's header, in host order
 	rte_be16_t records[3]; // of the message's header
+	uint16_t sum; // of the body, as it counts in the message's checksum
 	uint8_t bytes[];
 };
 
