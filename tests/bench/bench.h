@@ -60,6 +60,10 @@ int bench_vpn_create(
 int bench_raw_vpn_create(
 	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
 
+// The function cache with answers to all that is asked.
+int bench_cache_create(
+	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
+
 // The function ids with so many patterns; raw: Hyperscan's bare call on the same payloads.
 int bench_ids_create(
 	struct bench_subject *subject, unsigned patterns, bool raw, struct cv_error *error);

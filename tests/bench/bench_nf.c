@@ -30,7 +30,7 @@
 #define ROWS_MAX 256
 #define FCS_BYTES 4
 #define MEMORY_MB "4096" // DPDK's
-#define ARENAS 3 // by the length of packets
+#define ARENAS 4 // by the length of packets
 #ifdef CV_HAVE_IDS
 #define CREATE_IDS(...) bench_ids_create(__VA_ARGS__)
 #else
@@ -303,7 +303,7 @@ static bool has_row(const struct bench_options *options, unsigned kind, bool of_
 }
 
 // The packets of a kind, which has the usual ones or those of one of arena_bytes.
-static const unsigned arena_bytes[ARENAS] = {BENCH_FRAME_BYTES + FCS_BYTES, 306, 1400};
+static const unsigned arena_bytes[ARENAS] = {BENCH_FRAME_BYTES + FCS_BYTES, 97, 306, 1400};
 
 static struct bench_arena *arena_of(struct bench_arena *arenas, const struct bench_kind *kind)
 {

@@ -12,6 +12,7 @@
 
 #define USUAL_RULES 100000
 #define REPEATS_MAX 1001
+#define CACHE_BYTES 97 // a query with EDNS
 #define IDS_BYTES 306 // with 260 of payload
 
 // What a function that was left out would be made by.
@@ -47,6 +48,7 @@ const struct bench_kind bench_kinds[] = {
 	{"stateful", BENCH_FLOWS, .path_length = 4,
 		.path = {"firewall", "nat", "balancer", "policer"}},
 	{"reference-stateful", BENCH_FLOWS, .rewrites = true, .meters = true},
+	{"cache", .bytes = CACHE_BYTES, .create = bench_cache_create, .path_length = 1},
 	{"nat64", .bytes = 64, .create = bench_nat64_create, .path_length = 1},
 	{"vpn", .bytes = 64, .create = VPN(bench_vpn_create), .needs = "vpn", .path_length = 1},
 	{"raw-vpn", .bytes = 64, .create = VPN(bench_raw_vpn_create), .needs = "vpn"},
