@@ -17,6 +17,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "port/eal_stale.h"
 #include "port/port.h"
 
 #define ARGUMENTS_MAX 24
@@ -68,12 +69,18 @@ static int check_length(const char *base, const char *program, struct cv_error *
 static int choose_runtime_directory(const char *program, struct cv_error *error)
 {
 	const char *base = getenv("RUNTIME_DIRECTORY");
+	char folder[PATH_MAX];
 
 	// In DPDK's order.
 	if (base == NULL)
 		base = getuid() == 0 ? "/var/run" : getenv("XDG_RUNTIME_DIR");
-	if (base != NULL)
-		return check_owner(base, error) != 0 ? -EIO : check_length(base, program, error);
+	if (base != NULL) {
+		if (check_owner(base, error) != 0 || check_length(base, program, error) != 0)
+			return -EIO;
+		snprintf(folder, sizeof(folder), "%s/dpdk", base);
+		cv_eal_remove_stale(folder, program);
+		return 0;
+	}
 	snprintf(private_directory, sizeof(private_directory), "/tmp/%.32s-XXXXXX", program);
 	if (mkdtemp(private_directory) == NULL) {
 		cv_error_set(error, "/tmp: %s; set XDG_RUNTIME_DIR to a directory of yours",

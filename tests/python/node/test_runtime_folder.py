@@ -2,6 +2,8 @@
 # Copyright 2026 The Convoy authors
 """The node keeps DPDK's files in no folder that somebody else could have prepared."""
 
+import signal
+
 import pytest
 
 from convoy.errors import ConvoyError
@@ -36,3 +38,19 @@ def test_a_folder_whose_path_is_too_long_is_named(tmp_path):
         Node(plan().data, environment={"RUNTIME_DIRECTORY": str(folder)}),
     ):
         pass
+
+
+def test_what_a_killed_node_left_is_removed_by_the_next(tmp_path):
+    environment = {"RUNTIME_DIRECTORY": str(tmp_path)}
+    with Node(plan().data, environment=environment) as living:
+        with Node(plan().data, environment=environment) as killed:
+            killed.process.signal(signal.SIGKILL)
+            killed.process.wait(60)
+        others = [tmp_path / "dpdk/other-1", tmp_path / "dpdk/convoyd-4194305"]  # no such process
+        for other in others:
+            other.mkdir()
+        with Node(plan().data, environment=environment) as following:
+            names = {path.name for path in (tmp_path / "dpdk").iterdir()}
+            pids = (living.process.pid, following.process.pid)
+            assert names == {f"convoyd-{pid}" for pid in pids} | {path.name for path in others}
+            assert living.counts()["accounting"]["received"] >= 0
