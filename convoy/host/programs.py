@@ -49,8 +49,10 @@ def find(program: str, environment: Mapping[str, str] | None = None) -> Path | N
         places.append(Path(environment["CONVOY_BIN"]) / program)
     places.append(CHECKOUT / "build" / _FOLDERS.get(program, "") / program)
     places.append(CHECKOUT / program)
+    # A library is read: Debian's packages take a library's right to be run away.
+    right = os.R_OK if program.endswith(".so") else os.X_OK
     for place in places:
-        if place.is_file() and os.access(place, os.X_OK):
+        if place.is_file() and os.access(place, right):
             return place
     result = shutil.which(program, path=environment.get("PATH", os.defpath))
     return Path(result) if result else None

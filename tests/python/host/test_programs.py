@@ -43,3 +43,9 @@ def test_nowhere(places, monkeypatch):
         InputError, match=r"convoyd: not found in CONVOY_BIN, .* run `make build`.* convoy-nfv"
     ):
         programs.need("convoyd")
+
+
+@pytest.mark.parametrize(("name", "there"), [("convoyd", False), ("libconvoy_ethdev.so", True)])
+def test_a_library_need_not_be_executable(places, tmp_path, name, there):
+    (tmp_path / name).touch(mode=0o644)  # as Debian's packages have libraries
+    assert (programs.find(name, places()) == tmp_path / name) is there
