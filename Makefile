@@ -18,12 +18,13 @@ AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last
 HOSTILE := tests/python/hostile
 
 .PHONY: help setup build build-asan build-fuzz demo check check-c check-asan check-fuzz \
-	fuzz check-python check-packages deb docs image lint format generated clean
+	fuzz campaign check-python check-packages deb docs image lint format generated clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
 	@echo 'make lint, make format, make generated, make check-packages (minutes)'
 	@echo 'parts of check: check-c check-asan check-fuzz check-python'
+	@echo 'make campaign HOURS=n: faults injected into a node and those around it (root)'
 	@echo 'make fuzz HOURS=n: all fuzz targets; their corpora grow in fuzz-corpora/'
 
 setup:
@@ -65,6 +66,11 @@ check-fuzz: build-fuzz
 fuzz: build-fuzz
 	@FUZZ_HOURS=$${HOURS:?say how long: make fuzz HOURS=8} \
 		FUZZ_CORPUS=$${FUZZ_CORPUS:-fuzz-corpora} tests/fuzz/run.sh build-fuzz
+# Faults at random moments, with bystanders who must notice nothing; SEED repeats an earlier one.
+campaign: build
+	@PYTHONPATH=.:tests/python $(VENV)/python -m campaign \
+		--hours $${HOURS:?say how long: make campaign HOURS=0.2} $(if $(SEED),--seed $(SEED)) \
+		--record build/campaign
 check-python: build
 	@$(BESIDE) --ignore $(HOSTILE) || { $(AGAIN) -m 'not alone' --ignore $(HOSTILE); }
 	@$(BESIDE) $(HOSTILE)
