@@ -148,11 +148,33 @@ static void resized(struct cv_path_worker *worker, const struct cv_view *view,
 	worker->resized = true;
 }
 
+// The buffer of a packet that is alone in it, with nothing hidden before it, as most are. NULL: any other.
+static CV_INLINE struct rte_mbuf *own_buffer(
+	const struct cv_path_worker *worker, const struct cv_view *view)
+{
+	const struct cv_burst *burst = worker->burst;
+
+	if (burst == NULL || burst->buffers.n != burst->n || worker->moved_count != 0 ||
+		view->before != 0)
+		return NULL;
+	assert(view - burst->views < burst->n);
+	return burst->buffers.buffers[view - burst->views];
+}
+
 uint8_t *cv_nf_prepend(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t bytes)
 {
 	struct cv_path_worker *worker = path_worker(nf_worker);
-	struct rte_mbuf *buffer = make_room(worker, view, bytes, 0);
+	struct rte_mbuf *buffer = own_buffer(worker, view);
 
+	if (CV_LIKELY(buffer != NULL && view->len + bytes <= UINT16_MAX &&
+		      has_room(buffer, view, bytes, 0))) {
+		view->data -= bytes;
+		view->len += bytes;
+		cv_buffer_set(buffer, view->data, view->len);
+		worker->resized = true;
+		return view->data;
+	}
+	buffer = make_room(worker, view, bytes, 0);
 	if (buffer == NULL)
 		return NULL;
 	memmove(cv_view_packet(view) - bytes, cv_view_packet(view), view->before);
@@ -182,6 +204,13 @@ bool cv_nf_adj(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t by
 
 	if (worker->burst == NULL || view->len < bytes + CV_ETHER_LEN)
 		return false;
+	buffer = own_buffer(worker, view);
+	if (CV_LIKELY(buffer != NULL)) {
+		cv_view_set(view, view->data + bytes, (uint16_t)(view->len - bytes));
+		cv_buffer_set(buffer, view->data, view->len);
+		worker->resized = true;
+		return true;
+	}
 	buffer = buffer_of(worker, view, &shared);
 	memmove(cv_view_packet(view) + bytes, cv_view_packet(view), view->before);
 	view->data += bytes;

@@ -6,6 +6,8 @@
 #define CV_COMPILER_H
 
 #define CV_INLINE inline __attribute__((always_inline))
+// What a hot function seldom calls: it stays out of its way.
+#define CV_NOINLINE __attribute__((noinline))
 #define CV_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CV_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

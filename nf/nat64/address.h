@@ -129,7 +129,7 @@ static CV_INLINE const struct cv_nat64_row *cv_nat64_find_ipv4(
 }
 
 // An address of a row, on its other side (RFC 7757 section 3.3).
-static inline struct cv_nat64_ipv6 cv_nat64_row_to_ipv6(
+static CV_INLINE struct cv_nat64_ipv6 cv_nat64_row_to_ipv6(
 	const struct cv_nat64_row *row, uint32_t ipv4)
 {
 	const unsigned at = row->ipv6_length;
@@ -144,7 +144,7 @@ static inline struct cv_nat64_ipv6 cv_nat64_row_to_ipv6(
 	return ipv6;
 }
 
-static inline uint32_t cv_nat64_row_to_ipv4(
+static CV_INLINE uint32_t cv_nat64_row_to_ipv4(
 	const struct cv_nat64_row *row, struct cv_nat64_ipv6 ipv6)
 {
 	const unsigned at = row->ipv6_length;
@@ -158,18 +158,24 @@ static inline uint32_t cv_nat64_row_to_ipv4(
 	return row->ipv4 | (uint32_t)(suffix >> (32 + row->ipv4_length));
 }
 
+// The IPv6 address of an IPv4 address whose row is known; NULL: it has none.
+static CV_INLINE struct cv_nat64_ipv6 cv_nat64_of_row(
+	const struct cv_nat64_map *map, const struct cv_nat64_row *row, uint32_t ipv4)
+{
+	if (row != NULL && !row->by_prefix)
+		return cv_nat64_row_to_ipv6(row, ipv4);
+	return cv_nat64_embed(&map->prefix, ipv4);
+}
+
 // The IPv6 address of an IPv4 address. False: it has none.
 static CV_INLINE bool cv_nat64_to_ipv6(
 	const struct cv_nat64_map *map, uint32_t ipv4, struct cv_nat64_ipv6 *ipv6)
 {
-	const struct cv_nat64_row *row = cv_nat64_find_ipv4(map, ipv4);
+	const struct cv_nat64_row *row =
+		map->ipv6.lengths == 0 ? NULL : cv_nat64_find_ipv4(map, ipv4);
 
-	if (CV_UNLIKELY(row != NULL && !row->by_prefix)) {
-		*ipv6 = cv_nat64_row_to_ipv6(row, ipv4);
-		return true;
-	}
-	*ipv6 = cv_nat64_embed(&map->prefix, ipv4);
-	return map->prefix.given;
+	*ipv6 = cv_nat64_of_row(map, row, ipv4);
+	return row != NULL || map->prefix.given;
 }
 
 // The IPv4 address of an IPv6 address. False: it has none.
@@ -184,12 +190,6 @@ static CV_INLINE bool cv_nat64_to_ipv4(
 	}
 	*ipv4 = cv_nat64_extract(&map->prefix, ipv6);
 	return cv_nat64_has(&map->prefix, ipv6);
-}
-
-// Whether packets to an IPv4 address are translated: a host with an IPv6 address has it.
-static CV_INLINE bool cv_nat64_takes_ipv4(const struct cv_nat64_map *map, uint32_t ipv4)
-{
-	return cv_nat64_find_ipv4(map, ipv4) != NULL;
 }
 
 #endif

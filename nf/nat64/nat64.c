@@ -27,6 +27,8 @@
 
 #include "nf/nat64/nat64.h"
 
+#define AHEAD 6 // packets that a line is asked for
+
 static const char *const drops[] = {"bad_header", "bad_address", "no_mapping", "ttl_expired",
 	"too_big", "source_route", "untranslatable", "zero_checksum", "no_buffer", NULL};
 
@@ -36,6 +38,7 @@ static CV_INLINE uint8_t run(const struct cv_nat64_job *job, struct cv_nat64_lan
 	const struct cv_view *view = job->view;
 	const uint8_t *ip = view->data + view->l3;
 	const unsigned room = view->len - view->l3;
+	const struct cv_nat64_row *row;
 	struct cv_nat64_ends ends;
 	rte_be32_t dst;
 	uint8_t verdict;
@@ -53,9 +56,10 @@ static CV_INLINE uint8_t run(const struct cv_nat64_job *job, struct cv_nat64_lan
 		return CV_NEXT;
 	memcpy(&dst, ip + 16, sizeof(dst));
 	ends.dst = rte_be_to_cpu_32(dst);
-	if (!cv_nat64_takes_ipv4(&job->nat64->map, ends.dst))
+	row = cv_nat64_find_ipv4(&job->nat64->map, ends.dst);
+	if (row == NULL)
 		return CV_NEXT;
-	cv_nat64_to_ipv6(&job->nat64->map, ends.dst, &ends.dst6);
+	ends.dst6 = cv_nat64_of_row(&job->nat64->map, row, ends.dst);
 	verdict = cv_nat64_packet_to_ipv6(job, &ends);
 	if (CV_LIKELY(verdict == CV_NEXT))
 		cv_nat64_add(&lane->to_ipv6, 1);
@@ -68,10 +72,10 @@ CV_HOT static uint16_t process(void *instance, struct cv_nf_worker *worker, stru
 	struct cv_nat64 *nat64 = instance;
 	uint16_t others = 0;
 
-	// IPv4 packets grow into a line that nobody has touched yet.
-	for (uint16_t i = 0; i < n; i++)
-		CV_PREFETCH_WRITE(view[i].data - CV_NAT64_GROWTH);
 	for (uint16_t i = 0; i < n; i++) {
+		// An IPv4 packet grows into a line that nobody has touched yet.
+		if (i + AHEAD < n)
+			CV_PREFETCH_WRITE(view[i + AHEAD].data - CV_NAT64_GROWTH);
 		verdict[i] = run(&(struct cv_nat64_job){nat64, worker, &view[i]},
 			&nat64->lanes[worker->index]);
 		others += verdict[i] != CV_NEXT;

@@ -78,8 +78,9 @@ static CV_INLINE uint8_t put(const struct cv_nat64_job *job, unsigned upper,
 	return CV_NEXT;
 }
 
-static uint8_t translate_icmp(const struct cv_nat64_job *job, const struct cv_nat64_chain *chain,
-	struct cv_nat64_head *head, const struct cv_nat64_ends *ends)
+static CV_NOINLINE uint8_t translate_icmp(const struct cv_nat64_job *job,
+	const struct cv_nat64_chain *chain, struct cv_nat64_head *head,
+	const struct cv_nat64_ends *ends)
 {
 	uint8_t *at = job->view->data + job->view->l3 + chain->upper;
 	uint8_t message[CV_NAT64_ERROR_MAX];
@@ -104,7 +105,7 @@ static uint8_t translate_icmp(const struct cv_nat64_job *job, const struct cv_na
 }
 
 // A router's address that nothing stands for is replaced in what it says of a packet: RFC 6791.
-static bool is_error(const uint8_t *ip, unsigned len)
+static CV_NOINLINE bool is_error(const uint8_t *ip, unsigned len)
 {
 	return ip[6] == IPPROTO_ICMPV6 && len > CV_IPV6_LEN && ip[CV_IPV6_LEN] < 128;
 }
@@ -145,7 +146,8 @@ static uint8_t read_chain(const struct cv_nat64_job *job, const uint8_t *ip, uns
 	return CV_NEXT;
 }
 
-CV_HOT uint8_t cv_nat64_packet_to_ipv4(const struct cv_nat64_job *job, struct cv_nat64_ends *ends)
+// Any packet.
+static CV_NOINLINE uint8_t translate(const struct cv_nat64_job *job, struct cv_nat64_ends *ends)
 {
 	struct cv_nat64 *nat64 = job->nat64;
 	struct cv_view *view = job->view;
@@ -197,4 +199,44 @@ CV_HOT uint8_t cv_nat64_packet_to_ipv4(const struct cv_nat64_job *job, struct cv
 			return verdict;
 	}
 	return put(job, chain.upper, &head, ends);
+}
+
+// Most packets: TCP or UDP without extension headers or padding, that fits.
+static CV_INLINE bool is_common(const struct cv_nat64_job *job, const struct cv_ipv6 *ip)
+{
+	const struct cv_view *view = job->view;
+	const unsigned room = view->len - view->l3, mtu = job->nat64->mtus[view->out];
+
+	return cv_nat64_is_common(ip->next, room - CV_IPV6_LEN) && ip->hop_limit > 1 &&
+	       *(const uint8_t *)ip >> 4 == 6 &&
+	       room == CV_IPV6_LEN + (unsigned)rte_be_to_cpu_16(ip->payload_len) &&
+	       room - CV_NAT64_GROWTH <= mtu;
+}
+
+CV_HOT uint8_t cv_nat64_packet_to_ipv4(const struct cv_nat64_job *job, struct cv_nat64_ends *ends)
+{
+	struct cv_nat64 *nat64 = job->nat64;
+	uint8_t *ip = job->view->data + job->view->l3;
+	const unsigned len = job->view->len - job->view->l3;
+	struct cv_nat64_head head;
+	uint16_t delta;
+	uint8_t verdict;
+
+	if (CV_UNLIKELY(!is_common(job, (const struct cv_ipv6 *)ip)))
+		return translate(job, ends);
+	verdict = find_source(job, ip, len, ends);
+	if (CV_UNLIKELY(verdict != CV_NEXT))
+		return verdict;
+	head = (struct cv_nat64_head){
+		.class = (uint8_t)(ip[0] << 4 | ip[1] >> 4) & nat64->class_mask,
+		.hops = ip[7] - nat64->hop,
+		.proto = ip[6],
+		.df = len - CV_NAT64_GROWTH > CV_NAT64_MAY_FRAGMENT_MAX,
+		.payload = (uint16_t)(len - CV_IPV6_LEN),
+	};
+	if (!head.df)
+		head.fragment.id = ++nat64->lanes[job->worker->index].id;
+	delta = cv_nat64_delta(cv_nat64_sum_ipv6(ends), (uint64_t)ends->src + ends->dst);
+	cv_nat64_common_checksum(ip + CV_IPV6_LEN, head.proto, delta); // none stays none
+	return put(job, CV_IPV6_LEN, &head, ends);
 }

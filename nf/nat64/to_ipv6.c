@@ -10,6 +10,26 @@
 #define OPTION_LOOSE_ROUTE 131
 #define OPTION_STRICT_ROUTE 137
 
+// Makes the UDP checksum that is not there. A verdict.
+static CV_NOINLINE uint8_t make_checksum(
+	const struct cv_nat64 *nat64, uint8_t *udp, unsigned len, const struct cv_nat64_ends *ends)
+{
+	const uint16_t length = rte_be_to_cpu_16(cv_load_be16(udp + 4));
+	const uint64_t pseudo = cv_nat64_sum_ipv6(ends) + IPPROTO_UDP + length;
+	rte_be16_t checksum;
+
+	if (nat64->drops_zero_checksum)
+		return CV_DROP(CV_NAT64_ZERO_CHECKSUM);
+	if (length < 8 || length > len)
+		return CV_DROP(CV_NAT64_BAD_HEADER);
+	checksum = (rte_be16_t)~cv_checksum_fold(
+		cv_checksum_add(rte_cpu_to_be_16(cv_checksum_fold(pseudo)), udp, length));
+	if (checksum == 0)
+		checksum = 0xffff;
+	memcpy(udp + 6, &checksum, sizeof(checksum));
+	return CV_NEXT;
+}
+
 // The checksum of what is carried follows the addresses; UDP's is made if it is not there. A verdict.
 static CV_INLINE uint8_t update(const struct cv_nat64 *nat64, uint8_t *l4, unsigned len,
 	uint8_t proto, bool is_part, const struct cv_nat64_ends *ends)
@@ -22,11 +42,8 @@ static CV_INLINE uint8_t update(const struct cv_nat64 *nat64, uint8_t *l4, unsig
 	if (at == 0)
 		return CV_NEXT;
 	if (CV_UNLIKELY(udp && cv_load_be16(l4 + at) == 0)) {
-		if (is_part || nat64->drops_zero_checksum)
-			return CV_DROP(CV_NAT64_ZERO_CHECKSUM);
-		return cv_nat64_udp_checksum_make(l4, len, cv_nat64_sum_ipv6(ends))
-			       ? CV_NEXT
-			       : CV_DROP(CV_NAT64_BAD_HEADER);
+		return is_part ? CV_DROP(CV_NAT64_ZERO_CHECKSUM)
+			       : make_checksum(nat64, l4, len, ends);
 	}
 	cv_nat64_checksum_update(l4 + at,
 		cv_nat64_delta((uint64_t)ends->src + ends->dst, cv_nat64_sum_ipv6(ends)), udp);
@@ -88,8 +105,8 @@ static uint8_t send_fragment(const struct cv_nat64_job *job, const struct cv_ipv
 }
 
 // A packet that is too long becomes its first fragment; the others are sent behind the burst.
-static uint8_t fragment(const struct cv_nat64_job *job, unsigned mtu, struct cv_nat64_head *head,
-	const struct cv_nat64_ends *ends)
+static CV_NOINLINE uint8_t fragment(const struct cv_nat64_job *job, unsigned mtu,
+	struct cv_nat64_head *head, const struct cv_nat64_ends *ends)
 {
 	struct cv_view *view = job->view;
 	struct cv_ipv4 *ip = (struct cv_ipv4 *)(view->data + view->l3);
@@ -115,7 +132,7 @@ static uint8_t fragment(const struct cv_nat64_job *job, unsigned mtu, struct cv_
 }
 
 // Changes an ICMP message. CV_NEXT: it is an echo message, and its IP header is to follow.
-static uint8_t translate_icmp(const struct cv_nat64_job *job, uint8_t *at,
+static CV_NOINLINE uint8_t translate_icmp(const struct cv_nat64_job *job, uint8_t *at,
 	struct cv_nat64_head *head, const struct cv_nat64_ends *ends, bool *is_done)
 {
 	uint8_t message[CV_NAT64_ERROR_MAX];
@@ -158,7 +175,7 @@ static bool has_source_route(const uint8_t *ip, unsigned header)
 }
 
 // Whoever says something of a packet need not have an address on the other side (RFC 6791).
-static bool is_error(const struct cv_view *view, const uint8_t *ip, unsigned header)
+static CV_NOINLINE bool is_error(const struct cv_view *view, const uint8_t *ip, unsigned header)
 {
 	const uint8_t type = view->len > view->l3 + header ? ip[header] : 0;
 
@@ -211,7 +228,8 @@ static CV_INLINE uint8_t check_length(
 	return CV_NEXT;
 }
 
-CV_HOT uint8_t cv_nat64_packet_to_ipv6(const struct cv_nat64_job *job, struct cv_nat64_ends *ends)
+// Any packet.
+static CV_NOINLINE uint8_t translate(const struct cv_nat64_job *job, struct cv_nat64_ends *ends)
 {
 	struct cv_nat64 *nat64 = job->nat64;
 	struct cv_view *view = job->view;
@@ -256,4 +274,47 @@ CV_HOT uint8_t cv_nat64_packet_to_ipv6(const struct cv_nat64_job *job, struct cv
 		return verdict;
 	return CV_UNLIKELY(mtu != 0) ? fragment(job, mtu, &head, ends)
 				     : put(job, header, &head, ends);
+}
+
+// Most packets: TCP or UDP, whole, without options or padding, that fits.
+static CV_INLINE bool is_common(const struct cv_nat64_job *job, const struct cv_ipv4 *ip)
+{
+	const struct cv_nat64 *nat64 = job->nat64;
+	const struct cv_view *view = job->view;
+	const unsigned room = view->len - view->l3, mtu = nat64->mtus[view->out];
+	const unsigned most = ip->fragment != 0 ? mtu : RTE_MIN(mtu, (unsigned)nat64->ipv6_mtu);
+
+	return cv_nat64_is_common(ip->proto, room - CV_IPV4_LEN) &&
+	       (ip->fragment & ~CV_IPV4_DF) == 0 && ip->ttl > 1 &&
+	       room == rte_be_to_cpu_16(ip->total_len) && room + CV_NAT64_GROWTH <= most &&
+	       cv_ipv4_check(ip, (uint16_t)room) == CV_IPV4_LEN;
+}
+
+CV_HOT uint8_t cv_nat64_packet_to_ipv6(const struct cv_nat64_job *job, struct cv_nat64_ends *ends)
+{
+	const struct cv_nat64 *nat64 = job->nat64;
+	uint8_t *ip = job->view->data + job->view->l3;
+	const struct cv_ipv4 *old = (const struct cv_ipv4 *)ip;
+	struct cv_nat64_head head;
+	uint16_t delta;
+	uint8_t verdict;
+
+	if (CV_UNLIKELY(!is_common(job, old)))
+		return translate(job, ends);
+	verdict = find_source(job, ip, CV_IPV4_LEN, ends);
+	if (CV_UNLIKELY(verdict != CV_NEXT))
+		return verdict;
+	head = (struct cv_nat64_head){
+		.class = old->tos & nat64->class_mask,
+		.hops = old->ttl - nat64->hop,
+		.proto = old->proto,
+		.payload = (uint16_t)(job->view->len - job->view->l3 - CV_IPV4_LEN),
+	};
+	delta = cv_nat64_delta((uint64_t)ends->src + ends->dst, cv_nat64_sum_ipv6(ends));
+	if (CV_UNLIKELY(!cv_nat64_common_checksum(ip + CV_IPV4_LEN, head.proto, delta))) {
+		verdict = make_checksum(nat64, ip + CV_IPV4_LEN, head.payload, ends);
+		if (verdict != CV_NEXT)
+			return verdict;
+	}
+	return put(job, CV_IPV4_LEN, &head, ends);
 }
