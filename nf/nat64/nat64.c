@@ -25,7 +25,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "nf/nat64/nat64.h"
+#include "nf/nat64/common.h"
 
 #define AHEAD 6 // packets that a line is asked for
 
@@ -47,7 +47,7 @@ static CV_INLINE uint8_t run(const struct cv_nat64_job *job, struct cv_nat64_lan
 		ends.dst6 = cv_nat64_load(ip + 24);
 		if (!cv_nat64_to_ipv4(&job->nat64->map, ends.dst6, &ends.dst))
 			return CV_NEXT;
-		verdict = cv_nat64_packet_to_ipv4(job, &ends);
+		verdict = cv_nat64_run_to_ipv4(job, &ends);
 		if (CV_LIKELY(verdict == CV_NEXT))
 			cv_nat64_add(&lane->to_ipv4, 1);
 		return verdict;
@@ -60,7 +60,7 @@ static CV_INLINE uint8_t run(const struct cv_nat64_job *job, struct cv_nat64_lan
 	if (row == NULL)
 		return CV_NEXT;
 	ends.dst6 = cv_nat64_of_row(&job->nat64->map, row, ends.dst);
-	verdict = cv_nat64_packet_to_ipv6(job, &ends);
+	verdict = cv_nat64_run_to_ipv6(job, &ends);
 	if (CV_LIKELY(verdict == CV_NEXT))
 		cv_nat64_add(&lane->to_ipv6, 1);
 	return verdict;

@@ -244,10 +244,11 @@ static CV_INLINE uint64_t cv_nat64_sum_ipv6(const struct cv_nat64_ends *ends)
 	       cv_nat64_sum(ends->dst6.high) + cv_nat64_sum(ends->dst6.low);
 }
 
-// What a checksum's sum grows by, as words lie in memory, when words of one sum take the place of others.
+// What a checksum's sum grows by, as words lie in memory, when words of one sum, under 2^40, take the place of
+// others: a multiple of 0xffff adds nothing to it.
 static CV_INLINE uint16_t cv_nat64_delta(uint64_t old, uint64_t new)
 {
-	return rte_cpu_to_be_16(cv_checksum_fold(new + (uint16_t)~cv_checksum_fold(old)));
+	return rte_cpu_to_be_16(cv_checksum_fold(new + (UINT64_C(0xffff) << 40) - old));
 }
 
 static CV_INLINE void cv_nat64_checksum_update(uint8_t *at, uint16_t delta, bool udp)

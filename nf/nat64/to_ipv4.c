@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // IPv6 to IPv4: RFC 7915 section 5.
-#include "nf/nat64/nat64.h"
+#include "nf/nat64/common.h"
 #include "packet/tuple.h"
 
 bool cv_nat64_chain_read(const uint8_t *ip, unsigned len, struct cv_nat64_chain *chain)
@@ -66,18 +66,6 @@ static uint8_t put_error(const struct cv_nat64_job *job, const struct cv_nat64_h
 	return CV_NEXT;
 }
 
-// The IPv4 header in place of the headers before the payload.
-static CV_INLINE uint8_t put(const struct cv_nat64_job *job, unsigned upper,
-	const struct cv_nat64_head *head, const struct cv_nat64_ends *ends)
-{
-	uint8_t *ip = cv_nat64_reframe(job, CV_IPV4_LEN - (int)upper, CV_PROTO_IPV4);
-
-	if (ip == NULL)
-		return CV_DROP(CV_NAT64_NO_BUFFER);
-	cv_nat64_write_ipv4(ip, head, ends);
-	return CV_NEXT;
-}
-
 static CV_NOINLINE uint8_t translate_icmp(const struct cv_nat64_job *job,
 	const struct cv_nat64_chain *chain, struct cv_nat64_head *head,
 	const struct cv_nat64_ends *ends)
@@ -91,7 +79,7 @@ static CV_NOINLINE uint8_t translate_icmp(const struct cv_nat64_job *job,
 	head->proto = IPPROTO_ICMP;
 	switch (cv_nat64_icmpv6_to_icmp(job, at, head->payload, ends, message, &len)) {
 	case CV_NAT64_ECHO:
-		return put(job, chain->upper, head, ends);
+		return cv_nat64_put_ipv4(job, chain->upper, head, ends);
 	case CV_NAT64_ERROR:
 		head->payload = (uint16_t)len;
 		head->df = false;
@@ -104,34 +92,9 @@ static CV_NOINLINE uint8_t translate_icmp(const struct cv_nat64_job *job,
 	return CV_DROP(CV_NAT64_BAD_HEADER);
 }
 
-// A router's address that nothing stands for is replaced in what it says of a packet: RFC 6791.
-static CV_NOINLINE bool is_error(const uint8_t *ip, unsigned len)
+bool cv_nat64_is_error_ipv6(const uint8_t *ip, unsigned len)
 {
 	return ip[6] == IPPROTO_ICMPV6 && len > CV_IPV6_LEN && ip[CV_IPV6_LEN] < 128;
-}
-
-// The source's address, and whether the packet may have both. A verdict.
-static CV_INLINE uint8_t find_source(
-	const struct cv_nat64_job *job, const uint8_t *ip, unsigned len, struct cv_nat64_ends *ends)
-{
-	const struct cv_nat64 *nat64 = job->nat64;
-	const struct cv_nat64_prefix *prefix = &nat64->map.prefix;
-
-	ends->src6 = cv_nat64_load(ip + 8);
-	if (CV_UNLIKELY(!cv_nat64_to_ipv4(&nat64->map, ends->src6, &ends->src))) {
-		if (cv_ipv6_martian(ip + 8))
-			return CV_DROP(CV_NAT64_BAD_ADDRESS);
-		if (!is_error(ip, len))
-			return CV_DROP(CV_NAT64_NO_MAPPING);
-		ends->src = nat64->source_host;
-	}
-	if (CV_UNLIKELY(cv_ipv4_martians[ends->src >> 24] | cv_ipv4_martians[ends->dst >> 24]))
-		return CV_DROP(CV_NAT64_BAD_ADDRESS);
-	if (CV_UNLIKELY(prefix->well_known) &&
-		((cv_nat64_has(prefix, ends->src6) && !cv_nat64_is_global(ends->src)) ||
-			(cv_nat64_has(prefix, ends->dst6) && !cv_nat64_is_global(ends->dst))))
-		return CV_DROP(CV_NAT64_BAD_ADDRESS);
-	return CV_NEXT;
 }
 
 // A packet with extension headers, or of another protocol. A verdict.
@@ -146,8 +109,7 @@ static uint8_t read_chain(const struct cv_nat64_job *job, const uint8_t *ip, uns
 	return CV_NEXT;
 }
 
-// Any packet.
-static CV_NOINLINE uint8_t translate(const struct cv_nat64_job *job, struct cv_nat64_ends *ends)
+uint8_t cv_nat64_packet_to_ipv4(const struct cv_nat64_job *job, struct cv_nat64_ends *ends)
 {
 	struct cv_nat64 *nat64 = job->nat64;
 	struct cv_view *view = job->view;
@@ -162,7 +124,7 @@ static CV_NOINLINE uint8_t translate(const struct cv_nat64_job *job, struct cv_n
 	if (CV_UNLIKELY(!cv_ipv6_check((const struct cv_ipv6 *)ip, (uint16_t)room)))
 		return CV_DROP(CV_NAT64_BAD_HEADER);
 	len = CV_IPV6_LEN + rte_be_to_cpu_16(((const struct cv_ipv6 *)ip)->payload_len);
-	verdict = find_source(job, ip, len, ends);
+	verdict = cv_nat64_find_ipv4_source(job, ip, len, ends);
 	if (CV_UNLIKELY(verdict != CV_NEXT))
 		return verdict;
 	if (CV_UNLIKELY(ip[7] <= 1))
@@ -198,45 +160,5 @@ static CV_NOINLINE uint8_t translate(const struct cv_nat64_job *job, struct cv_n
 		if (CV_UNLIKELY(verdict != CV_NEXT))
 			return verdict;
 	}
-	return put(job, chain.upper, &head, ends);
-}
-
-// Most packets: TCP or UDP without extension headers or padding, that fits.
-static CV_INLINE bool is_common(const struct cv_nat64_job *job, const struct cv_ipv6 *ip)
-{
-	const struct cv_view *view = job->view;
-	const unsigned room = view->len - view->l3, mtu = job->nat64->mtus[view->out];
-
-	return cv_nat64_is_common(ip->next, room - CV_IPV6_LEN) && ip->hop_limit > 1 &&
-	       *(const uint8_t *)ip >> 4 == 6 &&
-	       room == CV_IPV6_LEN + (unsigned)rte_be_to_cpu_16(ip->payload_len) &&
-	       room - CV_NAT64_GROWTH <= mtu;
-}
-
-CV_HOT uint8_t cv_nat64_packet_to_ipv4(const struct cv_nat64_job *job, struct cv_nat64_ends *ends)
-{
-	struct cv_nat64 *nat64 = job->nat64;
-	uint8_t *ip = job->view->data + job->view->l3;
-	const unsigned len = job->view->len - job->view->l3;
-	struct cv_nat64_head head;
-	uint16_t delta;
-	uint8_t verdict;
-
-	if (CV_UNLIKELY(!is_common(job, (const struct cv_ipv6 *)ip)))
-		return translate(job, ends);
-	verdict = find_source(job, ip, len, ends);
-	if (CV_UNLIKELY(verdict != CV_NEXT))
-		return verdict;
-	head = (struct cv_nat64_head){
-		.class = (uint8_t)(ip[0] << 4 | ip[1] >> 4) & nat64->class_mask,
-		.hops = ip[7] - nat64->hop,
-		.proto = ip[6],
-		.df = len - CV_NAT64_GROWTH > CV_NAT64_MAY_FRAGMENT_MAX,
-		.payload = (uint16_t)(len - CV_IPV6_LEN),
-	};
-	if (!head.df)
-		head.fragment.id = ++nat64->lanes[job->worker->index].id;
-	delta = cv_nat64_delta(cv_nat64_sum_ipv6(ends), (uint64_t)ends->src + ends->dst);
-	cv_nat64_common_checksum(ip + CV_IPV6_LEN, head.proto, delta); // none stays none
-	return put(job, CV_IPV6_LEN, &head, ends);
+	return cv_nat64_put_ipv4(job, chain.upper, &head, ends);
 }

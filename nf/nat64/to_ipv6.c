@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // IPv4 to IPv6: RFC 7915 section 4.
-#include "nf/nat64/nat64.h"
+#include "nf/nat64/common.h"
 #include "packet/ipv4_fragment.h"
 
 #define OPTION_END 0
@@ -10,8 +10,7 @@
 #define OPTION_LOOSE_ROUTE 131
 #define OPTION_STRICT_ROUTE 137
 
-// Makes the UDP checksum that is not there. A verdict.
-static CV_NOINLINE uint8_t make_checksum(
+uint8_t cv_nat64_make_checksum(
 	const struct cv_nat64 *nat64, uint8_t *udp, unsigned len, const struct cv_nat64_ends *ends)
 {
 	const uint16_t length = rte_be_to_cpu_16(cv_load_be16(udp + 4));
@@ -43,7 +42,7 @@ static CV_INLINE uint8_t update(const struct cv_nat64 *nat64, uint8_t *l4, unsig
 		return CV_NEXT;
 	if (CV_UNLIKELY(udp && cv_load_be16(l4 + at) == 0)) {
 		return is_part ? CV_DROP(CV_NAT64_ZERO_CHECKSUM)
-			       : make_checksum(nat64, l4, len, ends);
+			       : cv_nat64_make_checksum(nat64, l4, len, ends);
 	}
 	cv_nat64_checksum_update(l4 + at,
 		cv_nat64_delta((uint64_t)ends->src + ends->dst, cv_nat64_sum_ipv6(ends)), udp);
@@ -61,19 +60,6 @@ static uint8_t put_error(const struct cv_nat64_job *job, const struct cv_nat64_h
 	cv_nat64_write_ipv6(ip, head, ends);
 	memcpy(ip + CV_IPV6_LEN, message, head->payload);
 	cv_icmpv6_checksum_set(ip);
-	return CV_NEXT;
-}
-
-// The IPv6 headers in place of the header before the payload.
-static CV_INLINE uint8_t put(const struct cv_nat64_job *job, unsigned header,
-	const struct cv_nat64_head *head, const struct cv_nat64_ends *ends)
-{
-	const int more = head->fragment.given ? CV_IPV6_FRAGMENT_LEN : 0;
-	uint8_t *ip = cv_nat64_reframe(job, CV_IPV6_LEN + more - (int)header, CV_PROTO_IPV6);
-
-	if (CV_UNLIKELY(ip == NULL))
-		return CV_DROP(CV_NAT64_NO_BUFFER);
-	cv_nat64_write_ipv6(ip, head, ends);
 	return CV_NEXT;
 }
 
@@ -128,7 +114,7 @@ static CV_NOINLINE uint8_t fragment(const struct cv_nat64_job *job, unsigned mtu
 	head->payload = (uint16_t)(parts.first_len - header);
 	if (!cv_nf_trim(job->worker, view, (uint16_t)(view->len - view->l3 - parts.first_len)))
 		return CV_DROP(CV_NAT64_NO_BUFFER);
-	return put(job, header, head, ends);
+	return cv_nat64_put_ipv6(job, header, head, ends);
 }
 
 // Changes an ICMP message. CV_NEXT: it is an echo message, and its IP header is to follow.
@@ -174,36 +160,11 @@ static bool has_source_route(const uint8_t *ip, unsigned header)
 	return false;
 }
 
-// Whoever says something of a packet need not have an address on the other side (RFC 6791).
-static CV_NOINLINE bool is_error(const struct cv_view *view, const uint8_t *ip, unsigned header)
+bool cv_nat64_is_error_ipv4(const struct cv_view *view, const uint8_t *ip, unsigned header)
 {
 	const uint8_t type = view->len > view->l3 + header ? ip[header] : 0;
 
 	return ip[9] == IPPROTO_ICMP && (type == 3 || type == 11 || type == 12);
-}
-
-// The source's address, and whether the packet may have both. A verdict.
-static CV_INLINE uint8_t find_source(const struct cv_nat64_job *job, const uint8_t *ip,
-	unsigned header, struct cv_nat64_ends *ends)
-{
-	const struct cv_nat64 *nat64 = job->nat64;
-	const struct cv_nat64_prefix *prefix = &nat64->map.prefix;
-	rte_be32_t src;
-
-	memcpy(&src, ip + 12, sizeof(src));
-	ends->src = rte_be_to_cpu_32(src);
-	if (CV_UNLIKELY(cv_ipv4_martians[ends->src >> 24]))
-		return CV_DROP(CV_NAT64_BAD_ADDRESS);
-	if (CV_UNLIKELY(!cv_nat64_to_ipv6(&nat64->map, ends->src, &ends->src6))) {
-		if (!is_error(job->view, ip, header))
-			return CV_DROP(CV_NAT64_NO_MAPPING);
-		ends->src6 = cv_nat64_load(nat64->source_ipv6);
-	}
-	if (CV_UNLIKELY(prefix->well_known) &&
-		((cv_nat64_has(prefix, ends->src6) && !cv_nat64_is_global(ends->src)) ||
-			(cv_nat64_has(prefix, ends->dst6) && !cv_nat64_is_global(ends->dst))))
-		return CV_DROP(CV_NAT64_BAD_ADDRESS);
-	return CV_NEXT;
 }
 
 // The longest packet that the next link carries, and what becomes of one that is longer. A verdict; *mtu is not 0
@@ -228,8 +189,7 @@ static CV_INLINE uint8_t check_length(
 	return CV_NEXT;
 }
 
-// Any packet.
-static CV_NOINLINE uint8_t translate(const struct cv_nat64_job *job, struct cv_nat64_ends *ends)
+uint8_t cv_nat64_packet_to_ipv6(const struct cv_nat64_job *job, struct cv_nat64_ends *ends)
 {
 	struct cv_nat64 *nat64 = job->nat64;
 	struct cv_view *view = job->view;
@@ -244,7 +204,7 @@ static CV_NOINLINE uint8_t translate(const struct cv_nat64_job *job, struct cv_n
 
 	if (CV_UNLIKELY(header == 0))
 		return CV_DROP(CV_NAT64_BAD_HEADER);
-	verdict = find_source(job, ip, header, ends);
+	verdict = cv_nat64_find_ipv6_source(job, ip, header, ends);
 	if (CV_UNLIKELY(verdict != CV_NEXT))
 		return verdict;
 	if (CV_UNLIKELY(old->ttl <= 1))
@@ -273,48 +233,5 @@ static CV_NOINLINE uint8_t translate(const struct cv_nat64_job *job, struct cv_n
 	if (CV_UNLIKELY(verdict != CV_NEXT || is_done))
 		return verdict;
 	return CV_UNLIKELY(mtu != 0) ? fragment(job, mtu, &head, ends)
-				     : put(job, header, &head, ends);
-}
-
-// Most packets: TCP or UDP, whole, without options or padding, that fits.
-static CV_INLINE bool is_common(const struct cv_nat64_job *job, const struct cv_ipv4 *ip)
-{
-	const struct cv_nat64 *nat64 = job->nat64;
-	const struct cv_view *view = job->view;
-	const unsigned room = view->len - view->l3, mtu = nat64->mtus[view->out];
-	const unsigned most = ip->fragment != 0 ? mtu : RTE_MIN(mtu, (unsigned)nat64->ipv6_mtu);
-
-	return cv_nat64_is_common(ip->proto, room - CV_IPV4_LEN) &&
-	       (ip->fragment & ~CV_IPV4_DF) == 0 && ip->ttl > 1 &&
-	       room == rte_be_to_cpu_16(ip->total_len) && room + CV_NAT64_GROWTH <= most &&
-	       cv_ipv4_check(ip, (uint16_t)room) == CV_IPV4_LEN;
-}
-
-CV_HOT uint8_t cv_nat64_packet_to_ipv6(const struct cv_nat64_job *job, struct cv_nat64_ends *ends)
-{
-	const struct cv_nat64 *nat64 = job->nat64;
-	uint8_t *ip = job->view->data + job->view->l3;
-	const struct cv_ipv4 *old = (const struct cv_ipv4 *)ip;
-	struct cv_nat64_head head;
-	uint16_t delta;
-	uint8_t verdict;
-
-	if (CV_UNLIKELY(!is_common(job, old)))
-		return translate(job, ends);
-	verdict = find_source(job, ip, CV_IPV4_LEN, ends);
-	if (CV_UNLIKELY(verdict != CV_NEXT))
-		return verdict;
-	head = (struct cv_nat64_head){
-		.class = old->tos & nat64->class_mask,
-		.hops = old->ttl - nat64->hop,
-		.proto = old->proto,
-		.payload = (uint16_t)(job->view->len - job->view->l3 - CV_IPV4_LEN),
-	};
-	delta = cv_nat64_delta((uint64_t)ends->src + ends->dst, cv_nat64_sum_ipv6(ends));
-	if (CV_UNLIKELY(!cv_nat64_common_checksum(ip + CV_IPV4_LEN, head.proto, delta))) {
-		verdict = make_checksum(nat64, ip + CV_IPV4_LEN, head.payload, ends);
-		if (verdict != CV_NEXT)
-			return verdict;
-	}
-	return put(job, CV_IPV4_LEN, &head, ends);
+				     : cv_nat64_put_ipv6(job, header, &head, ends);
 }
