@@ -19,10 +19,14 @@ from convoy.host.scope import Scope
 
 @dataclass(frozen=True)
 class Function:
-    """A network function with its configuration, as a chain descriptor writes it."""
+    """A network function with its configuration, as a chain descriptor writes it.
+
+    files: texts by key of the configuration, which has the path of a file with each.
+    """
 
     type: str
     config: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from convoy import __version__
@@ -25,8 +26,8 @@ from convoy.chain.functions import FUNCTIONS
 from convoy.chain.load import check_text
 from convoy.chain.plan import make_plan
 from convoy.dut import veth
-from convoy.dut.base import Ability, Cost, Device, Flows, PortAt, Presence, Running, Setup
-from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
+from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
+from convoy.dut.base import Ability, Cost, Device, Flows, Function, PortAt, Presence, Running, Setup
 from convoy.errors import InputError
 from convoy.host.folders import dpdk_folder
 from convoy.host.machine import this_machine
@@ -86,12 +87,22 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
         **({"next-hops": hops} if hops else {}),
         **({"flows": _flows(setup.flows)} if setup.flows else {}),
         "functions": {
-            name: {function.type: dict(function.config)} for name, function in functions.items()
+            name: {function.type: {**function.config, **_files(name, function, setup.folder)}}
+            for name, function in functions.items()
         },
         "chains": chains,
         "workers": {"cores": list(setup.cores), "idle": "yield" if yielding else "poll"},
         "memory": {"hugepages": "always" if setup.hugepages else "never", **memory},
     }
+
+
+def _files(name: str, function: Function, folder: Path) -> dict[str, str]:
+    """Write a function's files, for this user alone; return their paths by key."""
+    paths = {key: folder / f"{name}.{key}" for key in function.files}
+    for key, path in paths.items():
+        path.touch(0o600)
+        path.write_text(function.files[key])
+    return {key: str(path) for key, path in paths.items()}
 
 
 def _flows(flows: Flows) -> dict[str, Any]:

@@ -19,20 +19,18 @@ from pydantic import ValidationError
 from convoy.chain import functions as described
 from convoy.chain.functions import FUNCTIONS, settings
 from convoy.chain.rule_match import NUMBERS_WITH_PORTS
+from convoy.dut.addresses import (
+    DESTINATIONS,
+    DPORT,
+    FEW,
+    INSIDE,
+    OUTSIDE,
+    RIGHT_MAC,
+    SOURCES,
+)
 from convoy.dut.base import Function
+from convoy.dut.payload_functions import classifier, ids, nat64, seal, unseal
 from convoy.errors import InputError, first_problem
-
-LEFT_MAC = "02:00:00:00:0c:01"
-RIGHT_MAC = "02:00:00:00:0c:02"
-# Addresses that RFC 2544 sets aside for benchmarks. Destinations: the first 1,024 of them are
-# what a router of up to 1,024 routes knows; a larger one knows all.
-SOURCES = IPv4Network("198.18.0.0/16")
-DESTINATIONS = IPv4Network("198.19.0.0/16")
-FEW = IPv4Network("198.19.0.0/22")
-# Behind stateful functions there are more hosts, and addresses that these get outside.
-INSIDE = IPv4Network("100.64.0.0/10")
-OUTSIDE = IPv4Network("203.0.113.0/24")
-DPORT = 4096  # what the last, allowing rule of a firewall asks for
 
 Ports = tuple[int, int]  # first and last
 _NUMBERS = {"tcp": 6, "udp": 17, "icmp": 1, "icmpv6": 58, "sctp": 132, "dccp": 33, "udplite": 136}
@@ -103,15 +101,15 @@ def read(function: Function, leaves: str = "right") -> Meaning:
     """
     if function.type not in FUNCTIONS:
         raise InputError(f"{function.type}: no such function; there are {', '.join(FUNCTIONS)}")
-    try:
-        model = FUNCTIONS[function.type].model_validate({function.type: dict(function.config)})
-    except ValidationError as error:
-        raise InputError(first_problem(error)) from None
     if function.type not in _MEANINGS:
         raise InputError(
             f"{function.type}: only our own node knows this function; devices are compared with "
             f"{', '.join(_MEANINGS)}"
         )
+    try:
+        model = FUNCTIONS[function.type].model_validate({function.type: dict(function.config)})
+    except ValidationError as error:
+        raise InputError(first_problem(error)) from None
     return _MEANINGS[function.type][1](settings(model), leaves)
 
 
@@ -341,6 +339,12 @@ WORKLOADS: dict[str, Callable[[int], Function]] = {
     "macswap": lambda entries: macswap(),
     "balancer": balancer,
     "policer": lambda entries: policer(),
+    "classifier": classifier,
+    "ids": ids,
+    "seal": lambda entries: seal(),
+    "unseal": lambda entries: unseal(),
+    "to-ipv6": lambda entries: nat64(),
+    "to-ipv4": lambda entries: nat64(),
     "stateful": lambda entries: stateful(),
     "nat": lambda entries: nat(),
 }

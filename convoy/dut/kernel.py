@@ -13,19 +13,9 @@ with connection tracking, rules in its forward hook, masquerading in its postrou
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
 from convoy.dut.base import Flows, Function
-from convoy.dut.functions import (
-    LEFT_MAC,
-    RIGHT_MAC,
-    Firewall,
-    Layer2,
-    Meaning,
-    Nat,
-    Ports,
-    Router,
-    Rule,
-    read,
-)
+from convoy.dut.functions import Firewall, Layer2, Meaning, Nat, Ports, Router, Rule, read
 from convoy.errors import InputError
 
 TESTER_MAC = "02:00:00:00:00:01"

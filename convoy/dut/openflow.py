@@ -13,20 +13,9 @@ it is of a known connection, and leaves by the left port.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
 from convoy.dut.base import Function
-from convoy.dut.functions import (
-    LEFT_MAC,
-    RIGHT_MAC,
-    Firewall,
-    Layer2,
-    Meaning,
-    Nat,
-    Ports,
-    Router,
-    Rule,
-    read,
-    tracks,
-)
+from convoy.dut.functions import Firewall, Layer2, Meaning, Nat, Ports, Router, Rule, read, tracks
 from convoy.errors import InputError
 
 LEFT, RIGHT = 1, 2  # OpenFlow's port numbers

@@ -95,6 +95,16 @@ def _rates(run: Run, name: str) -> Iterator[tuple[go.Figure | None, str]]:
     yield plot, "Rate by emulated CPU speed, at the first frame size."
 
 
+def cycles_by_size(run: Run, name: str) -> go.Figure | None:
+    """Return the functions' own cycles per packet by frame size: whose cost grows with it."""
+    rows = [row for row in run.of(name) if row.role == "device" and row.contends]
+    y = {"title": "cycles of the functions per packet", "type": "log", "dtick": "D2"}
+    return _lines(
+        run, name, rows, attrgetter("size"), attrgetter("setup"),
+        lambda row: row.function_cycles, SIZES, y,
+    )  # fmt: skip
+
+
 def _served(run: Run, name: str) -> go.Figure | None:
     """Return what iperf3 got through by UDP, by frame size."""
     rows = [row for row in run.served(name) if row.application == "iperf3-udp"]
@@ -222,6 +232,8 @@ def _drawn(run: Run, name: str) -> Iterator[tuple[go.Figure | None, str]]:
     yield from _rates(run, name)
     yield latency_by_rate(run, name), "Median latency by rate."
     yield percentiles(run, name), "Latency by percentile: the histograms of all rounds, added up."
+    if axes.y == "cycles":
+        yield cycles_by_size(run, name), "Cycles of the functions by frame size."
     if axes.y == "ratio":
         yield aggregation_by_rate(run, name), "Aggregation ratio by rate; grey: the paper's."
     if axes.y == "lost":

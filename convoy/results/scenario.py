@@ -83,11 +83,15 @@ class SetupSpec(_Model):
     """What every device does in one setup."""
 
     functions: tuple[str, ...] = _field(
-        "functions in order: firewall, router, l2fwd, macswap, stateful (a firewall), nat; empty: "
+        "functions in order: firewall, router, l2fwd, macswap, stateful (a firewall), nat, "
+        "balancer, bridge, classifier, ids, policer, seal and unseal (vpn), to-ipv6 and to-ipv4 "
+        "(nat64); empty: "
         "forward only",
         (),
     )
-    entries: int = _field("routes of each router, rules of each firewall", 10, ge=1, le=100_000)
+    entries: int = _field(
+        "routes of each router; rules of each firewall, classifier, ids", 10, ge=1, le=100_000
+    )
     deployment: Literal["inline", "pipeline", "process"] = _field(
         "all on one worker; a worker for each function; a process for each function", "inline"
     )
@@ -127,7 +131,9 @@ class Figure(_Model):
     """The axes of the report's figures."""
 
     x: Literal["size", "setup", "rate", "cpu-speed"] = _field("along the figure", "size")
-    y: Literal["Mpps", "Gb/s", "latency", "ratio", "lost"] = _field("up the figure", "Mpps")
+    y: Literal["Mpps", "Gb/s", "latency", "ratio", "lost", "cycles"] = _field(
+        "up the figure; cycles: of the functions", "Mpps"
+    )
 
 
 class Compare(_Model):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 from zlib import crc32
 
-from convoy.dut import functions as described
+from convoy.dut.addresses import INSIDE, OUTSIDE
 from convoy.dut.base import Running, Setup
 from convoy.dut.dummy import RunningDummy
 from convoy.errors import ConvoyError
@@ -138,7 +138,7 @@ class PacketRun:
 
     def _translates(self, tester: Tester) -> None:
         """Check packets that come out, and the answers to them, before any rate is measured."""
-        pool = described.OUTSIDE if "nat" in self._run.spec.functions else described.INSIDE
+        pool = OUTSIDE if "nat" in self._run.spec.functions else INSIDE
         for protocol in dict.fromkeys(("udp", self._load.connections or "udp")):
             check_translation(tester, str(pool), protocol, self._run.what)
 

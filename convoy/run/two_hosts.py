@@ -12,8 +12,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
 from convoy.dut.base import Function, Setup
-from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
 from convoy.dut.functions import router as many_routes
 from convoy.errors import ConvoyError, InputError
 from convoy.host.namespace import Namespace, shell

@@ -5,8 +5,8 @@
 from typing import Any
 
 from convoy.dut import functions as described
+from convoy.dut.addresses import DESTINATIONS, DPORT, FEW, INSIDE, LEFT_MAC
 from convoy.dut.base import Function
-from convoy.dut.functions import DPORT, FEW
 from convoy.host.programs import SCENARIOS
 
 FLOWS = 1000
@@ -37,10 +37,10 @@ def flows(count: int = FLOWS, entries: int = 1) -> dict[str, Any]:
         "count": count,
         "order": "shuffle",
         "src_ip": "198.18.0.1-198.18.3.232",
-        "dst_ip": str(FEW) if near else str(described.DESTINATIONS),
+        "dst_ip": str(FEW) if near else str(DESTINATIONS),
         "src_port": "1024-65535",
         "dst_port": str(DPORT),
-        "dst_mac": described.LEFT_MAC,
+        "dst_mac": LEFT_MAC,
     }
 
 
@@ -67,7 +67,7 @@ def stateful_flows(
     first: flow that a trial begins with, in an order in which none is near the one before (far), or
     from the first to the last one.
     """
-    begin = described.INSIDE[1]
+    begin = INSIDE[1]
     return {
         "count": count,
         "order": "shuffle" if far else "sequential",
@@ -78,5 +78,5 @@ def stateful_flows(
         "dst_ip": SERVERS,
         "src_port": f"1024-{1024 + PORTS - 1}",
         "dst_port": str(DPORT),
-        "dst_mac": described.LEFT_MAC,
+        "dst_mac": LEFT_MAC,
     }

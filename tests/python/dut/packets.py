@@ -11,7 +11,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
-from convoy.dut.functions import DPORT, LEFT_MAC
+from convoy.dut.addresses import DPORT, LEFT_MAC
 
 PEER_MAC = "02:00:00:00:99:01"
 MARK = b"convoy's conformance "

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from convoy.dut import functions
+from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
 from convoy.dut.base import Device, Function, PortAt, Setup
 from convoy.dut.convoy import Convoy
 from convoy.dut.devices import DEVICES, device
-from convoy.dut.functions import LEFT_MAC, RIGHT_MAC
+from convoy.dut.payload_functions import ids, seal, unseal
 from convoy.host.programs import find
 
 from . import packets
@@ -206,6 +207,15 @@ CASES: list[tuple[str, tuple[Function, ...], list[Row]]] = [
         Row("enough", udp(ttl=3), lambda f: routed(routed(f, LEFT_MAC, LEFT_MAC),
                                                    RIGHT_MAC, "02:00:00:00:01:01")),
     ]),
+]  # fmt: skip
+
+# By our node alone: what is sealed for one end of a tunnel is opened by the other.
+CASES += [
+    ("tunnel", (seal(), unseal()), [
+        Row("sealed and opened", udp(), lambda f: f[:12] + routed(f, RIGHT_MAC, LEFT_MAC)[12:]),
+        Row("not IP", arp(), same),
+    ]),
+    ("ids", (ids(10),), [Row("no pattern", udp(), same)]),
 ]  # fmt: skip
 
 KINDS = ("vhost-user", "virtio-user", "memif", "af_packet")

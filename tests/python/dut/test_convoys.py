@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from convoy.dut.addresses import DPORT, FEW, LEFT_MAC
 from convoy.dut.base import PortAt, Setup
 from convoy.dut.devices import device
-from convoy.dut.functions import DPORT, FEW, LEFT_MAC, macswap, router
+from convoy.dut.functions import macswap, router
 from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.tester.convoy_gen import ConvoyGen

@@ -7,9 +7,10 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from convoy.dut import functions
+from convoy.dut.addresses import DESTINATIONS, FEW, LEFT_MAC, SOURCES
 from convoy.dut.base import Function, PortAt, Setup
 from convoy.dut.devices import DEVICES, device
-from convoy.dut.functions import DESTINATIONS, FEW, Firewall, Router, read
+from convoy.dut.functions import Firewall, Router, read
 from convoy.dut.openflow import _masks, flows
 from convoy.errors import InputError
 from convoy.run import workload
@@ -37,7 +38,7 @@ def test_a_firewall_allows_by_its_last_rule_alone(rules):
     assert [rule.allow for rule in meaning.rules] == [False] * (rules - 1) + [True]
     assert not meaning.default_allow
     # None of the others has a source that benchmark traffic comes from.
-    assert all(not rule.src.overlaps(functions.SOURCES) for rule in meaning.rules[:-1])
+    assert all(not rule.src.overlaps(SOURCES) for rule in meaning.rules[:-1])
     assert meaning.rules[-1].dst == DESTINATIONS
 
 
@@ -57,7 +58,7 @@ REFUSED = [
         Function(
             "router",
             {"routes": ["10.0.0.0/8 via 1.2.3.4 dev left"],
-             "neighbours": {"1.2.3.4": functions.LEFT_MAC}},
+             "neighbours": {"1.2.3.4": LEFT_MAC}},
         ),
         "dev right",
     ),
@@ -118,8 +119,8 @@ def test_every_device_says_what_it_cannot_do(tmp_path):
 
 def test_networks_of_benchmarks_are_those_of_rfc_2544():
     both = IPv4Network("198.18.0.0/15")
-    assert functions.SOURCES.subnet_of(both)
-    assert functions.DESTINATIONS.subnet_of(both)
+    assert SOURCES.subnet_of(both)
+    assert DESTINATIONS.subnet_of(both)
     assert IPv4Address("198.19.0.0") == FEW[0]
 
 

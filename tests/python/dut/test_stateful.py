@@ -8,9 +8,9 @@ import os
 
 import pytest
 
+from convoy.dut.addresses import OUTSIDE
 from convoy.dut.base import Device, Setup
 from convoy.dut.devices import DEVICES
-from convoy.dut.functions import OUTSIDE
 from convoy.dut.linux import scripts
 from convoy.dut.openflow import flows
 from convoy.errors import InputError

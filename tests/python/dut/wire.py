@@ -20,8 +20,8 @@ from typing import Any
 
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
+from convoy.dut.addresses import LEFT_MAC
 from convoy.dut.base import Device, PortAt, Running
-from convoy.dut.functions import LEFT_MAC
 from convoy.host.folders import dpdk_folder
 from convoy.host.machine import this_machine
 from convoy.host.namespace import Namespace, shell

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from convoy.dut.addresses import DPORT, FEW, LEFT_MAC
 from convoy.dut.base import PortAt, Setup
 from convoy.dut.convoy import plan
-from convoy.dut.functions import DPORT, FEW, LEFT_MAC, router
+from convoy.dut.functions import router
 from convoy.dut.testpmd import NEXT_HOP
 from convoy.host.folders import dpdk_folder
 from convoy.host.node import Node
