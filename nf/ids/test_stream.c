@@ -98,7 +98,8 @@ static const char *send_bytes(struct net *net, unsigned way, uint32_t seq, const
 			(unsigned)(40 + len), net->sport);
 	packet = packet_make(text);
 	assert_true(packet.len + len <= sizeof(packet.bytes));
-	memcpy(packet.bytes + packet.len, data, len);
+	if (len > 0)
+		memcpy(packet.bytes + packet.len, data, len);
 	packet.len += (uint16_t)len;
 	tcp = packet.bytes + 34;
 	memcpy(tcp + 4, &number, 4);
