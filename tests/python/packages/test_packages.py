@@ -5,6 +5,7 @@
 `make check-packages` builds them and runs this; it takes minutes, so `make check` does not.
 """
 
+import json
 import os
 import platform
 import re
@@ -127,10 +128,17 @@ def test_the_unit_is_valid_and_confined(root):
         assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
 
 
+def test_the_dashboard_and_the_alerts_are_there(root):
+    root.install("convoy-nfv")
+    monitoring = root.path / "usr/share/convoy-nfv/monitoring"
+    assert json.loads((monitoring / "convoy-dashboard.json").read_text("utf-8"))["panels"]
+    assert "convoy_up" in (monitoring / "convoy-alerts.yaml").read_text("utf-8")
+
+
 def test_purged_nothing_is_left(root):
     root.run(
         "apt-get purge -y -qq convoy-nfv convoy-tester convoy-preload convoy-sim "
         "libconvoy0 libconvoy-dev || true"
     )
-    left = root.run("find /etc /usr /var/lib /lib/systemd -iname '*convoy*'").split()
+    left = root.run("find /etc /usr /var/lib /lib/systemd -ipath '*convoy*'").split()
     assert [path for path in left if "/apt/" not in path and "/dpkg/" not in path] == []
