@@ -452,6 +452,48 @@ static void within_a_burst(void **state)
 	end();
 }
 
+// Packets that share a buffer, as those of a convoy do: each by itself.
+static void within_a_convoy(void **state)
+{
+	static const char *const messages[] = {
+		"id=9 q=other/1", QUERY, "id=9 q=third/1", QUERY, QUERY, "id=9 q=fourth/1"};
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(pool);
+	struct cv_burst burst = {.n = RTE_DIM(messages),
+		.buffers = {.n = 1, .buffers = {mbuf}, .views = {RTE_DIM(messages)}}};
+	static const unsigned passing[] = {0, 2, 5};
+	unsigned back = 0, on = 0;
+
+	begin();
+	learn(CLIENT, QUERY, SERVER, ANSWER);
+	for (unsigned i = 0; i < RTE_DIM(messages); i++) {
+		const struct dns dns = dns_make(messages[i]);
+		const struct packet packet = dns_packet(CLIENT, &dns);
+		uint8_t *at =
+			(uint8_t *)rte_pktmbuf_append(mbuf, CV_CONVOY_PREFIX_LEN + packet.len);
+
+		packet_put16(at, packet.len);
+		memcpy(at + CV_CONVOY_PREFIX_LEN, packet.bytes, packet.len);
+		burst.views[i] = (struct cv_view){.in = 0, .out = 1};
+		cv_view_set(&burst.views[i], at + CV_CONVOY_PREFIX_LEN, packet.len);
+	}
+	cv_burst_measure(&burst);
+	rig.received += burst.n;
+	cv_path_run(&rig.path, &rig.worker, &burst);
+	for (unsigned i = 2; i < rig.outs; i++) {
+		const bool answer = rig.out[i].port == 0;
+		const struct dns dns = dns_make(answer ? ANSWER : messages[passing[on]]);
+		const struct packet want = dns_packet(answer ? BACK : CLIENT, &dns);
+
+		assert_int_equal(rig.out[i].len, want.len);
+		assert_memory_equal(rig.out[i].bytes, want.bytes, want.len);
+		back += answer;
+		on += !answer;
+	}
+	assert_int_equal(back, 3);
+	assert_int_equal(on, 3);
+	end();
+}
+
 static void goes_on_with_what_it_knows(void **state)
 {
 	static const struct {
@@ -504,6 +546,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(long_answers),
 		cmocka_unit_test(memory_is_bounded),
 		cmocka_unit_test(within_a_burst),
+		cmocka_unit_test(within_a_convoy),
 		cmocka_unit_test(goes_on_with_what_it_knows),
 		cmocka_unit_test(refuses_configurations),
 	};
