@@ -38,6 +38,8 @@ struct rte_mbuf *cv_builder_copy_packet(struct cv_tx *tx, uint8_t out, const str
 		return NULL;
 	}
 	memcpy(rte_pktmbuf_mtod(buffer, uint8_t *), cv_view_packet(view), len);
+	if (cv_trace_is_on())
+		cv_trace_moved(view, rte_pktmbuf_mtod(buffer, uint8_t *));
 	buffer->data_len = (uint16_t)len;
 	buffer->pkt_len = len;
 	return buffer;
@@ -58,7 +60,7 @@ static CV_INLINE void put_frame(struct cv_tx *tx, uint16_t next_hop, struct rte_
 	const uint8_t *data = cv_frame_make(outer, begin, end, (uint8_t)count, first);
 
 	if (cv_trace_is_on())
-		cv_trace_convoy(buffer, begin, end, count);
+		cv_trace_convoy(buffer, next_hop, begin, end, count);
 	cv_buffer_set(buffer, data, (uint32_t)(end - data));
 	put(tx, next_hop, buffer, (uint8_t)count);
 }

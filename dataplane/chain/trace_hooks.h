@@ -38,9 +38,12 @@ void cv_trace_held_dropped(
 // Packets go to next hops, one for each or one for all.
 void cv_trace_next_hops(const struct cv_burst *burst, const uint16_t *next_hops, uint16_t all);
 
-// A convoy was made of count packets, which lie from begin to end, each behind its length.
-void cv_trace_convoy(
-	const struct rte_mbuf *frame, const uint8_t *begin, const uint8_t *end, unsigned count);
+// A packet that leaves was copied.
+void cv_trace_moved(const struct cv_view *from, const uint8_t *to);
+
+// A convoy to a next hop was made of count packets, which lie from begin to end, each behind its length.
+void cv_trace_convoy(const struct rte_mbuf *frame, uint16_t next_hop, const uint8_t *begin,
+	const uint8_t *end, unsigned count);
 
 // All was sent that there was: the end of a poll iteration.
 void cv_trace_flush(void);

@@ -136,14 +136,13 @@ static struct cv_track *find_on(struct cv_trace *trace, const uint8_t *data)
 	return NULL;
 }
 
-// The track of a packet that left, the newest one: its buffer may have been another's before.
-static struct cv_track *find_left(
-	const struct cv_trace *trace, const uint8_t *begin, const uint8_t *end)
+// The track of a packet that left by itself, the newest one: its buffer may have been another's before.
+static struct cv_track *find_left(const struct cv_trace *trace, const uint8_t *data)
 {
 	for (unsigned i = trace->taken; i > 0; i--) {
 		struct cv_track *track = cv_trace_track(trace, i - 1);
 
-		if (track->state == CV_TRACK_LEFT && track->data >= begin && track->data < end)
+		if (track->state == CV_TRACK_LEFT && track->frame == NULL && track->data == data)
 			return track;
 	}
 	return NULL;
@@ -284,7 +283,7 @@ void cv_trace_dropped(const struct cv_view *views, unsigned n, enum cv_drop_reas
 
 	for (unsigned i = 0; i < n; i++) {
 		const uint8_t *data = cv_view_packet(&views[i]);
-		struct cv_track *track = trace->running ? find_left(trace, data, data + 1) : NULL;
+		struct cv_track *track = trace->running ? find_left(trace, data) : NULL;
 
 		if (track != NULL)
 			cv_trace_finish(trace, track, CV_TRACE_DROPPED, why);
@@ -301,22 +300,29 @@ void cv_trace_refused(const struct rte_mbuf *frame, uint8_t in, enum cv_drop_rea
 	drop_one(cv_trace_here, &view, why);
 }
 
+// A frame that was not sent: a convoy, or one packet. What had the same buffer before was sent.
+static void drop_frame(struct cv_trace *trace, const struct rte_mbuf *frame)
+{
+	const uint8_t *data = rte_pktmbuf_mtod(frame, const uint8_t *);
+	struct cv_track *track;
+	bool convoy = false;
+
+	for (unsigned i = 0; i < trace->taken; i++) {
+		track = cv_trace_track(trace, i);
+		if (track->state != CV_TRACK_LEFT || track->frame != frame)
+			continue;
+		cv_trace_finish(trace, track, CV_TRACE_DROPPED, CV_DROP_TX_FULL);
+		convoy = true;
+	}
+	track = convoy ? NULL : find_left(trace, data);
+	if (track != NULL)
+		cv_trace_finish(trace, track, CV_TRACE_DROPPED, CV_DROP_TX_FULL);
+}
+
 void cv_trace_unsent(struct rte_mbuf *const *frames, unsigned n)
 {
-	struct cv_trace *trace = cv_trace_here;
-
-	for (unsigned i = 0; i < n; i++) {
-		const uint8_t *begin = rte_pktmbuf_mtod(frames[i], const uint8_t *);
-		struct cv_track *track;
-
-		while ((track = find_left(trace, begin, begin + frames[i]->data_len)) != NULL)
-			cv_trace_finish(trace, track, CV_TRACE_DROPPED, CV_DROP_TX_FULL);
-		for (unsigned at = 0; at < trace->taken; at++) {
-			track = cv_trace_track(trace, at);
-			if (track->state == CV_TRACK_LEFT && track->frame == frames[i])
-				cv_trace_finish(trace, track, CV_TRACE_DROPPED, CV_DROP_TX_FULL);
-		}
-	}
+	for (unsigned i = 0; i < n; i++)
+		drop_frame(cv_trace_here, frames[i]);
 }
 
 void cv_trace_held_dropped(
@@ -341,37 +347,50 @@ void cv_trace_next_hops(const struct cv_burst *burst, const uint16_t *next_hops,
 
 	for (unsigned i = 0; i < burst->n; i++) {
 		const uint8_t *data = cv_view_packet(&burst->views[i]);
-		struct cv_track *track = find_left(trace, data, data + 1);
+		struct cv_track *track = find_left(trace, data);
 
 		if (track != NULL)
 			track->record.next_hop = next_hops != NULL ? next_hops[i] : all;
 	}
 }
 
+void cv_trace_moved(const struct cv_view *from, const uint8_t *to)
+{
+	const uint8_t *data = cv_view_packet(from);
+	struct cv_track *track = find_left(cv_trace_here, data);
+
+	if (track != NULL)
+		track->data = to;
+}
+
 // Whether a packet that lies in a convoy is a track's.
-static bool is_of(const struct cv_trace *trace, const struct cv_track *track, const uint8_t *packet,
-	unsigned len)
+static bool is_of(const struct cv_trace *trace, const struct cv_track *track, uint16_t next_hop,
+	const uint8_t *packet, unsigned len)
 {
 	const struct cv_trace_record *record = &track->record;
 
 	return track->state == CV_TRACK_LEFT && track->frame == NULL &&
-	       record->next_hop != CV_NEXT_HOP_NONE && record->len[AS_IT_LEFT] == len &&
+	       record->next_hop == next_hop && record->len[AS_IT_LEFT] == len &&
 	       (track->data == packet || memcmp(record->bytes + trace->config.snap, packet,
 						 record->snap[AS_IT_LEFT]) == 0);
 }
 
-void cv_trace_convoy(
-	const struct rte_mbuf *frame, const uint8_t *begin, const uint8_t *end, unsigned count)
+void cv_trace_convoy(const struct rte_mbuf *frame, uint16_t next_hop, const uint8_t *begin,
+	const uint8_t *end, unsigned count)
 {
+	static const struct rte_mbuf sent; // of convoys that had the buffer before
 	const struct cv_trace *trace = cv_trace_here;
 
+	for (unsigned i = 0; i < trace->taken; i++)
+		if (cv_trace_track(trace, i)->frame == frame)
+			cv_trace_track(trace, i)->frame = &sent;
 	for (unsigned len; begin + CV_CONVOY_PREFIX_LEN < end;
 		begin += CV_CONVOY_PREFIX_LEN + len) {
 		len = rte_be_to_cpu_16(cv_load_be16(begin));
 		for (unsigned i = 0; i < trace->taken; i++) {
 			struct cv_track *track = cv_trace_track(trace, i);
 
-			if (!is_of(trace, track, begin + CV_CONVOY_PREFIX_LEN, len))
+			if (!is_of(trace, track, next_hop, begin + CV_CONVOY_PREFIX_LEN, len))
 				continue;
 			track->frame = frame;
 			track->record.convoy = (uint8_t)count;

@@ -6,7 +6,7 @@
 // outside of a frame is read on the way in, nothing is written outside of a buffer; what leaves
 // is, packet by packet and in its order, what the functions let pass; what the next hop would take
 // for a convoy is one of ours; the packets received are those sent and those dropped; and every
-// buffer comes back.
+// buffer comes back. A trace (chain/trace.h) has one record of each packet, of the end that was counted.
 //
 // Input: 4 bytes of settings, then frames: a byte that says what it is, a byte more, 2 bytes of
 // length, its bytes. A frame is taken as it is, or its bytes are the packets of a convoy.
@@ -19,6 +19,7 @@
 
 #include "chain/rx.h"
 #include "chain/classify.h"
+#include "chain/trace_hooks.h"
 #include "chain/tx.h"
 #include "convoy/may_be.h"
 
@@ -52,6 +53,8 @@ static struct rte_mempool *pool;
 static struct cv_classifier classifier; // takes tunnels off
 static struct cv_next_hop_rcu next_hop_rcu;
 static struct cv_tx *tx;
+static struct cv_trace *trace;
+static uint64_t traces_lost;
 
 // A packet that goes to its port, or next hop, and has not yet been seen there.
 struct expected {
@@ -96,6 +99,13 @@ static uint16_t next_hop_of(const struct cv_view *view)
 static bool has_next_hops(void)
 {
 	return tx->next_hop_rcu != NULL;
+}
+
+static void flush(void)
+{
+	cv_tx_flush(tx);
+	if (cv_trace_is_on())
+		cv_trace_flush();
 }
 
 static void see_packet(const uint8_t *bytes, uint32_t len, uint8_t port, uint16_t next_hop)
@@ -415,7 +425,7 @@ static void take(struct rte_mbuf **frames, uint16_t n)
 	}
 	unguard();
 	if (settings[0] & 4)
-		cv_tx_flush(tx);
+		flush();
 }
 
 // A convoy, or what is nearly one: the bytes are its packets, of how they are cut.
@@ -487,6 +497,37 @@ static void check(void)
 		must(expected[i].gone, "what was let pass leaves");
 }
 
+// One record of each packet: as many were sent, and as many dropped for each reason of the node's, as
+// was counted. For want of a buffer, packets may be dropped before they are any.
+static void check_trace(void)
+{
+	uint64_t ends[CV_TRACE_HELD + 1] = {0}, why[CV_DROP_REASONS] = {0}, sent = 0;
+	const struct cv_trace_record *record;
+	const uint64_t before = cv_trace_lost(trace);
+
+	while ((record = cv_trace_peek(trace)) != NULL) {
+		ends[record->end]++;
+		if (record->end == CV_TRACE_DROPPED)
+			why[record->why]++;
+		cv_trace_release(trace);
+	}
+	if (!(settings[1] & 128) || before != traces_lost) {
+		traces_lost = before;
+		return;
+	}
+	for (unsigned i = 0; i < CV_DROP_REASONS; i++) {
+		uint64_t drops = 0;
+
+		for (unsigned p = 0; p < PORTS; p++)
+			drops += counters[p].drops[i];
+		must(i == CV_DROP_NO_BUFFER || why[i] == drops, cv_drop_reason_names[i]);
+	}
+	for (unsigned p = 0; p < PORTS; p++)
+		sent += counters[p].tx_packets;
+	must(ends[CV_TRACE_FUNCTION_DROPPED] == function_drops, "what functions drop is traced");
+	must(ends[CV_TRACE_SENT] == sent, "what is sent is traced");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rte_mbuf *frames[32];
@@ -496,6 +537,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < sizeof(settings))
 		return 0;
 	begin(data);
+	cv_trace_set(settings[1] & 128 ? trace : NULL);
 	data += sizeof(settings);
 	size -= sizeof(settings);
 	while (size >= 4 && all++ < FRAMES_MAX) {
@@ -517,8 +559,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (n > 0)
 		take(frames, n);
-	cv_tx_flush(tx);
+	flush();
 	check();
+	check_trace();
+	cv_trace_set(NULL);
 	return 0;
 }
 
@@ -578,6 +622,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		.ports_count = PORTS};
 	char *eal[] = {(*argv)[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m",
 		"256", "-l", "0", "--log-level=error", "--file-prefix=cv-fuzz-chain"};
+	static struct cv_filter filter; // takes all
+	const struct cv_trace_config traced = {.filter = &filter, .sample = 1, .snap = 256};
 	struct cv_error error = {""};
 
 	must(rte_eal_init(RTE_DIM(eal), eal) >= 0, "the EAL starts");
@@ -602,6 +648,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	for (uint32_t vni = 0; vni < VNIS; vni++)
 		must(cv_classifier_add_vni(&classifier, vni, (uint8_t)vni) == 0, "a VNI");
 	make_next_hops();
+	trace = cv_trace_create(&traced);
+	must(trace != NULL, "memory");
 	tx = calloc(1, sizeof(*tx));
 	must(tx != NULL, "memory");
 	for (unsigned i = 0; i < PORTS; i++)

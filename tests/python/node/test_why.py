@@ -349,7 +349,7 @@ def test_as_json(wire: Wire):
 def test_a_capture_opens_in_wireshark(wire: Wire):
     file = wire.folder / "why.pcapng"
     dropped, sent = LOSSES["TTL"][0], frame(2, udp("10.0.0.2", "198.51.100.1"))
-    done = wire.why("vlan", "--pcapng", str(file), "-c", "20", frames=[dropped, sent])
+    done = wire.why("udp", "--pcapng", str(file), "-c", "20", frames=[dropped, sent])
     assert done.stdout.startswith("20 packets: ")
     fields = ["frame.interface_name", "ip.src", "frame.len", "frame.comment"]
     shown = subprocess.run(
