@@ -286,8 +286,10 @@ static CV_HOT void run_functions_from(const struct cv_path *path, unsigned first
 static __rte_noinline void run_traced_from(const struct cv_path *path, unsigned first,
 	struct cv_path_worker *worker, struct cv_burst *burst)
 {
-	if (path != NULL)
+	if (path != NULL && cv_trace_follows())
 		run_steps(path, first, worker, burst, true);
+	else if (path != NULL)
+		run_functions_from(path, first, worker, burst);
 	if (burst->n > 0) {
 		cv_trace_leave(path, burst);
 		worker->leave(worker, path, burst);

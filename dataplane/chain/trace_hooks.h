@@ -15,6 +15,9 @@ void cv_trace_begin(const struct cv_path *path, unsigned step, const struct cv_b
 	enum cv_trace_origin origin);
 void cv_trace_end(void);
 
+// Whether some packet is on its way. Of a sample most bursts have none.
+bool cv_trace_follows(void);
+
 // Before and after a step's process(); cycles: that it took.
 void cv_trace_before(const struct cv_path *path, unsigned step, const struct cv_burst *burst);
 void cv_trace_after(const struct cv_burst *burst, const uint8_t *verdicts, uint64_t cycles);

@@ -102,6 +102,11 @@ void cv_trace_begin(const struct cv_path *path, unsigned step, const struct cv_b
 		begin_one(trace, path, step, chain, &burst->views[i], origin);
 }
 
+bool cv_trace_follows(void)
+{
+	return cv_trace_here->on > 0;
+}
+
 void cv_trace_end(void)
 {
 	struct cv_trace *trace = cv_trace_here;
