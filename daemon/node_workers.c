@@ -313,7 +313,7 @@ int cv_node_make_workers(struct cv_node *node)
 		struct cv_worker *worker = &node->workers[i];
 
 		worker->paths.nf.index = i;
-		worker->yield = plan->workers[i].yield;
+		worker->idle = (enum cv_worker_idle)plan->workers[i].idle;
 		worker->paths.pool = node->pool;
 		worker->paths.leave = cv_worker_leave;
 		worker->phase = &node->phase;

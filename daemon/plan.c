@@ -161,11 +161,11 @@ static int read_chain(const struct cv_where *at, const char *key, const json_t *
 
 static int read_worker(const struct cv_where *at, const char *key, const json_t *value, void *of)
 {
-	static const char *const idle[] = {"poll", "yield", NULL};
+	static const char *const idle[] = {"poll", "yield", "sleep", NULL};
 	static const struct cv_param params[] = {
 		{"core", CV_INTEGER, CV_AT(struct cv_plan_worker, core), .required = true,
 			.high = CPU_SETSIZE - 1},
-		{"idle", CV_WORD, CV_AT(struct cv_plan_worker, yield), .words = idle},
+		{"idle", CV_WORD, CV_AT(struct cv_plan_worker, idle), .words = idle},
 		{0},
 	};
 	struct cv_plan *plan = of;

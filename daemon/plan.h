@@ -53,7 +53,7 @@ struct cv_plan_stage {
 
 struct cv_plan_worker {
 	unsigned core;
-	bool yield;
+	unsigned idle; // enum cv_worker_idle
 };
 
 struct cv_plan {

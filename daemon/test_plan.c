@@ -150,7 +150,7 @@ static const struct {
 	{"'core': 0}", "'core': 1023}", "workers[0]: core: 1023 does not exist"},
 	{"'core': 0}", "'core': 1.5}", "workers[0]: core: 1.5: must be a whole number"},
 	{"'core': 0}", "'core': 0, 'nice': 1}", "workers[0]: nice: unknown"},
-	{"'yield'", "'sleep'", "workers[1]: idle: \"sleep\": must be one of: poll yield"},
+	{"'yield'", "'doze'", "workers[1]: idle: \"doze\": must be one of: poll yield sleep"},
 	{"'hugepages': false", "'hugepages': 0", "eal: hugepages: 0: must be true or false"},
 	{"'memory_mb': 256", "'memory_mb': 1", "eal: memory_mb: 1: must be a whole number from 64"},
 };
@@ -182,7 +182,7 @@ static void accepts_the_good(void **state)
 	assert_int_equal(plan->stages[0].path_length, 2);
 	assert_int_equal(plan->stages[0].path[1], 1);
 	assert_int_equal(plan->stages[1].sink_ring, plan->stages[2].source_ring);
-	assert_true(plan->workers[1].yield);
+	assert_int_equal(plan->workers[1].idle, 1);
 	assert_int_equal(plan->memory_mb, 256);
 	cv_plan_free(plan);
 }

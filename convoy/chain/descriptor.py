@@ -37,8 +37,8 @@ class Workers(Model):
     """Who polls. Without it: cores are chosen, leaving core 0 to the system if there are more."""
 
     cores: list[int] | None = Field(None, min_length=1, max_length=64, description="CPU numbers")
-    idle: Literal["poll", "yield"] = Field(
-        "poll", description="without work: poll on, or give the core away"
+    idle: Literal["poll", "yield", "sleep"] = Field(
+        "poll", description="without work: poll on, give the core away, or also sleep for a moment"
     )
 
 

@@ -358,7 +358,7 @@ static void gives_the_core_away_in_time(void **state)
 		struct rig rig;
 
 		rig_init(&rig);
-		rig.workers[0].yield = true;
+		rig.workers[0].idle = CV_WORKER_YIELD;
 		rig.ports[0].burst = views ? 150 : 50;
 		rig.ports[0].port.rx_views = views ? memory_rx_views : NULL;
 		for (unsigned i = 0; i < 500; i++)
@@ -369,6 +369,40 @@ static void gives_the_core_away_in_time(void **state)
 		assert_int_equal(most_taken, 256);
 		assert_conserved(&rig);
 	}
+}
+
+static double thread_s(pthread_t thread)
+{
+	struct timespec used = {0};
+	clockid_t clock;
+
+	assert_int_equal(pthread_getcpuclockid(thread, &clock), 0);
+	assert_int_equal(clock_gettime(clock, &used), 0);
+	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+// Without packets it takes little of its core, and all that come later are forwarded.
+static void sleeps_without_work(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 200000000};
+	struct rig rig;
+	pthread_t thread;
+	double used;
+
+	rig_init(&rig);
+	rig.workers[0].idle = CV_WORKER_SLEEP;
+	pthread_create(&thread, NULL, run_worker, &rig.workers[0]);
+	nanosleep(&pause, NULL);
+	used = thread_s(thread);
+	nanosleep(&pause, NULL);
+	assert_true(thread_s(thread) - used < 0.15);
+	run_to_end(&rig, &thread, 1);
+	rig.phase = CV_WORKER_RUN;
+	for (unsigned i = 0; i < 500; i++)
+		give(&rig, CV_NEXT, 0xff, 60, -1);
+	run(&rig, 1);
+	assert_int_equal(rig.ports[1].sent_count, 500);
+	assert_conserved(&rig);
 }
 
 static void leaves_by_the_port_it_names(void **state)
@@ -699,6 +733,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(packets_meet_whole_configurations),
 		cmocka_unit_test(all_dropped),
 		cmocka_unit_test(gives_the_core_away_in_time),
+		cmocka_unit_test(sleeps_without_work),
 		cmocka_unit_test(leaves_by_the_port_it_names),
 		cmocka_unit_test(too_big_for_its_port),
 		cmocka_unit_test(a_port_that_is_full),

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <sched.h>
+#include <time.h>
 
 #include <rte_cycles.h>
 
@@ -13,6 +14,12 @@
 // More would be dropped behind a ring as small, and more of what is handed on would have left the
 // processor's caches when the poll comes to it; fewer would pay for more polls.
 #define YIELD_AFTER 256u
+// A worker that sleeps does so after the least time twice without packets, for a part of the time
+// that nothing came: a ring of 1,024 takes what comes meanwhile at 20 million packets per second, and
+// after a while without any at 2 million.
+#define SLEEP_LEAST_US 50
+#define SLEEP_MOST_US 500
+#define SLEEP_PART 16
 
 void cv_worker_do_errand(struct cv_worker *worker)
 {
@@ -26,6 +33,20 @@ void cv_worker_do_errand(struct cv_worker *worker)
 	__atomic_store_n(&worker->errand, NULL, __ATOMIC_RELEASE);
 }
 
+// Gives the core away, or sleeps.
+static void rest(const struct cv_worker *worker, uint64_t now)
+{
+	const uint64_t us = (now - worker->worked) / (rte_get_tsc_hz() / 1000000);
+	const uint64_t part = RTE_MAX(us / SLEEP_PART, (uint64_t)SLEEP_LEAST_US);
+	const struct timespec moment = {
+		.tv_nsec = (long)RTE_MIN(part, (uint64_t)SLEEP_MOST_US) * 1000};
+
+	if (worker->idle == CV_WORKER_SLEEP && us > 2 * SLEEP_LEAST_US)
+		nanosleep(&moment, NULL);
+	else
+		sched_yield();
+}
+
 int cv_worker_run(void *argument)
 {
 	struct cv_worker *worker = argument;
@@ -33,7 +54,8 @@ int cv_worker_run(void *argument)
 	enum cv_worker_phase phase;
 	uint64_t then = rte_rdtsc();
 
-	worker->left = worker->yield ? YIELD_AFTER : UINT_MAX;
+	worker->left = worker->idle == CV_WORKER_POLL ? UINT_MAX : YIELD_AFTER;
+	worker->worked = then;
 	if (worker->tx->next_hop_rcu != NULL)
 		cv_next_hop_rcu_online(worker->tx->next_hop_rcu, worker->paths.nf.index);
 	// Pairs with the main thread's release store of the phase.
@@ -56,11 +78,13 @@ int cv_worker_run(void *argument)
 			cv_count(&worker->busy_cycles, now - then);
 		if (CV_UNLIKELY(now - then > worker->longest_cycles))
 			__atomic_store_n(&worker->longest_cycles, now - then, __ATOMIC_RELAXED);
-		if (worker->yield) {
+		if (worker->idle != CV_WORKER_POLL) {
 			worker->left -= RTE_MIN(moved, worker->left);
+			if (moved > 0)
+				worker->worked = now;
 			if (moved == 0 || worker->left == 0) {
 				worker->left = YIELD_AFTER;
-				sched_yield();
+				rest(worker, now);
 				now = rte_rdtsc();
 			}
 		}

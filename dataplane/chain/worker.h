@@ -31,14 +31,21 @@ struct cv_errand {
 	void *argument;
 };
 
+// What a worker does when an iteration found nothing to do.
+enum cv_worker_idle {
+	CV_WORKER_POLL, // goes on
+	// Gives the core away, which others share; now and then also when there is no end of packets.
+	// Else the first of a chain would fill the ring behind it and drop, while the next one waits
+	// for the end of its time slice.
+	CV_WORKER_YIELD,
+	CV_WORKER_SLEEP, // the same, and sleeps for a moment when nothing came for a while
+};
+
 struct cv_worker {
 	struct cv_path_worker paths; // as paths and functions know it, with its index
 
 	// Set before the worker runs; not changed after.
-	// Others share the core: it is given away when an iteration found nothing to do, and now
-	// and then when there is no end of packets. Else the first of a chain would fill the ring
-	// behind it and drop, while the next one waits for the end of its time slice.
-	bool yield;
+	enum cv_worker_idle idle;
 	struct cv_source *sources;
 	unsigned sources_count;
 	struct cv_tick *ticks; // once in each poll iteration
@@ -49,8 +56,10 @@ struct cv_worker {
 	// Written by the node; NULL again when it is done.
 	const struct cv_errand *errand;
 
-	// The worker's alone: packets or frames that it may still receive before it yields.
+	// The worker's alone: packets or frames that it may still receive before it yields, and the
+	// TSC when it last did something.
 	unsigned left;
+	uint64_t worked;
 
 	// Written by the worker, read by anyone.
 	uint64_t iterations; // of its poll loop

@@ -323,7 +323,7 @@ static void sends_alerts(void **state)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	const int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-	char more[128], text[4096];
+	char more[160], text[4096];
 	ssize_t len;
 	void *ids;
 

@@ -137,7 +137,7 @@ def _plan(mode: str, outer: int, **more: Any) -> dict[str, Any]:
             }
             for a, b in ways
         ],
-        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "yield"}],
+        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": 512},
     }
 

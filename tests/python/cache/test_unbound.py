@@ -136,7 +136,7 @@ def _plan(workers: int) -> dict[str, Any]:
         ],
         "chains": [{"name": a, "match": {}, "in": a, "out": b} for a, b in ways],
         "stages": stages,
-        "workers": [{"core": cores[i % len(cores)], "idle": "yield"} for i in range(workers)],
+        "workers": [{"core": cores[i % len(cores)], "idle": "sleep"} for i in range(workers)],
         "eal": {"hugepages": False, "memory_mb": 256},
     }
 

@@ -56,13 +56,13 @@ chains:
   tester: {{from: near, to: far, both-ways: true}}
   guest: {{from: victim, to: link, both-ways: true}}
   logged: {{from: feed, to: capture, path: [nat]}}
-workers: {{cores: [{CORES[0]}], idle: yield}}
+workers: {{cores: [{CORES[0]}], idle: sleep}}
 memory: {{mb: 256}}
 """
 PEER = f"""
 ports: {{link: {{memif: FOLDER/link, role: client}}}}
 chains: {{back: {{from: link, to: link}}}}
-workers: {{cores: [{CORES[-1]}], idle: yield}}
+workers: {{cores: [{CORES[-1]}], idle: sleep}}
 memory: {{mb: 64}}
 """
 EASY = {"rate_pps": 2000, "duration_s": 0.05, "drain_s": 1, "tolerance": 1}

@@ -156,7 +156,7 @@ def _plan(
             "there": {"from": "in", "to": "left", "path": []},
             "back": {"from": "right", "to": "out", "path": []},
         },
-        "workers": {"cores": [CORES[0]], "idle": "yield"},
+        "workers": {"cores": [CORES[0]], "idle": "sleep"},
         "memory": {"hugepages": "never"},
     }
     machine = dataclasses.replace(this_machine(), runtime_dir=folder)

@@ -52,7 +52,7 @@ functions:
     nat: {{outside: [internet], inside: [100.64.0.0/10], pool: [203.0.113.1], mappings: 4096}}
 chains: {{all: {{from: inside, to: internet, path: [fw, cgn]}}}}
 flows: {{max: 4096}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 memory: {{hugepages: never}}
 """
 BAD, WORSE, GOOD = 3, 2, 5

@@ -102,7 +102,7 @@ def nat_plan() -> dict[str, Any]:
             }
             for a, b, path in ways
         ],
-        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "yield"}],
+        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": 512},
     }
 

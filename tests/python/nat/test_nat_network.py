@@ -195,7 +195,7 @@ def _plan(pool: str, workers: int = 1) -> dict[str, Any]:
         ],
         "chains": [{"name": a, "match": {}, "in": a, "out": b} for a, b, _ in ways],
         "stages": stages,
-        "workers": [{"core": cores[i % len(cores)], "idle": "yield"} for i in range(workers)],
+        "workers": [{"core": cores[i % len(cores)], "idle": "sleep"} for i in range(workers)],
         "eal": {"hugepages": False, "memory_mb": 512},
     }
 

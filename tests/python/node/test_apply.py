@@ -30,7 +30,7 @@ ports:
   left: {{vhost-user: left.sock}}
   right: {{vhost-user: right.sock}}
 memory: {{mb: 2048}}
-workers: {{cores: [{CORES[0]}], idle: yield}}
+workers: {{cores: [{CORES[0]}], idle: sleep}}
 """
 ROUTER = """
 functions:
@@ -263,7 +263,7 @@ next-hops:
 chains:
   all: {from: in, to: out, path: [PATH]}
   CHAINS
-workers: {idle: yield}
+workers: {idle: sleep}
 memory: {hugepages: never}
 """
 SPLIT = "  cls: {classifier: {rules: [{match: {src: 10.0.0.1}, output: x}], outputs: {x: side}}}"
@@ -405,7 +405,7 @@ functions:
   fw: {firewall: {default: deny, rules: [{allow: {src: 10.0.0.0/8}}]}}
   mac: {l2fwd: {dst: "02:00:00:00:00:01"}}
 chains: {all: {from: in, to: out, path: [mac, fw]}}
-workers: {idle: yield}
+workers: {idle: sleep}
 """
 
 
@@ -448,7 +448,7 @@ def test_what_differs_is_shown_and_changed(convoy: Callable[..., Result]) -> Non
         ("out: {null:}", "out: {null: 61}", "chain.yaml:2: ports: not as the node runs"),
         ("out: {null:}", "out: {null:}\n  more: {null:}", "ports change only with a new start"),
         ("workers: {", "flows: {max: 128}\nworkers: {", "limits of flows change only with a new"),
-        ("{idle: yield}", "{idle: yield}\ntelemetry: {socket-mode: '0660'}", "rights of sockets"),
+        ("{idle: sleep}", "{idle: sleep}\ntelemetry: {socket-mode: '0660'}", "rights of sockets"),
         ("path: [mac, fw]", "path: [mac, fw], deployment: pipeline", "with pipelines"),
         ("[{allow: {src: 10.0.0.0/8}}]}}", "[], rules-file: missing}}", "no such file"),
     ],

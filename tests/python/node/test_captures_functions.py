@@ -73,7 +73,7 @@ ports:
 functions: {{first: {{firewall: {{default: allow}}}}, {functions}}}
 chains: {{all: {{from: in, to: out, deployment: {deployment}, path: [first, {path}]}}}}
 flows: {{max: 65536, max-ipv6: 65536}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 """
 AGGREGATES = """
 ports:
@@ -81,7 +81,7 @@ ports:
   out: {{pcap: {{write: {write}}}, convoys: {{ip: 192.0.2.1}}, mac: "02:00:00:00:00:0a"}}
 next-hops: {{b: {{port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2}}}}
 chains: {{all: {{from: in, to: out}}}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 """
 
 

@@ -29,7 +29,7 @@ functions:
   fw: {{firewall: {{stateful: true, default: allow, tcp-loose: true, tcp-window: all}}}}
 chains: {{all: {{from: in, to: out, path: [fw]}}}}
 flows: {{max: 65536, max-ipv6: 65536}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 """
 
 

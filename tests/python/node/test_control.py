@@ -34,7 +34,7 @@ ports:
   out: {null:, convoys: {ip: 192.0.2.1}}
 functions: {mac: {l2fwd: {dst: "02:00:00:00:00:01"}}}
 chains: {all: {from: in, to: out, path: [mac]}}
-workers: {idle: yield}
+workers: {idle: sleep}
 memory: {hugepages: never}
 """
 HOP = {"name": "b", "port": "out", "mac": "02:00:00:00:00:0b", "ip": "192.0.2.2"}

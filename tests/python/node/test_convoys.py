@@ -36,7 +36,7 @@ ports:
 next-hops: {hops}
 functions: {{mac: {{bridge: {{}}}}, again: {{bridge: {{}}}}}}
 chains: {{all: {{from: in, to: out, deployment: {deployment}, path: {path}}}}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 """
 RECEIVER = """
 ports:
@@ -44,7 +44,7 @@ ports:
   out: {{pcap: {{write: {write}}}}}
 functions: {{mac: {{bridge: {{}}}}, again: {{bridge: {{}}}}}}
 chains: {{all: {{from: in, to: out, deployment: {deployment}, path: {path}}}}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 """
 TO_B = '{port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2'
 
@@ -183,7 +183,7 @@ ports:
 next-hops:
   b: {port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2, nfi: 7}
 chains: {all: {from: in, to: out}}
-workers: {idle: yield}
+workers: {idle: sleep}
 """
 
 
@@ -280,14 +280,14 @@ ports:
   out: {{af_packet: wire, convoys: {{ip: 192.0.2.1}}}}
 next-hops: {{b: {{port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2}}}}
 chains: {{all: {{from: in, to: out}}}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 """
 HOST_B = """
 ports:
   in: {{af_packet: wire, convoys: {{ip: 192.0.2.2}}}}
   out: {{pcap: {{write: {write}}}}}
 chains: {{all: {{from: in, to: out}}}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 """
 
 

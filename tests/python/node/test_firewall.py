@@ -42,7 +42,7 @@ def plan(config: dict[str, Any], read: Path, write: Path) -> dict[str, Any]:
                 "sink": {"port": "out"},
             }
         ],
-        "workers": [{"core": 0, "idle": "yield"}],
+        "workers": [{"core": 0, "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": 512},
     }
 

@@ -33,7 +33,7 @@ functions:
     ids: {{rules-file: rules, stateful: {stateful}, alerts-file: {alerts}, unsupported: skip}}
 chains: {{all: {{from: in, to: out, path: [watch]}}}}
 flows: {{max: 4096}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 """
 SEED = 20261123
 LETTERS = "abcAB"

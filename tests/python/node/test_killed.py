@@ -50,7 +50,7 @@ def plan(tmp_path: Path) -> dict[str, Any]:
                 "sink": {"port": "right"},
             }
         ],
-        "workers": [{"core": 0, "idle": "yield"}],
+        "workers": [{"core": 0, "idle": "sleep"}],
     }
 
 

@@ -90,7 +90,7 @@ ports:
   in: {{pcap: {{read: {read}}}}}
   out: {{pcap: {{write: {write}}}}}
 chains: {{all: {{from: in, to: out}}}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 """
 
 
@@ -106,7 +106,7 @@ ports:
   in: {{pcap: {{read: {read}}}, convoys: {{from: ["192.0.2.1", "2001:db8::1"]}}}}
   out: {{pcap: {{write: {write}}}}}
 chains: {{all: {{from: in, to: out}}}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 """
 
 

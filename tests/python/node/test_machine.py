@@ -32,7 +32,7 @@ ports:
   wire: {{af_packet: wire, convoys: {{ip: 192.0.2.1}}, mac: "02:00:00:00:00:0a"}}
 next-hops: {{other: {{port: wire, mac: "02:00:00:00:00:0b", ip: 192.0.2.2}}}}
 chains: {{all: {{from: machine, to: wire, both-ways: true}}}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 """
 HOST_B = """
 ports:
@@ -40,7 +40,7 @@ ports:
   wire: {af_packet: wire, convoys: {ip: 192.0.2.2}, mac: "02:00:00:00:00:0b"}
 next-hops: {other: {port: wire, mac: "02:00:00:00:00:0a", ip: 192.0.2.1}}
 chains: {all: {from: lan, to: wire, both-ways: true}}
-workers: {idle: yield}
+workers: {idle: sleep}
 """
 QUIET = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1\n"
 MACHINE, HOST = "10.9.0.2", "10.9.0.1"

@@ -24,7 +24,7 @@ ports:
 next-hops:
   b: {port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2, nfi: 7}
 chains: {all: {from: in, to: out}}
-workers: {idle: yield}
+workers: {idle: sleep}
 """
 TO_C = ["--port", "out", "--mac", "02:00:00:00:00:0c", "--ip", "192.0.2.3"]
 

@@ -26,7 +26,7 @@ PORTS = {
 
 def plan(folder, port, **keys):
     text = "ports: {a: {null: 60}, b: {null: }}\nchains: {all: {from: a, to: b}}\n"
-    text += "memory: {hugepages: never}\nworkers: {idle: yield}\n"
+    text += "memory: {hugepages: never}\nworkers: {idle: sleep}\n"
     machine = this_machine()
     made = make_plan(loads(text, machine, Path("/nowhere")), machine).data
     if port is not None:

@@ -57,7 +57,7 @@ chains:
   web: {{to: out, path: [hops]}}
   far: {{from: in, to: tunnel, match: {{vlan: 5}}}}
 flows: {{max: 4096}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 memory: {{hugepages: never}}
 """
 IN = "02:00:00:00:00:0a"

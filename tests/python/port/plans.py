@@ -27,6 +27,6 @@ def joined(
             }
             for a, b in ways
         ],
-        "workers": [{"core": core, "idle": "yield"}],
+        "workers": [{"core": core, "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": MEMORY_MB},
     }

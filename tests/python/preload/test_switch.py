@@ -173,7 +173,7 @@ ports:
   in: {{virtio-user: {setup.right.address}, mode: server}}
   out: {{pcap: {{write: {written}}}}}
 chains: {{all: {{from: in, to: out}}}}
-workers: {{idle: yield}}
+workers: {{idle: sleep}}
 """
     plan = make_plan(loads(into, this_machine(), tmp_path), this_machine())
     replay = {"rate_pps": "max", "drain_s": 0.02, "tolerance": 1, "paths": ["0>0"]}

@@ -63,6 +63,6 @@ def router_plan(config: dict[str, Any], memory_mb: int = 768) -> dict[str, Any]:
         "functions": [{"name": "rtr", "type": "router", "config": config}],
         "chains": [{"name": port, "match": {}, "in": port, "out": port} for port in ports],
         "stages": stages,
-        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "yield"}],
+        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": memory_mb},
     }

@@ -44,7 +44,7 @@ def through(setup: Setup, folder: Path, frames: Iterable[bytes] | Path) -> Route
         "functions": [{"name": "rtr", "type": "router", "config": config}],
         "chains": [{"name": "all", "match": {}, "in": first, "out": first}],
         "stages": [{**stage, "sink": {"port": first}}],
-        "workers": [{"core": 0, "idle": "yield"}],
+        "workers": [{"core": 0, "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": 512},
     }
     with Node(plan) as node:

@@ -78,7 +78,7 @@ def _plan() -> dict[str, Any]:
             }
             for a, b in OTHER.items()
         ],
-        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "yield"}],
+        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": 512},
     }
 

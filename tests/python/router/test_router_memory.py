@@ -36,7 +36,7 @@ def test_memory(tmp_path: Path, routes: str, memory_mb: int, words: str):
         "functions": [{"name": "rtr", "type": "router", "config": config}],
         "chains": [{"name": "all", "match": {}, "in": "a", "out": "b"}],
         "stages": [{**stage, "sink": {"port": "b"}}],
-        "workers": [{"core": 0, "idle": "yield"}],
+        "workers": [{"core": 0, "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": memory_mb},
     }
     done = subprocess.run(

@@ -99,7 +99,7 @@ def as_node_reads(path: Path, folder: Path) -> list[bytes]:
                 "sink": {"port": "out"},
             }
         ],
-        "workers": [{"core": 0, "idle": "yield"}],
+        "workers": [{"core": 0, "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": 256},
     }
     with Node(plan) as node:

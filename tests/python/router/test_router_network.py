@@ -102,7 +102,7 @@ def _plan(workers: int) -> dict[str, Any]:
             for i, (a, b) in enumerate(ways)
         ],
         "workers": [
-            {"core": core, "idle": "yield"} for core in sorted(os.sched_getaffinity(0))[:workers]
+            {"core": core, "idle": "sleep"} for core in sorted(os.sched_getaffinity(0))[:workers]
         ],
         "eal": {"hugepages": False, "memory_mb": 512},
     }
