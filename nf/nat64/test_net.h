@@ -41,6 +41,9 @@ static inline unsigned find_l4(const uint8_t *ip, uint8_t *proto, unsigned *len)
 		return load16(ip + 6) & 0x3fff ? 0 : (ip[0] & 15) * 4u;
 	}
 	*proto = ip[6];
+	*len = 0;
+	if (ip[0] >> 4 != 6)
+		return 0;
 	while (*proto == IPPROTO_HOPOPTS || *proto == IPPROTO_DSTOPTS ||
 		*proto == IPPROTO_ROUTING) {
 		*proto = ip[at];
