@@ -40,7 +40,8 @@ def test_a_folder_whose_path_is_too_long_is_named(tmp_path):
         pass
 
 
-def test_what_a_killed_node_left_is_removed_by_the_next(tmp_path):
+def test_left_by_a_killed_one(tmp_path):
+    """What a killed node left is removed by the next."""
     environment = {"RUNTIME_DIRECTORY": str(tmp_path)}
     with Node(plan().data, environment=environment) as living:
         with Node(plan().data, environment=environment) as killed:

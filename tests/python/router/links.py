@@ -36,6 +36,7 @@ def host_up(namespace: Namespace, interface: str, addresses: Iterable[str], via:
     v6 = ":" in via
     namespace.run(f"""
 sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
+sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
 ip link set lo up
 ip link set {interface} up
 """)

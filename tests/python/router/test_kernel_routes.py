@@ -85,7 +85,10 @@ def net() -> Iterator[Net]:
             ports_up(node, SIDES)
             config["routes"] = {"kernel": f"/proc/{routes.pid}/ns/net"}
             with Node(router_plan(config, 2048), wrapper=node.command()) as running:
-                yield Net(hosts, routes, running)
+                net = Net(hosts, routes, running)
+                for address in HOSTS["right"]:  # the routes of its own are there
+                    net.pings(address, "1 received")
+                yield net
                 counts = running.stop()
             assert counts["accounting"]["conserved"], counts["accounting"]
     except ConvoyError as error:
