@@ -20,6 +20,7 @@
 #include "nf/router/kernel.h"
 
 #define READS 16u // of a socket, or an interface, at a time
+#define DRAIN_READS 10000
 #define DUMP_AFTER_MS 20u // so that one dump answers several reasons
 #define TICK_MS 1u
 
@@ -78,11 +79,27 @@ static void want_dump(struct cv_kernel *kernel)
 	cv_loop_timer_set(&kernel->dump_timer, (unsigned)RTE_MAX(wait_ms, DUMP_AFTER_MS));
 }
 
+// Empties the socket of changes: the dump that follows knows better. A socket that has overflowed says
+// so once, and then loses all that comes until it was empty. False: there is no end of them.
+static bool drain(struct cv_kernel *kernel)
+{
+	for (unsigned reads = 0; reads < DRAIN_READS; reads++)
+		if (recv(kernel->changes.fd, kernel->buffer, CV_KERNEL_READ_BYTES, MSG_DONTWAIT) <
+				0 &&
+			errno == EAGAIN)
+			return true;
+	return false;
+}
+
 static void begin_dump(struct cv_loop_timer *timer)
 {
 	struct cv_kernel *kernel = KERNEL_OF(timer, dump_timer);
 	struct cv_rtnetlink_request request;
 
+	if (!drain(kernel)) {
+		cv_loop_timer_set(timer, 1);
+		return;
+	}
 	cv_rtnetlink_dump_routes(&request, ++kernel->sequence);
 	if (send(kernel->dump.fd, &request, request.header.nlmsg_len, 0) < 0) {
 		cv_loop_timer_set(timer, 1000);
