@@ -20,7 +20,7 @@
 #include "nf/router/kernel.h"
 
 #define READS 16u // of a socket, or an interface, at a time
-#define DRAIN_READS 10000
+#define DRAIN_READS 10000 // more than its buffer holds
 #define DUMP_AFTER_MS 20u // so that one dump answers several reasons
 #define TICK_MS 1u
 
@@ -80,13 +80,13 @@ static void want_dump(struct cv_kernel *kernel)
 }
 
 // Empties the socket of changes: the dump that follows knows better. A socket that has overflowed says
-// so once, and then loses all that comes until it was empty. False: there is no end of them.
+// so once, and then loses all that comes until it was empty. False: there was no end of them.
 static bool drain(struct cv_kernel *kernel)
 {
 	for (unsigned reads = 0; reads < DRAIN_READS; reads++)
 		if (recv(kernel->changes.fd, kernel->buffer, CV_KERNEL_READ_BYTES, MSG_DONTWAIT) <
 				0 &&
-			errno == EAGAIN)
+			errno != ENOBUFS && errno != EINTR)
 			return true;
 	return false;
 }
@@ -94,19 +94,17 @@ static bool drain(struct cv_kernel *kernel)
 static void begin_dump(struct cv_loop_timer *timer)
 {
 	struct cv_kernel *kernel = KERNEL_OF(timer, dump_timer);
+	const bool drained = drain(kernel);
 	struct cv_rtnetlink_request request;
 
-	if (!drain(kernel)) {
-		cv_loop_timer_set(timer, 1);
-		return;
-	}
 	cv_rtnetlink_dump_routes(&request, ++kernel->sequence);
 	if (send(kernel->dump.fd, &request, request.header.nlmsg_len, 0) < 0) {
 		cv_loop_timer_set(timer, 1000);
 		return;
 	}
 	kernel->dumps = true;
-	kernel->wants_dump = kernel->interrupted = false;
+	kernel->wants_dump = !drained; // somebody floods the socket: go on, and come back
+	kernel->interrupted = false;
 	kernel->dump_began_ns = now_ns();
 	cv_loop_unwatch(&kernel->changes);
 	cv_route_mirror_begin(kernel->mirror);
