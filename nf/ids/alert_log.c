@@ -4,22 +4,19 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <rte_common.h>
-#include <rte_cycles.h>
+
+#include "nf/log_file.h"
 
 #define RING 4096 // alerts of a worker; a power of two
 #define PERIOD_NS 20000000
@@ -45,28 +42,12 @@ struct cv_ids_alert_log {
 	bool end;
 };
 
-// Whether a file can be appended to, or made. 0 or an errno.
-static int may_write(const char *path)
-{
-	char folder[PATH_MAX];
-	struct stat stat_of;
-
-	if (access(path, W_OK) == 0)
-		return stat(path, &stat_of) == 0 && S_ISDIR(stat_of.st_mode) ? EISDIR : 0;
-	if (errno != ENOENT)
-		return errno;
-	if (strlen(path) >= sizeof(folder))
-		return ENAMETOOLONG;
-	strcpy(folder, path);
-	return access(dirname(folder), W_OK | X_OK) == 0 ? 0 : errno;
-}
-
 struct cv_ids_alert_log *cv_ids_alert_log_create(const char *file, const char *socket,
 	const char *name, unsigned workers, struct cv_error *error)
 {
 	const char *path = file != NULL ? file : socket;
 	struct cv_ids_alert_log *log;
-	int why = file != NULL ? may_write(file) : 0;
+	int why = file != NULL ? cv_log_file_check(file) : 0;
 
 	if (file == NULL && strlen(socket) >= sizeof(((struct sockaddr_un *)0)->sun_path))
 		why = ENAMETOOLONG;
@@ -96,26 +77,6 @@ static void count(uint64_t *counter)
 {
 	// Pairs with the loads in cv_ids_alert_log_written() and _lost(): whole values.
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
-}
-
-// The wall's time of a TSC value, which is in the past, as EVE writes it.
-static void time_text(uint64_t tsc, char text[64])
-{
-	const uint64_t ago = rte_get_tsc_cycles() - tsc, hz = rte_get_tsc_hz();
-	const uint64_t ago_ns = hz == 0 ? 0 : (uint64_t)((double)ago / (double)hz * 1e9);
-	struct timespec now;
-	uint64_t then;
-	time_t seconds;
-	struct tm tm;
-	char date[32];
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	then = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	then -= then < ago_ns ? then : ago_ns;
-	seconds = (time_t)(then / 1000000000);
-	gmtime_r(&seconds, &tm);
-	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text, 64, "%s.%06u+0000", date, (unsigned)(then / 1000 % 1000000));
 }
 
 static const char *proto_text(uint8_t proto, char text[8])
@@ -152,18 +113,18 @@ static size_t line_text(const struct cv_ids_alert_log *log, unsigned worker,
 	const struct cv_ids_alert *alert, char line[LINE_MAX_BYTES])
 {
 	const int family = alert->v6 ? AF_INET6 : AF_INET;
-	char when[64], src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN], ports[64], proto[8];
+	char date[32], src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN], ports[64], proto[8];
+	const uint64_t us = cv_log_file_time(alert->now, date, sizeof(date));
 
-	time_text(alert->now, when);
 	inet_ntop(family, alert->src, src, sizeof(src));
 	inet_ntop(family, alert->dst, dst, sizeof(dst));
 	ports_text(alert, ports);
 	return (size_t)snprintf(line, LINE_MAX_BYTES,
-		"{\"timestamp\": \"%s\", \"event_type\": \"alert\", \"src_ip\": \"%s\", "
+		"{\"timestamp\": \"%s.%06u+0000\", \"event_type\": \"alert\", \"src_ip\": \"%s\", "
 		"\"dest_ip\": \"%s\", \"proto\": \"%s\"%s, \"pkt_src\": \"%s\", "
 		"\"alert\": {\"action\": \"%s\", %s}, "
 		"\"convoy\": {\"function\": \"%s\", \"worker\": %u}}",
-		when, src, dst, proto_text(alert->proto, proto), ports,
+		date, (unsigned)(us % 1000000), src, dst, proto_text(alert->proto, proto), ports,
 		alert->stream ? "stream" : "wire/pcap", alert->blocked ? "blocked" : "allowed",
 		alert->rule, log->name, worker);
 }
@@ -219,9 +180,9 @@ int cv_ids_alert_log_start(struct cv_ids_alert_log *log)
 	int rc;
 
 	log->fd = log->is_socket ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)
-				 : open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+				 : cv_log_file_open(log->path);
 	if (log->fd < 0)
-		return -errno;
+		return log->is_socket ? -errno : log->fd;
 	rc = -pthread_create(&log->thread, NULL, write_on, log);
 	log->started = rc == 0;
 	return rc;

@@ -429,6 +429,8 @@ static void refuses(void **state)
 		"is beyond the subset");
 	packet_refused(nf, config_of("", ", 'alerts_file': '/nowhere/x'"),
 		"alerts_file: \"/nowhere/x\": cannot be written: No such file");
+	packet_refused(nf, config_of("", ", 'alerts_file': '/dev/null'"),
+		"alerts_file: \"/dev/null\": cannot be written: Invalid argument");
 	packet_refused(nf, config_of("", ", 'alerts_file': '/tmp/x', 'alerts_socket': '/tmp/y'"),
 		"alerts_socket: \"/tmp/y\": there is alerts_file, too; remove one");
 	packet_refused(nf, config_of("alert tcp any any -> any any (flow:established; sid:1;)", ""),

@@ -3,19 +3,15 @@
 #include "nf/nat/block_log.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <rte_common.h>
-#include <rte_cycles.h>
 
+#include "nf/log_file.h"
 #include "nf/nat/count.h"
 
 #define RING 4096 // events; a power of two
@@ -41,27 +37,11 @@ struct cv_nat_block_log {
 	bool end;
 };
 
-// Whether a file can be appended to, or made. 0 or an errno.
-static int may_write(const char *path)
-{
-	char folder[PATH_MAX];
-	struct stat stat_of;
-
-	if (access(path, W_OK) == 0)
-		return stat(path, &stat_of) == 0 && S_ISDIR(stat_of.st_mode) ? EISDIR : 0;
-	if (errno != ENOENT)
-		return errno;
-	if (strlen(path) >= sizeof(folder))
-		return ENAMETOOLONG;
-	strcpy(folder, path);
-	return access(dirname(folder), W_OK | X_OK) == 0 ? 0 : errno;
-}
-
 struct cv_nat_block_log *cv_nat_block_log_create(
 	const char *path, const char *name, unsigned workers, struct cv_error *error)
 {
 	struct cv_nat_block_log *log;
-	const int why = may_write(path);
+	const int why = cv_log_file_check(path);
 
 	if (why != 0) {
 		cv_error_set(error, "%s: block_log: \"%s\": cannot be written: %s", name, path,
@@ -83,41 +63,22 @@ struct cv_nat_block_log *cv_nat_block_log_create(
 	return log;
 }
 
-// The wall's time of a TSC value, which is in the past, as text.
-static void time_text(uint64_t tsc, char *text, size_t size)
-{
-	const uint64_t ago = rte_get_tsc_cycles() - tsc, hz = rte_get_tsc_hz();
-	const uint64_t ago_ns = hz == 0 ? 0 : (uint64_t)((double)ago / (double)hz * 1e9);
-	struct timespec now;
-	uint64_t then;
-	struct tm tm;
-	time_t seconds;
-	char date[32];
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	then = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	then -= then < ago_ns ? then : ago_ns;
-	seconds = (time_t)(then / 1000000000);
-	gmtime_r(&seconds, &tm);
-	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text, size, "%s.%03uZ", date, (unsigned)(then / 1000000 % 1000));
-}
-
 static void write_line(
 	struct cv_nat_block_log *log, unsigned worker, const struct cv_nat_block_event *event)
 {
 	const uint8_t *in = (const uint8_t *)&event->subscriber;
 	const uint8_t *out = (const uint8_t *)&event->address;
-	char when[64];
+	char date[32];
+	const uint64_t us = cv_log_file_time(event->now, date, sizeof(date));
 
-	time_text(event->now, when, sizeof(when));
 	if (fprintf(log->file,
-		    "{\"time\": \"%s\", \"function\": \"%s\", \"worker\": %u, \"event\": \"%s\", "
+		    "{\"time\": \"%s.%03uZ\", \"function\": \"%s\", \"worker\": %u, \"event\": "
+		    "\"%s\", "
 		    "\"subscriber\": \"%u.%u.%u.%u\", \"external\": \"%u.%u.%u.%u\", "
 		    "\"first_port\": %u, \"last_port\": %u}\n",
-		    when, log->name, worker, event->taken ? "taken" : "given_back", in[0], in[1],
-		    in[2], in[3], out[0], out[1], out[2], out[3], event->first_port,
-		    event->last_port) < 0)
+		    date, (unsigned)(us / 1000 % 1000), log->name, worker,
+		    event->taken ? "taken" : "given_back", in[0], in[1], in[2], in[3], out[0],
+		    out[1], out[2], out[3], event->first_port, event->last_port) < 0)
 		cv_nat_count(&log->failed, 1);
 }
 
@@ -155,14 +116,15 @@ static void *write_on(void *argument)
 
 int cv_nat_block_log_start(struct cv_nat_block_log *log)
 {
-	const int file = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+	const int file = cv_log_file_open(log->path);
 	int rc;
 
-	log->file = file < 0 ? NULL : fdopen(file, "a");
+	if (file < 0)
+		return file;
+	log->file = fdopen(file, "a");
 	if (log->file == NULL) {
 		rc = -errno;
-		if (file >= 0)
-			close(file);
+		close(file);
 		return rc;
 	}
 	rc = -pthread_create(&log->thread, NULL, write_on, log);

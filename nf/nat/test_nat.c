@@ -493,6 +493,7 @@ static void refuses_what_cannot_be(void **state)
 		{WITH("'mapping': 'address-and-port-dependent'"), "write filtering"},
 		{WITH("'block_log': '/nowhere/log'"), "cannot be written"},
 		{WITH("'block_log': '/tmp'"), "Is a directory"},
+		{WITH("'block_log': '/dev/null'"), "Invalid argument"},
 		{FORWARD("'proto': 'tcp', 'external': '203.0.113.1', 'port': 8080, "
 			 "'to': '10.0.0.9'"),
 			"the pool gives these ports to anybody"},
