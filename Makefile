@@ -13,7 +13,7 @@ VENV := .venv/bin
 # Warnings are errors in this wrapper only: a newer compiler must not break a user's build.
 WERROR := -Dwerror=true
 # Tests beside each other. What fails gets a second try by itself, but not what an attack broke.
-BESIDE := $(VENV)/pytest -n 3 --dist worksteal -m 'not alone'
+BESIDE := $(VENV)/pytest -n 4 --dist worksteal -m 'not alone'
 AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last-failed-no-failures none
 HOSTILE := tests/python/hostile
 

