@@ -6,6 +6,7 @@
 // megabytes a second. Packets do not touch deadlines; a flow that was seen since gets a new one when
 // its turn comes.
 #include <rte_common.h>
+#include <rte_prefetch.h>
 
 #include "flow/zone.h"
 
@@ -24,27 +25,54 @@ static CV_INLINE bool any_over(const uint32_t *deadlines, uint32_t now)
 	return over != 0;
 }
 
-// Ends the flows of a line whose time is over. A flow that was seen since its deadline was set gets
-// a new one. Returns how many ended.
-static unsigned age_block(
-	struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6, uint32_t first)
+// Which flows of a line are over, by their deadlines. Asks for their entries. Returns how many.
+static unsigned find_over(
+	const struct cv_flow_zone *zone, bool v6, uint32_t first, uint32_t over[AGE_BLOCK])
 {
-	struct cv_flow_table *table = &zone->table[v6];
-	unsigned ended = 0;
+	const struct cv_flow_table *table = &zone->table[v6];
+	unsigned count = 0;
 
 	for (uint32_t i = first; i < first + AGE_BLOCK && i < table->high; i++) {
-		uint32_t deadline = table->deadlines[i];
-		const struct cv_flow *flow = cv_flow_at(table, i);
+		const uint32_t deadline = table->deadlines[i];
 
 		if (deadline == 0 || (int32_t)(zone->now - deadline) < 0)
 			continue;
-		if ((int32_t)(zone->now - flow->seen - zone->timeouts[flow->timeout]) < 0) {
-			cv_flow_set_deadline(zone, v6, i, flow->seen);
-			continue;
-		}
-		cv_flow_end(zone, worker, v6, i);
-		ended++;
+		rte_prefetch0(cv_flow_at(table, i));
+		rte_prefetch0(table->beside + (size_t)i * table->beside_bytes);
+		over[count++] = i;
 	}
+	return count;
+}
+
+// Leaves those that were not seen since their deadline was set; the others get a new one.
+static unsigned leave_unseen(struct cv_flow_zone *zone, bool v6, uint32_t *over, unsigned count)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct cv_flow *flow = cv_flow_at(&zone->table[v6], over[i]);
+
+		if ((int32_t)(zone->now - flow->seen - zone->timeouts[flow->timeout]) < 0)
+			cv_flow_set_deadline(zone, v6, over[i], flow->seen);
+		else
+			over[left++] = over[i];
+	}
+	return left;
+}
+
+// Ends the flows of a line whose time is over, or gives them a new deadline. What the ends read is
+// asked for before, of all of them. Returns how many ended.
+static unsigned age_block(
+	struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6, uint32_t first)
+{
+	uint32_t over[AGE_BLOCK];
+	const unsigned ended = leave_unseen(zone, v6, over, find_over(zone, v6, first, over));
+
+	if (ended == 0)
+		return 0;
+	cv_flow_expect_ends(zone, worker, v6, over, ended);
+	for (unsigned i = 0; i < ended; i++)
+		cv_flow_end(zone, worker, v6, over[i]);
 	cv_count(&zone->counters.timed_out, ended);
 	return ended;
 }

@@ -3,6 +3,7 @@
 //
 // Deciding: what functions say of a flow becomes its entry.
 #include <rte_common.h>
+#include <rte_prefetch.h>
 
 #include "flow/zone.h"
 
@@ -29,30 +30,33 @@ static void set_tuple(const union cv_flow_key *key, bool v6, struct cv_flow_tupl
 // The key of the answers to packets with this tuple.
 static void set_answer(const struct cv_flow_tuple *tuple, union cv_flow_key *key)
 {
-	memset(key, 0, sizeof(*key));
 	if (tuple->family == 6) {
+		memset(key, 0, sizeof(*key));
 		memcpy(key->ipv6.src, tuple->dst.ipv6, 16);
 		memcpy(key->ipv6.dst, tuple->src.ipv6, 16);
 		key->ipv6.sport = tuple->dport;
 		key->ipv6.dport = tuple->sport;
 		key->ipv6.proto = tuple->proto;
 	} else {
-		key->ipv4.src = tuple->dst.ipv4;
-		key->ipv4.dst = tuple->src.ipv4;
-		key->ipv4.sport = tuple->dport;
-		key->ipv4.dport = tuple->sport;
-		key->ipv4.proto = tuple->proto;
+		cv_flow_key_write(&key->ipv4, tuple->dst.ipv4, tuple->src.ipv4, tuple->dport,
+			tuple->sport, tuple->proto);
 	}
 }
 
 bool cv_flow_is_free(const struct cv_flow_packet *packet, const struct cv_flow_tuple *tuple)
 {
 	const bool v6 = tuple->family == 6;
+	const struct cv_flow_table *table = &packet->zone->table[v6];
 	union cv_flow_key key;
+	uint64_t hash;
 
 	set_answer(tuple, &key);
-	return cv_flow_table_find(&packet->zone->table[v6], &key,
-		       cv_flow_hash_of(packet->zone, v6, &key)) == CV_FLOW_NONE;
+	hash = cv_flow_hash_of(packet->zone, v6, &key);
+	if (packet->looks)
+		return cv_flow_table_find(table, &key, hash) == CV_FLOW_NONE;
+	rte_prefetch0(&table->buckets[cv_flow_first_bucket(table, hash)]);
+	packet->zone->trusted = true;
+	return true;
 }
 
 // Whether the ports of a tuple may be other than before.
@@ -130,11 +134,10 @@ static enum cv_flow_timeout first_timeout(const struct cv_flow_parsed *parsed)
 // Lets the key of answers lead to a flow, unless they are another flow's for good reason. Returns
 // false, and why that cannot be.
 static bool add_answer(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6,
-	uint32_t index, const union cv_flow_key *answer, enum cv_flow_drop *why)
+	uint32_t index, const union cv_flow_key *answer, uint64_t hash, enum cv_flow_drop *why)
 {
 	struct cv_flow_table *table = &zone->table[v6];
 	struct cv_flow *flow = cv_flow_at(table, index), *other;
-	const uint64_t hash = cv_flow_hash_of(zone, v6, answer);
 	const uint32_t slot = cv_flow_table_find(table, answer, hash);
 
 	if (slot != CV_FLOW_NONE) {
@@ -153,8 +156,26 @@ static bool add_answer(struct cv_flow_zone *zone, struct cv_nf_worker *worker, b
 	return cv_flow_table_add(table, hash, index, CV_FLOW_REPLY) == 0;
 }
 
+// Takes the ways of both directions. Returns false if there is no room for them.
+static bool take_ways(
+	struct cv_flow_zone *zone, const struct cv_flow_actions *actions, uint16_t way[2])
+{
+	const int forward = cv_flow_ways_take(&zone->ways, &actions->way[0], zone->now);
+	const int reply = cv_flow_ways_take(&zone->ways, &actions->way[1], zone->now);
+
+	if (forward >= 0 && reply >= 0) {
+		way[0] = (uint16_t)forward;
+		way[1] = (uint16_t)reply;
+		return true;
+	}
+	cv_flow_ways_give(&zone->ways, forward < 0 ? 0 : (unsigned)forward);
+	cv_flow_ways_give(&zone->ways, reply < 0 ? 0 : (unsigned)reply);
+	return false;
+}
+
 // Writes what was decided into the entry of a flow whose forward key is there. Returns
-// CV_FLOW_BY_FUNCTION (0), or why it cannot be: then nothing is left of it but the forward key.
+// CV_FLOW_BY_FUNCTION (0), or why it cannot be: then nothing is left of it but the forward key. The
+// bucket of the answer's key is asked for first and read last.
 static enum cv_flow_drop write_decision(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	bool v6, uint32_t index, const union cv_flow_key *key, const struct decision *decision)
 {
@@ -164,39 +185,38 @@ static enum cv_flow_drop write_decision(struct cv_flow_group *group, struct cv_n
 	const struct cv_flow_actions *actions = &decision->actions;
 	struct cv_flow_tuple before;
 	union cv_flow_key answer, plain;
-	enum cv_flow_drop why;
-	int ways[2];
+	enum cv_flow_drop why = CV_FLOW_TABLE_FULL;
+	uint16_t ways[2];
+	uint64_t hash;
 
+	set_answer(&actions->tuple, &answer);
+	hash = cv_flow_hash_of(zone, v6, &answer);
+	rte_prefetch0(&table->buckets[cv_flow_first_bucket(table, hash)]);
 	set_tuple(key, v6, &before);
 	set_answer(&before, &plain);
-	set_answer(&actions->tuple, &answer);
 	if (!ports_allowed(&before, &actions->tuple))
 		return CV_FLOW_NOT_REWRITABLE;
-	flow->flags = memcmp(&plain, &answer, sizeof(plain)) != 0 ? CV_FLOW_REWRITES : 0;
+	if (!take_ways(zone, actions, ways))
+		return CV_FLOW_TABLE_FULL;
+	flow->flags = memcmp(&plain, &answer, CV_FLOW_KEY_BYTES(v6)) != 0 ? CV_FLOW_REWRITES : 0;
 	cv_flow_deltas(key, &answer, v6, &flow->ip_delta, &flow->l4_delta);
 	memcpy(cv_flow_stored(flow, CV_FLOW_REPLY, v6), &answer, CV_FLOW_STORED_BYTES(v6));
-	if (decision->verdict != CV_NEXT)
-		flow->flags |= CV_FLOW_OUTPUT;
-	if (memcmp(&answer, key, sizeof(answer)) == 0 || flow->flags == CV_FLOW_OUTPUT)
-		flow->flags |= CV_FLOW_ONE_KEY;
-	else if (!add_answer(zone, worker, v6, index, &answer, &why))
-		return why;
-	ways[0] = cv_flow_ways_take(&zone->ways, &actions->way[0], zone->now);
-	ways[1] = cv_flow_ways_take(&zone->ways, &actions->way[1], zone->now);
-	if (ways[0] < 0 || ways[1] < 0) {
-		for (unsigned i = 0; i < 2; i++)
-			cv_flow_ways_give(&zone->ways, ways[i] < 0 ? 0 : (unsigned)ways[i]);
-		if (!(flow->flags & CV_FLOW_ONE_KEY))
-			cv_flow_remove_key(zone, v6, index, CV_FLOW_REPLY);
-		return CV_FLOW_TABLE_FULL;
-	}
-	flow->way[0] = (uint16_t)ways[0];
-	flow->way[1] = (uint16_t)ways[1];
 	flow->follows = decision->follows | (flow->follows & CV_FLOW_WINDOWED);
 	flow->deciders = decision->deciders;
 	flow->verdict = decision->verdict;
 	flow->epoch = zone->epoch;
 	flow->group = group->index;
+	if (decision->verdict != CV_NEXT)
+		flow->flags |= CV_FLOW_OUTPUT;
+	if (memcmp(&answer, key, CV_FLOW_KEY_BYTES(v6)) == 0 || flow->flags == CV_FLOW_OUTPUT)
+		flow->flags |= CV_FLOW_ONE_KEY;
+	else if (!add_answer(zone, worker, v6, index, &answer, hash, &why)) {
+		cv_flow_ways_give(&zone->ways, ways[0]);
+		cv_flow_ways_give(&zone->ways, ways[1]);
+		return why;
+	}
+	flow->way[0] = ways[0];
+	flow->way[1] = ways[1];
 	return CV_FLOW_BY_FUNCTION;
 }
 
@@ -216,7 +236,8 @@ static void write_denied(
 }
 
 // Takes an entry, and puts the forward key into it and into the table; CV_FLOW_NONE: full.
-static uint32_t take_entry(struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed)
+static uint32_t take_entry(
+	struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed, uint64_t hash)
 {
 	struct cv_flow_table *table = &zone->table[parsed->v6];
 	uint32_t index = cv_flow_table_take(table);
@@ -229,8 +250,7 @@ static uint32_t take_entry(struct cv_flow_zone *zone, const struct cv_flow_parse
 	flow->seen = zone->now;
 	memcpy(cv_flow_stored(flow, CV_FLOW_FORWARD, parsed->v6), &parsed->key,
 		CV_FLOW_STORED_BYTES(parsed->v6));
-	if (cv_flow_table_add(table, cv_flow_hash_of(zone, parsed->v6, &parsed->key), index,
-		    CV_FLOW_FORWARD) == 0)
+	if (cv_flow_table_add(table, hash, index, CV_FLOW_FORWARD) == 0)
 		return index;
 	cv_flow_table_give(table, index);
 	return CV_FLOW_NONE;
@@ -262,14 +282,74 @@ static void open_tcp(const struct cv_flow_zone *zone, const struct cv_flow_parse
 	memset(cv_flow_slot_at(&zone->window[parsed->v6], index), 0, sizeof(struct cv_flow_window));
 }
 
+// Of a packet whose headers were seen to be common.
+static void tuple_of(const struct cv_view *view, struct cv_flow_tuple *tuple)
+{
+	const uint8_t *ip = view->data + view->l3;
+	const bool v6 = view->proto == CV_PROTO_IPV6;
+	const uint8_t *l4 = ip + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN);
+
+	tuple->family = v6 ? 6 : 4;
+	tuple->proto = ip[v6 ? 6 : 9];
+	memcpy(&tuple->sport, l4, 2);
+	memcpy(&tuple->dport, l4 + 2, 2);
+	memcpy(&tuple->src, ip + (v6 ? 8 : 12), v6 ? 16 : 4);
+	memcpy(&tuple->dst, ip + (v6 ? 24 : 16), v6 ? 16 : 4);
+}
+
+void cv_flow_expect(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	const struct cv_view *views, const uint8_t *which, unsigned n)
+{
+	const struct cv_flow_zone *zone = group->zone;
+	struct cv_flow_tuple tuples[CV_BURST_MAX];
+
+	cv_flow_table_expect(&zone->table[0]);
+	cv_flow_table_expect(&zone->table[1]);
+	for (unsigned i = 0; i < n; i++)
+		tuple_of(&views[which[i]], &tuples[i]);
+	for (unsigned i = 0; i < zone->members_count; i++) {
+		const struct cv_flow_zone_member *member = &zone->members[group->order[i]];
+
+		if (member->flow->expect != NULL)
+			member->flow->expect(member->instance, worker, tuples, n);
+	}
+}
+
+// Asks the functions about a new flow, and writes what they said. An answer's key that was taken for
+// free and is not is a reason to ask once more, looking. CV_FLOW_BY_FUNCTION: it is written, or
+// denied. Else why it cannot be.
+static enum cv_flow_drop settle(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	struct cv_flow_packet *packet, const union cv_flow_key *key, bool v6, uint32_t index,
+	struct decision *decision)
+{
+	for (;;) {
+		enum cv_flow_drop why;
+
+		group->zone->trusted = false;
+		ask(group, worker, packet, key, v6, index, 0, 0, decision);
+		if (is_drop(decision))
+			return CV_FLOW_BY_FUNCTION;
+		why = write_decision(group, worker, v6, index, key, decision);
+		if (why == CV_FLOW_BY_FUNCTION)
+			return why;
+		cv_flow_end_functions(group, worker, v6, index, 0, decision->deciders);
+		if (why != CV_FLOW_CONFLICT || !group->zone->trusted)
+			return why;
+		for (unsigned i = 0; i < decision->deciders; i++)
+			clear_slot(group->zone, v6, index, group->order[i]);
+		packet->looks = true;
+	}
+}
+
 uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint8_t *verdict)
+	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint64_t hash,
+	uint8_t *verdict)
 {
 	struct cv_flow_zone *zone = group->zone;
 	const bool v6 = parsed->v6;
 	struct cv_flow_packet packet = cv_flow_packet_of(zone, view, parsed, CV_FLOW_FORWARD);
 	uint64_t host = zone->hosts.limit == 0 ? 0 : cv_flow_host_hash(zone, v6, &parsed->key);
-	uint32_t index = take_entry(zone, parsed);
+	uint32_t index = take_entry(zone, parsed, hash);
 	enum cv_flow_drop why;
 	struct decision decision;
 	struct cv_flow *flow;
@@ -283,9 +363,8 @@ uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker
 		*verdict = cv_flow_drop(group, view, CV_FLOW_HOST_LIMIT);
 		return CV_FLOW_NONE;
 	}
-	ask(group, worker, &packet, &parsed->key, v6, index, 0, 0, &decision);
-	flow = cv_flow_at(&zone->table[v6], index);
-	if (is_drop(&decision)) {
+	why = settle(group, worker, &packet, &parsed->key, v6, index, &decision);
+	if (why == CV_FLOW_BY_FUNCTION && is_drop(&decision)) {
 		cv_flow_hosts_remove(&zone->hosts, host);
 		cv_flow_end_functions(group, worker, v6, index, 0, decision.deciders - 1);
 		if (decision.actions.once || zone->denied[v6] >= zone->denied_max[v6]) {
@@ -298,14 +377,13 @@ uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker
 		*verdict = cv_flow_leave(group, decision.deciders - 1, view, decision.verdict);
 		return CV_FLOW_NONE;
 	}
-	why = write_decision(group, worker, v6, index, &parsed->key, &decision);
 	if (why != CV_FLOW_BY_FUNCTION) {
 		cv_flow_hosts_remove(&zone->hosts, host);
-		cv_flow_end_functions(group, worker, v6, index, 0, decision.deciders);
 		give_entry(zone, v6, index);
 		*verdict = cv_flow_drop(group, view, why);
 		return CV_FLOW_NONE;
 	}
+	flow = cv_flow_at(&zone->table[v6], index);
 	flow->timeout = (uint8_t)first_timeout(parsed);
 	if (parsed->proto == IPPROTO_TCP)
 		open_tcp(zone, parsed, flow, index);
@@ -333,6 +411,7 @@ uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	struct decision decision;
 	union cv_flow_key key;
 
+	packet.looks = true;
 	*verdict = CV_NEXT;
 	if (changed == 0) {
 		flow->epoch = zone->epoch;

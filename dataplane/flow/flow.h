@@ -64,7 +64,8 @@ struct cv_flow_packet {
 	uint8_t tcp_flags; // of TCP, else 0
 	uint8_t direction; // enum cv_flow_direction
 	uint8_t why; // enum cv_flow_why; decide() only
-	const struct cv_flow_zone *zone; // for cv_flow_is_free()
+	bool looks; // for cv_flow_is_free()
+	struct cv_flow_zone *zone; // for cv_flow_is_free()
 };
 
 // What is changed beside the tuple, in the packets of one direction.
@@ -142,6 +143,12 @@ struct cv_nf_flow {
 	uint8_t (*decide)(void *instance, struct cv_nf_worker *worker,
 		const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot);
 
+	// Tuples of packets that came with this one, of no flow that is known: n <= CV_BURST_MAX, at
+	// least one, as they come to the first of the functions. Asks for memory that decide() will
+	// read, and changes nothing. NULL: decide() reads little.
+	void (*expect)(void *instance, struct cv_nf_worker *worker,
+		const struct cv_flow_tuple *tuples, unsigned n);
+
 	// Sees a packet of a flow that it asked to follow, before it is rewritten: a verdict as
 	// above, for this packet alone. One that leaves by an output here leaves as it came. NULL:
 	// it never asks.
@@ -156,6 +163,11 @@ struct cv_nf_flow {
 	// Once for each flow that decide() let pass or gave an output: it timed out, another function denied it,
 	// there was no room for it, or it was invalidated. NULL: nothing is given back.
 	void (*ended)(void *instance, struct cv_nf_worker *worker, const void *slot);
+
+	// Slots of n <= CV_BURST_MAX flows that end now; those that the function was not asked about are
+	// zero. Asks for memory that ended() will read, and changes nothing. NULL: it reads little.
+	void (*expect_ended)(
+		void *instance, struct cv_nf_worker *worker, const void *const *slots, unsigned n);
 
 	// The verdict of a packet that is of no flow, CV_ABSORBED among them. NULL: CV_NEXT.
 	uint8_t (*other)(void *instance, struct cv_nf_worker *worker, const struct cv_view *view,
@@ -188,7 +200,9 @@ uint8_t cv_flow_home_of_address(
 const struct cv_flow_homes *cv_flow_homes_of(const struct cv_flow_packet *packet);
 
 // Whether no flow of this worker is answered as one would be whose forward packets leave with this
-// tuple: what a NAT asks before it takes a port. For decide() only, with its worker and packet.
+// tuple: what a NAT asks before it takes a port. For decide() only, with its worker and packet. As
+// nearly always it is so, nobody waits for the memory that says it: the first answer is yes. If that
+// was wrong, ended() is called, and decide() once more with a slot of zeros.
 bool cv_flow_is_free(const struct cv_flow_packet *packet, const struct cv_flow_tuple *tuple);
 
 #endif

@@ -14,6 +14,9 @@
 
 #include "packet/compiler.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 #ifdef __AES__
 #include <wmmintrin.h>
 #endif
@@ -25,6 +28,20 @@ struct cv_flow_secret {
 
 // A new one from the system's random numbers. Returns 0 or -errno.
 int cv_flow_secret_make(struct cv_flow_secret *secret);
+
+// Writes a key of 16 bytes in one piece: a hash that reads what several stores wrote waits for them.
+static CV_INLINE void cv_flow_key_write(
+	void *key, uint32_t first, uint32_t second, uint16_t third, uint16_t fourth, uint8_t fifth)
+{
+	const uint64_t low = first | (uint64_t)second << 32;
+	const uint64_t high = third | (uint64_t)fourth << 16 | (uint64_t)fifth << 32;
+#ifdef __SSE2__
+	_mm_storeu_si128((__m128i *)key, _mm_set_epi64x((long long)high, (long long)low));
+#else
+	memcpy(key, &low, 8);
+	memcpy((uint8_t *)key + 8, &high, 8);
+#endif
+}
 
 // The hash of 16 or 40 bytes, by the secret's method.
 uint64_t cv_flow_hash(const struct cv_flow_secret *secret, const void *key, size_t bytes);

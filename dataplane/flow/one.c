@@ -187,6 +187,7 @@ uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, st
 	struct cv_flow_zone *zone = group->zone;
 	struct cv_flow_parsed parsed;
 	struct cv_flow *flow;
+	uint64_t hash = 0;
 	bool counts = true;
 	uint8_t verdict;
 
@@ -204,9 +205,9 @@ uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, st
 			return cv_flow_drop(group, view, CV_FLOW_NO_FIRST_FRAGMENT);
 		break;
 	default:
+		hash = cv_flow_hash_of(zone, parsed.v6, &parsed.key);
 		if (slot == CV_FLOW_NONE)
-			slot = cv_flow_table_find(&zone->table[parsed.v6], &parsed.key,
-				cv_flow_hash_of(zone, parsed.v6, &parsed.key));
+			slot = cv_flow_table_find(&zone->table[parsed.v6], &parsed.key, hash);
 	}
 	flow = slot == CV_FLOW_NONE ? NULL : cv_flow_at(&zone->table[parsed.v6], slot >> 1);
 	if (flow != NULL && flow->epoch != zone->epoch) {
@@ -220,7 +221,7 @@ uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, st
 	if (slot == CV_FLOW_NONE) {
 		if (parsed.kind == CV_FLOW_IS_FRAGMENT) // its flow has just ended
 			return cv_flow_drop(group, view, CV_FLOW_NO_FIRST_FRAGMENT);
-		slot = cv_flow_decide(group, worker, view, &parsed, &verdict);
+		slot = cv_flow_decide(group, worker, view, &parsed, hash, &verdict);
 		if (slot == CV_FLOW_NONE)
 			return verdict;
 	}

@@ -140,13 +140,8 @@ static inline enum cv_tuple_kind cv_flow_parse_ipv4(
 	if (kind > CV_TUPLE_NON_FIRST)
 		return kind;
 	fragment = cv_tuple_load(ip + 6);
-	parsed->key.ipv4 = (struct cv_flow_key_ipv4){
-		.src = tuple.src,
-		.dst = tuple.dst,
-		.sport = tuple.sport,
-		.dport = tuple.dport,
-		.proto = tuple.proto,
-	};
+	cv_flow_key_write(
+		&parsed->key.ipv4, tuple.src, tuple.dst, tuple.sport, tuple.dport, tuple.proto);
 	parsed->proto = tuple.proto;
 	parsed->fragment_id = (uint32_t)cv_load_be16(ip + 4) << 16;
 	parsed->first_fragment = (fragment & 0x3fff) == 0x2000;

@@ -130,12 +130,13 @@ static CV_INLINE uint32_t likely_flow(
 
 // Turns buckets into slots. Whether it is the packet's flow is seen in the third pass. Packets whose
 // key may stand in its second bucket, in a full table one in twenty, are looked at when that was
-// read as well. Only where some packets are IPv6 their lanes say which.
-static CV_INLINE void second_pass(
-	const struct fixed *fixed, unsigned n, struct lane *lanes, bool some_v6)
+// read as well. Only where some packets are IPv6 their lanes say which. Returns how many are of no
+// flow that is known, whose numbers are put into fresh.
+static CV_INLINE unsigned second_pass(const struct fixed *fixed, unsigned n, struct lane *lanes,
+	bool some_v6, uint8_t fresh[CV_BURST_MAX])
 {
 	struct lane *displaced[CV_BURST_MAX];
-	unsigned displaced_count = 0;
+	unsigned displaced_count = 0, fresh_count = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		struct lane *lane = &lanes[i];
@@ -147,11 +148,15 @@ static CV_INLINE void second_pass(
 			continue;
 		bucket = &fixed->table[v6].buckets[lane->at];
 		slot = likely_flow(fixed, bucket, lane->signature, v6);
-		if (CV_UNLIKELY(slot == CV_FLOW_NONE && bucket->displaced != 0)) {
-			slot = cv_flow_other_bucket(
-				lane->at, lane->signature, fixed->table[v6].buckets_count);
-			rte_prefetch0(&fixed->table[v6].buckets[slot]);
-			displaced[displaced_count++] = lane;
+		if (CV_UNLIKELY(slot == CV_FLOW_NONE)) {
+			if (bucket->displaced == 0) {
+				fresh[fresh_count++] = (uint8_t)i;
+			} else {
+				slot = cv_flow_other_bucket(
+					lane->at, lane->signature, fixed->table[v6].buckets_count);
+				rte_prefetch0(&fixed->table[v6].buckets[slot]);
+				displaced[displaced_count++] = lane;
+			}
 		}
 		lane->at = slot;
 	}
@@ -161,7 +166,10 @@ static CV_INLINE void second_pass(
 
 		lane->at = likely_flow(
 			fixed, &fixed->table[v6].buckets[lane->at], lane->signature, v6);
+		if (lane->at == CV_FLOW_NONE)
+			fresh[fresh_count++] = (uint8_t)(lane - lanes);
 	}
+	return fresh_count;
 }
 
 #ifdef __SSE4_1__
@@ -284,7 +292,7 @@ static CV_INLINE uint16_t third_pass(struct cv_flow_group *group, struct cv_nf_w
 	const struct fixed *fixed, struct cv_view *views, uint8_t *verdicts, unsigned n,
 	const struct lane *lanes, bool some_v6)
 {
-	const struct cv_flow_zone *zone = group->zone;
+	struct cv_flow_zone *zone = group->zone;
 	const uint64_t removals = zone->removals;
 	struct cv_flow_packet packet = {.zone = zone};
 	unsigned dropped = 0;
@@ -333,9 +341,12 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 {
 	struct cv_flow_zone *zone = group->zone;
 	struct lane lanes[CV_BURST_MAX];
+	uint8_t fresh[CV_BURST_MAX];
+	unsigned fresh_count;
 	struct fixed fixed;
 	uint32_t bytes = 0;
 	uint16_t dropped;
+	bool some_v6;
 
 	zone->now = (uint32_t)(worker->now >> zone->shift);
 	cv_flow_learn_changes(zone);
@@ -349,13 +360,13 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 		fixed.table[v6].windows =
 			zone->windows == CV_FLOW_WINDOWS_NONE ? NULL : zone->window[v6].first;
 	}
-	if (first_pass(&fixed, views, n, lanes, &bytes)) {
-		second_pass(&fixed, n, lanes, true);
-		dropped = third_pass(group, worker, &fixed, views, verdicts, n, lanes, true);
-	} else {
-		second_pass(&fixed, n, lanes, false);
-		dropped = third_pass(group, worker, &fixed, views, verdicts, n, lanes, false);
-	}
+	some_v6 = first_pass(&fixed, views, n, lanes, &bytes);
+	fresh_count = some_v6 ? second_pass(&fixed, n, lanes, true, fresh)
+			      : second_pass(&fixed, n, lanes, false, fresh);
+	if (CV_UNLIKELY(fresh_count > 0))
+		cv_flow_expect(group, worker, views, fresh, fresh_count);
+	dropped = some_v6 ? third_pass(group, worker, &fixed, views, verdicts, n, lanes, true)
+			  : third_pass(group, worker, &fixed, views, verdicts, n, lanes, false);
 	count(group, n, bytes);
 	return dropped;
 }

@@ -133,6 +133,9 @@ size_t cv_flow_table_bytes(uint32_t max, unsigned beside_bytes, bool v6);
 void cv_flow_table_init(struct cv_flow_table *table, void *memory, uint32_t max,
 	unsigned beside_bytes, bool v6, const struct cv_flow_secret *secret);
 
+// Asks for the memory of the entry that is taken next.
+void cv_flow_table_expect(const struct cv_flow_table *table);
+
 // A new entry, all zero but for its slots' memory, which is zero as well; CV_FLOW_NONE: full.
 uint32_t cv_flow_table_take(struct cv_flow_table *table);
 
@@ -168,12 +171,18 @@ static CV_INLINE uint8_t *cv_flow_stored(struct cv_flow *flow, unsigned directio
 static CV_INLINE void cv_flow_key(
 	struct cv_flow *flow, unsigned direction, bool v6, union cv_flow_key *key)
 {
-	memset(key, 0, sizeof(*key));
-	memcpy(key, cv_flow_stored(flow, direction, v6), CV_FLOW_STORED_BYTES(v6));
-	if (v6)
-		key->ipv6.proto = flow->proto;
-	else
-		key->ipv4.proto = flow->proto;
+	const uint8_t *stored = cv_flow_stored(flow, direction, v6);
+
+	if (v6) {
+		key->ipv6 = (struct cv_flow_key_ipv6){.proto = flow->proto};
+		memcpy(key, stored, CV_FLOW_STORED_BYTES(true));
+	} else {
+		struct cv_flow_key_ipv4 from;
+
+		memcpy(&from, stored, CV_FLOW_STORED_BYTES(false));
+		cv_flow_key_write(
+			&key->ipv4, from.src, from.dst, from.sport, from.dport, flow->proto);
+	}
 }
 
 static CV_INLINE bool cv_flow_has_key(

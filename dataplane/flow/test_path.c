@@ -21,6 +21,7 @@ struct toy {
 	bool follows;
 	bool once;
 	bool zero_id; // of ICMP
+	unsigned shares; // flows of a host leave by that many ports, each by one that is free
 	uint16_t deny_port; // destination, 0: none
 	uint16_t output_port; // destination whose flows leave by output 1, 0: none
 	unsigned output_every; // follow() gives each so manyth packet of a flow output 0
@@ -87,6 +88,16 @@ static uint8_t toy_decide(void *instance, struct cv_nf_worker *of,
 			*(tuple->sport != 0 && tuple->dport == 0 ? &tuple->sport : &kept->port) =
 				kept->port;
 	}
+	for (unsigned i = 0; i < toy->shares; i++) {
+		tuple->sport = rte_cpu_to_be_16((uint16_t)(1000 + i));
+		if (packet->why == CV_FLOW_NEW ? cv_flow_is_free(packet, tuple)
+					       : tuple->sport == kept->port)
+			break;
+		if (i + 1 == toy->shares)
+			return CV_DROP(TOY_DENIED);
+	}
+	if (toy->shares != 0)
+		kept->port = tuple->sport;
 	if (toy->zero_id)
 		tuple->sport = tuple->dport = 0;
 	if (toy->dnat)
@@ -815,6 +826,35 @@ static void conflicts_are_refused(void **state)
 	path_free(&path);
 }
 
+// A port that is taken for free without a look, and is not, costs one more question; another is found.
+static void ports_that_are_taken_are_not_free(void **state)
+{
+	struct toy toy = {.shares = 3};
+	struct path path;
+
+	path_make(&path, &toy, 1, &plenty);
+	for (unsigned i = 0; i < 5; i++) {
+		const uint8_t expected = i < 3 ? CV_NEXT : CV_DROP(CV_FLOW_BY_FUNCTION);
+		struct packet packet, back, before;
+		char text[40];
+
+		snprintf(text, sizeof(text), "ip4 udp sport=%u dport=7", 1 + i);
+		packet = packet_make(text);
+		before = answer_to(&packet);
+		assert_int_equal(pass(&path, 0, &packet), expected);
+		if (expected != CV_NEXT)
+			continue;
+		back = answer_to(&packet);
+		assert_memory_not_equal(back.bytes, before.bytes, back.len);
+		assert_int_equal(pass(&path, 1, &back), CV_NEXT);
+		assert_memory_equal(back.bytes, before.bytes, back.len);
+	}
+	assert_int_equal(toy.decided[CV_FLOW_NEW], 1 + 2 + 2 + 2 + 2);
+	assert_int_equal(toy.ended, 4);
+	assert_int_equal(path.zone->counters.flows_ipv4, 3 + 2); // and two that are denied
+	path_free(&path);
+}
+
 static void ports_that_are_none_stay(void **state)
 {
 	struct toy toy = {.snat = true};
@@ -1109,6 +1149,7 @@ int main(void)
 		cmocka_unit_test(hosts_have_limits),
 		cmocka_unit_test(an_answer_is_not_denied),
 		cmocka_unit_test(conflicts_are_refused),
+		cmocka_unit_test(ports_that_are_taken_are_not_free),
 		cmocka_unit_test(ports_that_are_none_stay),
 		cmocka_unit_test(tcp_states_have_their_timeouts),
 		cmocka_unit_test(what_is_seen_stays),

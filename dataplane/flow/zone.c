@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include <rte_common.h>
+#include <rte_prefetch.h>
 
 #define LINE 64
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -446,6 +447,40 @@ void cv_flow_remove_key(struct cv_flow_zone *zone, bool v6, uint32_t index, unsi
 
 	cv_flow_key(cv_flow_at(table, index), direction, v6, &key);
 	cv_flow_table_remove(table, cv_flow_hash_of(zone, v6, &key), index, direction);
+}
+
+static void expect_key(
+	const struct cv_flow_zone *zone, bool v6, struct cv_flow *flow, unsigned direction)
+{
+	const struct cv_flow_table *table = &zone->table[v6];
+	union cv_flow_key key;
+
+	cv_flow_key(flow, direction, v6, &key);
+	rte_prefetch0(
+		&table->buckets[cv_flow_first_bucket(table, cv_flow_hash_of(zone, v6, &key))]);
+}
+
+void cv_flow_expect_ends(const struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6,
+	const uint32_t *indices, unsigned n)
+{
+	const void *slots[CV_BURST_MAX];
+
+	for (unsigned i = 0; i < n; i++) {
+		struct cv_flow *flow = cv_flow_at(&zone->table[v6], indices[i]);
+
+		expect_key(zone, v6, flow, CV_FLOW_FORWARD);
+		if (!(flow->flags & CV_FLOW_ONE_KEY))
+			expect_key(zone, v6, flow, CV_FLOW_REPLY);
+	}
+	for (unsigned m = 0; m < zone->members_count; m++) {
+		const struct cv_flow_zone_member *member = &zone->members[m];
+
+		if (member->flow->expect_ended == NULL)
+			continue;
+		for (unsigned i = 0; i < n; i++)
+			slots[i] = cv_flow_slot(zone, v6, indices[i], m);
+		member->flow->expect_ended(member->instance, worker, slots, n);
+	}
 }
 
 void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6, uint32_t index)

@@ -40,6 +40,7 @@ struct cv_flow_zone {
 	struct cv_flow_table table[2]; // IPv4, IPv6
 	uint32_t now; // tick
 	uint32_t epoch; // grows when a member changes
+	bool trusted; // cv_flow_is_free() said yes without a look
 	uint64_t removals; // of flows: what was found before one may not be there
 	unsigned shift; // of TSC cycles to ticks
 	unsigned members_count;
@@ -175,7 +176,7 @@ static inline uint8_t cv_flow_wrap(struct cv_flow_group *group, struct cv_nf_wor
 	return cv_flow_leave(group, group->position[index], view, verdict);
 }
 
-static CV_INLINE struct cv_flow_packet cv_flow_packet_of(const struct cv_flow_zone *zone,
+static CV_INLINE struct cv_flow_packet cv_flow_packet_of(struct cv_flow_zone *zone,
 	const struct cv_view *view, const struct cv_flow_parsed *parsed, unsigned direction)
 {
 	return (struct cv_flow_packet){
@@ -219,20 +220,30 @@ void cv_flow_end_functions(const struct cv_flow_group *group, struct cv_nf_worke
 
 void cv_flow_remove_key(struct cv_flow_zone *zone, bool v6, uint32_t index, unsigned direction);
 
+// Asks for what ending n <= CV_BURST_MAX flows will read.
+void cv_flow_expect_ends(const struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6,
+	const uint32_t *indices, unsigned n);
+
 // Ends a flow that is in the table.
 void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6, uint32_t index);
 
 // decide.c
 
-// The first packet of a flow. Returns the flow's slot, or CV_FLOW_NONE with the packet's verdict.
+// The first packet of a flow, with its key's hash. Returns the flow's slot, or CV_FLOW_NONE with the packet's verdict.
 uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint8_t *verdict);
+	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint64_t hash,
+	uint8_t *verdict);
 
 // The slot of a flow whose epoch has passed, after the functions decided again; CV_FLOW_NONE: it
 // has ended, and *verdict is the packet's unless that is CV_NEXT: then it is to be decided on.
 uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint32_t slot,
 	uint8_t *verdict);
+
+// Packets of common kinds of which no flow is known: views[which[i]], n of them. Asks for what will
+// be read when they are decided on.
+void cv_flow_expect(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	const struct cv_view *views, const uint8_t *which, unsigned n);
 
 // one.c
 

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include <rte_common.h>
+#include <rte_prefetch.h>
 
+#include "chain/nf.h"
 #include "flow/hash.h"
 #include "nf/nat/count.h"
 #include "nf/nat/memory.h"
@@ -369,6 +371,31 @@ static uint32_t pick_address(struct cv_nat_blocks *blocks, rte_be32_t subscriber
 		       : blocks->open[below(next_chance(blocks), blocks->open_count)];
 }
 
+void cv_nat_blocks_expect(
+	const struct cv_nat_blocks *blocks, const rte_be32_t *subscribers, unsigned n)
+{
+	uint32_t at[CV_BURST_MAX];
+
+	for (unsigned i = 0; i < n; i++) {
+		at[i] = bucket_of(blocks, subscribers[i]);
+		rte_prefetch0(&blocks->bucket[at[i]]);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		at[i] = blocks->bucket[at[i]];
+		if (at[i] != NONE)
+			rte_prefetch0(&blocks->subscriber[at[i]]);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (at[i] == NONE) // a new one, with a new block
+			continue;
+		at[i] = blocks->subscriber[at[i]].first; // of the first of its bucket: most likely
+		if (at[i] == NONE)
+			continue;
+		rte_prefetch0(&blocks->block[at[i]]);
+		rte_prefetch0(bits_of(blocks, at[i], CV_NAT_TCP));
+	}
+}
+
 int cv_nat_blocks_take(struct cv_nat_blocks *blocks, rte_be32_t address, enum cv_nat_kind kind,
 	rte_be16_t wanted_be, uint64_t now, struct cv_nat_port *port)
 {
@@ -400,6 +427,12 @@ int cv_nat_blocks_take(struct cv_nat_blocks *blocks, rte_be32_t address, enum cv
 	report(blocks, index, at, true, now);
 	take_from(blocks, subscriber, kind, wanted, port); // it has all of its ports
 	return 0;
+}
+
+void cv_nat_blocks_expect_give(const struct cv_nat_blocks *blocks, uint32_t block)
+{
+	rte_prefetch0(&blocks->block[block]);
+	rte_prefetch0(bits_of(blocks, block, CV_NAT_TCP));
 }
 
 static void give_block(struct cv_nat_blocks *blocks, uint32_t index, uint64_t now)

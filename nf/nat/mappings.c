@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_prefetch.h>
+
+#include "chain/nf.h"
 #include "nf/nat/count.h"
 #include "nf/nat/memory.h"
 #include "flow/hash.h"
@@ -15,6 +18,9 @@ struct cv_nat_mappings {
 	struct cv_flow_secret secret;
 	uint32_t max;
 	uint32_t free; // the first of those that are
+	// The last that was added: it is put into its bucket by external endpoint when the next one
+	// is added, and nobody has waited for that line of memory. CV_NAT_NONE: none.
+	uint32_t unlinked;
 	uint32_t bucket_mask;
 	uint64_t count;
 	uint32_t *bucket[2];
@@ -32,6 +38,7 @@ struct cv_nat_mappings *cv_nat_mappings_create(uint32_t max)
 	while (buckets < max)
 		buckets *= 2;
 	mappings->max = max;
+	mappings->unlinked = CV_NAT_NONE;
 	mappings->bucket_mask = (uint32_t)(buckets - 1);
 	mappings->mapping = cv_nat_zalloc(max, sizeof(*mappings->mapping));
 	for (unsigned i = 0; i < 2; i++) {
@@ -74,9 +81,11 @@ static uint32_t *bucket_by_key(const struct cv_nat_mappings *mappings, const str
 static uint32_t *bucket_by_external(
 	const struct cv_nat_mappings *mappings, rte_be32_t address, rte_be16_t port, uint8_t proto)
 {
-	const struct cv_nat_key key = {.internal = address, .port = port, .proto = proto};
-	const uint64_t hash = cv_flow_hash(&mappings->secret, &key, sizeof(key));
+	struct cv_nat_key key;
+	uint64_t hash;
 
+	cv_flow_key_write(&key, address, 0, port, 0, proto);
+	hash = cv_flow_hash(&mappings->secret, &key, sizeof(key));
 	return &mappings->bucket[BY_EXTERNAL][hash & mappings->bucket_mask];
 }
 
@@ -100,11 +109,31 @@ static bool is_external(
 uint32_t cv_nat_mappings_by_external(
 	const struct cv_nat_mappings *mappings, rte_be32_t address, rte_be16_t port, uint8_t proto)
 {
-	uint32_t at = *bucket_by_external(mappings, address, port, proto);
+	uint32_t at;
 
+	if (mappings->unlinked != CV_NAT_NONE &&
+		is_external(&mappings->mapping[mappings->unlinked], address, port, proto))
+		return mappings->unlinked;
+	at = *bucket_by_external(mappings, address, port, proto);
 	while (at != CV_NAT_NONE && !is_external(&mappings->mapping[at], address, port, proto))
 		at = mappings->mapping[at].next[BY_EXTERNAL];
 	return at;
+}
+
+void cv_nat_mappings_expect(
+	const struct cv_nat_mappings *mappings, const struct cv_nat_key *keys, unsigned n)
+{
+	const uint32_t *bucket[CV_BURST_MAX];
+
+	if (mappings->free != CV_NAT_NONE)
+		rte_prefetch0(&mappings->mapping[mappings->free]);
+	for (unsigned i = 0; i < n; i++) {
+		bucket[i] = bucket_by_key(mappings, &keys[i]);
+		rte_prefetch0(bucket[i]);
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (*bucket[i] != CV_NAT_NONE)
+			rte_prefetch0(&mappings->mapping[*bucket[i]]);
 }
 
 bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings)
@@ -135,11 +164,17 @@ uint32_t cv_nat_mappings_add(
 	const uint32_t index = mappings->free;
 
 	mappings->free = mappings->mapping[index].next[0];
+	if (mappings->free != CV_NAT_NONE)
+		rte_prefetch0(&mappings->mapping[mappings->free]);
 	mappings->mapping[index] = *mapping;
 	if (by_key)
 		link_to(mappings, index, BY_KEY);
-	if (!mapping->is_permit)
-		link_to(mappings, index, BY_EXTERNAL);
+	if (!mapping->is_permit) {
+		if (mappings->unlinked != CV_NAT_NONE)
+			link_to(mappings, mappings->unlinked, BY_EXTERNAL);
+		mappings->unlinked = index;
+		rte_prefetch0(bucket_of(mappings, mapping, BY_EXTERNAL));
+	}
 	cv_nat_count(&mappings->count, 1);
 	return index;
 }
@@ -154,12 +189,24 @@ static void unlink_from(struct cv_nat_mappings *mappings, uint32_t index, unsign
 	*from = mapping->next[which];
 }
 
+void cv_nat_mappings_expect_remove(
+	const struct cv_nat_mappings *mappings, const uint32_t *indices, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		rte_prefetch0(&mappings->mapping[indices[i]]);
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned which = 0; which < 2; which++)
+			rte_prefetch0(bucket_of(mappings, &mappings->mapping[indices[i]], which));
+}
+
 void cv_nat_mappings_remove(struct cv_nat_mappings *mappings, uint32_t index)
 {
 	struct cv_nat_mapping *mapping = &mappings->mapping[index];
 
 	unlink_from(mappings, index, BY_KEY);
-	if (!mapping->is_permit)
+	if (mappings->unlinked == index)
+		mappings->unlinked = CV_NAT_NONE;
+	else if (!mapping->is_permit)
 		unlink_from(mappings, index, BY_EXTERNAL);
 	mapping->next[0] = mappings->free;
 	mappings->free = index;

@@ -48,6 +48,10 @@ uint32_t cv_nat_mappings_by_key(
 uint32_t cv_nat_mappings_by_external(
 	const struct cv_nat_mappings *mappings, rte_be32_t address, rte_be16_t port, uint8_t proto);
 
+// Asks for the memory that finding n <= CV_BURST_MAX keys will read.
+void cv_nat_mappings_expect(
+	const struct cv_nat_mappings *mappings, const struct cv_nat_key *keys, unsigned n);
+
 // Whether one more can be added.
 bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings);
 
@@ -55,6 +59,10 @@ bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings);
 // with the same one alone may be. A permit is found by its key only. Returns its index.
 uint32_t cv_nat_mappings_add(
 	struct cv_nat_mappings *mappings, const struct cv_nat_mapping *mapping, bool by_key);
+
+// Asks for the memory that removing n <= CV_BURST_MAX of them will read.
+void cv_nat_mappings_expect_remove(
+	const struct cv_nat_mappings *mappings, const uint32_t *indices, unsigned n);
 
 // Removes one that is found by its key.
 void cv_nat_mappings_remove(struct cv_nat_mappings *mappings, uint32_t index);

@@ -373,12 +373,41 @@ static uint8_t decide(void *instance, struct cv_nf_worker *worker,
 	return translate(own, worker, packet, actions, kept);
 }
 
+static void expect(
+	void *instance, struct cv_nf_worker *worker, const struct cv_flow_tuple *tuples, unsigned n)
+{
+	const struct cv_nat *nat = instance;
+
+	cv_nat_use_expect(nat, worker_of(nat, worker), tuples, n);
+}
+
+static bool has_mapping(const struct slot *slot)
+{
+	return slot->source != 0 && !slot->is_address && !slot->from_forward;
+}
+
+static void expect_ended(
+	void *instance, struct cv_nf_worker *worker, const void *const *kept, unsigned n)
+{
+	struct cv_nat_worker *own = worker_of(instance, worker);
+	uint32_t numbers[CV_BURST_MAX];
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct slot *slot = kept[i];
+
+		if (has_mapping(slot))
+			numbers[count++] = slot->source - 1;
+	}
+	cv_nat_use_expect_end(own, numbers, count);
+}
+
 static void ended(void *instance, struct cv_nf_worker *worker, const void *kept)
 {
 	struct cv_nat_worker *own = worker_of(instance, worker);
 	const struct slot *slot = kept;
 
-	if (slot->source != 0 && !slot->is_address && !slot->from_forward)
+	if (has_mapping(slot))
 		cv_nat_use_end(own, slot->source - 1, worker->now);
 	if (slot->destination != 0 && !slot->to_forward)
 		cv_nat_use_end(own, slot->destination - 1, worker->now);
@@ -405,6 +434,8 @@ static enum cv_flow_answers answers(const void *instance)
 const struct cv_nf_flow cv_nat_flow = {
 	.slot_bytes = sizeof(struct slot),
 	.decide = decide,
+	.expect = expect,
+	.expect_ended = expect_ended,
 	.ended = ended,
 	.other = other,
 	.answers = answers,

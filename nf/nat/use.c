@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <netinet/in.h>
 
+#include "flow/hash.h"
+
 #define TRIES 4 // ports that are tried for a new mapping
 
 // Who has a mapping, which has a number among those of all workers: one of two, mostly, this one or
@@ -40,16 +42,13 @@ struct cv_nat_worker *cv_nat_use_home(struct cv_nat_worker *own,
 
 static struct cv_nat_key key_of(const struct cv_nat *nat, const struct cv_flow_tuple *tuple)
 {
-	struct cv_nat_key key = {
-		.internal = tuple->src.ipv4,
-		.port = tuple->sport,
-		.proto = tuple->proto,
-	};
+	struct cv_nat_key key;
 
-	if (nat->per_remote) {
-		key.remote = tuple->dst.ipv4;
-		key.remote_port = tuple->dport;
-	}
+	if (nat->per_remote)
+		cv_flow_key_write(&key, tuple->src.ipv4, tuple->dst.ipv4, tuple->sport,
+			tuple->dport, tuple->proto);
+	else
+		cv_flow_key_write(&key, tuple->src.ipv4, 0, tuple->sport, 0, tuple->proto);
 	return key;
 }
 
@@ -125,6 +124,27 @@ static void give_back(struct cv_nat_worker *own, uint32_t index, uint64_t now)
 			own->blocks, (enum cv_nat_kind)cv_nat_kind_of(was.key.proto), &port, now);
 }
 
+void cv_nat_use_expect_end(struct cv_nat_worker *own, const uint32_t *numbers, unsigned n)
+{
+	uint32_t indices[CV_BURST_MAX];
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (numbers[i] - own->first < own->state->mappings_each)
+			indices[count++] = numbers[i] - own->first;
+	if (count == 0)
+		return;
+	cv_nat_lock(own);
+	cv_nat_mappings_expect_remove(own->mappings, indices, count);
+	for (unsigned i = 0; i < count; i++) {
+		const struct cv_nat_mapping *mapping = cv_nat_mapping_at(own->mappings, indices[i]);
+
+		if (!mapping->is_permit)
+			cv_nat_blocks_expect_give(own->blocks, mapping->block);
+	}
+	cv_nat_unlock(own);
+}
+
 void cv_nat_use_end(const struct cv_nat_worker *own, uint32_t number, uint64_t now)
 {
 	struct cv_nat_worker *of = holder_of(own, number);
@@ -188,6 +208,25 @@ uint8_t cv_nat_use_source(const struct cv_nat *nat, struct cv_nat_worker *own,
 		*index = used;
 	}
 	return CV_NEXT;
+}
+
+void cv_nat_use_expect(const struct cv_nat *nat, struct cv_nat_worker *own,
+	const struct cv_flow_tuple *tuples, unsigned n)
+{
+	struct cv_nat_key keys[CV_BURST_MAX];
+	rte_be32_t subscribers[CV_BURST_MAX];
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (tuples[i].family != 4 || !cv_nat_is_inside(nat, tuples[i].src.ipv4))
+			continue;
+		keys[count] = key_of(nat, &tuples[i]);
+		subscribers[count++] = tuples[i].src.ipv4;
+	}
+	cv_nat_lock(own);
+	cv_nat_mappings_expect(own->mappings, keys, count);
+	cv_nat_blocks_expect(own->blocks, subscribers, count);
+	cv_nat_unlock(own);
 }
 
 uint32_t cv_nat_use_destination(struct cv_nat_worker *own, const struct cv_flow_tuple *tuple)

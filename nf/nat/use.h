@@ -21,12 +21,20 @@ uint8_t cv_nat_use_source(const struct cv_nat *nat, struct cv_nat_worker *own,
 	const struct cv_nf_worker *worker, const struct cv_flow_packet *packet,
 	const struct cv_flow_tuple *tuple, enum cv_nat_kind kind, uint32_t *index);
 
+// Asks for the memory that cv_nat_use_source() will read for those of n <= CV_BURST_MAX tuples that
+// come from inside.
+void cv_nat_use_expect(const struct cv_nat *nat, struct cv_nat_worker *own,
+	const struct cv_flow_tuple *tuples, unsigned n);
+
 // The mapping that an external destination is, which a flow uses from now on: its number;
 // CV_NAT_NONE.
 uint32_t cv_nat_use_destination(struct cv_nat_worker *own, const struct cv_flow_tuple *tuple);
 
 // Whether a mapping is for packets from this remote address that are of no flow yet.
 bool cv_nat_use_may_send(const struct cv_nat_worker *own, uint32_t number, rte_be32_t remote);
+
+// Asks for the memory that cv_nat_use_end() will read for n <= CV_BURST_MAX numbers.
+void cv_nat_use_expect_end(struct cv_nat_worker *own, const uint32_t *numbers, unsigned n);
 
 // A flow uses a mapping, or a permit, no more.
 void cv_nat_use_end(const struct cv_nat_worker *own, uint32_t number, uint64_t now);
