@@ -52,7 +52,7 @@ static struct cv_next_hop_table *make_table(
 	if (next_hops == NULL || entries == NULL)
 		cv_error_set(error, "no memory for %u SC-IDs", count);
 	else if (make_next_hops(set, next_hops, error) == 0)
-		table = cv_next_hop_table_make(next_hops, CV_NEXT_HOPS_MAX, entries, count, error);
+		table = cv_next_hop_table_make(next_hops, CV_NEXT_HOPS_MAX, entries, count, 0, error);
 	free(next_hops);
 	free(entries);
 	return table;

@@ -29,18 +29,23 @@ void cv_next_hop_rcu_fini(struct cv_next_hop_rcu *rcu)
 	rcu->readers = NULL;
 }
 
-void cv_next_hop_rcu_replace(struct cv_next_hop_rcu *rcu, struct cv_next_hop_table *table)
+void cv_next_hop_rcu_wait(struct cv_next_hop_rcu *rcu)
 {
 	// The readers may need this very core: sleep until they are done, do not spin.
 	const struct timespec pause = {.tv_nsec = 100000};
+	const uint64_t token = rte_rcu_qsbr_start(rcu->readers);
+
+	while (rte_rcu_qsbr_check(rcu->readers, token, false) != 1)
+		nanosleep(&pause, NULL);
+}
+
+void cv_next_hop_rcu_replace(struct cv_next_hop_rcu *rcu, struct cv_next_hop_table *table)
+{
 	struct cv_next_hop_table *old = rcu->table;
-	uint64_t token;
 
 	// Pairs with the acquire load in cv_next_hop_rcu_table().
 	__atomic_store_n(&rcu->table, table, __ATOMIC_RELEASE);
-	token = rte_rcu_qsbr_start(rcu->readers);
-	while (rte_rcu_qsbr_check(rcu->readers, token, false) != 1)
-		nanosleep(&pause, NULL);
+	cv_next_hop_rcu_wait(rcu);
 	cv_next_hop_table_free(old);
 }
 

@@ -27,6 +27,10 @@ void cv_next_hop_rcu_fini(struct cv_next_hop_rcu *rcu);
 // iteration of each worker. One writer at a time.
 void cv_next_hop_rcu_replace(struct cv_next_hop_rcu *rcu, struct cv_next_hop_table *table);
 
+// Returns when every worker has ended the poll iteration that it is in: packets that come from then
+// on are sent by the table as it is now.
+void cv_next_hop_rcu_wait(struct cv_next_hop_rcu *rcu);
+
 // A worker calls these before its first table, and at its end.
 void cv_next_hop_rcu_online(struct cv_next_hop_rcu *rcu, unsigned worker);
 void cv_next_hop_rcu_offline(struct cv_next_hop_rcu *rcu, unsigned worker);

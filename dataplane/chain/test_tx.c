@@ -153,7 +153,7 @@ static struct cv_next_hop_table *random_table(void)
 			entries[count++] = (struct cv_next_hop_entry){
 				cv_next_hop_key(1, vlan > 0 ? CV_SCID_VLAN : CV_SCID_NONE, vlan),
 				(uint16_t)below(3)};
-	return cv_next_hop_table_make(next_hops, 3, entries, count, NULL);
+	return cv_next_hop_table_make(next_hops, 3, entries, count, 0, NULL);
 }
 
 static void node_init(struct node *node, bool sends_convoys)
@@ -358,7 +358,7 @@ static void node_to_one_next_hop(struct node *node, uint16_t mtu)
 	assert_int_equal(cv_outer_set(&next_hop.outer, &config, NULL), 0);
 	cv_next_hop_rcu_offline(&node->table, 0);
 	cv_next_hop_rcu_replace(
-		&node->table, cv_next_hop_table_make(&next_hop, 1, &entry, 1, NULL));
+		&node->table, cv_next_hop_table_make(&next_hop, 1, &entry, 1, 0, NULL));
 	cv_next_hop_rcu_online(&node->table, 0);
 }
 
@@ -625,7 +625,7 @@ static void a_packet_that_looks_like_a_convoy_is_not_disaggregated(void **state)
 		assert_int_equal(cv_outer_set(&next_hop.outer, &config, NULL), 0);
 		cv_next_hop_rcu_offline(&node.table, 0);
 		cv_next_hop_rcu_replace(
-			&node.table, cv_next_hop_table_make(&next_hop, 1, &entry, 1, NULL));
+			&node.table, cv_next_hop_table_make(&next_hop, 1, &entry, 1, 0, NULL));
 		cv_next_hop_rcu_online(&node.table, 0);
 		if (rows[row].carries)
 			node.tx.convoy_ports[1] = RTE_BE16(CV_CONVOY_PORT);

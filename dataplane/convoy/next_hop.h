@@ -4,8 +4,9 @@
 // The next-hop table: by which port a packet leaves and its SC-ID (VLAN id or VXLAN VNI) say which
 // instance of a network function it goes to (NFI-ID), behind which outer header, by which port.
 //
-// A table never changes: to change something, make another and publish that to the readers
-// (chain/next_hop_rcu.h does, without locking them). Any number of threads may read it.
+// Next hops never change: to change one, make another table and publish that to the readers
+// (chain/next_hop_rcu.h does, without locking them). Which next hop an SC-ID has may also change in
+// place. Any number of threads may read a table, one may change it.
 #ifndef CV_NEXT_HOP_H
 #define CV_NEXT_HOP_H
 
@@ -46,12 +47,20 @@ struct cv_next_hop_entry {
 
 struct cv_next_hop_table;
 
-// Makes a table. next_hops are copied, by their index; entries may be in any order. NULL with error
-// set: a key twice, a next hop that does not exist, too many, no memory.
+// Makes a table. next_hops are copied, by their index; entries may be in any order. room: how many
+// more keys it must be able to take in place. NULL with error set: a key twice, a next hop that does
+// not exist, too many, no memory.
 struct cv_next_hop_table *cv_next_hop_table_make(const struct cv_next_hop *next_hops,
 	uint16_t next_hops_count, const struct cv_next_hop_entry *entries, uint32_t entries_count,
-	struct cv_error *error);
+	uint32_t room, struct cv_error *error);
 void cv_next_hop_table_free(struct cv_next_hop_table *table); // NULL is allowed
+
+// Gives a key another next hop, which exists; CV_NEXT_HOP_NONE: it is no longer there. Readers see
+// it at once or with their next look-up, never half of it. 0, or -ENOSPC: it takes a larger table.
+int cv_next_hop_table_change(struct cv_next_hop_table *table, uint32_t key, uint16_t next_hop);
+
+// The next hop that this key itself has; CV_NEXT_HOP_NONE: it is not there.
+uint16_t cv_next_hop_of_key(const struct cv_next_hop_table *table, uint32_t key);
 
 // The next hop with this index; those with the next ones lie behind it.
 const struct cv_next_hop *cv_next_hop_at(const struct cv_next_hop_table *table, uint16_t next_hop);

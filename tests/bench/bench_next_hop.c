@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 			entries[i] = (struct cv_next_hop_entry){cv_next_hop_key(1, CV_SCID_VNI, i),
 				(uint16_t)(i % CV_NEXT_HOPS_MAX)};
 		table = cv_next_hop_table_make(
-			next_hops, CV_NEXT_HOPS_MAX, entries, sizes[row], NULL);
+			next_hops, CV_NEXT_HOPS_MAX, entries, sizes[row], 0, NULL);
 		if (table == NULL)
 			return 1;
 		for (uint32_t i = 0; i < KEYS; i++) {

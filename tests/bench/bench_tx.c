@@ -247,7 +247,7 @@ static void begin(void)
 	pool = rte_pktmbuf_pool_create("packets", 4095, 256, 0, 2304, SOCKET_ID_ANY);
 	if (pool == NULL || cv_outer_set(&next_hop.outer, &config, NULL) != 0 ||
 		cv_next_hop_rcu_init(&next_hop_rcu,
-			cv_next_hop_table_make(&next_hop, 1, &entry, 1, NULL), 1) != 0)
+			cv_next_hop_table_make(&next_hop, 1, &entry, 1, 0, NULL), 1) != 0)
 		die("no memory");
 	cv_next_hop_rcu_online(&next_hop_rcu, 0);
 	txs[0] = make_tx(NULL);
