@@ -118,6 +118,27 @@ static void set_convoys(json_t *object, const struct cv_node *node, unsigned por
 	json_object_set_new(object, "convoys_refused", refused);
 }
 
+uint64_t cv_counts_next_hop_packets(const struct cv_node *node, unsigned next_hop)
+{
+	uint64_t sizes[CV_CONVOY_PACKETS_MAX + 1] = {0}, packets = 0;
+
+	for (unsigned w = 0; w < node->plan->workers_count; w++)
+		add_sizes(sizes, &node->workers[w].tx->next_hop_counters[next_hop]);
+	for (unsigned i = 0; i <= CV_CONVOY_PACKETS_MAX; i++)
+		packets += i * sizes[i];
+	return packets;
+}
+
+static json_t *counts_of_controllers(const struct cv_of_server *openflow)
+{
+	const struct cv_of_counters counters = cv_of_server_count(openflow);
+
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "entries", (json_int_t)counters.entries,
+		"changes", (json_int_t)counters.changes, "refused", (json_int_t)counters.refused,
+		"connections", (json_int_t)counters.connections, "controllers",
+		(json_int_t)counters.controllers);
+}
+
 json_t *cv_counts_next_hops(const struct cv_node *node)
 {
 	json_t *next_hops = json_object();
@@ -323,11 +344,15 @@ bool cv_counts_conserved(const json_t *accounting)
 
 json_t *cv_counts_now(const struct cv_node *node)
 {
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "schema", "convoy.counts/3",
-		"ports", cv_counts_ports(node), "next_hops", cv_counts_next_hops(node), "functions",
-		cv_counts_functions(node), "flows", cv_node_flows_counts(node), "workers",
-		cv_counts_workers(node), "accounting", cv_counts_accounting(node), "tsc_hz",
-		(json_int_t)rte_get_tsc_hz());
+	json_t *counts = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "schema",
+		"convoy.counts/3", "ports", cv_counts_ports(node), "next_hops",
+		cv_counts_next_hops(node), "functions", cv_counts_functions(node), "flows",
+		cv_node_flows_counts(node), "workers", cv_counts_workers(node), "accounting",
+		cv_counts_accounting(node), "tsc_hz", (json_int_t)rte_get_tsc_hz());
+
+	if (node->openflow != NULL)
+		json_object_set_new(counts, "openflow", counts_of_controllers(node->openflow));
+	return counts;
 }
 
 json_t *cv_counts(const struct cv_node *node)

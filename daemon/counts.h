@@ -18,6 +18,9 @@ json_t *cv_counts_functions(const struct cv_node *node);
 json_t *cv_counts_next_hops(const struct cv_node *node);
 json_t *cv_counts_workers(const struct cv_node *node);
 
+// Packets that were sent to the next hop with this index.
+uint64_t cv_counts_next_hop_packets(const struct cv_node *node, unsigned next_hop);
+
 // {"on", "landlock": its version, "uid", "capabilities": a bit each, "dumpable"} of the process: what it
 // gave up, or not, after start.
 json_t *cv_counts_sandbox(const struct cv_node *node);

@@ -16,6 +16,7 @@
 #include "daemon/history.h"
 #include "daemon/methods.h"
 #include "daemon/node.h"
+#include "daemon/node_openflow.h"
 #include "daemon/node_sandbox.h"
 #include "daemon/notify.h"
 #include "daemon/plan.h"
@@ -206,8 +207,8 @@ static void wait_for_end(struct cv_notify *notify)
 	}
 }
 
-static int forward(struct cv_node *node, struct cv_control *control, const struct options *options,
-	struct cv_error *error)
+static int forward(struct cv_node *node, struct cv_control *control, struct cv_of_server **openflow,
+	const struct options *options, struct cv_error *error)
 {
 	struct cv_notify notify;
 	json_t *counts;
@@ -220,11 +221,14 @@ static int forward(struct cv_node *node, struct cv_control *control, const struc
 		return EXIT_FAILED;
 	cv_history_begin(node);
 	if (cv_notify_open(&notify, error) != 0 || cv_node_connect(node, error) != 0 ||
+		cv_node_openflow_open(node, openflow, error) != 0 ||
 		cv_node_start(node, error) != 0 || give_up_rights(node, options, error) != 0 ||
 		cv_control_start(control, error) != 0)
 		return fail(EXIT_FAILED, error);
 	cv_node_forward(node);
 	cv_running_set(node);
+	if (*openflow != NULL && cv_of_server_start(*openflow, error) != 0)
+		fail(EXIT_FAILED, error);
 	cv_telemetry_begin();
 	print_json(json_pack("{s:s, s:s, s:s, s:s, s:b, s:o}", "event", "ready", "control",
 		cv_control_path(control), "read", cv_control_reading_path(control), "telemetry",
@@ -257,11 +261,14 @@ static int run(struct cv_node *node, const struct options *options, struct cv_er
 		.rpc = {.methods = cv_methods},
 	};
 	struct cv_control *control = cv_control_open(&config, error);
+	struct cv_of_server *openflow = NULL;
 	int rc;
 
 	if (control == NULL)
 		return fail(EXIT_FAILED, error);
-	rc = forward(node, control, options, error);
+	rc = forward(node, control, &openflow, options, error);
+	node->openflow = NULL;
+	cv_of_server_close(openflow);
 	cv_control_close(control);
 	cv_history_end();
 	return rc;

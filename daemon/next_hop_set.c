@@ -33,29 +33,113 @@ static int make_next_hops(
 	return 0;
 }
 
-static struct cv_next_hop_table *make_table(
-	const struct cv_next_hop_set *set, struct cv_error *error)
+// Whether the next hop that a controller meant is still there.
+static bool is_valid(const struct cv_next_hop_set *set, const struct cv_of_entry *entry)
+{
+	return set->next_hops[entry->next_hop].name[0] != '\0' &&
+	       set->serials[entry->next_hop] == entry->serial;
+}
+
+// The entry that decides for a key, as far as it alone goes. NULL: none.
+static const struct cv_of_entry *best(const struct cv_next_hop_set *set, uint32_t key)
+{
+	uint32_t i = cv_of_entries_best(set->entries, key);
+
+	while (i != CV_OF_NONE && !is_valid(set, &set->entries->all[i]))
+		i = set->entries->all[i].lower;
+	return i != CV_OF_NONE ? &set->entries->all[i] : NULL;
+}
+
+// What the table is to have for a key: a controller's entry, unless one that matches all has a higher
+// priority; else the plan's, unless a controller's matches all.
+static uint16_t resolve(
+	const struct cv_next_hop_set *set, const struct cv_next_hop_table *own, uint32_t key)
+{
+	const uint32_t rest_key = cv_next_hop_key((uint8_t)(key >> 26), CV_SCID_NONE, 0);
+	const struct cv_of_entry *entry = best(set, key), *rest = best(set, rest_key);
+
+	if (entry != NULL && (rest == NULL || entry->priority >= rest->priority))
+		return entry->next_hop;
+	return rest != NULL ? CV_NEXT_HOP_NONE : cv_next_hop_of_key(own, key);
+}
+
+// Entries of a table that is to be made.
+struct list {
+	struct cv_next_hop_entry *entries;
+	uint32_t count;
+};
+
+static void add(struct list *list, uint32_t key, uint16_t next_hop)
+{
+	if (next_hop != CV_NEXT_HOP_NONE)
+		list->entries[list->count++] =
+			(struct cv_next_hop_entry){.key = key, .next_hop = next_hop};
+}
+
+// Those of the plan as they are (own NULL), or those of the plan and of controllers.
+static void collect(
+	const struct cv_next_hop_set *set, const struct cv_next_hop_table *own, struct list *list)
+{
+	for (unsigned i = 0; i < CV_NEXT_HOPS_MAX; i++)
+		for (unsigned j = 0; j < set->next_hops[i].keys_count; j++) {
+			const uint32_t key = set->next_hops[i].keys[j];
+
+			add(list, key, own != NULL ? resolve(set, own, key) : (uint16_t)i);
+		}
+	for (uint32_t i = 0; own != NULL && i < set->entries->end; i++) {
+		const struct cv_of_entry *entry = &set->entries->all[i];
+
+		if (entry->there && cv_of_entries_best(set->entries, entry->key) == i &&
+			cv_next_hop_of_key(own, entry->key) == CV_NEXT_HOP_NONE)
+			add(list, entry->key, resolve(set, own, entry->key));
+	}
+}
+
+#define ROOM_LEAST 1024u // keys that a table takes in place, if it takes any
+#define ROOM_MOST (CV_NEXT_HOP_KEYS_MAX / 2)
+
+static uint32_t room_for(uint32_t count)
+{
+	return count < ROOM_LEAST ? ROOM_LEAST : RTE_MIN(count, ROOM_MOST);
+}
+
+// own: as above.
+static struct cv_next_hop_table *make_table(const struct cv_next_hop_set *set,
+	const struct cv_next_hop_table *own, struct cv_error *error)
 {
 	struct cv_next_hop *next_hops = calloc(CV_NEXT_HOPS_MAX, sizeof(*next_hops));
-	struct cv_next_hop_entry *entries;
 	struct cv_next_hop_table *table = NULL;
-	unsigned count = 0;
+	struct list list = {.count = 0};
+	size_t count = own != NULL ? set->entries->count : 0;
 
 	for (unsigned i = 0; i < CV_NEXT_HOPS_MAX; i++)
 		count += set->next_hops[i].keys_count;
-	entries = calloc(count + 1, sizeof(*entries));
-	count = 0;
-	for (unsigned i = 0; entries != NULL && i < CV_NEXT_HOPS_MAX; i++)
-		for (unsigned j = 0; j < set->next_hops[i].keys_count; j++)
-			entries[count++] = (struct cv_next_hop_entry){
-				.key = set->next_hops[i].keys[j], .next_hop = (uint16_t)i};
-	if (next_hops == NULL || entries == NULL)
-		cv_error_set(error, "no memory for %u SC-IDs", count);
-	else if (make_next_hops(set, next_hops, error) == 0)
-		table = cv_next_hop_table_make(next_hops, CV_NEXT_HOPS_MAX, entries, count, 0, error);
+	list.entries = calloc(count + 1, sizeof(*list.entries));
+	if (next_hops == NULL || list.entries == NULL) {
+		cv_error_set(error, "no memory for %zu SC-IDs", count);
+	} else if (make_next_hops(set, next_hops, error) == 0) {
+		collect(set, own, &list);
+		table = cv_next_hop_table_make(next_hops, CV_NEXT_HOPS_MAX, list.entries,
+			list.count, own != NULL ? room_for(list.count) : 0, error);
+	}
 	free(next_hops);
-	free(entries);
+	free(list.entries);
 	return table;
+}
+
+// Makes the table for workers, and that of the plan's SC-IDs if it is needed. False with error set.
+static bool make_tables(const struct cv_next_hop_set *set, struct cv_next_hop_table **table,
+	struct cv_next_hop_table **own, struct cv_error *error)
+{
+	*table = make_table(set, NULL, error);
+	*own = NULL;
+	if (*table == NULL || set->entries == NULL)
+		return *table != NULL;
+	*own = *table;
+	*table = make_table(set, *own, error);
+	if (*table == NULL)
+		cv_next_hop_table_free(*own);
+	return *table != NULL;
 }
 
 // A copy that shares nothing. False: no memory.
@@ -79,7 +163,7 @@ int cv_next_hop_set_init(struct cv_next_hop_set *set, const struct cv_plan *plan
 	for (unsigned i = 0; i < plan->next_hops_count; i++)
 		if (!copy_next_hop(&set->next_hops[i], &plan->next_hops[i]))
 			return -ENOMEM;
-	table = make_table(set, error);
+	table = make_table(set, NULL, error);
 	if (table == NULL)
 		return -EINVAL;
 	return cv_next_hop_rcu_init(&set->table, table, plan->workers_count);
@@ -88,8 +172,34 @@ int cv_next_hop_set_init(struct cv_next_hop_set *set, const struct cv_plan *plan
 void cv_next_hop_set_fini(struct cv_next_hop_set *set)
 {
 	cv_next_hop_rcu_fini(&set->table);
+	cv_next_hop_table_free(set->own);
 	for (unsigned i = 0; i < CV_NEXT_HOPS_MAX; i++)
 		cv_plan_next_hop_free(&set->next_hops[i]);
+}
+
+int cv_next_hop_set_attach(
+	struct cv_next_hop_set *set, const struct cv_of_entries *entries, struct cv_error *error)
+{
+	set->own = make_table(set, NULL, error);
+	if (set->own == NULL)
+		return -ENOMEM;
+	set->entries = entries;
+	return 0;
+}
+
+int cv_next_hop_set_follow(struct cv_next_hop_set *set, uint32_t key, bool all)
+{
+	struct cv_error error = {0};
+	struct cv_next_hop_table *table;
+
+	if (!all &&
+		cv_next_hop_table_change(set->table.table, key, resolve(set, set->own, key)) == 0)
+		return 0;
+	table = make_table(set, set->own, &error);
+	if (table == NULL)
+		return -ENOMEM;
+	cv_next_hop_rcu_replace(&set->table, table);
+	return 0;
 }
 
 static int find(const struct cv_next_hop_set *set, const char *name)
@@ -105,16 +215,21 @@ static int change(struct cv_next_hop_set *set, int index, struct cv_plan_next_ho
 	struct cv_error *error)
 {
 	struct cv_plan_next_hop before = set->next_hops[index];
-	struct cv_next_hop_table *table;
+	const bool other = strcmp(before.name, next_hop->name) != 0;
+	struct cv_next_hop_table *table, *own;
 
 	set->next_hops[index] = *next_hop;
-	table = make_table(set, error);
-	if (table == NULL) {
+	set->serials[index] += other;
+	if (!make_tables(set, &table, &own, error)) {
 		set->next_hops[index] = before;
+		set->serials[index] -= other;
 		cv_plan_next_hop_free(next_hop);
 		return -EINVAL;
 	}
 	cv_next_hop_rcu_replace(&set->table, table);
+	cv_next_hop_table_free(set->own);
+	set->own = own;
+	set->generation++;
 	cv_plan_next_hop_free(&before);
 	return index;
 }
@@ -176,7 +291,8 @@ struct cv_next_hop_set *cv_next_hop_set_prepare(
 	bool whole = next != NULL;
 
 	if (next != NULL)
-		*next = (struct cv_next_hop_set){.plan = plan, .ports = set->ports};
+		*next = (struct cv_next_hop_set){
+			.plan = plan, .ports = set->ports, .entries = set->entries};
 	for (unsigned i = 0; whole && i < plan->next_hops_count; i++)
 		if (find(set, plan->next_hops[i].name) >= 0)
 			whole = copy_next_hop(&next->next_hops[find(set, plan->next_hops[i].name)],
@@ -186,9 +302,11 @@ struct cv_next_hop_set *cv_next_hop_set_prepare(
 			whole = copy_next_hop(
 				&next->next_hops[place_for(set, next, plan->next_hops[i].name)],
 				&plan->next_hops[i]);
-	if (whole)
-		next->prepared = make_table(next, error);
-	if (whole && next->prepared != NULL)
+	for (unsigned i = 0; whole && i < CV_NEXT_HOPS_MAX; i++)
+		next->serials[i] =
+			(uint16_t)(set->serials[i] +
+				   (strcmp(set->next_hops[i].name, next->next_hops[i].name) != 0));
+	if (whole && make_tables(next, &next->prepared, &next->own, error))
 		return next;
 	cv_error_set(error, "out of memory"); // unless an error says more
 	cv_next_hop_set_discard(next);
@@ -206,7 +324,12 @@ void cv_next_hop_set_exchange(struct cv_next_hop_set *set, struct cv_next_hop_se
 
 		set->next_hops[i] = next->next_hops[i];
 		next->next_hops[i] = before;
+		set->serials[i] = next->serials[i];
 	}
+	cv_next_hop_table_free(set->own);
+	set->own = next->own;
+	next->own = NULL;
+	set->generation++;
 	set->plan = next->plan;
 	next->plan = plan;
 }
@@ -215,7 +338,9 @@ void cv_next_hop_set_discard(struct cv_next_hop_set *next)
 {
 	for (unsigned i = 0; next != NULL && i < CV_NEXT_HOPS_MAX; i++)
 		cv_plan_next_hop_free(&next->next_hops[i]);
-	if (next != NULL && next->prepared != NULL)
+	if (next != NULL) {
 		cv_next_hop_table_free(next->prepared);
+		cv_next_hop_table_free(next->own);
+	}
 	free(next);
 }

@@ -8,6 +8,7 @@
 #define CV_NEXT_HOP_SET_H
 
 #include "chain/next_hop_rcu.h"
+#include "daemon/openflow/entries.h"
 #include "daemon/plan.h"
 #include "port/port.h"
 
@@ -16,6 +17,12 @@ struct cv_next_hop_set {
 	struct cv_port *const *ports; // by index
 	struct cv_next_hop_rcu table;
 	struct cv_next_hop_table *prepared; // of one that is prepared
+	// What controllers have set stands before the plan's SC-IDs; NULL: nobody can.
+	const struct cv_of_entries *entries;
+	struct cv_next_hop_table *own; // the plan's SC-IDs alone; NULL without entries
+	uint16_t serials[CV_NEXT_HOPS_MAX]; // by index: another one for another next hop
+	uint64_t
+		generation; // grows when next hops change; written and read by those who change them
 	struct cv_plan_next_hop next_hops[CV_NEXT_HOPS_MAX]; // no name: this index is free
 };
 
@@ -24,6 +31,15 @@ struct cv_next_hop_set {
 int cv_next_hop_set_init(struct cv_next_hop_set *set, const struct cv_plan *plan,
 	struct cv_port *const *ports, struct cv_error *error);
 void cv_next_hop_set_fini(struct cv_next_hop_set *set);
+
+// From now on these entries stand before the plan's. They outlive the set, and change only while
+// nobody else changes it. 0, or a negative errno with error set.
+int cv_next_hop_set_attach(
+	struct cv_next_hop_set *set, const struct cv_of_entries *entries, struct cv_error *error);
+
+// The entries of a key have changed, or those of many keys (all): workers get them from their next
+// look-up on, and all of them after cv_next_hop_rcu_wait(). 0 or -ENOMEM: it is as it was.
+int cv_next_hop_set_follow(struct cv_next_hop_set *set, uint32_t key, bool all);
 
 // Adds a next hop, or replaces the one of the same name: an object as in a plan's
 // next_hops. Afterwards every packet that leaves is sent by the new table, and none by the old one.

@@ -15,6 +15,7 @@
 #include "daemon/next_hop_set.h"
 #include "daemon/node_flows.h"
 #include "daemon/node_handoff.h"
+#include "daemon/openflow/server.h"
 #include "daemon/plan.h"
 #include "daemon/sandbox/sandbox.h"
 
@@ -42,6 +43,7 @@ struct cv_node {
 	unsigned zones_count;
 	struct cv_node_handoff handoff;
 	struct cv_next_hop_set *next_hop_set; // NULL: no port carries convoys
+	struct cv_of_server *openflow; // NULL: no controllers; not owned
 	struct cv_convoy_rx *convoy_rx; // [port * workers + worker]
 	struct cv_frame_counters *rx_frames; // [port * workers + worker]
 	enum cv_worker_phase phase;

@@ -48,6 +48,19 @@ static void add_port(struct cv_sandbox *sandbox, const struct cv_port_config *po
 		allow_parent(sandbox, port->socket_path, CV_SANDBOX_SOCKETS);
 }
 
+// TCP sockets are there before, and are connected again; those of paths are removed at the end.
+static void add_controllers(struct cv_sandbox *sandbox, const struct cv_of_config *openflow)
+{
+	for (unsigned i = 0; i < openflow->controllers_count; i++)
+		if (openflow->controllers[i].tcp_port != 0)
+			sandbox->tcp_ports[sandbox->tcp_ports_count++] =
+				openflow->controllers[i].tcp_port;
+	for (unsigned i = 0; i < openflow->listen_count; i++)
+		if (openflow->listen[i].tcp_port == 0)
+			allow_parent(sandbox, openflow->listen[i].address.local.sun_path,
+				CV_SANDBOX_SOCKETS);
+}
+
 static struct cv_sandbox *make(const struct cv_plan *plan)
 {
 	static struct cv_sandbox sandbox;
@@ -55,6 +68,7 @@ static struct cv_sandbox *make(const struct cv_plan *plan)
 	sandbox = (struct cv_sandbox){.run_as = plan->run_as, .descriptors = DESCRIPTORS};
 	for (unsigned i = 0; i < plan->ports_count; i++)
 		add_port(&sandbox, plan->ports[i]);
+	add_controllers(&sandbox, &plan->openflow);
 	return &sandbox;
 }
 

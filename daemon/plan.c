@@ -216,9 +216,26 @@ static const struct cv_param plan_params[] = {
 	{"telemetry", CV_PARAMS, CV_AT(struct cv_plan, telemetry),
 		.params = cv_socket_access_params},
 	{"control", CV_PARAMS, CV_AT(struct cv_plan, control), .params = cv_socket_access_params},
+	{"openflow", CV_PARAMS, CV_AT(struct cv_plan, openflow), .params = cv_of_params},
 	{"run_as", CV_TEXT, CV_AT(struct cv_plan, run_as)},
 	{0},
 };
+
+// Controllers say which next hop packets have: there must be a port that sends convoys.
+static int check_controllers(const struct cv_plan *plan, const struct cv_where *top)
+{
+	const bool requested = json_object_get(plan->json, "openflow") != NULL;
+	bool sends = false;
+
+	for (unsigned i = 0; i < plan->ports_count; i++)
+		sends |= plan->port_convoys[i].address.len > 0;
+	if (requested && plan->openflow.controllers_count + plan->openflow.listen_count == 0)
+		return cv_where_error(top, "openflow: give it controllers, or where to listen");
+	if (requested && !sends)
+		return cv_where_error(
+			top, "openflow: no port sends convoys; give one convoys with an ip");
+	return 0;
+}
 
 // Takes the reference. ports_of: whose ports it has; NULL: its own.
 static struct cv_plan *plan_from_json(json_t *json, const json_error_t *why,
@@ -241,7 +258,8 @@ static struct cv_plan *plan_from_json(json_t *json, const json_error_t *why,
 	plan->ports_of = ports_of;
 	plan->ports_lent = ports_of != NULL;
 	if (cv_params_read(&top, json, plan_params, plan) == 0 &&
-		cv_plan_find_outputs(plan, &top) == 0 && cv_plan_check_stages(plan, &top) == 0)
+		check_controllers(plan, &top) == 0 && cv_plan_find_outputs(plan, &top) == 0 &&
+		cv_plan_check_stages(plan, &top) == 0)
 		return plan;
 	cv_plan_free(plan);
 	return NULL;

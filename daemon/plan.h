@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "chain/nf.h"
+#include "daemon/openflow/server.h"
 #include "daemon/plan_next_hop.h"
 #include "flow/limits.h"
 #include "packet/error.h"
@@ -82,6 +83,7 @@ struct cv_plan {
 	unsigned memory_mb;
 	struct cv_socket_access telemetry; // of the sockets that the node is read by
 	struct cv_socket_access control; // of the one that it is changed by
+	struct cv_of_config openflow; // no controllers and no socket: nobody
 	const char *run_as; // NULL: stays who it is
 };
 

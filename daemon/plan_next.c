@@ -62,7 +62,7 @@ static bool may_come_next(const json_t *running, const json_t *after, struct cv_
 		const char *key, *what;
 	} fixed[] = {{"convoys", "ports and what they carry"}, {"flows", "limits of flows"},
 		{"run_as", "its user"}, {"telemetry", "rights of sockets"},
-		{"control", "rights of sockets"}};
+		{"control", "rights of sockets"}, {"openflow", "its controllers"}};
 
 	if (!are_same_by_name(json_object_get(running, "ports"), json_object_get(after, "ports")))
 		return refuse(error, "ports", "ports");

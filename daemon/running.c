@@ -8,10 +8,13 @@
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER; // taken before the other one
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of what the node is
 static struct cv_node *running;
+static unsigned waiting; // for the first one
 
 void cv_running_set(struct cv_node *node)
 {
+	__atomic_fetch_add(&waiting, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&changing);
+	__atomic_fetch_sub(&waiting, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&lock);
 	running = node;
 	pthread_mutex_unlock(&lock);
@@ -37,10 +40,20 @@ void cv_running_give(void)
 bool cv_running_begin_change(void)
 {
 	struct timespec until;
+	bool begun;
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += CV_RUNNING_PATIENCE_S;
-	return pthread_mutex_timedlock(&changing, &until) == 0;
+	__atomic_fetch_add(&waiting, 1, __ATOMIC_RELAXED);
+	begun = pthread_mutex_timedlock(&changing, &until) == 0;
+	__atomic_fetch_sub(&waiting, 1, __ATOMIC_RELAXED);
+	return begun;
+}
+
+bool cv_running_try_change(void)
+{
+	return __atomic_load_n(&waiting, __ATOMIC_RELAXED) == 0 &&
+	       pthread_mutex_trylock(&changing) == 0;
 }
 
 void cv_running_end_change(void)

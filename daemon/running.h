@@ -26,4 +26,7 @@ void cv_running_give(void);
 bool cv_running_begin_change(void);
 void cv_running_end_change(void);
 
+// The same without waiting, for whoever changes the node all the time: also false if somebody waits.
+bool cv_running_try_change(void);
+
 #endif

@@ -12,6 +12,7 @@ from convoy.chain.functions import AnyFunction
 from convoy.chain.match import ChainMatch
 from convoy.chain.model import ChainName
 from convoy.chain.next_hops import NextHop
+from convoy.chain.openflow import OpenFlow
 from convoy.chain.ports import AnyPort, SocketAccess
 
 
@@ -75,6 +76,9 @@ class Descriptor(Model):
     memory: Memory = Field(Memory(), description="default: hugepages if enough are free")
     telemetry: Telemetry = Field(Telemetry(), description="default: this user alone connects")
     control: Control = Field(Control(), description="default: this user alone connects")
+    openflow: OpenFlow | None = Field(
+        None, description="controllers that say which next hop packets have; default: none"
+    )
     run_as: str | None = Field(
         None,
         min_length=1,

@@ -22,6 +22,7 @@ from convoy.chain.functions import (
 )
 from convoy.chain.machine import Machine
 from convoy.chain.nsh import Nsh, NshEncap, NshRule, ServicePath
+from convoy.chain.openflow import is_path
 from convoy.chain.parameters import FILES
 from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap
 from convoy.chain.srv6 import LocalSid, Srv6, Srv6Encap, Srv6Rule
@@ -34,6 +35,7 @@ def problems(descriptor: Descriptor, base: Path, machine: Machine) -> list[Probl
         *_chains(descriptor),
         *_graph(descriptor),
         *_next_hops(descriptor),
+        *_openflow(descriptor, base, machine),
         *_bridges(descriptor),
         *_routes(descriptor),
         *_pools(descriptor),
@@ -170,6 +172,32 @@ def _next_hops(descriptor: Descriptor) -> Iterator[Problem]:
                         "give each SC-ID one next hop",
                         str(match),
                     )
+
+
+def _openflow(descriptor: Descriptor, base: Path, machine: Machine) -> Iterator[Problem]:
+    openflow = descriptor.openflow
+    if openflow is None:
+        return
+    ports = descriptor.ports.values()
+    if not any(port.convoys is not None and port.convoys.ip is not None for port in ports):
+        yield Problem(
+            ("openflow",),
+            "no port sends convoys, so that packets have no next hops",
+            "add to a port: convoys: {ip: ADDRESS}",
+            "",
+        )
+    for key in ("controllers", "listen"):
+        for i, target in enumerate(getattr(openflow, key)):
+            path = str(socket_path(target.partition(":")[2], base, machine.runtime_dir))
+            size = len(os.fsencode(path))
+            if is_path(target) and size > SOCKET_PATH_MAX_BYTES:
+                yield Problem(
+                    ("openflow", key, i),
+                    f"the socket's path has {size} bytes, and {SOCKET_PATH_MAX_BYTES} is the most "
+                    f"that a socket can have",
+                    "use a shorter path, e.g. under /run",
+                    shown(path),
+                )
 
 
 def _next_hop_port(descriptor: Descriptor, name: str) -> Iterator[Problem]:

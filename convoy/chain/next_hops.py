@@ -26,8 +26,8 @@ class NextHop(Model):
     for_: list[ChainMatch] = Field(
         [ChainMatch()],
         alias="for",
-        min_length=1,
-        description="service-chain ids of its packets; default: those of no other next hop",
+        description="service-chain ids of its packets; default: those of no other next hop; "
+        "empty: none but those that a controller gives it",
     )
     leaving: list[Name] | None = Field(
         None,

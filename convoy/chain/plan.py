@@ -13,6 +13,7 @@ from convoy.chain.descriptor import Descriptor
 from convoy.chain.functions import function_type, outputs_of, settings
 from convoy.chain.load import Loaded
 from convoy.chain.machine import Machine
+from convoy.chain.openflow import is_path
 from convoy.chain.parameters import FILES
 from convoy.chain.place import place, ways
 from convoy.chain.ports import Pcap, Port
@@ -71,6 +72,7 @@ def make_plan(loaded: Loaded, machine: Machine, running: dict[str, Any] | None =
         "eal": eal,
         **_optional("telemetry", descriptor.telemetry),
         **_optional("control", descriptor.control),
+        **_openflow(loaded, machine),
         **({"run_as": descriptor.run_as} if descriptor.run_as else {}),
     }
     return Plan(data, (*placement.notes, *notes))
@@ -118,6 +120,24 @@ def _memory(loaded: Loaded, machine: Machine) -> tuple[dict[str, Any], tuple[str
 def _optional(key: str, model: Model) -> dict[str, Any]:
     values = model.model_dump(exclude_none=True)
     return {key: values} if values else {}
+
+
+def _openflow(loaded: Loaded, machine: Machine) -> dict[str, Any]:
+    """Return the controllers, with paths as the node finds them."""
+    openflow = loaded.descriptor.openflow
+    if openflow is None:
+        return {}
+    values = openflow.model_dump(exclude_none=True)
+    for key in ("controllers", "listen"):
+        values[key] = [_resolved(target, loaded.base, machine) for target in values[key]]
+    return {"openflow": values}
+
+
+def _resolved(target: str, base: Path, machine: Machine) -> str:
+    if not is_path(target):
+        return target
+    kind, _, path = target.partition(":")
+    return f"{kind}:{links.socket_path(path, base, machine.runtime_dir)}"
 
 
 def _convoys(descriptor: Descriptor) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from convoy.chain.match import ChainMatch
 from convoy.chain.nat64 import Mapping
 from convoy.chain.next_hops import NextHop
 from convoy.chain.nsh import NshRule, ServicePath, Tlv, VxlanGpe
+from convoy.chain.openflow import OpenFlow
 from convoy.chain.ports import PORTS, Captures, Convoys
 from convoy.chain.rule_match import Match
 from convoy.chain.srv6 import LocalSid, Srv6Rule
@@ -67,3 +68,4 @@ def _lines() -> Iterator[str]:
     yield from section("## `memory`", Memory)
     yield from section("## `telemetry`", Telemetry)
     yield from section("## `control`", Control)
+    yield from section("## `openflow`", OpenFlow)

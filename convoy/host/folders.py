@@ -5,7 +5,7 @@
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,22 @@ def dpdk_folder(folder: Path) -> dict[str, str]:
 def make_for_sockets(plan: Mapping[str, Any]) -> None:
     """Make the runtime folder, if a plan has sockets in it. Raises InputError."""
     folder = runtime_dir()
+    if any(Path(path).parent == folder for path in _socket_paths(plan)):
+        make_private(folder)
+
+
+def _socket_paths(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Return the paths of sockets that a plan, which may be anything, names."""
     ports = plan.get("ports") if isinstance(plan, Mapping) else None
     for port in ports if isinstance(ports, list) else ():
         path = port.get("path") if isinstance(port, dict) else None
-        if isinstance(path, str) and Path(path).parent == folder:
-            make_private(folder)
+        if isinstance(path, str):
+            yield path
+    openflow = plan.get("openflow") if isinstance(plan, Mapping) else None
+    targets = openflow.get("listen") if isinstance(openflow, dict) else None
+    for target in targets if isinstance(targets, list) else ():
+        if isinstance(target, str) and target.startswith("punix:"):
+            yield target.removeprefix("punix:")
 
 
 def make_private(path: Path) -> Path:

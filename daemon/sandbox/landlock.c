@@ -12,6 +12,8 @@
 #define REFER (1ull << 13) // 2
 #define TRUNCATE (1ull << 14) // 3
 #define TCP (3ull << 0) // 4: bind and connect
+#define TCP_CONNECT (1ull << 1) // 4
+#define RULE_TCP_PORT 2 // 4
 #define IOCTL_DEV (1ull << 15) // 5
 // 6: abstract sockets. Not signals: some kernels take another thread's domain for another process's,
 // and seccomp has this process signal none but itself.
@@ -20,6 +22,11 @@
 // As the kernel has it since version 6; it takes more bytes than it knows if they are 0.
 struct rules {
 	uint64_t files, network, scopes;
+};
+
+// As the kernel has it since version 4.
+struct tcp_rule {
+	uint64_t rights, port;
 };
 
 #define READS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
@@ -65,6 +72,13 @@ static int add(int rules, const struct cv_sandbox_folder *folder)
 	return rc;
 }
 
+static int add_tcp_port(int rules, uint16_t port)
+{
+	const struct tcp_rule rule = {.rights = TCP_CONNECT, .port = port};
+
+	return syscall(SYS_landlock_add_rule, rules, RULE_TCP_PORT, &rule, 0) == 0 ? 0 : -errno;
+}
+
 int cv_landlock_rules(const struct cv_sandbox *sandbox, int version)
 {
 	const struct rules wanted = {
@@ -78,6 +92,8 @@ int cv_landlock_rules(const struct cv_sandbox *sandbox, int version)
 
 	for (unsigned i = 0; rc == 0 && i < sandbox->folders_count; i++)
 		rc = add(rules, &sandbox->folders[i]);
+	for (unsigned i = 0; rc == 0 && version >= 4 && i < sandbox->tcp_ports_count; i++)
+		rc = add_tcp_port(rules, sandbox->tcp_ports[i]);
 	if (rc == 0)
 		return rules;
 	if (rules >= 0)

@@ -13,7 +13,8 @@
 
 #include "packet/error.h"
 
-#define CV_SANDBOX_FOLDERS_MAX 80
+#define CV_SANDBOX_FOLDERS_MAX 96
+#define CV_SANDBOX_TCP_MAX 8
 
 // What may still be done in a folder and below it.
 enum cv_sandbox_use {
@@ -35,6 +36,8 @@ struct cv_sandbox {
 	bool bpf; // programs of af_xdp are taken back at the end
 	bool core_dumps; // for a debugger: dumps and tracing stay possible
 	unsigned descriptors; // open at once
+	uint16_t tcp_ports[CV_SANDBOX_TCP_MAX]; // that sockets made before are connected to
+	unsigned tcp_ports_count;
 	struct cv_sandbox_folder folders[CV_SANDBOX_FOLDERS_MAX];
 	unsigned folders_count;
 };

@@ -151,15 +151,15 @@ static void changes_in_place(void **state)
 		}
 		assert_int_equal(cv_next_hop_of_key(table, key), to);
 		for (uint32_t i = step % 7; i < MODEL_IDS; i += 7) {
-			const uint32_t asked = cv_next_hop_key(0, CV_SCID_VNI, i);
+			const uint32_t requested = cv_next_hop_key(0, CV_SCID_VNI, i);
 			const uint16_t of_port = cv_next_hop_of_port(table, 0);
-			uint16_t found;
+			uint16_t entry;
 
-			cv_next_hop_find(table, &asked, &found, 1);
-			assert_int_equal(found, expected(own, rest, i));
+			cv_next_hop_find(table, &requested, &entry, 1);
+			assert_int_equal(entry, expected(own, rest, i));
 			if (of_port != CV_NEXT_HOP_NONE)
-				assert_int_equal(found, of_port);
-			leads |= found != CV_NEXT_HOP_NONE;
+				assert_int_equal(entry, of_port);
+			leads |= entry != CV_NEXT_HOP_NONE;
 		}
 		assert_true(cv_next_hop_of_port_exists(table, 0) || !leads);
 	}
@@ -180,13 +180,13 @@ static void *read_on(void *argument)
 
 	while (!__atomic_load_n(&reader->ends, __ATOMIC_RELAXED)) {
 		uint32_t keys[64];
-		uint16_t found[64];
+		uint16_t entry[64];
 
 		for (unsigned i = 0; i < 64; i++)
 			keys[i] = cv_next_hop_key(0, CV_SCID_VLAN, i * 5);
-		cv_next_hop_find(reader->table, keys, found, 64);
+		cv_next_hop_find(reader->table, keys, entry, 64);
 		for (unsigned i = 0; i < 64; i++)
-			reader->wrong += found[i] != i * 5 % 2 && found[i] != 2;
+			reader->wrong += entry[i] != i * 5 % 2 && entry[i] != 2;
 	}
 	return NULL;
 }

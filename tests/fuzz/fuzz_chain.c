@@ -602,7 +602,8 @@ static void make_next_hops(void)
 		must(cv_outer_set(&next_hops[i].outer, &config, NULL) == 0, "an outer header");
 	}
 	must(cv_next_hop_rcu_init(&next_hop_rcu,
-		     cv_next_hop_table_make(next_hops, NEXT_HOPS, entries, RTE_DIM(entries), 0, NULL),
+		     cv_next_hop_table_make(
+			     next_hops, NEXT_HOPS, entries, RTE_DIM(entries), 0, NULL),
 		     1) == 0,
 		"a table of next hops");
 	cv_next_hop_rcu_online(&next_hop_rcu, 0);

@@ -487,7 +487,7 @@ ROWS = [
         "functions:\n",
         "functions: []\nx:\n",
         "web.yaml:5: x: unknown key; keys: chains, control, flows, functions, memory, next-hops, "
-        "ports, run-as, telemetry, workers",
+        "openflow, ports, run-as, telemetry, workers",
     ),
     (
         "too many queues",
