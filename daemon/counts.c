@@ -133,10 +133,11 @@ static json_t *counts_of_controllers(const struct cv_of_server *openflow)
 {
 	const struct cv_of_counters counters = cv_of_server_count(openflow);
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "entries", (json_int_t)counters.entries,
-		"changes", (json_int_t)counters.changes, "refused", (json_int_t)counters.refused,
-		"connections", (json_int_t)counters.connections, "controllers",
-		(json_int_t)counters.controllers);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "entries",
+		(json_int_t)counters.entries, "changes", (json_int_t)counters.changes, "refused",
+		(json_int_t)counters.refused, "connections", (json_int_t)counters.connections,
+		"controllers", (json_int_t)counters.controllers, "frames",
+		(json_int_t)counters.frames, "frames_refused", (json_int_t)counters.frames_refused);
 }
 
 json_t *cv_counts_next_hops(const struct cv_node *node)

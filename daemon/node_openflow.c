@@ -76,6 +76,13 @@ static void make_tables(struct cv_of_node *to, const struct cv_plan *plan)
 			add_table(to, plan, i);
 }
 
+static void find_inband(struct cv_of_node *to, const struct cv_node *node)
+{
+	for (unsigned i = 0; i < node->plan->ports_count; i++)
+		if (cv_openflow_port_is(node->ports[i]))
+			to->inband[to->inband_count++] = node->ports[i];
+}
+
 static uint64_t datapath_id(const struct cv_of_config *config, const uint8_t *mac)
 {
 	uint64_t id = 0;
@@ -95,9 +102,6 @@ int cv_node_openflow_open(
 	int rc;
 
 	*server = NULL;
-	if (node->plan->openflow.controllers_count + node->plan->openflow.listen_count == 0)
-		return 0;
-	config = node->plan->openflow;
 	view = (struct cv_of_node){
 		.of = node,
 		.version = CV_VERSION,
@@ -108,6 +112,12 @@ int cv_node_openflow_open(
 		.change = change,
 		.wait = wait,
 	};
+	find_inband(&view, node);
+	config = node->plan->openflow;
+	if (config.controllers_count + config.listen_count + view.inband_count == 0)
+		return 0;
+	if (config.entries_max == 0)
+		config.entries_max = CV_OF_ENTRIES_DEFAULT; // the plan has no openflow
 	make_tables(&view, node->plan);
 	view.datapath_id = datapath_id(&config, node->ports[view.ports[0]]->mac);
 	*server = cv_of_server_open(&config, &view, error);

@@ -10,6 +10,7 @@
 #include "daemon/plan_names.h"
 #include "daemon/plan_next.h"
 #include "daemon/plan_stages.h"
+#include "port/kind.h"
 
 #define SCHEMA "convoy.plan/1"
 #define MEMORY_MB 1024 // address space, touched as it is used
@@ -224,14 +225,17 @@ static const struct cv_param plan_params[] = {
 // Controllers say which next hop packets have: there must be a port that sends convoys.
 static int check_controllers(const struct cv_plan *plan, const struct cv_where *top)
 {
-	const bool requested = json_object_get(plan->json, "openflow") != NULL;
-	bool sends = false;
+	const struct cv_of_config *openflow = &plan->openflow;
+	bool requested = json_object_get(plan->json, "openflow") != NULL;
+	bool sends = false, inband = false;
 
-	for (unsigned i = 0; i < plan->ports_count; i++)
+	for (unsigned i = 0; i < plan->ports_count; i++) {
 		sends |= plan->port_convoys[i].address.len > 0;
-	if (requested && plan->openflow.controllers_count + plan->openflow.listen_count == 0)
+		inband |= plan->ports[i]->kind == &cv_port_openflow;
+	}
+	if (requested && !inband && openflow->controllers_count + openflow->listen_count == 0)
 		return cv_where_error(top, "openflow: give it controllers, or where to listen");
-	if (requested && !sends)
+	if ((requested || inband) && !sends)
 		return cv_where_error(
 			top, "openflow: no port sends convoys; give one convoys with an ip");
 	return 0;

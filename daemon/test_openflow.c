@@ -99,8 +99,20 @@ static struct rig *make_rig(void)
 		rig->by_index[i] = &rig->ports[i];
 	}
 	assert_int_equal(cv_next_hop_set_init(&rig->set, rig->plan, rig->by_index, &error), 0);
-	rig->node = (struct cv_of_node){rig, 7, "test", 2, {1, 0}, {"out", "in"}, begin, end,
-		describe, generation, change, wait};
+	rig->node = (struct cv_of_node){
+		.of = rig,
+		.datapath_id = 7,
+		.version = "test",
+		.tables_count = 2,
+		.ports = {1, 0},
+		.names = {"out", "in"},
+		.begin = begin,
+		.end = end,
+		.describe = describe,
+		.generation = generation,
+		.change = change,
+		.wait = wait,
+	};
 	assert_int_equal(cv_of_switch_init(&rig->of, &rig->node, 200), 0);
 	assert_int_equal(cv_next_hop_set_attach(&rig->set, &rig->of.entries, &error), 0);
 	rig->session = cv_of_session_open(&rig->of);

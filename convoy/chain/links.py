@@ -24,7 +24,7 @@ from convoy.chain.machine import Machine
 from convoy.chain.nsh import Nsh, NshEncap, NshRule, ServicePath
 from convoy.chain.openflow import is_path
 from convoy.chain.parameters import FILES
-from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap
+from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap, Steering
 from convoy.chain.srv6 import LocalSid, Srv6, Srv6Encap, Srv6Rule
 from convoy.chain.vpn import Vpn, others_may_read
 
@@ -176,16 +176,18 @@ def _next_hops(descriptor: Descriptor) -> Iterator[Problem]:
 
 def _openflow(descriptor: Descriptor, base: Path, machine: Machine) -> Iterator[Problem]:
     openflow = descriptor.openflow
-    if openflow is None:
-        return
     ports = descriptor.ports.values()
+    steering = [name for name, port in descriptor.ports.items() if isinstance(port, Steering)]
+    if openflow is None and not steering:
+        return
     if not any(port.convoys is not None and port.convoys.ip is not None for port in ports):
         yield Problem(
-            ("openflow",),
+            ("openflow",) if openflow else ("ports", steering[0]),
             "no port sends convoys, so that packets have no next hops",
             "add to a port: convoys: {ip: ADDRESS}",
-            "",
         )
+    if openflow is None:
+        return
     for key in ("controllers", "listen"):
         for i, target in enumerate(getattr(openflow, key)):
             path = str(socket_path(target.partition(":")[2], base, machine.runtime_dir))
@@ -467,6 +469,10 @@ def _resources(descriptor: Descriptor, base: Path, machine: Machine) -> Iterator
                 yield Problem(at, f"port '{other}' uses it already", "use another", shown(resource))
 
 
+def _is_secret(loc: Loc) -> bool:
+    return loc[-1] == "sa-file" or (loc[0] == "ports" and loc[-1] == "openflow")
+
+
 def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
     files: list[tuple[Loc, str | None]] = []
     pcaps = {name: port for name, port in descriptor.ports.items() if isinstance(port, Pcap)}
@@ -483,6 +489,8 @@ def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
     for name, port in descriptor.ports.items():
         if isinstance(port, Pcap):
             files.append((("ports", name, "pcap", "read"), port.pcap.read))
+        elif isinstance(port, Steering):
+            files.append((("ports", name, "openflow"), port.key))
     for name, function in descriptor.functions.items():
         kind = function_type(function)
         for key in FILES.get(kind, ()):
@@ -501,7 +509,7 @@ def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
             )
         elif file is not None and (base / file).is_dir():
             yield Problem(loc, "is a directory", "name a file", shown(str(base / file)))
-        elif file is not None and loc[-1] == "sa-file" and others_may_read(base / file):
+        elif file is not None and _is_secret(loc) and others_may_read(base / file):
             yield Problem(
                 loc,
                 "others may read or write it, and it has keys",

@@ -16,7 +16,7 @@ from convoy.chain.machine import Machine
 from convoy.chain.openflow import is_path
 from convoy.chain.parameters import FILES
 from convoy.chain.place import place, ways
-from convoy.chain.ports import Pcap, Port
+from convoy.chain.ports import Pcap, Port, Steering
 
 SCHEMA = "convoy.plan/1"
 MEMORY_MB = 1024  # ordinary memory: taken from the system only when touched
@@ -158,6 +158,8 @@ def _port(name: str, port: Port, base: Path, machine: Machine) -> dict[str, Any]
         values |= {
             key: str(base / file) for key, file in port.pcap.model_dump(exclude_none=True).items()
         }
+    elif isinstance(port, Steering):
+        values["key"] = str(base / port.key)
     elif port.socket:
         values["path"] = str(links.socket_path(values["path"], base, machine.runtime_dir))
         side = "mode" if "mode" in type(port).model_fields else "role"

@@ -256,7 +256,21 @@ class Null(Port):
     )
 
 
+class Steering(Port):
+    """Takes FLOW_MODs in frames for this node (docs/openflow.md); receives nothing."""
+
+    kind = "openflow"
+    any_length = True
+    key: str = Field(
+        alias="openflow",
+        min_length=1,
+        description="file with the key, 64 hexadecimal digits, that authenticates the frames",
+        examples=["openflow.key"],
+    )
+
+
 PORTS: dict[str, type[Port]] = {
-    model.kind: model for model in (VhostUser, VirtioUser, Memif, AfPacket, AfXdp, Dpdk, Pcap, Null)
+    model.kind: model
+    for model in (VhostUser, VirtioUser, Memif, AfPacket, AfXdp, Dpdk, Pcap, Null, Steering)
 }
 AnyPort: Any = one_of("kinds of port", PORTS)

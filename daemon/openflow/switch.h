@@ -8,6 +8,7 @@
 
 #include "daemon/openflow/entries.h"
 #include "daemon/openflow/parse.h"
+#include "port/openflow_port.h"
 
 #define CV_OF_TABLES_MAX 64
 #define CV_OF_NAME_MAX 32 // bytes with the NUL
@@ -31,6 +32,8 @@ struct cv_of_node {
 	unsigned tables_count;
 	uint8_t ports[CV_OF_TABLES_MAX];
 	const char *names[CV_OF_TABLES_MAX];
+	struct cv_port *inband[CV_OF_TABLES_MAX]; // of kind openflow: they are sent FLOW_MODs
+	unsigned inband_count;
 	// Takes the node, for all that follows: nothing of it changes until the end. False: somebody
 	// else changes it now.
 	bool (*begin)(void *of);
@@ -53,6 +56,7 @@ struct cv_of_counters {
 	uint64_t connections; // that were ever made
 	uint64_t controllers; // that are connected
 	uint64_t entries;
+	uint64_t frames, frames_refused; // with FLOW_MODs, by ports
 };
 
 struct cv_of_switch {

@@ -23,6 +23,7 @@ static const struct cv_port_kind *const kinds[] = {
 	&cv_port_af_packet,
 	&cv_port_af_xdp,
 	&cv_port_dpdk,
+	&cv_port_openflow,
 };
 
 int cv_read_plain(const struct cv_where *at, const char *key, const json_t *value, void *member)

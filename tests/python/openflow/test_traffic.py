@@ -60,6 +60,10 @@ class Wire:
         for number in numbers:
             self._socket.send(packet(number))
 
+    def raw(self, frame: bytes) -> None:
+        """Send a frame as it is."""
+        self._socket.send(frame)
+
     def _receive(self) -> None:
         while not self._ends:
             try:
