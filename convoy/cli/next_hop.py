@@ -90,7 +90,8 @@ def put(
         list[str] | None,
         typer.Option(
             "--for",
-            help="vlan=ID or vni=ID of the packets that go there; repeatable; default: the rest",
+            help="vlan=ID or vni=ID of the packets that go there; repeatable; none: those that "
+            "controllers give it; default: the rest",
         ),
     ] = None,
     leaving: Annotated[
@@ -120,7 +121,7 @@ def put(
         "udp-port": udp_port, "leaving": leaving or None,
     }  # fmt: skip
     if for_:
-        values["for"] = [scid(text) for text in for_]
+        values["for"] = [] if for_ == ["none"] else [scid(text) for text in for_]
     hop = hop_of(name, {key: value for key, value in values.items() if value is not None})
     node = choose(running_nodes(), pid, "--pid PID")
     with Client(node.control) as client:

@@ -84,6 +84,25 @@ NEXT_HOP_FILL = Metric(
     "Packets of a frame that was sent to a next hop.",
     ("next_hop", "le"),
 )
+OPENFLOW = {
+    "entries": Metric(Kind.GAUGE, "convoy_openflow_entries", "Flow entries of controllers."),
+    "controllers": Metric(
+        Kind.GAUGE, "convoy_openflow_controllers", "Controllers that are connected."
+    ),
+    "connections": Metric(
+        Kind.COUNTER, "convoy_openflow_connections", "Connections with controllers since the start."
+    ),
+    "changes": Metric(Kind.COUNTER, "convoy_openflow_changes", "FLOW_MODs that were carried out."),
+    "refused": Metric(
+        Kind.COUNTER, "convoy_openflow_refused_messages", "Messages that were answered by an error."
+    ),
+    "frames": Metric(
+        Kind.COUNTER, "convoy_openflow_frames", "Frames with FLOW_MODs that were carried out."
+    ),
+    "frames_refused": Metric(
+        Kind.COUNTER, "convoy_openflow_refused_frames", "Frames that were not authentic."
+    ),
+}
 
 FLOWS = Metric(
     Kind.GAUGE, "convoy_flow_table_flows", "Flows that the table has now.", ("table", "family")
@@ -155,6 +174,9 @@ def page_of(counts: Counts, version: str) -> Page:
         labels = label("next_hop", name)
         page.add(NEXT_HOP_INFO, 1, f"{labels},{label('port', hop['port'])}")
         page.add_histogram(NEXT_HOP_FILL, _sizes(hop["sizes"]), FILL, labels)
+    for key, metric in OPENFLOW.items():
+        if "openflow" in counts:  # the node has controllers
+            page.add(metric, counts["openflow"][key])
     add_functions(page, counts["functions"])
     for name, table in counts["flows"].items():
         _add_flows(page, label("table", name), table)

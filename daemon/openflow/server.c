@@ -37,7 +37,7 @@ struct peer {
 struct cv_of_server {
 	const struct cv_of_config *config;
 	struct cv_of_switch of;
-	struct peer peers[CV_OF_SESSIONS_MAX];
+	struct peer peers[CV_OF_PEERS_MAX];
 	int listen[CV_OF_TARGETS_MAX];
 	int wake;
 	bool ends, runs;
@@ -154,7 +154,7 @@ struct cv_of_server *cv_of_server_open(
 	server->config = config;
 	for (unsigned i = 0; i < CV_OF_TARGETS_MAX; i++)
 		server->listen[i] = -1;
-	for (unsigned i = 0; i < CV_OF_SESSIONS_MAX; i++)
+	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++)
 		server->peers[i].fd = -1;
 	server->wake = -1;
 	if (cv_of_switch_init(&server->of, node, config->entries_max) != 0 ||
@@ -241,7 +241,7 @@ static struct peer *find_place(struct cv_of_server *server)
 {
 	struct peer *victim = NULL;
 
-	for (unsigned i = server->config->controllers_count; i < CV_OF_SESSIONS_MAX; i++) {
+	for (unsigned i = server->config->controllers_count; i < CV_OF_PEERS_MAX; i++) {
 		struct peer *peer = &server->peers[i];
 
 		if (peer->fd < 0)
@@ -255,7 +255,7 @@ static struct peer *find_place(struct cv_of_server *server)
 
 static void take_peers(struct cv_of_server *server, int listener)
 {
-	for (unsigned i = 0; i < CV_OF_SESSIONS_MAX; i++) {
+	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++) {
 		const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		struct peer *peer;
 
@@ -313,13 +313,13 @@ static short events_of(const struct peer *peer)
 // Waits until something is to be done, and reads and connects.
 static void wait_for_peers(struct cv_of_server *server, int ms)
 {
-	struct pollfd fds[1 + CV_OF_TARGETS_MAX + CV_OF_SESSIONS_MAX];
+	struct pollfd fds[1 + CV_OF_TARGETS_MAX + CV_OF_PEERS_MAX];
 	struct pollfd *of_peers = &fds[1 + CV_OF_TARGETS_MAX];
 
 	fds[0] = (struct pollfd){.fd = server->wake, .events = POLLIN};
 	for (unsigned i = 0; i < CV_OF_TARGETS_MAX; i++)
 		fds[1 + i] = (struct pollfd){.fd = server->listen[i], .events = POLLIN};
-	for (unsigned i = 0; i < CV_OF_SESSIONS_MAX; i++) {
+	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++) {
 		const short events = events_of(&server->peers[i]);
 
 		// One that is not connected would be ready all the time.
@@ -328,7 +328,7 @@ static void wait_for_peers(struct cv_of_server *server, int ms)
 	}
 	if (poll(fds, RTE_DIM(fds), ms) <= 0)
 		return;
-	for (unsigned i = 0; i < CV_OF_SESSIONS_MAX; i++) {
+	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++) {
 		struct peer *peer = &server->peers[i];
 
 		if (of_peers[i].revents == 0)
@@ -347,7 +347,7 @@ static void wait_for_peers(struct cv_of_server *server, int ms)
 
 static bool is_due(const struct cv_of_server *server)
 {
-	for (unsigned i = 0; i < CV_OF_SESSIONS_MAX; i++)
+	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++)
 		if (server->peers[i].session != NULL &&
 			cv_of_session_is_due(server->peers[i].session))
 			return true;
@@ -421,7 +421,7 @@ static bool carry_out(struct cv_of_server *server)
 		return false;
 	cv_of_switch_look(&server->of, now);
 	carry_out_frames(server);
-	for (unsigned i = 0; i < CV_OF_SESSIONS_MAX; i++)
+	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++)
 		if (server->peers[i].session != NULL)
 			cv_of_session_run(server->peers[i].session);
 	node->end(node->of);
@@ -459,7 +459,7 @@ static uint32_t serve(void *argument)
 	while (!__atomic_load_n(&server->ends, __ATOMIC_ACQUIRE)) {
 		wait_for_peers(server, busy ? BUSY_MS : is_due(server) ? 0 : idle_ms);
 		busy = !carry_out(server);
-		for (unsigned i = 0; i < CV_OF_SESSIONS_MAX; i++) {
+		for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++) {
 			if (server->peers[i].session != NULL)
 				send_what_is_there(server, &server->peers[i]);
 			tend(server, &server->peers[i]);
@@ -487,7 +487,7 @@ void cv_of_server_close(struct cv_of_server *server)
 	__atomic_store_n(&server->ends, true, __ATOMIC_RELEASE);
 	if (server->runs && write(server->wake, &one, sizeof(one)) == sizeof(one))
 		rte_thread_join(server->thread, NULL);
-	for (unsigned i = 0; i < CV_OF_SESSIONS_MAX; i++) {
+	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++) {
 		if (server->peers[i].session != NULL)
 			cv_of_session_close(server->peers[i].session);
 		if (server->peers[i].fd >= 0)

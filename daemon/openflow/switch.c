@@ -95,4 +95,5 @@ void cv_of_switch_look(struct cv_of_switch *of, uint64_t now_ns)
 	while (has_room(of) &&
 		(number = cv_of_entries_due(&of->entries, now_ns / 1000000000u)) != CV_OF_NONE)
 		cv_of_remove(of, number, CV_OF_REMOVED_HARD);
+	__atomic_store_n(&of->counters.entries, of->entries.count, __ATOMIC_RELAXED);
 }

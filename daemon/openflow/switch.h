@@ -12,7 +12,8 @@
 
 #define CV_OF_TABLES_MAX 64
 #define CV_OF_NAME_MAX 32 // bytes with the NUL
-#define CV_OF_SESSIONS_MAX 16
+#define CV_OF_PEERS_MAX 16 // controllers that are connected
+#define CV_OF_SESSIONS_MAX (CV_OF_PEERS_MAX + 1) // theirs, and that of frames
 
 // A next hop, as OpenFlow sees it: a port, numbered from 1 by its index.
 struct cv_of_port {

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -56,6 +57,8 @@ static void *sleep_for_ever(void *argument)
 	return argument;
 }
 
+static uint16_t tcp_port; // that may be connected to; 0: none
+
 // In the child: 0 when it is in the sandbox, with a thread of before.
 static int enter(void)
 {
@@ -64,6 +67,8 @@ static int enter(void)
 	struct cv_error error = {""};
 	pthread_t thread;
 
+	if (tcp_port != 0)
+		sandbox.tcp_ports[sandbox.tcp_ports_count++] = tcp_port;
 	cv_sandbox_allow(&sandbox, folder, CV_SANDBOX_SOCKETS);
 	cv_sandbox_allow(&sandbox, "/proc/self", CV_SANDBOX_READS);
 	if (sem_init(&other.known, 0, 0) != 0 ||
@@ -245,6 +250,63 @@ static void other_files_are_out_of_reach(void **state)
 	assert_passes("files", touch_other_files, NULL);
 }
 
+// TCP sockets of before: one at a port that may be connected to, one elsewhere.
+static struct {
+	int fd;
+	struct sockaddr_in at;
+} allowed, forbidden;
+
+static int connect_to(int fd, const struct sockaddr_in *to)
+{
+	return connect(fd, (const struct sockaddr *)to, sizeof(*to)) == 0 ? 0 : errno;
+}
+
+static int connect_again(const void *argument)
+{
+	const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 || errno != EPERM)
+		return 1;
+	if (connect_to(allowed.fd, &allowed.at) != 0)
+		return 2;
+	if (connect(allowed.fd, &nobody, sizeof(nobody)) != 0)
+		return 3;
+	if (connect_to(allowed.fd, &allowed.at) != 0)
+		return 4;
+	if (connect(allowed.fd, &nobody, sizeof(nobody)) != 0)
+		return 5;
+	return connect_to(allowed.fd, &forbidden.at) == EACCES ? 0 : 6;
+}
+
+static int listen_somewhere(struct sockaddr_in *at)
+{
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t length = sizeof(*at);
+
+	*at = (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	assert_int_equal(bind(fd, (struct sockaddr *)at, length), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)at, &length), 0);
+	return fd;
+}
+
+static void only_controllers_are_connected_to(void **state)
+{
+	const int listeners[] = {listen_somewhere(&allowed.at), listen_somewhere(&forbidden.at)};
+
+	if (CV_SANITIZED || cv_landlock_version() < 4)
+		skip();
+	allowed.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	tcp_port = ntohs(allowed.at.sin_port);
+	assert_passes("controllers", connect_again, NULL);
+	tcp_port = 0;
+	close(allowed.fd);
+	close(listeners[0]);
+	close(listeners[1]);
+}
+
 // Of every thread: has its status this line?
 static int has_line(const void *argument)
 {
@@ -354,6 +416,7 @@ int main(void)
 		cmocka_unit_test(what_nothing_needs_fails),
 		cmocka_unit_test(what_a_node_does_works),
 		cmocka_unit_test(other_files_are_out_of_reach),
+		cmocka_unit_test(only_controllers_are_connected_to),
 		cmocka_unit_test(every_thread_is_in_it),
 		cmocka_unit_test(root_becomes_another_user),
 		cmocka_unit_test(users_that_cannot_be_are_refused),

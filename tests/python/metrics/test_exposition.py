@@ -86,6 +86,16 @@ def test_convoys_are_a_histogram():
     assert value(samples, f"{name}_sum", next_hop="b") == 10 + 4 * 23 + 255
 
 
+def test_controllers_are_there_only_if_the_node_has_some():
+    names = ("entries", "controllers", "connections", "changes", "refused", "frames")
+    counts = {name: i for i, name in enumerate((*names, "frames_refused"))}
+    samples = samples_of(page_of({**made_up(), "openflow": counts}, "1").text())
+    assert value(samples, "convoy_openflow_entries") == 0
+    assert value(samples, "convoy_openflow_changes_total") == 3
+    assert value(samples, "convoy_openflow_refused_frames_total") == 6
+    assert "openflow" not in page_of(made_up(), "1").text()
+
+
 def test_both_formats_say_the_same():
     page = page_of(made_up(), "1")
     older = {

@@ -46,6 +46,8 @@ def test_put_list_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         made = hops("put", "c", *TO_C, "--for", "vlan=5", "--for", "vni=6", "--nfi", "9")
         assert (made["c"]["nfi"], made["c"]["scids"]) == (9, 2)
         assert set(hops("remove", "b")) == {"c"}
+        assert hops("put", "e", *TO_C, "--for", "none")["e"]["scids"] == 0
+        assert set(hops("remove", "e")) == {"c"}
         hops("put", "c", *TO_C)
         wait_for(lambda: hops("list")["c"]["packets"] > 0, 20, "packets to c")
         assert "192." not in convoy("list").stdout

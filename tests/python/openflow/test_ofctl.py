@@ -12,7 +12,7 @@ from convoy.client import Client
 from convoy.host.node import Node
 from convoy.host.process import wait_for
 
-from .conftest import Ofctl, node_of
+from .conftest import BARRIER, ERROR, PASSED, Bytes, Ofctl, message, node_of
 
 NODE = """
 ports:
@@ -148,3 +148,20 @@ def test_packets_go_where_it_says(node: Node, ofctl_at: Ofctl) -> None:
         assert ofctl_at("add-flow", "dl_vlan=5,actions=output:2") == ""
         client.remove_next_hop("c")
         wait_for(lambda: ofctl_at.flows() == [], 20, "the entry going with its next hop")
+
+
+def test_what_it_once_said(ofctl_at: Ofctl, tmp_path: Path) -> None:
+    """Its bytes as they were recorded, one command behind the other."""
+    recorded = Path(__file__).parents[2] / "fuzz/corpus/openflow/ofctl-add"
+    one = Bytes(next(tmp_path.rglob("openflow.sock")))
+    one.send(recorded.read_bytes()[1:])
+    one.send(message(BARRIER, 99))
+    kinds = []
+    while not kinds or kinds[-1] != (PASSED, 99):
+        kinds.append(one.receive()[:2])
+    # 1 is the NFI-ID of no next hop here: that one is refused.
+    assert [kind for kind, _ in kinds].count(ERROR) == 1
+    assert ofctl_at.flows() == [
+        "hard_timeout=9, send_flow_rem check_overlap dl_vlan=100 actions=output:1",
+        "priority=0 actions=output:1",
+    ]
