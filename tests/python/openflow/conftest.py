@@ -24,7 +24,7 @@ from convoy.host.programs import find
 DEBIANS_PYTHON = Path("/usr/bin/python3")  # which has os-ken
 DEADLINE_S = 60.0
 HEADER = struct.Struct("!BBHI")
-HELLO, ERROR, FLOW_MOD, BARRIER, PASSED = 0, 1, 14, 20, 21
+HELLO, ERROR, PORT_STATUS, FLOW_MOD, BARRIER, PASSED = 0, 1, 12, 14, 20, 21
 ADD, MODIFY, DELETE = 0, 1, 3
 ANY = 0xFFFFFFFF
 
@@ -146,6 +146,8 @@ class Bytes:
         """Return when everything before has come into effect; errors raise."""
         self.send(message(BARRIER, xid))
         kind, got, body = self.receive()
+        while kind == PORT_STATUS:
+            kind, got, body = self.receive()
         assert (kind, got) == (PASSED, xid), (kind, got, body.hex())
 
     def close(self) -> None:
