@@ -90,6 +90,27 @@ static json_t *histogram_of(const uint64_t *sizes)
 	return object;
 }
 
+// What compression did, of the sum of several workers' counters.
+static json_t *compression_of(const struct cv_compression_counters *sums)
+{
+	json_t *object = json_object();
+
+	set(object, "frames", sums->frames);
+	set(object, "not_smaller", sums->not_smaller);
+	set(object, "bytes_before", sums->bytes_before);
+	set(object, "bytes_after", sums->bytes_after);
+	return object;
+}
+
+static void add_compression(
+	struct cv_compression_counters *sums, const struct cv_compression_counters *counters)
+{
+	sums->frames += cv_counted(&counters->frames);
+	sums->not_smaller += cv_counted(&counters->not_smaller);
+	sums->bytes_before += cv_counted(&counters->bytes_before);
+	sums->bytes_after += cv_counted(&counters->bytes_after);
+}
+
 static void add_sizes(uint64_t *sizes, const struct cv_frame_counters *counters)
 {
 	for (unsigned n = 1; n <= CV_CONVOY_PACKETS_MAX; n++)
@@ -102,10 +123,15 @@ static void set_convoys(json_t *object, const struct cv_node *node, unsigned por
 	const struct cv_frame_counters *counters =
 		&node->rx_frames[port * node->plan->workers_count];
 	uint64_t sizes[CV_CONVOY_PACKETS_MAX + 1] = {0};
+	struct cv_compression_counters compression = {0};
 	json_t *refused = json_object();
 
-	for (unsigned i = 0; i < node->plan->workers_count; i++)
+	for (unsigned i = 0; i < node->plan->workers_count; i++) {
 		add_sizes(sizes, &counters[i]);
+		add_compression(&compression, &counters[i].compression);
+	}
+	if (node->plan->port_convoys[port].expander.on)
+		json_object_set_new(object, "expanded", compression_of(&compression));
 	json_object_set_new(object, "convoys", frames_of(sizes));
 	json_object_set_new(object, "convoy_sizes", histogram_of(sizes));
 	for (unsigned why = CV_CONVOY_FRAGMENTED; why < CV_CONVOY_REASONS; why++) {
@@ -147,13 +173,21 @@ json_t *cv_counts_next_hops(const struct cv_node *node)
 	for (unsigned i = 0; node->next_hop_set != NULL && i < CV_NEXT_HOPS_MAX; i++) {
 		const struct cv_plan_next_hop *next_hop = &node->next_hop_set->next_hops[i];
 		uint64_t sizes[CV_CONVOY_PACKETS_MAX + 1] = {0};
+		struct cv_compression_counters compression = {0};
 		json_t *object;
 
 		if (next_hop->name[0] == '\0')
 			continue;
-		for (unsigned w = 0; w < node->plan->workers_count; w++)
-			add_sizes(sizes, &node->workers[w].tx->next_hop_counters[i]);
+		for (unsigned w = 0; w < node->plan->workers_count; w++) {
+			const struct cv_frame_counters *counters =
+				&node->workers[w].tx->next_hop_counters[i];
+
+			add_sizes(sizes, counters);
+			add_compression(&compression, &counters->compression);
+		}
 		object = frames_of(sizes);
+		if (next_hop->dictionary != NULL)
+			json_object_set_new(object, "compressed", compression_of(&compression));
 		json_object_set_new(
 			object, "port", json_string(node->plan->port_names[next_hop->port]));
 		set(object, "nfi", next_hop->outer.nfi);

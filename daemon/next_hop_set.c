@@ -29,6 +29,7 @@ static int make_next_hops(
 			return -EINVAL;
 		}
 		next_hops[i].port = from->port;
+		next_hops[i].compressor = from->compressor;
 	}
 	return 0;
 }
@@ -142,15 +143,27 @@ static bool make_tables(const struct cv_next_hop_set *set, struct cv_next_hop_ta
 	return *table != NULL;
 }
 
-// A copy that shares nothing. False: no memory.
-static bool copy_next_hop(struct cv_plan_next_hop *to, const struct cv_plan_next_hop *from)
+// What compresses for a next hop on so many workers. False: no memory.
+static bool add_compressor(struct cv_plan_next_hop *next_hop, unsigned workers)
+{
+	if (next_hop->dictionary == NULL)
+		return true;
+	next_hop->compressor = cv_compressor_make(next_hop->dictionary, workers);
+	return next_hop->compressor != NULL;
+}
+
+// A copy for a node of so many workers; it shares the dictionary. False: no memory.
+static bool copy_next_hop(
+	struct cv_plan_next_hop *to, const struct cv_plan_next_hop *from, unsigned workers)
 {
 	*to = *from;
+	to->compressor = NULL;
+	cv_dictionary_hold(to->dictionary);
 	to->keys = malloc(from->keys_count * sizeof(*from->keys));
 	if (to->keys == NULL)
 		return false;
 	memcpy(to->keys, from->keys, from->keys_count * sizeof(*from->keys));
-	return true;
+	return add_compressor(to, workers);
 }
 
 int cv_next_hop_set_init(struct cv_next_hop_set *set, const struct cv_plan *plan,
@@ -161,7 +174,7 @@ int cv_next_hop_set_init(struct cv_next_hop_set *set, const struct cv_plan *plan
 	set->plan = plan;
 	set->ports = ports;
 	for (unsigned i = 0; i < plan->next_hops_count; i++)
-		if (!copy_next_hop(&set->next_hops[i], &plan->next_hops[i]))
+		if (!copy_next_hop(&set->next_hops[i], &plan->next_hops[i], plan->workers_count))
 			return -ENOMEM;
 	table = make_table(set, NULL, error);
 	if (table == NULL)
@@ -253,6 +266,11 @@ int cv_next_hop_set_put(struct cv_next_hop_set *set, const json_t *object, struc
 		cv_plan_next_hop_free(&next_hop);
 		return -ENOSPC;
 	}
+	if (!add_compressor(&next_hop, set->plan->workers_count)) {
+		cv_error_set(error, "next hop \"%s\": no memory to compress", next_hop.name);
+		cv_plan_next_hop_free(&next_hop);
+		return -ENOMEM;
+	}
 	return change(set, index, &next_hop, error);
 }
 
@@ -296,12 +314,12 @@ struct cv_next_hop_set *cv_next_hop_set_prepare(
 	for (unsigned i = 0; whole && i < plan->next_hops_count; i++)
 		if (find(set, plan->next_hops[i].name) >= 0)
 			whole = copy_next_hop(&next->next_hops[find(set, plan->next_hops[i].name)],
-				&plan->next_hops[i]);
+				&plan->next_hops[i], plan->workers_count);
 	for (unsigned i = 0; whole && i < plan->next_hops_count; i++)
 		if (find(set, plan->next_hops[i].name) < 0)
 			whole = copy_next_hop(
 				&next->next_hops[place_for(set, next, plan->next_hops[i].name)],
-				&plan->next_hops[i]);
+				&plan->next_hops[i], plan->workers_count);
 	for (unsigned i = 0; whole && i < CV_NEXT_HOPS_MAX; i++)
 		next->serials[i] =
 			(uint16_t)(set->serials[i] +

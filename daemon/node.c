@@ -225,8 +225,22 @@ static int make_convoys(struct cv_node *node, struct cv_error *error)
 		to->senders_count = from->senders_count;
 		to->copies = node->ports[i / plan->workers_count]->rx_views != NULL;
 		to->counters = &node->rx_frames[i];
+		to->pool = node->pool;
+		to->expander = from->expander;
+		for (unsigned j = 0; j < to->expander.dictionaries_count; j++)
+			cv_dictionary_hold(to->expander.dictionaries[j]);
 	}
 	return cv_next_hop_set_init(node->next_hop_set, plan, node->ports, error);
+}
+
+static void free_convoy_rx(struct cv_node *node)
+{
+	const size_t count = node->plan->ports_count * node->plan->workers_count;
+
+	for (size_t i = 0; node->convoy_rx != NULL && i < count; i++)
+		for (unsigned j = 0; j < node->convoy_rx[i].expander.dictionaries_count; j++)
+			cv_dictionary_release(node->convoy_rx[i].expander.dictionaries[j]);
+	free(node->convoy_rx);
 }
 
 // But for the plan.
@@ -243,7 +257,7 @@ static void free_node(struct cv_node *node)
 	if (node->next_hop_set != NULL)
 		cv_next_hop_set_fini(node->next_hop_set);
 	free(node->next_hop_set);
-	free(node->convoy_rx);
+	free_convoy_rx(node);
 	rte_free(node->rx_frames);
 	for (unsigned i = 0; node->rings != NULL && i < plan->rings_count; i++)
 		if (node->rings[i] != NULL)

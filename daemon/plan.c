@@ -313,6 +313,8 @@ void cv_plan_free(struct cv_plan *plan)
 		return;
 	for (unsigned i = 0; i < plan->next_hops_count; i++)
 		cv_plan_next_hop_free(&plan->next_hops[i]);
+	for (unsigned i = 0; i < CV_PORTS_MAX; i++)
+		cv_plan_convoys_free(&plan->port_convoys[i]);
 	for (unsigned i = 0; !plan->ports_lent && i < plan->ports_count; i++)
 		cv_port_config_free(plan->ports[i]);
 	json_decref(plan->json);

@@ -7,6 +7,7 @@
 
 #include "daemon/plan_next_hop.h"
 #include "chain/classify.h"
+#include "daemon/plan_dictionary.h"
 
 // The index of a port, or -EINVAL.
 static int find_port(const struct cv_where *at, const char *key, const char *name,
@@ -60,6 +61,7 @@ int cv_plan_scid_read(const struct cv_where *at, const char *key, const json_t *
 
 struct convoys_keys {
 	const char *port;
+	enum cv_plan_codec expand;
 	struct cv_plan_convoys convoys;
 };
 
@@ -81,20 +83,36 @@ int cv_plan_convoys_read(const struct cv_where *at, const json_t *object, const 
 			.read = read_address},
 		{"from", CV_EACH, CV_AT(struct convoys_keys, convoys), .low = 1,
 			.high = CV_CONVOY_SENDERS_MAX, .read = read_sender},
+		{"expand", CV_WORD, CV_AT(struct convoys_keys, expand), .words = cv_plan_codecs},
+		{"dictionaries", CV_EACH, CV_AT(struct convoys_keys, convoys.expander), .low = 1,
+			.high = CV_DICTIONARIES_MAX - 1, .read = cv_plan_dictionary_add},
 		{0},
 	};
 	struct convoys_keys keys = {.convoys = {.carries = true}};
 	int port;
 
-	if (cv_params_read(at, object, params, &keys) != 0)
-		return -EINVAL;
+	if (cv_params_read(at, object, params, &keys) != 0 ||
+		cv_plan_expander_set(at, keys.expand, &keys.convoys.expander) != 0)
+		goto refused;
 	port = find_port(at, "port", keys.port, ports, ports_count);
 	if (port < 0)
-		return -EINVAL;
-	if (to[port].carries)
-		return cv_where_error(at, "port: \"%s\" is there twice", ports[port]);
+		goto refused;
+	if (to[port].carries) {
+		cv_where_error(at, "port: \"%s\" is there twice", ports[port]);
+		goto refused;
+	}
 	to[port] = keys.convoys;
 	return 0;
+refused:
+	cv_plan_convoys_free(&keys.convoys);
+	return -EINVAL;
+}
+
+void cv_plan_convoys_free(struct cv_plan_convoys *convoys)
+{
+	for (unsigned i = 0; i < convoys->expander.dictionaries_count; i++)
+		cv_dictionary_release(convoys->expander.dictionaries[i]);
+	convoys->expander = (struct cv_expander){0};
 }
 
 struct next_hop_keys {
@@ -108,6 +126,8 @@ struct next_hop_keys {
 	int32_t vlan; // -1: none
 	uint16_t udp_port; // 0: its port's
 	struct cv_outer_config outer;
+	enum cv_plan_codec compress;
+	struct cv_dictionary *dictionary;
 };
 
 static int read_leaving(const struct cv_where *at, const char *key, const json_t *value, void *of)
@@ -142,6 +162,9 @@ static const struct cv_param next_hop_params[] = {
 	{"ttl", CV_INTEGER, CV_AT(struct next_hop_keys, outer.ttl), .low = 1, .high = UINT8_MAX,
 		.fallback = CV_CONVOY_TTL},
 	{"vlan", CV_INTEGER, CV_AT(struct next_hop_keys, vlan), .high = 4095, .fallback = -1},
+	{"compress", CV_WORD, CV_AT(struct next_hop_keys, compress), .words = cv_plan_codecs},
+	{"dictionary", CV_CUSTOM, CV_AT(struct next_hop_keys, dictionary),
+		.read = cv_plan_dictionary_read},
 	{0},
 };
 
@@ -183,6 +206,22 @@ static void make_outer(const struct next_hop_keys *keys, const struct cv_plan_co
 	}
 }
 
+// What the keys say beyond their own values. 0 or -EINVAL.
+static int check(const struct cv_where *at, const struct next_hop_keys *keys, int port,
+	const struct cv_plan_convoys *convoys)
+{
+	if (!convoys[port].carries || convoys[port].address.len == 0)
+		return cv_where_error(at,
+			"port: \"%s\" does not send convoys; give it convoys with an ip",
+			keys->ports[port]);
+	if (keys->ip.len != convoys[port].address.len)
+		return cv_where_error(at,
+			"ip: its port has no IPv%d address to send convoys from; give the port's "
+			"convoys one",
+			keys->ip.len == 4 ? 4 : 6);
+	return 0;
+}
+
 int cv_plan_next_hop_read(const struct cv_where *at, const json_t *object, const char *const *ports,
 	unsigned ports_count, const struct cv_plan_convoys *convoys, struct cv_plan_next_hop *to)
 {
@@ -190,28 +229,22 @@ int cv_plan_next_hop_read(const struct cv_where *at, const json_t *object, const
 	int port, rc;
 
 	memset(to, 0, sizeof(*to));
-	if (cv_params_read(at, object, next_hop_params, &keys) != 0)
-		return -EINVAL;
-	port = find_port(at, "port", keys.port, ports, ports_count);
-	if (port < 0)
-		return -EINVAL;
-	if (!convoys[port].carries || convoys[port].address.len == 0)
-		return cv_where_error(at,
-			"port: \"%s\" does not send convoys; give it convoys with an ip",
-			ports[port]);
-	if (keys.ip.len != convoys[port].address.len)
-		return cv_where_error(at,
-			"ip: its port has no IPv%d address to send convoys from; give the port's "
-			"convoys one",
-			keys.ip.len == 4 ? 4 : 6);
+	rc = cv_params_read(at, object, next_hop_params, &keys);
+	to->dictionary = keys.dictionary;
+	if (rc != 0 || (rc = port = find_port(at, "port", keys.port, ports, ports_count)) < 0 ||
+		(rc = check(at, &keys, port, convoys)) != 0 ||
+		(rc = cv_plan_compress_set(at, keys.compress, &to->dictionary)) != 0)
+		goto refused;
 	if (keys.leaving_count == 0)
 		keys.leaving[keys.leaving_count++] = (uint8_t)port;
 	strcpy(to->name, keys.name);
 	to->port = (uint8_t)port;
 	make_outer(&keys, &convoys[port], &to->outer);
 	rc = make_keys(at, &keys, to);
-	if (rc != 0)
-		cv_plan_next_hop_free(to);
+	if (rc == 0)
+		return 0;
+refused:
+	cv_plan_next_hop_free(to);
 	return rc;
 }
 
@@ -220,4 +253,8 @@ void cv_plan_next_hop_free(struct cv_plan_next_hop *next_hop)
 	free(next_hop->keys);
 	next_hop->keys = NULL;
 	next_hop->keys_count = 0;
+	cv_dictionary_release(next_hop->dictionary);
+	next_hop->dictionary = NULL;
+	cv_compressor_free(next_hop->compressor);
+	next_hop->compressor = NULL;
 }

@@ -11,6 +11,7 @@
 
 #include "chain/rx.h"
 #include "chain/nf.h"
+#include "compress/compress.h"
 #include "convoy/next_hop.h"
 #include "config/params.h"
 
@@ -23,6 +24,7 @@ struct cv_plan_convoys {
 	struct cv_convoy_address address; // none: takes convoys to any address, and sends none
 	struct cv_convoy_address senders[CV_CONVOY_SENDERS_MAX]; // that it takes convoys from
 	uint8_t senders_count; // 0: from anybody
+	struct cv_expander expander; // owned
 };
 
 struct cv_plan_next_hop {
@@ -31,6 +33,8 @@ struct cv_plan_next_hop {
 	struct cv_outer_config outer; // but for the source MAC address, which is the port's
 	uint32_t *keys; // of the next-hop table; owned
 	unsigned keys_count;
+	struct cv_dictionary *dictionary; // owned; NULL: its convoys are not compressed
+	struct cv_compressor *compressor; // owned; made of that for the node
 };
 
 // What packets of a chain, or for a next hop, are known by.
@@ -52,6 +56,7 @@ int cv_plan_convoys_read(const struct cv_where *at, const json_t *object, const 
 int cv_plan_next_hop_read(const struct cv_where *at, const json_t *object, const char *const *ports,
 	unsigned ports_count, const struct cv_plan_convoys *convoys, struct cv_plan_next_hop *to);
 
+void cv_plan_convoys_free(struct cv_plan_convoys *convoys);
 void cv_plan_next_hop_free(struct cv_plan_next_hop *next_hop);
 
 #endif

@@ -12,13 +12,14 @@
 
 local convoy = Proto("convoy", "Convoy")
 
-local VERSION, ETHERNET = 1, 0
-local HEADER, PREFIX, PACKET_MIN = 4, 2, 14
+local VERSION, ETHERNET, COMPRESSED, LZ4 = 1, 0, 1, 1
+local HEADER, PREFIX, PACKET_MIN, COMPRESSION = 4, 2, 14, 8
 local DISSECTED = 64 -- packets of one frame; Wireshark takes 500 layers, the others stay bytes
 
 convoy.prefs.port = Pref.uint("UDP port", 51966, "UDP destination port of convoys")
 
-local types = { [ETHERNET] = "Ethernet" }
+local types = { [ETHERNET] = "Ethernet", [COMPRESSED] = "Ethernet, compressed" }
+local codecs = { [LZ4] = "LZ4" }
 local fields = convoy.fields
 fields.version = ProtoField.uint8("convoy.version", "Version", base.DEC, nil, 0xf0)
 fields.type = ProtoField.uint8("convoy.type", "Type", base.DEC, types, 0x0f)
@@ -26,6 +27,11 @@ fields.count = ProtoField.uint8("convoy.count", "Packets")
 fields.nfi = ProtoField.uint16("convoy.nfi", "NFI-ID")
 fields.packet = ProtoField.bytes("convoy.packet", "Packet")
 fields.length = ProtoField.uint16("convoy.packet.length", "Length")
+fields.codec = ProtoField.uint8("convoy.codec", "Codec", base.DEC, codecs)
+fields.reserved = ProtoField.uint8("convoy.reserved", "Reserved")
+fields.bytes = ProtoField.uint16("convoy.bytes", "Bytes when expanded")
+fields.dictionary = ProtoField.uint32("convoy.dictionary", "Dictionary", base.HEX)
+fields.block = ProtoField.bytes("convoy.block", "Compressed packets")
 fields.trailing = ProtoField.bytes("convoy.trailing", "Bytes behind the last packet")
 fields.reason = ProtoField.string("convoy.reason", "Refused")
 
@@ -58,6 +64,32 @@ local function embedded(tvb, pinfo, tree, at, length, number)
 	end
 end
 
+-- A compressed frame: its packets stay compressed, for the dictionary is the receiver's.
+local function compressed(tvb, pinfo, tree, size)
+	local count, nfi = tvb(1, 1):uint(), tvb(2, 2):uint()
+	if size < HEADER + COMPRESSION then
+		refuse(tree, tvb(HEADER), "bad_length")
+		return
+	end
+	tree:add(fields.codec, tvb(HEADER, 1))
+	tree:add(fields.reserved, tvb(HEADER + 1, 1))
+	tree:add(fields.bytes, tvb(HEADER + 2, 2))
+	tree:add(fields.dictionary, tvb(HEADER + 4, 4))
+	if tvb(HEADER, 1):uint() ~= LZ4 or tvb(HEADER + 1, 1):uint() ~= 0 then
+		refuse(tree, tvb(HEADER, 2), "bad_codec")
+		return
+	elseif tvb(HEADER + 2, 2):uint() < PREFIX then
+		refuse(tree, tvb(HEADER + 2, 2), "bad_length")
+		return
+	elseif size == HEADER + COMPRESSION then
+		refuse(tree, tvb(HEADER, COMPRESSION), "bad_block")
+		return
+	end
+	tree:add(fields.block, tvb(HEADER + COMPRESSION, size - HEADER - COMPRESSION))
+	pinfo.cols.protocol = "CONVOY"
+	pinfo.cols.info = string.format("Convoy of %d to NFI-ID %d, compressed", count, nfi)
+end
+
 local bound = convoy.prefs.port
 
 function convoy.dissector(tvb, pinfo, root)
@@ -88,11 +120,14 @@ function convoy.dissector(tvb, pinfo, root)
 	if tvb(0, 1):bitfield(0, 4) ~= VERSION then
 		refuse(tree, tvb(0, 1), "bad_version")
 		return
-	elseif tvb(0, 1):bitfield(4, 4) ~= ETHERNET then
+	elseif tvb(0, 1):bitfield(4, 4) > COMPRESSED then
 		refuse(tree, tvb(0, 1), "bad_type")
 		return
 	elseif count == 0 then
 		refuse(tree, tvb(1, 1), "bad_count")
+		return
+	elseif tvb(0, 1):bitfield(4, 4) == COMPRESSED then
+		compressed(tvb, pinfo, tree, size)
 		return
 	end
 

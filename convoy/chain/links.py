@@ -27,6 +27,7 @@ from convoy.chain.parameters import FILES
 from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap, Steering
 from convoy.chain.srv6 import LocalSid, Srv6, Srv6Encap, Srv6Rule
 from convoy.chain.vpn import Vpn, others_may_read
+from convoy.frame.dictionary import MAX_BYTES as DICTIONARY_MAX_BYTES
 
 
 def problems(descriptor: Descriptor, base: Path, machine: Machine) -> list[Problem]:
@@ -496,7 +497,17 @@ def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
         for key in FILES.get(kind, ()):
             words = (kind.replace("_", "-"), key.replace("_", "-"))
             files.append((("functions", name, *words), getattr(settings(function), key)))
-    for loc, file in files:
+    dictionaries: list[tuple[Loc, str | None]] = [
+        (("ports", name, "convoys", "dictionaries", i), file)
+        for name, port in descriptor.ports.items()
+        if port.convoys is not None
+        for i, file in enumerate(port.convoys.dictionaries or ())
+    ]
+    dictionaries += [
+        (("next-hops", name, "dictionary"), hop.dictionary)
+        for name, hop in descriptor.next_hops.items()
+    ]
+    for loc, file in [*files, *dictionaries]:
         if file is not None and "\0" in file:
             yield Problem(loc, "a zero byte in a path", "remove it", shown(file))
         elif file is not None and not os.access(base / file, os.R_OK):
@@ -516,6 +527,15 @@ def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
                 "chmod 600 it",
                 shown(str(base / file)),
             )
+        elif file is not None and (loc, file) in dictionaries:
+            size = (base / file).stat().st_size
+            if not 1 <= size <= DICTIONARY_MAX_BYTES:
+                yield Problem(
+                    loc,
+                    f"has {size} bytes, must be 1 to {DICTIONARY_MAX_BYTES}",
+                    "make one with: convoy dictionary CAPTURE -o FILE",
+                    shown(str(base / file)),
+                )
 
 
 def _workers(descriptor: Descriptor, machine: Machine) -> Iterator[Problem]:

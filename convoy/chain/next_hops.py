@@ -2,13 +2,16 @@
 # Copyright 2026 The Convoy authors
 """Next hops of a descriptor: where convoys go, and which packets they carry."""
 
-from typing import Any
+import base64
+from pathlib import Path
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from convoy.base.model import Model, Name
 from convoy.chain.match import ChainMatch
-from convoy.chain.model import Address, Mac
+from convoy.chain.model import Address, File, Mac
+from convoy.frame.dictionary import read_dictionary
 
 
 class NextHop(Model):
@@ -46,8 +49,35 @@ class NextHop(Model):
         None, ge=1, le=65535, description="UDP source port; default: by the first packet's flow"
     )
 
-    def as_plan(self, name: str) -> dict[str, Any]:
-        """Return it as the plan has it, and as a running node takes it."""
+    compress: Literal["lz4"] | None = Field(
+        None,
+        description="its convoys are compressed where that makes them smaller; the receiving port "
+        "has `expand` in its `convoys`",
+    )
+    dictionary: File | None = Field(
+        None,
+        description="file that both ends have, of `convoy dictionary`, for `compress`; "
+        "default: none",
+    )
+
+    @model_validator(mode="after")
+    def _dictionary_of_compression(self) -> Self:
+        if self.dictionary is not None and self.compress is None:
+            raise ValueError("has a dictionary and does not compress; add compress: lz4")
+        return self
+
+    def as_plan(self, name: str, base: Path) -> dict[str, Any]:
+        """Return it as the plan has it, and as a running node takes it.
+
+        base is where its files' paths start. Raises InputError.
+        """
         values = self.model_dump(exclude_none=True, exclude={"for_"})
+        if self.dictionary is not None:
+            values["dictionary"] = in_plan(base / self.dictionary)
         match = [item.model_dump(exclude_none=True) for item in self.for_]
         return {"name": name, **values, "match": match}
+
+
+def in_plan(dictionary: Path) -> str:
+    """Return a dictionary as the plan has it. Raises InputError."""
+    return base64.b64encode(read_dictionary(dictionary)).decode()

@@ -55,7 +55,7 @@ def make_plan(loaded: Loaded, machine: Machine, running: dict[str, Any] | None =
         "ports": [
             _port(name, port, loaded.base, machine) for name, port in descriptor.ports.items()
         ],
-        **_convoys(descriptor),
+        **_convoys(descriptor, loaded.base),
         "functions": [
             {
                 "name": name,
@@ -140,14 +140,14 @@ def _resolved(target: str, base: Path, machine: Machine) -> str:
     return f"{kind}:{links.socket_path(path, base, machine.runtime_dir)}"
 
 
-def _convoys(descriptor: Descriptor) -> dict[str, Any]:
+def _convoys(descriptor: Descriptor, base: Path) -> dict[str, Any]:
     """Return which ports carry convoys, and the next hops; nothing where none does."""
     ports = [
-        {"port": name, **port.convoys.as_plan()}
+        {"port": name, **port.convoys.as_plan(base)}
         for name, port in descriptor.ports.items()
         if port.convoys is not None
     ]
-    hops = [hop.as_plan(name) for name, hop in descriptor.next_hops.items()]
+    hops = [hop.as_plan(name, base) for name, hop in descriptor.next_hops.items()]
     return {"convoys": ports, "next_hops": hops} if ports else {}
 
 

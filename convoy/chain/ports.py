@@ -2,12 +2,14 @@
 # Copyright 2026 The Convoy authors
 """Ports of a descriptor: one model per kind, told apart by the key that names the kind."""
 
-from typing import Any, ClassVar, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from convoy.base.model import Model, one_of
-from convoy.chain.model import Address, Mac
+from convoy.chain.model import Address, File, Mac
+from convoy.chain.next_hops import in_plan
 
 Slots = Literal[64, 128, 256, 512, 1024]
 SLOTS = "of each ring, default 1024; 256 is faster where the two ends share a core"
@@ -37,10 +39,30 @@ class Convoys(Model):
     )
     udp_port: int = Field(51966, ge=1, le=65535, description="UDP destination port of convoys")
 
-    def as_plan(self) -> dict[str, Any]:
-        """Return it as the plan has it, but for the port's name."""
+    expand: Literal["lz4"] | None = Field(
+        None, description="compressed convoys are taken too; default: they are dropped"
+    )
+    dictionaries: list[File] | None = Field(
+        None,
+        min_length=1,
+        max_length=15,
+        description="files, of those that senders may compress with, for `expand`",
+    )
+
+    @model_validator(mode="after")
+    def _dictionaries_of_expansion(self) -> Self:
+        if self.dictionaries is not None and self.expand is None:
+            raise ValueError("has dictionaries and does not expand; add expand: lz4")
+        return self
+
+    def as_plan(self, base: Path) -> dict[str, Any]:
+        """Return it as the plan has it, but for the port's name. Raises InputError."""
         values = self.model_dump(exclude_none=True, exclude={"from_"})
-        return values if self.from_ is None else {**values, "from": self.from_}
+        if self.from_ is not None:
+            values["from"] = self.from_
+        if self.dictionaries is not None:
+            values["dictionaries"] = [in_plan(base / file) for file in self.dictionaries]
+        return values
 
 
 class Port(Model):

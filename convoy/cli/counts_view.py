@@ -81,12 +81,24 @@ def _ports(counts: Counts, old: Mapping[str, Any], elapsed_s: float, live: bool)
 
 def _next_hops(hops: Mapping[str, Any]) -> list[RenderableType]:
     """Return the table of next hops and a space before it; nothing where there are none."""
-    table = _table("next hop", "port", "packets", "frames", "packets/frame", "min .. median .. max")
+    compressed = ["bytes left"] if any("compressed" in hop for hop in hops.values()) else []
+    table = _table(
+        *("next hop", "port", "packets", "frames", "packets/frame", "min .. median .. max"),
+        *compressed,
+    )
     for name, hop in hops.items():
         ratio = f"{hop['packets'] / hop['frames']:.2f}" if hop["frames"] else "-"
         sizes = sizes_text(hop["sizes"])
-        table.add_row(name, hop["port"], str(hop["packets"]), str(hop["frames"]), ratio, sizes)
+        row = [name, hop["port"], str(hop["packets"]), str(hop["frames"]), ratio, sizes]
+        table.add_row(*row, *([_bytes_left(hop.get("compressed"))] if compressed else []))
     return ["", table] if hops else []
+
+
+def _bytes_left(compressed: Mapping[str, int] | None) -> str:
+    """Return what share of the bytes of convoys compression left."""
+    if not compressed or compressed["bytes_before"] == 0:
+        return "-"
+    return f"{compressed['bytes_after'] / compressed['bytes_before']:.0%}"
 
 
 def sizes_text(sizes: Mapping[str, int]) -> str:

@@ -29,6 +29,7 @@ COMMANDS = (
     "history",
     "show",
     "next-hop",
+    "dictionary",
     "libvirt",
     "bench",
     "preload",

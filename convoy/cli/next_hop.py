@@ -3,6 +3,7 @@
 """convoy next-hop: the next hops of a running node, changed while packets flow."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -66,7 +67,7 @@ def scid(text: str) -> dict[str, int]:
 def hop_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
     """Return a next hop as a node takes it. Raises InputError naming the option."""
     try:
-        return NextHop.model_validate(values).as_plan(name)
+        return NextHop.model_validate(values).as_plan(name, Path())
     except ValidationError as error:
         place, _, words = first_problem(error).partition(": ")
         raise InputError(f"--{place.split('.')[0]}: {words}") from None
@@ -105,6 +106,12 @@ def put(
     udp_port: Annotated[
         int | None, typer.Option(help="UDP destination port; default: that of the port")
     ] = None,
+    compress: Annotated[
+        str | None, typer.Option(help="lz4: its convoys are compressed; default: they are not.")
+    ] = None,
+    dictionary: Annotated[
+        str | None, typer.Option(help="File for --compress that both ends know.")
+    ] = None,
     pid: Pid = None,
     as_json: Json = False,
 ) -> Result:
@@ -118,7 +125,8 @@ def put(
     """
     values: dict[str, Any] = {
         "port": port, "mac": mac, "ip": ip, "nfi": nfi, "mtu": mtu, "vlan": vlan, "ttl": ttl,
-        "udp-port": udp_port, "leaving": leaving or None,
+        "udp-port": udp_port, "leaving": leaving or None, "compress": compress,
+        "dictionary": dictionary,
     }  # fmt: skip
     if for_:
         values["for"] = [] if for_ == ["none"] else [scid(text) for text in for_]

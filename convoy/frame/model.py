@@ -13,6 +13,10 @@ PORT = 51966
 VERSION = 1
 ETHERNET = 0
 """Type: the packets are Ethernet frames without FCS."""
+COMPRESSED = 1
+"""Type: those, compressed as a whole."""
+LZ4 = 1
+"""Codec: an LZ4 block."""
 MAX_PACKETS = 255
 MIN_PACKET = 14
 """Bytes of the shortest embedded packet: an Ethernet header."""

@@ -3,11 +3,14 @@
 """From a frame's bytes to its packets, or to the reason why it is refused."""
 
 import struct
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
 
 from convoy.frame.checksum import checksum
+from convoy.frame.expand import expand
 from convoy.frame.model import (
+    COMPRESSED,
     ETHERNET,
     MIN_PACKET,
     PORT,
@@ -33,8 +36,11 @@ class _Ip(NamedTuple):
     ttl: int
 
 
-def decode(frame: bytes, port: int = PORT) -> Convoy:
+def decode(frame: bytes, port: int = PORT, dictionaries: Sequence[bytes] | None = None) -> Convoy:
     """Return what is in a frame; `port` is the UDP destination port of convoys.
+
+    dictionaries: compressed frames are expanded, with one of these (b"": without). None: they are
+    refused.
 
     Raises NotAConvoyError for an ordinary frame, FrameError for a convoy that is refused. The
     checks, and their order, are those of the specification.
@@ -48,7 +54,7 @@ def decode(frame: bytes, port: int = PORT) -> Convoy:
     else:
         raise NotAConvoyError(f"EtherType {ethertype:#06x} is not IP")
     source_port, payload = _udp(packet, ip)
-    nfi, packets = _convoy(payload)
+    nfi, packets = _convoy(payload, dictionaries)
     outer = Outer.model_construct(  # every field was read from as many bits as it may have
         dst_mac=frame[:6].hex(":"),
         src_mac=frame[6:12].hex(":"),
@@ -142,15 +148,18 @@ def _udp(packet: bytes, ip: _Ip) -> tuple[int, bytes]:
     return source_port, packet[ip.header + 8 :]
 
 
-def _convoy(payload: bytes) -> tuple[int, tuple[bytes, ...]]:
+def _convoy(payload: bytes, dictionaries: Sequence[bytes] | None) -> tuple[int, tuple[bytes, ...]]:
     """Return the NFI-ID and the packets of a payload of at least 4 bytes."""
     first, count, nfi = struct.unpack_from("!BBH", payload)
     if first >> 4 != VERSION:
         raise FrameError(Reason.BAD_VERSION, f"{first >> 4}, must be {VERSION}")
-    if first & 15 != ETHERNET:
+    compressed = dictionaries is not None and first & 15 == COMPRESSED
+    if first & 15 != ETHERNET and not compressed:
         raise FrameError(Reason.BAD_TYPE, f"{first & 15}, must be {ETHERNET}")
     if count == 0:
         raise FrameError(Reason.BAD_COUNT, "0 packets")
+    if dictionaries is not None and compressed:
+        payload = payload[:4] + expand(payload[4:], dictionaries)
     packets: list[bytes] = []
     at = 4
     for number in range(1, count + 1):

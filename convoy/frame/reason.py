@@ -21,6 +21,9 @@ class Reason(StrEnum):
     BAD_TYPE = "bad_type"
     BAD_COUNT = "bad_count"
     RUNT_PACKET = "runt_packet"
+    BAD_CODEC = "bad_codec"
+    WRONG_DICTIONARY = "wrong_dictionary"
+    BAD_BLOCK = "bad_block"
 
 
 class FrameError(InputError):

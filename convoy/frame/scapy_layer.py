@@ -5,7 +5,10 @@
     from convoy.frame.scapy_layer import Convoy, Embedded
     Ether() / IP() / UDP() / Convoy(nfi=7, packets=[Embedded(packet=Ether() / IP() / UDP())])
 
-Lengths and the number of packets are filled in unless they are given. Dissecting is forgiving, as
+    Convoy(type=1, count=2, bytes=124, block=...)
+
+Lengths and the number of packets are filled in unless they are given, but for compressed frames
+(type 1), which are not expanded. Dissecting is forgiving, as
 scapy is: what does not add up is shown as far as it goes. A packet inside of a convoy that looks
 like one itself is shown as one, though no receiver disaggregates it. To validate a frame, use
 convoy.frame.
@@ -15,15 +18,20 @@ scapy is not among Convoy's own requirements: `pip install scapy`.
 from typing import Any
 
 from convoy.errors import InputError
-from convoy.frame.model import PORT
+from convoy.frame.model import COMPRESSED, LZ4, PORT
 
 try:
     from scapy.fields import (
         BitField,
+        ByteEnumField,
+        ByteField,
+        ConditionalField,
         FieldLenField,
         PacketLenField,
         PacketListField,
         ShortField,
+        StrField,
+        XIntField,
     )
     from scapy.layers.inet import UDP
     from scapy.layers.l2 import Ether
@@ -48,6 +56,10 @@ class Embedded(Packet):  # type: ignore[misc, unused-ignore]
         return b"", s
 
 
+def _is_compressed(packet: Any) -> bool:
+    return bool(packet.type == COMPRESSED)
+
+
 class Convoy(Packet):  # type: ignore[misc, unused-ignore]
     """The convoy header and its packets."""
 
@@ -57,13 +69,23 @@ class Convoy(Packet):  # type: ignore[misc, unused-ignore]
         BitField("type", 0, 4),
         FieldLenField("count", None, fmt="B", count_of="packets"),
         ShortField("nfi", 0),
-        PacketListField(
-            "packets", [], Embedded, count_from=lambda packet: packet.count, max_count=255
+        ConditionalField(ByteEnumField("codec", LZ4, {LZ4: "LZ4"}), _is_compressed),
+        ConditionalField(ByteField("reserved", 0), _is_compressed),
+        ConditionalField(ShortField("bytes", 0), _is_compressed),
+        ConditionalField(XIntField("dictionary", 0), _is_compressed),
+        ConditionalField(StrField("block", b""), _is_compressed),
+        ConditionalField(
+            PacketListField(
+                "packets", [], Embedded, count_from=lambda packet: packet.count, max_count=255
+            ),
+            lambda packet: packet.type != COMPRESSED,
         ),
     ]
 
     def mysummary(self) -> str:
         """Return scapy's one-line summary."""
+        if _is_compressed(self):
+            return f"Convoy of {self.count}, compressed, to NFI-ID {self.nfi}"
         return f"Convoy of {len(self.packets)} to NFI-ID {self.nfi}"
 
 

@@ -78,6 +78,15 @@ REFUSED = Metric(
 NEXT_HOP_INFO = Metric(
     Kind.INFO, "convoy_next_hop", "A next hop and its port.", ("next_hop", "port")
 )
+NEXT_HOP_COMPRESSED = {
+    key: Metric(Kind.COUNTER, f"convoy_next_hop_{name}", words, ("next_hop",))
+    for key, name, words in (
+        ("frames", "compressed_frames", "Convoys that were compressed."),
+        ("not_smaller", "not_smaller_frames", "Convoys that compression did not make smaller."),
+        ("bytes_before", "before_compression_bytes", "Bytes of both before compression."),
+        ("bytes_after", "after_compression_bytes", "Bytes of both as they were sent."),
+    )
+}
 NEXT_HOP_FILL = Metric(
     Kind.HISTOGRAM,
     "convoy_next_hop_frame_packets",
@@ -174,6 +183,8 @@ def page_of(counts: Counts, version: str) -> Page:
         labels = label("next_hop", name)
         page.add(NEXT_HOP_INFO, 1, f"{labels},{label('port', hop['port'])}")
         page.add_histogram(NEXT_HOP_FILL, _sizes(hop["sizes"]), FILL, labels)
+        for key, value in hop.get("compressed", {}).items():
+            page.add(NEXT_HOP_COMPRESSED[key], value, labels)
     for key, metric in OPENFLOW.items():
         if "openflow" in counts:  # the node has controllers
             page.add(metric, counts["openflow"][key])

@@ -52,12 +52,20 @@ struct cv_port_counters {
 	uint64_t drops[CV_DROP_REASONS]; // packets, at rx or tx
 } __rte_cache_aligned;
 
+// Frames of several packets to a next hop that compresses, and compressed ones that were received.
+struct cv_compression_counters {
+	uint64_t frames; // compressed
+	uint64_t not_smaller; // sent as they are
+	uint64_t bytes_before, bytes_after; // of whole frames, before compression and after it
+};
+
 // One worker's share of the frames that came in by a port, or that went to a next hop: how many
 // had how many packets. One packet: sent as it is, or in a convoy of its own because it looks like
 // a convoy.
 struct cv_frame_counters {
 	uint64_t sizes[CV_CONVOY_PACKETS_MAX + 1]; // frames, by packets
 	uint64_t refused[CV_CONVOY_REASONS]; // received only
+	struct cv_compression_counters compression;
 } __rte_cache_aligned;
 
 // The only writer of *counter adds to it.

@@ -4,6 +4,7 @@
 #include "chain/lookalike.h"
 #include "chain/trace_hooks.h"
 #include "chain/tx_buffer.h"
+#include "compress/compress.h"
 #include "convoy/frame_inline.h"
 
 // May a buffer become a frame, of packets from begin on? Not what somebody else holds too, nor what
@@ -52,15 +53,42 @@ static void put(struct cv_tx *tx, uint16_t next_hop, struct rte_mbuf *buffer, ui
 	cv_tx_buffer_put(tx, tx->next_hops[next_hop].port, buffer, count);
 }
 
+// Writes a frame of several packets, which lie from begin to end, compressed if that is smaller.
+// Returns its first byte, and its end.
+static __rte_noinline uint8_t *make_compressed(struct cv_tx *tx, uint16_t next_hop, uint8_t *begin,
+	const uint8_t **end, unsigned count, const struct cv_view *first)
+{
+	const struct cv_next_hop *to = &tx->next_hops[next_hop];
+	struct cv_compression_counters *counters = &tx->next_hop_counters[next_hop].compression;
+	const rte_be16_t sport = cv_flow_sport(first); // of the packet, before it is compressed
+	const uint32_t raw = (uint32_t)(*end - begin);
+	const uint32_t made = cv_compress(to->compressor, tx->tx_queue, begin, raw);
+	const uint32_t bytes = made > 0 ? made : raw;
+	uint8_t *data =
+		cv_outer_write(&to->outer, begin - to->outer.len, (uint8_t)count, bytes, sport);
+
+	if (made > 0)
+		data[to->outer.len - CV_CONVOY_LEN] = CV_CONVOY_VERSION << 4 | CV_CONVOY_COMPRESSED;
+	cv_count(made > 0 ? &counters->frames : &counters->not_smaller, 1);
+	cv_count(&counters->bytes_before, to->outer.len + raw);
+	cv_count(&counters->bytes_after, to->outer.len + bytes);
+	*end = begin + bytes;
+	return data;
+}
+
 // Sends what lies from begin to end in a buffer, which fits into a convoy.
 static CV_INLINE void put_frame(struct cv_tx *tx, uint16_t next_hop, struct rte_mbuf *buffer,
 	uint8_t *begin, const uint8_t *end, unsigned count, const struct cv_view *first)
 {
 	const struct cv_outer *outer = &tx->next_hops[next_hop].outer;
-	const uint8_t *data = cv_frame_make(outer, begin, end, (uint8_t)count, first);
+	const uint8_t *data;
 
 	if (cv_trace_is_on())
 		cv_trace_convoy(buffer, next_hop, begin, end, count);
+	if (CV_UNLIKELY(tx->next_hops[next_hop].compressor != NULL) && count > 1)
+		data = make_compressed(tx, next_hop, begin, &end, count, first);
+	else
+		data = cv_frame_make(outer, begin, end, (uint8_t)count, first);
 	cv_buffer_set(buffer, data, (uint32_t)(end - data));
 	put(tx, next_hop, buffer, (uint8_t)count);
 }

@@ -97,6 +97,44 @@ static __rte_noinline enum cv_drop_reason refusal_of(
 	return rx->senders_count > 0 ? CV_DROP_UNKNOWN_SENDER : CV_DROP_REASONS;
 }
 
+// A frame that the walk refused. If it is a compressed one it is expanded into a buffer of its own,
+// which takes the frame's place: that is walked next. CV_DROP_REASONS: done. Else the frame is to be
+// dropped for that, and nothing has changed; a malformed one is counted.
+static __rte_noinline enum cv_drop_reason take_other(struct rte_mbuf **frame,
+	const struct cv_view *outer, enum cv_convoy_reason reason, const struct cv_convoy_rx *rx)
+{
+	struct cv_compression_counters *counters = &rx->counters->compression;
+	enum cv_drop_reason refusal;
+	struct rte_mbuf *expanded;
+	uint16_t len;
+
+	if (reason != CV_CONVOY_BAD_TYPE || !rx->expander.on) {
+		cv_count(&rx->counters->refused[reason], 1);
+		return CV_DROP_BAD_CONVOY;
+	}
+	refusal = refusal_of(outer, rx);
+	if (refusal != CV_DROP_REASONS)
+		return refusal;
+	expanded = rte_pktmbuf_alloc(rx->pool);
+	if (CV_UNLIKELY(expanded == NULL))
+		return CV_DROP_NO_BUFFER;
+	reason = cv_expand(&rx->expander, outer, rx->udp_port,
+		rte_pktmbuf_mtod(expanded, uint8_t *), rte_pktmbuf_tailroom(expanded), &len);
+	if (CV_UNLIKELY(reason != CV_CONVOY_OK)) {
+		cv_count(&rx->counters->refused[reason], 1);
+		rte_pktmbuf_free(expanded);
+		return CV_DROP_BAD_CONVOY;
+	}
+	expanded->data_len = len;
+	expanded->pkt_len = len;
+	cv_count(&counters->frames, 1);
+	cv_count(&counters->bytes_before, len);
+	cv_count(&counters->bytes_after, outer->len);
+	rte_pktmbuf_free(*frame);
+	*frame = expanded;
+	return CV_DROP_REASONS;
+}
+
 // A function reads, and most write, something of every packet: nearly all lines of a convoy of so many.
 #define DENSE 8u
 
@@ -191,8 +229,13 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		} else if (CV_LIKELY(reason == CV_CONVOY_NOT_A_CONVOY)) {
 			burst->views[at] = outer;
 		} else {
-			cv_count(&rx->counters->refused[reason], 1);
-			refuse(frame, in, CV_DROP_BAD_CONVOY, counters);
+			refusal = take_other(&frames[i], &outer, reason, rx);
+			if (refusal == CV_DROP_REASONS) {
+				frame_bytes -= frames[i]->data_len; // it is counted as it came
+				i--;
+				continue;
+			}
+			refuse(frame, in, refusal, counters);
 			refused++;
 			continue;
 		}

@@ -7,6 +7,7 @@
 #define CV_RX_H
 
 #include "chain/path.h"
+#include "compress/compress.h"
 
 #define CV_CONVOY_SENDERS_MAX 16
 
@@ -23,6 +24,8 @@ struct cv_convoy_rx {
 	uint8_t senders_count; // 0: anybody's
 	bool copies; // the port: what it gives was just written by this core, and is near
 	struct cv_frame_counters *counters; // this worker's
+	struct cv_expander expander; // of compressed frames; off: they are refused by their type
+	struct rte_mempool *pool; // for what these expand to
 };
 
 // Makes a burst of n <= CV_BURST_MAX received packets, which from now on belong to it. All came

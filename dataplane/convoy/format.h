@@ -19,6 +19,7 @@
 #define CV_CONVOY_PORT 51966 // UDP destination port unless configured: 0xcafe
 #define CV_CONVOY_VERSION 1
 #define CV_CONVOY_ETHERNET 0 // type: the packets are Ethernet frames without FCS
+#define CV_CONVOY_COMPRESSED 1 // type: those, compressed as a whole
 #define CV_CONVOY_LEN 4 // the convoy header
 #define CV_CONVOY_PREFIX_LEN 2 // the length before each packet
 #define CV_CONVOY_PACKETS_MAX 255 // the count has 8 bits
@@ -37,6 +38,18 @@ struct cv_convoy_header {
 } __attribute__((packed, aligned(1)));
 
 static_assert(sizeof(struct cv_convoy_header) == CV_CONVOY_LEN, "as on the wire");
+
+#define CV_CONVOY_LZ4 1 // codec: an LZ4 block
+
+// Behind the convoy header where the type is CV_CONVOY_COMPRESSED; the compressed bytes follow.
+struct cv_convoy_compression {
+	uint8_t codec;
+	uint8_t reserved; // 0
+	rte_be16_t bytes; // of the packets with their lengths, expanded
+	rte_be32_t dictionary; // its CRC-32; 0: none
+} __attribute__((packed, aligned(1)));
+
+static_assert(sizeof(struct cv_convoy_compression) == 8, "as on the wire");
 
 // The length before a packet.
 static CV_INLINE void cv_convoy_write_len(uint8_t *at, uint32_t len)

@@ -33,8 +33,11 @@ static CV_INLINE uint32_t cv_next_hop_key(uint8_t port, enum cv_scid_kind kind, 
 	return (uint32_t)port << 26 | (uint32_t)kind << 24 | id;
 }
 
+struct cv_compressor;
+
 struct cv_next_hop {
 	struct cv_outer outer;
+	struct cv_compressor *compressor; // the caller's; NULL: its convoys travel as they are
 	uint8_t port; // that its convoys leave by
 };
 

@@ -28,6 +28,9 @@ const char *const cv_convoy_reason_names[CV_CONVOY_REASONS] = {
 	[CV_CONVOY_BAD_TYPE] = "bad_type",
 	[CV_CONVOY_BAD_COUNT] = "bad_count",
 	[CV_CONVOY_RUNT_PACKET] = "runt_packet",
+	[CV_CONVOY_BAD_CODEC] = "bad_codec",
+	[CV_CONVOY_WRONG_DICTIONARY] = "wrong_dictionary",
+	[CV_CONVOY_BAD_BLOCK] = "bad_block",
 };
 
 // A length, read once: see CV_COPIED.
@@ -243,9 +246,9 @@ static CV_INLINE bool read_fast_path(
 }
 #endif
 
-// The headers of any frame. Not inlined: what it needs is not paid for where it is not needed.
-static __attribute__((noinline)) enum cv_convoy_reason read_headers(
-	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port)
+// The headers of any frame of a type.
+static CV_INLINE enum cv_convoy_reason read_typed(
+	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port, uint8_t type)
 {
 	struct datagram is = {.room = (uint32_t)(frame->len - frame->l3)};
 	uint8_t *at = frame->data + frame->l3;
@@ -275,11 +278,11 @@ static __attribute__((noinline)) enum cv_convoy_reason read_headers(
 	CV_COPIED();
 	if (header.version_type >> 4 != CV_CONVOY_VERSION)
 		return CV_CONVOY_BAD_VERSION;
-	if ((header.version_type & 15) != CV_CONVOY_ETHERNET)
+	if ((header.version_type & 15) != type)
 		return CV_CONVOY_BAD_TYPE;
 	at += sizeof(header);
 	room = is.ip_len - is.header - CV_UDP_LEN - sizeof(header);
-	if (header.count == 0 || room < CV_CONVOY_PREFIX_LEN)
+	if (header.count == 0 || (type == CV_CONVOY_ETHERNET && room < CV_CONVOY_PREFIX_LEN))
 		return CV_CONVOY_BAD_COUNT;
 
 	convoy->data = frame->data;
@@ -289,6 +292,13 @@ static __attribute__((noinline)) enum cv_convoy_reason read_headers(
 	convoy->sport = is.udp.sport;
 	convoy->count = header.count;
 	return CV_CONVOY_OK;
+}
+
+// Not inlined: what it needs is not paid for where it is not needed.
+static CV_NOINLINE enum cv_convoy_reason read_headers(
+	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port)
+{
+	return read_typed(convoy, frame, port, CV_CONVOY_ETHERNET);
 }
 
 CV_HOT enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_view *views,
@@ -313,4 +323,10 @@ CV_HOT enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_
 		return CV_CONVOY_OK;
 	convoy->each = 0;
 	return walk_each(views, frame, at, convoy->count, room);
+}
+
+enum cv_convoy_reason cv_convoy_walk_compressed(
+	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port)
+{
+	return read_typed(convoy, frame, port, CV_CONVOY_COMPRESSED);
 }

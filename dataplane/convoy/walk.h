@@ -35,6 +35,9 @@ enum cv_convoy_reason {
 	CV_CONVOY_BAD_TYPE,
 	CV_CONVOY_BAD_COUNT, // no packets, or fewer than counted
 	CV_CONVOY_RUNT_PACKET, // a packet without a whole Ethernet header
+	CV_CONVOY_BAD_CODEC, // compressed by what this receiver does not have
+	CV_CONVOY_WRONG_DICTIONARY, // compressed with a dictionary that this receiver does not have
+	CV_CONVOY_BAD_BLOCK, // does not expand to as many bytes as it says
 	CV_CONVOY_REASONS // how many there are
 };
 
@@ -59,7 +62,13 @@ struct cv_convoy {
 enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_view *views,
 	const struct cv_view *frame, rte_be16_t port);
 
-// The same for a function that only wants the packets: those of a convoy to the default port, or
+// The headers of a frame of type CV_CONVOY_COMPRESSED, the compression header not included: packets_at
+// is where that would begin. convoy->each is not set, and no packet is looked at. CV_CONVOY_BAD_TYPE:
+// it is of another type.
+enum cv_convoy_reason cv_convoy_walk_compressed(
+	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port);
+
+// cv_convoy_walk() for a function that only wants the packets: those of a convoy to the default port, or
 // the frame itself where it is an ordinary packet. Returns how many; 0: the frame does not add up,
 // has no Ethernet header, or is longer than 65,535 bytes, and nobody should see anything of it.
 static CV_INLINE unsigned cv_convoy_packets(struct cv_view *packets, uint8_t *frame, uint32_t len)

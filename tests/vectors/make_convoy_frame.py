@@ -13,6 +13,7 @@ that is given `outer`, `nfi` and `packets` makes exactly this frame.
 import json
 import struct
 import sys
+import zlib
 from typing import Any
 
 from scapy.layers.inet import IP, TCP, UDP
@@ -233,6 +234,91 @@ def payload_refused() -> None:
     )
 
 
+def compressed(
+    block: bytes,
+    length: int,
+    count: int,
+    dictionary: bytes = b"",
+    codec: int = 1,
+    reserved: int = 0,
+) -> bytes:
+    """Return the UDP payload of a frame of type 1."""
+    name = zlib.crc32(dictionary) if dictionary else 0
+    return struct.pack("!BBHBBHI", 0x11, count, 7, codec, reserved, length, name) + block
+
+
+def lz4(*sequences: tuple[bytes, int, int], last: bytes) -> bytes:
+    """Return an LZ4 block of sequences (literals, offset, length of the match) and literals."""
+
+    def more(number: int) -> bytes:
+        return (
+            b"" if number < 15 else b"\xff" * ((number - 15) // 255) + bytes([(number - 15) % 255])
+        )
+
+    block = b""
+    for literals, offset, match in sequences:
+        block += bytes([min(len(literals), 15) << 4 | min(match - 4, 15)]) + more(len(literals))
+        block += literals + struct.pack("<H", offset) + more(match - 4)
+    return block + bytes([min(len(last), 15) << 4]) + more(len(last)) + last
+
+
+def expanded() -> list[dict[str, Any]]:
+    """Return vectors for a receiver that expands: with `dictionary`, in hex, where it has one.
+
+    One that does not refuses all of them but those that are refused before: `bad_type`.
+    """
+    one, two = inner(60, 1), inner(60, 2)
+    both = embed([one, two])
+    whole = lz4(last=both)
+    # The second packet begins as the first does, and both as the dictionary.
+    match = lz4((both[:62], 62, 20), last=both[82:])
+    zeros = embed([bytes(60), bytes(60)])
+    known = embed([inner(60, 9)])
+    with_known = lz4((b"", 62, 20), last=both[20:])
+    result: list[dict[str, Any]] = []
+
+    def add(name: str, reason: str, data: bytes, **more: Any) -> None:
+        sent = more.pop("sent", None) or frame(more.pop("outer", V4), data)
+        result.append({"name": name, "reason": reason, **more, "frame": sent.hex()})
+
+    def good(name: str, data: bytes, **more: Any) -> None:
+        add(name, "ok", data, nfi=7, packets=[one.hex(), two.hex()], **more)
+
+    good("literals only", compressed(whole, 124, 2))
+    good("IPv6, literals only", compressed(whole, 124, 2), outer=V6)
+    good("a match", compressed(match, 124, 2))
+    run = lz4((b"\0\x3c\0", 1, 59), (b"\0\x3c\0", 1, 54), last=bytes(5))
+    nulls = [bytes(60).hex()] * 2
+    add("matches that overlap", "ok", compressed(run, len(zeros), 2), nfi=7, packets=nulls)
+    good("a dictionary", compressed(with_known, 124, 2, known), dictionary=known.hex())
+    good("a dictionary that is not used", compressed(match, 124, 2), dictionary=known.hex())
+    add("no compression header", "bad_length", compressed(b"", 124, 2)[:11])
+    add("no packets", "bad_count", compressed(whole, 124, 0))
+    add("codec 0", "bad_codec", compressed(whole, 124, 2, codec=0))
+    add("codec 2", "bad_codec", compressed(whole, 124, 2, codec=2))
+    add("reserved bits", "bad_codec", compressed(whole, 124, 2, reserved=1))
+    add("a dictionary, none here", "wrong_dictionary", compressed(with_known, 124, 2, known))
+    other = {"dictionary": known[1:].hex()}
+    add("another dictionary", "wrong_dictionary", compressed(with_known, 124, 2, known), **other)
+    add("no bytes", "bad_length", compressed(lz4(last=b""), 0, 2))
+    add("an empty block", "bad_block", compressed(b"", 124, 2))
+    add("one byte less than it says", "bad_block", compressed(whole, 125, 2))
+    add("one byte more than it says", "bad_block", compressed(whole, 123, 2))
+    add("a bomb", "bad_block", compressed(lz4((b"a", 1, 60000), last=b"bcdef"), 124, 2))
+    add("the block is cut", "bad_block", compressed(match[:-1], 124, 2))
+    add("a match before the first byte", "bad_block", compressed(with_known, 124, 2))
+    add("an offset of 0", "bad_block", compressed(match.replace(b"\x3e\0", b"\0\0"), 124, 2))
+    runt = embed([one, two[:13]])
+    add("a packet of 13 bytes", "runt_packet", compressed(lz4(last=runt), len(runt), 2))
+    add("one more counted than there are", "bad_count", compressed(whole, 124, 3))
+    add("one fewer counted than there are", "trailing_bytes", compressed(whole, 124, 1))
+    add("type 2", "bad_type", b"\x12" + compressed(whole, 124, 2)[1:])
+    add("version 2", "bad_version", b"\x21" + compressed(whole, 124, 2)[1:])
+    cut = frame(V4, compressed(whole, 124, 2))[:-1]
+    add("the frame is cut", "truncated", b"", sent=cut)
+    return result
+
+
 accepted()
 not_convoys()
 outer_refused()
@@ -242,4 +328,6 @@ assert len(set(names)) == len(names), "names are unique"
 about = "Made by make_convoy_frame.py; docs/convoy-frame.md is the specification."
 head = {"schema": "convoy.vectors.frame/1", "about": about}
 lines = ",\n".join(json.dumps(vector) for vector in vectors)
-sys.stdout.write(json.dumps(head)[:-1] + ', "vectors": [\n' + lines + "\n]}\n")
+more = ",\n".join(json.dumps(vector) for vector in expanded())
+sys.stdout.write(json.dumps(head)[:-1] + ', "vectors": [\n' + lines + "\n],\n")
+sys.stdout.write('"expanded": [\n' + more + "\n]}\n")

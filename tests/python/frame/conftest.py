@@ -21,6 +21,8 @@ settings.load_profile("frame")
 ROOT = Path(__file__).resolve().parents[3]
 VECTORS_FILE = ROOT / "tests/vectors/convoy-frame.json"
 VECTORS: list[dict[str, Any]] = json.loads(VECTORS_FILE.read_text())["vectors"]
+# For a receiver that expands compressed frames.
+EXPANDED: list[dict[str, Any]] = json.loads(VECTORS_FILE.read_text())["expanded"]
 GOOD = [vector for vector in VECTORS if vector["reason"] == "ok"]
 NAMES = {"ids": lambda vector: vector["name"]}
 

@@ -15,7 +15,7 @@ from scapy.utils import RawPcapWriter
 
 from convoy.frame import FrameError, decode
 
-from .conftest import NAMES, ROOT, VECTORS
+from .conftest import EXPANDED, NAMES, ROOT, VECTORS
 
 pytestmark = pytest.mark.skipif(
     shutil.which("tshark") is None, reason="tshark is not installed: run 'make setup'"
@@ -76,6 +76,9 @@ def refused_for_its_payload(vector) -> bool:
 def test_a_vector_is_shown_as_what_it_is(rows, vector):
     row = rows[VECTORS.index(vector)]
     assert not row["_ws.lua.error"]
+    if vector["name"] == "first byte 0x11":  # a compressed frame, which it does not expand
+        assert row["convoy.reason"] == "bad_codec"
+        return
     if vector["reason"] == "ok":
         lengths = [str(len(packet) // 2) for packet in vector["packets"]]
         assert row["convoy.packet.length"].split(",") == lengths
@@ -107,3 +110,21 @@ def test_the_port_is_a_preference(capture):
     for vector, row in zip(VECTORS, rows, strict=True):
         to_4000 = vector.get("port") == 4000 and vector["reason"] == "ok"
         assert (row["convoy.count"] != "") == to_4000
+
+
+def test_compressed_frames_are_shown_as_far_as_they_can_be(tmp_path):
+    path = tmp_path / "compressed.pcap"
+    writer = RawPcapWriter(str(path), linktype=1)
+    writer.write_header(None)
+    for vector in EXPANDED:
+        writer.write_packet(bytes.fromhex(vector["frame"]))
+    writer.close()
+    seen = ("bad_codec", "bad_version", "bad_type")
+    for vector, row in zip(EXPANDED, tshark(path), strict=True):
+        assert not row["_ws.lua.error"]
+        assert row["convoy.packet.length"] == ""
+        if vector["reason"] == "ok":
+            assert row["convoy.reason"] == ""
+            assert row["_ws.col.Info"] == "Convoy of 2 to NFI-ID 7, compressed"
+        elif vector["reason"] in seen or vector["name"] in ("no packets", "no compression header"):
+            assert row["convoy.reason"] == vector["reason"]

@@ -12,7 +12,7 @@ from scapy.layers.l2 import Ether
 from convoy.frame import Outer, Vlan, decode
 from convoy.frame.scapy_layer import Convoy, Embedded, bind
 
-from .conftest import GOOD, NAMES, packets_of
+from .conftest import EXPANDED, GOOD, NAMES, packets_of
 
 
 @pytest.mark.parametrize("vector", GOOD, **NAMES)
@@ -28,6 +28,19 @@ def test_a_vector_is_taken_apart_and_made_again(vector):
     frame[UDP].payload = Convoy(nfi=vector["nfi"], packets=packets)
     assert bytes(frame).hex() == vector["frame"]
     bind()
+
+
+@pytest.mark.parametrize("vector", [v for v in EXPANDED if v["reason"] == "ok"], **NAMES)
+def test_a_compressed_vector_is_taken_apart_and_made_again(vector):
+    frame = Ether(bytes.fromhex(vector["frame"]))
+    convoy = frame[Convoy]
+    assert (convoy.type, convoy.count, convoy.codec, convoy.reserved) == (1, 2, 1, 0)
+    assert convoy.bytes == sum(2 + len(packet) for packet in packets_of(vector))
+    assert convoy.mysummary() == "Convoy of 2, compressed, to NFI-ID 7"
+    names = ("count", "bytes", "dictionary", "block")
+    fields = {name: getattr(convoy, name) for name in names}
+    frame[UDP].payload = Convoy(type=1, nfi=vector["nfi"], **fields)
+    assert bytes(frame).hex() == vector["frame"]
 
 
 def test_what_scapy_makes_is_a_convoy():

@@ -9,7 +9,7 @@ import pytest
 
 from convoy.frame import FrameError, NotAConvoyError, Outer, Reason, decode, encode
 
-from .conftest import GOOD, NAMES, ROOT, VECTORS, VECTORS_FILE, packets_of
+from .conftest import EXPANDED, GOOD, NAMES, ROOT, VECTORS, VECTORS_FILE, packets_of
 
 
 @pytest.mark.parametrize("vector", VECTORS, **NAMES)
@@ -38,7 +38,25 @@ def test_a_frame_is_made_as_the_vector_has_it(vector):
 
 
 def test_every_reason_has_a_vector():
-    assert {vector["reason"] for vector in VECTORS} == set(Reason)
+    assert {vector["reason"] for vector in [*VECTORS, *EXPANDED]} == set(Reason)
+
+
+@pytest.mark.parametrize("vector", EXPANDED, **NAMES)
+def test_a_compressed_frame_is_what_the_vector_says(vector):
+    frame = bytes.fromhex(vector["frame"])
+    dictionaries = [b"", *([bytes.fromhex(vector["dictionary"])] if "dictionary" in vector else [])]
+    if vector["reason"] != "ok":
+        with pytest.raises(FrameError) as caught:
+            decode(frame, dictionaries=dictionaries)
+        assert caught.value.reason == vector["reason"]
+    else:
+        convoy = decode(frame, dictionaries=dictionaries)
+        assert list(convoy.packets) == packets_of(vector)
+        assert convoy.nfi == vector["nfi"]
+    before = ("bad_version", "truncated")
+    with pytest.raises(FrameError) as caught:
+        decode(frame)
+    assert caught.value.reason == (vector["reason"] if vector["reason"] in before else "bad_type")
 
 
 def test_the_script_makes_the_file():
