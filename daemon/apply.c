@@ -74,6 +74,7 @@ static void go_over(void *argument)
 	for (unsigned i = 0; part->apply->same_stages && i < node->plan->stages_count; i++)
 		if (node->plan->stages[i].worker == part->worker)
 			set_home(part->apply, node->handoff.finders[i]);
+	cv_node_handoff_read(next, part->worker);
 	EXCHANGE(worker->sources, to->sources);
 	EXCHANGE(worker->sources_count, to->sources_count);
 	EXCHANGE(worker->ticks, to->ticks);

@@ -307,6 +307,8 @@ int cv_node_connect(struct cv_node *node, struct cv_error *error)
 		(rc = cv_node_handoff_make(node, error)) == 0 &&
 		(rc = cv_node_flows_make(node, error)) == 0)
 		rc = cv_node_make_workers(node);
+	for (unsigned i = 0; rc == 0 && i < node->plan->workers_count; i++)
+		cv_node_handoff_read(node, i);
 	if (rc == 0)
 		rc = start_functions(node, error);
 	if (rc != 0)

@@ -250,6 +250,15 @@ void cv_node_flows_free(struct cv_node *node)
 	free(node->zones);
 }
 
+const struct cv_flow_zone *cv_node_flows_zone(
+	const struct cv_node *node, const struct cv_plan_stage *stage, unsigned worker)
+{
+	const struct set set = set_from(node, stage, 0);
+	const struct cv_node_zone *zone = set.count == 0 ? NULL : find(node, worker, &set);
+
+	return zone == NULL ? NULL : zone->zone;
+}
+
 static void list_group(struct cv_node_zone *zone, struct cv_flow_group *group)
 {
 	for (unsigned i = 0; i < zone->groups_count; i++)

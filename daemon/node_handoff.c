@@ -250,7 +250,8 @@ static int make_finder(struct cv_node *node, unsigned index)
 
 	home = cv_flow_home_create(&handoff->homes[stage->chain], stage->worker,
 		rewriter == NONE ? NULL : plan->functions[rewriter].nf,
-		rewriter == NONE ? NULL : node->functions[rewriter], rte_get_tsc_hz());
+		rewriter == NONE ? NULL : node->functions[rewriter], rte_get_tsc_hz(),
+		&handoff->rings[stage->worker * CV_WORKERS_MAX]);
 	if (home == NULL)
 		return -ENOMEM;
 	handoff->finders[index] = home;
@@ -324,6 +325,21 @@ void cv_node_handoff_free(struct cv_node *node)
 	free(handoff->rings);
 	free(handoff->workers);
 	rte_free(handoff->homes);
+}
+
+void cv_node_handoff_read(const struct cv_node *node, unsigned worker)
+{
+	for (unsigned i = 0; i < node->plan->stages_count; i++) {
+		const struct cv_plan_stage *stage = &node->plan->stages[i];
+		struct cv_flow_home *finder = node->handoff.finders[i];
+		uint64_t left = node->handoff.workers[stage->chain] & ~(UINT64_C(1) << worker);
+
+		for (; stage->worker == worker && finder != NULL && left != 0; left &= left - 1) {
+			const unsigned other = (unsigned)__builtin_ctzll(left);
+
+			cv_flow_home_read(finder, other, cv_node_flows_zone(node, stage, other));
+		}
+	}
 }
 
 const struct cv_handoff *cv_node_handoff_of(const struct cv_node *node, unsigned stage)

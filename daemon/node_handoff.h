@@ -38,6 +38,11 @@ int cv_node_handoff_find(struct cv_node *node, struct cv_error *error);
 int cv_node_handoff_make(struct cv_node *node, struct cv_error *error);
 void cv_node_handoff_free(struct cv_node *node);
 
+// A worker reads the flows that others keep of its chains in their zones of this node, where a chain
+// begins with functions that remember flows. By the worker, between two poll iterations, or while it
+// does not run.
+void cv_node_handoff_read(const struct cv_node *node, unsigned worker);
+
 // What a stage's path hands over with; NULL: it keeps everything.
 const struct cv_handoff *cv_node_handoff_of(const struct cv_node *node, unsigned stage);
 

@@ -21,8 +21,9 @@ struct cv_path_worker;
 
 // What a worker hands over packets with that it receives for one path.
 struct cv_handoff {
-	// Which worker keeps the flow of each of n packets; returns how many are another's.
-	uint16_t (*home)(void *homes, const struct cv_view *views, uint8_t *workers, uint16_t n);
+	// Which worker keeps the flow of each of n packets; returns how many are to go to others. One
+	// whose function is done with here may be called this worker's own (CV_VIEW_DONE).
+	uint16_t (*home)(void *homes, struct cv_view *views, uint8_t *workers, uint16_t n);
 	void *homes;
 	struct cv_ring *const *to; // by worker
 	uint8_t self;

@@ -32,6 +32,7 @@ struct cv_ring {
 	struct position popped_seen; // the pusher's copy
 	_Alignas(RTE_CACHE_LINE_SIZE) struct position popped; // written by the popper
 	struct position pushed_seen; // the popper's copy
+	uint32_t done; // buffers that were popped before the last pop: what came of them has left
 	_Alignas(RTE_CACHE_LINE_SIZE) char end[];
 };
 
@@ -161,10 +162,16 @@ uint16_t cv_ring_pop(
 	uint32_t views_count;
 	bool some; // more are there than one burst has
 
+	if (ring->done != at.buffers) // pairs with the acquire load in cv_ring_done()
+		__atomic_store_n(&ring->done, at.buffers, __ATOMIC_RELEASE);
 	if (there < CV_BUFFERS_MAX) {
 		// Pairs with the release store in cv_ring_push(): the packets are there.
 		__atomic_load(&ring->pushed, &ring->pushed_seen, __ATOMIC_ACQUIRE);
 		there = ring->pushed_seen.buffers - at.buffers;
+	}
+	if (there == 0) {
+		buffers->n = 0;
+		return 0;
 	}
 	some = there > CV_BUFFERS_MAX;
 	there = RTE_MIN(there, (uint32_t)CV_BUFFERS_MAX);
@@ -184,6 +191,16 @@ uint16_t cv_ring_pop(
 	return (uint16_t)views_count;
 }
 
+uint32_t cv_ring_pushed(const struct cv_ring *ring)
+{
+	return ring->pushed.buffers;
+}
+
+bool cv_ring_is_done(const struct cv_ring *ring, uint32_t pushed)
+{
+	return (int32_t)(__atomic_load_n(&ring->done, __ATOMIC_ACQUIRE) - pushed) >= 0;
+}
+
 static struct position load(const struct position *position)
 {
 	struct position value;
@@ -195,10 +212,16 @@ static struct position load(const struct position *position)
 
 bool cv_ring_has_room(const struct cv_ring *ring, uint32_t buffers, uint32_t views)
 {
-	struct position popped = load(&ring->popped);
+	struct position popped =
+		ring->popped_seen; // without the other side's line, if that is enough
 
-	return ring->buffers_mask + 1 - (ring->pushed.buffers - popped.buffers) >= buffers &&
-	       ring->views_mask + 1 - (ring->pushed.views - popped.views) >= views;
+	for (int again = 0; again < 2; again++) {
+		if (ring->buffers_mask + 1 - (ring->pushed.buffers - popped.buffers) >= buffers &&
+			ring->views_mask + 1 - (ring->pushed.views - popped.views) >= views)
+			return true;
+		popped = load(&ring->popped);
+	}
+	return false;
 }
 
 uint32_t cv_ring_count(const struct cv_ring *ring)

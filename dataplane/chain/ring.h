@@ -40,6 +40,13 @@ uint16_t cv_ring_push(struct cv_ring *ring, const struct cv_buffers *buffers,
 uint16_t cv_ring_pop(
 	struct cv_ring *ring, struct cv_buffers *buffers, struct cv_view *views, uint16_t n);
 
+// How many buffers were pushed since the beginning, modulo 2^32. For the pusher.
+uint32_t cv_ring_pushed(const struct cv_ring *ring);
+
+// Whether the popper has popped again after so many buffers that were pushed: a worker has by then
+// sent what came of them. For the pusher.
+bool cv_ring_is_done(const struct cv_ring *ring, uint32_t pushed);
+
 // True if a burst of so many buffers and views fits in now. For the pusher.
 bool cv_ring_has_room(const struct cv_ring *ring, uint32_t buffers, uint32_t views);
 

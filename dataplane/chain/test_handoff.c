@@ -19,7 +19,7 @@ static struct cv_ring *rings[CV_WORKERS_MAX];
 static struct cv_port_counters counters[3];
 static struct cv_path_worker worker;
 
-static uint16_t home(void *homes, const struct cv_view *views, uint8_t *workers, uint16_t n)
+static uint16_t home(void *homes, struct cv_view *views, uint8_t *workers, uint16_t n)
 {
 	uint16_t others = 0;
 

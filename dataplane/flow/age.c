@@ -52,7 +52,9 @@ static unsigned leave_unseen(struct cv_flow_zone *zone, bool v6, uint32_t *over,
 	for (unsigned i = 0; i < count; i++) {
 		const struct cv_flow *flow = cv_flow_at(&zone->table[v6], over[i]);
 
-		if ((int32_t)(zone->now - flow->seen - zone->timeouts[flow->timeout]) < 0)
+		// Other workers write it, too, and their time may be ahead by a tick.
+		if ((int32_t)(zone->now - flow->seen - (zone->stale - 1) -
+			      zone->timeouts[flow->timeout]) < 0)
 			cv_flow_set_deadline(zone, v6, over[i], flow->seen);
 		else
 			over[left++] = over[i];

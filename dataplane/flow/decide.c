@@ -421,6 +421,7 @@ uint32_t cv_flow_renew(struct cv_flow_group *group, struct cv_nf_worker *worker,
 		cv_flow_end(zone, worker, v6, index);
 		return CV_FLOW_NONE;
 	}
+	cv_flow_unsettle(&zone->table[v6], index);
 	cv_flow_key(flow, CV_FLOW_FORWARD, v6, &key);
 	ask(decided, worker, &packet, &key, v6, index, before, changed, &decision);
 	if (is_drop(&decision)) {

@@ -15,12 +15,18 @@
 #define FRAGMENT_TICKS (30 * TICKS_PER_S) // 15 to 30 s, as the flow path remembers them
 
 struct cv_flow_home *cv_flow_home_create(const struct cv_flow_homes *homes, unsigned self,
-	const struct cv_nf *nf, const void *instance, uint64_t tsc_hz)
+	const struct cv_nf *nf, const void *instance, uint64_t tsc_hz, struct cv_ring *const *to)
 {
 	struct cv_flow_home *home = calloc(1, sizeof(*home));
 
 	if (home == NULL)
 		return NULL;
+	if (to != NULL)
+		home->foreign = cv_flow_foreign_create(homes->workers, homes->count, to);
+	if (to != NULL && home->foreign == NULL) {
+		free(home);
+		return NULL;
+	}
 	home->homes = homes;
 	home->flow = nf != NULL ? nf->flow : NULL;
 	home->instance = instance;
@@ -32,7 +38,15 @@ struct cv_flow_home *cv_flow_home_create(const struct cv_flow_homes *homes, unsi
 
 void cv_flow_home_destroy(struct cv_flow_home *home)
 {
+	if (home != NULL)
+		cv_flow_foreign_destroy(home->foreign);
 	free(home);
+}
+
+void cv_flow_home_read(struct cv_flow_home *home, unsigned worker, const struct cv_flow_zone *zone)
+{
+	if (home->foreign != NULL)
+		cv_flow_foreign_read(home->foreign, worker, zone);
 }
 
 const void *cv_flow_home_instance(const struct cv_flow_home *home)
@@ -160,8 +174,7 @@ uint8_t cv_flow_home_of_one(struct cv_flow_home *home, const struct cv_view *vie
 	}
 }
 
-uint16_t cv_flow_home_find(
-	void *instance, const struct cv_view *views, uint8_t *workers, uint16_t n)
+uint16_t cv_flow_home_find(void *instance, struct cv_view *views, uint8_t *workers, uint16_t n)
 {
 	struct cv_flow_home *home = instance;
 

@@ -30,18 +30,25 @@ struct cv_flow_homes {
 
 // What one worker finds homes with. It remembers first fragments.
 struct cv_flow_home;
+struct cv_flow_zone;
+struct cv_ring;
 
-// nf, instance: who rewrites addresses or ports; NULL: nobody. homes and these must live as long.
-// NULL: no memory.
+// nf, instance: who rewrites addresses or ports; NULL: nobody. to: its rings to the others, by worker;
+// NULL: it reads no flows of others. homes and these must live as long. NULL: no memory.
 struct cv_flow_home *cv_flow_home_create(const struct cv_flow_homes *homes, unsigned self,
-	const struct cv_nf *nf, const void *instance, uint64_t tsc_hz);
+	const struct cv_nf *nf, const void *instance, uint64_t tsc_hz, struct cv_ring *const *to);
 void cv_flow_home_destroy(struct cv_flow_home *home);
 
 // Who rewrites: the instance, or NULL. It is another from now on: by the worker, or while it does not run.
 const void *cv_flow_home_instance(const struct cv_flow_home *home);
 void cv_flow_home_replace(struct cv_flow_home *home, const void *instance);
 
-// The worker of each of n packets; returns how many are not self's. struct cv_handoff's home().
-uint16_t cv_flow_home_find(void *home, const struct cv_view *views, uint8_t *workers, uint16_t n);
+// The flows of another worker are in this zone: what is settled of them is done here from now on, for
+// paths that begin with the same functions (flow/foreign.h). NULL: all is handed over. By the worker
+// itself, or while it does not run.
+void cv_flow_home_read(struct cv_flow_home *home, unsigned worker, const struct cv_flow_zone *zone);
+
+// The worker of each of n packets; returns how many are to go to others. struct cv_handoff's home().
+uint16_t cv_flow_home_find(void *home, struct cv_view *views, uint8_t *workers, uint16_t n);
 
 #endif

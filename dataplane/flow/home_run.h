@@ -4,6 +4,7 @@
 // Homes of a burst, compiled for different processors, each as CV_FLOW_HOME_RUN: with AES the hash
 // is inline.
 #include "flow/common.h"
+#include "flow/foreign_run.h"
 #include "flow/fragments.h"
 #include "flow/home.h"
 #include "flow/table.h"
@@ -18,11 +19,13 @@ struct cv_flow_home {
 	const void *instance;
 	uint8_t self;
 	unsigned shift; // of TSC cycles to ticks of fragments
+	struct cv_flow_foreign *foreign; // NULL: nothing of others is read
+	bool traced; // what was handed over meanwhile may be on its way
 	struct cv_flow_fragments fragments;
 };
 
 typedef uint16_t cv_flow_home_run(
-	struct cv_flow_home *home, const struct cv_view *views, uint8_t *workers, uint16_t n);
+	struct cv_flow_home *home, struct cv_view *views, uint8_t *workers, uint16_t n);
 
 cv_flow_home_run cv_flow_home_run_baseline, cv_flow_home_run_aes;
 
@@ -63,12 +66,33 @@ static CV_INLINE uint8_t home_by_ends(const struct cv_flow_homes *homes, uint32_
 	return cv_flow_homes_at(homes, hash_of(&homes->secret, low | (uint64_t)proto << 48, high));
 }
 
+// A trace is told nothing here: all are handed over as long as there is one, and until they have left.
+static inline bool may_read(struct cv_flow_home *home)
+{
+	if (cv_trace_is_on())
+		home->traced = true;
+	for (unsigned i = 0; home->traced && i < home->foreign->peers_count; i++) {
+		const struct cv_ring *ring = home->foreign->peers[i].ring;
+
+		if (ring != NULL && !cv_ring_is_done(ring, cv_ring_pushed(ring)))
+			return false;
+	}
+	home->traced = cv_trace_is_on();
+	return !home->traced;
+}
+
 uint16_t CV_FLOW_HOME_RUN(
-	struct cv_flow_home *home, const struct cv_view *views, uint8_t *workers, uint16_t n)
+	struct cv_flow_home *home, struct cv_view *views, uint8_t *workers, uint16_t n)
 {
 	const struct cv_flow_homes *homes = home->homes;
 	const uint8_t self = home->self;
-	unsigned others = 0;
+	struct cv_flow_foreign *foreign =
+		home->foreign != NULL && may_read(home) ? home->foreign : NULL;
+	uint16_t which[CV_BURST_MAX];
+	unsigned others = 0, foreign_count = 0;
+
+	if (home->foreign != NULL)
+		foreign_begin(home->foreign);
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct cv_view *view = &views[i];
@@ -95,6 +119,16 @@ uint16_t CV_FLOW_HOME_RUN(
 				tuple.dport, tuple.proto);
 		workers[i] = worker;
 		others += worker != self;
+		which[foreign_count] = (uint16_t)i;
+		foreign_count += worker != self;
+		if (CV_UNLIKELY(foreign_count == CV_BURST_MAX)) {
+			if (foreign != NULL)
+				others -= foreign_run(
+					foreign, self, views, workers, which, foreign_count);
+			foreign_count = 0;
+		}
 	}
+	if (foreign != NULL && foreign_count > 0)
+		others -= foreign_run(foreign, self, views, workers, which, foreign_count);
 	return (uint16_t)others;
 }

@@ -100,6 +100,7 @@ static void track(struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed
 	struct cv_flow *flow, uint32_t slot)
 {
 	const unsigned direction = slot & 1;
+	uint8_t flags;
 	bool settled;
 
 	if (flow->proto == IPPROTO_TCP && parsed->kind == CV_FLOW_IS_FLOW) {
@@ -118,11 +119,13 @@ static void track(struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed
 	}
 	flow->seen = zone->now;
 	settled = flow->proto != IPPROTO_TCP || flow->tcp_state == CV_FLOW_TCP_DONE;
-	flow->flags &= (uint8_t) ~(CV_FLOW_SETTLED(0) | CV_FLOW_SETTLED(1));
+	flags = flow->flags & (uint8_t) ~(CV_FLOW_SETTLED(0) | CV_FLOW_SETTLED(1));
 	if (settled)
-		flow->flags |= CV_FLOW_SETTLED(CV_FLOW_FORWARD);
-	if (settled && flow->flags & CV_FLOW_REPLIED)
-		flow->flags |= CV_FLOW_SETTLED(CV_FLOW_REPLY);
+		flags |= CV_FLOW_SETTLED(CV_FLOW_FORWARD);
+	if (settled && flags & CV_FLOW_REPLIED)
+		flags |= CV_FLOW_SETTLED(CV_FLOW_REPLY);
+	// Other workers may read the flow as it is now.
+	__atomic_store_n(&flow->flags, flags, __ATOMIC_RELEASE);
 }
 
 // A TCP connection that the other end opens between the ports of one that is over.

@@ -9,16 +9,18 @@
 // order. A packet of any other kind takes the long way (cv_flow_one()) in its turn.
 #include <rte_prefetch.h>
 
-#include "flow/common.h"
+#include "flow/common_run.h"
 #include "flow/zone.h"
 
 // What the passes hand on, for each packet.
 struct lane {
-	uint32_t at; // its bucket, then its slot; CV_FLOW_NONE: it is looked at for itself
+	uint32_t at; // its bucket, then its slot; CV_FLOW_NONE: it is looked at for itself; or DONE
 	uint16_t signature;
 	uint8_t tcp_flags; // of TCP, else 0
 	bool v6;
 };
+
+#define DONE (CV_FLOW_NONE - 1) // its flow is another worker's, which was asked (foreign.h)
 
 // What of a zone is read for every packet, where the compiler knows that it does not change.
 struct fixed {
@@ -29,63 +31,29 @@ struct fixed {
 		uint32_t buckets_count;
 		uint8_t *windows; // NULL: none are checked
 	} table[2];
-	uint32_t now, epoch;
+	uint32_t now, epoch, stale;
 };
 
-// TCP's flags, of a common packet. Without a branch: traffic is mixed.
-static CV_INLINE uint8_t tcp_flags_of(const uint8_t *l4, uint8_t proto)
-{
-	const unsigned tcp = proto == IPPROTO_TCP;
-
-	return l4[13 & -tcp] & (uint8_t)-tcp;
-}
-
-static CV_INLINE uint64_t hash_ipv4(const struct cv_flow_secret *secret, const uint8_t *ip)
-{
-	uint64_t addresses, rest;
-
-	memcpy(&addresses, ip + 12, 8);
-	memcpy(&rest, ip + 20, 4);
-	rest = (rest & UINT32_MAX) | (uint64_t)ip[9] << 32;
-#ifdef __AES__
-	// Not through memory: a load of what two stores wrote would wait.
-	__m128i x = _mm_set_epi64x((long long)rest, (long long)addresses);
-
-	x = _mm_xor_si128(x, _mm_load_si128((const __m128i *)secret->keys));
-	return (uint64_t)_mm_cvtsi128_si64(cv_flow_aes_rounds(secret, x));
-#else
-	uint64_t key[2] = {addresses, rest};
-
-	return cv_flow_hash(secret, key, sizeof(key));
-#endif
-}
-
-static CV_INLINE uint64_t hash_ipv6(const struct cv_flow_secret *secret, const uint8_t *ip)
-{
-	struct cv_flow_key_ipv6 key = {.proto = ip[6]};
-
-	memcpy(&key, ip + 8, 36);
-#ifdef __AES__
-	return cv_flow_aes(secret, &key, sizeof(key));
-#else
-	return cv_flow_hash(secret, &key, sizeof(key));
-#endif
-}
-
-// Returns whether some are IPv6. Adds up the packets' bytes.
-static CV_INLINE bool first_pass(const struct fixed *fixed, const struct cv_view *views, unsigned n,
-	struct lane *lanes, uint32_t *bytes)
+// Returns whether some are IPv6. Adds up the packets' bytes. shared: other workers have such flows.
+static CV_INLINE bool first_pass(const struct fixed *fixed, struct cv_view *views, unsigned n,
+	struct lane *lanes, uint32_t *bytes, const bool shared)
 {
 	bool some_v6 = false;
 
 	for (unsigned i = 0; i < n; i++) {
-		const struct cv_view *view = &views[i];
+		struct cv_view *view = &views[i];
 		const uint8_t *ip = view->data + view->l3;
 		struct lane *lane = &lanes[i];
 		uint64_t hash;
 		bool v6 = false;
 
 		*bytes += view->len;
+		if (shared && (view->in & CV_VIEW_DONE) != 0) {
+			view->in &= (uint8_t)~CV_VIEW_DONE;
+			lane->at = DONE;
+			lane->v6 = false;
+			continue;
+		}
 		if (CV_LIKELY(view->proto == CV_PROTO_IPV4 && cv_flow_is_common_ipv4(view))) {
 			hash = hash_ipv4(&fixed->secret, ip);
 			lane->tcp_flags = tcp_flags_of(ip + CV_IPV4_LEN, ip[9]);
@@ -144,7 +112,7 @@ static CV_INLINE unsigned second_pass(const struct fixed *fixed, unsigned n, str
 		const struct cv_flow_bucket *bucket;
 		uint32_t slot;
 
-		if (CV_UNLIKELY(lane->at == CV_FLOW_NONE))
+		if (CV_UNLIKELY(lane->at >= DONE))
 			continue;
 		bucket = &fixed->table[v6].buckets[lane->at];
 		slot = likely_flow(fixed, bucket, lane->signature, v6);
@@ -172,76 +140,6 @@ static CV_INLINE unsigned second_pass(const struct fixed *fixed, unsigned n, str
 	return fresh_count;
 }
 
-#ifdef __SSE4_1__
-static CV_INLINE bool has_key_ipv4(struct cv_flow *flow, unsigned direction, const uint8_t *ip)
-{
-	const __m128i twelve = _mm_set_epi32(0, -1, -1, -1);
-	__m128i x = _mm_loadu_si128((const __m128i *)(ip + 12));
-	__m128i y = _mm_loadu_si128((const __m128i *)cv_flow_stored(flow, direction, false));
-
-	return _mm_testz_si128(_mm_xor_si128(x, y), twelve) & (flow->proto == ip[9]);
-}
-
-// Addresses and ports of a common packet, as those of its answers turned around.
-static CV_INLINE void put_ipv4(struct cv_flow *flow, unsigned direction, uint8_t *ip)
-{
-	const __m128i turn = _mm_set_epi8(15, 14, 13, 12, 9, 8, 11, 10, 3, 2, 1, 0, 7, 6, 5, 4);
-	__m128i x = _mm_loadu_si128((const __m128i *)(ip + 12));
-	__m128i y = _mm_loadu_si128((const __m128i *)cv_flow_stored(flow, !direction, false));
-
-	y = _mm_shuffle_epi8(y, turn);
-	_mm_storeu_si128((__m128i *)(ip + 12), _mm_blend_epi16(y, x, 0xc0));
-}
-#else
-static CV_INLINE bool has_key_ipv4(struct cv_flow *flow, unsigned direction, const uint8_t *ip)
-{
-	return memcmp(cv_flow_stored(flow, direction, false), ip + 12, 12) == 0 &&
-	       flow->proto == ip[9];
-}
-
-static CV_INLINE void put_ipv4(struct cv_flow *flow, unsigned direction, uint8_t *ip)
-{
-	cv_flow_put_addresses(flow, direction, false, ip);
-	cv_flow_put_ports(flow, direction, false, ip + CV_IPV4_LEN);
-}
-#endif
-
-static CV_INLINE bool has_key_ipv6(struct cv_flow *flow, unsigned direction, const uint8_t *ip)
-{
-	return memcmp(cv_flow_stored(flow, direction, true), ip + 8, 36) == 0 &&
-	       flow->proto == ip[6];
-}
-
-// Without a branch that half of the packets of mixed traffic would take.
-static CV_INLINE void rewrite_checksum(uint8_t *l4, uint16_t delta, uint8_t proto)
-{
-	const uint16_t udp = -(uint16_t)(proto == IPPROTO_UDP); // all bits, or none
-	uint8_t *at = l4 + 16 - (10 & udp);
-	const uint16_t old = cv_load_be16(at);
-	uint16_t new = cv_flow_checksum(old, delta);
-
-	new |= udp & -(uint16_t)(new == 0);
-	new &= ~(udp & -(uint16_t)(old == 0));
-	memcpy(at, &new, 2);
-}
-
-static CV_INLINE void rewrite_common(struct cv_flow *flow, unsigned direction, uint8_t *ip, bool v6)
-{
-	uint8_t *l4 = ip + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN);
-	rte_be16_t header;
-
-	if (v6) {
-		cv_flow_put_addresses(flow, direction, true, ip);
-		cv_flow_put_ports(flow, direction, true, l4);
-	} else {
-		put_ipv4(flow, direction, ip);
-		header = cv_flow_checksum(
-			cv_load_be16(ip + 10), cv_flow_delta(flow->ip_delta, direction));
-		memcpy(ip + 10, &header, 2);
-	}
-	rewrite_checksum(l4, cv_flow_delta(flow->l4_delta, direction), flow->proto);
-}
-
 // One packet and the flow that most likely is its. Whatever is not the common case takes the long
 // way.
 static CV_INLINE uint8_t apply(struct cv_flow_group *group, struct cv_nf_worker *worker,
@@ -262,7 +160,8 @@ static CV_INLINE uint8_t apply(struct cv_flow_group *group, struct cv_nf_worker 
 			((flow->flags & CV_FLOW_SETTLED(direction)) == 0) |
 			((lane->tcp_flags & (CV_TCP_FIN | CV_TCP_SYN | CV_TCP_RST)) != 0)))
 		return cv_flow_one(group, worker, view, slot);
-	if (flow->seen != fixed->now) // else the line stays clean
+	if ((int32_t)(fixed->now - flow->seen) >=
+		(int32_t)fixed->stale) // else the line stays clean
 		flow->seen = fixed->now;
 	if (flow->follows != 0) {
 		packet->view = view;
@@ -302,7 +201,9 @@ static CV_INLINE uint16_t third_pass(struct cv_flow_group *group, struct cv_nf_w
 		uint8_t verdict;
 
 		// After a flow was removed, what the second pass saw may be another's.
-		if (CV_UNLIKELY((lane->at == CV_FLOW_NONE) | (zone->removals != removals)))
+		if (lane->at == DONE)
+			verdict = CV_NEXT;
+		else if (CV_UNLIKELY((lane->at == CV_FLOW_NONE) | (zone->removals != removals)))
 			verdict = cv_flow_one(group, worker, &views[i], CV_FLOW_NONE);
 		else if (some_v6 && lane->v6)
 			verdict = apply(group, worker, fixed, &views[i], lane, &packet, true);
@@ -353,6 +254,7 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	fixed.secret = zone->secret;
 	fixed.now = zone->now;
 	fixed.epoch = zone->epoch;
+	fixed.stale = zone->stale;
 	for (unsigned v6 = 0; v6 < 2; v6++) {
 		fixed.table[v6].buckets = zone->table[v6].buckets;
 		fixed.table[v6].buckets_count = zone->table[v6].buckets_count;
@@ -360,7 +262,8 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 		fixed.table[v6].windows =
 			zone->windows == CV_FLOW_WINDOWS_NONE ? NULL : zone->window[v6].first;
 	}
-	some_v6 = first_pass(&fixed, views, n, lanes, &bytes);
+	some_v6 = zone->homes == NULL ? first_pass(&fixed, views, n, lanes, &bytes, false)
+				      : first_pass(&fixed, views, n, lanes, &bytes, true);
 	fresh_count = some_v6 ? second_pass(&fixed, n, lanes, true, fresh)
 			      : second_pass(&fixed, n, lanes, false, fresh);
 	if (CV_UNLIKELY(fresh_count > 0))

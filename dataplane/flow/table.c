@@ -69,13 +69,14 @@ uint32_t cv_flow_table_take(struct cv_flow_table *table)
 	uint32_t index = table->free;
 
 	if (index != CV_FLOW_NONE)
-		table->free = cv_flow_at(table, index)->seen;
+		table->free = cv_flow_at(table, index)->epoch;
 	else if (table->high < table->max)
 		index = table->high++;
 	else
 		return CV_FLOW_NONE;
 	table->used++;
 	cv_flow_table_expect(table);
+	cv_flow_table_touch(table, index);
 	memset(cv_flow_at(table, index), 0, entry_bytes(table->v6));
 	memset(table->beside + (size_t)index * table->beside_bytes, 0, table->beside_bytes);
 	return index;
@@ -83,8 +84,11 @@ uint32_t cv_flow_table_take(struct cv_flow_table *table)
 
 void cv_flow_table_give(struct cv_flow_table *table, uint32_t index)
 {
+	struct cv_flow *flow = cv_flow_at(table, index);
+
 	table->deadlines[index] = 0;
-	cv_flow_at(table, index)->seen = table->free;
+	flow->flags = 0;
+	flow->epoch = table->free;
 	table->free = index;
 	table->used--;
 }

@@ -54,8 +54,8 @@ union cv_flow_key {
 
 // What is known of a flow, but its keys.
 struct cv_flow {
-	uint32_t seen; // when its last packet came; of a free entry the next free one
-	uint32_t epoch; // the zone's, when it was decided
+	uint32_t seen; // when its last packet came; other workers write it as well
+	uint32_t epoch; // the zone's, when it was decided; of a free entry the next free one
 	uint16_t way[2]; // by direction: index of the zone's ways, 0: nothing is set
 	// What forward rewriting adds to the sum of the IPv4 header, and to that of layer 4.
 	uint16_t ip_delta, l4_delta;
@@ -94,6 +94,11 @@ struct cv_flow_ipv6 {
 _Static_assert(sizeof(struct cv_flow_ipv4) == 64, "a cache line");
 _Static_assert(sizeof(struct cv_flow_ipv6) == 128, "two cache lines");
 
+// Other workers read a table without a lock (flow/foreign.h). What an entry says grows its version
+// before it is taken back, and before the entry is another flow's: who finds the version that it was
+// before reading has read one flow. The flag that an entry is settled is set last, and taken first.
+#define CV_FLOW_VERSIONS 1024u
+
 struct cv_flow_bucket {
 	uint16_t signature[CV_FLOW_BUCKET]; // 0: empty
 	uint32_t slot[CV_FLOW_BUCKET]; // CV_FLOW_SLOT()
@@ -118,6 +123,8 @@ struct cv_flow_table {
 	uint32_t free; // the first of those that are free again
 	uint32_t cursor; // where ageing is
 	bool v6;
+	uint32_t
+		*versions; // of entries, CV_FLOW_VERSIONS for all; NULL: no other worker reads them
 };
 
 #define CV_FLOW_SLOTS_INSIDE(v6)                                    \
@@ -132,6 +139,18 @@ size_t cv_flow_table_bytes(uint32_t max, unsigned beside_bytes, bool v6);
 // as long as the memory and the secret.
 void cv_flow_table_init(struct cv_flow_table *table, void *memory, uint32_t max,
 	unsigned beside_bytes, bool v6, const struct cv_flow_secret *secret);
+
+// What other workers may have read of an entry is not so any more after this.
+static CV_INLINE void cv_flow_table_touch(struct cv_flow_table *table, uint32_t index)
+{
+	uint32_t *version;
+
+	if (CV_LIKELY(table->versions == NULL))
+		return;
+	version = &table->versions[index % CV_FLOW_VERSIONS];
+	__atomic_store_n(version, *version + 1, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_RELEASE); // before all that is written now
+}
 
 // Asks for the memory of the entry that is taken next.
 void cv_flow_table_expect(const struct cv_flow_table *table);

@@ -243,6 +243,7 @@ struct cv_flow_zone *cv_flow_zone_create(const struct cv_flow_member *members, u
 	cv_flow_hosts_init(&zone->hosts, RTE_PTR_ADD(zone->memory, part.hosts),
 		(uint32_t)RTE_MIN((uint64_t)max[0] + max[1], UINT32_MAX), limits->per_host);
 	zone->shift = shift_for(tsc_hz);
+	zone->stale = 1;
 	for (unsigned i = 0; i < CV_FLOW_TIMEOUTS; i++)
 		zone->timeouts[i] = (uint32_t)((limits->timeouts_s[i] * tsc_hz >> zone->shift) + 1);
 	zone->windows = windows_of(members, count);
@@ -368,6 +369,13 @@ void cv_flow_zone_replace(struct cv_flow_zone *zone, unsigned member, void *inst
 	__atomic_store_n(&zone->members[member].next, instance, __ATOMIC_RELEASE);
 }
 
+// What a member said before may not be what it says now.
+static void begin_epoch(struct cv_flow_zone *zone, struct cv_flow_zone_member *member)
+{
+	member->changed = ++zone->epoch;
+	__atomic_store_n(&zone->published_epoch, zone->epoch, __ATOMIC_RELEASE);
+}
+
 static void learn_instance(struct cv_flow_zone *zone, unsigned index, void *instance)
 {
 	struct cv_flow_zone_member *member = &zone->members[index];
@@ -384,7 +392,7 @@ static void learn_instance(struct cv_flow_zone *zone, unsigned index, void *inst
 			if (group->followers[j].bit == 1u << index)
 				group->followers[j].instance = instance;
 	}
-	member->changed = ++zone->epoch;
+	begin_epoch(zone, member);
 }
 
 void cv_flow_learn_changes(struct cv_flow_zone *zone)
@@ -404,7 +412,7 @@ void cv_flow_learn_changes(struct cv_flow_zone *zone)
 		if (CV_LIKELY(now == member->known))
 			continue;
 		member->known = now;
-		member->changed = ++zone->epoch;
+		begin_epoch(zone, member);
 	}
 }
 
@@ -488,6 +496,7 @@ void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6
 	struct cv_flow *flow = cv_flow_at(&zone->table[v6], index);
 	union cv_flow_key key;
 
+	cv_flow_unsettle(&zone->table[v6], index);
 	cv_flow_remove_key(zone, v6, index, CV_FLOW_FORWARD);
 	if (!(flow->flags & CV_FLOW_ONE_KEY))
 		cv_flow_remove_key(zone, v6, index, CV_FLOW_REPLY);
@@ -511,6 +520,10 @@ void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6
 void cv_flow_zone_share(struct cv_flow_zone *zone, const struct cv_flow_homes *homes)
 {
 	zone->homes = homes;
+	zone->published_epoch = zone->epoch;
+	zone->stale = homes == NULL ? 1 : CV_FLOW_STALE_SHARED;
+	for (unsigned v6 = 0; v6 < 2; v6++)
+		zone->table[v6].versions = homes == NULL ? NULL : zone->versions[v6];
 }
 
 const struct cv_flow_homes *cv_flow_homes_of(const struct cv_flow_packet *packet)

@@ -18,6 +18,9 @@
 #include "flow/window.h"
 
 #define CV_FLOW_TICKS_PER_S 32 // at least; time is counted in ticks of 2^n TSC cycles
+// Where several workers see packets of a flow: each time it is written when the last one came, the
+// others read that line from another core's cache.
+#define CV_FLOW_STALE_SHARED (CV_FLOW_TICKS_PER_S / 2)
 
 // Where a member's slots are: that of flow 0, and from one flow to the next.
 struct cv_flow_place {
@@ -43,6 +46,7 @@ struct cv_flow_zone {
 	bool trusted; // cv_flow_is_free() said yes without a look
 	uint64_t removals; // of flows: what was found before one may not be there
 	unsigned shift; // of TSC cycles to ticks
+	uint32_t stale; // ticks that a flow's last packet may be later than its entry says, and 1
 	unsigned members_count;
 	struct cv_flow_zone_member members[CV_FLOW_MEMBERS_MAX];
 	uint32_t timeouts[CV_FLOW_TIMEOUTS]; // ticks
@@ -63,6 +67,9 @@ struct cv_flow_zone {
 	struct cv_flow_secret secret;
 	struct cv_flow_ways ways;
 	struct cv_flow_fragments fragments;
+	// For other workers: lines that nothing else is in.
+	_Alignas(RTE_CACHE_LINE_SIZE) uint32_t versions[2][CV_FLOW_VERSIONS];
+	_Alignas(RTE_CACHE_LINE_SIZE) uint32_t published_epoch;
 };
 
 // A member that may follow flows, or the check of TCP's windows.
@@ -197,6 +204,18 @@ static CV_INLINE uint64_t cv_flow_hash_of(
 }
 
 uint64_t cv_flow_host_hash(const struct cv_flow_zone *zone, bool v6, const union cv_flow_key *key);
+
+// What other workers read of a flow is not so any more after this: it is about to end, or to be
+// another. They find it settled no more.
+static CV_INLINE void cv_flow_unsettle(struct cv_flow_table *table, uint32_t index)
+{
+	struct cv_flow *flow = cv_flow_at(table, index);
+	const uint8_t settled = CV_FLOW_SETTLED(CV_FLOW_FORWARD) | CV_FLOW_SETTLED(CV_FLOW_REPLY);
+
+	cv_flow_table_touch(table, index);
+	__atomic_store_n(&flow->flags, flow->flags & (uint8_t)~settled, __ATOMIC_RELAXED);
+	cv_flow_table_touch(table, index);
+}
 
 // Learns which members changed, and begins a new epoch for each.
 void cv_flow_learn_changes(struct cv_flow_zone *zone);

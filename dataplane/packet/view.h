@@ -42,6 +42,10 @@ struct cv_view {
 
 static_assert(sizeof(struct cv_view) == 16, "four views to a cache line");
 
+// Of in, between a worker's look for packets of flows that others keep and the function that it was
+// for: it is done with this one.
+#define CV_VIEW_DONE 0x80
+
 static CV_INLINE rte_be16_t cv_load_be16(const uint8_t *at)
 {
 	rte_be16_t value;

@@ -31,7 +31,7 @@ static int setup(void **state)
 		net_make_of(&nets[w], w == 0 ? packet_nf(&cv_nf_nat, config, NULL) : nets[0].nat, w,
 			4096);
 		cv_flow_zone_share(nets[w].zone, homes);
-		finders[w] = cv_flow_home_create(homes, w, &cv_nf_nat, nets[0].nat, TSC_HZ);
+		finders[w] = cv_flow_home_create(homes, w, &cv_nf_nat, nets[0].nat, TSC_HZ, NULL);
 		assert_non_null(finders[w]);
 	}
 	return 0;

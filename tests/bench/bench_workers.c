@@ -275,7 +275,6 @@ static void bench_make(
 static void bench_free(struct bench *bench)
 {
 	cv_node_free(bench->node);
-	cv_plan_free(bench->plan);
 	free(bench->frames[LEFT]);
 	free(bench->frames[RIGHT]);
 	free(bench->known);

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What the hot halves share (run.h, foreign_run.h): hashes, keys and rewriting of common packets,
+// compiled for different processors.
+#ifndef CV_FLOW_COMMON_RUN_H
+#define CV_FLOW_COMMON_RUN_H
+
+#include "flow/common.h"
+#include "flow/rewrite.h"
+#include "flow/table.h"
+
+// TCP's flags, of a common packet. Without a branch: traffic is mixed.
+static CV_INLINE uint8_t tcp_flags_of(const uint8_t *l4, uint8_t proto)
+{
+	const unsigned tcp = proto == IPPROTO_TCP;
+
+	return l4[13 & -tcp] & (uint8_t)-tcp;
+}
+
+static CV_INLINE uint64_t hash_ipv4(const struct cv_flow_secret *secret, const uint8_t *ip)
+{
+	uint64_t addresses, rest;
+
+	memcpy(&addresses, ip + 12, 8);
+	memcpy(&rest, ip + 20, 4);
+	rest = (rest & UINT32_MAX) | (uint64_t)ip[9] << 32;
+#ifdef __AES__
+	// Not through memory: a load of what two stores wrote would wait.
+	__m128i x = _mm_set_epi64x((long long)rest, (long long)addresses);
+
+	x = _mm_xor_si128(x, _mm_load_si128((const __m128i *)secret->keys));
+	return (uint64_t)_mm_cvtsi128_si64(cv_flow_aes_rounds(secret, x));
+#else
+	uint64_t key[2] = {addresses, rest};
+
+	return cv_flow_hash(secret, key, sizeof(key));
+#endif
+}
+
+static CV_INLINE uint64_t hash_ipv6(const struct cv_flow_secret *secret, const uint8_t *ip)
+{
+	struct cv_flow_key_ipv6 key = {.proto = ip[6]};
+
+	memcpy(&key, ip + 8, 36);
+#ifdef __AES__
+	return cv_flow_aes(secret, &key, sizeof(key));
+#else
+	return cv_flow_hash(secret, &key, sizeof(key));
+#endif
+}
+
+#ifdef __SSE4_1__
+static CV_INLINE bool has_key_ipv4(struct cv_flow *flow, unsigned direction, const uint8_t *ip)
+{
+	const __m128i twelve = _mm_set_epi32(0, -1, -1, -1);
+	__m128i x = _mm_loadu_si128((const __m128i *)(ip + 12));
+	__m128i y = _mm_loadu_si128((const __m128i *)cv_flow_stored(flow, direction, false));
+
+	return _mm_testz_si128(_mm_xor_si128(x, y), twelve) & (flow->proto == ip[9]);
+}
+
+// Addresses and ports of a common packet, as those of its answers turned around.
+static CV_INLINE void put_ipv4(struct cv_flow *flow, unsigned direction, uint8_t *ip)
+{
+	const __m128i turn = _mm_set_epi8(15, 14, 13, 12, 9, 8, 11, 10, 3, 2, 1, 0, 7, 6, 5, 4);
+	__m128i x = _mm_loadu_si128((const __m128i *)(ip + 12));
+	__m128i y = _mm_loadu_si128((const __m128i *)cv_flow_stored(flow, !direction, false));
+
+	y = _mm_shuffle_epi8(y, turn);
+	_mm_storeu_si128((__m128i *)(ip + 12), _mm_blend_epi16(y, x, 0xc0));
+}
+#else
+static CV_INLINE bool has_key_ipv4(struct cv_flow *flow, unsigned direction, const uint8_t *ip)
+{
+	return memcmp(cv_flow_stored(flow, direction, false), ip + 12, 12) == 0 &&
+	       flow->proto == ip[9];
+}
+
+static CV_INLINE void put_ipv4(struct cv_flow *flow, unsigned direction, uint8_t *ip)
+{
+	cv_flow_put_addresses(flow, direction, false, ip);
+	cv_flow_put_ports(flow, direction, false, ip + CV_IPV4_LEN);
+}
+#endif
+
+static CV_INLINE bool has_key_ipv6(struct cv_flow *flow, unsigned direction, const uint8_t *ip)
+{
+	return memcmp(cv_flow_stored(flow, direction, true), ip + 8, 36) == 0 &&
+	       flow->proto == ip[6];
+}
+
+// Without a branch that half of the packets of mixed traffic would take.
+static CV_INLINE void rewrite_checksum(uint8_t *l4, uint16_t delta, uint8_t proto)
+{
+	const uint16_t udp = -(uint16_t)(proto == IPPROTO_UDP); // all bits, or none
+	uint8_t *at = l4 + 16 - (10 & udp);
+	const uint16_t old = cv_load_be16(at);
+	uint16_t new = cv_flow_checksum(old, delta);
+
+	new |= udp & -(uint16_t)(new == 0);
+	new &= ~(udp & -(uint16_t)(old == 0));
+	memcpy(at, &new, 2);
+}
+
+static CV_INLINE void rewrite_common(struct cv_flow *flow, unsigned direction, uint8_t *ip, bool v6)
+{
+	uint8_t *l4 = ip + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN);
+	rte_be16_t header;
+
+	if (v6) {
+		cv_flow_put_addresses(flow, direction, true, ip);
+		cv_flow_put_ports(flow, direction, true, l4);
+	} else {
+		put_ipv4(flow, direction, ip);
+		header = cv_flow_checksum(
+			cv_load_be16(ip + 10), cv_flow_delta(flow->ip_delta, direction));
+		memcpy(ip + 10, &header, 2);
+	}
+	rewrite_checksum(l4, cv_flow_delta(flow->l4_delta, direction), flow->proto);
+}
+
+#endif

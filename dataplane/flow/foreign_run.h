@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The hot half of foreign flows (foreign.h), compiled for different processors: as that of the flow
+// path (run.h) it asks for memory one pass before it reads.
+#ifndef CV_FLOW_FOREIGN_RUN_H
+#define CV_FLOW_FOREIGN_RUN_H
+
+#include <rte_cycles.h>
+#include <rte_prefetch.h>
+
+#include "chain/ring.h"
+#include "chain/trace_here.h"
+#include "flow/common_run.h"
+#include "flow/foreign.h"
+#include "flow/tcp.h"
+#include "flow/zone.h"
+
+#ifndef CV_FLOW_READ_HALF
+#define CV_FLOW_READ_HALF() // where a test lets the owner change what is being read
+#endif
+
+// A packet of a foreign flow, between the passes.
+struct foreign_lane {
+	uint16_t view; // its number
+	uint16_t signature;
+	uint16_t handed; // its place among those on their way
+	uint8_t tcp_flags;
+	uint32_t at; // bucket, then slot; CV_FLOW_NONE
+	struct cv_flow_peer *peer;
+};
+
+// What was handed over in the burst before is in its ring by now.
+static CV_INLINE void foreign_begin(struct cv_flow_foreign *foreign)
+{
+	for (unsigned i = 0; i < foreign->now_count; i++) {
+		foreign->now[i]->pushed = cv_ring_pushed(foreign->now_ring[i]);
+		foreign->now[i]->state = CV_FLOW_HANDED_WAITS;
+	}
+	foreign->now_count = 0;
+}
+
+static CV_INLINE bool is_over(const struct foreign_lane *lane, const struct cv_flow_handed *handed)
+{
+	return handed->state == CV_FLOW_HANDED_NONE ||
+	       (handed->state == CV_FLOW_HANDED_WAITS &&
+		       cv_ring_is_done(lane->peer->ring, handed->pushed));
+}
+
+static CV_INLINE void hand_over(struct cv_flow_foreign *foreign, const struct foreign_lane *lane)
+{
+	struct cv_flow_handed *handed = &lane->peer->handed[lane->handed];
+
+	if (is_over(lane, handed)) {
+		handed->signature = lane->signature;
+		handed->any = false;
+	} else {
+		handed->any |= handed->signature != lane->signature;
+	}
+	if (handed->state == CV_FLOW_HANDED_NOW)
+		return;
+	handed->state = CV_FLOW_HANDED_NOW;
+	foreign->now[foreign->now_count] = handed;
+	foreign->now_ring[foreign->now_count++] = lane->peer->ring;
+}
+
+static CV_INLINE bool is_on_its_way(const struct foreign_lane *lane)
+{
+	struct cv_flow_handed *handed = &lane->peer->handed[lane->handed];
+
+	if (CV_LIKELY(handed->state == CV_FLOW_HANDED_NONE ||
+		      (handed->signature != lane->signature && !handed->any)))
+		return false;
+	if (!is_over(lane, handed))
+		return true;
+	handed->state = CV_FLOW_HANDED_NONE;
+	return false;
+}
+
+// Copies an entry. Returns false if its owner changed it meanwhile, or may have.
+static CV_INLINE bool copy_entry(
+	const struct cv_flow_peer *peer, uint32_t index, struct cv_flow_ipv4 *copy)
+{
+	const uint32_t *version = &peer->table.versions[index % CV_FLOW_VERSIONS];
+	const uint8_t *entry = peer->table.flows + (size_t)index * sizeof(*copy);
+	const uint32_t before = __atomic_load_n(version, __ATOMIC_ACQUIRE);
+
+	memcpy(copy, entry, sizeof(*copy) / 2);
+	CV_FLOW_READ_HALF();
+	memcpy(RTE_PTR_ADD(copy, sizeof(*copy) / 2), entry + sizeof(*copy) / 2, sizeof(*copy) / 2);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE); // the copy is read before the version is, again
+	CV_COPIED();
+	return __atomic_load_n(version, __ATOMIC_RELAXED) == before;
+}
+
+// Rewrites the packet if its flow is settled. Returns whether it was, and is.
+static CV_INLINE bool apply_foreign(
+	const struct foreign_lane *lane, const struct cv_view *view, uint64_t tsc)
+{
+	const struct cv_flow_peer *peer = lane->peer;
+	const unsigned direction = lane->at & 1;
+	uint8_t *ip = view->data + view->l3;
+	struct cv_flow_ipv4 copy;
+	uint32_t now;
+
+	if (lane->at == CV_FLOW_NONE || is_on_its_way(lane) ||
+		(lane->tcp_flags & (CV_TCP_FIN | CV_TCP_SYN | CV_TCP_RST)) != 0 ||
+		!copy_entry(peer, lane->at >> 1, &copy))
+		return false;
+	if (!has_key_ipv4(&copy.flow, direction, ip) ||
+		(copy.flow.flags & CV_FLOW_SETTLED(direction)) == 0 ||
+		(copy.flow.flags & (CV_FLOW_DENIED | CV_FLOW_OUTPUT)) != 0 ||
+		copy.flow.follows != 0 || (copy.flow.way[0] | copy.flow.way[1]) != 0 ||
+		copy.flow.epoch != __atomic_load_n(peer->epoch, __ATOMIC_ACQUIRE))
+		return false;
+	now = (uint32_t)(tsc >> peer->shift);
+	if ((int32_t)(now - copy.flow.seen) >= CV_FLOW_STALE_SHARED) {
+		// If it has ended since, a free entry's says nothing.
+		struct cv_flow *flow = (struct cv_flow *)(peer->table.flows +
+							  (size_t)(lane->at >> 1) * sizeof(copy));
+
+		__atomic_store_n(&flow->seen, now, __ATOMIC_RELAXED);
+	}
+	if (copy.flow.flags & CV_FLOW_REWRITES)
+		rewrite_common(&copy.flow, direction, ip, false);
+	return true;
+}
+
+// n <= CV_BURST_MAX packets, views[which[i]], common IPv4 ones of flows that others keep. Those that are
+// done with are this worker's now. Returns how many.
+static CV_INLINE unsigned foreign_run(struct cv_flow_foreign *foreign, uint8_t self,
+	struct cv_view *views, uint8_t *workers, const uint16_t *which, unsigned n)
+{
+	struct foreign_lane lanes[CV_BURST_MAX];
+	const uint64_t tsc = rte_rdtsc();
+	unsigned done = 0, count = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct cv_flow_peer *peer = &foreign->peers[foreign->peer[workers[which[i]]]];
+		const struct cv_view *view = &views[which[i]];
+		const uint8_t *ip = view->data + view->l3;
+		struct foreign_lane *lane = &lanes[count];
+		uint64_t hash;
+
+		if (CV_UNLIKELY(peer->table.buckets == NULL))
+			continue;
+		hash = hash_ipv4(&peer->secret, ip);
+		*lane = (struct foreign_lane){
+			.view = which[i],
+			.signature = cv_flow_signature(hash),
+			.handed = (uint16_t)(hash >> 48) % CV_FLOW_HANDED,
+			.tcp_flags = tcp_flags_of(ip + CV_IPV4_LEN, ip[9]),
+			.at = cv_flow_bucket_of(hash, peer->table.buckets_count),
+			.peer = peer,
+		};
+		rte_prefetch0(&peer->table.buckets[lane->at]);
+		count++;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		struct foreign_lane *lane = &lanes[i];
+		const struct cv_flow_bucket *bucket = &lane->peer->table.buckets[lane->at];
+		const uint32_t same = cv_flow_bucket_match(bucket, lane->signature);
+
+		lane->at = CV_FLOW_NONE; // one that stands in its second bucket is handed over
+		if (same == 0)
+			continue;
+		lane->at = bucket->slot[__builtin_ctz(same)] & ~CV_FLOW_SECOND;
+		rte_prefetch0(lane->peer->table.flows +
+			      (size_t)(lane->at >> 1) * sizeof(struct cv_flow_ipv4));
+		rte_prefetch0(&lane->peer->table.versions[(lane->at >> 1) % CV_FLOW_VERSIONS]);
+	}
+	for (unsigned i = 0; i < count; i++) {
+		struct foreign_lane *lane = &lanes[i];
+
+		if (!apply_foreign(lane, &views[lane->view], tsc)) {
+			hand_over(foreign, lane);
+			continue;
+		}
+		views[lane->view].in |= CV_VIEW_DONE;
+		workers[lane->view] = self;
+		done++;
+	}
+	return done;
+}
+
+#endif
