@@ -25,6 +25,9 @@ files_of() {
 	gen_ring) echo gen/port/vhost_queue.c gen/port/vring.h ;;
 	memif) echo dataplane/memif ;;
 	nsh) echo nf/nsh ;;
+	openflow) echo daemon/openflow/changes.c daemon/openflow/entries.c daemon/openflow/inband.c \
+		daemon/openflow/multipart.c daemon/openflow/parse.c daemon/openflow/session.c \
+		daemon/openflow/switch.c ;;
 	packet) echo nf/firewall/transposed.h nf/firewall/read.h nf/firewall/scan* nf/l2fwd.c \
 		nf/bridge.c nf/mac_table.h nf/router/validate* ;;
 	plan) echo daemon/plan*.c ;;
