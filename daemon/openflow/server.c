@@ -9,13 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/openflow/inband.h"
-#include "daemon/openflow/session.h"
+#include "daemon/openflow/frames.h"
 #include "dpdk/compat.h"
 
 #define LOOK_MS 100 // how often what came and went is looked at
 #define FRAMES_MS 2 // the same where workers hand frames over, who wake nobody
-#define FRAMES 32u // that are taken at a time
 #define BUSY_MS 1 // until the node is asked for again while somebody else changes it
 #define PROBE_NS 10000000000ull // of silence, until a controller is asked whether it is there
 #define SILENT_NS 30000000000ull // of silence, until it is disconnected
@@ -43,11 +41,7 @@ struct cv_of_server {
 	bool ends, runs;
 	rte_thread_t thread;
 	uint64_t looked_ns;
-	struct cv_of_session *inband; // takes what frames bring; its answers go nowhere. NULL: none
-	uint64_t inband_last[CV_OF_TABLES_MAX]; // by port: the time of the newest frame
-	struct rte_mbuf *frames[FRAMES];
-	unsigned frames_count;
-	unsigned frames_port; // that they are of
+	struct cv_of_frames frames;
 };
 
 static uint64_t now_ns(void)
@@ -57,58 +51,6 @@ static uint64_t now_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
-
-static int read_target(
-	const struct cv_where *at, const json_t *value, bool listens, struct cv_of_target *target)
-{
-	struct cv_error why = {0};
-
-	if (!json_is_string(value))
-		return cv_where_wrong(at, "", value, "must be a string");
-	if (cv_of_target_read(target, json_string_value(value), listens, &why) != 0)
-		return cv_where_error(at, "%s", why.text);
-	return 0;
-}
-
-static int read_controller(
-	const struct cv_where *at, const char *key, const json_t *value, void *of)
-{
-	struct cv_of_config *config = of;
-
-	return read_target(at, value, false, &config->controllers[config->controllers_count++]);
-}
-
-static int read_listen(const struct cv_where *at, const char *key, const json_t *value, void *of)
-{
-	struct cv_of_config *config = of;
-
-	return read_target(at, value, true, &config->listen[config->listen_count++]);
-}
-
-static int read_datapath_id(
-	const struct cv_where *at, const char *key, const json_t *value, void *member)
-{
-	const char *text = json_string_value(value);
-	char *end = NULL;
-	const uint64_t id = text != NULL ? strtoull(text, &end, 16) : 0;
-
-	if (text == NULL || strspn(text, "0123456789abcdefABCDEF") != strlen(text) ||
-		strlen(text) > 16 || id == 0)
-		return cv_where_wrong(at, key, value, "must be 1 to 16 hexadecimal digits, not 0");
-	memcpy(member, &id, sizeof(id));
-	return 0;
-}
-
-const struct cv_param cv_of_params[] = {
-	{"controllers", CV_EACH, .high = CV_OF_TARGETS_MAX, .read = read_controller},
-	{"listen", CV_EACH, .high = CV_OF_TARGETS_MAX, .read = read_listen},
-	{NULL, CV_PARAMS, CV_AT(struct cv_of_config, access), .params = cv_socket_access_params},
-	{"entries", CV_INTEGER, CV_AT(struct cv_of_config, entries_max), .low = 1,
-		.high = CV_NEXT_HOP_KEYS_MAX, .fallback = CV_OF_ENTRIES_DEFAULT},
-	{"datapath_id", CV_CUSTOM, CV_AT(struct cv_of_config, datapath_id),
-		.read = read_datapath_id},
-	{0},
-};
 
 static int open_sockets(struct cv_of_server *server, struct cv_error *error)
 {
@@ -130,18 +72,6 @@ static int open_sockets(struct cv_of_server *server, struct cv_error *error)
 	return 0;
 }
 
-// Frames are as a controller that need not greet, and that is told nothing.
-static bool open_inband(struct cv_of_server *server)
-{
-	server->inband = cv_of_session_open(&server->of);
-	if (server->inband == NULL)
-		return false;
-	server->inband->greeted = true;
-	server->inband->out_to = 0;
-	memset(server->inband->async, 0, sizeof(server->inband->async));
-	return true;
-}
-
 struct cv_of_server *cv_of_server_open(
 	const struct cv_of_config *config, const struct cv_of_node *node, struct cv_error *error)
 {
@@ -158,7 +88,7 @@ struct cv_of_server *cv_of_server_open(
 		server->peers[i].fd = -1;
 	server->wake = -1;
 	if (cv_of_switch_init(&server->of, node, config->entries_max) != 0 ||
-		(node->inband_count > 0 && !open_inband(server))) {
+		cv_of_frames_init(&server->frames, &server->of) != 0) {
 		cv_error_set(error, "openflow: out of memory");
 		cv_of_server_close(server);
 		return NULL;
@@ -354,59 +284,6 @@ static bool is_due(const struct cv_of_server *server)
 	return false;
 }
 
-// Takes some of the next port's frames, unless some are left.
-static void take_frames(struct cv_of_server *server)
-{
-	const struct cv_of_node *node = server->of.node;
-
-	for (unsigned i = 0; i < node->inband_count && server->frames_count == 0; i++) {
-		server->frames_port = (server->frames_port + 1) % node->inband_count;
-		server->frames_count = cv_openflow_port_take(
-			node->inband[server->frames_port], server->frames, FRAMES);
-	}
-}
-
-static uint64_t wall_clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static void carry_out_frame(struct cv_of_server *server, const struct rte_mbuf *frame)
-{
-	struct cv_port *port = server->of.node->inband[server->frames_port];
-	struct cv_of_session *session = server->inband;
-	const uint8_t *messages = NULL;
-	size_t bytes = 0;
-
-	if (frame->nb_segs == 1)
-		messages = cv_of_inband_open(rte_pktmbuf_mtod(frame, const uint8_t *),
-			frame->data_len, cv_openflow_port_key(port), wall_clock_ns(),
-			&server->inband_last[server->frames_port], &bytes);
-	cv_of_count(messages != NULL ? &server->of.counters.frames
-				     : &server->of.counters.frames_refused,
-		1);
-	if (messages == NULL)
-		return;
-	memcpy(session->in, messages, bytes);
-	session->in_used = bytes;
-	while (cv_of_session_is_due(session)) {
-		cv_of_session_run(session);
-		session->out_from = session->out_to = 0;
-	}
-}
-
-static void carry_out_frames(struct cv_of_server *server)
-{
-	for (unsigned i = 0; i < server->frames_count; i++) {
-		carry_out_frame(server, server->frames[i]);
-		rte_pktmbuf_free(server->frames[i]);
-	}
-	server->frames_count = 0;
-}
-
 // Carries out what has come. False: the node is being changed by somebody else.
 static bool carry_out(struct cv_of_server *server)
 {
@@ -414,13 +291,12 @@ static bool carry_out(struct cv_of_server *server)
 	const uint64_t now = now_ns();
 	const bool is_time = now - server->looked_ns >= LOOK_MS * 1000000ull;
 
-	take_frames(server);
-	if (!is_time && server->frames_count == 0 && !is_due(server))
+	if (!cv_of_frames_take(&server->frames) && !is_time && !is_due(server))
 		return true;
 	if (!node->begin(node->of))
 		return false;
 	cv_of_switch_look(&server->of, now);
-	carry_out_frames(server);
+	cv_of_frames_run(&server->frames);
 	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++)
 		if (server->peers[i].session != NULL)
 			cv_of_session_run(server->peers[i].session);
@@ -502,10 +378,7 @@ void cv_of_server_close(struct cv_of_server *server)
 	}
 	if (server->wake >= 0)
 		close(server->wake);
-	for (unsigned i = 0; i < server->frames_count; i++)
-		rte_pktmbuf_free(server->frames[i]);
-	if (server->inband != NULL)
-		cv_of_session_close(server->inband);
+	cv_of_frames_fini(&server->frames);
 	cv_of_switch_fini(&server->of);
 	free(server);
 }

@@ -13,7 +13,6 @@
 
 #define CV_OF_VERSION 4
 #define CV_OF_HEADER 8u // bytes: version, type, length, xid
-#define CV_OF_MESSAGE_MAX 65535u
 
 enum cv_of_type {
 	CV_OF_HELLO,
@@ -63,7 +62,6 @@ enum cv_of_multipart {
 #define CV_OF_ERROR_TYPE(refused) ((refused) >> 16 & 0x7fff)
 #define CV_OF_ERROR_CODE(refused) ((refused)&0xffff)
 
-#define CV_OF_HELLO_INCOMPATIBLE CV_OF_REFUSED(0, 0)
 #define CV_OF_BAD_VERSION CV_OF_REFUSED(1, 0)
 #define CV_OF_BAD_TYPE CV_OF_REFUSED(1, 1)
 #define CV_OF_BAD_MULTIPART CV_OF_REFUSED(1, 2)
