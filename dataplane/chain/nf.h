@@ -22,7 +22,7 @@
 #define CV_BURST_MAX 64 // packets that one process() call sees at most
 #define CV_WORKERS_MAX 64
 #define CV_PORTS_MAX 64
-#define CV_DROPS_MAX 15 // drop reasons that one function may name
+#define CV_DROPS_MAX 23 // drop reasons that one function may name
 #define CV_OUTPUTS_MAX 8 // outputs that one function may have beside the next function
 
 // A verdict.

@@ -306,6 +306,34 @@ uint8_t *cv_nf_originate(
 	return originate(worker, &like, next_step(worker), len, way);
 }
 
+static __rte_noinline void trace_drop(
+	const struct cv_path_worker *worker, const struct cv_held *held, unsigned reason)
+{
+	const struct cv_view view = cv_nf_held_view(held);
+
+	cv_trace_held_dropped(
+		worker->path, (unsigned)(worker->step - worker->path->steps), &view, reason);
+}
+
+void cv_nf_drop_originated(struct cv_nf_worker *nf_worker, const uint8_t *packet, unsigned reason)
+{
+	struct cv_path_worker *worker = path_worker(nf_worker);
+	unsigned at = worker->waiting_count;
+	struct rte_mbuf *buffer;
+
+	do {
+		assert(at > worker->waiting_first);
+		buffer = worker->waiting[--at].packet.buffer;
+	} while (rte_pktmbuf_mtod(buffer, const uint8_t *) != packet);
+	if (cv_trace_is_on())
+		trace_drop(worker, &worker->waiting[at].packet, reason);
+	worker->waiting_count--;
+	memmove(&worker->waiting[at], &worker->waiting[at + 1],
+		(worker->waiting_count - at) * sizeof(worker->waiting[0]));
+	rte_pktmbuf_free(buffer);
+	cv_count(&worker->step->counters->drops[reason], 1);
+}
+
 uint8_t *cv_nf_originate_beside(struct cv_nf_worker *nf_worker, const struct cv_held *held,
 	uint16_t len, enum cv_nf_way way)
 {
@@ -379,15 +407,6 @@ bool cv_nf_release(struct cv_nf_worker *nf_worker, const struct cv_held *held, e
 	wait_for(worker, held, step_behind(worker, held), way);
 	cv_count(&worker->step->counters->released, 1);
 	return true;
-}
-
-static __rte_noinline void trace_drop(
-	const struct cv_path_worker *worker, const struct cv_held *held, unsigned reason)
-{
-	const struct cv_view view = cv_nf_held_view(held);
-
-	cv_trace_held_dropped(
-		worker->path, (unsigned)(worker->step - worker->path->steps), &view, reason);
 }
 
 void cv_nf_drop_held(struct cv_nf_worker *nf_worker, const struct cv_held *held, unsigned reason)

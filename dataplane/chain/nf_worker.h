@@ -65,6 +65,10 @@ void cv_nf_show(struct cv_nf_worker *worker, struct cv_view *view);
 uint8_t *cv_nf_originate(
 	struct cv_nf_worker *worker, uint16_t len, uint8_t in, uint8_t out, enum cv_nf_way way);
 
+// Drops a packet that was made in this call of process() or tick(), by its bytes, for the reason of this
+// index in the function's list.
+void cv_nf_drop_originated(struct cv_nf_worker *worker, const uint8_t *packet, unsigned reason);
+
 // Keeps a packet, whose verdict must be CV_HELD then. False: no buffer, it may not be.
 bool cv_nf_hold(struct cv_nf_worker *worker, const struct cv_view *view, struct cv_held *held);
 

@@ -325,12 +325,13 @@ static CV_INLINE void begin(const struct cv_path *path, unsigned first,
 // Those of the waiting packets that go on at the same place as the first one, as a burst.
 static void take_waiting(struct cv_path_worker *worker, struct cv_burst *burst)
 {
-	const struct cv_waiting *waiting = worker->waiting;
+	const struct cv_waiting *waiting = worker->waiting + worker->waiting_first;
 	const struct cv_waiting first = waiting[0];
+	const unsigned count = worker->waiting_count - worker->waiting_first;
 	unsigned n = 0;
 
-	while (n < worker->waiting_count && n < CV_BUFFERS_MAX &&
-		waiting[n].packet.path == first.packet.path && waiting[n].step == first.step) {
+	while (n < count && n < CV_BUFFERS_MAX && waiting[n].packet.path == first.packet.path &&
+		waiting[n].step == first.step) {
 		burst->views[n] = cv_nf_held_view(&waiting[n].packet);
 		burst->buffers.buffers[n] = waiting[n].packet.buffer;
 		burst->buffers.views[n] = 1;
@@ -339,9 +340,13 @@ static void take_waiting(struct cv_path_worker *worker, struct cv_burst *burst)
 	burst->n = burst->buffers.n = (uint16_t)n;
 	burst->whole = true;
 	cv_burst_measure(burst);
-	worker->waiting_count -= (uint16_t)n;
-	memmove(worker->waiting, worker->waiting + n,
-		worker->waiting_count * sizeof(worker->waiting[0]));
+	worker->waiting_first += (uint16_t)n;
+	// Seldom, so that each packet is moved twice at most.
+	if (n == count || worker->waiting_first >= CV_WAITING_MAX / 2) {
+		memmove(worker->waiting, waiting + n, (count - n) * sizeof(waiting[0]));
+		worker->waiting_first = 0;
+		worker->waiting_count = (uint16_t)(count - n);
+	}
 }
 
 // What functions made or released goes on its way. Functions behind may make more, those behind
@@ -351,8 +356,9 @@ static __rte_noinline void run_waiting(struct cv_path_worker *worker)
 	struct cv_burst burst;
 
 	while (worker->waiting_count > 0) {
-		const struct cv_path *path = worker->waiting[0].packet.path;
-		const unsigned step = worker->waiting[0].step;
+		const struct cv_waiting *first = &worker->waiting[worker->waiting_first];
+		const struct cv_path *path = first->packet.path;
+		const unsigned step = first->step;
 
 		take_waiting(worker, &burst);
 		begin(path, step, worker, &burst, CV_TRACE_FUNCTION);

@@ -31,7 +31,7 @@ struct cv_path {
 	const struct cv_handoff *handoff;
 };
 
-#define CV_WAITING_MAX 256 // packets that a worker's functions make or release at a time
+#define CV_WAITING_MAX 2048 // packets that a worker's functions make or release at a time
 
 // A packet that a function made or released, until the burst that it was made for is done.
 struct cv_waiting {
@@ -56,7 +56,7 @@ struct cv_path_worker {
 	bool resized; // some packet is not as long as it was
 	uint16_t moved_count;
 	struct rte_mbuf *moved[CV_BURST_VIEWS]; // the buffers of packets that were copied out
-	uint16_t waiting_count;
+	uint16_t waiting_first, waiting_count; // those before the first have gone on
 	struct cv_waiting waiting[CV_WAITING_MAX];
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "nf/strip.h"
+#include "nf/vpn/aggfrag.h"
 #include "nf/vpn/ecn.h"
 #include "nf/vpn/vpn.h"
 #include "packet/ipv6.h"
@@ -238,8 +239,8 @@ static CV_INLINE bool is_padding(const uint8_t *clear, uint16_t len, unsigned pa
 
 // The packet inside is all that is left. What is between it and the padding hides how long it is (RFC 4303
 // section 2.7).
-static CV_INLINE uint8_t expose(
-	struct cv_nf_worker *worker, struct cv_view *view, const struct arrival *arrival)
+static CV_INLINE uint8_t expose(const struct cv_vpn *vpn, struct cv_nf_worker *worker,
+	struct cv_view *view, const struct arrival *arrival)
 {
 	const uint16_t inside = arrival->esp + CV_ESP_LEN;
 	const uint16_t clear = arrival->len - CV_ESP_LEN - CV_GCM_TAG_LEN;
@@ -252,6 +253,11 @@ static CV_INLINE uint8_t expose(
 		return CV_DROP(CV_VPN_BAD_ESP);
 	if (next == IPPROTO_NONE) // a packet that hides how much is sent
 		return CV_ABSORBED;
+	if (CV_UNLIKELY(arrival->sa->aggregate))
+		return next != CV_AGGFRAG_PROTO
+			       ? CV_DROP(CV_VPN_BAD_ESP)
+			       : cv_aggfrag_open(vpn, worker, view, arrival->sa, arrival->sequence,
+					 ip, clear - CV_ESP_TRAILER_LEN - padding);
 	if (CV_UNLIKELY(next != IPPROTO_IPIP && !v6))
 		return CV_DROP(CV_VPN_BAD_ESP);
 	room = clear - CV_ESP_TRAILER_LEN - padding;
@@ -288,8 +294,8 @@ static CV_INLINE uint8_t check_policy(
 }
 
 // Decrypts, and takes what is inside out.
-static CV_INLINE void open_rows(struct cv_nf_worker *worker, struct cv_view *view,
-	struct arrival *arrival, uint16_t count, uint8_t *verdict)
+static CV_INLINE void open_rows(const struct cv_vpn *vpn, struct cv_nf_worker *worker,
+	struct cv_view *view, struct arrival *arrival, uint16_t count, uint8_t *verdict)
 {
 	for (uint16_t i = 0, end; i < count; i = end) {
 		for (end = i + 1; end < count && arrival[end].sa == arrival[i].sa; end++)
@@ -302,7 +308,8 @@ static CV_INLINE void open_rows(struct cv_nf_worker *worker, struct cv_view *vie
 	}
 	for (uint16_t i = 0; i < count; i++)
 		if (CV_LIKELY(verdict[arrival[i].at] == CV_NEXT))
-			verdict[arrival[i].at] = expose(worker, &view[arrival[i].at], &arrival[i]);
+			verdict[arrival[i].at] =
+				expose(vpn, worker, &view[arrival[i].at], &arrival[i]);
 }
 
 CV_HOT uint16_t cv_vpn_open(struct cv_vpn *vpn, struct cv_nf_worker *worker, struct cv_view *view,
@@ -319,7 +326,7 @@ CV_HOT uint16_t cv_vpn_open(struct cv_vpn *vpn, struct cv_nf_worker *worker, str
 		by[i] = arrivals[count].sa;
 		count += by[i] != NULL;
 	}
-	open_rows(worker, view, arrivals, count, verdict);
+	open_rows(vpn, worker, view, arrivals, count, verdict);
 	cv_firewall_table_find(&vpn->inbound.table, view, rule, n);
 	for (uint16_t i = 0; i < n; i++) {
 		if (CV_LIKELY(verdict[i] == CV_NEXT))

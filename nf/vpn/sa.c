@@ -53,6 +53,7 @@ void cv_sa_state_put(struct cv_sa_state *state)
 {
 	if (state == NULL || --state->owners > 0)
 		return;
+	rte_free(state->aggfrag);
 	explicit_bzero(state, sizeof(*state));
 	rte_free(state);
 }

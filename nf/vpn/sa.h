@@ -29,6 +29,7 @@ struct cv_sa_state {
 	uint64_t packets, bytes; // of packets inside
 	uint64_t replayed, bad_tags;
 	struct cv_replay replay; // inbound
+	struct cv_aggfrag *aggfrag; // inbound that aggregates or did; NULL: another
 	unsigned owners; // instances; the thread that makes and destroys them counts
 	uint32_t spi;
 	uint8_t key_len;
@@ -47,7 +48,7 @@ struct cv_sa_limits {
 // An association as a configuration has it.
 struct cv_sa {
 	struct cv_sa_state *state;
-	bool outbound, esn, has_peer;
+	bool outbound, esn, has_peer, aggregate;
 	enum cv_sa_df df; // outbound
 	uint8_t ttl; // outbound
 	int16_t dscp; // outbound; -1: as inside

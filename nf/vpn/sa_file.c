@@ -17,14 +17,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "nf/vpn/vpn.h"
+#include "nf/vpn/aggfrag.h"
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
 
 #define FILE_MAX_BYTES (8 << 20)
 #define BLANKS " \t\r"
-#define WORDS                                                                                    \
-	"policy local peer key esn window udp ttl dscp df soft-packets hard-packets soft-bytes " \
+#define WORDS                                                                                   \
+	"policy local peer key esn aggregate window udp ttl dscp df soft-packets hard-packets " \
+	"soft-bytes "                                                                           \
 	"hard-bytes"
 
 // The file while it is read.
@@ -43,7 +44,7 @@ struct row {
 	struct cv_sa sa;
 	struct cv_sa_key key;
 	unsigned seen; // words, a bit each
-	bool has_local;
+	bool has_local, copies_df;
 };
 
 static int refuse(const struct reader *reader, const char *what, const char *must)
@@ -132,6 +133,12 @@ static bool read_esn(struct row *row, const char *text)
 	return row->sa.esn || strcmp(text, "no") == 0;
 }
 
+static bool read_aggregate(struct row *row, const char *text)
+{
+	row->sa.aggregate = strcmp(text, "yes") == 0;
+	return row->sa.aggregate || strcmp(text, "no") == 0;
+}
+
 static bool read_window(struct row *row, const char *text)
 {
 	uint64_t value;
@@ -179,6 +186,7 @@ static bool read_df(struct row *row, const char *text)
 	for (unsigned i = 0; i < RTE_DIM(words); i++)
 		if (strcmp(text, words[i]) == 0) {
 			row->sa.df = (enum cv_sa_df)i;
+			row->copies_df = row->sa.df == CV_SA_DF_COPY;
 			return true;
 		}
 	return false;
@@ -222,6 +230,7 @@ static const struct word {
 		"must be 40 or 72 hexadecimal digits: 16 or 32 bytes of AES key and 4 of salt",
 		BOTH},
 	{"esn", read_esn, "must be yes or no", BOTH},
+	{"aggregate", read_aggregate, "must be yes or no", BOTH},
 	{"window", read_window, "must be a power of two from 64 to 4096", IN},
 	{"udp", read_udp, "must be the peer's port", OUT},
 	{"ttl", read_ttl, "must be from 1 to 255", OUT},
@@ -270,6 +279,10 @@ static int check_row(const struct row *row)
 		return refuse(row->reader, "peer", "is missing; packets out go there");
 	if (sa->has_peer && sa->peer.v6 != sa->local.v6)
 		return refuse(row->reader, "peer", "must be of the IP version of local");
+	if (sa->aggregate && row->copies_df)
+		return refuse(row->reader, "df",
+			"cannot be copy with aggregate yes: a packet outside has many inside; "
+			"write set or clear");
 	return 0;
 }
 
@@ -319,6 +332,10 @@ static int add_row(struct row *row)
 		reader->running != NULL ? reader->running->sas : 0, reader->env->socket);
 	if (row->sa.state == NULL)
 		return -ENOMEM;
+	if (row->sa.aggregate && !cv_aggfrag_make(&row->sa, reader->env->socket)) {
+		cv_sa_state_put(row->sa.state);
+		return -ENOMEM;
+	}
 	*to = row->sa;
 	if (to->outbound) {
 		cv_sa_header_make(to, vpn->udp_port);

@@ -6,38 +6,14 @@
 // their sequence numbers at once, and are encrypted.
 #include <string.h>
 
-#include "nf/vpn/vpn.h"
+#include "nf/vpn/aggfrag.h"
+#include "nf/vpn/seal.h"
 #include "packet/ipv4_fragment.h"
-#include "packet/ipv6.h"
-#include "packet/udp.h"
 
 #define IPV6_MTU_LEAST 1280u // RFC 8200 section 5
 #define IPV4_MTU_LEAST 68u // RFC 791 section 3.2
 
-// A packet on its way out.
-struct out {
-	struct cv_vpn *vpn;
-	struct cv_nf_worker *worker;
-	struct cv_view *view;
-	const struct cv_sa *sa;
-};
-
-// One that has all but its sequence number, and is not encrypted.
-struct prepared {
-	const struct cv_sa *sa;
-	uint8_t *ip; // the outer header
-	uint16_t at; // its place in the burst
-	uint16_t clear; // bytes to be encrypted
-};
-
-// What a packet inside says of the outer one.
-struct inner {
-	uint16_t len;
-	uint8_t class; // DSCP and ECN
-	bool v6, df;
-};
-
-static uint8_t tell_and_drop(
+uint8_t cv_vpn_tell_and_drop(
 	const struct out *out, enum cv_vpn_drop why, enum cv_icmp_reason reason, uint32_t value)
 {
 	const struct cv_icmp_error error = {.reason = reason, .value = value};
@@ -51,60 +27,6 @@ static uint8_t tell_and_drop(
 	return CV_DROP(why);
 }
 
-// False: the header is not sound.
-static CV_INLINE bool read_inner(const struct cv_view *view, struct inner *inner)
-{
-	const uint8_t *ip = view->data + view->l3;
-	const uint16_t room = view->len - view->l3;
-
-	if (view->proto == CV_PROTO_IPV4) {
-		const struct cv_ipv4 *v4 = (const struct cv_ipv4 *)ip;
-
-		if (cv_ipv4_check(v4, room) == 0)
-			return false;
-		inner->len = rte_be_to_cpu_16(v4->total_len);
-		inner->class = v4->tos;
-		inner->v6 = false;
-		inner->df = (v4->fragment & CV_IPV4_DF) != 0;
-		return true;
-	}
-	if (!cv_ipv6_check((const struct cv_ipv6 *)ip, room))
-		return false;
-	inner->len = CV_IPV6_LEN + rte_be_to_cpu_16(((const struct cv_ipv6 *)ip)->payload_len);
-	inner->class = (uint8_t)(ip[0] << 4 | ip[1] >> 4);
-	inner->v6 = inner->df = true;
-	return true;
-}
-
-static CV_INLINE uint8_t hops_of(const uint8_t *ip, bool v6)
-{
-	return v6 ? ((const struct cv_ipv6 *)ip)->hop_limit : ((const struct cv_ipv4 *)ip)->ttl;
-}
-
-static CV_INLINE void take_hop(uint8_t *ip, bool v6)
-{
-	if (v6)
-		((struct cv_ipv6 *)ip)->hop_limit--;
-	else
-		cv_ipv4_ttl_decrement((struct cv_ipv4 *)ip);
-}
-
-static CV_INLINE unsigned padding_of(uint32_t len)
-{
-	return -(len + CV_ESP_TRAILER_LEN) & (CV_ESP_ALIGN - 1);
-}
-
-// What is written before a packet, and behind one of so many bytes.
-static CV_INLINE unsigned front_of(const struct cv_sa *sa)
-{
-	return sa->header_len + CV_ESP_LEN;
-}
-
-static CV_INLINE unsigned back_of(uint32_t len)
-{
-	return padding_of(len) + CV_ESP_TRAILER_LEN + CV_GCM_TAG_LEN;
-}
-
 // The longest packet inside that a packet outside of so many bytes has room for.
 static uint32_t inner_mtu(const struct cv_sa *sa, uint32_t mtu)
 {
@@ -114,37 +36,6 @@ static uint32_t inner_mtu(const struct cv_sa *sa, uint32_t mtu)
 		       ? 0
 		       : ((mtu - front_of(sa) - CV_GCM_TAG_LEN) & ~(CV_ESP_ALIGN - 1u)) -
 				 CV_ESP_TRAILER_LEN;
-}
-
-// The outer header but for what depends on the sequence number and on the encrypted bytes.
-static CV_INLINE void write_outer(
-	const struct cv_sa *sa, uint8_t *to, const struct inner *inner, uint32_t len)
-{
-	uint8_t class = inner->class;
-
-	if (sa->dscp >= 0)
-		class = (uint8_t)(sa->dscp << 2 | (class & 3));
-	memcpy(to, sa->header, CV_IPV4_LEN);
-	if (sa->header_len > CV_IPV4_LEN)
-		memcpy(to + CV_IPV4_LEN, sa->header + CV_IPV4_LEN, sa->header_len - CV_IPV4_LEN);
-	if (sa->local.v6) {
-		struct cv_ipv6 *ip = (struct cv_ipv6 *)to;
-
-		ip->version_class_flow = rte_cpu_to_be_32(0x60000000 | (uint32_t) class << 20);
-		ip->payload_len = rte_cpu_to_be_16((uint16_t)(len - CV_IPV6_LEN));
-	} else {
-		struct cv_ipv4 *ip = (struct cv_ipv4 *)to;
-		const bool df = sa->df == CV_SA_DF_COPY ? inner->df : sa->df == CV_SA_DF_SET;
-
-		ip->tos = class;
-		ip->total_len = rte_cpu_to_be_16((uint16_t)len);
-		ip->fragment = df ? CV_IPV4_DF : 0;
-	}
-	if (sa->udp != 0) {
-		struct cv_udp *udp = (struct cv_udp *)(to + sa->header_len - CV_UDP_LEN);
-
-		udp->len = rte_cpu_to_be_16((uint16_t)(len - (sa->header_len - CV_UDP_LEN)));
-	}
 }
 
 // What encloses a packet inside of inner->len bytes, whose front begins at `to`. Returns the bytes to be
@@ -227,6 +118,12 @@ static CV_INLINE void finish_row(const struct prepared *packet, uint16_t n, uint
 		verdict[packet[i].at] = refusal_drop(refusal);
 }
 
+void cv_vpn_finish_row(const struct prepared *packet, uint16_t n, uint8_t *verdict)
+{
+	if (n > 0)
+		finish_row(packet, n, verdict);
+}
+
 // Writes fragment number i, from 1, as a packet of its own. The verdict is the reason why there is none.
 static uint8_t send_fragment(const struct out *out, const struct inner *whole,
 	const struct cv_ipv4_fragments *parts, uint16_t i)
@@ -249,6 +146,8 @@ static uint8_t send_fragment(const struct out *out, const struct inner *whole,
 		packet.ip + front_of(out->sa));
 	packet.clear = enclose(out->sa, packet.ip, &inner);
 	finish_row(&packet, 1, &verdict);
+	if (verdict != CV_NEXT) // it is not encrypted
+		cv_nf_drop_originated(out->worker, frame, verdict - CV_DROP(0));
 	return verdict;
 }
 
@@ -284,24 +183,9 @@ static uint8_t shorten(const struct out *out, struct inner *inner)
 		// What every link carries cannot be made smaller.
 		if (mtu < (inner->v6 ? IPV6_MTU_LEAST : IPV4_MTU_LEAST))
 			return CV_DROP(CV_VPN_TOO_BIG);
-		return tell_and_drop(out, CV_VPN_TOO_BIG, CV_ICMP_TOO_BIG, mtu);
+		return cv_vpn_tell_and_drop(out, CV_VPN_TOO_BIG, CV_ICMP_TOO_BIG, mtu);
 	}
 	return mtu < IPV4_MTU_LEAST ? CV_DROP(CV_VPN_TOO_BIG) : fragment(out, inner, mtu);
-}
-
-// Moves an Ethernet header and its tags forward.
-static CV_INLINE void move_ethernet(uint8_t *to, const uint8_t *from, unsigned len)
-{
-	uint64_t first, last; // they overlap
-
-	if (CV_UNLIKELY(len != CV_ETHER_LEN)) {
-		memmove(to, from, len);
-		return;
-	}
-	memcpy(&first, from, sizeof(first));
-	memcpy(&last, from + CV_ETHER_LEN - sizeof(last), sizeof(last));
-	memcpy(to, &first, sizeof(first));
-	memcpy(to + CV_ETHER_LEN - sizeof(last), &last, sizeof(last));
 }
 
 // Puts one packet into the tunnel, but for its number and encryption.
@@ -317,7 +201,7 @@ static CV_INLINE uint8_t prepare(const struct out *out, struct prepared *packet)
 	if (CV_UNLIKELY(!read_inner(view, &inner)))
 		return CV_DROP(CV_VPN_BAD_HEADER);
 	if (CV_UNLIKELY(hops_of(view->data + l3, inner.v6) <= 1))
-		return tell_and_drop(out, CV_VPN_TTL_EXPIRED, CV_ICMP_TIME_EXCEEDED, 0);
+		return cv_vpn_tell_and_drop(out, CV_VPN_TTL_EXPIRED, CV_ICMP_TIME_EXCEEDED, 0);
 	if (CV_UNLIKELY(front + inner.len + back_of(inner.len) > out->vpn->mtu)) {
 		verdict = shorten(out, &inner);
 		if (verdict != CV_NEXT)
@@ -351,8 +235,9 @@ CV_HOT uint16_t cv_vpn_seal(struct cv_vpn *vpn, struct cv_nf_worker *worker, str
 	uint8_t *verdict, uint16_t n)
 {
 	struct prepared packets[CV_BURST_MAX];
+	uint16_t apart[CV_BURST_MAX]; // of associations that aggregate
 	uint32_t rule[CV_BURST_MAX];
-	uint16_t count = 0, others = 0;
+	uint16_t count = 0, aparts = 0, others = 0;
 
 	// Packets grow into lines before and behind that nobody has touched yet.
 	for (uint16_t i = 0; i < n; i++) {
@@ -371,6 +256,8 @@ CV_HOT uint16_t cv_vpn_seal(struct cv_vpn *vpn, struct cv_nf_worker *worker, str
 			verdict[i] = CV_DROP(CV_VPN_DISCARDED);
 		} else if (policy->out == NULL) {
 			verdict[i] = CV_DROP(CV_VPN_NO_SA);
+		} else if (policy->out->aggregate) {
+			apart[aparts++] = i;
 		} else {
 			packets[count].at = i;
 			verdict[i] = prepare(&out, &packets[count]);
@@ -382,6 +269,8 @@ CV_HOT uint16_t cv_vpn_seal(struct cv_vpn *vpn, struct cv_nf_worker *worker, str
 			;
 		finish_row(&packets[i], (uint16_t)(end - i), verdict);
 	}
+	if (aparts > 0)
+		cv_aggfrag_seal(vpn, worker, view, rule, apart, aparts, verdict);
 	for (uint16_t i = 0; i < n; i++)
 		others += verdict[i] != CV_NEXT;
 	return others;

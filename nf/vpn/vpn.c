@@ -16,22 +16,26 @@
 // leaves in ESP, by the policy's association; what should have been and came from outside in the clear
 // is dropped, and so is what came by another policy's association. What is not IP passes.
 //
+// Associations with `aggregate yes` carry many packets in one (aggfrag.h).
+//
 // Drops: bad_header (of an IP packet, outside or inside), discarded (by policy), unprotected (came in the
 // clear), no_sa (the policy has none out; none in has the SPI), ttl_expired, too_big, no_room (no buffer),
 // expired (a hard limit), sequence_overflow, fragment (of ESP), bad_esp (lengths, padding, what is inside),
-// replayed, bad_tag (not authentic), wrong_policy, congested (RFC 6040). Senders of what expired or
+// replayed, bad_tag (not authentic), wrong_policy, congested (RFC 6040),
+// unknown_subtype, bad_block and out_of_sequence (of AGGFRAG payloads). Senders of what expired or
 // is too big are told, as far as icmp_rate lets.
 #include <errno.h>
 #include <stdlib.h>
 
 #include "nf/config.h"
-#include "nf/vpn/vpn.h"
+#include "nf/vpn/aggfrag.h"
 
 static const char *const drops[] = {"bad_header", "discarded", "unprotected", "no_sa",
 	"ttl_expired", "too_big", "no_room", "expired", "sequence_overflow", "fragment", "bad_esp",
-	"replayed", "bad_tag", "wrong_policy", "congested", NULL};
+	"replayed", "bad_tag", "wrong_policy", "congested", "unknown_subtype", "bad_block",
+	"out_of_sequence", NULL};
 
-_Static_assert(RTE_DIM(drops) == CV_VPN_CONGESTED + 2, "each drop has a name");
+_Static_assert(RTE_DIM(drops) == CV_VPN_OUT_OF_SEQUENCE + 2, "each drop has a name");
 
 static const char *const actions[] = {"protect", "bypass", "discard", NULL};
 static const char *const defaults[] = {"discard", "bypass", NULL};
@@ -275,6 +279,14 @@ static json_t *sa_info(const struct cv_vpn *vpn, const struct cv_sa *sa)
 		json_object_set_new(info, "bad_tags",
 			json_integer(
 				(json_int_t)__atomic_load_n(&state->bad_tags, __ATOMIC_RELAXED)));
+	}
+	if (sa->aggregate && !sa->outbound) {
+		json_object_set_new(info, "packets_inside",
+			json_integer((json_int_t)__atomic_load_n(
+				&state->aggfrag->packets, __ATOMIC_RELAXED)));
+		json_object_set_new(info, "incomplete",
+			json_integer((json_int_t)__atomic_load_n(
+				&state->aggfrag->lost, __ATOMIC_RELAXED)));
 	}
 	return info;
 }

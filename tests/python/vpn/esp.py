@@ -30,11 +30,15 @@ class Association:
             return struct.pack("!IQ", self.spi, sequence)
         return struct.pack("!II", self.spi, sequence)
 
-    def seal(self, inner: bytes, sequence: int, tfc: int = 0) -> bytes:
+    def seal(
+        self, inner: bytes, sequence: int, tfc: int = 0, next_header: int | None = None
+    ) -> bytes:
         """Return ESP with an IP packet, and so many bytes that hide its length, inside."""
+        if next_header is None:
+            next_header = 4 if inner[0] >> 4 == 4 else 41
         padding = -(len(inner) + tfc + 2) % 4
         text = inner + bytes(tfc) + bytes(range(1, padding + 1))
-        text += bytes([padding, 4 if inner[0] >> 4 == 4 else 41])
+        text += bytes([padding, next_header])
         iv = struct.pack("!Q", sequence * 0x9E3779B97F4A7C15 & (1 << 64) - 1)
         sealed = self._gcm.seal(self._salt + iv, text, self._extra(sequence))
         return struct.pack("!II", self.spi, sequence & 0xFFFFFFFF) + iv + sealed
