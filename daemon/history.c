@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/running.h"
+#include "daemon/state.h"
 
 struct entry {
 	unsigned number;
@@ -168,6 +169,8 @@ static json_t *make(struct cv_node *node, const struct cv_history_change *change
 		entry->digests = digests;
 	}
 	set_due(change->confirm_s);
+	if (change->confirm_s == 0)
+		cv_state_settled(node);
 	return result_of(differences, entry->number, change->confirm_s);
 }
 
@@ -184,10 +187,11 @@ json_t *cv_history_apply(
 	return make(node, change, NULL, error);
 }
 
-int cv_history_confirm(struct cv_error *error)
+int cv_history_confirm(const struct cv_node *node, struct cv_error *error)
 {
 	if (history.due_ns != 0) {
 		set_due(0);
+		cv_state_settled(node);
 		return 0;
 	}
 	cv_error_set(error, "no change waits to be confirmed");
@@ -246,6 +250,11 @@ json_t *cv_history_rollback(
 	if (result != NULL)
 		set_due(0);
 	return result;
+}
+
+bool cv_history_waits(void)
+{
+	return history.due_ns != 0;
 }
 
 json_t *cv_history_list(void)

@@ -28,7 +28,10 @@ json_t *cv_history_apply(
 	struct cv_node *node, const struct cv_history_change *change, struct cv_error *error);
 
 // The change that waits for it stays. 0, or -EINVAL with error set.
-int cv_history_confirm(struct cv_error *error);
+int cv_history_confirm(const struct cv_node *node, struct cv_error *error);
+
+// Whether a change waits for it.
+bool cv_history_waits(void);
 
 // Goes back to a plan by its number; 0: to the one before. As cv_history_apply().
 json_t *cv_history_rollback(

@@ -22,6 +22,7 @@
 #include "daemon/plan.h"
 #include "daemon/plan_eal.h"
 #include "daemon/running.h"
+#include "daemon/state.h"
 #include "daemon/stop_signals.h"
 #include "daemon/telemetry.h"
 #include "daemon/why.h"
@@ -47,6 +48,7 @@ static const char usage[] =
 	"its\n"
 	"                     flows take, and run nothing\n"
 	"  --result FILE      write the final counts to FILE, not to standard output\n"
+	"  --state DIR        keep what runs in a folder, and start with what ran last\n"
 	"  --log-level LEVEL  DPDK's own log: error (default), warning, notice, info, debug\n"
 	"  --stop-deadline S  end at once if stopping takes longer than S seconds, 10 by default\n"
 	"  --core-dumps       may be debugged and leave a core dump\n"
@@ -59,6 +61,7 @@ static const char usage[] =
 struct options {
 	bool check;
 	const char *result;
+	const char *state;
 	const char *log_level;
 	unsigned stop_deadline_s;
 	bool no_sandbox, core_dumps;
@@ -100,6 +103,7 @@ static int parse(int argc, char **argv, struct options *options)
 		{"functions", no_argument, NULL, 'f'},
 		{"check", no_argument, NULL, 'c'},
 		{"result", required_argument, NULL, 'r'},
+		{"state", required_argument, NULL, 's'},
 		{"log-level", required_argument, NULL, 'l'},
 		{"stop-deadline", required_argument, NULL, 'd'},
 		{"no-sandbox", no_argument, NULL, 'n'},
@@ -119,6 +123,9 @@ static int parse(int argc, char **argv, struct options *options)
 			break;
 		case 'r':
 			options->result = optarg;
+			break;
+		case 's':
+			options->state = optarg;
 			break;
 		case 'l':
 			options->log_level = optarg;
@@ -226,6 +233,7 @@ static int forward(struct cv_node *node, struct cv_control *control, struct cv_o
 		cv_control_start(control, error) != 0)
 		return fail(EXIT_FAILED, error);
 	cv_node_forward(node);
+	cv_state_begin(node);
 	cv_running_set(node);
 	if (*openflow != NULL && cv_of_server_start(*openflow, error) != 0)
 		fail(EXIT_FAILED, error);
@@ -274,12 +282,30 @@ static int run(struct cv_node *node, const struct options *options, struct cv_er
 	return rc;
 }
 
+// Of what ran last, else of the plan. The one that is not used is freed.
+static struct cv_node *make_node(
+	struct cv_plan **plan, struct cv_plan *last, struct cv_error *error)
+{
+	struct cv_error why = {0};
+	struct cv_node *node = last == NULL ? NULL : cv_node_make(last, &why);
+
+	if (last != NULL && node == NULL)
+		cv_state_refused(why.text);
+	if (node == NULL) {
+		cv_plan_free(last);
+		return cv_node_make(*plan, error);
+	}
+	cv_plan_free(*plan);
+	*plan = last;
+	return node;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {.log_level = "error", .stop_deadline_s = 10};
 	struct cv_error error = {0};
 	struct cv_node *node;
-	struct cv_plan *plan;
+	struct cv_plan *plan, *last = NULL;
 	int rc = parse(argc, argv, &options);
 
 	if (rc != 0)
@@ -292,12 +318,17 @@ int main(int argc, char **argv)
 		cv_plan_free(plan);
 		return fail(EXIT_BAD_INPUT, &error);
 	}
+	if (!options.check) { // before the workers' cores are taken from this thread
+		cv_state_open(options.state, plan);
+		last = cv_state_plan(plan);
+	}
 	if (cv_stop_signals_start(options.stop_deadline_s, &error) != 0 ||
 		cv_plan_eal_start(plan, options.check, options.log_level, &error) != 0) {
+		cv_plan_free(last);
 		cv_plan_free(plan);
 		return fail(EXIT_FAILED, &error);
 	}
-	node = cv_node_make(plan, &error);
+	node = make_node(&plan, last, &error);
 	if (node == NULL) {
 		rc = fail(EXIT_BAD_INPUT, &error);
 		cv_plan_free(plan);
@@ -308,6 +339,7 @@ int main(int argc, char **argv)
 			"{s:s, s:o}", "event", "checked", "flows", cv_node_flows_plan(node)));
 	}
 	cv_node_free(node);
+	cv_state_close();
 	cv_eal_stop();
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include "daemon/files.h"
 #include "daemon/history.h"
 #include "daemon/running.h"
+#include "daemon/state.h"
 #include "daemon/why.h"
 
 static int ending(struct cv_error *error)
@@ -88,6 +89,8 @@ static int change_next_hops(
 	}
 	index = change(node, params, error);
 	cv_running_give();
+	if (index >= 0 && !cv_history_waits())
+		cv_state_settled(node);
 	cv_running_end_change();
 	*result = json_pack("{s:i}", "index", index);
 	return index < 0 ? index : 0;
@@ -221,7 +224,7 @@ static int rollback(void *of, const void *params, int file, json_t **result, str
 
 static json_t *make_confirm(struct cv_node *node, const void *change, struct cv_error *error)
 {
-	return cv_history_confirm(error) == 0 ? json_object() : NULL;
+	return cv_history_confirm(node, error) == 0 ? json_object() : NULL;
 }
 
 static int confirm(void *of, const void *params, int file, json_t **result, struct cv_error *error)
@@ -237,6 +240,16 @@ static json_t *make_history(struct cv_node *node, const void *change, struct cv_
 static int list(void *of, const void *params, int file, json_t **result, struct cv_error *error)
 {
 	return change(make_history, params, result, error);
+}
+
+static json_t *make_state(struct cv_node *node, const void *change, struct cv_error *error)
+{
+	return cv_state_describe();
+}
+
+static int state(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	return change(make_state, params, result, error);
 }
 
 static const struct cv_param why_arm_params[] = {
@@ -311,5 +324,6 @@ const struct cv_rpc_method cv_methods[] = {
 		.doc = "the packets that were traced since"},
 	{"why.disarm", .changes = true, .call = why_disarm, .doc = "traces no more"},
 	{"history", .call = list, .doc = "what the node ran, the newest last"},
+	{"state", .call = state, .doc = "whether what runs is kept for the next start"},
 	{NULL},
 };

@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """convoy history: what a running node ran."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -22,11 +22,17 @@ class History(Result):
 
     node: RunningNode
     entries: list[Entry]
+    state: dict[str, Any] = field(default_factory=dict)  # of its folder; see Client.state
 
     def document(self) -> dict[str, Any]:
         """See Result."""
         entries = [asdict(entry) for entry in self.entries]
-        return {"schema": "convoy.history/1", "pid": self.node.pid, "history": entries}
+        return {
+            "schema": "convoy.history/1",
+            "pid": self.node.pid,
+            "history": entries,
+            "state": self.state,
+        }
 
     def show(self, out: Console) -> None:
         """Print each with what differed from the one before."""
@@ -40,6 +46,11 @@ class History(Result):
             out.print(line, markup=False)
             for difference in entry.differences:
                 out.print(f"   {words_of(difference)}", markup=False)
+        if self.state.get("folder") is not None:
+            began = "what ran last" if self.state["from"] == "state" else "its descriptor"
+            out.print(f"began with {began}; state in {self.state['folder']}", markup=False)
+            if self.state["error"]:
+                out.print(f"not kept: {self.state['error']}", style="yellow", markup=False)
 
 
 def command(
@@ -49,4 +60,4 @@ def command(
     """Show what a running node ran, and what `convoy rollback` can go back to."""
     node = choose(running_nodes(), pid, "--pid PID")
     with Client(node.read) as client:
-        return History(node, client.history())
+        return History(node, client.history(), client.state())

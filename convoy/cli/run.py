@@ -3,7 +3,7 @@
 """convoy run: start the node, show what it counts, stop it and print the final counts."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -75,14 +75,17 @@ def run(
     watch: Callable[[Sample], None] | None = None,
     on_line: Callable[[str], None] | None = None,
     name: str = "the plan",
+    options: Sequence[str] = (),
 ) -> Forwarded:
     """Run a plan until its captures end, duration_s is over, or a signal asks to stop.
 
     watch is given the counts every REFRESH_S, on_line what the node says (a peer went away).
     name: of the plan, where the node refuses it.
+    options: of convoyd's own.
     Raises InputError (nothing was started) or ConvoyError.
     """
-    with Node(plan.data, on_line=on_line, name=name) as node, StopSignals() as signals:
+    node_of = Node(plan.data, on_line=on_line, name=name, options=options)
+    with node_of as node, StopSignals() as signals:
         started(node)
         watch = _noticing_a_stall(plan, watch, on_line)
         end = None if duration_s is None else time.monotonic() + duration_s
@@ -159,6 +162,13 @@ def command(
     duration: Annotated[
         float | None, typer.Option(help="Stop after this many seconds.", min=0.0)
     ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Keep what runs in this folder, and start with what ran last.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> Result:
     """Run a chain until Ctrl-C, the end of its captures, or --duration; print what it counted."""
@@ -170,6 +180,7 @@ def command(
         plan = with_captures(plan, read, write, chain)
     name = "the plan" if opened.loaded else str(file)
     out = messages()
+    options = [] if state is None else ["--state", str(state.absolute())]
 
     def started(node: Node) -> None:
         for note in plan.notes:
@@ -180,11 +191,11 @@ def command(
         out.print(printable(line), markup=False)
 
     if as_json or not out.is_terminal:
-        result = run(file, plan, duration, started, on_line=on_line, name=name)
+        result = run(file, plan, duration, started, on_line=on_line, name=name, options=options)
     else:
         view = LiveView(out, printable(str(file)))
         with view.live:
-            result = run(file, plan, duration, started, view.show, on_line, name)
+            result = run(file, plan, duration, started, view.show, on_line, name, options)
     if result.exit_code:
         out.print("convoy: packets are not conserved: some were lost uncounted")
     return result

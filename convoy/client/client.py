@@ -46,6 +46,10 @@ class Client(Connection):
         """Return what the node gave up after its start."""
         return dict(self.call("sandbox"))
 
+    def state(self) -> dict[str, Any]:
+        """Return whether what runs is kept for the next start, and what this start began with."""
+        return dict(self.call("state"))
+
     def methods(self) -> list[dict[str, Any]]:
         """Return the node's methods, with their parameters."""
         return list(self.call("methods"))

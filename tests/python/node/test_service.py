@@ -58,6 +58,8 @@ def runtime_directory(monkeypatch):
 def test_starting_and_reloading_it(tmp_path):
     unit = UNIT.read_text("utf-8")
     assert re.search(r"^ExecStartPre=.* check --plan .*RUNTIME_DIRECTORY/plan.json", unit, re.M)
+    assert re.search(r"^ExecStart=.*convoyd --state \$\{STATE_DIRECTORY\} ", unit, re.M)
+    assert re.search(r"^StateDirectory=convoy/%i$", unit, re.M)
     assert re.search(r"^ExecReload=/usr/bin/convoy apply --pid \$MAINPID ", unit, re.M)
     descriptor = tmp_path / "edge.yaml"
     descriptor.write_text(CHAIN)
