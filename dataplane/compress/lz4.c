@@ -3,16 +3,18 @@
 #include <lz4.h>
 
 #include "compress/codec.h"
+#include "compress/encoder.h"
 #include "packet/compiler.h"
 
 // The dictionary stands right before what is compressed: matches into it then cost no more than
-// others do, a fifth less than by LZ4_attach_dictionary() (docs/decisions/compressed-convoys.md).
+// others do, for either encoder.
 struct cv_codec {
 	bool loaded;
+	struct cv_encoder_index index; // of the dictionary
 	LZ4_stream_t ready; // knows the dictionary
 	LZ4_stream_t now; // a copy, of which one frame makes use
-	uint8_t bytes[CV_DICTIONARY_MAX + UINT16_MAX];
-	uint8_t block[UINT16_MAX];
+	uint8_t bytes[CV_DICTIONARY_MAX + UINT16_MAX + CV_ENCODER_SLACK];
+	uint8_t block[CV_ENCODER_MOST(UINT16_MAX)];
 };
 
 size_t cv_codec_bytes(void)
@@ -23,25 +25,41 @@ size_t cv_codec_bytes(void)
 static CV_NOINLINE void load(struct cv_codec *codec, const struct cv_dictionary *dictionary)
 {
 	memcpy(codec->bytes, dictionary->bytes, dictionary->len);
+#ifdef __SSE4_2__
+	cv_encoder_index(&codec->index, codec->bytes, dictionary->len);
+#endif
 	LZ4_initStream(&codec->ready, sizeof(codec->ready));
 	LZ4_loadDict(&codec->ready, (const char *)codec->bytes, (int)dictionary->len);
 	codec->loaded = true;
 }
 
+// Returns 0 where it would be more than room.
+static CV_INLINE uint32_t encode(
+	struct cv_codec *codec, uint32_t known, uint32_t len, uint32_t room)
+{
+	const uint8_t *run = codec->bytes + known;
+
+#ifdef __SSE4_2__
+	if (CV_LIKELY(cv_encoder_suits(run, len))) {
+		const uint32_t made =
+			cv_encoder_run(&codec->index, codec->bytes, known, len, codec->block);
+
+		return made <= room ? made : 0;
+	}
+#endif
+	codec->now = codec->ready;
+	return (uint32_t)LZ4_compress_fast_continue(
+		&codec->now, (const char *)run, (char *)codec->block, (int)len, (int)room, 1);
+}
+
 uint32_t cv_codec_compress(struct cv_codec *codec, const struct cv_dictionary *dictionary,
 	const uint8_t *run, uint32_t len, uint32_t room, const uint8_t **block)
 {
-	uint8_t *at = codec->bytes + dictionary->len;
-	int made;
-
 	if (CV_UNLIKELY(!codec->loaded))
 		load(codec, dictionary);
-	codec->now = codec->ready;
-	memcpy(at, run, len);
-	made = LZ4_compress_fast_continue(
-		&codec->now, (const char *)at, (char *)codec->block, (int)len, (int)room, 1);
+	memcpy(codec->bytes + dictionary->len, run, len);
 	*block = codec->block;
-	return made > 0 ? (uint32_t)made : 0;
+	return encode(codec, dictionary->len, len, room);
 }
 
 // A length that begins with 4 bits of a token.

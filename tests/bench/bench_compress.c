@@ -20,7 +20,7 @@
 #include "convoy/frame.h"
 
 #define REPEATS 31
-#define SHORT_BYTES 128
+#define SHORT_BYTES 128 // unless CONVOY_BENCH_BYTES says otherwise
 #define FRAMES_MAX 100000
 #define ROOM 2048
 
@@ -34,6 +34,7 @@ struct frame {
 static struct frame *frames;
 static unsigned frames_count;
 static struct cv_outer outer;
+static uint32_t longest = SHORT_BYTES;
 
 static void die(const char *what)
 {
@@ -70,7 +71,7 @@ static unsigned read_short(const char *path, unsigned skip)
 		die(error.text);
 	while (cv_capture_next(capture, &packet, &error) == 1)
 		if (packet.captured == packet.wire && packet.captured >= CV_CONVOY_PACKET_MIN &&
-			packet.captured <= SHORT_BYTES && count++ >= skip)
+			packet.captured <= longest && count++ >= skip)
 			add(packet.data, packet.captured);
 	cv_capture_close(capture);
 	return count;
@@ -165,6 +166,8 @@ int main(int argc, char **argv)
 	struct cv_compressor *compressor;
 	struct cv_expander expander = {.on = true, .dictionaries_count = 1};
 
+	if (getenv("CONVOY_BENCH_BYTES") != NULL)
+		longest = (uint32_t)atoi(getenv("CONVOY_BENCH_BYTES"));
 	if (argc < 3) {
 		fprintf(stderr, "usage: bench-compress DICTIONARY CAPTURE...\n");
 		return 2;
@@ -178,7 +181,7 @@ int main(int argc, char **argv)
 	for (int i = 2; i < argc; i++)
 		read_short(argv[i], read_short(argv[i], UINT32_MAX) / 2);
 	if (frames_count == 0)
-		die("the captures have no short packets");
+		die("the captures have no packets short enough");
 	compress_all(compressor);
 	for (unsigned i = 0; i < frames_count; i++) {
 		packets += frames[i].packets;

@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """Compressed convoys between two nodes: what comes out is what went in."""
 
+import base64
 import json
 import subprocess
 import sys
@@ -13,12 +14,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from convoy.base.problem import DescriptorError
+from convoy.client import Client
+from convoy.errors import InputError
 from convoy.frame.capture import read_packets
 from convoy.frame.dictionary import dictionary_id, make_dictionary
 from convoy.frame.read import decode
+from convoy.host.node import Node
+from convoy.host.process import wait_for
 
 from .conftest import captures, read_capture, write_capture
-from .test_convoys import SENDER, plan, run
+from .test_convoys import HOST_A, HOST_B, SENDER, live_plan, plan, run, two_hosts, vlan_of
+
+__all__ = ["two_hosts"]  # a fixture
 
 CAPTURES = [path for path in captures() if path.suffix == ".pcap"]
 RECEIVER = """
@@ -170,3 +177,69 @@ def test_expanded_frames_are_what_was_compressed(tmp_path: Path) -> None:
     frames = [packet(i, 60) for i in range(23)]
     middle, _ = send(frames, tmp_path)
     assert [one for frame in middle for one in decode(frame, dictionaries=[b""]).packets] == frames
+
+
+def test_compression_changes_while_packets_flow(tmp_path: Path) -> None:
+    with (
+        Node(live_plan(tmp_path).data) as node,
+        Client(node.running.control, 30) as client,
+    ):
+
+        def frames() -> int:
+            compressed = client.next_hops()["b"].get("compressed")
+            return int(compressed["frames"]) if compressed else 0
+
+        hop = {"name": "b", "port": "out", "mac": "02:00:00:00:00:0b", "ip": "192.0.2.2"}
+        hop |= {"match": [{}]}
+        for turn in range(30):
+            client.put_next_hop(hop)
+            assert "compressed" not in client.next_hops()["b"]
+            known = base64.b64encode(packet(turn, 300 + turn)).decode()
+            client.put_next_hop({**hop, "compress": "lz4", "dictionary": known})
+            before = frames()
+            wait_for(lambda before=before: frames() > before, 20, "compressed frames")
+        for key, value, words in (
+            ("dictionary", "AAA", "dictionary: must be 1 to 65536 bytes in base64"),
+            ("dictionary", "AA=A", "dictionary: must be 1 to 65536 bytes in base64"),
+            ("dictionary", "", "dictionary: must be 1 to 65536 bytes in base64"),
+            ("dictionary", "AAAA" * 21846, "dictionary: must be 1 to 65536 bytes in base64"),
+            ("dictionary", 7, "dictionary: must be 1 to 65536 bytes in base64"),
+            ("compress", "zip", "compress"),
+        ):
+            with pytest.raises(InputError, match=words):
+                client.put_next_hop({**hop, "compress": "lz4", key: value})
+        with pytest.raises(InputError, match="dictionary: is for compress: lz4; add that"):
+            client.put_next_hop({**hop, "dictionary": "AAAA"})
+        client.remove_next_hop("b")
+        counts = node.stop()
+    assert counts["accounting"]["conserved"]
+    assert counts["accounting"]["dropped"] == 0
+
+
+@pytest.mark.skipif(
+    not CAPTURES, reason="no captures here; set CONVOY_CAPTURES to a folder of pcap files"
+)
+def test_captures_compressed_between_two_hosts(
+    two_hosts: list[tuple[str, ...]], tmp_path: Path
+) -> None:
+    """Short packets of all captures, compressed on the wire between two nodes."""
+    frames = [
+        one
+        for path in CAPTURES  # as many as fit into the kernel's receive ring all at once
+        for one in [p for p in _packets(path) if len(p) <= 128 and vlan_of(p) < 0][:100]
+    ]
+    (tmp_path / "d").write_bytes(make_dictionary(frames[1::2]))
+    out = tmp_path / "out.pcap"
+    read = write_capture(tmp_path / "in.pcap", frames)
+    sender = HOST_A.replace("192.0.2.2}}", "192.0.2.2, compress: lz4, dictionary: d}}")
+    receiver = HOST_B.replace("192.0.2.2}}", "192.0.2.2, expand: lz4, dictionaries: [d]}}")
+    with Node(plan(receiver, tmp_path, write=out).data, wrapper=two_hosts[1]) as b:
+        with Node(plan(sender, tmp_path, read=read).data, wrapper=two_hosts[0]) as a:
+            sent = a.finish()
+        want = sent["accounting"]["sent"]
+        wait_for(lambda: b.counts()["accounting"]["sent"] >= want, 30, "all packets at b")
+        received = b.stop()
+    assert sent["accounting"]["dropped"] == 0
+    assert received["accounting"]["conserved"]
+    assert read_capture(out) == frames
+    assert sent["next_hops"]["b"]["compressed"] == received["ports"]["in"]["expanded"]
