@@ -150,6 +150,11 @@ static json_t *make(struct cv_node *node, const struct cv_history_change *change
 	if (apply == NULL)
 		return NULL;
 	differences = json_incref((json_t *)(uintptr_t)cv_apply_differences(apply));
+	if (change->starts_with && !change->dry_run) {
+		cv_state_starts_with(change->request.plan);
+		if (json_array_size(differences) == 0)
+			cv_state_settled(node);
+	}
 	if (change->dry_run || json_array_size(differences) == 0) {
 		result = result_of(differences, 0, 0);
 		json_decref(differences);

@@ -15,6 +15,7 @@
 struct cv_history_change {
 	struct cv_apply_request request;
 	bool dry_run;
+	bool starts_with; // the node will be started with this plan from now on
 	unsigned confirm_s; // 0: it need not be confirmed
 };
 

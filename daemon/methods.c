@@ -132,7 +132,7 @@ static int next_hop_remove(
 
 struct apply {
 	const json_t *plan, *files;
-	bool dry_run, forget_flows;
+	bool dry_run, forget_flows, starts_with;
 	unsigned confirm_s;
 };
 
@@ -146,6 +146,8 @@ static const struct cv_param apply_params[] = {
 		.doc = "also where functions would share flows otherwise than now"},
 	{"dry_run", CV_BOOL, CV_AT(struct apply, dry_run),
 		.doc = "say what differs, and change nothing"},
+	{"starts_with", CV_BOOL, CV_AT(struct apply, starts_with),
+		.doc = "the node will be started with this plan from now on"},
 	{"confirm_s", CV_INTEGER, CV_AT(struct apply, confirm_s), .high = 86400,
 		.doc = "seconds to confirm it, else the node goes back; 0: it stays"},
 	{0},
@@ -187,6 +189,7 @@ static int apply(void *of, const void *params, int file, json_t **result, struct
 			.files = &files,
 			.forget_flows = apply->forget_flows},
 		.dry_run = apply->dry_run,
+		.starts_with = apply->starts_with,
 		.confirm_s = apply->confirm_s,
 	};
 	int rc = cv_files_take(&files, apply->files, file, error);

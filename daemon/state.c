@@ -51,9 +51,9 @@ static uint64_t digest_of(const struct header *header, const char *text)
 }
 
 // Of what a descriptor says: cores and memory were chosen for the machine, which may be another now.
-static uint64_t base_of(const struct cv_plan *plan)
+static uint64_t base_of(const json_t *plan)
 {
-	json_t *copy = json_copy(plan->json);
+	json_t *copy = json_copy((json_t *)(uintptr_t)plan);
 	char *text;
 	uint64_t hash;
 
@@ -108,7 +108,13 @@ void cv_state_open(const char *folder, const struct cv_plan *base)
 	state.folder = folder;
 	for (unsigned i = 0; i < FILES; i++)
 		state.fds[i] = folder == NULL ? -1 : open_file(i);
-	state.base = folder == NULL ? 0 : base_of(base);
+	state.base = folder == NULL ? 0 : base_of(base->json);
+}
+
+void cv_state_starts_with(const json_t *plan)
+{
+	if (state.folder != NULL)
+		state.base = base_of(plan);
 }
 
 void cv_state_close(void)

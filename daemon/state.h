@@ -26,6 +26,9 @@ void cv_state_refused(const char *why);
 // The node forwards. What is kept of another plan is not valid any more.
 void cv_state_begin(const struct cv_node *node);
 
+// The node will be started with this plan from now on. Before what runs next is kept.
+void cv_state_starts_with(const json_t *plan);
+
 // What runs now is to be kept.
 void cv_state_settled(const struct cv_node *node);
 

@@ -146,6 +146,10 @@ def command(
         str | None,
         typer.Option(metavar="TIME", help="Go back if it is not confirmed in time (30s, 5m)."),
     ] = None,
+    reload: Annotated[
+        bool,
+        typer.Option("--reload", help="FILE is also what the node will be started with."),
+    ] = False,
     as_json: Json = False,
 ) -> Result:
     """Make a running node run another descriptor, while packets flow.
@@ -159,7 +163,7 @@ def command(
     with Client(node.read) as client:
         opened = open_file(file, this_machine(), client.plan())
     try:
-        differences = apply(node, opened.plan.data, dry_run, forget_flows, confirm_s)
+        differences = apply(node, opened.plan.data, dry_run, forget_flows, confirm_s, reload)
     except InputError as error:
         raise InputError(_with_line(printable(str(error)), file, opened)) from None
     return Applied(node, opened.plan.data, differences, dry_run, confirm_s)

@@ -77,6 +77,7 @@ class Client(Connection):
         dry_run: bool = False,
         forget_flows: bool = False,
         confirm_s: int = 0,
+        starts_with: bool = False,
     ) -> list[Difference]:
         """Make the node run another plan; return what differs.
 
@@ -84,6 +85,7 @@ class Client(Connection):
         dry_run: the node builds what it would run, and throws it away.
         forget_flows: also where functions would share their flows otherwise than now.
         confirm_s: in which it must be confirmed, or the node goes back; 0: it stays.
+        starts_with: the node will be started with this plan from now on.
         """
         with tempfile.TemporaryFile() as packed:
             params = {
@@ -92,6 +94,7 @@ class Client(Connection):
                 "dry_run": dry_run,
                 "forget_flows": forget_flows,
                 "confirm_s": confirm_s,
+                "starts_with": starts_with,
             }
             file = packed.fileno() if params["files"] else None
             result = self.call("apply", params, file)

@@ -18,13 +18,14 @@ def apply(
     dry_run: bool = False,
     forget_flows: bool = False,
     confirm_s: int = 0,
+    starts_with: bool = False,
 ) -> list[Difference]:
     """Make a node run a plan; return what differs.
 
     Raises InputError with the node's words: then nothing has changed.
     """
     with Client(node.control, DEADLINE_S) as client:
-        return client.apply(plan, _files(plan), dry_run, forget_flows, confirm_s)
+        return client.apply(plan, _files(plan), dry_run, forget_flows, confirm_s, starts_with)
 
 
 def _files(plan: Mapping[str, Any]) -> Iterator[str]:

@@ -60,7 +60,7 @@ def test_starting_and_reloading_it(tmp_path):
     assert re.search(r"^ExecStartPre=.* check --plan .*RUNTIME_DIRECTORY/plan.json", unit, re.M)
     assert re.search(r"^ExecStart=.*convoyd --state \$\{STATE_DIRECTORY\} ", unit, re.M)
     assert re.search(r"^StateDirectory=convoy/%i$", unit, re.M)
-    assert re.search(r"^ExecReload=/usr/bin/convoy apply --pid \$MAINPID ", unit, re.M)
+    assert re.search(r"^ExecReload=/usr/bin/convoy apply --reload --pid \$MAINPID ", unit, re.M)
     descriptor = tmp_path / "edge.yaml"
     descriptor.write_text(CHAIN)
 
@@ -75,5 +75,5 @@ def test_starting_and_reloading_it(tmp_path):
     with Node(json.loads(convoy("check", "--plan", descriptor))) as node:
         pid = node.process.pid
         descriptor.write_text(CHAIN.replace("min: 2", "min: 3"))
-        assert f"convoyd {pid} runs it now" in convoy("apply", "--pid", pid, descriptor)
+        assert f"convoyd {pid} runs it now" in convoy("apply", "--reload", "--pid", pid, descriptor)
         node.stop()

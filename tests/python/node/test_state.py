@@ -138,6 +138,21 @@ def test_a_descriptor_that_was_edited_wins_for_good(nodes):
     assert nodes.after_restart(least=2) == (2, "descriptor")
 
 
+@pytest.mark.parametrize("before", [3, 7])
+def test_what_is_applied_after_a_reload_stays(nodes, before):
+    descriptor = nodes.folder / "edge.yaml"
+    with nodes.start() as node:
+        apply(node.running, nodes.plan(before))
+        descriptor.write_text(CHAIN.replace("min: 2", "min: 7"))
+        words = ["apply", "--reload", "--pid", str(node.process.pid), str(descriptor)]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        apply(node.running, nodes.plan(4))
+        kill(node)
+    assert nodes.after_restart(least=7) == (4, "state")
+    assert nodes.after_restart(least=2) == (2, "descriptor")
+
+
 def spoil(path: Path, how: str) -> None:
     content = bytearray(path.read_bytes())
     if how == "empty":
