@@ -30,6 +30,7 @@ TARGETS = {
     ("chain", 10): 80,
     ("nat64", 64): 50,
     ("vpn", 64): 200,
+    ("vpn-aggfrag", 64): 100,
     ("stateful", 65_536): 60,
     ("stateful", 10_000_000): 110,
 }
@@ -39,6 +40,7 @@ REFERENCES = {
     "classifier": "reference-firewall",
     "ids": "raw-ids",
     "vpn": "raw-vpn",
+    "vpn-aggfrag": "raw-vpn",
 }
 
 

@@ -54,8 +54,10 @@ int bench_path_create_of(struct bench_subject *subject, const char *name, const 
 int bench_nat64_create(
 	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
 
-// The function vpn, which encrypts; and the cipher's bare call on as many bytes where they lie.
+// The function vpn, which encrypts, one packet each or as many as fit; and the cipher's bare call on as many bytes where they lie.
 int bench_vpn_create(
+	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
+int bench_vpn_aggfrag_create(
 	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);
 int bench_raw_vpn_create(
 	struct bench_subject *subject, const struct bench_tables *tables, struct cv_error *error);

@@ -19,6 +19,7 @@
 #define QUESTION_LEN 28 // of one name
 #define ANSWER_LEN 27 // two records: an address, EDNS
 #define ANSWERS 511 // buffers, more than a burst makes
+#define POOL_CACHE 256
 
 struct bench_cache {
 	struct cv_path path;
@@ -183,7 +184,7 @@ int bench_cache_create(
 	}
 	memset(cache, 0, sizeof(*cache));
 	cache->pool = rte_pktmbuf_pool_create(
-		"answers", ANSWERS, CV_WAITING_MAX, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+		"answers", ANSWERS, POOL_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	cache->step = (struct cv_step){.process = nf->process, .counters = &cache->counters};
 	cache->step.instance = cv_nf_create(nf, config, &env, error);
 	json_decref(config);

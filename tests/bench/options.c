@@ -53,6 +53,8 @@ const struct bench_kind bench_kinds[] = {
 	{"vpn", .bytes = 64, .create = VPN(bench_vpn_create), .needs = "vpn", .path_length = 1},
 	{"raw-vpn", .bytes = 64, .create = VPN(bench_raw_vpn_create), .needs = "vpn"},
 	{"vpn", .bytes = 1400, .create = VPN(bench_vpn_create), .needs = "vpn", .path_length = 1},
+	{"vpn-aggfrag", .bytes = 64, .create = VPN(bench_vpn_aggfrag_create), .needs = "vpn",
+		.path_length = 1},
 	{"raw-vpn", .bytes = 1400, .create = VPN(bench_raw_vpn_create), .needs = "vpn"},
 	IDS(100),
 	IDS(2000),

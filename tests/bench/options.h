@@ -9,7 +9,7 @@
 
 #include "tests/bench/bench.h"
 
-#define BENCH_KINDS 29
+#define BENCH_KINDS 30
 #define BENCH_SIZES_MAX 8
 
 // What a row's cost depends on.
