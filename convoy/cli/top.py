@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """convoy top: the counters of a running node."""
 
+import asyncio
 import time
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -9,14 +10,21 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from convoy.cli.console import console
+from convoy.base.problem import printable
+from convoy.cli.console import console, messages
 from convoy.cli.counts_view import Sample, accounting_text, tables
 from convoy.cli.result import Json, Result
 from convoy.cli.run import REFRESH_S, LiveView
 from convoy.client import Client, ClientError
 from convoy.errors import InputError
-from convoy.host.counts import RunningNode, running_nodes
+from convoy.host.counts import SERVICES, RunningNode, running_nodes
 from convoy.host.signals import StopSignals
+from convoy.metrics.listen import tcp_socket, url_of
+from convoy.metrics.source import Source
+from convoy.watch.feed import Feed
+from convoy.watch.server import PageServer
+
+DEFAULT = "127.0.0.1:9104"
 
 
 @dataclass(frozen=True)
@@ -68,14 +76,42 @@ def watch(node: RunningNode) -> NodeCounts:
         return NodeCounts(node, counts)
 
 
+def serve(node: RunningNode, listen: str) -> None:
+    """Serve the page of a node until a signal comes; one of a service is found again."""
+    folder = node.read.parents[2]
+    source = Source(folder if folder.parent == SERVICES else node.read)
+    with tcp_socket(listen) as listens, Feed(source.socket) as feed:
+        messages().print(f"page: {printable(url_of(listens, '/'))}", markup=False)
+        asyncio.run(_serve(PageServer(listens, feed)))
+
+
+async def _serve(server: PageServer) -> None:
+    await server.run()
+
+
 def command(
     pid: Annotated[
         int | None, typer.Argument(help="Process id of convoyd, if several run.")
     ] = None,
+    web: Annotated[bool, typer.Option("--web", help="Serve a page for a browser.")] = False,
+    listen: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS:PORT", help=f"Loopback address of it; default: {DEFAULT}."),
+    ] = None,
     as_json: Json = False,
-) -> Result:
-    """Show the counters of a running node; once only with --json or without a terminal."""
+) -> Result | None:
+    """Show the counters of a running node; once only with --json or without a terminal.
+
+    With --web, a page for a browser on this machine shows them as a graph, second by second.
+    """
+    if listen is not None and not web:
+        raise InputError("--listen: is for the page; add --web")
+    if web and as_json:
+        raise InputError("--web: leave it or --json away")
     node = choose(running_nodes(), pid)
+    if web:
+        serve(node, listen or DEFAULT)
+        return None
     if console().is_terminal and not as_json:
         return watch(node)
     with Client(node.read) as client:

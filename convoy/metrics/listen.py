@@ -23,7 +23,7 @@ def address_of(text: str) -> tuple[str, int]:
     try:
         if not ipaddress.ip_address(host).is_loopback:
             raise InputError(
-                f"--listen: {shown(text)}: whoever reaches it reads all metrics: only a loopback "
+                f"--listen: {shown(text)}: whoever reaches it reads all counters: only a loopback "
                 f"address is possible, such as 127.0.0.1:{port}; let a proxy serve others"
             )
         if not (port.isascii() and port.isdigit() and int(port) <= 65535):
@@ -95,9 +95,9 @@ def _make_room(path: Path) -> None:
     raise InputError(f"--unix: {path}: somebody listens there; name another path")
 
 
-def url_of(listens: socket.socket) -> str:
-    """Return where a scrape goes."""
+def url_of(listens: socket.socket, path: str = "/metrics") -> str:
+    """Return where a scrape, or a browser, goes."""
     name = listens.getsockname()
     if listens.family == socket.AF_UNIX:
-        return f"{name}, path /metrics"
-    return f"http://{f'[{name[0]}]' if ':' in name[0] else name[0]}:{name[1]}/metrics"
+        return f"{name}, path {path}"
+    return f"http://{f'[{name[0]}]' if ':' in name[0] else name[0]}:{name[1]}{path}"

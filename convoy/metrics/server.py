@@ -81,21 +81,22 @@ class Server:
 
     async def _answer(self, head: bytes | None) -> bytes:
         if head is None:
-            return _response("431 Request Header Fields Too Large", b"the request is too long\n")
+            return response("431 Request Header Fields Too Large", b"the request is too long\n")
         first, *fields = head.decode("latin-1").split("\r\n")
         words = first.split(" ")
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
-            return _response("400 Bad Request", b"no HTTP request\n")
+            return response("400 Bad Request", b"no HTTP request\n")
         if words[0] not in ("GET", "HEAD"):
-            return _response(
-                "405 Method Not Allowed", b"GET or HEAD only\n", "Allow: GET, HEAD\r\n"
-            )
-        if words[1].partition("?")[0] != "/metrics":
-            return _response("404 Not Found", b"metrics are at /metrics\n")
+            return response("405 Method Not Allowed", b"GET or HEAD only\n", "Allow: GET, HEAD\r\n")
+        whole = await self.get(words[1].partition("?")[0], fields)
+        return whole if words[0] == "GET" else whole[: whole.index(b"\r\n\r\n") + 4]
+
+    async def get(self, path: str, fields: list[str]) -> bytes:
+        """Return the answer to GET; fields: the request's header fields."""
+        if path != "/metrics":
+            return response("404 Not Found", b"metrics are at /metrics\n")
         wanted = format_of(fields)
-        body = (await self._page()).encoded(wanted)
-        whole = _response("200 OK", body, kind=wanted)
-        return whole if words[0] == "GET" else whole[: -len(body)]
+        return response("200 OK", (await self._page()).encoded(wanted), kind=wanted)
 
     async def _page(self) -> Page:
         """Scrape; those who ask meanwhile share the answer."""
@@ -128,9 +129,10 @@ def format_of(fields: list[str]) -> Format:
     return Format.TEXT if older else Format.OPENMETRICS
 
 
-def _response(
+def response(
     status: str, body: bytes, more: str = "", kind: str = "text/plain; charset=utf-8"
 ) -> bytes:
+    """Return an answer; more: header fields, each with its line's end."""
     head = (
         f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
         f"{more}Connection: close\r\n\r\n"
