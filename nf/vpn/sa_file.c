@@ -340,6 +340,7 @@ static int add_row(struct row *row)
 	if (to->outbound) {
 		cv_sa_header_make(to, vpn->udp_port);
 		vpn->policy[to->policy].out = to;
+		vpn->has_plain |= !to->aggregate;
 	}
 	vpn->sas++;
 	return 0;

@@ -240,7 +240,7 @@ CV_HOT uint16_t cv_vpn_seal(struct cv_vpn *vpn, struct cv_nf_worker *worker, str
 	uint16_t count = 0, aparts = 0, others = 0;
 
 	// Packets grow into lines before and behind that nobody has touched yet.
-	for (uint16_t i = 0; i < n; i++) {
+	for (uint16_t i = 0; vpn->has_plain && i < n; i++) {
 		CV_PREFETCH_WRITE(view[i].data - CV_ESP_LEN - CV_IPV4_LEN);
 		CV_PREFETCH_WRITE(view[i].data + view[i].len + CV_GCM_TAG_LEN);
 	}

@@ -63,6 +63,7 @@ struct cv_vpn {
 	size_t policies;
 	struct cv_sa *sa;
 	size_t sas;
+	bool has_plain; // an association out that does not aggregate
 	struct cv_spi_table spis;
 	struct cv_address local[CV_VPN_LOCALS_MAX]; // of inbound associations, each once
 	unsigned locals;
