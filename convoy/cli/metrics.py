@@ -16,8 +16,8 @@ from convoy.cli.console import messages
 from convoy.cli.top import choose
 from convoy.errors import InputError
 from convoy.host.counts import running_nodes
+from convoy.host.listen import tcp_socket, unix_socket, url_of
 from convoy.metrics.exposition import Page
-from convoy.metrics.listen import tcp_socket, unix_socket, url_of
 from convoy.metrics.server import Server
 from convoy.metrics.source import Source
 
@@ -98,7 +98,8 @@ def command(
     where: AbstractContextManager[socket]
     where = tcp_socket(listen or DEFAULT) if unix is None else unix_socket(unix, mode)
     with where as listens:
-        messages().print(f"metrics: {printable(url_of(listens))}", markup=False)
+        url = url_of(listens, "/metrics")
+        messages().print(f"metrics: {printable(url)}", markup=False)
         asyncio.run(_serve(listens, source))
 
 

@@ -15,14 +15,16 @@ from convoy.cli.console import console, messages
 from convoy.cli.counts_view import Sample, accounting_text, tables
 from convoy.cli.result import Json, Result
 from convoy.cli.run import REFRESH_S, LiveView
+from convoy.cli.why_view import lines_of
 from convoy.client import Client, ClientError
 from convoy.errors import InputError
-from convoy.host.counts import SERVICES, RunningNode, running_nodes
+from convoy.host.counts import RunningNode, running_nodes
+from convoy.host.http import HttpServer
+from convoy.host.listen import tcp_socket, url_of
 from convoy.host.signals import StopSignals
-from convoy.metrics.listen import tcp_socket, url_of
-from convoy.metrics.source import Source
-from convoy.watch.feed import Feed
-from convoy.watch.server import PageServer
+from convoy.top import snapshot
+from convoy.top.page import WatchPage
+from convoy.top.why import WhyWatch
 
 DEFAULT = "127.0.0.1:9104"
 
@@ -76,16 +78,43 @@ def watch(node: RunningNode) -> NodeCounts:
         return NodeCounts(node, counts)
 
 
-def serve(node: RunningNode, listen: str) -> None:
-    """Serve the page of a node until a signal comes; one of a service is found again."""
-    folder = node.read.parents[2]
-    source = Source(folder if folder.parent == SERVICES else node.read)
-    with tcp_socket(listen) as listens, Feed(source.socket) as feed:
-        messages().print(f"page: {printable(url_of(listens, '/'))}", markup=False)
-        asyncio.run(_serve(PageServer(listens, feed)))
+class Followed:
+    """The node that was chosen; where none was named, the one that runs in its place."""
+
+    def __init__(self, pid: int | None) -> None:
+        """Choose one. Raises InputError."""
+        self._named = pid is not None
+        self.node = choose(running_nodes(), pid)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Ask it. Raises ConvoyError."""
+        try:
+            return self._ask()
+        except ClientError:
+            others = running_nodes()
+            if self._named or len(others) != 1 or others[0] == self.node:
+                raise
+            self.node = others[0]
+            return self._ask()
+
+    def _ask(self) -> dict[str, Any]:
+        with Client(self.node.read) as client:
+            return snapshot.read(client)
 
 
-async def _serve(server: PageServer) -> None:
+def serve(pid: int | None, listen: str, why: bool) -> None:
+    """Serve the page about a node until a signal comes."""
+    followed = Followed(pid)
+    followed.snapshot()  # or say at once why not
+    watch = WhyWatch(lambda: followed.node.control, lambda packet: list(lines_of(packet)))
+    with tcp_socket(listen) as listens:
+        page = WatchPage(followed.snapshot, watch if why else None)
+        url = f"{url_of(listens, '/')}#{page.token}"
+        messages().print(f"open {printable(url)}", markup=False, soft_wrap=True)
+        asyncio.run(_run(HttpServer(listens, page.respond)))
+
+
+async def _run(server: HttpServer) -> None:
     await server.run()
 
 
@@ -93,25 +122,29 @@ def command(
     pid: Annotated[
         int | None, typer.Argument(help="Process id of convoyd, if several run.")
     ] = None,
-    web: Annotated[bool, typer.Option("--web", help="Serve a page for a browser.")] = False,
+    as_json: Json = False,
+    web: Annotated[
+        bool, typer.Option("--web", help="Serve a live page on this machine, and print its URL.")
+    ] = False,
     listen: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS:PORT", help=f"Loopback address of it; default: {DEFAULT}."),
+        typer.Option(
+            metavar="ADDRESS:PORT", help=f"Of --web: loopback; port 0: any. Default: {DEFAULT}."
+        ),
     ] = None,
-    as_json: Json = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Of --web: the page may ask for the way of packets.")
+    ] = False,
 ) -> Result | None:
-    """Show the counters of a running node; once only with --json or without a terminal.
-
-    With --web, a page for a browser on this machine shows them as a graph, second by second.
-    """
-    if listen is not None and not web:
-        raise InputError("--listen: is for the page; add --web")
-    if web and as_json:
-        raise InputError("--web: leave it or --json away")
-    node = choose(running_nodes(), pid)
+    """Show the counters of a running node; once only with --json or without a terminal."""
+    for option, given in (("--listen", listen is not None), ("--why", why), ("--json", as_json)):
+        if given and web is (option == "--json"):
+            problem = "prints; leave --web away" if web else "is of --web; add it"
+            raise InputError(f"{option}: {problem}")
     if web:
-        serve(node, listen or DEFAULT)
+        serve(pid, listen or DEFAULT, why)
         return None
+    node = choose(running_nodes(), pid)
     if console().is_terminal and not as_json:
         return watch(node)
     with Client(node.read) as client:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Where metrics are served: an address of this machine only, or a unix socket."""
+"""Where pages are served: an address of this machine only, or a unix socket."""
 
 import contextlib
 import ipaddress
@@ -95,8 +95,8 @@ def _make_room(path: Path) -> None:
     raise InputError(f"--unix: {path}: somebody listens there; name another path")
 
 
-def url_of(listens: socket.socket, path: str = "/metrics") -> str:
-    """Return where a scrape, or a browser, goes."""
+def url_of(listens: socket.socket, path: str) -> str:
+    """Return where a client goes."""
     name = listens.getsockname()
     if listens.family == socket.AF_UNIX:
         return f"{name}, path {path}"
