@@ -20,6 +20,7 @@ import pytest
 from convoy.errors import ConvoyError
 from convoy.host.namespace import Namespace
 from convoy.host.node import Node
+from convoy.host.process import wait_for
 
 from .links import host_up, link, ports_up, router_plan
 
@@ -168,10 +169,12 @@ def test_kinds_of_routes(net: Net, version: int) -> None:
     net.pings(to, "Packet filtered" if not v else "Administratively prohibited")
     run(f"ip -{version} route replace unreachable {prefix}")
     net.pings(to, "Host Unreachable" if not v else "Address unreachable")
+    without = net.kernel("routes") - 1
     run(f"ip -{version} route flush {prefix}")
+    net.wait_routes(without)
     hops = f"nexthop via {HOSTS['right'][v]} weight 2 nexthop via {HOSTS['left'][v]}"
     run(f"ip -{version} route add {prefix} {hops}")
-    net.wait_routes(net.kernel("routes"))
+    wait_for(lambda: net.kernel("routes") > without, DEADLINE_S, "the route by two next hops")
     run(f"ip -{version} route flush {prefix}")
     net.pings(to, "Unreachable" if not v else "No route")
 

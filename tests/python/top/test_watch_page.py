@@ -79,6 +79,7 @@ def test_it_shows_what_the_node_counts(tmp_path: Path) -> None:
         assert browser.problems == []
 
 
+@pytest.mark.alone  # no other node may run: it takes the only one
 @needs_chromium
 def test_a_node_that_goes_is_gone_and_another_takes_its_place(tmp_path: Path) -> None:
     state = "document.getElementById('state')"
