@@ -108,7 +108,8 @@ def serve(pid: int | None, listen: str, why: bool) -> None:
     followed.snapshot()  # or say at once why not
     watch = WhyWatch(lambda: followed.node.control, lambda packet: list(lines_of(packet)))
     with tcp_socket(listen) as listens:
-        page = WatchPage(followed.snapshot, watch if why else None)
+        address = listens.getsockname()[0]
+        page = WatchPage(followed.snapshot, watch if why else None, address)
         url = f"{url_of(listens, '/')}#{page.token}"
         messages().print(f"open {printable(url)}", markup=False, soft_wrap=True)
         asyncio.run(_run(HttpServer(listens, page.respond)))

@@ -120,10 +120,10 @@ FLOWS_DENIED = Metric(
     Kind.GAUGE, "convoy_flow_table_denied_flows", "Of these, denied ones.", ("table",)
 )
 FLOWS_MAX = Metric(
-    Kind.GAUGE, "convoy_flow_table_max_flows", "Flows that the table has room for.", ("table",)
-)
-FLOWS_MAX_IPV6 = Metric(
-    Kind.GAUGE, "convoy_flow_table_max_ipv6_flows", "Of these, IPv6 ones.", ("table",)
+    Kind.GAUGE,
+    "convoy_flow_table_max_flows",
+    "Flows that the table has room for.",
+    ("table", "family"),
 )
 FLOWS_BYTES = Metric(
     Kind.GAUGE, "convoy_flow_table_memory_bytes", "Memory of the table.", ("table",)
@@ -224,11 +224,11 @@ def _add_port(page: Page, labels: str, port: Counts) -> None:
 
 
 def _add_flows(page: Page, labels: str, table: Counts) -> None:
-    for family in ("ipv4", "ipv6"):
-        page.add(FLOWS, table[f"flows_{family}"], f"{labels},{label('family', family)}")
+    for family, most in (("ipv4", table["max"]), ("ipv6", table["max_ipv6"])):
+        own = f"{labels},{label('family', family)}"
+        page.add(FLOWS, table[f"flows_{family}"], own)
+        page.add(FLOWS_MAX, most, own)
     page.add(FLOWS_DENIED, table["denied"], labels)
-    page.add(FLOWS_MAX, table["max"], labels)
-    page.add(FLOWS_MAX_IPV6, table["max_ipv6"], labels)
     page.add(FLOWS_BYTES, table["bytes"], labels)
     for key, metric in FLOWS_SINCE_START.items():
         page.add(metric, table[key], labels)

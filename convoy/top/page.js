@@ -239,12 +239,13 @@ function drawHops(change) {
 function drawFlows(change) {
   const flows = Object.entries(change.now.flows);
   at("flows-section").hidden = !flows.length;
-  table("flows", [["functions"], ["flows", "number"], ["of", "number"], [""], ["new/s", "number"]],
-    flows.map(([name, one]) => {
-      const now = one.flows_ipv4 + one.flows_ipv6, most = one.max + one.max_ipv6;
-      const fresh = change.rate((s) => (s.flows[name] ? s.flows[name].created : undefined));
-      return { cells: [name, si(now), si(most), bar(most ? now / most : 0), shown(fresh, "")] };
-    }), "");
+  table("flows", [["functions"], ["IPv4", "number"], ["of", "number"], [""], ["IPv6", "number"], ["of", "number"],
+    [""], ["new/s", "number"]],
+  flows.map(([name, one]) => {
+    const fresh = change.rate((s) => (s.flows[name] ? s.flows[name].created : undefined));
+    const family = (now, most) => [si(now), si(most), bar(most ? now / most : 0)];
+    return { cells: [name, ...family(one.flows_ipv4, one.max), ...family(one.flows_ipv6, one.max_ipv6), shown(fresh, "")] };
+  }), "");
 }
 
 function drawTotals(change) {

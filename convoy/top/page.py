@@ -47,14 +47,16 @@ class WatchPage:
     """Answers a page's requests: about one node."""
 
     def __init__(
-        self, snapshot: Callable[[], dict[str, Any]], why: WhyWatch | None, token: str = ""
+        self, snapshot: Callable[[], dict[str, Any]], why: WhyWatch | None, address: str = ""
     ) -> None:
         """Prepare.
 
+        address: that is served, beside the usual ones of this machine.
         snapshot: asks the node; called by another thread, once at a time. Raises ConvoyError.
         why: None: the page may not ask about packets.
         """
-        self.token = token or secrets.token_urlsafe(16)
+        self.token = secrets.token_urlsafe(16)
+        self._hosts = (*_HOSTS, address) if address else _HOSTS
         self._snapshot = snapshot
         self._why = why
         self._asking: asyncio.Future[Response] | None = None
@@ -63,7 +65,7 @@ class WatchPage:
     async def respond(self, request: Request) -> Response:
         """Answer a request."""
         host = request.fields.get("host", "")
-        if host.rpartition(":")[0] not in _HOSTS and host not in _HOSTS:
+        if host.rpartition(":")[0] not in self._hosts and host not in self._hosts:
             return _refused("403 Forbidden", "this page is of this machine only")
         if request.path in _FILES:
             return self._file(request)

@@ -139,7 +139,9 @@ SNAPSHOT = {
     "chains": [{"name": EVIL, "in": EVIL, "out": EVIL, "path": [EVIL], "outputs": {}}],
     "functions": {EVIL: {**FUNCTION, "absorbed": 0, "held": 0, "drops": {EVIL: 2}, "outputs": {}}},
     "next_hops": {EVIL: {"port": EVIL, "packets": 1, "frames": 1}},
-    "flows": {}, "workers": [], "accounting": {"received": 1, "originated": 0, "sent": 1,
+    "flows": {EVIL: {"flows_ipv4": 1, "flows_ipv6": 2, "max": 4, "max_ipv6": 2, "created": 3,
+                      "timed_out": 0, "drops": {EVIL: 1}}},
+    "workers": [], "accounting": {"received": 1, "originated": 0, "sent": 1,
                                                "dropped": 0},
 }  # fmt: skip
 SERVE = """
@@ -198,6 +200,9 @@ def test_who_may_ask() -> None:
     assert ask(page, "GET", "/snapshot").status == "200 OK"
     for host in ("localhost:9104", "[::1]:9104", "127.0.0.1"):
         assert ask(page, "GET", "/snapshot", host=host).status == "200 OK"
+    other = WatchPage(dict, None, "127.0.0.2")
+    assert ask(other, "GET", "/snapshot", host="127.0.0.2:9104").status == "200 OK"
+    assert ask(page, "GET", "/snapshot", host="127.0.0.2:9104").status == "403 Forbidden"
     for host in ("evil.example", "evil.example:9104", "127.0.0.1.evil.example:80", ""):
         assert ask(page, "GET", "/snapshot", host=host).status == "403 Forbidden"
         assert ask(page, "GET", "/", host=host).status == "403 Forbidden"
