@@ -213,6 +213,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		}
 		show(&outer, frame, in, out);
 		frame_bytes += outer.len;
+	walk:
 		reason = cv_convoy_walk(&convoy, burst->views + at, &outer, rx->udp_port);
 		convoys = reason == CV_CONVOY_OK;
 		dense = convoys && convoy.count >= DENSE;
@@ -231,9 +232,9 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		} else {
 			refusal = take_other(&frames[i], &outer, reason, rx);
 			if (refusal == CV_DROP_REASONS) {
-				frame_bytes -= frames[i]->data_len; // it is counted as it came
-				i--;
-				continue;
+				frame = frames[i]; // its bytes are counted as they came
+				show(&outer, frame, in, out);
+				goto walk;
 			}
 			refuse(frame, in, refusal, counters);
 			refused++;
