@@ -539,11 +539,17 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         shown = tmp_path / "plan.json"
         shown.write_text(convoy("show").stdout)
         assert "runs that already" in convoy("apply", str(shown)).stdout
+        written = tmp_path / "node.yaml"
+        assert "node.yaml: written" in convoy("show", "--descriptor", str(written)).stdout
+        assert "runs that already" in convoy("apply", str(written)).stdout
+        assert convoy("show", "--descriptor", "-").stdout == written.read_text()
+        assert document("show", "--descriptor", "-")["descriptor"] == written.read_text()
         for words, output in (
             (("confirm",), "no change waits"),
             (("rollback", "77"), "77: no plan"),
             (("apply", str(file), "--confirm", "x"), "--confirm: 'x': write a time"),
             (("apply", str(file), "--pid", "1"), "PID: 1: no convoyd of yours"),
+            (("show", "--descriptor", str(tmp_path)), f"--descriptor: {tmp_path}: "),
         ):
             refused = convoy(*words)
             assert isinstance(refused.exception, InputError), refused.output
