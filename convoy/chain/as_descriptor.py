@@ -245,7 +245,7 @@ def _function(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _chains(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the chains; those that the plan has there and back are one."""
+    """Return the chains; those that the plan has both ways are one."""
     back = {chain["name"]: chain for chain in plan["chains"] if chain["name"].endswith(".back")}
     result: dict[str, Any] = {}
     for chain in plan["chains"]:
