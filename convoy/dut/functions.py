@@ -290,7 +290,7 @@ def balancer(backends: int) -> Function:
 
 def policer() -> Function:
     """Return a policer of a rate that benchmark traffic does not reach."""
-    return Function("policer", {"cir_bps": 400_000_000_000})
+    return Function("policer", {"cir-bps": 400_000_000_000})
 
 
 def stateful() -> Function:
