@@ -10,16 +10,35 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from convoy.advise import check_words, expected
+from convoy.advise.chains import chain_parts
+from convoy.advise.check import Check, check
 from convoy.advise.choose import Advice, advise
+from convoy.advise.model import models
+from convoy.advise.predict import Planned, plans
 from convoy.advise.traffic import parse
 from convoy.advise.words import age_days, closing, lines
 from convoy.base.clock import now
 from convoy.chain.load import load
 from convoy.cli.console import messages
 from convoy.cli.result import Json, Result
-from convoy.errors import ConvoyError
+from convoy.errors import ConvoyError, InputError
 from convoy.host.machine import this_machine
 from convoy.report.run_data import Run, read
+
+
+@dataclass(frozen=True)
+class ChainAdvice:
+    """What is advised for one chain: what is expected by the model, and what was measured."""
+
+    measured: Advice
+    planned: tuple[Planned, ...]
+    refused: tuple[str, ...]  # ways without a prediction, and why
+
+    @property
+    def empty(self) -> bool:
+        """Return whether there is no advice."""
+        return bool(self.measured.refusal) and not self.planned
 
 
 @dataclass(frozen=True)
@@ -27,53 +46,126 @@ class Advised(Result):
     """Advice for each chain of a descriptor."""
 
     chain: Path
-    advice: tuple[Advice, ...]
+    advice: tuple[ChainAdvice, ...]
     run: Run
     when: datetime.datetime
 
     @property
     def exit_code(self) -> int:
         """1 where a function of a chain was not measured."""
-        return ConvoyError.exit_code if any(one.refusal for one in self.advice) else 0
+        return ConvoyError.exit_code if any(one.empty for one in self.advice) else 0
 
     def document(self) -> dict[str, Any]:
         """See Result."""
         ages = zip(self.run.folders, age_days(self.run, self.when), strict=True)
         return {
-            "schema": "convoy.advice/3",
-            "chains": [asdict(one) for one in self.advice],
+            "schema": "convoy.advice/4",
+            "chains": [
+                {
+                    **asdict(one.measured),
+                    "expected": [expected.document(way) for way in one.planned],
+                    "not_predicted": one.refused,
+                }
+                for one in self.advice
+            ],
             "results": [{"folder": str(each), "age_days": round(days, 2)} for each, days in ages],
         }
 
     def show(self, out: Console) -> None:
         """Print it, and what it rests on."""
         for one in self.advice:
-            for line in lines(one, self.run):
+            for line in _chain_lines(one, self.run):
                 out.print(line, markup=False)
         for line in closing(self.run, self.when):
             out.print(line, markup=False)
 
 
+def _chain_lines(one: ChainAdvice, run: Run) -> list[str]:
+    measured = lines(one.measured, run)
+    if not one.planned:
+        return measured + [f"  not predicted: {why}" for why in one.refused]
+    whole = [option for option in one.measured.options if option.whole]
+    return [
+        measured[0],
+        *expected.lines(one.planned, one.refused),
+        *(f"  measured as it is: {option.way}: {option.used[0]}" for option in whole),
+    ]
+
+
+@dataclass(frozen=True)
+class Checked(Result):
+    """The model beside chains that it has not seen."""
+
+    check: Check
+    run: Run
+    when: datetime.datetime
+
+    @property
+    def exit_code(self) -> int:
+        """1 where the check fails."""
+        return 0 if self.check.holds else ConvoyError.exit_code
+
+    def document(self) -> dict[str, Any]:
+        """See Result."""
+        return check_words.document(self.check)
+
+    def show(self, out: Console) -> None:
+        """Print each row beside its prediction, and what follows."""
+        out.print(check_words.table(self.check))
+        for line in (*check_words.lines(self.check), *closing(self.run, self.when)):
+            out.print(line, markup=False)
+
+
+def _checked(run: Run) -> Result:
+    result = check(run.rows, run.tsc_hz)
+    if not result.compared and not result.refused:
+        raise InputError(
+            "--check: the results have no held-out scenario; measure it: "
+            "convoy bench run parts parts-convoys held-out held-out-convoys"
+        )
+    return Checked(result, run, now())
+
+
 def command(
-    chain: Annotated[Path, typer.Argument(help="Chain descriptor.")],
+    chain: Annotated[Path | None, typer.Argument(help="Chain descriptor.")] = None,
     traffic: Annotated[
-        str, typer.Option(help="Rate and size: '2 Mpps 64', '20 Mpps 64 in convoys of 22'.")
-    ],
-    results: Annotated[list[Path], typer.Option(help="A run's folder; may be given again.")],
+        str | None, typer.Option(help="Rate and size: '2 Mpps 64', '20 Mpps 64 in convoys of 22'.")
+    ] = None,
+    results: Annotated[
+        list[Path] | None, typer.Option(help="A run's folder; may be given again.")
+    ] = None,
+    checks: Annotated[
+        bool, typer.Option("--check", help="Compare predictions with the held-out scenarios.")
+    ] = False,
     as_json: Json = False,
 ) -> Result:
     """Say where each function should run, how many cores that takes, and by which numbers.
 
-    Exit code 1 where a function of a chain was not measured.
+    Exit code 1 where a function of a chain was not measured, or where a check fails.
     """
+    if not results:
+        raise InputError(
+            "--results: missing: give a run's folder; measure one: convoy bench run parts"
+        )
+    if checks:
+        if chain is not None or traffic is not None:
+            raise InputError("--check takes --results alone; remove the descriptor and --traffic")
+        return _checked(read(results))
+    if chain is None or traffic is None:
+        lacks = "CHAIN" if chain is None else "--traffic"
+        raise InputError(f"{lacks}: missing: write convoy advise chain.yaml --traffic '2 Mpps 64'")
     wanted, run = parse(traffic), read(results)
-    descriptor = load(chain, this_machine()).descriptor
+    loaded = load(chain, this_machine())
+    descriptor = loaded.descriptor
+    fitted = models(run.rows, run.tsc_hz)
     result = []
-    for name, one in descriptor.chains.items():
-        types = [next(iter(descriptor.functions[f].model_fields_set)) for f in one.path]
-        result.append(advise(name, tuple(types), wanted, run.rows))
+    for name in descriptor.chains:
+        parts = chain_parts(name, descriptor, loaded.base)
+        types = tuple(part.function for part in parts)
+        ways, refused = plans(fitted, parts, wanted, descriptor.flows.max)
+        result.append(ChainAdvice(advise(name, types, wanted, run.rows), ways, refused))
     advised = Advised(chain, tuple(result), run, now())
     if advised.exit_code:
-        refused = ", ".join(one.chain for one in result if one.refusal)
-        messages().print(f"convoy: {chain}: {refused}: not measured, so no advice", markup=False)
+        without = ", ".join(one.measured.chain for one in result if one.empty)
+        messages().print(f"convoy: {chain}: {without}: not measured, so no advice", markup=False)
     return advised

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The held-out check: what the model says of chains that it has not seen, beside what they did.
+
+Rows of the held-out scenarios are kept from the fit. Two things must hold: the median error of the
+predicted cycles is at most 10 %, and no other way that was measured carries more than the way that
+is predicted to be the best, beyond noise.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from convoy.advise.fit import Missing
+from convoy.advise.model import Kind, Model, measured, models
+from convoy.advise.parts import Chain, names
+from convoy.report.noise import DEVICES, FLOOR_MIN, half_width
+from convoy.report.row import Row
+
+HELD_OUT = ("held-out", "held-out-convoys")  # scenarios
+MEDIAN_MAX = 0.10
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A held-out row beside its prediction. Rates are of one core that is never idle."""
+
+    name: str
+    kind: Kind
+    chain: Chain
+    size: int
+    measured_cycles: float
+    rounds: tuple[float, ...]  # cycles of each round
+    predicted_cycles: float
+    interval: float  # half of the 95 % interval, a share
+    measured_pps: float
+    predicted_pps: float
+
+    @property
+    def error(self) -> float:
+        """Return how much more cycles were predicted than measured, a share."""
+        return self.predicted_cycles / self.measured_cycles - 1
+
+    @property
+    def inside(self) -> bool:
+        """Return whether the interval has the measured value."""
+        return abs(math.log(self.predicted_cycles / self.measured_cycles)) <= math.log1p(
+            self.interval
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Ways of the same chain and traffic: the one advised, and the one that measured best."""
+
+    what: str
+    ways: int
+    advised: Compared
+    best: Compared
+    noise: float  # share by which they may differ by chance
+
+    @property
+    def lost(self) -> float:
+        """Return the share by which the best one carries more than the one advised."""
+        return self.best.measured_pps / self.advised.measured_pps - 1
+
+    @property
+    def beaten(self) -> bool:
+        """Return whether another way measured better, beyond noise."""
+        return self.lost > self.noise
+
+
+@dataclass(frozen=True)
+class Check:
+    """How well the model does on rows that it has not seen."""
+
+    compared: tuple[Compared, ...]
+    choices: tuple[Choice, ...]
+    refused: tuple[tuple[str, str], ...]  # held-out rows without a prediction, and why
+    models: tuple[Model, ...]
+
+    @property
+    def median_error(self) -> float:
+        """Return the median of the errors' sizes."""
+        return statistics.median(abs(one.error) for one in self.compared)
+
+    @property
+    def beaten(self) -> tuple[Choice, ...]:
+        """Return the choices in which another way was better."""
+        return tuple(one for one in self.choices if one.beaten)
+
+    @property
+    def holds(self) -> bool:
+        """Return whether both conditions hold."""
+        return bool(self.compared) and self.median_error <= MEDIAN_MAX and not self.beaten
+
+
+def _rounds(row: Row) -> tuple[float, ...]:
+    some = row.saturation_cycles or row.saturation_pps
+    return tuple(statistics.median(each) for each in some.values())
+
+
+def _choice(what: str, ways: Sequence[Compared]) -> Choice:
+    advised = max(ways, key=lambda one: one.predicted_pps)
+    best = max(ways, key=lambda one: one.measured_pps)
+    width = half_width(advised.rounds, best.rounds, DEVICES)
+    noise = max(math.expm1(width) if width < 1 else math.inf, FLOOR_MIN)
+    return Choice(what, len(ways), advised, best, noise)
+
+
+def check(rows: Sequence[Row], tsc_hz: float | None, held_out: Sequence[str] = HELD_OUT) -> Check:
+    """Fit the model to all but the held-out scenarios and compare it with these."""
+    fitted = models([row for row in rows if row.scenario not in held_out], tsc_hz)
+    by_kind = {model.kind: model for model in fitted}
+    compared, refused = [], []
+    held = measured([row for row in rows if row.scenario in held_out], tsc_hz or 1.0)
+    for kind, some in held.items():
+        model = by_kind.get(kind)
+        for row, one in some:
+            name = f"{one.name}, {one.size} B, {kind.device}"
+            if model is None:
+                refused.append((name, f"{kind}: no parts were measured"))
+                continue
+            prediction = model.fit.predict(one.chain, one.size)
+            if isinstance(prediction, Missing):
+                refused.append((name, prediction.why))
+                continue
+            compared.append(
+                Compared(
+                    one.name,
+                    kind,
+                    one.chain,
+                    one.size,
+                    one.cycles,
+                    _rounds(row),
+                    prediction.cycles,
+                    prediction.error,
+                    model.rate_pps(one.chain, one.cycles),
+                    model.rate_pps(one.chain, prediction.cycles),
+                )
+            )
+    groups: dict[tuple[object, ...], list[Compared]] = {}
+    for each in compared:
+        chain = each.chain
+        key = (chain.parts, chain.form, chain.packets, chain.flows, each.size)
+        groups.setdefault(key, []).append(each)
+    choices = [
+        _choice(f"{names(ways[0].chain.parts)}, {ways[0].chain.form}, {ways[0].size} B", ways)
+        for ways in groups.values()
+        if len(ways) > 1
+    ]
+    return Check(tuple(compared), tuple(choices), tuple(refused), fitted)

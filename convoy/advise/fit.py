@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The cost model, fitted to measured rows by least squares; predictions with their error.
+
+One linear system for each frame size, so nothing is assumed about how costs grow with length; a
+size between two that were measured is interpolated between their predictions. Rows count by their
+relative errors. The error is the fit's own: residuals of all sizes, pooled, at least the noise
+floor; the interval is Student's, 95 %, for one more measurement. A chain whose costs the rows do
+not determine (in statistics: that is not estimable) is refused, with what is missing.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convoy.advise.parts import CONVOYS, Chain, Unknown, levels_of, unknowns, with_levels
+from convoy.report.noise import FLOOR_MIN, critical
+
+Array = NDArray[np.float64]
+ZERO = 1e-9  # of a row's costs: rounding
+MATTERS = 0.05  # share of a prediction from which a row is named
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One row, as the fit takes it."""
+
+    chain: Chain
+    size: int  # bytes with FCS
+    cycles: float  # TSC ticks of a core for each packet
+    name: str  # scenario: setup
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A row that a prediction rests on, and how much of it is this row's (signed share)."""
+
+    row: Measured
+    share: float
+
+    def __str__(self) -> str:
+        """Return it as people read it."""
+        return f"{self.row.name} ({self.row.size} B) {self.row.cycles:.0f} cycles"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a packet of a chain is expected to cost."""
+
+    cycles: float
+    error: float  # half of the 95 % interval, a share of the cycles; inf: not known
+    sizes: tuple[int, ...]  # measured sizes that it is of: one, or two between which it lies
+    basis: tuple[Basis, ...]  # the most important first
+    parts: tuple[tuple[str, float], ...]  # cycles of each cost that the rows determine by itself
+
+    @property
+    def low(self) -> float:
+        """Return the least cycles of the interval."""
+        return self.cycles / (1 + self.error)
+
+    @property
+    def high(self) -> float:
+        """Return the most cycles of the interval."""
+        return self.cycles * (1 + self.error)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why there is no prediction."""
+
+    why: str
+
+
+class _System:
+    """Rows of one frame size."""
+
+    def __init__(self, size: int, rows: Sequence[Measured]) -> None:
+        self.size, self.rows = size, tuple(rows)
+        costs = [unknowns(row.chain) for row in rows]
+        self.levels = levels_of(costs)
+        # A number that is not known stands for the most that was measured.
+        costs = [with_levels(one, self.levels)[0] for one in costs]
+        self.columns = sorted({key for one in costs for key in one}, key=str)
+        self.index = {unknown: i for i, unknown in enumerate(self.columns)}
+        self.matrix: Array = np.array([self.vector(one) for one in costs])
+        measured = np.array([row.cycles for row in rows])
+        self.weighted: Array = self.matrix / measured[:, None]
+        self.inverse: Array = np.linalg.pinv(self.weighted, rcond=1e-9)
+        self.costs: Array = self.inverse @ np.ones(len(rows))
+        self.residuals: Array = self.weighted @ self.costs - 1.0
+        self.rank = int(np.linalg.matrix_rank(self.weighted, tol=1e-9))
+        self.projection: Array = self.inverse @ self.weighted  # on what the rows determine
+
+    def vector(self, costs: Mapping[Unknown, float]) -> Array:
+        result = np.zeros(len(self.columns))
+        for unknown, times in costs.items():
+            result[self.index[unknown]] += times
+        return result
+
+    def missing(self, wanted: Array) -> list[Unknown]:
+        """Return costs that the rows do not determine, as far as they matter here."""
+        rest = wanted - wanted @ self.projection
+        if np.max(np.abs(rest), initial=0.0) <= 1e-6 * max(1.0, float(np.max(wanted))):
+            return []
+        return [self.columns[i] for i in np.flatnonzero(np.abs(rest) > 1e-6)]
+
+    def determined(self, unknown: Unknown) -> bool:
+        """Return whether the rows determine a cost by itself."""
+        one = np.zeros(len(self.columns))
+        one[self.index[unknown]] = 1.0
+        return not self.missing(one)
+
+
+class Fit:
+    """The model of one device with its ports and options.
+
+    Packets in convoys share no cost with others: each of the two has an error of its own.
+    """
+
+    def __init__(self, rows: Sequence[Measured]) -> None:
+        self.rows = tuple(rows)
+        self._blocks = {
+            together: _Block([row for row in rows if (row.chain.form == CONVOYS) == together])
+            for together in (False, True)
+        }
+
+    def _block(self, chain: Chain) -> "_Block":
+        return self._blocks[chain.form == CONVOYS]
+
+    def errors(self) -> list[tuple[str, int, int, float]]:
+        """Return, of packets one by one and in convoys: rows, those beyond unknowns, error."""
+        return [
+            (
+                "in convoys" if together else "one by one",
+                len(block.rows),
+                block.freedom,
+                block.sigma,
+            )
+            for together, block in self._blocks.items()
+            if block.rows
+        ]
+
+    def packets(self, size: int, chain: Chain) -> tuple[int, int] | None:
+        """Return the fewest and most packets that were measured in a convoy; None: none."""
+        near = [system.rows for system in self._block(chain).near(size)]
+        if not near:
+            return None
+        many = [[row.chain.packets for row in some] for some in near]
+        return max(min(one) for one in many), min(max(one) for one in many)
+
+    def most_packets(self, size: int) -> int:
+        """Return the most packets that were measured in a convoy at a size; 1: no convoys."""
+        near = self._blocks[True].near(size)
+        return min((max(row.chain.packets for row in one.rows) for one in near), default=1)
+
+    def predict(self, chain: Chain, size: int) -> Prediction | Missing:
+        """Return what a packet of a chain costs at a frame size, or why that is not known."""
+        block = self._block(chain)
+        near = block.near(size)
+        if not near:
+            there = ", ".join(map(str, block.systems)) or "nothing"
+            how = "in convoys" if chain.form == CONVOYS else "one by one"
+            return Missing(f"{size} B {how}: measured at {there}")
+        both = [self._at(chain, one, block) for one in near]
+        for one in both:
+            if isinstance(one, Missing):
+                return one
+        known = [one for one in both if isinstance(one, Prediction)]
+        if len(known) == 1:
+            return known[0]
+        low, high = (system.size for system in near)
+        return _mix(known[0], known[1], (size - low) / (high - low))
+
+    def _at(self, chain: Chain, system: _System, block: "_Block") -> Prediction | Missing:
+        costs, beyond = with_levels(unknowns(chain), system.levels)
+        if beyond:
+            return Missing("; ".join(beyond))
+        lacks = [str(one) for one in costs if one not in system.index]
+        if lacks:
+            return Missing(f"not measured at {system.size} B: {'; '.join(lacks)}")
+        wanted = system.vector(costs)
+        if tied := system.missing(wanted):
+            what = ", ".join(map(str, tied))
+            return Missing(f"at {system.size} B these were not measured apart: {what}")
+        cycles = float(wanted @ system.costs)
+        if cycles <= 0:
+            return Missing(f"at {system.size} B the rows contradict each other (noise)")
+        shares = wanted / cycles @ system.inverse
+        basis = [Basis(row, float(share)) for row, share in zip(system.rows, shares, strict=True)]
+        basis = [one for one in basis if abs(one.share) >= MATTERS]
+        basis.sort(key=lambda one: -abs(one.share))
+        parts = [
+            (str(unknown), times * float(system.costs[system.index[unknown]]))
+            for unknown, times in costs.items()
+        ]
+        if not all(system.determined(unknown) for unknown in costs):
+            parts = []
+        error = block.error(float(shares @ shares))
+        return Prediction(cycles, error, (system.size,), tuple(basis), tuple(parts))
+
+    def cost(
+        self, name: str, size: int, level: int | None = None, together: bool = False
+    ) -> float | None:
+        """Return one cost by itself, in cycles; None: the rows do not determine it."""
+        system = self._blocks[together].systems.get(size)
+        if system is None:
+            return None
+        costs, beyond = with_levels({Unknown(name, level): 1.0}, system.levels)
+        if beyond or any(one not in system.index or not system.determined(one) for one in costs):
+            return None
+        return float(system.vector(costs) @ system.costs)
+
+    def sizes(self, together: bool = False) -> tuple[int, ...]:
+        """Return the measured frame sizes."""
+        return tuple(self._blocks[together].systems)
+
+
+class _Block:
+    """Rows that share costs, at all frame sizes."""
+
+    def __init__(self, rows: Sequence[Measured]) -> None:
+        self.rows = tuple(rows)
+        by_size: dict[int, list[Measured]] = {}
+        for row in rows:
+            by_size.setdefault(row.size, []).append(row)
+        self.systems = {size: _System(size, some) for size, some in sorted(by_size.items())}
+        self.freedom = sum(len(one.rows) - one.rank for one in self.systems.values())
+        squares = sum(float(one.residuals @ one.residuals) for one in self.systems.values())
+        self.sigma = max(math.sqrt(squares / self.freedom), FLOOR_MIN) if self.freedom else math.inf
+
+    def near(self, size: int) -> list[_System]:
+        """Return the rows of a size, or of the two between which it lies."""
+        if size in self.systems:
+            return [self.systems[size]]
+        below = [one for one in self.systems if one < size]
+        above = [one for one in self.systems if one > size]
+        return [self.systems[max(below)], self.systems[min(above)]] if below and above else []
+
+    def error(self, leverage: float) -> float:
+        """Return half of the 95 % interval of one more measurement, a share; inf: not known."""
+        if not self.freedom:
+            return math.inf
+        half = critical(self.freedom) * self.sigma * math.sqrt(1 + leverage)
+        return math.expm1(half) if half < 1 else math.inf
+
+
+def _mix(low: Prediction, high: Prediction, weight: float) -> Prediction:
+    mix: Callable[[float, float], float] = lambda a, b: a * (1 - weight) + b * weight  # noqa: E731
+    parts: dict[str, float] = {}
+    for one, share in ((low, 1 - weight), (high, weight)):
+        for name, cycles in one.parts:
+            parts[name] = parts.get(name, 0.0) + share * cycles
+    basis = [Basis(one.row, one.share * (1 - weight)) for one in low.basis]
+    basis += [Basis(one.row, one.share * weight) for one in high.basis]
+    basis.sort(key=lambda one: -abs(one.share))
+    return Prediction(
+        mix(low.cycles, high.cycles),
+        max(low.error, high.error),
+        low.sizes + high.sizes,
+        tuple(basis),
+        tuple(parts.items()) if low.parts and high.parts else (),
+    )

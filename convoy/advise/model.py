@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Rows of results to fitted models, one for each device with its ports and options."""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from convoy.advise.evidence import KINDS, NOT_A_HOME
+from convoy.advise.fit import Fit, Measured
+from convoy.advise.parts import Chain, chain_of
+from convoy.report.row import Row
+
+Basis = Literal["saturation", "PDR"]
+LATENCY_MIN = 4  # rows, at least, for a line through latencies
+OWN = ("link",)  # options that the model knows by themselves
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What rows of one fit have in common."""
+
+    device: str
+    port_kind: str
+    options: tuple[tuple[str, str], ...]
+    basis: Basis  # at which load the cycles were measured
+    run: str
+
+    def __str__(self) -> str:
+        """Return it as people read it."""
+        parts = [KINDS.get(self.device, self.device), f"{self.port_kind} ports"]
+        parts += [f"{name}={value}" for name, value in self.options]
+        return ", ".join(parts) + (f" [{self.run}]" if self.run else "")
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Median latency at a load: a line over cycles per packet, and a part for each crossing."""
+
+    load: str
+    fixed_ns: float
+    per_cycle_ns: float
+    per_crossing_ns: float
+    error: float  # half of the 95 % interval, a share
+    rows: int
+
+    def at(self, cycles: float, crossings: int) -> float:
+        """Return the median, in nanoseconds."""
+        return self.fixed_ns + self.per_cycle_ns * cycles + self.per_crossing_ns * crossings
+
+
+@dataclass(frozen=True)
+class Model:
+    """The fitted model of a device, and what else was measured of it."""
+
+    kind: Kind
+    fit: Fit
+    tsc_hz: float
+    busy: Mapping[str, float]  # by link ("": one process): share of a core that is work at best
+    latency: tuple[Latency, ...]
+
+    def rate_pps(self, chain: Chain, cycles: float) -> float:
+        """Return the packets a second of one core that is never idle."""
+        return self.tsc_hz * self.busy.get(chain.link, 1.0) / cycles
+
+
+def cycles_of(row: Row, tsc_hz: float) -> tuple[Basis, float] | None:
+    """Return the cycles of a core that a packet took where the core had no time to spare."""
+    if row.saturation_cycles:
+        each = [statistics.median(some) for some in row.saturation_cycles.values()]
+        return "saturation", statistics.median(each)
+    if row.saturation_pps:
+        each = [statistics.median(some) for some in row.saturation_pps.values()]
+        return "saturation", tsc_hz / statistics.median(each)
+    if row.rate_pps and not row.lower_bound:
+        return "PDR", tsc_hz / row.rate_pps
+    return None
+
+
+def usable(row: Row) -> bool:
+    """Return whether the model knows what a row measured: one chain on one core, evenly."""
+    under = row.conditions
+    return (
+        row.contends
+        and row.device not in NOT_A_HOME
+        and row.size.isdigit()
+        and under.evenly
+        and not under.connections
+        and (under.chains, under.cores, under.queues) == (1, 1, 1)
+        and not any("not comparable" in note for note in row.notes)
+    )
+
+
+def measured(rows: Iterable[Row], tsc_hz: float) -> dict[Kind, list[tuple[Row, Measured]]]:
+    """Return the rows that the model knows, by what one fit has in common."""
+    result: dict[Kind, list[tuple[Row, Measured]]] = {}
+    for row in rows:
+        chain = chain_of(row) if usable(row) else None
+        spent = cycles_of(row, tsc_hz)
+        if chain is None or spent is None:
+            continue
+        basis, cycles = spent
+        options = tuple(one for one in row.conditions.options if one[0] not in OWN)
+        kind = Kind(row.device, row.port_kind, options, basis, row.run)
+        one = Measured(chain, int(row.size), cycles, f"{row.scenario}: {row.setup}")
+        result.setdefault(kind, []).append((row, one))
+    return result
+
+
+def _busy(rows: Sequence[tuple[Row, Measured]]) -> dict[str, float]:
+    result: dict[str, float] = {}
+    for row, one in rows:
+        if one.chain.link and row.saturation_busy:
+            each = [statistics.median(some) for some in row.saturation_busy.values()]
+            share = statistics.median(each)
+            result[one.chain.link] = max(result.get(one.chain.link, 0.0), share)
+    return result
+
+
+def _latency(rows: Sequence[tuple[Row, Measured]]) -> tuple[Latency, ...]:
+    """Fit a line through the medians at each load that was measured."""
+    points: dict[str, list[tuple[float, int, float]]] = {}
+    for row, one in rows:
+        for delay in row.delays:
+            if delay.p50s_ns:
+                p50 = statistics.median(delay.p50s_ns)
+                points.setdefault(delay.load, []).append((one.cycles, one.chain.crossings, p50))
+    result = []
+    for load, some in points.items():
+        p50s = np.array([p50 for _, _, p50 in some])
+        matrix = np.array([[1.0, cycles, crossings] for cycles, crossings, _ in some])
+        if not matrix[:, 2].any():
+            matrix = matrix[:, :2]
+        freedom = len(some) - matrix.shape[1]
+        if len(some) < LATENCY_MIN or freedom < 1:
+            continue
+        costs, *_ = np.linalg.lstsq(matrix / p50s[:, None], np.ones(len(some)), rcond=None)
+        off = matrix @ costs / p50s - 1.0
+        error = 2.0 * float(np.sqrt(off @ off / freedom))
+        crossing = float(costs[2]) if len(costs) > 2 else 0.0
+        result.append(Latency(load, float(costs[0]), float(costs[1]), crossing, error, len(some)))
+    return tuple(result)
+
+
+def models(rows: Iterable[Row], tsc_hz: float | None) -> tuple[Model, ...]:
+    """Return a model for each device of a run, as far as its rows allow one."""
+    if not tsc_hz:
+        return ()
+    return tuple(
+        Model(kind, Fit([one for _, one in some]), tsc_hz, _busy(some), _latency(some))
+        for kind, some in measured(rows, tsc_hz).items()
+    )

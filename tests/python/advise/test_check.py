@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The held-out check, and expectations for a chain, on rows that are made up."""
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from advise.test_advise import CHAIN_FILE, row
+from advise.test_fit import ONE_BY_ONE, TOGETHER, parts, rows, true_cycles
+from convoy.advise import check_words, expected
+from convoy.advise.check import check
+from convoy.advise.fit import Fit
+from convoy.advise.model import Kind, Model, models
+from convoy.advise.parts import AGGREGATED, CONVOYS, Chain, Part
+from convoy.advise.predict import fits, plans
+from convoy.advise.traffic import Traffic
+from convoy.report.row import Conditions
+
+TSC_HZ = 2.6e9
+KIND = Kind("convoy", "vhost-user", (), "saturation", "")
+MODEL = Model(KIND, Fit(rows([*ONE_BY_ONE, *TOGETHER])), TSC_HZ, {"memif": 0.9}, ())
+
+
+def made(chain, size=64, scenario="parts", times=1.0, noise=0.0):
+    """Return the row of a chain that costs what it truly costs, so many times."""
+    options = (("link", chain.link),) if chain.link else ()
+    entries = next((part.entries for part in chain.parts if part.entries), 10)
+    under = Conditions(
+        deployment="process" if chain.link else "inline",
+        convoys=chain.packets if chain.form != "plain" else 0,
+        aggregates=chain.form != "plain", options=options, entries=entries, flows=chain.flows,
+    )  # fmt: skip
+    cycles = true_cycles(chain, size) * times
+    rounds = {i: (cycles * (1 + noise * (i - 1)),) for i in range(3)}
+    return replace(
+        row("convoy", chain.functions, 1.0, size=str(size), under=under),
+        scenario=scenario, setup=str(chain), saturation_cycles=rounds,
+        saturation_pps={i: (TSC_HZ / some[0],) for i, some in rounds.items()},
+    )  # fmt: skip
+
+
+PARTS = [made(chain, size) for chain in [*ONE_BY_ONE, *TOGETHER] for size in (64, 1400)]
+WEB = parts("router", "firewall", "l2fwd")
+
+
+def test_a_model_that_is_right_holds():
+    held = [made(Chain(WEB), size, "held-out") for size in (64, 700)]
+    held.append(made(Chain(WEB, link="memif"), 64, "held-out", noise=0.01))
+    result = check([*PARTS, *held], TSC_HZ)
+    assert result.holds
+    assert result.median_error < 1e-6
+    assert [(one.advised.chain.link, one.beaten) for one in result.choices] == [("", False)]
+    assert check_words.lines(result)[-1] == "the check holds"
+
+
+def test_a_chain_that_costs_otherwise_fails_it():
+    held = [made(Chain(WEB), 64, "held-out", times=1.5)]
+    result = check([*PARTS, *held], TSC_HZ)
+    assert not result.holds
+    assert result.compared[0].error == pytest.approx(1 / 1.5 - 1)
+    assert not result.compared[0].inside
+    assert "median error 33.3% (at most 10%)" in "\n".join(check_words.lines(result))
+
+
+@pytest.mark.parametrize(("noise", "beaten"), [(0.01, True), (0.4, False)])
+def test_another_way_that_is_better_fails_it_if_that_is_no_noise(noise, beaten):
+    held = [made(Chain(WEB), 64, "held-out", times=1.5, noise=noise),
+            made(Chain(WEB, link="memif"), 64, "held-out", times=0.4, noise=noise)]  # fmt: skip
+    result = check([*PARTS, *held], TSC_HZ)
+    (choice,) = result.choices
+    assert (choice.advised.chain.link, choice.best.chain.link) == ("", "memif")
+    assert choice.beaten is beaten
+
+
+def test_held_out_rows_are_kept_from_the_fit_and_unknown_ones_are_named():
+    odd = Chain(parts("ids"))
+    held = [replace(made(Chain(WEB), 64, "held-out"), functions=odd.functions)]
+    result = check([*PARTS, *held], TSC_HZ)
+    assert result.refused[0][1] == "not measured at 64 B: ids (10 entries)"
+    assert not result.holds
+    assert check_words.document(result)["median_error"] is None
+
+
+def test_rows_of_other_loads_are_no_part_of_a_fit():
+    odd = made(Chain(parts("router")), times=9)
+    others = [replace(odd, conditions=replace(odd.conditions, **more)) for more in (
+        {"chains": 2}, {"cores": 2}, {"evenly": False}, {"connections": "tcp"},
+    )]  # fmt: skip
+    others += [replace(odd, role="control"), replace(odd, size="imix"), replace(odd, cpu_speed=0.5)]
+    (model,) = models([*PARTS, *others], TSC_HZ)
+    assert len(model.fit.rows) == len(PARTS)
+
+
+def test_ways_that_were_not_measured_are_searched_and_the_fewest_cores_win():
+    ways, refused = plans([MODEL], WEB, Traffic(2e6, "64"), None)
+    assert refused == ()
+    best = ways[0]
+    assert (best.cores, best.nodes[0].chain) == (1, Chain(WEB))
+    assert best.nodes[0].rate_pps == pytest.approx(TSC_HZ / true_cycles(Chain(WEB), 64))
+    memif = next(one for one in ways if one.nodes[0].chain.link)
+    cycles = true_cycles(Chain(WEB, link="memif"), 64)
+    assert memif.nodes[0].rate_pps == pytest.approx(0.9 * TSC_HZ / cycles)
+    # Two or three servers, packets one by one between them or in convoys.
+    cut = [one for one in ways if len(one.nodes) > 1]
+    assert {len(one.nodes) for one in cut} == {2, 3}
+    assert all(one.cores == len(one.nodes) for one in cut)
+    ways, _ = plans([MODEL], WEB[:2], Traffic(2e6, "64"), None)
+    forms = [[node.chain.form for node in one.nodes] for one in ways]
+    assert [AGGREGATED, CONVOYS] in forms
+
+
+def test_a_load_of_many_cores_is_a_lower_bound():
+    ways, refused = plans([MODEL], WEB, Traffic(100e6, "64"), None)
+    best = ways[0]
+    each = TSC_HZ / true_cycles(Chain(WEB), 64)
+    assert best.cores == math.ceil(100e6 / (0.8 * each))
+    text = "\n".join(expected.lines(ways, refused))
+    assert f"at least {best.cores} cores" in text
+    assert "several cores: not measured" in text
+    assert "processes were measured on one" in text
+
+
+def test_a_convoy_of_a_size_that_was_not_measured_is_not_claimed():
+    ways, refused = plans([MODEL], WEB[:2], Traffic(2e6, "64", 30), None)
+    assert ways == ()
+    assert refused[0].endswith("convoys of 30 at 64 B: measured from 2 to 22")
+    ways, _ = plans([MODEL], WEB[:2], Traffic(2e6, "64", 8), None)
+    assert ways[0].nodes[0].chain == Chain(WEB[:2], CONVOYS, 8)
+
+
+@pytest.mark.parametrize(("size", "packets"), [(64, 23), (128, 11), (256, 5), (512, 2), (1400, 1)])
+def test_packets_in_a_full_frame_are_those_that_the_node_sends(size, packets):
+    assert fits(size) == packets  # docs/measurements/convoys.md, cost of aggregation
+
+
+def test_words_name_rate_latency_cpu_limit_and_rows():
+    ways, refused = plans([MODEL], (Part("firewall", 10),), Traffic(2e6, "64"), None)
+    text = "\n".join(expected.lines(ways, refused))
+    cycles = true_cycles(Chain((Part("firewall", 10),)), 64)
+    assert (
+        f"the core: {cycles:.0f} cycles a packet (ports, plain 73, firewall (10 entries) 10" in text
+    )
+    assert "in 95 of 100 cases" in text
+    assert "latency   not measured" in text
+    assert "rests on  s: 1 (64 B) 88 cycles" in text
+    json.dumps([expected.document(one) for one in ways])
+
+
+def convoy(*arguments):
+    command = [sys.executable, "-c", "from convoy.cli.main import main; main()", "advise"]
+    return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True,
+                          timeout=60, check=False)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["CHAIN"], "--results: missing: give a run's folder"),
+        (["CHAIN", "--results", "nowhere", "--traffic", "2 Mpps 64"], "nowhere/plan.yaml: No such"),
+        (["--results", "nowhere"], "CHAIN: missing: write convoy advise chain.yaml"),
+        (["CHAIN", "--results", "nowhere"], "--traffic: missing"),
+        (["CHAIN", "--results", "nowhere", "--check"], "--check takes --results alone"),
+    ],
+)
+def test_bad_input_is_one_clear_line(tmp_path, arguments, words):
+    chain = tmp_path / "chain.yaml"
+    chain.write_text(CHAIN_FILE.replace("PATH", "fw, rtr"))
+    done = convoy(*(chain if one == "CHAIN" else one for one in arguments))
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
