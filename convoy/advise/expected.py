@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from convoy.advise.choose import HEADROOM
+from convoy.advise.day import IDLE_SHARE, Day
 from convoy.advise.fit import Basis
 from convoy.advise.predict import Node, Planned
 
@@ -31,9 +32,7 @@ def cores(count: int) -> str:
 def interval(low: float, high: float, error: float) -> str:
     """Return a 95 % interval of rates."""
     if math.isinf(error):
-        return (
-            "how well is not known: as many costs as rows; measure more chains of these functions"
-        )
+        return "how well is not known: no more rows than costs"
     return f"{mpps(low)} to {mpps(high)} in 95 of 100 cases"
 
 
@@ -146,3 +145,46 @@ def _server(node: Node) -> dict[str, Any]:
             for one in prediction.basis
         ],
     }  # fmt: skip
+
+
+def day_lines(day: Day) -> list[str]:
+    """Return the sentences about a day."""
+    few, all_day = day.core_hours, day.peak_hours
+    least = "at least " if day.most > len(day.way.nodes) else ""
+    rows = [
+        f"    {step.period.begin}  {step.period.rate_pps / 1e6:9.3f} Mpps  {step.cores:4} "
+        f"core{' ' if step.cores == 1 else 's'}  loaded to {step.load:4.0%}"
+        for step in day.steps
+    ]
+    return [
+        f"  over the day, as {day.way}:",
+        *rows,
+        f"    as many as the peak needs, all day: {least}{cores(day.most)}, "
+        f"{all_day:.1f} core-hours",
+        f"    as many as each period needs: {few:.1f} core-hours, {1 - few / all_day:.0%} less; "
+        f"{day.changes} changes a day",
+        f"    these with `idle: sleep`: {day.sleeping_hours:.1f} core-hours or more: a worker "
+        f"without packets takes {IDLE_SHARE:.0%}, one with few more than its load",
+    ]
+
+
+def day_document(day: Day) -> dict[str, Any]:
+    """Return a day as JSON has it."""
+    return {
+        "way": str(day.way),
+        "periods": [
+            {
+                "begin": step.period.begin,
+                "hours": round(step.period.hours, 4),
+                "rate_pps": step.period.rate_pps,
+                "cores": step.cores,
+                "load": round(step.load, 4),
+            }
+            for step in day.steps
+        ],
+        "peak_core_hours": round(day.peak_hours, 3),
+        "core_hours": round(day.core_hours, 3),
+        "sleeping_core_hours_min": round(day.sleeping_hours, 3),
+        "changes": day.changes,
+        "cores_measured": day.most <= len(day.way.nodes),
+    }

@@ -74,6 +74,8 @@ class Planned:
         """Return the way as people read it."""
         if len(self.nodes) == 1:
             link = self.nodes[0].chain.link
+            if self.model.kind.device != "convoy":
+                return str(self.model.kind)
             how = f"a process for each function, joined by {link}" if link else "one process"
             return f"{self.model.kind}, {how}"
         between = "in convoys" if self.nodes[-1].chain.form == CONVOYS else "one by one"

@@ -32,6 +32,19 @@ class Traffic:
         return f"{self.rate_pps / 1e6:g} Mpps of {size}, {self.arrival}"
 
 
+def parse_size(text: str, rate_pps: float) -> Traffic:
+    """Read a frame size, and in what packets arrive, of a load whose rate is known."""
+    words = text.strip()
+    convoys = _CONVOYS.search(words)
+    size = _SIZE.fullmatch(words[: convoys.start()] if convoys else words)
+    if size is None:
+        raise InputError(
+            f"--traffic: '{text}': the rates are the day's: give the frame size alone, as '64' or "
+            "'64 in convoys of 22'"
+        )
+    return Traffic(rate_pps, size["size"], int(convoys["packets"]) if convoys else 0)
+
+
 def parse(text: str) -> Traffic:
     """Read a load. Raises InputError with the value and an example."""
     words = text.replace(",", " ").replace("@", " ").strip()

@@ -14,9 +14,10 @@ from convoy.advise import check_words, expected
 from convoy.advise.chains import chain_parts
 from convoy.advise.check import Check, check
 from convoy.advise.choose import Advice, advise
+from convoy.advise.day import Day, over, read_day
 from convoy.advise.model import models
 from convoy.advise.predict import Planned, plans
-from convoy.advise.traffic import parse
+from convoy.advise.traffic import parse, parse_size
 from convoy.advise.words import age_days, closing, lines
 from convoy.base.clock import now
 from convoy.chain.load import load
@@ -34,6 +35,7 @@ class ChainAdvice:
     measured: Advice
     planned: tuple[Planned, ...]
     refused: tuple[str, ...]  # ways without a prediction, and why
+    day: Day | None = None
 
     @property
     def empty(self) -> bool:
@@ -65,6 +67,7 @@ class Advised(Result):
                     **asdict(one.measured),
                     "expected": [expected.document(way) for way in one.planned],
                     "not_predicted": one.refused,
+                    "day": expected.day_document(one.day) if one.day else None,
                 }
                 for one in self.advice
             ],
@@ -88,6 +91,7 @@ def _chain_lines(one: ChainAdvice, run: Run) -> list[str]:
     return [
         measured[0],
         *expected.lines(one.planned, one.refused),
+        *(expected.day_lines(one.day) if one.day else ()),
         *(f"  measured as it is: {option.way}: {option.used[0]}" for option in whole),
     ]
 
@@ -137,6 +141,10 @@ def command(
     checks: Annotated[
         bool, typer.Option("--check", help="Compare predictions with the held-out scenarios.")
     ] = False,
+    day: Annotated[
+        Path | None,
+        typer.Option(help="Rates over a day: CSV or YAML of times and Mpps; --traffic is a size."),
+    ] = None,
     as_json: Json = False,
 ) -> Result:
     """Say where each function should run, how many cores that takes, and by which numbers.
@@ -148,13 +156,16 @@ def command(
             "--results: missing: give a run's folder; measure one: convoy bench run parts"
         )
     if checks:
-        if chain is not None or traffic is not None:
-            raise InputError("--check takes --results alone; remove the descriptor and --traffic")
+        if any(one is not None for one in (chain, traffic, day)):
+            raise InputError("--check takes --results alone; remove what else there is")
         return _checked(read(results))
     if chain is None or traffic is None:
         lacks = "CHAIN" if chain is None else "--traffic"
         raise InputError(f"{lacks}: missing: write convoy advise chain.yaml --traffic '2 Mpps 64'")
-    wanted, run = parse(traffic), read(results)
+    periods = read_day(day) if day else ()
+    peak_pps = max((one.rate_pps for one in periods), default=0.0)
+    wanted = parse_size(traffic, peak_pps) if day else parse(traffic)
+    run = read(results)
     loaded = load(chain, this_machine())
     descriptor = loaded.descriptor
     fitted = models(run.rows, run.tsc_hz)
@@ -163,7 +174,10 @@ def command(
         parts = chain_parts(name, descriptor, loaded.base)
         types = tuple(part.function for part in parts)
         ways, refused = plans(fitted, parts, wanted, descriptor.flows.max)
-        result.append(ChainAdvice(advise(name, types, wanted, run.rows), ways, refused))
+        measured = advise(name, types, wanted, run.rows)
+        result.append(
+            ChainAdvice(measured, ways, refused, over(ways, periods) if day and ways else None)
+        )
     advised = Advised(chain, tuple(result), run, now())
     if advised.exit_code:
         without = ", ".join(one.measured.chain for one in result if one.empty)
