@@ -3,7 +3,9 @@
 //
 // convoyd: reads a plan, runs it until told to stop or until its captures end, prints the counts.
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@
 
 #include "daemon/control/server.h"
 #include "daemon/counts.h"
+#include "daemon/handover.h"
 #include "daemon/history.h"
 #include "daemon/methods.h"
 #include "daemon/node.h"
@@ -21,6 +24,7 @@
 #include "daemon/notify.h"
 #include "daemon/plan.h"
 #include "daemon/plan_eal.h"
+#include "daemon/process.h"
 #include "daemon/running.h"
 #include "daemon/state.h"
 #include "daemon/stop_signals.h"
@@ -49,6 +53,7 @@ static const char usage[] =
 	"                     flows take, and run nothing\n"
 	"  --result FILE      write the final counts to FILE, not to standard output\n"
 	"  --state DIR        keep what runs in a folder, and start with what ran last\n"
+	"  --handover FD      take over from the running node at that socket (convoy handover)\n"
 	"  --log-level LEVEL  DPDK's own log: error (default), warning, notice, info, debug\n"
 	"  --stop-deadline S  end at once if stopping takes longer than S seconds, 10 by default\n"
 	"  --core-dumps       may be debugged and leave a core dump\n"
@@ -65,6 +70,7 @@ struct options {
 	const char *log_level;
 	unsigned stop_deadline_s;
 	bool no_sandbox, core_dumps;
+	int handover; // a socket; -1: none
 	const char *plan;
 };
 
@@ -87,6 +93,22 @@ static bool read_seconds(const char *text, unsigned *seconds)
 	return true;
 }
 
+static bool read_descriptor(const char *text, int *fd)
+{
+	char *end;
+	const unsigned long value = strtoul(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < 3 || value > INT_MAX ||
+		fcntl((int)value, F_SETFD, FD_CLOEXEC) != 0) {
+		fprintf(stderr,
+			"convoyd: --handover: %s: is no open descriptor; use `convoy handover`\n",
+			text);
+		return false;
+	}
+	*fd = (int)value;
+	return true;
+}
+
 // On one line; takes the reference.
 static void print_json(json_t *json)
 {
@@ -104,6 +126,7 @@ static int parse(int argc, char **argv, struct options *options)
 		{"check", no_argument, NULL, 'c'},
 		{"result", required_argument, NULL, 'r'},
 		{"state", required_argument, NULL, 's'},
+		{"handover", required_argument, NULL, 'h' + 256},
 		{"log-level", required_argument, NULL, 'l'},
 		{"stop-deadline", required_argument, NULL, 'd'},
 		{"no-sandbox", no_argument, NULL, 'n'},
@@ -126,6 +149,10 @@ static int parse(int argc, char **argv, struct options *options)
 			break;
 		case 's':
 			options->state = optarg;
+			break;
+		case 'h' + 256:
+			if (!read_descriptor(optarg, &options->handover))
+				return 1 + EXIT_BAD_INPUT;
 			break;
 		case 'l':
 			options->log_level = optarg;
@@ -207,21 +234,60 @@ static void wait_for_end(struct cv_notify *notify)
 {
 	const struct timespec time = {.tv_nsec = 5000000};
 
-	while (!cv_stop_signals_came() && !has_ended(notify)) {
+	while (!cv_stop_signals_came() && cv_handover_given_to() == 0 && !has_ended(notify)) {
 		nanosleep(&time, NULL);
 		cv_history_due();
 		cv_why_due();
 	}
 }
 
+// What a running node does goes over to this one.
+static int take_over(struct cv_node *node, int fd, struct cv_error *error)
+{
+	int rc;
+
+	print_json(json_pack("{s:s}", "event", "prepared"));
+	rc = cv_handover_take(node, fd, error);
+	return rc != 0 ? rc : cv_handover_take_over(node, fd, error);
+}
+
+static void print_ready(
+	const struct cv_node *node, const struct cv_control *control, const struct options *options)
+{
+	json_t *ready = json_pack("{s:s, s:s, s:s, s:s, s:b, s:o}", "event", "ready", "control",
+		cv_control_path(control), "read", cv_control_reading_path(control), "telemetry",
+		cv_eal_telemetry_path(), "hugepages", node->plan->hugepages, "sandbox",
+		cv_counts_sandbox(node));
+
+	if (options->handover >= 0)
+		json_object_set_new(ready, "handover", cv_handover_describe());
+	print_json(ready);
+	if (options->handover >= 0)
+		cv_handover_finish(options->handover);
+}
+
+// The node has stopped: its counts, unless another one goes on with them. The exit code.
+static int finish(const struct cv_node *node, FILE *result, const char *path)
+{
+	json_t *counts = cv_counts(node);
+	const bool conserved = cv_counts_conserved(json_object_get(counts, "accounting"));
+	bool written = true;
+
+	if (cv_handover_given_to() != 0)
+		print_json(json_pack(
+			"{s:s, s:i}", "event", "handed over", "pid", cv_handover_given_to()));
+	else
+		written = write_counts(counts, result, path);
+	json_decref(counts);
+	if (!conserved)
+		fputs("convoyd: packets are not conserved: some were lost uncounted\n", stderr);
+	return conserved && written ? 0 : EXIT_FAILED;
+}
+
 static int forward(struct cv_node *node, struct cv_control *control, struct cv_of_server **openflow,
 	const struct options *options, struct cv_error *error)
 {
 	struct cv_notify notify;
-	json_t *counts;
-	bool conserved;
-	bool written;
-
 	FILE *result = open_result(options->result);
 
 	if (result == NULL)
@@ -232,30 +298,29 @@ static int forward(struct cv_node *node, struct cv_control *control, struct cv_o
 		cv_node_start(node, error) != 0 || give_up_rights(node, options, error) != 0 ||
 		cv_control_start(control, error) != 0)
 		return fail(EXIT_FAILED, error);
-	cv_node_forward(node);
+	if (options->handover < 0)
+		cv_node_forward(node);
+	else if (take_over(node, options->handover, error) != 0)
+		return fail(EXIT_FAILED, error);
+	cv_handover_begin(&notify);
 	cv_state_begin(node);
 	cv_running_set(node);
 	if (*openflow != NULL && cv_of_server_start(*openflow, error) != 0)
 		fail(EXIT_FAILED, error);
 	cv_telemetry_begin();
-	print_json(json_pack("{s:s, s:s, s:s, s:s, s:b, s:o}", "event", "ready", "control",
-		cv_control_path(control), "read", cv_control_reading_path(control), "telemetry",
-		cv_eal_telemetry_path(), "hugepages", node->plan->hugepages, "sandbox",
-		cv_counts_sandbox(node)));
+	print_ready(node, control, options);
 	cv_notify_tell(&notify, "READY=1");
 	wait_for_end(&notify);
-	cv_notify_tell(&notify, "STOPPING=1");
-	cv_notify_close(&notify);
+	if (cv_handover_given_to() == 0)
+		cv_notify_tell(&notify, "STOPPING=1");
 	cv_running_set(NULL);
+	cv_notify_close(&notify);
 	cv_why_end(node);
-	cv_node_stop(node);
-	counts = cv_counts(node);
-	conserved = cv_counts_conserved(json_object_get(counts, "accounting"));
-	written = write_counts(counts, result, options->result);
-	json_decref(counts);
-	if (!conserved)
-		fputs("convoyd: packets are not conserved: some were lost uncounted\n", stderr);
-	return conserved && written ? 0 : EXIT_FAILED;
+	if (cv_handover_given_to() == 0)
+		cv_node_stop(node);
+	else
+		cv_node_join(node);
+	return finish(node, result, options->result);
 }
 
 static int run(struct cv_node *node, const struct options *options, struct cv_error *error)
@@ -302,12 +367,14 @@ static struct cv_node *make_node(
 
 int main(int argc, char **argv)
 {
-	struct options options = {.log_level = "error", .stop_deadline_s = 10};
+	struct options options = {.log_level = "error", .stop_deadline_s = 10, .handover = -1};
 	struct cv_error error = {0};
 	struct cv_node *node;
 	struct cv_plan *plan, *last = NULL;
-	int rc = parse(argc, argv, &options);
+	int rc;
 
+	cv_process_remember(argv + 1);
+	rc = parse(argc, argv, &options);
 	if (rc != 0)
 		return rc - 1;
 	signal(SIGPIPE, SIG_IGN); // a peer's socket that went away is an error, not the end
@@ -319,7 +386,8 @@ int main(int argc, char **argv)
 		return fail(EXIT_BAD_INPUT, &error);
 	}
 	if (!options.check) { // before the workers' cores are taken from this thread
-		cv_state_open(options.state, plan);
+		// Of a node that takes over the running one's comes along.
+		cv_state_open(options.handover < 0 ? options.state : NULL, plan);
 		last = cv_state_plan(plan);
 	}
 	if (cv_stop_signals_start(options.stop_deadline_s, &error) != 0 ||
@@ -333,6 +401,8 @@ int main(int argc, char **argv)
 		rc = fail(EXIT_BAD_INPUT, &error);
 		cv_plan_free(plan);
 	} else if (!options.check) {
+		if (options.handover >= 0)
+			cv_handover_expect(plan);
 		rc = run(node, &options, &error);
 	} else {
 		print_json(json_pack(

@@ -6,7 +6,9 @@
 
 #include "daemon/counts.h"
 #include "daemon/files.h"
+#include "daemon/handover.h"
 #include "daemon/history.h"
+#include "daemon/process.h"
 #include "daemon/running.h"
 #include "daemon/state.h"
 #include "daemon/why.h"
@@ -274,6 +276,45 @@ static int why_arm(void *of, const void *params, int file, json_t **result, stru
 	return rc;
 }
 
+struct handover {
+	bool lose_flows;
+};
+
+static const struct cv_param handover_params[] = {
+	{"lose_flows", CV_BOOL, CV_AT(struct handover, lose_flows),
+		.doc = "also where functions keep what does not go along"},
+	{0},
+};
+
+static int handover(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	const struct handover *how = params;
+	struct cv_node *node;
+
+	if (file < 0) {
+		cv_error_set(error, "no socket came with the request: the new node's; use "
+				    "`convoy handover`");
+		return -EINVAL;
+	}
+	if (!cv_running_begin_change())
+		return busy(error);
+	node = cv_running_take();
+	if (node != NULL) {
+		cv_running_give(); // nobody else changes it
+		*result = cv_handover_give(node, file, how->lose_flows, error);
+	}
+	cv_running_end_change();
+	if (node == NULL)
+		return ending(error);
+	return *result == NULL ? -EINVAL : 0;
+}
+
+static int process(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	*result = cv_process_describe();
+	return 0;
+}
+
 struct why_read {
 	unsigned packets, wait_ms;
 };
@@ -326,6 +367,10 @@ const struct cv_rpc_method cv_methods[] = {
 		.params_size = sizeof(struct why_read), .call = why_read,
 		.doc = "the packets that were traced since"},
 	{"why.disarm", .changes = true, .call = why_disarm, .doc = "traces no more"},
+	{"handover", .changes = true, .params = handover_params,
+		.params_size = sizeof(struct handover), .call = handover,
+		.doc = "gives all to the new node at the socket that comes with it, and ends"},
+	{"process", .call = process, .doc = "how the node was started"},
 	{"history", .call = list, .doc = "what the node ran, the newest last"},
 	{"state", .call = state, .doc = "whether what runs is kept for the next start"},
 	{NULL},

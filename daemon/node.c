@@ -442,6 +442,11 @@ void cv_node_stop(struct cv_node *node)
 		if (!rings_empty(node))
 			quiet = 0;
 	}
+	cv_node_join(node);
+}
+
+void cv_node_join(struct cv_node *node)
+{
 	__atomic_store_n(&node->phase, CV_WORKER_EXIT, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < node->plan->workers_count; i++) {
 		name_worker(node, i);

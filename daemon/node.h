@@ -87,6 +87,9 @@ int cv_node_remove_next_hop(struct cv_node *node, const char *name, struct cv_er
 // Stops receiving, lets what is inside leave, ends the workers, stops the ports.
 void cv_node_stop(struct cv_node *node);
 
+// The end of that alone, of a node in which nothing moves any more.
+void cv_node_join(struct cv_node *node);
+
 // NULL is allowed.
 void cv_node_free(struct cv_node *node);
 

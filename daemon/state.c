@@ -334,3 +334,35 @@ json_t *cv_state_describe(void)
 		(json_int_t)state.written, "failed", (json_int_t)state.failed, "error",
 		state.error);
 }
+
+bool cv_state_give(json_t *json, int fds[FILES])
+{
+	if (state.folder == NULL || state.fds[0] < 0 || state.fds[1] < 0)
+		return false;
+	memcpy(fds, state.fds, sizeof(state.fds));
+	json_object_set_new(json, "state",
+		json_pack("{s:s, s:[I, I], s:I, s:b}", "folder", state.folder, "numbers",
+			(json_int_t)state.numbers[0], (json_int_t)state.numbers[1], "base",
+			(json_int_t)state.base, "from_state", state.from_state));
+	return true;
+}
+
+void cv_state_adopt(const json_t *json, int fds[FILES])
+{
+	const char *folder;
+	json_int_t numbers[FILES], base;
+	int from_state;
+
+	if (json_unpack((json_t *)(uintptr_t)json, "{s:{s:s, s:[I, I], s:I, s:b}}", "state",
+		    "folder", &folder, "numbers", &numbers[0], &numbers[1], "base", &base,
+		    "from_state", &from_state) != 0 ||
+		(state.folder = strdup(folder)) == NULL)
+		return;
+	for (unsigned i = 0; i < FILES; i++) {
+		state.fds[i] = fds[i];
+		fds[i] = -1;
+		state.numbers[i] = (uint64_t)numbers[i];
+	}
+	state.base = (uint64_t)base;
+	state.from_state = from_state != 0;
+}

@@ -32,6 +32,11 @@ void cv_state_starts_with(const json_t *plan);
 // What runs now is to be kept.
 void cv_state_settled(const struct cv_node *node);
 
+// Another process keeps it from now on: it gets both files, into fds, and what is known of them, into json,
+// as "state". False: there is no folder. And that process, which began without.
+bool cv_state_give(json_t *json, int fds[2]);
+void cv_state_adopt(const json_t *json, int fds[2]); // takes the files: -1 is put there
+
 // A new {"folder", "from": "descriptor" or "state", "number", "written", "failed", "error"}; the folder
 // is null where there is none.
 json_t *cv_state_describe(void);

@@ -175,6 +175,7 @@ static json_t *info(const void *instance)
 
 const struct cv_nf cv_nf_bridge = {
 	.name = "bridge",
+	.keeps = "learned stations",
 	.summary = "Joins two ports: learns MAC addresses and sends each packet to the other side.",
 	.drops = drops,
 	.params = params,

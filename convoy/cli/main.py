@@ -27,6 +27,7 @@ COMMANDS = (
     "confirm",
     "rollback",
     "history",
+    "handover",
     "show",
     "next-hop",
     "dictionary",

@@ -100,6 +100,17 @@ class Client(Connection):
             result = self.call("apply", params, file)
         return _differences(result)
 
+    def process(self) -> dict[str, Any]:
+        """Return how the node was started: its arguments, folder and environment."""
+        return dict(self.call("process"))
+
+    def hand_over(self, to: int, lose_flows: bool = False) -> int:
+        """Have the node give all to the new one at a socket; it ends. Return packets that it kept.
+
+        lose_flows: also where functions keep what does not go along.
+        """
+        return int(self.call("handover", {"lose_flows": lose_flows}, to)["held_pkts"])
+
     def confirm(self) -> None:
         """Have the change stay that waits to be confirmed."""
         self.call("confirm")

@@ -124,6 +124,11 @@ struct cv_nf {
 	// May be NULL.
 	void (*tick)(void *instance, struct cv_nf_worker *worker);
 
+	// What it keeps of packets beside flows, in words for people ("learned stations"), and a node does
+	// not hand over to another process: that begins without. NULL: nothing that anybody misses.
+	const char *keeps;
+	bool keeps_unique; // no process may begin without it while peers know the one before
+
 	// What only this function knows (rule hits, table sizes), as a new JSON object; may be NULL.
 	// Called while packets flow: reads counters with relaxed atomics.
 	json_t *(*info)(const void *instance);

@@ -137,7 +137,8 @@ static int open_kind(struct cv_port **port, const struct cv_port_args *args, str
 {
 	static const struct cv_socket_config none;
 	const struct cv_port_kind *kind = args->config->kind;
-	const struct cv_socket_config *socket = kind->socket ? args->config->own : &none;
+	const struct cv_socket_config *socket =
+		kind->socket && !args->config->adopts ? args->config->own : &none;
 	const mode_t begun = cv_socket_access_begin(&socket->access);
 	const int rc = kind->open(*port, args, error);
 	const int given =

@@ -20,6 +20,8 @@
 #include "port/buffers.h"
 #include "port/log_limit.h"
 
+struct cv_port_handover;
+
 struct cv_port {
 	// Receives up to n packets of a queue; they belong to the caller. 0: nothing there now.
 	// Called by one worker per queue. A packet that does not fit into one buffer may come in
@@ -52,6 +54,8 @@ struct cv_port {
 	int (*start)(struct cv_port *port, struct cv_error *error);
 	void (*stop)(struct cv_port *port);
 	void (*close)(struct cv_port *port); // frees the port too
+	// How it goes over to another process (port/handover.h); NULL: it cannot.
+	const struct cv_port_handover *handover;
 
 	const char *kind;
 	char name[32];
@@ -88,6 +92,7 @@ struct cv_port_config {
 	// It finds room for frames of any length by itself, rather than in buffers that are as long
 	// as its mtu.
 	bool any_length;
+	bool adopts; // another process hands it over: nothing is opened that others see
 	struct cv_port_needs needs;
 	void *own; // the kind's struct
 };

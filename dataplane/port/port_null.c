@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "port/handover.h"
 #include "port/kind.h"
 
 #define FRAME_MAX 9216
@@ -74,6 +75,7 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	port->rx = bytes > 0 ? rx_zeroes : rx_nothing;
 	port->tx = tx;
 	port->close = close_port;
+	port->handover = &cv_port_handover_nothing;
 	port->rx_queues = 64; // there is nothing to share
 	return 0;
 }

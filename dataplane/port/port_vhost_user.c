@@ -81,6 +81,7 @@ static int open_vring(struct cv_vhost_port *vhost, const struct options *options
 
 	snprintf(endpoint->path, sizeof(endpoint->path), "%s", options->socket.path);
 	endpoint->client = options->mode == CLIENT;
+	endpoint->adopts = args->config->adopts;
 	vhost->device.session.pairs = args->config->queues;
 	vhost->device.session.ring_size_max = options->ring_size;
 	vhost->device.session.packed = options->packed;
@@ -94,7 +95,8 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	const bool client = options->mode == CLIENT;
 	const char *path = options->socket.path;
 	bool up;
-	int rc = client ? 0 : cv_socket_claim(path, error);
+	const bool adopts = args->config->adopts;
+	int rc = client || adopts ? 0 : cv_socket_claim(path, error);
 
 	if (rc != 0)
 		return rc;
@@ -105,7 +107,7 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 		rc = open_dpdk(&either->dpdk, options, args, error);
 		up = rc == 0 && either->dpdk.up;
 	}
-	if (rc == 0 && !up)
+	if (rc == 0 && !up && !adopts)
 		cv_port_log(port, "%s %s", client ? "connects to" : "waits for a peer at", path);
 	return rc;
 }

@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "port/handover.h"
 #include "port/packet_pool.h"
 #include "port/port_log.h"
 #include "port/ring_buffers.h"
 #include "socket/lost_memory.h"
+#include "vhost/handover.h"
 
 static CV_HOT uint16_t rx(
 	struct cv_port *port, uint16_t pair, struct rte_mbuf **packets, uint16_t n)
@@ -181,6 +183,57 @@ static void free_port(struct cv_vhost_port *vhost)
 	vhost->rx = NULL;
 }
 
+static int give(struct cv_port *port, struct cv_record_sink *sink, struct cv_error *error)
+{
+	return cv_vhost_device_give(&((struct cv_vhost_port *)port)->device, sink, error);
+}
+
+static int freeze(struct cv_port *port, struct cv_record_sink *sink, struct cv_error *error)
+{
+	return cv_vhost_device_freeze(&((struct cv_vhost_port *)port)->device, sink, error);
+}
+
+static void resume(struct cv_port *port)
+{
+	cv_vhost_device_resume(&((struct cv_vhost_port *)port)->device);
+}
+
+static void leave(struct cv_port *port)
+{
+	cv_vhost_device_leave(&((struct cv_vhost_port *)port)->device);
+}
+
+static int take(struct cv_port *port, struct cv_record *record, struct cv_error *error)
+{
+	return cv_vhost_device_take(&((struct cv_vhost_port *)port)->device, record, error);
+}
+
+static int taken(struct cv_port *port, struct cv_error *error)
+{
+	return cv_vhost_device_taken(&((struct cv_vhost_port *)port)->device, error);
+}
+
+static void adopt(struct cv_port *port)
+{
+	cv_vhost_device_adopt(&((struct cv_vhost_port *)port)->device);
+}
+
+static void listen_to_peer(struct cv_port *port)
+{
+	cv_vhost_device_listen(&((struct cv_vhost_port *)port)->device);
+}
+
+static const struct cv_port_handover handover = {
+	.give = give,
+	.freeze = freeze,
+	.resume = resume,
+	.leave = leave,
+	.take = take,
+	.taken = taken,
+	.adopt = adopt,
+	.listen = listen_to_peer,
+};
+
 static void close_port(struct cv_port *port)
 {
 	struct cv_vhost_port *vhost = (struct cv_vhost_port *)port;
@@ -230,6 +283,7 @@ int cv_vhost_port_open(
 	port->tx_views = tx_views;
 	port->info = info;
 	port->close = close_port;
+	port->handover = &handover;
 	port->rx_queues = vhost->device.session.pairs;
 	return 0;
 }

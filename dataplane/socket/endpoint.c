@@ -150,6 +150,8 @@ int cv_endpoint_open(struct cv_endpoint *endpoint, struct cv_error *error)
 	endpoint->peer = -1;
 	endpoint->listener.fd = -1;
 	endpoint->retry = (struct cv_loop_timer){.due = try_again};
+	if (endpoint->adopts)
+		return 0;
 	if (!endpoint->client)
 		rc = listen_at_path(endpoint);
 	if (rc == 0)
@@ -177,4 +179,47 @@ static void end(void *argument)
 void cv_endpoint_close(struct cv_endpoint *endpoint)
 {
 	cv_loop_run(end, endpoint);
+}
+
+void cv_endpoint_hold(struct cv_endpoint *endpoint)
+{
+	cv_loop_timer_stop(&endpoint->retry);
+	if (endpoint->listener.fd >= 0)
+		cv_loop_unwatch(&endpoint->listener);
+}
+
+void cv_endpoint_go_on(struct cv_endpoint *endpoint)
+{
+	if (!endpoint->client)
+		try_again(&endpoint->retry);
+	else if (endpoint->peer < 0)
+		cv_loop_timer_set(&endpoint->retry, endpoint->retry_ms);
+}
+
+void cv_endpoint_forget(struct cv_endpoint *endpoint)
+{
+	if (endpoint->peer >= 0)
+		close(endpoint->peer);
+	if (endpoint->listener.fd >= 0)
+		close(endpoint->listener.fd);
+	endpoint->peer = endpoint->listener.fd = -1;
+}
+
+bool cv_endpoint_fits(const struct cv_endpoint *endpoint, int fd, bool listens)
+{
+	int domain, type, accepts;
+	socklen_t size = sizeof(int);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == endpoint->type &&
+	       getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &size) == 0 &&
+	       (accepts != 0) == listens;
+}
+
+void cv_endpoint_adopt(struct cv_endpoint *endpoint, int listener, int peer)
+{
+	endpoint->adopts = false;
+	endpoint->listener = (struct cv_loop_watch){listener, accept_peer};
+	endpoint->peer = peer;
+	cv_endpoint_go_on(endpoint);
 }

@@ -15,6 +15,7 @@
 struct cv_endpoint {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	bool client; // connects, rather than listens
+	bool adopts; // its sockets come by cv_endpoint_adopt(): it neither listens nor connects before
 	int type; // SOCK_STREAM or SOCK_SEQPACKET
 	unsigned retry_ms; // between two attempts to connect
 	// In the loop's thread: a peer is there, at a socket that does not block and stays ours (the
@@ -38,5 +39,18 @@ void cv_endpoint_close(struct cv_endpoint *endpoint);
 
 // In the loop's thread: closes the peer's socket, after `gone`, and waits for the next peer.
 void cv_endpoint_drop(struct cv_endpoint *endpoint);
+
+// Handing its sockets over to another process; all in the loop's thread. From hold on no peer comes,
+// until go_on. forget closes our ends without `gone`; the path stays: the sockets are the other's.
+void cv_endpoint_hold(struct cv_endpoint *endpoint);
+void cv_endpoint_go_on(struct cv_endpoint *endpoint);
+void cv_endpoint_forget(struct cv_endpoint *endpoint);
+
+// Whether a descriptor that another process gave is such a socket: one that listens, or a peer's.
+bool cv_endpoint_fits(const struct cv_endpoint *endpoint, int fd, bool listens);
+
+// The other side, in the loop's thread: the sockets are ours from now on. -1: there is none. `connected`
+// is not called.
+void cv_endpoint_adopt(struct cv_endpoint *endpoint, int listener, int peer);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "vhost/message.h"
 #include "vring/call.h"
@@ -31,7 +32,7 @@ static unsigned ring_count(const struct cv_vhost_device *device)
 }
 
 // No worker uses the queue when this returns. The ring knows how far it came.
-static void revoke(struct cv_vhost_device *device, unsigned index)
+static void revoke_queue(struct cv_vhost_device *device, unsigned index)
 {
 	struct cv_vhost_queue *queue = &device->queues[index];
 	// False first, so that who comes now does not take the lock again and again.
@@ -47,7 +48,7 @@ static void revoke_all(struct cv_vhost_device *device)
 {
 	__atomic_store_n(&device->active_count, 0, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < ring_count(device); i++)
-		revoke(device, i);
+		revoke_queue(device, i);
 }
 
 static void grant(struct cv_vhost_device *device, unsigned index)
@@ -200,7 +201,24 @@ static int connected(struct cv_endpoint *endpoint, int fd)
 	cv_vhost_session_begin(&device->session);
 	__atomic_store_n(&device->lost, false, __ATOMIC_RELAXED);
 	device->watch = (struct cv_loop_watch){fd, on_message};
-	return cv_loop_watch(&device->watch, EPOLLIN);
+	return cv_loop_watch(&device->watch, CV_VHOST_DEVICE_EVENTS);
+}
+
+void cv_vhost_device_revoke(struct cv_vhost_device *device)
+{
+	revoke_all(device);
+}
+
+void cv_vhost_device_grant(struct cv_vhost_device *device)
+{
+	grant_all(device);
+}
+
+void cv_vhost_device_serve(struct cv_vhost_device *device)
+{
+	device->watch = (struct cv_loop_watch){device->endpoint.peer, on_message};
+	if (cv_loop_watch(&device->watch, CV_VHOST_DEVICE_EVENTS) != 0)
+		disconnect(device, "no memory to listen to it");
 }
 
 static void gone(struct cv_endpoint *endpoint)
@@ -261,6 +279,7 @@ static int begin(struct cv_vhost_device *device, struct cv_error *error)
 	if (rc != 0)
 		return rc;
 	cv_vhost_session_begin(&device->session);
+	device->taken = (struct cv_vhost_taken){.listener = -1, .peer = -1};
 	device->deadline.due = too_late;
 	device->endpoint.type = SOCK_STREAM;
 	device->endpoint.retry_ms = RETRY_MS;
@@ -300,6 +319,11 @@ void cv_vhost_device_close(struct cv_vhost_device *device)
 {
 	cv_endpoint_close(&device->endpoint);
 	cv_loop_release();
+	if (device->taken.listener >= 0)
+		close(device->taken.listener);
+	if (device->taken.peer >= 0)
+		close(device->taken.peer);
+	cv_vhost_session_end(&device->session); // what was taken and never used
 	remove_device(device);
 	free(device->queues);
 	device->queues = NULL;

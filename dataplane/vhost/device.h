@@ -24,6 +24,14 @@ struct cv_vhost_queue {
 	struct cv_vring vring;
 };
 
+// Sockets that another process gave (vhost/handover.h), until they are used.
+struct cv_vhost_taken {
+	bool is_there;
+	int listener, peer; // -1: none
+};
+
+#define CV_VHOST_DEVICE_EVENTS 1u // EPOLLIN
+
 struct cv_vhost_device {
 	// Set by whoever opens it: endpoint.path and client; session.pairs, ring_size_max and packed.
 	struct cv_endpoint endpoint;
@@ -44,6 +52,8 @@ struct cv_vhost_device {
 
 	// The loop's thread's own.
 	bool up;
+	bool held; // its front end is not listened to: it is being handed over
+	struct cv_vhost_taken taken;
 	struct cv_loop_watch watch; // of the peer's socket
 	struct cv_loop_timer deadline; // of a message that has begun
 	struct cv_vhost_stream stream;
@@ -54,6 +64,12 @@ int cv_vhost_device_open(struct cv_vhost_device *device, struct cv_error *error)
 
 // Nobody uses a queue any more. Returns when the peer is disconnected and all is freed.
 void cv_vhost_device_close(struct cv_vhost_device *device);
+
+// For handover.h, while the front end is not listened to. Takes all queues from workers; grants them what
+// can be used; and, in the loop's thread, listens to the front end, which is at endpoint.peer.
+void cv_vhost_device_revoke(struct cv_vhost_device *device);
+void cv_vhost_device_grant(struct cv_vhost_device *device);
+void cv_vhost_device_serve(struct cv_vhost_device *device);
 
 // For cv_lost_memory_guard(): the device whose peer shared this address loses its queues.
 void cv_vhost_device_lost(const void *address);

@@ -4,8 +4,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 static_assert(CV_VHOST_REGIONS_MAX <= CV_GUEST_REGIONS_MAX, "a table fits");
 
@@ -58,9 +60,34 @@ static int check_all(const struct cv_vhost_memory_table *table, struct cv_error 
 
 void cv_vhost_memory_clear(struct cv_vhost_memory *memory)
 {
+	for (unsigned i = 0; i < memory->guest.count; i++)
+		close(memory->fds[i]);
 	memory->guest.count = 0;
 	for (size_t i = 0; i < CV_GUEST_REGIONS_MAX; i++)
 		cv_shared_memory_unmap(&memory->mapped[i]);
+}
+
+// Maps a region; afterwards there is one more.
+static int add(struct cv_vhost_memory *memory, const struct cv_vhost_region *region, int fd,
+	struct cv_error *error)
+{
+	const unsigned i = memory->guest.count;
+	const int rc =
+		cv_shared_memory_map(&memory->mapped[i], fd, region->offset, region->bytes, error);
+
+	if (rc != 0)
+		return rc;
+	memory->fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (memory->fds[i] < 0) {
+		cv_error_set(error, "no descriptor is left for its memory");
+		return -EMFILE;
+	}
+	memory->offsets[i] = region->offset;
+	memory->user[i] = region->user;
+	memory->guest.regions[i] =
+		(struct cv_guest_region){region->guest, region->bytes, memory->mapped[i].data};
+	memory->guest.count++;
+	return 0;
 }
 
 int cv_vhost_memory_set(struct cv_vhost_memory *memory, const struct cv_vhost_memory_table *table,
@@ -69,21 +96,13 @@ int cv_vhost_memory_set(struct cv_vhost_memory *memory, const struct cv_vhost_me
 	struct cv_vhost_memory fresh = {0};
 	int rc = check_all(table, error);
 
-	for (uint32_t i = 0; rc == 0 && i < table->count; i++) {
-		const struct cv_vhost_region *region = &table->regions[i];
-
-		rc = cv_shared_memory_map(
-			&fresh.mapped[i], fds[i], region->offset, region->bytes, error);
-		fresh.user[i] = region->user;
-		fresh.guest.regions[i] = (struct cv_guest_region){
-			region->guest, region->bytes, fresh.mapped[i].data};
-	}
+	for (uint32_t i = 0; rc == 0 && i < table->count; i++)
+		rc = add(&fresh, &table->regions[i], fds[i], error);
 	if (rc != 0) {
 		cv_vhost_memory_clear(&fresh);
 		return rc;
 	}
 	cv_vhost_memory_clear(memory);
-	fresh.guest.count = table->count;
 	*memory = fresh;
 	return 0;
 }

@@ -17,6 +17,9 @@ struct cv_vhost_memory {
 	struct cv_guest_memory guest; // what a vring uses; count 0: there is none
 	uint64_t user[CV_GUEST_REGIONS_MAX]; // addresses of the regions as the front end names them
 	struct cv_shared_memory mapped[CV_GUEST_REGIONS_MAX];
+	// Of the regions that there are: their files, kept to be handed over, and where they begin there.
+	int fds[CV_GUEST_REGIONS_MAX];
+	uint64_t offsets[CV_GUEST_REGIONS_MAX];
 };
 
 // Takes the place of what memory has (zeroed at first), which nobody uses just now. table is checked

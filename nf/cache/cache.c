@@ -257,6 +257,7 @@ static json_t *info(const void *instance)
 
 const struct cv_nf cv_nf_cache = {
 	.name = "cache",
+	.keeps = "stored answers",
 	.summary = "Answers DNS queries whose answers it has seen pass.",
 	.drops = drops,
 	.answers_meet = true,

@@ -445,6 +445,7 @@ static json_t *info(const void *instance)
 
 const struct cv_nf cv_nf_policer = {
 	.name = "policer",
+	.keeps = "filled buckets",
 	.summary = "Measures rates (RFC 2697, 2698, 4115); drops or marks packets by their colour.",
 	.drops = drops,
 	.branches = true,

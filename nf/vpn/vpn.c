@@ -310,6 +310,8 @@ static json_t *info(const void *instance)
 
 const struct cv_nf cv_nf_vpn = {
 	.name = "vpn",
+	.keeps = "sequence numbers",
+	.keeps_unique = true,
 	.summary = "ESP tunnels with AES-GCM (RFC 4303, 4106), to the peers of a file.",
 	.drops = drops,
 	.params = params,

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "daemon/handover_counts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/counts.h"
+#include "daemon/errands.h"
+
+// Counters of the first worker, and what is added to each.
+struct additions {
+	struct addition {
+		uint64_t *counter, more;
+	} * all;
+	size_t count, room;
+	bool failed;
+};
+
+uint64_t cv_handover_held(const struct cv_node *node)
+{
+	json_t *accounting = cv_counts_accounting(node);
+	const uint64_t held = (uint64_t)json_integer_value(json_object_get(accounting, "held"));
+
+	json_decref(accounting);
+	return held;
+}
+
+json_t *cv_handover_counts(const struct cv_node *node)
+{
+	return json_pack("{s:o, s:o, s:o, s:{s:I, s:I, s:I}}", "ports", cv_counts_ports(node),
+		"functions", cv_counts_functions(node), "next_hops", cv_counts_next_hops(node),
+		"gone", "originated",
+		(json_int_t)(node->gone.originated + cv_node_flows_originated(node)), "absorbed",
+		(json_int_t)node->gone.absorbed, "dropped",
+		(json_int_t)(node->gone.dropped + cv_node_flows_drops(node) +
+			     cv_handover_held(node)));
+}
+
+static void add_value(struct additions *to, uint64_t *counter, const json_t *value)
+{
+	const json_int_t more = json_integer_value(value);
+	struct addition *all = to->all;
+
+	if (more <= 0)
+		return;
+	if (to->count == to->room) {
+		to->room = to->room == 0 ? 256 : 2 * to->room;
+		all = realloc(to->all, to->room * sizeof(*all));
+		if (all == NULL) {
+			to->room = to->count;
+			to->failed = true;
+			return;
+		}
+		to->all = all;
+	}
+	to->all[to->count++] = (struct addition){counter, (uint64_t)more};
+}
+
+static void add(struct additions *to, uint64_t *counter, const json_t *object, const char *key)
+{
+	add_value(to, counter, json_object_get(object, key));
+}
+
+// Frames by packets: {"1": 12, "23": 4711}.
+static void add_sizes(struct additions *to, uint64_t *sizes, const json_t *object)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
+		const unsigned long n = strtoul(key, NULL, 10);
+
+		if (n >= 1 && n <= CV_CONVOY_PACKETS_MAX)
+			add_value(to, &sizes[n], value);
+	}
+}
+
+static void add_compression(
+	struct additions *to, struct cv_compression_counters *counters, const json_t *object)
+{
+	add(to, &counters->frames, object, "frames");
+	add(to, &counters->not_smaller, object, "not_smaller");
+	add(to, &counters->bytes_before, object, "bytes_before");
+	add(to, &counters->bytes_after, object, "bytes_after");
+}
+
+static void add_port(
+	struct additions *to, const struct cv_node *node, unsigned port, const json_t *object)
+{
+	struct cv_port_counters *counters = &node->workers[0].paths.ports_counters[port];
+	const json_t *drops = json_object_get(object, "drops");
+	struct cv_frame_counters *frames;
+
+	add(to, &counters->rx_packets, object, "rx_packets");
+	add(to, &counters->rx_frames, object, "rx_frames");
+	add(to, &counters->rx_bytes, object, "rx_bytes");
+	add(to, &counters->tx_packets, object, "tx_packets");
+	add(to, &counters->tx_frames, object, "tx_frames");
+	add(to, &counters->tx_bytes, object, "tx_bytes");
+	for (unsigned why = 0; why < CV_DROP_REASONS; why++)
+		add(to, &counters->drops[why], drops, cv_drop_reason_names[why]);
+	if (!node->plan->port_convoys[port].carries)
+		return;
+	frames = &node->rx_frames[port * node->plan->workers_count];
+	add_sizes(to, frames->sizes, json_object_get(object, "convoy_sizes"));
+	add_compression(to, &frames->compression, json_object_get(object, "expanded"));
+	for (unsigned why = CV_CONVOY_FRAGMENTED; why < CV_CONVOY_REASONS; why++)
+		add(to, &frames->refused[why], json_object_get(object, "convoys_refused"),
+			cv_convoy_reason_names[why]);
+}
+
+static void add_function(
+	struct additions *to, const struct cv_node *node, unsigned function, const json_t *object)
+{
+	const struct cv_plan_function *of = &node->plan->functions[function];
+	struct cv_nf_counters *counters = &node->function_counters[function][0];
+
+	add(to, &counters->packets, object, "packets");
+	add(to, &counters->bytes, object, "bytes");
+	add(to, &counters->originated, object, "originated");
+	add(to, &counters->absorbed, object, "absorbed");
+	add(to, &counters->copied_out, object, "copied_out");
+	for (unsigned why = 0; of->nf->drops[why] != NULL; why++)
+		add(to, &counters->drops[why], json_object_get(object, "drops"),
+			of->nf->drops[why]);
+	for (unsigned i = 0; i < of->outputs_count; i++)
+		add(to, &counters->outputs[i], json_object_get(object, "outputs"), of->outputs[i]);
+}
+
+static void add_next_hops(struct additions *to, const struct cv_node *node, const json_t *objects)
+{
+	for (unsigned i = 0; node->next_hop_set != NULL && i < CV_NEXT_HOPS_MAX; i++) {
+		const char *name = node->next_hop_set->next_hops[i].name;
+		const json_t *object = name[0] == '\0' ? NULL : json_object_get(objects, name);
+		struct cv_frame_counters *counters = &node->workers[0].tx->next_hop_counters[i];
+
+		if (object == NULL)
+			continue;
+		add_sizes(to, counters->sizes, json_object_get(object, "sizes"));
+		add_compression(to, &counters->compression, json_object_get(object, "compressed"));
+	}
+}
+
+// In the worker, which is the counters' only writer.
+static void add_all(void *argument)
+{
+	const struct additions *additions = argument;
+
+	for (size_t i = 0; additions != NULL && i < additions->count; i++)
+		cv_count(additions->all[i].counter, additions->all[i].more);
+}
+
+bool cv_handover_add_counts(struct cv_node *node, const json_t *counts)
+{
+	const json_t *ports = json_object_get(counts, "ports");
+	const json_t *functions = json_object_get(counts, "functions");
+	const json_t *gone = json_object_get(counts, "gone");
+	struct additions additions = {.all = NULL};
+	void *arguments[CV_WORKERS_MAX] = {&additions};
+
+	for (unsigned i = 0; i < node->plan->ports_count; i++)
+		add_port(&additions, node, i, json_object_get(ports, node->plan->port_names[i]));
+	for (unsigned i = 0; i < node->plan->functions_count; i++)
+		add_function(&additions, node, i,
+			json_object_get(functions, node->plan->functions[i].name));
+	add_next_hops(&additions, node, json_object_get(counts, "next_hops"));
+	add(&additions, &node->gone.originated, gone, "originated");
+	add(&additions, &node->gone.absorbed, gone, "absorbed");
+	add(&additions, &node->gone.dropped, gone, "dropped");
+	if (!additions.failed)
+		cv_errands_do(node, add_all, arguments);
+	free(additions.all);
+	return !additions.failed;
+}
+
+uint64_t cv_handover_digest(const json_t *plan)
+{
+	char *text = json_dumps(plan, JSON_COMPACT | JSON_SORT_KEYS);
+	uint64_t hash = 0xcbf29ce484222325; // FNV-1a
+
+	for (const char *c = text; c != NULL && *c != '\0'; c++)
+		hash = (hash ^ (uint8_t)*c) * 0x100000001b3;
+	free(text);
+	return hash;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// What a node has counted, carried on by another that takes over from it: by names, as in
+// `convoy.counts/3`, so that the two may be of different versions. What only the first knows is lost.
+#ifndef CV_HANDOVER_COUNTS_H
+#define CV_HANDOVER_COUNTS_H
+
+#include "daemon/node.h"
+
+// Of a node that stands still: a new {"ports", "functions", "next_hops", "gone"}.
+json_t *cv_handover_counts(const struct cv_node *node);
+
+// Packets that functions keep, which are lost with the node.
+uint64_t cv_handover_held(const struct cv_node *node);
+
+// Adds such counts to what a node counts, which runs. False: there is no memory.
+bool cv_handover_add_counts(struct cv_node *node, const json_t *counts);
+
+// Of a plan.
+uint64_t cv_handover_digest(const json_t *plan);
+
+#endif

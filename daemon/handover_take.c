@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The node that takes over from a running one.
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/handover.h"
+#include "daemon/handover_counts.h"
+#include "daemon/handover_message.h"
+#include "daemon/state.h"
+#include "port/handover.h"
+#include "socket/loop.h"
+
+#define PATIENCE_MS 60000 // until `convoy handover` has told the running node
+#define NEXT_MS 5000 // for each message of the running node
+
+static struct {
+	int from; // process id
+	char version[sizeof(((struct cv_handover_hello *)NULL)->version)];
+	uint64_t gap_ns;
+	int outputs[2]; // to become standard output and error; -1: none came
+} taken = {.outputs = {-1, -1}};
+
+void cv_handover_expect(const struct cv_plan *plan)
+{
+	for (unsigned i = 0; i < plan->ports_count; i++)
+		plan->ports[i]->adopts = true;
+}
+
+static int greet(const struct cv_node *node, int fd, struct cv_error *error)
+{
+	const uint64_t plan = cv_handover_digest(node->plan->json);
+	struct cv_handover_message message = {
+		.hello = {.protocol = CV_HANDOVER_PROTOCOL, .pid = getpid(), .plan = plan}};
+	int rc;
+
+	snprintf(message.hello.version, sizeof(message.hello.version), "%s", CV_VERSION);
+	rc = cv_handover_send(fd, &message, CV_HANDOVER_HELLO, sizeof(message.hello));
+	if (rc == 0)
+		rc = cv_handover_await(fd, &message, CV_HANDOVER_HELLO, PATIENCE_MS, error);
+	if (rc != 0)
+		return rc;
+	// It has compared the same, and refused if it had to.
+	if (message.hello.protocol != CV_HANDOVER_PROTOCOL || message.hello.plan != plan) {
+		cv_error_set(error,
+			"the running node speaks handover protocol %u, or runs another "
+			"plan; restart it",
+			message.hello.protocol);
+		return -EPROTO;
+	}
+	taken.from = message.hello.pid;
+	memcpy(taken.version, message.hello.version, sizeof(taken.version));
+	return 0;
+}
+
+static int take_port(
+	const struct cv_node *node, struct cv_handover_message *message, struct cv_error *error)
+{
+	struct cv_record record = {
+		.bytes = message->header.bytes - (uint32_t)sizeof(message->port)};
+	struct cv_error why = {""};
+	struct cv_port *port;
+	int rc;
+
+	if (message->port.index >= node->plan->ports_count) {
+		cv_error_set(error, "the running node tells of port %u; there are %u",
+			message->port.index, node->plan->ports_count);
+		return -EPROTO;
+	}
+	port = node->ports[message->port.index];
+	memcpy(record.data, message->record, record.bytes);
+	record.fds = message->fds;
+	rc = port->handover->take(port, &record, &why);
+	message->fds = record.fds;
+	if (rc != 0)
+		cv_error_set(error, "port \"%s\": %s", port->name, why.text);
+	return rc;
+}
+
+// Ports, until a message of another type, which must be this.
+static int take_until(const struct cv_node *node, int fd, enum cv_handover_type type,
+	struct cv_handover_message *message, struct cv_error *error)
+{
+	int rc;
+
+	do {
+		rc = cv_handover_receive(fd, message, NEXT_MS, error);
+		if (rc == 0 && message->header.type == CV_HANDOVER_PORT)
+			rc = take_port(node, message, error);
+		cv_socket_fds_close(&message->fds);
+	} while (rc == 0 && message->header.type == CV_HANDOVER_PORT);
+	if (rc == 0 && message->header.type != type) {
+		cv_error_set(error, "%s",
+			message->header.type == CV_HANDOVER_REFUSED
+				? message->text
+				: "the running node says something out of order");
+		rc = -EPROTO;
+	}
+	return rc;
+}
+
+static int check_ports(const struct cv_node *node, struct cv_error *error)
+{
+	for (unsigned i = 0; i < node->plan->ports_count; i++) {
+		struct cv_port *port = node->ports[i];
+		struct cv_error why = {""};
+
+		if (port->handover->taken(port, &why) == 0)
+			continue;
+		cv_error_set(error, "port \"%s\": %s", port->name, why.text);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+int cv_handover_take(struct cv_node *node, int fd, struct cv_error *error)
+{
+	struct cv_handover_message message;
+	int rc = greet(node, fd, error);
+
+	if (rc == 0)
+		rc = take_until(node, fd, CV_HANDOVER_PREPARED, &message, error);
+	if (rc == 0)
+		rc = check_ports(node, error);
+	if (rc != 0 && error->text[0] != '\0')
+		cv_handover_refuse(fd, error);
+	return rc;
+}
+
+static void listen_to_peers(void *argument)
+{
+	const struct cv_node *node = argument;
+
+	for (unsigned i = 0; i < node->plan->ports_count; i++)
+		node->ports[i]->handover->listen(node->ports[i]);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+// Until each worker has polled once: packets flow.
+static void await_workers(const struct cv_node *node)
+{
+	for (unsigned i = 0; i < node->plan->workers_count; i++)
+		while (__atomic_load_n(&node->workers[i].iterations, __ATOMIC_ACQUIRE) == 0)
+			sched_yield();
+}
+
+static json_t *read_json(int fd, uint64_t bytes)
+{
+	char *text = malloc(bytes + 1);
+	json_t *json = NULL;
+
+	if (text != NULL && pread(fd, text, bytes, 0) == (ssize_t)bytes)
+		json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
+	free(text);
+	return json;
+}
+
+// What is lost here are counts: packets flow.
+static void take_rest(struct cv_node *node, int fd)
+{
+	struct cv_handover_message message;
+	struct cv_error error = {""};
+	json_t *json = NULL;
+	int rc = cv_handover_await(fd, &message, CV_HANDOVER_CARRIED, NEXT_MS, &error);
+
+	if (rc == 0) {
+		json = read_json(message.fds.fds[0], message.carried.json_bytes);
+		for (unsigned i = 0; i < 2; i++) {
+			taken.outputs[i] = message.fds.fds[1 + i];
+			message.fds.fds[1 + i] = -1;
+		}
+		if (message.carried.has_state)
+			cv_state_adopt(json, &message.fds.fds[3]);
+	}
+	if (json == NULL || !cv_handover_add_counts(node, json))
+		fprintf(stderr,
+			"convoyd: the node before did not tell its counts (%s); they begin "
+			"at 0\n",
+			error.text);
+	json_decref(json);
+	cv_socket_fds_close(&message.fds);
+}
+
+int cv_handover_take_over(struct cv_node *node, int fd, struct cv_error *error)
+{
+	struct cv_handover_message message = {.fds = {.count = 0}};
+	uint64_t frozen_ns = 0;
+	int rc = cv_loop_hold(error);
+
+	if (rc == 0)
+		rc = cv_handover_say(fd, CV_HANDOVER_READY);
+
+	if (rc == 0)
+		rc = take_until(node, fd, CV_HANDOVER_FROZEN, &message, error);
+	if (rc == 0) {
+		frozen_ns = message.frozen.at_ns;
+		rc = check_ports(node, error);
+	}
+	if (rc == 0)
+		rc = cv_handover_say(fd, CV_HANDOVER_READY);
+	if (rc == 0)
+		rc = cv_handover_await(fd, &message, CV_HANDOVER_COMMIT, NEXT_MS, error);
+	if (rc == 0)
+		rc = cv_handover_say(fd, CV_HANDOVER_STARTED);
+	if (rc != 0) {
+		cv_error_set(error, "the running node cannot be told: %s", strerror(-rc));
+		cv_handover_refuse(fd, error);
+		return rc;
+	}
+	for (unsigned i = 0; i < node->plan->ports_count; i++)
+		node->ports[i]->handover->adopt(node->ports[i]);
+	cv_node_forward(node);
+	await_workers(node);
+	taken.gap_ns = now_ns() - frozen_ns;
+	cv_loop_run(listen_to_peers, node);
+	cv_loop_release();
+	take_rest(node, fd);
+	return 0;
+}
+
+json_t *cv_handover_describe(void)
+{
+	return json_pack("{s:i, s:s, s:f}", "from", taken.from, "version", taken.version, "gap_us",
+		(double)taken.gap_ns / 1000);
+}
+
+void cv_handover_finish(int fd)
+{
+	for (int i = 0; i < 2; i++) {
+		if (taken.outputs[i] < 0)
+			continue;
+		dup2(taken.outputs[i], STDOUT_FILENO + i);
+		close(taken.outputs[i]);
+	}
+	close(fd);
+}
