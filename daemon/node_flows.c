@@ -295,6 +295,7 @@ int cv_node_flows_step(struct cv_node *node, const struct cv_plan_stage *stage, 
 	}
 	*step = (struct cv_step){
 		.process = cv_flow_process,
+		.explain = cv_flow_explain,
 		.instance = group,
 		.counters = cv_flow_group_counters(group),
 	};

@@ -141,6 +141,7 @@ static int make_step(struct cv_node *node, const struct cv_plan_stage *stage, un
 		.process = nf->process,
 		.instance = node->functions[function],
 		.counters = &node->function_counters[function][stage->worker],
+		.explain = nf->explain,
 	};
 	if (set_outputs(node, stage, &stage->path[at], 1, step) != 0)
 		return -ENOMEM;

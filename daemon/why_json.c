@@ -106,15 +106,33 @@ static void add_optional(json_t *object, const char *key, const char *text)
 		json_object_set_new(object, key, json_string(text));
 }
 
-// Appends what a function did. step: its cycles and bytes; NULL: another one's step has them.
+#define WORDS_MAX 160 // bytes
+
+// What a function's verdict is owed to, in its words; NULL: it did not say.
+static const char *words_of(const struct cv_node *node, unsigned function,
+	const struct cv_nf_because *because, char words[WORDS_MAX])
+{
+	const struct cv_nf *nf = node->plan->functions[function].nf;
+	const struct cv_nf_env env = cv_node_function_env(node, function);
+
+	if (because->row == 0 || nf->in_words == NULL)
+		return NULL;
+	words[0] = '\0';
+	nf->in_words(node->functions[function], &env, because, words, WORDS_MAX);
+	return words[0] == '\0' ? NULL : words;
+}
+
+// Appends what a function did. because: in words, or NULL. step: its cycles and bytes; NULL: another
+// one's step has them.
 static void add_function(json_t *way, const char *chain, const char *name,
-	const struct decision *decision, const struct cv_trace_step *step)
+	const struct decision *decision, const char *because, const struct cv_trace_step *step)
 {
 	json_t *one = json_pack(
 		"{s:s, s:s, s:s}", "chain", chain, "function", name, "verdict", decision->verdict);
 
 	add_optional(one, "reason", decision->reason);
 	add_optional(one, "output", decision->output);
+	add_optional(one, "because", because);
 	if (step != NULL) {
 		json_object_set_new(one, "cycles", json_integer(step->cycles));
 		json_object_set_new(one, "bytes", json_integer(step->bytes));
@@ -129,24 +147,34 @@ static struct decision add_group(const struct cv_node *node, const struct functi
 	const char *chain = chain_name(node, functions->stage);
 	const bool decided = step->position < functions->count;
 	const unsigned reason = step->verdict - CV_DROP(0);
+	const char *flow = step->because.row == 0 ? NULL : cv_flow_because_words[step->because.row];
 	struct decision decision = {.verdict = "next"};
 	unsigned count = functions->count;
 
 	if (step->verdict != CV_NEXT && !decided) { // the flow path itself
 		decision = (struct decision){.verdict = "drop",
 			.reason = reason < CV_FLOW_DROPS ? cv_flow_drop_names[reason] : NULL};
-		add_function(way, chain, FLOWS, &decision, step);
+		add_function(way, chain, FLOWS, &decision, flow, step);
 		return decision;
 	}
 	if (step->verdict != CV_NEXT)
 		count = step->position + 1u;
 	for (unsigned i = 0; i < count; i++) {
 		const struct cv_plan_function *function = function_at(node, functions, i);
-		const bool last = i + 1 == count;
+		const unsigned index = (unsigned)(function - node->plan->functions);
+		const bool last = i + 1 == count,
+			   stated = node->functions[index] == step->stated_by;
+		const char *is = i == 0 && flow != NULL ? flow : "";
+		char words[WORDS_MAX], both[2 * WORDS_MAX];
+		const char *because = stated ? words_of(node, index, &step->stated, words) : NULL;
 
 		decision = decision_of(
 			function, last && step->verdict != CV_NEXT ? step->decision : CV_NEXT);
-		add_function(way, chain, function->name, &decision, last ? step : NULL);
+		snprintf(both, sizeof(both), "%s%s%s", is,
+			is[0] != '\0' && because != NULL ? ", " : "",
+			because == NULL ? "" : because);
+		add_function(way, chain, function->name, &decision, both[0] == '\0' ? NULL : both,
+			last ? step : NULL);
 	}
 	return decision;
 }
@@ -158,6 +186,7 @@ static struct decision add_step(
 	const struct functions functions = functions_of(node, step->path, step->step);
 	const struct cv_plan_function *function;
 	struct decision decision = {.verdict = "next"};
+	char words[WORDS_MAX];
 
 	if (functions.stage == NULL)
 		return decision;
@@ -165,7 +194,9 @@ static struct decision add_step(
 		return add_group(node, &functions, step, way);
 	function = function_at(node, &functions, 0);
 	decision = decision_of(function, step->verdict);
-	add_function(way, chain_name(node, functions.stage), function->name, &decision, step);
+	add_function(way, chain_name(node, functions.stage), function->name, &decision,
+		words_of(node, (unsigned)(function - node->plan->functions), &step->because, words),
+		step);
 	return decision;
 }
 

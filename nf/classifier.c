@@ -100,6 +100,24 @@ CV_HOT static uint16_t process(void *instance, struct cv_nf_worker *worker, stru
 	return others;
 }
 
+static void explain(const void *instance, const struct cv_nf_worker *worker,
+	const struct cv_view *view, struct cv_nf_because *because)
+{
+	const struct classifier *classifier = instance;
+	uint32_t rule;
+
+	cv_firewall_table_find(&classifier->choice.table, view, &rule, 1);
+	because->row = 1 + rule;
+}
+
+static void in_words(const void *instance, const struct cv_nf_env *env,
+	const struct cv_nf_because *because, char *words, size_t room)
+{
+	const struct classifier *classifier = instance;
+
+	cv_firewall_rules_in_words(&classifier->choice.rules, because, words, room);
+}
+
 struct config {
 	const json_t *rules;
 	const char *rest;
@@ -227,5 +245,7 @@ const struct cv_nf cv_nf_classifier = {
 	.destroy = destroy,
 	.inherit = inherit,
 	.process = process,
+	.explain = explain,
+	.in_words = in_words,
 	.info = info,
 };

@@ -28,13 +28,14 @@ def lines_of(packet: Packet) -> Iterator[str]:
         place = step.function if step.chain == chain else f"{step.chain}: {step.function}"
         cycles = "" if step.cycles is None else f"{step.cycles:>8} cycles"
         size = "" if step.bytes is None else f"{step.bytes:>7} bytes"
-        yield f"    {place:<20} {_verdict(step):<28}{cycles}{size}".rstrip()
+        because = "" if step.because is None else f"  {step.because}"
+        yield f"    {place:<20} {_verdict(step):<28}{cycles:<15}{size:<13}{because}".rstrip()
     yield f"  {end_of(packet)}"
 
 
 def comment_of(packet: Packet) -> str:
     """Return a packet's way on one line."""
-    way = ", ".join(f"{step.function} {_verdict(step)}" for step in packet.way)
+    way = ", ".join(f"{step.function} {_verdict(step)}{_because(step)}" for step in packet.way)
     origin = "" if packet.origin == "port" else f", from {packet.by or 'a function'}"
     return f"{end_of(packet)}; {packet.chain or 'no chain'}{origin}: {way or 'no function'}"
 
@@ -67,6 +68,10 @@ def _verdict(step: Step) -> str:
     if step.verdict == "drop":
         return f"drop: {step.reason}"
     return f"output {step.output}" if step.verdict == "output" else step.verdict
+
+
+def _because(step: Step) -> str:
+    return "" if step.because is None else f" ({step.because})"
 
 
 def summary(frame: bytes) -> str:

@@ -16,6 +16,7 @@ class Step:
     verdict: str  # "next", "drop", "output", "absorbed" or "held"
     reason: str | None = None  # of a drop
     output: str | None = None
+    because: str | None = None  # the rule, route or flow that decided
     cycles: int | None = None  # of its burst, by packet; None: the function behind has them
     bytes: int | None = None  # of the packet behind it
 

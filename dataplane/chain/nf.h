@@ -69,6 +69,13 @@ struct cv_nf_claim {
 	bool shared; // with another function, as its user said
 };
 
+// What of a function's configuration or state decided on a packet, for a trace: for the function to say
+// and to read. row 0: nothing in particular.
+struct cv_nf_because {
+	uint32_t row;
+	uint8_t more[20];
+};
+
 struct cv_nf {
 	const char *name; // the type, as descriptors write it
 	const char *summary; // one line for people
@@ -119,6 +126,16 @@ struct cv_nf {
 	// What makes it stateful (flow/flow.h); NULL: it is not, and has a process(). Both may be
 	// there: then the instance says which it is.
 	const struct cv_nf_flow *flow;
+
+	// Says what process() will owe its verdict of a packet to. By the worker, just before, and of
+	// packets alone that are traced (chain/trace.h): it changes and counts nothing. *because is
+	// zero. May be NULL.
+	void (*explain)(const void *instance, const struct cv_nf_worker *worker,
+		const struct cv_view *view, struct cv_nf_because *because);
+	// The same in words, which are cut at room bytes: "rule 3 (web)". By any thread; because is
+	// one of this instance. There where explain() is, or where flow.h's cv_flow_because() is called.
+	void (*in_words)(const void *instance, const struct cv_nf_env *env,
+		const struct cv_nf_because *because, char *words, size_t room);
 
 	// Once in each poll iteration of each worker that runs the function: timers, in bounded steps.
 	// May be NULL.

@@ -258,7 +258,7 @@ static CV_INLINE void run_steps(const struct cv_path *path, unsigned first,
 		cv_count(&step->counters->packets, burst->n);
 		cv_count(&step->counters->bytes, burst->bytes);
 		if (traced) {
-			cv_trace_before(path, i, burst);
+			cv_trace_before(path, i, &worker->nf, burst);
 			now = rte_rdtsc();
 		}
 		for (unsigned at = 0; at < burst->n; at += CV_BURST_MAX)

@@ -20,6 +20,9 @@ struct cv_step {
 	void *instance;
 	struct cv_nf_counters *counters; // this worker's
 	const struct cv_path *const *outputs; // of a function that has some
+	// For a trace: struct cv_nf's. NULL: it says nothing.
+	void (*explain)(const void *instance, const struct cv_nf_worker *worker,
+		const struct cv_view *view, struct cv_nf_because *because);
 };
 
 struct cv_path {

@@ -44,6 +44,10 @@ struct cv_trace_step {
 	uint8_t verdict;
 	// Of several functions that share one look-up: which one decided, and its verdict.
 	uint8_t position, decision;
+	struct cv_nf_because because;
+	// Of several as well: what one of them, by its instance, said of its decision. NULL: none did.
+	const void *stated_by;
+	struct cv_nf_because stated;
 };
 
 struct cv_trace_record {

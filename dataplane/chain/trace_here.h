@@ -21,6 +21,12 @@ static CV_INLINE bool cv_trace_is_on(void)
 	return CV_UNLIKELY(cv_trace_here != NULL);
 }
 
+struct cv_nf_because;
+
+// What an instance of several that share a look-up owes its decision on a packet of the burst to.
+void cv_trace_because(
+	const struct cv_view *view, const void *instance, const struct cv_nf_because *because);
+
 // What the function at a position of several that share a look-up said of a packet of the burst.
 void cv_trace_decided(const struct cv_view *view, unsigned position, uint8_t verdict);
 

@@ -19,7 +19,8 @@ void cv_trace_end(void);
 bool cv_trace_follows(void);
 
 // Before and after a step's process(); cycles: that it took.
-void cv_trace_before(const struct cv_path *path, unsigned step, const struct cv_burst *burst);
+void cv_trace_before(const struct cv_path *path, unsigned step, const struct cv_nf_worker *worker,
+	const struct cv_burst *burst);
 void cv_trace_after(const struct cv_burst *burst, const uint8_t *verdicts, uint64_t cycles);
 
 // Packets of a class were picked from a burst into another, some of them copied.

@@ -39,6 +39,8 @@ struct cv_trace {
 	const struct cv_view *views;
 	struct cv_track *here[CV_BURST_VIEWS]; // by packet; NULL: not traced
 	uint8_t position[CV_BURST_VIEWS], decision[CV_BURST_VIEWS];
+	struct cv_nf_because because[CV_BURST_VIEWS], stated[CV_BURST_VIEWS];
+	const void *stated_by[CV_BURST_VIEWS];
 
 	uint64_t lost; // the worker writes
 	uint8_t *ring;

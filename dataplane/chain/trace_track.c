@@ -153,16 +153,25 @@ static struct cv_track *find_left(const struct cv_trace *trace, const uint8_t *d
 	return NULL;
 }
 
-void cv_trace_before(const struct cv_path *path, unsigned step, const struct cv_burst *burst)
+void cv_trace_before(const struct cv_path *path, unsigned step, const struct cv_nf_worker *worker,
+	const struct cv_burst *burst)
 {
 	struct cv_trace *trace = cv_trace_here;
+	const struct cv_step *of = &path->steps[step];
 
 	trace->path = path;
 	trace->step = step;
 	trace->views = burst->views;
 	memset(trace->position, CV_TRACE_NO_POSITION, burst->n);
-	for (unsigned i = 0; i < burst->n; i++)
+	for (unsigned i = 0; i < burst->n; i++) {
 		trace->here[i] = find_on(trace, cv_view_packet(&burst->views[i]));
+		if (trace->here[i] == NULL)
+			continue;
+		trace->because[i] = (struct cv_nf_because){.row = 0};
+		trace->stated_by[i] = NULL;
+		if (of->explain != NULL)
+			of->explain(of->instance, worker, &burst->views[i], &trace->because[i]);
+	}
 }
 
 static void add_step(const struct cv_trace *trace, struct cv_trace_record *record,
@@ -208,11 +217,26 @@ void cv_trace_after(const struct cv_burst *burst, const uint8_t *verdicts, uint6
 			.cycles = each,
 			.verdict = verdicts[i],
 			.position = trace->position[i],
-			.decision = trace->decision[i]};
+			.decision = trace->decision[i],
+			.because = trace->because[i],
+			.stated_by = trace->stated_by[i],
+			.stated = trace->stated[i]};
 
 		if (trace->here[i] != NULL)
 			take_verdict(trace, trace->here[i], &burst->views[i], &step);
 	}
+}
+
+void cv_trace_because(
+	const struct cv_view *view, const void *instance, const struct cv_nf_because *because)
+{
+	struct cv_trace *trace = cv_trace_here;
+	const size_t at = (size_t)(view - trace->views);
+
+	if (trace->views == NULL || at >= RTE_DIM(trace->stated))
+		return;
+	trace->stated_by[at] = instance;
+	trace->stated[at] = *because;
 }
 
 void cv_trace_decided(const struct cv_view *view, unsigned position, uint8_t verdict)

@@ -199,6 +199,12 @@ uint8_t cv_flow_home_of_address(
 // The workers that share the flows of a packet; NULL: there is but one. For decide() only.
 const struct cv_flow_homes *cv_flow_homes_of(const struct cv_flow_packet *packet);
 
+// Whether this worker's packets are traced (chain/trace.h), and what an instance owes a decision to, for
+// the trace: struct cv_nf's in_words() says it. For decide() only, with its packet.
+bool cv_flow_is_traced(void);
+void cv_flow_because(const struct cv_flow_packet *packet, const void *instance,
+	const struct cv_nf_because *because);
+
 // Whether no flow of this worker is answered as one would be whose forward packets leave with this
 // tuple: what a NAT asks before it takes a port. For decide() only, with its worker and packet. As
 // nearly always it is so, nobody waits for the memory that says it: the first answer is yes. If that

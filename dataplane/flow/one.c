@@ -184,6 +184,54 @@ static uint8_t error_of(struct cv_flow_group *group, struct cv_nf_worker *worker
 	return go_on(group, worker, view, flow, slot & 1);
 }
 
+bool cv_flow_is_traced(void)
+{
+	return cv_trace_is_on();
+}
+
+void cv_flow_because(const struct cv_flow_packet *packet, const void *instance,
+	const struct cv_nf_because *because)
+{
+	if (cv_trace_is_on())
+		cv_trace_because(packet->view, instance, because);
+}
+
+const char *const cv_flow_because_words[] = {
+	[CV_FLOW_BECAUSE_NEW] = "new flow",
+	[CV_FLOW_BECAUSE_FORWARD] = "known flow",
+	[CV_FLOW_BECAUSE_REPLY] = "known flow, its answer",
+	[CV_FLOW_BECAUSE_DENIED] = "flow that is denied",
+	[CV_FLOW_BECAUSE_FOREIGN] = "known flow of another worker",
+};
+
+void cv_flow_explain(const void *instance, const struct cv_nf_worker *worker,
+	const struct cv_view *view, struct cv_nf_because *because)
+{
+	const struct cv_flow_zone *zone = ((const struct cv_flow_group *)instance)->zone;
+	struct cv_flow_parsed parsed;
+	const struct cv_flow *flow;
+	uint32_t slot;
+
+	if (zone->homes != NULL && (view->in & CV_VIEW_DONE) != 0) {
+		because->row = CV_FLOW_BECAUSE_FOREIGN;
+		return;
+	}
+	cv_flow_parse(view, &parsed);
+	if (parsed.kind != CV_FLOW_IS_FLOW)
+		return;
+	slot = cv_flow_table_find(&zone->table[parsed.v6], &parsed.key,
+		cv_flow_hash_of(zone, parsed.v6, &parsed.key));
+	because->row = CV_FLOW_BECAUSE_NEW;
+	if (slot == CV_FLOW_NONE)
+		return;
+	flow = cv_flow_at(&zone->table[parsed.v6], slot >> 1);
+	if (flow->epoch != zone->epoch && cv_flow_changed_since(zone, flow->epoch) != 0)
+		return;
+	because->row = flow->flags & CV_FLOW_DENIED ? CV_FLOW_BECAUSE_DENIED
+		       : slot & 1                   ? CV_FLOW_BECAUSE_REPLY
+						    : CV_FLOW_BECAUSE_FORWARD;
+}
+
 uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,
 	uint32_t slot)
 {

@@ -103,6 +103,20 @@ void cv_flow_zone_replace(struct cv_flow_zone *zone, unsigned member, void *inst
 uint16_t cv_flow_process(void *group, struct cv_nf_worker *worker, struct cv_view *views,
 	uint8_t *verdicts, uint16_t n);
 
+// What becomes of a packet of a flow, in a trace: struct cv_nf's explain() and in_words().
+enum cv_flow_because {
+	CV_FLOW_BECAUSE_NEW = 1, // before the burst that the packet is in; or it is decided on anew
+	CV_FLOW_BECAUSE_FORWARD, // of a flow that is known
+	CV_FLOW_BECAUSE_REPLY,
+	CV_FLOW_BECAUSE_DENIED, // known not to pass
+	CV_FLOW_BECAUSE_FOREIGN, // another worker keeps it
+};
+
+extern const char *const cv_flow_because_words[]; // by enum cv_flow_because; NULL for 0
+
+void cv_flow_explain(const void *group, const struct cv_nf_worker *worker,
+	const struct cv_view *view, struct cv_nf_because *because);
+
 // What a path counts for this step: packets, cycles, drops by enum cv_flow_drop.
 struct cv_nf_counters *cv_flow_group_counters(struct cv_flow_group *group);
 

@@ -197,6 +197,61 @@ CV_HOT static uint16_t firewall_process(void *instance, struct cv_nf_worker *wor
 	return dropped;
 }
 
+// The rule that decides on a packet of a family, its tuple and fields as they are looked up: index + 1,
+// or 0. A scan says it by counting alone.
+static uint32_t find_rule(const struct firewall *firewall, const struct cv_firewall_family *family,
+	bool later, const void *tuple, uint32_t tuple_bytes,
+	const struct cv_firewall_fields *fields, const struct cv_firewall_transposed *transposed)
+{
+	const uint8_t first = 0;
+	uint32_t result;
+	uint64_t *hits;
+
+	if (!cv_firewall_is_scanned(family)) {
+		cv_firewall_family_lookup(family, tuple, tuple_bytes, fields, &first, &result, 1);
+		return CV_FIREWALL_RULE(result);
+	}
+	hits = calloc(firewall->rules.count + 1, sizeof(*hits));
+	result = 0;
+	if (hits != NULL)
+		firewall->table.run(family->scan[later], transposed, 1, 1, hits);
+	while (hits != NULL && result < firewall->rules.count && hits[result] == 0)
+		result++;
+	free(hits);
+	return result;
+}
+
+static void firewall_explain(const void *instance, const struct cv_nf_worker *worker,
+	const struct cv_view *view, struct cv_nf_because *because)
+{
+	const struct firewall *firewall = instance;
+	const struct cv_firewall_fields *fields = NULL;
+	struct cv_firewall_read read = {.ipv4.packets = 0}; // eight places are looked at together
+	uint8_t verdict;
+
+	cv_firewall_read_all(&firewall->table, firewall->non_ip_verdict, view, 1, &read, &verdict);
+	if (firewall->table.needs != 0) {
+		cv_firewall_read_fields(&firewall->table, view, &read, &verdict);
+		fields = read.fields;
+	}
+	if (read.ipv4.packets != 0)
+		because->row = 1 + find_rule(firewall, &firewall->table.ipv4, read.ipv4.later,
+					   read.ipv4.tuple, sizeof(read.ipv4.tuple[0]), fields,
+					   &read.ipv4.transposed);
+	else if (read.ipv6.packets != 0)
+		because->row = 1 + find_rule(firewall, &firewall->table.ipv6, read.ipv6.later,
+					   read.ipv6.tuple, sizeof(read.ipv6.tuple[0]), fields,
+					   &read.ipv6.transposed);
+}
+
+static void firewall_in_words(const void *instance, const struct cv_nf_env *env,
+	const struct cv_nf_because *because, char *words, size_t room)
+{
+	const struct firewall *firewall = instance;
+
+	cv_firewall_rules_in_words(&firewall->rules, because, words, room);
+}
+
 #define TCP_FIN 1
 #define TCP_SYN 2
 #define TCP_RST 4
@@ -214,6 +269,17 @@ static void as_first_packet(const struct cv_flow_tuple *tuple, struct cv_firewal
 		fields->word[CV_FIREWALL_FIELD_L4] = 8 << 8;
 	else if (tuple->proto == IPPROTO_ICMPV6 && tuple->dport == 0)
 		fields->word[CV_FIREWALL_FIELD_L4] = 128 << 8;
+}
+
+// Says to the trace which rule decides on a flow.
+static void explain_flow(const struct firewall *firewall, const struct cv_flow_packet *packet,
+	const struct cv_firewall_family *family, const void *tuple, uint32_t tuple_bytes,
+	const struct cv_firewall_fields *fields, const struct cv_firewall_transposed *transposed)
+{
+	const struct cv_nf_because because = {.row = 1 + find_rule(firewall, family, false, tuple,
+								 tuple_bytes, fields, transposed)};
+
+	cv_flow_because(packet, firewall, &because);
 }
 
 // The rules' verdict of a flow, by its tuple and by its first packet: a burst of one.
@@ -244,6 +310,9 @@ static uint8_t match_flow(const struct firewall *firewall, uint64_t *hits,
 		cv_firewall_transpose_tuples_x8(eight, CV_FIREWALL_IPV4_WORDS, &transposed, 0);
 		apply_rules_to_family(firewall, hits, &firewall->table.ipv4, 1, false, eight,
 			sizeof(eight[0]), extra, &transposed, 1, &verdict);
+		if (cv_flow_is_traced())
+			explain_flow(firewall, packet, &firewall->table.ipv4, eight,
+				sizeof(eight[0]), extra, &transposed);
 	} else {
 		struct cv_tuple_ipv6 eight[8] = {{.proto = class,
 			.sport = ports ? tuple->sport : 0,
@@ -254,6 +323,9 @@ static uint8_t match_flow(const struct firewall *firewall, uint64_t *hits,
 		cv_firewall_transpose_tuples_x8(eight, CV_FIREWALL_IPV6_WORDS, &transposed, 0);
 		apply_rules_to_family(firewall, hits, &firewall->table.ipv6, 1, false, eight,
 			sizeof(eight[0]), extra, &transposed, 1, &verdict);
+		if (cv_flow_is_traced())
+			explain_flow(firewall, packet, &firewall->table.ipv6, eight,
+				sizeof(eight[0]), extra, &transposed);
 	}
 	return verdict;
 }
@@ -486,6 +558,8 @@ const struct cv_nf cv_nf_firewall = {
 	.destroy = firewall_destroy,
 	.inherit = firewall_inherit,
 	.process = firewall_process,
+	.explain = firewall_explain,
+	.in_words = firewall_in_words,
 	.flow = &firewall_flow,
 	.info = firewall_info,
 };

@@ -182,3 +182,16 @@ int cv_firewall_rules_add(struct cv_firewall_rules *rules, const json_t *array, 
 	}
 	return 0;
 }
+
+void cv_firewall_rules_in_words(const struct cv_firewall_rules *rules,
+	const struct cv_nf_because *because, char *words, size_t room)
+{
+	const size_t index = because->row - 2u;
+
+	if (because->row == 1)
+		snprintf(words, room, "no rule");
+	else if (index < rules->count && rules->rule[index].name != NULL)
+		snprintf(words, room, "rule %zu (%s)", index + 1, rules->rule[index].name);
+	else
+		snprintf(words, room, "rule %zu", index + 1);
+}

@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "chain/nf.h"
 #include "config/params.h"
 #include "nf/firewall/fields.h"
 #include "packet/error.h"
@@ -116,5 +117,9 @@ int cv_firewall_extra_check(const struct cv_where *at, struct cv_firewall_rule *
 // Reads 80 or "1000-2000". fix is the error's. Returns 0, or -EINVAL with at's error set.
 int cv_firewall_range_read(const struct cv_where *at, const char *key, const json_t *value,
 	const char *fix, struct cv_firewall_ports *range);
+
+// What a trace says of a decision: row 1 if no rule matched, else 2 + its index.
+void cv_firewall_rules_in_words(const struct cv_firewall_rules *rules,
+	const struct cv_nf_because *because, char *words, size_t room);
 
 #endif

@@ -154,6 +154,22 @@ bool cv_neighbour_table_forward(const struct cv_neighbour_table *table,
 	return __atomic_load_n(&table->entry[at].version, __ATOMIC_RELAXED) == version;
 }
 
+bool cv_neighbour_table_key(
+	const struct cv_neighbour_table *table, uint32_t at, struct cv_neighbour_key *key)
+{
+	const struct cv_neighbour_entry *entry;
+	uint32_t version;
+
+	if (at >= table->entries_count)
+		return false;
+	entry = &table->entry[at];
+	version = version_of(entry);
+	*key = entry->key;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return (version & 1) == 0 && entry->state != CV_NEIGHBOUR_FREE &&
+	       __atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version;
+}
+
 enum cv_neighbour_state cv_neighbour_table_state(
 	const struct cv_neighbour_table *table, uint32_t at, const struct cv_neighbour_key *key)
 {

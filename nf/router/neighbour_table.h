@@ -155,6 +155,10 @@ enum cv_neighbour_use cv_neighbour_table_use(struct cv_neighbour_table *table,
 	const struct cv_neighbour_key *key, const struct cv_neighbour_tags *tags, uint64_t now,
 	uint32_t *at, struct cv_neighbour_event *event);
 
+// Reads without a lock: the key of an entry. False: it has none, or is getting another one.
+bool cv_neighbour_table_key(
+	const struct cv_neighbour_table *table, uint32_t at, struct cv_neighbour_key *key);
+
 // The state of an entry, and whether it is (still) that of the key. Reads without a lock.
 enum cv_neighbour_state cv_neighbour_table_state(
 	const struct cv_neighbour_table *table, uint32_t at, const struct cv_neighbour_key *key);

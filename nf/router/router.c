@@ -51,6 +51,7 @@
 
 #include "chain/nf.h"
 #include "dpdk/compat.h"
+#include "nf/router/explain.h"
 #include "nf/router/fib.h"
 #include "nf/router/kernel.h"
 #include "nf/router/network.h"
@@ -354,6 +355,26 @@ static json_t *info(const void *instance)
 	return known;
 }
 
+static void explain(const void *instance, const struct cv_nf_worker *worker,
+	const struct cv_view *view, struct cv_nf_because *because)
+{
+	const struct router *router = instance;
+
+	if (router->mirror != NULL)
+		cv_route_mirror_enter(router->mirror, worker->index);
+	cv_fib_explain(__atomic_load_n(&router->now, __ATOMIC_ACQUIRE), view, because);
+}
+
+static void in_words(const void *instance, const struct cv_nf_env *env,
+	const struct cv_nf_because *because, char *words, size_t room)
+{
+	const struct router *router = instance;
+
+	cv_fib_in_words(&router->fib[0], router->mirror != NULL,
+		router->network == NULL ? NULL : &router->network->table, env->ports, because,
+		words, room);
+}
+
 const struct cv_nf cv_nf_router = {
 	.name = "router",
 	.summary = "Forwards IPv4 and IPv6 by longest prefix; with addresses it lives in networks.",
@@ -367,6 +388,8 @@ const struct cv_nf cv_nf_router = {
 	.destroy = destroy,
 	.inherit = inherit,
 	.process = process,
+	.explain = explain,
+	.in_words = in_words,
 	.tick = tick,
 	.info = info,
 };
