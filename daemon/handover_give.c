@@ -115,7 +115,7 @@ static int check(const struct cv_node *node, bool lose, struct cv_error *error)
 }
 
 // What a send returned. Of one that is gone, what it said last is why.
-static int told(const struct giving *it, int rc)
+static int explained(const struct giving *it, int rc)
 {
 	struct cv_handover_message message;
 
@@ -134,8 +134,8 @@ static int put(struct cv_record_sink *sink, const struct cv_record *record)
 	struct cv_handover_message message = {.port = {.index = it->port}, .fds = record->fds};
 
 	memcpy(message.record, record->data, record->bytes);
-	return told(it, cv_handover_send(it->fd, &message, CV_HANDOVER_PORT,
-				sizeof(message.port) + record->bytes));
+	return explained(it, cv_handover_send(it->fd, &message, CV_HANDOVER_PORT,
+				     sizeof(message.port) + record->bytes));
 }
 
 // Says which port it was.
@@ -232,7 +232,7 @@ static int prepare(struct giving *it)
 	int rc = give_ports(it);
 
 	if (rc == 0)
-		rc = told(it, cv_handover_say(it->fd, CV_HANDOVER_PREPARED));
+		rc = explained(it, cv_handover_say(it->fd, CV_HANDOVER_PREPARED));
 	return rc != 0 ? rc : await_ready(it, PREPARE_MS);
 }
 
@@ -257,12 +257,12 @@ static int change_over(struct giving *it)
 		return rc;
 	rc = freeze_ports(it);
 	if (rc == 0)
-		rc = told(it, cv_handover_send(it->fd, &message, CV_HANDOVER_FROZEN,
-				      sizeof(message.frozen)));
+		rc = explained(it, cv_handover_send(it->fd, &message, CV_HANDOVER_FROZEN,
+					   sizeof(message.frozen)));
 	if (rc == 0)
 		rc = await_ready(it, FROZEN_MS);
 	if (rc == 0)
-		rc = told(it, cv_handover_say(it->fd, CV_HANDOVER_COMMIT));
+		rc = explained(it, cv_handover_say(it->fd, CV_HANDOVER_COMMIT));
 	if (rc == 0)
 		rc = await_start(it);
 	cv_loop_run(rc == 0 ? leave_ports : resume_ports, it);

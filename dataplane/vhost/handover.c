@@ -245,28 +245,28 @@ static int refuse(struct cv_error *error, const char *why)
 static int take_endpoint(
 	struct cv_vhost_device *device, struct cv_record *record, struct cv_error *error)
 {
-	const struct endpoint_record *said = (const struct endpoint_record *)record->data;
+	const struct endpoint_record *given = (const struct endpoint_record *)record->data;
 	const struct cv_endpoint *endpoint = &device->endpoint;
 	int *fd = record->fds.fds;
 
-	if (record->bytes != sizeof(*said) || device->taken.is_there || said->listens > 1 ||
-		said->has_peer > 1 || said->listens == endpoint->client ||
-		record->fds.count != (unsigned)said->listens + said->has_peer ||
-		(said->listens && !cv_endpoint_fits(endpoint, fd[0], true)) ||
-		(said->has_peer && !cv_endpoint_fits(endpoint, fd[said->listens], false)))
+	if (record->bytes != sizeof(*given) || device->taken.is_there || given->listens > 1 ||
+		given->has_peer > 1 || given->listens == endpoint->client ||
+		record->fds.count != (unsigned)given->listens + given->has_peer ||
+		(given->listens && !cv_endpoint_fits(endpoint, fd[0], true)) ||
+		(given->has_peer && !cv_endpoint_fits(endpoint, fd[given->listens], false)))
 		return refuse(error, "its sockets are not those of such a port");
 	device->taken = (struct cv_vhost_taken){.is_there = true, .listener = -1, .peer = -1};
-	if (said->listens) {
+	if (given->listens) {
 		device->taken.listener = *fd;
 		*fd++ = -1;
 	}
-	if (said->has_peer) {
+	if (given->has_peer) {
 		device->taken.peer = *fd;
 		*fd = -1;
 	}
-	device->up = said->up != 0;
-	device->peers = said->peers;
-	device->refused_messages = said->refused_messages;
+	device->up = given->up != 0;
+	device->peers = given->peers;
+	device->refused_messages = given->refused_messages;
 	return 0;
 }
 
@@ -274,19 +274,19 @@ static int take_message(
 	struct cv_vhost_device *device, struct cv_record *record, struct cv_error *error)
 {
 	const uint64_t protocol = device->session.protocol_features;
-	struct message_record said = {.kind = 0};
+	struct message_record given = {.kind = 0};
 	struct cv_vhost_message reply;
 	const size_t header = offsetof(struct message_record, message) + CV_VHOST_HEADER_BYTES;
 
-	if (record->bytes < header || record->bytes > sizeof(said) || device->taken.peer < 0)
+	if (record->bytes < header || record->bytes > sizeof(given) || device->taken.peer < 0)
 		return refuse(error, "a message of no front end");
-	memcpy(&said, record->data, record->bytes);
-	if (cv_vhost_header_check(&said.message, protocol, error) != 0 ||
-		record->bytes != header + said.message.bytes)
+	memcpy(&given, record->data, record->bytes);
+	if (cv_vhost_header_check(&given.message, protocol, error) != 0 ||
+		record->bytes != header + given.message.bytes)
 		return refuse(error, error->text[0] != '\0' ? error->text : "half a message");
-	if (cv_vhost_message_check(&said.message, record->fds.count, error) != 0 ||
+	if (cv_vhost_message_check(&given.message, record->fds.count, error) != 0 ||
 		cv_vhost_session_handle(
-			&device->session, &said.message, record->fds.fds, &reply, error) < 0)
+			&device->session, &given.message, record->fds.fds, &reply, error) < 0)
 		return refuse(error, error->text);
 	return 0;
 }
@@ -294,16 +294,16 @@ static int take_message(
 static int take_ring(
 	struct cv_vhost_device *device, const struct cv_record *record, struct cv_error *error)
 {
-	const struct ring_record *said = (const struct ring_record *)record->data;
+	const struct ring_record *given = (const struct ring_record *)record->data;
 	struct cv_vhost_ring *ring;
 
-	if (record->bytes != sizeof(*said) || said->index >= 2u * device->session.pairs ||
+	if (record->bytes != sizeof(*given) || given->index >= 2u * device->session.pairs ||
 		record->fds.count > 0)
 		return refuse(error, "a ring that the port has not");
-	ring = &device->session.rings[said->index];
-	ring->base = (struct cv_vring_base){said->avail, said->used};
-	ring->fresh = said->fresh != 0;
-	device->queues[said->index].vring.counters = said->counters;
+	ring = &device->session.rings[given->index];
+	ring->base = (struct cv_vring_base){given->avail, given->used};
+	ring->fresh = given->fresh != 0;
+	device->queues[given->index].vring.counters = given->counters;
 	return 0;
 }
 
