@@ -4,9 +4,10 @@
 
 One linear system for each frame size, so nothing is assumed about how costs grow with length; a
 size between two that were measured is interpolated between their predictions. Rows count by their
-relative errors. The error is the fit's own: residuals of all sizes, pooled, at least the noise
-floor; the interval is Student's, 95 %, for one more measurement. A chain whose costs the rows do
-not determine (in statistics: that is not estimable) is refused, with what is missing.
+relative errors. The error is the fit's own: that of each row where the others predict it
+(cross-validation), of all sizes, at least the residuals and the noise floor. The interval is
+Student's, 95 %, for one more measurement. A chain whose costs the rows do not determine (in
+statistics: that is not estimable) is refused, with what is missing.
 """
 
 import math
@@ -93,6 +94,13 @@ class _System:
         self.residuals: Array = self.weighted @ self.costs - 1.0
         self.rank = int(np.linalg.matrix_rank(self.weighted, tol=1e-9))
         self.projection: Array = self.inverse @ self.weighted  # on what the rows determine
+
+    def left_out(self) -> Array:
+        """Return each row's error where the others predict it (PRESS), a share of its cycles."""
+        own = np.einsum("ij,ji->i", self.weighted, self.inverse)
+        can = own < 1 - 1e-6  # without the others the rest do not determine it
+        result: Array = self.residuals[can] / (1 - own[can])
+        return result
 
     def vector(self, costs: Mapping[Unknown, float]) -> Array:
         result = np.zeros(len(self.columns))
@@ -228,8 +236,14 @@ class _Block:
             by_size.setdefault(row.size, []).append(row)
         self.systems = {size: _System(size, some) for size, some in sorted(by_size.items())}
         self.freedom = sum(len(one.rows) - one.rank for one in self.systems.values())
+        self.sigma = self._sigma() if self.freedom else math.inf
+
+    def _sigma(self) -> float:
         squares = sum(float(one.residuals @ one.residuals) for one in self.systems.values())
-        self.sigma = max(math.sqrt(squares / self.freedom), FLOOR_MIN) if self.freedom else math.inf
+        left_out = [one.left_out() for one in self.systems.values()]
+        each = np.concatenate(left_out)
+        unseen = float(np.mean(each**2)) if len(each) else 0.0
+        return max(math.sqrt(max(squares / self.freedom, unseen)), FLOOR_MIN)
 
     def near(self, size: int) -> list[_System]:
         """Return the rows of a size, or of the two between which it lies."""

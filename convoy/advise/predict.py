@@ -78,7 +78,7 @@ class Planned:
                 return str(self.model.kind)
             how = f"a process for each function, joined by {link}" if link else "one process"
             return f"{self.model.kind}, {how}"
-        between = "in convoys" if self.nodes[-1].chain.form == CONVOYS else "one by one"
+        between = "in full convoys" if self.nodes[-1].chain.form == CONVOYS else "one by one"
         cut = " | ".join(names(node.chain.parts) for node in self.nodes)
         return f"{self.model.kind}, {len(self.nodes)} servers ({cut}), packets {between} between"
 

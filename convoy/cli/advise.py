@@ -3,6 +3,7 @@
 """convoy advise: where a chain's functions should run, by what was measured."""
 
 import datetime
+import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,16 +11,18 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from convoy.advise import check_words, expected
+from convoy.advise import check_words, expected, simulate
 from convoy.advise.chains import chain_parts
 from convoy.advise.check import Check, check
 from convoy.advise.choose import Advice, advise
 from convoy.advise.day import Day, over, read_day
 from convoy.advise.model import models
+from convoy.advise.parts import Part
 from convoy.advise.predict import Planned, plans
-from convoy.advise.traffic import parse, parse_size
+from convoy.advise.traffic import Traffic, parse, parse_size
 from convoy.advise.words import age_days, closing, lines
 from convoy.base.clock import now
+from convoy.base.files import write_whole
 from convoy.chain.load import load
 from convoy.cli.console import messages
 from convoy.cli.result import Json, Result
@@ -120,6 +123,74 @@ class Checked(Result):
             out.print(line, markup=False)
 
 
+@dataclass(frozen=True)
+class WrittenProfile(Result):
+    """The model as a profile for the simulator."""
+
+    profile: dict[str, Any]
+    file: Path
+
+    def document(self) -> dict[str, Any]:
+        """See Result."""
+        return self.profile
+
+    def show(self, out: Console) -> None:
+        """Print where it is."""
+        functions = ", ".join(sorted(self.profile["costs"]["functions"]))
+        out.print(f"{self.file}: {functions}", markup=False)
+        out.print(f"  {self.profile['source']}", markup=False)
+
+
+SIMULATED = 3  # ways that --simulate writes for each chain
+SMALL_BYTES = 64
+
+
+def _source(run: Run) -> str:
+    each = (f"{host.cpu}, convoy {host.commit or 'unknown commit'}, {(host.started or '')[:10]}"
+            for host in run.hosts)  # fmt: skip
+    return "; ".join(dict.fromkeys(each))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give another place") from None
+
+
+def _profile(run: Run, file: Path) -> Result:
+    model = simulate.node_of(models(run.rows, run.tsc_hz))
+    costs = simulate.costs_of(model, SMALL_BYTES, simulate.functions_of(model.fit))
+    made = simulate.profile_document(model, costs, file.stem, _source(run), SMALL_BYTES)
+    _write(file, json.dumps(made, indent=2) + "\n")
+    return WrittenProfile(made, file)
+
+
+def _simulate(result: "Advised", wanted: Traffic, flows: int, folder: Path) -> None:
+    """Write the advised ways of our node as topologies, and the profile that they use."""
+    model = simulate.node_of(models(result.run.rows, result.run.tsc_hz))
+    parts: dict[str, tuple[tuple[Part, ...], int | None]] = {"none": ((), None)}
+    files: dict[str, str] = {}
+    for one in result.advice:
+        mine = [way for way in one.planned if way.model.kind == model.kind]
+        mine = [way for way in mine if not any(node.chain.link for node in way.nodes)]
+        for number, way in enumerate(mine[:SIMULATED], 1):
+            name = f"{one.measured.chain}-{number}.yaml"
+            topology = simulate.topology(way, wanted, one.measured.chain)
+            files[name] = simulate.text(topology, str(folder / name))
+            for node in way.nodes:
+                parts[simulate.function_name(node.chain.parts)] = (node.chain.parts, flows)
+    if not files:
+        raise ConvoyError("--simulate: no way of our node was predicted; nothing was written")
+    costs = simulate.costs_of(model, int(wanted.size), parts)
+    made = simulate.profile_document(model, costs, "advice", _source(result.run), int(wanted.size))
+    _write(folder / "profile.json", json.dumps(made, indent=2) + "\n")
+    for name, text in files.items():
+        _write(folder / name, text)
+    written = ", ".join(str(folder / name) for name in files)
+    messages().print(f"written for the simulator: {written}", markup=False)
+
+
 def _checked(run: Run) -> Result:
     result = check(run.rows, run.tsc_hz)
     if not result.compared and not result.refused:
@@ -145,6 +216,14 @@ def command(
         Path | None,
         typer.Option(help="Rates over a day: CSV or YAML of times and Mpps; --traffic is a size."),
     ] = None,
+    simulated: Annotated[
+        Path | None,
+        typer.Option("--simulate", help="Write the ways into a folder, for `convoy sim`."),
+    ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(help="Write the fitted model into a file, a profile of `convoy sim`."),
+    ] = None,
     as_json: Json = False,
 ) -> Result:
     """Say where each function should run, how many cores that takes, and by which numbers.
@@ -155,10 +234,11 @@ def command(
         raise InputError(
             "--results: missing: give a run's folder; measure one: convoy bench run parts"
         )
-    if checks:
-        if any(one is not None for one in (chain, traffic, day)):
-            raise InputError("--check takes --results alone; remove what else there is")
-        return _checked(read(results))
+    if checks or profile:
+        if any(one is not None for one in (chain, traffic, day, simulated)) or (checks and profile):
+            option = "--check" if checks else "--profile"
+            raise InputError(f"{option} takes --results alone; remove what else there is")
+        return _checked(read(results)) if checks else _profile(read(results), Path(str(profile)))
     if chain is None or traffic is None:
         lacks = "CHAIN" if chain is None else "--traffic"
         raise InputError(f"{lacks}: missing: write convoy advise chain.yaml --traffic '2 Mpps 64'")
@@ -182,4 +262,6 @@ def command(
     if advised.exit_code:
         without = ", ".join(one.measured.chain for one in result if one.empty)
         messages().print(f"convoy: {chain}: {without}: not measured, so no advice", markup=False)
+    elif simulated:
+        _simulate(advised, wanted, descriptor.flows.max, simulated)
     return advised

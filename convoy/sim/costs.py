@@ -9,7 +9,10 @@ its bytes + its function, and each frame costs port + frame on top:
               "port": {"cycles": 200, "cycles_per_byte": 0.1},   a frame in and out again
               "frame": {"cycles": 40},         a convoy: its header, disaggregated and aggregated
               "packet": {"cycles": 8},         each packet inside it, taken out and put in
-              "functions": {"router": {"cycles": 20}, ...}}      a packet's own work
+              "aggregating": {"cycles": 90},   optional: a single packet in, and out in a convoy
+              "functions": {"router": {"cycles": 20, "aggregated_cycles": 9}, ...}}    its own work
+
+aggregated_cycles, optional, is the work on a packet that came in a convoy.
 """
 
 import statistics
@@ -32,6 +35,12 @@ class Cycles(_Strict):
     cycles: float = Field(ge=0)
 
 
+class Own(Cycles):
+    """A function's own work on a packet."""
+
+    aggregated_cycles: float | None = Field(None, ge=0)
+
+
 class Port(Cycles):
     """A frame in and out again: fixed, and for each of its bytes."""
 
@@ -45,22 +54,34 @@ class Costs(_Strict):
     port: Port
     frame: Cycles
     packet: Cycles
-    functions: dict[str, Cycles]
+    aggregating: Cycles | None = None
+    functions: dict[str, Own]
 
     def _ps(self, cycles: float) -> int:
         return round(cycles / self.tsc_hz * PS_PER_S)
 
-    def own(self, function: str) -> float:
+    def own(self, function: str, convoys: bool = False) -> float:
         """Return a function's own cycles per packet. Raises InputError."""
         if function not in self.functions:
             raise InputError(
                 f"like: '{function}': the profile has {', '.join(sorted(self.functions))}"
             )
-        return self.functions[function].cycles
+        one = self.functions[function]
+        if convoys and one.aggregated_cycles is not None:
+            return one.aggregated_cycles
+        return one.cycles
 
-    def service(self, function: str, convoys: bool) -> dict[str, int]:
-        """Return a node's service, in picoseconds, as the network's JSON has it."""
-        own = self.own(function)
+    def service(self, function: str, convoys: bool, singly: bool = False) -> dict[str, int]:
+        """Return a node's service, in picoseconds, as the network's JSON has it.
+
+        singly: packets come one by one, and leave in convoys.
+        """
+        if convoys and singly and self.aggregating is not None:
+            return {
+                "per_packet_ps": max(1, self._ps(self.aggregating.cycles + self.own(function))),
+                "per_byte_ps": self._ps(self.port.cycles_per_byte),
+            }
+        own = self.own(function, convoys)
         per_byte = self._ps(self.port.cycles_per_byte)
         if not convoys:
             return {
@@ -108,7 +129,5 @@ def fit(
         port=Port(cycles=round(max(0.0, fixed), 2), cycles_per_byte=round(max(0.0, per_byte), 4)),
         frame=Cycles(cycles=round(max(0.0, frame), 2)),
         packet=Cycles(cycles=round(max(0.0, packet), 2)),
-        functions={
-            name: Cycles(cycles=round(cycles, 2)) for name, cycles in function_cycles.items()
-        },
+        functions={name: Own(cycles=round(cycles, 2)) for name, cycles in function_cycles.items()},
     )

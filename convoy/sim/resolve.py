@@ -69,7 +69,9 @@ def resolve(loaded: Loaded, aggregated: bool = True, seed: int | None = None) ->
     topology = loaded.topology
     build = Building()
     for name, function in topology.functions.items():
-        common = _function(function, topology, loaded.base, aggregated, build)
+        # What sources send comes one by one; nodes before it may have aggregated the rest.
+        first = all(name not in chain.path[1:] for chain in topology.chains.values())
+        common = _function(function, topology, loaded.base, aggregated, first, build)
         build.instances[name] = [
             build.node(title, "function", **common) for title in _titles(name, function.instances)
         ]
@@ -126,9 +128,14 @@ def _link(topology: Topology) -> Json:
 
 
 def _function(
-    function: Function, topology: Topology, base: Path, aggregated: bool, build: Building
+    function: Function,
+    topology: Topology,
+    base: Path,
+    aggregated: bool,
+    first: bool,
+    build: Building,
 ) -> Json:
-    """Return what all instances of a function share."""
+    """Return what all instances of a function share. first: it gets what sources send, alone."""
     chosen = function.aggregation or topology.aggregation
     known = _profile(chosen, topology, base)
     on = aggregated and (chosen.table is not None or chosen.queue is not None)
@@ -141,7 +148,7 @@ def _function(
             )
         build.notes[f"aggregation profile {known.name}: {known.source}"] = None
     if function.like is not None:
-        service |= _measured_service(function, chosen, known, on)
+        service |= _measured_service(function, chosen, known, on, first)
         build.notes[f"costs of functions from profile {known.name}: {known.source}"] = None
     else:
         service["per_packet_ps"] = ps(1e6 / _rate_mpps(function, known, on, build), 1)
@@ -166,7 +173,7 @@ def _rate_mpps(function: Function, known: profile.Profile, on: bool, build: Buil
 
 
 def _measured_service(
-    function: Function, chosen: Aggregation, known: profile.Profile, on: bool
+    function: Function, chosen: Aggregation, known: profile.Profile, on: bool, first: bool
 ) -> Json:
     """Return the service that a function of the profile has. Raises InputError."""
     assert function.like is not None
@@ -181,7 +188,7 @@ def _measured_service(
         raise InputError(
             f"like: {function.like}: costs are per frame, so they need aggregation.queue"
         )
-    return known.costs.service(function.like, on)
+    return known.costs.service(function.like, on, first)
 
 
 def _profile(aggregation: Aggregation, topology: Topology, base: Path) -> profile.Profile:

@@ -26,7 +26,7 @@ chains:
 
 
 def test_shipped_topologies_resolve():
-    assert names() == ["paper-1", "paper-2"]
+    assert names() == ["node-1", "node-2", "paper-1", "paper-2"]
     for name in names():
         assert resolve(open_topology(name)).data["links"]
 

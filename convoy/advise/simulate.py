@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The fitted model as a profile for the simulator, and advised ways as topologies of a fat tree."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from convoy.advise.fit import Fit, Prediction
+from convoy.advise.model import Model
+from convoy.advise.parts import AGGREGATED, CONVOYS, Chain, Part, unknowns
+from convoy.advise.predict import Planned, fits
+from convoy.advise.traffic import Traffic
+from convoy.errors import ConvoyError, InputError
+from convoy.sim.costs import Costs, Cycles, Own, Port, line
+
+Document = dict[str, Any]
+FAT_TREE_K = 16
+HOSTS = FAT_TREE_K**3 // 4  # 1,024
+NAME_MAX = 60
+PACKETS_MAX = 1e6  # in one simulated run: seconds of the engine for networks with cycles
+HEADER = """\
+# Advice of `convoy advise`, as the simulator reads it:
+#   convoy sim run {name} --report page.html
+#   convoy sim sweep {name} --set fabric.fat-tree.place=spread,pack --seeds 1-5
+"""
+
+
+def node_of(fitted: Iterable[Model]) -> Model:
+    """Return our node's model: the one with the most rows. Raises ConvoyError."""
+    mine = [model for model in fitted if model.kind.device == "convoy"]
+    if not mine:
+        raise ConvoyError(
+            "the simulator's nodes are ours, and the results have no parts of convoy; "
+            "measure them: convoy bench run parts parts-convoys"
+        )
+    return max(mine, key=lambda model: len(model.fit.rows))
+
+
+def _own(fit: Fit, parts: tuple[Part, ...], size: int, flows: int | None) -> Own | None:
+    """Return the work of functions alone: what is predicted, less the ports."""
+
+    def less_ports(chain: Chain) -> float | None:
+        bare = Chain((), chain.form, chain.packets, "", chain.flows)
+        whole, ports = fit.predict(chain, size), fit.predict(bare, size)
+        if not isinstance(whole, Prediction) or not isinstance(ports, Prediction):
+            return None
+        return round(max(0.0, whole.cycles - ports.cycles), 2)
+
+    plain = less_ports(Chain(parts, flows=flows))
+    if plain is None:
+        return None
+    packets = min(fits(size), fit.most_packets(size))
+    together = less_ports(Chain(parts, CONVOYS, packets, flows=flows)) if packets > 1 else None
+    return Own(cycles=plain, aggregated_cycles=together)
+
+
+def functions_of(fit: Fit) -> dict[str, tuple[tuple[Part, ...], int | None]]:
+    """Return the chains of one function that were measured, by a name: `router-10000`."""
+    result: dict[str, tuple[tuple[Part, ...], int | None]] = {"none": ((), None)}
+    for row in fit.rows:
+        chain = row.chain
+        if len(chain.parts) != 1 or chain.form != "plain":
+            continue
+        part, flows = chain.parts[0], chain.flows
+        levels = [one.level for one in unknowns(chain) if one.level is not None]
+        name = part.function
+        if name in result and result[name] != ((part,), flows) and levels:
+            name = f"{name}-{max(levels)}"
+        result.setdefault(name, ((part,), flows))
+    return result
+
+
+def costs_of(
+    model: Model, size: int, chains: Mapping[str, tuple[tuple[Part, ...], int | None]]
+) -> Costs:
+    """Return the costs of our node as the simulator has them. Raises ConvoyError."""
+    fit = model.fit
+    ports = {s: fit.cost("ports, plain", s) for s in fit.sizes()}
+    known = {s: cycles for s, cycles in ports.items() if cycles is not None}
+    if len(known) < 2:
+        raise ConvoyError(
+            "the rows do not determine what ports cost at two frame sizes; "
+            "measure them: convoy bench run parts parts-convoys"
+        )
+    fixed, per_byte = line(list(known.items()))
+    per_byte = max(0.0, per_byte)
+    bare = fit.predict(Chain(()), size)
+    if isinstance(bare, Prediction):  # exact at the size that is asked for
+        fixed = bare.cycles - per_byte * size
+    fixed = max(0.0, fixed)
+    at = min(fit.sizes(together=True), default=0)
+    each = fit.cost("ports, each packet in convoys", at, together=True) if at else None
+    frame = fit.cost("ports, each convoy", at, together=True) if at else None
+    if each is None or frame is None:
+        raise ConvoyError(
+            "the rows do not determine what convoys cost; "
+            "measure them: convoy bench run parts-convoys"
+        )
+    aggregating = fit.cost(f"ports, {AGGREGATED}", size) if size in fit.sizes() else None
+    own = {name: _own(fit, parts, size, flows) for name, (parts, flows) in chains.items()}
+    return Costs(
+        tsc_hz=model.tsc_hz,
+        port=Port(cycles=round(fixed, 2), cycles_per_byte=round(per_byte, 4)),
+        # What a convoy costs once is a frame in and out again, and more.
+        frame=Cycles(cycles=round(max(0.0, frame - fixed), 2)),
+        packet=Cycles(cycles=round(max(0.0, each - per_byte * at), 2)),
+        aggregating=None
+        if aggregating is None
+        else Cycles(cycles=round(max(0.0, aggregating - per_byte * size), 2)),
+        functions={name: one for name, one in own.items() if one is not None},
+    )
+
+
+def profile_document(model: Model, costs: Costs, name: str, source: str, size: int) -> Document:
+    """Return the profile, schema convoy.sim.profile/1."""
+    errors = "; ".join(f"packets {how}: {rows} rows, standard error {sigma:.1%}"
+                       for how, rows, _, sigma in model.fit.errors())  # fmt: skip
+    if "none" not in costs.functions:
+        raise ConvoyError("the rows do not determine what ports cost by themselves")
+    return {
+        "schema": "convoy.sim.profile/1",
+        "name": name,
+        "source": f"convoy advise, fitted to measured parts, {size} B: {source} ({errors})",
+        "max_rate_pps": {
+            "plain": round(costs.rate_pps("none", 1, size)),
+            "aggregated": round(costs.rate_pps("none", max(2, fits(size)), size)),
+        },
+        "costs": costs.model_dump(exclude_none=True),
+    }
+
+
+def function_name(parts: Sequence[Part]) -> str:
+    """Return the name that functions in one process have in a topology."""
+    return "-".join(part.function for part in parts)[:NAME_MAX].rstrip("-") or "none"
+
+
+def _behind(before: int, wanted: int) -> int:
+    """Return the fewest instances, at least those wanted, that so many before feed evenly."""
+    if wanted > before:
+        return -(-wanted // before) * before
+    return next(n for n in range(wanted, before + 1) if before % n == 0)
+
+
+def instances_of(way: Planned) -> list[int]:
+    """Return how many hosts each server's functions get: at least the cores, and evenly fed.
+
+    Behind so many instances stands a divisor or a multiple of them: each gets as much as the rest.
+    """
+    wanted = [node.cores for node in way.nodes]
+    best: list[int] = []
+    for first in range(wanted[0], 2 * wanted[0]):
+        counts = [first]
+        for each in wanted[1:]:
+            counts.append(_behind(counts[-1], each))
+        if not best or sum(counts) < sum(best):
+            best = counts
+    return best
+
+
+def topology(way: Planned, traffic: Traffic, name: str) -> Document:
+    """Return an advised way on a fat tree of 1,024 hosts, one core each. Raises InputError."""
+    instances = instances_of(way)
+    if sum(instances) > HOSTS:
+        raise InputError(
+            f"--simulate: {sum(instances)} cores, and the fat tree has {HOSTS} hosts of one core "
+            "each; give a lower rate"
+        )
+    stages = [(f"s{i}-{function_name(node.chain.parts)}" if len(way.nodes) > 1
+               else function_name(node.chain.parts), node)
+              for i, node in enumerate(way.nodes, 1)]  # fmt: skip
+    first, last = instances[0], instances[-1]
+    convoys = any(node.chain.form != "plain" for node in way.nodes)
+    duration = min(0.01, PACKETS_MAX / way.load_pps)
+    return {
+        "title": f"{name}: {way}"[:200],
+        "profile": "profile.json",
+        "sources": {
+            "users": {
+                "poisson": {
+                    "mpps": round(way.load_pps / 1e6 / first, 6),
+                    "sizes": int(traffic.size),
+                    "flows": 1000,
+                },
+                "count": first,
+            }
+        },
+        "functions": {
+            stage: {
+                "like": function_name(node.chain.parts),
+                "instances": count,
+                "queue-packets": 1024,
+                "next-hop": "hash",
+            }
+            for (stage, node), count in zip(stages, instances, strict=True)
+        },
+        "sinks": {"exits": {"instances": last}},
+        "chains": {
+            name: {
+                "from": "users",
+                "path": [stage for stage, _ in stages],
+                "to": "exits",
+                "spread": "tree",
+            }
+        },
+        "aggregation": {"queue": {"burst": 64}} if convoys else {"none": {}},
+        "links": {"gbps": 100, "delay-us": 1, "queue-frames": 1000},
+        "fabric": {"fat-tree": {"k": FAT_TREE_K, "place": "spread"}},
+        "simulate": {"duration-s": float(f"{duration:.3g}")},
+    }
+
+
+def text(document: Document, name: str) -> str:
+    """Return a topology as a file has it."""
+    return HEADER.format(name=name) + yaml.safe_dump(document, sort_keys=False, width=100)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""The model as the simulator's profile, and advised ways as topologies that it runs."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+import yaml
+
+from advise.test_check import MODEL, TSC_HZ, WEB
+from advise.test_fit import ONE_BY_ONE, TRUTH, rows
+from convoy.advise import simulate
+from convoy.advise.fit import Fit
+from convoy.advise.predict import plans
+from convoy.advise.traffic import Traffic
+from convoy.errors import ConvoyError, InputError
+from convoy.sim import profile
+from convoy.sim.engine import run
+from convoy.sim.load import loads, open_topology
+from convoy.sim.resolve import resolve
+
+COSTS = simulate.costs_of(MODEL, 64, simulate.functions_of(MODEL.fit))
+
+
+def test_the_profile_has_what_the_rows_are_made_of():
+    assert COSTS.port.cycles == pytest.approx(TRUTH["ports, plain"][0])
+    assert COSTS.port.cycles_per_byte == pytest.approx(TRUTH["ports, plain"][1])
+    assert COSTS.aggregating.cycles == pytest.approx(50)
+    assert COSTS.frame.cycles == pytest.approx(90 - 60)  # a convoy, less a frame in and out
+    assert COSTS.packet.cycles == pytest.approx(20 + 0.1 * 64 - 0.2 * 64)
+    assert COSTS.functions["firewall"].cycles == pytest.approx(10 + 5)  # with the path
+    assert COSTS.functions["firewall"].aggregated_cycles == pytest.approx(6 + 3)
+    assert COSTS.functions["firewall-1000"].cycles == pytest.approx(30 + 5)
+    assert COSTS.functions["nat"].aggregated_cycles is None  # not measured in convoys
+    made = simulate.profile_document(MODEL, COSTS, "mine", "a test", 64)
+    read = profile.parse(json.dumps(made), "mine")
+    assert read.costs == COSTS
+    assert read.plain_pps == pytest.approx(TSC_HZ / (60 + 0.2 * 64), rel=1e-3)
+
+
+@pytest.mark.parametrize("lacks", ["ports, each", "convoy"])
+def test_rows_that_do_not_suffice_are_refused(lacks):
+    some = ONE_BY_ONE if lacks == "convoy" else ONE_BY_ONE[1:]
+    few = replace(MODEL, fit=Fit(rows(some)))
+    with pytest.raises(ConvoyError, match="measure them: convoy bench run parts"):
+        simulate.costs_of(few, 64, {"none": ((), None)})
+    with pytest.raises(ConvoyError, match="no parts of convoy"):
+        simulate.node_of([])
+
+
+def topologies(tmp_path, mpps, chain=WEB[:2]):
+    traffic = Traffic(mpps * 1e6, "64")
+    ways, _ = plans([MODEL], chain, traffic, None)
+    ways = [way for way in ways if not way.nodes[0].chain.link]
+    chains = {"none": ((), None)}
+    for way in ways:
+        chains |= {simulate.function_name(n.chain.parts): (n.chain.parts, None) for n in way.nodes}
+    costs = simulate.costs_of(MODEL, 64, chains)
+    made = simulate.profile_document(MODEL, costs, "advice", "a test", 64)
+    (tmp_path / "profile.json").write_text(json.dumps(made))
+    for way in ways:
+        yield way, simulate.topology(way, traffic, "web")
+
+
+def test_ways_carry_the_load_on_a_fat_tree_of_1024_hosts(tmp_path):
+    for way, document in topologies(tmp_path, 100):
+        document["simulate"]["duration-s"] = 0.0003
+        network = resolve(loads(yaml.safe_dump(document), tmp_path))
+        result = run(network.data)
+        hosts = [node for node in result["nodes"] if node["name"].startswith("host.")]
+        assert len(hosts) == 1024
+        functions = [node for node in result["nodes"] if node["kind"] == "function"]
+        assert len(functions) == sum(simulate.instances_of(way)) >= way.cores
+        assert sum(node["dropped_packets"] for node in functions) == 0
+        # What sources send at random is what the advice loads a core with, on average.
+        plain = way.nodes[0].chain.form == "plain"
+        if len(way.nodes) == 1 and plain:
+            busy = sum(node["busy_share"] for node in functions) / len(functions)
+            load = way.load_pps / (way.nodes[0].rate_pps * way.cores)
+            assert busy == pytest.approx(load, rel=0.05)
+
+
+def test_instances_are_fed_evenly_by_the_fewest_hosts(tmp_path):
+    for way, _ in topologies(tmp_path, 700):
+        counts = simulate.instances_of(way)
+        for before, behind in pairwise(counts):
+            assert before % behind == 0 or behind % before == 0
+        assert all(n >= node.cores for n, node in zip(counts, way.nodes, strict=True))
+        assert sum(counts) <= 2 * way.cores
+
+
+def test_more_than_the_tree_has_is_refused():
+    traffic = Traffic(90e9, "64")
+    ways, _ = plans([MODEL], WEB[:2], traffic, None)
+    with pytest.raises(InputError, match="the fat tree has 1024 hosts"):
+        simulate.topology(ways[0], traffic, "web")
+
+
+@pytest.mark.parametrize("name", ["node-1", "node-2"])
+def test_the_papers_topologies_with_our_node(name):
+    loaded = open_topology(name, {"simulate.duration-s": 0.002})
+    result = run(resolve(loaded).data)
+    functions = [node for node in result["nodes"] if node["kind"] == "function"]
+    assert sum(node["dropped_packets"] for node in functions) == 0
+    first = next(node for node in result["nodes"] if node["name"] in ("firewall.0", "a.0"))
+    assert 0 < first["busy_share"] < 0.2
