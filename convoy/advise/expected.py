@@ -59,7 +59,8 @@ def _rate(one: Planned) -> str:
     )
     each = " a core" if node.cores > 1 else ""
     return (
-        f"{mpps(node.rate_pps)} Mpps{each}, {interval(node.low_pps, node.high_pps, one.error)}; "
+        f"{mpps(node.rate_pps)} Mpps{each} at {one.model.kind.basis}, "
+        f"{interval(node.low_pps, node.high_pps, one.error)}; "
         f"the load is {share:.0%} of {where}"
     )
 

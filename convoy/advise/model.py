@@ -33,6 +33,7 @@ class Kind:
         """Return it as people read it."""
         parts = [KINDS.get(self.device, self.device), f"{self.port_kind} ports"]
         parts += [f"{name}={value}" for name, value in self.options]
+        parts += ["by its PDR"] if self.basis == "PDR" else []
         return ", ".join(parts) + (f" [{self.run}]" if self.run else "")
 
 

@@ -80,14 +80,19 @@ class Advised(Result):
     def show(self, out: Console) -> None:
         """Print it, and what it rests on."""
         for one in self.advice:
-            for line in _chain_lines(one, self.run):
+            for line in chain_lines(one, self.run):
                 out.print(line, markup=False)
         for line in closing(self.run, self.when):
             out.print(line, markup=False)
 
 
-def _chain_lines(one: ChainAdvice, run: Run) -> list[str]:
+def chain_lines(one: ChainAdvice, run: Run) -> list[str]:
+    """Return the sentences about one chain."""
     measured = lines(one.measured, run)
+    if one.empty and one.refused and not any(one.measured.each.values()):
+        # Rows of parts alone: what the model lacks is what is missing.
+        return [measured[0], "  no advice: not all that it costs was measured",
+                *(f"  not predicted: {why}" for why in one.refused)]  # fmt: skip
     if not one.planned:
         return measured + [f"  not predicted: {why}" for why in one.refused]
     whole = [option for option in one.measured.options if option.whole]

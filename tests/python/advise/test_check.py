@@ -14,11 +14,13 @@ from advise.test_advise import CHAIN_FILE, row
 from advise.test_fit import ONE_BY_ONE, TOGETHER, parts, rows, true_cycles
 from convoy.advise import check_words, expected
 from convoy.advise.check import check
+from convoy.advise.choose import advise
 from convoy.advise.fit import Fit
 from convoy.advise.model import Kind, Model, models
 from convoy.advise.parts import AGGREGATED, CONVOYS, Chain, Part
 from convoy.advise.predict import fits, plans
 from convoy.advise.traffic import Traffic
+from convoy.cli.advise import ChainAdvice, chain_lines
 from convoy.report.row import Conditions
 
 TSC_HZ = 2.6e9
@@ -145,6 +147,7 @@ def test_words_name_rate_latency_cpu_limit_and_rows():
     assert (
         f"the core: {cycles:.0f} cycles a packet (ports, plain 73, firewall (10 entries) 10" in text
     )
+    assert "Mpps at saturation, " in text
     assert "in 95 of 100 cases" in text
     assert "latency   not measured" in text
     assert "rests on  s: 1 (64 B) 88 cycles" in text
@@ -174,3 +177,13 @@ def test_bad_input_is_one_clear_line(tmp_path, arguments, words):
     assert done.returncode == 2
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_parts_that_do_not_suffice_say_what_is_missing():
+    measured = advise("web", ("ids",), Traffic(1e6, "64"), [])
+    ways, refused = plans([MODEL], parts("ids"), Traffic(1e6, "64"), None)
+    text = chain_lines(ChainAdvice(measured, ways, refused), None)
+    assert text[1:] == [
+        "  no advice: not all that it costs was measured",
+        "  not predicted: convoy, vhost-user ports: not measured at 64 B: ids",
+    ]
