@@ -11,14 +11,14 @@
 #include "nf/router/paths.h"
 
 // What explain() leaves for in_words(): the row is 1 + an adjacency.
-struct found {
+struct match {
 	uint8_t v6;
 	uint8_t length; // of the route's prefix
 	uint8_t several; // the route has several next hops
 	uint8_t destination[16];
 };
 
-_Static_assert(sizeof(struct found) <= sizeof(((struct cv_nf_because *)0)->more), "it has room");
+_Static_assert(sizeof(struct match) <= sizeof(((struct cv_nf_because *)0)->more), "it has room");
 
 #define LENGTH_UNKNOWN 255
 
@@ -39,30 +39,30 @@ void cv_fib_explain(
 {
 	const uint8_t *l3 = view->data + view->l3;
 	const unsigned room = view->len - view->l3;
-	struct found found = {.length = LENGTH_UNKNOWN};
+	struct match match = {.length = LENGTH_UNKNOWN};
 	uint32_t at;
 
 	if (view->proto == CV_PROTO_IPV4 && room >= CV_IPV4_LEN) {
 		uint32_t address;
 
-		memcpy(found.destination, l3 + 16, 4);
+		memcpy(match.destination, l3 + 16, 4);
 		memcpy(&address, l3 + 16, 4);
 		address = rte_be_to_cpu_32(address);
 		at = cv_fib_find_v4(fib, address);
-		found.length = length_v4(fib, address);
+		match.length = length_v4(fib, address);
 	} else if (view->proto == CV_PROTO_IPV6 && room >= CV_IPV6_LEN) {
-		found.v6 = 1;
-		memcpy(found.destination, l3 + 24, 16);
-		at = cv_fib_find_v6(fib, found.destination);
+		match.v6 = 1;
+		memcpy(match.destination, l3 + 24, 16);
+		at = cv_fib_find_v6(fib, match.destination);
 	} else {
 		return;
 	}
 	if (fib->adjacency[at].outcome == CV_FIB_PATHS) {
-		found.several = 1;
+		match.several = 1;
 		at = cv_paths_choose(fib, at, cv_paths_flow(view, fib->flow_key));
 	}
 	because->row = 1 + at;
-	memcpy(because->more, &found, sizeof(found));
+	memcpy(because->more, &match, sizeof(match));
 }
 
 // The same of an IPv6 address, of a table that does not change.
@@ -77,11 +77,11 @@ static uint8_t length_v6(const struct cv_fib *fib, const uint8_t *address)
 }
 
 // The prefix of a length that has the destination, and a blank.
-static void prefix_in_words(const struct found *found, uint8_t length, char words[])
+static void prefix_in_words(const struct match *match, uint8_t length, char words[])
 {
-	struct cv_prefix prefix = {.address.v6 = found->v6, .length = length};
+	struct cv_prefix prefix = {.address.v6 = match->v6, .length = length};
 
-	memcpy(prefix.address.bytes, found->destination, sizeof(found->destination));
+	memcpy(prefix.address.bytes, match->destination, sizeof(match->destination));
 	cv_prefix_mask(&prefix);
 	strcat(cv_prefix_text(&prefix, words), " ");
 }
@@ -104,25 +104,25 @@ void cv_fib_in_words(const struct cv_fib *fib, bool changes, const struct cv_nei
 	char prefix[CV_PREFIX_TEXT + 1] = "", address[CV_PREFIX_TEXT];
 	uint8_t outcome, port;
 	struct cv_neighbour_key key;
-	struct found found;
+	struct match match;
 
 	if (at >= fib->adjacencies)
 		return;
-	memcpy(&found, because->more, sizeof(found));
+	memcpy(&match, because->more, sizeof(match));
 	outcome = __atomic_load_n(&fib->adjacency[at].outcome, __ATOMIC_RELAXED);
 	port = __atomic_load_n(&fib->adjacency[at].port, __ATOMIC_RELAXED);
-	if (found.v6 && !changes)
-		found.length = length_v6(fib, found.destination);
-	if (found.length <= 128 && at != CV_FIB_AT_NO_ROUTE)
-		prefix_in_words(&found, found.length, prefix);
+	if (match.v6 && !changes)
+		match.length = length_v6(fib, match.destination);
+	if (match.length <= 128 && at != CV_FIB_AT_NO_ROUTE)
+		prefix_in_words(&match, match.length, prefix);
 	if (outcomes[outcome] != NULL)
 		snprintf(words, room, "%s%s", prefix, outcomes[outcome]);
 	else if (table != NULL && at >= fib->neighbours_at &&
 		 cv_neighbour_table_key(table, at - fib->neighbours_at, &key))
 		snprintf(words, room, "%svia %s dev %s%s", prefix,
 			cv_address_text(&key.address, address), ports[key.port],
-			found.several ? ", one of several" : "");
+			match.several ? ", one of several" : "");
 	else
 		snprintf(words, room, "%sdev %s%s", prefix, ports[port],
-			found.several ? ", one of several" : "");
+			match.several ? ", one of several" : "");
 }
