@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_cycles.h>
+
 #include "daemon/next_hop_set.h"
 
 // The outer headers of all next hops. 0 or -EINVAL.
@@ -30,6 +32,7 @@ static int make_next_hops(
 		}
 		next_hops[i].port = from->port;
 		next_hops[i].compressor = from->compressor;
+		next_hops[i].wait = from->wait_ns * rte_get_tsc_hz() / 1000000000;
 	}
 	return 0;
 }

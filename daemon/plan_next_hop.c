@@ -115,6 +115,8 @@ void cv_plan_convoys_free(struct cv_plan_convoys *convoys)
 	convoys->expander = (struct cv_expander){0};
 }
 
+#define WAIT_NS_MAX 1000000
+
 struct next_hop_keys {
 	const char *const *ports; // of the plan
 	unsigned ports_count;
@@ -126,6 +128,7 @@ struct next_hop_keys {
 	int32_t vlan; // -1: none
 	uint16_t udp_port; // 0: its port's
 	struct cv_outer_config outer;
+	uint32_t wait_ns;
 	enum cv_plan_codec compress;
 	struct cv_dictionary *dictionary;
 };
@@ -162,6 +165,7 @@ static const struct cv_param next_hop_params[] = {
 	{"ttl", CV_INTEGER, CV_AT(struct next_hop_keys, outer.ttl), .low = 1, .high = UINT8_MAX,
 		.fallback = CV_CONVOY_TTL},
 	{"vlan", CV_INTEGER, CV_AT(struct next_hop_keys, vlan), .high = 4095, .fallback = -1},
+	{"wait_ns", CV_INTEGER, CV_AT(struct next_hop_keys, wait_ns), .high = WAIT_NS_MAX},
 	{"compress", CV_WORD, CV_AT(struct next_hop_keys, compress), .words = cv_plan_codecs},
 	{"dictionary", CV_CUSTOM, CV_AT(struct next_hop_keys, dictionary),
 		.read = cv_plan_dictionary_read},
@@ -239,6 +243,7 @@ int cv_plan_next_hop_read(const struct cv_where *at, const json_t *object, const
 		keys.leaving[keys.leaving_count++] = (uint8_t)port;
 	strcpy(to->name, keys.name);
 	to->port = (uint8_t)port;
+	to->wait_ns = keys.wait_ns;
 	make_outer(&keys, &convoys[port], &to->outer);
 	rc = make_keys(at, &keys, to);
 	if (rc == 0)

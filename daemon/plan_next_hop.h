@@ -31,6 +31,7 @@ struct cv_plan_next_hop {
 	char name[CV_NEXT_HOP_NAME_MAX];
 	uint8_t port;
 	struct cv_outer_config outer; // but for the source MAC address, which is the port's
+	uint32_t wait_ns; // that a frame waits for more packets at most
 	uint32_t *keys; // of the next-hop table; owned
 	unsigned keys_count;
 	struct cv_dictionary *dictionary; // owned; NULL: its convoys are not compressed

@@ -17,6 +17,7 @@ from convoy.base.problem import shown
 from convoy.chain.descriptor import Descriptor
 from convoy.chain.load import loads
 from convoy.chain.machine import Machine
+from convoy.chain.next_hops import wait_in_words
 from convoy.chain.plan import MEMORY_HUGEPAGES_MB, MEMORY_MB, make_plan
 from convoy.chain.ports import PORTS
 from convoy.errors import InputError
@@ -220,6 +221,8 @@ def _next_hop(hop: Mapping[str, Any], dictionaries: _Dictionaries) -> dict[str, 
     values = {key: value for key, value in hop.items() if key not in ("name", "match")}
     if "dictionary" in values:
         values["dictionary"] = dictionaries.file(values["dictionary"])
+    if "wait_ns" in values:
+        values["wait"] = wait_in_words(values.pop("wait_ns"))
     return {**_hyphens(values), "for": list(hop["match"])}
 
 

@@ -3,15 +3,40 @@
 """Next hops of a descriptor: where convoys go, and which packets they carry."""
 
 import base64
+import re
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from convoy.base.model import Model, Name
 from convoy.chain.match import ChainMatch
 from convoy.chain.model import Address, File, Mac
 from convoy.frame.dictionary import read_dictionary
+
+WAIT_MAX_NS = 1_000_000
+
+
+def _wait_in_ns(value: Any) -> int:
+    if value == 0:
+        return 0
+    text = re.fullmatch(r"(\d+(?:\.\d{1,3})?)us", value) if isinstance(value, str) else None
+    if text is None or Decimal(text[1]) * 1000 > WAIT_MAX_NS:
+        raise ValueError("write microseconds, from 0 to 1000us, such as 5us")
+    return int(Decimal(text[1]) * 1000)
+
+
+def wait_in_words(ns: int) -> str:
+    """Return a wait of so many nanoseconds as a descriptor has it."""
+    return f"{Decimal(ns) / 1000:f}us"
+
+
+Wait = Annotated[
+    int,
+    BeforeValidator(_wait_in_ns, json_schema_input_type=str | Literal[0]),
+    PlainSerializer(lambda ns: wait_in_words(ns) if ns else 0),
+]
 
 
 class NextHop(Model):
@@ -49,6 +74,11 @@ class NextHop(Model):
         None, ge=1, le=65535, description="UDP source port; default: by the first packet's flow"
     )
 
+    wait: Wait = Field(
+        0,
+        description="that a frame which is not full waits for more packets at most, `5us`, "
+        "up to `1000us`; 0: it leaves with the poll iteration",
+    )
     compress: Literal["lz4"] | None = Field(
         None,
         description="its convoys are compressed where that makes them smaller; the receiving port "
@@ -71,7 +101,9 @@ class NextHop(Model):
 
         base is where its files' paths start. Raises InputError.
         """
-        values = self.model_dump(exclude_none=True, exclude={"for_"})
+        values = self.model_dump(exclude_none=True, exclude={"for_", "wait"})
+        if self.wait:
+            values["wait_ns"] = self.wait
         if self.dictionary is not None:
             values["dictionary"] = in_plan(base / self.dictionary)
         match = [item.model_dump(exclude_none=True) for item in self.for_]

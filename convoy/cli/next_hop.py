@@ -112,6 +112,10 @@ def put(
     dictionary: Annotated[
         str | None, typer.Option(help="File for --compress that both ends know.")
     ] = None,
+    wait: Annotated[
+        str | None,
+        typer.Option(help="That a frame waits for more packets at most, such as 5us; default: 0."),
+    ] = None,
     pid: Pid = None,
     as_json: Json = False,
 ) -> Result:
@@ -126,7 +130,7 @@ def put(
     values: dict[str, Any] = {
         "port": port, "mac": mac, "ip": ip, "nfi": nfi, "mtu": mtu, "vlan": vlan, "ttl": ttl,
         "udp-port": udp_port, "leaving": leaving or None, "compress": compress,
-        "dictionary": dictionary,
+        "dictionary": dictionary, "wait": 0 if wait == "0" else wait,
     }  # fmt: skip
     if for_:
         values["for"] = [] if for_ == ["none"] else [scid(text) for text in for_]

@@ -73,7 +73,8 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
         left["convoys"] = {}  # takes all
     if mode in (NATIVE, PACK):
         right["convoys"] = {"ip": OWN_IP}
-        hops = {"next": {"port": "right", "ip": NEXT_IP, "mac": NEXT_MAC}}
+        wait = setup.options.get("wait", "0us")
+        hops = {"next": {"port": "right", "ip": NEXT_IP, "mac": NEXT_MAC, "wait": wait}}
     behind = {f"vnf{i}": _port(port, datapath) for i, port in enumerate(setup.behind)}
     ports = {"left": left, **behind, "right": right}
     if behind:
@@ -309,6 +310,7 @@ class Convoy(Device):
         options={
             "link": ("vhost-user", "memif", VETH),
             "convoys": ("no", NATIVE, PACK),
+            "wait": ("0us", "1us", "2us", "5us", "10us", "20us"),  # of the next hop
             "datapath": (VRING, DPDK),
             "memory": ("1024", "128", "4096"),  # MiB of each process
         },

@@ -122,6 +122,7 @@ static void adopt(struct cv_tx *tx, uint16_t next_hop, struct rte_mbuf *buffer, 
 	if (!builder->listed)
 		tx->building[tx->building_count++] = next_hop;
 	builder->listed = true;
+	builder->due = 0;
 	builder->buffer = buffer;
 	cv_frame_adopt(&builder->frame, &tx->next_hops[next_hop].outer, begin, end,
 		(uint32_t)(limit - end), (uint8_t)count, first);

@@ -33,8 +33,11 @@ void cv_next_hop_rcu_wait(struct cv_next_hop_rcu *rcu)
 {
 	// The readers may need this very core: sleep until they are done, do not spin.
 	const struct timespec pause = {.tv_nsec = 100000};
-	const uint64_t token = rte_rcu_qsbr_start(rcu->readers);
+	uint64_t token;
 
+	// Pairs with the acquire load in cv_next_hop_rcu_changes().
+	__atomic_add_fetch(&rcu->changes, 1, __ATOMIC_RELEASE);
+	token = rte_rcu_qsbr_start(rcu->readers);
 	while (rte_rcu_qsbr_check(rcu->readers, token, false) != 1)
 		nanosleep(&pause, NULL);
 }

@@ -14,6 +14,7 @@
 struct cv_next_hop_rcu {
 	struct cv_next_hop_table *table;
 	struct rte_rcu_qsbr *readers; // a thread number is a worker's index
+	uint64_t changes; // goes up whenever the writer is about to wait for the readers
 };
 
 // Takes ownership of the first table. workers: how many will read it. 0 or -ENOMEM.
@@ -34,6 +35,14 @@ void cv_next_hop_rcu_wait(struct cv_next_hop_rcu *rcu);
 // A worker calls these before its first table, and at its end.
 void cv_next_hop_rcu_online(struct cv_next_hop_rcu *rcu, unsigned worker);
 void cv_next_hop_rcu_offline(struct cv_next_hop_rcu *rcu, unsigned worker);
+
+// How often the writer has waited. A worker that holds on to a table over several poll iterations
+// reads it before the table; once it is another, the worker lets go: the writer waits for that.
+static inline uint64_t cv_next_hop_rcu_changes(const struct cv_next_hop_rcu *rcu)
+{
+	// Pairs with the release increments in next_hop_rcu.c.
+	return __atomic_load_n(&rcu->changes, __ATOMIC_ACQUIRE);
+}
 
 // The table, valid until this worker's next cv_next_hop_rcu_quiescent().
 static inline const struct cv_next_hop_table *cv_next_hop_rcu_table(

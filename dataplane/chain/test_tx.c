@@ -133,7 +133,7 @@ static struct cv_next_hop random_next_hop(uint16_t nfi)
 		.mtu = mtus[below(4)],
 		.vlans = below(3) == 0,
 		.vlan = {{.type = 0x8100, .tci = 9}}};
-	struct cv_next_hop next_hop = {.port = 1};
+	struct cv_next_hop next_hop = {.port = 1, .wait = below(2) ? UINT32_MAX : 0};
 
 	assert_int_equal(cv_outer_set(&next_hop.outer, &config, NULL), 0);
 	return next_hop;
@@ -261,9 +261,9 @@ static void run(struct node *node, struct rte_mbuf **frames, unsigned n)
 		}
 		taken += polled;
 		if (below(3) > 0)
-			cv_tx_flush(&node->tx);
+			cv_tx_flush(&node->tx, below(2) ? CV_TX_ALL : rte_rdtsc());
 	}
-	cv_tx_flush(&node->tx);
+	cv_tx_flush(&node->tx, CV_TX_ALL);
 }
 
 // received = sent + dropped, and frames as counted are frames as seen.
@@ -413,7 +413,7 @@ static void joins_up_to_the_mtu(void **state)
 				&node.counters[0]);
 			cv_tx_burst(&node.tx, &burst);
 		}
-		cv_tx_flush(&node.tx);
+		cv_tx_flush(&node.tx, CV_TX_ALL);
 		assert_int_equal(node.out.count, rows[row].frames);
 		assert_true(node.next_hops[0].sizes[rows[row].first] > 0);
 		assert_conserved(&node);
@@ -421,6 +421,113 @@ static void joins_up_to_the_mtu(void **state)
 		node_fini(&node);
 		assert_int_equal(rte_mempool_in_use_count(pool), 0);
 	}
+}
+
+// One packet to the next hop, in a poll iteration of its own that began at a TSC.
+static bool pass_one(struct node *node, unsigned number, uint64_t begun)
+{
+	struct rte_mbuf *packet = rte_pktmbuf_alloc(pool);
+	struct cv_burst burst;
+
+	assert_non_null(packet);
+	fill((uint8_t *)rte_pktmbuf_append(packet, 60), number, 60, 0);
+	cv_burst_load(&burst, &packet, 1, 0, 1, &node->counters[0]);
+	cv_tx_burst(&node->tx, &burst);
+	return cv_tx_flush(&node->tx, begun);
+}
+
+// The worker's table with a wait; the node before has no frame.
+static void set_wait(struct node *node, uint64_t wait)
+{
+	struct cv_next_hop next_hop = *cv_next_hop_at(node->table.table, 0);
+	const struct cv_next_hop_entry entry = {.key = cv_next_hop_key(1, CV_SCID_NONE, 0)};
+
+	next_hop.wait = wait;
+	cv_next_hop_rcu_offline(&node->table, 0);
+	cv_next_hop_rcu_replace(
+		&node->table, cv_next_hop_table_make(&next_hop, 1, &entry, 1, 0, NULL));
+	cv_next_hop_rcu_online(&node->table, 0);
+}
+
+static void end_node(struct node *node)
+{
+	assert_conserved(node);
+	rte_pktmbuf_free_bulk(node->out.sent, node->out.count);
+	node_fini(node);
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+}
+
+// A frame with a wait takes packets of several poll iterations, and leaves when it is full.
+static void a_frame_waits_until_it_is_full(void **state)
+{
+	static struct node node;
+	static struct input input;
+
+	current = &input;
+	memset(&input, 0, sizeof(input));
+	node_to_one_next_hop(&node, 1500);
+	set_wait(&node, rte_get_tsc_hz() * 3600); // a test that never gets there
+	for (unsigned i = 0; i < 22; i++) {
+		assert_false(pass_one(&node, i, rte_rdtsc()));
+		assert_true(cv_tx_waits(&node.tx));
+		assert_int_equal(node.out.count, 0);
+	}
+	assert_true(pass_one(&node, 22, rte_rdtsc()));
+	assert_false(cv_tx_waits(&node.tx));
+	assert_int_equal(node.out.count, 1);
+	assert_int_equal(node.next_hops[0].sizes[23], 1);
+	end_node(&node);
+}
+
+// It leaves at the end of the iteration by which it would have waited longer, with what it has.
+static void a_frame_waits_no_longer_than_it_may(void **state)
+{
+	const uint64_t minute = rte_get_tsc_hz() * 60; // a machine runs for longer
+	static struct node node;
+	static struct input input;
+
+	current = &input;
+	memset(&input, 0, sizeof(input));
+	node_to_one_next_hop(&node, 1500);
+	set_wait(&node, minute);
+	assert_false(pass_one(&node, 0, rte_rdtsc()));
+	// The next iteration has taken a minute, and so would the one after that.
+	assert_true(pass_one(&node, 1, rte_rdtsc() - minute));
+	assert_int_equal(node.next_hops[0].sizes[2], 1);
+	// What began in an iteration that was too long leaves with it, by itself.
+	assert_true(pass_one(&node, 2, rte_rdtsc() - minute));
+	assert_int_equal(node.next_hops[0].sizes[1], 1);
+	assert_int_equal(node.out.count, 2);
+	// Nothing waits when all has to leave.
+	assert_false(pass_one(&node, 3, rte_rdtsc()));
+	assert_true(cv_tx_flush(&node.tx, CV_TX_ALL));
+	assert_int_equal(node.out.count, 3);
+	end_node(&node);
+}
+
+// A frame that waits belongs to a table: it leaves before the writer takes that away.
+static void a_frame_leaves_before_its_table_does(void **state)
+{
+	static struct node node;
+	static struct input input;
+	uint64_t token;
+
+	current = &input;
+	memset(&input, 0, sizeof(input));
+	node_to_one_next_hop(&node, 1500);
+	set_wait(&node, rte_get_tsc_hz() * 3600);
+	assert_false(pass_one(&node, 0, rte_rdtsc()));
+	// As the writer does, but for the waiting.
+	__atomic_add_fetch(&node.table.changes, 1, __ATOMIC_RELEASE);
+	token = rte_rcu_qsbr_start(node.table.readers);
+	assert_int_equal(rte_rcu_qsbr_check(node.table.readers, token, false), 0);
+	assert_true(pass_one(&node, 1, rte_rdtsc()));
+	assert_int_equal(node.next_hops[0].sizes[2], 1);
+	assert_int_equal(rte_rcu_qsbr_check(node.table.readers, token, false), 1);
+	// From then on frames wait again.
+	assert_false(pass_one(&node, 2, rte_rdtsc()));
+	assert_true(cv_tx_flush(&node.tx, CV_TX_ALL));
+	end_node(&node);
 }
 
 // A convoy whose packets all go on keeps its buffer, and they their places. So do those that are
@@ -453,7 +560,7 @@ static void a_whole_convoy_is_forwarded_in_place(void **state)
 		first = rte_pktmbuf_mtod(packets[0], const uint8_t *);
 		cv_burst_load(&burst, packets, 23, 0, 1, &nodes[0].counters[0]);
 		cv_tx_burst(&nodes[0].tx, &burst);
-		cv_tx_flush(&nodes[0].tx);
+		cv_tx_flush(&nodes[0].tx, CV_TX_ALL);
 		assert_int_equal(nodes[0].out.count, 1);
 		assert_ptr_equal(nodes[0].out.sent[0], packets[0]);
 		for (unsigned i = 0; i < 23; i++)
@@ -531,14 +638,14 @@ static void convoys_of_one_poll_are_merged_where_they_fit(void **state)
 			cv_burst_load(&burst, packets + n, (uint16_t)rows[row].in[k], 0, 1,
 				&nodes[0].counters[0]);
 			cv_tx_burst(&nodes[0].tx, &burst);
-			cv_tx_flush(&nodes[0].tx);
+			cv_tx_flush(&nodes[0].tx, CV_TX_ALL);
 		}
 		n = nodes[0].out.count;
 		assert_int_equal(cv_burst_load_convoys(&burst, nodes[0].out.sent, (uint16_t)n, 0, 1,
 					 &rx, &nodes[1].counters[0]),
 			n);
 		cv_tx_burst(&nodes[1].tx, &burst);
-		cv_tx_flush(&nodes[1].tx);
+		cv_tx_flush(&nodes[1].tx, CV_TX_ALL);
 		for (; frames < nodes[1].out.count; frames++) {
 			unsigned count = next_packets(nodes[1].out.sent[frames], number);
 
@@ -635,7 +742,7 @@ static void a_packet_that_looks_like_a_convoy_is_not_disaggregated(void **state)
 		expected = rte_pktmbuf_copy(packets[0], pool, 0, UINT32_MAX);
 		cv_burst_load(&burst, packets, (uint16_t)n, 0, 1, &node.counters[0]);
 		cv_tx_burst(&node.tx, &burst);
-		cv_tx_flush(&node.tx);
+		cv_tx_flush(&node.tx, CV_TX_ALL);
 		assert_conserved(&node);
 		assert_int_equal(
 			node.counters[1].drops[CV_DROP_LOOKS_LIKE_CONVOY], rows[row].dropped);
@@ -667,6 +774,9 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(joins_up_to_the_mtu),
+		cmocka_unit_test(a_frame_waits_until_it_is_full),
+		cmocka_unit_test(a_frame_waits_no_longer_than_it_may),
+		cmocka_unit_test(a_frame_leaves_before_its_table_does),
 		cmocka_unit_test(a_whole_convoy_is_forwarded_in_place),
 		cmocka_unit_test(convoys_of_one_poll_are_merged_where_they_fit),
 		cmocka_unit_test(a_packet_that_looks_like_a_convoy_is_not_disaggregated),

@@ -49,6 +49,9 @@ void cv_trace_moved(const struct cv_view *from, const uint8_t *to);
 void cv_trace_convoy(const struct rte_mbuf *frame, uint16_t next_hop, const uint8_t *begin,
 	const uint8_t *end, unsigned count);
 
+// Whether packets that are traced have come to the end of their path, or are on their way.
+bool cv_trace_has_packets(void);
+
 // All was sent that there was: the end of a poll iteration.
 void cv_trace_flush(void);
 

@@ -428,6 +428,11 @@ void cv_trace_convoy(const struct rte_mbuf *frame, uint16_t next_hop, const uint
 	}
 }
 
+bool cv_trace_has_packets(void)
+{
+	return cv_trace_here->taken > 0;
+}
+
 void cv_trace_flush(void)
 {
 	struct cv_trace *trace = cv_trace_here;

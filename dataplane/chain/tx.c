@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 #include "chain/tx.h"
+
+#include <rte_cycles.h>
+
 #include "chain/lookalike.h"
 #include "chain/frame_builder.h"
 #include "chain/tx_buffer.h"
@@ -192,6 +195,7 @@ void cv_tx_burst(struct cv_tx *tx, struct cv_burst *burst)
 	bool has_next_hop;
 
 	if (tx->next_hop_rcu != NULL && tx->table == NULL) {
+		tx->changes = cv_next_hop_rcu_changes(tx->next_hop_rcu);
 		tx->table = cv_next_hop_rcu_table(tx->next_hop_rcu);
 		tx->next_hops = cv_next_hop_at(tx->table, 0);
 	}
@@ -208,17 +212,58 @@ void cv_tx_burst(struct cv_tx *tx, struct cv_burst *burst)
 		tx_by_next_hop(tx, burst, &summary);
 }
 
-void cv_tx_flush(struct cv_tx *tx)
+// Bytes that the shortest packet takes in a frame: one with less room is full.
+#define PACKET_BYTES_MIN (CV_CONVOY_PREFIX_LEN + 60u)
+
+// May the frame to a next hop stay over another poll iteration, as long as the one that ends now?
+static bool may_wait(struct cv_tx *tx, uint16_t next_hop, uint64_t begun)
 {
-	for (unsigned i = 0; i < tx->building_count; i++) {
-		cv_builder_close(tx, tx->building[i]);
-		tx->builders[tx->building[i]].listed = false;
+	struct cv_frame_builder *builder = &tx->builders[next_hop];
+	const uint64_t wait = tx->next_hops[next_hop].wait;
+	uint64_t now;
+
+	if (CV_LIKELY(wait == 0) || builder->buffer == NULL ||
+		builder->frame.room < PACKET_BYTES_MIN)
+		return false;
+	if (builder->due == 0)
+		builder->due = begun + wait;
+	now = rte_rdtsc();
+	return now + (now - begun) < builder->due;
+}
+
+// Closes the frames being built, all or those that may not wait. Returns whether there were any.
+static bool close_frames(struct cv_tx *tx, uint64_t begun)
+{
+	// The writer of the table waits for this worker, and traced packets end with their iteration.
+	const bool all = begun == CV_TX_ALL ||
+			 cv_next_hop_rcu_changes(tx->next_hop_rcu) != tx->changes ||
+			 (cv_trace_is_on() && cv_trace_has_packets());
+	const unsigned count = tx->building_count;
+	unsigned waiting = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const uint16_t next_hop = tx->building[i];
+
+		if (!all && may_wait(tx, next_hop, begun)) {
+			tx->building[waiting++] = next_hop;
+			continue;
+		}
+		cv_builder_close(tx, next_hop);
+		tx->builders[next_hop].listed = false;
 	}
-	tx->building_count = 0;
+	tx->building_count = waiting;
+	return waiting < count;
+}
+
+bool cv_tx_flush(struct cv_tx *tx, uint64_t begun)
+{
+	const bool closed = tx->building_count > 0 && close_frames(tx, begun);
+
 	for (unsigned i = 0; i < tx->ports_count; i++)
 		cv_tx_buffer_flush(tx, (uint8_t)i);
-	if (tx->next_hop_rcu != NULL) {
+	if (tx->next_hop_rcu != NULL && !cv_tx_waits(tx)) {
 		tx->table = NULL;
 		cv_next_hop_rcu_quiescent(tx->next_hop_rcu, tx->tx_queue);
 	}
+	return closed;
 }

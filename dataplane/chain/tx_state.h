@@ -27,6 +27,8 @@ struct cv_tx_buffer {
 struct cv_frame_builder {
 	struct rte_mbuf *buffer; // NULL: there is none
 	bool listed; // in the worker's list, though it may have been closed since
+	uint64_t
+		due; // TSC until which it may wait for more packets; 0: began in this poll iteration
 	struct cv_frame frame; // in the buffer
 };
 
@@ -41,11 +43,13 @@ struct cv_tx {
 	struct cv_frame_counters *next_hop_counters; // by the next hop's index
 	rte_be16_t convoy_ports[CV_PORTS_MAX]; // UDP, by port index; 0: it does not carry convoys
 
-	const struct cv_next_hop_table *table; // since the poll iteration began
+	// Since the poll iteration began, or for as long as a frame waits.
+	const struct cv_next_hop_table *table;
+	uint64_t changes; // of the tables, before this one
 	const struct cv_next_hop *next_hops; // its next hops, by index
 	struct cv_tx_buffer pending[CV_PORTS_MAX];
 	struct cv_frame_builder builders[CV_NEXT_HOPS_MAX]; // by the next hop's index
-	// Next hops for which a frame was being built in this poll iteration.
+	// Next hops for which a frame was being built in this poll iteration, or waits.
 	uint16_t building[CV_NEXT_HOPS_MAX];
 	unsigned building_count;
 };

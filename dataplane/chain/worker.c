@@ -28,6 +28,8 @@ void cv_worker_do_errand(struct cv_worker *worker)
 
 	if (CV_LIKELY(errand == NULL))
 		return;
+	if (cv_tx_waits(worker->tx))
+		cv_tx_flush(worker->tx, CV_TX_ALL);
 	errand->run(errand->argument);
 	// Pairs with the node's acquire load, which waits for it.
 	__atomic_store_n(&worker->errand, NULL, __ATOMIC_RELEASE);
@@ -62,6 +64,7 @@ int cv_worker_run(void *argument)
 	while ((phase = __atomic_load_n(worker->phase, __ATOMIC_ACQUIRE)) != CV_WORKER_EXIT) {
 		unsigned moved = 0;
 		uint64_t now;
+		bool sent;
 
 		cv_worker_do_errand(worker);
 		for (unsigned i = 0; i < worker->sources_count; i++)
@@ -70,11 +73,11 @@ int cv_worker_run(void *argument)
 		for (unsigned i = 0; i < worker->ticks_count; i++)
 			cv_path_tick(worker->ticks[i].path, worker->ticks[i].step,
 				worker->ticks[i].tick, &worker->paths);
-		cv_tx_flush(worker->tx);
+		sent = cv_tx_flush(worker->tx, phase == CV_WORKER_RUN ? then : CV_TX_ALL);
 		if (cv_trace_is_on())
 			cv_trace_flush();
 		now = rte_rdtsc();
-		if (moved > 0)
+		if (moved > 0 || sent)
 			cv_count(&worker->busy_cycles, now - then);
 		if (CV_UNLIKELY(now - then > worker->longest_cycles))
 			__atomic_store_n(&worker->longest_cycles, now - then, __ATOMIC_RELAXED);
@@ -82,8 +85,11 @@ int cv_worker_run(void *argument)
 			worker->left -= RTE_MIN(moved, worker->left);
 			if (moved > 0)
 				worker->worked = now;
-			if (moved == 0 || worker->left == 0) {
+			// What waits would wait longer than it may if the core were given away.
+			if ((moved == 0 && !cv_tx_waits(worker->tx)) || worker->left == 0) {
 				worker->left = YIELD_AFTER;
+				if (cv_tx_waits(worker->tx))
+					cv_tx_flush(worker->tx, CV_TX_ALL);
 				rest(worker, now);
 				now = rte_rdtsc();
 			}
@@ -94,6 +100,7 @@ int cv_worker_run(void *argument)
 		// end.
 		__atomic_store_n(&worker->iterations, worker->iterations + 1, __ATOMIC_RELEASE);
 	}
+	cv_tx_flush(worker->tx, CV_TX_ALL);
 	if (worker->tx->next_hop_rcu != NULL)
 		cv_next_hop_rcu_offline(worker->tx->next_hop_rcu, worker->paths.nf.index);
 	return 0;

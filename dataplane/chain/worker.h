@@ -2,7 +2,7 @@
 // Copyright 2026 The Convoy authors
 //
 // A worker: one thread on one core that polls its sources (source.h) and sends everything on before
-// it polls again. Nothing is ever held back.
+// it polls again, but for frames that may wait for more packets (tx.h).
 #ifndef CV_WORKER_H
 #define CV_WORKER_H
 

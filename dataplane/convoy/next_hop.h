@@ -39,6 +39,7 @@ struct cv_next_hop {
 	struct cv_outer outer;
 	struct cv_compressor *compressor; // the caller's; NULL: its convoys travel as they are
 	uint8_t port; // that its convoys leave by
+	uint64_t wait; // TSC ticks that a frame to it waits for more packets at most; 0: none
 };
 
 // One line of the table: an SC-ID and the index of its next hop. The SC-ID CV_SCID_NONE, id 0, is

@@ -121,7 +121,7 @@ static unsigned singly(struct cv_tx *tx, uint64_t *cycles)
 	then = rte_rdtsc();
 	cv_burst_take_views(&burst, (uint16_t)n, 0, 1, &counters[0]);
 	cv_tx_burst(tx, &burst);
-	cv_tx_flush(tx);
+	cv_tx_flush(tx, CV_TX_ALL);
 	*cycles += rte_rdtsc() - then;
 	return n;
 }
@@ -157,7 +157,7 @@ static void take(struct cv_tx *tx, struct rte_mbuf **frames, unsigned n)
 			&convoy_rx, &counters[0]);
 		cv_tx_burst(tx, &burst);
 	}
-	cv_tx_flush(tx);
+	cv_tx_flush(tx, CV_TX_ALL);
 }
 
 static unsigned convoys(uint64_t *cycles)

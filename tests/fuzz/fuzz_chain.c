@@ -103,7 +103,7 @@ static bool has_next_hops(void)
 
 static void flush(void)
 {
-	cv_tx_flush(tx);
+	cv_tx_flush(tx, CV_TX_ALL);
 	if (cv_trace_is_on())
 		cv_trace_flush();
 }

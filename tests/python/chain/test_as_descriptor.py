@@ -124,7 +124,7 @@ ports:
 next-hops:
   far:
     {port: right, mac: "02:00:00:00:00:01", ip: 192.0.2.2, compress: lz4, dictionary: a.dict,
-     for: []}
+     wait: 2.5us, for: []}
 chains: {all: {from: left, to: right, both-ways: true}}
 """
     plan = make_plan(loads(text, machine, tmp_path), machine).data

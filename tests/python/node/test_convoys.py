@@ -90,11 +90,16 @@ def frame(vlan: int, number: int, size: int) -> bytes:
     return (head + tag + b"\x88\xb5" + number.to_bytes(4) * 400)[:size]
 
 
-def packets_in(one: bytes) -> int:
+def apart(one: bytes) -> list[bytes]:
+    """Return the packets of a convoy, or the one that a frame is."""
     try:
-        return len(decode(one).packets)
+        return [bytes(packet) for packet in decode(one).packets]
     except NotAConvoyError:
-        return 1
+        return [one]
+
+
+def packets_in(one: bytes) -> int:
+    return len(apart(one))
 
 
 @st.composite
@@ -106,7 +111,7 @@ def traffic(draw: Any) -> tuple[list[bytes], str]:
     mtus = st.sampled_from([128, 300, 576, 1500])
     hops = [f"rest: {TO_B}, mtu: {draw(mtus)}}}"] if draw(st.booleans()) else []
     for vlan in draw(st.sets(st.sampled_from([0, 7, 100]))):
-        outer = draw(st.sampled_from(["", ", vlan: 9"]))
+        outer = draw(st.sampled_from(["", ", vlan: 9", ", wait: 200us"]))
         hops.append(f"v{vlan}: {TO_B}, for: [{{vlan: {vlan}}}], mtu: {draw(mtus)}{outer}}}")
     return frames, "{" + ", ".join(hops) + "}"
 
@@ -142,6 +147,21 @@ def test_short_packets_share_frames(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     not CAPTURES, reason="no captures here; set CONVOY_CAPTURES to a folder of pcap files"
 )
+def test_frames_that_wait_are_fuller(tmp_path: Path) -> None:
+    """The capture is read in bursts that do not fill their last frame."""
+    frames = [frame(-1, i, 60) for i in range(2000)]
+    write_capture(tmp_path / "in.pcap", frames)
+    counts = []
+    for wait in ("0", "1000us"):
+        text = SENDER.replace("idle: sleep", "idle: poll")
+        write, hops = tmp_path / f"{wait}.pcap", f"{{b: {TO_B}, wait: {wait}}}}}"
+        values = {"read": tmp_path / "in.pcap", "deployment": "inline", "path": "[]"}
+        run(text, tmp_path, write=write, hops=hops, **values)
+        assert [packet for one in read_capture(write) for packet in apart(one)] == frames
+        counts.append(len(read_capture(write)))
+    assert counts[1] < counts[0]
+
+
 def test_captures(tmp_path: Path) -> None:
     frames = [one for path in CAPTURES for one in _frames(path) if len(one) <= 1514]
     middle, out, sent, _ = through(frames, tmp_path)
@@ -192,7 +212,8 @@ def live_plan(folder: Path) -> Plan:
     return make_plan(loads(LIVE, machine, folder), machine)
 
 
-def test_next_hops_change_while_packets_flow(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wait_ns", [0, 1_000_000])
+def test_next_hops_change_while_packets_flow(tmp_path: Path, wait_ns: int) -> None:
     with (
         Node(live_plan(tmp_path).data) as node,
         Client(node.running.control, 30) as client,
@@ -202,7 +223,13 @@ def test_next_hops_change_while_packets_flow(tmp_path: Path) -> None:
             return int(client.next_hops()[name]["packets"])
 
         wait_for(lambda: packets("b") > 1000, 20, "packets to b")
-        hop = {"name": "c", "port": "out", "mac": "02:00:00:00:00:0c", "ip": "192.0.2.3"}
+        hop: dict[str, Any] = {
+            "name": "c",
+            "port": "out",
+            "mac": "02:00:00:00:00:0c",
+            "ip": "192.0.2.3",
+        }
+        hop["wait_ns"] = wait_ns
         with pytest.raises(InputError, match="everything else: 0 has two next hops"):
             client.put_next_hop({**hop, "match": [{}]})
         client.put_next_hop({**hop, "match": [{"vlan": 5}]})
@@ -231,6 +258,8 @@ def test_next_hops_change_while_packets_flow(tmp_path: Path) -> None:
         (("ip: 192.0.2.2", "ip: 2001:db8::2"), "b.ip: 2001:db8::2: the port's own address"),
         (("nfi: 7", "mtu: 9001"), "b.mtu: 9001: more than port 'out' sends"),
         (("nfi: 7", "nfi: 65536"), "b.nfi: 65536: must be less than or equal to 65535"),
+        (("nfi: 7", "wait: 1001us"), "b.wait: '1001us': write microseconds, from 0 to 1000us"),
+        (("nfi: 7", "wait: 5"), "b.wait: 5: write microseconds"),
         (("nfi: 7", "for: [{vlan: 1}, {vlan: 1}]"), r"b.for\[1\]: vlan 1: next hop 'b' is for"),
         (("nfi: 7", "leaving: [i]"), r"b.leaving\[0\]: 'i': no port is called so"),
         (("udp-port", "udp-prt"), "unknown key"),
