@@ -163,6 +163,9 @@ class QueueAggregation(Model):
     """What lies in the queue when the server comes round is aggregated."""
 
     burst: int = Field(32, ge=1, le=65535)
+    wait_us: float = Field(
+        0.0, ge=0, description="a frame that is not full waits so long for more packets; 0: not"
+    )
     burst_ns: float | None = Field(
         None, ge=0, description="work once per burst; default: none, or with like: the profile's"
     )

@@ -205,7 +205,8 @@ def _aggregation(aggregation: Aggregation, known: profile.Profile) -> Json:
         "max_packets": frames.max_packets,
     }
     if aggregation.queue is not None:
-        return {"mode": "queue", "burst": aggregation.queue.burst, **data}
+        wait = {"flush_ps": ps(wait_us, 1e6)} if (wait_us := aggregation.queue.wait_us) else {}
+        return {"mode": "queue", "burst": aggregation.queue.burst, **wait, **data}
     assert aggregation.table is not None
     return {
         "mode": "table",

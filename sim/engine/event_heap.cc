@@ -34,7 +34,9 @@ struct Later {
 			return a.time > b.time;
 		if (a.kind != b.kind)
 			return a.kind > b.kind;
-		return a.number > b.number;
+		if (a.number != b.number)
+			return a.number > b.number;
+		return a.slot > b.slot;
 	}
 };
 

@@ -102,10 +102,14 @@ class SlotsServer : public FunctionServer
 	void finish() override;
 
       protected:
-	void put(Slot &slot, const Packet &packet, uint16_t label, Ps now);
+	// since: from when the frame's wait counts, if this packet is its first.
+	void put(Slot &slot, const Packet &packet, uint16_t label, Ps now, Ps since);
 	void emit(Slot &slot, Ps now);
+	void flush_before(Ps until);
+	void advance(Ps until) override;
 
 	std::vector<Slot> slots_;
+	Ps next_flush_ = never; // no slot's is earlier
 };
 
 // Aggregation::Mode::table: packets per frame follow the rate.
@@ -117,15 +121,11 @@ class TableServer final : public SlotsServer
       private:
 	void singles(Single *first, size_t count) override;
 	void arrivals(const Arrival *first, size_t count) override;
-	void advance(Ps until) override;
 	void serve(Ps now, const Packet &packet);
 	void aggregate(const Packet &packet);
-	void flush_before(Ps until);
-
-	Ps next_flush_ = never; // no slot's is earlier
 };
 
-// Aggregation::Mode::queue: what is there when the server comes round is aggregated.
+// Aggregation::Mode::queue: what is there when the server comes round is aggregated, and may wait.
 class QueueServer final : public SlotsServer
 {
       public:

@@ -10,7 +10,7 @@ QueueNode::QueueNode(const Network &network, uint32_t index, Host &host, NodeCou
       routes_(spec_), service_(spec_.service, network.seed, node_stream(index))
 {
 	for (auto dst : hops_.slot_dst())
-		slots_.push_back({dst, 0, RateWindow(spec_.aggregation), {}});
+		slots_.push_back({dst, 0, RateWindow(spec_.aggregation), 0, {}});
 }
 
 void QueueNode::on_arrival(Ps now, const std::vector<Packet> &packets)
@@ -56,7 +56,7 @@ void QueueNode::on_service_end(Ps now)
 	serving_.clear();
 	if (spec_.aggregation.mode == Aggregation::Mode::queue)
 		for (auto &slot : slots_)
-			if (!slot.packets.empty())
+			if (!slot.packets.empty() && slot.flush_at <= now)
 				emit(now, slot);
 	if (!queue_.empty())
 		start(now);
@@ -83,12 +83,14 @@ void QueueNode::forward(Ps now, const Packet &packet)
 		emit(now, slot);
 	slot.packets.push_back(packet);
 	slot.packets.back().label = pick.label;
-	if (a.mode == Aggregation::Mode::queue)
-		return; // all go when the burst is through
-	if (slot.packets.size() >= batch)
+	bool queue = a.mode == Aggregation::Mode::queue; // then frames go when the burst is through
+	if (!queue && slot.packets.size() >= batch) {
 		emit(now, slot);
-	else if (slot.packets.size() == 1)
-		host_.flush_at(index_, pick.slot, slot.generation, now + a.flush);
+	} else if (slot.packets.size() == 1) {
+		slot.flush_at = (queue ? now - work_ : now) + a.flush;
+		if (slot.flush_at > now)
+			host_.flush_at(index_, pick.slot, slot.generation, slot.flush_at);
+	}
 }
 
 void QueueNode::emit(Ps now, Slot &slot)

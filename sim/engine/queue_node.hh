@@ -50,6 +50,7 @@ class QueueNode
 		uint32_t dst;
 		uint32_t generation;
 		RateWindow rate;
+		Ps flush_at; // while it holds packets
 		std::vector<Packet> packets;
 	};
 

@@ -29,6 +29,7 @@ void QueueServer::advance(Ps until)
 {
 	while (!waiting_.empty() && done_ < until)
 		start_burst(done_);
+	SlotsServer::advance(until);
 }
 
 // A burst begins with all packets of the frame that has come.
@@ -67,12 +68,13 @@ void QueueServer::start_burst(Ps start)
 	count_.served_packets += serving_;
 	count_.busy += work;
 	count_.waited += static_cast<uint64_t>(since);
+	flush_before(done_ + 1);
 	for (const auto &packet : burst_) {
 		auto pick = hops_.pick(packet);
-		put(slots_[pick.slot], packet, pick.label, done_);
+		put(slots_[pick.slot], packet, pick.label, done_, start);
 	}
 	for (auto &slot : slots_)
-		if (slot.held != 0)
+		if (slot.flush_at <= done_)
 			emit(slot, done_);
 }
 

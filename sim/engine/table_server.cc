@@ -20,12 +20,16 @@ void SlotsServer::finish()
 }
 
 // A packet that does not fit any more sends the others on their way first.
-void SlotsServer::put(Slot &slot, const Packet &packet, uint16_t label, Ps now)
+void SlotsServer::put(Slot &slot, const Packet &packet, uint16_t label, Ps now, Ps since)
 {
 	uint32_t more = embedded_bytes(aggregation_, packet.bytes);
 	if (slot.held != 0 && (slot.bytes + more > max_frame_bytes(aggregation_) ||
 				      slot.held >= aggregation_.max_packets))
 		emit(slot, now);
+	if (slot.held == 0) {
+		slot.flush_at = since + aggregation_.flush;
+		next_flush_ = std::min(next_flush_, slot.flush_at);
+	}
 	slot.packets[slot.held++] = relabelled(packet, label);
 	slot.bytes += more;
 }
@@ -38,6 +42,23 @@ void SlotsServer::emit(Slot &slot, Ps now)
 	slot.held = 0;
 	slot.bytes = aggregation_.frame_overhead;
 	slot.flush_at = never;
+}
+
+// Sends the frames that have waited long enough, oldest first.
+void SlotsServer::flush_before(Ps until)
+{
+	while (next_flush_ < until) {
+		auto oldest = std::min_element(slots_.begin(), slots_.end(),
+			[](const Slot &a, const Slot &b) { return a.flush_at < b.flush_at; });
+		next_flush_ = oldest->flush_at;
+		if (next_flush_ < until)
+			emit(*oldest, next_flush_);
+	}
+}
+
+void SlotsServer::advance(Ps until)
+{
+	flush_before(until);
 }
 
 void TableServer::singles(Single *first, size_t count)
@@ -76,37 +97,13 @@ void TableServer::serve(Ps now, const Packet &packet)
 // Puts a packet served at done_ to those with the same next node.
 void TableServer::aggregate(const Packet &packet)
 {
-	if (next_flush_ <= done_)
-		flush_before(done_ + 1);
+	flush_before(done_ + 1);
 	auto pick = hops_.pick(packet);
 	Slot &slot = slots_[pick.slot];
 	uint32_t batch = slot.rate.count(done_);
-	put(slot, packet, pick.label, done_);
-	if (slot.held == 1) {
-		slot.flush_at = done_ + aggregation_.flush;
-		next_flush_ = std::min(next_flush_, slot.flush_at);
-	}
+	put(slot, packet, pick.label, done_, done_);
 	if (slot.held >= batch)
 		emit(slot, done_);
-}
-
-// Sends the frames that have waited long enough, oldest first.
-void TableServer::flush_before(Ps until)
-{
-	for (;;) {
-		auto oldest = std::min_element(slots_.begin(), slots_.end(),
-			[](const Slot &a, const Slot &b) { return a.flush_at < b.flush_at; });
-		next_flush_ = oldest->flush_at;
-		if (next_flush_ >= until)
-			return;
-		emit(*oldest, oldest->flush_at);
-	}
-}
-
-void TableServer::advance(Ps until)
-{
-	if (next_flush_ < until)
-		flush_before(until);
 }
 
 } // namespace sim

@@ -32,6 +32,8 @@ void check_aggregation(const Node &node)
 	if (a.mode == Aggregation::Mode::queue) {
 		if (a.burst < 1)
 			refuse("node", node.name, "burst must be at least 1 packet");
+		if (a.flush < 0)
+			refuse("node", node.name, "the flush time must not be negative");
 		return;
 	}
 	if (a.window <= 0)

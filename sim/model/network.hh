@@ -78,7 +78,9 @@ struct Aggregation {
 	std::vector<BatchStep> steps; // table: ascending, first from_pps is 0
 	Ps window = 0; // table: the rate is counted over this, then holds for the next
 	uint32_t weight_ppm = 1000000; // table: of the newest window in the rate, in millionths
-	Ps flush = 0; // table: a packet waits no longer than this for company
+	// A frame that is not full waits no longer than this for more packets. table: from when its
+	// first one was served; queue: from when the burst of that one began, 0: not at all.
+	Ps flush = 0;
 	uint32_t burst = 32; // queue: packets taken at once
 	uint32_t mtu = 1500; // of the IP packet
 	uint32_t frame_overhead = 50; // Ethernet 14, IP 20, UDP 8, convoy 4, FCS 4

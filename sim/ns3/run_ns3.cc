@@ -108,6 +108,7 @@ class NodeApp : public ns3::Application, public Host
 		awake_ = false;
 		auto flushes = std::move(flushes_);
 		flushes_.clear();
+		std::sort(flushes.begin(), flushes.end()); // by slot, as the other engines
 		for (auto [slot, generation] : flushes)
 			queue_->on_flush(now(), slot, generation);
 		if (served_) {

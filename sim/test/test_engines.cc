@@ -134,6 +134,26 @@ void line_flushed(void **)
 	}
 }
 
+// Packets are served one by one, 1 us apart: a frame waits 2.5 us from when its first one's service
+// began, and gets three. The last one still waits at the end.
+void line_that_waits(void **)
+{
+	Network network = line_network();
+	auto &a = network.nodes[0].aggregation;
+	a.mode = Aggregation::Mode::queue;
+	a.flush = 2500 * 1000;
+	a.frame_overhead = 46;
+	a.packet_overhead = 0;
+	for (const auto &engine : engines) {
+		Result result = engine.run(network, {});
+		assert_int_equal(result.links[0].frames, 3);
+		assert_int_equal(result.links[0].packets, 9);
+		assert_int_equal(result.links[0].sizes.counts().at(226), 3);
+		assert_int_equal(result.nodes[0].held_packets, 1);
+		assert_int_equal(result.nodes[1].latency->max(), (2500 + 226 + 500) * 1000);
+	}
+}
+
 // The next packet is served exactly when the flush is due: the flush comes first.
 void line_flushed_on_the_dot(void **)
 {
@@ -296,6 +316,7 @@ int main()
 		cmocka_unit_test(line_by_hand),
 		cmocka_unit_test(line_in_pairs),
 		cmocka_unit_test(line_flushed),
+		cmocka_unit_test(line_that_waits),
 		cmocka_unit_test(line_flushed_on_the_dot),
 		cmocka_unit_test(line_with_full_queue),
 		cmocka_unit_test(cycle_needs_events),

@@ -112,6 +112,7 @@ AGGREGATIONS = st.sampled_from(
         "{table: {profile: paper-table2-bursty, window-ms: 0.1, flush-us: 1}}",
         "{queue: {burst: 8, burst-ns: 500}}",
         "{queue: {}, frames: {mtu: 1500, max-packets: 4}}",
+        "{queue: {burst: 16, wait-us: 4}}",
     ]
 )
 FUNCTIONS = st.tuples(
