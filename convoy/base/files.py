@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file, whole or not at all; folders on the way are made. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        partial.write_text(text, "utf-8")
+        partial.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
         partial.replace(path)
     except OSError:
         partial.unlink(missing_ok=True)

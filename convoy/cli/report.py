@@ -41,7 +41,9 @@ def write_pages(to: Path, run: Run, claims: Claims) -> None:
 
 
 def command(
-    folders: Annotated[list[Path], typer.Argument(help="Runs' folders: results/...")],
+    folders: Annotated[
+        list[Path], typer.Argument(help="Runs' folders: results/..., or files that hold some")
+    ],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="File.  [report.html; others: stdout]")
     ] = None,

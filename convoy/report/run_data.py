@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from convoy.errors import InputError
 from convoy.report.applications import Served, served
 from convoy.report.noise import Difference, floor, paired
 from convoy.report.rates import rows
 from convoy.report.row import Row, conditions
 from convoy.results.applications import ApplicationTrial
+from convoy.results.archive import unpacked
 from convoy.results.documents import BenchPlan, Cannot, Host
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
@@ -111,11 +111,13 @@ def _run_names(paths: Sequence[Path]) -> list[str]:
 
 
 def read(paths: Sequence[Path]) -> Run:
-    """Read runs' folders. Raises InputError where one is none, or comes twice."""
-    places = [path.resolve() for path in paths]
-    for path, place in zip(paths, places, strict=True):
-        if places.count(place) > 1:
-            raise InputError(f"{path}: given twice; give each run's folder once")
+    """Read runs' folders, and archives of them. Raises InputError where one is none, or twice."""
+    with unpacked(paths) as folders:
+        return _read(folders)
+
+
+def _read(folders: Mapping[Path, Path]) -> Run:
+    """Return what was measured. folders: where they lie, by what they are called."""
     scenarios: dict[str, Scenario] = {}
     hosts, plans = [], []
     result: list[tuple[str, list[Row]]] = []
@@ -124,8 +126,8 @@ def read(paths: Sequence[Path]) -> Run:
     commands: dict[tuple[str, str], str] = {}
     cannot: list[Cannot] = []
     tsc_hz = None
-    for name, path in zip(_run_names(paths), paths, strict=True):
-        folder = RunFolder(path)
+    for name, place in zip(_run_names(list(folders)), folders.values(), strict=True):
+        folder = RunFolder(place)
         plan, host = folder.plan(), folder.host()
         tried = list(folder.tried())
         trials = [trial for trial in tried if isinstance(trial, Trial)]
@@ -156,7 +158,7 @@ def read(paths: Sequence[Path]) -> Run:
         result.append((name, mine))
         applications.append((name, served(used)))
     return Run(
-        tuple(paths),
+        tuple(folders),
         scenarios,
         _merge(result),
         tuple(hosts),

@@ -30,7 +30,7 @@ def test_navigation_has_each_page_once(site):
 
 def test_navigation_is_by_reader(site):
     sections = site.navigation()
-    assert list(sections)[1:3] == ["Run it", "Operate it"]
+    assert list(sections)[1:3] == ["Learn it", "Run it"]
     assert sections["Run it"][0] == Path("docs/installing.md")
     assert sections["Measurements"][0] == Path("docs/measurements/README.md")
     assert "  - Run it:\n      - docs/installing.md\n" in site.configuration(sections)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy results: what was measured, kept."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from convoy.cli.console import EXIT_CODES, messages
+from convoy.host.programs import CHECKOUT
+from convoy.results.archive import pack
+
+app = typer.Typer(
+    help="Results of runs: kept and passed on (docs/comparing.md).", no_args_is_help=True
+)
+
+
+@app.callback()
+def _group() -> None:
+    """Be a group of commands, also of one."""
+
+
+@app.command("pack", epilog=EXIT_CODES)
+def command(
+    folders: Annotated[list[Path], typer.Argument(help="Runs' folders: results/...")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="File, such as runs.tar.xz.")],
+) -> None:
+    """Put runs into one compressed file, which `convoy report` and `convoy advise` read.
+
+    Logs and pages are left out. Equal results make equal files.
+    """
+    pack(folders, output, CHECKOUT)
+    messages().print(f"{output}: {output.stat().st_size:,} bytes", markup=False)
