@@ -3,6 +3,7 @@
 #include "daemon/methods.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 
 #include "daemon/counts.h"
 #include "daemon/files.h"
@@ -335,6 +336,37 @@ static int why_read(void *of, const void *params, int file, json_t **result, str
 	return *result == NULL ? -EINVAL : 0;
 }
 
+static const struct cv_param why_mirror_params[] = {
+	{"packets", CV_INTEGER, CV_AT(struct cv_why_mirror, packets), .low = 1,
+		.high = CV_WHY_MIRROR_PACKETS_MAX, .fallback = CV_WHY_MIRROR_PACKETS_MAX,
+		.doc = "at most"},
+	{"wait_ms", CV_INTEGER, CV_AT(struct cv_why_mirror, wait_ms), .high = CV_WHY_WAIT_MS_MAX,
+		.doc = "for the first packet"},
+	{"begins", CV_BOOL, CV_AT(struct cv_why_mirror, begins),
+		.doc = "with the capture's header"},
+	{"as_they_left", CV_BOOL, CV_AT(struct cv_why_mirror, as_they_left),
+		.doc = "those that were sent; else as they came"},
+	{0},
+};
+
+static int why_mirror(
+	void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	int kind = 0, domain = 0;
+	socklen_t bytes = sizeof(kind);
+
+	// Of another domain, closing it might take as long as its peer likes.
+	if (file < 0 || getsockopt(file, SOL_SOCKET, SO_TYPE, &kind, &bytes) != 0 ||
+		getsockopt(file, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) != 0 ||
+		kind != SOCK_STREAM || domain != AF_UNIX) {
+		cv_error_set(
+			error, "no unix stream socket came with the request; use `convoy mirror`");
+		return -EINVAL;
+	}
+	*result = cv_why_mirror(params, file, error);
+	return *result == NULL ? -EINVAL : 0;
+}
+
 static int why_disarm(
 	void *of, const void *params, int file, json_t **result, struct cv_error *error)
 {
@@ -366,6 +398,9 @@ const struct cv_rpc_method cv_methods[] = {
 	{"why.read", .changes = true, .params = why_read_params,
 		.params_size = sizeof(struct why_read), .call = why_read,
 		.doc = "the packets that were traced since"},
+	{"why.mirror", .changes = true, .params = why_mirror_params,
+		.params_size = sizeof(struct cv_why_mirror), .call = why_mirror,
+		.doc = "sends them as a capture to the socket that comes with it"},
 	{"why.disarm", .changes = true, .call = why_disarm, .doc = "traces no more"},
 	{"handover", .changes = true, .params = handover_params,
 		.params_size = sizeof(struct handover), .call = handover,

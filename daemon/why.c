@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "daemon/errands.h"
+#include "daemon/mirror.h"
 #include "daemon/plan_names.h"
 #include "daemon/running.h"
 #include "daemon/why_json.h"
@@ -206,60 +207,109 @@ int cv_why_arm(const struct cv_why_request *request, struct cv_error *error)
 	return rc;
 }
 
-// Appends what a worker wrote, as far as there is room for packets.
-static void read_one(
-	const struct cv_node *node, struct cv_trace *trace, json_t *packets, unsigned most)
+// What one request brings: objects, or a capture.
+struct reading {
+	unsigned most; // records that are looked at, so that the node is soon given back
+	unsigned looked, count; // of which so many are packets that are wanted
+	uint64_t lost;
+	json_t *packets;
+	struct cv_mirror *mirror; // NULL: packets has them
+	const struct cv_why_mirror *how; // of it
+};
+
+static bool add(const struct cv_node *node, const struct cv_trace_record *record,
+	const struct reading *reading)
+{
+	if (!cv_why_is_wanted(node, &armed->config, record))
+		return false;
+	if (reading->mirror != NULL)
+		return cv_mirror_add(reading->mirror, &armed->config, &armed->clock, record,
+			reading->how->as_they_left);
+	return json_array_append_new(reading->packets,
+		       cv_why_packet(node, &armed->config, &armed->clock, record)) == 0;
+}
+
+// What a worker wrote, as far as may be looked at.
+static void read_one(const struct cv_node *node, struct cv_trace *trace, struct reading *reading)
 {
 	const struct cv_trace_record *record;
 
-	while (json_array_size(packets) < most && (record = cv_trace_peek(trace)) != NULL) {
-		json_t *packet = cv_why_packet(node, &armed->config, &armed->clock, record);
-
-		if (packet != NULL)
-			json_array_append_new(packets, packet);
+	while (reading->looked < reading->most && (record = cv_trace_peek(trace)) != NULL) {
+		reading->looked++;
+		reading->count += add(node, record, reading);
 		cv_trace_release(trace);
 	}
 }
 
-static json_t *read_all(const struct cv_node *node, unsigned most)
+static void read_all(const struct cv_node *node, struct reading *reading)
 {
-	json_t *packets = json_array();
-	uint64_t lost = armed->lost;
-
+	reading->lost = armed->lost;
+	reading->looked = 0;
 	for (unsigned i = 0; i < CV_WORKERS_MAX; i++) {
 		if (armed->traces[i] == NULL)
 			continue;
-		read_one(node, armed->traces[i], packets, most);
-		lost += cv_trace_lost(armed->traces[i]);
+		read_one(node, armed->traces[i], reading);
+		reading->lost += cv_trace_lost(armed->traces[i]);
 	}
 	armed->read_ns = now_ns();
-	return json_pack("{s:o, s:I}", "packets", packets, "lost", (json_int_t)lost);
 }
 
-json_t *cv_why_read(unsigned packets, unsigned wait_ms, struct cv_error *error)
+// Reads, waiting for the first packet for up to wait_ms. False with error set: this client has no trace.
+static bool read_some(struct reading *reading, unsigned wait_ms, struct cv_error *error)
 {
 	const struct timespec pause = {.tv_nsec = POLL_NS};
 	const uint64_t until = now_ns() + wait_ms * UINT64_C(1000000);
-	json_t *result = NULL;
 
 	pthread_once(&owner_once, make_owner);
 	while (true) {
 		const struct cv_node *node = cv_running_take();
+		const bool there = node != NULL && is_mine();
 
-		json_decref(result);
-		result = node != NULL && is_mine() ? read_all(node, packets) : NULL;
+		if (there && reading->mirror != NULL && reading->how->begins &&
+			reading->mirror->used == 0)
+			cv_mirror_begin(reading->mirror, node);
+		if (there)
+			read_all(node, reading);
 		if (node != NULL)
 			cv_running_give();
 		else
 			cv_error_set(error, "the node is ending");
-		if (result == NULL || json_array_size(json_object_get(result, "packets")) > 0 ||
-			now_ns() >= until)
-			break;
+		if (!there)
+			cv_error_set(
+				error, "why.arm first: no trace of this client, or none any more");
+		if (!there || reading->count > 0 || now_ns() >= until)
+			return there;
 		nanosleep(&pause, NULL);
 	}
-	if (result == NULL)
-		cv_error_set(error, "why.arm first: no trace of this client, or none any more");
-	return result;
+}
+
+json_t *cv_why_read(unsigned packets, unsigned wait_ms, struct cv_error *error)
+{
+	struct reading reading = {.most = packets, .packets = json_array()};
+
+	if (!read_some(&reading, wait_ms, error)) {
+		json_decref(reading.packets);
+		return NULL;
+	}
+	return json_pack(
+		"{s:o, s:I}", "packets", reading.packets, "lost", (json_int_t)reading.lost);
+}
+
+json_t *cv_why_mirror(const struct cv_why_mirror *how, int socket, struct cv_error *error)
+{
+	struct cv_mirror mirror = {.bytes = NULL};
+	struct reading reading = {.most = how->packets, .mirror = &mirror, .how = how};
+	const bool there = read_some(&reading, how->wait_ms, error);
+	const int rc = there ? cv_mirror_send(&mirror, socket, CV_WHY_SEND_MS) : 0;
+
+	cv_mirror_free(&mirror);
+	if (rc != 0)
+		cv_error_set(error, "the mirror's socket: %s",
+			rc == -EAGAIN ? "nobody reads it" : strerror(-rc));
+	if (!there || rc != 0)
+		return NULL;
+	return json_pack("{s:I, s:I}", "packets", (json_int_t)reading.count, "lost",
+		(json_int_t)reading.lost);
 }
 
 void cv_why_disarm(void)

@@ -30,6 +30,20 @@ int cv_why_arm(const struct cv_why_request *request, struct cv_error *error);
 // up to wait_ms. NULL with error set: this client has none.
 json_t *cv_why_read(unsigned packets, unsigned wait_ms, struct cv_error *error);
 
+#define CV_WHY_MIRROR_PACKETS_MAX 8192 // that one request brings
+#define CV_WHY_SEND_MS 1000 // that the mirror's reader may take; an end of the node may wait for it
+
+struct cv_why_mirror {
+	unsigned packets, wait_ms; // as for cv_why_read()
+	bool begins; // the capture: with its header; a running node's ports stay
+	bool as_they_left; // those that were sent; else as they came
+};
+
+// The same as a capture (mirror.h), sent to a stream socket, which is the caller's: a new {"packets": N,
+// "lost": N}. NULL with error set: this client has no trace, or the socket's reader is gone or slow; then
+// the capture has come to its end, maybe in the middle of a packet.
+json_t *cv_why_mirror(const struct cv_why_mirror *how, int socket, struct cv_error *error);
+
 // Ends the trace of the client whose thread calls, if it has one.
 void cv_why_disarm(void);
 

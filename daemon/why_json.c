@@ -20,11 +20,11 @@ struct cv_why_clock cv_why_clock_now(void)
 		.ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec};
 }
 
-static json_int_t time_of(const struct cv_why_clock *clock, uint64_t tsc)
+int64_t cv_why_time(const struct cv_why_clock *clock, uint64_t tsc)
 {
 	const double s = (double)(int64_t)(tsc - clock->tsc) / (double)clock->hz;
 
-	return (json_int_t)clock->ns + (json_int_t)(s * 1e9);
+	return (int64_t)clock->ns + (int64_t)(s * 1e9);
 }
 
 // The stage that a path is, or NULL.
@@ -140,64 +140,100 @@ static void add_function(json_t *way, const char *chain, const char *name,
 	json_array_append_new(way, one);
 }
 
+// What the last of a step's functions that saw the packet decided; of several that share a look-up that
+// may be the flow path itself.
+static struct decision decision_at(const struct cv_node *node, const struct functions *functions,
+	const struct cv_trace_step *step)
+{
+	const unsigned reason = step->verdict - CV_DROP(0);
+
+	if (functions->stage == NULL || step->verdict == CV_NEXT)
+		return (struct decision){.verdict = "next"};
+	if (!functions->grouped)
+		return decision_of(function_at(node, functions, 0), step->verdict);
+	if (step->position < functions->count)
+		return decision_of(function_at(node, functions, step->position), step->decision);
+	return (struct decision){.verdict = "drop",
+		.reason = reason < CV_FLOW_DROPS ? cv_flow_drop_names[reason] : NULL};
+}
+
 // Several functions that share a look-up: those before the one that decided let the packet pass.
-static struct decision add_group(const struct cv_node *node, const struct functions *functions,
+static void add_group(const struct cv_node *node, const struct functions *functions,
 	const struct cv_trace_step *step, json_t *way)
 {
+	const struct decision last = decision_at(node, functions, step), next = {.verdict = "next"};
 	const char *chain = chain_name(node, functions->stage);
-	const bool decided = step->position < functions->count;
-	const unsigned reason = step->verdict - CV_DROP(0);
 	const char *flow = step->because.row == 0 ? NULL : cv_flow_because_words[step->because.row];
-	struct decision decision = {.verdict = "next"};
 	unsigned count = functions->count;
 
-	if (step->verdict != CV_NEXT && !decided) { // the flow path itself
-		decision = (struct decision){.verdict = "drop",
-			.reason = reason < CV_FLOW_DROPS ? cv_flow_drop_names[reason] : NULL};
-		add_function(way, chain, FLOWS, &decision, flow, step);
-		return decision;
+	if (step->verdict != CV_NEXT && step->position >= count) { // the flow path itself
+		add_function(way, chain, FLOWS, &last, flow, step);
+		return;
 	}
 	if (step->verdict != CV_NEXT)
 		count = step->position + 1u;
 	for (unsigned i = 0; i < count; i++) {
 		const struct cv_plan_function *function = function_at(node, functions, i);
 		const unsigned index = (unsigned)(function - node->plan->functions);
-		const bool last = i + 1 == count,
-			   stated = node->functions[index] == step->stated_by;
+		const bool is_last = i + 1 == count;
 		const char *is = i == 0 && flow != NULL ? flow : "";
 		char words[WORDS_MAX], both[2 * WORDS_MAX];
-		const char *because = stated ? words_of(node, index, &step->stated, words) : NULL;
+		const char *because = node->functions[index] == step->stated_by
+					      ? words_of(node, index, &step->stated, words)
+					      : NULL;
 
-		decision = decision_of(
-			function, last && step->verdict != CV_NEXT ? step->decision : CV_NEXT);
 		snprintf(both, sizeof(both), "%s%s%s", is,
 			is[0] != '\0' && because != NULL ? ", " : "",
 			because == NULL ? "" : because);
-		add_function(way, chain, function->name, &decision, both[0] == '\0' ? NULL : both,
-			last ? step : NULL);
+		add_function(way, chain, function->name, is_last ? &last : &next,
+			both[0] == '\0' ? NULL : both, is_last ? step : NULL);
 	}
-	return decision;
 }
 
-// Appends a step; returns what the last of its functions decided.
-static struct decision add_step(
-	const struct cv_node *node, const struct cv_trace_step *step, json_t *way)
+static void add_step(const struct cv_node *node, const struct cv_trace_step *step, json_t *way)
 {
 	const struct functions functions = functions_of(node, step->path, step->step);
+	const struct decision decision = decision_at(node, &functions, step);
 	const struct cv_plan_function *function;
-	struct decision decision = {.verdict = "next"};
 	char words[WORDS_MAX];
 
 	if (functions.stage == NULL)
-		return decision;
-	if (functions.grouped)
-		return add_group(node, &functions, step, way);
+		return;
+	if (functions.grouped) {
+		add_group(node, &functions, step, way);
+		return;
+	}
 	function = function_at(node, &functions, 0);
-	decision = decision_of(function, step->verdict);
 	add_function(way, chain_name(node, functions.stage), function->name, &decision,
 		words_of(node, (unsigned)(function - node->plan->functions), &step->because, words),
 		step);
-	return decision;
+}
+
+// Why a packet was dropped; NULL: it was not, or nobody knows.
+static const char *reason_of(const struct cv_node *node, const struct cv_trace_record *record)
+{
+	const struct cv_trace_step *last;
+	struct functions functions;
+
+	if (record->end == CV_TRACE_DROPPED)
+		return cv_drop_reason_names[record->why];
+	if (record->end != CV_TRACE_FUNCTION_DROPPED || record->steps_count == 0)
+		return NULL;
+	last = &record->steps[record->steps_count - 1];
+	functions = functions_of(node, last->path, last->step);
+	return decision_at(node, &functions, last).reason;
+}
+
+bool cv_why_is_wanted(const struct cv_node *node, const struct cv_trace_config *config,
+	const struct cv_trace_record *record)
+{
+	const char *reason;
+
+	if (record->end != CV_TRACE_DROPPED && record->end != CV_TRACE_FUNCTION_DROPPED)
+		return true; // the worker has asked the filter
+	reason = reason_of(node, record);
+	return cv_filter_takes(config->filter,
+		cv_filter_dropped(config->filter, record->terms, reason == NULL ? "" : reason));
 }
 
 static json_t *hex_of(const uint8_t *bytes, unsigned n)
@@ -264,32 +300,19 @@ static void add_origin(
 json_t *cv_why_packet(const struct cv_node *node, const struct cv_trace_config *config,
 	const struct cv_why_clock *clock, const struct cv_trace_record *record)
 {
-	const bool dropped =
-		record->end == CV_TRACE_DROPPED || record->end == CV_TRACE_FUNCTION_DROPPED;
-	struct decision decision = {.verdict = "next"};
 	json_t *way = json_array(), *packet;
-	const char *reason;
 
 	for (unsigned i = 0; i < record->steps_count; i++)
-		decision = add_step(node, &record->steps[i], way);
-	reason = record->end == CV_TRACE_DROPPED ? cv_drop_reason_names[record->why]
-						 : decision.reason;
-	if (dropped &&
-		!cv_filter_takes(config->filter, cv_filter_dropped(config->filter, record->terms,
-							 reason == NULL ? "" : reason))) {
-		json_decref(way);
-		return NULL;
-	}
+		add_step(node, &record->steps[i], way);
 	packet = json_pack("{s:I, s:s, s:o, s:s, s:I}", "at",
-		(json_int_t)time_of(clock, record->begin), "in", node->plan->port_names[record->in],
-		"way", way, "end", ends[record->end], "cycles",
+		(json_int_t)cv_why_time(clock, record->begin), "in",
+		node->plan->port_names[record->in], "way", way, "end", ends[record->end], "cycles",
 		(json_int_t)(record->end_tsc - record->begin));
 	add_optional(packet, "chain", chain_name(node, stage_of(node, record->path)));
 	add_origin(node, record, packet);
 	if (record->steps_more > 0)
 		json_object_set_new(packet, "steps_left_out", json_integer(record->steps_more));
-	if (dropped)
-		add_optional(packet, "reason", reason);
+	add_optional(packet, "reason", reason_of(node, record));
 	if (record->end == CV_TRACE_SENT || record->end == CV_TRACE_DROPPED)
 		add_sent(node, record, packet);
 	add_bytes(packet, config, record);

@@ -16,7 +16,14 @@ struct cv_why_clock {
 
 struct cv_why_clock cv_why_clock_now(void);
 
-// One packet as docs/why.md has it, a new object; NULL: the filter does not take it after all.
+// A TSC value in nanoseconds since 1970.
+int64_t cv_why_time(const struct cv_why_clock *clock, uint64_t tsc);
+
+// Whether the filter takes it, also for why it was dropped.
+bool cv_why_is_wanted(const struct cv_node *node, const struct cv_trace_config *config,
+	const struct cv_trace_record *record);
+
+// One packet as docs/why.md has it, a new object.
 json_t *cv_why_packet(const struct cv_node *node, const struct cv_trace_config *config,
 	const struct cv_why_clock *clock, const struct cv_trace_record *record);
 

@@ -22,6 +22,7 @@ COMMANDS = (
     "run",
     "top",
     "why",
+    "mirror",
     "metrics",
     "apply",
     "confirm",

@@ -3,6 +3,7 @@
 """What a running node can be asked, method by method."""
 
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -146,6 +147,23 @@ class Client(Connection):
         """
         result = self.call("why.read", {"packets": packets, "wait_ms": wait_ms})
         return [Packet.read(packet) for packet in result["packets"]], result["lost"]
+
+    def disarm_why(self) -> None:
+        """Have the node trace no more packets for this client."""
+        self.call("why.disarm")
+
+    def mirror(
+        self, to: socket.socket, begins: bool, as_they_left: bool = False, wait_ms: int = 200
+    ) -> tuple[int, int]:
+        """Have the node send traced packets as pcapng to a stream socket; return how many.
+
+        The second number is of those that came faster than they were read, since arm_why(). begins:
+        with the capture's header. as_they_left: those that were sent; else as they came. wait_ms:
+        in which the node waits for the first one. Raises RefusedError if nobody reads.
+        """
+        params = {"begins": begins, "as_they_left": as_they_left, "wait_ms": wait_ms}
+        result = self.call("why.mirror", params, to.fileno())
+        return result["packets"], result["lost"]
 
 
 def _differences(result: Mapping[str, Any]) -> list[Difference]:

@@ -201,6 +201,8 @@ class Device(ABC):
     name: ClassVar[str]  # as commands and results write it
     ability: ClassVar[Ability]
     connects: ClassVar[bool] = False  # its vhost-user ports connect; the other side makes sockets
+    # Kinds of ports on which l2fwd writes a source address of the device's own.
+    own_source_on: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def presence(self) -> Presence:

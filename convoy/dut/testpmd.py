@@ -126,6 +126,7 @@ class Testpmd(Device):
     """Debian's dpdk-testpmd."""
 
     name = "testpmd"
+    own_source_on = frozenset({"vhost-user"})
     ability = Ability(
         functions=frozenset({"bridge", "l2fwd", "5tswap"}),
         port_kinds=frozenset({"vhost-user", "virtio-user", "virtio-user-server"}),

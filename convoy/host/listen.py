@@ -51,14 +51,14 @@ def tcp_socket(text: str) -> Iterator[socket.socket]:
 
 
 @contextlib.contextmanager
-def unix_socket(path: Path, mode: int) -> Iterator[socket.socket]:
+def unix_socket(path: Path, mode: int, option: str = "--unix") -> Iterator[socket.socket]:
     """Give a socket that listens at a path, which is gone afterwards. Raises InputError.
 
     What a killed exporter left there is replaced.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listens:
         try:
-            _make_room(path)
+            _make_room(path, option)
             before = os.umask(0o177)
             try:
                 listens.bind(str(path))
@@ -68,7 +68,7 @@ def unix_socket(path: Path, mode: int) -> Iterator[socket.socket]:
             listens.listen(BACKLOG)
             made = path.stat().st_ino
         except OSError as error:
-            raise InputError(f"--unix: {path}: {error.strerror or error}") from None
+            raise InputError(f"{option}: {path}: {error.strerror or error}") from None
         try:
             yield listens
         finally:
@@ -77,10 +77,10 @@ def unix_socket(path: Path, mode: int) -> Iterator[socket.socket]:
                     path.unlink()
 
 
-def _make_room(path: Path) -> None:
+def _make_room(path: Path, option: str) -> None:
     try:
         if not stat.S_ISSOCK(path.lstat().st_mode):
-            raise InputError(f"--unix: {path}: is there and no socket; name another path")
+            raise InputError(f"{option}: {path}: is there and no socket; name another path")
     except FileNotFoundError:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asks:
@@ -92,7 +92,7 @@ def _make_room(path: Path) -> None:
             return
         except BlockingIOError:
             pass  # somebody listens, and has much to do
-    raise InputError(f"--unix: {path}: somebody listens there; name another path")
+    raise InputError(f"{option}: {path}: somebody listens there; name another path")
 
 
 def url_of(listens: socket.socket, path: str) -> str:

@@ -154,6 +154,7 @@ class TrialResult(_Output):
     convoys: ConvoyCounts | None = None
     answers: Answers | None = None  # None: nothing is answered
     translated: Translated | None = None  # None: nothing is checked
+    kept: tuple[str, ...] | None = None  # frames in hexadecimal; None: not asked for
     foreign_pkts: int = 0
     earlier_trial_pkts: int = 0
     duration_ns: int = 0

@@ -22,11 +22,14 @@ def judge(result: TrialResult, waited: int = 0, loss_ratio: float = LOSS_RATIO) 
 
     Losses that a pause of the tester or of the device's core explains are not the device's; a
     trial in which no more was lost than is allowed has passed in spite of any pause, and one that
-    lost more than pauses explain has failed.
+    lost more than pauses explain has failed. So has one with packets that came out twice, by
+    another port, or with other bytes.
     """
     total = result.total
     if not result.ok or total is None or total.loss_ratio is None:
         return "invalid"
+    if total.corrupt_pkts or total.duplicated_pkts or total.misrouted_pkts:
+        return "failed"  # no load and no pause explains that
     ratio = total.loss_ratio
     if ratio <= loss_ratio:
         return "passed"

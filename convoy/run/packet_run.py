@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from zlib import crc32
 
@@ -19,7 +19,8 @@ from convoy.results.host_state import Figures
 from convoy.results.scenario import Scenario
 from convoy.results.trials import Point, Search, Trial
 from convoy.run.order import FORGOTTEN_S, DeviceRun, flows_of
-from convoy.run.point import IDLE_PPS, Load, Measurement, Testbed, specification
+from convoy.run.point import IDLE_PPS, Load, Measurement, Testbed, in_kernel, specification
+from convoy.run.referee import compare_counts, compare_output, comparison, meanings
 from convoy.run.remembered import check_translation, fill
 from convoy.run.run_state import RunState
 from convoy.search.goals import LONGEST_S, goals
@@ -84,6 +85,7 @@ class PacketRun:
         self._folder, self._baseline_pps, self._keep = folder, baseline_pps, keep
         self._scenario: Scenario = state.scenarios[run.scenario]
         self._cores = settings.cores_of(run)
+        self._compared: tuple[str, ...] = ()
         spec, scenario = run.spec, self._scenario
         pacing = spec.pacing or scenario.pacing
         self._load = Load(
@@ -102,6 +104,8 @@ class PacketRun:
         with self._tester(setups, running) as tester:
             running.ready(READY_DEADLINE_S)
             polled = self._wait_forwarding(tester, running)
+            if not isinstance(running, RunningDummy):
+                self._referee(tester, running, setups[0])
             if self._load.stateful and not isinstance(running, RunningDummy):
                 self._translates(tester)
                 if self._load.connections is None:
@@ -142,12 +146,39 @@ class PacketRun:
         for protocol in dict.fromkeys(("udp", self._load.connections or "udp")):
             check_translation(tester, str(pool), protocol, self._run.what)
 
+    def _referee(self, tester: Tester, running: Running, setup: Setup) -> None:
+        """Compare what comes out with what must, before any rate. Raises ConvoyError."""
+        run, load = self._run, self._load
+        chain = meanings(setup.functions)
+        if chain is None or load.stateful:
+            return  # our own node's alone, or checked by _translates()
+        own_source = run.port_kind in run.device.own_source_on
+        wanted = comparison(chain, own_source)
+        convoys = min(1, load.convoys)
+        compare_output(tester, run.what, wanted, setup.folder / "compared.pcap", convoys)
+        # Once a run: nothing is compared with what is emulated, or slowed down on purpose.
+        if run.repeat > 0 or run.remark or _throttled(run):
+            return
+        plain = replace(load, pacing=None, convoys=convoys)
+        said = compare_counts(
+            tester,
+            run.what,
+            lambda pps, s: specification("64", pps, s, plain),
+            () if in_kernel(run.port_kind) else running.processes(),
+        )
+        self._compared = (said,) if said else ()
+
     def _notes(self, running: Running) -> tuple[str, ...]:
         run = self._run
         remark = (run.remark,) if run.remark else ()
         if not _throttled(run):
-            return (*remark, *running.notes)
-        return (*remark, *running.notes, f"CPU speed {run.cpu_speed:.0%}, {how(self._cores[0])}")
+            return (*remark, *running.notes, *self._compared)
+        return (
+            *remark,
+            *running.notes,
+            *self._compared,
+            f"CPU speed {run.cpu_speed:.0%}, {how(self._cores[0])}",
+        )
 
     def _point(self, point: Point, bed: Testbed) -> None:
         scenario, settings = self._scenario, self._settings

@@ -100,6 +100,7 @@ class TrialSpec(_Input):
     packets: Whole = Field(0, ge=0, lt=(1 << 32) - 1)
     answers: bool = False
     translated: str | None = None
+    keep: Whole = Field(0, ge=0, le=4096)
     paths: Annotated[tuple[Path, ...], Field(min_length=1, max_length=16)] | None = None
     pacing: Pacing | None = None
     convoys: Annotated[Whole, Field(ge=1, le=255)] | Convoys | None = None

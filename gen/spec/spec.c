@@ -114,6 +114,7 @@ static const struct cv_param spec_params[] = {
 	{"packets", CV_INTEGER, AT(packets), .high = UINT32_MAX - 1},
 	{"answers", CV_BOOL, AT(answers)},
 	{"translated", CV_CUSTOM, AT(translated), .read = read_translated},
+	{"keep", CV_INTEGER, AT(keep), .high = GEN_KEPT_MAX},
 	{"convoys", CV_CUSTOM, .read = gen_spec_convoys},
 	{"pacing", CV_PARAMS, .params = pacing_params},
 	{"size", CV_CUSTOM, .read = read_size},
@@ -219,6 +220,10 @@ static int check_together(const struct cv_where *top, const struct gen_spec *spe
 			"duration_s: %g: at %g packets/s a trial of more than %g s "
 			"runs out of sequence numbers; make it shorter",
 			spec->duration_s, spec->rate_pps, UINT32_MAX / spec->rate_pps);
+	if (spec->keep > 0 && spec->capture == NULL)
+		return cv_where_error(top,
+			"keep: %u: the bytes of a capture's frames are kept; give a capture",
+			spec->keep);
 	if (spec->convoy_packets > 1 && spec->capture != NULL)
 		return cv_where_error(top,
 			"convoys: %u: captures are replayed packet by packet; use 1 to take "

@@ -17,6 +17,7 @@
 #include "packet/error.h"
 
 #define GEN_MAX_PATHS 16u
+#define GEN_KEPT_MAX 4096 // frames
 
 enum gen_sizes { GEN_SIZE_FIXED, GEN_SIZE_IMIX, GEN_SIZE_FILE };
 enum gen_l4 { GEN_UDP = 17, GEN_TCP = 6 };
@@ -63,6 +64,7 @@ struct gen_spec {
 	bool capture_timing; // at its own times, divided by capture_speed, rather than at rate_pps
 	double capture_speed;
 	uint32_t capture_loops; // end after so many passes; 0: when the time is over
+	uint32_t keep; // received frames of a capture whose bytes are in the result, the first ones
 	uint32_t convoy_packets; // the most that are sent in a frame; received convoys are walked
 		// from 1 on; 0: nothing is known of convoys
 	struct cv_outer_config convoy_outer;

@@ -87,6 +87,8 @@ static void bad_specifications_are_refused(void **state)
 		{"{\"packets\": -1}", "packets: -1", "from 0"},
 		{"{\"translated\": \"192.0.2.0/24\"}", "translated", "answers: true"},
 		{"{\"translated\": \"here\"}", "translated: \"here\"", "192.0.2.0/24"},
+		{"{\"keep\": 5}", "keep: 5", "give a capture"},
+		{"{\"keep\": 5000, \"capture\": {\"file\": \"x\"}}", "keep: 5000", "4096"},
 		{"{\"capture\": {\"timing\": \"original\"}}", "capture: file", "is missing"},
 		{"{\"capture\": {\"file\": \"x\", \"timing\": \"x\"}}", "capture: timing: \"x\"",
 			"original"},

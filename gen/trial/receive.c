@@ -28,9 +28,12 @@ static inline void take(struct gen_loop *loop, const struct gen_rx *frame, uint3
 	}
 	struct gen_stream *stream = &loop->streams[index];
 	struct gen_account *account = stream->account;
-	const uint16_t sum = CV_UNLIKELY(loop->spec->capture != NULL)
-				     ? stream->pool.frames[stamp.seq % stream->pool.count].sum
-				     : 0;
+	uint16_t sum = 0;
+	if (CV_UNLIKELY(loop->spec->capture != NULL)) {
+		sum = stream->pool.frames[stamp.seq % stream->pool.count].sum;
+		if (trial->kept != NULL && port == stream->to)
+			gen_kept_add(trial->kept, frame);
+	}
 	if (CV_UNLIKELY(stamp.seq >= stream->seq || stamp.ticks > now ||
 			!gen_sum_equal(stamp.sum, sum))) {
 		account->corrupt++;

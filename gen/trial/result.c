@@ -363,6 +363,23 @@ static json_t *translated(const struct gen_spec *spec, const struct gen_translat
 		       : json_null();
 }
 
+// Null where the specification does not ask for any.
+static json_t *kept(const struct gen_kept *kept)
+{
+	json_t *list = json_array();
+
+	if (kept == NULL) {
+		json_decref(list);
+		return json_null();
+	}
+	for (uint32_t i = 0; i < kept->count; i++) {
+		char text[2 * GEN_KEPT_BYTES + 1];
+
+		json_array_append_new(list, json_string(gen_kept_hex(kept, i, text)));
+	}
+	return list;
+}
+
 json_t *gen_result(const struct gen_tester *tester, const struct gen_context *context,
 	const struct gen_spec *spec, const struct gen_trial *trial)
 {
@@ -387,6 +404,7 @@ json_t *gen_result(const struct gen_tester *tester, const struct gen_context *co
 	json_object_set_new(result, "convoys", convoys(spec, &trial->convoys));
 	json_object_set_new(result, "answers", answers(spec, trial));
 	json_object_set_new(result, "translated", translated(spec, &trial->translated));
+	json_object_set_new(result, "kept", kept(trial->kept));
 	json_object_set_new(result, "foreign_pkts", number(trial->foreign));
 	json_object_set_new(result, "earlier_trial_pkts", number(trial->earlier));
 	json_object_set_new(result, "duration_ns", number(gen_ticks_to_ns(clock, trial->send_end)));

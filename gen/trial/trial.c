@@ -299,6 +299,14 @@ int gen_trial_run(struct gen_tester *tester, const struct gen_spec *spec, double
 		if (result < 0)
 			goto out;
 	}
+	if (spec->keep > 0) {
+		trial->kept = gen_kept_create(spec->keep);
+		if (trial->kept == NULL) {
+			cv_error_set(error, "keep: %u: out of memory", spec->keep);
+			result = -ENOMEM;
+			goto out;
+		}
+	}
 	loop->checks = spec->translated.span > 0;
 	trial->magic = tester->next_magic;
 	tester->next_magic = (uint16_t)(tester->next_magic + trial->stream_count);
@@ -337,4 +345,6 @@ void gen_trial_free(struct gen_trial *trial)
 	gen_streams_free(trial->streams, trial->stream_count);
 	trial->streams = NULL;
 	trial->stream_count = 0;
+	free(trial->kept);
+	trial->kept = NULL;
 }

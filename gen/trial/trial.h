@@ -14,6 +14,7 @@
 #include "gen/spec/spec.h"
 #include "gen/traffic/convoys.h"
 #include "gen/traffic/wire.h"
+#include "gen/trial/kept.h"
 #include "gen/trial/stream.h"
 
 // Packets whose addresses, ports or checksums are not what a translator should have made of them.
@@ -41,6 +42,7 @@ struct gen_trial {
 	struct gen_convoy_counts convoys;
 	uint64_t answered, unanswered; // packets; unanswered: no room, or not whole
 	struct gen_translated translated;
+	struct gen_kept *kept; // NULL: the bytes of no frame
 	bool ok;
 	char reason_code[24]; // "" when ok
 	char reason[256];

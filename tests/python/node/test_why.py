@@ -2,6 +2,8 @@
 # Copyright 2026 The Convoy authors
 """convoy why: each packet's way through a running node, and each kind of loss by its name."""
 
+import contextlib
+import io
 import json
 import re
 import shutil
@@ -17,6 +19,7 @@ import pytest
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet as Frame
+from scapy.utils import PcapNgReader
 from typer.testing import CliRunner
 
 from convoy.chain.load import loads
@@ -131,6 +134,10 @@ class Wire:
 
     def why(self, *arguments: str, frames: Iterable[bytes] = ()) -> Any:
         """Run the command; frames come again and again meanwhile."""
+        return self.run("why", *arguments, frames=frames)
+
+    def run(self, *arguments: str, frames: Iterable[bytes] = ()) -> Any:
+        """Run any command that takes --pid, likewise."""
         done = threading.Event()
 
         def send() -> None:
@@ -141,7 +148,7 @@ class Wire:
         sender = threading.Thread(target=send)
         sender.start()
         try:
-            command = ["why", *arguments, "--pid", str(self.node.process.pid)]
+            command = [*arguments, "--pid", str(self.node.process.pid)]
             return CliRunner().invoke(app, command)
         finally:
             done.set()
@@ -209,6 +216,111 @@ def test_the_way_of_a_packet(wire: Wire):
     assert packet.after is not None
     assert packet.before.data == routed
     assert packet.after.data in read_capture(wire.folder / "out.pcap")
+
+
+def captured(data: bytes) -> list[tuple[str, bytes]]:
+    """Return the packets of a capture, with the ports that they are of."""
+    with PcapNgReader(io.BytesIO(data)) as reader:  # type: ignore[no-untyped-call]
+        return [(bytes(one.sniffed_on or b"", "utf-8").decode(), bytes(one)) for one in reader]
+
+
+def received(reader: socket.socket) -> bytes:
+    """Return what is there to be read, which is all."""
+    data = b""
+    reader.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while piece := reader.recv(1 << 20):
+            data += piece
+    return data
+
+
+def test_a_mirror_has_each_packet(wire: Wire):
+    given = [frame(2, udp("10.0.0.2", "198.51.100.1"), size=60 + 90 * i) for i in range(16)]
+    reader, writer = socket.socketpair()
+    with wire.client() as client, reader, writer:
+        for left in (False, True):
+            client.arm_why("udp and vlan 2", snap=2048)
+            count, lost = client.mirror(writer, begins=True, wait_ms=0)
+            wire.send(*given, frame(1, udp("10.0.0.2", "198.51.100.1")))
+            while count < len(given):
+                more, lost = client.mirror(writer, begins=False, as_they_left=left)
+                count += more
+            assert lost == 0
+            ports, packets = zip(*captured(received(reader)), strict=True)
+            assert set(ports) == {"out" if left else "in"}
+            if left:
+                sent = [one for one in read_capture(wire.folder / "out.pcap") if one[15] == 2]
+                assert sorted(packets) == sorted(sent[-16:])
+            else:
+                assert list(packets) == given
+
+
+def test_a_mirror_waits_for_no_reader(wire: Wire):
+    one = frame(1, udp("10.0.0.2", "198.51.100.1"), size=1500)
+    reader, writer = socket.socketpair()
+    with wire.client() as client, reader, writer:
+        client.arm_why("udp", snap=2048)
+        with pytest.raises(RefusedError, match="the mirror's socket: nobody reads it"):
+            while True:
+                wire.send(*[one] * 100)
+                client.mirror(writer, begins=True)
+        reader.close()
+        wire.send(one)
+        with pytest.raises(RefusedError, match="the mirror's socket: Broken pipe"):
+            client.mirror(writer, begins=True)
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(wire.folder.joinpath("x").open("wb"))
+            tcp = stack.enter_context(socket.socket(socket.AF_INET))
+            datagrams = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+            for no_socket in (file.fileno(), tcp.fileno(), datagrams.fileno(), None):
+                with pytest.raises(RefusedError, match="no unix stream socket came"):
+                    client.call("why.mirror", {}, no_socket)
+        reader, writer = socket.socketpair()
+        with reader, writer:  # it goes on for others
+            wire.send(one)
+            while not (count := client.mirror(writer, begins=True)[0]):
+                pass
+            assert len(captured(received(reader))) == count
+
+
+def test_mirrors_of_the_command(wire: Wire):
+    one = frame(2, udp("10.0.0.2", "198.51.100.1"))
+    file, path = wire.folder / "mirror.pcapng", wire.folder / "mirror.sock"
+    done = wire.run("mirror", "vlan", "2", "--write", str(file), "--duration", "1s", frames=[one])
+    assert done.exit_code == 0
+    packets = [packet for _, packet in captured(file.read_bytes())]
+    assert packets == [one] * len(packets)
+    assert packets
+
+    got = bytearray()
+
+    def read() -> None:
+        with socket.socket(socket.AF_UNIX) as reader:
+            wait_for(path.exists, 20, "the mirror's socket")
+            reader.connect(str(path))
+            while piece := reader.recv(65536):
+                got.extend(piece)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    arguments = ["mirror", "vlan 2", "--listen", str(path), "--duration", "3s", "--left", "--json"]
+    done = wire.run(*arguments, frames=[one])
+    reader.join()
+    said = json.loads(done.stdout)
+    assert said == {"schema": "convoy.mirror/1", "packets": len(captured(got)), "lost": 0}
+    assert not path.exists()
+    assert {port for port, _ in captured(got)} == {"out"}
+    for wrong, words in (
+        ([], "give one of --listen"),
+        (["--write", "x", "--drops", "--left"], "--left: what is dropped does not leave"),
+        (["--write", "-", "--json"], "--json: standard output has the capture"),
+        (["--write", "/nowhere/x"], "--write: /nowhere/x: No such file"),
+        (["--listen", "/nowhere/x"], "/nowhere/x: No such file"),
+        (["in", "nowhere", "--write", "x"], "the node has no such port"),
+    ):
+        done = wire.run("mirror", *wrong)
+        assert isinstance(done.exception, InputError), done.output
+        assert words in str(done.exception).lower() or words in str(done.exception)
 
 
 def becauses(packet: Packet) -> dict[str, str | None]:

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Before a device is measured: it does what it is measured for. A rate of one that does less is
+none.
+
+First what comes out is compared, byte for byte, with what the functions mean. Then so much passes
+at a low rate that one packet lost in 100,000, or one out of order, shows.
+"""
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from convoy.dut.base import Function
+from convoy.dut.expected import expected
+from convoy.dut.functions import Firewall, Meaning, Nat, read
+from convoy.dut.probe_packets import STAMP_BYTES, index_of, packets
+from convoy.errors import ConvoyError, InputError
+from convoy.host.run_queue import run_queue_delay_ns, thread_times
+from convoy.results.trial_result import TrialResult
+from convoy.run.judge import judge
+from convoy.tester.base import Tester
+
+COMPARED_PPS = 20_000.0
+COMPARED_PASSES = 6  # of all packets in a trial: what a device remembers of the first shows
+COMPARED_TRIES = 10  # a switch's first packets of a flow wait for its slow path
+KEPT_MOST = 4096
+LOW_S = 1.0
+LOW_PPS = (500_000.0, 500_000.0, 300_000.0, 200_000.0)  # until a trial loses nothing
+DRAIN_S = 0.2
+_PLACES = (
+    (6, "destination MAC address"), (12, "source MAC address"), (14, "EtherType"),
+    (16, "IPv4 version or type of service"), (18, "IPv4 length"), (20, "IPv4 identification"),
+    (22, "IPv4 fragment offset"), (23, "TTL"), (24, "IPv4 protocol"), (26, "IPv4 checksum"),
+    (30, "source address"), (34, "destination address"), (36, "source port"),
+    (38, "destination port"),
+)  # fmt: skip
+
+
+def meanings(functions: Sequence[Function]) -> tuple[Meaning, ...] | None:
+    """Return what the functions mean, or None: one has state, or is our own node's alone."""
+    try:
+        chain = tuple(read(function) for function in functions)
+    except InputError:
+        return None
+    state = any(isinstance(m, Nat) or (isinstance(m, Firewall) and m.stateful) for m in chain)
+    return None if state else chain
+
+
+def write_pcap(path: Path, frames: Sequence[bytes]) -> None:
+    """Write frames as a capture, a microsecond apart."""
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        for number, frame in enumerate(frames):
+            file.write(struct.pack("<IIII", 0, number, len(frame), len(frame)) + frame)
+
+
+def _masked(frame: bytes, own_source: bool) -> bytes:
+    """Return a frame without the tester's stamp, and without what a device may write."""
+    at = (len(frame) - STAMP_BYTES) & ~1
+    head = frame[:6] + (bytes(6) if own_source else frame[6:12]) + frame[12:at]
+    return head + bytes(STAMP_BYTES) + frame[at + STAMP_BYTES :]
+
+
+def _difference(came: bytes, due: bytes) -> str:
+    if len(came) != len(due):
+        return f"{len(came)} bytes came out instead of {len(due)}"
+    at = next(i for i, (one, other) in enumerate(zip(came, due, strict=True)) if one != other)
+    begin = 0
+    for end, name in _PLACES:
+        if at < end:
+            return f"{name} is {came[begin:end].hex()} instead of {due[begin:end].hex()}"
+        begin = end
+    return f"byte {at} is {came[at]:02x} instead of {due[at]:02x}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is sent, and what must come out. own_source: a device writes its own MAC address."""
+
+    why: tuple[str, ...]
+    sent: tuple[bytes, ...]
+    due: tuple[bytes | None, ...]  # None: nothing
+    own_source: bool = False
+
+    def wrong(self, kept: Sequence[str]) -> str:
+        """Return what is wrong with frames that came out, or the empty string."""
+        for text in kept:
+            came = bytes.fromhex(text)
+            index = index_of(came)
+            if index is None or index >= len(self.sent):
+                return f"a frame came out that nobody sent: {came[:64].hex()}"
+            due = self.due[index]
+            if due is None:
+                return f"{self.why[index]}: came out, but must be dropped"
+            one, other = (_masked(frame, self.own_source) for frame in (came, due))
+            if one != other:
+                return f"{self.why[index]}: {_difference(one, other)}"
+        return ""
+
+    def missing(self, kept: Sequence[str]) -> set[int]:
+        """Return which packets must come out, and did not once."""
+        came = {index_of(bytes.fromhex(text)) for text in kept}
+        return {i for i, due in enumerate(self.due) if due is not None and i not in came}
+
+
+def comparison(chain: Sequence[Meaning], own_source: bool = False) -> Comparison:
+    """Return the comparison for a chain of functions without state."""
+    asked = packets(chain)[: KEPT_MOST // 2]
+    sent = tuple(packet.frame(i) for i, packet in enumerate(asked))
+    due = tuple(expected(chain, frame) for frame in sent)
+    return Comparison(tuple(packet.why for packet in asked), sent, due, own_source)
+
+
+def compare_output(
+    tester: Tester, what: str, wanted: Comparison, file: Path, convoys: int = 0
+) -> None:
+    """Compare what comes out of a device, byte for byte. file: a place for the capture.
+
+    convoys: 1 takes those apart that come.
+
+    Raises ConvoyError: a packet is wrong, came where it must not, or did not come.
+    """
+    write_pcap(file, wanted.sent)
+    passes = max(1, min(COMPARED_PASSES, KEPT_MOST // len(wanted.sent)))
+    missing = set(range(len(wanted.sent)))
+    for _ in range(COMPARED_TRIES):
+        result = tester.trial(
+            {
+                "capture": {"file": str(file), "timing": "rate", "loops": passes},
+                "rate_pps": COMPARED_PPS,
+                "duration_s": 2 * passes * len(wanted.sent) / COMPARED_PPS,
+                "drain_s": DRAIN_S,
+                "tolerance": 1,
+                "keep": KEPT_MOST,
+                **({"convoys": convoys} if convoys else {}),
+            }
+        )
+        if result.kept is None or result.total is None:
+            raise ConvoyError(f"{what}: its output was not compared: {result.reason}")
+        wrong = wanted.wrong(result.kept)
+        if not wrong and result.total.corrupt_pkts:
+            wrong = f"{result.total.corrupt_pkts} packets came out with other bytes"
+        if not wrong and result.total.duplicated_pkts:
+            wrong = f"{result.total.duplicated_pkts} packets came out twice"
+        if wrong:
+            raise ConvoyError(f"{what}: wrong output, so no rate counts: {wrong}")
+        missing &= wanted.missing(result.kept)
+        if not missing:
+            return
+    first = wanted.why[min(missing)]
+    raise ConvoyError(
+        f"{what}: wrong output, so no rate counts: of {len(wanted.sent)} packets {len(missing)} "
+        f"never came out, the first of them {first}"
+    )
+
+
+def _misdeeds(result: TrialResult) -> str:
+    """Return what happened to packets that no load explains."""
+    total = result.total
+    if total is None:
+        return ""
+    counts: Mapping[str, int] = {
+        "out of order within their flow": total.reordered_pkts,
+        "twice": total.duplicated_pkts,
+        "with other bytes": total.corrupt_pkts,
+        "at another port": total.misrouted_pkts,
+    }
+    return ", ".join(f"{count} {how}" for how, count in counts.items() if count)
+
+
+def _lone_losses(result: TrialResult) -> int:
+    """Return how many packets were lost alone: who is kept from its work loses several in a row."""
+    runs = result.total.loss_bursts_pkts if result.total is not None else ()
+    return sum(count for length, count in runs if length == 1)
+
+
+def compare_counts(
+    tester: Tester,
+    what: str,
+    traffic: Callable[[float, float], Mapping[str, Any]],
+    watched: Sequence[int] = (),
+) -> str:
+    """Send many packets at a low rate: all must come back, once and in order.
+
+    traffic: the trial of a rate and a duration. watched: processes with the device's poll loops;
+    none: the kernel's threads forward, which others interrupt at any time, so losses tell nothing.
+    Returns what must be said of the device, mostly nothing. Raises ConvoyError: packets are lost in
+    each trial, one by one or though nobody kept the device from its work.
+    """
+    verdicts = []
+    lost = ""
+    for rate in LOW_PPS if watched else LOW_PPS[-1:]:
+        before = thread_times(watched)
+        result = tester.trial(traffic(rate, LOW_S))
+        waited = run_queue_delay_ns(before, thread_times(watched))
+        wrong = _misdeeds(result)
+        if wrong:
+            raise ConvoyError(f"{what}: wrong output, so no rate counts: packets came {wrong}")
+        verdicts.append("failed" if _lone_losses(result) else judge(result, waited, 0.0))
+        if verdicts[-1] == "passed" or not watched:
+            return ""
+        if result.total is not None:
+            lost = f"{result.total.lost_pkts} of {result.total.sent_pkts} packets"
+            lost += f" at {rate / 1e3:g} kpps"
+    if set(verdicts) == {"failed"}:
+        raise ConvoyError(f"{what}: wrong output, so no rate counts: it loses {lost}")
+    return f"may lose packets at low rates ({lost}): others had its core, or the tester's"

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""A rate counts only after equal output: each fault planted in a real device is caught."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from convoy.dut.base import Function
+from convoy.dut.expected import expected
+from convoy.dut.functions import bridge, firewall, macswap, nat, router, stateful
+from convoy.dut.probe_packets import Packet, index_of, packets
+from convoy.errors import ConvoyError
+from convoy.host.folders import dpdk_folder
+from convoy.host.private import private_folder
+from convoy.host.process import Process
+from convoy.host.programs import CHECKOUT, find
+from convoy.results.trial_result import PacketCounts, TrialResult
+from convoy.run.point import Load, specification
+from convoy.run.referee import (
+    LOW_PPS,
+    compare_counts,
+    compare_output,
+    comparison,
+    meanings,
+    write_pcap,
+)
+from convoy.tester.convoy_gen import ConvoyGen
+
+PROGRAM = CHECKOUT / "build/tests/support/faulty-device"
+CORES = sorted(os.sched_getaffinity(0))
+DENIED = 4097
+RULES = Function(
+    "firewall",
+    {"default": "allow", "rules": [{"deny": {"proto": "udp", "dport": DENIED}}]},
+)
+ROUTES = {"198.19.0.0/16": "02:00:00:00:01:01", "198.19.4.0/22": "02:00:00:00:01:02",
+          "198.19.5.7/32": "02:00:00:00:01:03"}  # fmt: skip
+ROUTER = Function(
+    "router",
+    {
+        "routes": [f"{p} via 192.0.2.{i} dev right" for i, p in enumerate(ROUTES, 1)],
+        "neighbours": {f"192.0.2.{i}": mac for i, mac in enumerate(ROUTES.values(), 1)},
+    },
+)
+
+
+@dataclass
+class Faulty:
+    """The device, and the tester at its ports."""
+
+    process: Process
+    tester: ConvoyGen
+    folder: Path
+    told: int = 1  # lines of its output so far
+
+    def plant(self, fault: str) -> None:
+        self.process.say(fault)
+        assert self.process.stdout.line(self.told, 60) == fault
+        self.told += 1
+
+    def check(self) -> str:
+        """Do what is done before a device is measured."""
+        chain = meanings((RULES, ROUTER))
+        assert chain is not None
+        compare_output(self.tester, "stub", comparison(chain), self.folder / "compared.pcap")
+        load = Load()
+        return compare_counts(
+            self.tester,
+            "stub",
+            lambda pps, s: specification("64", pps, s, load) | {"drain_s": 0.2},
+            (self.process.pid,),
+        )
+
+
+@pytest.fixture(scope="module")
+def faulty() -> Iterator[Faulty]:
+    if not PROGRAM.exists() or find("convoy-gen") is None:
+        pytest.skip("convoy-gen and the tests' programs are not built: make build")
+    if len(CORES) < 2:
+        pytest.skip("needs two cores")
+    with private_folder() as folder:
+        sockets = [folder / "v0", folder / "v1"]
+        words = [str(PROGRAM), "--no-huge", "-m", "128", "--no-pci", "--no-telemetry",
+                 "--lcores", f"0@{CORES[-1]}",
+                 "--file-prefix", f"faulty-{os.getpid()}"]  # fmt: skip
+        for i, socket in enumerate(sockets):
+            words += ["--vdev", f"net_vhost{i},iface={socket}"]
+        words += ["--", str(DENIED), *(f"{prefix}={mac}" for prefix, mac in ROUTES.items())]
+        with Process(words, dpdk_folder(folder), takes_input=True) as process:
+            assert process.stdout.line(0, 60) == "ready", process.last_words()
+            with ConvoyGen([f"vhost-user:{socket}" for socket in sockets], CORES[0]) as tester:
+                yield Faulty(process, tester, folder)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("checksum", "a checksum that carries: IPv4 checksum is "),
+        ("skipped-rule", "of rule 1: came out, but must be dropped"),
+        ("cached", "wrong output, so no rate counts: "),
+        ("drop", "it loses "),
+        ("reorder", "out of order within their flow"),
+        ("duplicate", " twice"),
+    ],
+)
+def test_a_planted_fault_is_caught(faulty: Faulty, fault: str, words: str):
+    faulty.plant(fault)
+    with pytest.raises(ConvoyError, match="wrong output, so no rate counts") as error:
+        faulty.check()
+    assert words in str(error.value)
+    assert str(error.value).count("\n") == 0
+
+
+@pytest.mark.alone
+def test_a_device_that_does_its_work_may_be_measured(faulty: Faulty):
+    faulty.plant("none")
+    faulty.check()
+
+
+def test_what_has_state_or_is_known_to_our_node_alone_is_not_compared_here():
+    assert meanings((stateful(), nat())) is None
+    assert meanings((Function("policer"),)) is None
+    assert meanings(()) == ()
+
+
+def test_probes_meet_all_rules_and_routes_from_both_sides():
+    chain = meanings((firewall(100), router(1000)))
+    assert chain is not None
+    wanted = comparison(chain)
+    assert len({frame[:-14] for frame in wanted.sent}) == len(wanted.sent)
+    assert [index_of(frame) for frame in wanted.sent] == list(range(len(wanted.sent)))
+    dropped = sum(due is None for due in wanted.due)
+    assert 50 < dropped < len(wanted.due) - 50
+    assert index_of(b"no packet of these") is None
+
+
+def test_the_source_address_is_left_out_where_a_device_writes_its_own():
+    chain = meanings((bridge(),))
+    assert chain is not None
+    frame = Packet().frame(0)
+    other = frame[:6] + bytes(6) + frame[12:]
+    assert "source MAC address" in comparison(chain).wrong([other.hex()])
+    assert comparison(chain, own_source=True).wrong([other.hex()]) == ""
+    assert "bytes came out" in comparison(chain).wrong([frame.hex() + "00"])
+    assert "nobody sent" in comparison(chain).wrong(["00" * 60])
+
+
+def test_one_missing_packet_is_named(tmp_path: Path):
+    chain = meanings((macswap(),))
+    assert chain is not None
+    wanted = comparison(chain)
+    came = [due.hex() for due in wanted.due if due is not None]
+
+    class Tester:
+        def trial(self, specification):
+            return TrialResult(ok=True, total=PacketCounts(), kept=tuple(came[1:]))
+
+    with pytest.raises(ConvoyError, match="packets 1 never came out, the first of them 64 bytes"):
+        compare_output(Tester(), "stub", wanted, tmp_path / "x.pcap")
+
+
+@pytest.mark.parametrize(
+    ("lost", "watched", "said"),
+    [([0], True, ""), ([3, 0], True, ""), ([3] * len(LOW_PPS), False, "")],
+)
+def test_losses_count_where_nothing_explains_them(lost, watched, said):
+    assert _counts(lost, watched) == said
+
+
+def test_losses_in_each_trial_are_the_device_s():
+    with pytest.raises(ConvoyError, match="it loses 3 of 1000 packets at 200 kpps"):
+        _counts([3] * len(LOW_PPS), True)
+    with pytest.raises(ConvoyError, match="it loses"):
+        _counts([3] * len(LOW_PPS), True, ok=False, runs=((1, 3),))
+    said = _counts([3] * len(LOW_PPS), True, ok=False, runs=((3, 1),))
+    assert "may lose packets at low rates" in said
+
+
+def _counts(lost, watched, ok=True, runs=()):
+    left = list(lost)
+
+    class Tester:
+        def trial(self, specification):
+            now = left.pop(0)
+            total = PacketCounts(
+                sent_pkts=1000, lost_pkts=now, loss_ratio=now / 1000, loss_bursts_pkts=runs
+            )
+            return TrialResult(ok=ok, total=total)
+
+    return compare_counts(Tester(), "stub", lambda pps, s: {}, (os.getpid(),) if watched else ())
+
+
+def test_a_capture_is_written_as_the_tester_reads_it(tmp_path: Path):
+    from convoy.frame.capture import read_packets
+
+    frames = [packet.frame(i) for i, packet in enumerate(packets(()))]
+    write_pcap(tmp_path / "x.pcap", frames)
+    assert read_packets(tmp_path / "x.pcap") == frames
+    assert expected((), frames[0]) == frames[0]
