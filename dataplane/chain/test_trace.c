@@ -186,9 +186,9 @@ static void check(const struct cv_trace_record *record)
 		assert_int_equal(record->why, CV_DROP_TX_FULL);
 }
 
-static void each_packet_has_its_record(void **state)
+// Packets went through, and each has its record.
+static void run_and_check(struct cv_trace *trace)
 {
-	struct cv_trace *trace = make("", false, 1);
 	const struct cv_trace_record *record;
 	uint64_t seen = 0, held_drops = 0;
 
@@ -209,6 +209,24 @@ static void each_packet_has_its_record(void **state)
 	for (unsigned i = 0; i < PACKETS; i++)
 		assert_int_equal(held_drops >> i & 1, act_of_number(i) == HOLD);
 	assert_int_equal(cv_trace_lost(trace), 0);
+}
+
+static void each_packet_has_its_record(void **state)
+{
+	struct cv_trace *trace = make("", false, 1);
+
+	run_and_check(trace);
+	cv_trace_free(trace);
+}
+
+static void the_ring_goes_round(void **state)
+{
+	struct cv_trace *trace = make("", false, 1);
+	// A record is longer than that.
+	const unsigned rounds = 3 * CV_TRACE_RING_BYTES / (PACKETS * 2 * LEN);
+
+	for (unsigned i = 0; i < rounds; i++)
+		run_and_check(trace);
 	cv_trace_free(trace);
 }
 
@@ -236,7 +254,7 @@ static void drops_are_what_was_dropped(void **state)
 static void what_has_no_room_is_counted(void **state)
 {
 	struct cv_trace *trace = make("", false, 1);
-	const unsigned rounds = 200;
+	const unsigned rounds = CV_TRACE_RING_BYTES / (PACKETS * 2 * LEN); // a record is longer
 	unsigned held_drops = 0, records = 0;
 
 	for (unsigned i = 0; i < PACKETS; i++)
@@ -269,6 +287,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_packet_has_its_record),
+		cmocka_unit_test(the_ring_goes_round),
 		cmocka_unit_test(drops_are_what_was_dropped),
 		cmocka_unit_test(what_has_no_room_is_counted),
 		cmocka_unit_test(a_sample_is_some_of_them),

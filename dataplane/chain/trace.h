@@ -89,7 +89,8 @@ void cv_trace_free(struct cv_trace *trace);
 // The worker that calls this traces from now on; NULL: no longer. Between two poll iterations.
 void cv_trace_set(struct cv_trace *trace);
 
-// The oldest record, until it is released; NULL: there is none. By one reader.
+// The oldest record, until it is released or the next one is asked for; NULL: there is none. Of its
+// steps only those are there that it counts. By one reader.
 const struct cv_trace_record *cv_trace_peek(struct cv_trace *trace);
 void cv_trace_release(struct cv_trace *trace);
 

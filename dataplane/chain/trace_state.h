@@ -43,10 +43,12 @@ struct cv_trace {
 	const void *stated_by[CV_BURST_VIEWS];
 
 	uint64_t lost; // the worker writes
-	uint8_t *ring;
-	uint32_t ring_slots;
-	uint64_t head; // the worker writes
-	uint64_t tail __rte_cache_aligned; // the reader writes
+	uint8_t *ring; // CV_TRACE_RING_BYTES: records one behind the other, as in trace.c
+	uint64_t head; // bytes that were ever written; the worker writes
+	// The reader writes.
+	uint64_t tail __rte_cache_aligned; // bytes that were ever read
+	uint64_t next; // the tail behind the record that was read last
+	struct cv_trace_record *read; // it
 };
 
 static inline struct cv_track *cv_trace_track(const struct cv_trace *trace, unsigned i)
