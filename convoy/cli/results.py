@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from convoy.cli import results_query
 from convoy.cli.console import EXIT_CODES, messages
 from convoy.host.programs import CHECKOUT
 from convoy.results.archive import pack
@@ -32,3 +33,6 @@ def command(
     """
     pack(folders, output, CHECKOUT)
     messages().print(f"{output}: {output.stat().st_size:,} bytes", markup=False)
+
+
+app.command("query", help=results_query.help_text(), epilog=EXIT_CODES)(results_query.query)

@@ -171,7 +171,7 @@ def _misdeeds(result: TrialResult) -> str:
     return ", ".join(f"{count} {how}" for how, count in counts.items() if count)
 
 
-def _lone_losses(result: TrialResult) -> int:
+def _single_losses(result: TrialResult) -> int:
     """Return how many packets were lost alone: who is kept from its work loses several in a row."""
     runs = result.total.loss_bursts_pkts if result.total is not None else ()
     return sum(count for length, count in runs if length == 1)
@@ -199,7 +199,7 @@ def compare_counts(
         wrong = _misdeeds(result)
         if wrong:
             raise ConvoyError(f"{what}: wrong output, so no rate counts: packets came {wrong}")
-        verdicts.append("failed" if _lone_losses(result) else judge(result, waited, 0.0))
+        verdicts.append("failed" if _single_losses(result) else judge(result, waited, 0.0))
         if verdicts[-1] == "passed" or not watched:
             return ""
         if result.total is not None:

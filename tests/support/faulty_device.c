@@ -67,7 +67,7 @@ static int look_up(uint32_t dst)
 }
 
 // The route of a packet, or -1: it is dropped.
-static int judge(const uint8_t *ip)
+static int route_of(const uint8_t *ip)
 {
 	const bool ports = ip[9] == 6 || ip[9] == 17;
 	const uint32_t dst = get(ip + 16, 4);
@@ -106,7 +106,7 @@ static void forward(struct rte_mbuf *packet)
 {
 	uint8_t *frame = rte_pktmbuf_mtod(packet, uint8_t *);
 	const int route =
-		packet->data_len < 34 || get(frame + 12, 2) != 0x0800 ? -1 : judge(frame + 14);
+		packet->data_len < 34 || get(frame + 12, 2) != 0x0800 ? -1 : route_of(frame + 14);
 
 	if (route < 0 || (fault == DROP && ++forwarded % DROP_EVERY == 0)) {
 		rte_pktmbuf_free(packet);
