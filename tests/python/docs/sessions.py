@@ -26,6 +26,7 @@ _PROGRAMS = (
 )
 _ELSEWHERE = "[A-Z_]+=\\S+ \\S|build-fuzz/|# systemctl"
 _END = "---- exit status"
+ENTER = "<!-- enter -->"
 _ALWAYS = [
     # What differs by machine or by moment, though its words do not.
     (r"\bcore \d+", "core N"),
@@ -98,6 +99,11 @@ def blocks(page: Path) -> list[Block]:
         else:
             text.append(line)
     return result
+
+
+def is_followed(page: Path) -> bool:
+    """Say whether a page is one session: it says above a block how that begins (test_tutorials)."""
+    return any(block.note == ENTER for block in blocks(page))
 
 
 def run(

@@ -13,11 +13,17 @@ import typer
 from convoy.cli import main
 
 from .pages import PAGES, ROOT, name
-from .sessions import Block, blocks, differences, plain, run
+from .sessions import Block, blocks, differences, is_followed, plain, run
 
 VERBS = set(getattr(typer.main.get_command(main.app), "commands", {}))
 # For users: measurements and decisions say what was done once.
-FOR_USERS = [page for page in PAGES if page.parent == ROOT / "docs" or name(page) == "README.md"]
+FOR_USERS = [
+    page
+    for page in PAGES
+    if page.parent in (ROOT, ROOT / "docs", ROOT / "docs/tutorials")
+    and (page.parent != ROOT or page.name == "README.md")
+    and not is_followed(page)
+]
 SHOWN = {page: [block for block in blocks(page) if block.has_commands(VERBS)] for page in FOR_USERS}
 RUN = [page for page in FOR_USERS if any(block.why_not is None for block in SHOWN[page])]
 

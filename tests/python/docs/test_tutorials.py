@@ -14,15 +14,11 @@ import subprocess
 import pytest
 
 from .pages import ROOT, name
-from .sessions import blocks, run
+from .sessions import ENTER, blocks, is_followed, run
 
-FOLLOWED = [
-    page
-    for page in sorted((ROOT / "docs/tutorials").glob("*.md"))
-    if any(block.note == "<!-- enter -->" for block in blocks(page))
-]
+FOLLOWED = [page for page in sorted((ROOT / "docs/tutorials").glob("*.md")) if is_followed(page)]
 # Where a shell of a tutorial begins; ends what it left in the background.
-ENTER = (
+BEGIN = (
     "unshare",
     "--user",
     "--map-root-user",
@@ -44,18 +40,18 @@ def words(text: list[str]) -> list[str]:
 @pytest.mark.alone
 @pytest.mark.parametrize("page", FOLLOWED, ids=name)
 def test_a_tutorial_is_followed(page, tmp_path):
-    if subprocess.run([*ENTER, "true"], capture_output=True, check=False).returncode != 0:
+    if subprocess.run([*BEGIN, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("no user namespaces here")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    (begin,) = (block.text for block in blocks(page) if block.note == "<!-- enter -->")
-    assert set(shlex.split(begin[0])) <= {*ENTER, "bash"}
+    (begin,) = (block.text for block in blocks(page) if block.note == ENTER)
+    assert set(shlex.split(begin[0])) <= {*BEGIN, "bash"}
     steps = [
         step
         for block in blocks(page)
         if block.kind == "" and any(line.startswith("$ ") for line in block.text)
         for step in block.session()
     ]
-    results = run([command for command, _ in steps], tmp_path, ENTER)
+    results = run([command for command, _ in steps], tmp_path, BEGIN)
     assert len(results) == len(steps), results[-1]
     for (command, shown), (status, printed) in zip(steps, results, strict=True):
         assert status == 0, f"{command}\n" + "\n".join(printed)
