@@ -15,6 +15,7 @@
 #include "daemon/history.h"
 #include "daemon/running.h"
 #include "daemon/state.h"
+#include "flow/handover.h"
 #include "port/handover.h"
 #include "socket/loop.h"
 
@@ -32,6 +33,7 @@ struct giving {
 	struct cv_node *node;
 	int fd;
 	unsigned port; // that is being told of
+	bool may_lose; // flows
 	struct cv_error *error;
 };
 
@@ -67,10 +69,19 @@ static int check_ports(const struct cv_node *node, struct cv_error *error)
 	return 0;
 }
 
+// Which of a zone's functions it is for: the first whose flows cannot go along, else any.
+static unsigned stays_by(const struct cv_node *node, const struct cv_node_zone *zone)
+{
+	for (unsigned i = 0; i < zone->count; i++)
+		if (!node->plan->functions[zone->functions[i]].nf->flow->in_slots)
+			return zone->functions[i];
+	return zone->functions[0];
+}
+
 static int check_functions(const struct cv_node *node, bool lose, struct cv_error *error)
 {
 	const struct cv_plan *plan = node->plan;
-	char why[128];
+	char why[192];
 
 	for (unsigned i = 0; i < plan->functions_count; i++) {
 		const struct cv_nf *nf = plan->functions[i].nf;
@@ -82,10 +93,17 @@ static int check_functions(const struct cv_node *node, bool lose, struct cv_erro
 					 : "add --lose-flows, or restart the node");
 		return refuse_part(error, "function", plan->functions[i].name, why);
 	}
-	if (node->zones_count > 0 && !lose)
-		return refuse_part(error, "function",
-			plan->functions[node->zones[0].functions[0]].name,
-			"its flows do not go along; add --lose-flows, or restart the node");
+	for (unsigned i = 0; i < node->zones_count && !lose; i++) {
+		const struct cv_node_zone *zone = &node->zones[i];
+		const char *stays = cv_flow_zone_stays(zone->zone);
+
+		if (stays == NULL)
+			continue;
+		snprintf(why, sizeof(why), "its flows %s; add --lose-flows, or restart the node",
+			stays);
+		return refuse_part(
+			error, "function", plan->functions[stays_by(node, zone)].name, why);
+	}
 	return 0;
 }
 
@@ -160,6 +178,32 @@ static int give_ports(struct giving *it)
 	return rc;
 }
 
+static int give_flows(const struct giving *it)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < it->node->zones_count; i++) {
+		struct cv_flow_zone *zone = it->node->zones[i].zone;
+		struct cv_handover_message message = {
+			.flows = {.zone = i, .may_lose = it->may_lose}};
+
+		if (cv_flow_zone_stays(zone) != NULL)
+			continue;
+		message.fds.count = 1;
+		message.fds.fds[0] = cv_flow_zone_give(zone);
+		rc = explained(it, cv_handover_send(it->fd, &message, CV_HANDOVER_FLOWS,
+					   sizeof(message.flows)));
+	}
+	return rc;
+}
+
+static void freeze_flows(const struct giving *it)
+{
+	for (unsigned i = 0; i < it->node->zones_count; i++)
+		if (cv_flow_zone_stays(it->node->zones[i].zone) == NULL)
+			cv_flow_zone_freeze(it->node->zones[i].zone);
+}
+
 static int freeze_ports(struct giving *it)
 {
 	int rc = 0;
@@ -232,6 +276,8 @@ static int prepare(struct giving *it)
 	int rc = give_ports(it);
 
 	if (rc == 0)
+		rc = give_flows(it);
+	if (rc == 0)
 		rc = explained(it, cv_handover_say(it->fd, CV_HANDOVER_PREPARED));
 	return rc != 0 ? rc : await_ready(it, PREPARE_MS);
 }
@@ -255,6 +301,7 @@ static int change_over(struct giving *it)
 
 	if (rc != 0)
 		return rc;
+	freeze_flows(it);
 	rc = freeze_ports(it);
 	if (rc == 0)
 		rc = explained(it, cv_handover_send(it->fd, &message, CV_HANDOVER_FROZEN,
@@ -326,7 +373,8 @@ static void carry(const struct giving *it)
 
 json_t *cv_handover_give(struct cv_node *node, int fd, bool lose_flows, struct cv_error *error)
 {
-	struct giving it = {.sink = {put}, .node = node, .fd = fd, .error = error};
+	struct giving it = {
+		.sink = {put}, .node = node, .fd = fd, .may_lose = lose_flows, .error = error};
 	char line[32];
 	int pid, rc;
 

@@ -29,6 +29,8 @@ static const struct rule {
 	[CV_HANDOVER_CARRIED] = {"CARRIED", sizeof(struct cv_handover_carried),
 		sizeof(struct cv_handover_carried), 5},
 	[CV_HANDOVER_REFUSED] = {"REFUSED", 2, sizeof(((struct cv_error *)NULL)->text), 0},
+	[CV_HANDOVER_FLOWS] = {"FLOWS", sizeof(struct cv_handover_flows),
+		sizeof(struct cv_handover_flows), 1},
 };
 
 static const char *name_of(uint32_t type)
@@ -54,6 +56,8 @@ static bool is_right(const struct cv_handover_message *message)
 		return message->carried.zero == 0 && message->carried.has_state <= 1 &&
 		       message->fds.count == 3 + 2 * message->carried.has_state &&
 		       message->carried.json_bytes <= CV_HANDOVER_JSON_MAX;
+	case CV_HANDOVER_FLOWS:
+		return message->flows.may_lose <= 1 && message->fds.count == 1;
 	case CV_HANDOVER_REFUSED:
 		return ends(message->text, message->header.bytes);
 	default:

@@ -9,6 +9,7 @@
 //   HELLO  ------------------>             the plan's digest must be that of what runs
 //          <------------------  HELLO
 //          <------------------  PORT ...   peers' sockets and memory; packets still flow
+//          <------------------  FLOWS ...  memory that flows are in
 //          <------------------  PREPARED
 //   READY  ------------------>             all is mapped
 //          <------------------  PORT ...   no packet moves any more: where each ring goes on
@@ -40,6 +41,7 @@ enum cv_handover_type {
 	CV_HANDOVER_STARTED,
 	CV_HANDOVER_CARRIED, // struct cv_handover_carried
 	CV_HANDOVER_REFUSED, // text
+	CV_HANDOVER_FLOWS, // struct cv_handover_flows, with the file that they are in
 	CV_HANDOVER_TYPES, // behind the last
 };
 
@@ -58,6 +60,12 @@ struct cv_handover_hello {
 struct cv_handover_port {
 	uint32_t index; // by the plan
 	uint32_t zero;
+};
+
+// Where it may lose flows, the new node does without those that it cannot read.
+struct cv_handover_flows {
+	uint32_t zone; // by the node's index
+	uint32_t may_lose; // 0 or 1
 };
 
 struct cv_handover_frozen {
@@ -82,6 +90,7 @@ struct cv_handover_message {
 			struct cv_handover_port port;
 			uint8_t record[CV_RECORD_BYTES_MAX];
 		};
+		struct cv_handover_flows flows;
 		struct cv_handover_frozen frozen;
 		struct cv_handover_carried carried;
 		char text[sizeof(((struct cv_error *)NULL)->text)];

@@ -13,6 +13,7 @@
 #include "daemon/handover_counts.h"
 #include "daemon/handover_message.h"
 #include "daemon/state.h"
+#include "flow/handover.h"
 #include "port/handover.h"
 #include "socket/loop.h"
 
@@ -82,18 +83,69 @@ static int take_port(
 	return rc;
 }
 
-// Ports, until a message of another type, which must be this.
-static int take_until(const struct cv_node *node, int fd, enum cv_handover_type type,
+// Says whose flows they were.
+static int about_flows(const struct cv_node *node, const struct cv_node_zone *zone, int rc,
+	const struct cv_error *why, struct cv_error *error)
+{
+	cv_error_set(error, "function \"%s\": %s", node->plan->functions[zone->functions[0]].name,
+		why->text);
+	return rc;
+}
+
+static int take_flows(
+	struct cv_node *node, struct cv_handover_message *message, struct cv_error *error)
+{
+	const bool may_lose = message->flows.may_lose != 0;
+	struct cv_error why = {""};
+	struct cv_node_zone *zone;
+	int rc;
+
+	if (message->flows.zone >= node->zones_count || node->zones[message->flows.zone].taken) {
+		cv_error_set(error,
+			"the running node tells of flows %u; there are %u, each told once",
+			message->flows.zone, node->zones_count);
+		return -EPROTO;
+	}
+	zone = &node->zones[message->flows.zone];
+	rc = cv_flow_zone_take(zone->zone, message->fds.fds[0], &why);
+	message->fds.count = 0;
+	zone->taken = rc == 0;
+	if (rc == 0 || (rc == -ESTALE && may_lose))
+		return 0;
+	return about_flows(node, zone, rc, &why, error);
+}
+
+static int check_flows(struct cv_node *node, struct cv_error *error)
+{
+	for (unsigned i = 0; i < node->zones_count; i++) {
+		struct cv_node_zone *zone = &node->zones[i];
+		struct cv_error why = {""};
+		const int rc = zone->taken ? cv_flow_zone_taken(zone->zone, &why) : 0;
+
+		if (rc != 0)
+			return about_flows(node, zone, rc, &why, error);
+	}
+	return 0;
+}
+
+// Ports and flows, until a message of another type, which must be this.
+static int take_until(struct cv_node *node, int fd, enum cv_handover_type type,
 	struct cv_handover_message *message, struct cv_error *error)
 {
+	bool goes_on;
 	int rc;
 
 	do {
 		rc = cv_handover_receive(fd, message, NEXT_MS, error);
+		goes_on = true;
 		if (rc == 0 && message->header.type == CV_HANDOVER_PORT)
 			rc = take_port(node, message, error);
+		else if (rc == 0 && message->header.type == CV_HANDOVER_FLOWS)
+			rc = take_flows(node, message, error);
+		else
+			goes_on = false;
 		cv_socket_fds_close(&message->fds);
-	} while (rc == 0 && message->header.type == CV_HANDOVER_PORT);
+	} while (rc == 0 && goes_on);
 	if (rc == 0 && message->header.type != type) {
 		cv_error_set(error, "%s",
 			message->header.type == CV_HANDOVER_REFUSED
@@ -209,6 +261,8 @@ int cv_handover_take_over(struct cv_node *node, int fd, struct cv_error *error)
 		rc = check_ports(node, error);
 	}
 	if (rc == 0)
+		rc = check_flows(node, error);
+	if (rc == 0)
 		rc = cv_handover_say(fd, CV_HANDOVER_READY);
 	if (rc == 0)
 		rc = cv_handover_await(fd, &message, CV_HANDOVER_COMMIT, NEXT_MS, error);
@@ -221,6 +275,9 @@ int cv_handover_take_over(struct cv_node *node, int fd, struct cv_error *error)
 	}
 	for (unsigned i = 0; i < node->plan->ports_count; i++)
 		node->ports[i]->handover->adopt(node->ports[i]);
+	for (unsigned i = 0; i < node->zones_count; i++)
+		if (node->zones[i].taken)
+			cv_flow_zone_adopt(node->zones[i].zone);
 	cv_node_forward(node);
 	await_workers(node);
 	taken.gap_ns = now_ns() - frozen_ns;

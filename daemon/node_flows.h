@@ -26,6 +26,7 @@ struct cv_node_zone {
 	unsigned groups_count;
 	bool adopted; // it is a running node's: cv_node_flows_adopt()
 	bool ticks; // one of its steps does
+	bool taken; // its flows are those of the node that this one takes over from
 };
 
 // Finds the node's zones, once its functions are there. 0 or a negative errno with error set.

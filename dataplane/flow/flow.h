@@ -131,6 +131,10 @@ struct cv_nf_flow {
 	// with follow() are in the line that a packet reads anyway, as far as they fit.
 	unsigned slot_bytes;
 
+	// An instance of another process goes on with the slots of this one's flows (CV_FLOW_CHANGED): it
+	// needs to know nothing else of them. It sets no way, either.
+	bool in_slots;
+
 	// Whether this instance is stateful: process() is never called then. NULL: always.
 	bool (*is_stateful)(const void *instance);
 

@@ -6,13 +6,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include <rte_common.h>
 #include <rte_prefetch.h>
 
+#include "flow/carried.h"
+
 #define LINE 64
-#define HUGE_PAGE ((size_t)2 << 20)
 #define DENIED_SHARE 8 // of all flows, one in so many may be a denied one
 
 const char *const cv_flow_drop_names[CV_FLOW_DROPS] = {
@@ -92,7 +92,7 @@ static enum cv_flow_windows windows_of(const struct cv_flow_member *members, uns
 
 // Where the parts of a zone's memory are, one behind the other, and how much it is.
 struct parts {
-	size_t table[2], hosts, window[2], end;
+	size_t table[2], hosts, window[2], carried, end;
 };
 
 static struct parts parts(
@@ -115,44 +115,16 @@ static struct parts parts(
 						 limits->per_host),
 				  LINE);
 	parts.window[1] = parts.window[0] + limits->max * window;
-	parts.end = parts.window[1] + limits->max_ipv6 * window;
+	parts.carried = RTE_ALIGN_CEIL(parts.window[1] + limits->max_ipv6 * window, LINE);
+	parts.end = parts.carried + sizeof(struct cv_flow_carried);
 	return parts;
 }
 
 size_t cv_flow_zone_bytes(
 	const struct cv_flow_member *members, unsigned count, const struct cv_flow_limits *limits)
 {
-	return RTE_ALIGN_CEIL(parts(members, count, limits).end, HUGE_PAGE) +
+	return RTE_ALIGN_CEIL(parts(members, count, limits).end, CV_FLOW_HUGE_PAGE) +
 	       RTE_ALIGN_CEIL(sizeof(struct cv_flow_zone), LINE);
-}
-
-// Memory in large pages where the kernel has some, all there now. NULL with errno set.
-static void *map(size_t bytes)
-{
-	// More, so that it begins where a large page can.
-	uint8_t *memory = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	uint8_t *aligned;
-
-	if (memory == MAP_FAILED)
-		return NULL;
-	aligned = RTE_PTR_ALIGN_CEIL(memory, HUGE_PAGE);
-	if (aligned > memory)
-		munmap(memory, (size_t)(aligned - memory));
-	if (aligned < memory + HUGE_PAGE)
-		munmap(aligned + bytes, (size_t)(memory + HUGE_PAGE - aligned));
-	madvise(aligned, bytes, MADV_HUGEPAGE);
-#ifdef MADV_POPULATE_WRITE
-	if (madvise(aligned, bytes, MADV_POPULATE_WRITE) == 0)
-		return aligned;
-	if (errno != EINVAL) { // a kernel before 5.14
-		munmap(aligned, bytes);
-		errno = ENOMEM;
-		return NULL;
-	}
-#endif
-	memset(aligned, 0, bytes);
-	return aligned;
 }
 
 static unsigned shift_for(uint64_t tsc_hz)
@@ -207,6 +179,7 @@ struct cv_flow_zone *cv_flow_zone_create(const struct cv_flow_member *members, u
 	const uint32_t max[2] = {limits->max, limits->max_ipv6};
 	const struct parts part = parts(members, count, limits);
 	struct cv_flow_zone *zone;
+	int rc;
 
 	if (count > CV_FLOW_MEMBERS_MAX || slots_bytes > CV_FLOW_SLOTS_MAX) {
 		cv_error_set(error,
@@ -219,12 +192,14 @@ struct cv_flow_zone *cv_flow_zone_create(const struct cv_flow_member *members, u
 	if (zone == NULL)
 		return NULL;
 	memset(zone, 0, sizeof(*zone));
-	zone->memory_bytes = RTE_ALIGN_CEIL(part.end, HUGE_PAGE);
-	zone->memory = map(zone->memory_bytes);
-	if (zone->memory == NULL || cv_flow_secret_make(&zone->secret) != 0) {
+	rc = cv_flow_memory_make(&zone->memory, RTE_ALIGN_CEIL(part.end, CV_FLOW_HUGE_PAGE));
+	if (rc == 0)
+		rc = cv_flow_secret_make(&zone->secret);
+	if (rc != 0) {
 		cv_error_set(error,
 			"no memory for %u IPv4 and %u IPv6 flows, %zu MiB: %s; lower flows.max",
-			max[0], max[1], zone->memory_bytes >> 20, strerror(errno));
+			max[0], max[1], RTE_ALIGN_CEIL(part.end, CV_FLOW_HUGE_PAGE) >> 20,
+			strerror(-rc));
 		cv_flow_zone_destroy(zone);
 		return NULL;
 	}
@@ -233,14 +208,16 @@ struct cv_flow_zone *cv_flow_zone_create(const struct cv_flow_member *members, u
 		struct slot_offset offsets[CV_FLOW_MEMBERS_MAX];
 		const unsigned beside = lay_out(members, count, i == 1, offsets);
 
-		cv_flow_table_init(&zone->table[i], RTE_PTR_ADD(zone->memory, part.table[i]),
+		cv_flow_table_init(&zone->table[i], RTE_PTR_ADD(zone->memory.start, part.table[i]),
 			max[i], beside, i == 1, &zone->secret);
 		set_places(zone, i == 1, offsets);
-		zone->window[i] = (struct cv_flow_place){
-			RTE_PTR_ADD(zone->memory, part.window[i]), sizeof(struct cv_flow_window)};
+		zone->window[i] =
+			(struct cv_flow_place){RTE_PTR_ADD(zone->memory.start, part.window[i]),
+				sizeof(struct cv_flow_window)};
 		zone->denied_max[i] = max[i] / DENIED_SHARE;
 	}
-	cv_flow_hosts_init(&zone->hosts, RTE_PTR_ADD(zone->memory, part.hosts),
+	zone->carried = RTE_PTR_ADD(zone->memory.start, part.carried);
+	cv_flow_hosts_init(&zone->hosts, RTE_PTR_ADD(zone->memory.start, part.hosts),
 		(uint32_t)RTE_MIN((uint64_t)max[0] + max[1], UINT32_MAX), limits->per_host);
 	zone->shift = shift_for(tsc_hz);
 	zone->stale = 1;
@@ -258,8 +235,7 @@ void cv_flow_zone_destroy(struct cv_flow_zone *zone)
 		return;
 	for (unsigned i = 0; i < zone->groups_count; i++)
 		free(zone->groups[i]);
-	if (zone->memory != NULL)
-		munmap(zone->memory, zone->memory_bytes);
+	cv_flow_memory_free(&zone->memory);
 	free(zone);
 }
 

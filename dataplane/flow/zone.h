@@ -9,6 +9,7 @@
 #include "chain/trace_here.h"
 #include "flow/fragments.h"
 #include "flow/hosts.h"
+#include "flow/memory.h"
 #include "flow/parse.h"
 #include "flow/path.h"
 #include "flow/rewrite.h"
@@ -62,8 +63,8 @@ struct cv_flow_zone {
 	unsigned groups_count;
 	struct cv_flow_counters counters;
 	const struct cv_flow_homes *homes; // NULL: no other worker has flows of these members
-	void *memory;
-	size_t memory_bytes;
+	struct cv_flow_memory memory;
+	struct cv_flow_carried *carried; // its end: what goes along to another process
 	struct cv_flow_secret secret;
 	struct cv_flow_ways ways;
 	struct cv_flow_fragments fragments;

@@ -378,6 +378,7 @@ static enum cv_flow_windows firewall_windows(const void *instance)
 }
 
 static const struct cv_nf_flow firewall_flow = {
+	.in_slots = true,
 	.is_stateful = firewall_is_stateful,
 	.answers = firewall_answers,
 	.windows = firewall_windows,

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""convoy handover: flows go over with their node: answers of those that are known still pass."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convoy.host.counts import RunningNode
+from convoy.host.handover import HandedOver, hand_over
+from convoy.host.node import Node
+from convoy.host.process import wait_for
+from convoy.tester.convoy_gen import ConvoyGen
+from tests.python.node.test_handover import (
+    SOON_S,
+    counts_of,
+    ended,
+    plan_of,
+    runtime_folder,
+)
+
+CORES = sorted(os.sched_getaffinity(0))
+HANDOVERS = int(os.environ.get("CONVOY_HANDOVERS", "8"))
+FLOWS = 1024
+OUT = {"count": FLOWS, "src_ip": "10.0.0.0/22", "dst_ip": "198.51.100.7"}
+BACK = {"count": FLOWS, "src_ip": "198.51.100.7", "dst_ip": "10.0.0.0/22"}
+PORTS = {"src_port": 5000, "dst_port": 5000}
+OPEN = {"packets": FLOWS, "rate_pps": 20000, "duration_s": 5, "drain_s": 1, "tolerance": 1}
+ANSWER = {"rate_pps": 5000, "duration_s": 0.5, "drain_s": 10, "tolerance": 1}
+FEW = {"packets": 64, "rate_pps": 5000, "duration_s": 1, "drain_s": 0.3, "tolerance": 1}
+
+__all__ = ["runtime_folder"]
+pytestmark = pytest.mark.alone
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> dict[str, Any]:
+    """A stateful firewall between two guests, which lets flows begin on the left only."""
+    config = {
+        "stateful": True,
+        "default": "deny",
+        "rules": [{"action": "allow", "src": "10.0.0.0/8", "dst": "198.51.100.0/24"}],
+    }
+    plan = plan_of(tmp_path, {"name": "fw", "type": "firewall", "config": config})
+    back = {"name": "back", "match": {}, "in": "right", "out": "left"}
+    stage = plan["stages"][0] | {
+        "chain": "back",
+        "source": {"port": "right"},
+        "sink": {"port": "left"},
+    }
+    flows = {"max": 8192, "max_ipv6": 64, "per_host": 4}
+    return plan | {
+        "chains": [*plan["chains"], back],
+        "stages": [*plan["stages"], stage],
+        "flows": flows,
+    }
+
+
+@pytest.fixture
+def tester(plan: dict[str, Any]) -> Iterator[ConvoyGen]:
+    ports = [f"vhost-user:{port['path']},ring=1024" for port in plan["ports"]]
+    with ConvoyGen(ports, core=CORES[-1]) as running:
+        yield running
+
+
+def totals(tester: ConvoyGen, trial: dict[str, Any]) -> tuple[int, int]:
+    total = tester.trial(trial).total
+    assert total is not None
+    return total.sent_pkts, total.received_pkts
+
+
+def open_flows(tester: ConvoyGen, node: RunningNode) -> None:
+    """Send each flow's first packet until the node knows all of them."""
+    for _ in range(20):
+        totals(tester, OPEN | {"paths": ["0>1"], "flows": OUT | PORTS})
+        if flows_of(node)["flows_ipv4"] == FLOWS:
+            return
+    raise AssertionError(flows_of(node))
+
+
+def flows_of(node: RunningNode) -> dict[str, Any]:
+    return dict(counts_of(node)["flows"]["fw"])
+
+
+def test_no_flow_is_broken_by_many_handovers(plan, tester, runtime_folder):
+    done: list[HandedOver] = []
+    errors: list[BaseException] = []
+
+    def change(node: RunningNode) -> None:
+        try:
+            for _ in range(HANDOVERS):
+                done.append(hand_over(node))
+                node = done[-1].after
+        except BaseException as error:
+            errors.append(error)
+
+    with Node(plan) as node, ended(runtime_folder):
+        open_flows(tester, node.running)
+        before = flows_of(node.running)
+        opened = counts_of(node.running)["ports"]["left"]["drops"]["tx_full"]
+        changing = threading.Thread(target=change, args=[node.running])
+        changing.start()
+        sent = received = 0
+        while changing.is_alive() or sent < 4 * FLOWS:
+            one = totals(tester, ANSWER | {"paths": ["1>0"], "flows": BACK | PORTS})
+            sent += one[0]
+            received += one[1]
+        changing.join()
+        assert not errors, errors
+        last = done[-1].after
+        counts, after = counts_of(last), flows_of(last)
+        # All answers passed, but what found the ring of a tester full that waited for its core.
+        assert counts["functions"]["fw"]["drops"]["default_denied"] == 0
+        assert sent - received == counts["ports"]["left"]["drops"]["tx_full"] - opened
+        assert after["flows_ipv4"] == before["flows_ipv4"] == FLOWS
+        assert after["created"] == before["created"]
+        assert (after["invalidated"], sum(after["drops"].values())) == (0, 0)
+        # What nobody asked for is still refused.
+        strangers = BACK | PORTS | {"dst_port": 6000}
+        _, passed = totals(tester, FEW | {"paths": ["1>0"], "flows": strangers})
+        assert passed == 0
+
+
+def test_time_outs_and_limits_of_hosts_go_on(plan, tester, runtime_folder):
+    plan["flows"] = plan["flows"] | {"timeouts": {"udp": 2, "udp_new": 2}}
+    of_one_host = {"src_ip": "10.0.0.1", "src_port": "5000-5003", "count": 4}
+    few = OPEN | {"packets": 4, "paths": ["0>1"]}
+    with Node(plan) as node, ended(runtime_folder):
+        wait_for(
+            lambda: totals(tester, few | {"flows": OUT | PORTS | of_one_host})[1] == 4,
+            SOON_S,
+            "the flows",
+        )
+        after = hand_over(node.running).after
+        totals(tester, few | {"flows": OUT | PORTS | of_one_host | {"src_port": "6000-6003"}})
+        flows = flows_of(after)
+        assert (flows["drops"]["flow_host_limit"], flows["created"]) == (4, 4)
+        wait_for(lambda: flows_of(after)["flows_ipv4"] == 0, SOON_S, "the flows' end")
+        assert flows_of(after)["timed_out"] == 4
+        totals(tester, few | {"flows": OUT | PORTS | of_one_host})
+        assert flows_of(after)["created"] == 8
