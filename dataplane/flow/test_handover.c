@@ -24,15 +24,15 @@ static const struct cv_flow_limits usual = {.max = 64,
 		[CV_FLOW_UDP] = 300,
 		[CV_FLOW_DENIED_FOR] = 5}};
 
-// Lets flows from networks below 128 begin, and knows how often it was asked why.
+// Lets flows from networks below 128 begin, and counts its calls by their reason.
 struct guard {
-	unsigned asked[CV_FLOW_REPEAT + 1];
+	unsigned calls[CV_FLOW_REPEAT + 1];
 };
 
 static uint8_t decide(void *instance, struct cv_nf_worker *worker,
 	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot)
 {
-	((struct guard *)instance)->asked[packet->why]++;
+	((struct guard *)instance)->calls[packet->why]++;
 	return (*(const uint8_t *)&actions->tuple.src & 0x80) ? CV_DROP(0) : CV_NEXT;
 }
 
@@ -145,7 +145,7 @@ static void known_flows_are_known_there(void **state)
 	assert_false(passes(new, FLOWS, true));
 	assert_int_equal(counters->created, FLOWS);
 	assert_int_equal(counters->flows_ipv4 - counters->denied, FLOWS);
-	assert_int_equal(new->guards[0].asked[CV_FLOW_CHANGED], FLOWS);
+	assert_int_equal(new->guards[0].calls[CV_FLOW_CHANGED], FLOWS);
 	end(new);
 }
 

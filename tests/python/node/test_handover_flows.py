@@ -120,8 +120,8 @@ def test_no_flow_is_broken_by_many_handovers(plan, tester, runtime_folder):
         assert after["created"] == before["created"]
         assert (after["invalidated"], sum(after["drops"].values())) == (0, 0)
         # What nobody asked for is still refused.
-        strangers = BACK | PORTS | {"dst_port": 6000}
-        _, passed = totals(tester, FEW | {"paths": ["1>0"], "flows": strangers})
+        unknown = BACK | PORTS | {"dst_port": 6000}
+        _, passed = totals(tester, FEW | {"paths": ["1>0"], "flows": unknown})
         assert passed == 0
 
 
