@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """convoy handover: flows go over with their node: answers of those that are known still pass."""
 
+import json
 import os
 import threading
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from convoy.client import Client
 from convoy.host.counts import RunningNode
 from convoy.host.handover import HandedOver, hand_over
 from convoy.host.node import Node
@@ -143,3 +145,22 @@ def test_time_outs_and_limits_of_hosts_go_on(plan, tester, runtime_folder):
         assert flows_of(after)["timed_out"] == 4
         totals(tester, few | {"flows": OUT | PORTS | of_one_host})
         assert flows_of(after)["created"] == 8
+
+
+def test_flows_of_a_function_that_was_added_go_along(plan, tester, runtime_folder):
+    changed = json.loads(json.dumps(plan))
+    plan["stages"] = [stage | {"path": []} for stage in plan["stages"]]
+    plan["functions"] = []
+    first = FEW | {"paths": ["0>1"], "flows": OUT | PORTS | {"count": 64}}
+    answers = FEW | {"paths": ["1>0"], "flows": BACK | PORTS | {"count": 64}}
+    with Node(plan) as node, ended(runtime_folder):
+        with Client(node.running.control, SOON_S) as client:
+            client.apply(changed)
+        wait_for(
+            lambda: (totals(tester, first), flows_of(node.running)["flows_ipv4"])[1] == 64,
+            SOON_S,
+            "the flows",
+        )
+        after = hand_over(node.running).after
+        assert totals(tester, answers | {"drain_s": 10}) == (64, 64)
+        assert flows_of(after)["created"] == 64
