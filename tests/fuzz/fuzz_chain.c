@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_cycles.h>
 #include <rte_eal.h>
 #include <sanitizer/asan_interface.h>
 
@@ -101,9 +102,10 @@ static bool has_next_hops(void)
 	return tx->next_hop_rcu != NULL;
 }
 
-static void flush(void)
+// begun: as cv_tx_flush() has it.
+static void flush(uint64_t begun)
 {
-	cv_tx_flush(tx, CV_TX_ALL);
+	cv_tx_flush(tx, begun);
 	if (cv_trace_is_on())
 		cv_trace_flush();
 }
@@ -425,7 +427,7 @@ static void take(struct rte_mbuf **frames, uint16_t n)
 	}
 	unguard();
 	if (settings[0] & 4)
-		flush();
+		flush(settings[2] & 64 ? rte_rdtsc() : CV_TX_ALL);
 }
 
 // A convoy, or what is nearly one: the bytes are its packets, of how they are cut.
@@ -559,7 +561,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (n > 0)
 		take(frames, n);
-	flush();
+	flush(CV_TX_ALL);
 	check();
 	check_trace();
 	cv_trace_set(NULL);
@@ -599,6 +601,8 @@ static void make_next_hops(void)
 			.vlan = {{0x8100, 9}}};
 
 		next_hops[i].port = i == 3 ? 2 : 1;
+		next_hops[i].wait =
+			i & 1 ? UINT32_MAX * UINT64_C(1000) : 0; // longer than any input
 		must(cv_outer_set(&next_hops[i].outer, &config, NULL) == 0, "an outer header");
 	}
 	must(cv_next_hop_rcu_init(&next_hop_rcu,
