@@ -179,6 +179,10 @@ class Running(Scope):
         """Return what packets cost by its own counters, or None: it does not count that."""
         return None
 
+    def part_costs(self) -> Mapping[str, Cost]:
+        """Return the same for each of its parts that counts, by name; none: it is one program."""
+        return {}
+
     def output(self) -> Mapping[str, str]:
         """Return what its processes said, by their names; also after it was stopped."""
         return {}

@@ -2,13 +2,15 @@
 # Copyright 2026 The Convoy authors
 """A virtual switch with VNFs behind it, as the papers have it: port, switch, VNF, switch, … port.
 
-Each function of the setup runs in a VNF of its own, a process that the switch joins to the next one
-by vhost-user; without a function there is one VNF that only forwards. Options say what the VNFs
-are, and where packets are aggregated: in the VNFs themselves (native), under the switch
-(libconvoy_vhost), under the guests (libconvoy_ethdev), or under both.
+Each function of the setup runs in a VNF of its own, a process or a QEMU guest that the switch joins
+to the next one by vhost-user; without a function there is one VNF that only forwards. Options say
+what the VNFs are, and where packets are aggregated: in the VNFs themselves (native), under the
+switch (libconvoy_vhost), under the guests (libconvoy_ethdev), or under both.
 
 With a core for each, each has its own. With fewer, switch and VNFs share the first one: they yield
-to each other where all can, and get the core in turn where one cannot (convoy/host/turns.py).
+to each other where all can, and get the core in turn where one cannot (convoy/host/turns.py). A
+guest's processors are threads of QEMU that sleep without packets: the kernel's scheduler divides
+the core between them and the switch.
 """
 
 import os
@@ -21,13 +23,15 @@ from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Se
 from convoy.dut.convoy import NATIVE, SLOTS, Convoy
 from convoy.dut.ovs_dpdk import OvsDpdk
 from convoy.dut.testpmd import Testpmd
+from convoy.dut.vm import Vm
 from convoy.errors import InputError
 from convoy.host.turns import TURN_US, in_turn
 
-VNFS: dict[str, Device] = {"convoy": Convoy(), "testpmd": Testpmd()}
+VNFS: dict[str, Device] = {"convoy": Convoy(), "testpmd": Testpmd(), "vm": Vm()}
 SWITCH, GUEST, BOTH = "switch", "guest", "both"  # whose library aggregates
 TURN_SLOTS = 1024
 YIELDING = ("convoy",)  # whose loops yield under load too
+SCHEDULED = ("vm",)  # without a poll loop
 
 
 def _own(setup: Setup) -> bool:
@@ -49,7 +53,7 @@ def parts(switch: Device, setup: Setup) -> tuple[Setup, list[Setup]]:
     slots = None if own or vnf != "convoy" else shared
     kind = "virtio-user-server" if switch.connects else "virtio-user"
     addresses = [str(setup.folder / f"vnf{i}") for i in range(2 * count)]
-    options = {"convoys": {"convoy": NATIVE, "testpmd": "ethdev-view"}[vnf]}
+    options = {"convoys": {"convoy": NATIVE, "testpmd": "ethdev-view"}.get(vnf, "no")}
     # What is aggregated under the switch has another end: the node itself, or a library.
     aggregates = convoys in (NATIVE, GUEST, BOTH) or (convoys == SWITCH and vnf == "convoy")
     vnfs = [
@@ -105,6 +109,8 @@ class _Running(Running):
             self.notes += ("switch and VNFs have a core each",)
         elif self._cooperative:
             self.notes += ("switch and VNFs share a core: their loops yield to each other",)
+        elif vnf in SCHEDULED:
+            self.notes += ("switch and guests share a core: the kernel's scheduler divides it",)
         else:
             self.notes += (f"switch and VNFs share a core: each gets it for {TURN_US} us in turn",)
 
@@ -146,6 +152,10 @@ class _Running(Running):
         source = " + ".join(dict.fromkeys(cost.source for cost in known))
         # Packets pass the switch several times, the first VNF once.
         return Cost(sum(cost.busy_cycles for cost in known), known[1].packets, source)
+
+    def part_costs(self) -> Mapping[str, Cost]:
+        costs = {name: part.cost() for name, part in self._parts.items()}
+        return {name: cost for name, cost in costs.items() if cost is not None}
 
     def processes(self) -> tuple[int, ...]:
         return tuple(pid for part in self._parts.values() for pid in part.processes())
@@ -190,6 +200,8 @@ class SwitchVnf(Device):
             raise InputError(f"convoys=native: {vnf} knows no convoys; use vnf=convoy, or guest")
         if convoys in (GUEST, BOTH) and vnf != "testpmd":
             raise InputError(f"convoys={convoys}: the library goes under testpmd; use vnf=testpmd")
+        if convoys == SWITCH and vnf == "vm":
+            raise InputError("convoys=switch: a guest's kernel loses packets there; leave it out")
         if convoys in (SWITCH, BOTH) and "convoys" not in self.switch.ability.options:
             raise InputError(f"convoys={convoys}: {self.switch.name} is measured without it")
         if convoys in (SWITCH, BOTH) and "vhost" not in self.switch.ability.options["convoys"]:
@@ -197,6 +209,7 @@ class SwitchVnf(Device):
         if VNFS[vnf].presence().missing:
             raise InputError(VNFS[vnf].presence().missing)
         shared = not _own(setup) and not _cooperative(self.switch.name, vnf)
+        shared = shared and vnf not in SCHEDULED
         if shared and os.geteuid() != 0:
             raise InputError("poll loops that cannot yield share a core; only root gives turns")
         of_switch, of_vnfs = parts(self.switch, setup)

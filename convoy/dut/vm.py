@@ -97,8 +97,10 @@ def _port(number: int, at: PortAt, mac: str, accelerator: str) -> list[str]:
     if at.kind == "tap":
         tap = f"tap,id=n{number},ifname={at.address},script=no,downscript=no"
         return ["-netdev", tap, "-device", device]
+    # A switch that connects finds a socket that QEMU made, and waits at.
+    how = "server=on" if at.kind == "virtio-user-server" else "reconnect=1"
     return [
-        "-chardev", f"socket,id=c{number},path={at.address},reconnect=1",
+        "-chardev", f"socket,id=c{number},path={at.address},{how}",
         "-netdev", f"vhost-user,id=n{number},chardev=c{number}",
         "-device", device,
     ]  # fmt: skip
@@ -200,7 +202,7 @@ class Vm(Device):
     name = "vm"
     ability = Ability(
         functions=frozenset(FUNCTIONS),
-        port_kinds=frozenset({"virtio-user", "tap"}),
+        port_kinds=frozenset({"virtio-user", "virtio-user-server", "tap"}),
         cores=4,
         both_ways=True,
         options={"guest": ("kernel", "convoy"), "accelerator": ("best", "kvm", "tcg")},

@@ -42,6 +42,7 @@ def as_json(row: Row) -> dict[str, Any]:
         "mrr_pps": row.mrr_pps,
         "cycles_per_packet": row.node_cycles_per_packet,
         "cycles_source": row.cycles_source,
+        "part_cycles_per_packet": {name: list(each) for name, each in row.part_cycles.items()},
         "function_cycles_per_packet": row.function_cycles_per_packet,
         "cpu_share": row.cpu_share,
         "core_share": row.core_share,

@@ -274,6 +274,18 @@ def saturation(run: Run, scenario: str) -> Table:
     return out
 
 
+def sides(run: Run, scenario: str) -> Table:
+    """What a switch and each VNF behind it spend on a packet, by their own counters."""
+    out = Table(
+        ["setup", "device", FRAME, "part", Column("cycles", "per packet that came through")],
+        title="Each side's own cycles: busy TSC ticks, median and range of all trials",
+    )
+    for row in run.of(scenario):
+        for name, cycles in row.part_cycles.items():
+            out.add(row.setup, row.name, row.size, name, spread(cycles, 1, 0))
+    return out
+
+
 def setups_compared(run: Run, scenario: str) -> Table:
     """What a scenario's `compare` names, beside target and paper."""
     out = Table(
@@ -335,6 +347,8 @@ def beside(run: Run, scenario: str) -> list[Table]:
     ]
     if run.scenarios[scenario].saturation:
         result.append(saturation(run, scenario))
+    if any(row.part_cycles for row in run.of(scenario)):
+        result.append(sides(run, scenario))
     if run.scenarios[scenario].compare:
         result.append(setups_compared(run, scenario))
     if "dataplane-vs-vnf-table2-mbps" in names and run.served(scenario):

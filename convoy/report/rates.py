@@ -147,6 +147,21 @@ def _at_saturation(trials: Sequence[Trial]) -> dict[str, Any]:
     return result
 
 
+def _part_cycles(trials: Sequence[Trial]) -> dict[str, tuple[float, ...]]:
+    """Return what each part of a device spent on a packet that came through.
+
+    At closed-loop saturation, or else in the trials of the other cycles.
+    """
+    valid = [trial for trial in trials if trial.load == SATURATION and trial.verdict != "invalid"]
+    result: dict[str, tuple[float, ...]] = {}
+    for trial in valid or _busiest(trials):
+        total = trial.result.total
+        for name, cost in trial.part_costs.items() if total and total.received_pkts else ():
+            assert total is not None
+            result[name] = (*result.get(name, ()), cost.cycles / total.received_pkts)
+    return result
+
+
 def _rates(searches: Sequence[Search]) -> dict[str, dict[int, float]]:
     """Return the rates that count, by goal and repeat.
 
@@ -242,6 +257,7 @@ def _row(every_trial: Sequence[Trial], every_search: Sequence[Search], reference
         host_state=_middle(counted),
         degraded=slow,
         excluded_rounds=len(out),
+        part_cycles=_part_cycles(trials),
     )
 
 

@@ -17,7 +17,7 @@ from convoy.results.applications import ApplicationTrial
 from convoy.results.archive import unpacked
 from convoy.results.documents import BenchPlan, Cannot, Host
 from convoy.results.folder import RunFolder
-from convoy.results.trials import GoalResult, Point, Search, Trial
+from convoy.results.trials import Cost, GoalResult, Point, Search, Trial
 
 ROWS_MOST = 1_000_000
 _ALLOWED = {
@@ -50,6 +50,17 @@ class _Whole:
 class _Goal:
     point: Point
     goal: GoalResult
+
+
+@dataclass(frozen=True)
+class _Part:
+    trial: Trial
+    name: str
+    cost: Cost
+
+    @property
+    def point(self) -> Point:
+        return self.trial.point
 
 
 def _words(words: Iterable[str]) -> str:
@@ -194,6 +205,20 @@ TRIALS = Table(
         "ended_unix_s": lambda t: t.ended_unix_s,
     },
 )
+PARTS = Table(
+    "parts",
+    "what a switch, or a VNF behind it, spent in a trial",
+    {
+        **_OF_POINT,
+        "load": lambda p: p.trial.load or None,
+        "verdict": lambda p: p.trial.verdict,
+        "received_pkts": lambda p: _total("received_pkts")(p.trial),
+        "part": lambda p: p.name,
+        "cycles": lambda p: p.cost.cycles,
+        "packets": lambda p: p.cost.packets,
+        "counted_by": lambda p: p.cost.source,
+    },
+)
 APPLICATIONS = Table(
     "applications",
     "a client and a server behind a device; figure is what is compared",
@@ -210,7 +235,7 @@ APPLICATIONS = Table(
         "value": lambda a: a.figures.get(a.figure),
     },
 )
-TABLES = (RUNS, VERSIONS, EXCLUDED, POINTS, GOALS, TRIALS, APPLICATIONS)
+TABLES = (RUNS, VERSIONS, EXCLUDED, POINTS, GOALS, TRIALS, PARTS, APPLICATIONS)
 
 
 @dataclass(frozen=True)
@@ -251,7 +276,9 @@ class Database:
         self._insert(run, EXCLUDED, excluded)
         self._insert(run, POINTS, searches)
         self._insert(run, GOALS, _goals(searches))
-        self._insert(run, TRIALS, (one for one in tried if isinstance(one, Trial)))
+        trials = [one for one in tried if isinstance(one, Trial)]
+        self._insert(run, TRIALS, trials)
+        self._insert(run, PARTS, (_Part(t, *one) for t in trials for one in t.part_costs.items()))
         served = (one for one in tried if isinstance(one, ApplicationTrial))
         self._insert(run, APPLICATIONS, served)
 

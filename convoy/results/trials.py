@@ -86,6 +86,7 @@ class Trial(_Line):
     device_cpu_ns: int | None = None  # CPU time of the device's processes; None: it has none
     core_busy_share: float | None = None  # of the device's core, whoever used it (/proc/stat)
     cost: Cost | None = None  # None: the device does not count that
+    part_costs: dict[str, Cost] = Field(default_factory=dict)  # of a switch, and VNFs behind it
     device_before: dict[str, Any] | None = None  # what the device counted, by its own names
     device_after: dict[str, Any] | None = None
     ended_unix_s: float = 0.0

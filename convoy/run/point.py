@@ -16,7 +16,8 @@ from convoy.host.run_queue import pollers, run_queue_delay_ns, softirqs, thread_
 from convoy.results.folder import RunFolder
 from convoy.results.host_state import Figures, attributed, figures, of_trial
 from convoy.results.trial_result import TrialResult
-from convoy.results.trials import SATURATION, Cost, GoalResult, Point, Search, Trial
+from convoy.results.trials import SATURATION, GoalResult, Point, Search, Trial
+from convoy.run.device_cost import Spent, between
 from convoy.run.flow_order import FlowOrder
 from convoy.run.host_state import HostState
 from convoy.run.judge import (
@@ -223,7 +224,7 @@ class Measurement:
     ) -> Trial:
         running, pids = self._running, self._running.processes()
         trial_specification = self._specification(rate_pps, duration_s)
-        before, cost = running.counters(), running.cost()
+        before, cost = running.counters(), Spent.now(running)
         used_ns, core = cpu_ns(pids), core_time(self._core)
         began_ns = time.monotonic_ns()
         with uninterrupted(self._alone(), duration_s + DRAIN_S) as alone:
@@ -261,7 +262,7 @@ class Measurement:
                 and self._degraded(result)
             ):
                 verdict = "invalid"  # it might have kept up, had the machine stayed as it was
-        cost_after = running.cost()
+        whole, parts = between(cost, Spent.now(running))
         return Trial(
             point=self._point,
             purpose=purpose,
@@ -279,13 +280,8 @@ class Measurement:
             elapsed_ns=elapsed_ns,
             device_cpu_ns=used_ns if pids else None,
             core_busy_share=busy,
-            cost=Cost(
-                cycles=cost_after.busy_cycles - cost.busy_cycles,
-                packets=cost_after.packets - cost.packets,
-                source=cost_after.source,
-            )
-            if cost is not None and cost_after is not None
-            else None,
+            cost=whole,
+            part_costs=parts,
             device_before=before,
             device_after=running.counters(),
             ended_unix_s=round(time.time(), 3),

@@ -41,6 +41,11 @@ REFUSED = [
     ),
     ("testpmd+vnf", setup((functions.bridge(),), options={"convoys": "guest"}), "use vnf=testpmd"),
     ("testpmd+vnf", setup((functions.bridge(),), options={"convoys": "switch"}), "ovs-dpdk only"),
+    (
+        "ovs-dpdk+vnf",
+        setup((functions.router(10),), options={"vnf": "vm", "convoys": "switch"}),
+        "guest's kernel",
+    ),
     ("testpmd", setup(kind="memif"), "testpmd has no memif ports"),
     ("ovs-dpdk", setup((IPV6,)), "ovs-dpdk: 2001:db8::/32: devices are compared with IPv4"),
     ("ovs-dpdk", setup(deployment="pipeline"), "ovs-dpdk cannot be deployed as pipeline"),

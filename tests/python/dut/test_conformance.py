@@ -286,7 +286,8 @@ def conforms_to(
     )
     if device.cannot(setup):
         pytest.skip(device.cannot(setup))
-    names = {device.name, f"{device.name}-{kind}"}
+    # What is behind a switch does as it does alone.
+    names = {device.name, f"{device.name}-{kind}", options.get("vnf", "")}
     chosen = [row for row in rows if not names & row.not_of]
     pair = (ports[0], ports[1])
     with joined(device, pair, folder, "convoys" in options) as ends, device.start(setup) as running:
@@ -335,6 +336,20 @@ def test_vnfs_behind_a_switch(name, case, options, here, tmp_path: Path):
     here(device(name))
     notes = conforms(device(name), "vhost-user", case, tmp_path, **options)
     assert any(note.startswith("switch and VNFs share a core") for note in notes)
+
+
+@pytest.mark.skipif(
+    "CONVOY_GUESTS" not in os.environ, reason="guests boot for minutes: CONVOY_GUESTS=1"
+)
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [("ovs-dpdk+vnf", "firewall"), ("convoy+vnf", "firewall"), ("testpmd+vnf", "router")],
+)
+def test_guests_behind_a_switch(name, case, here, tmp_path: Path):
+    here(device(name))
+    here(device("vm"))
+    notes = conforms(device(name), "vhost-user", case, tmp_path, vnf="vm")
+    assert "switch and guests share a core: the kernel's scheduler divides it" in notes
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""What a switch and the VNF behind it spend, each by its own counters."""
+
+from convoy.dut.base import Cost as Counted
+from convoy.dut.dummy import Dummy, RunningDummy
+from convoy.report.html import html
+from convoy.report.run_data import read
+from convoy.report.run_document import document
+from convoy.results.database import Database
+from convoy.results.folder import RunFolder
+from convoy.results.trials import Cost
+from convoy.run.device_cost import Spent, between
+
+from .test_run import run
+
+
+def counted(cycles, packets, source="workers"):
+    return Counted(cycles, packets, source)
+
+
+def test_what_was_spent_in_between():
+    before = Spent(None, {"switch": counted(100, 10), "VNF 1": counted(50, 5)})
+    after = Spent(counted(7, 7), {"switch": counted(400, 30), "VNF 2": counted(9, 9)})
+    assert between(before, after) == (
+        None,  # it did not count before
+        {"switch": Cost(cycles=300, packets=20, source="workers")},
+    )
+    assert between(Spent(counted(1, 1), {}), after)[0] == Cost(
+        cycles=6, packets=6, source="workers"
+    )
+
+
+class Two(RunningDummy):
+    """A switch that spends 3 times as much as the VNF behind it."""
+
+    def part_costs(self):
+        whole = self.cost()
+        return {
+            "switch": counted(3 * whole.busy_cycles, 2 * whole.packets),
+            "VNF 1": counted(whole.busy_cycles, whole.packets),
+        }
+
+
+class Composed(Dummy):
+    """Both."""
+
+    name = "composed"
+
+    def start(self, setup):
+        return Two(self.curve, setup)
+
+
+def test_each_side_is_in_results_report_and_tables(tmp_path):
+    run(tmp_path, {"composed": Composed()}, repeats=1)
+    trials = [t for t in RunFolder(tmp_path).trials() if t.cost and t.cost.packets]
+    assert trials
+    for trial in trials:
+        switch, vnf = trial.part_costs["switch"], trial.part_costs["VNF 1"]
+        assert (switch.cycles, vnf.cycles) == (3 * trial.cost.cycles, trial.cost.cycles)
+    row = next(row for row in read([tmp_path]).rows if row.part_cycles)
+    switch, vnf = row.part_cycles["switch"], row.part_cycles["VNF 1"]
+    assert len(switch) == len(vnf) > 0
+    # Of what came through: a curve spends nothing on what it loses.
+    assert vnf == row.node_cycles
+    page = html(document(read([tmp_path])))
+    assert "Each side" in page
+    rows = Database([tmp_path]).query("SELECT DISTINCT part FROM parts ORDER BY 1").rows
+    assert rows == (("VNF 1",), ("switch",))
