@@ -76,6 +76,17 @@ static void add_sizes(struct additions *to, uint64_t *sizes, const json_t *objec
 	}
 }
 
+// Receptions by their most frames: {"1": 12, "4": 4711}.
+static void add_bursts(struct additions *to, uint64_t *bursts, const json_t *object)
+{
+	for (unsigned i = 0; i < CV_RX_BURST_BUCKETS; i++) {
+		char key[8];
+
+		snprintf(key, sizeof(key), "%u", 1u << i);
+		add(to, &bursts[i], object, key);
+	}
+}
+
 static void add_compression(
 	struct additions *to, struct cv_compression_counters *counters, const json_t *object)
 {
@@ -100,6 +111,7 @@ static void add_port(
 	add(to, &counters->tx_bytes, object, "tx_bytes");
 	for (unsigned why = 0; why < CV_DROP_REASONS; why++)
 		add(to, &counters->drops[why], drops, cv_drop_reason_names[why]);
+	add_bursts(to, counters->rx_bursts, json_object_get(object, "rx_bursts"));
 	if (!node->plan->port_convoys[port].carries)
 		return;
 	frames = &node->rx_frames[port * node->plan->workers_count];

@@ -78,9 +78,17 @@ class Page:
         self._lines.setdefault(metric, []).append(line)
 
     def add_histogram(
-        self, metric: Metric, counts: Mapping[int, int], bounds: tuple[int, ...], labels: str
+        self,
+        metric: Metric,
+        counts: Mapping[int, int],
+        bounds: tuple[int, ...],
+        labels: str,
+        values: int | None = None,
     ) -> None:
-        """Add a distribution: how often each value was, in buckets up to and with each bound."""
+        """Add a distribution: how often each value was, in buckets up to and with each bound.
+
+        values: their sum, where counts are of bounds.
+        """
         lines = self._lines.setdefault(metric, [])
         for bound in bounds:
             below = sum(count for value, count in counts.items() if value <= bound)
@@ -88,7 +96,8 @@ class Page:
         total = sum(counts.values())
         lines.append(f'{metric.name}_bucket{{{labels},le="+Inf"}} {total}')
         lines.append(f"{metric.name}_count{{{labels}}} {total}")
-        values = sum(value * count for value, count in counts.items())
+        if values is None:
+            values = sum(value * count for value, count in counts.items())
         lines.append(f"{metric.name}_sum{{{labels}}} {values}")
 
     def text(self, format: Format = Format.OPENMETRICS) -> str:

@@ -12,6 +12,8 @@ Counts = Mapping[str, Any]
 
 # Most packets of a frame that a bucket counts; convoys have at most 255.
 FILL = (1, 2, 4, 8, 16, 32, 64, 128)
+# Most frames of a reception; the node counts by these.
+BURST = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 UP = Metric(Kind.GAUGE, "convoy_up", "Whether the node answered this scrape.")
 BUILD = Metric(Kind.INFO, "convoy_build", "Version of the node.", ("version",))
@@ -62,6 +64,12 @@ DEVICE_BROKEN = Metric(
     "convoy_port_device_broken_queues",
     "Queues that their peer broke; they rest until it connects again.",
     ("port",),
+)
+RX_BURST = Metric(
+    Kind.HISTOGRAM,
+    "convoy_port_rx_burst_frames",
+    "Frames that the port gave at a time.",
+    ("port", "le"),
 )
 RX_FILL = Metric(
     Kind.HISTOGRAM,
@@ -209,6 +217,9 @@ def _add_port(page: Page, labels: str, port: Counts) -> None:
         page.add(metric, port[key], labels)
     for reason, packets in port["drops"].items():
         page.add(PORT_DROPPED, packets, f"{labels},{label('reason', reason)}")
+    if "rx_bursts" in port:  # an older node has none
+        bursts = _sizes(port["rx_bursts"])
+        page.add_histogram(RX_BURST, bursts, BURST, labels, port["rx_frames"])
     device = port.get("device", {})
     if "link" in device:
         page.add(PORT_LINK, int(device["link"] == "up"), labels)

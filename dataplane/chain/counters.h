@@ -45,11 +45,15 @@ struct cv_nf_counters {
 	uint64_t outputs[CV_OUTPUTS_MAX]; // packets, by output
 } __rte_cache_aligned;
 
+#define CV_RX_BURST_BUCKETS 9 // up to 256 frames, CV_VIEWS_MAX
+
 // One worker's share of one port.
 struct cv_port_counters {
 	uint64_t rx_packets, rx_frames, rx_bytes; // a convoy is one frame of several packets;
 	uint64_t tx_packets, tx_frames, tx_bytes; // bytes are those of frames
 	uint64_t drops[CV_DROP_REASONS]; // packets, at rx or tx
+	// Receptions: of 1 frame, of 2, of up to 4, 8, ... The sum of all frames is rx_frames.
+	uint64_t rx_bursts[CV_RX_BURST_BUCKETS];
 } __rte_cache_aligned;
 
 // Frames of several packets to a next hop that compresses, and compressed ones that were received.

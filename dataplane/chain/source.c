@@ -244,6 +244,13 @@ static uint16_t poll_port(
 	return n;
 }
 
+// Of n > 0 frames, or packets that a port coalesced.
+static CV_INLINE void count_burst(struct cv_port_counters *counters, unsigned n)
+{
+	// The binary logarithm, rounded up.
+	cv_count(&counters->rx_bursts[31 - __builtin_clz(2 * n - 1)], 1);
+}
+
 static uint16_t poll_ring(
 	struct cv_worker *worker, const struct cv_source *source, struct cv_burst *burst)
 {
@@ -268,9 +275,14 @@ static uint16_t poll_ring(
 uint16_t cv_source_poll(
 	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst, bool ports)
 {
+	uint16_t n;
+
 	if (source->waits && !has_room(source))
 		return 0;
 	if (source->ring != NULL)
 		return poll_ring(worker, source, burst);
-	return ports ? poll_port(worker, source, burst) : 0;
+	n = ports ? poll_port(worker, source, burst) : 0;
+	if (n > 0)
+		count_burst(&worker->paths.ports_counters[source->in], n);
+	return n;
 }

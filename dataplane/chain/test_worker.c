@@ -290,6 +290,18 @@ static uint64_t all_drops(const struct rig *rig)
 	return sum;
 }
 
+// Each reception is in the bucket of its frames: they are as many as the buckets allow.
+static void assert_bursts(const struct cv_port_counters *counters)
+{
+	uint64_t least = counters->rx_bursts[0], most = counters->rx_bursts[0];
+
+	for (unsigned i = 1; i < CV_RX_BURST_BUCKETS; i++) {
+		least += counters->rx_bursts[i] * ((1u << (i - 1)) + 1);
+		most += counters->rx_bursts[i] << i;
+	}
+	assert_in_range(counters->rx_frames, least, most);
+}
+
 // received = sent + dropped, as counted and as seen by the ports; nothing held, nothing leaked.
 static void assert_conserved(const struct rig *rig)
 {
@@ -554,6 +566,7 @@ static void convoys_among_plain_packets(void **state)
 			assert_int_equal(number(&rig.ports[1], i), i);
 		assert_int_equal(rig.ports[0].coalesced > 0, rows[row].coalesces);
 		assert_int_equal(rig.port_counters[0][0].rx_frames, rig.ports[0].in_count);
+		assert_bursts(&rig.port_counters[0][0]);
 		assert_conserved(&rig);
 		cv_ring_free(rig.ring);
 	}

@@ -35,6 +35,7 @@ def made_up(ports: int = 2, functions: int = 3) -> dict[str, Any]:
                 "kind": "vhost-user",
                 **{f"{way}_{what}": 1000 * i for way in ("rx", "tx") for what in UNITS},
                 "drops": dict.fromkeys(reasons, i),
+                "rx_bursts": {"1": 5, "8": 2, "256": 1},
                 "device": {"link": "up", "rx_errors": 0, "kicks": 5, "broken_queues": 0},
             }
             for i in range(ports)

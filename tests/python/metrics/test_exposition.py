@@ -86,6 +86,18 @@ def test_convoys_are_a_histogram():
     assert value(samples, f"{name}_sum", next_hop="b") == 10 + 4 * 23 + 255
 
 
+def test_bursts_are_a_histogram_whose_buckets_are_the_nodes():
+    samples = samples_of(page_of(made_up(), "1").text())
+    name = "convoy_port_rx_burst_frames"
+    below = [
+        value(samples, f"{name}_bucket", port="p1", le=le)
+        for le in ("1.0", "4.0", "8.0", "128.0", "256.0", "+Inf")
+    ]
+    assert below == [5, 5, 7, 7, 8, 8]
+    assert value(samples, f"{name}_count", port="p1") == 8
+    assert value(samples, f"{name}_sum", port="p1") == 1000  # its frames
+
+
 def test_controllers_are_there_only_if_the_node_has_some():
     names = ("entries", "controllers", "connections", "changes", "refused", "frames")
     counts = {name: i for i, name in enumerate((*names, "frames_refused"))}

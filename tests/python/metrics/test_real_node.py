@@ -113,6 +113,9 @@ def test_metrics_are_what_top_says(node, folder):
         drops = "convoy_function_dropped_packets_total"
         assert value(samples, "convoy_port_rx_packets_total", port="inside") == 10
         assert value(samples, drops, **fw, reason="denied") == BAD + WORSE
+        bursts = "convoy_port_rx_burst_frames"
+        assert 1 <= value(samples, f"{bursts}_count", port="inside") <= 10
+        assert value(samples, f"{bursts}_sum", port="inside") == 10
         assert value(samples, "convoy_function_rule_packets_total", **fw, rule="bad") == BAD
         assert value(samples, "convoy_function_unmatched_packets_total", **fw) == GOOD
         assert value(samples, "convoy_function_packets_total", **cgn) == GOOD
