@@ -19,6 +19,7 @@ struct cv_track {
 	uint8_t state;
 	const uint8_t *data; // where it begins now
 	const struct rte_mbuf *frame; // of the convoy that it was put into; NULL: none
+	uint64_t placed; // when it left its path, or came to where it lies: in the order of a count
 	struct cv_trace_record record; // and its bytes
 };
 
@@ -30,6 +31,7 @@ struct cv_trace {
 	unsigned on; // tracks of that state
 	unsigned cursor; // where the last one was found
 	unsigned first; // track of the burst that is under way
+	uint64_t placements;
 	bool running; // between cv_trace_begin() and cv_trace_end()
 	uint64_t skip, random; // packets until the next sample
 

@@ -144,13 +144,16 @@ static struct cv_track *find_on(struct cv_trace *trace, const uint8_t *data)
 // The track of a packet that left by itself, the newest one: its buffer may have been another's before.
 static struct cv_track *find_left(const struct cv_trace *trace, const uint8_t *data)
 {
-	for (unsigned i = trace->taken; i > 0; i--) {
-		struct cv_track *track = cv_trace_track(trace, i - 1);
+	struct cv_track *newest = NULL;
 
-		if (track->state == CV_TRACK_LEFT && track->frame == NULL && track->data == data)
-			return track;
+	for (unsigned i = 0; i < trace->taken; i++) {
+		struct cv_track *track = cv_trace_track(trace, i);
+
+		if (track->state == CV_TRACK_LEFT && track->frame == NULL && track->data == data &&
+			(newest == NULL || track->placed > newest->placed))
+			newest = track;
 	}
-	return NULL;
+	return newest;
 }
 
 void cv_trace_before(const struct cv_path *path, unsigned step, const struct cv_nf_worker *worker,
@@ -291,6 +294,7 @@ void cv_trace_leave(const struct cv_path *path, const struct cv_burst *burst)
 		track->record.out = view->out;
 		track->record.end = ring ? CV_TRACE_RING : CV_TRACE_SENT;
 		track->state = CV_TRACK_LEFT;
+		track->placed = ++trace->placements;
 		trace->on--;
 	}
 }
@@ -332,20 +336,21 @@ void cv_trace_refused(const struct rte_mbuf *frame, uint8_t in, enum cv_drop_rea
 // A frame that was not sent: a convoy, or one packet. What had the same buffer before was sent.
 static void drop_frame(struct cv_trace *trace, const struct rte_mbuf *frame)
 {
-	const uint8_t *data = rte_pktmbuf_mtod(frame, const uint8_t *);
-	struct cv_track *track;
+	struct cv_track *single = find_left(trace, rte_pktmbuf_mtod(frame, const uint8_t *));
+	const uint64_t placed = single == NULL ? 0 : single->placed;
 	bool convoy = false;
 
 	for (unsigned i = 0; i < trace->taken; i++) {
-		track = cv_trace_track(trace, i);
-		if (track->state != CV_TRACK_LEFT || track->frame != frame)
+		struct cv_track *track = cv_trace_track(trace, i);
+
+		if (track->state != CV_TRACK_LEFT || track->frame != frame ||
+			track->placed < placed)
 			continue;
 		cv_trace_finish(trace, track, CV_TRACE_DROPPED, CV_DROP_TX_FULL);
 		convoy = true;
 	}
-	track = convoy ? NULL : find_left(trace, data);
-	if (track != NULL)
-		cv_trace_finish(trace, track, CV_TRACE_DROPPED, CV_DROP_TX_FULL);
+	if (!convoy && single != NULL)
+		cv_trace_finish(trace, single, CV_TRACE_DROPPED, CV_DROP_TX_FULL);
 }
 
 void cv_trace_unsent(struct rte_mbuf *const *frames, unsigned n)
@@ -385,11 +390,13 @@ void cv_trace_next_hops(const struct cv_burst *burst, const uint16_t *next_hops,
 
 void cv_trace_moved(const struct cv_view *from, const uint8_t *to)
 {
-	const uint8_t *data = cv_view_packet(from);
-	struct cv_track *track = find_left(cv_trace_here, data);
+	struct cv_trace *trace = cv_trace_here;
+	struct cv_track *track = find_left(trace, cv_view_packet(from));
 
-	if (track != NULL)
-		track->data = to;
+	if (track == NULL)
+		return;
+	track->data = to;
+	track->placed = ++trace->placements;
 }
 
 // Whether a packet that lies in a convoy is a track's.
@@ -408,20 +415,24 @@ void cv_trace_convoy(const struct rte_mbuf *frame, uint16_t next_hop, const uint
 	const uint8_t *end, unsigned count)
 {
 	static const struct rte_mbuf sent; // of convoys that had the buffer before
-	const struct cv_trace *trace = cv_trace_here;
+	struct cv_trace *trace = cv_trace_here;
+	const uint64_t placed = ++trace->placements;
 
 	for (unsigned i = 0; i < trace->taken; i++)
 		if (cv_trace_track(trace, i)->frame == frame)
 			cv_trace_track(trace, i)->frame = &sent;
 	for (unsigned len; begin + CV_CONVOY_PREFIX_LEN < end;
 		begin += CV_CONVOY_PREFIX_LEN + len) {
-		len = rte_be_to_cpu_16(cv_load_be16(begin));
+		// The length of a single packet is not written before it.
+		len = count == 1 ? (unsigned)(end - begin) - CV_CONVOY_PREFIX_LEN
+				 : rte_be_to_cpu_16(cv_load_be16(begin));
 		for (unsigned i = 0; i < trace->taken; i++) {
 			struct cv_track *track = cv_trace_track(trace, i);
 
 			if (!is_of(trace, track, next_hop, begin + CV_CONVOY_PREFIX_LEN, len))
 				continue;
 			track->frame = frame;
+			track->placed = placed;
 			track->record.convoy = (uint8_t)count;
 			break;
 		}
