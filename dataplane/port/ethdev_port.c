@@ -3,6 +3,7 @@
 //
 // A port that is one DPDK device from open to close.
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "port/ethdev.h"
@@ -56,13 +57,21 @@ static int start(struct cv_port *port, struct cv_error *error)
 	return cv_ethdev_start(&ethdev->dev, error);
 }
 
+// No callback runs after this, and none begins: the next device of this number has its list.
+static void end_callback(struct cv_ethdev_port *ethdev)
+{
+	if (ethdev->peer == NULL)
+		return;
+	while (rte_eth_dev_callback_unregister(ethdev->dev.id, RTE_ETH_EVENT_INTR_LSC, link_changed,
+		       ethdev) == -EAGAIN) // it runs just now
+		sched_yield();
+}
+
 static void stop(struct cv_port *port)
 {
 	struct cv_ethdev_port *ethdev = (struct cv_ethdev_port *)port;
 
-	if (ethdev->peer != NULL)
-		rte_eth_dev_callback_unregister(
-			ethdev->dev.id, RTE_ETH_EVENT_INTR_LSC, link_changed, ethdev);
+	end_callback(ethdev);
 	rte_eth_dev_stop(ethdev->dev.id);
 }
 
@@ -70,9 +79,7 @@ static void close_port(struct cv_port *port)
 {
 	struct cv_ethdev_port *ethdev = (struct cv_ethdev_port *)port;
 
-	if (ethdev->peer != NULL)
-		rte_eth_dev_callback_unregister(
-			ethdev->dev.id, RTE_ETH_EVENT_INTR_LSC, link_changed, ethdev);
+	end_callback(ethdev);
 	cv_ethdev_detach(&ethdev->dev);
 	free(port);
 }

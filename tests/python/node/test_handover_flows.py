@@ -17,7 +17,8 @@ from convoy.host.handover import HandedOver, hand_over
 from convoy.host.node import Node
 from convoy.host.process import wait_for
 from convoy.tester.convoy_gen import ConvoyGen
-from tests.python.node.test_handover import (
+
+from .test_handover import (
     SOON_S,
     counts_of,
     ended,
