@@ -19,7 +19,7 @@ from port.plans import joined
 from .conftest import CORES, Device
 from .vhost import assert_all_came_back, until_it_forwards
 
-GENTLE = {"rate_pps": 2000, "duration_s": 0.2, "drain_s": 5, "tolerance": 1}
+GENTLE = {"rate_pps": 2000, "packets": 400, "duration_s": 30, "drain_s": 5, "tolerance": 1}
 
 
 def test_memif_to_memif(tmp_path: Path):
