@@ -18,7 +18,8 @@ from convoy.frame.dictionary import read_dictionary
 WAIT_MAX_NS = 1_000_000
 
 
-def _wait_in_ns(value: Any) -> int:
+def wait_of(value: Any) -> int:
+    """Return the nanoseconds of a wait as a descriptor has it. Raises ValueError."""
     if value == 0:
         return 0
     text = re.fullmatch(r"(\d+(?:\.\d{1,3})?)us", value) if isinstance(value, str) else None
@@ -34,7 +35,7 @@ def wait_in_words(ns: int) -> str:
 
 Wait = Annotated[
     int,
-    BeforeValidator(_wait_in_ns, json_schema_input_type=str | Literal[0]),
+    BeforeValidator(wait_of, json_schema_input_type=str | Literal[0]),
     PlainSerializer(lambda ns: wait_in_words(ns) if ns else 0),
 ]
 

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from convoy.base.problem import shown
 from convoy.chain.next_hops import NextHop
+from convoy.cli import next_hop_adapt
 from convoy.cli.console import EXIT_CODES
 from convoy.cli.result import Json, Result
 from convoy.cli.top import choose
@@ -152,3 +153,6 @@ def remove(
     with Client(node.control) as client:
         client.remove_next_hop(name)
         return NextHops(node, client.next_hops())
+
+
+app.command("adapt", epilog=EXIT_CODES)(next_hop_adapt.command)

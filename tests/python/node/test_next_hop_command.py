@@ -3,6 +3,9 @@
 """convoy next-hop on a running node: list, put, remove, and what it refuses."""
 
 import json
+import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,8 @@ from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
 from convoy.cli.main import app
 from convoy.cli.next_hop import hop_of, scid
-from convoy.errors import InputError
+from convoy.client import Client
+from convoy.errors import ConvoyError, InputError
 from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.process import wait_for
@@ -64,6 +68,50 @@ def test_put_list_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         counts = node.stop()
     assert counts["accounting"]["conserved"]
     assert counts["accounting"]["dropped"] == 0
+
+
+def test_a_wait_is_adapted_and_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = this_machine()
+    plan = make_plan(loads(CHAIN.replace("nfi: 7", "wait: 3us"), machine, tmp_path), machine).data
+    words = ["next-hop", "adapt", "b", "--at-most", "20us", "--period", "100", "--json"]
+    words += ["--busy-from", "0"]  # what shares its core is busy for less of the time
+
+    def waits(node: Node) -> int:
+        with Client(node.running.read) as client:
+            return int(client.plan()["next_hops"][0].get("wait_ns", 0))
+
+    def watch(node: Node) -> None:
+        try:
+            wait_for(lambda: waits(node) not in (0, 3000), 60, "another wait")
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with Node(plan) as node, Node(plan) as behind:
+        monkeypatch.setattr("convoy.cli.next_hop_adapt.running_nodes", lambda: [node.running])
+        for words_behind in (["--next-node", str(behind.running.read)], ["--frames-per-s", "1"]):
+            watching = threading.Thread(target=watch, args=(node,))
+            watching.start()
+            result = CliRunner().invoke(app, words + words_behind)
+            watching.join()
+            assert result.exit_code == 0, result.output
+            lines = [json.loads(line) for line in result.stdout.splitlines()]
+            assert {line["wait_ns"] for line in lines} > {1000}
+            assert all(line["busy"] > 0 for line in lines if line["wait_ns"] == 1000)
+            assert waits(node) == 3000
+        for bad, output in (
+            (["x", *words[3:], "--frames-per-s", "1"], "NAME: 'x'"),
+            ([*words[2:], "--frames-per-s", "1", "--next-node", "1"], "either --next-node or"),
+            (words[2:], "either --next-node or"),
+            ([*words[2:4], "0us", "--frames-per-s", "1"], "--at-most: 0"),
+            ([*words[2:4], "5", "--frames-per-s", "1"], "--at-most: '5': write microseconds"),
+            ([*words[2:], "--next-node", "7"], "PID: 7: no convoyd of yours"),
+        ):
+            refused = CliRunner().invoke(app, [*words[:2], *bad])
+            assert isinstance(refused.exception, InputError), refused.output
+            assert output in str(refused.exception)
+        nobody = CliRunner().invoke(app, [*words, "--next-node", str(tmp_path / "no.sock")])
+        assert isinstance(nobody.exception, ConvoyError)
+        assert "no.sock" in str(nobody.exception)
 
 
 HOP = {"port": "out", "mac": "02:00:00:00:00:0b", "ip": "192.0.2.2"}
