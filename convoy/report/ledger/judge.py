@@ -116,7 +116,7 @@ def quotient(a: Measured, b: Measured, floor: float) -> Interval:
 def _with_zeros(a: Measured, b: Measured) -> Interval:
     """Return a quotient where a value is 0: of losses, most often. By the extremes alone."""
     if not a.most and not b.most:
-        return Interval(1.0, 1 / (1 + FLOOR_MIN), 1 + FLOOR_MIN)
+        return Interval(1.0, 0.0, math.inf)  # where nothing was lost, no share of it is known
     single = min(len(a.rounds), len(b.rounds)) < 2
     low = 0.0 if single or not b.most else a.least / b.most
     high = math.inf if single or not b.least else a.most / b.least
@@ -287,7 +287,7 @@ def _why(claim: Claim, verdict: Verdict, parts: Sequence[Part]) -> str:
     more = f"; and {len(those) - 1} more" if len(those) > 1 else ""
     because = f". {claim.because}" if verdict == CONTRADICTED and claim.because else ""
     missing = dict.fromkeys(p.device for p in parts if p.verdict == UNTESTED and p.device)
-    without = f". Not here: {', '.join(missing)}" if missing else ""
+    without = f"{'' if because else '.'} Not here: {', '.join(missing)}" if missing else ""
     return shown + more + because + without
 
 

@@ -215,6 +215,7 @@ LOST = "{metric: lost, pps: 1.0e+6, setup: %s}"
         (f"{{order: {{of: [{LOST % 'a'}, {LOST % 'b'}]}}}}", HOLDS),  # some, and none
         (f"{{order: {{of: [{LOST % 'b'}, {LOST % 'a'}]}}}}", CONTRADICTED),
         (f"{{order: {{of: [{LOST % 'b'}, {LOST % 'c'}]}}}}", UNCLEAR),  # none, and none
+        (f"{{ratio: {{of: {LOST % 'b'}, over: {LOST % 'c'}, most: 0.2}}}}", UNCLEAR),
         (f"{{value: {{of: {LOST % 'a'}, least: 10, most: 40}}}}", HOLDS),  # per cent
     ],
 )
