@@ -102,6 +102,7 @@ class Ability:
     remembers: bool = False  # knows Setup.flows
     yields: bool = False  # knows Setup.oversubscribed, or has no poll loop
     switches: bool = False  # knows Setup.behind
+    changes: bool = False  # knows Running.change
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # values, default first
 
 
@@ -126,6 +127,18 @@ class Cost:
     busy_cycles: int  # TSC ticks spent on packets, by its own account
     packets: int
     source: str  # who counted: "convoyd's workers", "pmd-stats-show"
+
+
+class Changer(Scope):
+    """Makes a running device go over to other configurations; used by one thread."""
+
+    @abstractmethod
+    def change(self, number: int) -> None:
+        """Go over to one of them, by its place; return when it is in effect. Raises ConvoyError."""
+
+    @abstractmethod
+    def threads(self) -> tuple[int, ...]:
+        """Return the device's threads that do it."""
 
 
 class Running(Scope):
@@ -190,6 +203,10 @@ class Running(Scope):
     def processes(self) -> tuple[int, ...]:
         """Return the ids of its processes, whose CPU time is its own; none: the kernel's work."""
         return ()
+
+    def changer(self, setups: Sequence[Setup]) -> "Changer":
+        """Return what makes it run other configurations, while packets flow."""
+        raise NotImplementedError
 
     @abstractmethod
     def stop(self) -> None:

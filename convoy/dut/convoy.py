@@ -9,6 +9,7 @@ than cores, they yield to each other, and the results say so. With the option `c
 packets are aggregated: convoys are taken at the left, and sent from the right and from process to
 process. With `convoys=pack` what comes singly at the left leaves in convoys at the right. With
 `datapath=dpdk` DPDK's library moves the packets of vhost-user ports, not our own code.
+With `idle=yield` and `idle=sleep` a worker without packets does not poll on.
 """
 
 import contextlib
@@ -25,10 +26,23 @@ from convoy.chain.flows import Timeouts
 from convoy.chain.functions import FUNCTIONS
 from convoy.chain.load import check_text
 from convoy.chain.plan import make_plan
+from convoy.client import Client
 from convoy.dut import veth
 from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
-from convoy.dut.base import Ability, Cost, Device, Flows, Function, PortAt, Presence, Running, Setup
-from convoy.errors import InputError
+from convoy.dut.base import (
+    Ability,
+    Changer,
+    Cost,
+    Device,
+    Flows,
+    Function,
+    PortAt,
+    Presence,
+    Running,
+    Setup,
+)
+from convoy.errors import ConvoyError, InputError
+from convoy.host.apply import DEADLINE_S as APPLY_DEADLINE_S
 from convoy.host.folders import dpdk_folder
 from convoy.host.machine import this_machine
 from convoy.host.namespace import Namespace, shell
@@ -40,6 +54,7 @@ from convoy.host.run_queue import WORKERS, threads_named
 
 NATIVE = "native"
 PACK = "pack"
+POLL = "poll"
 VRING, DPDK = "vring", "dpdk"  # who moves packets over vhost-user
 SLOTS = 256  # of a link's rings where its ends share a core: what a worker takes before it yields
 VETH = "veth"  # as between two servers: each node in a network namespace, with interfaces
@@ -92,9 +107,15 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
             for name, function in functions.items()
         },
         "chains": chains,
-        "workers": {"cores": list(setup.cores), "idle": "yield" if yielding else "poll"},
+        "workers": {"cores": list(setup.cores), "idle": _idle(setup, yielding)},
         "memory": {"hugepages": "always" if setup.hugepages else "never", **memory},
     }
+
+
+def _idle(setup: Setup, yielding: bool) -> str:
+    """Return what workers do without packets: who shares a core gives it away, or sleeps."""
+    idle = setup.options.get("idle", POLL)
+    return "yield" if yielding and idle == POLL else idle
 
 
 def _files(name: str, function: Function, folder: Path) -> dict[str, str]:
@@ -253,12 +274,40 @@ class _Running(Running):
     def poll_threads(self) -> tuple[int, ...]:
         return tuple(t for pid in self.processes() for t in threads_named(pid, WORKERS))
 
+    def changer(self, setups: Sequence[Setup]) -> Changer:
+        yielding = self._oversubscribed
+        return _Changer(self._nodes[0], [plan(setup, yielding) for setup in setups])
+
     def stop(self) -> None:
         try:
             self._kept.close()
         finally:
             if self._setup.left.kind in veth.KINDS:
                 veth.unwire(self._setup)
+
+
+class _Changer(Changer):
+    """`convoy apply` to a node, of plans that are made before."""
+
+    def __init__(self, node: Node, plans: Sequence[dict[str, Any]]) -> None:
+        self._plans = plans
+        before = set(_threads(node.process.pid))
+        self._client = Client(node.running.control, APPLY_DEADLINE_S)
+        self._threads = tuple(set(_threads(node.process.pid)) - before)
+
+    def change(self, number: int) -> None:
+        if not self._client.apply(self._plans[number]):
+            raise ConvoyError("a change changed nothing")
+
+    def threads(self) -> tuple[int, ...]:
+        return self._threads
+
+    def _leave(self) -> None:
+        self._client.close()
+
+
+def _threads(pid: int) -> list[int]:
+    return [int(path.name) for path in Path(f"/proc/{pid}/task").iterdir()]
 
 
 def _cables(servers: Sequence[Namespace]) -> None:
@@ -307,12 +356,14 @@ class Convoy(Device):
         remembers=True,
         yields=True,
         switches=True,
+        changes=True,
         options={
             "link": ("vhost-user", "memif", VETH),
             "convoys": ("no", NATIVE, PACK),
             "wait": ("0us", "1us", "2us", "5us", "10us", "20us"),  # of the next hop
             "datapath": (VRING, DPDK),
             "memory": ("1024", "128", "4096"),  # MiB of each process
+            "idle": (POLL, "yield", "sleep"),  # what a worker without packets does
         },
     )
 

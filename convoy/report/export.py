@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from convoy.report import applications
+from convoy.report import applications, changes
 from convoy.report.claims import summary
 from convoy.report.findings import findings
 from convoy.report.gains import compared
@@ -59,6 +59,8 @@ def as_json(row: Row) -> dict[str, Any]:
         "packets_per_frame": {
             load: delay.frames.per_frame for load, delay in half.items() if delay.frames
         },
+        "cpu_us_per_packet": {load: delay.cpu_us_per_packet for load, delay in half.items()},
+        "changes_ms": dict(changes.as_json(row)),
         "lost_ratio": {load: delay.lost_ratio for load, delay in half.items()},
         "lost": dict(row.lost),
         "trials": row.trials,

@@ -203,6 +203,25 @@ def lost_by_rate(run: Run, scenario: str) -> go.Figure | None:
     return draw(lines, RATE_AXIS, y, run.names(scenario))
 
 
+def cpu_by_rate(run: Run, scenario: str) -> go.Figure | None:
+    """Return the device's CPU time for a packet by rate, both logarithmic."""
+    lines = _by_rate(run, scenario, lambda delay: delay.cpu_us_per_packet)
+    y = {"title": "CPU time for a packet, us", "type": "log", "dtick": "D2"}
+    return draw(lines, RATE_AXIS, y, run.names(scenario))
+
+
+def cpu_share_by_rate(run: Run, scenario: str) -> go.Figure | None:
+    """Return the share of a core that the device's processes take, by rate."""
+
+    def percent(delay: Delay) -> float | None:
+        each = delay.cpu_us_per_packet
+        kept = 1 - (delay.lost_ratio or 0.0)
+        return None if each is None else each * delay.rate_pps * kept / 1e4
+
+    y = {"title": "CPU time of the device, % of a core", "rangemode": "tozero"}
+    return draw(_by_rate(run, scenario, percent), RATE_AXIS, y, run.names(scenario))
+
+
 def loss_periods(run: Run, scenario: str) -> go.Figure | None:
     """Return the lengths of loss periods at the highest rate that lost any: Figure 12."""
     lines = []
@@ -239,6 +258,9 @@ def _drawn(run: Run, name: str) -> Iterator[tuple[go.Figure | None, str]]:
     if axes.y == "lost":
         yield lost_by_rate(run, name), "Lost packets by rate."
         yield loss_periods(run, name), "Loss periods at the highest rate that lost any (Figure 12)."
+    if axes.y == "cpu":
+        yield cpu_by_rate(run, name), "CPU time for a packet by rate."
+        yield cpu_share_by_rate(run, name), "CPU time of the device by rate."
     yield _served(run, name), "iperf3 by UDP, by frame size."
 
 

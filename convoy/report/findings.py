@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from convoy.report import changes
 from convoy.report.applications import sentences
 from convoy.report.gains import gain, pairs
 from convoy.report.noise import Difference, critical, paired
@@ -121,6 +122,30 @@ def _delays(run: Run, scenario: str) -> list[str]:
     return lines
 
 
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _cpu(run: Run, scenario: str) -> Iterator[str]:
+    """Yield what a packet costs in CPU time at the lowest and the highest load."""
+    if run.scenarios[scenario].figure.y != "cpu":
+        return
+    for row in run.of(scenario):
+        by_rate = sorted(row.delays, key=lambda delay: delay.rate_pps)
+        each = [
+            f"**{_short(cpu_us)} us** at {delay.load} (p99 latency "
+            f"{(delay.quantile(0.99) or 0) / 1e3:.1f} us)"
+            for delay in by_rate
+            if (cpu_us := delay.cpu_us_per_packet) is not None
+        ]
+        if not row.contends or len(each) < 2:
+            continue
+        yield (
+            f"{row.name}, {_setup(row.setup)}, {size_name(row.size)}: CPU time for a packet "
+            f"{each[0]}, {each[-1]}."
+        )
+
+
 def _bare(run: Run, scenario: str) -> Iterator[str]:
     """Yield what convoy's functions leave of the rate of testpmd, which has none."""
     for bare in run.of(scenario):
@@ -203,6 +228,7 @@ def _failures(run: Run, scenario: str) -> list[str]:
 def of_scenario(run: Run, scenario: str) -> list[str]:
     """Return the sentences about one scenario."""
     lines = _compared(run, scenario) + _delays(run, scenario)[:12]
+    lines += [*_cpu(run, scenario), *changes.sentences(run, scenario)]
     lines += [*_bare(run, scenario), *_in_convoys(run, scenario), *_noise(run, scenario)]
     lines += sentences(run.served(scenario))
     return lines + _ports(run.of(scenario)) + _failures(run, scenario)

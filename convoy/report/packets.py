@@ -6,6 +6,7 @@ The tester disaggregates convoys and counts what they held, so this is the same 
 What came singly is what is left of all that came.
 """
 
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -82,6 +83,19 @@ def loss_periods_of(results: Sequence[TrialResult]) -> Buckets:
     return tuple(sorted(runs.items()))
 
 
+def cpu_us_of(trials: Iterable[Trial]) -> tuple[float, ...]:
+    """Return the CPU time of a device's processes for a packet that came back, of each trial.
+
+    The device ran for a little longer than packets came: it is its share of a core that counts.
+    """
+    return tuple(
+        trial.device_cpu_ns / trial.elapsed_ns * trial.duration_s * 1e6 / total.received_pkts
+        for trial in trials
+        if (total := trial.result.total) is not None
+        and total.received_pkts and trial.device_cpu_ns is not None and trial.elapsed_ns
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class DelayRound:
     """What one round measured at a load. None: it did not."""
@@ -121,6 +135,13 @@ class Delay:
     frames: Frames | None = None  # in which packets came back; None: not recorded
     loss_periods: Buckets = ()  # lengths of loss periods (RFC 3357), how often
     rounds: Mapping[int, DelayRound] = field(default_factory=dict)
+    cpu_us: tuple[float, ...] = ()  # of the device's processes for a packet, in each trial
+    changes_ms: tuple[float, ...] = ()  # time to effect of each change of the configuration
+
+    @property
+    def cpu_us_per_packet(self) -> float | None:
+        """Return the median CPU time of a packet; None: the device has no processes of its own."""
+        return statistics.median(self.cpu_us) if self.cpu_us else None
 
     @property
     def count(self) -> int:

@@ -7,7 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from convoy.report.packets import Delay, DelayRound, frames_of, loss_periods_of, losses
+from convoy.report.packets import (
+    Delay,
+    DelayRound,
+    cpu_us_of,
+    frames_of,
+    loss_periods_of,
+    losses,
+)
 from convoy.report.row import FIRST_GOAL, Row, median
 from convoy.results.host_state import (
     ROUNDS_MIN,
@@ -69,6 +76,8 @@ def _delays(trials: Sequence[Trial], reference: Figures) -> tuple[Delay, ...]:
                 frames_of([trial.result for trial in group]),
                 loss_periods_of([trial.result for trial in group]),
                 _delay_rounds(group),
+                cpu_us_of(group),
+                tuple(ns / 1e6 for trial in group for ns in trial.changes_ns or ()),
             )
         )
     return tuple(result)

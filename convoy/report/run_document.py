@@ -5,7 +5,7 @@
 All of it is made of what is in the runs' folders.
 """
 
-from convoy.report import applications, targets
+from convoy.report import applications, changes, targets
 from convoy.report.claims import summary
 from convoy.report.document import Cell, Code, Column, Document, Table, Value, spread
 from convoy.report.figures import figures
@@ -120,6 +120,7 @@ def latencies(rows: list[Row]) -> Table:
         Column("p99", "us"), Column("p99.9", "us"), Column("most", "us"),
         Column("lost", "", "of all packets of these trials"),
         Column("a frame", "packets", "that came back together, on the mean; singly: 1"),
+        Column("CPU", "us/packet", "CPU time of the device's processes (/proc)"),
         Column("packets", "", "in the histogram"),
     ], page_only=True)  # fmt: skip
     for row in rows:
@@ -130,6 +131,7 @@ def latencies(rows: list[Row]) -> Table:
                 *(_shown(delay.quantile(share), ".1f", 1e3) for share in QUANTILES),
                 _shown(delay.lost_ratio, ".2%" if delay.lost_ratio else ".0f"),
                 _shown(delay.frames.per_frame if delay.frames else None, ".2f"),
+                _shown(delay.cpu_us_per_packet, ".3f"),
                 delay.count,
             )  # fmt: skip
     return out
@@ -153,6 +155,7 @@ def _add_scenario(out: Document, run: Run, name: str) -> None:
         ("### Targets", TARGETS, targets.table(run, name)),
         ("### Rates", "Bars and brackets: the rounds' extremes.", rates(run, mine)),
         ("### Latency", "", latencies(mine)),
+        ("### Changes while packets flow", changes.HOW, changes.table(run, name)),
         ("### Applications", applications.HOW, applications.table(used)),
         ("### Where packets were lost", LOST, _lost(mine)),
         ("### Irregular and failed", "", _irregular(mine)),

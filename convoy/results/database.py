@@ -201,6 +201,7 @@ TRIALS = Table(
         "counted_by": lambda t: t.cost.source if t.cost else None,
         "device_cpu_ns": lambda t: t.device_cpu_ns,
         "core_busy_share": lambda t: t.core_busy_share,
+        "changes": lambda t: None if t.changes_ns is None else len(t.changes_ns),
         "notes": lambda t: "; ".join(t.notes) or None,
         "ended_unix_s": lambda t: t.ended_unix_s,
     },

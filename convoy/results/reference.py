@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from convoy.base.model_reference import section
 from convoy.results.scenario import (
     Applications,
+    Changes,
     Compare,
     Figure,
     Needs,
@@ -24,6 +25,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "## Scenario": Scenario,
     "## `setups`": SetupSpec,
     "## `pacing`": Pacing,
+    "## `changes`": Changes,
     "## `compare`": Compare,
     "## `targets`": Target,
     "## `applications`": Applications,

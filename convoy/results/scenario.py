@@ -76,6 +76,16 @@ class Pacing(_Model):
         return self.model_dump(exclude_none=True)
 
 
+class Changes(_Model):
+    """How the device's configuration is replaced while packets flow, again and again."""
+
+    replace: Literal["all", "one"] = _field(
+        "all rules or routes, or one of them; what becomes of the tester's packets stays the same",
+        "all",
+    )
+    every_ms: float = _field("milliseconds from one change to the next", 100.0, ge=1, le=60_000)
+
+
 Ports = Literal["vhost-user", "memif", "virtio-user", "af_packet", "af_xdp"]
 
 
@@ -115,6 +125,9 @@ class SetupSpec(_Model):
     chains: int = _field("independent chains on the device's core", 1, ge=1, le=4)
     queues: int = _field("queue pairs of each port; flows are spread over them", 1, ge=1, le=16)
     cores: int = _field("cores of the device, each with a poll loop", 1, ge=1, le=64)
+    changes: Changes | None = _field(
+        "the configuration is replaced while packets flow; default: it stays", None
+    )
     placement: Literal["same-node", "other-node"] | None = _field(
         "NUMA node of the core of each function's process; default: all on the device's core", None
     )
@@ -131,8 +144,8 @@ class Figure(_Model):
     """The axes of the report's figures."""
 
     x: Literal["size", "setup", "rate", "cpu-speed"] = _field("along the figure", "size")
-    y: Literal["Mpps", "Gb/s", "latency", "ratio", "lost", "cycles"] = _field(
-        "up the figure; cycles: of the functions", "Mpps"
+    y: Literal["Mpps", "Gb/s", "latency", "ratio", "lost", "cycles", "cpu"] = _field(
+        "up the figure; cycles: of the functions; cpu: CPU time of the device for a packet", "Mpps"
     )
 
 
@@ -239,6 +252,11 @@ class Scenario(_Model):
                 "without a search there must be rates-pps to try, saturation, or applications"
             )
         return self
+
+    @property
+    def changed(self) -> bool:
+        """Return whether configurations are replaced in any setup."""
+        return any(spec.changes is not None for spec in self.setups.values())
 
     @property
     def packets(self) -> bool:

@@ -89,6 +89,8 @@ class Trial(_Line):
     part_costs: dict[str, Cost] = Field(default_factory=dict)  # of a switch, and VNFs behind it
     device_before: dict[str, Any] | None = None  # what the device counted, by its own names
     device_after: dict[str, Any] | None = None
+    # Time to effect of each change of the configuration that ended in it; None: it stays.
+    changes_ns: tuple[int, ...] | None = None
     ended_unix_s: float = 0.0
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

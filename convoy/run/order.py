@@ -176,6 +176,8 @@ def _contenders(
                     continue  # reported once, for all devices
                 configuration = setup_of(device, spec, port_kind(device, spec), (1,), Path("none"))
                 why = device.cannot(configuration)
+                if spec.changes is not None and not device.ability.changes:
+                    why = why or f"{word} is not told of changes while packets flow"
                 if why:
                     cannot.append(Cannot(name, setup, word, why))
                 else:

@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """A device run with packets: the tester, the device between its ports, one point after another."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from zlib import crc32
 from convoy.dut.addresses import INSIDE, OUTSIDE
 from convoy.dut.base import Running, Setup
 from convoy.dut.dummy import RunningDummy
+from convoy.dut.variants import variant
 from convoy.errors import ConvoyError
 from convoy.host.cpu_speed import how, slowed
 from convoy.host.run_queue import pollers, thread_times
@@ -18,6 +20,7 @@ from convoy.results.folder import RunFolder
 from convoy.results.host_state import Figures
 from convoy.results.scenario import Scenario
 from convoy.results.trials import Point, Search, Trial
+from convoy.run.changing import Changing, control_core
 from convoy.run.order import FORGOTTEN_S, DeviceRun, flows_of
 from convoy.run.point import IDLE_PPS, Load, Measurement, Testbed, in_kernel, specification
 from convoy.run.referee import compare_counts, compare_output, comparison, meanings
@@ -34,6 +37,7 @@ PROBE_S = 0.05
 PROBES_MAX = 100
 LEAST_PKTS = 60  # of a latency trial: at 100 packets/s short enough not to be interrupted
 LATENCY_LONGEST_S = 3.0  # a latency trial, however low its rate
+CHANGED_S = 1.0  # a latency trial, where configurations are replaced meanwhile in some setups
 
 Keep = Callable[[Search, Sequence[Figures]], None]
 
@@ -86,6 +90,7 @@ class PacketRun:
         self._scenario: Scenario = state.scenarios[run.scenario]
         self._cores = settings.cores_of(run)
         self._compared: tuple[str, ...] = ()
+        self._changed: tuple[str, ...] = ()
         spec, scenario = run.spec, self._scenario
         pacing = spec.pacing or scenario.pacing
         self._load = Load(
@@ -110,10 +115,24 @@ class PacketRun:
                 self._translates(tester)
                 if self._load.connections is None:
                     fill(tester, self._load.flows, self._run.what)
-            bed = Testbed(tester, running, self._folder, self._cores[0], self._state.host, polled)
-            with throttle(self._run, self._cores):
+            with throttle(self._run, self._cores), self._changing(setups[0], running) as changing:
+                bed = Testbed(
+                    tester, running, self._folder, self._cores[0], self._state.host, polled,
+                    changing,
+                )  # fmt: skip
                 for point in self._state.points(self._run):
                     self._point(point, bed)
+
+    def _changing(self, setup: Setup, running: Running) -> AbstractContextManager[Changing | None]:
+        changes, settings = self._run.spec.changes, self._settings
+        if changes is None:
+            return nullcontext()
+        cores = self._cores
+        core = control_core(os.sched_getaffinity(0), settings.tester_core, cores)
+        where = "which is the worker's, too" if core in cores else "which nobody else uses"
+        self._changed = (f"changes are made on core {core}, {where}",)
+        other = replace(setup, functions=variant(setup.functions, changes.replace))
+        return Changing(running.changer((setup, other)), changes.every_ms / 1e3, core)
 
     def _tester(self, setups: Sequence[Setup], running: Running) -> AbstractContextManager[Tester]:
         run = self._run
@@ -172,7 +191,7 @@ class PacketRun:
         run = self._run
         remark = (run.remark,) if run.remark else ()
         if not _throttled(run):
-            return (*remark, *running.notes, *self._compared)
+            return (*remark, *running.notes, *self._compared, *self._changed)
         return (
             *remark,
             *running.notes,
@@ -220,6 +239,8 @@ class PacketRun:
         purpose: Literal["latency", "rate"] = "latency",
     ) -> Trial:
         longer = min(LEAST_PKTS / rate_pps, LATENCY_LONGEST_S)
+        if self._scenario.changed:
+            longer = max(longer, CHANGED_S)
         return measurement.at(rate_pps, load, max(self._settings.latency_s, longer), purpose)
 
 

@@ -17,6 +17,7 @@ from convoy.results.folder import RunFolder
 from convoy.results.host_state import Figures, attributed, figures, of_trial
 from convoy.results.trial_result import TrialResult
 from convoy.results.trials import SATURATION, GoalResult, Point, Search, Trial
+from convoy.run.changing import Changing
 from convoy.run.device_cost import Spent, between
 from convoy.run.flow_order import FlowOrder
 from convoy.run.host_state import HostState
@@ -110,6 +111,7 @@ class Testbed:
     core: int  # the device's
     host: HostState
     polled: tuple[int, ...] = ()  # threads that are known to poll for packets
+    changing: Changing | None = None  # None: the device's configuration stays
 
 
 def in_kernel(port_kind: str) -> bool:
@@ -134,6 +136,7 @@ class Measurement:
         self._tester, self._running = testbed.tester, testbed.running
         self._folder, self._core = testbed.folder, testbed.core
         self._host_state = testbed.host
+        self._changing = testbed.changing
         self._load = load
         self._order = FlowOrder(load.flows, load.idle_s)
         self._notes = tuple(notes)
@@ -225,6 +228,8 @@ class Measurement:
         running, pids = self._running, self._running.processes()
         trial_specification = self._specification(rate_pps, duration_s)
         before, cost = running.counters(), Spent.now(running)
+        if self._changing is not None:
+            self._changing.take()  # what came before
         used_ns, core = cpu_ns(pids), core_time(self._core)
         began_ns = time.monotonic_ns()
         with uninterrupted(self._alone(), duration_s + DRAIN_S) as alone:
@@ -244,7 +249,7 @@ class Measurement:
         # The probe had the device's core before and after.
         probe_ns = result.probe.took_ns if result.probe else 0
         waited = max(0, run_queue_delay_ns(threads, threads_after) - probe_ns)
-        if self._point.cpu_speed != 1.0:
+        if self._point.cpu_speed != 1.0 or self._changing is not None:
             waited = 0  # whoever takes the core away does so on purpose
         used_ns, elapsed_ns = cpu_ns(pids) - used_ns, time.monotonic_ns() - began_ns
         busy = core_time(self._core).share_since(core)
@@ -284,6 +289,7 @@ class Measurement:
             part_costs=parts,
             device_before=before,
             device_after=running.counters(),
+            changes_ns=self._changing.take() if self._changing is not None else None,
             ended_unix_s=round(time.time(), 3),
         )
 
@@ -299,6 +305,8 @@ class Measurement:
             loops = self._pollers
         if tester is None or self._in_kernel or not loops or self._point.cpu_speed != 1.0:
             return ()
+        if self._changing is not None:
+            return (tester,)  # changes may need the device's core
         return (tester, *loops)
 
     def _mrr(self, duration_s: float) -> Trial:

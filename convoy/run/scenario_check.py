@@ -15,6 +15,7 @@ from convoy.base.problem import Loc, Problem, known, shown
 from convoy.dut.base import Device
 from convoy.dut.devices import DEVICES
 from convoy.dut.functions import STATEFUL, WORKLOADS
+from convoy.dut.variants import variant
 from convoy.errors import InputError, first_problem
 from convoy.results.scenario import Applications, Pacing, Scenario, SetupSpec
 from convoy.run.two_hosts import BEHIND
@@ -55,6 +56,18 @@ def _pacing(loc: Loc, pacing: Pacing | None) -> Iterator[Problem]:
         yield Problem(loc, "on-us and off-us go together", "give both or neither")
 
 
+def _changes(loc: Loc, spec: SetupSpec) -> Iterator[Problem]:
+    if spec.changes is None:
+        return
+    try:
+        variant([WORKLOADS[name](spec.entries) for name in spec.functions], spec.changes.replace)
+    except InputError as error:
+        yield Problem(loc, str(error), "add one of them to the functions, or remove it")
+    if spec.deployment == "process" or spec.chains > 1:
+        yield Problem(loc, "configurations of one process are replaced",
+                      "remove chains, and deployment: process")  # fmt: skip
+
+
 def _setup(loc: Loc, spec: SetupSpec, devices: Mapping[str, Device]) -> Iterator[Problem]:
     yield from _named((*loc, "devices"), "devices", spec.devices, devices)
     yield from _options(loc, spec, devices)
@@ -69,6 +82,7 @@ def _setup(loc: Loc, spec: SetupSpec, devices: Mapping[str, Device]) -> Iterator
             what, _, fix = str(error).partition("; ")
             yield Problem((*loc, "entries"), what, fix, shown(spec.entries))
     yield from _pacing((*loc, "pacing"), spec.pacing)
+    yield from _changes((*loc, "changes"), spec)
     if set(spec.functions) & set(STATEFUL) and spec.flows is None:
         yield Problem(loc, "stateful functions remember flows",
                       "say how many there are: flows: 65536")  # fmt: skip
