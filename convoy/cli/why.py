@@ -3,6 +3,8 @@
 """convoy why: the way of packets through a running node."""
 
 import json
+import math
+import shlex
 import time
 from collections import Counter
 from contextlib import ExitStack
@@ -12,6 +14,8 @@ from typing import IO, Annotated
 
 import typer
 
+from convoy.base.problem import printable
+from convoy.base.problem import shown as shown_text
 from convoy.cli.apply import seconds
 from convoy.cli.console import messages
 from convoy.cli.top import choose
@@ -20,9 +24,10 @@ from convoy.client import Client, Packet
 from convoy.client.pcapng import PcapngWriter
 from convoy.errors import InputError
 from convoy.host.counts import running_nodes
+from convoy.host.process import Process, ProcessError
 from convoy.host.signals import StopSignals
 
-WAIT_MS = 200
+WAIT_S = 0.2
 READ_MAX = 512
 
 
@@ -63,19 +68,37 @@ class Shown:
             messages().print(f"{lost} more came faster than they were read", style="yellow")
 
 
-def watch(client: Client, shown: Shown, duration_s: float | None) -> int:
-    """Show packets until there are enough, the time is over or a signal comes; return the lost."""
-    until = None if duration_s is None else time.monotonic() + duration_s
+def watch(
+    client: Client, shown: Shown, duration_s: float | None, running: Process | None = None
+) -> int:
+    """Show packets until there are enough, the time is over or a signal comes; return the lost.
+
+    running: until this has ended, too.
+    """
+    until = math.inf if duration_s is None else time.monotonic() + duration_s
     lost = 0
     with StopSignals() as signals:
         while shown.left > 0 and not signals.stop_requested:
-            left_ms = WAIT_MS if until is None else int(1000 * (until - time.monotonic()))
-            if left_ms <= 0:
+            if running is not None and not running.running():
+                until = min(until, time.monotonic() + WAIT_S)  # its last packets are on their way
+                running = None
+            left_s = min(until - time.monotonic(), WAIT_S)
+            if left_s <= 0:
                 break
-            packets, lost = client.read_why(min(shown.left, READ_MAX), min(left_ms, WAIT_MS))
+            packets, lost = client.read_why(min(shown.left, READ_MAX), math.ceil(1000 * left_s))
             for packet in packets:
                 shown.add(packet)
     return lost
+
+
+def _run(command: str) -> Process:
+    try:
+        words = shlex.split(command)
+        if not words:
+            raise ValueError("is empty")
+        return Process(words)
+    except (ValueError, ProcessError) as error:
+        raise InputError(f"--run: {shown_text(command)}: {error}") from None
 
 
 def _create(path: Path) -> IO[bytes]:
@@ -101,6 +124,10 @@ def command(
     duration: Annotated[
         str | None, typer.Option(metavar="TIME", help="End after that time (30s, 5m).")
     ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="Start this once packets are traced; end with it."),
+    ] = None,
     snap: Annotated[
         int, typer.Option(min=14, max=2048, help="Bytes of each packet that are kept.")
     ] = 128,
@@ -114,8 +141,11 @@ def command(
 ) -> None:
     """Show the way of packets through a running node: each function, its verdict, their end.
 
-    It ends with Ctrl-C, or as --count and --duration say. The node keeps forwarding: packets that
-    come faster than they are read are counted, and told at the end.
+    It ends with Ctrl-C, or as --count, --duration and --run say. The node keeps forwarding: packets
+    that come faster than they are read are counted, and told at the end. For example:
+
+    \b
+    convoy why icmp --run "ping -c 1 192.0.2.1"
     """
     duration_s = None if duration is None else seconds(duration, "--duration")
     node = choose(running_nodes(), pid, "--pid PID")
@@ -124,4 +154,7 @@ def command(
         client.arm_why(" ".join(expression or ()), drops, sample, snap)
         file = None if pcapng is None else stack.enter_context(_create(pcapng))
         shown = Shown(as_json, None if file is None else PcapngWriter(file), count)
-        shown.sum_up(watch(client, shown, duration_s))
+        running = None if run is None else stack.enter_context(_run(run))
+        shown.sum_up(watch(client, shown, duration_s, running))
+        if running is not None and running.exit_code:
+            messages().print(printable(f"--run: {running.last_words()}"), style="yellow")

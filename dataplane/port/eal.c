@@ -18,9 +18,11 @@
 #include <rte_errno.h>
 
 #include "port/eal_stale.h"
+#include "port/eal_tsc.h"
 #include "port/port.h"
 
 #define ARGUMENTS_MAX 24
+#define TSC_ERROR_MAX 0.01
 #define NO_SUCH_DEVICE "0000:00:00.0"
 
 static bool started;
@@ -164,15 +166,23 @@ int cv_eal_start(const struct cv_eal *eal, struct cv_error *error)
 	if (!eal->telemetry)
 		arguments[n++] = "--no-telemetry";
 	arguments[n] = NULL;
-	if (rte_eal_init(n, arguments) < 0) {
+	if (cv_eal_init(n, arguments) < 0) {
 		cv_error_set(error, "DPDK does not start: %s", rte_strerror(rte_errno));
 		note_files();
 		cv_eal_remove_files();
 		return -EIO;
 	}
 	note_files();
-	snprintf(telemetry, sizeof(telemetry), "%s/dpdk_telemetry.v2", rte_eal_get_runtime_dir());
 	started = true;
+	if (cv_eal_tsc_error() > TSC_ERROR_MAX) {
+		cv_error_set(error,
+			"the TSC's frequency was measured wrongly, by %.0f %%: the machine was too "
+			"busy; start again",
+			100 * cv_eal_tsc_error());
+		cv_eal_stop();
+		return -EIO;
+	}
+	snprintf(telemetry, sizeof(telemetry), "%s/dpdk_telemetry.v2", rte_eal_get_runtime_dir());
 	return 0;
 }
 

@@ -445,6 +445,8 @@ WRONG = {
     "host 10.0.0.300": 'filter: column 6: "10.0.0.300": give an IPv4 or IPv6 address',
     "in nowhere": 'filter: column 4: "nowhere": the node has no such port',
     "--duration x": "--duration: 'x': write a time up to 24h, like 30s or 5m",
+    "--run /nowhere/x": "--run: '/nowhere/x': /nowhere/x: No such file or directory",
+    "--run '": "--run: ''': No closing quotation",
     "--pcapng /nowhere/x": "--pcapng: /nowhere/x: No such file or directory",
 }
 
@@ -489,6 +491,15 @@ def test_as_json(wire: Wire):
         "schema": "convoy.why/1", "packets": 3, "lost": 0, "ends": {"dropped: denied": 3},
     }  # fmt: skip
     assert [packet["way"][-1]["reason"] for packet in packets] == ["denied"] * 3
+
+
+def test_it_ends_with_what_it_runs(wire: Wire):
+    frames = [frame(2, udp("10.0.0.2", "198.51.100.1"))]
+    done = wire.why("udp", "--run", "sh -c 'sleep 0.5; exit 3'", frames=frames)
+    assert re.fullmatch(r"\d+ packets?: \d+ sent", done.stdout.splitlines()[-1])
+    assert "--run: exit code 3" in done.stderr
+    slow = wire.why("udp", "-c", "1", "--run", "sleep 600", frames=frames)  # it is ended, too
+    assert slow.stdout.splitlines()[-1] == "1 packet: 1 sent"
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not here")

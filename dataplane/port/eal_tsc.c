@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "port/eal_tsc.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+
+#define NS_PER_S 1000000000
+#define EAL_SLEEP_NS (NS_PER_S / 10) // of the EAL's get_tsc_freq()
+#define SLEEP_NS (NS_PER_S / 100)
+#define READS 5
+
+struct instant {
+	uint64_t tsc, ns;
+};
+
+static __thread bool starts;
+static double error;
+
+// Stands before the C library's, for DPDK's libraries too.
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	const struct timespec shorter = {.tv_nsec = SLEEP_NS};
+	int rc;
+
+	if (starts && time->tv_sec == 0 && time->tv_nsec == EAL_SLEEP_NS)
+		time = &shorter;
+	rc = clock_nanosleep(CLOCK_REALTIME, 0, time, left);
+	if (rc == 0)
+		return 0;
+	errno = rc;
+	return -1;
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+// Both at once, as far as that goes: of several reads, that with the least time between.
+static struct instant read_clocks(void)
+{
+	struct instant best = {0, 0};
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < READS; i++) {
+		const uint64_t before = rte_rdtsc(), ns = clock_ns(), took = rte_rdtsc() - before;
+
+		if (took >= least)
+			continue;
+		least = took;
+		best = (struct instant){.tsc = before + took / 2, .ns = ns};
+	}
+	return best;
+}
+
+int cv_eal_init(int argc, char **argv)
+{
+	const struct instant from = read_clocks();
+	struct instant to;
+	double hz;
+	int rc;
+
+	starts = true;
+	rc = rte_eal_init(argc, argv);
+	starts = false;
+	if (rc < 0)
+		return rc;
+	to = read_clocks();
+	hz = (double)(to.tsc - from.tsc) / (double)(to.ns - from.ns) * NS_PER_S;
+	error = (double)rte_get_tsc_hz() / hz - 1;
+	return rc;
+}
+
+double cv_eal_tsc_error(void)
+{
+	return error < 0 ? -error : error;
+}
