@@ -22,6 +22,17 @@ const char *const cv_drop_reason_names[CV_DROP_REASONS] = {
 static void run_from(const struct cv_path *path, unsigned first, struct cv_path_worker *worker,
 	struct cv_burst *burst);
 
+// A part of a burst goes ahead of the rest. Returns the TSC ticks that this took: functions behind
+// and ports count them, the one whose burst it was does not.
+static uint64_t run_ahead(const struct cv_path *path, unsigned first, struct cv_path_worker *worker,
+	struct cv_burst *burst)
+{
+	const uint64_t then = rte_rdtsc();
+
+	run_from(path, first, worker, burst);
+	return rte_rdtsc() - then;
+}
+
 static CV_INLINE bool is_output(uint8_t verdict)
 {
 	return verdict >= CV_OUTPUT(0);
@@ -90,11 +101,13 @@ static void sort_out(
 	rte_pktmbuf_free_bulk(empty, empties);
 }
 
-// Takes the packets that go to a function's outputs through the paths there.
-static __rte_noinline void branch(const struct cv_step *step, struct cv_path_worker *worker,
+// Takes the packets that go to a function's outputs through the paths there. Returns the TSC ticks
+// that they took there.
+static __rte_noinline uint64_t branch(const struct cv_step *step, struct cv_path_worker *worker,
 	const struct cv_burst *burst, const uint8_t *verdicts)
 {
 	struct cv_burst part;
+	uint64_t there = 0;
 	unsigned outputs = 0; // a bit each
 
 	for (unsigned i = 0; i < burst->n; i++)
@@ -113,17 +126,22 @@ static __rte_noinline void branch(const struct cv_step *step, struct cv_path_wor
 		for (unsigned at = 0; at < part.n; at++)
 			part.views[at].out = to->out;
 		if (part.n > 0)
-			run_from(to, 0, worker, &part);
+			there += run_ahead(to, 0, worker, &part);
 	}
+	return there;
 }
 
-// What was decided of a burst happens: what goes nowhere on its path is taken out of it.
-static void carry_out(const struct cv_step *step, struct cv_path_worker *worker,
+// What was decided of a burst happens: what goes nowhere on its path is taken out of it. Returns the
+// TSC ticks that packets took on other paths.
+static uint64_t carry_out(const struct cv_step *step, struct cv_path_worker *worker,
 	struct cv_burst *burst, const uint8_t *verdicts)
 {
+	uint64_t there = 0;
+
 	if (CV_UNLIKELY(step->outputs != NULL))
-		branch(step, worker, burst, verdicts);
+		there = branch(step, worker, burst, verdicts);
 	sort_out(burst, verdicts, step->counters);
+	return there;
 }
 
 // A second reference to a buffer, for some of its packets. NULL: there is no buffer for it.
@@ -175,13 +193,14 @@ static unsigned run_of(struct rte_mbuf *const *moved, unsigned n)
 
 // Some packets of the burst got buffers of their own, while their neighbours stayed: all are put
 // into their order again, each part of a shared buffer with a reference to it. What does not fit
-// into one burst goes ahead, through the functions behind.
-static __rte_noinline void regroup(const struct cv_path *path, unsigned at_step,
+// into one burst goes ahead, through the functions behind. Returns the TSC ticks that this took.
+static __rte_noinline uint64_t regroup(const struct cv_path *path, unsigned at_step,
 	struct cv_path_worker *worker, struct cv_burst *burst, uint8_t *verdicts)
 {
 	const struct cv_step *step = &path->steps[at_step];
 	struct regrouped to = {0};
 	struct rte_mbuf *moved[CV_BURST_VIEWS];
+	uint64_t ahead = 0;
 	unsigned at = 0;
 
 	memcpy(moved, worker->moved, burst->n * sizeof(moved[0])); // functions behind use theirs
@@ -208,9 +227,9 @@ static __rte_noinline void regroup(const struct cv_path *path, unsigned at_step,
 			}
 			if (to.burst.buffers.n == CV_BUFFERS_MAX) {
 				regroup_done(&to);
-				carry_out(step, worker, &to.burst, to.verdicts);
+				ahead += carry_out(step, worker, &to.burst, to.verdicts);
 				if (to.burst.n > 0)
-					run_from(path, at_step + 1, worker, &to.burst);
+					ahead += run_ahead(path, at_step + 1, worker, &to.burst);
 				to.burst.n = to.burst.buffers.n = 0;
 			}
 			regroup_add(&to, buffer, &burst->views[at], &verdicts[at], n);
@@ -222,22 +241,22 @@ static __rte_noinline void regroup(const struct cv_path *path, unsigned at_step,
 	regroup_done(&to);
 	*burst = to.burst;
 	memcpy(verdicts, to.verdicts, to.burst.n);
+	return ahead;
 }
 
-// Some packets are not as long as they were. Returns whether some have other buffers than before, so
-// that the burst and its verdicts are not what they were.
-static __rte_noinline bool after_resizing(const struct cv_path *path, unsigned at_step,
+// Some packets are not as long as they were. If some have other buffers than before, the burst and
+// its verdicts are not what they were. Returns the TSC ticks that packets took that went ahead.
+static __rte_noinline uint64_t after_resizing(const struct cv_path *path, unsigned at_step,
 	struct cv_path_worker *worker, struct cv_burst *burst, uint8_t *verdicts)
 {
 	worker->resized = false;
 	if (worker->moved_count > 0) {
 		worker->moved_count = 0;
-		regroup(path, at_step, worker, burst, verdicts);
-		return true;
+		return regroup(path, at_step, worker, burst, verdicts);
 	}
 	burst->whole = false;
 	cv_burst_measure(burst);
-	return false;
+	return 0;
 }
 
 static CV_INLINE void run_steps(const struct cv_path *path, unsigned first,
@@ -266,11 +285,12 @@ static CV_INLINE void run_steps(const struct cv_path *path, unsigned first,
 				verdicts + at, RTE_MIN(burst->n - at, (unsigned)CV_BURST_MAX));
 		if (traced)
 			cv_trace_after(burst, verdicts, rte_rdtsc() - now);
-		if (CV_UNLIKELY(worker->resized) &&
-			after_resizing(path, i, worker, burst, verdicts))
-			others = burst->n;
+		if (CV_UNLIKELY(worker->resized)) {
+			others += worker->moved_count;
+			then += after_resizing(path, i, worker, burst, verdicts);
+		}
 		if (others > 0)
-			carry_out(step, worker, burst, verdicts);
+			then += carry_out(step, worker, burst, verdicts);
 		now = rte_rdtsc();
 		cv_count(&step->counters->busy_cycles, now - then);
 		then = now;
