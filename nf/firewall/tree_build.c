@@ -17,6 +17,7 @@
 #define DEPTH_MAX 8
 #define WIDTH_MAX 18 // bits of one cut
 #define NO_RULE UINT32_MAX // fills up a chunk
+#define COPIES_MAX 4 // of each rule on average, that one cut may make
 #define GROWTH_MAX 4 // copies of entries, of each on average
 #define SLOTS_PER_ENTRY 16
 #define RESULT_BITS 24
@@ -75,9 +76,10 @@ static CV_INLINE void slots_of(
 	}
 }
 
-// What a cut makes of count rules. The less the better; a negative number: of no use.
-static double score(
-	struct builder *builder, const uint32_t *rules, uint32_t count, const struct cut *cut)
+// What a cut makes of count rules, which may be below most slots in all. The less the better; a
+// negative number: of no use.
+static double score(struct builder *builder, const uint32_t *rules, uint32_t count, uint64_t most,
+	const struct cut *cut)
 {
 	const uint32_t slots = 1u << cut->width;
 	uint32_t *histogram = builder->histogram, now = 0, everywhere = 0;
@@ -90,13 +92,13 @@ static double score(
 
 		slots_of(&builder->rule[rules[i]], cut, &first, &n);
 		total += n;
+		if (total > most)
+			return -1;
 		histogram[first]++;
 		if (first + n > slots)
 			everywhere++; // from 0 on, too
-		histogram[(first + n - 1) % slots + 1]--;
+		histogram[((first + n - 1) & (slots - 1)) + 1]--;
 	}
-	if (total > 4 * (uint64_t)count)
-		return -1;
 	now = everywhere;
 	for (uint32_t i = 0; i < slots; i++) {
 		now += histogram[i];
@@ -107,15 +109,38 @@ static double score(
 	return square / (double)total + 2.0 * ((double)total / count - 1) + 0.25 * slots / count;
 }
 
+// No cut of this width scores less: at best each slot has as many rules as any other, one at least,
+// and no rule is below two. A little less than that, for what rounding takes away.
+static double score_min(uint32_t count, unsigned width)
+{
+	const double slots = 1u << width, each = count / slots;
+
+	return (RTE_MAX(each, 1.0) + 0.25 / each) * (1 - 1e-9);
+}
+
+// Below how many slots count rules may be in all, one below two counted twice: a cut that makes more
+// of them scores no less than least (negative: there is none yet).
+static uint64_t slots_max(uint32_t count, double score_min, double least)
+{
+	const uint64_t most = COPIES_MAX * (uint64_t)count;
+
+	if (least < 0)
+		return most;
+	return RTE_MIN(most, (uint64_t)(count * (1 + (least - score_min) / 2)) + 1);
+}
+
 static void try_cuts(struct builder *builder, const uint32_t *rules, uint32_t count, unsigned word,
 	unsigned first, unsigned bits, struct cut *best, double *least)
 {
 	const unsigned most = RTE_MIN((unsigned)WIDTH_MAX, 33u - (unsigned)__builtin_clz(count));
 
 	for (unsigned width = most; width > 0; width -= width > 4 ? 2 : 1) {
+		if (*least >= 0 && score_min(count, width) >= *least)
+			continue;
 		for (unsigned shift = 0; shift + width <= bits; shift++) {
 			const struct cut cut = {word, first + shift, width};
-			const double is = score(builder, rules, count, &cut);
+			const double is = score(builder, rules, count,
+				slots_max(count, score_min(count, width), *least), &cut);
 
 			if (is >= 0 && (*least < 0 || is < *least)) {
 				*least = is;
