@@ -4,7 +4,7 @@
 
 import typer
 
-from convoy.cli import sim_paper, sim_run, sim_sweep
+from convoy.cli import sim_paper, sim_run, sim_saved, sim_sweep
 from convoy.cli.console import EXIT_CODES
 
 app = typer.Typer(
@@ -13,4 +13,5 @@ app = typer.Typer(
 )
 app.command("run", epilog=EXIT_CODES)(sim_run.run_command)
 app.command("paper", epilog=EXIT_CODES)(sim_paper.paper_command)
+app.command("saved", epilog=EXIT_CODES)(sim_saved.saved_command)
 app.command("sweep", epilog=EXIT_CODES)(sim_sweep.sweep_command)
