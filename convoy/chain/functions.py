@@ -618,6 +618,8 @@ def is_stateful(function: Model) -> bool:
             return inner.stateful
         case Balancer():
             return inner.mode == "nat"
+        case Nat64():
+            return inner.clients is not None
         case _:
             return isinstance(inner, Cache | Nat)
 
@@ -626,3 +628,8 @@ def rewrites(function: Model) -> bool:
     """Return whether it changes addresses or ports of flows."""
     inner = settings(function)
     return isinstance(inner, Nat) or (isinstance(inner, Balancer) and inner.mode == "nat")
+
+
+def is_translator(function: Model) -> bool:
+    """Return whether answers that come in are of the other IP version than what was sent."""
+    return isinstance(settings(function), Nat64)

@@ -57,6 +57,17 @@ NodeIpv4 = Annotated[Address, AfterValidator(_ipv4), AfterValidator(_node)]
 NodeIpv6 = Annotated[Address, AfterValidator(_ipv6), AfterValidator(_node)]
 
 
+def _clients(text: str) -> str:
+    if not 12 <= ipaddress.ip_network(text).prefixlen <= 30:
+        raise ValueError("must have from 12 to 30 bits")
+    return text
+
+
+Clients = Annotated[
+    Prefix, AfterValidator(_ipv4), AfterValidator(_clients), Field(examples=["100.64.0.0/16"])
+]
+
+
 class Mapping(Model):
     """IPv4 addresses, and the IPv6 addresses that stand for them."""
 
@@ -80,6 +91,7 @@ class Nat64(Nat64Parameters):
     prefix: TranslationPrefix | None = Field(None, description=MORE["nat64"]["prefix"])
     hosts: list[Ipv4Prefix] = Field([], max_length=65536, description=MORE["nat64"]["hosts"])
     eam: list[Mapping] = Field([], max_length=65536, description=MORE["nat64"]["eam"])
+    clients: Clients | None = Field(None, description=MORE["nat64"]["clients"])
     source: NodeIpv4 = Field(description=MORE["nat64"]["source"])
     source_ipv6: NodeIpv6 = Field(description=MORE["nat64"]["source_ipv6"])
 
@@ -87,6 +99,8 @@ class Nat64(Nat64Parameters):
     def _agree(self) -> "Nat64":
         if self.prefix is None and self.hosts:
             raise ValueError("hosts: there is no prefix; add prefix, or remove hosts")
+        if self.prefix is None and self.clients is not None:
+            raise ValueError("clients: there is no prefix that they could send to; add prefix")
         if self.prefix is None and not self.eam:
             raise ValueError("translates nothing; add prefix or eam")
         ipv4 = [*self.hosts, *(row.ipv4 for row in self.eam)]

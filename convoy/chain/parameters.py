@@ -125,6 +125,12 @@ class NatParameters(Parameters):
 class Nat64Parameters(Parameters):
     """Translates between IPv6 and IPv4, packet by packet (SIIT: RFC 7915, 6052, 7757)."""
 
+    client_idle_s: int = Field(
+        14400,
+        ge=1,
+        le=604800,
+        description="how long a client is silent before its address is another's, s",
+    )
     ipv6_mtu: int = Field(
         1280,
         ge=1280,
@@ -391,6 +397,7 @@ MORE: dict[str, dict[str, str]] = {
         "prefix": "IPv4 addresses as IPv6 hosts see them: 32, 40, 48, 56, 64 or 96 bits",
         "hosts": "IPv4 prefixes of IPv6 hosts whose addresses have the prefix",
         "eam": "explicit address mappings (RFC 7757)",
+        "clients": "IPv4 addresses of all other IPv6 hosts, one each, as they begin to send",
         "source": "source of ICMP errors, an IPv4 address of the node",
         "source_ipv6": "source of ICMPv6 errors, an IPv6 address of the node",
     },

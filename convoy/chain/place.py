@@ -8,8 +8,8 @@ Rules, all of them needed by the node (docs/plan.md):
  - a function of a pipeline runs on one worker, whichever way its packets go;
  - so does a stateful function where it cannot be shared: answers must meet their flow;
  - a stateful function is shared if its chains are inline, some of their ports have several queues,
-   and one of their functions rewrites at most: each worker that runs it has a stage of each of
-   these chains, from "handoff", for the packets of its flows that other workers received;
+   one of their functions rewrites at most, and none is nat64: each worker that runs it has a stage
+   of each of these chains, from "handoff", for packets of its flows that other workers received;
  - a chain that outputs lead to is a stage on each worker that runs a function which leads there.
 Stages that must share a worker form a group; groups are dealt out to the cores in turn.
 """
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convoy.chain.descriptor import Chain, Descriptor
-from convoy.chain.functions import is_stateful, outputs_of, rewrites
+from convoy.chain.functions import is_stateful, is_translator, outputs_of, rewrites
 from convoy.chain.machine import Machine
 
 
@@ -166,7 +166,8 @@ def _shared(descriptor: Descriptor) -> dict[str, frozenset[str]]:
         rewriters[way.name] = frozenset(n for n in keep if rewrites(descriptor.functions[n]))
         for name in keep:
             groups.join(("flows", name), ("chain", way.name))
-        if way.chain.deployment != "inline" or len(rewriters[way.name]) > 1:
+        translated = any(is_translator(descriptor.functions[name]) for name in reached)
+        if way.chain.deployment != "inline" or len(rewriters[way.name]) > 1 or translated:
             single.append(way.name)
     together: dict[tuple[Any, ...], list[str]] = {}
     for chain in stateful:

@@ -155,6 +155,7 @@ NUMBERS = {
             ("packets_to_ipv6", Kind.COUNTER, "to_ipv6_packets", "IPv4 packets that became IPv6."),
             ("fragments", Kind.COUNTER, "fragments", "Fragments made, beside the first of each."),
             ("icmp_errors_sent", Kind.COUNTER, "icmp_errors", "ICMP errors sent."),
+            ("clients", Kind.GAUGE, "clients", "IPv4 addresses that clients were given."),
         ),
         "policer": (("entries", Kind.GAUGE, "meters", "Meters that are in use."),),
         "router": (

@@ -27,9 +27,15 @@ static CV_INLINE uint8_t cv_nat64_find_ipv4_source(
 	if (CV_UNLIKELY(!cv_nat64_to_ipv4(&nat64->map, ends->src6, &ends->src))) {
 		if (cv_ipv6_martian(ip + 8))
 			return CV_DROP(CV_NAT64_BAD_ADDRESS);
-		if (!cv_nat64_is_error_ipv6(ip, len))
+		if (cv_nat64_is_error_ipv6(ip, len) &&
+			(nat64->clients == NULL ||
+				!cv_nat64_clients_to_ipv4(nat64->clients, ends->src6, &ends->src)))
+			ends->src = nat64->source_host;
+		else if (nat64->clients == NULL)
 			return CV_DROP(CV_NAT64_NO_MAPPING);
-		ends->src = nat64->source_host;
+		else if (!cv_nat64_clients_take(
+				 nat64->clients, ends->src6, job->worker->now, &ends->src))
+			return CV_DROP(CV_NAT64_NO_ADDRESS);
 	}
 	if (CV_UNLIKELY(cv_ipv4_martians[ends->src >> 24] | cv_ipv4_martians[ends->dst >> 24]))
 		return CV_DROP(CV_NAT64_BAD_ADDRESS);

@@ -143,6 +143,20 @@ static bool inside(uint8_t *l4, unsigned n, unsigned len, uint8_t proto, bool to
 	return true;
 }
 
+// The address that stands for another, which may be a client's: nobody becomes one by an error.
+static bool known_to_ipv6(const struct cv_nat64 *nat64, uint32_t ipv4, struct cv_nat64_ipv6 *ipv6)
+{
+	if (nat64->clients != NULL && cv_nat64_clients_have(nat64->clients, ipv4))
+		return cv_nat64_clients_to_ipv6(nat64->clients, ipv4, ipv6);
+	return cv_nat64_to_ipv6(&nat64->map, ipv4, ipv6);
+}
+
+static bool known_to_ipv4(const struct cv_nat64 *nat64, struct cv_nat64_ipv6 ipv6, uint32_t *ipv4)
+{
+	return cv_nat64_to_ipv4(&nat64->map, ipv6, ipv4) ||
+	       (nat64->clients != NULL && cv_nat64_clients_to_ipv4(nat64->clients, ipv6, ipv4));
+}
+
 // Translates the packet inside of an error, of which n bytes are there. Returns how many out got, at most
 // room; 0: it cannot be.
 static unsigned inside_to_ipv6(
@@ -161,7 +175,7 @@ static unsigned inside_to_ipv6(
 	ends.dst = rte_be_to_cpu_32(ip->dst);
 	if (header < CV_IPV4_LEN || header > n || total < header ||
 		cv_nat64_is_foreign(ip->proto, false) ||
-		!cv_nat64_to_ipv6(&nat64->map, ends.src, &ends.src6) ||
+		!known_to_ipv6(nat64, ends.src, &ends.src6) ||
 		!cv_nat64_to_ipv6(&nat64->map, ends.dst, &ends.dst6))
 		return 0;
 	head = (struct cv_nat64_head){
@@ -198,7 +212,7 @@ static unsigned inside_to_ipv4(const struct cv_nat64 *nat64, const uint8_t *in, 
 	ends.dst6 = cv_nat64_load(ip->dst);
 	if (!cv_nat64_chain_read(in, n, &chain) || total - chain.upper > UINT16_MAX - CV_IPV4_LEN ||
 		!cv_nat64_to_ipv4(&nat64->map, ends.src6, &ends.src) ||
-		!cv_nat64_to_ipv4(&nat64->map, ends.dst6, &ends.dst))
+		!known_to_ipv4(nat64, ends.dst6, &ends.dst))
 		return 0;
 	head = (struct cv_nat64_head){
 		.class = (uint8_t)(in[0] << 4 | in[1] >> 4) & nat64->class_mask,

@@ -2,12 +2,14 @@
 // Copyright 2026 The Convoy authors
 //
 // nat64: IPv6 hosts and IPv4 hosts speak to each other (RFC 7915), one packet at a time: nothing is kept of flows.
+// With clients, and a nat behind that shares external addresses among them, that is stateful NAT64 (RFC 6146).
 //
 //   {"prefix": "2001:db8:64::/96",             IPv4 addresses as IPv6 hosts see them (RFC 6052); 32, 40, 48,
 //                                              56, 64 or 96 bits
 //    "hosts": ["198.51.100.0/24"],             IPv4 addresses of IPv6 hosts whose addresses have the prefix
 //    "eam": [{"ipv4": "192.0.2.0/24",          and of those whose addresses have not (RFC 7757)
 //             "ipv6": "2001:db8:a::/120"}],
+//    "clients": "100.64.0.0/16", "client_idle_s": 14400,    and of all other IPv6 hosts, as they begin to send
 //    "source": "192.0.2.1", "source_ipv6": "2001:db8::1",     of ICMP errors
 //    "ipv6_mtu": 1280, "zero_checksum": "make", "traffic_class": "copy",
 //    "ttl": "decrement", "icmp_rate": 1000}
@@ -21,16 +23,19 @@
 //
 // Drops: bad_header; bad_address (nobody's, or not one for 64:ff9b::/96); no_mapping (the source stands for none);
 // ttl_expired and too_big (the sender is told); source_route (so too); untranslatable (what the other IP has not:
-// fragmented ICMP, some ICMP messages, IPv6 headers); zero_checksum (a fragment's, or as configured); no_buffer.
+// fragmented ICMP, some ICMP messages, IPv6 headers); zero_checksum (a fragment's, or as configured); no_buffer; no_address (clients have all).
 #include <errno.h>
 #include <stdlib.h>
+
+#include <rte_cycles.h>
 
 #include "nf/nat64/common.h"
 
 #define AHEAD 6 // packets that a line is asked for
 
 static const char *const drops[] = {"bad_header", "bad_address", "no_mapping", "ttl_expired",
-	"too_big", "source_route", "untranslatable", "zero_checksum", "no_buffer", NULL};
+	"too_big", "source_route", "untranslatable", "zero_checksum", "no_buffer", "no_address",
+	NULL};
 
 // A verdict; *translated is counted if the packet was.
 static CV_INLINE uint8_t run(const struct cv_nat64_job *job, struct cv_nat64_lane *lane)
@@ -56,10 +61,17 @@ static CV_INLINE uint8_t run(const struct cv_nat64_job *job, struct cv_nat64_lan
 		return CV_NEXT;
 	memcpy(&dst, ip + 16, sizeof(dst));
 	ends.dst = rte_be_to_cpu_32(dst);
-	row = cv_nat64_find_ipv4(&job->nat64->map, ends.dst);
-	if (row == NULL)
-		return CV_NEXT;
-	ends.dst6 = cv_nat64_of_row(&job->nat64->map, row, ends.dst);
+	if (CV_UNLIKELY(job->nat64->clients != NULL) &&
+		cv_nat64_clients_have(job->nat64->clients, ends.dst)) {
+		if (!cv_nat64_clients_to_ipv6(job->nat64->clients, ends.dst, &ends.dst6))
+			return CV_DROP(CV_NAT64_BAD_ADDRESS);
+		cv_nat64_clients_touch(job->nat64->clients, ends.dst, job->worker->now);
+	} else {
+		row = cv_nat64_find_ipv4(&job->nat64->map, ends.dst);
+		if (row == NULL)
+			return CV_NEXT;
+		ends.dst6 = cv_nat64_of_row(&job->nat64->map, row, ends.dst);
+	}
 	verdict = cv_nat64_run_to_ipv6(job, &ends);
 	if (CV_LIKELY(verdict == CV_NEXT))
 		cv_nat64_add(&lane->to_ipv6, 1);
@@ -130,6 +142,19 @@ static int read_translation(
 	return 0;
 }
 
+static int read_clients(
+	const struct cv_where *at, const char *key, const json_t *value, void *member)
+{
+	struct cv_prefix *prefix = member;
+
+	if (read_prefix(at, key, value, false, prefix) != 0)
+		return -EINVAL;
+	if (prefix->length < CV_NAT64_CLIENTS_SHORTEST || prefix->length > 30)
+		return cv_where_wrong(
+			at, key, value, "must have from %u to 30 bits", CV_NAT64_CLIENTS_SHORTEST);
+	return 0;
+}
+
 // Reads an address of the node.
 static int read_source(
 	const struct cv_where *at, const char *key, const json_t *value, void *member)
@@ -147,6 +172,8 @@ static int read_source(
 
 struct config {
 	struct cv_nat64_prefix prefix;
+	struct cv_prefix clients; // of length 0: there are none
+	uint32_t client_idle_s;
 	const json_t *hosts, *eam;
 	struct cv_address source, source_ipv6;
 	uint16_t ipv6_mtu;
@@ -161,6 +188,11 @@ static const struct cv_param params[] = {
 		.doc = "IPv4 prefixes of IPv6 hosts whose addresses have the prefix"},
 	{"eam", CV_LIST, CV_AT(struct config, eam), .high = CV_NAT64_ROWS_MAX,
 		.doc = "explicit address mappings (RFC 7757)"},
+	{"clients", CV_CUSTOM, CV_AT(struct config, clients), .read = read_clients,
+		.doc = "IPv4 addresses of all other IPv6 hosts, one each, as they begin to send"},
+	{"client_idle_s", CV_INTEGER, CV_AT(struct config, client_idle_s), .low = 1, .high = 604800,
+		.fallback = 14400,
+		.doc = "how long a client is silent before its address is another's, s"},
 	{"source", CV_CUSTOM, CV_AT(struct config, source), .read = read_source, .required = true,
 		.doc = "source of ICMP errors, an IPv4 address of the node"},
 	{"source_ipv6", CV_CUSTOM, CV_AT(struct config, source_ipv6), .read = read_source,
@@ -265,6 +297,33 @@ static int read_rows(
 	return rc;
 }
 
+// Makes the table of clients, or goes on with that of the instance that runs.
+static int make_clients(struct cv_nat64 *nat64, const struct config *config,
+	const struct cv_nf_env *env, const struct cv_where *top)
+{
+	const struct cv_nat64 *old = env->running;
+	const uint32_t first = host_order(&config->clients.address);
+	const uint64_t idle = config->client_idle_s * rte_get_tsc_hz();
+
+	if (config->clients.length == 0)
+		return 0;
+	if (!config->prefix.given)
+		return cv_where_error(
+			top, "clients: there is no prefix that they could send to; add prefix");
+	if (__builtin_popcountll(cv_nf_env_runners(env)) > 1)
+		return cv_where_error(top, "clients: several workers run this function, and one "
+					   "alone may; give its chains one worker");
+	if (old == NULL || old->clients == NULL) {
+		nat64->clients = cv_nat64_clients_create(first, config->clients.length, idle);
+		return nat64->clients == NULL ? -ENOMEM : 0;
+	}
+	if (!cv_nat64_clients_are(old->clients, first, config->clients.length, idle))
+		return cv_where_error(top, "clients, client_idle_s: stay as they are while packets "
+					   "flow; start the node anew");
+	nat64->clients = cv_nat64_clients_share(old->clients);
+	return 0;
+}
+
 static int configure(struct cv_nat64 *nat64, const struct config *config,
 	const struct cv_nf_env *env, struct cv_error *error)
 {
@@ -284,13 +343,15 @@ static int configure(struct cv_nat64 *nat64, const struct config *config,
 	nat64->hop = config->ttl == 0 ? 1 : 0;
 	nat64->drops_zero_checksum = config->zero_checksum != 0;
 	nat64->icmp_rate = config->icmp_rate;
-	return read_rows(&nat64->map, &top, config);
+	return read_rows(&nat64->map, &top, config) != 0 ? -EINVAL
+							 : make_clients(nat64, config, env, &top);
 }
 
 static void destroy(void *instance)
 {
 	struct cv_nat64 *nat64 = instance;
 
+	cv_nat64_clients_release(nat64->clients);
 	cv_nat64_map_free(&nat64->map);
 	free(nat64);
 }
@@ -346,10 +407,11 @@ static json_t *info(const void *instance)
 		to_ipv6 += __atomic_load_n(&nat64->lanes[i].to_ipv6, __ATOMIC_RELAXED);
 		fragments += __atomic_load_n(&nat64->lanes[i].fragments, __ATOMIC_RELAXED);
 	}
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "packets_to_ipv4", (json_int_t)to_ipv4,
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "packets_to_ipv4", (json_int_t)to_ipv4,
 		"packets_to_ipv6", (json_int_t)to_ipv6, "fragments", (json_int_t)fragments,
 		"mappings", (json_int_t)nat64->map.rows, "icmp_errors_sent",
-		(json_int_t)cv_teller_sent(&nat64->teller));
+		(json_int_t)cv_teller_sent(&nat64->teller), "clients",
+		(json_int_t)(nat64->clients != NULL ? cv_nat64_clients_count(nat64->clients) : 0));
 }
 
 const struct cv_nf cv_nf_nat64 = {

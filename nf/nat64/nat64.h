@@ -10,6 +10,7 @@
 
 #include "chain/nf.h"
 #include "nf/nat64/address.h"
+#include "nf/nat64/clients.h"
 #include "nf/tell.h"
 #include "packet/checksum.h"
 #include "packet/ipv4.h"
@@ -31,6 +32,7 @@ enum cv_nat64_drop {
 	CV_NAT64_UNTRANSLATABLE,
 	CV_NAT64_ZERO_CHECKSUM,
 	CV_NAT64_NO_BUFFER,
+	CV_NAT64_NO_ADDRESS,
 };
 
 // What one worker has. No other writes to it.
@@ -42,6 +44,7 @@ struct cv_nat64_lane {
 
 struct cv_nat64 {
 	struct cv_nat64_map map;
+	struct cv_nat64_clients *clients; // NULL: there are none
 	uint8_t source[4], source_ipv6[16]; // of ICMP errors
 	uint32_t source_host; // the first, in host order
 	uint16_t ipv6_mtu; // of packets that may be fragmented

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const char config[] =
 	"{\"prefix\": \"2001:db8:100::/40\", \"hosts\": [\"10.0.0.0/8\"], \"eam\": [{\"ipv4\":"
 	"\"192.0.2.0/24\", \"ipv6\": \"2001:db9::/120\"}], \"source\": \"203.0.113.1\","
-	"\"source_ipv6\": \"2001:dba::1\", \"icmp_rate\": 1000000}";
+	"\"source_ipv6\": \"2001:dba::1\", \"icmp_rate\": 1000000, \"clients\": \"100.64.0.0/30\"}";
 static const char *const ports[] = {"a", "b", "c", "d"};
 static const uint8_t macs[RIG_PORTS][6] = {{2, 1}, {2, 2}, {2, 3}, {2, 4}};
 static const uint16_t mtus[RIG_PORTS] = {MTU, MTU, MTU, MTU};

@@ -36,6 +36,13 @@ ROWS = [
         f"did you mean 'l2fwd'? types of function: {TYPES}",
     ),
     (
+        "a prefix that is too short for clients of nat64",
+        "{bridge: {}}",
+        "{nat64: {prefix: '64:ff9b::/96', clients: 10.0.0.0/8, source: 192.0.2.1, "
+        "source-ipv6: 'fc00::1'}}",
+        "web.yaml:7: functions.br.nat64.clients: '10.0.0.0/8': must have from 12 to 30 bits",
+    ),
+    (
         "an unknown kind of port",
         "{vhost-user: /tmp/left.sock}",
         "{vhostuser: /tmp/left.sock}",

@@ -38,6 +38,16 @@ chains:
   w: {from: a, to: b, path: [n, v], both-ways: true}
   x: {from: c, to: b, path: [n]}
 """,
+    "translated": """
+ports: {a: {af_packet: x, queues: 2}, b: {null: }}
+functions:
+  t:
+    nat64:
+      {prefix: "64:ff9b::/96", clients: 100.64.0.0/16, source: 192.0.2.2, source-ipv6: "fc00::1"}
+  n: {nat: {outside: [b], inside: [100.64.0.0/16], pool: [192.0.2.1]}}
+chains:
+  w: {from: a, to: b, path: [t, n], both-ways: true}
+""",
     "kept": """
 ports: {a: {null: }, b: {null: }, c: {af_packet: x, queues: 2}}
 functions:
@@ -119,6 +129,13 @@ ROWS = [
         "rewriters",
         8,
         ["0 a0>n+v>b", "0 a1>n+v>b", "0 b0>v+n>a", "0 c0>n>b"],
+        [1],
+    ),
+    (
+        "flows whose answers are of another IP version are on one worker",
+        "translated",
+        8,
+        ["0 a0>t+n>b", "0 a1>t+n>b", "0 b0>n+t>a"],
         [1],
     ),
     (

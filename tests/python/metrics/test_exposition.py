@@ -175,6 +175,7 @@ ROUTER = {"routes": {"ipv4": 3, "ipv6": 1}, "neighbours_reachable": 2, "fragment
          "convoy_policer_bytes_total", {"colour": "red"}, 9),
         ("nat64", {"packets_to_ipv4": 4, "packets_to_ipv6": 2, "fragments": 1,
                    "icmp_errors_sent": 3}, "convoy_nat64_to_ipv4_packets_total", {}, 4),
+        ("nat64", {"clients": 7}, "convoy_nat64_clients", {}, 7),
         ("srv6", {"sids": [{"sid": "fc00::1", "packets": 3}]}, "convoy_srv6_sid_packets_total",
          {"sid": "fc00::1"}, 3),
         ("nsh", {"paths": [{"path": 7, "index": 255, "packets": 3}]},
