@@ -166,6 +166,7 @@ static const struct cv_param next_hop_params[] = {
 		.fallback = CV_CONVOY_TTL},
 	{"vlan", CV_INTEGER, CV_AT(struct next_hop_keys, vlan), .high = 4095, .fallback = -1},
 	{"wait_ns", CV_INTEGER, CV_AT(struct next_hop_keys, wait_ns), .high = WAIT_NS_MAX},
+	{"encapsulate", CV_BOOL, CV_AT(struct next_hop_keys, outer.encapsulate)},
 	{"compress", CV_WORD, CV_AT(struct next_hop_keys, compress), .words = cv_plan_codecs},
 	{"dictionary", CV_CUSTOM, CV_AT(struct next_hop_keys, dictionary),
 		.read = cv_plan_dictionary_read},

@@ -74,7 +74,11 @@ class NextHop(Model):
     source_port: int | None = Field(
         None, ge=1, le=65535, description="UDP source port; default: by the first packet's flow"
     )
-
+    encapsulate: bool = Field(
+        False,
+        description="a single packet too goes in a convoy: it arrives behind routers, and where "
+        "several next hops share a link; one that does not fit is dropped",
+    )
     wait: Wait = Field(
         0,
         description="that a frame which is not full waits for more packets at most, `5us`, "
@@ -102,7 +106,9 @@ class NextHop(Model):
 
         base is where its files' paths start. Raises InputError.
         """
-        values = self.model_dump(exclude_none=True, exclude={"for_", "wait"})
+        values = self.model_dump(exclude_none=True, exclude={"for_", "wait", "encapsulate"})
+        if self.encapsulate:
+            values["encapsulate"] = True
         if self.wait:
             values["wait_ns"] = self.wait
         if self.dictionary is not None:

@@ -31,6 +31,8 @@ COMMANDS = (
     "handover",
     "show",
     "next-hop",
+    "network",
+    "controller",
     "dictionary",
     "libvirt",
     "bench",

@@ -117,6 +117,9 @@ def put(
         str | None,
         typer.Option(help="That a frame waits for more packets at most, such as 5us; default: 0."),
     ] = None,
+    encapsulate: Annotated[
+        bool, typer.Option("--encapsulate", help="A single packet too goes in a convoy.")
+    ] = False,
     pid: Pid = None,
     as_json: Json = False,
 ) -> Result:
@@ -132,6 +135,7 @@ def put(
         "port": port, "mac": mac, "ip": ip, "nfi": nfi, "mtu": mtu, "vlan": vlan, "ttl": ttl,
         "udp-port": udp_port, "leaving": leaving or None, "compress": compress,
         "dictionary": dictionary, "wait": 0 if wait == "0" else wait,
+        "encapsulate": encapsulate,
     }  # fmt: skip
     if for_:
         values["for"] = [] if for_ == ["none"] else [scid(text) for text in for_]

@@ -23,8 +23,8 @@ from convoy.cli.sim_options import (
     engine_of,
     remark,
 )
+from convoy.network.simulate import open_topology
 from convoy.sim import engine as engines
-from convoy.sim.load import open_topology
 from convoy.sim.resolve import Network, resolve
 
 LINKS_SHOWN = 40
@@ -118,7 +118,7 @@ class Simulated(Result):
 
 
 def run_command(
-    file: Annotated[str, typer.Argument(help="Topology (YAML), or paper-1, paper-2.")],
+    file: Annotated[str, typer.Argument(help="Topology or network (YAML), or paper-1, paper-2.")],
     engine: EngineOption = "auto",
     aggregation: Annotated[
         bool, typer.Option(help="Without: every packet leaves every node as it came.")

@@ -32,6 +32,9 @@ def wiring(pids: list[int], setup: Setup) -> list[str]:
     for end in (left, right):
         lines.append(f"echo 1 > /proc/sys/net/ipv6/conf/{end}/disable_ipv6")
         lines.append(f"ip link set {end} up promisc on")
+    for pid, end in ((pids[0], "left"), (pids[-1], "right")):  # the kernel says nothing of its own
+        silence = f"echo 1 > /proc/sys/net/ipv6/conf/{end}/disable_ipv6"
+        lines.append(f"nsenter --target={pid} --net --mount sh -ec '{silence}'")
     lines.append(_steering(pids[0], "left", mask))
     if setup.back is not None or setup.flows is not None:
         lines.append(_steering(pids[-1], "right", mask))

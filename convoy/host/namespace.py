@@ -10,16 +10,19 @@ import ctypes
 import os
 import socket
 import threading
+from itertools import count
 from pathlib import Path
 
 from convoy.errors import ConvoyError
 from convoy.host.command import run
+from convoy.host.offload import turn_off
 from convoy.host.process import Process
 from convoy.host.scope import Scope
 
 DEADLINE_S = 30.0
 _CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
+_made = count()
 # With a /sys of its own: files about interfaces are those of the namespace that mounted it.
 _HOLD = "mount -t sysfs sysfs /sys && echo held && exec sleep infinity"
 
@@ -85,3 +88,12 @@ def shell(script: str, command: tuple[str, ...] = ("sh", "-es")) -> str:
     if ended.exit_code != 0:
         raise ConvoyError(f"{command[0]}: {ended.lines()[0]}")
     return ended.stdout
+
+
+def join(*ends: tuple[Namespace, str], mtu: int = 1500) -> None:
+    """Join two namespaces by a veth pair without offloads; ends: where, and what it is called."""
+    names = [f"cv{os.getpid() % 10**6}x{next(_made)}" for _ in ends]
+    shell(f"ip link add {names[0]} mtu {mtu} type veth peer {names[1]} mtu {mtu}")
+    for name, (namespace, interface) in zip(names, ends, strict=True):
+        turn_off(name)
+        shell(f"ip link set {name} netns {namespace.pid} name {interface}")

@@ -50,7 +50,7 @@ def open_topology(name: str, overrides: Mapping[str, Any] | None = None) -> Load
         text = read(Path(name), BEGIN)
         base = Path(name).parent.absolute()
     for place, value in (overrides or {}).items():
-        _override(text, place, value)
+        override(text, place, value)
     return check(text, base)
 
 
@@ -68,7 +68,8 @@ def check(text: Text, base: Path) -> Loaded:
     return Loaded(topology, text, base)
 
 
-def _override(text: Text, place: str, value: Any) -> None:
+def override(text: Text, place: str, value: Any) -> None:
+    """Put another value at a dotted place of a parsed topology. Raises InputError."""
     *path, last = place.split(".")
     at = text.data
     for key in path:

@@ -17,7 +17,9 @@
 enum cv_drop_reason {
 	CV_DROP_NO_CHAIN, // no chain of the port matches it
 	CV_DROP_SEGMENTED, // scattered over several buffers and too long to be put into one
-	CV_DROP_TOO_BIG, // larger than the MTU of the port it should leave by
+	// Larger than the MTU of the port it should leave by, or than fits into a convoy to a next
+	// hop that encapsulates.
+	CV_DROP_TOO_BIG,
 	CV_DROP_TX_FULL, // the port it should leave by took nothing for some time
 	// The next function of the pipeline is behind, and others share the port; or the worker
 	// that keeps the packet's flow is.
@@ -65,7 +67,7 @@ struct cv_compression_counters {
 
 // One worker's share of the frames that came in by a port, or that went to a next hop: how many
 // had how many packets. One packet: sent as it is, or in a convoy of its own because it looks like
-// a convoy.
+// a convoy or its next hop encapsulates.
 struct cv_frame_counters {
 	uint64_t sizes[CV_CONVOY_PACKETS_MAX + 1]; // frames, by packets
 	uint64_t refused[CV_CONVOY_REASONS]; // received only

@@ -146,9 +146,14 @@ static bool fits_a_convoy(const struct cv_outer *outer, uint32_t len)
 	return len <= outer->packet_max && len >= CV_CONVOY_PACKET_MIN;
 }
 
-// Does a packet have to be dropped? One that does not fit into any convoy, and looks like one.
+// Does a packet have to be dropped that does not fit into any convoy? One that looks like a convoy, or
+// whose next hop is reached in convoys only.
 static bool is_refused(struct cv_tx *tx, uint16_t next_hop, const struct cv_view *view)
 {
+	if (tx->next_hops[next_hop].outer.encapsulate) {
+		drop(tx, view->out, view, CV_DROP_TOO_BIG);
+		return true;
+	}
 	if (CV_LIKELY(!cv_lookalike_to(tx, view, next_hop)))
 		return false;
 	drop(tx, view->out, view, CV_DROP_LOOKS_LIKE_CONVOY);

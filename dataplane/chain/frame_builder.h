@@ -26,7 +26,7 @@ bool cv_builder_add_convoy(struct cv_tx *tx, uint16_t next_hop, struct rte_mbuf 
 	const struct cv_view *views, unsigned n, unsigned behind);
 
 // Sends the frame being built for a next hop, if there is one: with its outer header, or a single
-// packet as it is, unless it looks like a convoy.
+// packet as it is, unless it looks like a convoy or the next hop encapsulates.
 void cv_builder_close(struct cv_tx *tx, uint16_t next_hop);
 
 // The same of every next hop by a port: packets that wait to be aggregated must not be overtaken by

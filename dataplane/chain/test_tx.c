@@ -770,6 +770,76 @@ static void a_packet_that_looks_like_a_convoy_is_not_disaggregated(void **state)
 	}
 }
 
+// Every packet leaves in a convoy, or not at all.
+static void a_next_hop_that_encapsulates_gets_nothing_else(void **state)
+{
+	static const struct {
+		const char *description;
+		unsigned packets;
+		uint16_t len;
+		unsigned frames, dropped;
+		bool by_vlan; // SC-IDs decide
+	} rows[] = {
+		{"a single packet", 1, 60, 1, 0, false},
+		{"a single packet, by its SC-ID", 1, 60, 1, 0, true},
+		{"several", 4, 60, 1, 0, false},
+		{"too long to share", 3, 800, 3, 0, false},
+		{"too long to share, by their SC-IDs", 3, 800, 3, 0, true},
+		{"the longest that fits", 2, 1466, 2, 0, false},
+		{"one byte more", 2, 1467, 0, 2, false},
+		{"one byte more, by their SC-IDs", 2, 1467, 0, 2, true},
+	};
+	static struct node node;
+	static struct input input;
+
+	current = &input;
+	for (size_t row = 0; row < RTE_DIM(rows); row++) {
+		const struct cv_outer_config config = {
+			.version = 4, .mtu = 1500, .encapsulate = true};
+		struct cv_next_hop next_hops[2] = {{.port = 1}, {.port = 1}};
+		const struct cv_next_hop_entry entries[2] = {
+			{.key = cv_next_hop_key(1, CV_SCID_NONE, 0)},
+			{.key = cv_next_hop_key(1, CV_SCID_VLAN, 3), .next_hop = 1}};
+		struct rte_mbuf *packets[8];
+		struct cv_burst burst;
+		unsigned got = 0, n = rows[row].packets;
+
+		print_message("  %s\n", rows[row].description);
+		node_to_one_next_hop(&node, 1500);
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(cv_outer_set(&next_hops[i].outer, &config, NULL), 0);
+		cv_next_hop_rcu_offline(&node.table, 0);
+		cv_next_hop_rcu_replace(
+			&node.table, cv_next_hop_table_make(next_hops, rows[row].by_vlan ? 2 : 1,
+					     entries, rows[row].by_vlan ? 2 : 1, 0, NULL));
+		cv_next_hop_rcu_online(&node.table, 0);
+		make_packets(packets, n, rows[row].len);
+		cv_burst_load(&burst, packets, (uint16_t)n, 0, 1, &node.counters[0]);
+		cv_tx_burst(&node.tx, &burst);
+		cv_tx_flush(&node.tx, CV_TX_ALL);
+		assert_conserved(&node);
+		assert_int_equal(node.counters[1].drops[CV_DROP_TOO_BIG], rows[row].dropped);
+		assert_int_equal(node.out.count, rows[row].frames);
+		for (unsigned i = 0; i < node.out.count; i++) {
+			struct cv_view views[CV_CONVOY_PACKETS_MAX], whole = {0};
+			struct cv_convoy convoy = {0};
+
+			cv_view_set(&whole, rte_pktmbuf_mtod(node.out.sent[i], uint8_t *),
+				node.out.sent[i]->data_len);
+			assert_int_equal(cv_convoy_walk(&convoy, views, &whole,
+						 rte_cpu_to_be_16(CV_CONVOY_PORT)),
+				CV_CONVOY_OK);
+			for (unsigned p = 0; p < convoy.count; p++)
+				assert_int_equal(views[p].len, rows[row].len);
+			got += convoy.count;
+		}
+		assert_int_equal(got + rows[row].dropped, n);
+		rte_pktmbuf_free_bulk(node.out.sent, node.out.count);
+		node_fini(&node);
+		assert_int_equal(rte_mempool_in_use_count(pool), 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -780,6 +850,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_whole_convoy_is_forwarded_in_place),
 		cmocka_unit_test(convoys_of_one_poll_are_merged_where_they_fit),
 		cmocka_unit_test(a_packet_that_looks_like_a_convoy_is_not_disaggregated),
+		cmocka_unit_test(a_next_hop_that_encapsulates_gets_nothing_else),
 		cmocka_unit_test(comes_out_as_it_went_in),
 	};
 	int rc;

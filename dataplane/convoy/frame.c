@@ -92,7 +92,7 @@ uint8_t *cv_frame_make_single(const struct cv_outer *outer, uint8_t *begin, cons
 	// By the bytes here: what the view was made of may be somebody's who changed it since.
 	cv_view_set(
 		&packet, begin + CV_CONVOY_PREFIX_LEN, (uint16_t)(bytes - CV_CONVOY_PREFIX_LEN));
-	if (CV_LIKELY(!cv_looks_like_convoy(outer, &packet)))
+	if (CV_LIKELY(!outer->encapsulate && !cv_looks_like_convoy(outer, &packet)))
 		return packet.data;
 	if (outer->len + bytes > outer->frame_max)
 		return NULL;

@@ -83,8 +83,8 @@ uint16_t cv_frame_add(struct cv_frame *frame, const struct cv_view *views, uint1
 bool cv_frame_add_run(struct cv_frame *frame, const uint8_t *run, uint32_t bytes, unsigned count);
 
 // Ends the frame. Returns its first byte, and its length in len. A single packet is
-// returned as it came, without a header: it lies inside the buffer. One that looks like a convoy
-// becomes a convoy of one. NULL, len 0: there is nothing, or only such a packet too long for that.
+// returned as it came, without a header: it lies inside the buffer. One that looks like a convoy, or
+// whose next hop encapsulates, becomes a convoy of one. NULL, len 0: there is nothing, or only such a packet too long for that.
 uint8_t *cv_frame_close(struct cv_frame *frame, uint16_t *len);
 
 #ifdef __cplusplus

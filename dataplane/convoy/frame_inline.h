@@ -53,7 +53,8 @@ uint8_t *cv_frame_make_single(const struct cv_outer *outer, uint8_t *begin, cons
 
 // What lies from begin to end, as cv_frame_adopt() has it, becomes a frame at once. Returns its first
 // byte; it ends where it did. A single packet is returned as it came, without a header. One that
-// looks like a convoy becomes a convoy of one. NULL: such a packet is too long for that.
+// looks like a convoy, or whose next hop encapsulates, becomes a convoy of one. NULL: such a packet
+// is too long for that.
 static CV_INLINE uint8_t *cv_frame_make(const struct cv_outer *outer, uint8_t *begin,
 	const uint8_t *end, uint8_t count, const struct cv_view *first)
 {

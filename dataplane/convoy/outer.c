@@ -111,6 +111,9 @@ int cv_outer_set(
 	outer->frame_max = outer->l3 + mtu;
 	outer->packet_max = outer->frame_max - outer->len - CV_CONVOY_PREFIX_LEN;
 	outer->share_max = (outer->frame_max - outer->len) / CV_CONVOY_SHARE - CV_CONVOY_PREFIX_LEN;
+	outer->encapsulate = config->encapsulate;
+	if (config->encapsulate)
+		outer->share_max = UINT16_MAX;
 	if (!outer->ipv6)
 		outer->checksum =
 			cv_checksum_fold(cv_checksum_add(0, outer->bytes + outer->l3, CV_IPV4_LEN));

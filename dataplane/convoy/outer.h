@@ -44,6 +44,7 @@ struct cv_outer_config {
 	uint16_t sport; // UDP source; 0: by the first packet's flow
 	uint16_t nfi; // NFI-ID
 	uint16_t mtu; // bytes of the largest IP packet; 0: CV_CONVOY_MTU
+	bool encapsulate; // a single packet too gets this header
 };
 
 // The same, ready to be copied. Read only once it is set: any number of threads may use it.
@@ -55,9 +56,11 @@ struct cv_outer {
 	bool sport_fixed;
 	uint16_t frame_max; // bytes: the largest frame that the MTU lets pass
 	uint16_t packet_max; // bytes: the largest packet that fits into such a frame at all
-	uint16_t share_max; // bytes: the largest of which CV_CONVOY_SHARE fit into such a frame
+	// Bytes: the largest of which CV_CONVOY_SHARE fit into such a frame; all, to encapsulate.
+	uint16_t share_max;
 	uint16_t checksum; // sum of the IPv4 header, its length and checksum left out
 	rte_be16_t udp_port; // destination
+	bool encapsulate;
 };
 
 // Returns 0, or -EINVAL with error set (it may be NULL).

@@ -23,6 +23,7 @@ struct cv_ethdev {
 	uint16_t tx_queues; // at most
 	uint16_t mtu;
 	bool set_mtu; // the device must be told; else it need not know
+	bool any_mtu; // it has none of its own: it is never told
 	struct rte_mempool *pool;
 
 	// What there is.

@@ -95,7 +95,7 @@ int cv_ethdev_port_open(
 		ethdev->dev.tx_queues = RTE_MAX(ethdev->dev.tx_queues, ethdev->dev.rx_queues);
 	}
 	ethdev->dev.mtu = port->mtu;
-	ethdev->dev.set_mtu = args->config->mtu_given;
+	ethdev->dev.set_mtu = args->config->mtu_given && !ethdev->dev.any_mtu;
 	ethdev->dev.pool = args->pool;
 	rc = cv_ethdev_attach(&ethdev->dev, error);
 	if (rc != 0)

@@ -28,6 +28,7 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	if (rc != 0)
 		return rc;
 	ethdev->dev.driver = "net_af_packet";
+	ethdev->dev.any_mtu = true; // that of its slots; DPDK's driver claims 1,518 bytes for all
 	ethdev->dev.rx_queues = queues;
 	ethdev->dev.tx_queues = queues;
 	snprintf(ethdev->dev.devargs, sizeof(ethdev->dev.devargs),

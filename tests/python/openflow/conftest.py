@@ -20,6 +20,7 @@ from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.process import Process
 from convoy.host.programs import find
+from convoy.network.controller import PROGRAM
 
 DEBIANS_PYTHON = Path("/usr/bin/python3")  # which has os-ken
 DEADLINE_S = 60.0
@@ -79,7 +80,7 @@ class Ofctl:
 
 
 class Controller:
-    """osken_controller.py, as a process: what it says, in order."""
+    """osken.py, as a process: what it says, in order."""
 
     def __init__(self, process: Process) -> None:
         """Begin with its first line."""
@@ -97,6 +98,7 @@ class Controller:
             assert line is not None, f"no {name}: {self._process.last_words()}"
             self._read += 1
             event = json.loads(line) if line.startswith("{") else {"event": ""}
+            event.pop("node", None)  # there is one
             if event["event"] == name:
                 return dict(event)
 
@@ -106,9 +108,8 @@ def osken(port: int) -> Iterator[Controller]:
     """Run an os-ken controller on a port of this machine."""
     if subprocess.run([DEBIANS_PYTHON, "-c", "import os_ken"], check=False).returncode != 0:
         pytest.skip("no os-ken: apt-get install python3-os-ken")
-    program = Path(__file__).with_name("osken_controller.py")
     with Process(
-        [DEBIANS_PYTHON, program, str(port)],
+        [DEBIANS_PYTHON, PROGRAM, str(port)],
         takes_input=True,
         environment={**os.environ, "PYTHONPATH": ""},
     ) as process:

@@ -33,7 +33,6 @@ def test_a_controller_that_goes_and_comes_again(tmp_path: Path) -> None:
         with osken(port) as controller:
             assert controller.await_event("features") == {
                 "event": "features",
-                "datapath": 0xA1,
                 "tables": 2,
             }
             assert controller.await_event("ports")["ports"] == {"b": 1, "c": 2}

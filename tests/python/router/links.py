@@ -1,29 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Links of a network in namespaces, and nodes that forward between them."""
+"""Hosts and nodes of a network in namespaces."""
 
 import os
 from collections.abc import Iterable
-from itertools import count
 from typing import Any
 
-from convoy.host.namespace import Namespace, shell
-from convoy.host.offload import turn_off
+from convoy.host.namespace import Namespace
 
-_made = count()
 PORTS = """
 sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
 for port in {}; do ip link set $port arp off up; done
 """
-
-
-def link(*ends: tuple[Namespace, str]) -> None:
-    """Join two namespaces by a veth pair, as interfaces of these names, with no offloads."""
-    names = [f"cv{os.getpid() % 10**6}x{next(_made)}" for _ in ends]
-    shell(f"ip link add {names[0]} type veth peer {names[1]}")
-    for name, (namespace, interface) in zip(names, ends, strict=True):
-        turn_off(name)
-        shell(f"ip link set {name} netns {namespace.pid} name {interface}")
 
 
 def ports_up(namespace: Namespace, ports: Iterable[str]) -> None:

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from convoy.errors import ConvoyError
-from convoy.host.namespace import Namespace
+from convoy.host.namespace import Namespace, join
 from convoy.host.node import Node
 from convoy.host.process import wait_for
 
-from .links import host_up, link, ports_up, router_plan
+from .links import host_up, ports_up, router_plan
 
 DEADLINE_S = 60.0
 MANY = 100_000
@@ -77,7 +77,7 @@ def net() -> Iterator[Net]:
         with Namespace() as node, Namespace() as routes, Namespace() as a, Namespace() as b:
             hosts = {"left": a, "right": b}
             for side, host in hosts.items():
-                link((node, side), (host, side))
+                join((node, side), (host, side))
                 for v in (0, 1):
                     own = f"{HOSTS[side][v]}/{(24, 64)[v]}"
                     host_up(host, side, [own], ROUTER[side][v])

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from convoy.errors import ConvoyError
-from convoy.host.namespace import Namespace
+from convoy.host.namespace import Namespace, join
 from convoy.host.node import Node
 from convoy.host.process import Process
 
-from .links import host_up, link, ports_up
+from .links import host_up, ports_up
 
 DEADLINE_S = 30.0
 MTU = {"six": 1500, "four": 1400}
@@ -106,7 +106,7 @@ def net() -> Iterator[Net]:
         with Namespace() as node, Namespace() as six, Namespace() as four:
             hosts = {"six": six, "four": four}
             for side, host in hosts.items():
-                link((node, side), (host, side))
+                join((node, side), (host, side))
                 for namespace in (node, host):
                     namespace.run(f"ip link set {side} mtu {MTU[side]}")
             six.run("sysctl -qw net.ipv6.icmp.ratelimit=0")

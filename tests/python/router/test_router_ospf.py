@@ -20,11 +20,11 @@ from pathlib import Path
 import pytest
 
 from convoy.errors import ConvoyError
-from convoy.host.namespace import Namespace
+from convoy.host.namespace import Namespace, join
 from convoy.host.node import Node
 from convoy.host.process import Process
 
-from .links import host_up, link, ports_up, router_plan
+from .links import host_up, ports_up, router_plan
 
 DEADLINE_S = 60.0
 PING_S = 0.02
@@ -135,12 +135,12 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Net]:
             ]
             net = Net(*made, folder)
             for name, host in net.hosts.items():
-                link((net.ports[name], "host"), (host, "net"))
+                join((net.ports[name], "host"), (host, "net"))
                 for v in (0, 1):
                     own = f"{HOSTS[name][v]}/{(24, 64)[v]}"
                     host_up(host, "net", [own], ADDRESSES[name]["host"][v].partition("/")[0])
             for port in ("first", "second"):
-                link((net.ports["a"], port), (net.ports["b"], port))
+                join((net.ports["a"], port), (net.ports["b"], port))
         except ConvoyError as error:
             pytest.skip(f"no such network here: {error}")
         for i, name in enumerate(("a", "b")):
