@@ -102,19 +102,23 @@ class _Loads(Scope):
 
     def __init__(self) -> None:
         self.busy: dict[str, float] = {}
+        self._paths: dict[str, Path] = {}  # where each is asked; one that starts again has another
         self._end = threading.Event()
 
     def watch(self, node: str, path: Path) -> None:
         """Ask a node from now on."""
+        self._paths[node] = path
         threading.Thread(target=self._ask, args=(node, path), daemon=True).start()
 
     def _ask(self, node: str, path: Path) -> None:
         with NextNode(path) as there:
-            while not self._end.wait(LOAD_S):
+            while not self._end.wait(LOAD_S) and self._paths[node] == path:
                 try:
                     load = there.load()
                 except GoneError:
                     load = None
+                if self._paths[node] != path:
+                    break
                 if load is None:
                     self.busy.pop(node, None)
                 else:
