@@ -146,6 +146,22 @@ static bool is_inside(const struct cv_flow_table *table, const struct cv_flow_ca
 	       of->due <= RTE_ALIGN_CEIL(table->max, 16u);
 }
 
+// Whether what is remembered of fragments leads to no flow outside of the tables.
+static bool fragments_lead_inside(
+	const struct cv_flow_zone *zone, const struct cv_flow_fragments *fragments)
+{
+	for (unsigned i = 0; i < CV_FLOW_FRAGMENTS; i++) {
+		const struct cv_flow_fragment *fragment =
+			&fragments->set[i / CV_FLOW_FRAGMENTS_WAYS][i % CV_FLOW_FRAGMENTS_WAYS];
+
+		if (fragment->deadline != 0 &&
+			(fragment->key.v6 > 1 ||
+				fragment->slot >> 1 >= zone->table[fragment->key.v6].max))
+			return false;
+	}
+	return true;
+}
+
 static bool is_order(const struct cv_flow_zone *zone, const uint8_t *order)
 {
 	unsigned seen = 0;
@@ -197,7 +213,7 @@ int cv_flow_zone_taken(struct cv_flow_zone *zone, struct cv_error *error)
 		is_right = is_inside(&zone->table[v6], &carried->family[v6]);
 	for (unsigned i = 0; is_right && i < carried->groups_count; i++)
 		is_right = is_order(zone, carried->order[i]);
-	if (!is_right) {
+	if (!is_right || !fragments_lead_inside(zone, &carried->fragments)) {
 		cv_error_set(error, "its flows did not come whole");
 		return -EPROTO;
 	}

@@ -238,10 +238,32 @@ static void break_order(struct cv_flow_carried *carried)
 	carried->order[0][1] = 0;
 }
 
+static void remember(struct cv_flow_carried *carried, uint8_t v6, uint32_t index)
+{
+	carried->fragments.set[255][3] = (struct cv_flow_fragment){
+		.key = {.v6 = v6}, .slot = CV_FLOW_SLOT(index, 1), .deadline = 1};
+}
+
+static void break_fragment(struct cv_flow_carried *carried)
+{
+	remember(carried, 0, 64);
+}
+
+static void break_fragment_ipv6(struct cv_flow_carried *carried)
+{
+	remember(carried, 1, INT32_MAX);
+}
+
+static void break_fragment_family(struct cv_flow_carried *carried)
+{
+	remember(carried, 2, 0);
+}
+
 static void what_did_not_come_whole_is_refused(void **state)
 {
 	void (*const breaks[])(struct cv_flow_carried *) = {break_whole, break_high, break_used,
-		break_free, break_cursor, break_groups, break_order};
+		break_free, break_cursor, break_groups, break_order, break_fragment,
+		break_fragment_ipv6, break_fragment_family};
 
 	for (unsigned i = 0; i < RTE_DIM(breaks); i++) {
 		struct node *old = start(), *new = start();
@@ -257,6 +279,25 @@ static void what_did_not_come_whole_is_refused(void **state)
 		end(new);
 		assert_true(passes(old, 0, true)); // it goes on
 		end(old);
+	}
+}
+
+static void fragments_of_the_last_flow_go_along(void **state)
+{
+	for (uint8_t v6 = 0; v6 < 2; v6++) {
+		struct node *old = start(), *new = start();
+		struct cv_error error = {""};
+
+		if (!can(old))
+			skip();
+		assert_int_equal(cv_flow_zone_take(new->zone, given(old), &error), 0);
+		cv_flow_zone_freeze(old->zone);
+		remember(old->zone->carried, v6, 63);
+		assert_int_equal(cv_flow_zone_taken(new->zone, &error), 0);
+		cv_flow_zone_adopt(new->zone);
+		assert_int_equal(new->zone->fragments.set[255][3].slot, CV_FLOW_SLOT(63, 1));
+		end(old);
+		end(new);
 	}
 }
 
@@ -290,6 +331,7 @@ int main(void)
 		cmocka_unit_test(another_layout_is_refused),
 		cmocka_unit_test(what_is_no_memory_of_flows_is_refused),
 		cmocka_unit_test(what_did_not_come_whole_is_refused),
+		cmocka_unit_test(fragments_of_the_last_flow_go_along),
 		cmocka_unit_test(places_that_lead_outside_are_refused),
 		cmocka_unit_test(what_functions_keep_elsewhere_stays),
 	};
