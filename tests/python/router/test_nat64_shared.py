@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from convoy.errors import ConvoyError
-from convoy.host.namespace import Namespace
+from convoy.host.namespace import Namespace, join
 from convoy.host.node import Node
-from convoy.host.process import Process
+from convoy.host.process import Process, wait_for
 
-from .links import host_up, link, ports_up
+from .links import host_up, ports_up
 from .test_nat64_network import DEADLINE_S, MTU, OTHER, OWN, ROUTER, SEEN, SERVER, TOOLS, Net
 
 POOL = "192.0.2.50"
@@ -40,10 +40,18 @@ import socket
 for host in ("2001:db8:a::5", "2001:db8:a::6"):
     client = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
     client.bind((host, 5000))
-    client.settimeout(20)
-    for _ in range(2):
+    client.settimeout(1)
+    answers = []
+    for _ in range(60):
         client.sendto(b"who am I", ("2001:db8:64::cb00:7107", 7))
-        print(client.recv(2048).decode())
+        try:
+            answers.append(client.recv(2048).decode())
+        except TimeoutError:
+            continue
+        if len(answers) == 2:
+            break
+    for answer in answers:
+        print(answer)
 """
 
 
@@ -100,7 +108,7 @@ def net() -> Iterator[Net]:
         with Namespace() as node, Namespace() as six, Namespace() as four:
             hosts = {"six": six, "four": four}
             for side, host in hosts.items():
-                link((node, side), (host, side))
+                join((node, side), (host, side))
                 for namespace in (node, host):
                     namespace.run(f"ip link set {side} mtu {MTU[side]}")
             four.run("sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.conf.all.disable_ipv6=1")
@@ -116,12 +124,13 @@ def net() -> Iterator[Net]:
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_ping(net: Net, host: str):
-    output = net.run("six", f"ping -I {host} -c 3 -i 0.1 -W 5 {SEEN['four']}")
-    assert "3 received" in output, output
+    for _ in range(3):  # each by itself: of several, ping waits for a late one only briefly
+        output = net.run("six", f"ping -I {host} -c 1 -W 60 {SEEN['four']}")
+        assert "1 received" in output, output
 
 
 def test_each_hop_answers(net: Net):
-    output = net.run("six", f"traceroute -n -w 5 -q 1 -N 1 {SEEN['four']}")
+    output = net.run("six", f"traceroute -n -w 30 -q 1 -N 1 {SEEN['four']}")
     hops = re.findall(r"^ *\d+ +(\S+)", output, re.MULTILINE)
     assert hops == [ROUTER["six"], SEEN["four"]], output
 
@@ -131,13 +140,13 @@ def test_a_page_is_fetched(net: Net):
     with Process(list(server)) as listening:
         listening.wait_line(lambda line: line == "listening", DEADLINE_S, "it listened")
         output = net.run(
-            "six", f"curl -gsS -m 20 -o /dev/null -w '%{{size_download}}' http://[{SEEN['four']}]/"
+            "six", f"curl -gsS -m 60 -o /dev/null -w '%{{size_download}}' http://[{SEEN['four']}]/"
         )
     assert output.strip() == str(1 << 20)
 
 
 def test_who_does_not_listen_says_so(net: Net):
-    output = net.run("six", f"curl -gsS -m 20 http://[{SEEN['four']}]:81/")
+    output = net.run("six", f"curl -gsS -m 60 http://[{SEEN['four']}]:81/")
     assert "refused" in output.lower() or "Couldn't connect" in output, output
 
 
@@ -154,6 +163,10 @@ def test_hosts_share_an_address(net: Net):
 
 
 def test_ipv4_reaches_nobody_that_did_not_send(net: Net):
-    before = net.node.counts()["functions"]["nat"]["drops"]["no_mapping"]
+    def dropped() -> int:
+        count: int = net.node.counts()["functions"]["nat"]["drops"]["no_mapping"]
+        return count
+
+    before = dropped()
     net.run("four", f"ping -c 1 -W 1 {POOL}")
-    assert net.node.counts()["functions"]["nat"]["drops"]["no_mapping"] > before
+    wait_for(lambda: dropped() > before, 60.0, "the request was dropped")
