@@ -123,6 +123,8 @@ static void complete(uint8_t *ip, uint16_t len, bool v6)
 			ip[15] & 1 ? "\x20\x01\x0d\xb9\0\0\0\0\0\0\0\0\0\0\0"
 				   : "\x20\x01\x0d\xb8\x01\x0a\0\0\0\0\0\0\0\0\0",
 			15);
+		if (ip[23] & 2) // a client
+			ip[11] = 0xbb;
 		memcpy(ip + 24, "\x20\x01\x0d\xb8\x01\x0a\0\0\0", 9);
 		return;
 	}
@@ -132,6 +134,8 @@ static void complete(uint8_t *ip, uint16_t len, bool v6)
 	ip[12] = 10;
 	if (ip[19] & 1)
 		memcpy(ip + 16, "\xc0\0\2", 3);
+	else if (ip[19] & 2)
+		memcpy(ip + 16, "\x64\x40\0", 3);
 	else
 		ip[16] = 10;
 	memset(ip + 10, 0, 2);
