@@ -26,7 +26,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="Network (YAML), such as examples/network/five-nodes.yaml.")],
+    file: Annotated[Path, typer.Argument(help="A network, as examples/network/pa-flow.yaml.")],
     listen: Annotated[
         str, typer.Option(metavar="ADDRESS[:PORT]", help="Where nodes connect.")
     ] = f"127.0.0.1:{PORT}",

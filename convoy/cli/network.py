@@ -30,7 +30,7 @@ app = typer.Typer(
     help="Run a network of nodes: functions with several instances (docs/network.md).",
     no_args_is_help=True,
 )
-File = Annotated[Path, typer.Argument(help="Network (YAML), such as examples/network/five-nodes.yaml.")]
+File = Annotated[Path, typer.Argument(help="A network, as examples/network/pa-flow.yaml.")]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from convoy.base.validate import validate
 from convoy.base.yaml_text import Text, parse, read
 from convoy.network.model import CHAINS_MAX, Chain, Network
 
-BEGIN = "begin with nodes: and links: (see examples/network/five-nodes.yaml)"
+BEGIN = "begin with nodes: and links: (see examples/network/pa-flow.yaml)"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from convoy.results.trial_result import TrialResult
 from convoy.tester.convoy_gen import ConvoyGen
 
 pytestmark = pytest.mark.alone
-EXAMPLE = Path(__file__).parents[3] / "examples/network/five-nodes.yaml"
+EXAMPLE = Path(__file__).parents[3] / "examples/network/pa-flow.yaml"
 DEADLINE_S = 60.0
 SILENT_S = 5.0  # a busy machine may keep a node from its core
 FLOWS = {"count": 64, "vlan": "100-101"}

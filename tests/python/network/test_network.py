@@ -20,7 +20,7 @@ from convoy.network.load import Loaded, load, loads
 from convoy.network.simulate import open_topology
 from convoy.network.steering import Steering
 
-EXAMPLE = Path(__file__).parents[3] / "examples/network/five-nodes.yaml"
+EXAMPLE = Path(__file__).parents[3] / "examples/network/pa-flow.yaml"
 TEXT = EXAMPLE.read_text()
 NODES = {"edge", "a", "b", "c", "d"}
 
