@@ -350,10 +350,10 @@ json_t *cv_counts_accounting(const struct cv_node *node)
 	const struct cv_plan *plan = node->plan;
 	json_t *accounting = json_object();
 	uint64_t originated = 0;
-	uint64_t received = 0;
+	uint64_t received = node->gone.received;
 	uint64_t absorbed = 0;
 	uint64_t dropped = 0;
-	uint64_t sent = 0;
+	uint64_t sent = node->gone.sent;
 	uint64_t held = 0;
 
 	for (unsigned i = 0; i < plan->ports_count; i++) {

@@ -14,18 +14,25 @@
 // Set once, before anybody can ask for it: who is told that another process is the service now.
 void cv_handover_begin(const struct cv_notify *notify);
 
-// Gives the node to who is at the other end of the socket fd, the caller's. lose_flows: also where
-// functions keep what does not go along. With the change begun (running.h). A new {"pid", "held_pkts"},
-// and the node is to end; or NULL with error set: it goes on as if nothing was.
-json_t *cv_handover_give(struct cv_node *node, int fd, bool lose_flows, struct cv_error *error);
+struct cv_handover_how {
+	bool lose_flows; // also where functions keep what does not go along
+	bool starts_with; // what the new node runs is also what it will be started with
+};
+
+// Gives the node to who is at the other end of the socket fd, the caller's. With the change begun
+// (running.h). A new {"pid", "held_pkts"}, and the node is to end; or NULL with error set: it goes on as
+// if nothing was.
+json_t *cv_handover_give(
+	struct cv_node *node, int fd, const struct cv_handover_how *how, struct cv_error *error);
 
 // The process that has it now; 0: nobody else. For the main thread, which then ends the node.
 int cv_handover_given_to(void);
 
 // The new node: the socket fd becomes its own.
 
-// From now on the plan's ports are not opened, but taken over.
-void cv_handover_expect(const struct cv_plan *plan);
+// Ports that the running node has as well are not opened from now on, but taken over. running: its plan,
+// which stays the caller's.
+void cv_handover_expect(const struct cv_plan *plan, const json_t *running);
 
 // Says what it runs, and takes what the running node tells it. The node is connected and started; nothing
 // runs. 0, or a negative errno with error set: it is to end.

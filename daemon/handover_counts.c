@@ -28,13 +28,36 @@ uint64_t cv_handover_held(const struct cv_node *node)
 
 json_t *cv_handover_counts(const struct cv_node *node)
 {
-	return json_pack("{s:o, s:o, s:o, s:{s:I, s:I, s:I}}", "ports", cv_counts_ports(node),
-		"functions", cv_counts_functions(node), "next_hops", cv_counts_next_hops(node),
-		"gone", "originated",
+	return json_pack("{s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I}}", "ports",
+		cv_counts_ports(node), "functions", cv_counts_functions(node), "next_hops",
+		cv_counts_next_hops(node), "gone", "received", (json_int_t)node->gone.received,
+		"sent", (json_int_t)node->gone.sent, "originated",
 		(json_int_t)(node->gone.originated + cv_node_flows_originated(node)), "absorbed",
 		(json_int_t)node->gone.absorbed, "dropped",
 		(json_int_t)(node->gone.dropped + cv_node_flows_drops(node) +
 			     cv_handover_held(node)));
+}
+
+// Our port of a name, or -1.
+static int port_of(const struct cv_node *node, const char *name)
+{
+	for (unsigned i = 0; i < node->plan->ports_count; i++)
+		if (strcmp(node->plan->port_names[i], name) == 0)
+			return (int)i;
+	return -1;
+}
+
+// Our function of a name and of the same type as what was counted, or -1.
+static int function_of(const struct cv_node *node, const char *name, const json_t *object)
+{
+	const char *type = json_string_value(json_object_get(object, "type"));
+
+	for (unsigned i = 0; i < node->plan->functions_count; i++)
+		if (strcmp(node->plan->functions[i].name, name) == 0)
+			return type != NULL && strcmp(node->plan->functions[i].nf->name, type) == 0
+				       ? (int)i
+				       : -1;
+	return -1;
 }
 
 static void add_value(struct additions *to, uint64_t *counter, const json_t *value)
@@ -154,6 +177,39 @@ static void add_next_hops(struct additions *to, const struct cv_node *node, cons
 	}
 }
 
+static void add_drops(struct additions *to, struct cv_node_gone *gone, const json_t *object)
+{
+	const char *why;
+	json_t *value;
+
+	json_object_foreach (json_object_get(object, "drops"), why, value)
+		add_value(to, &gone->dropped, value);
+}
+
+// What is in no port's and no function's counters any more stays in the sums.
+static void add_gone(
+	struct additions *to, struct cv_node *node, const json_t *ports, const json_t *functions)
+{
+	struct cv_node_gone *gone = &node->gone;
+	const char *name;
+	json_t *object;
+
+	json_object_foreach ((json_t *)(uintptr_t)ports, name, object) {
+		if (port_of(node, name) >= 0)
+			continue;
+		add(to, &gone->received, object, "rx_packets");
+		add(to, &gone->sent, object, "tx_packets");
+		add_drops(to, gone, object);
+	}
+	json_object_foreach ((json_t *)(uintptr_t)functions, name, object) {
+		if (function_of(node, name, object) >= 0)
+			continue;
+		add(to, &gone->originated, object, "originated");
+		add(to, &gone->absorbed, object, "absorbed");
+		add_drops(to, gone, object);
+	}
+}
+
 // In the worker, which is the counters' only writer.
 static void add_all(void *argument)
 {
@@ -169,14 +225,21 @@ bool cv_handover_add_counts(struct cv_node *node, const json_t *counts)
 	const json_t *functions = json_object_get(counts, "functions");
 	const json_t *gone = json_object_get(counts, "gone");
 	struct additions additions = {.all = NULL};
+	const char *name;
+	json_t *object;
 	void *arguments[CV_WORKERS_MAX] = {&additions};
 
-	for (unsigned i = 0; i < node->plan->ports_count; i++)
-		add_port(&additions, node, i, json_object_get(ports, node->plan->port_names[i]));
-	for (unsigned i = 0; i < node->plan->functions_count; i++)
-		add_function(&additions, node, i,
-			json_object_get(functions, node->plan->functions[i].name));
+	json_object_foreach ((json_t *)(uintptr_t)ports, name, object)
+		if (port_of(node, name) >= 0)
+			add_port(&additions, node, (unsigned)port_of(node, name), object);
+	json_object_foreach ((json_t *)(uintptr_t)functions, name, object)
+		if (function_of(node, name, object) >= 0)
+			add_function(&additions, node, (unsigned)function_of(node, name, object),
+				object);
+	add_gone(&additions, node, ports, functions);
 	add_next_hops(&additions, node, json_object_get(counts, "next_hops"));
+	add(&additions, &node->gone.received, gone, "received");
+	add(&additions, &node->gone.sent, gone, "sent");
 	add(&additions, &node->gone.originated, gone, "originated");
 	add(&additions, &node->gone.absorbed, gone, "absorbed");
 	add(&additions, &node->gone.dropped, gone, "dropped");
@@ -195,4 +258,34 @@ uint64_t cv_handover_digest(const json_t *plan)
 		hash = (hash ^ (uint8_t)*c) * 0x100000001b3;
 	free(text);
 	return hash;
+}
+
+static bool are_alike(const struct cv_node_zone *a, const struct cv_node_zone *b)
+{
+	return a->count == b->count &&
+	       memcmp(a->functions, b->functions, a->count * sizeof(a->functions[0])) == 0;
+}
+
+uint64_t cv_handover_zone_id(const struct cv_node *node, unsigned zone)
+{
+	const struct cv_node_zone *its = &node->zones[zone];
+	json_t *id = json_array();
+	uint64_t digest;
+	unsigned before = 0, all = 0;
+
+	for (unsigned i = 0; i < its->count; i++) {
+		const struct cv_plan_function *function = &node->plan->functions[its->functions[i]];
+
+		json_array_append_new(id, json_string(function->name));
+		json_array_append_new(id, json_string(function->nf->name));
+	}
+	for (unsigned i = 0; i < node->zones_count; i++) {
+		before += i < zone && are_alike(&node->zones[i], its);
+		all += are_alike(&node->zones[i], its);
+	}
+	json_array_append_new(id, json_integer(before));
+	json_array_append_new(id, json_integer(all));
+	digest = cv_handover_digest(id);
+	json_decref(id);
+	return digest;
 }

@@ -33,7 +33,8 @@ struct giving {
 	struct cv_node *node;
 	int fd;
 	unsigned port; // that is being told of
-	bool may_lose; // flows
+	uint64_t ports; // that go along, by bits
+	const struct cv_handover_how *how;
 	struct cv_error *error;
 };
 
@@ -53,19 +54,31 @@ static int refuse_part(struct cv_error *error, const char *what, const char *nam
 	return -EINVAL;
 }
 
-static int check_ports(const struct cv_node *node, struct cv_error *error)
+// The next port that goes along, from one on; NULL: none.
+static struct cv_port *next_port(const struct giving *it, unsigned *from)
 {
-	for (unsigned i = 0; i < node->plan->ports_count; i++) {
-		const struct cv_port *port = node->ports[i];
+	for (; *from < it->node->plan->ports_count; (*from)++)
+		if ((it->ports >> *from & 1) != 0)
+			return it->node->ports[*from];
+	return NULL;
+}
 
+static int check_ports(const struct giving *it)
+{
+	const struct cv_port *port;
+
+	if (it->node->plan->ports_count < 64 && it->ports >> it->node->plan->ports_count != 0) {
+		cv_error_set(it->error, "the new node names ports that do not exist");
+		return -EPROTO;
+	}
+	for (unsigned i = 0; (port = next_port(it, &i)) != NULL; i++)
 		if (port->handover == NULL) {
-			cv_error_set(error,
+			cv_error_set(it->error,
 				"port \"%s\": a port of kind %s cannot be handed over; restart the "
 				"node",
 				port->name, port->kind);
 			return -EINVAL;
 		}
-	}
 	return 0;
 }
 
@@ -111,10 +124,8 @@ static int check_functions(const struct cv_node *node, bool lose, struct cv_erro
 static int check(const struct cv_node *node, bool lose, struct cv_error *error)
 {
 	const struct cv_of_config *openflow = &node->plan->openflow;
-	int rc = check_ports(node, error);
+	int rc = check_functions(node, lose, error);
 
-	if (rc == 0)
-		rc = check_functions(node, lose, error);
 	if (rc == 0 && (openflow->controllers_count > 0 || openflow->listen_count > 0)) {
 		cv_error_set(error, "openflow: controllers' flow entries do not go along; restart "
 				    "the node");
@@ -167,10 +178,10 @@ static int about_port(const struct giving *it, int rc, const struct cv_error *wh
 
 static int give_ports(struct giving *it)
 {
+	struct cv_port *port;
 	int rc = 0;
 
-	for (it->port = 0; rc == 0 && it->port < it->node->plan->ports_count; it->port++) {
-		struct cv_port *port = it->node->ports[it->port];
+	for (it->port = 0; rc == 0 && (port = next_port(it, &it->port)) != NULL; it->port++) {
 		struct cv_error why = {""};
 
 		rc = about_port(it, port->handover->give(port, &it->sink, &why), &why);
@@ -185,7 +196,8 @@ static int give_flows(const struct giving *it)
 	for (unsigned i = 0; rc == 0 && i < it->node->zones_count; i++) {
 		struct cv_flow_zone *zone = it->node->zones[i].zone;
 		struct cv_handover_message message = {
-			.flows = {.zone = i, .may_lose = it->may_lose}};
+			.flows = {.zone = cv_handover_zone_id(it->node, i),
+				.may_lose = it->how->lose_flows}};
 
 		if (cv_flow_zone_stays(zone) != NULL)
 			continue;
@@ -206,10 +218,10 @@ static void freeze_flows(const struct giving *it)
 
 static int freeze_ports(struct giving *it)
 {
+	struct cv_port *port;
 	int rc = 0;
 
-	for (it->port = 0; rc == 0 && it->port < it->node->plan->ports_count; it->port++) {
-		struct cv_port *port = it->node->ports[it->port];
+	for (it->port = 0; rc == 0 && (port = next_port(it, &it->port)) != NULL; it->port++) {
 		struct cv_error why = {""};
 
 		rc = about_port(it, port->handover->freeze(port, &it->sink, &why), &why);
@@ -220,21 +232,23 @@ static int freeze_ports(struct giving *it)
 static void resume_ports(void *argument)
 {
 	const struct giving *it = argument;
+	struct cv_port *port;
 
-	for (unsigned i = 0; i < it->node->plan->ports_count; i++)
-		it->node->ports[i]->handover->resume(it->node->ports[i]);
+	for (unsigned i = 0; (port = next_port(it, &i)) != NULL; i++)
+		port->handover->resume(port);
 }
 
 static void leave_ports(void *argument)
 {
 	const struct giving *it = argument;
+	struct cv_port *port;
 
-	for (unsigned i = 0; i < it->node->plan->ports_count; i++)
-		it->node->ports[i]->handover->leave(it->node->ports[i]);
+	for (unsigned i = 0; (port = next_port(it, &i)) != NULL; i++)
+		port->handover->leave(port);
 }
 
 // The two say who they are. The new one's process id, or a negative errno with error set.
-static int greet(const struct giving *it)
+static int greet(struct giving *it)
 {
 	struct cv_handover_message message = {.fds = {.count = 0}};
 	const uint64_t plan = cv_handover_digest(it->node->plan->json);
@@ -249,10 +263,13 @@ static int greet(const struct giving *it)
 		rc = -EINVAL;
 	}
 	if (rc == 0 && message.hello.plan != plan) {
-		cv_error_set(it->error, "the new node would run another plan: somebody changed "
-					"what runs; try again");
+		cv_error_set(it->error, "the new node was made beside another plan: somebody "
+					"changed what runs; try again");
 		rc = -EBUSY;
 	}
+	it->ports = message.hello.ports;
+	if (rc == 0)
+		rc = check_ports(it);
 	if (rc != 0)
 		return rc;
 	pid = message.hello.pid;
@@ -356,6 +373,7 @@ static void carry(const struct giving *it)
 	int fd;
 
 	message.carried.has_state = cv_state_give(json, &message.fds.fds[3]);
+	json_object_set_new(json, "starts_with", json_boolean(it->how->starts_with));
 	text = json_dumps(json, JSON_COMPACT);
 	json_decref(json);
 	message.carried.json_bytes = text == NULL ? 0 : strlen(text);
@@ -371,14 +389,14 @@ static void carry(const struct giving *it)
 	close(fd);
 }
 
-json_t *cv_handover_give(struct cv_node *node, int fd, bool lose_flows, struct cv_error *error)
+json_t *cv_handover_give(
+	struct cv_node *node, int fd, const struct cv_handover_how *how, struct cv_error *error)
 {
-	struct giving it = {
-		.sink = {put}, .node = node, .fd = fd, .may_lose = lose_flows, .error = error};
+	struct giving it = {.sink = {put}, .node = node, .fd = fd, .how = how, .error = error};
 	char line[32];
 	int pid, rc;
 
-	rc = check(node, lose_flows, error);
+	rc = check(node, how->lose_flows, error);
 	if (rc == 0)
 		rc = cv_loop_hold(error);
 	if (rc != 0) {

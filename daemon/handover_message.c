@@ -57,7 +57,8 @@ static bool is_right(const struct cv_handover_message *message)
 		       message->fds.count == 3 + 2 * message->carried.has_state &&
 		       message->carried.json_bytes <= CV_HANDOVER_JSON_MAX;
 	case CV_HANDOVER_FLOWS:
-		return message->flows.may_lose <= 1 && message->fds.count == 1;
+		return message->flows.may_lose <= 1 && message->flows.zero == 0 &&
+		       message->fds.count == 1;
 	case CV_HANDOVER_REFUSED:
 		return ends(message->text, message->header.bytes);
 	default:

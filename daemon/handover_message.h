@@ -6,7 +6,7 @@
 // for both are on it.
 //
 //   new                         running
-//   HELLO  ------------------>             the plan's digest must be that of what runs
+//   HELLO  ------------------>             of the plan that it takes over from: it must be what runs
 //          <------------------  HELLO
 //          <------------------  PORT ...   peers' sockets and memory; packets still flow
 //          <------------------  FLOWS ...  memory that flows are in
@@ -29,7 +29,7 @@
 #include "packet/error.h"
 #include "socket/record.h"
 
-#define CV_HANDOVER_PROTOCOL 1 // grows when a node that knows the one before cannot go on
+#define CV_HANDOVER_PROTOCOL 2 // grows when a node that knows the one before cannot go on
 
 enum cv_handover_type {
 	CV_HANDOVER_HELLO = 1, // struct cv_handover_hello
@@ -53,19 +53,21 @@ struct cv_handover_header {
 struct cv_handover_hello {
 	uint32_t protocol;
 	int32_t pid;
-	uint64_t plan; // digest, which both must have
+	uint64_t plan; // digest of what the running node runs
+	uint64_t ports; // that the new one takes over, by bits of that plan's indices; else 0
 	char version[32]; // with its 0
 };
 
 struct cv_handover_port {
-	uint32_t index; // by the plan
+	uint32_t index; // by the running node's plan
 	uint32_t zero;
 };
 
 // Where it may lose flows, the new node does without those that it cannot read.
 struct cv_handover_flows {
-	uint32_t zone; // by the node's index
+	uint64_t zone; // cv_handover_zone_id()
 	uint32_t may_lose; // 0 or 1
+	uint32_t zero;
 };
 
 struct cv_handover_frozen {

@@ -21,23 +21,64 @@
 #define NEXT_MS 5000 // for each message of the running node
 
 static struct {
+	const json_t *running; // the running node's plan
+	int ports[CV_PORTS_MAX]; // that it has, as ours; -1: it goes with it
 	int from; // process id
 	char version[sizeof(((struct cv_handover_hello *)NULL)->version)];
 	uint64_t gap_ns;
 	int outputs[2]; // to become standard output and error; -1: none came
 } taken = {.outputs = {-1, -1}};
 
-void cv_handover_expect(const struct cv_plan *plan)
+// Our port that is the same as the running node's of an index, or -1.
+static int same_port(const struct cv_plan *plan, unsigned index)
 {
-	for (unsigned i = 0; i < plan->ports_count; i++)
-		plan->ports[i]->adopts = true;
+	const json_t *port = json_array_get(json_object_get(taken.running, "ports"), index);
+	const json_t *ours = json_object_get(plan->json, "ports");
+
+	for (unsigned i = 0; port != NULL && i < plan->ports_count; i++)
+		if (json_equal(port, json_array_get(ours, i)) == 1)
+			return (int)i;
+	return -1;
 }
 
-static int greet(const struct cv_node *node, int fd, struct cv_error *error)
+void cv_handover_expect(const struct cv_plan *plan, const json_t *running)
 {
-	const uint64_t plan = cv_handover_digest(node->plan->json);
-	struct cv_handover_message message = {
-		.hello = {.protocol = CV_HANDOVER_PROTOCOL, .pid = getpid(), .plan = plan}};
+	taken.running = running;
+	for (unsigned i = 0; i < CV_PORTS_MAX; i++) {
+		taken.ports[i] = same_port(plan, i);
+		if (taken.ports[i] >= 0)
+			plan->ports[taken.ports[i]]->adopts = true;
+	}
+}
+
+// The running node's ports that go along, by bits.
+static uint64_t ports_along(void)
+{
+	uint64_t bits = 0;
+
+	_Static_assert(CV_PORTS_MAX <= 64, "a bit for each port");
+	for (unsigned i = 0; i < CV_PORTS_MAX; i++)
+		if (taken.ports[i] >= 0)
+			bits |= UINT64_C(1) << i;
+	return bits;
+}
+
+// The next port that is taken over, from one on; NULL: none.
+static struct cv_port *next_port(const struct cv_node *node, unsigned *from)
+{
+	for (; *from < node->plan->ports_count; (*from)++)
+		if (node->plan->ports[*from]->adopts)
+			return node->ports[*from];
+	return NULL;
+}
+
+static int greet(int fd, struct cv_error *error)
+{
+	const uint64_t plan = cv_handover_digest(taken.running);
+	struct cv_handover_message message = {.hello = {.protocol = CV_HANDOVER_PROTOCOL,
+						      .pid = getpid(),
+						      .plan = plan,
+						      .ports = ports_along()}};
 	int rc;
 
 	snprintf(message.hello.version, sizeof(message.hello.version), "%s", CV_VERSION);
@@ -68,12 +109,12 @@ static int take_port(
 	struct cv_port *port;
 	int rc;
 
-	if (message->port.index >= node->plan->ports_count) {
-		cv_error_set(error, "the running node tells of port %u; there are %u",
-			message->port.index, node->plan->ports_count);
+	if (message->port.index >= CV_PORTS_MAX || taken.ports[message->port.index] < 0) {
+		cv_error_set(error, "the running node tells of port %u, which does not go along",
+			message->port.index);
 		return -EPROTO;
 	}
-	port = node->ports[message->port.index];
+	port = node->ports[taken.ports[message->port.index]];
 	memcpy(record.data, message->record, record.bytes);
 	record.fds = message->fds;
 	rc = port->handover->take(port, &record, &why);
@@ -92,21 +133,33 @@ static int about_flows(const struct cv_node *node, const struct cv_node_zone *zo
 	return rc;
 }
 
+static struct cv_node_zone *find_zone(struct cv_node *node, uint64_t id)
+{
+	for (unsigned i = 0; i < node->zones_count; i++)
+		if (cv_handover_zone_id(node, i) == id)
+			return &node->zones[i];
+	return NULL;
+}
+
 static int take_flows(
 	struct cv_node *node, struct cv_handover_message *message, struct cv_error *error)
 {
 	const bool may_lose = message->flows.may_lose != 0;
 	struct cv_error why = {""};
-	struct cv_node_zone *zone;
+	struct cv_node_zone *zone = find_zone(node, message->flows.zone);
 	int rc;
 
-	if (message->flows.zone >= node->zones_count || node->zones[message->flows.zone].taken) {
-		cv_error_set(error,
-			"the running node tells of flows %u; there are %u, each told once",
-			message->flows.zone, node->zones_count);
+	if (zone == NULL && may_lose)
+		return 0;
+	if (zone == NULL) {
+		cv_error_set(error, "functions would share flows otherwise than now; add "
+				    "--lose-flows");
+		return -EINVAL;
+	}
+	if (zone->taken) {
+		cv_error_set(error, "the running node tells of the same flows twice");
 		return -EPROTO;
 	}
-	zone = &node->zones[message->flows.zone];
 	rc = cv_flow_zone_take(zone->zone, message->fds.fds[0], &why);
 	message->fds.count = 0;
 	zone->taken = rc == 0;
@@ -158,8 +211,9 @@ static int take_until(struct cv_node *node, int fd, enum cv_handover_type type,
 
 static int check_ports(const struct cv_node *node, struct cv_error *error)
 {
-	for (unsigned i = 0; i < node->plan->ports_count; i++) {
-		struct cv_port *port = node->ports[i];
+	struct cv_port *port;
+
+	for (unsigned i = 0; (port = next_port(node, &i)) != NULL; i++) {
 		struct cv_error why = {""};
 
 		if (port->handover->taken(port, &why) == 0)
@@ -173,7 +227,7 @@ static int check_ports(const struct cv_node *node, struct cv_error *error)
 int cv_handover_take(struct cv_node *node, int fd, struct cv_error *error)
 {
 	struct cv_handover_message message;
-	int rc = greet(node, fd, error);
+	int rc = greet(fd, error);
 
 	if (rc == 0)
 		rc = take_until(node, fd, CV_HANDOVER_PREPARED, &message, error);
@@ -187,9 +241,10 @@ int cv_handover_take(struct cv_node *node, int fd, struct cv_error *error)
 static void listen_to_peers(void *argument)
 {
 	const struct cv_node *node = argument;
+	struct cv_port *port;
 
-	for (unsigned i = 0; i < node->plan->ports_count; i++)
-		node->ports[i]->handover->listen(node->ports[i]);
+	for (unsigned i = 0; (port = next_port(node, &i)) != NULL; i++)
+		port->handover->listen(port);
 }
 
 static uint64_t now_ns(void)
@@ -219,6 +274,15 @@ static json_t *read_json(int fd, uint64_t bytes)
 	return json;
 }
 
+// For the next start, unless it is what is kept.
+static void keep_plan(const struct cv_node *node, const json_t *carried)
+{
+	if (json_is_true(json_object_get(carried, "starts_with")))
+		cv_state_starts_with(node->plan->json);
+	if (json_equal(taken.running, node->plan->json) != 1)
+		cv_state_settled(node);
+}
+
 // What is lost here are counts: packets flow.
 static void take_rest(struct cv_node *node, int fd)
 {
@@ -233,8 +297,10 @@ static void take_rest(struct cv_node *node, int fd)
 			taken.outputs[i] = message.fds.fds[1 + i];
 			message.fds.fds[1 + i] = -1;
 		}
-		if (message.carried.has_state)
+		if (message.carried.has_state) {
 			cv_state_adopt(json, &message.fds.fds[3]);
+			keep_plan(node, json);
+		}
 	}
 	if (json == NULL || !cv_handover_add_counts(node, json))
 		fprintf(stderr,
@@ -249,6 +315,7 @@ int cv_handover_take_over(struct cv_node *node, int fd, struct cv_error *error)
 {
 	struct cv_handover_message message = {.fds = {.count = 0}};
 	uint64_t frozen_ns = 0;
+	struct cv_port *port;
 	int rc = cv_loop_hold(error);
 
 	if (rc == 0)
@@ -273,8 +340,8 @@ int cv_handover_take_over(struct cv_node *node, int fd, struct cv_error *error)
 		cv_handover_refuse(fd, error);
 		return rc;
 	}
-	for (unsigned i = 0; i < node->plan->ports_count; i++)
-		node->ports[i]->handover->adopt(node->ports[i]);
+	for (unsigned i = 0; (port = next_port(node, &i)) != NULL; i++)
+		port->handover->adopt(port);
 	for (unsigned i = 0; i < node->zones_count; i++)
 		if (node->zones[i].taken)
 			cv_flow_zone_adopt(node->zones[i].zone);

@@ -24,6 +24,7 @@
 #include "daemon/notify.h"
 #include "daemon/plan.h"
 #include "daemon/plan_eal.h"
+#include "daemon/plan_next.h"
 #include "daemon/process.h"
 #include "daemon/running.h"
 #include "daemon/state.h"
@@ -54,6 +55,7 @@ static const char usage[] =
 	"  --result FILE      write the final counts to FILE, not to standard output\n"
 	"  --state DIR        keep what runs in a folder, and start with what ran last\n"
 	"  --handover FD      take over from the running node at that socket (convoy handover)\n"
+	"  --instead-of FILE  the plan that the running node runs, if it is another one\n"
 	"  --log-level LEVEL  DPDK's own log: error (default), warning, notice, info, debug\n"
 	"  --stop-deadline S  end at once if stopping takes longer than S seconds, 10 by default\n"
 	"  --core-dumps       may be debugged and leave a core dump\n"
@@ -71,6 +73,7 @@ struct options {
 	unsigned stop_deadline_s;
 	bool no_sandbox, core_dumps;
 	int handover; // a socket; -1: none
+	const char *instead_of;
 	const char *plan;
 };
 
@@ -127,6 +130,7 @@ static int parse(int argc, char **argv, struct options *options)
 		{"result", required_argument, NULL, 'r'},
 		{"state", required_argument, NULL, 's'},
 		{"handover", required_argument, NULL, 'h' + 256},
+		{"instead-of", required_argument, NULL, 'i'},
 		{"log-level", required_argument, NULL, 'l'},
 		{"stop-deadline", required_argument, NULL, 'd'},
 		{"no-sandbox", no_argument, NULL, 'n'},
@@ -153,6 +157,9 @@ static int parse(int argc, char **argv, struct options *options)
 		case 'h' + 256:
 			if (!read_descriptor(optarg, &options->handover))
 				return 1 + EXIT_BAD_INPUT;
+			break;
+		case 'i':
+			options->instead_of = optarg;
 			break;
 		case 'l':
 			options->log_level = optarg;
@@ -249,6 +256,25 @@ static int take_over(struct cv_node *node, int fd, struct cv_error *error)
 	print_json(json_pack("{s:s}", "event", "prepared"));
 	rc = cv_handover_take(node, fd, error);
 	return rc != 0 ? rc : cv_handover_take_over(node, fd, error);
+}
+
+// The plan that the running node runs, as a new reference: this one's, unless an option says otherwise.
+static json_t *read_running(
+	const struct options *options, const struct cv_plan *plan, struct cv_error *error)
+{
+	json_error_t why;
+	json_t *running;
+
+	if (options->instead_of == NULL)
+		return json_incref(plan->json);
+	running = json_load_file(options->instead_of, JSON_REJECT_DUPLICATES, &why);
+	if (!json_is_object(running)) {
+		cv_error_set(error, "--instead-of: %s: is no plan: %s", options->instead_of,
+			running == NULL ? why.text : "no object");
+		json_decref(running);
+		return NULL;
+	}
+	return running;
 }
 
 static void print_ready(
@@ -371,6 +397,7 @@ int main(int argc, char **argv)
 	struct cv_error error = {0};
 	struct cv_node *node;
 	struct cv_plan *plan, *last = NULL;
+	json_t *running;
 	int rc;
 
 	cv_process_remember(argv + 1);
@@ -381,7 +408,10 @@ int main(int argc, char **argv)
 	plan = cv_plan_read(options.plan, &error);
 	if (plan == NULL)
 		return fail(EXIT_BAD_INPUT, &error);
-	if (cv_node_sandbox_check(plan, !options.check && !options.no_sandbox, &error) != 0) {
+	running = read_running(&options, plan, &error);
+	if (running == NULL ||
+		cv_node_sandbox_check(plan, !options.check && !options.no_sandbox, &error) != 0) {
+		json_decref(running);
 		cv_plan_free(plan);
 		return fail(EXIT_BAD_INPUT, &error);
 	}
@@ -392,6 +422,7 @@ int main(int argc, char **argv)
 	}
 	if (cv_stop_signals_start(options.stop_deadline_s, &error) != 0 ||
 		cv_plan_eal_start(plan, options.check, options.log_level, &error) != 0) {
+		json_decref(running);
 		cv_plan_free(last);
 		cv_plan_free(plan);
 		return fail(EXIT_FAILED, &error);
@@ -402,12 +433,14 @@ int main(int argc, char **argv)
 		cv_plan_free(plan);
 	} else if (!options.check) {
 		if (options.handover >= 0)
-			cv_handover_expect(plan);
+			cv_handover_expect(plan, running);
 		rc = run(node, &options, &error);
 	} else {
-		print_json(json_pack(
-			"{s:s, s:o}", "event", "checked", "flows", cv_node_flows_plan(node)));
+		print_json(json_pack("{s:s, s:o, s:o}", "event", "checked", "flows",
+			cv_node_flows_plan(node), "differences",
+			cv_plan_all_differences(running, plan->json)));
 	}
+	json_decref(running);
 	cv_node_free(node);
 	cv_state_close();
 	cv_eal_stop();

@@ -277,19 +277,16 @@ static int why_arm(void *of, const void *params, int file, json_t **result, stru
 	return rc;
 }
 
-struct handover {
-	bool lose_flows;
-};
-
 static const struct cv_param handover_params[] = {
-	{"lose_flows", CV_BOOL, CV_AT(struct handover, lose_flows),
+	{"lose_flows", CV_BOOL, CV_AT(struct cv_handover_how, lose_flows),
 		.doc = "also where functions keep what does not go along"},
+	{"starts_with", CV_BOOL, CV_AT(struct cv_handover_how, starts_with),
+		.doc = "what the new node runs is also what it will be started with"},
 	{0},
 };
 
 static int handover(void *of, const void *params, int file, json_t **result, struct cv_error *error)
 {
-	const struct handover *how = params;
 	struct cv_node *node;
 
 	if (file < 0) {
@@ -302,7 +299,7 @@ static int handover(void *of, const void *params, int file, json_t **result, str
 	node = cv_running_take();
 	if (node != NULL) {
 		cv_running_give(); // nobody else changes it
-		*result = cv_handover_give(node, file, how->lose_flows, error);
+		*result = cv_handover_give(node, file, params, error);
 	}
 	cv_running_end_change();
 	if (node == NULL)
@@ -403,7 +400,7 @@ const struct cv_rpc_method cv_methods[] = {
 		.doc = "sends them as a capture to the socket that comes with it"},
 	{"why.disarm", .changes = true, .call = why_disarm, .doc = "traces no more"},
 	{"handover", .changes = true, .params = handover_params,
-		.params_size = sizeof(struct handover), .call = handover,
+		.params_size = sizeof(struct cv_handover_how), .call = handover,
 		.doc = "gives all to the new node at the socket that comes with it, and ends"},
 	{"process", .call = process, .doc = "how the node was started"},
 	{"history", .call = list, .doc = "what the node ran, the newest last"},

@@ -21,9 +21,9 @@
 
 struct cv_node_path;
 
-// What was counted by functions that are no longer there.
+// What was counted by ports and functions that are no longer there.
 struct cv_node_gone {
-	uint64_t originated, absorbed, dropped;
+	uint64_t received, sent, originated, absorbed, dropped;
 };
 
 struct cv_node {

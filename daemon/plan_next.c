@@ -51,7 +51,8 @@ static bool are_same_by_name(const json_t *a, const json_t *b)
 static bool refuse(struct cv_error *error, const char *key, const char *what)
 {
 	cv_error_set(error,
-		"plan: %s: not as the node runs it; %s change only with a new start of the node",
+		"plan: %s: not as the node runs it; %s change only by a new process: `convoy apply "
+		"--handover`, or a restart",
 		key, what);
 	return false;
 }
@@ -131,8 +132,8 @@ void cv_plan_add_difference(
 }
 
 // Keys of two elements that differ; but for one.
-static void compare_keys(
-	json_t *array, const char *what, const json_t *a, const json_t *b, const char *but)
+static void compare_keys(json_t *array, const char *what, const char *name, const json_t *a,
+	const json_t *b, const char *but)
 {
 	json_t *keys = json_copy((json_t *)(uintptr_t)a);
 	const char *key;
@@ -142,7 +143,7 @@ static void compare_keys(
 	json_object_foreach (keys, key, value)
 		if (strcmp(key, but) != 0 &&
 			!are_same(json_object_get(a, key), json_object_get(b, key)))
-			cv_plan_add_difference(array, what, name_of(a), "changed", key);
+			cv_plan_add_difference(array, what, name, "changed", key);
 	json_decref(keys);
 }
 
@@ -158,7 +159,7 @@ static void compare(json_t *array, const char *what, const json_t *running, cons
 		if (same == NULL)
 			cv_plan_add_difference(array, what, name_of(element), "removed", NULL);
 		else
-			compare_keys(array, what, element, same, but);
+			compare_keys(array, what, name_of(element), element, same, but);
 	}
 	json_array_foreach ((json_t *)(uintptr_t)after, i, element)
 		if (name_of(element) != NULL && find(running, name_of(element)) == NULL)
@@ -201,17 +202,46 @@ static void compare_paths(json_t *array, const json_t *running, const json_t *af
 	json_decref(then);
 }
 
+// What is of the whole node, and what ports carry.
+static void compare_settings(json_t *array, const json_t *running, const json_t *after)
+{
+	static const char *const keys[] = {
+		"workers", "convoys", "flows", "eal", "run_as", "telemetry", "control", "openflow"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!are_same(json_object_get(running, keys[i]), json_object_get(after, keys[i])))
+			cv_plan_add_difference(array, "setting", keys[i], "changed", NULL);
+}
+
 json_t *cv_plan_differences(const json_t *running, const json_t *after)
 {
 	static const struct {
 		const char *key, *what, *but;
-	} lists[] = {{"functions", "function", "config"}, {"chains", "chain", ""},
-		{"next_hops", "next hop", ""}};
+	} lists[] = {{"ports", "port", ""}, {"functions", "function", "config"},
+		{"chains", "chain", ""}, {"next_hops", "next hop", ""}};
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		compare(array, lists[i].what, json_object_get(running, lists[i].key),
 			json_object_get(after, lists[i].key), lists[i].but);
 	compare_paths(array, running, after);
+	compare_settings(array, running, after);
+	return array;
+}
+
+json_t *cv_plan_all_differences(const json_t *running, const json_t *after)
+{
+	json_t *array = cv_plan_differences(running, after);
+	const json_t *functions = json_object_get(after, "functions"), *function;
+	size_t i;
+
+	json_array_foreach (json_object_get(running, "functions"), i, function) {
+		const json_t *same = find(functions, name_of(function));
+
+		if (same != NULL)
+			compare_keys(array, "function", name_of(function),
+				json_object_get(function, "config"),
+				json_object_get(same, "config"), "");
+	}
 	return array;
 }

@@ -15,9 +15,12 @@
 json_t *cv_plan_next_json(const json_t *running, const json_t *after, struct cv_error *error);
 
 // What differs but for the parameters of functions that are in both, as a new array of
-// {"what": "function", "chain", "stage" or "next hop", "name", "change": "added", "removed" or
+// {"what": "port", "function", "chain", "next hop" or "setting", "name", "change": "added", "removed" or
 // "changed", "key" if it is changed}.
 json_t *cv_plan_differences(const json_t *running, const json_t *after);
+
+// The same with parameters, as the plans have them: not what is in files that they name.
+json_t *cv_plan_all_differences(const json_t *running, const json_t *after);
 
 // Adds one to the array.
 void cv_plan_add_difference(

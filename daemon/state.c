@@ -207,13 +207,14 @@ static bool is_empty(int fd)
 	return fstat(fd, &st) == 0 && st.st_size == 0;
 }
 
-// What a file holds, as a plan that may come next to base.
+// What a file holds: as a plan that may come next to base, with cores and memory as they are chosen now;
+// but what only a handover leads to (other ports, other workers) as it is.
 static struct cv_plan *plan_of(const struct cv_plan *base, const char *text, size_t length)
 {
 	struct cv_error error = {0};
 	json_t *after = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
 	json_t *next = after == NULL ? NULL : cv_plan_next_json(base->json, after, &error);
-	char *whole = next == NULL ? NULL : json_dumps(next, JSON_COMPACT);
+	char *whole = json_dumps(next != NULL ? next : after, JSON_COMPACT);
 	struct cv_plan *plan =
 		whole == NULL ? NULL : cv_plan_parse(whole, strlen(whole), "plan", &error);
 

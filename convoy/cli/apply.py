@@ -20,7 +20,10 @@ from convoy.client import Client, Difference
 from convoy.errors import InputError
 from convoy.host.apply import apply
 from convoy.host.counts import RunningNode, running_nodes
+from convoy.host.handover import HandedOver, hand_over
 from convoy.host.machine import this_machine
+from convoy.host.node_check import check_differences
+from convoy.host.programs import need
 
 # Where a descriptor says what a plan has under another key.
 PLACES: dict[str, Loc] = {
@@ -42,6 +45,7 @@ class Applied(Result):
     differences: list[Difference]
     dry_run: bool
     confirm_s: int = 0
+    handed_over: HandedOver | None = None  # another process runs it
 
     def document(self) -> dict[str, Any]:
         """See Result."""
@@ -51,6 +55,7 @@ class Applied(Result):
             "dry_run": self.dry_run,
             "confirm_s": self.confirm_s,
             "differences": [asdict(difference) for difference in self.differences],
+            "handover": self._handover(),
         }
 
     def show(self, out: Console) -> None:
@@ -63,8 +68,17 @@ class Applied(Result):
             out.print(f"convoyd {self.node.pid} would take it; nothing has changed", markup=False)
         else:
             out.print(f"convoyd {self.node.pid} runs it now", style="green", markup=False)
+            if self.handed_over is not None:
+                gap = f"no packet moved for {self.handed_over.gap_us:.0f} us"
+                out.print(f"it took over from {self.handed_over.before.pid}: {gap}", markup=False)
             if self.confirm_s:
                 out.print(f"it goes back in {self.confirm_s} s: convoy confirm", style="yellow")
+
+    def _handover(self) -> dict[str, Any] | None:
+        it = self.handed_over
+        if it is None:
+            return None
+        return {"pid_before": it.before.pid, "gap_us": it.gap_us, "held_pkts": it.held_pkts}
 
     def _line(self, difference: Difference) -> str:
         line = words_of(difference)
@@ -78,7 +92,12 @@ class Applied(Result):
         if difference.what == "chain" and key == "path":
             stages = [stage for stage in plan["stages"] if stage["chain"] == name]
             return [function for stage in stages for function in stage["path"]]
-        places = {"function": "functions", "chain": "chains", "next hop": "next_hops"}
+        places = {
+            "port": "ports",
+            "function": "functions",
+            "chain": "chains",
+            "next hop": "next_hops",
+        }
         one = next(one for one in plan[places[difference.what]] if one["name"] == name)
         return one.get(key, one.get("config", {}).get(key))
 
@@ -119,7 +138,7 @@ def place_of(words: str, loaded: Loaded, plan: dict[str, Any]) -> Loc:
     if named is not None and int(named[1]) < len(plan["functions"]):
         return ("functions", plan["functions"][int(named[1])]["name"])
     key = words.removeprefix("plan: ").partition(":")[0]
-    return PLACES.get(key, (key,)) if words.startswith("plan: ") else ()
+    return PLACES.get(key, tuple(key.split("."))) if words.startswith("plan: ") else ()
 
 
 def _with_line(words: str, file: Path, opened: Opened) -> str:
@@ -150,20 +169,64 @@ def command(
         bool,
         typer.Option("--reload", help="FILE is also what the node will be started with."),
     ] = False,
+    handover: Annotated[
+        bool,
+        typer.Option(
+            "--handover",
+            help="By a new process: ports, workers, memory and limits may differ, too.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> Result:
     """Make a running node run another descriptor, while packets flow.
 
     Functions, chains and next hops are added, changed and removed. What did not change is not
     touched. No packet is lost, and none meets half of two descriptors. Ports, workers and limits
-    must be as the node runs them.
+    must be as the node runs them; with --handover a new process takes over, where these may differ:
+    peers of ports that are in both descriptors stay connected.
     """
+    if handover and confirm is not None:
+        raise InputError(
+            "--confirm: not with --handover: the process that would go back has ended; "
+            "apply the descriptor before again"
+        )
     confirm_s = 0 if confirm is None else seconds(confirm)
     node = choose(running_nodes(), pid, "--pid PID")
     with Client(node.read) as client:
-        opened = open_file(file, this_machine(), client.plan())
+        running = client.plan()
+    opened = open_file(file, this_machine(), None if handover else running)
+    plan = opened.plan.data
     try:
-        differences = apply(node, opened.plan.data, dry_run, forget_flows, confirm_s, reload)
+        if handover:
+            return _by_handover(node, running, plan, dry_run, forget_flows, reload)
+        differences = apply(node, plan, dry_run, forget_flows, confirm_s, reload)
     except InputError as error:
         raise InputError(_with_line(printable(str(error)), file, opened)) from None
-    return Applied(node, opened.plan.data, differences, dry_run, confirm_s)
+    return Applied(node, plan, differences, dry_run, confirm_s)
+
+
+def _check_sockets(running: dict[str, Any], plan: dict[str, Any]) -> None:
+    """Refuse another port at the socket of one that runs, which is there until the node ends."""
+    before = {port["path"]: port for port in running["ports"] if "path" in port}
+    for port in plan["ports"]:
+        if before.get(port.get("path"), port) != port:
+            raise InputError(
+                f"plan: ports.{port['name']}: not as the node runs it, at the same socket; "
+                "give it another path, or restart the node"
+            )
+
+
+def _by_handover(
+    node: RunningNode,
+    running: dict[str, Any],
+    plan: dict[str, Any],
+    dry_run: bool,
+    lose_flows: bool,
+    starts_with: bool,
+) -> Applied:
+    _check_sockets(running, plan)
+    differences = check_differences(need("convoyd"), plan, running)
+    if dry_run or not differences:
+        return Applied(node, plan, differences, dry_run)
+    done = hand_over(node, None, lose_flows, plan, starts_with)
+    return Applied(done.after, plan, differences, dry_run, 0, done)

@@ -19,7 +19,7 @@ from convoy.errors import InputError
 class Difference:
     """Something that a plan has otherwise than the node runs it."""
 
-    what: str  # "function", "chain" or "next hop"
+    what: str  # "port", "function", "chain", "next hop", or "setting": of the whole node
     name: str
     change: str  # "added", "removed" or "changed"
     key: str | None = None  # of it, that is changed
@@ -105,12 +105,14 @@ class Client(Connection):
         """Return how the node was started: its arguments, folder and environment."""
         return dict(self.call("process"))
 
-    def hand_over(self, to: int, lose_flows: bool = False) -> int:
+    def hand_over(self, to: int, lose_flows: bool = False, starts_with: bool = False) -> int:
         """Have the node give all to the new one at a socket; it ends. Return packets that it kept.
 
         lose_flows: also where functions keep what does not go along.
+        starts_with: what the new node runs is also what it will be started with.
         """
-        return int(self.call("handover", {"lose_flows": lose_flows}, to)["held_pkts"])
+        how = {"lose_flows": lose_flows, "starts_with": starts_with}
+        return int(self.call("handover", how, to)["held_pkts"])
 
     def confirm(self) -> None:
         """Have the change stay that waits to be confirmed."""

@@ -23,6 +23,7 @@ from convoy.host.programs import need
 PREPARED_DEADLINE_S = 120.0  # tables of a million routes
 STARTED_DEADLINE_S = 15.0
 STOP_DEADLINE_S = 10.0
+OF_ONE_START = ("--state", "--handover", "--instead-of")  # each with a value
 ALONE = ("XDG_RUNTIME_DIR", "RUNTIME_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
 
 
@@ -39,21 +40,27 @@ class HandedOver:
 
 
 def hand_over(
-    node: RunningNode, convoyd: Path | None = None, lose_flows: bool = False
+    node: RunningNode,
+    convoyd: Path | None = None,
+    lose_flows: bool = False,
+    plan: Mapping[str, Any] | None = None,
+    starts_with: bool = False,
 ) -> HandedOver:
     """Start a node beside a running one and have it take over; return when packets flow again.
 
     convoyd: the program; else the one that is installed.
     lose_flows: also where functions keep what does not go along.
+    plan: what the new node runs; else what the running one runs. Ports that are in both go along.
+    starts_with: that plan is also what the node will be started with.
     Raises InputError or ConvoyError: then the running node goes on as if nothing was.
     """
     with Client(node.control, STARTED_DEADLINE_S) as client:
-        plan, process = client.plan(), client.process()
+        running, process = client.plan(), client.process()
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours, its, _started(its, plan, process, convoyd) as new:
+        with ours, its, _started(its, running, plan, process, convoyd) as new:
             its.close()
             new.until("prepared", PREPARED_DEADLINE_S)
-            held = client.hand_over(ours.fileno(), lose_flows)
+            held = client.hand_over(ours.fileno(), lose_flows, starts_with)
             ours.close()
             ready = new.until("ready", STARTED_DEADLINE_S)
             new.is_kept = True
@@ -99,18 +106,30 @@ class _New:
 
 @contextmanager
 def _started(
-    its: socket.socket, plan: Mapping[str, Any], process: Mapping[str, Any], convoyd: Path | None
+    its: socket.socket,
+    running: Mapping[str, Any],
+    plan: Mapping[str, Any] | None,
+    process: Mapping[str, Any],
+    convoyd: Path | None,
 ) -> Iterator[_New]:
     program = need("convoyd") if convoyd is None else convoyd
     environment = {name: value for name, value in os.environ.items() if name not in ALONE}
     environment |= process["environment"]
-    command = [str(program), *_options(process["arguments"]), "--handover", str(its.fileno()), "-"]
-    with tempfile.TemporaryFile("w+") as text, tempfile.TemporaryFile("w+") as words:
-        json.dump(plan, text)
+    command = [str(program), *_options(process["arguments"]), "--handover", str(its.fileno())]
+    with (
+        tempfile.TemporaryFile("w+") as text,
+        tempfile.TemporaryFile("w+") as before,
+        tempfile.TemporaryFile("w+") as words,
+    ):
+        json.dump(running if plan is None else plan, text)
         text.seek(0)
+        if plan is not None:
+            json.dump(running, before)
+            before.flush()
+            command += ["--instead-of", f"/dev/fd/{before.fileno()}"]
         try:
             popen = subprocess.Popen(
-                command,
+                [*command, "-"],
                 stdin=text,
                 stdout=subprocess.PIPE,
                 stderr=words,
@@ -118,7 +137,7 @@ def _started(
                 errors="replace",
                 env=environment,
                 cwd=process["folder"] or None,
-                pass_fds=[its.fileno()],
+                pass_fds=[its.fileno(), before.fileno()],
                 start_new_session=True,
             )
         except OSError as error:
@@ -131,12 +150,12 @@ def _started(
 
 
 def _options(arguments: list[str]) -> list[str]:
-    """Return a node's options without its plan, its state folder (which comes along), a socket."""
+    """Return a node's options without its plan, and without what comes along."""
     options, rest = [], iter(arguments[:-1])
     for argument in rest:
-        if argument in ("--state", "--handover"):
+        if argument in OF_ONE_START:
             next(rest, None)
-        elif not argument.startswith(("--state=", "--handover=")):
+        elif argument.partition("=")[0] not in OF_ONE_START:
             options.append(argument)
     return options
 

@@ -184,8 +184,8 @@ class Other:
         length = len(body) if declared is None else declared
         self.end.send(struct.pack("II", kind, length) + body)
 
-    def hello(self, digest: int, protocol: int = 1) -> None:
-        self.say(HELLO, struct.pack("IiQ32s", protocol, os.getpid(), digest, b"0.0.0"))
+    def hello(self, digest: int, protocol: int = 2, ports: int = 0b11) -> None:
+        self.say(HELLO, struct.pack("IiQQ32s", protocol, os.getpid(), digest, ports, b"0.0.0"))
 
     def hears(self, kind: int) -> bytes:
         """Return a message of a kind, behind those about ports."""
@@ -215,9 +215,11 @@ def leaves_after(step: str, other: Other, plan: dict[str, Any]) -> None:
         other.end.send(b"\xff" * 4096)
         return
     if step == "another protocol":
-        return other.hello(digest(plan), protocol=2)
+        return other.hello(digest(plan), protocol=3)
     if step == "another plan":
         return other.hello(digest(plan) ^ 1)
+    if step == "ports that it has not":
+        return other.hello(digest(plan), ports=0b111)
     other.hello(digest(plan))
     other.hears(HELLO)
     if step == "a lie about its length":
@@ -238,8 +240,9 @@ def leaves_after(step: str, other: Other, plan: dict[str, Any]) -> None:
 WORDS = {
     "nothing": "the other node has ended",
     "rubbish": "no message of a handover",
-    "another protocol": "whose handover protocol is 2",
+    "another protocol": "whose handover protocol is 3",
     "another plan": "another plan",
+    "ports that it has not": "names ports that do not exist",
     "hello": "the other node has ended",
     "a lie about its length": "READY: has 4 bytes",
     "prepared": "the other node has ended",
