@@ -22,7 +22,7 @@ from convoy.chain.functions import (
 )
 from convoy.chain.machine import Machine
 from convoy.chain.nsh import Nsh, NshEncap, NshRule, ServicePath
-from convoy.chain.openflow import is_path
+from convoy.chain.openflow import TLS_FILES, is_path
 from convoy.chain.parameters import FILES
 from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pcap, Steering
 from convoy.chain.srv6 import LocalSid, Srv6, Srv6Encap, Srv6Rule
@@ -492,6 +492,11 @@ def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
             files.append((("ports", name, "pcap", "read"), port.pcap.read))
         elif isinstance(port, Steering):
             files.append((("ports", name, "openflow"), port.key))
+    if descriptor.openflow is not None:
+        files += [
+            (("openflow", key.replace("_", "-")), getattr(descriptor.openflow, key))
+            for key in TLS_FILES
+        ]
     for name, function in descriptor.functions.items():
         kind = function_type(function)
         for key in FILES.get(kind, ()):

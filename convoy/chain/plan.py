@@ -13,7 +13,7 @@ from convoy.chain.descriptor import Descriptor
 from convoy.chain.functions import function_type, outputs_of, settings
 from convoy.chain.load import Loaded
 from convoy.chain.machine import Machine
-from convoy.chain.openflow import is_path
+from convoy.chain.openflow import TLS_FILES, is_path
 from convoy.chain.parameters import FILES
 from convoy.chain.place import place, ways
 from convoy.chain.ports import Pcap, Port, Steering
@@ -130,6 +130,9 @@ def _openflow(loaded: Loaded, machine: Machine) -> dict[str, Any]:
     values = openflow.model_dump(exclude_none=True)
     for key in ("controllers", "listen"):
         values[key] = [_resolved(target, loaded.base, machine) for target in values[key]]
+    for key in TLS_FILES:
+        if key in values:
+            values[key] = str(loaded.base / values[key])
     return {"openflow": values}
 
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 
 #include "daemon/openflow/frames.h"
 #include "dpdk/compat.h"
+#include "port/log_limit.h"
 
 #define LOOK_MS 100 // how often what came and went is looked at
 #define FRAMES_MS 2 // the same where workers hand frames over, who wake nobody
@@ -27,6 +29,7 @@ struct peer {
 	int fd; // -1: none
 	bool connecting;
 	struct cv_of_session *session; // NULL: not connected
+	struct cv_of_tls *tls; // NULL: none
 	uint64_t since_ns; // connected
 	uint64_t heard_ns, probed_ns;
 	uint64_t retry_ns, retry_after_ns;
@@ -35,6 +38,8 @@ struct peer {
 struct cv_of_server {
 	const struct cv_of_config *config;
 	struct cv_of_switch of;
+	struct cv_of_tls_context *tls; // NULL: no target asks for it
+	struct cv_log_limit said;
 	struct peer peers[CV_OF_PEERS_MAX];
 	int listen[CV_OF_TARGETS_MAX];
 	int wake;
@@ -50,6 +55,33 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool asks_tls(const struct cv_of_target *targets, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (targets[i].tls)
+			return true;
+	return false;
+}
+
+// The files of TLS, where a target asks for it. 0, or -EINVAL with error set.
+static int open_tls(struct cv_of_server *server, struct cv_error *error)
+{
+	const struct cv_of_config *config = server->config;
+	const struct cv_of_tls_files *files = &config->tls;
+
+	if (!asks_tls(config->listen, config->listen_count) &&
+		!asks_tls(config->controllers, config->controllers_count))
+		return 0;
+	if (files->private_key == NULL || files->certificate == NULL ||
+		files->ca_certificate == NULL) {
+		cv_error_set(error, "openflow: TLS needs private_key, certificate and "
+				    "ca_certificate");
+		return -EINVAL;
+	}
+	server->tls = cv_of_tls_context_open(files, error);
+	return server->tls != NULL ? 0 : -EINVAL;
 }
 
 static int open_sockets(struct cv_of_server *server, struct cv_error *error)
@@ -94,17 +126,21 @@ struct cv_of_server *cv_of_server_open(
 		return NULL;
 	}
 	server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (server->wake >= 0 && open_sockets(server, error) == 0)
+	if (server->wake >= 0 && open_tls(server, error) == 0 && open_sockets(server, error) == 0)
 		return server;
 	cv_error_set(error, "openflow: %s", strerror(errno)); // unless an error says more
 	cv_of_server_close(server);
 	return NULL;
 }
 
-static void connected(struct cv_of_server *server, struct peer *peer)
+// secure: by TLS, which the session's first bytes wait for.
+static void connected(struct cv_of_server *server, struct peer *peer, bool secure)
 {
 	peer->connecting = false;
-	peer->session = cv_of_session_open(&server->of);
+	if (secure)
+		peer->tls = cv_of_tls_open(server->tls, peer->fd, peer->target == NULL);
+	if (!secure || peer->tls != NULL)
+		peer->session = cv_of_session_open(&server->of);
 	peer->since_ns = peer->heard_ns = peer->probed_ns = now_ns();
 	peer->retry_after_ns = 0;
 	if (peer->session == NULL)
@@ -128,7 +164,9 @@ static void disconnected(struct cv_of_server *server, struct peer *peer)
 		cv_of_session_close(peer->session);
 		cv_of_count(&server->of.counters.controllers, (uint64_t)-1);
 	}
+	cv_of_tls_close(peer->tls);
 	peer->session = NULL;
+	peer->tls = NULL;
 	peer->connecting = false;
 	if (peer->target == NULL) {
 		close(peer->fd);
@@ -147,7 +185,7 @@ static void try_to_connect(struct cv_of_server *server, struct peer *peer)
 		peer->fd = cv_of_target_again(peer->target, -1);
 	rc = peer->fd < 0 ? peer->fd : cv_of_target_connect(peer->target, peer->fd);
 	if (rc == 0)
-		connected(server, peer);
+		connected(server, peer, peer->target->tls);
 	else if (rc == -EINPROGRESS)
 		peer->connecting = true;
 	else
@@ -161,7 +199,7 @@ static void finish_connecting(struct cv_of_server *server, struct peer *peer)
 	socklen_t length = sizeof(rc);
 
 	if (getsockopt(peer->fd, SOL_SOCKET, SO_ERROR, &rc, &length) == 0 && rc == 0)
-		connected(server, peer);
+		connected(server, peer, peer->target->tls);
 	else
 		disconnected(server, peer);
 }
@@ -183,7 +221,7 @@ static struct peer *find_place(struct cv_of_server *server)
 	return victim;
 }
 
-static void take_peers(struct cv_of_server *server, int listener)
+static void take_peers(struct cv_of_server *server, int listener, bool secure)
 {
 	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++) {
 		const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -193,39 +231,80 @@ static void take_peers(struct cv_of_server *server, int listener)
 			return;
 		peer = find_place(server);
 		*peer = (struct peer){.fd = fd};
-		connected(server, peer);
+		connected(server, peer, secure);
 		if (peer->session == NULL)
 			disconnected(server, peer);
 	}
 }
 
+__attribute__((format(printf, 3, 4))) static void say(
+	struct cv_of_server *server, const char *name, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	cv_log_limited(&server->said, "openflow", name, format, args);
+	va_end(args);
+}
+
+// After what recv() or send() returned as -1, where it was not for want of bytes or room.
+static void broken(struct cv_of_server *server, struct peer *peer)
+{
+	if (peer->tls != NULL && errno == EPROTO)
+		say(server, peer->target != NULL ? peer->target->text : "a controller", "TLS: %s",
+			cv_of_tls_why(peer->tls));
+	disconnected(server, peer);
+}
+
 static void receive(struct cv_of_server *server, struct peer *peer)
 {
 	struct cv_of_session *session = peer->session;
-	const ssize_t got = recv(peer->fd, session->in + session->in_used,
-		sizeof(session->in) - session->in_used, 0);
+	uint8_t *to = session->in + session->in_used;
+	const size_t room = sizeof(session->in) - session->in_used;
+	const ssize_t got = peer->tls != NULL ? cv_of_tls_receive(peer->tls, to, room)
+					      : recv(peer->fd, to, room, 0);
 
 	if (got > 0) {
 		session->in_used += (size_t)got;
 		peer->heard_ns = peer->probed_ns = now_ns();
-	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+	} else if (got == 0) {
 		disconnected(server, peer);
+	} else if (errno != EAGAIN && errno != EINTR) {
+		broken(server, peer);
 	}
+}
+
+static ssize_t send_to(const struct peer *peer, const void *from, size_t bytes)
+{
+	if (bytes == 0)
+		return 0;
+	return peer->tls != NULL ? cv_of_tls_send(peer->tls, from, bytes)
+				 : send(peer->fd, from, bytes, MSG_NOSIGNAL);
 }
 
 static void send_what_is_there(struct cv_of_server *server, struct peer *peer)
 {
 	struct cv_of_session *session = peer->session;
 	const size_t bytes = session->out_to - session->out_from;
-	const ssize_t sent =
-		bytes == 0 ? 0
-			   : send(peer->fd, session->out + session->out_from, bytes, MSG_NOSIGNAL);
+	const ssize_t sent = send_to(peer, session->out + session->out_from, bytes);
 
 	if (sent >= 0)
 		session->out_from += (size_t)sent;
-	if ((sent < 0 && errno != EAGAIN && errno != EINTR) ||
-		(session->failed && session->out_from == session->out_to))
+	if (sent < 0 && errno != EAGAIN && errno != EINTR)
+		broken(server, peer);
+	else if (session->failed && session->out_from == session->out_to)
 		disconnected(server, peer);
+}
+
+static bool has_room(const struct cv_of_session *session)
+{
+	return !session->failed && session->in_used < sizeof(session->in);
+}
+
+// Bytes of a controller that no poll() tells of.
+static bool has_more(const struct peer *peer)
+{
+	return peer->tls != NULL && has_room(peer->session) && cv_of_tls_has_more(peer->tls);
 }
 
 static short events_of(const struct peer *peer)
@@ -236,8 +315,20 @@ static short events_of(const struct peer *peer)
 		return POLLOUT;
 	if (session == NULL)
 		return 0;
-	return (short)((!session->failed && session->in_used < sizeof(session->in) ? POLLIN : 0) |
-		       (session->out_from < session->out_to ? POLLOUT : 0));
+	// A handshake may have to read before it can write what is there.
+	return (short)((has_room(session) ? POLLIN : 0) |
+		       ((peer->tls != NULL ? cv_of_tls_wants_room(peer->tls)
+					   : session->out_from < session->out_to)
+				       ? POLLOUT
+				       : 0));
+}
+
+static bool anybody_has_more(const struct cv_of_server *server)
+{
+	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++)
+		if (server->peers[i].session != NULL && has_more(&server->peers[i]))
+			return true;
+	return false;
 }
 
 // Waits until something is to be done, and reads and connects.
@@ -256,12 +347,12 @@ static void wait_for_peers(struct cv_of_server *server, int ms)
 		of_peers[i] = (struct pollfd){
 			.fd = events != 0 ? server->peers[i].fd : -1, .events = events};
 	}
-	if (poll(fds, RTE_DIM(fds), ms) <= 0)
+	if (poll(fds, RTE_DIM(fds), anybody_has_more(server) ? 0 : ms) < 0)
 		return;
 	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++) {
 		struct peer *peer = &server->peers[i];
 
-		if (of_peers[i].revents == 0)
+		if (of_peers[i].revents == 0 && (peer->session == NULL || !has_more(peer)))
 			continue;
 		if (peer->connecting)
 			finish_connecting(server, peer);
@@ -272,7 +363,7 @@ static void wait_for_peers(struct cv_of_server *server, int ms)
 	}
 	for (unsigned i = 0; i < CV_OF_TARGETS_MAX; i++)
 		if ((fds[1 + i].revents & POLLIN) != 0)
-			take_peers(server, server->listen[i]);
+			take_peers(server, server->listen[i], server->config->listen[i].tls);
 }
 
 static bool is_due(const struct cv_of_server *server)
@@ -366,6 +457,7 @@ void cv_of_server_close(struct cv_of_server *server)
 	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++) {
 		if (server->peers[i].session != NULL)
 			cv_of_session_close(server->peers[i].session);
+		cv_of_tls_close(server->peers[i].tls);
 		if (server->peers[i].fd >= 0)
 			close(server->peers[i].fd);
 	}
@@ -378,6 +470,7 @@ void cv_of_server_close(struct cv_of_server *server)
 	}
 	if (server->wake >= 0)
 		close(server->wake);
+	cv_of_tls_context_close(server->tls);
 	cv_of_frames_fini(&server->frames);
 	cv_of_switch_fini(&server->of);
 	free(server);

@@ -9,6 +9,7 @@
 
 #include "daemon/openflow/switch.h"
 #include "daemon/openflow/target.h"
+#include "daemon/openflow/tls.h"
 
 #define CV_OF_TARGETS_MAX 8 // in each direction
 #define CV_OF_ENTRIES_DEFAULT 131072
@@ -18,12 +19,13 @@ struct cv_of_config {
 	struct cv_of_target listen[CV_OF_TARGETS_MAX];
 	unsigned controllers_count, listen_count;
 	struct cv_socket_access access; // of paths that are listened at
+	struct cv_of_tls_files tls; // all three, where a target asks for TLS
 	uint32_t entries_max;
 	uint64_t datapath_id; // 0: by a port's MAC address
 };
 
-// The keys controllers, listen, socket_mode, socket_group, entries and datapath_id, into a struct
-// cv_of_config that is zero.
+// The keys controllers, listen, socket_mode, socket_group, private_key, certificate, ca_certificate,
+// entries and datapath_id, into a struct cv_of_config that is zero.
 extern const struct cv_param cv_of_params[];
 
 struct cv_of_server;

@@ -18,9 +18,9 @@
 static int refuse(const char *text, struct cv_error *error)
 {
 	cv_error_set(error,
-		"%.100s: write tcp:ADDRESS[:PORT] or unix:PATH for a controller, "
-		"ptcp:[PORT][:ADDRESS] "
-		"or punix:PATH to be connected to",
+		"%.100s: write tcp:ADDRESS[:PORT], ssl:ADDRESS[:PORT] or unix:PATH for a "
+		"controller, ptcp:[PORT][:ADDRESS], pssl:[PORT][:ADDRESS] or punix:PATH to be "
+		"connected to",
 		text);
 	return -EINVAL;
 }
@@ -128,7 +128,8 @@ int cv_of_target_read(
 	*rest++ = '\0';
 	if (strcmp(copy, listens ? "punix" : "unix") == 0)
 		return set_path(target, rest) ? 0 : refuse(text, error);
-	if (strcmp(copy, listens ? "ptcp" : "tcp") != 0)
+	target->tls = strcmp(copy, listens ? "pssl" : "ssl") == 0;
+	if (!target->tls && strcmp(copy, listens ? "ptcp" : "tcp") != 0)
 		return refuse(text, error);
 	return (listens ? read_port_host(target, rest) : read_host_port(target, rest))
 		       ? 0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Where controllers are, or connect to, in Open vSwitch's words: tcp:HOST[:PORT], unix:PATH,
-// ptcp:[PORT][:HOST], punix:PATH. HOST is an IPv4 address or an IPv6 address in brackets.
+// Where controllers are, or connect to, in Open vSwitch's words: tcp:HOST[:PORT], ssl:HOST[:PORT],
+// unix:PATH, ptcp:[PORT][:HOST], pssl:[PORT][:HOST], punix:PATH. HOST is an IPv4 address or an IPv6 address in brackets.
 #ifndef CV_OF_TARGET_H
 #define CV_OF_TARGET_H
 
@@ -20,6 +20,7 @@
 struct cv_of_target {
 	char text[CV_OF_TARGET_TEXT];
 	bool listens;
+	bool tls;
 	union {
 		struct sockaddr any;
 		struct sockaddr_storage storage;

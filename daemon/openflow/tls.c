@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "daemon/openflow/tls.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+struct cv_of_tls_context {
+	SSL_CTX *ctx;
+};
+
+struct cv_of_tls {
+	SSL *ssl;
+	bool wants_room;
+	char why[160];
+};
+
+// What OpenSSL says last, without its code and its functions' names.
+static const char *reason(void)
+{
+	const unsigned long code = ERR_peek_last_error();
+	const char *words = code == 0 ? NULL : ERR_reason_error_string(code);
+
+	return words != NULL ? words : strerror(errno != 0 ? errno : EPROTO);
+}
+
+static int wrong_file(const char *key, const char *path, const char *why, struct cv_error *error)
+{
+	cv_error_set(error, "openflow: %s: %s: %s", key, path, why);
+	return -EINVAL;
+}
+
+static int no_password(char *to, int bytes, int writes, void *of)
+{
+	return 0; // nobody is asked
+}
+
+static int read_key(SSL_CTX *ctx, const char *path, struct cv_error *error)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return wrong_file("private_key", path, strerror(errno), error);
+	if (!S_ISREG(st.st_mode))
+		return wrong_file("private_key", path, "is no file", error);
+	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+		return wrong_file(
+			"private_key", path, "others may read or write it; chmod 600 it", error);
+	if (SSL_CTX_use_PrivateKey_file(ctx, path, SSL_FILETYPE_PEM) != 1)
+		return wrong_file("private_key", path, reason(), error);
+	return 0;
+}
+
+static int read_files(SSL_CTX *ctx, const struct cv_of_tls_files *files, struct cv_error *error)
+{
+	if (SSL_CTX_use_certificate_chain_file(ctx, files->certificate) != 1)
+		return wrong_file("certificate", files->certificate, reason(), error);
+	if (read_key(ctx, files->private_key, error) != 0)
+		return -EINVAL;
+	if (SSL_CTX_load_verify_file(ctx, files->ca_certificate) != 1)
+		return wrong_file("ca_certificate", files->ca_certificate, reason(), error);
+	return 0;
+}
+
+struct cv_of_tls_context *cv_of_tls_context_open(
+	const struct cv_of_tls_files *files, struct cv_error *error)
+{
+	struct cv_of_tls_context *context = calloc(1, sizeof(*context));
+
+	ERR_clear_error();
+	errno = 0;
+	if (context != NULL)
+		context->ctx = SSL_CTX_new(TLS_method());
+	if (context == NULL || context->ctx == NULL) {
+		cv_error_set(error, "openflow: no TLS: %s", reason());
+		cv_of_tls_context_close(context);
+		return NULL;
+	}
+	SSL_CTX_set_min_proto_version(context->ctx, TLS1_2_VERSION);
+	SSL_CTX_set_options(
+		context->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
+	SSL_CTX_set_session_cache_mode(context->ctx, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_mode(
+		context->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_CTX_clear_mode(context->ctx, SSL_MODE_AUTO_RETRY);
+	SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+	SSL_CTX_set_default_passwd_cb(context->ctx, no_password);
+	if (read_files(context->ctx, files, error) == 0)
+		return context;
+	cv_of_tls_context_close(context);
+	return NULL;
+}
+
+void cv_of_tls_context_close(struct cv_of_tls_context *context)
+{
+	if (context == NULL)
+		return;
+	SSL_CTX_free(context->ctx);
+	free(context);
+}
+
+struct cv_of_tls *cv_of_tls_open(struct cv_of_tls_context *context, int fd, bool accepts)
+{
+	struct cv_of_tls *tls = calloc(1, sizeof(*tls));
+
+	if (tls == NULL)
+		return NULL;
+	tls->ssl = SSL_new(context->ctx);
+	if (tls->ssl == NULL || SSL_set_fd(tls->ssl, fd) != 1) {
+		SSL_free(tls->ssl);
+		free(tls);
+		return NULL;
+	}
+	if (accepts)
+		SSL_set_accept_state(tls->ssl);
+	else
+		SSL_set_connect_state(tls->ssl);
+	return tls;
+}
+
+void cv_of_tls_close(struct cv_of_tls *tls)
+{
+	if (tls == NULL)
+		return;
+	if (tls->why[0] == '\0' && SSL_is_init_finished(tls->ssl))
+		SSL_shutdown(tls->ssl);
+	SSL_free(tls->ssl);
+	free(tls);
+}
+
+// What a call came to: 0 at the other's end, else -1 with errno.
+static ssize_t failed(struct cv_of_tls *tls, int rc)
+{
+	const int before = errno;
+	const long verified = SSL_get_verify_result(tls->ssl);
+
+	switch (SSL_get_error(tls->ssl, rc)) {
+	case SSL_ERROR_WANT_WRITE:
+		tls->wants_room = true;
+		errno = EAGAIN;
+		return -1;
+	case SSL_ERROR_WANT_READ:
+		errno = EAGAIN;
+		return -1;
+	case SSL_ERROR_ZERO_RETURN:
+		return 0;
+	default:
+		errno = before;
+		snprintf(tls->why, sizeof(tls->why), "%s",
+			verified != X509_V_OK ? X509_verify_cert_error_string(verified) : reason());
+		errno = EPROTO;
+		return -1;
+	}
+}
+
+ssize_t cv_of_tls_receive(struct cv_of_tls *tls, void *to, size_t bytes)
+{
+	int rc;
+
+	ERR_clear_error();
+	errno = 0;
+	rc = SSL_read(tls->ssl, to, (int)(bytes < INT_MAX ? bytes : INT_MAX));
+	return rc > 0 ? rc : failed(tls, rc);
+}
+
+ssize_t cv_of_tls_send(struct cv_of_tls *tls, const void *from, size_t bytes)
+{
+	int rc;
+
+	ERR_clear_error();
+	errno = 0;
+	rc = SSL_write(tls->ssl, from, (int)(bytes < INT_MAX ? bytes : INT_MAX));
+	tls->wants_room = rc > 0 && (size_t)rc < bytes;
+	return rc > 0 ? rc : failed(tls, rc);
+}
+
+const char *cv_of_tls_why(const struct cv_of_tls *tls)
+{
+	return tls->why;
+}
+
+bool cv_of_tls_wants_room(const struct cv_of_tls *tls)
+{
+	return tls->wants_room;
+}
+
+bool cv_of_tls_has_more(const struct cv_of_tls *tls)
+{
+	return SSL_pending(tls->ssl) > 0;
+}
