@@ -39,7 +39,7 @@ struct cv_of_server {
 	const struct cv_of_config *config;
 	struct cv_of_switch of;
 	struct cv_of_tls_context *tls; // NULL: no target asks for it
-	struct cv_log_limit said;
+	struct cv_log_limit log;
 	struct peer peers[CV_OF_PEERS_MAX];
 	int listen[CV_OF_TARGETS_MAX];
 	int wake;
@@ -243,7 +243,7 @@ __attribute__((format(printf, 3, 4))) static void say(
 	va_list args;
 
 	va_start(args, format);
-	cv_log_limited(&server->said, "openflow", name, format, args);
+	cv_log_limited(&server->log, "openflow", name, format, args);
 	va_end(args);
 }
 
