@@ -57,12 +57,12 @@ def make_certificate(folder: Path, name: str, authority: str = "ca") -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two authorities; the node and a controller of the one, a stranger of the other."""
+    """Two authorities; the node and a controller of the one, one of the other."""
     make_authority(tmp_path, "ca")
     make_authority(tmp_path, "other")
     make_certificate(tmp_path, "node")
     make_certificate(tmp_path, "controller")
-    make_certificate(tmp_path, "stranger", "other")
+    make_certificate(tmp_path, "untrusted", "other")
     return tmp_path
 
 
@@ -138,7 +138,7 @@ def ofctl(folder: Path, port: int, name: str, *words: str) -> str:
 def test_open_vswitch_sets_entries(node: Node, folder: Path, port: int) -> None:
     assert ofctl(folder, port, "controller", "add-flow", "dl_vlan=100,actions=output:2") == ""
     assert "dl_vlan=100" in ofctl(folder, port, "controller", "dump-flows")
-    assert "dl_vlan=100" not in ofctl(folder, port, "stranger", "dump-flows")
+    assert "dl_vlan=100" not in ofctl(folder, port, "untrusted", "dump-flows")
 
 
 def test_only_certificates_of_the_authority_steer(
@@ -148,7 +148,7 @@ def test_only_certificates_of_the_authority_steer(
     with socket.create_connection(("127.0.0.1", port)) as raw, context.wrap_socket(raw) as stream:
         assert stream.version() in ("TLSv1.2", "TLSv1.3")
         assert steers(stream)
-        for name in ("stranger", None):
+        for name in ("untrusted", None):
             other = context_of(folder, name)
             with (
                 pytest.raises((ssl.SSLError, ConnectionError, EOFError)),
@@ -192,14 +192,14 @@ def test_a_node_connects_to_its_controller(folder: Path, port: int) -> None:
     with socket.create_server(("127.0.0.1", port)) as listener:
         listener.settimeout(DEADLINE_S)
         with node_of(NODE.format(keys=f"controllers: 'ssl:127.0.0.1:{port}', {FILES}"), folder):
-            for name in ("stranger", "controller"):  # it comes again to one that it trusts
+            for name in ("untrusted", "controller"):  # it comes again to one that it trusts
                 raw, _ = listener.accept()
                 raw.settimeout(DEADLINE_S)
                 try:
                     with context_of(folder, name, True).wrap_socket(raw, server_side=True) as one:
                         assert steers(one) == (name == "controller")
                 except (ssl.SSLError, ConnectionError, EOFError):
-                    assert name == "stranger"
+                    assert name == "untrusted"
 
 
 def test_wrong_files_are_refused(folder: Path, port: int) -> None:
