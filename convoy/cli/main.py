@@ -3,6 +3,8 @@
 """The one command people type: each sub-command is a module of this folder."""
 
 import importlib
+import inspect
+import re
 import signal
 import sys
 from collections import UserDict
@@ -59,7 +61,16 @@ class _Modules(UserDict[str, Any]):
             one.add_typer(module.app, name=name)
         else:
             one.command(name, epilog=EXIT_CODES)(module.command)
-        return typer.main.get_group(one).commands[name]
+        return _in_paragraphs(typer.main.get_group(one).commands[name])
+
+
+def _in_paragraphs(command: Any) -> Any:
+    """Return a command whose help is as wide as the terminal, not as its docstring's lines."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(re.sub(r"\n(?![ *-])", " ", one) for one in paragraphs)
+    for one in getattr(command, "commands", {}).values():
+        _in_paragraphs(one)
+    return command
 
 
 def _without(name: str, error: ModuleNotFoundError) -> Any:
