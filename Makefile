@@ -18,12 +18,13 @@ AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last
 HOSTILE := tests/python/hostile
 
 .PHONY: help setup build build-asan build-fuzz demo check check-c check-asan check-fuzz \
-	fuzz campaign check-python check-packages deb docs image lint format generated clean
+	fuzz campaign check-python check-packages deb audit docs image lint format generated clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
 	@echo 'make lint, make format, make generated, make check-packages (minutes)'
 	@echo 'parts of check: check-c check-asan check-fuzz check-python'
+	@echo 'make audit: known vulnerabilities of the locked Python packages (asks their index)'
 	@echo 'make campaign HOURS=n: faults injected into a node and those around it (root)'
 	@echo 'make fuzz HOURS=n: all fuzz targets; their corpora grow in fuzz-corpora/'
 
@@ -84,6 +85,14 @@ build-docs/venv/requirements.lock: requirements-docs.lock
 docs: build-docs/venv/requirements.lock
 	@build-docs/venv/bin/python tools/site build-docs
 
+build-audit/venv/requirements.lock: requirements-audit.lock
+	@python3 -m venv build-audit/venv
+	@build-audit/venv/bin/pip install -q --disable-pip-version-check --require-hashes -r $<
+	@cp $< $@
+# Not a part of check: it says something else each day.
+audit: build-audit/venv/requirements.lock
+	@build-audit/venv/bin/python tools/audit build-audit/venv/bin/pip-audit requirements*.lock
+
 deb:
 	@tools/deb build-deb
 image:
@@ -107,4 +116,4 @@ generated: build
 	@$(VENV)/python tools/generate
 
 clean:
-	rm -rf build build-asan build-fuzz build-coverage build-deb build-docs
+	rm -rf build build-asan build-fuzz build-coverage build-deb build-docs build-audit
