@@ -51,7 +51,7 @@ def test_each_node_gets_a_descriptor_that_convoyd_could_run(network: Loaded) -> 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("  a: {functions: [fw]}", "  a: {functions: [fx]}", "8: nodes.a.functions[0]: 'fx'"),
+        ("  a: {functions: [fw]}", "  a: {functions: [fx]}", "11: nodes.a.functions[0]: 'fx'"),
         ("  b: {functions: [fw]}", "  b: {functions: [fw, rtr]}", "node b has its function fw and"),
         ("path: [fw, rtr]", "path: [fw, nat]", "chains.web.path[1]: 'nat': no such function"),
         ("from: edge/clients", "from: edge", "must be NODE/PORT, such as edge/clients"),
