@@ -16,7 +16,7 @@ _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
 # CNI's own, some of which only runtimes set, and ours.
 _KEYS = {
     "cniVersion", "cniVersions", "name", "type", "capabilities", "runtimeConfig", "args",
-    "prevResult", "ipam", "dns", "ipMasq", "disableCheck", "disableGC",
+    "prevResult", "ipam", "dns", "disableCheck", "disableGC",
     "sharedDir", "node", "host", "container",
 }  # fmt: skip
 _SIDE_KEYS = {"engine", "iftype", "netType", "vhost", "memif", "bridge"}
