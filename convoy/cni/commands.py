@@ -31,12 +31,7 @@ def add(config: Json, environment: Mapping[str, str]) -> Json:
             if known.result:
                 return known.result
             folders.detach(known)  # ADD was interrupted
-        record = _record(network, attachment, _free(network, folders))
-        try:
-            folders.attach(record)
-        except BaseException:
-            folders.detach(record)
-            raise
+        record = folders.attach(_record(network, attachment, _free(network, folders)))
     try:
         result = _result(
             config, network, attachment, record, _addresses(network, config, environment)

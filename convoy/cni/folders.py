@@ -25,7 +25,7 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -51,6 +51,8 @@ class Record:
     port: str | None = None  # the folder of the node's port; None: there is no node
     file: str = ""  # its socket's name in it
     listens: bool = True  # the node does
+    owner: int = -1  # of the port's folder
+    inode: int = -1
     pod: str | None = None
     result: Mapping[str, Any] = field(default_factory=dict)  # empty: not complete
 
@@ -135,12 +137,23 @@ class Folders:
         """Tell whether a port's folder is there and no container's."""
         return stat.S_ISDIR(_mode(port, self._base))
 
-    def attach(self, record: Record) -> None:
+    def attach(self, record: Record) -> Record:
         """Lay out a container's folder, and give it the port. The record comes first."""
+        if record.port is not None:
+            found = os.stat(record.port, dir_fd=self._base, follow_symlinks=False)
+            record = replace(record, owner=found.st_uid, inode=found.st_ino)
         self.keep(record)
+        try:
+            self._lay_out(record)
+        except BaseException:
+            self.detach(record)
+            raise
+        return record
+
+    def _lay_out(self, record: Record) -> None:
         folder = self._made(record.folder, 0o700)
         try:
-            self._set_rights(folder, record.port)
+            self._set_rights(folder, record.owner)
             if record.port is not None:
                 os.rename(record.port, record.port, src_dir_fd=self._base, dst_dir_fd=folder)
                 os.symlink(f"{record.folder}/{record.port}", record.port, dir_fd=self._base)
@@ -161,12 +174,9 @@ class Folders:
         finally:
             os.close(port)
 
-    def _set_rights(self, folder: int, port: str | None) -> None:
+    def _set_rights(self, folder: int, owner: int) -> None:
         """The node's user owns it; others make sockets in it only where the node connects."""
         network = self._network
-        owner = (
-            -1 if port is None else os.stat(port, dir_fd=self._base, follow_symlinks=False).st_uid
-        )
         group = -1 if network.group is None else _group(network.group)
         mode = (0o750 if network.listens else 0o1770) if network.group else 0
         mode = mode or (0o755 if network.listens else 0o1777)
@@ -208,21 +218,26 @@ class Folders:
     def _put_back(self, port: str, record: Record, folder: int) -> None:
         if stat.S_ISLNK(_mode(port, self._base)):
             os.unlink(port, dir_fd=self._base)
-        if folder < 0 or not stat.S_ISDIR(_mode(port, folder)):
-            return
+        if folder >= 0 and _is_inode(port, folder, record.inode):
+            self._clean(port, folder, record.listens)
+            try:
+                os.rename(port, port, src_dir_fd=folder, dst_dir_fd=self._base)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise  # else somebody made one meanwhile
+        if not self.is_free(port):  # the container removed it: the node must start again
+            os.mkdir(port, 0o755, dir_fd=self._base)
+            os.chown(port, record.owner, -1, dir_fd=self._base, follow_symlinks=False)
+
+    def _clean(self, port: str, folder: int, listens: bool) -> None:
+        """Remove what a container wrote into a port's folder."""
         opened = os.open(port, _FOLDER, dir_fd=folder)
-        try:  # the container may have written there
+        try:
             for name in os.listdir(opened):
-                if not (record.listens and stat.S_ISSOCK(_mode(name, opened))):
+                if not (listens and stat.S_ISSOCK(_mode(name, opened))):
                     _remove(name, opened)
         finally:
             os.close(opened)
-        try:
-            os.rename(port, port, src_dir_fd=folder, dst_dir_fd=self._base)
-        except OSError as error:  # somebody made one meanwhile
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-            _remove(port, folder)
 
     # What is there
 
@@ -238,7 +253,9 @@ class Folders:
             if record.port is None:
                 return None
             wanted = f"{record.folder}/{record.port}"
-            if not _leads(record.port, self._base, wanted):
+            if not _leads(record.port, self._base, wanted) or not _is_inode(
+                record.port, opened, record.inode
+            ):
                 return f"{self._network.shared}/{record.port}: does not lead to {wanted}"
             wanted = f"{record.port}/{record.file}"
             if record.listens and not _leads(record.socket, opened, wanted):
@@ -254,6 +271,15 @@ def _mode(name: str, folder: int) -> int:
         return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
         return 0
+
+
+def _is_inode(name: str, folder: int, inode: int) -> bool:
+    """Tell whether a folder is the one that was there."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_ino == inode
 
 
 def _leads(name: str, folder: int, to: str) -> bool:

@@ -126,6 +126,12 @@ def test_it_runs_with_no_rights(pod):
         assert not any("hugepages" in name for name in container["resources"]["limits"])
 
 
+def test_the_pod_is_another_user_than_the_node():
+    """Which owns the folder with the socket."""
+    node, pod = (one["securityContext"]["runAsUser"] for one in pods())
+    assert node != pod
+
+
 def plan(name: str) -> dict[str, Any]:
     (data,) = [one["data"] for one in of("ConfigMap") if one["metadata"]["name"] == name]
     machine = this_machine()

@@ -22,7 +22,7 @@ from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.tester.convoy_gen import ConvoyGen
 
-from .plugin import ANOTHER, CONTAINER, Plugin
+from .plugin import ANOTHER, CONTAINER, SHORT, Plugin
 
 CORES = sorted(os.sched_getaffinity(0))
 THIRD = "5c" * 32
@@ -157,6 +157,19 @@ def test_containers_that_listen(tmp_path, short_path):
             packets_pass(tester)
         pods.delete()
         assert pods.vhost.files() == ["pod0", "pod1"]
+
+
+def test_a_port_whose_folder_a_container_replaced_is_made_anew(tmp_path, short_path):
+    pods = Pods(tmp_path, short_path, CLIENT)
+    folder = pods.base / SHORT
+    with pods.node():
+        pods.add()
+        (folder / "pod0").rename(folder / "stolen")
+        (folder / "pod0").symlink_to(tmp_path)
+        assert pods.vhost.refused("CHECK", interface="net1")["code"] == 101
+        pods.delete()
+    assert pods.vhost.files() == ["pod0", "pod1"]
+    assert not (pods.base / "pod0").is_symlink()
 
 
 def test_without_its_node(tmp_path, short_path):
