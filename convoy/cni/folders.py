@@ -118,14 +118,25 @@ class Folders:
         except FileNotFoundError:
             return None
         with os.fdopen(file, "rb") as opened:
-            return Record(**json.load(opened))
+            try:
+                return Record(**json.load(opened))
+            except (ValueError, TypeError):
+                path = self._network.shared / RECORDS / f"{key}.json"
+                raise CniError(Code.IO, f"{path}: no record; remove it") from None
 
     def records(self) -> Iterator[Record]:
         """Return all of this network, however many share the folder."""
+        return (one for one in self._all() if one.network == self._network.name)
+
+    def _all(self) -> Iterator[Record]:
         for name in sorted(os.listdir(self._records)):
             found = self.record(name.removesuffix(".json")) if name.endswith(".json") else None
-            if found is not None and found.network == self._network.name:
+            if found is not None:
                 yield found
+
+    def _beside(self, record: Record) -> list[Record]:
+        """Return the container's other attachments."""
+        return [one for one in self._all() if one.folder == record.folder and one.key != record.key]
 
     def keep(self, record: Record) -> None:
         """Write a record, whole or not at all."""
@@ -139,6 +150,12 @@ class Folders:
 
     def attach(self, record: Record) -> Record:
         """Lay out a container's folder, and give it the port. The record comes first."""
+        if record.socket in [one.socket for one in self._beside(record)]:
+            raise CniError(
+                Code.OCCUPIED,
+                f"{record.socket}: is another interface's of this container",
+                "leave out socketfile, or take another network",
+            )
         if record.port is not None:
             found = os.stat(record.port, dir_fd=self._base, follow_symlinks=False)
             record = replace(record, owner=found.st_uid, inode=found.st_ino)
@@ -206,14 +223,10 @@ class Folders:
             if folder >= 0:
                 os.close(folder)
         _remove(f"{record.key}.json", self._records)
-        if not any(self._is_of(name, record.folder) for name in os.listdir(self._records)):
+        if not self._beside(record):
             _remove(record.folder, self._base)
             if record.pod is not None and stat.S_ISLNK(_mode(record.pod, self._base)):
                 os.unlink(record.pod, dir_fd=self._base)
-
-    def _is_of(self, name: str, folder: str) -> bool:
-        other = self.record(name.removesuffix(".json"))
-        return other is not None and other.folder == folder
 
     def _put_back(self, port: str, record: Record, folder: int) -> None:
         if stat.S_ISLNK(_mode(port, self._base)):
@@ -226,7 +239,8 @@ class Folders:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise  # else somebody made one meanwhile
         if not self.is_free(port):  # the container removed it: the node must start again
-            os.mkdir(port, 0o755, dir_fd=self._base)
+            os.mkdir(port, dir_fd=self._base)
+            os.chmod(port, 0o755, dir_fd=self._base)
             os.chown(port, record.owner, -1, dir_fd=self._base, follow_symlinks=False)
 
     def _clean(self, port: str, folder: int, listens: bool) -> None:
@@ -308,6 +322,8 @@ def _replace(folder: int, name: str, data: Mapping[str, Any], mode: int) -> None
     with os.fdopen(os.open(new, _NEW_FILE, mode, dir_fd=folder), "w", encoding="utf-8") as file:
         os.chmod(file.fileno(), mode)
         json.dump(data, file)
+        file.flush()
+        os.fsync(file.fileno())
     os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 

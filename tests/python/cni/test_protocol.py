@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -99,6 +100,33 @@ def test_interfaces_of_a_container_share_its_folder(plugin):
     assert plugin.files() == [SHORT, f"{SHORT}/configData-{SHORT}-net2.json"]
     plugin.fine("DEL", interface="net2", host=MEMIF)
     assert plugin.files() == []
+
+
+def test_two_sockets_of_one_name_are_refused(plugin):
+    host = {"iftype": "vhostuser", "vhost": {"socketfile": "edge.sock"}}
+    said = plugin.add(host=host)
+    assert said["interfaces"][0]["socketPath"] == f"{plugin.shared}/{SHORT}/edge.sock"
+    other = plugin.refused("ADD", interface="net2", host=host)
+    assert other["code"] == 100 and "edge.sock: is another interface's" in other["msg"]
+    plugin.fine("CHECK", host=host)
+    assert plugin.records() == [f"{SHORT}-net1"]
+
+
+def test_many_at_a_time(plugin):
+    """A runtime starts plugins for different containers beside each other."""
+    ids = [f"{i:02x}" * 32 for i in range(12)]
+    with ThreadPoolExecutor(len(ids)) as pool:
+        paths = {one["interfaces"][0]["socketPath"] for one in pool.map(plugin.add, ids)}
+        assert len(paths) == len(plugin.records()) == len(ids)
+        list(pool.map(lambda one: plugin.fine("DEL", one), ids))
+    assert plugin.files() == [] and plugin.records() == []
+
+
+def test_a_record_that_is_none_is_named(plugin):
+    plugin.add()
+    path = plugin.shared / f".attachments/{SHORT}-net1.json"
+    path.write_text("")
+    assert plugin.refused("GC")["msg"] == f"{path}: no record; remove it"
 
 
 def test_an_interface_that_is_another_networks_is_refused(plugin):
