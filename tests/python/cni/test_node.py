@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
+from convoy.cli.main import app
 from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.tester.convoy_gen import ConvoyGen
+from node.test_handover import ended
 
 from .plugin import ANOTHER, CONTAINER, SHORT, Plugin
 
@@ -234,3 +237,46 @@ def test_by_cnitool(tmp_path, short_path, namespace):
         assert len(pods.memif.records()) == 1
         call("gc", "memif", "net2")  # with an empty list
     assert pods.vhost.files() == ["pod0", "pod1"]
+
+
+def test_more_ports_come_while_packets_flow(tmp_path, short_path, monkeypatch):
+    """By convoy apply --handover; the container that is there stays connected."""
+    base, runtime = short_path / "pods", short_path / "run"
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(runtime))
+    runtime.mkdir()
+    plugin = Plugin(
+        tmp_path,
+        {"sharedDir": str(base), "node": str(runtime), "host": {"iftype": "vhostuser"}},
+    )
+
+    def descriptor(pairs: int) -> str:
+        ports = [f"  pod{i}: {{vhost-user: {base}/pod{i}/s}}" for i in range(2 * pairs)]
+        chains = [
+            f"  c{i}: {{from: pod{2 * i}, to: pod{2 * i + 1}, path: [], both-ways: true}}"
+            for i in range(pairs)
+        ]
+        for i in range(2 * pairs):
+            (base / f"pod{i}").mkdir(parents=True, exist_ok=True)
+        more = f"memory: {{mb: 128}}\nworkers: {{cores: [{CORES[0]}], idle: sleep}}"
+        return "\n".join(["ports:", *ports, "chains:", *chains, more])
+
+    def container(of: str) -> list[str]:
+        found = [plugin.add(of, name)["interfaces"][0]["socketPath"] for name in ("net1", "net2")]
+        return [f"virtio-user:{path}" for path in found]
+
+    machine = this_machine()
+    plan = make_plan(loads(descriptor(1), machine, tmp_path), machine).data
+    with (
+        Node(plan),
+        ended(runtime / "dpdk"),
+        ConvoyGen(container(CONTAINER), core=CORES[-1]) as first,
+    ):
+        packets_pass(first)
+        assert plugin.refused("ADD", ANOTHER)["code"] == 11
+        (tmp_path / "more.yaml").write_text(descriptor(2))
+        ran = CliRunner().invoke(app, ["apply", str(tmp_path / "more.yaml"), "--handover"])
+        assert ran.exit_code == 0, ran.output
+        packets_pass(first)
+        with ConvoyGen(container(ANOTHER), core=CORES[-1]) as second:
+            packets_pass(second)
+        packets_pass(first)
