@@ -61,7 +61,7 @@ def test_each_node_gets_a_descriptor_that_convoyd_could_run(network: Loaded) -> 
         ('ip: 192.0.2.12, mac', 'ip: 192.0.2.11, mac', "192.0.2.11: is that of node 'a'"),
         ("      d: {ip", "      x: {ip", "'x': no such node"),
         ("  c: {functions: [rtr]}\n  d: {functions: [rtr]}", "  c: {}\n  d: {}", "runs on no node"),
-        ("controller: tcp", "controller: udp", "write tcp:ADDRESS[:PORT] or unix:PATH"),
+        ("controller: tcp", "controller: udp", "ssl:ADDRESS[:PORT] or unix:PATH"),
     ],
 )  # fmt: skip
 def test_wrong_networks_are_refused(old: str, new: str, words: str) -> None:
