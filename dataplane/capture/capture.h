@@ -42,7 +42,7 @@ struct cv_capture *cv_capture_open(const char *path, struct cv_error *error);
 int cv_capture_next(
 	struct cv_capture *capture, struct cv_capture_packet *packet, struct cv_error *error);
 
-// What has been read so far.
+// What has been read so far. Another thread may read packets, bytes and cut, by cv_counted().
 const struct cv_capture_summary *cv_capture_read_so_far(const struct cv_capture *capture);
 
 void cv_capture_close(struct cv_capture *capture); // NULL is allowed

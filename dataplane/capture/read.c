@@ -9,6 +9,8 @@
 
 #include <pcap/pcap.h>
 
+#include "stats/counter.h"
+
 struct cv_capture {
 	pcap_t *pcap;
 	char *path;
@@ -136,11 +138,12 @@ int cv_capture_next(
 	packet->captured = header->caplen;
 	packet->wire = header->len;
 
-	if (read->packets++ == 0)
+	if (read->packets == 0)
 		read->first_ns = packet->time_ns;
 	read->last_ns = packet->time_ns;
-	read->bytes += packet->captured;
-	read->cut += packet->captured < packet->wire;
+	cv_count(&read->packets, 1);
+	cv_count(&read->bytes, packet->captured);
+	cv_count(&read->cut, packet->captured < packet->wire);
 	if (packet->captured > read->longest)
 		read->longest = packet->captured;
 	return 1;

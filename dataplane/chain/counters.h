@@ -12,6 +12,7 @@
 
 #include "chain/nf.h"
 #include "convoy/walk.h"
+#include "stats/counter.h"
 
 // Why the node itself, not a function of it, dropped a packet.
 enum cv_drop_reason {
@@ -73,17 +74,5 @@ struct cv_frame_counters {
 	uint64_t refused[CV_CONVOY_REASONS]; // received only
 	struct cv_compression_counters compression;
 } __rte_cache_aligned;
-
-// The only writer of *counter adds to it.
-static CV_INLINE void cv_count(uint64_t *counter, uint64_t more)
-{
-	// Pairs with cv_counted(): whole values, in no particular order.
-	__atomic_store_n(counter, *counter + more, __ATOMIC_RELAXED);
-}
-
-static CV_INLINE uint64_t cv_counted(const uint64_t *counter)
-{
-	return __atomic_load_n(counter, __ATOMIC_RELAXED);
-}
 
 #endif

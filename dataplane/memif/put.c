@@ -17,7 +17,7 @@ static int put_chain(struct cv_memif_ring *ring, const uint8_t *from, uint32_t l
 	while (count < ready && room < len) {
 		if (!cv_memif_slot(
 			    ring, (uint16_t)(ring->next + count), client, false, &slots[count])) {
-			ring->broken = true;
+			__atomic_store_n(&ring->broken, true, __ATOMIC_RELAXED);
 			return 0;
 		}
 		room += slots[count++].len;
@@ -51,7 +51,7 @@ static CV_INLINE uint16_t fetch(struct cv_memif_ring *ring, struct cv_memif_slot
 	for (i = 0; i < ready; i++) {
 		if (CV_UNLIKELY(!cv_memif_slot(
 			    ring, (uint16_t)(ring->next + i), client, false, &slots[i]))) {
-			ring->broken = i == 0;
+			__atomic_store_n(&ring->broken, i == 0, __ATOMIC_RELAXED);
 			break;
 		}
 		if (CV_UNLIKELY(cv_view_packet_len(&views[i]) > slots[i].len))
@@ -82,7 +82,7 @@ static CV_INLINE void put_plain(struct cv_memif_ring *ring, struct cv_memif_slot
 	}
 	if (n > 0)
 		cv_memif_advance(ring, n, client);
-	ring->counters.packets += n;
+	cv_count(&ring->counters.packets, n);
 	ring->counters.bytes += bytes;
 }
 
@@ -96,10 +96,10 @@ static __attribute__((noinline)) bool put_any(
 
 	*steps += (int)CV_MEMIF_PUT_STEPS_OF(len);
 	if (took > 0) {
-		ring->counters.packets++;
+		cv_count(&ring->counters.packets, 1);
 		ring->counters.bytes += len;
 	}
-	ring->counters.too_long += took < 0;
+	cv_count(&ring->counters.too_long, took < 0);
 	*steps -= took < 0 ? CV_MEMIF_CHAIN_MAX : took;
 	return took != 0;
 }
@@ -131,7 +131,7 @@ static CV_INLINE uint16_t put(
 		batch = 1;
 		if (CV_UNLIKELY(steps <= 0)) {
 			// Not left to the caller, who would come again with a new budget.
-			ring->counters.too_long += n - done;
+			cv_count(&ring->counters.too_long, n - done);
 			return n;
 		}
 		if (!put_any(ring, &views[done], client, &steps))

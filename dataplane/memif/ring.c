@@ -23,7 +23,7 @@ void cv_memif_ring_begin(struct cv_memif_ring *ring)
 {
 	ring->next = 0;
 	ring->seen = ring->client && ring->to_server ? ring->size : 0;
-	ring->broken = false;
+	__atomic_store_n(&ring->broken, false, __ATOMIC_RELAXED);
 	// We look by ourselves.
 	if (ring->client != ring->to_server)
 		__atomic_store_n(&ring->shared->flags, CV_MEMIF_MASK_INTERRUPT, __ATOMIC_RELAXED);

@@ -108,7 +108,8 @@ struct cv_memif_ring {
 
 	uint16_t next; // descriptors that we are done with
 	uint16_t seen; // up to which we may use them, as last read
-	bool broken; // the peer broke the ring itself; nothing moves any more
+	// The peer broke the ring itself; nothing moves any more. Others read it: relaxed atomics.
+	bool broken;
 	struct cv_memif_counters counters;
 };
 

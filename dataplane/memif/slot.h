@@ -40,7 +40,7 @@ static CV_INLINE uint16_t cv_memif_available(
 			ring->seen = (uint16_t)(ring->seen + ring->size);
 		ready = (uint16_t)(ring->seen - ring->next);
 		if (CV_UNLIKELY(ready > ring->size)) {
-			ring->broken = true;
+			__atomic_store_n(&ring->broken, true, __ATOMIC_RELAXED);
 			ring->seen = ring->next;
 			return 0;
 		}

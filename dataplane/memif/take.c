@@ -53,8 +53,8 @@ static __attribute__((noinline)) uint16_t take_any(
 	CV_COPIED();
 	cv_memif_give_back(ring, count, client);
 	*steps -= count + (ok ? 0 : CV_MEMIF_STEPS_MALFORMED);
-	ring->counters.malformed += !ok;
-	ring->counters.too_long += too_long;
+	cv_count(&ring->counters.malformed, !ok);
+	cv_count(&ring->counters.too_long, too_long);
 	if (data != NULL) {
 		cv_target_placed(target, data, len);
 		ring->counters.bytes += len;
@@ -100,7 +100,7 @@ static CV_INLINE void copy_each(struct cv_memif_ring *ring, const struct cv_memi
 		if (CV_LIKELY(i + 1 < n))
 			cv_vring_prefetch_rest(slots[i + 1].data, slots[i + 1].len, false);
 		if (CV_UNLIKELY(len > room)) {
-			ring->counters.too_long++;
+			cv_count(&ring->counters.too_long, 1);
 			continue;
 		}
 		cv_vring_copy(to[got], slots[i].data, len);
@@ -144,7 +144,7 @@ static CV_INLINE uint16_t copy_coalesced(struct cv_memif_ring *ring,
 			end = buffer->data + buffer->len;
 			packets = buffer->packets;
 			if (data == NULL) {
-				ring->counters.too_long++;
+				cv_count(&ring->counters.too_long, 1);
 				continue;
 			}
 		}
@@ -193,7 +193,7 @@ static CV_INLINE void take(struct cv_memif_ring *ring, struct cv_target *target,
 			batch = 1;
 		}
 	}
-	ring->counters.packets += target->n;
+	cv_count(&ring->counters.packets, target->n);
 }
 
 CV_HOT uint16_t cv_memif_dequeue(

@@ -118,9 +118,12 @@ static json_t *info(const struct cv_port *port)
 	const struct cv_memif *device = &memif->device;
 	const struct cv_memif_ring *from = &device->queues[CV_MEMIF_RX].ring;
 	const struct cv_memif_ring *to = &device->queues[CV_MEMIF_TX].ring;
-	const uint64_t rx_errors = from->counters.malformed + from->counters.too_long;
-	const uint64_t tx_errors = to->counters.malformed + to->counters.too_long;
-	const uint64_t broken = (uint64_t)from->broken + to->broken;
+	const uint64_t rx_errors =
+		cv_counted(&from->counters.malformed) + cv_counted(&from->counters.too_long);
+	const uint64_t tx_errors =
+		cv_counted(&to->counters.malformed) + cv_counted(&to->counters.too_long);
+	const uint64_t broken = (uint64_t)__atomic_load_n(&from->broken, __ATOMIC_RELAXED) +
+				__atomic_load_n(&to->broken, __ATOMIC_RELAXED);
 	json_t *object = json_object();
 
 	json_object_set_new(object, "link", json_string(cv_memif_is_up(device) ? "up" : "down"));

@@ -30,6 +30,7 @@
 #include "port/kind.h"
 #include "port/packet_pool.h"
 #include "port/port_log.h"
+#include "stats/counter.h"
 
 #define LONG_BYTES UINT16_MAX // the most that a buffer, and a packet's view, can have
 #define LONG_BUFFERS 256 // where all are under way, the capture waits
@@ -40,10 +41,12 @@ struct pcap_port {
 	struct cv_capture *in; // NULL: none
 	struct cv_capture_packet next; // read, but not yet received
 	bool has_next;
-	bool at_end; // written by the worker that receives, read by others: relaxed atomics
+	// Written by the worker that receives, read by others: relaxed atomics.
+	bool at_end;
 	bool damaged; // the capture changed after it was checked
 	rte_spinlock_t lock; // of all below: senders share the file
 	struct cv_capture_writer *out; // NULL: none
+	// Written with the lock held, read by others: relaxed atomics.
 	int write_error; // the first -errno of a write, 0: none
 	uint64_t written;
 	uint8_t linear[CV_CAPTURE_LONGEST]; // for packets of several segments
@@ -187,7 +190,7 @@ static uint16_t rx(struct cv_port *port, uint16_t queue, struct rte_mbuf **packe
 			int rc = cv_capture_next(pcap->in, next, NULL);
 
 			if (rc != 1) {
-				pcap->damaged = rc < 0;
+				__atomic_store_n(&pcap->damaged, rc < 0, __ATOMIC_RELAXED);
 				__atomic_store_n(&pcap->at_end, true, __ATOMIC_RELAXED);
 				break;
 			}
@@ -219,7 +222,7 @@ static void note_write_error(struct pcap_port *pcap, int rc)
 {
 	if (rc == 0 || pcap->write_error != 0)
 		return;
-	pcap->write_error = rc;
+	__atomic_store_n(&pcap->write_error, rc, __ATOMIC_RELAXED);
 	// The one line that a worker ever writes: the file will not get everything.
 	cv_port_log(&pcap->port, "cannot write: %s; packets wait, then drop", strerror(-rc));
 }
@@ -250,7 +253,7 @@ static uint16_t tx(struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **pa
 	else
 		rc = cv_capture_flush(pcap->out); // what cannot be written now is held
 	note_write_error(pcap, rc);
-	pcap->written += done;
+	cv_count(&pcap->written, done);
 	rte_spinlock_unlock(&pcap->lock);
 	rte_pktmbuf_free_bulk(packets, done);
 	return done;
@@ -273,24 +276,28 @@ static bool ended(const struct cv_port *port)
 static json_t *info(const struct cv_port *port)
 {
 	const struct pcap_port *pcap = (const struct pcap_port *)port;
+	const int error = __atomic_load_n(&pcap->write_error, __ATOMIC_RELAXED);
 	json_t *object = json_object();
 
 	if (pcap->in != NULL) {
 		// Another thread's counters: each is right by itself, or a moment old.
 		const struct cv_capture_summary *read = cv_capture_read_so_far(pcap->in);
 
-		json_object_set_new(object, "read_pkts", json_integer((json_int_t)read->packets));
-		json_object_set_new(object, "read_bytes", json_integer((json_int_t)read->bytes));
-		json_object_set_new(object, "read_cut_pkts", json_integer((json_int_t)read->cut));
+		json_object_set_new(
+			object, "read_pkts", json_integer((json_int_t)cv_counted(&read->packets)));
+		json_object_set_new(
+			object, "read_bytes", json_integer((json_int_t)cv_counted(&read->bytes)));
+		json_object_set_new(
+			object, "read_cut_pkts", json_integer((json_int_t)cv_counted(&read->cut)));
 		json_object_set_new(object, "ended", json_boolean(ended(port)));
-		json_object_set_new(object, "damaged", json_boolean(pcap->damaged));
+		json_object_set_new(object, "damaged",
+			json_boolean(__atomic_load_n(&pcap->damaged, __ATOMIC_RELAXED)));
 	}
 	if (pcap->out != NULL) {
-		json_object_set_new(
-			object, "written_pkts", json_integer((json_int_t)pcap->written));
-		if (pcap->write_error != 0)
-			json_object_set_new(
-				object, "write_error", json_string(strerror(-pcap->write_error)));
+		json_object_set_new(object, "written_pkts",
+			json_integer((json_int_t)cv_counted(&pcap->written)));
+		if (error != 0)
+			json_object_set_new(object, "write_error", json_string(strerror(-error)));
 	}
 	return object;
 }

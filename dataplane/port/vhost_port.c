@@ -142,7 +142,7 @@ static json_t *info(const struct cv_port *port)
 		errors[i % 2] += __atomic_load_n(&vring->counters.malformed, __ATOMIC_RELAXED) +
 				 __atomic_load_n(&vring->counters.too_long, __ATOMIC_RELAXED);
 		kicks += __atomic_load_n(&vring->counters.kicks, __ATOMIC_RELAXED);
-		broken += vring->broken;
+		broken += __atomic_load_n(&vring->broken, __ATOMIC_RELAXED);
 		if (i % 2 == 0)
 			no_buffer += __atomic_load_n(&vhost->rx[i / 2].no_buffer, __ATOMIC_RELAXED);
 	}

@@ -58,7 +58,7 @@ static bool add_descriptors(struct cv_vring *vring, uint32_t *descriptors, uint3
 {
 	*descriptors += more;
 	if (CV_UNLIKELY(*descriptors > vring->size))
-		vring->broken = true;
+		__atomic_store_n(&vring->broken, true, __ATOMIC_RELAXED);
 	return !vring->broken;
 }
 
@@ -143,17 +143,17 @@ static int put_any(struct cv_vring *vring, const uint8_t *data, uint32_t len, ui
 	case SPACE_TOO_LITTLE:
 		return 0;
 	case SPACE_NEVER:
-		vring->counters.too_long++;
+		cv_count(&vring->counters.too_long, 1);
 		return 1;
 	case SPACE_MALFORMED:
-		vring->counters.malformed++;
+		cv_count(&vring->counters.malformed, 1);
 		for (uint16_t i = 0; i < room.heads; i++)
 			room.slots[i].len = 0;
 		break;
 	case SPACE_ENOUGH:
 		header.buffers = room.heads;
 		copy_in(vring, &room.pieces, (const uint8_t *)&header, header_bytes, data);
-		vring->counters.packets++;
+		cv_count(&vring->counters.packets, 1);
 		vring->counters.bytes += len;
 	}
 	cv_vring_retire(vring, room.slots, room.heads, true, vring->is_packed);
@@ -191,7 +191,7 @@ static CV_INLINE uint16_t put_plain(struct cv_vring *vring, const struct cv_view
 		cv_vring_retire(vring, slots, i, true, is_packed);
 		vring->short_bytes = 0;
 	}
-	vring->counters.packets += i;
+	cv_count(&vring->counters.packets, i);
 	vring->counters.bytes += bytes;
 	vring->counters.steps += fetched - i;
 	*any = more || i < fetched;
@@ -238,7 +238,7 @@ static CV_INLINE uint16_t put(
 		// What came after this was looked at in vain.
 		batch = 1;
 		if (CV_UNLIKELY(vring->counters.steps >= last_step)) {
-			vring->counters.too_long += n - done;
+			cv_count(&vring->counters.too_long, n - done);
 			done = n;
 			break;
 		}

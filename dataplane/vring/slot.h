@@ -56,7 +56,7 @@ static CV_INLINE uint16_t cv_vring_split_ready(struct cv_vring *vring, uint16_t 
 		vring->avail_seen = __atomic_load_n(&vring->avail->idx, __ATOMIC_ACQUIRE);
 		ready = (uint16_t)(vring->avail_seen - vring->next_avail);
 		if (CV_UNLIKELY(ready > vring->size)) {
-			vring->broken = true;
+			__atomic_store_n(&vring->broken, true, __ATOMIC_RELAXED);
 			vring->avail_seen = vring->next_avail;
 			return 0;
 		}

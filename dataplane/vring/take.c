@@ -54,9 +54,9 @@ static __attribute__((noinline)) bool take_any(struct cv_vring *vring, struct cv
 		cv_target_placed(target, data, len);
 		vring->counters.bytes += len;
 	} else if (too_long) {
-		vring->counters.too_long++;
+		cv_count(&vring->counters.too_long, 1);
 	} else {
-		vring->counters.malformed++;
+		cv_count(&vring->counters.malformed, 1);
 		vring->counters.steps += CV_VRING_STEPS_MALFORMED;
 	}
 	return true;
@@ -81,7 +81,7 @@ static CV_INLINE uint16_t copy_each(struct cv_vring *vring, const struct cv_vrin
 			cv_vring_prefetch_rest(
 				slots[i + 1].data + header, slots[i + 1].len - header, false);
 		if (CV_UNLIKELY(len > room)) {
-			vring->counters.too_long++;
+			cv_count(&vring->counters.too_long, 1);
 			continue;
 		}
 		cv_vring_copy(to[got], slots[i].data + header, len);
@@ -128,7 +128,7 @@ static CV_INLINE uint16_t copy_coalesced(struct cv_vring *vring, const struct cv
 			end = buffer->data + buffer->len;
 			packets = buffer->packets;
 			if (data == NULL) {
-				vring->counters.too_long++;
+				cv_count(&vring->counters.too_long, 1);
 				continue;
 			}
 		}
@@ -199,7 +199,7 @@ static CV_INLINE uint16_t take(struct cv_vring *vring, struct cv_target *target,
 		}
 	}
 	cv_vring_log_used(vring);
-	vring->counters.packets += target->n;
+	cv_count(&vring->counters.packets, target->n);
 	return target->n;
 }
 

@@ -81,7 +81,7 @@ int cv_vring_begin(struct cv_vring *vring, uint64_t features, struct cv_vring_ba
 		vring->next_used = base.used;
 	}
 	vring->avail_seen = vring->next_avail;
-	vring->broken = false;
+	__atomic_store_n(&vring->broken, false, __ATOMIC_RELAXED);
 	vring->signalled_valid = false;
 	vring->short_bytes = 0;
 	vring->region = (struct cv_guest_region){0, 0, NULL};
@@ -180,7 +180,7 @@ void cv_vring_notify(struct cv_vring *vring)
 		// Not told, it is to be told next time.
 		if (!cv_call(vring->call_fd))
 			return;
-		vring->counters.kicks++;
+		cv_count(&vring->counters.kicks, 1);
 	}
 	vring->signalled = vring->next_used;
 	vring->signalled_valid = true;

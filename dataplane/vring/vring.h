@@ -22,6 +22,7 @@
 #include <linux/virtio_ring.h>
 
 #include "packet/view.h"
+#include "stats/counter.h"
 #include "vring/guest_memory.h"
 
 // What is read from the packed ring's bits and is not in every kernel's headers.
@@ -78,7 +79,8 @@ struct cv_vring {
 	uint16_t avail_seen; // split: avail->idx as last read
 	bool avail_wrap, used_wrap; // packed
 	bool is_packed, in_order, mergeable, event_idx, indirect;
-	bool broken; // the guest broke the ring itself; nothing moves any more
+	// The guest broke the ring itself; nothing moves any more. Others read it: relaxed atomics.
+	bool broken;
 	bool signalled_valid;
 	uint8_t header_bytes; // of virtio-net before each packet: 10 or 12
 	uint16_t signalled; // next_used when the guest was last told

@@ -35,7 +35,7 @@ bool cv_vring_walk_begin(
 	walk->slot.id = (uint16_t)walk->next;
 	if (walk->next >= vring->size) {
 		// Not even a buffer that could be given back.
-		vring->broken = true;
+		__atomic_store_n(&vring->broken, true, __ATOMIC_RELAXED);
 		return false;
 	}
 	return true;
@@ -167,7 +167,8 @@ void cv_vring_walk_end(struct cv_vring_walk *walk, struct cv_vring_place *at)
 	while (!walk->is_indirect && !walk->done)
 		step(walk);
 	if (walk->endless && !walk->is_indirect) {
-		vring->broken = true; // where the next buffer begins is not to be known
+		__atomic_store_n(&vring->broken, true,
+			__ATOMIC_RELAXED); // where the next buffer begins is not to be known
 		return;
 	}
 	cv_vring_packed_step(vring, &at->avail, &at->wrap, walk->slot.descriptors);

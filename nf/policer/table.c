@@ -7,6 +7,7 @@
 #include <rte_malloc.h>
 
 #include "nf/policer/table.h"
+#include "stats/counter.h"
 
 #define IDLE_UNITS 64 // about so many units of "seen" are the idle time
 
@@ -108,8 +109,8 @@ struct cv_meter *cv_meter_table_get(
 			return NULL;
 		host = &table->hosts[place];
 		host->key = *key;
-		table->taken +=
-			table->buckets[place / CV_METER_WAYS].tag[place % CV_METER_WAYS] == 0;
+		cv_count(&table->taken,
+			table->buckets[place / CV_METER_WAYS].tag[place % CV_METER_WAYS] == 0);
 		table->buckets[place / CV_METER_WAYS].tag[place % CV_METER_WAYS] = tag;
 	}
 	place = host - table->hosts;
