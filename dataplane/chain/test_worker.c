@@ -49,8 +49,11 @@ static uint16_t memory_rx(struct cv_port *port, uint16_t queue, struct rte_mbuf 
 	struct memory_port *memory = (struct memory_port *)port;
 	uint16_t i = 0;
 
-	while (i < RTE_MIN(n, memory->burst) && memory->in_next < memory->in_count)
-		to[i++] = memory->in[memory->in_next++];
+	while (i < RTE_MIN(n, memory->burst) && memory->in_next + i < memory->in_count) {
+		to[i] = memory->in[memory->in_next + i];
+		i++;
+	}
+	__atomic_store_n(&memory->in_next, memory->in_next + i, __ATOMIC_RELEASE); // with run()
 	taken += i;
 	return i;
 }

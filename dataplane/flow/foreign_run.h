@@ -85,9 +85,11 @@ static CV_INLINE bool copy_entry(
 	const uint8_t *entry = peer->table.flows + (size_t)index * sizeof(*copy);
 	const uint32_t before = __atomic_load_n(version, __ATOMIC_ACQUIRE);
 
+	CV_UNSURE_BEGIN();
 	memcpy(copy, entry, sizeof(*copy) / 2);
 	CV_FLOW_READ_HALF();
 	memcpy(RTE_PTR_ADD(copy, sizeof(*copy) / 2), entry + sizeof(*copy) / 2, sizeof(*copy) / 2);
+	CV_UNSURE_END();
 	__atomic_thread_fence(__ATOMIC_ACQUIRE); // the copy is read before the version is, again
 	CV_COPIED();
 	return __atomic_load_n(version, __ATOMIC_RELAXED) == before;
@@ -159,12 +161,16 @@ static CV_INLINE unsigned foreign_run(struct cv_flow_foreign *foreign, uint8_t s
 	for (unsigned i = 0; i < count; i++) {
 		struct foreign_lane *lane = &lanes[i];
 		const struct cv_flow_bucket *bucket = &lane->peer->table.buckets[lane->at];
-		const uint32_t same = cv_flow_bucket_match(bucket, lane->signature);
+		uint32_t same;
 
 		lane->at = CV_FLOW_NONE; // one that stands in its second bucket is handed over
+		CV_UNSURE_BEGIN(); // the entry says whose it is, and its version whether that is so
+		same = cv_flow_bucket_match(bucket, lane->signature);
+		if (same != 0)
+			lane->at = bucket->slot[__builtin_ctz(same)] & ~CV_FLOW_SECOND;
+		CV_UNSURE_END();
 		if (same == 0)
 			continue;
-		lane->at = bucket->slot[__builtin_ctz(same)] & ~CV_FLOW_SECOND;
 		rte_prefetch0(lane->peer->table.flows +
 			      (size_t)(lane->at >> 1) * sizeof(struct cv_flow_ipv4));
 		rte_prefetch0(&lane->peer->table.versions[(lane->at >> 1) % CV_FLOW_VERSIONS]);

@@ -23,9 +23,21 @@
 #define CV_PREFETCH_WRITE(at) __builtin_prefetch((at), 1)
 #endif
 
+// Around reads of what another thread may be writing, which are believed only if a version is the same
+// before and after: ThreadSanitizer does not know fences, and would tell of each.
+#if defined(__SANITIZE_THREAD__)
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+#define CV_UNSURE_BEGIN() AnnotateIgnoreReadsBegin(__FILE__, __LINE__)
+#define CV_UNSURE_END() AnnotateIgnoreReadsEnd(__FILE__, __LINE__)
+#else
+#define CV_UNSURE_BEGIN() ((void)0)
+#define CV_UNSURE_END() ((void)0)
+#endif
+
 // A hot function: compiled for the baseline and for AVX2 and BMI (x86-64-v3: any processor that has
 // them, whoever makes it), the better one chosen at load time. Sanitizers run before such a choice can be made, so their builds keep the baseline only.
-#if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
 #define CV_HOT
 #else
 #define CV_HOT __attribute__((target_clones("arch=x86-64-v3", "default")))

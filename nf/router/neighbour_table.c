@@ -97,8 +97,13 @@ static uint32_t signature_of(uint64_t hash)
 
 static bool same_key(const struct cv_neighbour_key *a, const struct cv_neighbour_key *b)
 {
-	return memcmp(a->address.bytes, b->address.bytes, sizeof(a->address.bytes)) == 0 &&
+	bool same;
+
+	CV_UNSURE_BEGIN(); // with rekey(), where there is no lock
+	same = memcmp(a->address.bytes, b->address.bytes, sizeof(a->address.bytes)) == 0 &&
 	       a->address.v6 == b->address.v6 && a->port == b->port;
+	CV_UNSURE_END();
+	return same;
 }
 
 // Pairs with rekey(): whoever reads the same even version before and after has read one key's entry.
@@ -149,7 +154,9 @@ bool cv_neighbour_table_forward(const struct cv_neighbour_table *table,
 	if (adjacency->mtu == 0)
 		return false;
 	adjacency->word = __atomic_load_n(&from->word, __ATOMIC_RELAXED);
+	CV_UNSURE_BEGIN();
 	memcpy((uint8_t *)adjacency + 8, (const uint8_t *)from + 8, 6);
+	CV_UNSURE_END();
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return __atomic_load_n(&table->entry[at].version, __ATOMIC_RELAXED) == version;
 }
@@ -164,9 +171,12 @@ bool cv_neighbour_table_key(
 		return false;
 	entry = &table->entry[at];
 	version = version_of(entry);
+	CV_UNSURE_BEGIN();
 	*key = entry->key;
+	CV_UNSURE_END();
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return (version & 1) == 0 && entry->state != CV_NEIGHBOUR_FREE &&
+	return (version & 1) == 0 &&
+	       __atomic_load_n(&entry->state, __ATOMIC_RELAXED) != CV_NEIGHBOUR_FREE &&
 	       __atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version;
 }
 

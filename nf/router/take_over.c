@@ -28,7 +28,9 @@ static bool copy_of(const struct cv_neighbour_table *table, uint32_t at,
 	enum cv_neighbour_state state;
 	struct cv_adjacency adjacency;
 
+	CV_UNSURE_BEGIN();
 	*key = table->entry[at].key;
+	CV_UNSURE_END();
 	adjacency.word = __atomic_load_n(&table->adjacency[at].word, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	// Of another key by now: it says so.
