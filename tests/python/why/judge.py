@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright 2026 The Convoy authors
+"""Who lost a packet, and why: read from what `convoy why --json` prints, and from nothing else."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a packet that came in by a port."""
+
+    chain: str | None
+    function: str | None  # None: the node
+    reason: str
+
+
+def judge(lines: Iterable[str]) -> dict[bytes, Verdict]:
+    """Return a verdict on each packet that was dropped, by its bytes as they came."""
+    verdicts: dict[bytes, Verdict] = {}
+    for line in lines:
+        said = json.loads(line)
+        if "schema" in said or said["from"] != "port" or said["end"] != "dropped":
+            continue
+        last = said["way"][-1] if said["way"] else {"verdict": "next"}
+        by = last["function"] if last["verdict"] == "drop" else None
+        assert by is None or last["reason"] == said["reason"], said
+        data = bytes.fromhex(said["before"]["hex"])
+        assert len(data) == said["before"]["bytes"], "cut short"
+        verdicts[data] = Verdict(said.get("chain"), by, said["reason"])
+    return verdicts
