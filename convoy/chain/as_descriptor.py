@@ -102,13 +102,13 @@ def _route(route: Mapping[str, Any]) -> str:
     """Return a route as `ip route` has it."""
     words = [route["type"]] if "type" in route else []
     words += [route["prefix"], *_hop(route)]
-    for hop in route.get("nexthops", ()):
-        words += ["nexthop", *_hop(hop)]
+    for next_hop in route.get("nexthops", ()):
+        words += ["nexthop", *_hop(next_hop)]
     return " ".join(words)
 
 
-def _hop(hop: Mapping[str, Any]) -> list[str]:
-    return [word for key in ("via", "dev") if key in hop for word in (key, hop[key])]
+def _hop(next_hop: Mapping[str, Any]) -> list[str]:
+    return [word for key in ("via", "dev") if key in next_hop for word in (key, next_hop[key])]
 
 
 def _first_difference(one: Any, other: Any, where: str = "") -> str:
@@ -117,13 +117,13 @@ def _first_difference(one: Any, other: Any, where: str = "") -> str:
         for key in dict.fromkeys([*one, *other]):
             if key not in one or key not in other:
                 return f"{where}.{key}".lstrip(".")
-            if found := _first_difference(one[key], other[key], f"{where}.{key}"):
-                return found
+            if difference := _first_difference(one[key], other[key], f"{where}.{key}"):
+                return difference
         return ""
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for i, (left, right) in enumerate(zip(one, other, strict=True)):
-            if found := _first_difference(left, right, f"{where}[{i}]"):
-                return found
+            if difference := _first_difference(left, right, f"{where}[{i}]"):
+                return difference
         return ""
     return "" if type(one) is type(other) and one == other else where.lstrip(".") or "all of it"
 
@@ -163,7 +163,7 @@ def _descriptor(plan: Mapping[str, Any], dictionaries: _Dictionaries) -> dict[st
         if key in plan
     }
     eal = plan["eal"]
-    usual = MEMORY_HUGEPAGES_MB if eal["hugepages"] else MEMORY_MB
+    default_mb = MEMORY_HUGEPAGES_MB if eal["hugepages"] else MEMORY_MB
     return {
         "ports": {
             port["name"]: _port(port, convoys.get(port["name"]), dictionaries)
@@ -172,14 +172,17 @@ def _descriptor(plan: Mapping[str, Any], dictionaries: _Dictionaries) -> dict[st
         **_named("functions", [(each["name"], _function(each)) for each in plan["functions"]]),
         **_named(
             "next-hops",
-            [(hop["name"], _next_hop(hop, dictionaries)) for hop in plan.get("next_hops", [])],
+            [
+                (next_hop["name"], _next_hop(next_hop, dictionaries))
+                for next_hop in plan.get("next_hops", [])
+            ],
         ),
         "chains": _chains(plan),
         **optional,
         "workers": _workers(plan["workers"]),
         "memory": {
             "hugepages": "always" if eal["hugepages"] else "never",
-            **({} if eal["memory_mb"] == usual else {"mb": eal["memory_mb"]}),
+            **({} if eal["memory_mb"] == default_mb else {"mb": eal["memory_mb"]}),
         },
     }
 
@@ -217,13 +220,13 @@ def _port(
     return result
 
 
-def _next_hop(hop: Mapping[str, Any], dictionaries: _Dictionaries) -> dict[str, Any]:
-    values = {key: value for key, value in hop.items() if key not in ("name", "match")}
+def _next_hop(next_hop: Mapping[str, Any], dictionaries: _Dictionaries) -> dict[str, Any]:
+    values = {key: value for key, value in next_hop.items() if key not in ("name", "match")}
     if "dictionary" in values:
         values["dictionary"] = dictionaries.file(values["dictionary"])
     if "wait_ns" in values:
         values["wait"] = wait_in_words(values.pop("wait_ns"))
-    return {**_hyphens(values), "for": list(hop["match"])}
+    return {**_hyphens(values), "for": list(next_hop["match"])}
 
 
 def _function(function: Mapping[str, Any]) -> dict[str, Any]:

@@ -116,15 +116,15 @@ class Route(RouteHop):
             raise ValueError(f"leads nowhere ({self.type}); remove via, dev and nexthops")
         if self.nexthops and (self.via or self.dev):
             raise ValueError("has nexthops; remove via and dev beside them")
-        for hop in self.hops if leads else ():
-            if hop.via is None and hop.dev is None:
+        for next_hop in self.next_hops if leads else ():
+            if next_hop.via is None and next_hop.dev is None:
                 raise ValueError(f"names no port to leave by; {_FORM}")
-            if hop.via and (":" in hop.via) != (":" in self.prefix):
+            if next_hop.via and (":" in next_hop.via) != (":" in self.prefix):
                 raise ValueError("the prefix and via must both be IPv4 or both be IPv6")
         return self
 
     @property
-    def hops(self) -> Sequence[RouteHop]:
+    def next_hops(self) -> Sequence[RouteHop]:
         """Its next hops."""
         return self.nexthops or [self]
 
@@ -136,7 +136,7 @@ _NOWHERE = ("blackhole", "unreachable", "prohibit")
 
 def _hop(words: list[str]) -> dict[str, str]:
     """Take the words of one next hop."""
-    hop: dict[str, str] = {}
+    next_hop: dict[str, str] = {}
     rest = iter(words)
     for word in rest:
         if word in ("onlink", "linkdown", "static"):
@@ -145,17 +145,17 @@ def _hop(words: list[str]) -> dict[str, str]:
         if argument is None:
             raise ValueError(f"'{word}' needs a value after it; {_FORM}")
         if word in ("via", "dev"):
-            if word in hop:
+            if word in next_hop:
                 raise ValueError(f"'{word}' twice; {_FORM}")
-            hop[word] = argument
+            next_hop[word] = argument
         elif word not in _SKIPPED:
             raise ValueError(f"unknown word '{word}'; {_FORM}")
-    if "via" in hop:
+    if "via" in next_hop:
         try:
-            ipaddress.ip_address(hop["via"])
+            ipaddress.ip_address(next_hop["via"])
         except ValueError:
-            raise ValueError(f"'{hop['via']}' is not an address; {_FORM}") from None
-    return hop
+            raise ValueError(f"'{next_hop['via']}' is not an address; {_FORM}") from None
+    return next_hop
 
 
 def _route(value: Any) -> Any:
@@ -269,13 +269,13 @@ class Router(RouterParameters):
             "neighbours": [{"address": ip, "mac": mac} for ip, mac in self.neighbours.items()]
         }
 
-    def asks(self, hop: RouteHop) -> bool:
+    def asks(self, next_hop: RouteHop) -> bool:
         """Return whether it can ask for a next hop's MAC address: it has an address beside it."""
-        if hop.via is None:
+        if next_hop.via is None:
             return False
-        if hop.dev is not None and ipaddress.ip_address(hop.via).is_link_local:
-            return any(":" in own for own in self.addresses.get(hop.dev, ()))
-        port = self.connected(hop.via, hop.dev)
+        if next_hop.dev is not None and ipaddress.ip_address(next_hop.via).is_link_local:
+            return any(":" in own for own in self.addresses.get(next_hop.dev, ()))
+        port = self.connected(next_hop.via, next_hop.dev)
         return port is not None
 
     def connected(self, via: str, dev: str | None = None) -> str | None:

@@ -151,10 +151,10 @@ def _loops(descriptor: Descriptor) -> Iterator[Problem]:
 
 def _next_hops(descriptor: Descriptor) -> Iterator[Problem]:
     taken: dict[tuple[str, str], str] = {}
-    for name, hop in descriptor.next_hops.items():
+    for name, next_hop in descriptor.next_hops.items():
         at: Loc = ("next-hops", name)
         yield from _next_hop_port(descriptor, name)
-        for i, port in enumerate(hop.leaving or []):
+        for i, port in enumerate(next_hop.leaving or []):
             if port not in descriptor.ports:
                 yield Problem(
                     (*at, "leaving", i),
@@ -162,8 +162,8 @@ def _next_hops(descriptor: Descriptor) -> Iterator[Problem]:
                     known("ports", port, descriptor.ports),
                     shown(port),
                 )
-        for port in dict.fromkeys(hop.leaving or [hop.port]):
-            for i, match in enumerate(hop.for_):
+        for port in dict.fromkeys(next_hop.leaving or [next_hop.port]):
+            for i, match in enumerate(next_hop.for_):
                 other = taken.setdefault((port, str(match)), f"{name} {i}")
                 if other != f"{name} {i}":
                     yield Problem(
@@ -204,37 +204,37 @@ def _openflow(descriptor: Descriptor, base: Path, machine: Machine) -> Iterator[
 
 
 def _next_hop_port(descriptor: Descriptor, name: str) -> Iterator[Problem]:
-    hop = descriptor.next_hops[name]
+    next_hop = descriptor.next_hops[name]
     at: Loc = ("next-hops", name)
-    port = descriptor.ports.get(hop.port)
+    port = descriptor.ports.get(next_hop.port)
     if port is None:
         yield Problem(
             (*at, "port"),
             "no port is called so",
-            known("ports", hop.port, descriptor.ports),
-            shown(hop.port),
+            known("ports", next_hop.port, descriptor.ports),
+            shown(next_hop.port),
         )
         return
     if port.convoys is None or port.convoys.ip is None:
         yield Problem(
             (*at, "port"),
             "does not send convoys",
-            f"add to port {hop.port}: convoys: {{ip: ADDRESS}}",
-            shown(hop.port),
+            f"add to port {next_hop.port}: convoys: {{ip: ADDRESS}}",
+            shown(next_hop.port),
         )
-    elif (":" in port.convoys.ip) != (":" in hop.ip):
+    elif (":" in port.convoys.ip) != (":" in next_hop.ip):
         yield Problem(
             (*at, "ip"),
             f"the port's own address, {port.convoys.ip}, is of the other IP version",
             "give both of the same",
-            hop.ip,
+            next_hop.ip,
         )
-    if hop.mtu > (port.mtu or (65500 if port.any_length else 1500)):
+    if next_hop.mtu > (port.mtu or (65500 if port.any_length else 1500)):
         yield Problem(
             (*at, "mtu"),
-            f"more than port '{hop.port}' sends ({port.mtu or 1500})",
+            f"more than port '{next_hop.port}' sends ({port.mtu or 1500})",
             "raise the port's mtu, or lower this one",
-            str(hop.mtu),
+            str(next_hop.mtu),
         )
 
 
@@ -305,8 +305,8 @@ def _routes(descriptor: Descriptor) -> Iterator[Problem]:
             seen.setdefault(route.prefix, i)
             if route.type not in (None, "unicast"):
                 continue
-            for hop in route.hops:
-                problem = _next_hop_of_route(descriptor, router, hop)
+            for next_hop in route.next_hops:
+                problem = _next_hop_of_route(descriptor, router, next_hop)
                 if problem is not None:
                     yield Problem((*at, i), *problem)
 
@@ -379,29 +379,29 @@ def _named_ports(descriptor: Descriptor) -> Iterator[Problem]:
 
 
 def _next_hop_of_route(
-    descriptor: Descriptor, router: Router, hop: RouteHop
+    descriptor: Descriptor, router: Router, next_hop: RouteHop
 ) -> tuple[str, str, str] | None:
     """Return what is wrong, the fix and the value."""
-    if hop.dev is not None and hop.dev not in descriptor.ports:
+    if next_hop.dev is not None and next_hop.dev not in descriptor.ports:
         return (
             "a route to nowhere: no port is called so",
-            known("ports", hop.dev, descriptor.ports),
-            f"dev {hop.dev}",
+            known("ports", next_hop.dev, descriptor.ports),
+            f"dev {next_hop.dev}",
         )
-    if hop.via is None:
+    if next_hop.via is None:
         return None
-    if hop.dev is None and router.connected(hop.via) is None:
+    if next_hop.dev is None and router.connected(next_hop.via) is None:
         return (
             "a route to nowhere: the next hop is in no connected network",
             "add dev PORT, or an address of its network under addresses",
-            f"via {hop.via}",
+            f"via {next_hop.via}",
         )
-    known_mac = hop.via in router.neighbours or router.neighbours_file is not None
-    if not known_mac and not router.asks(hop):
+    known_mac = next_hop.via in router.neighbours or router.neighbours_file is not None
+    if not known_mac and not router.asks(next_hop):
         return (
             "a route to nowhere: the next hop's MAC address is not known",
-            f'add it under neighbours, as {hop.via}: "02:00:00:00:00:01"',
-            f"via {hop.via}",
+            f'add it under neighbours, as {next_hop.via}: "02:00:00:00:00:01"',
+            f"via {next_hop.via}",
         )
     return None
 
@@ -509,8 +509,8 @@ def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
         for i, file in enumerate(port.convoys.dictionaries or ())
     ]
     dictionaries += [
-        (("next-hops", name, "dictionary"), hop.dictionary)
-        for name, hop in descriptor.next_hops.items()
+        (("next-hops", name, "dictionary"), next_hop.dictionary)
+        for name, next_hop in descriptor.next_hops.items()
     ]
     for loc, file in [*files, *dictionaries]:
         if file is not None and "\0" in file:

@@ -134,10 +134,10 @@ class OpenFlow(SocketAccess):
         keys = {"private-key": self.private_key, "certificate": self.certificate}
         keys |= {"ca-certificate": self.ca_certificate}
         missing = [key for key, file in keys.items() if file is None]
-        asked = any(map(is_tls, (*self.controllers, *self.listen)))
-        if asked and missing:
+        uses_tls = any(map(is_tls, (*self.controllers, *self.listen)))
+        if uses_tls and missing:
             raise ValueError(f"TLS needs {', '.join(missing)}, too: files")
-        if not asked and len(missing) < len(keys):
+        if not uses_tls and len(missing) < len(keys):
             raise ValueError("private-key and certificates are of TLS; write ssl: or pssl:")
         if self.datapath_id is not None and int(self.datapath_id, 16) == 0:
             raise ValueError("datapath-id: 0 is none; give another one")

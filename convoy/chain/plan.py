@@ -150,8 +150,8 @@ def _convoys(descriptor: Descriptor, base: Path) -> dict[str, Any]:
         for name, port in descriptor.ports.items()
         if port.convoys is not None
     ]
-    hops = [hop.as_plan(name, base) for name, hop in descriptor.next_hops.items()]
-    return {"convoys": ports, "next_hops": hops} if ports else {}
+    next_hops = [next_hop.as_plan(name, base) for name, next_hop in descriptor.next_hops.items()]
+    return {"convoys": ports, "next_hops": next_hops} if ports else {}
 
 
 def _port(name: str, port: Port, base: Path, machine: Machine) -> dict[str, Any]:

@@ -109,8 +109,8 @@ class Match(Model):
 
     def asks_fields(self) -> bool:
         """Return whether it asks for more than the 5-tuple."""
-        asked = (self.tcp_flags, self.icmp_type, self.dscp, self.length, self.fragment, self.vlan)
-        return any(value is not None for value in asked)
+        fields = (self.tcp_flags, self.icmp_type, self.dscp, self.length, self.fragment, self.vlan)
+        return any(value is not None for value in fields)
 
     @model_validator(mode="after")
     def _agree_on_layer_4(self) -> "Match":

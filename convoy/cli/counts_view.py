@@ -47,10 +47,10 @@ def tables(now: Sample, before: Sample | None = None) -> RenderableType:
     live = before is not None
     old = {part: before.counts[part] if before else {} for part in ("ports", "functions")}
     elapsed_s = now.at_s - before.at_s if before else 0.0
-    hops = now.counts.get("next_hops") or {}
+    next_hops = now.counts.get("next_hops") or {}
     return Group(
         _ports(now.counts, old["ports"], elapsed_s, live),
-        *_next_hops(hops),
+        *_next_hops(next_hops),
         "",
         _functions(now.counts, old["functions"], elapsed_s, live),
         "",
@@ -79,19 +79,28 @@ def _ports(counts: Counts, old: Mapping[str, Any], elapsed_s: float, live: bool)
     return table
 
 
-def _next_hops(hops: Mapping[str, Any]) -> list[RenderableType]:
+def _next_hops(next_hops: Mapping[str, Any]) -> list[RenderableType]:
     """Return the table of next hops and a space before it; nothing where there are none."""
-    compressed = ["bytes left"] if any("compressed" in hop for hop in hops.values()) else []
+    compressed = (
+        ["bytes left"] if any("compressed" in next_hop for next_hop in next_hops.values()) else []
+    )
     table = _table(
         *("next hop", "port", "packets", "frames", "packets/frame", "min .. median .. max"),
         *compressed,
     )
-    for name, hop in hops.items():
-        ratio = f"{hop['packets'] / hop['frames']:.2f}" if hop["frames"] else "-"
-        sizes = sizes_text(hop["sizes"])
-        row = [name, hop["port"], str(hop["packets"]), str(hop["frames"]), ratio, sizes]
-        table.add_row(*row, *([_bytes_left(hop.get("compressed"))] if compressed else []))
-    return ["", table] if hops else []
+    for name, next_hop in next_hops.items():
+        ratio = f"{next_hop['packets'] / next_hop['frames']:.2f}" if next_hop["frames"] else "-"
+        sizes = sizes_text(next_hop["sizes"])
+        row = [
+            name,
+            next_hop["port"],
+            str(next_hop["packets"]),
+            str(next_hop["frames"]),
+            ratio,
+            sizes,
+        ]
+        table.add_row(*row, *([_bytes_left(next_hop.get("compressed"))] if compressed else []))
+    return ["", table] if next_hops else []
 
 
 def _bytes_left(compressed: Mapping[str, int] | None) -> str:

@@ -45,7 +45,7 @@ def mode_of(text: str) -> int:
     return int(text, 8)
 
 
-class _Said:
+class _Reporting:
     """Scrapes, and says on stderr once that the node does not answer, and that it does again."""
 
     def __init__(self, source: Source) -> None:
@@ -104,4 +104,4 @@ def command(
 
 
 async def _serve(listens: socket, source: Source) -> None:
-    await Server(listens, _Said(source)).run()
+    await Server(listens, _Reporting(source)).run()

@@ -206,11 +206,11 @@ def up(
         end = None if duration is None else time.monotonic() + duration
         pids = ", ".join(f"{name} {one.process.pid}" for name, one in network.nodes.items())
         out.print(f"runs; process ids: {pids}; Ctrl-C ends it", markup=False)
-        asked = time.monotonic()
+        queried_s = time.monotonic()
         while not signals.stop_requested and (end is None or time.monotonic() < end):
             network.step()
-            if time.monotonic() - asked > 1:
-                asked = time.monotonic()
+            if time.monotonic() - queried_s > 1:
+                queried_s = time.monotonic()
                 network.counts()  # what is known of a node that is killed
         counts = network.stop()
     return Ran(loaded, counts, events)

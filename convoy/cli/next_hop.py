@@ -35,25 +35,25 @@ class NextHops(Result):
     """A node's next hops after a command, with what was sent to each."""
 
     node: RunningNode
-    hops: dict[str, Any]
+    next_hops: dict[str, Any]
 
     def document(self) -> dict[str, Any]:
         """See Result."""
-        return {"schema": "convoy.next-hops/1", "pid": self.node.pid, "next_hops": self.hops}
+        return {"schema": "convoy.next-hops/1", "pid": self.node.pid, "next_hops": self.next_hops}
 
     def show(self, out: Console) -> None:
         """Print the next hops and the packets in a frame that each got."""
-        if not self.hops:
+        if not self.next_hops:
             out.print(f"convoyd {self.node.pid} has no next hops: packets leave one by one")
             return
         table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
         for head in ("next hop", "port", "NFI-ID", "MTU", "SC-IDs", "packets", "frames", "a frame"):
             table.add_column(head, justify="left" if head in ("next hop", "port") else "right")
-        for name, hop in self.hops.items():
-            packets, frames = hop["packets"], hop["frames"]
+        for name, next_hop in self.next_hops.items():
+            packets, frames = next_hop["packets"], next_hop["frames"]
             each = f"{packets / frames:.1f}" if frames else "-"
-            values = (hop["nfi"], hop["mtu"], hop["scids"], packets, frames, each)
-            table.add_row(name, hop["port"], *map(str, values))
+            values = (next_hop["nfi"], next_hop["mtu"], next_hop["scids"], packets, frames, each)
+            table.add_row(name, next_hop["port"], *map(str, values))
         out.print(table)
 
 
@@ -65,7 +65,7 @@ def scid(text: str) -> dict[str, int]:
     return {kind: int(number)}
 
 
-def hop_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
+def next_hop_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
     """Return a next hop as a node takes it. Raises InputError naming the option."""
     try:
         return NextHop.model_validate(values).as_plan(name, Path())
@@ -139,10 +139,10 @@ def put(
     }  # fmt: skip
     if for_:
         values["for"] = [] if for_ == ["none"] else [scid(text) for text in for_]
-    hop = hop_of(name, {key: value for key, value in values.items() if value is not None})
+    next_hop = next_hop_of(name, {key: value for key, value in values.items() if value is not None})
     node = choose(running_nodes(), pid, "--pid PID")
     with Client(node.control) as client:
-        client.put_next_hop(hop)
+        client.put_next_hop(next_hop)
         return NextHops(node, client.next_hops())
 
 

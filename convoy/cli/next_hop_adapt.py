@@ -34,20 +34,20 @@ class Adapting:
     def __init__(self, client: Client, name: str, as_json: bool) -> None:
         self._client, self._name, self._as_json = client, name, as_json
         self._began = time.monotonic()
-        hops = self._hops()
-        if name not in hops:
-            raise InputError(f"NAME: {shown(name)}; {known('next hops', name, hops)}")
-        self._wait_ns = self._first_ns = int(hops[name].get("wait_ns", 0))
+        next_hops = self._hops()
+        if name not in next_hops:
+            raise InputError(f"NAME: {shown(name)}; {known('next hops', name, next_hops)}")
+        self._wait_ns = self._first_ns = int(next_hops[name].get("wait_ns", 0))
 
     def _hops(self) -> dict[str, dict[str, Any]]:
-        return {hop["name"]: hop for hop in self._client.plan().get("next_hops", [])}
+        return {next_hop["name"]: next_hop for next_hop in self._client.plan().get("next_hops", [])}
 
     def sent(self) -> dict[str, Any]:
         """Return what was sent to the next hop in all. Raises InputError if it is there no more."""
-        hops = self._client.next_hops()
-        if self._name not in hops:
+        next_hops = self._client.next_hops()
+        if self._name not in next_hops:
             raise InputError(f"the next hop {shown(self._name)} was removed")
-        return dict(hops[self._name])
+        return dict(next_hops[self._name])
 
     def set(self, wait_us: float, load: Load | None) -> None:
         """Have frames wait so long, and say so if it is new."""
@@ -62,9 +62,9 @@ class Adapting:
         self._put(self._first_ns)
 
     def _put(self, wait_ns: int) -> None:
-        hop = self._hops().get(self._name)
-        if hop is not None and wait_ns != self._wait_ns:
-            self._client.put_next_hop({**hop, "wait_ns": wait_ns})
+        next_hop = self._hops().get(self._name)
+        if next_hop is not None and wait_ns != self._wait_ns:
+            self._client.put_next_hop({**next_hop, "wait_ns": wait_ns})
             self._wait_ns = wait_ns
 
     def _say(self, load: Load | None) -> None:
@@ -84,7 +84,7 @@ def _next_node(text: str) -> Path:
     return choose(running_nodes(), int(text), "--next-node PID").read
 
 
-def _adapt(hop: Adapting, law: AdaptiveWait, behind: OtherEnd, pid: int) -> None:
+def _adapt(next_hop: Adapting, law: AdaptiveWait, behind: OtherEnd, pid: int) -> None:
     """Look and change in each period, until a signal comes or the node ends."""
     there = True
     with StopSignals() as signals:
@@ -99,10 +99,10 @@ def _adapt(hop: Adapting, law: AdaptiveWait, behind: OtherEnd, pid: int) -> None
                     messages().print(printable(f"{error}: nothing waits until it is back"))
                 there = False
                 wait_us = law.forget()
-            hop.sent()  # a node that is gone, or has no such next hop any more, ends it
-            hop.set(wait_us, load)
+            next_hop.sent()  # a node that is gone, or has no such next hop any more, ends it
+            next_hop.set(wait_us, load)
             signals.wait(pid, law.period_s)
-        hop.put_back()
+        next_hop.put_back()
 
 
 def command(
@@ -151,11 +151,11 @@ def command(
     node = choose(running_nodes(), pid, "--pid PID")
     with ExitStack() as stack:
         client = stack.enter_context(Client(node.control))
-        hop = Adapting(client, name, as_json)
+        next_hop = Adapting(client, name, as_json)
         behind: OtherEnd
         if next_node is not None:
             behind = stack.enter_context(NextNode(_next_node(next_node)))
         else:
-            behind = FrameLimit(frames_per_s or 0, period_s, hop.sent)
+            behind = FrameLimit(frames_per_s or 0, period_s, next_hop.sent)
         behind.load()  # a wrong socket is said now
-        _adapt(hop, law, behind, node.pid)
+        _adapt(next_hop, law, behind, node.pid)

@@ -51,9 +51,9 @@ def end_of(packet: Packet) -> str:
     if packet.end != "sent":
         return f"{packet.end} to another worker"
     after = "" if packet.after is None else f", {packet.after.length} bytes"
-    hop = "" if packet.next_hop is None else f", next hop {packet.next_hop}"
+    next_hop = "" if packet.next_hop is None else f", next hop {packet.next_hop}"
     convoy = "" if packet.convoy is None else f", in a convoy of {packet.convoy}"
-    return f"sent by {packet.out}{hop}{convoy}{after}{_change(packet)}"
+    return f"sent by {packet.out}{next_hop}{convoy}{after}{_change(packet)}"
 
 
 def _change(packet: Packet) -> str:

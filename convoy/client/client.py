@@ -63,9 +63,9 @@ class Client(Connection):
         """Return the next hops by name, with what was sent to each."""
         return dict(self.counts()["next_hops"])
 
-    def put_next_hop(self, hop: Mapping[str, Any]) -> None:
+    def put_next_hop(self, next_hop: Mapping[str, Any]) -> None:
         """Add a next hop, or replace that of its name; hop: as in a plan's next_hops."""
-        self.call("next_hops.put", {"next_hop": dict(hop)})
+        self.call("next_hops.put", {"next_hop": dict(next_hop)})
 
     def remove_next_hop(self, name: str) -> None:
         """Remove a next hop: its packets go where everything else goes."""

@@ -134,19 +134,19 @@ class Connection:
 
     def _read_hello(self) -> Hello:
         greeting = self._read_line()
-        said = greeting.get("params")
+        params = greeting.get("params")
         if "error" in greeting:
             raise self._error("hello", greeting["error"])
-        if greeting.get("method") != "hello" or not isinstance(said, dict):
+        if greeting.get("method") != "hello" or not isinstance(params, dict):
             raise ClientError(f"{self._path}: who answers there is no node of Convoy's")
-        protocol, version = said.get("protocol"), said.get("version")
+        protocol, version = params.get("protocol"), params.get("version")
         if protocol != PROTOCOL:
             raise ClientError(
                 f"{self._path}: the node is Convoy {version}, whose control protocol is "
                 f"{protocol}; this one speaks {PROTOCOL}: use the convoy of the node's version"
             )
         try:
-            return Hello(**{name: said[name] for name in Hello.__dataclass_fields__})
+            return Hello(**{name: params[name] for name in Hello.__dataclass_fields__})
         except KeyError as error:
             raise ClientError(f"{self._path}: its hello has no {error}") from None
 

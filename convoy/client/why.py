@@ -50,24 +50,24 @@ class Packet:
     document: Mapping[str, Any]  # as the node says it
 
     @classmethod
-    def read(cls, said: Mapping[str, Any]) -> Self:
+    def read(cls, record: Mapping[str, Any]) -> Self:
         """Return what a node said of a packet."""
         return cls(
-            at=said["at"],
-            port=said["in"],
-            chain=said.get("chain"),
-            origin=said["from"],
-            by=said.get("by"),
-            way=[Step(**step) for step in said["way"]],
-            end=said["end"],
-            reason=said.get("reason"),
-            out=said.get("out"),
-            next_hop=said.get("next_hop"),
-            convoy=said.get("convoy"),
-            cycles=said["cycles"],
-            before=_bytes(said.get("before")),
-            after=_bytes(said.get("after")),
-            document=said,
+            at=record["at"],
+            port=record["in"],
+            chain=record.get("chain"),
+            origin=record["from"],
+            by=record.get("by"),
+            way=[Step(**step) for step in record["way"]],
+            end=record["end"],
+            reason=record.get("reason"),
+            out=record.get("out"),
+            next_hop=record.get("next_hop"),
+            convoy=record.get("convoy"),
+            cycles=record["cycles"],
+            before=_bytes(record.get("before")),
+            after=_bytes(record.get("after")),
+            document=record,
         )
 
     @property
@@ -78,5 +78,5 @@ class Packet:
         return self.way[-1].function
 
 
-def _bytes(said: Mapping[str, Any] | None) -> Bytes | None:
-    return None if said is None else Bytes(said["bytes"], bytes.fromhex(said["hex"]))
+def _bytes(value: Mapping[str, Any] | None) -> Bytes | None:
+    return None if value is None else Bytes(value["bytes"], bytes.fromhex(value["hex"]))

@@ -136,7 +136,7 @@ class _Running(RunningProcess):
         super().__init__(self._start(), (setup.left.address, setup.right.address))
         self.commands = (self._process.command, *(("#", word) for word in words))
         self.notes = (ALONE,) if alone else ()
-        self._asked: Process | None = None  # who prints its counters, and how many lines it has
+        self._printer: Process | None = None  # who prints its counters, and how many lines it has
         self._lines = 0
         self._polls = Polls()
 
@@ -170,15 +170,15 @@ class _Running(RunningProcess):
             raise self.died()
 
     def counters(self) -> dict[str, Any] | None:
-        if self._asked is None:
+        if self._printer is None:
             program, address = _CONNECT + _ASK, _address(self._setup)
-            self._asked = Process(
+            self._printer = Process(
                 [self._tree.python, "-c", program, self._tree.root, address], takes_input=True
             )
-        self._asked.say("")
-        line = self._asked.stdout.line(self._lines, DEADLINE_S)
+        self._printer.say("")
+        line = self._printer.stdout.line(self._lines, DEADLINE_S)
         if line is None:
-            raise ConvoyError(f"bessd: tells no counters: {self._asked.last_words()}")
+            raise ConvoyError(f"bessd: tells no counters: {self._printer.last_words()}")
         self._lines += 1
         return dict(json.loads(line))
 
@@ -192,9 +192,9 @@ class _Running(RunningProcess):
         return self._polls.cost(count, cycles, packets)
 
     def stop(self) -> None:
-        if self._asked is not None:
-            self._asked.close()
-            self._asked, self._lines = None, 0
+        if self._printer is not None:
+            self._printer.close()
+            self._printer, self._lines = None, 0
         super().stop()
 
 

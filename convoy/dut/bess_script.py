@@ -91,7 +91,7 @@ class Script:
         return name
 
     def _router(self, name: str, router: Router, on: str) -> str:
-        hops = sorted({route.mac for route in router.routes})
+        next_hops = sorted({route.mac for route in router.routes})
         longer = sum(route.prefix.prefixlen > 24 for route in router.routes)
         table = f"{name}_routes"
         self._module(
@@ -101,10 +101,10 @@ class Script:
             config = {
                 "prefix": str(route.prefix.network_address),
                 "prefix_len": route.prefix.prefixlen,
-                "gate": hops.index(route.mac),
+                "gate": next_hops.index(route.mac),
             }
             self._tell(table, "add", "IPLookupCommandAddArg", config)
-        for gate, mac in enumerate(hops):
+        for gate, mac in enumerate(next_hops):
             self._module("Update", f"{name}_hop{gate}", _update(mac, RIGHT_MAC), on)
             self._connect(table, f"{name}_hop{gate}", gate)
         self._module("UpdateTTL", f"{name}_ttl", {}, table)

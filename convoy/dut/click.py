@@ -68,14 +68,14 @@ def _ports(side: str, ports: Ports | None) -> list[str]:
 
 
 def _router(name: str, router: Router, on: str) -> list[str]:
-    hops = sorted({route.mac for route in router.routes})
-    routes = ", ".join(f"{route.prefix} {hops.index(route.mac)}" for route in router.routes)
+    next_hops = sorted({route.mac for route in router.routes})
+    routes = ", ".join(f"{route.prefix} {next_hops.index(route.mac)}" for route in router.routes)
     return [
         f"{name} :: Classifier(12/0800);",
         f"{name}_routes :: RadixIPLookup({routes});",
         f"{name} -> CheckIPHeader(OFFSET 14, CHECKSUM true) -> DecIPTTL -> {name}_routes;",
         *(f"{name}_routes[{i}] -> EtherRewrite({RIGHT_MAC}, {mac}) -> {on};"
-          for i, mac in enumerate(hops)),
+          for i, mac in enumerate(next_hops)),
     ]  # fmt: skip
 
 

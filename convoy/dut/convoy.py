@@ -82,14 +82,14 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
     datapath = setup.options.get("datapath", VRING)
     left = _port(setup.left, datapath) | {"mac": LEFT_MAC}
     right = _port(setup.right, datapath) | {"mac": RIGHT_MAC}
-    hops: dict[str, Any] = {}
+    next_hops: dict[str, Any] = {}
     mode = setup.options.get("convoys", "no")
     if mode == NATIVE:
         left["convoys"] = {}  # takes all
     if mode in (NATIVE, PACK):
         right["convoys"] = {"ip": OWN_IP}
         wait = setup.options.get("wait", "0us")
-        hops = {"next": {"port": "right", "ip": NEXT_IP, "mac": NEXT_MAC, "wait": wait}}
+        next_hops = {"next": {"port": "right", "ip": NEXT_IP, "mac": NEXT_MAC, "wait": wait}}
     behind = {f"vnf{i}": _port(port, datapath) for i, port in enumerate(setup.behind)}
     ports = {"left": left, **behind, "right": right}
     if behind:
@@ -100,7 +100,7 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
         }
     return {
         "ports": ports,
-        **({"next-hops": hops} if hops else {}),
+        **({"next-hops": next_hops} if next_hops else {}),
         **({"flows": _flows(setup.flows)} if setup.flows else {}),
         "functions": {
             name: {function.type: {**function.config, **_files(name, function, setup.folder)}}

@@ -241,15 +241,17 @@ def router(routes: int) -> Function:
     starts = [(2 * i * parts, length - 1) for i in range(pairs)]
     starts += [(i * parts, length) for i in range(2 * pairs, 1 << bits)]
     prefixes = [IPv4Network((int(known[0]) + at, bits)) for at, bits in starts]
-    hops = min(routes, 254)
+    next_hops = min(routes, 254)
     return Function(
         "router",
         {
             "routes": [
-                f"{prefix} via 192.0.2.{1 + i % hops} dev right"
+                f"{prefix} via 192.0.2.{1 + i % next_hops} dev right"
                 for i, prefix in enumerate(prefixes)
             ],
-            "neighbours": {f"192.0.2.{1 + i}": f"02:00:00:00:01:{1 + i:02x}" for i in range(hops)},
+            "neighbours": {
+                f"192.0.2.{1 + i}": f"02:00:00:00:01:{1 + i:02x}" for i in range(next_hops)
+            },
         },
     )
 

@@ -156,9 +156,10 @@ def _router(router: Router, for_us: bool, back: Router | None) -> Iterator[str]:
 
 
 def _routes(router: Router, dev: str) -> list[str]:
-    hops = {route.via: route.mac for route in router.routes}
+    next_hops = {route.via: route.mac for route in router.routes}
     lines = [
-        f"neigh replace {via} lladdr {mac} dev {dev} nud permanent" for via, mac in hops.items()
+        f"neigh replace {via} lladdr {mac} dev {dev} nud permanent"
+        for via, mac in next_hops.items()
     ]
     return lines + [f"route add {r.prefix} via {r.via} dev {dev} onlink" for r in router.routes]
 

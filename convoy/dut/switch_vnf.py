@@ -102,7 +102,7 @@ class _Running(Running):
             self._add(f"VNF {number}", VNFS[vnf].start(one))
         self.commands = tuple(c for part in self._parts.values() for c in part.commands)
         each = "a VNF" if len(of_vnfs) == 1 else f"{len(of_vnfs)} VNFs"
-        self.notes = (f"{switch.name} with {each} behind it: {vnf}", *self._said())
+        self.notes = (f"{switch.name} with {each} behind it: {vnf}", *self._notes())
         self._cooperative = _cooperative(switch.name, vnf)
         self._own, self._core = _own(setup), setup.cores[0]
         if self._own:
@@ -117,7 +117,7 @@ class _Running(Running):
     def _add(self, name: str, part: Running) -> None:
         self._parts[name] = self._kept.enter_context(part)
 
-    def _said(self) -> tuple[str, ...]:
+    def _notes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(note for part in self._parts.values() for note in part.notes))
 
     def ready(self, deadline_s: float) -> None:

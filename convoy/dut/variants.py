@@ -38,8 +38,8 @@ def _firewall(config: Mapping[str, Any], most: int) -> dict[str, Any]:
 
 def _router(config: Mapping[str, Any], most: int) -> dict[str, Any]:
     """Have routes lead to the next of the neighbours, all of which are behind the same port."""
-    hops = list(config["neighbours"])
-    after = dict(zip(hops, [*hops[1:], hops[0]], strict=True))
+    next_hops = list(config["neighbours"])
+    after = dict(zip(next_hops, [*next_hops[1:], next_hops[0]], strict=True))
 
     def by_another(route: str) -> str:
         prefix, via, address, *port = route.split()

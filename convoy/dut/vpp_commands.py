@@ -69,8 +69,8 @@ def _routing(router: Router, left: str, to: str) -> list[str]:
         # It routes whatever is brought to it, as everybody else here.
         f"set interface promiscuous on {left}",
     ]
-    hops = {route.via: route.mac for route in router.routes}
-    lines += [f"set ip neighbor {to} {via} {mac} static" for via, mac in hops.items()]
+    next_hops = {route.via: route.mac for route in router.routes}
+    lines += [f"set ip neighbor {to} {via} {mac} static" for via, mac in next_hops.items()]
     lines += [f"ip route add {route.prefix} via {route.via} {to}" for route in router.routes]
     return lines
 

@@ -71,7 +71,7 @@ class Outer(_Model):
         return self.mtu - (20 if self.src.version == 4 else 40) - 8 - 4
 
     def fits(self, packet: bytes) -> bool:
-        """Whether the packet can travel in a frame to this hop at all."""
+        """Whether the packet fits into a frame to this next hop at all."""
         return MIN_PACKET <= len(packet) <= self.payload_max - PREFIX
 
 

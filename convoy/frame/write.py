@@ -23,8 +23,8 @@ from convoy.frame.read import may_be_convoy
 def encode(packets: Sequence[bytes], outer: Outer, nfi: int) -> bytes:
     """Return one frame with all packets: Ethernet frames without FCS, 1 to 255 of them.
 
-    nfi is the NFI-ID, 0 to 65535. Raises InputError where no frame can hold them; one packet
-    alone is allowed, though a sender would let most travel as they are.
+    nfi is the NFI-ID, 0 to 65535. Raises InputError where no frame can hold them; a
+    single packet is allowed, though a sender leaves most of those unaggregated.
     """
     if not 1 <= len(packets) <= MAX_PACKETS:
         raise InputError(f"{len(packets)} packets: a frame holds 1 to {MAX_PACKETS}")
@@ -47,9 +47,9 @@ def encode(packets: Sequence[bytes], outer: Outer, nfi: int) -> bytes:
 def pack(packets: Iterable[bytes], outer: Outer, nfi: int) -> list[bytes]:
     """Return what a sender makes of packets that wait together, in their order.
 
-    Each frame takes as many as fit; a packet that is then alone, or that fits into no frame,
-    travels as it is. One that the next hop would take for a convoy does not: alone it is sent in
-    a frame, and where it fits into none it is dropped.
+    Each frame takes as many as fit. A single packet that is left, or one that fits into no frame,
+    is sent unaggregated. One that the next hop would take for a convoy is not: if it is single it
+    is sent in a frame, and where it fits into none it is dropped.
     """
     sent: list[bytes] = []
     group: list[bytes] = []

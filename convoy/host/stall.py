@@ -14,7 +14,7 @@ class Stall:
     def __init__(self) -> None:
         self._moved: tuple[Any, ...] = ()
         self._since_s = 0.0
-        self._said = False
+        self._reported = False
 
     def update(self, now_s: float, counts: Mapping[str, Any]) -> str:
         """Return what is to be said of these counts; usually nothing: the empty string."""
@@ -26,9 +26,9 @@ class Stall:
         if moved != self._moved or not waiting:
             self._moved, self._since_s = moved, now_s
             return ""
-        if self._said or now_s - self._since_s < STALLED_S:
+        if self._reported or now_s - self._since_s < STALLED_S:
             return ""
-        self._said = True
+        self._reported = True
         read = ports[waiting[0]].get("read_pkts", 0)
         seconds = now_s - self._since_s
         return (

@@ -187,11 +187,11 @@ def page_of(counts: Counts, version: str) -> Page:
         page.add(metric, counts["accounting"][key])
     for name, port in counts["ports"].items():
         _add_port(page, label("port", name), port)
-    for name, hop in counts["next_hops"].items():
+    for name, next_hop in counts["next_hops"].items():
         labels = label("next_hop", name)
-        page.add(NEXT_HOP_INFO, 1, f"{labels},{label('port', hop['port'])}")
-        page.add_histogram(NEXT_HOP_FILL, _sizes(hop["sizes"]), FILL, labels)
-        for key, value in hop.get("compressed", {}).items():
+        page.add(NEXT_HOP_INFO, 1, f"{labels},{label('port', next_hop['port'])}")
+        page.add_histogram(NEXT_HOP_FILL, _sizes(next_hop["sizes"]), FILL, labels)
+        for key, value in next_hop.get("compressed", {}).items():
             page.add(NEXT_HOP_COMPRESSED[key], value, labels)
     for key, metric in OPENFLOW.items():
         if "openflow" in counts:  # the node has controllers

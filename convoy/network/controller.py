@@ -132,7 +132,7 @@ class _Node:
     """A node that is connected."""
 
     def __init__(self, now: float) -> None:
-        self.heard = self.asked = now
+        self.heard = self.probed = now
         self.entries: dict[tuple[int, str], Entry] = {}  # that it has, or will have
 
 
@@ -240,7 +240,7 @@ class Controller(Scope):
             if what == "barrier":
                 self._passed(event["xid"])
             elif what == "flows":
-                self._remove_strangers(node, event["flows"])
+                self._remove_unknown(node, event["flows"])
             elif what == "error":
                 words = f"OpenFlow error {event['type']}, code {event['code']}"
                 self._say("refused", node, words=words)
@@ -250,8 +250,8 @@ class Controller(Scope):
             if now - state.heard > self._silent_s:
                 self._order(node, "close")
                 self._gone(node, now, f"silent for {self._silent_s:g} s")
-            elif now - state.asked > ECHO_S:
-                state.asked = now
+            elif now - state.probed > ECHO_S:
+                state.probed = now
                 self._order(node, "echo")
         if not self._spread:
             if len(self._nodes) == len(self._ids) or (self._nodes and now - self._began > GATHER_S):
@@ -324,7 +324,7 @@ class Controller(Scope):
             self._say("moved", move.now.node, move, took_ms)
         change.moves = []
 
-    def _remove_strangers(self, node: str, flows: list[dict[str, Any]]) -> None:
+    def _remove_unknown(self, node: str, flows: list[dict[str, Any]]) -> None:
         """Remove entries of ours that the network has no more."""
         wanted = {(table, str(sorted(_match(one).items())))
                   for (table, _), one in self._nodes[node].entries.items()}  # fmt: skip

@@ -84,9 +84,9 @@ def _next_hops(loaded: Loaded, node: str, ways: list[Way]) -> Document:
                 continue
             link = way.out[node]
             for instance in instances:
-                hop = result.setdefault(instance.name, _next_hop(loaded, link, instance))
+                next_hop = result.setdefault(instance.name, _next_hop(loaded, link, instance))
                 if instance == instances[0]:
-                    hop["for"].append(way.chain.match.model_dump(exclude_none=True))
+                    next_hop["for"].append(way.chain.match.model_dump(exclude_none=True))
     return result
 
 

@@ -66,8 +66,8 @@ class Loaded:
 
     def instances(self) -> list[Instance]:
         """Return all instances, by their NFI-IDs."""
-        found = {one.nfi: one for way in self.ways for stage in way.stages for one in stage}
-        return [found[nfi] for nfi in sorted(found)]
+        by_nfi = {one.nfi: one for way in self.ways for stage in way.stages for one in stage}
+        return [by_nfi[nfi] for nfi in sorted(by_nfi)]
 
 
 def load(path: Path) -> Loaded:

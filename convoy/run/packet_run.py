@@ -179,13 +179,13 @@ class PacketRun:
         if run.repeat > 0 or run.remark or _throttled(run):
             return
         plain = replace(load, pacing=None, convoys=convoys)
-        said = compare_counts(
+        verdict = compare_counts(
             tester,
             run.what,
             lambda pps, s: specification("64", pps, s, plain),
             () if in_kernel(run.port_kind) else running.processes(),
         )
-        self._compared = (said,) if said else ()
+        self._compared = (verdict,) if verdict else ()
 
     def _notes(self, running: Running) -> tuple[str, ...]:
         run = self._run

@@ -108,10 +108,10 @@ class Comparison:
 
 def comparison(chain: Sequence[Meaning], own_source: bool = False) -> Comparison:
     """Return the comparison for a chain of functions without state."""
-    asked = packets(chain)[: KEPT_MOST // 2]
-    sent = tuple(packet.frame(i) for i, packet in enumerate(asked))
+    chosen = packets(chain)[: KEPT_MOST // 2]
+    sent = tuple(packet.frame(i) for i, packet in enumerate(chosen))
     due = tuple(expected(chain, frame) for frame in sent)
-    return Comparison(tuple(packet.why for packet in asked), sent, due, own_source)
+    return Comparison(tuple(packet.why for packet in chosen), sent, due, own_source)
 
 
 def compare_output(

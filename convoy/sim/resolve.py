@@ -84,8 +84,8 @@ def resolve(loaded: Loaded, aggregated: bool = True, seed: int | None = None) ->
         {
             (i, choice["dst"])
             for i, node in enumerate(build.nodes)
-            for hop in node["next_hops"]
-            for choice in hop["choices"]
+            for next_hop in node["next_hops"]
+            for choice in next_hop["choices"]
         }
     )
     link = _link(topology)
@@ -241,8 +241,8 @@ def _chains(topology: Topology, build: Building, base: Path) -> None:
                     }
                     for k in _share(chain.spread, position, len(here), len(there))
                 ]
-                hop = {"label": label, "policy": function.next_hop, "choices": choices}
-                build.nodes[node]["next_hops"].append(hop)
+                next_hop = {"label": label, "policy": function.next_hop, "choices": choices}
+                build.nodes[node]["next_hops"].append(next_hop)
             label += 1
         if label > LABELS_MAX:
             raise InputError(f"more than {LABELS_MAX} stages in all chains; use fewer chains")

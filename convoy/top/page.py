@@ -34,13 +34,13 @@ _FIELDS = {
 }
 
 
-def _said(document: Any, status: str = "200 OK") -> Response:
+def _json(document: Any, status: str = "200 OK") -> Response:
     body = json.dumps(document).encode()
     return Response(body, status, "application/json", _FIELDS)
 
 
 def _refused(status: str, why: str) -> Response:
-    return _said({"error": why}, status)
+    return _json({"error": why}, status)
 
 
 class WatchPage:
@@ -60,7 +60,7 @@ class WatchPage:
         self._snapshot = snapshot
         self._why = why
         self._asking: asyncio.Future[Response] | None = None
-        self._asked = -_FRESH_S
+        self._read_s = -_FRESH_S
 
     async def respond(self, request: Request) -> Response:
         """Answer a request."""
@@ -87,15 +87,15 @@ class WatchPage:
     async def _fresh(self) -> Response:
         """Ask the node, or return what it said a moment ago."""
         now = time.monotonic()
-        if self._asking is None or (self._asking.done() and now - self._asked >= _FRESH_S):
-            self._asked = now
+        if self._asking is None or (self._asking.done() and now - self._read_s >= _FRESH_S):
+            self._read_s = now
             loop = asyncio.get_running_loop()
             self._asking = loop.run_in_executor(None, self._ask)
         return await asyncio.shield(self._asking)
 
     def _ask(self) -> Response:
         try:
-            return _said({**self._snapshot(), "why": self._why is not None})
+            return _json({**self._snapshot(), "why": self._why is not None})
         except ConvoyError as error:
             return _refused("503 Service Unavailable", str(error))
 
@@ -106,10 +106,10 @@ class WatchPage:
             after = parse_qs(request.target.partition("?")[2]).get("after", ["0"])[0]
             if not (after.isascii() and after.isdigit() and len(after) < 16):
                 return _refused("400 Bad Request", "after: a number")
-            return _said(self._why.since(int(after)))
+            return _json(self._why.since(int(after)))
         if request.method == "DELETE":
             self._why.stop()
-            return _said({})
+            return _json({})
         if request.method != "POST":
             return _refused("405 Method Not Allowed", "GET, POST or DELETE")
         return await asyncio.get_running_loop().run_in_executor(None, self._start, request.body)
@@ -129,4 +129,4 @@ class WatchPage:
             self._why.start(expression, drops)
         except ConvoyError as error:
             return _refused("400 Bad Request", str(error))
-        return _said({})
+        return _json({})

@@ -39,7 +39,7 @@ def _snapshot(client: Client, counts: Mapping[str, Any], plan: Mapping[str, Any]
         "ports": {name: _port(port) for name, port in counts["ports"].items()},
         "chains": chains_of(plan),
         "functions": {name: _function(one) for name, one in counts["functions"].items()},
-        "next_hops": {name: _next_hop(hop) for name, hop in counts["next_hops"].items()},
+        "next_hops": {name: _next_hop(next_hop) for name, next_hop in counts["next_hops"].items()},
         "flows": {name: _flows(flows) for name, flows in counts["flows"].items()},
         "workers": [_worker(worker) for worker in counts["workers"]],
         "accounting": dict(counts["accounting"]),
@@ -93,8 +93,8 @@ def _function(function: Mapping[str, Any]) -> Json:
     }
 
 
-def _next_hop(hop: Mapping[str, Any]) -> Json:
-    return {key: hop[key] for key in ("port", "packets", "frames")}
+def _next_hop(next_hop: Mapping[str, Any]) -> Json:
+    return {key: next_hop[key] for key in ("port", "packets", "frames")}
 
 
 def _flows(flows: Mapping[str, Any]) -> Json:

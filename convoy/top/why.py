@@ -31,7 +31,7 @@ class WhyWatch:
         self._next = 1
         self._lost = 0
         self._problem = ""
-        self._asked = 0.0
+        self._read_s = 0.0
         self._run = 0  # which thread may go on
         self._armed = False
 
@@ -46,7 +46,7 @@ class WhyWatch:
         with self._lock:
             self._run += 1
             self._packets.clear()
-            self._lost, self._problem, self._asked = 0, "", time.monotonic()
+            self._lost, self._problem, self._read_s = 0, "", time.monotonic()
             self._armed = True
             run = self._run
         threading.Thread(target=self._read, args=(client, run), daemon=True).start()
@@ -60,7 +60,7 @@ class WhyWatch:
     def since(self, number: int) -> dict[str, Any]:
         """Return the packets behind a number (convoy.watch.why/1)."""
         with self._lock:
-            self._asked = time.monotonic()
+            self._read_s = time.monotonic()
             return {
                 "schema": "convoy.watch.why/1",
                 "armed": self._armed,
@@ -73,7 +73,7 @@ class WhyWatch:
 
     def _goes_on(self, run: int) -> bool:
         with self._lock:
-            return run == self._run and time.monotonic() - self._asked < FORGOTTEN_S
+            return run == self._run and time.monotonic() - self._read_s < FORGOTTEN_S
 
     def _read(self, client: Client, run: int) -> None:
         problem = ""
@@ -96,6 +96,6 @@ class WhyWatch:
                 return
             self._lost = lost
             for packet in packets:
-                said = {"end": packet.end, "reason": packet.reason, "text": self._text(packet)}
-                self._packets.append((self._next, said))
+                entry = {"end": packet.end, "reason": packet.reason, "text": self._text(packet)}
+                self._packets.append((self._next, entry))
                 self._next += 1

@@ -139,10 +139,10 @@ def of_unbound(folder: Path, core: int, tester_core: int, repeats: int) -> None:
     with subprocess.Popen(pinned, stderr=subprocess.DEVNULL) as unbound:
         time.sleep(2)
         for _ in range(repeats):
-            said = subprocess.run(
+            output = subprocess.run(
                 [*ask.split(), "-l", "2", "-c", "8", "-q", "200"], capture_output=True, text=True
             ).stdout
-            rate = re.search(r"Queries per second: +([\d.]+)", said)
+            rate = re.search(r"Queries per second: +([\d.]+)", output)
             print(f"unbound: {float(rate[1]) / 1e6 if rate else 0:.3f} M answers/s")
         unbound.terminate()
 

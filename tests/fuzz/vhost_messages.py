@@ -45,7 +45,7 @@ def main() -> int:
                 seed += 1
             target.assert_well()
         except Exception as error:
-            print(f"--target {wanted.target} --seed {seed}: {error}\n{target.said()}")
+            print(f"--target {wanted.target} --seed {seed}: {error}\n{target.output()}")
             return 1
         finally:
             target.close()

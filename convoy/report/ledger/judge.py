@@ -107,8 +107,8 @@ def quotient(a: Measured, b: Measured, floor: float) -> Interval:
         low, middle, high = a.least / b.most, a.median / b.median, a.most / b.least
     if a.rounds and b.rounds:
         apart = {-1 - i: value for i, value in b.rounds.items()}  # no round of the same number
-        found = paired(a.rounds, b.rounds if len(common) >= PAIRS_MIN else apart)
-        low, high = _student(low, high, found)
+        difference = paired(a.rounds, b.rounds if len(common) >= PAIRS_MIN else apart)
+        low, high = _student(low, high, difference)
     low, high = min(low, middle / (1 + floor)), max(high, middle * (1 + floor))
     return Interval(middle, 0.0 if b.lower_bound else low, math.inf if a.lower_bound else high)
 

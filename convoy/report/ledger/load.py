@@ -67,11 +67,11 @@ def _problems(ledger: Ledger, there: Mapping[str, Scenario]) -> Iterator[Problem
 
 def _claim(at: Loc, claim: Claim, scenario: Scenario) -> Iterator[Problem]:
     """Yield each name that the scenario does not have, once."""
-    found: dict[str, Problem] = {}
+    problems: dict[str, Problem] = {}
     for quantity in _quantities(claim):
         for problem in _quantity((*at, "predicate"), quantity, scenario):
-            found.setdefault(problem.what, problem)
-    yield from found.values()
+            problems.setdefault(problem.what, problem)
+    yield from problems.values()
 
 
 def _quantities(claim: Claim) -> Iterator[Quantity]:

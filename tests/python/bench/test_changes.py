@@ -147,12 +147,12 @@ class Steps(Changer):
 def test_configurations_alternate_and_each_change_is_told_once():
     steps, core = Steps(), min(os.sched_getaffinity(0))
     with Changing(steps, 0.001, core) as changing:
-        told = []
-        wait_for(lambda: told.extend(changing.take()) or len(told) >= 5, 20, "five changes")
-    told.extend(changing.take())
+        taken = []
+        wait_for(lambda: taken.extend(changing.take()) or len(taken) >= 5, 20, "five changes")
+    taken.extend(changing.take())
     assert steps.closed.is_set()
     assert steps.numbers == [(1, 0)[i % 2] for i in range(len(steps.numbers))]
-    assert len(told) == len(steps.numbers)
+    assert len(taken) == len(steps.numbers)
 
 
 def test_a_change_that_fails_is_told():

@@ -73,7 +73,7 @@ def test_a_core_that_was_slowed_down_on_purpose_tells_nothing_of_others():
         ("search", "invalid", None),  # counts for nothing
     ],
 )
-def test_what_a_trial_is_charged_with(purpose, verdict, expected):
+def test_what_is_attributed_to_a_trial(purpose, verdict, expected):
     one = trial(0, FAR, purpose=purpose).model_copy(update={"verdict": verdict})
     assert attributed(one) == expected
 

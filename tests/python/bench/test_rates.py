@@ -106,7 +106,7 @@ def test_a_rate_is_the_median_of_what_the_searches_found():
     assert row.irregular == ("PDR: not even 1000 packets/s",)
 
 
-def test_at_least_is_no_rate_where_another_repeat_found_it():
+def test_a_lower_bound_is_no_rate_where_another_repeat_has_one():
     (row,) = rows([], [search(6e6), search(1e6, 1, False, "at least this")])
     assert row.rounds == {0: 6e6}
     (row,) = rows([], [search(1e6, 1, False, "at least this")])

@@ -55,12 +55,12 @@ class Faulty:
     process: Process
     tester: ConvoyGen
     folder: Path
-    told: int = 1  # lines of its output so far
+    lines_read: int = 1  # lines of its output so far
 
     def plant(self, fault: str) -> None:
         self.process.say(fault)
-        assert self.process.stdout.line(self.told, 60) == fault
-        self.told += 1
+        assert self.process.stdout.line(self.lines_read, 60) == fault
+        self.lines_read += 1
 
     def check(self) -> str:
         """Do what is done before a device is measured."""
@@ -168,8 +168,8 @@ def test_one_missing_packet_is_named(tmp_path: Path):
     ("lost", "watched", "said"),
     [([0], True, ""), ([3, 0], True, ""), ([3] * len(LOW_PPS), False, "")],
 )
-def test_losses_count_where_nothing_explains_them(lost, watched, said):
-    assert _counts(lost, watched) == said
+def test_losses_count_where_nothing_explains_them(lost, watched, words):
+    assert _counts(lost, watched) == words
 
 
 def test_losses_in_each_trial_are_the_device_s():
@@ -177,8 +177,8 @@ def test_losses_in_each_trial_are_the_device_s():
         _counts([3] * len(LOW_PPS), True)
     with pytest.raises(ConvoyError, match="it loses"):
         _counts([3] * len(LOW_PPS), True, ok=False, runs=((1, 3),))
-    said = _counts([3] * len(LOW_PPS), True, ok=False, runs=((3, 1),))
-    assert "may lose packets at low rates" in said
+    words = _counts([3] * len(LOW_PPS), True, ok=False, runs=((3, 1),))
+    assert "may lose packets at low rates" in words
 
 
 def _counts(lost, watched, ok=True, runs=()):

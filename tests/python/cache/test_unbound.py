@@ -207,13 +207,13 @@ def _info(net: Net) -> dict[str, Any]:
 
 
 def test_answers_are_the_same(tmp_path: Path) -> None:
-    asked = list(QUESTIONS)
+    questions = list(QUESTIONS)
     with _net(tmp_path) as net:
-        direct = net.dig("127.0.0.1", asked, "server")
+        direct = net.dig("127.0.0.1", questions, "server")
         for server in (SERVER, SERVER6):
-            assert net.dig(server, asked) == direct  # unbound's
-            assert net.dig(server, asked) == direct  # from the cache, where that may be
-        assert len(direct) == len(asked)
+            assert net.dig(server, questions) == direct  # unbound's
+            assert net.dig(server, questions) == direct  # from the cache, where that may be
+        assert len(direct) == len(questions)
         spelling = net.dig(SERVER, ["wWW.EXAMPLE A"])
         assert "wWW.EXAMPLE." in spelling[0]
     known, info = sum(QUESTIONS.values()), _info(net)
@@ -242,13 +242,13 @@ def test_dnsperf_over_two_workers(tmp_path: Path) -> None:
     names = tmp_path / "names"
     names.write_text("".join(f"{i}.example A\n" for i in range(200)))
     with _net(tmp_path, workers=2) as net:
-        said = net.hosts["client"].run(
+        output = net.hosts["client"].run(
             f"dnsperf -s {SERVER} -d {names} -n 20 -c 4 -q 20 2>&1 || true"
         )
-    sent = re.search(r"Queries sent: +(\d+)", said)
-    assert sent is not None and int(sent[1]) == 4000, said
-    assert re.search(r"Queries completed: +4000 ", said), said
-    assert "NXDOMAIN 4000 (100.00%)" in said, said
+    sent = re.search(r"Queries sent: +(\d+)", output)
+    assert sent is not None and int(sent[1]) == 4000, output
+    assert re.search(r"Queries completed: +4000 ", output), output
+    assert "NXDOMAIN 4000 (100.00%)" in output, output
     info = _info(net)
     assert info["hits"] + info["misses"] == 4000
     assert info["hits"] > 2000, info

@@ -67,7 +67,7 @@ class Bystander(Scope):
         for guest in guests:
             guest.close()
 
-    def look(self) -> Carried:
+    def carried(self) -> Carried:
         """Return what was carried since the last look."""
         with self._lock:
             carried, self._carried = self._carried, Carried()

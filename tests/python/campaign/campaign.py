@@ -48,7 +48,7 @@ def run(folder: Path, seed: int, first: int, only: Sequence[str] | None) -> Iter
 def inject(rig: Rig, name: str, number: int, rng: random.Random) -> Step:
     """Inject one fault and check what must hold after it."""
     begin = time.monotonic()
-    rig.bystander.look()
+    rig.bystander.carried()
     result, wrong = Result(""), []
     try:
         result = FAULTS[name](rig, rng)
@@ -56,7 +56,7 @@ def inject(rig: Rig, name: str, number: int, rng: random.Random) -> Step:
         wrong = check(rig)
     except (AssertionError, ConvoyError, OSError) as error:
         wrong = [f"{type(error).__name__}: {error}".splitlines()[0]]
-    carried = rig.bystander.look()
+    carried = rig.bystander.carried()
     if carried.wrong or (carried.lost and name not in HITS_ALL):
         wrong.append(f"bystander: {carried.lost} packets lost, {carried.wrong} wrong")
     if result.back_s is not None and result.back_s > BACK_S:

@@ -19,7 +19,7 @@ from hostile.front_end import FrontEnd, Request
 from hostile.guest import FREE, Guest
 
 PERIOD_S = 0.004
-TELL_S = 0.02
+REPORT_S = 0.02
 ETHERTYPE = b"\x88\xb5"  # for experiments
 
 
@@ -63,13 +63,13 @@ def of_a_guest(got: bytes) -> bool:
 
 def carry(guest: Guest) -> None:
     """Send packets and tell of those that come back, until the node is gone."""
-    number, back, told = 0, 0, 0.0
+    number, back, reported_s = 0, 0, 0.0
     while not hung_up(guest):
         came = guest.received()
         back += len(came)
-        if back and time.monotonic() > told + TELL_S:
+        if back and time.monotonic() > reported_s + REPORT_S:
             say("back", back)
-            back, told = 0, time.monotonic()
+            back, reported_s = 0, time.monotonic()
         if not all(map(of_a_guest, came)):
             say("wrong")
         if any(int.from_bytes(got[14:22]) > number for got in came):

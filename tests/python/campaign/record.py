@@ -72,11 +72,11 @@ def as_markdown(about: Mapping[str, object], steps: Sequence[Step]) -> str:
     ]
     for fault in sorted({step.fault for step in steps}):
         rows.append(_row(fault, [step for step in steps if step.fault == fault]))
-    found = [step for step in steps if not step.ok]
-    if found:
+    failed = [step for step in steps if not step.ok]
+    if failed:
         rows += [
             "",
-            *(f"* {step.number}, `{step.fault}`: {'; '.join(step.wrong)}" for step in found),
+            *(f"* {step.number}, `{step.fault}`: {'; '.join(step.wrong)}" for step in failed),
         ]
     return "\n".join(rows) + "\n"
 

@@ -178,13 +178,13 @@ class Rig(Scope):
 
     def echo(self, since: float) -> float:
         """Wait until the guest's packets come back after a time; return when they did."""
-        return self._told("back", since)
+        return self._reported("back", since)
 
     def connected(self, since: float) -> float:
         """Wait until the guest has connected after a time; return when it did."""
-        return self._told("connected", since)
+        return self._reported("connected", since)
 
-    def _told(self, what: str, since: float) -> float:
+    def _reported(self, what: str, since: float) -> float:
         def wanted(line: str) -> bool:
             return line.startswith(what) and float(line.rsplit(" ", 1)[1]) > since
 

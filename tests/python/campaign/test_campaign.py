@@ -68,7 +68,7 @@ def test_a_bystander_counts_what_is_lost_or_wrong(tmp_path: Path):
         way.extend([b"a", b"b", b"c"])
         bystander._came(way, b"b")
         bystander._came(way, b"x")
-        carried = bystander.look()
+        carried = bystander.carried()
     assert (carried.packets, carried.lost, carried.wrong) == (1, 1, 1)
 
 

@@ -98,7 +98,7 @@ def test_a_node_that_dies(convoy, stand_in, chain):
     assert "convoyd ended without its counts (exit code -6)" in done.stderr
 
 
-def test_books_that_do_not_balance(convoy, stand_in, chain):
+def test_packets_that_are_not_conserved(convoy, stand_in, chain):
     stand_in("lossy")
     done = convoy("run", "--json", "--duration", "0", chain)
     assert done.returncode == 1

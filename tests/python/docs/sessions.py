@@ -56,14 +56,14 @@ class Block:
         return self._note("file")
 
     def _note(self, key: str) -> str | None:
-        found = re.fullmatch(rf"<!-- {key}: (.+) -->", self.note)
-        return found[1] if found else None
+        match = re.fullmatch(rf"<!-- {key}: (.+) -->", self.note)
+        return match[1] if match else None
 
     def has_commands(self, verbs: set[str]) -> bool:
         """Say whether a line is a command, of which `convoy` has these."""
         return self.kind in ("", "text", "console") and any(
             re.match(rf"\$ \S|(?:{_PROGRAMS}) |{_ELSEWHERE}", line)
-            or ((found := re.match(r"convoy (\w[\w-]*)(?: |$)", line)) and found[1] in verbs)
+            or ((match := re.match(r"convoy (\w[\w-]*)(?: |$)", line)) and match[1] in verbs)
             for line in self.text
         )
 

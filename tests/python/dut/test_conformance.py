@@ -223,7 +223,7 @@ IN_A_MACHINE = ("firewall", "chain")  # what it runs is the kernel's; a boot tak
 BEHIND_A_SWITCH = ("chain",)  # VNFs are devices that meet all cases themselves
 # A device's first kind of port meets all cases, the others one.
 OTHER_KINDS_TOO = {True: "chain", False: "l2fwd"}  # by whether it has chains
-ASKED = [
+COMBINATIONS = [
     pytest.param(device, kind, case[0], id=f"{device.name}-{kind}-{case[0]}")
     for device in DEVICES
     for number, kind in enumerate(kind for kind in KINDS if kind in device.ability.port_kinds)
@@ -302,7 +302,7 @@ def conforms_to(
         return running.notes
 
 
-@pytest.mark.parametrize(("device", "kind", "case"), ASKED)
+@pytest.mark.parametrize(("device", "kind", "case"), COMBINATIONS)
 def test_the_same_packets_come_out(device, kind, case, here, tmp_path: Path):
     here(device)
     conforms(device, kind, case, tmp_path)
@@ -388,7 +388,7 @@ def test_two_queues(name, case, here, tmp_path: Path):
         ("testpmd", "swap", "ethdev-copy"),
     ],
 )
-def test_packets_that_travel_together(name, case, convoys, here, tmp_path: Path):
+def test_packets_in_convoys(name, case, convoys, here, tmp_path: Path):
     here(device(name))
     conforms(device(name), "vhost-user", case, tmp_path, convoys=convoys)
 

@@ -42,7 +42,7 @@ with private_folder() as folder:
         sys.stdin.read()
 """
 
-ASKED = [
+COMBINATIONS = [
     pytest.param(device, kind, id=f"{device.name}-{kind}")
     for device in DEVICES
     for kind in ("vhost-user", "memif", "af_packet", *(["virtio-user"] * (device.name == "vm")))
@@ -65,7 +65,7 @@ def marked(mark: str) -> list[str]:
 @pytest.mark.skipif(find("convoyd") is None, reason="convoyd is not built: make build")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes namespaces: sudo make check")
 @pytest.mark.parametrize("how", ["stopped", "killed"])
-@pytest.mark.parametrize(("device", "kind"), ASKED)
+@pytest.mark.parametrize(("device", "kind"), COMBINATIONS)
 def test_nothing(device, kind, how):
     if device.presence().missing:
         pytest.skip(device.presence().missing)

@@ -139,10 +139,10 @@ def _plan(
     device: Device, ports: tuple[PortAt, PortAt], folder: Path, convoys: bool
 ) -> dict[str, Any]:
     left, right = _port(device, ports[0], 0), _port(device, ports[1], 1)
-    hops: dict[str, Any] = {}
+    next_hops: dict[str, Any] = {}
     if convoys:  # to the device in convoys, and whatever comes back disaggregated
         left["convoys"], right["convoys"] = {"ip": "192.0.2.1"}, {}
-        hops = {"next-hops": {"it": {"port": "left", "ip": "192.0.2.2", "mac": LEFT_MAC}}}
+        next_hops = {"next-hops": {"it": {"port": "left", "ip": "192.0.2.2", "mac": LEFT_MAC}}}
     descriptor = {
         "ports": {
             "in": {"af_packet": "in"},
@@ -150,7 +150,7 @@ def _plan(
             "left": left,
             "right": right,
         },
-        **hops,
+        **next_hops,
         "functions": {},
         "chains": {
             "there": {"from": "in", "to": "left", "path": []},

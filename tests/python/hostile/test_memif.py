@@ -210,10 +210,10 @@ def test_a_client_that_wants_interrupts_gets_them(attacked: Attacked):
         client.memory[RINGS[TO_CLIENT] + FLAGS_AT] = 0
         client.offer()
         wait_for(lambda: client.index(TO_CLIENT, TAIL_AT) != 0, DEADLINE_S, "packets to come")
-        wait_for(lambda: _told(client), DEADLINE_S, "the eventfd to be told")
+        wait_for(lambda: _notified(client), DEADLINE_S, "the eventfd to be told")
 
 
-def _told(client: Client) -> bool:
+def _notified(client: Client) -> bool:
     with contextlib.suppress(BlockingIOError):
         return os.eventfd_read(client.event) > 0
     return False

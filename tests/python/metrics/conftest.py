@@ -125,9 +125,9 @@ class Exporter:
 
     @property
     def address(self) -> tuple[str, int]:
-        found = re.fullmatch(r"http://([0-9.]+):(\d+)/metrics", self.where)
-        assert found, self.where
-        return found[1], int(found[2])
+        match = re.fullmatch(r"http://([0-9.]+):(\d+)/metrics", self.where)
+        assert match, self.where
+        return match[1], int(match[2])
 
     def get(self, accept: str = "application/openmetrics-text; version=1.0.0") -> tuple[str, str]:
         """Return the content type and the text."""

@@ -20,11 +20,11 @@ HOSTILE = 'a"b\\c\nd{e}=,#'
 
 def declared() -> list[Metric]:
     """Every metric that there can be."""
-    found: list[Metric] = []
+    parsed: list[Metric] = []
 
     def walk(thing: object) -> None:
         if isinstance(thing, Metric):
-            found.append(thing)
+            parsed.append(thing)
         elif isinstance(thing, dict):
             for each in thing.values():
                 walk(each)
@@ -33,7 +33,7 @@ def declared() -> list[Metric]:
         for name, thing in vars(module).items():
             if name[:2] != "__":
                 walk(thing)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(parsed))
 
 
 def test_names_are_as_prometheus_wants_them():
@@ -127,15 +127,15 @@ def test_both_formats_say_the_same():
         (100, 100, 5000, False),  # others may have names: which are listed depends on traffic
     ],
 )
-def test_rules_by_name(named: int, listed: int, all_of_them: int, said: bool):
+def test_rules_by_name(named: int, listed: int, all_of_them: int, is_listed: bool):
     counts = made_up(functions=1)
     rules = [{"index": i, "packets": 1} for i in range(listed)]
     for rule in rules[:named]:
         rule["name"] = f"r{rule['index'] // 2}"  # two share a name
     counts["functions"]["f0"]["info"] = {"rules": rules, "rules_count": all_of_them}
     samples = samples_of(page_of(counts, "1").text())
-    found = [n for (name, _), n in samples.items() if name == "convoy_function_rule_packets_total"]
-    assert found == ([2.0] * (named // 2) if said else [])
+    values = [n for (name, _), n in samples.items() if name == "convoy_function_rule_packets_total"]
+    assert values == ([2.0] * (named // 2) if is_listed else [])
 
 
 NAT = {

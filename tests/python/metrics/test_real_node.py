@@ -262,8 +262,8 @@ def test_prometheus_scrapes_it_and_answers_the_dashboard(node, veth, prometheus)
     # This node has no next hop, no convoys and no balancer, and its flow table drops nothing.
     lacks = re.compile("next_hop|rx_frame|balancer|flow_table_dropped")
     for expression in expressions():
-        found = prometheus.result(expression)
-        assert found or lacks.search(expression) or "> 0" in expression, expression
+        result = prometheus.result(expression)
+        assert result or lacks.search(expression) or "> 0" in expression, expression
     rules = prometheus.ask("rules")["groups"][0]["rules"]
     assert len(rules) == ALERTS.read_text().count("- alert:")
     assert {rule["health"] for rule in rules} <= {"ok", "unknown"}

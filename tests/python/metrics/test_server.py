@@ -40,11 +40,11 @@ def test_a_node_goes_and_comes_back(fake, tmp_path):
         assert value(exporter.samples(), "convoy_up") == 1
         fake(made_up(), pid=3)
         assert exporter.samples() == {("convoy_up", frozenset()): 0}  # which one?
-    said = exporter.process.stderr.text()
-    assert "no node runs there" in said
-    assert "Connection refused" in said
-    assert said.count("the node answers again") == 2
-    assert "2 nodes run there; name one by PID" in said
+    output = exporter.process.stderr.text()
+    assert "no node runs there" in output
+    assert "Connection refused" in output
+    assert output.count("the node answers again") == 2
+    assert "2 nodes run there; name one by PID" in output
 
 
 @pytest.mark.parametrize("counts", [{"schema": "convoy.counts/9"}, {"schema": "convoy.counts/3"}])
@@ -230,8 +230,8 @@ def run(*words: object) -> "subprocess.CompletedProcess[str]":
         (["--once", "--unix", "/tmp/x"], "leave --listen and --unix away"),
     ],
 )
-def test_wrong_options_start_nothing(tmp_path, words, said):
-    refused([tmp_path, *words], said)
+def test_wrong_options_start_nothing(tmp_path, words, problem):
+    refused([tmp_path, *words], problem)
 
 
 @pytest.mark.parametrize(
@@ -242,14 +242,14 @@ def test_wrong_options_start_nothing(tmp_path, words, said):
         ("999999999", "no convoyd of yours"),
     ],
 )
-def test_wrong_nodes(node, said):
-    refused([node, "--once"], said)
+def test_wrong_nodes(node, problem):
+    refused([node, "--once"], problem)
 
 
-def refused(words: list[object], said: str) -> None:
+def refused(words: list[object], problem: str) -> None:
     error = CliRunner().invoke(app, ["metrics", *map(str, words)]).exception
     assert isinstance(error, InputError), error
-    assert said in str(error)
+    assert problem in str(error)
 
 
 def test_once(fake, tmp_path):

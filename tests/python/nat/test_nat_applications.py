@@ -88,13 +88,13 @@ def test_discovery(mapping: str, filtering: str) -> None:
     words = ["turnserver", "-n", "-z", "--no-tls", "--no-dtls", "--no-cli", "--log-file=stdout"]
     words += [f"--listening-ip={HOST['outside']}", f"--listening-ip={SECOND}", "--stun-only"]
     with _net(mapping=mapping, filtering=filtering) as net, _serve(net, 3479, *words):
-        said = net.run("inside", f"turnutils_natdiscovery -m -f {HOST['outside']}")
-    found = {line.strip(" !") for line in said.splitlines() if line.startswith("NAT with")}
+        output = net.run("inside", f"turnutils_natdiscovery -m -f {HOST['outside']}")
+    kinds = {line.strip(" !") for line in output.splitlines() if line.startswith("NAT with")}
 
     def name(mode: str, kind: str) -> str:
         return f"NAT with {mode.replace('-', ' ').title().replace(' And ', ' and ')} {kind}"
 
-    assert found == {name(mapping, "Mapping"), name(filtering, "Filtering")}, said
+    assert kinds == {name(mapping, "Mapping"), name(filtering, "Filtering")}, output
 
 
 def test_iperf3_both_ways() -> None:
@@ -102,8 +102,8 @@ def test_iperf3_both_ways() -> None:
         pytest.skip("not installed: iperf3")
     with _net() as net, _serve(net, 5201, "iperf3", "-s"):
         for more in ("", "-R", "-u -b 5M"):
-            said = net.run("inside", f"iperf3 -c {HOST['outside']} -n 2M {more}")
-            assert "iperf Done." in said, said
+            output = net.run("inside", f"iperf3 -c {HOST['outside']} -n 2M {more}")
+            assert "iperf Done." in output, output
 
 
 def test_curl_from_nginx(tmp_path: Path) -> None:
@@ -113,8 +113,8 @@ def test_curl_from_nginx(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(i % 251 for i in range(300_000)))
     (tmp_path / "conf").write_text(NGINX.format(folder=tmp_path))
     with _net() as net, _serve(net, 80, "nginx", "-c", str(tmp_path / "conf"), "-g", "user root;"):
-        said = net.run(
+        output = net.run(
             "inside", f"curl -sS -o /dev/null -w '%{{http_code}} %{{size_download}}' "
             f"http://{HOST['outside']}/file"
         )  # fmt: skip
-        assert said.strip() == "200 300000", said
+        assert output.strip() == "200 300000", output

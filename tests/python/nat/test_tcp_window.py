@@ -88,11 +88,11 @@ def _send(boxes: list[Middlebox], connection: Connection, side: str, packet: Pac
         if side == "outside":
             one[TCP].dport = connection.external[number]
         came = [left for _, left in box.pass_(side, [one]) if TCP in left]
-        for found in came:
-            assert found[TCP].seq == packet[TCP].seq
-            assert found[TCP].ack == packet[TCP].ack
+        for received in came:
+            assert received[TCP].seq == packet[TCP].seq
+            assert received[TCP].ack == packet[TCP].ack
             if side == "inside":
-                connection.external[number] = found[TCP].sport
+                connection.external[number] = received[TCP].sport
         passed.append(bool(came))
     return passed
 

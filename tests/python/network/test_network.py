@@ -38,9 +38,9 @@ def test_each_node_gets_a_descriptor_that_convoyd_could_run(network: Loaded) -> 
         plan = make_plan(check_text(again, EXAMPLE.parent, machine), machine).data
         assert "&" not in text
         assert plan["openflow"]["controllers"] == ["tcp:192.0.2.254"]
-        assert all(hop["encapsulate"] for hop in plan["next_hops"])
+        assert all(next_hop["encapsulate"] for next_hop in plan["next_hops"])
     edge = descriptor_of(network, "edge")
-    first, second = (hop["for"] for hop in edge["next-hops"].values())
+    first, second = (next_hop["for"] for next_hop in edge["next-hops"].values())
     assert (first, second) == ([{"vlan": 100}, {"vlan": 101}], [])
     assert edge["chains"]["web"] == {"match": {"vlan": 100}, "from": "clients", "to": "fabric"}
     assert edge["chains"]["web-2"] == {"match": {"vlan": 100}, "from": "fabric", "to": "servers"}

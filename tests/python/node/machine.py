@@ -57,7 +57,7 @@ class Machine(Scope):
         accelerator = "kvm" if vm.kvm_works() else "tcg"
         # Emulated, this QEMU (7.2) crashes when the guest masks a vector of the control queue.
         vectors = "" if accelerator == "kvm" else ",vectors=0"
-        self._asked = 0
+        self._queries = 0
         self._process = Process(
             [
                 vm.PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -81,10 +81,10 @@ class Machine(Scope):
 
     def run(self, command: str, deadline_s: float = 60.0) -> str:
         """Run a command in its shell; return what it printed. It must succeed."""
-        self._asked += 1
+        self._queries += 1
         before = len(self._process.stdout.text().splitlines())
         self._process.say(command)
-        wanted = re.compile(rf"answer {self._asked}: (\d+)")
+        wanted = re.compile(rf"answer {self._queries}: (\d+)")
         line = self._process.wait_line(
             lambda text: wanted.search(text) is not None, deadline_s, f"done with {command}"
         )

@@ -335,10 +335,10 @@ def test_next_hops_that_were_put_are_in_the_plan(tmp_path: Path) -> None:
     machine = this_machine()
     text = graph("x: {ttl-limit: {}}", "")
     first = make_plan(loads(text, machine, tmp_path), machine).data
-    hop = {"name": "n", "port": "out", "mac": "02:00:00:00:00:0d", "ip": "192.0.2.4"}
+    next_hop = {"name": "n", "port": "out", "mac": "02:00:00:00:00:0d", "ip": "192.0.2.4"}
     with Node(first) as node:
         with Client(node.running.control, 60) as client:
-            client.put_next_hop({**hop, "match": [{"vlan": 9}]})
+            client.put_next_hop({**next_hop, "match": [{"vlan": 9}]})
             assert [one["name"] for one in client.plan()["next_hops"]] == ["b", "n"]
             assert client.apply(first) == [Difference("next hop", "n", "removed")]
             assert client.next_hops().keys() == {"b"}

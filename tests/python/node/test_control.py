@@ -74,10 +74,10 @@ def lines(sock: socket.socket) -> Iterator[dict[str, Any]]:
 def say(node: Node, text: bytes, which: str = "control") -> dict[str, Any]:
     """The answer to one line."""
     with raw(node, which) as sock:
-        said = lines(sock)
-        assert next(said)["method"] == "hello"
+        answers = lines(sock)
+        assert next(answers)["method"] == "hello"
         sock.sendall(text + b"\n")
-        return next(said)
+        return next(answers)
 
 
 def request(method: str, **params: Any) -> bytes:
@@ -133,21 +133,21 @@ def test_what_is_wrong_is_said(node: Node, text: bytes, code: int, words: str) -
 
 def test_a_notification_is_not_answered(node: Node) -> None:
     with raw(node) as sock:
-        said = lines(sock)
-        next(said)
+        answers = lines(sock)
+        next(answers)
         sock.sendall(b'{"jsonrpc": "2.0", "method": "counts"}\n' + request("sandbox") + b"\n")
-        assert next(said)["result"]["on"] is True
+        assert next(answers)["result"]["on"] is True
 
 
 def test_many_requests_in_one_piece_and_one_in_many(node: Node) -> None:
     with raw(node) as sock:
-        said = lines(sock)
-        next(said)
+        answers = lines(sock)
+        next(answers)
         sock.sendall((request("sandbox") + b"\n") * 100)
-        assert [next(said)["id"] for _ in range(100)] == [7] * 100
+        assert [next(answers)["id"] for _ in range(100)] == [7] * 100
         for byte in request("sandbox") + b"\n":
             sock.send(bytes([byte]))
-        assert next(said)["id"] == 7
+        assert next(answers)["id"] == 7
 
 
 @pytest.mark.parametrize("which", ["control", "read"])
@@ -157,12 +157,12 @@ def test_a_line_without_end_ends(node: Node, which: str) -> None:
         for _ in range(0, 2 * most, 65536):
             sock.sendall(b" " * 65536)
     with raw(node, which) as sock:
-        said = lines(sock)
-        next(said)
+        answers = lines(sock)
+        next(answers)
         with suppress(BrokenPipeError, ConnectionResetError):
             sock.sendall(b"x" * (most + 1))
-        assert f"at most {most} bytes" in next(said)["error"]["message"]
-        assert list(said) == []
+        assert f"at most {most} bytes" in next(answers)["error"]["message"]
+        assert list(answers) == []
     assert_serves(node)
 
 
@@ -319,7 +319,7 @@ def test_rights_of_the_sockets() -> None:
 
 
 @contextmanager
-def server(tmp: Path, *said: bytes) -> Iterator[Path]:
+def server(tmp: Path, *sent: bytes) -> Iterator[Path]:
     """Something at a socket that is no node, or another one."""
     path = tmp / "s"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listens:
@@ -328,7 +328,7 @@ def server(tmp: Path, *said: bytes) -> Iterator[Path]:
 
         def serve() -> None:
             with suppress(OSError), listens.accept()[0] as peer:
-                for one in said:
+                for one in sent:
                     peer.sendall(one)
                     peer.recv(4096)
 
@@ -357,10 +357,10 @@ HELLO = (
         ([HELLO, b""], "no answer for 0.5 s"),
     ],
 )
-def test_a_client_says_what_it_met(said: list[bytes], words: str) -> None:
+def test_a_client_says_what_it_met(sent: list[bytes], words: str) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="cv-") as folder,
-        server(Path(folder), *said) as path,
+        server(Path(folder), *sent) as path,
         pytest.raises(ClientError, match=words),
         Client(path, 0.5) as client,
     ):

@@ -165,8 +165,8 @@ def test_nothing_is_lost_in_many_handovers(plan, tester, runtime_folder, tmp_pat
         last = done[-1].after.pid
         wait_for(lambda: descriptors(last) <= opened, SOON_S, "no more descriptors than before")
         assert node.process.wait(SOON_S) == 0
-        said = [json.loads(line) for line in node.process.stdout.text().splitlines()]
-        assert {"event": "handed over", "pid": done[0].after.pid} in said
+        events = [json.loads(line) for line in node.process.stdout.text().splitlines()]
+        assert {"event": "handed over", "pid": done[0].after.pid} in events
         for one in done[:-1]:
             wait_for(lambda one=one: is_gone(one.after.pid), SOON_S, "the end of those before")
         assert [path.name for path in runtime_folder.iterdir()] == [f"convoyd-{done[-1].after.pid}"]
@@ -370,11 +370,11 @@ def test_the_command(plan, runtime_folder):
     with Node(plan) as node, ended(runtime_folder):
         ran = CliRunner().invoke(app, ["handover", "--json"])
         assert ran.exit_code == 0, ran.output
-        said = json.loads(ran.stdout)
-        assert (said["schema"], said["pid_before"]) == ("convoy.handover/1", node.process.pid)
-        assert said["gap_us"] > 0
+        result = json.loads(ran.stdout)
+        assert (result["schema"], result["pid_before"]) == ("convoy.handover/1", node.process.pid)
+        assert result["gap_us"] > 0
         assert node.process.wait(SOON_S) == 0
         ran = CliRunner().invoke(app, ["handover"])
-        assert f"convoyd {said['pid']} handed over to " in ran.output
+        assert f"convoyd {result['pid']} handed over to " in ran.output
     ran = CliRunner().invoke(app, ["handover"])
     assert ran.exit_code != 0

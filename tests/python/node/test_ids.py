@@ -70,9 +70,9 @@ class Content:
             limit = min(limit, (before if self.relative else 0) + self.first + self.length)
         flags = re.IGNORECASE if self.nocase else 0
         pattern = re.compile(b"(?=" + re.escape(self.text) + b")", flags)
-        for found in pattern.finditer(payload, start):
-            if found.start() + len(self.text) <= limit:
-                yield found.start() + len(self.text)
+        for match in pattern.finditer(payload, start):
+            if match.start() + len(self.text) <= limit:
+                yield match.start() + len(self.text)
 
 
 def matches(contents: tuple[Content, ...], payload: bytes, before: int = 0) -> bool:
@@ -196,7 +196,7 @@ def test_words_in_other_peoples_traffic(tmp_path):
             for i, word in enumerate(WORDS)
         )
     )
-    whole = [found for found in map(payloads, frames) if found is not None]
+    whole = [payload for payload in map(payloads, frames) if payload is not None]
     wanted = {
         100 * number + i: sum(word in data for proto, data in whole if proto == number)
         for number in (6, 17)

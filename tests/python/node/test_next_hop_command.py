@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
 from convoy.cli.main import app
-from convoy.cli.next_hop import hop_of, scid
+from convoy.cli.next_hop import next_hop_of, scid
 from convoy.client import Client
 from convoy.errors import ConvoyError, InputError
 from convoy.host.machine import this_machine
@@ -131,7 +131,7 @@ HOP = {"port": "out", "mac": "02:00:00:00:00:0b", "ip": "192.0.2.2"}
 )
 def test_a_bad_option_is_named(change: dict[str, object], output: str) -> None:
     with pytest.raises(InputError) as error:
-        hop_of("b", {**HOP, **change})
+        next_hop_of("b", {**HOP, **change})
     assert str(error.value).startswith(output)
 
 

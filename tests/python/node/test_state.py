@@ -239,20 +239,20 @@ def test_killed_at_any_moment_it_comes_up_with_a_whole_plan(nodes):
     chance = random.Random(15)
     kept = 2
     for _ in range(KILLS):
-        asked = kept
+        wanted = kept
         with nodes.start() as node:
             assert runs(node) == kept
             timer = threading.Timer(chance.uniform(0.0, 0.15), node.process.signal, [9])
             timer.start()
             try:
                 while True:
-                    asked = kept + 1 if kept < 200 else 3
-                    apply(node.running, nodes.plan(asked))
-                    kept = asked
+                    wanted = kept + 1 if kept < 200 else 3
+                    apply(node.running, nodes.plan(wanted))
+                    kept = wanted
             except (ClientError, ConvoyError, OSError):
                 timer.join()
             node.process.wait(30)
         with nodes.start() as node:
-            assert runs(node) in (kept, asked)
+            assert runs(node) in (kept, wanted)
             kept = runs(node)
             node.stop()

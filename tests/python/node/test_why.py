@@ -193,9 +193,9 @@ def test_each_kind_of_loss_is_named(wire: Wire):
         client.arm_why(drops=True, snap=2048)
         wire.send(passes, *frames)
         packets = read(client, len(LOSSES))
-    found = {packet.before.data: packet for packet in packets if packet.before is not None}
+    by_bytes = {packet.before.data: packet for packet in packets if packet.before is not None}
     for what, (given, function, reason) in LOSSES.items():
-        packet = found[given]
+        packet = by_bytes[given]
         assert (packet.port, packet.end) == ("in", "dropped"), what
         assert (packet.function, packet.reason) == (function, reason), what
 
@@ -306,8 +306,8 @@ def test_mirrors_of_the_command(wire: Wire):
     arguments = ["mirror", "vlan 2", "--listen", str(path), "--duration", "3s", "--left", "--json"]
     done = wire.run(*arguments, frames=[one])
     reader.join()
-    said = json.loads(done.stdout)
-    assert said == {"schema": "convoy.mirror/1", "packets": len(captured(got)), "lost": 0}
+    result = json.loads(done.stdout)
+    assert result == {"schema": "convoy.mirror/1", "packets": len(captured(got)), "lost": 0}
     assert not path.exists()
     assert {port for port, _ in captured(got)} == {"out"}
     for wrong, words in (
@@ -383,8 +383,8 @@ def test_a_reason_is_part_of_a_filter(wire: Wire):
     with wire.client() as client:
         client.arm_why("drop default_denied or drop too_big or drop denied and not host 10.0.0.66")
         wire.send(*frames)
-        found = {(packet.function, packet.reason) for packet in read(client, 2)}
-    assert found == {("seen", "default_denied"), (None, "too_big")}
+        drops = {(packet.function, packet.reason) for packet in read(client, 2)}
+    assert drops == {("seen", "default_denied"), (None, "too_big")}
 
 
 def test_what_the_node_says_itself(wire: Wire):
@@ -392,8 +392,8 @@ def test_what_the_node_says_itself(wire: Wire):
     with wire.client() as client:
         client.arm_why("arp and vlan")
         wire.send(frame(1, ask, to="ff:ff:ff:ff:ff:ff"))
-        asked, answer = read(client, 2)
-    assert (asked.end, asked.way[-1].function) == ("absorbed", "rtr")
+        request, answer = read(client, 2)
+    assert (request.end, request.way[-1].function) == ("absorbed", "rtr")
     assert (answer.origin, answer.end, answer.out) == ("function", "sent", "in")
 
 

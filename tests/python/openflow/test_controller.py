@@ -107,8 +107,8 @@ def test_roles_timeouts_and_next_hops(tmp_path: Path) -> None:
         client.remove_next_hop("c")
         assert other.await_event("port") == {"event": "port", "reason": 1, "name": "c"}
         assert other.await_event("removed")["match"] == {"vlan_vid": 0x1005}
-        hop = {"name": "d", "port": "out", "mac": "02:00:00:00:00:0d", "ip": "192.0.2.4"}
-        client.put_next_hop({**hop, "match": []})
+        next_hop = {"name": "d", "port": "out", "mac": "02:00:00:00:00:0d", "ip": "192.0.2.4"}
+        client.put_next_hop({**next_hop, "match": []})
         assert one.await_event("port") == {"event": "port", "reason": 1, "name": "c"}
         assert one.await_event("port") == {"event": "port", "reason": 0, "name": "d"}
         assert node.stop()["accounting"]["conserved"]

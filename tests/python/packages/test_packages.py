@@ -64,23 +64,23 @@ def test_the_readmes_commands_forward_a_packet_within_a_minute_of_installing(roo
     begin = time.monotonic()
     root.run(f"{install} -y -qq")
     installed = time.monotonic()
-    said = root.run(f"cd /root; {copy}; {run}")
+    output = root.run(f"cd /root; {copy}; {run}")
     forwarded = time.monotonic()
     print(f"installed {installed - begin:.1f} s, forwarded {forwarded - installed:.1f} s later")
-    assert "received 4 = sent 3 + dropped 1 + held 0: conserved" in said
+    assert "received 4 = sent 3 + dropped 1 + held 0: conserved" in output
     assert (root.path / "root/out.pcap").stat().st_size == 24 + 3 * 16 + 179
     assert forwarded - installed <= FIRST_PACKET_S
 
 
 def test_nobody_runs_it_as_well(root):
     root.install("convoy-nfv")
-    said = root.run(
+    output = root.run(
         "cp -r /usr/share/doc/convoy-nfv/examples /tmp/mine; chmod -R a+rwX /tmp/mine; "
         "cd /tmp/mine; "
         "setpriv --reuid 65534 --regid 65534 --clear-groups "
         "convoy run three-functions.yaml --read packets.pcap --write out.pcap"
     )
-    assert "conserved" in said
+    assert "conserved" in output
 
 
 def test_everyday_commands_need_no_other_package(root):

@@ -167,10 +167,10 @@ def test_what_leaves_by_another_port_goes_singly(vnf: Callable[..., Vnf], tmp_pa
     assert counts[1]["tx"]["convoys"] == 0
 
 
-def test_a_next_hop_aggregates_what_came_alone(vnf: Callable[..., Vnf], tmp_path: Path):
+def test_a_next_hop_aggregates_what_came_unaggregated(vnf: Callable[..., Vnf], tmp_path: Path):
     devices, ports = vhost_devices(tmp_path)
-    hop = "dst_mac=02:00:00:00:00:09,dst=192.0.2.9,src=192.0.2.8,nfi=5,vlan=7"
-    program = vnf(devices, "io", ["--next-hop", hop])
+    next_hop = "dst_mac=02:00:00:00:00:09,dst=192.0.2.9,src=192.0.2.8,nfi=5,vlan=7"
+    program = vnf(devices, "io", ["--next-hop", next_hop])
     with ConvoyGen(ports, core=CORES[-1], attach_timeout_s=120) as tester:
         until_it_forwards(tester)
         burst = {"convoys": 1, "pacing": {"burst_pkts": 32}}

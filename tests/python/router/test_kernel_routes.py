@@ -50,10 +50,10 @@ class Net:
         """Ping from the left until the answer has some words; return it."""
         deadline = time.monotonic() + DEADLINE_S
         while True:
-            said = self.hosts["left"].run(f"ping -n -c 1 -W 1 {to} 2>&1 || true")
-            if wanted in said or time.monotonic() > deadline:
-                assert wanted in said, said
-                return said
+            output = self.hosts["left"].run(f"ping -n -c 1 -W 1 {to} 2>&1 || true")
+            if wanted in output or time.monotonic() > deadline:
+                assert wanted in output, output
+                return output
 
     def wait_routes(self, wanted: int) -> float:
         """Wait until the router knows so many routes; return how long that took."""
@@ -105,8 +105,8 @@ def test_ports_have_interfaces(net: Net) -> None:
         mac = net.hosts["left" if side == "left" else "right"].run(
             f"ping -n -c 1 -W 5 {ROUTER[side][0]} >/dev/null; ip neighbour show {ROUTER[side][0]}"
         )
-        found = re.search(r"lladdr (\S+)", mac)
-        assert found and f"link/ether {found[1]}" in text, (mac, text)
+        match = re.search(r"lladdr (\S+)", mac)
+        assert match and f"link/ether {match[1]}" in text, (mac, text)
 
 
 # Sends what no kernel does to every netlink socket for routes here: 10.66.0.0/16, a message whose
@@ -172,8 +172,8 @@ def test_kinds_of_routes(net: Net, version: int) -> None:
     without = net.kernel("routes") - 1
     run(f"ip -{version} route flush {prefix}")
     net.wait_routes(without)
-    hops = f"nexthop via {HOSTS['right'][v]} weight 2 nexthop via {HOSTS['left'][v]}"
-    run(f"ip -{version} route add {prefix} {hops}")
+    next_hops = f"nexthop via {HOSTS['right'][v]} weight 2 nexthop via {HOSTS['left'][v]}"
+    run(f"ip -{version} route add {prefix} {next_hops}")
     wait_for(lambda: net.kernel("routes") > without, DEADLINE_S, "the route by two next hops")
     run(f"ip -{version} route flush {prefix}")
     net.pings(to, "Unreachable" if not v else "No route")
@@ -184,12 +184,12 @@ def test_the_kernel_answers_what_the_router_does_not(net: Net, version: int) -> 
     to = ROUTER["left"][version == 6]
     # Fragments to an own address: the kernel reassembles them, and replies.
     before = net.kernel("packets_up")
-    said = net.hosts["left"].run(f"ping -{version} -n -s 8000 -c 2 -i 0.2 -W 5 {to} 2>&1 || true")
-    assert "2 received" in said, said
+    output = net.hosts["left"].run(f"ping -{version} -n -s 8000 -c 2 -i 0.2 -W 5 {to} 2>&1 || true")
+    assert "2 received" in output, output
     assert net.kernel("packets_up") >= before + 12
     # And from there, to a host.
-    said = net.routes.run(f"ping -{version} -n -c 2 -i 0.2 -W 5 {HOSTS['right'][version == 6]}")
-    assert "2 received" in said, said
+    output = net.routes.run(f"ping -{version} -n -c 2 -i 0.2 -W 5 {HOSTS['right'][version == 6]}")
+    assert "2 received" in output, output
 
 
 def test_routes_go_with_an_interface(net: Net) -> None:

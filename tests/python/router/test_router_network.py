@@ -154,9 +154,9 @@ def _router(side: str, version: int) -> str:
 
 
 def _received(text: str) -> int:
-    found = re.search(r"(\d+) received", text)
-    assert found, text
-    return int(found[1])
+    match = re.search(r"(\d+) received", text)
+    assert match, text
+    return int(match[1])
 
 
 @both
@@ -180,9 +180,9 @@ def test_router_answers_echo(net: Net, version: int) -> None:
 def test_link_local_address_answers(net: Net) -> None:
     net.run("left", f"ping -6 -n -c 1 -W 5 {_router('left', 6)}")
     mac = net.hosts["left"].run("ip -6 neighbour show 2001:db8:1::1 dev left")
-    found = re.search(r"lladdr ([0-9a-f:]+) router", mac)
-    assert found, mac
-    first, *rest = (int(byte, 16) for byte in found[1].split(":"))
+    match = re.search(r"lladdr ([0-9a-f:]+) router", mac)
+    assert match, mac
+    first, *rest = (int(byte, 16) for byte in match[1].split(":"))
     eui = bytes([first ^ 2, *rest[:2], 0xFF, 0xFE, *rest[2:]])
     address = "fe80::" + ":".join(eui[i : i + 2].hex() for i in range(0, 8, 2))
     ping = net.run("left", f"ping -6 -n -c 2 -i 0.2 -W 5 {address}%left")
@@ -271,11 +271,11 @@ def test_iperf(net: Net, version: int) -> None:
     for udp in ("", "--udp --bitrate 20M --length 1200"):
         with Process(list(server)) as listening:
             listening.wait_line(lambda line: "listening" in line, DEADLINE_S, "it listened")
-            told = net.run("left", f"iperf3 -{version} --client {to} --time 2 {udp} --json")
-        end = json.loads(told)["end"]
+            output = net.run("left", f"iperf3 -{version} --client {to} --time 2 {udp} --json")
+        end = json.loads(output)["end"]
         total = end["sum"] if udp else end["sum_received"]
         # Beside other tests it waits for a core most of its time.
-        assert total["bytes"] > 200_000, told
+        assert total["bytes"] > 200_000, output
 
 
 @both

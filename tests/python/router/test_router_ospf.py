@@ -81,14 +81,14 @@ class Net:
         deadline = time.monotonic() + DEADLINE_S
         while True:
             sessions = "".join(self.bird(name, "show bfd sessions") for name in self.routes)
-            told = "".join(
+            database = "".join(
                 self.bird(name, f"show ospf lsadb type 1 {ospf}") for name in self.routes
             )
-            ages = [int(age) for age in re.findall(r" [0-9a-f]{8} +(\d+) ", told)] or [0]
+            ages = [int(age) for age in re.findall(r" [0-9a-f]{8} +(\d+) ", database)] or [0]
             up = len(re.findall(r" Up .* 0\.100", sessions))
             if up == 8 and min(ages) >= 6:
                 return
-            assert time.monotonic() < deadline, f"{sessions}\n{told}"
+            assert time.monotonic() < deadline, f"{sessions}\n{database}"
             time.sleep(0.2)
 
     def ping(self, version: int, count: int, more: str = "") -> Process:
@@ -173,9 +173,9 @@ def test_traffic_follows_a_link_that_fails(
         net.ports["a"].run("ip link set first down")
         last = pinging.wait_line(lambda line: "transmitted" in line, DEADLINE_S, "it ended")
     try:
-        found = re.search(r"(\d+) packets transmitted, (\d+) received", last)
-        assert found, last
-        lost = int(found[1]) - int(found[2])
+        match = re.search(r"(\d+) packets transmitted, (\d+) received", last)
+        assert match, last
+        lost = int(match[1]) - int(match[2])
         assert "dev second" in net.routes["a"].run(show)
         # BIRD computes its routes once a second at most ("tick"), BFD needs 0.3 s.
         assert lost * PING_S < 2.0, last

@@ -150,13 +150,13 @@ def test_what_rfc_8986_asks_senders_to_be_told(tmp_path: Path):
     ran = through(tmp_path, frames, SIDS, ["sr"], MORE)
     assert ran.out == []
     assert ran.drops("sr") == {"bad_segments": 2, "upper_layer": 1}
-    told = [Ether(frame) for frame in ran.back]
-    assert [(each[ICMPv6ParamProblem].code, each[ICMPv6ParamProblem].ptr) for each in told] == [
+    errors = [Ether(frame) for frame in ran.back]
+    assert [(each[ICMPv6ParamProblem].code, each[ICMPv6ParamProblem].ptr) for each in errors] == [
         (0, 43),
         (4, 64),
         (0, 43),
     ]
-    for frame, each in zip(frames, told, strict=True):
+    for frame, each in zip(frames, errors, strict=True):
         assert (each.src, each.dst) == (IN_MAC, PEER)
         assert each[IPv6].src == Ether(frame)[IPv6].dst
         assert bytes(each)[62:] == frame[14:]

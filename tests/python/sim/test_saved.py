@@ -18,8 +18,8 @@ WAIT = 5.0
 
 @pytest.fixture(scope="module")
 def ways():
-    found = saved.compare([0.0, WAIT], duration_s=0.01)
-    return {(way.topology, way.node, way.wait_us): way for way in found}
+    ways = saved.compare([0.0, WAIT], duration_s=0.01)
+    return {(way.topology, way.node, way.wait_us): way for way in ways}
 
 
 @pytest.mark.parametrize("topology", ["I", "II"])

@@ -117,8 +117,8 @@ def test_why_from_the_browser(tmp_path: Path) -> None:
         browser.wait("!document.getElementById('why-form').hidden", "the form")
         browser.evaluate("document.getElementById('why-filter').value = 'no such word'")
         browser.evaluate(start)
-        said = browser.wait("document.getElementById('why-state').textContent", "the refusal")
-        assert "no" in said
+        output = browser.wait("document.getElementById('why-state').textContent", "the refusal")
+        assert "no" in output
         assert browser.evaluate("document.getElementById('why-stop').disabled")
         browser.evaluate("document.getElementById('why-filter').value = ''")
         browser.evaluate(start)
