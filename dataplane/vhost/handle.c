@@ -23,11 +23,6 @@
 		BIT(CV_VHOST_F_PROTOCOL_FEATURES) | BIT(VIRTIO_F_VERSION_1) |               \
 		BIT(CV_VIRTIO_F_IN_ORDER))
 
-#define PROTOCOL_FEATURES                                                               \
-	(BIT(CV_VHOST_PROTOCOL_F_MQ) | BIT(CV_VHOST_PROTOCOL_F_LOG_SHMFD) |             \
-		BIT(CV_VHOST_PROTOCOL_F_REPLY_ACK) | BIT(CV_VHOST_PROTOCOL_F_NET_MTU) | \
-		BIT(CV_VHOST_PROTOCOL_F_STATUS))
-
 #define MTU_MIN 68
 #define MTU_MAX 65535
 
@@ -58,18 +53,7 @@ static void stop_ring(struct cv_vhost_ring *ring)
 	ring->started = ring->fresh = false;
 }
 
-__attribute__((format(printf, 2, 3))) static int refuse(
-	const struct handling *it, const char *format, ...)
-{
-	char text[256];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	cv_error_set(it->error, "%s: %s", cv_vhost_request_name(it->message->request), text);
-	return -EPROTO;
-}
+#define refuse(it, ...) cv_vhost_refuse((it)->message, (it)->error, __VA_ARGS__)
 
 static int answer(const struct handling *it, uint64_t value)
 {
@@ -100,7 +84,7 @@ static int set_features(const struct handling *it)
 
 static int set_protocol_features(const struct handling *it)
 {
-	const uint64_t unknown = it->message->u64 & ~PROTOCOL_FEATURES;
+	const uint64_t unknown = it->message->u64 & ~CV_VHOST_PROTOCOL_FEATURES;
 
 	if (unknown != 0)
 		return refuse(it, "0x%llx: was not offered", (unsigned long long)unknown);
@@ -276,7 +260,7 @@ static int handle(const struct handling *it)
 	case CV_VHOST_SET_VRING_ERR:
 		return set_err(it);
 	case CV_VHOST_GET_PROTOCOL_FEATURES:
-		return answer(it, PROTOCOL_FEATURES);
+		return answer(it, CV_VHOST_PROTOCOL_FEATURES);
 	case CV_VHOST_SET_PROTOCOL_FEATURES:
 		return set_protocol_features(it);
 	case CV_VHOST_GET_QUEUE_NUM:

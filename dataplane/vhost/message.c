@@ -3,6 +3,8 @@
 #include "vhost/message.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #define BIT(n) (1ull << (n))
 
@@ -59,6 +61,19 @@ const char *cv_vhost_request_name(uint32_t request)
 	const struct rule *rule = rule_of(request);
 
 	return rule != NULL ? rule->name : "unknown message";
+}
+
+int cv_vhost_refuse(
+	const struct cv_vhost_message *message, struct cv_error *error, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	cv_error_set(error, "%s: %s", cv_vhost_request_name(message->request), text);
+	return -EPROTO;
 }
 
 bool cv_vhost_request_is_query(uint32_t request)

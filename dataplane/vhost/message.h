@@ -12,6 +12,12 @@
 #include "packet/error.h"
 #include "vhost/protocol.h"
 
+// Protocol features whose messages are known here.
+#define CV_VHOST_PROTOCOL_FEATURES                                                            \
+	(1ull << CV_VHOST_PROTOCOL_F_MQ | 1ull << CV_VHOST_PROTOCOL_F_LOG_SHMFD |             \
+		1ull << CV_VHOST_PROTOCOL_F_REPLY_ACK | 1ull << CV_VHOST_PROTOCOL_F_NET_MTU | \
+		1ull << CV_VHOST_PROTOCOL_F_STATUS)
+
 // Checks a header alone. protocol: the protocol features that were negotiated. 0: bytes is right
 // for the request, and at most a struct cv_vhost_message's. -EPROTO with error set: close the
 // connection.
@@ -27,7 +33,11 @@ int cv_vhost_message_check(
 // Whether the request is a query: nothing changes.
 bool cv_vhost_request_is_query(uint32_t request);
 
-// For messages; "message 27" where it has no name.
+// For messages; "unknown message" where it has no name.
 const char *cv_vhost_request_name(uint32_t request);
+
+// Sets error to the message's name and why it is refused. Returns -EPROTO.
+__attribute__((format(printf, 3, 4))) int cv_vhost_refuse(
+	const struct cv_vhost_message *message, struct cv_error *error, const char *format, ...);
 
 #endif

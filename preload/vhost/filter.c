@@ -5,20 +5,11 @@
 #include <errno.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "vhost/message.h"
 #include "vring/vring.h"
 
 #define BIT(n) (1ull << (n))
-
-// rte_vhost offers more by itself: what it does with it is looked at nowhere, and no network guest
-// needs it.
-#define PROTOCOL                                                                        \
-	(BIT(CV_VHOST_PROTOCOL_F_MQ) | BIT(CV_VHOST_PROTOCOL_F_LOG_SHMFD) |             \
-		BIT(CV_VHOST_PROTOCOL_F_REPLY_ACK) | BIT(CV_VHOST_PROTOCOL_F_NET_MTU) | \
-		BIT(CV_VHOST_PROTOCOL_F_STATUS))
 
 // rte_vhost offers these to no guest unless the program asked for them.
 #define PROTOCOL_F_PAGEFAULT 8
@@ -51,23 +42,14 @@ bool cv_filter_leaves(uint64_t offered, uint64_t protocol_offered)
 					   BIT(PROTOCOL_F_INFLIGHT_SHMFD))) != 0;
 }
 
+// rte_vhost offers more by itself: what it does with it is looked at nowhere, and no network guest
+// needs it.
 uint64_t cv_filter_protocol(const struct cv_filter *filter)
 {
-	return filter->protocol_offered & PROTOCOL;
+	return filter->protocol_offered & CV_VHOST_PROTOCOL_FEATURES;
 }
 
-__attribute__((format(printf, 2, 3))) static int refuse(
-	const struct validation *it, const char *format, ...)
-{
-	char text[200];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	cv_error_set(it->error, "%s: %s", cv_vhost_request_name(it->message->request), text);
-	return -EPROTO;
-}
+#define refuse(it, ...) cv_vhost_refuse((it)->message, (it)->error, __VA_ARGS__)
 
 static struct cv_filter_ring *ring_of(const struct validation *it)
 {
