@@ -165,7 +165,7 @@ def test_one_missing_packet_is_named(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("lost", "watched", "said"),
+    ("lost", "watched", "words"),
     [([0], True, ""), ([3, 0], True, ""), ([3] * len(LOW_PPS), False, "")],
 )
 def test_losses_count_where_nothing_explains_them(lost, watched, words):

@@ -119,7 +119,7 @@ def test_both_formats_say_the_same():
 
 
 @pytest.mark.parametrize(
-    ("named", "listed", "all_of_them", "said"),
+    ("named", "listed", "all_of_them", "is_listed"),
     [
         (2, 2, 2, True),
         (2, 5, 5, True),

@@ -213,7 +213,7 @@ def run(*words: object) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "problem"),
     [
         (["--listen", "0.0.0.0:9103"], "only a loopback address is possible"),
         (["--listen", "192.0.2.1:9103"], "only a loopback address is possible"),
@@ -235,7 +235,7 @@ def test_wrong_options_start_nothing(tmp_path, words, problem):
 
 
 @pytest.mark.parametrize(
-    ("node", "said"),
+    ("node", "problem"),
     [
         ("nonsense", "give a process id, a node's folder"),
         ("/dev/null", "give a process id, a node's folder"),

@@ -345,7 +345,7 @@ HELLO = (
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("sent", "words"),
     [
         ([NEWER], "the node is Convoy 7.1, whose control protocol is 9; this one speaks 1"),
         ([b"220 smtp ready\n"], "is no node of Convoy's"),
