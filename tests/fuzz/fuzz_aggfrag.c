@@ -6,18 +6,14 @@
 //
 // Input: for each payload, 1 byte: by how much its sequence number is higher than the one before, less 8 (1
 // is added, so that 8 is the next); 1 byte: its length; then its bytes.
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <rte_eal.h>
-
 #include "nf/vpn/aggfrag.h"
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
-#include "tests/support/function_rig.h"
+#include "tests/fuzz/function_fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -32,50 +28,24 @@ static const char sas[] = "in 256 policy all local 192.0.2.2 aggregate yes windo
 static const char config[] = "{\"outside\": [\"b\"], \"sa_file\": \"%s\", \"policies\": ["
 			     "{\"match\": {\"src\": \"10.9.0.0/16\"}, \"action\": \"bypass\"},"
 			     "{\"name\": \"all\", \"match\": {}}]}";
-static const char *const ports[] = {"a", "b", "c", "d"};
-static const uint8_t macs[RIG_PORTS][6] = {{2, 1}, {2, 2}, {2, 3}, {2, 4}};
 static const uint16_t mtus[RIG_PORTS] = {1500, 1500, 1500, 1500};
-static const struct cv_nf_env env = {.name = "fuzzed",
-	.workers = 1,
-	.socket = -1,
-	.ports = ports,
-	.macs = macs,
-	.mtus = mtus,
-	.ports_count = RIG_PORTS};
 
 static struct rte_mempool *pool;
 static struct function_rig rig;
 static struct cv_vpn *vpn;
 static struct cv_cipher cipher;
 
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "does not hold: %s\n", what);
-	abort();
-}
-
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char *eal[] = {(*argv)[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m",
-		"256", "-l", "0", "--log-level=error", "--file-prefix=cv-fuzz-aggfrag"};
 	const struct cv_nf *nf = cv_nf_find("vpn");
 	const int fd = memfd_create("sas", MFD_CLOEXEC);
-	struct cv_error error = {""};
 	char path[32], text[1024];
-	json_t *json;
 
-	must(rte_eal_init(sizeof(eal) / sizeof(eal[0]), eal) >= 0, "the EAL starts");
-	pool = rte_pktmbuf_pool_create("vpn", 1023, 0, 0, 4096, SOCKET_ID_ANY);
-	must(pool != NULL && write(fd, sas, sizeof(sas) - 1) > 0, "there is memory");
+	pool = fuzz_begin((*argv)[0], "aggfrag");
+	must(write(fd, sas, sizeof(sas) - 1) > 0, "there is memory");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	snprintf(text, sizeof(text), config, path);
-	json = json_loads(text, 0, NULL);
-	vpn = cv_nf_create(nf, json, &env, &error);
-	must(vpn != NULL, error.text);
-	cv_nf_start(nf, vpn, &env);
-	json_decref(json);
+	vpn = fuzz_function(nf, text, mtus);
 	rig_begin(&rig, nf, vpn, pool);
 	must(cv_cipher_make(&cipher,
 		     (const uint8_t *)"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d"

@@ -10,16 +10,12 @@
 //   0x01 from a server, else from a client      0x02 over IPv6        0x04 with a VLAN tag
 //   0x08 all bytes of a frame, else of a DNS message whose headers are made here
 //   0x10 its question is that of the query before, 0x20 and its id     0x40 some seconds pass before
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <rte_cycles.h>
-#include <rte_eal.h>
-
 #include "nf/cache/datagram.h"
 #include "nf/cache/message.h"
-#include "tests/support/function_rig.h"
+#include "tests/fuzz/function_fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -27,16 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MESSAGE_MAX 255
 #define MEMORY "{\"outside\": [\"b\"], \"memory_mb\": 8}"
 
-static const char *const ports[] = {"a", "b", "c", "d"};
-static const uint8_t macs[RIG_PORTS][6] = {{2, 1}, {2, 2}, {2, 3}, {2, 4}};
 static const uint16_t mtus[RIG_PORTS] = {1500, 1500, 1500, 1500};
-static const struct cv_nf_env env = {.name = "fuzzed",
-	.workers = 1,
-	.socket = -1,
-	.ports = ports,
-	.macs = macs,
-	.mtus = mtus,
-	.ports_count = RIG_PORTS};
 
 static struct rte_mempool *pool;
 static struct function_rig rig;
@@ -45,14 +32,6 @@ static uint64_t now;
 // The query before: its question, which answers are most often to.
 static uint8_t query_before[MESSAGE_MAX + 1];
 static uint16_t question_len;
-
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "does not hold: %s\n", what);
-	abort();
-}
 
 static uint16_t at_some_time(void *instance, struct cv_nf_worker *worker, struct cv_view *view,
 	uint8_t *verdict, uint16_t n)
@@ -63,22 +42,9 @@ static uint16_t at_some_time(void *instance, struct cv_nf_worker *worker, struct
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char *eal[] = {(*argv)[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m",
-		"256", "-l", "0", "--log-level=error", "--file-prefix=cv-fuzz-cache"};
-	json_t *config = json_loads(MEMORY, 0, NULL);
-	struct cv_error error = {""};
-	void *instance;
-
-	must(rte_eal_init(sizeof(eal) / sizeof(eal[0]), eal) >= 0, "the EAL starts");
-	pool = rte_pktmbuf_pool_create("cache", 1023, 0, 0, 4096, SOCKET_ID_ANY);
-	must(pool != NULL, "there is a pool");
+	pool = fuzz_begin((*argv)[0], "cache");
 	nf = cv_nf_find("cache");
-	must(nf != NULL, "there is such a function");
-	instance = cv_nf_create(nf, config, &env, &error);
-	must(instance != NULL, error.text);
-	cv_nf_start(nf, instance, &env);
-	json_decref(config);
-	rig_begin(&rig, nf, instance, pool);
+	rig_begin(&rig, nf, fuzz_function(nf, MEMORY, mtus), pool);
 	rig.step.process = at_some_time;
 	return 0;
 }

@@ -7,16 +7,12 @@
 //
 // Input: for each packet, 1 byte: 0x80: all bytes of a frame, else 0x40: IPv6, 0x20: it keeps addresses and
 // lengths as they are, 0x1f: the length, in units of 8 bytes; then its bytes, from the IP header.
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <rte_eal.h>
 
 #include "packet/icmp.h"
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
-#include "tests/support/function_rig.h"
+#include "tests/fuzz/function_fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -26,45 +22,17 @@ static const char config[] =
 	"{\"prefix\": \"2001:db8:100::/40\", \"hosts\": [\"10.0.0.0/8\"], \"eam\": [{\"ipv4\":"
 	"\"192.0.2.0/24\", \"ipv6\": \"2001:db9::/120\"}], \"source\": \"203.0.113.1\","
 	"\"source_ipv6\": \"2001:dba::1\", \"icmp_rate\": 1000000, \"clients\": \"100.64.0.0/30\"}";
-static const char *const ports[] = {"a", "b", "c", "d"};
-static const uint8_t macs[RIG_PORTS][6] = {{2, 1}, {2, 2}, {2, 3}, {2, 4}};
 static const uint16_t mtus[RIG_PORTS] = {MTU, MTU, MTU, MTU};
-static const struct cv_nf_env env = {.name = "fuzzed",
-	.workers = 1,
-	.socket = -1,
-	.ports = ports,
-	.macs = macs,
-	.mtus = mtus,
-	.ports_count = RIG_PORTS};
 
 static struct rte_mempool *pool;
 static struct function_rig rig;
 
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "does not hold: %s\n", what);
-	abort();
-}
-
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char *eal[] = {(*argv)[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m",
-		"256", "-l", "0", "--log-level=error", "--file-prefix=cv-fuzz-nat64"};
 	const struct cv_nf *nf = cv_nf_find("nat64");
-	json_t *json = json_loads(config, 0, NULL);
-	struct cv_error error = {""};
-	void *instance;
 
-	must(rte_eal_init(sizeof(eal) / sizeof(eal[0]), eal) >= 0, "the EAL starts");
-	pool = rte_pktmbuf_pool_create("nat64", 1023, 0, 0, 4096, SOCKET_ID_ANY);
-	must(pool != NULL && nf != NULL && json != NULL, "there is a function");
-	instance = cv_nf_create(nf, json, &env, &error);
-	must(instance != NULL, error.text);
-	cv_nf_start(nf, instance, &env);
-	json_decref(json);
-	rig_begin(&rig, nf, instance, pool);
+	pool = fuzz_begin((*argv)[0], "nat64");
+	rig_begin(&rig, nf, fuzz_function(nf, config, mtus), pool);
 	return 0;
 }
 

@@ -12,17 +12,13 @@
 // Input: for each packet, 1 byte: the port that it came in by, and whether its IPv4 header's checksum
 // is made good and it is sent to the port's MAC address; 1 byte: its length; 1 byte: how often that
 // length; then its bytes. A tick follows each.
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <rte_eal.h>
 
 #include "packet/ether.h"
 #include "packet/icmp.h"
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
-#include "tests/support/function_rig.h"
+#include "tests/fuzz/function_fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -36,46 +32,17 @@ static const char text[] =
 	"{\"prefix\": \"::/0\", \"via\": \"fe80::1\", \"dev\": \"b\"},"
 	"{\"prefix\": \"10.6.0.0/16\", \"dev\": \"c\"}],"
 	"\"neighbour_entries\": 16, \"icmp_rate\": 1000000}";
-static const char *const ports[] = {"a", "b", "c", "d"};
-static const uint8_t macs[RIG_PORTS][6] = {{2, 1}, {2, 2}, {2, 3}, {2, 4}};
 static const uint16_t mtus[RIG_PORTS] = {1500, 300, 1500, 1500};
-static const struct cv_nf_env env = {.name = "fuzzed",
-	.workers = 1,
-	.socket = -1,
-	.ports = ports,
-	.macs = macs,
-	.mtus = mtus,
-	.ports_count = RIG_PORTS};
 
 static struct rte_mempool *pool;
 static const struct cv_nf *nf;
 static struct function_rig rig;
 
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "does not hold: %s\n", what);
-	abort();
-}
-
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char *eal[] = {(*argv)[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m",
-		"256", "-l", "0", "--log-level=error", "--file-prefix=cv-fuzz-network"};
-	json_t *config = json_loads(text, 0, NULL);
-	struct cv_error error = {""};
-	void *instance;
-
-	must(rte_eal_init(sizeof(eal) / sizeof(eal[0]), eal) >= 0, "the EAL starts");
-	pool = rte_pktmbuf_pool_create("network", 1023, 0, 0, 4096, SOCKET_ID_ANY);
+	pool = fuzz_begin((*argv)[0], "network");
 	nf = cv_nf_find("router");
-	must(pool != NULL && nf != NULL && config != NULL, "there is a router");
-	instance = cv_nf_create(nf, config, &env, &error);
-	must(instance != NULL, error.text);
-	json_decref(config);
-	cv_nf_start(nf, instance, &env);
-	rig_begin(&rig, nf, instance, pool);
+	rig_begin(&rig, nf, fuzz_function(nf, text, mtus), pool);
 	return 0;
 }
 
@@ -115,7 +82,7 @@ static void receive(const uint8_t *head, const uint8_t *bytes, uint16_t len)
 	if (len >= CV_ETHER_LEN) // the same packet, longer: what is fragmented
 		len = (uint16_t)RTE_MIN(len * (1u + head[2] % 16), 1600u);
 	if (head[0] & 0x40 && len >= CV_ETHER_LEN)
-		memcpy(packet, macs[in], CV_MAC_LEN);
+		memcpy(packet, fuzz_macs[in], CV_MAC_LEN);
 	cv_view_set(&view, packet, len);
 	if (head[0] & 0x80 && view.proto == CV_PROTO_IPV4 && len >= view.l3 + CV_IPV4_LEN) {
 		struct cv_ipv4 *ip = (struct cv_ipv4 *)(packet + view.l3);

@@ -8,14 +8,10 @@
 //
 // Input: for each packet, 1 byte: how its first bytes are made, so that it is found at all (RAW, or one of the
 // transports with a header whose path is in the table); 1 byte: its length; then its bytes.
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <rte_eal.h>
-
 #include "nf/nsh/header.h"
-#include "tests/support/function_rig.h"
+#include "tests/fuzz/function_fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,16 +30,7 @@ static const char encap[] =
 	"{\"path\": 1, \"index\": 3, \"mac\": \"02:00:00:00:00:09\","
 	" \"tlvs\": [{\"metadata_class\": 1, \"type\": 1, \"value\": \"00\"}],"
 	" \"vxlan_gpe\": {\"src\": \"::1\", \"dst\": \"::2\", \"vni\": 5}}]}";
-static const char *const ports[] = {"a", "b", "c", "d"};
-static const uint8_t macs[RIG_PORTS][6] = {{2, 1}, {2, 2}, {2, 3}, {2, 4}};
 static const uint16_t mtus[RIG_PORTS] = {1500, 1500, 1500, 1500};
-static const struct cv_nf_env env = {.name = "fuzzed",
-	.workers = 1,
-	.socket = -1,
-	.ports = ports,
-	.macs = macs,
-	.mtus = mtus,
-	.ports_count = RIG_PORTS};
 
 // Transports by the first byte; a header of path 1 follows all but RAW.
 enum { RAW, ETHERNET, TAGGED, VXLAN, VXLAN_V6, KINDS };
@@ -52,29 +39,6 @@ static struct rte_mempool *pool;
 static struct function_rig rig;
 static struct cv_nf_counters counters[4];
 static struct cv_step steps[4];
-
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "does not hold: %s\n", what);
-	abort();
-}
-
-static void *make(const char *name, const char *text)
-{
-	const struct cv_nf *nf = cv_nf_find(name);
-	json_t *config = json_loads(text, 0, NULL);
-	struct cv_error error = {""};
-	void *instance;
-
-	must(nf != NULL && config != NULL, "there is such a function");
-	instance = cv_nf_create(nf, config, &env, &error);
-	must(instance != NULL, error.text);
-	cv_nf_start(nf, instance, &env);
-	json_decref(config);
-	return instance;
-}
 
 // It knows nothing of NSH. It may see anything, and makes it longer or shorter.
 static uint16_t resize(void *instance, struct cv_nf_worker *worker, struct cv_view *view,
@@ -98,21 +62,21 @@ static uint16_t resize(void *instance, struct cv_nf_worker *worker, struct cv_vi
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char *eal[] = {(*argv)[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m",
-		"256", "-l", "0", "--log-level=error", "--file-prefix=cv-fuzz-nsh"};
 	const struct cv_nf *nsh, *encaps;
 	void *instance;
 
-	must(rte_eal_init(sizeof(eal) / sizeof(eal[0]), eal) >= 0, "the EAL starts");
-	pool = rte_pktmbuf_pool_create("nsh", 1023, 0, 0, 4096, SOCKET_ID_ANY);
-	must(pool != NULL, "there is a pool");
+	pool = fuzz_begin((*argv)[0], "nsh");
 	nsh = cv_nf_find("nsh");
 	encaps = cv_nf_find("nsh_encap");
-	instance = make("nsh", table);
-	steps[0] = (struct cv_step){nsh->process, instance, &counters[0], NULL};
-	steps[1] = (struct cv_step){resize, NULL, &counters[1], NULL};
-	steps[2] = (struct cv_step){nsh->process, instance, &counters[2], NULL};
-	steps[3] = (struct cv_step){encaps->process, make("nsh_encap", encap), &counters[3], NULL};
+	instance = fuzz_function(nsh, table, mtus);
+	steps[0] = (struct cv_step){
+		.process = nsh->process, .instance = instance, .counters = &counters[0]};
+	steps[1] = (struct cv_step){.process = resize, .counters = &counters[1]};
+	steps[2] = steps[0];
+	steps[2].counters = &counters[2];
+	steps[3] = (struct cv_step){.process = encaps->process,
+		.instance = fuzz_function(encaps, encap, mtus),
+		.counters = &counters[3]};
 	rig_begin(&rig, nsh, instance, pool);
 	rig.path = (struct cv_path){.length = 4, .steps = steps};
 	return 0;

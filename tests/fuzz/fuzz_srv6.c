@@ -8,15 +8,11 @@
 // Input: for each packet, 1 byte: the SID that it is sent to, and whether it begins with a segment routing
 // header; 1 byte: its length; then its bytes, behind the IPv6 header. Or, with the highest bit, all bytes of
 // a frame.
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <rte_eal.h>
 
 #include "nf/srv6/header.h"
 #include "packet/icmp.h"
-#include "tests/support/function_rig.h"
+#include "tests/fuzz/function_fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -38,53 +34,24 @@ static const char encap[] =
 	"{\"match\": {\"proto\": 6}, \"behaviour\": \"encaps-red\", \"segments\":"
 	"  [\"2001:db8:1::1\"]" MAC ","
 	"{\"behaviour\": \"encaps-l2\", \"segments\": [\"2001:db8:1::1\", \"2001:db8:1::2\"]}]}";
-static const char *const ports[] = {"a", "b", "c", "d"};
-static const uint8_t macs[RIG_PORTS][6] = {{2, 1}, {2, 2}, {2, 3}, {2, 4}};
 static const uint16_t mtus[RIG_PORTS] = {1500, 1500, 1500, 1500};
-static const struct cv_nf_env env = {.name = "fuzzed",
-	.workers = 1,
-	.socket = -1,
-	.ports = ports,
-	.macs = macs,
-	.mtus = mtus,
-	.ports_count = RIG_PORTS};
 
 static struct rte_mempool *pool;
 static struct function_rig rig;
 static struct cv_nf_counters counters[2];
 static struct cv_step steps[2];
 
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "does not hold: %s\n", what);
-	abort();
-}
-
 static struct cv_step make(const char *name, const char *text, struct cv_nf_counters *counter)
 {
 	const struct cv_nf *nf = cv_nf_find(name);
-	json_t *config = json_loads(text, 0, NULL);
-	struct cv_error error = {""};
-	void *instance;
+	void *instance = fuzz_function(nf, text, mtus);
 
-	must(nf != NULL && config != NULL, "there is such a function");
-	instance = cv_nf_create(nf, config, &env, &error);
-	must(instance != NULL, error.text);
-	cv_nf_start(nf, instance, &env);
-	json_decref(config);
 	return (struct cv_step){.process = nf->process, .instance = instance, .counters = counter};
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char *eal[] = {(*argv)[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m",
-		"256", "-l", "0", "--log-level=error", "--file-prefix=cv-fuzz-srv6"};
-
-	must(rte_eal_init(sizeof(eal) / sizeof(eal[0]), eal) >= 0, "the EAL starts");
-	pool = rte_pktmbuf_pool_create("srv6", 1023, 0, 0, 4096, SOCKET_ID_ANY);
-	must(pool != NULL, "there is a pool");
+	pool = fuzz_begin((*argv)[0], "srv6");
 	steps[0] = make("srv6", sids, &counters[0]);
 	steps[1] = make("srv6_encap", encap, &counters[1]);
 	rig_begin(&rig, cv_nf_find("srv6"), steps[0].instance, pool);

@@ -9,16 +9,11 @@
 // Input: operations, each a byte of which the low two bits say what it is; bit 2 is the port:
 //   0 a packet: a byte of length, its bytes      1 a packet made of two bytes (see make_packet())
 //   2 the answer to the last that left           3 time passes, a byte of tenths of a second
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <rte_cycles.h>
-#include <rte_eal.h>
-
-#include "tests/support/function_rig.h"
 
 #include "flow/path.h"
 #include "packet/ipv4.h"
+#include "tests/fuzz/function_fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -63,14 +58,6 @@ static struct cv_flow_zone *zone;
 static struct rte_mempool *pool;
 static struct function_rig rig;
 
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "does not hold: %s\n", what);
-	abort();
-}
-
 static void make_function(unsigned i)
 {
 	static const char *const ports[] = {"in", "out"};
@@ -98,15 +85,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	const struct cv_flow_limits limits = {
 		.max = 64, .max_ipv6 = 64, .timeouts_s = {2, 6, 1, 1, 3, 1, 6, 1}};
-	char *eal[] = {(*argv)[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m",
-		"256", "-l", "0", "--log-level=error", "--file-prefix=cv-fuzz-translate"};
 	static const uint8_t order[FUNCTIONS] = {0, 1, 2};
 	struct cv_nf_counters *of[FUNCTIONS] = {&counters[0], &counters[1], &counters[2]};
 	struct cv_error error = {""};
 
-	must(rte_eal_init(sizeof(eal) / sizeof(eal[0]), eal) >= 0, "the EAL starts");
-	pool = rte_pktmbuf_pool_create("translate", 1023, 0, 0, 4096, SOCKET_ID_ANY);
-	must(pool != NULL, "there is a pool");
+	pool = fuzz_begin((*argv)[0], "translate");
 	for (unsigned i = 0; i < FUNCTIONS; i++)
 		make_function(i);
 	zone = cv_flow_zone_create(members, FUNCTIONS, &limits, rte_get_tsc_hz(), &error);

@@ -7,19 +7,15 @@
 //
 // Input: for each packet, 1 byte: how it comes; 1 byte: its length; then its bytes. How: 0x80 from outside;
 // then 0x40: they are encrypted, as ESP of the association that the lowest bit says.
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <rte_eal.h>
-
 #include "nf/vpn/vpn.h"
 #include "packet/ipv4.h"
 #include "packet/ipv6.h"
-#include "tests/support/function_rig.h"
+#include "tests/fuzz/function_fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,50 +39,24 @@ static const char config[] =
 	"{\"match\": {\"proto\": \"tcp\"}, \"action\": \"bypass\"},"
 	"{\"match\": {\"proto\": \"sctp\"}, \"action\": \"discard\"},"
 	"{\"name\": \"rest\", \"match\": {}}]}";
-static const char *const ports[] = {"a", "b", "c", "d"};
-static const uint8_t macs[RIG_PORTS][6] = {{2, 1}, {2, 2}, {2, 3}, {2, 4}};
 static const uint16_t mtus[RIG_PORTS] = {576, 576, 576, 576};
-static const struct cv_nf_env env = {.name = "fuzzed",
-	.workers = 1,
-	.socket = -1,
-	.ports = ports,
-	.macs = macs,
-	.mtus = mtus,
-	.ports_count = RIG_PORTS};
 
 static struct rte_mempool *pool;
 static struct function_rig rig;
 static struct cv_vpn *vpn;
 static struct cv_cipher cipher;
 
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "does not hold: %s\n", what);
-	abort();
-}
-
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char *eal[] = {(*argv)[0], "--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m",
-		"256", "-l", "0", "--log-level=error", "--file-prefix=cv-fuzz-vpn"};
 	const struct cv_nf *nf = cv_nf_find("vpn");
 	const int fd = memfd_create("sas", MFD_CLOEXEC);
-	struct cv_error error = {""};
 	char path[32], text[1024];
-	json_t *json;
 
-	must(rte_eal_init(sizeof(eal) / sizeof(eal[0]), eal) >= 0, "the EAL starts");
-	pool = rte_pktmbuf_pool_create("vpn", 1023, 0, 0, 4096, SOCKET_ID_ANY);
-	must(pool != NULL && write(fd, sas, sizeof(sas) - 1) > 0, "there is memory");
+	pool = fuzz_begin((*argv)[0], "vpn");
+	must(write(fd, sas, sizeof(sas) - 1) > 0, "there is memory");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	snprintf(text, sizeof(text), config, path);
-	json = json_loads(text, 0, NULL);
-	vpn = cv_nf_create(nf, json, &env, &error);
-	must(vpn != NULL, error.text);
-	cv_nf_start(nf, vpn, &env);
-	json_decref(json);
+	vpn = fuzz_function(nf, text, mtus);
 	cipher = vpn->sa[0].state->cipher;
 	rig_begin(&rig, nf, vpn, pool);
 	return 0;
