@@ -56,14 +56,14 @@ class Namespace(Scope):
         """Run a shell script inside; return what it printed. Raises ConvoyError at an error."""
         return shell(script, self.command("sh", "-es"))
 
-    def tcp_socket(self) -> socket.socket:
-        """Return a TCP socket (IPv4) that is inside, whoever uses it. Raises ConvoyError."""
+    def tcp_socket(self, family: int = socket.AF_INET) -> socket.socket:
+        """Return a TCP socket that is inside, whoever uses it. Raises ConvoyError."""
         made: list[socket.socket] = []
 
         def make() -> None:  # a thread enters alone, and ends there
             with Path(f"/proc/{self.pid}/ns/net").open("rb") as net:
                 if _libc.setns(net.fileno(), _CLONE_NEWNET) == 0:
-                    made.append(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+                    made.append(socket.socket(family, socket.SOCK_STREAM))
 
         thread = threading.Thread(target=make)
         thread.start()

@@ -11,9 +11,10 @@ from convoy.host.initramfs import Initramfs, module_files
 from convoy.host.process import Process
 from convoy.host.scope import Scope
 
+MAC = "02:00:00:00:00:02"
 BOOT_DEADLINE_S = 120.0  # without KVM every instruction is emulated
 _MODULES = ("virtio_pci", "virtio_net")
-_APPLETS = ("sh", "mount", "insmod", "ip", "ping", "poweroff", "cat")
+_APPLETS = ("sh", "mount", "insmod", "ip", "ping", "poweroff", "cat", "grep", "nc", "sleep")
 _READY = "machine: ready"
 _INIT = """\
 #!/bin/sh
@@ -49,11 +50,22 @@ def missing() -> str:
 class Machine(Scope):
     """A virtual machine behind a vhost-user socket. Use it with `with`."""
 
-    def __init__(self, socket: Path, address: str, folder: Path) -> None:
-        """Boot it, and wait until it answers. address: its interface's, with the prefix."""
+    def __init__(
+        self,
+        socket: Path,
+        address: str,
+        folder: Path,
+        modules: tuple[str, ...] = (),
+        programs: tuple[str, ...] = (),
+    ) -> None:
+        """Boot it, and wait until it answers. address: its interface's, with the prefix.
+
+        modules, programs: what it has beside its own; programs of a busybox's name are in /bin.
+        """
         image = guest.kernel()
         assert image is not None, "ask missing() first"
-        (folder / "initramfs").write_bytes(_files(image, address))
+        files = _files(image, address, _MODULES + modules, programs)
+        (folder / "initramfs").write_bytes(files)
         accelerator = "kvm" if vm.kvm_works() else "tcg"
         # Emulated, this QEMU (7.2) crashes when the guest masks a vector of the control queue.
         vectors = "" if accelerator == "kvm" else ",vectors=0"
@@ -68,7 +80,7 @@ class Machine(Scope):
                 "-append", "console=ttyS0 quiet panic=-1",
                 "-chardev", f"socket,id=c,path={socket}",
                 "-netdev", "vhost-user,id=n,chardev=c",
-                "-device", f"virtio-net-pci,netdev=n,mac=02:00:00:00:00:02{vectors}",
+                "-device", f"virtio-net-pci,netdev=n,mac={MAC}{vectors}",
                 "-serial", "stdio",
             ],
             takes_input=True,
@@ -98,7 +110,7 @@ class Machine(Scope):
         self._process.close()
 
 
-def _files(image: Path, address: str) -> bytes:
+def _files(image: Path, address: str, modules: tuple[str, ...], programs: tuple[str, ...]) -> bytes:
     made = Initramfs()
     made.console()
     for folder in ("proc", "sys", "dev", "tmp"):
@@ -106,9 +118,10 @@ def _files(image: Path, address: str) -> bytes:
     made.program("busybox")
     for applet in _APPLETS:
         made.link(f"bin/{applet}", "busybox")
-    made.program("iperf3")
+    for program in ("iperf3", *programs):
+        made.program(program)
     made.mirror(guest.LIBGCC)
-    files = module_files(guest.modules_of(image), _MODULES)
+    files = module_files(guest.modules_of(image), modules)
     for file in files:
         made.copy(file, f"modules/{file.name}")
     made.file("modules/order", "\n".join(file.name for file in files).encode() + b"\n")
