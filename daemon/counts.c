@@ -117,6 +117,28 @@ static void add_sizes(uint64_t *sizes, const struct cv_frame_counters *counters)
 		sizes[n] += cv_counted(&counters->sizes[n]);
 }
 
+// Convoys to each NFI-ID that a chain of the port matches, {"7": 4711}.
+static json_t *nfis_of(const struct cv_node *node, unsigned port)
+{
+	const struct cv_plan *plan = node->plan;
+	json_t *object = json_object();
+
+	for (unsigned i = 0; i < plan->chains_count; i++) {
+		const struct cv_plan_chain *chain = &plan->chains[i];
+		uint64_t convoys = 0;
+		char key[8];
+
+		if (chain->nfi < 0 || chain->in != port)
+			continue;
+		for (unsigned w = 0; w < plan->workers_count; w++)
+			convoys += cv_counted(&node->convoy_rx[port * plan->workers_count + w]
+						       .nfi_convoys[chain->nfi]);
+		snprintf(key, sizeof(key), "%u", (unsigned)chain->nfi);
+		set(object, key, convoys);
+	}
+	return object;
+}
+
 // What a port that carries convoys received.
 static void set_convoys(json_t *object, const struct cv_node *node, unsigned port)
 {
@@ -134,6 +156,7 @@ static void set_convoys(json_t *object, const struct cv_node *node, unsigned por
 		json_object_set_new(object, "expanded", compression_of(&compression));
 	json_object_set_new(object, "convoys", frames_of(sizes));
 	json_object_set_new(object, "convoy_sizes", histogram_of(sizes));
+	json_object_set_new(object, "convoys_by_nfi", nfis_of(node, port));
 	for (unsigned why = CV_CONVOY_FRAGMENTED; why < CV_CONVOY_REASONS; why++) {
 		uint64_t sum = 0;
 

@@ -99,6 +99,20 @@ static void add_sizes(struct additions *to, uint64_t *sizes, const json_t *objec
 	}
 }
 
+// Convoys by NFI-ID: {"7": 4711}.
+static void add_nfis(struct additions *to, uint64_t *convoys, const json_t *object)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
+		const unsigned long nfi = strtoul(key, NULL, 10);
+
+		if (nfi < CV_NFIS)
+			add_value(to, &convoys[nfi], value);
+	}
+}
+
 // Receptions by their most frames: {"1": 12, "4": 4711}.
 static void add_bursts(struct additions *to, uint64_t *bursts, const json_t *object)
 {
@@ -139,6 +153,8 @@ static void add_port(
 		return;
 	frames = &node->rx_frames[port * node->plan->workers_count];
 	add_sizes(to, frames->sizes, json_object_get(object, "convoy_sizes"));
+	add_nfis(to, node->convoy_rx[port * node->plan->workers_count].nfi_convoys,
+		json_object_get(object, "convoys_by_nfi"));
 	add_compression(to, &frames->compression, json_object_get(object, "expanded"));
 	for (unsigned why = CV_CONVOY_FRAGMENTED; why < CV_CONVOY_REASONS; why++)
 		add(to, &frames->refused[why], json_object_get(object, "convoys_refused"),

@@ -226,6 +226,11 @@ static int make_convoys(struct cv_node *node, struct cv_error *error)
 		to->copies = node->ports[i / plan->workers_count]->rx_views != NULL;
 		to->counters = &node->rx_frames[i];
 		to->pool = node->pool;
+		if (from->carries) {
+			to->nfi_convoys = calloc(CV_NFIS, sizeof(*to->nfi_convoys));
+			if (to->nfi_convoys == NULL)
+				return -ENOMEM;
+		}
 		to->expander = from->expander;
 		for (unsigned j = 0; j < to->expander.dictionaries_count; j++)
 			cv_dictionary_hold(to->expander.dictionaries[j]);
@@ -237,9 +242,11 @@ static void free_convoy_rx(struct cv_node *node)
 {
 	const size_t count = node->plan->ports_count * node->plan->workers_count;
 
-	for (size_t i = 0; node->convoy_rx != NULL && i < count; i++)
+	for (size_t i = 0; node->convoy_rx != NULL && i < count; i++) {
+		free(node->convoy_rx[i].nfi_convoys);
 		for (unsigned j = 0; j < node->convoy_rx[i].expander.dictionaries_count; j++)
 			cv_dictionary_release(node->convoy_rx[i].expander.dictionaries[j]);
+	}
 	free(node->convoy_rx);
 }
 

@@ -64,8 +64,25 @@ static struct cv_source *source_of(
 	return source;
 }
 
+// From now on convoys are received with the source's own classifier.
+static int add_nfi(struct cv_source *source, uint16_t nfi, uint8_t class)
+{
+	if (source->by_nfi == NULL) {
+		source->by_nfi = malloc(sizeof(*source->by_nfi));
+		if (source->by_nfi == NULL)
+			return -ENOMEM;
+		*source->by_nfi = *source->convoys;
+		source->by_nfi->by_nfi = &source->classifier;
+		source->convoys = source->by_nfi;
+	}
+	return cv_classifier_add_nfi(&source->classifier, nfi, class);
+}
+
 static int add_class(struct cv_source *source, const struct cv_plan_chain *chain, uint8_t class)
 {
+	// A ring's packets all have the chain that it is of.
+	if (chain->nfi >= 0)
+		return source->ring != NULL ? 0 : add_nfi(source, (uint16_t)chain->nfi, class);
 	switch (chain->match.kind) {
 	case CV_SCID_VLAN:
 		return cv_classifier_add_vlan(&source->classifier, chain->match.id, class);
@@ -204,8 +221,9 @@ static int add_to_source(
 	rc = add_class(source, chain, (uint8_t)source->paths_count);
 	source->paths_count++;
 	// A chain that takes every packet of its port needs no classifying; nor does a ring.
-	source->one_path = source->paths_count == 1 &&
-			   (source->ring != NULL || chain->match.kind == CV_SCID_NONE);
+	source->one_path =
+		source->paths_count == 1 &&
+		(source->ring != NULL || (chain->match.kind == CV_SCID_NONE && chain->nfi < 0));
 	// Chains that share a port must not hold each other up, unless the port can wait for ever.
 	source->waits =
 		source->paths_count == 1 || (source->port != NULL && source->port->ended != NULL);
@@ -336,6 +354,7 @@ static void free_sources(struct cv_worker *worker)
 
 		free(source->paths);
 		cv_classifier_free(&source->classifier);
+		free(source->by_nfi);
 	}
 	free(worker->sources);
 	free(worker->ticks);

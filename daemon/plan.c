@@ -122,16 +122,39 @@ static int read_function(const struct cv_where *at, const char *key, const json_
 	return 0;
 }
 
+struct chain_match {
+	int32_t nfi;
+	struct cv_plan_scid scid;
+};
+
+// An SC-ID, or {"nfi": 7}.
+static int read_match(const struct cv_where *at, const char *key, const json_t *value, void *of)
+{
+	static const struct cv_param params[] = {
+		{"nfi", CV_INTEGER, CV_AT(struct chain_match, nfi), .high = UINT16_MAX},
+		{0},
+	};
+	const struct cv_where here = cv_where_key(at, key);
+	struct chain_match *to = of;
+
+	to->nfi = -1;
+	if (json_object_get(value, "nfi") == NULL)
+		return cv_plan_scid_read(at, key, value, &to->scid);
+	if (json_object_size(value) > 1)
+		return cv_where_error(&here, "nfi: give it alone: it says where packets go");
+	return cv_params_read(&here, value, params, to);
+}
+
 static int read_chain(const struct cv_where *at, const char *key, const json_t *value, void *of)
 {
 	struct keys {
 		const char *name, *in, *out;
-		struct cv_plan_scid match;
+		struct chain_match match;
 	} keys;
 	static const struct cv_param params[] = {
 		CV_PLAN_NAME(struct keys, name),
 		{"match", CV_CUSTOM, CV_AT(struct keys, match), .required = true,
-			.read = cv_plan_scid_read},
+			.read = read_match},
 		{"in", CV_TEXT, CV_AT(struct keys, in)},
 		{"out", CV_TEXT, CV_AT(struct keys, out), .required = true},
 		{0},
@@ -144,15 +167,17 @@ static int read_chain(const struct cv_where *at, const char *key, const json_t *
 		cv_plan_find_port(plan, at, "out", keys.out, &to->out) != 0)
 		return -EINVAL;
 	to->name = keys.name;
-	to->match = keys.match;
+	to->match = keys.match.scid;
+	to->nfi = keys.match.nfi;
 	to->from_outputs = keys.in == NULL;
-	if (to->from_outputs && to->match.kind != CV_SCID_NONE)
+	if (to->from_outputs && (to->match.kind != CV_SCID_NONE || to->nfi >= 0))
 		return cv_where_error(at, "match: only a chain that has a port in has one");
 	if (cv_plan_find_chain(plan, to->name) >= 0)
 		return cv_where_error(at, "name: there are two chains \"%s\"", to->name);
 	for (const struct cv_plan_chain *other = plan->chains; other < to; other++)
 		if (!to->from_outputs && !other->from_outputs && other->in == to->in &&
-			other->match.kind == to->match.kind && other->match.id == to->match.id)
+			other->nfi == to->nfi && other->match.kind == to->match.kind &&
+			other->match.id == to->match.id)
 			return cv_where_error(at,
 				"match: chain \"%s\" matches the same packets of port \"%s\"",
 				other->name, keys.in);
@@ -241,6 +266,21 @@ static int check_controllers(const struct cv_plan *plan, const struct cv_where *
 	return 0;
 }
 
+// Convoys have NFI-IDs, nothing else has.
+static int check_nfis(const struct cv_plan *plan, const struct cv_where *top)
+{
+	for (unsigned i = 0; i < plan->chains_count; i++) {
+		const struct cv_plan_chain *chain = &plan->chains[i];
+		const struct cv_where at = cv_where_item(top, "chains", i);
+
+		if (chain->nfi >= 0 && !plan->port_convoys[chain->in].carries)
+			return cv_where_error(&at,
+				"match: nfi: port \"%s\" takes no convoys; give it convoys",
+				plan->port_names[chain->in]);
+	}
+	return 0;
+}
+
 // Takes the reference. ports_of: whose ports it has; NULL: its own.
 static struct cv_plan *plan_from_json(json_t *json, const json_error_t *why,
 	const struct cv_plan *ports_of, const char *name, struct cv_error *error)
@@ -262,8 +302,8 @@ static struct cv_plan *plan_from_json(json_t *json, const json_error_t *why,
 	plan->ports_of = ports_of;
 	plan->ports_lent = ports_of != NULL;
 	if (cv_params_read(&top, json, plan_params, plan) == 0 &&
-		check_controllers(plan, &top) == 0 && cv_plan_find_outputs(plan, &top) == 0 &&
-		cv_plan_check_stages(plan, &top) == 0)
+		check_controllers(plan, &top) == 0 && check_nfis(plan, &top) == 0 &&
+		cv_plan_find_outputs(plan, &top) == 0 && cv_plan_check_stages(plan, &top) == 0)
 		return plan;
 	cv_plan_free(plan);
 	return NULL;

@@ -37,6 +37,7 @@ struct cv_plan_function {
 
 struct cv_plan_chain {
 	const char *name;
+	int32_t nfi; // it takes convoys to this NFI-ID; -1: packets by match
 	struct cv_plan_scid match; // CV_SCID_NONE: what no other chain of its port matches
 	bool from_outputs; // its packets come from functions' outputs, not from a port
 	unsigned in, out; // ports; in is 0 where there is none

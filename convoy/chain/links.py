@@ -82,8 +82,16 @@ def _chains(descriptor: Descriptor) -> Iterator[Problem]:
                 yield Problem(
                     (*at, "match"),
                     f"chain '{other}' takes these packets from port '{port}' already",
-                    "give each a vlan or vni of its own",
+                    "give each a vlan, vni or nfi of its own",
                     str(chain.match),
+                )
+            at_port = descriptor.ports.get(port)
+            if chain.match.nfi is not None and at_port is not None and at_port.convoys is None:
+                yield Problem(
+                    (*at, "match", "nfi"),
+                    f"port '{port}' takes no convoys, and nothing else has an NFI-ID",
+                    f"add to port {port}: convoys: {{}}, or match without nfi",
+                    str(chain.match.nfi),
                 )
         if chain.both_ways and chain.from_ == chain.to:
             yield Problem(

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from convoy.base.model import Model, Name
-from convoy.chain.match import ChainMatch
+from convoy.chain.match import Scid
 from convoy.chain.model import Address, File, Mac
 from convoy.frame.dictionary import read_dictionary
 
@@ -52,8 +52,8 @@ class NextHop(Model):
         le=65535,
         description="NFI-ID: the network-function instance there, as it numbers it",
     )
-    for_: list[ChainMatch] = Field(
-        [ChainMatch()],
+    for_: list[Scid] = Field(
+        [Scid()],
         alias="for",
         description="service-chain ids of its packets; default: those of no other next hop; "
         "empty: none but those that a controller gives it",

@@ -83,6 +83,12 @@ REFUSED = Metric(
     "Frames that should be convoys and are none.",
     ("port", "reason"),
 )
+BY_NFI = Metric(
+    Kind.COUNTER,
+    "convoy_port_nfi_convoys",
+    "Received convoys to an NFI-ID that a chain matches.",
+    ("port", "nfi"),
+)
 NEXT_HOP_INFO = Metric(
     Kind.INFO, "convoy_next_hop", "A next hop and its port.", ("next_hop", "port")
 )
@@ -232,6 +238,8 @@ def _add_port(page: Page, labels: str, port: Counts) -> None:
         page.add_histogram(RX_FILL, _sizes(port["convoy_sizes"]), FILL, labels)
         for reason, frames in port["convoys_refused"].items():
             page.add(REFUSED, frames, f"{labels},{label('reason', reason)}")
+        for nfi, convoys in port.get("convoys_by_nfi", {}).items():  # an older node has none
+            page.add(BY_NFI, convoys, f"{labels},{label('nfi', nfi)}")
 
 
 def _add_flows(page: Page, labels: str, table: Counts) -> None:

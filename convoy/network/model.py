@@ -10,7 +10,7 @@ from convoy.base.model import Model, Name, named
 from convoy.chain.descriptor import Memory, Workers
 from convoy.chain.flows import Flows
 from convoy.chain.functions import AnyFunction
-from convoy.chain.match import ChainMatch
+from convoy.chain.match import Scid
 from convoy.chain.model import Address, Mac, Text
 from convoy.chain.openflow import PORT, Controller
 from convoy.chain.ports import AnyPort
@@ -71,7 +71,7 @@ Place = Annotated[str, AfterValidator(_at), Field(examples=["edge/clients"])]
 class Chain(Model):
     """Packets with one SC-ID: in by a node's port, through an instance of each function, out."""
 
-    match: ChainMatch = Field(description="its SC-ID, which its packets already have")
+    match: Scid = Field(description="its SC-ID, which its packets already have")
     from_: Place = Field(alias="from", description="NODE/PORT that its packets come in by")
     to: Place = Field(description="NODE/PORT that they leave by")
     path: list[Name] = Field([], max_length=32, description="functions in order")

@@ -26,23 +26,33 @@ int cv_classifier_add_vlan(struct cv_classifier *classifier, uint16_t vlan, uint
 	return 0;
 }
 
-int cv_classifier_add_vni(struct cv_classifier *classifier, uint32_t vni, uint8_t class)
+static int add_id(struct cv_id_class **ids, unsigned *count, uint32_t id, uint8_t class)
 {
-	struct cv_vni_class *table;
+	struct cv_id_class *table = *ids;
 	unsigned at = 0;
 
-	while (at < classifier->vni_count && classifier->vni[at].vni < vni)
+	while (at < *count && table[at].id < id)
 		at++;
-	if (at < classifier->vni_count && classifier->vni[at].vni == vni)
+	if (at < *count && table[at].id == id)
 		return -EEXIST;
-	table = realloc(classifier->vni, (classifier->vni_count + 1) * sizeof(*table));
+	table = realloc(table, (*count + 1) * sizeof(*table));
 	if (table == NULL)
 		return -ENOMEM;
-	memmove(&table[at + 1], &table[at], (classifier->vni_count - at) * sizeof(*table));
-	table[at] = (struct cv_vni_class){.vni = vni, .class = class};
-	classifier->vni = table;
-	classifier->vni_count++;
+	memmove(&table[at + 1], &table[at], (*count - at) * sizeof(*table));
+	table[at] = (struct cv_id_class){.id = id, .class = class};
+	*ids = table;
+	(*count)++;
 	return 0;
+}
+
+int cv_classifier_add_vni(struct cv_classifier *classifier, uint32_t vni, uint8_t class)
+{
+	return add_id(&classifier->vni, &classifier->vni_count, vni, class);
+}
+
+int cv_classifier_add_nfi(struct cv_classifier *classifier, uint16_t nfi, uint8_t class)
+{
+	return add_id(&classifier->nfi, &classifier->nfi_count, nfi, class);
 }
 
 int cv_classifier_add_rest(struct cv_classifier *classifier, uint8_t class)
@@ -56,26 +66,30 @@ int cv_classifier_add_rest(struct cv_classifier *classifier, uint8_t class)
 void cv_classifier_free(struct cv_classifier *classifier)
 {
 	free(classifier->vni);
-	classifier->vni = NULL;
-	classifier->vni_count = 0;
+	free(classifier->nfi);
+	classifier->vni = classifier->nfi = NULL;
+	classifier->vni_count = classifier->nfi_count = 0;
 }
 
-static uint8_t vni_class(const struct cv_classifier *classifier, uint32_t vni)
+static uint8_t class_of(const struct cv_id_class *ids, unsigned count, uint32_t id)
 {
 	unsigned low = 0;
-	unsigned high = classifier->vni_count;
+	unsigned high = count;
 
 	while (low < high) {
 		unsigned middle = (low + high) / 2;
 
-		if (classifier->vni[middle].vni < vni)
+		if (ids[middle].id < id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low < classifier->vni_count && classifier->vni[low].vni == vni)
-		return classifier->vni[low].class;
-	return CV_CLASS_NONE;
+	return low < count && ids[low].id == id ? ids[low].class : CV_CLASS_NONE;
+}
+
+uint8_t cv_classify_nfi(const struct cv_classifier *classifier, uint16_t nfi)
+{
+	return class_of(classifier->nfi, classifier->nfi_count, nfi);
 }
 
 static uint8_t classify_vxlan(const struct cv_classifier *classifier, struct cv_view *view)
@@ -90,7 +104,8 @@ static uint8_t classify_vxlan(const struct cv_classifier *classifier, struct cv_
 	vxlan = view->data + udp + CV_UDP_LEN;
 	if ((vxlan[0] & VXLAN_FLAG_VNI) == 0)
 		return CV_CLASS_NONE;
-	class = vni_class(classifier, (uint32_t)vxlan[4] << 16 | vxlan[5] << 8 | vxlan[6]);
+	class = class_of(classifier->vni, classifier->vni_count,
+		(uint32_t)vxlan[4] << 16 | vxlan[5] << 8 | vxlan[6]);
 	if (class != CV_CLASS_NONE) {
 		memset(view->data + udp + 6, 0, 2);
 		cv_view_set(view, view->data + inner, view->len - inner);
@@ -99,16 +114,16 @@ static uint8_t classify_vxlan(const struct cv_classifier *classifier, struct cv_
 	return class;
 }
 
-bool cv_classify(
-	const struct cv_classifier *classifier, struct cv_view *views, uint8_t *classes, uint16_t n)
+static CV_INLINE bool classify(const struct cv_classifier *classifier, struct cv_view *views,
+	uint8_t *classes, uint16_t n, bool by_nfi)
 {
 	uint8_t different = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
-		uint8_t class = CV_CLASS_NONE;
+		uint8_t class = by_nfi ? views[i].out : CV_CLASS_NONE;
 		int vlan = classifier->by_vlan ? cv_view_vlan(&views[i]) : -1;
 
-		if (vlan >= 0)
+		if (class == CV_CLASS_NONE && vlan >= 0)
 			class = classifier->vlan[vlan];
 		if (class == CV_CLASS_NONE && classifier->vni_count > 0)
 			class = classify_vxlan(classifier, &views[i]);
@@ -118,4 +133,12 @@ bool cv_classify(
 		different |= class ^ classes[0];
 	}
 	return different == 0;
+}
+
+bool cv_classify(
+	const struct cv_classifier *classifier, struct cv_view *views, uint8_t *classes, uint16_t n)
+{
+	if (CV_UNLIKELY(classifier->nfi_count > 0))
+		return classify(classifier, views, classes, n, true);
+	return classify(classifier, views, classes, n, false);
 }

@@ -97,6 +97,26 @@ static __rte_noinline enum cv_drop_reason refusal_of(
 	return rx->senders_count > 0 ? CV_DROP_UNKNOWN_SENDER : CV_DROP_REASONS;
 }
 
+// Whether a convoy that was walked is taken, as refusal_of() says it. Where chains match NFI-IDs its
+// packets get their class.
+static __rte_noinline enum cv_drop_reason admit(const struct cv_view *frame,
+	const struct cv_convoy *convoy, struct cv_burst *burst, unsigned at,
+	const struct cv_convoy_rx *rx)
+{
+	const enum cv_drop_reason refusal = refusal_of(frame, rx);
+	uint8_t class;
+
+	if (refusal != CV_DROP_REASONS || rx->by_nfi == NULL)
+		return refusal;
+	class = cv_classify_nfi(rx->by_nfi, convoy->nfi);
+	if (class == CV_CLASS_NONE)
+		return CV_DROP_UNKNOWN_NFI;
+	for (unsigned i = 0; i < convoy->count; i++)
+		burst->views[at + i].out = class;
+	cv_count(&rx->nfi_convoys[convoy->nfi], 1);
+	return CV_DROP_REASONS;
+}
+
 // A frame that the walk refused. If it is a compressed one it is expanded into a buffer of its own,
 // which takes the frame's place: that is walked next. CV_DROP_REASONS: done. Else the frame is to be
 // dropped for that, and nothing has changed; a malformed one is counted.
@@ -179,7 +199,7 @@ static __rte_noinline struct lengths measure_each(
 uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames, uint16_t n,
 	uint8_t in, uint8_t out, const struct cv_convoy_rx *rx, struct cv_port_counters *counters)
 {
-	const bool choosy = rx->address.len > 0 || rx->senders_count > 0;
+	const bool choosy = rx->address.len > 0 || rx->senders_count > 0 || rx->by_nfi != NULL;
 	struct cv_buffers *buffers = &burst->buffers;
 	struct lengths lengths = {.shortest = UINT16_MAX};
 	bool dense = false; // the last frame was a convoy of short packets; where one is, more are
@@ -218,8 +238,8 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		convoys = reason == CV_CONVOY_OK;
 		dense = convoys && convoy.count >= DENSE;
 		if (CV_LIKELY(convoys)) {
-			if (choosy && CV_UNLIKELY((refusal = refusal_of(&outer, rx)) !=
-						  CV_DROP_REASONS)) {
+			if (choosy && CV_UNLIKELY((refusal = admit(&outer, &convoy, burst, at,
+							   rx)) != CV_DROP_REASONS)) {
 				refuse(frame, in, refusal, counters);
 				refused++;
 				continue;

@@ -6,6 +6,7 @@
 #ifndef CV_RX_H
 #define CV_RX_H
 
+#include "chain/classify.h"
 #include "chain/path.h"
 #include "compress/compress.h"
 
@@ -26,7 +27,13 @@ struct cv_convoy_rx {
 	struct cv_frame_counters *counters; // this worker's
 	struct cv_expander expander; // of compressed frames; off: they are refused by their type
 	struct rte_mempool *pool; // for what these expand to
+	// Where chains match NFI-IDs: their classes, which views get in place of the port out;
+	// convoys to others are refused. NULL: NFI-IDs are not looked at.
+	const struct cv_classifier *by_nfi;
+	uint64_t *nfi_convoys; // convoys that were taken, this worker's [CV_NFIS], by NFI-ID
 };
+
+#define CV_NFIS (UINT16_MAX + 1u)
 
 // Makes a burst of n <= CV_BURST_MAX received packets, which from now on belong to it. All came
 // in by port in and will leave by port out unless a function says otherwise. A packet in several

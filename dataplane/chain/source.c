@@ -44,6 +44,13 @@ static CV_INLINE void run_path(
 	cv_path_run(path, &worker->paths, burst);
 }
 
+// What views of a port show as the port out until they have a path.
+static CV_INLINE uint8_t first_out(const struct cv_source *source)
+{
+	return CV_UNLIKELY(source->classifier.nfi_count > 0) ? CV_CLASS_NONE
+							     : source->paths[0]->out;
+}
+
 static void run_class(struct cv_worker *worker, const struct cv_source *source, uint8_t class,
 	struct cv_burst *burst)
 {
@@ -147,7 +154,7 @@ static bool take_frames(struct cv_worker *worker, struct cv_source *source, stru
 
 	while (taken < n) {
 		taken += cv_burst_load_convoys(burst, frames + taken, n - taken, source->in,
-			source->paths[0]->out, source->convoys,
+			first_out(source), source->convoys,
 			&worker->paths.ports_counters[source->in]);
 		convoys |= burst->n != burst->buffers.n;
 		packets += burst->n;
@@ -211,8 +218,8 @@ static uint16_t poll_views(
 		disaggregate_views(worker, source, burst, n);
 		return n;
 	}
-	cv_burst_take_views(burst, n, source->in, source->paths[0]->out,
-		&worker->paths.ports_counters[source->in]);
+	cv_burst_take_views(
+		burst, n, source->in, first_out(source), &worker->paths.ports_counters[source->in]);
 	run_source(worker, source, burst);
 	return n;
 }

@@ -32,6 +32,7 @@ struct cv_source {
 	struct cv_ring *ring;
 	bool handed; // it is another worker's handoff; paths by what that knows them by
 	const struct cv_convoy_rx *convoys; // a port's that carries convoys; NULL: it does not
+	struct cv_convoy_rx *by_nfi; // that, if the classifier knows NFI-IDs; else NULL
 	// Polls without a convoy since the last one that came by a port that gives views: after
 	// some, packets are received as views, which is cheaper, until convoys come.
 	uint16_t plain_polls;

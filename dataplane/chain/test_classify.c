@@ -77,6 +77,37 @@ static void classes(void **state)
 	cv_classifier_free(&classifier);
 }
 
+// Where chains match NFI-IDs, what came in a convoy has its class already, and goes first.
+static void classes_by_nfi(void **state)
+{
+	struct packet packets[2] = {packet_make("vlan id=10 ip4 udp"), packet_make("ip4 udp")};
+	struct cv_view views[RTE_DIM(packets)];
+	uint8_t got[RTE_DIM(packets)];
+	struct cv_classifier classifier;
+
+	cv_classifier_init(&classifier);
+	assert_int_equal(cv_classifier_add_vlan(&classifier, 10, 1), 0);
+	assert_int_equal(cv_classifier_add_nfi(&classifier, 65535, 2), 0);
+	assert_int_equal(cv_classifier_add_nfi(&classifier, 0, 3), 0);
+	assert_int_equal(cv_classifier_add_nfi(&classifier, 0, 4), -EEXIST);
+	assert_int_equal(cv_classify_nfi(&classifier, 65535), 2);
+	assert_int_equal(cv_classify_nfi(&classifier, 0), 3);
+	assert_int_equal(cv_classify_nfi(&classifier, 7), CV_CLASS_NONE);
+	for (uint8_t of_convoy = 2; of_convoy <= 3; of_convoy++) {
+		for (size_t i = 0; i < RTE_DIM(packets); i++) {
+			cv_view_set(&views[i], packets[i].bytes, packets[i].len);
+			views[i].out = i == 0 ? of_convoy : CV_CLASS_NONE;
+		}
+		assert_false(cv_classify(&classifier, views, got, RTE_DIM(packets)));
+		assert_int_equal(got[0], of_convoy);
+		assert_int_equal(got[1], CV_CLASS_NONE);
+	}
+	views[0].out = CV_CLASS_NONE; // came alone
+	cv_classify(&classifier, views, got, RTE_DIM(packets));
+	assert_int_equal(got[0], 1);
+	cv_classifier_free(&classifier);
+}
+
 // The tunnel's checksum would not hold after the inner frame is changed.
 static void clears_the_outer_checksum(void **state)
 {
@@ -134,6 +165,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(classes),
+		cmocka_unit_test(classes_by_nfi),
 		cmocka_unit_test(clears_the_outer_checksum),
 		cmocka_unit_test(tells_bursts_of_one_class),
 		cmocka_unit_test(refuses_a_second_class),

@@ -327,14 +327,21 @@ ROWS = [
         "chains:\n",
         "chains:\n  dns: {match: {vlan: 10}, from: left, to: right}\n",
         "web.yaml:10: chains.web.match: vlan 10: chain 'dns' takes these packets from port 'left' "
-        "already; give each a vlan or vni of its own",
+        "already; give each a vlan, vni or nfi of its own",
     ),
     (
         "the same, by the way back",
         "chains:\n",
         "chains:\n  dns: {match: {vlan: 10}, from: right, to: left, both-ways: true}\n",
         "web.yaml:10: chains.web.match: vlan 10: chain 'dns' takes these packets from port 'left' "
-        "already; give each a vlan or vni of its own",
+        "already; give each a vlan, vni or nfi of its own",
+    ),
+    (
+        "an NFI-ID of what is no convoy",
+        "match: {vlan: 10}",
+        "match: {nfi: 10}",
+        "web.yaml:9: chains.web.match.nfi: 10: port 'left' takes no convoys, and nothing else has "
+        "an NFI-ID; add to port left: convoys: {}, or match without nfi",
     ),
     (
         "both ways between one port",
