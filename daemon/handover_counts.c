@@ -276,6 +276,16 @@ uint64_t cv_handover_digest(const json_t *plan)
 	return hash;
 }
 
+uint64_t cv_handover_function_id(const struct cv_node *node, unsigned function)
+{
+	const struct cv_plan_function *of = &node->plan->functions[function];
+	json_t *id = json_pack("[s, s]", of->name, of->nf->name);
+	const uint64_t digest = cv_handover_digest(id);
+
+	json_decref(id);
+	return digest;
+}
+
 static bool are_alike(const struct cv_node_zone *a, const struct cv_node_zone *b)
 {
 	return a->count == b->count &&

@@ -20,6 +20,9 @@ bool cv_handover_add_counts(struct cv_node *node, const json_t *counts);
 // Of a plan.
 uint64_t cv_handover_digest(const json_t *plan);
 
+// Names a function to a node of another plan: by its name and type.
+uint64_t cv_handover_function_id(const struct cv_node *node, unsigned function);
+
 // Names a zone to a node of another plan: by its functions, and which of how many zones of these it is.
 uint64_t cv_handover_zone_id(const struct cv_node *node, unsigned zone);
 

@@ -86,7 +86,8 @@ static int check_ports(const struct giving *it)
 static unsigned stays_by(const struct cv_node *node, const struct cv_node_zone *zone)
 {
 	for (unsigned i = 0; i < zone->count; i++)
-		if (!node->plan->functions[zone->functions[i]].nf->flow->in_slots)
+		if (!node->plan->functions[zone->functions[i]].nf->flow->in_slots &&
+			node->plan->functions[zone->functions[i]].nf->flow->kept == NULL)
 			return zone->functions[i];
 	return zone->functions[0];
 }
@@ -189,6 +190,49 @@ static int give_ports(struct giving *it)
 	return rc;
 }
 
+// With flows that may be lost, those are that more is known of than is in their slots: the new node may not
+// have all of both.
+static bool goes_along(const struct giving *it, const struct cv_flow_zone *zone)
+{
+	return cv_flow_zone_stays(zone) == NULL &&
+	       !(it->how->lose_flows && cv_flow_zone_keeps(zone));
+}
+
+// What a function knows of flows, if some of its flows go along; else NULL.
+static const struct cv_flow_kept *kept_by(const struct giving *it, unsigned function)
+{
+	const struct cv_node *node = it->node;
+	const struct cv_nf_flow *flow = node->plan->functions[function].nf->flow;
+
+	if (flow == NULL || flow->kept == NULL)
+		return NULL;
+	for (unsigned i = 0; i < node->zones_count; i++)
+		for (unsigned j = 0; j < node->zones[i].count; j++)
+			if (node->zones[i].functions[j] == function &&
+				goes_along(it, node->zones[i].zone))
+				return flow->kept;
+	return NULL;
+}
+
+static int give_kept(const struct giving *it)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < it->node->plan->functions_count; i++) {
+		const struct cv_flow_kept *kept = kept_by(it, i);
+		struct cv_handover_message message = {.fds = {.count = 1}};
+
+		if (kept == NULL)
+			continue;
+		message.kept.function = cv_handover_function_id(it->node, i);
+		message.kept.layout = kept->layout(it->node->functions[i]);
+		message.fds.fds[0] = kept->give(it->node->functions[i]);
+		rc = explained(it,
+			cv_handover_send(it->fd, &message, CV_HANDOVER_KEPT, sizeof(message.kept)));
+	}
+	return rc;
+}
+
 static int give_flows(const struct giving *it)
 {
 	int rc = 0;
@@ -199,7 +243,7 @@ static int give_flows(const struct giving *it)
 			.flows = {.zone = cv_handover_zone_id(it->node, i),
 				.may_lose = it->how->lose_flows}};
 
-		if (cv_flow_zone_stays(zone) != NULL)
+		if (!goes_along(it, zone))
 			continue;
 		message.fds.count = 1;
 		message.fds.fds[0] = cv_flow_zone_give(zone);
@@ -211,8 +255,14 @@ static int give_flows(const struct giving *it)
 
 static void freeze_flows(const struct giving *it)
 {
+	for (unsigned i = 0; i < it->node->plan->functions_count; i++) {
+		const struct cv_flow_kept *kept = kept_by(it, i);
+
+		if (kept != NULL)
+			kept->freeze(it->node->functions[i]);
+	}
 	for (unsigned i = 0; i < it->node->zones_count; i++)
-		if (cv_flow_zone_stays(it->node->zones[i].zone) == NULL)
+		if (goes_along(it, it->node->zones[i].zone))
 			cv_flow_zone_freeze(it->node->zones[i].zone);
 }
 
@@ -292,6 +342,8 @@ static int prepare(struct giving *it)
 {
 	int rc = give_ports(it);
 
+	if (rc == 0)
+		rc = give_kept(it);
 	if (rc == 0)
 		rc = give_flows(it);
 	if (rc == 0)

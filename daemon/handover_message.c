@@ -31,6 +31,8 @@ static const struct rule {
 	[CV_HANDOVER_REFUSED] = {"REFUSED", 2, sizeof(((struct cv_error *)NULL)->text), 0},
 	[CV_HANDOVER_FLOWS] = {"FLOWS", sizeof(struct cv_handover_flows),
 		sizeof(struct cv_handover_flows), 1},
+	[CV_HANDOVER_KEPT] = {"KEPT", sizeof(struct cv_handover_kept),
+		sizeof(struct cv_handover_kept), 1},
 };
 
 static const char *name_of(uint32_t type)
@@ -59,6 +61,8 @@ static bool is_right(const struct cv_handover_message *message)
 	case CV_HANDOVER_FLOWS:
 		return message->flows.may_lose <= 1 && message->flows.zero == 0 &&
 		       message->fds.count == 1;
+	case CV_HANDOVER_KEPT:
+		return message->fds.count == 1;
 	case CV_HANDOVER_REFUSED:
 		return ends(message->text, message->header.bytes);
 	default:

@@ -9,6 +9,7 @@
 //   HELLO  ------------------>             of the plan that it takes over from: it must be what runs
 //          <------------------  HELLO
 //          <------------------  PORT ...   peers' sockets and memory; packets still flow
+//          <------------------  KEPT ...   memory of what functions know of flows
 //          <------------------  FLOWS ...  memory that flows are in
 //          <------------------  PREPARED
 //   READY  ------------------>             all is mapped
@@ -29,7 +30,7 @@
 #include "packet/error.h"
 #include "socket/record.h"
 
-#define CV_HANDOVER_PROTOCOL 2 // grows when a node that knows the one before cannot go on
+#define CV_HANDOVER_PROTOCOL 3 // grows when a node that knows the one before cannot go on
 
 enum cv_handover_type {
 	CV_HANDOVER_HELLO = 1, // struct cv_handover_hello
@@ -42,6 +43,7 @@ enum cv_handover_type {
 	CV_HANDOVER_CARRIED, // struct cv_handover_carried
 	CV_HANDOVER_REFUSED, // text
 	CV_HANDOVER_FLOWS, // struct cv_handover_flows, with the file that they are in
+	CV_HANDOVER_KEPT, // struct cv_handover_kept, with a file (struct cv_flow_kept)
 	CV_HANDOVER_TYPES, // behind the last
 };
 
@@ -70,6 +72,11 @@ struct cv_handover_flows {
 	uint32_t zero;
 };
 
+struct cv_handover_kept {
+	uint64_t function; // cv_handover_function_id()
+	uint64_t layout;
+};
+
 struct cv_handover_frozen {
 	uint64_t at_ns; // CLOCK_MONOTONIC
 };
@@ -93,6 +100,7 @@ struct cv_handover_message {
 			uint8_t record[CV_RECORD_BYTES_MAX];
 		};
 		struct cv_handover_flows flows;
+		struct cv_handover_kept kept;
 		struct cv_handover_frozen frozen;
 		struct cv_handover_carried carried;
 		char text[sizeof(((struct cv_error *)NULL)->text)];

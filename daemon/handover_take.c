@@ -23,6 +23,7 @@
 static struct {
 	const json_t *running; // the running node's plan
 	int ports[CV_PORTS_MAX]; // that it has, as ours; -1: it goes with it
+	bool *kept; // by function: what it knows of flows came
 	int from; // process id
 	char version[sizeof(((struct cv_handover_hello *)NULL)->version)];
 	uint64_t gap_ns;
@@ -124,13 +125,71 @@ static int take_port(
 	return rc;
 }
 
-// Says whose flows they were.
-static int about_flows(const struct cv_node *node, const struct cv_node_zone *zone, int rc,
+// Says whose it was.
+static int about_function(const struct cv_node *node, unsigned function, int rc,
 	const struct cv_error *why, struct cv_error *error)
 {
-	cv_error_set(error, "function \"%s\": %s", node->plan->functions[zone->functions[0]].name,
-		why->text);
+	cv_error_set(error, "function \"%s\": %s", node->plan->functions[function].name, why->text);
 	return rc;
+}
+
+// What a function knows of flows.
+static int take_kept(
+	struct cv_node *node, struct cv_handover_message *message, struct cv_error *error)
+{
+	const struct cv_handover_kept *of = &message->kept;
+	const struct cv_flow_kept *kept;
+	struct cv_error why = {""};
+	unsigned i = 0;
+	int rc;
+
+	while (i < node->plan->functions_count && cv_handover_function_id(node, i) != of->function)
+		i++;
+	if (i == node->plan->functions_count) {
+		cv_error_set(error, "a function that knows flows is gone; add --lose-flows");
+		return -EINVAL;
+	}
+	kept = node->plan->functions[i].nf->flow->kept;
+	if (taken.kept[i]) {
+		cv_error_set(error, "the running node tells of the same function twice");
+		return -EPROTO;
+	}
+	if (kept->layout(node->functions[i]) != of->layout) {
+		cv_error_set(&why, "what it knows of flows is kept otherwise by its parameters, or "
+				   "by the new version; add --lose-flows, or restart the node");
+		return about_function(node, i, -EINVAL, &why, error);
+	}
+	rc = kept->take(node->functions[i], message->fds.fds[0], &why);
+	message->fds.count = 0;
+	taken.kept[i] = true;
+	return rc == 0 ? 0 : about_function(node, i, rc, &why, error);
+}
+
+static int check_kept(const struct cv_node *node, struct cv_error *error)
+{
+	for (unsigned i = 0; i < node->plan->functions_count; i++) {
+		struct cv_error why = {""};
+		int rc = 0;
+
+		if (taken.kept[i])
+			rc = node->plan->functions[i].nf->flow->kept->taken(
+				node->functions[i], &why);
+		if (rc != 0)
+			return about_function(node, i, rc, &why, error);
+	}
+	return 0;
+}
+
+// Whether what its functions know of flows came before.
+static bool is_known(const struct cv_node *node, const struct cv_node_zone *zone)
+{
+	for (unsigned i = 0; i < zone->count; i++) {
+		const unsigned f = zone->functions[i];
+
+		if (node->plan->functions[f].nf->flow->kept != NULL && !taken.kept[f])
+			return false;
+	}
+	return true;
 }
 
 static struct cv_node_zone *find_zone(struct cv_node *node, uint64_t id)
@@ -160,12 +219,16 @@ static int take_flows(
 		cv_error_set(error, "the running node tells of the same flows twice");
 		return -EPROTO;
 	}
+	if (!is_known(node, zone)) {
+		cv_error_set(error, "the running node does not tell what functions know of flows");
+		return -EPROTO;
+	}
 	rc = cv_flow_zone_take(zone->zone, message->fds.fds[0], &why);
 	message->fds.count = 0;
 	zone->taken = rc == 0;
 	if (rc == 0 || (rc == -ESTALE && may_lose))
 		return 0;
-	return about_flows(node, zone, rc, &why, error);
+	return about_function(node, zone->functions[0], rc, &why, error);
 }
 
 static int check_flows(struct cv_node *node, struct cv_error *error)
@@ -176,7 +239,7 @@ static int check_flows(struct cv_node *node, struct cv_error *error)
 		const int rc = zone->taken ? cv_flow_zone_taken(zone->zone, &why) : 0;
 
 		if (rc != 0)
-			return about_flows(node, zone, rc, &why, error);
+			return about_function(node, zone->functions[0], rc, &why, error);
 	}
 	return 0;
 }
@@ -195,6 +258,8 @@ static int take_until(struct cv_node *node, int fd, enum cv_handover_type type,
 			rc = take_port(node, message, error);
 		else if (rc == 0 && message->header.type == CV_HANDOVER_FLOWS)
 			rc = take_flows(node, message, error);
+		else if (rc == 0 && message->header.type == CV_HANDOVER_KEPT)
+			rc = take_kept(node, message, error);
 		else
 			goes_on = false;
 		cv_socket_fds_close(&message->fds);
@@ -229,6 +294,9 @@ int cv_handover_take(struct cv_node *node, int fd, struct cv_error *error)
 	struct cv_handover_message message;
 	int rc = greet(fd, error);
 
+	taken.kept = calloc(node->plan->functions_count + 1, sizeof(*taken.kept));
+	if (taken.kept == NULL)
+		return -ENOMEM;
 	if (rc == 0)
 		rc = take_until(node, fd, CV_HANDOVER_PREPARED, &message, error);
 	if (rc == 0)
@@ -328,6 +396,8 @@ int cv_handover_take_over(struct cv_node *node, int fd, struct cv_error *error)
 		rc = check_ports(node, error);
 	}
 	if (rc == 0)
+		rc = check_kept(node, error);
+	if (rc == 0)
 		rc = check_flows(node, error);
 	if (rc == 0)
 		rc = cv_handover_say(fd, CV_HANDOVER_READY);
@@ -368,5 +438,6 @@ void cv_handover_finish(int fd)
 		dup2(taken.outputs[i], STDOUT_FILENO + i);
 		close(taken.outputs[i]);
 	}
+	free(taken.kept);
 	close(fd);
 }

@@ -11,6 +11,7 @@
 #include "flow/fragments.h"
 #include "flow/hash.h"
 #include "flow/path.h"
+#include "flow/ways.h"
 
 struct cv_flow_carried_family {
 	uint32_t used, high, free, cursor; // struct cv_flow_table
@@ -27,6 +28,8 @@ struct cv_flow_carried {
 	struct cv_flow_counters counters;
 	struct cv_flow_secret secret;
 	struct cv_flow_fragments fragments;
+	uint32_t has_ways; // 0: ways is not written
+	struct cv_flow_ways ways;
 };
 
 #endif

@@ -126,14 +126,41 @@ struct cv_flow_homes;
 
 #define CV_FLOW_HOME_BY_TUPLE UINT8_MAX // not rewritten: a hash of both ends says it
 
+// What an instance knows of flows beside their slots, in a file of memory that goes along to an instance
+// of another process (docs/handover.md). Only where one worker has all of its flows.
+struct cv_flow_kept {
+	// What both must have in common for the same bytes to mean the same: a digest.
+	uint64_t (*layout)(const void *instance);
+
+	// The file, which stays the instance's. Packets flow. -1: it does not go along.
+	int (*give)(void *instance);
+
+	// What is known beside the file goes into it. The worker stands still.
+	void (*freeze)(void *instance);
+
+	// The other process, in this order, before the instance sees a packet.
+
+	// A file of the same layout, which still changes, becomes the instance's own, also after an error.
+	// 0; or a negative errno with error set: the instance is to be destroyed.
+	int (*take)(void *instance, int fd, struct cv_error *error);
+
+	// Whether a flow's slot leads to nothing outside of what was taken. NULL: it leads nowhere.
+	bool (*leads_inside)(const void *instance, const void *slot);
+
+	// Whether what came is whole, once it was frozen: the instance goes on with it. As take(). Nothing
+	// is written to the file: the process before may go on.
+	int (*taken)(void *instance, struct cv_error *error);
+};
+
 struct cv_nf_flow {
 	// Bytes of each flow's slot, 0 to CV_FLOW_SLOT_MAX. They are aligned to 8. Slots of functions
 	// with follow() are in the line that a packet reads anyway, as far as they fit.
 	unsigned slot_bytes;
 
-	// An instance of another process goes on with the slots of this one's flows (CV_FLOW_CHANGED): it
-	// needs to know nothing else of them. It sets no way, either.
+	// An instance of another process goes on with the slots of this one's flows (CV_FLOW_CHANGED). It
+	// needs to know nothing else of them, or gets it. Neither: its flows stay.
 	bool in_slots;
+	const struct cv_flow_kept *kept;
 
 	// Whether this instance is stateful: process() is never called then. NULL: always.
 	bool (*is_stateful)(const void *instance);

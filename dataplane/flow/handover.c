@@ -3,6 +3,7 @@
 #include "flow/handover.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <rte_common.h>
@@ -10,7 +11,7 @@
 #include "flow/carried.h"
 #include "flow/zone.h"
 
-#define LAYOUT_VERSION 1 // grows when what is in the memory means something else
+#define LAYOUT_VERSION 2 // grows when what is in the memory means something else
 
 static uint64_t mixed(uint64_t hash, uint64_t value)
 {
@@ -51,12 +52,27 @@ static uint64_t layout_of(const struct cv_flow_zone *zone)
 	return hash;
 }
 
+bool cv_flow_zone_keeps(const struct cv_flow_zone *zone)
+{
+	for (unsigned i = 0; i < zone->members_count; i++)
+		if (zone->members[i].flow->kept != NULL)
+			return true;
+	return false;
+}
+
+static bool goes_along(const struct cv_flow_zone_member *member)
+{
+	const struct cv_flow_kept *kept = member->flow->kept;
+
+	return kept == NULL ? member->flow->in_slots : kept->give(member->instance) >= 0;
+}
+
 const char *cv_flow_zone_stays(const struct cv_flow_zone *zone)
 {
 	if (zone->homes != NULL)
 		return "are shared by several workers, and do not go along";
 	for (unsigned i = 0; i < zone->members_count; i++)
-		if (!zone->members[i].flow->in_slots)
+		if (!goes_along(&zone->members[i]))
 			return "do not go along";
 	if (zone->memory.fd < 0)
 		return "do not go along: this kernel makes no large pages of files";
@@ -89,6 +105,9 @@ void cv_flow_zone_freeze(struct cv_flow_zone *zone)
 	carried->secret = zone->secret;
 	carried->counters = zone->counters;
 	carried->fragments = zone->fragments;
+	carried->has_ways = zone->ways.free_count < CV_FLOW_WAYS_MAX - 1;
+	if (carried->has_ways)
+		carried->ways = zone->ways;
 	carried->groups_count = zone->groups_count;
 	for (unsigned i = 0; i < zone->groups_count; i++)
 		memcpy(carried->order[i], zone->groups[i]->order, sizeof(carried->order[i]));
@@ -103,6 +122,33 @@ static bool leads_inside(const struct cv_flow_table *table)
 			if (table->buckets[i].signature[j] != 0 &&
 				(table->buckets[i].slot[j] & ~CV_FLOW_SECOND) >> 1 >= table->max)
 				return false;
+	return true;
+}
+
+// Whether a slot leads to nothing outside of what its function knows. It may be about to change: then
+// it does a moment later.
+static bool slot_leads_inside(const struct cv_flow_zone_member *member, const void *slot)
+{
+	for (unsigned tries = 0; tries < 100; tries++) {
+		if (member->flow->kept->leads_inside(member->instance, slot))
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
+static bool slots_lead_inside(const struct cv_flow_zone *zone)
+{
+	for (unsigned m = 0; m < zone->members_count; m++) {
+		const struct cv_flow_zone_member *member = &zone->members[m];
+
+		if (member->flow->kept == NULL || member->flow->kept->leads_inside == NULL)
+			continue;
+		for (unsigned v6 = 0; v6 < 2; v6++)
+			for (uint32_t i = 0; i < zone->table[v6].max; i++)
+				if (!slot_leads_inside(member, cv_flow_slot(zone, v6 == 1, i, m)))
+					return false;
+	}
 	return true;
 }
 
@@ -132,7 +178,8 @@ int cv_flow_zone_take(struct cv_flow_zone *zone, int fd, struct cv_error *error)
 	rc = cv_flow_memory_replace(&zone->memory, fd, error);
 	if (rc != 0)
 		return rc;
-	if (leads_inside(&zone->table[0]) && leads_inside(&zone->table[1]))
+	if (leads_inside(&zone->table[0]) && leads_inside(&zone->table[1]) &&
+		slots_lead_inside(zone))
 		return 0;
 	cv_error_set(error, "its flows lead out of their table");
 	return -EPROTO;
@@ -207,13 +254,15 @@ int cv_flow_zone_taken(struct cv_flow_zone *zone, struct cv_error *error)
 {
 	const struct cv_flow_carried *carried = zone->carried;
 	bool is_right = carried->is_whole == 1 && zone->groups_count > 0 &&
+			cv_flow_secret_is_alike(&zone->secret, &carried->secret) &&
 			carried->groups_count <= CV_FLOW_GROUPS_MAX;
 
 	for (unsigned v6 = 0; is_right && v6 < 2; v6++)
 		is_right = is_inside(&zone->table[v6], &carried->family[v6]);
 	for (unsigned i = 0; is_right && i < carried->groups_count; i++)
 		is_right = is_order(zone, carried->order[i]);
-	if (!is_right || !fragments_lead_inside(zone, &carried->fragments)) {
+	if (!is_right || !fragments_lead_inside(zone, &carried->fragments) ||
+		(carried->has_ways && !cv_flow_ways_lead_inside(&carried->ways))) {
 		cv_error_set(error, "its flows did not come whole");
 		return -EPROTO;
 	}
@@ -243,6 +292,8 @@ void cv_flow_zone_adopt(struct cv_flow_zone *zone)
 	zone->secret = carried->secret;
 	zone->counters = carried->counters;
 	zone->fragments = carried->fragments;
+	if (carried->has_ways)
+		zone->ways = carried->ways;
 	for (unsigned i = 0; i < zone->members_count; i++)
 		zone->members[i].changed = ++zone->epoch;
 }

@@ -11,6 +11,9 @@
 #include "flow/path.h"
 #include "packet/error.h"
 
+// Whether a function of it knows more of flows than their slots, which goes along apart (flow/flow.h).
+bool cv_flow_zone_keeps(const struct cv_flow_zone *zone);
+
 // Why its flows cannot go over, in words that go on "its flows ..."; NULL: they can.
 const char *cv_flow_zone_stays(const struct cv_flow_zone *zone);
 
@@ -20,7 +23,8 @@ int cv_flow_zone_give(struct cv_flow_zone *zone);
 // What is beside the flows goes into the file. The worker stands still.
 void cv_flow_zone_freeze(struct cv_flow_zone *zone);
 
-// The other process, in this order; the zone's worker does not run yet, and its groups are there.
+// The other process, in this order; the zone's worker does not run yet, its groups are there, and its
+// functions have what they know of flows.
 
 // The flows are those in a file, which becomes the zone's own, also after an error. They still change. 0;
 // -ESTALE: they are kept in another layout there, and the zone has its own, none; or another negative errno:

@@ -29,6 +29,13 @@ struct cv_flow_secret {
 // A new one from the system's random numbers. Returns 0 or -errno.
 int cv_flow_secret_make(struct cv_flow_secret *secret);
 
+// Whether another process's secret is for the same hash as this one: `aes` may be any byte there.
+static inline bool cv_flow_secret_is_alike(
+	const struct cv_flow_secret *secret, const struct cv_flow_secret *other)
+{
+	return memcmp(&secret->aes, &other->aes, sizeof(other->aes)) == 0;
+}
+
 // Writes a key of 16 bytes in one piece: a hash that reads what several stores wrote waits for them.
 static CV_INLINE void cv_flow_key_write(
 	void *key, uint32_t first, uint32_t second, uint16_t third, uint16_t fourth, uint8_t fifth)

@@ -97,3 +97,20 @@ void cv_flow_ways_give(struct cv_flow_ways *ways, unsigned way)
 	if (way != 0)
 		ways->flows[way]--;
 }
+
+bool cv_flow_ways_lead_inside(const struct cv_flow_ways *ways)
+{
+	unsigned indexed = 0;
+
+	for (unsigned i = 0; i < CV_FLOW_WAYS_INDEX; i++) {
+		if (ways->index[i] >= CV_FLOW_WAYS_MAX)
+			return false;
+		indexed += ways->index[i] != 0;
+	}
+	if (indexed >= CV_FLOW_WAYS_MAX || ways->free_count >= CV_FLOW_WAYS_MAX)
+		return false;
+	for (unsigned i = 0; i < ways->free_count; i++)
+		if (ways->free[i] == 0 || ways->free[i] >= CV_FLOW_WAYS_MAX)
+			return false;
+	return true;
+}

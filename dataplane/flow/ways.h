@@ -36,6 +36,9 @@ void cv_flow_ways_init(struct cv_flow_ways *ways);
 int cv_flow_ways_take(struct cv_flow_ways *ways, const struct cv_flow_way *way, uint32_t now);
 void cv_flow_ways_give(struct cv_flow_ways *ways, unsigned way);
 
+// Whether no place of ways that another process wrote leads out of them, and a search in them ends.
+bool cv_flow_ways_lead_inside(const struct cv_flow_ways *ways);
+
 // Changes in a packet what its flow's way says: bits by their mask first, then the rest. Returns
 // whether it is to be wrapped as well.
 static CV_INLINE bool cv_flow_ways_apply(

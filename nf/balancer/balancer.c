@@ -30,6 +30,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <rte_common.h>
 #include <rte_cycles.h>
@@ -67,6 +69,8 @@ struct balancer {
 	// By family, and whether backends that drain are in it.
 	uint16_t *table[2][2];
 	struct cv_known *known; // shared with the instance that takes this one's place
+	uint64_t runners; // workers, a bit each
+	int file; // that goes along to another process; -1: none was asked for
 	uint16_t number[CV_MAGLEV_BACKENDS_MAX]; // by backend
 	uint16_t at[CV_KNOWN_MAX]; // by number: the backend's index + 1; 0: it is gone
 	uint16_t mtu; // of tunnels
@@ -323,16 +327,6 @@ static void tick(void *instance, struct cv_nf_worker *worker)
 		cv_health_tick(balancer->health, worker);
 }
 
-static const struct cv_nf_flow flow = {
-	.slot_bytes = sizeof(struct slot),
-	.decide = decide,
-	.wrap = wrap,
-	.ended = ended,
-	.other = other,
-	.answers = answers,
-	.home = home,
-};
-
 static int make_table(struct balancer *balancer, bool v6, bool draining, int socket)
 {
 	struct cv_maglev_backend *list = calloc(balancer->config.backends.count, sizeof(*list));
@@ -401,10 +395,29 @@ static int allocate(struct balancer *balancer, const struct cv_nf_env *env, stru
 }
 
 // Numbers the backends, as those that run are.
-static int number(struct balancer *balancer, const struct cv_nf_env *env, struct cv_error *error)
+static int number(struct balancer *balancer, const struct balancer *running, struct cv_error *error)
+{
+	const struct cv_backends *backends = &balancer->config.backends;
+
+	if (cv_known_number(balancer->known, backends, running != NULL ? running->number : NULL,
+		    running != NULL ? running->config.backends.count : 0, balancer->number) != 0) {
+		cv_error_set(error,
+			"backends: flows still go to too many that are gone; add fewer, or wait "
+			"until they have ended");
+		return -ENOSPC;
+	}
+	memset(balancer->at, 0, sizeof(balancer->at));
+	for (unsigned i = 0; i < backends->count; i++)
+		balancer->at[balancer->number[i]] = (uint16_t)(i + 1);
+	return 0;
+}
+
+// What flows know, and the numbers that they know it by.
+static int know(struct balancer *balancer, const struct cv_nf_env *env, struct cv_error *error)
 {
 	const struct balancer *running = env->running;
-	const struct cv_backends *backends = &balancer->config.backends;
+	struct cv_error why = {""};
+	int rc;
 
 	if (running != NULL) {
 		balancer->known = running->known;
@@ -414,24 +427,85 @@ static int number(struct balancer *balancer, const struct cv_nf_env *env, struct
 	}
 	if (balancer->known == NULL)
 		return -ENOMEM;
-	if (cv_known_number(balancer->known, backends, running != NULL ? running->number : NULL,
-		    running != NULL ? running->config.backends.count : 0, balancer->number) != 0) {
-		cv_error_set(error,
-			"%s: backends: flows still go to too many that are gone; add fewer, or "
-			"wait until they have ended",
-			env->name);
-		return -ENOSPC;
-	}
-	for (unsigned i = 0; i < backends->count; i++)
-		balancer->at[balancer->number[i]] = (uint16_t)(i + 1);
+	rc = number(balancer, running, &why);
+	if (rc != 0)
+		cv_error_set(error, "%s: %s", env->name, why.text);
+	return rc;
+}
+
+// The numbers that flows know backends by, and how many go to each, go along to another process. That one may
+// have other backends: they are numbered as after a change.
+static uint64_t layout(const void *instance)
+{
+	return CV_KNOWN_LAYOUT;
+}
+
+static int give(void *instance)
+{
+	struct balancer *balancer = instance;
+
+	if (balancer->file < 0 && __builtin_popcountll(balancer->runners) == 1)
+		balancer->file = memfd_create("convoy-balancer", MFD_CLOEXEC);
+	return balancer->file;
+}
+
+static void freeze(void *instance)
+{
+	const struct balancer *balancer = instance;
+
+	cv_known_write(balancer->known, balancer->file); // refused there if it is not whole
+}
+
+static int take(void *instance, int fd, struct cv_error *error)
+{
+	((struct balancer *)instance)->file = fd;
 	return 0;
 }
+
+static bool leads_inside(const void *instance, const void *slot)
+{
+	return ((const struct slot *)slot)->backend <= CV_KNOWN_MAX;
+}
+
+static int taken(void *instance, struct cv_error *error)
+{
+	struct balancer *balancer = instance;
+
+	if (cv_known_read(balancer->known, balancer->file,
+		    (unsigned)__builtin_ctzll(balancer->runners)) != 0) {
+		cv_error_set(error, "what it knows of backends did not come whole");
+		return -EPROTO;
+	}
+	return number(balancer, NULL, error);
+}
+
+static const struct cv_flow_kept kept_along = {
+	.layout = layout,
+	.give = give,
+	.freeze = freeze,
+	.take = take,
+	.leads_inside = leads_inside,
+	.taken = taken,
+};
+
+static const struct cv_nf_flow flow = {
+	.slot_bytes = sizeof(struct slot),
+	.kept = &kept_along,
+	.decide = decide,
+	.wrap = wrap,
+	.ended = ended,
+	.other = other,
+	.answers = answers,
+	.home = home,
+};
 
 static void destroy(void *instance)
 {
 	struct balancer *balancer = instance;
 
 	cv_known_release(balancer->known);
+	if (balancer->file >= 0)
+		close(balancer->file);
 	for (unsigned which = 0; which < 4; which++)
 		rte_free(balancer->table[which & 1][which >> 1]);
 	cv_health_destroy(balancer->health);
@@ -449,9 +523,11 @@ static void *create(const void *of, const struct cv_nf_env *env, struct cv_error
 		return NULL;
 	memset(balancer, 0, sizeof(*balancer));
 	balancer->config = *config;
+	balancer->runners = cv_nf_env_runners(env);
+	balancer->file = -1;
 	memcpy(balancer->secret.keys, &config->seed, sizeof(config->seed));
 	if (cv_balancer_config_check(&balancer->config, env, error) == 0 &&
-		allocate(balancer, env, error) == 0 && number(balancer, env, error) == 0)
+		allocate(balancer, env, error) == 0 && know(balancer, env, error) == 0)
 		return balancer;
 	destroy(balancer);
 	return NULL;

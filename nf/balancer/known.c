@@ -4,8 +4,19 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <rte_malloc.h>
+
+// As it is in a file.
+struct written {
+	uint64_t count; // and 1: one that was not written has 0
+	struct {
+		struct cv_address address;
+		struct cv_known_count count;
+	} known[CV_KNOWN_MAX]; // by number
+};
 
 struct cv_known *cv_known_create(unsigned workers, int socket)
 {
@@ -108,5 +119,50 @@ int cv_known_number(struct cv_known *known, const struct cv_backends *backends,
 		number[i] = (uint16_t)added;
 		taken[added] = true;
 	}
+	return 0;
+}
+
+bool cv_known_write(const struct cv_known *known, int fd)
+{
+	const size_t bytes = offsetof(struct written, known[known->count]);
+	struct written *to = calloc(1, bytes);
+	bool whole;
+
+	if (ftruncate(fd, 0) != 0 || to == NULL) {
+		free(to);
+		return false;
+	}
+	to->count = known->count + 1u;
+	for (unsigned i = 0; i < known->count; i++) {
+		to->known[i].address = known->address[i];
+		to->known[i].count = (struct cv_known_count){
+			cv_known_flows(known, i), cv_known_created(known, i)};
+	}
+	whole = pwrite(fd, to, bytes, 0) == (ssize_t)bytes;
+	free(to);
+	return whole;
+}
+
+int cv_known_read(struct cv_known *known, int fd, unsigned worker)
+{
+	struct written *from = calloc(1, sizeof(*from));
+	const ssize_t bytes = from == NULL ? -1 : pread(fd, from, sizeof(*from), 0);
+
+	if (bytes < (ssize_t)sizeof(from->count) || from->count == 0 ||
+		from->count > CV_KNOWN_MAX + 1u ||
+		bytes < (ssize_t)offsetof(struct written, known[from->count - 1])) {
+		free(from);
+		return -EPROTO;
+	}
+	known->count = (unsigned)(from->count - 1);
+	for (unsigned i = 0; i < known->count; i++) {
+		uint8_t v6;
+
+		memcpy(&v6, &from->known[i].address.v6, 1); // any byte
+		known->address[i] = from->known[i].address;
+		known->address[i].v6 = v6 != 0;
+		known->counted[worker][i] = from->known[i].count;
+	}
+	free(from);
 	return 0;
 }

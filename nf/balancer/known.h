@@ -32,6 +32,12 @@ struct cv_known *cv_known_create(unsigned workers, int socket);
 // One owner less; the last one frees it. NULL is allowed.
 void cv_known_release(struct cv_known *known);
 
+// What is known, all workers' flows together, written to a file, and read from one that another process
+// wrote, as a worker's. 0; or -EPROTO, and nothing changed. A file that was not written whole is refused.
+#define CV_KNOWN_LAYOUT 1 // grows when what is in the file means something else
+bool cv_known_write(const struct cv_known *known, int fd);
+int cv_known_read(struct cv_known *known, int fd, unsigned worker);
+
 // Gives backends their numbers: the one that its address has, or one that neither a flow nor one of
 // those that run has. running may be NULL. 0 or -ENOSPC.
 int cv_known_number(struct cv_known *known, const struct cv_backends *backends,

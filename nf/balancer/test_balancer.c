@@ -2,6 +2,9 @@
 // Copyright 2026 The Convoy authors
 #include "tests/support/test_packets.h"
 
+#include <unistd.h>
+
+#include "flow/handover.h"
 #include "flow/path.h"
 
 extern const struct cv_nf cv_nf_balancer;
@@ -25,7 +28,7 @@ static void rig_make(struct rig *rig, const char *config)
 	struct cv_error error = {""};
 
 	memset(rig, 0, sizeof(*rig));
-	rig->instance = packet_nf(nf, config, NULL);
+	rig->instance = packet_nf_alone(nf, config);
 	member.instance = rig->instance;
 	rig->list = &rig->counters;
 	rig->zone = cv_flow_zone_create(&member, 1, &limits, 1000000000, &error);
@@ -333,9 +336,104 @@ static void refuses_tunnels_and_probes_that_make_no_sense(void **state)
 	packet_refused(nf, "{" ONE ", 'mode': 'nat'" TO_ONE ", 'health': 'icmp'}", "health: ");
 }
 
+#define CARRIED_BEFORE                                              \
+	"{'services': [{'address': '198.51.100.1'}], 'backends': [" \
+	"{'address': '10.0.0.1', 'mac': '02:bb:00:00:00:01'},"      \
+	"{'address': '10.0.0.2', 'mac': '02:bb:00:00:00:02'}]}"
+#define CARRIED_AFTER                                                         \
+	"{'services': [{'address': '198.51.100.1'}], 'backends': ["           \
+	"{'address': '10.0.0.9', 'mac': '02:bb:00:00:00:09'},"                \
+	"{'address': '10.0.0.2', 'mac': '02:bb:00:00:00:02', 'drain': true}," \
+	"{'address': '10.0.0.1', 'mac': '02:bb:00:00:00:01', 'drain': true}]}"
+
+static void send_flow(struct rig *rig, unsigned port, struct packet *out)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "ip4 src=192.0.2.1 dst=198.51.100.1 udp sport=%u", port);
+	assert_true(pass(rig, text, out, NULL));
+}
+
+// What all backends of an instance say of a number.
+static unsigned sum(const struct rig *rig, const char *what)
+{
+	json_t *info = nf->info(rig->instance), *backend;
+	unsigned all = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(info, "backends"), i, backend)
+		all += (unsigned)json_integer_value(json_object_get(backend, what));
+	json_decref(info);
+	return all;
+}
+
+// As to another process: flows stay with their backends, whatever their places and weights are there.
+static void flows_go_along_to_another_instance(void **state)
+{
+	const struct cv_flow_kept *kept = nf->flow->kept;
+	struct packet before[16], after;
+	struct cv_error error = {""};
+	struct rig old, new;
+
+	rig_make(&old, CARRIED_BEFORE);
+	rig_make(&new, CARRIED_AFTER);
+	if (cv_flow_zone_stays(old.zone) != NULL)
+		skip(); // this kernel makes no large pages of files
+	assert_true(kept->layout(old.instance) == kept->layout(new.instance));
+	assert_int_equal(kept->take(new.instance, dup(kept->give(old.instance)), &error), 0);
+	for (unsigned i = 0; i < 16; i++)
+		send_flow(&old, 5000 + i, &before[i]);
+	assert_int_equal(cv_flow_zone_take(new.zone, dup(cv_flow_zone_give(old.zone)), &error), 0);
+	kept->freeze(old.instance);
+	cv_flow_zone_freeze(old.zone);
+	assert_int_equal(kept->taken(new.instance, &error), 0);
+	assert_int_equal(cv_flow_zone_taken(new.zone, &error), 0);
+	cv_flow_zone_adopt(new.zone);
+	rig_free(&old);
+	assert_int_equal(sum(&new, "flows"), 16);
+	assert_int_equal(sum(&new, "created"), 16);
+	for (unsigned i = 0; i < 16; i++) {
+		send_flow(&new, 5000 + i, &after);
+		assert_memory_equal(after.bytes, before[i].bytes, after.len);
+	}
+	send_flow(&new, 6000, &after); // one that begins now goes to who does not drain
+	assert_int_equal(after.bytes[5], 9);
+	assert_int_equal(sum(&new, "flows"), 17);
+	rig_free(&new);
+}
+
+// A file that another process wrote.
+static void what_did_not_come_whole_is_refused(void **state)
+{
+	static const uint64_t counts[] = {0, 3, 8194, UINT64_MAX};
+	const struct cv_flow_kept *kept = nf->flow->kept;
+
+	for (unsigned i = 0; i < RTE_DIM(counts); i++) {
+		struct cv_error error = {""};
+		struct rig old, new;
+		int file;
+
+		rig_make(&old, CARRIED_BEFORE);
+		rig_make(&new, CARRIED_BEFORE);
+		file = kept->give(old.instance);
+		kept->freeze(old.instance);
+		assert_int_equal(kept->take(new.instance, dup(file), &error), 0);
+		if (i == 1)
+			assert_int_equal(ftruncate(file, 60), 0);
+		else
+			assert_int_equal(pwrite(file, &counts[i], 8, 0), 8);
+		assert_true(kept->taken(new.instance, &error) < 0);
+		assert_non_null(strstr(error.text, "did not come whole"));
+		rig_free(&new);
+		rig_free(&old);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(flows_go_along_to_another_instance),
+		cmocka_unit_test(what_did_not_come_whole_is_refused),
 		cmocka_unit_test(dsr_writes_addresses_of_ethernet_alone),
 		cmocka_unit_test(nat_rewrites_both_ways),
 		cmocka_unit_test(who_drains_keeps_what_it_has),

@@ -12,9 +12,9 @@
 #include "chain/nf.h"
 #include "flow/hash.h"
 #include "nf/nat/count.h"
-#include "nf/nat/memory.h"
 
 #define NONE UINT32_MAX
+#define LINE 64
 #define WORD_BITS 64
 #define REST_STEP 8 // resting blocks that one call looks at
 
@@ -43,6 +43,14 @@ struct subscriber {
 	uint16_t blocks;
 };
 
+// What memory begins with, once it is frozen.
+struct frozen {
+	struct cv_flow_secret secret;
+	uint64_t chance;
+	uint32_t open_count, resting_first, resting_count, subscriber_free;
+	struct cv_nat_blocks_counters counters;
+};
+
 struct cv_nat_blocks {
 	struct cv_flow_secret secret; // nobody can choose subscribers that share a bucket
 	struct cv_nat_blocks_config config;
@@ -62,6 +70,7 @@ struct cv_nat_blocks {
 	uint32_t *bucket; // of subscribers
 	uint32_t bucket_mask;
 	struct cv_nat_blocks_counters counters;
+	struct frozen *frozen;
 };
 
 // splitmix64
@@ -101,6 +110,10 @@ static void free_insert(struct cv_nat_blocks *blocks, uint32_t index)
 	const uint32_t at = index / blocks->config.blocks_per_address;
 	struct address *address = &blocks->address[at];
 
+	// Only where another process wrote what is wrong.
+	if (address->free >= blocks->config.blocks_per_address ||
+		(address->free == 0 && blocks->open_count >= blocks->config.addresses_count))
+		return;
 	if (address->free == 0) {
 		address->open = blocks->open_count;
 		blocks->open[blocks->open_count++] = at;
@@ -125,45 +138,64 @@ static void free_remove(struct cv_nat_blocks *blocks, uint32_t index)
 	blocks->address[blocks->open[address->open]].open = address->open;
 }
 
-static bool allocate(struct cv_nat_blocks *blocks)
+// What of the memory a part of so many things begins with; the next part begins behind it.
+static void *part(void **at, size_t count, size_t bytes)
 {
-	const size_t count = blocks->count, addresses = blocks->config.addresses_count;
+	void *begin = *at;
+
+	*at = RTE_PTR_ADD(begin, RTE_ALIGN_CEIL(count * bytes, LINE));
+	return begin;
+}
+
+// Divides memory, and says where it ends.
+static void *lay_out(
+	struct cv_nat_blocks *blocks, const struct cv_nat_blocks_config *config, void *memory)
+{
+	const size_t addresses = config->addresses_count;
+	const size_t count = addresses * config->blocks_per_address;
 	size_t buckets = 1;
 
 	while (buckets < count)
 		buckets *= 2;
+	blocks->count = (uint32_t)count;
+	blocks->words = config->block_size / WORD_BITS;
 	blocks->bucket_mask = (uint32_t)(buckets - 1);
-	blocks->block = cv_nat_zalloc(count, sizeof(*blocks->block));
-	blocks->bits = cv_nat_zalloc(count * CV_NAT_KINDS * blocks->words, sizeof(*blocks->bits));
-	blocks->address = cv_nat_zalloc(addresses, sizeof(*blocks->address));
-	blocks->free = cv_nat_zalloc(count, sizeof(*blocks->free));
-	blocks->open = cv_nat_zalloc(addresses, sizeof(*blocks->open));
-	blocks->resting = cv_nat_zalloc(count, sizeof(*blocks->resting));
-	blocks->subscriber = cv_nat_zalloc(count, sizeof(*blocks->subscriber));
-	blocks->bucket = cv_nat_zalloc(buckets, sizeof(*blocks->bucket));
-	if (blocks->bucket != NULL)
-		memset(blocks->bucket, 0xff, buckets * sizeof(*blocks->bucket));
-	return blocks->block != NULL && blocks->bits != NULL && blocks->address != NULL &&
-	       blocks->free != NULL && blocks->open != NULL && blocks->resting != NULL &&
-	       blocks->subscriber != NULL && blocks->bucket != NULL;
+	blocks->frozen = part(&memory, 1, sizeof(*blocks->frozen));
+	blocks->block = part(&memory, count, sizeof(*blocks->block));
+	blocks->bits = part(&memory, count * CV_NAT_KINDS * blocks->words, sizeof(*blocks->bits));
+	blocks->address = part(&memory, addresses, sizeof(*blocks->address));
+	blocks->free = part(&memory, count, sizeof(*blocks->free));
+	blocks->open = part(&memory, addresses, sizeof(*blocks->open));
+	blocks->resting = part(&memory, count, sizeof(*blocks->resting));
+	blocks->subscriber = part(&memory, count, sizeof(*blocks->subscriber));
+	blocks->bucket = part(&memory, buckets, sizeof(*blocks->bucket));
+	return memory;
 }
 
-struct cv_nat_blocks *cv_nat_blocks_create(const struct cv_nat_blocks_config *config)
+size_t cv_nat_blocks_bytes(const struct cv_nat_blocks_config *config)
 {
-	struct cv_nat_blocks *blocks = aligned_alloc(64, RTE_ALIGN_CEIL(sizeof(*blocks), 64));
+	void *const any = (void *)(uintptr_t)LINE; // nothing is written there
+	struct cv_nat_blocks none;
+
+	return RTE_PTR_DIFF(lay_out(&none, config, any), any);
+}
+
+struct cv_nat_blocks *cv_nat_blocks_create(const struct cv_nat_blocks_config *config, void *memory)
+{
+	struct cv_nat_blocks *blocks = aligned_alloc(LINE, RTE_ALIGN_CEIL(sizeof(*blocks), LINE));
 
 	if (blocks == NULL)
 		return NULL;
 	memset(blocks, 0, sizeof(*blocks));
 	blocks->config = *config;
 	blocks->config.addresses = NULL;
-	blocks->count = config->addresses_count * config->blocks_per_address;
-	blocks->words = config->block_size / WORD_BITS;
 	blocks->chance = config->seed;
-	if (!allocate(blocks) || cv_flow_secret_make(&blocks->secret) != 0) {
-		cv_nat_blocks_destroy(blocks);
+	lay_out(blocks, config, memory);
+	if (cv_flow_secret_make(&blocks->secret) != 0) {
+		free(blocks);
 		return NULL;
 	}
+	memset(blocks->bucket, 0xff, (blocks->bucket_mask + (size_t)1) * sizeof(*blocks->bucket));
 	for (unsigned i = 0; i < config->addresses_count; i++)
 		blocks->address[i].address = config->addresses[i];
 	for (uint32_t i = 0; i < blocks->count; i++) {
@@ -175,16 +207,6 @@ struct cv_nat_blocks *cv_nat_blocks_create(const struct cv_nat_blocks_config *co
 
 void cv_nat_blocks_destroy(struct cv_nat_blocks *blocks)
 {
-	if (blocks == NULL)
-		return;
-	free(blocks->block);
-	free(blocks->bits);
-	free(blocks->address);
-	free(blocks->free);
-	free(blocks->open);
-	free(blocks->resting);
-	free(blocks->subscriber);
-	free(blocks->bucket);
 	free(blocks);
 }
 
@@ -197,7 +219,7 @@ static uint32_t find_subscriber(const struct cv_nat_blocks *blocks, rte_be32_t a
 	return at;
 }
 
-// There is room for one: each has a block.
+// There is room for one.
 static uint32_t add_subscriber(struct cv_nat_blocks *blocks, rte_be32_t address, uint32_t pool)
 {
 	uint32_t *bucket = &blocks->bucket[bucket_of(blocks, address)];
@@ -217,8 +239,11 @@ static void remove_subscriber(struct cv_nat_blocks *blocks, uint32_t index)
 	struct subscriber *subscriber = &blocks->subscriber[index];
 	uint32_t *from = &blocks->bucket[bucket_of(blocks, subscriber->address)];
 
-	while (*from != index)
+	while (*from != index) {
+		if (*from == NONE) // only in what another process wrote
+			return;
 		from = &blocks->subscriber[*from].next;
+	}
 	*from = subscriber->next;
 	subscriber->next = blocks->subscriber_free;
 	blocks->subscriber_free = index;
@@ -411,7 +436,7 @@ int cv_nat_blocks_take(struct cv_nat_blocks *blocks, rte_be32_t address, enum cv
 	if (blocks->open_count == 0)
 		return -ENOSPC;
 	pool = at != NONE ? blocks->subscriber[at].pool : pick_address(blocks, address);
-	if (blocks->address[pool].free == 0)
+	if (blocks->address[pool].free == 0 || (at == NONE && blocks->subscriber_free == NONE))
 		return -ENOSPC;
 	if (at == NONE)
 		at = add_subscriber(blocks, address, pool);
@@ -425,8 +450,8 @@ int cv_nat_blocks_take(struct cv_nat_blocks *blocks, rte_be32_t address, enum cv
 	subscriber->blocks++;
 	cv_nat_count(&blocks->counters.blocks_used, 1);
 	report(blocks, index, at, true, now);
-	take_from(blocks, subscriber, kind, wanted, port); // it has all of its ports
-	return 0;
+	// It has all of its ports, unless another process wrote otherwise.
+	return take_from(blocks, subscriber, kind, wanted, port) ? 0 : -ENOSPC;
 }
 
 void cv_nat_blocks_expect_give(const struct cv_nat_blocks *blocks, uint32_t block)
@@ -442,8 +467,11 @@ static void give_block(struct cv_nat_blocks *blocks, uint32_t index, uint64_t no
 	struct subscriber *subscriber = &blocks->subscriber[owner];
 	uint32_t *from = &subscriber->first;
 
-	while (*from != index)
+	while (*from != index) {
+		if (*from == NONE) // only in what another process wrote
+			return;
 		from = &blocks->block[*from].next;
+	}
 	*from = block->next;
 	report(blocks, index, owner, false, now);
 	if (--subscriber->blocks == 0)
@@ -481,4 +509,83 @@ rte_be32_t cv_nat_blocks_address(const struct cv_nat_blocks *blocks, rte_be32_t 
 const struct cv_nat_blocks_counters *cv_nat_blocks_counters(const struct cv_nat_blocks *blocks)
 {
 	return &blocks->counters;
+}
+
+void cv_nat_blocks_freeze(struct cv_nat_blocks *blocks)
+{
+	*blocks->frozen = (struct frozen){
+		.secret = blocks->secret,
+		.chance = blocks->chance,
+		.open_count = blocks->open_count,
+		.resting_first = blocks->resting_first,
+		.resting_count = blocks->resting_count,
+		.subscriber_free = blocks->subscriber_free,
+		.counters = blocks->counters,
+	};
+}
+
+static bool is_index(uint32_t index, uint32_t end)
+{
+	return index == NONE || index < end;
+}
+
+static bool address_leads_inside(const struct cv_nat_blocks *blocks, uint32_t index)
+{
+	const uint32_t each = blocks->config.blocks_per_address;
+	const uint32_t *free = &blocks->free[index * each];
+	bool inside = blocks->address[index].free <= each &&
+		      blocks->address[index].open < blocks->config.addresses_count &&
+		      blocks->open[index] < blocks->config.addresses_count;
+
+	for (uint32_t i = 0; i < each; i++)
+		inside &= free[i] < blocks->count && free[i] / each == index;
+	return inside;
+}
+
+bool cv_nat_blocks_lead_inside(const struct cv_nat_blocks *blocks)
+{
+	const uint32_t count = blocks->count;
+	bool inside = true;
+
+	for (uint32_t i = 0; i < blocks->config.addresses_count; i++)
+		inside &= address_leads_inside(blocks, i);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct block *block = &blocks->block[i];
+		const struct subscriber *subscriber = &blocks->subscriber[i];
+
+		inside &= block->subscriber < count && is_index(block->next, count) &&
+			  block->position < blocks->config.blocks_per_address &&
+			  blocks->resting[i] < count && is_index(subscriber->next, count) &&
+			  is_index(subscriber->first, count) &&
+			  subscriber->pool < blocks->config.addresses_count;
+	}
+	for (size_t i = 0; i <= blocks->bucket_mask; i++)
+		inside &= is_index(blocks->bucket[i], count);
+	return inside;
+}
+
+bool cv_nat_blocks_have(const struct cv_nat_blocks *blocks, const struct cv_nat_port *port)
+{
+	return port->block < blocks->count &&
+	       rte_be_to_cpu_16(port->port) - (unsigned)first_port(blocks, port->block) <
+		       blocks->config.block_size;
+}
+
+bool cv_nat_blocks_thaw(struct cv_nat_blocks *blocks)
+{
+	const struct frozen *frozen = blocks->frozen;
+
+	if (frozen->open_count > blocks->config.addresses_count ||
+		frozen->resting_first >= blocks->count || frozen->resting_count > blocks->count ||
+		!is_index(frozen->subscriber_free, blocks->count) ||
+		!cv_flow_secret_is_alike(&blocks->secret, &frozen->secret))
+		return false;
+	blocks->secret = frozen->secret;
+	blocks->chance = frozen->chance;
+	blocks->open_count = frozen->open_count;
+	blocks->resting_first = frozen->resting_first;
+	blocks->resting_count = frozen->resting_count;
+	blocks->subscriber_free = frozen->subscriber_free;
+	blocks->counters = frozen->counters;
+	return true;
 }

@@ -12,6 +12,7 @@
 #define CV_NAT_BLOCKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <rte_byteorder.h>
@@ -58,8 +59,12 @@ struct cv_nat_port {
 	uint32_t block; // for cv_nat_blocks_give()
 };
 
-// NULL: no memory.
-struct cv_nat_blocks *cv_nat_blocks_create(const struct cv_nat_blocks_config *config);
+// Bytes of memory that they take, a multiple of 64.
+size_t cv_nat_blocks_bytes(const struct cv_nat_blocks_config *config);
+
+// In such memory, of zeros, aligned to 64, which must live as long: it has indices, and no addresses. NULL:
+// no memory.
+struct cv_nat_blocks *cv_nat_blocks_create(const struct cv_nat_blocks_config *config, void *memory);
 void cv_nat_blocks_destroy(struct cv_nat_blocks *blocks);
 
 // Takes a port for a subscriber. Returns 0; -ENOSPC: its external address has no block left, or
@@ -79,6 +84,19 @@ void cv_nat_blocks_give(struct cv_nat_blocks *blocks, enum cv_nat_kind kind,
 
 // The external address of a subscriber for protocols without ports; nothing is taken.
 rte_be32_t cv_nat_blocks_address(const struct cv_nat_blocks *blocks, rte_be32_t subscriber);
+
+// The memory is to be another process's: what is known beside it goes into it.
+void cv_nat_blocks_freeze(struct cv_nat_blocks *blocks);
+
+// The memory is what another process wrote. Whether no place in it leads out of it: also while that one
+// writes.
+bool cv_nat_blocks_lead_inside(const struct cv_nat_blocks *blocks);
+
+// Whether a port is one of its block.
+bool cv_nat_blocks_have(const struct cv_nat_blocks *blocks, const struct cv_nat_port *port);
+
+// They go on with what another process froze. False: that is not whole.
+bool cv_nat_blocks_thaw(struct cv_nat_blocks *blocks);
 
 const struct cv_nat_blocks_counters *cv_nat_blocks_counters(const struct cv_nat_blocks *blocks);
 

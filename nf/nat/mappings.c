@@ -5,14 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_common.h>
 #include <rte_prefetch.h>
 
 #include "chain/nf.h"
 #include "nf/nat/count.h"
-#include "nf/nat/memory.h"
 #include "flow/hash.h"
 
+#define LINE 64
+
 enum { BY_KEY, BY_EXTERNAL };
+
+// What memory begins with, once it is frozen.
+struct frozen {
+	struct cv_flow_secret secret;
+	uint32_t free, unlinked;
+	uint64_t count;
+};
 
 struct cv_nat_mappings {
 	struct cv_flow_secret secret;
@@ -25,32 +34,52 @@ struct cv_nat_mappings {
 	uint64_t count;
 	uint32_t *bucket[2];
 	struct cv_nat_mapping *mapping;
+	struct frozen *frozen;
 };
 
-struct cv_nat_mappings *cv_nat_mappings_create(uint32_t max)
+static size_t buckets_for(uint32_t max)
 {
-	struct cv_nat_mappings *mappings = aligned_alloc(64, (sizeof(*mappings) + 63) / 64 * 64);
 	size_t buckets = 1;
+
+	while (buckets < max)
+		buckets *= 2;
+	return buckets;
+}
+
+static size_t bytes_of(size_t count, size_t bytes)
+{
+	return RTE_ALIGN_CEIL(count * bytes, LINE);
+}
+
+size_t cv_nat_mappings_bytes(uint32_t max)
+{
+	return bytes_of(1, sizeof(struct frozen)) + bytes_of(max, sizeof(struct cv_nat_mapping)) +
+	       2 * bytes_of(buckets_for(max), sizeof(uint32_t));
+}
+
+struct cv_nat_mappings *cv_nat_mappings_create(uint32_t max, void *memory)
+{
+	struct cv_nat_mappings *mappings =
+		aligned_alloc(LINE, RTE_ALIGN_CEIL(sizeof(*mappings), LINE));
+	const size_t buckets = buckets_for(max);
 
 	if (mappings == NULL)
 		return NULL;
 	memset(mappings, 0, sizeof(*mappings));
-	while (buckets < max)
-		buckets *= 2;
 	mappings->max = max;
 	mappings->unlinked = CV_NAT_NONE;
 	mappings->bucket_mask = (uint32_t)(buckets - 1);
-	mappings->mapping = cv_nat_zalloc(max, sizeof(*mappings->mapping));
-	for (unsigned i = 0; i < 2; i++) {
-		mappings->bucket[i] = cv_nat_zalloc(buckets, sizeof(*mappings->bucket[i]));
-		if (mappings->bucket[i] != NULL)
-			memset(mappings->bucket[i], 0xff, buckets * sizeof(*mappings->bucket[i]));
-	}
-	if (mappings->mapping == NULL || mappings->bucket[0] == NULL ||
-		mappings->bucket[1] == NULL || cv_flow_secret_make(&mappings->secret) != 0) {
-		cv_nat_mappings_destroy(mappings);
+	mappings->frozen = memory;
+	mappings->mapping = RTE_PTR_ADD(memory, bytes_of(1, sizeof(struct frozen)));
+	mappings->bucket[0] =
+		RTE_PTR_ADD(mappings->mapping, bytes_of(max, sizeof(*mappings->mapping)));
+	mappings->bucket[1] = RTE_PTR_ADD(mappings->bucket[0], bytes_of(buckets, sizeof(uint32_t)));
+	if (cv_flow_secret_make(&mappings->secret) != 0) {
+		free(mappings);
 		return NULL;
 	}
+	for (unsigned i = 0; i < 2; i++)
+		memset(mappings->bucket[i], 0xff, buckets * sizeof(*mappings->bucket[i]));
 	for (uint32_t i = 0; i < max; i++)
 		mappings->mapping[i].next[0] = i + 1 < max ? i + 1 : CV_NAT_NONE;
 	return mappings;
@@ -58,12 +87,50 @@ struct cv_nat_mappings *cv_nat_mappings_create(uint32_t max)
 
 void cv_nat_mappings_destroy(struct cv_nat_mappings *mappings)
 {
-	if (mappings == NULL)
-		return;
-	free(mappings->mapping);
-	free(mappings->bucket[0]);
-	free(mappings->bucket[1]);
 	free(mappings);
+}
+
+void cv_nat_mappings_freeze(struct cv_nat_mappings *mappings)
+{
+	*mappings->frozen = (struct frozen){
+		.secret = mappings->secret,
+		.free = mappings->free,
+		.unlinked = mappings->unlinked,
+		.count = mappings->count,
+	};
+}
+
+static bool is_index(const struct cv_nat_mappings *mappings, uint32_t index)
+{
+	return index == CV_NAT_NONE || index < mappings->max;
+}
+
+bool cv_nat_mappings_lead_inside(const struct cv_nat_mappings *mappings)
+{
+	bool inside = true;
+
+	for (uint32_t i = 0; i < mappings->max; i++)
+		inside &= is_index(mappings, mappings->mapping[i].next[0]) &&
+			  is_index(mappings, mappings->mapping[i].next[1]);
+	for (size_t i = 0; i <= mappings->bucket_mask; i++)
+		inside &= is_index(mappings, mappings->bucket[0][i]) &&
+			  is_index(mappings, mappings->bucket[1][i]);
+	return inside;
+}
+
+bool cv_nat_mappings_thaw(struct cv_nat_mappings *mappings)
+{
+	const struct frozen *frozen = mappings->frozen;
+
+	if (!is_index(mappings, frozen->free) || !is_index(mappings, frozen->unlinked) ||
+		frozen->count > mappings->max ||
+		!cv_flow_secret_is_alike(&mappings->secret, &frozen->secret))
+		return false;
+	mappings->secret = frozen->secret;
+	mappings->free = frozen->free;
+	mappings->unlinked = frozen->unlinked;
+	mappings->count = frozen->count;
+	return true;
 }
 
 struct cv_nat_mapping *cv_nat_mapping_at(struct cv_nat_mappings *mappings, uint32_t index)
@@ -184,8 +251,11 @@ static void unlink_from(struct cv_nat_mappings *mappings, uint32_t index, unsign
 	struct cv_nat_mapping *mapping = &mappings->mapping[index];
 	uint32_t *from = bucket_of(mappings, mapping, which);
 
-	while (*from != index)
+	while (*from != index) {
+		if (*from == CV_NAT_NONE) // only in what another process wrote
+			return;
 		from = &mappings->mapping[*from].next[which];
+	}
 	*from = mapping->next[which];
 }
 

@@ -4,11 +4,15 @@
 // What internal endpoints are outside. The mappings of one worker are shared by flows, and each lives
 // while one uses it. A permit stands beside a mapping, found by its key and a remote address: that
 // address was sent to, and may send. Those that are configured have a table of their own, which never
-// changes and all workers read. Memory is taken when a table is made.
+// changes and all workers read.
+//
+// A table's memory is its owner's, who may have it in a file that another process goes on with: it has
+// indices, and no addresses.
 #ifndef CV_NAT_MAPPINGS_H
 #define CV_NAT_MAPPINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <rte_byteorder.h>
@@ -35,9 +39,12 @@ struct cv_nat_mapping {
 
 struct cv_nat_mappings;
 
-// NULL: no memory. Its hash has a random key: nobody can make
-// endpoints that collide.
-struct cv_nat_mappings *cv_nat_mappings_create(uint32_t max);
+// Bytes of memory that a table takes, a multiple of 64.
+size_t cv_nat_mappings_bytes(uint32_t max);
+
+// In such memory, of zeros, aligned to 64, which must live as long. NULL: no memory. Its hash has a random
+// key: nobody can make endpoints that collide.
+struct cv_nat_mappings *cv_nat_mappings_create(uint32_t max, void *memory);
 void cv_nat_mappings_destroy(struct cv_nat_mappings *mappings);
 
 struct cv_nat_mapping *cv_nat_mapping_at(struct cv_nat_mappings *mappings, uint32_t index);
@@ -66,6 +73,16 @@ void cv_nat_mappings_expect_remove(
 
 // Removes one that is found by its key.
 void cv_nat_mappings_remove(struct cv_nat_mappings *mappings, uint32_t index);
+
+// The memory is to be another process's: what is known beside it goes into it.
+void cv_nat_mappings_freeze(struct cv_nat_mappings *mappings);
+
+// The memory is what another process wrote. Whether no place in it leads out of the table: also while that
+// one writes. What each mapping says of its port is the caller's to check.
+bool cv_nat_mappings_lead_inside(const struct cv_nat_mappings *mappings);
+
+// The table goes on with what another process froze. False: that is not whole.
+bool cv_nat_mappings_thaw(struct cv_nat_mappings *mappings);
 
 // How many there are. May be read by any thread.
 uint64_t cv_nat_mappings_count(const struct cv_nat_mappings *mappings);

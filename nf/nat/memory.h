@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// Memory of tables that are read at random: in large pages where the kernel has some, so that a new
+// Memory of tables that are read at random, and stay with the process: in large pages where the kernel has some, so that a new
 // flow does not wait for page walks.
 #ifndef CV_NAT_MEMORY_H
 #define CV_NAT_MEMORY_H

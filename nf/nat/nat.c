@@ -42,6 +42,7 @@
 #include <rte_cycles.h>
 
 #include "nf/nat/count.h"
+#include "nf/nat/memory.h"
 #include "nf/nat/nat.h"
 
 static const char *const drops[] = {"no_mapping", "filtered", "no_port", "subscriber_limit",
@@ -83,7 +84,9 @@ static int make_forwards(struct cv_nat *nat)
 
 	if (lists->forwards_count == 0)
 		return 0;
-	nat->forwards = cv_nat_mappings_create(lists->forwards_count);
+	nat->forwards_memory = cv_nat_zalloc(cv_nat_mappings_bytes(lists->forwards_count), 1);
+	if (nat->forwards_memory != NULL)
+		nat->forwards = cv_nat_mappings_create(lists->forwards_count, nat->forwards_memory);
 	if (nat->forwards == NULL)
 		return -ENOMEM;
 	for (unsigned i = 0; i < lists->forwards_count; i++) {
@@ -112,6 +115,8 @@ static int make_worker(struct cv_nat_state *state, unsigned index, unsigned rank
 	struct cv_nat_worker *own = &state->workers[index];
 	const unsigned ports = config->ports.last - config->ports.first + 1u;
 	const unsigned blocks = ports / config->block_size / workers;
+	const size_t mappings = cv_nat_mappings_bytes(state->mappings_each);
+	int rc;
 	struct cv_nat_blocks_config of = {
 		.addresses = state->pool,
 		.addresses_count = state->pool_count,
@@ -132,8 +137,12 @@ static int make_worker(struct cv_nat_state *state, unsigned index, unsigned rank
 	state->blocks_count = (rank + 1) * blocks;
 	if (getrandom(&of.seed, sizeof(of.seed), 0) != (ssize_t)sizeof(of.seed))
 		return -EIO;
-	own->blocks = cv_nat_blocks_create(&of);
-	own->mappings = cv_nat_mappings_create(state->mappings_each);
+	rc = cv_flow_memory_make(&own->memory,
+		RTE_ALIGN_CEIL(mappings + cv_nat_blocks_bytes(&of), CV_FLOW_HUGE_PAGE));
+	if (rc != 0)
+		return rc;
+	own->mappings = cv_nat_mappings_create(state->mappings_each, own->memory.start);
+	own->blocks = cv_nat_blocks_create(&of, RTE_PTR_ADD(own->memory.start, mappings));
 	return own->blocks == NULL || own->mappings == NULL ? -ENOMEM : 0;
 }
 
@@ -145,6 +154,7 @@ static void release_state(struct cv_nat_state *state)
 	for (unsigned i = 0; i < state->workers_count; i++) {
 		cv_nat_blocks_destroy(state->workers[i].blocks);
 		cv_nat_mappings_destroy(state->workers[i].mappings);
+		cv_flow_memory_free(&state->workers[i].memory);
 	}
 	free(state->block_log);
 	free(state->pool);
@@ -238,6 +248,7 @@ static void destroy(void *instance)
 
 	release_state(nat->state);
 	cv_nat_mappings_destroy(nat->forwards);
+	free(nat->forwards_memory);
 	free(nat->targets);
 	free(nat->external);
 	cv_nat_lists_free(&nat->lists);

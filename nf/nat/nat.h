@@ -10,6 +10,7 @@
 #include <rte_spinlock.h>
 
 #include "flow/flow.h"
+#include "flow/memory.h"
 #include "nf/nat/block_log.h"
 #include "nf/nat/blocks.h"
 #include "nf/nat/config.h"
@@ -38,6 +39,7 @@ struct cv_nat_worker {
 	unsigned index;
 	uint32_t first; // its mappings' numbers are counted from here, among those of all
 	rte_spinlock_t lock;
+	struct cv_flow_memory memory; // that both are in
 	struct cv_nat_blocks *blocks;
 	struct cv_nat_mappings *mappings;
 };
@@ -69,6 +71,7 @@ struct cv_nat {
 	bool shares_address;
 	enum cv_nat_filtering filtering;
 	struct cv_nat_mappings *forwards; // never changes; NULL: there are none
+	void *forwards_memory;
 	rte_be32_t *targets; // addresses that they lead to, ascending
 	struct cv_nat_state *state;
 };
@@ -94,6 +97,12 @@ bool cv_nat_is_inside(const struct cv_nat *nat, rte_be32_t address);
 
 // The ports that a protocol shares (enum cv_nat_kind); -1: it has none that may be changed.
 int cv_nat_kind_of(uint8_t proto);
+
+// Whether what a flow keeps leads to a mapping.
+bool cv_nat_slot_leads_inside(const void *instance, const void *slot);
+
+// handover.c
+extern const struct cv_flow_kept cv_nat_kept;
 
 // home.c
 

@@ -39,7 +39,13 @@ static struct cv_nat_blocks *make(unsigned addresses_count, unsigned blocks,
 		.on_block = events == NULL ? NULL : on_block,
 		.argument = events,
 	};
-	struct cv_nat_blocks *made = cv_nat_blocks_create(&config);
+	static void *memory; // of the one before
+
+	free(memory);
+	memory = aligned_alloc(64, cv_nat_blocks_bytes(&config));
+	assert_non_null(memory);
+	memset(memory, 0, cv_nat_blocks_bytes(&config));
+	struct cv_nat_blocks *made = cv_nat_blocks_create(&config, memory);
 
 	assert_non_null(made);
 	return made;

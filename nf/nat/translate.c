@@ -386,6 +386,15 @@ static bool has_mapping(const struct slot *slot)
 	return slot->source != 0 && !slot->is_address && !slot->from_forward;
 }
 
+bool cv_nat_slot_leads_inside(const void *instance, const void *kept)
+{
+	const struct cv_nat_state *state = ((const struct cv_nat *)instance)->state;
+	const struct slot *slot = kept;
+
+	return (!has_mapping(slot) || slot->source - 1 < state->mappings_each) &&
+	       (slot->to_forward || slot->destination <= state->mappings_each);
+}
+
 static void expect_ended(
 	void *instance, struct cv_nf_worker *worker, const void *const *kept, unsigned n)
 {
@@ -433,6 +442,7 @@ static enum cv_flow_answers answers(const void *instance)
 
 const struct cv_nf_flow cv_nat_flow = {
 	.slot_bytes = sizeof(struct slot),
+	.kept = &cv_nat_kept,
 	.decide = decide,
 	.expect = expect,
 	.expect_ended = expect_ended,

@@ -481,13 +481,12 @@ static inline const struct cv_nf_env *packet_env(void)
 	return &env;
 }
 
-// Makes and starts an instance, from JSON text with single quotes for double ones, that is to take the
-// place of another; NULL: of none. The test fails with the error if it is refused and error is NULL.
-static inline void *packet_nf_instead(
-	const struct cv_nf *nf, const char *config, void *running, struct cv_error *error)
+// Makes and starts an instance, from JSON text with single quotes for double ones. The test fails with the
+// error if it is refused and error is NULL.
+static inline void *packet_nf_in(const struct cv_nf *nf, const char *config,
+	const struct cv_nf_env *env, struct cv_error *error)
 {
 	struct cv_error own = {""}, *why = error != NULL ? error : &own;
-	struct cv_nf_env env = *packet_env();
 	char text[4096];
 	json_t *json;
 	void *instance;
@@ -499,16 +498,34 @@ static inline void *packet_nf_instead(
 	json = json_loads(text, 0, NULL);
 	assert_non_null(json);
 	why->text[0] = '\0';
-	env.running = running;
-	instance = cv_nf_create(nf, json, &env, why);
+	instance = cv_nf_create(nf, json, env, why);
 	json_decref(json);
 	if (instance == NULL && error == NULL)
 		fail_msg("%s: %s", config, own.text);
 	if (instance == NULL)
 		assert_true(why->text[0] != '\0');
 	else
-		cv_nf_start(nf, instance, &env);
+		cv_nf_start(nf, instance, env);
 	return instance;
+}
+
+// The same that is to take the place of another; NULL: of none.
+static inline void *packet_nf_instead(
+	const struct cv_nf *nf, const char *config, void *running, struct cv_error *error)
+{
+	struct cv_nf_env env = *packet_env();
+
+	env.running = running;
+	return packet_nf_in(nf, config, &env, error);
+}
+
+// The same that one worker alone runs.
+static inline void *packet_nf_alone(const struct cv_nf *nf, const char *config)
+{
+	struct cv_nf_env env = *packet_env();
+
+	env.runners = 1;
+	return packet_nf_in(nf, config, &env, NULL);
 }
 
 // The same, that takes nobody's place.

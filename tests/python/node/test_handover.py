@@ -297,15 +297,8 @@ def test_a_program_that_is_no_node_changes_nothing(plan, new):
             'function "f": its learned stations do not go along; add --lose',
         ),
         (
-            {
-                "type": "nat",
-                "config": {
-                    "outside": ["right"],
-                    "inside": ["192.0.2.0/24"],
-                    "pool": ["203.0.113.0/28"],
-                },
-            },
-            'function "f": its flows do not go along; add --lose-flows',
+            {"type": "cache", "config": {}},
+            'function "f": its stored answers do not go along; add --lose-flows',
         ),
     ],
 )

@@ -165,3 +165,60 @@ def test_flows_of_a_function_that_was_added_go_along(plan, tester, runtime_folde
         after = hand_over(node.running).after
         assert totals(tester, answers | {"drain_s": 10}) == (64, 64)
         assert flows_of(after)["created"] == 64
+
+
+def with_function(plan: dict[str, Any], function: dict[str, Any]) -> dict[str, Any]:
+    """Return the plan with another function in the firewall's place, the same both ways."""
+    stages = [stage | {"path": [function["name"]]} for stage in plan["stages"]]
+    return plan | {"functions": [function], "stages": stages, "flows": {"max": 8192}}
+
+
+def test_flows_of_nat_keep_their_ports(plan, tester, runtime_folder):
+    config = {"outside": ["right"], "inside": ["10.0.0.0/8"], "pool": ["203.0.113.1"]}
+    nat = {"name": "nat", "type": "nat", "config": config | {"ports": "4096-65535"}}
+    # Each of 64 hosts asks for port 5000, which one gets; the others are elsewhere.
+    hosts = {"count": 64, "src_ip": "10.0.0.0/26", "dst_ip": "198.51.100.7"}
+    out = OPEN | {"packets": 64, "paths": ["0>1"], "flows": OUT | PORTS | hosts}
+    back = {"count": 59904, "src_ip": "198.51.100.7", "dst_ip": "203.0.113.1"}
+    back |= {"src_port": 5000, "dst_port": "4096-63999"}
+    answers = {"packets": 59904, "rate_pps": 100000, "duration_s": 5, "drain_s": 1, "tolerance": 1}
+
+    def mappings(node: RunningNode) -> int:
+        return int(counts_of(node)["functions"]["nat"]["info"]["mappings"])
+
+    with Node(with_function(plan, nat)) as node, ended(runtime_folder):
+        running = node.running
+        wait_for(lambda: (totals(tester, out), mappings(running))[1] == 64, SOON_S, "the flows")
+        for _ in range(3):
+            running = hand_over(running).after
+        assert mappings(running) == 64
+        before = counts_of(running)["flows"]["nat"]
+        _, passed = totals(tester, answers | {"paths": ["1>0"], "flows": back})
+        after = counts_of(running)["flows"]["nat"]
+        assert passed <= 64  # those that were sent while their ring was full did not come
+        assert (after["created"], after["invalidated"]) == (before["created"], 0)
+        assert totals(tester, out) == (64, 64)
+        assert counts_of(running)["flows"]["nat"]["created"] == before["created"]
+
+
+def test_flows_of_a_balancer_stay_with_their_backends(plan, tester, runtime_folder):
+    backends = [{"address": f"10.1.0.{i}", "mac": f"02:bb:00:00:00:0{i}"} for i in (1, 2, 3)]
+    config = {"services": [{"address": "198.51.100.7"}], "backends": backends}
+    plan = with_function(plan, {"name": "lb", "type": "balancer", "config": config})
+    out = OPEN | {"paths": ["0>1"], "flows": OUT | PORTS}
+
+    def flows(node: RunningNode) -> list[int]:
+        info = counts_of(node)["functions"]["lb"]["info"]
+        return [backend["flows"] for backend in info["backends"]]
+
+    with Node(plan) as node, ended(runtime_folder):
+        running = node.running
+        wait_for(
+            lambda: (totals(tester, out), sum(flows(running)))[1] == FLOWS, SOON_S, "the flows"
+        )
+        before = flows(running)
+        running = hand_over(running).after
+        assert flows(running) == before
+        totals(tester, out)
+        assert flows(running) == before
+        assert counts_of(running)["flows"]["lb"]["created"] == FLOWS
