@@ -184,7 +184,7 @@ class Other:
         length = len(body) if declared is None else declared
         self.end.send(struct.pack("II", kind, length) + body)
 
-    def hello(self, digest: int, protocol: int = 2, ports: int = 0b11) -> None:
+    def hello(self, digest: int, protocol: int = 3, ports: int = 0b11) -> None:
         self.say(HELLO, struct.pack("IiQQ32s", protocol, os.getpid(), digest, ports, b"0.0.0"))
 
     def hears(self, kind: int) -> bytes:
@@ -215,7 +215,7 @@ def leaves_after(step: str, other: Other, plan: dict[str, Any]) -> None:
         other.end.send(b"\xff" * 4096)
         return
     if step == "another protocol":
-        return other.hello(digest(plan), protocol=3)
+        return other.hello(digest(plan), protocol=4)
     if step == "another plan":
         return other.hello(digest(plan) ^ 1)
     if step == "ports that it has not":
@@ -240,7 +240,7 @@ def leaves_after(step: str, other: Other, plan: dict[str, Any]) -> None:
 WORDS = {
     "nothing": "the other node has ended",
     "rubbish": "no message of a handover",
-    "another protocol": "whose handover protocol is 3",
+    "another protocol": "whose handover protocol is 4",
     "another plan": "another plan",
     "ports that it has not": "names ports that do not exist",
     "hello": "the other node has ended",
@@ -297,7 +297,7 @@ def test_a_program_that_is_no_node_changes_nothing(plan, new):
             'function "f": its learned stations do not go along; add --lose',
         ),
         (
-            {"type": "cache", "config": {}},
+            {"type": "cache", "config": {"outside": ["right"]}},
             'function "f": its stored answers do not go along; add --lose-flows',
         ),
     ],
