@@ -62,8 +62,9 @@ static void freeze(void *instance)
 static bool mapping_leads_inside(const struct cv_nat_worker *own, uint32_t index)
 {
 	const struct cv_nat_mapping *mapping = cv_nat_mapping_at(own->mappings, index);
-	const struct cv_nat_port port = {
-		.address = mapping->external, .port = mapping->external_port, .block = mapping->block};
+	const struct cv_nat_port port = {.address = mapping->external,
+		.port = mapping->external_port,
+		.block = mapping->block};
 
 	if (mapping->is_permit)
 		return mapping->block < own->state->mappings_each;

@@ -31,7 +31,7 @@ struct cv_nat_mapping {
 	struct cv_nat_key key;
 	rte_be32_t external;
 	rte_be16_t external_port;
-	bool is_permit;
+	uint8_t is_permit; // 0 or 1; any, of what another process wrote wrongly
 	uint32_t block; // where its port is from; of a permit: its mapping's index
 	uint32_t flows; // that use it
 	uint32_t next[2]; // of the same bucket: by key, by external endpoint

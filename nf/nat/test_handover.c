@@ -13,10 +13,11 @@
 
 #define FLOWS 40u
 
-static const char usual[] = "{\"inside\": [\"10.0.0.0/8\"], \"outside\": [\"right\"], \"pool\": [\"198.51.100.1\"], "
-			    "\"ports\": \"1024-1535\", \"block_size\": 64, \"block_rest_s\": 1, "
-			    "\"blocks_per_subscriber\": 2, \"mappings\": 96, "
-			    "\"filtering\": \"address-dependent\"}";
+static const char usual[] =
+	"{\"inside\": [\"10.0.0.0/8\"], \"outside\": [\"right\"], \"pool\": [\"198.51.100.1\"], "
+	"\"ports\": \"1024-1535\", \"block_size\": 64, \"block_rest_s\": 1, "
+	"\"blocks_per_subscriber\": 2, \"mappings\": 96, "
+	"\"filtering\": \"address-dependent\"}";
 
 static bool can(const struct net *net)
 {
@@ -96,8 +97,8 @@ static void mappings_go_along(void **state)
 	if (!can(&old))
 		skip();
 	assert_null(cv_flow_zone_stays(old.zone));
-	assert_int_equal(cv_nf_nat.flow->kept->layout(old.nat),
-		cv_nf_nat.flow->kept->layout(new.nat));
+	assert_int_equal(
+		cv_nf_nat.flow->kept->layout(old.nat), cv_nf_nat.flow->kept->layout(new.nat));
 	assert_int_equal(change_over(&old, &new), 0);
 	open_flows(&old, &flows); // while the other one has the memory
 	freeze(&old);
@@ -147,13 +148,16 @@ static void a_node_that_goes_on_has_all(void **state)
 static void other_pools_and_blocks_are_another_layout(void **state)
 {
 	static const char *const others[] = {
-		"{\"inside\": [\"10.0.0.0/8\"], \"outside\": [\"right\"], \"pool\": [\"198.51.100.2\"], \"ports\": \"1024-1535\", "
+		"{\"inside\": [\"10.0.0.0/8\"], \"outside\": [\"right\"], \"pool\": "
+		"[\"198.51.100.2\"], \"ports\": \"1024-1535\", "
 		"\"block_size\": 64, \"block_rest_s\": 1, \"blocks_per_subscriber\": 2, "
 		"\"mappings\": 64}",
-		"{\"inside\": [\"10.0.0.0/8\"], \"outside\": [\"right\"], \"pool\": [\"198.51.100.1\"], \"ports\": \"1024-1535\", "
+		"{\"inside\": [\"10.0.0.0/8\"], \"outside\": [\"right\"], \"pool\": "
+		"[\"198.51.100.1\"], \"ports\": \"1024-1535\", "
 		"\"block_size\": 128, \"block_rest_s\": 1, \"blocks_per_subscriber\": 2, "
 		"\"mappings\": 64}",
-		"{\"inside\": [\"10.0.0.0/8\"], \"outside\": [\"right\"], \"pool\": [\"198.51.100.1\"], \"ports\": \"1024-1535\", "
+		"{\"inside\": [\"10.0.0.0/8\"], \"outside\": [\"right\"], \"pool\": "
+		"[\"198.51.100.1\"], \"ports\": \"1024-1535\", "
 		"\"block_size\": 64, \"block_rest_s\": 1, \"blocks_per_subscriber\": 2, "
 		"\"mappings\": 65}",
 	};
