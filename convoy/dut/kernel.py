@@ -20,7 +20,9 @@ from convoy.errors import InputError
 
 TESTER_MAC = "02:00:00:00:00:01"
 _CONNTRACK = "/proc/sys/net/netfilter"
+# Where br_netfilter is loaded, a new namespace has these on, whatever its bridges say.
 _BRIDGE = """\
+for i in /proc/sys/net/bridge/bridge-nf-call-*; do test ! -e $i || echo 0 > $i; done
 ip link add br0 type bridge stp_state 0 mcast_snooping 0 nf_call_iptables 0
 ip link set left master br0 up
 ip link set right master br0 up
