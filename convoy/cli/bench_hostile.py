@@ -15,7 +15,7 @@ from convoy.cli.progress import Bar
 from convoy.cli.result import Json, Result
 from convoy.hostile.guests import bench_hostile
 from convoy.results.hostile import GuestRow, HostileBench
-from convoy.run.session import cores
+from convoy.run.device_machine import cores
 
 VERDICTS = {None: "", True: "met", False: "missed"}
 

@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
 from convoy.base.clock import folder_timestamp
+from convoy.base.problem import shown
 from convoy.cli.console import messages
 from convoy.cli.options import Devices, NewFolder, Rounds, split
 from convoy.cli.progress import Bar
 from convoy.cli.report import claims_file, write_pages
 from convoy.cli.result import Json, Result
-from convoy.errors import InputError
+from convoy.errors import InputError, message
 from convoy.host.programs import LEDGER, SCENARIOS
 from convoy.report import export
 from convoy.report.compare import compare as compared
@@ -28,13 +30,24 @@ from convoy.report.ledger.page import Claims, claims_of
 from convoy.report.run_data import Run, read
 from convoy.report.run_document import document
 from convoy.report.text import show
+from convoy.results.device_host import DeviceHost
 from convoy.results.documents import BenchPlan
 from convoy.results.folder import RunFolder
 from convoy.run import session
 from convoy.run.bench import Step
+from convoy.run.device_machine import DeviceMachine
 from convoy.run.order import seconds
+from convoy.run.remote.agent import serve
+from convoy.run.remote.connection import ConnectionLostError
 from convoy.run.scenario import names
 from convoy.search.goals import PROFILES
+
+NIC_FORMS = "give two as LEFT,RIGHT: NAME, af_xdp:NAME or dpdk:0000:01:00.0"
+NIC_HELP = "NAME (af_packet), af_xdp:NAME or dpdk:PCI-ADDRESS."
+SshConfig = Annotated[
+    Path | None,
+    typer.Option(help="Configuration of ssh, for --device-host.", metavar="FILE"),
+]
 
 
 @dataclass(frozen=True)
@@ -101,13 +114,13 @@ def _finish(folder: RunFolder, began: float) -> Measured:
     return result
 
 
-def measure(folder: RunFolder, plan: BenchPlan) -> Measured:
+def measure(folder: RunFolder, plan: BenchPlan, machine: DeviceMachine) -> Measured:
     """Do a run, or what is left of it, with progress shown; write its report."""
     began = time.monotonic()
     try:
         with Bar(messages()) as bar:
-            session.execute(folder, plan, Show(bar))
-    except (KeyboardInterrupt, SystemExit):
+            session.execute(folder, plan, Show(bar), machine)
+    except (KeyboardInterrupt, SystemExit, ConnectionLostError):
         messages().print(
             f"interrupted; what was measured is kept: convoy bench resume {folder.path}",
             markup=False,
@@ -122,11 +135,64 @@ def new_folder(output: Path | None, name: str) -> RunFolder:
     return RunFolder(output or Path("results") / f"{now}-{name}")
 
 
-def begin(plan: BenchPlan, folder: RunFolder) -> Measured:
+def begin(plan: BenchPlan, folder: RunFolder, ssh_config: Path | None = None) -> Measured:
     """Do a run from its beginning. Raises InputError before it starts."""
-    session.cores()
-    folder.create(plan)
-    return measure(folder, plan)
+    with session.device_machine(plan, ssh_config) as machine:
+        folder.create(plan)
+        return measure(folder, plan, machine)
+
+
+def _device_host(
+    host: str | None,
+    tester_ports: list[str] | None,
+    device_ports: list[str] | None,
+    command: str | None,
+) -> DeviceHost | None:
+    """Return what --device-host and its companions say. Raises InputError."""
+    options = {
+        "--tester-ports": tester_ports,
+        "--device-ports": device_ports,
+        "--device-command": command,
+    }
+    if host is None:
+        for name, value in options.items():
+            if value:
+                raise InputError(f"{name}: is of a device on another machine; add --device-host")
+        return None
+    for name in ("--tester-ports", "--device-ports"):
+        if not options[name]:
+            raise InputError(
+                f"{name}: missing; name the two interfaces that the other machine is wired to: "
+                f"{name} LEFT,RIGHT"
+            )
+    given = {
+        "host": host,
+        "tester_ports": split("--tester-ports", tester_ports),
+        "device_ports": split("--device-ports", device_ports),
+        **({"command": command} if command is not None else {}),
+    }
+    try:
+        return DeviceHost.model_validate(given)
+    except ValidationError as error:
+        raise InputError(_refused(error)) from None
+
+
+_FORMS = {
+    "host": ("--device-host", "give it as ssh takes it: HOST or USER@HOST"),
+    "command": ("--device-command", "give a path, without spaces"),
+    "tester_ports": ("--tester-ports", NIC_FORMS),
+    "device_ports": ("--device-ports", NIC_FORMS),
+}
+
+
+def _refused(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    option, form = _FORMS[str(first["loc"][0])]
+    value = first["input"]
+    words = [value] if isinstance(value, str) else value
+    text = shown(",".join(map(str, words)))
+    what = f" {message(first)};" if first["type"] == "value_error" else ""
+    return f"{option}: {text}:{what} {form}"
 
 
 def run(
@@ -144,6 +210,24 @@ def run(
         list[str] | None, typer.Option(help="ndr, pdr, rfc2544, tst009.  [ndr,pdr; quick pdr]")
     ] = None,
     output: NewFolder = None,
+    device_host: Annotated[
+        str | None,
+        typer.Option(
+            help="Start the devices on another machine, by ssh: USER@HOST.", metavar="USER@HOST"
+        ),
+    ] = None,
+    tester_ports: Annotated[
+        list[str] | None,
+        typer.Option(help=f"This machine's interfaces to it. {NIC_HELP}", metavar="LEFT,RIGHT"),
+    ] = None,
+    device_ports: Annotated[
+        list[str] | None,
+        typer.Option(help="The other machine's interfaces, likewise.", metavar="LEFT,RIGHT"),
+    ] = None,
+    device_command: Annotated[
+        str | None, typer.Option(help="The command there; default: convoy.", metavar="PATH")
+    ] = None,
+    ssh_config: SshConfig = None,
     as_json: Json = False,
 ) -> Result:
     """Measure scenarios; results and a report go to one folder."""
@@ -156,17 +240,27 @@ def run(
         repeats,
         search,
         split("--goal", goal),
+        device_host=_device_host(device_host, tester_ports, device_ports, device_command),
     )
-    return begin(plan, new_folder(output, "-".join(plan.scenarios)[:60]))
+    return begin(plan, new_folder(output, "-".join(plan.scenarios)[:60]), ssh_config)
 
 
 def resume(
     folder: Annotated[Path, typer.Argument(help="Of a run that was interrupted.")],
+    ssh_config: SshConfig = None,
     as_json: Json = False,
 ) -> Result:
     """Resume a run that was interrupted or killed; nothing is measured twice."""
     kept = RunFolder(folder)
-    return measure(kept, session.read_plan(kept))
+    plan = session.read_plan(kept)
+    with session.device_machine(plan, ssh_config) as machine:
+        return measure(kept, plan, machine)
+
+
+def device_agent() -> None:
+    """Start devices for a tester on another machine; `bench run --device-host` runs this by ssh."""
+    why = serve()
+    messages().print(f"device agent: {why}", markup=False)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from convoy.errors import InputError
+from convoy.host.cpu_time import CoreTime, core_time, cpu_ns
+from convoy.host.run_queue import ThreadTime, thread_times
 from convoy.host.scope import Scope
+from convoy.results.scenario import SetupSpec
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,16 @@ class PortAt:
     the device makes the socket, for a switch that connects. memif: the device makes the socket.
     af_packet, af_xdp: the device makes a pair of veth; address is the name of the tester's end,
     to which the tester attaches in that way. tap: the device makes an interface of that name.
+
+    nic: it is there already, and wired to the tester's: address is an interface's name (af_packet,
+    af_xdp) or PCI address (dpdk). Only the device uses it.
     """
 
     kind: str  # as in chain descriptors: vhost-user, memif, af_packet ...
     address: str  # a socket's path or an interface's name
     queues: int = 1  # pairs
     slots: int | None = None  # of each ring; None: as many as the device has
+    nic: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,7 @@ class Setup:
     # Of a switch: ports of the VNFs behind it, two for each. What comes by the left port leaves by
     # the first of them, what comes by the second by the third, and by the last one by the right.
     behind: tuple[PortAt, ...] = ()
+    spec: SetupSpec | None = None  # what a scenario says, of which this was made
 
     @property
     def ports(self) -> tuple[PortAt, ...]:
@@ -94,6 +102,7 @@ class Ability:
 
     functions: frozenset[str]
     port_kinds: frozenset[str]
+    nics: frozenset[str] = frozenset()  # kinds of ports that it has on interfaces that are there
     deployments: frozenset[str] = frozenset({"inline"})
     chains: bool = True  # several functions, one after another
     queues: int = 1  # most, of a port
@@ -148,6 +157,7 @@ class Running(Scope):
     commands: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()  # what must be said wherever a result of it is shown
     polls_alone = True  # its poll loop, if it has one, needs no other thread in order to go on
+    elsewhere = False  # on another machine: nothing of it is seen in this one's /proc
 
     @property
     def command_lines(self) -> list[str]:
@@ -204,6 +214,22 @@ class Running(Scope):
         """Return the ids of its processes, whose CPU time is its own; none: the kernel's work."""
         return ()
 
+    def cpu_ns(self) -> int | None:
+        """Return the CPU time of its processes; None: it has none."""
+        return cpu_ns(self.processes()) if self.processes() else None
+
+    def thread_times(self) -> Mapping[int, ThreadTime]:
+        """Return the times of all threads of the processes that are watched."""
+        return thread_times(self.watched())
+
+    def process_times(self) -> Mapping[int, ThreadTime]:
+        """Return the times of all threads of its processes."""
+        return thread_times(self.processes())
+
+    def core_time(self, core: int) -> CoreTime:
+        """Return what one of its cores did, whoever used it."""
+        return core_time(core)
+
     def changer(self, setups: Sequence[Setup]) -> "Changer":
         """Return what makes it run other configurations, while packets flow."""
         raise NotImplementedError
@@ -256,7 +282,7 @@ class Device(ABC):
         if len(types) > 1 and not self.ability.chains:
             return f"{self.name} runs one function, not a chain of {len(types)}"
         for port in (setup.left, setup.right):
-            if port.kind not in self.ability.port_kinds:
+            if port.kind not in (self.ability.nics if port.nic else self.ability.port_kinds):
                 return f"{self.name} has no {port.kind} ports"
         if setup.deployment not in self.ability.deployments:
             return f"{self.name} cannot be deployed as {setup.deployment}"

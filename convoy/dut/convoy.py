@@ -203,7 +203,7 @@ class _Running(Running):
 
     def _start(self, setup: Setup, link: str) -> None:
         wrapper: tuple[str, ...] = ()
-        if setup.left.kind in veth.KINDS:
+        if veth.made(setup):
             apart = self._kept.enter_context(Namespace())
             shell("\n".join(veth.wiring([apart.pid], setup)))
             apart.run("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6")
@@ -282,8 +282,8 @@ class _Running(Running):
         try:
             self._kept.close()
         finally:
-            if self._setup.left.kind in veth.KINDS:
-                veth.unwire(self._setup)
+            if veth.made(self._setup):
+                veth.unwire([], self._setup)
 
 
 class _Changer(Changer):
@@ -349,6 +349,7 @@ class Convoy(Device):
                 "virtio-user-server",
             }
         ),
+        nics=frozenset({"dpdk", "af_packet", "af_xdp"}),
         deployments=frozenset({"inline", "pipeline", "process"}),
         queues=16,
         cores=64,

@@ -19,7 +19,7 @@ from typing import Any
 from convoy.dut.base import Ability, Device, Flows, Function, Presence, Running, Setup
 from convoy.dut.functions import Nat, tracks, types_of
 from convoy.dut.kernel import MEANINGS, changes_destination, script, tracking
-from convoy.dut.veth import ATTACHED, unwire, wiring
+from convoy.dut.veth import attached, unwire, wiring
 from convoy.errors import ConvoyError, InputError
 from convoy.host.namespace import Namespace, shell
 
@@ -54,7 +54,7 @@ class _Running(Running):
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._namespaces: list[Namespace] = []
-        self.notes = (ATTACHED[setup.left.kind],)
+        self.notes = (attached(setup),)
         configured = scripts(setup)
         try:
             for _ in configured:
@@ -84,7 +84,7 @@ class _Running(Running):
         }
 
     def stop(self) -> None:
-        unwire(self._setup)
+        unwire([namespace.pid for namespace in self._namespaces], self._setup)
         for namespace in self._namespaces:
             namespace.stop()
 
@@ -96,6 +96,7 @@ class Linux(Device):
     ability = Ability(
         functions=types_of({*MEANINGS, Nat}),
         port_kinds=frozenset({"af_packet", "af_xdp"}),
+        nics=frozenset({"af_packet"}),
         cores=64,
         both_ways=True,
         remembers=True,

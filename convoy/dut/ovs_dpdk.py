@@ -80,7 +80,8 @@ def options(setup: Setup, caches: str) -> dict[str, str]:
     # It takes --in-memory itself, unless it is told the contrary: which --no-huge is.
     memory = ["--in-memory"] if setup.hugepages else ["--no-huge", "--legacy-mem"]
     prefix = f"convoy-ovs-{os.getpid()}"
-    eal = [*memory, "-m", str(MEMORY_MB), "--no-pci", "--no-telemetry", "--file-prefix", prefix]
+    cards = [] if setup.left.kind == "dpdk" else ["--no-pci"]
+    eal = [*memory, "-m", str(MEMORY_MB), *cards, "--no-telemetry", "--file-prefix", prefix]
     emc, smc = CACHES[caches]
     # Its poll loops sleep only where they find little to do, and at most that long.
     yielding = {"pmd-maxsleep": str(SLEEP_MAX_US)} if setup.oversubscribed else {}
@@ -120,7 +121,7 @@ class _Running(Running):
         if setup.oversubscribed:
             self.notes += (f"poll loops sleep up to {SLEEP_MAX_US} us where there is little to do",)
         if setup.left.kind in veth.KINDS:
-            self.notes += (veth.ATTACHED[setup.left.kind],)
+            self.notes += (veth.attached(setup),)
         # Before anything starts: it may be refused.
         self._rules = (
             joined(len(setup.ports)) if setup.behind else flows(setup.functions, setup.back)
@@ -194,6 +195,8 @@ class _Running(Running):
 
     def _port(self, name: str, port: PortAt, number: int) -> list[str]:
         kind = ("type=dpdkvhostuserclient", f"options:vhost-server-path={port.address}")
+        if port.kind == "dpdk":
+            kind = ("type=dpdk", f'options:dpdk-devargs="{port.address}"')
         if port.kind == "af_packet":
             device = f"net_af_packet{number},iface={name}"
             kind = ("type=dpdk", f'options:dpdk-devargs="{device}"')
@@ -309,7 +312,7 @@ class _Running(Running):
         for process in reversed(self._processes):
             process.close()
         if self._apart is not None:
-            veth.unwire(self._setup)
+            veth.unwire([self._apart.pid], self._setup)
             self._apart.stop()
 
 
@@ -361,6 +364,7 @@ class OvsDpdk(Device):
     ability = Ability(
         functions=types_of(MEANINGS),
         port_kinds=frozenset({"vhost-user", "af_packet"}),
+        nics=frozenset({"dpdk", "af_packet"}),
         queues=8,
         cores=8,
         both_ways=True,

@@ -62,15 +62,20 @@ def mode(functions: tuple[Function, ...]) -> list[str]:
     raise InputError(f"it has no mode that does this {functions[0].type}")
 
 
-def port(index: int, at: PortAt) -> str:
-    """Return a port as --vdev takes it."""
+def port(index: int, at: PortAt) -> tuple[str, str]:
+    """Return the options of a port."""
+    if at.kind == "dpdk":
+        return "--allow", at.address
+    if at.nic:
+        return "--vdev", f"net_{at.kind}{index},iface={at.address}"
     if at.kind == "vhost-user":
-        return f"net_vhost{index},iface={at.address},queues={at.queues}"
+        return "--vdev", f"net_vhost{index},iface={at.address},queues={at.queues}"
     mac = (LEFT_MAC, RIGHT_MAC)[index]
     server = ",server=1" if at.kind == "virtio-user-server" else ""
     return (
+        "--vdev",
         f"net_virtio_user{index},path={at.address},queues={at.queues},queue_size=1024,mac={mac}"
-        f"{server}"
+        f"{server}",
     )
 
 
@@ -90,9 +95,10 @@ def command(program: str, setup: Setup) -> list[str]:
     return [
         program,
         "--lcores", f"0@{core},1@{core}",
-        *memory, "-m", str(MEMORY_MB * (2 + len(setup.ports)) // 4), "--no-pci", "--no-telemetry",
+        *memory, "-m", str(MEMORY_MB * (2 + len(setup.ports)) // 4),
+        *([] if setup.left.kind == "dpdk" else ["--no-pci"]), "--no-telemetry",
         "--file-prefix", f"convoy-testpmd-{os.getpid()}-{next(_started)}",
-        *(word for index, at in enumerate(setup.ports) for word in ("--vdev", port(index, at))),
+        *(word for index, at in enumerate(setup.ports) for word in port(index, at)),
         "--",
         *mode(setup.functions), "--nb-cores=1", "--auto-start", "--no-mlockall",
         f"--total-num-mbufs={MBUFS * len(setup.ports)}",
@@ -126,10 +132,11 @@ class Testpmd(Device):
     """Debian's dpdk-testpmd."""
 
     name = "testpmd"
-    own_source_on = frozenset({"vhost-user"})
+    own_source_on = frozenset({"vhost-user", "dpdk", "af_packet", "af_xdp"})
     ability = Ability(
         functions=frozenset({"bridge", "l2fwd", "5tswap"}),
         port_kinds=frozenset({"vhost-user", "virtio-user", "virtio-user-server"}),
+        nics=frozenset({"dpdk", "af_packet", "af_xdp"}),
         chains=False,
         queues=16,
         switches=True,
@@ -152,6 +159,8 @@ class Testpmd(Device):
         """Ask for a mode too, and for the library that is to be preloaded."""
         if setup.left.kind != setup.right.kind:
             raise InputError("give both ports the same kind")
+        if setup.left.nic and setup.left.kind != "dpdk" and setup.left.queues > 1:
+            raise InputError(f"{setup.left.kind} ports have one queue here")
         mode(setup.functions)
         preloaded(self.option(setup, "convoys"))
 
@@ -169,7 +178,7 @@ class Testpmd(Device):
         else:
             process = Process(words, environment=environment | convoys)
         prefer(process.pid)
-        made = [at.address for at in setup.ports if at.kind != "virtio-user"]
+        made = [at.address for at in setup.ports if at.kind != "virtio-user" and not at.nic]
         running = _Running(process, made)
         if setup.left.kind.startswith("virtio-user"):
             running.notes = ("it is the guest: DPDK's virtio-user",)

@@ -24,6 +24,7 @@ from convoy.errors import ConvoyError
 from convoy.host.scope import Scope
 
 LINES_KEPT = 10_000
+LINE_MAX = 1 << 23  # characters; a longer line is read as several
 # The kernel kills a process whose parent dies, from this request on: the shell checks once that we
 # are still there. No Python runs between fork and exec: beside other threads it could hang.
 _BOUND = ("setpriv", "--pdeathsig", "KILL", "sh", "-c",
@@ -47,10 +48,15 @@ def wait_for(condition: Callable[[], bool], deadline_s: float, what: str) -> Non
 class Lines:
     """What a process writes to one of its streams, read as it comes by a thread of its own."""
 
-    def __init__(self, stream: IO[str], on_line: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        stream: IO[str],
+        on_line: Callable[[str], None] | None = None,
+        kept: int = LINES_KEPT,
+    ) -> None:
         """Read a stream; on_line, if given, is called with each line by the reading thread."""
         self._on_line = on_line
-        self._lines: deque[str] = deque(maxlen=LINES_KEPT)
+        self._lines: deque[str] = deque(maxlen=kept)
         self._read = 0  # lines ever read
         self._ended = False
         self._change = threading.Condition()
@@ -60,7 +66,7 @@ class Lines:
 
     def _run(self) -> None:
         with self._stream:
-            for line in self._stream:
+            while line := self._stream.readline(LINE_MAX):
                 if self._on_line is not None:
                     self._on_line(line.rstrip("\n"))
                 with self._change:
@@ -75,6 +81,11 @@ class Lines:
         """Return what was written (the last LINES_KEPT lines)."""
         with self._change:
             return "\n".join(self._lines)
+
+    def count(self) -> int:
+        """Return how many lines have come."""
+        with self._change:
+            return self._read
 
     def line(self, number: int, deadline_s: float) -> str | None:
         """Return the line of that number (from 0), or None: it ended, or too late."""
@@ -129,11 +140,13 @@ class Process(Scope):
         stop_deadline_s: float = 10.0,
         takes_input: bool = False,
         on_line: Callable[[str], None] | None = None,
+        lines_kept: int = LINES_KEPT,
     ) -> None:
         """Start it. environment is added to ours. Raises ProcessError.
 
         takes_input: it reads lines that `say` writes, rather than nothing.
         on_line: called with each line of its stderr, by another thread.
+        lines_kept: of each of its streams, the last ones.
         """
         self.command = tuple(str(word) for word in command)
         self.name = Path(self.command[0]).name
@@ -157,8 +170,8 @@ class Process(Scope):
         except OSError as error:
             raise ProcessError(f"{error.filename}: {error.strerror}") from None
         assert self._popen.stdout is not None and self._popen.stderr is not None
-        self.stdout = Lines(self._popen.stdout)
-        self.stderr = Lines(self._popen.stderr, on_line)
+        self.stdout = Lines(self._popen.stdout, kept=lines_kept)
+        self.stderr = Lines(self._popen.stderr, on_line, lines_kept)
 
     @property
     def pid(self) -> int:

@@ -244,9 +244,23 @@ def _opening(run: Run) -> Iterator[str]:
         yield from _ports(run.rows)
 
 
+def _two_machines(run: Run) -> Iterator[str]:
+    """Yield where devices stood, if that was not beside the tester."""
+    for host, plan in zip(run.hosts, run.plans, strict=True):
+        if host.device_host is None or plan.device_host is None:
+            continue
+        there = host.device_host
+        wires = ", ".join(f"{name} ({what})" for name, what in there.nics.items())
+        yield (
+            f"**The devices stood on another machine**, {plan.device_host.host}: {there.cpu}, "
+            f"kernel {there.kernel}, reached by {wires}. All times are the tester's: latencies "
+            "include both machines' interfaces."
+        )
+
+
 def findings(run: Run) -> list[str]:
     """Return the sentences that a report opens with."""
-    lines = []
+    lines = list(_two_machines(run))
     invalid, trials = sum(row.invalid for row in run.rows), sum(row.trials for row in run.rows)
     if invalid > trials / 5:
         lines.append(

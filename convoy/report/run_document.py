@@ -212,6 +212,22 @@ def environment(host: Host) -> Table:
             if text != "Not affected"
         },
     }
+    shown |= {f"tester's interface {name}": text for name, text in host.nics.items()}
+    if host.device_host is not None:
+        there = host.device_host
+        shown |= {
+            "device's machine: processor": there.cpu,
+            "device's machine: cores that may be used": ", ".join(map(str, there.cores_allowed)),
+            "device's machine: frequency governor": there.governor or "none to be seen",
+            "device's machine: kernel": there.kernel,
+            "device's machine: convoy": f"{there.convoy}, commit {there.commit or 'unknown'}",
+            **{f"device's interface {name}": text for name, text in there.nics.items()},
+            **{
+                f"device's machine: mitigation: {name}": text
+                for name, text in there.mitigations.items()
+                if text != "Not affected"
+            },
+        }
     if host.baseline_pps:
         shown["tester baseline rate"] = f"{host.baseline_pps / 1e6:.1f} Mpps (64 B, against itself)"
     rows = [[name, str(text)] for name, text in shown.items()]

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from convoy.base.clock import timestamp
+from convoy.results.device_host import DeviceHost
 from convoy.results.scenario import Scenario
 from convoy.results.trial_result import SelfTest
 
@@ -34,6 +35,7 @@ class BenchPlan(_Document):
     goals: tuple[str, ...]
     repeats: int = Field(ge=1, le=99)
     scenarios: dict[str, Scenario]
+    device_host: DeviceHost | None = None  # None: the tester's machine
 
     def as_document(self) -> dict[str, Any]:
         """Return it as plan.yaml keeps it. What --quick would leave out is not needed again."""
@@ -77,6 +79,8 @@ class Host(_Document):
     remarks: dict[str, str] = Field(default_factory=dict)
     cannot: tuple[Cannot, ...] = ()
     self_test: SelfTest | None = None
+    nics: dict[str, str] = Field(default_factory=dict)  # that join two machines: what each is
+    device_host: "Host | None" = None  # where devices stood; None: here
     resumed: "tuple[Host, ...]" = ()
 
     @field_validator("started")

@@ -24,6 +24,7 @@ from convoy.run.application_run import ApplicationRun
 from convoy.run.baseline_rate import BaselineRate
 from convoy.run.order import APPLICATION_S, DeviceRun, both_ways_setup, chains_of, estimate_s
 from convoy.run.packet_run import READY_DEADLINE_S, PacketRun, Settings
+from convoy.run.remote.connection import ConnectionLostError
 from convoy.run.run_state import RunState
 from convoy.run.two_hosts import TwoHosts
 from convoy.search.goals import SMOKE
@@ -61,7 +62,8 @@ class Bench:
         self._state.resume(folder.searches(), folder.tried())
 
     def run(self, device_runs: Sequence[DeviceRun]) -> None:
-        """Do all device runs that are not done yet. Raises KeyboardInterrupt and the like only.
+        """Do all device runs that are not done yet. Raises KeyboardInterrupt and the like, and
+        ConnectionLostError where the devices' machine is not reached any more.
 
         Then, in a bounded part of the time that took, repeats those that are uncertain.
         """
@@ -104,6 +106,8 @@ class Bench:
             began = time.monotonic()
             try:
                 self._measure(run)
+            except ConnectionLostError:
+                raise  # nothing can be measured any more; resumed, it is done again
             except ConvoyError as error:
                 self._fail(run, str(error))
             if not run.sizes:

@@ -23,7 +23,7 @@ from convoy.run.two_hosts import BEHIND, KINDS, both_ways
 from convoy.run.workload import function
 from convoy.search.goals import PROFILES, SMOKE
 
-PORT_KINDS = ("vhost-user", "memif", "virtio-user", "af_packet", "af_xdp", "dummy")
+PORT_KINDS = ("vhost-user", "memif", "virtio-user", "af_packet", "af_xdp", "dpdk", "dummy")
 PROBE_FLOWS = 4096
 FORGOTTEN_S = 3  # idle, for flows of new connections
 START_S = 2.5  # of a device, as a first estimate
@@ -92,6 +92,7 @@ def setup_of(
         options=options,
         flows=remembered,
         oversubscribed=spec.chains > 1,
+        spec=spec,
     )
 
 
@@ -191,10 +192,12 @@ def order(
     repeats: int,
     cores: int,
     numa_nodes: int,
-    speeds: bool = True,
+    no_speeds: str = "",
     place: Callable[[SetupSpec], tuple[int, ...]] = lambda spec: (),
+    elsewhere: bool = False,
 ) -> Order:
-    """Return the device runs of a run, and what is left out. speeds: a core can be slowed down.
+    """Return the device runs of a run, and what is left out. no_speeds: why no core can
+    be slowed down. elsewhere: devices are on another machine.
 
     place: cores for a setup that asks for its own; raises InputError where there are none.
     """
@@ -205,9 +208,10 @@ def order(
         if why:
             cannot.append(Cannot(name, "", "", why))
             continue
-        if not speeds and any(speed != 1.0 for speed in scenario.cpu_speeds):
-            why = "CPU speeds: neither cpufreq nor root, who may emulate it"
-            cannot.append(Cannot(name, "", "", why))
+        if elsewhere and scenario.in_memory:
+            cannot.append(Cannot(name, "", "", "in memory: measured on the tester's machine only"))
+        if no_speeds and any(speed != 1.0 for speed in scenario.cpu_speeds):
+            cannot.append(Cannot(name, "", "", no_speeds))
         if not scenario.setups:
             continue  # measured in memory
         placed: dict[str, tuple[int, ...]] = {}
@@ -227,7 +231,7 @@ def order(
         control = (control or next(iter(contenders), None)) if scenario.noise else None
         for repeat in range(repeats):
             for speed in scenario.cpu_speeds:
-                if speed != 1.0 and not speeds:
+                if speed != 1.0 and no_speeds:
                     continue
                 for setup in scenario.setups:
                     here: list[tuple[Role, Device]] = [

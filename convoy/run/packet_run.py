@@ -15,7 +15,7 @@ from convoy.dut.dummy import RunningDummy
 from convoy.dut.variants import variant
 from convoy.errors import ConvoyError
 from convoy.host.cpu_speed import how, slowed
-from convoy.host.run_queue import pollers, thread_times
+from convoy.host.run_queue import pollers
 from convoy.results.folder import RunFolder
 from convoy.results.host_state import Figures
 from convoy.results.scenario import Scenario
@@ -141,18 +141,19 @@ class PacketRun:
             return nullcontext(DummyTester(running, seed=seed))
         ends = enumerate(port for setup in setups for port in (setup.left, setup.right))
         ports = [run.device.tester_port(port, index) for index, port in ends]
-        return ConvoyGen(ports, self._settings.tester_core, device_core=self._cores[0])
+        probed = None if running.elsewhere else self._cores[0]
+        return ConvoyGen(ports, self._settings.tester_core, device_core=probed)
 
     def _wait_forwarding(self, tester: Tester, running: Running) -> tuple[int, ...]:
         """Send a little until nearly all of it comes back. Returns the threads that polled."""
         reason = ""
         probe = specification("64", PROBE_PPS, PROBE_S, self._load.plain())
         for _ in range(PROBES_MAX):
-            before = thread_times(running.watched())
+            before = running.thread_times()
             result = tester.trial(probe)
             total = result.total
             if result.ok and total and total.received_pkts >= 0.9 * total.offered_pkts:
-                return pollers(before, thread_times(running.watched()))
+                return pollers(before, running.thread_times())
             reason = result.reason or ""
             if not running.alive():
                 break
@@ -183,7 +184,7 @@ class PacketRun:
             tester,
             run.what,
             lambda pps, s: specification("64", pps, s, plain),
-            () if in_kernel(run.port_kind) else running.processes(),
+            None if in_kernel(run.port_kind) else running.process_times,
         )
         self._compared = (verdict,) if verdict else ()
 

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from convoy.dut.base import Running
 from convoy.errors import ConvoyError
-from convoy.host.cpu_time import core_time, cpu_ns
 from convoy.host.priority import uninterrupted
 from convoy.host.run_queue import pollers, run_queue_delay_ns, softirqs, thread_times
 from convoy.results.folder import RunFolder
@@ -119,6 +118,10 @@ def in_kernel(port_kind: str) -> bool:
     return port_kind.startswith("af_") or port_kind == "tap"
 
 
+def _spent(before_ns: int | None, after_ns: int | None) -> int | None:
+    return None if before_ns is None or after_ns is None else after_ns - before_ns
+
+
 class Measurement:
     """Measures one point. Trials that an earlier, interrupted run has kept are not done again."""
 
@@ -225,20 +228,20 @@ class Measurement:
         load: str,
         loss_ratio: float,
     ) -> Trial:
-        running, pids = self._running, self._running.processes()
+        running = self._running
         trial_specification = self._specification(rate_pps, duration_s)
         before, cost = running.counters(), Spent.now(running)
         if self._changing is not None:
             self._changing.take()  # what came before
-        used_ns, core = cpu_ns(pids), core_time(self._core)
+        used_ns, core = running.cpu_ns(), running.core_time(self._core)
         began_ns = time.monotonic_ns()
         with uninterrupted(self._alone(), duration_s + DRAIN_S) as alone:
             if alone:
                 time.sleep(SOON_S)  # a wait is counted when it ends, which it now does
             kernel = thread_times(self._softirqs)
-            threads = thread_times(running.watched())
+            threads = running.thread_times()
             result = self._tester.trial(trial_specification)
-            threads_after = thread_times(running.watched())
+            threads_after = running.thread_times()
         if result.total is not None:
             self._order.sent(result.total.sent_pkts)
         if not running.alive():
@@ -251,8 +254,8 @@ class Measurement:
         waited = max(0, run_queue_delay_ns(threads, threads_after) - probe_ns)
         if self._point.cpu_speed != 1.0 or self._changing is not None:
             waited = 0  # whoever takes the core away does so on purpose
-        used_ns, elapsed_ns = cpu_ns(pids) - used_ns, time.monotonic_ns() - began_ns
-        busy = core_time(self._core).share_since(core)
+        used_after_ns, elapsed_ns = running.cpu_ns(), time.monotonic_ns() - began_ns
+        busy = running.core_time(self._core).share_since(core)
         if purpose == "mrr":
             verdict = judge_mrr(result, waited, own)
         else:
@@ -283,7 +286,7 @@ class Measurement:
             uninterrupted=alone,
             kernel_ns=own,
             elapsed_ns=elapsed_ns,
-            device_cpu_ns=used_ns if pids else None,
+            device_cpu_ns=_spent(used_ns, used_after_ns),
             core_busy_share=busy,
             cost=whole,
             part_costs=parts,

@@ -18,7 +18,7 @@ from convoy.dut.expected import expected
 from convoy.dut.functions import Firewall, Meaning, Nat, read
 from convoy.dut.probe_packets import STAMP_BYTES, index_of, packets
 from convoy.errors import ConvoyError, InputError
-from convoy.host.run_queue import run_queue_delay_ns, thread_times
+from convoy.host.run_queue import ThreadTime, run_queue_delay_ns
 from convoy.results.trial_result import TrialResult
 from convoy.run.judge import judge
 from convoy.tester.base import Tester
@@ -181,26 +181,27 @@ def compare_counts(
     tester: Tester,
     what: str,
     traffic: Callable[[float, float], Mapping[str, Any]],
-    watched: Sequence[int] = (),
+    times: Callable[[], Mapping[int, ThreadTime]] | None = None,
 ) -> str:
     """Send many packets at a low rate: all must come back, once and in order.
 
-    traffic: the trial of a rate and a duration. watched: processes with the device's poll loops;
-    none: the kernel's threads forward, which others interrupt at any time, so losses tell nothing.
+    traffic: the trial of a rate and a duration. times: of the threads with the device's poll
+    loops; None: the kernel's threads forward, which others interrupt at any time, so losses tell
+    nothing.
     Returns what must be said of the device, mostly nothing. Raises ConvoyError: packets are lost in
     each trial, one by one or though nobody kept the device from its work.
     """
     verdicts = []
     lost = ""
-    for rate in LOW_PPS if watched else LOW_PPS[-1:]:
-        before = thread_times(watched)
+    for rate in LOW_PPS if times else LOW_PPS[-1:]:
+        before = times() if times else {}
         result = tester.trial(traffic(rate, LOW_S))
-        waited = run_queue_delay_ns(before, thread_times(watched))
+        waited = run_queue_delay_ns(before, times() if times else {})
         wrong = _misdeeds(result)
         if wrong:
             raise ConvoyError(f"{what}: wrong output, so no rate counts: packets came {wrong}")
         verdicts.append("failed" if _single_losses(result) else judge(result, waited, 0.0))
-        if verdicts[-1] == "passed" or not watched:
+        if verdicts[-1] == "passed" or times is None:
             return ""
         if result.total is not None:
             lost = f"{result.total.lost_pkts} of {result.total.sent_pkts} packets"

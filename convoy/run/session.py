@@ -3,34 +3,34 @@
 """A run from beginning to end: its folder, its machine, its device runs. Begun anew, or resumed."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from convoy.dut.base import Device
+from convoy.chain.nic import Nic
 from convoy.dut.devices import DEVICES
-from convoy.errors import ConvoyError, InputError
-from convoy.host.cpu_speed import how
-from convoy.host.machine import nodes, this_machine
-from convoy.host.placement import place
-from convoy.host.placement import read as read_topology
+from convoy.errors import InputError
+from convoy.host.interface import Lent, described
+from convoy.results.device_host import DeviceHost
 from convoy.results.documents import BenchPlan
 from convoy.results.folder import HOST, RunFolder
 from convoy.results.memory import Memory
-from convoy.results.scenario import SetupSpec
 from convoy.results.trial_result import SelfTest
 from convoy.run import scenario as scenarios_of
 from convoy.run.adaptive_repetition import TIME_SHARE
 from convoy.run.baseline_rate import BaselineRate
 from convoy.run.bench import BASELINE, Bench, Step
+from convoy.run.device_machine import DeviceMachine, cores, this_one
 from convoy.run.environment import environment
 from convoy.run.in_memory import command, measure
 from convoy.run.order import MEMORY_S, Order, order
 from convoy.run.packet_run import Settings
+from convoy.run.remote.connection import Connection
+from convoy.run.remote.device import other_one
 from convoy.search.goals import SMOKE, goals
 
-HUGEPAGES_MB = 1024  # for a device; the tester needs none
 REPEATS = 5
 QUICK_REPEATS = 3
 LATENCY_S = {SMOKE: 0.1, "quick": 0.2, "standard": 1.0, "full": 5.0}
@@ -46,6 +46,7 @@ def wanted(
     profile: str | None = None,
     goal_names: Sequence[str] | None = None,
     changes: Mapping[str, Any] | None = None,
+    device_host: DeviceHost | None = None,
 ) -> BenchPlan:
     """Return what these options mean. Raises InputError."""
     known = {device.name for device in DEVICES}
@@ -66,6 +67,7 @@ def wanted(
         goals=chosen,
         repeats=repeats or (QUICK_REPEATS if quick else REPEATS),
         scenarios=result,
+        device_host=device_host,
     )
 
 
@@ -76,67 +78,80 @@ def read_plan(folder: RunFolder) -> BenchPlan:
     return plan
 
 
-def cores() -> tuple[int, int]:
-    """Return the tester's core and the device's, on one NUMA node if that has two.
+@contextmanager
+def device_machine(
+    bench_plan: BenchPlan, ssh_config: Path | None = None
+) -> Iterator[DeviceMachine]:
+    """Yield the machine that a plan's devices are started on: this one, or one that ssh reaches.
 
-    Raises InputError where there is only one.
+    ssh_config: a file for ssh. Raises InputError, also where that machine is not reached.
     """
+    host = bench_plan.device_host
+    if host is None:
+        yield this_one(cores()[1])
+        return
+    with ExitStack() as kept:
+        nics = tuple(map(Nic.read, host.tester_ports))
+        connection = kept.enter_context(Connection(host, ssh_config))
+        kept.enter_context(Lent(nics))
+        yield other_one(connection, nics)
+
+
+def tester_core() -> int:
+    """Return the tester's core."""
     allowed = sorted(os.sched_getaffinity(0))
-    if len(allowed) < 2:
-        raise InputError(
-            f"this process may use only core {allowed[0]}: the tester and the device need a core "
-            "each; run on a machine (or in a container, or with a taskset) of two cores or more"
-        )
-    try:
-        result = place(read_topology(), 1, "same-node", allowed)
-    except ConvoyError:
-        return allowed[0], allowed[1]  # no hwloc, or no node with two of these
-    return result.tester, result.functions[0]
+    return cores()[0] if len(allowed) > 1 else allowed[0]
 
 
-def order_here(bench_plan: BenchPlan) -> Order:
-    """Return the device runs on this machine, and what it cannot do."""
-    devices: dict[str, Device] = {device.name: device for device in DEVICES}
-    allowed = os.sched_getaffinity(0)
-    numa = {node for core, node in nodes().items() if core in allowed}
-    speeds = bool(how(max(allowed)))
-    here = len(allowed), max(1, len(numa))
-    return order(bench_plan.scenarios, devices, bench_plan.repeats, *here, speeds, _placed)
+def order_here(bench_plan: BenchPlan, machine: DeviceMachine | None = None) -> Order:
+    """Return the device runs, and what cannot be done. machine: of the devices; default: this."""
+    at = machine or this_one(max(os.sched_getaffinity(0)))
+    return order(
+        bench_plan.scenarios,
+        at.devices,
+        bench_plan.repeats,
+        at.allowed,
+        at.numa_nodes,
+        at.no_speeds,
+        at.place,
+        at.elsewhere is not None,
+    )
 
 
-def _placed(spec: SetupSpec) -> tuple[int, ...]:
-    """Return a core for each function. Raises InputError where this machine has too few."""
-    try:
-        topology = read_topology()
-    except ConvoyError as error:
-        raise InputError(str(error)) from None
-    allowed = os.sched_getaffinity(0)
-    wanted = max(spec.cores, len(spec.functions) if spec.placement else 1)
-    return place(topology, wanted, spec.placement or "same-node", allowed).functions
+def execute(
+    folder: RunFolder,
+    bench_plan: BenchPlan,
+    progress: OnStep,
+    machine: DeviceMachine | None = None,
+) -> None:
+    """Do a run, or what is left of it. Raises InputError before anything is started.
 
-
-def execute(folder: RunFolder, bench_plan: BenchPlan, progress: OnStep) -> None:
-    """Do a run, or what is left of it. Raises InputError before anything is started."""
-    tester_core, core = cores()
-    plan = order_here(bench_plan)
-    in_memory = any(scenario.in_memory for scenario in bench_plan.scenarios.values())
+    machine: of the devices; default: this one.
+    """
+    at = machine or this_one(cores()[1])
+    core, tester = at.core, tester_core()
+    plan = order_here(bench_plan, at)
+    here = at.elsewhere is None
+    in_memory = here and any(one.in_memory for one in bench_plan.scenarios.values())
     if not plan.device_runs and not in_memory:
         raise InputError("; ".join(dict.fromkeys(f"{c.device}: {c.why}" for c in plan.cannot)))
-    hugepages = this_machine().hugepages_free_mb >= HUGEPAGES_MB
     real = any(
         device_run.device.name != "dummy" and not device_run.applications
         for device_run in plan.device_runs
     )
-    _write_host(folder, plan, tester_core, core, hugepages)
-    baseline = BaselineRate(tester_core, core, partial(_write_baseline, folder)) if real else None
+    _write_host(folder, plan, tester, at, bench_plan.device_host)
+    # It is that of sockets, and says nothing of what interfaces carry.
+    known = real and here
+    baseline = BaselineRate(tester, core, partial(_write_baseline, folder)) if known else None
     if baseline is not None:
         progress(Step(BASELINE, 0, len(plan.device_runs), 0.0))
         baseline.measure()
-    _in_memory(folder, bench_plan, progress)
+    if in_memory:
+        _in_memory(folder, bench_plan, progress)
     settings = Settings(
-        tester_core,
+        tester,
         (core,),
-        hugepages,
+        at.hugepages,
         bench_plan.profile,
         bench_plan.goals,
         LATENCY_S[bench_plan.profile],
@@ -170,19 +185,22 @@ def _write_baseline(folder: RunFolder, self_test: SelfTest) -> None:
 
 
 def _write_host(
-    folder: RunFolder, plan: Order, tester_core: int, core: int, hugepages: bool
+    folder: RunFolder, plan: Order, tester: int, at: DeviceMachine, other: DeviceHost | None
 ) -> None:
     """Write what machine this is; of a resumed run, under "resumed"."""
     devices = {
         device_run.device.name: device_run.device.presence() for device_run in plan.device_runs
     }
+    nics = map(Nic.read, other.tester_ports) if other is not None else ()
     here: dict[str, Any] = {
-        "tester_core": tester_core,
-        "device_core": core,
-        "hugepages": hugepages,
+        "tester_core": tester,
+        "device_core": at.core,
+        "hugepages": at.hugepages,
         "devices": {name: presence.version for name, presence in devices.items()},
         "remarks": {name: p.remark for name, p in devices.items() if p.remark},
         "cannot": plan.cannot,
+        "nics": {nic.name: described(nic) for nic in nics},
+        "device_host": at.elsewhere,
     }
     host = environment().model_copy(update=here)
     if (folder.path / HOST).exists():

@@ -18,6 +18,7 @@ from convoy.host.folders import dpdk_folder
 from convoy.host.private import private_folder
 from convoy.host.process import Process
 from convoy.host.programs import CHECKOUT, find
+from convoy.host.run_queue import thread_times
 from convoy.results.trial_result import PacketCounts, TrialResult
 from convoy.run.point import Load, specification
 from convoy.run.referee import (
@@ -72,7 +73,7 @@ class Faulty:
             self.tester,
             "stub",
             lambda pps, s: specification("64", pps, s, load) | {"drain_s": 0.2},
-            (self.process.pid,),
+            lambda: thread_times([self.process.pid]),
         )
 
 
@@ -192,7 +193,8 @@ def _counts(lost, watched, ok=True, runs=()):
             )
             return TrialResult(ok=ok, total=total)
 
-    return compare_counts(Tester(), "stub", lambda pps, s: {}, (os.getpid(),) if watched else ())
+    times = (lambda: thread_times([os.getpid()])) if watched else None
+    return compare_counts(Tester(), "stub", lambda pps, s: {}, times)
 
 
 def test_a_capture_is_written_as_the_tester_reads_it(tmp_path: Path):
