@@ -185,10 +185,10 @@ def _result(
 
 def _list(of: Any, place: str, key: str) -> list[Json]:
     """Return a list of objects in a result."""
-    found = of.get(key) or [] if isinstance(of, dict) else None
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    match = of.get(key) or [] if isinstance(of, dict) else None
+    if not isinstance(match, list) or not all(isinstance(one, dict) for one in match):
         raise CniError(Code.CONFIG, f"{place}.{key}: must be a list of objects")
-    return found
+    return match
 
 
 def _path(network: Network, record: Record) -> Path:
@@ -210,8 +210,8 @@ def _for_container(network: Network, attachment: Attachment, record: Record, res
 
 def _write_device_info(config: Json, network: Network, record: Record) -> None:
     """Tell Kubernetes what device it is, where its runtime asks for that (device-info-spec 1.1)."""
-    asked = config.get("runtimeConfig")
-    file = asked.get("CNIDeviceInfoFile") if isinstance(asked, dict) else None
+    runtime = config.get("runtimeConfig")
+    file = runtime.get("CNIDeviceInfoFile") if isinstance(runtime, dict) else None
     if not isinstance(file, str) or not file:
         return
     path = str(_path(network, record))

@@ -24,21 +24,21 @@ def delegate(
             [program], input=json.dumps(config), stdout=subprocess.PIPE, text=True, check=False,
             env={**environment, "CNI_COMMAND": command}, timeout=DEADLINE_S,
         )  # fmt: skip
-        said = json.loads(done.stdout) if done.stdout.strip() else {}
+        reply = json.loads(done.stdout) if done.stdout.strip() else {}
     except subprocess.TimeoutExpired:
         raise CniError(Code.TRY_AGAIN, f"ipam: {plugin}: no answer for {DEADLINE_S:g} s") from None
     except (OSError, ValueError) as error:
         raise CniError(Code.IO, f"ipam: {plugin}: {error}") from None
-    if not isinstance(said, dict):
+    if not isinstance(reply, dict):
         raise CniError(Code.CONTENT, f"ipam: {plugin}: its result is no object")
     if done.returncode != 0:
-        code = said.get("code")
+        code = reply.get("code")
         raise CniError(
             code if isinstance(code, int) else Code.IO,
-            f"ipam: {plugin}: {said.get('msg', f'ended with {done.returncode}')}",
-            str(said.get("details", "")),
+            f"ipam: {plugin}: {reply.get('msg', f'ended with {done.returncode}')}",
+            str(reply.get("details", "")),
         )
-    return said
+    return reply
 
 
 def _program(plugin: str, path: str) -> Path:

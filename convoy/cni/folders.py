@@ -130,9 +130,9 @@ class Folders:
 
     def _all(self) -> Iterator[Record]:
         for name in sorted(os.listdir(self._records)):
-            found = self.record(name.removesuffix(".json")) if name.endswith(".json") else None
-            if found is not None:
-                yield found
+            match = self.record(name.removesuffix(".json")) if name.endswith(".json") else None
+            if match is not None:
+                yield match
 
     def _beside(self, record: Record) -> list[Record]:
         """Return the container's other attachments."""
@@ -157,8 +157,8 @@ class Folders:
                 "leave out socketfile, or take another network",
             )
         if record.port is not None:
-            found = os.stat(record.port, dir_fd=self._base, follow_symlinks=False)
-            record = replace(record, owner=found.st_uid, inode=found.st_ino)
+            match = os.stat(record.port, dir_fd=self._base, follow_symlinks=False)
+            record = replace(record, owner=match.st_uid, inode=match.st_ino)
         self.keep(record)
         try:
             self._lay_out(record)
@@ -290,10 +290,10 @@ def _mode(name: str, folder: int) -> int:
 def _is_inode(name: str, folder: int, inode: int) -> bool:
     """Tell whether a folder is the one that was there."""
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        match = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_ino == inode
+    return stat.S_ISDIR(match.st_mode) and match.st_ino == inode
 
 
 def _leads(name: str, folder: int, to: str) -> bool:

@@ -30,15 +30,15 @@ def main() -> None:
         command = os.environ.get("CNI_COMMAND", "")
         config = _config(command)
         version = str(config.get("cniVersion", version))[:16]
-        said = _run(command, config)
+        reply = _run(command, config)
     except CniError as error:
-        said = {"cniVersion": version, "code": int(error.code), "msg": error.message}
+        reply = {"cniVersion": version, "code": int(error.code), "msg": error.message}
         if error.details:
-            said["details"] = error.details
-        _say(said)
+            reply["details"] = error.details
+        _say(reply)
         sys.exit(1)
-    if said is not None:
-        _say(said)
+    if reply is not None:
+        _say(reply)
 
 
 def _config(command: str) -> dict[str, Any]:

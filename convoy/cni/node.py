@@ -33,8 +33,8 @@ def ports_of(network: Network, node: Path) -> list[Port]:
 
 def _socket(node: Path) -> Path:
     """Return the socket that the node is read by: the one that answers, of several."""
-    found = sorted(node.glob("dpdk/convoyd-*/read.sock"))
-    for path in found:
+    match = sorted(node.glob("dpdk/convoyd-*/read.sock"))
+    for path in match:
         try:
             with Client(path):
                 return path
@@ -47,7 +47,7 @@ def _socket(node: Path) -> Path:
 
 def _ports(network: Network, plan: Mapping[str, Any], counts: Mapping[str, Any]) -> list[Port]:
     key = "mode" if network.kind == "vhost-user" else "role"
-    found = []
+    match = []
     for port in plan["ports"]:
         if port["kind"] != network.kind:
             continue
@@ -55,5 +55,5 @@ def _ports(network: Network, plan: Mapping[str, Any], counts: Mapping[str, Any])
         listens = port.get(key, "server") == "server"
         if listens is network.listens and path.parent.parent == network.shared:
             device = counts["ports"][port["name"]].get("device", {})
-            found.append(Port(path.parent.name, path.name, device.get("link") == "up"))
-    return found
+            match.append(Port(path.parent.name, path.name, device.get("link") == "up"))
+    return match

@@ -37,7 +37,7 @@ from convoy.run.remote import messages
 from convoy.run.remote.messages import LOST_S, PING, REQUEST, REQUEST_MAX
 
 END_S = 30.0  # for an orderly end
-SAID_MAX = 1 << 17  # characters of a process's output, and of a command: the last, the first
+OUTPUT_MAX = 1 << 17  # characters of a process's output, and of a command: the last, the first
 ERROR_MAX = 2000
 
 
@@ -85,7 +85,7 @@ def _times(times: Mapping[int, ThreadTime]) -> tuple[messages.Times, ...]:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= SAID_MAX else f"{text[:SAID_MAX]} … ({len(text)} characters)"
+    return text if len(text) <= OUTPUT_MAX else f"{text[:OUTPUT_MAX]} … ({len(text)} characters)"
 
 
 def _core() -> int:
@@ -226,11 +226,11 @@ class Agent:
             busy_cycles=cost.busy_cycles, packets=cost.packets, source=cost.source
         ))  # fmt: skip
 
-    def _stop(self, request: messages.Stop) -> messages.Said:
+    def _stop(self, request: messages.Stop) -> messages.Stopped:
         one, self._running = self._device, None
         self._started.close()
-        said = {name: text[-SAID_MAX:] for name, text in one.output().items()}
-        return messages.Said(output=said)
+        reply = {name: text[-OUTPUT_MAX:] for name, text in one.output().items()}
+        return messages.Stopped(output=reply)
 
 
 def _answer(agent: Agent, line: bytes) -> messages.Message:
@@ -253,15 +253,15 @@ def serve() -> str:
     lines = _Input(0)
     agent = Agent()
     try:
-        said = messages.Hello().model_dump_json(by_alias=True).encode()
+        reply = messages.Hello().model_dump_json(by_alias=True).encode()
         lines.start()
         while True:
-            out.write(said + b"\n")
+            out.write(reply + b"\n")
             out.flush()
-            said = _answer(agent, lines.requests.get()).line().encode()
-            if len(said) > messages.ANSWER_MAX:
-                what = f"an answer of {len(said)} bytes is too long"
-                said = messages.Refused(error=what, code=1).line().encode()
+            reply = _answer(agent, lines.requests.get()).line().encode()
+            if len(reply) > messages.ANSWER_MAX:
+                what = f"an answer of {len(reply)} bytes is too long"
+                reply = messages.Refused(error=what, code=1).line().encode()
     except BrokenPipeError:
         return "the connection has ended"
     except SystemExit:

@@ -83,7 +83,7 @@ class RemoteRunning(Running):
     def stop(self) -> None:
         """End it. Where the connection is lost, that has ended it."""
         if not self._connection.lost:
-            self._output = self._connection.ask(messages.Stop(), messages.Said).output
+            self._output = self._connection.ask(messages.Stop(), messages.Stopped).output
 
 
 class RemoteDevice(Device):
@@ -103,10 +103,10 @@ class RemoteDevice(Device):
         if not self._can:
             can = ", ".join(one.name for one in DEVICES if one.ability.nics)
             return Presence("", f"not started on another machine; those that are: {can}")
-        said = self._connection.ask(messages.IsPresent(device=self.name), messages.Present)
-        if said.missing:
-            return Presence("", f"{self._connection.host.host}: {said.missing}")
-        return Presence(said.version, "", said.remark)
+        reply = self._connection.ask(messages.IsPresent(device=self.name), messages.Present)
+        if reply.missing:
+            return Presence("", f"{self._connection.host.host}: {reply.missing}")
+        return Presence(reply.version, "", reply.remark)
 
     def presence(self) -> Presence:
         """Return whether it is installed there; asked once."""
@@ -152,10 +152,10 @@ def other_one(connection: Connection, nics: Sequence[Nic]) -> DeviceMachine:
     machine = connection.ask(request, messages.Machine)
 
     def place(spec: SetupSpec) -> tuple[int, ...]:
-        said = connection.ask(messages.Place(setup=spec), messages.Placed)
-        if not said.cores:
-            raise InputError(f"{connection.host.host}: {said.why}")
-        return said.cores
+        reply = connection.ask(messages.Place(setup=spec), messages.Placed)
+        if not reply.cores:
+            raise InputError(f"{connection.host.host}: {reply.why}")
+        return reply.cores
 
     return DeviceMachine(
         {device.name: RemoteDevice(device, connection, nics) for device in DEVICES},

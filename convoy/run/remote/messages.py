@@ -132,7 +132,7 @@ class Costs(Message):
     cost: Spent | None
 
 
-class Said(Message):
+class Stopped(Message):
     """The output of a device that was stopped, by its processes' names."""
 
     output: Annotated[dict[_Text, _Text], Field(max_length=64)]

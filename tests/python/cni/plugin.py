@@ -59,9 +59,9 @@ class Plugin:
 
     def add(self, *arguments: Any, **changes: Any) -> dict[str, Any]:
         """ADD, which works."""
-        code, said = self.run("ADD", *arguments, **changes)
-        assert code == 0, said
-        return said
+        code, reply = self.run("ADD", *arguments, **changes)
+        assert code == 0, reply
+        return reply
 
     def fine(self, command: str, *arguments: Any, **changes: Any) -> None:
         """Another command, which works and says nothing."""
@@ -69,10 +69,10 @@ class Plugin:
 
     def refused(self, command: str, *arguments: Any, **changes: Any) -> dict[str, Any]:
         """A command that ends with CNI's error."""
-        code, said = self.run(command, *arguments, **changes)
+        code, reply = self.run(command, *arguments, **changes)
         assert code == 1
-        assert set(said) <= {"cniVersion", "code", "msg", "details"}, said
-        return said
+        assert set(reply) <= {"cniVersion", "code", "msg", "details"}, reply
+        return reply
 
     def files(self) -> list[str]:
         """Return what is in its folder, with folders in it."""

@@ -66,13 +66,13 @@ def wrong_object(value: Any, kind: Any, place: str) -> list[str]:
         return [f"{place}: no object"]
     hints = typing.get_type_hints(kind)
     fields = {one.metadata.get("json", one.name): one for one in dataclasses.fields(kind)}
-    found = [f"{place}.{key}: unknown" for key in value if key not in fields]
+    match = [f"{place}.{key}: unknown" for key in value if key not in fields]
     for key, field in fields.items():
         if key in value:
-            found += wrong(value[key], hints[field.name], f"{place}.{key}")
+            match += wrong(value[key], hints[field.name], f"{place}.{key}")
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            found.append(f"{place}.{key}: missing")
-    return found
+            match.append(f"{place}.{key}: missing")
+    return match
 
 
 def of(kind: str, file: str = "") -> list[dict[str, Any]]:
@@ -103,8 +103,8 @@ def test_it_is_of_kubernetes_schema(kubernetes, file, document):
 )
 def test_what_is_wrong_would_be_found(kubernetes, change, words):
     document = {**of("DaemonSet")[0], **change}
-    found = wrong(document, kubernetes("apps_v1").DaemonSet, "DaemonSet")
-    assert any(words in one for one in found), found
+    match = wrong(document, kubernetes("apps_v1").DaemonSet, "DaemonSet")
+    assert any(words in one for one in match), match
 
 
 def pods() -> list[dict[str, Any]]:

@@ -115,8 +115,8 @@ def test_a_containers_packets_pass(tmp_path, short_path):
             network.fine("CHECK", interface=name)
         with ConvoyGen(ports, core=CORES[-1]) as tester:
             packets_pass(tester)
-            said = pods.vhost.refused("ADD", ANOTHER)
-            assert said["code"] == 11 and "all 1 ports for containers are taken" in said["msg"]
+            reply = pods.vhost.refused("ADD", ANOTHER)
+            assert reply["code"] == 11 and "all 1 ports for containers are taken" in reply["msg"]
             assert pods.vhost.refused("STATUS")["code"] == 50
         counts = node.stop()
         assert counts["ports"]["pod0"]["rx_packets"] == counts["ports"]["pod1"]["tx_packets"] > 0
@@ -225,9 +225,9 @@ def test_by_cnitool(tmp_path, short_path, namespace):
 
     with pods.node():
         call("status", "vhost", "net1")
-        found = [json.loads(call("add", *one)) for one in (("vhost", "net1"), ("memif", "net2"))]
-        paths = [one["interfaces"][0]["socketPath"] for one in found]
-        assert found[0]["interfaces"][0]["sandbox"] == str(namespace)
+        match = [json.loads(call("add", *one)) for one in (("vhost", "net1"), ("memif", "net2"))]
+        paths = [one["interfaces"][0]["socketPath"] for one in match]
+        assert match[0]["interfaces"][0]["sandbox"] == str(namespace)
         for one in (("vhost", "net1"), ("memif", "net2")):
             call("check", *one)
         kinds = [f"virtio-user:{paths[0]}", f"memif:{paths[1]}"]
@@ -261,8 +261,8 @@ def test_more_ports_come_while_packets_flow(tmp_path, short_path, monkeypatch):
         return "\n".join(["ports:", *ports, "chains:", *chains, more])
 
     def container(of: str) -> list[str]:
-        found = [plugin.add(of, name)["interfaces"][0]["socketPath"] for name in ("net1", "net2")]
-        return [f"virtio-user:{path}" for path in found]
+        match = [plugin.add(of, name)["interfaces"][0]["socketPath"] for name in ("net1", "net2")]
+        return [f"virtio-user:{path}" for path in match]
 
     machine = this_machine()
     plan = make_plan(loads(descriptor(1), machine, tmp_path), machine).data

@@ -39,17 +39,17 @@ def test_it_needs_the_standard_library_only():
 
 
 def test_version(plugin):
-    code, said = plugin.run("VERSION", text='{"cniVersion": "1.0.0"}')
+    code, reply = plugin.run("VERSION", text='{"cniVersion": "1.0.0"}')
     assert code == 0
-    assert said["cniVersion"] == "1.0.0"
-    assert said["supportedVersions"] == ["0.3.1", "0.4.0", "1.0.0", "1.1.0"]
+    assert reply["cniVersion"] == "1.0.0"
+    assert reply["supportedVersions"] == ["0.3.1", "0.4.0", "1.0.0", "1.1.0"]
     assert plugin.run("VERSION", text="")[1]["cniVersion"] == "1.1.0"
 
 
 def test_names_are_those_of_userspace_cni(plugin):
-    said = plugin.add()
+    reply = plugin.add()
     path = f"{plugin.shared}/{SHORT}/{SHORT}-net1"
-    assert said == {
+    assert reply == {
         "cniVersion": "1.1.0",
         "interfaces": [{"name": "net1", "sandbox": "/run/netns/blue", "socketPath": path}],
     }
@@ -62,13 +62,13 @@ def test_names_are_those_of_userspace_cni(plugin):
             "iftype": "vhostuser",
             "vhost": {"mode": "client", "socketfile": f"{SHORT}-net1"},
         },
-        "ipResult": said,
+        "ipResult": reply,
     }
 
 
 def test_memif(plugin):
-    said = plugin.add(host={"iftype": "memif", "memif": {"role": "slave"}})
-    assert said["interfaces"][0]["socketPath"].endswith(f"/{SHORT}/memif-{SHORT}-net1.sock")
+    reply = plugin.add(host={"iftype": "memif", "memif": {"role": "slave"}})
+    assert reply["interfaces"][0]["socketPath"].endswith(f"/{SHORT}/memif-{SHORT}-net1.sock")
     assert container_data(plugin)["config"]["memif"] == {
         "role": "master", "mode": "ethernet", "socketfile": f"memif-{SHORT}-net1.sock",
     }  # fmt: skip
@@ -76,8 +76,8 @@ def test_memif(plugin):
 
 @pytest.mark.parametrize("version", ["0.3.1", "0.4.0", "1.0.0"])
 def test_older_versions_have_no_socket_path(plugin, version):
-    said = plugin.add(cniVersion=version)
-    assert said == {
+    reply = plugin.add(cniVersion=version)
+    assert reply == {
         "cniVersion": version, "interfaces": [{"name": "net1", "sandbox": "/run/netns/blue"}],
     }  # fmt: skip
 
@@ -104,8 +104,8 @@ def test_interfaces_of_a_container_share_its_folder(plugin):
 
 def test_two_sockets_of_one_name_are_refused(plugin):
     host = {"iftype": "vhostuser", "vhost": {"socketfile": "edge.sock"}}
-    said = plugin.add(host=host)
-    assert said["interfaces"][0]["socketPath"] == f"{plugin.shared}/{SHORT}/edge.sock"
+    reply = plugin.add(host=host)
+    assert reply["interfaces"][0]["socketPath"] == f"{plugin.shared}/{SHORT}/edge.sock"
     other = plugin.refused("ADD", interface="net2", host=host)
     assert other["code"] == 100 and "edge.sock: is another interface's" in other["msg"]
     plugin.fine("CHECK", host=host)
@@ -131,8 +131,8 @@ def test_a_record_that_is_none_is_named(plugin):
 
 def test_an_interface_that_is_another_networks_is_refused(plugin):
     plugin.add()
-    said = plugin.refused("ADD", name="dmz")
-    assert said["code"] == 100 and "net1: is in network edge" in said["msg"]
+    reply = plugin.refused("ADD", name="dmz")
+    assert reply["code"] == 100 and "net1: is in network edge" in reply["msg"]
     plugin.fine("DEL", name="dmz")
     plugin.fine("CHECK")
 
@@ -150,11 +150,11 @@ def test_what_is_not_in_the_list_is_collected(plugin):
 
 
 def test_an_interrupted_add_is_done_again(plugin):
-    said = plugin.add()
+    reply = plugin.add()
     path = plugin.shared / f".attachments/{SHORT}-net1.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "result": {}}))
     (plugin.shared / SHORT / f"configData-{SHORT}-net1.json").unlink()
-    assert plugin.add() == said
+    assert plugin.add() == reply
     plugin.fine("CHECK")
 
 
@@ -203,8 +203,8 @@ def test_a_long_path_gets_short_names(tmp_path):
 
 def test_rights_follow_from_who_makes_the_socket(plugin):
     def rights(container):
-        found = (plugin.shared / container[:12]).stat()
-        return stat.S_IMODE(found.st_mode), found.st_gid
+        match = (plugin.shared / container[:12]).stat()
+        return stat.S_IMODE(match.st_mode), match.st_gid
 
     plugin.add()
     assert rights(CONTAINER) == (0o755, os.getgid())
@@ -235,11 +235,11 @@ def test_a_pod_finds_its_folder_by_its_uid(plugin):
 
 def test_kubernetes_is_told_the_device(plugin, tmp_path):
     file = tmp_path / "devinfo/edge.json"
-    said = plugin.add(runtimeConfig={"CNIDeviceInfoFile": str(file)})
+    reply = plugin.add(runtimeConfig={"CNIDeviceInfoFile": str(file)})
     assert json.loads(file.read_text("utf-8")) == {
         "type": "vhost-user",
         "version": "1.1.0",
-        "vhost-user": {"mode": "client", "path": said["interfaces"][0]["socketPath"]},
+        "vhost-user": {"mode": "client", "path": reply["interfaces"][0]["socketPath"]},
     }
 
 
@@ -253,10 +253,10 @@ def test_addresses_come_from_the_plugin_for_them(plugin, tmp_path):
     ipam(tmp_path, """[ $CNI_COMMAND != ADD ] || echo '{"ips": [{"address": "10.1.0.5/16"}]}'""")
     section = {"type": "addresses"}
     before = {"cniVersion": "1.1.0", "interfaces": [{"name": "eth0"}], "dns": {"domain": "a"}}
-    said = plugin.add(ipam=section, prevResult=before)
-    assert said["ips"] == [{"address": "10.1.0.5/16", "interface": 1}]
-    assert [one["name"] for one in said["interfaces"]] == ["eth0", "net1"]
-    assert said["dns"] == {"domain": "a"}
+    reply = plugin.add(ipam=section, prevResult=before)
+    assert reply["ips"] == [{"address": "10.1.0.5/16", "interface": 1}]
+    assert [one["name"] for one in reply["interfaces"]] == ["eth0", "net1"]
+    assert reply["dns"] == {"domain": "a"}
     for command in ("CHECK", "STATUS", "GC", "DEL"):
         plugin.fine(command, ipam=section)
     assert (tmp_path / "called").read_text().split() == ["ADD", "CHECK", "STATUS", "GC", "DEL"]
@@ -264,8 +264,8 @@ def test_addresses_come_from_the_plugin_for_them(plugin, tmp_path):
 
 def test_without_an_address_nothing_stays(plugin, tmp_path):
     ipam(tmp_path, """echo '{"code": 11, "msg": "none left"}'; exit 1""")
-    said = plugin.refused("ADD", ipam={"type": "addresses"})
-    assert said["code"] == 11 and said["msg"] == "ipam: addresses: none left"
+    reply = plugin.refused("ADD", ipam={"type": "addresses"})
+    assert reply["code"] == 11 and reply["msg"] == "ipam: addresses: none left"
     assert (tmp_path / "called").read_text().split() == ["ADD", "DEL"]
     assert plugin.files() == [] and plugin.records() == []
     assert plugin.refused("ADD", ipam={"type": "nowhere"})["code"] == 7
@@ -309,8 +309,8 @@ def test_without_an_address_nothing_stays(plugin, tmp_path):
     ],
 )  # fmt: skip
 def test_bad_input_is_named_and_nothing_stays(plugin, changes, code, words):
-    said = plugin.refused("ADD", **changes)
-    assert (said["code"], words in said["msg"]) == (code, True), said
+    reply = plugin.refused("ADD", **changes)
+    assert (reply["code"], words in reply["msg"]) == (code, True), reply
     assert not plugin.shared.exists() or (plugin.files() == [] and plugin.records() == [])
 
 

@@ -31,14 +31,14 @@ def contents(package: Path) -> dict[str, str]:
     done = subprocess.run(
         ["dpkg-deb", "--fsys-tarfile", package], capture_output=True, check=True, timeout=300
     )
-    found = {}
+    match = {}
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
         for member in archive:
             file = archive.extractfile(member) if member.isreg() else None
             digest = hashlib.sha256(file.read()).hexdigest() if file else member.linkname
             rights = f"{member.mode:o} {member.uname}:{member.gname} {member.mtime}"
-            found[member.name] = f"{rights} {digest}"
-    return found
+            match[member.name] = f"{rights} {digest}"
+    return match
 
 
 def differences(one: Path, other: Path) -> list[str]:
@@ -59,10 +59,10 @@ def test_built_again_elsewhere_they_are_the_same(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     first = sorted(REPOSITORY.glob("*.deb"))
     assert first and [one.name for one in first] == sorted(one.name for one in again.glob("*.deb"))
-    found = {
+    match = {
         one.name: differences(one, again / one.name)
         for one in first
         if one.read_bytes() != (again / one.name).read_bytes()
     }
-    assert found == {}
+    assert match == {}
     assert (REPOSITORY / "Packages").read_bytes() == (again / "Packages").read_bytes()

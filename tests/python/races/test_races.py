@@ -253,14 +253,14 @@ def scraped(node: Node, _: Path) -> None:
 def telemetry(node: Node, _: Path) -> None:
     """Ask DPDK's telemetry, too."""
     path = node.running.control.parent / "dpdk_telemetry.v2"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
-        asked.connect(str(path))
-        asked.recv(1 << 20)
-        asked.send(b"/")
-        commands = [one for one in asked.recv(1 << 20).decode().split('"') if one[:1] == "/"]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stream:
+        stream.connect(str(path))
+        stream.recv(1 << 20)
+        stream.send(b"/")
+        commands = [one for one in stream.recv(1 << 20).decode().split('"') if one[:1] == "/"]
         for one in (one for one in commands if one.startswith("/convoy")):
-            asked.send(one.encode())
-            asked.recv(1 << 20)
+            stream.send(one.encode())
+            stream.recv(1 << 20)
 
 
 WORK: tuple[Callable[[Node, Path], None], ...] = (next_hops, openflow, why, scraped, telemetry)

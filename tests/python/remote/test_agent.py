@@ -23,12 +23,12 @@ def agent():
         yield process
 
 
-def asked(agent: Process, line: str):
+def ask(agent: Process, line: str):
     before = agent.stdout.count()
     agent.say(line)
-    said = agent.stdout.line(before, 60)
-    assert said is not None, agent.last_words()
-    return json.loads(said)
+    reply = agent.stdout.line(before, 60)
+    assert reply is not None, agent.last_words()
+    return json.loads(reply)
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,16 @@ def asked(agent: Process, line: str):
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(agent, line, why):
-    said = asked(agent, line)
-    assert said["code"] == 2
-    assert said["error"].startswith(why)
-    assert "\n" not in said["error"]
+    reply = ask(agent, line)
+    assert reply["code"] == 2
+    assert reply["error"].startswith(why)
+    assert "\n" not in reply["error"]
 
 
 def test_a_ping_has_no_answer(agent):
     agent.say(messages.PING)
-    said = asked(agent, '{"do":"presence","device":"dummy"}')
-    assert set(said) == {"version", "missing", "remark"}
+    reply = ask(agent, '{"do":"presence","device":"dummy"}')
+    assert set(reply) == {"version", "missing", "remark"}
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ def ssh(tmp_path, monkeypatch):
     """Return what makes a program that does this in place of ssh."""
 
     def make(*does: str, hello: str | None = None) -> DeviceHost:
-        said = Hello().model_dump_json(by_alias=True) if hello is None else hello
-        lines = ["import sys, time", f"print({said!r}, flush=True)", *does]
+        reply = Hello().model_dump_json(by_alias=True) if hello is None else hello
+        lines = ["import sys, time", f"print({reply!r}, flush=True)", *does]
         program = tmp_path / "ssh"
         program.write_text(f"#!{sys.executable}\n" + "\n".join(lines) + "\n")
         program.chmod(0o755)
@@ -72,8 +72,8 @@ def test_a_request_has_an_answer(ssh):
 
 
 def test_what_a_login_shell_prints_before_is_passed_over(ssh):
-    said = "welcome\\n" + Hello().model_dump_json(by_alias=True)
-    with Connection(ssh(answers(PRESENT), hello=said.replace("\\n", "\n"))) as one:
+    reply = "welcome\\n" + Hello().model_dump_json(by_alias=True)
+    with Connection(ssh(answers(PRESENT), hello=reply.replace("\\n", "\n"))) as one:
         assert ask(one).version == "1.2"
 
 
@@ -89,9 +89,9 @@ def test_what_a_login_shell_prints_before_is_passed_over(ssh):
     ],
 )
 def test_another_version_is_refused(ssh, hello, why):
-    said = json.loads(Hello().model_dump_json(by_alias=True)) | hello
+    reply = json.loads(Hello().model_dump_json(by_alias=True)) | hello
     with pytest.raises(InputError, match=why) as caught:
-        Connection(ssh("sys.stdin.read()", hello=json.dumps(said, separators=(",", ":"))))
+        Connection(ssh("sys.stdin.read()", hello=json.dumps(reply, separators=(",", ":"))))
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 1000
 

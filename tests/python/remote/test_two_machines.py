@@ -116,13 +116,13 @@ def test_a_connection_that_is_cut_ends_the_devices_and_the_run_is_resumed(two, t
     with in_the_middle(two, folder) as run:
         two.tester.run("ip link set ctl down")
         try:
-            _, said = run.communicate(timeout=120)
+            _, reply = run.communicate(timeout=120)
             wait_for(lambda: not two.left_there(), 60, "the end of the devices there")
         finally:
             two.tester.run("ip link set ctl up")
-    assert run.returncode == 1, said
-    assert f"convoy: root@{DEVICE}: the connection is lost: " in said
-    assert f"convoy bench resume {folder}" in said.replace("\n", " ")
+    assert run.returncode == 1, reply
+    assert f"convoy: root@{DEVICE}: the connection is lost: " in reply
+    assert f"convoy bench resume {folder}" in reply.replace("\n", " ")
     two.wait_nothing_left()
     points = folder / "points.jsonl"
     text = points.read_text() if points.exists() else ""
@@ -141,9 +141,9 @@ def test_an_agent_that_is_killed_leaves_nothing(two, tmp_path):
     with in_the_middle(two, tmp_path / "run") as run:
         for pid in two.pids_there("device-agent"):
             os.kill(pid, signal.SIGKILL)
-        _, said = run.communicate(timeout=120)
-    assert run.returncode == 1, said
-    assert "the connection is lost" in said
+        _, reply = run.communicate(timeout=120)
+    assert run.returncode == 1, reply
+    assert "the connection is lost" in reply
 
 
 def test_a_tester_that_is_killed_leaves_nothing_there(two, tmp_path):

@@ -127,9 +127,9 @@ class Tunnel:
             f"/bin/ip -s xfrm state get {self._ends(direction)} proto esp"
             f" spi {self.spi(direction, key)}"
         )
-        found = re.search(r"lifetime current:\s+\d+\(bytes\), (\d+)\(packets\)", text)
-        assert found is not None, text
-        return int(found[1])
+        matching = re.search(r"lifetime current:\s+\d+\(bytes\), (\d+)\(packets\)", text)
+        assert matching is not None, text
+        return int(matching[1])
 
 
 TUNNELS = [

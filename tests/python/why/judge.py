@@ -20,13 +20,13 @@ def judge(lines: Iterable[str]) -> dict[bytes, Verdict]:
     """Return a verdict on each packet that was dropped, by its bytes as they came."""
     verdicts: dict[bytes, Verdict] = {}
     for line in lines:
-        said = json.loads(line)
-        if "schema" in said or said["from"] != "port" or said["end"] != "dropped":
+        reply = json.loads(line)
+        if "schema" in reply or reply["from"] != "port" or reply["end"] != "dropped":
             continue
-        last = said["way"][-1] if said["way"] else {"verdict": "next"}
+        last = reply["way"][-1] if reply["way"] else {"verdict": "next"}
         by = last["function"] if last["verdict"] == "drop" else None
-        assert by is None or last["reason"] == said["reason"], said
-        data = bytes.fromhex(said["before"]["hex"])
-        assert len(data) == said["before"]["bytes"], "cut short"
-        verdicts[data] = Verdict(said.get("chain"), by, said["reason"])
+        assert by is None or last["reason"] == reply["reason"], reply
+        data = bytes.fromhex(reply["before"]["hex"])
+        assert len(data) == reply["before"]["bytes"], "cut short"
+        verdicts[data] = Verdict(reply.get("chain"), by, reply["reason"])
     return verdicts
