@@ -205,12 +205,16 @@ static void compare_paths(json_t *array, const json_t *running, const json_t *af
 // What is of the whole node, and what ports carry.
 static void compare_settings(json_t *array, const json_t *running, const json_t *after)
 {
-	static const char *const keys[] = {
-		"workers", "convoys", "flows", "eal", "run_as", "telemetry", "control", "openflow"};
+	static const struct {
+		const char *key, *name; // in a plan, in a descriptor
+	} settings[] = {{"workers", "workers"}, {"convoys", "convoys"}, {"flows", "flows"},
+		{"eal", "memory"}, {"run_as", "run-as"}, {"telemetry", "telemetry"},
+		{"control", "control"}, {"openflow", "openflow"}};
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (!are_same(json_object_get(running, keys[i]), json_object_get(after, keys[i])))
-			cv_plan_add_difference(array, "setting", keys[i], "changed", NULL);
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		if (!are_same(json_object_get(running, settings[i].key),
+			    json_object_get(after, settings[i].key)))
+			cv_plan_add_difference(array, "setting", settings[i].name, "changed", NULL);
 }
 
 json_t *cv_plan_differences(const json_t *running, const json_t *after)
