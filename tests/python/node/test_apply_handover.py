@@ -3,6 +3,7 @@
 """convoy apply --handover: ports and workers change while packets flow; guests stay connected."""
 
 import json
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,18 +50,21 @@ TWO = descriptor(
 )
 
 
-@pytest.fixture(autouse=True)
-def runtime_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
-    return tmp_path / "dpdk"
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:  # sockets' paths must be short
+        folder = Path(name)
+        (folder / "one.yaml").write_text(ONE)
+        (folder / "two.yaml").write_text(TWO)
+        monkeypatch.chdir(folder)
+        yield folder
+        monkeypatch.undo()
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "one.yaml").write_text(ONE)
-    (tmp_path / "two.yaml").write_text(TWO)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def runtime_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(folder))
+    return folder / "dpdk"
 
 
 def plan_of(name: str) -> dict[str, Any]:

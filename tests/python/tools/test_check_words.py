@@ -3,22 +3,12 @@
 """tools/check-words: words that the field's terms have replaced do not come back."""
 
 import runpy
-import subprocess
-import sys
 
 import pytest
 
 from convoy.host.programs import CHECKOUT
 
 mistakes = runpy.run_path(str(CHECKOUT / "tools/check-words"))["mistakes"]
-
-
-def test_the_tree_has_none():
-    done = subprocess.run(
-        [sys.executable, CHECKOUT / "tools/check-words"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,8 @@ class Injector:
                 path.chmod(0o600)
                 text = text.replace(file, str(path))
             functions.append(f"  {name}: {text}\n")
-            match = f"match: {{vlan: {self._vlans[name]}}}, " if place.tagged else ""
+            vlan = f"match: {{vlan: {self._vlans[name]}}}, "
+            match = vlan if place.tagged else place.match
             both = "true" if place.to == "out" and place.tagged else "false"
             chains.append(
                 f"  {name}: {{from: {place.port}, to: {place.to}, {match}path: [{name}], "

@@ -54,7 +54,8 @@ class Place:
     kinds: tuple[Kind, ...]
     to: str = "out"
     port: str = "in"
-    tagged: bool = True  # False: it takes what no other chain of its port takes
+    tagged: bool = True  # False: its chain takes what this matches, or what no other one takes
+    match: str = ""
     files: dict[str, str] = field(default_factory=dict)
 
 
@@ -527,8 +528,11 @@ CONVOYS = Place(
         Kind("a convoy from elsewhere", "unknown_sender",
              encode([A, A], Outer(dst_mac=IN, src_mac=PEER, src="192.0.2.8", dst="192.0.2.1"), 0),
              by=NODE),
+        Kind("a convoy to an instance that is none", "unknown_nfi",
+             encode([A, A], Outer(dst_mac=IN, src_mac=PEER, src="192.0.2.7", dst="192.0.2.1"), 9),
+             by=NODE),
     ),
-    port="wire", tagged=False,
+    port="wire", tagged=False, match="match: {nfi: 7}, ",
 )  # fmt: skip
 LOOKALIKE = Place(
     "f: {l2fwd: {}}", (Kind("what looks like a convoy", "looks_like_convoy", CONVOY, by=NODE),),
