@@ -17,7 +17,7 @@ from convoy.client import Client, ClientError
 from convoy.errors import ConvoyError, InputError
 from convoy.host.counts import RunningNode
 from convoy.host.node_check import about_plan, last_words
-from convoy.host.process import Lines
+from convoy.host.process import Lines, ProcessError, wait_for
 from convoy.host.programs import need
 
 PREPARED_DEADLINE_S = 120.0  # tables of a million routes
@@ -46,7 +46,7 @@ def hand_over(
     plan: Mapping[str, Any] | None = None,
     starts_with: bool = False,
 ) -> HandedOver:
-    """Start a node beside a running one and have it take over; return when packets flow again.
+    """Start a node beside a running one and have it take over; return when that one has ended.
 
     convoyd: the program; else the one that is installed.
     lose_flows: also where functions keep what does not go along.
@@ -68,6 +68,8 @@ def hand_over(
         after = RunningNode(new.popen.pid, Path(ready["control"]))
         with suppress(ClientError), Client(after.read) as reader:
             version = reader.hello.version
+        with suppress(ProcessError):  # packets flow; whoever looks next is to find one node
+            wait_for(lambda: not node.control.exists(), STOP_DEADLINE_S, "the old node's end")
         return HandedOver(node, after, taken["gap_us"], held, client.hello.version, version)
 
 
@@ -118,7 +120,7 @@ def _started(
     command = [str(program), *_options(process["arguments"]), "--handover", str(its.fileno())]
     with (
         tempfile.TemporaryFile("w+") as text,
-        tempfile.TemporaryFile("w+") as before,
+        tempfile.NamedTemporaryFile("w") as before,
         tempfile.TemporaryFile("w+") as words,
     ):
         json.dump(running if plan is None else plan, text)
@@ -126,7 +128,7 @@ def _started(
         if plan is not None:
             json.dump(running, before)
             before.flush()
-            command += ["--instead-of", f"/dev/fd/{before.fileno()}"]
+            command += ["--instead-of", before.name]
         try:
             popen = subprocess.Popen(
                 [*command, "-"],
@@ -137,7 +139,7 @@ def _started(
                 errors="replace",
                 env=environment,
                 cwd=process["folder"] or None,
-                pass_fds=[its.fileno(), before.fileno()],
+                pass_fds=[its.fileno()],
                 start_new_session=True,
             )
         except OSError as error:
