@@ -149,6 +149,12 @@ static int take_kept(
 		cv_error_set(error, "a function that knows flows is gone; add --lose-flows");
 		return -EINVAL;
 	}
+	// The running node may be of a version in which it does.
+	if (node->plan->functions[i].nf->flow == NULL ||
+		node->plan->functions[i].nf->flow->kept == NULL) {
+		cv_error_set(&why, "knows no flows here; add --lose-flows, or restart the node");
+		return about_function(node, i, -EINVAL, &why, error);
+	}
 	kept = node->plan->functions[i].nf->flow->kept;
 	if (taken.kept[i]) {
 		cv_error_set(error, "the running node tells of the same function twice");

@@ -42,14 +42,20 @@ static int no_password(char *to, int bytes, int writes, void *of)
 	return 0; // nobody is asked
 }
 
+// A pipe would be waited for.
+static int check_file(const char *key, const char *path, struct stat *st, struct cv_error *error)
+{
+	if (stat(path, st) != 0)
+		return wrong_file(key, path, strerror(errno), error);
+	return S_ISREG(st->st_mode) ? 0 : wrong_file(key, path, "is no file", error);
+}
+
 static int read_key(SSL_CTX *ctx, const char *path, struct cv_error *error)
 {
 	struct stat st;
 
-	if (stat(path, &st) != 0)
-		return wrong_file("private_key", path, strerror(errno), error);
-	if (!S_ISREG(st.st_mode))
-		return wrong_file("private_key", path, "is no file", error);
+	if (check_file("private_key", path, &st, error) != 0)
+		return -EINVAL;
 	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
 		return wrong_file(
 			"private_key", path, "others may read or write it; chmod 600 it", error);
@@ -60,6 +66,11 @@ static int read_key(SSL_CTX *ctx, const char *path, struct cv_error *error)
 
 static int read_files(SSL_CTX *ctx, const struct cv_of_tls_files *files, struct cv_error *error)
 {
+	struct stat st;
+
+	if (check_file("certificate", files->certificate, &st, error) != 0 ||
+		check_file("ca_certificate", files->ca_certificate, &st, error) != 0)
+		return -EINVAL;
 	if (SSL_CTX_use_certificate_chain_file(ctx, files->certificate) != 1)
 		return wrong_file("certificate", files->certificate, reason(), error);
 	if (read_key(ctx, files->private_key, error) != 0)

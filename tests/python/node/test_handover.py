@@ -8,6 +8,8 @@ import os
 import signal
 import socket
 import struct
+import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,7 @@ from convoy.host.counts import RunningNode, running_nodes
 from convoy.host.handover import HandedOver, hand_over
 from convoy.host.node import Node
 from convoy.host.process import wait_for
+from convoy.host.programs import need
 from convoy.tester.convoy_gen import ConvoyGen
 
 CORES = sorted(os.sched_getaffinity(0))
@@ -30,6 +33,7 @@ SOON_S = 30.0
 HANDOVERS = int(os.environ.get("CONVOY_HANDOVERS", "8"))
 TRAFFIC = {"rate_pps": 5000, "duration_s": 0.5, "drain_s": 10, "tolerance": 1}
 HELLO, PORT, PREPARED, READY, FROZEN, COMMIT, STARTED, CARRIED, REFUSED = range(1, 10)
+KEPT = 11
 
 pytestmark = pytest.mark.alone
 
@@ -199,7 +203,7 @@ class Other:
                 return data[8:]
 
 
-def digest(plan: dict[str, Any]) -> int:
+def digest(plan: Any) -> int:
     text = json.dumps(plan, separators=(",", ":"), sort_keys=True)
     result = 0xCBF29CE484222325
     for byte in text.encode():
@@ -371,3 +375,29 @@ def test_the_command(plan, runtime_folder):
         assert f"convoyd {result['pid']} handed over to " in ran.output
     ran = CliRunner().invoke(app, ["handover"])
     assert ran.exit_code != 0
+
+
+def test_a_new_node_refuses_what_its_functions_cannot_know(plan, runtime_folder):
+    """A running node of another version may tell of flows where this one's function has none."""
+    plan["functions"][0]["config"] = {"mode": "rewrite"}
+    function = digest(["f", "l2fwd"])
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, its:
+        other = Other(ours)
+        new = subprocess.Popen(
+            [need("convoyd"), "--handover", str(its.fileno()), "-"],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            pass_fds=[its.fileno()], text=True,
+        )  # fmt: skip
+        with new:
+            new.stdin.write(json.dumps(plan))
+            new.stdin.close()
+            its.close()
+            other.hears(HELLO)
+            other.hello(digest(plan), ports=0)
+            with tempfile.TemporaryFile() as file:
+                message = struct.pack("IIQQ", KEPT, 16, function, 0)
+                socket.send_fds(ours, [message], [file.fileno()])
+            assert b'function "f": ' in other.hears(REFUSED)
+            assert "knows no flows here" in new.stderr.read()
+        assert new.returncode == 1

@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """OpenFlow over TLS: who shows a certificate of the right authority steers, nobody else does."""
 
+import os
 import shutil
 import socket
 import ssl
@@ -207,11 +208,14 @@ def test_wrong_files_are_refused(folder: Path, port: int) -> None:
     (folder / "readable.key").write_bytes((folder / "node.key").read_bytes())
     (folder / "readable.key").chmod(0o644)
     (folder / "bad.pem").write_text("nothing")
+    os.mkfifo(folder / "pipe")
     for old, new, words in (
         ("node.key", "readable.key", "others may read or write it"),
         ("node.key", "controller.key", "key values mismatch"),
         ("node.pem", "bad.pem", "certificate: "),
         ("ca.pem", "bad.pem", "ca_certificate: "),
+        ("node.pem", "pipe", "certificate: .*is no file"),
+        ("ca.pem", "pipe", "ca_certificate: .*is no file"),
     ):
         with (
             pytest.raises(ConvoyError, match=words),
