@@ -18,7 +18,15 @@ from convoy.host.counts import running_nodes
 from convoy.host.node import Node
 from convoy.tester.convoy_gen import ConvoyGen
 
-from .test_handover import CORES, SOON_S, TRAFFIC, counts_of, ended, is_gone, until_it_forwards
+from .test_handover import (
+    CORES,
+    SOON_S,
+    counts_of,
+    ended,
+    is_gone,
+    send_until_joined,
+    until_it_forwards,
+)
 
 pytestmark = pytest.mark.alone
 
@@ -117,13 +125,7 @@ def test_ports_and_workers_come_and_go_and_nothing_is_lost(node, folder):
         before = counts_of(node.running)["accounting"]["received"]
         changing = Changing("two.yaml", "one.yaml", "two.yaml")
         changing.start()
-        sent = received = 0
-        while changing.is_alive() or sent == 0:
-            total = tester.trial(TRAFFIC).total
-            assert total is not None
-            sent += total.sent_pkts
-            received += total.received_pkts
-        changing.join()
+        sent, received = send_until_joined(changing, tester)
         assert changing.error is None, changing.error
         counts = last_counts()
         full = counts["ports"]["right"]["drops"]["tx_full"]

@@ -110,6 +110,18 @@ def until_it_forwards(tester: ConvoyGen) -> None:
     wait_for(forwards, SOON_S, "the node to forward")
 
 
+def send_until_joined(changing: threading.Thread, tester: ConvoyGen) -> tuple[int, int]:
+    """Send packets as long as a thread runs; return how many were sent and received."""
+    sent = received = 0
+    while changing.is_alive() or sent == 0:
+        total = tester.trial(TRAFFIC).total
+        assert total is not None
+        sent += total.sent_pkts
+        received += total.received_pkts
+    changing.join()
+    return sent, received
+
+
 def counts_of(node: RunningNode) -> dict[str, Any]:
     with Client(node.read) as client:
         return client.counts()
@@ -148,13 +160,7 @@ def test_nothing_is_lost_in_many_handovers(plan, tester, runtime_folder, tmp_pat
         opened = descriptors(node.process.pid)
         changing = threading.Thread(target=change, args=[node.running])
         changing.start()
-        sent = received = 0
-        while changing.is_alive() or sent == 0:
-            total = tester.trial(TRAFFIC).total
-            assert total is not None
-            sent += total.sent_pkts
-            received += total.received_pkts
-        changing.join()
+        sent, received = send_until_joined(changing, tester)
         assert not errors, errors
         counts = counts_of(done[-1].after)
         # But what found the tester's ring full, when the tester had to wait for its core.
