@@ -20,6 +20,13 @@ static CV_INLINE uint64_t cv_paths_mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+// One product more: flows that differ in one byte alone differ in few bits of the first, and with one
+// key of 256 not in those that choose.
+static CV_INLINE uint32_t cv_paths_fold(uint64_t mixed, uint64_t key)
+{
+	return (uint32_t)cv_paths_mix(mixed, key);
+}
+
 // 32 random bits that a packet's flow has in common: addresses, protocol and ports; of a fragment
 // those that all its fragments have. The packet is one that the router forwards.
 static CV_INLINE uint32_t cv_paths_flow(const struct cv_view *view, uint64_t key)
@@ -36,14 +43,14 @@ static CV_INLINE uint32_t cv_paths_flow(const struct cv_view *view, uint64_t key
 		cv_tuple_ipv4(l3, len, &tuple.v4);
 		if (((const struct cv_ipv4 *)l3)->fragment & (CV_IPV4_MF | CV_IPV4_OFFSET))
 			tuple.v4.sport = tuple.v4.dport = 0;
-		return (uint32_t)cv_paths_mix(tuple.word[0] ^ key, tuple.word[1]);
+		return cv_paths_fold(cv_paths_mix(tuple.word[0] ^ key, tuple.word[1]), key);
 	}
 	cv_tuple_ipv6(l3, len, &tuple.v6);
 	if (((const struct cv_ipv6 *)l3)->next == IPPROTO_FRAGMENT)
 		tuple.v6.sport = tuple.v6.dport = 0;
 	key = cv_paths_mix(tuple.word[0] ^ key, tuple.word[1]);
 	key = cv_paths_mix(tuple.word[2] ^ key, tuple.word[3]);
-	return (uint32_t)cv_paths_mix(tuple.word[4] ^ key, key);
+	return cv_paths_fold(cv_paths_mix(tuple.word[4] ^ key, key), key);
 }
 
 // The adjacency of the next hop that the flow's share falls on; at is of CV_FIB_PATHS.
