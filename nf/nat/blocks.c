@@ -12,6 +12,7 @@
 #include "chain/nf.h"
 #include "flow/hash.h"
 #include "nf/nat/count.h"
+#include "nf/nat/memory.h"
 
 #define NONE UINT32_MAX
 #define LINE 64
@@ -214,9 +215,12 @@ static uint32_t find_subscriber(const struct cv_nat_blocks *blocks, rte_be32_t a
 {
 	uint32_t at = blocks->bucket[bucket_of(blocks, address)];
 
-	while (at != NONE && blocks->subscriber[at].address != address)
+	for (unsigned i = 0; i < CV_NAT_CHAIN_MAX && at != NONE; i++) {
+		if (blocks->subscriber[at].address == address)
+			return at;
 		at = blocks->subscriber[at].next;
-	return at;
+	}
+	return NONE;
 }
 
 // There is room for one.
@@ -239,8 +243,8 @@ static void remove_subscriber(struct cv_nat_blocks *blocks, uint32_t index)
 	struct subscriber *subscriber = &blocks->subscriber[index];
 	uint32_t *from = &blocks->bucket[bucket_of(blocks, subscriber->address)];
 
-	while (*from != index) {
-		if (*from == NONE) // only in what another process wrote
+	for (unsigned i = 0; *from != index; i++) {
+		if (i == CV_NAT_CHAIN_MAX || *from == NONE) // only in what another process wrote
 			return;
 		from = &blocks->subscriber[*from].next;
 	}
@@ -342,15 +346,18 @@ static bool has_wanted(const struct cv_nat_blocks *blocks, uint32_t index, enum 
 static bool take_from(struct cv_nat_blocks *blocks, const struct subscriber *subscriber,
 	enum cv_nat_kind kind, uint16_t wanted, struct cv_nat_port *port)
 {
-	unsigned bit;
+	const unsigned most = blocks->config.blocks_per_subscriber;
+	unsigned bit, n = 0;
 
-	for (uint32_t i = subscriber->first; i != NONE; i = blocks->block[i].next)
+	for (uint32_t i = subscriber->first; i != NONE && n < most; i = blocks->block[i].next, n++)
 		if (has_wanted(blocks, i, kind, wanted, &bit)) {
 			set_used(blocks, i, kind, bit, port);
 			return true;
 		}
 	for (unsigned any = 0; any < 2; any++) { // the same parity, then any
-		for (uint32_t i = subscriber->first; i != NONE; i = blocks->block[i].next) {
+		n = 0;
+		for (uint32_t i = subscriber->first; i != NONE && n < most;
+			i = blocks->block[i].next, n++) {
 			const bool odd = (first_port(blocks, i) ^ wanted) & 1;
 			const uint64_t same = odd ? 0xaaaaaaaaaaaaaaaa : 0x5555555555555555;
 			int bit_at = -1;
@@ -467,8 +474,9 @@ static void give_block(struct cv_nat_blocks *blocks, uint32_t index, uint64_t no
 	struct subscriber *subscriber = &blocks->subscriber[owner];
 	uint32_t *from = &subscriber->first;
 
-	while (*from != index) {
-		if (*from == NONE) // only in what another process wrote
+	for (unsigned i = 0; *from != index; i++) {
+		// Only in what another process wrote.
+		if (i == blocks->config.blocks_per_subscriber || *from == NONE)
 			return;
 		from = &blocks->block[*from].next;
 	}

@@ -9,8 +9,9 @@
 #include <rte_prefetch.h>
 
 #include "chain/nf.h"
-#include "nf/nat/count.h"
 #include "flow/hash.h"
+#include "nf/nat/count.h"
+#include "nf/nat/memory.h"
 
 #define LINE 64
 
@@ -161,9 +162,12 @@ uint32_t cv_nat_mappings_by_key(
 {
 	uint32_t at = *bucket_by_key(mappings, key);
 
-	while (at != CV_NAT_NONE && memcmp(&mappings->mapping[at].key, key, sizeof(*key)) != 0)
+	for (unsigned i = 0; i < CV_NAT_CHAIN_MAX && at != CV_NAT_NONE; i++) {
+		if (memcmp(&mappings->mapping[at].key, key, sizeof(*key)) == 0)
+			return at;
 		at = mappings->mapping[at].next[BY_KEY];
-	return at;
+	}
+	return CV_NAT_NONE;
 }
 
 static bool is_external(
@@ -182,9 +186,12 @@ uint32_t cv_nat_mappings_by_external(
 		is_external(&mappings->mapping[mappings->unlinked], address, port, proto))
 		return mappings->unlinked;
 	at = *bucket_by_external(mappings, address, port, proto);
-	while (at != CV_NAT_NONE && !is_external(&mappings->mapping[at], address, port, proto))
+	for (unsigned i = 0; i < CV_NAT_CHAIN_MAX && at != CV_NAT_NONE; i++) {
+		if (is_external(&mappings->mapping[at], address, port, proto))
+			return at;
 		at = mappings->mapping[at].next[BY_EXTERNAL];
-	return at;
+	}
+	return CV_NAT_NONE;
 }
 
 void cv_nat_mappings_expect(
@@ -251,8 +258,8 @@ static void unlink_from(struct cv_nat_mappings *mappings, uint32_t index, unsign
 	struct cv_nat_mapping *mapping = &mappings->mapping[index];
 	uint32_t *from = bucket_of(mappings, mapping, which);
 
-	while (*from != index) {
-		if (*from == CV_NAT_NONE) // only in what another process wrote
+	for (unsigned i = 0; *from != index; i++) {
+		if (i == CV_NAT_CHAIN_MAX || *from == CV_NAT_NONE) // another process wrote it
 			return;
 		from = &mappings->mapping[*from].next[which];
 	}

@@ -11,6 +11,10 @@
 
 #include <rte_common.h>
 
+// Places of a bucket's list that are walked. With keyed hashes and no more entries than buckets none has a
+// quarter of it: what is longer is a ring, which another process wrote.
+#define CV_NAT_CHAIN_MAX 64
+
 #define CV_NAT_LARGE_PAGE ((size_t)2 << 20)
 
 // As calloc(), for free(). A kernel without large pages refuses: small ones then.

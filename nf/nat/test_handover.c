@@ -223,6 +223,35 @@ static void use(struct net *net, const struct flows *flows)
 }
 
 // Whatever leads out of its table is refused, or harms nothing: before all is frozen, or afterwards.
+// Each mapping is followed by itself: what is not there is looked for in rings.
+static void rings_end(void **state)
+{
+	struct cv_nat_mappings *mappings;
+	struct flows flows;
+	struct net old, new;
+	uint16_t port;
+
+	net_make_of(&old, packet_nf_alone(&cv_nf_nat, usual), 0, 64);
+	net_make_of(&new, packet_nf_alone(&cv_nf_nat, usual), 0, 64);
+	if (!can(&old))
+		skip();
+	open_flows(&old, &flows);
+	mappings = ((const struct cv_nat *)old.nat)->state->workers[0].mappings;
+	for (uint32_t i = 0; i < ((const struct cv_nat *)old.nat)->state->mappings_each; i++)
+		for (unsigned which = 0; which < 2; which++)
+			cv_nat_mapping_at(mappings, i)->next[which] = i;
+	assert_int_equal(change_over(&old, &new), 0);
+	freeze(&old);
+	assert_int_equal(begin(&new), 0);
+	net_free(&old);
+	for (unsigned i = 0; i < 200; i++)
+		transmit(&new, i, &port, false);
+	for (port = 1024; port < 1536; port++)
+		transmit(&new, 0, &port, true);
+	net_wait(&new, 400);
+	net_free(&new);
+}
+
 static void what_leads_outside_harms_nothing(void **state)
 {
 	static const uint32_t values[] = {UINT32_MAX - 1, INT32_MAX, 64, 1u << 16};
@@ -267,6 +296,7 @@ int main(void)
 		cmocka_unit_test(mappings_go_along),
 		cmocka_unit_test(a_node_that_goes_on_has_all),
 		cmocka_unit_test(other_pools_and_blocks_are_another_layout),
+		cmocka_unit_test(rings_end),
 		cmocka_unit_test(what_leads_outside_harms_nothing),
 	};
 
