@@ -52,6 +52,7 @@ class Compared(Result):
                         {**vars(row), "deviation": row.deviation, "verdict": row.verdict}
                         for row in c.rows
                     ],
+                    "links": [vars(link) for link in c.links],
                     "saved_per_packet": c.saved_per_packet,
                     "saved_by_cells": c.saved_by_cells,
                     "paper_saved_per_packet": c.paper_saved_per_packet,

@@ -91,6 +91,7 @@ def document(run: Run, ledger: Claims | None = None) -> dict[str, Any]:
         "compared": [one.as_json() for name in run.scenarios for one in compared(run, name)],
         "targets": [one.as_json() for name in run.scenarios for one in reached(run, name)],
         "in_memory": [one.model_dump(mode="json", by_alias=True) for one in run.memory],
+        "simulated": [one.model_dump(mode="json", by_alias=True) for one in run.simulated],
         "applications": [applications.as_json(row) for row in run.applications],
         "cannot": [one.as_json() for one in run.cannot],
         "hosts": [host.as_document() for host in run.hosts],

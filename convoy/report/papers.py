@@ -3,6 +3,7 @@
 """The papers' tables beside ours. Their machines are others: cycles per packet and ratios are
 compared, never rates."""
 
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 from convoy import reference
@@ -316,6 +317,24 @@ def in_memory(run: Run, scenario: str) -> Table:
                     part = "" if name == "cycles_per_packet" else f", {name.replace('_', ' ')}"
                     out.add(one.what, case + part, _number(value["median"], ".1f"),
                             f"[{value['min']:.1f} .. {value['max']:.1f}]")  # fmt: skip
+    return out
+
+
+def simulated(run: Run, scenario: str) -> Table:
+    """Return what was simulated for a scenario."""
+    out = Table(
+        ["topology", "link", Column("mean frame", "bytes"), "range",
+         Column("frames", "per packet"), "range"],
+        title="Simulated, with aggregation: median and range over seeds",
+    )  # fmt: skip
+    for one in (one for one in run.simulated if one.scenario == scenario):
+        for row in one.rows():
+            cells: list[str] = []
+            for name, digits in (("mean_bytes", ".1f"), ("frames_per_packet", ".4f")):
+                values = row[name]
+                cells.append(f"{statistics.median(values):{digits}}")
+                cells.append(f"[{min(values):{digits}} .. {max(values):{digits}}]")
+            out.add(row["topology"], row["link"], *cells)
     return out
 
 

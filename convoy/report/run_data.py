@@ -18,6 +18,7 @@ from convoy.results.documents import BenchPlan, Cannot, Host
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
 from convoy.results.scenario import Scenario
+from convoy.results.simulated import Simulated
 from convoy.results.trials import Trial
 
 
@@ -34,6 +35,7 @@ class Run:
     cannot: tuple[Cannot, ...]
     tsc_hz: float | None
     memory: tuple[Memory, ...] = ()  # what was measured in memory
+    simulated: tuple[Simulated, ...] = ()
     applications: tuple[Served, ...] = ()
 
     def served(self, scenario: str) -> tuple[Served, ...]:
@@ -123,6 +125,7 @@ def _read(folders: Mapping[Path, Path]) -> Run:
     result: list[tuple[str, list[Row]]] = []
     applications: list[tuple[str, tuple[Served, ...]]] = []
     memory: list[Memory] = []
+    simulated: list[Simulated] = []
     commands: dict[tuple[str, str], str] = {}
     cannot: list[Cannot] = []
     tsc_hz = None
@@ -149,6 +152,7 @@ def _read(folders: Mapping[Path, Path]) -> Run:
         plans.append(plan)
         cannot += host.cannot
         memory += folder.memory()
+        simulated += folder.simulated()
         mine = [
             replace(row, conditions=conditions(
                 plan.scenarios.get(row.scenario), row.setup, row.device
@@ -167,5 +171,6 @@ def _read(folders: Mapping[Path, Path]) -> Run:
         tuple(cannot),
         tsc_hz,
         tuple(memory),
+        tuple(simulated),
         _merge(applications),
     )

@@ -11,7 +11,7 @@ from convoy.report.document import Cell, Code, Column, Document, Table, Value, s
 from convoy.report.figures import figures
 from convoy.report.findings import findings, of_scenario
 from convoy.report.ledger.page import Claims, section
-from convoy.report.papers import beside, in_memory
+from convoy.report.papers import beside, in_memory, simulated
 from convoy.report.row import Row
 from convoy.report.run_data import Run
 from convoy.results.documents import Host
@@ -141,12 +141,12 @@ def _add_scenario(out: Document, run: Run, name: str) -> None:
     scenario, mine = run.scenarios[name], list(run.of(name))
     out.text(f"## {scenario.title} ({name})\n\n{scenario.asks} Source: {scenario.source}.")
     used = run.served(name)
-    if not mine and not used and not scenario.in_memory:
+    if not mine and not used and not scenario.in_memory and not scenario.simulated:
         return
     if len(run.scenarios) > 1:
         out.text("\n".join(f"- {line}" for line in of_scenario(run, name)), page_only=True)
     out.add(*figures(run, name))
-    out.add(in_memory(run, name))
+    out.add(in_memory(run, name), simulated(run, name))
     papers = beside(run, name)
     if papers:
         out.text("### Beside the papers", page_only=all(table.page_only for table in papers))

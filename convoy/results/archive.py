@@ -2,8 +2,9 @@
 # Copyright 2026 The Convoy authors
 """Runs' folders in one compressed file, to be kept and passed on.
 
-A tar file, compressed by xz: NAME/plan.yaml, host.json, trials.jsonl, points.jsonl, memory.jsonl of
-each run. Logs and pages are left out; pages can be made again. Equal results make equal bytes.
+A tar file, compressed by xz: NAME/plan.yaml, host.json, trials.jsonl, points.jsonl, memory.jsonl,
+simulated.jsonl of each run. Logs and pages are left out; pages can be made again. Equal results
+make equal bytes.
 """
 
 import io
@@ -17,9 +18,17 @@ from pathlib import Path
 
 from convoy.base.files import write_whole
 from convoy.errors import InputError
-from convoy.results.folder import HOST, MEMORY, PLAN, POINTS, TRIALS, RunFolder
+from convoy.results.folder import (
+    HOST,
+    MEMORY,
+    PLAN,
+    POINTS,
+    SIMULATED,
+    TRIALS,
+    RunFolder,
+)
 
-FILES = (PLAN, HOST, TRIALS, POINTS, MEMORY)
+FILES = (PLAN, HOST, TRIALS, POINTS, MEMORY, SIMULATED)
 MOST_BYTES = 4 << 30  # that an archive may hold
 MOST_FILES = 1000
 _NAME = re.compile(rf"([\w.+-]{{1,100}})/({'|'.join(map(re.escape, FILES))})")

@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """A run's folder: plan.yaml (what is to be measured), host.json (on what machine), trials.jsonl
 and points.jsonl (one line for each trial and each search, in the order of time), memory.jsonl
-(what was measured in memory), logs/ (the devices' output).
+(what was measured in memory), simulated.jsonl (what was simulated), logs/ (the devices' output).
 
 Lines are appended whole and written through to the disk, so that a run that was killed leaves
 everything it had finished; what it was writing is a last line without an end, which is cut off
@@ -25,6 +25,7 @@ from convoy.errors import InputError, first_problem
 from convoy.results.applications import ApplicationTrial
 from convoy.results.documents import BenchPlan, Host
 from convoy.results.memory import Memory
+from convoy.results.simulated import Simulated
 from convoy.results.trials import Search, Trial
 
 PLAN = "plan.yaml"
@@ -32,6 +33,7 @@ HOST = "host.json"
 TRIALS = "trials.jsonl"
 POINTS = "points.jsonl"
 MEMORY = "memory.jsonl"
+SIMULATED = "simulated.jsonl"
 LOGS = "logs"
 SCHEMA_SHOWN = 80  # characters of a foreign schema, in an error
 
@@ -42,6 +44,7 @@ _TRIED: TypeAdapter[Trial | ApplicationTrial] = TypeAdapter(
     Annotated[Trial | ApplicationTrial, Field(discriminator="schema_tag")]
 )
 _SEARCH, _MEMORY = TypeAdapter(Search), TypeAdapter(Memory)
+_SIMULATED = TypeAdapter(Simulated)
 
 
 def _read(path: Path, parse: Callable[[str], Any], model: type[M]) -> M:
@@ -124,13 +127,14 @@ class RunFolder:
         """Read it back."""
         return _read(self.path / HOST, json.loads, Host)
 
-    def append(self, line: Trial | ApplicationTrial | Search | Memory) -> None:
-        """Keep a trial, how a search ended, or what was measured in memory."""
+    def append(self, line: Trial | ApplicationTrial | Search | Memory | Simulated) -> None:
+        """Keep a trial, how a search ended, or what was measured in memory or simulated."""
         names: dict[type[BaseModel], str] = {
             Trial: TRIALS,
             ApplicationTrial: TRIALS,
             Search: POINTS,
             Memory: MEMORY,
+            Simulated: SIMULATED,
         }
         path = self.path / names[type(line)]
         with path.open("ab") as file:
@@ -140,7 +144,7 @@ class RunFolder:
 
     def repair(self) -> None:
         """Cut off last lines that a crash left without their ends."""
-        for path in (self.path / name for name in (TRIALS, POINTS, MEMORY)):
+        for path in (self.path / name for name in (TRIALS, POINTS, MEMORY, SIMULATED)):
             cut_partial_line(path)
 
     def tried(self) -> Iterator[Trial | ApplicationTrial]:
@@ -164,6 +168,11 @@ class RunFolder:
         """Read back what was measured in memory."""
         path = self.path / MEMORY
         return self._lines(path, _MEMORY, Memory) if path.exists() else iter(())
+
+    def simulated(self) -> Iterator[Simulated]:
+        """Read back what was simulated."""
+        path = self.path / SIMULATED
+        return self._lines(path, _SIMULATED, Simulated) if path.exists() else iter(())
 
     def log(self, name: str, text: str) -> None:
         """Keep a program's output, behind what was kept under that name before."""

@@ -235,16 +235,21 @@ class Scenario(_Model):
     in_memory: tuple[Literal["next-hop", "frame", "vring", "views"], ...] = _field(
         "parts of the path that are measured in memory, without devices", ()
     )
+    simulated: tuple[Literal["paper-topologies"], ...] = _field(
+        "networks that are simulated, without devices", ()
+    )
     needs: Needs = _field("what the machine must have", Needs())
     pending: str = _field("why it cannot run anywhere yet", "")
     quick: Quick = _field("what `--quick` leaves of it", Quick())
 
     @model_validator(mode="after")
     def _complete(self) -> "Scenario":
-        nothing = not (self.setups and self.devices) and not self.in_memory
+        parts = self.in_memory or self.simulated
+        nothing = not (self.setups and self.devices) and not parts
         if not self.pending and nothing:
             raise ValueError(
-                "a scenario needs setups and devices, or in-memory, or says what is pending"
+                "a scenario needs setups and devices, in-memory, or simulated, or says what is "
+                "pending"
             )
         sends = self.packets or self.applications is not None
         if not self.pending and not sends and self.setups:

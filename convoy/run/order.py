@@ -19,6 +19,7 @@ from convoy.results.documents import Cannot
 from convoy.results.scenario import Scenario, SetupSpec
 from convoy.results.trials import Role, display_name
 from convoy.run.application import application
+from convoy.run.simulated import SIMULATED_S
 from convoy.run.two_hosts import BEHIND, KINDS, both_ways
 from convoy.run.workload import function
 from convoy.search.goals import PROFILES, SMOKE
@@ -213,7 +214,7 @@ def order(
         if no_speeds and any(speed != 1.0 for speed in scenario.cpu_speeds):
             cannot.append(Cannot(name, "", "", no_speeds))
         if not scenario.setups:
-            continue  # measured in memory
+            continue  # measured in memory, or simulated
         placed: dict[str, tuple[int, ...]] = {}
         unplaced: dict[str, str] = {}
         for setup, spec in scenario.setups.items():
@@ -310,9 +311,10 @@ def estimate_s(device_run: DeviceRun, scenario: Scenario, profile: str) -> float
 def seconds(
     device_runs: Sequence[DeviceRun], scenarios: Mapping[str, Scenario], profile: str
 ) -> float:
-    """Return the estimate for many device runs, and for what scenarios measure in memory."""
-    in_memory = sum(MEMORY_S * len(one.in_memory) for one in scenarios.values())
-    return in_memory + sum(
+    """Return the estimate for many device runs, and for what needs no device."""
+    parts = sum(MEMORY_S * len(one.in_memory) for one in scenarios.values())
+    parts += sum(SIMULATED_S * len(one.simulated) for one in scenarios.values())
+    return parts + sum(
         estimate_s(device_run, scenarios[device_run.scenario], profile)
         for device_run in device_runs
     )

@@ -3,7 +3,7 @@
 """A run from beginning to end: its folder, its machine, its device runs. Begun anew, or resumed."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from convoy.results.device_host import DeviceHost
 from convoy.results.documents import BenchPlan
 from convoy.results.folder import HOST, RunFolder
 from convoy.results.memory import Memory
+from convoy.results.simulated import Simulated
 from convoy.results.trial_result import SelfTest
 from convoy.run import scenario as scenarios_of
 from convoy.run.adaptive_repetition import TIME_SHARE
@@ -29,6 +30,8 @@ from convoy.run.order import MEMORY_S, Order, order
 from convoy.run.packet_run import Settings
 from convoy.run.remote.connection import Connection
 from convoy.run.remote.device import other_one
+from convoy.run.simulated import SIMULATED_S, simulate
+from convoy.run.simulated import command as simulation
 from convoy.search.goals import SMOKE, goals
 
 REPEATS = 5
@@ -133,7 +136,8 @@ def execute(
     plan = order_here(bench_plan, at)
     here = at.elsewhere is None
     in_memory = here and any(one.in_memory for one in bench_plan.scenarios.values())
-    if not plan.device_runs and not in_memory:
+    simulated = any(one.simulated for one in bench_plan.scenarios.values())
+    if not plan.device_runs and not in_memory and not simulated:
         raise InputError("; ".join(dict.fromkeys(f"{c.device}: {c.why}" for c in plan.cannot)))
     real = any(
         device_run.device.name != "dummy" and not device_run.applications
@@ -148,6 +152,8 @@ def execute(
         baseline.measure()
     if in_memory:
         _in_memory(folder, bench_plan, progress)
+    if simulated:
+        _simulated(folder, bench_plan, progress)
     settings = Settings(
         tester,
         (core,),
@@ -163,18 +169,33 @@ def execute(
 def _in_memory(folder: RunFolder, bench_plan: BenchPlan, progress: OnStep) -> None:
     """Measure what scenarios have measured in memory; what is there already is not done again."""
     folder.repair()
-    done = {(one.scenario, one.what) for one in folder.memory()}
-    todo = [
-        (name, what)
-        for name, scenario in bench_plan.scenarios.items()
-        for what in scenario.in_memory
-        if (name, what) not in done
-    ]
+    wanted = ((name, one.in_memory) for name, one in bench_plan.scenarios.items())
+    todo = _left(wanted, folder.memory())
     for index, (name, what) in enumerate(todo):
         left = (len(todo) - index) * MEMORY_S
         progress(Step(f"{name}: {what}, in memory", index, len(todo), left))
         result = measure(what)
         folder.append(Memory(scenario=name, what=what, command=command(what), result=result))
+
+
+def _simulated(folder: RunFolder, bench_plan: BenchPlan, progress: OnStep) -> None:
+    """Simulate what scenarios have simulated; what is there already is not done again."""
+    folder.repair()
+    wanted = ((name, one.simulated) for name, one in bench_plan.scenarios.items())
+    todo = _left(wanted, folder.simulated())
+    for index, (name, what) in enumerate(todo):
+        left = (len(todo) - index) * SIMULATED_S
+        progress(Step(f"{name}: {what}, simulated", index, len(todo), left))
+        result = simulate(what)
+        folder.append(Simulated(scenario=name, what=what, command=simulation(what), result=result))
+
+
+def _left(
+    wanted: Iterable[tuple[str, Sequence[str]]], there: Iterable[Memory | Simulated]
+) -> list[tuple[str, str]]:
+    """Return the parts of scenarios that no line is about yet."""
+    done = {(one.scenario, one.what) for one in there}
+    return [(name, what) for name, parts in wanted for what in parts if (name, what) not in done]
 
 
 def _write_baseline(folder: RunFolder, self_test: SelfTest) -> None:

@@ -98,11 +98,21 @@ class PaperRow:
 
 
 @dataclass(frozen=True)
+class LinkFigures:
+    """What a link between two stages carries with aggregation, by seed. The mean of such links."""
+
+    link: str
+    mean_bytes: tuple[float, ...]  # of a frame, with all of its headers
+    frames_per_packet: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Comparison:
     """One table, compared."""
 
     table: Table
     rows: tuple[PaperRow, ...]
+    links: tuple[LinkFigures, ...]
     saved_per_packet: float  # share of packets that the sink's link is spared
     saved_by_cells: float  # the same from frames with and without aggregation
     paper_saved_per_packet: float
@@ -160,7 +170,15 @@ def _with_seeds(compared: Comparison, all_seeds: list[Comparison]) -> Comparison
         else row
         for i, row in enumerate(compared.rows)
     )
-    return replace(compared, rows=rows)
+    links = tuple(
+        LinkFigures(
+            one.link,
+            tuple(value for other in all_seeds for value in other.links[i].mean_bytes),
+            tuple(value for other in all_seeds for value in other.links[i].frames_per_packet),
+        )
+        for i, one in enumerate(compared.links)
+    )
+    return replace(compared, rows=rows, links=links)
 
 
 def _mean_link(result: Json, ends: tuple[str, str]) -> Json:
@@ -220,13 +238,19 @@ def _compare(table: Table, results: dict[str, Json], notes: tuple[str, ...]) -> 
             mean = _mean_bytes(paper, ours) if mode == "paflow" else None
             if mean is not None:
                 rows.append(PaperRow(mode, link, "mean size", "bytes", *mean))
-    sink = _mean_link(results["paflow"], table.links["i-sink"])
+    carried = {link: _mean_link(results["paflow"], ends) for link, ends in table.links.items()}
+    links = tuple(
+        LinkFigures(link, (one["bytes"] / one["frames"],), (one["frames"] / one["packets"],))
+        for link, one in carried.items()
+    )
+    sink = carried["i-sink"]
     paper_plain, ours_plain = totals["default", "i-sink"]
     paper_frames, ours_frames = totals["paflow", "i-sink"]
     paper_mean = next(r.paper for r in rows if (r.link, r.what) == ("i-sink", "mean size"))
     return Comparison(
         table,
         tuple(rows),
+        links,
         1 - sink["frames"] / sink["packets"],
         1 - ours_frames / ours_plain,
         1 - 60 / (paper_mean - 46),

@@ -288,7 +288,8 @@ def _why(claim: Claim, verdict: Verdict, parts: Sequence[Part]) -> str:
     because = f". {claim.because}" if verdict == CONTRADICTED and claim.because else ""
     missing = dict.fromkeys(p.device for p in parts if p.verdict == UNTESTED and p.device)
     without = f"{'' if because else '.'} Not here: {', '.join(missing)}" if missing else ""
-    return shown + more + because + without
+    caveat = f". {claim.caveat}" if claim.caveat else ""
+    return shown + more + because + without + caveat
 
 
 def judge_all(run: Run, ledger: Ledger, scenarios: Sequence[str]) -> list[Judged]:

@@ -102,8 +102,11 @@ def _of(part: Single) -> list[Quantity]:
 
 def _quantity(at: Loc, quantity: Quantity, scenario: Scenario) -> Iterator[Problem]:
     if quantity.part is not None:
-        if quantity.part.what not in scenario.in_memory:
-            yield _unknown(at, "in-memory", quantity.part.what, scenario.in_memory)
+        there: tuple[str, ...] = scenario.in_memory
+        if quantity.metric == "simulated":
+            there = scenario.simulated
+        if quantity.part.what not in there:
+            yield _unknown(at, quantity.metric, quantity.part.what, there)
         return
     if quantity.setup not in scenario.setups:
         yield _unknown(at, "setup", quantity.setup, scenario.setups)

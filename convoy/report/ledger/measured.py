@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from convoy.report.ledger.model import APPLICATIONS, InMemory, Quantity
+from convoy.report.ledger.model import APPLICATIONS, ProgramFigure, Quantity
 from convoy.report.packets import Delay
 from convoy.report.row import Row, median
 from convoy.report.run_data import Run
@@ -20,6 +20,7 @@ UNITS = {
     "core-busy": "% busy", "in-memory": "cycles/packet", "iperf3-tcp": "Mbit/s",
     "iperf3-udp": "Mbit/s", "http": "requests/s", "ftp": "Mbit/s",
 }  # fmt: skip
+SIMULATED_UNITS = {"mean_bytes": "bytes", "frames_per_packet": "frames/packet"}
 UNPAIRED = ("cpu", "core-busy", "function-cycles")  # a row has them without their rounds
 EMULATED = "not comparable"  # in the remark of a device that is no evidence
 
@@ -91,7 +92,8 @@ def measure(run: Run, scenario: str, which: str, quantity: Quantity) -> Measured
 
 def _one(run: Run, scenario: str, which: str, quantity: Quantity) -> Measured:
     if quantity.part is not None:
-        return _in_memory(run, scenario, quantity.part)
+        of = _simulated if quantity.metric == "simulated" else _in_memory
+        return of(run, scenario, quantity.part)
     if quantity.metric in APPLICATIONS:
         return _served(run, scenario, which, quantity)
     row = _row(run, scenario, which, quantity)
@@ -209,7 +211,7 @@ def _served(run: Run, scenario: str, which: str, quantity: Quantity) -> Measured
     raise NotMeasuredError(_why(run, scenario, quantity, quantity.metric))
 
 
-def _in_memory(run: Run, scenario: str, part: InMemory) -> Measured:
+def _in_memory(run: Run, scenario: str, part: ProgramFigure) -> Measured:
     for one in run.memory:
         if (one.scenario, one.what) != (scenario, part.what):
             continue
@@ -220,3 +222,16 @@ def _in_memory(run: Run, scenario: str, part: InMemory) -> Measured:
                 middle, least, most = (float(value[name]) for name in ("median", "min", "max"))
                 return Measured(UNITS["in-memory"], {}, middle, least, most)
     raise NotMeasuredError(f"{part.what}, {part.figure}: not measured in memory")
+
+
+def _simulated(run: Run, scenario: str, part: ProgramFigure) -> Measured:
+    """Return a figure of a simulation; its rounds are the seeds."""
+    for one in run.simulated:
+        if (one.scenario, one.what) != (scenario, part.what):
+            continue
+        for row in one.rows():
+            same = all(row.get(key) == wanted for key, wanted in part.row.items())
+            if same and part.figure in SIMULATED_UNITS:
+                rounds = dict(enumerate(map(float, row[part.figure])))
+                return _of(SIMULATED_UNITS[part.figure], rounds)
+    raise NotMeasuredError(f"{part.what}, {part.figure}: not simulated")

@@ -19,9 +19,10 @@ Applied = Literal["iperf3-tcp", "iperf3-udp", "http", "ftp"]
 Metric = Literal[
     "rate", "line-gbps", "saturation", "per-cpu-second", "cycles", "function-cycles",
     "latency-p50", "latency-p99", "lost", "frames", "loss-period", "cpu", "core-busy", "in-memory",
-    "iperf3-tcp", "iperf3-udp", "http", "ftp",
+    "simulated", "iperf3-tcp", "iperf3-udp", "http", "ftp",
 ]  # fmt: skip
 APPLICATIONS: tuple[str, ...] = get_args(Applied)
+PARTS = ("in-memory", "simulated")  # metrics without a device
 # What a case or a point of a curve may set.
 Coordinate = Literal["setup", "device", "size", "pps", "load", "cpu-speed"]
 Coordinates = int | float | str
@@ -32,10 +33,10 @@ def _text(words: str, default: Any = ..., **more: Any) -> Any:
     return Field(default, description=words, **more)
 
 
-class InMemory(Model):
-    """A number of a program that measures in memory: cycles per packet."""
+class ProgramFigure(Model):
+    """A number of a program that measures in memory (cycles per packet), or of a simulation."""
 
-    what: Literal["next-hop", "frame", "vring", "views"] = _text("the program")
+    what: Literal["next-hop", "frame", "vring", "views", "paper-topologies"] = _text("the program")
     figure: str = _text("which number of a row")
     row: dict[str, int | str] = _text("what the row says besides", default_factory=dict)
 
@@ -50,14 +51,14 @@ class Quantity(Model):
     pps: Bound | None = _text("a fixed rate, in packets per second", None)
     load: Literal["idle"] | float | None = _text("a load: idle, or a share of PDR", None)
     cpu_speed: float | None = _text("share of the core's time; default: all", None, gt=0, le=1)
-    part: InMemory | None = _text("of the metric in-memory", None)
+    part: ProgramFigure | None = _text("of the metrics in-memory and simulated", None)
     plus: "list[Quantity]" = _text("quantities to add to it", default_factory=list, max_length=8)
     per: "Quantity | None" = _text("a quantity to divide it by, after adding", None)
 
     @model_validator(mode="after")
     def _whole(self) -> "Quantity":
-        if (self.metric == "in-memory") != (self.part is not None):
-            raise ValueError("metric: in-memory and part go together; give both or neither")
+        if (self.metric in PARTS) != (self.part is not None):
+            raise ValueError(f"metric: {' or '.join(PARTS)} goes with part; give both or neither")
         if any(one.inner for one in self.inner):
             raise ValueError("a quantity in a quantity in a quantity; one level is the most")
         return self
@@ -219,6 +220,7 @@ class Claim(Model):
         "cases: the predicate must hold in each", default_factory=dict
     )
     needs: str = _text("what a test takes that this machine may lack", "")
+    caveat: str = _text("what the verdict does not say, whichever it is", "")
     because: str = _text("the reason, where the claim is contradicted here and it is known", "")
 
     @model_validator(mode="after")

@@ -16,6 +16,7 @@ from convoy.results.documents import Cannot, Host
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
 from convoy.results.scenario import SetupSpec
+from convoy.results.simulated import Simulated
 from convoy.results.trials import GoalResult, Point, Search, Trial
 
 from .results import latency, plan, scenario
@@ -80,14 +81,15 @@ def run_of(tmp_path, rates=(), delays=(), more=(), cannot=()):
     return read([folder.path])
 
 
-def ledger_file(tmp_path, predicate, each="{}"):
+def ledger_file(tmp_path, predicate, each="{}", caveat=""):
     path = tmp_path / "claims.yaml"
-    path.write_text(TEXT.replace("{PREDICATE}", predicate).replace("{EACH}", each))
+    text = TEXT.replace("{PREDICATE}", predicate).replace("{EACH}", each)
+    path.write_text(f"{text}    caveat: {caveat!r}\n")
     return path
 
 
-def verdict(tmp_path, run, predicate, each="{}"):
-    (one,) = claims_of(run, ledger_file(tmp_path, predicate, each), SCENARIOS).judged
+def verdict(tmp_path, run, predicate, each="{}", caveat=""):
+    (one,) = claims_of(run, ledger_file(tmp_path, predicate, each, caveat), SCENARIOS).judged
     return one
 
 
@@ -249,6 +251,34 @@ def test_programs_in_memory_and_applications_are_quantities(tmp_path):
     iperf3 = "{metric: iperf3-udp, setup: %s}"
     order = f"{{order: {{of: [{iperf3 % 'a'}, {iperf3 % 'b'}]}}}}"
     assert verdict(tmp_path, run, order, EACH).verdict == HOLDS
+
+
+def test_simulations_are_quantities_by_seed(tmp_path):
+    links = [
+        {"link": "near", "mean_bytes": [220.0, 222.0, 221.0], "frames_per_packet": [0.3] * 3},
+        {"link": "far", "mean_bytes": [880.0, 860.0, 870.0], "frames_per_packet": [0.07] * 3},
+    ]
+    result = {"tables": [{"topology": "paper-1", "links": links}]}
+    more = [Simulated(scenario="x", what="paper-topologies", command=("b",), result=result)]
+    run = run_of(tmp_path, rates(a=TEN), more=more)
+    part = "{metric: simulated, part: {what: paper-topologies, figure: %s, row: {link: %s}}}"
+    near, far = part % ("mean_bytes", "near"), part % ("mean_bytes", "far")
+    one = verdict(tmp_path, run, f"{{order: {{of: [{far}, {near}]}}}}")
+    assert one.verdict == HOLDS
+    assert "870 [860 .. 880] bytes" in one.why
+    assert verdict(tmp_path, run, f"{{order: {{of: [{near}, {far}]}}}}").verdict == CONTRADICTED
+    share = part % ("frames_per_packet", "far")
+    assert verdict(tmp_path, run, f"{{value: {{of: {share}, most: 0.08}}}}").verdict == HOLDS
+    other = part % ("mean_bytes", "nowhere")
+    assert verdict(tmp_path, run, f"{{value: {{of: {other}, most: 1}}}}").verdict == UNTESTED
+
+
+def test_a_caveat_is_shown_with_each_verdict(tmp_path):
+    run = run_of(tmp_path, rates(a=TEN))
+    for bound, expected in (("least: 1", HOLDS), ("most: 1", CONTRADICTED)):
+        one = verdict(tmp_path, run, f"{{value: {{of: {A}, {bound}}}}}", EACH, caveat="Of a model.")
+        assert one.verdict == expected
+        assert one.why.endswith(". Of a model.")
 
 
 def test_emulated_devices_are_no_evidence(tmp_path):

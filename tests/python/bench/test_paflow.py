@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from convoy.cli.console import console
+from convoy.errors import ConvoyError
 from convoy.report import export
 from convoy.report.claims import _claim, summary
 from convoy.report.html import html
@@ -21,8 +22,9 @@ from convoy.results.documents import Host
 from convoy.results.folder import RunFolder
 from convoy.results.memory import Memory
 from convoy.results.scenario import Scenario
+from convoy.results.simulated import Simulated
 from convoy.results.trials import SATURATION, Cost, GoalResult, Point, Search, Trial
-from convoy.run import session
+from convoy.run import session, simulated
 from convoy.run.in_memory import measure
 
 from .results import latency, plan
@@ -302,6 +304,35 @@ def test_in_memory_is_measured_once(tmp_path, monkeypatch):
         session._in_memory(folder, plan_, lambda step: None)
     assert calls == ["next-hop", "frame", "vring", "views"]
     assert [one.rows() for one in folder.memory()] == [LOOKUP["results"]] * 4
+
+
+def test_topologies_are_simulated_once(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(session, "simulate", lambda what: calls.append(what) or {"tables": []})
+    plan_ = session.wanted(["sim-topologies"])
+    folder = RunFolder(tmp_path)
+    folder.create(plan_)
+    for _ in range(2):
+        session._simulated(folder, plan_, lambda step: None)
+    assert calls == ["paper-topologies"]
+    assert [one.what for one in folder.simulated()] == ["paper-topologies"]
+
+
+def test_the_paper_is_simulated_link_by_link(tmp_path, monkeypatch):
+    words = ("sim", "paper", "--json", "--duration-s", "0.01", "--more-seeds", "2")
+    monkeypatch.setattr(simulated, "COMMANDS", {"x": words})
+    one = Simulated(scenario="x", what="x", command=simulated.command("x"),
+                    result=simulated.simulate("x"))  # fmt: skip
+    rows = one.rows()
+    assert [(row["topology"], row["link"]) for row in rows] == [
+        (topology, link) for topology in ("paper-1", "paper-2") for link in ("A-1", "1-i", "i-sink")
+    ]
+    for row in rows:
+        assert len(row["mean_bytes"]) == len(row["frames_per_packet"]) == 3
+        assert all(0 < value <= 1 for value in row["frames_per_packet"])
+    monkeypatch.setitem(simulated.COMMANDS, "x", ("sim", "paper", "--profile", "nothing"))
+    with pytest.raises(ConvoyError, match="nothing"):
+        simulated.simulate("x")
 
 
 def test_next_hops_are_measured():
