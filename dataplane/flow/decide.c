@@ -5,43 +5,8 @@
 #include <rte_common.h>
 #include <rte_prefetch.h>
 
+#include "flow/tuples.h"
 #include "flow/zone.h"
-
-static void set_tuple(const union cv_flow_key *key, bool v6, struct cv_flow_tuple *tuple)
-{
-	memset(tuple, 0, sizeof(*tuple));
-	if (v6) {
-		*tuple = (struct cv_flow_tuple){.family = 6,
-			.proto = key->ipv6.proto,
-			.sport = key->ipv6.sport,
-			.dport = key->ipv6.dport};
-		memcpy(tuple->src.ipv6, key->ipv6.src, 16);
-		memcpy(tuple->dst.ipv6, key->ipv6.dst, 16);
-	} else {
-		*tuple = (struct cv_flow_tuple){.family = 4,
-			.proto = key->ipv4.proto,
-			.sport = key->ipv4.sport,
-			.dport = key->ipv4.dport};
-		tuple->src.ipv4 = key->ipv4.src;
-		tuple->dst.ipv4 = key->ipv4.dst;
-	}
-}
-
-// The key of the answers to packets with this tuple.
-static void set_answer(const struct cv_flow_tuple *tuple, union cv_flow_key *key)
-{
-	if (tuple->family == 6) {
-		memset(key, 0, sizeof(*key));
-		memcpy(key->ipv6.src, tuple->dst.ipv6, 16);
-		memcpy(key->ipv6.dst, tuple->src.ipv6, 16);
-		key->ipv6.sport = tuple->dport;
-		key->ipv6.dport = tuple->sport;
-		key->ipv6.proto = tuple->proto;
-	} else {
-		cv_flow_key_write(&key->ipv4, tuple->dst.ipv4, tuple->src.ipv4, tuple->dport,
-			tuple->sport, tuple->proto);
-	}
-}
 
 bool cv_flow_is_free(const struct cv_flow_packet *packet, const struct cv_flow_tuple *tuple)
 {
@@ -50,25 +15,13 @@ bool cv_flow_is_free(const struct cv_flow_packet *packet, const struct cv_flow_t
 	union cv_flow_key key;
 	uint64_t hash;
 
-	set_answer(tuple, &key);
+	cv_flow_set_answer(tuple, &key);
 	hash = cv_flow_hash_of(packet->zone, v6, &key);
 	if (packet->looks)
 		return cv_flow_table_find(table, &key, hash) == CV_FLOW_NONE;
 	rte_prefetch0(&table->buckets[cv_flow_first_bucket(table, hash)]);
 	packet->zone->trusted = true;
 	return true;
-}
-
-// Whether the ports of a tuple may be other than before.
-static bool ports_allowed(const struct cv_flow_tuple *was, const struct cv_flow_tuple *is)
-{
-	const bool icmp = cv_flow_is_icmp(is->proto, is->family == 6);
-
-	if (was->sport == is->sport && was->dport == is->dport)
-		return true;
-	if (icmp) // the identifier, which is one of the two; the other is 0
-		return (was->dport == 0 && is->dport == 0) || (was->sport == 0 && is->sport == 0);
-	return cv_proto_has_ports(is->proto) && cv_flow_checksum_at(is->proto) != 0;
 }
 
 // What the functions of a group said of a flow.
@@ -95,7 +48,7 @@ static void ask(const struct cv_flow_group *group, struct cv_nf_worker *worker,
 	struct cv_flow_actions *actions = &decision->actions;
 
 	memset(decision, 0, sizeof(*decision));
-	set_tuple(key, v6, &actions->tuple);
+	cv_flow_set_tuple(key, v6, &actions->tuple);
 	for (unsigned i = 0; i < zone->members_count && decision->verdict == CV_NEXT; i++) {
 		const unsigned member_index = group->order[i];
 		const struct cv_flow_zone_member *member = &zone->members[member_index];
@@ -189,12 +142,12 @@ static enum cv_flow_drop write_decision(struct cv_flow_group *group, struct cv_n
 	uint16_t ways[2];
 	uint64_t hash;
 
-	set_answer(&actions->tuple, &answer);
+	cv_flow_set_answer(&actions->tuple, &answer);
 	hash = cv_flow_hash_of(zone, v6, &answer);
 	rte_prefetch0(&table->buckets[cv_flow_first_bucket(table, hash)]);
-	set_tuple(key, v6, &before);
-	set_answer(&before, &plain);
-	if (!ports_allowed(&before, &actions->tuple))
+	cv_flow_set_tuple(key, v6, &before);
+	cv_flow_set_answer(&before, &plain);
+	if (!cv_flow_ports_allowed(&before, &actions->tuple))
 		return CV_FLOW_NOT_REWRITABLE;
 	if (!take_ways(zone, actions, ways))
 		return CV_FLOW_TABLE_FULL;

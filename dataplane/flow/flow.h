@@ -150,6 +150,26 @@ struct cv_flow_kept {
 	// Whether what came is whole, once it was frozen: the instance goes on with it. As take(). Nothing
 	// is written to the file: the process before may go on.
 	int (*taken)(void *instance, struct cv_error *error);
+
+	// Of a process that is killed nothing can be asked. All of these are there, or none (docs/handover.md).
+
+	// The file, which stays the instance's, and from now on says at any time what restore() needs.
+	// -1: there is none.
+	int (*store)(void *instance);
+
+	// Another process, before the instance sees a packet: its flows are made anew, one by one, from
+	// those of one that was killed. A file of the same layout, which stays the caller's, and in which
+	// anything may be. 0, or a negative errno with error set: no flow is restored.
+	int (*restore_begin)(void *instance, int fd, struct cv_error *error);
+
+	// A flow that decide() let pass there, as it was shown the tuple, which becomes what decide() made
+	// of it; the slot, as it was there, becomes this instance's. False: these do not fit each other,
+	// or there is no room; nothing is kept of the flow.
+	bool (*restore)(void *instance, struct cv_nf_worker *worker, struct cv_flow_tuple *tuple,
+		void *slot);
+
+	// There are no more.
+	void (*restore_end)(void *instance, struct cv_nf_worker *worker);
 };
 
 struct cv_nf_flow {

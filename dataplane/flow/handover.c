@@ -29,8 +29,7 @@ static uint64_t with_place(
 	return mixed(mixed(hash, at), place->stride);
 }
 
-// What both must have in common for the same bytes to mean the same.
-static uint64_t layout_of(const struct cv_flow_zone *zone)
+uint64_t cv_flow_zone_layout(const struct cv_flow_zone *zone)
 {
 	const struct cv_flow_table *table = zone->table;
 	uint64_t hash = mixed(LAYOUT_VERSION, zone->memory.bytes);
@@ -81,7 +80,7 @@ const char *cv_flow_zone_stays(const struct cv_flow_zone *zone)
 
 int cv_flow_zone_give(struct cv_flow_zone *zone)
 {
-	zone->carried->layout = layout_of(zone);
+	zone->carried->layout = cv_flow_zone_layout(zone);
 	zone->carried->is_whole = 0;
 	return zone->memory.fd;
 }
@@ -152,8 +151,7 @@ static bool slots_lead_inside(const struct cv_flow_zone *zone)
 	return true;
 }
 
-// What a file says that its layout is.
-static uint64_t layout_in(int fd, const struct cv_flow_zone *zone)
+uint64_t cv_flow_zone_layout_in(int fd, const struct cv_flow_zone *zone)
 {
 	const size_t at = RTE_PTR_DIFF(zone->carried, zone->memory.start);
 	uint64_t layout = 0;
@@ -169,7 +167,7 @@ int cv_flow_zone_take(struct cv_flow_zone *zone, int fd, struct cv_error *error)
 {
 	int rc;
 
-	if (layout_in(fd, zone) != layout_of(zone)) {
+	if (cv_flow_zone_layout_in(fd, zone) != cv_flow_zone_layout(zone)) {
 		cv_error_set(error, "its flows are kept in another layout by the new version; add "
 				    "--lose-flows, or restart the node");
 		close(fd);
@@ -209,7 +207,7 @@ static bool fragments_lead_inside(
 	return true;
 }
 
-static bool is_order(const struct cv_flow_zone *zone, const uint8_t *order)
+bool cv_flow_zone_is_order(const struct cv_flow_zone *zone, const uint8_t *order)
 {
 	unsigned seen = 0;
 
@@ -260,7 +258,7 @@ int cv_flow_zone_taken(struct cv_flow_zone *zone, struct cv_error *error)
 	for (unsigned v6 = 0; is_right && v6 < 2; v6++)
 		is_right = is_inside(&zone->table[v6], &carried->family[v6]);
 	for (unsigned i = 0; is_right && i < carried->groups_count; i++)
-		is_right = is_order(zone, carried->order[i]);
+		is_right = cv_flow_zone_is_order(zone, carried->order[i]);
 	if (!is_right || !fragments_lead_inside(zone, &carried->fragments) ||
 		(carried->has_ways && !cv_flow_ways_lead_inside(&carried->ways))) {
 		cv_error_set(error, "its flows did not come whole");

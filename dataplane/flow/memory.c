@@ -110,15 +110,42 @@ void cv_flow_memory_free(struct cv_flow_memory *memory)
 	*memory = (struct cv_flow_memory){.fd = -1};
 }
 
-int cv_flow_memory_replace(struct cv_flow_memory *memory, int fd, struct cv_error *error)
+// Whether a file is so long, and nobody can change that.
+static bool stays_so(int fd, size_t bytes, struct cv_error *error)
 {
 	const int seals = fcntl(fd, F_GET_SEALS);
 	struct stat file;
 
-	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &file) != 0 ||
-		(uint64_t)file.st_size != memory->bytes) {
-		cv_error_set(
-			error, "the memory of flows is not %zu bytes that stay so", memory->bytes);
+	if (seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &file) == 0 &&
+		(uint64_t)file.st_size == bytes)
+		return true;
+	cv_error_set(error, "the memory of flows is not %zu bytes that stay so", bytes);
+	return false;
+}
+
+int cv_flow_memory_look(struct cv_flow_memory *memory, size_t bytes, int fd, struct cv_error *error)
+{
+	int rc = 0;
+
+	*memory = (struct cv_flow_memory){.fd = -1};
+	if (!stays_so(fd, bytes, error))
+		return -EPROTO;
+	memory->start = reserve(bytes);
+	memory->bytes = bytes;
+	if (memory->start == NULL ||
+		mmap(memory->start, bytes, PROT_READ, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
+			0) != memory->start)
+		rc = -errno;
+	if (rc == 0)
+		return 0;
+	cv_error_set(error, "the memory of flows cannot be mapped: %s", strerror(-rc));
+	cv_flow_memory_free(memory);
+	return rc;
+}
+
+int cv_flow_memory_replace(struct cv_flow_memory *memory, int fd, struct cv_error *error)
+{
+	if (!stays_so(fd, memory->bytes, error)) {
 		close(fd);
 		return -EPROTO;
 	}

@@ -27,4 +27,9 @@ void cv_flow_memory_free(struct cv_flow_memory *memory);
 // fd becomes its own, also after an error: -errno with error set, and what was there may be gone.
 int cv_flow_memory_replace(struct cv_flow_memory *memory, int fd, struct cv_error *error);
 
+// Another process's file as it is, to be read: only one of so many bytes, which stays so. fd stays the
+// caller's. 0, or -errno with error set.
+int cv_flow_memory_look(
+	struct cv_flow_memory *memory, size_t bytes, int fd, struct cv_error *error);
+
 #endif

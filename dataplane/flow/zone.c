@@ -280,6 +280,10 @@ struct cv_flow_group *cv_flow_group_create(
 		add_follower(group, order[i], i);
 	}
 	zone->groups[zone->groups_count++] = group;
+	if (zone->stored) {
+		memcpy(zone->carried->order[group->index], group->order, sizeof(group->order));
+		zone->carried->groups_count = zone->groups_count;
+	}
 	return group;
 }
 

@@ -65,6 +65,7 @@ struct cv_flow_zone {
 	const struct cv_flow_homes *homes; // NULL: no other worker has flows of these members
 	struct cv_flow_memory memory;
 	struct cv_flow_carried *carried; // its end: what goes along to another process
+	bool stored; // flow/restore.h: that is to know its groups
 	struct cv_flow_secret secret;
 	struct cv_flow_ways ways;
 	struct cv_flow_fragments fragments;
@@ -246,6 +247,16 @@ void cv_flow_expect_ends(const struct cv_flow_zone *zone, struct cv_nf_worker *w
 
 // Ends a flow that is in the table.
 void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6, uint32_t index);
+
+// handover.c
+
+// What two zones must have in common for the same bytes to mean the same; and what a file says that it is,
+// 0 if it is none.
+uint64_t cv_flow_zone_layout(const struct cv_flow_zone *zone);
+uint64_t cv_flow_zone_layout_in(int fd, const struct cv_flow_zone *zone);
+
+// Whether the members have places in an order, each one.
+bool cv_flow_zone_is_order(const struct cv_flow_zone *zone, const uint8_t *order);
 
 // decide.c
 

@@ -70,7 +70,6 @@ struct balancer {
 	uint16_t *table[2][2];
 	struct cv_known *known; // shared with the instance that takes this one's place
 	uint64_t runners; // workers, a bit each
-	int file; // that goes along to another process; -1: none was asked for
 	uint16_t number[CV_MAGLEV_BACKENDS_MAX]; // by backend
 	uint16_t at[CV_KNOWN_MAX]; // by number: the backend's index + 1; 0: it is gone
 	uint16_t mtu; // of tunnels
@@ -156,6 +155,16 @@ static uint16_t choose(const struct balancer *balancer, const struct cv_flow_tup
 	return any_up(balancer, table, hash);
 }
 
+static void rewrite(const struct balancer *balancer, const struct cv_backend *backend,
+	struct cv_flow_tuple *tuple)
+{
+	if (balancer->config.mode != CV_BALANCER_NAT)
+		return;
+	memcpy(&tuple->dst, backend->address.bytes, backend->address.v6 ? 16 : 4);
+	if (backend->port != 0 && cv_proto_has_ports(tuple->proto))
+		tuple->dport = rte_cpu_to_be_16(backend->port);
+}
+
 static void apply(const struct balancer *balancer, const struct cv_backend *backend,
 	struct cv_flow_actions *actions)
 {
@@ -175,11 +184,7 @@ static void apply(const struct balancer *balancer, const struct cv_backend *back
 		way->set |= CV_FLOW_SET_WRAP;
 		way->wrap = (uint16_t)(backend - balancer->config.backends.list);
 	}
-	if (balancer->config.mode != CV_BALANCER_NAT)
-		return;
-	memcpy(&actions->tuple.dst, backend->address.bytes, backend->address.v6 ? 16 : 4);
-	if (backend->port != 0 && cv_proto_has_ports(actions->tuple.proto))
-		actions->tuple.dport = rte_cpu_to_be_16(backend->port);
+	rewrite(balancer, backend, &actions->tuple);
 }
 
 // A flow goes to its backend no more.
@@ -442,23 +447,27 @@ static uint64_t layout(const void *instance)
 
 static int give(void *instance)
 {
-	struct balancer *balancer = instance;
+	struct cv_known *known = ((struct balancer *)instance)->known;
 
-	if (balancer->file < 0 && __builtin_popcountll(balancer->runners) == 1)
-		balancer->file = memfd_create("convoy-balancer", MFD_CLOEXEC);
-	return balancer->file;
+	if (known->file < 0 && __builtin_popcountll(((struct balancer *)instance)->runners) == 1)
+		known->file = memfd_create("convoy-balancer", MFD_CLOEXEC);
+	return known->file;
 }
 
 static void freeze(void *instance)
 {
 	const struct balancer *balancer = instance;
 
-	cv_known_write(balancer->known, balancer->file); // refused there if it is not whole
+	cv_known_write(balancer->known, balancer->known->file); // refused there if it is not whole
 }
 
 static int take(void *instance, int fd, struct cv_error *error)
 {
-	((struct balancer *)instance)->file = fd;
+	struct cv_known *known = ((struct balancer *)instance)->known;
+
+	if (known->file >= 0)
+		close(known->file);
+	known->file = fd;
 	return 0;
 }
 
@@ -471,12 +480,58 @@ static int taken(void *instance, struct cv_error *error)
 {
 	struct balancer *balancer = instance;
 
-	if (cv_known_read(balancer->known, balancer->file,
+	if (cv_known_read(balancer->known, balancer->known->file,
 		    (unsigned)__builtin_ctzll(balancer->runners)) != 0) {
 		cv_error_set(error, "what it knows of backends did not come whole");
 		return -EPROTO;
 	}
 	return number(balancer, NULL, error);
+}
+
+static int store(void *instance)
+{
+	struct cv_known *known = ((struct balancer *)instance)->known;
+	const int fd = give(instance);
+
+	known->stored = fd >= 0 && cv_known_write(known, fd);
+	return known->stored ? fd : -1;
+}
+
+// Backends get the numbers that they had. What is written of them at the same moment may be lost: flows to
+// those are.
+static int restore_begin(void *instance, int fd, struct cv_error *error)
+{
+	struct balancer *balancer = instance;
+
+	if (cv_known_read_numbers(balancer->known, fd) != 0) {
+		cv_error_set(error, "what it knows of backends is not whole");
+		return -EPROTO;
+	}
+	return number(balancer, NULL, error);
+}
+
+// A flow whose backend is gone is lost: it would go to another one.
+static bool restore(
+	void *instance, struct cv_nf_worker *worker, struct cv_flow_tuple *tuple, void *slot)
+{
+	struct balancer *balancer = instance;
+	const unsigned known_as = ((const struct slot *)slot)->backend;
+	const struct cv_backend *backend;
+
+	if (known_as == 0)
+		return true;
+	if (known_as > CV_KNOWN_MAX || balancer->at[known_as - 1] == 0)
+		return false;
+	backend = &balancer->config.backends.list[balancer->at[known_as - 1] - 1];
+	if (balancer->config.mode == CV_BALANCER_NAT && backend->address.v6 != (tuple->family == 6))
+		return false;
+	rewrite(balancer, backend, tuple);
+	cv_known_again(&balancer->known->counted[worker->index][known_as - 1]);
+	return true;
+}
+
+static void restore_end(void *instance, struct cv_nf_worker *worker)
+{
 }
 
 static const struct cv_flow_kept kept_along = {
@@ -486,6 +541,10 @@ static const struct cv_flow_kept kept_along = {
 	.take = take,
 	.leads_inside = leads_inside,
 	.taken = taken,
+	.store = store,
+	.restore_begin = restore_begin,
+	.restore = restore,
+	.restore_end = restore_end,
 };
 
 static const struct cv_nf_flow flow = {
@@ -504,8 +563,6 @@ static void destroy(void *instance)
 	struct balancer *balancer = instance;
 
 	cv_known_release(balancer->known);
-	if (balancer->file >= 0)
-		close(balancer->file);
 	for (unsigned which = 0; which < 4; which++)
 		rte_free(balancer->table[which & 1][which >> 1]);
 	cv_health_destroy(balancer->health);
@@ -524,7 +581,6 @@ static void *create(const void *of, const struct cv_nf_env *env, struct cv_error
 	memset(balancer, 0, sizeof(*balancer));
 	balancer->config = *config;
 	balancer->runners = cv_nf_env_runners(env);
-	balancer->file = -1;
 	memcpy(balancer->secret.keys, &config->seed, sizeof(config->seed));
 	if (cv_balancer_config_check(&balancer->config, env, error) == 0 &&
 		allocate(balancer, env, error) == 0 && know(balancer, env, error) == 0)

@@ -25,6 +25,7 @@ struct cv_known *cv_known_create(unsigned workers, int socket)
 	if (known == NULL)
 		return NULL;
 	known->owners = 1;
+	known->file = -1;
 	for (; known->workers < workers; known->workers++) {
 		struct cv_known_count *counted = rte_zmalloc_socket(
 			"balancer", CV_KNOWN_MAX * sizeof(*counted), RTE_CACHE_LINE_SIZE, socket);
@@ -44,6 +45,8 @@ void cv_known_release(struct cv_known *known)
 		return;
 	for (unsigned i = 0; i < known->workers; i++)
 		rte_free(known->counted[i]);
+	if (known->file >= 0)
+		close(known->file);
 	free(known);
 }
 
@@ -119,6 +122,8 @@ int cv_known_number(struct cv_known *known, const struct cv_backends *backends,
 		number[i] = (uint16_t)added;
 		taken[added] = true;
 	}
+	if (known->stored)
+		cv_known_write(known, known->file);
 	return 0;
 }
 
@@ -128,10 +133,8 @@ bool cv_known_write(const struct cv_known *known, int fd)
 	struct written *to = calloc(1, bytes);
 	bool whole;
 
-	if (ftruncate(fd, 0) != 0 || to == NULL) {
-		free(to);
+	if (to == NULL)
 		return false;
-	}
 	to->count = known->count + 1u;
 	for (unsigned i = 0; i < known->count; i++) {
 		to->known[i].address = known->address[i];
@@ -140,20 +143,27 @@ bool cv_known_write(const struct cv_known *known, int fd)
 	}
 	whole = pwrite(fd, to, bytes, 0) == (ssize_t)bytes;
 	free(to);
+	if (!whole && ftruncate(fd, 0) != 0) // an empty one is refused
+		return false;
 	return whole;
 }
 
-int cv_known_read(struct cv_known *known, int fd, unsigned worker)
+// NULL: it was not written whole. To be freed.
+static struct written *read_file(int fd)
 {
 	struct written *from = calloc(1, sizeof(*from));
 	const ssize_t bytes = from == NULL ? -1 : pread(fd, from, sizeof(*from), 0);
 
-	if (bytes < (ssize_t)sizeof(from->count) || from->count == 0 ||
-		from->count > CV_KNOWN_MAX + 1u ||
-		bytes < (ssize_t)offsetof(struct written, known[from->count - 1])) {
-		free(from);
-		return -EPROTO;
-	}
+	if (bytes >= (ssize_t)sizeof(from->count) && from->count != 0 &&
+		from->count <= CV_KNOWN_MAX + 1u &&
+		bytes >= (ssize_t)offsetof(struct written, known[from->count - 1]))
+		return from;
+	free(from);
+	return NULL;
+}
+
+static void take_numbers(struct cv_known *known, const struct written *from)
+{
 	known->count = (unsigned)(from->count - 1);
 	for (unsigned i = 0; i < known->count; i++) {
 		uint8_t v6;
@@ -161,8 +171,29 @@ int cv_known_read(struct cv_known *known, int fd, unsigned worker)
 		memcpy(&v6, &from->known[i].address.v6, 1); // any byte
 		known->address[i] = from->known[i].address;
 		known->address[i].v6 = v6 != 0;
-		known->counted[worker][i] = from->known[i].count;
 	}
+}
+
+int cv_known_read(struct cv_known *known, int fd, unsigned worker)
+{
+	struct written *from = read_file(fd);
+
+	if (from == NULL)
+		return -EPROTO;
+	take_numbers(known, from);
+	for (unsigned i = 0; i < known->count; i++)
+		known->counted[worker][i] = from->known[i].count;
+	free(from);
+	return 0;
+}
+
+int cv_known_read_numbers(struct cv_known *known, int fd)
+{
+	struct written *from = read_file(fd);
+
+	if (from == NULL)
+		return -EPROTO;
+	take_numbers(known, from);
 	free(from);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #ifndef CV_KNOWN_H
 #define CV_KNOWN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "chain/nf.h"
@@ -24,6 +25,8 @@ struct cv_known {
 	struct cv_address address[CV_KNOWN_MAX]; // by number
 	unsigned count; // numbers that were ever given
 	struct cv_known_count *counted[CV_WORKERS_MAX]; // by number
+	int file; // that goes along to another process; -1: none was asked for
+	bool stored; // the file says at any time which numbers there are
 };
 
 // NULL: no memory.
@@ -37,6 +40,9 @@ void cv_known_release(struct cv_known *known);
 #define CV_KNOWN_LAYOUT 1 // grows when what is in the file means something else
 bool cv_known_write(const struct cv_known *known, int fd);
 int cv_known_read(struct cv_known *known, int fd, unsigned worker);
+
+// The same of numbers alone: no flow is known.
+int cv_known_read_numbers(struct cv_known *known, int fd);
 
 // Gives backends their numbers: the one that its address has, or one that neither a flow nor one of
 // those that run has. running may be NULL. 0 or -ENOSPC.
@@ -53,6 +59,12 @@ static inline void cv_known_add(struct cv_known_count *counted)
 	// With the loads in cv_known_flows() and cv_known_created().
 	__atomic_store_n(&counted->flows, counted->flows + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&counted->created, counted->created + 1, __ATOMIC_RELAXED);
+}
+
+// A flow that goes to a backend since another process.
+static inline void cv_known_again(struct cv_known_count *counted)
+{
+	__atomic_store_n(&counted->flows, counted->flows + 1, __ATOMIC_RELAXED);
 }
 
 static inline void cv_known_remove(struct cv_known_count *counted)

@@ -6,6 +6,8 @@
 
 #include "flow/handover.h"
 #include "flow/path.h"
+#include "flow/restore.h"
+#include "flow/zone.h"
 
 extern const struct cv_nf cv_nf_balancer;
 
@@ -429,9 +431,93 @@ static void what_did_not_come_whole_is_refused(void **state)
 	}
 }
 
+#define NATS                                                                       \
+	"{'mode': 'nat', 'services': [{'address': '198.51.100.1'}], 'backends': [" \
+	"{'address': '10.0.0.1'}, {'address': '10.0.0.2'}, {'address': "           \
+	"'10.0.0.3'}]}"
+
+// Another process, after that of the old one was killed.
+static struct cv_flow_restored restart(struct rig *old, struct rig *new, const char *config)
+{
+	const struct cv_flow_kept *kept = nf->flow->kept;
+	struct cv_flow_restored restored = {0, 0};
+	struct cv_error error = {""};
+
+	rig_make(new, config);
+	if (kept->restore_begin(new->instance, kept->store(old->instance), &error) == 0 &&
+		cv_flow_zone_restore(new->zone, &new->worker, cv_flow_zone_store(old->zone),
+			&restored, &error) != 0)
+		fail_msg("%s", error.text);
+	kept->restore_end(new->instance, &new->worker);
+	return restored;
+}
+
+static bool stores(const struct rig *rig)
+{
+	return cv_flow_zone_store(rig->zone) >= 0; // else this kernel makes no large pages of files
+}
+
+static void flows_stay_with_their_backends_after_a_kill(void **state)
+{
+	static const char *const configs[][2] = {{CARRIED_BEFORE, CARRIED_AFTER}, {NATS, NATS}};
+
+	for (unsigned c = 0; c < RTE_DIM(configs); c++) {
+		struct packet before[16], after;
+		struct rig old, new;
+
+		rig_make(&old, configs[c][0]);
+		if (!stores(&old))
+			skip();
+		for (unsigned i = 0; i < 16; i++)
+			send_flow(&old, 5000 + i, &before[i]);
+		assert_int_equal(restart(&old, &new, configs[c][1]).flows, 16);
+		rig_free(&old);
+		assert_int_equal(sum(&new, "flows"), 16);
+		assert_int_equal(sum(&new, "created"), 0);
+		for (unsigned i = 0; i < 16; i++) {
+			send_flow(&new, 5000 + i, &after);
+			assert_memory_equal(after.bytes, before[i].bytes, after.len);
+		}
+		assert_int_equal(sum(&new, "created"), 0);
+		rig_free(&new);
+	}
+}
+
+// Whatever the file says, flows go to backends that there are, and are counted.
+static void any_bytes_lead_to_backends_that_there_are(void **state)
+{
+	srandom(5);
+	for (unsigned i = 0; i < 100; i++) {
+		struct packet packet;
+		struct rig old, new;
+		uint8_t bytes[512];
+
+		rig_make(&old, NATS);
+		if (!stores(&old))
+			skip();
+		for (unsigned j = 0; j < 16; j++)
+			send_flow(&old, 5000 + j, &packet);
+		for (unsigned j = 0; j < sizeof(bytes); j++)
+			bytes[j] = (uint8_t)(random() % (i % 2 ? 256 : 3));
+		assert_true(pwrite(nf->flow->kept->store(old.instance), bytes + i % 2 * 8, 200 + i,
+				    i % 4 * 8) > 0);
+		for (unsigned j = 0; j < 16; j++) // 2 bytes of slots
+			*(uint16_t *)cv_flow_slot(old.zone, false, j, 0) =
+				(uint16_t)random() % (i % 3 ? 65536 : 5);
+		restart(&old, &new, NATS);
+		for (unsigned j = 0; j < 32; j++)
+			send_flow(&new, 4990 + j, &packet);
+		assert_in_range(sum(&new, "flows"), 1, 64);
+		rig_free(&new);
+		rig_free(&old);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_bytes_lead_to_backends_that_there_are),
+		cmocka_unit_test(flows_stay_with_their_backends_after_a_kill),
 		cmocka_unit_test(flows_go_along_to_another_instance),
 		cmocka_unit_test(what_did_not_come_whole_is_refused),
 		cmocka_unit_test(dsr_writes_addresses_of_ethernet_alone),

@@ -72,6 +72,7 @@ struct cv_nat_blocks {
 	uint32_t bucket_mask;
 	struct cv_nat_blocks_counters counters;
 	struct frozen *frozen;
+	bool restoring; // blocks are claimed, and given back to be claimed: cv_nat_blocks_restore()
 };
 
 // splitmix64
@@ -428,6 +429,20 @@ void cv_nat_blocks_expect(
 	}
 }
 
+// A free block becomes a subscriber's.
+static void own_block(struct cv_nat_blocks *blocks, uint32_t index, uint32_t at)
+{
+	struct subscriber *subscriber = &blocks->subscriber[at];
+
+	free_remove(blocks, index);
+	blocks->block[index].state = USED;
+	blocks->block[index].subscriber = at;
+	blocks->block[index].next = subscriber->first;
+	subscriber->first = index;
+	subscriber->blocks++;
+	cv_nat_count(&blocks->counters.blocks_used, 1);
+}
+
 int cv_nat_blocks_take(struct cv_nat_blocks *blocks, rte_be32_t address, enum cv_nat_kind kind,
 	rte_be16_t wanted_be, uint64_t now, struct cv_nat_port *port)
 {
@@ -449,13 +464,7 @@ int cv_nat_blocks_take(struct cv_nat_blocks *blocks, rte_be32_t address, enum cv
 		at = add_subscriber(blocks, address, pool);
 	subscriber = &blocks->subscriber[at];
 	index = pick_block(blocks, pool, wanted);
-	free_remove(blocks, index);
-	blocks->block[index].state = USED;
-	blocks->block[index].subscriber = at;
-	blocks->block[index].next = subscriber->first;
-	subscriber->first = index;
-	subscriber->blocks++;
-	cv_nat_count(&blocks->counters.blocks_used, 1);
+	own_block(blocks, index, at);
 	report(blocks, index, at, true, now);
 	// It has all of its ports, unless another process wrote otherwise.
 	return take_from(blocks, subscriber, kind, wanted, port) ? 0 : -ENOSPC;
@@ -465,6 +474,15 @@ void cv_nat_blocks_expect_give(const struct cv_nat_blocks *blocks, uint32_t bloc
 {
 	rte_prefetch0(&blocks->block[block]);
 	rte_prefetch0(bits_of(blocks, block, CV_NAT_TCP));
+}
+
+// One that is neither free nor a subscriber's.
+static void rest_block(struct cv_nat_blocks *blocks, uint32_t index, uint64_t now)
+{
+	blocks->block[index].state = RESTING;
+	blocks->block[index].rested = now + blocks->config.rest;
+	blocks->resting[(blocks->resting_first + blocks->resting_count++) % blocks->count] = index;
+	cv_nat_count(&blocks->counters.blocks_resting, 1);
 }
 
 static void give_block(struct cv_nat_blocks *blocks, uint32_t index, uint64_t now)
@@ -481,14 +499,15 @@ static void give_block(struct cv_nat_blocks *blocks, uint32_t index, uint64_t no
 		from = &blocks->block[*from].next;
 	}
 	*from = block->next;
-	report(blocks, index, owner, false, now);
+	if (!blocks->restoring)
+		report(blocks, index, owner, false, now);
 	if (--subscriber->blocks == 0)
 		remove_subscriber(blocks, owner);
-	block->state = RESTING;
-	block->rested = now + blocks->config.rest;
-	blocks->resting[(blocks->resting_first + blocks->resting_count++) % blocks->count] = index;
 	cv_nat_count(&blocks->counters.blocks_used, -1);
-	cv_nat_count(&blocks->counters.blocks_resting, 1);
+	if (blocks->restoring)
+		free_insert(blocks, index);
+	else
+		rest_block(blocks, index, now);
 }
 
 void cv_nat_blocks_give(struct cv_nat_blocks *blocks, enum cv_nat_kind kind,
@@ -596,4 +615,95 @@ bool cv_nat_blocks_thaw(struct cv_nat_blocks *blocks)
 	blocks->subscriber_free = frozen->subscriber_free;
 	blocks->counters = frozen->counters;
 	return true;
+}
+
+// Which external address it is, or NONE. They are ascending.
+static uint32_t find_address(const struct cv_nat_blocks *blocks, rte_be32_t address)
+{
+	const uint32_t wanted = rte_be_to_cpu_32(address);
+	uint32_t low = 0, high = blocks->config.addresses_count;
+
+	while (low < high) {
+		const uint32_t middle = (low + high) / 2;
+		const uint32_t at = rte_be_to_cpu_32(blocks->address[middle].address);
+
+		if (at == wanted)
+			return middle;
+		if (at < wanted)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NONE;
+}
+
+// The block becomes a subscriber's if it is free; whether it is that subscriber's then.
+static bool claim_block(
+	struct cv_nat_blocks *blocks, rte_be32_t address, uint32_t pool, uint32_t index)
+{
+	const struct block *block = &blocks->block[index];
+	uint32_t at;
+
+	if (block->state == USED)
+		return blocks->subscriber[block->subscriber].address == address;
+	at = find_subscriber(blocks, address);
+	if (block->state != FREE || (at == NONE && blocks->subscriber_free == NONE))
+		return false;
+	if (at == NONE)
+		at = add_subscriber(blocks, address, pool);
+	else if (blocks->subscriber[at].pool != pool ||
+		 blocks->subscriber[at].blocks >= blocks->config.blocks_per_subscriber)
+		return false;
+	own_block(blocks, index, at);
+	return true;
+}
+
+void cv_nat_blocks_restore(struct cv_nat_blocks *blocks)
+{
+	blocks->restoring = true;
+}
+
+bool cv_nat_blocks_claim(struct cv_nat_blocks *blocks, rte_be32_t subscriber, enum cv_nat_kind kind,
+	struct cv_nat_port *port)
+{
+	const struct cv_nat_blocks_config *config = &blocks->config;
+	const uint16_t wanted = rte_be_to_cpu_16(port->port);
+	const uint32_t pool = find_address(blocks, port->address);
+	const uint32_t offset =
+		wanted < config->first_port
+			? NONE
+			: (uint32_t)(wanted - config->first_port) / config->block_size;
+	const uint32_t index = pool * config->blocks_per_address + offset;
+	unsigned bit;
+
+	if (pool == NONE || offset >= config->blocks_per_address ||
+		!claim_block(blocks, subscriber, pool, index) ||
+		!has_wanted(blocks, index, kind, wanted, &bit))
+		return false;
+	set_used(blocks, index, kind, bit, port);
+	return true;
+}
+
+// Whether another process's block was somebody's, or rests still. What is neither is not kept from anybody.
+static bool was_taken(const struct cv_nat_blocks *there, uint32_t index, uint64_t now)
+{
+	const struct block *block = &there->block[index];
+
+	if (block->state == USED)
+		return block->subscriber < there->count;
+	return block->state == RESTING && block->rested - now <= there->config.rest;
+}
+
+void cv_nat_blocks_rest(struct cv_nat_blocks *blocks, const void *before, uint64_t now)
+{
+	struct cv_nat_blocks there = {.config = blocks->config};
+
+	blocks->restoring = false;
+	lay_out(&there, &there.config, (void *)(uintptr_t)before);
+	for (uint32_t i = 0; i < blocks->count; i++) {
+		if (blocks->block[i].state != FREE || !was_taken(&there, i, now))
+			continue;
+		free_remove(blocks, i);
+		rest_block(blocks, i, now);
+	}
 }

@@ -98,6 +98,19 @@ bool cv_nat_blocks_have(const struct cv_nat_blocks *blocks, const struct cv_nat_
 // They go on with what another process froze. False: that is not whole.
 bool cv_nat_blocks_thaw(struct cv_nat_blocks *blocks);
 
+// Ports that subscribers had in a process before, which was killed, are claimed from now on; nothing else is
+// taken. Blocks that are given back meanwhile do not rest.
+void cv_nat_blocks_restore(struct cv_nat_blocks *blocks);
+
+// Takes such a port, with its block: port->block is set. False: it is none of these, or another's, or the
+// subscriber has too many blocks with it.
+bool cv_nat_blocks_claim(struct cv_nat_blocks *blocks, rte_be32_t subscriber, enum cv_nat_kind kind,
+	struct cv_nat_port *port);
+
+// All were claimed. Blocks that somebody had there, or that rested, and that nobody has here, rest from now
+// on. before: the memory of such blocks, in which anything may be.
+void cv_nat_blocks_rest(struct cv_nat_blocks *blocks, const void *before, uint64_t now);
+
 const struct cv_nat_blocks_counters *cv_nat_blocks_counters(const struct cv_nat_blocks *blocks);
 
 #endif

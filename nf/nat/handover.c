@@ -12,8 +12,7 @@
 
 #define LAYOUT_VERSION 1 // grows when what is in the memory means something else
 
-// The worker that runs it; NULL: several do.
-static struct cv_nat_worker *only_worker(const void *instance)
+struct cv_nat_worker *cv_nat_only_worker(const void *instance)
 {
 	struct cv_nat_state *state = ((const struct cv_nat *)instance)->state;
 
@@ -27,7 +26,7 @@ static uint64_t layout(const void *instance)
 {
 	const struct cv_nat_state *state = ((const struct cv_nat *)instance)->state;
 	const struct cv_nat_config *config = &state->config;
-	const struct cv_nat_worker *own = only_worker(instance);
+	const struct cv_nat_worker *own = cv_nat_only_worker(instance);
 	const uint64_t numbers[] = {LAYOUT_VERSION, sizeof(struct cv_nat_mapping),
 		own == NULL ? 0 : own->memory.bytes, config->ports.first, config->ports.last,
 		config->block_size, config->blocks_per_subscriber, config->block_rest_s,
@@ -44,14 +43,14 @@ static uint64_t layout(const void *instance)
 
 static int give(void *instance)
 {
-	const struct cv_nat_worker *own = only_worker(instance);
+	const struct cv_nat_worker *own = cv_nat_only_worker(instance);
 
 	return own == NULL ? -1 : own->memory.fd;
 }
 
 static void freeze(void *instance)
 {
-	const struct cv_nat_worker *own = only_worker(instance);
+	const struct cv_nat_worker *own = cv_nat_only_worker(instance);
 
 	cv_nat_mappings_freeze(own->mappings);
 	cv_nat_blocks_freeze(own->blocks);
@@ -86,7 +85,7 @@ static bool mappings_lead_inside(const struct cv_nat_worker *own)
 
 static int take(void *instance, int fd, struct cv_error *error)
 {
-	struct cv_nat_worker *own = only_worker(instance);
+	struct cv_nat_worker *own = cv_nat_only_worker(instance);
 	const int rc = cv_flow_memory_replace(&own->memory, fd, error);
 
 	if (rc != 0 || (cv_nat_mappings_lead_inside(own->mappings) &&
@@ -98,7 +97,7 @@ static int take(void *instance, int fd, struct cv_error *error)
 
 static int taken(void *instance, struct cv_error *error)
 {
-	const struct cv_nat_worker *own = only_worker(instance);
+	const struct cv_nat_worker *own = cv_nat_only_worker(instance);
 
 	if (cv_nat_mappings_thaw(own->mappings) && cv_nat_blocks_thaw(own->blocks))
 		return 0;
@@ -113,4 +112,8 @@ const struct cv_flow_kept cv_nat_kept = {
 	.take = take,
 	.leads_inside = cv_nat_slot_leads_inside,
 	.taken = taken,
+	.store = give,
+	.restore_begin = cv_nat_restore_begin,
+	.restore = cv_nat_restore,
+	.restore_end = cv_nat_restore_end,
 };

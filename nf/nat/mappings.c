@@ -290,6 +290,16 @@ void cv_nat_mappings_remove(struct cv_nat_mappings *mappings, uint32_t index)
 	cv_nat_count(&mappings->count, -1);
 }
 
+struct cv_nat_mapping cv_nat_mappings_before(const void *before, uint32_t index)
+{
+	struct cv_nat_mapping mapping;
+
+	memcpy(&mapping,
+		RTE_PTR_ADD(before, bytes_of(1, sizeof(struct frozen)) + index * sizeof(mapping)),
+		sizeof(mapping));
+	return mapping;
+}
+
 uint64_t cv_nat_mappings_count(const struct cv_nat_mappings *mappings)
 {
 	return cv_nat_counted(&mappings->count);

@@ -84,6 +84,10 @@ bool cv_nat_mappings_lead_inside(const struct cv_nat_mappings *mappings);
 // The table goes on with what another process froze. False: that is not whole.
 bool cv_nat_mappings_thaw(struct cv_nat_mappings *mappings);
 
+// A mapping, or a permit, in the memory of a table of another process that is as large, in which anything may
+// be. index < max.
+struct cv_nat_mapping cv_nat_mappings_before(const void *before, uint32_t index);
+
 // How many there are. May be read by any thread.
 uint64_t cv_nat_mappings_count(const struct cv_nat_mappings *mappings);
 

@@ -5,6 +5,7 @@
 #ifndef CV_NAT_NAT_H
 #define CV_NAT_NAT_H
 
+#include <assert.h>
 #include <stdbool.h>
 
 #include <rte_spinlock.h>
@@ -29,6 +30,18 @@ enum cv_nat_drop {
 	CV_NAT_BAD_HEADER,
 };
 
+// What is kept of a flow, to give it back, and to say it again.
+struct cv_nat_slot {
+	uint32_t source; // its mapping's number + 1, or 0: none; or the address that replaces it
+	uint32_t destination : 28; // its mapping's number + 1, or 0
+	uint32_t is_address : 1; // what source is
+	uint32_t is_hairpin : 1;
+	uint32_t from_forward : 1; // source: stands for the external end of a forward
+	uint32_t to_forward : 1; // destination: stands for the internal end of a forward
+};
+
+static_assert(sizeof(struct cv_nat_slot) == 8, "what is kept of flows is limited");
+
 struct cv_nat_state;
 
 // What one worker has. Another touches its ports and mappings for hairpins between their subscribers
@@ -42,6 +55,7 @@ struct cv_nat_worker {
 	struct cv_flow_memory memory; // that both are in
 	struct cv_nat_blocks *blocks;
 	struct cv_nat_mappings *mappings;
+	struct cv_flow_memory before; // of a process that was killed, while its flows are restored
 };
 
 // What an instance shares with the one that takes its place.
@@ -101,7 +115,32 @@ int cv_nat_kind_of(uint8_t proto);
 // Whether what a flow keeps leads to a mapping.
 bool cv_nat_slot_leads_inside(const void *instance, const void *slot);
 
+// Makes of a flow's tuple what the slot says. False: it is not what it was.
+bool cv_nat_repeat(const struct cv_nat_worker *own, struct cv_flow_tuple *tuple,
+	const struct cv_nat_slot *slot);
+
+// Whether a flow has the mapping of its source, and that of its destination, by their numbers.
+static inline bool cv_nat_has_source(const struct cv_nat_slot *slot)
+{
+	return slot->source != 0 && !slot->is_address && !slot->from_forward;
+}
+
+static inline bool cv_nat_has_destination(const struct cv_nat_slot *slot)
+{
+	return slot->destination != 0 && !slot->to_forward;
+}
+
+// restore.c: of struct cv_flow_kept.
+int cv_nat_restore_begin(void *instance, int fd, struct cv_error *error);
+bool cv_nat_restore(
+	void *instance, struct cv_nf_worker *worker, struct cv_flow_tuple *tuple, void *slot);
+void cv_nat_restore_end(void *instance, struct cv_nf_worker *worker);
+
 // handover.c
+
+// The worker that runs it; NULL: several do.
+struct cv_nat_worker *cv_nat_only_worker(const void *instance);
+
 extern const struct cv_flow_kept cv_nat_kept;
 
 // home.c

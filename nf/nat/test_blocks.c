@@ -24,6 +24,8 @@ static void on_block(void *argument, const struct cv_nat_block_event *event)
 	*(event->taken ? &events->taken : &events->given) += 1;
 }
 
+static void *memory; // of what was made last
+
 static struct cv_nat_blocks *make(unsigned addresses_count, unsigned blocks,
 	unsigned per_subscriber, uint64_t rest, struct events *events)
 {
@@ -39,8 +41,6 @@ static struct cv_nat_blocks *make(unsigned addresses_count, unsigned blocks,
 		.on_block = events == NULL ? NULL : on_block,
 		.argument = events,
 	};
-	static void *memory; // of the one before
-
 	free(memory);
 	memory = aligned_alloc(64, cv_nat_blocks_bytes(&config));
 	assert_non_null(memory);
@@ -218,6 +218,79 @@ static void as_a_model_says(void **state)
 	cv_nat_blocks_destroy(blocks);
 }
 
+static bool claim(struct cv_nat_blocks *blocks, uint32_t subscriber, rte_be32_t address,
+	enum cv_nat_kind kind, uint16_t wanted, struct cv_nat_port *port)
+{
+	*port = (struct cv_nat_port){.address = address, .port = rte_cpu_to_be_16(wanted)};
+	return cv_nat_blocks_claim(blocks, rte_cpu_to_be_32(subscriber), kind, port);
+}
+
+// What subscribers had in a process before is theirs, and only what they can have had.
+static void ports_are_claimed(void **state)
+{
+	struct events events = {.taken = 0};
+	struct cv_nat_blocks *blocks = make(2, 4, 2, 10, &events);
+	const rte_be32_t a = addresses[0], b = addresses[1];
+	struct cv_nat_port first, port;
+
+	cv_nat_blocks_restore(blocks);
+	assert_true(claim(blocks, 1, b, CV_NAT_UDP, 1100, &first));
+	assert_int_equal(first.block, 4 + 1);
+	assert_false(claim(blocks, 1, b, CV_NAT_UDP, 1100, &port)); // it has it
+	assert_true(claim(blocks, 1, b, CV_NAT_TCP, 1100, &port));
+	cv_nat_blocks_give(blocks, CV_NAT_TCP, &port, 0);
+	assert_false(claim(blocks, 2, b, CV_NAT_UDP, 1101, &port)); // another's block
+	assert_false(claim(blocks, 1, a, CV_NAT_UDP, 1100, &port)); // of two addresses
+	assert_false(claim(blocks, 1, RTE_BE32(1), CV_NAT_UDP, 1100, &port));
+	assert_false(claim(blocks, 3, b, CV_NAT_UDP, 1023, &port));
+	assert_false(claim(blocks, 3, b, CV_NAT_UDP, 1024 + 4 * 64, &port));
+	assert_true(claim(blocks, 1, b, CV_NAT_UDP, 1024, &port));
+	assert_false(claim(blocks, 1, b, CV_NAT_UDP, 1024 + 3 * 64, &port)); // one too many
+	assert_true(claim(blocks, 2, a, CV_NAT_UDP, 1024, &port));
+	cv_nat_blocks_give(blocks, CV_NAT_UDP, &port, 0); // does not rest: another may claim it
+	assert_true(claim(blocks, 3, a, CV_NAT_UDP, 1024, &port));
+	assert_int_equal(events.taken + events.given, 0); // they were taken before
+	assert_int_equal(cv_nat_counted(&cv_nat_blocks_counters(blocks)->blocks_used), 3);
+	assert_int_equal(cv_nat_counted(&cv_nat_blocks_counters(blocks)->subscribers), 2);
+	assert_int_equal(cv_nat_counted(&cv_nat_blocks_counters(blocks)->blocks_resting), 0);
+	cv_nat_blocks_destroy(blocks);
+}
+
+// Of the blocks of a process before, those that are not claimed rest: not what nobody had.
+static void what_is_not_claimed_rests(void **state)
+{
+	struct cv_nat_blocks *before = make(1, 4, 2, 1000, NULL), *blocks;
+	struct cv_nat_port used, rests, port;
+	void *its = memory;
+
+	assert_int_equal(take(before, 1, CV_NAT_UDP, 1024, 0, &used), 0);
+	assert_int_equal(take(before, 2, CV_NAT_UDP, 1024 + 64, 0, &port), 0);
+	assert_int_equal(take(before, 3, CV_NAT_UDP, 1024 + 128, 0, &rests), 0);
+	cv_nat_blocks_give(before, CV_NAT_UDP, &rests, 0);
+	memory = NULL;
+	blocks = make(1, 4, 2, 1000, NULL);
+	cv_nat_blocks_restore(blocks);
+	assert_true(claim(blocks, 1, addresses[0], CV_NAT_UDP, 1024, &used));
+	cv_nat_blocks_rest(blocks, its, 500);
+	assert_int_equal(cv_nat_counted(&cv_nat_blocks_counters(blocks)->blocks_resting), 2);
+	assert_int_equal(take(blocks, 4, CV_NAT_UDP, 1100, 600, &port), 0);
+	assert_int_equal(port.block, 3);
+	assert_int_equal(take(blocks, 5, CV_NAT_UDP, 1100, 1499, &port), -ENOSPC);
+	assert_int_equal(take(blocks, 5, CV_NAT_UDP, 1100, 1500, &port), 0);
+	cv_nat_blocks_destroy(blocks);
+	blocks = make(1, 4, 2, 1000, NULL);
+	cv_nat_blocks_rest(blocks, its, 5000); // one has rested
+	assert_int_equal(cv_nat_counted(&cv_nat_blocks_counters(blocks)->blocks_resting), 2);
+	cv_nat_blocks_destroy(blocks);
+	blocks = make(1, 4, 2, 1000, NULL);
+	memset(its, 0xff, 512);
+	cv_nat_blocks_rest(blocks, its, 500); // that was nobody's
+	assert_int_equal(cv_nat_counted(&cv_nat_blocks_counters(blocks)->blocks_resting), 0);
+	cv_nat_blocks_destroy(blocks);
+	cv_nat_blocks_destroy(before);
+	free(its);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +298,8 @@ int main(void)
 		cmocka_unit_test(a_subscriber_keeps_to_one_address_and_its_limit),
 		cmocka_unit_test(exhaustion_ends_when_ports_come_back),
 		cmocka_unit_test(a_block_rests),
+		cmocka_unit_test(ports_are_claimed),
+		cmocka_unit_test(what_is_not_claimed_rests),
 		cmocka_unit_test(as_a_model_says),
 	};
 

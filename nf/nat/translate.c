@@ -13,18 +13,6 @@
 #define ICMP_INFORMATION_REQUEST 15
 #define ICMP_MASK_REQUEST 17
 
-// What is kept of a flow, to give it back, and to say it again.
-struct slot {
-	uint32_t source; // its mapping's number + 1, or 0: none; or the address that replaces it
-	uint32_t destination : 28; // its mapping's number + 1, or 0
-	uint32_t is_address : 1; // what source is
-	uint32_t is_hairpin : 1;
-	uint32_t from_forward : 1; // source: stands for the external end of a forward
-	uint32_t to_forward : 1; // destination: stands for the internal end of a forward
-};
-
-static_assert(sizeof(struct slot) == 8, "what is kept of flows is limited");
-
 bool cv_nat_is_external(const struct cv_nat *nat, rte_be32_t address)
 {
 	const uint32_t wanted = rte_be_to_cpu_32(address);
@@ -114,7 +102,7 @@ static const struct cv_nat_mapping *forward_to(
 
 // The source becomes an external one.
 static uint8_t translate_source(struct cv_nat_worker *own, const struct cv_nf_worker *worker,
-	const struct cv_flow_packet *packet, struct cv_flow_tuple *tuple, struct slot *slot)
+	const struct cv_flow_packet *packet, struct cv_flow_tuple *tuple, struct cv_nat_slot *slot)
 {
 	const int kind = cv_nat_kind_of(tuple->proto);
 	struct cv_nat_worker *home = cv_nat_use_home(own, packet, &tuple->src);
@@ -186,7 +174,8 @@ static void turn_back(const struct cv_flow_packet *packet, struct cv_flow_action
 
 // To an external address: from outside, or from inside, a hairpin.
 static uint8_t translate_destination(struct cv_nat_worker *own, const struct cv_nf_worker *worker,
-	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, struct slot *slot)
+	const struct cv_flow_packet *packet, struct cv_flow_actions *actions,
+	struct cv_nat_slot *slot)
 {
 	const struct cv_nat *nat = own->nat;
 	struct cv_flow_tuple *tuple = &actions->tuple;
@@ -227,8 +216,8 @@ static uint8_t translate_destination(struct cv_nat_worker *own, const struct cv_
 }
 
 // A flow's source, again. False: it is not what it was.
-static bool repeat_source(
-	const struct cv_nat_worker *own, struct cv_flow_tuple *tuple, const struct slot *slot)
+static bool repeat_source(const struct cv_nat_worker *own, struct cv_flow_tuple *tuple,
+	const struct cv_nat_slot *slot)
 {
 	const struct cv_nat_mapping *mapping;
 
@@ -251,8 +240,8 @@ static bool repeat_source(
 	return true;
 }
 
-static bool repeat_destination(
-	const struct cv_nat_worker *own, struct cv_flow_tuple *tuple, const struct slot *slot)
+static bool repeat_destination(const struct cv_nat_worker *own, struct cv_flow_tuple *tuple,
+	const struct cv_nat_slot *slot)
 {
 	const struct cv_nat_mapping *mapping;
 
@@ -270,25 +259,29 @@ static bool repeat_destination(
 	return true;
 }
 
-static bool has_source(const struct slot *slot)
+static bool has_source(const struct cv_nat_slot *slot)
 {
 	return slot->source != 0 || slot->from_forward;
 }
 
-static bool has_destination(const struct slot *slot)
+static bool has_destination(const struct cv_nat_slot *slot)
 {
 	return slot->destination != 0 || slot->to_forward;
+}
+
+bool cv_nat_repeat(const struct cv_nat_worker *own, struct cv_flow_tuple *tuple,
+	const struct cv_nat_slot *slot)
+{
+	return (!has_source(slot) || repeat_source(own, tuple, slot)) &&
+	       (!has_destination(slot) || repeat_destination(own, tuple, slot));
 }
 
 // What was decided, again. A tuple that is not what it was ends the flow; the next packet begins it
 // anew.
 static uint8_t repeat(struct cv_nat_worker *own, const struct cv_flow_packet *packet,
-	struct cv_flow_actions *actions, const struct slot *slot)
+	struct cv_flow_actions *actions, const struct cv_nat_slot *slot)
 {
-	struct cv_flow_tuple *tuple = &actions->tuple;
-
-	if ((has_source(slot) && !repeat_source(own, tuple, slot)) ||
-		(has_destination(slot) && !repeat_destination(own, tuple, slot)))
+	if (!cv_nat_repeat(own, &actions->tuple, slot))
 		return CV_DROP(CV_NAT_NO_MAPPING);
 	if (slot->is_hairpin)
 		turn_back(packet, actions);
@@ -303,7 +296,8 @@ static bool is_group(rte_be32_t address)
 }
 
 static uint8_t translate(struct cv_nat_worker *own, const struct cv_nf_worker *worker,
-	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, struct slot *slot)
+	const struct cv_flow_packet *packet, struct cv_flow_actions *actions,
+	struct cv_nat_slot *slot)
 {
 	const struct cv_nat *nat = own->nat;
 	struct cv_flow_tuple *tuple = &actions->tuple;
@@ -322,8 +316,8 @@ static uint8_t translate(struct cv_nat_worker *own, const struct cv_nf_worker *w
 
 // Whether a flow is what it would be if it began now: CV_NEXT, or why it ends. One that is translated
 // keeps what it has of a pool.
-static uint8_t still(
-	const struct cv_nat_worker *own, const struct cv_flow_tuple *tuple, const struct slot *slot)
+static uint8_t still(const struct cv_nat_worker *own, const struct cv_flow_tuple *tuple,
+	const struct cv_nat_slot *slot)
 {
 	const struct cv_nat *nat = own->nat;
 	const bool to_external = cv_nat_is_external(nat, tuple->dst.ipv4);
@@ -381,17 +375,12 @@ static void expect(
 	cv_nat_use_expect(nat, worker_of(nat, worker), tuples, n);
 }
 
-static bool has_mapping(const struct slot *slot)
-{
-	return slot->source != 0 && !slot->is_address && !slot->from_forward;
-}
-
 bool cv_nat_slot_leads_inside(const void *instance, const void *kept)
 {
 	const struct cv_nat_state *state = ((const struct cv_nat *)instance)->state;
-	const struct slot *slot = kept;
+	const struct cv_nat_slot *slot = kept;
 
-	return (!has_mapping(slot) || slot->source - 1 < state->mappings_each) &&
+	return (!cv_nat_has_source(slot) || slot->source - 1 < state->mappings_each) &&
 	       (slot->to_forward || slot->destination <= state->mappings_each);
 }
 
@@ -403,9 +392,9 @@ static void expect_ended(
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		const struct slot *slot = kept[i];
+		const struct cv_nat_slot *slot = kept[i];
 
-		if (has_mapping(slot))
+		if (cv_nat_has_source(slot))
 			numbers[count++] = slot->source - 1;
 	}
 	cv_nat_use_expect_end(own, numbers, count);
@@ -414,11 +403,11 @@ static void expect_ended(
 static void ended(void *instance, struct cv_nf_worker *worker, const void *kept)
 {
 	struct cv_nat_worker *own = worker_of(instance, worker);
-	const struct slot *slot = kept;
+	const struct cv_nat_slot *slot = kept;
 
-	if (has_mapping(slot))
+	if (cv_nat_has_source(slot))
 		cv_nat_use_end(own, slot->source - 1, worker->now);
-	if (slot->destination != 0 && !slot->to_forward)
+	if (cv_nat_has_destination(slot))
 		cv_nat_use_end(own, slot->destination - 1, worker->now);
 }
 
@@ -441,7 +430,7 @@ static enum cv_flow_answers answers(const void *instance)
 }
 
 const struct cv_nf_flow cv_nat_flow = {
-	.slot_bytes = sizeof(struct slot),
+	.slot_bytes = sizeof(struct cv_nat_slot),
 	.kept = &cv_nat_kept,
 	.decide = decide,
 	.expect = expect,

@@ -154,9 +154,7 @@ void cv_nat_use_end(const struct cv_nat_worker *own, uint32_t number, uint64_t n
 	cv_nat_unlock(of);
 }
 
-// The permit that a flow uses in place of its mapping, which it uses itself. Returns its index;
-// CV_NAT_NONE: there is no room for it.
-static uint32_t use_permit(
+uint32_t cv_nat_use_permit(
 	struct cv_nat_worker *own, uint32_t index, rte_be32_t remote, uint64_t now)
 {
 	struct cv_nat_mapping permit = *cv_nat_mapping_at(own->mappings, index);
@@ -199,7 +197,7 @@ uint8_t cv_nat_use_source(const struct cv_nat *nat, struct cv_nat_worker *own,
 	}
 	cv_nat_mapping_at(own->mappings, *index)->flows++;
 	if (nat->filtering == CV_NAT_FROM_ADDRESSES) {
-		const uint32_t used = use_permit(own, *index, tuple->dst.ipv4, worker->now);
+		const uint32_t used = cv_nat_use_permit(own, *index, tuple->dst.ipv4, worker->now);
 
 		if (used == CV_NAT_NONE) {
 			give_back(own, *index, worker->now);

@@ -21,6 +21,11 @@ uint8_t cv_nat_use_source(const struct cv_nat *nat, struct cv_nat_worker *own,
 	const struct cv_nf_worker *worker, const struct cv_flow_packet *packet,
 	const struct cv_flow_tuple *tuple, enum cv_nat_kind kind, uint32_t *index);
 
+// The permit of a remote address that a flow uses in place of its mapping, which it uses itself. Returns its
+// index; CV_NAT_NONE: there is no room for it. At the mapping's home, under its lock.
+uint32_t cv_nat_use_permit(
+	struct cv_nat_worker *own, uint32_t index, rte_be32_t remote, uint64_t now);
+
 // Asks for the memory that cv_nat_use_source() will read for those of n <= CV_BURST_MAX tuples that
 // come from inside.
 void cv_nat_use_expect(const struct cv_nat *nat, struct cv_nat_worker *own,

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// The flows of a process that was killed go on in one that has the same functions and limits
+// (docs/handover.md). The memory that they are in outlives the process. What is in it may be half written,
+// so none of it is used as it is: each flow is read, checked and made anew in a zone of its own.
+#ifndef CV_FLOW_RESTORE_H
+#define CV_FLOW_RESTORE_H
+
+#include "flow/path.h"
+#include "packet/error.h"
+
+// The file that the flows are in, which stays the zone's, and from which they can be restored from now on.
+// -1: they cannot. Once its groups are there.
+int cv_flow_zone_store(struct cv_flow_zone *zone);
+
+struct cv_flow_restored {
+	uint64_t flows; // that are known again
+	uint64_t lost; // that were being written, or make no sense
+};
+
+// Makes the flows of a file anew, which stays the caller's. The zone's worker does not run yet, its groups
+// are there, it has no flows, and its functions have begun to restore. Adds to *restored. 0; or a negative
+// errno with error set: the file is another zone's, or nobody's, and the zone has no flows.
+int cv_flow_zone_restore(struct cv_flow_zone *zone, struct cv_nf_worker *worker, int fd,
+	struct cv_flow_restored *restored, struct cv_error *error);
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Flows of a process that was killed have the same external ports in this one. Its mappings are read as they
+// are found, and may be anything: each is made anew, its port claimed from the blocks, when a flow is
+// restored that uses it.
+#include "nf/nat/nat.h"
+#include "nf/nat/use.h"
+
+int cv_nat_restore_begin(void *instance, int fd, struct cv_error *error)
+{
+	struct cv_nat_worker *own = cv_nat_only_worker(instance);
+
+	const int rc = cv_flow_memory_look(&own->before, own->memory.bytes, fd, error);
+
+	own->nat = instance;
+	if (rc == 0)
+		cv_nat_blocks_restore(own->blocks);
+	return rc;
+}
+
+void cv_nat_restore_end(void *instance, struct cv_nf_worker *worker)
+{
+	struct cv_nat_worker *own = cv_nat_only_worker(instance);
+
+	cv_nat_blocks_rest(own->blocks,
+		RTE_PTR_ADD(own->before.start, cv_nat_mappings_bytes(own->state->mappings_each)),
+		worker->now);
+	cv_flow_memory_free(&own->before);
+}
+
+// The mapping that a flow of the process before used, which one of this one uses now: its index, or
+// CV_NAT_NONE.
+static uint32_t restore_mapping(struct cv_nat_worker *own, const struct cv_nat_mapping *was)
+{
+	static const uint8_t zero[sizeof(was->key.zero)];
+	const uint32_t known = cv_nat_mappings_by_key(own->mappings, &was->key);
+	const int kind = cv_nat_kind_of(was->key.proto);
+	struct cv_nat_port port = {.address = was->external, .port = was->external_port};
+	struct cv_nat_mapping *mapping;
+
+	if (known != CV_NAT_NONE) {
+		mapping = cv_nat_mapping_at(own->mappings, known);
+		if (mapping->is_permit || mapping->external != was->external ||
+			mapping->external_port != was->external_port)
+			return CV_NAT_NONE;
+		mapping->flows++;
+		return known;
+	}
+	if (kind < 0 || memcmp(was->key.zero, zero, sizeof(zero)) != 0 ||
+		!cv_nat_mappings_have_room(own->mappings) ||
+		!cv_nat_blocks_claim(own->blocks, was->key.internal, (enum cv_nat_kind)kind, &port))
+		return CV_NAT_NONE;
+	return cv_nat_mappings_add(own->mappings,
+		&(struct cv_nat_mapping){.key = was->key,
+			.external = was->external,
+			.external_port = was->external_port,
+			.block = port.block,
+			.flows = 1},
+		true);
+}
+
+// The same of a permit, and of its mapping.
+static uint32_t restore_permit(
+	struct cv_nat_worker *own, const struct cv_nat_mapping *was, uint64_t now)
+{
+	struct cv_nat_mapping of;
+	struct cv_nat_key key;
+	uint32_t mapping, permit;
+
+	if (was->block >= own->state->mappings_each)
+		return CV_NAT_NONE;
+	of = cv_nat_mappings_before(own->before.start, was->block);
+	key = of.key;
+	key.remote = was->key.remote;
+	if (of.is_permit != 0 || memcmp(&key, &was->key, sizeof(key)) != 0)
+		return CV_NAT_NONE;
+	mapping = restore_mapping(own, &of);
+	if (mapping == CV_NAT_NONE)
+		return CV_NAT_NONE;
+	permit = cv_nat_use_permit(own, mapping, key.remote, now);
+	if (permit == CV_NAT_NONE)
+		cv_nat_use_end(own, mapping, now);
+	return permit;
+}
+
+// By the number there, which its flow's protocol goes with: the number here, or CV_NAT_NONE.
+static uint32_t restore_number(
+	struct cv_nat_worker *own, uint32_t number, uint8_t proto, uint64_t now)
+{
+	struct cv_nat_mapping was;
+
+	if (number >= own->state->mappings_each)
+		return CV_NAT_NONE;
+	was = cv_nat_mappings_before(own->before.start, number);
+	if (was.key.proto != proto || was.is_permit > 1)
+		return CV_NAT_NONE;
+	return was.is_permit ? restore_permit(own, &was, now) : restore_mapping(own, &was);
+}
+
+// Whether what is not read of mappings can be.
+static bool makes_sense(
+	const struct cv_nat *nat, const struct cv_flow_tuple *tuple, const struct cv_nat_slot *slot)
+{
+	if (slot->is_address)
+		return !slot->from_forward && cv_nat_kind_of(tuple->proto) < 0 &&
+		       cv_nat_is_external(nat, slot->source);
+	return true;
+}
+
+// The other way that a flow has a mapping: that of its destination, whose port must be the flow's.
+static bool is_destination(
+	const struct cv_nat_worker *own, uint32_t number, const struct cv_flow_tuple *tuple)
+{
+	const struct cv_nat_mapping *mapping = cv_nat_mapping_at(own->mappings, number);
+
+	return !mapping->is_permit && mapping->external_port == tuple->dport;
+}
+
+bool cv_nat_restore(
+	void *instance, struct cv_nf_worker *worker, struct cv_flow_tuple *tuple, void *kept)
+{
+	struct cv_nat_worker *own = cv_nat_only_worker(instance);
+	struct cv_nat_slot *slot = kept;
+	const struct cv_nat_slot was = *slot;
+	uint32_t source = CV_NAT_NONE, destination = CV_NAT_NONE;
+	bool known;
+
+	if (tuple->family != 4)
+		return slot->source == 0 && slot->destination == 0;
+	known = makes_sense(instance, tuple, slot);
+	if (known && cv_nat_has_source(&was)) {
+		source = restore_number(own, was.source - 1, tuple->proto, worker->now);
+		known = source != CV_NAT_NONE;
+		slot->source = source + 1;
+	}
+	if (known && cv_nat_has_destination(&was)) {
+		destination = restore_number(own, was.destination - 1, tuple->proto, worker->now);
+		known = destination != CV_NAT_NONE && is_destination(own, destination, tuple);
+		slot->destination = (destination + 1) & 0xfffffff;
+	}
+	if (known && cv_nat_repeat(own, tuple, slot))
+		return true;
+	if (source != CV_NAT_NONE)
+		cv_nat_use_end(own, source, worker->now);
+	if (destination != CV_NAT_NONE)
+		cv_nat_use_end(own, destination, worker->now);
+	return false;
+}
