@@ -181,6 +181,7 @@ void cv_apply_commit(struct cv_apply *apply)
 	EXCHANGE(node->zones_count, next->zones_count);
 	EXCHANGE(node->handoff, next->handoff);
 	separate(apply);
+	node->changes++;
 	cv_why_resume(node);
 	apply->committed = true;
 }

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "daemon/flow_store.h"
 #include "daemon/freeze.h"
 #include "daemon/handover.h"
 #include "daemon/handover_counts.h"
@@ -425,6 +426,7 @@ static void carry(const struct giving *it)
 	int fd;
 
 	message.carried.has_state = cv_state_give(json, &message.fds.fds[3]);
+	cv_flow_store_give(json);
 	json_object_set_new(json, "starts_with", json_boolean(it->how->starts_with));
 	text = json_dumps(json, JSON_COMPACT);
 	json_decref(json);

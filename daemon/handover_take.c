@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/flow_store.h"
 #include "daemon/handover.h"
 #include "daemon/handover_counts.h"
 #include "daemon/handover_message.h"
@@ -376,6 +377,7 @@ static void take_rest(struct cv_node *node, int fd)
 			keep_plan(node, json);
 		}
 	}
+	cv_flow_store_adopt(json);
 	if (json == NULL || !cv_handover_add_counts(node, json))
 		fprintf(stderr,
 			"convoyd: the node before did not tell its counts (%s); they begin "

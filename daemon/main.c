@@ -15,6 +15,7 @@
 
 #include "daemon/control/server.h"
 #include "daemon/counts.h"
+#include "daemon/flow_store.h"
 #include "daemon/handover.h"
 #include "daemon/history.h"
 #include "daemon/methods.h"
@@ -54,6 +55,7 @@ static const char usage[] =
 	"                     flows take, and run nothing\n"
 	"  --result FILE      write the final counts to FILE, not to standard output\n"
 	"  --state DIR        keep what runs in a folder, and start with what ran last\n"
+	"  --keep-flows       the service manager keeps flows, for a start after it was killed\n"
 	"  --handover FD      take over from the running node at that socket (convoy handover)\n"
 	"  --instead-of FILE  the plan that the running node runs, if it is another one\n"
 	"  --log-level LEVEL  DPDK's own log: error (default), warning, notice, info, debug\n"
@@ -69,6 +71,7 @@ struct options {
 	bool check;
 	const char *result;
 	const char *state;
+	bool keep_flows;
 	const char *log_level;
 	unsigned stop_deadline_s;
 	bool no_sandbox, core_dumps;
@@ -129,6 +132,7 @@ static int parse(int argc, char **argv, struct options *options)
 		{"check", no_argument, NULL, 'c'},
 		{"result", required_argument, NULL, 'r'},
 		{"state", required_argument, NULL, 's'},
+		{"keep-flows", no_argument, NULL, 'k'},
 		{"handover", required_argument, NULL, 'h' + 256},
 		{"instead-of", required_argument, NULL, 'i'},
 		{"log-level", required_argument, NULL, 'l'},
@@ -153,6 +157,9 @@ static int parse(int argc, char **argv, struct options *options)
 			break;
 		case 's':
 			options->state = optarg;
+			break;
+		case 'k':
+			options->keep_flows = true;
 			break;
 		case 'h' + 256:
 			if (!read_descriptor(optarg, &options->handover))
@@ -187,6 +194,11 @@ static int parse(int argc, char **argv, struct options *options)
 		return 1 + EXIT_BAD_INPUT;
 	}
 	options->plan = argv[optind];
+	if (options->keep_flows && !options->check && getenv("NOTIFY_SOCKET") == NULL) {
+		fprintf(stderr, "convoyd: --keep-flows: NOTIFY_SOCKET is not set: no service "
+				"manager keeps them; start it as a service, or without it\n");
+		return 1 + EXIT_BAD_INPUT;
+	}
 	return 0;
 }
 
@@ -233,6 +245,7 @@ static bool has_ended(struct cv_notify *notify)
 	const bool ended = cv_node_ended(node);
 
 	cv_notify_alive(notify, node);
+	cv_flow_store_due(node);
 	cv_running_give();
 	return ended;
 }
@@ -287,6 +300,8 @@ static void print_ready(
 
 	if (options->handover >= 0)
 		json_object_set_new(ready, "handover", cv_handover_describe());
+	if (options->keep_flows)
+		json_object_set_new(ready, "flows", cv_flow_store_describe());
 	print_json(ready);
 	if (options->handover >= 0)
 		cv_handover_finish(options->handover);
@@ -310,6 +325,17 @@ static int finish(const struct cv_node *node, FILE *result, const char *path)
 	return conserved && written ? 0 : EXIT_FAILED;
 }
 
+// Packets flow, with the flows of a process that was killed.
+static void begin_forwarding(
+	struct cv_node *node, const struct cv_notify *notify, const struct options *options)
+{
+	if (options->keep_flows) {
+		cv_flow_store_restore(node);
+		cv_flow_store_begin(node, notify);
+	}
+	cv_node_forward(node);
+}
+
 static int forward(struct cv_node *node, struct cv_control *control, struct cv_of_server **openflow,
 	const struct options *options, struct cv_error *error)
 {
@@ -325,9 +351,11 @@ static int forward(struct cv_node *node, struct cv_control *control, struct cv_o
 		cv_control_start(control, error) != 0)
 		return fail(EXIT_FAILED, error);
 	if (options->handover < 0)
-		cv_node_forward(node);
+		begin_forwarding(node, &notify, options);
 	else if (take_over(node, options->handover, error) != 0)
 		return fail(EXIT_FAILED, error);
+	if (options->handover >= 0 && options->keep_flows)
+		cv_flow_store_begin(node, &notify);
 	cv_handover_begin(&notify);
 	cv_state_begin(node);
 	cv_running_set(node);
@@ -340,6 +368,8 @@ static int forward(struct cv_node *node, struct cv_control *control, struct cv_o
 	if (cv_handover_given_to() == 0)
 		cv_notify_tell(&notify, "STOPPING=1");
 	cv_running_set(NULL);
+	if (cv_handover_given_to() == 0)
+		cv_flow_store_end();
 	cv_notify_close(&notify);
 	cv_why_end(node);
 	if (cv_handover_given_to() == 0)
@@ -404,6 +434,8 @@ int main(int argc, char **argv)
 	rc = parse(argc, argv, &options);
 	if (rc != 0)
 		return rc - 1;
+	if (options.keep_flows)
+		cv_flow_store_open();
 	signal(SIGPIPE, SIG_IGN); // a peer's socket that went away is an error, not the end
 	plan = cv_plan_read(options.plan, &error);
 	if (plan == NULL)

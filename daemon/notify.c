@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define FDS_MAX 253 // of one message
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -92,6 +94,28 @@ void cv_notify_tell(const struct cv_notify *notify, const char *state)
 {
 	if (notify->socket >= 0)
 		send(notify->socket, state, strlen(state), MSG_NOSIGNAL);
+}
+
+bool cv_notify_tell_fds(
+	const struct cv_notify *notify, const char *state, const int *fds, unsigned count)
+{
+	struct iovec text = {(void *)(uintptr_t)state, strlen(state)};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
+	} control = {.bytes = {0}};
+	const struct msghdr message = {.msg_iov = &text,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = CMSG_SPACE(count * sizeof(int))};
+
+	if (notify->socket < 0 || count > FDS_MAX)
+		return false;
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
+	return sendmsg(notify->socket, &message, MSG_NOSIGNAL) == (ssize_t)text.iov_len;
 }
 
 // Has each worker ended a poll iteration since it was last remembered? If so, remembers again.

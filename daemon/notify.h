@@ -24,6 +24,10 @@ int cv_notify_open(struct cv_notify *notify, struct cv_error *error);
 // "READY=1", "STOPPING=1"; lost if nobody reads.
 void cv_notify_tell(const struct cv_notify *notify, const char *state);
 
+// The same with count <= 253 descriptors, which stay the caller's. Whether it was sent.
+bool cv_notify_tell_fds(
+	const struct cv_notify *notify, const char *state, const int *fds, unsigned count);
+
 // To be called often. Gives a sign of life when it is due, if each worker has polled since the last.
 void cv_notify_alive(struct cv_notify *notify, const struct cv_node *node);
 
