@@ -216,6 +216,7 @@ json_t *cv_counts_next_hops(const struct cv_node *node)
 		set(object, "nfi", next_hop->outer.nfi);
 		set(object, "mtu", next_hop->outer.mtu);
 		set(object, "scids", next_hop->keys_count);
+		set(object, "weight", next_hop->weight);
 		json_object_set_new(object, "sizes", histogram_of(sizes));
 		json_object_set_new(next_hops, next_hop->name, object);
 	}

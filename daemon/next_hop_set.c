@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <rte_cycles.h>
+#include <rte_random.h>
 
 #include "daemon/next_hop_set.h"
 
@@ -33,6 +34,9 @@ static int make_next_hops(
 		next_hops[i].port = from->port;
 		next_hops[i].compressor = from->compressor;
 		next_hops[i].wait = from->wait_ns * rte_get_tsc_hz() / 1000000000;
+		next_hops[i].id = cv_spread_id(from->name);
+		next_hops[i].weight = from->weight;
+		next_hops[i].by_addresses = from->by_addresses;
 	}
 	return 0;
 }
@@ -80,6 +84,15 @@ static void add(struct list *list, uint32_t key, uint16_t next_hop)
 			(struct cv_next_hop_entry){.key = key, .next_hop = next_hop};
 }
 
+// The plan's next hop of a key, the first one of several.
+static uint16_t first_of(const struct cv_next_hop_table *own, uint32_t key)
+{
+	const uint16_t next_hop = cv_next_hop_of_key(own, key);
+	const struct cv_spread *spread = cv_next_hop_spread_at(own, next_hop);
+
+	return spread != NULL ? spread->members[0].next_hop : next_hop;
+}
+
 // Those of the plan as they are (own NULL), or those of the plan and of controllers.
 static void collect(
 	const struct cv_next_hop_set *set, const struct cv_next_hop_table *own, struct list *list)
@@ -88,7 +101,10 @@ static void collect(
 		for (unsigned j = 0; j < set->next_hops[i].keys_count; j++) {
 			const uint32_t key = set->next_hops[i].keys[j];
 
-			add(list, key, own != NULL ? resolve(set, own, key) : (uint16_t)i);
+			if (own == NULL)
+				add(list, key, (uint16_t)i);
+			else if (first_of(own, key) == i)
+				add(list, key, resolve(set, own, key));
 		}
 	for (uint32_t i = 0; own != NULL && i < set->entries->end; i++) {
 		const struct cv_of_entry *entry = &set->entries->all[i];
@@ -123,19 +139,93 @@ static struct cv_next_hop_table *make_table(const struct cv_next_hop_set *set,
 		cv_error_set(error, "no memory for %zu SC-IDs", count);
 	} else if (make_next_hops(set, next_hops, error) == 0) {
 		collect(set, own, &list);
-		table = cv_next_hop_table_make(next_hops, CV_NEXT_HOPS_MAX, list.entries,
-			list.count, own != NULL ? room_for(list.count) : 0, error);
+		table = cv_next_hop_table_build(
+			&(struct cv_next_hop_spec){.next_hops = next_hops,
+				.next_hops_count = CV_NEXT_HOPS_MAX,
+				.entries = list.entries,
+				.entries_count = list.count,
+				.room = own != NULL ? room_for(list.count) : 0,
+				.like = own,
+				.hash_key = set->hash_key},
+			error);
 	}
 	free(next_hops);
 	free(list.entries);
 	return table;
 }
 
+static bool are_one_instance(const struct cv_plan_next_hop *a, const struct cv_plan_next_hop *b)
+{
+	return a->port == b->port && a->outer.nfi == b->outer.nfi &&
+	       a->outer.port == b->outer.port && a->outer.version == b->outer.version &&
+	       memcmp(a->outer.dst, b->outer.dst, sizeof(a->outer.dst)) == 0;
+}
+
+// What next hops that share SC-IDs must be to each other. False with error set.
+static bool check_members(const struct cv_next_hop_set *set, const struct cv_spread *spread,
+	struct cv_error *error)
+{
+	for (unsigned i = 0; i < spread->members_count; i++)
+		for (unsigned j = 0; j < i; j++) {
+			const struct cv_plan_next_hop *a =
+				&set->next_hops[spread->members[j].next_hop];
+			const struct cv_plan_next_hop *b =
+				&set->next_hops[spread->members[i].next_hop];
+
+			if (are_one_instance(a, b)) {
+				cv_error_set(error,
+					"next hops \"%s\" and \"%s\" share SC-IDs and are one "
+					"instance; give them other NFI-IDs, or one a weight",
+					a->name, b->name);
+				return false;
+			}
+			if (a->by_addresses != b->by_addresses) {
+				cv_error_set(error,
+					"next hops \"%s\" and \"%s\" share SC-IDs; give them the "
+					"same spread",
+					a->name, b->name);
+				return false;
+			}
+		}
+	return true;
+}
+
+static bool check_shared(const struct cv_next_hop_set *set, const struct cv_next_hop_table *own,
+	struct cv_error *error)
+{
+	bool checked[CV_NEXT_HOP_SETS_MAX] = {false};
+
+	for (unsigned i = 0; i < CV_NEXT_HOPS_MAX; i++)
+		for (unsigned j = 0; j < set->next_hops[i].keys_count; j++) {
+			const uint16_t at = cv_next_hop_of_key(own, set->next_hops[i].keys[j]);
+			const struct cv_spread *spread = cv_next_hop_spread_at(own, at);
+
+			if (spread == NULL || checked[at - CV_NEXT_HOP_SPREAD])
+				continue;
+			checked[at - CV_NEXT_HOP_SPREAD] = true;
+			if (!check_members(set, spread, error))
+				return false;
+		}
+	return true;
+}
+
+// Of the plan's SC-IDs alone. NULL with error set.
+static struct cv_next_hop_table *make_own(
+	const struct cv_next_hop_set *set, struct cv_error *error)
+{
+	struct cv_next_hop_table *table = make_table(set, NULL, error);
+
+	if (table == NULL || check_shared(set, table, error))
+		return table;
+	cv_next_hop_table_free(table);
+	return NULL;
+}
+
 // Makes the table for workers, and that of the plan's SC-IDs if it is needed. False with error set.
 static bool make_tables(const struct cv_next_hop_set *set, struct cv_next_hop_table **table,
 	struct cv_next_hop_table **own, struct cv_error *error)
 {
-	*table = make_table(set, NULL, error);
+	*table = make_own(set, error);
 	*own = NULL;
 	if (*table == NULL || set->entries == NULL)
 		return *table != NULL;
@@ -179,7 +269,8 @@ int cv_next_hop_set_init(struct cv_next_hop_set *set, const struct cv_plan *plan
 	for (unsigned i = 0; i < plan->next_hops_count; i++)
 		if (!copy_next_hop(&set->next_hops[i], &plan->next_hops[i], plan->workers_count))
 			return -ENOMEM;
-	table = make_table(set, NULL, error);
+	set->hash_key = rte_rand();
+	table = make_own(set, error);
 	if (table == NULL)
 		return -EINVAL;
 	return cv_next_hop_rcu_init(&set->table, table, plan->workers_count);
@@ -313,7 +404,10 @@ struct cv_next_hop_set *cv_next_hop_set_prepare(
 
 	if (next != NULL)
 		*next = (struct cv_next_hop_set){
-			.plan = plan, .ports = set->ports, .entries = set->entries};
+			.plan = plan,
+			.ports = set->ports,
+			.entries = set->entries,
+			.hash_key = set->hash_key};
 	for (unsigned i = 0; whole && i < plan->next_hops_count; i++)
 		if (find(set, plan->next_hops[i].name) >= 0)
 			whole = copy_next_hop(&next->next_hops[find(set, plan->next_hops[i].name)],

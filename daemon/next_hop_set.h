@@ -20,6 +20,7 @@ struct cv_next_hop_set {
 	// What controllers have set stands before the plan's SC-IDs; NULL: nobody can.
 	const struct cv_of_entries *entries;
 	struct cv_next_hop_table *own; // the plan's SC-IDs alone; NULL without entries
+	uint64_t hash_key; // of flows that choose one of several next hops; a secret
 	uint16_t serials[CV_NEXT_HOPS_MAX]; // by index: another one for another next hop
 	uint64_t
 		generation; // grows when next hops change; written and read by those who change them

@@ -129,6 +129,8 @@ struct next_hop_keys {
 	uint16_t udp_port; // 0: its port's
 	struct cv_outer_config outer;
 	uint32_t wait_ns;
+	uint16_t weight;
+	enum spread { BY_FLOW, BY_ADDRESSES } spread;
 	enum cv_plan_codec compress;
 	struct cv_dictionary *dictionary;
 };
@@ -146,6 +148,8 @@ static int read_leaving(const struct cv_where *at, const char *key, const json_t
 	keys->leaving[keys->leaving_count++] = (uint8_t)port;
 	return 0;
 }
+
+static const char *const spreads[] = {[BY_FLOW] = "flow", [BY_ADDRESSES] = "addresses", NULL};
 
 static const struct cv_param next_hop_params[] = {
 	{"name", CV_TEXT, CV_AT(struct next_hop_keys, name), .high = CV_NEXT_HOP_NAME_MAX - 1,
@@ -166,6 +170,9 @@ static const struct cv_param next_hop_params[] = {
 		.fallback = CV_CONVOY_TTL},
 	{"vlan", CV_INTEGER, CV_AT(struct next_hop_keys, vlan), .high = 4095, .fallback = -1},
 	{"wait_ns", CV_INTEGER, CV_AT(struct next_hop_keys, wait_ns), .high = WAIT_NS_MAX},
+	{"weight", CV_INTEGER, CV_AT(struct next_hop_keys, weight), .low = 1,
+		.high = CV_SPREAD_WEIGHT_MAX, .fallback = 1},
+	{"spread", CV_WORD, CV_AT(struct next_hop_keys, spread), .words = spreads},
 	{"encapsulate", CV_BOOL, CV_AT(struct next_hop_keys, outer.encapsulate)},
 	{"compress", CV_WORD, CV_AT(struct next_hop_keys, compress), .words = cv_plan_codecs},
 	{"dictionary", CV_CUSTOM, CV_AT(struct next_hop_keys, dictionary),
@@ -245,6 +252,8 @@ int cv_plan_next_hop_read(const struct cv_where *at, const json_t *object, const
 	strcpy(to->name, keys.name);
 	to->port = (uint8_t)port;
 	to->wait_ns = keys.wait_ns;
+	to->weight = keys.weight;
+	to->by_addresses = keys.spread == BY_ADDRESSES;
 	make_outer(&keys, &convoys[port], &to->outer);
 	rc = make_keys(at, &keys, to);
 	if (rc == 0)

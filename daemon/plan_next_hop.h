@@ -32,6 +32,8 @@ struct cv_plan_next_hop {
 	uint8_t port;
 	struct cv_outer_config outer; // but for the source MAC address, which is the port's
 	uint32_t wait_ns; // that a frame waits for more packets at most
+	uint16_t weight; // among next hops of the same SC-ID
+	bool by_addresses; // so are flows told apart that go to one of them
 	uint32_t *keys; // of the next-hop table; owned
 	unsigned keys_count;
 	struct cv_dictionary *dictionary; // owned; NULL: its convoys are not compressed

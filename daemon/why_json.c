@@ -277,6 +277,8 @@ static void add_sent(
 	if (node->next_hop_set != NULL && record->next_hop < CV_NEXT_HOPS_MAX)
 		add_optional(
 			packet, "next_hop", node->next_hop_set->next_hops[record->next_hop].name);
+	if (record->next_hop_of > 0)
+		json_object_set_new(packet, "next_hop_of", json_integer(record->next_hop_of));
 	if (record->convoy > 0)
 		json_object_set_new(packet, "convoy", json_integer(record->convoy));
 }

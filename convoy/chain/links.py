@@ -21,6 +21,7 @@ from convoy.chain.functions import (
     settings,
 )
 from convoy.chain.machine import Machine
+from convoy.chain.next_hops import NextHop
 from convoy.chain.nsh import Nsh, NshEncap, NshRule, ServicePath
 from convoy.chain.openflow import TLS_FILES, is_path
 from convoy.chain.parameters import FILES
@@ -28,6 +29,8 @@ from convoy.chain.ports import SOCKET_PATH_MAX_BYTES, AfPacket, AfXdp, Dpdk, Pca
 from convoy.chain.srv6 import LocalSid, Srv6, Srv6Encap, Srv6Rule
 from convoy.chain.vpn import Vpn, others_may_read
 from convoy.frame.dictionary import MAX_BYTES as DICTIONARY_MAX_BYTES
+
+NEXT_HOPS_OF_SCID_MAX = 64
 
 
 def problems(descriptor: Descriptor, base: Path, machine: Machine) -> list[Problem]:
@@ -158,7 +161,7 @@ def _loops(descriptor: Descriptor) -> Iterator[Problem]:
 
 
 def _next_hops(descriptor: Descriptor) -> Iterator[Problem]:
-    taken: dict[tuple[str, str], str] = {}
+    taken: dict[tuple[str, str], list[str]] = {}
     for name, next_hop in descriptor.next_hops.items():
         at: Loc = ("next-hops", name)
         yield from _next_hop_port(descriptor, name)
@@ -172,15 +175,47 @@ def _next_hops(descriptor: Descriptor) -> Iterator[Problem]:
                 )
         for port in dict.fromkeys(next_hop.leaving or [next_hop.port]):
             for i, match in enumerate(next_hop.for_):
-                other = taken.setdefault((port, str(match)), f"{name} {i}")
-                if other != f"{name} {i}":
-                    yield Problem(
-                        (*at, "for", i),
-                        f"next hop '{other.split()[0]}' is for these packets of port "
-                        f"'{port}' already",
-                        "give each SC-ID one next hop",
-                        str(match),
-                    )
+                others = taken.setdefault((port, str(match)), [])
+                yield from _shares(descriptor, name, i, others)
+                others.append(name)
+
+
+def _shares(
+    descriptor: Descriptor, name: str, i: int, others: Sequence[str]
+) -> Iterator[Problem]:
+    """Check the next hop of an SC-ID that others have too, its i-th; each is told of once."""
+    next_hop = descriptor.next_hops[name]
+    at: Loc = ("next-hops", name)
+    shared = str(next_hop.for_[i])
+    if name in others:
+        yield Problem((*at, "for", i), "is there twice", "remove it", shared)
+        return
+    if len(others) == NEXT_HOPS_OF_SCID_MAX:
+        fix = f"give the SC-ID at most {NEXT_HOPS_OF_SCID_MAX} next hops"
+        yield Problem((*at, "for", i), "has too many next hops", fix, shared)
+    for other in others:
+        before = descriptor.next_hops[other]
+        if _instance(descriptor, next_hop) == _instance(descriptor, before):
+            yield Problem(
+                (*at, "for", i),
+                f"next hop '{other}' is the same instance and is for these packets already",
+                "give them different ip or nfi, or one of them a weight and remove the other",
+                shared,
+            )
+        if next_hop.spread != before.spread:
+            yield Problem(
+                (*at, "spread"),
+                f"next hop '{other}' is for the same packets and has spread: {before.spread}",
+                "give both the same",
+                next_hop.spread,
+            )
+
+
+def _instance(descriptor: Descriptor, next_hop: NextHop) -> tuple[object, ...]:
+    port = descriptor.ports.get(next_hop.port)
+    of_port = None if port is None or port.convoys is None else port.convoys.udp_port
+    address = ipaddress.ip_address(next_hop.ip)
+    return next_hop.port, address, next_hop.nfi, next_hop.udp_port or of_port
 
 
 def _openflow(descriptor: Descriptor, base: Path, machine: Machine) -> Iterator[Problem]:

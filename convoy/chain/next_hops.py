@@ -56,7 +56,20 @@ class NextHop(Model):
         [Scid()],
         alias="for",
         description="service-chain ids of its packets; default: those of no other next hop; "
-        "empty: none but those that a controller gives it",
+        "empty: none but those that a controller gives it; several next hops may have the same: "
+        "each of their flows goes to one of these",
+    )
+    weight: int = Field(
+        1,
+        ge=1,
+        le=256,
+        description="its share of the flows, among next hops for the same service-chain id",
+    )
+    spread: Literal["flow", "addresses"] = Field(
+        "flow",
+        description="what goes to one of them as a whole: a flow, by addresses, protocol and "
+        "ports; or all packets between two addresses, so that fragments too go where their flow "
+        "goes; the same for all of them",
     )
     leaving: list[Name] | None = Field(
         None,
@@ -106,7 +119,13 @@ class NextHop(Model):
 
         base is where its files' paths start. Raises InputError.
         """
-        values = self.model_dump(exclude_none=True, exclude={"for_", "wait", "encapsulate"})
+        values = self.model_dump(
+            exclude_none=True, exclude={"for_", "weight", "spread", "wait", "encapsulate"}
+        )
+        if self.weight != 1:
+            values["weight"] = self.weight
+        if self.spread != "flow":
+            values["spread"] = self.spread
         if self.encapsulate:
             values["encapsulate"] = True
         if self.wait:

@@ -47,13 +47,14 @@ class NextHops(Result):
             out.print(f"convoyd {self.node.pid} has no next hops: packets leave one by one")
             return
         table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        for head in ("next hop", "port", "NFI-ID", "MTU", "SC-IDs", "packets", "frames", "a frame"):
+        heads = ("next hop", "port", "NFI-ID", "MTU", "SC-IDs", "weight")
+        for head in (*heads, "packets", "frames", "a frame"):
             table.add_column(head, justify="left" if head in ("next hop", "port") else "right")
         for name, next_hop in self.next_hops.items():
             packets, frames = next_hop["packets"], next_hop["frames"]
             each = f"{packets / frames:.1f}" if frames else "-"
-            values = (next_hop["nfi"], next_hop["mtu"], next_hop["scids"], packets, frames, each)
-            table.add_row(name, next_hop["port"], *map(str, values))
+            values = (*map(next_hop.get, ("nfi", "mtu", "scids")), next_hop.get("weight", 1))
+            table.add_row(name, next_hop["port"], *map(str, (*values, packets, frames, each)))
         out.print(table)
 
 
@@ -100,6 +101,12 @@ def put(
         list[str] | None,
         typer.Option(help="Ports that they would leave by; default: --port"),
     ] = None,
+    weight: Annotated[
+        int, typer.Option(help="Its share of the flows, among next hops for the same --for.")
+    ] = 1,
+    spread: Annotated[
+        str, typer.Option(help="What goes to one of those as a whole: flow or addresses.")
+    ] = "flow",
     nfi: Annotated[int, typer.Option(help="NFI-ID: the function's instance there.")] = 0,
     mtu: Annotated[int, typer.Option(help="Bytes of its largest IP packet.")] = 1500,
     vlan: Annotated[int | None, typer.Option(help="VLAN id of the convoys themselves.")] = None,
@@ -135,7 +142,7 @@ def put(
         "port": port, "mac": mac, "ip": ip, "nfi": nfi, "mtu": mtu, "vlan": vlan, "ttl": ttl,
         "udp-port": udp_port, "leaving": leaving or None, "compress": compress,
         "dictionary": dictionary, "wait": 0 if wait == "0" else wait,
-        "encapsulate": encapsulate,
+        "encapsulate": encapsulate, "weight": weight, "spread": spread,
     }  # fmt: skip
     if for_:
         values["for"] = [] if for_ == ["none"] else [scid(text) for text in for_]

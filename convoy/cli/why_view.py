@@ -52,6 +52,8 @@ def end_of(packet: Packet) -> str:
         return f"{packet.end} to another worker"
     after = "" if packet.after is None else f", {packet.after.length} bytes"
     next_hop = "" if packet.next_hop is None else f", next hop {packet.next_hop}"
+    if packet.next_hop is not None and packet.next_hop_of is not None:
+        next_hop += f" (one of {packet.next_hop_of} by its flow)"
     convoy = "" if packet.convoy is None else f", in a convoy of {packet.convoy}"
     return f"sent by {packet.out}{next_hop}{convoy}{after}{_change(packet)}"
 

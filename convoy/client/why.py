@@ -43,6 +43,7 @@ class Packet:
     reason: str | None  # of a drop
     out: str | None  # port
     next_hop: str | None
+    next_hop_of: int | None  # that its flow chose among
     convoy: int | None  # packets of the convoy that it left in
     cycles: int  # from its first function to its end
     before: Bytes | None  # as it came
@@ -63,6 +64,7 @@ class Packet:
             reason=record.get("reason"),
             out=record.get("out"),
             next_hop=record.get("next_hop"),
+            next_hop_of=record.get("next_hop_of"),
             convoy=record.get("convoy"),
             cycles=record["cycles"],
             before=_bytes(record.get("before")),

@@ -92,6 +92,12 @@ BY_NFI = Metric(
 NEXT_HOP_INFO = Metric(
     Kind.INFO, "convoy_next_hop", "A next hop and its port.", ("next_hop", "port")
 )
+NEXT_HOP_WEIGHT = Metric(
+    Kind.GAUGE,
+    "convoy_next_hop_weight",
+    "The share of a next hop among those for the same service-chain id.",
+    ("next_hop",),
+)
 NEXT_HOP_COMPRESSED = {
     key: Metric(Kind.COUNTER, f"convoy_next_hop_{name}", words, ("next_hop",))
     for key, name, words in (
@@ -196,6 +202,7 @@ def page_of(counts: Counts, version: str) -> Page:
     for name, next_hop in counts["next_hops"].items():
         labels = label("next_hop", name)
         page.add(NEXT_HOP_INFO, 1, f"{labels},{label('port', next_hop['port'])}")
+        page.add(NEXT_HOP_WEIGHT, next_hop.get("weight", 1), labels)
         page.add_histogram(NEXT_HOP_FILL, _sizes(next_hop["sizes"]), FILL, labels)
         for key, value in next_hop.get("compressed", {}).items():
             page.add(NEXT_HOP_COMPRESSED[key], value, labels)

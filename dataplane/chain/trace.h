@@ -58,6 +58,7 @@ struct cv_trace_record {
 	uint8_t in, out; // ports
 	uint8_t convoy; // packets of the convoy that it left in; 0: in none
 	uint16_t next_hop; // CV_NEXT_HOP_NONE: none
+	uint16_t next_hop_of; // so many that its flow chose among; 0: it was the only one
 	uint16_t steps_count, steps_more; // more than there is room for
 	uint16_t len[2], snap[2]; // as it came, as it left: its length, and bytes that are here
 	uint32_t terms; // of the filter

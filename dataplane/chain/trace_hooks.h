@@ -39,8 +39,11 @@ void cv_trace_unsent(struct rte_mbuf *const *frames, unsigned n);
 void cv_trace_held_dropped(
 	const struct cv_path *path, unsigned step, const struct cv_view *view, unsigned reason);
 
-// Packets go to next hops, one for each or one for all.
-void cv_trace_next_hops(const struct cv_burst *burst, const uint16_t *next_hops, uint16_t all);
+struct cv_next_hop_table;
+
+// Packets go to next hops of a table (NULL: none), one for each or one for all.
+void cv_trace_next_hops(const struct cv_next_hop_table *table, const struct cv_burst *burst,
+	const uint16_t *next_hops, uint16_t all);
 
 // A packet that leaves was copied.
 void cv_trace_moved(const struct cv_view *from, const uint8_t *to);

@@ -375,7 +375,22 @@ void cv_trace_held_dropped(
 		take_verdict(trace, track, view, &one);
 }
 
-void cv_trace_next_hops(const struct cv_burst *burst, const uint16_t *next_hops, uint16_t all)
+// How many next hops a packet's flow chose among; 0: there was nothing to choose.
+static uint16_t choice_of(const struct cv_next_hop_table *table, const struct cv_view *view)
+{
+	const uint32_t key = cv_next_hop_key_of(view);
+	const struct cv_spread *spread;
+	uint16_t next_hop;
+
+	if (table == NULL)
+		return 0;
+	cv_next_hop_find(table, &key, &next_hop, 1);
+	spread = cv_next_hop_spread_at(table, next_hop);
+	return spread != NULL ? spread->members_count : 0;
+}
+
+void cv_trace_next_hops(const struct cv_next_hop_table *table, const struct cv_burst *burst,
+	const uint16_t *next_hops, uint16_t all)
 {
 	const struct cv_trace *trace = cv_trace_here;
 
@@ -383,8 +398,10 @@ void cv_trace_next_hops(const struct cv_burst *burst, const uint16_t *next_hops,
 		const uint8_t *data = cv_view_packet(&burst->views[i]);
 		struct cv_track *track = find_left(trace, data);
 
-		if (track != NULL)
-			track->record.next_hop = next_hops != NULL ? next_hops[i] : all;
+		if (track == NULL)
+			continue;
+		track->record.next_hop = next_hops != NULL ? next_hops[i] : all;
+		track->record.next_hop_of = choice_of(table, &burst->views[i]);
 	}
 }
 

@@ -31,6 +31,8 @@ static void find_next_hops(struct cv_tx *tx, const struct cv_burst *burst, uint1
 		for (unsigned i = 0; i < n; i++)
 			keys[i] = cv_next_hop_key_of(&burst->views[at + i]);
 		cv_next_hop_find(tx->table, keys, next_hops + at, n);
+		if (CV_UNLIKELY(cv_next_hop_spreads(tx->table)))
+			cv_next_hop_choose(tx->table, &burst->views[at], next_hops + at, n);
 	}
 }
 
@@ -156,7 +158,7 @@ static void tx_to_next_hop(
 	uint16_t n = burst->n;
 
 	if (cv_trace_is_on())
-		cv_trace_next_hops(burst, NULL, next_hop);
+		cv_trace_next_hops(tx->table, burst, NULL, next_hop);
 	if (burst_not_worth_aggregating(tx, burst, next_hop, summary->fast_path)) {
 		cv_builder_close_port(tx, out);
 		if (cv_tx_buffer_send_burst(tx, out, burst, summary->bytes)) {
@@ -176,7 +178,7 @@ static void tx_by_next_hop(struct cv_tx *tx, struct cv_burst *burst, const struc
 
 	find_next_hops(tx, burst, next_hops);
 	if (cv_trace_is_on())
-		cv_trace_next_hops(burst, next_hops, CV_NEXT_HOP_NONE);
+		cv_trace_next_hops(tx->table, burst, next_hops, CV_NEXT_HOP_NONE);
 	if (summary->same_port && not_worth_aggregating(tx, burst, next_hops)) {
 		cv_builder_close_port(tx, first);
 		if (cv_tx_buffer_send_burst(tx, first, burst, summary->bytes)) {

@@ -2,7 +2,8 @@
 // Copyright 2026 The Convoy authors
 //
 // The next-hop table: by which port a packet leaves and its SC-ID (VLAN id or VXLAN VNI) say which
-// instance of a network function it goes to (NFI-ID), behind which outer header, by which port.
+// instance of a network function it goes to (NFI-ID), behind which outer header, by which port. A key
+// may have several next hops: then each flow has one of them (convoy/spread.h).
 //
 // Next hops never change: to change one, make another table and publish that to the readers
 // (chain/next_hop_rcu.h does, without locking them). Which next hop an SC-ID has may also change in
@@ -14,6 +15,7 @@
 #include <stdint.h>
 
 #include "convoy/outer.h"
+#include "convoy/spread.h"
 #include "packet/error.h"
 #include "packet/view.h"
 
@@ -24,6 +26,20 @@ extern "C" {
 #define CV_NEXT_HOPS_MAX 256 // next hops of one node
 #define CV_NEXT_HOP_KEYS_MAX (1u << 20) // SC-IDs of all of them together
 #define CV_NEXT_HOP_NONE 0xffff
+
+// In place of a next hop's index: one of several, which a packet's flow decides. This and the number of
+// a spread: at first those that the table makes of keys with several next hops, then the groups that it
+// was made with.
+#define CV_NEXT_HOP_SPREAD 0x1000
+#define CV_NEXT_HOP_SETS_MAX 1024u // different sets of next hops that share keys
+#define CV_NEXT_HOP_GROUPS_MAX 256u
+#define CV_NEXT_HOP_GROUP (CV_NEXT_HOP_SPREAD + CV_NEXT_HOP_SETS_MAX)
+#define CV_NEXT_HOP_SPREADS_MAX (CV_NEXT_HOP_SETS_MAX + CV_NEXT_HOP_GROUPS_MAX)
+
+static CV_INLINE bool cv_next_hop_is_spread(uint16_t next_hop)
+{
+	return (uint16_t)(next_hop - CV_NEXT_HOP_SPREAD) < CV_NEXT_HOP_SPREADS_MAX;
+}
 
 // What a packet is looked up by: the port (< 64) that it leaves by, and its SC-ID.
 enum cv_scid_kind { CV_SCID_NONE, CV_SCID_VLAN, CV_SCID_VNI };
@@ -40,10 +56,15 @@ struct cv_next_hop {
 	struct cv_compressor *compressor; // the caller's; NULL: its convoys travel as they are
 	uint8_t port; // that its convoys leave by
 	uint64_t wait; // TSC ticks that a frame to it waits for more packets at most; 0: none
+	// Among those of the same key.
+	uint64_t id; // cv_spread_id() of its name
+	uint16_t weight; // 0: 1
+	bool by_addresses; // of one of them, for all
 };
 
 // One line of the table: an SC-ID and the index of its next hop. The SC-ID CV_SCID_NONE, id 0, is
-// for what has none, and for those that are not in the table.
+// for what has none, and for those that are not in the table. A key that is there several times has
+// all of these next hops, each for a share of its flows.
 struct cv_next_hop_entry {
 	uint32_t key;
 	uint16_t next_hop;
@@ -52,18 +73,33 @@ struct cv_next_hop_entry {
 struct cv_next_hop_table;
 
 // Makes a table. next_hops are copied, by their index; entries may be in any order. room: how many
-// more keys it must be able to take in place. NULL with error set: a key twice, a next hop that does
-// not exist, too many, no memory.
+// more keys it must be able to take in place. NULL with error set: a key twice with one next hop, a next
+// hop that does not exist, too many, no memory.
 struct cv_next_hop_table *cv_next_hop_table_make(const struct cv_next_hop *next_hops,
 	uint16_t next_hops_count, const struct cv_next_hop_entry *entries, uint32_t entries_count,
 	uint32_t room, struct cv_error *error);
+
+// The same with all that it may be made of.
+struct cv_next_hop_spec {
+	const struct cv_next_hop *next_hops;
+	const struct cv_next_hop_entry *entries;
+	uint32_t entries_count, room;
+	uint16_t next_hops_count;
+	uint16_t groups_count;
+	const struct cv_spread *groups; // members alone; CV_NEXT_HOP_GROUP + i in an entry is the i-th
+	const struct cv_next_hop_table *like; // of the same next hops: its sets are this one's; or NULL
+	uint64_t hash_key; // of flows; a secret
+};
+
+struct cv_next_hop_table *cv_next_hop_table_build(
+	const struct cv_next_hop_spec *spec, struct cv_error *error);
 void cv_next_hop_table_free(struct cv_next_hop_table *table); // NULL is allowed
 
-// Gives a key another next hop, which exists; CV_NEXT_HOP_NONE: it is no longer there. Readers see
+// Gives a key another next hop or spread, which exists; CV_NEXT_HOP_NONE: it is no longer there. Readers see
 // it at once or with their next look-up, never half of it. 0, or -ENOSPC: it takes a larger table.
 int cv_next_hop_table_change(struct cv_next_hop_table *table, uint32_t key, uint16_t next_hop);
 
-// The next hop that this key itself has; CV_NEXT_HOP_NONE: it is not there.
+// The next hop or spread that this key itself has; CV_NEXT_HOP_NONE: it is not there.
 uint16_t cv_next_hop_of_key(const struct cv_next_hop_table *table, uint32_t key);
 
 // The next hop with this index; those with the next ones lie behind it.
@@ -79,9 +115,20 @@ uint16_t cv_next_hop_of_port(const struct cv_next_hop_table *table, uint8_t port
 bool cv_next_hop_takes(const struct cv_next_hop_table *table, rte_be16_t udp_port);
 
 // Finds the next hops of n <= 64 keys: next_hop[i] is the index for key[i], CV_NEXT_HOP_NONE where
-// neither its SC-ID nor that port's CV_SCID_NONE is there.
+// neither its SC-ID nor that port's CV_SCID_NONE is there, a spread where there are several.
 void cv_next_hop_find(
 	const struct cv_next_hop_table *table, const uint32_t *key, uint16_t *next_hop, uint16_t n);
+
+// Whether keys of the table have, or may come to have, several next hops.
+bool cv_next_hop_spreads(const struct cv_next_hop_table *table);
+
+// Puts the next hop of each packet's flow in place of spreads that cv_next_hop_find() found.
+void cv_next_hop_choose(const struct cv_next_hop_table *table, const struct cv_view *views,
+	uint16_t *next_hop, uint16_t n);
+
+// What a spread is; NULL: it is a next hop, or none.
+const struct cv_spread *cv_next_hop_spread_at(
+	const struct cv_next_hop_table *table, uint16_t next_hop);
 
 // The key of a packet that leaves by view->out: by its VNI where its tunnel was taken off, else by
 // its outermost VLAN tag.

@@ -91,10 +91,165 @@ static void refuses(void **state)
 	struct cv_error error = {0};
 
 	assert_null(cv_next_hop_table_make(next_hops, 1, twice, 2, 0, &error));
-	assert_string_equal(error.text, "vni 9 has two next hops");
+	assert_string_equal(error.text, "vni 9 has the same next hop twice");
 	error.text[0] = '\0';
 	assert_null(cv_next_hop_table_make(next_hops, 1, &nowhere, 1, 0, &error));
 	assert_string_equal(error.text, "next hop 1 does not exist");
+}
+
+#define FLOWS 1000u
+
+// A packet of VLAN 5 that leaves by port 1: a UDP packet of one of many flows.
+static void make_flow(uint8_t bytes[64], struct cv_view *view, unsigned flow)
+{
+	static const uint8_t begin[] = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0, 0, 5, 8, 0,
+		0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2};
+
+	memset(bytes, 0, 64);
+	memcpy(bytes, begin, sizeof(begin));
+	bytes[38] = (uint8_t)(flow >> 8);
+	bytes[39] = (uint8_t)flow;
+	cv_view_set(view, bytes, 64);
+	view->out = 1;
+}
+
+// The next hop of a flow of VLAN 5.
+static uint16_t next_hop_of_flow(const struct cv_next_hop_table *table, unsigned flow)
+{
+	uint8_t bytes[64];
+	struct cv_view view;
+	uint16_t next_hop;
+	uint32_t key;
+
+	make_flow(bytes, &view, flow);
+	key = cv_next_hop_key_of(&view);
+	cv_next_hop_find(table, &key, &next_hop, 1);
+	if (cv_next_hop_spreads(table))
+		cv_next_hop_choose(table, &view, &next_hop, 1);
+	return next_hop;
+}
+
+#define VLAN5 (1u << 26 | 1u << 24 | 5)
+#define REST (1u << 26)
+
+// A key with several next hops spreads its flows over them, by weight; other keys are as they were.
+static void spreads_flows(void **state)
+{
+	static struct cv_next_hop next_hops[4] = {
+		{.id = 11, .weight = 1}, {.id = 22, .weight = 3}, {.id = 33}, {.id = 44}};
+	const struct cv_next_hop_entry entries[] = {
+		{VLAN5, 1}, {VLAN5, 0}, {VLAN5 + 1, 2}, {REST, 3}};
+	const uint32_t others[] = {VLAN5 + 1, VLAN5 + 2};
+	struct cv_next_hop_table *table =
+		cv_next_hop_table_make(next_hops, 4, entries, 4, 0, NULL);
+	unsigned flows[4] = {0};
+	uint16_t found[2];
+
+	assert_non_null(table);
+	assert_true(cv_next_hop_spreads(table));
+	assert_int_equal(cv_next_hop_of_port(table, 1), CV_NEXT_HOP_NONE);
+	for (unsigned i = 0; i < FLOWS; i++) {
+		const uint16_t next_hop = next_hop_of_flow(table, i);
+
+		assert_in_range(next_hop, 0, 1);
+		assert_int_equal(next_hop_of_flow(table, i), next_hop);
+		flows[next_hop]++;
+	}
+	assert_in_range(flows[0], FLOWS / 4 - 80, FLOWS / 4 + 80);
+	cv_next_hop_find(table, others, found, 2);
+	assert_int_equal(found[0], 2);
+	assert_int_equal(found[1], 3);
+	cv_next_hop_table_free(table);
+}
+
+// A whole port whose packets are spread has no single next hop, also after changes in place.
+static void a_port_may_be_spread(void **state)
+{
+	static struct cv_next_hop next_hops[3] = {{.id = 1}, {.id = 2}, {.id = 3}};
+	const struct cv_next_hop_entry entries[] = {{REST, 0}, {REST, 1}};
+	struct cv_next_hop_table *table =
+		cv_next_hop_table_make(next_hops, 3, entries, 2, 8, NULL);
+	const uint16_t both = cv_next_hop_of_key(table, REST);
+
+	assert_non_null(cv_next_hop_spread_at(table, both));
+	assert_int_equal(cv_next_hop_spread_at(table, both)->members_count, 2);
+	assert_null(cv_next_hop_spread_at(table, 0));
+	assert_int_equal(cv_next_hop_of_port(table, 1), CV_NEXT_HOP_NONE);
+	assert_true(cv_next_hop_of_port_exists(table, 1));
+	assert_in_range(next_hop_of_flow(table, 1), 0, 1);
+	assert_int_equal(cv_next_hop_table_change(table, REST, 2), 0);
+	assert_int_equal(cv_next_hop_of_port(table, 1), 2);
+	assert_int_equal(next_hop_of_flow(table, 1), 2);
+	assert_int_equal(cv_next_hop_table_change(table, VLAN5, both), 0);
+	assert_int_equal(cv_next_hop_of_port(table, 1), CV_NEXT_HOP_NONE);
+	assert_in_range(next_hop_of_flow(table, 1), 0, 1);
+	assert_int_equal(cv_next_hop_table_change(table, REST, both), 0);
+	assert_int_equal(cv_next_hop_of_port(table, 1), CV_NEXT_HOP_NONE);
+	cv_next_hop_table_free(table);
+}
+
+// A table like another one has its sets by the same number, whether it has keys of them or not.
+static void sets_keep_their_number(void **state)
+{
+	static struct cv_next_hop next_hops[4] = {{.id = 1}, {.id = 2}, {.id = 3}, {.id = 4}};
+	const struct cv_next_hop_entry entries[] = {
+		{VLAN5 + 1, 0}, {VLAN5 + 1, 1}, {VLAN5, 2}, {VLAN5, 3}, {VLAN5, 1}};
+	struct cv_next_hop_table *own = cv_next_hop_table_make(next_hops, 4, entries, 5, 0, NULL);
+	const uint16_t set = cv_next_hop_of_key(own, VLAN5);
+	struct cv_spread group = {.members_count = 1, .members = {{.next_hop = 3, .weight = 1}}};
+	const struct cv_next_hop_entry other = {VLAN5 + 7, CV_NEXT_HOP_GROUP + 1};
+	const struct cv_spread groups[] = {{0}, group};
+	const struct cv_next_hop_spec spec = {.next_hops = next_hops,
+		.next_hops_count = 4,
+		.entries = &other,
+		.entries_count = 1,
+		.room = 10,
+		.groups = groups,
+		.groups_count = 2,
+		.like = own};
+	struct cv_next_hop_table *table = cv_next_hop_table_build(&spec, NULL);
+
+	assert_non_null(table);
+	assert_int_equal(cv_next_hop_of_key(table, VLAN5 + 7), CV_NEXT_HOP_GROUP + 1);
+	assert_int_equal(cv_next_hop_table_change(table, VLAN5, set), 0);
+	for (unsigned i = 0; i < FLOWS; i++)
+		assert_int_equal(next_hop_of_flow(table, i), next_hop_of_flow(own, i));
+	assert_int_equal(cv_next_hop_table_change(table, VLAN5, CV_NEXT_HOP_GROUP + 1), 0);
+	assert_int_equal(next_hop_of_flow(table, 1), 3);
+	cv_next_hop_table_free(table);
+	cv_next_hop_table_free(own);
+}
+
+static void refuses_what_cannot_be_spread(void **state)
+{
+	static struct cv_next_hop next_hops[CV_NEXT_HOPS_MAX];
+	static struct cv_next_hop_entry entries[2 * 2000];
+	const struct cv_next_hop_entry group = {VLAN5, CV_NEXT_HOP_GROUP},
+				       set = {VLAN5, CV_NEXT_HOP_SPREAD};
+	struct cv_error error = {0};
+	uint32_t count = 0;
+
+	for (uint16_t i = 0; i <= CV_SPREAD_MEMBERS_MAX; i++)
+		entries[i] = (struct cv_next_hop_entry){REST, i};
+	assert_null(cv_next_hop_table_make(
+		next_hops, CV_NEXT_HOPS_MAX, entries, CV_SPREAD_MEMBERS_MAX + 1, 0, &error));
+	assert_string_equal(error.text, "everything else has more than 64 next hops");
+	error.text[0] = '\0';
+	for (uint16_t a = 0; count < 2 * 2000; a++)
+		for (uint16_t b = 0; b < a && count < 2 * 2000; b++) {
+			entries[count] = (struct cv_next_hop_entry){VLAN5 + count / 2, a};
+			entries[count + 1] = (struct cv_next_hop_entry){VLAN5 + count / 2, b};
+			count += 2;
+		}
+	assert_null(cv_next_hop_table_make(
+		next_hops, CV_NEXT_HOPS_MAX, entries, count, 0, &error));
+	assert_non_null(strstr(error.text, "too many different sets of next hops"));
+	error.text[0] = '\0';
+	assert_null(cv_next_hop_table_make(next_hops, 1, &group, 1, 0, &error));
+	assert_string_equal(error.text, "next hop 5120 does not exist");
+	error.text[0] = '\0';
+	assert_null(cv_next_hop_table_make(next_hops, 1, &set, 1, 0, &error));
+	assert_string_equal(error.text, "next hop 4096 does not exist");
 }
 
 #define MODEL_IDS 300u
@@ -220,6 +375,10 @@ int main(void)
 		cmocka_unit_test(finds_what_is_there),
 		cmocka_unit_test(knows_where_all_go),
 		cmocka_unit_test(refuses),
+		cmocka_unit_test(spreads_flows),
+		cmocka_unit_test(a_port_may_be_spread),
+		cmocka_unit_test(sets_keep_their_number),
+		cmocka_unit_test(refuses_what_cannot_be_spread),
 		cmocka_unit_test(changes_in_place),
 		cmocka_unit_test(is_read_while_it_changes),
 	};
