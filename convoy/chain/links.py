@@ -180,9 +180,7 @@ def _next_hops(descriptor: Descriptor) -> Iterator[Problem]:
                 others.append(name)
 
 
-def _shares(
-    descriptor: Descriptor, name: str, i: int, others: Sequence[str]
-) -> Iterator[Problem]:
+def _shares(descriptor: Descriptor, name: str, i: int, others: Sequence[str]) -> Iterator[Problem]:
     """Check the next hop of an SC-ID that others have too, its i-th; each is told of once."""
     next_hop = descriptor.next_hops[name]
     at: Loc = ("next-hops", name)

@@ -3,7 +3,8 @@
 //
 // Packets through nodes that send convoys to each other: random sizes, SC-IDs, next hops, MTUs,
 // drops and bursts. Whatever happens on the way, every packet that was not dropped comes out as it
-// went in, in order within its SC-ID; packets are conserved; every buffer is back in the pool.
+// went in, in order within its SC-ID, or its flow where an SC-ID has several next hops; packets are
+// conserved; every buffer is back in the pool.
 #include "tests/support/test_packets.h"
 
 #include "chain/rx.h"
@@ -139,20 +140,29 @@ static struct cv_next_hop random_next_hop(uint16_t nfi)
 	return next_hop;
 }
 
+static bool spreads; // SC-IDs may have several next hops
+
 // A table for some of the VLANs, and perhaps for everything else. NULL now and then.
 static struct cv_next_hop_table *random_table(void)
 {
-	struct cv_next_hop_entry entries[VLANS];
+	struct cv_next_hop_entry entries[2 * VLANS];
 	struct cv_next_hop next_hops[3];
 	uint32_t count = 0;
 
-	for (uint16_t i = 0; i < 3; i++)
+	for (uint16_t i = 0; i < 3; i++) {
 		next_hops[i] = random_next_hop(i);
-	for (unsigned vlan = 0; vlan < VLANS; vlan++)
+		next_hops[i].id = i;
+	}
+	for (unsigned vlan = 0; vlan < VLANS; vlan++) {
+		const uint32_t key =
+			cv_next_hop_key(1, vlan > 0 ? CV_SCID_VLAN : CV_SCID_NONE, vlan);
+		const uint16_t next_hop = (uint16_t)below(3);
+
 		if (below(4) > 0)
-			entries[count++] = (struct cv_next_hop_entry){
-				cv_next_hop_key(1, vlan > 0 ? CV_SCID_VLAN : CV_SCID_NONE, vlan),
-				(uint16_t)below(3)};
+			entries[count++] = (struct cv_next_hop_entry){key, next_hop};
+		if (spreads && below(2) > 0)
+			entries[count++] = (struct cv_next_hop_entry){key, (next_hop + 1) % 3};
+	}
 	return cv_next_hop_table_make(next_hops, 3, entries, count, 0, NULL);
 }
 
@@ -297,7 +307,7 @@ static void check(const struct input *input, unsigned n, const struct node *last
 
 		assert_true(number < n);
 		assert_false(input->dropped[number]);
-		assert_true(number >= next[input->vlan[number]]);
+		assert_true(spreads || number >= next[input->vlan[number]]);
 		next[input->vlan[number]] = number + 1;
 		assert_int_equal(packet->pkt_len, input->len[number]);
 		fill(expected, number, input->len[number], input->vlan[number]);
@@ -320,6 +330,7 @@ static void comes_out_as_it_went_in(void **state)
 		bool lost = false;
 
 		srand(round);
+		spreads = round % 5 == 0;
 		current = &input;
 		n = make_input(&input, packets);
 		for (int i = 0; i < 3; i++)
@@ -342,6 +353,7 @@ static void comes_out_as_it_went_in(void **state)
 			node_fini(&nodes[i]);
 		assert_int_equal(rte_mempool_in_use_count(pool), 0);
 	}
+	spreads = false;
 }
 
 // A node whose packets all go to one next hop.
@@ -360,6 +372,99 @@ static void node_to_one_next_hop(struct node *node, uint16_t mtu)
 	cv_next_hop_rcu_replace(
 		&node->table, cv_next_hop_table_make(&next_hop, 1, &entry, 1, 0, NULL));
 	cv_next_hop_rcu_online(&node->table, 0);
+}
+
+static void end_node(struct node *node)
+{
+	assert_conserved(node);
+	rte_pktmbuf_free_bulk(node->out.sent, node->out.count);
+	node_fini(node);
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+}
+
+#define FLOWS 50u
+
+// A UDP packet of one of the flows, in one direction or the other; its number is behind the headers.
+static struct rte_mbuf *flow_packet(unsigned number)
+{
+	const unsigned flow = number % FLOWS;
+	const bool back = number % 3 == 0;
+	struct packet packet;
+	struct rte_mbuf *buffer = rte_pktmbuf_alloc(pool);
+	char text[160];
+
+	snprintf(text, sizeof(text), "ip4 src=10.0.0.%u dst=10.0.0.%u udp sport=%u dport=%u data=%u",
+		back ? 2 : 1, back ? 1 : 2, back ? 53 : 1000 + flow, back ? 1000 + flow : 53,
+		40 + below(30));
+	packet = packet_make(text);
+	memcpy(packet.bytes + 42, &number, sizeof(number));
+	assert_non_null(buffer);
+	memcpy(rte_pktmbuf_append(buffer, packet.len), packet.bytes, packet.len);
+	return buffer;
+}
+
+// Flows of one SC-ID, in both directions, are spread over three next hops: each goes to one of them,
+// in order, and packets of different ones share frames.
+static void a_flow_goes_to_one_of_several(void **state)
+{
+	static const struct cv_next_hop_entry entries[] = {{1u << 26, 0}, {1u << 26, 1}, {1u << 26, 2}};
+	struct cv_next_hop next_hops[3];
+	int of_flow[FLOWS];
+	unsigned last[FLOWS] = {0}, got[3] = {0}, packets = 0;
+	static struct node node;
+	static struct input input;
+	struct cv_burst burst;
+
+	srand(1);
+	memset(of_flow, 0xff, sizeof(of_flow));
+	current = &input;
+	node_to_one_next_hop(&node, 1500);
+	for (uint16_t i = 0; i < 3; i++) {
+		const struct cv_outer_config config = {.version = 4, .mtu = 1500, .nfi = i};
+
+		next_hops[i] = (struct cv_next_hop){.port = 1, .id = cv_spread_id("abc" + i)};
+		assert_int_equal(cv_outer_set(&next_hops[i].outer, &config, NULL), 0);
+	}
+	cv_next_hop_rcu_offline(&node.table, 0);
+	cv_next_hop_rcu_replace(
+		&node.table, cv_next_hop_table_make(next_hops, 3, entries, 3, 0, NULL));
+	cv_next_hop_rcu_online(&node.table, 0);
+	for (unsigned i = 1; i <= PACKETS;) {
+		struct rte_mbuf *some[64];
+		uint16_t n = 0;
+
+		while (n < 60 && i <= PACKETS)
+			some[n++] = flow_packet(i++);
+		cv_burst_load(&burst, some, n, 0, 1, &node.counters[0]);
+		cv_tx_burst(&node.tx, &burst);
+		cv_tx_flush(&node.tx, CV_TX_ALL);
+	}
+	for (unsigned i = 0; i < node.out.count; i++) {
+		const struct rte_mbuf *frame = node.out.sent[i];
+		struct cv_view views[CV_CONVOY_PACKETS_MAX], whole;
+		struct cv_convoy convoy;
+
+		cv_view_set(&whole, rte_pktmbuf_mtod(frame, uint8_t *), frame->data_len);
+		if (cv_convoy_walk(&convoy, views, &whole, RTE_BE16(CV_CONVOY_PORT)) !=
+			CV_CONVOY_OK)
+			continue; // one by itself does not say where it goes
+		for (unsigned j = 0; j < convoy.count; j++) {
+			unsigned number;
+
+			memcpy(&number, views[j].data + 42, sizeof(number));
+			if (of_flow[number % FLOWS] < 0)
+				of_flow[number % FLOWS] = convoy.nfi;
+			assert_int_equal(of_flow[number % FLOWS], convoy.nfi);
+			assert_true(number > last[number % FLOWS]);
+			last[number % FLOWS] = number;
+			got[convoy.nfi]++;
+			packets++;
+		}
+	}
+	assert_true(packets > PACKETS * 9 / 10);
+	for (unsigned i = 0; i < 3; i++)
+		assert_in_range(got[i], PACKETS / 12, PACKETS * 3 / 5);
+	end_node(&node);
 }
 
 static void make_packets(struct rte_mbuf **packets, unsigned n, uint16_t len)
@@ -447,14 +552,6 @@ static void set_wait(struct node *node, uint64_t wait)
 	cv_next_hop_rcu_replace(
 		&node->table, cv_next_hop_table_make(&next_hop, 1, &entry, 1, 0, NULL));
 	cv_next_hop_rcu_online(&node->table, 0);
-}
-
-static void end_node(struct node *node)
-{
-	assert_conserved(node);
-	rte_pktmbuf_free_bulk(node->out.sent, node->out.count);
-	node_fini(node);
-	assert_int_equal(rte_mempool_in_use_count(pool), 0);
 }
 
 // A frame with a wait takes packets of several poll iterations, and leaves when it is full.
@@ -851,6 +948,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(convoys_of_one_poll_are_merged_where_they_fit),
 		cmocka_unit_test(a_packet_that_looks_like_a_convoy_is_not_disaggregated),
 		cmocka_unit_test(a_next_hop_that_encapsulates_gets_nothing_else),
+		cmocka_unit_test(a_flow_goes_to_one_of_several),
 		cmocka_unit_test(comes_out_as_it_went_in),
 	};
 	int rc;

@@ -230,8 +230,8 @@ def test_next_hops_change_while_packets_flow(tmp_path: Path, wait_ns: int) -> No
             "ip": "192.0.2.3",
         }
         hop["wait_ns"] = wait_ns
-        with pytest.raises(InputError, match="everything else: 0 has two next hops"):
-            client.put_next_hop({**hop, "match": [{}]})
+        with pytest.raises(InputError, match="share SC-IDs and are one instance"):
+            client.put_next_hop({**hop, "ip": "192.0.2.2", "nfi": 7, "match": [{}]})
         client.put_next_hop({**hop, "match": [{"vlan": 5}]})
         for turn in range(50):
             client.put_next_hop({**hop, "name": "b", "mtu": 1000 + turn, "match": [{}]})
@@ -260,7 +260,7 @@ def test_next_hops_change_while_packets_flow(tmp_path: Path, wait_ns: int) -> No
         (("nfi: 7", "nfi: 65536"), "b.nfi: 65536: must be less than or equal to 65535"),
         (("nfi: 7", "wait: 1001us"), "b.wait: '1001us': write microseconds, from 0 to 1000us"),
         (("nfi: 7", "wait: 5"), "b.wait: 5: write microseconds"),
-        (("nfi: 7", "for: [{vlan: 1}, {vlan: 1}]"), r"b.for\[1\]: vlan 1: next hop 'b' is for"),
+        (("nfi: 7", "for: [{vlan: 1}, {vlan: 1}]"), r"b.for\[1\]: vlan 1: is there twice"),
         (("nfi: 7", "leaving: [i]"), r"b.leaving\[0\]: 'i': no port is called so"),
         (("udp-port", "udp-prt"), "unknown key"),
     ],

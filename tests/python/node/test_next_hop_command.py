@@ -58,7 +58,7 @@ def test_put_list_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert "a frame" in convoy("list").stdout
         for words, output in (
             (("remove", "b"), "there is none of that name"),
-            (("put", "d", *TO_C), "two next hops"),
+            (("put", "d", *TO_C), "share SC-IDs and are one instance"),
             (("put", "d", "--port", "x", *TO_C[2:]), "no port is called"),
             (("list", "--pid", "1"), "PID: 1: no convoyd of yours"),
         ):
