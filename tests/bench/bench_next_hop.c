@@ -8,7 +8,8 @@
 // Prints one JSON object: {"schema": "convoy.bench.next-hop/1", "results": [{"sc_ids", "same_key":
 // {"median", "min", "max"}, "all_different": {...}}]}, a row for each number of SC-IDs in the table:
 // keys that are all the same, and all different in an order that no prefetcher guesses. The two
-// are measured alternately.
+// are measured alternately. "spreads": [{"next_hops", "ipv4": {"median", ...}, "ipv6": {...}}]: one key with
+// that many next hops, and UDP packets of 256 flows, which are hashed, once there are two.
 #include <stdio.h>
 #include <stdlib.h>
 #include <x86intrin.h>
@@ -33,6 +34,48 @@ static double cycles(const struct cv_next_hop_table *table, const uint32_t *keys
 	return (double)(__rdtsc() - then) / KEYS;
 }
 
+#define FLOWS 256u
+#define SPREAD_KEYS (1u << 13) // looked up per repeat
+#define PACKET_BYTES 64u
+
+static uint8_t packets[FLOWS][PACKET_BYTES];
+static struct cv_view views[FLOWS];
+
+static void make_packets(uint8_t version)
+{
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		uint8_t *at = packets[i];
+
+		memset(at, 0, PACKET_BYTES);
+		at[12] = version == 4 ? 0x08 : 0x86;
+		at[13] = version == 4 ? 0 : 0xdd;
+		at[14] = version == 4 ? 0x45 : 0x60;
+		at[version == 4 ? 23 : 20] = 17;
+		memcpy(at + (version == 4 ? 26 : 34), &i, sizeof(i)); // of the source address
+		cv_view_set(&views[i], at, PACKET_BYTES);
+		views[i].out = 1;
+	}
+}
+
+static double spread_cycles(const struct cv_next_hop_table *table)
+{
+	uint32_t keys[BURST];
+	uint16_t next_hops[BURST];
+	uint64_t then = __rdtsc();
+
+	for (unsigned i = 0; i < SPREAD_KEYS; i += BURST) {
+		const struct cv_view *burst = &views[i % FLOWS];
+
+		for (unsigned j = 0; j < BURST; j++)
+			keys[j] = cv_next_hop_key_of(&burst[j]);
+		cv_next_hop_find(table, keys, next_hops, BURST);
+		if (cv_next_hop_spreads(table))
+			cv_next_hop_choose(table, burst, next_hops, BURST);
+		sink += next_hops[i % BURST];
+	}
+	return (double)(__rdtsc() - then) / SPREAD_KEYS;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -45,6 +88,32 @@ static void print(const char *name, double *all, int repeats)
 	qsort(all, (size_t)repeats, sizeof(all[0]), by_value);
 	printf(", \"%s\": {\"median\": %.2f, \"min\": %.2f, \"max\": %.2f}", name, all[repeats / 2],
 		all[0], all[repeats - 1]);
+}
+
+static int measure_spread(struct cv_next_hop *next_hops, uint16_t count, int repeats)
+{
+	static const uint8_t versions[] = {4, 6};
+	struct cv_next_hop_entry entries[CV_SPREAD_MEMBERS_MAX];
+	struct cv_next_hop_table *table;
+	double all[REPEATS_MAX];
+
+	for (uint16_t i = 0; i < count; i++) {
+		next_hops[i].id = i;
+		entries[i] = (struct cv_next_hop_entry){cv_next_hop_key(1, CV_SCID_NONE, 0), i};
+	}
+	table = cv_next_hop_table_make(next_hops, CV_NEXT_HOPS_MAX, entries, count, 0, NULL);
+	if (table == NULL)
+		return 1;
+	printf("%s\n  {\"next_hops\": %u", count == 1 ? "" : ",", count);
+	for (unsigned v = 0; v < 2; v++) {
+		make_packets(versions[v]);
+		for (int i = 0; i < repeats; i++)
+			all[i] = spread_cycles(table);
+		print(versions[v] == 4 ? "ipv4" : "ipv6", all, repeats);
+	}
+	printf("}");
+	cv_next_hop_table_free(table);
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -85,6 +154,10 @@ int main(int argc, char **argv)
 		printf("}");
 		cv_next_hop_table_free(table);
 	}
+	printf("\n], \"spreads\": [");
+	for (uint16_t count = 1; count <= 64; count *= 8)
+		if (measure_spread(next_hops, count, repeats) != 0)
+			return 1;
 	printf("\n]}\n");
 	return 0;
 }

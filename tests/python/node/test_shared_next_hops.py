@@ -29,12 +29,13 @@ UDP, ICMP = 17, 1
 
 
 def hops(count: int, **more: str) -> str:
-    """Return so many next hops for everything, with NFI-IDs from 1; more: by name, what they add."""
-    return "{%s}" % ", ".join(
+    """Return so many next hops for everything, NFI-IDs from 1; more: what they add, by name."""
+    each = (
         f'h{i}: {{port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2, nfi: {i}, encapsulate: true'
         f"{more.get(f'h{i}', '')}{more.get('all', '')}}}"
         for i in range(1, count + 1)
     )
+    return f"{{{', '.join(each)}}}"
 
 
 def ipv4(source: int, target: int, proto: int, payload: bytes, fragment: int = 0) -> bytes:
