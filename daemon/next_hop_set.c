@@ -41,9 +41,39 @@ static int make_next_hops(
 	return 0;
 }
 
+// The members of a controller's group that are still those that it meant; none: there is no group.
+static struct cv_spread_group valid_members(
+	const struct cv_next_hop_set *set, const struct cv_of_group *group)
+{
+	struct cv_spread_group valid = {.members_count = 0};
+
+	for (unsigned i = 0; group->there && i < group->of.members_count; i++) {
+		const struct cv_spread_member *member = &group->of.members[i];
+
+		if (set->next_hops[member->next_hop].name[0] != '\0' &&
+			set->serials[member->next_hop] == group->serials[i])
+			valid.members[valid.members_count++] = *member;
+	}
+	return valid;
+}
+
+// All groups of controllers, for a table; NULL without memory.
+static struct cv_spread_group *valid_groups(const struct cv_next_hop_set *set)
+{
+	struct cv_spread_group *groups = calloc(CV_OF_GROUPS_MAX, sizeof(*groups));
+
+	for (unsigned i = 0; groups != NULL && i < CV_OF_GROUPS_MAX; i++)
+		groups[i] = valid_members(set, &set->entries->groups[i]);
+	return groups;
+}
+
 // Whether the next hop that a controller meant is still there.
 static bool is_valid(const struct cv_next_hop_set *set, const struct cv_of_entry *entry)
 {
+	const struct cv_of_group *group = cv_of_group_of(set->entries, entry);
+
+	if (group != NULL)
+		return valid_members(set, group).members_count > 0;
 	return set->next_hops[entry->next_hop].name[0] != '\0' &&
 	       set->serials[entry->next_hop] == entry->serial;
 }
@@ -90,7 +120,7 @@ static uint16_t first_of(const struct cv_next_hop_table *own, uint32_t key)
 	const uint16_t next_hop = cv_next_hop_of_key(own, key);
 	const struct cv_spread *spread = cv_next_hop_spread_at(own, next_hop);
 
-	return spread != NULL ? spread->members[0].next_hop : next_hop;
+	return spread != NULL ? spread->group.members[0].next_hop : next_hop;
 }
 
 // Those of the plan as they are (own NULL), or those of the plan and of controllers.
@@ -128,6 +158,7 @@ static struct cv_next_hop_table *make_table(const struct cv_next_hop_set *set,
 	const struct cv_next_hop_table *own, struct cv_error *error)
 {
 	struct cv_next_hop *next_hops = calloc(CV_NEXT_HOPS_MAX, sizeof(*next_hops));
+	struct cv_spread_group *groups = own != NULL ? valid_groups(set) : NULL;
 	struct cv_next_hop_table *table = NULL;
 	struct list list = {.count = 0};
 	size_t count = own != NULL ? set->entries->count : 0;
@@ -135,7 +166,7 @@ static struct cv_next_hop_table *make_table(const struct cv_next_hop_set *set,
 	for (unsigned i = 0; i < CV_NEXT_HOPS_MAX; i++)
 		count += set->next_hops[i].keys_count;
 	list.entries = calloc(count + 1, sizeof(*list.entries));
-	if (next_hops == NULL || list.entries == NULL) {
+	if (next_hops == NULL || list.entries == NULL || (own != NULL && groups == NULL)) {
 		cv_error_set(error, "no memory for %zu SC-IDs", count);
 	} else if (make_next_hops(set, next_hops, error) == 0) {
 		collect(set, own, &list);
@@ -145,11 +176,14 @@ static struct cv_next_hop_table *make_table(const struct cv_next_hop_set *set,
 				.entries = list.entries,
 				.entries_count = list.count,
 				.room = own != NULL ? room_for(list.count) : 0,
+				.groups = groups,
+				.groups_count = groups != NULL ? CV_OF_GROUPS_MAX : 0,
 				.like = own,
 				.hash_key = set->hash_key},
 			error);
 	}
 	free(next_hops);
+	free(groups);
 	free(list.entries);
 	return table;
 }
@@ -165,12 +199,12 @@ static bool are_one_instance(const struct cv_plan_next_hop *a, const struct cv_p
 static bool check_members(const struct cv_next_hop_set *set, const struct cv_spread *spread,
 	struct cv_error *error)
 {
-	for (unsigned i = 0; i < spread->members_count; i++)
+	for (unsigned i = 0; i < spread->group.members_count; i++)
 		for (unsigned j = 0; j < i; j++) {
 			const struct cv_plan_next_hop *a =
-				&set->next_hops[spread->members[j].next_hop];
+				&set->next_hops[spread->group.members[j].next_hop];
 			const struct cv_plan_next_hop *b =
-				&set->next_hops[spread->members[i].next_hop];
+				&set->next_hops[spread->group.members[i].next_hop];
 
 			if (are_one_instance(a, b)) {
 				cv_error_set(error,

@@ -18,6 +18,7 @@
 #define IDS 6u
 #define STEPS 40000u
 #define NAMES 4u
+#define GROUPS 2u
 
 static const char plan_text[] =
 	"{\"schema\": \"convoy.plan/1\","
@@ -161,6 +162,7 @@ struct flow_mod {
 	struct cv_of_match match;
 	uint16_t priority;
 	uint32_t port; // that packets are put out by
+	uint32_t group; // in place of that; 0: none
 	uint64_t cookie, mask;
 	uint32_t out_port;
 };
@@ -179,7 +181,14 @@ static uint32_t send_flow_mod(struct rig *rig, const struct flow_mod *mod)
 	cv_of_put32(bytes + 36, mod->out_port);
 	cv_of_put32(bytes + 40, CV_OF_ANY);
 	length += cv_of_write_match(bytes + length, &mod->match);
-	if (mod->command < CV_OF_DELETE) {
+	if (mod->command < CV_OF_DELETE && mod->group > 0) {
+		cv_of_put16(bytes + length, 4);
+		cv_of_put16(bytes + length + 2, 16);
+		cv_of_put16(bytes + length + 8, 22);
+		cv_of_put16(bytes + length + 10, 8);
+		cv_of_put32(bytes + length + 12, mod->group);
+		length += 16;
+	} else if (mod->command < CV_OF_DELETE) {
 		cv_of_put16(bytes + length, 4);
 		cv_of_put16(bytes + length + 2, 24);
 		cv_of_put16(bytes + length + 10, 16);
@@ -191,7 +200,36 @@ static uint32_t send_flow_mod(struct rig *rig, const struct flow_mod *mod)
 	return read_answers(rig);
 }
 
-// The model: all entries in a row, and for each name of a next hop whether it is there.
+// A group's message, with buckets of the ports of a mask, one bit each from port 1.
+static uint32_t send_group_mod(
+	struct rig *rig, enum cv_of_group_command command, uint32_t id, uint32_t ports)
+{
+	uint8_t bytes[16 + 32 * 32] = {CV_OF_VERSION, CV_OF_GROUP_MOD};
+	size_t length = 16;
+
+	cv_of_put16(bytes + 8, command);
+	bytes[10] = CV_OF_SELECT;
+	cv_of_put32(bytes + 12, id);
+	for (unsigned i = 32; i-- > 0;) {
+		uint8_t *bucket = bytes + length;
+
+		if ((ports >> i & 1) == 0)
+			continue;
+		cv_of_put16(bucket, 32);
+		cv_of_put16(bucket + 2, (uint16_t)(1 + 1000 * i));
+		cv_of_put32(bucket + 4, CV_OF_ANY);
+		cv_of_put32(bucket + 8, CV_OF_ANY);
+		cv_of_put16(bucket + 18, 16);
+		cv_of_put32(bucket + 20, i + 1);
+		length += 32;
+	}
+	cv_of_put16(bytes + 2, (uint16_t)length);
+	say(rig, bytes, length);
+	return read_answers(rig);
+}
+
+// The model: all entries in a row, and for each name of a next hop whether it is there. What is from
+// NAMES on in place of a name is a group.
 struct model {
 	struct {
 		struct flow_mod mod;
@@ -199,6 +237,7 @@ struct model {
 	} entries[200];
 	unsigned count;
 	bool there[NAMES];
+	unsigned groups[GROUPS]; // names, a bit each; 0: there is none
 };
 
 static void forget(struct model *model, unsigned at)
@@ -251,12 +290,25 @@ static void change_model(
 			continue;
 		}
 		model->entries[i].mod.port = mod->port;
+		model->entries[i].mod.group = mod->group;
 		model->entries[i].name = name;
 	}
 }
 
-// The name's number that a packet goes to, by all entries and the plan; -1: none.
-static int expected(const struct model *model, unsigned table, struct cv_of_match packet)
+// By what put_next_hop() makes.
+static unsigned expected_of_plan(const struct model *model, struct cv_of_match packet)
+{
+	unsigned names = 0;
+
+	if (packet.kind == CV_SCID_VLAN && packet.id == 2)
+		names = (unsigned)model->there[0] | (unsigned)model->there[2] << 2;
+	if (packet.kind == CV_SCID_VLAN && packet.id == 4)
+		names = (unsigned)model->there[1] << 1 | (unsigned)model->there[2] << 2;
+	return names != 0 ? names : (unsigned)model->there[0];
+}
+
+// The names that a packet's flows may go to, a bit each, by all entries and the plan.
+static unsigned expected(const struct model *model, unsigned table, struct cv_of_match packet)
 {
 	int best = -1, priority = -1;
 	bool own = false;
@@ -276,11 +328,11 @@ static int expected(const struct model *model, unsigned table, struct cv_of_matc
 			own = !all;
 		}
 	}
-	if (best >= 0 || table != 0)
-		return best;
-	if (packet.kind == CV_SCID_VLAN && packet.id == 4 && model->there[1])
-		return 1; // the plan's, as put_next_hop() makes it
-	return model->there[0] ? 0 : -1;
+	if (best >= (int)NAMES)
+		return model->groups[best - (int)NAMES];
+	if (best >= 0)
+		return 1u << best;
+	return table == 0 ? expected_of_plan(model, packet) : 0;
 }
 
 static unsigned index_of(const struct rig *rig, unsigned name)
@@ -293,6 +345,19 @@ static unsigned index_of(const struct rig *rig, unsigned name)
 	return CV_NEXT_HOP_NONE;
 }
 
+// The names of a next hop, or of a spread's members.
+static unsigned names_of(const struct rig *rig, uint16_t next_hop)
+{
+	const struct cv_spread *spread = cv_next_hop_spread_at(rig->set.table.table, next_hop);
+	unsigned names = 0;
+
+	for (unsigned i = 0; spread != NULL && i < spread->group.members_count; i++)
+		names |= names_of(rig, spread->group.members[i].next_hop);
+	if (next_hop < CV_NEXT_HOPS_MAX)
+		names = 1u << (rig->set.next_hops[next_hop].name[1] - '0');
+	return names;
+}
+
 static void compare(const struct rig *rig, const struct model *model)
 {
 	for (unsigned table = 0; table < 2; table++)
@@ -300,12 +365,11 @@ static void compare(const struct rig *rig, const struct model *model)
 			for (uint32_t id = 0; id < (kind == 0 ? 1 : IDS); id++) {
 				const struct cv_of_match packet = {(enum cv_scid_kind)kind, id};
 				const uint32_t key = cv_of_key_in(&rig->of, table, &packet);
-				const int name = expected(model, table, packet);
 				uint16_t entry;
 
 				cv_next_hop_find(rig->set.table.table, &key, &entry, 1);
-				assert_int_equal(entry, name < 0 ? CV_NEXT_HOP_NONE
-								 : index_of(rig, (unsigned)name));
+				assert_int_equal(
+					names_of(rig, entry), expected(model, table, packet));
 			}
 	assert_int_equal(rig->of.entries.count, model->count);
 }
@@ -323,9 +387,19 @@ static void put_next_hop(struct rig *rig, struct model *model, unsigned name)
 			object, "match", json_pack("[{}, {s:i}, {s:i}]", "vlan", 2, "vni", 3));
 	if (name == 1)
 		json_object_set_new(object, "match", json_pack("[{s:i}]", "vlan", 4));
+	if (name == 2) // shares them
+		json_object_set_new(
+			object, "match", json_pack("[{s:i}, {s:i}]", "vlan", 2, "vlan", 4));
 	assert_true(cv_next_hop_set_put(&rig->set, object, &error) >= 0);
 	json_decref(object);
 	model->there[name] = true;
+}
+
+static void forget_all_of(struct model *model, unsigned name)
+{
+	for (unsigned i = 0; i < model->count; i++)
+		if (model->entries[i].name == name)
+			forget(model, i--);
 }
 
 static void remove_next_hop(struct rig *rig, struct model *model, unsigned name)
@@ -335,9 +409,41 @@ static void remove_next_hop(struct rig *rig, struct model *model, unsigned name)
 
 	assert_true(cv_next_hop_set_remove(&rig->set, text, &error) >= 0);
 	model->there[name] = false;
-	for (unsigned i = 0; i < model->count; i++)
-		if (model->entries[i].name == name)
-			forget(model, i--);
+	forget_all_of(model, name);
+	for (unsigned i = 0; i < GROUPS; i++) {
+		if (model->groups[i] == 1u << name)
+			forget_all_of(model, NAMES + i);
+		model->groups[i] &= ~(1u << name);
+	}
+}
+
+// Adds a group, changes or deletes it.
+static void change_group(struct rig *rig, struct model *model)
+{
+	const unsigned group = (unsigned)rand() % GROUPS;
+	const enum cv_of_group_command command = (enum cv_of_group_command)(rand() % 3);
+	const bool there = model->groups[group] != 0;
+	uint32_t ports = 0, why = 0;
+	unsigned names = 0;
+
+	for (unsigned i = 0; i < NAMES; i++)
+		if (model->there[i] && rand() % 2 == 0) {
+			names |= 1u << i;
+			ports |= 1u << index_of(rig, i);
+		}
+	if (command == CV_OF_GROUP_ADD && there)
+		why = CV_OF_GROUP_EXISTS;
+	if (command == CV_OF_GROUP_MODIFY && !there)
+		why = CV_OF_UNKNOWN_GROUP;
+	if (command != CV_OF_GROUP_DELETE && names == 0)
+		why = CV_OF_BAD_BUCKET;
+	assert_int_equal(send_group_mod(rig, command, 1000 + group, ports), why);
+	if (command == CV_OF_GROUP_DELETE) {
+		model->groups[group] = 0;
+		forget_all_of(model, NAMES + group);
+	} else if (why == 0) {
+		model->groups[group] = names;
+	}
 }
 
 static struct flow_mod draw(const struct rig *rig, const struct model *model, unsigned *name)
@@ -357,6 +463,12 @@ static struct flow_mod draw(const struct rig *rig, const struct model *model, un
 		*name = (unsigned)rand() % NAMES;
 	while (!model->there[*name]);
 	mod.port = index_of(rig, *name) + 1;
+	for (unsigned i = 0; i < GROUPS && mod.command < CV_OF_DELETE; i++)
+		if (model->groups[i] != 0 && rand() % 4 == 0) {
+			*name = NAMES + i;
+			mod.group = 1000 + i;
+			mod.port = 0;
+		}
 	if (mod.match.kind != CV_SCID_NONE)
 		mod.match.id = (uint32_t)rand() % IDS;
 	if (mod.command != CV_OF_ADD && rand() % 3 == 0)
@@ -389,6 +501,9 @@ static void workers_find_what_was_set(void **state)
 			put_next_hop(rig, &model, 0);
 		else if (dice == 3 && model.there[0] && model.there[1])
 			remove_next_hop(rig, &model, 0);
+		run(rig);
+		if (dice >= 36)
+			change_group(rig, &model);
 		if (!model.there[0] && !model.there[1] && !model.there[2] && !model.there[3])
 			put_next_hop(rig, &model, 0);
 		run(rig);
@@ -448,12 +563,77 @@ static void entries_are_bounded(void **state)
 	free_rig(rig);
 }
 
+// Groups that are refused change nothing; what is asked about those that are there is whole.
+static void groups_are_refused_and_told(void **state)
+{
+	static const struct {
+		const char *description;
+		uint8_t at, byte; // of the message
+		uint32_t why;
+	} rows[] = {
+		{"a command that there is not", 9, 3, CV_OF_GROUP_COMMAND},
+		{"all, not select", 10, 0, CV_OF_GROUP_TYPE},
+		{"a reserved id", 12, 0xff, CV_OF_INVALID_GROUP},
+		{"a bucket of no bytes", 17, 0, CV_OF_BAD_BUCKET},
+		{"a bucket of more bytes than there are", 17, 40, CV_OF_BAD_BUCKET},
+		{"a weight of 0", 19, 0, CV_OF_BAD_WEIGHT},
+		{"a port that is watched", 23, 1, CV_OF_NO_WATCHING},
+		{"an action of no bytes", 35, 0, CV_OF_ACTION_LEN},
+		{"another action", 33, 22, CV_OF_ACTION_LEN},
+		{"a port that is no next hop", 39, 99, CV_OF_ACTION_OUT_PORT},
+		{"as it is", 0, CV_OF_VERSION, 0},
+		{"once more", 0, CV_OF_VERSION, CV_OF_GROUP_EXISTS},
+	};
+	static const uint8_t message[] = {CV_OF_VERSION, CV_OF_GROUP_MOD, 0, 48, 0, 0, 0, 1, 0, 0,
+		CV_OF_SELECT, 0, 0, 0, 1, 0, 0, 32, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+	struct rig *rig = make_rig();
+
+	for (size_t i = 0; i < RTE_DIM(rows); i++) {
+		uint8_t bytes[sizeof(message)];
+
+		print_message("  %s\n", rows[i].description);
+		memcpy(bytes, message, sizeof(message));
+		bytes[rows[i].at] = rows[i].byte;
+		if (rows[i].why == CV_OF_INVALID_GROUP)
+			memset(bytes + 12, 0xff, 4);
+		say(rig, bytes, sizeof(bytes));
+		assert_int_equal(read_answers(rig), rows[i].why);
+	}
+	for (uint32_t id = 1; id < CV_OF_GROUPS_MAX; id++)
+		assert_int_equal(send_group_mod(rig, CV_OF_GROUP_ADD, id, 1), 0);
+	assert_int_equal(send_group_mod(rig, CV_OF_GROUP_ADD, 9999, 1), CV_OF_OUT_OF_GROUPS);
+	for (uint8_t type = CV_OF_GROUP_STATS; type <= CV_OF_GROUP_FEATURES; type++) {
+		const uint8_t request[] = {CV_OF_VERSION, CV_OF_MULTIPART_REQUEST, 0, 24, 0, 0, 0,
+			2, 0, type, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xfc, 0, 0, 0, 0};
+		struct cv_of_session *session = rig->session;
+		size_t groups = 0;
+
+		say(rig, request, sizeof(request));
+		for (; session->out_from < session->out_to;
+			session->out_from += cv_of_get16(session->out + session->out_from + 2)) {
+			const uint8_t *at = session->out + session->out_from;
+
+			assert_int_equal(at[1], CV_OF_MULTIPART_REPLY);
+			assert_int_equal(at[9], type);
+			for (size_t i = 16; i < cv_of_get16(at + 2) && type < CV_OF_GROUP_FEATURES;
+				i += cv_of_get16(at + i))
+				groups++;
+		}
+		assert_int_equal(groups, type < CV_OF_GROUP_FEATURES ? CV_OF_GROUPS_MAX : 0);
+	}
+	assert_int_equal(send_group_mod(rig, CV_OF_GROUP_DELETE, CV_OF_ALL_GROUPS, 0), 0);
+	assert_int_equal(cv_of_group_find(&rig->of.entries, 1), -1);
+	free_rig(rig);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(workers_find_what_was_set),
 		cmocka_unit_test(entries_of_a_next_hop_go_with_it),
 		cmocka_unit_test(entries_are_bounded),
+		cmocka_unit_test(groups_are_refused_and_told),
 	};
 	int rc;
 

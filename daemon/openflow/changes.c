@@ -26,6 +26,7 @@ bool cv_of_is_selected(const struct cv_of_switch *of, const struct cv_of_change 
 	const struct cv_of_entry *entry)
 {
 	const struct cv_of_match match = cv_of_match_of(entry->key);
+	const struct cv_of_group *group;
 
 	if (selection->table != CV_OF_ALL_TABLES &&
 		of->node->ports[selection->table] != entry->key >> 26)
@@ -35,8 +36,12 @@ bool cv_of_is_selected(const struct cv_of_switch *of, const struct cv_of_change 
 		return false;
 	if (((entry->cookie ^ selection->cookie) & selection->cookie_mask) != 0)
 		return false;
-	return (selection->out_port == CV_OF_ANY || selection->out_port == entry->next_hop + 1u) &&
-	       selection->out_group == CV_OF_ANY;
+	group = cv_of_group_of(&of->entries, entry);
+	if (selection->out_port != CV_OF_ANY &&
+		(group != NULL || selection->out_port != entry->next_hop + 1u))
+		return false;
+	return selection->out_group == CV_OF_ANY ||
+	       (group != NULL && selection->out_group == group->id);
 }
 
 // The priority of the entry that decides for a key, -1 without.
@@ -131,6 +136,12 @@ static unsigned count_priorities(const struct cv_of_entries *entries, uint32_t k
 	return count;
 }
 
+// Of a next hop; a group needs none: its entries go with it.
+static uint16_t serial_of(const struct cv_of_switch *of, uint16_t next_hop)
+{
+	return next_hop < CV_NEXT_HOPS_MAX ? of->ports[next_hop].serial : 0;
+}
+
 static uint32_t add(struct cv_of_switch *of, const struct cv_of_change *change, uint16_t next_hop)
 {
 	struct cv_of_entries *entries = &of->entries;
@@ -139,7 +150,7 @@ static uint32_t add(struct cv_of_switch *of, const struct cv_of_change *change, 
 		.key = cv_of_key_in(of, change->table, &change->match),
 		.priority = change->priority,
 		.next_hop = next_hop,
-		.serial = of->ports[next_hop].serial,
+		.serial = serial_of(of, next_hop),
 		.cookie = change->cookie,
 		.since_ns = now,
 		.hard = change->hard,
@@ -170,7 +181,7 @@ static void modify_one(struct cv_of_switch *of, uint32_t number, uint16_t next_h
 	struct cv_of_entry *entry = &of->entries.all[number];
 
 	entry->next_hop = next_hop;
-	entry->serial = of->ports[next_hop].serial;
+	entry->serial = serial_of(of, next_hop);
 	follow(of, entry->key, best_priority(&of->entries, entry->key));
 }
 
@@ -310,8 +321,9 @@ uint32_t cv_of_change(struct cv_of_session *session, const uint8_t *message, siz
 void cv_of_go_on(struct cv_of_session *session)
 {
 	struct cv_of_work *work = &session->work;
-	const bool done = work->kind == CV_OF_DELETION ? cv_of_go_on_deleting(session, work)
-						       : cv_of_go_on_telling(session, work);
+	const bool done = work->kind == CV_OF_DELETION	 ? cv_of_go_on_deleting(session, work)
+			  : work->kind == CV_OF_TELL_GROUPS ? cv_of_go_on_groups(session, work)
+							    : cv_of_go_on_telling(session, work);
 
 	if (done)
 		work->kind = CV_OF_NO_WORK;

@@ -52,7 +52,9 @@ int cv_of_entries_init(struct cv_of_entries *entries, uint32_t max)
 	*entries = (struct cv_of_entries){.max = max, .free = CV_OF_NONE, .room = FIRST};
 	entries->all = malloc(FIRST * sizeof(*entries->all));
 	entries->due = malloc(SECONDS * sizeof(*entries->due));
-	if (entries->all == NULL || entries->due == NULL || !make_slots(entries, 11)) {
+	entries->groups = calloc(CV_OF_GROUPS_MAX, sizeof(*entries->groups));
+	if (entries->all == NULL || entries->due == NULL || entries->groups == NULL ||
+		!make_slots(entries, 11)) {
 		cv_of_entries_fini(entries);
 		return -ENOMEM;
 	}
@@ -65,6 +67,7 @@ void cv_of_entries_fini(struct cv_of_entries *entries)
 	free(entries->all);
 	free(entries->due);
 	free(entries->slots);
+	free(entries->groups);
 	*entries = (struct cv_of_entries){0};
 }
 

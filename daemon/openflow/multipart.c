@@ -7,15 +7,14 @@
 
 #include "daemon/openflow/session.h"
 
-#define BODY 16u // where a multipart message's body begins
+#define BODY CV_OF_BODY
 #define DESC_BYTES 1056u
 #define TABLE_BYTES 24u
 #define STATS_BYTES 112u // of a port
 #define FLOW_BYTES (48u + CV_OF_MATCH_BYTES + 24u) // an entry with its match and instruction
 #define PART_BYTES 32768u // of entries in an answer
 
-// Begins an answer with so many bytes in its body.
-static uint8_t *begin_part(
+uint8_t *cv_of_begin_part(
 	struct cv_of_session *session, uint32_t xid, unsigned type, size_t body_bytes)
 {
 	uint8_t *at = cv_of_reply(session, CV_OF_MULTIPART_REPLY, xid, BODY + body_bytes);
@@ -28,7 +27,7 @@ static uint8_t *begin_part(
 static void describe(struct cv_of_session *session, uint32_t xid)
 {
 	const struct cv_of_node *node = session->of->node;
-	uint8_t *at = begin_part(session, xid, CV_OF_DESC, DESC_BYTES);
+	uint8_t *at = cv_of_begin_part(session, xid, CV_OF_DESC, DESC_BYTES);
 
 	if (at == NULL)
 		return;
@@ -44,7 +43,7 @@ static void tell_tables(struct cv_of_session *session, uint32_t xid)
 {
 	const struct cv_of_switch *of = session->of;
 	const unsigned count = of->node->tables_count;
-	uint8_t *at = begin_part(session, xid, CV_OF_TABLE, (size_t)count * TABLE_BYTES);
+	uint8_t *at = cv_of_begin_part(session, xid, CV_OF_TABLE, (size_t)count * TABLE_BYTES);
 
 	for (unsigned i = 0; at != NULL && i < count; i++) {
 		uint8_t *table = at + BODY + (size_t)i * TABLE_BYTES;
@@ -71,12 +70,12 @@ static void tell_features(struct cv_of_session *session, uint32_t xid)
 {
 	enum { TABLE = 64 + 16 + 8 + 2 * 16 + 2 * 16 + 2 * 8 };
 	static const uint32_t instructions[] = {3u << 16 | 4, 4u << 16 | 4};
-	static const uint32_t actions[] = {0u << 16 | 4, 25u << 16 | 4};
+	static const uint32_t actions[] = {0u << 16 | 4, 22u << 16 | 4, 25u << 16 | 4};
 	static const uint32_t fields[] = {
 		CV_OF_OXM(CV_OF_OXM_VLAN, 2), CV_OF_OXM(CV_OF_OXM_TUNNEL, 8)};
 	const struct cv_of_switch *of = session->of;
 	const unsigned count = of->node->tables_count;
-	uint8_t *at = begin_part(session, xid, CV_OF_TABLE_FEATURES, (size_t)count * TABLE);
+	uint8_t *at = cv_of_begin_part(session, xid, CV_OF_TABLE_FEATURES, (size_t)count * TABLE);
 
 	for (unsigned i = 0; at != NULL && i < count; i++) {
 		uint8_t *table = at + BODY + (size_t)i * TABLE, *property = table + 64;
@@ -87,8 +86,8 @@ static void tell_features(struct cv_of_session *session, uint32_t xid)
 		cv_of_put32(table + 60, of->entries.max);
 		property = write_property(property, 0, instructions, 2);
 		property = write_property(property, 2, NULL, 0); // no next table
-		property = write_property(property, 4, actions, 2);
-		property = write_property(property, 6, actions, 2);
+		property = write_property(property, 4, actions, 3);
+		property = write_property(property, 6, actions, 3);
 		property = write_property(property, 8, fields, 2);
 		property = write_property(property, 10, fields, 2); // may be left out
 		property = write_property(property, 12, fields + 1, 1);
@@ -130,7 +129,7 @@ static unsigned count_ports(const struct cv_of_switch *of)
 static void describe_ports(struct cv_of_session *session, uint32_t xid)
 {
 	const struct cv_of_switch *of = session->of;
-	uint8_t *at = begin_part(session, xid, CV_OF_PORT_DESC, count_ports(of) * CV_OF_PORT_BYTES);
+	uint8_t *at = cv_of_begin_part(session, xid, CV_OF_PORT_DESC, count_ports(of) * CV_OF_PORT_BYTES);
 
 	if (at != NULL)
 		at += BODY;
@@ -163,7 +162,7 @@ static uint32_t tell_ports(
 		count += is_asked_for(of, number, i);
 	if (count == 0 && number != CV_OF_ANY)
 		return CV_OF_BAD_PORT;
-	at = begin_part(session, xid, CV_OF_PORT_STATS, (size_t)count * STATS_BYTES);
+	at = cv_of_begin_part(session, xid, CV_OF_PORT_STATS, (size_t)count * STATS_BYTES);
 	if (at != NULL)
 		at += BODY;
 	for (uint16_t i = 0; at != NULL && i < CV_NEXT_HOPS_MAX; i++) {
@@ -190,7 +189,7 @@ static uint32_t tell_sum(
 	for (uint32_t i = 0; i < of->entries.end; i++)
 		count += of->entries.all[i].there &&
 			 cv_of_is_selected(of, selection, &of->entries.all[i]);
-	at = begin_part(session, xid, CV_OF_AGGREGATE, 24);
+	at = cv_of_begin_part(session, xid, CV_OF_AGGREGATE, 24);
 	if (at != NULL) {
 		cv_of_put64(at + BODY, CV_OF_UNKNOWN_COUNT);
 		cv_of_put64(at + BODY + 8, CV_OF_UNKNOWN_COUNT);
@@ -230,6 +229,10 @@ uint32_t cv_of_multipart(struct cv_of_session *session, const uint8_t *message, 
 			return CV_OF_FEATURES_FIXED;
 		tell_features(session, xid);
 		return 0;
+	case CV_OF_GROUP_STATS:
+	case CV_OF_GROUP_DESC:
+	case CV_OF_GROUP_FEATURES:
+		return cv_of_tell_groups(session, xid, type, body, length);
 	case CV_OF_FLOW:
 	case CV_OF_AGGREGATE:
 		why = cv_of_parse_selection(body, length, &selection);
@@ -245,6 +248,26 @@ uint32_t cv_of_multipart(struct cv_of_session *session, const uint8_t *message, 
 	default:
 		return CV_OF_BAD_MULTIPART;
 	}
+}
+
+// Writes what an entry does, one action that is applied; how many bytes.
+static size_t write_instruction(
+	uint8_t *at, const struct cv_of_entries *entries, const struct cv_of_entry *entry)
+{
+	const struct cv_of_group *group = cv_of_group_of(entries, entry);
+	const size_t bytes = group != NULL ? 16 : 24;
+
+	cv_of_put16(at, 4);
+	cv_of_put16(at + 2, (uint16_t)bytes);
+	cv_of_put16(at + 10, (uint16_t)(bytes - 8));
+	if (group != NULL) {
+		cv_of_put16(at + 8, 22);
+		cv_of_put32(at + 12, group->id);
+		return bytes;
+	}
+	cv_of_put32(at + 12, entry->next_hop + 1u);
+	cv_of_put16(at + 16, UINT16_MAX); // no limit to the bytes for a controller
+	return bytes;
 }
 
 // Writes an entry; how many bytes.
@@ -267,12 +290,7 @@ static size_t write_entry(uint8_t *at, const struct cv_of_switch *of,
 	cv_of_put64(at + 32, CV_OF_UNKNOWN_COUNT);
 	cv_of_put64(at + 40, CV_OF_UNKNOWN_COUNT);
 	bytes += cv_of_write_match(at + bytes, &match);
-	cv_of_put16(at + bytes, 4); // apply: one action, output
-	cv_of_put16(at + bytes + 2, 24);
-	cv_of_put16(at + bytes + 10, 16);
-	cv_of_put32(at + bytes + 12, entry->next_hop + 1u);
-	cv_of_put16(at + bytes + 16, UINT16_MAX); // no limit to the bytes for a controller
-	bytes += 24;
+	bytes += write_instruction(at + bytes, &of->entries, entry);
 	cv_of_put16(at, (uint16_t)bytes);
 	return bytes;
 }
@@ -331,7 +349,7 @@ bool cv_of_go_on_telling(struct cv_of_session *session, struct cv_of_work *work)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	part.now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	last = fill(&part, work);
-	at = begin_part(session, work->xid, CV_OF_FLOW, part.used);
+	at = cv_of_begin_part(session, work->xid, CV_OF_FLOW, part.used);
 	if (at == NULL)
 		return true;
 	cv_of_put16(at + 10, last ? 0 : CV_OF_MORE);

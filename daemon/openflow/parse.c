@@ -12,7 +12,10 @@
 #define LAST_INSTRUCTION 6u
 #define EXPERIMENTER 0xffffu // an instruction or action
 #define OUTPUT 0u // actions
+#define GROUP 22u
 #define SET_FIELD 25u
+#define GROUP_MOD_BYTES 16u // before the buckets
+#define BUCKET_BYTES 16u // before the actions
 #define OUTPUT_BYTES 16u
 #define SET_TUNNEL_BYTES 16u // with the tunnel id
 #define NFI_MAX 0xffffu
@@ -106,7 +109,12 @@ static uint32_t parse_action(
 			return CV_OF_SET_LEN;
 		if (cv_of_get64(at + 8) > NFI_MAX)
 			return CV_OF_SET_ARGUMENT;
-		*to = (struct cv_of_to){true, cv_of_get32(at + 12)};
+		*to = (struct cv_of_to){CV_OF_BY_NFI, cv_of_get32(at + 12)};
+		break;
+	case GROUP:
+		if (bytes != 8)
+			return CV_OF_ACTION_LEN;
+		*to = (struct cv_of_to){CV_OF_BY_GROUP, cv_of_get32(at + 4)};
 		break;
 	case EXPERIMENTER:
 		return CV_OF_ACTION_EXPERIMENTER;
@@ -210,6 +218,67 @@ uint32_t cv_of_parse_change(const uint8_t *message, size_t length, struct cv_of_
 		return CV_OF_BAD_TIMEOUT; // entries' packets are not counted
 	return parse_instructions(
 		message + FLOW_MOD_BYTES + used, length - FLOW_MOD_BYTES - used, &change->to);
+}
+
+static uint32_t parse_bucket(
+	const uint8_t *at, size_t bytes, struct cv_of_to *to, uint16_t *weight)
+{
+	unsigned actions = 0;
+	const uint32_t refused =
+		parse_actions(at + BUCKET_BYTES, bytes - BUCKET_BYTES, to, &actions);
+
+	*weight = cv_of_get16(at + 2);
+	if (refused != 0)
+		return refused;
+	if (cv_of_get32(at + 4) != CV_OF_ANY || cv_of_get32(at + 8) != CV_OF_ANY)
+		return CV_OF_NO_WATCHING;
+	if (actions == 0)
+		return CV_OF_BAD_BUCKET; // its packets would be dropped
+	if (to->by == CV_OF_BY_GROUP)
+		return CV_OF_CHAINED_GROUP;
+	return *weight > 0 ? 0 : CV_OF_BAD_WEIGHT;
+}
+
+uint32_t cv_of_parse_group(
+	const uint8_t *message, size_t length, struct cv_of_group_change *change)
+{
+	const uint8_t *at = message + GROUP_MOD_BYTES;
+
+	if (length < GROUP_MOD_BYTES)
+		return CV_OF_BAD_LEN;
+	change->command = cv_of_get16(message + 8);
+	change->id = cv_of_get32(message + 12);
+	change->buckets_count = 0;
+	if (change->command > CV_OF_GROUP_DELETE)
+		return CV_OF_GROUP_COMMAND;
+	if (change->command == CV_OF_GROUP_DELETE)
+		return 0;
+	if (change->id > CV_OF_GROUP_ID_MAX)
+		return CV_OF_INVALID_GROUP;
+	if (message[10] != CV_OF_SELECT)
+		return CV_OF_GROUP_TYPE;
+	length -= GROUP_MOD_BYTES;
+	while (length > 0) {
+		const unsigned i = change->buckets_count;
+		size_t bytes;
+		uint32_t refused;
+
+		if (length < BUCKET_BYTES)
+			return CV_OF_BAD_BUCKET;
+		bytes = cv_of_get16(at);
+		if (bytes < BUCKET_BYTES || bytes % 8 != 0 || bytes > length)
+			return CV_OF_BAD_BUCKET;
+		if (i == CV_SPREAD_MEMBERS_MAX)
+			return CV_OF_OUT_OF_BUCKETS;
+		refused = parse_bucket(at, bytes, &change->buckets[i].to, &change->buckets[i].weight);
+		if (refused != 0)
+			return refused;
+		change->buckets_count++;
+		at += bytes;
+		length -= bytes;
+	}
+	// Packets of a group without a bucket would be dropped.
+	return change->buckets_count > 0 ? 0 : CV_OF_BAD_BUCKET;
 }
 
 uint32_t cv_of_parse_selection(const uint8_t *body, size_t length, struct cv_of_change *selection)

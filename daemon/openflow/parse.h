@@ -19,10 +19,21 @@ struct cv_of_match {
 	uint32_t id;
 };
 
-// Where packets are to go: a next hop by its number, or the one that has an NFI-ID.
+// Where packets are to go: a next hop by its number, the one that has an NFI-ID, or those of a group.
 struct cv_of_to {
-	bool by_nfi;
-	uint32_t number; // of an OpenFlow port, or the NFI-ID
+	enum { CV_OF_BY_PORT, CV_OF_BY_NFI, CV_OF_BY_GROUP } by;
+	uint32_t number; // of an OpenFlow port, the NFI-ID, or the group's id
+};
+
+// A GROUP_MOD.
+struct cv_of_group_change {
+	uint16_t command; // enum cv_of_group_command
+	uint16_t buckets_count;
+	uint32_t id;
+	struct {
+		struct cv_of_to to; // not a group
+		uint16_t weight;
+	} buckets[CV_SPREAD_MEMBERS_MAX];
 };
 
 // A FLOW_MOD, and of it what selects entries: so do requests of statistics.
@@ -38,6 +49,10 @@ struct cv_of_change {
 
 // length: of the whole message, whose header has been looked at. 0, or why it is refused.
 uint32_t cv_of_parse_change(const uint8_t *message, size_t length, struct cv_of_change *change);
+
+// The same for GROUP_MOD. What is deleted has no buckets that count.
+uint32_t cv_of_parse_group(
+	const uint8_t *message, size_t length, struct cv_of_group_change *change);
 
 // The body of a request for flows or their sum. 0, or why it is refused.
 uint32_t cv_of_parse_selection(const uint8_t *body, size_t length, struct cv_of_change *selection);

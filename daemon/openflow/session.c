@@ -135,7 +135,7 @@ static void tell_features(struct cv_of_session *session, uint32_t xid)
 		return;
 	cv_of_put64(at + 8, node->datapath_id);
 	at[20] = (uint8_t)node->tables_count; // no buffers for packets before it
-	cv_of_put32(at + 24, 7); // statistics of flows, tables and ports
+	cv_of_put32(at + 24, 15); // statistics of flows, tables, ports and groups
 }
 
 static void echo(struct cv_of_session *session, const uint8_t *message, size_t length)
@@ -224,15 +224,15 @@ static void barrier(struct cv_of_session *session, uint32_t xid)
 	cv_of_reply(session, CV_OF_BARRIER_REPLY, xid, CV_OF_HEADER);
 }
 
-// Groups and meters: there are none, so that removing them is done.
-static uint32_t remove_none(
-	const struct cv_of_session *session, const uint8_t *message, size_t length, uint32_t why)
+// Meters: there are none, so that removing them is done.
+static uint32_t remove_meter(
+	const struct cv_of_session *session, const uint8_t *message, size_t length)
 {
 	if (length < 16)
 		return CV_OF_BAD_LEN;
 	if (session->role == CV_OF_SLAVE)
 		return CV_OF_IS_SLAVE;
-	return cv_of_get16(message + 8) == 2 ? 0 : why; // OFPGC_DELETE, OFPMC_DELETE
+	return cv_of_get16(message + 8) == 2 ? 0 : CV_OF_OUT_OF_METERS; // OFPMC_DELETE
 }
 
 // Carries out a message, or says why not.
@@ -259,9 +259,9 @@ static uint32_t handle(struct cv_of_session *session, const uint8_t *message, si
 	case CV_OF_FLOW_MOD:
 		return cv_of_change(session, message, length);
 	case CV_OF_GROUP_MOD:
-		return remove_none(session, message, length, CV_OF_OUT_OF_GROUPS);
+		return cv_of_change_group(session, message, length);
 	case CV_OF_METER_MOD:
-		return remove_none(session, message, length, CV_OF_OUT_OF_METERS);
+		return remove_meter(session, message, length);
 	case CV_OF_MULTIPART_REQUEST:
 		return cv_of_multipart(session, message, length);
 	case CV_OF_BARRIER_REQUEST:

@@ -20,7 +20,8 @@
 
 // What takes several answers, and goes on when there is room: statistics, entries that are deleted.
 struct cv_of_work {
-	enum { CV_OF_NO_WORK, CV_OF_STATISTICS, CV_OF_DELETION } kind;
+	enum { CV_OF_NO_WORK, CV_OF_STATISTICS, CV_OF_DELETION, CV_OF_TELL_GROUPS } kind;
+	uint16_t type; // of statistics of groups: enum cv_of_multipart
 	struct cv_of_change selection;
 	uint32_t xid;
 	unsigned table; // where it goes on
@@ -69,12 +70,32 @@ void cv_of_refuse(
 // FLOW_MOD: carries it out or says why not. What is left of it is the session's work.
 uint32_t cv_of_change(struct cv_of_session *session, const uint8_t *message, size_t length);
 
+// GROUP_MOD: carries it out or says why not.
+uint32_t cv_of_change_group(struct cv_of_session *session, const uint8_t *message, size_t length);
+
+// The index of a group; -1: there is none of that id.
+int cv_of_group_find(const struct cv_of_entries *entries, uint32_t id);
+
+// A next hop is gone: so are its buckets, and a group that has no other with its entries.
+void cv_of_groups_forget(struct cv_of_switch *of, uint16_t next_hop);
+
+// What is asked about groups: 0, or why not. The answer may be work.
+uint32_t cv_of_tell_groups(struct cv_of_session *session, uint32_t xid, unsigned type,
+	const uint8_t *body, size_t length);
+
+// Begins an answer to OFPT_MULTIPART_REQUEST with so many bytes in its body, which begins at
+// CV_OF_BODY. NULL: there is no room.
+#define CV_OF_BODY 16u
+uint8_t *cv_of_begin_part(
+	struct cv_of_session *session, uint32_t xid, unsigned type, size_t body_bytes);
+
 // OFPT_MULTIPART_REQUEST: answers it, says why not, or leaves work.
 uint32_t cv_of_multipart(struct cv_of_session *session, const uint8_t *message, size_t length);
 
 // Goes on with the work, as far as there is room.
 void cv_of_go_on(struct cv_of_session *session);
 bool cv_of_go_on_deleting(struct cv_of_session *session, struct cv_of_work *work); // false: no room
+bool cv_of_go_on_groups(struct cv_of_session *session, struct cv_of_work *work);
 bool cv_of_go_on_telling(struct cv_of_session *session, struct cv_of_work *work);
 
 // Whether an entry is one of those that a change or a request selects.

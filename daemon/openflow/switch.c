@@ -24,7 +24,15 @@ uint32_t cv_of_switch_resolve(
 {
 	unsigned count = 0;
 
-	if (!to->by_nfi) {
+	if (to->by == CV_OF_BY_GROUP) {
+		const int group = cv_of_group_find(&of->entries, to->number);
+
+		if (group < 0)
+			return CV_OF_ACTION_OUT_GROUP;
+		*next_hop = (uint16_t)(CV_NEXT_HOP_GROUP + group);
+		return 0;
+	}
+	if (to->by == CV_OF_BY_PORT) {
 		if (to->number < 1 || to->number > CV_NEXT_HOPS_MAX ||
 			of->ports[to->number - 1].name[0] == '\0')
 			return CV_OF_ACTION_OUT_PORT;
@@ -39,11 +47,11 @@ uint32_t cv_of_switch_resolve(
 	return count == 1 ? 0 : CV_OF_SET_ARGUMENT;
 }
 
-static void remove_entries_of(struct cv_of_switch *of, uint16_t next_hop)
+void cv_of_switch_remove(struct cv_of_switch *of, uint16_t next_hop, enum cv_of_removed why)
 {
 	for (uint32_t i = 0; i < of->entries.end; i++)
 		if (of->entries.all[i].there && of->entries.all[i].next_hop == next_hop)
-			cv_of_remove(of, i, CV_OF_REMOVED_DELETE);
+			cv_of_remove(of, i, why);
 }
 
 static void tell_all(
@@ -66,7 +74,8 @@ static void look_at_port(struct cv_of_switch *of, uint16_t next_hop)
 	of->ports[next_hop] = now;
 	if (was && (!is || now.serial != before.serial)) {
 		tell_all(of, PORT_GONE, next_hop, &before);
-		remove_entries_of(of, next_hop);
+		cv_of_switch_remove(of, next_hop, CV_OF_REMOVED_DELETE);
+		cv_of_groups_forget(of, next_hop);
 	}
 	if (is && (!was || now.serial != before.serial))
 		tell_all(of, PORT_ADDED, next_hop, &now);

@@ -386,7 +386,7 @@ static uint16_t choice_of(const struct cv_next_hop_table *table, const struct cv
 		return 0;
 	cv_next_hop_find(table, &key, &next_hop, 1);
 	spread = cv_next_hop_spread_at(table, next_hop);
-	return spread != NULL ? spread->members_count : 0;
+	return spread != NULL ? spread->group.members_count : 0;
 }
 
 void cv_trace_next_hops(const struct cv_next_hop_table *table, const struct cv_burst *burst,

@@ -260,8 +260,8 @@ static struct cv_spread *spread_of_set(
 
 		if (!has_member(set, i))
 			continue;
-		spread->by_addresses |= member->by_addresses;
-		spread->members[spread->members_count++] = (struct cv_spread_member){
+		spread->group.by_addresses |= member->by_addresses;
+		spread->group.members[spread->group.members_count++] = (struct cv_spread_member){
 			.next_hop = i, .weight = member->weight > 0 ? member->weight : 1};
 	}
 	return spread;
@@ -271,8 +271,8 @@ static struct cv_spread *spread_of_set(
 static bool fill(const struct cv_next_hop_table *table, struct cv_spread *spread,
 	struct cv_spread_ranks **ranks)
 {
-	for (unsigned i = 0; i < spread->members_count; i++) {
-		const uint16_t next_hop = spread->members[i].next_hop;
+	for (unsigned i = 0; i < spread->group.members_count; i++) {
+		const uint16_t next_hop = spread->group.members[i].next_hop;
 
 		if (ranks[next_hop] != NULL)
 			continue;
@@ -314,15 +314,15 @@ static bool take_spreads(struct cv_next_hop_table *table, const struct cv_next_h
 {
 	table->hash_key = spec->hash_key;
 	for (unsigned i = 0; i < spec->groups_count; i++) {
-		struct cv_spread *group;
+		struct cv_spread *spread;
 
 		if (spec->groups[i].members_count == 0)
 			continue;
-		group = malloc(sizeof(*group));
-		table->spreads[CV_NEXT_HOP_SETS_MAX + i] = group;
-		if (group == NULL)
+		spread = malloc(sizeof(*spread));
+		table->spreads[CV_NEXT_HOP_SETS_MAX + i] = spread;
+		if (spread == NULL)
 			return false;
-		*group = spec->groups[i];
+		spread->group = spec->groups[i];
 	}
 	if (spec->like == NULL || spec->like->sets == NULL)
 		return true;
@@ -504,7 +504,7 @@ CV_HOT void cv_next_hop_choose(const struct cv_next_hop_table *table, const stru
 			continue;
 		spread = table->spreads[next_hop[i] - CV_NEXT_HOP_SPREAD];
 		next_hop[i] = cv_spread_choose(spread,
-			cv_symmetric_hash(&views[i], table->hash_key, spread->by_addresses));
+			cv_symmetric_hash(&views[i], table->hash_key, spread->group.by_addresses));
 	}
 }
 

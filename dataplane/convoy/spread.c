@@ -34,9 +34,9 @@ void cv_spread_fill(struct cv_spread *spread, struct cv_spread_ranks *const *ran
 {
 	float least[CV_SPREAD_BUCKETS];
 
-	for (unsigned m = 0; m < spread->members_count; m++) {
-		const uint16_t next_hop = spread->members[m].next_hop;
-		const float weight = (float)spread->members[m].weight;
+	for (unsigned m = 0; m < spread->group.members_count; m++) {
+		const uint16_t next_hop = spread->group.members[m].next_hop;
+		const float weight = (float)spread->group.members[m].weight;
 		const float *of = ranks[next_hop]->of;
 
 		for (unsigned i = 0; i < CV_SPREAD_BUCKETS; i++) {

@@ -16,17 +16,22 @@
 
 #define CV_SPREAD_BUCKETS 4096u
 #define CV_SPREAD_MEMBERS_MAX 64u
-#define CV_SPREAD_WEIGHT_MAX 256u
+#define CV_SPREAD_WEIGHT_MAX 256u // of a plan; a controller may say more
 
 struct cv_spread_member {
 	uint16_t next_hop; // index < 256
-	uint16_t weight; // 1 to CV_SPREAD_WEIGHT_MAX
+	uint16_t weight; // 1 or more
 };
 
-struct cv_spread {
+// Next hops that share flows.
+struct cv_spread_group {
 	uint16_t members_count;
 	bool by_addresses; // packets between two addresses are not told apart
 	struct cv_spread_member members[CV_SPREAD_MEMBERS_MAX];
+};
+
+struct cv_spread {
+	struct cv_spread_group group;
 	uint8_t bucket[CV_SPREAD_BUCKETS]; // next hops
 };
 

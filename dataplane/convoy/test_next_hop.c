@@ -172,7 +172,7 @@ static void a_port_may_be_spread(void **state)
 	const uint16_t both = cv_next_hop_of_key(table, REST);
 
 	assert_non_null(cv_next_hop_spread_at(table, both));
-	assert_int_equal(cv_next_hop_spread_at(table, both)->members_count, 2);
+	assert_int_equal(cv_next_hop_spread_at(table, both)->group.members_count, 2);
 	assert_null(cv_next_hop_spread_at(table, 0));
 	assert_int_equal(cv_next_hop_of_port(table, 1), CV_NEXT_HOP_NONE);
 	assert_true(cv_next_hop_of_port_exists(table, 1));
@@ -196,9 +196,9 @@ static void sets_keep_their_number(void **state)
 		{VLAN5 + 1, 0}, {VLAN5 + 1, 1}, {VLAN5, 2}, {VLAN5, 3}, {VLAN5, 1}};
 	struct cv_next_hop_table *own = cv_next_hop_table_make(next_hops, 4, entries, 5, 0, NULL);
 	const uint16_t set = cv_next_hop_of_key(own, VLAN5);
-	struct cv_spread group = {.members_count = 1, .members = {{.next_hop = 3, .weight = 1}}};
+	struct cv_spread_group group = {.members_count = 1, .members = {{.next_hop = 3, .weight = 1}}};
 	const struct cv_next_hop_entry other = {VLAN5 + 7, CV_NEXT_HOP_GROUP + 1};
-	const struct cv_spread groups[] = {{0}, group};
+	const struct cv_spread_group groups[] = {{0}, group};
 	const struct cv_next_hop_spec spec = {.next_hops = next_hops,
 		.next_hops_count = 4,
 		.entries = &other,

@@ -38,8 +38,8 @@ static int free_ranks(void **state)
 
 static void fill(struct cv_spread *spread, const struct cv_spread_member *members, unsigned count)
 {
-	*spread = (struct cv_spread){.members_count = (uint16_t)count};
-	memcpy(spread->members, members, count * sizeof(*members));
+	*spread = (struct cv_spread){.group.members_count = (uint16_t)count};
+	memcpy(spread->group.members, members, count * sizeof(*members));
 	cv_spread_fill(spread, ranks);
 }
 

@@ -113,11 +113,85 @@ def test_others(ofctl_at: Ofctl) -> None:
     assert "1(b): addr:02:00:00:00:00:0b" in ofctl_at("show")
     assert 'table 1 ("in")' in ofctl_at("dump-table-features")
     assert "Manufacturer: Convoy" in ofctl_at("dump-desc")
-    assert "OFPBRC_BAD_STAT" in ofctl_at("dump-groups")
-    assert "OFPGMFC_OUT_OF_GROUPS" in ofctl_at("add-group", "group_id=1,type=all")
+    assert "OFPBRC_BAD_STAT" in ofctl_at("queue-stats")
     assert ofctl_at("del-groups") == ""
     assert "OFPBRC_BAD_TYPE" in ofctl_at("mod-port", "1", "down")
     assert "bytes from" in ofctl_at("ping")
+
+
+BOTH = "group_id=1,type=select,bucket=weight:3,output:1,bucket=actions=set_field:8->tun_id"
+ONE = "group_id=1,type=select,bucket=output:2"
+
+
+def test_groups(ofctl_at: Ofctl) -> None:
+    def groups() -> list[str]:
+        return [line.strip() for line in ofctl_at("dump-groups").splitlines()[1:]]
+
+    assert ofctl_at("add-group", BOTH) == ""
+    assert groups() == [
+        "group_id=1,type=select,bucket=weight:3,actions=output:1,bucket=actions=output:2"
+    ]
+    assert ofctl_at("add-flow", "dl_vlan=100,actions=group:1") == ""
+    assert ofctl_at("add-flow", "dl_vlan=101,actions=output:1") == ""
+    assert ofctl_at.flows() == ["dl_vlan=100 actions=group:1", "dl_vlan=101 actions=output:1"]
+    assert "flow_count=1" in ofctl_at("dump-aggregate", "out_group=1")
+    assert "ref_count=1,packet_count=18446744073709551615" in ofctl_at("dump-group-stats")
+    assert "group_id=1," in ofctl_at("dump-group-stats", "group_id=1")
+    assert "group_id" not in ofctl_at("dump-group-stats", "group_id=2")
+    features = ofctl_at("dump-group-features")
+    assert "Types:  0x2" in features
+    assert "max_groups=0x100" in features
+    assert ofctl_at("mod-group", ONE) == ""
+    assert groups() == ["group_id=1,type=select,bucket=actions=output:2"]
+    assert ofctl_at("del-groups", "group_id=1") == ""
+    assert groups() == []
+    assert ofctl_at.flows() == ["dl_vlan=101 actions=output:1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("group_id=1,type=all,bucket=output:1", "OFPGMFC_BAD_TYPE"),
+        ("group_id=1,type=ff,bucket=watch_port:1,output:1", "OFPGMFC_BAD_TYPE"),
+        ("group_id=1,type=select", "OFPGMFC_BAD_BUCKET"),
+        ("group_id=1,type=select,bucket=weight:0,output:1", "OFPGMFC_WEIGHT_UNSUPPORTED"),
+        ("group_id=1,type=select,bucket=output:1,bucket=output:1", "OFPGMFC_BAD_BUCKET"),
+        ("group_id=1,type=select,bucket=output:9", "OFPBAC_BAD_OUT_PORT"),
+        ("group_id=1,type=select,bucket=group:2", "OFPGMFC_CHAINING_UNSUPPORTED"),
+        ("group_id=1,type=select,bucket=output:1,output:2", "OFPBAC_TOO_MANY"),
+    ],
+)
+def test_groups_refused(ofctl_at: Ofctl, words: str, error: str) -> None:
+    assert error in ofctl_at("add-group", words)
+    assert "OFPGMFC_UNKNOWN_GROUP" in ofctl_at("mod-group", ONE)
+    assert "OFPBAC_BAD_OUT_GROUP" in ofctl_at("add-flow", "dl_vlan=1,actions=group:1")
+
+
+def test_packets_go_where_groups_say(node: Node, ofctl_at: Ofctl) -> None:
+    """All packets are of one flow: whatever the weights, it goes to one of the group's."""
+    with Client(node.running.control) as client:
+
+        def packets(name: str) -> int:
+            return int(client.next_hops()[name]["packets"])
+
+        wait_for(lambda: packets("b") > 1000, 20, "packets to b")
+        assert ofctl_at("add-group", ONE) == ""
+        assert ofctl_at("add-flow", "actions=group:1") == ""
+        wait_for(lambda: packets("c") > 1000, 20, "packets to c")
+        assert ofctl_at("mod-group", ONE.replace("output:2", "output:1")) == ""
+        before = (packets("b"), packets("c"))
+        wait_for(lambda: packets("b") > before[0] + 1000, 20, "packets to b")
+        assert packets("c") == before[1]
+        assert ofctl_at("mod-group", BOTH) == ""
+        then = packets("b") + packets("c")
+        wait_for(lambda: packets("b") + packets("c") > then + 1000, 20, "packets to either")
+        client.remove_next_hop("b")
+        wait_for(lambda: "output:1" not in ofctl_at("dump-groups"), 20, "its bucket to go")
+        assert ofctl_at.flows() == ["actions=group:1"]
+        before = (0, packets("c"))
+        wait_for(lambda: packets("c") > before[1] + 1000, 20, "packets to c")
+        client.remove_next_hop("c")
+        wait_for(lambda: ofctl_at.flows() == [], 20, "the entry to go with its group")
 
 
 def test_a_thousand_at_once(ofctl_at: Ofctl, tmp_path: Path) -> None:
