@@ -86,7 +86,7 @@ REFUSED = Metric(
 BY_NFI = Metric(
     Kind.COUNTER,
     "convoy_port_nfi_convoys",
-    "Received convoys to an NFI-ID that a chain matches.",
+    "Received convoys to a network-function instance (NFI-ID) that a chain matches.",
     ("port", "nfi"),
 )
 NEXT_HOP_INFO = Metric(

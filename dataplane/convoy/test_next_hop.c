@@ -143,7 +143,7 @@ static void spreads_flows(void **state)
 	struct cv_next_hop_table *table =
 		cv_next_hop_table_make(next_hops, 4, entries, 4, 0, NULL);
 	unsigned flows[4] = {0};
-	uint16_t found[2];
+	uint16_t other[2];
 
 	assert_non_null(table);
 	assert_true(cv_next_hop_spreads(table));
@@ -156,9 +156,9 @@ static void spreads_flows(void **state)
 		flows[next_hop]++;
 	}
 	assert_in_range(flows[0], FLOWS / 4 - 80, FLOWS / 4 + 80);
-	cv_next_hop_find(table, others, found, 2);
-	assert_int_equal(found[0], 2);
-	assert_int_equal(found[1], 3);
+	cv_next_hop_find(table, others, other, 2);
+	assert_int_equal(other[0], 2);
+	assert_int_equal(other[1], 3);
 	cv_next_hop_table_free(table);
 }
 
