@@ -363,6 +363,17 @@ static int await_start(const struct giving *it)
 	return rc == -ETIMEDOUT ? 0 : rc;
 }
 
+// Returns the bytes of the message.
+static size_t tell_hash_key(const struct cv_node *node, struct cv_handover_frozen *frozen)
+{
+	const struct cv_next_hop_set *set = node->next_hop_set;
+
+	if (set == NULL || !cv_next_hop_spreads(set->table.table))
+		return CV_HANDOVER_FROZEN_LEAST;
+	frozen->hash_key = set->hash_key;
+	return sizeof(*frozen);
+}
+
 // From here to the other one's start no packet moves.
 static int change_over(struct giving *it)
 {
@@ -375,7 +386,7 @@ static int change_over(struct giving *it)
 	rc = freeze_ports(it);
 	if (rc == 0)
 		rc = explained(it, cv_handover_send(it->fd, &message, CV_HANDOVER_FROZEN,
-					   sizeof(message.frozen)));
+					   tell_hash_key(it->node, &message.frozen)));
 	if (rc == 0)
 		rc = await_ready(it, FROZEN_MS);
 	if (rc == 0)

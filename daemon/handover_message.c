@@ -22,7 +22,7 @@ static const struct rule {
 		CV_SOCKET_FDS_MAX},
 	[CV_HANDOVER_PREPARED] = {"PREPARED", 0, 0, 0},
 	[CV_HANDOVER_READY] = {"READY", 0, 0, 0},
-	[CV_HANDOVER_FROZEN] = {"FROZEN", sizeof(struct cv_handover_frozen),
+	[CV_HANDOVER_FROZEN] = {"FROZEN", CV_HANDOVER_FROZEN_LEAST,
 		sizeof(struct cv_handover_frozen), 0},
 	[CV_HANDOVER_COMMIT] = {"COMMIT", 0, 0, 0},
 	[CV_HANDOVER_STARTED] = {"STARTED", 0, 0, 0},
@@ -54,6 +54,9 @@ static bool is_right(const struct cv_handover_message *message)
 		       message->hello.pid > 0;
 	case CV_HANDOVER_PORT:
 		return message->port.zero == 0;
+	case CV_HANDOVER_FROZEN:
+		return message->header.bytes == CV_HANDOVER_FROZEN_LEAST ||
+		       message->header.bytes == sizeof(message->frozen);
 	case CV_HANDOVER_CARRIED:
 		return message->carried.zero == 0 && message->carried.has_state <= 1 &&
 		       message->fds.count == 3 + 2 * message->carried.has_state &&

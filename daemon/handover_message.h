@@ -25,6 +25,7 @@
 #ifndef CV_HANDOVER_MESSAGE_H
 #define CV_HANDOVER_MESSAGE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "packet/error.h"
@@ -77,9 +78,13 @@ struct cv_handover_kept {
 	uint64_t layout;
 };
 
+// Who has no SC-ID with several next hops, or is of a version that has none, leaves out the last.
 struct cv_handover_frozen {
 	uint64_t at_ns; // CLOCK_MONOTONIC
+	uint64_t hash_key; // by which flows choose a next hop
 };
+
+#define CV_HANDOVER_FROZEN_LEAST offsetof(struct cv_handover_frozen, hash_key)
 
 // With descriptors: a memfd with a JSON object (CV_HANDOVER_JSON_MAX), standard output, standard error;
 // and, where there is a state folder, its two files.

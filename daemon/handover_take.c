@@ -401,6 +401,8 @@ int cv_handover_take_over(struct cv_node *node, int fd, struct cv_error *error)
 		rc = take_until(node, fd, CV_HANDOVER_FROZEN, &message, error);
 	if (rc == 0) {
 		frozen_ns = message.frozen.at_ns;
+		if (node->next_hop_set != NULL && message.header.bytes == sizeof(message.frozen))
+			cv_next_hop_set_rekey(node->next_hop_set, message.frozen.hash_key);
 		rc = check_ports(node, error);
 	}
 	if (rc == 0)

@@ -414,6 +414,14 @@ int cv_next_hop_set_remove(struct cv_next_hop_set *set, const char *name, struct
 	return change(set, index, &none, error);
 }
 
+void cv_next_hop_set_rekey(struct cv_next_hop_set *set, uint64_t hash_key)
+{
+	set->hash_key = hash_key;
+	cv_next_hop_table_rekey(set->table.table, hash_key);
+	if (set->own != NULL)
+		cv_next_hop_table_rekey(set->own, hash_key);
+}
+
 // Where a next hop of another plan goes: -1: there is no room.
 static int place_for(
 	const struct cv_next_hop_set *set, const struct cv_next_hop_set *next, const char *name)

@@ -56,6 +56,9 @@ void cv_next_hop_set_exchange(struct cv_next_hop_set *set, struct cv_next_hop_se
 // Of one that was prepared. NULL is allowed.
 void cv_next_hop_set_discard(struct cv_next_hop_set *next);
 
+// Tells flows apart as another process did, which this one takes over from. No worker runs yet.
+void cv_next_hop_set_rekey(struct cv_next_hop_set *set, uint64_t hash_key);
+
 // Removes a next hop: its packets go to their port's next hop for everything else, or leave as they
 // are. Its index, or -ENOENT with error set.
 int cv_next_hop_set_remove(struct cv_next_hop_set *set, const char *name, struct cv_error *error);

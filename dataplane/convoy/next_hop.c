@@ -489,6 +489,11 @@ CV_HOT void cv_next_hop_find(
 	}
 }
 
+void cv_next_hop_table_rekey(struct cv_next_hop_table *table, uint64_t hash_key)
+{
+	table->hash_key = hash_key;
+}
+
 bool cv_next_hop_spreads(const struct cv_next_hop_table *table)
 {
 	return table->spreads_exist;

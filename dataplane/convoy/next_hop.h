@@ -119,6 +119,9 @@ bool cv_next_hop_takes(const struct cv_next_hop_table *table, rte_be16_t udp_por
 void cv_next_hop_find(
 	const struct cv_next_hop_table *table, const uint32_t *key, uint16_t *next_hop, uint16_t n);
 
+// Gives a table that nobody reads yet another secret.
+void cv_next_hop_table_rekey(struct cv_next_hop_table *table, uint64_t hash_key);
+
 // Whether keys of the table have, or may come to have, several next hops.
 bool cv_next_hop_spreads(const struct cv_next_hop_table *table);
 

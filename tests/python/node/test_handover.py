@@ -383,6 +383,32 @@ def test_the_command(plan, runtime_folder):
     assert ran.exit_code != 0
 
 
+def test_a_flow_keeps_its_next_hop(tmp_path, runtime_folder):
+    """Of sixteen: with another secret it would go to another one in some of four handovers."""
+    plan = plan_of(tmp_path)
+    plan["ports"] = [
+        {"name": "left", "kind": "null", "frame_bytes": 60},
+        {"name": "right", "kind": "null"},
+    ]
+    plan["convoys"] = [{"port": "right", "ip": "192.0.2.1"}]
+    hop = {"port": "right", "mac": "02:00:00:00:00:0b", "ip": "192.0.2.2", "match": [{}]}
+    plan["next_hops"] = [{"name": f"n{i}", "nfi": i, **hop} for i in range(16)]
+
+    def packets(node: RunningNode) -> dict[str, int]:
+        with Client(node.read) as client:
+            return {name: one["packets"] for name, one in client.next_hops().items()}
+
+    with Node(plan) as started, ended(runtime_folder):
+        node = started.running
+        wait_for(lambda: sum(packets(node).values()) > 0, SOON_S, "packets")
+        (name,) = (name for name, count in packets(node).items() if count)
+        for _ in range(4):
+            node = hand_over(node).after
+            then = packets(node)[name]
+            wait_for(lambda: packets(node)[name] > then + 1000, SOON_S, "more packets")  # noqa: B023
+        assert [one for one, count in packets(node).items() if count] == [name]
+
+
 def test_a_new_node_refuses_what_its_functions_cannot_know(plan, runtime_folder):
     """A running node of another version may tell of flows where this one's function has none."""
     plan["functions"][0]["config"] = {"mode": "rewrite"}
