@@ -543,6 +543,40 @@ static void entries_of_a_next_hop_go_with_it(void **state)
 	free_rig(rig);
 }
 
+// So it is with the buckets of a group: those of the others stay, and a group of none is none.
+static void buckets_of_a_next_hop_go_with_it(void **state)
+{
+	const struct flow_mod to_both = {.match = {CV_SCID_VLAN, 5}, .group = 7},
+			      to_one = {.match = {CV_SCID_VLAN, 6}, .group = 8};
+	const uint32_t keys[] = {
+		cv_next_hop_key(1, CV_SCID_VLAN, 5), cv_next_hop_key(1, CV_SCID_VLAN, 6)};
+	struct rig *rig = make_rig();
+	struct model model = {.there = {true}};
+	uint16_t entries[2];
+
+	put_next_hop(rig, &model, 1);
+	run(rig);
+	assert_int_equal(send_group_mod(rig, CV_OF_GROUP_ADD, 7, 3), 0);
+	assert_int_equal(send_group_mod(rig, CV_OF_GROUP_ADD, 8, 2), 0);
+	assert_int_equal(send_flow_mod(rig, &to_both), 0);
+	assert_int_equal(send_flow_mod(rig, &to_one), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		cv_next_hop_find(rig->set.table.table, keys, entries, 2);
+		assert_int_equal(names_of(rig, entries[0]), i == 0 ? 3 : 1);
+		assert_int_equal(names_of(rig, entries[1]), i == 0 ? 2 : 1);
+		if (i == 0)
+			remove_next_hop(rig, &model, 1);
+		if (i == 1) // by the number of the one that is gone
+			put_next_hop(rig, &model, 3);
+	}
+	run(rig);
+	cv_next_hop_find(rig->set.table.table, keys, entries, 2);
+	assert_int_equal(names_of(rig, entries[0]), 1);
+	assert_int_equal(rig->of.entries.count, 1);
+	assert_int_equal(cv_of_group_find(&rig->of.entries, 8), -1);
+	free_rig(rig);
+}
+
 static void entries_are_bounded(void **state)
 {
 	struct flow_mod mod = {.match = {CV_SCID_VNI, 0}, .port = 1, .out_port = CV_OF_ANY};
@@ -632,6 +666,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(workers_find_what_was_set),
 		cmocka_unit_test(entries_of_a_next_hop_go_with_it),
+		cmocka_unit_test(buckets_of_a_next_hop_go_with_it),
 		cmocka_unit_test(entries_are_bounded),
 		cmocka_unit_test(groups_are_refused_and_told),
 	};

@@ -180,6 +180,10 @@ static void a_port_may_be_spread(void **state)
 	assert_int_equal(cv_next_hop_table_change(table, REST, 2), 0);
 	assert_int_equal(cv_next_hop_of_port(table, 1), 2);
 	assert_int_equal(next_hop_of_flow(table, 1), 2);
+	assert_int_equal(cv_next_hop_table_change(table, REST, both), 0);
+	assert_int_equal(cv_next_hop_of_port(table, 1), CV_NEXT_HOP_NONE);
+	assert_in_range(next_hop_of_flow(table, 1), 0, 1);
+	assert_int_equal(cv_next_hop_table_change(table, REST, 2), 0);
 	assert_int_equal(cv_next_hop_table_change(table, VLAN5, both), 0);
 	assert_int_equal(cv_next_hop_of_port(table, 1), CV_NEXT_HOP_NONE);
 	assert_in_range(next_hop_of_flow(table, 1), 0, 1);
@@ -197,12 +201,13 @@ static void sets_keep_their_number(void **state)
 	struct cv_next_hop_table *own = cv_next_hop_table_make(next_hops, 4, entries, 5, 0, NULL);
 	const uint16_t set = cv_next_hop_of_key(own, VLAN5);
 	struct cv_spread_group group = {.members_count = 1, .members = {{.next_hop = 3, .weight = 1}}};
-	const struct cv_next_hop_entry other = {VLAN5 + 7, CV_NEXT_HOP_GROUP + 1};
+	const struct cv_next_hop_entry others[] = {
+		{VLAN5 + 7, CV_NEXT_HOP_GROUP + 1}, {REST, CV_NEXT_HOP_GROUP + 1}};
 	const struct cv_spread_group groups[] = {{0}, group};
 	const struct cv_next_hop_spec spec = {.next_hops = next_hops,
 		.next_hops_count = 4,
-		.entries = &other,
-		.entries_count = 1,
+		.entries = others,
+		.entries_count = 2,
 		.room = 10,
 		.groups = groups,
 		.groups_count = 2,
@@ -211,6 +216,7 @@ static void sets_keep_their_number(void **state)
 
 	assert_non_null(table);
 	assert_int_equal(cv_next_hop_of_key(table, VLAN5 + 7), CV_NEXT_HOP_GROUP + 1);
+	assert_int_equal(cv_next_hop_of_port(table, 1), CV_NEXT_HOP_NONE);
 	assert_int_equal(cv_next_hop_table_change(table, VLAN5, set), 0);
 	for (unsigned i = 0; i < FLOWS; i++)
 		assert_int_equal(next_hop_of_flow(table, i), next_hop_of_flow(own, i));
