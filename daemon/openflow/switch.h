@@ -43,7 +43,7 @@ struct cv_of_node {
 	bool (*describe)(void *of, uint16_t next_hop, struct cv_of_port *port);
 	// Grows when next hops were added, changed or removed.
 	uint64_t (*generation)(void *of);
-	// The entries have changed: those of the key, or `all`. 0 or -ENOMEM.
+	// The entries have changed: those of the key, or `all`; or groups (key 0, all). 0 or -ENOMEM.
 	int (*change)(void *of, uint32_t key, bool all);
 	// Returns when packets that come from now on go where the entries say.
 	void (*wait)(void *of);

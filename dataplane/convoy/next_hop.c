@@ -421,6 +421,8 @@ int cv_next_hop_table_change(struct cv_next_hop_table *table, uint32_t key, uint
 	const unsigned port = key >> 26;
 	uint64_t word, *slot;
 
+	if (cv_next_hop_is_spread(next_hop) && cv_next_hop_spread_at(table, next_hop) == NULL)
+		return -ENOSPC;
 	if (kind_of(key) == CV_SCID_NONE) {
 		__atomic_store_n(&table->rest[port], next_hop, __ATOMIC_RELAXED);
 		settle_port(table, port, next_hop);

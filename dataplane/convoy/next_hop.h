@@ -96,7 +96,8 @@ struct cv_next_hop_table *cv_next_hop_table_build(
 void cv_next_hop_table_free(struct cv_next_hop_table *table); // NULL is allowed
 
 // Gives a key another next hop or spread, which exists; CV_NEXT_HOP_NONE: it is no longer there. Readers see
-// it at once or with their next look-up, never half of it. 0, or -ENOSPC: it takes a larger table.
+// it at once or with their next look-up, never half of it. 0, or -ENOSPC: it takes a larger table, or
+// one that has this spread.
 int cv_next_hop_table_change(struct cv_next_hop_table *table, uint32_t key, uint16_t next_hop);
 
 // The next hop or spread that this key itself has; CV_NEXT_HOP_NONE: it is not there.

@@ -185,6 +185,8 @@ static void a_port_may_be_spread(void **state)
 	assert_in_range(next_hop_of_flow(table, 1), 0, 1);
 	assert_int_equal(cv_next_hop_table_change(table, REST, 2), 0);
 	assert_int_equal(cv_next_hop_table_change(table, VLAN5, both), 0);
+	assert_int_equal(cv_next_hop_table_change(table, VLAN5, both + 1), -ENOSPC);
+	assert_int_equal(cv_next_hop_table_change(table, VLAN5, CV_NEXT_HOP_GROUP), -ENOSPC);
 	assert_int_equal(cv_next_hop_of_port(table, 1), CV_NEXT_HOP_NONE);
 	assert_in_range(next_hop_of_flow(table, 1), 0, 1);
 	assert_int_equal(cv_next_hop_table_change(table, REST, both), 0);

@@ -84,6 +84,7 @@ static CV_INLINE uint32_t cv_ends_ipv6(const uint8_t *at, uint32_t len, struct c
 		const uint8_t words = at[header + 1], next = at[header];
 		const uint32_t bytes = proto == IPPROTO_AH ? (words + 2u) * 4 : (words + 1u) * 8;
 
+		CV_COPIED();
 		if (bytes > len - header)
 			break;
 		header += bytes;

@@ -63,7 +63,7 @@ static int change(void *of, uint32_t key, bool all)
 	const struct node *node = of;
 
 	must(node->taken == 1);
-	must(key >> 26 == 3 || key >> 26 == 60);
+	must(key >> 26 == 3 || key >> 26 == 60 || (all && key == 0)); // a group's has none
 	return key % 251 == 250 ? -1 : 0; // no memory
 }
 
@@ -88,11 +88,27 @@ static void check_entries(const struct cv_of_entries *entries)
 		must(lower == CV_OF_NONE ||
 			(entries->all[lower].key == entry->key &&
 				entries->all[lower].priority < entry->priority));
-		must(entry->next_hop < 3);
+		must(entry->next_hop < 3 || cv_of_group_of(entries, entry)->there);
 	}
 	for (unsigned i = 0; i < 64; i++)
 		ports += entries->of_port[i];
 	must(there == entries->count && ports == there && there <= entries->max);
+}
+
+static void check_groups(const struct cv_of_entries *entries)
+{
+	for (unsigned i = 0; i < CV_OF_GROUPS_MAX; i++) {
+		const struct cv_of_group *group = &entries->groups[i];
+
+		must(!group->there || cv_of_group_find(entries, group->id) == (int)i);
+		must(!group->there || group->of.members_count > 0);
+		for (unsigned j = 0; group->there && j < group->of.members_count; j++) {
+			must(group->of.members[j].next_hop < 3);
+			must(group->of.members[j].weight > 0);
+			must(j == 0 || group->of.members[j - 1].next_hop <
+					       group->of.members[j].next_hop);
+		}
+	}
 }
 
 // Reads what there is, and checks that it is whole messages.
@@ -202,6 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	drain(session);
 	drain(other);
 	check_entries(&node->of.entries);
+	check_groups(&node->of.entries);
 	cv_of_session_close(session);
 	cv_of_session_close(other);
 	cv_of_switch_fini(&node->of);
