@@ -196,8 +196,8 @@ static bool are_one_instance(const struct cv_plan_next_hop *a, const struct cv_p
 }
 
 // What next hops that share SC-IDs must be to each other. False with error set.
-static bool check_members(const struct cv_next_hop_set *set, const struct cv_spread *spread,
-	struct cv_error *error)
+static bool check_members(
+	const struct cv_next_hop_set *set, const struct cv_spread *spread, struct cv_error *error)
 {
 	for (unsigned i = 0; i < spread->group.members_count; i++)
 		for (unsigned j = 0; j < i; j++) {
@@ -244,8 +244,7 @@ static bool check_shared(const struct cv_next_hop_set *set, const struct cv_next
 }
 
 // Of the plan's SC-IDs alone. NULL with error set.
-static struct cv_next_hop_table *make_own(
-	const struct cv_next_hop_set *set, struct cv_error *error)
+static struct cv_next_hop_table *make_own(const struct cv_next_hop_set *set, struct cv_error *error)
 {
 	struct cv_next_hop_table *table = make_table(set, NULL, error);
 
@@ -445,8 +444,7 @@ struct cv_next_hop_set *cv_next_hop_set_prepare(
 	bool whole = next != NULL;
 
 	if (next != NULL)
-		*next = (struct cv_next_hop_set){
-			.plan = plan,
+		*next = (struct cv_next_hop_set){.plan = plan,
 			.ports = set->ports,
 			.entries = set->entries,
 			.hash_key = set->hash_key};

@@ -321,7 +321,7 @@ uint32_t cv_of_change(struct cv_of_session *session, const uint8_t *message, siz
 void cv_of_go_on(struct cv_of_session *session)
 {
 	struct cv_of_work *work = &session->work;
-	const bool done = work->kind == CV_OF_DELETION	 ? cv_of_go_on_deleting(session, work)
+	const bool done = work->kind == CV_OF_DELETION      ? cv_of_go_on_deleting(session, work)
 			  : work->kind == CV_OF_TELL_GROUPS ? cv_of_go_on_groups(session, work)
 							    : cv_of_go_on_telling(session, work);
 

@@ -192,7 +192,8 @@ static uint32_t count_entries(const struct cv_of_entries *entries, const struct 
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < entries->end; i++)
-		count += entries->all[i].there && cv_of_group_of(entries, &entries->all[i]) == group;
+		count +=
+			entries->all[i].there && cv_of_group_of(entries, &entries->all[i]) == group;
 	return count;
 }
 
@@ -200,8 +201,7 @@ static size_t write_stats(uint8_t *at, const struct cv_of_entries *entries,
 	const struct cv_of_group *group, uint64_t now)
 {
 	const uint64_t ns = now - group->since_ns;
-	const size_t bytes =
-		STATS_BYTES + (size_t)group->of.members_count * STATS_BUCKET_BYTES;
+	const size_t bytes = STATS_BYTES + (size_t)group->of.members_count * STATS_BUCKET_BYTES;
 
 	memset(at + 16, 0xff, bytes - 16); // packets of groups are not counted
 	cv_of_put16(at, (uint16_t)bytes);
@@ -221,8 +221,8 @@ uint32_t cv_of_tell_groups(struct cv_of_session *session, uint32_t xid, unsigned
 	}
 	if (type == CV_OF_GROUP_STATS && length != 8)
 		return CV_OF_BAD_LEN;
-	session->work = (struct cv_of_work){
-		.kind = CV_OF_TELL_GROUPS, .type = (uint16_t)type, .xid = xid};
+	session->work =
+		(struct cv_of_work){.kind = CV_OF_TELL_GROUPS, .type = (uint16_t)type, .xid = xid};
 	session->work.selection.out_group =
 		type == CV_OF_GROUP_STATS ? cv_of_get32(body) : CV_OF_ALL_GROUPS;
 	return 0;

@@ -129,7 +129,8 @@ static unsigned count_ports(const struct cv_of_switch *of)
 static void describe_ports(struct cv_of_session *session, uint32_t xid)
 {
 	const struct cv_of_switch *of = session->of;
-	uint8_t *at = cv_of_begin_part(session, xid, CV_OF_PORT_DESC, count_ports(of) * CV_OF_PORT_BYTES);
+	uint8_t *at =
+		cv_of_begin_part(session, xid, CV_OF_PORT_DESC, count_ports(of) * CV_OF_PORT_BYTES);
 
 	if (at != NULL)
 		at += BODY;

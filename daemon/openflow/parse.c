@@ -220,8 +220,7 @@ uint32_t cv_of_parse_change(const uint8_t *message, size_t length, struct cv_of_
 		message + FLOW_MOD_BYTES + used, length - FLOW_MOD_BYTES - used, &change->to);
 }
 
-static uint32_t parse_bucket(
-	const uint8_t *at, size_t bytes, struct cv_of_to *to, uint16_t *weight)
+static uint32_t parse_bucket(const uint8_t *at, size_t bytes, struct cv_of_to *to, uint16_t *weight)
 {
 	unsigned actions = 0;
 	const uint32_t refused =
@@ -239,8 +238,7 @@ static uint32_t parse_bucket(
 	return *weight > 0 ? 0 : CV_OF_BAD_WEIGHT;
 }
 
-uint32_t cv_of_parse_group(
-	const uint8_t *message, size_t length, struct cv_of_group_change *change)
+uint32_t cv_of_parse_group(const uint8_t *message, size_t length, struct cv_of_group_change *change)
 {
 	const uint8_t *at = message + GROUP_MOD_BYTES;
 
@@ -270,7 +268,8 @@ uint32_t cv_of_parse_group(
 			return CV_OF_BAD_BUCKET;
 		if (i == CV_SPREAD_MEMBERS_MAX)
 			return CV_OF_OUT_OF_BUCKETS;
-		refused = parse_bucket(at, bytes, &change->buckets[i].to, &change->buckets[i].weight);
+		refused =
+			parse_bucket(at, bytes, &change->buckets[i].to, &change->buckets[i].weight);
 		if (refused != 0)
 			return refused;
 		change->buckets_count++;

@@ -393,9 +393,9 @@ static struct rte_mbuf *flow_packet(unsigned number)
 	struct rte_mbuf *buffer = rte_pktmbuf_alloc(pool);
 	char text[160];
 
-	snprintf(text, sizeof(text), "ip4 src=10.0.0.%u dst=10.0.0.%u udp sport=%u dport=%u data=%u",
-		back ? 2 : 1, back ? 1 : 2, back ? 53 : 1000 + flow, back ? 1000 + flow : 53,
-		40 + below(30));
+	snprintf(text, sizeof(text),
+		"ip4 src=10.0.0.%u dst=10.0.0.%u udp sport=%u dport=%u data=%u", back ? 2 : 1,
+		back ? 1 : 2, back ? 53 : 1000 + flow, back ? 1000 + flow : 53, 40 + below(30));
 	packet = packet_make(text);
 	memcpy(packet.bytes + 42, &number, sizeof(number));
 	assert_non_null(buffer);
@@ -407,7 +407,8 @@ static struct rte_mbuf *flow_packet(unsigned number)
 // in order, and packets of different ones share frames.
 static void a_flow_goes_to_one_of_several(void **state)
 {
-	static const struct cv_next_hop_entry entries[] = {{1u << 26, 0}, {1u << 26, 1}, {1u << 26, 2}};
+	static const struct cv_next_hop_entry entries[] = {
+		{1u << 26, 0}, {1u << 26, 1}, {1u << 26, 2}};
 	struct cv_next_hop next_hops[3];
 	int of_flow[FLOWS];
 	unsigned last[FLOWS] = {0}, got[3] = {0}, packets = 0;

@@ -250,8 +250,7 @@ static void mark_used(const struct cv_next_hop_table *table)
 }
 
 // A spread with the members of a set. NULL: no memory.
-static struct cv_spread *spread_of_set(
-	const struct cv_next_hop_table *table, const struct set *set)
+static struct cv_spread *spread_of_set(const struct cv_next_hop_table *table, const struct set *set)
 {
 	struct cv_spread *spread = calloc(1, sizeof(*spread));
 

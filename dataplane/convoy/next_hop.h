@@ -87,7 +87,8 @@ struct cv_next_hop_spec {
 	uint16_t next_hops_count;
 	uint16_t groups_count;
 	const struct cv_spread_group *groups; // CV_NEXT_HOP_GROUP + i in an entry is the i-th
-	const struct cv_next_hop_table *like; // of the same next hops: its sets are this one's; or NULL
+	const struct cv_next_hop_table
+		*like; // of the same next hops: its sets are this one's; or NULL
 	uint64_t hash_key; // of flows; a secret
 };
 

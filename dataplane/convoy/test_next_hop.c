@@ -140,8 +140,7 @@ static void spreads_flows(void **state)
 	const struct cv_next_hop_entry entries[] = {
 		{VLAN5, 1}, {VLAN5, 0}, {VLAN5 + 1, 2}, {REST, 3}};
 	const uint32_t others[] = {VLAN5 + 1, VLAN5 + 2};
-	struct cv_next_hop_table *table =
-		cv_next_hop_table_make(next_hops, 4, entries, 4, 0, NULL);
+	struct cv_next_hop_table *table = cv_next_hop_table_make(next_hops, 4, entries, 4, 0, NULL);
 	unsigned flows[4] = {0};
 	uint16_t other[2];
 
@@ -167,8 +166,7 @@ static void a_port_may_be_spread(void **state)
 {
 	static struct cv_next_hop next_hops[3] = {{.id = 1}, {.id = 2}, {.id = 3}};
 	const struct cv_next_hop_entry entries[] = {{REST, 0}, {REST, 1}};
-	struct cv_next_hop_table *table =
-		cv_next_hop_table_make(next_hops, 3, entries, 2, 8, NULL);
+	struct cv_next_hop_table *table = cv_next_hop_table_make(next_hops, 3, entries, 2, 8, NULL);
 	const uint16_t both = cv_next_hop_of_key(table, REST);
 
 	assert_non_null(cv_next_hop_spread_at(table, both));
@@ -202,7 +200,8 @@ static void sets_keep_their_number(void **state)
 		{VLAN5 + 1, 0}, {VLAN5 + 1, 1}, {VLAN5, 2}, {VLAN5, 3}, {VLAN5, 1}};
 	struct cv_next_hop_table *own = cv_next_hop_table_make(next_hops, 4, entries, 5, 0, NULL);
 	const uint16_t set = cv_next_hop_of_key(own, VLAN5);
-	struct cv_spread_group group = {.members_count = 1, .members = {{.next_hop = 3, .weight = 1}}};
+	struct cv_spread_group group = {
+		.members_count = 1, .members = {{.next_hop = 3, .weight = 1}}};
 	const struct cv_next_hop_entry others[] = {
 		{VLAN5 + 7, CV_NEXT_HOP_GROUP + 1}, {REST, CV_NEXT_HOP_GROUP + 1}};
 	const struct cv_spread_group groups[] = {{0}, group};
@@ -249,8 +248,7 @@ static void refuses_what_cannot_be_spread(void **state)
 			entries[count + 1] = (struct cv_next_hop_entry){VLAN5 + count / 2, b};
 			count += 2;
 		}
-	assert_null(cv_next_hop_table_make(
-		next_hops, CV_NEXT_HOPS_MAX, entries, count, 0, &error));
+	assert_null(cv_next_hop_table_make(next_hops, CV_NEXT_HOPS_MAX, entries, count, 0, &error));
 	assert_non_null(strstr(error.text, "too many different sets of next hops"));
 	error.text[0] = '\0';
 	assert_null(cv_next_hop_table_make(next_hops, 1, &group, 1, 0, &error));

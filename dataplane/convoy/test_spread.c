@@ -89,8 +89,8 @@ static void shares_are_by_weight(void **state)
 }
 
 // From one table to another buckets move only to a member, or only from it.
-static void expect_moved(const struct cv_spread *before, const struct cv_spread *after, int to,
-	int from)
+static void expect_moved(
+	const struct cv_spread *before, const struct cv_spread *after, int to, int from)
 {
 	unsigned moved = 0;
 

@@ -28,7 +28,8 @@ static CV_INLINE uint64_t cv_symmetric_mix(uint64_t a, uint64_t b)
 // Both ends, the lower one first. lo and hi are their addresses, as words in any order of bytes.
 struct cv_ends {
 	uint64_t lo[2], hi[2];
-	uint32_t ports; // the lower one first; 0: there are none, or not in each of the flow's packets
+	uint32_t
+		ports; // the lower one first; 0: there are none, or not in each of the flow's packets
 	uint8_t proto;
 };
 
@@ -57,8 +58,8 @@ static CV_INLINE uint32_t cv_ends_ipv4(const uint8_t *at, uint32_t len, struct c
 	ends->lo[0] = ip.src < ip.dst ? ip.src : ip.dst;
 	ends->hi[0] = ip.src < ip.dst ? ip.dst : ip.src;
 	header = cv_ipv4_header_len(&ip);
-	if (CV_UNLIKELY(
-		    (ip.fragment & (CV_IPV4_MF | CV_IPV4_OFFSET)) || header < CV_IPV4_LEN || header > len))
+	if (CV_UNLIKELY((ip.fragment & (CV_IPV4_MF | CV_IPV4_OFFSET)) || header < CV_IPV4_LEN ||
+			header > len))
 		return 0;
 	ends->ports = cv_ends_ports(ip.proto, at + header, len - header);
 	return header;

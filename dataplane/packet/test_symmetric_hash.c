@@ -69,11 +69,11 @@ static void tells_flows(void **state)
 
 	for (size_t i = 0; i < RTE_DIM(rows); i++) {
 		print_message("  %s\n", rows[i].description);
-		assert_int_equal(hash_of(rows[i].one, KEY, false) ==
-					 hash_of(rows[i].other, KEY, false),
+		assert_int_equal(
+			hash_of(rows[i].one, KEY, false) == hash_of(rows[i].other, KEY, false),
 			rows[i].same);
-		assert_int_equal(hash_of(rows[i].one, KEY, true) ==
-					 hash_of(rows[i].other, KEY, true),
+		assert_int_equal(
+			hash_of(rows[i].one, KEY, true) == hash_of(rows[i].other, KEY, true),
 			rows[i].same_by_addresses);
 		assert_int_not_equal(
 			hash_of(rows[i].one, KEY, false), hash_of(rows[i].one, KEY + 1, false));

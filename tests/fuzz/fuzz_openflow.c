@@ -105,8 +105,8 @@ static void check_groups(const struct cv_of_entries *entries)
 		for (unsigned j = 0; group->there && j < group->of.members_count; j++) {
 			must(group->of.members[j].next_hop < 3);
 			must(group->of.members[j].weight > 0);
-			must(j == 0 || group->of.members[j - 1].next_hop <
-					       group->of.members[j].next_hop);
+			must(j == 0 ||
+				group->of.members[j - 1].next_hop < group->of.members[j].next_hop);
 		}
 	}
 }
