@@ -209,7 +209,8 @@ static bool check_members(
 			if (are_one_instance(a, b)) {
 				cv_error_set(error,
 					"next hops \"%s\" and \"%s\" share SC-IDs and are one "
-					"instance; give them other NFI-IDs, or one a weight",
+					"instance; give them different NFI-IDs, or one of them "
+					"more weight and remove the other",
 					a->name, b->name);
 				return false;
 			}

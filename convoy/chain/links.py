@@ -197,7 +197,7 @@ def _shares(descriptor: Descriptor, name: str, i: int, others: Sequence[str]) ->
             yield Problem(
                 (*at, "for", i),
                 f"next hop '{other}' is the same instance and is for these packets already",
-                "give them different ip or nfi, or one of them a weight and remove the other",
+                "give them different ip or nfi, or one of them more weight and remove the other",
                 shared,
             )
         if next_hop.spread != before.spread:

@@ -67,20 +67,26 @@ static uint32_t make_group(const struct cv_of_switch *of, const struct cv_of_gro
 	return 0;
 }
 
-static void remove_group(struct cv_of_switch *of, unsigned index, enum cv_of_removed why)
+// Removes the entries of groups that are no longer there: in one walk, however many those are.
+static void sweep(struct cv_of_switch *of)
 {
-	cv_of_switch_remove(of, (uint16_t)(CV_NEXT_HOP_GROUP + index), why);
-	of->entries.groups[index].there = false;
+	const struct cv_of_entries *entries = &of->entries;
+
+	for (uint32_t i = 0; i < entries->end; i++) {
+		const struct cv_of_entry *entry = &entries->all[i];
+
+		if (entry->there && cv_of_group_of(entries, entry) != NULL &&
+			!cv_of_group_of(entries, entry)->there)
+			cv_of_remove(of, i, CV_OF_REMOVED_GROUP);
+	}
 }
 
 static void delete_groups(struct cv_of_switch *of, uint32_t id)
 {
-	for (unsigned i = 0; i < CV_OF_GROUPS_MAX; i++) {
-		const struct cv_of_group *group = &of->entries.groups[i];
-
-		if (group->there && (id == CV_OF_ALL_GROUPS || group->id == id))
-			remove_group(of, i, CV_OF_REMOVED_GROUP);
-	}
+	for (unsigned i = 0; i < CV_OF_GROUPS_MAX; i++)
+		if (id == CV_OF_ALL_GROUPS || of->entries.groups[i].id == id)
+			of->entries.groups[i].there = false;
+	sweep(of);
 }
 
 static int find_free(const struct cv_of_entries *entries)
@@ -149,9 +155,9 @@ void cv_of_groups_forget(struct cv_of_switch *of, uint16_t next_hop)
 			group->serials[kept++] = group->serials[j];
 		}
 		group->of.members_count = (uint16_t)kept;
-		if (group->there && kept == 0)
-			remove_group(of, i, CV_OF_REMOVED_GROUP);
+		group->there &= kept > 0;
 	}
+	sweep(of);
 }
 
 static void tell_features(struct cv_of_session *session, uint32_t xid)
@@ -187,18 +193,17 @@ static size_t write_desc(uint8_t *at, const struct cv_of_group *group)
 	return bytes;
 }
 
-static uint32_t count_entries(const struct cv_of_entries *entries, const struct cv_of_group *group)
+// How many entries name each group.
+static void count_entries(const struct cv_of_entries *entries, uint32_t counts[CV_OF_GROUPS_MAX])
 {
-	uint32_t count = 0;
-
+	memset(counts, 0, CV_OF_GROUPS_MAX * sizeof(counts[0]));
 	for (uint32_t i = 0; i < entries->end; i++)
-		count +=
-			entries->all[i].there && cv_of_group_of(entries, &entries->all[i]) == group;
-	return count;
+		if (entries->all[i].there && cv_next_hop_is_spread(entries->all[i].next_hop))
+			counts[entries->all[i].next_hop - CV_NEXT_HOP_GROUP]++;
 }
 
-static size_t write_stats(uint8_t *at, const struct cv_of_entries *entries,
-	const struct cv_of_group *group, uint64_t now)
+static size_t write_stats(
+	uint8_t *at, const struct cv_of_group *group, uint32_t entries_count, uint64_t now)
 {
 	const uint64_t ns = now - group->since_ns;
 	const size_t bytes = STATS_BYTES + (size_t)group->of.members_count * STATS_BUCKET_BYTES;
@@ -206,7 +211,7 @@ static size_t write_stats(uint8_t *at, const struct cv_of_entries *entries,
 	memset(at + 16, 0xff, bytes - 16); // packets of groups are not counted
 	cv_of_put16(at, (uint16_t)bytes);
 	cv_of_put32(at + 4, group->id);
-	cv_of_put32(at + 8, count_entries(entries, group));
+	cv_of_put32(at + 8, entries_count);
 	cv_of_put32(at + 32, (uint32_t)(ns / 1000000000u));
 	cv_of_put32(at + 36, (uint32_t)(ns % 1000000000u));
 	return bytes;
@@ -235,12 +240,14 @@ bool cv_of_go_on_groups(struct cv_of_session *session, struct cv_of_work *work)
 	const uint32_t id = work->selection.out_group;
 	const size_t most = DESC_BYTES + CV_SPREAD_MEMBERS_MAX * DESC_BUCKET_BYTES;
 	const uint64_t now = now_ns();
+	uint32_t counts[CV_OF_GROUPS_MAX];
 	size_t used = 0;
 	uint8_t *at;
 
 	if (cv_of_room(session) < CV_OF_BODY + PART_BYTES)
 		return false;
 	memset(part, 0, sizeof(part));
+	count_entries(entries, counts);
 	for (; work->number < CV_OF_GROUPS_MAX && used + most <= sizeof(part); work->number++) {
 		const struct cv_of_group *group = &entries->groups[work->number];
 
@@ -248,7 +255,7 @@ bool cv_of_go_on_groups(struct cv_of_session *session, struct cv_of_work *work)
 			continue;
 		used += work->type == CV_OF_GROUP_DESC
 				? write_desc(part + used, group)
-				: write_stats(part + used, entries, group, now);
+				: write_stats(part + used, group, counts[work->number], now);
 	}
 	at = cv_of_begin_part(session, work->xid, work->type, used);
 	if (at == NULL)

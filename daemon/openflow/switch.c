@@ -47,11 +47,11 @@ uint32_t cv_of_switch_resolve(
 	return count == 1 ? 0 : CV_OF_SET_ARGUMENT;
 }
 
-void cv_of_switch_remove(struct cv_of_switch *of, uint16_t next_hop, enum cv_of_removed why)
+static void remove_entries_of(struct cv_of_switch *of, uint16_t next_hop)
 {
 	for (uint32_t i = 0; i < of->entries.end; i++)
 		if (of->entries.all[i].there && of->entries.all[i].next_hop == next_hop)
-			cv_of_remove(of, i, why);
+			cv_of_remove(of, i, CV_OF_REMOVED_DELETE);
 }
 
 static void tell_all(
@@ -74,7 +74,7 @@ static void look_at_port(struct cv_of_switch *of, uint16_t next_hop)
 	of->ports[next_hop] = now;
 	if (was && (!is || now.serial != before.serial)) {
 		tell_all(of, PORT_GONE, next_hop, &before);
-		cv_of_switch_remove(of, next_hop, CV_OF_REMOVED_DELETE);
+		remove_entries_of(of, next_hop);
 		cv_of_groups_forget(of, next_hop);
 	}
 	if (is && (!was || now.serial != before.serial))

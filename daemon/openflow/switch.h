@@ -80,9 +80,6 @@ void cv_of_switch_fini(struct cv_of_switch *of);
 // removes entries of the latter; removes entries whose time has come.
 void cv_of_switch_look(struct cv_of_switch *of, uint64_t now_ns);
 
-// Removes all entries of a next hop or group.
-void cv_of_switch_remove(struct cv_of_switch *of, uint16_t next_hop, enum cv_of_removed why);
-
 // The next hop or group that a change names; what it is refused for otherwise.
 uint32_t cv_of_switch_resolve(
 	const struct cv_of_switch *of, const struct cv_of_to *to, uint16_t *next_hop);
