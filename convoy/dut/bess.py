@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from convoy.chain.meaning import types_of
 from convoy.dut import third_party
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.bess_script import IN, MEANINGS, OUT, Script
-from convoy.dut.functions import types_of
 from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError
 from convoy.host.command import DEADLINE_S, output

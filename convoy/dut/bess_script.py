@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from convoy.chain.meaning import Firewall, Layer2, Meaning, Ports, Router, Rule
 from convoy.dut.addresses import RIGHT_MAC
 from convoy.dut.base import Function
-from convoy.dut.functions import Firewall, Layer2, Meaning, Ports, Router, Rule, read
+from convoy.dut.functions import read
 from convoy.errors import InputError
 
 IN, OUT = "source", "sink"

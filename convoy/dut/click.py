@@ -12,9 +12,10 @@ drops it. CheckIPHeader cuts off what stands behind the IP packet (Ethernet's pa
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from convoy.chain.meaning import Firewall, Layer2, Meaning, Ports, Router, Rule
 from convoy.dut.addresses import RIGHT_MAC
 from convoy.dut.base import Function
-from convoy.dut.functions import Firewall, Layer2, Meaning, Ports, Router, Rule, read
+from convoy.dut.functions import read
 
 IN, OUT = "in", "out"
 

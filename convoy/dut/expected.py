@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
+from convoy.chain.meaning import Firewall, Layer2, Meaning, Router
 from convoy.dut.addresses import RIGHT_MAC
-from convoy.dut.functions import Firewall, Layer2, Meaning, Router
 from convoy.frame.checksum import checksum
 
 IPV4, TCP, UDP, ICMP = 0x0800, 6, 17, 1

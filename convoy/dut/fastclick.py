@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from convoy.chain.meaning import types_of
 from convoy.dut import third_party
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.click import IN, MEANINGS, OUT, configuration
-from convoy.dut.functions import types_of
 from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError
 from convoy.host.command import run

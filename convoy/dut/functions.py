@@ -3,22 +3,22 @@
 """What the functions under test do, said once for every device.
 
 A function is written as a chain descriptor has it (convoy/chain/functions.py); read() gives
-its parts to devices that speak another language: OpenFlow, nftables, Click, VPP. Packets go from
-left to right. A device's ports have the same addresses everywhere, so that what leaves is the same
+its parts (convoy/chain/meaning.py) to devices that speak another language. Packets go from left to
+right. A device's ports have the same addresses everywhere, so that what leaves is the same
 byte for byte whoever forwarded it: frames to a router go to LEFT_MAC, and come from RIGHT_MAC.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network
 from typing import Any
 
 from pydantic import ValidationError
 
-from convoy.chain import functions as described
-from convoy.chain.functions import FUNCTIONS, settings
-from convoy.chain.rule_match import NUMBERS_WITH_PORTS
+from convoy.chain.functions import FUNCTIONS
+from convoy.chain.meaning import Firewall, Layer2, Meaning, Nat, Router
+from convoy.chain.meaning import read as meaning_of
 from convoy.dut.addresses import (
     DESTINATIONS,
     DPORT,
@@ -32,67 +32,6 @@ from convoy.dut.base import Function
 from convoy.dut.payload_functions import classifier, ids, nat64, seal, unseal
 from convoy.errors import InputError, first_problem
 
-Ports = tuple[int, int]  # first and last
-_NUMBERS = {"tcp": 6, "udp": 17, "icmp": 1, "icmpv6": 58, "sctp": 132, "dccp": 33, "udplite": 136}
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Packets that match all of what is given are allowed, or denied. IPv4."""
-
-    allow: bool
-    src: IPv4Network | None = None
-    dst: IPv4Network | None = None
-    proto: int | None = None
-    sport: Ports | None = None
-    dport: Ports | None = None
-
-
-@dataclass(frozen=True)
-class Firewall:
-    """The first rule that matches decides; then the default. What is not IP passes."""
-
-    rules: tuple[Rule, ...]
-    default_allow: bool
-    stateful: bool = False  # what comes from the left, and the answers to it
-
-
-@dataclass(frozen=True)
-class Nat:
-    """Source addresses of what leaves by the right port are translated, and answers back."""
-
-    inside: IPv4Network
-    pool: IPv4Network
-
-
-@dataclass(frozen=True)
-class Route:
-    """Packets to a prefix leave by the right port, to the next hop's address."""
-
-    prefix: IPv4Network
-    via: IPv4Address
-    mac: str
-
-
-@dataclass(frozen=True)
-class Router:
-    """Longest prefix, TTL less one, both MAC addresses rewritten; no route: dropped."""
-
-    routes: tuple[Route, ...]
-
-
-@dataclass(frozen=True)
-class Layer2:
-    """Forwards frames: with other addresses (None: as it was), or swapped."""
-
-    src: str | None = None
-    dst: str | None = None
-    swap: bool = False
-    bridge: bool = False  # learning, like every switch; frames stay as they are
-
-
-Meaning = Firewall | Router | Layer2 | Nat
-
 
 def read(function: Function, leaves: str = "right") -> Meaning:
     """Return what a function does. Raises InputError for what not every device can do.
@@ -101,16 +40,18 @@ def read(function: Function, leaves: str = "right") -> Meaning:
     """
     if function.type not in FUNCTIONS:
         raise InputError(f"{function.type}: no such function; there are {', '.join(FUNCTIONS)}")
-    if function.type not in _MEANINGS:
-        raise InputError(
-            f"{function.type}: only our own node knows this function; devices are compared with "
-            f"{', '.join(_MEANINGS)}"
-        )
     try:
         model = FUNCTIONS[function.type].model_validate({function.type: dict(function.config)})
     except ValidationError as error:
         raise InputError(first_problem(error)) from None
-    return _MEANINGS[function.type][1](settings(model), leaves)
+    meaning = meaning_of(model)
+    if isinstance(meaning, Router):
+        for route in meaning.routes:
+            if route.dev != leaves:
+                raise InputError(f"router: {route.prefix}: write PREFIX via ADDRESS dev {leaves}")
+    if isinstance(meaning, Layer2) and meaning.src_of_port:
+        return replace(meaning, src=RIGHT_MAC)
+    return meaning
 
 
 def tracks(functions: Sequence[Function]) -> bool:
@@ -122,94 +63,6 @@ def tracks(functions: Sequence[Function]) -> bool:
     if any(state) and not (len(state) == 2 and all(state) and isinstance(meanings[1], Nat)):
         raise InputError("devices are compared with a stateful firewall before a nat, and no more")
     return any(state)
-
-
-def types_of(meanings: Collection[type[Meaning]]) -> frozenset[str]:
-    """Return the types of function that a device with words for these meanings can run."""
-    return frozenset(name for name, (meaning, _) in _MEANINGS.items() if meaning in meanings)
-
-
-def _network(text: str | None) -> IPv4Network | None:
-    if text is None:
-        return None
-    try:
-        return IPv4Network(text)
-    except ValueError:
-        raise InputError(f"{text}: devices are compared with IPv4; give an IPv4 prefix") from None
-
-
-def _ports(value: int | str | None) -> Ports | None:
-    if value is None:
-        return None
-    low, _, high = str(value).partition("-")
-    return int(low), int(high or low)
-
-
-def _firewall(config: described.Firewall, leaves: str) -> Firewall:
-    if config.rules_file is not None or config.non_ip != "pass":
-        raise InputError("firewall: devices are compared with rules alone; leave out rules-file")
-    rules = []
-    for rule in config.rules:
-        match = rule.allow if isinstance(rule, described.Allow) else rule.deny
-        if match.asks_fields():
-            raise InputError(
-                "firewall: devices are compared with rules about addresses, protocols and ports; "
-                "leave out the other keys"
-            )
-        proto = match.proto if not isinstance(match.proto, str) else _NUMBERS[match.proto]
-        sport, dport = _ports(match.sport), _ports(match.dport)
-        if (sport or dport) and proto not in NUMBERS_WITH_PORTS:
-            raise InputError("firewall: a rule with ports needs a protocol to compare devices with")
-        allow = isinstance(rule, described.Allow)
-        src, dst = _network(match.src), _network(match.dst)
-        rules.append(Rule(allow, src, dst, proto, sport, dport))
-    return Firewall(tuple(rules), config.default == "allow", config.stateful)
-
-
-def _nat(config: described.Nat, leaves: str) -> Nat:
-    inside, pool = _network(config.inside[0]), _network(config.pool[0])
-    one = len(config.inside) == len(config.pool) == 1
-    if not one or inside is None or pool is None or config.forwards:
-        raise InputError("nat: devices are compared with one prefix inside and one outside")
-    return Nat(inside, pool)
-
-
-def _router(config: described.Router, leaves: str) -> Router:
-    if config.routes_file is not None:
-        raise InputError("router: devices are compared with routes alone; leave out routes-file")
-    if isinstance(config.routes, described.KernelRoutes):
-        raise InputError("router: devices are compared with routes alone; leave out kernel")
-    routes = []
-    for route in config.listed:
-        prefix = _network(route.prefix)
-        if prefix is None or route.via is None or route.dev != leaves:
-            raise InputError(f"router: {route.prefix}: write PREFIX via ADDRESS dev {leaves}")
-        mac = config.neighbours.get(route.via)
-        if mac is None:
-            raise InputError(f"router: {route.via}: give its MAC address under neighbours")
-        routes.append(Route(prefix, IPv4Address(route.via), mac))
-    return Router(tuple(routes))
-
-
-def _layer2(config: described.L2fwd, leaves: str) -> Layer2:
-    if config.mode == "rewrite":
-        return Layer2(config.src or RIGHT_MAC, config.dst)
-    return Layer2(swap=True)
-
-
-def _bridge(config: described.Bridge, leaves: str) -> Layer2:
-    return Layer2(bridge=True)
-
-
-# What a type is to devices of other languages; one that is not here is our node's alone. Each
-# language has a table of the meanings that it has words for (click.py, openflow.py ...).
-_MEANINGS: dict[str, tuple[type[Meaning], Callable[[Any, str], Meaning]]] = {
-    "firewall": (Firewall, _firewall),
-    "router": (Router, _router),
-    "l2fwd": (Layer2, _layer2),
-    "bridge": (Layer2, _bridge),
-    "nat": (Nat, _nat),
-}
 
 
 def firewall(rules: int) -> Function:

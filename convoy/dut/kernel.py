@@ -13,9 +13,10 @@ with connection tracking, rules in its forward hook, masquerading in its postrou
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from convoy.chain.meaning import Firewall, Layer2, Meaning, Nat, Ports, Router, Rule
 from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
 from convoy.dut.base import Flows, Function
-from convoy.dut.functions import Firewall, Layer2, Meaning, Nat, Ports, Router, Rule, read
+from convoy.dut.functions import read
 from convoy.errors import InputError
 
 TESTER_MAC = "02:00:00:00:00:01"

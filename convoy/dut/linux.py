@@ -16,8 +16,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from convoy.chain.meaning import Nat, types_of
 from convoy.dut.base import Ability, Device, Flows, Function, Presence, Running, Setup
-from convoy.dut.functions import Nat, tracks, types_of
+from convoy.dut.functions import tracks
 from convoy.dut.kernel import MEANINGS, changes_destination, script, tracking
 from convoy.dut.veth import attached, unwire, wiring
 from convoy.errors import ConvoyError, InputError

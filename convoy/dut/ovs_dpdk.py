@@ -14,34 +14,32 @@ in convoys, convoys reach guests packet by packet. Rules then meet the convoys' 
 there are none but from port to port; costs are of the packets that the ports count, not of convoys.
 """
 
-import os
 import re
-import shutil
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
+from convoy.chain.flow_rules import WORDS
+from convoy.chain.meaning import types_of
 from convoy.dut import veth
 from convoy.dut.base import Ability, Cost, Device, Flows, PortAt, Presence, Running, Setup
-from convoy.dut.functions import types_of
-from convoy.dut.openflow import LEFT, MEANINGS, flows, joined
+from convoy.dut.openflow import LEFT, flows, joined
 from convoy.errors import ConvoyError, InputError
-from convoy.host.command import output
-from convoy.host.folders import dpdk_folder
 from convoy.host.namespace import Namespace, shell
+from convoy.host.open_vswitch import (
+    CACHES,
+    SLEEP_MAX_US,
+    Switch,
+    SwitchConfig,
+    SwitchPort,
+    port_counts,
+    presence,
+    vhost_user,
+)
 from convoy.host.priority import prefer
-from convoy.host.process import Process, ProcessError, output_of, wait_for
+from convoy.host.process import ProcessError, output_of, wait_for
 from convoy.host.programs import need
 from convoy.host.run_queue import threads_named
 
-# Debian puts it beside the one without DPDK; elsewhere it is the one there is.
-PROGRAMS = ("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk", "ovs-vswitchd")
-SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
-HOW = "not installed: Open vSwitch with DPDK (Debian: apt-get install openvswitch-switch-dpdk)"
-MEMORY_MB = 1024
-DEADLINE_S = 60.0
-BRIDGE = "br0"
-SLEEP_MAX_US = 50
 SHOWN = 200  # rules
 # Of a zone, by protocol and state.
 TIMEOUTS = (
@@ -54,13 +52,6 @@ TIMEOUTS = (
 LIBRARY = "libconvoy_vhost.so"
 # Of the convoys in the switch: nobody but our library looks at it.
 NEXT_HOP = "dst_mac=02:00:00:00:00:02 dst=192.0.2.2 src=192.0.2.1"
-# emc-insert-inv-prob: one in so many packets that missed the EMC makes an entry; 0 turns it off.
-CACHES = {
-    "emc": ("100", "false"),
-    "emc+smc": ("100", "true"),
-    "smc": ("0", "true"),
-    "megaflow": ("0", "false"),
-}
 STATED = {
     "emc": "caches: EMC (8,192 flows, filled by 1 in 100 packets) and megaflows",
     "emc+smc": "caches: EMC (8,192 flows, filled by 1 in 100 packets), SMC and megaflows",
@@ -69,35 +60,15 @@ STATED = {
 }
 
 
-def program() -> str | None:
-    """Return the path of an ovs-vswitchd, or None."""
-    return next((path for path in map(shutil.which, PROGRAMS) if path), None)
-
-
-def options(setup: Setup, caches: str) -> dict[str, str]:
-    """Return other_config: where its threads run, its memory, its caches."""
-    mask = f"0x{sum(1 << core for core in setup.cores):x}"
-    # It takes --in-memory itself, unless it is told the contrary: which --no-huge is.
-    memory = ["--in-memory"] if setup.hugepages else ["--no-huge", "--legacy-mem"]
-    prefix = f"convoy-ovs-{os.getpid()}"
-    cards = [] if setup.left.kind == "dpdk" else ["--no-pci"]
-    eal = [*memory, "-m", str(MEMORY_MB), *cards, "--no-telemetry", "--file-prefix", prefix]
-    emc, smc = CACHES[caches]
-    # Its poll loops sleep only where they find little to do, and at most that long.
-    yielding = {"pmd-maxsleep": str(SLEEP_MAX_US)} if setup.oversubscribed else {}
-    return yielding | {
-        "dpdk-init": "true",
-        "dpdk-extra": " ".join(eal),
-        "dpdk-lcore-mask": f"0x{1 << setup.cores[0]:x}",
-        "pmd-cpu-mask": mask,
-        "emc-insert-inv-prob": emc,
-        "smc-enable": smc,
-        # Buffers by need (24,000 a port) and not 262,144 for all: those take seconds to make, and
-        # more memory than there is, where pages are small.
-        "per-port-memory": "true",
-        "n-handler-threads": "1",
-        "n-revalidator-threads": "1",
-    }
+def config(setup: Setup, caches: str) -> SwitchConfig:
+    """Return how the switch runs: where its threads do, its memory, its caches."""
+    return SwitchConfig(
+        setup.cores,
+        setup.hugepages,
+        caches,
+        sleeps=setup.oversubscribed,
+        cards=setup.left.kind == "dpdk",
+    )
 
 
 def preloaded(convoys: str) -> tuple[str, ...]:
@@ -108,11 +79,10 @@ def preloaded(convoys: str) -> tuple[str, ...]:
 
 
 class _Running(Running):
-    def __init__(self, setup: Setup, vswitchd: str, caches: str, before: tuple[str, ...]) -> None:
+    def __init__(self, setup: Setup, caches: str, before: tuple[str, ...]) -> None:
         """before: what is preloaded; nothing, or the words of a command that does it."""
         self._setup = setup
-        self._folder = setup.folder
-        self._processes: list[Process] = []
+        self.switch = Switch(setup.folder)
         self._before = before
         self._apart: Namespace | None = None
         self.notes = (STATED[caches],)
@@ -127,139 +97,66 @@ class _Running(Running):
             joined(len(setup.ports)) if setup.behind else flows(setup.functions, setup.back)
         )
         try:
-            self._start(vswitchd, caches)
+            self._start(caches)
         except BaseException:
             self.stop()
             raise
 
-    def _start(self, vswitchd: str, caches: str) -> None:
-        database = self._folder / "conf.db"
-        self._do("ovsdb-tool", "create", str(database), str(SCHEMA))
-        self._spawn(
-            "ovsdb-server", str(database), f"--remote=punix:{self._at('db.sock')}",
-            f"--unixctl={self._at('db.ctl')}", "-vconsole:warn",
-        )  # fmt: skip
-        self._until("db.sock")
-        config = [f"other_config:{k}={_quoted(v)}" for k, v in options(self._setup, caches).items()]
-        self._vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *config)
-        cores = ",".join(map(str, self._setup.cores))
-        # It makes interfaces (br0, ovs-netdev), which are nobody else's business.
-        apart: tuple[str, ...] = ("unshare", "--net") if os.geteuid() == 0 else ()
+    def _start(self, caches: str) -> None:
+        apart: tuple[str, ...] = ()
         if self._setup.left.kind in veth.KINDS:
             self._apart = Namespace()
             shell("\n".join(veth.wiring([self._apart.pid], self._setup)))
             self._apart.run("for i in left right; do ip link set $i up promisc on; done")
             apart = self._apart.command()
-        self._spawn(
-            *apart, "taskset", "-c", cores, *self._before, vswitchd, f"unix:{self._at('db.sock')}",
-            f"--unixctl={self._at('switch.ctl')}", "-vconsole:warn",
-        )  # fmt: skip
-        self._processes[-1].name = "ovs-vswitchd"
-        self._until("switch.ctl")
-        self._vsctl(
-            "add-br", BRIDGE,
-            "--", "set", "bridge", BRIDGE, "datapath_type=netdev", "fail-mode=secure",
-            *(word for number, port in enumerate(self._setup.ports, 1)
-              for word in self._port(self._name(number), port, number)),
-        )  # fmt: skip
+        self.switch.start(config(self._setup, caches), self._before, apart)
+        for process in self.switch.processes:
+            prefer(process.pid)
+        self.switch.add_bridge(
+            [
+                self._port(self._name(number), port, number)
+                for number, port in enumerate(self._setup.ports, 1)
+            ]
+        )
         if self._setup.flows is not None:
             self._remember(self._setup.flows)
-        rules = "\n".join(self._rules) + "\n"
-        (self._folder / "flows.txt").write_text(rules)
-        bridge = f"unix:{self._at(f'{BRIDGE}.mgmt')}"
-        # Else a first fragment has no ports for a rule, and passes where its packet is denied.
-        self._ask_bridge("ovs-ofctl", "set-frags", bridge, "nx-match")
-        self._ask_bridge(
-            "ovs-ofctl", "--bundle", "-OOpenFlow14", "add-flows",
-            bridge, str(self._folder / "flows.txt"),
-        )  # fmt: skip
-        self.commands = (*self.commands, *(("#", rule) for rule in _shown(self._rules)))
+        self.switch.add_rules(self._rules)
+        self.commands = (*self.switch.commands, *(("#", rule) for rule in _shown(self._rules)))
 
     def _remember(self, flows: Flows) -> None:
         """Make room for connections, and let them end when they are to."""
-        self._appctl("dpctl/ct-set-maxconns", str(flows.count))
+        self.switch.appctl("dpctl/ct-set-maxconns", str(flows.count))
         self.notes += (f"connection tracking of at most {flows.count:,}",)
         if flows.idle_s is None:
             return
-        self._vsctl(
+        self.switch.vsctl(
             "--", "--id=@m", "create", "Datapath", "datapath_version=0",
             "--", "set", "Open_vSwitch", ".", "datapaths:netdev=@m",
         )  # fmt: skip
         timeouts = [f"{name}={flows.idle_s}" for name in TIMEOUTS]
-        self._vsctl("add-zone-tp", "netdev", "zone=0", *timeouts)
+        self.switch.vsctl("add-zone-tp", "netdev", "zone=0", *timeouts)
 
     def _name(self, number: int) -> str:
         """Return a port's name by its OpenFlow number: left, then those of VNFs, then right."""
         last = len(self._setup.ports)
         return "left" if number == LEFT else "right" if number == last else f"vnf{number - 2}"
 
-    def _port(self, name: str, port: PortAt, number: int) -> list[str]:
-        kind = ("type=dpdkvhostuserclient", f"options:vhost-server-path={port.address}")
+    def _port(self, name: str, port: PortAt, number: int) -> SwitchPort:
+        own = f"{name}-port"  # its interface must not be called as the kernel's
         if port.kind == "dpdk":
-            kind = ("type=dpdk", f'options:dpdk-devargs="{port.address}"')
+            return SwitchPort(own, number, ("type=dpdk", f'options:dpdk-devargs="{port.address}"'))
         if port.kind == "af_packet":
             device = f"net_af_packet{number},iface={name}"
-            kind = ("type=dpdk", f'options:dpdk-devargs="{device}"')
-        # Its interface must not be called as the kernel's.
-        own = f"{name}-port"
-        return [
-            "--", "add-port", BRIDGE, own,
-            "--", "set", "Interface", own, *kind, f"ofport_request={number}",
-        ]  # fmt: skip
-
-    def _at(self, name: str) -> str:
-        return str(self._folder / name)
-
-    def _environment(self) -> dict[str, str]:
-        folders = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR")
-        return {name: str(self._folder) for name in folders} | dpdk_folder(self._folder)
-
-    def _spawn(self, *command: str) -> None:
-        process = Process(command, self._environment(), self._folder)
-        self._processes.append(process)
-        prefer(process.pid)
-        self.commands = (*self.commands, process.command)
-
-    def _until(self, socket: str) -> None:
-        process, path = self._processes[-1], self._folder / socket
-        wait_for(lambda: path.exists() or not process.running(), DEADLINE_S, f"{socket} of OVS")
-        if not process.running():
-            raise ProcessError(f"{process.name}: {process.last_words()}")
-
-    def _vsctl(self, *words: str) -> None:
-        database = f"--db=unix:{self._at('db.sock')}"
-        self._do("ovs-vsctl", database, f"--timeout={DEADLINE_S:g}", *words)
-
-    def _ask_bridge(self, *command: str) -> None:
-        """As _do: a bridge that was just made hangs up on a caller now and then."""
-
-        def done() -> bool:
-            try:
-                output(command, 2 * DEADLINE_S, self._environment())
-            except ConvoyError as error:
-                if "Broken pipe" not in str(error) or not self.alive():
-                    raise
-                return False
-            return True
-
-        self.commands = (*self.commands, command)
-        wait_for(done, DEADLINE_S, "the bridge to answer")
-
-    def _do(self, *command: str) -> None:
-        self.commands = (*self.commands, command)
-        output(command, 2 * DEADLINE_S, self._environment())
-
-    def _appctl(self, *words: str) -> str:
-        command = ["ovs-appctl", "-t", self._at("switch.ctl"), "--timeout=10", *words]
-        return output(command, 2 * DEADLINE_S, self._environment())
+            return SwitchPort(own, number, ("type=dpdk", f'options:dpdk-devargs="{device}"'))
+        return vhost_user(own, number, port.address)
 
     def ready(self, deadline_s: float) -> None:
         """It is: ovs-vsctl returned when the ports were made, ovs-ofctl when the rules were.
 
         But VNFs behind it begin after it.
         """
-        if not self.alive():
-            dead = next(process for process in self._processes if not process.running())
+        dead = self.switch.dead()
+        if dead is not None:
             raise ProcessError(f"{dead.name}: {dead.last_words()}")
         if self._setup.behind:
             wait_for(self._met, deadline_s, "VNFs to meet the switch")
@@ -267,33 +164,28 @@ class _Running(Running):
     def _met(self) -> bool:
         """Return whether somebody is at each port behind it."""
         ports = [f"vnf{i}-port" for i in range(len(self._setup.behind))]
-        words = ("--bare", "--columns=link_state", "list", "Interface", *ports)
-        database = f"--db=unix:{self._at('db.sock')}"
-        text = output(["ovs-vsctl", database, *words], 2 * DEADLINE_S, self._environment())
-        return text.split().count("up") == len(ports)
+        return self.switch.links(ports).count("up") == len(ports)
 
     def alive(self) -> bool:
-        return all(process.running() for process in self._processes)
+        return self.switch.alive()
 
     def watched(self) -> tuple[int, ...]:
-        return (self._processes[-1].pid,)
+        return (self.switch.daemon.pid,)
 
     def poll_threads(self) -> tuple[int, ...]:
-        return threads_named(self._processes[-1].pid, ("pmd-",))
+        return threads_named(self.switch.daemon.pid, ("pmd-",))
 
     def counters(self) -> dict[str, Any] | None:
         return {
-            "pmd-stats-show": pmd_stats(self._appctl("dpif-netdev/pmd-stats-show")),
+            "pmd-stats-show": pmd_stats(self.switch.appctl("dpif-netdev/pmd-stats-show")),
             "dump-ports": self._ports(),
         }
 
     def _ports(self) -> dict[str, int]:
-        bridge = f"unix:{self._at(f'{BRIDGE}.mgmt')}"
-        command = ("ovs-ofctl", "-OOpenFlow14", "dump-ports", bridge)
-        return port_stats(output(command, 2 * DEADLINE_S, self._environment()))
+        return port_stats(self.switch.ofctl("dump-ports"))
 
     def cost(self) -> Cost | None:
-        stats = pmd_stats(self._appctl("dpif-netdev/pmd-stats-show"))
+        stats = pmd_stats(self.switch.appctl("dpif-netdev/pmd-stats-show"))
         packets = stats["packets received"]
         if self._before:
             # Those are convoys. A port counts packets where it is the library that aggregates
@@ -303,14 +195,13 @@ class _Running(Running):
         return Cost(stats["processing cycles"], packets, "pmd-stats-show")
 
     def processes(self) -> tuple[int, ...]:
-        return tuple(process.pid for process in self._processes)
+        return tuple(process.pid for process in self.switch.processes)
 
     def output(self) -> Mapping[str, str]:
-        return {process.name: output_of(process) for process in self._processes}
+        return {process.name: output_of(process) for process in self.switch.processes}
 
     def stop(self) -> None:
-        for process in reversed(self._processes):
-            process.close()
+        self.switch.close()
         if self._apart is not None:
             veth.unwire([self._apart.pid], self._setup)
             self._apart.stop()
@@ -341,19 +232,10 @@ def pmd_stats(text: str) -> dict[str, int]:
 def port_stats(text: str) -> dict[str, int]:
     """Return what dump-ports prints, "rx pkts" ..., summed over the ports that have a number."""
     sums = {f"{way} {what}": 0 for way in ("rx", "tx") for what in ("pkts", "bytes", "drop")}
-    ours = False
-    for line in text.splitlines():
-        if line.lstrip().startswith("port "):
-            ours = "LOCAL" not in line
-        way = re.search(r"\b(rx|tx) pkts=", line)
-        if ours and way:
-            for what, number in re.findall(r"(pkts|bytes|drop)=(\d+)", line):
-                sums[f"{way[1]} {what}"] += int(number)
+    for counts in port_counts(text).values():
+        for key, number in counts.items():
+            sums[key] += number
     return sums
-
-
-def _quoted(value: str) -> str:
-    return f'"{value}"'
 
 
 class OvsDpdk(Device):
@@ -362,7 +244,7 @@ class OvsDpdk(Device):
     name = "ovs-dpdk"
     connects = True
     ability = Ability(
-        functions=types_of(MEANINGS),
+        functions=types_of(WORDS),
         port_kinds=frozenset({"vhost-user", "af_packet"}),
         nics=frozenset({"dpdk", "af_packet"}),
         queues=8,
@@ -376,18 +258,7 @@ class OvsDpdk(Device):
 
     def presence(self) -> Presence:
         """Look for an ovs-vswitchd that has DPDK."""
-        vswitchd = program()
-        if vswitchd is None or not SCHEMA.exists() or shutil.which("ovsdb-server") is None:
-            return Presence("", HOW)
-        try:
-            words = output([vswitchd, "--version"])
-        except ConvoyError as error:
-            return Presence("", f"not installed: {error}")
-        dpdk = re.search(r"^DPDK (.*)$", words, re.MULTILINE)
-        if dpdk is None:
-            return Presence("", f"{HOW}; {vswitchd} is one without")
-        version = re.search(r"\(Open vSwitch\) (\S+)", words)
-        return Presence(f"{version[1] if version else 'unknown'} with DPDK {dpdk[1]}")
+        return Presence(*presence())
 
     def tester_port(self, port: PortAt, index: int) -> str:
         """Open vSwitch connects, the tester makes the socket."""
@@ -411,8 +282,5 @@ class OvsDpdk(Device):
 
     def start(self, setup: Setup) -> Running:
         """Start it, with its rules."""
-        vswitchd = program()
-        if vswitchd is None:
-            raise ConvoyError(HOW)
         before = preloaded(self.option(setup, "convoys"))
-        return _Running(setup, vswitchd, self.option(setup, "caches"), before)
+        return _Running(setup, self.option(setup, "caches"), before)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from typing import Any, TypeVar
 
+from convoy.chain.meaning import Firewall, Meaning, Ports, Router, Rule
 from convoy.dut.addresses import DPORT, LEFT_MAC
 from convoy.dut.expected import ICMP, IPV4, TCP, UDP, mac
-from convoy.dut.functions import Firewall, Meaning, Ports, Router, Rule
 from convoy.frame.checksum import checksum
 
 PEER_MAC = "02:00:00:00:00:01"

@@ -21,9 +21,10 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 
+from convoy.chain.meaning import Layer2
 from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
 from convoy.dut.base import Ability, Device, Function, PortAt, Presence, Running, Setup
-from convoy.dut.functions import Layer2, read
+from convoy.dut.functions import read
 from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError, InputError
 from convoy.host.command import CommandError, run

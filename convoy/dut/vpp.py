@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from convoy.chain.meaning import types_of
 from convoy.dut import third_party
 from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
-from convoy.dut.functions import types_of
 from convoy.dut.process import RunningProcess
 from convoy.dut.vpp_commands import ENDS, MEANINGS, commands
 from convoy.dut.vpp_counters import errors, idle_clocks, interfaces, nodes, spent

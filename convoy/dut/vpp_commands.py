@@ -10,9 +10,10 @@ to addresses that are then rewritten goes through a bridge, whose own interface 
 
 from collections.abc import Sequence
 
+from convoy.chain.meaning import Firewall, Layer2, Ports, Router, Rule
 from convoy.dut.addresses import RIGHT_MAC
 from convoy.dut.base import Function
-from convoy.dut.functions import Firewall, Layer2, Ports, Router, Rule, read
+from convoy.dut.functions import read
 from convoy.errors import InputError
 
 # What VPP names the left and the right interface.

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from convoy.chain.meaning import Firewall, Meaning, Nat
 from convoy.dut.base import Function
 from convoy.dut.expected import expected
-from convoy.dut.functions import Firewall, Meaning, Nat, read
+from convoy.dut.functions import read
 from convoy.dut.probe_packets import STAMP_BYTES, index_of, packets
 from convoy.errors import ConvoyError, InputError
 from convoy.host.run_queue import ThreadTime, run_queue_delay_ns

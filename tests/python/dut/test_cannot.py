@@ -11,7 +11,7 @@ from convoy.chain.machine import ranges
 from convoy.dut import convoy, functions, guest, linux, testpmd, veth, vm
 from convoy.dut.base import Function, PortAt, Setup
 from convoy.dut.devices import device
-from convoy.dut.ovs_dpdk import options, pmd_stats, port_stats
+from convoy.dut.ovs_dpdk import config, pmd_stats, port_stats
 from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError, InputError
 from convoy.host.initramfs import Initramfs, module_files
@@ -47,7 +47,7 @@ REFUSED = [
         "guest's kernel",
     ),
     ("testpmd", setup(kind="memif"), "testpmd has no memif ports"),
-    ("ovs-dpdk", setup((IPV6,)), "ovs-dpdk: 2001:db8::/32: devices are compared with IPv4"),
+    ("ovs-dpdk", setup((IPV6,)), "ovs-dpdk: 2001:db8::/32: others than our node do IPv4"),
     ("ovs-dpdk", setup(deployment="pipeline"), "ovs-dpdk cannot be deployed as pipeline"),
     ("ovs-dpdk", setup(options={"caches": "none"}), "caches=emc|emc+smc|smc|megaflow"),
     ("ovs-dpdk", setup(CHAIN, options={"convoys": "vhost"}), "without a function"),
@@ -135,11 +135,11 @@ def test_namespaces_are_wired_in_a_row():
 
 
 def test_threads_of_open_vswitch_run_on_the_devices_cores():
-    configuration = options(setup(cores=(1, 4)), "smc")
+    configuration = config(setup(cores=(1, 4)), "smc").options("x")
     assert (configuration["pmd-cpu-mask"], configuration["dpdk-lcore-mask"]) == ("0x12", "0x2")
     assert (configuration["emc-insert-inv-prob"], configuration["smc-enable"]) == ("0", "true")
     assert "--no-huge" in configuration["dpdk-extra"]
-    assert "--in-memory" in options(setup(hugepages=True), "emc")["dpdk-extra"]
+    assert "--in-memory" in config(setup(hugepages=True), "emc").options("x")["dpdk-extra"]
 
 
 PMD = """\

@@ -6,12 +6,14 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
+from convoy.chain.flow_rules import _masks
+from convoy.chain.meaning import MEANINGS, Firewall, Router, types_of
 from convoy.dut import functions
 from convoy.dut.addresses import DESTINATIONS, FEW, LEFT_MAC, SOURCES
 from convoy.dut.base import Function, PortAt, Setup
 from convoy.dut.devices import DEVICES, device
-from convoy.dut.functions import Firewall, Router, read
-from convoy.dut.openflow import _masks, flows
+from convoy.dut.functions import read
+from convoy.dut.openflow import flows
 from convoy.errors import InputError
 from convoy.run import workload
 
@@ -125,10 +127,10 @@ def test_networks_of_benchmarks_are_those_of_rfc_2544():
 
 
 def test_every_function_that_devices_share_has_a_meaning():
-    for name in functions._MEANINGS:
+    for name in MEANINGS:
         assert read(workload.function(name, 3))
     for one in DEVICES:
-        shared = set(functions._MEANINGS) - (set() if one.ability.remembers else {"nat"})
+        shared = set(MEANINGS) - (set() if one.ability.remembers else {"nat"})
         assert one.name == "testpmd" or one.ability.functions >= shared
 
 
@@ -148,7 +150,7 @@ def test_a_type_that_only_our_node_knows_is_refused_by_name(tmp_path):
 
 
 def test_a_device_has_the_types_that_its_language_has_words_for():
-    assert functions.types_of((Router,)) == {"router"}
-    assert functions.types_of(()) == set()
+    assert types_of((Router,)) == {"router"}
+    assert types_of(()) == set()
     with pytest.raises(InputError, match="no such function"):
         read(Function("ttl_limit"))

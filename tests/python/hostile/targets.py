@@ -19,8 +19,8 @@ import pytest
 
 from convoy.dut.base import PortAt, Running, Setup
 from convoy.dut.devices import device
-from convoy.dut.ovs_dpdk import BRIDGE
 from convoy.host.node import Node
+from convoy.host.open_vswitch import BRIDGE
 from convoy.host.process import Process, wait_for
 from convoy.host.programs import CHECKOUT, find, need
 from port.plans import joined
@@ -332,10 +332,10 @@ class OpenVSwitch(Target):
             words += ["--", "add-port", BRIDGE, name]
             words += ["--", "set", "Interface", name, "type=dpdkvhostuserclient"]
             words += [f"options:vhost-server-path={self.sockets[name]}", f"ofport_request={number}"]
-        running._vsctl(*words[1:])  # type: ignore[attr-defined]
-        bridge = f"unix:{running._at(f'{BRIDGE}.mgmt')}"  # type: ignore[attr-defined]
+        running.switch.vsctl(*words[1:])  # type: ignore[attr-defined]
+        bridge = running.switch.bridge  # type: ignore[attr-defined]
         for near, far in ((3, 4), (4, 3)):
-            running._ask_bridge(  # type: ignore[attr-defined]
+            running.switch.ask_bridge(  # type: ignore[attr-defined]
                 "ovs-ofctl", "-OOpenFlow14", "add-flow", bridge,
                 f"in_port={near},actions=output:{far}",
             )  # fmt: skip
@@ -356,7 +356,7 @@ class OpenVSwitch(Target):
     @property
     def process(self) -> Process:
         """See Target."""
-        process: Process = self._switch._processes[-1]  # type: ignore[attr-defined]
+        process: Process = self._switch.switch.daemon  # type: ignore[attr-defined]
         return process
 
     @property

@@ -130,7 +130,7 @@ def test_several_queues(setup: Setup):
         result = tester.trial({**TRIAL, "flows": {"count": 50, "order": "shuffle"}})
         assert result.total.received_pkts == result.total.offered_pkts > 0
         assert counted(switch)["rx pkts"] - before >= result.total.received_pkts
-        polled = switch._appctl("dpif-netdev/pmd-rxq-show")  # type: ignore[attr-defined]
+        polled = switch.switch.appctl("dpif-netdev/pmd-rxq-show")  # type: ignore[attr-defined]
         assert {port: polled.count(f"port: {port}-port") for port in ("left", "right")} == {
             "left": 2,
             "right": 2,
