@@ -573,12 +573,25 @@ _OWN: dict[str, type[Parameters]] = {
 }
 
 
-def _function(name: str) -> type[Model]:
-    """Return the model of {name: {parameters}}."""
+Place = Literal["inline", "process", "switch", "container", "vm"]
+
+
+class Placed(Model):
+    """Where a function runs; docs/hybrid.md says what that means."""
+
+    place: Place = Field(
+        "inline",
+        description="inline: in the node; process: in one of its own; switch: as flow rules in "
+        "Open vSwitch; container: as process, in a container; vm: not yet",
+    )
+
+
+def _function(name: str) -> type[Placed]:
+    """Return the model of {name: {parameters}, place: …}."""
     inner = _OWN.get(name, PARAMETERS[name])
     fields: Any = {name: (inner, ...)}
     made = create_model(
-        inner.__name__.removesuffix("Parameters") + "Function", __base__=Model, **fields
+        inner.__name__.removesuffix("Parameters") + "Function", __base__=Placed, **fields
     )
     made.__doc__ = PARAMETERS[name].__doc__
     return made
@@ -593,8 +606,13 @@ AnyFunction: Any = one_of("types of function", FUNCTIONS)
 
 def function_type(function: Model) -> str:
     """Return the name of a function's type as nf/ has it."""
-    (name,) = type(function).model_fields
-    return name
+    return next(name for name in type(function).model_fields if name != "place")
+
+
+def place_of(function: Model) -> Place:
+    """Return where a function runs."""
+    assert isinstance(function, Placed)
+    return function.place
 
 
 def outputs_of(function: Model) -> dict[str, str]:

@@ -12,20 +12,28 @@ from convoy.base.yaml_text import SIZE_MAX_BYTES, parse, read_bytes
 from convoy.chain.load import BEGIN, Loaded, check_text
 from convoy.chain.machine import Machine
 from convoy.chain.plan import Plan, make_plan
+from convoy.chain.split import Split, is_split, split
 
 
 @dataclass(frozen=True)
 class Opened:
     """A file that can be run."""
 
-    plan: Plan
+    plan: Plan  # of the node
     loaded: Loaded | None  # None: the file is a plan itself, which only convoyd can check
+    split: Split | None = None  # the node and other parts; None: it is all there is
 
 
-def open_file(path: Path, machine: Machine, running: dict[str, Any] | None = None) -> Opened:
+def open_file(
+    path: Path,
+    machine: Machine,
+    running: dict[str, Any] | None = None,
+    folder: Path | None = None,
+) -> Opened:
     """Read a descriptor or a plan. Raises DescriptorError.
 
     running: the plan of a node that is to run it; its workers keep what they poll.
+    folder: of the sockets between parts, where there may be other parts than the node.
     """
     data = read_bytes(path)
     if data.lstrip()[:1] == b"{" and b'"convoy.plan/' in data[:4096]:
@@ -33,6 +41,9 @@ def open_file(path: Path, machine: Machine, running: dict[str, Any] | None = Non
             data = path.read_bytes()  # a program wrote it: as long as it likes
         return Opened(_plan(data, path), None)
     loaded = check_text(parse(data, str(path), BEGIN), path.parent.absolute(), machine)
+    if folder is not None and is_split(loaded.descriptor):
+        parts = split(loaded, machine, folder)
+        return Opened(parts.node, loaded, parts)
     return Opened(make_plan(loaded, machine, running), loaded)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from convoy.base.model import Model
+from convoy.base.problem import Problem, shown
 from convoy.chain import links
 from convoy.chain.cache import Cache
 from convoy.chain.descriptor import Descriptor
@@ -43,6 +44,7 @@ def make_plan(loaded: Loaded, machine: Machine, running: dict[str, Any] | None =
     their queues.
     """
     descriptor = loaded.descriptor
+    _refuse_places(loaded)
     placement = place(descriptor, machine, running)
     eal, notes = _memory(loaded, machine)
     used = {name for chain in descriptor.chains.values() for name in chain.path}
@@ -76,6 +78,22 @@ def make_plan(loaded: Loaded, machine: Machine, running: dict[str, Any] | None =
         **({"run_as": descriptor.run_as} if descriptor.run_as else {}),
     }
     return Plan(data, (*placement.notes, *notes))
+
+
+def _refuse_places(loaded: Loaded) -> None:
+    """A plan is of one node. Raises DescriptorError where functions are placed elsewhere."""
+    problems = [
+        Problem(
+            ("functions", name, "place"),
+            "only convoy run and convoy check know other places than the node",
+            "remove it, or run the file with convoy run",
+            shown(function.place),
+        )
+        for name, function in loaded.descriptor.functions.items()
+        if function.place != "inline"
+    ]
+    if problems:
+        raise loaded.text.error(problems)
 
 
 def _cache_notes(descriptor: Descriptor) -> list[str]:

@@ -8,7 +8,7 @@ from convoy.base.model import Model
 from convoy.base.model_reference import section
 from convoy.chain.descriptor import Chain, Control, Descriptor, Memory, Telemetry, Workers
 from convoy.chain.flows import Flows, Timeouts
-from convoy.chain.functions import FUNCTIONS, Forward, Route
+from convoy.chain.functions import FUNCTIONS, Forward, Placed, Route
 from convoy.chain.match import ChainMatch
 from convoy.chain.nat64 import Mapping
 from convoy.chain.next_hops import NextHop
@@ -34,8 +34,9 @@ def _lines() -> Iterator[str]:
             yield from section("#### `pcap:`", Captures)
     yield from section("### `convoys:` of any port", Convoys)
     yield "## `functions`\n\nThe key names the type; under it stand its settings.\n"
+    yield from section("### `place` of any function", Placed)
     for name, function in FUNCTIONS.items():
-        (field,) = function.model_fields.values()
+        field = function.model_fields[name.replace("-", "_")]
         inner = field.annotation
         assert isinstance(inner, type) and issubclass(inner, Model)
         yield from section(f"### `{name}`", inner, function.__doc__)

@@ -14,8 +14,11 @@ from convoy.chain.open import open_file
 from convoy.chain.picture import pictures
 from convoy.chain.plan import Plan
 from convoy.chain.schema import json_schema
+from convoy.chain.split import Split
+from convoy.cli.parts_view import parts_document, parts_table
 from convoy.cli.result import Json, PrintedDocument, Result
 from convoy.errors import InputError
+from convoy.host.folders import runtime_dir
 from convoy.host.machine import this_machine
 from convoy.host.node_check import NodeFlows, check_plan
 from convoy.host.programs import find, need
@@ -28,6 +31,7 @@ class Checked(Result):
     file: str
     plan: Plan
     flows: tuple[NodeFlows, ...] | None  # None: convoyd is not built
+    split: Split | None = None
 
     def document(self) -> dict[str, Any]:
         """See Result."""
@@ -37,17 +41,27 @@ class Checked(Result):
             "ok": True,
             "checked_by_convoyd": self.flows is not None,
             "flows": [asdict(each) for each in self.flows or ()],
-            "notes": list(self.plan.notes),
+            "notes": list(self._notes),
             "plan": self.plan.data,
+            **({} if self.split is None else {"parts": parts_document(self.split)}),
         }
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        return self.plan.notes if self.split is None else self.split.notes
 
     def show(self, out: Console) -> None:
         """Print a picture of each chain, and what there is to know."""
-        for title, lines in pictures(self.plan.data):
+        drawn = pictures(self.plan.data)
+        if self.split is not None:
+            drawn = [(title, [line]) for title, line in self.split.pictures]
+        for title, lines in drawn:
             out.print(title, style="bold", markup=False)
             for line in lines:
                 out.print(f"  {line}", markup=False)
-        for note in self.plan.notes:
+        if self.split is not None:
+            out.print(parts_table(self.split))
+        for note in self._notes:
             out.print(f"note: {note}", markup=False)
         for each in self.flows or ():
             out.print(
@@ -66,12 +80,15 @@ class Checked(Result):
 
 def check(file: Path) -> Checked:
     """Check a descriptor (or a plan) here and, where convoyd is built, there."""
-    opened = open_file(file, this_machine())
+    opened = open_file(file, this_machine(), folder=runtime_dir())
     convoyd = need("convoyd") if opened.loaded is None else find("convoyd")
     flows = None
     if convoyd is not None:
         flows = check_plan(convoyd, opened.plan.data, None if opened.loaded else file)
-    return Checked(str(file), opened.plan, flows)
+        for part in opened.split.parts[1:] if opened.split else ():
+            if part.plan is not None:
+                flows += check_plan(convoyd, part.plan.data)
+    return Checked(str(file), opened.plan, flows, opened.split)
 
 
 def command(

@@ -61,7 +61,7 @@ def tables(now: Sample, before: Sample | None = None) -> RenderableType:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
-        left = name in ("port", "next hop", "function", "type", "kind", "drops")
+        left = name in ("port", "next hop", "function", "type", "kind", "part", "drops")
         table.add_column(name, justify="left" if left else "right", no_wrap=name != "drops")
     return table
 
@@ -128,10 +128,14 @@ def _functions(counts: Counts, old: Mapping[str, Any], elapsed_s: float, live: b
         for fate in ("originated", "absorbed", "held")
         if any(function[fate] for function in counts["functions"].values())
     ]
-    table = _table("function", "type", "packets", "bytes", *rates, "cycles/packet", *fates, "drops")
+    parts = ["part"] if any("part" in function for function in counts["functions"].values()) else []
+    table = _table(
+        "function", "type", *parts, "packets", "bytes", *rates, "cycles/packet", *fates, "drops"
+    )
     for name, function in counts["functions"].items():
         before = old.get(name)
-        row = [str(function["packets"]), str(function["bytes"])]
+        row = [function["part"]] if parts else []
+        row += [str(function["packets"]), str(function["bytes"])]
         if live:
             row.append(_rate("packets", function, before, elapsed_s))
         row.append(cycles_per_packet(function, before))
@@ -141,21 +145,33 @@ def _functions(counts: Counts, old: Mapping[str, Any], elapsed_s: float, live: b
 
 
 def cycles_per_packet(now: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> str:
-    """Return a function's busy cycles per packet since `before`, - where it saw none."""
+    """Return a function's busy cycles per packet since `before`, - where it saw none.
+
+    Nobody knows them of one in a switch.
+    """
+    if now["busy_cycles"] is None:
+        return "-"
     packets = now["packets"] - (before["packets"] if before else 0)
     cycles = now["busy_cycles"] - (before["busy_cycles"] if before else 0)
     return f"{cycles / packets:.1f}" if packets > 0 else "-"
 
 
 def _workers(counts: Counts, before: Counts | None) -> Table:
-    table = _table("worker", "core", "busy", "longest iteration")
+    parts = ["part"] if any("part" in worker for worker in counts["workers"]) else []
+    table = _table(*parts, "worker", "core", "busy", "longest iteration")
+    none = {"busy_cycles": 0, "total_cycles": 0}
+    known = len(before["workers"]) if before else 0
     for i, worker in enumerate(counts["workers"]):
-        old = before["workers"][i] if before else {"busy_cycles": 0, "total_cycles": 0}
+        # A part that was started again counts from 0, and may have more or fewer than before.
+        old = before["workers"][i] if before and i < known else none
+        if old["total_cycles"] > worker["total_cycles"]:
+            old = none
         total = worker["total_cycles"] - old["total_cycles"]
         busy = worker["busy_cycles"] - old["busy_cycles"]
         share = f"{100 * busy / total:.1f} %" if total > 0 else "-"
         longest = f"{worker['longest_iteration_ns'] / 1e3:.1f} us"
-        table.add_row(str(i), str(worker["core"]), share, longest)
+        part = [worker["part"]] if parts else []
+        table.add_row(*part, str(i), str(worker["core"]), share, longest)
     return table
 
 
@@ -163,6 +179,9 @@ def accounting_text(accounting: Mapping[str, Any], passing: bool = False) -> str
     """Return the packet accounting in a line; passing: read while packets flow, so never exact."""
     come = _terms(accounting, ["received", "originated"])
     gone = _terms(accounting, ["sent", "dropped", "absorbed", "held"])
+    if "lost" in accounting:  # of a chain in parts
+        lost = max(accounting["lost"], 0) if passing else accounting["lost"]
+        gone.append(f"lost between parts {lost}")
     if passing:
         return ", ".join(come + gone)
     sign = "conserved" if accounting["conserved"] else "NOT CONSERVED: packets were lost uncounted"

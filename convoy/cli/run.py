@@ -2,6 +2,8 @@
 # Copyright 2026 The Convoy authors
 """convoy run: start the node, show what it counts, stop it and print the final counts."""
 
+import contextlib
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,17 +19,20 @@ from convoy.base.problem import printable
 from convoy.chain.captures import with_captures
 from convoy.chain.open import open_file
 from convoy.chain.plan import Plan
+from convoy.chain.split import Split
 from convoy.cli.console import messages
 from convoy.cli.counts_view import Sample, accounting_text, tables
 from convoy.cli.result import Json, Result
 from convoy.client import ClientError
-from convoy.errors import ConvoyError
+from convoy.errors import ConvoyError, InputError
 from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.node_check import check_plan
 from convoy.host.programs import need
 from convoy.host.signals import StopSignals
 from convoy.host.stall import Stall
+from convoy.hybrid.published import folder_of
+from convoy.hybrid.supervisor import Supervisor
 
 REFRESH_S = 0.5
 
@@ -148,6 +153,75 @@ class LiveView:
         self._before = sample
 
 
+@dataclass(frozen=True)
+class ForwardedInParts(Result):
+    """How a run of a chain in parts ended."""
+
+    file: str
+    split: Split
+    counts: dict[str, Any]
+    parts: list[dict[str, Any]]
+    ended_by: str  # "duration" or "signal"
+
+    @property
+    def exit_code(self) -> int:
+        """1 where packets were lost uncounted."""
+        return 0 if self.counts["accounting"]["conserved"] else ConvoyError.exit_code
+
+    def document(self) -> dict[str, Any]:
+        """See Result."""
+        return {
+            "schema": "convoy.run-parts/1",
+            "file": self.file,
+            "ok": self.counts["accounting"]["conserved"],
+            "ended_by": self.ended_by,
+            "notes": list(self.split.notes),
+            "parts": self.parts,
+            "counts": self.counts,
+        }
+
+    def show(self, out: Console) -> None:
+        """Print the final counts."""
+        accounting = self.counts["accounting"]
+        style = "green" if accounting["conserved"] else "bold red"
+        out.print(tables(Sample(0.0, self.counts)))
+        out.print(accounting_text(accounting), style=style)
+
+
+def run_parts(
+    file: Path, split: Split, duration_s: float | None = None, as_json: bool = False
+) -> ForwardedInParts:
+    """Run a chain in parts until duration_s is over, or a signal asks to stop.
+
+    Raises InputError (nothing was started) or ConvoyError.
+    """
+    out = messages()
+
+    def on_line(part: str, line: str) -> None:
+        out.print(printable(f"{part}: {line}"), markup=False)
+
+    for note in split.notes:
+        out.print(f"note: {note}", markup=False)
+    with StopSignals() as signals, Supervisor(split, str(file), on_line) as supervisor:
+        pids = ", ".join(f"{one['name']} {one['pid']}" for one in supervisor.state())
+        out.print(f"forwarding; process ids: {pids}; Ctrl-C drains and stops", markup=False)
+        view = None if as_json or not out.is_terminal else LiveView(out, printable(str(file)))
+        end = None if duration_s is None else time.monotonic() + duration_s
+        with contextlib.nullcontext() if view is None else view.live:
+            while not signals.stop_requested:
+                left = REFRESH_S if end is None else min(REFRESH_S, end - time.monotonic())
+                if left <= 0:
+                    break
+                signals.wait(os.getpid(), left)
+                supervisor.step()
+                if view is not None:
+                    view.show(Sample(time.monotonic(), supervisor.counts()))
+        parts = supervisor.state()
+        counts = supervisor.stop()
+    ended_by = "signal" if signals.stop_requested else "duration"
+    return ForwardedInParts(str(file), split, counts, parts, ended_by)
+
+
 def command(
     file: Annotated[Path, typer.Argument(help="Chain descriptor (YAML), or a plan (JSON).")],
     read: Annotated[
@@ -172,8 +246,16 @@ def command(
     as_json: Json = False,
 ) -> Result:
     """Run a chain until Ctrl-C, the end of its captures, or --duration; print what it counted."""
-    opened = open_file(file, this_machine())
+    opened = open_file(file, this_machine(), folder=folder_of(os.getpid()))
     plan = opened.plan
+    if opened.split is not None:
+        for option, given in (("--read", read), ("--write", write), ("--state", state)):
+            if given is not None:
+                raise InputError(
+                    f"{option}: {given}: not of a chain in parts; leave it out, or place all "
+                    f"functions of {printable(str(file))} inline"
+                )
+        return run_parts(file, opened.split, duration, as_json)
     if read is not None or write is not None:
         if opened.loaded is None:  # a plan, perhaps changed by hand: are its ports ports?
             check_plan(need("convoyd"), plan.data, file)

@@ -3,6 +3,7 @@
 """convoy top: the counters of a running node."""
 
 import asyncio
+import contextlib
 import time
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -13,15 +14,17 @@ from rich.console import Console
 from convoy.base.problem import printable
 from convoy.cli.console import console, messages
 from convoy.cli.counts_view import Sample, accounting_text, tables
+from convoy.cli.parts_view import states_table
 from convoy.cli.result import Json, Result
 from convoy.cli.run import REFRESH_S, LiveView
 from convoy.cli.why_view import lines_of
 from convoy.client import Client, ClientError
-from convoy.errors import InputError
+from convoy.errors import ConvoyError, InputError
 from convoy.host.counts import RunningNode, running_nodes
 from convoy.host.http import HttpServer
 from convoy.host.listen import tcp_socket, url_of
 from convoy.host.signals import StopSignals
+from convoy.hybrid.published import RunningChain, running_chains
 from convoy.top import snapshot
 from convoy.top.page import WatchPage
 from convoy.top.why import WhyWatch
@@ -44,6 +47,56 @@ class NodeCounts(Result):
         """Print the counts."""
         out.print(tables(Sample(0.0, self.counts)))
         out.print(accounting_text(self.counts["accounting"], passing=True))
+
+
+@dataclass(frozen=True)
+class ChainCounts(Result):
+    """The counts of a chain in parts at one moment."""
+
+    published: dict[str, Any]
+
+    def document(self) -> dict[str, Any]:
+        """See Result."""
+        return {
+            "schema": "convoy.top-parts/1",
+            **{key: self.published[key] for key in ("pid", "file", "parts", "counts")},
+        }
+
+    def show(self, out: Console) -> None:
+        """Print the parts and the counts."""
+        counts = self.published["counts"]
+        out.print(states_table(self.published["parts"]))
+        out.print()
+        out.print(tables(Sample(0.0, counts)))
+        out.print(accounting_text(counts["accounting"], passing=True))
+
+
+def chosen_chain(nodes: list[RunningNode], pid: int | None) -> RunningChain | None:
+    """Return the chain in parts that a process id is of, or the only thing that runs; or None."""
+    chains = {}
+    for chain in running_chains():
+        with contextlib.suppress(ConvoyError):  # it has just ended
+            chains[chain] = chain.pids()
+    for chain, pids in chains.items():
+        if pid in pids:
+            return chain
+    others = [node for node in nodes if not any(node.pid in pids for pids in chains.values())]
+    return next(iter(chains)) if pid is None and len(chains) == 1 and not others else None
+
+
+def watch_chain(chain: RunningChain) -> ChainCounts:
+    """Show a chain's counters until it ends or a signal comes; return the last ones."""
+    published = chain.read()
+    view = LiveView(console(), f"{printable(published['file'])}, process {chain.pid}")
+    with StopSignals() as signals, view.live:
+        while not signals.stop_requested:
+            view.show(Sample(time.monotonic(), published["counts"]))
+            signals.wait(chain.pid, REFRESH_S)
+            try:
+                published = chain.read()
+            except ConvoyError:
+                break  # it ended
+    return ChainCounts(published)
 
 
 def choose(nodes: list[RunningNode], pid: int | None, how: str = "convoy top PID") -> RunningNode:
@@ -121,7 +174,10 @@ async def _run(server: HttpServer) -> None:
 
 def command(
     pid: Annotated[
-        int | None, typer.Argument(help="Process id of convoyd, if several run.")
+        int | None,
+        typer.Argument(
+            help="Process id of convoyd, or of the convoy run of parts, if several run."
+        ),
     ] = None,
     as_json: Json = False,
     web: Annotated[
@@ -145,7 +201,12 @@ def command(
     if web:
         serve(pid, listen or DEFAULT, why)
         return None
-    node = choose(running_nodes(), pid)
+    nodes = running_nodes()
+    chain = chosen_chain(nodes, pid)
+    if chain is not None:
+        watched = console().is_terminal and not as_json
+        return watch_chain(chain) if watched else ChainCounts(chain.read())
+    node = choose(nodes, pid)
     if console().is_terminal and not as_json:
         return watch(node)
     with Client(node.read) as client:
