@@ -51,7 +51,7 @@ def make_plan(loaded: Loaded, machine: Machine, running: dict[str, Any] | None =
     unused = [name for name in descriptor.functions if name not in used]
     if unused:
         notes = (*notes, f"in no chain, only checked: {', '.join(unused)}")
-    notes = (*notes, *_cache_notes(descriptor))
+    notes = (*notes, *_cache_notes(descriptor), *_spread_notes(descriptor))
     data = {
         "schema": SCHEMA,
         "ports": [
@@ -101,6 +101,20 @@ def _cache_notes(descriptor: Descriptor) -> list[str]:
         f"answers of {name}: {parameters.memory_mb:,} MiB"
         for name, function in descriptor.functions.items()
         if isinstance(parameters := settings(function), Cache)
+    ]
+
+
+def _spread_notes(descriptor: Descriptor) -> list[str]:
+    """Say which next hops share packets: a forgotten `for` looks the same."""
+    sharing: dict[tuple[str, str], list[str]] = {}
+    for name, next_hop in descriptor.next_hops.items():
+        for port in dict.fromkeys(next_hop.leaving or [next_hop.port]):
+            for match in next_hop.for_:
+                sharing.setdefault((port, str(match)), []).append(name)
+    return [
+        f"next hops {', '.join(names)} share {match} out of {port}: each flow goes to one of them"
+        for (port, match), names in sharing.items()
+        if len(names) > 1
     ]
 
 

@@ -206,3 +206,13 @@ def test_the_plan_has_what_is_not_the_default(tmp_path: Path) -> None:
     assert (hop["weight"], hop["spread"]) == (3, "addresses")
     (hop,) = live_plan(tmp_path).data["next_hops"]
     assert not {"weight", "spread"} & set(hop)
+
+
+def test_the_check_notes_who_shares(tmp_path: Path) -> None:
+    more = '  other: {port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2, nfi: 9}\n'
+    machine = this_machine()
+    plan = make_plan(loads(LIVE.replace("chains", f"{more}chains"), machine, tmp_path), machine)
+    assert [note for note in plan.notes if "share" in note] == [
+        "next hops b, other share everything out of out: each flow goes to one of them"
+    ]
+    assert not any("share" in note for note in live_plan(tmp_path).notes)
