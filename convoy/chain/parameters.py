@@ -331,6 +331,15 @@ class IdsParameters(Parameters):
     checksums: Literal["verify", "ignore"] = Field(
         "verify", description="stateful: a segment with a wrong one is no part of its stream, or is"
     )
+    budget: int = Field(
+        4,
+        ge=1,
+        le=1000,
+        description="steps of a packet's rules for each byte of it, and of 1,024 more",
+    )
+    over_budget: Literal["drop", "pass"] = Field(
+        "drop", description="what becomes of a packet whose rules need more steps"
+    )
 
 
 class VpnParameters(Parameters):

@@ -144,6 +144,7 @@ NUMBERS = {
             ("alerts", Kind.COUNTER, "alerts", "Alerts."),
             ("alerts_suppressed", Kind.COUNTER, "suppressed_alerts", "Kept back by thresholds."),
             ("alerts_lost", Kind.COUNTER, "lost_alerts", "Alerts that were not written."),
+            ("over_budget", Kind.COUNTER, "over_budget_packets", "Their rules needed too much."),
         ),
         "nat": (
             ("mappings", Kind.GAUGE, "mappings", "Mappings now."),

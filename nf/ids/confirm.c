@@ -7,16 +7,46 @@
 #include "packet/compiler.h"
 
 #define NEVER INT32_MAX
+#define RUN 16 // bytes that are run over in one step
 
 static CV_INLINE uint8_t fold(uint8_t byte, bool nocase)
 {
 	return nocase && byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
 }
 
-// Where a content begins, in [first, last - its length] of data, ascending. Returns how often. Knuth,
-// Morris, Pratt: each byte is looked at twice at most.
+// How many bytes there are before the next one that a content may begin with; len: there is none.
+static uint32_t run_over(const struct cv_ids_content *content, const uint8_t *data, uint32_t len)
+{
+	const uint8_t want = content->bytes[0];
+	uint32_t at = 0;
+
+	if (!content->nocase || want < 'a' || want > 'z') {
+		const uint8_t *next = memchr(data, want, len);
+
+		return next == NULL ? len : (uint32_t)(next - data);
+	}
+	for (; at + RUN <= len; at += RUN) {
+		uint8_t some = 0;
+
+		for (unsigned i = 0; i < RUN; i++)
+			some |= (data[at + i] | 0x20) == want;
+		if (some)
+			break;
+	}
+	while (at < len && (data[at] | 0x20) != want)
+		at++;
+	return at;
+}
+
+static CV_INLINE void take(uint32_t *left, uint32_t steps)
+{
+	*left = *left > steps ? *left - steps : 0;
+}
+
+// Where a content begins, in [first, last - its length] of data, ascending. Returns how often, as far as
+// *left reaches. Knuth, Morris, Pratt: each byte is looked at twice at most.
 static uint32_t search(const struct cv_ids_content *content, const uint8_t *data, int32_t first,
-	int32_t last, int32_t *begin)
+	int32_t last, int32_t *begin, uint32_t *left)
 {
 	const unsigned len = content->len;
 	uint32_t count = 0;
@@ -25,13 +55,13 @@ static uint32_t search(const struct cv_ids_content *content, const uint8_t *data
 	for (int32_t at = first; at < last; at++) {
 		uint8_t byte;
 
-		if (matched == 0 && !content->nocase) {
-			const uint8_t *next =
-				memchr(data + at, content->bytes[0], (size_t)(last - at));
+		if (matched == 0) {
+			const uint32_t over = run_over(content, data + at, (uint32_t)(last - at));
 
-			if (next == NULL)
+			at += (int32_t)over;
+			take(left, 1 + over / RUN);
+			if (at == last)
 				break;
-			at = (int32_t)(next - data);
 		}
 		byte = fold(data[at], content->nocase);
 		while (matched > 0 && byte != content->bytes[matched])
@@ -41,6 +71,9 @@ static uint32_t search(const struct cv_ids_content *content, const uint8_t *data
 			begin[count++] = at + 1 - (int32_t)len;
 			matched = content->failure[len - 1];
 		}
+		take(left, 1);
+		if (CV_UNLIKELY(*left == 0))
+			break;
 	}
 	return count;
 }
@@ -86,8 +119,8 @@ static uint32_t keep_ends(const struct cv_ids_content *content, int32_t *end, ui
 	return kept;
 }
 
-bool cv_ids_confirm(const struct cv_ids_rule *rule, const uint8_t *data, uint32_t len,
-	uint64_t base, struct cv_ids_places *places)
+enum cv_ids_answer cv_ids_confirm(const struct cv_ids_rule *rule, const uint8_t *data, uint32_t len,
+	uint64_t base, struct cv_ids_places *places, uint32_t *left)
 {
 	uint32_t ends = 0;
 
@@ -104,24 +137,27 @@ bool cv_ids_confirm(const struct cv_ids_rule *rule, const uint8_t *data, uint32_
 				first = 0;
 		}
 		count = first < last ? search(content, data, (int32_t)first, (int32_t)last,
-					       places->begin)
+					       places->begin, left)
 				     : 0;
+		take(left, content->relative ? 1 + count + ends : 1);
+		if (*left == 0)
+			return CV_IDS_UNKNOWN;
 		if (content->negated) {
 			if (!content->relative && count > 0)
-				return false;
+				return CV_IDS_NO;
 			if (!content->relative)
 				continue;
 			ends = keep_ends(content, places->end, ends, places->begin, count);
 			if (ends == 0)
-				return false;
+				return CV_IDS_NO;
 			continue;
 		}
 		if (content->relative)
 			count = keep_begins(content, places->end, ends, places->begin, count);
 		if (count == 0)
-			return false;
+			return CV_IDS_NO;
 		for (ends = 0; ends < count; ends++)
 			places->end[ends] = places->begin[ends] + content->len;
 	}
-	return true;
+	return CV_IDS_YES;
 }

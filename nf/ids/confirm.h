@@ -3,7 +3,8 @@
 //
 // Whether all contents of a rule are where they must be. Exact: there is a place for each content so
 // that all conditions hold, whichever of several places that is. The time is that of a search for each
-// content, whatever the bytes are: no content is tried again for each place of another.
+// content, whatever the bytes are: no content is tried again for each place of another. It is counted
+// in steps, of which there are so many and no more.
 #ifndef CV_IDS_CONFIRM_H
 #define CV_IDS_CONFIRM_H
 
@@ -20,8 +21,13 @@ struct cv_ids_places {
 	int32_t begin[CV_IDS_SPAN_MAX + 1];
 };
 
-// base: how many bytes came before data, which offsets count from there.
-bool cv_ids_confirm(const struct cv_ids_rule *rule, const uint8_t *data, uint32_t len,
-	uint64_t base, struct cv_ids_places *places);
+enum cv_ids_answer { CV_IDS_NO, CV_IDS_YES, CV_IDS_UNKNOWN };
+
+// base: how many bytes came before data, which offsets count from there. *left: steps that may be taken,
+// less those that were: one for each byte that is compared, or for 16 that are run over, and for each
+// place of a content that is compared with another's. CV_IDS_UNKNOWN: they did not suffice, and *left
+// is 0.
+enum cv_ids_answer cv_ids_confirm(const struct cv_ids_rule *rule, const uint8_t *data, uint32_t len,
+	uint64_t base, struct cv_ids_places *places, uint32_t *left);
 
 #endif

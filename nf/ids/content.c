@@ -129,6 +129,17 @@ static int check_content(const struct cv_ids_content *content, struct cv_ids_pro
 		content->relative ? "within" : "depth", room, content->len);
 }
 
+static uint16_t header_steps(const struct cv_ids_rule *rule)
+{
+	uint32_t steps = 16;
+
+	steps += rule->src == NULL ? 0 : rule->src->in_count + rule->src->out_count;
+	steps += rule->dst == NULL ? 0 : rule->dst->in_count + rule->dst->out_count;
+	steps += rule->sport == NULL ? 0 : rule->sport->count;
+	steps += rule->dport == NULL ? 0 : rule->dport->count;
+	return (uint16_t)(rule->both_ways ? 2 * steps : steps);
+}
+
 int cv_ids_rule_finish(struct cv_ids_rule *rule, struct cv_ids_problem *problem)
 {
 	const struct cv_ids_content *longest = NULL;
@@ -156,6 +167,7 @@ int cv_ids_rule_finish(struct cv_ids_rule *rule, struct cv_ids_problem *problem)
 			rule->longest = (uint8_t)i;
 		}
 	}
+	rule->header_steps = header_steps(rule);
 	rule->parts = (uint8_t)((1u << rule->pcres_count) - 1) << 1 | (longest != NULL);
 	rule->exact = rule->contents_count == (longest != NULL) &&
 		      (longest == NULL || !longest->relative);

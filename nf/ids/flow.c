@@ -19,6 +19,7 @@
 #define ESTABLISHED 2
 #define BLOCKED 4 // a drop rule has matched its stream
 #define PASSED 8 // a pass rule has
+#define OVER_BUDGET 16 // blocked: a segment had too few steps
 
 struct slot {
 	uint32_t number; // of the instance whose connection it has
@@ -107,6 +108,7 @@ static uint8_t match_segment(struct cv_ids *ids, struct cv_nf_worker *worker, st
 		seq++;
 	}
 	packet->stream = true;
+	cv_ids_begin(ids, lane, packet->len + 2 * ids->window);
 	if (packet->len > 0 || !stream->begun)
 		switch (cv_ids_stream_segment(ids, lane, stream, packet, seq)) {
 		case CV_IDS_SEGMENT_TAKEN:
@@ -126,12 +128,15 @@ static uint8_t match_segment(struct cv_ids *ids, struct cv_nf_worker *worker, st
 			connection->way[!of->direction].closed = true;
 	}
 	cv_ids_consider_bare(ids, lane, packet);
-	if (lane->matched_count > 0)
+	if (lane->left != lane->given)
 		verdict = cv_ids_conclude(ids, worker, packet, &passed);
 	if (verdict != CV_NEXT)
-		slot->state |= BLOCKED;
+		slot->state |=
+			verdict == CV_DROP(CV_IDS_DROP_RULE) ? BLOCKED : BLOCKED | OVER_BUDGET;
 	else if (passed)
 		slot->state |= PASSED;
+	else if (lane->over) // begins anew with the next segment
+		cv_ids_stream_clear(&lane->streams, stream);
 	return verdict;
 }
 
@@ -146,7 +151,8 @@ static uint8_t follow(
 	bool passed;
 
 	if (slot->state & BLOCKED)
-		return CV_DROP(CV_IDS_DROP_RULE);
+		return slot->state & OVER_BUDGET ? CV_DROP(CV_IDS_DROP_OVER_BUDGET)
+						 : CV_DROP(CV_IDS_DROP_RULE);
 	if (slot->state & PASSED)
 		return CV_NEXT;
 	if (kind == CV_IDS_IS_BAD)

@@ -14,7 +14,9 @@
 // With "stateful": true TCP is matched as streams (stream.h), and rules may ask for flow.
 //
 // Drops: rule, bad_header (lengths that do not add up), fragment (with "fragments": "drop"),
-// tcp_overlap (other bytes than those that came first), reassembly_full (too much waits for a gap).
+// tcp_overlap (other bytes than those that came first), reassembly_full (too much waits for a gap),
+// over_budget (its bytes make rules cost more than a packet may; or with "over_budget": "pass" it passes
+// by what was found until then).
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +26,18 @@
 #include "nf/ids/ids.h"
 
 static const char *const drops[] = {
-	"rule", "bad_header", "fragment", "tcp_overlap", "reassembly_full", NULL};
+	"rule", "bad_header", "fragment", "tcp_overlap", "reassembly_full", "over_budget", NULL};
 static const char *const unsupported[] = {"error", "skip", NULL};
 static const char *const checksums[] = {"verify", "ignore", NULL};
 static const char *const fragments[] = {"match", "drop", NULL};
+static const char *const over_budget[] = {"drop", "pass", NULL};
 
 struct config {
 	const char *rules_file, *alerts_file, *alerts_socket;
 	const json_t *variables;
-	unsigned unsupported, fragments, checksums;
+	unsigned unsupported, fragments, checksums, over_budget;
 	bool stateful;
-	uint32_t streams, segments, window;
+	uint32_t streams, segments, window, budget;
 	uint64_t depth;
 };
 
@@ -66,6 +69,10 @@ static const struct cv_param params[] = {
 		.doc = "stateful: bytes of a stream's direction that are matched; 0: all"},
 	{"checksums", CV_WORD, CV_AT(struct config, checksums), .words = checksums,
 		.doc = "stateful: a segment with a wrong one is no part of its stream, or is"},
+	{"budget", CV_INTEGER, CV_AT(struct config, budget), .low = 1, .high = 1000, .fallback = 4,
+		.doc = "steps of a packet's rules for each byte of it, and of 1,024 more"},
+	{"over_budget", CV_WORD, CV_AT(struct config, over_budget), .words = over_budget,
+		.doc = "what becomes of a packet whose rules need more steps"},
 	{0},
 };
 
@@ -296,6 +303,8 @@ static void *create(const void *of, const struct cv_nf_env *env, struct cv_error
 	ids->segments = config->segments;
 	ids->window = config->window;
 	ids->depth = config->depth;
+	ids->budget = config->budget;
+	ids->passes_over_budget = config->over_budget == 1;
 	if (make(ids, config, env, error) == 0)
 		return ids;
 	destroy(ids);

@@ -17,12 +17,18 @@
 #include "nf/ids/threshold.h"
 #include "nf/row_counters.h"
 
+// Steps: what a packet costs beside Hyperscan's search. Those of confirm.h, and these.
+#define CV_IDS_MATCH_STEPS 64 // a rule that matches: counted, and told of
+#define CV_IDS_BASE_BYTES \
+	1024 // a packet has the steps of so many bytes beside those of its payload
+
 enum cv_ids_drop {
 	CV_IDS_DROP_RULE,
 	CV_IDS_DROP_BAD_HEADER,
 	CV_IDS_DROP_FRAGMENT,
 	CV_IDS_DROP_OVERLAP,
 	CV_IDS_DROP_NO_ROOM,
+	CV_IDS_DROP_OVER_BUDGET,
 };
 
 // Counted by a worker; read by info().
@@ -42,6 +48,8 @@ enum cv_ids_count {
 	CV_IDS_COUNT_BAD_CHECKSUMS, // that are no part of a stream
 	CV_IDS_COUNT_BYPASSED_BYTES, // behind the depth
 	CV_IDS_COUNT_FORGOTTEN, // rules that there was no room to remember a part of
+	CV_IDS_COUNT_STEPS, // that packets took
+	CV_IDS_COUNT_OVER_BUDGET, // packets that had too few of them
 	CV_IDS_COUNTS,
 };
 
@@ -66,6 +74,8 @@ struct cv_ids_lane {
 	uint32_t *touched; // rules whose mask is not 0
 	uint32_t *matched;
 	uint32_t touched_count, matched_count;
+	uint32_t given, left; // steps of the packet that is looked at
+	bool over; // they did not suffice: what would come next is not known
 	const struct cv_ids_database *database; // that is searched now
 	struct cv_ids_places *places;
 	struct cv_ids_thresholds *thresholds; // NULL: no rule has one
@@ -81,6 +91,8 @@ struct cv_ids {
 	uint32_t window, connections, segments;
 	uint64_t depth; // bytes of a direction that are matched; 0: all
 	bool stateful, checks_sums;
+	uint32_t budget; // steps for each byte
+	bool passes_over_budget;
 	struct cv_row_counters hits;
 	uint64_t hz; // of the TSC
 	bool drop_fragments;
@@ -100,6 +112,30 @@ static CV_INLINE void cv_ids_count(struct cv_ids_lane *lane, enum cv_ids_count w
 // Of all workers, and of instances before. By any thread.
 uint64_t cv_ids_counted(const struct cv_ids *ids, enum cv_ids_count what);
 
+// A packet begins, that has the steps of so many bytes.
+static CV_INLINE void cv_ids_begin(
+	const struct cv_ids *ids, struct cv_ids_lane *lane, uint32_t bytes)
+{
+	lane->given = lane->left = ids->budget * (bytes + CV_IDS_BASE_BYTES);
+	lane->over = false;
+}
+
+// Takes steps. False: they are not there, and none is left.
+static CV_INLINE bool cv_ids_step(struct cv_ids_lane *lane, uint32_t steps)
+{
+	if (CV_LIKELY(steps < lane->left)) {
+		lane->left -= steps;
+		return true;
+	}
+	lane->left = 0;
+	lane->over = true;
+	return false;
+}
+
+// Whether a rule's contents are in data, within the steps that are left.
+bool cv_ids_is_confirmed(struct cv_ids_lane *lane, const struct cv_ids_rule *rule,
+	const uint8_t *data, uint32_t len, uint64_t base);
+
 // What a pattern's match is told to, with a lane that names the database.
 int cv_ids_found(
 	unsigned id, unsigned long long from, unsigned long long to, unsigned flags, void *lane);
@@ -108,7 +144,8 @@ int cv_ids_found(
 bool cv_ids_header_fits(const struct cv_ids_rule *rule, const struct cv_ids_packet *packet);
 
 // What becomes of a packet by the rules in lane->matched, which are told. *passed: a pass rule is
-// among them.
+// among them. If neither a pass nor a drop rule is, and its steps did not suffice: what the
+// configuration says of such packets.
 uint8_t cv_ids_conclude(struct cv_ids *ids, struct cv_nf_worker *worker,
 	const struct cv_ids_packet *packet, bool *passed);
 

@@ -7,7 +7,7 @@
 static const char *const names[CV_IDS_COUNTS] = {"searched_packets", "searched_bytes", "candidates",
 	"confirmed", "unconfirmed", "alerts", "alerts_suppressed", "packets_passed", "streams",
 	"streams_refused", "segments", "early_segments", "bad_checksums", "bypassed_bytes",
-	"forgotten"};
+	"forgotten", "steps", "over_budget"};
 
 static json_t *skipped(const struct cv_ids_rules *rules)
 {

@@ -15,6 +15,8 @@ int cv_ids_found(
 	for (uint32_t i = database->first[id]; i < database->first[id + 1]; i++) {
 		const struct cv_ids_part part = database->part[i];
 
+		if (!cv_ids_step(lane, 1))
+			return 1; // ends the search
 		if (lane->mask[part.rule] == 0)
 			lane->touched[lane->touched_count++] = part.rule;
 		lane->mask[part.rule] |= part.bit;
@@ -44,6 +46,16 @@ bool cv_ids_header_fits(const struct cv_ids_rule *rule, const struct cv_ids_pack
 	       (rule->both_ways && fits_one_way(rule, packet, true));
 }
 
+bool cv_ids_is_confirmed(struct cv_ids_lane *lane, const struct cv_ids_rule *rule,
+	const uint8_t *data, uint32_t len, uint64_t base)
+{
+	const enum cv_ids_answer answer =
+		cv_ids_confirm(rule, data, len, base, lane->places, &lane->left);
+
+	lane->over |= answer == CV_IDS_UNKNOWN;
+	return answer == CV_IDS_YES;
+}
+
 // Puts a rule whose parts were all found into matched, if the rest fits as well.
 static void consider(struct cv_ids *ids, struct cv_ids_lane *lane,
 	const struct cv_ids_packet *packet, uint32_t index)
@@ -54,13 +66,16 @@ static void consider(struct cv_ids *ids, struct cv_ids_lane *lane,
 		return;
 	cv_ids_count(lane, CV_IDS_COUNT_CANDIDATES, 1);
 	if (!rule->exact) {
-		const bool is = cv_ids_confirm(rule, packet->payload, packet->len, 0, lane->places);
+		const bool is = cv_ids_is_confirmed(lane, rule, packet->payload, packet->len, 0);
 
+		if (lane->over)
+			return;
 		cv_ids_count(lane, is ? CV_IDS_COUNT_CONFIRMED : CV_IDS_COUNT_UNCONFIRMED, 1);
 		if (!is)
 			return;
 	}
-	lane->matched[lane->matched_count++] = index;
+	if (cv_ids_step(lane, CV_IDS_MATCH_STEPS))
+		lane->matched[lane->matched_count++] = index;
 }
 
 void cv_ids_consider_bare(
@@ -68,7 +83,7 @@ void cv_ids_consider_bare(
 {
 	const struct cv_ids_database *database = &ids->packets[packet->proto];
 
-	for (uint32_t i = 0; i < database->bare_count; i++)
+	for (uint32_t i = 0; i < database->bare_count && !lane->over; i++)
 		consider(ids, lane, packet, database->bare[i]);
 }
 
@@ -122,7 +137,13 @@ uint8_t cv_ids_conclude(struct cv_ids *ids, struct cv_nf_worker *worker,
 	for (uint32_t i = 0; i < lane->matched_count && !*passed; i++)
 		alert_of(ids, worker, packet, &ids->rules.rule[lane->matched[i]]);
 	lane->matched_count = 0;
-	return action == CV_IDS_DROP ? CV_DROP(CV_IDS_DROP_RULE) : CV_NEXT;
+	cv_ids_count(lane, CV_IDS_COUNT_STEPS, lane->given - lane->left);
+	if (action == CV_IDS_DROP)
+		return CV_DROP(CV_IDS_DROP_RULE);
+	if (CV_LIKELY(!lane->over) || *passed)
+		return CV_NEXT;
+	cv_ids_count(lane, CV_IDS_COUNT_OVER_BUDGET, 1);
+	return ids->passes_over_budget ? CV_NEXT : CV_DROP(CV_IDS_DROP_OVER_BUDGET);
 }
 
 CV_HOT uint8_t cv_ids_match(struct cv_ids *ids, struct cv_nf_worker *worker,
@@ -132,6 +153,7 @@ CV_HOT uint8_t cv_ids_match(struct cv_ids *ids, struct cv_nf_worker *worker,
 	const struct cv_ids_database *database = &ids->packets[packet->proto];
 
 	*passed = false;
+	cv_ids_begin(ids, lane, packet->len);
 	if (CV_LIKELY(database->hs != NULL && packet->len > 0)) {
 		lane->database = database;
 		hs_scan(database->hs, (const char *)packet->payload, packet->len, 0, lane->scratch,
@@ -142,11 +164,13 @@ CV_HOT uint8_t cv_ids_match(struct cv_ids *ids, struct cv_nf_worker *worker,
 	for (uint32_t i = 0; i < lane->touched_count; i++) {
 		const uint32_t rule = lane->touched[i];
 
-		if (lane->mask[rule] == ids->rules.rule[rule].parts)
+		if (lane->mask[rule] == ids->rules.rule[rule].parts && !lane->over &&
+			cv_ids_step(lane, ids->rules.rule[rule].header_steps))
 			consider(ids, lane, packet, rule);
 		lane->mask[rule] = 0;
 	}
 	lane->touched_count = 0;
 	cv_ids_consider_bare(ids, lane, packet);
-	return lane->matched_count == 0 ? CV_NEXT : cv_ids_conclude(ids, worker, packet, passed);
+	// Most packets have nothing that was found.
+	return lane->left == lane->given ? CV_NEXT : cv_ids_conclude(ids, worker, packet, passed);
 }

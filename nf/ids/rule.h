@@ -68,6 +68,7 @@ struct cv_ids_rule {
 	// headers and what is not there decide.
 	uint8_t parts;
 	uint8_t longest; // the index of that content
+	uint16_t header_steps; // that looking at a packet's header takes, at most
 	bool exact; // its patterns say all
 	struct {
 		uint8_t type, track; // enum cv_ids_threshold_type, enum cv_ids_track

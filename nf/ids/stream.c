@@ -33,6 +33,8 @@ static void append(struct feed *feed, const uint8_t *data, uint32_t len)
 // Once for each segment, however often it matches.
 static void add_match(struct cv_ids_lane *lane, uint32_t rule)
 {
+	if (!cv_ids_step(lane, CV_IDS_MATCH_STEPS + lane->matched_count / 4))
+		return;
 	for (uint32_t i = 0; i < lane->matched_count; i++)
 		if (lane->matched[i] == rule)
 			return;
@@ -40,7 +42,7 @@ static void add_match(struct cv_ids_lane *lane, uint32_t rule)
 }
 
 // Whether there is anything left to know about a rule of which all patterns but perhaps not all
-// contents were found. Puts it into matched if it matches.
+// contents were found. Puts it into matched if it matches. Without steps it stays as it is.
 static bool goes_on(struct feed *feed, struct cv_ids_pending *pending)
 {
 	const struct cv_ids_rule *rule = &feed->ids->rules.rule[pending->rule];
@@ -52,6 +54,8 @@ static bool goes_on(struct feed *feed, struct cv_ids_pending *pending)
 		return false;
 	if (pending->mask != rule->parts || pending->done || !is_near)
 		return true;
+	if (!cv_ids_step(feed->lane, rule->header_steps))
+		return true;
 	if (!cv_ids_header_fits(rule, feed->packet))
 		return false;
 	if (rule->exact) {
@@ -59,8 +63,8 @@ static bool goes_on(struct feed *feed, struct cv_ids_pending *pending)
 		add_match(feed->lane, pending->rule);
 		return false;
 	}
-	is = cv_ids_confirm(rule, stream->window, stream->filled, stream->position - stream->filled,
-		feed->lane->places);
+	is = cv_ids_is_confirmed(feed->lane, rule, stream->window, stream->filled,
+		stream->position - stream->filled);
 	if (is) {
 		cv_ids_count(feed->lane, CV_IDS_COUNT_CANDIDATES, 1);
 		cv_ids_count(feed->lane, CV_IDS_COUNT_CONFIRMED, 1);
@@ -128,7 +132,7 @@ static void search(struct feed *feed, const uint8_t *data, uint32_t len)
 		cv_ids_count(feed->lane, CV_IDS_COUNT_BYPASSED_BYTES, len);
 		return;
 	}
-	while (len > 0) {
+	while (len > 0 && !feed->lane->over) {
 		const uint32_t now = len < feed->ids->window ? len : feed->ids->window;
 
 		append(feed, data, now);
@@ -219,7 +223,7 @@ static void go_on(struct feed *feed, struct cv_ids_streams *streams)
 {
 	struct cv_ids_stream *stream = feed->stream;
 
-	while (stream->waiting_count > 0) {
+	while (stream->waiting_count > 0 && !feed->lane->over) {
 		const struct cv_ids_waiting first = stream->waiting[0];
 		const int32_t old = (int32_t)(stream->next - first.seq);
 

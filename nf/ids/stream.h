@@ -81,7 +81,9 @@ struct cv_ids_packet;
 
 // What became of a segment.
 enum cv_ids_segment {
-	CV_IDS_SEGMENT_TAKEN, // searched as far as there is no gap before it; rules are in lane->matched
+	CV_IDS_SEGMENT_TAKEN, // searched as far as there is no gap before it; rules are in lane->matched.
+	// With lane->over: no further than steps sufficed, and the stream is
+	// of no use any more
 	CV_IDS_SEGMENT_CONTRADICTS, // it has other bytes than those that came first
 	CV_IDS_SEGMENT_NO_ROOM, // it came early, and too much waits already
 	CV_IDS_SEGMENT_ELSEWHERE, // its sequence number has nothing to do with the stream's

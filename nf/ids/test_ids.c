@@ -235,7 +235,7 @@ static void several_contents_are_where_they_must_be(void **state)
 		assert_non_null(file);
 		for (unsigned i = 0; i < RULES; i++)
 			strcat(file, random_rule(i + 1));
-		ids = make(file, "");
+		ids = make(file, ", 'budget': 1000");
 		assert_int_equal(ids->rules.count, RULES);
 		for (unsigned p = 0; p < PACKETS; p++) {
 			const int len = rand() % 24;
@@ -417,6 +417,138 @@ static void other_rules_take_over(void **state)
 	cv_nf_destroy(&cv_nf_ids, next);
 }
 
+// A UDP packet to port 53 with this payload.
+static struct packet packet_of(const uint8_t *payload, uint16_t len)
+{
+	char text[64];
+	struct packet packet;
+
+	snprintf(text, sizeof(text), "ip4 len=%u udp dport=53", 28u + len);
+	packet = packet_make(text);
+	packet.bytes[38] = (uint8_t)((8 + len) >> 8);
+	packet.bytes[39] = (uint8_t)(8 + len);
+	assert_true(packet.len + len <= sizeof(packet.bytes));
+	memcpy(packet.bytes + packet.len, payload, len);
+	packet.len += len;
+	return packet;
+}
+
+// What begins to match many rules. Returns its length.
+static uint16_t write_attack(unsigned kind, uint8_t payload[1400])
+{
+	for (unsigned i = 0; i < 1400; i++)
+		payload[i] = kind == 0   ? 'a'
+			     : kind == 1 ? (i % 40 == 39 ? (uint8_t)('b' + i / 40 % 20) : 'a')
+					 : (uint8_t) "abAB"[rand() % (kind == 2 ? 2 : 4)];
+	return 1400;
+}
+
+// Rules that an attack is expensive for, in each of the ways in which rules are looked at.
+static const char *expensive_rules(void)
+{
+	static char text[1 << 17];
+	int at = 0;
+
+	for (unsigned i = 0; i < 100; i++) {
+		at += sprintf(text + at,
+			"alert udp any any -> any any (content:\"%.*s%c\"; "
+			"content:\"b%u\"; sid:%u;)\n",
+			(int)(4 + i % 28), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 'b' + i % 20, i,
+			1000 + i);
+		at += sprintf(text + at,
+			"alert udp any any -> any any (content:\"ab\"; nocase; "
+			"content:\"ba\"; distance:%u; content:!\"a\"; within:1; "
+			"content:\"z\"; sid:%u;)\n",
+			i, 2000 + i);
+		at += sprintf(text + at,
+			"alert udp any any -> any any (content:\"a\"; content:\"aa\"; "
+			"distance:-%u; sid:%u;)\n",
+			1 + i, 3000 + i);
+		at += sprintf(text + at,
+			"alert udp any any -> any any (content:!\"z%u\"; sid:%u;)\n", i, 4000 + i);
+	}
+	sprintf(text + at, "drop udp any any -> any any (content:\"hidden\"; content:\"drop\"; "
+			   "distance:0; sid:1;)\n"
+			   "pass udp any any -> any any (content:\"friend\"; sid:2;)\n");
+	return text;
+}
+
+static long long steps_of(struct cv_ids *ids, const struct packet *packet, uint8_t *verdict)
+{
+	const long long before = info_number(ids, "steps");
+	struct cv_nf_worker worker = {.index = 0, .now = rte_rdtsc()};
+	struct packet copy = *packet;
+	struct cv_view view = {0};
+
+	cv_view_set(&view, copy.bytes, copy.len);
+	cv_nf_ids.process(ids, &worker, &view, verdict, 1);
+	return info_number(ids, "steps") - before;
+}
+
+// Whatever a packet has, its rules take so many steps and no more; and nothing that is not known passes.
+static void no_packet_costs_more_than_its_budget(void **state)
+{
+	enum { BUDGET = 3 };
+	struct cv_ids *drops = make(expensive_rules(), ", 'budget': 3");
+	struct cv_ids *passes = make(expensive_rules(), ", 'budget': 3, 'over_budget': 'pass'");
+
+	srand(11);
+	for (unsigned round = 0; round < 200; round++) {
+		uint8_t payload[1400], verdict;
+		const uint16_t whole = write_attack(round % 4, payload);
+		const uint16_t len = round < 8 ? whole : (uint16_t)(1 + rand() % whole);
+		const long long all = BUDGET * (len + 1024ll),
+				over = info_number(drops, "over_budget");
+		struct packet packet;
+
+		if (round % 2 && len > 40)
+			memcpy(payload + len - 20, "hidden and a drop", 17);
+		packet = packet_of(payload, len);
+		assert_in_range(steps_of(drops, &packet, &verdict), 1, all);
+		if (info_number(drops, "over_budget") > over)
+			assert_int_equal(verdict, CV_DROP(CV_IDS_DROP_OVER_BUDGET));
+		else
+			assert_int_equal(verdict,
+				round % 2 && len > 40 ? CV_DROP(CV_IDS_DROP_RULE) : CV_NEXT);
+		assert_in_range(steps_of(passes, &packet, &verdict), 1, all);
+		assert_true(verdict == CV_NEXT || verdict == CV_DROP(CV_IDS_DROP_RULE));
+	}
+	assert_in_range(info_number(drops, "over_budget"), 100, 200);
+	assert_in_range(info_number(passes, "over_budget"), 100, 200);
+	cv_nf_destroy(&cv_nf_ids, passes);
+	cv_nf_destroy(&cv_nf_ids, drops);
+}
+
+// What becomes of a packet depends on itself: packets beside it take nothing of its budget.
+static void a_costly_packet_harms_no_other(void **state)
+{
+	enum { PACKETS = 64 };
+	struct cv_ids *ids =
+		make("drop udp any any -> any any (content:\"hidden\"; content:\"drop\"; "
+		     "distance:0; sid:1;)\n"
+		     "alert udp any any -> any any (content:\"ab\"; content:\"a\"; distance:0; "
+		     "content:\"a\"; distance:0; content:\"z\"; sid:2;)\n",
+			", 'budget': 1");
+	struct cv_nf_worker worker = {.index = 0, .now = rte_rdtsc()};
+	struct packet packets[PACKETS];
+	struct cv_view views[PACKETS] = {0};
+	uint8_t verdicts[PACKETS], payload[1400];
+
+	for (unsigned i = 0; i < PACKETS; i++) {
+		packets[i] = i % 4 == 3   ? packet_of((const uint8_t *)"hidden drop", 11)
+			     : i % 4 == 2 ? packet_of((const uint8_t *)"hidden friend", 13)
+					  : packet_of(payload, write_attack(2, payload));
+		cv_view_set(&views[i], packets[i].bytes, packets[i].len);
+	}
+	cv_nf_ids.process(ids, &worker, views, verdicts, PACKETS);
+	for (unsigned i = 0; i < PACKETS; i++)
+		assert_int_equal(verdicts[i], i % 4 == 3   ? CV_DROP(CV_IDS_DROP_RULE)
+					      : i % 4 == 2 ? CV_NEXT
+							   : CV_DROP(CV_IDS_DROP_OVER_BUDGET));
+	assert_int_equal(info_number(ids, "over_budget"), PACKETS / 2);
+	cv_nf_destroy(&cv_nf_ids, ids);
+}
+
 static void refuses(void **state)
 {
 	const struct cv_nf *nf = &cv_nf_ids;
@@ -448,6 +580,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_flood_of_alerts_is_lost),
 		cmocka_unit_test(thresholds_keep_alerts_back),
 		cmocka_unit_test(other_rules_take_over),
+		cmocka_unit_test(no_packet_costs_more_than_its_budget),
+		cmocka_unit_test(a_costly_packet_harms_no_other),
 		cmocka_unit_test(refuses),
 	};
 

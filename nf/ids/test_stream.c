@@ -407,6 +407,44 @@ static void streams_are_as_their_receiver_reads_them(void **state)
 		assert_in_range(matched[i], 10, CONNECTIONS - 10);
 }
 
+// A connection that makes rules cost more than a segment may is dropped from there on, or begins anew;
+// others go on.
+static void no_segment_costs_more_than_its_budget(void **state)
+{
+	static const char of[] =
+		"drop tcp any any -> any 80 (content:\"attack\"; sid:1;)\n"
+		"drop tcp any any -> any 80 (content:\"ab\"; content:\"a\"; distance:0; "
+		"content:\"b\"; distance:0; content:\"zz\"; sid:2;)\n"
+		"drop tcp any any -> any 80 (content:\"ba\"; content:\"b\"; distance:0; "
+		"content:\"a\"; distance:0; content:\"yy\"; sid:3;)\n";
+	const uint64_t all = 1 * (1024 + 2 * 512 + 2);
+	struct net net;
+
+	for (unsigned passes = 0; passes < 2; passes++) {
+		const char *is = "next";
+		uint32_t seq = 1;
+
+		begin(&net, of, passes ? ", 'budget': 1, 'over_budget': 'pass'" : ", 'budget': 1");
+		open_connection(&net, 1);
+		for (unsigned i = 0; i < 600; i++, seq += 2) {
+			const uint64_t before = counted(&net, CV_IDS_COUNT_STEPS);
+
+			is = send_text(&net, FORWARD, seq, "ab");
+			assert_in_range(counted(&net, CV_IDS_COUNT_STEPS) - before, 0, all);
+		}
+		assert_true(counted(&net, CV_IDS_COUNT_OVER_BUDGET) > 0);
+		assert_string_equal(is, passes ? "next" : "over_budget");
+		is = send_text(&net, FORWARD, seq, "attack");
+		assert_string_equal(is, passes ? "rule" : "over_budget");
+		if (!passes)
+			assert_int_equal(counted(&net, CV_IDS_COUNT_OVER_BUDGET), 1);
+		open_connection(&net, 1);
+		assert_string_equal(send_text(&net, FORWARD, 1, "att"), "next");
+		assert_string_equal(send_text(&net, FORWARD, 4, "ack"), "rule");
+		end(&net);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +457,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(ports_can_be_used_again),
 		cmocka_unit_test(other_rules_take_over),
 		cmocka_unit_test(streams_are_as_their_receiver_reads_them),
+		cmocka_unit_test(no_segment_costs_more_than_its_budget),
 	};
 
 	packet_eal(argv[0]);

@@ -16,8 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -164,6 +166,27 @@ static uint16_t write_payload(uint64_t i, uint8_t *frame)
 	return udp(frame, host(mix(i)), host(i), 53, 1400);
 }
 
+// Segments of 64 connections that have begun to match every rule for TCP of ids_rules(), and go on to.
+static uint16_t write_segment(uint64_t i, uint8_t *frame)
+{
+	enum { CONNECTIONS = 64, BYTES = 16 };
+	const uint32_t seq = rte_cpu_to_be_32((uint32_t)(i / CONNECTIONS) * BYTES);
+	const uint16_t bytes = udp(frame, 10u << 24 | (i % CONNECTIONS), 192u << 24 | 2u << 8 | 1,
+		80u << 16 | 4000, 12 + BYTES);
+	struct cv_ipv4 *ip = (struct cv_ipv4 *)(frame + IP_AT);
+	uint8_t *tcp = frame + UDP_AT;
+
+	ip->proto = 6;
+	ip->checksum = 0;
+	ip->checksum = cv_checksum((const uint8_t *)ip, CV_IPV4_LEN);
+	memcpy(tcp + 4, &seq, sizeof(seq));
+	tcp[12] = 0x50;
+	tcp[13] = 0x10; // ACK
+	for (unsigned at = 0; at < BYTES; at++)
+		tcp[20 + at] = at % 2 ? 'b' : 'a';
+	return bytes;
+}
+
 // Questions about names as long as names can be, each another.
 static uint16_t write_question(uint64_t i, uint8_t *frame)
 {
@@ -224,6 +247,11 @@ static const struct bench_case cases[] = {
 		write_long, false},
 #ifdef CV_HAVE_IDS
 	{"ids", "ids", "{\"rules_file\": \"\"}", write_payload, false},
+	{"ids-streams", "ids",
+		"{\"rules_file\": \"\", \"stateful\": true, \"checksums\": \"ignore\", \"depth\": "
+		"0,"
+		" \"over_budget\": \"pass\"}",
+		write_segment, false},
 #endif
 };
 
@@ -268,12 +296,19 @@ static uint16_t tx(struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **pa
 // A file of rules for ids, of which the payload begins to match many.
 static const char *ids_rules(void)
 {
-	static char path[] = "/tmp/bench-worst-XXXXXX";
-	const int fd = mkstemp(path);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	static char path[32];
+	const int fd = memfd_create("rules", MFD_CLOEXEC); // in no folder; open until the end
+	FILE *file = fd < 0 ? NULL : fdopen(dup(fd), "w");
 
 	if (file == NULL)
-		die("cannot write rules to /tmp");
+		die("no file for rules");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (unsigned i = 0; i < 16; i++)
+		fprintf(file,
+			"alert tcp any any -> any any (content:\"ab\"; content:\"ba\"; "
+			"distance:%u; "
+			"content:\"bab\"; distance:0; content:\"z\"; sid:%u;)\n",
+			i, i + 101);
 	for (unsigned i = 0; i < 100; i++) {
 		fprintf(file, "alert udp any any -> any any (msg:\"x\"; content:\"");
 		for (unsigned j = 0; j < 4 + i % 28; j++)

@@ -33,10 +33,20 @@ static void confirm_all(const struct cv_ids_rules *rules, const uint8_t *data, s
 	must(exact != NULL, "there is memory");
 	memcpy(exact, data, len);
 	for (uint32_t i = 0; i < rules->count; i++) {
-		const bool is = cv_ids_confirm(&rules->rule[i], exact, len, 0, &places);
+		uint32_t all = UINT32_MAX, enough, few;
+		const enum cv_ids_answer answer =
+			cv_ids_confirm(&rules->rule[i], exact, len, 0, &places, &all);
 
-		must(is == cv_ids_confirm(&rules->rule[i], exact, len, 0, &places),
+		must(answer != CV_IDS_UNKNOWN, "enough steps suffice");
+		enough = UINT32_MAX - all + 1;
+		few = enough / 2;
+		must(answer == cv_ids_confirm(&rules->rule[i], exact, len, 0, &places, &enough),
 			"once and again");
+		must(enough == 1, "the same steps");
+		must(rules->rule[i].contents_count == 0 ||
+				cv_ids_confirm(&rules->rule[i], exact, len, 0, &places, &few) ==
+					CV_IDS_UNKNOWN,
+			"few steps do not suffice");
 	}
 	free(exact);
 }
