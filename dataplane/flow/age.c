@@ -51,11 +51,12 @@ static unsigned leave_unseen(struct cv_flow_zone *zone, bool v6, uint32_t *over,
 
 	for (unsigned i = 0; i < count; i++) {
 		const struct cv_flow *flow = cv_flow_at(&zone->table[v6], over[i]);
+		const uint32_t seen = cv_flow_seen(flow);
 
 		// Other workers write it, too, and their time may be ahead by a tick.
-		if ((int32_t)(zone->now - flow->seen - (zone->stale - 1) -
+		if ((int32_t)(zone->now - seen - (zone->stale - 1) -
 			      zone->timeouts[flow->timeout]) < 0)
-			cv_flow_set_deadline(zone, v6, over[i], flow->seen);
+			cv_flow_set_deadline(zone, v6, over[i], seen);
 		else
 			over[left++] = over[i];
 	}

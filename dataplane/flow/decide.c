@@ -200,7 +200,7 @@ static uint32_t take_entry(
 		return index;
 	flow = cv_flow_at(table, index);
 	flow->proto = parsed->proto;
-	flow->seen = zone->now;
+	cv_flow_see(flow, zone->now);
 	memcpy(cv_flow_stored(flow, CV_FLOW_FORWARD, parsed->v6), &parsed->key,
 		CV_FLOW_STORED_BYTES(parsed->v6));
 	if (cv_flow_table_add(table, hash, index, CV_FLOW_FORWARD) == 0)

@@ -121,7 +121,7 @@ static CV_INLINE bool apply_foreign(
 		struct cv_flow *flow = (struct cv_flow *)(peer->table.flows +
 							  (size_t)(lane->at >> 1) * sizeof(copy));
 
-		__atomic_store_n(&flow->seen, now, __ATOMIC_RELAXED);
+		cv_flow_see(flow, now);
 	}
 	if (copy.flow.flags & CV_FLOW_REWRITES)
 		rewrite_common(&copy.flow, direction, ip, false);

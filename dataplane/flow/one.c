@@ -117,7 +117,7 @@ static void track(struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed
 		if (flow->timeout == CV_FLOW_UDP_NEW)
 			cv_flow_set_timeout(zone, parsed->v6, slot >> 1, CV_FLOW_UDP);
 	}
-	flow->seen = zone->now;
+	cv_flow_see(flow, zone->now);
 	settled = flow->proto != IPPROTO_TCP || flow->tcp_state == CV_FLOW_TCP_DONE;
 	flags = flow->flags & (uint8_t) ~(CV_FLOW_SETTLED(0) | CV_FLOW_SETTLED(1));
 	if (settled)

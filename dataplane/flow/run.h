@@ -160,9 +160,9 @@ static CV_INLINE uint8_t apply(struct cv_flow_group *group, struct cv_nf_worker 
 			((flow->flags & CV_FLOW_SETTLED(direction)) == 0) |
 			((lane->tcp_flags & (CV_TCP_FIN | CV_TCP_SYN | CV_TCP_RST)) != 0)))
 		return cv_flow_one(group, worker, view, slot);
-	if ((int32_t)(fixed->now - flow->seen) >=
+	if ((int32_t)(fixed->now - cv_flow_seen(flow)) >=
 		(int32_t)fixed->stale) // else the line stays clean
-		flow->seen = fixed->now;
+		cv_flow_see(flow, fixed->now);
 	if (flow->follows != 0) {
 		packet->view = view;
 		packet->l4 = (uint16_t)(view->l3 + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN));

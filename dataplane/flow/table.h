@@ -54,7 +54,7 @@ union cv_flow_key {
 
 // What is known of a flow, but its keys.
 struct cv_flow {
-	uint32_t seen; // when its last packet came; other workers write it as well
+	uint32_t seen; // when its last packet came: cv_flow_seen(), cv_flow_see()
 	uint32_t epoch; // the zone's, when it was decided; of a free entry the next free one
 	uint16_t way[2]; // by direction: index of the zone's ways, 0: nothing is set
 	// What forward rewriting adds to the sum of the IPv4 header, and to that of layer 4.
@@ -68,6 +68,18 @@ struct cv_flow {
 	uint8_t verdict;
 	uint8_t follows; // members that follow, one bit each, and CV_FLOW_WINDOWED
 };
+
+// When its last packet came. Its worker and others write it, each the time that it is, and nothing
+// depends on the order.
+static CV_INLINE uint32_t cv_flow_seen(const struct cv_flow *flow)
+{
+	return __atomic_load_n(&flow->seen, __ATOMIC_RELAXED);
+}
+
+static CV_INLINE void cv_flow_see(struct cv_flow *flow, uint32_t now)
+{
+	__atomic_store_n(&flow->seen, now, __ATOMIC_RELAXED);
+}
 
 #define CV_FLOW_REWRITES 1 // the tuple
 #define CV_FLOW_DENIED 2 // there is no key for replies, and no function keeps anything
