@@ -49,8 +49,9 @@ build-asan: setup build-asan/build.ninja
 
 # What has threads. Two warnings are off that this sanitizer raises: that it does not know fences
 # (CV_UNSURE_BEGIN, where they are), and values that it makes look uninitialized.
-THREADED := bench-workers convoy_test_next_hop gen-vhost_memory memif-session openflow \
-	socket-endpoint test_bridge test_flow_foreign test_ring test_worker vring-call
+THREADED := bench-workers convoy_test_next_hop ethdev-queues-auto ethdev-queues-copy \
+	ethdev-queues-view gen-vhost_memory memif-session openflow socket-endpoint test_bridge \
+	test_flow_foreign test_ring test_worker vring-call
 build-tsan/build.ninja: | setup
 	@meson setup build-tsan $(WERROR) --buildtype=debugoptimized -Doptimization=1 \
 		-Dc_args='-g1 -Wno-tsan -Wno-maybe-uninitialized' -Dcpp_args='-g1 -O0' \

@@ -25,7 +25,8 @@ from convoy.network.controller import PROGRAM
 DEBIANS_PYTHON = Path("/usr/bin/python3")  # which has os-ken
 DEADLINE_S = 60.0
 HEADER = struct.Struct("!BBHI")
-HELLO, ERROR, PORT_STATUS, FLOW_MOD, BARRIER, PASSED = 0, 1, 12, 14, 20, 21
+HELLO, ERROR, ECHO, ECHO_REPLY = 0, 1, 2, 3
+PORT_STATUS, FLOW_MOD, BARRIER, PASSED = 12, 14, 20, 21
 ADD, MODIFY, DELETE = 0, 1, 3
 ANY = 0xFFFFFFFF
 
@@ -147,7 +148,9 @@ class Bytes:
         """Return when everything before has come into effect; errors raise."""
         self.send(message(BARRIER, xid))
         kind, got, body = self.receive()
-        while kind == PORT_STATUS:
+        while kind in (PORT_STATUS, ECHO):
+            if kind == ECHO:  # nothing came for a while: one of the two is slow
+                self.send(message(ECHO_REPLY, got, body))
             kind, got, body = self.receive()
         assert (kind, got) == (PASSED, xid), (kind, got, body.hex())
 
