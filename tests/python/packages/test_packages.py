@@ -67,8 +67,8 @@ def test_the_readmes_commands_forward_a_packet_within_a_minute_of_installing(roo
     output = root.run(f"cd /root; {copy}; {run}")
     forwarded = time.monotonic()
     print(f"installed {installed - begin:.1f} s, forwarded {forwarded - installed:.1f} s later")
-    assert "received 4 = sent 3 + dropped 1 + held 0: conserved" in output
-    assert (root.path / "root/out.pcap").stat().st_size == 24 + 3 * 16 + 179
+    assert "received 2000 = sent 1962 + dropped 38 + held 0: conserved" in output
+    assert (root.path / "root/out.pcap").stat().st_size == 24 + 1962 * 16 + 336175
     assert forwarded - installed <= FIRST_PACKET_S
 
 
@@ -111,7 +111,7 @@ def test_bash_completes(root):
         ". /usr/share/bash-completion/completions/convoy; "
         "_convoy_completion convoy; echo ${COMPREPLY[@]}'"
     )
-    assert {"report"} == set(words.split())
+    assert {"report", "results"} == set(words.split())
 
 
 def test_the_unit_is_valid_and_confined(root):
