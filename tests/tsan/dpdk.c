@@ -135,8 +135,12 @@ int rte_eth_dev_start(uint16_t port)
 	if (rc != 0 || rte_eth_dev_info_get(port, &info) != 0 ||
 		strcmp(info.driver_name, "net_ring") != 0)
 		return rc;
-	ring_rx = ops->rx_pkt_burst;
-	ring_tx = ops->tx_pkt_burst;
+	if (ring_rx == NULL) { // all its ports have the same
+		ring_rx = ops->rx_pkt_burst;
+		ring_tx = ops->tx_pkt_burst;
+	}
+	if (ops->rx_pkt_burst != ring_rx) // it runs already
+		return 0;
 	ops->rx_pkt_burst = rx_of_ring;
 	ops->tx_pkt_burst = tx_to_ring;
 	return 0;
