@@ -38,6 +38,7 @@ class Model(BaseModel):
     """Keys with hyphens, no unknown keys, no guessing of types, immutable."""
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
         frozen=True,
         strict=True,

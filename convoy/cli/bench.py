@@ -5,6 +5,7 @@
 import typer
 
 from convoy.cli import (
+    bench_compare,
     bench_hostile,
     bench_nf,
     bench_paflow,
@@ -26,4 +27,4 @@ app.command("list", epilog=EXIT_CODES)(bench_run.show_list)
 app.command("run", epilog=EXIT_CODES)(bench_run.run)
 app.command("resume", epilog=EXIT_CODES)(bench_run.resume)
 app.command("device-agent", hidden=True, epilog=EXIT_CODES)(bench_run.device_agent)
-app.command("compare", epilog=EXIT_CODES)(bench_run.compare)
+app.command("compare", epilog=EXIT_CODES)(bench_compare.command)

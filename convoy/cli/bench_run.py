@@ -9,27 +9,15 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from rich import box
 from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
 
 from convoy.base.clock import folder_timestamp
 from convoy.base.problem import shown
 from convoy.cli.console import messages
 from convoy.cli.options import Devices, NewFolder, Rounds, split
-from convoy.cli.progress import Bar
-from convoy.cli.report import claims_file, write_pages
+from convoy.cli.progress import Bar, elapsed
 from convoy.cli.result import Json, Result
 from convoy.errors import InputError, message
-from convoy.host.programs import LEDGER, SCENARIOS
-from convoy.report import export
-from convoy.report.compare import compare as compared
-from convoy.report.ledger.judge import UNTESTED
-from convoy.report.ledger.page import Claims, claims_of
-from convoy.report.run_data import Run, read
-from convoy.report.run_document import document
-from convoy.report.text import show
 from convoy.results.device_host import DeviceHost
 from convoy.results.documents import BenchPlan
 from convoy.results.folder import RunFolder
@@ -50,39 +38,6 @@ SshConfig = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Measured(Result):
-    """A run that ended."""
-
-    folder: Path
-    run: Run
-    claims: Claims
-    seconds: float
-
-    @property
-    def report(self) -> Path:
-        """Return where the page is."""
-        return self.folder / "report.html"
-
-    def document(self) -> dict[str, Any]:
-        """Return that of `convoy report`, and where it is."""
-        return export.document(self.run, self.claims) | {
-            "schema": "convoy.bench.run/3",
-            "folder": str(self.folder),
-            "report": str(self.report),
-            "seconds": round(self.seconds, 1),
-        }
-
-    def show(self, out: Console) -> None:
-        """Print what the report says in words and tables, and where it is."""
-        show(document(self.run, self.claims), out)
-        out.print(f"took {_time(self.seconds)}; report: {self.report}", markup=False)
-        tested = sum(one.verdict != UNTESTED for one in self.claims.judged)
-        if tested:
-            where = claims_file(self.report)
-            out.print(f"of the papers' claims it tests {tested}: {where}", markup=False)
-
-
 class Show:
     """Tells what is done now and how long it will take: a bar, or lines where there is none."""
 
@@ -93,28 +48,13 @@ class Show:
     def __call__(self, step: Step) -> None:
         """Show a step."""
         if self._out.is_terminal:
-            self._bar.show(f"{step.what}, about {_time(step.left_s)} left", step.done, step.of)
+            self._bar.show(f"{step.what}, about {elapsed(step.left_s)} left", step.done, step.of)
         else:
-            left = f"  about {_time(step.left_s)} left" if step.left_s else ""
+            left = f"  about {elapsed(step.left_s)} left" if step.left_s else ""
             self._out.print(f"{step.done:4}/{step.of}  {step.what}{left}", markup=False)
 
 
-def _time(value: float) -> str:
-    minutes, rest = divmod(round(value), 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60:02} min"
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
-
-
-def _finish(folder: RunFolder, began: float) -> Measured:
-    """Everything from here on is made of what was kept."""
-    run = read([folder.path])
-    result = Measured(folder.path, run, claims_of(run, LEDGER, SCENARIOS), time.monotonic() - began)
-    write_pages(result.report, run, result.claims)
-    return result
-
-
-def measure(folder: RunFolder, plan: BenchPlan, machine: DeviceMachine) -> Measured:
+def measure(folder: RunFolder, plan: BenchPlan, machine: DeviceMachine) -> Result:
     """Do a run, or what is left of it, with progress shown; write its report."""
     began = time.monotonic()
     try:
@@ -126,7 +66,9 @@ def measure(folder: RunFolder, plan: BenchPlan, machine: DeviceMachine) -> Measu
             markup=False,
         )
         raise
-    return _finish(folder, began)
+    from convoy.cli.measured import finish  # only now: see there
+
+    return finish(folder, began)
 
 
 def new_folder(output: Path | None, name: str) -> RunFolder:
@@ -135,7 +77,7 @@ def new_folder(output: Path | None, name: str) -> RunFolder:
     return RunFolder(output or Path("results") / f"{now}-{name}")
 
 
-def begin(plan: BenchPlan, folder: RunFolder, ssh_config: Path | None = None) -> Measured:
+def begin(plan: BenchPlan, folder: RunFolder, ssh_config: Path | None = None) -> Result:
     """Do a run from its beginning. Raises InputError before it starts."""
     with session.device_machine(plan, ssh_config) as machine:
         folder.create(plan)
@@ -278,7 +220,7 @@ class Listed(Result):
         absent: dict[str, str] = {}
         for one in self.listed:
             runs = (
-                f"{_time(one['seconds'])}, --quick {_time(one['quick_seconds'])}"
+                f"{elapsed(one['seconds'])}, --quick {elapsed(one['quick_seconds'])}"
                 if one["seconds"]
                 else "not here"
             )
@@ -320,65 +262,3 @@ def show_list(as_json: Json = False) -> Result:
             }
         )
     return Listed(listed)
-
-
-def _changes(scenario: str, lines: list[dict[str, Any]], narrow: bool) -> Table:
-    """Return a table of two runs' rates in Mpps; narrow: a point's names below each other."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for head in (scenario,) if narrow else (scenario, "device", "frame"):
-        table.add_column(head, overflow="fold")
-    for head in ("one", "other", "change", "noise", ""):
-        table.add_column(head, justify="right", no_wrap=True)
-    for line in lines:
-        speed = f" {line['cpu_speed']:.0%}" if line["cpu_speed"] != 1 else ""
-        names = (f"{line['setup']}{speed}", line["device"], line["size"])
-        table.add_row(
-            *(("\n".join(names),) if narrow else names),
-            *(
-                f"{'≥ ' * bound}{line[which] / 1e6:.2f}"
-                for which, bound in zip(("one_pps", "other_pps"), line["lower_bounds"], strict=True)
-            ),
-            f"{line['change']:+.1%}",
-            "-" if line["noise"] is None else f"{line['noise']:.1%}",
-            _verdict(line),
-        )  # fmt: skip
-    return table
-
-
-def _verdict(line: dict[str, Any]) -> str:
-    if line["host_state_changed"]:
-        return "host state"
-    if line["within_noise"] and not line["conclusive"]:
-        return "lower bound" if any(line["lower_bounds"]) else "underpowered"
-    return {True: "agrees", False: "differs", None: "too few"}[line["within_noise"]]
-
-
-@dataclass(frozen=True)
-class Comparison(Result):
-    """Two runs, point by point."""
-
-    comparison: dict[str, Any]
-
-    def document(self) -> dict[str, Any]:
-        """See Result."""
-        return {"schema": "convoy.bench.compare/3", **self.comparison}
-
-    def show(self, out: Console) -> None:
-        """Print a table for each scenario, narrow where the terminal is."""
-        points = self.comparison["points"]
-        for scenario in dict.fromkeys(line["scenario"] for line in points):
-            lines = [line for line in points if line["scenario"] == scenario]
-            table = _changes(scenario, lines, False)
-            if Measurement.get(out, out.options, table).minimum > out.width:
-                table = _changes(scenario, lines, True)
-            out.print(table)
-        out.print(self.comparison["summary"], markup=False, soft_wrap=False)
-
-
-def compare(
-    one: Annotated[Path, typer.Argument(help="A run's folder.")],
-    other: Annotated[Path, typer.Argument(help="Another one's.")],
-    as_json: Json = False,
-) -> Result:
-    """Compare two runs point by point: what differs significantly."""
-    return Comparison(compared(read([one]), read([other])))

@@ -43,3 +43,11 @@ class Bar(Scope):
 
     def _leave(self) -> None:
         self._progress.stop()
+
+
+def elapsed(value: float) -> str:
+    """Return seconds in words: 40 s, 3 min 07 s, 2 h 05 min."""
+    minutes, rest = divmod(round(value), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

@@ -31,7 +31,7 @@ Uint16 = Annotated[int, Field(ge=0, le=65535)]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
 
 class Vlan(_Model):

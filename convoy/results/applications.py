@@ -13,7 +13,7 @@ APPLICATION_SCHEMA: Literal["convoy.bench.application/3"] = "convoy.bench.applic
 
 
 class _Line(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, populate_by_name=True)
 
 
 class ApplicationPoint(_Line):

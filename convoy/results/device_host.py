@@ -29,7 +29,7 @@ Nics = Annotated[tuple[_Nic, _Nic], AfterValidator(_alike)]  # left and right
 class DeviceHost(BaseModel):
     """Another machine, on which devices are started."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     host: str = Field(pattern=HOST)  # as ssh takes it: USER@HOST
     tester_ports: Nics

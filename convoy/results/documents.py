@@ -22,7 +22,7 @@ HOST_SCHEMA: Literal["convoy.host/2"] = "convoy.host/2"
 
 
 class _Document(BaseModel):
-    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(defer_build=True, extra="allow", frozen=True, populate_by_name=True)
 
 
 class BenchPlan(_Document):

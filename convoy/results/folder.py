@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from convoy.base.files import cut_partial_line, write_whole
 from convoy.base.problem import printable
@@ -41,7 +41,8 @@ M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
 _TRIED: TypeAdapter[Trial | ApplicationTrial] = TypeAdapter(
-    Annotated[Trial | ApplicationTrial, Field(discriminator="schema_tag")]
+    Annotated[Trial | ApplicationTrial, Field(discriminator="schema_tag")],
+    config=ConfigDict(defer_build=True),
 )
 _SEARCH, _MEMORY = TypeAdapter(Search), TypeAdapter(Memory)
 _SIMULATED = TypeAdapter(Simulated)

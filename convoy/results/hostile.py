@@ -11,7 +11,7 @@ Layout = Literal["split", "packed"]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
 
 class Trial(_Model):

@@ -12,7 +12,7 @@ MEMORY_SCHEMA: Literal["convoy.bench.memory/2"] = "convoy.bench.memory/2"
 class Memory(BaseModel):
     """What a program that measures in memory printed, raw."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, populate_by_name=True)
 
     schema_tag: Literal["convoy.bench.memory/2"] = Field(MEMORY_SCHEMA, alias="schema")
     scenario: str

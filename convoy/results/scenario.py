@@ -44,6 +44,7 @@ Speed = Annotated[float, Field(ge=0.1, le=1)]
 
 class _Model(BaseModel):
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
         frozen=True,
         populate_by_name=True,

@@ -14,7 +14,7 @@ from convoy.errors import ConvoyError, first_problem
 
 
 class _Output(BaseModel):
-    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(defer_build=True, extra="allow", frozen=True, populate_by_name=True)
 
 
 class Latency(_Output):

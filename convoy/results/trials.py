@@ -16,7 +16,7 @@ POINT_SCHEMA: Literal["convoy.bench.point/3"] = "convoy.bench.point/3"
 
 
 class _Line(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
 
 Role = Literal["device", "control"]  # control: the A/A control, the same device measured again
@@ -93,7 +93,7 @@ class Trial(_Line):
     changes_ns: tuple[int, ...] | None = None
     ended_unix_s: float = 0.0
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, populate_by_name=True)
 
     @property
     def sent_pps(self) -> float | None:
@@ -141,7 +141,7 @@ class Search(_Line):
     load_not_reached: int = 0  # of the trials: the offered load was not reached; excluded as well
     seconds: float = 0.0
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, populate_by_name=True)
 
     def rate(self, goal: str) -> float | None:
         """Return the rate for a goal, or None."""

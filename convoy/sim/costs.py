@@ -26,7 +26,7 @@ PS_PER_S = 10**12
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
 
 class Cycles(_Strict):

@@ -28,7 +28,7 @@ from convoy.sim.costs import Costs
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
 
 class RatioPoint(_Strict):

@@ -20,7 +20,7 @@ Path = Annotated[str, Field(pattern=r"^[0-9]+>[0-9]+$")]
 
 
 class _Input(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
 
 class Pacing(_Input):

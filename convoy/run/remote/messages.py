@@ -34,7 +34,7 @@ _Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 class Message(BaseModel):
     """Anything but the first line."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, strict=True)
 
     def line(self) -> str:
         """Return it as it is sent."""
@@ -44,7 +44,9 @@ class Message(BaseModel):
 class Hello(BaseModel):
     """The agent's first line. Another version's may say more."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True, populate_by_name=True)
+    model_config = ConfigDict(
+        defer_build=True, extra="ignore", frozen=True, strict=True, populate_by_name=True
+    )
 
     schema_tag: _Name = Field(SCHEMA, alias="schema")
     convoy: _Name = __version__
@@ -214,7 +216,9 @@ class Stop(Request):
 
 
 AnyRequest = Begin | IsPresent | Cannot | Place | Start | Ready | Look | Count | Charge | Stop
-REQUEST: TypeAdapter[AnyRequest] = TypeAdapter(Annotated[AnyRequest, Field(discriminator="do")])
+REQUEST: TypeAdapter[AnyRequest] = TypeAdapter(
+    Annotated[AnyRequest, Field(discriminator="do")], config=ConfigDict(defer_build=True)
+)
 
 
 class Refused(Message):
