@@ -18,8 +18,8 @@ AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last
 HOSTILE := tests/python/hostile
 
 .PHONY: help setup build build-asan build-tsan build-fuzz demo check check-c check-asan check-tsan \
-	check-fuzz fuzz campaign check-python check-packages deb audit docs image lint format generated \
-	clean
+	check-fuzz fuzz campaign check-python check-packages deb audit docs image lint lint-types \
+	lint-rest format generated clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -119,8 +119,13 @@ image:
 check-packages: setup deb
 	@CONVOY_PACKAGES=build-deb $(VENV)/pytest -s --timeout 1200 tests/python/packages
 
+# Beside each other: mypy takes as long as all the rest.
 lint: setup
-	@$(VENV)/ruff check -q . && $(VENV)/ruff format -q --check . && $(VENV)/mypy
+	@$(MAKE) --no-print-directory -j 2 lint-types lint-rest
+lint-types:
+	@$(VENV)/mypy
+lint-rest:
+	@$(VENV)/ruff check -q . && $(VENV)/ruff format -q --check .
 	@tools/check-includes
 	@tools/check-words
 	@git ls-files '*.c' '*.h' '*.cc' '*.hh' | xargs -r $(VENV)/clang-format --dry-run -Werror
