@@ -3,7 +3,7 @@
 """Whether a function's cost grows with the payload, by its own cycles at several frame sizes.
 
 "Data plane versus VNF" (Table I) calls functions that look at headers only I/O-bound and those that
-work on payloads compute-bound, and lists them by judgement. Here it is measured or not said: our
+work on payloads compute-bound, and lists them unmeasured. Here it is measured or not said: our
 node counts the cycles that a function takes for itself.
 """
 

@@ -131,8 +131,8 @@ class Fit:
     def __init__(self, rows: Sequence[Measured]) -> None:
         self.rows = tuple(rows)
         self._blocks = {
-            together: _Block([row for row in rows if (row.chain.form == CONVOYS) == together])
-            for together in (False, True)
+            aggregated: _Block([row for row in rows if (row.chain.form == CONVOYS) == aggregated])
+            for aggregated in (False, True)
         }
 
     def _block(self, chain: Chain) -> "_Block":
@@ -142,12 +142,12 @@ class Fit:
         """Return, of packets one by one and in convoys: rows, those beyond unknowns, error."""
         return [
             (
-                "in convoys" if together else "one by one",
+                "in convoys" if aggregated else "one by one",
                 len(block.rows),
                 block.freedom,
                 block.sigma,
             )
-            for together, block in self._blocks.items()
+            for aggregated, block in self._blocks.items()
             if block.rows
         ]
 
@@ -210,10 +210,10 @@ class Fit:
         return Prediction(cycles, error, (system.size,), tuple(basis), tuple(parts))
 
     def cost(
-        self, name: str, size: int, level: int | None = None, together: bool = False
+        self, name: str, size: int, level: int | None = None, aggregated: bool = False
     ) -> float | None:
         """Return one cost by itself, in cycles; None: the rows do not determine it."""
-        system = self._blocks[together].systems.get(size)
+        system = self._blocks[aggregated].systems.get(size)
         if system is None:
             return None
         costs, beyond = with_levels({Unknown(name, level): 1.0}, system.levels)
@@ -221,9 +221,9 @@ class Fit:
             return None
         return float(system.vector(costs) @ system.costs)
 
-    def sizes(self, together: bool = False) -> tuple[int, ...]:
+    def sizes(self, aggregated: bool = False) -> tuple[int, ...]:
         """Return the measured frame sizes."""
-        return tuple(self._blocks[together].systems)
+        return tuple(self._blocks[aggregated].systems)
 
 
 class _Block:

@@ -90,9 +90,9 @@ def unknowns(chain: Chain) -> dict[Unknown, float]:
         key = Unknown(name, level)
         result[key] = result.get(key, 0.0) + times
 
-    together = chain.form == CONVOYS
-    where = ", in convoys" if together else ""
-    if together:
+    aggregated = chain.form == CONVOYS
+    where = ", in convoys" if aggregated else ""
+    if aggregated:
         add("ports, each packet in convoys")
         add("ports, each convoy", 1 / chain.packets)
     else:
@@ -108,7 +108,7 @@ def unknowns(chain: Chain) -> dict[Unknown, float]:
             if shares:
                 add(f"{LOOK_UP}{where}", level=chain.flows)
     if chain.crossings:
-        form = f"convoys of {chain.packets}" if together else chain.form
+        form = f"convoys of {chain.packets}" if aggregated else chain.form
         add(f"crossing {chain.link}, {form}")
         if chain.crossings > 1:
             add(f"further crossing {chain.link}, {form}", chain.crossings - 1)

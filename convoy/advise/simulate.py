@@ -52,8 +52,8 @@ def _own(fit: Fit, parts: tuple[Part, ...], size: int, flows: int | None) -> Own
     if plain is None:
         return None
     packets = min(fits(size), fit.most_packets(size))
-    together = less_ports(Chain(parts, CONVOYS, packets, flows=flows)) if packets > 1 else None
-    return Own(cycles=plain, aggregated_cycles=together)
+    aggregated = less_ports(Chain(parts, CONVOYS, packets, flows=flows)) if packets > 1 else None
+    return Own(cycles=plain, aggregated_cycles=aggregated)
 
 
 def functions_of(fit: Fit) -> dict[str, tuple[tuple[Part, ...], int | None]]:
@@ -90,9 +90,9 @@ def costs_of(
     if isinstance(bare, Prediction):  # exact at the size that is asked for
         fixed = bare.cycles - per_byte * size
     fixed = max(0.0, fixed)
-    at = min(fit.sizes(together=True), default=0)
-    each = fit.cost("ports, each packet in convoys", at, together=True) if at else None
-    frame = fit.cost("ports, each convoy", at, together=True) if at else None
+    at = min(fit.sizes(aggregated=True), default=0)
+    each = fit.cost("ports, each packet in convoys", at, aggregated=True) if at else None
+    frame = fit.cost("ports, each convoy", at, aggregated=True) if at else None
     if each is None or frame is None:
         raise ConvoyError(
             "the rows do not determine what convoys cost; "

@@ -18,7 +18,7 @@ from convoy.cli.report import claims_file, write_pages
 from convoy.cli.result import Result
 from convoy.host.programs import LEDGER, SCENARIOS
 from convoy.report import export
-from convoy.report.ledger.judge import UNTESTED
+from convoy.report.ledger.evaluate import UNTESTED
 from convoy.report.ledger.page import Claims, claims_of
 from convoy.report.run_data import Run, read
 from convoy.report.run_document import document
@@ -53,7 +53,7 @@ class Measured(Result):
         """Print what the report says in words and tables, and where it is."""
         show(document(self.run, self.claims), out)
         out.print(f"took {elapsed(self.seconds)}; report: {self.report}", markup=False)
-        tested = sum(one.verdict != UNTESTED for one in self.claims.judged)
+        tested = sum(one.verdict != UNTESTED for one in self.claims.evaluations)
         if tested:
             where = claims_file(self.report)
             out.print(f"of the papers' claims it tests {tested}: {where}", markup=False)

@@ -132,7 +132,7 @@ class AdaptiveWait:
     busy_from: float = 0.7
     wait_us: float = 0
     _costs: dict[float, float] = field(default_factory=dict)  # of a packet, by wait
-    _tried_from: float | None = None  # the wait before the last step up, while it is not judged
+    _tried_from: float | None = None  # the wait before a step up whose effect is unknown
     _settling: bool = False  # the period in which the wait changed is of both
     _rest: int = 0  # periods without a step up
     _next_rest: int = 4

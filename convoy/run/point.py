@@ -20,15 +20,15 @@ from convoy.run.changing import Changing
 from convoy.run.device_cost import Spent, between
 from convoy.run.flow_order import FlowOrder
 from convoy.run.host_state import HostState
-from convoy.run.judge import (
+from convoy.run.verdict import (
     LOSS_RATIO,
     MOST_DISTURBED,
     Purpose,
     disturbed,
-    judge,
-    judge_mrr,
     kept,
     load_not_reached,
+    mrr_verdict_of,
+    verdict_of,
 )
 from convoy.run.workload import flows, size_of, stateful_flows
 from convoy.search.goals import Goal
@@ -257,9 +257,9 @@ class Measurement:
         used_after_ns, elapsed_ns = running.cpu_ns(), time.monotonic_ns() - began_ns
         busy = running.core_time(self._core).share_since(core)
         if purpose == "mrr":
-            verdict = judge_mrr(result, waited, own)
+            verdict = mrr_verdict_of(result, waited, own)
         else:
-            verdict = judge(result, waited, loss_ratio)
+            verdict = verdict_of(result, waited, loss_ratio)
             most = MOST_DISTURBED.get(purpose)
             if most is not None and disturbed(result, waited, most, own):
                 verdict = "invalid"

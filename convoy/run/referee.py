@@ -21,7 +21,7 @@ from convoy.dut.probe_packets import STAMP_BYTES, index_of, packets
 from convoy.errors import ConvoyError, InputError
 from convoy.host.run_queue import ThreadTime, run_queue_delay_ns
 from convoy.results.trial_result import TrialResult
-from convoy.run.judge import judge
+from convoy.run.verdict import verdict_of
 from convoy.tester.base import Tester
 
 COMPARED_PPS = 20_000.0
@@ -201,7 +201,7 @@ def compare_counts(
         wrong = _misdeeds(result)
         if wrong:
             raise ConvoyError(f"{what}: wrong output, so no rate counts: packets came {wrong}")
-        verdicts.append("failed" if _single_losses(result) else judge(result, waited, 0.0))
+        verdicts.append("failed" if _single_losses(result) else verdict_of(result, waited, 0.0))
         if verdicts[-1] == "passed" or times is None:
             return ""
         if result.total is not None:

@@ -23,7 +23,7 @@ class Goal:
     loss_ratio: float  # of a trial that is good
     exceed_ratio: float  # share of the trials' time that may be bad
     trial_s: float
-    sum_s: float  # of good and bad trials, before a rate is judged
+    sum_s: float  # of good and bad trials, before a rate is decided
     width: float  # share of itself to which the rate is found
 
 

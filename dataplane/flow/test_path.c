@@ -382,7 +382,7 @@ static void errors_are_translated(void **state)
 	}
 }
 
-static void unrelated_errors_are_the_functions_to_judge(void **state)
+static void unrelated_errors_are_left_to_the_function(void **state)
 {
 	static const char *const rows[] = {
 		"ip4 icmp kind=3 hex=4500001c00000000401100000a0000010a0000020001000200080000",
@@ -406,7 +406,7 @@ static void unrelated_errors_are_the_functions_to_judge(void **state)
 	path_free(&path);
 }
 
-static void what_is_no_flow_is_the_functions_to_judge(void **state)
+static void what_is_no_flow_is_left_to_the_function(void **state)
 {
 	struct toy toys[2] = {{.snat = true}, {.dnat = true}};
 	struct packet arp = packet_make("type=0806 data=28"), bad = packet_make("ip4 udp cut=40");
@@ -1135,8 +1135,8 @@ int main(void)
 		cmocka_unit_test(rewrites_both_ways),
 		cmocka_unit_test(an_echo_of_zeros_is_right),
 		cmocka_unit_test(errors_are_translated),
-		cmocka_unit_test(unrelated_errors_are_the_functions_to_judge),
-		cmocka_unit_test(what_is_no_flow_is_the_functions_to_judge),
+		cmocka_unit_test(unrelated_errors_are_left_to_the_function),
+		cmocka_unit_test(what_is_no_flow_is_left_to_the_function),
 		cmocka_unit_test(fragments_follow_the_first),
 		cmocka_unit_test(sets_what_a_way_says),
 		cmocka_unit_test(denials_are_remembered),

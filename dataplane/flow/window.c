@@ -154,7 +154,7 @@ static enum cv_flow_window_verdict reset_verdict(const struct cv_flow_window_end
 
 // What comes of an end before its SYN: a refusal, which acknowledges the other's SYN, or what is of
 // another connection between these ports, which the other end resets.
-static enum cv_flow_window_verdict stranger_verdict(
+static enum cv_flow_window_verdict verdict_before_syn(
 	const struct cv_flow_window_end *to, const struct segment *segment, bool has_ack)
 {
 	if (has_ack && segment->flags & CV_TCP_RST)
@@ -214,7 +214,7 @@ enum cv_flow_window_verdict cv_flow_window_see(struct cv_flow_window *window, un
 		if (!open_window(&from, &to, direction, state, &segment))
 			return CV_FLOW_WINDOW_UNSURE;
 	} else if (!(from.flags & KNOWN)) {
-		return stranger_verdict(&to, &segment, has_ack);
+		return verdict_before_syn(&to, &segment, has_ack);
 	}
 	if (!has_ack)
 		segment.ack = to.next; // as if it were right

@@ -3,7 +3,7 @@
 """What the ledger of claims (scenarios/claims.yaml) may say: data only.
 
 A predicate compares quantities of one scenario. It is data, not an expression, and its size is
-bounded: judge.py walks it once.
+bounded: evaluate.py walks it once.
 """
 
 from typing import Annotated, Any, Literal, cast, get_args

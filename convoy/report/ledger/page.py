@@ -10,7 +10,14 @@ from typing import Any
 from convoy.report.document import Cell, Column, Document, Table
 from convoy.report.figures import figures
 from convoy.report.ledger import load
-from convoy.report.ledger.judge import HOLDS, UNTESTED, VERDICTS, Judged, counts, judge_all
+from convoy.report.ledger.evaluate import (
+    HOLDS,
+    UNTESTED,
+    VERDICTS,
+    Evaluation,
+    counts,
+    evaluate_all,
+)
 from convoy.report.ledger.model import Ledger
 from convoy.report.run_data import Run
 
@@ -29,19 +36,19 @@ class Claims:
     """The ledger, and what a run says of each of its claims."""
 
     ledger: Ledger
-    judged: list[Judged]
+    evaluations: list[Evaluation]
 
     @property
     def sentence(self) -> str:
         """Return how many claims have each verdict."""
-        return sentence(self.judged)
+        return sentence(self.evaluations)
 
     def as_json(self) -> dict[str, Any]:
         """Return them as JSON documents have them."""
         return {
             "documents": self.ledger.documents,
-            "counts": counts(self.judged),
-            "claims": [one.as_json() for one in self.judged],
+            "counts": counts(self.evaluations),
+            "claims": [one.as_json() for one in self.evaluations],
         }
 
 
@@ -52,27 +59,27 @@ def claims_of(run: Run, path: Path, folder: Path) -> Claims:
     """
     there = load.scenarios(folder)
     ledger = load.load(path, there)
-    return Claims(ledger, judge_all(run, ledger, tuple(there)))
+    return Claims(ledger, evaluate_all(run, ledger, tuple(there)))
 
 
-def sentence(judged: Sequence[Judged]) -> str:
+def sentence(evaluations: Sequence[Evaluation]) -> str:
     """Return how many claims have each verdict."""
-    number = counts(judged)
+    number = counts(evaluations)
     holds, contradicted, unclear, untested = (number[verdict] for verdict in VERDICTS)
     return (
-        f"{holds} of {len(judged)} claims of the papers hold, {contradicted} are contradicted, "
-        f"{unclear} are not significant here, {untested} are not testable here"
+        f"{holds} of {len(evaluations)} claims of the papers hold, {contradicted} are "
+        f"contradicted, {unclear} are not significant here, {untested} are not testable here"
     )
 
 
-def table(judged: Sequence[Judged], ledger: Ledger) -> Table:
+def table(evaluations: Sequence[Evaluation], ledger: Ledger) -> Table:
     """Return a line for each claim."""
     out = Table([
         Column("claim", "", "linked to its numbers and figures, where it was tested"), "says",
         "verdict", Column("why", "", "what decided it: median [interval]"),
         Column("source", "", "the document's title on hover"),
     ])  # fmt: skip
-    for one in judged:
+    for one in evaluations:
         source, scenario = one.claim.source, one.claim.scenario
         out.add(
             Cell(one.claim.id, note=scenario, heading=scenario if one.parts else ""),
@@ -84,14 +91,14 @@ def table(judged: Sequence[Judged], ledger: Ledger) -> Table:
     return out
 
 
-def parts(judged: Sequence[Judged]) -> Table:
+def parts(evaluations: Sequence[Evaluation]) -> Table:
     """Return a line for each comparison of claims that were tested."""
     out = Table(
         ["claim", "compared", "claimed", Column("here", "", "median [interval]"), "verdict",
          Column("measured", "", "median [least .. most] of the rounds")],
         page_only=True,
     )  # fmt: skip
-    for one in judged:
+    for one in evaluations:
         for part in one.parts:
             here = Cell(part.here.median, part.here.text) if part.here else None
             out.add(one.claim.id, part.what, part.claimed, here, part.verdict, part.numbers)
@@ -100,15 +107,15 @@ def parts(judged: Sequence[Judged]) -> Table:
 
 def page(run: Run, claims: Claims) -> Document:
     """Return the ledger as a document of its own."""
-    host, judged = run.hosts[0], claims.judged
+    host, evaluations = run.hosts[0], claims.evaluations
     out = Document(
         "Claims of the papers", f"{', '.join(run.scenarios)}; {host.cpu}, {len(host.cores)} cores"
     )
-    out.text(f"**{sentence(judged)}.**\n\n{HOW}")
+    out.text(f"**{sentence(evaluations)}.**\n\n{HOW}")
     order = {verdict: i for i, verdict in enumerate(VERDICTS)}
-    out.add(table(sorted(judged, key=lambda one: order[one.verdict]), claims.ledger))
+    out.add(table(sorted(evaluations, key=lambda one: order[one.verdict]), claims.ledger))
     for name in run.scenarios:
-        mine = [one for one in judged if one.claim.scenario == name]
+        mine = [one for one in evaluations if one.claim.scenario == name]
         if mine:
             out.text(f"## {name}\n\n{run.scenarios[name].title}", page_only=True)
             out.add(*figures(run, name))
@@ -118,5 +125,5 @@ def page(run: Run, claims: Claims) -> Document:
 
 def section(claims: Claims) -> Table:
     """Return, for a run's own report, the claims that it tested."""
-    tested = [one for one in claims.judged if one.verdict != UNTESTED]
+    tested = [one for one in claims.evaluations if one.verdict != UNTESTED]
     return table(sorted(tested, key=lambda one: one.verdict == HOLDS), claims.ledger)

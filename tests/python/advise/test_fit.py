@@ -122,7 +122,7 @@ def test_costs_are_found_by_themselves():
     assert fit.cost("ports, plain", 64) == pytest.approx(60 + 0.2 * 64)
     assert fit.cost("firewall", 64, 10) == pytest.approx(10)
     assert fit.cost("flow look-up", 1400, 1000) == pytest.approx(20)
-    assert fit.cost("router, in convoys", 64, 10, together=True) is None
+    assert fit.cost("router, in convoys", 64, 10, aggregated=True) is None
 
 
 def test_what_was_only_measured_together_is_predicted_together_only():

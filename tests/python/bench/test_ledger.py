@@ -89,7 +89,7 @@ def ledger_file(tmp_path, predicate, each="{}", caveat=""):
 
 
 def verdict(tmp_path, run, predicate, each="{}", caveat=""):
-    (one,) = claims_of(run, ledger_file(tmp_path, predicate, each, caveat), SCENARIOS).judged
+    (one,) = claims_of(run, ledger_file(tmp_path, predicate, each, caveat), SCENARIOS).evaluations
     return one
 
 
@@ -173,7 +173,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("predicate", "each", "measured", "expected"), CASES)
-def test_a_predicate_is_judged(tmp_path, predicate, each, measured, expected):
+def test_a_predicate_is_evaluated(tmp_path, predicate, each, measured, expected):
     one = verdict(tmp_path, run_of(tmp_path, measured), predicate, each)
     assert one.verdict == expected, one.why
     assert ("It is another machine." in one.why) == (expected == CONTRADICTED)
@@ -296,10 +296,10 @@ def test_what_was_not_run_says_what_it_takes(tmp_path):
     path = tmp_path / "claims.yaml"
     path.write_text(text.replace("scenario: x", "scenario: baseline").replace(
         "{setup: a}", "{setup: router}"))  # fmt: skip
-    (one,) = claims_of(run, path, SCENARIOS).judged
+    (one,) = claims_of(run, path, SCENARIOS).evaluations
     assert (one.verdict, one.why) == (UNTESTED, "convoy bench run baseline")
     path.write_text(text.replace("scenario: x", "scenario: nope\n    needs: a moon"))
-    (one,) = claims_of(run, path, SCENARIOS).judged
+    (one,) = claims_of(run, path, SCENARIOS).evaluations
     assert (one.verdict, one.why) == (UNTESTED, "needs scenario nope; a moon")
 
 
@@ -309,7 +309,7 @@ def test_two_runs_of_a_scenario_must_both_agree(tmp_path):
         (tmp_path / name).mkdir()
         folders.append(run_of(tmp_path / name, rates(a=values, b=NINE)).folders[0])
     path = ledger_file(tmp_path, f"{{order: {{of: [{A}, {B}]}}}}", EACH)
-    (one,) = claims_of(read(folders), path, SCENARIOS).judged
+    (one,) = claims_of(read(folders), path, SCENARIOS).evaluations
     assert one.verdict == UNCLEAR
     assert len(one.parts) == 2
     assert (
@@ -342,6 +342,6 @@ def test_the_ledger_that_comes_along_is_right_and_whole(tmp_path):
     run = run_of(tmp_path, rates(a=TEN))
     claims = claims_of(run, LEDGER, SCENARIOS)
     assert isinstance(claims, Claims)
-    assert len(claims.judged) >= 50
-    assert set(claims.ledger.documents) == {one.claim.source.document for one in claims.judged}
-    assert all(one.verdict == UNTESTED and one.why for one in claims.judged)
+    assert len(claims.evaluations) >= 50
+    assert set(claims.ledger.documents) == {one.claim.source.document for one in claims.evaluations}
+    assert all(one.verdict == UNTESTED and one.why for one in claims.evaluations)

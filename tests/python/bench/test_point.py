@@ -13,9 +13,9 @@ from convoy.host.run_queue import ThreadTime, pollers, run_queue_delay_ns, threa
 from convoy.results.folder import RunFolder
 from convoy.results.trials import Point
 from convoy.run.host_state import HostState
-from convoy.run.judge import LOSS_RATIO, judge, judge_mrr, load_not_reached
 from convoy.run.point import Measurement, specification
 from convoy.run.point import Testbed as Bed
+from convoy.run.verdict import LOSS_RATIO, load_not_reached, mrr_verdict_of, verdict_of
 from convoy.run.workload import flows, function
 from convoy.search.goals import goals
 from convoy.tester.base import Tester
@@ -57,27 +57,27 @@ def result(rate, loss, ok=True, suspect=None, own=None, **more):
     ],
 )
 def test_verdicts(given, verdict):
-    assert judge(given) == verdict
+    assert verdict_of(given) == verdict
 
 
 def test_losses_while_others_had_the_core_are_not_the_devices():
     lost = result(1e6, 0.02, duration_ns=100_000_000)
     # What came in 1.4 of 100 ms explains all but 0.6 %, what came in 1.6 all but 0.4 %.
-    assert judge(lost, 1_400_000) == "failed"
-    assert judge(lost, 1_600_000) == "invalid"
-    assert judge(result(1e6, 0.0, duration_ns=100_000_000), 600_000) == "passed"
-    assert judge(lost, 1_600_000, loss_ratio=0.0) == "failed"
+    assert verdict_of(lost, 1_400_000) == "failed"
+    assert verdict_of(lost, 1_600_000) == "invalid"
+    assert verdict_of(result(1e6, 0.0, duration_ns=100_000_000), 600_000) == "passed"
+    assert verdict_of(lost, 1_600_000, loss_ratio=0.0) == "failed"
     # Neither pause explains enough, both together do.
     both = result(1e6, 0.02, suspect="full", own=10_000, duration_ns=100_000_000)
-    assert judge(both, 400_000) == "failed"
-    assert judge(both, 510_000) == "invalid"
+    assert verdict_of(both, 400_000) == "failed"
+    assert verdict_of(both, 510_000) == "invalid"
 
 
 def test_losses_are_what_overload_is_for_but_pauses_lower_what_comes_through():
     lost = result(1e6, 0.4, suspect="full", duration_ns=100_000_000)
-    assert judge_mrr(lost, 5_000_000) == "passed"
-    assert judge_mrr(lost, 5_000_001) == "invalid"
-    assert judge_mrr(lost.model_copy(update={"ok": False})) == "invalid"
+    assert mrr_verdict_of(lost, 5_000_000) == "passed"
+    assert mrr_verdict_of(lost, 5_000_001) == "invalid"
+    assert mrr_verdict_of(lost.model_copy(update={"ok": False})) == "invalid"
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ class Firewall:
             enough = len(packet.layer_4) >= self.least.get(packet.proto, 0)
             need(enough, "fragment" if packet.more else "bad_header")
 
-    def judge(self, frame: bytes) -> tuple[str, int | None]:
+    def verdict(self, frame: bytes) -> tuple[str, int | None]:
         """Return "pass" or the drop's reason, and the index of the rule that decided."""
         try:
             packet = read(frame)

@@ -87,7 +87,7 @@ def compare_model(
     config: dict[str, Any], frames: list[bytes], passed: list[bytes], counts: dict[str, Any]
 ) -> None:
     firewall = model.Firewall(config)
-    verdicts = [firewall.judge(frame) for frame in frames]
+    verdicts = [firewall.verdict(frame) for frame in frames]
     wanted = [frame for frame, (what, _) in zip(frames, verdicts, strict=True) if what == "pass"]
     assert passed == wanted
     reasons = Counter(what for what, _ in verdicts)
@@ -100,7 +100,7 @@ def compare_model(
 def kernel_understands(frame: bytes) -> bool:
     """Tell if the kernel's firewall sees in the frame what ours does, by its own definition.
 
-    It does not judge packets that do not add up, looks behind one VLAN tag only, and takes an
+    It does not validate packets that do not add up, looks behind one VLAN tag only, and takes an
     IPv6 authentication header for the packet's protocol.
     """
     try:

@@ -40,7 +40,7 @@ def target(running: Target) -> Iterator[Target]:
     running.assert_well()
 
 
-def test_no_more_is_offered_than_is_judged(target: Target):
+def test_no_more_is_offered_than_is_validated(target: Target):
     front_end, _ = target.attach()
     assert front_end.ask_number(Request.GET_PROTOCOL_FEATURES) == PROTOCOL
 

@@ -115,21 +115,21 @@ def route(setup: Setup, frame: bytes) -> Sent | str:
     kind, at = layer3(frame)
     packet = frame[at:]
     if kind == IPV4:
-        judged = _judge4(packet)
+        validated = _validate4(packet)
     elif kind == IPV6:
-        judged = _judge6(packet)
+        validated = _validate6(packet)
     else:
         return "not_ip"
-    if judged == "bad_header":
-        return judged
+    if validated == "bad_header":
+        return validated
     if frame[0] & 1:
         return "multicast"
-    if isinstance(judged, str):
-        return judged
-    result = setup.find(judged)
+    if isinstance(validated, str):
+        return validated
+    result = setup.find(validated)
     if result is None or result.dev is None:
         return "no_route"
-    mac = setup.neighbours.get(result.via or str(judged))
+    mac = setup.neighbours.get(result.via or str(validated))
     if mac is None:
         return "no_neighbour"
     changed = bytearray(frame)
@@ -144,7 +144,7 @@ def route(setup: Setup, frame: bytes) -> Sent | str:
     return Sent(result.dev, bytes(changed))
 
 
-def _judge4(packet: bytes) -> IPv4Address | str:
+def _validate4(packet: bytes) -> IPv4Address | str:
     if len(packet) < 20:
         return "bad_header"
     size = (packet[0] & 15) * 4
@@ -161,7 +161,7 @@ def _judge4(packet: bytes) -> IPv4Address | str:
     return destination if packet[8] > 1 else "ttl_expired"
 
 
-def _judge6(packet: bytes) -> IPv6Address | str:
+def _validate6(packet: bytes) -> IPv6Address | str:
     if len(packet) < 40 or packet[0] >> 4 != 6:
         return "bad_header"
     (payload,) = struct.unpack_from(">H", packet, 4)

@@ -3,9 +3,9 @@
 """Random routes and packets, compared packet by packet with what this machine's kernel forwards.
 
 Left out, where kernels differ from the RFCs on purpose: they forward 240/4, and since 5.3 all of
-0/8 but 0.0.0.0; they forward to :: and to link-local addresses, and do not judge the IPv6 source of
-a packet that goes back out of the port it came in by. Options other than no-operation they rewrite,
-tags need interfaces of their own: those are compared with the model only.
+0/8 but 0.0.0.0; they forward to :: and to link-local addresses, and do not validate the IPv6 source
+of a packet that goes back out of the port it came in by. Options other than no-operation they
+rewrite, tags need interfaces of their own: those are compared with the model only.
 """
 
 import random
@@ -36,7 +36,7 @@ def kernel() -> Iterator[Kernel]:
         pytest.skip(f"no network namespaces here: {why}")
 
 
-def sent_back_unjudged(data: bytes) -> bool:
+def sent_back_unvalidated(data: bytes) -> bool:
     """Say whether a packet that came back has a source that no router may forward."""
     return data[12:14] == b"\x86\xdd" and data[22:24] in (b"\0\0", b"\xfe\x80")
 
@@ -92,7 +92,7 @@ def test_random_routers(kernel: Kernel, made: tuple[Setup, random.Random]):
     theirs = kernel.through(frames, last_frame(setup))
     with tempfile.TemporaryDirectory() as folder:
         ours = through(setup, Path(folder), frames).frames
-    theirs["left"] = [each for each in theirs["left"] if not sent_back_unjudged(each)]
+    theirs["left"] = [each for each in theirs["left"] if not sent_back_unvalidated(each)]
     for name in setup.ports:
         mine = [cut(each) for each in ours[name]]
         mine = [each for each in mine if MARK in each[-10 - len(MARK) :]]

@@ -33,6 +33,8 @@ mistakes = runpy.run_path(str(CHECKOUT / "tools/check-words"))["mistakes"]
         ("convoy/a.py", 'why = "one that was kept off its core"', "kept off"),
         ("tests/python/a.py", '"""With a stand-in for convoyd."""', "stand-in"),
         ("docs/decisions/a.md", "It is measured once more.", "once more"),
+        ("docs/a.md", "Functions are judged by their drops.", "judged"),
+        ("convoy/a.py", "unjudged = _judge(trial)", "judge"),
         ("docs/a.md", "Trials with a stranger beside the core.", "stranger"),
         ("scenarios/a.yaml", "# The device at full speed.", "full speed"),
         ("convoy/report/a.html.j2", "<p>no sure difference</p>", "no sure difference"),
@@ -59,8 +61,6 @@ def test_a_word_is_refused(path: str, text: str, word: str):
     [
         ("nf/a.c", "// The hop limit is less by one; a next hop has no route."),
         ("dataplane/a.c", "// One after the other, in turn; a group of sockets."),
-        ("docs/a.md", "Functions are judged by their drops."),
-        ("convoy/a.py", "judge(trial)"),
         ("convoy/a.py", "# The same, once more."),
         ("convoy/a.py", '"""It is said of what\nwas found; "nobody" is asked."""'),
         ("tests/python/a.py", "def test_senders_are_told():"),

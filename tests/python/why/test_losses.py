@@ -17,8 +17,8 @@ from convoy.host.process import wait_for
 from node.conftest import convoyd, runtime_folder
 
 from .injector import DEADLINE_S, Injector, available
-from .judge import Verdict, judge
 from .kinds import FLOWS, NODE, NOT_PROVOKED, PLACES, Kind
+from .verdicts import Verdict, verdicts_of
 
 __all__ = ["convoyd", "runtime_folder"]
 
@@ -64,7 +64,7 @@ def test_each_kind_of_loss_is_named_rightly(tmp_path: Path, seed: int) -> None:
         lines = why_meanwhile(injector, tmp_path)
         counts = node.stop()
     assert json.loads(lines[-1])["lost"] == 0
-    verdicts = judge(lines)
+    verdicts = verdicts_of(lines)
     secret = injector.secret()
     wrong = {
         f"{place}: {kind.what}": (verdicts.get(packet), expected(place, kind))

@@ -16,7 +16,7 @@ class Verdict:
     reason: str
 
 
-def judge(lines: Iterable[str]) -> dict[bytes, Verdict]:
+def verdicts_of(lines: Iterable[str]) -> dict[bytes, Verdict]:
     """Return a verdict on each packet that was dropped, by its bytes as they came."""
     verdicts: dict[bytes, Verdict] = {}
     for line in lines:

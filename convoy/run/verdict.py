@@ -17,7 +17,7 @@ Purpose = Literal["mrr", "search", "latency", "rate"]
 Verdict = Literal["passed", "failed", "invalid"]
 
 
-def judge(result: TrialResult, waited: int = 0, loss_ratio: float = LOSS_RATIO) -> Verdict:
+def verdict_of(result: TrialResult, waited: int = 0, loss_ratio: float = LOSS_RATIO) -> Verdict:
     """Return what a trial's result says about the device, which others kept waiting (ns).
 
     Losses that a pause of the tester or of the device's core explains are not the device's; a
@@ -42,7 +42,7 @@ def judge(result: TrialResult, waited: int = 0, loss_ratio: float = LOSS_RATIO) 
     return "invalid" if ratio - explained <= loss_ratio else "failed"
 
 
-def judge_mrr(result: TrialResult, waited: int = 0, own: int = 0) -> Verdict:
+def mrr_verdict_of(result: TrialResult, waited: int = 0, own: int = 0) -> Verdict:
     """Return whether a trial shows the MRR: losses are no matter."""
     invalid = not result.ok or preempted(result, waited, MOST_DISTURBED["mrr"], own)
     return "invalid" if invalid else "passed"

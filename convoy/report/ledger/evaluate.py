@@ -73,7 +73,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Evaluation:
     """A claim and what a run says of it."""
 
     claim: Claim
@@ -168,8 +168,8 @@ def claimed(least: float | None, most: float | None, unit: str = "") -> str:
     return f"{least:g} .. {most:g}{end}"
 
 
-class _Judge:
-    """Judges the parts of one claim in one case of one run."""
+class _Evaluator:
+    """Evaluates the parts of one claim in one case of one run."""
 
     def __init__(self, run: Run, claim: Claim, which: str, case: dict[str, Coordinates]) -> None:
         self._run, self._claim, self._which, self._case = run, claim, which, case
@@ -245,21 +245,21 @@ class _Judge:
         return max(FLOOR_MIN, floor or 0.0)
 
 
-def judge(run: Run, claim: Claim, exists: bool) -> Judged:
+def evaluate(run: Run, claim: Claim, exists: bool) -> Evaluation:
     """Return what a run says of a claim. exists: its scenario is there."""
     if claim.scenario not in run.scenarios:
         why = f"convoy bench run {claim.scenario}" if exists else f"needs scenario {claim.scenario}"
         why = "; ".join(filter(None, (why, claim.needs)))
-        return Judged(claim, UNTESTED, (), why)
+        return Evaluation(claim, UNTESTED, (), why)
     runs = {row.run for row in run.of(claim.scenario)} | {r.run for r in run.served(claim.scenario)}
     parts = tuple(
         part
         for which in sorted(runs) or [""]
         for case in claim.cases
-        for part in _Judge(run, claim, which, case).parts()
+        for part in _Evaluator(run, claim, which, case).parts()
     )
     verdict = _whole(parts)
-    return Judged(claim, verdict, parts, _why(claim, verdict, parts))
+    return Evaluation(claim, verdict, parts, _why(claim, verdict, parts))
 
 
 def _whole(parts: Sequence[Part]) -> Verdict:
@@ -292,11 +292,11 @@ def _why(claim: Claim, verdict: Verdict, parts: Sequence[Part]) -> str:
     return shown + more + because + without + caveat
 
 
-def judge_all(run: Run, ledger: Ledger, scenarios: Sequence[str]) -> list[Judged]:
+def evaluate_all(run: Run, ledger: Ledger, scenarios: Sequence[str]) -> list[Evaluation]:
     """Return what a run says of every claim. scenarios: those that exist."""
-    return [judge(run, claim, claim.scenario in scenarios) for claim in ledger.claims]
+    return [evaluate(run, claim, claim.scenario in scenarios) for claim in ledger.claims]
 
 
-def counts(judged: Sequence[Judged]) -> dict[Verdict, int]:
+def counts(evaluations: Sequence[Evaluation]) -> dict[Verdict, int]:
     """Return how many claims have each verdict."""
-    return {verdict: sum(one.verdict == verdict for one in judged) for verdict in VERDICTS}
+    return {verdict: sum(one.verdict == verdict for one in evaluations) for verdict in VERDICTS}
