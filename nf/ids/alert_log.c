@@ -5,79 +5,25 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <rte_common.h>
-
 #include "nf/log_file.h"
+#include "nf/log_writer.h"
 
-#define RING 4096 // alerts of a worker; a power of two
-#define PERIOD_NS 20000000
 #define LINE_MAX_BYTES 8192 // a longer one is lost
-
-struct ring {
-	uint32_t head; // written by the worker
-	uint64_t lost;
-	uint32_t tail __rte_cache_aligned; // written by the writer
-	struct cv_ids_alert alert[RING];
-};
 
 struct cv_ids_alert_log {
 	int fd; // -1: not open
 	bool is_socket;
 	char *path;
 	char *name;
-	unsigned workers;
-	struct ring *rings;
-	uint64_t written, failed; // by the writer
-	pthread_t thread;
-	bool started;
-	bool end;
+	struct cv_log_writer *writer;
 };
-
-struct cv_ids_alert_log *cv_ids_alert_log_create(const char *file, const char *socket,
-	const char *name, unsigned workers, struct cv_error *error)
-{
-	const char *path = file != NULL ? file : socket;
-	struct cv_ids_alert_log *log;
-	int why = file != NULL ? cv_log_file_check(file) : 0;
-
-	if (file == NULL && strlen(socket) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-		why = ENAMETOOLONG;
-	if (why != 0) {
-		cv_error_set(error, "%s: %s: \"%s\": cannot be written: %s", name,
-			file != NULL ? "alerts_file" : "alerts_socket", path, strerror(why));
-		return NULL;
-	}
-	log = calloc(1, sizeof(*log));
-	if (log == NULL)
-		return NULL;
-	log->fd = -1;
-	log->is_socket = file == NULL;
-	log->workers = workers;
-	log->name = strdup(name);
-	log->path = strdup(path);
-	log->rings = aligned_alloc(RTE_CACHE_LINE_SIZE, workers * sizeof(*log->rings));
-	if (log->name == NULL || log->path == NULL || log->rings == NULL) {
-		cv_ids_alert_log_destroy(log);
-		return NULL;
-	}
-	memset(log->rings, 0, workers * sizeof(*log->rings));
-	return log;
-}
-
-static void count(uint64_t *counter)
-{
-	// Pairs with the loads in cv_ids_alert_log_written() and _lost(): whole values.
-	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
-}
 
 static const char *proto_text(uint8_t proto, char text[8])
 {
@@ -129,7 +75,7 @@ static size_t line_text(const struct cv_ids_alert_log *log, unsigned worker,
 		alert->rule, log->name, worker);
 }
 
-static bool write_line(const struct cv_ids_alert_log *log, char *line, size_t len)
+static bool send_line(const struct cv_ids_alert_log *log, char *line, size_t len)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 
@@ -142,79 +88,70 @@ static bool write_line(const struct cv_ids_alert_log *log, char *line, size_t le
 		       sizeof(to)) == (ssize_t)len;
 }
 
-static void drain(struct cv_ids_alert_log *log)
+static bool write_alert(void *owner, unsigned worker, const void *record)
 {
 	char line[LINE_MAX_BYTES + 1];
+	const size_t len = line_text(owner, worker, record, line);
 
-	for (unsigned i = 0; i < log->workers; i++) {
-		struct ring *ring = &log->rings[i];
-		// Pairs with the release store in cv_ids_alert_log_add().
-		const uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-
-		for (uint32_t tail = ring->tail; tail != head; tail++) {
-			const size_t len = line_text(log, i, &ring->alert[tail % RING], line);
-			const bool done = len < LINE_MAX_BYTES && write_line(log, line, len);
-
-			count(done ? &log->written : &log->failed);
-			// Pairs with the acquire loads in cv_ids_alert_log_add() and _flush(): the
-			// place may be written again, and the rule be gone.
-			__atomic_store_n(&ring->tail, tail + 1, __ATOMIC_RELEASE);
-		}
-	}
+	return len < LINE_MAX_BYTES && send_line(owner, line, len);
 }
 
-static void *write_on(void *argument)
-{
-	struct cv_ids_alert_log *log = argument;
+static const struct cv_log_writer_ops ops = {
+	.record_bytes = sizeof(struct cv_ids_alert), .write = write_alert};
 
-	// Pairs with the release store in cv_ids_alert_log_destroy().
-	while (!__atomic_load_n(&log->end, __ATOMIC_ACQUIRE)) {
-		drain(log);
-		nanosleep(&(struct timespec){.tv_nsec = PERIOD_NS}, NULL);
+struct cv_ids_alert_log *cv_ids_alert_log_create(const char *file, const char *socket,
+	const char *name, unsigned workers, struct cv_error *error)
+{
+	const char *path = file != NULL ? file : socket;
+	struct cv_ids_alert_log *log;
+	int why = file != NULL ? cv_log_file_check(file) : 0;
+
+	if (file == NULL && strlen(socket) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+		why = ENAMETOOLONG;
+	if (why != 0) {
+		cv_error_set(error, "%s: %s: \"%s\": cannot be written: %s", name,
+			file != NULL ? "alerts_file" : "alerts_socket", path, strerror(why));
+		return NULL;
 	}
-	return NULL;
+	log = calloc(1, sizeof(*log));
+	if (log == NULL)
+		return NULL;
+	log->fd = -1;
+	log->is_socket = file == NULL;
+	log->name = strdup(name);
+	log->path = strdup(path);
+	log->writer = cv_log_writer_create(&ops, log, workers);
+	if (log->name == NULL || log->path == NULL || log->writer == NULL) {
+		cv_ids_alert_log_destroy(log);
+		return NULL;
+	}
+	return log;
 }
 
 int cv_ids_alert_log_start(struct cv_ids_alert_log *log)
 {
-	int rc;
-
 	log->fd = log->is_socket ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)
 				 : cv_log_file_open(log->path);
 	if (log->fd < 0)
 		return log->is_socket ? -errno : log->fd;
-	rc = -pthread_create(&log->thread, NULL, write_on, log);
-	log->started = rc == 0;
-	return rc;
+	return cv_log_writer_start(log->writer);
 }
 
 void cv_ids_alert_log_flush(struct cv_ids_alert_log *log)
 {
-	for (unsigned i = 0; log != NULL && log->started && i < log->workers; i++) {
-		struct ring *ring = &log->rings[i];
-		const uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-
-		// Pairs with the release store in drain().
-		while ((int32_t)(head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE)) > 0)
-			nanosleep(&(struct timespec){.tv_nsec = PERIOD_NS / 8}, NULL);
-	}
+	if (log != NULL)
+		cv_log_writer_wait(log->writer);
 }
 
 void cv_ids_alert_log_destroy(struct cv_ids_alert_log *log)
 {
 	if (log == NULL)
 		return;
-	if (log->started) {
-		// Pairs with the acquire load in write_on().
-		__atomic_store_n(&log->end, true, __ATOMIC_RELEASE);
-		pthread_join(log->thread, NULL);
-		drain(log);
-	}
+	cv_log_writer_destroy(log->writer);
 	if (log->fd >= 0)
 		close(log->fd);
 	free(log->path);
 	free(log->name);
-	free(log->rings);
 	free(log);
 }
 
@@ -231,30 +168,15 @@ bool cv_ids_alert_log_is_to(
 bool cv_ids_alert_log_add(
 	struct cv_ids_alert_log *log, unsigned worker, const struct cv_ids_alert *alert)
 {
-	struct ring *ring = &log->rings[worker];
-	const uint32_t head = ring->head;
-
-	// Pairs with the release store in drain().
-	if (head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == RING) {
-		count(&ring->lost);
-		return false;
-	}
-	ring->alert[head % RING] = *alert;
-	// Pairs with the acquire load in drain().
-	__atomic_store_n(&ring->head, head + 1, __ATOMIC_RELEASE);
-	return true;
+	return cv_log_writer_add(log->writer, worker, alert);
 }
 
 uint64_t cv_ids_alert_log_written(const struct cv_ids_alert_log *log)
 {
-	return __atomic_load_n(&log->written, __ATOMIC_RELAXED);
+	return cv_log_writer_written(log->writer);
 }
 
 uint64_t cv_ids_alert_log_lost(const struct cv_ids_alert_log *log)
 {
-	uint64_t lost = __atomic_load_n(&log->failed, __ATOMIC_RELAXED);
-
-	for (unsigned i = 0; i < log->workers; i++)
-		lost += __atomic_load_n(&log->rings[i].lost, __ATOMIC_RELAXED);
-	return lost;
+	return cv_log_writer_lost(log->writer);
 }
