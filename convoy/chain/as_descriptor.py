@@ -101,13 +101,13 @@ def _in_order(value: Any, like: Any) -> Any:
 def _route(route: Mapping[str, Any]) -> str:
     """Return a route as `ip route` has it."""
     words = [route["type"]] if "type" in route else []
-    words += [route["prefix"], *_hop(route)]
+    words += [route["prefix"], *_via(route)]
     for next_hop in route.get("nexthops", ()):
-        words += ["nexthop", *_hop(next_hop)]
+        words += ["nexthop", *_via(next_hop)]
     return " ".join(words)
 
 
-def _hop(next_hop: Mapping[str, Any]) -> list[str]:
+def _via(next_hop: Mapping[str, Any]) -> list[str]:
     return [word for key in ("via", "dev") if key in next_hop for word in (key, next_hop[key])]
 
 

@@ -29,6 +29,17 @@ HELLO, ERROR, ECHO, ECHO_REPLY = 0, 1, 2, 3
 PORT_STATUS, FLOW_MOD, BARRIER, PASSED = 12, 14, 20, 21
 ADD, MODIFY, DELETE = 0, 1, 3
 ANY = 0xFFFFFFFF
+NODE = """
+ports:
+  in: {{null: 60}}
+  out: {{null:, convoys: {{ip: 192.0.2.1}}}}
+next-hops:
+  b: {{port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2, nfi: 7}}
+  c: {{port: out, mac: "02:00:00:00:00:0c", ip: 192.0.2.3, nfi: 8, for: []}}
+chains: {{all: {{from: in, to: out}}}}
+workers: {{idle: sleep}}
+openflow: {{{keys}}}
+"""
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,25 +7,15 @@ from pathlib import Path
 from convoy.client import Client
 from convoy.host.process import wait_for
 
-from .conftest import free_port, node_of, osken
+from .conftest import NODE, free_port, node_of, osken
 
-NODE = """
-ports:
-  in: {{null: 60}}
-  out: {{null:, convoys: {{ip: 192.0.2.1}}}}
-next-hops:
-  b: {{port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2, nfi: 7}}
-  c: {{port: out, mac: "02:00:00:00:00:0c", ip: 192.0.2.3, nfi: 8, for: []}}
-chains: {{all: {{from: in, to: out}}}}
-workers: {{idle: sleep}}
-openflow: {{controllers: "tcp:127.0.0.1:{port}", datapath-id: a1}}
-"""
 EVERYTHING_TO_C = {"command": "ADD", "output": 2, "priority": 1, "cookie": 77}
 
 
 def test_a_controller_that_goes_and_comes_again(tmp_path: Path) -> None:
     port = free_port()
-    with node_of(NODE.format(port=port), tmp_path) as node, Client(node.running.control) as client:
+    text = NODE.format(keys=f'controllers: "tcp:127.0.0.1:{port}", datapath-id: a1')
+    with node_of(text, tmp_path) as node, Client(node.running.control) as client:
 
         def packets(name: str) -> int:
             return int(client.next_hops()[name]["packets"])
@@ -76,9 +66,8 @@ def test_a_controller_that_goes_and_comes_again(tmp_path: Path) -> None:
 
 def test_roles_timeouts_and_next_hops(tmp_path: Path) -> None:
     ports = [free_port(), free_port()]
-    text = NODE.format(port=ports[0]).replace(
-        f'"tcp:127.0.0.1:{ports[0]}"', f'["tcp:127.0.0.1:{ports[0]}", "tcp:127.0.0.1:{ports[1]}"]'
-    )
+    both = ", ".join(f'"tcp:127.0.0.1:{port}"' for port in ports)
+    text = NODE.format(keys=f"controllers: [{both}], datapath-id: a1")
     with (
         osken(ports[0]) as one,
         osken(ports[1]) as other,

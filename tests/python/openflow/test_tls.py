@@ -18,20 +18,9 @@ from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.process import wait_for
 
-from .conftest import ADD, BARRIER, DEADLINE_S, PASSED, flow_mod, free_port, message, node_of
+from .conftest import ADD, BARRIER, DEADLINE_S, NODE, PASSED, flow_mod, free_port, message, node_of
 
 FILES = "private-key: node.key, certificate: node.pem, ca-certificate: ca.pem"
-NODE = """
-ports:
-  in: {{null: 60}}
-  out: {{null:, convoys: {{ip: 192.0.2.1}}}}
-next-hops:
-  b: {{port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2, nfi: 7}}
-  c: {{port: out, mac: "02:00:00:00:00:0c", ip: 192.0.2.3, nfi: 8, for: []}}
-chains: {{all: {{from: in, to: out}}}}
-workers: {{idle: sleep}}
-openflow: {{{keys}}}
-"""
 
 pytestmark = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="no openssl: apt-get install openssl"
