@@ -174,8 +174,8 @@ def _part_cycles(trials: Sequence[Trial]) -> dict[str, tuple[float, ...]]:
 def _rates(searches: Sequence[Search]) -> dict[str, dict[int, float]]:
     """Return the rates that count, by goal and repeat.
 
-    A search without its bounds says "at least". That is no rate where others found it, unless no
-    more could be offered and it lies above theirs: then the median is the same wherever it lies.
+    A search without its upper bound has a lower bound. That is no rate where others found it, unless
+    no more could be offered and it lies above theirs: then the median is the same wherever it lies.
     """
     proved: dict[str, list[float]] = {}
     for goal in (goal for search in searches for goal in search.goals):

@@ -186,7 +186,7 @@ class Bench:
                 hosts,
                 APPLICATION_S[self._settings.profile],
                 self._settings.tester_core,
-                self._settings.cores[0],
+                self._settings.cores_of(run)[0],
                 (run.remark,) if run.remark else (),
             ).measure(
                 self._state.application_points(run), setup, running, self._keep_application, private

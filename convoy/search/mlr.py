@@ -134,13 +134,13 @@ def _conclude(goal: Goal, result: GoalResult, load_not_reached: set[float], cut:
     upper_pps = float(upper) if upper else None
     # The search rounds loads; a bound that was never offered says nothing about the device.
     limited = upper_pps is not None and upper_pps in load_not_reached
-    remark = f"{cut}: {'at least this' if through else 'no rate'}" if cut else ""
+    remark = f"{cut}: {'a lower bound' if through else 'no rate'}" if cut else ""
     if cut:
         limited = False
     elif lower_pps is None:
         remark = f"not even {LEAST_PPS:.0f} packets/s meet the goal"
     elif upper_pps is None or limited:
-        remark = "the tester could not offer more over these ports: at least this"
+        remark = "the tester could not offer more over these ports: a lower bound"
     return Conclusion(
         goal.name,
         float(through) if through else None,

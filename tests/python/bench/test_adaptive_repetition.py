@@ -8,7 +8,7 @@ from convoy.results.trials import GoalResult, Point, Search
 from convoy.run.adaptive_repetition import ROUNDS_MAX, capped, uncertain
 
 AT_LEAST = "the tester could not offer more"
-BUSY = "the machine was too busy to go on: at least this"
+BUSY = "the machine was too busy to go on: a lower bound"
 
 
 def point(repeat):

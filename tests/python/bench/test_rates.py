@@ -107,9 +107,9 @@ def test_a_rate_is_the_median_of_what_the_searches_found():
 
 
 def test_a_lower_bound_is_no_rate_where_another_repeat_has_one():
-    (row,) = rows([], [search(6e6), search(1e6, 1, False, "at least this")])
+    (row,) = rows([], [search(6e6), search(1e6, 1, False, "a lower bound")])
     assert row.rounds == {0: 6e6}
-    (row,) = rows([], [search(1e6, 1, False, "at least this")])
+    (row,) = rows([], [search(1e6, 1, False, "a lower bound")])
     assert row.rounds == {1: 1e6}
 
 
@@ -150,7 +150,7 @@ def test_cycles_are_those_of_the_trial_not_of_the_devices_life():
 def test_a_lower_limit_counts_where_the_median_does_not_depend_on_the_rate(
     limit, lower_bound, rates
 ):
-    cut = search(limit, 2, False, "at least this")
+    cut = search(limit, 2, False, "a lower bound")
     goal = cut.goals[0].model_copy(update={"lower_bound": lower_bound})
     cut = cut.model_copy(update={"goals": (goal,)})
     (row,) = rows([trial(received=6e6)], [search(4e6), search(6e6, 1), cut])

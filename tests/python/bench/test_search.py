@@ -80,11 +80,11 @@ def test_invalid_trials_are_repeated_and_say_nothing():
     assert rates[2][0] == first
 
 
-def test_a_rate_the_tester_cannot_offer_is_at_least():
+def test_a_rate_the_tester_cannot_offer_is_a_lower_bound():
     measure, rates = device(capacity=30e6, most=20e6)
     (result,) = one(measure, most=40e6, overload=18e6)
     assert not result.regular
-    assert "at least" in result.remark
+    assert "a lower bound" in result.remark
     assert result.upper_pps is None
     assert 19e6 < result.rate_pps <= 20e6
     # Each refusal is asked for twice, and nothing at or above one ever again.
@@ -93,11 +93,11 @@ def test_a_rate_the_tester_cannot_offer_is_at_least():
     assert all(refused.count(rate) == 2 for rate in refused)
 
 
-def test_a_device_faster_than_the_tester_is_at_least():
+def test_a_device_faster_than_the_tester_is_a_lower_bound():
     measure, _ = device(capacity=90e6)
     (result,) = one(measure, most=40e6, overload=40e6)
     assert result.rate_pps == pytest.approx(40e6)
-    assert "at least" in result.remark
+    assert "a lower bound" in result.remark
 
 
 def test_a_device_that_forwards_nothing_has_no_rate():

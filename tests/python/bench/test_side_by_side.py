@@ -2,8 +2,10 @@
 # Copyright 2026 The Convoy authors
 """Setups that need more than one device, or cores of their own: in which order, or why not."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
@@ -13,6 +15,7 @@ from convoy.dut.dummy import Dummy
 from convoy.dut.several import Several
 from convoy.errors import ConvoyError, InputError
 from convoy.results.scenario import Scenario, SetupSpec
+from convoy.run.bench import Bench
 from convoy.run.order import DeviceRun, chains_of, order
 from convoy.run.packet_run import Settings, throttle
 from convoy.run.point import Load, specification
@@ -130,3 +133,27 @@ def test_the_cores_that_a_setup_has_are_those_that_are_slowed_down(monkeypatch):
     slowed.clear()
     with throttle(replace(device_run, cpu_speed=1.0), (1,)):
         assert slowed == []
+
+
+def test_the_core_that_is_watched_under_applications_is_the_setups_own(monkeypatch, tmp_path):
+    watched = []
+
+    def applications(hosts, seconds, core, device_core, remarks):
+        watched.append((core, device_core))
+        return SimpleNamespace(measure=lambda *_: None)
+
+    monkeypatch.setattr("convoy.run.bench.ApplicationRun", applications)
+    monkeypatch.setattr("convoy.run.bench.TwoHosts", lambda core: nullcontext())
+    bench = SimpleNamespace(
+        _settings=Settings(0, (1,), False, "quick", ("pdr",), 0.2),
+        _state=SimpleNamespace(application_points=lambda run: ()),
+        _keep_application=None,
+    )
+    device_run = DeviceRun("s", "x", SetupSpec(cores=2), Yields(), "device", "vhost-user", 1.0, 0)
+    running = SimpleNamespace(ready=lambda deadline_s: None)
+    for cores in ((), (3, 4)):
+        Bench._run_applications(
+            cast("Any", bench), replace(device_run, cores=cores), cast("Any", None),
+            cast("Any", running), tmp_path,
+        )  # fmt: skip
+    assert watched == [(0, 1), (0, 3)]
