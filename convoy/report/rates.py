@@ -174,7 +174,7 @@ def _part_cycles(trials: Sequence[Trial]) -> dict[str, tuple[float, ...]]:
 def _rates(searches: Sequence[Search]) -> dict[str, dict[int, float]]:
     """Return the rates that count, by goal and repeat.
 
-    A search without its upper bound has a lower bound. That is no rate where others found it, unless
+    A search without its upper bound has a lower one. That is no rate where others found it, unless
     no more could be offered and it lies above theirs: then the median is the same wherever it lies.
     """
     proved: dict[str, list[float]] = {}

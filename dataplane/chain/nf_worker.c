@@ -8,7 +8,6 @@
 #include "chain/trace_hooks.h"
 #include "packet/checksum.h"
 
-#define UDP_PROTO 17
 #define PREFIX_LEN CV_CONVOY_PREFIX_LEN
 
 static struct cv_path_worker *path_worker(struct cv_nf_worker *worker)

@@ -8,8 +8,6 @@
 
 #include "chain/nf.h"
 
-#define CV_TUNNEL_MOST 48 // bytes that a packet becomes longer: IPv6 and UDP
-
 struct cv_tunnel {
 	bool gue; // else IP in IP
 	uint16_t port; // GUE: the backends'

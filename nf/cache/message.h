@@ -11,7 +11,6 @@
 
 #define CV_DNS_HEADER_LEN 12
 #define CV_DNS_NAME_MAX 255 // bytes, the root's among them
-#define CV_DNS_QUESTION_MAX (CV_DNS_NAME_MAX + 4)
 // Bytes of the longest answer that is learned: with the headers of IPv6 and UDP as long as a packet that
 // every IPv6 link takes whole.
 #define CV_DNS_ANSWER_MAX 1232

@@ -17,7 +17,6 @@
 
 #include <rte_byteorder.h>
 
-#define CV_NAT_NO_BLOCK UINT32_MAX
 #define CV_NAT_BLOCK_LEAST 64 // ports
 
 // Protocols that have ports of their own. DCCP shares those of TCP, UDP-Lite those of UDP.
