@@ -416,13 +416,19 @@ BALANCER_PORT = Place(
     ),
 )  # fmt: skip
 IDS = Place(
-    "f: {ids: {rules-file: RULES, fragments: drop}}",
+    "f: {ids: {rules-file: RULES, fragments: drop, budget: 1}}",
     (
         Kind("a pattern", "rule", frame(ip() / UDP(sport=1, dport=2) / Raw(b"an evil word"))),
         Kind("a wrong length, searched", "bad_header", BAD_LENGTH),
         Kind("a fragment, searched", "fragment", frame(ip(proto=17, frag=8) / Raw(bytes(40)))),
+        Kind("bytes that make rules costly", "over_budget",
+             frame(ip() / UDP(sport=1, dport=2) / Raw(b"a" * 1400))),
     ),
-    files={"RULES": 'drop ip any any -> any any (msg:"bad"; content:"evil"; sid:1;)\n'},
+    files={"RULES": "".join((
+        'drop ip any any -> any any (msg:"bad"; content:"evil"; sid:1;)\n',
+        *(f'alert ip any any -> any any (msg:"x"; content:"aaa"; content:"z"; sid:{i};)\n'
+          for i in range(2, 9)),
+    ))},
 )  # fmt: skip
 STREAMS = Place(
     "f: {ids: {rules-file: RULES, stateful: true, segments: 4}}",
