@@ -134,15 +134,17 @@ class Net:
         self.sockets = sockets
         self.middle = middle
         self.came: dict[str, dict[bytes, bytes]] = {side: {} for side in SIDES}  # by payload
+        self.last: Node | None = None  # process of the service
 
     def node(self, plan: dict[str, Any], manager: ServiceManager, *options: str) -> Node:
         """Return a process of the service, which has what the manager kept of the last one."""
-        return Node(
+        self.last = Node(
             plan,
             wrapper=[*manager.launch(), *self.middle.command()],
             environment=manager.environment,
             options=["--keep-flows", *options],
         )
+        return self.last
 
     def send(self, side: str, *packets: Packet) -> None:
         ends = (MAC[side], MAC["outside" if side == "inside" else "inside"])
@@ -170,8 +172,27 @@ class Net:
             self.listen(side)
             return all(payload in self.came[side] for payload in payloads)
 
-        wait_for(all_came, SOON_S, f"packets {side}")
+        try:
+            wait_for(all_came, SOON_S, f"packets {side}")
+        except ConvoyError as why:
+            pytest.fail(f"{why}: {payloads}; {self._lost()}")
         return [self.came[side].pop(payload) for payload in payloads]
+
+    def _lost(self) -> object:
+        """Return what the node says of packets that did not come."""
+        if self.last is None or not self.last.process.running():
+            return "no node runs"
+        counts = self.last.counts()
+        named = {**counts["ports"], **counts["functions"], **counts["flows"]}
+        drops = {name: {k: v for k, v in one["drops"].items() if v} for name, one in named.items()}
+        return (
+            counts["accounting"],
+            drops,
+            {
+                name: (port["rx_packets"], port["tx_packets"])
+                for name, port in counts["ports"].items()
+            },
+        )
 
 
 @contextmanager
