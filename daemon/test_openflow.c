@@ -616,7 +616,7 @@ static void groups_are_refused_and_told(void **state)
 		{"another action", 33, 22, CV_OF_ACTION_LEN},
 		{"a port that is no next hop", 39, 99, CV_OF_ACTION_OUT_PORT},
 		{"as it is", 0, CV_OF_VERSION, 0},
-		{"once more", 0, CV_OF_VERSION, CV_OF_GROUP_EXISTS},
+		{"a group that is there", 0, CV_OF_VERSION, CV_OF_GROUP_EXISTS},
 	};
 	static const uint8_t message[] = {CV_OF_VERSION, CV_OF_GROUP_MOD, 0, 48, 0, 0, 0, 1, 0, 0,
 		CV_OF_SELECT, 0, 0, 0, 1, 0, 0, 32, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,

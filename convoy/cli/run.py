@@ -66,10 +66,13 @@ class Forwarded(Result):
 
     def show(self, out: Console) -> None:
         """Print the final counts."""
-        accounting = self.counts["accounting"]
-        style = "green" if accounting["conserved"] else "bold red"
-        out.print(tables(Sample(0.0, self.counts)))
-        out.print(accounting_text(accounting), style=style)
+        _show_final(out, self.counts)
+
+
+def _show_final(out: Console, counts: dict[str, Any]) -> None:
+    accounting = counts["accounting"]
+    out.print(tables(Sample(0.0, counts)))
+    out.print(accounting_text(accounting), style="green" if accounting["conserved"] else "bold red")
 
 
 def run(
@@ -182,10 +185,7 @@ class ForwardedInParts(Result):
 
     def show(self, out: Console) -> None:
         """Print the final counts."""
-        accounting = self.counts["accounting"]
-        style = "green" if accounting["conserved"] else "bold red"
-        out.print(tables(Sample(0.0, self.counts)))
-        out.print(accounting_text(accounting), style=style)
+        _show_final(out, self.counts)
 
 
 def run_parts(

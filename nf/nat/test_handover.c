@@ -3,58 +3,18 @@
 //
 // nat's flows go over to another instance, as they do to another process: mappings, ports and blocks with
 // them. What another process wrote wrongly is refused, or harms nothing.
-#include "nf/nat/test_net.h"
+#include "nf/nat/test_flows.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "flow/handover.h"
-#include "nf/nat/nat.h"
-
-#define FLOWS 40u
 
 static const char usual[] =
 	"{\"inside\": [\"10.0.0.0/8\"], \"outside\": [\"right\"], \"pool\": [\"198.51.100.1\"], "
 	"\"ports\": \"1024-1535\", \"block_size\": 64, \"block_rest_s\": 1, "
 	"\"blocks_per_subscriber\": 2, \"mappings\": 96, "
 	"\"filtering\": \"address-dependent\"}";
-
-static bool can(const struct net *net)
-{
-	return cv_nat_kept.give(net->nat) >= 0; // else this kernel makes no large pages of files
-}
-
-// A packet from inside, or what comes to a port outside; where it goes, or came from, in port.
-static const char *transmit(struct net *net, unsigned host, uint16_t *port, bool answer)
-{
-	uint8_t at = answer ? OUTSIDE : INSIDE;
-	char text[128];
-	struct packet packet;
-	const char *what;
-
-	if (answer)
-		snprintf(text, sizeof(text),
-			"ip4 src=203.0.113.9 dst=198.51.100.1 udp sport=53 dport=%u", *port);
-	else
-		snprintf(text, sizeof(text),
-			"ip4 src=10.0.0.%u dst=203.0.113.9 udp sport=%u dport=53", host / 8 + 1,
-			2000 + host);
-	packet = net_packet(text);
-	what = net_pass(net, &packet, &at);
-	if (!answer)
-		*port = (uint16_t)(packet.bytes[14 + 20] << 8 | packet.bytes[14 + 21]);
-	return what;
-}
-
-struct flows {
-	uint16_t port[FLOWS];
-};
-
-static void open_flows(struct net *net, struct flows *flows)
-{
-	for (unsigned i = 0; i < FLOWS; i++)
-		assert_string_equal(transmit(net, i, &flows->port[i], false), "next");
-}
 
 // What a node tells, and the other one takes; the latter's first error.
 static int change_over(struct net *old, struct net *new)

@@ -3,14 +3,12 @@
 //
 // Flows of a nat that was killed: they keep their external ports, and others get other ones. Whatever is in
 // its memory, ports and mappings are all given back when the flows have ended.
-#include "nf/nat/test_net.h"
+#include "nf/nat/test_flows.h"
 
 #include <stdlib.h>
 
 #include "flow/restore.h"
-#include "nf/nat/nat.h"
 
-#define FLOWS 40u
 #define ROUNDS 150u
 #define REST                                                                    \
 	"\"ports\": \"1024-1535\", \"block_size\": 64, \"block_rest_s\": 100, " \
@@ -25,48 +23,11 @@ static const char each[] = LISTS REST "\"mapping\": "
 				      "\"address-and-port-dependent\", \"filtering\": "
 				      "\"address-and-port-dependent\"}";
 
-static bool can(const struct net *net)
-{
-	return cv_nat_kept.give(net->nat) >= 0; // else this kernel makes no large pages of files
-}
-
 static void make(struct net *net, const char *config)
 {
 	net_make_of(net, packet_nf_alone(&cv_nf_nat, config), 0, 64);
 	if (can(net))
 		assert_true(cv_flow_zone_store(net->zone) >= 0);
-}
-
-// A packet from inside, or what comes to a port outside; where it goes, or came from, in port.
-static const char *transmit(struct net *net, unsigned host, uint16_t *port, bool answer)
-{
-	uint8_t at = answer ? OUTSIDE : INSIDE;
-	char text[128];
-	struct packet packet;
-	const char *what;
-
-	if (answer)
-		snprintf(text, sizeof(text),
-			"ip4 src=203.0.113.9 dst=198.51.100.1 udp sport=53 dport=%u", *port);
-	else
-		snprintf(text, sizeof(text),
-			"ip4 src=10.0.0.%u dst=203.0.113.9 udp sport=%u dport=53", host / 8 + 1,
-			2000 + host);
-	packet = net_packet(text);
-	what = net_pass(net, &packet, &at);
-	if (!answer)
-		*port = (uint16_t)(packet.bytes[14 + 20] << 8 | packet.bytes[14 + 21]);
-	return what;
-}
-
-struct flows {
-	uint16_t port[FLOWS];
-};
-
-static void open_flows(struct net *net, struct flows *flows)
-{
-	for (unsigned i = 0; i < FLOWS; i++)
-		assert_string_equal(transmit(net, i, &flows->port[i], false), "next");
 }
 
 // Another process, some time later: what is known again there.
