@@ -15,6 +15,7 @@
 #define SIGNAL (SIGRTMIN + 5)
 #define THREADS_MAX 4096
 #define PATIENCE_S 10
+#define LOOK_MS 10 // between two looks whether a thread is still there
 
 static int (*to_call)(void);
 static int result; // atomic
@@ -34,19 +35,28 @@ static void on_signal(int number)
 	errno = saved;
 }
 
-// 0 when it has called, or is gone.
+// 0 when it has called, or is gone: one that ends takes a signal that it has not seen along.
 static int call_in(pid_t thread)
 {
 	struct timespec until;
 
 	if (syscall(SYS_tgkill, getpid(), thread, SIGNAL) != 0)
 		return errno == ESRCH ? 0 : -errno;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += PATIENCE_S;
-	while (sem_timedwait(&called, &until) != 0)
-		if (errno != EINTR)
+	for (unsigned looks = 0; looks < PATIENCE_S * 1000 / LOOK_MS; looks++) {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += LOOK_MS * 1000000L;
+		until.tv_sec += until.tv_nsec / 1000000000L;
+		until.tv_nsec %= 1000000000L;
+		if (sem_clockwait(&called, CLOCK_MONOTONIC, &until) == 0)
+			return 0;
+		if (errno != ETIMEDOUT && errno != EINTR)
 			return -errno;
-	return 0;
+		if (syscall(SYS_tgkill, getpid(), thread, 0) != 0) {
+			sem_trywait(&called); // where it called and then ended
+			return 0;
+		}
+	}
+	return -ETIMEDOUT;
 }
 
 static bool is_among(const pid_t *threads, unsigned count, pid_t thread)

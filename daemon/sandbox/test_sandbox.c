@@ -27,6 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/sandbox/every_thread.h"
 #include "daemon/sandbox/landlock.h"
 #include "daemon/sandbox/sandbox.h"
 #include "daemon/sandbox/sanitized.h"
@@ -356,6 +357,37 @@ static int become_nobody(const void *argument)
 	return open("/proc/self/maps", O_RDONLY) >= 0 ? 0 : 3;
 }
 
+static int succeed(void)
+{
+	return 0;
+}
+
+// A thread that ends before it sees its signal, as one does that is about to when it is sent.
+static void *ends_deaf(void *argument)
+{
+	const struct timespec a_while = {.tv_nsec = 50000000};
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	sem_post(argument);
+	nanosleep(&a_while, NULL);
+	return NULL;
+}
+
+static void a_thread_that_ends_is_not_waited_for(void **state)
+{
+	pthread_t thread;
+	sem_t begun;
+
+	(void)state;
+	sem_init(&begun, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, ends_deaf, &begun), 0);
+	sem_wait(&begun);
+	assert_int_equal(cv_every_thread(succeed), 0);
+	pthread_join(thread, NULL);
+}
+
 static void root_becomes_another_user(void **state)
 {
 	const pid_t child = geteuid() == 0 ? fork() : -1;
@@ -418,6 +450,7 @@ int main(void)
 		cmocka_unit_test(other_files_are_out_of_reach),
 		cmocka_unit_test(only_controllers_are_connected_to),
 		cmocka_unit_test(every_thread_is_in_it),
+		cmocka_unit_test(a_thread_that_ends_is_not_waited_for),
 		cmocka_unit_test(root_becomes_another_user),
 		cmocka_unit_test(users_that_cannot_be_are_refused),
 	};
