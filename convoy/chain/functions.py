@@ -582,7 +582,7 @@ class Placed(Model):
     place: Place = Field(
         "inline",
         description="inline: in the node; process: in one of its own; switch: as flow rules in "
-        "Open vSwitch; container: as process, in a container; vm: not yet",
+        "Open vSwitch; container, vm: as process, in a container or a virtual machine",
     )
 
 

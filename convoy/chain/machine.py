@@ -21,6 +21,22 @@ class Machine:
         return ranges(self.nodes)
 
 
+# A virtual machine that we start, of one core: what a plan for it needs to know.
+GUEST = Machine(nodes={0: 0}, runtime_dir=Path("/run"))
+GUEST_DEVICES_MAX = 26  # network devices that it has slots for
+_GUEST_FIRST_SLOT = 4  # behind the chip set's own
+
+
+def guest_slot(number: int) -> int:
+    """Return the PCI slot of a guest's network device of that number, from 0."""
+    return _GUEST_FIRST_SLOT + number
+
+
+def guest_device(number: int) -> str:
+    """Return the PCI address of a guest's network device of that number, from 0."""
+    return f"0000:00:{guest_slot(number):02x}.0"
+
+
 def ranges(numbers: Iterable[int]) -> str:
     """Return numbers as the kernel lists CPUs: 0-3,8."""
     parts: list[list[int]] = []

@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """A checked descriptor to a plan: what convoyd reads (docs/plan.md)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,18 @@ def make_plan(loaded: Loaded, machine: Machine, running: dict[str, Any] | None =
         **({"run_as": descriptor.run_as} if descriptor.run_as else {}),
     }
     return Plan(data, (*placement.notes, *notes))
+
+
+def files_of(plan: Mapping[str, Any]) -> list[str]:
+    """Return the files that parameters of a plan's functions name, each once."""
+    functions = [one for one in plan.get("functions") or () if isinstance(one, dict)]
+    named = [
+        config[key]
+        for config, kind in ((one.get("config"), one.get("type")) for one in functions)
+        for key in FILES.get(str(kind), ())
+        if isinstance(config, dict) and isinstance(config.get(key), str)
+    ]
+    return list(dict.fromkeys(named))
 
 
 def _refuse_places(loaded: Loaded) -> None:

@@ -2,8 +2,8 @@
 # Copyright 2026 The Convoy authors
 """A descriptor whose functions are placed in several parts: what each part is, and what joins them.
 
-The node has the ports, and what is placed inline. Each function placed as process or container is a
-node of its own; those that share flows are one. All that is placed in the switch is one Open
+The node has the ports, and what is placed inline. Each function placed as process, container or vm
+is a node of its own; those that share flows are one. All that is placed in the switch is one Open
 vSwitch. A path is cut where two neighbours are in different parts.
 
 A link carries the packets of one chain and direction, behind one place of the path, that leave by
@@ -36,7 +36,7 @@ from convoy.chain.functions import (
     settings,
 )
 from convoy.chain.load import Loaded, check_text
-from convoy.chain.machine import Machine
+from convoy.chain.machine import GUEST, GUEST_DEVICES_MAX, Machine, guest_device
 from convoy.chain.meaning import Firewall, read, types_of
 from convoy.chain.picture import pictures
 from convoy.chain.place import Way, ways
@@ -72,6 +72,7 @@ class Pair:
     maker: str  # the part that makes the socket
     other: str
     stands_for: Mapping[str, str]  # the node's port, by part
+    kind: str  # memif or vhost-user
 
     @property
     def in_switch(self) -> bool:
@@ -80,17 +81,26 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class GuestDevice:
+    """A virtual machine's network device."""
+
+    pair: Pair
+    mac: str
+
+
+@dataclass(frozen=True)
 class Part:
     """A process that runs functions."""
 
     name: str
-    place: str  # inline, process, container or switch
+    place: str  # inline, process, container, vm or switch
     functions: tuple[str, ...]  # by the names that the descriptor has
     plan: Plan | None = None  # of a node
     rules: tuple[str, ...] = ()  # of the switch
     tables: Mapping[int, str] = field(default_factory=dict)  # its functions, by table
-    cores: tuple[int, ...] = ()  # of the switch
+    cores: tuple[int, ...] = ()  # of this machine
     names: Mapping[str, str] = field(default_factory=dict)  # descriptor's, by the part's own
+    devices: tuple["GuestDevice", ...] = ()  # of a virtual machine, in its plan's order
 
 
 @dataclass(frozen=True)
@@ -149,7 +159,7 @@ def _parts_of(descriptor: Descriptor) -> dict[str, str]:
         for one, other in itertools.pairwise(chain.path):
             functions = descriptor.functions[one], descriptor.functions[other]
             places = {place_of(function) for function in functions}
-            alike = places in ({"process"}, {"container"})
+            alike = places in ({"process"}, {"container"}, {"vm"})
             if alike and all(_has_flows(function) for function in functions):
                 first, second = result[one], result[other]
                 result = {n: first if part == second else part for n, part in result.items()}
@@ -197,15 +207,7 @@ def _of_function(name: str, function: Any) -> Iterator[Problem]:
     at: Loc = ("functions", name, "place")
     if place == "inline":
         return
-    if place == "vm":
-        yield Problem(
-            at,
-            "virtual machines are not started yet",
-            "write process or container, or give a chain a vhost-user port and start it yourself",
-            shown(place),
-        )
-        return
-    if place in ("process", "container") and name in (NODE, SWITCH):
+    if place != "switch" and name in (NODE, SWITCH):
         yield Problem(
             at, "this part would be called as another one", "give the function another name", name
         )
@@ -430,6 +432,7 @@ class _Cut:
             self._follow(way, 0, way.sink)
         paired = self._paired()
         self._pairs = [pair for pair, _ in paired]
+        self._check_guests()
         self._ends = {
             key: pair.name
             for pair, links in paired
@@ -449,9 +452,29 @@ class _Cut:
             part = self._parts[name]
             if result[-1].part == part:
                 result[-1] = _Segment(part, (*result[-1].functions, name))
-            else:
-                result.append(_Segment(part, (name,)))
+                continue
+            if self._in_vm(result[-1].part) and self._in_vm(part):
+                result.append(_Segment(NODE, ()))  # two guests have nothing that joins them
+            result.append(_Segment(part, (name,)))
         return result if result[-1].part == NODE else [*result, _Segment(NODE, ())]
+
+    def _check_guests(self) -> None:
+        """Raise DescriptorError where a virtual machine has not room for its links."""
+        problems = [
+            Problem(
+                ("functions", part, "place"),
+                f"it needs {links} network devices, and a virtual machine has {GUEST_DEVICES_MAX}",
+                "lead fewer chains through it, or write process",
+                "'vm'",
+            )
+            for part in dict.fromkeys(self._parts.values())
+            if self._in_vm(part) and (links := len(self._pairs_of(part))) > GUEST_DEVICES_MAX
+        ]
+        if problems:
+            raise self._loaded.text.error(problems)
+
+    def _in_vm(self, part: str) -> bool:
+        return part not in (NODE, SWITCH) and place_of(self._descriptor.functions[part]) == "vm"
 
     def _follow(self, way: Way, i: int, out: str) -> None:
         """Make the links that packets take from segment i on."""
@@ -500,10 +523,12 @@ class _Cut:
             if back is not None:
                 left.remove(back)
             maker, other_part = one.sender, one.receiver
-            if maker == SWITCH:  # it connects
+            if maker == SWITCH or (self._in_vm(maker) and other_part != SWITCH):  # it connects
                 maker, other_part = other_part, maker
             stands_for = {one.sender: one.out, one.receiver: one.origin}
-            pair = Pair(next(names), maker, other_part, stands_for)
+            guests = self._in_vm(maker) or self._in_vm(other_part)
+            kind = "vhost-user" if guests or SWITCH in (maker, other_part) else "memif"
+            pair = Pair(next(names), maker, other_part, stands_for, kind)
             result.append((pair, links))
         return result
 
@@ -618,13 +643,16 @@ class _Cut:
                 notes = (f"{notes[0]}: they sleep when nothing comes (idle: sleep)",)
         workers = {"cores": cores[:own], "idle": idle}
         node = self._plan(self._builders[NODE], {"workers": workers})
-        made = {NODE: self._part(self._builders[NODE], node)}
+        polls = tuple(worker["core"] for worker in node.data["workers"])
+        made = {NODE: self._part(self._builders[NODE], node, polls)}
         for turn, name in enumerate(others):
             core = cores[(own + turn) % len(cores)]
-            workers = {"cores": [core], "idle": idle}
             memory = {"hugepages": "never", **_given(self._descriptor.memory)}
+            if self._in_vm(name):
+                memory["hugepages"] = "always"  # the guest's own
+            workers = {"cores": [0 if self._in_vm(name) else core], "idle": idle}
             plan = self._plan(self._builders[name], {"workers": workers, "memory": memory})
-            made[name] = self._part(self._builders[name], plan)
+            made[name] = self._part(self._builders[name], plan, (core,))
         if has_switch:
             core = cores[(own + len(others)) % len(cores)]
             made[SWITCH] = self._switch(cut, core)
@@ -646,12 +674,32 @@ class _Cut:
             mtu=self._mtu,
         )
 
-    def _part(self, builder: _Builder, plan: Plan) -> Part:
+    def _pairs_of(self, part: str) -> list[Pair]:
+        return [pair for pair in self._pairs if part in (pair.maker, pair.other)]
+
+    def _part(self, builder: _Builder, plan: Plan, cores: tuple[int, ...]) -> Part:
         functions = tuple(dict.fromkeys(builder.names.values()))
         place = "inline"
         if builder.name != NODE:
             place = place_of(self._descriptor.functions[functions[0]])
-        return Part(builder.name, place, functions, plan, names=builder.names)
+        devices = tuple(
+            GuestDevice(
+                pair,
+                _mac(self._descriptor, pair.stands_for[builder.name])
+                or f"02:c0:17:00:01:{number:02x}",
+            )
+            for number, pair in enumerate(self._pairs_of(builder.name))
+            if place == "vm"
+        )
+        return Part(
+            builder.name,
+            place,
+            functions,
+            plan,
+            cores=cores,
+            names=builder.names,
+            devices=devices,
+        )
 
     def _plan(self, builder: _Builder, override: Mapping[str, Any]) -> Plan:
         data = self._loaded.text.data
@@ -667,15 +715,20 @@ class _Cut:
         document |= {**{key: data[key] for key in data if key in kept}, **override}
         document = {key: value for key, value in document.items() if value}
         text = Text.of_data(document, f"{self._loaded.text.path}, part {builder.name}")
-        loaded = check_text(text, self._loaded.base, self._machine)
-        return make_plan(loaded, self._machine)
+        machine = GUEST if self._in_vm(builder.name) else self._machine
+        loaded = check_text(text, self._loaded.base, machine)
+        return make_plan(loaded, machine)
 
     def _port(self, pair: Pair, part: str) -> dict[str, Any]:
         path = str(self._folder / f"{pair.name}.sock")
         mac = _mac(self._descriptor, pair.stands_for[part])
         common = {"mtu": self._mtu, **({} if mac is None else {"mac": mac})}
+        if self._in_vm(part):
+            return {"dpdk": guest_device(self._pairs_of(part).index(pair)), **common}
         if pair.in_switch:
             return {"virtio-user": path, "mode": "server", **common}
+        if pair.kind == "vhost-user":
+            return {"vhost-user": path, **common}
         return {"memif": path, "role": "server" if part == pair.maker else "client", **common}
 
     def _switch(self, cut: Sequence[Way], core: int) -> Part:

@@ -10,20 +10,13 @@ from rich.table import Table
 from convoy.chain.split import Part, Split
 
 
-def _cores(part: Part) -> str:
-    cores = part.cores
-    if part.plan is not None:
-        cores = tuple(worker["core"] for worker in part.plan.data["workers"])
-    return ", ".join(map(str, cores))
-
-
 def _neighbours(split: Split, part: Part) -> dict[str, str]:
     """Return the parts that a part is joined to, by which kind of port."""
     result = {}
     for pair in split.pairs:
         if part.name in (pair.maker, pair.other):
             other = pair.other if part.name == pair.maker else pair.maker
-            result[other] = "vhost-user" if pair.in_switch else "memif"
+            result[other] = pair.kind
     return result
 
 
@@ -35,7 +28,8 @@ def parts_table(split: Split) -> Table:
     for part in split.parts:
         joined = [f"{other} ({kind})" for other, kind in _neighbours(split, part).items()]
         functions = ", ".join(part.functions) or "-"
-        table.add_row(part.name, part.place, _cores(part), functions, ", ".join(joined))
+        cores = ", ".join(map(str, part.cores))
+        table.add_row(part.name, part.place, cores, functions, ", ".join(joined))
     return table
 
 

@@ -5,114 +5,50 @@
 The option `guest` says whose they are: its kernel's (of a chain, each in a container of its own),
 or our own node's, which runs there on virtio.
 
-Uses KVM where that works, which is tried and not believed: /dev/kvm may be there and no guest run.
-Elsewhere QEMU emulates every instruction (TCG), some tens of times slower: good to see that it
-works, and marked as not comparable wherever a result of it is shown.
+Without KVM it is emulated: good to see that it works, and marked as not comparable wherever a
+result of it is shown.
 
 QEMU has the guest's side of the ports and waits for the other side: the tester must be there.
 """
 
-import functools
 import json
 import re
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from convoy.chain.functions import FUNCTIONS
+from convoy.chain.machine import guest_device
 from convoy.dut import convoy, guest
 from convoy.dut.base import Ability, Device, PortAt, Presence, Running, Setup
 from convoy.dut.linux import scripts
 from convoy.errors import ConvoyError, InputError
-from convoy.host.command import CommandError, run
+from convoy.host import qemu
+from convoy.host.command import run
+from convoy.host.guest import FAILED, HOW, READY, kernel, node_guest
 from convoy.host.priority import prefer
 from convoy.host.process import Process, output_of
 
-PROGRAM = "qemu-system-x86_64"
-HOW = "not installed: QEMU (Debian: apt-get install qemu-system-x86)"
 EMULATED = "emulated: not comparable"
 MEMORY_MB = {"kernel": 384, "convoy": 1024}
 ANSWER_S = 30.0
-_KVM_DEADLINE_S = 30.0
-_KVM_CPU_S = 2  # not waiting for a busy machine's cores: that is no sign
-# A boot sector. It counts ecx down from 2^25, which takes a processor 0.01 s and QEMU's own
-# emulation less than 1 s. Where /dev/kvm is there but emulates each instruction, it takes minutes;
-# no kernel boots there in useful time. Then it writes 0x10 to port 0xf4, which ends QEMU with
-# (0x10 << 1) | 1.
-_COUNT = bytes([0x66, 0xB9, 0, 0, 0, 2, 0x66, 0x49, 0x75, 0xFC])
-_BOOT = (_COUNT + bytes([0xB0, 0x10, 0xE6, 0xF4, 0xF4])).ljust(510, b"\0") + b"\x55\xaa"
-_BOOTED = 0x21
+PCI = tuple(map(guest_device, range(2)))
+HUGEPAGES = 200  # of 2 MiB, of a node
 
 
-@functools.cache
-def kvm_works() -> bool:
-    """Return whether a guest runs under KVM here."""
-    if not Path("/dev/kvm").exists():
-        return False
-    with tempfile.NamedTemporaryFile(prefix="convoy-boot-") as disk:
-        disk.write(_BOOT)
-        disk.flush()
-        command = [
-            "prlimit", f"--cpu={_KVM_CPU_S}",
-            PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-            "-accel", "kvm", "-cpu", "host", "-m", "16",
-            "-device", "isa-debug-exit,iobase=0xf4,iosize=1",
-            "-drive", f"file={disk.name},format=raw,if=ide,readonly=off",
-        ]  # fmt: skip
-        try:
-            return run(command, _KVM_DEADLINE_S).exit_code == _BOOTED
-        except CommandError:
-            return False
-
-
-def command(setup: Setup, accelerator: str, image: Path, inside: str) -> list[str]:
-    """Return the command of a virtual machine. inside: which guest."""
-    cpu = "host" if accelerator == "kvm" else "max"
-    size = f"{MEMORY_MB[inside]}M"
-    memory = f"memory-backend-memfd,id=memory,size={size},share=on"
-    hugepages = f" hugepages={guest.HUGEPAGES}" if inside == "convoy" else ""
-    ports = [
-        *_port(0, setup.left, guest.LEFT, accelerator),
-        *_port(1, setup.right, guest.RIGHT, accelerator),
-    ]
-    return [
-        "taskset", "-c", ",".join(map(str, setup.cores)),
-        PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-        "-accel", accelerator, "-cpu", cpu, "-smp", str(len(setup.cores)),
-        "-m", size, "-object", memory, "-machine", "pc,memory-backend=memory",
-        "-kernel", str(image), "-initrd", str(setup.folder / "initramfs"),
-        "-append", f"console=ttyS0 panic=-1{hugepages}",
-        *ports,
-        "-serial", "stdio",
-    ]  # fmt: skip
-
-
-def _port(number: int, at: PortAt, mac: str, accelerator: str) -> list[str]:
-    # Emulated, this QEMU (7.2) crashes when the guest masks a vector of the control queue.
-    vectors = ",vectors=0" if accelerator == "tcg" else ""
-    device = f"virtio-net-pci,netdev=n{number},mac={mac},addr=0x{4 + number}{vectors}"
-    if at.kind == "tap":
-        tap = f"tap,id=n{number},ifname={at.address},script=no,downscript=no"
-        return ["-netdev", tap, "-device", device]
-    # A switch that connects finds a socket that QEMU made, and waits at.
-    how = "server=on" if at.kind == "virtio-user-server" else "reconnect=1"
-    return [
-        "-chardev", f"socket,id=c{number},path={at.address},{how}",
-        "-netdev", f"vhost-user,id=n{number},chardev=c{number}",
-        "-device", device,
-    ]  # fmt: skip
+def _device(at: PortAt, mac: str) -> qemu.NetDevice:
+    server = at.kind == "virtio-user-server"
+    kind = at.kind if at.kind == "tap" else "vhost-user-server" if server else "vhost-user"
+    return qemu.NetDevice(kind, at.address, mac)
 
 
 def node_plan(setup: Setup) -> dict[str, Any]:
     """Return the plan of our node inside: on the guest's cores, devices and hugepages."""
-    ends = [PortAt("dpdk", address) for address in guest.PCI]
+    ends = [PortAt("dpdk", address) for address in PCI]
     plan = convoy.plan(replace(setup, left=ends[0], right=ends[1], hugepages=False))
     for core, worker in enumerate(plan["workers"]):
         worker["core"] = core
-    plan["eal"] |= {"hugepages": True, "memory_mb": guest.HUGEPAGES * 2 * 3 // 4}
+    plan["eal"] |= {"hugepages": True, "memory_mb": HUGEPAGES * 2 * 3 // 4}
     return plan
 
 
@@ -120,12 +56,12 @@ class _Running(Running):
     polls_alone = False  # a virtual processor waits for QEMU's other threads
 
     def __init__(self, setup: Setup, accelerator: str, inside: str) -> None:
-        image = guest.kernel()
+        image = kernel()
         if image is None:
-            raise ConvoyError(f"not installed: {guest.HOW}")
+            raise ConvoyError(f"not installed: {HOW}")
         if inside == "convoy":
             plan = node_plan(setup)
-            files = guest.node_guest(image, plan)
+            files = node_guest(image, plan, PCI).archive()
             words = f"inside: convoyd with the plan {json.dumps(plan)}"
         else:
             functions = scripts(setup)
@@ -138,8 +74,17 @@ class _Running(Running):
         )
         self._inside = inside
         self._links = max(1, len(setup.functions))  # lines that an answer has
-        self._process = Process(command(setup, accelerator, image, inside), takes_input=True)
-        self._process.name = PROGRAM
+        command = qemu.command(
+            accelerator,
+            setup.cores,
+            MEMORY_MB[inside],
+            image,
+            setup.folder / "initramfs",
+            [_device(setup.left, guest.LEFT), _device(setup.right, guest.RIGHT)],
+            HUGEPAGES if inside == "convoy" else 0,
+        )
+        self._process = Process(command, takes_input=True)
+        self._process.name = qemu.PROGRAM
         prefer(self._process.pid)
         self._answers = 0
         self.commands = (self._process.command, ("#", words))
@@ -148,12 +93,12 @@ class _Running(Running):
         """Wait while its console goes on: an emulated guest may be slow, but not silent."""
 
         def decided(line: str) -> bool:
-            return guest.READY in line or guest.FAILED in line
+            return READY in line or FAILED in line
 
         what = "its guest was ready"
         line = self._process.wait_line(decided, deadline_s, what, renewed=True)
-        if guest.FAILED in line:
-            raise ConvoyError(f"{PROGRAM}: {line.strip()}")
+        if FAILED in line:
+            raise ConvoyError(f"{qemu.PROGRAM}: {line.strip()}")
 
     def alive(self) -> bool:
         return self._process.running()
@@ -210,21 +155,21 @@ class Vm(Device):
 
     def presence(self) -> Presence:
         """Look for QEMU and what a guest is made of, and try KVM."""
-        if shutil.which(PROGRAM) is None:
-            return Presence("", HOW)
+        if not qemu.installed():
+            return Presence("", qemu.HOW)
         if guest.missing():
             return Presence("", f"not installed: {guest.missing()}")
-        version = re.search(r"version (\S+)", run([PROGRAM, "--version"]).stdout)
-        image = guest.kernel()
+        version = re.search(r"version (\S+)", run([qemu.PROGRAM, "--version"]).stdout)
+        image = kernel()
         assert image is not None
         version_text = f"QEMU {version[1] if version else 'unknown'}, {image.name}"
-        if kvm_works():
+        if qemu.kvm_works():
             return Presence(f"{version_text}, KVM")
         return Presence(f"{version_text}, no KVM that works", remark=EMULATED)
 
     def check(self, setup: Setup) -> None:
         """Ask the kernel's script too."""
-        if setup.options.get("accelerator") == "kvm" and not kvm_works():
+        if setup.options.get("accelerator") == "kvm" and not qemu.kvm_works():
             raise InputError("KVM does not work here; use accelerator=tcg, which emulates")
         if self.option(setup, "guest") == "convoy":
             return
@@ -234,5 +179,5 @@ class Vm(Device):
         """Boot it."""
         accelerator = self.option(setup, "accelerator")
         if accelerator == "best":
-            accelerator = "kvm" if kvm_works() else "tcg"
+            accelerator = qemu.accelerator()
         return _Running(setup, accelerator, self.option(setup, "guest"))

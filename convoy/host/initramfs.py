@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 from convoy.errors import ConvoyError, InputError
@@ -96,7 +97,7 @@ def _entry(name: str, number: int, mode: int, content: bytes, device: tuple[int,
     return head + content + bytes(-len(content) % 4)
 
 
-def module_files(modules: Path, names: tuple[str, ...]) -> list[Path]:
+def module_files(modules: Path, names: Sequence[str]) -> list[Path]:
     """Return the files of kernel modules and of what they need, in the order of loading.
 
     modules: /lib/modules/VERSION. What is built into the kernel is left out. Raises ConvoyError.

@@ -129,11 +129,8 @@ class Node(Scope):
     def finish(self) -> dict[str, Any]:
         """Wait until it has ended and return its final counts."""
         code = self.process.wait(STOP_DEADLINE_S)
-        for line in reversed(self.process.stdout.text().splitlines()):
-            if _json(line).get("schema") == SCHEMA:
-                counts = _json(line)
-                break
-        else:
+        counts = final_counts(self.process.stdout.text())
+        if counts is None:
             raise ConvoyError(
                 f"convoyd ended without its counts (exit code {code}): {self.process.last_words()}"
             )
@@ -146,6 +143,14 @@ class Node(Scope):
 
     def _leave(self) -> None:
         self._close()
+
+
+def final_counts(text: str) -> dict[str, Any] | None:
+    """Return the counts that a node's output ends with, or None."""
+    for line in reversed(text.splitlines()):
+        if _json(line).get("schema") == SCHEMA:
+            return _json(line)
+    return None
 
 
 def _json(line: str) -> dict[str, Any]:

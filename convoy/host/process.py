@@ -140,12 +140,13 @@ class Process(Scope):
         stop_deadline_s: float = 10.0,
         takes_input: bool = False,
         on_line: Callable[[str], None] | None = None,
+        on_output: Callable[[str], None] | None = None,
         lines_kept: int = LINES_KEPT,
     ) -> None:
         """Start it. environment is added to ours. Raises ProcessError.
 
         takes_input: it reads lines that `say` writes, rather than nothing.
-        on_line: called with each line of its stderr, by another thread.
+        on_line, on_output: called with each line of its stderr, of its stdout, by other threads.
         lines_kept: of each of its streams, the last ones.
         """
         self.command = tuple(str(word) for word in command)
@@ -170,7 +171,7 @@ class Process(Scope):
         except OSError as error:
             raise ProcessError(f"{error.filename}: {error.strerror}") from None
         assert self._popen.stdout is not None and self._popen.stderr is not None
-        self.stdout = Lines(self._popen.stdout, kept=lines_kept)
+        self.stdout = Lines(self._popen.stdout, on_output, lines_kept)
         self.stderr = Lines(self._popen.stderr, on_line, lines_kept)
 
     @property

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""A part of a chain that runs: a node, a node in a container, or the switch."""
+"""Parts of a chain that run here: a node, a node in a container, and the switch."""
 
 import contextlib
 import os
 import shutil
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from convoy.chain.plan import files_of
 from convoy.chain.split import Part, Split
 from convoy.client import ClientError
 from convoy.errors import ConvoyError, InputError
@@ -23,10 +22,10 @@ from convoy.host.open_vswitch import (
     presence,
     vhost_user,
 )
-from convoy.host.scope import Scope
+from convoy.hybrid import guest
+from convoy.hybrid.running import Counts, Running
 from convoy.hybrid.switch_counts import function_counts, rule_counts
 
-Counts = dict[str, Any]
 IMAGE = "localhost/convoy"  # CONVOY_IMAGE may say another one
 # More than a node needs; the default is more than who may not raise limits can give.
 LIMITS = ("--ulimit=nofile=4096:4096", "--ulimit=nproc=1024:1024")
@@ -35,35 +34,6 @@ LIMITS = ("--ulimit=nofile=4096:4096", "--ulimit=nproc=1024:1024")
 def image() -> str:
     """Return the image whose convoyd runs in containers."""
     return os.environ.get("CONVOY_IMAGE") or IMAGE
-
-
-class Running(Scope):
-    """A part, from its start until it ends. It is not started again: another one is."""
-
-    def __init__(self, part: Part) -> None:
-        """part: what it is."""
-        self.part = part
-
-    @property
-    @abstractmethod
-    def pid(self) -> int:
-        """The process id of what forwards."""
-
-    @abstractmethod
-    def alive(self) -> bool:
-        """Return whether all of its processes run."""
-
-    @abstractmethod
-    def counts(self) -> Counts:
-        """Return what it has counted, shaped as a node's. Raises ConvoyError: no answer."""
-
-    @abstractmethod
-    def stop(self) -> Counts:
-        """Let it drain and end; return its final counts. Raises ConvoyError if it gave none."""
-
-    @abstractmethod
-    def last_words(self) -> str:
-        """Return what it said last, where it has ended."""
 
 
 class NodePart(Running):
@@ -91,7 +61,7 @@ class NodePart(Running):
         self._container: str | None = None
         if part.place == "container":
             self._container = container(os.getpid(), part.name)
-            wrapper = _in_container(self._container, folder, environment)
+            wrapper = _in_container(self._container, folder, environment, files_of(part.plan.data))
             convoyd, environment = Path(image()), {}
         self._node = Node(
             part.plan.data,
@@ -151,11 +121,17 @@ def remove_container(name: str) -> None:
         run(["podman", "rm", "--force", "--ignore", "--time=0", name], 60.0)
 
 
-def _in_container(name: str, folder: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the words before the image that run its convoyd in a container, without a network."""
+def _in_container(
+    name: str, folder: Path, environment: Mapping[str, str], files: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the words before the image that run its convoyd in a container, without a network.
+
+    files: that it reads.
+    """
     return (
         "podman", "run", "--rm", "--interactive", "--network=none", "--user=0:0", f"--name={name}",
-        *LIMITS, f"--volume={folder}:{folder}", *(f"--env={k}={v}" for k, v in environment.items()),
+        *LIMITS, f"--volume={folder}:{folder}", *(f"--volume={file}:{file}:ro" for file in files),
+        *(f"--env={k}={v}" for k, v in environment.items()),
         "--entrypoint=convoyd",
     )  # fmt: skip
 
@@ -263,6 +239,11 @@ def check_here(split: Split) -> None:
         if missing:
             names = ", ".join(places["switch"].functions)
             raise InputError(f"{names}: place: switch: {missing}")
+    if "vm" in places:
+        lacks = guest.missing()
+        if lacks:
+            names = ", ".join(places["vm"].functions)
+            raise InputError(f"{names}: place: vm: {lacks}")
     if "container" in places:
         name = places["container"].functions[0]
         if shutil.which("podman") is None:

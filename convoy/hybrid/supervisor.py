@@ -26,21 +26,23 @@ from convoy.host.folders import make_private
 from convoy.host.process import wait_for
 from convoy.host.scope import Scope
 from convoy.hybrid.chain_counts import as_one, summed
+from convoy.hybrid.guest import GuestPart
 from convoy.hybrid.part import (
     NodePart,
-    Running,
     SwitchPart,
     check_here,
     container,
     remove_container,
 )
 from convoy.hybrid.published import FILE, SCHEMA, RunningChain, folders
+from convoy.hybrid.running import Running
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 30.0
 LONG_S = 60.0
 SILENT_S = 15.0
 JOIN_DEADLINE_S = 60.0
+BOOT_DEADLINE_S = 240.0  # of virtual machines that are emulated
 LOCK = "lock"  # held as long as the supervisor lives
 
 
@@ -111,26 +113,34 @@ class Supervisor(Scope):
         try:
             self._lock = (self._split.folder / LOCK).open("w")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
-            for supervised in self._parts.values():
+            for supervised in self._as_started():
                 self._start(supervised)
-            wait_for(self._joined, JOIN_DEADLINE_S, "all parts to meet")
+            guests = any(part.place == "vm" for part in self._split.parts)
+            deadline_s = BOOT_DEADLINE_S if guests else JOIN_DEADLINE_S
+            wait_for(self._joined, deadline_s, "all parts to meet")
             self._publish()
         except BaseException:
             self._leave()
             raise
         return self
 
+    def _as_started(self) -> list[_Supervised]:
+        # A guest boots only once somebody is at the other end of its network devices.
+        return sorted(self._parts.values(), key=lambda supervised: supervised.part.place == "vm")
+
     def _start(self, supervised: _Supervised) -> None:
         part = supervised.part
+
+        def on_line(line: str) -> None:
+            self._on_line(part.name, line)
+
         if part.place == "switch":
             running: Running = SwitchPart(part, self._split)
+        elif part.place == "vm":
+            running = GuestPart(part, self._split, on_line)
         else:
-            running = NodePart(
-                part,
-                self._split.folder,
-                lambda line: self._on_line(part.name, line),
-                self._options if part.name == NODE else (),
-            )
+            options = self._options if part.name == NODE else ()
+            running = NodePart(part, self._split.folder, on_line, options)
         supervised.running = running
         supervised.began_s = supervised.answered_s = time.monotonic()
 
@@ -144,6 +154,8 @@ class Supervisor(Scope):
                 if not supervised.running.joined():
                     return False
                 continue
+            if supervised.running.starts():
+                return False
             for name, port in supervised.running.counts()["ports"].items():
                 joined[name] = joined.get(name, 0) + (port["device"].get("link") == "up")
         return all(joined.get(pair.name) == 1 + (not pair.in_switch) for pair in self._split.pairs)
@@ -161,13 +173,7 @@ class Supervisor(Scope):
                 self._start_again(supervised)
             return
         if supervised.running.alive():
-            try:
-                supervised.now = supervised.running.counts()
-                supervised.answered_s = time.monotonic()
-            except ConvoyError:
-                if now_s - supervised.answered_s > SILENT_S and supervised.running.alive():
-                    self._on_line(supervised.part.name, f"gives no answer for {SILENT_S:g} s")
-                    os.kill(supervised.running.pid, signal.SIGKILL)
+            self._ask(supervised)
             return
         supervised.why = _words(supervised)
         supervised.running.close()
@@ -178,6 +184,22 @@ class Supervisor(Scope):
             supervised.part.name,
             f"ended ({supervised.why}); starts again in {supervised.pause_s:g} s",
         )
+
+    def _ask(self, supervised: _Supervised) -> None:
+        """Read its counts, and kill it where it has given none for too long."""
+        running = supervised.running
+        assert running is not None
+        since_s, allowed_s = supervised.answered_s, SILENT_S
+        if running.starts():
+            since_s, allowed_s = supervised.began_s, BOOT_DEADLINE_S
+            supervised.answered_s = time.monotonic()  # it has SILENT_S from when it runs
+        try:
+            supervised.now = running.counts()
+            supervised.answered_s = time.monotonic()
+        except ConvoyError:
+            if time.monotonic() - since_s > allowed_s and running.alive():
+                self._on_line(supervised.part.name, f"gives no answer for {allowed_s:g} s")
+                os.kill(running.pid, signal.SIGKILL)
 
     def _pause(self, supervised: _Supervised, ran_s: float) -> None:
         if ran_s > LONG_S or supervised.restarts == 0:

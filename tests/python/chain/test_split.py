@@ -74,6 +74,27 @@ def test_each_process_is_a_part_but_those_that_share_flows_are_one():
     assert [part.plan.data["workers"][0]["core"] for part in parts] == [1, 2, 3, 4]
 
 
+def test_guests_have_devices_of_virtio_and_the_node_between_them():
+    functions = {"a": at("vm", FIREWALL), "b": at("vm", L2), "c": at("process", L2)}
+    one = cut(document({**functions, "d": at("switch", FIREWALL), "e": at("vm", L2)}))
+    places = {part.name: part.place for part in one.parts}
+    assert places == {"node": "inline", "a": "vm", "b": "vm", "c": "process", "switch": "switch",
+                      "e": "vm"}  # fmt: skip
+    assert [(pair.maker, pair.other, pair.kind) for pair in one.pairs] == [
+        ("node", "a", "vhost-user"), ("node", "a", "vhost-user"), ("node", "b", "vhost-user"),
+        ("c", "b", "vhost-user"), ("c", "switch", "vhost-user"), ("e", "switch", "vhost-user"),
+        ("node", "e", "vhost-user"),
+    ]  # fmt: skip
+    guest = one.parts[1]
+    assert guest.plan.data["workers"] == [{"core": 0, "idle": "poll"}]
+    assert guest.cores == (2,)
+    devices = [port["devargs"] for port in guest.plan.data["ports"]]
+    assert devices == ["0000:00:04.0", "0000:00:05.0"]
+    assert [device.pair.name for device in guest.devices] == ["link1", "link2"]
+    assert guest.plan.data["eal"]["hugepages"]
+    assert {port["kind"] for port in one.parts[0].plan.data["ports"]} == {"memif", "vhost-user"}
+
+
 def test_two_directions_share_links_but_what_turns_round_has_its_own():
     both = {"both-ways": True}
     one = cut(document({"fw": at("process", FIREWALL), "x": L2}, chain=both))
@@ -138,9 +159,16 @@ def with_ports(**ports: Any) -> dict[str, Any]:
     return {"ports": {**PORTS, **ports}}
 
 
+def of_many_chains(number: int) -> dict[str, Any]:
+    """Return a descriptor of so many chains through one virtual machine."""
+    chain = {"from": "left", "to": "right", "path": ["a"]}
+    many = {f"c{vlan}": {**chain, "match": {"vlan": vlan}} for vlan in range(1, number + 1)}
+    return {**document({"a": at("vm", L2)}), "chains": many}
+
+
 # description, descriptor, what the message has
 REFUSED = [
-    ("vm", document({"a": at("vm", L2)}), ["functions.a.place: 'vm'", "not started yet"]),
+    ("vm", of_many_chains(14), ["functions.a.place: 'vm'", "28 network devices", "has 26"]),
     (
         "no flow rules",
         document({"a": at("switch", {"ttl-limit": {}})}),

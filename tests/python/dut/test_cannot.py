@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from convoy.chain.machine import ranges
-from convoy.dut import convoy, functions, guest, linux, testpmd, veth, vm
+from convoy.dut import convoy, functions, linux, testpmd, veth
 from convoy.dut.base import Function, PortAt, Setup
 from convoy.dut.devices import device
 from convoy.dut.ovs_dpdk import config, pmd_stats, port_stats
 from convoy.dut.process import RunningProcess
 from convoy.errors import ConvoyError, InputError
+from convoy.host import guest, qemu
 from convoy.host.initramfs import Initramfs, module_files
 from convoy.host.namespace import shell
 from convoy.host.process import Process
@@ -204,11 +204,12 @@ def test_testpmd_modes():
     [("tcg", {"tcg", "max"}, {"kvm", "host"}), ("kvm", {"kvm", "host"}, {"tcg", "max"})],
 )
 def test_a_virtual_machines_command(accelerator, words, never):
-    command = vm.command(setup(kind="virtio-user"), accelerator, Path("/boot/k"), "kernel")
+    device = qemu.NetDevice("vhost-user", "left.sock", "02:00:00:00:0d:01")
+    command = qemu.command(accelerator, [1], 384, Path("/boot/k"), Path("initramfs"), [device])
     assert words <= set(command)
     assert not never & set(command)
     assert any("vectors=0" in word for word in command) == (accelerator == "tcg")
-    assert command[:3] == ["taskset", "-c", ranges({1})]
+    assert command[:3] == ["taskset", "-c", "1"]
 
 
 def test_an_archive_holds_what_was_put_in(tmp_path: Path):

@@ -23,6 +23,7 @@ from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.open_vswitch import presence
 from convoy.host.programs import CHECKOUT, find
+from convoy.hybrid import guest
 from convoy.hybrid.published import folder_of
 from convoy.hybrid.supervisor import Supervisor
 from dut.packets import (
@@ -201,6 +202,8 @@ SPLITS = [
     (["fw", "rtr", "mac"], {"fw": "switch", "mac": "switch"}),
     (["state", "mac"], {"state": "process", "mac": "switch"}),
     (["limit", "rtr", "fw", "rtr2"], {"rtr": "process", "fw": "switch", "rtr2": "switch"}),
+    (["state", "rtr", "mac"], {"state": "vm", "rtr": "vm"}),
+    (["limit", "fw", "rtr"], {"limit": "process", "fw": "vm", "rtr": "switch"}),
 ]
 
 
@@ -213,6 +216,8 @@ def named(value: Any) -> str:
 def test_the_same_bytes_come_out(path, places, folder: Path):
     if "switch" in places.values() and presence()[1]:
         pytest.skip(presence()[1])
+    if "vm" in places.values() and guest.missing():
+        pytest.skip(guest.missing())
     expected = of_node(path, folder)
     came = outputs(descriptor(path, places), folder)
     for side, ours, theirs in zip(("inside", "outside"), came, expected, strict=True):

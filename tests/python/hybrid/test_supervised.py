@@ -23,7 +23,7 @@ from convoy.host.machine import this_machine
 from convoy.host.open_vswitch import presence
 from convoy.host.process import Process, wait_for
 from convoy.host.programs import find
-from convoy.hybrid import supervisor
+from convoy.hybrid import guest, supervisor
 from convoy.hybrid.published import folder_of
 from dut.packets import tagged, tcp, udp
 
@@ -235,6 +235,48 @@ def test_a_function_in_a_container(image: str, folder: Path, monkeypatch: pytest
         process.wait(DEADLINE_S)
     with started(folder):
         assert f"convoy-{process.pid}-limit" not in containers()
+
+
+@pytest.mark.skipif(guest.missing() != "", reason=guest.missing())
+def test_a_function_in_a_virtual_machine(folder: Path):
+    file = folder.parent / "chain.yaml"
+    (folder.parent / "rules.txt").write_text("@0.0.0.0/0 0.0.0.0/0 0 : 65535 23 : 23 0x06/0xFF\n")
+    functions = {**TWO_CHAINS["functions"]}
+    rules = {"default": "allow", "rules-file": "rules.txt", "rules-file-action": "deny"}
+    functions["fw"] = {"firewall": rules, "place": "vm"}
+    file.write_text(yaml.safe_dump({**TWO_CHAINS, "functions": functions}, sort_keys=False))
+    sent = [udp(), tcp(dport=23), udp(ttl=2)]
+    with started(folder) as process, wires(folder) as wired:
+        wired.until_it_forwards("inside", [udp()])
+        assert len(wired.through("inside", sent, [udp()])) == 1
+
+        before = part(folder, "fw")
+        os.kill(before["pid"], signal.SIGKILL)
+        # Others are looked after while it boots.
+        os.kill(part(folder, "limit")["pid"], signal.SIGKILL)
+        wait_for(lambda: part(folder, "limit")["restarts"] == 1, DEADLINE_S, "limit to run again")
+        wait_for(lambda: part(folder, "fw")["restarts"] == 1, DEADLINE_S, "fw to run again")
+        wired.until_it_forwards("inside", [udp()])
+        assert len(wired.through("inside", sent, [udp()])) == 1
+
+        # The guest stays when the node goes, and meets the next one.
+        os.kill(part(folder, "node")["pid"], signal.SIGKILL)
+        wait_for(lambda: part(folder, "node")["restarts"] == 1, DEADLINE_S, "the node to run again")
+        wired.until_it_forwards("inside", [udp()])
+        assert len(wired.through("inside", sent, [udp()])) == 1
+        assert part(folder, "fw")["restarts"] == 1, process.stderr.text()
+
+        shown = json.loads(top(str(process.pid), "--json"))
+        assert shown["counts"]["functions"]["fw"]["drops"]["denied"] >= 1
+        pids = [each["pid"] for each in published(folder)["parts"]]
+        process.signal(signal.SIGTERM)
+        assert process.wait(DEADLINE_S) == 0, process.stderr.text()
+        ended = json.loads(process.stdout.text())
+        # What it counted last before it was killed may be lost.
+        assert ended["counts"]["functions"]["fw"]["drops"]["denied"] in (2, 3)
+        assert "reboot" not in process.stderr.text()
+        assert not any(map(is_there, pids))
+        assert not list(folder.glob("split-*"))
 
 
 def test_an_image_that_is_not_there_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch):

@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from convoy.dut import guest, vm
+from convoy.host import guest, qemu
 from convoy.host.initramfs import Initramfs, module_files
 from convoy.host.process import Process
 from convoy.host.scope import Scope
@@ -40,11 +40,11 @@ poweroff -f
 
 def missing() -> str:
     """Return what such a machine cannot be made without, or the empty string."""
-    if shutil.which(vm.PROGRAM) is None:
-        return vm.HOW
+    if not qemu.installed():
+        return qemu.HOW
     if shutil.which("iperf3") is None:
         return "not installed: iperf3 (Debian: apt-get install iperf3)"
-    return guest.missing()
+    return guest.missing(_MODULES)
 
 
 class Machine(Scope):
@@ -66,13 +66,13 @@ class Machine(Scope):
         assert image is not None, "ask missing() first"
         files = _files(image, address, _MODULES + modules, programs)
         (folder / "initramfs").write_bytes(files)
-        accelerator = "kvm" if vm.kvm_works() else "tcg"
+        accelerator = qemu.accelerator()
         # Emulated, this QEMU (7.2) crashes when the guest masks a vector of the control queue.
         vectors = "" if accelerator == "kvm" else ",vectors=0"
         self._queries = 0
         self._process = Process(
             [
-                vm.PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                qemu.PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                 "-accel", accelerator, "-cpu", "host" if accelerator == "kvm" else "max",
                 "-m", "256M", "-object", "memory-backend-memfd,id=memory,size=256M,share=on",
                 "-machine", "pc,memory-backend=memory",

@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """What a virtual machine is made of."""
 
-from convoy.dut.guest import kernel
+from convoy.host.guest import kernel
 
 
 def test_the_newest_kernel_is_the_one_of_the_highest_number(tmp_path):
