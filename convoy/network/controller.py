@@ -23,7 +23,7 @@ from convoy.host.process import Process
 from convoy.host.scope import Scope
 from convoy.network.descriptors import datapath_ids
 from convoy.network.load import Loaded
-from convoy.network.steering import Entry, Move, Steering
+from convoy.network.steering import Entry, Move, Shares, Steering, names
 
 LOOK_S = 0.1  # between two looks at everything
 ECHO_S = 0.2  # a node is asked whether it is there
@@ -35,6 +35,9 @@ READY_S = 60.0  # in which os-ken must listen
 PRIORITY = 100
 COOKIE = 0x636F6E766F79  # "convoy": entries that are this controller's
 COOKIE_MASK = (1 << 64) - 1
+GROUPS = 0x636F0000  # groups from here on are this controller's, which have no cookies
+GROUPS_MAX = 0x10000
+GROUP_EXISTS = (6, 0)  # OpenFlow's error: it is modified then
 PROGRAM = Path(__file__).with_name("osken.py")
 PYTHONS = (sys.executable, "/usr/bin/python3")  # Debian's has Debian's os-ken
 
@@ -61,8 +64,8 @@ class Event:
         if self.move is not None:
             result |= {
                 "chain": self.move.way.name,
-                "from": None if self.move.before is None else self.move.before.name,
-                "to": None if self.move.now is None else self.move.now.name,
+                "from": names(self.move.before) or None,
+                "to": names(self.move.now) or None,
                 "why": self.move.why,
             }
         if self.took_ms is not None:
@@ -77,11 +80,8 @@ class Event:
         if self.move is None:
             text += f"node {self.node}"
         else:
-            before, now = self.move.before, self.move.now
-            text += (
-                f"chain {self.move.way.name}: {'nobody' if before is None else before.name} -> "
-                f"{'nobody' if now is None else now.name} ({self.move.why})"
-            )
+            before, now = (names(each) or "nobody" for each in (self.move.before, self.move.now))
+            text += f"chain {self.move.way.name}: {before} -> {now} ({self.move.why})"
         if self.took_ms is not None:
             text += f", in effect after {self.took_ms:.1f} ms"
         return text + (f": {self.words}" if self.words else "")
@@ -157,6 +157,7 @@ class Controller(Scope):
         self._names = datapath_ids(loaded)
         self._ids = {name: number for number, name in self._names.items()}
         self._steering = Steering(loaded)
+        self._chains = {way.name: number for number, way in enumerate(loaded.ways)}
         self._on_event = on_event
         self._silent_s = silent_s
         self._began = time.monotonic()
@@ -227,6 +228,7 @@ class Controller(Scope):
             self._nodes[node] = _Node(now)
             self._say("there", node)
             self._order(node, "flows")  # what an earlier controller left
+            self._order(node, "groups")
             self._program([node], now, [])
             if self._spread and node not in self._known:
                 self._moved(self._steering.spread(self._nodes, self._loads.busy), now)
@@ -241,7 +243,9 @@ class Controller(Scope):
                 self._passed(event["xid"])
             elif what == "flows":
                 self._remove_unknown(node, event["flows"])
-            elif what == "error":
+            elif what == "groups":
+                self._remove_unknown_groups(node, event["groups"])
+            elif what == "error" and (event["type"], event["code"]) != GROUP_EXISTS:
                 words = f"OpenFlow error {event['type']}, code {event['code']}"
                 self._say("refused", node, words=words)
 
@@ -279,10 +283,9 @@ class Controller(Scope):
         self._moved(self._steering.follow(self._nodes, self._loads.busy), now)
 
     def _moved(self, moves: list[Move], since: float) -> None:
-        for move in [one for one in moves if one.now is None]:
-            before = move.before
-            self._say("lost", before.node if before else "", move, words="no instance is there")
-        moves = [one for one in moves if one.now is not None]
+        for move in [one for one in moves if not one.now]:
+            self._say("lost", _nodes(move.before), move, words="no instance is there")
+        moves = [one for one in moves if one.now]
         senders = {node for move in moves for node in move.way.senders(move.stage)}
         # Those behind first: when packets come another way, their way on is there.
         order = sorted(
@@ -299,8 +302,7 @@ class Controller(Scope):
             wanted = {(one.table, one.way.name): one for one in self._steering.entries(node)}
             fresh = [one for key, one in wanted.items() if state.entries.get(key) != one]
             for entry in fresh:
-                self._order(node, "flow", command="ADD", table_id=entry.table, priority=PRIORITY,
-                            match=_match(entry), nfi=entry.nfi, cookie=COOKIE)  # fmt: skip
+                self._order_entry(node, entry, (entry.table, entry.way.name) in state.entries)
             state.entries = wanted
             if fresh:
                 xid = next(self._xids)
@@ -309,6 +311,31 @@ class Controller(Scope):
                 self._order(node, "barrier", xid=xid)
         if moves and not change.waits:
             self._tell(change)
+
+    def _order_entry(self, node: str, entry: Entry, is_there: bool) -> None:
+        """Have a node lead a chain's packets; is_there: it leads them elsewhere already."""
+        action: dict[str, int] = {}
+        if entry.way.by_flow:
+            action["group"] = self._group(entry.way.name)
+            if not is_there:  # or an earlier controller has left it
+                self._order(node, "group", command="ADD", nfis=entry.to, **action)
+            self._order(node, "group", command="MODIFY", nfis=entry.to, **action)
+            if is_there:
+                return
+        else:
+            ((action["nfi"], _),) = entry.to
+        self._order(node, "flow", command="ADD", table_id=entry.table, priority=PRIORITY,
+                    match=_match(entry), cookie=COOKIE, **action)  # fmt: skip
+
+    def _group(self, chain: str) -> int:
+        """Return a chain's group: a node leads a chain to one next stage."""
+        return GROUPS + self._chains[chain]
+
+    def _remove_unknown_groups(self, node: str, groups: list[int]) -> None:
+        wanted = {self._group(chain) for _, chain in self._nodes[node].entries}
+        for group in groups:
+            if GROUPS <= group < GROUPS + GROUPS_MAX and group not in wanted:
+                self._order(node, "group", command="DELETE", group=group)
 
     def _passed(self, xid: int) -> None:
         change = self._open.pop(xid, None)
@@ -320,8 +347,7 @@ class Controller(Scope):
     def _tell(self, change: "_Change") -> None:
         took_ms = 1e3 * (time.monotonic() - change.since)
         for move in change.moves:
-            assert move.now is not None
-            self._say("moved", move.now.node, move, took_ms)
+            self._say("moved", _nodes(move.now), move, took_ms)
         change.moves = []
 
     def _remove_unknown(self, node: str, flows: list[dict[str, Any]]) -> None:
@@ -362,6 +388,10 @@ class _Change:
     since: float
     moves: list[Move]
     waits: dict[int, str] = field(default_factory=dict)  # by number of their barriers
+
+
+def _nodes(shares: Shares) -> str:
+    return "+".join(one.node for one, _ in shares)
 
 
 def _match(entry: Entry) -> dict[str, int]:

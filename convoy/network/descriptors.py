@@ -22,7 +22,8 @@ def datapath_ids(loaded: Loaded) -> dict[int, str]:
 def descriptor_of(loaded: Loaded, node: str, override: Mapping[str, Any] | None = None) -> Document:
     """Return a node's descriptor, as plain values.
 
-    Until a controller says otherwise, chains go to the first instance of each function.
+    Until a controller says otherwise, chains go to the first instance of each function, and flows
+    of those that are spread by flow to all of them.
     override: keys of the descriptor that stand in place of the network's.
     """
     ways = [way for way in loaded.ways if _is_on(way, node)]
@@ -85,7 +86,7 @@ def _next_hops(loaded: Loaded, node: str, ways: list[Way]) -> Document:
             link = way.out[node]
             for instance in instances:
                 next_hop = result.setdefault(instance.name, _next_hop(loaded, link, instance))
-                if instance == instances[0]:
+                if way.by_flow or instance == instances[0]:
                     next_hop["for"].append(way.chain.match.model_dump(exclude_none=True))
     return result
 

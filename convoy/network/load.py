@@ -10,7 +10,8 @@ from typing import Any
 from convoy.base.problem import Loc, Problem, known, shown
 from convoy.base.validate import validate
 from convoy.base.yaml_text import Text, parse, read
-from convoy.network.model import CHAINS_MAX, Chain, Network
+from convoy.chain.functions import is_stateful
+from convoy.network.model import CHAINS_MAX, INSTANCES_MAX, Chain, Network
 
 BEGIN = "begin with nodes: and links: (see examples/network/pa-flow.yaml)"
 
@@ -38,6 +39,11 @@ class Way:
     stages: tuple[tuple[Instance, ...], ...]
     # By node that passes its packets on: the link that all instances of the next stage are on.
     out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def by_flow(self) -> bool:
+        """Return whether each flow goes to one of the instances, not the whole chain."""
+        return self.chain.spread == "flows"
 
     @property
     def entry(self) -> tuple[str, str]:
@@ -94,6 +100,7 @@ def check(text: Text, base: Path) -> Loaded:
     numbers = _Numbers()
     ways = [_way(network, name, chain, numbers) for name, chain in network.chains.items()]
     problems = [*_doubles(ways), *_on_links(network, ways), *_too_many(network, ways)]
+    problems += _by_flow(network, ways)
     if problems:
         raise text.error(problems)
     return Loaded(network, text, base, tuple(_with_links(network, way) for way in ways))
@@ -247,6 +254,25 @@ def _too_many(network: Network, ways: list[Way]) -> Iterator[Problem]:
         if chains > CHAINS_MAX:
             words = f"has {chains} chains, by the links they come from; {CHAINS_MAX} are the most"
             yield Problem(("nodes", node), words, "spread them over more nodes")
+
+
+def _by_flow(network: Network, ways: list[Way]) -> Iterator[Problem]:
+    for way in (way for way in ways if way.by_flow):
+        for function, instances in zip(way.chain.path, way.stages, strict=False):
+            if is_stateful(network.functions[function]):
+                yield Problem(
+                    ("chains", way.name, "spread"),
+                    f"{function} remembers flows, and answers would reach another instance of it",
+                    "write chains",
+                    "'flows'",
+                )
+            elif len(instances) > INSTANCES_MAX:
+                yield Problem(
+                    ("chains", way.name, "spread"),
+                    f"{function} has {len(instances)} instances; {INSTANCES_MAX} are the most",
+                    "write chains, or run it on fewer nodes",
+                    "'flows'",
+                )
 
 
 def _begin_at(network: Network, way: Way, node: str) -> int:

@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """What a network file says: nodes, the links between them, functions, and chains through all."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -18,6 +18,7 @@ from convoy.sim.model import AnySource, Simulate
 
 NODES_MAX = 1000
 CHAINS_MAX = 64  # that one node may have
+INSTANCES_MAX = 64  # that flows of one chain are spread over: buckets of a group
 Short = Annotated[str, *named(15)]  # two of them make a name
 
 
@@ -75,6 +76,11 @@ class Chain(Model):
     from_: Place = Field(alias="from", description="NODE/PORT that its packets come in by")
     to: Place = Field(description="NODE/PORT that they leave by")
     path: list[Name] = Field([], max_length=32, description="functions in order")
+    spread: Literal["chains", "flows"] = Field(
+        "chains",
+        description="chains: all its packets go to one instance of each function; flows: each flow "
+        "goes to one",
+    )
     traffic: AnySource | None = Field(
         None, description="what comes, for `convoy sim run`: a source of a topology"
     )

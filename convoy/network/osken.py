@@ -58,6 +58,8 @@ class Steering(app_manager.OSKenApp):
         actions = []
         if "output" in values:
             actions.append(parser.OFPActionOutput(values.pop("output")))
+        if "group" in values:
+            actions.append(parser.OFPActionGroup(values.pop("group")))
         if "nfi" in values:
             actions.append(parser.OFPActionSetField(tunnel_id=values.pop("nfi")))
         match = values.pop("match", {})
@@ -76,6 +78,21 @@ class Steering(app_manager.OSKenApp):
                 **values,
             )
         )  # fmt: skip
+
+    def _group(self, node: Any, command: str, group: int, nfis: Any = ()) -> None:
+        """nfis: next hops of a group's buckets, by their NFI-IDs, with weights."""
+        parser, protocol = node.ofproto_parser, node.ofproto
+        buckets = [
+            parser.OFPBucket(weight=weight, watch_port=protocol.OFPP_ANY,
+                             watch_group=protocol.OFPG_ANY,
+                             actions=[parser.OFPActionSetField(tunnel_id=nfi)])
+            for nfi, weight in nfis
+        ]  # fmt: skip
+        number = getattr(protocol, "OFPGC_" + command)
+        node.send_msg(parser.OFPGroupMod(node, number, protocol.OFPGT_SELECT, group, buckets))
+
+    def _groups(self, node: Any) -> None:
+        node.send_msg(node.ofproto_parser.OFPGroupDescStatsRequest(node, 0))
 
     def _barrier(self, node: Any, xid: int = 0) -> None:
         message = node.ofproto_parser.OFPBarrierRequest(node)
@@ -143,6 +160,11 @@ class Steering(app_manager.OSKenApp):
         message = event.msg
         say("removed", message.datapath, reason=message.reason, match=dict(message.match.items()),
             cookie=message.cookie, priority=message.priority)  # fmt: skip
+
+    @set_ev_cls(ofp_event.EventOFPGroupDescStatsReply, LIVE)
+    def _group_desc(self, event: Any) -> None:
+        groups = [group.group_id for group in event.msg.body]
+        say("groups", event.msg.datapath, groups=groups)
 
     @set_ev_cls(ofp_event.EventOFPFlowStatsReply, LIVE)
     def _flow_stats(self, event: Any) -> None:

@@ -50,6 +50,16 @@ def topology_of(text: Text, base: Path) -> Text:
         for name, function in network.functions.items()
         if function_type(function) not in known_types
     ]
+    problems += [
+        Problem(
+            ("chains", way.name, "spread"),
+            "flows of one chain that take different ways are not simulated",
+            "write chains",
+            "'flows'",
+        )
+        for way in loaded.ways
+        if way.by_flow
+    ]
     if problems:
         raise text.error(problems)
     return Text.of_data(_topology(loaded), text.path)
@@ -66,8 +76,7 @@ def _topology(loaded: Loaded) -> dict[str, Any]:
         functions[entry] = {"like": "none"}
         path = [entry]
         for stage, function in enumerate(way.chain.path):
-            instance = steering.chosen(way, stage)
-            assert instance is not None  # all nodes are there
+            ((instance, _),) = steering.chosen(way, stage)  # all nodes are there
             path.append(instance.name)
             functions[instance.name] = {"like": function_type(network.functions[function])}
         chains[way.name] = {"from": way.name, "path": path, "to": way.stages[-1][0].name}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Which instance of each function a chain goes to: by what is there, and by how busy it is."""
+"""Which instances of each function a chain goes to: by what is there, and by how busy it is."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,29 +8,39 @@ from dataclasses import dataclass
 
 from convoy.network.load import Instance, Loaded, Way
 
-BUSY = 0.8  # share of a node's time, from which another instance takes one of its chains
+BUSY = 0.8  # share of a node's time, from which another instance takes some of its packets
 LESS = 0.3  # that the other node must be less busy by
+WHOLE = 8  # weight of an instance among which flows are spread; a busy one gives 1 away
+
+# Instances with their weights: one of weight 1, several, or none: nobody is there.
+Shares = tuple[tuple[Instance, int], ...]
 
 
 @dataclass(frozen=True)
 class Move:
-    """A chain that goes to another instance of a function."""
+    """A chain that goes to other instances of a function, or to the same by other weights."""
 
     way: Way
     stage: int
-    before: Instance | None  # None: it had none
-    now: Instance | None  # None: there is none; its packets go where they went, and are lost
+    before: Shares
+    now: Shares  # empty: its packets go where they went, and are lost
     why: str  # "start", "gone", "back" or "busy"
+
+
+def names(shares: Shares) -> str:
+    """Return what people call instances: fw-a+fw-b, and by unequal weights 7*fw-a+9*fw-b."""
+    equal = len({weight for _, weight in shares}) == 1
+    return "+".join(one.name if equal else f"{weight}*{one.name}" for one, weight in shares)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of a node's aggregation table: by SC-ID and the link, the instance (NFI-ID)."""
+    """A line of a node's aggregation table: by SC-ID and the link, where packets go."""
 
     node: str
     table: int
     way: Way
-    nfi: int
+    to: tuple[tuple[int, int], ...]  # NFI-IDs of instances with their weights
 
 
 class Steering:
@@ -38,19 +48,23 @@ class Steering:
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
-        self._chosen: dict[tuple[str, int], Instance | None] = {}
+        self._chosen: dict[tuple[str, int], Shares] = {}
         self._stages = [(way, stage) for way in loaded.ways for stage in range(len(way.stages))]
         # As the descriptors have it, before anything is known.
         for way, stage in self._stages:
-            self._chosen[way.name, stage] = way.stages[stage][0]
+            all_of_it = tuple((one, WHOLE) for one in way.stages[stage])
+            self._chosen[way.name, stage] = (
+                all_of_it if way.by_flow else ((way.stages[stage][0], 1),)
+            )
 
-    def chosen(self, way: Way, stage: int) -> Instance | None:
-        """Return where a chain's packets go; None: no instance is there."""
+    def chosen(self, way: Way, stage: int) -> Shares:
+        """Return where a chain's packets go."""
         return self._chosen[way.name, stage]
 
     def follow(self, alive: Iterable[str], busy: Mapping[str, float]) -> list[Move]:
-        """Move what went to nodes that are gone to the least busy of those that are there.
+        """Lead what went to nodes that are gone to those that are there.
 
+        A chain goes to the least busy one, the flows of one that is spread to all.
         alive: the nodes that are there. busy: shares of their time, as far as they are known.
         """
         there = set(alive)
@@ -59,16 +73,20 @@ class Steering:
         moves = []
         for way, stage in self._stages:
             before = self._chosen[way.name, stage]
-            if before is not None and before.node in there:
+            if way.by_flow:
+                now = self._all_there(way, stage, there)
+            elif any(one.node in there for one, _ in before):
                 continue
-            candidates = [one for one in way.stages[stage] if one.node in there]
-            now = min(candidates, key=lambda one: load[one.node], default=None)
-            if now is None and before is None:
-                continue
-            self._chosen[way.name, stage] = now
-            if now is not None:
-                load[now.node] += share
-            moves.append(Move(way, stage, before, now, "back" if before is None else "gone"))
+            else:
+                candidates = [one for one in way.stages[stage] if one.node in there]
+                least = min(candidates, key=lambda one: load[one.node], default=None)
+                now = () if least is None else ((least, 1),)
+                for one, _ in now:
+                    load[one.node] += share
+            if now != before:
+                self._chosen[way.name, stage] = now
+                gone = {one for one, _ in before} - {one for one, _ in now}
+                moves.append(Move(way, stage, before, now, "gone" if gone else "back"))
         return moves
 
     def spread(self, alive: Iterable[str], busy: Mapping[str, float]) -> list[Move]:
@@ -81,29 +99,38 @@ class Steering:
         moves = []
         for way, stage in self._stages:
             before = self._chosen[way.name, stage]
-            candidates = [one for one in way.stages[stage] if one.node in there]
-            now = min(candidates, key=lambda one: (load[one.node], one != before), default=None)
-            if now is not None:
-                load[now.node] += 1 + busy.get(now.node, 0.0)
-            if now is not None and now != before:
+            if way.by_flow:
+                now = self._all_there(way, stage, there)
+            else:
+                candidates = [one for one in way.stages[stage] if one.node in there]
+                stays = {one for one, _ in before}
+                least = min(
+                    candidates, key=lambda one: (load[one.node], one not in stays), default=None
+                )
+                now = () if least is None else ((least, 1),)
+            for one, _ in now:
+                load[one.node] += (1 + busy.get(one.node, 0.0)) / len(now)
+            if now and now != before:
                 self._chosen[way.name, stage] = now
                 moves.append(Move(way, stage, before, now, "start"))
         return moves
 
     def relieve(self, alive: Iterable[str], busy: Mapping[str, float]) -> Move | None:
-        """Move one chain from a busy node to one that is less so. None: nothing is to be gained."""
+        """Move one chain, or some flows, from a busy node to one that is less so, if that helps."""
         there = set(alive)
         best: tuple[float, Move] | None = None
         for way, stage in self._stages:
             before = self._chosen[way.name, stage]
-            if before is None or busy.get(before.node, 0) < BUSY:
-                continue
-            for one in way.stages[stage]:
-                gain = busy[before.node] - busy.get(one.node, 1.0)
-                if one.node not in there or gain < LESS or (best and gain <= best[0]):
+            for full, weight in before:
+                if busy.get(full.node, 0) < BUSY or (way.by_flow and weight == 1):
                     continue
-                if self._chains_at(before.node) > 1:  # else only the place of it would change
-                    best = (gain, Move(way, stage, before, one, "busy"))
+                if not way.by_flow and self._chains_at(full.node) == 1:
+                    continue  # only the place of it would change
+                for one in way.stages[stage]:
+                    gain = busy[full.node] - busy.get(one.node, 1.0)
+                    if one.node in there and gain >= LESS and (best is None or gain > best[0]):
+                        now = _shifted(before, full, one) if way.by_flow else ((one, 1),)
+                        best = (gain, Move(way, stage, before, now, "busy"))
         if best is None:
             return None
         move = best[1]
@@ -117,20 +144,34 @@ class Steering:
         """
         links = self._loaded.links_of(node)
         for way, stage in self._stages:
-            to = self._chosen[way.name, stage]
-            if node in way.senders(stage) and to is not None:
-                yield Entry(node, links.index(way.out[node]), way, to.nfi)
+            shares = self._chosen[way.name, stage]
+            if node in way.senders(stage) and shares:
+                to = tuple((one.nfi, weight) for one, weight in shares)
+                yield Entry(node, links.index(way.out[node]), way, to)
+
+    def _all_there(self, way: Way, stage: int, there: set[str]) -> Shares:
+        """Return the instances that are there: who was, with its weight."""
+        weights = dict(self._chosen[way.name, stage])
+        return tuple(
+            (one, weights.get(one, WHOLE)) for one in way.stages[stage] if one.node in there
+        )
 
     def _chains_at(self, node: str) -> int:
-        return sum(one is not None and one.node == node for one in self._chosen.values())
+        return sum(one.node == node for shares in self._chosen.values() for one, _ in shares)
 
     def _expected(self, there: set[str], busy: Mapping[str, float]) -> dict[str, float]:
         """Return loads to compare: what was measured, and where nothing was, chains."""
-        counts = Counter(one.node for one in self._chosen.values() if one is not None)
+        counts = Counter(one.node for shares in self._chosen.values() for one, _ in shares)
         most = max(counts.values(), default=1)
         return {node: busy.get(node, 0.0) + 1e-3 * counts[node] / most for node in there}
 
     def _share(self, load: Mapping[str, float]) -> float:
         """Return what one chain is expected to add."""
-        chains = sum(one is not None and one.node in load for one in self._chosen.values())
+        chains = sum(one.node in load for shares in self._chosen.values() for one, _ in shares)
         return max(sum(load.values()) / chains if chains else 0.0, 1e-3)
+
+
+def _shifted(shares: Shares, giver: Instance, taker: Instance) -> Shares:
+    """Return weights of which one has gone from an instance to another."""
+    change = {giver: -1, taker: 1}
+    return tuple((one, weight + change.get(one, 0)) for one, weight in shares)

@@ -16,8 +16,9 @@ from convoy.errors import ConvoyError
 from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.network.controller import PYTHONS, Event
-from convoy.network.load import load
+from convoy.network.load import load, loads
 from convoy.network.local import LocalNetwork
+from convoy.network.steering import names
 from convoy.results.trial_result import TrialResult
 from convoy.tester.convoy_gen import ConvoyGen
 
@@ -55,9 +56,9 @@ class Running:
     def moves(self) -> list[tuple[str, str]]:
         """Return what has moved so far: the chain, and to which instance."""
         return [
-            (event.move.way.name, event.move.now.name)
+            (event.move.way.name, names(event.move.now))
             for event in self.events
-            if event.what == "moved" and event.move is not None and event.move.now is not None
+            if event.what == "moved" and event.move is not None
         ]
 
     def await_move(self, chain: str, instance: str) -> None:
@@ -65,7 +66,9 @@ class Running:
 
 
 @pytest.fixture
-def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+def running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Running]:
     if os.geteuid() != 0:
         pytest.skip("needs root, for network namespaces")
     if find("convoyd") is None or find("convoy-gen") is None:
@@ -75,7 +78,10 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running
         pytest.skip("no os-ken: apt-get install python3-os-ken")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     events: list[Event] = []
-    with LocalNetwork(load(EXAMPLE), events.append, silent_s=SILENT_S) as network:
+    text = EXAMPLE.read_text().replace(
+        "path: [fw, rtr]", f"path: [fw, rtr]\n    {request.param}", 1
+    )
+    with LocalNetwork(loads(text), events.append, silent_s=SILENT_S) as network:
         one = Running(events, network)
         try:
             yield one
@@ -104,6 +110,11 @@ def _assert_all(result: TrialResult) -> None:
     assert total.reordered_pkts == total.duplicated_pkts == total.corrupt_pkts == 0
 
 
+def _received(network: LocalNetwork) -> dict[str, int]:
+    return {node: of["accounting"]["received"] for node, of in network.counts().items()}
+
+
+@pytest.mark.parametrize("running", ["spread: chains"], indirect=True)
 def test_chains_are_led_around_nodes_that_end(running: Running, tmp_path: Path) -> None:
     network = running.network
     running.await_move("voice", "fw-b")
@@ -145,6 +156,39 @@ def test_chains_are_led_around_nodes_that_end(running: Running, tmp_path: Path) 
     running.close()
     for node, counts_of in network.stop().items():
         assert counts_of["accounting"]["conserved"], (node, counts_of["accounting"])
+
+
+@pytest.mark.parametrize("running", ["spread: flows"], indirect=True)
+def test_flows_of_a_chain_take_all_instances(running: Running, tmp_path: Path) -> None:
+    network = running.network
+    controller = network.controller
+    assert controller is not None
+    wait_for(lambda: len(controller.there) == 5, DEADLINE_S, "all nodes to connect")
+    sockets = [tmp_path / "convoy" / f"{name}.sock" for name in ("clients", "servers")]
+    flows = {"count": 64, "vlan": "100"}
+    with ConvoyGen([f"vhost-user:{socket},ring=4096" for socket in sockets]) as tester:
+        _until_it_forwards(tester)
+        before = _received(network)
+        _assert_all(_trial(tester, flows=flows))
+        came = {node: after - before[node] for node, after in _received(network).items()}
+        for one, other in (("a", "b"), ("c", "d")):  # each has some of 64 flows
+            assert min(came[one], came[other]) > EASY["packets"] / 10
+            assert came[one] + came[other] >= EASY["packets"]
+
+        # Those of one that is killed go to the other; its own stay, in order.
+        killed = threading.Timer(1.0, lambda: network.nodes["a"].process.signal(signal.SIGKILL))
+        killed.start()
+        total = _trial(tester, packets=15_000, flows=flows).total
+        killed.join()
+        running.await_move("web", "fw-b")
+        assert total is not None and total.received_pkts > total.offered_pkts / 2
+        assert total.reordered_pkts == total.duplicated_pkts == total.corrupt_pkts == 0
+        wait_for(lambda: "a" not in network.nodes, DEADLINE_S, "a to be missed")
+        network.start("a")
+        running.await_move("web", "fw-a+fw-b")
+        _assert_all(_trial(tester, flows=flows))
+        assert _received(network)["a"] > EASY["packets"] / 10
+    assert not [event for event in running.events if event.what == "refused"]
 
 
 def test_a_network_without_root_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

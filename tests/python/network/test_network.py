@@ -18,7 +18,7 @@ from convoy.host.machine import this_machine
 from convoy.network.descriptors import as_yaml, descriptor_of
 from convoy.network.load import Loaded, load, loads
 from convoy.network.simulate import open_topology
-from convoy.network.steering import Steering
+from convoy.network.steering import WHOLE, Steering, names
 
 EXAMPLE = Path(__file__).parents[3] / "examples/network/pa-flow.yaml"
 TEXT = EXAMPLE.read_text()
@@ -62,6 +62,7 @@ def test_each_node_gets_a_descriptor_that_convoyd_could_run(network: Loaded) -> 
         ("      d: {ip", "      x: {ip", "'x': no such node"),
         ("  c: {functions: [rtr]}\n  d: {functions: [rtr]}", "  c: {}\n  d: {}", "runs on no node"),
         ("controller: tcp", "controller: udp", "ssl:ADDRESS[:PORT] or unix:PATH"),
+        ("    path: [fw, rtr]", "    spread: all\n    path: [fw, rtr]", "values: chains, flows"),
     ],
 )  # fmt: skip
 def test_wrong_networks_are_refused(old: str, new: str, words: str) -> None:
@@ -82,8 +83,8 @@ def test_nodes_without_a_common_link_are_refused() -> None:
 
 
 def chosen(steering: Steering, network: Loaded, stage: int) -> list[str]:
-    instances = [steering.chosen(way, stage) for way in network.ways]
-    return ["nobody" if one is None else one.node for one in instances]
+    shares = [steering.chosen(way, stage) for way in network.ways]
+    return ["+".join(one.node for one, _ in each) or "nobody" for each in shares]
 
 
 def many(chains: int) -> Loaded:
@@ -117,7 +118,7 @@ def test_only_what_went_to_a_node_that_is_gone_moves() -> None:
     assert chosen(steering, network, 1) == before
     assert steering.follow(NODES - {"a"}, {}) == []
     gone = steering.follow(NODES - {"a", "b"}, {})
-    assert [move.now for move in gone] == [None] * 10
+    assert [move.now for move in gone] == [()] * 10
     assert steering.follow(NODES - {"a", "b"}, {}) == []
     back = steering.follow(NODES - {"b"}, {})
     assert [move.why for move in back] == ["back"] * 10
@@ -132,10 +133,72 @@ def test_a_busy_node_gives_one_chain_to_one_that_is_less_so() -> None:
     assert steering.relieve(NODES, {"a": 0.9, "b": 0.7}) is None
     assert steering.relieve(NODES - {"b"}, {"a": 0.9, "b": 0.1}) is None
     move = steering.relieve(NODES, {"a": 0.9, "b": 0.1})
-    assert move is not None and move.now is not None and move.now.node == "b"
+    assert move is not None and names(move.now) == "fw-b"
     assert Counter(chosen(steering, network, 0)) == {"a": 1, "b": 3}
     # The last one stays: it would only be somebody else's load.
     assert steering.relieve(NODES, {"a": 0.9, "b": 0.1}) is None
+
+
+BY_FLOW = "path: [fw, rtr]\n    spread: flows"
+
+
+def test_flows_of_a_chain_are_spread_over_all_instances() -> None:
+    network = loads(TEXT.replace("path: [fw, rtr]", BY_FLOW, 1))
+    edge = descriptor_of(network, "edge")
+    assert [hop["for"] for hop in edge["next-hops"].values()] == [
+        [{"vlan": 100}, {"vlan": 101}], [{"vlan": 100}],
+    ]  # fmt: skip
+    steering = Steering(network)
+    assert steering.spread(NODES, {}) == []  # as the descriptors have it
+    web = network.ways[0]
+    assert (names(steering.chosen(web, 0)), names(steering.chosen(web, 1))) == (
+        "fw-a+fw-b", "rtr-c+rtr-d",
+    )  # fmt: skip
+    entry = next(iter(steering.entries("edge")))
+    assert [weight for _, weight in entry.to] == [WHOLE, WHOLE]
+
+    (gone,) = [move for move in steering.follow(NODES - {"a"}, {}) if move.way is web]
+    assert (names(gone.before), names(gone.now), gone.why) == ("fw-a+fw-b", "fw-b", "gone")
+    (lost,) = [move for move in steering.follow(NODES - {"a", "b"}, {}) if move.way is web]
+    assert (lost.now, lost.why) == ((), "gone")
+    assert all(entry.way is not web for entry in steering.entries("edge"))
+    (back,) = [move for move in steering.follow(NODES, {}) if move.way is web]
+    assert (names(back.now), back.why) == ("fw-a+fw-b", "back")
+
+
+def test_a_busy_instance_gives_a_part_of_the_flows_away() -> None:
+    steering = Steering(loads(TEXT.replace("path: [fw, rtr]", BY_FLOW, 1)))
+    busy = {"a": 0.95, "b": 0.2}
+    assert steering.relieve(NODES - {"b"}, busy) is None
+    for giving in range(1, WHOLE):
+        move = steering.relieve(NODES, busy)
+        assert move is not None and (move.way.name, move.why) == ("web", "busy")
+        assert names(move.now) == f"{WHOLE - giving}*fw-a+{WHOLE + giving}*fw-b"
+    move = steering.relieve(NODES, busy)  # it keeps the last share, and gives the other chain
+    assert move is not None and (names(move.before), names(move.now)) == ("fw-a", "fw-b")
+    assert steering.relieve(NODES, busy) is None
+
+
+def test_flows_are_not_spread_where_answers_would_go_elsewhere() -> None:
+    text = TEXT.replace("path: [fw, rtr]", BY_FLOW, 1)
+    with pytest.raises(DescriptorError, match=r"chains.web.spread: 'flows': fw remembers flows"):
+        loads(text.replace("{default: allow,", "{default: allow, stateful: true,", 1))
+    nodes = "".join(f"  n{i}: {{functions: [fw]}}\n" for i in range(64))
+    ends = "".join(
+        f'      n{i}: {{ip: 192.0.3.{i + 1}, mac: "02:00:00:00:02:{i:02x}"}}\n' for i in range(64)
+    )
+    text = text.replace("\nlinks:", f"{nodes}\nlinks:", 1).replace(
+        "      d: {ip", f"{ends}      d: {{ip"
+    )
+    with pytest.raises(DescriptorError, match="fw has 66 instances; 64 are the most"):
+        loads(text)
+
+
+def test_flows_that_are_spread_are_not_simulated(tmp_path: Path) -> None:
+    file = tmp_path / "net.yaml"
+    file.write_text(TEXT.replace("path: [fw, rtr]", BY_FLOW, 1))
+    with pytest.raises(DescriptorError, match="different ways are not simulated"):
+        open_topology(str(file), {})
 
 
 def test_every_instance_knows_the_way_on() -> None:
@@ -147,7 +210,7 @@ def test_every_instance_knows_the_way_on() -> None:
         assert [entry.way.name for entry in entries] == ["c1", "c2", "c3", "c4"]
         assert {entry.table for entry in entries} == {0}
     assert list(steering.entries("a")) == [
-        type(entry)("a", entry.table, entry.way, entry.nfi) for entry in steering.entries("b")
+        type(entry)("a", entry.table, entry.way, entry.to) for entry in steering.entries("b")
     ]
 
 
