@@ -10,6 +10,7 @@
 #include "daemon/errands.h"
 #include "daemon/node_workers.h"
 #include "daemon/plan_next.h"
+#include "daemon/scale.h"
 #include "daemon/why.h"
 
 struct cv_apply *cv_apply_begin(
@@ -77,6 +78,8 @@ static void go_over(void *argument)
 	cv_node_handoff_read(next, part->worker);
 	EXCHANGE(worker->sources, to->sources);
 	EXCHANGE(worker->sources_count, to->sources_count);
+	EXCHANGE(worker->spare_count, to->spare_count);
+	cv_worker_sources_changed(worker);
 	EXCHANGE(worker->ticks, to->ticks);
 	EXCHANGE(worker->ticks_count, to->ticks_count);
 }
@@ -168,6 +171,7 @@ void cv_apply_commit(struct cv_apply *apply)
 		cv_next_hop_set_exchange(node->next_hop_set, apply->next_hops);
 		clear_next_hop_counters(apply);
 	}
+	cv_scale_follow(node, next);
 	all_go_over(apply);
 	cv_plan_take_ports(
 		(struct cv_plan *)(uintptr_t)next->plan, (struct cv_plan *)(uintptr_t)node->plan);

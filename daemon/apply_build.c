@@ -9,8 +9,10 @@
 #include <rte_malloc.h>
 
 #include "daemon/node_workers.h"
+#include "daemon/plan_check.h"
 #include "daemon/plan_names.h"
 #include "daemon/plan_next.h"
+#include "daemon/scale.h"
 
 static const struct cv_plan_function *function_of(const struct cv_node *node, unsigned function)
 {
@@ -238,9 +240,7 @@ static int check_queues(const struct cv_apply *apply, struct cv_error *error)
 		for (unsigned j = 0; j < b->stages_count; j++) {
 			const struct cv_plan_stage *x = &a->stages[i], *y = &b->stages[j];
 
-			if (x->source_ring >= 0 || y->source_ring >= 0 || x->handed || y->handed ||
-				a->chains[x->chain].from_outputs ||
-				b->chains[y->chain].from_outputs ||
+			if (!cv_plan_polls_port(a, x) || !cv_plan_polls_port(b, y) ||
 				a->chains[x->chain].in != b->chains[y->chain].in ||
 				x->queue != y->queue || x->worker == y->worker)
 				continue;
@@ -374,6 +374,7 @@ int cv_apply_build(struct cv_apply *apply, struct cv_plan *plan,
 	apply->same_stages = is_same_key(apply, "stages") && is_same_key(apply, "chains");
 	if ((rc = make_functions(apply, request->files, error)) != 0 ||
 		(rc = cv_node_check_claims(next, next->functions, error)) != 0 ||
+		(rc = cv_scale_check(next, error)) != 0 ||
 		(rc = cv_node_flows_find(next, error)) != 0 ||
 		(rc = cv_node_handoff_find(next, error)) != 0 ||
 		(rc = check_queues(apply, error)) != 0 || (rc = check_rings(apply, error)) != 0)

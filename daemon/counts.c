@@ -7,6 +7,7 @@
 #include <rte_cycles.h>
 
 #include "daemon/counts.h"
+#include "daemon/scale.h"
 #include "daemon/sandbox/capabilities.h"
 
 static void set(json_t *object, const char *key, uint64_t value)
@@ -351,6 +352,7 @@ json_t *cv_counts_workers(const struct cv_node *node)
 		set(object, "longest_iteration_ns",
 			(uint64_t)((double)cv_counted(&worker->longest_cycles) * NS_PER_S /
 				   (double)rte_get_tsc_hz()));
+		cv_scale_count(node, i, object);
 		json_array_append_new(workers, object);
 	}
 	return workers;

@@ -12,4 +12,9 @@
 void cv_errands_do(
 	struct cv_node *node, void (*run)(void *argument), void *const arguments[CV_WORKERS_MAX]);
 
+// The same of one worker, which a worker that does an errand may give as well. Awaited by the caller
+// of both.
+void cv_errands_give(struct cv_worker *worker, const struct cv_errand *errand);
+void cv_errands_await(struct cv_node *node, unsigned worker);
+
 #endif

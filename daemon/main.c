@@ -28,6 +28,7 @@
 #include "daemon/plan_next.h"
 #include "daemon/process.h"
 #include "daemon/running.h"
+#include "daemon/scale.h"
 #include "daemon/state.h"
 #include "daemon/stop_signals.h"
 #include "daemon/telemetry.h"
@@ -241,11 +242,13 @@ static int give_up_rights(
 // Tells the service manager that the node is alive. Whether it has ended.
 static bool has_ended(struct cv_notify *notify)
 {
-	const struct cv_node *node = cv_running_take();
+	struct cv_node *node = cv_running_take();
 	const bool ended = cv_node_ended(node);
 
 	cv_notify_alive(notify, node);
 	cv_flow_store_due(node);
+	if (node != NULL)
+		cv_scale_due(node);
 	cv_running_give();
 	return ended;
 }

@@ -9,8 +9,10 @@
 #include "daemon/files.h"
 #include "daemon/handover.h"
 #include "daemon/history.h"
+#include "daemon/plan_names.h"
 #include "daemon/process.h"
 #include "daemon/running.h"
+#include "daemon/scale.h"
 #include "daemon/state.h"
 #include "daemon/why.h"
 
@@ -258,6 +260,51 @@ static int state(void *of, const void *params, int file, json_t **result, struct
 	return change(make_state, params, result, error);
 }
 
+struct queue_move {
+	const char *port;
+	unsigned queue, worker;
+};
+
+static const struct cv_param queue_move_params[] = {
+	{"port", CV_TEXT, CV_AT(struct queue_move, port), .required = true, .doc = "its name"},
+	{"queue", CV_INTEGER, CV_AT(struct queue_move, queue), .required = true,
+		.high = UINT16_MAX, .doc = "its number"},
+	{"worker", CV_INTEGER, CV_AT(struct queue_move, worker), .required = true,
+		.high = CV_WORKERS_MAX - 1, .doc = "that is to poll it"},
+	{0},
+};
+
+static int move_queue(struct cv_node *node, const struct queue_move *move, struct cv_error *error)
+{
+	const int port = cv_plan_find(node->plan->port_names, node->plan->ports_count, move->port);
+	const int rc = port < 0 || move->worker >= node->plan->workers_count
+			       ? -ENOENT
+			       : cv_scale_move(node, (unsigned)port, move->queue, move->worker);
+
+	if (rc == -ENOENT)
+		cv_error_set(error,
+			"no queue %u of a port \"%.64s\" moves to a worker %u: it must be one of a "
+			"descriptor with `scale: auto`, and pass nothing that remembers packets",
+			move->queue, move->port, move->worker);
+	else if (rc != 0)
+		cv_error_set(error, "a function holds packets of the queue; try again");
+	return rc;
+}
+
+static int queue_move(
+	void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	struct cv_node *node = cv_running_take();
+	int rc;
+
+	if (node == NULL)
+		return ending(error);
+	rc = move_queue(node, params, error);
+	cv_running_give();
+	*result = rc == 0 ? json_object() : NULL;
+	return rc;
+}
+
 static const struct cv_param why_arm_params[] = {
 	{"filter", CV_TEXT, CV_AT(struct cv_why_request, filter), .high = CV_FILTER_TEXT_MAX,
 		.doc = "which packets; without it all"},
@@ -389,6 +436,9 @@ const struct cv_rpc_method cv_methods[] = {
 	{"rollback", .changes = true, .params = rollback_params,
 		.params_size = sizeof(struct rollback), .call = rollback,
 		.doc = "makes the node run what it ran before"},
+	{"queues.move", .changes = true, .params = queue_move_params,
+		.params_size = sizeof(struct queue_move), .call = queue_move,
+		.doc = "has another worker poll a queue, of those that move"},
 	{"why.arm", .changes = true, .params = why_arm_params,
 		.params_size = sizeof(struct cv_why_request), .call = why_arm,
 		.doc = "traces packets for this client, until it goes"},

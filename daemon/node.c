@@ -12,6 +12,7 @@
 #include "daemon/claims.h"
 #include "daemon/node.h"
 #include "daemon/node_workers.h"
+#include "daemon/scale.h"
 #include "daemon/stop_signals.h"
 #include "dpdk/table_memory.h"
 #include "port/packet_pool.h"
@@ -295,7 +296,8 @@ struct cv_node *cv_node_make(const struct cv_plan *plan, struct cv_error *error)
 		node->plan = plan;
 	if (node != NULL && make_functions(node, error) == 0 &&
 		cv_node_check_claims(node, node->functions, error) == 0 &&
-		cv_node_flows_find(node, error) == 0 && cv_node_handoff_find(node, error) == 0)
+		cv_scale_check(node, error) == 0 && cv_node_flows_find(node, error) == 0 &&
+		cv_node_handoff_find(node, error) == 0)
 		return node;
 	cv_error_set(error, "out of memory"); // unless an error says more
 	free_node(node);
@@ -444,7 +446,7 @@ void cv_node_stop(struct cv_node *node)
 	__atomic_store_n(&node->phase, CV_WORKER_DRAIN, __ATOMIC_RELEASE);
 	// A ring can look empty while its packets are in a worker's hands: each round moves them
 	// one stage on at least, so as many quiet rounds as there are stages are enough.
-	for (unsigned quiet = 0; quiet <= node->plan->stages_count; quiet++) {
+	for (unsigned quiet = 0; quiet <= node->plan->stages_count - node->plan->spare_count; quiet++) {
 		wait_for_iterations(node);
 		if (!rings_empty(node))
 			quiet = 0;

@@ -47,6 +47,7 @@ struct cv_node {
 	struct cv_convoy_rx *convoy_rx; // [port * workers + worker]
 	struct cv_frame_counters *rx_frames; // [port * workers + worker]
 	enum cv_worker_phase phase;
+	uint64_t taken[CV_WORKERS_MAX]; // queues that came to each worker from others
 	uint64_t changes; // of its functions and paths, since it was made
 	struct cv_sandbox_state sandbox;
 };

@@ -57,6 +57,8 @@ static struct cv_source *source_of(
 	} else {
 		source->port = node->ports[in];
 		source->queue = stage->queue;
+		source->moves = stage->moves;
+		source->spare = stage->spare;
 		if (node->plan->port_convoys[in].carries)
 			source->convoys = &node->convoy_rx[in * node->plan->workers_count +
 							   worker->paths.nf.index];
@@ -272,6 +274,15 @@ static int make_counters(struct cv_node *node)
 	return 0;
 }
 
+static unsigned spare_sources(const struct cv_worker *worker)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < worker->sources_count; i++)
+		count += worker->sources[i].spare;
+	return count;
+}
+
 int cv_node_make_paths(struct cv_node *node)
 {
 	const struct cv_plan *plan = node->plan;
@@ -301,6 +312,11 @@ int cv_node_make_paths(struct cv_node *node)
 			rc = add_to_source(node, stage, node->paths[i]);
 		if (rc != 0)
 			return rc;
+	}
+	// Spare stages are the last of the plan, so their sources are of each worker.
+	for (unsigned i = 0; i < plan->workers_count; i++) {
+		node->workers[i].spare_count = spare_sources(&node->workers[i]);
+		node->workers[i].sources_count -= node->workers[i].spare_count;
 	}
 	return 0;
 }
@@ -332,7 +348,8 @@ int cv_node_make_workers(struct cv_node *node)
 		struct cv_worker *worker = &node->workers[i];
 
 		worker->paths.nf.index = i;
-		worker->idle = (enum cv_worker_idle)plan->workers[i].idle;
+		worker->own_idle = (enum cv_worker_idle)plan->workers[i].idle;
+		worker->idle = worker->own_idle;
 		worker->paths.pool = node->pool;
 		worker->paths.leave = cv_worker_leave;
 		worker->phase = &node->phase;
@@ -342,14 +359,16 @@ int cv_node_make_workers(struct cv_node *node)
 			return -ENOMEM;
 	}
 	rc = cv_node_make_paths(node);
-	for (unsigned i = 0; rc == 0 && i < plan->workers_count; i++)
+	for (unsigned i = 0; rc == 0 && i < plan->workers_count; i++) {
 		cv_node_set_paths(node, i);
+		cv_worker_sources_changed(&node->workers[i]);
+	}
 	return rc;
 }
 
 static void free_sources(struct cv_worker *worker)
 {
-	for (unsigned i = 0; i < worker->sources_count; i++) {
+	for (unsigned i = 0; i < worker->sources_count + worker->spare_count; i++) {
 		struct cv_source *source = &worker->sources[i];
 
 		free(source->paths);

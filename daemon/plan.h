@@ -46,6 +46,8 @@ struct cv_plan_chain {
 struct cv_plan_stage {
 	unsigned worker, chain;
 	int source_ring; // index, -1: from queue of the chain's port in, from outputs, or handed over
+	bool moves; // its queue may go to other workers while packets flow
+	bool spare; // what it is on another worker than its own: polled once the queue is there
 	bool handed; // its packets come from other workers, which received them
 	uint16_t queue;
 	int sink_ring; // index, -1: out of the node
@@ -74,7 +76,8 @@ struct cv_plan {
 	struct cv_plan_chain chains[CV_CHAINS_MAX];
 	unsigned chains_count;
 	struct cv_plan_stage stages[CV_STAGES_MAX];
-	unsigned stages_count;
+	unsigned stages_count; // with the spare ones, which are the last
+	unsigned spare_count;
 	struct cv_plan_worker workers[CV_WORKERS_MAX];
 	unsigned workers_count;
 	const char *rings[2 * CV_STAGES_MAX]; // names

@@ -64,9 +64,10 @@ static int check_reached(const struct cv_plan *plan, const struct cv_where *top)
 	return cv_where_error(top, "stages: some rings form a loop that no port leads into");
 }
 
-static bool polls_port(const struct cv_plan *plan, const struct cv_plan_stage *stage)
+bool cv_plan_polls_port(const struct cv_plan *plan, const struct cv_plan_stage *stage)
 {
-	return stage->source_ring < 0 && !stage->handed && !plan->chains[stage->chain].from_outputs;
+	return stage->source_ring < 0 && !stage->handed && !stage->spare &&
+	       !plan->chains[stage->chain].from_outputs;
 }
 
 // Each queue of each chain's port is one worker's, and polled for that chain exactly once.
@@ -81,7 +82,7 @@ static int check_queues(const struct cv_plan *plan, const struct cv_where *top)
 
 			for (unsigned i = 0; i < plan->stages_count; i++)
 				stages += plan->stages[i].chain == c &&
-					  polls_port(plan, &plan->stages[i]) &&
+					  cv_plan_polls_port(plan, &plan->stages[i]) &&
 					  plan->stages[i].queue == queue;
 			if (stages == 1)
 				continue;
@@ -97,7 +98,7 @@ static int check_queues(const struct cv_plan *plan, const struct cv_where *top)
 		for (unsigned j = 0; j < i; j++) {
 			const struct cv_plan_stage *b = &plan->stages[j];
 
-			if (!polls_port(plan, a) || !polls_port(plan, b) || a->queue != b->queue ||
+			if (!cv_plan_polls_port(plan, a) || !cv_plan_polls_port(plan, b) || a->queue != b->queue ||
 				plan->chains[a->chain].in != plan->chains[b->chain].in ||
 				a->worker == b->worker)
 				continue;

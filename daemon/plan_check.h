@@ -17,4 +17,7 @@ int cv_plan_find_outputs(struct cv_plan *plan, const struct cv_where *top);
 // -EINVAL with the error of top set.
 int cv_plan_check_stages(const struct cv_plan *plan, const struct cv_where *top);
 
+// Whether it polls a queue, when the node begins.
+bool cv_plan_polls_port(const struct cv_plan *plan, const struct cv_plan_stage *stage);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "daemon/plan_check.h"
 #include "daemon/plan_names.h"
 
 // One end of a stage, as the plan has it.
@@ -18,6 +19,7 @@ struct keys {
 	struct cv_plan_stage *stage;
 	unsigned worker;
 	const char *chain;
+	bool moves;
 	struct end source, sink;
 };
 
@@ -122,6 +124,7 @@ int cv_plan_stage_read(const struct cv_where *at, const char *key, const json_t 
 		{"chain", CV_TEXT, CV_AT(struct keys, chain), .required = true},
 		{"source", CV_PARAMS, CV_AT(struct keys, source), .required = true,
 			.params = source_params},
+		{"moves", CV_BOOL, CV_AT(struct keys, moves)},
 		{"path", CV_EACH, .required = true, .high = CV_PATH_MAX, .read = read_step},
 		{"sink", CV_PARAMS, CV_AT(struct keys, sink), .required = true,
 			.params = sink_params},
@@ -144,9 +147,59 @@ int cv_plan_stage_read(const struct cv_where *at, const char *key, const json_t 
 		return -EINVAL;
 	if (chain->from_outputs && stage->sink_ring >= 0)
 		return cv_where_error(&sink, "ring: a chain from outputs is one stage");
+	if (keys.moves && (keys.source.port == NULL || stage->sink_ring >= 0))
+		return cv_where_error(at, "moves: only a stage from port to port does");
+	stage->moves = keys.moves;
 	stage->worker = keys.worker;
 	stage->chain = index;
 	stage->queue = keys.source.queue;
 	plan->stages_count++;
+	return 0;
+}
+
+// Whether all chains of a queue say the same: they move together.
+static int check_moves(
+	const struct cv_plan *plan, const struct cv_where *top, const struct cv_plan_stage *stage)
+{
+	for (unsigned i = 0; i < plan->stages_count; i++) {
+		const struct cv_plan_stage *other = &plan->stages[i];
+
+		if (!other->moves && cv_plan_polls_port(plan, other) &&
+			other->queue == stage->queue &&
+			plan->chains[other->chain].in == plan->chains[stage->chain].in)
+			return cv_where_error(top,
+				"stages[%u]: moves: another stage of queue %u of port \"%s\" does: "
+				"make them the same",
+				i, stage->queue, plan->port_names[plan->chains[stage->chain].in]);
+	}
+	return 0;
+}
+
+int cv_plan_spare_stages(struct cv_plan *plan, const struct cv_where *top)
+{
+	const unsigned count = plan->stages_count;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (!plan->stages[i].moves)
+			continue;
+		if (check_moves(plan, top, &plan->stages[i]) != 0)
+			return -EINVAL;
+		for (unsigned worker = 0; worker < plan->workers_count; worker++) {
+			struct cv_plan_stage *spare = &plan->stages[plan->stages_count];
+
+			if (worker == plan->stages[i].worker)
+				continue;
+			if (plan->stages_count == CV_STAGES_MAX)
+				return cv_where_error(top,
+					"stages: moves: more than %u stages on all workers "
+					"together; give it fewer cores",
+					CV_STAGES_MAX);
+			*spare = plan->stages[i];
+			spare->worker = worker;
+			spare->spare = true;
+			plan->stages_count++;
+		}
+	}
+	plan->spare_count = plan->stages_count - count;
 	return 0;
 }

@@ -11,4 +11,8 @@
 // workers were read before. 0, or -EINVAL with an error.
 int cv_plan_stage_read(const struct cv_where *at, const char *key, const json_t *value, void *plan);
 
+// Adds what stages that move are on the other workers, behind all others. 0, or -EINVAL with the error of
+// top set.
+int cv_plan_spare_stages(struct cv_plan *plan, const struct cv_where *top);
+
 #endif

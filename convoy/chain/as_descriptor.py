@@ -179,7 +179,7 @@ def _descriptor(plan: Mapping[str, Any], dictionaries: _Dictionaries) -> dict[st
         ),
         "chains": _chains(plan),
         **optional,
-        "workers": _workers(plan["workers"]),
+        "workers": _workers(plan),
         "memory": {
             "hugepages": "always" if eal["hugepages"] else "never",
             **({} if eal["memory_mb"] == default_mb else {"mb": eal["memory_mb"]}),
@@ -286,8 +286,10 @@ def _path(plan: Mapping[str, Any], chain: str) -> tuple[list[str], str]:
     return path, "pipeline" if len(path) > len(stages[0]["path"]) else "inline"
 
 
-def _workers(workers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _workers(plan: Mapping[str, Any]) -> dict[str, Any]:
+    workers = plan["workers"]
     ways = {worker["idle"] for worker in workers}
     if len(ways) > 1:
         raise NotADescriptorError(f"its workers are idle in several ways ({', '.join(ways)})")
-    return {"cores": [worker["core"] for worker in workers], "idle": ways.pop()}
+    scale = {"scale": "auto"} if any("moves" in stage for stage in plan["stages"]) else {}
+    return {"cores": [worker["core"] for worker in workers], "idle": ways.pop(), **scale}

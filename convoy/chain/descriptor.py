@@ -41,6 +41,9 @@ class Workers(Model):
     idle: Literal["poll", "yield", "sleep"] = Field(
         "poll", description="without work: poll on, give the core away, or also sleep for a moment"
     )
+    scale: Literal["fixed", "auto"] = Field(
+        "fixed", description="auto: queues go to other workers by load, and those without sleep"
+    )
 
 
 class Memory(Model):

@@ -642,6 +642,11 @@ def is_stateful(function: Model) -> bool:
             return isinstance(inner, Cache | Nat)
 
 
+def remembers(function: Model) -> bool:
+    """Return whether another worker would do otherwise with its packets than the one before."""
+    return is_stateful(function) or isinstance(settings(function), Bridge | Policer | Vpn)
+
+
 def rewrites(function: Model) -> bool:
     """Return whether it changes addresses or ports of flows."""
     inner = settings(function)

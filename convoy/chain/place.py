@@ -11,6 +11,8 @@ Rules, all of them needed by the node (docs/plan.md):
    one of their functions rewrites at most, and none is nat64: each worker that runs it has a stage
    of each of these chains, from "handoff", for packets of its flows that other workers received;
  - a chain that outputs lead to is a stage on each worker that runs a function which leads there.
+ - with `scale: auto` a queue moves whose group is nothing but inline stages of it, past functions that
+   remember nothing of packets: its outputs' chains are stages on all workers.
 Stages that must share a worker form a group; groups are dealt out to the cores in turn.
 """
 
@@ -19,7 +21,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from convoy.chain.descriptor import Chain, Descriptor
-from convoy.chain.functions import is_stateful, is_translator, outputs_of, rewrites
+from convoy.chain.functions import (
+    is_stateful,
+    is_translator,
+    outputs_of,
+    remembers,
+    rewrites,
+)
 from convoy.chain.machine import Machine
 
 
@@ -112,8 +120,46 @@ def place(
         what = "queues and functions" if _has_pipeline(descriptor) else "queues"
         notes = (*notes, f"{len(keys)} {what} share {len(used)} worker{'s' * (len(used) > 1)}")
     placed = [{"worker": worker[groups.find(key)], **stage} for key, stage in stages]
+    everywhere: list[dict[str, Any]] = []
+    if descriptor.workers.scale == "auto":
+        moving = [stage for stage in placed if _moves(descriptor, stage, placed)]
+        notes = (*notes, *_scale_notes(placed, moving, len(used)))
+        for stage in moving:
+            stage["moves"] = True
+            everywhere += [{**stage, "worker": other} for other in range(len(used))]
     placed += _handoff_stages(descriptor, placed, shared)
-    return Placement((*placed, *_output_stages(descriptor, placed)), used, notes)
+    outputs = _output_stages(descriptor, [*placed, *everywhere])
+    return Placement((*placed, *outputs), used, notes)
+
+
+def _moves(
+    descriptor: Descriptor, stage: dict[str, Any], placed: Sequence[dict[str, Any]]
+) -> bool:
+    """Return whether other workers may poll a stage's queue as well, whatever chains it has."""
+    return "port" in stage["source"] and all(
+        "port" in other["sink"]
+        and not any(
+            remembers(descriptor.functions[name]) for name in _reached(descriptor, other["path"])
+        )
+        for other in placed
+        if other["source"] == stage["source"]
+    )
+
+
+def _scale_notes(
+    placed: Sequence[dict[str, Any]], moving: Sequence[dict[str, Any]], workers: int
+) -> list[str]:
+    """Say what `scale: auto` leaves where it is."""
+    if workers < 2:
+        return ["scale: auto has nothing to do: there is one worker"]
+    stay = dict.fromkeys(
+        f"{stage['source']['port']} (worker {stage['worker']})"
+        for stage in placed
+        if "port" in stage["source"] and stage not in moving
+    )
+    if not stay:
+        return []
+    return [f"scale: auto: packets are remembered or in a pipeline, queues stay: {', '.join(stay)}"]
 
 
 def _as_before(

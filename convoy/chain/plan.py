@@ -23,6 +23,12 @@ from convoy.chain.ports import Pcap, Port, Steering
 SCHEMA = "convoy.plan/1"
 MEMORY_MB = 1024  # ordinary memory: taken from the system only when touched
 MEMORY_HUGEPAGES_MB = 512
+_NOTHING_MOVES = Problem(
+    ("workers", "scale"),
+    "no queue can move: all chains pass functions that remember packets, or are pipelines",
+    "remove it",
+    "'auto'",
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ def make_plan(loaded: Loaded, machine: Machine, running: dict[str, Any] | None =
     descriptor = loaded.descriptor
     _refuse_places(loaded)
     placement = place(descriptor, machine, running)
+    if descriptor.workers.scale == "auto" and not any("moves" in s for s in placement.stages):
+        raise loaded.text.error([_NOTHING_MOVES])
     eal, notes = _memory(loaded, machine)
     used = {name for chain in descriptor.chains.values() for name in chain.path}
     unused = [name for name in descriptor.functions if name not in used]

@@ -158,7 +158,8 @@ def cycles_per_packet(now: Mapping[str, Any], before: Mapping[str, Any] | None =
 
 def _workers(counts: Counts, before: Counts | None) -> Table:
     parts = ["part"] if any("part" in worker for worker in counts["workers"]) else []
-    table = _table(*parts, "worker", "core", "busy", "longest iteration")
+    moving = ["queues", "taken"] if any("queues" in each for each in counts["workers"]) else []
+    table = _table(*parts, "worker", "core", "busy", "longest iteration", *moving)
     none = {"busy_cycles": 0, "total_cycles": 0}
     known = len(before["workers"]) if before else 0
     for i, worker in enumerate(counts["workers"]):
@@ -171,8 +172,17 @@ def _workers(counts: Counts, before: Counts | None) -> Table:
         share = f"{100 * busy / total:.1f} %" if total > 0 else "-"
         longest = f"{worker['longest_iteration_ns'] / 1e3:.1f} us"
         part = [worker["part"]] if parts else []
-        table.add_row(*part, str(i), str(worker["core"]), share, longest)
+        queues = _queues(worker) if moving else []
+        table.add_row(*part, str(i), str(worker["core"]), share, longest, *queues)
     return table
+
+
+def _queues(worker: Mapping[str, Any]) -> list[str]:
+    """Return the queues of a worker of a node in which they move, and how many came to it."""
+    if "queues" not in worker:  # a part in which none does
+        return ["", ""]
+    names = [f"{queue['port']}:{queue['queue']}" for queue in worker["queues"]]
+    return [" ".join(names) or "-", str(worker["taken"])]
 
 
 def accounting_text(accounting: Mapping[str, Any], passing: bool = False) -> str:

@@ -101,6 +101,10 @@ class Client(Connection):
             result = self.call("apply", params, file)
         return _differences(result)
 
+    def move_queue(self, port: str, queue: int, worker: int) -> None:
+        """Have another worker poll a queue, of those that move (`scale: auto`)."""
+        self.call("queues.move", {"port": port, "queue": queue, "worker": worker})
+
     def process(self) -> dict[str, Any]:
         """Return how the node was started: its arguments, folder and environment."""
         return dict(self.call("process"))

@@ -181,6 +181,19 @@ WORKER_LONGEST = Metric(
     _WORKER,
 )
 
+WORKER_QUEUES = Metric(
+    Kind.GAUGE,
+    "convoy_worker_queues",
+    "Queues of ports that it polls now (with `scale: auto`).",
+    _WORKER,
+)
+WORKER_TAKEN = Metric(
+    Kind.COUNTER,
+    "convoy_worker_queues_taken",
+    "Queues that came to it from other workers (with `scale: auto`).",
+    _WORKER,
+)
+
 
 def down() -> Page:
     """Return what is said of a node that does not answer."""
@@ -217,6 +230,9 @@ def page_of(counts: Counts, version: str) -> Page:
         for key, metric in WORKER.items():
             page.add(metric, worker[key], labels)
         page.add(WORKER_LONGEST, worker["longest_iteration_ns"] / 1e9, labels)
+        if "queues" in worker:
+            page.add(WORKER_QUEUES, len(worker["queues"]), labels)
+            page.add(WORKER_TAKEN, worker["taken"], labels)
     return page
 
 

@@ -31,6 +31,8 @@ struct cv_source {
 	uint8_t in; // the port's index
 	struct cv_ring *ring;
 	bool handed; // it is another worker's handoff; paths by what that knows them by
+	bool moves; // other workers have it too, and one of all polls it
+	bool spare; // another worker's, as the plan has it
 	const struct cv_convoy_rx *convoys; // a port's that carries convoys; NULL: it does not
 	struct cv_convoy_rx *by_nfi; // that, if the classifier knows NFI-IDs; else NULL
 	// Polls without a convoy since the last one that came by a port that gives views: after

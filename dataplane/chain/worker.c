@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <sched.h>
+#include <string.h>
 #include <time.h>
 
 #include <rte_cycles.h>
@@ -20,6 +21,9 @@
 #define SLEEP_LEAST_US 50
 #define SLEEP_MOST_US 500
 #define SLEEP_PART 16
+// Without sources it has timers alone, and the node may want something of it: handing a node over
+// waits for that.
+#define SLEEP_ALONE_US 2000
 
 void cv_worker_do_errand(struct cv_worker *worker)
 {
@@ -35,6 +39,61 @@ void cv_worker_do_errand(struct cv_worker *worker)
 	__atomic_store_n(&worker->errand, NULL, __ATOMIC_RELEASE);
 }
 
+static bool is_alone(const struct cv_worker *worker)
+{
+	return worker->sources_count == 0 && worker->spare_count > 0;
+}
+
+void cv_worker_sources_changed(struct cv_worker *worker)
+{
+	worker->idle = is_alone(worker) ? CV_WORKER_SLEEP : worker->own_idle;
+	worker->left = worker->idle == CV_WORKER_POLL ? UINT_MAX : YIELD_AFTER;
+	worker->worked = rte_rdtsc();
+}
+
+// Moves one source within their array, which others between make room for.
+static void move_source(struct cv_source *sources, unsigned from, unsigned to)
+{
+	const struct cv_source kept = sources[from];
+
+	if (from < to)
+		memmove(&sources[from], &sources[from + 1], (to - from) * sizeof(*sources));
+	else
+		memmove(&sources[to + 1], &sources[to], (from - to) * sizeof(*sources));
+	sources[to] = kept;
+	for (unsigned i = RTE_MIN(from, to); i <= RTE_MAX(from, to); i++)
+		if (sources[i].by_nfi != NULL)
+			sources[i].by_nfi->by_nfi = &sources[i].classifier;
+}
+
+void cv_worker_leave_source(struct cv_worker *worker, unsigned source)
+{
+	move_source(worker->sources, source, worker->sources_count - 1);
+	worker->sources_count--;
+	worker->spare_count++;
+	cv_worker_sources_changed(worker);
+}
+
+void cv_worker_take_source(struct cv_worker *worker, unsigned source)
+{
+	move_source(worker->sources, source, worker->sources_count);
+	worker->sources_count++;
+	worker->spare_count--;
+	cv_worker_sources_changed(worker);
+}
+
+// Who has no sources keeps no next hop that is removed.
+static void rest_alone(const struct cv_worker *worker)
+{
+	const struct timespec moment = {.tv_nsec = SLEEP_ALONE_US * 1000};
+
+	if (worker->tx->next_hop_rcu != NULL)
+		cv_next_hop_rcu_offline(worker->tx->next_hop_rcu, worker->paths.nf.index);
+	nanosleep(&moment, NULL);
+	if (worker->tx->next_hop_rcu != NULL)
+		cv_next_hop_rcu_online(worker->tx->next_hop_rcu, worker->paths.nf.index);
+}
+
 // Gives the core away, or sleeps.
 static void rest(const struct cv_worker *worker, uint64_t now)
 {
@@ -43,7 +102,11 @@ static void rest(const struct cv_worker *worker, uint64_t now)
 	const struct timespec moment = {
 		.tv_nsec = (long)RTE_MIN(part, (uint64_t)SLEEP_MOST_US) * 1000};
 
-	if (worker->idle == CV_WORKER_SLEEP && us > 2 * SLEEP_LEAST_US)
+	if (worker->expects)
+		sched_yield();
+	else if (is_alone(worker))
+		rest_alone(worker);
+	else if (worker->idle == CV_WORKER_SLEEP && us > 2 * SLEEP_LEAST_US)
 		nanosleep(&moment, NULL);
 	else
 		sched_yield();
@@ -87,10 +150,14 @@ int cv_worker_run(void *argument)
 				worker->worked = now;
 			// What waits would wait longer than it may if the core were given away.
 			if ((moved == 0 && !cv_tx_waits(worker->tx)) || worker->left == 0) {
+				const bool more = worker->left == 0;
+
 				worker->left = YIELD_AFTER;
 				if (cv_tx_waits(worker->tx))
 					cv_tx_flush(worker->tx, CV_TX_ALL);
 				rest(worker, now);
+				if (more)
+					cv_count(&worker->away_cycles, rte_rdtsc() - now);
 				now = rte_rdtsc();
 			}
 		}

@@ -44,10 +44,12 @@ enum cv_worker_idle {
 struct cv_worker {
 	struct cv_path_worker paths; // as paths and functions know it, with its index
 
-	// Set before the worker runs; not changed after.
-	enum cv_worker_idle idle;
+	// Set before the worker runs; changed by its errands alone.
+	enum cv_worker_idle idle, own_idle; // as it is now; while it has sources
 	struct cv_source *sources;
 	unsigned sources_count;
+	unsigned spare_count; // sources behind those, which other workers poll now
+	bool expects; // a source is about to come: it does not sleep
 	struct cv_tick *ticks; // once in each poll iteration
 	unsigned ticks_count;
 	struct cv_tx *tx; // where packets leave; its own, its tx_queue is the index
@@ -65,6 +67,7 @@ struct cv_worker {
 	uint64_t iterations; // of its poll loop
 	uint64_t busy_cycles; // TSC ticks of iterations that moved a packet
 	uint64_t total_cycles; // TSC ticks of all iterations
+	uint64_t away_cycles; // those of all in which it had given its core away and had more to do
 	uint64_t longest_cycles; // TSC ticks of the longest iteration, without giving the core away
 } __rte_cache_aligned;
 
@@ -73,6 +76,15 @@ int cv_worker_run(void *worker);
 
 // Does the errand, if there is one: the worker does, or the node for one that has ended.
 void cv_worker_do_errand(struct cv_worker *worker);
+
+// A source goes from its sources to the spare ones, or the other way: it is then the last one of them.
+// By the worker, in an errand: all that the source brought has gone on. Of a worker that is left with
+// spare ones only, an iteration is a rare one.
+void cv_worker_leave_source(struct cv_worker *worker, unsigned source);
+void cv_worker_take_source(struct cv_worker *worker, unsigned source);
+
+// It has other sources than before.
+void cv_worker_sources_changed(struct cv_worker *worker);
 
 // What paths.leave must be: packets go into the ring behind their path, or out of the node.
 void cv_worker_leave(
