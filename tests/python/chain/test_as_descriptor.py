@@ -113,6 +113,13 @@ def test_what_examples_do_not_have_comes_back(machine: Machine, tmp_path: Path) 
         assert f"- {route}\n" in text
 
 
+def test_who_scales_comes_back(machine: Machine) -> None:
+    text = "ports: {a: {null: }, b: {null: }}\nchains: {w: {from: a, to: b, both-ways: true}}\n"
+    plan = make_plan(loads(text + "workers: {scale: auto}", machine, Path("/nowhere")), machine).data
+    assert "scale: auto" in as_descriptor(plan, machine, None)
+    assert again(plan, machine) == plan
+
+
 def test_dictionaries_are_files_beside_it(machine: Machine, tmp_path: Path) -> None:
     (tmp_path / "a.dict").write_bytes(b"what all packets have" * 4)
     text = """\

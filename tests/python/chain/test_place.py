@@ -11,6 +11,7 @@ from convoy.chain.load import loads
 from convoy.chain.machine import Machine, ranges
 from convoy.chain.place import choose_cores
 from convoy.chain.plan import make_plan
+from convoy.errors import InputError
 
 PATHS = {
     "wire": "ports: {a: {null: }, b: {null: }}\nchains: {w: {from: a, to: b}}",
@@ -214,6 +215,62 @@ def test_what_convoyd_needs(text, cores):
 
 def test_sharing_is_said():
     assert "3 queues share 2 workers" in plan(PATHS["queues"], 3).notes
+
+
+SCALED = "workers: {scale: auto}"
+
+
+def test_queues_move_that_pass_nothing_that_remembers():
+    made = plan(PATHS["queues"], 3, SCALED)
+    assert [stage["moves"] for stage in made.data["stages"]] == [True] * 3
+    assert not any("scale" in note for note in made.notes)
+    alone = plan(PATHS["queues"], 1, SCALED)
+    assert "scale: auto has nothing to do: there is one worker" in alone.notes
+
+
+def test_outputs_of_queues_that_move_lead_on_from_every_worker():
+    text = """
+ports: {a: {af_packet: x, queues: 2}, b: {null: }, c: {null: }}
+functions:
+  s: {classifier: {outputs: {ten: more}, rules: [{match: {src: 10.0.0.0/8}, output: ten}]}}
+  f: {l2fwd: {}}
+chains:
+  go: {from: a, to: b, path: [s]}
+  back: {from: c, to: a, path: [f]}
+  more: {to: b, path: [f]}
+"""
+    stages = [short(one) for one in plan(text, 4, SCALED).data["stages"] if "moves" not in one]
+    assert stages == ["0 outputs>f>b", "1 outputs>f>b", "2 outputs>f>b"]
+
+
+def test_what_stays_is_said():
+    text = """
+ports: {a: {null: }, b: {null: }, c: {null: }}
+functions:
+  p: {policer: {cir-bps: 8000}}
+  s: {classifier: {outputs: {ten: more}, rules: [{match: {src: 10.0.0.0/8}, output: ten}]}}
+  f: {l2fwd: {}}
+  g: {l2fwd: {}}
+  h: {l2fwd: {}}
+chains:
+  x: {from: a, to: b, path: [s], match: {vlan: 1}}
+  y: {from: a, to: b, path: [f], match: {vlan: 2}}
+  z: {from: b, to: c, path: [f]}
+  w: {from: c, to: b, path: [g, h], deployment: pipeline}
+  more: {to: b, path: [p]}
+"""
+    made = plan(text, 8, SCALED)
+    assert [one["chain"] for one in made.data["stages"] if "moves" in one] == ["z"]
+    said = [note for note in made.notes if "scale" in note]
+    assert said == [
+        "scale: auto: packets are remembered or in a pipeline, queues stay: a (worker 0), "
+        "c (worker 2)"
+    ]
+
+
+def test_where_nothing_can_move_it_is_refused():
+    with pytest.raises(InputError, match=r"workers.scale: 'auto': no queue can move: .*remove it"):
+        plan(PATHS["pipeline"], 4, SCALED)
 
 
 def test_given_cores_are_taken_in_their_order():

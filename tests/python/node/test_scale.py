@@ -14,12 +14,15 @@ import pytest
 from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
 from convoy.client import Client, RefusedError
+from convoy.errors import InputError
 from convoy.host.apply import apply
 from convoy.host.counts import RunningNode, running_nodes
 from convoy.host.handover import hand_over
 from convoy.host.machine import this_machine
 from convoy.host.node import Node
+from convoy.host.node_check import check_plan
 from convoy.host.process import wait_for
+from convoy.host.programs import CHECKOUT, need
 from convoy.tester.convoy_gen import ConvoyGen
 
 from .test_handover import ended, until_it_forwards
@@ -249,3 +252,41 @@ def test_a_busy_worker_gives_queues_away():
             "three workers for the queues",
         )
         assert node.stop()["accounting"]["conserved"]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "nat: {outside: [a], inside: [10.0.0.0/8], pool: [192.0.2.1]}",
+        "firewall: {stateful: true}",
+        "bridge: {sides: [a, b]}",
+        "policer: {cir-bps: 8000}",
+        "cache: {outside: [a]}",
+    ],
+)
+def test_what_remembers_moves_neither_here_nor_there(function):
+    text = text_of(lambda name: "'null': 60", function).replace("from: c, to: d, path: [f]",
+                                                                "from: c, to: d, path: []")  # fmt: skip
+    plan = plan_of(text)
+    moving = {stage["chain"] for stage in plan["stages"] if "moves" in stage}
+    assert moving == {"cd", "cd.back"}
+    check_plan(need("convoyd"), plan)
+    for stage in plan["stages"]:
+        stage["moves"] = True
+    with pytest.raises(InputError, match="function \"f\" remembers what passed on one worker"):
+        check_plan(need("convoyd"), plan)
+
+
+@pytest.mark.parametrize("path", sorted((CHECKOUT / "examples").glob("*.yaml")), ids=lambda p: p.stem)
+def test_what_moves_in_examples_moves_for_convoyd(path):
+    text = path.read_text()
+    if "\nworkers:" in text:
+        pytest.skip("says who works")
+    machine = this_machine()
+    loaded = loads(text + "\nworkers: {scale: auto}\n", machine, path.parent)
+    try:
+        plan = make_plan(loaded, machine).data
+    except InputError as error:
+        assert "no queue can move" in str(error)
+        return
+    check_plan(need("convoyd"), plan)

@@ -97,6 +97,7 @@ FIRST = {"DPORT": "80", "CIR": "8000000", "WEIGHT": "1", "EXTRA": ""}
 CHANGES = ({"DPORT": "443"}, {"CIR": "4000000"}, {"WEIGHT": "2"}, {"DPORT": "8080"}, {})
 # Where workers share chains, chains stay as they are. Without these lines they come and go.
 SHARED = ("flows", "service", "watched", "stages", "translated", "sealed", "names")
+REMEMBERED = ("bridged", "metered")
 CHAIN_CHANGES = ({"EXTRA": "l2"}, {"EXTRA": "stone", "DPORT": "443"}, {"vlan: 13": "vlan: 14"}, {})
 
 
@@ -263,6 +264,15 @@ def telemetry(node: Node, _: Path) -> None:
             stream.recv(1 << 20)
 
 
+def moves(node: Node, _: Path) -> None:
+    """Move queues from worker to worker."""
+    rng = random.Random(1)
+    with Client(node.running.control) as client:
+        for _ in range(40):
+            with contextlib.suppress(RefusedError):  # the router holds packets of it
+                client.move_queue(rng.choice(("left", "right")), 0, rng.randrange(2))
+
+
 WORK: tuple[Callable[[Node, Path], None], ...] = (next_hops, openflow, why, scraped, telemetry)
 
 
@@ -285,12 +295,23 @@ def without(text: str, chains: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "changes"),
-    [(NODE, CHANGES), (without(NODE, SHARED), CHAIN_CHANGES)],
-    ids=["functions change", "chains change"],
+    ("text", "changes", "work"),
+    [
+        (NODE, CHANGES, WORK),
+        (without(NODE, SHARED), CHAIN_CHANGES, WORK),
+        (
+            without(NODE, (*SHARED, *REMEMBERED)).replace("idle: sleep", "scale: auto, idle: sleep"),
+            CHAIN_CHANGES,
+            (moves, *WORK),
+        ),
+    ],
+    ids=["functions change", "chains change", "queues move"],
 )
 def test_control_and_workers_do_not_race(
-    folder: Path, text: str, changes: Sequence[dict[str, str]]
+    folder: Path,
+    text: str,
+    changes: Sequence[dict[str, str]],
+    work: Sequence[Callable[[Node, Path], None]],
 ) -> None:
     write_files(folder, 0)
 
@@ -318,7 +339,7 @@ def test_control_and_workers_do_not_race(
     with Node(plan_of(text, folder, {}), CONVOYD, environment=environment, options=options) as node:
         traffic = Traffic(folder / "convoy")
         threads = [
-            threading.Thread(target=repeatedly, args=[what, node]) for what in (applied, *WORK)
+            threading.Thread(target=repeatedly, args=[what, node]) for what in (applied, *work)
         ]
         for thread in threads:
             thread.start()
