@@ -105,7 +105,8 @@ static bool drain(struct cv_node *node, uint64_t until_ns)
 	set_phase(node, CV_WORKER_DRAIN);
 	__atomic_compare_exchange_n(
 		&freeze.since_ns, &nobody, now_ns(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	for (unsigned quiet = 0; quiet <= node->plan->stages_count - node->plan->spare_count; quiet++) {
+	for (unsigned quiet = 0; quiet <= node->plan->stages_count - node->plan->spare_count;
+		quiet++) {
 		if (!await_iterations(node, until_ns))
 			return false;
 		if (!is_empty(node))

@@ -267,8 +267,8 @@ struct queue_move {
 
 static const struct cv_param queue_move_params[] = {
 	{"port", CV_TEXT, CV_AT(struct queue_move, port), .required = true, .doc = "its name"},
-	{"queue", CV_INTEGER, CV_AT(struct queue_move, queue), .required = true,
-		.high = UINT16_MAX, .doc = "its number"},
+	{"queue", CV_INTEGER, CV_AT(struct queue_move, queue), .required = true, .high = UINT16_MAX,
+		.doc = "its number"},
 	{"worker", CV_INTEGER, CV_AT(struct queue_move, worker), .required = true,
 		.high = CV_WORKERS_MAX - 1, .doc = "that is to poll it"},
 	{0},

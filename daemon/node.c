@@ -446,7 +446,8 @@ void cv_node_stop(struct cv_node *node)
 	__atomic_store_n(&node->phase, CV_WORKER_DRAIN, __ATOMIC_RELEASE);
 	// A ring can look empty while its packets are in a worker's hands: each round moves them
 	// one stage on at least, so as many quiet rounds as there are stages are enough.
-	for (unsigned quiet = 0; quiet <= node->plan->stages_count - node->plan->spare_count; quiet++) {
+	for (unsigned quiet = 0; quiet <= node->plan->stages_count - node->plan->spare_count;
+		quiet++) {
 		wait_for_iterations(node);
 		if (!rings_empty(node))
 			quiet = 0;

@@ -303,8 +303,8 @@ static struct cv_plan *plan_from_json(json_t *json, const json_error_t *why,
 	plan->ports_lent = ports_of != NULL;
 	if (cv_params_read(&top, json, plan_params, plan) == 0 &&
 		check_controllers(plan, &top) == 0 && check_nfis(plan, &top) == 0 &&
-		cv_plan_find_outputs(plan, &top) == 0 &&
-		cv_plan_spare_stages(plan, &top) == 0 && cv_plan_check_stages(plan, &top) == 0)
+		cv_plan_find_outputs(plan, &top) == 0 && cv_plan_spare_stages(plan, &top) == 0 &&
+		cv_plan_check_stages(plan, &top) == 0)
 		return plan;
 	cv_plan_free(plan);
 	return NULL;

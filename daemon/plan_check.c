@@ -98,7 +98,8 @@ static int check_queues(const struct cv_plan *plan, const struct cv_where *top)
 		for (unsigned j = 0; j < i; j++) {
 			const struct cv_plan_stage *b = &plan->stages[j];
 
-			if (!cv_plan_polls_port(plan, a) || !cv_plan_polls_port(plan, b) || a->queue != b->queue ||
+			if (!cv_plan_polls_port(plan, a) || !cv_plan_polls_port(plan, b) ||
+				a->queue != b->queue ||
 				plan->chains[a->chain].in != plan->chains[b->chain].in ||
 				a->worker == b->worker)
 				continue;

@@ -132,8 +132,7 @@ static void take(void *argument)
 	const struct move *move = argument;
 
 	if (move->moved)
-		cv_worker_take_source(
-			move->to, (unsigned)find(move->to, move->port, move->queue));
+		cv_worker_take_source(move->to, (unsigned)find(move->to, move->port, move->queue));
 	move->to->expects = false;
 }
 
@@ -287,10 +286,10 @@ void cv_scale_count(const struct cv_node *node, unsigned worker, json_t *object)
 	queues = json_array();
 	for (unsigned i = 0; i < of->sources_count; i++)
 		if (of->sources[i].port != NULL)
-			json_array_append_new(queues,
-				json_pack("{s:s, s:i}", "port",
-					node->plan->port_names[of->sources[i].in], "queue",
-					of->sources[i].queue));
+			json_array_append_new(
+				queues, json_pack("{s:s, s:i}", "port",
+						node->plan->port_names[of->sources[i].in], "queue",
+						of->sources[i].queue));
 	json_object_set_new(object, "queues", queues);
 	json_object_set_new(object, "taken", json_integer((json_int_t)node->taken[worker]));
 }

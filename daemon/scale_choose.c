@@ -18,13 +18,13 @@ static const struct cv_scale_order stay;
 // The least busy worker with queues, or without; but for one. -1: there is none.
 static int least(const struct cv_scale_load *loads, unsigned workers, bool awake, int but)
 {
-	int found = -1;
+	int worker = -1;
 
 	for (unsigned i = 0; i < workers; i++)
 		if ((int)i != but && (loads[i].queues > 0) == awake &&
-			(found < 0 || loads[i].percent < loads[found].percent))
-			found = (int)i;
-	return found;
+			(worker < 0 || loads[i].percent < loads[worker].percent))
+			worker = (int)i;
+	return worker;
 }
 
 static struct cv_scale_order relieve(
@@ -39,7 +39,7 @@ static struct cv_scale_order relieve(
 }
 
 // Two that can be one.
-static struct cv_scale_order gather(const struct cv_scale_load *loads, unsigned workers)
+static struct cv_scale_order join_two(const struct cv_scale_load *loads, unsigned workers)
 {
 	int from = -1, to;
 
@@ -60,15 +60,15 @@ struct cv_scale_order cv_scale_choose(
 	struct cv_scale_order order = stay;
 
 	for (unsigned i = 0; i < workers; i++) {
-		const bool busy = loads[i].percent >= BUSY && loads[i].moving > 0 &&
-				  loads[i].queues > 1;
+		const bool busy =
+			loads[i].percent >= BUSY && loads[i].moving > 0 && loads[i].queues > 1;
 
 		choice->busy[i] = busy ? choice->busy[i] + 1 : 0;
 		if (choice->busy[i] >= BUSY_PERIODS && order.queues == 0)
 			order = relieve(loads, workers, i);
 	}
 	if (order.queues == 0) {
-		order = gather(loads, workers);
+		order = join_two(loads, workers);
 		choice->calm = order.queues > 0 ? choice->calm + 1 : 0;
 		if (choice->calm < CALM_PERIODS)
 			return stay;

@@ -29,10 +29,9 @@ static const struct {
 	{"what stays stays", {{100, 3, 0}, {0, 0, 0}, {0, 0, 0}}, {0, 0, 0}, 0},
 	{"one that moves goes, others stay", {{100, 3, 1}, {0, 0, 0}, {0, 0, 0}}, {0, 1, 1}, 2},
 	{"not quite busy", {{79, 4, 4}, {0, 0, 0}, {0, 0, 0}}, {0, 0, 0}, 0},
-	{"calm ones gather", {{30, 2, 2}, {10, 3, 3}, {50, 1, 1}}, {1, 0, 3}, 20},
+	{"calm ones become one", {{30, 2, 2}, {10, 3, 3}, {50, 1, 1}}, {1, 0, 3}, 20},
 	{"together too much", {{31, 2, 2}, {10, 3, 3}, {50, 1, 1}}, {0, 0, 0}, 0},
-	{"one with a queue that stays is gathered at", {{1, 2, 1}, {9, 3, 3}, {60, 1, 1}},
-		{1, 0, 3}, 20},
+	{"a queue that stays has others come", {{1, 2, 1}, {9, 3, 3}, {60, 1, 1}}, {1, 0, 3}, 20},
 	{"two of these stay", {{1, 2, 1}, {9, 3, 2}, {0, 0, 0}}, {0, 0, 0}, 0},
 	{"one is all there is", {{5, 4, 4}, {0, 0, 0}, {0, 0, 0}}, {0, 0, 0}, 0},
 };
@@ -59,7 +58,8 @@ static void queues_go_where_there_is_room(void **state)
 // What is busy now and then, or calm, is not worth a move.
 static void a_moment_is_no_reason(void **state)
 {
-	const struct cv_scale_load busy[] = {{90, 2, 2}, {0, 0, 0}}, calm[] = {{1, 1, 1}, {1, 1, 1}},
+	const struct cv_scale_load busy[] = {{90, 2, 2}, {0, 0, 0}},
+				   calm[] = {{1, 1, 1}, {1, 1, 1}},
 				   neither[] = {{60, 1, 1}, {30, 1, 1}};
 	struct cv_scale_choice choice = {.calm = 0};
 

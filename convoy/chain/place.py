@@ -11,8 +11,8 @@ Rules, all of them needed by the node (docs/plan.md):
    one of their functions rewrites at most, and none is nat64: each worker that runs it has a stage
    of each of these chains, from "handoff", for packets of its flows that other workers received;
  - a chain that outputs lead to is a stage on each worker that runs a function which leads there.
- - with `scale: auto` a queue moves whose group is nothing but inline stages of it, past functions that
-   remember nothing of packets: its outputs' chains are stages on all workers.
+ - with `scale: auto` a queue moves if all its stages are inline and pass functions that remember
+   nothing of packets; chains that their outputs lead to are stages on all workers.
 Stages that must share a worker form a group; groups are dealt out to the cores in turn.
 """
 
@@ -132,9 +132,7 @@ def place(
     return Placement((*placed, *outputs), used, notes)
 
 
-def _moves(
-    descriptor: Descriptor, stage: dict[str, Any], placed: Sequence[dict[str, Any]]
-) -> bool:
+def _moves(descriptor: Descriptor, stage: dict[str, Any], placed: Sequence[dict[str, Any]]) -> bool:
     """Return whether other workers may poll a stage's queue as well, whatever chains it has."""
     return "port" in stage["source"] and all(
         "port" in other["sink"]

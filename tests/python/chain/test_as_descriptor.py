@@ -115,7 +115,9 @@ def test_what_examples_do_not_have_comes_back(machine: Machine, tmp_path: Path) 
 
 def test_who_scales_comes_back(machine: Machine) -> None:
     text = "ports: {a: {null: }, b: {null: }}\nchains: {w: {from: a, to: b, both-ways: true}}\n"
-    plan = make_plan(loads(text + "workers: {scale: auto}", machine, Path("/nowhere")), machine).data
+    plan = make_plan(
+        loads(text + "workers: {scale: auto}", machine, Path("/nowhere")), machine
+    ).data
     assert "scale: auto" in as_descriptor(plan, machine, None)
     assert again(plan, machine) == plan
 

@@ -261,8 +261,8 @@ chains:
 """
     made = plan(text, 8, SCALED)
     assert [one["chain"] for one in made.data["stages"] if "moves" in one] == ["z"]
-    said = [note for note in made.notes if "scale" in note]
-    assert said == [
+    notes = [note for note in made.notes if "scale" in note]
+    assert notes == [
         "scale: auto: packets are remembered or in a pipeline, queues stay: a (worker 0), "
         "c (worker 2)"
     ]

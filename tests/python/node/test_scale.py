@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""`scale: auto`: queues go from worker to worker while packets flow, by load and as they are told."""
+"""`scale: auto`: queues go from worker to worker while packets flow, by load and by request."""
 
 import os
 import random
@@ -198,7 +198,7 @@ def test_a_fixed_plan_has_its_queues_where_it_says(text, tester):
         assert set(placed(counts_of(node.running)).values()) == {2}
         apply(node.running, plan_of(text.replace(", scale: auto", ""), plan))
         assert "queues" not in counts_of(node.running)["workers"][0]
-        with pytest.raises(RefusedError, match="no queue 0 of a port .a. moves to a worker 1"):
+        with pytest.raises(RefusedError, match=r"no queue 0 of a port .a. moves to a worker 1"):
             move(node.running, "a", 1)
         churn = Churn(tester)
         churn.run(lambda: None)
@@ -265,19 +265,21 @@ def test_a_busy_worker_gives_queues_away():
     ],
 )
 def test_what_remembers_moves_neither_here_nor_there(function):
-    text = text_of(lambda name: "'null': 60", function).replace("from: c, to: d, path: [f]",
-                                                                "from: c, to: d, path: []")  # fmt: skip
+    text = text_of(lambda name: "'null': 60", function)
+    text = text.replace("from: c, to: d, path: [f]", "from: c, to: d, path: []")
     plan = plan_of(text)
     moving = {stage["chain"] for stage in plan["stages"] if "moves" in stage}
     assert moving == {"cd", "cd.back"}
     check_plan(need("convoyd"), plan)
     for stage in plan["stages"]:
         stage["moves"] = True
-    with pytest.raises(InputError, match="function \"f\" remembers what passed on one worker"):
+    with pytest.raises(InputError, match='function "f" remembers what passed on one worker'):
         check_plan(need("convoyd"), plan)
 
 
-@pytest.mark.parametrize("path", sorted((CHECKOUT / "examples").glob("*.yaml")), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", sorted((CHECKOUT / "examples").glob("*.yaml")), ids=lambda p: p.stem
+)
 def test_what_moves_in_examples_moves_for_convoyd(path):
     text = path.read_text()
     if "\nworkers:" in text:

@@ -269,7 +269,7 @@ def moves(node: Node, _: Path) -> None:
     rng = random.Random(1)
     with Client(node.running.control) as client:
         for _ in range(40):
-            with contextlib.suppress(RefusedError):  # the router holds packets of it
+            with contextlib.suppress(ClientError):  # the router holds packets of it
                 client.move_queue(rng.choice(("left", "right")), 0, rng.randrange(2))
 
 
@@ -300,7 +300,9 @@ def without(text: str, chains: Sequence[str]) -> str:
         (NODE, CHANGES, WORK),
         (without(NODE, SHARED), CHAIN_CHANGES, WORK),
         (
-            without(NODE, (*SHARED, *REMEMBERED)).replace("idle: sleep", "scale: auto, idle: sleep"),
+            without(NODE, (*SHARED, *REMEMBERED)).replace(
+                "idle: sleep", "scale: auto, idle: sleep"
+            ),
             CHAIN_CHANGES,
             (moves, *WORK),
         ),
