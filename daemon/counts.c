@@ -9,6 +9,7 @@
 #include "daemon/counts.h"
 #include "daemon/scale.h"
 #include "daemon/sandbox/capabilities.h"
+#include "daemon/standby.h"
 
 static void set(json_t *object, const char *key, uint64_t value)
 {
@@ -429,9 +430,12 @@ json_t *cv_counts_now(const struct cv_node *node)
 		cv_counts_next_hops(node), "functions", cv_counts_functions(node), "flows",
 		cv_node_flows_counts(node), "workers", cv_counts_workers(node), "accounting",
 		cv_counts_accounting(node), "tsc_hz", (json_int_t)rte_get_tsc_hz());
+	json_t *standby = cv_standby_describe();
 
 	if (node->openflow != NULL)
 		json_object_set_new(counts, "openflow", counts_of_controllers(node->openflow));
+	if (standby != NULL)
+		json_object_set_new(counts, "standby", standby);
 	return counts;
 }
 

@@ -13,23 +13,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <rte_cycles.h>
-
-#include "daemon/handover_counts.h"
-#include "flow/restore.h"
+#include "daemon/flow_files.h"
 
 #define PREFIX "convoy-flows-"
 #define NAME_BYTES (sizeof(PREFIX) + 16) // with its 0
 #define FIRST_FD 3 // SD_LISTEN_FDS_START
 #define KEPT_MAX 1024 // descriptors that a service manager gives
-#define FILES_MAX 250u // of one message: 253 descriptors are possible
 #define LIST_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
-
-enum kind { ZONE = 1, FUNCTION };
 
 // Service managers do not keep the order of descriptors: a file is known by its inode.
 struct file {
-	uint32_t kind, zero;
+	uint32_t kind, zero; // enum cv_flow_file_kind
 	uint64_t id; // cv_handover_zone_id(), cv_handover_function_id()
 	uint64_t layout; // of a function's
 	uint64_t device, inode;
@@ -40,7 +34,7 @@ struct list {
 	char magic[8];
 	uint32_t version; // grows when it means something else
 	uint32_t count;
-	struct file files[FILES_MAX];
+	struct file files[CV_FLOW_FILES_MAX];
 };
 
 static const char magic[8] = "cvflows";
@@ -137,7 +131,7 @@ static bool read_list(const char *name, struct list *list)
 		memset(list, 0, sizeof(*list));
 		if (pread(fd, list, sizeof(*list), 0) >= (ssize_t)head &&
 			memcmp(list->magic, magic, sizeof(magic)) == 0 &&
-			list->version == LIST_VERSION && list->count <= FILES_MAX)
+			list->version == LIST_VERSION && list->count <= CV_FLOW_FILES_MAX)
 			return true;
 	}
 	return false;
@@ -156,106 +150,24 @@ static int find_fd(const char *name, const struct file *file)
 	return -1;
 }
 
-static const struct file *find(const struct list *list, enum kind kind, uint64_t id)
+// The files of a list, as far as they came.
+static void find_files(const char *name, const struct list *list, struct cv_flow_files *files)
 {
+	files->count = list->count;
 	for (uint32_t i = 0; i < list->count; i++)
-		if (list->files[i].kind == kind && list->files[i].id == id)
-			return &list->files[i];
-	return NULL;
-}
-
-static const struct cv_flow_kept *kept_by(const struct cv_node *node, unsigned function)
-{
-	const struct cv_nf_flow *flow = node->plan->functions[function].nf->flow;
-
-	return flow == NULL ? NULL : flow->kept;
-}
-
-// Whether a function is of a zone that can be stored.
-static bool is_stored(const struct cv_node *node, unsigned function)
-{
-	for (unsigned i = 0; i < node->zones_count; i++)
-		for (unsigned j = 0; j < node->zones[i].count; j++)
-			if (node->zones[i].functions[j] == function &&
-				cv_flow_zone_store(node->zones[i].zone) >= 0)
-				return true;
-	return false;
-}
-
-static void failed(const struct cv_node *node, unsigned function, const char *why)
-{
-	fprintf(stderr, "convoyd: note: function \"%s\": flows begin anew: %s\n",
-		node->plan->functions[function].name, why);
-}
-
-// What a function knew of flows is looked at. False: it was not kept, or is something else.
-static bool begin_function(
-	const struct cv_node *node, unsigned function, const char *name, const struct list *list)
-{
-	const struct cv_flow_kept *kept = kept_by(node, function);
-	const struct file *file = find(list, FUNCTION, cv_handover_function_id(node, function));
-	struct cv_error error = {""};
-
-	if (file == NULL) // it is new
-		return false;
-	if (kept->layout(node->functions[function]) != file->layout) {
-		failed(node, function, "what it knows of them was kept in another layout");
-		return false;
-	}
-	if (kept->restore_begin(node->functions[function], find_fd(name, file), &error) == 0)
-		return true;
-	failed(node, function, error.text);
-	return false;
-}
-
-static bool has_begun(
-	const struct cv_node *node, const struct cv_node_zone *zone, const bool *begun)
-{
-	for (unsigned i = 0; i < zone->count; i++)
-		if (kept_by(node, zone->functions[i]) != NULL && !begun[zone->functions[i]])
-			return false;
-	return true;
-}
-
-static void restore_zone(
-	struct cv_node *node, unsigned index, const char *name, const struct list *list)
-{
-	const struct cv_node_zone *zone = &node->zones[index];
-	const struct file *file = find(list, ZONE, cv_handover_zone_id(node, index));
-	struct cv_nf_worker worker = {.index = zone->worker, .now = rte_rdtsc()};
-	struct cv_error error = {""};
-
-	if (file != NULL && cv_flow_zone_restore(zone->zone, &worker, find_fd(name, file),
-				    &store.restored, &error) != 0)
-		failed(node, zone->functions[0], error.text);
-}
-
-static void restore(struct cv_node *node, const char *name, const struct list *list)
-{
-	bool *begun = calloc(node->plan->functions_count + 1, sizeof(*begun));
-
-	if (begun == NULL)
-		return;
-	for (unsigned i = 0; i < node->plan->functions_count; i++)
-		begun[i] = kept_by(node, i) != NULL && is_stored(node, i) &&
-			   begin_function(node, i, name, list);
-	for (unsigned i = 0; i < node->zones_count; i++)
-		if (cv_flow_zone_store(node->zones[i].zone) >= 0 &&
-			has_begun(node, &node->zones[i], begun))
-			restore_zone(node, i, name, list);
-	for (unsigned i = 0; i < node->plan->functions_count; i++) {
-		struct cv_nf_worker worker = {.now = rte_rdtsc()};
-
-		if (begun[i])
-			kept_by(node, i)->restore_end(node->functions[i], &worker);
-	}
-	free(begun);
+		files->files[i] = (struct cv_flow_file){
+			.kind = list->files[i].kind,
+			.id = list->files[i].id,
+			.layout = list->files[i].layout,
+			.fd = find_fd(name, &list->files[i]),
+		};
 }
 
 void cv_flow_store_restore(struct cv_node *node)
 {
 	const uint64_t begun_ns = now_ns(CLOCK_MONOTONIC);
 	const char *name = newest();
+	struct cv_flow_files files;
 	struct list list;
 
 	if (name == NULL)
@@ -264,51 +176,39 @@ void cv_flow_store_restore(struct cv_node *node)
 		note("what the service manager kept is of another version: flows begin anew");
 		return;
 	}
-	restore(node, name, &list);
+	find_files(name, &list, &files);
+	cv_flow_files_restore(node, &files, CV_FLOW_KEPT, &store.restored);
 	store.restored_ms = (double)(now_ns(CLOCK_MONOTONIC) - begun_ns) / 1e6;
 }
 
-// A file, and what the list says of it. Each once.
+// Files, and what the list says of them.
 struct storing {
+	struct cv_flow_files files;
 	struct list list;
-	int fds[FILES_MAX + 1];
-	bool all; // there was room
+	int fds[CV_FLOW_FILES_MAX + 1];
 };
-
-static void add(struct storing *storing, enum kind kind, uint64_t id, uint64_t layout, int fd)
-{
-	const uint32_t at = storing->list.count;
-	struct stat is;
-
-	if (at == FILES_MAX || fstat(fd, &is) != 0) {
-		storing->all = false;
-		return;
-	}
-	storing->fds[at] = fd;
-	storing->list.files[at] = (struct file){
-		.kind = kind, .id = id, .layout = layout, .device = is.st_dev, .inode = is.st_ino};
-	storing->list.count++;
-}
 
 static void collect(const struct cv_node *node, struct storing *storing, bool reports)
 {
-	*storing = (struct storing){.list = {.version = LIST_VERSION}, .all = true};
-	memcpy(storing->list.magic, magic, sizeof(magic));
-	for (unsigned i = 0; i < node->plan->functions_count; i++) {
-		const struct cv_flow_kept *kept = kept_by(node, i);
+	struct list *list = &storing->list;
 
-		if (kept != NULL && is_stored(node, i))
-			add(storing, FUNCTION, cv_handover_function_id(node, i),
-				kept->layout(node->functions[i]), kept->store(node->functions[i]));
-	}
-	for (unsigned i = 0; i < node->zones_count; i++) {
-		const int fd = cv_flow_zone_store(node->zones[i].zone);
+	*storing = (struct storing){.list = {.version = LIST_VERSION}};
+	memcpy(list->magic, magic, sizeof(magic));
+	cv_flow_files_collect(node, reports, &storing->files);
+	for (unsigned i = 0; i < storing->files.count; i++) {
+		const struct cv_flow_file *file = &storing->files.files[i];
+		struct stat is;
 
-		if (fd >= 0)
-			add(storing, ZONE, cv_handover_zone_id(node, i), 0, fd);
-		else if (reports)
-			failed(node, node->zones[i].functions[0],
-				"they cannot be kept for a process that comes after this one");
+		if (fstat(file->fd, &is) != 0) {
+			storing->files.all = false;
+			continue;
+		}
+		storing->fds[list->count] = file->fd;
+		list->files[list->count++] = (struct file){.kind = file->kind,
+			.id = file->id,
+			.layout = file->layout,
+			.device = is.st_dev,
+			.inode = is.st_ino};
 	}
 }
 
@@ -378,7 +278,7 @@ static void begin(const struct cv_node *node, bool reports)
 	collect(node, &storing, reports);
 	store.name[0] = '\0';
 	store.changes = node->changes;
-	if (!send_set(&storing) || !storing.all)
+	if (!send_set(&storing) || !storing.files.all)
 		note("the service manager does not have all flows");
 }
 
@@ -403,6 +303,11 @@ void cv_flow_store_end(void)
 	if (store.notify != NULL)
 		forget(store.name);
 	store.notify = NULL;
+}
+
+bool cv_flow_store_has_some(void)
+{
+	return newest() != NULL;
 }
 
 json_t *cv_flow_store_describe(void)

@@ -19,6 +19,9 @@
 // others are opened.
 void cv_flow_store_open(void);
 
+// Whether it kept some: the process before forwarded.
+bool cv_flow_store_has_some(void);
+
 // Makes these flows anew. Nothing runs yet; the node is started. What is wrong with them is said on standard
 // error, and costs flows only.
 void cv_flow_store_restore(struct cv_node *node);

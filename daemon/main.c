@@ -29,6 +29,7 @@
 #include "daemon/process.h"
 #include "daemon/running.h"
 #include "daemon/scale.h"
+#include "daemon/standby.h"
 #include "daemon/state.h"
 #include "daemon/stop_signals.h"
 #include "daemon/telemetry.h"
@@ -328,15 +329,37 @@ static int finish(const struct cv_node *node, FILE *result, const char *path)
 	return conserved && written ? 0 : EXIT_FAILED;
 }
 
-// Packets flow, with the flows of a process that was killed.
+// A standby waits, until it is to forward. False: it is to end.
+static bool wait_as_standby(struct cv_node *node, struct cv_notify *notify,
+	const struct cv_control *control)
+{
+	if (!cv_standby_waits())
+		return true;
+	print_json(json_pack("{s:s, s:s, s:s}", "event", "standby", "control",
+		cv_control_path(control), "read", cv_control_reading_path(control)));
+	cv_notify_tell(notify, "READY=1\nSTATUS=standby: forwards nothing");
+	if (!cv_standby_wait(node, notify))
+		return false;
+	cv_notify_tell(notify, "STATUS=active");
+	return true;
+}
+
+// Packets flow, with the flows of a process that was killed, or of the active node.
 static void begin_forwarding(
 	struct cv_node *node, const struct cv_notify *notify, const struct options *options)
 {
-	if (options->keep_flows) {
+	if (options->keep_flows)
 		cv_flow_store_restore(node);
+	cv_standby_restore(node);
+	if (options->keep_flows)
 		cv_flow_store_begin(node, notify);
-	}
 	cv_node_forward(node);
+}
+
+// Whether the node forwarded before this process was started, and does not wait to be active.
+static bool was_active(const struct options *options)
+{
+	return options->handover >= 0 || (options->keep_flows && cv_flow_store_has_some());
 }
 
 static int forward(struct cv_node *node, struct cv_control *control, struct cv_of_server **openflow,
@@ -350,9 +373,14 @@ static int forward(struct cv_node *node, struct cv_control *control, struct cv_o
 	cv_history_begin(node);
 	if (cv_notify_open(&notify, error) != 0 || cv_node_connect(node, error) != 0 ||
 		cv_node_openflow_open(node, openflow, error) != 0 ||
+		cv_standby_open(node->plan, was_active(options), error) != 0 ||
 		cv_node_start(node, error) != 0 || give_up_rights(node, options, error) != 0 ||
 		cv_control_start(control, error) != 0)
 		return fail(EXIT_FAILED, error);
+	if (!wait_as_standby(node, &notify, control)) {
+		cv_notify_close(&notify);
+		return finish(node, result, options->result);
+	}
 	if (options->handover < 0)
 		begin_forwarding(node, &notify, options);
 	else if (take_over(node, options->handover, error) != 0)
@@ -364,12 +392,15 @@ static int forward(struct cv_node *node, struct cv_control *control, struct cv_o
 	cv_running_set(node);
 	if (*openflow != NULL && cv_of_server_start(*openflow, error) != 0)
 		fail(EXIT_FAILED, error);
+	if (cv_standby_give_begin(error) != 0)
+		fail(EXIT_FAILED, error);
 	cv_telemetry_begin();
 	print_ready(node, control, options);
 	cv_notify_tell(&notify, "READY=1");
 	wait_for_end(&notify);
 	if (cv_handover_given_to() == 0)
 		cv_notify_tell(&notify, "STOPPING=1");
+	cv_standby_end();
 	cv_running_set(NULL);
 	if (cv_handover_given_to() == 0)
 		cv_flow_store_end();
@@ -399,6 +430,7 @@ static int run(struct cv_node *node, const struct options *options, struct cv_er
 	if (control == NULL)
 		return fail(EXIT_FAILED, error);
 	rc = forward(node, control, &openflow, options, error);
+	cv_standby_end();
 	node->openflow = NULL;
 	cv_of_server_close(openflow);
 	cv_control_close(control);

@@ -13,12 +13,15 @@
 #include "daemon/process.h"
 #include "daemon/running.h"
 #include "daemon/scale.h"
+#include "daemon/standby.h"
 #include "daemon/state.h"
 #include "daemon/why.h"
 
 static int ending(struct cv_error *error)
 {
-	cv_error_set(error, "the node is ending");
+	cv_error_set(error, cv_standby_waits() ? "the node is a standby, and forwards nothing: "
+						 "`convoy activate`"
+					       : "the node is ending");
 	return -ESHUTDOWN;
 }
 
@@ -360,6 +363,22 @@ static int process(void *of, const void *params, int file, json_t **result, stru
 	return 0;
 }
 
+static int standby(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	*result = cv_standby_describe();
+	if (*result == NULL)
+		*result = json_pack("{s:s}", "role", "none");
+	return 0;
+}
+
+static int activate(void *of, const void *params, int file, json_t **result, struct cv_error *error)
+{
+	const int rc = cv_standby_activate(error);
+
+	*result = rc == 0 ? json_object() : NULL;
+	return rc;
+}
+
 struct why_read {
 	unsigned packets, wait_ms;
 };
@@ -453,6 +472,9 @@ const struct cv_rpc_method cv_methods[] = {
 		.params_size = sizeof(struct cv_handover_how), .call = handover,
 		.doc = "gives all to the new node at the socket that comes with it, and ends"},
 	{"process", .call = process, .doc = "how the node was started"},
+	{"standby", .call = standby, .doc = "whether it is one, or has one, and how far flows are copied"},
+	{"activate", .changes = true, .call = activate,
+		.doc = "a standby forwards from now on, with the flows that it has"},
 	{"history", .call = list, .doc = "what the node ran, the newest last"},
 	{"state", .call = state, .doc = "whether what runs is kept for the next start"},
 	{NULL},

@@ -69,6 +69,8 @@ static struct cv_sandbox *make(const struct cv_plan *plan)
 	for (unsigned i = 0; i < plan->ports_count; i++)
 		add_port(&sandbox, plan->ports[i]);
 	add_controllers(&sandbox, &plan->openflow);
+	if (plan->standby.to.tcp_port != 0)
+		sandbox.tcp_ports[sandbox.tcp_ports_count++] = plan->standby.to.tcp_port;
 	return &sandbox;
 }
 

@@ -137,7 +137,7 @@ void cv_notify_alive(struct cv_notify *notify, const struct cv_node *node)
 	uint64_t now;
 
 	if (notify->interval_ns == 0 || (now = now_ns()) < notify->next_ns ||
-		!workers_move(notify, node))
+		(node != NULL && !workers_move(notify, node)))
 		return;
 	notify->next_ns = now + notify->interval_ns;
 	cv_notify_tell(notify, "WATCHDOG=1");

@@ -28,7 +28,8 @@ void cv_notify_tell(const struct cv_notify *notify, const char *state);
 bool cv_notify_tell_fds(
 	const struct cv_notify *notify, const char *state, const int *fds, unsigned count);
 
-// To be called often. Gives a sign of life when it is due, if each worker has polled since the last.
+// To be called often. Gives a sign of life when it is due, if each worker has polled since the last. NULL: they
+// do not run yet.
 void cv_notify_alive(struct cv_notify *notify, const struct cv_node *node);
 
 void cv_notify_close(struct cv_notify *notify);

@@ -243,6 +243,7 @@ static const struct cv_param plan_params[] = {
 		.params = cv_socket_access_params},
 	{"control", CV_PARAMS, CV_AT(struct cv_plan, control), .params = cv_socket_access_params},
 	{"openflow", CV_PARAMS, CV_AT(struct cv_plan, openflow), .params = cv_of_params},
+	{"standby", CV_PARAMS, CV_AT(struct cv_plan, standby), .params = cv_standby_params},
 	{"run_as", CV_TEXT, CV_AT(struct cv_plan, run_as)},
 	{0},
 };
@@ -302,7 +303,8 @@ static struct cv_plan *plan_from_json(json_t *json, const json_error_t *why,
 	plan->ports_of = ports_of;
 	plan->ports_lent = ports_of != NULL;
 	if (cv_params_read(&top, json, plan_params, plan) == 0 &&
-		check_controllers(plan, &top) == 0 && check_nfis(plan, &top) == 0 &&
+		check_controllers(plan, &top) == 0 &&
+		cv_standby_check(&plan->standby, json, &top) == 0 && check_nfis(plan, &top) == 0 &&
 		cv_plan_find_outputs(plan, &top) == 0 && cv_plan_spare_stages(plan, &top) == 0 &&
 		cv_plan_check_stages(plan, &top) == 0)
 		return plan;

@@ -13,6 +13,7 @@
 
 #include "chain/nf.h"
 #include "daemon/openflow/server.h"
+#include "daemon/standby/config.h"
 #include "daemon/plan_next_hop.h"
 #include "flow/limits.h"
 #include "packet/error.h"
@@ -88,6 +89,7 @@ struct cv_plan {
 	struct cv_socket_access telemetry; // of the sockets that the node is read by
 	struct cv_socket_access control; // of the one that it is changed by
 	struct cv_of_config openflow; // no controllers and no socket: nobody
+	struct cv_standby_config standby; // no key_file: none
 	const char *run_as; // NULL: stays who it is
 };
 

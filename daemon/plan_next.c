@@ -63,7 +63,8 @@ static bool may_come_next(const json_t *running, const json_t *after, struct cv_
 		const char *key, *what;
 	} fixed[] = {{"convoys", "ports and what they carry"}, {"flows", "limits of flows"},
 		{"run_as", "its user"}, {"telemetry", "rights of sockets"},
-		{"control", "rights of sockets"}, {"openflow", "its controllers"}};
+		{"control", "rights of sockets"}, {"openflow", "its controllers"},
+		{"standby", "its standby"}};
 
 	if (!are_same_by_name(json_object_get(running, "ports"), json_object_get(after, "ports")))
 		return refuse(error, "ports", "ports");
@@ -209,7 +210,7 @@ static void compare_settings(json_t *array, const json_t *running, const json_t 
 		const char *key, *name; // in a plan, in a descriptor
 	} settings[] = {{"workers", "workers"}, {"convoys", "convoys"}, {"flows", "flows"},
 		{"eal", "memory"}, {"run_as", "run-as"}, {"telemetry", "telemetry"},
-		{"control", "control"}, {"openflow", "openflow"}};
+		{"control", "control"}, {"openflow", "openflow"}, {"standby", "standby"}};
 
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		if (!are_same(json_object_get(running, settings[i].key),

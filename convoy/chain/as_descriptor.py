@@ -159,7 +159,7 @@ def _descriptor(plan: Mapping[str, Any], dictionaries: _Dictionaries) -> dict[st
     convoys = {each["port"]: each for each in plan.get("convoys", [])}
     optional = {
         key.replace("_", "-"): _hyphens(plan[key])
-        for key in ("flows", "telemetry", "control", "openflow", "run_as")
+        for key in ("flows", "telemetry", "control", "openflow", "standby", "run_as")
         if key in plan
     }
     eal = plan["eal"]

@@ -14,6 +14,7 @@ from convoy.chain.model import ChainName
 from convoy.chain.next_hops import NextHop
 from convoy.chain.openflow import OpenFlow
 from convoy.chain.ports import AnyPort, SocketAccess
+from convoy.chain.standby import Standby
 
 
 class Chain(Model):
@@ -81,6 +82,9 @@ class Descriptor(Model):
     control: Control = Field(Control(), description="default: this user alone connects")
     openflow: OpenFlow | None = Field(
         None, description="controllers that say which next hop packets have; default: none"
+    )
+    standby: Standby | None = Field(
+        None, description="a second node for this one's flows; default: none"
     )
     run_as: str | None = Field(
         None,

@@ -512,7 +512,7 @@ def _resources(descriptor: Descriptor, base: Path, machine: Machine) -> Iterator
 
 
 def _is_secret(loc: Loc) -> bool:
-    return loc[-1] == "sa-file" or (loc[0] == "ports" and loc[-1] == "openflow")
+    return loc[-1] in ("sa-file", "key-file") or (loc[0] == "ports" and loc[-1] == "openflow")
 
 
 def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
@@ -538,6 +538,8 @@ def _files(descriptor: Descriptor, base: Path) -> Iterator[Problem]:
             (("openflow", key.replace("_", "-")), getattr(descriptor.openflow, key))
             for key in TLS_FILES
         ]
+    if descriptor.standby is not None:
+        files.append((("standby", "key-file"), descriptor.standby.key_file))
     for name, function in descriptor.functions.items():
         kind = function_type(function)
         for key in FILES.get(kind, ()):

@@ -84,6 +84,7 @@ def make_plan(loaded: Loaded, machine: Machine, running: dict[str, Any] | None =
         **_optional("telemetry", descriptor.telemetry),
         **_optional("control", descriptor.control),
         **_openflow(loaded, machine),
+        **_standby(loaded),
         **({"run_as": descriptor.run_as} if descriptor.run_as else {}),
     }
     return Plan(data, (*placement.notes, *notes))
@@ -187,6 +188,16 @@ def _openflow(loaded: Loaded, machine: Machine) -> dict[str, Any]:
         if key in values:
             values[key] = str(loaded.base / values[key])
     return {"openflow": values}
+
+
+def _standby(loaded: Loaded) -> dict[str, Any]:
+    """Return the standby, with its key's path as the node finds it."""
+    standby = loaded.descriptor.standby
+    if standby is None:
+        return {}
+    values = standby.model_dump(exclude_none=True)
+    values["key_file"] = str(loaded.base / standby.key_file)
+    return {"standby": values}
 
 
 def _resolved(target: str, base: Path, machine: Machine) -> str:

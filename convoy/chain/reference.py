@@ -18,6 +18,7 @@ from convoy.chain.ports import PORTS, Captures, Convoys
 from convoy.chain.rule_match import Match
 from convoy.chain.srv6 import LocalSid, Srv6Rule
 from convoy.chain.vpn import VpnPolicy
+from convoy.chain.standby import Standby
 
 
 def reference() -> str:
@@ -70,3 +71,4 @@ def _lines() -> Iterator[str]:
     yield from section("## `telemetry`", Telemetry)
     yield from section("## `control`", Control)
     yield from section("## `openflow`", OpenFlow)
+    yield from section("## `standby`", Standby)

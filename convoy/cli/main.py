@@ -31,6 +31,8 @@ COMMANDS = (
     "rollback",
     "history",
     "handover",
+    "standby",
+    "activate",
     "show",
     "next-hop",
     "network",

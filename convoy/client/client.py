@@ -118,6 +118,14 @@ class Client(Connection):
         how = {"lose_flows": lose_flows, "starts_with": starts_with}
         return int(self.call("handover", how, to)["held_pkts"])
 
+    def standby(self) -> dict[str, Any]:
+        """Return whether the node is a standby, or has one, and how far flows are copied."""
+        return dict(self.call("standby"))
+
+    def activate(self) -> None:
+        """Have a standby forward from now on."""
+        self.call("activate")
+
     def confirm(self) -> None:
         """Have the change stay that waits to be confirmed."""
         self.call("confirm")

@@ -14,6 +14,13 @@ struct cv_of_tls_context *cv_of_tls_context_open(
 	return NULL;
 }
 
+struct cv_of_tls_context *cv_of_tls_context_open_key(
+	const uint8_t *key, size_t bytes, struct cv_error *error)
+{
+	cv_error_set(error, "standby: this node was built without TLS (libssl-dev)");
+	return NULL;
+}
+
 void cv_of_tls_context_close(struct cv_of_tls_context *context)
 {
 }

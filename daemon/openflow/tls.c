@@ -9,11 +9,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#define KEY_MAX 64
+#define KEY_NAME "convoy"
+
 struct cv_of_tls_context {
 	SSL_CTX *ctx;
+	uint8_t key[KEY_MAX]; // that both ends have
+	size_t key_bytes; // 0: they have certificates
 };
 
 struct cv_of_tls {
@@ -80,8 +86,9 @@ static int read_files(SSL_CTX *ctx, const struct cv_of_tls_files *files, struct 
 	return 0;
 }
 
-struct cv_of_tls_context *cv_of_tls_context_open(
-	const struct cv_of_tls_files *files, struct cv_error *error)
+// What is the same of all; what it is for goes before errors.
+static struct cv_of_tls_context *make_context(
+	const char *what, int least_version, struct cv_error *error)
 {
 	struct cv_of_tls_context *context = calloc(1, sizeof(*context));
 
@@ -90,11 +97,11 @@ struct cv_of_tls_context *cv_of_tls_context_open(
 	if (context != NULL)
 		context->ctx = SSL_CTX_new(TLS_method());
 	if (context == NULL || context->ctx == NULL) {
-		cv_error_set(error, "openflow: no TLS: %s", reason());
+		cv_error_set(error, "%s: no TLS: %s", what, reason());
 		cv_of_tls_context_close(context);
 		return NULL;
 	}
-	SSL_CTX_set_min_proto_version(context->ctx, TLS1_2_VERSION);
+	SSL_CTX_set_min_proto_version(context->ctx, least_version);
 	SSL_CTX_set_options(
 		context->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
 	SSL_CTX_set_session_cache_mode(context->ctx, SSL_SESS_CACHE_OFF);
@@ -103,10 +110,59 @@ struct cv_of_tls_context *cv_of_tls_context_open(
 	SSL_CTX_clear_mode(context->ctx, SSL_MODE_AUTO_RETRY);
 	SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
 	SSL_CTX_set_default_passwd_cb(context->ctx, no_password);
-	if (read_files(context->ctx, files, error) == 0)
+	return context;
+}
+
+struct cv_of_tls_context *cv_of_tls_context_open(
+	const struct cv_of_tls_files *files, struct cv_error *error)
+{
+	struct cv_of_tls_context *context = make_context("openflow", TLS1_2_VERSION, error);
+
+	if (context == NULL || read_files(context->ctx, files, error) == 0)
 		return context;
 	cv_of_tls_context_close(context);
 	return NULL;
+}
+
+// The key of the connection's context. Its name is the same for all.
+static unsigned key_of(SSL *ssl, uint8_t *to, unsigned room)
+{
+	const struct cv_of_tls_context *context = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
+	if (context->key_bytes > room)
+		return 0;
+	memcpy(to, context->key, context->key_bytes);
+	return (unsigned)context->key_bytes;
+}
+
+static unsigned key_of_client(SSL *ssl, const char *hint, char *name, unsigned name_room,
+	uint8_t *key, unsigned room)
+{
+	if (name_room < sizeof(KEY_NAME))
+		return 0;
+	memcpy(name, KEY_NAME, sizeof(KEY_NAME));
+	return key_of(ssl, key, room);
+}
+
+static unsigned key_of_server(SSL *ssl, const char *name, uint8_t *key, unsigned room)
+{
+	return name != NULL && strcmp(name, KEY_NAME) == 0 ? key_of(ssl, key, room) : 0;
+}
+
+struct cv_of_tls_context *cv_of_tls_context_open_key(
+	const uint8_t *key, size_t bytes, struct cv_error *error)
+{
+	struct cv_of_tls_context *context = make_context("standby", TLS1_3_VERSION, error);
+
+	if (context == NULL)
+		return NULL;
+	context->key_bytes = bytes < KEY_MAX ? bytes : KEY_MAX;
+	memcpy(context->key, key, context->key_bytes);
+	SSL_CTX_set_app_data(context->ctx, context);
+	SSL_CTX_set_num_tickets(context->ctx, 0); // nobody comes back by one
+	SSL_CTX_set_psk_client_callback(context->ctx, key_of_client);
+	SSL_CTX_set_psk_server_callback(context->ctx, key_of_server);
+	return context;
 }
 
 void cv_of_tls_context_close(struct cv_of_tls_context *context)
@@ -114,6 +170,7 @@ void cv_of_tls_context_close(struct cv_of_tls_context *context)
 	if (context == NULL)
 		return;
 	SSL_CTX_free(context->ctx);
+	OPENSSL_cleanse(context->key, sizeof(context->key));
 	free(context);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// TLS (1.2 or newer) on a controller's connection, by OpenSSL. Both ends show a certificate, which the
+// TLS (1.2 or newer) on a connection, by OpenSSL. Both ends of a controller's show a certificate, which the
 // same authority must have signed; names in certificates are not looked at, as in Open vSwitch. Nothing
 // here waits: the handshake goes on with each call of receive or send.
 #ifndef CV_OF_TLS_H
@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "packet/error.h"
@@ -26,6 +27,11 @@ struct cv_of_tls;
 // Reads the files. NULL with error set: also in a build without OpenSSL.
 struct cv_of_tls_context *cv_of_tls_context_open(
 	const struct cv_of_tls_files *files, struct cv_error *error);
+
+// The same without certificates: both ends have a key (TLS 1.3, a pre-shared key with an exchange of fresh
+// ones), and whoever does not is no end. It is copied.
+struct cv_of_tls_context *cv_of_tls_context_open_key(
+	const uint8_t *key, size_t bytes, struct cv_error *error);
 void cv_of_tls_context_close(struct cv_of_tls_context *context); // NULL is allowed
 
 // On a connected socket, which stays the caller's and does not block. accepts: the other end has

@@ -14,7 +14,7 @@
 #include "packet/error.h"
 
 #define CV_SANDBOX_FOLDERS_MAX 96
-#define CV_SANDBOX_TCP_MAX 8
+#define CV_SANDBOX_TCP_MAX 9
 
 // What may still be done in a folder and below it.
 enum cv_sandbox_use {

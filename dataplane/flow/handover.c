@@ -9,6 +9,7 @@
 #include <rte_common.h>
 
 #include "flow/carried.h"
+#include "flow/replica.h"
 #include "flow/zone.h"
 
 #define LAYOUT_VERSION 2 // grows when what is in the memory means something else
@@ -29,14 +30,13 @@ static uint64_t with_place(
 	return mixed(mixed(hash, at), place->stride);
 }
 
-uint64_t cv_flow_zone_layout(const struct cv_flow_zone *zone)
+uint64_t cv_flow_zone_replica_layout(const struct cv_flow_zone *zone)
 {
 	const struct cv_flow_table *table = zone->table;
 	uint64_t hash = mixed(LAYOUT_VERSION, zone->memory.bytes);
 
 	hash = mixed(mixed(hash, sizeof(struct cv_flow_ipv4)), sizeof(struct cv_flow_ipv6));
 	hash = mixed(mixed(hash, sizeof(struct cv_flow_bucket)), sizeof(struct cv_flow_carried));
-	hash = mixed(mixed(hash, zone->shift), zone->secret.aes);
 	hash = mixed(mixed(hash, zone->windows), zone->hosts.limit);
 	for (unsigned v6 = 0; v6 < 2; v6++) {
 		hash = mixed(mixed(hash, table[v6].max), table[v6].buckets_count);
@@ -49,6 +49,14 @@ uint64_t cv_flow_zone_layout(const struct cv_flow_zone *zone)
 		hash = with_place(hash, zone, &zone->members[i].slots[1]);
 	}
 	return hash;
+}
+
+// What a replica has nothing of: times and hashes.
+uint64_t cv_flow_zone_layout(const struct cv_flow_zone *zone)
+{
+	const uint64_t hash = cv_flow_zone_replica_layout(zone);
+
+	return mixed(mixed(hash, zone->shift), zone->secret.aes);
 }
 
 bool cv_flow_zone_keeps(const struct cv_flow_zone *zone)

@@ -14,6 +14,7 @@
 #include <rte_prefetch.h>
 
 #include "flow/carried.h"
+#include "flow/replica.h"
 #include "flow/tuples.h"
 #include "flow/zone.h"
 
@@ -27,6 +28,7 @@ struct restoring {
 	struct cv_flow_memory before; // as the zone's, at another place
 	struct cv_flow_group *groups[CV_FLOW_GROUPS_MAX]; // by their numbers there
 	unsigned groups_count;
+	enum cv_flow_origin origin;
 	uint32_t now;
 	uint32_t epoch; // that flows have until they are decided on again
 };
@@ -152,7 +154,9 @@ static void write_flow(const struct restoring *it, const struct cv_flow *was, st
 {
 	const struct cv_flow_group *group = it->groups[was->group];
 
-	flow->seen = (int32_t)(it->now - was->seen) < 0 ? it->now : was->seen;
+	flow->seen = it->origin == CV_FLOW_REPLICATED || (int32_t)(it->now - was->seen) < 0
+			     ? it->now
+			     : was->seen;
 	flow->epoch = it->epoch;
 	flow->flags = was->flags & CV_FLOW_REPLIED;
 	flow->tcp_state = was->tcp_state;
@@ -316,17 +320,20 @@ static void restore_table(struct restoring *it, bool v6, struct cv_flow_restored
 }
 
 int cv_flow_zone_restore(struct cv_flow_zone *zone, struct cv_nf_worker *worker, int fd,
-	struct cv_flow_restored *restored, struct cv_error *error)
+	enum cv_flow_origin origin, struct cv_flow_restored *restored, struct cv_error *error)
 {
+	const uint64_t layout = origin == CV_FLOW_KEPT ? cv_flow_zone_layout(zone)
+						       : cv_flow_zone_replica_layout(zone);
 	struct restoring it = {.zone = zone,
 		.worker = worker,
+		.origin = origin,
 		.now = (uint32_t)(worker->now >> zone->shift),
 		.epoch = zone->epoch};
 	int rc = cv_flow_memory_look(&it.before, zone->memory.bytes, fd, error);
 
 	if (rc != 0)
 		return rc;
-	if (cv_flow_zone_layout_in(fd, zone) != cv_flow_zone_layout(zone)) {
+	if (cv_flow_zone_layout_in(fd, zone) != layout) {
 		cv_error_set(error, "its flows were kept in another layout");
 		cv_flow_memory_free(&it.before);
 		return -ESTALE;

@@ -19,10 +19,16 @@ struct cv_flow_restored {
 	uint64_t lost; // that were being written, or make no sense
 };
 
+// What a file of flows is.
+enum cv_flow_origin {
+	CV_FLOW_KEPT, // a zone's, of a process that was killed here
+	CV_FLOW_REPLICATED, // a replica (flow/replica.h): flows' time-outs begin now
+};
+
 // Makes the flows of a file anew, which stays the caller's. The zone's worker does not run yet, its groups
 // are there, it has no flows, and its functions have begun to restore. Adds to *restored. 0; or a negative
 // errno with error set: the file is another zone's, or nobody's, and the zone has no flows.
 int cv_flow_zone_restore(struct cv_flow_zone *zone, struct cv_nf_worker *worker, int fd,
-	struct cv_flow_restored *restored, struct cv_error *error);
+	enum cv_flow_origin origin, struct cv_flow_restored *restored, struct cv_error *error);
 
 #endif

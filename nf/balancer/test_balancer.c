@@ -446,7 +446,7 @@ static struct cv_flow_restored restart(struct rig *old, struct rig *new, const c
 	rig_make(new, config);
 	if (kept->restore_begin(new->instance, kept->store(old->instance), &error) == 0 &&
 		cv_flow_zone_restore(new->zone, &new->worker, cv_flow_zone_store(old->zone),
-			&restored, &error) != 0)
+			CV_FLOW_KEPT, &restored, &error) != 0)
 		fail_msg("%s", error.text);
 	kept->restore_end(new->instance, &new->worker);
 	return restored;

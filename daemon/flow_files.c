@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+#include "daemon/flow_files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rte_cycles.h>
+
+#include "daemon/handover_counts.h"
+
+static const struct cv_flow_file *find(
+	const struct cv_flow_files *files, enum cv_flow_file_kind kind, uint64_t id)
+{
+	for (unsigned i = 0; i < files->count; i++)
+		if (files->files[i].kind == kind && files->files[i].id == id)
+			return &files->files[i];
+	return NULL;
+}
+
+static const struct cv_flow_kept *kept_by(const struct cv_node *node, unsigned function)
+{
+	const struct cv_nf_flow *flow = node->plan->functions[function].nf->flow;
+
+	return flow == NULL ? NULL : flow->kept;
+}
+
+// Whether a function is of a zone that can be stored.
+static bool is_stored(const struct cv_node *node, unsigned function)
+{
+	for (unsigned i = 0; i < node->zones_count; i++)
+		for (unsigned j = 0; j < node->zones[i].count; j++)
+			if (node->zones[i].functions[j] == function &&
+				cv_flow_zone_store(node->zones[i].zone) >= 0)
+				return true;
+	return false;
+}
+
+static void failed(const struct cv_node *node, unsigned function, const char *why)
+{
+	fprintf(stderr, "convoyd: note: function \"%s\": flows begin anew: %s\n",
+		node->plan->functions[function].name, why);
+}
+
+// What a function knew of flows is looked at. False: it was not kept, or is something else.
+static bool begin_function(
+	const struct cv_node *node, unsigned function, const struct cv_flow_files *files)
+{
+	const struct cv_flow_kept *kept = kept_by(node, function);
+	const struct cv_flow_file *file =
+		find(files, CV_FLOW_FILE_FUNCTION, cv_handover_function_id(node, function));
+	struct cv_error error = {""};
+
+	if (file == NULL) // it is new
+		return false;
+	if (kept->layout(node->functions[function]) != file->layout) {
+		failed(node, function, "what it knows of them was kept in another layout");
+		return false;
+	}
+	if (kept->restore_begin(node->functions[function], file->fd, &error) == 0)
+		return true;
+	failed(node, function, error.text);
+	return false;
+}
+
+static bool has_begun(
+	const struct cv_node *node, const struct cv_node_zone *zone, const bool *begun)
+{
+	for (unsigned i = 0; i < zone->count; i++)
+		if (kept_by(node, zone->functions[i]) != NULL && !begun[zone->functions[i]])
+			return false;
+	return true;
+}
+
+static void restore_zone(struct cv_node *node, unsigned index, const struct cv_flow_files *files,
+	enum cv_flow_origin origin, struct cv_flow_restored *restored)
+{
+	const struct cv_node_zone *zone = &node->zones[index];
+	const struct cv_flow_file *file =
+		find(files, CV_FLOW_FILE_ZONE, cv_handover_zone_id(node, index));
+	struct cv_nf_worker worker = {.index = zone->worker, .now = rte_rdtsc()};
+	struct cv_error error = {""};
+
+	if (file != NULL && cv_flow_zone_restore(zone->zone, &worker, file->fd, origin, restored,
+				    &error) != 0)
+		failed(node, zone->functions[0], error.text);
+}
+
+void cv_flow_files_restore(struct cv_node *node, const struct cv_flow_files *files,
+	enum cv_flow_origin origin, struct cv_flow_restored *restored)
+{
+	bool *begun = calloc(node->plan->functions_count + 1, sizeof(*begun));
+
+	if (begun == NULL)
+		return;
+	for (unsigned i = 0; i < node->plan->functions_count; i++)
+		begun[i] = kept_by(node, i) != NULL && is_stored(node, i) &&
+			   begin_function(node, i, files);
+	for (unsigned i = 0; i < node->zones_count; i++)
+		if (cv_flow_zone_store(node->zones[i].zone) >= 0 &&
+			has_begun(node, &node->zones[i], begun))
+			restore_zone(node, i, files, origin, restored);
+	for (unsigned i = 0; i < node->plan->functions_count; i++) {
+		struct cv_nf_worker worker = {.now = rte_rdtsc()};
+
+		if (begun[i])
+			kept_by(node, i)->restore_end(node->functions[i], &worker);
+	}
+	free(begun);
+}
+
+static void add(struct cv_flow_files *to, const struct cv_flow_file *file)
+{
+	if (to->count == CV_FLOW_FILES_MAX)
+		to->all = false;
+	else
+		to->files[to->count++] = *file;
+}
+
+static void add_function(
+	const struct cv_node *node, unsigned function, struct cv_flow_files *files)
+{
+	const struct cv_flow_kept *kept = kept_by(node, function);
+
+	if (kept != NULL && is_stored(node, function))
+		add(files, &(struct cv_flow_file){
+				   .kind = CV_FLOW_FILE_FUNCTION,
+				   .id = cv_handover_function_id(node, function),
+				   .layout = kept->layout(node->functions[function]),
+				   .fd = kept->store(node->functions[function]),
+				   .index = function,
+			   });
+}
+
+void cv_flow_files_collect(const struct cv_node *node, bool reports, struct cv_flow_files *files)
+{
+	files->count = 0;
+	files->all = true;
+	for (unsigned i = 0; i < node->plan->functions_count; i++)
+		add_function(node, i, files);
+	for (unsigned i = 0; i < node->zones_count; i++) {
+		const int fd = cv_flow_zone_store(node->zones[i].zone);
+
+		if (fd >= 0)
+			add(files, &(struct cv_flow_file){
+					   .kind = CV_FLOW_FILE_ZONE,
+					   .id = cv_handover_zone_id(node, i),
+					   .fd = fd,
+					   .index = i,
+				   });
+		else if (reports)
+			failed(node, node->zones[i].functions[0],
+				"they cannot be kept for a process that comes after this one");
+	}
+}
