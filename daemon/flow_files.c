@@ -81,8 +81,8 @@ static void restore_zone(struct cv_node *node, unsigned index, const struct cv_f
 	struct cv_nf_worker worker = {.index = zone->worker, .now = rte_rdtsc()};
 	struct cv_error error = {""};
 
-	if (file != NULL && cv_flow_zone_restore(zone->zone, &worker, file->fd, origin, restored,
-				    &error) != 0)
+	if (file != NULL &&
+		cv_flow_zone_restore(zone->zone, &worker, file->fd, origin, restored, &error) != 0)
 		failed(node, zone->functions[0], error.text);
 }
 
@@ -117,8 +117,7 @@ static void add(struct cv_flow_files *to, const struct cv_flow_file *file)
 		to->files[to->count++] = *file;
 }
 
-static void add_function(
-	const struct cv_node *node, unsigned function, struct cv_flow_files *files)
+static void add_function(const struct cv_node *node, unsigned function, struct cv_flow_files *files)
 {
 	const struct cv_flow_kept *kept = kept_by(node, function);
 

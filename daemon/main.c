@@ -330,8 +330,8 @@ static int finish(const struct cv_node *node, FILE *result, const char *path)
 }
 
 // A standby waits, until it is to forward. False: it is to end.
-static bool wait_as_standby(struct cv_node *node, struct cv_notify *notify,
-	const struct cv_control *control)
+static bool wait_as_standby(
+	struct cv_node *node, struct cv_notify *notify, const struct cv_control *control)
 {
 	if (!cv_standby_waits())
 		return true;

@@ -216,9 +216,8 @@ static bool greet(void)
 	uint8_t answer[CV_STANDBY_ANSWER_MAX];
 	struct cv_standby_header header;
 
-	hello = (struct cv_standby_hello){.magic = CV_STANDBY_MAGIC,
-		.protocol = CV_STANDBY_PROTOCOL,
-		.count = giver.count};
+	hello = (struct cv_standby_hello){
+		.magic = CV_STANDBY_MAGIC, .protocol = CV_STANDBY_PROTOCOL, .count = giver.count};
 	snprintf(hello.version, sizeof(hello.version), "%s", CV_VERSION);
 	for (unsigned i = 0; i < giver.count; i++)
 		hello.files[i] = (struct cv_standby_hello_file){
@@ -411,8 +410,7 @@ int cv_standby_give_open(const struct cv_standby_config *config, struct cv_of_tl
 		return -EIO;
 	}
 	giver.config = config;
-	return cv_standby_connection_open(
-		&giver.connection, &config->to, tls, giver.wake, error);
+	return cv_standby_connection_open(&giver.connection, &config->to, tls, giver.wake, error);
 }
 
 int cv_standby_give_begin(struct cv_error *error)

@@ -16,6 +16,7 @@
 #include "flow/replica.h"
 
 #define LOOK_MS 20 // how often signals and silence are looked at
+#define DRAIN_BURSTS 256u // of each queue: more than a ring has
 #define FUNCTION_BYTES ((size_t)1 << 20) // of a function's file, whatever the node's own has
 
 // What others may be told, as it was a moment ago.
@@ -162,6 +163,25 @@ bool cv_standby_wait(struct cv_node *node, struct cv_notify *notify)
 	return standby.why != NULL;
 }
 
+// What ports have received while the node waited is old by now.
+static void drain(const struct cv_node *node)
+{
+	struct rte_mbuf *packets[CV_BURST_MAX];
+
+	for (unsigned i = 0; i < node->plan->ports_count; i++) {
+		struct cv_port *port = node->ports[i];
+
+		for (uint16_t queue = 0; queue < port->rx_queues; queue++)
+			for (unsigned j = 0; j < DRAIN_BURSTS; j++) {
+				const uint16_t n = port->rx(port, queue, packets, CV_BURST_MAX);
+
+				if (n == 0)
+					break;
+				rte_pktmbuf_free_bulk(packets, n);
+			}
+	}
+}
+
 void cv_standby_restore(struct cv_node *node)
 {
 	const uint64_t begun_ns = now_ns();
@@ -170,6 +190,7 @@ void cv_standby_restore(struct cv_node *node)
 
 	if (standby.listener == NULL)
 		return;
+	drain(node);
 	set = standby.listener->whole;
 	for (unsigned i = 0; set != NULL && i < set->count; i++)
 		if (set->files[i].memory != NULL)
@@ -218,8 +239,7 @@ static json_t *describe_waiting(void)
 	told = standby.told;
 	pthread_mutex_unlock(&standby.lock);
 	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "role", "standby",
-		"state",
-		told.connected ? told.has_all ? "follows" : "copies" : "alone", "listen",
+		"state", told.connected ? told.has_all ? "follows" : "copies" : "alone", "listen",
 		standby.config->listen.text, "flows", (json_int_t)told.flows, "passes",
 		(json_int_t)told.passes, "connections", (json_int_t)told.connections, "refused",
 		(json_int_t)told.refused, "messages", (json_int_t)told.writes, "bytes",

@@ -132,6 +132,16 @@ OPENFLOW = {
         Kind.COUNTER, "convoy_openflow_refused_frames", "Frames that were not authentic."
     ),
 }
+STANDBY = {
+    "flows": Metric(Kind.GAUGE, "convoy_standby_flows", "Flows that were copied to the standby."),
+    "lag_ms": Metric(
+        Kind.GAUGE, "convoy_standby_lag_ms", "Age of what the standby has; absent: not connected."
+    ),
+    "bytes": Metric(Kind.COUNTER, "convoy_standby_bytes", "Bytes that were sent to the standby."),
+    "connections": Metric(
+        Kind.COUNTER, "convoy_standby_connections", "Connections with the standby since the start."
+    ),
+}
 
 FLOWS = Metric(
     Kind.GAUGE, "convoy_flow_table_flows", "Flows that the table has now.", ("table", "family")
@@ -222,6 +232,10 @@ def page_of(counts: Counts, version: str) -> Page:
     for key, metric in OPENFLOW.items():
         if "openflow" in counts:  # the node has controllers
             page.add(metric, counts["openflow"][key])
+    for key, metric in STANDBY.items():
+        value = counts.get("standby", {}).get(key)
+        if value is not None:  # the node has a standby, and it is connected
+            page.add(metric, value)
     add_functions(page, counts["functions"])
     for name, table in counts["flows"].items():
         _add_flows(page, label("table", name), table)

@@ -135,8 +135,8 @@ static unsigned key_of(SSL *ssl, uint8_t *to, unsigned room)
 	return (unsigned)context->key_bytes;
 }
 
-static unsigned key_of_client(SSL *ssl, const char *hint, char *name, unsigned name_room,
-	uint8_t *key, unsigned room)
+static unsigned key_of_client(
+	SSL *ssl, const char *hint, char *name, unsigned name_room, uint8_t *key, unsigned room)
 {
 	if (name_room < sizeof(KEY_NAME))
 		return 0;
@@ -186,6 +186,10 @@ struct cv_of_tls *cv_of_tls_open(struct cv_of_tls_context *context, int fd, bool
 		free(tls);
 		return NULL;
 	}
+	// OpenSSL takes a connection by a key for one that goes on, and asks whose that is.
+	if (accepts && context->key_bytes > 0)
+		SSL_set_session_id_context(
+			tls->ssl, (const uint8_t *)KEY_NAME, sizeof(KEY_NAME) - 1);
 	if (accepts)
 		SSL_set_accept_state(tls->ssl);
 	else
@@ -222,7 +226,9 @@ static ssize_t failed(struct cv_of_tls *tls, int rc)
 	default:
 		errno = before;
 		snprintf(tls->why, sizeof(tls->why), "%s",
-			verified != X509_V_OK ? X509_verify_cert_error_string(verified) : reason());
+			verified != X509_V_OK && SSL_get0_peer_certificate(tls->ssl) != NULL
+				? X509_verify_cert_error_string(verified)
+				: reason());
 		errno = EPROTO;
 		return -1;
 	}

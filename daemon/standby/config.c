@@ -21,12 +21,12 @@ static int read_target(
 	const char *colon = text == NULL ? NULL : strrchr(text, ':');
 
 	if (colon == NULL || colon[1] == '\0' || strlen(text) + sizeof(scheme) > sizeof(whole))
-		return cv_where_wrong(at, key, value,
-			"must be ADDRESS:PORT, an IPv6 address in brackets");
+		return cv_where_wrong(
+			at, key, value, "must be ADDRESS:PORT, an IPv6 address in brackets");
 	snprintf(whole, sizeof(whole), "%s%s", scheme, text);
 	if (cv_of_target_read(target, whole, false, &unused) != 0)
-		return cv_where_wrong(at, key, value,
-			"must be ADDRESS:PORT, an IPv6 address in brackets");
+		return cv_where_wrong(
+			at, key, value, "must be ADDRESS:PORT, an IPv6 address in brackets");
 	snprintf(target->text, sizeof(target->text), "%s", text);
 	return 0;
 }
@@ -49,8 +49,8 @@ const struct cv_param cv_standby_params[] = {
 	{0},
 };
 
-int cv_standby_check(const struct cv_standby_config *config, const json_t *plan,
-	const struct cv_where *top)
+int cv_standby_check(
+	const struct cv_standby_config *config, const json_t *plan, const struct cv_where *top)
 {
 	if (json_object_get(plan, "standby") == NULL)
 		return 0;
@@ -108,8 +108,8 @@ static int read_key(const char *path, uint8_t *key, struct cv_error *error)
 	file = fopen(path, "re");
 	if (file == NULL)
 		return wrong_key(path, strerror(errno), error);
-	is_right = fread(text, 1, sizeof(text) - 1, file) >= 2 * KEY_BYTES &&
-		   read_digits(text, key);
+	is_right =
+		fread(text, 1, sizeof(text) - 1, file) >= 2 * KEY_BYTES && read_digits(text, key);
 	fclose(file);
 	explicit_bzero(text, sizeof(text));
 	return is_right ? 0

@@ -12,7 +12,8 @@
 
 struct cv_standby_config {
 	struct cv_of_target to; // its flows go there; tcp_port 0: nowhere
-	struct cv_of_target listen; // it waits there for an active node's; tcp_port 0: it does not wait
+	struct cv_of_target
+		listen; // it waits there for an active node's; tcp_port 0: it does not wait
 	const char *key_file; // NULL: the plan has no standby
 	unsigned take_over_ms; // of silence, until it forwards by itself; 0: when it is told to
 };
@@ -20,8 +21,8 @@ struct cv_standby_config {
 extern const struct cv_param cv_standby_params[];
 
 // Whether the standby of a plan, if it has one, is whole. 0, or -EINVAL with error set.
-int cv_standby_check(const struct cv_standby_config *config, const json_t *plan,
-	const struct cv_where *top);
+int cv_standby_check(
+	const struct cv_standby_config *config, const json_t *plan, const struct cv_where *top);
 
 // TLS by the key in the file. NULL with error set.
 struct cv_of_tls_context *cv_standby_tls(

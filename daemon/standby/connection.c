@@ -47,7 +47,7 @@ static bool broken(struct cv_standby_connection *connection, const char *why)
 // After a call of TLS returned -1, or 0 at the other's end.
 static bool lost(struct cv_standby_connection *connection, ssize_t rc)
 {
-	const char *why = rc == 0             ? "it has disconnected"
+	const char *why = rc == 0           ? "it has disconnected"
 			  : errno == EPROTO ? cv_of_tls_why(connection->tls)
 					    : strerror(errno);
 
@@ -128,8 +128,8 @@ bool cv_standby_say(struct cv_standby_connection *connection,
 }
 
 // Whether a whole answer has come; it is taken out.
-static enum cv_standby_heard take(struct cv_standby_connection *connection,
-	struct cv_standby_header *header, uint8_t *body)
+static enum cv_standby_heard take(
+	struct cv_standby_connection *connection, struct cv_standby_header *header, uint8_t *body)
 {
 	size_t bytes;
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -130,8 +131,11 @@ static void look_at(struct cv_standby_listener *listener, struct cv_standby_peer
 {
 	const struct cv_standby_session *session = &peer->session;
 
-	if (session->note.text[0] != '\0')
+	if (session->note.text[0] != '\0' &&
+		strncmp(session->note.text, listener->said, sizeof(listener->said) - 1) != 0) {
+		snprintf(listener->said, sizeof(listener->said), "%s", session->note.text);
 		say(listener, "%s", session->note.text);
+	}
 	peer->session.note.text[0] = '\0';
 	if (session->set == NULL)
 		return;
@@ -154,8 +158,8 @@ static void look_at(struct cv_standby_listener *listener, struct cv_standby_peer
 static bool receive(struct cv_standby_listener *listener, struct cv_standby_peer *peer)
 {
 	struct cv_standby_session *session = &peer->session;
-	const ssize_t got = cv_of_tls_receive(peer->tls, session->in + session->in_used,
-		sizeof(session->in) - session->in_used);
+	const ssize_t got = cv_of_tls_receive(
+		peer->tls, session->in + session->in_used, sizeof(session->in) - session->in_used);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
@@ -178,8 +182,8 @@ static bool send_answers(struct cv_standby_peer *peer)
 
 	if (session->out_used == 0)
 		return !session->failed;
-	sent = cv_of_tls_send(peer->tls, session->out + peer->out_sent,
-		session->out_used - peer->out_sent);
+	sent = cv_of_tls_send(
+		peer->tls, session->out + peer->out_sent, session->out_used - peer->out_sent);
 	if (sent < 0)
 		return errno == EAGAIN || errno == EINTR;
 	peer->out_sent += (size_t)sent;

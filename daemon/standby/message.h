@@ -55,7 +55,7 @@ struct cv_standby_hello {
 };
 
 #define CV_STANDBY_MAGIC "cvstand"
-#define CV_STANDBY_HELLO_BYTES(count)                   \
+#define CV_STANDBY_HELLO_BYTES(count)               \
 	(offsetof(struct cv_standby_hello, files) + \
 		(size_t)(count) * sizeof(struct cv_standby_hello_file))
 #define CV_STANDBY_BODY_MAX sizeof(struct cv_standby_hello) // the longest

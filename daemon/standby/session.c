@@ -48,8 +48,8 @@ void cv_standby_set_free(struct cv_standby_set *set)
 }
 
 // An answer; there is room for some. Not inline, or GCC 12 takes the header for one that lives on.
-__attribute__((noinline)) static void answer(struct cv_standby_session *session, enum cv_standby_type type, uint64_t at,
-	const void *body, size_t bytes)
+__attribute__((noinline)) static void answer(struct cv_standby_session *session,
+	enum cv_standby_type type, uint64_t at, const void *body, size_t bytes)
 {
 	const struct cv_standby_header header = {
 		.type = (uint8_t)type, .bytes = (uint32_t)bytes, .at = at};
@@ -109,8 +109,7 @@ static bool has(const struct cv_standby_set *set, uint32_t kind, uint64_t id)
 static void add_file(struct cv_standby_session *session, const struct cv_standby_hello_file *from)
 {
 	struct cv_standby_set *set = session->set;
-	struct cv_standby_file file = {
-		.kind = from->kind, .id = from->id, .layout = from->layout};
+	struct cv_standby_file file = {.kind = from->kind, .id = from->id, .layout = from->layout};
 
 	for (unsigned i = 0; i < session->own_count && !has(set, from->kind, from->id); i++) {
 		const struct cv_standby_own *own = &session->own[i];
@@ -118,8 +117,7 @@ static void add_file(struct cv_standby_session *session, const struct cv_standby
 		if (own->kind != from->kind || own->id != from->id)
 			continue;
 		file.bytes = from->bytes;
-		if (own->layout != from->layout || from->bytes == 0 ||
-			from->bytes > own->bytes_max)
+		if (own->layout != from->layout || from->bytes == 0 || from->bytes > own->bytes_max)
 			cv_error_set(&session->note,
 				"function \"%s\": its flows do not come: the active node has other "
 				"parameters, limits or another version",

@@ -118,8 +118,8 @@ static bool put_index(struct cv_flow_replica *replica, const struct copying *it,
 	uint32_t is_flow;
 
 	// Pairs with nothing: what the worker writes meanwhile is another flow, or comes with the next pass.
-	is_flow = __atomic_load_n((const uint32_t *)(const void *)(it->live + at),
-			  __ATOMIC_ACQUIRE) != 0;
+	is_flow = __atomic_load_n(
+			  (const uint32_t *)(const void *)(it->live + at), __ATOMIC_ACQUIRE) != 0;
 	if (is_flow && !put_flow(replica, it, v6, index))
 		return false;
 	replica->flows += is_flow;

@@ -376,16 +376,19 @@ static void another_memory_is_refused(void **state)
 	if (!can(old))
 		skip();
 	open_flows(old);
-	assert_true(
-		cv_flow_zone_restore(other->zone, &other->worker, old->fd, CV_FLOW_KEPT, &restored, &error) < 0);
+	assert_true(cv_flow_zone_restore(other->zone, &other->worker, old->fd, CV_FLOW_KEPT,
+			    &restored, &error) < 0);
 	assert_non_null(strstr(error.text, "another layout"));
 	assert_int_equal(ftruncate(plain, (off_t) new->zone->memory.bytes), 0);
 	error.text[0] = '\0';
-	assert_true(cv_flow_zone_restore(new->zone, &new->worker, plain, CV_FLOW_KEPT, &restored, &error) < 0);
+	assert_true(cv_flow_zone_restore(
+			    new->zone, &new->worker, plain, CV_FLOW_KEPT, &restored, &error) < 0);
 	assert_non_null(strstr(error.text, "bytes that stay so")); // its writer could cut it
 	assert_int_equal(pipe(ends), 0);
-	assert_true(cv_flow_zone_restore(new->zone, &new->worker, ends[0], CV_FLOW_KEPT, &restored, &error) < 0);
-	assert_true(cv_flow_zone_restore(new->zone, &new->worker, -1, CV_FLOW_KEPT, &restored, &error) < 0);
+	assert_true(cv_flow_zone_restore(
+			    new->zone, &new->worker, ends[0], CV_FLOW_KEPT, &restored, &error) < 0);
+	assert_true(cv_flow_zone_restore(
+			    new->zone, &new->worker, -1, CV_FLOW_KEPT, &restored, &error) < 0);
 	assert_int_equal(restored.flows + restored.lost, 0);
 	assert_true(passes(new, 0, false));
 	close(ends[0]);

@@ -39,8 +39,8 @@ static struct cv_flow_restored restart(const struct net *old, struct net *new, c
 	make(new, config);
 	new->worker.now = old->worker.now + 2ull * TSC_HZ;
 	if (cv_nat_kept.restore_begin(new->nat, cv_nat_kept.store(old->nat), &error) != 0 ||
-		cv_flow_zone_restore(
-			new->zone, &new->worker, old->zone->memory.fd, CV_FLOW_KEPT, &restored, &error) != 0)
+		cv_flow_zone_restore(new->zone, &new->worker, old->zone->memory.fd, CV_FLOW_KEPT,
+			&restored, &error) != 0)
 		fail_msg("%s", error.text);
 	cv_nat_kept.restore_end(new->nat, &new->worker);
 	return restored;
