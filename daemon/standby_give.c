@@ -55,7 +55,7 @@ static struct {
 	uint64_t changes; // of the node, when they were taken
 	uint64_t begun_ns[2 * PASSES_AHEAD]; // of passes
 	uint64_t said_ns; // when something was sent last
-	bool told_lack; // which flows cannot be copied
+	bool reported; // which flows cannot be copied
 	int wake;
 	bool runs, ends;
 	rte_thread_t thread;
@@ -77,12 +77,12 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void tell(uint64_t *to, uint64_t value)
+static void publish(uint64_t *to, uint64_t value)
 {
 	__atomic_store_n(to, value, __ATOMIC_RELAXED);
 }
 
-static uint64_t told(const uint64_t *from)
+static uint64_t counted(const uint64_t *from)
 {
 	return __atomic_load_n(from, __ATOMIC_RELAXED);
 }
@@ -120,8 +120,8 @@ static void take_files(const struct cv_node *node)
 {
 	struct cv_flow_files files;
 
-	cv_flow_files_collect(node, !giver.told_lack, &files);
-	giver.told_lack = true;
+	cv_flow_files_collect(node, !giver.reported, &files);
+	giver.reported = true;
 	giver.changes = node->changes;
 	for (unsigned i = 0; i < files.count; i++) {
 		const struct cv_flow_file *file = &files.files[i];
@@ -199,8 +199,8 @@ static bool say_message(
 	const struct cv_standby_header header = {
 		.type = (uint8_t)type, .file = file, .bytes = (uint32_t)bytes, .at = at};
 
-	tell(&giver.messages, giver.messages + 1);
-	tell(&giver.bytes, giver.bytes + sizeof(header) + bytes);
+	publish(&giver.messages, giver.messages + 1);
+	publish(&giver.bytes, giver.bytes + sizeof(header) + bytes);
 	giver.said_ns = now_ns();
 	return cv_standby_say(&giver.connection, &header, body);
 }
@@ -270,8 +270,9 @@ static bool breathe(int ms)
 		CV_STANDBY_HEARD) {
 		if (header.type == CV_STANDBY_ACK && header.at > giver.acked &&
 			header.at <= giver.passes) {
-			tell(&giver.acked, header.at);
-			tell(&giver.acked_begun_ns, giver.begun_ns[header.at % (2 * PASSES_AHEAD)]);
+			publish(&giver.acked, header.at);
+			publish(&giver.acked_begun_ns,
+				giver.begun_ns[header.at % (2 * PASSES_AHEAD)]);
 		}
 		ms = 0;
 	}
@@ -338,9 +339,9 @@ static bool make_pass(void)
 			flows += copied->replica.flows;
 	}
 	giver.begun_ns[(giver.passes + 1) % (2 * PASSES_AHEAD)] = begun_ns;
-	tell(&giver.passes, giver.passes + 1);
-	tell(&giver.flows, flows);
-	tell(&giver.pass_ns, now_ns() - begun_ns);
+	publish(&giver.passes, giver.passes + 1);
+	publish(&giver.flows, flows);
+	publish(&giver.pass_ns, now_ns() - begun_ns);
 	return say_message(CV_STANDBY_PASS, 0, giver.passes, &flows, sizeof(flows));
 }
 
@@ -361,13 +362,13 @@ static bool await_next_pass(void)
 static void copy(void)
 {
 	giver.connection.why[0] = '\0';
-	tell(&giver.passes, 0);
-	tell(&giver.acked, 0);
+	publish(&giver.passes, 0);
+	publish(&giver.acked, 0);
 	if (!open_files() || !cv_standby_connect(&giver.connection) || !greet())
 		return;
 	say("copies flows: %u of %u files", giver.files_taken, giver.count);
-	tell(&giver.acked_begun_ns, now_ns());
-	tell(&giver.connections, giver.connections + 1);
+	publish(&giver.acked_begun_ns, now_ns());
+	publish(&giver.connections, giver.connections + 1);
 	__atomic_store_n(&giver.connected, true, __ATOMIC_RELAXED);
 	while (make_pass() && await_next_pass() && !has_changed())
 		;
@@ -444,7 +445,7 @@ void cv_standby_give_end(void)
 json_t *cv_standby_give_describe(void)
 {
 	const bool connected = __atomic_load_n(&giver.connected, __ATOMIC_RELAXED);
-	const uint64_t acked = told(&giver.acked);
+	const uint64_t acked = counted(&giver.acked);
 	char why[sizeof(giver.why)];
 	json_t *json;
 
@@ -458,11 +459,12 @@ json_t *cv_standby_give_describe(void)
 		!connected   ? "disconnected"
 		: acked == 0 ? "copies"
 			     : "follows",
-		"flows", (json_int_t)told(&giver.flows), "passes", (json_int_t)told(&giver.passes),
-		"connections", (json_int_t)told(&giver.connections), "messages",
-		(json_int_t)told(&giver.messages), "bytes", (json_int_t)told(&giver.bytes),
-		"pass_ms", (double)told(&giver.pass_ns) / 1e6, "lag_ms",
-		connected ? json_real((double)(now_ns() - told(&giver.acked_begun_ns)) / 1e6)
+		"flows", (json_int_t)counted(&giver.flows), "passes",
+		(json_int_t)counted(&giver.passes), "connections",
+		(json_int_t)counted(&giver.connections), "messages",
+		(json_int_t)counted(&giver.messages), "bytes", (json_int_t)counted(&giver.bytes),
+		"pass_ms", (double)counted(&giver.pass_ns) / 1e6, "lag_ms",
+		connected ? json_real((double)(now_ns() - counted(&giver.acked_begun_ns)) / 1e6)
 			  : json_null());
 	if (why[0] != '\0' && !connected)
 		json_object_set_new(json, "why", json_stringn(why, strlen(why)));

@@ -20,7 +20,7 @@
 #define FUNCTION_BYTES ((size_t)1 << 20) // of a function's file, whatever the node's own has
 
 // What others may be told, as it was a moment ago.
-struct told {
+struct published {
 	bool connected;
 	bool has_all; // flows
 	uint64_t connections, refused, writes, bytes, passes, flows;
@@ -37,8 +37,8 @@ static struct {
 	const char *why; // it forwards; NULL: it never waited
 	struct cv_flow_restored restored;
 	double restored_ms;
-	pthread_mutex_t lock; // of told
-	struct told told;
+	pthread_mutex_t lock; // of published
+	struct published published;
 } standby = {.wake = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint64_t now_ns(void)
@@ -117,9 +117,9 @@ static void find_own(const struct cv_node *node, struct cv_standby_listener *lis
 	listener->own = standby.own;
 }
 
-static void tell(const struct cv_standby_listener *listener)
+static void publish(const struct cv_standby_listener *listener)
 {
-	struct told told = {
+	struct published published = {
 		.connected = listener->active != NULL,
 		.has_all = listener->whole != NULL,
 		.connections = listener->connections,
@@ -129,9 +129,9 @@ static void tell(const struct cv_standby_listener *listener)
 		.whole_ns = listener->whole_ns,
 	};
 
-	cv_standby_listener_count(listener, &told.writes, &told.bytes);
+	cv_standby_listener_count(listener, &published.writes, &published.bytes);
 	pthread_mutex_lock(&standby.lock);
-	standby.told = told;
+	standby.published = published;
 	pthread_mutex_unlock(&standby.lock);
 }
 
@@ -157,7 +157,7 @@ bool cv_standby_wait(struct cv_node *node, struct cv_notify *notify)
 	while (!cv_stop_signals_came() && standby.why == NULL) {
 		cv_standby_listener_run(listener, standby.wake, LOOK_MS);
 		cv_notify_alive(notify, NULL);
-		tell(listener);
+		publish(listener);
 		standby.why = reason(listener);
 	}
 	return standby.why != NULL;
@@ -233,18 +233,20 @@ int cv_standby_activate(struct cv_error *error)
 
 static json_t *describe_waiting(void)
 {
-	struct told told;
+	struct published published;
 
 	pthread_mutex_lock(&standby.lock);
-	told = standby.told;
+	published = standby.published;
 	pthread_mutex_unlock(&standby.lock);
 	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "role", "standby",
-		"state", told.connected ? told.has_all ? "follows" : "copies" : "alone", "listen",
-		standby.config->listen.text, "flows", (json_int_t)told.flows, "passes",
-		(json_int_t)told.passes, "connections", (json_int_t)told.connections, "refused",
-		(json_int_t)told.refused, "messages", (json_int_t)told.writes, "bytes",
-		(json_int_t)told.bytes, "age_ms",
-		told.has_all ? json_real((double)(now_ns() - told.whole_ns) / 1e6) : json_null());
+		"state", published.connected ? published.has_all ? "follows" : "copies" : "alone",
+		"listen", standby.config->listen.text, "flows", (json_int_t)published.flows,
+		"passes", (json_int_t)published.passes, "connections",
+		(json_int_t)published.connections, "refused", (json_int_t)published.refused,
+		"messages", (json_int_t)published.writes, "bytes", (json_int_t)published.bytes,
+		"age_ms",
+		published.has_all ? json_real((double)(now_ns() - published.whole_ns) / 1e6)
+				  : json_null());
 }
 
 json_t *cv_standby_describe(void)

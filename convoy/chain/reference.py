@@ -17,8 +17,8 @@ from convoy.chain.openflow import OpenFlow
 from convoy.chain.ports import PORTS, Captures, Convoys
 from convoy.chain.rule_match import Match
 from convoy.chain.srv6 import LocalSid, Srv6Rule
-from convoy.chain.vpn import VpnPolicy
 from convoy.chain.standby import Standby
+from convoy.chain.vpn import VpnPolicy
 
 
 def reference() -> str:

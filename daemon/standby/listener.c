@@ -132,8 +132,8 @@ static void look_at(struct cv_standby_listener *listener, struct cv_standby_peer
 	const struct cv_standby_session *session = &peer->session;
 
 	if (session->note.text[0] != '\0' &&
-		strncmp(session->note.text, listener->said, sizeof(listener->said) - 1) != 0) {
-		snprintf(listener->said, sizeof(listener->said), "%s", session->note.text);
+		strncmp(session->note.text, listener->noted, sizeof(listener->noted) - 1) != 0) {
+		snprintf(listener->noted, sizeof(listener->noted), "%s", session->note.text);
 		say(listener, "%s", session->note.text);
 	}
 	peer->session.note.text[0] = '\0';

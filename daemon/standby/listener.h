@@ -32,12 +32,12 @@ struct cv_standby_listener {
 	struct cv_standby_peer *active; // that greeted last; NULL: none does
 	struct cv_standby_set
 		*whole; // the newest of which all flows are there; NULL: none. active may go
-		// on with it
+	// on with it
 	uint64_t heard_ns; // when somebody who has the key last said something; 0: never
 	uint64_t whole_ns; // when the last pass came
 	uint64_t connections, refused; // that greeted, and all others
 	uint64_t writes, bytes; // of connections before
-	char said[512]; // last, and not again
+	char noted[512]; // what was written last, and is not again
 	struct cv_log_limit log;
 };
 

@@ -5,11 +5,13 @@
 // is made of it is a table as any other: it forwards, and is empty when its flows have ended.
 #include "tests/support/test_flow.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "flow/carried.h"
 #include "flow/handover.h"
+#include "flow/replica.h"
 #include "flow/restore.h"
 #include "flow/zone.h"
 
@@ -630,6 +632,112 @@ static void any_bytes_make_a_table_as_any_other(void **state)
 	}
 }
 
+// A copy on another machine: a file of its own.
+struct copy {
+	struct cv_flow_replica replica;
+	uint8_t *sent;
+	int fd;
+	size_t written;
+};
+
+static bool write_copy(void *to, size_t at, const void *bytes, size_t count)
+{
+	struct copy *copy = to;
+
+	copy->written += count;
+	return pwrite(copy->fd, bytes, count, (off_t)at) == (ssize_t)count;
+}
+
+static size_t pass(struct copy *copy, const struct node *node)
+{
+	enum cv_flow_replica_step step;
+
+	copy->written = 0;
+	do
+		step = cv_flow_replica_step(
+			&copy->replica, node->zone->memory.start, copy->sent, write_copy, copy);
+	while (step == CV_FLOW_REPLICA_GOES_ON);
+	assert_int_equal(step, CV_FLOW_REPLICA_DONE);
+	return copy->written;
+}
+
+static struct copy begin_copy(const struct node *node)
+{
+	const size_t bytes = node->zone->memory.bytes;
+	struct copy copy = {.sent = calloc(1, bytes),
+		.fd = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+
+	assert_non_null(copy.sent);
+	assert_return_code(ftruncate(copy.fd, (off_t)bytes), 0);
+	assert_return_code(
+		fcntl(copy.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+	cv_flow_zone_replica(node->zone, &copy.replica);
+	return copy;
+}
+
+static struct node *restart_from(const struct copy *copy, unsigned *flows)
+{
+	struct node *new = start();
+	struct cv_flow_restored restored = {0, 0};
+	struct cv_error error = {""};
+
+	new->worker.now = 77ull * TSC_HZ; // clocks of two machines have nothing in common
+	if (cv_flow_zone_restore(
+		    new->zone, &new->worker, copy->fd, CV_FLOW_REPLICATED, &restored, &error) != 0)
+		fail_msg("%s", error.text);
+	assert_int_equal(restored.lost, 0);
+	*flows = (unsigned)restored.flows;
+	return new;
+}
+
+static void a_copy_is_restored(void **state)
+{
+	struct node *old = start(), *new;
+	struct copy copy;
+	unsigned flows;
+	size_t all;
+
+	if (!can(old))
+		skip();
+	open_flows(old);
+	copy = begin_copy(old);
+	all = pass(&copy, old);
+	assert_true(all > FLOWS * sizeof(struct cv_flow_ipv4));
+	assert_int_equal(copy.replica.flows, FLOWS);
+	assert_int_equal(pass(&copy, old), 0);
+	for (uint32_t i = 0; i < FLOWS; i++) // that a packet came is nothing to be told
+		assert_true(passes(old, i, false));
+	assert_int_equal(pass(&copy, old), 0);
+	new = restart_from(&copy, &flows);
+	assert_int_equal(flows, FLOWS);
+	for (uint32_t i = 0; i < FLOWS; i++)
+		assert_true(passes(new, i, true));
+	is_empty_at_last(new);
+	end(new);
+	is_empty_at_last(old); // what has ended there is not known here
+	assert_true(pass(&copy, old) <= FLOWS * sizeof(uint32_t));
+	new = restart_from(&copy, &flows);
+	assert_int_equal(flows, 0);
+	end(new);
+	end(old);
+	close(copy.fd);
+	free(copy.sent);
+}
+
+static void a_kept_file_is_no_copy(void **state)
+{
+	struct node *old = start(), *new = start();
+	struct cv_flow_restored restored = {0, 0};
+	struct cv_error error = {""};
+
+	if (!can(old))
+		skip();
+	assert_true(cv_flow_zone_restore(new->zone, &new->worker, old->fd, CV_FLOW_REPLICATED,
+			    &restored, &error) < 0);
+	end(new);
+	end(old);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -644,6 +752,8 @@ int main(void)
 		cmocka_unit_test(what_is_denied_is_not_known),
 		cmocka_unit_test(another_memory_is_refused),
 		cmocka_unit_test(only_what_can_be_restored_is_stored),
+		cmocka_unit_test(a_copy_is_restored),
+		cmocka_unit_test(a_kept_file_is_no_copy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

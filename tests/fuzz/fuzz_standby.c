@@ -75,7 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > 0)
 		feed(&session, data + 1, size - 1);
 	for (unsigned i = 0; session.set != NULL && i < session.set->count; i++)
-		require(session.set->files[i].memory == NULL || session.set->files[i].bytes <= BYTES,
+		require(session.set->files[i].memory == NULL ||
+				session.set->files[i].bytes <= BYTES,
 			"no file is longer than ours");
 	cv_standby_set_free(session.set);
 	// The lowest that is free is the same as before: nothing stayed open.

@@ -106,17 +106,17 @@ class Standby:
 
     def until(self, **expected: Any) -> dict[str, Any]:
         """Wait until its state is so."""
-        found: dict[str, Any] = {}
+        state: dict[str, Any] = {}
 
         def is_so() -> bool:
-            found.update(self.state())
-            return all(found[name] == value for name, value in expected.items())
+            state.update(self.state())
+            return all(state[name] == value for name, value in expected.items())
 
         try:
             wait_for(is_so, SOON_S, f"{expected}")
         except ConvoyError:
-            pytest.fail(f"{expected}: {found}; {self.process.stderr.text()}")
-        return found
+            pytest.fail(f"{expected}: {state}; {self.process.stderr.text()}")
+        return state
 
     def passes(self, more: int = 2) -> None:
         """Wait until all that was is there: so many passes later."""
@@ -274,9 +274,9 @@ def test_another_key_is_refused(net, key, tmp_path):
         active(with_standby(plan, make_key(tmp_path / "k2", 2), to=at(port)), net) as node,
     ):
         until_it_says(node, "copies no flows")
-        found = standby.state()
-        assert (found["state"], found["connections"], found["flows"]) == ("alone", 0, 0)
-        assert found["refused"] > 0
+        state = standby.state()
+        assert (state["state"], state["connections"], state["flows"]) == ("alone", 0, 0)
+        assert state["refused"] > 0
         node.stop()
 
 
@@ -299,22 +299,22 @@ def _flood(port: int, until: float) -> None:
             pass
 
 
-def test_strangers_hold_nobody_up(net, key):
+def test_untrusted_peers_hold_nobody_up(net, key):
     port = free_port()
     plan = plan_between(FIREWALL, NAT)
     with standby_of(with_standby(plan, key, listen=at(port)), net) as standby:
         namespace = f"/proc/{standby.process.pid}/ns/net"
-        lingering = strangers(namespace, port)
+        lingering = untrusted_peers(namespace, port)
         with active(with_standby(plan, key, to=at(port)), net) as node:
             established(net, 8)
             standby.until(state="follows", flows=8)
-            lingering.append(strangers(namespace, port))
+            lingering.append(untrusted_peers(namespace, port))
             standby.passes(10)
             killed(node)
         assert standby.activate()["restored"] == 8
 
 
-def strangers(namespace: str, port: int) -> list[Any]:
+def untrusted_peers(namespace: str, port: int) -> list[Any]:
     """Connect from inside a namespace: some say nothing, some nonsense, one half a record."""
     import ctypes
 
