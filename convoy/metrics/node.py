@@ -135,7 +135,9 @@ OPENFLOW = {
 STANDBY = {
     "flows": Metric(Kind.GAUGE, "convoy_standby_flows", "Flows that were copied to the standby."),
     "lag_ms": Metric(
-        Kind.GAUGE, "convoy_standby_lag_ms", "Age of what the standby has; absent: not connected."
+        Kind.GAUGE,
+        "convoy_standby_lag_seconds",
+        "Age of what the standby has; absent: not connected.",
     ),
     "bytes": Metric(Kind.COUNTER, "convoy_standby_bytes", "Bytes that were sent to the standby."),
     "connections": Metric(
@@ -235,7 +237,7 @@ def page_of(counts: Counts, version: str) -> Page:
     for key, metric in STANDBY.items():
         value = counts.get("standby", {}).get(key)
         if value is not None:  # the node has a standby, and it is connected
-            page.add(metric, value)
+            page.add(metric, value / 1000 if key == "lag_ms" else value)
     add_functions(page, counts["functions"])
     for name, table in counts["flows"].items():
         _add_flows(page, label("table", name), table)
