@@ -66,7 +66,7 @@ static json_t *frames_of(const uint64_t *sizes)
 	uint64_t packets = 0;
 	uint64_t frames = 0;
 
-	for (unsigned n = 1; n <= CV_CONVOY_PACKETS_MAX; n++) {
+	for (unsigned n = 0; n <= CV_CONVOY_PACKETS_MAX; n++) {
 		packets += n * sizes[n];
 		frames += sizes[n];
 	}
@@ -81,7 +81,7 @@ static json_t *histogram_of(const uint64_t *sizes)
 {
 	json_t *object = json_object();
 
-	for (unsigned n = 1; n <= CV_CONVOY_PACKETS_MAX; n++) {
+	for (unsigned n = 0; n <= CV_CONVOY_PACKETS_MAX; n++) {
 		char key[8];
 
 		if (sizes[n] == 0)
@@ -115,7 +115,7 @@ static void add_compression(
 
 static void add_sizes(uint64_t *sizes, const struct cv_frame_counters *counters)
 {
-	for (unsigned n = 1; n <= CV_CONVOY_PACKETS_MAX; n++)
+	for (unsigned n = 0; n <= CV_CONVOY_PACKETS_MAX; n++)
 		sizes[n] += cv_counted(&counters->sizes[n]);
 }
 

@@ -94,7 +94,7 @@ static void add_sizes(struct additions *to, uint64_t *sizes, const json_t *objec
 	json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
 		const unsigned long n = strtoul(key, NULL, 10);
 
-		if (n >= 1 && n <= CV_CONVOY_PACKETS_MAX)
+		if (n <= CV_CONVOY_PACKETS_MAX)
 			add_value(to, &sizes[n], value);
 	}
 }

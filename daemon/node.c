@@ -9,6 +9,7 @@
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 
+#include "chain/repack.h"
 #include "daemon/claims.h"
 #include "daemon/node.h"
 #include "daemon/node_workers.h"
@@ -232,6 +233,12 @@ static int make_convoys(struct cv_node *node, struct cv_error *error)
 			if (to->nfi_convoys == NULL)
 				return -ENOMEM;
 		}
+		if (from->reassemble) {
+			to->reassembly = cv_reassembly_make(
+				cv_frame_max(node->ports[i / plan->workers_count]));
+			if (to->reassembly == NULL)
+				return -ENOMEM;
+		}
 		to->expander = from->expander;
 		for (unsigned j = 0; j < to->expander.dictionaries_count; j++)
 			cv_dictionary_hold(to->expander.dictionaries[j]);
@@ -245,6 +252,7 @@ static void free_convoy_rx(struct cv_node *node)
 
 	for (size_t i = 0; node->convoy_rx != NULL && i < count; i++) {
 		free(node->convoy_rx[i].nfi_convoys);
+		cv_reassembly_free(node->convoy_rx[i].reassembly);
 		for (unsigned j = 0; j < node->convoy_rx[i].expander.dictionaries_count; j++)
 			cv_dictionary_release(node->convoy_rx[i].expander.dictionaries[j]);
 	}

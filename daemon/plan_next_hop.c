@@ -83,6 +83,7 @@ int cv_plan_convoys_read(const struct cv_where *at, const json_t *object, const 
 			.read = read_address},
 		{"from", CV_EACH, CV_AT(struct convoys_keys, convoys), .low = 1,
 			.high = CV_CONVOY_SENDERS_MAX, .read = read_sender},
+		{"reassemble", CV_BOOL, CV_AT(struct convoys_keys, convoys.reassemble)},
 		{"expand", CV_WORD, CV_AT(struct convoys_keys, expand), .words = cv_plan_codecs},
 		{"dictionaries", CV_EACH, CV_AT(struct convoys_keys, convoys.expander), .low = 1,
 			.high = CV_DICTIONARIES_MAX - 1, .read = cv_plan_dictionary_add},
@@ -174,6 +175,7 @@ static const struct cv_param next_hop_params[] = {
 		.high = CV_SPREAD_WEIGHT_MAX, .fallback = 1},
 	{"spread", CV_WORD, CV_AT(struct next_hop_keys, spread), .words = spreads},
 	{"encapsulate", CV_BOOL, CV_AT(struct next_hop_keys, outer.encapsulate)},
+	{"fragment", CV_BOOL, CV_AT(struct next_hop_keys, outer.fragment)},
 	{"compress", CV_WORD, CV_AT(struct next_hop_keys, compress), .words = cv_plan_codecs},
 	{"dictionary", CV_CUSTOM, CV_AT(struct next_hop_keys, dictionary),
 		.read = cv_plan_dictionary_read},
@@ -231,6 +233,9 @@ static int check(const struct cv_where *at, const struct next_hop_keys *keys, in
 			"ip: its port has no IPv%d address to send convoys from; give the port's "
 			"convoys one",
 			keys->ip.len == 4 ? 4 : 6);
+	if (keys->outer.fragment && keys->compress != CV_PLAN_CODEC_OFF)
+		return cv_where_error(
+			at, "fragment: is not for compressed convoys; leave out compress");
 	return 0;
 }
 

@@ -24,6 +24,7 @@ struct cv_plan_convoys {
 	struct cv_convoy_address address; // none: takes convoys to any address, and sends none
 	struct cv_convoy_address senders[CV_CONVOY_SENDERS_MAX]; // that it takes convoys from
 	uint8_t senders_count; // 0: from anybody
+	bool reassemble; // packets that come in two frames
 	struct cv_expander expander; // owned
 };
 

@@ -12,13 +12,14 @@
 
 local convoy = Proto("convoy", "Convoy")
 
-local VERSION, ETHERNET, COMPRESSED, LZ4 = 1, 0, 1, 1
-local HEADER, PREFIX, PACKET_MIN, COMPRESSION = 4, 2, 14, 8
+local VERSION, ETHERNET, COMPRESSED, FRAGMENTS, LZ4 = 1, 0, 1, 2, 1
+local HEADER, PREFIX, PACKET_MIN, COMPRESSION, CUT = 4, 2, 14, 8, 12
 local DISSECTED = 64 -- packets of one frame; Wireshark takes 500 layers, the others stay bytes
 
 convoy.prefs.port = Pref.uint("UDP port", 51966, "UDP destination port of convoys")
 
-local types = { [ETHERNET] = "Ethernet", [COMPRESSED] = "Ethernet, compressed" }
+local types = { [ETHERNET] = "Ethernet", [COMPRESSED] = "Ethernet, compressed",
+	[FRAGMENTS] = "Ethernet, some cut" }
 local codecs = { [LZ4] = "LZ4" }
 local fields = convoy.fields
 fields.version = ProtoField.uint8("convoy.version", "Version", base.DEC, nil, 0xf0)
@@ -32,6 +33,12 @@ fields.reserved = ProtoField.uint8("convoy.reserved", "Reserved")
 fields.bytes = ProtoField.uint16("convoy.bytes", "Bytes when expanded")
 fields.dictionary = ProtoField.uint32("convoy.dictionary", "Dictionary", base.HEX)
 fields.block = ProtoField.bytes("convoy.block", "Compressed packets")
+fields.stream = ProtoField.uint32("convoy.stream", "Stream", base.HEX)
+fields.sequence = ProtoField.uint32("convoy.sequence", "Number of the frame")
+fields.flags = ProtoField.uint16("convoy.flags", "The first packet is a rest", base.HEX)
+fields.total = ProtoField.uint16("convoy.total", "Bytes of the packet that begins")
+fields.rest = ProtoField.bytes("convoy.rest", "Rest of the packet before")
+fields.beginning = ProtoField.bytes("convoy.beginning", "Beginning of a packet")
 fields.trailing = ProtoField.bytes("convoy.trailing", "Bytes behind the last packet")
 fields.reason = ProtoField.string("convoy.reason", "Refused")
 
@@ -120,10 +127,10 @@ function convoy.dissector(tvb, pinfo, root)
 	if tvb(0, 1):bitfield(0, 4) ~= VERSION then
 		refuse(tree, tvb(0, 1), "bad_version")
 		return
-	elseif tvb(0, 1):bitfield(4, 4) > COMPRESSED then
+	elseif tvb(0, 1):bitfield(4, 4) > FRAGMENTS then
 		refuse(tree, tvb(0, 1), "bad_type")
 		return
-	elseif count == 0 then
+	elseif count == 0 and tvb(0, 1):bitfield(4, 4) ~= FRAGMENTS then
 		refuse(tree, tvb(1, 1), "bad_count")
 		return
 	elseif tvb(0, 1):bitfield(4, 4) == COMPRESSED then
@@ -133,13 +140,30 @@ function convoy.dissector(tvb, pinfo, root)
 
 	-- The whole frame first: of one that is refused, nothing is shown as a packet.
 	local at, starts = HEADER, {}
+	local rest, total = false, 0
+	if tvb(0, 1):bitfield(4, 4) == FRAGMENTS then
+		if size < HEADER + CUT then
+			refuse(tree, tvb(HEADER), "bad_length")
+			return
+		end
+		tree:add(fields.stream, tvb(4, 4))
+		tree:add(fields.sequence, tvb(8, 4))
+		tree:add(fields.flags, tvb(12, 2))
+		tree:add(fields.total, tvb(14, 2))
+		rest, total = tvb(12, 2):uint() == 1, tvb(14, 2):uint()
+		if (not rest and (tvb(12, 2):uint() ~= 0 or total == 0)) or (rest and count == 0) then
+			refuse(tree, tvb(12, 4), "bad_fragment")
+			return
+		end
+		at = HEADER + CUT
+	end
 	for number = 1, count do
 		if size - at < PREFIX then
 			refuse(tree, tvb(1, 1), "bad_count")
 			return
 		end
 		local length = tvb(at, PREFIX):uint()
-		if length < PACKET_MIN then
+		if length < ((rest and number == 1) and 1 or PACKET_MIN) then
 			refuse(tree, tvb(at, PREFIX), "runt_packet")
 			return
 		elseif length > size - at - PREFIX then
@@ -149,7 +173,15 @@ function convoy.dissector(tvb, pinfo, root)
 		starts[number] = at
 		at = at + PREFIX + length
 	end
-	if at < size then
+	if total > 0 and total < PACKET_MIN then
+		refuse(tree, tvb(14, 2), "runt_packet")
+		return
+	elseif total > 0 and (at == size or size - at >= total) then
+		refuse(tree, tvb(14, 2), "bad_fragment")
+		return
+	elseif total > 0 then
+		tree:add(fields.beginning, tvb(at, size - at))
+	elseif at < size then
 		tree:add(fields.trailing, tvb(at, size - at))
 		refuse(tree, tvb(at, size - at), "trailing_bytes")
 		return
@@ -157,7 +189,14 @@ function convoy.dissector(tvb, pinfo, root)
 
 	local columns = string.format("Convoy of %d to NFI-ID %d", count, tvb(2, 2):uint())
 	for number, start in ipairs(starts) do
-		embedded(tvb, pinfo, tree, start, tvb(start, PREFIX):uint(), number)
+		if rest and number == 1 then
+			tree:add(fields.rest, tvb(start + PREFIX, tvb(start, PREFIX):uint()))
+		else
+			embedded(tvb, pinfo, tree, start, tvb(start, PREFIX):uint(), number)
+		end
+	end
+	if rest or total > 0 then
+		columns = columns .. ", some cut"
 	end
 	pinfo.cols.protocol = "CONVOY"
 	pinfo.cols.info = columns

@@ -108,6 +108,18 @@ class NextHop(Model):
         "default: none",
     )
 
+    fragment: bool = Field(
+        False,
+        description="frames are filled: a packet that does not fit any more is cut in two, and its "
+        "rest goes first in the next frame; the receiving port has `reassemble` in its `convoys`",
+    )
+
+    @model_validator(mode="after")
+    def _whole_or_compressed(self) -> Self:
+        if self.fragment and self.compress is not None:
+            raise ValueError("has fragment and compress: no frame can have both; leave one out")
+        return self
+
     @model_validator(mode="after")
     def _dictionary_of_compression(self) -> Self:
         if self.dictionary is not None and self.compress is None:
@@ -120,7 +132,8 @@ class NextHop(Model):
         base is where its files' paths start. Raises InputError.
         """
         values = self.model_dump(
-            exclude_none=True, exclude={"for_", "weight", "spread", "wait", "encapsulate"}
+            exclude_none=True,
+            exclude={"for_", "weight", "spread", "wait", "encapsulate", "fragment"},
         )
         if self.weight != 1:
             values["weight"] = self.weight
@@ -128,6 +141,8 @@ class NextHop(Model):
             values["spread"] = self.spread
         if self.encapsulate:
             values["encapsulate"] = True
+        if self.fragment:
+            values["fragment"] = True
         if self.wait:
             values["wait_ns"] = self.wait
         if self.dictionary is not None:

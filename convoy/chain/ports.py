@@ -48,6 +48,11 @@ class Convoys(Model):
         max_length=15,
         description="files, of those that senders may compress with, for `expand`",
     )
+    reassemble: bool = Field(
+        False,
+        description="packets are taken too that come in two frames, from next hops with "
+        "`fragment`; default: such frames are dropped",
+    )
 
     @model_validator(mode="after")
     def _dictionaries_of_expansion(self) -> Self:
@@ -57,9 +62,11 @@ class Convoys(Model):
 
     def as_plan(self, base: Path) -> dict[str, Any]:
         """Return it as the plan has it, but for the port's name. Raises InputError."""
-        values = self.model_dump(exclude_none=True, exclude={"from_"})
+        values = self.model_dump(exclude_none=True, exclude={"from_", "reassemble"})
         if self.from_ is not None:
             values["from"] = self.from_
+        if self.reassemble:
+            values["reassemble"] = True
         if self.dictionaries is not None:
             values["dictionaries"] = [in_plan(base / file) for file in self.dictionaries]
         return values

@@ -127,6 +127,9 @@ def put(
     encapsulate: Annotated[
         bool, typer.Option("--encapsulate", help="A single packet too goes in a convoy.")
     ] = False,
+    fragment: Annotated[
+        bool, typer.Option("--fragment", help="A packet that does not fit may be in two frames.")
+    ] = False,
     pid: Pid = None,
     as_json: Json = False,
 ) -> Result:
@@ -142,7 +145,7 @@ def put(
         "port": port, "mac": mac, "ip": ip, "nfi": nfi, "mtu": mtu, "vlan": vlan, "ttl": ttl,
         "udp-port": udp_port, "leaving": leaving or None, "compress": compress,
         "dictionary": dictionary, "wait": 0 if wait == "0" else wait,
-        "encapsulate": encapsulate, "weight": weight, "spread": spread,
+        "encapsulate": encapsulate, "fragment": fragment, "weight": weight, "spread": spread,
     }  # fmt: skip
     if for_:
         values["for"] = [] if for_ == ["none"] else [scid(text) for text in for_]

@@ -15,6 +15,8 @@ ETHERNET = 0
 """Type: the packets are Ethernet frames without FCS."""
 COMPRESSED = 1
 """Type: those, compressed as a whole."""
+FRAGMENTS = 2
+"""Type: those, the first or the one behind the last not whole."""
 LZ4 = 1
 """Codec: an LZ4 block."""
 MAX_PACKETS = 255

@@ -43,8 +43,16 @@ def decode(frame: bytes, port: int = PORT, dictionaries: Sequence[bytes] | None 
     refused.
 
     Raises NotAConvoyError for an ordinary frame, FrameError for a convoy that is refused. The
-    checks, and their order, are those of the specification.
+    checks, and their order, are those of the specification. A packet in two frames needs both:
+    convoy.frame.fragments.
     """
+    outer, payload = payload_of(frame, port)
+    nfi, packets = _convoy(payload, dictionaries)
+    return Convoy(outer, nfi, packets)
+
+
+def payload_of(frame: bytes, port: int = PORT) -> tuple[Outer, bytes]:
+    """Return what is before the convoy header, and all from there on. Raises FrameError."""
     vlans, ethertype, l3 = _ethernet(frame)
     packet = frame[l3:]
     if ethertype == _IPV4:
@@ -54,7 +62,6 @@ def decode(frame: bytes, port: int = PORT, dictionaries: Sequence[bytes] | None 
     else:
         raise NotAConvoyError(f"EtherType {ethertype:#06x} is not IP")
     source_port, payload = _udp(packet, ip)
-    nfi, packets = _convoy(payload, dictionaries)
     outer = Outer.model_construct(  # every field was read from as many bits as it may have
         dst_mac=frame[:6].hex(":"),
         src_mac=frame[6:12].hex(":"),
@@ -66,7 +73,7 @@ def decode(frame: bytes, port: int = PORT, dictionaries: Sequence[bytes] | None 
         port=port,
         source_port=source_port,
     )
-    return Convoy(outer, nfi, packets)
+    return outer, payload
 
 
 def may_be_convoy(frame: bytes, port: int = PORT) -> bool:

@@ -24,6 +24,7 @@ class Reason(StrEnum):
     BAD_CODEC = "bad_codec"
     WRONG_DICTIONARY = "wrong_dictionary"
     BAD_BLOCK = "bad_block"
+    BAD_FRAGMENT = "bad_fragment"
 
 
 class FrameError(InputError):

@@ -6,9 +6,11 @@
     Ether() / IP() / UDP() / Convoy(nfi=7, packets=[Embedded(packet=Ether() / IP() / UDP())])
 
     Convoy(type=1, count=2, bytes=124, block=...)
+    Convoy(type=2, flags=1, total=508, packets=[Embedded(packet=...)], beginning=...)
 
 Lengths and the number of packets are filled in unless they are given, but for compressed frames
-(type 1), which are not expanded. Dissecting is forgiving, as
+(type 1), which are not expanded. In a frame of type 2 with flags=1 the first packet is the rest of
+one, though it is shown as any other. Dissecting is forgiving, as
 scapy is: what does not add up is shown as far as it goes. A packet inside of a convoy that looks
 like one itself is shown as one, though no receiver disaggregates it. To validate a frame, use
 convoy.frame.
@@ -18,7 +20,7 @@ scapy is not among Convoy's own requirements: `pip install scapy`.
 from typing import Any
 
 from convoy.errors import InputError
-from convoy.frame.model import COMPRESSED, LZ4, PORT
+from convoy.frame.model import COMPRESSED, FRAGMENTS, LZ4, PORT
 
 try:
     from scapy.fields import (
@@ -27,6 +29,7 @@ try:
         ByteField,
         ConditionalField,
         FieldLenField,
+        IntField,
         PacketLenField,
         PacketListField,
         ShortField,
@@ -60,6 +63,10 @@ def _is_compressed(packet: Any) -> bool:
     return bool(packet.type == COMPRESSED)
 
 
+def _has_fragments(packet: Any) -> bool:
+    return bool(packet.type == FRAGMENTS)
+
+
 class Convoy(Packet):  # type: ignore[misc, unused-ignore]
     """The convoy header and its packets."""
 
@@ -74,12 +81,17 @@ class Convoy(Packet):  # type: ignore[misc, unused-ignore]
         ConditionalField(ShortField("bytes", 0), _is_compressed),
         ConditionalField(XIntField("dictionary", 0), _is_compressed),
         ConditionalField(StrField("block", b""), _is_compressed),
+        ConditionalField(XIntField("stream", 0), _has_fragments),
+        ConditionalField(IntField("sequence", 0), _has_fragments),
+        ConditionalField(ShortField("flags", 0), _has_fragments),
+        ConditionalField(ShortField("total", 0), _has_fragments),
         ConditionalField(
             PacketListField(
                 "packets", [], Embedded, count_from=lambda packet: packet.count, max_count=255
             ),
             lambda packet: packet.type != COMPRESSED,
         ),
+        ConditionalField(StrField("beginning", b""), _has_fragments),
     ]
 
     def mysummary(self) -> str:

@@ -30,6 +30,7 @@ enum cv_drop_reason {
 	CV_DROP_UNKNOWN_SENDER, // a convoy from an address not in the port's list: counts as one
 	CV_DROP_UNKNOWN_NFI, // a convoy to an NFI-ID that no chain matches: counts as one
 	CV_DROP_LOOKS_LIKE_CONVOY, // looks like a convoy, but fits into none, or has no next hop
+	CV_DROP_LOST_FRAGMENT, // the rest of a packet, whose beginning did not come right before
 	CV_DROP_NO_BUFFER, // the pool had none left to put it into
 	CV_DROP_REASONS,
 };

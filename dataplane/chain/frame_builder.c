@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
+#include <rte_random.h>
+
 #include "chain/frame_builder.h"
 #include "chain/lookalike.h"
 #include "chain/trace_hooks.h"
@@ -53,6 +55,13 @@ static void put(struct cv_tx *tx, uint16_t next_hop, struct rte_mbuf *buffer, ui
 	cv_tx_buffer_put(tx, tx->next_hops[next_hop].port, buffer, count);
 }
 
+static rte_be16_t stream_sport(struct cv_frame_builder *builder)
+{
+	while (CV_UNLIKELY(builder->stream.id == 0))
+		builder->stream.id = (uint32_t)rte_rand();
+	return cv_fragment_sport(builder->stream.id);
+}
+
 // Writes a frame of several packets, which lie from begin to end, compressed if that is smaller.
 // Returns its first byte, and its end.
 static __rte_noinline uint8_t *make_compressed(struct cv_tx *tx, uint16_t next_hop, uint8_t *begin,
@@ -76,6 +85,27 @@ static __rte_noinline uint8_t *make_compressed(struct cv_tx *tx, uint16_t next_h
 	return data;
 }
 
+// Writes a frame to a next hop that takes packets in two. The receiver must get all of them by one queue.
+// total: of the packet that begins at its end; 0: none does.
+static __rte_noinline uint8_t *make_fragments(struct cv_tx *tx, uint16_t next_hop, uint8_t *begin,
+	const uint8_t *end, unsigned count, const struct cv_view *first, uint16_t total)
+{
+	const struct cv_outer *outer = &tx->next_hops[next_hop].outer;
+	struct cv_frame_builder *builder = &tx->builders[next_hop];
+	const rte_be16_t sport = stream_sport(builder);
+	const bool rest = builder->rest;
+	uint8_t *data;
+
+	builder->rest = false;
+	if (rest || total > 0)
+		return cv_fragment_make(
+			outer, &builder->stream, begin, end, (uint8_t)count, rest, total);
+	data = cv_frame_make(outer, begin, end, (uint8_t)count, first);
+	if (data == begin - outer->len && !outer->sport_fixed)
+		memcpy(data + outer->len - CV_CONVOY_LEN - CV_UDP_LEN, &sport, sizeof(sport));
+	return data;
+}
+
 // Sends what lies from begin to end in a buffer, which fits into a convoy.
 static CV_INLINE void put_frame(struct cv_tx *tx, uint16_t next_hop, struct rte_mbuf *buffer,
 	uint8_t *begin, const uint8_t *end, unsigned count, const struct cv_view *first)
@@ -85,7 +115,9 @@ static CV_INLINE void put_frame(struct cv_tx *tx, uint16_t next_hop, struct rte_
 
 	if (cv_trace_is_on())
 		cv_trace_convoy(buffer, next_hop, begin, end, count);
-	if (CV_UNLIKELY(tx->next_hops[next_hop].compressor != NULL) && count > 1)
+	if (CV_UNLIKELY(outer->fragment))
+		data = make_fragments(tx, next_hop, begin, end, count, first, 0);
+	else if (CV_UNLIKELY(tx->next_hops[next_hop].compressor != NULL) && count > 1)
 		data = make_compressed(tx, next_hop, begin, &end, count, first);
 	else
 		data = cv_frame_make(outer, begin, end, (uint8_t)count, first);
@@ -128,17 +160,152 @@ static void adopt(struct cv_tx *tx, uint16_t next_hop, struct rte_mbuf *buffer, 
 		(uint32_t)(limit - end), (uint8_t)count, first);
 }
 
-// Adds a packet to the frame being built; false: there is none, or none any more, as it did not fit.
+// Fills the frame being built with the beginning of a packet that does not fit any more, and sends it.
+// Returns how many bytes of the packet that took, which must come first in the next frame; 0: nothing is
+// done, as the packet would not be in two parts then, or these would be too short.
+static __rte_noinline uint32_t begin_fragment(
+	struct cv_tx *tx, uint16_t next_hop, const struct cv_view *view)
+{
+	struct cv_frame_builder *builder = &tx->builders[next_hop];
+	const struct cv_outer *outer = &tx->next_hops[next_hop].outer;
+	struct cv_frame *frame = &builder->frame;
+	const uint32_t header =
+		builder->rest ? 0 : CV_FRAGMENTS_LEN; // that there is no room for yet
+	const uint32_t len = cv_view_packet_len(view);
+	struct rte_mbuf *buffer = builder->buffer;
+	const uint8_t *data;
+	uint32_t taken;
+
+	if (buffer == NULL || frame->count == CV_CONVOY_PACKETS_MAX ||
+		frame->room < header + CV_FRAGMENT_MIN || len < 2 * CV_FRAGMENT_MIN ||
+		frame->begin < (uint8_t *)buffer->buf_addr + outer->len + CV_FRAGMENTS_LEN)
+		return 0;
+	taken = RTE_MIN(frame->room - header, len - 1);
+	if (len - taken > cv_fragment_rest_max(outer))
+		return 0;
+	if (frame->count == 1)
+		cv_frame_write_first_len(frame);
+	if (cv_trace_is_on())
+		cv_trace_convoy(buffer, next_hop, frame->begin, frame->end, frame->count);
+	memcpy(frame->end, cv_view_packet(view), taken);
+	frame->end += taken;
+	builder->buffer = NULL;
+	data = make_fragments(
+		tx, next_hop, frame->begin, frame->end, frame->count, &frame->first, (uint16_t)len);
+	cv_buffer_set(buffer, data, (uint32_t)(frame->end - data));
+	put(tx, next_hop, buffer, frame->count);
+	return taken;
+}
+
+// What is left of a packet whose beginning is in the frame before.
+static struct cv_view rest_of(const struct cv_view *view, uint32_t taken)
+{
+	struct cv_view rest = *view;
+
+	rest.data = cv_view_packet(view) + taken;
+	rest.len = (uint16_t)(cv_view_packet_len(view) - taken);
+	rest.before = 0;
+	if (cv_trace_is_on())
+		cv_trace_cut(view, &rest);
+	return rest;
+}
+
+// Begins a frame with the rest of a packet, which lies in a buffer.
+static void adopt_rest(struct cv_tx *tx, uint16_t next_hop, struct rte_mbuf *buffer, uint8_t *at,
+	const struct cv_view *rest)
+{
+	struct cv_frame_builder *builder = &tx->builders[next_hop];
+
+	adopt(tx, next_hop, buffer, at - CV_CONVOY_PREFIX_LEN, at + rest->len, 1, rest);
+	builder->rest = true;
+	builder->frame.room -= RTE_MIN(builder->frame.room, CV_FRAGMENTS_LEN);
+	// It is not written when others come, as that of a packet that may leave alone.
+	cv_frame_write_first_len(&builder->frame);
+}
+
+// The same of one that lies in a buffer with others.
+static void add_rest_copy(struct cv_tx *tx, uint16_t next_hop, const struct cv_view *rest)
+{
+	struct rte_mbuf *buffer = cv_builder_copy_packet(tx, rest->out, rest);
+
+	if (buffer != NULL)
+		adopt_rest(tx, next_hop, buffer, rte_pktmbuf_mtod(buffer, uint8_t *), rest);
+}
+
+// The same in a buffer that has nothing else, and is given away. Where its end is too near for a full
+// frame the rest is moved to its begin.
+static void add_rest_buffer(
+	struct cv_tx *tx, uint16_t next_hop, struct rte_mbuf *buffer, const struct cv_view *rest)
+{
+	const struct cv_outer *outer = &tx->next_hops[next_hop].outer;
+	const uint32_t before = outer->len + CV_FRAGMENTS_LEN + CV_CONVOY_PREFIX_LEN;
+	uint8_t *first = (uint8_t *)buffer->buf_addr + before;
+	const uint8_t *limit = (uint8_t *)buffer->buf_addr + buffer->buf_len;
+	uint8_t *at = rest->data;
+
+	if (!may_become_frame(buffer, at - (before - outer->len), outer)) {
+		add_rest_copy(tx, next_hop, rest);
+		rte_pktmbuf_free(buffer);
+		return;
+	}
+	if (at > first && limit - at < outer->frame_max - (int)before) {
+		memmove(first, at, rest->len);
+		if (cv_trace_is_on())
+			cv_trace_moved(rest, first);
+		at = first;
+	}
+	adopt_rest(tx, next_hop, buffer, at, rest);
+}
+
+// The same in a frame that has nothing else, for a packet that must not leave as it is.
+static uint32_t begin_alone(struct cv_tx *tx, uint16_t next_hop, const struct cv_view *view)
+{
+	struct rte_mbuf *buffer = rte_pktmbuf_alloc(tx->pool);
+	uint32_t taken;
+	uint8_t *at;
+
+	cv_builder_close(tx, next_hop);
+	if (buffer == NULL)
+		return 0;
+	at = rte_pktmbuf_mtod(buffer, uint8_t *);
+	adopt(tx, next_hop, buffer, at, at, 0, view);
+	taken = begin_fragment(tx, next_hop, view);
+	if (taken == 0) {
+		tx->builders[next_hop].buffer = NULL;
+		rte_pktmbuf_free(buffer);
+	}
+	return taken;
+}
+
+// The packet does not fit into the frame being built. Cuts it in two, if that may be: its beginning leaves
+// with that frame, and its rest begins another. False: nothing is done. buffer: as cv_builder_add_buffer()
+// has it; NULL: it stays the caller's.
+static __rte_noinline bool cut(
+	struct cv_tx *tx, uint16_t next_hop, struct rte_mbuf *buffer, const struct cv_view *view)
+{
+	const struct cv_outer *outer = &tx->next_hops[next_hop].outer;
+	uint32_t taken = begin_fragment(tx, next_hop, view);
+	struct cv_view rest;
+
+	if (taken == 0 && cv_view_packet_len(view) > outer->packet_max &&
+		(outer->encapsulate || cv_lookalike_to(tx, view, next_hop)))
+		taken = begin_alone(tx, next_hop, view);
+	if (taken == 0)
+		return false;
+	rest = rest_of(view, taken);
+	if (buffer != NULL)
+		add_rest_buffer(tx, next_hop, buffer, &rest);
+	else
+		add_rest_copy(tx, next_hop, &rest);
+	return true;
+}
+
+// Adds a packet to the frame being built; false: there is none, or it does not fit.
 static bool append(struct cv_tx *tx, uint16_t next_hop, const struct cv_view *view)
 {
 	struct cv_frame_builder *builder = &tx->builders[next_hop];
 
-	if (builder->buffer == NULL)
-		return false;
-	if (CV_LIKELY(cv_frame_append(&builder->frame, view)))
-		return true;
-	cv_builder_close(tx, next_hop);
-	return false;
+	return builder->buffer != NULL && CV_LIKELY(cv_frame_append(&builder->frame, view));
 }
 
 static bool fits_a_convoy(const struct cv_outer *outer, uint32_t len)
@@ -176,9 +343,14 @@ void cv_builder_add_copy(struct cv_tx *tx, uint16_t next_hop, const struct cv_vi
 	uint8_t *packet;
 
 	if (CV_UNLIKELY(!fits_a_convoy(outer, len))) {
+		if (outer->fragment && cut(tx, next_hop, NULL, view))
+			return;
 		if (!is_refused(tx, next_hop, view))
 			pass(tx, next_hop, cv_builder_copy_packet(tx, view->out, view));
 	} else if (!append(tx, next_hop, view)) {
+		if (CV_UNLIKELY(outer->fragment) && cut(tx, next_hop, NULL, view))
+			return;
+		cv_builder_close(tx, next_hop);
 		buffer = cv_builder_copy_packet(tx, view->out, view);
 		if (buffer == NULL)
 			return;
@@ -194,15 +366,22 @@ void cv_builder_add_buffer(
 	uint8_t *begin = cv_view_packet(view) - CV_CONVOY_PREFIX_LEN;
 
 	if (CV_UNLIKELY(!fits_a_convoy(outer, cv_view_packet_len(view)))) {
+		if (outer->fragment && cut(tx, next_hop, buffer, view))
+			return;
 		if (is_refused(tx, next_hop, view))
 			rte_pktmbuf_free(buffer);
 		else
 			pass(tx, next_hop, buffer);
 	} else if (append(tx, next_hop, view)) {
 		rte_pktmbuf_free(buffer);
-	} else if (may_become_frame(buffer, begin, outer)) {
-		adopt(tx, next_hop, buffer, begin, view->data + view->len, 1, view);
 	} else {
+		if (CV_UNLIKELY(outer->fragment) && cut(tx, next_hop, buffer, view))
+			return;
+		cv_builder_close(tx, next_hop);
+		if (may_become_frame(buffer, begin, outer)) {
+			adopt(tx, next_hop, buffer, begin, view->data + view->len, 1, view);
+			return;
+		}
 		cv_builder_add_copy(tx, next_hop, view);
 		rte_pktmbuf_free(buffer);
 	}
@@ -232,11 +411,13 @@ bool cv_builder_add_convoy(struct cv_tx *tx, uint16_t next_hop, struct rte_mbuf 
 			rte_pktmbuf_free(buffer);
 			return true;
 		}
+		if (CV_UNLIKELY(outer->fragment)) // packet by packet the frame is filled
+			return false;
 		cv_builder_close(tx, next_hop);
 	}
 	if (!may_become_frame(buffer, begin, outer))
 		return false;
-	if (behind > 0 && bytes + bytes_of(views + n, behind) > most)
+	if (behind > 0 && CV_LIKELY(!outer->fragment) && bytes + bytes_of(views + n, behind) > most)
 		put_frame(tx, next_hop, buffer, begin, begin + bytes, n, views);
 	else
 		adopt(tx, next_hop, buffer, begin, begin + bytes, n, views);

@@ -17,6 +17,7 @@ const char *const cv_drop_reason_names[CV_DROP_REASONS] = {
 	[CV_DROP_UNKNOWN_SENDER] = "unknown_sender",
 	[CV_DROP_UNKNOWN_NFI] = "unknown_nfi",
 	[CV_DROP_LOOKS_LIKE_CONVOY] = "looks_like_convoy",
+	[CV_DROP_LOST_FRAGMENT] = "lost_fragment",
 	[CV_DROP_NO_BUFFER] = "no_buffer",
 };
 

@@ -155,6 +155,91 @@ static __rte_noinline enum cv_drop_reason take_other(struct rte_mbuf **frame,
 	return CV_DROP_REASONS;
 }
 
+// Whose streams a convoy's fragments are among.
+static struct cv_beginning *find_beginning(const struct cv_view *frame,
+	const struct cv_fragments *fragments, const struct cv_convoy_rx *rx)
+{
+	const bool ipv4 = frame->proto == CV_PROTO_IPV4;
+	const uint8_t *from = frame->data + frame->l3 + (ipv4 ? 12 : 8);
+	struct cv_convoy_address address = {.len = ipv4 ? 4 : 16};
+	unsigned sender = 0;
+
+	memcpy(address.bytes, from, address.len);
+	if (rx->senders_count == 0)
+		for (unsigned i = 0; i < address.len; i++)
+			sender = sender * 31 + address.bytes[i];
+	while (sender < rx->senders_count &&
+		memcmp(&rx->senders[sender], &address, sizeof(address)) != 0)
+		sender++;
+	return cv_reassembly_find(
+		rx->reassembly, sender % CV_REASSEMBLY_SENDERS, address.bytes, fragments->stream);
+}
+
+// A packet whose rest came, in a buffer of its own. NULL: why says why there is none.
+static struct rte_mbuf *reassemble(const struct cv_beginning *beginning,
+	const struct cv_fragments *fragments, const struct cv_convoy_rx *rx,
+	enum cv_drop_reason *why)
+{
+	const uint16_t len = cv_reassembly_completes(beginning, fragments);
+	struct rte_mbuf *packet;
+
+	*why = len == 0 ? CV_DROP_LOST_FRAGMENT : CV_DROP_NO_BUFFER;
+	packet = len > 0 ? rte_pktmbuf_alloc(rx->pool) : NULL;
+	if (CV_UNLIKELY(packet == NULL))
+		return NULL;
+	if (CV_UNLIKELY(rte_pktmbuf_append(packet, len) == NULL)) {
+		rte_pktmbuf_free(packet);
+		return NULL;
+	}
+	cv_reassembly_complete(beginning, fragments, rte_pktmbuf_mtod(packet, uint8_t *));
+	return packet;
+}
+
+static CV_INLINE void add_buffer(
+	struct cv_buffers *buffers, struct rte_mbuf *buffer, unsigned views)
+{
+	buffers->buffers[buffers->n] = buffer;
+	buffers->views[buffers->n++] = (uint8_t)views;
+}
+
+// Takes a walked frame of fragments, whose count views are the burst's from `at` on: a packet whose rest
+// it has gets a buffer of its own, and those that are whole stay where they lie. Returns how many views
+// there are then: one less, which is counted, where the packet's beginning is missing.
+static unsigned take_fragments(struct cv_burst *burst, unsigned at, struct rte_mbuf *frame,
+	const struct cv_view *outer, unsigned count, const struct cv_fragments *fragments,
+	const struct cv_convoy_rx *rx, struct cv_port_counters *counters)
+{
+	struct cv_beginning *beginning = find_beginning(outer, fragments, rx);
+	struct cv_view *views = &burst->views[at];
+	struct rte_mbuf *packet;
+	enum cv_drop_reason why;
+	unsigned taken = 0;
+
+	if (fragments->rest_len > 0) {
+		packet = reassemble(beginning, fragments, rx, &why);
+		count--;
+		if (CV_LIKELY(packet != NULL)) {
+			cv_view_set(views++, rte_pktmbuf_mtod(packet, uint8_t *), packet->data_len);
+			add_buffer(&burst->buffers, packet, 1);
+			taken++;
+		} else {
+			if (cv_trace_is_on())
+				cv_trace_refused(frame, outer->in, why);
+			cv_count(&counters->drops[why], 1);
+			memmove(views, views + 1, count * sizeof(*views));
+		}
+	}
+	cv_reassembly_keep(rx->reassembly, beginning, fragments);
+	if (count == 0) {
+		rte_pktmbuf_free(frame);
+		return taken;
+	}
+	if (count == 1)
+		cv_buffer_set(frame, views->data, views->len);
+	add_buffer(&burst->buffers, frame, count);
+	return taken + count;
+}
+
 // A function reads, and most write, something of every packet: nearly all lines of a convoy of so many.
 #define DENSE 8u
 
@@ -215,6 +300,7 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		    buffers->n < CV_BUFFERS_MAX;
 		i++) {
 		struct rte_mbuf *frame = frames[i];
+		struct cv_fragments fragments;
 		enum cv_convoy_reason reason;
 		enum cv_drop_reason refusal;
 		struct cv_convoy convoy;
@@ -250,6 +336,29 @@ uint16_t cv_burst_load_convoys(struct cv_burst *burst, struct rte_mbuf **frames,
 		} else if (CV_LIKELY(reason == CV_CONVOY_NOT_A_CONVOY)) {
 			burst->views[at] = outer;
 		} else {
+			if (reason == CV_CONVOY_BAD_TYPE && rx->reassembly != NULL)
+				reason = cv_convoy_walk_fragments(&convoy, &fragments,
+					burst->views + at, &outer, rx->udp_port);
+			if (CV_LIKELY(reason == CV_CONVOY_OK)) {
+				if (CV_UNLIKELY(buffers->n + 2 > CV_BUFFERS_MAX)) {
+					frame_bytes -= outer.len;
+					break; // it may take two of them
+				}
+				refusal = choosy ? admit(&outer, &convoy, burst, at, rx)
+						 : CV_DROP_REASONS;
+				if (CV_UNLIKELY(refusal != CV_DROP_REASONS)) {
+					refuse(frame, in, refusal, counters);
+					refused++;
+					continue;
+				}
+				count = take_fragments(burst, at, frame, &outer, convoy.count,
+					&fragments, rx, counters);
+				refused += convoy.count - count; // the rest of a packet
+				lengths = measure_each(lengths, burst->views + at, count);
+				cv_count(&rx->counters->sizes[convoy.count], 1);
+				at += count;
+				continue;
+			}
 			refusal = take_other(&frames[i], &outer, reason, rx);
 			if (refusal == CV_DROP_REASONS) {
 				frame = frames[i]; // its bytes are counted as they came

@@ -9,6 +9,7 @@
 #include "chain/classify.h"
 #include "chain/path.h"
 #include "compress/compress.h"
+#include "convoy/fragment.h"
 
 #define CV_CONVOY_SENDERS_MAX 16
 
@@ -26,7 +27,8 @@ struct cv_convoy_rx {
 	bool copies; // the port: what it gives was just written by this core, and is near
 	struct cv_frame_counters *counters; // this worker's
 	struct cv_expander expander; // of compressed frames; off: they are refused by their type
-	struct rte_mempool *pool; // for what these expand to
+	struct cv_reassembly *reassembly; // NULL: frames of fragments are refused by their type
+	struct rte_mempool *pool; // for what these expand to, and packets that came in two
 	// Where chains match NFI-IDs: their classes, which views get in place of the port out;
 	// convoys to others are refused. NULL: NFI-IDs are not looked at.
 	const struct cv_classifier *by_nfi;

@@ -153,10 +153,12 @@ static bool take_frames(struct cv_worker *worker, struct cv_source *source, stru
 	uint16_t taken = 0;
 
 	while (taken < n) {
-		taken += cv_burst_load_convoys(burst, frames + taken, n - taken, source->in,
-			first_out(source), source->convoys,
+		const uint16_t got = cv_burst_load_convoys(burst, frames + taken, n - taken,
+			source->in, first_out(source), source->convoys,
 			&worker->paths.ports_counters[source->in]);
-		convoys |= burst->n != burst->buffers.n;
+
+		taken += got;
+		convoys |= burst->n != burst->buffers.n || burst->buffers.n > got;
 		packets += burst->n;
 		run_source(worker, source, burst);
 	}

@@ -122,6 +122,7 @@ struct node {
 	struct cv_frame_counters rx, next_hops[CV_NEXT_HOPS_MAX];
 	struct cv_next_hop_rcu table;
 	struct cv_tx tx;
+	struct cv_reassembly *reassembly;
 	uint64_t function_drops;
 	bool many_chains; // classifies by VLAN
 };
@@ -133,6 +134,7 @@ static struct cv_next_hop random_next_hop(uint16_t nfi)
 		.nfi = nfi,
 		.mtu = mtus[below(4)],
 		.vlans = below(3) == 0,
+		.fragment = below(2),
 		.vlan = {{.type = 0x8100, .tci = 9}}};
 	struct cv_next_hop next_hop = {.port = 1, .wait = below(2) ? UINT32_MAX : 0};
 
@@ -169,6 +171,7 @@ static struct cv_next_hop_table *random_table(void)
 static void node_init(struct node *node, bool sends_convoys)
 {
 	memset(node, 0, sizeof(*node));
+	node->reassembly = cv_reassembly_make(2000);
 	node->out.port = (struct cv_port){.tx = memory_tx, .mtu = 1500};
 	if (!sends_convoys && below(2))
 		node->out.port.tx_views = memory_tx_views;
@@ -189,6 +192,7 @@ static void node_init(struct node *node, bool sends_convoys)
 
 static void node_fini(struct node *node)
 {
+	cv_reassembly_free(node->reassembly);
 	if (node->tx.next_hop_rcu != NULL) {
 		cv_next_hop_rcu_offline(&node->table, 0);
 		cv_next_hop_rcu_fini(&node->table);
@@ -256,8 +260,10 @@ static void pass_by_class(struct node *node, struct cv_burst *burst)
 // All frames through a node, in polls of random length.
 static void run(struct node *node, struct rte_mbuf **frames, unsigned n)
 {
-	const struct cv_convoy_rx rx = {
-		.udp_port = rte_cpu_to_be_16(CV_CONVOY_PORT), .counters = &node->rx};
+	const struct cv_convoy_rx rx = {.udp_port = rte_cpu_to_be_16(CV_CONVOY_PORT),
+		.counters = &node->rx,
+		.reassembly = node->reassembly,
+		.pool = pool};
 	struct cv_burst burst;
 
 	for (unsigned taken = 0; taken < n;) {
@@ -272,6 +278,21 @@ static void run(struct node *node, struct rte_mbuf **frames, unsigned n)
 		taken += polled;
 		if (below(3) > 0)
 			cv_tx_flush(&node->tx, below(2) ? CV_TX_ALL : rte_rdtsc());
+	}
+	cv_tx_flush(&node->tx, CV_TX_ALL);
+}
+
+// The same in one poll iteration.
+static void run_at_once(struct node *node, struct rte_mbuf **frames, unsigned n)
+{
+	const struct cv_convoy_rx rx = {
+		.udp_port = rte_cpu_to_be_16(CV_CONVOY_PORT), .counters = &node->rx};
+	struct cv_burst burst;
+
+	for (unsigned taken = 0; taken < n;) {
+		taken += cv_burst_load_convoys(&burst, frames + taken,
+			(uint16_t)RTE_MIN(64u, n - taken), 0, 1, &rx, &node->counters[0]);
+		cv_tx_burst(&node->tx, &burst);
 	}
 	cv_tx_flush(&node->tx, CV_TX_ALL);
 }
@@ -346,6 +367,9 @@ static void comes_out_as_it_went_in(void **state)
 			assert_int_equal(nodes[i].counters[0].drops[CV_DROP_BAD_CONVOY], 0);
 			assert_int_equal(nodes[i].counters[1].drops[CV_DROP_TOO_BIG], 0);
 			assert_int_equal(nodes[i].counters[0].drops[CV_DROP_NO_BUFFER], 0);
+			if (i > 0 && nodes[i - 1].counters[1].drops[CV_DROP_TX_FULL] == 0)
+				assert_int_equal(
+					nodes[i].counters[0].drops[CV_DROP_LOST_FRAGMENT], 0);
 		}
 		check(&input, n, &nodes[2], lost);
 		rte_pktmbuf_free_bulk(nodes[2].out.sent, nodes[2].out.count);
@@ -357,9 +381,8 @@ static void comes_out_as_it_went_in(void **state)
 }
 
 // A node whose packets all go to one next hop.
-static void node_to_one_next_hop(struct node *node, uint16_t mtu)
+static void node_to_next_hop(struct node *node, struct cv_outer_config config)
 {
-	struct cv_outer_config config = {.version = 4, .mtu = mtu, .nfi = 5};
 	struct cv_next_hop next_hop = {.port = 1};
 	const struct cv_next_hop_entry entry = {.key = cv_next_hop_key(1, CV_SCID_NONE, 0)};
 
@@ -372,6 +395,11 @@ static void node_to_one_next_hop(struct node *node, uint16_t mtu)
 	cv_next_hop_rcu_replace(
 		&node->table, cv_next_hop_table_make(&next_hop, 1, &entry, 1, 0, NULL));
 	cv_next_hop_rcu_online(&node->table, 0);
+}
+
+static void node_to_one_next_hop(struct node *node, uint16_t mtu)
+{
+	node_to_next_hop(node, (struct cv_outer_config){.version = 4, .mtu = mtu, .nfi = 5});
 }
 
 static void end_node(struct node *node)
@@ -938,10 +966,60 @@ static void a_next_hop_that_encapsulates_gets_nothing_else(void **state)
 	}
 }
 
+// Packets of one length, to a next hop that takes them in two: frames that are filled.
+static void long_packets_fill_frames(void **state)
+{
+	static const struct {
+		uint16_t len;
+		double frames; // a packet, at most
+	} lengths[] = {{508, 0.36}, {570, 0.40}, {742, 0.53}, {1000, 0.71}, {1250, 0.89},
+		{1466, 1.0}, {1514, 1.0}};
+	static struct node node, receiver;
+	static struct rte_mbuf *packets[PACKETS];
+
+	for (unsigned i = 0; i < RTE_DIM(lengths); i++) {
+		uint8_t expected[1514];
+
+		srand(i);
+		node_to_next_hop(
+			&node, (struct cv_outer_config){
+				       .version = 4, .mtu = 1500, .nfi = 5, .fragment = true});
+		node.out.port.mtu = 1500;
+		for (unsigned j = 0; j < PACKETS; j++) {
+			packets[j] = rte_pktmbuf_alloc(pool);
+			fill((uint8_t *)rte_pktmbuf_append(packets[j], lengths[i].len), j,
+				lengths[i].len, 0);
+		}
+		run_at_once(&node, packets, PACKETS);
+		assert_true(node.out.count <= lengths[i].frames * PACKETS + 1);
+		assert_int_equal(node.counters[1].tx_packets, PACKETS);
+		for (unsigned j = 0; j < node.out.count; j++)
+			assert_true(node.out.sent[j]->pkt_len <= 1514);
+		node_init(&receiver, false);
+		receiver.out.port.tx_views = NULL;
+		receiver.out.room = PACKETS;
+		receiver.many_chains = false;
+		run(&receiver, node.out.sent, node.out.count);
+		node.out.count = 0;
+		assert_int_equal(receiver.out.count, PACKETS);
+		for (unsigned j = 0; j < PACKETS; j++) {
+			fill(expected, j, lengths[i].len, 0);
+			assert_int_equal(receiver.out.sent[j]->pkt_len, lengths[i].len);
+			assert_memory_equal(rte_pktmbuf_mtod(receiver.out.sent[j], uint8_t *),
+				expected, lengths[i].len);
+		}
+		rte_pktmbuf_free_bulk(receiver.out.sent, receiver.out.count);
+		node_fini(&node);
+		node_fini(&receiver);
+		assert_int_equal(rte_mempool_in_use_count(pool), 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(joins_up_to_the_mtu),
+		cmocka_unit_test(long_packets_fill_frames),
 		cmocka_unit_test(a_frame_waits_until_it_is_full),
 		cmocka_unit_test(a_frame_waits_no_longer_than_it_may),
 		cmocka_unit_test(a_frame_leaves_before_its_table_does),

@@ -48,6 +48,9 @@ void cv_trace_next_hops(const struct cv_next_hop_table *table, const struct cv_b
 // A packet that leaves was copied.
 void cv_trace_moved(const struct cv_view *from, const uint8_t *to);
 
+// A packet was cut: what is known of it is its rest from now on.
+void cv_trace_cut(const struct cv_view *packet, const struct cv_view *rest);
+
 // A convoy to a next hop was made of count packets, which lie from begin to end, each behind its length.
 void cv_trace_convoy(const struct rte_mbuf *frame, uint16_t next_hop, const uint8_t *begin,
 	const uint8_t *end, unsigned count);

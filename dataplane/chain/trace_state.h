@@ -19,6 +19,7 @@ struct cv_track {
 	uint8_t state;
 	const uint8_t *data; // where it begins now
 	const struct rte_mbuf *frame; // of the convoy that it was put into; NULL: none
+	uint16_t rest; // of so many bytes, where its beginning left before; 0: it is whole
 	uint64_t placed; // when it left its path, or came to where it lies: in the order of a count
 	struct cv_trace_record record; // and its bytes
 };

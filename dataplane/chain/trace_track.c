@@ -73,6 +73,7 @@ static struct cv_track *begin_one(struct cv_trace *trace, const struct cv_path *
 	track->state = CV_TRACK_ON;
 	track->data = cv_view_packet(view);
 	track->frame = NULL;
+	track->rest = 0;
 	track->record = (struct cv_trace_record){.begin = rte_rdtsc(),
 		.path = path,
 		.first = (uint16_t)step,
@@ -416,12 +417,25 @@ void cv_trace_moved(const struct cv_view *from, const uint8_t *to)
 	track->placed = ++trace->placements;
 }
 
+void cv_trace_cut(const struct cv_view *packet, const struct cv_view *rest)
+{
+	struct cv_track *track = find_left(cv_trace_here, cv_view_packet(packet));
+
+	if (track == NULL)
+		return;
+	track->data = rest->data;
+	track->rest = rest->len;
+}
+
 // Whether a packet that lies in a convoy is a track's.
 static bool is_of(const struct cv_trace *trace, const struct cv_track *track, uint16_t next_hop,
 	const uint8_t *packet, unsigned len)
 {
 	const struct cv_trace_record *record = &track->record;
 
+	if (track->rest > 0)
+		return track->state == CV_TRACK_LEFT && track->frame == NULL &&
+		       track->data == packet && track->rest == len;
 	return track->state == CV_TRACK_LEFT && track->frame == NULL &&
 	       record->next_hop == next_hop && record->len[AS_IT_LEFT] == len &&
 	       (track->data == packet || memcmp(record->bytes + trace->config.snap, packet,

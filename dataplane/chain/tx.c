@@ -224,7 +224,7 @@ static bool may_wait(struct cv_tx *tx, uint16_t next_hop, uint64_t begun)
 	const uint64_t wait = tx->next_hops[next_hop].wait;
 	uint64_t now;
 
-	if (CV_LIKELY(wait == 0) || builder->buffer == NULL ||
+	if (CV_LIKELY(wait == 0) || builder->buffer == NULL || builder->rest ||
 		builder->frame.room < PACKET_BYTES_MIN)
 		return false;
 	if (builder->due == 0)

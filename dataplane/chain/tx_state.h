@@ -11,6 +11,7 @@
 #include "chain/counters.h"
 #include "chain/path.h"
 #include "chain/next_hop_rcu.h"
+#include "convoy/fragment.h"
 #include "convoy/frame.h"
 #include "port/port.h"
 
@@ -30,6 +31,9 @@ struct cv_frame_builder {
 	uint64_t
 		due; // TSC until which it may wait for more packets; 0: began in this poll iteration
 	struct cv_frame frame; // in the buffer
+	// Where the next hop takes packets in two frames:
+	bool rest; // the first packet is the rest of one
+	struct cv_fragment_stream stream; // id 0: not drawn yet
 };
 
 // One worker's. Zeroed, with the first part set, it is ready.

@@ -20,6 +20,7 @@
 #define CV_CONVOY_VERSION 1
 #define CV_CONVOY_ETHERNET 0 // type: the packets are Ethernet frames without FCS
 #define CV_CONVOY_COMPRESSED 1 // type: those, compressed as a whole
+#define CV_CONVOY_FRAGMENTS 2 // type: those, the first or the one behind the last not whole
 #define CV_CONVOY_LEN 4 // the convoy header
 #define CV_CONVOY_PREFIX_LEN 2 // the length before each packet
 #define CV_CONVOY_PACKETS_MAX 255 // the count has 8 bits
@@ -50,6 +51,19 @@ struct cv_convoy_compression {
 } __attribute__((packed, aligned(1)));
 
 static_assert(sizeof(struct cv_convoy_compression) == 8, "as on the wire");
+
+// Behind the convoy header where the type is CV_CONVOY_FRAGMENTS; the packets follow.
+struct cv_convoy_fragments {
+	rte_be32_t stream; // of frames that one sender numbers
+	rte_be32_t sequence;
+	rte_be16_t flags; // CV_FRAGMENTS_REST or 0
+	rte_be16_t total; // bytes of the packet that begins behind the last one; 0: none does
+} __attribute__((packed, aligned(1)));
+
+#define CV_FRAGMENTS_LEN 12u
+#define CV_FRAGMENTS_REST RTE_BE16(1) // the first packet is the rest of one
+
+static_assert(sizeof(struct cv_convoy_fragments) == CV_FRAGMENTS_LEN, "as on the wire");
 
 // The length before a packet.
 static CV_INLINE void cv_convoy_write_len(uint8_t *at, uint32_t len)

@@ -112,6 +112,9 @@ int cv_outer_set(
 	outer->packet_max = outer->frame_max - outer->len - CV_CONVOY_PREFIX_LEN;
 	outer->share_max = (outer->frame_max - outer->len) / CV_CONVOY_SHARE - CV_CONVOY_PREFIX_LEN;
 	outer->encapsulate = config->encapsulate;
+	outer->fragment = config->fragment;
+	if (config->fragment)
+		outer->share_max = outer->packet_max;
 	if (config->encapsulate)
 		outer->share_max = UINT16_MAX;
 	if (!outer->ipv6)

@@ -45,6 +45,7 @@ struct cv_outer_config {
 	uint16_t nfi; // NFI-ID
 	uint16_t mtu; // bytes of the largest IP packet; 0: CV_CONVOY_MTU
 	bool encapsulate; // a single packet too gets this header
+	bool fragment; // a packet that does not fit may go on in the next frame
 };
 
 // The same, ready to be copied. Read only once it is set: any number of threads may use it.
@@ -56,11 +57,13 @@ struct cv_outer {
 	bool sport_fixed;
 	uint16_t frame_max; // bytes: the largest frame that the MTU lets pass
 	uint16_t packet_max; // bytes: the largest packet that fits into such a frame at all
-	// Bytes: the largest of which CV_CONVOY_SHARE fit into such a frame; all, to encapsulate.
+	// Bytes: the largest of which CV_CONVOY_SHARE fit into such a frame; of those that may be
+	// in two, packet_max; all, to encapsulate.
 	uint16_t share_max;
 	uint16_t checksum; // sum of the IPv4 header, its length and checksum left out
 	rte_be16_t udp_port; // destination
 	bool encapsulate;
+	bool fragment;
 };
 
 // Returns 0, or -EINVAL with error set (it may be NULL).

@@ -9,11 +9,13 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "convoy/fragment.h"
 #include "convoy/frame_inline.h"
 #include "convoy/may_be.h"
 #include "convoy/test_json.h"
 
 static const json_t *vectors;
+static const json_t *fragments; // for who reassembles packets
 static const json_t *expanded; // for who expands; dataplane/compress/test_vectors.c
 
 static void packets_are(const json_t *vector, const struct cv_convoy *convoy,
@@ -125,6 +127,59 @@ static void frames_are_what_the_vectors_say(void **state)
 }
 
 // The file leaves no reason out: a reason that no vector shows is a reason nobody has tested.
+static void fragments_are_what_the_vectors_say(void **state)
+{
+	const json_t *vector;
+	size_t i;
+
+	assert_true(json_array_size(fragments) > 0);
+	json_array_foreach (fragments, i, vector) {
+		const json_t *packets = json_object_get(vector, "packets");
+		struct cv_view views[CV_CONVOY_PACKETS_MAX], frame = {0};
+		struct cv_fragments read;
+		enum cv_convoy_reason reason;
+		struct cv_convoy convoy;
+		uint8_t *bytes, *part;
+		size_t len, part_len;
+
+		print_message("%s\n", json_text(vector, "name"));
+		bytes = hex_bytes(json_text(vector, "frame"), &len);
+		cv_view_set(&frame, bytes, (uint16_t)len);
+		assert_int_equal(cv_convoy_walk(&convoy, views, &frame, RTE_BE16(CV_CONVOY_PORT)),
+			CV_CONVOY_BAD_TYPE);
+		reason = cv_convoy_walk_fragments(
+			&convoy, &read, views, &frame, RTE_BE16(CV_CONVOY_PORT));
+		assert_string_equal(cv_convoy_reason_names[reason], json_text(vector, "reason"));
+		if (reason != CV_CONVOY_OK) {
+			free(bytes);
+			continue;
+		}
+		assert_int_equal(convoy.nfi, json_number(vector, "nfi"));
+		assert_true(read.stream == json_integer_value(json_object_get(vector, "stream")));
+		assert_true(
+			read.sequence == json_integer_value(json_object_get(vector, "sequence")));
+		assert_int_equal(read.total, json_number(vector, "total"));
+		part = hex_bytes(json_text(vector, "rest"), &part_len);
+		assert_int_equal(read.rest_len, part_len);
+		assert_true(part_len == 0 || memcmp(read.rest, part, part_len) == 0);
+		free(part);
+		part = hex_bytes(json_text(vector, "beginning"), &part_len);
+		assert_int_equal(read.beginning_len, part_len);
+		assert_true(part_len == 0 || memcmp(read.beginning, part, part_len) == 0);
+		free(part);
+		assert_int_equal(convoy.count, json_array_size(packets) + (read.rest_len > 0));
+		for (size_t p = 0; p < json_array_size(packets); p++) {
+			const struct cv_view *view = &views[p + (read.rest_len > 0)];
+
+			part = hex_bytes(json_string_value(json_array_get(packets, p)), &part_len);
+			assert_int_equal(view->len, part_len);
+			assert_memory_equal(view->data, part, part_len);
+			free(part);
+		}
+		free(bytes);
+	}
+}
+
 static void every_reason_has_a_vector(void **state)
 {
 	for (int reason = 0; reason < CV_CONVOY_REASONS; reason++) {
@@ -133,6 +188,9 @@ static void every_reason_has_a_vector(void **state)
 		size_t i;
 
 		json_array_foreach (vectors, i, vector)
+			matches += strcmp(json_text(vector, "reason"),
+					   cv_convoy_reason_names[reason]) == 0;
+		json_array_foreach (fragments, i, vector)
 			matches += strcmp(json_text(vector, "reason"),
 					   cv_convoy_reason_names[reason]) == 0;
 		json_array_foreach (expanded, i, vector)
@@ -147,6 +205,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_are_what_the_vectors_say),
+		cmocka_unit_test(fragments_are_what_the_vectors_say),
 		cmocka_unit_test(every_reason_has_a_vector),
 	};
 
@@ -165,6 +224,7 @@ int main(int argc, char **argv)
 	}
 	vectors = json_object_get(root, "vectors");
 	expanded = json_object_get(root, "expanded");
+	fragments = json_object_get(root, "fragments");
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	json_decref(root);
 	return failed;

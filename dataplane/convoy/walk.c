@@ -31,6 +31,7 @@ const char *const cv_convoy_reason_names[CV_CONVOY_REASONS] = {
 	[CV_CONVOY_BAD_CODEC] = "bad_codec",
 	[CV_CONVOY_WRONG_DICTIONARY] = "wrong_dictionary",
 	[CV_CONVOY_BAD_BLOCK] = "bad_block",
+	[CV_CONVOY_BAD_FRAGMENT] = "bad_fragment",
 };
 
 // A length, read once: see CV_COPIED.
@@ -282,7 +283,8 @@ static CV_INLINE enum cv_convoy_reason read_typed(
 		return CV_CONVOY_BAD_TYPE;
 	at += sizeof(header);
 	room = is.ip_len - is.header - CV_UDP_LEN - sizeof(header);
-	if (header.count == 0 || (type == CV_CONVOY_ETHERNET && room < CV_CONVOY_PREFIX_LEN))
+	if ((header.count == 0 && type != CV_CONVOY_FRAGMENTS) ||
+		(type == CV_CONVOY_ETHERNET && room < CV_CONVOY_PREFIX_LEN))
 		return CV_CONVOY_BAD_COUNT;
 
 	convoy->data = frame->data;
@@ -329,4 +331,10 @@ enum cv_convoy_reason cv_convoy_walk_compressed(
 	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port)
 {
 	return read_typed(convoy, frame, port, CV_CONVOY_COMPRESSED);
+}
+
+enum cv_convoy_reason cv_convoy_walk_fragments_header(
+	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port)
+{
+	return read_typed(convoy, frame, port, CV_CONVOY_FRAGMENTS);
 }

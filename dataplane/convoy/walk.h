@@ -38,6 +38,7 @@ enum cv_convoy_reason {
 	CV_CONVOY_BAD_CODEC, // compressed by what this receiver does not have
 	CV_CONVOY_WRONG_DICTIONARY, // compressed with a dictionary that this receiver does not have
 	CV_CONVOY_BAD_BLOCK, // does not expand to as many bytes as it says
+	CV_CONVOY_BAD_FRAGMENT, // nothing in it is a fragment, or more than the rest of its packet
 	CV_CONVOY_REASONS // how many there are
 };
 
@@ -66,6 +67,10 @@ enum cv_convoy_reason cv_convoy_walk(struct cv_convoy *convoy, struct cv_view *v
 // is where that would begin. convoy->each is not set, and no packet is looked at. CV_CONVOY_BAD_TYPE:
 // it is of another type.
 enum cv_convoy_reason cv_convoy_walk_compressed(
+	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port);
+
+// The same of a frame of type CV_CONVOY_FRAGMENTS, whose count may be 0 (convoy/fragment.h).
+enum cv_convoy_reason cv_convoy_walk_fragments_header(
 	struct cv_convoy *convoy, const struct cv_view *frame, rte_be16_t port);
 
 // cv_convoy_walk() for a function that only wants the packets: those of a convoy to the default port, or

@@ -14,6 +14,9 @@
 //   buffers    packets that came singly, in a buffer each, leave to a next hop
 //   convoys    packets that came in convoys leave to a next hop
 //   carries    packets that came singly, by a port that may carry convoys, leave singly
+//   cut        as buffers, to a next hop that takes packets in two frames
+//   cut-packed as packed, to such a next hop
+//   joined     frames of such a next hop are received, and their packets leave singly
 //
 // A poll iteration has 256 packets, as many as a port gives, or CV_CONVOYS_MAX frames where some
 // may be convoys. Each way's iterations are measured by themselves, and the ways one after the
@@ -31,14 +34,19 @@
 #define ITERATIONS 64 // per repeat
 #define REPEATS_MAX 1001
 #define FRAME_BYTES 1468 // of packets with their lengths, in a frame of MTU 1500
-#define WAYS 5
+#define WAYS 8
 
 static struct rte_mempool *pool;
 static struct cv_port_counters counters[2];
 static struct cv_frame_counters next_hop_counters[1], rx_counters;
-static struct cv_tx *txs[2]; // without next hops, and with one
-static struct cv_next_hop_rcu next_hop_rcu;
+static struct cv_tx
+	*txs[3]; // without next hops, with one, with one that takes packets in two frames
+static struct cv_next_hop_rcu next_hop_rcu, cutting_rcu;
+static struct rte_mbuf **kept; // what the port sends; NULL: it is freed
+static unsigned kept_count;
 static const struct cv_convoy_rx convoy_rx = {
+	.udp_port = RTE_BE16(CV_CONVOY_PORT), .counters = &rx_counters};
+static struct cv_convoy_rx joining_rx = {
 	.udp_port = RTE_BE16(CV_CONVOY_PORT), .counters = &rx_counters};
 static unsigned packet_bytes, share; // as they are now
 
@@ -51,7 +59,11 @@ static void die(const char *what)
 static uint16_t port_tx(
 	struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **packets, uint16_t n)
 {
-	rte_pktmbuf_free_bulk(packets, n);
+	if (kept != NULL)
+		for (unsigned i = 0; i < n; i++)
+			kept[kept_count++] = packets[i];
+	else
+		rte_pktmbuf_free_bulk(packets, n);
 	return n;
 }
 
@@ -147,14 +159,31 @@ static unsigned buffers(uint64_t *cycles)
 	return n;
 }
 
+static unsigned cut_with(uint64_t *cycles)
+{
+	const unsigned now = share;
+	unsigned n;
+
+	share = 1;
+	n = singly(txs[2], cycles);
+	share = now;
+	return n;
+}
+
+static unsigned cut_packed(uint64_t *cycles)
+{
+	return singly(txs[2], cycles);
+}
+
 // Takes received frames over and sends their packets on.
-static void take(struct cv_tx *tx, struct rte_mbuf **frames, unsigned n)
+static void take(
+	struct cv_tx *tx, const struct cv_convoy_rx *rx, struct rte_mbuf **frames, unsigned n)
 {
 	static struct cv_burst burst;
 
 	for (unsigned taken = 0; taken < n;) {
-		taken += cv_burst_load_convoys(&burst, frames + taken, (uint16_t)(n - taken), 0, 1,
-			&convoy_rx, &counters[0]);
+		taken += cv_burst_load_convoys(
+			&burst, frames + taken, (uint16_t)(n - taken), 0, 1, rx, &counters[0]);
 		cv_tx_burst(tx, &burst);
 	}
 	cv_tx_flush(tx, CV_TX_ALL);
@@ -177,7 +206,7 @@ static unsigned convoys(uint64_t *cycles)
 		cv_buffer_set(frames[i], data, outer()->len + bytes);
 	}
 	then = rte_rdtsc();
-	take(txs[1], frames, n);
+	take(txs[1], &convoy_rx, frames, n);
 	*cycles += rte_rdtsc() - then;
 	return n * share;
 }
@@ -196,16 +225,36 @@ static unsigned carries(uint64_t *cycles)
 		cv_buffer_set(frames[i], data, packet_bytes);
 	}
 	then = rte_rdtsc();
-	take(txs[0], frames, CV_CONVOYS_MAX);
+	take(txs[0], &convoy_rx, frames, CV_CONVOYS_MAX);
 	*cycles += rte_rdtsc() - then;
 	return CV_CONVOYS_MAX;
+}
+
+// Of the frames that 64 packets became.
+static unsigned joined(uint64_t *cycles)
+{
+	struct rte_mbuf *frames[CV_BURST_MAX];
+	const unsigned now = share;
+	uint64_t then;
+	unsigned n;
+
+	share = 1;
+	kept = frames;
+	kept_count = 0;
+	n = singly(txs[2], &(uint64_t){0});
+	kept = NULL;
+	share = now;
+	then = rte_rdtsc();
+	take(txs[0], &joining_rx, frames, kept_count);
+	*cycles += rte_rdtsc() - then;
+	return n;
 }
 
 static const struct way {
 	const char *name;
 	unsigned (*iterate)(uint64_t *cycles); // adds its own; returns how many packets
 } ways[WAYS] = {{"plain", plain}, {"packed", packed}, {"buffers", buffers}, {"convoys", convoys},
-	{"carries", carries}};
+	{"carries", carries}, {"cut", cut_with}, {"cut-packed", cut_packed}, {"joined", joined}};
 
 static double measure(const struct way *way)
 {
@@ -249,9 +298,18 @@ static void begin(void)
 		cv_next_hop_rcu_init(&next_hop_rcu,
 			cv_next_hop_table_make(&next_hop, 1, &entry, 1, 0, NULL), 1) != 0)
 		die("no memory");
+	config.fragment = true;
+	joining_rx.pool = pool;
+	joining_rx.reassembly = cv_reassembly_make(2048);
+	if (cv_outer_set(&next_hop.outer, &config, NULL) != 0 || joining_rx.reassembly == NULL ||
+		cv_next_hop_rcu_init(&cutting_rcu,
+			cv_next_hop_table_make(&next_hop, 1, &entry, 1, 0, NULL), 1) != 0)
+		die("no memory");
 	cv_next_hop_rcu_online(&next_hop_rcu, 0);
+	cv_next_hop_rcu_online(&cutting_rcu, 0);
 	txs[0] = make_tx(NULL);
 	txs[1] = make_tx(&next_hop_rcu);
+	txs[2] = make_tx(&cutting_rcu);
 }
 
 static int by_value(const void *a, const void *b)
@@ -286,7 +344,7 @@ static void row(int repeats, unsigned bytes, const char *only, bool first)
 
 int main(int argc, char **argv)
 {
-	static const unsigned sizes[] = {60, 124, 252, 291, 380, 508, 730, 1400};
+	static const unsigned sizes[] = {60, 124, 252, 291, 380, 508, 730, 742, 1000, 1250, 1400};
 	int repeats = argc > 1 ? atoi(argv[1]) : 51;
 	int bytes = argc > 2 ? atoi(argv[2]) : 0;
 

@@ -312,10 +312,66 @@ def expanded() -> list[dict[str, Any]]:
     add("a packet of 13 bytes", "runt_packet", compressed(lz4(last=runt), len(runt), 2))
     add("one more counted than there are", "bad_count", compressed(whole, 124, 3))
     add("one fewer counted than there are", "trailing_bytes", compressed(whole, 124, 1))
-    add("type 2", "bad_type", b"\x12" + compressed(whole, 124, 2)[1:])
+    add("type 3", "bad_type", b"\x13" + compressed(whole, 124, 2)[1:])
     add("version 2", "bad_version", b"\x21" + compressed(whole, 124, 2)[1:])
     cut = frame(V4, compressed(whole, 124, 2))[:-1]
     add("the frame is cut", "truncated", b"", sent=cut)
+    return result
+
+
+def fragments() -> list[dict[str, Any]]:
+    """Return vectors of frames in which packets are cut, for a receiver that reassembles.
+
+    One that does not refuses all of them but those that are refused before: `bad_type`. `packets`
+    are those that are whole; `rest` and `beginning` are parts of others, of which the second has
+    `total` bytes.
+    """
+    one, two, long = inner(60, 1), inner(60, 2), inner(508, 3)
+    result: list[dict[str, Any]] = []
+
+    def payload_of(
+        packets: list[bytes], flags: int, total: int, behind: bytes, count: int | None = None
+    ) -> bytes:
+        number = len(packets) if count is None else count
+        header = struct.pack("!BBHIIHH", 0x12, number, 7, 0xC0FFEE11, 0xFFFFFFFF, flags, total)
+        return header + embed(packets) + behind
+
+    def add(name: str, reason: str, data: bytes, outer: dict[str, Any] = V4, **more: Any) -> None:
+        result.append({"name": name, "reason": reason, **more, "frame": frame(outer, data).hex()})
+
+    def good(name: str, rest: bytes, whole: list[bytes], beginning: bytes, total: int,
+             outer: dict[str, Any] = V4) -> None:  # fmt: skip
+        packets = [rest, *whole] if rest else whole
+        add(name, "ok", payload_of(packets, int(bool(rest)), total, beginning), outer,
+            nfi=7, stream=0xC0FFEE11, sequence=0xFFFFFFFF, rest=rest.hex(),
+            packets=[p.hex() for p in whole], beginning=beginning.hex(), total=total)  # fmt: skip
+
+    good("a packet begins", b"", [one, two], long[:300], 508)
+    good("its rest", long[300:], [one, two], b"", 0)
+    good("a rest, and a packet begins", long[300:], [one], long[:100], 508)
+    good("a rest, and a packet begins, IPv6", long[300:], [one], long[:100], 508, V6)
+    good("a rest alone", long[300:], [], b"", 0)
+    good("a rest of one byte", long[507:], [one], b"", 0)
+    good("a beginning alone", b"", [], long[:300], 508)
+    good("all but the last byte", b"", [one], long[:507], 508)
+    good("a packet of 65535 bytes begins", b"", [one], long[:64], 65535)
+    add("no header of fragments", "bad_length", payload_of([], 0, 0, b"")[:15])
+    add("nothing is cut", "bad_fragment", payload_of([one, two], 0, 0, b""))
+    add("an unknown flag", "bad_fragment", payload_of([one], 2, 508, long[:300]))
+    add("a flag more", "bad_fragment", payload_of([long[300:], one], 3, 0, b""))
+    add("a rest that is not counted", "bad_fragment", payload_of([], 1, 508, long[:300]))
+    add("a rest of no bytes", "runt_packet", payload_of([b"", one], 1, 0, b""))
+    add("a runt behind the rest", "runt_packet", payload_of([long[300:], one[:13]], 1, 0, b""))
+    add("a runt begins", "runt_packet", payload_of([one], 0, 13, long[:12]))
+    add("no byte of what begins", "bad_fragment", payload_of([one], 0, 508, b""))
+    add("all bytes of what begins", "bad_fragment", payload_of([one], 0, 300, long[:300]))
+    add("more bytes than it has", "bad_fragment", payload_of([one], 0, 299, long[:300]))
+    add("bytes, and nothing begins", "trailing_bytes",
+        payload_of([long[300:], one], 1, 0, b"\0"))  # fmt: skip
+    add("one more counted than there are", "bad_count",
+        payload_of([long[300:], one], 1, 0, b"", count=3))  # fmt: skip
+    add("a rest that is longer than the frame", "bad_length",
+        payload_of([long[300:]], 1, 0, b"")[:-1])  # fmt: skip
     return result
 
 
@@ -330,4 +386,6 @@ head = {"schema": "convoy.vectors.frame/1", "about": about}
 lines = ",\n".join(json.dumps(vector) for vector in vectors)
 more = ",\n".join(json.dumps(vector) for vector in expanded())
 sys.stdout.write(json.dumps(head)[:-1] + ', "vectors": [\n' + lines + "\n],\n")
-sys.stdout.write('"expanded": [\n' + more + "\n]}\n")
+cut = ",\n".join(json.dumps(vector) for vector in fragments())
+sys.stdout.write('"expanded": [\n' + more + "\n],\n")
+sys.stdout.write('"fragments": [\n' + cut + "\n]}\n")

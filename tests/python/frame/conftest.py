@@ -23,6 +23,8 @@ VECTORS_FILE = ROOT / "tests/vectors/convoy-frame.json"
 VECTORS: list[dict[str, Any]] = json.loads(VECTORS_FILE.read_text())["vectors"]
 # For a receiver that expands compressed frames.
 EXPANDED: list[dict[str, Any]] = json.loads(VECTORS_FILE.read_text())["expanded"]
+# For a receiver that reassembles.
+FRAGMENTS: list[dict[str, Any]] = json.loads(VECTORS_FILE.read_text())["fragments"]
 GOOD = [vector for vector in VECTORS if vector["reason"] == "ok"]
 NAMES = {"ids": lambda vector: vector["name"]}
 

@@ -15,7 +15,7 @@ from scapy.utils import RawPcapWriter
 
 from convoy.frame import FrameError, decode
 
-from .conftest import EXPANDED, NAMES, ROOT, VECTORS
+from .conftest import EXPANDED, FRAGMENTS, NAMES, ROOT, VECTORS
 
 pytestmark = pytest.mark.skipif(
     shutil.which("tshark") is None, reason="tshark is not installed: run 'make setup'"
@@ -110,6 +110,24 @@ def test_the_port_is_a_preference(capture):
     for vector, row in zip(VECTORS, rows, strict=True):
         to_4000 = vector.get("port") == 4000 and vector["reason"] == "ok"
         assert (row["convoy.count"] != "") == to_4000
+
+
+def test_fragments_are_shown_as_what_they_are(tmp_path):
+    path = tmp_path / "fragments.pcap"
+    writer = RawPcapWriter(str(path), linktype=1)
+    writer.write_header(None)
+    for vector in FRAGMENTS:
+        writer.write_packet(bytes.fromhex(vector["frame"]))
+    writer.close()
+    for vector, row in zip(FRAGMENTS, tshark(path), strict=True):
+        assert not row["_ws.lua.error"]
+        if vector["name"] == "a rest that is longer than the frame":
+            continue
+        assert row["convoy.reason"] == ("" if vector["reason"] == "ok" else vector["reason"])
+        if vector["reason"] == "ok":
+            lengths = ",".join(str(len(packet) // 2) for packet in vector["packets"])
+            assert row["convoy.packet.length"] == lengths
+            assert row["_ws.col.Info"].endswith("to NFI-ID 7, some cut")
 
 
 def test_compressed_frames_are_shown_as_far_as_they_can_be(tmp_path):

@@ -8,11 +8,12 @@ import sys
 import pytest
 from scapy.layers.inet import UDP
 from scapy.layers.l2 import Ether
+from scapy.packet import Raw
 
 from convoy.frame import Outer, Vlan, decode
 from convoy.frame.scapy_layer import Convoy, Embedded, bind
 
-from .conftest import EXPANDED, GOOD, NAMES, packets_of
+from .conftest import EXPANDED, FRAGMENTS, GOOD, NAMES, packets_of
 
 
 @pytest.mark.parametrize("vector", GOOD, **NAMES)
@@ -40,6 +41,26 @@ def test_a_compressed_vector_is_taken_apart_and_made_again(vector):
     names = ("count", "bytes", "dictionary", "block")
     fields = {name: getattr(convoy, name) for name in names}
     frame[UDP].payload = Convoy(type=1, nfi=vector["nfi"], **fields)
+    assert bytes(frame).hex() == vector["frame"]
+
+
+@pytest.mark.parametrize("vector", [v for v in FRAGMENTS if v["reason"] == "ok"], **NAMES)
+def test_a_vector_of_fragments_is_taken_apart_and_made_again(vector):
+    frame = Ether(bytes.fromhex(vector["frame"]))
+    convoy = frame[Convoy]
+    rest = bytes.fromhex(vector["rest"])
+    whole = convoy.packets[1:] if rest else convoy.packets
+    assert [bytes(embedded.packet) for embedded in whole] == packets_of(vector)
+    assert convoy.beginning.hex() == vector["beginning"]
+    names = ("stream", "sequence", "total")
+    assert {name: getattr(convoy, name) for name in names} == {name: vector[name] for name in names}
+    packets = [
+        Embedded(packet=Raw(part)) for part in [*([rest] if rest else []), *packets_of(vector)]
+    ]
+    frame[UDP].payload = Convoy(
+        type=2, nfi=7, flags=convoy.flags, packets=packets, beginning=convoy.beginning,
+        **{name: vector[name] for name in names},
+    )  # fmt: skip
     assert bytes(frame).hex() == vector["frame"]
 
 

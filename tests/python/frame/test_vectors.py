@@ -8,8 +8,9 @@ import sys
 import pytest
 
 from convoy.frame import FrameError, NotAConvoyError, Outer, Reason, decode, encode
+from convoy.frame.fragments import Reassembly, read_fragments
 
-from .conftest import EXPANDED, GOOD, NAMES, ROOT, VECTORS, VECTORS_FILE, packets_of
+from .conftest import EXPANDED, FRAGMENTS, GOOD, NAMES, ROOT, VECTORS, VECTORS_FILE, packets_of
 
 
 @pytest.mark.parametrize("vector", VECTORS, **NAMES)
@@ -38,7 +39,7 @@ def test_a_frame_is_made_as_the_vector_has_it(vector):
 
 
 def test_every_reason_has_a_vector():
-    assert {vector["reason"] for vector in [*VECTORS, *EXPANDED]} == set(Reason)
+    assert {vector["reason"] for vector in [*VECTORS, *EXPANDED, *FRAGMENTS]} == set(Reason)
 
 
 @pytest.mark.parametrize("vector", EXPANDED, **NAMES)
@@ -57,6 +58,37 @@ def test_a_compressed_frame_is_what_the_vector_says(vector):
     with pytest.raises(FrameError) as caught:
         decode(frame)
     assert caught.value.reason == (vector["reason"] if vector["reason"] in before else "bad_type")
+
+
+@pytest.mark.parametrize("vector", FRAGMENTS, **NAMES)
+def test_a_frame_of_fragments_is_what_the_vector_says(vector):
+    frame = bytes.fromhex(vector["frame"])
+    if vector["reason"] != "ok":
+        with pytest.raises(FrameError) as caught:
+            read_fragments(frame)
+        assert caught.value.reason == vector["reason"]
+    else:
+        read = read_fragments(frame)
+        assert list(read.packets) == packets_of(vector)
+        assert (read.rest or b"").hex() == vector["rest"]
+        assert read.beginning.hex() == vector["beginning"]
+        for name in ("nfi", "stream", "sequence", "total"):
+            assert getattr(read, name) == vector[name]
+    with pytest.raises(FrameError) as caught:
+        decode(frame)
+    assert caught.value.reason == "bad_type"
+
+
+def test_a_packet_in_two_frames_is_put_together():
+    first, then = (bytes.fromhex(vector["frame"]) for vector in FRAGMENTS[:2])
+    reassembly = Reassembly()
+    later = then[:46] + then[46:50] + bytes(4) + then[54:]  # the next number: 0
+    assert len(reassembly.take(first)[0]) == 2
+    packets, dropped = reassembly.take(later)
+    assert dropped == 0
+    whole = bytes.fromhex(FRAGMENTS[0]["beginning"] + FRAGMENTS[1]["rest"])
+    assert list(packets) == [whole, *packets_of(FRAGMENTS[1])]
+    assert reassembly.take(later)[1] == 1
 
 
 def test_the_script_makes_the_file():
