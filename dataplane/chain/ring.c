@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include <rte_bitops.h>
 #include <rte_common.h>
 #include <rte_malloc.h>
 #include <rte_prefetch.h>

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include <rte_bitops.h>
 #include <rte_common.h>
 #include <rte_malloc.h>
 

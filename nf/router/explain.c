@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <rte_lpm6.h>
 #include <rte_rib.h>
 
+#include "dpdk/compat.h"
 #include "nf/router/paths.h"
 
 // What explain() leaves for in_words(): the row is 1 + an adjacency.
@@ -68,10 +68,12 @@ void cv_fib_explain(
 // The same of an IPv6 address, of a table that does not change.
 static uint8_t length_v6(const struct cv_fib *fib, const uint8_t *address)
 {
+	struct rte_ipv6_addr destination;
 	uint32_t next_hop;
 
+	memcpy(destination.a, address, sizeof(destination.a));
 	for (uint8_t length = 128; fib->v6 != NULL && length > 0; length--)
-		if (rte_lpm6_is_rule_present(fib->v6, address, length, &next_hop) == 1)
+		if (rte_lpm6_is_rule_present(fib->v6, &destination, length, &next_hop) == 1)
 			return length;
 	return 0;
 }

@@ -41,6 +41,13 @@ static inline int cv_22_11_lpm6_delete(
 }
 #define rte_lpm6_delete cv_22_11_lpm6_delete
 
+static inline int cv_22_11_lpm6_is_rule_present(struct rte_lpm6 *lpm,
+	const struct rte_ipv6_addr *address, uint8_t length, uint32_t *next_hop)
+{
+	return rte_lpm6_is_rule_present(lpm, address->a, length, next_hop);
+}
+#define rte_lpm6_is_rule_present cv_22_11_lpm6_is_rule_present
+
 static inline int cv_22_11_lpm6_lookup_bulk(
 	const struct rte_lpm6 *lpm, struct rte_ipv6_addr *addresses, int32_t *next_hops, unsigned n)
 {
