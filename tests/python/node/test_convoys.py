@@ -144,9 +144,6 @@ def test_short_packets_share_frames(tmp_path: Path) -> None:
     assert received["ports"]["in"]["convoy_sizes"] == sent["next_hops"]["b"]["sizes"]
 
 
-@pytest.mark.skipif(
-    not CAPTURES, reason="no captures here; set CONVOY_CAPTURES to a folder of pcap files"
-)
 def test_frames_that_wait_are_fuller(tmp_path: Path) -> None:
     """The capture is read in bursts that do not fill their last frame."""
     frames = [frame(-1, i, 60) for i in range(2000)]
@@ -162,6 +159,9 @@ def test_frames_that_wait_are_fuller(tmp_path: Path) -> None:
     assert counts[1] < counts[0]
 
 
+@pytest.mark.skipif(
+    not CAPTURES, reason="no captures here; set CONVOY_CAPTURES to a folder of pcap files"
+)
 def test_captures(tmp_path: Path) -> None:
     frames = [one for path in CAPTURES for one in _frames(path) if len(one) <= 1514]
     middle, out, sent, _ = through(frames, tmp_path)
