@@ -4,6 +4,7 @@
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from convoy.cli.options import Devices, NewFolder, Rounds, split
 from convoy.cli.progress import Bar, elapsed
 from convoy.cli.result import Json, Result
 from convoy.errors import InputError, message
+from convoy.host.programs import LEDGER, SCENARIOS
 from convoy.results.device_host import DeviceHost
 from convoy.results.documents import BenchPlan
 from convoy.results.folder import RunFolder
@@ -138,10 +140,19 @@ def _refused(error: ValidationError) -> str:
 
 
 def run(
-    scenarios: Annotated[list[str], typer.Argument(help="Names, or files of your own.")],
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(help="Names, or files of your own.")
+    ] = None,
     devices: Devices = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="About two minutes a scenario; wider intervals.")
+    ] = False,
+    for_claims: Annotated[
+        bool,
+        typer.Option(
+            "--for-claims",
+            help="Only what the papers' claims are about; without names all of their scenarios.",
+        ),
     ] = False,
     repeats: Rounds = None,
     search: Annotated[
@@ -175,6 +186,12 @@ def run(
     """Measure scenarios; results and a report go to one folder."""
     if search is not None and search not in PROFILES:
         raise InputError(f"--search: '{search}': choose of {', '.join(PROFILES)}")
+    device = _device_host(device_host, tester_ports, device_ports, device_command)
+    choose = None
+    if for_claims:
+        scenarios, choose = _for_claims(scenarios)
+    elif not scenarios:
+        raise InputError("no scenario: name some of `convoy bench list`, or add --for-claims")
     plan = session.wanted(
         scenarios,
         split("--devices", devices),
@@ -182,9 +199,22 @@ def run(
         repeats,
         search,
         split("--goal", goal),
-        device_host=_device_host(device_host, tester_ports, device_ports, device_command),
+        device_host=device,
+        choose=choose,
     )
     return begin(plan, new_folder(output, "-".join(plan.scenarios)[:60]), ssh_config)
+
+
+def _for_claims(scenarios: list[str] | None) -> tuple[list[str], session.Choose]:
+    """Return the scenarios that claims are about, or those of a user; and what is needed of each.
+
+    Raises InputError.
+    """
+    from convoy.report.ledger import load, needed  # only here: most runs do without
+
+    there = load.scenarios(SCENARIOS)
+    ledger = load.load(LEDGER, there)
+    return scenarios or needed.scenarios(ledger, there), partial(needed.needed, ledger)
 
 
 def resume(

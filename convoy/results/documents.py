@@ -25,6 +25,18 @@ class _Document(BaseModel):
     model_config = ConfigDict(defer_build=True, extra="allow", frozen=True, populate_by_name=True)
 
 
+class Chosen(BaseModel):
+    """Points of a scenario, where not all are to be measured."""
+
+    model_config = ConfigDict(defer_build=True, frozen=True)
+
+    setup: str
+    device: str
+    cpu_speed: float = 1.0
+    sizes: tuple[str, ...] = ()  # frame sizes of the tester's packets
+    applications: tuple[str, ...] = ()
+
+
 class BenchPlan(_Document):
     """What is to be measured: what a user asked for, and the scenarios whole."""
 
@@ -36,6 +48,8 @@ class BenchPlan(_Document):
     repeats: int = Field(ge=1, le=99)
     scenarios: dict[str, Scenario]
     device_host: DeviceHost | None = None  # None: the tester's machine
+    # By scenario, only these points; a scenario that is not there: all.
+    only: dict[str, tuple[Chosen, ...]] = Field(default_factory=dict)
 
     def as_document(self) -> dict[str, Any]:
         """Return it as plan.yaml keeps it. What --quick would leave out is not needed again."""

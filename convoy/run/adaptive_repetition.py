@@ -13,14 +13,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from convoy.results.trials import Search
-from convoy.run.order import DeviceRun
+from convoy.run.order import NO_RACE, DeviceRun
 from convoy.run.point import BASELINE_SHARE
 from convoy.run.run_state import RunState
 
 WIDE = 0.1  # range of the rates, as a share of their median
 ROUNDS_MAX = 3  # beyond those asked for
 TIME_SHARE = 0.3  # of the time that the run has taken
-NO_RACE = "not comparable"  # in a device's remark: measured again, it would not be either
 
 
 def _rates(searches: Sequence[Search]) -> list[float]:
@@ -83,5 +82,5 @@ def repeats(
                 sizes.append(size)
         if sizes:
             last = max(search.point.repeat for size in sizes for search in known[size])
-            result.append(replace(run, repeat=last + 1, sizes=tuple(sizes)))
+            result.append(replace(run, repeat=last + 1, sizes=tuple(sizes), again=True))
     return result

@@ -56,6 +56,7 @@ class Bench:
         """baseline: measured again between rounds. None: the tester knows it."""
         self._folder, self._settings = folder, settings
         self._progress, self._baseline = progress, baseline
+        # Seconds for a point, of each device run.
         self._took: dict[tuple[str, str, Role, bool], list[float]] = defaultdict(list)
         self._state = RunState(scenarios, patient=settings.profile != SMOKE)
         folder.repair()
@@ -103,21 +104,19 @@ class Bench:
             self._progress(Step(run.what, index, len(todo), left_s))
             if self._state.hopeless(run):
                 continue
-            began = time.monotonic()
+            began, points = time.monotonic(), self._state.left(run)
             try:
                 self._measure(run)
             except ConnectionLostError:
                 raise  # nothing can be measured any more; resumed, it is done again
             except ConvoyError as error:
                 self._fail(run, str(error))
-            if not run.sizes:
-                self._took[_kind(run)].append(time.monotonic() - began)
+            self._took[_kind(run)].append((time.monotonic() - began) / points)
 
     def _estimate(self, run: DeviceRun) -> float:
         scenario, took = self._state.scenarios[run.scenario], self._took[_kind(run)]
         if took:
-            part = len(run.sizes) / len(scenario.sizes) if run.sizes else 1
-            return sum(took) / len(took) * part
+            return sum(took) / len(took) * self._state.left(run)
         return estimate_s(run, scenario, self._settings.profile)
 
     def _fail(self, run: DeviceRun, why: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from convoy.dut.base import Device, Flows, PortAt, Setup
 from convoy.dut.functions import STATEFUL
 from convoy.errors import InputError
-from convoy.results.documents import Cannot
+from convoy.results.documents import Cannot, Chosen
 from convoy.results.scenario import Scenario, SetupSpec
 from convoy.results.trials import Role, display_name
 from convoy.run.application import application
@@ -30,6 +30,7 @@ FORGOTTEN_S = 3  # idle, for flows of new connections
 START_S = 2.5  # of a device, as a first estimate
 LATENCY_S = 0.5
 SEARCH_TRIALS = 12.0
+NO_RACE = "not comparable"  # in the remark of a device that is no evidence
 MEMORY_S = 3.0  # of a program that measures in memory
 APPLICATION_S = {SMOKE: 1, "quick": 1, "standard": 5, "full": 30}  # of each client: whole seconds
 
@@ -50,6 +51,7 @@ class DeviceRun:
     applications: tuple[str, ...] = ()  # rather than a tester's packets
     cores: tuple[int, ...] = ()  # the device's, where they are not the run's
     sizes: tuple[str, ...] = ()  # only these frame sizes; none: all of the scenario
+    again: bool = False  # a round beyond those that were asked for
 
     @property
     def name(self) -> str:
@@ -62,8 +64,9 @@ class DeviceRun:
         if self.applications:
             return f"{self.scenario}: {self.name}, {self.setup}, {', '.join(self.applications)}"
         speed = f" at {self.cpu_speed:.0%}" if self.cpu_speed != 1 else ""
-        sizes = f", {', '.join(self.sizes)} B repeated" if self.sizes else ""
-        return f"{self.scenario}: {self.name}, {self.setup}{speed}{sizes}"
+        sizes = f", {', '.join(self.sizes)} B" if self.sizes else ""
+        again = " repeated" if self.again else ""
+        return f"{self.scenario}: {self.name}, {self.setup}{speed}{sizes}{again}"
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,38 @@ def _contenders(
     return contenders, remarks, cannot
 
 
+class _Points:
+    """Of a scenario, what is to be measured."""
+
+    def __init__(self, chosen: Sequence[Chosen] | None) -> None:
+        """chosen: None: all of it."""
+        self._chosen = chosen
+
+    def has(self, setup: str, device: str) -> bool:
+        """Return whether packets are to pass a device in a setup, at whatever speed."""
+        chosen = self._chosen
+        if chosen is None:
+            return True
+        return any((one.setup, one.device) == (setup, device) and one.sizes for one in chosen)
+
+    def sizes(self, setup: str, device: str, speed: float) -> tuple[str, ...] | None:
+        """Return the frame sizes of a device run, () for all; None: it is not to be done."""
+        if self._chosen is None:
+            return ()
+        return next((one.sizes for one in self._of(setup, device, speed) if one.sizes), None)
+
+    def applications(self, setup: str, device: str, all_: tuple[str, ...]) -> tuple[str, ...]:
+        """Return which applications are to run."""
+        if self._chosen is None:
+            return all_
+        wanted = {name for one in self._of(setup, device, 1.0) for name in one.applications}
+        return tuple(name for name in all_ if name in wanted)
+
+    def _of(self, setup: str, device: str, speed: float) -> list[Chosen]:
+        key = setup, device, speed
+        return [c for c in self._chosen or () if (c.setup, c.device, c.cpu_speed) == key]
+
+
 def order(
     scenarios: Mapping[str, Scenario],
     devices: Mapping[str, Device],
@@ -196,9 +231,11 @@ def order(
     no_speeds: str = "",
     place: Callable[[SetupSpec], tuple[int, ...]] = lambda spec: (),
     elsewhere: bool = False,
+    only: Mapping[str, Sequence[Chosen]] = {},
 ) -> Order:
     """Return the device runs of a run, and what is left out. no_speeds: why no core can
-    be slowed down. elsewhere: devices are on another machine.
+    be slowed down. elsewhere: devices are on another machine. only: of some scenarios, the points
+    that are measured.
 
     place: cores for a setup that asks for its own; raises InputError where there are none.
     """
@@ -224,6 +261,14 @@ def order(
                 unplaced[setup] = str(error)
         cannot += [Cannot(name, setup, "", why) for setup, why in unplaced.items()]
         contenders, remarks, missing = _contenders(name, scenario, devices, unplaced)
+        points = _Points(only.get(name))
+        emulated = [word for word in remarks if name in only and NO_RACE in remarks[word]]
+        cannot += [Cannot(name, "", word, remarks[word]) for word in emulated]
+        contenders = [
+            (setup, device)
+            for setup, device in contenders
+            if points.has(setup, device.name) and device.name not in emulated
+        ]
         if not scenario.packets:
             contenders, missing = [], [c for c in missing if not c.setup]
         cannot += missing
@@ -244,18 +289,22 @@ def order(
                         spec = scenario.setups[setup]
                         kind = port_kind(device, spec)
                         remark = remarks[device.name]
+                        sizes = points.sizes(setup, device.name, speed)
+                        if sizes is None:
+                            continue
                         device_runs.append(
                             DeviceRun(name, setup, spec, device, role, kind, speed, repeat, remark,
-                                 cores=placed[setup])
+                                 cores=placed[setup], sizes=sizes)
                         )  # fmt: skip
-            served = list(_with_applications(name, scenario, devices, repeat))
+            rest = {word: device for word, device in devices.items() if word not in emulated}
+            served = list(_with_applications(name, scenario, rest, repeat, points))
             device_runs += [device_run for device_run, _ in served if device_run is not None]
             cannot += [why for _, why in served if why is not None and repeat == 0]
     return Order(tuple(device_runs), tuple(cannot))
 
 
 def _with_applications(
-    name: str, scenario: Scenario, devices: Mapping[str, Device], repeat: int
+    name: str, scenario: Scenario, devices: Mapping[str, Device], repeat: int, points: _Points
 ) -> Iterator[tuple[DeviceRun | None, Cannot | None]]:
     """Yield the device runs of one round, and what is left out."""
     if scenario.applications is None:
@@ -278,6 +327,9 @@ def _with_applications(
                 continue  # was reported for its packets
             if spec.devices is not None and word not in spec.devices:
                 continue
+            run = points.applications(setup, word, here)
+            if not run:
+                continue
             kind = next((kind for kind in KINDS if kind in device.ability.port_kinds), "")
             why = "it has no ports that a host's interface can be" if not kind else ""
             why = why or device.cannot(both_ways_setup(device, spec, kind, (1,), Path("none")))
@@ -286,7 +338,7 @@ def _with_applications(
             else:
                 remark = presence.remark
                 yield (
-                    DeviceRun(name, setup, spec, device, "device", kind, 1.0, repeat, remark, here),
+                    DeviceRun(name, setup, spec, device, "device", kind, 1.0, repeat, remark, run),
                     None,
                 )
 
@@ -299,7 +351,7 @@ def estimate_s(device_run: DeviceRun, scenario: Scenario, profile: str) -> float
         each = [len(scenario.applications.sizes) if application(name).by_size else 1
                 for name in device_run.applications]  # fmt: skip
         return START_S + sum(each) * (APPLICATION_S[profile] + 0.5)
-    sizes = len(scenario.sizes)
+    sizes = len(device_run.sizes or scenario.sizes)
     per_point = LATENCY_S * (len(scenario.latency) + len(scenario.rates_pps) + scenario.saturation)
     if scenario.search:
         trial_s = (PROFILES[profile] or (1.0, 21.0, 0.005))[0]

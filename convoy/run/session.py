@@ -14,9 +14,10 @@ from convoy.dut.devices import DEVICES
 from convoy.errors import InputError
 from convoy.host.interface import Lent, described
 from convoy.results.device_host import DeviceHost
-from convoy.results.documents import BenchPlan
+from convoy.results.documents import BenchPlan, Chosen
 from convoy.results.folder import HOST, RunFolder
 from convoy.results.memory import Memory
+from convoy.results.scenario import Scenario
 from convoy.results.simulated import Simulated
 from convoy.results.trial_result import SelfTest
 from convoy.run import scenario as scenarios_of
@@ -26,7 +27,7 @@ from convoy.run.bench import BASELINE, Bench, Step
 from convoy.run.device_machine import DeviceMachine, cores, this_one
 from convoy.run.environment import environment
 from convoy.run.in_memory import command, measure
-from convoy.run.order import MEMORY_S, Order, order
+from convoy.run.order import MEMORY_S, Order, order, seconds
 from convoy.run.packet_run import Settings
 from convoy.run.remote.connection import Connection
 from convoy.run.remote.device import other_one
@@ -39,6 +40,8 @@ QUICK_REPEATS = 3
 LATENCY_S = {SMOKE: 0.1, "quick": 0.2, "standard": 1.0, "full": 5.0}
 
 OnStep = Callable[[Step], None]
+# Of a scenario by name: what is to be measured of it, and at which points.
+Choose = Callable[[str, Scenario], tuple[Scenario, tuple[Chosen, ...]]]
 
 
 def wanted(
@@ -50,17 +53,24 @@ def wanted(
     goal_names: Sequence[str] | None = None,
     changes: Mapping[str, Any] | None = None,
     device_host: DeviceHost | None = None,
+    choose: Choose | None = None,
 ) -> BenchPlan:
-    """Return what these options mean. Raises InputError."""
+    """Return what these options mean. choose: instead of what --quick leaves.
+
+    Raises InputError.
+    """
     known = {device.name for device in DEVICES}
     for name in devices or ():
         if name not in known:
             raise InputError(f"--devices: '{name}': choose of {', '.join(sorted(known))}")
-    result = {}
+    result, only = {}, {}
     for name in dict.fromkeys(names):
-        one = scenarios_of.choose(scenarios_of.load(name), None)
-        one = one.quickly() if quick else one
-        result[Path(name).stem] = scenarios_of.choose(one, devices).model_copy(update=changes)
+        one, stem = scenarios_of.load(name), Path(name).stem
+        if choose is not None:
+            one, only[stem] = choose(stem, one)
+        elif quick:
+            one = one.quickly()
+        result[stem] = scenarios_of.choose(one, devices).model_copy(update=changes)
     profile = profile or ("quick" if quick else "standard")
     chosen = tuple(goal_names or (("pdr",) if quick else ("ndr", "pdr")))
     goals(chosen, profile)
@@ -71,6 +81,7 @@ def wanted(
         repeats=repeats or (QUICK_REPEATS if quick else REPEATS),
         scenarios=result,
         device_host=device_host,
+        only=only,
     )
 
 
@@ -118,6 +129,7 @@ def order_here(bench_plan: BenchPlan, machine: DeviceMachine | None = None) -> O
         at.no_speeds,
         at.place,
         at.elsewhere is not None,
+        bench_plan.only,
     )
 
 
@@ -148,7 +160,8 @@ def execute(
     known = real and here
     baseline = BaselineRate(tester, core, partial(_write_baseline, folder)) if known else None
     if baseline is not None:
-        progress(Step(BASELINE, 0, len(plan.device_runs), 0.0))
+        left_s = seconds(plan.device_runs, bench_plan.scenarios, bench_plan.profile)
+        progress(Step(BASELINE, 0, len(plan.device_runs), left_s))
         baseline.measure()
     if in_memory:
         _in_memory(folder, bench_plan, progress)

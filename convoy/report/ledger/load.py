@@ -68,20 +68,17 @@ def _problems(ledger: Ledger, there: Mapping[str, Scenario]) -> Iterator[Problem
 def _claim(at: Loc, claim: Claim, scenario: Scenario) -> Iterator[Problem]:
     """Yield each name that the scenario does not have, once."""
     problems: dict[str, Problem] = {}
-    for quantity in _quantities(claim):
+    for quantity in quantities(claim):
         for problem in _quantity((*at, "predicate"), quantity, scenario):
             problems.setdefault(problem.what, problem)
     yield from problems.values()
 
 
-def _quantities(claim: Claim) -> Iterator[Quantity]:
+def quantities(claim: Claim) -> Iterator[Quantity]:
     """Yield every quantity that the claim asks for, at each point of each case."""
     for case in claim.cases:
         for part in claim.parts:
-            points = (
-                [{str(part.along): p} for p in part.points] if isinstance(part, Curve) else [{}]
-            )
-            for point in points:
+            for point in _points(part):
                 for quantity in _of(part):
                     whole = quantity.at({**case, **point})
                     yield whole

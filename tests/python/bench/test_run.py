@@ -373,6 +373,8 @@ def test_commands_run_report_compare(tmp_path):
         (("bench", "resume", "/proc"), "/proc/plan.yaml"),
         (("report", "/proc"), "/proc/plan.yaml"),
         (("report", "/proc", "--format", "pdf"), "--format: 'pdf': choose of html, md, csv, json"),
+        (("bench", "run"), "no scenario: name some of `convoy bench list`, or add --for-claims"),
+        (("bench", "run", "vpn", "--for-claims"), "--for-claims: no claim is about scenario 'vpn'"),
         (("bench", "run", "numa", "--devices", "testpmd", "--output", "{}"), "has no firewall"),
     ],
 )
