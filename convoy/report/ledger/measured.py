@@ -100,7 +100,9 @@ def _one(run: Run, scenario: str, which: str, quantity: Quantity) -> Measured:
     every, bound = _values(row, quantity)
     values = {number: value for number, value in every.items() if value is not None}
     if not values:
-        raise NotMeasuredError(f"{words(quantity)}: no {quantity.metric} was measured")
+        lost = quantity.metric == "loss-period"
+        why = "no packet was lost" if lost else f"no {quantity.metric} was measured"
+        raise NotMeasuredError(f"{words(quantity)}: {why}")
     unpaired = UNPAIRED if row.saturation_cycles else (*UNPAIRED, "cycles")
     pairs = quantity.metric not in unpaired
     return _of(UNITS[quantity.metric], values, lower_bound=bound, pairs=pairs)

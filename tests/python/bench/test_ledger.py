@@ -230,6 +230,13 @@ def test_latency_and_loss_are_compared_by_round(tmp_path, predicate, expected):
     assert verdict(tmp_path, run_of(tmp_path, {}, delays), predicate, EACH).verdict == expected
 
 
+def test_without_a_loss_there_is_no_loss_period_and_the_ledger_says_why(tmp_path):
+    run = run_of(tmp_path, delays={("a", 1e6): ((1000, 1000, 1000), 0)})
+    of = "{metric: loss-period, pps: 1.0e+6, setup: a, device: convoy, size: 64}"
+    one = verdict(tmp_path, run, f"{{value: {{of: {of}, least: 31}}}}")
+    assert (one.verdict, one.why) == (UNTESTED, "convoy, a, 64 B, 1 Mpps: no packet was lost")
+
+
 def test_programs_in_memory_and_applications_are_quantities(tmp_path):
     rows = [{"row": "one", "cycles": {"median": 10, "min": 9, "max": 11}},
             {"row": "two", "cycles": {"median": 20, "min": 19, "max": 21}}]  # fmt: skip
