@@ -26,39 +26,39 @@ def needed(ledger: Ledger, name: str, scenario: Scenario) -> tuple[Scenario, tup
 
     Raises InputError where there is no claim about it.
     """
-    asked = [q for c in ledger.claims if c.scenario == name for q in quantities(c)]
-    if not asked:
+    wanted = [q for c in ledger.claims if c.scenario == name for q in quantities(c)]
+    if not wanted:
         have = ", ".join(dict.fromkeys(claim.scenario for claim in ledger.claims))
         raise InputError(
             f"--for-claims: no claim is about scenario '{name}'; leave it out, or give some of: "
             f"{have}"
         )
-    points = _points(asked, scenario)
+    points = _points(wanted, scenario)
     setups = {point.setup for point in points}
     sizes = {size for point in points for size in point.sizes}
     speeds = {point.cpu_speed for point in points}
     devices = {point.device for point in points}
-    metrics = {q.metric for q in asked}
-    fixed = {q.pps for q in asked if q.pps is not None}
+    metrics = {q.metric for q in wanted}
+    fixed = {q.pps for q in wanted if q.pps is not None}
     changed: dict[str, Any] = {
         "setups": {key: spec for key, spec in scenario.setups.items() if key in setups},
         "devices": _kept(scenario.devices, devices),
         "sizes": _kept(scenario.sizes, sizes) or scenario.sizes,
         "cpu_speeds": _kept(scenario.cpu_speeds, speeds) or scenario.cpu_speeds,
-        "latency": _kept(scenario.latency, {q.load for q in asked}),
+        "latency": _kept(scenario.latency, {q.load for q in wanted}),
         "rates_pps": _kept(scenario.rates_pps, fixed),
-        "in_memory": _kept(scenario.in_memory, _parts(asked, "in-memory")),
-        "simulated": _kept(scenario.simulated, _parts(asked, "simulated")),
+        "in_memory": _kept(scenario.in_memory, _parts(wanted, "in-memory")),
+        "simulated": _kept(scenario.simulated, _parts(wanted, "simulated")),
         "compare": tuple(c for c in scenario.compare if {c.setup, c.over} <= setups),
         "targets": tuple(target for target in scenario.targets if target.setup in setups),
     }
     if not metrics & set(AT_SATURATION):
         changed["saturation"] = 0
-    if all(_without_search(q) for q in asked):
+    if all(_without_search(q) for q in wanted):
         changed["search"] = False
     if scenario.applications is not None:
         run = _kept(scenario.applications.run, metrics)
-        by_size = {q.size for q in asked if q.metric in APPLICATIONS and q.size is not None}
+        by_size = {q.size for q in wanted if q.metric in APPLICATIONS and q.size is not None}
         only = {"run": run, "setups": None, "sizes": _kept(scenario.applications.sizes, by_size)}
         changed["applications"] = scenario.applications.model_copy(update=only) if run else None
     return scenario.model_copy(update=changed), points
@@ -73,11 +73,11 @@ def _without_search(quantity: Quantity) -> bool:
     return quantity.metric in ("saturation", "per-cpu-second")
 
 
-def _points(asked: Sequence[Quantity], scenario: Scenario) -> tuple[Chosen, ...]:
+def _points(wanted: Sequence[Quantity], scenario: Scenario) -> tuple[Chosen, ...]:
     """Return the points that quantities name, in the scenario's order."""
     packets: dict[tuple[str, str, float], set[str]] = {}
     served: dict[tuple[str, str, float], set[str]] = {}
-    for one in asked:
+    for one in wanted:
         if one.part is not None:
             continue
         key = one.setup or "", one.device or "", one.cpu_speed or 1.0
@@ -100,8 +100,8 @@ def _points(asked: Sequence[Quantity], scenario: Scenario) -> tuple[Chosen, ...]
     )
 
 
-def _parts(asked: Sequence[Quantity], metric: str) -> set[str]:
-    return {q.part.what for q in asked if q.part is not None and q.metric == metric}
+def _parts(wanted: Sequence[Quantity], metric: str) -> set[str]:
+    return {q.part.what for q in wanted if q.part is not None and q.metric == metric}
 
 
 def _kept(values: Sequence[Any], wanted: Iterable[Any]) -> tuple[Any, ...]:

@@ -139,9 +139,9 @@ def test_all_that_the_papers_claims_name_is_measured_and_kept():
     plan = wanted(names, quick=True, choose=choose)
     assert BenchPlan.model_validate(plan.as_document()).only == plan.only  # so it can be resumed
     ledger = load(LEDGER, scenarios(SCENARIOS))
-    asked = [(c.scenario, q) for c in ledger.claims if c.scenario in names for q in quantities(c)]
-    assert len(asked) > 100
-    for name, quantity in asked:
+    pairs = [(c.scenario, q) for c in ledger.claims if c.scenario in names for q in quantities(c)]
+    assert len(pairs) > 100
+    for name, quantity in pairs:
         if quantity.part is not None:
             continue
         of = plan.scenarios[name]
