@@ -40,7 +40,7 @@ json_t *cv_standby_describe(void);
 int cv_standby_activate(struct cv_error *error);
 
 // standby_give.c: the parts of the above that an active node has.
-int cv_standby_give_open(const struct cv_standby_config *config, struct cv_of_tls_context *tls,
+int cv_standby_give_open(const struct cv_standby_config *config, struct cv_peer_tls_context *tls,
 	struct cv_error *error);
 void cv_standby_give_end(void);
 json_t *cv_standby_give_describe(void); // NULL: it copies nothing

@@ -402,7 +402,7 @@ static uint32_t give(void *unused)
 	return 0;
 }
 
-int cv_standby_give_open(const struct cv_standby_config *config, struct cv_of_tls_context *tls,
+int cv_standby_give_open(const struct cv_standby_config *config, struct cv_peer_tls_context *tls,
 	struct cv_error *error)
 {
 	giver.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -29,7 +29,7 @@ struct published {
 
 static struct {
 	const struct cv_standby_config *config; // NULL: there is no standby
-	struct cv_of_tls_context *tls;
+	struct cv_peer_tls_context *tls;
 	struct cv_standby_listener *listener; // NULL: it does not wait
 	struct cv_standby_own own[CV_FLOW_FILES_MAX];
 	int wake;
@@ -212,7 +212,7 @@ void cv_standby_end(void)
 	cv_standby_give_end();
 	cv_standby_listener_close(standby.listener);
 	standby.listener = NULL;
-	cv_of_tls_context_close(standby.tls);
+	cv_peer_tls_context_close(standby.tls);
 	standby.tls = NULL;
 	if (standby.wake >= 0)
 		close(standby.wake);

@@ -7,13 +7,13 @@
 #include "daemon/openflow/server.h"
 
 static int read_target(
-	const struct cv_where *at, const json_t *value, bool listens, struct cv_of_target *target)
+	const struct cv_where *at, const json_t *value, bool listens, struct cv_peer_target *target)
 {
 	struct cv_error why = {0};
 
 	if (!json_is_string(value))
 		return cv_where_wrong(at, "", value, "must be a string");
-	if (cv_of_target_read(target, json_string_value(value), listens, &why) != 0)
+	if (cv_peer_target_read(target, json_string_value(value), listens, &why) != 0)
 		return cv_where_error(at, "%s", why.text);
 	return 0;
 }
@@ -48,8 +48,8 @@ static int read_datapath_id(
 }
 
 const struct cv_param cv_of_params[] = {
-	{"controllers", CV_EACH, .high = CV_OF_TARGETS_MAX, .read = read_controller},
-	{"listen", CV_EACH, .high = CV_OF_TARGETS_MAX, .read = read_listen},
+	{"controllers", CV_EACH, .high = CV_PEER_TARGETS_MAX, .read = read_controller},
+	{"listen", CV_EACH, .high = CV_PEER_TARGETS_MAX, .read = read_listen},
 	{NULL, CV_PARAMS, CV_AT(struct cv_of_config, access), .params = cv_socket_access_params},
 	{"private_key", CV_TEXT, CV_AT(struct cv_of_config, tls.private_key)},
 	{"certificate", CV_TEXT, CV_AT(struct cv_of_config, tls.certificate)},

@@ -25,11 +25,11 @@
 
 // A connection's place: the first are of controllers that we connect to.
 struct peer {
-	const struct cv_of_target *target; // NULL: it came by itself
+	const struct cv_peer_target *target; // NULL: it came by itself
 	int fd; // -1: none
 	bool connecting;
 	struct cv_of_session *session; // NULL: not connected
-	struct cv_of_tls *tls; // NULL: none
+	struct cv_peer_tls *tls; // NULL: none
 	uint64_t since_ns; // connected
 	uint64_t heard_ns, probed_ns;
 	uint64_t retry_ns, retry_after_ns;
@@ -38,10 +38,10 @@ struct peer {
 struct cv_of_server {
 	const struct cv_of_config *config;
 	struct cv_of_switch of;
-	struct cv_of_tls_context *tls; // NULL: no target asks for it
+	struct cv_peer_tls_context *tls; // NULL: no target asks for it
 	struct cv_log_limit log;
 	struct peer peers[CV_OF_PEERS_MAX];
-	int listen[CV_OF_TARGETS_MAX];
+	int listen[CV_PEER_TARGETS_MAX];
 	int wake;
 	bool ends, runs;
 	rte_thread_t thread;
@@ -57,7 +57,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static bool asks_tls(const struct cv_of_target *targets, unsigned count)
+static bool asks_tls(const struct cv_peer_target *targets, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		if (targets[i].tls)
@@ -69,7 +69,7 @@ static bool asks_tls(const struct cv_of_target *targets, unsigned count)
 static int open_tls(struct cv_of_server *server, struct cv_error *error)
 {
 	const struct cv_of_config *config = server->config;
-	const struct cv_of_tls_files *files = &config->tls;
+	const struct cv_peer_tls_files *files = &config->tls;
 
 	if (!asks_tls(config->listen, config->listen_count) &&
 		!asks_tls(config->controllers, config->controllers_count))
@@ -80,7 +80,7 @@ static int open_tls(struct cv_of_server *server, struct cv_error *error)
 				    "ca_certificate");
 		return -EINVAL;
 	}
-	server->tls = cv_of_tls_context_open(files, error);
+	server->tls = cv_peer_tls_context_open(files, error);
 	return server->tls != NULL ? 0 : -EINVAL;
 }
 
@@ -89,7 +89,7 @@ static int open_sockets(struct cv_of_server *server, struct cv_error *error)
 	const struct cv_of_config *config = server->config;
 
 	for (unsigned i = 0; i < config->listen_count; i++) {
-		server->listen[i] = cv_of_target_open(&config->listen[i], &config->access, error);
+		server->listen[i] = cv_peer_target_open(&config->listen[i], &config->access, error);
 		if (server->listen[i] < 0)
 			return server->listen[i];
 	}
@@ -97,7 +97,7 @@ static int open_sockets(struct cv_of_server *server, struct cv_error *error)
 		struct peer *peer = &server->peers[i];
 
 		peer->target = &config->controllers[i];
-		peer->fd = cv_of_target_open(peer->target, &config->access, error);
+		peer->fd = cv_peer_target_open(peer->target, &config->access, error);
 		if (peer->fd < 0)
 			return peer->fd;
 	}
@@ -114,7 +114,7 @@ struct cv_of_server *cv_of_server_open(
 		return NULL;
 	}
 	server->config = config;
-	for (unsigned i = 0; i < CV_OF_TARGETS_MAX; i++)
+	for (unsigned i = 0; i < CV_PEER_TARGETS_MAX; i++)
 		server->listen[i] = -1;
 	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++)
 		server->peers[i].fd = -1;
@@ -138,7 +138,7 @@ static void connected(struct cv_of_server *server, struct peer *peer, bool secur
 {
 	peer->connecting = false;
 	if (secure)
-		peer->tls = cv_of_tls_open(server->tls, peer->fd, peer->target == NULL);
+		peer->tls = cv_peer_tls_open(server->tls, peer->fd, peer->target == NULL);
 	if (!secure || peer->tls != NULL)
 		peer->session = cv_of_session_open(&server->of);
 	peer->since_ns = peer->heard_ns = peer->probed_ns = now_ns();
@@ -164,7 +164,7 @@ static void disconnected(struct cv_of_server *server, struct peer *peer)
 		cv_of_session_close(peer->session);
 		cv_of_count(&server->of.counters.controllers, (uint64_t)-1);
 	}
-	cv_of_tls_close(peer->tls);
+	cv_peer_tls_close(peer->tls);
 	peer->session = NULL;
 	peer->tls = NULL;
 	peer->connecting = false;
@@ -173,7 +173,7 @@ static void disconnected(struct cv_of_server *server, struct peer *peer)
 		peer->fd = -1;
 		return;
 	}
-	peer->fd = cv_of_target_again(peer->target, peer->fd);
+	peer->fd = cv_peer_target_again(peer->target, peer->fd);
 	retry_later(peer);
 }
 
@@ -182,8 +182,8 @@ static void try_to_connect(struct cv_of_server *server, struct peer *peer)
 	int rc;
 
 	if (peer->fd < 0)
-		peer->fd = cv_of_target_again(peer->target, -1);
-	rc = peer->fd < 0 ? peer->fd : cv_of_target_connect(peer->target, peer->fd);
+		peer->fd = cv_peer_target_again(peer->target, -1);
+	rc = peer->fd < 0 ? peer->fd : cv_peer_target_connect(peer->target, peer->fd);
 	if (rc == 0)
 		connected(server, peer, peer->target->tls);
 	else if (rc == -EINPROGRESS)
@@ -252,7 +252,7 @@ static void broken(struct cv_of_server *server, struct peer *peer)
 {
 	if (peer->tls != NULL && errno == EPROTO)
 		say(server, peer->target != NULL ? peer->target->text : "a controller", "TLS: %s",
-			cv_of_tls_why(peer->tls));
+			cv_peer_tls_why(peer->tls));
 	disconnected(server, peer);
 }
 
@@ -261,7 +261,7 @@ static void receive(struct cv_of_server *server, struct peer *peer)
 	struct cv_of_session *session = peer->session;
 	uint8_t *to = session->in + session->in_used;
 	const size_t room = sizeof(session->in) - session->in_used;
-	const ssize_t got = peer->tls != NULL ? cv_of_tls_receive(peer->tls, to, room)
+	const ssize_t got = peer->tls != NULL ? cv_peer_tls_receive(peer->tls, to, room)
 					      : recv(peer->fd, to, room, 0);
 
 	if (got > 0) {
@@ -278,7 +278,7 @@ static ssize_t send_to(const struct peer *peer, const void *from, size_t bytes)
 {
 	if (bytes == 0)
 		return 0;
-	return peer->tls != NULL ? cv_of_tls_send(peer->tls, from, bytes)
+	return peer->tls != NULL ? cv_peer_tls_send(peer->tls, from, bytes)
 				 : send(peer->fd, from, bytes, MSG_NOSIGNAL);
 }
 
@@ -304,7 +304,7 @@ static bool has_room(const struct cv_of_session *session)
 // Bytes of a controller that no poll() tells of.
 static bool has_more(const struct peer *peer)
 {
-	return peer->tls != NULL && has_room(peer->session) && cv_of_tls_has_more(peer->tls);
+	return peer->tls != NULL && has_room(peer->session) && cv_peer_tls_has_more(peer->tls);
 }
 
 static short events_of(const struct peer *peer)
@@ -317,7 +317,7 @@ static short events_of(const struct peer *peer)
 		return 0;
 	// A handshake may have to read before it can write what is there.
 	return (short)((has_room(session) ? POLLIN : 0) |
-		       ((peer->tls != NULL ? cv_of_tls_wants_room(peer->tls)
+		       ((peer->tls != NULL ? cv_peer_tls_wants_room(peer->tls)
 					   : session->out_from < session->out_to)
 				       ? POLLOUT
 				       : 0));
@@ -334,11 +334,11 @@ static bool anybody_has_more(const struct cv_of_server *server)
 // Waits until something is to be done, and reads and connects.
 static void wait_for_peers(struct cv_of_server *server, int ms)
 {
-	struct pollfd fds[1 + CV_OF_TARGETS_MAX + CV_OF_PEERS_MAX];
-	struct pollfd *of_peers = &fds[1 + CV_OF_TARGETS_MAX];
+	struct pollfd fds[1 + CV_PEER_TARGETS_MAX + CV_OF_PEERS_MAX];
+	struct pollfd *of_peers = &fds[1 + CV_PEER_TARGETS_MAX];
 
 	fds[0] = (struct pollfd){.fd = server->wake, .events = POLLIN};
-	for (unsigned i = 0; i < CV_OF_TARGETS_MAX; i++)
+	for (unsigned i = 0; i < CV_PEER_TARGETS_MAX; i++)
 		fds[1 + i] = (struct pollfd){.fd = server->listen[i], .events = POLLIN};
 	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++) {
 		const short events = events_of(&server->peers[i]);
@@ -361,7 +361,7 @@ static void wait_for_peers(struct cv_of_server *server, int ms)
 		else if ((of_peers[i].revents & (POLLERR | POLLHUP)) != 0)
 			disconnected(server, peer);
 	}
-	for (unsigned i = 0; i < CV_OF_TARGETS_MAX; i++)
+	for (unsigned i = 0; i < CV_PEER_TARGETS_MAX; i++)
 		if ((fds[1 + i].revents & POLLIN) != 0)
 			take_peers(server, server->listen[i], server->config->listen[i].tls);
 }
@@ -457,11 +457,11 @@ void cv_of_server_close(struct cv_of_server *server)
 	for (unsigned i = 0; i < CV_OF_PEERS_MAX; i++) {
 		if (server->peers[i].session != NULL)
 			cv_of_session_close(server->peers[i].session);
-		cv_of_tls_close(server->peers[i].tls);
+		cv_peer_tls_close(server->peers[i].tls);
 		if (server->peers[i].fd >= 0)
 			close(server->peers[i].fd);
 	}
-	for (unsigned i = 0; i < CV_OF_TARGETS_MAX; i++) {
+	for (unsigned i = 0; i < CV_PEER_TARGETS_MAX; i++) {
 		if (server->listen[i] < 0)
 			continue;
 		close(server->listen[i]);
@@ -470,7 +470,7 @@ void cv_of_server_close(struct cv_of_server *server)
 	}
 	if (server->wake >= 0)
 		close(server->wake);
-	cv_of_tls_context_close(server->tls);
+	cv_peer_tls_context_close(server->tls);
 	cv_of_frames_fini(&server->frames);
 	cv_of_switch_fini(&server->of);
 	free(server);

@@ -8,18 +8,18 @@
 #define CV_OF_SERVER_H
 
 #include "daemon/openflow/switch.h"
-#include "daemon/openflow/target.h"
-#include "daemon/openflow/tls.h"
+#include "daemon/peer/target.h"
+#include "daemon/peer/tls.h"
 
-#define CV_OF_TARGETS_MAX 8 // in each direction
+#define CV_PEER_TARGETS_MAX 8 // in each direction
 #define CV_OF_ENTRIES_DEFAULT 131072
 
 struct cv_of_config {
-	struct cv_of_target controllers[CV_OF_TARGETS_MAX]; // to connect to
-	struct cv_of_target listen[CV_OF_TARGETS_MAX];
+	struct cv_peer_target controllers[CV_PEER_TARGETS_MAX]; // to connect to
+	struct cv_peer_target listen[CV_PEER_TARGETS_MAX];
 	unsigned controllers_count, listen_count;
 	struct cv_socket_access access; // of paths that are listened at
-	struct cv_of_tls_files tls; // all three, where a target asks for TLS
+	struct cv_peer_tls_files tls; // all three, where a target asks for TLS
 	uint32_t entries_max;
 	uint64_t datapath_id; // 0: by a port's MAC address
 };

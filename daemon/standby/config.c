@@ -14,9 +14,9 @@ static int read_target(
 	const struct cv_where *at, const char *key, const json_t *value, void *member)
 {
 	static const char scheme[] = "ssl:";
-	struct cv_of_target *target = member;
+	struct cv_peer_target *target = member;
 	const char *text = json_string_value(value);
-	char whole[CV_OF_TARGET_TEXT];
+	char whole[CV_PEER_TARGET_TEXT];
 	struct cv_error unused = {""};
 	const char *colon = text == NULL ? NULL : strrchr(text, ':');
 
@@ -24,7 +24,7 @@ static int read_target(
 		return cv_where_wrong(
 			at, key, value, "must be ADDRESS:PORT, an IPv6 address in brackets");
 	snprintf(whole, sizeof(whole), "%s%s", scheme, text);
-	if (cv_of_target_read(target, whole, false, &unused) != 0)
+	if (cv_peer_target_read(target, whole, false, &unused) != 0)
 		return cv_where_wrong(
 			at, key, value, "must be ADDRESS:PORT, an IPv6 address in brackets");
 	snprintf(target->text, sizeof(target->text), "%s", text);
@@ -36,7 +36,7 @@ static int read_listen(
 {
 	const int rc = read_target(at, key, value, member);
 
-	((struct cv_of_target *)member)->listens = true;
+	((struct cv_peer_target *)member)->listens = true;
 	return rc;
 }
 
@@ -119,15 +119,15 @@ static int read_key(const char *path, uint8_t *key, struct cv_error *error)
 				  error);
 }
 
-struct cv_of_tls_context *cv_standby_tls(
+struct cv_peer_tls_context *cv_standby_tls(
 	const struct cv_standby_config *config, struct cv_error *error)
 {
-	struct cv_of_tls_context *context;
+	struct cv_peer_tls_context *context;
 	uint8_t key[KEY_BYTES];
 
 	if (read_key(config->key_file, key, error) != 0)
 		return NULL;
-	context = cv_of_tls_context_open_key(key, sizeof(key), error);
+	context = cv_peer_tls_context_open_key(key, sizeof(key), error);
 	explicit_bzero(key, sizeof(key));
 	return context;
 }

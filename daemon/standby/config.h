@@ -7,12 +7,12 @@
 #define CV_STANDBY_CONFIG_H
 
 #include "config/params.h"
-#include "daemon/openflow/target.h"
-#include "daemon/openflow/tls.h"
+#include "daemon/peer/target.h"
+#include "daemon/peer/tls.h"
 
 struct cv_standby_config {
-	struct cv_of_target to; // its flows go there; tcp_port 0: nowhere
-	struct cv_of_target
+	struct cv_peer_target to; // its flows go there; tcp_port 0: nowhere
+	struct cv_peer_target
 		listen; // it waits there for an active node's; tcp_port 0: it does not wait
 	const char *key_file; // NULL: the plan has no standby
 	unsigned take_over_ms; // of silence, until it forwards by itself; 0: when it is told to
@@ -25,7 +25,7 @@ int cv_standby_check(
 	const struct cv_standby_config *config, const json_t *plan, const struct cv_where *top);
 
 // TLS by the key in the file. NULL with error set.
-struct cv_of_tls_context *cv_standby_tls(
+struct cv_peer_tls_context *cv_standby_tls(
 	const struct cv_standby_config *config, struct cv_error *error);
 
 #endif

@@ -18,20 +18,20 @@ static int64_t now_ms(void)
 }
 
 int cv_standby_connection_open(struct cv_standby_connection *connection,
-	const struct cv_of_target *to, struct cv_of_tls_context *context, int wake,
+	const struct cv_peer_target *to, struct cv_peer_tls_context *context, int wake,
 	struct cv_error *error)
 {
 	connection->to = to;
 	connection->context = context;
 	connection->wake = wake;
 	connection->tls = NULL;
-	connection->fd = cv_of_target_open(to, NULL, error);
+	connection->fd = cv_peer_target_open(to, NULL, error);
 	return connection->fd < 0 ? connection->fd : 0;
 }
 
 void cv_standby_connection_close(struct cv_standby_connection *connection)
 {
-	cv_of_tls_close(connection->tls);
+	cv_peer_tls_close(connection->tls);
 	connection->tls = NULL;
 	if (connection->fd >= 0)
 		close(connection->fd);
@@ -48,7 +48,7 @@ static bool broken(struct cv_standby_connection *connection, const char *why)
 static bool lost(struct cv_standby_connection *connection, ssize_t rc)
 {
 	const char *why = rc == 0           ? "it has disconnected"
-			  : errno == EPROTO ? cv_of_tls_why(connection->tls)
+			  : errno == EPROTO ? cv_peer_tls_why(connection->tls)
 					    : strerror(errno);
 
 	return broken(connection, why);
@@ -66,7 +66,7 @@ static bool await(struct cv_standby_connection *connection, short events, int64_
 
 bool cv_standby_connect(struct cv_standby_connection *connection)
 {
-	int rc = cv_of_target_connect(connection->to, connection->fd);
+	int rc = cv_peer_target_connect(connection->to, connection->fd);
 	socklen_t length = sizeof(rc);
 
 	connection->out_used = connection->in_used = 0;
@@ -78,15 +78,15 @@ bool cv_standby_connect(struct cv_standby_connection *connection)
 	}
 	if (rc != 0)
 		return broken(connection, strerror(-rc));
-	connection->tls = cv_of_tls_open(connection->context, connection->fd, false);
+	connection->tls = cv_peer_tls_open(connection->context, connection->fd, false);
 	return connection->tls != NULL || broken(connection, "no memory");
 }
 
 void cv_standby_disconnect(struct cv_standby_connection *connection)
 {
-	cv_of_tls_close(connection->tls);
+	cv_peer_tls_close(connection->tls);
 	connection->tls = NULL;
-	connection->fd = cv_of_target_again(connection->to, connection->fd);
+	connection->fd = cv_peer_target_again(connection->to, connection->fd);
 }
 
 bool cv_standby_flush(struct cv_standby_connection *connection)
@@ -95,7 +95,7 @@ bool cv_standby_flush(struct cv_standby_connection *connection)
 	size_t from = 0;
 
 	while (from < connection->out_used) {
-		const ssize_t sent = cv_of_tls_send(
+		const ssize_t sent = cv_peer_tls_send(
 			connection->tls, connection->out + from, connection->out_used - from);
 
 		if (sent > 0)
@@ -104,7 +104,7 @@ bool cv_standby_flush(struct cv_standby_connection *connection)
 			return lost(connection, sent);
 		// A handshake may have to read before it can write.
 		else if (!await(connection,
-				 cv_of_tls_wants_room(connection->tls) ? POLLOUT : POLLIN,
+				 cv_peer_tls_wants_room(connection->tls) ? POLLOUT : POLLIN,
 				 until_ms))
 			return broken(connection, "it reads nothing");
 	}
@@ -159,7 +159,7 @@ enum cv_standby_heard cv_standby_hear(struct cv_standby_connection *connection,
 		"an answer fits");
 	while ((heard = take(connection, header, body)) == CV_STANDBY_NOTHING) {
 		const ssize_t got =
-			cv_of_tls_receive(connection->tls, connection->in + connection->in_used,
+			cv_peer_tls_receive(connection->tls, connection->in + connection->in_used,
 				sizeof(connection->in) - connection->in_used);
 
 		if (got > 0) {

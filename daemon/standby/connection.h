@@ -12,11 +12,11 @@
 #define CV_STANDBY_PATIENCE_MS 5000 // until the other end is given up
 
 struct cv_standby_connection {
-	const struct cv_of_target *to;
-	struct cv_of_tls_context *context;
+	const struct cv_peer_target *to;
+	struct cv_peer_tls_context *context;
 	int fd; // a socket, also while it is not connected: the sandbox makes none
 	int wake; // an event: all that waits gives up
-	struct cv_of_tls *tls; // NULL: not connected
+	struct cv_peer_tls *tls; // NULL: not connected
 	uint8_t out[32768];
 	size_t out_used;
 	uint8_t in[2048]; // answers are short
@@ -26,7 +26,7 @@ struct cv_standby_connection {
 
 // Makes the socket. 0, or a negative errno with error set. context and wake are the caller's, and stay.
 int cv_standby_connection_open(struct cv_standby_connection *connection,
-	const struct cv_of_target *to, struct cv_of_tls_context *context, int wake,
+	const struct cv_peer_target *to, struct cv_peer_tls_context *context, int wake,
 	struct cv_error *error);
 void cv_standby_connection_close(struct cv_standby_connection *connection);
 

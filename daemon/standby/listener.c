@@ -24,7 +24,7 @@ static uint64_t now_ns(void)
 }
 
 struct cv_standby_listener *cv_standby_listener_open(const struct cv_standby_config *config,
-	struct cv_of_tls_context *tls, const char *version, struct cv_error *error)
+	struct cv_peer_tls_context *tls, const char *version, struct cv_error *error)
 {
 	struct cv_standby_listener *listener = calloc(1, sizeof(*listener));
 	const struct cv_socket_access access = {.has_mode = false};
@@ -38,7 +38,7 @@ struct cv_standby_listener *cv_standby_listener_open(const struct cv_standby_con
 	listener->version = version;
 	for (unsigned i = 0; i < CV_STANDBY_PEERS_MAX; i++)
 		listener->peers[i].fd = -1;
-	listener->fd = cv_of_target_open(&config->listen, &access, error);
+	listener->fd = cv_peer_target_open(&config->listen, &access, error);
 	if (listener->fd >= 0)
 		return listener;
 	free(listener);
@@ -70,7 +70,7 @@ static void disconnect(struct cv_standby_listener *listener, struct cv_standby_p
 	}
 	if (listener->active == peer)
 		listener->active = NULL;
-	cv_of_tls_close(peer->tls);
+	cv_peer_tls_close(peer->tls);
 	close(peer->fd);
 	peer->tls = NULL;
 	peer->fd = -1;
@@ -120,7 +120,7 @@ static void accept_peers(struct cv_standby_listener *listener)
 		peer->fd = fd;
 		peer->out_sent = 0;
 		peer->since_ns = peer->heard_ns = now_ns();
-		peer->tls = cv_of_tls_open(listener->tls, fd, true);
+		peer->tls = cv_peer_tls_open(listener->tls, fd, true);
 		if (peer->tls == NULL)
 			disconnect(listener, peer);
 	}
@@ -158,13 +158,13 @@ static void look_at(struct cv_standby_listener *listener, struct cv_standby_peer
 static bool receive(struct cv_standby_listener *listener, struct cv_standby_peer *peer)
 {
 	struct cv_standby_session *session = &peer->session;
-	const ssize_t got = cv_of_tls_receive(
+	const ssize_t got = cv_peer_tls_receive(
 		peer->tls, session->in + session->in_used, sizeof(session->in) - session->in_used);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
 	if (got < 0 && errno == EPROTO)
-		say(listener, "a connection ends: TLS: %s", cv_of_tls_why(peer->tls));
+		say(listener, "a connection ends: TLS: %s", cv_peer_tls_why(peer->tls));
 	if (got <= 0)
 		return false;
 	listener->heard_ns = peer->heard_ns = now_ns();
@@ -182,7 +182,7 @@ static bool send_answers(struct cv_standby_peer *peer)
 
 	if (session->out_used == 0)
 		return !session->failed;
-	sent = cv_of_tls_send(
+	sent = cv_peer_tls_send(
 		peer->tls, session->out + peer->out_sent, session->out_used - peer->out_sent);
 	if (sent < 0)
 		return errno == EAGAIN || errno == EINTR;
@@ -202,7 +202,7 @@ static void serve(struct cv_standby_listener *listener, struct cv_standby_peer *
 			disconnect(listener, peer);
 			return;
 		}
-	} while (cv_of_tls_has_more(peer->tls) && ++reads < READS);
+	} while (cv_peer_tls_has_more(peer->tls) && ++reads < READS);
 }
 
 static void tend(struct cv_standby_listener *listener, struct cv_standby_peer *peer)
@@ -222,11 +222,11 @@ void cv_standby_listener_run(struct cv_standby_listener *listener, int wake, int
 	fds[1] = (struct pollfd){.fd = listener->fd, .events = POLLIN};
 	for (unsigned i = 0; i < CV_STANDBY_PEERS_MAX; i++) {
 		const struct cv_standby_peer *peer = &listener->peers[i];
-		const bool wants_room = peer->fd >= 0 && cv_of_tls_wants_room(peer->tls);
+		const bool wants_room = peer->fd >= 0 && cv_peer_tls_wants_room(peer->tls);
 
 		fds[2 + i] = (struct pollfd){
 			.fd = peer->fd, .events = (short)(POLLIN | (wants_room ? POLLOUT : 0))};
-		if (peer->fd >= 0 && cv_of_tls_has_more(peer->tls))
+		if (peer->fd >= 0 && cv_peer_tls_has_more(peer->tls))
 			ms = 0;
 	}
 	if (poll(fds, 2 + CV_STANDBY_PEERS_MAX, ms) < 0)
@@ -235,7 +235,7 @@ void cv_standby_listener_run(struct cv_standby_listener *listener, int wake, int
 		struct cv_standby_peer *peer = &listener->peers[i];
 
 		// Whoever greets may have had another one disconnected.
-		if (peer->fd >= 0 && (fds[2 + i].revents != 0 || cv_of_tls_has_more(peer->tls)))
+		if (peer->fd >= 0 && (fds[2 + i].revents != 0 || cv_peer_tls_has_more(peer->tls)))
 			serve(listener, peer);
 		if (peer->fd >= 0)
 			tend(listener, peer);

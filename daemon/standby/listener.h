@@ -15,7 +15,7 @@
 
 struct cv_standby_peer {
 	int fd; // -1: none
-	struct cv_of_tls *tls;
+	struct cv_peer_tls *tls;
 	struct cv_standby_session session;
 	size_t out_sent; // of the session's
 	uint64_t since_ns, heard_ns;
@@ -26,7 +26,7 @@ struct cv_standby_listener {
 	const struct cv_standby_own *own;
 	unsigned own_count;
 	const char *version;
-	struct cv_of_tls_context *tls;
+	struct cv_peer_tls_context *tls;
 	int fd;
 	struct cv_standby_peer peers[CV_STANDBY_PEERS_MAX];
 	struct cv_standby_peer *active; // that greeted last; NULL: none does
@@ -43,7 +43,7 @@ struct cv_standby_listener {
 
 // Listens. NULL with error set. What the node has (own) may be told later.
 struct cv_standby_listener *cv_standby_listener_open(const struct cv_standby_config *config,
-	struct cv_of_tls_context *tls, const char *version, struct cv_error *error);
+	struct cv_peer_tls_context *tls, const char *version, struct cv_error *error);
 void cv_standby_listener_close(struct cv_standby_listener *listener);
 
 // Waits until something is to be done, at most so long, or until wake can be read; and does it.

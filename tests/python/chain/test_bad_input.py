@@ -502,7 +502,7 @@ ROWS = [
         "functions:\n",
         "functions: []\nx:\n",
         "web.yaml:5: x: unknown key; keys: chains, control, flows, functions, memory, next-hops, "
-        "openflow, ports, run-as, telemetry, workers",
+        "openflow, ports, run-as, standby, telemetry, workers",
     ),
     (
         "too many queues",

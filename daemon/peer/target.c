@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "daemon/openflow/target.h"
+#include "daemon/peer/target.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ static bool read_port(const char *text, uint16_t *port)
 	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && value > 0 && value <= UINT16_MAX;
 }
 
-static bool set_address(struct cv_of_target *target, const char *host)
+static bool set_address(struct cv_peer_target *target, const char *host)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)&target->address;
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&target->address;
@@ -60,7 +60,7 @@ static bool set_address(struct cv_of_target *target, const char *host)
 }
 
 // "HOST[:PORT]", a host of IPv6 in brackets. Cuts text.
-static bool read_host_port(struct cv_of_target *target, char *text)
+static bool read_host_port(struct cv_peer_target *target, char *text)
 {
 	char *host = text, *rest = strchr(text, ':');
 
@@ -81,7 +81,7 @@ static bool read_host_port(struct cv_of_target *target, char *text)
 }
 
 // "[PORT][:HOST]": without a host this machine alone connects.
-static bool read_port_host(struct cv_of_target *target, char *text)
+static bool read_port_host(struct cv_peer_target *target, char *text)
 {
 	char *host = strchr(text, ':');
 	size_t length;
@@ -100,7 +100,7 @@ static bool read_port_host(struct cv_of_target *target, char *text)
 	return set_address(target, host);
 }
 
-static bool set_path(struct cv_of_target *target, const char *path)
+static bool set_path(struct cv_peer_target *target, const char *path)
 {
 	if (path[0] == '\0' || strlen(path) >= sizeof(target->address.local.sun_path))
 		return false;
@@ -111,13 +111,13 @@ static bool set_path(struct cv_of_target *target, const char *path)
 	return true;
 }
 
-int cv_of_target_read(
-	struct cv_of_target *target, const char *text, bool listens, struct cv_error *error)
+int cv_peer_target_read(
+	struct cv_peer_target *target, const char *text, bool listens, struct cv_error *error)
 {
-	char copy[CV_OF_TARGET_TEXT];
+	char copy[CV_PEER_TARGET_TEXT];
 	char *rest;
 
-	*target = (struct cv_of_target){.listens = listens};
+	*target = (struct cv_peer_target){.listens = listens};
 	if (strlen(text) >= sizeof(copy))
 		return refuse(text, error);
 	strcpy(copy, text);
@@ -137,7 +137,7 @@ int cv_of_target_read(
 }
 
 // Makes a path's socket, for this user alone unless its access says more.
-static int bind_path(const struct cv_of_target *target, int fd,
+static int bind_path(const struct cv_peer_target *target, int fd,
 	const struct cv_socket_access *access, struct cv_error *error)
 {
 	const char *path = target->address.local.sun_path;
@@ -155,7 +155,7 @@ static int bind_path(const struct cv_of_target *target, int fd,
 	return rc;
 }
 
-static int listen_at(const struct cv_of_target *target, int fd,
+static int listen_at(const struct cv_peer_target *target, int fd,
 	const struct cv_socket_access *access, struct cv_error *error)
 {
 	const int on = 1;
@@ -172,7 +172,7 @@ static int listen_at(const struct cv_of_target *target, int fd,
 	return rc;
 }
 
-static int make(const struct cv_of_target *target)
+static int make(const struct cv_peer_target *target)
 {
 	const int on = 1;
 	const int fd = socket(
@@ -185,7 +185,7 @@ static int make(const struct cv_of_target *target)
 	return fd;
 }
 
-int cv_of_target_open(const struct cv_of_target *target, const struct cv_socket_access *access,
+int cv_peer_target_open(const struct cv_peer_target *target, const struct cv_socket_access *access,
 	struct cv_error *error)
 {
 	const int fd = make(target);
@@ -200,12 +200,12 @@ int cv_of_target_open(const struct cv_of_target *target, const struct cv_socket_
 	return fd;
 }
 
-int cv_of_target_connect(const struct cv_of_target *target, int fd)
+int cv_peer_target_connect(const struct cv_peer_target *target, int fd)
 {
 	return connect(fd, &target->address.any, target->length) == 0 ? 0 : -errno;
 }
 
-int cv_of_target_again(const struct cv_of_target *target, int fd)
+int cv_peer_target_again(const struct cv_peer_target *target, int fd)
 {
 	const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
 

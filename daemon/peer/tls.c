@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
-#include "daemon/openflow/tls.h"
+#include "daemon/peer/tls.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,13 +16,13 @@
 #define KEY_MAX 64
 #define KEY_NAME "convoy"
 
-struct cv_of_tls_context {
+struct cv_peer_tls_context {
 	SSL_CTX *ctx;
 	uint8_t key[KEY_MAX]; // that both ends have
 	size_t key_bytes; // 0: they have certificates
 };
 
-struct cv_of_tls {
+struct cv_peer_tls {
 	SSL *ssl;
 	bool wants_room;
 	char why[160];
@@ -70,7 +70,7 @@ static int read_key(SSL_CTX *ctx, const char *path, struct cv_error *error)
 	return 0;
 }
 
-static int read_files(SSL_CTX *ctx, const struct cv_of_tls_files *files, struct cv_error *error)
+static int read_files(SSL_CTX *ctx, const struct cv_peer_tls_files *files, struct cv_error *error)
 {
 	struct stat st;
 
@@ -87,10 +87,10 @@ static int read_files(SSL_CTX *ctx, const struct cv_of_tls_files *files, struct 
 }
 
 // What is the same of all; what it is for goes before errors.
-static struct cv_of_tls_context *make_context(
+static struct cv_peer_tls_context *make_context(
 	const char *what, int least_version, struct cv_error *error)
 {
-	struct cv_of_tls_context *context = calloc(1, sizeof(*context));
+	struct cv_peer_tls_context *context = calloc(1, sizeof(*context));
 
 	ERR_clear_error();
 	errno = 0;
@@ -98,7 +98,7 @@ static struct cv_of_tls_context *make_context(
 		context->ctx = SSL_CTX_new(TLS_method());
 	if (context == NULL || context->ctx == NULL) {
 		cv_error_set(error, "%s: no TLS: %s", what, reason());
-		cv_of_tls_context_close(context);
+		cv_peer_tls_context_close(context);
 		return NULL;
 	}
 	SSL_CTX_set_min_proto_version(context->ctx, least_version);
@@ -113,21 +113,21 @@ static struct cv_of_tls_context *make_context(
 	return context;
 }
 
-struct cv_of_tls_context *cv_of_tls_context_open(
-	const struct cv_of_tls_files *files, struct cv_error *error)
+struct cv_peer_tls_context *cv_peer_tls_context_open(
+	const struct cv_peer_tls_files *files, struct cv_error *error)
 {
-	struct cv_of_tls_context *context = make_context("openflow", TLS1_2_VERSION, error);
+	struct cv_peer_tls_context *context = make_context("openflow", TLS1_2_VERSION, error);
 
 	if (context == NULL || read_files(context->ctx, files, error) == 0)
 		return context;
-	cv_of_tls_context_close(context);
+	cv_peer_tls_context_close(context);
 	return NULL;
 }
 
 // The key of the connection's context. Its name is the same for all.
 static unsigned key_of(SSL *ssl, uint8_t *to, unsigned room)
 {
-	const struct cv_of_tls_context *context = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+	const struct cv_peer_tls_context *context = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 
 	if (context->key_bytes > room)
 		return 0;
@@ -149,10 +149,10 @@ static unsigned key_of_server(SSL *ssl, const char *name, uint8_t *key, unsigned
 	return name != NULL && strcmp(name, KEY_NAME) == 0 ? key_of(ssl, key, room) : 0;
 }
 
-struct cv_of_tls_context *cv_of_tls_context_open_key(
+struct cv_peer_tls_context *cv_peer_tls_context_open_key(
 	const uint8_t *key, size_t bytes, struct cv_error *error)
 {
-	struct cv_of_tls_context *context = make_context("standby", TLS1_3_VERSION, error);
+	struct cv_peer_tls_context *context = make_context("standby", TLS1_3_VERSION, error);
 
 	if (context == NULL)
 		return NULL;
@@ -165,7 +165,7 @@ struct cv_of_tls_context *cv_of_tls_context_open_key(
 	return context;
 }
 
-void cv_of_tls_context_close(struct cv_of_tls_context *context)
+void cv_peer_tls_context_close(struct cv_peer_tls_context *context)
 {
 	if (context == NULL)
 		return;
@@ -174,9 +174,9 @@ void cv_of_tls_context_close(struct cv_of_tls_context *context)
 	free(context);
 }
 
-struct cv_of_tls *cv_of_tls_open(struct cv_of_tls_context *context, int fd, bool accepts)
+struct cv_peer_tls *cv_peer_tls_open(struct cv_peer_tls_context *context, int fd, bool accepts)
 {
-	struct cv_of_tls *tls = calloc(1, sizeof(*tls));
+	struct cv_peer_tls *tls = calloc(1, sizeof(*tls));
 
 	if (tls == NULL)
 		return NULL;
@@ -197,7 +197,7 @@ struct cv_of_tls *cv_of_tls_open(struct cv_of_tls_context *context, int fd, bool
 	return tls;
 }
 
-void cv_of_tls_close(struct cv_of_tls *tls)
+void cv_peer_tls_close(struct cv_peer_tls *tls)
 {
 	if (tls == NULL)
 		return;
@@ -208,7 +208,7 @@ void cv_of_tls_close(struct cv_of_tls *tls)
 }
 
 // What a call came to: 0 at the other's end, else -1 with errno.
-static ssize_t failed(struct cv_of_tls *tls, int rc)
+static ssize_t failed(struct cv_peer_tls *tls, int rc)
 {
 	const int before = errno;
 	const long verified = SSL_get_verify_result(tls->ssl);
@@ -234,7 +234,7 @@ static ssize_t failed(struct cv_of_tls *tls, int rc)
 	}
 }
 
-ssize_t cv_of_tls_receive(struct cv_of_tls *tls, void *to, size_t bytes)
+ssize_t cv_peer_tls_receive(struct cv_peer_tls *tls, void *to, size_t bytes)
 {
 	int rc;
 
@@ -244,7 +244,7 @@ ssize_t cv_of_tls_receive(struct cv_of_tls *tls, void *to, size_t bytes)
 	return rc > 0 ? rc : failed(tls, rc);
 }
 
-ssize_t cv_of_tls_send(struct cv_of_tls *tls, const void *from, size_t bytes)
+ssize_t cv_peer_tls_send(struct cv_peer_tls *tls, const void *from, size_t bytes)
 {
 	int rc;
 
@@ -255,17 +255,17 @@ ssize_t cv_of_tls_send(struct cv_of_tls *tls, const void *from, size_t bytes)
 	return rc > 0 ? rc : failed(tls, rc);
 }
 
-const char *cv_of_tls_why(const struct cv_of_tls *tls)
+const char *cv_peer_tls_why(const struct cv_peer_tls *tls)
 {
 	return tls->why;
 }
 
-bool cv_of_tls_wants_room(const struct cv_of_tls *tls)
+bool cv_peer_tls_wants_room(const struct cv_peer_tls *tls)
 {
 	return tls->wants_room;
 }
 
-bool cv_of_tls_has_more(const struct cv_of_tls *tls)
+bool cv_peer_tls_has_more(const struct cv_peer_tls *tls)
 {
 	return SSL_pending(tls->ssl) > 0;
 }
