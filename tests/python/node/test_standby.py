@@ -9,7 +9,6 @@ import signal
 import socket
 import struct
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -287,16 +286,6 @@ def test_a_standby_ends_when_asked(net, key):
             client.counts()
         standby.process.signal(signal.SIGTERM)
         assert standby.process.wait(SOON_S) == 0
-
-
-# Whoever has no key: each of these has as many connections as it likes.
-def _flood(port: int, until: float) -> None:
-    while time.monotonic() < until:
-        try:
-            with socket.create_connection(("127.0.0.1", port), 1) as one:
-                one.sendall(random.randbytes(700))
-        except OSError:
-            pass
 
 
 def test_untrusted_peers_hold_nobody_up(net, key):
