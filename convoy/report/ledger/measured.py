@@ -64,7 +64,8 @@ def words(quantity: Quantity) -> str:
         text = ", ".join(filter(None, (quantity.part.what, quantity.part.figure, row)))
     else:
         size = "" if quantity.size is None else str(quantity.size)
-        parts = [quantity.device, quantity.setup, f"{size} B" if size.isdigit() else size]
+        device = " of ".join(filter(None, (quantity.side, quantity.device)))
+        parts = [device, quantity.setup, f"{size} B" if size.isdigit() else size]
         parts += [_load(quantity)]
         parts += [f"{quantity.cpu_speed:.0%} of the core" if quantity.cpu_speed else ""]
         text = ", ".join(filter(None, parts))
@@ -103,7 +104,8 @@ def _one(run: Run, scenario: str, which: str, quantity: Quantity) -> Measured:
         lost = quantity.metric == "loss-period"
         why = "no packet was lost" if lost else f"no {quantity.metric} was measured"
         raise NotMeasuredError(f"{words(quantity)}: {why}")
-    unpaired = UNPAIRED if row.saturation_cycles else (*UNPAIRED, "cycles")
+    without = quantity.side is not None or not row.saturation_cycles
+    unpaired = (*UNPAIRED, "cycles") if without else UNPAIRED
     pairs = quantity.metric not in unpaired
     return _of(UNITS[quantity.metric], values, lower_bound=bound, pairs=pairs)
 
@@ -169,6 +171,8 @@ def _values(row: Row, quantity: Quantity) -> tuple[Mapping[int, float | None], b
     if metric == "line-gbps":
         bits = 8 * ((row.frame_bytes or 0) + PREAMBLE_AND_GAP_BYTES)
         return {i: rate * bits / 1e9 for i, rate in row.rounds.items()}, row.lower_bound
+    if quantity.side is not None:
+        return dict(enumerate(row.part_cycles.get(quantity.side, ()))), False
     if metric == "cycles":
         return _medians(row.saturation_cycles) or dict(enumerate(row.node_cycles)), False
     if metric == "function-cycles":

@@ -51,6 +51,9 @@ class Quantity(Model):
     pps: Bound | None = _text("a fixed rate, in packets per second", None)
     load: Literal["idle"] | float | None = _text("a load: idle, or a share of PDR", None)
     cpu_speed: float | None = _text("share of the core's time; default: all", None, gt=0, le=1)
+    side: str | None = _text(
+        "of the metric cycles: one part of a switch with VNFs behind it: switch, VNF 1", None
+    )
     part: ProgramFigure | None = _text("of the metrics in-memory and simulated", None)
     plus: "list[Quantity]" = _text("quantities to add to it", default_factory=list, max_length=8)
     per: "Quantity | None" = _text("a quantity to divide it by, after adding", None)
@@ -59,6 +62,8 @@ class Quantity(Model):
     def _whole(self) -> "Quantity":
         if (self.metric in PARTS) != (self.part is not None):
             raise ValueError(f"metric: {' or '.join(PARTS)} goes with part; give both or neither")
+        if self.side is not None and self.metric != "cycles":
+            raise ValueError("side: goes with metric: cycles; leave it out")
         if any(one.inner for one in self.inner):
             raise ValueError("a quantity in a quantity in a quantity; one level is the most")
         return self

@@ -2,6 +2,8 @@
 # Copyright 2026 The Convoy authors
 """Claims of the papers against made-up results: some that hold, some that do not."""
 
+from dataclasses import replace
+
 import pytest
 
 from convoy.host.programs import LEDGER, SCENARIOS
@@ -187,6 +189,24 @@ def test_both_numbers_stand_beside_a_verdict(tmp_path):
     (part,) = one.as_json()["parts"]
     assert part["here"]["median"] == pytest.approx(1.25, rel=0.01)
     assert part["here"]["low"] < 1.25 < part["here"]["high"] < 2
+
+
+@pytest.mark.parametrize(
+    ("switch", "vnf", "expected"),
+    [((300, 310, 290), (100, 104, 98), HOLDS), ((100, 104, 98), (300, 310, 290), CONTRADICTED)],
+)
+def test_parts_of_a_device_are_compared_by_their_cycles(tmp_path, switch, vnf, expected):
+    run = run_of(tmp_path, rates(a=TEN))
+    row = replace(run.rows[0], part_cycles={"switch": switch, "VNF 1": vnf})
+    sides = "{metric: cycles, side: switch}, {metric: cycles, side: VNF 1}"
+    predicate = f"{{order: {{of: [{sides}]}}}}"
+    each = "{device: [convoy], setup: [a], size: [64]}"
+    one = verdict(tmp_path, replace(run, rows=(row,)), predicate, each)
+    assert one.verdict == expected, one.why
+    assert "switch of convoy, a, 64 B / VNF 1 of convoy, a, 64 B" in one.why
+    one = verdict(tmp_path, run, predicate, each)
+    assert one.verdict == UNTESTED
+    assert "switch of convoy, a, 64 B: no cycles was measured" in one.why
 
 
 def test_a_claim_of_several_devices_is_tested_on_those_that_are_here(tmp_path):
