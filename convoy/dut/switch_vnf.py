@@ -144,7 +144,13 @@ class _Running(Running):
     def counters(self) -> dict[str, Any] | None:
         return {name: part.counters() or {} for name, part in self._parts.items()}
 
+    def _counts_own_time(self) -> bool:
+        """Return whether cycles that parts count are their own, not also others' on their core."""
+        return self._own or self._cooperative
+
     def cost(self) -> Cost | None:
+        if not self._counts_own_time():
+            return None
         costs = [part.cost() for part in self._parts.values()]
         known = [cost for cost in costs if cost is not None]
         if len(known) < len(costs):
@@ -154,6 +160,8 @@ class _Running(Running):
         return Cost(sum(cost.busy_cycles for cost in known), known[1].packets, source)
 
     def part_costs(self) -> Mapping[str, Cost]:
+        if not self._counts_own_time():
+            return {}
         costs = {name: part.cost() for name, part in self._parts.items()}
         return {name: cost for name, cost in costs.items() if cost is not None}
 

@@ -22,6 +22,7 @@ UNITS = {
 }  # fmt: skip
 SIMULATED_UNITS = {"mean_bytes": "bytes", "frames_per_packet": "frames/packet"}
 UNPAIRED = ("cpu", "core-busy", "function-cycles")  # a row has them without their rounds
+IN_TURN = "switch and VNFs share a core: each gets it"  # in a note of convoy/dut/switch_vnf.py
 EMULATED = "not comparable"  # in the remark of a device that is no evidence
 
 
@@ -98,6 +99,9 @@ def _one(run: Run, scenario: str, which: str, quantity: Quantity) -> Measured:
     if quantity.metric in APPLICATIONS:
         return _served(run, scenario, which, quantity)
     row = _row(run, scenario, which, quantity)
+    if quantity.side is not None and any(IN_TURN in note for note in row.notes):
+        why = "it had the core in turn with others, whose time its counter has, too"
+        raise NotMeasuredError(f"{words(quantity)}: {why}")
     every, bound = _values(row, quantity)
     values = {number: value for number, value in every.items() if value is not None}
     if not values:
