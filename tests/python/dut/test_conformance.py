@@ -325,7 +325,7 @@ def test_a_pipeline(tmp_path: Path):
         ("testpmd+vnf", "nothing", {"vnf": "testpmd"}),
         ("testpmd+vnf", "swap", {"vnf": "testpmd"}),
         ("convoy+vnf", "bridge", {"vnf": "testpmd"}),
-        ("ovs-dpdk+vnf", "chain", {"convoys": "native"}),
+        ("ovs-dpdk+vnf", "firewall", {"convoys": "native"}),
         ("convoy+vnf", "router", {"convoys": "native"}),
         ("testpmd+vnf", "bridge", {"vnf": "testpmd", "convoys": "guest"}),
         ("ovs-dpdk+vnf", "router", {"convoys": "switch"}),
@@ -353,7 +353,7 @@ def test_guests_behind_a_switch(name, case, here, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("name", "number"), [("convoy+vnf", 5), ("testpmd+vnf", 5), ("ovs-dpdk+vnf", 2)]
+    ("name", "number"), [("convoy+vnf", 5), ("testpmd+vnf", 3), ("ovs-dpdk+vnf", 2)]
 )
 def test_chains_of_vnfs_behind_a_switch(name, number, here, tmp_path: Path):
     here(device(name))

@@ -202,9 +202,9 @@ SPLITS = [
     (["fw", "rtr", "mac"], {"fw": "switch", "mac": "switch"}),
     (["state", "mac"], {"state": "process", "mac": "switch"}),
     (["limit", "rtr", "fw", "rtr2"], {"rtr": "process", "fw": "switch", "rtr2": "switch"}),
-    (["state", "rtr", "mac"], {"state": "vm", "rtr": "vm"}),
-    (["limit", "fw", "rtr"], {"limit": "process", "fw": "vm", "rtr": "switch"}),
-]
+    (["limit", "state", "mac", "rtr"], {"limit": "process", "state": "vm", "mac": "vm",
+                                        "rtr": "switch"}),
+]  # fmt: skip
 
 
 def named(value: Any) -> str:

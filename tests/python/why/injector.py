@@ -27,7 +27,7 @@ ports:
   in: {{vhost-user: in, mac: "{IN}", mtu: 1500}}
   out: {{vhost-user: out, mac: "{OUT}", mtu: 1400}}
   deaf: {{vhost-user: deaf}}
-  wire: {{vhost-user: wire, convoys: {{ip: 192.0.2.1, from: [192.0.2.7]}}}}
+  wire: {{vhost-user: wire, convoys: {{ip: 192.0.2.1, from: [192.0.2.7], reassemble: true}}}}
 flows: {{max: 1024, per-host: 100}}
 workers: {{idle: sleep}}
 memory: {{hugepages: never}}
