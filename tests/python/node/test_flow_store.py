@@ -127,6 +127,15 @@ def packet_socket(namespace: Namespace, interface: str) -> socket.socket:
     return made[0]
 
 
+def payload_of(frame: bytes) -> bytes | None:
+    """Return what TCP or UDP over IPv4 carries. Scapy takes some ports for protocols above."""
+    if frame[12:14] != b"\x08\0" or frame[23] not in (6, 17):
+        return None
+    l4 = 14 + 4 * (frame[14] & 15)
+    start = l4 + (8 if frame[23] == 17 else 4 * (frame[l4 + 12] >> 4))
+    return frame[start : 14 + int.from_bytes(frame[16:18])]
+
+
 class Net:
     """Two hosts with a node between them, which is killed and started again."""
 
@@ -159,9 +168,8 @@ class Net:
                 data, where = self.sockets[side].recvfrom(65536)
                 if where[2] == 4:  # sent from here
                     continue
-                frame = Ether(data)
-                if Raw in frame:
-                    self.came[side][bytes(frame[Raw].load)] = data
+                if (payload := payload_of(data)) is not None:
+                    self.came[side][payload] = data
         except BlockingIOError:
             pass
 
