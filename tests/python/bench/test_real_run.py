@@ -114,11 +114,13 @@ def name_of(pid: int) -> str:
         return ""
 
 
-@pytest.mark.parametrize("victim", ["convoy-gen", "convoyd"])
-def test_what_is_killed_costs_one_turn(place, victim):
+@pytest.mark.parametrize(
+    ("victim", "devices"), [("convoy-gen", ["convoy"]), ("convoyd", ["convoy", "testpmd"])]
+)
+def test_what_is_killed_costs_one_turn(place, victim, devices):
     scenario, folder, environment = place
     command = [*CONVOY, "run", str(scenario), *SMOKE, "--repeats", "2"]
-    command += ["--devices", "convoy,testpmd", "--output", str(folder)]
+    command += ["--devices", ",".join(devices), "--output", str(folder)]
     points = folder / "points.jsonl"
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -139,9 +141,8 @@ def test_what_is_killed_costs_one_turn(place, victim):
             ours.kill()
     ends = [json.loads(line) for line in points.read_text().splitlines()]
     outcomes = [(end["point"]["device"], end["outcome"]) for end in ends]
-    assert outcomes[:4] == [("convoy", "failed"), ("testpmd", "measured"),
-                            ("convoy", "measured"), ("testpmd", "measured")]  # fmt: skip
-    assert outcomes[4:] == []
+    turns = [(name, "measured") for _ in range(2) for name in devices]
+    assert outcomes == [("convoy", "failed"), *turns[1:]]
     assert ends[0]["why"]
     assert any("convoy failed" in line for line in findings(read([folder])))
     nothing_left(environment)

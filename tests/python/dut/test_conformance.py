@@ -223,8 +223,16 @@ IN_A_MACHINE = ("firewall", "chain")  # what it runs is the kernel's; a boot tak
 BEHIND_A_SWITCH = ("chain",)  # VNFs are devices that meet all cases themselves
 # A device's first kind of port meets all cases, the others one.
 OTHER_KINDS_TOO = {True: "chain", False: "l2fwd"}  # by whether it has chains
+# A switch and VNFs that get a core in turn do not forward where others want it too.
+IN_TURN = pytest.mark.alone
 COMBINATIONS = [
-    pytest.param(device, kind, case[0], id=f"{device.name}-{kind}-{case[0]}")
+    pytest.param(
+        device,
+        kind,
+        case[0],
+        id=f"{device.name}-{kind}-{case[0]}",
+        marks=[IN_TURN] if device.name.endswith("+vnf") else [],
+    )
     for device in DEVICES
     for number, kind in enumerate(kind for kind in KINDS if kind in device.ability.port_kinds)
     for case in CASES
@@ -319,6 +327,7 @@ def test_a_pipeline(tmp_path: Path):
     conforms(Convoy(), "vhost-user", "chain", tmp_path, "pipeline")
 
 
+@IN_TURN
 @pytest.mark.parametrize(
     ("name", "case", "options"),
     [
@@ -352,6 +361,7 @@ def test_guests_behind_a_switch(name, case, here, tmp_path: Path):
     assert "switch and guests share a core: the kernel's scheduler divides it" in notes
 
 
+@IN_TURN
 @pytest.mark.parametrize(
     ("name", "number"), [("convoy+vnf", 5), ("testpmd+vnf", 3), ("ovs-dpdk+vnf", 2)]
 )

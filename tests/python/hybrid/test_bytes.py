@@ -189,11 +189,8 @@ def lengths_of(came: Came) -> list[tuple[str, int]]:
 
 
 SPLITS = [
-    (["fw"], {"fw": "process"}),
     (["fw"], {"fw": "switch"}),
-    (["mac"], {"mac": "switch"}),
     (["swap"], {"swap": "switch"}),
-    (["rtr"], {"rtr": "process"}),
     (["rtr"], {"rtr": "switch"}),
     (["fw", "rtr", "mac"], {"fw": "process", "rtr": "process", "mac": "process"}),
     (["fw", "rtr", "mac"], {"fw": "switch", "rtr": "switch", "mac": "switch"}),
@@ -202,9 +199,8 @@ SPLITS = [
     (["fw", "rtr", "mac"], {"fw": "switch", "mac": "switch"}),
     (["state", "mac"], {"state": "process", "mac": "switch"}),
     (["limit", "rtr", "fw", "rtr2"], {"rtr": "process", "fw": "switch", "rtr2": "switch"}),
-    (["limit", "state", "mac", "rtr"], {"limit": "process", "state": "vm", "mac": "vm",
-                                        "rtr": "switch"}),
-]  # fmt: skip
+    (["state", "rtr"], {"state": "vm", "rtr": "switch"}),
+]
 
 
 def named(value: Any) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
-from scapy.packet import Packet, Raw
+from scapy.packet import Packet
 
 from convoy.client import Client
 from convoy.errors import ConvoyError
