@@ -525,7 +525,7 @@ VPN = Place(
 
 CONVOY = encode([A, A], Outer(dst_mac=IN, src_mac=PEER, src="192.0.2.7", dst="192.0.2.1"), 0)
 # One packet, which is the rest of one whose beginning never came: a stream's first frame.
-LONE_REST = bytes(
+ORPHANED_REST = bytes(
     Ether(dst=IN, src=PEER) / IP(src="192.0.2.7", dst="192.0.2.1") / UDP(
         sport=49152, dport=PORT, chksum=0
     ) / (struct.pack("!BBHIIHHH", VERSION << 4 | FRAGMENTS, 1, 7, 5, 0, REST, 0, len(A)) + A)
@@ -533,7 +533,7 @@ LONE_REST = bytes(
 CONVOYS = Place(
     "f: {l2fwd: {}}",
     (
-        Kind("the rest of a packet that never began", "lost_fragment", LONE_REST, by=NODE),
+        Kind("the rest of a packet that never began", "lost_fragment", ORPHANED_REST, by=NODE),
         Kind("half a convoy", "bad_convoy", CONVOY[:90], by=NODE),
         Kind("a convoy of a checksum that is wrong", "bad_convoy",
              CONVOY[:24] + b"\0\0" + CONVOY[26:], by=NODE),
