@@ -18,6 +18,7 @@ PROTOCOL = 1
 DEADLINE_S = 5.0
 BAD_INPUT = -32602  # the node's number for what cannot be done as it is asked
 _PIECE_BYTES = 65536
+_ANSWER_MAX = 1 << 28  # bytes: far beyond a plan of a million routes
 
 
 class ClientError(ConvoyError):
@@ -122,6 +123,8 @@ class Connection:
             if not piece:
                 raise ConnectionResetError(0, "the node closed the connection: it is ending")
             self._received += piece
+            if len(self._received) > _ANSWER_MAX:
+                raise ClientError(f"{self._path}: an answer of more than {_ANSWER_MAX} bytes")
         line = bytes(self._received[:end])
         del self._received[: end + 1]
         try:

@@ -4,6 +4,7 @@
 
 import shutil
 from collections.abc import Callable
+from typing import Any
 
 from convoy.chain.machine import guest_device
 from convoy.chain.split import Part, Split
@@ -20,6 +21,8 @@ from convoy.hybrid.running import Counts, Running
 # Beside the node's hugepages: the kernel, its file system, tables. What is not used costs nothing.
 OTHER_MB = 1536
 STOP_DEADLINE_S = 60.0
+LINES_KEPT = 64  # of its console, on which a guest that is broken into may say anything
+_OF_OBJECTS = ("ports", "functions", "flows")
 
 
 def missing() -> str:
@@ -30,6 +33,37 @@ def missing() -> str:
         return "not installed: socat (Debian: apt-get install socat)"
     lacks = guest_missing()
     return f"not installed: {lacks}" if lacks else ""
+
+
+def of_guest(counts: Counts, core: int) -> Counts:
+    """Return a guest's counts, its workers on this machine's core. Raises ConvoyError.
+
+    A guest may be broken into: what is not shaped as counts harms nobody but its own part.
+    """
+    workers, accounting = counts.get("workers"), counts.get("accounting")
+    shaped = (
+        isinstance(workers, list)
+        and all(isinstance(worker, dict) for worker in workers)
+        and isinstance(accounting, dict)
+        and all(isinstance(number, int) for number in accounting.values())
+        and all(_is_named(counts.get(key)) for key in _OF_OBJECTS)
+        and all(isinstance(port.get("device"), dict) for port in counts["ports"].values())
+        and all(isinstance(port.get("rx_packets"), int) for port in counts["ports"].values())
+    )
+    if not shaped:
+        raise ConvoyError("what it answers are no counts")
+    return {**counts, "workers": [{**worker, "core": core} for worker in counts["workers"]]}
+
+
+def _is_named(value: Any) -> bool:
+    """Return whether a value has objects by name, with drops by name where they have any."""
+    if not isinstance(value, dict) or not all(isinstance(one, dict) for one in value.values()):
+        return False
+    drops = [one.get("drops", {}) for one in value.values()]
+    return all(
+        isinstance(of_one, dict) and all(isinstance(n, int) for n in of_one.values())
+        for of_one in drops
+    )
 
 
 class GuestPart(Running):
@@ -78,6 +112,7 @@ class GuestPart(Running):
             takes_input=True,
             on_line=on_line,
             on_output=self._hear,
+            lines_kept=LINES_KEPT,
         )
         self._process.name = qemu.PROGRAM
 
@@ -111,16 +146,10 @@ class GuestPart(Running):
         try:
             if self._client is None:
                 self._client = Client(self._read)
-            return self._seen_from_here(self._client.counts())
+            return of_guest(self._client.counts(), self.part.cores[0])
         except ClientError:
             self._forget_client()
             raise
-
-    def _seen_from_here(self, counts: Counts) -> Counts:
-        """Return counts with this machine's cores."""
-        for worker in counts["workers"]:
-            worker["core"] = self.part.cores[worker["core"]]
-        return counts
 
     def stop(self) -> Counts:
         """See Running."""
@@ -132,7 +161,7 @@ class GuestPart(Running):
         counts = final_counts(self._process.stdout.text())
         if counts is None:
             raise ConvoyError(f"ended without its counts: {self.last_words()}")
-        return self._seen_from_here(counts)
+        return of_guest(counts, self.part.cores[0])
 
     def last_words(self) -> str:
         """See Running."""

@@ -38,11 +38,13 @@ workers: {{idle: sleep}}
 HOP = '{{b: {{port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2, compress: lz4{more}}}}}'
 
 
-def send(frames: list[bytes], folder: Path, more: str = "") -> tuple[list[bytes], dict[str, Any]]:
-    """Return what a node makes of frames that it compresses, and its counts."""
+def send(
+    frames: list[bytes], folder: Path, more: str = "", hop: str = HOP
+) -> tuple[list[bytes], dict[str, Any]]:
+    """Return what a node makes of frames that go to a next hop, and its counts."""
     write_capture(folder / "in.pcap", frames)
     middle = folder / "middle.pcap"
-    values = {"deployment": "inline", "path": "[]", "hops": HOP.format(more=more)}
+    values = {"deployment": "inline", "path": "[]", "hops": hop.format(more=more)}
     counts = run(SENDER, folder, read=folder / "in.pcap", write=middle, **values)
     return read_capture(middle), counts
 

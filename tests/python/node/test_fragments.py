@@ -17,9 +17,10 @@ from convoy.frame.read import may_be_convoy
 from convoy.frame.reason import FrameError
 from convoy.host.node import Node
 
-from .conftest import captures, read_capture, write_capture
-from .test_compress import RECEIVER, _packets, packet
-from .test_convoys import SENDER, live_plan, plan, run
+from . import test_compress
+from .conftest import captures
+from .test_compress import _packets, packet
+from .test_convoys import SENDER, live_plan, plan
 
 CAPTURES = [path for path in captures() if path.suffix in (".pcap", ".pcapng", ".cap")]
 HOP = '{{b: {{port: out, mac: "02:00:00:00:00:0b", ip: 192.0.2.2, fragment: true{more}}}}}'
@@ -28,21 +29,14 @@ TAKES = "{ip: 192.0.2.2, reassemble: true}"
 
 def send(frames: list[bytes], folder: Path, more: str = "") -> tuple[list[bytes], dict[str, Any]]:
     """Return what a node makes of frames that it may cut, and its counts."""
-    write_capture(folder / "in.pcap", frames)
-    middle = folder / "middle.pcap"
-    values = {"deployment": "inline", "path": "[]", "hops": HOP.format(more=more)}
-    counts = run(SENDER, folder, read=folder / "in.pcap", write=middle, **values)
-    return read_capture(middle), counts
+    return test_compress.send(frames, folder, more, HOP)
 
 
 def receive(
     middle: list[bytes], folder: Path, convoys: str = TAKES
 ) -> tuple[list[bytes], dict[str, Any]]:
     """Return what a node makes of frames that another sent, and its counts."""
-    write_capture(folder / "middle.pcap", middle)
-    out = folder / "out.pcap"
-    counts = run(RECEIVER, folder, read=folder / "middle.pcap", write=out, convoys=convoys)
-    return read_capture(out), counts
+    return test_compress.receive(middle, folder, convoys)
 
 
 def numbers_of(frames: list[bytes]) -> list[int]:
