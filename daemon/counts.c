@@ -243,6 +243,61 @@ static json_t *bursts_of(const struct cv_node *node, unsigned port)
 	return object;
 }
 
+// Packets by their time in ns, at most so long: {"packets": 5, "ns": 1280, "up_to_ns": {"128": 1, "512": 4}}.
+// Nothing where none was timed.
+static void set_latency(json_t *object, const char *key, const struct cv_latency *latency)
+{
+	json_t *buckets = json_object();
+	uint64_t packets = 0;
+
+	for (unsigned i = 0; i < CV_LATENCY_BUCKETS; i++) {
+		char bound[12];
+
+		if (latency->buckets[i] == 0)
+			continue;
+		packets += latency->buckets[i];
+		snprintf(bound, sizeof(bound), "%u", 1u << (CV_LATENCY_SHORTEST_BITS + i));
+		set(buckets, bound, latency->buckets[i]);
+	}
+	if (packets > 0)
+		json_object_set_new(object, key,
+			json_pack("{s:I, s:I, s:O}", "packets", (json_int_t)packets, "ns",
+				(json_int_t)latency->ns, "up_to_ns", buckets));
+	json_decref(buckets);
+}
+
+static void set_port_latencies(json_t *object, const struct cv_node *node, unsigned port)
+{
+	struct cv_latency wait = {0}, rx = {0}, tx = {0};
+
+	for (unsigned i = 0; i < node->plan->workers_count; i++) {
+		const struct cv_port_counters *counters =
+			&node->workers[i].paths.ports_counters[port];
+
+		cv_latency_merge(&wait, &counters->rx_wait);
+		cv_latency_merge(&rx, &counters->rx_latency);
+		cv_latency_merge(&tx, &counters->tx_latency);
+	}
+	set_latency(object, "rx_wait", &wait);
+	set_latency(object, "rx_latency", &rx);
+	set_latency(object, "tx_latency", &tx);
+}
+
+static void set_function_latencies(json_t *object, const struct cv_node *node, unsigned function)
+{
+	struct cv_latency in_ring = {0}, latency = {0};
+
+	for (unsigned i = 0; i < node->plan->workers_count; i++) {
+		const struct cv_nf_counters *counters = &node->function_counters[function][i];
+
+		cv_latency_merge(&in_ring, &counters->ring_latency);
+		cv_latency_merge(&latency, &counters->latency);
+	}
+	cv_node_flows_latency(node, function, &in_ring, &latency);
+	set_latency(object, "ring_latency", &in_ring);
+	set_latency(object, "latency", &latency);
+}
+
 json_t *cv_counts_ports(const struct cv_node *node)
 {
 	json_t *ports = json_object();
@@ -263,6 +318,7 @@ json_t *cv_counts_ports(const struct cv_node *node)
 			set(drops, cv_drop_reason_names[why], port_drops(node, i, why));
 		json_object_set_new(object, "drops", drops);
 		json_object_set_new(object, "rx_bursts", bursts_of(node, i));
+		set_port_latencies(object, node, i);
 		if (node->plan->port_convoys[i].carries)
 			set_convoys(object, node, i);
 		if (port->info != NULL)
@@ -328,6 +384,7 @@ json_t *cv_counts_functions(const struct cv_node *node)
 		set(object, "absorbed", FUNCTION_SUM(node, i, absorbed));
 		set(object, "held", FUNCTION_SUM(node, i, held) - FUNCTION_SUM(node, i, released));
 		set(object, "copied_out", FUNCTION_SUM(node, i, copied_out));
+		set_function_latencies(object, node, i);
 		if (function->outputs_count > 0)
 			json_object_set_new(object, "outputs", outputs_of(node, i));
 		if (function->nf->info != NULL)

@@ -440,6 +440,24 @@ uint64_t cv_node_flows_busy(const struct cv_node *node, unsigned function)
 	return sum;
 }
 
+void cv_node_flows_latency(const struct cv_node *node, unsigned function,
+	struct cv_latency *in_ring, struct cv_latency *latency)
+{
+	for (unsigned i = 0; i < node->zones_count; i++) {
+		const struct cv_node_zone *zone = &node->zones[i];
+
+		if (zone->functions[zone->count - 1] != function)
+			continue;
+		for (unsigned j = 0; j < zone->groups_count; j++) {
+			const struct cv_nf_counters *counters =
+				cv_flow_group_counters(zone->groups[j]);
+
+			cv_latency_merge(in_ring, &counters->ring_latency);
+			cv_latency_merge(latency, &counters->latency);
+		}
+	}
+}
+
 static void add(json_t *object, const char *key, uint64_t more)
 {
 	const json_int_t before = json_integer_value(json_object_get(object, key));

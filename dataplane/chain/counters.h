@@ -10,6 +10,7 @@
 
 #include <rte_common.h>
 
+#include "chain/latency.h"
 #include "chain/nf.h"
 #include "convoy/walk.h"
 #include "stats/counter.h"
@@ -48,6 +49,8 @@ struct cv_nf_counters {
 	uint64_t held, released; // packets that it kept; that it gave back or dropped later
 	uint64_t copied_out; // packets copied out of a shared buffer, to resize or to keep them
 	uint64_t outputs[CV_OUTPUTS_MAX]; // packets, by output
+	// From when packets came to it until those that go on do; in the ring before it.
+	struct cv_latency latency, ring_latency;
 } __rte_cache_aligned;
 
 #define CV_RX_BURST_BUCKETS 9 // up to 256 frames, CV_VIEWS_MAX
@@ -59,6 +62,9 @@ struct cv_port_counters {
 	uint64_t drops[CV_DROP_REASONS]; // packets, at rx or tx
 	// Receptions: of 1 frame, of 2, of up to 4, 8, ... The sum of all frames is rx_frames.
 	uint64_t rx_bursts[CV_RX_BURST_BUCKETS];
+	// Since the port was asked before: as long the first of them may have waited in it. From when
+	// it was asked until its packets came to their path. From there until all was sent.
+	struct cv_latency rx_wait, rx_latency, tx_latency;
 } __rte_cache_aligned;
 
 // Frames of several packets to a next hop that compresses, and compressed ones that were received.

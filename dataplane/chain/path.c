@@ -269,6 +269,8 @@ static CV_INLINE void run_steps(const struct cv_path *path, unsigned first,
 
 	for (unsigned i = first; i < path->length && burst->n > 0; i++) {
 		const struct cv_step *step = &path->steps[i];
+		const uint64_t came = then;
+		const unsigned n = burst->n;
 		unsigned others = 0; // that do not go on to the next function
 		uint64_t now;
 
@@ -295,6 +297,8 @@ static CV_INLINE void run_steps(const struct cv_path *path, unsigned first,
 			then += carry_out(step, worker, burst, verdicts);
 		now = rte_rdtsc();
 		cv_count(&step->counters->busy_cycles, now - then);
+		if (CV_UNLIKELY(worker->draw.on))
+			cv_latency_add(&step->counters->latency, now - came, n);
 		then = now;
 	}
 }
@@ -395,6 +399,8 @@ void cv_path_run_functions(
 
 void cv_path_run(const struct cv_path *path, struct cv_path_worker *worker, struct cv_burst *burst)
 {
+	if (CV_UNLIKELY(worker->draw.on))
+		cv_latency_received(&worker->draw, worker->ports_counters, burst);
 	begin(path, 0, worker, burst, CV_TRACE_RECEIVED);
 	if (CV_UNLIKELY(worker->waiting_count > 0))
 		run_waiting(worker);

@@ -6,10 +6,12 @@
 
 #include <rte_bitops.h>
 #include <rte_common.h>
+#include <rte_cycles.h>
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
 #define BUFFERS_MAX (1u << 20)
+#define CLOCK_EACH 61 // pushes
 
 // Where a side is: positions count from the beginning and wrap around at 2^32; a slot is the
 // position modulo the size. One word, so that both move at once.
@@ -31,9 +33,14 @@ struct cv_ring {
 
 	_Alignas(RTE_CACHE_LINE_SIZE) struct position pushed; // written by the pusher
 	struct position popped_seen; // the pusher's copy
+	uint32_t pushes; // until a clock is set
 	_Alignas(RTE_CACHE_LINE_SIZE) struct position popped; // written by the popper
 	struct position pushed_seen; // the popper's copy
 	uint32_t done; // buffers that were popped before the last pop: what came of them has left
+	uint64_t waited; // TSC ticks, of the last pop; 0: no clock ran out with it
+	// A clock: set by the pusher where there is none, taken by the popper.
+	_Alignas(RTE_CACHE_LINE_SIZE) uint64_t clock; // TSC; 0: there is none
+	uint32_t clocked; // position behind what it runs for, in buffers
 	_Alignas(RTE_CACHE_LINE_SIZE) char end[];
 };
 
@@ -112,6 +119,30 @@ static CV_INLINE uint16_t fitting(const uint8_t *counts, uint32_t n, uint32_t bu
 	return (uint16_t)fit;
 }
 
+// A clock runs for what is pushed now, up to a position.
+static __rte_noinline void set_clock(struct cv_ring *ring, uint32_t end)
+{
+	ring->pushes = CLOCK_EACH;
+	// Pairs with the release store in take_clock(): `clocked` was read.
+	if (__atomic_load_n(&ring->clock, __ATOMIC_ACQUIRE) != 0)
+		return;
+	ring->clocked = end;
+	__atomic_store_n(&ring->clock, rte_rdtsc(), __ATOMIC_RELEASE);
+}
+
+// What was popped up to a position had waited so long, if a clock ran for it.
+static CV_INLINE uint64_t take_clock(struct cv_ring *ring, uint32_t end)
+{
+	// Pairs with the release store in set_clock(): `clocked` is there.
+	const uint64_t clock = __atomic_load_n(&ring->clock, __ATOMIC_ACQUIRE);
+
+	if (CV_LIKELY(clock == 0) || (int32_t)(end - ring->clocked) < 0)
+		return 0;
+	// Pairs with the acquire load in set_clock().
+	__atomic_store_n(&ring->clock, 0, __ATOMIC_RELEASE);
+	return rte_rdtsc() - clock;
+}
+
 uint16_t cv_ring_push(struct cv_ring *ring, const struct cv_buffers *buffers,
 	const struct cv_view *views, uint16_t n)
 {
@@ -139,6 +170,8 @@ uint16_t cv_ring_push(struct cv_ring *ring, const struct cv_buffers *buffers,
 	COPY_IN(ring->counts, ring->buffers_mask, at.buffers, buffers->views, taken);
 	COPY_IN(ring->views, ring->views_mask, at.views, views, views_count);
 	next = (struct position){at.buffers + taken, at.views + views_count};
+	if (taken > 0 && CV_UNLIKELY(ring->pushes-- == 0))
+		set_clock(ring, next.buffers);
 	// Pairs with the acquire load in cv_ring_pop(): the packets are there before they count.
 	__atomic_store(&ring->pushed, &next, __ATOMIC_RELEASE);
 	return taken;
@@ -186,10 +219,16 @@ uint16_t cv_ring_pop(
 	next = (struct position){at.buffers + there, at.views + views_count};
 	// Pairs with the acquire load in cv_ring_push(): the slots are free.
 	__atomic_store(&ring->popped, &next, __ATOMIC_RELEASE);
+	ring->waited = take_clock(ring, next.buffers);
 	// The other worker's cache has the packets' first lines; a function reads them next.
 	for (uint32_t i = 0; i < views_count; i++)
 		rte_prefetch0(views[i].data);
 	return (uint16_t)views_count;
+}
+
+uint64_t cv_ring_waited(const struct cv_ring *ring)
+{
+	return ring->waited;
 }
 
 uint32_t cv_ring_pushed(const struct cv_ring *ring)

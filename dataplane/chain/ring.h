@@ -40,6 +40,10 @@ uint16_t cv_ring_push(struct cv_ring *ring, const struct cv_buffers *buffers,
 uint16_t cv_ring_pop(
 	struct cv_ring *ring, struct cv_buffers *buffers, struct cv_view *views, uint16_t n);
 
+// TSC ticks that what was popped last had been in the ring, if a clock was set on it, as on one of some
+// pushes; else 0. For the popper.
+uint64_t cv_ring_waited(const struct cv_ring *ring);
+
 // How many buffers were pushed since the beginning, modulo 2^32. For the pusher.
 uint32_t cv_ring_pushed(const struct cv_ring *ring);
 

@@ -2,6 +2,7 @@
 // Copyright 2026 The Convoy authors
 #include "chain/source.h"
 
+#include <rte_cycles.h>
 #include <rte_prefetch.h>
 
 #include "chain/worker.h"
@@ -25,11 +26,14 @@ void cv_worker_leave(
 {
 	struct cv_worker *worker = RTE_PTR_SUB(path_worker, offsetof(struct cv_worker, paths));
 
-	if (path == NULL || path->sink == NULL)
+	if (path == NULL || path->sink == NULL) {
+		if (CV_UNLIKELY(path_worker->draw.on))
+			cv_latency_leaves(&path_worker->draw, burst);
 		cv_tx_burst(worker->tx, burst);
-	else
+	} else {
 		cv_burst_push(&burst->buffers, burst->views, burst->n, path->sink,
 			&path_worker->ports_counters[path->out]);
+	}
 }
 
 // Packets of one path, of which other workers may keep the flows.
@@ -260,13 +264,23 @@ static CV_INLINE void count_burst(struct cv_port_counters *counters, unsigned n)
 	cv_count(&counters->rx_bursts[31 - __builtin_clz(2 * n - 1)], 1);
 }
 
+static void count_waited(const struct cv_path *path, uint64_t ticks, uint16_t n)
+{
+	if (path->length > 0)
+		cv_latency_add(&path->steps[0].counters->ring_latency, ticks, n);
+}
+
 static uint16_t poll_ring(
 	struct cv_worker *worker, const struct cv_source *source, struct cv_burst *burst)
 {
 	uint16_t n = cv_ring_pop(source->ring, &burst->buffers, burst->views, CV_BURST_VIEWS);
+	uint64_t waited;
 
 	if (n == 0)
 		return 0;
+	waited = cv_ring_waited(source->ring);
+	if (CV_UNLIKELY(waited > 0))
+		count_waited(source->paths[source->handed ? burst->views[0].out : 0], waited, n);
 	burst->n = n;
 	burst->whole = false; // not known any more
 	cv_burst_measure(burst);
@@ -281,6 +295,35 @@ static uint16_t poll_ring(
 	return n;
 }
 
+static CV_INLINE uint16_t poll_either(
+	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst, bool ports)
+{
+	uint16_t n;
+
+	if (source->ring != NULL)
+		return poll_ring(worker, source, burst);
+	n = ports ? poll_port(worker, source, burst) : 0;
+	if (n > 0)
+		count_burst(&worker->paths.ports_counters[source->in], n);
+	return n;
+}
+
+// The next burst that comes is drawn.
+static __rte_noinline uint16_t poll_drawn(
+	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst, bool ports)
+{
+	struct cv_latency_draw *draw = &worker->paths.draw;
+	uint16_t n;
+
+	draw->on = true;
+	draw->since = source->ring == NULL ? rte_rdtsc() : 0;
+	n = poll_either(worker, source, burst, ports);
+	draw->on = false;
+	if (n > 0)
+		source->until_drawn = cv_latency_next(draw);
+	return n;
+}
+
 uint16_t cv_source_poll(
 	struct cv_worker *worker, struct cv_source *source, struct cv_burst *burst, bool ports)
 {
@@ -288,10 +331,9 @@ uint16_t cv_source_poll(
 
 	if (source->waits && !has_room(source))
 		return 0;
-	if (source->ring != NULL)
-		return poll_ring(worker, source, burst);
-	n = ports ? poll_port(worker, source, burst) : 0;
-	if (n > 0)
-		count_burst(&worker->paths.ports_counters[source->in], n);
+	if (CV_UNLIKELY(source->until_drawn == 0))
+		return poll_drawn(worker, source, burst, ports);
+	n = poll_either(worker, source, burst, ports);
+	source->until_drawn -= n > 0;
 	return n;
 }

@@ -41,6 +41,7 @@ struct cv_source {
 	bool sparse; // the frames of the last poll that brought some had few packets each
 	struct cv_classifier classifier; // a port's: classes are indices of paths
 	bool one_path; // no packet needs classifying
+	uint8_t until_drawn; // bursts that are passed over until the next that is drawn (latency.h)
 	bool waits; // does not receive while a sink has no room: nothing is lost in the node
 	const struct cv_path **paths; // by class
 	unsigned paths_count;

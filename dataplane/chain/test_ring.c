@@ -9,6 +9,8 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <rte_cycles.h>
+
 #include "chain/ring.h"
 #include "tests/support/test_eal.h"
 
@@ -183,6 +185,33 @@ static void a_buffer_is_one_thing(void **state)
 	cv_ring_free(ring);
 }
 
+// A clock that is set on a push runs until the last packet of that push is popped.
+static void a_clock_runs_for_what_was_pushed(void **state)
+{
+	struct cv_ring *ring = cv_ring_create("r", 8, 8, NULL);
+	struct rte_mbuf *packet = rte_pktmbuf_alloc(pool);
+	struct cv_buffers buffers = {.n = 1, .views = {1}, .buffers = {packet}}, popped;
+	struct cv_view view = view_of(0, packet), views[8];
+	unsigned clocks = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		assert_int_equal(cv_ring_push(ring, &buffers, &view, 1), 1);
+		assert_int_equal(cv_ring_push(ring, &buffers, &view, 1), 1);
+		if (i == 0)
+			rte_delay_us_block(100);
+		assert_int_equal(cv_ring_pop(ring, &popped, views, 1), 1);
+		if (i == 0)
+			assert_true(cv_ring_waited(ring) >= rte_get_tsc_hz() / 10000);
+		clocks += cv_ring_waited(ring) > 0;
+		assert_int_equal(cv_ring_pop(ring, &popped, views, 1), 1);
+		clocks += cv_ring_waited(ring) > 0;
+	}
+	assert_in_range(clocks, 5, 8);
+	rte_pktmbuf_free(packet);
+	cv_ring_free(ring);
+}
+
 // Two threads, every burst size: everything arrives once, in order, with its views.
 #define ROUNDS 100000u
 
@@ -256,6 +285,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(frees_what_is_left),
 		cmocka_unit_test(says_why_there_is_none),
 		cmocka_unit_test(a_buffer_is_one_thing),
+		cmocka_unit_test(a_clock_runs_for_what_was_pushed),
 		cmocka_unit_test(crosses_threads_whole_and_in_order),
 	};
 	int failed;

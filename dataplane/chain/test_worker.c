@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <rte_cycles.h>
+
 #include "chain/worker.h"
 #include "tests/support/test_eal.h"
 
@@ -354,6 +356,69 @@ static void drops_and_keeps_order(void **state)
 	}
 }
 
+static uint64_t timed(const struct cv_latency *latency)
+{
+	uint64_t packets = 0;
+
+	for (unsigned i = 0; i < CV_LATENCY_BUCKETS; i++)
+		packets += latency->buckets[i];
+	return packets;
+}
+
+static uint16_t obey_slowly(void *instance, struct cv_nf_worker *worker, struct cv_view *views,
+	uint8_t *verdicts, uint16_t n)
+{
+	rte_delay_us_block(300);
+	return obey(instance, worker, views, verdicts, n);
+}
+
+// The first burst is drawn, and no second one soon: its packets are timed in each place, those that
+// are dropped up to there.
+static void times_packets_of_drawn_bursts(void **state)
+{
+	const unsigned slow = 18 - CV_LATENCY_SHORTEST_BITS; // up to 2^18 ns, which is less than 300 us
+	struct rig rig;
+	struct cv_port_counters *counters = rig.port_counters[0];
+
+	rig_init(&rig);
+	rig.sources[0].waits = false;
+	rig.ports[0].burst = 10;
+	rig.steps[0].process = obey_slowly;
+	rig.workers[0].paths.draw.random = 1; // not by chance: the next is burst 65 or so
+	for (unsigned i = 0; i < 20; i++)
+		give(&rig, i == 3 ? CV_DROP(0) : CV_NEXT, i == 5 ? 2 : 0xff, 60, -1);
+	run(&rig, 1);
+	assert_int_equal(timed(&counters[0].rx_wait), 10);
+	assert_int_equal(timed(&counters[0].rx_latency), 10);
+	assert_int_equal(timed(&rig.counters[0].latency), 10);
+	assert_int_equal(timed(&rig.counters[0].ring_latency), 0);
+	assert_int_equal(timed(&counters[1].tx_latency), 8);
+	assert_int_equal(timed(&counters[2].tx_latency), 1);
+	for (unsigned i = 0; i <= slow; i++)
+		assert_int_equal(rig.counters[0].latency.buckets[i], 0);
+	assert_true(rig.counters[0].latency.ns >= 10 * 300000);
+	assert_conserved(&rig);
+}
+
+static void a_time_is_in_the_bucket_that_ends_there(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		unsigned bucket;
+	} cases[] = {{0, 0}, {1, 0}, {64, 0}, {66, 1}, {127, 1}, {130, 2}, {1 << 20, 14},
+		{UINT64_MAX / 4096, CV_LATENCY_BUCKETS - 1}};
+
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
+		struct cv_latency latency = {0};
+
+		// A tick more or less than what it is in ns.
+		cv_latency_add(&latency,
+			(uint64_t)((double)cases[i].ns / NS_PER_S * (double)rte_get_tsc_hz()), 3);
+		assert_int_equal(latency.buckets[cases[i].bucket], 3);
+		assert_int_equal(timed(&latency), 3);
+	}
+}
+
 static void all_dropped(void **state)
 {
 	struct rig rig;
@@ -600,6 +665,8 @@ static void pipeline(void **state)
 			assert_int_equal(all_drops(&rig), 0);
 		assert_int_equal(all_drops(&rig), rig.port_counters[0][1].drops[CV_DROP_RING_FULL]);
 		assert_int_equal(rig.counters[0].packets, 256);
+		assert_in_range(timed(&rig.counters[1].ring_latency), 1, 256);
+		assert_int_equal(timed(&rig.counters[0].ring_latency), 0);
 		for (unsigned p = 1; p < 3; p++)
 			for (unsigned i = 1; i < rig.ports[p].sent_count; i++)
 				assert_true(
@@ -748,6 +815,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(drops_and_keeps_order),
 		cmocka_unit_test(packets_meet_whole_configurations),
 		cmocka_unit_test(all_dropped),
+		cmocka_unit_test(times_packets_of_drawn_bursts),
+		cmocka_unit_test(a_time_is_in_the_bucket_that_ends_there),
 		cmocka_unit_test(gives_the_core_away_in_time),
 		cmocka_unit_test(sleeps_without_work),
 		cmocka_unit_test(leaves_by_the_port_it_names),

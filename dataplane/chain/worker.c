@@ -140,6 +140,8 @@ int cv_worker_run(void *argument)
 		if (cv_trace_is_on())
 			cv_trace_flush();
 		now = rte_rdtsc();
+		if (CV_UNLIKELY(worker->paths.draw.leaving_count > 0) && !cv_tx_waits(worker->tx))
+			cv_latency_sent(&worker->paths.draw, worker->paths.ports_counters, now);
 		if (moved > 0 || sent)
 			cv_count(&worker->busy_cycles, now - then);
 		if (CV_UNLIKELY(now - then > worker->longest_cycles))
@@ -162,6 +164,7 @@ int cv_worker_run(void *argument)
 			}
 		}
 		cv_count(&worker->total_cycles, now - then);
+		worker->paths.draw.iteration = now - then;
 		then = now;
 		// Pairs with the acquire load in the main thread, which waits for an iteration to
 		// end.
