@@ -244,7 +244,6 @@ static json_t *bursts_of(const struct cv_node *node, unsigned port)
 }
 
 // Packets by their time in ns, at most so long: {"packets": 5, "ns": 1280, "up_to_ns": {"128": 1, "512": 4}}.
-// Nothing where none was timed.
 static void set_latency(json_t *object, const char *key, const struct cv_latency *latency)
 {
 	json_t *buckets = json_object();
@@ -259,11 +258,9 @@ static void set_latency(json_t *object, const char *key, const struct cv_latency
 		snprintf(bound, sizeof(bound), "%u", 1u << (CV_LATENCY_SHORTEST_BITS + i));
 		set(buckets, bound, latency->buckets[i]);
 	}
-	if (packets > 0)
-		json_object_set_new(object, key,
-			json_pack("{s:I, s:I, s:O}", "packets", (json_int_t)packets, "ns",
-				(json_int_t)latency->ns, "up_to_ns", buckets));
-	json_decref(buckets);
+	json_object_set_new(object, key,
+		json_pack("{s:I, s:I, s:o}", "packets", (json_int_t)packets, "ns",
+			(json_int_t)latency->ns, "up_to_ns", buckets));
 }
 
 static void set_port_latencies(json_t *object, const struct cv_node *node, unsigned port)
@@ -283,6 +280,19 @@ static void set_port_latencies(json_t *object, const struct cv_node *node, unsig
 	set_latency(object, "tx_latency", &tx);
 }
 
+// Whether packets come to it out of a ring: of its chain's stage before, or of other workers.
+static bool is_behind_ring(const struct cv_plan *plan, unsigned function)
+{
+	for (unsigned i = 0; i < plan->stages_count; i++) {
+		const struct cv_plan_stage *stage = &plan->stages[i];
+
+		if ((stage->source_ring >= 0 || stage->handed) && stage->path_length > 0 &&
+			stage->path[0] == function)
+			return true;
+	}
+	return false;
+}
+
 static void set_function_latencies(json_t *object, const struct cv_node *node, unsigned function)
 {
 	struct cv_latency in_ring = {0}, latency = {0};
@@ -294,7 +304,8 @@ static void set_function_latencies(json_t *object, const struct cv_node *node, u
 		cv_latency_merge(&latency, &counters->latency);
 	}
 	cv_node_flows_latency(node, function, &in_ring, &latency);
-	set_latency(object, "ring_latency", &in_ring);
+	if (is_behind_ring(node->plan, function))
+		set_latency(object, "ring_latency", &in_ring);
 	set_latency(object, "latency", &latency);
 }
 

@@ -446,14 +446,14 @@ void cv_node_flows_latency(const struct cv_node *node, unsigned function,
 	for (unsigned i = 0; i < node->zones_count; i++) {
 		const struct cv_node_zone *zone = &node->zones[i];
 
-		if (zone->functions[zone->count - 1] != function)
-			continue;
 		for (unsigned j = 0; j < zone->groups_count; j++) {
 			const struct cv_nf_counters *counters =
 				cv_flow_group_counters(zone->groups[j]);
 
-			cv_latency_merge(in_ring, &counters->ring_latency);
-			cv_latency_merge(latency, &counters->latency);
+			if (zone->functions[0] == function)
+				cv_latency_merge(in_ring, &counters->ring_latency);
+			if (zone->functions[zone->count - 1] == function)
+				cv_latency_merge(latency, &counters->latency);
 		}
 	}
 }

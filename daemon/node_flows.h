@@ -75,7 +75,8 @@ uint64_t cv_node_flows_originated(const struct cv_node *node);
 // A function's share of the cycles of the groups that it is in: an equal part of each.
 uint64_t cv_node_flows_busy(const struct cv_node *node, unsigned function);
 
-// Adds how long packets took in groups whose last function it is, and in rings before them.
+// Adds how long packets took in groups whose last function it is, and in rings before those whose first
+// it is.
 void cv_node_flows_latency(const struct cv_node *node, unsigned function,
 	struct cv_latency *in_ring, struct cv_latency *latency);
 

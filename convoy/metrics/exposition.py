@@ -10,8 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 _UNITS = ("bytes", "cycles", "flows", "frames", "hertz", "packets", "ports", "ratio", "seconds")
+# Times that buckets end at: 256 ns, 1.024 us, ... 67 ms. A node counts by powers of two from 64 ns.
+LATENCY_NS = tuple(1 << bits for bits in range(8, 27, 2))
 
 
 class Kind(StrEnum):
@@ -83,22 +86,28 @@ class Page:
         counts: Mapping[int, int],
         bounds: tuple[int, ...],
         labels: str,
-        values: int | None = None,
+        values: float | None = None,
+        unit: float = 1,
     ) -> None:
         """Add a distribution: how often each value was, in buckets up to and with each bound.
 
-        values: their sum, where counts are of bounds.
+        values: their sum, where counts are of bounds. Counts and bounds are in units of 1/unit.
         """
         lines = self._lines.setdefault(metric, [])
         for bound in bounds:
             below = sum(count for value, count in counts.items() if value <= bound)
-            lines.append(f'{metric.name}_bucket{{{labels},le="{float(bound)}"}} {below}')
+            lines.append(f'{metric.name}_bucket{{{labels},le="{bound / unit}"}} {below}')
         total = sum(counts.values())
         lines.append(f'{metric.name}_bucket{{{labels},le="+Inf"}} {total}')
         lines.append(f"{metric.name}_count{{{labels}}} {total}")
         if values is None:
             values = sum(value * count for value, count in counts.items())
         lines.append(f"{metric.name}_sum{{{labels}}} {values}")
+
+    def add_latency(self, metric: Metric, latency: Mapping[str, Any], labels: str) -> None:
+        """Add how long packets took, as a node counts it, in seconds."""
+        counts = {int(bound): packets for bound, packets in latency["up_to_ns"].items()}
+        self.add_histogram(metric, counts, LATENCY_NS, labels, latency["ns"] / 1e9, 1e9)
 
     def text(self, format: Format = Format.OPENMETRICS) -> str:
         """Return it whole; nothing is added afterwards."""

@@ -28,6 +28,13 @@ FUNCTION = {
         ("copied_out", Kind.COUNTER, "copied_out_packets", "Packets copied out of a convoy."),
     )
 }
+LATENCY = {
+    key: Metric(Kind.HISTOGRAM, f"convoy_function_{key}_seconds", words, (*OWN, "le"))
+    for key, words in (
+        ("latency", "From when packets came to the function until they went on; drawn ones."),
+        ("ring_latency", "In the ring before the function, of packets that were drawn."),
+    )
+}
 DROPPED = Metric(
     Kind.COUNTER,
     "convoy_function_dropped_packets",
@@ -189,6 +196,9 @@ def add_functions(page: Page, functions: Mapping[str, Values]) -> None:
         page.add(FUNCTION_INFO, 1, f"{labels},{label('type', function['type'])}")
         for key, metric in FUNCTION.items():
             page.add(metric, function[key], labels)
+        for key, metric in LATENCY.items():
+            if key in function:
+                page.add_latency(metric, function[key], labels)
         for reason, packets in function["drops"].items():
             page.add(DROPPED, packets, f"{labels},{label('reason', reason)}")
         for output, packets in function.get("outputs", {}).items():

@@ -71,6 +71,14 @@ RX_BURST = Metric(
     "Frames that the port gave at a time.",
     ("port", "le"),
 )
+LATENCY = {
+    key: Metric(Kind.HISTOGRAM, f"convoy_port_{key}_seconds", words, ("port", "le"))
+    for key, words in (
+        ("rx_wait", "Since the port was asked before: packets waited so long at most; drawn ones."),
+        ("rx_latency", "From when the port was asked until its packets came to their chain."),
+        ("tx_latency", "From the end of their chain until packets were sent, with all others."),
+    )
+}
 RX_FILL = Metric(
     Kind.HISTOGRAM,
     "convoy_port_rx_frame_packets",
@@ -265,6 +273,9 @@ def _add_port(page: Page, labels: str, port: Counts) -> None:
     if "rx_bursts" in port:  # an older node has none
         bursts = _sizes(port["rx_bursts"])
         page.add_histogram(RX_BURST, bursts, BURST, labels, port["rx_frames"])
+    for key, metric in LATENCY.items():
+        if key in port:
+            page.add_latency(metric, port[key], labels)
     device = port.get("device", {})
     if "link" in device:
         page.add(PORT_LINK, int(device["link"] == "up"), labels)

@@ -248,6 +248,43 @@ function drawFlows(change) {
   }), "");
 }
 
+// Places where packets are timed, in the order of their way.
+function timedPlaces(snapshot) {
+  const places = [];
+  const add = (part, key, words) => {
+    for (const [name, one] of Object.entries(snapshot[part]))
+      if (one[key])
+        places.push({ where: words ? `${name}: ${words}` : name, of: (s) => (s[part][name] || {})[key] });
+  };
+  add("ports", "rx_wait", "waited at most");
+  add("ports", "rx_latency", "received");
+  add("functions", "ring_latency", "in the ring before");
+  add("functions", "latency", "");
+  add("ports", "tx_latency", "sent");
+  return places;
+}
+
+const micros = (ns) => `${(ns / 1000).toPrecision(3)} µs`;
+
+// Of few packets that are timed, since the oldest snapshot that is kept.
+function drawLatency(change) {
+  const rows = [];
+  for (const { where, of } of timedPlaces(change.now)) {
+    const now = of(change.now), before = of(change.before || {ports: {}, functions: {}}) || { packets: 0, ns: 0, up_to_ns: {} };
+    const packets = now.packets - before.packets;
+    if (packets <= 0) continue;
+    let seen = 0, bound = 0;
+    for (const [upTo, count] of Object.entries(now.up_to_ns)) {
+      if (100 * seen >= 99 * packets) break;
+      seen += count - (before.up_to_ns[upTo] || 0);
+      bound = Number(upTo);
+    }
+    rows.push({ cells: [where, micros((now.ns - before.ns) / packets), micros(bound), si(packets)] });
+  }
+  table("latency", [["where"], ["mean", "number"], ["99 % up to", "number"], ["packets timed", "number"]],
+    rows, "No packet has been timed.");
+}
+
 function drawTotals(change) {
   const cells = ["received", "originated", "sent", "dropped"].map((key) => {
     const rate = change.rate((s) => s.accounting[key]);
@@ -265,6 +302,7 @@ function draw(change) {
   drawChains(change);
   drawDrops(change);
   drawWorkers(change);
+  drawLatency(new Change(change.now, snapshots[0] === change.now ? null : snapshots[0]));
   drawPorts(change);
   drawHops(change);
   drawFlows(change);

@@ -75,11 +75,17 @@ def _some(drops: Mapping[str, int]) -> dict[str, int]:
     return {why: count for why, count in drops.items() if count}
 
 
+def _latencies(counted: Mapping[str, Any], *keys: str) -> Json:
+    """Return what was timed; an older node has none of it."""
+    return {key: counted[key] for key in keys if key in counted}
+
+
 def _port(port: Mapping[str, Any]) -> Json:
     keys = ("kind", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
     return {
         **{key: port[key] for key in keys},
         "link": (port.get("device") or {}).get("link"),
+        **_latencies(port, "rx_wait", "rx_latency", "tx_latency"),
         "drops": _some(port["drops"]),
     }
 
@@ -90,6 +96,7 @@ def _function(function: Mapping[str, Any]) -> Json:
         **{key: function[key] for key in keys},
         "drops": _some(function["drops"]),
         "outputs": dict(function.get("outputs") or {}),
+        **_latencies(function, "ring_latency", "latency"),
     }
 
 

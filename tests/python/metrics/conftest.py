@@ -24,6 +24,14 @@ DEADLINE_S = 60.0
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
+# Six packets: 64, 256 and 300 ns, 2 us, 70 ms twice.
+LATENCY = {
+    "packets": 6,
+    "ns": 140_002_620,
+    "up_to_ns": {"64": 1, "256": 1, "512": 1, "2048": 1, "134217728": 2},
+}
+
+
 def made_up(ports: int = 2, functions: int = 3) -> dict[str, Any]:
     """Counts of a node, as large as asked for."""
     reasons = ("no_chain", "segmented", "too_big", "tx_full", "ring_full", "no_buffer")
@@ -36,6 +44,7 @@ def made_up(ports: int = 2, functions: int = 3) -> dict[str, Any]:
                 **{f"{way}_{what}": 1000 * i for way in ("rx", "tx") for what in UNITS},
                 "drops": dict.fromkeys(reasons, i),
                 "rx_bursts": {"1": 5, "8": 2, "256": 1},
+                **dict.fromkeys(("rx_wait", "rx_latency", "tx_latency"), LATENCY),
                 "device": {"link": "up", "rx_errors": 0, "kicks": 5, "broken_queues": 0},
             }
             for i in range(ports)
@@ -52,6 +61,7 @@ def made_up(ports: int = 2, functions: int = 3) -> dict[str, Any]:
                 "absorbed": 0,
                 "held": 0,
                 "copied_out": 0,
+                "latency": LATENCY,
                 "chains": [f"c{i % 100}"],
                 "info": {
                     "rules_count": 2,

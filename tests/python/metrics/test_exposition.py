@@ -98,6 +98,20 @@ def test_bursts_are_a_histogram_whose_buckets_are_the_nodes():
     assert value(samples, f"{name}_sum", port="p1") == 1000  # its frames
 
 
+def test_latency_is_in_seconds():
+    samples = samples_of(page_of(made_up(), "1").text())
+    name, of = "convoy_function_latency_seconds", {"function": "f1", "chain": "c1"}
+    below = [
+        value(samples, f"{name}_bucket", **of, le=le)
+        for le in ("2.56e-07", "1.024e-06", "4.096e-06", "0.067108864", "+Inf")
+    ]
+    assert below == [2, 3, 4, 4, 6]
+    assert value(samples, f"{name}_count", **of) == 6
+    assert value(samples, f"{name}_sum", **of) == pytest.approx(0.14000262)
+    assert value(samples, "convoy_port_rx_wait_seconds_count", port="p1") == 6
+    assert not any("ring_latency" in key for key, _ in samples)  # no pipeline
+
+
 def test_controllers_are_there_only_if_the_node_has_some():
     names = ("entries", "controllers", "connections", "changes", "refused", "frames")
     counts = {name: i for i, name in enumerate((*names, "frames_refused"))}

@@ -113,6 +113,10 @@ def test_metrics_are_what_top_says(node, folder):
         drops = "convoy_function_dropped_packets_total"
         assert value(samples, "convoy_port_rx_packets_total", port="inside") == 10
         assert value(samples, drops, **fw, reason="denied") == BAD + WORSE
+        # The first burst of a port is always drawn.
+        timed = value(samples, "convoy_port_rx_latency_seconds_count", port="inside")
+        assert 1 <= timed <= 10
+        assert value(samples, "convoy_function_latency_seconds_count", **fw) == timed
         bursts = "convoy_port_rx_burst_frames"
         assert 1 <= value(samples, f"{bursts}_count", port="inside") <= 10
         assert value(samples, f"{bursts}_sum", port="inside") == 10
@@ -259,8 +263,8 @@ def test_prometheus_scrapes_it_and_answers_the_dashboard(node, veth, prometheus)
     send(veth[1])
     busy = 'rate(convoy_port_rx_packets_total{port="inside"}[30s]) > 0'
     wait_for(lambda: prometheus.result(busy), DEADLINE_S, "a rate")
-    # This node has no next hop, no convoys and no balancer, and its flow table drops nothing.
-    lacks = re.compile("next_hop|rx_frame|balancer|flow_table_dropped")
+    # This node has no next hop, no convoys, no balancer and no ring; its flow table drops nothing.
+    lacks = re.compile("next_hop|rx_frame|balancer|ring_latency|flow_table_dropped")
     for expression in expressions():
         result = prometheus.result(expression)
         assert result or lacks.search(expression) or "> 0" in expression, expression
