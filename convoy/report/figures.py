@@ -15,7 +15,7 @@ from convoy.report.document import Figure
 from convoy.report.findings import size_name
 from convoy.report.packets import Delay
 from convoy.report.papers import RATIO
-from convoy.report.plots import MOST_LINES, Line, draw
+from convoy.report.plots import MOST_LINES, Line, draw, empty
 from convoy.report.row import Row
 from convoy.report.run_data import Run
 
@@ -154,6 +154,33 @@ def latency_by_rate(run: Run, scenario: str) -> go.Figure | None:
     return draw(_by_rate(run, scenario, median_us), RATE_AXIS, y, run.names(scenario))
 
 
+def latency_by_stage(run: Run, scenario: str) -> Iterator[tuple[go.Figure, str]]:
+    """Return mean latency by where packets were at each rate, a figure for each setup."""
+    for row, delays in _at_rates(run, scenario):
+        staged = [delay for delay in delays if delay.stages and delay.mean_ns is not None]
+        if not staged:
+            continue
+        figure = empty(
+            barmode="stack",
+            xaxis=_category("offered", [delay.load for delay in staged]),
+            yaxis={"title": "mean latency, us", "rangemode": "tozero"},
+        )
+        for where in dict.fromkeys(stage.where for delay in staged for stage in delay.stages):
+            means = {
+                delay.load: stage.mean_ns / 1e3
+                for delay in staged
+                for stage in delay.stages
+                if stage.where == where
+            }
+            figure.add_bar(name=where, x=list(means), y=list(means.values()))
+        figure.add_scatter(
+            name="all of it, by the tester", mode="markers",
+            x=[delay.load for delay in staged], y=[(delay.mean_ns or 0) / 1e3 for delay in staged],
+            marker={"symbol": "diamond", "size": 10, "color": "#1c2733"},
+        )  # fmt: skip
+        yield figure, f"{row.name}, {row.setup}: mean latency by stage."
+
+
 def percentiles(run: Run, scenario: str) -> go.Figure | None:
     """Return the latency's distribution at the load that most devices have, by percentile."""
     first = next((row for row in run.of(scenario) if row.delays), None)
@@ -249,6 +276,8 @@ def loss_periods(run: Run, scenario: str) -> go.Figure | None:
 def _drawn(run: Run, name: str) -> Iterator[tuple[go.Figure | None, str]]:
     axes = run.scenarios[name].figure
     yield from _rates(run, name)
+    if axes.y == "stages":
+        yield from latency_by_stage(run, name)
     yield latency_by_rate(run, name), "Median latency by rate."
     yield percentiles(run, name), "Latency by percentile: the histograms of all rounds, added up."
     if axes.y == "cycles":

@@ -3,6 +3,7 @@
 """A run's results in sentences."""
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from convoy.report import changes
 from convoy.report.applications import sentences
@@ -146,6 +147,24 @@ def _cpu(run: Run, scenario: str) -> Iterator[str]:
         )
 
 
+def _stages(run: Run, scenario: str) -> Iterator[str]:
+    """Yield what the parts of a packet's way add up to, beside what the tester measured."""
+    if run.scenarios[scenario].figure.y != "stages":
+        return
+    for row in run.of(scenario):
+        for delay in row.delays:
+            if not row.contends or not delay.stages or not delay.mean_ns:
+                continue
+            parts = sum(stage.mean_ns for stage in delay.stages)
+            longest = max(delay.stages, key=attrgetter("mean_ns"))
+            yield (
+                f"{row.name}, {_setup(row.setup)}, {size_name(row.size)}, {delay.load}: the node's "
+                f"parts are **{parts / 1e3:.2f} us** of the tester's {delay.mean_ns / 1e3:.2f} us "
+                f"({parts / delay.mean_ns:.0%}); the longest is {longest.where} with "
+                f"{longest.mean_ns / 1e3:.2f} us."
+            )
+
+
 def _bare(run: Run, scenario: str) -> Iterator[str]:
     """Yield what convoy's functions leave of the rate of testpmd, which has none."""
     for bare in run.of(scenario):
@@ -228,7 +247,7 @@ def _failures(run: Run, scenario: str) -> list[str]:
 def of_scenario(run: Run, scenario: str) -> list[str]:
     """Return the sentences about one scenario."""
     lines = _compared(run, scenario) + _delays(run, scenario)[:12]
-    lines += [*_cpu(run, scenario), *changes.sentences(run, scenario)]
+    lines += [*_cpu(run, scenario), *_stages(run, scenario), *changes.sentences(run, scenario)]
     lines += [*_bare(run, scenario), *_in_convoys(run, scenario), *_noise(run, scenario)]
     lines += sentences(run.served(scenario))
     return lines + _ports(run.of(scenario)) + _failures(run, scenario)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from convoy.results.latency_stages import WAITED, latencies
 from convoy.results.trial_result import TrialResult
 from convoy.results.trials import Trial
 
@@ -97,6 +98,31 @@ def cpu_us_of(trials: Iterable[Trial]) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
+class Stage:
+    """What packets took at one place of our node."""
+
+    where: str
+    mean_ns: float  # in a port: half of the time between polls, if packets come evenly
+    packets: int  # that were timed
+
+
+def stages_of(trials: Iterable[Trial]) -> tuple[Stage, ...]:
+    """Return what the node says of its packets' way, of all trials."""
+    sums: dict[str, list[float]] = {}
+    for trial in trials:
+        after, before = trial.device_after or {}, trial.device_before or {}
+        if "functions" not in after or "functions" not in before:
+            continue
+        for where, timed in latencies(after, before):
+            waits = where.endswith(WAITED)
+            name = where.removesuffix(WAITED) + "in its queue" if waits else where
+            one = sums.setdefault(name, [0.0, 0])
+            one[0] += timed.ns / 2 if waits else timed.ns
+            one[1] += timed.packets
+    return tuple(Stage(name, ns / packets, int(packets)) for name, (ns, packets) in sums.items())
+
+
+@dataclass(frozen=True)
 class DelayRound:
     """What one round measured at a load. None: it did not."""
 
@@ -137,6 +163,8 @@ class Delay:
     rounds: Mapping[int, DelayRound] = field(default_factory=dict)
     cpu_us: tuple[float, ...] = ()  # of the device's processes for a packet, in each trial
     changes_ms: tuple[float, ...] = ()  # time to effect of each change of the configuration
+    mean_ns: float | None = None  # of all repeats' packets
+    stages: tuple[Stage, ...] = ()  # of our node, in the order of a packet's way
 
     @property
     def cpu_us_per_packet(self) -> float | None:

@@ -14,6 +14,7 @@ from convoy.report.packets import (
     frames_of,
     loss_periods_of,
     losses,
+    stages_of,
 )
 from convoy.report.row import FIRST_GOAL, Row, median
 from convoy.results.host_state import (
@@ -26,7 +27,7 @@ from convoy.results.host_state import (
     of_trial,
     slower,
 )
-from convoy.results.trial_result import TrialResult
+from convoy.results.trial_result import Latency, TrialResult
 from convoy.results.trials import SATURATION, Search, Trial
 
 FIXED = ("latency", "rate")  # trials at rates that no search has chosen
@@ -78,9 +79,17 @@ def _delays(trials: Sequence[Trial], reference: Figures) -> tuple[Delay, ...]:
                 _delay_rounds(group),
                 cpu_us_of(group),
                 tuple(ns / 1e6 for trial in group for ns in trial.changes_ns or ()),
+                _mean_ns(known),
+                stages_of(group),
             )
         )
     return tuple(result)
+
+
+def _mean_ns(known: Sequence[Latency]) -> float | None:
+    packets = sum(latency.count for latency in known)
+    total = sum(latency.mean_ns * latency.count for latency in known)
+    return total / packets if packets else None
 
 
 def _delay_rounds(trials: Sequence[Trial]) -> dict[int, DelayRound]:

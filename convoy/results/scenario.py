@@ -145,8 +145,10 @@ class Figure(_Model):
     """The axes of the report's figures."""
 
     x: Literal["size", "setup", "rate", "cpu-speed"] = _field("along the figure", "size")
-    y: Literal["Mpps", "Gb/s", "latency", "ratio", "lost", "cycles", "cpu"] = _field(
-        "up the figure; cycles: of the functions; cpu: CPU time of the device for a packet", "Mpps"
+    y: Literal["Mpps", "Gb/s", "latency", "stages", "ratio", "lost", "cycles", "cpu"] = _field(
+        "up the figure; stages: latency by where packets were; cycles: of the functions; "
+        "cpu: CPU time of the device for a packet",
+        "Mpps",
     )
 
 

@@ -4,7 +4,7 @@
 #
 # Runs every fuzz target of a build for a while, two at a time:
 #
-#   tests/fuzz/run.sh BUILDDIR [NAME ...]      FUZZ_SECONDS (2) each, or FUZZ_HOURS for all
+#   tests/fuzz/run.sh BUILDDIR [NAME ...]      FUZZ_SECONDS (1) each, or FUZZ_HOURS for all
 #
 # FUZZ_CORPUS=DIR goes on from the inputs in DIR/NAME/ and keeps new ones there.
 # One line per target; "edges" is what libFuzzer calls cov. Exit code 1 if one of them found
@@ -57,7 +57,7 @@ mkdir -p "$findings" "$corpus"
 status=ok
 ASAN_OPTIONS=abort_on_error=1:allocator_may_return_null=1 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	"$build/tests/fuzz/fuzz_$name" -max_total_time="${FUZZ_SECONDS:-2}" -max_len=4096 \
+	"$build/tests/fuzz/fuzz_$name" -max_total_time="${FUZZ_SECONDS:-1}" -max_len=4096 \
 	-timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=1 \
 	-artifact_prefix="$findings/$name-" "$corpus" >"$work/log" 2>&1 || status=FAILED
 

@@ -4,7 +4,8 @@
 
 from typing import Any
 
-from convoy.cli.latency_view import Latency, latencies, latency_table, us
+from convoy.cli.latency_view import latency_table, us
+from convoy.results.latency_stages import Latency, latencies
 
 
 def timed(ns: int, **up_to: int) -> dict[str, Any]:
