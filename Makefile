@@ -10,6 +10,8 @@
 # make help    everything else
 
 VENV := .venv/bin
+# Each test that starts a command would compile all of its modules.
+unexport PYTHONDONTWRITEBYTECODE
 # Warnings are errors in this wrapper only: a newer compiler must not break a user's build.
 WERROR := -Dwerror=true
 # Tests beside each other. What fails gets a second try by itself, but not what an attack broke.
