@@ -231,7 +231,7 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> Result:
-    """Say where each function should run, how many cores that takes, and by which numbers.
+    """Say where each function should run, and how many cores that takes.
 
     Exit code 1 where a function of a chain was not measured, or where a check fails.
     """

@@ -16,7 +16,7 @@ from convoy.cli import (
 from convoy.cli.console import EXIT_CODES
 
 app = typer.Typer(
-    help="Measure: functions in memory, and chains beside other dataplanes.", no_args_is_help=True
+    help="Measure functions in memory, and chains beside other dataplanes.", no_args_is_help=True
 )
 app.command("nf", epilog=EXIT_CODES)(bench_nf.command)
 app.command("quick", epilog=EXIT_CODES)(bench_quick.command)

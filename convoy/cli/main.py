@@ -8,44 +8,58 @@ import re
 import signal
 import sys
 from collections import UserDict
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import typer
 
 from convoy import __version__
-from convoy.base.problem import printable
+from convoy.base.problem import printable, shown
 from convoy.cli.console import EXIT_CODES, console, print_json
 from convoy.cli.result import Result, wants_json
-from convoy.errors import ConvoyError
+from convoy.errors import ConvoyError, InputError, message
 
-COMMANDS = (
-    "doctor",
-    "check",
-    "run",
-    "top",
-    "why",
-    "mirror",
-    "metrics",
-    "apply",
-    "confirm",
-    "rollback",
-    "history",
-    "handover",
-    "standby",
-    "activate",
-    "show",
-    "next-hop",
-    "network",
-    "controller",
-    "dictionary",
-    "libvirt",
-    "bench",
-    "preload",
-    "results",
-    "report",
-    "advise",
-    "sim",
-)
+# By what one wants to do; each with the first sentence of its help, so that the list of commands
+# needs none of their modules.
+GROUPS = {
+    "Run chains": {
+        "doctor": "Look at this machine: each finding with the command that fixes it.",
+        "check": "Check a chain descriptor; start nothing.",
+        "run": "Run a chain until Ctrl-C, the end of its captures, or --duration.",
+        "network": "Run a network of nodes: functions with several instances.",
+        "controller": "Steer a network of nodes by OpenFlow 1.3 until Ctrl-C.",
+        "libvirt": "Print what attaches a virtual machine to a port.",
+        "preload": "Start an unmodified DPDK program with convoys under it.",
+        "dictionary": "Make a dictionary for compressed convoys from captured traffic.",
+    },
+    "Watch a running node": {
+        "top": "Show the counters of a running node, on the terminal or as a page.",
+        "why": "Show the way of packets through a running node.",
+        "mirror": "Copy packets of a running node, as pcapng, to a socket or a file.",
+        "metrics": "Serve the counters of a running node to Prometheus.",
+        "show": "Print the plan that a node runs now.",
+        "history": "Show what a running node ran, and what `convoy rollback` can go back to.",
+    },
+    "Change a running node": {
+        "apply": "Make a running node run another descriptor, while packets flow.",
+        "confirm": "Keep what `convoy apply --confirm` changed: the node does not go back.",
+        "rollback": "Make a running node run what it ran before, while packets flow.",
+        "next-hop": "Show and change next hops of a running node: where its convoys go.",
+        "handover": "Replace a running node by a new process, while packets flow.",
+        "standby": "Show whether a node is a standby, or has one.",
+        "activate": "Have a standby forward from now on, with the flows of the active node.",
+    },
+    "Measure and plan": {
+        "bench": "Measure functions in memory, and chains beside other dataplanes.",
+        "report": "Make a report of what was measured; starts nothing and needs no network.",
+        "results": "Pack results of runs into a file, or query them by SQL.",
+        "advise": "Say where each function should run, and how many cores that takes.",
+        "sim": "Simulate chains of functions: what travels on each link, how long, how loaded.",
+    },
+}
+COMMANDS = tuple(name for group in GROUPS.values() for name in group)
+
+_UsageError: Any = typer.BadParameter.__base__  # a command line is wrong
 
 
 class _Modules(UserDict[str, Any]):
@@ -70,6 +84,9 @@ def _in_paragraphs(command: Any) -> Any:
     """Return a command whose help is as wide as the terminal, not as its docstring's lines."""
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     command.help = "\n\n".join(re.sub(r"\n(?![ *-])", " ", one) for one in paragraphs)
+    for option in command.params:
+        if getattr(option, "is_flag", False):
+            option.metavar = ""  # Typer's lists say <bool>, which a flag does not take
     for one in getattr(command, "commands", {}).values():
         _in_paragraphs(one)
     return command
@@ -91,6 +108,24 @@ class _Commands(typer.core.TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = _Modules(dict.fromkeys(COMMANDS))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return their names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return what a list of commands shows of one, without its module."""
+        for title, group in GROUPS.items():
+            if cmd_name in group:
+                return typer.core.TyperCommand(
+                    cmd_name, help=group[cmd_name], rich_help_panel=title
+                )
+        return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that was asked for."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command and self.commands[command.name], rest
 
     def invoke(self, ctx: Any) -> None:
         """Run a command and print its result."""
@@ -140,30 +175,48 @@ def _lacking(module: str) -> str:
     )
 
 
-def main() -> None:
-    """Entry point: a ConvoyError becomes a line on stderr and its exit code.
+def _usage(error: Any) -> str:
+    """Return what is wrong with a command line, and where its options are listed."""
+    what = " ".join(error.format_message().split()).rstrip(".")
+    if what.startswith("Invalid value for "):
+        name, _, rest = what.removeprefix("Invalid value for ").partition(": ")
+        what = f"{name.rpartition(' / ')[2].strip(chr(39))}: {rest}"
+    if hasattr(error.__cause__, "errors"):  # pydantic's
+        detail = error.__cause__.errors(include_url=False)[0]
+        what = f"{what.partition(': ')[0]}: {shown(detail['input'])}: {message(detail)}"
+    path = error.ctx.command_path if error.ctx else "convoy"
+    of = path.removeprefix("convoy").strip()
+    return f"{of}{': ' if of else ''}{what}; {path} --help says what there is"
 
-    With --json it is also the one JSON document on stdout.
-    """
+
+def _end(lines: Sequence[str], exit_code: int) -> NoReturn:
+    """Print why a command failed, and end. With --json it is also the one document on stdout."""
+    lines = [printable(line) for line in lines]
+    if "--json" in sys.argv:
+        print_json(
+            {"schema": "convoy.error/1", "ok": False, "exit_code": exit_code, "errors": lines}
+        )
+    for line in lines:
+        print(f"convoy: {line}", file=sys.stderr)
+    sys.exit(exit_code)
+
+
+def main() -> None:
+    """Entry point: an error becomes a line on stderr and its exit code."""
     signal.signal(signal.SIGTERM, _on_term)
     signal.signal(signal.SIGHUP, _on_term)
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except ConvoyError as error:
-        lines = [printable(line) for line in str(error).splitlines()]
-        if "--json" in sys.argv:
-            code = error.exit_code
-            print_json(
-                {"schema": "convoy.error/1", "ok": False, "exit_code": code, "errors": lines}
-            )
-        for line in lines:
-            print(f"convoy: {line}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        _end(str(error).splitlines(), error.exit_code)
+    except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # the help is printed
+            sys.exit(InputError.exit_code)
+        _end([_usage(error)], InputError.exit_code)
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
         if module == "convoy":
             raise
-        print(f"convoy: {_lacking(module)}", file=sys.stderr)
-        sys.exit(2)
+        _end([_lacking(module)], InputError.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -23,7 +23,7 @@ from convoy.errors import InputError, first_problem
 from convoy.host.counts import RunningNode, running_nodes
 
 app = typer.Typer(
-    help="Next hops of a running node: where its convoys go (docs/convoys.md).",
+    help="Show and change next hops of a running node: where its convoys go (docs/convoys.md).",
     no_args_is_help=True,
 )
 

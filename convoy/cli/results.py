@@ -13,7 +13,8 @@ from convoy.host.programs import CHECKOUT
 from convoy.results.archive import pack
 
 app = typer.Typer(
-    help="Results of runs: kept and passed on (docs/comparing.md).", no_args_is_help=True
+    help="Pack results of runs into a file, or query them by SQL (docs/comparing.md).",
+    no_args_is_help=True,
 )
 
 

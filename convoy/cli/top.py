@@ -193,7 +193,10 @@ def command(
         bool, typer.Option("--why", help="Of --web: the page may ask for the way of packets.")
     ] = False,
 ) -> Result | None:
-    """Show the counters of a running node; once only with --json or without a terminal."""
+    """Show the counters of a running node, on the terminal or as a page.
+
+    Without a terminal, and with --json, they are printed once.
+    """
     for option, given in (("--listen", listen is not None), ("--why", why), ("--json", as_json)):
         if given and web is (option == "--json"):
             problem = "prints; leave --web away" if web else "is of --web; add it"
