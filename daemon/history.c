@@ -241,8 +241,13 @@ json_t *cv_history_rollback(
 	json_t *result = NULL;
 
 	if (entry == NULL) {
-		cv_error_set(
-			error, "%u: no plan of that number is remembered; `convoy history`", to);
+		if (to == 0)
+			cv_error_set(error, "nothing ran before: `convoy history` lists what did");
+		else
+			cv_error_set(error,
+				"%u: no plan of that number is remembered; `convoy history` lists "
+				"them",
+				to);
 		return NULL;
 	}
 	if (cv_files_copy(&files, &entry->files, error) == 0 &&

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from convoy.base.problem import known
+from convoy.base.problem import known, shown
 from convoy.chain.open import open_file
 from convoy.cli.result import Json, Result
 from convoy.errors import InputError
@@ -82,11 +82,11 @@ def guest(plan: Mapping[str, Any], name: str, memory: str = "1G", qemu: bool = F
     """Return what attaches to a plan's port. Raises InputError."""
     ports = {port["name"]: port for port in plan["ports"]}
     if name not in ports:
-        raise InputError(f"PORT: {name}: {known('ports', name, ports)}")
+        raise InputError(f"port {shown(name)}: none is called so; {known('ports', name, ports)}")
     port = ports[name]
     if port["kind"] != "vhost-user":
         raise InputError(
-            f"PORT: {name}: is of kind {port['kind']}; a virtual machine attaches to a vhost-user "
+            f"port {shown(name)}: is of kind {port['kind']}; a virtual machine attaches to a vhost-user "
             f"port: {name}: {{vhost-user: {name}.sock}}"
         )
     listens = port.get("mode", "server") == "server"

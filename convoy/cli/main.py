@@ -125,7 +125,7 @@ class _Commands(typer.core.TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that was asked for."""
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command and self.commands[command.name], rest
+        return name, self.commands[name] if name and command else None, rest
 
     def invoke(self, ctx: Any) -> None:
         """Run a command and print its result."""

@@ -47,7 +47,11 @@ class Interval:
     @property
     def text(self) -> str:
         """Return it as people read it."""
-        return f"{self.median:.3g} [{self.low:.3g} .. {self.high:.3g}]"
+        median, low, high = (
+            f"{v:.0f}" if 1000 <= v < math.inf else f"{v:.3g}"
+            for v in (self.median, self.low, self.high)
+        )
+        return f"{median} [{low} .. {high}]"
 
 
 @dataclass(frozen=True)
