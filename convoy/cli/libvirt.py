@@ -86,8 +86,8 @@ def guest(plan: Mapping[str, Any], name: str, memory: str = "1G", qemu: bool = F
     port = ports[name]
     if port["kind"] != "vhost-user":
         raise InputError(
-            f"port {shown(name)}: is of kind {port['kind']}; a virtual machine attaches to a vhost-user "
-            f"port: {name}: {{vhost-user: {name}.sock}}"
+            f"port {shown(name)}: is of kind {port['kind']}; a virtual machine attaches to a "
+            f"vhost-user port: {name}: {{vhost-user: {name}.sock}}"
         )
     listens = port.get("mode", "server") == "server"
     return Guest(name, port["path"], listens, port.get("queues", 1), memory, qemu)
