@@ -245,6 +245,9 @@ def _cannot(run: Run) -> Table:
     )
 
 
+TITLE_MAX = 4  # scenarios that a title names
+
+
 def _when(started: str | None) -> str:
     return f"{started[:16].replace('T', ' ')} UTC" if started else "start not recorded"
 
@@ -254,9 +257,11 @@ def document(run: Run, ledger: Claims | None = None) -> Document:
     host, plan = run.hosts[0], run.plans[0]
     runs = f"{len(run.folders)} runs, the first: " if len(run.folders) > 1 else ""
     quick = "quick: wider intervals, " if plan.quick else ""
+    names = ", ".join(run.scenarios)
+    many = len(run.scenarios) > TITLE_MAX
     out = Document(
-        ", ".join(run.scenarios),
-        f"{runs}{quick}{plan.repeats} rounds, search: {plan.profile} "
+        f"{len(run.scenarios)} scenarios" if many else names,
+        f"{f'{names}; ' if many else ''}{runs}{quick}{plan.repeats} rounds, search: {plan.profile} "
         f"({', '.join(plan.goals)}); {host.cpu}, {len(host.cores)} cores, "
         f"{_when(host.started)}",
     )
