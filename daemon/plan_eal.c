@@ -30,25 +30,25 @@ static void lcores(const struct cv_plan *plan, bool check, char *text, size_t si
 		end += snprintf(text + end, size - end, ",%u@%u", i + 1, plan->workers[i].core);
 }
 
-static bool needs_pci(const struct cv_plan *plan)
+// What one of the ports needs.
+static void add_needs(const struct cv_plan *plan, struct cv_eal *eal)
 {
-	for (unsigned i = 0; i < plan->ports_count; i++)
-		if (plan->ports[i]->needs.pci)
-			return true;
-	return false;
+	for (unsigned i = 0; i < plan->ports_count; i++) {
+		eal->pci |= plan->ports[i]->needs.pci;
+		eal->drivers |= plan->ports[i]->needs.drivers;
+	}
 }
 
 int cv_plan_eal_start(
 	const struct cv_plan *plan, bool check, const char *log_level, struct cv_error *error)
 {
 	char cores[8192];
-	const struct cv_eal eal = {
+	struct cv_eal eal = {
 		.program = "convoyd",
 		.lcores = cores,
 		.log_level = log_level,
 		.memory_mb = plan->memory_mb,
 		.hugepages = plan->hugepages && !check,
-		.pci = needs_pci(plan),
 		.telemetry = !check,
 	};
 
@@ -57,6 +57,7 @@ int cv_plan_eal_start(
 		if (plan->workers[i].idle == CV_WORKER_SLEEP)
 			prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
 	lcores(plan, check, cores, sizeof(cores));
+	add_needs(plan, &eal);
 	if (cv_eal_start(&eal, error) != 0)
 		return -EIO;
 	if (check || cv_eal_share_sockets(&plan->telemetry, &plan->control, error) == 0)

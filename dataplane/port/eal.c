@@ -17,6 +17,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "port/eal_drivers.h"
 #include "port/eal_stale.h"
 #include "port/eal_tsc.h"
 #include "port/port.h"
@@ -134,7 +135,7 @@ int cv_eal_start(const struct cv_eal *eal, struct cv_error *error)
 {
 	char *arguments[ARGUMENTS_MAX];
 	char prefix[64], memory[16], level[64];
-	int n = 0;
+	int n = 0, used;
 
 	if (choose_runtime_directory(eal->program, error) != 0)
 		return -EIO;
@@ -166,7 +167,11 @@ int cv_eal_start(const struct cv_eal *eal, struct cv_error *error)
 	if (!eal->telemetry)
 		arguments[n++] = "--no-telemetry";
 	arguments[n] = NULL;
-	if (cv_eal_init(n, arguments) < 0) {
+	if (!eal->drivers)
+		cv_eal_drivers_hide();
+	used = cv_eal_init(n, arguments);
+	cv_eal_drivers_show();
+	if (used < 0) {
 		cv_error_set(error, "DPDK does not start: %s", rte_strerror(rte_errno));
 		note_files();
 		cv_eal_remove_files();

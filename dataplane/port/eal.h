@@ -20,6 +20,7 @@ struct cv_eal {
 	unsigned memory_mb; // without hugepages: address space, touched as it is used
 	bool hugepages;
 	bool pci; // PCI devices may be attached later; none is taken just because it is there
+	bool drivers; // of DPDK's devices are needed
 	bool telemetry;
 };
 

@@ -72,6 +72,7 @@ struct cv_port_needs {
 	bool interface; // asks the kernel about interfaces, by sockets
 	bool bpf; // takes a program back at the end
 	bool pci; // the EAL must be started without --no-pci
+	bool drivers; // it is a device of DPDK's: the EAL must be started with drivers
 	// A device, the kernel or another process reads packets where they lie, rather than a copy:
 	// they must then lie in DPDK's own memory (packet_pool.h).
 	bool shared_packets;

@@ -46,5 +46,5 @@ const struct cv_port_kind cv_port_af_packet = {
 	.queues_max = 16,
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
-	.needs = {.interface = true},
+	.needs = {.drivers = true, .interface = true},
 };

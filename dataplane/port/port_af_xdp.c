@@ -41,7 +41,8 @@ const struct cv_port_kind cv_port_af_xdp = {
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
 	// Its program is taken from the interface at the end.
-	.needs = {.shared_packets = true,
+	.needs = {.drivers = true,
+		.shared_packets = true,
 		.capabilities = 1ull << CAP_NET_ADMIN | 1ull << CAP_NET_RAW | 1ull << CAP_BPF,
 		.interface = true,
 		.bpf = true},

@@ -68,7 +68,8 @@ const struct cv_port_kind cv_port_dpdk = {
 	.open = open_port,
 	.size = sizeof(struct cv_ethdev_port),
 	// Drivers map memory for a NIC as the heap grows, and undo at the end what they set up.
-	.needs = {.shared_packets = true,
+	.needs = {.drivers = true,
+		.shared_packets = true,
 		.capabilities = 1ull << CAP_IPC_LOCK | 1ull << CAP_NET_ADMIN | 1ull << CAP_NET_RAW |
 				1ull << CAP_BPF,
 		.interface = true,

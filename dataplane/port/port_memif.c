@@ -47,6 +47,7 @@ static int check(struct cv_port_config *config, struct cv_error *error)
 {
 	const struct keys *keys = config->own;
 
+	config->needs.drivers = keys->datapath != OWN;
 	if (cv_socket_check(&keys->socket, keys->role == SERVER, error) != 0)
 		return -EINVAL;
 	if (keys->datapath == OWN || keys->trusted)

@@ -50,6 +50,7 @@ static int check(struct cv_port_config *config, struct cv_error *error)
 {
 	const struct options *options = config->own;
 
+	config->needs.drivers = options->datapath != VRING;
 	if (cv_socket_check(&options->socket, options->mode == SERVER, error) != 0)
 		return -EINVAL;
 	if (options->datapath == VRING || options->trusted)

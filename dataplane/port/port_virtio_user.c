@@ -75,5 +75,5 @@ const struct cv_port_kind cv_port_virtio_user = {
 	.check = check,
 	.open = open_port,
 	.size = sizeof(struct cv_reconnecting_port),
-	.needs = {.shared_packets = true},
+	.needs = {.drivers = true, .shared_packets = true},
 };

@@ -263,17 +263,21 @@ static void knows_what_memory_and_buses_a_port_needs(void **state)
 {
 	static const struct {
 		const char *keys;
-		bool shares, pci;
+		bool shares, pci, drivers;
 	} needs[] = {
-		{"'kind': 'null'", false, false},
-		{"'kind': 'vhost-user', 'path': '@/s'", false, false},
-		{"'kind': 'virtio-user', 'path': '@/s'", true, false},
-		{"'kind': 'memif', 'path': '@/s'", false, false},
-		{"'kind': 'af_packet', 'interface': 'lo'", false, false},
-		{"'kind': 'af_xdp', 'interface': 'lo'", true, false},
-		{"'kind': 'dpdk', 'devargs': 'net_tap0'", true, false},
-		{"'kind': 'dpdk', 'devargs': '0000:3b:00.0'", true, true},
-		{"'kind': 'dpdk', 'devargs': '3b:00.0,x=1'", true, true},
+		{"'kind': 'null'", false, false, false},
+		{"'kind': 'vhost-user', 'path': '@/s'", false, false, false},
+		{"'kind': 'virtio-user', 'path': '@/s'", true, false, true},
+		{"'kind': 'memif', 'path': '@/s'", false, false, false},
+		{"'kind': 'vhost-user', 'path': '@/s', 'datapath': 'dpdk', 'trusted': true", false,
+			false, true},
+		{"'kind': 'memif', 'path': '@/s', 'datapath': 'dpdk', 'trusted': true", false,
+			false, true},
+		{"'kind': 'af_packet', 'interface': 'lo'", false, false, true},
+		{"'kind': 'af_xdp', 'interface': 'lo'", true, false, true},
+		{"'kind': 'dpdk', 'devargs': 'net_tap0'", true, false, true},
+		{"'kind': 'dpdk', 'devargs': '0000:3b:00.0'", true, true, true},
+		{"'kind': 'dpdk', 'devargs': '3b:00.0,x=1'", true, true, true},
 	};
 
 	(void)state;
@@ -284,6 +288,7 @@ static void knows_what_memory_and_buses_a_port_needs(void **state)
 		assert_non_null(config);
 		assert_int_equal(config->needs.shared_packets, needs[i].shares);
 		assert_int_equal(config->needs.pci, needs[i].pci);
+		assert_int_equal(config->needs.drivers, needs[i].drivers);
 		cv_port_config_free(config);
 		json_decref(json);
 	}

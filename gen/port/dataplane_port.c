@@ -280,6 +280,7 @@ int gen_dataplane_begin(uint32_t core, bool pci, struct cv_error *error)
 		.memory_mb = MEMORY_MB,
 		.hugepages = hugepages_are_free(),
 		.pci = pci,
+		.drivers = true,
 	};
 
 	snprintf(lcores, sizeof(lcores), "0@%u", core);
