@@ -16,7 +16,7 @@
 // returns.
 void cv_running_set(struct cv_node *node);
 
-// The node, which stays as it is until it is given back; NULL: there is none, and nothing to give
+// The node, which stays as it is until it is given back, to one after the other; NULL: there is none, and nothing to give
 // back. For short: everybody else waits.
 struct cv_node *cv_running_take(void);
 void cv_running_give(void);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright 2026 The Convoy authors
+//
+// Who takes the node again and again, as the main thread does while queues move, keeps nobody from it.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "daemon/running.h"
+
+#define WAITERS 4
+#define ROUNDS 20
+
+static struct cv_node node;
+static unsigned holds; // by who takes it again and again
+static bool ends; // atomic
+
+static void *hold(void *unused)
+{
+	const struct timespec hold = {.tv_nsec = 2000000};
+
+	while (!__atomic_load_n(&ends, __ATOMIC_ACQUIRE)) {
+		if (cv_running_take() == NULL)
+			return NULL;
+		holds++;
+		nanosleep(&hold, NULL);
+		cv_running_give(); // and takes it at once again
+	}
+	return NULL;
+}
+
+static void *use(void *unused)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	unsigned *most = unused;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const unsigned before = __atomic_load_n(&holds, __ATOMIC_RELAXED);
+		unsigned waited;
+
+		if (cv_running_take() == NULL)
+			return NULL;
+		waited = holds - before;
+		*most = waited > *most ? waited : *most;
+		cv_running_give();
+		nanosleep(&pause, NULL); // the other one has it meanwhile
+	}
+	return NULL;
+}
+
+static void who_waits_is_next(void **state)
+{
+	unsigned most[WAITERS] = {0};
+	pthread_t holder, waiters[WAITERS];
+
+	cv_running_set(&node);
+	assert_int_equal(pthread_create(&holder, NULL, hold, NULL), 0);
+	for (unsigned i = 0; i < WAITERS; i++)
+		assert_int_equal(pthread_create(&waiters[i], NULL, use, &most[i]), 0);
+	for (unsigned i = 0; i < WAITERS; i++)
+		pthread_join(waiters[i], NULL);
+	__atomic_store_n(&ends, true, __ATOMIC_RELEASE);
+	pthread_join(holder, NULL);
+	// Before a waiter has said that it waits it may have lost its core.
+	for (unsigned i = 0; i < WAITERS; i++)
+		assert_in_range(most[i], 0, 8);
+	cv_running_set(NULL);
+	assert_null(cv_running_take());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(who_waits_is_next)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
