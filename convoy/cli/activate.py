@@ -3,15 +3,14 @@
 """convoy activate: a standby forwards from now on, with the flows that it has."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 
 from convoy.cli.result import Json, Result
-from convoy.cli.top import choose
+from convoy.cli.running import Pid, chosen
 from convoy.client import Client
-from convoy.host.counts import RunningNode, running_nodes
+from convoy.host.counts import RunningNode
 from convoy.host.process import wait_for
 
 DEADLINE_S = 60.0
@@ -40,14 +39,14 @@ class Activated(Result):
 
 
 def command(
-    pid: Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")] = None,
+    pid: Pid = None,
     as_json: Json = False,
 ) -> Result:
     """Have a standby forward from now on, with the flows of the active node.
 
     Turn packets to it, and see to it that the other node forwards none.
     """
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with Client(node.control) as client:
         client.activate()
         wait_for(lambda: client.standby()["role"] == "active", DEADLINE_S, "the node to forward")

@@ -15,11 +15,11 @@ from convoy.chain.functions import function_type
 from convoy.chain.load import Loaded
 from convoy.chain.open import Opened, open_file
 from convoy.cli.result import Json, Result
-from convoy.cli.top import choose
+from convoy.cli.running import Pid, chosen
 from convoy.client import Client, Difference
 from convoy.errors import InputError
 from convoy.host.apply import apply
-from convoy.host.counts import RunningNode, running_nodes
+from convoy.host.counts import RunningNode
 from convoy.host.handover import HandedOver, hand_over
 from convoy.host.machine import this_machine
 from convoy.host.node_check import check_differences
@@ -151,7 +151,7 @@ def _with_line(words: str, file: Path, opened: Opened) -> str:
 
 def command(
     file: Annotated[Path, typer.Argument(help="Chain descriptor (YAML), or a plan (JSON).")],
-    pid: Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")] = None,
+    pid: Pid = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what differs, and whether the node takes it.")
     ] = False,
@@ -191,7 +191,7 @@ def command(
             "apply the descriptor before again"
         )
     confirm_s = 0 if confirm is None else seconds(confirm)
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with Client(node.read) as client:
         running = client.plan()
     opened = open_file(file, this_machine(), None if handover else running)

@@ -3,15 +3,14 @@
 """convoy confirm: a change that waits for it stays."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 
 from convoy.cli.result import Json, Result
-from convoy.cli.top import choose
+from convoy.cli.running import Pid, chosen
 from convoy.client import Client
-from convoy.host.counts import RunningNode, running_nodes
+from convoy.host.counts import RunningNode
 
 
 @dataclass(frozen=True)
@@ -30,11 +29,11 @@ class Confirmed(Result):
 
 
 def command(
-    pid: Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")] = None,
+    pid: Pid = None,
     as_json: Json = False,
 ) -> Result:
     """Keep what `convoy apply --confirm` changed: the node does not go back."""
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with Client(node.control) as client:
         client.confirm()
     return Confirmed(node)

@@ -10,8 +10,7 @@ import typer
 from rich.console import Console
 
 from convoy.cli.result import Json, Result
-from convoy.cli.top import choose
-from convoy.host.counts import running_nodes
+from convoy.cli.running import Pid, chosen
 from convoy.host.handover import HandedOver, hand_over
 
 
@@ -51,7 +50,7 @@ class Done(Result):
 
 
 def command(
-    pid: Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")] = None,
+    pid: Pid = None,
     convoyd: Annotated[
         Path | None,
         typer.Option(help="The program to start; else the one that is installed.", exists=True),
@@ -63,6 +62,6 @@ def command(
     as_json: Json = False,
 ) -> Result:
     """Replace a running node by a new process, while packets flow and peers stay connected."""
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     program = None if convoyd is None else convoyd.absolute()
     return Done(hand_over(node, program, lose_flows))

@@ -4,16 +4,15 @@
 
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 
 from convoy.cli.apply import words_of
 from convoy.cli.result import Json, Result
-from convoy.cli.top import choose
+from convoy.cli.running import Pid, chosen
 from convoy.client import Client, Entry
-from convoy.host.counts import RunningNode, running_nodes
+from convoy.host.counts import RunningNode
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,10 @@ class History(Result):
 
 
 def command(
-    pid: Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")] = None,
+    pid: Pid = None,
     as_json: Json = False,
 ) -> Result:
     """Show what a running node ran, and what `convoy rollback` can go back to."""
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with Client(node.read) as client:
         return History(node, client.history(), client.state())

@@ -19,10 +19,9 @@ from rich.console import Console
 from convoy.cli.apply import seconds
 from convoy.cli.console import messages
 from convoy.cli.result import Json, Result
-from convoy.cli.top import choose
+from convoy.cli.running import Pid, chosen
 from convoy.client import Client, RefusedError
 from convoy.errors import InputError
-from convoy.host.counts import running_nodes
 from convoy.host.listen import unix_socket
 from convoy.host.signals import StopSignals
 
@@ -181,7 +180,7 @@ def command(
     duration: Annotated[
         str | None, typer.Option(metavar="TIME", help="End after that time (30s, 5m).")
     ] = None,
-    pid: Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")] = None,
+    pid: Pid = None,
     as_json: Json = False,
 ) -> Result:
     """Copy packets of a running node, as pcapng, to a socket or a file.
@@ -197,7 +196,7 @@ def command(
         raise InputError("--json: standard output has the capture; write it to a FILE")
     until = None if duration is None else time.monotonic() + seconds(duration, "--duration")
     wanted = Wanted(" ".join(expression or ()), drops, sample, snap, left, until)
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with Client(node.control) as client, StopSignals() as signals, ExitStack() as stack:
         if listen is not None:
             return _serve(client, wanted, listen, signals)

@@ -17,17 +17,15 @@ from convoy.chain.next_hops import NextHop
 from convoy.cli import next_hop_adapt
 from convoy.cli.console import EXIT_CODES
 from convoy.cli.result import Json, Result
-from convoy.cli.top import choose
+from convoy.cli.running import Pid, chosen
 from convoy.client import Client
 from convoy.errors import InputError, first_problem
-from convoy.host.counts import RunningNode, running_nodes
+from convoy.host.counts import RunningNode
 
 app = typer.Typer(
     help="Show and change next hops of a running node: where its convoys go (docs/convoys.md).",
     no_args_is_help=True,
 )
-
-Pid = Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")]
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ def next_hop_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
 @app.command("list", epilog=EXIT_CODES)
 def show_list(pid: Pid = None, as_json: Json = False) -> Result:
     """Show a node's next hops, and how many packets were aggregated for each."""
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with Client(node.read) as client:
         return NextHops(node, client.next_hops())
 
@@ -150,7 +148,7 @@ def put(
     if for_:
         values["for"] = [] if for_ == ["none"] else [scid(text) for text in for_]
     next_hop = next_hop_of(name, {key: value for key, value in values.items() if value is not None})
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with Client(node.control) as client:
         client.put_next_hop(next_hop)
         return NextHops(node, client.next_hops())
@@ -163,7 +161,7 @@ def remove(
     as_json: Json = False,
 ) -> Result:
     """Remove a next hop: its packets go where everything else goes, or one by one."""
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with Client(node.control) as client:
         client.remove_next_hop(name)
         return NextHops(node, client.next_hops())

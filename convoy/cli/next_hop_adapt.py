@@ -13,6 +13,7 @@ import typer
 from convoy.base.problem import known, printable, shown
 from convoy.chain.next_hops import wait_in_words, wait_of
 from convoy.cli.console import messages
+from convoy.cli.running import Pid, chosen
 from convoy.cli.top import choose
 from convoy.client import Client
 from convoy.errors import InputError
@@ -124,7 +125,7 @@ def command(
     period: Annotated[
         int, typer.Option(metavar="MS", min=20, max=60_000, help="Milliseconds between two looks.")
     ] = 500,
-    pid: Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")] = None,
+    pid: Pid = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON document for each change.")
     ] = False,
@@ -148,7 +149,7 @@ def command(
         raise InputError("say what is behind: either --next-node or --frames-per-s")
     period_s = period / 1000
     law = AdaptiveWait(most_ns / 1000, period_s, busy_from / 100)
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with ExitStack() as stack:
         client = stack.enter_context(Client(node.control))
         next_hop = Adapting(client, name, as_json)

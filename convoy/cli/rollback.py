@@ -8,17 +8,16 @@ import typer
 
 from convoy.cli.apply import Applied
 from convoy.cli.result import Json, Result
-from convoy.cli.top import choose
+from convoy.cli.running import Pid, chosen
 from convoy.client import Client
 from convoy.host.apply import DEADLINE_S
-from convoy.host.counts import running_nodes
 
 
 def command(
     to: Annotated[
         int, typer.Argument(help="Number of `convoy history`; default: the one before.", min=0)
     ] = 0,
-    pid: Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")] = None,
+    pid: Pid = None,
     forget_flows: Annotated[
         bool,
         typer.Option(
@@ -28,7 +27,7 @@ def command(
     as_json: Json = False,
 ) -> Result:
     """Make a running node run what it ran before, while packets flow."""
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with Client(node.control, DEADLINE_S) as client:
         differences = client.rollback(to, forget_flows)
         return Applied(node, client.plan(), differences, dry_run=False)

@@ -12,10 +12,9 @@ from rich.console import Console
 from convoy.base.files import write_whole
 from convoy.chain.as_descriptor import as_descriptor
 from convoy.cli.result import Json, PrintedDocument, Result
-from convoy.cli.top import choose
+from convoy.cli.running import Pid, chosen
 from convoy.client import Client
 from convoy.errors import InputError
-from convoy.host.counts import running_nodes
 from convoy.host.machine import this_machine
 
 
@@ -43,7 +42,7 @@ class Written(Result):
 
 
 def command(
-    pid: Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")] = None,
+    pid: Pid = None,
     descriptor: Annotated[
         Path | None,
         typer.Option(
@@ -57,7 +56,7 @@ def command(
     With --descriptor, it is YAML as people write it: what was changed since the start is in it, and
     applied to the same node it changes nothing.
     """
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with Client(node.read) as client:
         plan = client.plan()
     if descriptor is None:

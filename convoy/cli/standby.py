@@ -3,15 +3,14 @@
 """convoy standby: whether a node is one, or has one, and how far its flows are copied."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 
 from convoy.cli.result import Json, Result
-from convoy.cli.top import choose
+from convoy.cli.running import Pid, chosen
 from convoy.client import Client
-from convoy.host.counts import RunningNode, running_nodes
+from convoy.host.counts import RunningNode
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,10 @@ class Copied(Result):
 
 
 def command(
-    pid: Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")] = None,
+    pid: Pid = None,
     as_json: Json = False,
 ) -> Result:
     """Show whether a node is a standby, or has one, and how far flows are copied."""
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with Client(node.control) as client:
         return Copied(node, client.standby())

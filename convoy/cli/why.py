@@ -18,12 +18,11 @@ from convoy.base.problem import printable
 from convoy.base.problem import shown as shown_text
 from convoy.cli.apply import seconds
 from convoy.cli.console import messages
-from convoy.cli.top import choose
+from convoy.cli.running import Pid, chosen
 from convoy.cli.why_view import comment_of, lines_of
 from convoy.client import Client, Packet
 from convoy.client.pcapng import PcapngWriter
 from convoy.errors import InputError
-from convoy.host.counts import running_nodes
 from convoy.host.process import Process, ProcessError
 from convoy.host.signals import StopSignals
 
@@ -113,7 +112,7 @@ def command(
         list[str] | None,
         typer.Argument(metavar="[FILTER]...", help="Which packets (docs/why.md); without it all."),
     ] = None,
-    pid: Annotated[int | None, typer.Option(help="Process id of convoyd, if several run.")] = None,
+    pid: Pid = None,
     drops: Annotated[bool, typer.Option("--drops", help="Only what is dropped.")] = False,
     count: Annotated[
         int | None, typer.Option("-c", "--count", min=1, help="End after so many packets.")
@@ -148,7 +147,7 @@ def command(
     convoy why icmp --run "ping -c 1 192.0.2.1"
     """
     duration_s = None if duration is None else seconds(duration, "--duration")
-    node = choose(running_nodes(), pid, "--pid PID")
+    node = chosen(pid)
     with ExitStack() as stack:
         client = stack.enter_context(Client(node.control))
         client.arm_why(" ".join(expression or ()), drops, sample, snap)
