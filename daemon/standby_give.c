@@ -27,7 +27,8 @@
 
 #define MS UINT64_C(1000000)
 #define PASS_NS (100 * MS) // from the beginning of a pass to that of the next
-#define STEP_MS 1 // between two steps of a pass
+#define WORK_NS (MS / 2) // of a pass, then the thread rests
+#define REST_MS 1
 #define ALIVE_NS (100 * MS) // of silence
 #define RETRY_MS 200
 #define READ_BYTES ((size_t)256 << 10) // of a function's file, in one step
@@ -312,14 +313,20 @@ static enum cv_flow_replica_step function_step(struct copied *copied)
 static bool copy_file(struct copied *copied)
 {
 	enum cv_flow_replica_step step;
+	uint64_t rested_ns = now_ns();
 
 	do {
 		step = copied->kind == CV_FLOW_FILE_FUNCTION
 			       ? function_step(copied)
 			       : cv_flow_replica_step(&copied->replica, copied->live.start,
 					 copied->sent, write_bytes, NULL);
-		if (step == CV_FLOW_REPLICA_FAILED || !breathe(STEP_MS))
+		if (step == CV_FLOW_REPLICA_FAILED)
 			return false;
+		if (step == CV_FLOW_REPLICA_GOES_ON && now_ns() - rested_ns < WORK_NS)
+			continue;
+		if (!breathe(REST_MS))
+			return false;
+		rested_ns = now_ns();
 	} while (step == CV_FLOW_REPLICA_GOES_ON);
 	return true;
 }
@@ -352,7 +359,7 @@ static bool await_next_pass(void)
 	do {
 		const uint64_t since_ns = now_ns() - begun_ns;
 
-		if (!breathe(since_ns < PASS_NS ? (int)((PASS_NS - since_ns) / MS) + 1 : STEP_MS))
+		if (!breathe(since_ns < PASS_NS ? (int)((PASS_NS - since_ns) / MS) + 1 : REST_MS))
 			return false;
 	} while (now_ns() - begun_ns < PASS_NS || giver.passes - giver.acked >= PASSES_AHEAD);
 	return true;
