@@ -26,7 +26,10 @@ from .test_handover import plan_of
 
 # The launcher is no part of it: the time is counted from where it becomes convoyd.
 TIMED = LAUNCH.replace(
-    "os.execvp(", "import time\nprint(time.monotonic_ns(), file=sys.stderr, flush=True)\nos.execvp("
+    "os.execvp(",
+    "import time\n"
+    "print(time.monotonic_ns(), open('/proc/self/schedstat').read(), file=sys.stderr, flush=True)\n"
+    "os.execvp(",
 )
 
 
@@ -50,16 +53,18 @@ def start(manager: ServiceManager, plan: Path) -> tuple[subprocess.Popen[str], d
     )  # fmt: skip
     assert process.stdout is not None
     assert process.stderr is not None
-    begun = int(process.stderr.readline())
+    begun, ran_before, waited_before, _ = map(int, process.stderr.readline().split())
     event: dict[str, Any] = {}
     while event.get("event") != "ready":
         event = json.loads(process.stdout.readline())
     ready_ms = (time.monotonic_ns() - begun) / 1e6
-    waited = int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[1])
+    ran, waited, _ = map(int, Path(f"/proc/{process.pid}/schedstat").read_text().split())
     return process, {
         "flows": event["flows"]["restored"],
         "ready_ms": ready_ms,
-        "without_waiting_ms": ready_ms - waited / 1e6,  # for a core that others had
+        "without_waiting_ms": ready_ms
+        - (waited - waited_before) / 1e6,  # for a core
+        "cpu_ms": (ran - ran_before) / 1e6,  # of the main thread
         "restore_ms": event["flows"]["ms"],
     }
 
