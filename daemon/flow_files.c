@@ -54,7 +54,9 @@ static bool begin_function(
 	if (file == NULL) // it is new
 		return false;
 	if (kept->layout(node->functions[function]) != file->layout) {
-		failed(node, function, "what it knows of them was kept in another layout");
+		failed(node, function,
+			"what it knows of them was kept in another layout: other parameters, "
+			"another number of workers, or another version");
 		return false;
 	}
 	if (kept->restore_begin(node->functions[function], file->fd, &error) == 0)
@@ -72,6 +74,40 @@ static bool has_begun(
 	return true;
 }
 
+// Workers share flows as they were shared: which one has a flow is as it was.
+static void adopt_homes(
+	struct cv_node *node, const struct cv_flow_files *files, enum cv_flow_origin origin)
+{
+	for (unsigned i = 0; i < node->zones_count; i++) {
+		const struct cv_flow_file *file =
+			find(files, CV_FLOW_FILE_ZONE, cv_handover_zone_id(node, i));
+		struct cv_flow_secret secret;
+
+		if (file == NULL ||
+			!cv_flow_zone_homes_in(node->zones[i].zone, file->fd, origin, &secret))
+			continue;
+		cv_node_handoff_rekey(node, &secret);
+		return;
+	}
+}
+
+// Flows of these functions may be there that more or fewer workers shared.
+static void find_other_workers(
+	const struct cv_node *node, unsigned index, const struct cv_flow_files *files)
+{
+	char why[96];
+
+	for (unsigned workers = 1; workers <= CV_WORKERS_MAX; workers++) {
+		if (find(files, CV_FLOW_FILE_ZONE, cv_handover_zone_id_of(node, index, workers)) ==
+			NULL)
+			continue;
+		snprintf(why, sizeof(why),
+			"%u workers had them, and now another number has; start with as many",
+			workers);
+		failed(node, node->zones[index].functions[0], why);
+	}
+}
+
 static void restore_zone(struct cv_node *node, unsigned index, const struct cv_flow_files *files,
 	enum cv_flow_origin origin, struct cv_flow_restored *restored)
 {
@@ -81,8 +117,9 @@ static void restore_zone(struct cv_node *node, unsigned index, const struct cv_f
 	struct cv_nf_worker worker = {.index = zone->worker, .now = rte_rdtsc()};
 	struct cv_error error = {""};
 
-	if (file != NULL &&
-		cv_flow_zone_restore(zone->zone, &worker, file->fd, origin, restored, &error) != 0)
+	if (file == NULL)
+		find_other_workers(node, index, files);
+	else if (cv_flow_zone_restore(zone->zone, &worker, file->fd, origin, restored, &error) != 0)
 		failed(node, zone->functions[0], error.text);
 }
 
@@ -96,6 +133,7 @@ void cv_flow_files_restore(struct cv_node *node, const struct cv_flow_files *fil
 	for (unsigned i = 0; i < node->plan->functions_count; i++)
 		begun[i] = kept_by(node, i) != NULL && is_stored(node, i) &&
 			   begin_function(node, i, files);
+	adopt_homes(node, files, origin);
 	for (unsigned i = 0; i < node->zones_count; i++)
 		if (cv_flow_zone_store(node->zones[i].zone) >= 0 &&
 			has_begun(node, &node->zones[i], begun))

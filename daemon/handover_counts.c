@@ -292,26 +292,55 @@ static bool are_alike(const struct cv_node_zone *a, const struct cv_node_zone *b
 	       memcmp(a->functions, b->functions, a->count * sizeof(a->functions[0])) == 0;
 }
 
-uint64_t cv_handover_zone_id(const struct cv_node *node, unsigned zone)
+// By its functions, and as which of so many workers that have flows of the same ones.
+static uint64_t zone_id(const struct cv_node *node, const struct cv_node_zone *zone, unsigned rank,
+	unsigned workers)
 {
-	const struct cv_node_zone *its = &node->zones[zone];
 	json_t *id = json_array();
 	uint64_t digest;
-	unsigned before = 0, all = 0;
 
-	for (unsigned i = 0; i < its->count; i++) {
-		const struct cv_plan_function *function = &node->plan->functions[its->functions[i]];
+	for (unsigned i = 0; i < zone->count; i++) {
+		const struct cv_plan_function *function =
+			&node->plan->functions[zone->functions[i]];
 
 		json_array_append_new(id, json_string(function->name));
 		json_array_append_new(id, json_string(function->nf->name));
 	}
-	for (unsigned i = 0; i < node->zones_count; i++) {
-		before += i < zone && are_alike(&node->zones[i], its);
-		all += are_alike(&node->zones[i], its);
-	}
-	json_array_append_new(id, json_integer(before));
-	json_array_append_new(id, json_integer(all));
+	json_array_append_new(id, json_integer(rank));
+	json_array_append_new(id, json_integer(workers));
 	digest = cv_handover_digest(id);
 	json_decref(id);
 	return digest;
+}
+
+// How many workers have flows of the same functions; rank: how many of them are before this one's.
+static unsigned count_workers(const struct cv_node *node, unsigned zone, unsigned *rank)
+{
+	const struct cv_node_zone *its = &node->zones[zone];
+	unsigned workers = 0;
+
+	*rank = 0;
+	for (unsigned i = 0; i < node->zones_count; i++) {
+		if (!are_alike(&node->zones[i], its))
+			continue;
+		workers++;
+		*rank += node->zones[i].worker < its->worker;
+	}
+	return workers;
+}
+
+uint64_t cv_handover_zone_id(const struct cv_node *node, unsigned zone)
+{
+	unsigned rank;
+	const unsigned workers = count_workers(node, zone, &rank);
+
+	return zone_id(node, &node->zones[zone], rank, workers);
+}
+
+uint64_t cv_handover_zone_id_of(const struct cv_node *node, unsigned zone, unsigned workers)
+{
+	unsigned rank;
+
+	count_workers(node, zone, &rank);
+	return rank == 0 ? zone_id(node, &node->zones[zone], 0, workers) : 0;
 }

@@ -26,4 +26,8 @@ uint64_t cv_handover_function_id(const struct cv_node *node, unsigned function);
 // Names a zone to a node of another plan: by its functions, and which of how many zones of these it is.
 uint64_t cv_handover_zone_id(const struct cv_node *node, unsigned zone);
 
+// What the same zone would be known by in a node in which so many workers have such flows. The first of them,
+// if this one is; 0: it is not.
+uint64_t cv_handover_zone_id_of(const struct cv_node *node, unsigned zone, unsigned workers);
+
 #endif

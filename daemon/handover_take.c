@@ -218,8 +218,8 @@ static int take_flows(
 	if (zone == NULL && may_lose)
 		return 0;
 	if (zone == NULL) {
-		cv_error_set(error, "functions would share flows otherwise than now; add "
-				    "--lose-flows");
+		cv_error_set(error, "functions would share flows otherwise than now, or over "
+				    "another number of workers; add --lose-flows");
 		return -EINVAL;
 	}
 	if (zone->taken) {
@@ -387,6 +387,22 @@ static void take_rest(struct cv_node *node, int fd)
 	cv_socket_fds_close(&message.fds);
 }
 
+// The flows that came are the node's, and those of each worker what the others read.
+static void adopt_flows(struct cv_node *node)
+{
+	for (unsigned i = 0; i < node->zones_count; i++) {
+		const struct cv_flow_zone *zone = node->zones[i].zone;
+
+		if (!node->zones[i].taken)
+			continue;
+		if (cv_flow_zone_taken_homes(zone) != NULL)
+			cv_node_handoff_rekey(node, cv_flow_zone_taken_homes(zone));
+		cv_flow_zone_adopt(node->zones[i].zone);
+	}
+	for (unsigned i = 0; i < node->plan->workers_count; i++)
+		cv_node_handoff_read(node, i);
+}
+
 int cv_handover_take_over(struct cv_node *node, int fd, struct cv_error *error)
 {
 	struct cv_handover_message message = {.fds = {.count = 0}};
@@ -422,9 +438,7 @@ int cv_handover_take_over(struct cv_node *node, int fd, struct cv_error *error)
 	}
 	for (unsigned i = 0; (port = next_port(node, &i)) != NULL; i++)
 		port->handover->adopt(port);
-	for (unsigned i = 0; i < node->zones_count; i++)
-		if (node->zones[i].taken)
-			cv_flow_zone_adopt(node->zones[i].zone);
+	adopt_flows(node);
 	cv_node_forward(node);
 	await_workers(node);
 	taken.gap_ns = now_ns() - frozen_ns;

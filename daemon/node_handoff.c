@@ -342,6 +342,12 @@ void cv_node_handoff_read(const struct cv_node *node, unsigned worker)
 	}
 }
 
+void cv_node_handoff_rekey(struct cv_node *node, const struct cv_flow_secret *secret)
+{
+	for (unsigned i = 0; i < node->plan->chains_count; i++)
+		memcpy(node->handoff.homes[i].secret.keys, secret->keys, sizeof(secret->keys));
+}
+
 const struct cv_handoff *cv_node_handoff_of(const struct cv_node *node, unsigned stage)
 {
 	return node->handoff.finders[stage] != NULL ? &node->handoff.paths[stage] : NULL;

@@ -43,6 +43,10 @@ void cv_node_handoff_free(struct cv_node *node);
 // does not run.
 void cv_node_handoff_read(const struct cv_node *node, unsigned worker);
 
+// Packets have the workers that another process's secret gives them, which has the same number of workers.
+// Nothing runs yet.
+void cv_node_handoff_rekey(struct cv_node *node, const struct cv_flow_secret *secret);
+
 // What a stage's path hands over with; NULL: it keeps everything.
 const struct cv_handoff *cv_node_handoff_of(const struct cv_node *node, unsigned stage);
 

@@ -120,7 +120,7 @@ static void add_file(struct cv_standby_session *session, const struct cv_standby
 		if (own->layout != from->layout || from->bytes == 0 || from->bytes > own->bytes_max)
 			cv_error_set(&session->note,
 				"function \"%s\": its flows do not come: the active node has other "
-				"parameters, limits or another version",
+				"parameters, limits, number of workers or another version",
 				own->name);
 		else if (!make_file(&file))
 			cv_error_set(&session->note,
@@ -143,14 +143,14 @@ static void welcome(struct cv_standby_session *session)
 		cv_standby_set_free(session->set);
 		session->set = NULL;
 		refuse(session, "no flows of the active node are such as the standby has: other "
-				"functions, parameters or limits");
+				"functions, parameters, limits or number of workers");
 		return;
 	}
 	for (unsigned i = 0; i < session->own_count; i++)
 		if (!has(set, session->own[i].kind, session->own[i].id))
 			cv_error_set(&session->note,
 				"function \"%s\": its flows do not come: the active node has none "
-				"such",
+				"such, or spreads them over another number of workers",
 				session->own[i].name);
 	answer(session, CV_STANDBY_WELCOME, 0, taken, set->count);
 }

@@ -23,6 +23,8 @@ struct cv_flow_carried {
 	uint32_t is_whole; // 1: all of the rest is there
 	uint32_t groups_count;
 	uint8_t order[CV_FLOW_GROUPS_MAX][CV_FLOW_MEMBERS_MAX];
+	struct cv_flow_secret
+		homes; // by which several workers share flows (flow/home.h); else zeros
 	uint32_t now, aged, epoch;
 	struct cv_flow_carried_family family[2];
 	struct cv_flow_counters counters;

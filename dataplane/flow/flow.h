@@ -127,7 +127,7 @@ struct cv_flow_homes;
 #define CV_FLOW_HOME_BY_TUPLE UINT8_MAX // not rewritten: a hash of both ends says it
 
 // What an instance knows of flows beside their slots, in a file of memory that goes along to an instance
-// of another process (docs/handover.md). Only where one worker has all of its flows.
+// of another process (docs/handover.md): one file for all workers that have some.
 struct cv_flow_kept {
 	// What both must have in common for the same bytes to mean the same: a digest.
 	uint64_t (*layout)(const void *instance);

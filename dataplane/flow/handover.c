@@ -9,10 +9,11 @@
 #include <rte_common.h>
 
 #include "flow/carried.h"
+#include "flow/home.h"
 #include "flow/replica.h"
 #include "flow/zone.h"
 
-#define LAYOUT_VERSION 2 // grows when what is in the memory means something else
+#define LAYOUT_VERSION 3 // grows when what is in the memory means something else
 
 static uint64_t mixed(uint64_t hash, uint64_t value)
 {
@@ -59,6 +60,17 @@ uint64_t cv_flow_zone_layout(const struct cv_flow_zone *zone)
 	return mixed(mixed(hash, zone->shift), zone->secret.aes);
 }
 
+void cv_flow_zone_mark(struct cv_flow_zone *zone)
+{
+	struct cv_flow_carried *carried = zone->carried;
+
+	carried->layout = cv_flow_zone_layout(zone);
+	if (zone->homes != NULL)
+		carried->homes = zone->homes->secret;
+	else
+		memset(&carried->homes, 0, sizeof(carried->homes));
+}
+
 bool cv_flow_zone_keeps(const struct cv_flow_zone *zone)
 {
 	for (unsigned i = 0; i < zone->members_count; i++)
@@ -76,8 +88,6 @@ static bool goes_along(const struct cv_flow_zone_member *member)
 
 const char *cv_flow_zone_stays(const struct cv_flow_zone *zone)
 {
-	if (zone->homes != NULL)
-		return "are shared by several workers, and do not go along";
 	for (unsigned i = 0; i < zone->members_count; i++)
 		if (!goes_along(&zone->members[i]))
 			return "do not go along";
@@ -88,7 +98,7 @@ const char *cv_flow_zone_stays(const struct cv_flow_zone *zone)
 
 int cv_flow_zone_give(struct cv_flow_zone *zone)
 {
-	zone->carried->layout = cv_flow_zone_layout(zone);
+	cv_flow_zone_mark(zone);
 	zone->carried->is_whole = 0;
 	return zone->memory.fd;
 }
@@ -261,7 +271,9 @@ int cv_flow_zone_taken(struct cv_flow_zone *zone, struct cv_error *error)
 	const struct cv_flow_carried *carried = zone->carried;
 	bool is_right = carried->is_whole == 1 && zone->groups_count > 0 &&
 			cv_flow_secret_is_alike(&zone->secret, &carried->secret) &&
-			carried->groups_count <= CV_FLOW_GROUPS_MAX;
+			carried->groups_count <= CV_FLOW_GROUPS_MAX &&
+			(zone->homes == NULL ||
+				cv_flow_secret_is_alike(&zone->homes->secret, &carried->homes));
 
 	for (unsigned v6 = 0; is_right && v6 < 2; v6++)
 		is_right = is_inside(&zone->table[v6], &carried->family[v6]);
@@ -276,6 +288,11 @@ int cv_flow_zone_taken(struct cv_flow_zone *zone, struct cv_error *error)
 		return 0;
 	cv_error_set(error, "no memory for the orders that its flows were decided in");
 	return -ENOMEM;
+}
+
+const struct cv_flow_secret *cv_flow_zone_taken_homes(const struct cv_flow_zone *zone)
+{
+	return zone->homes == NULL ? NULL : &zone->carried->homes;
 }
 
 void cv_flow_zone_adopt(struct cv_flow_zone *zone)
@@ -302,4 +319,5 @@ void cv_flow_zone_adopt(struct cv_flow_zone *zone)
 		zone->ways = carried->ways;
 	for (unsigned i = 0; i < zone->members_count; i++)
 		zone->members[i].changed = ++zone->epoch;
+	zone->published_epoch = zone->epoch;
 }

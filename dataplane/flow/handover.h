@@ -8,6 +8,7 @@
 #ifndef CV_FLOW_HANDOVER_H
 #define CV_FLOW_HANDOVER_H
 
+#include "flow/hash.h"
 #include "flow/path.h"
 #include "packet/error.h"
 
@@ -33,6 +34,10 @@ int cv_flow_zone_take(struct cv_flow_zone *zone, int fd, struct cv_error *error)
 
 // Whether what came is whole, once it was frozen. 0, or a negative errno with error set: as above.
 int cv_flow_zone_taken(struct cv_flow_zone *zone, struct cv_error *error);
+
+// By what several workers shared the flows that came; NULL: one has them all. Its own are to be shared by it,
+// too.
+const struct cv_flow_secret *cv_flow_zone_taken_homes(const struct cv_flow_zone *zone);
 
 // From now on they are the zone's. Nothing was written to the file before.
 void cv_flow_zone_adopt(struct cv_flow_zone *zone);

@@ -56,7 +56,7 @@ static bool put(const struct copying *it, size_t at, const void *bytes, size_t c
 	return it->write(it->to, at, bytes, count);
 }
 
-// The orders that flows were decided in.
+// The orders that flows were decided in, and what says which worker has them.
 static bool put_orders(const struct cv_flow_replica *replica, const struct copying *it)
 {
 	const struct cv_flow_carried *from = (const void *)(it->live + replica->carried);
@@ -64,11 +64,19 @@ static bool put_orders(const struct cv_flow_replica *replica, const struct copyi
 		uint64_t layout;
 		uint32_t is_whole, groups_count;
 		uint8_t order[CV_FLOW_GROUPS_MAX][CV_FLOW_MEMBERS_MAX];
-	} copy = {.layout = replica->layout, .groups_count = from->groups_count};
+		struct cv_flow_secret homes;
+	} copy;
 
-	_Static_assert(offsetof(struct cv_flow_carried, order) == 16, "as the copy has it");
+	_Static_assert(offsetof(struct cv_flow_carried, order) == 16 &&
+			       offsetof(struct cv_flow_carried, homes) == 16 + sizeof(copy.order) &&
+			       offsetof(struct cv_flow_carried, now) == sizeof(copy),
+		"as the copy has it");
+	memset(&copy, 0, sizeof(copy));
+	copy.layout = replica->layout;
+	copy.groups_count = from->groups_count;
 	memcpy(copy.order, from->order, sizeof(copy.order));
-	return put(it, replica->carried, &copy, offsetof(struct cv_flow_carried, now));
+	copy.homes = from->homes;
+	return put(it, replica->carried, &copy, sizeof(copy));
 }
 
 // What restoring reads of a flow. Whether it is one that can be restored.

@@ -9,11 +9,13 @@
 #include "flow/restore.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include <rte_common.h>
 #include <rte_prefetch.h>
 
 #include "flow/carried.h"
+#include "flow/home.h"
 #include "flow/replica.h"
 #include "flow/tuples.h"
 #include "flow/zone.h"
@@ -59,13 +61,13 @@ int cv_flow_zone_store(struct cv_flow_zone *zone)
 {
 	struct cv_flow_carried *carried = zone->carried;
 
-	if (zone->homes != NULL || zone->memory.fd < 0)
+	if (zone->memory.fd < 0)
 		return -1;
 	for (unsigned i = 0; i < zone->members_count; i++)
 		if (!can_be_stored(&zone->members[i]))
 			return -1;
 	zone->stored = true;
-	carried->layout = cv_flow_zone_layout(zone);
+	cv_flow_zone_mark(zone);
 	for (unsigned i = 0; i < zone->groups_count; i++)
 		memcpy(carried->order[i], zone->groups[i]->order, sizeof(carried->order[i]));
 	carried->groups_count = zone->groups_count;
@@ -319,11 +321,36 @@ static void restore_table(struct restoring *it, bool v6, struct cv_flow_restored
 	restore_batch(it, v6, from, n, restored);
 }
 
+static uint64_t layout_of(const struct cv_flow_zone *zone, enum cv_flow_origin origin)
+{
+	return origin == CV_FLOW_KEPT ? cv_flow_zone_layout(zone)
+				      : cv_flow_zone_replica_layout(zone);
+}
+
+bool cv_flow_zone_homes_in(const struct cv_flow_zone *zone, int fd, enum cv_flow_origin origin,
+	struct cv_flow_secret *secret)
+{
+	const off_t at = (off_t)(RTE_PTR_DIFF(zone->carried, zone->memory.start) +
+				 offsetof(struct cv_flow_carried, homes));
+
+	return zone->homes != NULL && cv_flow_zone_layout_in(fd, zone) == layout_of(zone, origin) &&
+	       pread(fd, secret, sizeof(*secret), at) == (ssize_t)sizeof(*secret) &&
+	       cv_flow_secret_is_alike(&zone->homes->secret, secret);
+}
+
+// Whether a flow of the file has the same worker here.
+static bool has_same_homes(const struct cv_flow_zone *zone, int fd, enum cv_flow_origin origin)
+{
+	struct cv_flow_secret secret;
+
+	return zone->homes == NULL ||
+	       (cv_flow_zone_homes_in(zone, fd, origin, &secret) &&
+		       memcmp(secret.keys, zone->homes->secret.keys, sizeof(secret.keys)) == 0);
+}
+
 int cv_flow_zone_restore(struct cv_flow_zone *zone, struct cv_nf_worker *worker, int fd,
 	enum cv_flow_origin origin, struct cv_flow_restored *restored, struct cv_error *error)
 {
-	const uint64_t layout = origin == CV_FLOW_KEPT ? cv_flow_zone_layout(zone)
-						       : cv_flow_zone_replica_layout(zone);
 	struct restoring it = {.zone = zone,
 		.worker = worker,
 		.origin = origin,
@@ -333,8 +360,11 @@ int cv_flow_zone_restore(struct cv_flow_zone *zone, struct cv_nf_worker *worker,
 
 	if (rc != 0)
 		return rc;
-	if (cv_flow_zone_layout_in(fd, zone) != layout) {
+	if (cv_flow_zone_layout_in(fd, zone) != layout_of(zone, origin))
 		cv_error_set(error, "its flows were kept in another layout");
+	else if (!has_same_homes(zone, fd, origin))
+		cv_error_set(error, "its flows were spread over workers in another way");
+	if (error->text[0] != '\0') {
 		cv_flow_memory_free(&it.before);
 		return -ESTALE;
 	}
@@ -345,6 +375,7 @@ int cv_flow_zone_restore(struct cv_flow_zone *zone, struct cv_nf_worker *worker,
 	cv_flow_memory_free(&it.before);
 	for (unsigned i = 0; i < zone->members_count; i++)
 		zone->members[i].changed = ++zone->epoch;
+	zone->published_epoch = zone->epoch;
 	cv_flow_count(zone);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #ifndef CV_FLOW_RESTORE_H
 #define CV_FLOW_RESTORE_H
 
+#include "flow/hash.h"
 #include "flow/path.h"
 #include "packet/error.h"
 
@@ -24,6 +25,11 @@ enum cv_flow_origin {
 	CV_FLOW_KEPT, // a zone's, of a process that was killed here
 	CV_FLOW_REPLICATED, // a replica (flow/replica.h): flows' time-outs begin now
 };
+
+// Whether a file has flows that several workers shared, as they share the zone's: by this secret, which says
+// which of them has a flow.
+bool cv_flow_zone_homes_in(const struct cv_flow_zone *zone, int fd, enum cv_flow_origin origin,
+	struct cv_flow_secret *secret);
 
 // Makes the flows of a file anew, which stays the caller's. The zone's worker does not run yet, its groups
 // are there, it has no flows, and its functions have begun to restore. Adds to *restored. 0; or a negative

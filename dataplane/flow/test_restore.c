@@ -410,11 +410,6 @@ static void only_what_can_be_restored_is_stored(void **state)
 	node = start_of(&kept_nf, 64, orders[0]);
 	assert_int_equal(node->fd, -1);
 	end(node);
-	node = start();
-	node->zone->homes = (const void *)node; // several workers have some of them
-	assert_int_equal(cv_flow_zone_store(node->zone), -1);
-	node->zone->homes = NULL;
-	end(node);
 }
 
 // An IPv4 flow of another number than 2 or 5 is half written: it is lost, and no other.

@@ -250,6 +250,9 @@ void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6
 
 // handover.c
 
+// A zone's memory says what it is from now on.
+void cv_flow_zone_mark(struct cv_flow_zone *zone);
+
 // What two zones must have in common for the same bytes to mean the same; and what a file says that it is,
 // 0 if it is none.
 uint64_t cv_flow_zone_layout(const struct cv_flow_zone *zone);

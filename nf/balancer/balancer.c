@@ -449,7 +449,7 @@ static int give(void *instance)
 {
 	struct cv_known *known = ((struct balancer *)instance)->known;
 
-	if (known->file < 0 && __builtin_popcountll(((struct balancer *)instance)->runners) == 1)
+	if (known->file < 0)
 		known->file = memfd_create("convoy-balancer", MFD_CLOEXEC);
 	return known->file;
 }

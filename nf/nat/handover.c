@@ -2,7 +2,8 @@
 // Copyright 2026 The Convoy authors
 //
 // Mappings and ports go along to another process with the flows that use them: both map the memory that
-// they are in, where one worker has all of them. Other pools, ports, blocks or limits are another layout.
+// those of all workers are in. Other pools, ports, blocks or limits, or another number of workers, are another
+// layout.
 #include <errno.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -12,13 +13,11 @@
 
 #define LAYOUT_VERSION 1 // grows when what is in the memory means something else
 
-struct cv_nat_worker *cv_nat_only_worker(const void *instance)
+struct cv_nat_worker *cv_nat_next_worker(struct cv_nat_state *state, unsigned *from)
 {
-	struct cv_nat_state *state = ((const struct cv_nat *)instance)->state;
-
-	for (unsigned i = 0; i < state->workers_count && !state->shared; i++)
-		if (state->workers[i].mappings != NULL)
-			return &state->workers[i];
+	for (; *from < state->workers_count; (*from)++)
+		if (state->workers[*from].mappings != NULL)
+			return &state->workers[*from];
 	return NULL;
 }
 
@@ -26,11 +25,10 @@ static uint64_t layout(const void *instance)
 {
 	const struct cv_nat_state *state = ((const struct cv_nat *)instance)->state;
 	const struct cv_nat_config *config = &state->config;
-	const struct cv_nat_worker *own = cv_nat_only_worker(instance);
 	const uint64_t numbers[] = {LAYOUT_VERSION, sizeof(struct cv_nat_mapping),
-		own == NULL ? 0 : own->memory.bytes, config->ports.first, config->ports.last,
-		config->block_size, config->blocks_per_subscriber, config->block_rest_s,
-		config->mappings, state->pool_count};
+		state->memory.bytes, config->ports.first, config->ports.last, config->block_size,
+		config->blocks_per_subscriber, config->block_rest_s, config->mappings,
+		state->mappings_each, state->pool_count};
 	struct cv_flow_secret none = {.aes = false};
 	uint64_t digest = 0;
 
@@ -43,17 +41,18 @@ static uint64_t layout(const void *instance)
 
 static int give(void *instance)
 {
-	const struct cv_nat_worker *own = cv_nat_only_worker(instance);
-
-	return own == NULL ? -1 : own->memory.fd;
+	return ((const struct cv_nat *)instance)->state->memory.fd;
 }
 
 static void freeze(void *instance)
 {
-	const struct cv_nat_worker *own = cv_nat_only_worker(instance);
+	struct cv_nat_state *state = ((const struct cv_nat *)instance)->state;
+	const struct cv_nat_worker *own;
 
-	cv_nat_mappings_freeze(own->mappings);
-	cv_nat_blocks_freeze(own->blocks);
+	for (unsigned i = 0; (own = cv_nat_next_worker(state, &i)) != NULL; i++) {
+		cv_nat_mappings_freeze(own->mappings);
+		cv_nat_blocks_freeze(own->blocks);
+	}
 }
 
 // Whether a mapping can be given back: its port is one of its block, or, of a permit, its mapping is there.
@@ -85,11 +84,15 @@ static bool mappings_lead_inside(const struct cv_nat_worker *own)
 
 static int take(void *instance, int fd, struct cv_error *error)
 {
-	struct cv_nat_worker *own = cv_nat_only_worker(instance);
-	const int rc = cv_flow_memory_replace(&own->memory, fd, error);
+	struct cv_nat_state *state = ((const struct cv_nat *)instance)->state;
+	const int rc = cv_flow_memory_replace(&state->memory, fd, error);
+	const struct cv_nat_worker *own;
+	bool inside = true;
 
-	if (rc != 0 || (cv_nat_mappings_lead_inside(own->mappings) &&
-			       cv_nat_blocks_lead_inside(own->blocks) && mappings_lead_inside(own)))
+	for (unsigned i = 0; rc == 0 && (own = cv_nat_next_worker(state, &i)) != NULL; i++)
+		inside = inside && cv_nat_mappings_lead_inside(own->mappings) &&
+			 cv_nat_blocks_lead_inside(own->blocks) && mappings_lead_inside(own);
+	if (inside)
 		return rc;
 	cv_error_set(error, "its mappings lead out of their table");
 	return -EPROTO;
@@ -97,9 +100,14 @@ static int take(void *instance, int fd, struct cv_error *error)
 
 static int taken(void *instance, struct cv_error *error)
 {
-	const struct cv_nat_worker *own = cv_nat_only_worker(instance);
+	struct cv_nat_state *state = ((const struct cv_nat *)instance)->state;
+	const struct cv_nat_worker *own;
+	bool whole = true;
 
-	if (cv_nat_mappings_thaw(own->mappings) && cv_nat_blocks_thaw(own->blocks))
+	for (unsigned i = 0; (own = cv_nat_next_worker(state, &i)) != NULL; i++)
+		whole = whole && cv_nat_mappings_thaw(own->mappings) &&
+			cv_nat_blocks_thaw(own->blocks);
+	if (whole)
 		return 0;
 	cv_error_set(error, "its mappings did not come whole");
 	return -EPROTO;

@@ -108,16 +108,15 @@ static int make_forwards(struct cv_nat *nat)
 	return 0;
 }
 
-// The rank-th of so many workers that run it.
-static int make_worker(struct cv_nat_state *state, unsigned index, unsigned rank, unsigned workers)
+// The blocks of the rank-th of so many workers that run it.
+static struct cv_nat_blocks_config blocks_of(
+	const struct cv_nat_state *state, unsigned rank, unsigned workers)
 {
 	const struct cv_nat_config *config = &state->config;
-	struct cv_nat_worker *own = &state->workers[index];
 	const unsigned ports = config->ports.last - config->ports.first + 1u;
 	const unsigned blocks = ports / config->block_size / workers;
-	const size_t mappings = cv_nat_mappings_bytes(state->mappings_each);
-	int rc;
-	struct cv_nat_blocks_config of = {
+
+	return (struct cv_nat_blocks_config){
 		.addresses = state->pool,
 		.addresses_count = state->pool_count,
 		.first_port = (uint16_t)(config->ports.first + rank * blocks * config->block_size),
@@ -126,24 +125,47 @@ static int make_worker(struct cv_nat_state *state, unsigned index, unsigned rank
 		.blocks_per_subscriber = (uint16_t)config->blocks_per_subscriber,
 		.rest = config->block_rest_s * rte_get_tsc_hz(),
 		.on_block = on_block,
-		.argument = own,
 	};
+}
+
+static int make_worker(struct cv_nat_state *state, unsigned index, unsigned rank, unsigned workers)
+{
+	struct cv_nat_worker *own = &state->workers[index];
+	struct cv_nat_blocks_config of = blocks_of(state, rank, workers);
+	void *memory;
 
 	own->index = index;
 	own->state = state;
 	own->first = rank * state->mappings_each;
+	own->at = rank * (state->memory.bytes / workers);
 	rte_spinlock_init(&own->lock);
-	memset(&state->block_owner[rank * blocks], (int)index, blocks);
-	state->blocks_count = (rank + 1) * blocks;
+	memset(&state->block_owner[rank * of.blocks_per_address], (int)index,
+		of.blocks_per_address);
+	state->blocks_count = (rank + 1) * of.blocks_per_address;
+	of.argument = own;
 	if (getrandom(&of.seed, sizeof(of.seed), 0) != (ssize_t)sizeof(of.seed))
 		return -EIO;
-	rc = cv_flow_memory_make(&own->memory,
-		RTE_ALIGN_CEIL(mappings + cv_nat_blocks_bytes(&of), CV_FLOW_HUGE_PAGE));
-	if (rc != 0)
-		return rc;
-	own->mappings = cv_nat_mappings_create(state->mappings_each, own->memory.start);
-	own->blocks = cv_nat_blocks_create(&of, RTE_PTR_ADD(own->memory.start, mappings));
+	memory = RTE_PTR_ADD(state->memory.start, own->at);
+	own->mappings = cv_nat_mappings_create(state->mappings_each, memory);
+	own->blocks = cv_nat_blocks_create(
+		&of, RTE_PTR_ADD(memory, cv_nat_mappings_bytes(state->mappings_each)));
 	return own->blocks == NULL || own->mappings == NULL ? -ENOMEM : 0;
+}
+
+// In one memory, whoever has which part of it: it goes along to another process as a whole.
+static int make_workers(struct cv_nat_state *state, uint64_t runners, unsigned workers)
+{
+	const struct cv_nat_blocks_config blocks = blocks_of(state, 0, workers);
+	const size_t each = RTE_ALIGN_CEIL(
+		cv_nat_mappings_bytes(state->mappings_each) + cv_nat_blocks_bytes(&blocks),
+		CV_FLOW_HUGE_PAGE);
+	unsigned rank = 0;
+	int rc = cv_flow_memory_make(&state->memory, workers * each);
+
+	for (unsigned i = 0; i < state->workers_count && rc == 0; i++)
+		if (runners >> i & 1)
+			rc = make_worker(state, i, rank++, workers);
+	return rc;
 }
 
 static void release_state(struct cv_nat_state *state)
@@ -154,8 +176,8 @@ static void release_state(struct cv_nat_state *state)
 	for (unsigned i = 0; i < state->workers_count; i++) {
 		cv_nat_blocks_destroy(state->workers[i].blocks);
 		cv_nat_mappings_destroy(state->workers[i].mappings);
-		cv_flow_memory_free(&state->workers[i].memory);
 	}
+	cv_flow_memory_free(&state->memory);
 	free(state->block_log);
 	free(state->pool);
 	free(state);
@@ -169,8 +191,7 @@ static int make_state(struct cv_nat *nat, const struct cv_nat_config *config,
 		calloc(1, sizeof(*state) + env->workers * sizeof(state->workers[0]));
 	const uint64_t runners = cv_nf_env_runners(env);
 	const unsigned workers = (unsigned)__builtin_popcountll(runners);
-	unsigned rank = 0;
-	int rc = 0;
+	int rc;
 
 	nat->state = state;
 	if (state == NULL)
@@ -185,11 +206,10 @@ static int make_state(struct cv_nat *nat, const struct cv_nat_config *config,
 	state->pool_count = nat->lists.pool_count;
 	state->shared = workers > 1;
 	state->mappings_each = (config->mappings + workers - 1) / workers;
+	state->mappings_all = workers * state->mappings_each;
 	state->first_port = config->ports.first;
 	state->block_shift = (uint16_t)__builtin_ctz(config->block_size);
-	for (unsigned i = 0; i < env->workers && rc == 0; i++)
-		if (runners >> i & 1)
-			rc = make_worker(state, i, rank++, workers);
+	rc = make_workers(state, runners, workers);
 	if (rc != 0 || config->block_log == NULL)
 		return rc;
 	state->block_log = strdup(config->block_log);

@@ -52,10 +52,9 @@ struct cv_nat_worker {
 	unsigned index;
 	uint32_t first; // its mappings' numbers are counted from here, among those of all
 	rte_spinlock_t lock;
-	struct cv_flow_memory memory; // that both are in
+	size_t at; // in the state's memory: mappings, and blocks behind them
 	struct cv_nat_blocks *blocks;
 	struct cv_nat_mappings *mappings;
-	struct cv_flow_memory before; // of a process that was killed, while its flows are restored
 };
 
 // What an instance shares with the one that takes its place.
@@ -67,7 +66,10 @@ struct cv_nat_state {
 	char *block_log; // its path, or NULL
 	struct cv_nat_block_log *log; // or NULL
 	bool shared; // several workers run it
+	struct cv_flow_memory memory; // of all of them
+	struct cv_flow_memory before; // of a process that was killed, while its flows are restored
 	uint32_t mappings_each; // that a worker has room for
+	uint32_t mappings_all; // numbers of mappings
 	// Which worker has a block of ports, the same of each address of the pool.
 	uint16_t first_port, block_shift;
 	unsigned blocks_count;
@@ -138,8 +140,8 @@ void cv_nat_restore_end(void *instance, struct cv_nf_worker *worker);
 
 // handover.c
 
-// The worker that runs it; NULL: several do.
-struct cv_nat_worker *cv_nat_only_worker(const void *instance);
+// The next worker that runs it, from one on; NULL: none.
+struct cv_nat_worker *cv_nat_next_worker(struct cv_nat_state *state, unsigned *from);
 
 extern const struct cv_flow_kept cv_nat_kept;
 

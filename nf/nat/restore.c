@@ -9,24 +9,35 @@
 
 int cv_nat_restore_begin(void *instance, int fd, struct cv_error *error)
 {
-	struct cv_nat_worker *own = cv_nat_only_worker(instance);
+	struct cv_nat_state *state = ((const struct cv_nat *)instance)->state;
+	const int rc = cv_flow_memory_look(&state->before, state->memory.bytes, fd, error);
+	struct cv_nat_worker *own;
 
-	const int rc = cv_flow_memory_look(&own->before, own->memory.bytes, fd, error);
-
-	own->nat = instance;
-	if (rc == 0)
-		cv_nat_blocks_restore(own->blocks);
+	for (unsigned i = 0; (own = cv_nat_next_worker(state, &i)) != NULL; i++) {
+		own->nat = instance;
+		if (rc == 0)
+			cv_nat_blocks_restore(own->blocks);
+	}
 	return rc;
+}
+
+// The memory of a worker's mappings there.
+static const void *mappings_before(const struct cv_nat_worker *own)
+{
+	return RTE_PTR_ADD(own->state->before.start, own->at);
 }
 
 void cv_nat_restore_end(void *instance, struct cv_nf_worker *worker)
 {
-	struct cv_nat_worker *own = cv_nat_only_worker(instance);
+	struct cv_nat_state *state = ((const struct cv_nat *)instance)->state;
+	const struct cv_nat_worker *own;
 
-	cv_nat_blocks_rest(own->blocks,
-		RTE_PTR_ADD(own->before.start, cv_nat_mappings_bytes(own->state->mappings_each)),
-		worker->now);
-	cv_flow_memory_free(&own->before);
+	for (unsigned i = 0; (own = cv_nat_next_worker(state, &i)) != NULL; i++)
+		cv_nat_blocks_rest(own->blocks,
+			RTE_PTR_ADD(
+				mappings_before(own), cv_nat_mappings_bytes(state->mappings_each)),
+			worker->now);
+	cv_flow_memory_free(&state->before);
 }
 
 // The mapping that a flow of the process before used, which one of this one uses now: its index, or
@@ -70,7 +81,7 @@ static uint32_t restore_permit(
 
 	if (was->block >= own->state->mappings_each)
 		return CV_NAT_NONE;
-	of = cv_nat_mappings_before(own->before.start, was->block);
+	of = cv_nat_mappings_before(mappings_before(own), was->block);
 	key = of.key;
 	key.remote = was->key.remote;
 	if (of.is_permit != 0 || memcmp(&key, &was->key, sizeof(key)) != 0)
@@ -80,22 +91,27 @@ static uint32_t restore_permit(
 		return CV_NAT_NONE;
 	permit = cv_nat_use_permit(own, mapping, key.remote, now);
 	if (permit == CV_NAT_NONE)
-		cv_nat_use_end(own, mapping, now);
+		cv_nat_use_end(own, own->first + mapping, now);
 	return permit;
 }
 
-// By the number there, which its flow's protocol goes with: the number here, or CV_NAT_NONE.
+// By the number there, which its flow's protocol goes with: the number here, or CV_NAT_NONE. A hairpin has a
+// mapping of another worker.
 static uint32_t restore_number(
-	struct cv_nat_worker *own, uint32_t number, uint8_t proto, uint64_t now)
+	const struct cv_nat_worker *flows, uint32_t number, uint8_t proto, uint64_t now)
 {
+	struct cv_nat_worker *own;
 	struct cv_nat_mapping was;
+	uint32_t index;
 
-	if (number >= own->state->mappings_each)
+	if (number >= flows->state->mappings_all)
 		return CV_NAT_NONE;
-	was = cv_nat_mappings_before(own->before.start, number);
+	own = cv_nat_use_holder(flows, number);
+	was = cv_nat_mappings_before(mappings_before(own), number - own->first);
 	if (was.key.proto != proto || was.is_permit > 1)
 		return CV_NAT_NONE;
-	return was.is_permit ? restore_permit(own, &was, now) : restore_mapping(own, &was);
+	index = was.is_permit ? restore_permit(own, &was, now) : restore_mapping(own, &was);
+	return index == CV_NAT_NONE ? CV_NAT_NONE : own->first + index;
 }
 
 // Whether what is not read of mappings can be.
@@ -112,7 +128,7 @@ static bool makes_sense(
 static bool is_destination(
 	const struct cv_nat_worker *own, uint32_t number, const struct cv_flow_tuple *tuple)
 {
-	const struct cv_nat_mapping *mapping = cv_nat_mapping_at(own->mappings, number);
+	const struct cv_nat_mapping *mapping = cv_nat_use_at(own, number);
 
 	return !mapping->is_permit && mapping->external_port == tuple->dport;
 }
@@ -120,7 +136,8 @@ static bool is_destination(
 bool cv_nat_restore(
 	void *instance, struct cv_nf_worker *worker, struct cv_flow_tuple *tuple, void *kept)
 {
-	struct cv_nat_worker *own = cv_nat_only_worker(instance);
+	struct cv_nat_worker *own =
+		&((const struct cv_nat *)instance)->state->workers[worker->index];
 	struct cv_nat_slot *slot = kept;
 	const struct cv_nat_slot was = *slot;
 	uint32_t source = CV_NAT_NONE, destination = CV_NAT_NONE;

@@ -141,7 +141,7 @@ struct image {
 
 static void take_image(struct image *image, const struct net *net)
 {
-	image->memory[0] = ((const struct cv_nat *)net->nat)->state->workers[0].memory;
+	image->memory[0] = ((const struct cv_nat *)net->nat)->state->memory;
 	image->memory[1] = net->zone->memory;
 	for (unsigned i = 0; i < 2; i++) {
 		image->copy[i] = malloc(image->memory[i].bytes);

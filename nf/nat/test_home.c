@@ -4,6 +4,8 @@
 // nat on several workers: each packet goes to the worker that its home is, as the node hands it
 // over. A flow, its answers, its errors and its fragments meet there, whatever they are.
 #include "flow/home.h"
+#include "flow/restore.h"
+#include "nf/nat/nat.h"
 #include "nf/nat/test_net.h"
 
 enum { WORKERS = 2 }; // as packet_env() has
@@ -37,15 +39,55 @@ static int setup(void **state)
 	return 0;
 }
 
+static void free_nets(struct net *of)
+{
+	for (unsigned w = 0; w < WORKERS; w++)
+		cv_flow_zone_destroy(of[w].zone);
+	cv_nf_destroy(&cv_nf_nat, of[0].nat);
+}
+
 static int teardown(void **state)
 {
-	for (unsigned w = 0; w < WORKERS; w++) {
+	for (unsigned w = 0; w < WORKERS; w++)
 		cv_flow_home_destroy(finders[w]);
-		cv_flow_zone_destroy(nets[w].zone);
-	}
-	cv_nf_destroy(&cv_nf_nat, nets[0].nat);
+	free_nets(nets);
 	free(homes);
 	return 0;
+}
+
+// Another process, after this one was killed. Returns what is known again there.
+static struct cv_flow_restored restart(void)
+{
+	struct cv_flow_restored restored = {0, 0};
+	struct cv_error error = {""};
+	struct net before[WORKERS];
+
+	for (unsigned w = 0; w < WORKERS; w++) {
+		assert_true(cv_flow_zone_store(nets[w].zone) >= 0);
+		cv_flow_home_destroy(finders[w]);
+	}
+	memcpy(before, nets, sizeof(nets));
+	free(homes);
+	setup(NULL);
+	// It has a secret of its own until then.
+	assert_true(cv_flow_zone_restore(nets[1].zone, &nets[1].worker, before[1].zone->memory.fd,
+			    CV_FLOW_KEPT, &restored, &error) < 0);
+	assert_non_null(strstr(error.text, "spread over workers in another way"));
+	error.text[0] = '\0';
+	assert_true(cv_flow_zone_homes_in(
+		nets[1].zone, before[1].zone->memory.fd, CV_FLOW_KEPT, &homes->secret));
+	assert_int_equal(
+		cv_nat_kept.restore_begin(nets[0].nat, cv_nat_kept.store(before[0].nat), &error),
+		0);
+	for (unsigned w = 0; w < WORKERS; w++) {
+		nets[w].worker.now = before[w].worker.now + TSC_HZ;
+		if (cv_flow_zone_restore(nets[w].zone, &nets[w].worker, before[w].zone->memory.fd,
+			    CV_FLOW_KEPT, &restored, &error) != 0)
+			fail_msg("%s", error.text);
+	}
+	cv_nat_kept.restore_end(nets[0].nat, &nets[0].worker);
+	free_nets(before);
+	return restored;
 }
 
 // The worker that keeps a packet that came in by a port, as each worker sees it.
@@ -240,6 +282,107 @@ static void test_all_is_given_back(void **state)
 	assert_int_equal(net_info(&nets[0], "used"), 0);
 }
 
+// Packets of flows with mappings at both workers, hairpins among them: as they leave.
+static unsigned send_all(struct packet *left)
+{
+	unsigned count = 0;
+	char text[160];
+
+	for (unsigned a = 100; a < 110; a++) {
+		const uint8_t *ip = left[count].bytes + 26;
+
+		snprintf(text, sizeof(text),
+			"ip4 src=10.0.0.%u dst=198.51.100.1 udp sport=6000 dport=53 data=4", a);
+		left[count++] = net_packet(text);
+		for (unsigned b = 100; b < 110; b++) {
+			if (a == b)
+				continue;
+			snprintf(text, sizeof(text),
+				"ip4 src=10.0.0.%u dst=%u.%u.%u.%u udp sport=7000 dport=%u data=4",
+				b, ip[0], ip[1], ip[2], ip[3], ip[8] << 8 | ip[9]);
+			left[count++] = net_packet(text);
+		}
+		for (unsigned i = count - 10; i < count; i++) {
+			uint8_t port = INSIDE;
+			unsigned worker;
+
+			assert_string_equal(pass(&left[i], &port, &worker), "next");
+			if (i > count - 10)
+				continue;
+			for (unsigned j = i + 1; j < count; j++) { // to where it is outside
+				memcpy(left[j].bytes + 30, ip, 4);
+				memcpy(left[j].bytes + 36, ip + 8, 2);
+				flow_checksums(left[j].bytes, left[j].len);
+			}
+		}
+	}
+	return count;
+}
+
+// Each worker has its flows and mappings in another process, which has the same number of workers.
+static void test_all_goes_on_after_a_kill(void **state)
+{
+	static struct packet before[100], after[100];
+	struct cv_flow_restored restored;
+	uint64_t flows = 0, created = 0;
+	unsigned mappings, used, count;
+
+	if (cv_nat_kept.give(nets[0].nat) < 0)
+		skip(); // this kernel makes no large pages of files
+	count = send_all(before);
+	for (unsigned w = 0; w < WORKERS; w++)
+		flows += nets[w].zone->table[0].used;
+	mappings = net_info(&nets[0], "mappings");
+	used = net_info(&nets[0], "used");
+	restored = restart();
+	assert_int_equal(restored.lost, 0);
+	assert_int_equal(restored.flows, flows);
+	assert_int_equal(count, flows);
+	assert_int_equal(send_all(after), count);
+	for (unsigned i = 0; i < count; i++)
+		net_same("after", &after[i], &before[i]);
+	for (unsigned w = 0; w < WORKERS; w++)
+		created += cv_flow_zone_counters(nets[w].zone)->created;
+	assert_int_equal(created, 0);
+	assert_int_equal(net_info(&nets[0], "mappings"), mappings);
+	assert_int_equal(net_info(&nets[0], "used"), used);
+	for (unsigned w = 0; w < WORKERS; w++)
+		net_wait(&nets[w], 700);
+	assert_int_equal(net_info(&nets[0], "mappings"), 0);
+	assert_int_equal(net_info(&nets[0], "used"), 0);
+}
+
+// Slots that lead anywhere, to mappings of all workers and none: all is given back at last.
+static void test_any_slots_after_a_kill(void **state)
+{
+	static struct packet left[100];
+	uint64_t seed = 1;
+
+	if (cv_nat_kept.give(nets[0].nat) < 0)
+		skip();
+	for (unsigned round = 0; round < 30; round++) {
+		send_all(left);
+		for (unsigned w = 0; w < WORKERS; w++)
+			for (uint32_t i = 0; i < nets[w].zone->table[0].high; i++) {
+				struct cv_nat_slot *slot = cv_flow_slot(nets[w].zone, false, i, 0);
+
+				seed = seed * 6364136223846793005 + 1442695040888963407;
+				if (seed >> 62 == 0)
+					slot->source = (uint32_t)(seed >> 40) % 70000;
+				if (seed >> 62 == 1)
+					slot->destination = (uint32_t)(seed >> 40) % 70000;
+				if (seed >> 62 == 2)
+					slot->source = (uint32_t)(seed >> 20);
+			}
+		restart();
+		send_all(left);
+		for (unsigned w = 0; w < WORKERS; w++)
+			net_wait(&nets[w], 440);
+		assert_int_equal(net_info(&nets[0], "mappings"), 0);
+		assert_int_equal(net_info(&nets[0], "used"), 0);
+	}
+}
+
 static void test_other_protocols(void **state)
 {
 	char text[160];
@@ -341,6 +484,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_forwards, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hairpins, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_all_is_given_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_all_goes_on_after_a_kill, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_any_slots_after_a_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_protocols, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fragments, setup, teardown),

@@ -222,9 +222,9 @@ static void another_memory_is_refused(void **state)
 		skip();
 	assert_true(cv_nat_kept.restore_begin(net.nat, -1, &error) < 0);
 	error.text[0] = '\0';
-	assert_true(cv_nat_kept.restore_begin(net.nat, net.zone->memory.fd, &error) < 0 ||
-		    net.zone->memory.bytes ==
-			    ((const struct cv_nat *)net.nat)->state->workers[0].memory.bytes);
+	assert_true(
+		cv_nat_kept.restore_begin(net.nat, net.zone->memory.fd, &error) < 0 ||
+		net.zone->memory.bytes == ((const struct cv_nat *)net.nat)->state->memory.bytes);
 	net_free(&net);
 }
 
@@ -309,7 +309,7 @@ static void any_bytes_make_mappings_as_any_others(void **state)
 		if (!can(&old))
 			skip();
 		open_flows(&old, &flows);
-		memory = &((struct cv_nat *)old.nat)->state->workers[0].memory;
+		memory = &((struct cv_nat *)old.nat)->state->memory;
 		if (i % 2 == 0)
 			scramble(memory->start, cv_nat_mappings_bytes(96) + 16384, share, &seed);
 		else

@@ -380,8 +380,8 @@ bool cv_nat_slot_leads_inside(const void *instance, const void *kept)
 	const struct cv_nat_state *state = ((const struct cv_nat *)instance)->state;
 	const struct cv_nat_slot *slot = kept;
 
-	return (!cv_nat_has_source(slot) || slot->source - 1 < state->mappings_each) &&
-	       (slot->to_forward || slot->destination <= state->mappings_each);
+	return (!cv_nat_has_source(slot) || slot->source - 1 < state->mappings_all) &&
+	       (slot->to_forward || slot->destination <= state->mappings_all);
 }
 
 static void expect_ended(

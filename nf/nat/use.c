@@ -9,9 +9,7 @@
 
 #define TRIES 4 // ports that are tried for a new mapping
 
-// Who has a mapping, which has a number among those of all workers: one of two, mostly, this one or
-// the other end's of a hairpin.
-static struct cv_nat_worker *holder_of(const struct cv_nat_worker *own, uint32_t number)
+struct cv_nat_worker *cv_nat_use_holder(const struct cv_nat_worker *own, uint32_t number)
 {
 	struct cv_nat_state *state = own->state;
 	struct cv_nat_worker *of = &state->workers[own->index];
@@ -25,7 +23,7 @@ static struct cv_nat_worker *holder_of(const struct cv_nat_worker *own, uint32_t
 
 struct cv_nat_mapping *cv_nat_use_at(const struct cv_nat_worker *own, uint32_t number)
 {
-	const struct cv_nat_worker *of = holder_of(own, number);
+	const struct cv_nat_worker *of = cv_nat_use_holder(own, number);
 
 	return cv_nat_mapping_at(of->mappings, number - of->first);
 }
@@ -95,7 +93,7 @@ static struct cv_nat_key permit_key(const struct cv_nat_mapping *mapping, rte_be
 bool cv_nat_use_may_send(const struct cv_nat_worker *own, uint32_t number, rte_be32_t remote)
 {
 	const struct cv_nat_key key = permit_key(cv_nat_use_at(own, number), remote);
-	struct cv_nat_worker *of = holder_of(own, number);
+	struct cv_nat_worker *of = cv_nat_use_holder(own, number);
 	uint32_t permit;
 
 	if (own->nat->filtering != CV_NAT_FROM_ADDRESSES)
@@ -147,7 +145,7 @@ void cv_nat_use_expect_end(struct cv_nat_worker *own, const uint32_t *numbers, u
 
 void cv_nat_use_end(const struct cv_nat_worker *own, uint32_t number, uint64_t now)
 {
-	struct cv_nat_worker *of = holder_of(own, number);
+	struct cv_nat_worker *of = cv_nat_use_holder(own, number);
 
 	cv_nat_lock(of);
 	give_back(of, number - of->first, now);

@@ -8,6 +8,9 @@
 
 #include "nf/nat/nat.h"
 
+// Who has the mapping of a number, of those that there are.
+struct cv_nat_worker *cv_nat_use_holder(const struct cv_nat_worker *own, uint32_t number);
+
 // The mapping of a number that a flow has: it stays as it is for as long.
 struct cv_nat_mapping *cv_nat_use_at(const struct cv_nat_worker *own, uint32_t number);
 

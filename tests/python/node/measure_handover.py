@@ -74,9 +74,9 @@ def main(flows: int, times: int, rate_pps: int, idle: str = "sleep") -> None:
         counts = counts_of(last)["flows"]["fw"]
         os.kill(last.pid, signal.SIGTERM)
         wait_for(lambda: not running_nodes(), 30, "its end")
-    said = {"flows": known, "at_the_end": counts["flows_ipv4"], "created": counts["created"]}
-    said |= {"sent": sent, "lost": sent - received, "refused": len(refused)}
-    print(json.dumps(said), *set(refused))
+    state = {"flows": known, "at_the_end": counts["flows_ipv4"], "created": counts["created"]}
+    state |= {"sent": sent, "lost": sent - received, "refused": len(refused)}
+    print(json.dumps(state), *set(refused))
     print(
         f"gap_us: {statistics.median(gaps):.0f} [{min(gaps):.0f} .. {max(gaps):.0f}] of {len(gaps)}"
     )

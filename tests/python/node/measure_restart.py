@@ -62,8 +62,7 @@ def start(manager: ServiceManager, plan: Path) -> tuple[subprocess.Popen[str], d
     return process, {
         "flows": event["flows"]["restored"],
         "ready_ms": ready_ms,
-        "without_waiting_ms": ready_ms
-        - (waited - waited_before) / 1e6,  # for a core
+        "without_waiting_ms": ready_ms - (waited - waited_before) / 1e6,  # for a core
         "cpu_ms": (ran - ran_before) / 1e6,  # of the main thread
         "restore_ms": event["flows"]["ms"],
     }

@@ -83,26 +83,32 @@ def manager(tmp_path: Path) -> Iterator[ServiceManager]:
         yield running
 
 
-def plan_between(*functions: dict[str, Any]) -> dict[str, Any]:
+def plan_between(*functions: dict[str, Any], workers: int = 1) -> dict[str, Any]:
     """Return a plan with these functions from inside to outside, and back in the other order."""
     path = [function["name"] for function in functions]
     ways = (("inside", "outside", path), ("outside", "inside", path[::-1]))
+    polled = [
+        {
+            "worker": way % workers,
+            "chain": a,
+            "source": {"port": a, "queue": 0},
+            "path": path,
+            "sink": {"port": b},
+        }
+        for way, (a, b, path) in enumerate(ways)
+    ]
+    handed = [
+        {**stage, "worker": worker, "source": {"handoff": True}}
+        for stage in polled
+        for worker in range(workers)
+    ]
     return {
         "schema": "convoy.plan/1",
         "ports": [{"name": side, "kind": "af_packet", "interface": side} for side in SIDES],
         "functions": list(functions),
         "chains": [{"name": a, "match": {}, "in": a, "out": b} for a, b, _ in ways],
-        "stages": [
-            {
-                "worker": 0,
-                "chain": a,
-                "source": {"port": a, "queue": 0},
-                "path": path,
-                "sink": {"port": b},
-            }
-            for a, b, path in ways
-        ],
-        "workers": [{"core": CORES[0], "idle": "sleep"}],
+        "stages": polled + (handed if workers > 1 else []),
+        "workers": [{"core": CORES[i % len(CORES)], "idle": "sleep"} for i in range(workers)],
         "eal": {"hugepages": False, "memory_mb": 256},
         "flows": {"max": 4096, "max_ipv6": 64, "per_host": 64},
     }
@@ -276,11 +282,25 @@ def conserved(counts: dict[str, Any]) -> bool:
     return bool(counts["accounting"]["conserved"])
 
 
-def test_flows_go_on_with_their_translations(net, manager, runtime_folder):
-    plan = plan_between(FIREWALL, NAT, BALANCER)
+def info_of(counts: dict[str, Any]) -> dict[str, Any]:
+    """Return what functions say of what they know: mappings, flows of backends."""
+    return {
+        name: [b["flows"] for b in info["backends"]] if "backends" in info else info
+        for name, info in ((n, f.get("info", {})) for n, f in counts["functions"].items())
+        if name != "fw"
+    }
+
+
+@pytest.mark.parametrize(
+    ("functions", "workers"),
+    [((FIREWALL, NAT, BALANCER), 1), ((FIREWALL, NAT), 2), ((FIREWALL, BALANCER), 2)],
+)
+def test_flows_go_on_with_their_translations(net, manager, runtime_folder, functions, workers):
+    plan = plan_between(*functions, workers=workers)
     with net.node(plan, manager) as node:
         out, back = opened(net)
-        assert len({Ether(frame)[IP].dst for frame in out}) > 3  # backends
+        if BALANCER in functions:
+            assert len({Ether(frame)[IP].dst for frame in out}) > 3  # backends
         before = node.counts()
         killed(node)
     with net.node(plan, manager) as node:
@@ -293,14 +313,9 @@ def test_flows_go_on_with_their_translations(net, manager, runtime_folder):
             net.send("inside", first(i, payload))
             assert net.until("outside", payload) == [frame]
         counts = node.counts()
-        flows = counts["flows"]["fw+nat+lb"]
+        (flows,) = counts["flows"].values()
         assert (flows["created"], flows["flows_ipv4"], flows["invalidated"]) == (0, FLOWS, 0)
-        for key in ("mappings", "subscribers"):
-            assert (
-                counts["functions"]["nat"]["info"][key] == before["functions"]["nat"]["info"][key]
-            )
-        backends = [n["functions"]["lb"]["info"]["backends"] for n in (before, counts)]
-        assert [b["flows"] for b in backends[0]] == [b["flows"] for b in backends[1]]
+        assert info_of(counts) == info_of(before)
         # Whoever is new gets a port that nobody has; what nobody asked for stays outside.
         net.send("inside", first(FLOWS, b"new"))
         (new,) = net.until("outside", b"new")
@@ -317,8 +332,11 @@ def test_flows_go_on_with_their_translations(net, manager, runtime_folder):
     assert not list(runtime_folder.glob("convoyd-*"))
 
 
-def test_many_kills_at_any_moment(net, manager, runtime_folder):
-    plan = plan_between(FIREWALL, NAT, BALANCER)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_many_kills_at_any_moment(net, manager, runtime_folder, workers):
+    functions = (FIREWALL, NAT, BALANCER) if workers == 1 else (FIREWALL, NAT)
+    plan = plan_between(*functions, workers=workers)
+    plan["flows"]["timeouts"] = {"udp_new": 7200, "tcp_opening": 7200}  # none ends by itself
     chance = random.Random(7)
     ends: dict[int, bytes] = {}  # by flow: source and destination outside, when it was answered
     number = lost = 0
@@ -379,9 +397,10 @@ def scramble(fd: int, chance: random.Random, share: float) -> None:
                 return
 
 
-@pytest.mark.parametrize("share", [0.02, 1.0])
-def test_any_bytes_are_no_danger(net, manager, share):
-    plan = plan_between(FIREWALL, NAT, BALANCER)
+@pytest.mark.parametrize(("share", "workers"), [(0.02, 1), (1.0, 1), (0.02, 2)])
+def test_any_bytes_are_no_danger(net, manager, share, workers):
+    functions = (FIREWALL, NAT, BALANCER) if workers == 1 else (FIREWALL, NAT)
+    plan = plan_between(*functions, workers=workers)
     chance = random.Random(3)
     for _ in range(3):
         with net.node(plan, manager) as node:
@@ -436,6 +455,17 @@ def test_another_layout_begins_anew(net, manager):
     other["functions"][1]["config"]["pool"] = ["203.0.113.2"]
     with net.node(other, manager) as node:
         until_it_says(node, 'function "nat": flows begin anew: what it knows of them was kept in')
+        opened(net, 4)
+        node.stop()
+
+
+def test_another_number_of_workers_begins_anew(net, manager):
+    with net.node(plan_between(FIREWALL, workers=2), manager) as node:
+        opened(net, 4)
+        killed(node)
+    with net.node(plan_between(FIREWALL), manager) as node:
+        assert node.ready["flows"]["restored"] == 0
+        until_it_says(node, 'function "fw": flows begin anew: 2 workers had them, and now')
         opened(net, 4)
         node.stop()
 

@@ -89,7 +89,21 @@ def flows_of(node: RunningNode) -> dict[str, Any]:
     return dict(counts_of(node)["flows"]["fw"])
 
 
-def test_no_flow_is_broken_by_many_handovers(plan, tester, runtime_folder):
+def on_workers(plan: dict[str, Any], workers: int) -> dict[str, Any]:
+    """Return the plan with flows that so many workers share."""
+    polled = [{**stage, "worker": i % workers} for i, stage in enumerate(plan["stages"])]
+    handed = [
+        {**stage, "worker": worker, "source": {"handoff": True}}
+        for stage in polled
+        for worker in range(workers)
+    ]
+    cores = [{"core": CORES[i % len(CORES)], "idle": "sleep"} for i in range(workers)]
+    return plan | {"stages": polled + (handed if workers > 1 else []), "workers": cores}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_flow_is_broken_by_many_handovers(plan, tester, runtime_folder, workers):
+    plan = on_workers(plan, workers)
     done: list[HandedOver] = []
     errors: list[BaseException] = []
 
@@ -173,7 +187,8 @@ def with_function(plan: dict[str, Any], function: dict[str, Any]) -> dict[str, A
     return plan | {"functions": [function], "stages": stages, "flows": {"max": 8192}}
 
 
-def test_flows_of_nat_keep_their_ports(plan, tester, runtime_folder):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_flows_of_nat_keep_their_ports(plan, tester, runtime_folder, workers):
     config = {"outside": ["right"], "inside": ["10.0.0.0/8"], "pool": ["203.0.113.1"]}
     nat = {"name": "nat", "type": "nat", "config": config | {"ports": "4096-65535"}}
     # Each of 64 hosts asks for port 5000, which one gets; the others are elsewhere.
@@ -186,7 +201,7 @@ def test_flows_of_nat_keep_their_ports(plan, tester, runtime_folder):
     def mappings(node: RunningNode) -> int:
         return int(counts_of(node)["functions"]["nat"]["info"]["mappings"])
 
-    with Node(with_function(plan, nat)) as node, ended(runtime_folder):
+    with Node(on_workers(with_function(plan, nat), workers)) as node, ended(runtime_folder):
         running = node.running
         wait_for(lambda: (totals(tester, out), mappings(running))[1] == 64, SOON_S, "the flows")
         for _ in range(3):

@@ -208,9 +208,12 @@ def test_established_flows_go_on(net, key, by):
         assert b"middle" not in net.came["outside"]
 
 
-def test_flows_of_backends_go_on(net, key):
+@pytest.mark.parametrize(
+    ("functions", "workers"), [((FIREWALL, NAT, BALANCER), 1), ((FIREWALL, NAT), 2)]
+)
+def test_translations_go_on(net, key, functions, workers):
     port = free_port()
-    plan = plan_between(FIREWALL, NAT, BALANCER)
+    plan = plan_between(*functions, workers=workers)
     with standby_of(with_standby(plan, key, listen=at(port)), net) as standby:
         with active(with_standby(plan, key, to=at(port)), net) as node:
             out, back = opened(net)
@@ -262,6 +265,19 @@ def test_the_other_pool_is_refused(net, key):
     ):
         says = 'function "nat": its flows do not come: the active node has other parameters'
         wait_for(lambda: says in standby.process.stderr.text(), SOON_S, says)
+        node.stop()
+
+
+def test_another_number_of_workers_is_refused(net, key):
+    port = free_port()
+    two, one = plan_between(FIREWALL, workers=2), plan_between(FIREWALL)
+    with (
+        standby_of(with_standby(one, key, listen=at(port)), net) as standby,
+        active(with_standby(two, key, to=at(port)), net) as node,
+    ):
+        says = "other functions, parameters, limits or number of workers"
+        wait_for(lambda: says in standby.process.stderr.text(), SOON_S, says)
+        until_it_says(node, says)
         node.stop()
 
 
