@@ -17,6 +17,7 @@
 #include "daemon/stop_signals.h"
 #include "dpdk/table_memory.h"
 #include "port/packet_pool.h"
+#include "shared/pool.h"
 
 #define POOL_BASE 8192 // packets for devices' own rings, each port
 #define POOL_WORKER 2048 // packets under way in each worker, its cache included
@@ -50,6 +51,16 @@ static bool shares_packets(const struct cv_plan *plan)
 	return shares;
 }
 
+// Whether other processes have the buffers mapped.
+static bool shares_pool(const struct cv_plan *plan)
+{
+	bool shares = false;
+
+	for (unsigned i = 0; i < plan->ports_count; i++)
+		shares |= plan->ports[i]->needs.shared_pool;
+	return shares;
+}
+
 static struct rte_mempool *make_pool(const struct cv_node *node, struct cv_error *error)
 {
 	const struct cv_plan *plan = node->plan;
@@ -63,8 +74,12 @@ static struct rte_mempool *make_pool(const struct cv_node *node, struct cv_error
 		room = RTE_MAX(room, RTE_PKTMBUF_HEADROOM + mtu_of(plan->ports[i]) + CV_ETHER_LEN +
 					     2 * CV_VLAN_LEN + 4);
 	}
-	pool = cv_packet_pool_create("packets", packets - 1, POOL_CACHE,
-		RTE_ALIGN_CEIL(room, RTE_CACHE_LINE_SIZE), shares_packets(plan));
+	room = RTE_ALIGN_CEIL(room, RTE_CACHE_LINE_SIZE);
+	if (shares_pool(plan) && !shares_packets(plan))
+		return cv_shared_pool_create(
+			"packets", packets - 1, POOL_CACHE, (uint16_t)room, error);
+	pool = cv_packet_pool_create(
+		"packets", packets - 1, POOL_CACHE, (uint16_t)room, shares_packets(plan));
 	if (pool == NULL)
 		cv_error_set(error,
 			"no memory for %u packets of %u bytes: %s; raise memory.mb (a plan's "

@@ -56,6 +56,6 @@ int cv_read_plain(const struct cv_where *at, const char *key, const json_t *valu
 
 extern const struct cv_port_kind cv_port_pcap, cv_port_null, cv_port_vhost_user,
 	cv_port_virtio_user, cv_port_memif, cv_port_af_packet, cv_port_af_xdp, cv_port_dpdk,
-	cv_port_openflow;
+	cv_port_openflow, cv_port_shared;
 
 #endif

@@ -24,6 +24,7 @@ static const struct cv_port_kind *const kinds[] = {
 	&cv_port_af_xdp,
 	&cv_port_dpdk,
 	&cv_port_openflow,
+	&cv_port_shared,
 };
 
 int cv_read_plain(const struct cv_where *at, const char *key, const json_t *value, void *member)

@@ -76,6 +76,8 @@ struct cv_port_needs {
 	// A device, the kernel or another process reads packets where they lie, rather than a copy:
 	// they must then lie in DPDK's own memory (packet_pool.h).
 	bool shared_packets;
+	// Other processes have the node's buffers mapped (shared/pool.h), where no device needs them.
+	bool shared_pool;
 };
 
 struct cv_port_kind; // kind.h

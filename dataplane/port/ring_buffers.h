@@ -62,7 +62,7 @@ static CV_INLINE void cv_ring_coalesced(
 		const bool single = coalesced[i].packets == 1;
 
 		// A single packet is all that its buffer holds.
-		cv_rx_stash_set(buffers->buffers[i], RTE_PKTMBUF_HEADROOM + (single ? 2 : 0),
+		cv_mbuf_set(buffers->buffers[i], RTE_PKTMBUF_HEADROOM + (single ? 2 : 0),
 			(uint16_t)(coalesced[i].len - (single ? 2 : 0)));
 		buffers->views[i] = (uint8_t)coalesced[i].packets;
 	}

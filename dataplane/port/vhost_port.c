@@ -32,7 +32,7 @@ static CV_HOT uint16_t rx(
 	}
 	cv_revocable_leave(&queue->access);
 	for (uint16_t i = 0; i < got; i++)
-		cv_rx_stash_set(packets[i], RTE_PKTMBUF_HEADROOM, lens[i]);
+		cv_mbuf_set(packets[i], RTE_PKTMBUF_HEADROOM, lens[i]);
 	return got;
 }
 
