@@ -191,6 +191,7 @@ static json_t *info(const struct cv_port *port)
 	set(pool, "given", cv_shared_owner_given(shared->owner));
 	set(pool, "members", cv_counted(&shared->owner->members_came));
 	set(pool, "recovered", cv_counted(&shared->owner->recovered));
+	set(pool, "strays", cv_counted(&shared->owner->strays));
 	json_object_set_new(object, "pool", pool);
 	return object;
 }
