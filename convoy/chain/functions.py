@@ -573,7 +573,7 @@ _OWN: dict[str, type[Parameters]] = {
 }
 
 
-Place = Literal["inline", "process", "switch", "container", "vm"]
+Place = Literal["inline", "process", "shared", "switch", "container", "vm"]
 
 
 class Placed(Model):
@@ -581,8 +581,9 @@ class Placed(Model):
 
     place: Place = Field(
         "inline",
-        description="inline: in the node; process: in one of its own; switch: as flow rules in "
-        "Open vSwitch; container, vm: as process, in a container or a virtual machine",
+        description="inline: in the node; process: in one of its own; shared: as process, with the "
+        "node's buffers: packets pass without a copy; switch: as flow rules in Open vSwitch; "
+        "container, vm: as process, in a container or a virtual machine",
     )
 
 

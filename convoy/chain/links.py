@@ -498,7 +498,7 @@ def _resources(descriptor: Descriptor, base: Path, machine: Machine) -> Iterator
                     "use a shorter path, e.g. under /run",
                     shown(path),
                 )
-            resources = [f"{path} {getattr(port, 'id', '')}".strip()]
+            resources = [f"{path} {getattr(port, 'id', getattr(port, 'link', ''))}".strip()]
         elif isinstance(port, AfPacket | AfXdp):
             resources = [port.interface]
         elif isinstance(port, Dpdk):

@@ -215,6 +215,29 @@ class Memif(ListeningPort):
         return self
 
 
+class Shared(ListeningPort):
+    """A link to another convoyd that maps the same buffers: packets pass without a copy."""
+
+    kind = "shared"
+    socket = True
+    side = "role"
+    path: str = Field(
+        alias="shared",
+        description="socket; a bare file name lies in the runtime directory",
+        min_length=1,
+    )
+    role: Literal["server", "client"] = Field(
+        "server", description="server = owns the buffers and makes the socket"
+    )
+    link: str = Field(
+        min_length=1,
+        max_length=31,
+        pattern=r"^[!-~]+$",
+        description="name of the link: its two ends, in any two processes at that socket, have the "
+        "same",
+    )
+
+
 class AfPacket(Port):
     """A kernel network interface, through AF_PACKET (needs CAP_NET_RAW)."""
 
@@ -300,6 +323,6 @@ class Steering(Port):
 
 PORTS: dict[str, type[Port]] = {
     model.kind: model
-    for model in (VhostUser, VirtioUser, Memif, AfPacket, AfXdp, Dpdk, Pcap, Null, Steering)
+    for model in (VhostUser, VirtioUser, Memif, Shared, AfPacket, AfXdp, Dpdk, Pcap, Null, Steering)
 }
 AnyPort: Any = one_of("kinds of port", PORTS)

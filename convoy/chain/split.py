@@ -2,8 +2,8 @@
 # Copyright 2026 The Convoy authors
 """A descriptor whose functions are placed in several parts: what each part is, and what joins them.
 
-The node has the ports, and what is placed inline. Each function placed as process, container or vm
-is a node of its own; those that share flows are one. All that is placed in the switch is one Open
+The node has the ports, and what is placed inline. Each function placed as process, shared,
+container or vm is a node of its own; those that share flows are one. All that is placed in the switch is one Open
 vSwitch. A path is cut where two neighbours are in different parts.
 
 A link carries the packets of one chain and direction, behind one place of the path, that leave by
@@ -17,7 +17,7 @@ MAC address, and a router's `dev` becomes its name.
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ class Pair:
     maker: str  # the part that makes the socket
     other: str
     stands_for: Mapping[str, str]  # the node's port, by part
-    kind: str  # memif or vhost-user
+    kind: str  # memif, shared or vhost-user
 
     @property
     def in_switch(self) -> bool:
@@ -93,7 +93,7 @@ class Part:
     """A process that runs functions."""
 
     name: str
-    place: str  # inline, process, container, vm or switch
+    place: str  # inline, process, shared, container, vm or switch
     functions: tuple[str, ...]  # by the names that the descriptor has
     plan: Plan | None = None  # of a node
     rules: tuple[str, ...] = ()  # of the switch
@@ -159,7 +159,7 @@ def _parts_of(descriptor: Descriptor) -> dict[str, str]:
         for one, other in itertools.pairwise(chain.path):
             functions = descriptor.functions[one], descriptor.functions[other]
             places = {place_of(function) for function in functions}
-            alike = places in ({"process"}, {"container"}, {"vm"})
+            alike = places in ({"process"}, {"shared"}, {"container"}, {"vm"})
             if alike and all(_has_flows(function) for function in functions):
                 first, second = result[one], result[other]
                 result = {n: first if part == second else part for n, part in result.items()}
@@ -526,11 +526,25 @@ class _Cut:
             if maker == SWITCH or (self._in_vm(maker) and other_part != SWITCH):  # it connects
                 maker, other_part = other_part, maker
             stands_for = {one.sender: one.out, one.receiver: one.origin}
-            guests = self._in_vm(maker) or self._in_vm(other_part)
-            kind = "vhost-user" if guests or SWITCH in (maker, other_part) else "memif"
-            pair = Pair(next(names), maker, other_part, stands_for, kind)
+            pair = Pair(
+                next(names), maker, other_part, stands_for, self._kind_between(maker, other_part)
+            )
             result.append((pair, links))
-        return result
+        if any(pair.kind == "shared" and NODE in (pair.maker, pair.other) for pair, _ in result):
+            return result
+        # The node, which would own the buffers, has no part in it.
+        kinds = {"shared": "memif"}
+        return [(replace(pair, kind=kinds.get(pair.kind, pair.kind)), l) for pair, l in result]
+
+    def _kind_between(self, one: str, other: str) -> str:
+        """Return what joins two parts."""
+        if self._in_vm(one) or self._in_vm(other) or SWITCH in (one, other):
+            return "vhost-user"
+        return "shared" if self._in_pool(one) and self._in_pool(other) else "memif"
+
+    def _in_pool(self, part: str) -> bool:
+        """Return whether a part has the node's buffers mapped. The node owns them."""
+        return part == NODE or place_of(self._descriptor.functions[part]) == "shared"
 
     def _exit(self, way: Way, i: int, out: str) -> str:
         """Return the port by which segment i sends what leaves by `out` in the end."""
@@ -720,7 +734,7 @@ class _Cut:
         return make_plan(loaded, machine)
 
     def _port(self, pair: Pair, part: str) -> dict[str, Any]:
-        path = str(self._folder / f"{pair.name}.sock")
+        path = str(self._folder / ("pool.sock" if pair.kind == "shared" else f"{pair.name}.sock"))
         mac = _mac(self._descriptor, pair.stands_for[part])
         common = {"mtu": self._mtu, **({} if mac is None else {"mac": mac})}
         if self._in_vm(part):
@@ -729,6 +743,9 @@ class _Cut:
             return {"virtio-user": path, "mode": "server", **common}
         if pair.kind == "vhost-user":
             return {"vhost-user": path, **common}
+        if pair.kind == "shared":
+            role = "server" if part == NODE else "client"
+            return {"shared": path, "role": role, "link": pair.name, **common}
         return {"memif": path, "role": "server" if part == pair.maker else "client", **common}
 
     def _switch(self, cut: Sequence[Way], core: int) -> Part:

@@ -200,6 +200,9 @@ SPLITS = [
     (["state", "mac"], {"state": "process", "mac": "switch"}),
     (["limit", "rtr", "fw", "rtr2"], {"rtr": "process", "fw": "switch", "rtr2": "switch"}),
     (["state", "rtr"], {"state": "vm", "rtr": "switch"}),
+    (["fw", "rtr", "mac"], {"fw": "shared", "rtr": "shared", "mac": "shared"}),
+    (["limit", "rtr", "fw", "swap"], {"limit": "process", "rtr": "shared", "swap": "shared"}),
+    (["limit", "rtr", "fw", "mac"], {"limit": "shared", "rtr": "process", "fw": "switch"}),
 ]
 
 
