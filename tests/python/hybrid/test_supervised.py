@@ -153,6 +153,37 @@ def test_what_ends_is_started_again_and_the_rest_goes_on(folder: Path):
         assert not list(folder.glob("split-*"))
 
 
+def test_parts_of_one_pool_are_started_again_alone(folder: Path):
+    functions = {**TWO_CHAINS["functions"]}
+    for name in ("fw", "limit"):
+        functions[name] = {**functions[name], "place": "shared"}
+    document = {**TWO_CHAINS, "functions": functions}
+    (folder.parent / "chain.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    cut, whole = [udp()], [tagged(udp())]
+    with started(folder) as process, wires(folder) as wired:
+        pids = {name: part(folder, name)["pid"] for name in ("node", "fw", "limit")}
+        wired.until_it_forwards("inside", cut)
+        # The node, too: the others have its memory mapped and meet the next one.
+        for name in ("fw", "limit", "fw", "node", "limit"):
+            restarts = part(folder, name)["restarts"]
+            os.kill(part(folder, name)["pid"], signal.SIGKILL)
+            if name != "node":
+                assert len(wired.through("inside", whole * 5, whole)) == 5
+            wait_for(
+                lambda n=name, r=restarts: part(folder, n)["restarts"] == r + 1,
+                DEADLINE_S,
+                f"{name} to run again",
+            )
+            wired.until_it_forwards("inside", cut)
+            assert len(wired.through("inside", [udp(), tcp(dport=23), udp(ttl=2)], cut)) == 1
+        restarts = {name: part(folder, name)["restarts"] for name in pids}
+        assert restarts == {"node": 1, "fw": 2, "limit": 2}, process.stderr.text()
+        process.signal(signal.SIGTERM)
+        assert process.wait(DEADLINE_S) == 0, process.stderr.text()
+        assert json.loads(process.stdout.text())["counts"]["accounting"]["conserved"]
+        assert not list(folder.glob("split-*"))
+
+
 def test_a_supervisor_that_is_killed_takes_its_parts_along(folder: Path):
     with started(folder) as process:
         pids = [each["pid"] for each in published(folder)["parts"]]
