@@ -113,19 +113,21 @@ static __rte_noinline uint16_t put_any(
 
 	for (i = 0; i < n; i++) {
 		struct rte_mbuf *packet = packets[i], *copy = packet;
+		uint32_t number;
 
 		if (CV_UNLIKELY(!fits(buffers, packet))) {
 			cv_count(&shared->unfit, 1);
 			rte_pktmbuf_free(packet);
 			continue;
 		}
-		if (!cv_shared_is_ours(buffers, packet)) {
+		if (!cv_shared_is_ours(buffers, packet, &number)) {
 			copy = copy_of(shared, packet);
 			if (copy == NULL)
 				break;
 			rte_pktmbuf_free(packet);
+			number = cv_shared_number(buffers, copy);
 		}
-		cv_shared_put(ring, &copy, 1);
+		cv_shared_put(ring, &copy, &number, 1);
 	}
 	return i;
 }
@@ -134,17 +136,21 @@ static CV_HOT uint16_t put(struct shared_port *shared, struct rte_mbuf **packets
 {
 	struct cv_shared_queue *ring = &shared->end.tx;
 	const struct cv_shared_buffers *buffers = ring->buffers;
-	const uint32_t slots = cv_shared_free_slots(ring, n);
+	uint32_t numbers[BATCH];
+	uint32_t slots;
 	bool ours = true;
 
+	n = RTE_MIN(n, BATCH);
+	slots = cv_shared_free_slots(ring, n);
 	n = (uint16_t)RTE_MIN(n, slots);
+	cv_shared_prefetch(ring, n, true);
 	for (uint16_t i = 0; i < n; i++)
-		ours &= cv_shared_is_ours(buffers, packets[i]) &&
+		ours &= cv_shared_is_ours(buffers, packets[i], &numbers[i]) &&
 			packets[i]->data_len >= CV_SHARED_PACKET_MIN;
 	if (CV_UNLIKELY(!ours))
 		return put_any(shared, packets, n);
 	if (n > 0)
-		cv_shared_put(ring, packets, n);
+		cv_shared_put(ring, packets, numbers, n);
 	return n;
 }
 

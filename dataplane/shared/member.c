@@ -56,16 +56,18 @@ static void ops_free(struct rte_mempool *pool)
 static void give_back(struct cv_shared_member *member, struct rte_mbuf *const *mbufs, unsigned n)
 {
 	struct cv_shared_queue *returns = &member->returns;
+	uint32_t numbers[FREE];
+
+	for (unsigned i = 0; i < n; i++)
+		numbers[i] = cv_shared_number(&member->buffers, mbufs[i]);
 
 	// It holds all buffers there are; if not, the owner is not in its senses.
 	if (returns->access.ready && !returns->broken && cv_shared_free_slots(returns, n) >= n) {
-		cv_shared_put(returns, mbufs, n);
+		cv_shared_put(returns, mbufs, numbers, n);
 		return;
 	}
 	for (unsigned i = 0; i < n; i++)
-		__atomic_store_n(
-			&member->buffers.marks[cv_shared_number(&member->buffers, mbufs[i])], 0,
-			__ATOMIC_RELAXED);
+		__atomic_store_n(&member->buffers.marks[numbers[i]], 0, __ATOMIC_RELAXED);
 }
 
 static int ops_enqueue(struct rte_mempool *pool, void *const *objects, unsigned n)

@@ -595,15 +595,19 @@ static void take_returns(struct cv_shared_one *one, struct rte_mempool *pool)
 
 static void give_supply(struct cv_shared_one *one, struct rte_mempool *pool)
 {
+	const struct cv_shared_owner *owner = one->owner;
 	struct rte_mbuf *mbufs[SERVE];
+	uint32_t numbers[SERVE];
 
 	if (cv_shared_free_slots(&one->supply, CV_SHARED_SLOTS - SUPPLY + SERVE) <
 			CV_SHARED_SLOTS - SUPPLY + SERVE ||
 		rte_mempool_get_bulk(pool, (void **)mbufs, SERVE) != 0)
 		return;
-	for (unsigned i = 0; i < SERVE; i++)
+	for (unsigned i = 0; i < SERVE; i++) {
 		cv_mbuf_set(mbufs[i], RTE_PKTMBUF_HEADROOM, CV_SHARED_PACKET_MIN);
-	cv_shared_put(&one->supply, mbufs, SERVE);
+		numbers[i] = cv_shared_number(&owner->pool->buffers, mbufs[i]);
+	}
+	cv_shared_put(&one->supply, mbufs, numbers, SERVE);
 }
 
 void cv_shared_owner_serve(struct cv_shared_owner *owner)

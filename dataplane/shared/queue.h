@@ -12,6 +12,8 @@
 #ifndef CV_SHARED_QUEUE_H
 #define CV_SHARED_QUEUE_H
 
+#include <string.h>
+
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
@@ -70,14 +72,33 @@ static CV_INLINE struct rte_mbuf *cv_shared_mbuf(
 	return (struct rte_mbuf *)(void *)(buffers->mbufs + (uint64_t)number * buffers->mbuf_stride);
 }
 
-// May the buffer change hands as it is?
+// May the buffer change hands as it is? Sets its number if so.
 static CV_INLINE bool cv_shared_is_ours(
-	const struct cv_shared_buffers *buffers, const struct rte_mbuf *mbuf)
+	const struct cv_shared_buffers *buffers, const struct rte_mbuf *mbuf, uint32_t *number)
 {
-	return mbuf->pool == buffers->pool && rte_mbuf_refcnt_read(mbuf) == 1 &&
-	       mbuf->nb_segs == 1 && RTE_MBUF_DIRECT(mbuf) &&
-	       __atomic_load_n(&buffers->marks[cv_shared_number(buffers, mbuf)],
-		       __ATOMIC_RELAXED) == 1;
+	uint64_t rearm;
+
+	memcpy(&rearm, &mbuf->rearm_data, sizeof(rearm));
+	// One reference, one segment (mbuf_set.h has the order of these).
+	if (CV_UNLIKELY(mbuf->pool != buffers->pool || (uint32_t)(rearm >> 16) != 0x10001u ||
+			!RTE_MBUF_DIRECT(mbuf)))
+		return false;
+	*number = cv_shared_number(buffers, mbuf);
+	return CV_LIKELY(__atomic_load_n(&buffers->marks[*number], __ATOMIC_RELAXED) == 1);
+}
+
+// Lines of the next n slots, which the other end used last.
+static CV_INLINE void cv_shared_prefetch(
+	const struct cv_shared_queue *queue, uint32_t n, bool to_write)
+{
+	for (uint32_t i = 0; i < n + 7; i += 8) {
+		const uint64_t *slot = &queue->ring->slots[(queue->next + i) & queue->mask];
+
+		if (to_write)
+			CV_PREFETCH_WRITE(slot);
+		else
+			__builtin_prefetch(slot);
+	}
 }
 
 // Slots that are free, at least n if there are so many.
@@ -96,17 +117,17 @@ static CV_INLINE uint32_t cv_shared_free_slots(struct cv_shared_queue *queue, ui
 	return 0;
 }
 
-// Gives n buffers away that the ring has room for; all are cv_shared_is_ours(). Under the lock.
-static CV_INLINE void cv_shared_put(
-	struct cv_shared_queue *queue, struct rte_mbuf *const *mbufs, uint32_t n)
+// Gives n buffers of these numbers away that the ring has room for; all are cv_shared_is_ours(). Under
+// the lock.
+static CV_INLINE void cv_shared_put(struct cv_shared_queue *queue, struct rte_mbuf *const *mbufs,
+	const uint32_t *numbers, uint32_t n)
 {
 	const struct cv_shared_buffers *buffers = queue->buffers;
 	struct cv_shared_ring *ring = queue->ring;
 	const uint32_t next = queue->next;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const uint64_t slot = cv_shared_number(buffers, mbufs[i]) |
-				      (uint64_t)mbufs[i]->data_off << 32 |
+		const uint64_t slot = numbers[i] | (uint64_t)mbufs[i]->data_off << 32 |
 				      (uint64_t)mbufs[i]->data_len << 48;
 
 		__atomic_store_n(&ring->slots[(next + i) & queue->mask], slot, __ATOMIC_RELAXED);
@@ -115,8 +136,7 @@ static CV_INLINE void cv_shared_put(
 	// Before the marks: who died behind this line has all up to there in the ring.
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < n; i++)
-		__atomic_store_n(&buffers->marks[cv_shared_number(buffers, mbufs[i])], 0,
-			__ATOMIC_RELAXED);
+		__atomic_store_n(&buffers->marks[numbers[i]], 0, __ATOMIC_RELAXED);
 	queue->next = next + n;
 	// Pairs with the receiver's acquire.
 	__atomic_store_n(&ring->tail, next + n, __ATOMIC_RELEASE);
@@ -149,6 +169,8 @@ static CV_INLINE uint16_t cv_shared_take(
 	const uint32_t ready = cv_shared_ready(queue, n);
 	uint16_t got = 0;
 
+	if (ready > 0)
+		cv_shared_prefetch(queue, ready, false);
 	for (uint32_t i = 0; i < ready; i++) {
 		const uint64_t slot = __atomic_load_n(
 			&ring->slots[(next + i) & queue->mask], __ATOMIC_RELAXED);
