@@ -226,6 +226,7 @@ static int add_to_source(
 	source->one_path =
 		source->paths_count == 1 &&
 		(source->ring != NULL || (chain->match.kind == CV_SCID_NONE && chain->nfi < 0));
+	source->by_buffer |= node->ports[path->out]->sends_buffers;
 	// Chains that share a port must not hold each other up, unless the port can wait for ever.
 	source->waits =
 		source->paths_count == 1 || (source->port != NULL && source->port->ended != NULL);

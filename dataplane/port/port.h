@@ -62,6 +62,8 @@ struct cv_port {
 	uint8_t mac[6]; // from the plan, else the device's, else 02:c0:17:00:00:INDEX
 	uint16_t rx_queues; // that this port really has
 	uint16_t mtu; // bytes of layer 3
+	// It gives packets away in their buffers, without a copy, if each has one of its own.
+	bool sends_buffers;
 	int socket; // NUMA node, -1: none in particular
 	struct cv_log_limit log; // cv_port_log()'s
 };

@@ -14,7 +14,7 @@
 // of them, or receives all of them, before the other goes on, so lines move between the cores as under
 // load and nobody waits for anybody. Counted are the calls that send and receive, and that the function
 // behind them reads and writes 16 bytes of each packet (which is all that inline has). A round is the
-// median of 64 laps, so that a lap in which the core was taken away does not count; forms are measured
+// median of 32 laps, so that a lap in which the core was taken away does not count; forms are measured
 // alternately, round by round.
 #include <pthread.h>
 #include <sched.h>
@@ -34,8 +34,8 @@
 
 #define PACKETS 512u
 #define BURST 32u
-#define LAPS 64u
-#define WARM_LAPS 4u
+#define LAPS 32u
+#define WARM_LAPS 2u
 #define ROUNDS_MAX 1001u
 #define WAIT_S 20
 #define FORMS 5u
