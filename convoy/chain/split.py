@@ -3,8 +3,8 @@
 """A descriptor whose functions are placed in several parts: what each part is, and what joins them.
 
 The node has the ports, and what is placed inline. Each function placed as process, shared,
-container or vm is a node of its own; those that share flows are one. All that is placed in the switch is one Open
-vSwitch. A path is cut where two neighbours are in different parts.
+container or vm is a node of its own; those that share flows are one. All that is placed in the
+switch is one Open vSwitch. A path is cut where two neighbours are in different parts.
 
 A link carries the packets of one chain and direction, behind one place of the path, that leave by
 one port in the end. So the link says all that our node knows of a packet on its way, and what a
@@ -533,8 +533,10 @@ class _Cut:
         if any(pair.kind == "shared" and NODE in (pair.maker, pair.other) for pair, _ in result):
             return result
         # The node, which would own the buffers, has no part in it.
-        kinds = {"shared": "memif"}
-        return [(replace(pair, kind=kinds.get(pair.kind, pair.kind)), l) for pair, l in result]
+        return [
+            (replace(pair, kind="memif") if pair.kind == "shared" else pair, links)
+            for pair, links in result
+        ]
 
     def _kind_between(self, one: str, other: str) -> str:
         """Return what joins two parts."""

@@ -244,7 +244,8 @@ static uint16_t poll_port(
 	struct cv_port *port = source->port;
 	uint16_t n;
 
-	if (port->rx_views != NULL && !source->by_buffer && (source->convoys == NULL || takes_views(source)))
+	if (port->rx_views != NULL && !source->by_buffer &&
+		(source->convoys == NULL || takes_views(source)))
 		return poll_views(worker, source, burst);
 	if (source->convoys != NULL)
 		return poll_frames(worker, source, burst);

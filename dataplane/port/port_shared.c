@@ -252,8 +252,8 @@ static int open_port(struct cv_port *port, const struct cv_port_args *args, stru
 	port->rx_queues = 1;
 	port->sends_buffers = true;
 	if (!cv_shared_is_up(&shared->end))
-		cv_port_log(port, "%s %s", keys->role == SERVER ? "waits for a peer at" : "connects to",
-			path);
+		cv_port_log(port, "%s %s",
+			keys->role == SERVER ? "waits for a peer at" : "connects to", path);
 	return 0;
 }
 

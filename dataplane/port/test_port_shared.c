@@ -43,14 +43,14 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static struct cv_port *open_end(
-	const char *path, const char *role, const char *link, unsigned index, struct rte_mempool *from)
+static struct cv_port *open_end(const char *path, const char *role, const char *link,
+	unsigned index, struct rte_mempool *from)
 {
 	struct cv_error error = {""};
-	struct cv_port *port = test_port_open(
-		json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", link, "kind", "shared", "path", path,
-			"role", role, "link", link),
-		index, 1, from, &error);
+	struct cv_port *port =
+		test_port_open(json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", link, "kind",
+				       "shared", "path", path, "role", role, "link", link),
+			index, 1, from, &error);
 
 	if (port == NULL)
 		fprintf(stderr, "%s: %s\n", link, error.text);
@@ -129,8 +129,7 @@ static pid_t start(const char *path, const char *from, const char *to)
 		(char *)(uintptr_t)from, (char *)(uintptr_t)to, NULL};
 	pid_t pid;
 
-	assert_int_equal(
-		posix_spawn(&pid, "/proc/self/exe", NULL, NULL, arguments, environ), 0);
+	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, arguments, environ), 0);
 	return pid;
 }
 
@@ -335,8 +334,7 @@ static void fake_receive(struct fake *fake, uint32_t type, struct cv_shared_mess
 
 static void fake_begin(struct fake *fake, const char *path, const char *link)
 {
-	struct cv_shared_message message = {
-		.type = CV_SHARED_HELLO, .hello = {CV_SHARED_VERSION}};
+	struct cv_shared_message message = {.type = CV_SHARED_HELLO, .hello = {CV_SHARED_VERSION}};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct cv_socket_fds fds = {0};
 
@@ -350,7 +348,8 @@ static void fake_begin(struct fake *fake, const char *path, const char *link)
 		message.welcome.first, message.welcome.room, 0, 0, 0, 0, 0};
 	fake->member = message.welcome.member;
 	assert_true(cv_shared_layout_make(&fake->layout));
-	fake->base = mmap(NULL, fake->layout.size, PROT_READ | PROT_WRITE, MAP_SHARED, fds.fds[0], 0);
+	fake->base =
+		mmap(NULL, fake->layout.size, PROT_READ | PROT_WRITE, MAP_SHARED, fds.fds[0], 0);
 	assert_ptr_not_equal(fake->base, MAP_FAILED);
 	assert_int_equal(ftruncate(fds.fds[0], 4096), -1); // nobody takes memory back
 	cv_socket_fds_close(&fds);
@@ -373,10 +372,10 @@ static void garbage_hurts_nobody(void **state)
 	// One that the owner has itself is among them.
 	struct rte_mbuf *kept = rte_pktmbuf_alloc(pool);
 	const uint64_t own = cv_shared_number(&cv_shared_pool_of(pool)->buffers, kept);
-	const uint64_t slots[] = {
-		own | 128ull << 32 | 60ull << 48, BUFFERS | 128ull << 32 | 60ull << 48,
-		UINT32_MAX | 128ull << 32 | 60ull << 48, 1 | 2176ull << 32 | 60ull << 48,
-		1 | 128ull << 32 | 13ull << 48, 1 | 65535ull << 32 | 65535ull << 48, UINT64_MAX};
+	const uint64_t slots[] = {own | 128ull << 32 | 60ull << 48,
+		BUFFERS | 128ull << 32 | 60ull << 48, UINT32_MAX | 128ull << 32 | 60ull << 48,
+		1 | 2176ull << 32 | 60ull << 48, 1 | 128ull << 32 | 13ull << 48,
+		1 | 65535ull << 32 | 65535ull << 48, UINT64_MAX};
 	struct cv_shared_ring *to, *from;
 	struct rte_mbuf *packets[BURST];
 	struct fake fake;

@@ -26,10 +26,9 @@ bool cv_shared_layout_make(struct cv_shared_layout *layout)
 	layout->rings = ALIGN(marks, 4096);
 	layout->links = layout->rings + CV_SHARED_MEMBERS * (RING_BYTES(layout->return_slots) +
 								    RING_BYTES(CV_SHARED_SLOTS));
-	layout->data = ALIGN(layout->links + 2 * CV_SHARED_LINKS * RING_BYTES(CV_SHARED_SLOTS),
-		LARGE_PAGE);
-	layout->size = ALIGN(
-		layout->data + (uint64_t)layout->buffers * layout->stride, LARGE_PAGE);
+	layout->data = ALIGN(
+		layout->links + 2 * CV_SHARED_LINKS * RING_BYTES(CV_SHARED_SLOTS), LARGE_PAGE);
+	layout->size = ALIGN(layout->data + (uint64_t)layout->buffers * layout->stride, LARGE_PAGE);
 	return true;
 }
 

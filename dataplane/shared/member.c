@@ -17,8 +17,9 @@
 #define MBUF_BYTES (RTE_CACHE_LINE_SIZE + sizeof(struct rte_mbuf)) // with the mempool's header
 #define FREE 64 // buffers at a time
 
-#define OF(pointer, member) \
-	((struct cv_shared_member *)(void *)((char *)(pointer)-offsetof(struct cv_shared_member, member)))
+#define OF(pointer, member)                                              \
+	((struct cv_shared_member *)(void *)((char *)(pointer)-offsetof( \
+		struct cv_shared_member, member)))
 
 struct cv_shared_member {
 	struct cv_endpoint endpoint;
@@ -33,7 +34,8 @@ struct cv_shared_member {
 	struct cv_shared_buffers buffers;
 	void *mbufs; // mapped
 	size_t mbufs_bytes;
-	struct cv_shared_queue returns, supply; // the locks are of whoever frees, and makes, packets
+	struct cv_shared_queue returns,
+		supply; // the locks are of whoever frees, and makes, packets
 	struct cv_shared_member *next;
 };
 
@@ -156,18 +158,17 @@ static bool make_mbufs(struct cv_shared_member *member)
 	if (pool == NULL)
 		return false;
 	rte_pktmbuf_pool_init(pool, &private);
-	member->buffers = (struct cv_shared_buffers){
-		.mbufs = (uint8_t *)member->mbufs + pool->header_size,
-		.data = member->memory.data + layout->data + layout->first,
-		.mbuf_stride = MBUF_BYTES,
-		.data_stride = layout->stride,
-		.count = layout->buffers,
-		.room = layout->room,
-		.reciprocal = cv_shared_reciprocal(MBUF_BYTES)};
+	member->buffers =
+		(struct cv_shared_buffers){.mbufs = (uint8_t *)member->mbufs + pool->header_size,
+			.data = member->memory.data + layout->data + layout->first,
+			.mbuf_stride = MBUF_BYTES,
+			.data_stride = layout->stride,
+			.count = layout->buffers,
+			.room = layout->room,
+			.reciprocal = cv_shared_reciprocal(MBUF_BYTES)};
 	if (rte_mempool_set_ops_byname(pool, ops.name, member) == 0 &&
-		rte_mempool_populate_iova(pool, member->mbufs,
-			(rte_iova_t)(uintptr_t)member->mbufs, bytes, NULL,
-			NULL) == (int)layout->buffers)
+		rte_mempool_populate_iova(pool, member->mbufs, (rte_iova_t)(uintptr_t)member->mbufs,
+			bytes, NULL, NULL) == (int)layout->buffers)
 		rte_mempool_obj_iter(pool, make_mbuf, member);
 	else
 		member->buffers.count = 0;
@@ -319,8 +320,7 @@ static int handle(struct cv_shared_member *member, const struct cv_shared_messag
 {
 	switch (message->type) {
 	case CV_SHARED_WELCOME:
-		return member->welcome ? -EPROTO
-				       : take_memory(member, message, fds->fds[0], error);
+		return member->welcome ? -EPROTO : take_memory(member, message, fds->fds[0], error);
 	case CV_SHARED_UP:
 		return member->welcome ? link_up(member, message) : -EPROTO;
 	case CV_SHARED_DOWN:

@@ -32,7 +32,8 @@ static int check_welcome(const struct cv_shared_message *message, struct cv_erro
 		.room = message->welcome.room};
 
 	if (message->welcome.version != CV_SHARED_VERSION)
-		return wrong(error, "WELCOME of another version; run the same Convoy on both sides");
+		return wrong(
+			error, "WELCOME of another version; run the same Convoy on both sides");
 	if (message->welcome.member >= CV_SHARED_MEMBERS || !cv_shared_layout_make(&layout))
 		return wrong(error, "WELCOME with a memory that cannot be");
 	return 0;

@@ -19,8 +19,7 @@
 #define OWN_BUFFERS 8191
 #define OWN_CACHE 256
 
-#define OF(pointer, type, member) \
-	((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+#define OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 // The owners of this process; by its main thread.
 static struct cv_shared_owner *owners;
@@ -194,7 +193,8 @@ static void recover(struct cv_shared_owner *owner)
 	}
 	for (uint32_t i = 0; i < count; i++)
 		if (owner->lost[i] != 0)
-			__atomic_fetch_add(&owner->recovered, take_back(owner, i), __ATOMIC_RELAXED);
+			__atomic_fetch_add(
+				&owner->recovered, take_back(owner, i), __ATOMIC_RELAXED);
 	// What a member lost that wrote garbage.
 	for (uint32_t i = 0; alone && !has_members(owner) && i < count; i++)
 		if (take_back(owner, i)) {
@@ -373,8 +373,7 @@ static void accept_member(struct cv_loop_watch *watch, uint32_t events)
 		cv_loop_timer_set(&owner->retry, ACCEPT_MS);
 		return;
 	}
-	while (i < CV_SHARED_MEMBERS &&
-		(owner->members[i].watch.fd >= 0 || owner->members[i].gone))
+	while (i < CV_SHARED_MEMBERS && (owner->members[i].watch.fd >= 0 || owner->members[i].gone))
 		i++;
 	if (i == CV_SHARED_MEMBERS) {
 		close(fd);
@@ -479,7 +478,7 @@ static struct cv_shared_port *any_port(const struct cv_shared_owner *owner)
 	for (unsigned i = 0; i < CV_SHARED_LINKS; i++)
 		for (unsigned side = 0; side < 2; side++)
 			port = owner->links[i].ports[side] != NULL ? owner->links[i].ports[side]
-								    : port;
+								   : port;
 	return port;
 }
 

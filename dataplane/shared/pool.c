@@ -63,8 +63,8 @@ static bool map(struct cv_shared_pool *own)
 	own->mapped = mapped;
 	own->base = RTE_PTR_ALIGN_CEIL(mapped, LARGE_PAGE);
 	own->file = make_file(bytes);
-	if (own->file < 0 || mmap(own->base, bytes, PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_FIXED, own->file, 0) != own->base)
+	if (own->file < 0 || mmap(own->base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+				     own->file, 0) != own->base)
 		return false;
 	madvise(own->base, bytes, MADV_HUGEPAGE); // a kernel without them refuses: small pages then
 	return true;

@@ -26,8 +26,8 @@ void cv_shared_port_up(struct cv_shared_port *port, const struct cv_shared_layou
 	uint8_t *base, const struct cv_shared_buffers *buffers, uint32_t link, uint32_t side)
 {
 	port->number = link;
-	cv_shared_grant(&port->rx, cv_shared_link(layout, base, link, !side), CV_SHARED_SLOTS,
-		buffers);
+	cv_shared_grant(
+		&port->rx, cv_shared_link(layout, base, link, !side), CV_SHARED_SLOTS, buffers);
 	cv_shared_grant(
 		&port->tx, cv_shared_link(layout, base, link, side), CV_SHARED_SLOTS, buffers);
 	__atomic_fetch_add(&port->peers, 1, __ATOMIC_RELAXED);

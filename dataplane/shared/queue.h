@@ -34,7 +34,8 @@ struct cv_shared_buffers {
 	uint32_t count;
 	uint32_t room;
 	uint64_t reciprocal; // of mbuf_stride / 64, times 2^40
-	uint8_t *marks; // 1: we have it. Relaxed atomics: the owner reads those of a member that died
+	uint8_t *
+		marks; // 1: we have it. Relaxed atomics: the owner reads those of a member that died
 };
 
 struct cv_shared_counters {
@@ -69,7 +70,8 @@ static CV_INLINE uint32_t cv_shared_number(
 static CV_INLINE struct rte_mbuf *cv_shared_mbuf(
 	const struct cv_shared_buffers *buffers, uint32_t number)
 {
-	return (struct rte_mbuf *)(void *)(buffers->mbufs + (uint64_t)number * buffers->mbuf_stride);
+	return (struct rte_mbuf *)(void *)(buffers->mbufs +
+					   (uint64_t)number * buffers->mbuf_stride);
 }
 
 // May the buffer change hands as it is? Sets its number if so.
@@ -172,8 +174,8 @@ static CV_INLINE uint16_t cv_shared_take(
 	if (ready > 0)
 		cv_shared_prefetch(queue, ready, false);
 	for (uint32_t i = 0; i < ready; i++) {
-		const uint64_t slot = __atomic_load_n(
-			&ring->slots[(next + i) & queue->mask], __ATOMIC_RELAXED);
+		const uint64_t slot =
+			__atomic_load_n(&ring->slots[(next + i) & queue->mask], __ATOMIC_RELAXED);
 		const uint32_t number = (uint32_t)slot;
 		const uint32_t offset = (uint16_t)(slot >> 32), len = (uint16_t)(slot >> 48);
 
@@ -185,7 +187,8 @@ static CV_INLINE uint16_t cv_shared_take(
 			continue;
 		}
 		__atomic_store_n(&buffers->marks[number], 1, __ATOMIC_RELAXED);
-		__builtin_prefetch(buffers->data + (uint64_t)number * buffers->data_stride + offset);
+		__builtin_prefetch(
+			buffers->data + (uint64_t)number * buffers->data_stride + offset);
 		mbufs[got] = cv_shared_mbuf(buffers, number);
 		cv_mbuf_set(mbufs[got++], (uint16_t)offset, (uint16_t)len);
 	}

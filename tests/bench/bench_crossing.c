@@ -65,11 +65,14 @@ static struct form {
 } forms[FORMS] = {
 	{.name = "inline"},
 	{.name = "pipelined"},
-	{.name = "shared", .here = "'kind': 'shared', 'path': '@', 'link': 'a'",
+	{.name = "shared",
+		.here = "'kind': 'shared', 'path': '@', 'link': 'a'",
 		.there = "'kind': 'shared', 'path': '@', 'link': 'a', 'role': 'client'"},
-	{.name = "memif", .here = "'kind': 'memif', 'path': '@'",
+	{.name = "memif",
+		.here = "'kind': 'memif', 'path': '@'",
 		.there = "'kind': 'memif', 'path': '@', 'role': 'client'"},
-	{.name = "vhost-user", .here = "'kind': 'vhost-user', 'path': '@'",
+	{.name = "vhost-user",
+		.here = "'kind': 'vhost-user', 'path': '@'",
 		.there = "'kind': 'virtio-user', 'path': '@'"},
 };
 

@@ -65,8 +65,8 @@ static void any_message(struct input *input)
 			.stride = message.welcome.stride,
 			.first = message.welcome.first,
 			.room = message.welcome.room};
-		const uint64_t last = (uint64_t)(layout.buffers - 1) * layout.stride + layout.first +
-				      layout.room;
+		const uint64_t last =
+			(uint64_t)(layout.buffers - 1) * layout.stride + layout.first + layout.room;
 
 		require(cv_shared_layout_make(&layout), "a memory that can be");
 		require(layout.data + last <= layout.size && layout.return_slots >= layout.buffers,
@@ -185,7 +185,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			break;
 		case 3: // one of values at which a check may be wrong
 			pool->in->slots[step[1] % SLOTS] = (step[2] % (BUFFERS + 2)) |
-							   (uint64_t)(step[2] & 128 ? 128 : step[3]) << 32 |
+							   (uint64_t)(step[2] & 128 ? 128 : step[3])
+								   << 32 |
 							   (uint64_t)(step[3] + 10) << 48;
 			pool->in->tail++;
 			break;
