@@ -95,6 +95,31 @@ def test_guests_have_devices_of_virtio_and_the_node_between_them():
     assert {port["kind"] for port in one.parts[0].plan.data["ports"]} == {"memif", "vhost-user"}
 
 
+def test_parts_of_one_pool_meet_at_the_node_which_owns_it():
+    functions = {"a": at("shared", FIREWALL), "b": at("shared", L2), "c": at("process", FIREWALL)}
+    one = cut(document(functions))
+    assert [(pair.maker, pair.other, pair.kind) for pair in one.pairs] == [
+        ("node", "a", "shared"), ("a", "b", "shared"), ("b", "c", "memif"), ("c", "node", "memif"),
+    ]  # fmt: skip
+    ports = [
+        (part.name, port["role"], port["link"], port["path"])
+        for part in one.parts
+        for port in part.plan.data["ports"]
+        if port["kind"] == "shared"
+    ]
+    path = str(FOLDER / "pool.sock")
+    assert ports == [
+        ("node", "server", "link1", path), ("a", "client", "link1", path),
+        ("a", "client", "link2", path), ("b", "client", "link2", path),
+    ]  # fmt: skip
+    # Without a link of the node's there is nobody who would own the buffers.
+    apart = {"c": at("process", FIREWALL), "a": at("shared", FIREWALL), "b": at("shared", L2),
+             "d": at("switch", FIREWALL)}  # fmt: skip
+    assert [pair.kind for pair in cut(document(apart)).pairs] == [
+        "memif", "memif", "memif", "vhost-user", "vhost-user",
+    ]  # fmt: skip
+
+
 def test_two_directions_share_links_but_what_turns_round_has_its_own():
     both = {"both-ways": True}
     one = cut(document({"fw": at("process", FIREWALL), "x": L2}, chain=both))
