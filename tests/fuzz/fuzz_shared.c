@@ -61,6 +61,7 @@ static void any_message(struct input *input)
 		require(memchr(message.named.name, 0, sizeof(message.named.name)) != NULL,
 			"a name ends");
 	if (message.type == CV_SHARED_WELCOME) {
+		uint8_t *const base = (uint8_t *)(uintptr_t)4096; // an address
 		struct cv_shared_layout layout = {.buffers = message.welcome.buffers,
 			.stride = message.welcome.stride,
 			.first = message.welcome.first,
@@ -71,9 +72,9 @@ static void any_message(struct input *input)
 		require(cv_shared_layout_make(&layout), "a memory that can be");
 		require(layout.data + last <= layout.size && layout.return_slots >= layout.buffers,
 			"buffers lie in it, and all may be on their way back");
-		require((uint8_t *)cv_shared_link(&layout, NULL, CV_SHARED_LINKS - 1, 1)->slots +
+		require((uint8_t *)cv_shared_link(&layout, base, CV_SHARED_LINKS - 1, 1)->slots +
 					CV_SHARED_SLOTS * sizeof(uint64_t) <=
-				(uint8_t *)NULL + layout.data,
+				base + layout.data,
 			"the last ring ends before them");
 	}
 }
