@@ -192,10 +192,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			pool->in->tail++;
 			break;
 		case 4:
-			pool->in->tail += step[1] & 1 ? step[2] : step[2] << 24;
+			pool->in->tail += step[1] & 1 ? step[2] : (uint32_t)step[2] << 24;
 			break;
 		default:
-			pool->out->head += step[1] & 1 ? step[2] : step[2] << 24;
+			pool->out->head += step[1] & 1 ? step[2] : (uint32_t)step[2] << 24;
 		}
 	}
 	free(pool->in);
