@@ -146,13 +146,41 @@ static uint64_t carry_out(const struct cv_step *step, struct cv_path_worker *wor
 	return there;
 }
 
+static void drop_reference(void *data, void *buffer)
+{
+	(void)data;
+	rte_pktmbuf_free(buffer);
+}
+
+// As rte_pktmbuf_attach(), which takes for granted that a buffer lies behind its mbuf. That of a pool's
+// member does not (shared/member.h): it is an external one, whose count lies in the reference's own.
+static void attach(struct rte_mbuf *reference, struct rte_mbuf *buffer)
+{
+	struct rte_mbuf_ext_shared_info *count = reference->buf_addr;
+
+	if (CV_LIKELY(!RTE_MBUF_DIRECT(buffer) ||
+		      rte_mbuf_buf_addr(buffer, buffer->pool) == buffer->buf_addr)) {
+		rte_pktmbuf_attach(reference, buffer);
+		return;
+	}
+	count->free_cb = drop_reference;
+	count->fcb_opaque = buffer;
+	rte_mbuf_ext_refcnt_set(count, 1);
+	rte_mbuf_refcnt_update(buffer, 1);
+	rte_pktmbuf_attach_extbuf(
+		reference, buffer->buf_addr, rte_mbuf_iova_get(buffer), buffer->buf_len, count);
+	reference->data_off = buffer->data_off;
+	reference->data_len = buffer->data_len;
+	reference->pkt_len = buffer->pkt_len;
+}
+
 // A second reference to a buffer, for some of its packets. NULL: there is no buffer for it.
 static struct rte_mbuf *refer_to(struct rte_mbuf *buffer, struct rte_mempool *pool)
 {
 	struct rte_mbuf *reference = rte_pktmbuf_alloc(pool);
 
 	if (reference != NULL)
-		rte_pktmbuf_attach(reference, buffer);
+		attach(reference, buffer);
 	return reference;
 }
 
