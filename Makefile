@@ -20,12 +20,13 @@ AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last
 HOSTILE := tests/python/hostile
 
 .PHONY: help setup build build-asan build-tsan build-fuzz demo check check-c check-asan check-tsan \
-	check-fuzz fuzz campaign check-python check-packages deb audit docs image lint lint-types \
-	lint-rest format generated clean
+	check-fuzz fuzz campaign check-python check-packages check-release check-here deb audit docs \
+	image lint lint-types lint-rest format generated clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
 	@echo 'make lint, make format, make generated, make check-packages (minutes)'
+	@echo 'make check-release RELEASE=trixie: all tests under another Debian, in a root (root; hours)'
 	@echo 'parts of check: check-c check-asan check-fuzz check-python'
 	@echo 'make audit: known vulnerabilities of the locked Python packages (asks their index)'
 	@echo 'make campaign HOURS=n: faults injected into a node and those around it (root)'
@@ -120,6 +121,17 @@ image:
 # Not a part of check: it takes minutes, and the registry of the release.
 check-packages: setup deb
 	@CONVOY_PACKAGES=build-deb $(VENV)/pytest -s --timeout 1200 tests/python/packages
+
+# The same and `make check` under another release of Debian, in a root of its own.
+RELEASE_ROOT ?= /var/tmp/convoy-$(RELEASE)
+check-release:
+	@tools/in-release $${RELEASE:?say which: make check-release RELEASE=trixie} $(RELEASE_ROOT) \
+		make check-here
+check-here:
+	@apt-get build-dep -y -qq --no-install-recommends ./packaging >/dev/null
+	@apt-get install -y -qq --no-install-recommends dpkg-dev help2man lintian mmdebstrap python3-pip \
+		>/dev/null
+	@$(MAKE) -k check check-packages
 
 # Beside each other: mypy takes as long as all the rest.
 lint: setup

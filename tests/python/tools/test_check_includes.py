@@ -123,3 +123,21 @@ def test_a_comment_names_files_that_exist(tmp_path: Path, comment: str, wrong: l
     source.write_text(f"{comment}\n")
     lines = [f"nf/router/b.h:1: no file is called {name}\n" for name in wrong]
     assert check(tmp_path).stderr == "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "message"),
+    [
+        ("nf/a.c", "rc = rte_lpm6_lookup(l, a, &n);", "nf/a.c:1: rte_lpm6_lookup does not compile"),
+        ("nf/a.c", "rte_lpm6_lookup_bulk_func(l, a, &n, 1);", ""),
+        ("nf/a.c", "// not rte_lpm6_lookup()", ""),
+        ("dataplane/dpdk/22.11/a.h", "rte_ctrl_thread_create(", ""),
+    ],
+)
+def test_what_the_newer_dpdk_lacks_is_refused(tmp_path: Path, path: str, line: str, message: str):
+    source = tmp_path / path
+    source.parent.mkdir(parents=True)
+    source.write_text(f"{line}\n")
+    done = check(tmp_path)
+    assert done.returncode == (1 if message else 0)
+    assert done.stderr.startswith(message) if message else not done.stderr
