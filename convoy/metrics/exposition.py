@@ -13,8 +13,6 @@ from functools import cached_property
 from typing import Any
 
 _UNITS = ("bytes", "cycles", "flows", "frames", "hertz", "packets", "ports", "ratio", "seconds")
-# Times that buckets end at: 256 ns, 1.024 us, ... 67 ms. A node counts by powers of two from 64 ns.
-LATENCY_NS = tuple(1 << bits for bits in range(8, 27, 2))
 
 
 class Kind(StrEnum):
@@ -68,6 +66,18 @@ def label(name: str, value: str) -> str:
     return f'{name}="{value}"'
 
 
+class Buckets:
+    """The bounds of a histogram's buckets, as values and as they are written."""
+
+    def __init__(self, *bounds: int, unit: float = 1) -> None:
+        """unit: how many of the values are one of the metric's unit."""
+        self.bounds = [(bound, f'"{bound / unit}"}} ') for bound in bounds]
+
+
+# 256 ns, 1.024 us, ... 67 ms: a node counts by powers of two from 64 ns.
+LATENCY = Buckets(*(1 << bits for bits in range(8, 27, 2)), unit=1e9)
+
+
 class Page:
     """What one scrape gets."""
 
@@ -84,30 +94,35 @@ class Page:
         self,
         metric: Metric,
         counts: Mapping[int, int],
-        bounds: tuple[int, ...],
+        buckets: "Buckets",
         labels: str,
         values: float | None = None,
-        unit: float = 1,
     ) -> None:
         """Add a distribution: how often each value was, in buckets up to and with each bound.
 
-        values: their sum, where counts are of bounds. Counts and bounds are in units of 1/unit.
+        values: their sum, where counts are of bounds.
         """
         lines = self._lines.setdefault(metric, [])
-        for bound in bounds:
-            below = sum(count for value, count in counts.items() if value <= bound)
-            lines.append(f'{metric.name}_bucket{{{labels},le="{bound / unit}"}} {below}')
+        ordered = sorted(counts.items())
+        start = f"{metric.name}_bucket{{{labels},le="
+        at = below = 0
+        for bound, le in buckets.bounds:
+            while at < len(ordered) and ordered[at][0] <= bound:
+                below += ordered[at][1]
+                at += 1
+            lines.append(f"{start}{le}{below}")
         total = sum(counts.values())
-        lines.append(f'{metric.name}_bucket{{{labels},le="+Inf"}} {total}')
-        lines.append(f"{metric.name}_count{{{labels}}} {total}")
         if values is None:
-            values = sum(value * count for value, count in counts.items())
-        lines.append(f"{metric.name}_sum{{{labels}}} {values}")
+            values = sum(value * count for value, count in ordered)
+        lines.append(
+            f'{start}"+Inf"}} {total}\n'
+            f"{metric.name}_count{{{labels}}} {total}\n{metric.name}_sum{{{labels}}} {values}"
+        )
 
     def add_latency(self, metric: Metric, latency: Mapping[str, Any], labels: str) -> None:
         """Add how long packets took, as a node counts it, in seconds."""
         counts = {int(bound): packets for bound, packets in latency["up_to_ns"].items()}
-        self.add_histogram(metric, counts, LATENCY_NS, labels, latency["ns"] / 1e9, 1e9)
+        self.add_histogram(metric, counts, LATENCY, labels, latency["ns"] / 1e9)
 
     def text(self, format: Format = Format.OPENMETRICS) -> str:
         """Return it whole; nothing is added afterwards."""

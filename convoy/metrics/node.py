@@ -5,15 +5,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from convoy.metrics.exposition import Kind, Metric, Page, label
+from convoy.metrics.exposition import Buckets, Kind, Metric, Page, label
 from convoy.metrics.functions import add_functions
 
 Counts = Mapping[str, Any]
 
 # Most packets of a frame that a bucket counts; convoys have at most 255.
-FILL = (1, 2, 4, 8, 16, 32, 64, 128)
+FILL = Buckets(1, 2, 4, 8, 16, 32, 64, 128)
 # Most frames of a reception; the node counts by these.
-BURST = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+BURST = Buckets(1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 UP = Metric(Kind.GAUGE, "convoy_up", "Whether the node answered this scrape.")
 BUILD = Metric(Kind.INFO, "convoy_build", "Version of the node.", ("version",))

@@ -44,7 +44,7 @@ static void refuse(struct cv_shared_one *one, const char *why)
 	port->refused(port->context, why);
 }
 
-static void tell(struct cv_shared_one *one, const struct cv_shared_message *message)
+static void send_to(struct cv_shared_one *one, const struct cv_shared_message *message)
 {
 	if (!one->refused && cv_socket_send(one->watch.fd, message, sizeof(*message)) != 0)
 		refuse(one, "it does not read what it is told");
@@ -80,7 +80,7 @@ static void link_up(struct cv_shared_owner *owner, struct cv_shared_joined *link
 			cv_shared_port_up(link->ports[side], layout, owner->pool->base,
 				&owner->pool->buffers, number, side);
 		else
-			tell(&owner->members[link->seats[side]], &message);
+			send_to(&owner->members[link->seats[side]], &message);
 	}
 }
 
@@ -98,7 +98,7 @@ static void leave(struct cv_shared_owner *owner, struct cv_shared_joined *link, 
 		cv_shared_port_down(link->ports[!side]);
 	} else if (link->up && other >= 0) {
 		link->stops[!side] = true;
-		tell(&owner->members[other], &down);
+		send_to(&owner->members[other], &down);
 	}
 	link->up = false;
 }

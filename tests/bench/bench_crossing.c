@@ -214,7 +214,7 @@ static void *be_other(void *unused)
 	}
 }
 
-// There and back. Returns cycles per packet and hop.
+// Packets cross to the other side and return. Returns cycles per packet and hop.
 static double lap(const struct form *form)
 {
 	static struct hand hand;
