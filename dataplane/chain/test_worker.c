@@ -376,7 +376,8 @@ static uint16_t obey_slowly(void *instance, struct cv_nf_worker *worker, struct 
 // are dropped up to there.
 static void times_packets_of_drawn_bursts(void **state)
 {
-	const unsigned slow = 18 - CV_LATENCY_SHORTEST_BITS; // up to 2^18 ns, which is less than 300 us
+	const unsigned slow =
+		18 - CV_LATENCY_SHORTEST_BITS; // up to 2^18 ns, which is less than 300 us
 	struct rig rig;
 	struct cv_port_counters *counters = rig.port_counters[0];
 
