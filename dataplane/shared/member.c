@@ -237,7 +237,8 @@ static void refused(struct cv_shared_member *member, const char *why)
 	// It comes again and again.
 	if (strncmp(member->last_refusal, why, sizeof(member->last_refusal) - 1) == 0)
 		return;
-	snprintf(member->last_refusal, sizeof(member->last_refusal), "%s", why);
+	snprintf(member->last_refusal, sizeof(member->last_refusal), "%.*s",
+		(int)sizeof(member->last_refusal) - 1, why);
 	for (unsigned i = 0; i < CV_SHARED_LINKS; i++) {
 		if (member->ports[i] == NULL)
 			continue;
