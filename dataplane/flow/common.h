@@ -15,8 +15,8 @@
 #include "packet/tuple.h"
 #include "packet/view.h"
 
-// Bytes of an IPv4 packet of the common case at least, by protocol: others are not common.
-static const uint8_t cv_flow_common_least[32] = {[IPPROTO_TCP] = 40, [IPPROTO_UDP] = 28};
+// Bytes of an IPv4 packet of the common case at least, by protocol: others, with 0, are not common.
+static const uint8_t cv_flow_common_least[256] = {[IPPROTO_TCP] = 40, [IPPROTO_UDP] = 28};
 
 // The common case of IPv4: no options, no fragment, a whole TCP or UDP header.
 static CV_INLINE bool cv_flow_is_common_ipv4(const struct cv_view *view)
@@ -31,7 +31,7 @@ static CV_INLINE bool cv_flow_is_common_ipv4(const struct cv_view *view)
 	memcpy(&word, ip, 8);
 	_Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are compared here");
 	total = rte_bswap16((uint16_t)(word >> 16));
-	least = ip[9] < sizeof(cv_flow_common_least) ? cv_flow_common_least[ip[9]] : 0;
+	least = cv_flow_common_least[ip[9]];
 	// Version and header length; more fragments and where this one belongs.
 	return CV_LIKELY((word & 0xff3f0000000000ff) == 0x45 && least != 0 && total >= least &&
 			 total <= room);
@@ -47,7 +47,7 @@ static CV_INLINE bool cv_flow_is_common_ipv6(const struct cv_view *view)
 	if (CV_UNLIKELY(room < 48 || ip[0] >> 4 != 6))
 		return false;
 	payload = cv_tuple_load(ip + 4);
-	least = ip[6] < sizeof(cv_flow_common_least) ? cv_flow_common_least[ip[6]] : 0;
+	least = cv_flow_common_least[ip[6]];
 	return least != 0 && payload + 20 >= least && payload + 40 <= room;
 }
 

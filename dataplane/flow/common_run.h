@@ -63,9 +63,11 @@ static CV_INLINE bool has_key_ipv4(struct cv_flow *flow, unsigned direction, con
 // Addresses and ports of a common packet, as those of its answers turned around.
 static CV_INLINE void put_ipv4(struct cv_flow *flow, unsigned direction, uint8_t *ip)
 {
-	const __m128i turn = _mm_set_epi8(15, 14, 13, 12, 9, 8, 11, 10, 3, 2, 1, 0, 7, 6, 5, 4);
+	const __m128i turn = _mm_set_epi8(-1, -1, -1, -1, 13, 12, 15, 14, 7, 6, 5, 4, 11, 10, 9, 8);
 	__m128i x = _mm_loadu_si128((const __m128i *)(ip + 12));
-	__m128i y = _mm_loadu_si128((const __m128i *)cv_flow_stored(flow, !direction, false));
+	// From four bytes before: behind a key may be what a follower has just written, and a load of
+	// that and of what was there before would wait.
+	__m128i y = _mm_loadu_si128((const __m128i *)(cv_flow_stored(flow, !direction, false) - 4));
 
 	y = _mm_shuffle_epi8(y, turn);
 	_mm_storeu_si128((__m128i *)(ip + 12), _mm_blend_epi16(y, x, 0xc0));
@@ -98,8 +100,8 @@ static CV_INLINE void rewrite_checksum(uint8_t *l4, uint16_t delta, uint8_t prot
 	const uint16_t old = cv_load_be16(at);
 	uint16_t new = cv_flow_checksum(old, delta);
 
-	new |= udp & -(uint16_t)(new == 0);
-	new &= ~(udp & -(uint16_t)(old == 0));
+	new = new != 0 ? new : udp; // UDP's zero is written so
+	new = old != 0 ? new : new & ~udp; // and none stays none
 	memcpy(at, &new, 2);
 }
 

@@ -57,15 +57,25 @@ enum cv_flow_why {
 	CV_FLOW_REPEAT,
 };
 
-// The packet that decide() and follow() are asked about.
+// The packet that decide() is asked about.
 struct cv_flow_packet {
 	const struct cv_view *view; // its bytes as it came to the first of the functions
 	uint16_t l4; // offset of what follows the IP headers, of view->data
 	uint8_t tcp_flags; // of TCP, else 0
 	uint8_t direction; // enum cv_flow_direction
-	uint8_t why; // enum cv_flow_why; decide() only
+	uint8_t why; // enum cv_flow_why
 	bool looks; // for cv_flow_is_free()
 	struct cv_flow_zone *zone; // for cv_flow_is_free()
+};
+
+// A packet that follow() is shown.
+struct cv_flow_followed {
+	const struct cv_view *view; // as above
+	void *slot;
+	uint16_t l4; // as above
+	uint16_t bytes; // of the IP packet
+	uint8_t tcp_flags; // as above
+	uint8_t direction; // as above
 };
 
 // What is changed beside the tuple, in the packets of one direction.
@@ -200,11 +210,12 @@ struct cv_nf_flow {
 	void (*expect)(void *instance, struct cv_nf_worker *worker,
 		const struct cv_flow_tuple *tuples, unsigned n);
 
-	// Sees a packet of a flow that it asked to follow, before it is rewritten: a verdict as
-	// above, for this packet alone. One that leaves by an output here leaves as it came. NULL:
-	// it never asks.
-	uint8_t (*follow)(void *instance, struct cv_nf_worker *worker,
-		const struct cv_flow_packet *packet, void *slot);
+	// Sees packets of flows that it asked to follow, in their order, before they are rewritten: n <=
+	// CV_BURST_MAX, at least one. verdicts[i] is CV_NEXT, and becomes what is to be of packets[i]
+	// alone, as above. Returns how many are not CV_NEXT. One that leaves by an output here leaves as
+	// it came. NULL: it never asks.
+	unsigned (*follow)(void *instance, struct cv_nf_worker *worker,
+		const struct cv_flow_followed *packets, uint8_t *verdicts, unsigned n);
 
 	// Puts a packet, rewritten as its flow is, into what its way says; the view is that of the outer
 	// packet afterwards. A verdict: CV_NEXT or CV_DROP(reason). NULL: it never asks.

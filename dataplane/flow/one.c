@@ -64,19 +64,24 @@ static bool is_let_in(
 	       (zone->windows == CV_FLOW_WINDOWS_RESETS && !(tcp_flags & CV_TCP_RST));
 }
 
-uint8_t cv_flow_window_follow(void *instance, struct cv_nf_worker *worker,
-	const struct cv_flow_packet *packet, void *slot)
+unsigned cv_flow_window_follow(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_followed *packets, uint8_t *verdicts, unsigned n)
 {
 	const struct cv_flow_zone *zone = instance;
-	const struct cv_view *view = packet->view;
-	const uint8_t *ip = view->data + view->l3;
-	const unsigned bytes = view->proto == CV_PROTO_IPV6 ? CV_IPV6_LEN + cv_tuple_load(ip + 4)
-							    : cv_tuple_load(ip + 2);
-	const enum cv_flow_window_verdict verdict = cv_flow_window_see(
-		slot, packet->direction, CV_FLOW_TCP_DONE, view, packet->l4, view->l3 + bytes);
+	unsigned others = 0;
 
-	return is_let_in(zone, verdict, packet->tcp_flags) ? CV_NEXT
-							   : CV_DROP(CV_FLOW_OUT_OF_WINDOW);
+	for (unsigned i = 0; i < n; i++) {
+		const struct cv_flow_followed *packet = &packets[i];
+		const enum cv_flow_window_verdict verdict =
+			cv_flow_window_see(packet->slot, packet->direction, CV_FLOW_TCP_DONE,
+				packet->view, packet->l4, packet->view->l3 + packet->bytes);
+
+		if (is_let_in(zone, verdict, packet->tcp_flags))
+			continue;
+		verdicts[i] = CV_DROP(CV_FLOW_OUT_OF_WINDOW);
+		others++;
+	}
+	return others;
 }
 
 // Checks the windows of any packet of the connection. Returns whether it goes on; *counts: whether it
@@ -136,6 +141,32 @@ static bool is_reopened(
 	       (slot & 1) == CV_FLOW_REPLY &&
 	       (parsed->tcp_flags & (CV_TCP_SYN | CV_TCP_ACK | CV_TCP_RST)) == CV_TCP_SYN &&
 	       (flow->tcp_state == CV_FLOW_TCP_CLOSED || flow->tcp_state == CV_FLOW_TCP_RESET);
+}
+
+// Shows a packet to the functions that follow its flow. A verdict.
+static uint8_t follow(struct cv_flow_group *group, struct cv_nf_worker *worker,
+	const struct cv_view *view, const struct cv_flow_parsed *parsed, uint32_t slot,
+	uint8_t follows)
+{
+	struct cv_flow_followed packet = {
+		.view = view,
+		.l4 = parsed->l4,
+		.bytes = (uint16_t)(parsed->end - parsed->l3),
+		.tcp_flags = parsed->tcp_flags,
+		.direction = slot & 1,
+	};
+
+	for (unsigned i = 0; i < group->followers_count; i++) {
+		const struct cv_flow_follower *follower = &group->followers[i];
+		uint8_t verdict = CV_NEXT;
+
+		if (!(follows & follower->bit))
+			continue;
+		packet.slot = cv_flow_slot_at(&follower->slots[parsed->v6], slot >> 1);
+		if (follower->follow(follower->instance, worker, &packet, &verdict, 1) != 0)
+			return cv_flow_stop(group, follower, view, verdict);
+	}
+	return CV_NEXT;
 }
 
 // A packet, rewritten, goes where its flow does.
@@ -288,10 +319,7 @@ uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, st
 	if (counts)
 		track(zone, &parsed, flow, slot);
 	if ((flow->follows & ~CV_FLOW_WINDOWED) != 0) {
-		const struct cv_flow_packet packet =
-			cv_flow_packet_of(zone, view, &parsed, slot & 1);
-
-		verdict = cv_flow_follow(group, worker, &packet, parsed.v6, slot >> 1,
+		verdict = follow(group, worker, view, &parsed, slot,
 			flow->follows & (uint8_t)~CV_FLOW_WINDOWED);
 		if (verdict != CV_NEXT)
 			return verdict;

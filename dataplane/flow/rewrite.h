@@ -22,9 +22,11 @@ static CV_INLINE uint16_t cv_flow_delta(uint16_t forward, unsigned direction)
 // A checksum after its words' sum grew by delta: RFC 1624 equation 3.
 static CV_INLINE rte_be16_t cv_flow_checksum(rte_be16_t checksum, uint16_t delta)
 {
-	uint32_t sum = (uint32_t)(uint16_t)~checksum + delta;
+	uint16_t difference;
+	// ~(~checksum + delta) is checksum - delta, in ones' complement.
+	const bool borrow = __builtin_sub_overflow(checksum, delta, &difference);
 
-	return (rte_be16_t) ~(sum + (sum >> 16));
+	return (rte_be16_t)(difference - borrow);
 }
 
 static CV_INLINE void cv_flow_checksum_at_update(uint8_t *at, uint16_t delta, bool udp)

@@ -7,6 +7,9 @@
 // In three passes, so that what each reads of memory was asked for by the one before: keys and
 // hashes; the buckets they lead to; the flows those lead to, which are applied in the packets'
 // order. A packet of any other kind takes the long way (cv_flow_one()) in its turn.
+//
+// Packets of settled flows, up to one that takes the long way, are shown to followers together, then
+// rewritten together: loops that call nothing for each packet keep what they need in registers.
 #include <rte_prefetch.h>
 
 #include "flow/common_run.h"
@@ -16,14 +19,19 @@
 struct lane {
 	uint32_t at; // its bucket, then its slot; CV_FLOW_NONE: it is looked at for itself; or DONE
 	uint16_t signature;
-	uint8_t tcp_flags; // of TCP, else 0
 	bool v6;
+	uint8_t tcp_flags; // of TCP, else 0
+	struct cv_flow *flow; // that the slot is of
 };
 
 #define DONE (CV_FLOW_NONE - 1) // its flow is another worker's, which was asked (foreign.h)
 
-// What of a zone is read for every packet, where the compiler knows that it does not change.
-struct fixed {
+// A burst, and what of its zone is read for every packet, where the compiler knows that it does not change.
+struct run {
+	struct cv_flow_group *group;
+	struct cv_nf_worker *worker;
+	struct cv_view *views;
+	uint8_t *verdicts;
 	struct cv_flow_secret secret;
 	struct {
 		struct cv_flow_bucket *buckets;
@@ -35,13 +43,13 @@ struct fixed {
 };
 
 // Returns whether some are IPv6. Adds up the packets' bytes. shared: other workers have such flows.
-static CV_INLINE bool first_pass(const struct fixed *fixed, struct cv_view *views, unsigned n,
-	struct lane *lanes, uint32_t *bytes, const bool shared)
+static CV_INLINE bool first_pass(
+	const struct run *run, struct lane *lanes, unsigned n, uint32_t *bytes, const bool shared)
 {
 	bool some_v6 = false;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct cv_view *view = &views[i];
+		struct cv_view *view = &run->views[i];
 		const uint8_t *ip = view->data + view->l3;
 		struct lane *lane = &lanes[i];
 		uint64_t hash;
@@ -55,11 +63,9 @@ static CV_INLINE bool first_pass(const struct fixed *fixed, struct cv_view *view
 			continue;
 		}
 		if (CV_LIKELY(view->proto == CV_PROTO_IPV4 && cv_flow_is_common_ipv4(view))) {
-			hash = hash_ipv4(&fixed->secret, ip);
-			lane->tcp_flags = tcp_flags_of(ip + CV_IPV4_LEN, ip[9]);
+			hash = hash_ipv4(&run->secret, ip);
 		} else if (view->proto == CV_PROTO_IPV6 && cv_flow_is_common_ipv6(view)) {
-			hash = hash_ipv6(&fixed->secret, ip);
-			lane->tcp_flags = tcp_flags_of(ip + CV_IPV6_LEN, ip[6]);
+			hash = hash_ipv6(&run->secret, ip);
 			v6 = some_v6 = true;
 		} else {
 			lane->at = CV_FLOW_NONE;
@@ -68,116 +74,200 @@ static CV_INLINE bool first_pass(const struct fixed *fixed, struct cv_view *view
 		}
 		lane->v6 = v6;
 		lane->signature = cv_flow_signature(hash);
-		lane->at = cv_flow_bucket_of(hash, fixed->table[v6].buckets_count);
-		rte_prefetch0(&fixed->table[v6].buckets[lane->at]);
+		lane->at = cv_flow_bucket_of(hash, run->table[v6].buckets_count);
+		rte_prefetch0(&run->table[v6].buckets[lane->at]);
 	}
 	return some_v6;
 }
 
 // The flow that most likely is a packet's: the first of a bucket whose signature is, as its slot,
-// whose entry is asked for; CV_FLOW_NONE: there is none.
-static CV_INLINE uint32_t likely_flow(
-	const struct fixed *fixed, const struct cv_flow_bucket *bucket, uint16_t signature, bool v6)
+// whose entry is asked for. Returns false if there is none.
+static CV_INLINE bool find_likely(
+	const struct run *run, const struct cv_flow_bucket *bucket, struct lane *lane, bool v6)
 {
-	const uint32_t same = cv_flow_bucket_match(bucket, signature);
-	const uint8_t *entry;
+	const uint32_t same = cv_flow_bucket_match(bucket, lane->signature);
+	uint8_t *entry;
 	uint32_t slot;
 
 	if (CV_UNLIKELY(same == 0))
-		return CV_FLOW_NONE;
+		return false;
 	slot = bucket->slot[__builtin_ctz(same)] & ~CV_FLOW_SECOND;
-	entry = fixed->table[v6].flows + (size_t)(slot >> 1) * (v6 ? 128 : 64);
+	entry = run->table[v6].flows + (size_t)(slot >> 1) * (v6 ? 128 : 64);
 	rte_prefetch0(entry);
-	if (fixed->table[v6].windows != NULL)
-		rte_prefetch0(fixed->table[v6].windows +
+	if (run->table[v6].windows != NULL)
+		rte_prefetch0(run->table[v6].windows +
 			      (size_t)(slot >> 1) * sizeof(struct cv_flow_window));
 	if (v6)
 		rte_prefetch0(entry + RTE_CACHE_LINE_SIZE);
-	return slot;
+	lane->at = slot;
+	lane->flow = (struct cv_flow *)entry;
+	return true;
 }
 
 // Turns buckets into slots. Whether it is the packet's flow is seen in the third pass. Packets whose
 // key may stand in its second bucket, in a full table one in twenty, are looked at when that was
-// read as well. Only where some packets are IPv6 their lanes say which. Returns how many are of no
-// flow that is known, whose numbers are put into fresh.
-static CV_INLINE unsigned second_pass(const struct fixed *fixed, unsigned n, struct lane *lanes,
-	bool some_v6, uint8_t fresh[CV_BURST_MAX])
+// read as well. Only where some packets are IPv6 their lanes say which. Of packets of no flow that is
+// known it asks for what will be read when they are decided on.
+static CV_INLINE void second_pass(
+	const struct run *run, struct lane *lanes, unsigned n, bool some_v6)
 {
 	struct lane *displaced[CV_BURST_MAX];
+	uint8_t fresh[CV_BURST_MAX];
 	unsigned displaced_count = 0, fresh_count = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		struct lane *lane = &lanes[i];
 		const bool v6 = some_v6 && lane->v6;
 		const struct cv_flow_bucket *bucket;
-		uint32_t slot;
 
 		if (CV_UNLIKELY(lane->at >= DONE))
 			continue;
-		bucket = &fixed->table[v6].buckets[lane->at];
-		slot = likely_flow(fixed, bucket, lane->signature, v6);
-		if (CV_UNLIKELY(slot == CV_FLOW_NONE)) {
-			if (bucket->displaced == 0) {
-				fresh[fresh_count++] = (uint8_t)i;
-			} else {
-				slot = cv_flow_other_bucket(
-					lane->at, lane->signature, fixed->table[v6].buckets_count);
-				rte_prefetch0(&fixed->table[v6].buckets[slot]);
-				displaced[displaced_count++] = lane;
-			}
+		bucket = &run->table[v6].buckets[lane->at];
+		if (CV_LIKELY(find_likely(run, bucket, lane, v6)))
+			continue;
+		if (bucket->displaced == 0) {
+			fresh[fresh_count++] = (uint8_t)i;
+			lane->at = CV_FLOW_NONE;
+			continue;
 		}
-		lane->at = slot;
+		lane->at = cv_flow_other_bucket(
+			lane->at, lane->signature, run->table[v6].buckets_count);
+		rte_prefetch0(&run->table[v6].buckets[lane->at]);
+		displaced[displaced_count++] = lane;
 	}
 	for (unsigned i = 0; i < displaced_count; i++) {
 		struct lane *lane = displaced[i];
 		const bool v6 = some_v6 && lane->v6;
 
-		lane->at = likely_flow(
-			fixed, &fixed->table[v6].buckets[lane->at], lane->signature, v6);
-		if (lane->at == CV_FLOW_NONE)
-			fresh[fresh_count++] = (uint8_t)(lane - lanes);
+		if (find_likely(run, &run->table[v6].buckets[lane->at], lane, v6))
+			continue;
+		fresh[fresh_count++] = (uint8_t)(lane - lanes);
+		lane->at = CV_FLOW_NONE;
 	}
-	return fresh_count;
+	if (CV_UNLIKELY(fresh_count > 0))
+		cv_flow_expect(run->group, run->worker, run->views, fresh, fresh_count);
 }
 
-// One packet and the flow that most likely is its. Whatever is not the common case takes the long
-// way.
-static CV_INLINE uint8_t apply(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	const struct fixed *fixed, struct cv_view *view, const struct lane *lane,
-	struct cv_flow_packet *packet, bool v6)
+// Whether a packet is of the flow that most likely is its, and changes nothing of it but when it was last
+// seen. Else lane->at is what is known.
+static CV_INLINE bool is_of_settled(
+	const struct run *run, const struct cv_view *view, struct lane *lane, bool v6)
 {
-	const uint32_t slot = lane->at;
-	const unsigned direction = slot & 1;
-	struct cv_flow *flow =
-		(struct cv_flow *)(fixed->table[v6].flows + (size_t)(slot >> 1) * (v6 ? 128 : 64));
-	uint8_t *ip = view->data + view->l3, verdict;
+	const unsigned direction = lane->at & 1;
+	struct cv_flow *flow = lane->flow;
+	const uint8_t *ip = view->data + view->l3;
 	const bool is_its =
 		v6 ? has_key_ipv6(flow, direction, ip) : has_key_ipv4(flow, direction, ip);
 
-	if (CV_UNLIKELY(!is_its))
-		return cv_flow_one(group, worker, view, CV_FLOW_NONE);
-	if (CV_UNLIKELY((flow->epoch != fixed->epoch) |
+	if (CV_UNLIKELY(!is_its)) {
+		lane->at = CV_FLOW_NONE;
+		return false;
+	}
+	lane->tcp_flags = tcp_flags_of(ip + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN), ip[v6 ? 6 : 9]);
+	if (CV_UNLIKELY((flow->epoch != run->epoch) |
 			((flow->flags & CV_FLOW_SETTLED(direction)) == 0) |
 			((lane->tcp_flags & (CV_TCP_FIN | CV_TCP_SYN | CV_TCP_RST)) != 0)))
-		return cv_flow_one(group, worker, view, slot);
-	if ((int32_t)(fixed->now - cv_flow_seen(flow)) >=
-		(int32_t)fixed->stale) // else the line stays clean
-		cv_flow_see(flow, fixed->now);
-	if (flow->follows != 0) {
-		packet->view = view;
-		packet->l4 = (uint16_t)(view->l3 + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN));
-		packet->tcp_flags = lane->tcp_flags;
-		packet->direction = (uint8_t)direction;
-		verdict = cv_flow_follow(group, worker, packet, v6, slot >> 1, flow->follows);
-		if (CV_UNLIKELY(verdict != CV_NEXT))
-			return verdict;
+		return false;
+	if ((int32_t)(run->now - cv_flow_seen(flow)) >=
+		(int32_t)run->stale) // else the line stays clean
+		cv_flow_see(flow, run->now);
+	return true;
+}
+
+// Packets of a burst that are of settled flows, up to one that takes the long way.
+struct settled {
+	uint8_t which[CV_BURST_MAX];
+	unsigned count;
+	uint8_t follows; // of any of their flows
+};
+
+// Takes them, from begin on. Returns which packet is none, or n.
+static CV_INLINE unsigned take_settled(const struct run *run, struct lane *lanes, unsigned begin,
+	unsigned n, bool some_v6, struct settled *settled)
+{
+	unsigned count = 0, i;
+	uint8_t follows = 0;
+
+	for (i = begin; i < n; i++) {
+		struct lane *lane = &lanes[i];
+		const struct cv_view *view = &run->views[i];
+
+		run->verdicts[i] = CV_NEXT;
+		if (lane->at == DONE)
+			continue;
+		if (CV_UNLIKELY(lane->at == CV_FLOW_NONE) ||
+			CV_UNLIKELY(some_v6 && lane->v6 ? !is_of_settled(run, view, lane, true)
+							: !is_of_settled(run, view, lane, false)))
+			break;
+		follows |= lane->flow->follows;
+		settled->which[count++] = (uint8_t)i;
 	}
+	settled->count = count;
+	settled->follows = follows;
+	return i;
+}
+
+// Leaves those of them that pass a follower. Returns how many do not.
+static CV_INLINE unsigned follow_settled(const struct run *run, const struct lane *lanes,
+	const struct cv_flow_follower *follower, bool some_v6, struct settled *settled)
+{
+	struct cv_flow_followed packets[CV_BURST_MAX];
+	uint8_t verdicts[CV_BURST_MAX], which[CV_BURST_MAX];
+	unsigned n = 0, left = 0, others;
+
+	for (unsigned k = 0; k < settled->count; k++) {
+		const unsigned i = settled->which[k];
+		const struct lane *lane = &lanes[i];
+		const struct cv_view *view = &run->views[i];
+		const uint8_t *ip = view->data + view->l3;
+		const bool v6 = some_v6 && lane->v6;
+
+		if (!(lane->flow->follows & follower->bit))
+			continue;
+		which[n] = (uint8_t)i;
+		packets[n++] = (struct cv_flow_followed){
+			.view = view,
+			.slot = cv_flow_slot_at(&follower->slots[v6], lane->at >> 1),
+			.l4 = (uint16_t)(view->l3 + (v6 ? CV_IPV6_LEN : CV_IPV4_LEN)),
+			.bytes = (uint16_t)(v6 ? CV_IPV6_LEN + cv_tuple_load(ip + 4)
+					       : cv_tuple_load(ip + 2)),
+			.tcp_flags = lane->tcp_flags,
+			.direction = lane->at & 1,
+		};
+	}
+	if (n == 0)
+		return 0;
+	memset(verdicts, CV_NEXT, sizeof(verdicts));
+	others = follower->follow(follower->instance, run->worker, packets, verdicts, n);
+	if (CV_LIKELY(others == 0))
+		return 0;
+	for (unsigned k = 0; k < n; k++)
+		if (verdicts[k] != CV_NEXT)
+			run->verdicts[which[k]] = cv_flow_stop(
+				run->group, follower, &run->views[which[k]], verdicts[k]);
+	for (unsigned k = 0; k < settled->count; k++)
+		if (run->verdicts[settled->which[k]] == CV_NEXT)
+			settled->which[left++] = settled->which[k];
+	settled->count = left;
+	return others;
+}
+
+// What becomes of a packet of a settled flow, behind those who follow it. A verdict.
+static CV_INLINE uint8_t apply(
+	const struct run *run, struct cv_view *view, const struct lane *lane, bool v6)
+{
+	struct cv_flow_group *group = run->group;
+	struct cv_flow *flow = lane->flow;
+	const unsigned direction = lane->at & 1;
+
 	if (flow->flags & CV_FLOW_REWRITES)
-		rewrite_common(flow, direction, ip, v6);
+		rewrite_common(flow, direction, view->data + view->l3, v6);
 	// The other direction's way changes nothing.
 	if ((flow->way[0] | flow->way[1]) != 0 &&
 		cv_flow_ways_apply(&group->zone->ways, view, flow->way[direction])) {
-		verdict = cv_flow_wrap(group, worker, view, flow->way[direction]);
+		const uint8_t verdict =
+			cv_flow_wrap(group, run->worker, view, flow->way[direction]);
+
 		if (CV_UNLIKELY(verdict != CV_NEXT))
 			return verdict;
 	}
@@ -187,32 +277,58 @@ static CV_INLINE uint8_t apply(struct cv_flow_group *group, struct cv_nf_worker 
 	return CV_NEXT;
 }
 
-static CV_INLINE uint16_t third_pass(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	const struct fixed *fixed, struct cv_view *views, uint8_t *verdicts, unsigned n,
-	const struct lane *lanes, bool some_v6)
+// Packets that settled flows were found for, and what is to be of them.
+static CV_INLINE unsigned apply_settled(
+	const struct run *run, const struct lane *lanes, bool some_v6, struct settled *settled)
 {
-	struct cv_flow_zone *zone = group->zone;
-	const uint64_t removals = zone->removals;
-	struct cv_flow_packet packet = {.zone = zone};
+	const struct cv_flow_group *group = run->group;
+	unsigned dropped = 0;
+
+	for (unsigned i = 0; settled->follows != 0 && i < group->followers_count; i++)
+		dropped += follow_settled(run, lanes, &group->followers[i], some_v6, settled);
+	for (unsigned k = 0; k < settled->count; k++) {
+		const unsigned i = settled->which[k];
+		const struct lane *lane = &lanes[i];
+		const uint8_t verdict = some_v6 && lane->v6
+						? apply(run, &run->views[i], lane, true)
+						: apply(run, &run->views[i], lane, false);
+
+		run->verdicts[i] = verdict;
+		dropped += verdict != CV_NEXT;
+	}
+	return dropped;
+}
+
+// What was found may be another's, or not there any more.
+static void forget(struct lane *lanes, unsigned begin, unsigned n)
+{
+	for (unsigned i = begin; i < n; i++)
+		if (lanes[i].at != DONE)
+			lanes[i].at = CV_FLOW_NONE;
+}
+
+// Returns how many packets do not go on.
+static CV_INLINE unsigned third_pass(
+	const struct run *run, struct lane *lanes, unsigned n, bool some_v6)
+{
+	const struct cv_flow_zone *zone = run->group->zone;
 	unsigned dropped = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		const struct lane *lane = &lanes[i];
-		uint8_t verdict;
+		const uint64_t removals = zone->removals;
+		struct settled settled;
 
-		// After a flow was removed, what the second pass saw may be another's.
-		if (lane->at == DONE)
-			verdict = CV_NEXT;
-		else if (CV_UNLIKELY((lane->at == CV_FLOW_NONE) | (zone->removals != removals)))
-			verdict = cv_flow_one(group, worker, &views[i], CV_FLOW_NONE);
-		else if (some_v6 && lane->v6)
-			verdict = apply(group, worker, fixed, &views[i], lane, &packet, true);
-		else
-			verdict = apply(group, worker, fixed, &views[i], lane, &packet, false);
-		verdicts[i] = verdict;
-		dropped += verdict != CV_NEXT;
+		i = take_settled(run, lanes, i, n, some_v6, &settled);
+		dropped += apply_settled(run, lanes, some_v6, &settled);
+		if (i == n)
+			break;
+		run->verdicts[i] =
+			cv_flow_one(run->group, run->worker, &run->views[i], lanes[i].at);
+		dropped += run->verdicts[i] != CV_NEXT;
+		if (zone->removals != removals)
+			forget(lanes, i + 1, n);
 	}
-	return (uint16_t)dropped;
+	return dropped;
 }
 
 // Each function counts what it would have been shown.
@@ -241,35 +357,39 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	struct cv_view *views, uint8_t *verdicts, uint16_t n)
 {
 	struct cv_flow_zone *zone = group->zone;
-	struct lane lanes[CV_BURST_MAX];
-	uint8_t fresh[CV_BURST_MAX];
-	unsigned fresh_count;
-	struct fixed fixed;
+	const bool shared = zone->homes != NULL;
 	uint32_t bytes = 0;
-	uint16_t dropped;
+	unsigned dropped;
 	bool some_v6;
+	struct lane lanes[CV_BURST_MAX];
+	struct run run;
 
 	zone->now = (uint32_t)(worker->now >> zone->shift);
 	cv_flow_learn_changes(zone);
-	fixed.secret = zone->secret;
-	fixed.now = zone->now;
-	fixed.epoch = zone->epoch;
-	fixed.stale = zone->stale;
+	run.group = group;
+	run.worker = worker;
+	run.views = views;
+	run.verdicts = verdicts;
+	run.secret = zone->secret;
+	run.now = zone->now;
+	run.epoch = zone->epoch;
+	run.stale = zone->stale;
 	for (unsigned v6 = 0; v6 < 2; v6++) {
-		fixed.table[v6].buckets = zone->table[v6].buckets;
-		fixed.table[v6].buckets_count = zone->table[v6].buckets_count;
-		fixed.table[v6].flows = zone->table[v6].flows;
-		fixed.table[v6].windows =
+		run.table[v6].buckets = zone->table[v6].buckets;
+		run.table[v6].buckets_count = zone->table[v6].buckets_count;
+		run.table[v6].flows = zone->table[v6].flows;
+		run.table[v6].windows =
 			zone->windows == CV_FLOW_WINDOWS_NONE ? NULL : zone->window[v6].first;
 	}
-	some_v6 = zone->homes == NULL ? first_pass(&fixed, views, n, lanes, &bytes, false)
-				      : first_pass(&fixed, views, n, lanes, &bytes, true);
-	fresh_count = some_v6 ? second_pass(&fixed, n, lanes, true, fresh)
-			      : second_pass(&fixed, n, lanes, false, fresh);
-	if (CV_UNLIKELY(fresh_count > 0))
-		cv_flow_expect(group, worker, views, fresh, fresh_count);
-	dropped = some_v6 ? third_pass(group, worker, &fixed, views, verdicts, n, lanes, true)
-			  : third_pass(group, worker, &fixed, views, verdicts, n, lanes, false);
+	some_v6 = shared ? first_pass(&run, lanes, n, &bytes, true)
+			 : first_pass(&run, lanes, n, &bytes, false);
+	if (some_v6) {
+		second_pass(&run, lanes, n, true);
+		dropped = third_pass(&run, lanes, n, true);
+	} else {
+		second_pass(&run, lanes, n, false);
+		dropped = third_pass(&run, lanes, n, false);
+	}
 	count(group, n, bytes);
-	return dropped;
+	return (uint16_t)dropped;
 }

@@ -47,10 +47,10 @@ static uint8_t toy_decide(void *instance, struct cv_nf_worker *worker,
 	return toy->leaves ? CV_OUTPUT(0) : CV_NEXT;
 }
 
-static uint8_t toy_follow(void *instance, struct cv_nf_worker *worker,
-	const struct cv_flow_packet *packet, void *slot)
+static unsigned toy_follow(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_followed *packets, uint8_t *verdicts, unsigned n)
 {
-	return CV_NEXT;
+	return 0;
 }
 
 static const uint32_t *toy_generation(const void *instance)

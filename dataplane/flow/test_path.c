@@ -108,19 +108,35 @@ static uint8_t toy_decide(void *instance, struct cv_nf_worker *of,
 	return CV_NEXT;
 }
 
-static uint8_t toy_follow(
-	void *instance, struct cv_nf_worker *of, const struct cv_flow_packet *packet, void *slot)
+static uint8_t toy_follow_one(struct toy *toy, const struct cv_flow_followed *packet)
 {
-	struct toy *toy = instance;
-	struct toy_slot *kept = slot;
+	struct toy_slot *kept = packet->slot;
+	const uint8_t *ip = packet->view->data + packet->view->l3;
 
 	assert_int_equal(kept->mark, 0x5a5a);
+	assert_int_equal(packet->bytes, packet->view->proto == CV_PROTO_IPV4
+						? cv_tuple_load(ip + 2)
+						: CV_IPV6_LEN + cv_tuple_load(ip + 4));
 	toy->followed++;
 	kept->seen++;
 	if (toy->output_every != 0 && kept->seen % toy->output_every == 0)
 		return CV_OUTPUT(0);
 	return toy->drop_every != 0 && kept->seen % toy->drop_every == 0 ? CV_DROP(TOY_POLICED)
 									 : CV_NEXT;
+}
+
+static unsigned toy_follow(void *instance, struct cv_nf_worker *of,
+	const struct cv_flow_followed *packets, uint8_t *verdicts, unsigned n)
+{
+	unsigned others = 0;
+
+	assert_in_range(n, 1, CV_BURST_MAX);
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(verdicts[i], CV_NEXT);
+		verdicts[i] = toy_follow_one(instance, &packets[i]);
+		others += verdicts[i] != CV_NEXT;
+	}
+	return others;
 }
 
 static void toy_ended(void *instance, struct cv_nf_worker *of, const void *slot)

@@ -45,14 +45,14 @@ static CV_INLINE bool cv_flow_ways_apply(
 	const struct cv_flow_ways *ways, struct cv_view *view, unsigned way)
 {
 	const struct cv_flow_way_mask *mask = &ways->masks[way];
-	uint64_t bits[2], values[2], bytes[2];
+	typedef uint64_t words __attribute__((vector_size(16)));
+	words bits, values, bytes;
 
-	memcpy(bytes, view->data, 16); // an IP packet's
-	memcpy(bits, mask->mask, 16);
-	memcpy(values, mask->value, 16);
-	bytes[0] = (bytes[0] & ~bits[0]) | values[0];
-	bytes[1] = (bytes[1] & ~bits[1]) | values[1];
-	memcpy(view->data, bytes, 16);
+	memcpy(&bytes, view->data, 16); // an IP packet's
+	memcpy(&bits, mask->mask, 16);
+	memcpy(&values, mask->value, 16);
+	bytes = (bytes & ~bits) | values;
+	memcpy(view->data, &bytes, 16);
 	view->out = (uint8_t)((view->out & ~mask->out_mask) | mask->out);
 	if (CV_LIKELY(!mask->more))
 		return false;

@@ -76,8 +76,8 @@ struct cv_flow_zone {
 
 // A member that may follow flows, or the check of TCP's windows.
 struct cv_flow_follower {
-	uint8_t (*follow)(void *instance, struct cv_nf_worker *worker,
-		const struct cv_flow_packet *packet, void *slot);
+	unsigned (*follow)(void *instance, struct cv_nf_worker *worker,
+		const struct cv_flow_followed *packets, uint8_t *verdicts, unsigned n);
 	void *instance;
 	struct cv_flow_place slots[2];
 	uint8_t bit; // of struct cv_flow's follows
@@ -150,25 +150,13 @@ static CV_INLINE unsigned cv_flow_last_position(
 	return group->position[decided->order[flow->deciders - 1]];
 }
 
-// Shows a packet to the functions that follow its flow. A verdict.
-static CV_INLINE uint8_t cv_flow_follow(struct cv_flow_group *group, struct cv_nf_worker *worker,
-	const struct cv_flow_packet *packet, bool v6, uint32_t index, uint8_t follows)
+// A packet that does not pass a follower, by its verdict. Returns the group's.
+static inline uint8_t cv_flow_stop(struct cv_flow_group *group,
+	const struct cv_flow_follower *follower, const struct cv_view *view, uint8_t verdict)
 {
-	for (unsigned i = 0; i < group->followers_count; i++) {
-		const struct cv_flow_follower *follower = &group->followers[i];
-		uint8_t verdict;
-
-		if (!(follows & follower->bit))
-			continue;
-		verdict = follower->follow(follower->instance, worker, packet,
-			cv_flow_slot_at(&follower->slots[v6], index));
-		if (CV_LIKELY(verdict == CV_NEXT))
-			continue;
-		if (follower->bit == CV_FLOW_WINDOWED)
-			return cv_flow_drop(group, packet->view, CV_FLOW_OUT_OF_WINDOW);
-		return cv_flow_leave(group, follower->position, packet->view, verdict);
-	}
-	return CV_NEXT;
+	if (follower->bit == CV_FLOW_WINDOWED)
+		return cv_flow_drop(group, view, CV_FLOW_OUT_OF_WINDOW);
+	return cv_flow_leave(group, follower->position, view, verdict);
 }
 
 // Has a packet wrapped by the function that its way names. A verdict.
@@ -281,10 +269,10 @@ void cv_flow_expect(struct cv_flow_group *group, struct cv_nf_worker *worker,
 
 // one.c
 
-// Checks the windows of a common packet of an established connection: a follower, with the zone as
+// Checks the windows of common packets of established connections: a follower, with the zone as
 // its instance and a struct cv_flow_window as its slot.
-uint8_t cv_flow_window_follow(void *instance, struct cv_nf_worker *worker,
-	const struct cv_flow_packet *packet, void *slot);
+unsigned cv_flow_window_follow(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_followed *packets, uint8_t *verdicts, unsigned n);
 
 // Any packet, whatever it is: slot is what was found for it, or CV_FLOW_NONE. A verdict.
 uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, struct cv_view *view,

@@ -69,7 +69,7 @@ static void ended(void *instance, struct cv_nf_worker *worker, const void *of)
 		cv_ids_streams_give(&ids->lane[worker->index].streams, slot->connection);
 }
 
-static uint8_t learn_state(struct slot *slot, const struct cv_flow_packet *packet)
+static uint8_t learn_state(struct slot *slot, const struct cv_flow_followed *packet)
 {
 	if (packet->direction == CV_FLOW_REPLY)
 		slot->state |= REPLIED;
@@ -91,7 +91,7 @@ static bool is_whole(const struct cv_ids_packet *packet, const uint8_t *l4)
 }
 
 static uint8_t match_segment(struct cv_ids *ids, struct cv_nf_worker *worker, struct slot *slot,
-	const struct cv_flow_packet *of, struct cv_ids_packet *packet)
+	const struct cv_flow_followed *of, struct cv_ids_packet *packet)
 {
 	struct cv_ids_lane *lane = &ids->lane[worker->index];
 	struct cv_ids_connection *connection = &lane->streams.connection[slot->connection - 1];
@@ -140,11 +140,10 @@ static uint8_t match_segment(struct cv_ids *ids, struct cv_nf_worker *worker, st
 	return verdict;
 }
 
-static uint8_t follow(
-	void *instance, struct cv_nf_worker *worker, const struct cv_flow_packet *of, void *slot_of)
+static uint8_t follow_one(
+	struct cv_ids *ids, struct cv_nf_worker *worker, const struct cv_flow_followed *of)
 {
-	struct cv_ids *ids = instance;
-	struct slot *slot = slot_of;
+	struct slot *slot = of->slot;
 	struct cv_ids_packet packet;
 	const enum cv_ids_kind kind = cv_ids_packet_of(of->view, &packet);
 	const uint8_t flow = learn_state(slot, of);
@@ -168,6 +167,18 @@ static uint8_t follow(
 		cv_ids_count(&ids->lane[worker->index], CV_IDS_COUNT_BAD_CHECKSUMS, 1);
 	}
 	return cv_ids_match(ids, worker, &packet, &passed);
+}
+
+static unsigned follow(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_followed *packets, uint8_t *verdicts, unsigned n)
+{
+	unsigned others = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		verdicts[i] = follow_one(instance, worker, &packets[i]);
+		others += verdicts[i] != CV_NEXT;
+	}
+	return others;
 }
 
 static uint8_t other(void *instance, struct cv_nf_worker *worker, const struct cv_view *view,

@@ -41,13 +41,21 @@ static CV_INLINE enum rte_color cv_dscp_colour(uint8_t dscp)
 	return precedence == 2 ? RTE_COLOR_YELLOW : RTE_COLOR_RED;
 }
 
+// A packet's DSCP.
+static CV_INLINE uint8_t cv_dscp_read(const struct cv_view *view)
+{
+	const uint8_t *ip = view->data + view->l3;
+
+	return view->proto == CV_PROTO_IPV4 ? ip[1] >> 2
+					    : (uint8_t)((ip[0] & 15) << 2 | ip[1] >> 6);
+}
+
 // Looks at a packet; colour_aware: at its own colour, too. Returns CV_NEXT, or the verdict of one that is not measured.
 static CV_INLINE uint8_t cv_measure(
 	const struct cv_view *view, bool colour_aware, struct cv_measured *measured)
 {
 	const uint8_t *ip = view->data + view->l3;
 	const uint16_t room = view->len - view->l3;
-	uint8_t dscp;
 
 	switch (view->proto) {
 	case CV_PROTO_IPV4: {
@@ -61,7 +69,6 @@ static CV_INLINE uint8_t cv_measure(
 				measured->bytes > room))
 			return CV_DROP(CV_POLICED_BAD_HEADER);
 		measured->v6 = false;
-		dscp = header->tos >> 2;
 		break;
 	}
 	case CV_PROTO_IPV6:
@@ -70,7 +77,6 @@ static CV_INLINE uint8_t cv_measure(
 		measured->bytes =
 			CV_IPV6_LEN + rte_be_to_cpu_16(((const struct cv_ipv6 *)ip)->payload_len);
 		measured->v6 = true;
-		dscp = (uint8_t)((ip[0] & 15) << 2 | ip[1] >> 6);
 		break;
 	case 0:
 	case CV_PROTO_VLAN:
@@ -82,7 +88,7 @@ static CV_INLINE uint8_t cv_measure(
 	default:
 		return CV_DROP(CV_POLICED_NON_IP);
 	}
-	measured->colour = colour_aware ? cv_dscp_colour(dscp) : RTE_COLOR_GREEN;
+	measured->colour = colour_aware ? cv_dscp_colour(cv_dscp_read(view)) : RTE_COLOR_GREEN;
 	return CV_NEXT;
 }
 

@@ -82,6 +82,16 @@ struct policer {
 	struct cv_meter_profile profiles[]; // by how many workers share the rate, less 1
 };
 
+// With the loads in info().
+static CV_INLINE void count(
+	struct lane *lane, enum rte_color colour, uint64_t packets, uint64_t bytes)
+{
+	__atomic_store_n(&lane->counted[colour].packets, lane->counted[colour].packets + packets,
+		__ATOMIC_RELAXED);
+	__atomic_store_n(&lane->counted[colour].bytes, lane->counted[colour].bytes + bytes,
+		__ATOMIC_RELAXED);
+}
+
 // The meter's word on a packet, and what follows.
 static CV_INLINE uint8_t police(const struct policer *policer, struct lane *lane,
 	struct cv_meter *meter, const struct cv_meter_profile *profile, uint64_t now,
@@ -90,11 +100,7 @@ static CV_INLINE uint8_t police(const struct policer *policer, struct lane *lane
 	const enum rte_color colour = cv_meter_check(policer->kind, meter, profile, now,
 		policer->packets ? 1 : measured->bytes, measured->colour);
 
-	// With the loads in info().
-	__atomic_store_n(&lane->counted[colour].packets, lane->counted[colour].packets + 1,
-		__ATOMIC_RELAXED);
-	__atomic_store_n(&lane->counted[colour].bytes,
-		lane->counted[colour].bytes + measured->bytes, __ATOMIC_RELAXED);
+	count(lane, colour, 1, measured->bytes);
 	if (policer->action[colour].what == CV_POLICER_MARK)
 		cv_dscp_write(view, policer->action[colour].dscp);
 	return policer->verdict[colour];
@@ -196,18 +202,51 @@ static uint8_t decide(void *instance, struct cv_nf_worker *worker,
 	return CV_NEXT;
 }
 
-static uint8_t follow(void *instance, struct cv_nf_worker *worker,
-	const struct cv_flow_packet *packet, void *slot)
+// Of one kind, which the compiler knows. All that is the same for all packets is read once.
+static CV_INLINE unsigned follow_as(const struct policer *policer, const enum cv_meter_kind kind,
+	struct lane *lane, uint64_t now, const struct cv_flow_followed *packets, uint8_t *verdicts,
+	unsigned n)
 {
-	struct policer *policer = instance;
-	struct lane *lane = &policer->lanes->lane[worker->index];
-	struct cv_measured measured;
-	const uint8_t unmeasured = cv_measure(packet->view, policer->colour_aware, &measured);
+	const struct cv_meter_profile profile = policer->profiles[0];
+	const bool in_packets = policer->packets, colour_aware = policer->colour_aware;
+	unsigned counted[RTE_COLORS] = {0};
+	uint64_t bytes[RTE_COLORS] = {0};
+	unsigned others = 0;
 
-	if (unmeasured != CV_NEXT)
-		return unmeasured;
-	return police(
-		policer, lane, slot, &policer->profiles[0], worker->now, packet->view, &measured);
+	for (unsigned i = 0; i < n; i++) {
+		const struct cv_flow_followed *packet = &packets[i];
+		const enum rte_color in =
+			colour_aware ? cv_dscp_colour(cv_dscp_read(packet->view)) : RTE_COLOR_GREEN;
+		const enum rte_color colour = cv_meter_check(
+			kind, packet->slot, &profile, now, in_packets ? 1 : packet->bytes, in);
+
+		counted[colour]++;
+		bytes[colour] += packet->bytes;
+		if (policer->action[colour].what == CV_POLICER_MARK)
+			cv_dscp_write(packet->view, policer->action[colour].dscp);
+		verdicts[i] = policer->verdict[colour];
+		others += verdicts[i] != CV_NEXT;
+	}
+	for (unsigned colour = 0; colour < RTE_COLORS; colour++)
+		count(lane, colour, counted[colour], bytes[colour]);
+	return others;
+}
+
+CV_HOT static unsigned follow(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_followed *packets, uint8_t *verdicts, unsigned n)
+{
+	const struct policer *policer = instance;
+	struct lane *lane = &policer->lanes->lane[worker->index];
+
+	switch (policer->kind) {
+	case CV_METER_SRTCM:
+		return follow_as(policer, CV_METER_SRTCM, lane, worker->now, packets, verdicts, n);
+	case CV_METER_TRTCM:
+		return follow_as(policer, CV_METER_TRTCM, lane, worker->now, packets, verdicts, n);
+	default:
+		return follow_as(
+			policer, CV_METER_TRTCM_4115, lane, worker->now, packets, verdicts, n);
+	}
 }
 
 static void ended(void *instance, struct cv_nf_worker *worker, const void *slot)

@@ -91,14 +91,21 @@ static uint8_t meter(void *instance, struct cv_nf_worker *of, const struct cv_fl
 	return CV_NEXT;
 }
 
-static uint8_t metered(
-	void *instance, struct cv_nf_worker *of, const struct cv_flow_packet *packet, void *slot)
+static unsigned metered(void *instance, struct cv_nf_worker *of,
+	const struct cv_flow_followed *packets, uint8_t *verdicts, unsigned n)
 {
 	struct policer *policer = instance;
-	enum rte_color color = rte_meter_srtcm_color_blind_check(
-		&policer->meters[*(uint32_t *)slot], &policer->profile, of->now, packet->view->len);
+	unsigned others = 0;
 
-	return color == RTE_COLOR_RED ? CV_DROP(0) : CV_NEXT;
+	for (unsigned i = 0; i < n; i++) {
+		const enum rte_color color = rte_meter_srtcm_color_blind_check(
+			&policer->meters[*(uint32_t *)packets[i].slot], &policer->profile, of->now,
+			packets[i].view->len);
+
+		verdicts[i] = color == RTE_COLOR_RED ? CV_DROP(0) : CV_NEXT;
+		others += verdicts[i] != CV_NEXT;
+	}
+	return others;
 }
 
 static const char *const drops[] = {"red", NULL};

@@ -86,11 +86,20 @@ static uint8_t decide(void *instance, struct cv_nf_worker *of, const struct cv_f
 	return CV_NEXT;
 }
 
-static uint8_t follow(
-	void *instance, struct cv_nf_worker *of, const struct cv_flow_packet *packet, void *memory)
+static unsigned follow(void *instance, struct cv_nf_worker *of,
+	const struct cv_flow_followed *packets, uint8_t *verdicts, unsigned n)
 {
-	must(((struct slot *)memory)->open == 1, "it follows what it decided");
-	return packet->view->len % 16 == 0 ? CV_DROP(1) : CV_NEXT;
+	unsigned others = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		must(((struct slot *)packets[i].slot)->open == 1, "it follows what it decided");
+		must(packets[i].bytes <= packets[i].view->len, "the IP packet is in the packet");
+		if (packets[i].view->len % 16 != 0)
+			continue;
+		verdicts[i] = CV_DROP(1);
+		others++;
+	}
+	return others;
 }
 
 static void ended(void *instance, struct cv_nf_worker *of, const void *memory)
