@@ -9,8 +9,6 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from convoy.cli.latency_view import latency_table
-
 Counts = Mapping[str, Any]
 
 
@@ -50,7 +48,6 @@ def tables(now: Sample, before: Sample | None = None) -> RenderableType:
     old = {part: before.counts[part] if before else {} for part in ("ports", "functions")}
     elapsed_s = now.at_s - before.at_s if before else 0.0
     next_hops = now.counts.get("next_hops") or {}
-    latency = latency_table(now.counts, before.counts if before else None)
     return Group(
         _ports(now.counts, old["ports"], elapsed_s, live),
         *_next_hops(next_hops),
@@ -58,7 +55,6 @@ def tables(now: Sample, before: Sample | None = None) -> RenderableType:
         _functions(now.counts, old["functions"], elapsed_s, live),
         "",
         _workers(now.counts, before.counts if before else None),
-        *(["", latency] if latency else []),
     )
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from convoy.base.problem import printable
 from convoy.cli.console import console, messages
 from convoy.cli.counts_view import Sample, accounting_text, tables
+from convoy.cli.latency_view import latency_table
 from convoy.cli.parts_view import states_table
 from convoy.cli.result import Json, Result
 from convoy.cli.run import REFRESH_S, LiveView
@@ -46,6 +47,9 @@ class NodeCounts(Result):
     def show(self, out: Console) -> None:
         """Print the counts."""
         out.print(tables(Sample(0.0, self.counts)))
+        latency = latency_table(self.counts)
+        if latency is not None:
+            out.print("", latency, sep="\n")
         out.print(accounting_text(self.counts["accounting"], passing=True))
 
 

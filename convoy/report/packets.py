@@ -105,6 +105,11 @@ class Stage:
     mean_ns: float  # in a port: half of the time between polls, if packets come evenly
     packets: int  # that were timed
 
+    @property
+    def in_function(self) -> bool:
+        """Return whether it is a function, and not the way to one."""
+        return ": " not in self.where
+
 
 def stages_of(trials: Iterable[Trial]) -> tuple[Stage, ...]:
     """Return what the node says of its packets' way, of all trials."""
@@ -131,9 +136,16 @@ class DelayRound:
     lost_ratio: float | None = None
     frames: Frames | None = None
     loss_periods: Buckets = ()
+    stages: tuple[Stage, ...] = ()
 
     def value(self, metric: str) -> float | None:
-        """Return latency-p50 or latency-p99 (us), lost or frames (%), or loss-period (packets)."""
+        """Return latency-p50 or latency-p99 (us), lost or frames (%), or loss-period (packets).
+
+        latency-functions and latency-ports: the mean time in functions, and in the node elsewhere.
+        """
+        if metric in ("latency-functions", "latency-ports"):
+            parts = [s for s in self.stages if s.in_function == (metric == "latency-functions")]
+            return sum(stage.mean_ns for stage in parts) / 1e3 if parts else None
         ns = {"latency-p50": self.p50_ns, "latency-p99": self.p99_ns}.get(metric)
         if ns is not None:
             return ns / 1e3

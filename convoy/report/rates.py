@@ -27,7 +27,7 @@ from convoy.results.host_state import (
     of_trial,
     slower,
 )
-from convoy.results.trial_result import Latency, TrialResult
+from convoy.results.trial_result import Latency
 from convoy.results.trials import SATURATION, Search, Trial
 
 FIXED = ("latency", "rate")  # trials at rates that no search has chosen
@@ -93,13 +93,14 @@ def _mean_ns(known: Sequence[Latency]) -> float | None:
 
 
 def _delay_rounds(trials: Sequence[Trial]) -> dict[int, DelayRound]:
-    rounds: dict[int, list[TrialResult]] = {}
+    rounds: dict[int, list[Trial]] = {}
     for trial in trials:
-        rounds.setdefault(trial.point.repeat, []).append(trial.result)
-    return {repeat: _delay_round(results) for repeat, results in rounds.items()}
+        rounds.setdefault(trial.point.repeat, []).append(trial)
+    return {repeat: _delay_round(several) for repeat, several in rounds.items()}
 
 
-def _delay_round(results: Sequence[TrialResult]) -> DelayRound:
+def _delay_round(trials: Sequence[Trial]) -> DelayRound:
+    results = [trial.result for trial in trials]
     totals = [result.total for result in results if result.total]
     known = [total.latency for total in totals if total.latency]
     offered = sum(total.offered_pkts for total in totals)
@@ -109,6 +110,7 @@ def _delay_round(results: Sequence[TrialResult]) -> DelayRound:
         sum(total.lost_pkts for total in totals) / offered if offered else None,
         frames_of(results),
         loss_periods_of(results),
+        stages_of(trials),
     )
 
 

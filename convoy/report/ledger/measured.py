@@ -16,6 +16,7 @@ UNITS = {
     "rate": "Mpps", "line-gbps": "Gb/s on the line", "saturation": "Mpps",
     "per-cpu-second": "M packets/CPU s", "cycles": "cycles/packet",
     "function-cycles": "cycles/packet", "latency-p50": "us", "latency-p99": "us",
+    "latency-functions": "us", "latency-ports": "us",
     "lost": "% lost", "frames": "% frames/packets", "loss-period": "packets", "cpu": "% CPU",
     "core-busy": "% busy", "in-memory": "cycles/packet", "iperf3-tcp": "Mbit/s",
     "iperf3-udp": "Mbit/s", "http": "requests/s", "ftp": "Mbit/s",

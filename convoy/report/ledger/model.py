@@ -18,7 +18,8 @@ CASES_MAX = 64
 Applied = Literal["iperf3-tcp", "iperf3-udp", "http", "ftp"]
 Metric = Literal[
     "rate", "line-gbps", "saturation", "per-cpu-second", "cycles", "function-cycles",
-    "latency-p50", "latency-p99", "lost", "frames", "loss-period", "cpu", "core-busy", "in-memory",
+    "latency-p50", "latency-p99", "latency-functions", "latency-ports", "lost",
+    "frames", "loss-period", "cpu", "core-busy", "in-memory",
     "simulated", "iperf3-tcp", "iperf3-udp", "http", "ftp",
 ]  # fmt: skip
 APPLICATIONS: tuple[str, ...] = get_args(Applied)

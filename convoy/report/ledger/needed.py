@@ -12,7 +12,10 @@ from convoy.results.documents import Chosen
 from convoy.results.scenario import Scenario
 
 AT_SATURATION = ("saturation", "per-cpu-second", "cycles")
-AT_FIXED_RATES = ("latency-p50", "latency-p99", "lost", "frames", "loss-period")
+AT_FIXED_RATES = (
+    "latency-p50", "latency-p99", "latency-functions", "latency-ports", "lost", "frames",
+    "loss-period",
+)  # fmt: skip
 
 
 def scenarios(ledger: Ledger, there: Iterable[str]) -> list[str]:

@@ -47,8 +47,8 @@ ROWS = [
         "{vhost-user: /tmp/left.sock}",
         "{vhostuser: /tmp/left.sock}",
         "web.yaml:2: ports.left.vhostuser: unknown; did you mean 'vhost-user'? "
-        "kinds of port: af_packet, af_xdp, dpdk, memif, null, openflow, pcap, vhost-user, "
-        "virtio-user",
+        "kinds of port: af_packet, af_xdp, dpdk, memif, null, openflow, pcap, shared, "
+        "vhost-user, virtio-user",
     ),
     (
         "a memif peer that nobody checks or trusts",

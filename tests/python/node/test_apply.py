@@ -414,7 +414,7 @@ def convoy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
     """The command, with a descriptor's text, at a node that runs DESCRIPTOR."""
     machine = this_machine()
     with Node(make_plan(loads(DESCRIPTOR, machine, tmp_path), machine).data) as node:
-        monkeypatch.setattr("convoy.cli.apply.running_nodes", lambda: [node.running])
+        monkeypatch.setattr("convoy.cli.running.running_nodes", lambda: [node.running])
 
         def run(text: str, *words: str) -> Result:
             (tmp_path / "chain.yaml").write_text(text)
@@ -518,8 +518,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text(graph("fw: {firewall: {default: allow}}\n  x: {ttl-limit: {}}", "fw, x"))
     first = make_plan(loads(graph("x: {ttl-limit: {}}", "x"), machine, tmp_path), machine).data
     with Node(first) as node:
-        for name in ("apply", "confirm", "rollback", "history", "show"):
-            monkeypatch.setattr(f"convoy.cli.{name}.running_nodes", lambda: [node.running])
+        monkeypatch.setattr("convoy.cli.running.running_nodes", lambda: [node.running])
 
         def convoy(*words: str) -> Result:
             return CliRunner().invoke(app, list(words))

@@ -45,7 +45,7 @@ def test_put_list_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         return result
 
     with Node(plan) as node:
-        monkeypatch.setattr("convoy.cli.next_hop.running_nodes", lambda: [node.running])
+        monkeypatch.setattr("convoy.cli.running.running_nodes", lambda: [node.running])
         wait_for(lambda: hops("list")["b"]["packets"] > 0, 20, "packets to b")
         made = hops("put", "c", *TO_C, "--for", "vlan=5", "--for", "vni=6", "--nfi", "9")
         assert (made["c"]["nfi"], made["c"]["scids"]) == (9, 2)
@@ -87,7 +87,7 @@ def test_a_wait_is_adapted_and_put_back(tmp_path: Path, monkeypatch: pytest.Monk
             os.kill(os.getpid(), signal.SIGINT)
 
     with Node(plan) as node, Node(plan) as behind:
-        monkeypatch.setattr("convoy.cli.next_hop_adapt.running_nodes", lambda: [node.running])
+        monkeypatch.setattr("convoy.cli.running.running_nodes", lambda: [node.running])
         for words_behind in (["--next-node", str(behind.running.read)], ["--frames-per-s", "1"]):
             watching = threading.Thread(target=watch, args=(node,))
             watching.start()
