@@ -18,6 +18,8 @@ WERROR := -Dwerror=true
 BESIDE := $(VENV)/pytest -n 4 --dist worksteal -m 'not alone'
 AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last-failed-no-failures none
 HOSTILE := tests/python/hostile
+# Those of them that wait most of the time for a node: two at a time.
+WAITING := tests/python/node tests/python/hybrid
 
 .PHONY: help setup build build-asan build-tsan build-fuzz demo check check-c check-asan check-tsan \
 	check-fuzz fuzz campaign check-python check-packages check-release check-here deb audit docs \
@@ -96,7 +98,8 @@ campaign: build
 check-python: build
 	@$(BESIDE) --ignore $(HOSTILE) || { $(AGAIN) -m 'not alone' --ignore $(HOSTILE); }
 	@$(BESIDE) $(HOSTILE)
-	@$(VENV)/pytest -m alone || { $(AGAIN) -m alone; }
+	@$(VENV)/pytest -n 2 --dist worksteal -m alone $(WAITING) || { $(AGAIN) -m alone $(WAITING); }
+	@$(VENV)/pytest -m alone $(WAITING:%=--ignore %) || { $(AGAIN) -m alone $(WAITING:%=--ignore %); }
 
 # An environment of its own: the tests need none of it.
 build-docs/venv/requirements.lock: requirements-docs.lock

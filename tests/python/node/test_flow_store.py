@@ -36,7 +36,7 @@ from .test_handover import plan_of
 CORES = sorted(os.sched_getaffinity(0))
 CLONE_NEWNET = 0x40000000
 SOON_S = 30.0
-KILLS = int(os.environ.get("CONVOY_KILLS", "20"))
+KILLS = int(os.environ.get("CONVOY_KILLS", "10"))
 SIDES = ("inside", "outside")
 MAC = {"inside": "02:00:00:00:0a:02", "outside": "02:00:00:00:0b:02"}
 POOL, SERVICE, REMOTE = "203.0.113.1", "198.51.100.10", "198.51.100.7"

@@ -27,7 +27,7 @@ from .test_handover import (
 )
 
 CORES = sorted(os.sched_getaffinity(0))
-HANDOVERS = int(os.environ.get("CONVOY_HANDOVERS", "8"))
+HANDOVERS = int(os.environ.get("CONVOY_HANDOVERS", "5"))
 FLOWS = 1024
 OUT = {"count": FLOWS, "src_ip": "10.0.0.0/22", "dst_ip": "198.51.100.7"}
 BACK = {"count": FLOWS, "src_ip": "198.51.100.7", "dst_ip": "10.0.0.0/22"}
