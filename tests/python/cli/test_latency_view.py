@@ -52,7 +52,8 @@ def test_places_are_in_the_order_of_the_way():
 def test_nothing_timed_is_no_table():
     assert latency_table(counts(f={"latency": timed(0)})) is None
     assert latency_table(counts(f={})) is None
-    same = counts(f={"latency": timed(64, _64=1)})
+    assert latency_table(counts(f={"latency": timed(64, _64=1)})) is None
+    same = counts(f={"latency": timed(6400, _64=100)})
     assert latency_table(same, same) is None
     assert latency_table(same) is not None
 
