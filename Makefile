@@ -18,7 +18,8 @@ WERROR := -Dwerror=true
 BESIDE := $(VENV)/pytest -n 4 --dist worksteal -m 'not alone'
 AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last-failed-no-failures none
 HOSTILE := tests/python/hostile
-# Those of them that wait most of the time for a node: two at a time.
+# Those marked alone that wait for a node most of the time: two at a time, whose folders have short
+# names, for sockets.
 WAITING := tests/python/node tests/python/hybrid
 
 .PHONY: help setup build build-asan build-tsan build-fuzz demo check check-c check-asan check-tsan \
@@ -98,7 +99,8 @@ campaign: build
 check-python: build
 	@$(BESIDE) --ignore $(HOSTILE) || { $(AGAIN) -m 'not alone' --ignore $(HOSTILE); }
 	@$(BESIDE) $(HOSTILE)
-	@$(VENV)/pytest -n 2 --dist worksteal -m alone $(WAITING) || { $(AGAIN) -m alone $(WAITING); }
+	@$(VENV)/pytest -n 2 --dist worksteal --basetemp $$(mktemp -d /tmp/cv-XXXX) -m alone $(WAITING) || \
+		{ $(AGAIN) -m alone $(WAITING); }
 	@$(VENV)/pytest -m alone $(WAITING:%=--ignore %) || { $(AGAIN) -m alone $(WAITING:%=--ignore %); }
 
 # An environment of its own: the tests need none of it.
