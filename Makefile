@@ -20,7 +20,7 @@ AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last
 HOSTILE := tests/python/hostile
 # Those marked alone that wait for a node most of the time: two at a time, whose folders have short
 # names, for sockets.
-WAITING := tests/python/node tests/python/hybrid
+WAITING := tests/python/hybrid tests/python/node
 
 .PHONY: help setup build build-asan build-tsan build-fuzz demo check check-c check-asan check-tsan \
 	check-fuzz fuzz campaign check-python check-packages check-release check-here deb audit docs \
