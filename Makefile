@@ -99,7 +99,8 @@ campaign: build
 check-python: build
 	@$(BESIDE) --ignore $(HOSTILE) || { $(AGAIN) -m 'not alone' --ignore $(HOSTILE); }
 	@$(BESIDE) $(HOSTILE)
-	@$(VENV)/pytest -n 2 --dist worksteal --basetemp $$(mktemp -d /tmp/cv-XXXX) -m alone $(WAITING) || \
+	@short=$$(mktemp -d /tmp/cv-XXXX); trap "rm -rf $$short" EXIT; \
+		$(VENV)/pytest -n 2 --dist worksteal --basetemp $$short -m alone $(WAITING) || \
 		{ $(AGAIN) -m alone $(WAITING); }
 	@$(VENV)/pytest -m alone $(WAITING:%=--ignore %) || { $(AGAIN) -m alone $(WAITING:%=--ignore %); }
 

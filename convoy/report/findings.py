@@ -158,10 +158,10 @@ def _stages(run: Run, scenario: str) -> Iterator[str]:
             parts = sum(stage.mean_ns for stage in delay.stages)
             longest = max(delay.stages, key=attrgetter("mean_ns"))
             yield (
-                f"{row.name}, {_setup(row.setup)}, {size_name(row.size)}, {delay.load}: the node's "
-                f"parts are **{parts / 1e3:.2f} us** of the tester's {delay.mean_ns / 1e3:.2f} us "
-                f"({parts / delay.mean_ns:.0%}); the longest is {longest.where} with "
-                f"{longest.mean_ns / 1e3:.2f} us."
+                f"{row.name}, {_setup(row.setup)}, {size_name(row.size)}, {delay.load}: the means "
+                f"of the node's parts add up to **{parts / 1e3:.2f} us**; of the tester, mean "
+                f"{delay.mean_ns / 1e3:.2f} us, median {(delay.quantile(0.5) or 0) / 1e3:.2f} us. "
+                f"The longest part is {longest.where} with {longest.mean_ns / 1e3:.2f} us."
             )
 
 
