@@ -18,9 +18,11 @@ WERROR := -Dwerror=true
 BESIDE := $(VENV)/pytest -n 4 --dist worksteal -m 'not alone'
 AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last-failed-no-failures none
 HOSTILE := tests/python/hostile
-# Those marked alone that wait for a node most of the time: two at a time, whose folders have short
-# names, for sockets.
-WAITING := tests/python/hybrid tests/python/node
+# Those marked alone that wait most of the time: two at a time, whose folders have short names, for
+# sockets.
+WAITING := $(addprefix tests/python/,hybrid node network vpn tester/test_vhost_user.py docs)
+# Some tests in C wait as well.
+MESON_TEST := meson test --no-rebuild --print-errorlogs --num-processes $(shell expr 2 '*' $$(nproc))
 
 .PHONY: help setup build build-asan build-tsan build-fuzz demo check check-c check-asan check-tsan \
 	check-fuzz fuzz campaign check-python check-packages check-release check-here deb audit docs \
@@ -77,9 +79,9 @@ demo: build
 check: lint check-c check-asan check-fuzz check-python
 
 check-c: build
-	@meson test -C build -t 4 --no-rebuild --print-errorlogs
+	@$(MESON_TEST) -C build -t 4
 check-asan: build-asan
-	@meson test -C build-asan -t 10 --no-rebuild --print-errorlogs
+	@$(MESON_TEST) -C build-asan -t 10
 # Threads of the node, and control against its workers. Not the tests in which a thread plays a guest
 # that rewrites what was read, or DPDK's drivers are the peers: these race, and that is their point.
 check-tsan: build-tsan

@@ -111,10 +111,29 @@ static int make_side(
 	return rc;
 }
 
+static void make_few(struct cv_nat64_map *map)
+{
+	struct cv_nat64_few *few = &map->few;
+	unsigned n = 0;
+
+	few->are_all = map->rows <= CV_NAT64_FEW;
+	for (int length = 32; length >= 0 && few->are_all; length--)
+		for (uint32_t i = 0; i < map->rows; i++) {
+			if (map->row[i].ipv4_length != length)
+				continue;
+			few->mask[n] = length == 0 ? 0 : UINT32_MAX << (32 - length);
+			few->first[n] = map->row[i].ipv4;
+			few->row[n++] = i;
+		}
+	while (n < CV_NAT64_FEW)
+		few->first[n++] = 1; // under a mask of 0
+}
+
 int cv_nat64_map_finish(struct cv_nat64_map *map, uint32_t *twice)
 {
 	const int rc = make_side(map, false, &map->ipv4, twice);
 
+	make_few(map);
 	return rc != 0 ? rc : make_side(map, true, &map->ipv6, twice);
 }
 

@@ -19,6 +19,10 @@
 #include "packet/compiler.h"
 #include "packet/prefix.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #define CV_NAT64_ROWS_MAX 65536
 
 struct cv_nat64_ipv6 {
@@ -41,6 +45,16 @@ struct cv_nat64_row {
 	struct cv_nat64_ipv6 ipv6;
 };
 
+// All rows, if they are few: they are compared at once. The longest prefixes first; those that are not there
+// have no address.
+#define CV_NAT64_FEW 8
+
+struct cv_nat64_few {
+	bool are_all;
+	uint32_t mask[CV_NAT64_FEW], first[CV_NAT64_FEW]; // of IPv4 addresses
+	uint32_t row[CV_NAT64_FEW];
+};
+
 // The rows of one side: a table for each length that there is, the longest first.
 struct cv_nat64_side {
 	unsigned lengths;
@@ -56,6 +70,7 @@ struct cv_nat64_map {
 	struct cv_nat64_row *row;
 	uint32_t rows;
 	struct cv_nat64_side ipv4, ipv6; // IPv4 addresses are the high halves of keys
+	struct cv_nat64_few few;
 };
 
 // What is written into configurations. Returns 0, or -EINVAL: not one of RFC 6052's.
@@ -122,9 +137,38 @@ static CV_INLINE const struct cv_nat64_row *cv_nat64_find(
 	return NULL;
 }
 
+// Which of a few rows have an address, one bit each.
+static CV_INLINE unsigned cv_nat64_few_match(const struct cv_nat64_few *few, uint32_t ipv4)
+{
+#ifdef __SSE2__
+	const __m128i *mask = (const __m128i *)few->mask, *first = (const __m128i *)few->first;
+	const __m128i address = _mm_set1_epi32((int)ipv4);
+	const __m128i low =
+		_mm_cmpeq_epi32(_mm_and_si128(address, _mm_loadu_si128(&mask[0])),
+			_mm_loadu_si128(&first[0]));
+	const __m128i high =
+		_mm_cmpeq_epi32(_mm_and_si128(address, _mm_loadu_si128(&mask[1])),
+			_mm_loadu_si128(&first[1]));
+
+	return (unsigned)_mm_movemask_epi8(
+		_mm_packs_epi16(_mm_packs_epi32(low, high), _mm_setzero_si128()));
+#else
+	unsigned match = 0;
+
+	for (unsigned i = 0; i < CV_NAT64_FEW; i++)
+		match |= (unsigned)((ipv4 & few->mask[i]) == few->first[i]) << i;
+	return match;
+#endif
+}
+
 static CV_INLINE const struct cv_nat64_row *cv_nat64_find_ipv4(
 	const struct cv_nat64_map *map, uint32_t ipv4)
 {
+	if (CV_LIKELY(map->few.are_all)) {
+		const unsigned match = cv_nat64_few_match(&map->few, ipv4);
+
+		return match == 0 ? NULL : &map->row[map->few.row[__builtin_ctz(match)]];
+	}
 	return cv_nat64_find(map, &map->ipv4, (struct cv_nat64_ipv6){.high = (uint64_t)ipv4 << 32});
 }
 

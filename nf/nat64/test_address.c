@@ -162,9 +162,13 @@ static void maps_explicitly(void **state)
 	map.row = malloc(sizeof(rows));
 	memcpy(map.row, rows, sizeof(rows));
 	assert_int_equal(cv_nat64_map_finish(&map, &twice), 0);
+	assert_true(map.few.are_all);
 	for (size_t i = 0; i < sizeof(same_of) / sizeof(same_of[0]); i++) {
-		assert_true(cv_nat64_to_ipv6(&map, ipv4(same_of[i].v4), &address));
-		same(address, same_of[i].v6);
+		for (unsigned few = 0; few < 2; few++) { // as of more rows, too
+			map.few.are_all = few;
+			assert_true(cv_nat64_to_ipv6(&map, ipv4(same_of[i].v4), &address));
+			same(address, same_of[i].v6);
+		}
 		assert_true(cv_nat64_to_ipv4(&map, ipv6(same_of[i].v6), &back));
 		assert_int_equal(back, ipv4(same_of[i].v4));
 	}

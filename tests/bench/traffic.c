@@ -7,6 +7,8 @@
 
 #include <rte_ether.h>
 #include <rte_ip.h>
+#include <rte_tcp.h>
+#include <rte_udp.h>
 
 #include "tests/bench/traffic.h"
 
@@ -135,6 +137,31 @@ void bench_tables_destroy(struct bench_tables *tables)
 	free(tables);
 }
 
+// The header of layer 4, and nothing behind it; a packet of a connection that is open. Its checksum is right.
+static void write_l4(const struct rte_ipv4_hdr *ip, uint16_t sport, uint16_t dport, uint8_t *at)
+{
+	const struct rte_udp_hdr udp = {
+		.src_port = rte_cpu_to_be_16(sport),
+		.dst_port = rte_cpu_to_be_16(dport),
+		.dgram_len = rte_cpu_to_be_16(rte_be_to_cpu_16(ip->total_length) - sizeof(*ip)),
+	};
+	const struct rte_tcp_hdr tcp = {
+		.src_port = udp.src_port,
+		.dst_port = udp.dst_port,
+		.data_off = sizeof(tcp) / 4 << 4,
+		.tcp_flags = RTE_TCP_ACK_FLAG,
+		.rx_win = UINT16_MAX,
+	};
+	const bool is_udp = ip->next_proto_id == IPPROTO_UDP;
+	rte_be16_t checksum;
+
+	memcpy(at, is_udp ? (const void *)&udp : &tcp, is_udp ? sizeof(udp) : sizeof(tcp));
+	checksum = rte_ipv4_udptcp_cksum(ip, at);
+	memcpy(at + (is_udp ? offsetof(struct rte_udp_hdr, dgram_cksum)
+			    : offsetof(struct rte_tcp_hdr, cksum)),
+		&checksum, sizeof(checksum));
+}
+
 void bench_packet_write(
 	const struct bench_tables *tables, uint64_t i, uint8_t *frame, uint16_t bytes)
 {
@@ -151,7 +178,6 @@ void bench_packet_write(
 		.packet_id = (uint16_t)i,
 		.time_to_live = 255,
 	};
-	uint16_t ports[4] = {0};
 
 	while (!tables->rules[entry].allow)
 		entry = entry == 0 ? tables->entries - 1 : entry - 1;
@@ -166,17 +192,14 @@ void bench_packet_write(
 	ip.dst_addr =
 		rte_cpu_to_be_32(route->prefix | ((uint32_t)(number >> 32) & ~mask(route->length)));
 	ip.hdr_checksum = rte_ipv4_cksum(&ip);
-	number = scramble(number);
-	ports[0] = rte_cpu_to_be_16(1024 + number % 60000);
-	ports[1] = rte_cpu_to_be_16(
-		rule->ports_low + (number >> 16) % (rule->ports_high - rule->ports_low + 1u));
-	if (rule->proto == IPPROTO_UDP) // no UDP checksum
-		ports[2] = rte_cpu_to_be_16(bytes - sizeof(ether) - sizeof(ip));
-
 	memset(frame, 0, bytes);
 	memcpy(frame, &ether, sizeof(ether));
 	memcpy(frame + sizeof(ether), &ip, sizeof(ip));
-	memcpy(frame + sizeof(ether) + sizeof(ip), ports, sizeof(ports));
+	number = scramble(number);
+	write_l4(&ip, (uint16_t)(1024 + number % 60000),
+		(uint16_t)(rule->ports_low +
+			   (number >> 16) % (rule->ports_high - rule->ports_low + 1u)),
+		frame + sizeof(ether) + sizeof(ip));
 }
 
 void bench_neighbour_mac(unsigned neighbour, uint8_t mac[6])

@@ -266,7 +266,8 @@ def _name(box: Middlebox, packet: Packet) -> object:
     if dst == POOL and ICMP in packet:
         right = ("external", *box.owners[proto, sport, src, 0])  # type: ignore[assignment]
     flags = str(packet[TCP].flags) if TCP in packet else packet[ICMP].type if ICMP in packet else 0
-    load = bytes(packet[Raw].load) if Raw in packet else b""
+    # Not Raw's: scapy takes some ports for protocols above.
+    load = bytes(packet.payload.payload)
     return (proto, left, right, packet.ttl, flags, load)
 
 
