@@ -160,20 +160,23 @@ static CV_INLINE struct rte_mbuf *own_buffer(
 	return burst->buffers.buffers[view - burst->views];
 }
 
-uint8_t *cv_nf_prepend(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t bytes)
+// The same, if it has so much room on either side. NULL: it takes the long way.
+static CV_INLINE struct rte_mbuf *own_room(const struct cv_path_worker *worker,
+	const struct cv_view *view, uint16_t front, uint16_t back)
 {
-	struct cv_path_worker *worker = path_worker(nf_worker);
 	struct rte_mbuf *buffer = own_buffer(worker, view);
 
-	if (CV_LIKELY(buffer != NULL && view->len + bytes <= UINT16_MAX &&
-		      has_room(buffer, view, bytes, 0))) {
-		view->data -= bytes;
-		view->len += bytes;
-		cv_buffer_set(buffer, view->data, view->len);
-		worker->resized = true;
-		return view->data;
-	}
-	buffer = make_room(worker, view, bytes, 0);
+	return buffer != NULL && view->len + front + back <= UINT16_MAX &&
+			       has_room(buffer, view, front, back)
+		       ? buffer
+		       : NULL;
+}
+
+static CV_NOINLINE uint8_t *prepend_to_any(
+	struct cv_path_worker *worker, struct cv_view *view, uint16_t bytes)
+{
+	struct rte_mbuf *buffer = make_room(worker, view, bytes, 0);
+
 	if (buffer == NULL)
 		return NULL;
 	memmove(cv_view_packet(view) - bytes, cv_view_packet(view), view->before);
@@ -183,15 +186,42 @@ uint8_t *cv_nf_prepend(struct cv_nf_worker *nf_worker, struct cv_view *view, uin
 	return view->data;
 }
 
-uint8_t *cv_nf_append(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t bytes)
+uint8_t *cv_nf_prepend(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t bytes)
 {
 	struct cv_path_worker *worker = path_worker(nf_worker);
+	struct rte_mbuf *buffer = own_room(worker, view, bytes, 0);
+
+	if (CV_UNLIKELY(buffer == NULL))
+		return prepend_to_any(worker, view, bytes);
+	view->data -= bytes;
+	view->len += bytes;
+	cv_buffer_set(buffer, view->data, view->len);
+	worker->resized = true;
+	return view->data;
+}
+
+static CV_NOINLINE uint8_t *append_to_any(
+	struct cv_path_worker *worker, struct cv_view *view, uint16_t bytes)
+{
 	struct rte_mbuf *buffer = make_room(worker, view, 0, bytes);
 
 	if (buffer == NULL)
 		return NULL;
 	view->len += bytes;
 	resized(worker, view, buffer, false, bytes);
+	return view->data + view->len - bytes;
+}
+
+uint8_t *cv_nf_append(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t bytes)
+{
+	struct cv_path_worker *worker = path_worker(nf_worker);
+	struct rte_mbuf *buffer = own_room(worker, view, 0, bytes);
+
+	if (CV_UNLIKELY(buffer == NULL))
+		return append_to_any(worker, view, bytes);
+	view->len += bytes;
+	cv_buffer_set(buffer, view->data, view->len);
+	worker->resized = true;
 	return view->data + view->len - bytes;
 }
 

@@ -123,6 +123,7 @@ static void make_few(struct cv_nat64_map *map)
 				continue;
 			few->mask[n] = length == 0 ? 0 : UINT32_MAX << (32 - length);
 			few->first[n] = map->row[i].ipv4;
+			few->by_prefix |= (uint8_t)(map->row[i].by_prefix << n);
 			few->row[n++] = i;
 		}
 	while (n < CV_NAT64_FEW)

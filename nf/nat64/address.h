@@ -51,6 +51,7 @@ struct cv_nat64_row {
 
 struct cv_nat64_few {
 	bool are_all;
+	uint8_t by_prefix; // which of them are, one bit each
 	uint32_t mask[CV_NAT64_FEW], first[CV_NAT64_FEW]; // of IPv4 addresses
 	uint32_t row[CV_NAT64_FEW];
 };
@@ -97,6 +98,12 @@ static CV_INLINE void cv_nat64_store(uint8_t *at, struct cv_nat64_ipv6 address)
 	const rte_be64_t half[2] = {rte_cpu_to_be_64(address.high), rte_cpu_to_be_64(address.low)};
 
 	memcpy(at, half, sizeof(half));
+}
+
+// Whether an IPv4 address behind it stands in words of its own.
+static inline bool cv_nat64_prefix_is_even(const struct cv_nat64_prefix *prefix)
+{
+	return prefix->given && prefix->high_shift % 32 == 0 && prefix->low_shift % 32 == 0;
 }
 
 static CV_INLINE bool cv_nat64_has(const struct cv_nat64_prefix *prefix, struct cv_nat64_ipv6 ipv6)
@@ -209,6 +216,30 @@ static CV_INLINE struct cv_nat64_ipv6 cv_nat64_of_row(
 	if (row != NULL && !row->by_prefix)
 		return cv_nat64_row_to_ipv6(row, ipv4);
 	return cv_nat64_embed(&map->prefix, ipv4);
+}
+
+// The IPv6 address of an IPv4 address that a row has. False: none has it.
+static CV_INLINE bool cv_nat64_row_has(
+	const struct cv_nat64_map *map, uint32_t ipv4, struct cv_nat64_ipv6 *ipv6)
+{
+	const struct cv_nat64_row *row;
+
+	// Without a look at the row: its memory is one more to wait for.
+	if (CV_LIKELY(map->few.are_all)) {
+		const unsigned match = cv_nat64_few_match(&map->few, ipv4);
+
+		if (CV_LIKELY((match & -match & map->few.by_prefix) != 0)) {
+			*ipv6 = cv_nat64_embed(&map->prefix, ipv4);
+			return true;
+		}
+		if (match == 0)
+			return false;
+	}
+	row = cv_nat64_find_ipv4(map, ipv4);
+	if (row == NULL)
+		return false;
+	*ipv6 = cv_nat64_of_row(map, row, ipv4);
+	return true;
 }
 
 // The IPv6 address of an IPv4 address. False: it has none.

@@ -95,7 +95,7 @@ static CV_INLINE uint8_t cv_nat64_run_to_ipv4(
 	};
 	if (!head.df)
 		head.fragment.id = ++nat64->lanes[job->worker->index].id;
-	delta = cv_nat64_delta(cv_nat64_sum_ipv6(ends), (uint64_t)ends->src + ends->dst);
+	delta = cv_nat64_delta_to_ipv4(nat64, ends);
 	cv_nat64_common_checksum(ip + CV_IPV6_LEN, head.proto, delta); // none stays none
 	return cv_nat64_put_ipv4(job, CV_IPV6_LEN, &head, ends);
 }
@@ -173,7 +173,7 @@ static CV_INLINE uint8_t cv_nat64_run_to_ipv6(
 		.proto = old->proto,
 		.payload = (uint16_t)(job->view->len - job->view->l3 - CV_IPV4_LEN),
 	};
-	delta = cv_nat64_delta((uint64_t)ends->src + ends->dst, cv_nat64_sum_ipv6(ends));
+	delta = cv_nat64_delta_to_ipv6(nat64, ends);
 	if (CV_UNLIKELY(!cv_nat64_common_checksum(ip + CV_IPV4_LEN, head.proto, delta))) {
 		verdict = cv_nat64_make_checksum(nat64, ip + CV_IPV4_LEN, head.payload, ends);
 		if (verdict != CV_NEXT)

@@ -37,13 +37,17 @@ static const char *const drops[] = {"bad_header", "bad_address", "no_mapping", "
 	"too_big", "source_route", "untranslatable", "zero_checksum", "no_buffer", "no_address",
 	NULL};
 
-// A verdict; *translated is counted if the packet was.
-static CV_INLINE uint8_t run(const struct cv_nat64_job *job, struct cv_nat64_lane *lane)
+// Packets of a burst that were translated.
+struct translated {
+	uint16_t to_ipv4, to_ipv6;
+};
+
+// A verdict.
+static CV_INLINE uint8_t run(const struct cv_nat64_job *job, struct translated *translated)
 {
 	const struct cv_view *view = job->view;
 	const uint8_t *ip = view->data + view->l3;
 	const unsigned room = view->len - view->l3;
-	const struct cv_nat64_row *row;
 	struct cv_nat64_ends ends;
 	rte_be32_t dst;
 	uint8_t verdict;
@@ -53,8 +57,7 @@ static CV_INLINE uint8_t run(const struct cv_nat64_job *job, struct cv_nat64_lan
 		if (!cv_nat64_to_ipv4(&job->nat64->map, ends.dst6, &ends.dst))
 			return CV_NEXT;
 		verdict = cv_nat64_run_to_ipv4(job, &ends);
-		if (CV_LIKELY(verdict == CV_NEXT))
-			cv_nat64_add(&lane->to_ipv4, 1);
+		translated->to_ipv4 += verdict == CV_NEXT;
 		return verdict;
 	}
 	if (view->proto != CV_PROTO_IPV4 || room < CV_IPV4_LEN)
@@ -66,15 +69,11 @@ static CV_INLINE uint8_t run(const struct cv_nat64_job *job, struct cv_nat64_lan
 		if (!cv_nat64_clients_to_ipv6(job->nat64->clients, ends.dst, &ends.dst6))
 			return CV_DROP(CV_NAT64_BAD_ADDRESS);
 		cv_nat64_clients_touch(job->nat64->clients, ends.dst, job->worker->now);
-	} else {
-		row = cv_nat64_find_ipv4(&job->nat64->map, ends.dst);
-		if (row == NULL)
-			return CV_NEXT;
-		ends.dst6 = cv_nat64_of_row(&job->nat64->map, row, ends.dst);
+	} else if (!cv_nat64_row_has(&job->nat64->map, ends.dst, &ends.dst6)) {
+		return CV_NEXT;
 	}
 	verdict = cv_nat64_run_to_ipv6(job, &ends);
-	if (CV_LIKELY(verdict == CV_NEXT))
-		cv_nat64_add(&lane->to_ipv6, 1);
+	translated->to_ipv6 += verdict == CV_NEXT;
 	return verdict;
 }
 
@@ -82,16 +81,19 @@ CV_HOT static uint16_t process(void *instance, struct cv_nf_worker *worker, stru
 	uint8_t *verdict, uint16_t n)
 {
 	struct cv_nat64 *nat64 = instance;
+	struct cv_nat64_lane *lane = &nat64->lanes[worker->index];
+	struct translated translated = {0};
 	uint16_t others = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
 		// An IPv4 packet grows into a line that nobody has touched yet.
 		if (i + AHEAD < n)
 			CV_PREFETCH_WRITE(view[i + AHEAD].data - CV_NAT64_GROWTH);
-		verdict[i] = run(&(struct cv_nat64_job){nat64, worker, &view[i]},
-			&nat64->lanes[worker->index]);
+		verdict[i] = run(&(struct cv_nat64_job){nat64, worker, &view[i]}, &translated);
 		others += verdict[i] != CV_NEXT;
 	}
+	cv_nat64_add(&lane->to_ipv4, translated.to_ipv4);
+	cv_nat64_add(&lane->to_ipv6, translated.to_ipv6);
 	return others;
 }
 
@@ -324,10 +326,23 @@ static int make_clients(struct cv_nat64 *nat64, const struct config *config,
 	return 0;
 }
 
+// What every checksum changes by, if that is so.
+static void find_delta(struct cv_nat64 *nat64)
+{
+	const struct cv_nat64_prefix *prefix = &nat64->map.prefix;
+	const uint64_t both = 2 * (cv_nat64_sum(prefix->first.high) + cv_nat64_sum(prefix->first.low));
+
+	nat64->even = nat64->clients == NULL && nat64->map.ipv6.lengths == 0 &&
+		      cv_nat64_prefix_is_even(prefix);
+	nat64->to_ipv4_delta = cv_nat64_delta(both, 0);
+	nat64->to_ipv6_delta = cv_nat64_delta(0, both);
+}
+
 static int configure(struct cv_nat64 *nat64, const struct config *config,
 	const struct cv_nf_env *env, struct cv_error *error)
 {
 	const struct cv_where top = cv_where_top(env->name, error);
+	int rc;
 
 	if (!config->prefix.given && json_array_size(config->hosts) > 0)
 		return cv_where_error(
@@ -343,8 +358,12 @@ static int configure(struct cv_nat64 *nat64, const struct config *config,
 	nat64->hop = config->ttl == 0 ? 1 : 0;
 	nat64->drops_zero_checksum = config->zero_checksum != 0;
 	nat64->icmp_rate = config->icmp_rate;
-	return read_rows(&nat64->map, &top, config) != 0 ? -EINVAL
-							 : make_clients(nat64, config, env, &top);
+	if (read_rows(&nat64->map, &top, config) != 0)
+		return -EINVAL;
+	rc = make_clients(nat64, config, env, &top);
+	if (rc == 0)
+		find_delta(nat64);
+	return rc;
 }
 
 static void destroy(void *instance)

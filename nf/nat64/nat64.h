@@ -51,6 +51,9 @@ struct cv_nat64 {
 	uint8_t class_mask; // of the traffic class
 	uint8_t hop; // that is taken: 1, or 0
 	bool drops_zero_checksum; // UDP's
+	// The prefix stands for all addresses, and for whole words of sums: these always change alike.
+	bool even;
+	rte_be16_t to_ipv4_delta, to_ipv6_delta; // then
 	uint32_t icmp_rate;
 	uint16_t mtus[CV_PORTS_MAX]; // of ports
 	struct cv_teller teller;
@@ -252,6 +255,22 @@ static CV_INLINE uint64_t cv_nat64_sum_ipv6(const struct cv_nat64_ends *ends)
 static CV_INLINE uint16_t cv_nat64_delta(uint64_t old, uint64_t new)
 {
 	return rte_cpu_to_be_16(cv_checksum_fold(new + (UINT64_C(0xffff) << 40) - old));
+}
+
+static CV_INLINE uint16_t cv_nat64_delta_to_ipv4(
+	const struct cv_nat64 *nat64, const struct cv_nat64_ends *ends)
+{
+	return CV_LIKELY(nat64->even) ? nat64->to_ipv4_delta
+				      : cv_nat64_delta(cv_nat64_sum_ipv6(ends),
+						(uint64_t)ends->src + ends->dst);
+}
+
+static CV_INLINE uint16_t cv_nat64_delta_to_ipv6(
+	const struct cv_nat64 *nat64, const struct cv_nat64_ends *ends)
+{
+	return CV_LIKELY(nat64->even) ? nat64->to_ipv6_delta
+				      : cv_nat64_delta((uint64_t)ends->src + ends->dst,
+						cv_nat64_sum_ipv6(ends));
 }
 
 static CV_INLINE void cv_nat64_checksum_update(uint8_t *at, uint16_t delta, bool udp)
