@@ -8,12 +8,17 @@
 // hashes; the buckets they lead to; the flows those lead to, which are applied in the packets'
 // order. A packet of any other kind takes the long way (cv_flow_one()) in its turn.
 //
+// A part of the burst at a time, each pass a part ahead of the next one: while flows are applied, memory
+// brings those of the packets behind, and buckets of the ones behind these.
+//
 // Packets of settled flows, up to one that takes the long way, are shown to followers together, then
 // rewritten together: loops that call nothing for each packet keep what they need in registers.
 #include <rte_prefetch.h>
 
 #include "flow/common_run.h"
 #include "flow/zone.h"
+
+#define PART 16 // packets
 
 // What the passes hand on, for each packet.
 struct lane {
@@ -43,12 +48,12 @@ struct run {
 };
 
 // Returns whether some are IPv6. Adds up the packets' bytes. shared: other workers have such flows.
-static CV_INLINE bool first_pass(
-	const struct run *run, struct lane *lanes, unsigned n, uint32_t *bytes, const bool shared)
+static CV_INLINE bool first_pass(const struct run *run, struct lane *lanes, unsigned begin,
+	unsigned end, uint32_t *bytes, const bool shared)
 {
 	bool some_v6 = false;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = begin; i < end; i++) {
 		struct cv_view *view = &run->views[i];
 		const uint8_t *ip = view->data + view->l3;
 		struct lane *lane = &lanes[i];
@@ -109,13 +114,13 @@ static CV_INLINE bool find_likely(
 // read as well. Only where some packets are IPv6 their lanes say which. Of packets of no flow that is
 // known it asks for what will be read when they are decided on.
 static CV_INLINE void second_pass(
-	const struct run *run, struct lane *lanes, unsigned n, bool some_v6)
+	const struct run *run, struct lane *lanes, unsigned begin, unsigned end, bool some_v6)
 {
-	struct lane *displaced[CV_BURST_MAX];
-	uint8_t fresh[CV_BURST_MAX];
+	struct lane *displaced[PART];
+	uint8_t fresh[PART];
 	unsigned displaced_count = 0, fresh_count = 0;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = begin; i < end; i++) {
 		struct lane *lane = &lanes[i];
 		const bool v6 = some_v6 && lane->v6;
 		const struct cv_flow_bucket *bucket;
@@ -174,21 +179,21 @@ static CV_INLINE bool is_of_settled(
 	return true;
 }
 
-// Packets of a burst that are of settled flows, up to one that takes the long way.
+// Packets of a part that are of settled flows, up to one that takes the long way.
 struct settled {
-	uint8_t which[CV_BURST_MAX];
+	uint8_t which[PART];
 	unsigned count;
 	uint8_t follows; // of any of their flows
 };
 
-// Takes them, from begin on. Returns which packet is none, or n.
+// Takes them, from begin on. Returns which packet is none, or end.
 static CV_INLINE unsigned take_settled(const struct run *run, struct lane *lanes, unsigned begin,
-	unsigned n, bool some_v6, struct settled *settled)
+	unsigned end, bool some_v6, struct settled *settled)
 {
 	unsigned count = 0, i;
 	uint8_t follows = 0;
 
-	for (i = begin; i < n; i++) {
+	for (i = begin; i < end; i++) {
 		struct lane *lane = &lanes[i];
 		const struct cv_view *view = &run->views[i];
 
@@ -211,8 +216,8 @@ static CV_INLINE unsigned take_settled(const struct run *run, struct lane *lanes
 static CV_INLINE unsigned follow_settled(const struct run *run, const struct lane *lanes,
 	const struct cv_flow_follower *follower, bool some_v6, struct settled *settled)
 {
-	struct cv_flow_followed packets[CV_BURST_MAX];
-	uint8_t verdicts[CV_BURST_MAX], which[CV_BURST_MAX];
+	struct cv_flow_followed packets[PART];
+	uint8_t verdicts[PART], which[PART];
 	unsigned n = 0, left = 0, others;
 
 	for (unsigned k = 0; k < settled->count; k++) {
@@ -300,33 +305,60 @@ static CV_INLINE unsigned apply_settled(
 }
 
 // What was found may be another's, or not there any more.
-static void forget(struct lane *lanes, unsigned begin, unsigned n)
+static void forget(struct lane *lanes, unsigned begin, unsigned end)
 {
-	for (unsigned i = begin; i < n; i++)
+	for (unsigned i = begin; i < end; i++)
 		if (lanes[i].at != DONE)
 			lanes[i].at = CV_FLOW_NONE;
 }
 
-// Returns how many packets do not go on.
-static CV_INLINE unsigned third_pass(
-	const struct run *run, struct lane *lanes, unsigned n, bool some_v6)
+// found: how many packets the second pass has seen. Returns how many do not go on.
+static CV_INLINE unsigned third_pass(const struct run *run, struct lane *lanes, unsigned begin,
+	unsigned end, unsigned found, bool some_v6)
 {
 	const struct cv_flow_zone *zone = run->group->zone;
 	unsigned dropped = 0;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = begin; i < end; i++) {
 		const uint64_t removals = zone->removals;
 		struct settled settled;
 
-		i = take_settled(run, lanes, i, n, some_v6, &settled);
+		i = take_settled(run, lanes, i, end, some_v6, &settled);
 		dropped += apply_settled(run, lanes, some_v6, &settled);
-		if (i == n)
+		if (i == end)
 			break;
 		run->verdicts[i] =
 			cv_flow_one(run->group, run->worker, &run->views[i], lanes[i].at);
 		dropped += run->verdicts[i] != CV_NEXT;
 		if (zone->removals != removals)
-			forget(lanes, i + 1, n);
+			forget(lanes, i + 1, found);
+	}
+	return dropped;
+}
+
+// All passes. Returns how many packets do not go on.
+static CV_INLINE unsigned run_parts(const struct run *run, unsigned n, uint32_t *bytes)
+{
+	const bool shared = run->group->zone->homes != NULL;
+	unsigned hashed = 0, found = 0, done = 0, dropped = 0;
+	struct lane lanes[CV_BURST_MAX];
+	bool some_v6 = false;
+
+	while (done < n) {
+		const unsigned to_find = hashed, to_do = found;
+
+		hashed = RTE_MIN(hashed + PART, n);
+		some_v6 |= shared ? first_pass(run, lanes, to_find, hashed, bytes, true)
+				  : first_pass(run, lanes, to_find, hashed, bytes, false);
+		if (some_v6) {
+			second_pass(run, lanes, found, to_find, true);
+			dropped += third_pass(run, lanes, done, to_do, to_find, true);
+		} else {
+			second_pass(run, lanes, found, to_find, false);
+			dropped += third_pass(run, lanes, done, to_do, to_find, false);
+		}
+		found = to_find;
+		done = to_do;
 	}
 	return dropped;
 }
@@ -357,11 +389,8 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	struct cv_view *views, uint8_t *verdicts, uint16_t n)
 {
 	struct cv_flow_zone *zone = group->zone;
-	const bool shared = zone->homes != NULL;
 	uint32_t bytes = 0;
 	unsigned dropped;
-	bool some_v6;
-	struct lane lanes[CV_BURST_MAX];
 	struct run run;
 
 	zone->now = (uint32_t)(worker->now >> zone->shift);
@@ -381,15 +410,7 @@ uint16_t CV_FLOW_RUN(struct cv_flow_group *group, struct cv_nf_worker *worker,
 		run.table[v6].windows =
 			zone->windows == CV_FLOW_WINDOWS_NONE ? NULL : zone->window[v6].first;
 	}
-	some_v6 = shared ? first_pass(&run, lanes, n, &bytes, true)
-			 : first_pass(&run, lanes, n, &bytes, false);
-	if (some_v6) {
-		second_pass(&run, lanes, n, true);
-		dropped = third_pass(&run, lanes, n, true);
-	} else {
-		second_pass(&run, lanes, n, false);
-		dropped = third_pass(&run, lanes, n, false);
-	}
+	dropped = run_parts(&run, n, &bytes);
 	count(group, n, bytes);
 	return (uint16_t)dropped;
 }
