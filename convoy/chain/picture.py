@@ -8,9 +8,7 @@ from typing import Any
 def pictures(plan: dict[str, Any]) -> list[tuple[str, list[str]]]:
     """Return (title, lines) for each chain of a plan, a line per queue that packets come in by."""
     kinds = {port["name"]: port["kind"] for port in plan["ports"]}
-    types = {
-        function["name"]: function["type"].replace("_", "-") for function in plan["functions"]
-    }
+    types = {function["name"]: function["type"].replace("_", "-") for function in plan["functions"]}
     cores = [worker["core"] for worker in plan["workers"]]
 
     def port(name: str) -> str:

@@ -312,9 +312,9 @@ static void forget(struct lane *lanes, unsigned begin, unsigned end)
 			lanes[i].at = CV_FLOW_NONE;
 }
 
-// found: how many packets the second pass has seen. Returns how many do not go on.
+// matched: how many packets the second pass has seen. Returns how many do not go on.
 static CV_INLINE unsigned third_pass(const struct run *run, struct lane *lanes, unsigned begin,
-	unsigned end, unsigned found, bool some_v6)
+	unsigned end, unsigned matched, bool some_v6)
 {
 	const struct cv_flow_zone *zone = run->group->zone;
 	unsigned dropped = 0;
@@ -331,7 +331,7 @@ static CV_INLINE unsigned third_pass(const struct run *run, struct lane *lanes, 
 			cv_flow_one(run->group, run->worker, &run->views[i], lanes[i].at);
 		dropped += run->verdicts[i] != CV_NEXT;
 		if (zone->removals != removals)
-			forget(lanes, i + 1, found);
+			forget(lanes, i + 1, matched);
 	}
 	return dropped;
 }
@@ -340,25 +340,25 @@ static CV_INLINE unsigned third_pass(const struct run *run, struct lane *lanes, 
 static CV_INLINE unsigned run_parts(const struct run *run, unsigned n, uint32_t *bytes)
 {
 	const bool shared = run->group->zone->homes != NULL;
-	unsigned hashed = 0, found = 0, done = 0, dropped = 0;
+	unsigned hashed = 0, matched = 0, applied = 0, dropped = 0;
 	struct lane lanes[CV_BURST_MAX];
 	bool some_v6 = false;
 
-	while (done < n) {
-		const unsigned to_find = hashed, to_do = found;
+	while (applied < n) {
+		const unsigned to_match = hashed, to_apply = matched;
 
 		hashed = RTE_MIN(hashed + PART, n);
-		some_v6 |= shared ? first_pass(run, lanes, to_find, hashed, bytes, true)
-				  : first_pass(run, lanes, to_find, hashed, bytes, false);
+		some_v6 |= shared ? first_pass(run, lanes, to_match, hashed, bytes, true)
+				  : first_pass(run, lanes, to_match, hashed, bytes, false);
 		if (some_v6) {
-			second_pass(run, lanes, found, to_find, true);
-			dropped += third_pass(run, lanes, done, to_do, to_find, true);
+			second_pass(run, lanes, matched, to_match, true);
+			dropped += third_pass(run, lanes, applied, to_apply, to_match, true);
 		} else {
-			second_pass(run, lanes, found, to_find, false);
-			dropped += third_pass(run, lanes, done, to_do, to_find, false);
+			second_pass(run, lanes, matched, to_match, false);
+			dropped += third_pass(run, lanes, applied, to_apply, to_match, false);
 		}
-		found = to_find;
-		done = to_do;
+		matched = to_match;
+		applied = to_apply;
 	}
 	return dropped;
 }

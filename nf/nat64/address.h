@@ -150,12 +150,10 @@ static CV_INLINE unsigned cv_nat64_few_match(const struct cv_nat64_few *few, uin
 #ifdef __SSE2__
 	const __m128i *mask = (const __m128i *)few->mask, *first = (const __m128i *)few->first;
 	const __m128i address = _mm_set1_epi32((int)ipv4);
-	const __m128i low =
-		_mm_cmpeq_epi32(_mm_and_si128(address, _mm_loadu_si128(&mask[0])),
-			_mm_loadu_si128(&first[0]));
-	const __m128i high =
-		_mm_cmpeq_epi32(_mm_and_si128(address, _mm_loadu_si128(&mask[1])),
-			_mm_loadu_si128(&first[1]));
+	const __m128i low = _mm_cmpeq_epi32(
+		_mm_and_si128(address, _mm_loadu_si128(&mask[0])), _mm_loadu_si128(&first[0]));
+	const __m128i high = _mm_cmpeq_epi32(
+		_mm_and_si128(address, _mm_loadu_si128(&mask[1])), _mm_loadu_si128(&first[1]));
 
 	return (unsigned)_mm_movemask_epi8(
 		_mm_packs_epi16(_mm_packs_epi32(low, high), _mm_setzero_si128()));

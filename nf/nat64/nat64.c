@@ -330,7 +330,8 @@ static int make_clients(struct cv_nat64 *nat64, const struct config *config,
 static void find_delta(struct cv_nat64 *nat64)
 {
 	const struct cv_nat64_prefix *prefix = &nat64->map.prefix;
-	const uint64_t both = 2 * (cv_nat64_sum(prefix->first.high) + cv_nat64_sum(prefix->first.low));
+	const uint64_t both =
+		2 * (cv_nat64_sum(prefix->first.high) + cv_nat64_sum(prefix->first.low));
 
 	nat64->even = nat64->clients == NULL && nat64->map.ipv6.lengths == 0 &&
 		      cv_nat64_prefix_is_even(prefix);

@@ -260,17 +260,17 @@ static CV_INLINE uint16_t cv_nat64_delta(uint64_t old, uint64_t new)
 static CV_INLINE uint16_t cv_nat64_delta_to_ipv4(
 	const struct cv_nat64 *nat64, const struct cv_nat64_ends *ends)
 {
-	return CV_LIKELY(nat64->even) ? nat64->to_ipv4_delta
-				      : cv_nat64_delta(cv_nat64_sum_ipv6(ends),
-						(uint64_t)ends->src + ends->dst);
+	return CV_LIKELY(nat64->even)
+		       ? nat64->to_ipv4_delta
+		       : cv_nat64_delta(cv_nat64_sum_ipv6(ends), (uint64_t)ends->src + ends->dst);
 }
 
 static CV_INLINE uint16_t cv_nat64_delta_to_ipv6(
 	const struct cv_nat64 *nat64, const struct cv_nat64_ends *ends)
 {
-	return CV_LIKELY(nat64->even) ? nat64->to_ipv6_delta
-				      : cv_nat64_delta((uint64_t)ends->src + ends->dst,
-						cv_nat64_sum_ipv6(ends));
+	return CV_LIKELY(nat64->even)
+		       ? nat64->to_ipv6_delta
+		       : cv_nat64_delta((uint64_t)ends->src + ends->dst, cv_nat64_sum_ipv6(ends));
 }
 
 static CV_INLINE void cv_nat64_checksum_update(uint8_t *at, uint16_t delta, bool udp)
