@@ -2,7 +2,6 @@
 # Copyright 2026 The Convoy authors
 """convoy apply: a running node goes over to another descriptor."""
 
-import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,10 +9,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from convoy.base.problem import Loc, printable, shown
-from convoy.chain.functions import function_type
-from convoy.chain.load import Loaded
-from convoy.chain.open import Opened, open_file
+from convoy.base.problem import printable, shown
+from convoy.chain.open import open_file
+from convoy.cli.options import seconds
+from convoy.cli.refused import with_line
 from convoy.cli.result import Json, Result
 from convoy.cli.running import Pid, chosen
 from convoy.client import Client, Difference
@@ -25,13 +24,6 @@ from convoy.host.machine import this_machine
 from convoy.host.node_check import check_differences
 from convoy.host.programs import need
 
-# Where a descriptor says what a plan has under another key.
-PLACES: dict[str, Loc] = {
-    "convoys": ("ports",),
-    "next_hops": ("next-hops",),
-    "stages": ("chains",),
-    "run_as": ("run-as",),
-}
 CONFIRM_MAX_S = 86400
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
@@ -108,13 +100,11 @@ def words_of(difference: Difference) -> str:
     return line if difference.key is None else f"{line}: {difference.key.replace('_', '-')}"
 
 
-def seconds(text: str, option: str = "--confirm") -> int:
-    """Return the seconds that "30s", "5m", "1h" or "30" mean. Raises InputError."""
-    units = {"s": 1, "m": 60, "h": 3600}
-    number = text[:-1] if text[-1:] in units else text
-    result = int(number) * units.get(text[-1:], 1) if number.isdecimal() else 0
+def confirm_seconds(text: str) -> int:
+    """Return what --confirm means. Raises InputError."""
+    result = round(seconds("--confirm", text))
     if not 1 <= result <= CONFIRM_MAX_S:
-        raise InputError(f"{option}: {shown(text)}: write a time up to 24h, like 30s or 5m")
+        raise InputError(f"--confirm: {shown(text)}: write a time from 1s to 24h, like 30s or 5m")
     return result
 
 
@@ -126,27 +116,6 @@ def _brief(value: Any) -> str:
     if isinstance(value, list | dict):
         return f"{len(value)} entr{'y' if len(value) == 1 else 'ies'}"
     return shown(value) if isinstance(value, str) else str(value).lower()
-
-
-def place_of(words: str, loaded: Loaded, plan: dict[str, Any]) -> Loc:
-    """Return where in a descriptor that is what a node's words are about."""
-    functions = loaded.descriptor.functions
-    name = words.partition(": ")[0]
-    if name in functions:
-        return ("functions", name, function_type(functions[name]).replace("_", "-"))
-    named = re.match(r"plan(?:: |\.)functions\[(\d+)\]", words)
-    if named is not None and int(named[1]) < len(plan["functions"]):
-        return ("functions", plan["functions"][int(named[1])]["name"])
-    key = words.removeprefix("plan: ").partition(":")[0]
-    return PLACES.get(key, tuple(key.split("."))) if words.startswith("plan: ") else ()
-
-
-def _with_line(words: str, file: Path, opened: Opened) -> str:
-    """Return a node's words behind the line that they are about, where a descriptor has one."""
-    if opened.loaded is None:
-        return f"{file}: {words}"
-    line = opened.loaded.text.line(place_of(words, opened.loaded, opened.plan.data))
-    return f"{file}:{line}: {words.removeprefix('plan: ')}"
 
 
 def command(
@@ -162,8 +131,12 @@ def command(
         ),
     ] = False,
     confirm: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Go back if it is not confirmed in time (30s, 5m)."),
+        int | None,
+        typer.Option(
+            metavar="TIME",
+            parser=confirm_seconds,
+            help="Go back if it is not confirmed in time (30s, 5m).",
+        ),
     ] = None,
     reload: Annotated[
         bool,
@@ -190,7 +163,7 @@ def command(
             "--confirm: not with --handover: the process that would go back has ended; "
             "apply the descriptor before again"
         )
-    confirm_s = 0 if confirm is None else seconds(confirm)
+    confirm_s = confirm or 0
     node = chosen(pid)
     with Client(node.read) as client:
         running = client.plan()
@@ -201,7 +174,7 @@ def command(
             return _by_handover(node, running, plan, dry_run, forget_flows, reload)
         differences = apply(node, plan, dry_run, forget_flows, confirm_s, reload)
     except InputError as error:
-        raise InputError(_with_line(printable(str(error)), file, opened)) from None
+        raise InputError(with_line(printable(str(error)), file, opened)) from None
     return Applied(node, plan, differences, dry_run, confirm_s)
 
 

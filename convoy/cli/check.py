@@ -16,6 +16,7 @@ from convoy.chain.plan import Plan
 from convoy.chain.schema import json_schema
 from convoy.chain.split import Split
 from convoy.cli.parts_view import parts_document, parts_table
+from convoy.cli.refused import with_line
 from convoy.cli.result import Json, PrintedDocument, Result
 from convoy.errors import InputError
 from convoy.host.folders import runtime_dir
@@ -84,7 +85,10 @@ def check(file: Path) -> Checked:
     convoyd = need("convoyd") if opened.loaded is None else find("convoyd")
     flows = None
     if convoyd is not None:
-        flows = check_plan(convoyd, opened.plan.data, None if opened.loaded else file)
+        try:
+            flows = check_plan(convoyd, opened.plan.data, None if opened.loaded else file)
+        except InputError as error:
+            raise InputError(with_line(printable(str(error)), file, opened)) from None
         for part in opened.split.parts[1:] if opened.split else ():
             if part.plan is not None:
                 flows += check_plan(convoyd, part.plan.data)

@@ -16,8 +16,8 @@ from typing import Annotated, Any, BinaryIO
 import typer
 from rich.console import Console
 
-from convoy.cli.apply import seconds
 from convoy.cli.console import messages
+from convoy.cli.options import Duration
 from convoy.cli.result import Json, Result
 from convoy.cli.running import Pid, chosen
 from convoy.client import Client, RefusedError
@@ -177,9 +177,7 @@ def command(
     snap: Annotated[
         int, typer.Option(min=14, max=SNAP_MAX, help="Bytes of each packet that are copied.")
     ] = SNAP_MAX,
-    duration: Annotated[
-        str | None, typer.Option(metavar="TIME", help="End after that time (30s, 5m).")
-    ] = None,
+    duration: Duration = None,
     pid: Pid = None,
     as_json: Json = False,
 ) -> Result:
@@ -194,7 +192,7 @@ def command(
         raise InputError("--left: what is dropped does not leave; leave out --drops or --left")
     if as_json and str(write) == "-":
         raise InputError("--json: standard output has the capture; write it to a FILE")
-    until = None if duration is None else time.monotonic() + seconds(duration, "--duration")
+    until = None if duration is None else time.monotonic() + duration
     wanted = Wanted(" ".join(expression or ()), drops, sample, snap, left, until)
     node = chosen(pid)
     with Client(node.control) as client, StopSignals() as signals, ExitStack() as stack:

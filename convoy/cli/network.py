@@ -17,6 +17,7 @@ from convoy.base.yaml_text import Text
 from convoy.chain.load import check_text
 from convoy.chain.plan import make_plan
 from convoy.cli.console import EXIT_CODES, messages
+from convoy.cli.options import Duration
 from convoy.cli.result import Json, Result
 from convoy.errors import InputError
 from convoy.host.machine import this_machine
@@ -181,9 +182,7 @@ class Ran(Result):
 @app.command("up", epilog=EXIT_CODES)
 def up(
     file: File,
-    duration: Annotated[
-        float | None, typer.Option(min=0.0, help="End after this many seconds.")
-    ] = None,
+    duration: Duration = None,
     as_json: Json = False,
 ) -> Result:
     """Run the whole network on this machine until Ctrl-C: a network namespace for each node.

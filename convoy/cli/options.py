@@ -2,12 +2,14 @@
 # Copyright 2026 The Convoy authors
 """Options that several commands have, so that they read alike."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from convoy.base.problem import shown
 from convoy.errors import InputError
 
 Devices = Annotated[
@@ -20,6 +22,27 @@ Rounds = Annotated[
 NewFolder = Annotated[
     Path | None,
     typer.Option("-o", "--output", help="Folder for the results.  [results/TIME-NAME]"),
+]
+
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3600}
+
+
+def seconds(option: str, text: str) -> float:
+    """Return the seconds that 30s, 5m, 1h, 30 or 0.5 mean. Raises InputError."""
+    number = text[:-1] if text[-1:] in _UNITS_S else text
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", number, re.ASCII):
+        raise InputError(f"{option}: {shown(text)}: write a time like 30s, 5m, 1h or 0.5")
+    return float(number) * _UNITS_S.get(text[-1:], 1)
+
+
+def _duration(text: str) -> float:
+    return seconds("--duration", text)
+
+
+Duration = Annotated[
+    float | None,
+    typer.Option(metavar="TIME", parser=_duration, help="End after that time (30s, 5m, 1h)."),
 ]
 
 

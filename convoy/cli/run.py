@@ -22,6 +22,8 @@ from convoy.chain.plan import Plan
 from convoy.chain.split import Split
 from convoy.cli.console import messages
 from convoy.cli.counts_view import Sample, accounting_text, tables
+from convoy.cli.options import Duration
+from convoy.cli.refused import with_line
 from convoy.cli.result import Json, Result
 from convoy.client import ClientError
 from convoy.errors import ConvoyError, InputError
@@ -233,9 +235,7 @@ def command(
     chain: Annotated[
         str | None, typer.Option(help="Which chain the captures belong to, if there are several.")
     ] = None,
-    duration: Annotated[
-        float | None, typer.Option(help="Stop after this many seconds.", min=0.0)
-    ] = None,
+    duration: Duration = None,
     state: Annotated[
         Path | None,
         typer.Option(
@@ -272,12 +272,15 @@ def command(
     def on_line(line: str) -> None:
         out.print(printable(line), markup=False)
 
-    if as_json or not out.is_terminal:
-        result = run(file, plan, duration, started, on_line=on_line, name=name, options=options)
-    else:
-        view = LiveView(out, printable(str(file)))
-        with view.live:
-            result = run(file, plan, duration, started, view.show, on_line, name, options)
+    try:
+        if as_json or not out.is_terminal:
+            result = run(file, plan, duration, started, on_line=on_line, name=name, options=options)
+        else:
+            view = LiveView(out, printable(str(file)))
+            with view.live:
+                result = run(file, plan, duration, started, view.show, on_line, name, options)
+    except InputError as error:
+        raise InputError(with_line(printable(str(error)), file, opened)) from None
     if result.exit_code:
         out.print("convoy: packets are not conserved: some were lost uncounted")
     return result

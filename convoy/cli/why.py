@@ -16,8 +16,8 @@ import typer
 
 from convoy.base.problem import printable
 from convoy.base.problem import shown as shown_text
-from convoy.cli.apply import seconds
 from convoy.cli.console import messages
+from convoy.cli.options import Duration
 from convoy.cli.running import Pid, chosen
 from convoy.cli.why_view import comment_of, lines_of
 from convoy.client import Client, Packet
@@ -120,9 +120,7 @@ def command(
     sample: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Look at one of so many packets.")
     ] = 1,
-    duration: Annotated[
-        str | None, typer.Option(metavar="TIME", help="End after that time (30s, 5m).")
-    ] = None,
+    duration: Duration = None,
     run: Annotated[
         str | None,
         typer.Option(metavar="COMMAND", help="Start this once packets are traced; end with it."),
@@ -146,7 +144,6 @@ def command(
     \b
     convoy why icmp --run "ping -c 1 192.0.2.1"
     """
-    duration_s = None if duration is None else seconds(duration, "--duration")
     node = chosen(pid)
     with ExitStack() as stack:
         client = stack.enter_context(Client(node.control))
@@ -154,6 +151,6 @@ def command(
         file = None if pcapng is None else stack.enter_context(_create(pcapng))
         shown = Shown(as_json, None if file is None else PcapngWriter(file), count)
         running = None if run is None else stack.enter_context(_run(run))
-        shown.sum_up(watch(client, shown, duration_s, running))
+        shown.sum_up(watch(client, shown, duration, running))
         if running is not None and running.exit_code:
             messages().print(printable(f"--run: {running.last_words()}"), style="yellow")

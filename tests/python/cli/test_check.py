@@ -52,7 +52,7 @@ def test_convoyds_words_are_passed_on(convoy, stand_in, chain):
     stand_in("bad plan")
     done = convoy("check", chain)
     assert done.returncode == 2
-    assert done.stderr == "convoy: convoyd: the plan: functions[0].config: no\n"
+    assert done.stderr == f"convoy: {chain}:2: functions.fw.config: no\n"
 
 
 def test_a_plan_changed_by_hand_goes_to_convoyd(convoy, stand_in, chain, tmp_path):

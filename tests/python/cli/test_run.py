@@ -88,7 +88,7 @@ def test_bad_input_starts_nothing(convoy, stand_in, chain):
     stand_in("no port")
     done = convoy("run", chain)
     assert done.returncode == 2
-    assert done.stderr == "convoy: convoyd: ports[0]: interface x: no such device\n"
+    assert done.stderr == f"convoy: {chain}:1: ports.a: interface x: no such device\n"
 
 
 def test_a_node_that_dies(convoy, stand_in, chain):

@@ -444,7 +444,7 @@ def test_nobody_waits_for_who_does_not_read(wire: Wire):
 WRONG = {
     "host 10.0.0.300": 'filter: column 6: "10.0.0.300": give an IPv4 or IPv6 address',
     "in nowhere": 'filter: column 4: "nowhere": the node has no such port',
-    "--duration x": "--duration: 'x': write a time up to 24h, like 30s or 5m",
+    "--duration x": "--duration: 'x': write a time like 30s, 5m, 1h or 0.5",
     "--run /nowhere/x": "--run: '/nowhere/x': /nowhere/x: No such file or directory",
     "--run '": "--run: ''': No closing quotation",
     "--pcapng /nowhere/x": "--pcapng: /nowhere/x: No such file or directory",
