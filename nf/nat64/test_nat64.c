@@ -273,6 +273,7 @@ static void round_trip(void **state)
 		char config[256];
 		struct packet packet = packet_make("ip4 data=40"), there;
 		uint8_t *ip = packet.bytes + 14;
+		bool has_checksum;
 		void *nf;
 
 		snprintf(config, sizeof(config),
@@ -294,14 +295,19 @@ static void round_trip(void **state)
 		}
 		memset(ip + 10, 0, 2);
 		memcpy(ip + 10, &(rte_be16_t){cv_checksum(ip, 20)}, 2);
-		if ((ip[6] & 0x3f) == 0 && ip[9] == IPPROTO_UDP) // 0xffff and 0 are the same
-			memcpy(ip + 26, "4", 2);
+		has_checksum = (ip[6] & 0x3f) == 0 && checksum_at(ip[9]) != 0;
+		if (has_checksum) {
+			memset(ip + 20 + checksum_at(ip[9]), 0, 2);
+			put_checksum(ip);
+		}
 		nf = packet_nf(&cv_nf_nat64, config, NULL);
 		translate(nf, &packet);
 		assert_int_equal(rig.outs, 1);
 		there.len = rig.out[0].len;
 		memcpy(there.bytes, rig.out[0].bytes, there.len);
 		assert_int_equal(there.bytes[14] >> 4, 6);
+		if (has_checksum && there.bytes[20] != IPPROTO_ICMPV6)
+			assert_int_equal(checksum_of(there.bytes + 14), 0);
 		translate(nf, &there);
 		assert_int_equal(rig.outs, 1);
 		if ((ip[6] & 0x3f) == 0 && ip[7] == 0)
