@@ -7,17 +7,9 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-
-# Tests beside each other are of one session, which gets as much of the processor as each device
-# that polls in one of its own (sched_autogroup, sched(7)): these would have most of it.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    with suppress(OSError):  # not root, or no such file
-        os.setsid()
-        Path("/proc/self/autogroup").write_text("-5")
 
 # A shell's background jobs ignore these, and all that they start does too; tests send them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
