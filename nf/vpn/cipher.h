@@ -18,6 +18,7 @@
 #define CV_GCM_SALT_LEN 4
 #define CV_GCM_IV_LEN 8 // in the packet
 #define CV_GCM_NONCE_LEN (CV_GCM_SALT_LEN + CV_GCM_IV_LEN)
+#define CV_CIPHER_ROOM 16 // for a nonce, or for what is authenticated beside a packet
 #define CV_GCM_TAG_LEN 16
 #define CV_GCM_KEY_MAX 32
 
@@ -30,14 +31,19 @@ struct cv_cipher {
 // Makes it of a key of 16 or 32 bytes. False: the library is of no use here.
 bool cv_cipher_make(struct cv_cipher *cipher, const uint8_t *key, size_t len, bool encrypts);
 
-// The nonce of a salt and an IV, as they lie in memory: 8 bytes and 4, as the library reads them.
-static CV_INLINE void cv_cipher_nonce(uint8_t nonce[CV_GCM_NONCE_LEN], uint32_t salt, uint64_t iv)
+// Writes up to 16 bytes at once, as the library reads them: it would wait for several writes to leave the store
+// buffer.
+static CV_INLINE void cv_cipher_put(uint8_t to[CV_CIPHER_ROOM], uint64_t first, uint64_t last)
 {
-	const uint64_t first = iv << 32 | salt;
-	const uint32_t last = (uint32_t)(iv >> 32);
+	typedef uint64_t pair __attribute__((vector_size(16), aligned(1), may_alias));
 
-	memcpy(nonce, &first, sizeof(first));
-	memcpy(nonce + sizeof(first), &last, sizeof(last));
+	*(pair *)to = (pair){first, last};
+}
+
+// The nonce of a salt and an IV, as they lie in memory.
+static CV_INLINE void cv_cipher_nonce(uint8_t nonce[CV_CIPHER_ROOM], uint32_t salt, uint64_t iv)
+{
+	cv_cipher_put(nonce, iv << 32 | salt, iv >> 32);
 }
 
 // Encrypts, or decrypts, len bytes where they lie, and writes their tag.

@@ -177,11 +177,12 @@ static CV_INLINE void decrypt(
 	const uint16_t len = arrival->len - CV_ESP_LEN - CV_GCM_TAG_LEN;
 	const rte_be32_t high = rte_cpu_to_be_32((uint32_t)(arrival->sequence >> 32));
 	uint64_t iv;
-	uint8_t nonce[CV_GCM_NONCE_LEN], extended[12], tag[CV_GCM_TAG_LEN];
+	uint8_t nonce[CV_CIPHER_ROOM], extended[CV_CIPHER_ROOM], tag[CV_GCM_TAG_LEN];
+	rte_be32_t spi, low;
 
-	memcpy(extended, esp, 4);
-	memcpy(extended + 4, &high, 4);
-	memcpy(extended + 8, esp + 4, 4);
+	memcpy(&spi, esp, sizeof(spi));
+	memcpy(&low, esp + 4, sizeof(low));
+	cv_cipher_put(extended, (uint64_t)high << 32 | spi, low);
 	memcpy(&iv, esp + 8, sizeof(iv));
 	cv_cipher_nonce(nonce, sa->state->salt, iv);
 	cv_cipher_run(&sa->state->cipher, clear, len, nonce, sa->esn ? extended : esp,

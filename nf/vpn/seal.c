@@ -64,36 +64,48 @@ static void write_checksum_udp6(uint8_t *to, uint32_t len)
 		udp->checksum = 0xffff;
 }
 
-// The packet gets its sequence number, is encrypted, and its outer header becomes whole.
-static CV_INLINE void finish(const struct prepared *packet, uint64_t sequence)
+// What a packet is encrypted with.
+struct numbered {
+	uint8_t nonce[CV_CIPHER_ROOM];
+	uint8_t extended[CV_CIPHER_ROOM]; // authenticated, where sequence numbers are extended
+};
+
+// The packet gets its sequence number, and its outer header becomes whole, but for a checksum of UDP.
+static CV_INLINE void number(
+	const struct prepared *packet, uint64_t sequence, struct numbered *numbered)
 {
 	const struct cv_sa *sa = packet->sa;
 	const struct cv_sa_state *state = sa->state;
-	uint8_t *ip = packet->ip, *esp = ip + sa->header_len, *clear = esp + CV_ESP_LEN;
+	struct cv_ipv4 *ip = (struct cv_ipv4 *)packet->ip;
+	uint8_t *esp = packet->ip + sa->header_len;
 	const uint64_t iv = rte_cpu_to_be_64(state->first_iv + sequence);
 	const rte_be32_t spi = rte_cpu_to_be_32(sa->spi);
 	const rte_be32_t low = rte_cpu_to_be_32((uint32_t)sequence);
-	const rte_be32_t extended[3] = {spi, rte_cpu_to_be_32((uint32_t)(sequence >> 32)), low};
 	const uint64_t head = (uint64_t)low << 32 | spi;
-	uint8_t nonce[CV_GCM_NONCE_LEN];
 
-	memcpy(esp, &head, sizeof(head)); // at once, as the cipher reads it
+	memcpy(esp, &head, sizeof(head));
 	memcpy(esp + 8, &iv, sizeof(iv));
-	cv_cipher_nonce(nonce, state->salt, iv);
-	cv_cipher_run(&state->cipher, clear, packet->clear, nonce,
-		sa->esn ? (const uint8_t *)extended : esp, sa->esn ? 12 : 8, clear + packet->clear);
-	if (sa->local.v6) {
-		if (sa->udp != 0)
-			write_checksum_udp6(
-				ip, sa->header_len + CV_ESP_LEN + packet->clear + CV_GCM_TAG_LEN);
+	cv_cipher_nonce(numbered->nonce, state->salt, iv);
+	cv_cipher_put(numbered->extended,
+		(uint64_t)rte_cpu_to_be_32((uint32_t)(sequence >> 32)) << 32 | spi, low);
+	if (sa->local.v6)
 		return;
-	}
-	// What may be fragmented needs an identification (RFC 6864).
-	if (((struct cv_ipv4 *)ip)->fragment == 0)
-		((struct cv_ipv4 *)ip)->id = rte_cpu_to_be_16((uint16_t)sequence);
-	((struct cv_ipv4 *)ip)->checksum = (rte_be16_t)~cv_checksum_fold(
-		(uint64_t)sa->sum + ((struct cv_ipv4 *)ip)->total_len + ((struct cv_ipv4 *)ip)->id +
-		((struct cv_ipv4 *)ip)->fragment + rte_cpu_to_be_16(((struct cv_ipv4 *)ip)->tos));
+	if (ip->fragment == 0) // what may be fragmented needs an identification (RFC 6864)
+		ip->id = rte_cpu_to_be_16((uint16_t)sequence);
+	ip->checksum = (rte_be16_t)~cv_checksum_fold((uint64_t)sa->sum + ip->total_len + ip->id +
+						     ip->fragment + rte_cpu_to_be_16(ip->tos));
+}
+
+static CV_INLINE void encrypt(const struct prepared *packet, const struct numbered *numbered)
+{
+	const struct cv_sa *sa = packet->sa;
+	uint8_t *esp = packet->ip + sa->header_len, *clear = esp + CV_ESP_LEN;
+
+	cv_cipher_run(&sa->state->cipher, clear, packet->clear, numbered->nonce,
+		sa->esn ? numbered->extended : esp, sa->esn ? 12 : 8, clear + packet->clear);
+	if (sa->local.v6 && sa->udp != 0)
+		write_checksum_udp6(
+			packet->ip, sa->header_len + CV_ESP_LEN + packet->clear + CV_GCM_TAG_LEN);
 }
 
 static uint8_t refusal_drop(enum cv_sa_refusal refusal)
@@ -102,9 +114,11 @@ static uint8_t refusal_drop(enum cv_sa_refusal refusal)
 					: CV_DROP(CV_VPN_SEQUENCE_OVERFLOW);
 }
 
-// Packets in a row that have one association.
+// Packets in a row that have one association. The cipher reads in one piece what was written in several: by then
+// that has left the store buffer, or it would wait for it.
 static CV_INLINE void finish_row(const struct prepared *packet, uint16_t n, uint8_t *verdict)
 {
+	struct numbered numbered[CV_BURST_MAX];
 	uint16_t bytes[CV_BURST_MAX], granted;
 	enum cv_sa_refusal refusal;
 	uint64_t first;
@@ -113,7 +127,9 @@ static CV_INLINE void finish_row(const struct prepared *packet, uint16_t n, uint
 		bytes[i] = packet[i].clear;
 	granted = cv_sa_reserve(packet[0].sa, bytes, n, &first, &refusal);
 	for (uint16_t i = 0; i < granted; i++)
-		finish(&packet[i], first + i);
+		number(&packet[i], first + i, &numbered[i]);
+	for (uint16_t i = 0; i < granted; i++)
+		encrypt(&packet[i], &numbered[i]);
 	for (uint16_t i = granted; i < n; i++)
 		verdict[packet[i].at] = refusal_drop(refusal);
 }

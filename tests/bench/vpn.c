@@ -174,7 +174,7 @@ static uint16_t run(void *state, struct rte_mbuf **packets, uint16_t n)
 {
 	struct raw *raw = state;
 	const uint8_t with[8] = {0};
-	uint8_t nonce[CV_GCM_NONCE_LEN] = {0}, tag[CV_GCM_TAG_LEN];
+	uint8_t nonce[CV_CIPHER_ROOM], tag[CV_GCM_TAG_LEN];
 
 	for (uint16_t i = 0; i < n; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(packets[i], uint8_t *));
@@ -182,8 +182,7 @@ static uint16_t run(void *state, struct rte_mbuf **packets, uint16_t n)
 		uint8_t *data = rte_pktmbuf_mtod(packets[i], uint8_t *) + IP_AT;
 		const uint32_t inner = packets[i]->data_len - IP_AT;
 
-		memcpy(nonce + CV_GCM_SALT_LEN, &raw->sequence, CV_GCM_IV_LEN);
-		raw->sequence++;
+		cv_cipher_nonce(nonce, 0, raw->sequence++);
 		cv_cipher_run(&raw->cipher, data, RTE_ALIGN_CEIL(inner + TRAILER_BYTES, 4u), nonce,
 			with, sizeof(with), tag);
 	}
