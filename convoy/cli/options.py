@@ -25,15 +25,22 @@ NewFolder = Annotated[
 ]
 
 
+TIME_MAX_S = 20 * 86400  # what waits for a process can wait at a time
 _UNITS_S = {"s": 1, "m": 60, "h": 3600}
 
 
 def seconds(option: str, text: str) -> float:
-    """Return the seconds that 30s, 5m, 1h, 30 or 0.5 mean. Raises InputError."""
+    """Return the seconds that 30s, 5m, 1h, 30 or 0.5 mean, TIME_MAX_S at most.
+
+    Raises InputError.
+    """
     number = text[:-1] if text[-1:] in _UNITS_S else text
     if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", number, re.ASCII):
         raise InputError(f"{option}: {shown(text)}: write a time like 30s, 5m, 1h or 0.5")
-    return float(number) * _UNITS_S.get(text[-1:], 1)
+    result = float(number) * _UNITS_S.get(text[-1:], 1)
+    if result > TIME_MAX_S:
+        raise InputError(f"{option}: {shown(text)}: write a time up to {TIME_MAX_S // 3600}h")
+    return result
 
 
 def _duration(text: str) -> float:

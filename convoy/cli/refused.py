@@ -40,7 +40,12 @@ def _place(words: str, loaded: Loaded) -> Loc:
 
 
 def with_line(words: str, file: Path, opened: Opened) -> str:
-    """Return a node's words behind the file, and the line where a descriptor has one."""
+    """Return a node's words behind the file, and the line where a descriptor has one.
+
+    What is about an option stays as it is.
+    """
+    if words.startswith("convoyd: --"):
+        return words
     if opened.loaded is None:
         return words if words.startswith("convoyd: ") else f"{file}: {words}"
     own = _OF_PLAN.sub("", words, count=1).removeprefix("convoyd: ")

@@ -91,6 +91,17 @@ def test_bad_input_starts_nothing(convoy, stand_in, chain):
     assert done.stderr == f"convoy: {chain}:1: ports.a: interface x: no such device\n"
 
 
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [("1x", "write a time like 30s"), ("-1", "write a time like 30s"), ("481h", "up to 480h")],
+)
+def test_a_time_that_is_none(convoy, chain, time, words):
+    done = convoy("run", chain, "--duration", time)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"convoy: --duration: '{time}': ")
+    assert words in done.stderr
+
+
 def test_a_node_that_dies(convoy, stand_in, chain):
     stand_in("dies")
     done = convoy("run", chain)
