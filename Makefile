@@ -136,6 +136,7 @@ check-release:
 	@tools/in-release $${RELEASE:?say which: make check-release RELEASE=trixie} $(RELEASE_ROOT) \
 		make check-here
 check-here:
+	@apt-get update -qq # the root may be of an earlier day
 	@apt-get build-dep -y -qq --no-install-recommends ./packaging >/dev/null
 	@apt-get install -y -qq --no-install-recommends dpkg-dev help2man lintian mmdebstrap python3-pip \
 		>/dev/null
