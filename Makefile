@@ -24,7 +24,7 @@ WAITING := $(addprefix tests/python/,hybrid node network vpn tester/test_vhost_u
 # Some tests in C wait as well.
 MESON_TEST := meson test --no-rebuild --print-errorlogs --num-processes $(shell expr 2 '*' $$(nproc))
 
-.PHONY: help setup build build-asan build-tsan build-fuzz demo check check-c check-asan check-tsan \
+.PHONY: help setup build build-asan build-tsan demo check check-c check-asan check-tsan \
 	check-fuzz fuzz campaign check-python check-packages check-release check-here deb audit docs \
 	image lint lint-types lint-rest format generated clean
 
@@ -45,13 +45,13 @@ build/build.ninja: | setup
 build: setup build/build.ninja
 	@ninja -C build --quiet
 
-# Only what a test runs. -g1: the lines of a backtrace are all that is wanted of it; -O0: the
-# simulator's templates take longest.
-SANITIZED := meson-test-prereq daemon/convoyd preload/ethdev/libconvoy_ethdev.so \
+# Only what a test runs, and the fuzz targets. All of it counts the branches it takes, for these. -g1:
+# the lines of a backtrace are all that is wanted of it.
+SANITIZED := meson-test-prereq fuzz daemon/convoyd preload/ethdev/libconvoy_ethdev.so \
 	preload/vhost/libconvoy_vhost.so
 build-asan/build.ninja: | setup
-	@meson setup build-asan $(WERROR) --buildtype=debugoptimized -Doptimization=1 -Dc_args=-g1 \
-		-Dcpp_args='-g1 -O0' -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+	@CC=clang CXX=clang++ meson setup build-asan --buildtype=debugoptimized -Doptimization=1 \
+		-Dfuzz=true -Dc_args=-g1 -Dcpp_args=-g1 -Db_lundef=false >/dev/null
 build-asan: setup build-asan/build.ninja
 	@ninja -C build-asan --quiet $(SANITIZED)
 
@@ -67,12 +67,6 @@ build-tsan/build.ninja: | setup
 build-tsan: setup build-tsan/build.ninja
 	@ninja -C build-tsan --quiet daemon/convoyd
 
-build-fuzz/build.ninja: | setup
-	@CC=clang CXX=clang++ meson setup build-fuzz --buildtype=debugoptimized -Dfuzz=true \
-		-Dc_args=-g1 -Dtests=false -Db_lundef=false >/dev/null
-build-fuzz: setup build-fuzz/build.ninja
-	@ninja -C build-fuzz --quiet fuzz
-
 demo: build
 	@$(VENV)/convoy bench quick --sizes 64,256,1500,imix
 
@@ -87,12 +81,12 @@ check-asan: build-asan
 check-tsan: build-tsan
 	@meson test -C build-tsan -t 10 --print-errorlogs $(THREADED)
 	@$(VENV)/pytest tests/python/races
-check-fuzz: build-fuzz
-	@tests/fuzz/run.sh build-fuzz
+check-fuzz: build-asan
+	@tests/fuzz/run.sh build-asan
 # Time for all targets together; the next run goes on from what this one found.
-fuzz: build-fuzz
+fuzz: build-asan
 	@FUZZ_HOURS=$${HOURS:?say how long: make fuzz HOURS=8} \
-		FUZZ_CORPUS=$${FUZZ_CORPUS:-fuzz-corpora} tests/fuzz/run.sh build-fuzz
+		FUZZ_CORPUS=$${FUZZ_CORPUS:-fuzz-corpora} tests/fuzz/run.sh build-asan
 # Faults at random moments, with bystanders who must notice nothing; SEED repeats an earlier one.
 campaign: build
 	@PYTHONPATH=.:tests/python $(VENV)/python -m campaign \
@@ -162,4 +156,4 @@ generated: build
 	@$(VENV)/python tools/generate
 
 clean:
-	rm -rf build build-asan build-fuzz build-coverage build-deb build-docs build-audit
+	rm -rf build build-asan build-coverage build-deb build-docs build-audit

@@ -152,11 +152,11 @@ static bool receive(struct cv_connection *connection)
 static bool await_line(struct cv_connection *connection, size_t *length)
 {
 	while (true) {
-		const char *from = connection->text + connection->scanned;
-		const char *end =
-			connection->used == connection->scanned
-				? NULL
-				: memchr(from, '\n', connection->used - connection->scanned);
+		// Until something has come there is no text.
+		const char *end = connection->used == connection->scanned
+					  ? NULL
+					  : memchr(connection->text + connection->scanned, '\n',
+						    connection->used - connection->scanned);
 
 		if (end != NULL) {
 			*length = (size_t)(end - connection->text);

@@ -15,9 +15,9 @@
 #include "daemon/sandbox/capabilities.h"
 #include "daemon/sandbox/every_thread.h"
 #include "daemon/sandbox/landlock.h"
-#include "daemon/sandbox/sanitized.h"
 #include "daemon/sandbox/system_calls.h"
 #include "daemon/sandbox/user.h"
+#include "packet/compiler.h"
 
 // What threads are told: they get nothing else.
 static uint64_t keeps;

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/sandbox/sanitized.h"
+#include "packet/compiler.h"
 
 #ifndef CLONE_THREAD
 #define CLONE_THREAD 0x00010000

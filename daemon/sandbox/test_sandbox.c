@@ -30,7 +30,7 @@
 #include "daemon/sandbox/every_thread.h"
 #include "daemon/sandbox/landlock.h"
 #include "daemon/sandbox/sandbox.h"
-#include "daemon/sandbox/sanitized.h"
+#include "packet/compiler.h"
 
 static char folder[] = "/tmp/convoy-test-sandbox-XXXXXX";
 static char elsewhere[] = "/tmp/convoy-test-outside-XXXXXX";

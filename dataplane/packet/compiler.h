@@ -35,9 +35,23 @@ void AnnotateIgnoreReadsEnd(const char *file, int line);
 #define CV_UNSURE_END() ((void)0)
 #endif
 
+// Is this a build with AddressSanitizer? Its runtime keeps what was freed, and starts a process that
+// looks into all threads for leaks, and a program that names lines. Such a build is for tests.
+#if defined(__SANITIZE_ADDRESS__)
+#define CV_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CV_SANITIZED 1
+#endif
+#endif
+#ifndef CV_SANITIZED
+#define CV_SANITIZED 0
+#endif
+
 // A hot function: compiled for the baseline and for AVX2 and BMI (x86-64-v3: any processor that has
-// them, whoever makes it), the better one chosen at load time. Sanitizers run before such a choice can be made, so their builds keep the baseline only.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
+// them, whoever makes it), the better one chosen at load time. Sanitizers run before such a choice
+// can be made, so their builds keep the baseline only.
+#if CV_SANITIZED || defined(__SANITIZE_THREAD__) || defined(__clang__)
 #define CV_HOT
 #else
 #define CV_HOT __attribute__((target_clones("arch=x86-64-v3", "default")))

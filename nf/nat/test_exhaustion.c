@@ -5,6 +5,7 @@
 // of ports, blocks, mappings or flows. Connections go on both ways, each packet that does not pass has
 // a reason, and afterwards everything is free again.
 #include "nf/nat/test_net.h"
+#include "packet/compiler.h"
 
 #include <unistd.h>
 
@@ -101,7 +102,7 @@ static uint64_t counted_drops(const struct net *net)
 // Bytes of this process that are in memory. AddressSanitizer keeps what was freed.
 static size_t resident(void)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if CV_SANITIZED
 	return 0;
 #else
 	size_t pages = 0;

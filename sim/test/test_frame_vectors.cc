@@ -27,6 +27,7 @@ std::vector<uint8_t> bytes_of(const std::string &hex)
 {
 	std::vector<uint8_t> bytes;
 
+	bytes.reserve(1 + hex.size() / 2); // one of none is in memory too, as a frame is
 	for (size_t i = 0; i + 1 < hex.size(); i += 2)
 		bytes.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
 	return bytes;

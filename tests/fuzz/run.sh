@@ -14,7 +14,7 @@ set -eu
 
 if [ "${1-}" != --one ]; then
 	if [ $# -lt 1 ] || [ ! -d "$1/tests/fuzz" ]; then
-		echo "usage: tests/fuzz/run.sh BUILDDIR [NAME ...]; make build-fuzz makes build-fuzz" >&2
+		echo "usage: tests/fuzz/run.sh BUILDDIR [NAME ...]; make build-asan makes build-asan" >&2
 		exit 2
 	fi
 	build=$1

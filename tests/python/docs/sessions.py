@@ -24,7 +24,7 @@ _PROGRAMS = (
     "sudo|make|apt-get|echo|mkdir|cp|ip|podman|systemctl|ovs-ofctl|tshark|sed|ninja|meson|"
     "convoy-gen|convoy-sim|convoyd|dpdk-testpmd"
 )
-_ELSEWHERE = "[A-Z_]+=\\S+ \\S|build-fuzz/|# systemctl"
+_ELSEWHERE = "[A-Z_]+=\\S+ \\S|build-asan/|# systemctl"
 _END = "---- exit status"
 ENTER = "<!-- enter -->"
 _ALWAYS = [

@@ -61,7 +61,7 @@ class Machines:
         temporary.mkdir(exist_ok=True)
         self.agent.write_text(
             f"#!/bin/sh\nexport {MARK}={self.mark} TMPDIR={temporary}\n{script}\n"
-            f'exec {shlex.join([sys.executable, "-c", RUN])} "$@"\n'
+            f'exec {shlex.join([sys.executable, "-P", "-c", RUN])} "$@"\n'
         )
         self.agent.chmod(0o755)
 
@@ -72,7 +72,7 @@ class Machines:
 
     def python(self, *words: str) -> tuple[str, ...]:
         """Return a convoy command on the tester's machine."""
-        return self.tester.command(sys.executable, "-c", RUN, *words)
+        return self.tester.command(sys.executable, "-P", "-c", RUN, *words)
 
     def command(
         self, *words: str | Path, host: str = f"root@{DEVICE}", ports: str = "left,right"
