@@ -74,7 +74,7 @@ def assert_convoys_survive(tester: ConvoyGen, mac: str) -> None:
     mixed = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | convoys(9) | {"size": "imix"}))
     assert mixed.received_frames > 0
     # At once, so that there is something to join.
-    pairs = convoys(2) | {"pacing": {"burst_pkts": 40}}
+    pairs = convoys(2) | {"pacing": {"burst_pkts": 200}}
     joined = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | pairs))
     assert max(packets for packets, _ in joined.received_by_packets) > 2
     assert_all_back(tester.trial(GENTLE | SOME_FLOWS | {"convoys": 1, "size": 900}))
