@@ -6,7 +6,9 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from convoy.dut.functions import router
 from convoy.dut.testpmd import NEXT_HOP
 from convoy.host.folders import dpdk_folder
 from convoy.host.node import Node
-from convoy.host.process import wait_for
+from convoy.host.process import Process, wait_for
 from convoy.host.programs import find, need
 from convoy.results.trial_result import ConvoyCounts, TrialResult
 from convoy.tester.convoy_gen import ConvoyGen
@@ -62,7 +64,27 @@ def vhost_devices(folder: Path) -> tuple[list[str], list[str]]:
     )
 
 
-def assert_convoys_survive(tester: ConvoyGen, mac: str) -> None:
+@contextmanager
+def halting(process: Process) -> Iterator[None]:
+    """Stop a process for 20 ms now and then, so that frames wait for it."""
+    ends = threading.Event()
+
+    def halt() -> None:
+        while not ends.wait(0.02):
+            process.signal(signal.SIGSTOP)
+            ends.wait(0.02)
+            process.signal(signal.SIGCONT)
+
+    thread = threading.Thread(target=halt)
+    thread.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        thread.join()
+
+
+def assert_convoys_survive(tester: ConvoyGen, program: Vnf, mac: str) -> None:
     """Send convoys of all kinds to a MAC address, then packets."""
 
     def convoys(packets: int) -> dict[str, Any]:
@@ -73,9 +95,8 @@ def assert_convoys_survive(tester: ConvoyGen, mac: str) -> None:
     assert whole.received_pkts == whole.sent_frames * 22
     mixed = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | convoys(9) | {"size": "imix"}))
     assert mixed.received_frames > 0
-    # At once, so that there is something to join.
-    pairs = convoys(2) | {"pacing": {"burst_pkts": 200}}
-    joined = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | pairs))
+    with halting(program.process):  # so that there is something to join
+        joined = assert_all_back(tester.trial(GENTLE | SOME_FLOWS | convoys(2)))
     assert max(packets for packets, _ in joined.received_by_packets) > 2
     assert_all_back(tester.trial(GENTLE | SOME_FLOWS | {"convoys": 1, "size": 900}))
 
@@ -88,7 +109,7 @@ def exchange(
     The program ends first: some drivers do not survive their peers.
     """
     until_it_forwards(tester)
-    assert_convoys_survive(tester, mac)
+    assert_convoys_survive(tester, program, mac)
     counts = program.stop()
     for port in counts.values():
         sent = port["tx"]
@@ -149,7 +170,7 @@ def test_over_af_packet(vnf: Callable[..., Vnf], veth: tuple[str, str]):
         # copies, and whose flags testpmd overwrites, would be among what must come back in convoys.
         until_it_forwards(tester)
         with pytest.raises(AssertionError):  # convoys to somebody else: nobody to send back to
-            assert_convoys_survive(tester, "02:00:00:00:00:66")
+            assert_convoys_survive(tester, program, "02:00:00:00:00:66")
         assert exchange(tester, program, mac)[0]["tx"]["in_place"] > 0
 
 
