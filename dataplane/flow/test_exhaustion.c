@@ -10,6 +10,7 @@
 
 #include "flow/path.h"
 #include "flow/zone.h"
+#include "packet/compiler.h"
 #include "packet/ipv4.h"
 
 #define TSC_HZ 2000000000u
@@ -186,6 +187,13 @@ static size_t resident(void)
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+// AddressSanitizer's own memory grows with what is looked at.
+static void expect_no_growth(size_t memory)
+{
+	if (!CV_SANITIZED)
+		assert_in_range(resident(), 0, memory + (1u << 20));
+}
+
 // One poll iteration without packets: what it ends is bounded.
 static void tick(struct net *net)
 {
@@ -237,7 +245,7 @@ static void a_syn_flood_leaves_connections_alone(void **state)
 	assert_int_equal(others, 0); // as many as there was room for, not one more
 	assert_int_equal(net->dropped[CV_DROP(CV_FLOW_TABLE_FULL)],
 		(flood + BURST - 1) / BURST * BURST - (usual.max - CLIENTS));
-	assert_in_range(resident(), 0, memory + (1u << 20));
+	expect_no_growth(memory);
 	clients_go_on(net, 0, CLIENTS);
 	expect_conserved(net);
 
@@ -330,7 +338,7 @@ static void many_flows_end_in_steps(void **state)
 	// Each ends 16 at least while there are some, but for those that find few in their step.
 	assert_in_range(
 		iterations, limits.max / ENDS_MAX, limits.max / 16 + limits.max / STEP_MAX + 2);
-	assert_in_range(resident(), 0, memory + (1u << 20));
+	expect_no_growth(memory);
 	clients_go_on(net, 0, CLIENTS);
 	assert_int_equal(net->guard.ended, limits.max - CLIENTS);
 	expect_conserved(net);
@@ -358,7 +366,7 @@ static void fragments_do_not_take_more(void **state)
 		flush(net);
 	}
 	assert_int_equal(net->dropped[CV_DROP(CV_FLOW_NO_FIRST_FRAGMENT)], 65536 / 2);
-	assert_in_range(resident(), 0, memory + (1u << 20));
+	expect_no_growth(memory);
 	clients_go_on(net, 0, CLIENTS);
 	expect_conserved(net);
 	net_free(net);

@@ -86,7 +86,7 @@ def test_nobody_runs_it_as_well(root):
 def test_everyday_commands_need_no_other_package(root):
     root.install("convoy-nfv")
     root.run("convoy check --plan /usr/share/doc/convoy-nfv/examples/home-gateway.yaml")
-    assert "which is not here" in root.run("convoy bench --help")
+    assert "which is not here" in root.run("convoy report --help")
     for command in EVERYDAY:
         root.run(f"convoy {command} --help")
     assert "convoy-tester" in root.run("convoy bench nf", code=2)
