@@ -31,7 +31,7 @@ MESON_TEST := meson test --no-rebuild --print-errorlogs --num-processes $(shell 
 help:
 	@sed -n 's/^# make/make/p' Makefile
 	@echo 'make lint, make format, make generated, make check-packages (minutes)'
-	@echo 'make check-release RELEASE=trixie: all tests under another Debian, in a root (root; hours)'
+	@echo 'make check-release RELEASE=trixie: all tests under another Debian, in a root (root; half an hour)'
 	@echo 'parts of check: check-c check-asan check-fuzz check-python'
 	@echo 'make audit: known vulnerabilities of the locked Python packages (asks their index)'
 	@echo 'make campaign HOURS=n: faults injected into a node and those around it (root)'
