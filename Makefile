@@ -18,7 +18,7 @@ WERROR := -Dwerror=true
 BESIDE := $(VENV)/pytest -n 4 --dist worksteal -m 'not alone'
 AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last-failed-no-failures none
 HOSTILE := tests/python/hostile
-# Those marked alone that wait most of the time: four at a time, whose folders have short names, for
+# Those marked alone that wait most of the time: four at a time. Their folders have short names, for
 # sockets.
 WAITING := $(addprefix tests/python/,hybrid node network vpn tester/test_vhost_user.py docs)
 # Some tests in C wait as well.
@@ -31,7 +31,7 @@ MESON_TEST := meson test --no-rebuild --print-errorlogs --num-processes $(shell 
 help:
 	@sed -n 's/^# make/make/p' Makefile
 	@echo 'make lint, make format, make generated, make check-packages (minutes)'
-	@echo 'make check-release RELEASE=trixie: all tests under another Debian, in a root (root; half an hour)'
+	@echo 'make check-release RELEASE=trixie: all tests under another Debian, in a root (root; 30 min)'
 	@echo 'parts of check: check-c check-asan check-fuzz check-python'
 	@echo 'make audit: known vulnerabilities of the locked Python packages (asks their index)'
 	@echo 'make campaign HOURS=n: faults injected into a node and those around it (root)'

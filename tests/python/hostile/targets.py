@@ -36,6 +36,7 @@ SANITIZERS = {
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
 }
 FINDINGS = ("AddressSanitizer", "runtime error", "LeakSanitizer")
+# What is attacked polls: beside each other (xdist) each has the next core.
 _CORES = sorted(os.sched_getaffinity(0))
 CORE = _CORES[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % len(_CORES)]
 WINDOW = 16  # packets under way: a poll iteration carries no more of them
