@@ -18,7 +18,7 @@ WERROR := -Dwerror=true
 BESIDE := $(VENV)/pytest -n 4 --dist worksteal -m 'not alone'
 AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last-failed-no-failures none
 HOSTILE := tests/python/hostile
-# Those marked alone that wait most of the time: four at a time. Their folders have short names, for
+# Those marked alone that wait most of the time: three at a time. Their folders have short names, for
 # sockets.
 WAITING := $(addprefix tests/python/,hybrid node network vpn tester/test_vhost_user.py docs)
 # Some tests in C wait as well.
@@ -96,7 +96,7 @@ check-python: build
 	@$(BESIDE) --ignore $(HOSTILE) || { $(AGAIN) -m 'not alone' --ignore $(HOSTILE); }
 	@$(BESIDE) $(HOSTILE)
 	@short=$$(mktemp -d /tmp/cv-XXXX); trap "rm -rf $$short" EXIT; \
-		$(VENV)/pytest -n 4 --dist worksteal --basetemp $$short -m alone $(WAITING) || \
+		$(VENV)/pytest -n 3 --dist worksteal --basetemp $$short -m alone $(WAITING) || \
 		{ $(AGAIN) -m alone $(WAITING); }
 	@$(VENV)/pytest -m alone $(WAITING:%=--ignore %) || { $(AGAIN) -m alone $(WAITING:%=--ignore %); }
 
