@@ -22,6 +22,7 @@ from convoy.host.namespace import Namespace, shell
 from convoy.host.node import Node
 from convoy.host.offload import turn_off
 from convoy.host.process import Process, wait_for
+from cores import CORES
 
 DEADLINE_S = 30.0
 SERVICE = {4: "203.0.113.10", 6: "2001:db8:99::10"}
@@ -137,7 +138,7 @@ def _plan(mode: str, outer: int, **more: Any) -> dict[str, Any]:
             }
             for a, b in ways
         ],
-        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "sleep"}],
+        "workers": [{"core": CORES[0], "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": 512},
     }
 

@@ -31,6 +31,7 @@ from convoy.run.application import application
 from convoy.run.application_run import ApplicationRun
 from convoy.run.order import both_ways_setup, order
 from convoy.run.two_hosts import SERVER, TwoHosts, both_ways
+from cores import CORES
 
 CONVOY = [sys.executable, "-c", "from convoy.cli.main import main; main()"]
 TCP = {"end": {"sum_received": {"bits_per_second": 2.5e9}, "sum_sent": {"retransmits": 3}}}
@@ -152,7 +153,7 @@ def test_clients_are_served_through_a_function(name, kind, apps):
     missing = [device(name).presence().missing, *(application(app).missing() for app in apps)]
     if any(missing):
         pytest.skip(next(filter(None, missing)))
-    core = max(os.sched_getaffinity(0))
+    core = CORES[-1]
     spec = scenario().setups["router"].model_copy(update={"functions": (kind,), "entries": 15})
     points = [
         ApplicationPoint(

@@ -30,9 +30,9 @@ from convoy.run.referee import (
     write_pcap,
 )
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
 PROGRAM = CHECKOUT / "build/tests/support/faulty-device"
-CORES = sorted(os.sched_getaffinity(0))
 DENIED = 4097
 RULES = Function(
     "firewall",

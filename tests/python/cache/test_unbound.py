@@ -21,6 +21,7 @@ from convoy.host.namespace import Namespace, shell
 from convoy.host.node import Node
 from convoy.host.offload import turn_off
 from convoy.host.process import Process, wait_for
+from cores import CORES
 
 DEADLINE_S = 30.0
 SIDES = ("client", "server")
@@ -127,7 +128,6 @@ def _plan(workers: int) -> dict[str, Any]:
             for stage in stages
             for worker in range(workers)
         ]
-    cores = sorted(os.sched_getaffinity(0))
     return {
         "schema": "convoy.plan/1",
         "ports": [{"name": side, "kind": "af_packet", "interface": side} for side in SIDES],
@@ -136,7 +136,7 @@ def _plan(workers: int) -> dict[str, Any]:
         ],
         "chains": [{"name": a, "match": {}, "in": a, "out": b} for a, b in ways],
         "stages": stages,
-        "workers": [{"core": cores[i % len(cores)], "idle": "sleep"} for i in range(workers)],
+        "workers": [{"core": CORES[i % len(CORES)], "idle": "sleep"} for i in range(workers)],
         "eal": {"hugepages": False, "memory_mb": 256},
     }
 

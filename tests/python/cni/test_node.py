@@ -23,11 +23,11 @@ from convoy.host.node import Node
 from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 from node.test_handover import ended
 
 from .plugin import ANOTHER, CONTAINER, SHORT, Plugin
 
-CORES = sorted(os.sched_getaffinity(0))
 THIRD = "5c" * 32
 TRIAL = {"rate_pps": 10_000, "duration_s": 0.02, "drain_s": 5, "tolerance": 1}
 # A container's two ports are joined, so that a tester in it is alone.

@@ -20,6 +20,7 @@ from convoy.dut.convoy import Convoy
 from convoy.dut.devices import DEVICES, device
 from convoy.dut.payload_functions import ids, seal, unseal
 from convoy.host.programs import find
+from cores import CORES
 
 from . import packets
 from .packets import (
@@ -36,7 +37,7 @@ from .packets import (
     udp,
     wrong_checksum,
 )
-from .wire import CORES, interfaces, joined, wire
+from .wire import interfaces, joined, wire
 
 pytestmark = [
     pytest.mark.skipif(find("convoyd") is None, reason="convoyd is not built: make build"),

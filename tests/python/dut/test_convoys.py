@@ -13,8 +13,7 @@ from convoy.dut.functions import macswap, router
 from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.tester.convoy_gen import ConvoyGen
-
-from .wire import CORES
+from cores import CORES
 
 TOGETHER = 8
 TRIAL = {

@@ -11,8 +11,7 @@ from convoy.dut.base import PortAt, Setup
 from convoy.dut.devices import device
 from convoy.dut.functions import layer2, router
 from convoy.host.priority import uninterrupted
-
-from .wire import CORES
+from cores import CORES
 
 
 def process_of(thread: int) -> int:

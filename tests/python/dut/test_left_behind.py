@@ -13,6 +13,7 @@ import pytest
 from convoy.dut.devices import DEVICES
 from convoy.host.process import wait_for
 from convoy.host.programs import find
+from cores import CORES
 
 from .wire import interfaces
 
@@ -28,14 +29,13 @@ from convoy.dut.devices import device
 from convoy.dut.functions import router
 from convoy.host.private import private_folder
 
-name, kind, left, right = sys.argv[1:]
+name, kind, left, right, core = sys.argv[1:]
 with private_folder() as folder:
     if kind != "af_packet":
         left, right = str(folder / left), str(folder / right)
     ports = PortAt(kind, left), PortAt(kind, right)
     functions = (router(10),) if "router" in device(name).ability.functions else ()
-    core = max(os.sched_getaffinity(0))
-    with device(name).start(Setup(functions, *ports, (core,), folder)) as running:
+    with device(name).start(Setup(functions, *ports, (int(core),), folder)) as running:
         if kind != "virtio-user":  # else it waits for somebody to connect to
             running.ready(60)
         print(folder, flush=True)
@@ -71,7 +71,7 @@ def test_nothing(device, kind, how):
         pytest.skip(device.presence().missing)
     mark, names = str(uuid.uuid4()), interfaces()
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, device.name, kind, *names],
+        [sys.executable, "-c", PROGRAM, device.name, kind, *names, str(CORES[-1])],
         env=os.environ | {MARK: mark}, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as parent:  # fmt: skip
         assert parent.stdout is not None

@@ -21,8 +21,7 @@ from convoy.run.order import port_kind, setup_of
 from convoy.run.remembered import check_translation, fill
 from convoy.run.workload import stateful_flows
 from convoy.tester.convoy_gen import ConvoyGen
-
-from .wire import CORES
+from cores import CORES
 
 BOTH = ("stateful", "nat")
 WITH = [each for each in DEVICES if each.ability.remembers and each.name != "dummy"]

@@ -26,6 +26,7 @@ from convoy.host.folders import dpdk_folder
 from convoy.host.machine import this_machine
 from convoy.host.namespace import Namespace, shell
 from convoy.host.node import Node
+from cores import CORES
 
 from .packets import END_BYTES, udp
 
@@ -33,7 +34,6 @@ DEADLINE_S = 60.0
 IN_A_ROW = 5
 SOL_PACKET, PACKET_AUXDATA, VLAN_VALID = 263, 8, 1 << 4
 OUTGOING = 4  # a packet type: what we sent ourselves
-CORES = sorted(os.sched_getaffinity(0))
 _numbers = itertools.count()
 
 

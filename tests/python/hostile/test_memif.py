@@ -15,6 +15,7 @@ import pytest
 from convoy.host.node import Node
 from convoy.host.process import wait_for
 from convoy.host.programs import CHECKOUT
+from cores import CORES
 from port.plans import joined
 
 from .front_end import DEADLINE_S
@@ -34,7 +35,7 @@ from .memif import (
     region,
     ring,
 )
-from .targets import CORE, FINDINGS, SANITIZERS
+from .targets import FINDINGS, SANITIZERS
 
 U32 = 1 << 32
 FULL = (1 << 64) - 2  # an eventfd's counter: one more must wait
@@ -103,7 +104,7 @@ def attacked() -> Iterator[Attacked]:
         }
         environment = SANITIZERS | {"XDG_RUNTIME_DIR": name, "RUNTIME_DIRECTORY": name}
         ways = [("make", "link"), ("link", "make")]
-        with Node(joined(ports, ways, CORE), program, environment=environment) as node:
+        with Node(joined(ports, ways, CORES[0]), program, environment=environment) as node:
             one = Attacked(node, path)
             yield one
             accounting = node.stop()["accounting"]

@@ -20,10 +20,10 @@ from convoy.host.folders import dpdk_folder
 from convoy.host.machine import this_machine
 from convoy.host.namespace import Namespace, shell
 from convoy.host.node import Node
+from cores import CORES
 from dut.wire import OUTGOING, PACKET_AUXDATA, SOL_PACKET, _with_tag
 
 DEADLINE_S = 60.0
-CORES = sorted(os.sched_getaffinity(0))
 SIDES = ("inside", "outside")
 _numbers = itertools.count()
 Came = list[tuple[str, bytes]]  # out of which port

@@ -34,6 +34,7 @@ from convoy.errors import ConvoyError
 from convoy.host.namespace import Namespace, shell
 from convoy.host.node import Node
 from convoy.host.offload import turn_off
+from cores import CORES
 
 DEADLINE_S = 20.0
 CLONE_NEWNET = 0x40000000
@@ -102,7 +103,7 @@ def nat_plan() -> dict[str, Any]:
             }
             for a, b, path in ways
         ],
-        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "sleep"}],
+        "workers": [{"core": CORES[0], "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": 512},
     }
 

@@ -22,6 +22,7 @@ from convoy.host.namespace import Namespace, shell
 from convoy.host.node import Node
 from convoy.host.offload import turn_off
 from convoy.host.process import Process
+from cores import CORES
 
 DEADLINE_S = 30.0
 MTU = {"inside": 1500, "outside": 1400}
@@ -182,7 +183,6 @@ def _plan(pool: str, workers: int = 1) -> dict[str, Any]:
             for stage in stages
             for worker in range(workers)
         ]
-    cores = sorted(os.sched_getaffinity(0))
     return {
         "schema": "convoy.plan/1",
         "ports": [
@@ -195,7 +195,7 @@ def _plan(pool: str, workers: int = 1) -> dict[str, Any]:
         ],
         "chains": [{"name": a, "match": {}, "in": a, "out": b} for a, b, _ in ways],
         "stages": stages,
-        "workers": [{"core": cores[i % len(cores)], "idle": "sleep"} for i in range(workers)],
+        "workers": [{"core": CORES[i % len(CORES)], "idle": "sleep"} for i in range(workers)],
         "eal": {"hugepages": False, "memory_mb": 512},
     }
 

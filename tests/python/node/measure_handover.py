@@ -21,9 +21,10 @@ from convoy.host.handover import hand_over
 from convoy.host.node import Node
 from convoy.host.process import wait_for
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
 from .test_flow_store import FIREWALL
-from .test_handover import CORES, counts_of, plan_of
+from .test_handover import counts_of, plan_of
 
 
 def main(flows: int, times: int, rate_pps: int, idle: str = "sleep") -> None:

@@ -21,9 +21,10 @@ from typing import Any
 
 from convoy.host.node import Node
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
 from .test_flow_store import FIREWALL
-from .test_handover import CORES, plan_of
+from .test_handover import plan_of
 from .test_standby import at, free_port, make_key, standby_of, with_standby
 
 

@@ -3,7 +3,6 @@
 """convoy apply on a running node: nothing is lost, and what is wrong changes nothing."""
 
 import json
-import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,8 +22,8 @@ from convoy.host.node import Node
 from convoy.host.process import ProcessError, wait_for
 from convoy.results.trial_result import TrialResult
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
-CORES = sorted(os.sched_getaffinity(0))
 PORTS = f"""
 ports:
   left: {{vhost-user: left.sock}}

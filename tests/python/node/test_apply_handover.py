@@ -17,9 +17,9 @@ from convoy.errors import ConvoyError
 from convoy.host.counts import running_nodes
 from convoy.host.node import Node
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
 from .test_handover import (
-    CORES,
     SOON_S,
     counts_of,
     ended,

@@ -29,11 +29,11 @@ from convoy.host.node import Node
 from convoy.host.offload import turn_off
 from convoy.host.process import wait_for
 from convoy.host.programs import need
+from cores import CORES
 
 from .service_manager import ServiceManager, service_manager
 from .test_handover import plan_of
 
-CORES = sorted(os.sched_getaffinity(0))
 CLONE_NEWNET = 0x40000000
 SOON_S = 30.0
 KILLS = int(os.environ.get("CONVOY_KILLS", "10"))

@@ -27,8 +27,8 @@ from convoy.host.node import Node
 from convoy.host.process import wait_for
 from convoy.host.programs import need
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
-CORES = sorted(os.sched_getaffinity(0))
 SOON_S = 30.0
 HANDOVERS = int(os.environ.get("CONVOY_HANDOVERS", "8"))
 TRAFFIC = {"rate_pps": 5000, "duration_s": 0.5, "drain_s": 10, "tolerance": 1}

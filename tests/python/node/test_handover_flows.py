@@ -17,6 +17,7 @@ from convoy.host.handover import HandedOver, hand_over
 from convoy.host.node import Node
 from convoy.host.process import wait_for
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
 from .test_handover import (
     SOON_S,
@@ -26,7 +27,6 @@ from .test_handover import (
     runtime_folder,
 )
 
-CORES = sorted(os.sched_getaffinity(0))
 HANDOVERS = int(os.environ.get("CONVOY_HANDOVERS", "5"))
 FLOWS = 1024
 OUT = {"count": FLOWS, "src_ip": "10.0.0.0/22", "dst_ip": "198.51.100.7"}

@@ -24,12 +24,12 @@ from convoy.host.node_check import check_plan
 from convoy.host.process import wait_for
 from convoy.host.programs import CHECKOUT, need
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
 from .test_handover import ended, until_it_forwards
 
 pytestmark = pytest.mark.alone
 
-CORES = sorted(os.sched_getaffinity(0))
 SOON_S = 30.0
 MOVES = int(os.environ.get("CONVOY_MOVES", "200"))
 PORTS = ("a", "b", "c", "d")

@@ -12,6 +12,7 @@ import pytest
 
 from convoy.host.node import Node
 from convoy.host.process import wait_for
+from cores import CORES
 
 from .plans import joined
 
@@ -64,15 +65,14 @@ def _balanced(counts: Mapping[str, Any]) -> bool:
 @pytest.mark.parametrize("victim", ["far", "near"])
 def test_the_other_goes_on(victim: str, near: Keys, far: Keys, tmp_path: Path) -> None:
     path = {"path": str(tmp_path / "s")}
-    cores = sorted(os.sched_getaffinity(0))
     # Each end makes frames without end, sends them, and swallows what the other sends.
     ways = [("make", "link"), ("link", "make")]
     plans = {
         "near": joined(
-            {"make": {"kind": "null", "frame_bytes": 60}, "link": {**near, **path}}, ways, cores[0]
+            {"make": {"kind": "null", "frame_bytes": 60}, "link": {**near, **path}}, ways, CORES[0]
         ),
         "far": joined(
-            {"make": {"kind": "null", "frame_bytes": 60}, "link": {**far, **path}}, ways, cores[-1]
+            {"make": {"kind": "null", "frame_bytes": 60}, "link": {**far, **path}}, ways, CORES[-1]
         ),
     }
     survivor = "near" if victim == "far" else "far"
@@ -100,11 +100,10 @@ def _take_back_memory(node: Node) -> int:
 
 def test_a_peer_that_takes_back_its_memory_harms_itself(tmp_path: Path) -> None:
     path = {"path": str(tmp_path / "s")}
-    cores = sorted(os.sched_getaffinity(0))
     ways = [("make", "link"), ("link", "make")]
     make = {"kind": "null", "frame_bytes": 60}
-    near = joined({"make": make, "link": {"kind": "vhost-user", **path}}, ways, cores[0])
-    far = joined({"make": make, "link": {"kind": "virtio-user", **path}}, ways, cores[-1])
+    near = joined({"make": make, "link": {"kind": "vhost-user", **path}}, ways, CORES[0])
+    far = joined({"make": make, "link": {"kind": "virtio-user", **path}}, ways, CORES[-1])
     with Node(near) as stays:
         for life in (1, 2):
             with Node(far) as goes:

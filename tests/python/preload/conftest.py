@@ -3,7 +3,6 @@
 """dpdk-testpmd, unmodified, with libconvoy_ethdev.so under it."""
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +13,7 @@ import pytest
 
 from convoy.host.process import Process
 from convoy.host.programs import find
-
-CORES = sorted(os.sched_getaffinity(0))
+from cores import CORES
 
 
 @pytest.fixture(autouse=True)

@@ -25,8 +25,9 @@ from convoy.host.process import Process, wait_for
 from convoy.host.programs import find, need
 from convoy.results.trial_result import ConvoyCounts, TrialResult
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
-from .conftest import CORES, Vnf
+from .conftest import Vnf
 
 # So little at a time that a busy machine loses nothing: of every one of these, all must come back.
 GENTLE = {"rate_pps": 4000, "duration_s": 0.2, "drain_s": 5, "tolerance": 1}

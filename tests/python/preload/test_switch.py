@@ -24,8 +24,8 @@ from convoy.host.node import Node
 from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
-CORES = sorted(os.sched_getaffinity(0))
 SWITCH = device("ovs-dpdk")
 # It ends when all are sent: a machine that has other work needs longer than 0.2 s.
 TRIAL = {"rate_pps": 20_000, "packets": 4000, "duration_s": 30, "drain_s": 5, "tolerance": 1}

@@ -3,7 +3,6 @@
 """Control against workers under ThreadSanitizer: all is changed and read while packets flow."""
 
 import contextlib
-import os
 import random
 import socket
 import threading
@@ -29,12 +28,12 @@ from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.process import wait_for
 from convoy.host.programs import CHECKOUT
+from cores import CORES
 from hostile.front_end import connect
 from hostile.guest import Guest
 from openflow.conftest import ADD, DELETE, Bytes, flow_mod
 
 CONVOYD = CHECKOUT / "build-tsan/daemon/convoyd"
-CORES = sorted(os.sched_getaffinity(0))
 ROUNDS = 3
 DEADLINE_S = 60
 LEFT, RIGHT = "02:00:00:00:00:0a", "02:00:00:00:00:0b"

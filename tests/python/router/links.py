@@ -2,11 +2,11 @@
 # Copyright 2026 The Convoy authors
 """Hosts and nodes of a network in namespaces."""
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
 from convoy.host.namespace import Namespace
+from cores import CORES
 
 PORTS = """
 sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
@@ -52,6 +52,6 @@ def router_plan(config: dict[str, Any], memory_mb: int = 768) -> dict[str, Any]:
         "functions": [{"name": "rtr", "type": "router", "config": config}],
         "chains": [{"name": port, "match": {}, "in": port, "out": port} for port in ports],
         "stages": stages,
-        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "sleep"}],
+        "workers": [{"core": CORES[0], "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": memory_mb},
     }

@@ -19,6 +19,7 @@ from convoy.errors import ConvoyError
 from convoy.host.namespace import Namespace, join
 from convoy.host.node import Node
 from convoy.host.process import Process, wait_for
+from cores import CORES
 
 from .links import host_up, ports_up
 from .test_nat64_network import (
@@ -103,7 +104,7 @@ def _plan() -> dict[str, Any]:
             }
             for a, b in OTHER.items()
         ],
-        "workers": [{"core": min(os.sched_getaffinity(0)), "idle": "sleep"}],
+        "workers": [{"core": CORES[0], "idle": "sleep"}],
         "eal": {"hugepages": False, "memory_mb": 512},
     }
 

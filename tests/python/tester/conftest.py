@@ -11,8 +11,7 @@ import pytest
 
 from convoy.host.process import Process, wait_for
 from convoy.host.programs import find
-
-CORES = sorted(os.sched_getaffinity(0))
+from cores import CORES
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,10 @@ from convoy.errors import ConvoyError
 from convoy.host.node import Node
 from convoy.host.programs import need
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 from port.plans import joined
 
-from .conftest import CORES, Device
+from .conftest import Device
 from .vhost import assert_all_came_back, until_it_forwards
 
 GENTLE = {"rate_pps": 2000, "packets": 400, "duration_s": 30, "drain_s": 5, "tolerance": 1}

@@ -11,8 +11,9 @@ import pytest
 from convoy.host.process import wait_for
 from convoy.host.programs import find
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
-from .conftest import CORES, Device
+from .conftest import Device
 from .vhost import EASY, assert_all_came_back, ports, until_it_forwards
 
 NEXT_HOP = "dst_mac=02:00:00:00:00:02 dst=192.0.2.2 src=192.0.2.1"

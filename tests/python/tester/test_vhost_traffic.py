@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
-from .conftest import CORES, Device, need_testpmd
+from .conftest import Device, need_testpmd
 from .vhost import EASY, assert_all_came_back, ports, until_it_forwards
 
 

@@ -12,8 +12,9 @@ import pytest
 
 from convoy.host.process import wait_for
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 
-from .conftest import CORES, Device
+from .conftest import Device
 from .vhost import EASY, assert_all_came_back, ports, until_it_forwards
 
 
