@@ -20,12 +20,12 @@ AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last
 HOSTILE := tests/python/hostile
 # Those marked alone that wait most of the time: three at a time. Their folders have short names, for
 # sockets.
-WAITING := $(addprefix tests/python/,hybrid node network vpn tester/test_vhost_user.py docs)
+WAITING := $(addprefix tests/python/,campaign hybrid node network vpn tester/test_vhost_user.py docs)
 # Some tests in C wait as well.
 MESON_TEST := meson test --no-rebuild --print-errorlogs --num-processes $(shell expr 2 '*' $$(nproc))
 
 .PHONY: help setup build build-asan build-tsan demo check check-c check-asan check-tsan \
-	check-fuzz fuzz campaign check-python check-packages check-release check-here deb audit docs \
+	check-fuzz fuzz campaign soak check-python check-packages check-release check-here deb audit docs \
 	image lint lint-types lint-rest format generated clean
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo 'parts of check: check-c check-asan check-fuzz check-python'
 	@echo 'make audit: known vulnerabilities of the locked Python packages (asks their index)'
 	@echo 'make campaign HOURS=n: faults injected into a node and those around it (root)'
+	@echo 'make soak HOURS=n: one node under load, whose memory must not grow'
 	@echo 'make fuzz HOURS=n: all fuzz targets; their corpora grow in fuzz-corpora/'
 
 setup:
@@ -92,6 +93,10 @@ campaign: build
 	@PYTHONPATH=.:tests/python $(VENV)/python -m campaign \
 		--hours $${HOURS:?say how long: make campaign HOURS=0.2} $(if $(SEED),--seed $(SEED)) \
 		--record build/campaign
+# One node under load for so long; nothing of it may grow.
+soak: build
+	@PYTHONPATH=.:tests/python $(VENV)/python -m campaign.soak \
+		--hours $${HOURS:?say how long: make soak HOURS=1} --record build/soak
 check-python: build
 	@$(BESIDE) --ignore $(HOSTILE) || { $(AGAIN) -m 'not alone' --ignore $(HOSTILE); }
 	@$(BESIDE) $(HOSTILE)

@@ -491,13 +491,24 @@ bool cv_counts_conserved(const json_t *accounting)
 		       get(accounting, "held");
 }
 
+// Read while workers take and give back: right to a few bursts, exact when no packet is there.
+static json_t *counts_of_buffers(const struct cv_node *node)
+{
+	json_t *object = json_object();
+
+	set(object, "total", node->pool->size);
+	set(object, "in_use", rte_mempool_in_use_count(node->pool));
+	return object;
+}
+
 json_t *cv_counts_now(const struct cv_node *node)
 {
-	json_t *counts = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "schema",
+	json_t *counts = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "schema",
 		"convoy.counts/3", "ports", cv_counts_ports(node), "next_hops",
 		cv_counts_next_hops(node), "functions", cv_counts_functions(node), "flows",
 		cv_node_flows_counts(node), "workers", cv_counts_workers(node), "accounting",
-		cv_counts_accounting(node), "tsc_hz", (json_int_t)rte_get_tsc_hz());
+		cv_counts_accounting(node), "buffers", counts_of_buffers(node), "tsc_hz",
+		(json_int_t)rte_get_tsc_hz());
 	json_t *standby = cv_standby_describe();
 
 	if (node->openflow != NULL)

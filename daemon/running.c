@@ -6,9 +6,15 @@
 #include <stdint.h>
 #include <time.h>
 
-static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER; // taken before the other one
+// Who changes the node has this before a turn.
+static struct {
+	pthread_mutex_t lock; // of the rest, for moments
+	pthread_cond_t ended;
+	bool going_on;
+	unsigned waiting;
+} change = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+
 static struct cv_node *running;
-static unsigned waiting; // for that
 
 // Who has what the node is: one after the other, as they came. A mutex is had again by whoever gave it back and
 // asks at once, as the main thread does while queues move, before who waits is awake.
@@ -37,15 +43,32 @@ static void give_turn(void)
 	pthread_mutex_unlock(&turn.lock);
 }
 
+// until: CLOCK_MONOTONIC, which nobody sets; NULL: whenever it is.
+static bool begin_change(const struct timespec *until)
+{
+	bool begun;
+	int rc = 0;
+
+	pthread_mutex_lock(&change.lock);
+	change.waiting++;
+	while (change.going_on && rc == 0)
+		rc = until == NULL ? pthread_cond_wait(&change.ended, &change.lock)
+				   : pthread_cond_clockwait(
+					     &change.ended, &change.lock, CLOCK_MONOTONIC, until);
+	change.waiting--;
+	begun = !change.going_on;
+	change.going_on = true;
+	pthread_mutex_unlock(&change.lock);
+	return begun;
+}
+
 void cv_running_set(struct cv_node *node)
 {
-	__atomic_fetch_add(&waiting, 1, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&changing);
-	__atomic_fetch_sub(&waiting, 1, __ATOMIC_RELAXED);
+	begin_change(NULL);
 	take_turn();
 	running = node;
 	give_turn();
-	pthread_mutex_unlock(&changing);
+	cv_running_end_change();
 }
 
 struct cv_node *cv_running_take(void)
@@ -67,23 +90,27 @@ void cv_running_give(void)
 bool cv_running_begin_change(void)
 {
 	struct timespec until;
-	bool begun;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += CV_RUNNING_PATIENCE_S;
-	__atomic_fetch_add(&waiting, 1, __ATOMIC_RELAXED);
-	begun = pthread_mutex_timedlock(&changing, &until) == 0;
-	__atomic_fetch_sub(&waiting, 1, __ATOMIC_RELAXED);
-	return begun;
+	return begin_change(&until);
 }
 
 bool cv_running_try_change(void)
 {
-	return __atomic_load_n(&waiting, __ATOMIC_RELAXED) == 0 &&
-	       pthread_mutex_trylock(&changing) == 0;
+	bool begun;
+
+	pthread_mutex_lock(&change.lock);
+	begun = !change.going_on && change.waiting == 0;
+	change.going_on |= begun;
+	pthread_mutex_unlock(&change.lock);
+	return begun;
 }
 
 void cv_running_end_change(void)
 {
-	pthread_mutex_unlock(&changing);
+	pthread_mutex_lock(&change.lock);
+	change.going_on = false;
+	pthread_cond_signal(&change.ended);
+	pthread_mutex_unlock(&change.lock);
 }

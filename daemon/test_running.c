@@ -72,9 +72,39 @@ static void who_waits_is_next(void **state)
 	assert_null(cv_running_take());
 }
 
+static void *change(void *begun)
+{
+	*(bool *)begun = cv_running_begin_change();
+	if (*(bool *)begun)
+		cv_running_end_change();
+	return NULL;
+}
+
+static void one_changes_it_at_a_time(void **state)
+{
+	bool begun = true;
+	pthread_t other;
+
+	assert_true(cv_running_begin_change());
+	assert_false(cv_running_try_change());
+	assert_int_equal(pthread_create(&other, NULL, change, &begun), 0);
+	pthread_join(other, NULL); // after its patience
+	assert_false(begun);
+	assert_false(cv_running_try_change()); // it has not taken it from us
+	assert_int_equal(pthread_create(&other, NULL, change, &begun), 0);
+	cv_running_end_change();
+	pthread_join(other, NULL);
+	assert_true(begun);
+	assert_true(cv_running_try_change());
+	cv_running_end_change();
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(who_waits_is_next)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_waits_is_next),
+		cmocka_unit_test(one_changes_it_at_a_time),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

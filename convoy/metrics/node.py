@@ -28,6 +28,10 @@ ACCOUNTING = {
     "absorbed": Metric(Kind.COUNTER, "convoy_absorbed_packets", "Consumed by functions."),
     "held": Metric(Kind.GAUGE, "convoy_held_packets", "In functions and rings now."),
 }
+BUFFERS = {
+    "total": Metric(Kind.GAUGE, "convoy_max_buffers", "Packet buffers of the node."),
+    "in_use": Metric(Kind.GAUGE, "convoy_used_buffers", "Packet buffers that are not free."),
+}
 PORT_INFO = Metric(Kind.INFO, "convoy_port", "A port and its kind.", ("port", "kind"))
 PORT = {
     f"{way}_{what}": Metric(Kind.COUNTER, f"convoy_port_{way}_{what}", words, ("port",))
@@ -230,6 +234,9 @@ def page_of(counts: Counts, version: str) -> Page:
     page.add(TSC, counts["tsc_hz"])
     for key, metric in ACCOUNTING.items():
         page.add(metric, counts["accounting"][key])
+    for key, metric in BUFFERS.items():
+        if "buffers" in counts:  # an older node says nothing of them
+            page.add(metric, counts["buffers"][key])
     for name, port in counts["ports"].items():
         _add_port(page, label("port", name), port)
     for name, next_hop in counts["next_hops"].items():

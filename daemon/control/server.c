@@ -167,11 +167,12 @@ static struct place *await_place(struct listener *listener)
 	struct timespec until;
 	struct place *place;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PLACE_S;
 	while ((place = free_place(listener)) == NULL && !control->ends) {
 		make_place(listener);
-		if (pthread_cond_timedwait(&control->changed, &control->lock, &until) != 0)
+		if (pthread_cond_clockwait(
+			    &control->changed, &control->lock, CLOCK_MONOTONIC, &until) != 0)
 			break;
 	}
 	return place;
@@ -348,12 +349,13 @@ static void end_place(struct place *place)
 	pthread_mutex_lock(&control->lock);
 	while (place->busy)
 		pthread_cond_wait(&control->changed, &control->lock);
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PLACE_S;
 	if (place->state == OPEN)
 		shutdown(place->connection.fd, SHUT_RD);
 	while (place->state == OPEN && in_time)
-		in_time = pthread_cond_timedwait(&control->changed, &control->lock, &until) == 0;
+		in_time = pthread_cond_clockwait(
+				  &control->changed, &control->lock, CLOCK_MONOTONIC, &until) == 0;
 	if (place->state == OPEN)
 		shutdown(place->connection.fd, SHUT_RDWR);
 	pthread_mutex_unlock(&control->lock);

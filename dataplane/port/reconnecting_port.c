@@ -105,23 +105,31 @@ static json_t *info(const struct cv_port *port)
 	return object;
 }
 
-// Waits a while, or until the port is stopped. Returns whether it is.
-static bool pause_or_quit(struct cv_reconnecting_port *reconnecting, unsigned ms)
+// Waits a while, or until it is set. Returns whether it is.
+static bool wait_until(struct cv_reconnecting_port *reconnecting, const bool *set, unsigned ms)
 {
 	struct timespec until;
-	bool quit;
+	bool is_set;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += ms * 1000000L;
 	until.tv_sec += until.tv_nsec / 1000000000L;
 	until.tv_nsec %= 1000000000L;
 	pthread_mutex_lock(&reconnecting->lock);
-	while (!reconnecting->quit && pthread_cond_timedwait(&reconnecting->changed,
-					      &reconnecting->lock, &until) != ETIMEDOUT)
+	while (!*set && pthread_cond_clockwait(&reconnecting->changed, &reconnecting->lock,
+				CLOCK_MONOTONIC, &until) != ETIMEDOUT)
 		;
-	quit = reconnecting->quit;
+	is_set = *set;
 	pthread_mutex_unlock(&reconnecting->lock);
-	return quit;
+	return is_set;
+}
+
+static void set(struct cv_reconnecting_port *reconnecting, bool *what)
+{
+	pthread_mutex_lock(&reconnecting->lock);
+	*what = true;
+	pthread_cond_broadcast(&reconnecting->changed);
+	pthread_mutex_unlock(&reconnecting->lock);
 }
 
 static bool link_is_up(const struct cv_reconnecting_port *reconnecting)
@@ -263,7 +271,7 @@ static bool watch(struct cv_reconnecting_port *reconnecting)
 			(was_up || ms > HANDSHAKE_MS))
 			return false;
 		was_up = up;
-		quit = pause_or_quit(reconnecting, 10);
+		quit = wait_until(reconnecting, &reconnecting->quit, 10);
 		if (quit)
 			return true;
 	}
@@ -282,9 +290,10 @@ static uint32_t run_connections(void *argument)
 			quit = watch(reconnecting);
 			disconnect_device(reconnecting);
 		} else {
-			quit = pause_or_quit(reconnecting, ATTEMPT_MS);
+			quit = wait_until(reconnecting, &reconnecting->quit, ATTEMPT_MS);
 		}
 	}
+	set(reconnecting, &reconnecting->ended);
 	return 0;
 }
 
@@ -296,6 +305,7 @@ static int start(struct cv_port *port, struct cv_error *error)
 
 	snprintf(name, sizeof(name), "port-%.10s", port->name);
 	reconnecting->quit = false;
+	reconnecting->ended = false;
 	rc = rte_thread_create_control(
 		&reconnecting->connection_thread, name, run_connections, reconnecting);
 	if (rc != 0)
@@ -310,22 +320,12 @@ static void stop(struct cv_port *port)
 
 	if (!reconnecting->has_connection_thread)
 		return;
-	pthread_mutex_lock(&reconnecting->lock);
-	reconnecting->quit = true;
-	pthread_cond_broadcast(&reconnecting->changed);
-	pthread_mutex_unlock(&reconnecting->lock);
-	for (;;) {
-		struct timespec until;
-
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec += 1;
-		if (pthread_timedjoin_np((pthread_t)reconnecting->connection_thread.opaque_id, NULL,
-			    &until) == 0)
-			break;
-		// It waits inside the driver for a peer that does not answer.
+	set(reconnecting, &reconnecting->quit);
+	// It may wait inside the driver for a peer that does not answer.
+	while (!wait_until(reconnecting, &reconnecting->ended, 1000))
 		if (reconnecting->relay != NULL)
 			cv_vhost_relay_cut(reconnecting->relay);
-	}
+	rte_thread_join(reconnecting->connection_thread, NULL);
 	reconnecting->has_connection_thread = false;
 }
 
@@ -374,7 +374,6 @@ int cv_reconnecting_port_open(struct cv_reconnecting_port *reconnecting,
 	const struct cv_port_args *args, struct cv_error *error)
 {
 	struct cv_port *port = &reconnecting->port;
-	pthread_condattr_t monotonic;
 	int rc;
 
 	// DPDK's virtio-user writes to its socket when it stops, even if the peer is gone.
@@ -410,10 +409,7 @@ int cv_reconnecting_port_open(struct cv_reconnecting_port *reconnecting,
 	}
 	pthread_mutex_init(&reconnecting->info_lock, NULL);
 	pthread_mutex_init(&reconnecting->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&reconnecting->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	pthread_cond_init(&reconnecting->changed, NULL);
 	port->rx = rx;
 	port->tx = tx;
 	port->info = info;

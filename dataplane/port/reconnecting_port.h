@@ -46,9 +46,10 @@ struct cv_reconnecting_port {
 
 	rte_thread_t connection_thread;
 	bool has_connection_thread;
-	pthread_mutex_t lock; // of the two below
+	pthread_mutex_t lock; // of the three below
 	pthread_cond_t changed;
-	bool quit;
+	bool quit; // it is to end
+	bool ended;
 	uint64_t peers; // how often a peer came; atomic
 };
 

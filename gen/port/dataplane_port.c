@@ -217,13 +217,14 @@ static uint32_t watch(void *argument)
 		struct timespec until;
 
 		dataplane_check(port);
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_nsec += LINK_POLL_MS * 1000000L;
 		until.tv_sec += until.tv_nsec / 1000000000L;
 		until.tv_nsec %= 1000000000L;
 		pthread_mutex_lock(&self->lock);
 		if (!self->quit)
-			pthread_cond_timedwait(&self->changed, &self->lock, &until);
+			pthread_cond_clockwait(
+				&self->changed, &self->lock, CLOCK_MONOTONIC, &until);
 		quit = self->quit;
 		pthread_mutex_unlock(&self->lock);
 	}

@@ -97,6 +97,9 @@ void gen_answers_send(struct gen_answers *answers)
 	const uint32_t room = to->wire->ops->tx_room(to->wire, burst->count);
 	const uint32_t lost = burst->count - room;
 
+	// What finds no room takes no place: the next ones are those of frames that are on their way.
+	if (CV_UNLIKELY(lost > 0))
+		to->next = (to->next + to->count - lost) % to->count;
 	burst->count = room;
 	if (room > 0)
 		to->wire->ops->tx(to->wire, burst);

@@ -15,6 +15,7 @@ from .record import Step
 from .rig import Rig
 
 BACK_S = 1.0
+UNDER_WAY = 256  # packets of the guest, in buffers
 
 
 def plan(seed: int, number: int, only: Sequence[str] | None = None) -> tuple[str, random.Random]:
@@ -83,6 +84,10 @@ def check(rig: Rig) -> list[str]:
     try:
         rig.settle(lambda: closes(rig.node.counts()["accounting"]), "the accounting to close")
         rig.settle(lambda: rig.open_files() <= rig.files, "files of the node to be closed")
+        rig.settle(
+            lambda: rig.node.counts()["buffers"]["in_use"] <= rig.buffers + UNDER_WAY,
+            "packet buffers to be free",
+        )
     finally:
         rig.bystander.loud()
     now = rig.left_behind()

@@ -8,6 +8,7 @@ ProcessError is a finding.
 """
 
 import errno
+import json
 import os
 import random
 import resource
@@ -18,9 +19,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from convoy.errors import InputError
+from convoy.errors import ConvoyError, InputError
 from convoy.host.apply import apply
 from convoy.host.process import Process, wait_for
+from cores import CORES
 
 from .rig import DEADLINE_S, FRAME_BYTES, LONG, RULE, Rig
 
@@ -253,13 +255,136 @@ def _unlogged(counts: dict[str, object]) -> int:
     return int(counts["functions"]["nat"]["info"]["block_log_lost"])  # type: ignore[index]
 
 
-def _check_capture(path: Path) -> None:
-    """Fail unless a capture can be read to its end."""
-    data, at = path.read_bytes(), 24
+def _check_capture(path: Path) -> int:
+    """Fail unless a capture can be read to its end; return when its last packet came, in s."""
+    data, at, seconds = path.read_bytes(), 24, 0
     assert data[:4] == CAPTURE_HEAD, data[:4]
     while at < len(data):
+        seconds = int.from_bytes(data[at : at + 4], "little")
         at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
     assert at == len(data), f"{path.name}: its last packet is cut off"
+    return seconds
+
+
+def _begin_controller(rig: Rig) -> Process:
+    """Let somebody change the node again and again; return once it has."""
+    plan = rig.folder / "plan.json"
+    plan.write_text(json.dumps(rig.plan))
+    running = rig.node.running
+    controller = rig.start_program(
+        "campaign.controller", str(running.pid), running.control, plan, rig.folder / "rules"
+    )
+    controller.wait_line(lambda line: line == "applied", DEADLINE_S, "it changed the node")
+    return controller
+
+
+def _end_controller(rig: Rig, controller: Process) -> None:
+    """End it; the node is as it was before."""
+    _kill(controller)
+    controller.close()
+    (rig.folder / "plan.json").unlink()
+    (rig.folder / "rules").write_text(RULE)
+    apply(rig.node.running, rig.plan)
+
+
+def kill_controller(rig: Rig, rng: random.Random) -> Result:
+    """Kill who changes the node, in the middle of it; others change it then."""
+    controller = _begin_controller(rig)
+    _pause(rng)
+    _kill(controller)
+    since = time.monotonic()
+    _end_controller(rig, controller)
+    return Result("controller: kill -9, while it applies", time.monotonic() - since)
+
+
+def stop_controller(rig: Rig, rng: random.Random) -> Result:
+    """Stop who changes the node, in the middle of it; others change it meanwhile."""
+    controller = _begin_controller(rig)
+    _pause(rng)
+    controller.signal(signal.SIGSTOP)
+    since = time.monotonic()
+    (rig.folder / "rules").write_text(RULE)
+    apply(rig.node.running, rig.plan)
+    back = time.monotonic() - since
+    controller.signal(signal.SIGCONT)
+    _end_controller(rig, controller)
+    return Result("controller: SIGSTOP, while it applies", back)
+
+
+def clock_set(rig: Rig, rng: random.Random) -> Result:
+    """Set the node's wall clock by up to a day, and back, while all go on and it is changed."""
+    step_s = rng.uniform(-86400, 86400)
+    for shift_s in (step_s, 0.0, step_s):
+        rig.set_clock(shift_s)
+        _pause(rng, 0.1)
+        rig.feed(100, rng.randrange(1 << 23))  # a log and a capture, with times
+        apply(rig.node.running, rig.plan)
+        rig.echo(time.monotonic())
+        rig.trial()
+    begin = time.monotonic()
+    _end_node(rig)
+    took = time.monotonic() - begin
+    last = _check_capture(rig.disk / "capture.pcap")
+    assert abs(last - time.time() - step_s) < DEADLINE_S, f"the last packet came at {last}"
+    rig.set_clock(0.0)
+    _begin_node(rig)
+    assert took < DEADLINE_S / 3, f"the node took {took:.1f} s to end"
+    return Result(f"wall clock set by {step_s:.0f} s, back, and again, when the node ended")
+
+
+def core_taken(rig: Rig, rng: random.Random) -> Result:
+    """Take the worker's core away, as a cpuset does; later it has it again."""
+    pid = rig.node.process.pid
+    threads = [int(path.name) for path in Path(f"/proc/{pid}/task").iterdir()]
+    had = {thread: os.sched_getaffinity(thread) for thread in threads}
+    workers = [thread for thread in threads if had[thread] == {CORES[0]}]
+    assert workers, f"no thread on core {CORES[0]} alone: {had}"
+    _pause(rng)
+    try:
+        for thread in workers:
+            os.sched_setaffinity(thread, {CORES[-1]})
+        since = time.monotonic()
+        back = rig.echo(since) - since
+        rig.trial()
+        _pause(rng, 1.0)
+    finally:
+        for thread in workers:
+            os.sched_setaffinity(thread, had[thread])
+    return Result(f"node: core {CORES[0]} taken away, {CORES[-1]} given", back)
+
+
+def no_memory(rig: Rig, rng: random.Random) -> Result:
+    """The node gets no more memory, while a guest comes and while it is asked to change."""
+    before = rig.mapped_bytes()
+    _kill(rig.guest)
+    rig.guest.close()
+    wait_for(lambda: rig.mapped_bytes() < before, DEADLINE_S, "the guest's memory to be unmapped")
+    pid = rig.node.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_AS)
+    room = rng.randrange(1 << 20)
+    resource.prlimit(pid, resource.RLIMIT_AS, (rig.mapped_bytes() + room, limits[1]))
+    taken = refused = 0
+    try:
+        rig.start_guest()
+        for rules in (1, 100, 20_000):
+            (rig.folder / "rules").write_text(RULE * rules)
+            try:
+                apply(rig.node.running, rig.plan)
+                taken += 1
+            except ConvoyError as error:
+                assert "\n" not in str(error), error
+                refused += 1
+        _pause(rng, 1.0)
+        no_more = rig.mapped_bytes() < before
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_AS, limits)
+        (rig.folder / "rules").write_text(RULE)
+    since = time.monotonic()
+    assert no_more, "its memory grew"
+    back = rig.echo(since) - since
+    apply(rig.node.running, rig.plan)
+    words = f"node: {room >> 10} KiB of memory left: {taken} changes made, {refused} refused"
+    return Result(words, back)
 
 
 def rules_rewritten(rig: Rig, rng: random.Random) -> Result:
@@ -298,10 +423,12 @@ FAULTS: dict[str, Fault] = {
     fault.__name__.replace("_", "-"): fault
     for fault in (
         kill_node, restart_node, stop_node, kill_guest, stop_guest, kill_peer, stop_peer,
-        kill_tester, stop_tester, memory_truncated, no_files, sockets_removed, disk_full,
-        rules_rewritten,
+        kill_tester, stop_tester, kill_controller, stop_controller, memory_truncated, no_files,
+        no_memory, core_taken, clock_set, sockets_removed, disk_full, rules_rewritten,
     )
 }  # fmt: skip
 
 # Those whose work the bystander may notice: the node itself is away.
-HITS_ALL = {"kill-node", "restart-node", "stop-node", "sockets-removed", "disk-full"}
+HITS_ALL = {
+    "kill-node", "restart-node", "stop-node", "sockets-removed", "disk-full", "clock-set",
+}  # fmt: skip

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from convoy.host.machine import cpu_model
 from convoy.host.programs import CHECKOUT
 
 SCHEMA = "convoy.campaign/1"
@@ -51,7 +52,8 @@ def environment(seed: int, hours: float) -> dict[str, object]:
     return {
         "schema": SCHEMA, "seed": seed, "hours": hours, "commit": commit,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "kernel": platform.release(), "cores": len(os.sched_getaffinity(0)),
+        "processor": cpu_model(), "kernel": platform.release(),
+        "cores": len(os.sched_getaffinity(0)),
     }  # fmt: skip
 
 

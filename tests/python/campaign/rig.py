@@ -9,6 +9,7 @@ feeder     feed -> nat -> capture   a capture and a block log on a small file sy
 """
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -23,19 +24,21 @@ from convoy.host.apply import apply
 from convoy.host.machine import this_machine
 from convoy.host.node import Node
 from convoy.host.process import Process, wait_for
+from convoy.host.programs import CHECKOUT
 from convoy.host.scope import Scope
 from convoy.tester.convoy_gen import ConvoyGen
+from cores import CORES
 from hostile.front_end import connect
 from hostile.guest import Guest
 
 from .bystander import Bystander
 
 DEADLINE_S = 30.0
-CORES = sorted(os.sched_getaffinity(0))
 SETTLE_S = 10.0
 DISK_BYTES = 8 << 20
 FRAME_BYTES = 1400
 KEPT_PLANS = 16  # of `convoy history`
+CLOCK_SHIFT = CHECKOUT / "build/tests/support/clock_shift.so"
 RULE = "@192.0.2.0/24 0.0.0.0/0 0 : 65535 80 : 80 0x06/0xFF\n"
 NODE = f"""
 ports:
@@ -77,6 +80,7 @@ class Rig(Scope):
         self.folder = folder
         self.disk = folder / "disk"
         self.seed = seed
+        self._clock = folder / "clock"
         self.processes: dict[str, Process] = {}
         self._scopes: list[Scope] = []
         self.disk.mkdir()
@@ -85,6 +89,7 @@ class Rig(Scope):
         )
         try:
             (folder / "rules").write_text(RULE)
+            self.set_clock(0.0)
             self._plans = {"node": self._plan(NODE), "peer": self._plan(PEER)}
             self.bystander = Bystander(folder / "left", folder / "right", seed)
             self._scopes.append(self.bystander)
@@ -99,6 +104,7 @@ class Rig(Scope):
             self.node.counts()  # over a connection that stays
             self._fill_history()
             self.files = self.open_files()
+            self.buffers = self.node.counts()["buffers"]["in_use"]
             self.left = self.left_behind()
         except BaseException:
             self.close()
@@ -126,7 +132,11 @@ class Rig(Scope):
     def _node(self, name: str) -> Node:
         place = self.folder / f"{name}.run"
         place.mkdir(exist_ok=True)
-        node = Node(self._plans[name], environment={"RUNTIME_DIRECTORY": str(place)})
+        environment = {
+            "RUNTIME_DIRECTORY": str(place), "LD_PRELOAD": str(CLOCK_SHIFT),
+            "CLOCK_SHIFT": str(self._clock),
+        }  # fmt: skip
+        node = Node(self._plans[name], environment=environment)
         node.__enter__()
         self.processes[name] = node.process
         return node
@@ -201,6 +211,17 @@ class Rig(Scope):
 
         wait_for(all_came, DEADLINE_S, "a trial without loss")
         return time.monotonic() - begin
+
+    def set_clock(self, shift_s: float) -> None:
+        """Set the nodes' wall clock ahead of the machine's."""
+        shift = round(shift_s * 1e9).to_bytes(8, sys.byteorder, signed=True)
+        with self._clock.open("r+b" if self._clock.exists() else "wb") as file:
+            file.write(shift)
+
+    def mapped_bytes(self) -> int:
+        """Return how much memory of its own address space the node has mapped."""
+        pages = Path(f"/proc/{self.node.process.pid}/statm").read_text().split()[0]
+        return int(pages) * resource.getpagesize()
 
     def open_files(self) -> int:
         """Return how many files the node has open."""

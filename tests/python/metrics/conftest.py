@@ -84,6 +84,7 @@ def made_up(ports: int = 2, functions: int = 3) -> dict[str, Any]:
         "accounting": dict.fromkeys(
             ("received", "originated", "sent", "dropped", "absorbed", "held"), 12
         ),
+        "buffers": {"total": 16383, "in_use": 40},
         "tsc_hz": 2_500_000_000,
     }
 

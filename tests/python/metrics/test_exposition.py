@@ -41,7 +41,7 @@ def test_names_are_as_prometheus_wants_them():
     assert len(names) == len(set(names))
     for metric in declared():
         assert re.fullmatch(r"convoy(_[a-z0-9]+)+", metric.name)
-        assert not re.search(r"_(total|info|count|sum|bucket|pkts|ns|usec?|ms|kb|mb)$", metric.name)
+        assert not re.search(r"_(total|info|count|sum|bucket|pkts|[num]s|usec|kb|mb)$", metric.name)
         assert metric.help.endswith("."), metric.name
 
 
