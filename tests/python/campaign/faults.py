@@ -315,7 +315,7 @@ def clock_set(rig: Rig, rng: random.Random) -> Result:
     """Set the node's wall clock by up to a day, and back, while all go on and it is changed."""
     step_s = rng.uniform(-86400, 86400)
     for shift_s in (step_s, 0.0, step_s):
-        rig.set_clock(shift_s)
+        rig.set_machine(clock_s=shift_s)
         _pause(rng, 0.1)
         rig.feed(100, rng.randrange(1 << 23))  # a log and a capture, with times
         apply(rig.node.running, rig.plan)
@@ -326,7 +326,7 @@ def clock_set(rig: Rig, rng: random.Random) -> Result:
     took = time.monotonic() - begin
     last = _check_capture(rig.disk / "capture.pcap")
     assert abs(last - time.time() - step_s) < DEADLINE_S, f"the last packet came at {last}"
-    rig.set_clock(0.0)
+    rig.set_machine()
     _begin_node(rig)
     assert took < DEADLINE_S / 3, f"the node took {took:.1f} s to end"
     return Result(f"wall clock set by {step_s:.0f} s, back, and again, when the node ended")
@@ -387,6 +387,25 @@ def no_memory(rig: Rig, rng: random.Random) -> Result:
     return Result(words, back)
 
 
+def no_buffers(rig: Rig, rng: random.Random) -> Result:
+    """No packet buffer is free, for all that send; what they sent waits in their queues."""
+    _pause(rng)
+    before = _put_off(rig)
+    rig.set_machine(no_buffers=True)
+    time.sleep(0.05)
+    _pause(rng, 1.0)
+    waited = _put_off(rig) - before
+    rig.set_machine()
+    since = time.monotonic()
+    assert waited > 0, "there were buffers"
+    return Result(f"node: no packet buffer: {waited} receptions put off", rig.echo(since) - since)
+
+
+def _put_off(rig: Rig) -> int:
+    ports = rig.node.counts()["ports"].values()
+    return sum(port["device"].get("rx_no_buffer", 0) for port in ports)
+
+
 def rules_rewritten(rig: Rig, rng: random.Random) -> Result:
     """A file of rules is truncated and rewritten while the node is asked to read it again."""
     path = rig.folder / "rules"
@@ -424,7 +443,7 @@ FAULTS: dict[str, Fault] = {
     for fault in (
         kill_node, restart_node, stop_node, kill_guest, stop_guest, kill_peer, stop_peer,
         kill_tester, stop_tester, kill_controller, stop_controller, memory_truncated, no_files,
-        no_memory, core_taken, clock_set, sockets_removed, disk_full, rules_rewritten,
+        no_memory, no_buffers, core_taken, clock_set, sockets_removed, disk_full, rules_rewritten,
     )
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ feeder     feed -> nat -> capture   a capture and a block log on a small file sy
 import os
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -38,7 +39,7 @@ SETTLE_S = 10.0
 DISK_BYTES = 8 << 20
 FRAME_BYTES = 1400
 KEPT_PLANS = 16  # of `convoy history`
-CLOCK_SHIFT = CHECKOUT / "build/tests/support/clock_shift.so"
+MACHINE_FAULTS = CHECKOUT / "build/tests/support/machine_faults.so"
 RULE = "@192.0.2.0/24 0.0.0.0/0 0 : 65535 80 : 80 0x06/0xFF\n"
 NODE = f"""
 ports:
@@ -80,7 +81,7 @@ class Rig(Scope):
         self.folder = folder
         self.disk = folder / "disk"
         self.seed = seed
-        self._clock = folder / "clock"
+        self._machine = folder / "machine"
         self.processes: dict[str, Process] = {}
         self._scopes: list[Scope] = []
         self.disk.mkdir()
@@ -89,7 +90,7 @@ class Rig(Scope):
         )
         try:
             (folder / "rules").write_text(RULE)
-            self.set_clock(0.0)
+            self.set_machine()
             self._plans = {"node": self._plan(NODE), "peer": self._plan(PEER)}
             self.bystander = Bystander(folder / "left", folder / "right", seed)
             self._scopes.append(self.bystander)
@@ -133,8 +134,8 @@ class Rig(Scope):
         place = self.folder / f"{name}.run"
         place.mkdir(exist_ok=True)
         environment = {
-            "RUNTIME_DIRECTORY": str(place), "LD_PRELOAD": str(CLOCK_SHIFT),
-            "CLOCK_SHIFT": str(self._clock),
+            "RUNTIME_DIRECTORY": str(place), "LD_PRELOAD": str(MACHINE_FAULTS),
+            "MACHINE_FAULTS": str(self._machine),
         }  # fmt: skip
         node = Node(self._plans[name], environment=environment)
         node.__enter__()
@@ -212,11 +213,14 @@ class Rig(Scope):
         wait_for(all_came, DEADLINE_S, "a trial without loss")
         return time.monotonic() - begin
 
-    def set_clock(self, shift_s: float) -> None:
-        """Set the nodes' wall clock ahead of the machine's."""
-        shift = round(shift_s * 1e9).to_bytes(8, sys.byteorder, signed=True)
-        with self._clock.open("r+b" if self._clock.exists() else "wb") as file:
-            file.write(shift)
+    def set_machine(self, clock_s: float = 0.0, no_buffers: bool = False) -> None:
+        """Choose the faults of the nodes' machine (tests/support/machine_faults.c).
+
+        clock_s: how far their wall clock is ahead. no_buffers: no packet buffer is free.
+        """
+        faults = struct.pack("=qq", round(clock_s * 1e9), no_buffers)
+        with self._machine.open("r+b" if self._machine.exists() else "wb") as file:
+            file.write(faults)
 
     def mapped_bytes(self) -> int:
         """Return how much memory of its own address space the node has mapped."""

@@ -227,7 +227,7 @@ def leaks(rounds: Sequence[Round]) -> list[str]:
     """Return what has grown, from the first quarter after the warm-up to the last one."""
     steady = rounds[int(len(rounds) * WARM_UP) :]
     quarter = max(len(steady) // 4, 1)
-    found = []
+    grown = []
     for key, most in (
         ("node_bytes", GROWTH_BYTES), ("tester_bytes", GROWTH_BYTES), ("node_files", 0),
         ("node_threads", 0), ("tester_files", 0), ("buffers", 0),
@@ -237,8 +237,8 @@ def leaks(rounds: Sequence[Round]) -> list[str]:
             for part in (steady[:quarter], steady[-quarter:])
         )
         if last > first + most:
-            found.append(f"{key}: {first:,.0f}, and {last:,.0f} at the end")
-    return found
+            grown.append(f"{key}: {first:,.0f}, and {last:,.0f} at the end")
+    return grown
 
 
 def _row(rounds: Sequence[Round]) -> str:

@@ -14,14 +14,14 @@ from convoy.host.programs import find
 
 from .campaign import inject
 from .faults import FAULTS
-from .rig import CLOCK_SHIFT, Rig
+from .rig import MACHINE_FAULTS, Rig
 
 SEED = 1
 pytestmark = [
     pytest.mark.alone,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small disk: sudo make check"),
     pytest.mark.skipif(
-        find("convoyd") is None or not CLOCK_SHIFT.exists(), reason="not built: make build"
+        find("convoyd") is None or not MACHINE_FAULTS.exists(), reason="not built: make build"
     ),
 ]
 

@@ -27,8 +27,8 @@ MANY = [replace(ROUND, at_s=12.0 * i) for i in range(100)]
 )
 def test_what_grows_is_found(key, step):
     grows = [replace(one, **{key: getattr(one, key) + i * step}) for i, one in enumerate(MANY)]
-    (found,) = leaks(grows)
-    assert found.startswith(f"{key}: ")
+    (grown,) = leaks(grows)
+    assert grown.startswith(f"{key}: ")
 
 
 def test_what_grows_at_first_or_goes_up_and_down_is_not():
