@@ -15,7 +15,7 @@
 void cv_handover_begin(const struct cv_notify *notify);
 
 struct cv_handover_how {
-	bool lose_flows; // also where functions keep what does not go along
+	bool forget_flows; // also where functions keep what does not go along
 	bool starts_with; // what the new node runs is also what it will be started with
 };
 

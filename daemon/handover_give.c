@@ -105,7 +105,7 @@ static int check_functions(const struct cv_node *node, bool lose, struct cv_erro
 			continue;
 		snprintf(why, sizeof(why), "its %s do not go along; %s", nf->keeps,
 			nf->keeps_unique ? "restart the node"
-					 : "add --lose-flows, or restart the node");
+					 : "add --forget-flows, or restart the node");
 		return refuse_part(error, "function", plan->functions[i].name, why);
 	}
 	for (unsigned i = 0; i < node->zones_count && !lose; i++) {
@@ -114,7 +114,7 @@ static int check_functions(const struct cv_node *node, bool lose, struct cv_erro
 
 		if (stays == NULL)
 			continue;
-		snprintf(why, sizeof(why), "its flows %s; add --lose-flows, or restart the node",
+		snprintf(why, sizeof(why), "its flows %s; add --forget-flows, or restart the node",
 			stays);
 		return refuse_part(
 			error, "function", plan->functions[stays_by(node, zone)].name, why);
@@ -196,7 +196,7 @@ static int give_ports(struct giving *it)
 static bool goes_along(const struct giving *it, const struct cv_flow_zone *zone)
 {
 	return cv_flow_zone_stays(zone) == NULL &&
-	       !(it->how->lose_flows && cv_flow_zone_keeps(zone));
+	       !(it->how->forget_flows && cv_flow_zone_keeps(zone));
 }
 
 // What a function knows of flows, if some of its flows go along; else NULL.
@@ -242,7 +242,7 @@ static int give_flows(const struct giving *it)
 		struct cv_flow_zone *zone = it->node->zones[i].zone;
 		struct cv_handover_message message = {
 			.flows = {.zone = cv_handover_zone_id(it->node, i),
-				.may_lose = it->how->lose_flows}};
+				.may_lose = it->how->forget_flows}};
 
 		if (!goes_along(it, zone))
 			continue;
@@ -461,7 +461,7 @@ json_t *cv_handover_give(
 	char line[32];
 	int pid, rc;
 
-	rc = check(node, how->lose_flows, error);
+	rc = check(node, how->forget_flows, error);
 	if (rc == 0)
 		rc = cv_loop_hold(error);
 	if (rc != 0) {

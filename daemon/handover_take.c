@@ -147,13 +147,13 @@ static int take_kept(
 	while (i < node->plan->functions_count && cv_handover_function_id(node, i) != of->function)
 		i++;
 	if (i == node->plan->functions_count) {
-		cv_error_set(error, "a function that knows flows is gone; add --lose-flows");
+		cv_error_set(error, "a function that knows flows is gone; add --forget-flows");
 		return -EINVAL;
 	}
 	// The running node may be of a version in which it does.
 	if (node->plan->functions[i].nf->flow == NULL ||
 		node->plan->functions[i].nf->flow->kept == NULL) {
-		cv_error_set(&why, "knows no flows here; add --lose-flows, or restart the node");
+		cv_error_set(&why, "knows no flows here; add --forget-flows, or restart the node");
 		return about_function(node, i, -EINVAL, &why, error);
 	}
 	kept = node->plan->functions[i].nf->flow->kept;
@@ -163,7 +163,7 @@ static int take_kept(
 	}
 	if (kept->layout(node->functions[i]) != of->layout) {
 		cv_error_set(&why, "what it knows of flows is kept otherwise by its parameters, or "
-				   "by the new version; add --lose-flows, or restart the node");
+				   "by the new version; add --forget-flows, or restart the node");
 		return about_function(node, i, -EINVAL, &why, error);
 	}
 	rc = kept->take(node->functions[i], message->fds.fds[0], &why);
@@ -219,7 +219,7 @@ static int take_flows(
 		return 0;
 	if (zone == NULL) {
 		cv_error_set(error, "functions would share flows otherwise than now, or over "
-				    "another number of workers; add --lose-flows");
+				    "another number of workers; add --forget-flows");
 		return -EINVAL;
 	}
 	if (zone->taken) {

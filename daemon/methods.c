@@ -328,7 +328,7 @@ static int why_arm(void *of, const void *params, int file, json_t **result, stru
 }
 
 static const struct cv_param handover_params[] = {
-	{"lose_flows", CV_BOOL, CV_AT(struct cv_handover_how, lose_flows),
+	{"forget_flows", CV_BOOL, CV_AT(struct cv_handover_how, forget_flows),
 		.doc = "also where functions keep what does not go along"},
 	{"starts_with", CV_BOOL, CV_AT(struct cv_handover_how, starts_with),
 		.doc = "what the new node runs is also what it will be started with"},
@@ -478,5 +478,5 @@ const struct cv_rpc_method cv_methods[] = {
 		.doc = "a standby forwards from now on, with the flows that it has"},
 	{"history", .call = list, .doc = "what the node ran, the newest last"},
 	{"state", .call = state, .doc = "whether what runs is kept for the next start"},
-	{NULL},
+	{.name = NULL},
 };

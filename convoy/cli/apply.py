@@ -194,12 +194,12 @@ def _by_handover(
     running: dict[str, Any],
     plan: dict[str, Any],
     dry_run: bool,
-    lose_flows: bool,
+    forget_flows: bool,
     starts_with: bool,
 ) -> Applied:
     _check_sockets(running, plan)
     differences = check_differences(need("convoyd"), plan, running)
     if dry_run or not differences:
         return Applied(node, plan, differences, dry_run)
-    done = hand_over(node, None, lose_flows, plan, starts_with)
+    done = hand_over(node, None, forget_flows, plan, starts_with)
     return Applied(done.after, plan, differences, dry_run, 0, done)

@@ -55,13 +55,13 @@ def command(
         Path | None,
         typer.Option(help="The program to start; else the one that is installed.", exists=True),
     ] = None,
-    lose_flows: Annotated[
+    forget_flows: Annotated[
         bool,
-        typer.Option("--lose-flows", help="Also where functions keep what does not go along."),
+        typer.Option("--forget-flows", help="Also where functions keep what does not go along."),
     ] = False,
     as_json: Json = False,
 ) -> Result:
     """Replace a running node by a new process, while packets flow and peers stay connected."""
     node = chosen(pid)
     program = None if convoyd is None else convoyd.absolute()
-    return Done(hand_over(node, program, lose_flows))
+    return Done(hand_over(node, program, forget_flows))

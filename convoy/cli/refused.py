@@ -10,6 +10,7 @@ from convoy.base.problem import Loc, printable
 from convoy.chain.functions import function_type
 from convoy.chain.load import Loaded
 from convoy.chain.open import Opened
+from convoy.errors import ConvoyError, InputError
 
 # Where a descriptor says what a plan has under another key.
 _PLACES: dict[str, Loc] = {
@@ -19,11 +20,15 @@ _PLACES: dict[str, Loc] = {
     "run_as": ("run-as",),
 }
 _OF_PLAN = re.compile(r"(?:convoyd: )?(?:the )?plan(?:: |\.)")
+_OF_PORT = re.compile(r'(?:convoyd: )?port "([^"]+)": ')  # what cannot be opened now
 _INDEXED = re.compile(r"(ports|functions|chains|next_hops)\[(\d+)\]")
 
 
 def _named(words: str, plan: dict[str, Any]) -> tuple[str, Loc]:
     """Return words that call a member of a list by its name, and where a descriptor has that."""
+    port = _OF_PORT.match(words)
+    if port is not None:
+        return f"ports.{port[1]}.{words[port.end() :]}", ("ports", port[1])
     match = _INDEXED.match(words)
     if match is None or int(match[2]) >= len(plan.get(match[1], [])):
         return words, ()
@@ -37,6 +42,11 @@ def _place(words: str, loaded: Loaded) -> Loc:
     if key in functions:
         return ("functions", key, function_type(functions[key]).replace("_", "-"))
     return _PLACES.get(key, tuple(key.split(".")))
+
+
+def is_about_plan(error: ConvoyError) -> bool:
+    """Return whether a node's error is about its plan: what it says, or a port that it names."""
+    return isinstance(error, InputError) or _OF_PORT.match(str(error)) is not None
 
 
 def with_line(words: str, file: Path, opened: Opened) -> str:

@@ -23,7 +23,7 @@ from convoy.chain.split import Split
 from convoy.cli.console import messages
 from convoy.cli.counts_view import Sample, accounting_text, tables
 from convoy.cli.options import Duration
-from convoy.cli.refused import with_line
+from convoy.cli.refused import is_about_plan, with_line
 from convoy.cli.result import Json, Result
 from convoy.client import ClientError
 from convoy.errors import ConvoyError, InputError
@@ -279,8 +279,10 @@ def command(
             view = LiveView(out, printable(str(file)))
             with view.live:
                 result = run(file, plan, duration, started, view.show, on_line, name, options)
-    except InputError as error:
-        raise InputError(with_line(printable(str(error)), file, opened)) from None
+    except ConvoyError as error:
+        if not is_about_plan(error):
+            raise
+        raise type(error)(with_line(printable(str(error)), file, opened)) from None
     if result.exit_code:
         out.print("convoy: packets are not conserved: some were lost uncounted")
     return result

@@ -109,13 +109,13 @@ class Client(Connection):
         """Return how the node was started: its arguments, folder and environment."""
         return dict(self.call("process"))
 
-    def hand_over(self, to: int, lose_flows: bool = False, starts_with: bool = False) -> int:
+    def hand_over(self, to: int, forget_flows: bool = False, starts_with: bool = False) -> int:
         """Have the node give all to the new one at a socket; it ends. Return packets that it kept.
 
-        lose_flows: also where functions keep what does not go along.
+        forget_flows: also where functions keep what does not go along.
         starts_with: what the new node runs is also what it will be started with.
         """
-        how = {"lose_flows": lose_flows, "starts_with": starts_with}
+        how = {"forget_flows": forget_flows, "starts_with": starts_with}
         return int(self.call("handover", how, to)["held_pkts"])
 
     def standby(self) -> dict[str, Any]:

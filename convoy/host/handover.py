@@ -42,14 +42,14 @@ class HandedOver:
 def hand_over(
     node: RunningNode,
     convoyd: Path | None = None,
-    lose_flows: bool = False,
+    forget_flows: bool = False,
     plan: Mapping[str, Any] | None = None,
     starts_with: bool = False,
 ) -> HandedOver:
     """Start a node beside a running one and have it take over; return when that one has ended.
 
     convoyd: the program; else the one that is installed.
-    lose_flows: also where functions keep what does not go along.
+    forget_flows: also where functions keep what does not go along.
     plan: what the new node runs; else what the running one runs. Ports that are in both go along.
     starts_with: that plan is also what the node will be started with.
     Raises InputError or ConvoyError: then the running node goes on as if nothing was.
@@ -60,7 +60,7 @@ def hand_over(
         with ours, its, _started(its, running, plan, process, convoyd) as new:
             its.close()
             new.until("prepared", PREPARED_DEADLINE_S)
-            held = client.hand_over(ours.fileno(), lose_flows, starts_with)
+            held = client.hand_over(ours.fileno(), forget_flows, starts_with)
             ours.close()
             ready = new.until("ready", STARTED_DEADLINE_S)
             new.is_kept = True

@@ -87,16 +87,17 @@ static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const 
 #define COUNT(names) (sizeof(names) / sizeof((names)[0]))
 #define ALLOW(filter, call, n, ...) \
 	seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(call), n, __VA_ARGS__)
+#define IS(argument, value) SCMP_CMP64(argument, SCMP_CMP_EQ, value, 0)
 
 static int add_sockets(scmp_filter_ctx filter, bool interfaces)
 {
 	static const int families[] = {AF_INET, AF_NETLINK, AF_PACKET, AF_XDP};
-	int rc = ALLOW(filter, socket, 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+	int rc = ALLOW(filter, socket, 1, IS(0, AF_UNIX));
 
 	if (rc == 0)
-		rc = ALLOW(filter, socketpair, 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+		rc = ALLOW(filter, socketpair, 1, IS(0, AF_UNIX));
 	for (size_t i = 0; i < COUNT(families) && interfaces && rc == 0; i++)
-		rc = ALLOW(filter, socket, 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i]));
+		rc = ALLOW(filter, socket, 1, IS(0, (scmp_datum_t)families[i]));
 	return rc;
 }
 
@@ -113,24 +114,24 @@ static int add_limited(scmp_filter_ctx filter)
 	if (rc == 0)
 		rc = ALLOW(filter, mprotect, 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	if (rc == 0)
-		rc = ALLOW(filter, tgkill, 1, SCMP_A0(SCMP_CMP_EQ, self));
+		rc = ALLOW(filter, tgkill, 1, IS(0, self));
 	if (rc == 0)
-		rc = ALLOW(filter, kill, 1, SCMP_A0(SCMP_CMP_EQ, self));
+		rc = ALLOW(filter, kill, 1, IS(0, self));
 	if (rc == 0) // reading limits, setting none
-		rc = ALLOW(filter, prlimit64, 1, SCMP_A2(SCMP_CMP_EQ, 0));
+		rc = ALLOW(filter, prlimit64, 1, IS(2, 0));
 	if (rc == 0)
-		rc = ALLOW(filter, prctl, 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+		rc = ALLOW(filter, prctl, 1, IS(0, PR_SET_NAME));
 	if (rc == 0)
-		rc = ALLOW(filter, prctl, 1, SCMP_A0(SCMP_CMP_EQ, PR_GET_NAME));
+		rc = ALLOW(filter, prctl, 1, IS(0, PR_GET_NAME));
 	if (rc == 0)
-		rc = ALLOW(filter, prctl, 1, SCMP_A0(SCMP_CMP_EQ, PR_GET_DUMPABLE));
+		rc = ALLOW(filter, prctl, 1, IS(0, PR_GET_DUMPABLE));
 	return rc;
 }
 
 // Typing into somebody's terminal is the one that is not for devices.
 static int add_ioctl(scmp_filter_ctx filter)
 {
-	return ALLOW(filter, ioctl, 1, SCMP_A1(SCMP_CMP_NE, TIOCSTI));
+	return ALLOW(filter, ioctl, 1, SCMP_A1(SCMP_CMP_NE, TIOCSTI, 0));
 }
 
 static int add_all(scmp_filter_ctx filter, const struct cv_sandbox *sandbox)

@@ -451,7 +451,7 @@ static void a_flow_goes_to_one_of_several(void **state)
 	for (uint16_t i = 0; i < 3; i++) {
 		const struct cv_outer_config config = {.version = 4, .mtu = 1500, .nfi = i};
 
-		next_hops[i] = (struct cv_next_hop){.port = 1, .id = cv_spread_id("abc" + i)};
+		next_hops[i] = (struct cv_next_hop){.port = 1, .id = cv_spread_id(&"abc"[i])};
 		assert_int_equal(cv_outer_set(&next_hops[i].outer, &config, NULL), 0);
 	}
 	cv_next_hop_rcu_offline(&node.table, 0);

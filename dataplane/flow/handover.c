@@ -187,7 +187,7 @@ int cv_flow_zone_take(struct cv_flow_zone *zone, int fd, struct cv_error *error)
 
 	if (cv_flow_zone_layout_in(fd, zone) != cv_flow_zone_layout(zone)) {
 		cv_error_set(error, "its flows are kept in another layout by the new version; add "
-				    "--lose-flows, or restart the node");
+				    "--forget-flows, or restart the node");
 		close(fd);
 		return -ESTALE;
 	}

@@ -4,12 +4,7 @@
 
 import os
 
-
-def _cores() -> list[int]:
-    cores = sorted(os.sched_getaffinity(0))
-    first = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % len(cores)
-    return cores[first:] + cores[:first]
-
-
-# What polls takes a whole core. Tests beside each other (xdist) each begin with another one.
-CORES = _cores()
+CORES = sorted(os.sched_getaffinity(0))
+# Of each process that tests beside others (xdist), another one. Only for tests that choose the core
+# of all that they start: who also lets Convoy choose may have two that poll on one core.
+OWN_CORE = CORES[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % len(CORES)]

@@ -34,6 +34,9 @@ else:
 if BEHAVIOUR == "no port":
     print("convoyd: ports[0]: interface x: no such device", file=sys.stderr)
     sys.exit(2)
+if BEHAVIOUR == "taken":
+    print('convoyd: port "b": path: /s: another process listens there', file=sys.stderr)
+    sys.exit(1)
 packets = 0
 def ports():
     return {{p["name"]: dict(kind=p["kind"], rx_packets=packets, rx_bytes=60 * packets,

@@ -91,6 +91,14 @@ def test_bad_input_starts_nothing(convoy, stand_in, chain):
     assert done.stderr == f"convoy: {chain}:1: ports.a: interface x: no such device\n"
 
 
+def test_a_port_that_cannot_be_opened_is_named_with_its_line(convoy, stand_in, chain):
+    stand_in("taken")
+    chain.write_text(chain.read_text().replace(", b:", ",\n  b:"))
+    done = convoy("run", chain)
+    assert done.returncode == 1
+    assert done.stderr == f"convoy: {chain}:2: ports.b.path: /s: another process listens there\n"
+
+
 @pytest.mark.parametrize(
     ("time", "words"),
     [("1x", "write a time like 30s"), ("-1", "write a time like 30s"), ("481h", "up to 480h")],

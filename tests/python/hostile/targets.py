@@ -23,7 +23,7 @@ from convoy.host.node import Node
 from convoy.host.open_vswitch import BRIDGE
 from convoy.host.process import Process, wait_for
 from convoy.host.programs import CHECKOUT, find, need
-from cores import CORES
+from cores import OWN_CORE
 from port.plans import joined
 
 from .front_end import DEADLINE_S, FrontEnd, Request, connect
@@ -234,7 +234,7 @@ class Convoyd(Target):
             "XDG_RUNTIME_DIR": str(folder),
             "RUNTIME_DIRECTORY": str(folder),
         }
-        self._node = Node(joined(ports, WAYS, CORES[0]), program, environment=environment)
+        self._node = Node(joined(ports, WAYS, OWN_CORE), program, environment=environment)
         self._node.__enter__()
 
     @property
@@ -274,7 +274,7 @@ class Testpmd(Target):
         if find("libconvoy_vhost.so") is None:
             pytest.skip("libconvoy_vhost.so is not built: make build")
         command = ["dpdk-testpmd", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry"]
-        command += ["--file-prefix", folder.name, "--lcores", f"0@{CORES[0]},1@{CORES[0]}"]
+        command += ["--file-prefix", folder.name, "--lcores", f"0@{OWN_CORE},1@{OWN_CORE}"]
         command += ["--main-lcore", "1"]
         for i, socket_path in enumerate(self.sockets.values()):
             command += ["--vdev", f"net_vhost{i},iface={socket_path}"]
@@ -320,7 +320,7 @@ class OpenVSwitch(Target):
         near, far = (PortAt("vhost-user", str(self.sockets[name])) for name in ("left", "right"))
         (folder / "switch").mkdir()
         options = {"convoys": "vhost"}
-        setup = Setup((), near, far, (CORES[0],), folder / "switch", back=(), options=options)
+        setup = Setup((), near, far, (OWN_CORE,), folder / "switch", back=(), options=options)
         self._switch: Running = switch.start(setup)
         self._switch.__enter__()
         self._add_ports()

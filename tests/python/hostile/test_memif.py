@@ -15,7 +15,7 @@ import pytest
 from convoy.host.node import Node
 from convoy.host.process import wait_for
 from convoy.host.programs import CHECKOUT
-from cores import CORES
+from cores import OWN_CORE
 from port.plans import joined
 
 from .front_end import DEADLINE_S
@@ -104,7 +104,7 @@ def attacked() -> Iterator[Attacked]:
         }
         environment = SANITIZERS | {"XDG_RUNTIME_DIR": name, "RUNTIME_DIRECTORY": name}
         ways = [("make", "link"), ("link", "make")]
-        with Node(joined(ports, ways, CORES[0]), program, environment=environment) as node:
+        with Node(joined(ports, ways, OWN_CORE), program, environment=environment) as node:
             one = Attacked(node, path)
             yield one
             accounting = node.stop()["accounting"]

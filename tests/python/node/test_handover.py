@@ -304,11 +304,11 @@ def test_a_program_that_is_no_node_changes_nothing(plan, new):
     [
         (
             {"type": "bridge", "config": {"sides": ["left", "right"]}},
-            'function "f": its learned stations do not go along; add --lose',
+            'function "f": its learned stations do not go along; add --forget',
         ),
         (
             {"type": "cache", "config": {"outside": ["right"]}},
-            'function "f": its stored answers do not go along; add --lose-flows',
+            'function "f": its stored answers do not go along; add --forget-flows',
         ),
     ],
 )
@@ -317,7 +317,7 @@ def test_what_functions_keep_is_not_lost_unasked(tmp_path, runtime_folder, funct
     with Node(plan) as node, ended(runtime_folder):
         with pytest.raises(InputError, match=why):
             hand_over(node.running)
-        assert hand_over(node.running, lose_flows=True).before == node.running
+        assert hand_over(node.running, forget_flows=True).before == node.running
 
 
 def test_a_port_that_cannot_go_over_is_named(plan, tmp_path):
