@@ -58,8 +58,13 @@ def environment(seed: int, hours: float) -> dict[str, object]:
 
 
 def as_json(about: Mapping[str, object], steps: Sequence[Step]) -> str:
-    """Return all of it."""
-    return json.dumps({**about, "steps": [asdict(step) for step in steps]}, indent=1) + "\n"
+    """Return all of it, a fault a line; times to the microsecond."""
+    lines = ",\n".join(json.dumps(_rounded(asdict(step))) for step in steps)
+    return f'{json.dumps(dict(about))[:-1]}, "steps": [\n{lines}\n]}}\n'
+
+
+def _rounded(step: dict[str, object]) -> dict[str, object]:
+    return {key: round(one, 6) if isinstance(one, float) else one for key, one in step.items()}
 
 
 def as_markdown(about: Mapping[str, object], steps: Sequence[Step]) -> str:

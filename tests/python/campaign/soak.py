@@ -148,7 +148,7 @@ class Soak:
         return self.rate_pps, most
 
     def apply(self) -> str:
-        """Change the firewall's rules, as often as twice."""
+        """Give the firewall many rules, and one again."""
         for rules in (self.random.randint(2, MAX_RULES), 1):
             (self.folder / "rules").write_text(RULE * rules)
             apply(self.node.running, self.plan)
@@ -175,7 +175,7 @@ class Soak:
         return "guests"
 
     def ask(self) -> str:
-        """Let many ask at once, and not all read the answer."""
+        """Let eight clients ask for counters, and go."""
         clients = [Client(Path(self.node.ready["read"])) for _ in range(8)]
         for client in clients:
             client.counts()
@@ -314,19 +314,19 @@ def soak(folder: Path, options: argparse.Namespace) -> int:
         print(f"soak: {rate:,.0f} packets/s of {most:,.0f}", flush=True)
         end = time.monotonic() + options.hours * 3600
         every = options.hours * 3600 / 12
-        while time.monotonic() < end:
-            rounds.append(run.round())
-            print(_row(rounds[-1:]), *rounds[-1].findings, flush=True)
-            if options.record and len(rounds) % 30 == 0:
+        try:
+            while time.monotonic() < end:
+                rounds.append(run.round())
+                print(_row(rounds[-1:]), *rounds[-1].findings, flush=True)
+        finally:  # whatever ends it
+            if options.record and rounds:
                 write(options.record, about, rounds, every)
-    if options.record:
-        write(options.record, about, rounds, every)
     print(as_markdown(about, rounds, every))
     return int(bool(leaks(rounds)) or any(one.findings for one in rounds))
 
 
 def write(record: Path, about: Mapping[str, Any], rounds: Sequence[Round], every_s: float) -> None:
-    """Write what is known so far."""
+    """Write the table, and every round."""
     record.with_suffix(".md").write_text(as_markdown(about, rounds, every_s), "utf-8")
     record.with_suffix(".json").write_text(as_json(about, rounds), "utf-8")
 
