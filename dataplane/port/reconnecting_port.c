@@ -105,8 +105,8 @@ static json_t *info(const struct cv_port *port)
 	return object;
 }
 
-// Waits a while, or until it is set. Returns whether it is.
-static bool wait_until(struct cv_reconnecting_port *reconnecting, const bool *set, unsigned ms)
+// Waits a while, or until the flag is set. Returns whether it is.
+static bool wait_until(struct cv_reconnecting_port *reconnecting, const bool *flag, unsigned ms)
 {
 	struct timespec until;
 	bool is_set;
@@ -116,10 +116,10 @@ static bool wait_until(struct cv_reconnecting_port *reconnecting, const bool *se
 	until.tv_sec += until.tv_nsec / 1000000000L;
 	until.tv_nsec %= 1000000000L;
 	pthread_mutex_lock(&reconnecting->lock);
-	while (!*set && pthread_cond_clockwait(&reconnecting->changed, &reconnecting->lock,
-				CLOCK_MONOTONIC, &until) != ETIMEDOUT)
+	while (!*flag && pthread_cond_clockwait(&reconnecting->changed, &reconnecting->lock,
+				 CLOCK_MONOTONIC, &until) != ETIMEDOUT)
 		;
-	is_set = *set;
+	is_set = *flag;
 	pthread_mutex_unlock(&reconnecting->lock);
 	return is_set;
 }

@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--only", choices=FAULTS, action="append", help="faults of this kind")
     parser.add_argument("--record", type=Path, help="write the table to FILE.md and FILE.json")
     options = parser.parse_args()
-    if options.hours <= 0:
+    if not options.hours > 0:
         parser.error(f"--hours {options.hours:g}: more than 0")
     seed = secrets.randbelow(1 << 32) if options.seed is None else options.seed
     print(f"campaign: seed {seed}", flush=True)

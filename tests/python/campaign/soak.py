@@ -34,6 +34,7 @@ from convoy.tester.convoy_gen import ConvoyGen
 from cores import CORES
 from hostile.front_end import connect
 from hostile.guest import Guest
+from memory import own_bytes
 
 from .campaign import closes
 from .record import environment
@@ -45,6 +46,7 @@ HOSTS = 2003  # of these; flow i is of host i % 2003 and of port i % 50
 PORTS = 50
 MAX_FLOWS = 1 << 20
 TRIAL_S = 10.0
+PROBE_S = 2.0  # of each of the trials that find what is carried at most
 WINDOWS = 128  # of subscribers, one trial each
 IDLE_S = 15  # flows that nothing comes for end after this
 RULE = "@10.0.0.0/8 0.0.0.0/0 0 : 65535 0 : 65535 0x11/0xFF\n"
@@ -93,14 +95,6 @@ class Round:
     findings: tuple[str, ...]
 
 
-def own_bytes(pid: int) -> int:
-    """Return how much memory of its own a process has, none of it shared or of a file."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) << 10
-    raise AssertionError(f"no RssAnon of {pid}")
-
-
 def _count(pid: int, what: str) -> int:
     return sum(1 for _ in Path(f"/proc/{pid}/{what}").iterdir())
 
@@ -140,7 +134,7 @@ class Soak:
         """Return the rate of a load, and the most that is carried, in packets per second."""
         rates = []
         for _ in range(7):
-            total = self.trial("max", 2.0).total
+            total = self.trial("max", PROBE_S).total
             assert total is not None
             rates.append(total.received_pps or 0.0)
         most = statistics.median(rates)
@@ -192,7 +186,9 @@ class Soak:
         total, checked = result.total, result.translated
         assert total is not None, result.reason
         assert checked is not None
-        assert total.latency is not None
+        latency = total.latency
+        if latency is None:
+            wrong.append("no packet came back")
         if not result.ok:
             wrong.append(f"the trial is not good: {result.reason}")
         bad = {name: count for name, count in checked.wrong_pkts.items() if count}
@@ -212,8 +208,8 @@ class Soak:
         node, tester = self.node.process.pid, self.tester.thread
         return Round(
             at_s=round(time.monotonic() - self.begin, 1), sent=total.sent_pkts,
-            lost=total.lost_pkts, wrong=sum(bad.values()), p50_ns=total.latency.p50_ns,
-            p99_ns=total.latency.p99_ns,
+            lost=total.lost_pkts, wrong=sum(bad.values()), p50_ns=latency.p50_ns if latency else 0,
+            p99_ns=latency.p99_ns if latency else 0,
             busy=round((worker["busy_cycles"] - earlier["busy_cycles"]) / cycles, 3),
             dropped=dropped, flows=sum(table["flows_ipv4"] for table in counts["flows"].values()),
             did=did, node_bytes=own_bytes(node), node_files=_count(node, "fd"),
@@ -258,7 +254,7 @@ def as_markdown(about: Mapping[str, Any], rounds: Sequence[Round], every_s: floa
     """Return a row for each so many seconds, and a line for each finding."""
     lines = [
         f"Seed {about['seed']}, commit {about['commit']}, {about['date']}, {about['processor']}: "
-        f"{len(rounds)} trials of {TRIAL_S:.0f} s at {about['rate_pps']:,.0f} packets/s, each "
+        f"{len(rounds)} trials of {TRIAL_S:g} s at {about['rate_pps']:,.0f} packets/s, each "
         f"answered: {about['load']:.0%} of {about['most_pps']:,.0f}.",
         "",
         "| min | packets sent | lost | wrong | median, 99 %, us | flows | node, KiB | its files, "
@@ -287,8 +283,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of what is done between trials")
     parser.add_argument("--record", type=Path, help="write the table to FILE.md and FILE.json")
     options = parser.parse_args()
-    if options.hours <= 0 or not 0 < options.load <= 1:
-        parser.error("--hours: more than 0; --load: up to 1")
+    if not options.hours > 0:
+        parser.error(f"--hours {options.hours:g}: more than 0")
+    if not 0 < options.load <= 1:
+        parser.error(f"--load {options.load:g}: more than 0, up to 1")
+    if len(CORES) < 2:
+        parser.error("needs two cores; this process may use one: see taskset")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started must end
     with tempfile.TemporaryDirectory(prefix="cvs") as name:
         sys.exit(soak(Path(name), options))
@@ -315,7 +315,7 @@ def soak(folder: Path, options: argparse.Namespace) -> int:
         end = time.monotonic() + options.hours * 3600
         every = options.hours * 3600 / 12
         try:
-            while time.monotonic() < end:
+            while not rounds or time.monotonic() < end:
                 rounds.append(run.round())
                 print(_row(rounds[-1:]), *rounds[-1].findings, flush=True)
         finally:  # whatever ends it

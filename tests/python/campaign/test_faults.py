@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""Each fault once, on one node after the other: a campaign of half a minute."""
+"""Each fault once, on one node after the other: a short campaign."""
 
 import os
 import random

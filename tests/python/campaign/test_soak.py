@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright 2026 The Convoy authors
-"""What the soak says, without a node: what has grown, and what is written of it."""
+"""The soak: what it says has grown, what is written of it, and a short one."""
 
 import json
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from convoy.host.programs import find
+from cores import CORES
+
+from . import soak
 from .soak import Round, as_json, as_markdown, leaks
 
 ABOUT = {
@@ -58,3 +64,41 @@ def test_every_round_is_written():
     assert whole["seed"] == 7
     assert whole["rounds"]["at_s"] == [one.at_s for one in MANY]
     assert set(whole["rounds"]) == set(vars(ROUND))
+
+
+@pytest.mark.alone
+@pytest.mark.skipif(find("convoyd") is None, reason="convoyd is not built: make build")
+@pytest.mark.skipif(len(CORES) < 2, reason="needs two cores")
+def test_a_short_one_counts_all_and_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(soak, "TRIAL_S", 0.3)
+    monkeypatch.setattr(soak, "PROBE_S", 0.1)
+    monkeypatch.setattr(soak, "FLOWS", 5000)
+    monkeypatch.setattr(soak, "HOSTS", 101)  # the NAT has ports for many times as many
+    words = ["soak", "--hours", "0.002", "--load", "0.1", "--record", str(tmp_path / "it")]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit):  # so short a time says nothing of growth
+        soak.main()
+    whole = json.loads((tmp_path / "it.json").read_text())
+    assert whole["schema"] == soak.SCHEMA
+    rounds = whole["rounds"]
+    assert len(rounds["sent"]) > 1
+    assert min(rounds["sent"]) > 0
+    assert rounds["findings"] == [[]] * len(rounds["sent"])
+    assert (tmp_path / "it.md").read_text() in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--hours", "0"], "--hours 0: more than 0"),
+        (["--hours", "nan"], "--hours nan: more than 0"),
+        (["--load", "1.5"], "--load 1.5: more than 0, up to 1"),
+    ],
+)
+def test_what_cannot_be_is_refused(words, problem, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["soak", *words])
+    with pytest.raises(SystemExit, match="2"):
+        soak.main()
+    assert problem in capsys.readouterr().err
