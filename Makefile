@@ -51,8 +51,9 @@ build: setup build/build.ninja
 SANITIZED := meson-test-prereq fuzz daemon/convoyd preload/ethdev/libconvoy_ethdev.so \
 	preload/vhost/libconvoy_vhost.so
 build-asan/build.ninja: | setup
-	@CC=clang CXX=clang++ meson setup build-asan --buildtype=debugoptimized -Doptimization=1 \
-		-Dfuzz=true -Dc_args=-g1 -Dcpp_args=-g1 -Db_lundef=false >/dev/null
+	@CC=clang CXX=clang++ CC_LD=lld CXX_LD=lld meson setup build-asan \
+		--buildtype=debugoptimized -Doptimization=1 -Dfuzz=true -Dc_args=-g1 -Dcpp_args=-g1 \
+		-Db_lundef=false >/dev/null
 build-asan: setup build-asan/build.ninja
 	@ninja -C build-asan --quiet $(SANITIZED)
 

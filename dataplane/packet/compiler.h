@@ -5,7 +5,9 @@
 #ifndef CV_COMPILER_H
 #define CV_COMPILER_H
 
+#ifndef CV_INLINE // tests/support/sanitized.h
 #define CV_INLINE inline __attribute__((always_inline))
+#endif
 // What a hot function seldom calls: it stays out of its way.
 #define CV_NOINLINE __attribute__((noinline))
 #define CV_LIKELY(x) __builtin_expect(!!(x), 1)

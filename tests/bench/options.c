@@ -165,7 +165,7 @@ void bench_options_read(struct bench_options *options, int argc, char **argv)
 		{"core", required_argument, NULL, 'c'},
 		{"other-core", required_argument, NULL, 'o'},
 		{"hugepages", no_argument, NULL, 'H'},
-		{NULL},
+		{0},
 	};
 	bool all = true;
 	int option;
