@@ -26,18 +26,26 @@ static void on_signal(int number)
 	tester.stop = number;
 }
 
-// As much of the core as we may have: whoever may not, goes on without. The scheduler ranks whole
-// sessions first, so one that is only ours is raised too.
-static void raise_priority(void)
+// As much of the core as we may have, if that is wanted: whoever may not, goes on without. The
+// scheduler ranks whole sessions first, so one that is only ours is raised too.
+static int raise_priority(void)
 {
+	const char *wanted = getenv("CONVOY_PRIORITY");
+
+	if (wanted != NULL && strcmp(wanted, "normal") == 0)
+		return GEN_OK;
+	if (wanted != NULL && strcmp(wanted, "high") != 0)
+		return gen_complain(GEN_BAD_INPUT,
+			"CONVOY_PRIORITY: '%s' is neither high nor normal", wanted);
 	setpriority(PRIO_PROCESS, 0, -20);
 	if (getsid(0) != getpid())
-		return;
+		return GEN_OK;
 	FILE *file = fopen("/proc/self/autogroup", "w");
 	if (file != NULL) {
 		fputs("-19", file);
 		fclose(file);
 	}
+	return GEN_OK;
 }
 
 // Onto our core: by DPDK, where a port needs that, whose own threads then stay away from it.
@@ -62,9 +70,10 @@ static int take_core(const struct gen_options *options)
 static int set_up(const struct gen_options *options)
 {
 	struct sigaction action = {.sa_handler = on_signal};
-	int error;
+	int error = raise_priority();
 
-	raise_priority();
+	if (error != GEN_OK)
+		return error;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);

@@ -10,6 +10,8 @@ That still leaves others a hundredth of the core, milliseconds at a time. So for
 trial takes, its poll loops are SCHED_FIFO, which nothing of the kernel's fair share interrupts.
 Longer than that they must not be: the kernel takes the core away from them (for 50 ms of each
 second, by default), and its own threads may have to wait.
+
+CONVOY_PRIORITY=normal leaves all that be, for a machine whose other work must not suffer.
 """
 
 import contextlib
@@ -18,14 +20,30 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from convoy.errors import InputError
+
+VARIABLE = "CONVOY_PRIORITY"  # convoy-gen reads it too
 MEASURED = -20
 LONGEST_SHARE = 0.7  # of what the kernel lets SCHED_FIFO have at a time
 UNLIMITED_S = 1.0  # where it sets no limit: ours
 REST = 0.1  # of that time, left to everybody afterwards: the limit is one of trials in a row, too
 
 
+def _wanted() -> bool:
+    """Return whether measured processes are to go first. Raises InputError: nobody knows."""
+    value = os.environ.get(VARIABLE, "high")
+    if value not in ("high", "normal"):
+        raise InputError(f"{VARIABLE}: '{value}' is neither high nor normal")
+    return value == "high"
+
+
 def prefer(pid: int, root: Path = Path("/")) -> bool:
-    """Put a process's session first. False: not allowed, or this kernel has no autogroups."""
+    """Put a process's session first.
+
+    False: not wanted, not allowed, or this kernel has no autogroups. Raises InputError as _wanted.
+    """
+    if not _wanted():
+        return False
     with contextlib.suppress(OSError):
         (root / f"proc/{pid}/autogroup").write_text(f"{MEASURED}\n")
         return True
@@ -45,10 +63,11 @@ def longest_s(root: Path = Path("/")) -> float:
 def uninterrupted(threads: Iterable[int], seconds: float) -> Iterator[bool]:
     """Let nobody interrupt threads (by their ids) that poll for so many seconds, if that is short.
 
-    Yields whether that holds: False where it is not allowed (it needs CAP_SYS_NICE), or too long.
+    Yields whether that holds: False where it is not wanted, not allowed (it needs CAP_SYS_NICE), or
+    too long. Raises InputError as prefer.
     """
     raised: list[int] = []
-    allowed = seconds <= longest_s()
+    allowed = _wanted() and seconds <= longest_s()
     began = time.monotonic()
     try:
         for thread in threads if allowed else ():

@@ -14,6 +14,9 @@ import pytest
 # A shell's background jobs ignore these, and all that they start does too; tests send them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# Beside others nobody goes first: a poll loop that did would leave them a hundredth of its core.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ["CONVOY_PRIORITY"] = "normal"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from convoy.dut.base import PortAt, Setup
 from convoy.dut.devices import device
 from convoy.dut.functions import layer2, router
-from convoy.host.priority import uninterrupted
+from convoy.host.priority import VARIABLE, uninterrupted
 from cores import CORES
 
 
@@ -23,7 +23,8 @@ def process_of(thread: int) -> int:
     bool(device("convoy").presence().missing), reason=device("convoy").presence().missing
 )
 @pytest.mark.parametrize(("deployment", "threads"), [("process", 2), ("inline", 0)])
-def test_each_process_has_one(deployment, threads, tmp_path: Path):
+def test_each_process_has_one(deployment, threads, tmp_path: Path, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
     ports = [PortAt("vhost-user", str(tmp_path / side)) for side in ("l", "r")]
     path = (router(10), layer2())
     setup = Setup(path, ports[0], ports[1], (CORES[-1],), tmp_path, deployment=deployment)

@@ -6,8 +6,15 @@ import os
 
 import pytest
 
-from convoy.host.priority import longest_s, uninterrupted
+from convoy.errors import InputError
+from convoy.host.priority import MEASURED, VARIABLE, longest_s, prefer, uninterrupted
 from convoy.host.process import Process
+
+
+@pytest.fixture(autouse=True)
+def high(monkeypatch):
+    """As without tests beside these, which ask for nothing."""
+    monkeypatch.delenv(VARIABLE, raising=False)
 
 
 @pytest.mark.parametrize(
@@ -52,3 +59,35 @@ def test_a_thread_that_has_ended_leaves_the_others_as_they_were():
 def test_nobody_is_nobody():
     with uninterrupted((), 0.1) as alone:
         assert not alone
+
+
+@pytest.fixture
+def autogroup(tmp_path):
+    """As the kernel has it for process 7; nothing is written yet."""
+    file = tmp_path / "proc/7/autogroup"
+    file.parent.mkdir(parents=True)
+    file.write_text("")
+    return file
+
+
+def test_a_session_is_put_first(tmp_path, autogroup):
+    assert prefer(7, tmp_path)
+    assert autogroup.read_text() == f"{MEASURED}\n"
+    assert not prefer(8, tmp_path)
+
+
+def test_who_wants_no_priority_gets_none(tmp_path, autogroup, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "normal")
+    assert not prefer(7, tmp_path)
+    assert autogroup.read_text() == ""
+    with Process(["sleep", "60"]) as other, uninterrupted((other.pid,), 0.1) as alone:
+        assert not alone
+        assert policies((other.pid,)) == [os.SCHED_OTHER]
+
+
+def test_another_word_is_refused(tmp_path, autogroup, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "idle")
+    with pytest.raises(InputError, match="CONVOY_PRIORITY: 'idle' is neither high nor normal"):
+        prefer(7, tmp_path)
+    with pytest.raises(InputError), uninterrupted((), 0.1):
+        pass
