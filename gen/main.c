@@ -35,8 +35,8 @@ static int raise_priority(void)
 	if (wanted != NULL && strcmp(wanted, "normal") == 0)
 		return GEN_OK;
 	if (wanted != NULL && strcmp(wanted, "high") != 0)
-		return gen_complain(GEN_BAD_INPUT,
-			"CONVOY_PRIORITY: '%s' is neither high nor normal", wanted);
+		return gen_complain(
+			GEN_BAD_INPUT, "CONVOY_PRIORITY: '%s' is neither high nor normal", wanted);
 	setpriority(PRIO_PROCESS, 0, -20);
 	if (getsid(0) != getpid())
 		return GEN_OK;

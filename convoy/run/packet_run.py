@@ -23,10 +23,17 @@ from convoy.results.trials import Point, Search, Trial
 from convoy.run.changing import Changing, control_core
 from convoy.run.order import FORGOTTEN_S, DeviceRun, flows_of
 from convoy.run.point import IDLE_PPS, Load, Measurement, Testbed, in_kernel, specification
-from convoy.run.referee import compare_counts, compare_output, comparison, meanings
+from convoy.run.referee import (
+    LOW_S,
+    SMOKE_S,
+    compare_counts,
+    compare_output,
+    comparison,
+    meanings,
+)
 from convoy.run.remembered import check_translation, fill
 from convoy.run.run_state import RunState
-from convoy.search.goals import LONGEST_S, goals
+from convoy.search.goals import LONGEST_S, SMOKE, goals
 from convoy.tester.base import Tester
 from convoy.tester.convoy_gen import ConvoyGen
 from convoy.tester.dummy import DummyTester
@@ -185,6 +192,7 @@ class PacketRun:
             run.what,
             lambda pps, s: specification("64", pps, s, plain),
             None if in_kernel(run.port_kind) else running.process_times,
+            SMOKE_S if self._settings.profile == SMOKE else LOW_S,
         )
         self._compared = (verdict,) if verdict else ()
 

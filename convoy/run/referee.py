@@ -29,6 +29,7 @@ COMPARED_PASSES = 6  # of all packets in a trial: what a device remembers of the
 COMPARED_TRIES = 10  # a switch's first packets of a flow wait for its slow path
 KEPT_MOST = 4096
 LOW_S = 1.0
+SMOKE_S = 0.1  # where no rate is going to count
 LOW_PPS = (500_000.0, 500_000.0, 300_000.0, 200_000.0)  # until a trial loses nothing
 DRAIN_S = 0.2
 _PLACES = (
@@ -183,12 +184,13 @@ def compare_counts(
     what: str,
     traffic: Callable[[float, float], Mapping[str, Any]],
     times: Callable[[], Mapping[int, ThreadTime]] | None = None,
+    seconds: float = LOW_S,
 ) -> str:
     """Send many packets at a low rate: all must come back, once and in order.
 
     traffic: the trial of a rate and a duration. times: of the threads with the device's poll
     loops; None: the kernel's threads forward, which others interrupt at any time, so losses tell
-    nothing.
+    nothing. seconds: of each trial.
     Returns what must be said of the device, mostly nothing. Raises ConvoyError: packets are lost in
     each trial, one by one or though nobody kept the device from its work.
     """
@@ -196,7 +198,7 @@ def compare_counts(
     lost = ""
     for rate in LOW_PPS if times else LOW_PPS[-1:]:
         before = times() if times else {}
-        result = tester.trial(traffic(rate, LOW_S))
+        result = tester.trial(traffic(rate, seconds))
         waited = run_queue_delay_ns(before, times() if times else {})
         wrong = _misdeeds(result)
         if wrong:

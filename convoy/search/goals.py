@@ -47,7 +47,7 @@ PROFILES: dict[str, tuple[float, float, float] | None] = {
     "full": None,
 }
 # How long a search may take: where nothing disturbs it, it takes a tenth of that.
-LONGEST_S = {SMOKE: 1.0, "quick": 10.0, "standard": 120.0, "full": 7200.0}
+LONGEST_S = {SMOKE: 0.5, "quick": 10.0, "standard": 120.0, "full": 7200.0}
 
 
 def goals(names: Iterable[str], profile: str) -> tuple[Goal, ...]:
