@@ -102,8 +102,9 @@ check-python: build
 	@$(BESIDE) --ignore $(HOSTILE) || { $(AGAIN) -m 'not alone' --ignore $(HOSTILE); }
 	@$(BESIDE) $(HOSTILE)
 	@short=$$(mktemp -d /tmp/cv-XXXX); trap "rm -rf $$short" EXIT; \
-		$(VENV)/pytest -n 3 --dist worksteal --basetemp $$short -m alone $(WAITING) || \
-		{ $(AGAIN) -m alone $(WAITING); }
+		$(VENV)/pytest -n 3 --dist worksteal --basetemp $$short -m 'alone and not emulated' \
+		$(WAITING) || { $(AGAIN) -m 'alone and not emulated' $(WAITING); }
+	@$(VENV)/pytest -m emulated $(WAITING) || { $(AGAIN) -m emulated $(WAITING); }
 	@$(VENV)/pytest -m alone $(WAITING:%=--ignore %) || { $(AGAIN) -m alone $(WAITING:%=--ignore %); }
 
 # An environment of its own: the tests need none of it.

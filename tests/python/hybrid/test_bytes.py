@@ -199,7 +199,7 @@ SPLITS = [
     (["fw", "rtr", "mac"], {"fw": "switch", "mac": "switch"}),
     (["state", "mac"], {"state": "process", "mac": "switch"}),
     (["limit", "rtr", "fw", "rtr2"], {"rtr": "process", "fw": "switch", "rtr2": "switch"}),
-    (["state", "rtr"], {"state": "vm", "rtr": "switch"}),
+    pytest.param(["state", "rtr"], {"state": "vm", "rtr": "switch"}, marks=pytest.mark.emulated),
     (["fw", "rtr", "mac"], {"fw": "shared", "rtr": "shared", "mac": "shared"}),
     (["limit", "rtr", "fw", "swap"], {"limit": "process", "rtr": "shared", "swap": "shared"}),
     (["limit", "rtr", "fw", "mac"], {"limit": "shared", "rtr": "process", "fw": "switch"}),

@@ -268,6 +268,7 @@ def test_a_function_in_a_container(image: str, folder: Path, monkeypatch: pytest
         assert f"convoy-{process.pid}-limit" not in containers()
 
 
+@pytest.mark.emulated
 @pytest.mark.skipif(guest.missing() != "", reason=guest.missing())
 def test_a_function_in_a_virtual_machine(folder: Path):
     file = folder.parent / "chain.yaml"
