@@ -22,7 +22,8 @@ HOSTILE := tests/python/hostile
 # sockets.
 WAITING := $(addprefix tests/python/,campaign hybrid node network vpn tester/test_vhost_user.py docs)
 # Some tests in C wait as well.
-MESON_TEST := CONVOY_PRIORITY=normal meson test --no-rebuild --print-errorlogs --num-processes $(shell expr 2 '*' $$(nproc))
+MESON_TEST := CONVOY_PRIORITY=normal meson test --no-rebuild --print-errorlogs \
+	--num-processes $(shell expr 2 '*' $$(nproc))
 
 .PHONY: help setup build build-asan build-tsan demo check check-c check-asan check-tsan \
 	check-fuzz fuzz campaign soak check-python check-packages check-release check-here deb audit docs \

@@ -29,7 +29,7 @@ UNLIMITED_S = 1.0  # where it sets no limit: ours
 REST = 0.1  # of that time, left to everybody afterwards: the limit is one of trials in a row, too
 
 
-def _wanted() -> bool:
+def wanted() -> bool:
     """Return whether measured processes are to go first. Raises InputError: nobody knows."""
     value = os.environ.get(VARIABLE, "high")
     if value not in ("high", "normal"):
@@ -40,9 +40,9 @@ def _wanted() -> bool:
 def prefer(pid: int, root: Path = Path("/")) -> bool:
     """Put a process's session first.
 
-    False: not wanted, not allowed, or this kernel has no autogroups. Raises InputError as _wanted.
+    False: not wanted, not allowed, or this kernel has no autogroups. Raises InputError as wanted.
     """
-    if not _wanted():
+    if not wanted():
         return False
     with contextlib.suppress(OSError):
         (root / f"proc/{pid}/autogroup").write_text(f"{MEASURED}\n")
@@ -67,7 +67,7 @@ def uninterrupted(threads: Iterable[int], seconds: float) -> Iterator[bool]:
     too long. Raises InputError as prefer.
     """
     raised: list[int] = []
-    allowed = _wanted() and seconds <= longest_s()
+    allowed = wanted() and seconds <= longest_s()
     began = time.monotonic()
     try:
         for thread in threads if allowed else ():

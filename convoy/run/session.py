@@ -12,6 +12,7 @@ from typing import Any
 from convoy.chain.nic import Nic
 from convoy.dut.devices import DEVICES
 from convoy.errors import InputError
+from convoy.host import priority
 from convoy.host.interface import Lent, described
 from convoy.results.device_host import DeviceHost
 from convoy.results.documents import BenchPlan, Chosen
@@ -100,6 +101,7 @@ def device_machine(
 
     ssh_config: a file for ssh. Raises InputError, also where that machine is not reached.
     """
+    priority.wanted()  # so that a wrong word is said before anything is made
     host = bench_plan.device_host
     if host is None:
         yield this_one(cores()[1])

@@ -46,7 +46,7 @@ PROFILES: dict[str, tuple[float, float, float] | None] = {
     "standard": (0.2, 1.0, 0.02),
     "full": None,
 }
-# How long a search may take: where nothing disturbs it, it takes a tenth of that.
+# How long a search may take: where nothing disturbs it, it takes a tenth of that (smoke: half).
 LONGEST_S = {SMOKE: 0.5, "quick": 10.0, "standard": 120.0, "full": 7200.0}
 
 

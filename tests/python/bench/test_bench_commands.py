@@ -152,6 +152,15 @@ def test_quick_refuses_bad_input(arguments, words):
     assert words in done.stderr
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_a_priority_that_is_none_is_refused_before_anything_is_made(tmp_path):
+    environment = {**os.environ, "CONVOY_PRIORITY": "idle"}
+    done = convoy_bench("quick", "--output", str(tmp_path / "run"), env=environment)
+    assert done.returncode == 2
+    assert done.stderr == "convoy: CONVOY_PRIORITY: 'idle' is neither high nor normal\n"
+    assert not (tmp_path / "run").exists()
+
+
 def test_quick_says_so_where_there_is_one_core():
     core = min(os.sched_getaffinity(0))
     done = convoy_bench("quick", preexec_fn=lambda: os.sched_setaffinity(0, {core}))

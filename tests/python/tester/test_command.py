@@ -121,6 +121,13 @@ def test_one_trial_from_a_file(tmp_path: Path):
     assert result["command_line"][1:] == ["--port", "dev:net_ring0", "--spec", str(path)]
 
 
+def test_a_priority_that_is_none(monkeypatch):
+    monkeypatch.setenv("CONVOY_PRIORITY", "idle")
+    done = run("--self-test")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "convoy-gen: CONVOY_PRIORITY: 'idle' is neither high nor normal\n"
+
+
 def test_nobody_at_the_other_end(tmp_path: Path):
     done = run("--port", f"vhost-user:{tmp_path / 'v'}", "--attach-timeout", "0.1")
     assert done.returncode == 1
