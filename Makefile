@@ -14,10 +14,11 @@ VENV := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 # Warnings are errors in this wrapper only: a newer compiler must not break a user's build.
 WERROR := -Dwerror=true
-# Tests beside each other. What fails gets a second try by itself, but not what an attack broke.
+# Tests beside each other. What fails gets a second try by itself, but not what an attack broke or
+# a sanitizer said: those of HOSTILE.
 BESIDE := $(VENV)/pytest -n 4 --dist worksteal -m 'not alone'
 AGAIN := echo 'these again, by themselves:'; $(VENV)/pytest --last-failed --last-failed-no-failures none
-HOSTILE := tests/python/hostile
+HOSTILE := $(addprefix tests/python/,hostile node/test_sandbox.py tester/test_preload_sanitized.py)
 # Those marked alone that wait most of the time: three at a time. Their folders have short names, for
 # sockets.
 WAITING := $(addprefix tests/python/,campaign hybrid node network vpn tester/test_vhost_user.py docs)
@@ -25,15 +26,16 @@ WAITING := $(addprefix tests/python/,campaign hybrid node network vpn tester/tes
 MESON_TEST := CONVOY_PRIORITY=normal meson test --no-rebuild --print-errorlogs \
 	--num-processes $(shell expr 2 '*' $$(nproc))
 
-.PHONY: help setup build build-asan build-tsan demo check check-c check-asan check-tsan \
-	check-fuzz fuzz campaign soak check-python check-packages check-release check-here deb audit docs \
-	image lint lint-types lint-rest format generated clean
+.PHONY: help setup build build-asan build-tsan idle-build-asan demo check check-c check-asan \
+	check-tsan check-fuzz fuzz campaign soak check-python check-python-and-build-asan \
+	check-hostile check-packages check-release check-here deb audit docs image lint lint-types \
+	lint-rest format generated clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
 	@echo 'make lint, make format, make generated, make check-packages (minutes)'
 	@echo 'make check-release RELEASE=trixie: all tests under another Debian, in a root (root; 30 min)'
-	@echo 'parts of check: check-c check-asan check-fuzz check-python'
+	@echo 'parts of check: check-c check-python check-hostile check-asan check-fuzz'
 	@echo 'make audit: known vulnerabilities of the locked Python packages (asks their index)'
 	@echo 'make campaign HOURS=n: faults injected into a node and those around it (root)'
 	@echo 'make soak HOURS=n: one node under load, whose memory must not grow'
@@ -73,7 +75,12 @@ build-tsan: setup build-tsan/build.ninja
 demo: build
 	@$(VENV)/convoy bench quick --sizes 64,256,1500,imix
 
-check: lint check-c check-asan check-fuzz check-python
+check: lint check-c check-python-and-build-asan check-hostile check-asan check-fuzz
+# Tests leave enough of the cores to compile with: those that wait, and those that are alone.
+check-python-and-build-asan:
+	@$(MAKE) --no-print-directory -j 2 check-python idle-build-asan
+idle-build-asan: setup
+	@tools/idle $(MAKE) --no-print-directory build-asan
 
 check-c: build
 	@$(MESON_TEST) -C build -t 4
@@ -100,13 +107,14 @@ soak: build
 	@PYTHONPATH=.:tests/python $(VENV)/python -m campaign.soak \
 		--hours $${HOURS:?say how long: make soak HOURS=1} --record build/soak
 check-python: build
-	@$(BESIDE) --ignore $(HOSTILE) || { $(AGAIN) -m 'not alone' --ignore $(HOSTILE); }
-	@$(BESIDE) $(HOSTILE)
+	@$(BESIDE) $(HOSTILE:%=--ignore %) || { $(AGAIN) -m 'not alone' $(HOSTILE:%=--ignore %); }
 	@short=$$(mktemp -d /tmp/cv-XXXX); trap "rm -rf $$short" EXIT; \
 		$(VENV)/pytest -n 3 --dist worksteal --basetemp $$short -m 'alone and not emulated' \
 		$(WAITING) || { $(AGAIN) -m 'alone and not emulated' $(WAITING); }
 	@$(VENV)/pytest -m emulated $(WAITING) || { $(AGAIN) -m emulated $(WAITING); }
 	@$(VENV)/pytest -m alone $(WAITING:%=--ignore %) || { $(AGAIN) -m alone $(WAITING:%=--ignore %); }
+check-hostile: build build-asan
+	@$(BESIDE) $(HOSTILE)
 
 # An environment of its own: the tests need none of it.
 build-docs/venv/requirements.lock: requirements-docs.lock

@@ -276,19 +276,23 @@ class Listed(Result):
 
 def show_list(as_json: Json = False) -> Result:
     """Show the scenarios: what they ask, how long they take here, and what cannot run and why."""
+    full, quick = session.wanted(names()), session.wanted(names(), quick=True)
+    here, short = session.order_here(full), session.order_here(quick)
     listed: list[dict[str, Any]] = []
-    for name in names():
-        full, quick = session.wanted([name]), session.wanted([name], quick=True)
-        here, short = session.order_here(full), session.order_here(quick)
+    for name, scenario in full.scenarios.items():
+        own = [one for one in here.device_runs if one.scenario == name]
+        own_quick = [one for one in short.device_runs if one.scenario == name]
         listed.append(
             {
                 "name": name,
-                "title": full.scenarios[name].title,
-                "from": full.scenarios[name].source,
-                "asks": full.scenarios[name].asks,
-                "seconds": round(seconds(here.device_runs, full.scenarios, full.profile)),
-                "quick_seconds": round(seconds(short.device_runs, quick.scenarios, quick.profile)),
-                "cannot": [cannot.as_json() for cannot in here.cannot],
+                "title": scenario.title,
+                "from": scenario.source,
+                "asks": scenario.asks,
+                "seconds": round(seconds(own, {name: scenario}, full.profile)),
+                "quick_seconds": round(
+                    seconds(own_quick, {name: quick.scenarios[name]}, quick.profile)
+                ),
+                "cannot": [one.as_json() for one in here.cannot if one.scenario == name],
             }
         )
     return Listed(listed)

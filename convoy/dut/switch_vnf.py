@@ -214,8 +214,9 @@ class SwitchVnf(Device):
             raise InputError(f"convoys={convoys}: {self.switch.name} is measured without it")
         if convoys in (SWITCH, BOTH) and "vhost" not in self.switch.ability.options["convoys"]:
             raise InputError(f"convoys={convoys}: the library goes under ovs-dpdk only")
-        if VNFS[vnf].presence().missing:
-            raise InputError(VNFS[vnf].presence().missing)
+        missing = VNFS[vnf].presence().missing
+        if missing:
+            raise InputError(missing)
         shared = not _own(setup) and not _cooperative(self.switch.name, vnf)
         shared = shared and vnf not in SCHEDULED
         if shared and os.geteuid() != 0:

@@ -18,8 +18,6 @@ from .conftest import Device
 from .test_preload_vhost import NEXT_HOP
 from .vhost import EASY, assert_all_came_back, ports, until_it_forwards
 
-pytestmark = pytest.mark.alone  # what a sanitizer found gets no second try
-
 SETTINGS = {"ethdev": "mode=view", "vhost": NEXT_HOP}
 
 

@@ -102,7 +102,8 @@ UNRELATED = frame(
 
 def flows(count: int, **fields: str) -> tuple[bytes, ...]:
     """Return the first packets of so many flows of a host."""
-    return tuple(frame(ip(**fields) / udp(2000 + i)) for i in range(count))
+    one = frame(ip(**fields) / UDP(sport=0, dport=53, chksum=0) / Raw(bytes(20)))
+    return tuple(one[:34] + struct.pack("!H", 2000 + i) + one[36:] for i in range(count))
 
 
 # Who drops what, function by function.
