@@ -51,7 +51,7 @@ class Measured(Result):
 
     def show(self, out: Console) -> None:
         """Print what the report says in words and tables, and where it is."""
-        show(document(self.run, self.claims), out)
+        show(document(self.run), out)  # what it says of claims is too wide for a terminal
         out.print(f"took {elapsed(self.seconds)}; report: {self.report}", markup=False)
         tested = sum(one.verdict != UNTESTED for one in self.claims.evaluations)
         if tested:

@@ -8,13 +8,30 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rte_common.h>
 #include <rte_eal.h>
 
 #include "port/eal_tsc.h"
 #include "tests/support/test_dir.h"
+
+#define LATE_NS 4000000 // that each sleep ends too late: a share of 1 in 50 takes 200 ms to reach
+
+static unsigned sleeps, sleeps_at_start;
+
+// Stands before the C library's: a machine on which others run when we should wake.
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+{
+	const struct timespec late = {.tv_nsec = LATE_NS};
+
+	sleeps++;
+	if (syscall(SYS_clock_nanosleep, clock, flags, time, left) != 0)
+		return errno;
+	return syscall(SYS_clock_nanosleep, clock, 0, &late, NULL) == 0 ? 0 : errno;
+}
 
 static double now_s(void)
 {
@@ -28,6 +45,12 @@ static void the_frequency_is_known(void **state)
 {
 	(void)state;
 	assert_true(cv_eal_tsc_error() < 0.01);
+}
+
+static void who_wakes_late_measures_longer(void **state)
+{
+	(void)state;
+	assert_true(sleeps_at_start >= 200 / 14);
 }
 
 // Once the EAL runs, who sleeps for 100 ms sleeps as long.
@@ -47,6 +70,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_frequency_is_known),
+		cmocka_unit_test(who_wakes_late_measures_longer),
 		cmocka_unit_test(others_sleep_as_long_as_they_say),
 	};
 	char *arguments[] = {"test_eal_tsc", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
@@ -57,6 +81,7 @@ int main(void)
 	if (test_dir_make(folder) != 0 || setenv("XDG_RUNTIME_DIR", folder, 1) != 0 ||
 		cv_eal_init((int)RTE_DIM(arguments) - 1, arguments) < 0)
 		return 1;
+	sleeps_at_start = sleeps;
 	rc = cmocka_run_group_tests(tests, NULL, NULL);
 	rte_eal_cleanup();
 	return rc;

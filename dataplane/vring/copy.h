@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright 2026 The Convoy authors
 //
-// A copy of packets, which are short: no call, and neither a byte read nor one written too many.
+// A copy of packets, most of which are short: neither a byte read nor one written too many.
 #ifndef CV_VRING_COPY_H
 #define CV_VRING_COPY_H
 
@@ -11,11 +11,14 @@
 
 #include "packet/compiler.h"
 
+#define CV_VRING_LONG \
+	256 // bytes from which the C library's memcpy() saves more than its call costs
+
 static CV_INLINE void cv_vring_copy(uint8_t *to, const uint8_t *from, uint32_t bytes)
 {
 	uint32_t at = 32;
 
-	if (CV_UNLIKELY(bytes < 32)) {
+	if (CV_UNLIKELY(bytes < 32 || bytes >= CV_VRING_LONG)) {
 		memcpy(to, from, bytes);
 		return;
 	}
