@@ -10,6 +10,7 @@ by is noise.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from convoy.dut.base import Device, Flows, PortAt, Presence, Setup
@@ -158,25 +159,11 @@ def lacking(scenario: Scenario, cores: int, numa_nodes: int) -> str:
     return ""
 
 
-class _Presences(dict[str, Presence | None]):
-    """Of devices by name, each looked for once; None: there is no such device."""
-
-    def __init__(self, devices: Mapping[str, Device]) -> None:
-        super().__init__()
-        self._devices = devices
-
-    def __missing__(self, word: str) -> Presence | None:
-        """Look for a device."""
-        device = self._devices.get(word)
-        self[word] = device.presence() if device is not None else None
-        return self[word]
-
-
 def _contenders(
     name: str,
     scenario: Scenario,
     devices: Mapping[str, Device],
-    presences: _Presences,
+    presence_of: Callable[[str], Presence | None],
     unplaced: Mapping[str, str],
 ) -> tuple[list[tuple[str, Device]], dict[str, str], list[Cannot]]:
     """Return who does which setup, in the order of a round; remarks; and who cannot."""
@@ -184,7 +171,7 @@ def _contenders(
     remarks: dict[str, str] = {}
     cannot: list[Cannot] = []
     for word in scenario.devices:
-        device, presence = devices.get(word), presences[word]
+        device, presence = devices.get(word), presence_of(word)
         remarks[word] = presence.remark if presence is not None else ""
         if device is None:
             cannot.append(Cannot(name, "", word, "there is no such device in this version"))
@@ -258,7 +245,13 @@ def order(
     """
     device_runs: list[DeviceRun] = []
     cannot: list[Cannot] = []
-    presences = _Presences(devices)
+
+    @cache
+    def presence_of(word: str) -> Presence | None:
+        """Look for a device, once; None: there is none called so."""
+        device = devices.get(word)
+        return device.presence() if device is not None else None
+
     for name, scenario in scenarios.items():
         why = lacking(scenario, cores, numa_nodes)
         if why:
@@ -278,7 +271,7 @@ def order(
             except InputError as error:
                 unplaced[setup] = str(error)
         cannot += [Cannot(name, setup, "", why) for setup, why in unplaced.items()]
-        contenders, remarks, missing = _contenders(name, scenario, devices, presences, unplaced)
+        contenders, remarks, missing = _contenders(name, scenario, devices, presence_of, unplaced)
         points = _Points(only.get(name))
         emulated = [word for word in remarks if name in only and NO_RACE in remarks[word]]
         cannot += [Cannot(name, "", word, remarks[word]) for word in emulated]
@@ -315,7 +308,7 @@ def order(
                                  cores=placed[setup], sizes=sizes)
                         )  # fmt: skip
             rest = {word: device for word, device in devices.items() if word not in emulated}
-            served = list(_with_applications(name, scenario, rest, presences, repeat, points))
+            served = list(_with_applications(name, scenario, rest, presence_of, repeat, points))
             device_runs += [device_run for device_run, _ in served if device_run is not None]
             cannot += [why for _, why in served if why is not None and repeat == 0]
     return Order(tuple(device_runs), tuple(cannot))
@@ -325,7 +318,7 @@ def _with_applications(
     name: str,
     scenario: Scenario,
     devices: Mapping[str, Device],
-    presences: _Presences,
+    presence_of: Callable[[str], Presence | None],
     repeat: int,
     points: _Points,
 ) -> Iterator[tuple[DeviceRun | None, Cannot | None]]:
@@ -344,7 +337,7 @@ def _with_applications(
     for setup in (configuration.setups or one) if here else ():
         spec = scenario.setups[setup]
         for word in scenario.devices:
-            device, presence = devices.get(word), presences[word]
+            device, presence = devices.get(word), presence_of(word)
             if device is None or presence is None or not presence.here or word == "dummy":
                 continue  # was reported for its packets
             if spec.devices is not None and word not in spec.devices:
