@@ -11,8 +11,8 @@
 
 #include "packet/compiler.h"
 
-#define CV_VRING_LONG \
-	256 // bytes from which the C library's memcpy() saves more than its call costs
+// Bytes from which the C library's memcpy() saves more than its call costs.
+#define CV_VRING_LONG 256
 
 static CV_INLINE void cv_vring_copy(uint8_t *to, const uint8_t *from, uint32_t bytes)
 {
