@@ -82,6 +82,8 @@ class Round:
     wrong: int
     p50_ns: int
     p99_ns: int
+    late_ns: int  # the longest time from a packet's schedule until the tester sent it
+    tester_busy: float  # share of the tester's time
     busy: float  # of the worker's cycles
     dropped: int  # by the node
     flows: int
@@ -209,7 +211,8 @@ class Soak:
         return Round(
             at_s=round(time.monotonic() - self.begin, 1), sent=total.sent_pkts,
             lost=total.lost_pkts, wrong=sum(bad.values()), p50_ns=latency.p50_ns if latency else 0,
-            p99_ns=latency.p99_ns if latency else 0,
+            p99_ns=latency.p99_ns if latency else 0, late_ns=total.late_max_ns,
+            tester_busy=round(result.tester.busy_share or 0, 3),
             busy=round((worker["busy_cycles"] - earlier["busy_cycles"]) / cycles, 3),
             dropped=dropped, flows=sum(table["flows_ipv4"] for table in counts["flows"].values()),
             did=did, node_bytes=own_bytes(node), node_files=_count(node, "fd"),
@@ -239,13 +242,14 @@ def leaks(rounds: Sequence[Round]) -> list[str]:
 
 def _row(rounds: Sequence[Round]) -> str:
     last = rounds[-1]
-    p50, p99 = (
-        statistics.median(getattr(one, key) for one in rounds) for key in ("p50_ns", "p99_ns")
+    p50, p99, late = (
+        statistics.median(getattr(one, key) for one in rounds)
+        for key in ("p50_ns", "p99_ns", "late_ns")
     )
     return (
         f"| {last.at_s / 60:.0f} | {sum(one.sent for one in rounds):,} | "
         f"{sum(one.lost for one in rounds):,} | {sum(one.wrong for one in rounds)} | "
-        f"{p50 / 1e3:.1f}, {p99 / 1e3:.1f} | {last.flows:,} | {last.node_bytes >> 10:,} | "
+        f"{p50 / 1e3:.1f}, {p99 / 1e3:.1f}, {late / 1e3:.1f} | {last.flows:,} | {last.node_bytes >> 10:,} | "
         f"{last.node_files}, {last.node_threads} | {last.buffers} | {last.tester_bytes >> 10:,} |"
     )
 
@@ -257,8 +261,8 @@ def as_markdown(about: Mapping[str, Any], rounds: Sequence[Round], every_s: floa
         f"{len(rounds)} trials of {TRIAL_S:g} s at {about['rate_pps']:,.0f} packets/s, each "
         f"answered: {about['load']:.0%} of {about['most_pps']:,.0f}.",
         "",
-        "| min | packets sent | lost | wrong | median, 99 %, us | flows | node, KiB | its files, "
-        "threads | buffers | tester, KiB |",
+        "| min | packets sent | lost | wrong | median, 99 %, latest sent, us | flows | node, KiB | "
+        "its files, threads | buffers | tester, KiB |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for _, part in itertools.groupby(rounds, key=lambda one: one.at_s // every_s):

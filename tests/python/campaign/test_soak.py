@@ -20,8 +20,8 @@ ABOUT = {
     "load": 0.8, "rate_pps": 800_000, "most_pps": 1_000_000,
 }  # fmt: skip
 ROUND = Round(
-    at_s=0, sent=8_000_000, lost=3, wrong=0, p50_ns=6_000, p99_ns=20_000, busy=0.8, dropped=3,
-    flows=100_000, did="applied", node_bytes=90 << 20, node_files=70, node_threads=12, buffers=40,
+    at_s=0, sent=8_000_000, lost=3, wrong=0, p50_ns=6_000, p99_ns=20_000, late_ns=9_000,
+    tester_busy=0.9, busy=0.8, dropped=3, flows=100_000, did="applied", node_bytes=90 << 20, node_files=70, node_threads=12, buffers=40,
     tester_bytes=8 << 20, tester_files=20, findings=(),
 )  # fmt: skip
 MANY = [replace(ROUND, at_s=12.0 * i) for i in range(100)]
@@ -53,7 +53,7 @@ def test_a_table_has_a_row_for_each_part_and_a_line_for_each_finding():
     assert "80% of 1,000,000" in lines[0]
     rows = [line for line in lines if line.startswith("| ")][2:]
     assert len(rows) == 4
-    first = "| 5 | 200,000,000 | 75 | 0 | 6.0, 20.0 | 100,000 | 92,160 | 70, 12 | 40 | 8,192 |"
+    first = "| 5 | 200,000,000 | 75 | 0 | 6.0, 20.0, 9.0 | 100,000 | 92,160 | 70, 12 | 40 | 8,192 |"
     assert rows[0] == first
     assert lines[-1] == "* 120 s: packets lost"
     assert as_markdown(ABOUT, MANY, 300).endswith("No findings.\n")
