@@ -23,7 +23,6 @@
 #include "port/port.h"
 
 #define ARGUMENTS_MAX 24
-#define TSC_ERROR_MAX 0.01
 #define NO_SUCH_DEVICE "0000:00:00.0"
 
 static bool started;
@@ -179,14 +178,6 @@ int cv_eal_start(const struct cv_eal *eal, struct cv_error *error)
 	}
 	note_files();
 	started = true;
-	if (cv_eal_tsc_error() > TSC_ERROR_MAX) {
-		cv_error_set(error,
-			"the TSC's frequency was measured wrongly, by %.0f %%: the machine was too "
-			"busy; start again",
-			100 * cv_eal_tsc_error());
-		cv_eal_stop();
-		return -EIO;
-	}
 	snprintf(telemetry, sizeof(telemetry), "%s/dpdk_telemetry.v2", rte_eal_get_runtime_dir());
 	return 0;
 }

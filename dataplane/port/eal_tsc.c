@@ -12,17 +12,18 @@
 
 #define NS_PER_S 1000000000
 #define EAL_SLEEP_NS (NS_PER_S / 10) // of the EAL's get_tsc_freq()
-#define SLEEP_NS (NS_PER_S / 100)
-#define SLEPT_NS NS_PER_S // at most, however busy the machine is
-#define LATE_SHARE 50 // so many times as long as we were kept from waking: 2 % of error
-#define READS 5
+#define SLEEP_NS (NS_PER_S / 1000)
+#define MEASURED_NS (NS_PER_S / 100) // at least: 10 ppm where both clocks are read within 100 ns
+#define READS 20
+#define HZ_ROUND 100000
 
 struct instant {
 	uint64_t tsc, ns;
 };
 
+static struct instant loaded;
+static uint64_t tsc_hz; // 0: nobody asked yet
 static __thread bool starts;
-static double error;
 
 static uint64_t clock_ns(void)
 {
@@ -30,37 +31,6 @@ static uint64_t clock_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-// The EAL reads two clocks before, and after: what keeps us from waking may also come between those.
-static int sleep_enough(struct timespec *left)
-{
-	const struct timespec time = {.tv_nsec = SLEEP_NS};
-	const uint64_t begin = clock_ns();
-	uint64_t now = begin, late = 0;
-	int rc;
-
-	do {
-		const uint64_t due = now + SLEEP_NS;
-
-		rc = clock_nanosleep(CLOCK_REALTIME, 0, &time, left);
-		now = clock_ns();
-		if (now > due && now - due > late)
-			late = now - due;
-	} while (rc == 0 && now - begin < LATE_SHARE * late && now - begin < SLEPT_NS);
-	return rc;
-}
-
-// Stands before the C library's, for DPDK's libraries too.
-int nanosleep(const struct timespec *time, struct timespec *left)
-{
-	const bool eal = starts && time->tv_sec == 0 && time->tv_nsec == EAL_SLEEP_NS;
-	const int rc = eal ? sleep_enough(left) : clock_nanosleep(CLOCK_REALTIME, 0, time, left);
-
-	if (rc == 0)
-		return 0;
-	errno = rc;
-	return -1;
 }
 
 // Both at once, as far as that goes: of several reads, that with the least time between.
@@ -80,25 +50,57 @@ static struct instant read_clocks(void)
 	return best;
 }
 
+__attribute__((constructor)) static void note_load(void)
+{
+	loaded = read_clocks();
+}
+
+static uint64_t measure(void)
+{
+	struct instant now;
+	double hz;
+
+	do
+		now = read_clocks();
+	while (now.ns - loaded.ns < MEASURED_NS);
+	hz = (double)(now.tsc - loaded.tsc) / (double)(now.ns - loaded.ns) * NS_PER_S;
+	return (uint64_t)(hz / HZ_ROUND + 0.5) * HZ_ROUND;
+}
+
+// Stands before DPDK's, for its libraries too. All get what the first one measured.
+uint64_t rte_get_tsc_hz(void)
+{
+	uint64_t known = __atomic_load_n(&tsc_hz, __ATOMIC_RELAXED);
+
+	if (known == 0) {
+		const uint64_t measured = measure();
+
+		if (__atomic_compare_exchange_n(
+			    &tsc_hz, &known, measured, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			known = measured;
+	}
+	return known;
+}
+
+// Stands before the C library's, for DPDK's libraries too.
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	const struct timespec less = {.tv_nsec = SLEEP_NS};
+	const bool eal = starts && time->tv_sec == 0 && time->tv_nsec == EAL_SLEEP_NS;
+	const int rc = clock_nanosleep(CLOCK_REALTIME, 0, eal ? &less : time, left);
+
+	if (rc == 0)
+		return 0;
+	errno = rc;
+	return -1;
+}
+
 int cv_eal_init(int argc, char **argv)
 {
-	const struct instant from = read_clocks();
-	struct instant to;
-	double hz;
 	int rc;
 
 	starts = true;
 	rc = rte_eal_init(argc, argv);
 	starts = false;
-	if (rc < 0)
-		return rc;
-	to = read_clocks();
-	hz = (double)(to.tsc - from.tsc) / (double)(to.ns - from.ns) * NS_PER_S;
-	error = (double)rte_get_tsc_hz() / hz - 1;
 	return rc;
-}
-
-double cv_eal_tsc_error(void)
-{
-	return error < 0 ? -error : error;
 }

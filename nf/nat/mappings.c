@@ -210,9 +210,11 @@ void cv_nat_mappings_expect(
 			rte_prefetch0(&mappings->mapping[*bucket[i]]);
 }
 
-bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings)
+bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings, unsigned n)
 {
-	return mappings->free != CV_NAT_NONE;
+	const uint32_t first = mappings->free;
+
+	return first != CV_NAT_NONE && (n < 2 || mappings->mapping[first].next[0] != CV_NAT_NONE);
 }
 
 static uint32_t *bucket_of(const struct cv_nat_mappings *mappings,

@@ -59,8 +59,8 @@ uint32_t cv_nat_mappings_by_external(
 void cv_nat_mappings_expect(
 	const struct cv_nat_mappings *mappings, const struct cv_nat_key *keys, unsigned n);
 
-// Whether one more can be added.
-bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings);
+// Whether n more, one or two, can be added.
+bool cv_nat_mappings_have_room(const struct cv_nat_mappings *mappings, unsigned n);
 
 // Adds one, whose next[] is set here; there is room. by_key: whether it is found by its key: of two
 // with the same one alone may be. A permit is found by its key only. Returns its index.

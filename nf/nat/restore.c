@@ -59,7 +59,7 @@ static uint32_t restore_mapping(struct cv_nat_worker *own, const struct cv_nat_m
 		return known;
 	}
 	if (kind < 0 || memcmp(was->key.zero, zero, sizeof(zero)) != 0 ||
-		!cv_nat_mappings_have_room(own->mappings) ||
+		!cv_nat_mappings_have_room(own->mappings, 1) ||
 		!cv_nat_blocks_claim(own->blocks, was->key.internal, (enum cv_nat_kind)kind, &port))
 		return CV_NAT_NONE;
 	return cv_nat_mappings_add(own->mappings,

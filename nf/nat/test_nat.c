@@ -337,7 +337,7 @@ static void exhaustion_is_a_named_drop(void **state)
 			assert_string_equal(net_pass(&net, &packet, &port), "next");
 			assert_int_equal(net_info(&net, "mappings"),
 				rows[r].hosts * rows[r].ports * (1u + rows[r].permits));
-			net_wait(&net, 130);
+			net_wait(&net, 250); // flows end, and their blocks rest
 			assert_int_equal(net_info(&net, "mappings"), 0);
 			assert_int_equal(net_info(&net, "used"), 0);
 			assert_int_equal(net_info(&net, "subscribers"), 0);

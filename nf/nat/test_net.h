@@ -5,12 +5,14 @@
 #ifndef CV_TEST_NET_H
 #define CV_TEST_NET_H
 
+#include <rte_cycles.h>
+
 #include "tests/support/test_flow.h"
 
 #include "flow/path.h"
 #include "flow/zone.h"
 
-#define TSC_HZ 2000000000u
+#define TSC_HZ rte_get_tsc_hz() // in which a block's rest is measured, too
 #define INSIDE 0 // ports of packet_env(): left
 #define OUTSIDE 1 // right
 

@@ -165,7 +165,7 @@ uint32_t cv_nat_use_permit(
 		give_back(own, index, now); // that permit uses it already
 		return known;
 	}
-	if (!cv_nat_mappings_have_room(own->mappings))
+	if (!cv_nat_mappings_have_room(own->mappings, 1))
 		return CV_NAT_NONE;
 	permit.is_permit = true;
 	permit.block = index;
@@ -177,13 +177,15 @@ uint8_t cv_nat_use_source(const struct cv_nat *nat, struct cv_nat_worker *own,
 	const struct cv_nf_worker *worker, const struct cv_flow_packet *packet,
 	const struct cv_flow_tuple *tuple, enum cv_nat_kind kind, uint32_t *index)
 {
+	const bool with_permit = nat->filtering == CV_NAT_FROM_ADDRESSES;
 	struct cv_nat_mapping mapping = {.key = key_of(nat, tuple)};
 	struct cv_nat_port port;
 	int rc;
 
 	*index = cv_nat_mappings_by_key(own->mappings, &mapping.key);
 	if (*index == CV_NAT_NONE) {
-		if (!cv_nat_mappings_have_room(own->mappings))
+		// Asked first: a block that is taken and given back rests, and nobody has it.
+		if (!cv_nat_mappings_have_room(own->mappings, 1u + with_permit))
 			return CV_DROP(CV_NAT_MAPPINGS_FULL);
 		rc = take_port(own, worker, packet, tuple, kind, &port);
 		if (rc != 0)
@@ -194,7 +196,7 @@ uint8_t cv_nat_use_source(const struct cv_nat *nat, struct cv_nat_worker *own,
 		*index = cv_nat_mappings_add(own->mappings, &mapping, true);
 	}
 	cv_nat_mapping_at(own->mappings, *index)->flows++;
-	if (nat->filtering == CV_NAT_FROM_ADDRESSES) {
+	if (with_permit) {
 		const uint32_t used = cv_nat_use_permit(own, *index, tuple->dst.ipv4, worker->now);
 
 		if (used == CV_NAT_NONE) {
