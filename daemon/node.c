@@ -19,8 +19,11 @@
 #include "port/packet_pool.h"
 #include "shared/pool.h"
 
-#define POOL_BASE 8192 // packets for devices' own rings, each port
-#define POOL_WORKER 2048 // packets under way in each worker, its cache included
+#define DEVICE_BUFFERS 8192 // of each queue where devices or other processes have packets in rings
+#define PORT_BUFFERS 512 // of each queue of a port that copies
+// Under way in each worker: what its functions make at a time, a frame for each next hop, what waits
+// for neighbours, its cache.
+#define WORKER_BUFFERS 4096
 #define POOL_CACHE 512
 #define JUMBO_MTU 9216 // of ports for whose longer frames no buffers are made
 #define RING_BUFFERS 1024 // of each ring of a pipeline
@@ -65,12 +68,15 @@ static struct rte_mempool *make_pool(const struct cv_node *node, struct cv_error
 {
 	const struct cv_plan *plan = node->plan;
 	const unsigned rings = plan->rings_count + node->handoff.rings_count;
-	unsigned packets = plan->workers_count * POOL_WORKER + rings * RING_BUFFERS;
+	unsigned packets = plan->workers_count * WORKER_BUFFERS + rings * RING_BUFFERS;
 	unsigned room = RTE_MBUF_DEFAULT_BUF_SIZE;
 	struct rte_mempool *pool;
 
 	for (unsigned i = 0; i < plan->ports_count; i++) {
-		packets += POOL_BASE * plan->ports[i]->queues;
+		const struct cv_port_needs *needs = &plan->ports[i]->needs;
+
+		packets += plan->ports[i]->queues *
+			   (needs->drivers || needs->shared_pool ? DEVICE_BUFFERS : PORT_BUFFERS);
 		room = RTE_MAX(room, RTE_PKTMBUF_HEADROOM + mtu_of(plan->ports[i]) + CV_ETHER_LEN +
 					     2 * CV_VLAN_LEN + 4);
 	}
