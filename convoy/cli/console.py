@@ -11,10 +11,6 @@ from rich.console import Console
 
 WIDEST = 10_000  # columns; a table takes what it needs of them
 
-EXIT_CODES = (
-    "Exit codes: 0 done; 1 it ran and failed; 2 bad input, nothing was started; 130 interrupted."
-)
-
 
 def console() -> Console:
     """Return a console for results; NO_COLOR and pipes are respected, lines are never cut.

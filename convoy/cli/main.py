@@ -15,7 +15,8 @@ import typer
 
 from convoy import __version__
 from convoy.base.problem import printable, shown
-from convoy.cli.console import EXIT_CODES, console, print_json
+from convoy.cli.console import console, print_json
+from convoy.cli.examples import epilog
 from convoy.cli.result import Result, wants_json
 from convoy.errors import ConvoyError, InputError, message
 
@@ -76,19 +77,22 @@ class _Modules(UserDict[str, Any]):
         if hasattr(module, "app"):
             one.add_typer(module.app, name=name)
         else:
-            one.command(name, epilog=EXIT_CODES)(module.command)
-        return _in_paragraphs(typer.main.get_group(one).commands[name])
+            one.command(name)(module.command)
+        return _with_help(typer.main.get_group(one).commands[name], name)
 
 
-def _in_paragraphs(command: Any) -> Any:
-    """Return a command whose help is as wide as the terminal, not as its docstring's lines."""
+def _with_help(command: Any, words: str) -> Any:
+    """Return a command whose help is as wide as the terminal, and ends with examples."""
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     command.help = "\n\n".join(re.sub(r"\n(?![ *-])", " ", one) for one in paragraphs)
     for option in command.params:
         if getattr(option, "is_flag", False):
             option.metavar = ""  # Typer's lists say <bool>, which a flag does not take
-    for one in getattr(command, "commands", {}).values():
-        _in_paragraphs(one)
+    below = getattr(command, "commands", None)
+    if below is None:
+        command.epilog = epilog(words)
+    for name, one in (below or {}).items():
+        _with_help(one, f"{words} {name}")
     return command
 
 
@@ -139,6 +143,7 @@ class _Commands(typer.core.TyperGroup):
 app = typer.Typer(
     name="convoy",
     help="Run service function chains, and measure them.",
+    epilog="`convoy COMMAND --help` has its options, and examples.",
     cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -16,7 +16,7 @@ from convoy.base.problem import printable
 from convoy.base.yaml_text import Text
 from convoy.chain.load import check_text
 from convoy.chain.plan import make_plan
-from convoy.cli.console import EXIT_CODES, messages
+from convoy.cli.console import messages
 from convoy.cli.options import Duration
 from convoy.cli.result import Json, Result
 from convoy.errors import InputError
@@ -64,7 +64,7 @@ class Checked(Result):
         out.print(table)
 
 
-@app.command("check", epilog=EXIT_CODES)
+@app.command("check")
 def check(file: File, as_json: Json = False) -> Result:
     """Check a network, and the descriptor of each of its nodes.
 
@@ -101,7 +101,7 @@ class Written(Result):
             out.print(str(file), markup=False)
 
 
-@app.command("descriptors", epilog=EXIT_CODES)
+@app.command("descriptors")
 def descriptors(
     file: File,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write them to.")],
@@ -179,7 +179,7 @@ class Ran(Result):
         )
 
 
-@app.command("up", epilog=EXIT_CODES)
+@app.command("up")
 def up(
     file: File,
     duration: Duration = None,

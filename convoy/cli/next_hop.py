@@ -15,7 +15,6 @@ from rich.table import Table
 from convoy.base.problem import shown
 from convoy.chain.next_hops import NextHop
 from convoy.cli import next_hop_adapt
-from convoy.cli.console import EXIT_CODES
 from convoy.cli.result import Json, Result
 from convoy.cli.running import Pid, chosen
 from convoy.client import Client
@@ -73,7 +72,7 @@ def next_hop_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
         raise InputError(f"--{place.split('.')[0]}: {words}") from None
 
 
-@app.command("list", epilog=EXIT_CODES)
+@app.command("list")
 def show_list(pid: Pid = None, as_json: Json = False) -> Result:
     """Show a node's next hops, and how many packets were aggregated for each."""
     node = chosen(pid)
@@ -81,7 +80,7 @@ def show_list(pid: Pid = None, as_json: Json = False) -> Result:
         return NextHops(node, client.next_hops())
 
 
-@app.command("put", epilog=EXIT_CODES)
+@app.command("put")
 def put(
     name: Annotated[str, typer.Argument(help="Of the next hop; one that is there is replaced.")],
     port: Annotated[str, typer.Option(help="Port that its convoys leave by.")],
@@ -154,7 +153,7 @@ def put(
         return NextHops(node, client.next_hops())
 
 
-@app.command("remove", epilog=EXIT_CODES)
+@app.command("remove")
 def remove(
     name: Annotated[str, typer.Argument(help="Of the next hop.")],
     pid: Pid = None,
@@ -167,4 +166,4 @@ def remove(
         return NextHops(node, client.next_hops())
 
 
-app.command("adapt", epilog=EXIT_CODES)(next_hop_adapt.command)
+app.command("adapt")(next_hop_adapt.command)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from convoy.cli import results_query
-from convoy.cli.console import EXIT_CODES, messages
+from convoy.cli.console import messages
 from convoy.host.programs import CHECKOUT
 from convoy.results.archive import pack
 
@@ -23,7 +23,7 @@ def _group() -> None:
     """Be a group of commands, also of one."""
 
 
-@app.command("pack", epilog=EXIT_CODES)
+@app.command("pack")
 def command(
     folders: Annotated[list[Path], typer.Argument(help="Runs' folders: results/...")],
     output: Annotated[Path, typer.Option("-o", "--output", help="File, such as runs.tar.xz.")],
@@ -36,4 +36,4 @@ def command(
     messages().print(f"{output}: {output.stat().st_size:,} bytes", markup=False)
 
 
-app.command("query", help=results_query.help_text(), epilog=EXIT_CODES)(results_query.query)
+app.command("query", help=results_query.help_text())(results_query.query)

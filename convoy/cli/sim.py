@@ -5,13 +5,12 @@
 import typer
 
 from convoy.cli import sim_paper, sim_run, sim_saved, sim_sweep
-from convoy.cli.console import EXIT_CODES
 
 app = typer.Typer(
     help="Simulate chains of functions: what travels on each link, how long, how loaded.",
     no_args_is_help=True,
 )
-app.command("run", epilog=EXIT_CODES)(sim_run.run_command)
-app.command("paper", epilog=EXIT_CODES)(sim_paper.paper_command)
-app.command("saved", epilog=EXIT_CODES)(sim_saved.saved_command)
-app.command("sweep", epilog=EXIT_CODES)(sim_sweep.sweep_command)
+app.command("run")(sim_run.run_command)
+app.command("paper")(sim_paper.paper_command)
+app.command("saved")(sim_saved.saved_command)
+app.command("sweep")(sim_sweep.sweep_command)

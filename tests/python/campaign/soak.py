@@ -249,8 +249,9 @@ def _row(rounds: Sequence[Round]) -> str:
     return (
         f"| {last.at_s / 60:.0f} | {sum(one.sent for one in rounds):,} | "
         f"{sum(one.lost for one in rounds):,} | {sum(one.wrong for one in rounds)} | "
-        f"{p50 / 1e3:.1f}, {p99 / 1e3:.1f}, {late / 1e3:.1f} | {last.flows:,} | {last.node_bytes >> 10:,} | "
-        f"{last.node_files}, {last.node_threads} | {last.buffers} | {last.tester_bytes >> 10:,} |"
+        f"{p50 / 1e3:.1f}, {p99 / 1e3:.1f}, {late / 1e3:.1f} | {last.flows:,} | "
+        f"{last.node_bytes >> 10:,} | {last.node_files}, {last.node_threads} | {last.buffers} | "
+        f"{last.tester_bytes >> 10:,} |"
     )
 
 

@@ -21,8 +21,8 @@ ABOUT = {
 }  # fmt: skip
 ROUND = Round(
     at_s=0, sent=8_000_000, lost=3, wrong=0, p50_ns=6_000, p99_ns=20_000, late_ns=9_000,
-    tester_busy=0.9, busy=0.8, dropped=3, flows=100_000, did="applied", node_bytes=90 << 20, node_files=70, node_threads=12, buffers=40,
-    tester_bytes=8 << 20, tester_files=20, findings=(),
+    tester_busy=0.9, busy=0.8, dropped=3, flows=100_000, did="applied", node_bytes=90 << 20,
+    node_files=70, node_threads=12, buffers=40, tester_bytes=8 << 20, tester_files=20, findings=(),
 )  # fmt: skip
 MANY = [replace(ROUND, at_s=12.0 * i) for i in range(100)]
 

@@ -83,7 +83,9 @@ def test_the_list_of_commands_imports_none():
     )
     *listed, imported = shown.stdout.splitlines()
     assert all(f" {name} " in "".join(listed) for name in COMMANDS)
-    assert set(imported.split()) == {f"convoy.cli.{own}" for own in ("main", "console", "result")}
+    assert set(imported.split()) == {
+        f"convoy.cli.{own}" for own in ("main", "console", "examples", "result")
+    }
 
 
 @pytest.mark.parametrize(
