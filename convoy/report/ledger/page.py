@@ -2,7 +2,7 @@
 # Copyright 2026 The Convoy authors
 """The ledger's page: each claim, its verdict, the numbers, and the figures of its scenario."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,11 +37,20 @@ class Claims:
 
     ledger: Ledger
     evaluations: list[Evaluation]
+    scenarios: Collection[str]  # that were measured
 
     @property
     def sentence(self) -> str:
         """Return how many claims have each verdict."""
-        return sentence(self.evaluations)
+        number = counts(self.evaluations)
+        holds, contradicted, unclear, untested = (number[verdict] for verdict in VERDICTS)
+        elsewhere = sum(one.claim.scenario not in self.scenarios for one in self.evaluations)
+        because = f", {elsewhere} of these for want of their scenarios" if elsewhere else ""
+        return (
+            f"{holds} of {len(self.evaluations)} claims of the papers hold, {contradicted} are "
+            f"contradicted, {unclear} are not significant here, {untested} are not testable here"
+            f"{because}"
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return them as JSON documents have them."""
@@ -59,17 +68,7 @@ def claims_of(run: Run, path: Path, folder: Path) -> Claims:
     """
     there = load.scenarios(folder)
     ledger = load.load(path, there)
-    return Claims(ledger, evaluate_all(run, ledger, tuple(there)))
-
-
-def sentence(evaluations: Sequence[Evaluation]) -> str:
-    """Return how many claims have each verdict."""
-    number = counts(evaluations)
-    holds, contradicted, unclear, untested = (number[verdict] for verdict in VERDICTS)
-    return (
-        f"{holds} of {len(evaluations)} claims of the papers hold, {contradicted} are "
-        f"contradicted, {unclear} are not significant here, {untested} are not testable here"
-    )
+    return Claims(ledger, evaluate_all(run, ledger, tuple(there)), run.scenarios)
 
 
 def table(evaluations: Sequence[Evaluation], ledger: Ledger) -> Table:
@@ -111,7 +110,7 @@ def page(run: Run, claims: Claims) -> Document:
     out = Document(
         "Claims of the papers", f"{', '.join(run.scenarios)}; {host.cpu}, {len(host.cores)} cores"
     )
-    out.text(f"**{sentence(evaluations)}.**\n\n{HOW}")
+    out.text(f"**{claims.sentence}.**\n\n{HOW}")
     order = {verdict: i for i, verdict in enumerate(VERDICTS)}
     out.add(table(sorted(evaluations, key=lambda one: order[one.verdict]), claims.ledger))
     for name in run.scenarios:

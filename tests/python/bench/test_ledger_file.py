@@ -87,6 +87,7 @@ def test_the_command_says_how_many_claims_hold_and_refuses_a_wrong_ledger(tmp_pa
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "0 of 2 claims of the papers hold, 0 are contradicted" in done.stderr
+    assert "2 are not testable here, 2 of these for want of their scenarios" in done.stderr
     assert (
         "needs scenario a-scenario-that-is-not-there" in (tmp_path / "out-claims.html").read_text()
     )
