@@ -4,12 +4,13 @@
 
 import importlib
 import inspect
+import os
 import re
 import signal
 import sys
 from collections import UserDict
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 import typer
 
@@ -60,6 +61,7 @@ GROUPS = {
 }
 COMMANDS = tuple(name for group in GROUPS.values() for name in group)
 
+_STANDARD = {"stdin": "r", "stdout": "w", "stderr": "w"}  # by their numbers
 _UsageError: Any = typer.BadParameter.__base__  # a command line is wrong
 
 
@@ -197,19 +199,76 @@ def _usage(error: Any) -> str:
 def _end(lines: Sequence[str], exit_code: int) -> NoReturn:
     """Print why a command failed, and end. With --json it is also the one document on stdout."""
     lines = [printable(line) for line in lines]
+    for line in lines:
+        print(f"convoy: {line}", file=sys.stderr)
     if "--json" in sys.argv:
         print_json(
             {"schema": "convoy.error/1", "ok": False, "exit_code": exit_code, "errors": lines}
         )
-    for line in lines:
-        print(f"convoy: {line}", file=sys.stderr)
     sys.exit(exit_code)
+
+
+def _open_closed() -> None:
+    """Open what the shell has closed (`>&-`): no file or socket of ours may get its number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) < len(_STANDARD):
+        os.set_inheritable(number, True)
+    os.close(number)
+    for number, (name, mode) in enumerate(_STANDARD.items()):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+
+
+class _UnprintableError(Exception):
+    """Standard output does not take what is written to it."""
+
+
+class _Output:
+    """Standard output, whose errors are told from those of other files."""
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text. Raises _UnprintableError."""
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            raise _UnprintableError from error
+
+    def flush(self) -> None:
+        """Write what is left. Raises _UnprintableError."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise _UnprintableError from error
 
 
 def main() -> None:
     """Entry point: an error becomes a line on stderr and its exit code."""
     signal.signal(signal.SIGTERM, _on_term)
     signal.signal(signal.SIGHUP, _on_term)
+    _open_closed()
+    out = sys.stdout
+    sys.stdout = cast(TextIO, _Output(out))
+    try:
+        try:
+            _run()
+        finally:
+            sys.stdout.flush()
+    except _UnprintableError as error:
+        why = cast(OSError, error.__cause__)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # for what is left
+        if not isinstance(why, BrokenPipeError):  # else nobody wants more of it
+            print(f"convoy: standard output: {why.strerror}", file=sys.stderr)
+        sys.exit(ConvoyError.exit_code)
+    finally:
+        sys.stdout = out
+
+
+def _run() -> NoReturn:
     try:
         sys.exit(app(standalone_mode=False))
     except ConvoyError as error:
