@@ -3,7 +3,25 @@
 """Files that are never half written, and what a crash left of those that grow."""
 
 import os
+import tempfile
 from pathlib import Path
+
+from convoy.errors import InputError
+
+
+def will_write(option: str, path: Path) -> None:
+    """Make sure that a file can be written, before the work whose result it is to hold.
+
+    Folders on the way are made. Raises InputError with the option that named it.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(0, "is a folder")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"{option}: '{path}': {error.strerror}; give another file") from None
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -13,12 +13,12 @@ import typer
 from rich.console import Console
 
 from convoy.base.clock import folder_timestamp, now
-from convoy.base.files import write_whole
+from convoy.base.files import will_write, write_whole
 from convoy.cli.bench_quick import sizes_of
 from convoy.cli.console import messages
 from convoy.cli.progress import Bar
 from convoy.cli.result import Json, Result
-from convoy.errors import ConvoyError, InputError
+from convoy.errors import ConvoyError
 from convoy.report.packets import Frames
 from convoy.report.rates import rows
 from convoy.report.row import Row
@@ -168,8 +168,7 @@ def command(
 ) -> Result:
     """Measure what the node's work costs, and how many packets share a frame at which rate; write
     it as a profile that `convoy sim` uses."""
-    if out.is_dir():
-        raise InputError(f"--out {out}: is a folder; name a file")
+    will_write("--out", out)
     folder = read
     if folder is None:
         plan = wanted(

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from convoy.base.files import will_write
 from convoy.cli.result import Json, Result
 from convoy.errors import InputError
 from convoy.frame.capture import read_packets
@@ -48,14 +49,12 @@ def command(
     expands (dictionaries:). It has short packets of the captures as they are: keep it as private
     as these.
     """
+    will_write("--output", output)
     packets = [packet for path in captures for packet in read_packets(path)]
     dictionary = make_dictionary(packets, size)
     if not dictionary:
         names = ", ".join(map(str, captures))
         raise InputError(f"{names}: no whole packet of 14 to {SHORT_BYTES} bytes; capture more")
-    try:
-        output.write_bytes(dictionary)
-    except OSError as error:
-        raise InputError(f"--output: {output}: {error.strerror}") from None
+    output.write_bytes(dictionary)
     short = sum(len(packet) <= SHORT_BYTES for packet in packets)
     return Dictionary(str(output), len(dictionary), dictionary_id(dictionary), short)

@@ -119,7 +119,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "convoy sim run paper-1 --set aggregation=false",
     ),
     "sim paper": ("convoy sim paper",),
-    "sim saved": ("convoy sim saved --load 3 --wait-us 0,5",),
+    "sim saved": ("convoy sim saved --load 3 --wait-us 0,5 --report page.html",),
     "sim sweep": ("convoy sim sweep paper-1 --set functions.dpi.instances=1,2 --seeds 1-5",),
 }  # fmt: skip
 

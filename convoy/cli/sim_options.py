@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from convoy.base.files import will_write
 from convoy.cli.console import messages
 from convoy.errors import InputError
 from convoy.sim import engine as engines
@@ -28,8 +29,17 @@ EngineOption = Annotated[
     ),
 ]
 SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Default: the file's.")]
+
+
+def _report(page: Path | None) -> Path | None:
+    if page is not None:
+        will_write("--report", page)
+    return page
+
+
 ReportOption = Annotated[
-    Path | None, typer.Option("--report", help="Also write an HTML page with plots.")
+    Path | None,
+    typer.Option("--report", help="Also write an HTML page with plots.", callback=_report),
 ]
 SetOption = Annotated[
     list[str] | None,

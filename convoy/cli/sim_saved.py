@@ -95,10 +95,7 @@ def saved_command(
     report: ReportOption = None,
     as_json: Json = False,
 ) -> Result:
-    """CPU, latency and bytes that aggregation saves on PA-Flow's topologies: its node, ours.
-
-    Example: convoy sim saved --load 3 --wait-us 0,5 --report page.html
-    """
+    """CPU, latency and bytes that aggregation saves on PA-Flow's topologies: its node, ours."""
     try:
         waits_us = [float(text) for text in waits.split(",")]
     except ValueError:

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from convoy.base.files import will_write
 from convoy.cli.result import Json, Result
 from convoy.cli.sim_options import Document, EngineOption, assignment, bars, engine_of
 from convoy.errors import InputError
@@ -93,6 +94,7 @@ def sweep_command(
     as_json: Json = False,
 ) -> Result:
     """Simulate combinations of parameters, each with several seeds."""
+    will_write("--out", out)
     parameters = {}
     for text in changes or []:
         place, value = assignment(text)
