@@ -15,7 +15,7 @@
 #define SLEEP_NS (NS_PER_S / 1000)
 #define MEASURED_NS (NS_PER_S / 100) // at least: 10 ppm where both clocks are read within 100 ns
 #define READS 20
-#define HZ_ROUND 100000
+#define HZ_ROUND 100000 // so that all processes of a machine get the same, mostly
 
 struct instant {
 	uint64_t tsc, ns;
@@ -102,5 +102,6 @@ int cv_eal_init(int argc, char **argv)
 	starts = true;
 	rc = rte_eal_init(argc, argv);
 	starts = false;
+	rte_get_tsc_hz(); // asked while there is time
 	return rc;
 }
