@@ -25,15 +25,15 @@ def will_write(option: str, path: Path) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file, whole or not at all; folders on the way are made. Raises OSError."""
+    """Write a file, whole or not at all; folders on the way are made. Raises OSError, of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         partial.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
         partial.replace(path)
-    except OSError:
+    except OSError as error:
         partial.unlink(missing_ok=True)
-        raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def cut_partial_line(path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from convoy.base.files import will_write
+from convoy.base.files import will_write, write_whole
 from convoy.cli.result import Json, Result
 from convoy.errors import InputError
 from convoy.frame.capture import read_packets
@@ -55,6 +55,6 @@ def command(
     if not dictionary:
         names = ", ".join(map(str, captures))
         raise InputError(f"{names}: no whole packet of 14 to {SHORT_BYTES} bytes; capture more")
-    output.write_bytes(dictionary)
+    write_whole(output, dictionary)
     short = sum(len(packet) <= SHORT_BYTES for packet in packets)
     return Dictionary(str(output), len(dictionary), dictionary_id(dictionary), short)

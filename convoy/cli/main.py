@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """The one command people type: each sub-command is a module of this folder."""
 
+import errno
 import importlib
 import inspect
 import os
@@ -62,6 +63,7 @@ GROUPS = {
 COMMANDS = tuple(name for group in GROUPS.values() for name in group)
 
 _STANDARD = {"stdin": "r", "stdout": "w", "stderr": "w"}  # by their numbers
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _UsageError: Any = typer.BadParameter.__base__  # a command line is wrong
 
 
@@ -282,5 +284,9 @@ def _run() -> NoReturn:
         if module == "convoy":
             raise
         _end([_lacking(module)], InputError.exit_code)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _end([f"{error.filename or 'a file'}: {error.strerror}"], ConvoyError.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -2,6 +2,8 @@
 # Copyright 2026 The Convoy authors
 """Files that results go to: what cannot be written is said before the work begins."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,15 @@ def test_it_is_said_before_the_work_begins(words, module, work, monkeypatch):
     done = CliRunner().invoke(app, [*words.split(), "/proc/it"])
     assert isinstance(done.exception, InputError)
     assert "'/proc/it': No such file or directory; give another file" in str(done.exception)
+
+
+def test_a_disk_that_fills_up_is_one_line_and_leaves_nothing(tmp_path: Path):
+    to = tmp_path / "it.dict"
+    command = [
+        "bash", "-c", 'ulimit -f 0; exec "$@"', "bash", sys.executable, "-c",
+        "from convoy.cli.main import main; main()", "dictionary", "examples/packets.pcap", "-o", to,
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == f"convoy: {to}: File too large\n"
+    assert list(tmp_path.iterdir()) == []
