@@ -64,7 +64,8 @@ static void a_core_lost_at_the_wrong_moment_does_no_harm(void **state)
 
 	(void)state;
 	if (lost == 0) {
-		print_message("skipped: the processor tells its TSC's frequency, so DPDK measures none\n");
+		print_message("skipped: the processor tells its TSC's frequency, so DPDK measures "
+			      "none\n");
 		skip();
 	}
 	*(void **)&dpdks = dlsym(RTLD_NEXT, "rte_get_tsc_hz");
