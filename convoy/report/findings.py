@@ -12,6 +12,7 @@ from convoy.report.noise import Difference, critical, paired
 from convoy.report.rates import expected_pps, host_states
 from convoy.report.row import Row
 from convoy.report.run_data import Run
+from convoy.search.goals import SMOKE
 
 
 def mpps(row: Row) -> str:
@@ -277,9 +278,18 @@ def _two_machines(run: Run) -> Iterator[str]:
         )
 
 
+def _smoke(run: Run) -> Iterator[str]:
+    """Yield that a run was none that measures."""
+    if any(plan.profile == SMOKE for plan in run.plans):
+        yield (
+            "**A smoke run: it shows that everything works, and measures nothing.** A rate may be "
+            "half of what the device can do, or less: its trials are short, few and not repeated."
+        )
+
+
 def findings(run: Run) -> list[str]:
     """Return the sentences that a report opens with."""
-    lines = list(_two_machines(run))
+    lines = [*_smoke(run), *_two_machines(run)]
     invalid, trials = sum(row.invalid for row in run.rows), sum(row.trials for row in run.rows)
     if invalid > trials / 5:
         lines.append(

@@ -134,7 +134,9 @@ def test_quick_measures_everybody_and_leaves_results_and_a_page(tmp_path):
             == (row["device"], row["functions"])
         ]
         assert max(received) > 0
-    assert "The example chain beside dpdk-testpmd" in (folder / "report.html").read_text("utf-8")
+    page = (folder / "report.html").read_text("utf-8")
+    assert "The example chain beside dpdk-testpmd" in page
+    assert "it shows that everything works, and measures nothing" in page
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
