@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from convoy.chain.next_hops import wait_of
 from convoy.errors import InputError
 from convoy.host.preload import check_program, preload_environment, program_path
 from convoy.host.programs import need
@@ -39,6 +40,8 @@ class EthdevOptions:
     ports: str | None = None
     next_hop: str | None = None
     counts: Path | None = None
+    wait_ns: int | None = None
+    across_guests: bool = False
 
     def text(self) -> str:
         """Return the words of CONVOY_ETHDEV. The library checks their values."""
@@ -47,11 +50,20 @@ class EthdevOptions:
         words += [f"port={self.udp_port}"] if self.udp_port is not None else []
         words += [f"ports={self.ports}"] if self.ports is not None else []
         words += _next_hop_words(self.next_hop) if self.next_hop is not None else []
+        words += [f"wait={self.wait_ns}"] if self.wait_ns else []
+        words += ["across=yes"] if self.across_guests else []
         words += [f"counts={self.counts.resolve()}"] if self.counts is not None else []
         for word in words:
             if " " in word:
                 raise InputError(f"convoy preload: {word!r}: must have no spaces")
         return " ".join(words)
+
+
+def _wait_ns(text: str) -> int:
+    try:
+        return wait_of(text)
+    except ValueError as error:
+        raise InputError(f"--wait: {text!r}: {error}") from error
 
 
 def _next_hop_words(text: str) -> list[str]:
@@ -125,6 +137,20 @@ def vhost(
     udp_port: Annotated[
         int | None, typer.Option(help="UDP port of convoys [default: 51966].")
     ] = None,
+    wait: Annotated[
+        str,
+        typer.Option(
+            help="That a frame which is not full waits for more packets of the same queue at most, "
+            "such as 5us, up to 1000us."
+        ),
+    ] = "0us",
+    across_guests: Annotated[
+        bool,
+        typer.Option(
+            help="Let it wait for packets of all guests that a thread polls. Only for switches "
+            "whose rules do not look at the port that a frame came by."
+        ),
+    ] = False,
 ) -> None:
     """Convoys between a guest and a program that serves it by DPDK's vhost library.
 
@@ -132,7 +158,18 @@ def vhost(
     that it sends reach guests packet by packet. The program must be linked with the
     shared libraries of the DPDK release that Convoy was built with.
     """
-    options = EthdevOptions(mtu=mtu, udp_port=udp_port, next_hop=next_hop)
+    wait_ns = _wait_ns(wait)
+    if wait_ns and next_hop is None:
+        raise InputError("--wait: needs --next-hop: without one no convoys are made")
+    if across_guests and not wait_ns:
+        raise InputError("--across-guests: needs --wait: how long is a frame to wait?")
+    options = EthdevOptions(
+        mtu=mtu,
+        udp_port=udp_port,
+        next_hop=next_hop,
+        wait_ns=wait_ns,
+        across_guests=across_guests,
+    )
     environment = {**os.environ, "CONVOY_VHOST": options.text()}
     library = need("libconvoy_vhost.so")
     program = program_path(command[0])

@@ -12,6 +12,7 @@ Packets meet caches before they meet rules: EMC (exact, 8,192 flows of a poll th
 With the option `convoys=vhost` libconvoy_vhost.so is preloaded: what guests send reaches the switch
 in convoys, convoys reach guests packet by packet. Rules then meet the convoys' own headers, so that
 there are none but from port to port; costs are of the packets that the ports count, not of convoys.
+`wait` says how long a frame that is not full waits for more of its guest's packets there.
 """
 
 import re
@@ -20,6 +21,7 @@ from typing import Any
 
 from convoy.chain.flow_rules import WORDS
 from convoy.chain.meaning import types_of
+from convoy.chain.next_hops import wait_of
 from convoy.dut import veth
 from convoy.dut.base import Ability, Cost, Device, Flows, PortAt, Presence, Running, Setup
 from convoy.dut.openflow import LEFT, flows, joined
@@ -71,11 +73,12 @@ def config(setup: Setup, caches: str) -> SwitchConfig:
     )
 
 
-def preloaded(convoys: str) -> tuple[str, ...]:
+def preloaded(convoys: str, wait: str = "0us") -> tuple[str, ...]:
     """Return what goes before the switch's command. Raises InputError: not built."""
     if convoys == "no":
         return ()
-    return ("env", f"LD_PRELOAD={need(LIBRARY)}", f"CONVOY_VHOST={NEXT_HOP}")
+    words = f"{NEXT_HOP} wait={wait_of(wait)}"
+    return ("env", f"LD_PRELOAD={need(LIBRARY)}", f"CONVOY_VHOST={words}")
 
 
 class _Running(Running):
@@ -253,7 +256,11 @@ class OvsDpdk(Device):
         remembers=True,
         yields=True,
         switches=True,
-        options={"caches": tuple(CACHES), "convoys": ("no", "vhost")},
+        options={
+            "caches": tuple(CACHES),
+            "convoys": ("no", "vhost"),
+            "wait": ("0us", "2us", "5us", "10us", "20us"),
+        },
     )
 
     def presence(self) -> Presence:
@@ -277,10 +284,12 @@ class OvsDpdk(Device):
                 f"convoys={convoys}: its rules see the convoys' headers, not their packets': only "
                 "from vhost-user port to port, without a function"
             )
+        if convoys == "no" and self.option(setup, "wait") != "0us":
+            raise InputError("wait: only with convoys=vhost")
         flows(setup.functions, setup.back)
         preloaded(convoys)
 
     def start(self, setup: Setup) -> Running:
         """Start it, with its rules."""
-        before = preloaded(self.option(setup, "convoys"))
+        before = preloaded(self.option(setup, "convoys"), self.option(setup, "wait"))
         return _Running(setup, self.option(setup, "caches"), before)

@@ -254,6 +254,13 @@ def cpu_share_by_rate(run: Run, scenario: str) -> go.Figure | None:
     return draw(_by_rate(run, scenario, percent), RATE_AXIS, y, run.names(scenario))
 
 
+def busy_cycles_by_rate(run: Run, scenario: str) -> go.Figure | None:
+    """Return the device's busy cycles for a packet by rate: a poll loop's CPU time is all of it."""
+    lines = _by_rate(run, scenario, lambda delay: delay.cycles_per_packet)
+    y = {"title": "busy cycles for a packet", "rangemode": "tozero"}
+    return draw(lines, RATE_AXIS, y, run.names(scenario))
+
+
 def loss_periods(run: Run, scenario: str) -> go.Figure | None:
     """Return the lengths of loss periods at the highest rate that lost any: Figure 12."""
     lines = []
@@ -295,6 +302,7 @@ def _drawn(run: Run, name: str) -> Iterator[tuple[go.Figure | None, str]]:
     if axes.y == "cpu":
         yield cpu_by_rate(run, name), "CPU time for a packet by rate."
         yield cpu_share_by_rate(run, name), "CPU time of the device by rate."
+        yield busy_cycles_by_rate(run, name), "Busy cycles for a packet by rate, by its counters."
     yield _served(run, name), "iperf3 by UDP, by frame size."
 
 

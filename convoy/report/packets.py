@@ -177,6 +177,12 @@ class Delay:
     changes_ms: tuple[float, ...] = ()  # time to effect of each change of the configuration
     mean_ns: float | None = None  # of all repeats' packets
     stages: tuple[Stage, ...] = ()  # of our node, in the order of a packet's way
+    cycles: tuple[float, ...] = ()  # busy TSC ticks for a packet, in each trial: its own counters
+
+    @property
+    def cycles_per_packet(self) -> float | None:
+        """Return the median of busy TSC ticks for a packet; None: the device counts none."""
+        return statistics.median(self.cycles) if self.cycles else None
 
     @property
     def cpu_us_per_packet(self) -> float | None:

@@ -81,6 +81,7 @@ def _delays(trials: Sequence[Trial], reference: Figures) -> tuple[Delay, ...]:
                 tuple(ns / 1e6 for trial in group for ns in trial.changes_ns or ()),
                 _mean_ns(known),
                 stages_of(group),
+                tuple(t.cost.cycles / t.cost.packets for t in group if t.cost and t.cost.packets),
             )
         )
     return tuple(result)

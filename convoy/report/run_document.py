@@ -121,6 +121,7 @@ def latencies(rows: list[Row]) -> Table:
         Column("lost", "", "of all packets of these trials"),
         Column("a frame", "packets", "that came back together, on the mean; singly: 1"),
         Column("CPU", "us/packet", "CPU time of the device's processes (/proc)"),
+        Column("cycles", "/packet", "busy TSC ticks by the device's own counters"),
         Column("packets", "", "in the histogram"),
     ], page_only=True)  # fmt: skip
     for row in rows:
@@ -132,6 +133,7 @@ def latencies(rows: list[Row]) -> Table:
                 _shown(delay.lost_ratio, ".2%" if delay.lost_ratio else ".0f"),
                 _shown(delay.frames.per_frame if delay.frames else None, ".2f"),
                 _shown(delay.cpu_us_per_packet, ".3f"),
+                _shown(delay.cycles_per_packet, ".0f"),
                 delay.count,
             )  # fmt: skip
     return out

@@ -9,6 +9,8 @@
 
 #include "packet/ether.h"
 
+#define WAIT_MAX_NS 1000000
+
 static const char *const modes[] = {
 	[CV_ETHDEV_AUTO] = "auto", [CV_ETHDEV_VIEW] = "view", [CV_ETHDEV_COPY] = "copy"};
 
@@ -17,12 +19,22 @@ const char *cv_ethdev_mode_name(enum cv_ethdev_mode mode)
 	return modes[mode];
 }
 
-static bool read_number(const char *text, unsigned min, unsigned max, uint16_t *number)
+static bool read_long(const char *text, unsigned min, unsigned max, uint32_t *number)
 {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end != '\0' || value < min || value > max)
+		return false;
+	*number = (uint32_t)value;
+	return true;
+}
+
+static bool read_number(const char *text, unsigned min, uint16_t max, uint16_t *number)
+{
+	uint32_t value;
+
+	if (!read_long(text, min, max, &value))
 		return false;
 	*number = (uint16_t)value;
 	return true;
@@ -99,6 +111,10 @@ static bool read_word(
 		return read_number(value, 1, 65535, &config->port);
 	if (strcmp(key, "mtu") == 0)
 		return read_number(value, CV_OUTER_MTU_MIN, CV_OUTER_MTU_MAX, &config->mtu);
+	if (strcmp(key, "wait") == 0)
+		return read_long(value, 0, WAIT_MAX_NS, &config->wait_ns);
+	if (strcmp(key, "across") == 0)
+		return (config->across = strcmp(value, "yes") == 0);
 	if (strcmp(key, "counts") == 0)
 		return read_counts(config, value);
 	*given |= OPTIONAL;
@@ -148,7 +164,8 @@ int cv_ethdev_config_read(struct cv_ethdev_config *config, const char *variable,
 			cv_error_set(error,
 				"%s: %s=%s: not a key and its value; the keys are "
 				"mode=auto|view|copy, "
-				"ports=0,1 mtu= port= counts=FILE, and of a next hop dst_mac= dst= "
+				"ports=0,1 mtu= port= wait=NANOSECONDS across=yes counts=FILE, "
+				"and of a next hop dst_mac= dst= "
 				"src= (all three), src_mac= nfi= vlan=",
 				variable, word, value != NULL ? value : "");
 			return -EINVAL;

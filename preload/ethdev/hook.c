@@ -68,6 +68,9 @@ __attribute__((constructor)) static void load(void)
 	if (cv_ethdev_config_read(&settings, CV_ETHDEV_ENV, getenv(CV_ETHDEV_ENV), &error) < 0 ||
 		(settings.fixed && cv_outer_set(&fixed, &settings.next_hop, &error) < 0))
 		cv_host_refuse(NAME, "%s", error.text);
+	if (settings.wait_ns > 0 || settings.across)
+		cv_host_refuse(
+			NAME, CV_ETHDEV_ENV ": wait=: nothing waits here, only under a switch");
 	cv_report_begin(&settings);
 }
 

@@ -143,6 +143,7 @@ static void add_queues(struct cv_connection *connection)
 		connection->to[i].port = cv_connection_config.port;
 		connection->from[i].port = cv_connection_config.port;
 		connection->from[i].outer = cv_connection_config.outer;
+		connection->from[i].waiting.ticks = cv_waiting_ticks(cv_connection_config.wait_ns);
 	}
 }
 
@@ -260,7 +261,8 @@ static int features_changed(int vid, uint64_t features)
 
 static void report(struct cv_connection *connection)
 {
-	uint64_t packets[2] = {0}, frames = 0, convoys = 0, opened = 0, lost = 0, refused = 0;
+	uint64_t packets[2] = {0}, frames = 0, convoys = 0, shared = 0, opened = 0, lost = 0,
+		 refused = 0;
 
 	for (uint16_t i = 0; i < connection->device.pairs; i++) {
 		for (unsigned way = 0; way < 2; way++)
@@ -269,16 +271,21 @@ static void report(struct cv_connection *connection)
 		frames += connection->from[i].frames;
 		convoys += connection->from[i].convoys;
 		opened += connection->to[i].opened;
-		lost += connection->to[i].lost;
+		shared += connection->from[i].shared;
+		lost += connection->to[i].lost + connection->from[i].lost;
 		refused += connection->from[i].refused;
 	}
 	fprintf(stderr,
 		"convoy: vhost: %s: %" PRIu64 " packets from the guest in %" PRIu64
 		" frames, %" PRIu64 " of them convoys; %" PRIu64 " packets to it, out of %" PRIu64
 		" convoys and others; %" PRIu64 " lost that waited when it went; %" PRIu64
-		" from it dropped that looked like convoys\n",
+		" from it dropped that looked like convoys",
 		connection->socket->path, packets[1], frames, convoys, packets[0], opened, lost,
 		refused);
+	if (cv_connection_config.across)
+		fprintf(stderr, "; %" PRIu64 " of the convoys from it with packets of other queues",
+			shared);
+	fputc('\n', stderr);
 }
 
 static void destroy_connection(int vid)

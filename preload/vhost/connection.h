@@ -45,6 +45,8 @@ struct cv_connection {
 struct cv_connection_config {
 	const struct cv_outer *outer; // of convoys to the program; len 0: none
 	rte_be16_t port; // UDP port of convoys
+	uint32_t wait_ns; // that a frame which is not full waits at most; 0: none does
+	bool across; // for packets of any queue, not only of the same
 	// rte_vhost_extern_callback_register() itself, not what the program finds.
 	int (*set_handlers)(int vid, const struct rte_vhost_user_extern_ops *ops, void *context);
 };

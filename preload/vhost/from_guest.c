@@ -2,6 +2,8 @@
 // Copyright 2026 The Convoy authors
 #include "preload/vhost/from_guest.h"
 
+#include <rte_cycles.h>
+
 #include "convoy/frame_inline.h"
 #include "convoy/may_be.h"
 #include "convoy/walk.h"
@@ -58,16 +60,15 @@ static CV_INLINE bool finish(struct cv_from_guest *from, struct rte_mbuf *mbuf,
 	return true;
 }
 
-CV_HOT uint16_t cv_from_guest_take(struct cv_from_guest *from, struct cv_vring *vring,
-	struct rte_mempool *pool, struct rte_mbuf **frames, uint16_t n)
+// Coalesces what the ring has into n buffers at most, those that spares end with, the last one first.
+// Returns into how many.
+static CV_INLINE uint16_t receive(struct cv_from_guest *from, struct cv_vring *vring,
+	struct rte_mempool *pool, uint16_t n, struct cv_vring_buffer *coalesced,
+	struct cv_view *views)
 {
 	const struct cv_outer *outer = from->outer;
-	struct cv_vring_buffer coalesced[CV_FROM_BURST];
-	struct cv_view views[CV_FROM_VIEWS];
-	unsigned first = 0;
-	uint16_t used, took = 0;
+	uint16_t used = cv_vring_ready(vring);
 
-	used = cv_vring_ready(vring);
 	if (used == 0)
 		return 0;
 	// The packed ring does not say how many there are.
@@ -84,7 +85,18 @@ CV_HOT uint16_t cv_from_guest_take(struct cv_from_guest *from, struct cv_vring *
 				       : 0;
 	}
 	cv_vring_coalesce(vring, views, CV_FROM_VIEWS, coalesced, &used);
-	for (uint16_t i = 0; i < used; first += coalesced[i++].packets) {
+	return used;
+}
+
+// Makes frames of buffers. Returns how many.
+static CV_INLINE uint16_t finish_all(struct cv_from_guest *from,
+	const struct cv_vring_buffer *coalesced, const struct cv_view *views, uint16_t n,
+	struct rte_mbuf **frames)
+{
+	unsigned first = 0;
+	uint16_t took = 0;
+
+	for (uint16_t i = 0; i < n; first += coalesced[i++].packets) {
 		struct rte_mbuf *mbuf = from->spare[--from->spares];
 
 		if (CV_LIKELY(finish(from, mbuf, &coalesced[i], &views[first]))) {
@@ -96,6 +108,108 @@ CV_HOT uint16_t cv_from_guest_take(struct cv_from_guest *from, struct cv_vring *
 	}
 	from->frames += took;
 	return took;
+}
+
+CV_HOT uint16_t cv_from_guest_take(struct cv_from_guest *from, struct cv_vring *vring,
+	struct rte_mempool *pool, struct rte_mbuf **frames, uint16_t n)
+{
+	struct cv_vring_buffer coalesced[CV_FROM_BURST];
+	struct cv_view views[CV_FROM_VIEWS];
+	const uint16_t used = receive(from, vring, pool, n, coalesced, views);
+
+	return finish_all(from, coalesced, views, used, frames);
+}
+
+// What waits becomes a frame. Returns how many: 0 or 1.
+static uint16_t end_waiting(
+	struct cv_from_guest *from, struct rte_mbuf **frame, struct cv_waiting_frame *waiting)
+{
+	const uint8_t *begin = waiting->frame.begin;
+	const bool is_shared = waiting->of_count > 1;
+
+	*frame = cv_waiting_frame_end(waiting);
+	if (CV_UNLIKELY(*frame == NULL)) {
+		from->refused++;
+		return 0;
+	}
+	from->frames++;
+	from->convoys += rte_pktmbuf_mtod(*frame, uint8_t *) < begin;
+	from->shared += is_shared;
+	return 1;
+}
+
+uint16_t cv_from_guest_take_due(
+	struct cv_from_guest *from, struct rte_mbuf **frames, struct cv_waiting_frame *waiting)
+{
+	return cv_waiting_frame_is_due(waiting, from, rte_rdtsc())
+		       ? end_waiting(from, frames, waiting)
+		       : 0;
+}
+
+// Takes the first packets out of a buffer.
+static void skip(struct cv_vring_buffer *buffer, const struct cv_view *views, uint16_t packets)
+{
+	const uint32_t bytes =
+		(uint32_t)(views[packets].data - CV_CONVOY_PREFIX_LEN - buffer->data);
+
+	buffer->data += bytes;
+	buffer->room -= bytes;
+	buffer->len -= bytes;
+	buffer->packets -= packets;
+}
+
+// Makes frames of buffers, of which the last waits, unless it is full.
+static uint16_t finish_but_last(struct cv_from_guest *from, const struct cv_vring_buffer *coalesced,
+	const struct cv_view *views, uint16_t n, struct rte_mbuf **frames,
+	struct cv_waiting_frame *waiting)
+{
+	const uint16_t took = finish_all(from, coalesced, views, n - 1, frames);
+	const struct cv_vring_buffer *last = &coalesced[n - 1];
+
+	for (uint16_t i = 0; i + 1 < n; i++)
+		views += coalesced[i].packets;
+	if (!cv_waiting_frame_begin(waiting, from, from->outer, from->spare[from->spares - 1],
+		    last->data, last->data + last->len, (uint8_t)last->packets, views, rte_rdtsc()))
+		return took + finish_all(from, last, views, 1, frames + took);
+	from->spares--;
+	return took;
+}
+
+uint16_t cv_from_guest_take_waiting(struct cv_from_guest *from, struct cv_vring *vring,
+	struct rte_mempool *pool, struct rte_mbuf **frames, uint16_t n,
+	struct cv_waiting_frame *waiting)
+{
+	struct cv_vring_buffer coalesced[CV_FROM_BURST];
+	struct cv_view views[CV_FROM_VIEWS];
+	uint16_t took, used, packets, added = 0;
+
+	if (n == 0)
+		return 0;
+	took = n == 1 && cv_waiting_frame_is_of(waiting, from)
+		       ? end_waiting(from, frames, waiting)
+		       : cv_from_guest_take_due(from, frames, waiting);
+	if (n == 1 && took == 0 && waiting->mbuf != NULL) // another queue's
+		return cv_from_guest_take(from, vring, pool, frames, n);
+	n -= took + (waiting->mbuf != NULL); // what waits may have to go before
+	used = n > 0 ? receive(from, vring, pool, n, coalesced, views) : 0;
+	if (used == 0)
+		return took;
+	if (waiting->mbuf == NULL)
+		return took + finish_but_last(from, coalesced, views, used, frames + took, waiting);
+	packets = coalesced[0].packets;
+	if (used == 1) // else a full frame, at least
+		added = cv_waiting_frame_add(waiting, from, views, packets);
+	if (!cv_waiting_frame_is_of(waiting, from))
+		return took + finish_all(from, coalesced, views, used, frames + took);
+	if (added == packets && !cv_waiting_frame_is_full(waiting) &&
+		!cv_waiting_frame_is_due(waiting, from, rte_rdtsc()))
+		return took;
+	took += end_waiting(from, frames + took, waiting);
+	if (added == packets)
+		return took;
+	if (added > 0)
+		skip(&coalesced[0], views, added);
+	return took + finish_but_last(from, coalesced, views + added, used, frames + took, waiting);
 }
 
 uint16_t cv_from_guest_sift(struct cv_from_guest *from, struct rte_mbuf **frames, uint16_t n)
@@ -123,5 +237,6 @@ uint16_t cv_from_guest_sift(struct cv_from_guest *from, struct rte_mbuf **frames
 
 void cv_from_guest_drop(struct cv_from_guest *from)
 {
+	from->lost += cv_waiting_frames_drop(&from->waiting, from);
 	drop_spares(from);
 }

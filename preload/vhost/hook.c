@@ -41,10 +41,17 @@ __attribute__((constructor)) static void begin(void)
 	if (cv_ethdev_config_read(&config, ENV, getenv(ENV), &error) != 0 ||
 		(config.fixed && cv_outer_set(&outer, &config.next_hop, &error) != 0))
 		cv_host_refuse(NAME, "%s", error.text);
+	if (config.wait_ns > 0 && outer.len == 0)
+		cv_host_refuse(
+			NAME, ENV ": wait= needs a next hop: without one no convoys are made");
+	if (config.across && config.wait_ns == 0)
+		cv_host_refuse(NAME, ENV ": across=yes needs wait=: what is it to wait for?");
 	cv_connection_config.set_handlers =
 		cv_host_function(NAME, "rte_vhost_extern_callback_register");
 	cv_connection_config.outer = &outer;
 	cv_connection_config.port = rte_cpu_to_be_16(config.port);
+	cv_connection_config.wait_ns = config.wait_ns;
+	cv_connection_config.across = config.across;
 	fprintf(stderr,
 		"convoy: vhost: rte_vhost_dequeue_burst, rte_vhost_enqueue_burst of %s: %s, UDP "
 		"port %u, MTU %u\n",
@@ -103,10 +110,42 @@ static uint16_t take_theirs(
 		frames, n);
 }
 
+// Where a frame of this queue waits. NULL: none does.
+static CV_INLINE struct cv_waiting_frame *waiting_for(struct cv_from_guest *from)
+{
+	if (CV_LIKELY(cv_connection_config.wait_ns == 0))
+		return NULL;
+	return cv_connection_config.across ? cv_waiting_frame_here(from->waiting.ticks)
+					   : &from->waiting;
+}
+
+static __rte_noinline uint16_t take_waiting(struct cv_connection *connection, uint16_t index,
+	struct rte_mempool *pool, struct rte_mbuf **frames, uint16_t n,
+	struct cv_waiting_frame *waiting)
+{
+	struct cv_guest_queue *queue = &connection->device.queues[index];
+	struct cv_from_guest *from = &connection->from[index / 2];
+	uint64_t before;
+	uint16_t took;
+
+	rte_spinlock_lock(&waiting->lock);
+	if (cv_revocable_enter(&queue->access)) {
+		before = queue->vring.counters.packets;
+		took = cv_from_guest_take_waiting(from, &queue->vring, pool, frames, n, waiting);
+		notify(&queue->vring, before);
+		cv_revocable_leave(&queue->access);
+	} else {
+		took = n > 0 ? cv_from_guest_take_due(from, frames, waiting) : 0;
+	}
+	rte_spinlock_unlock(&waiting->lock);
+	return took;
+}
+
 EXPORT uint16_t rte_vhost_dequeue_burst(
 	int vid, uint16_t index, struct rte_mempool *pool, struct rte_mbuf **frames, uint16_t n)
 {
 	struct cv_connection *connection = cv_connection_ours(vid, index);
+	struct cv_waiting_frame *waiting;
 	struct cv_guest_queue *queue;
 	uint64_t before;
 	uint16_t took;
@@ -115,12 +154,15 @@ EXPORT uint16_t rte_vhost_dequeue_burst(
 		return take_theirs(vid, index, pool, frames, n);
 	if (CV_UNLIKELY(cv_to_guest_holds(&connection->to[index / 2])))
 		flush(connection, index / 2);
+	n = RTE_MIN(n, CV_FROM_BURST);
+	waiting = waiting_for(&connection->from[index / 2]);
+	if (CV_UNLIKELY(waiting != NULL))
+		return take_waiting(connection, index, pool, frames, n, waiting);
 	queue = &connection->device.queues[index];
 	if (!cv_revocable_enter(&queue->access))
 		return 0;
 	before = queue->vring.counters.packets;
-	took = cv_from_guest_take(&connection->from[index / 2], &queue->vring, pool, frames,
-		RTE_MIN(n, CV_FROM_BURST));
+	took = cv_from_guest_take(&connection->from[index / 2], &queue->vring, pool, frames, n);
 	notify(&queue->vring, before);
 	cv_revocable_leave(&queue->access);
 	return took;

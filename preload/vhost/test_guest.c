@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <rte_cycles.h>
+
 #include "convoy/frame.h"
 #include "preload/vhost/from_guest.h"
 #include "preload/vhost/to_guest.h"
@@ -260,7 +262,7 @@ static void those_that_wait_go_first(void **unused)
 	end_guest(NULL);
 }
 
-// What the guest sends in one go, c a packet that looks like a convoy, C one that fits into none, p any
+// What the guest sends in one go, L a long packet that fits into no convoy, c a packet that looks like a convoy, C one that fits into none, p any
 // other, and what comes of it: p is a packet as it was sent, numbers are convoys of ours of so many.
 struct burst {
 	const char *sent, *come;
@@ -280,24 +282,30 @@ static const struct {
 	{"such among others", {{"pCpp", "p2"}, {"CC", ""}, {"cC", "1"}}, 4},
 };
 
-static void send_from_guest(const char *kinds)
+static void send_from(struct guest *by, const char *kinds)
 {
 	for (; *kinds != '\0'; kinds++) {
 		uint8_t bytes[HEADER + CV_OUTER_MAX + LONG] = {0}, *at;
-		uint16_t len = make_frame(bytes + HEADER, &at, *kinds == 'p' ? 0 : 3);
-		struct guest_part part = {buffer(guest.made), 0, 0};
+		uint16_t len =
+			make_frame(bytes + HEADER, &at, *kinds == 'p' || *kinds == 'L' ? 0 : 3);
+		struct guest_part part = {buffer(by->made), 0, 0};
 
 		memmove(bytes + HEADER, at, len);
-		if (*kinds == 'C')
+		if (*kinds == 'C' || *kinds == 'L')
 			len = 1467; // with what is there behind it
-		else
+		if (*kinds != 'C')
 			memcpy(sent[sent_count].bytes, bytes + HEADER, len);
 		sent[sent_count].len = len;
 		sent_count += *kinds != 'C';
 		part.len = HEADER + len;
-		guest_write(&guest, part.address, bytes, part.len);
-		assert_true(guest_add(&guest, &part, 1, false));
+		guest_write(by, part.address, bytes, part.len);
+		assert_true(guest_add(by, &part, 1, false));
 	}
+}
+
+static void send_from_guest(const char *kinds)
+{
+	send_from(&guest, kinds);
 }
 
 // Packets in a frame, which must be those from *number on; 0: an ordinary one.
@@ -468,6 +476,237 @@ static void a_length_of_nearly_4_gib_is_too_long(void **unused)
 	}
 }
 
+// Several guests, whose rings one thread polls.
+#define PLAIN -1 // a packet as it was sent
+
+struct turn {
+	unsigned by; // guest
+	const char *sent;
+	enum { GOES_ON, OVER, FORGOTTEN } time; // of what waits, before
+	uint16_t n; // frames asked for; 0: 32
+	int come[4]; // packets of frames
+};
+
+static const struct {
+	const char *description;
+	struct turn turns[6];
+	uint64_t frames, convoys, shared, refused; // of both
+} waiting_rows[] = {
+	{"two guests share a frame",
+		{{0, "pp", .come = {0}}, {1, "pp", .come = {0}}, {0, "", OVER, .come = {4}}}, 1, 1,
+		1, 0},
+	{"which leaves with either",
+		{{0, "pp", .come = {0}}, {1, "pp", .come = {0}}, {1, "", OVER, .come = {4}}}, 1, 1,
+		1, 0},
+	{"its time is over, but not with a guest that has no part in it",
+		{{0, "pp", .come = {0}}, {1, "", OVER, .come = {0}}, {0, "", OVER, .come = {2}}}, 1,
+		1, 0, 0},
+	{"unless nobody who has comes for it",
+		{{0, "pp", .come = {0}}, {1, "", FORGOTTEN, .come = {2}}}, 1, 1, 0, 0},
+	{"it is before new packets, which wait in turn",
+		{{0, "pp", .come = {0}}, {0, "ppp", OVER, .come = {2}}, {0, "", OVER, .come = {3}}},
+		2, 2, 0, 0},
+	{"who joins late takes it along", {{0, "pp", .come = {0}}, {1, "ppp", OVER, .come = {5}}},
+		1, 1, 1, 0},
+	{"one that nobody joins stays a packet",
+		{{0, "p", .come = {0}}, {0, "", OVER, .come = {PLAIN}}}, 1, 0, 0, 0},
+	{"a lookalike that nobody joins", {{0, "c", .come = {0}}, {0, "", OVER, .come = {1}}}, 1, 1,
+		0, 0},
+	{"a lookalike that fits into none does not wait", {{0, "C", .come = {0}}}, 0, 0, 0, 1},
+	{"nor does what is too long, and it goes behind what waits",
+		{{0, "p", .come = {0}}, {0, "L", .come = {PLAIN, PLAIN}}}, 2, 0, 0, 0},
+	{"a full one leaves with as many as fit",
+		{{0, "pppppppppppppppppppp", .come = {0}}, {1, "pppppppppp", .come = {22}},
+			{1, "", OVER, .come = {8}}},
+		2, 2, 1, 0},
+	{"more than a frame goes behind what waits",
+		{{0, "pp", .come = {0}}, {0, "pppppppppppppppppppppppppp", .come = {2, 22}},
+			{1, "pp", OVER, .come = {6}}},
+		3, 3, 1, 0},
+	{"where one frame is asked for",
+		{{0, "pp", GOES_ON, 1, {0}}, {0, "pp", GOES_ON, 1, {2}}, {0, "", GOES_ON, 1, {0}},
+			{0, "", GOES_ON, 1, {2}}},
+		2, 2, 0, 0},
+};
+
+#define GUESTS 3
+
+struct several {
+	struct guest guests[GUESTS];
+	struct cv_from_guest from[GUESTS];
+	struct cv_waiting_frame *waiting;
+};
+
+static void begin_several(struct several *all)
+{
+	next_packet = 0;
+	sent_count = 0;
+	all->waiting = cv_waiting_frame_here(1000000000);
+	assert_non_null(all->waiting);
+	for (unsigned i = 0; i < GUESTS; i++) {
+		all->from[i] = (struct cv_from_guest){.outer = &outer, .port = PORT};
+		assert_int_equal(
+			guest_begin(&all->guests[i], FEATURES, SIZE, guest_fresh(FEATURES)), 0);
+	}
+}
+
+static void end_several(struct several *all)
+{
+	for (unsigned i = 0; i < GUESTS; i++) {
+		cv_from_guest_drop(&all->from[i]);
+		guest_end(&all->guests[i]);
+	}
+	assert_int_equal(rte_mempool_avail_count(pool), pool_count);
+}
+
+// What comes of a guest's ring, which must be what was sent from *at on.
+static uint16_t take_one(struct several *all, unsigned by, uint16_t n, unsigned *at, int *come)
+{
+	struct rte_mbuf *mbufs[CV_FROM_BURST];
+	const uint16_t took = cv_from_guest_take_waiting(
+		&all->from[by], &all->guests[by].vring, pool, mbufs, n, all->waiting);
+
+	assert_true(took <= n);
+	for (uint16_t i = 0; i < took; i++) {
+		come[i] = (int)compare(mbufs[i], at);
+		rte_pktmbuf_free(mbufs[i]);
+	}
+	return took;
+}
+
+static void play(struct several *all, const struct turn *turn, unsigned *at)
+{
+	int come[CV_FROM_BURST];
+	uint32_t len;
+	uint16_t took;
+
+	send_from(&all->guests[turn->by], turn->sent);
+	if (turn->time != GOES_ON)
+		all->waiting->due = rte_rdtsc();
+	if (turn->time == FORGOTTEN)
+		all->waiting->passed = CV_WAITING_FORGOTTEN;
+	took = take_one(all, turn->by, turn->n > 0 ? turn->n : 32, at, come);
+	assert_true(took < RTE_DIM(turn->come));
+	assert_int_equal(turn->come[took], 0);
+	for (uint16_t i = 0; i < took; i++)
+		assert_int_equal(come[i], turn->come[i] == PLAIN ? 0 : turn->come[i]);
+	while (guest_take(&all->guests[turn->by], &len))
+		;
+}
+
+static void a_frame_waits_for_other_guests(void **unused)
+{
+	for (size_t row = 0; row < RTE_DIM(waiting_rows); row++) {
+		struct several all;
+		unsigned at = 0;
+
+		print_message("%s\n", waiting_rows[row].description);
+		begin_several(&all);
+		for (size_t i = 0; i < 6 && waiting_rows[row].turns[i].sent != NULL; i++)
+			play(&all, &waiting_rows[row].turns[i], &at);
+		assert_int_equal(at, sent_count);
+		assert_int_equal(all.from[0].frames + all.from[1].frames, waiting_rows[row].frames);
+		assert_int_equal(
+			all.from[0].convoys + all.from[1].convoys, waiting_rows[row].convoys);
+		assert_int_equal(all.from[0].shared + all.from[1].shared, waiting_rows[row].shared);
+		assert_int_equal(
+			all.from[0].refused + all.from[1].refused, waiting_rows[row].refused);
+		end_several(&all);
+	}
+}
+
+// What a guest sent, in its order: frames of others may overtake it.
+static unsigned compare_each(struct rte_mbuf *mbuf, const uint8_t *senders, unsigned at[GUESTS])
+{
+	struct cv_view views[CV_CONVOY_PACKETS_MAX], whole = {0};
+	struct cv_convoy convoy = {0};
+
+	cv_view_set(&whole, rte_pktmbuf_mtod(mbuf, uint8_t *), mbuf->data_len);
+	if (cv_convoy_walk(&convoy, views, &whole, PORT) != CV_CONVOY_OK) {
+		views[0] = whole;
+		convoy.count = 1;
+	}
+	for (unsigned i = 0; i < convoy.count; i++) {
+		unsigned by = 0;
+
+		for (; by < GUESTS; by++) {
+			while (at[by] < sent_count && senders[at[by]] != by)
+				at[by]++;
+			if (at[by] < sent_count && views[i].len == sent[at[by]].len &&
+				memcmp(views[i].data, sent[at[by]].bytes, views[i].len) == 0)
+				break;
+		}
+		assert_true(by < GUESTS);
+		at[by]++;
+	}
+	return convoy.count;
+}
+
+// Whatever comes when, no packet is lost, and none overtakes another of its guest.
+static void and_keeps_each_guests_order(void **unused)
+{
+	unsigned random = 1;
+
+	for (unsigned round = 0; round < 500; round++) {
+		uint8_t senders[RTE_DIM(sent)];
+		unsigned at[GUESTS] = {0}, came = 0;
+		struct several all;
+
+		begin_several(&all);
+		for (unsigned turn = 0; turn < 4 || sent_count < RTE_DIM(sent) - 8; turn++) {
+			const unsigned by = ((random = random * 1103515245 + 12345) >> 16) % GUESTS;
+			const bool ends = sent_count >= RTE_DIM(sent) - 8;
+			const uint16_t n = (uint16_t)(1 + (random >> 17) % 4);
+			struct rte_mbuf *mbufs[CV_FROM_BURST];
+			char kinds[8] = {0};
+			uint32_t len;
+			uint16_t took;
+
+			for (unsigned i = 0; !ends && i < (random >> 20) % 7; i++)
+				kinds[i] = "pppcL"[(random >> (2 * i)) % 5];
+			memset(senders + sent_count, (int)by, strlen(kinds));
+			send_from(&all.guests[by], kinds);
+			if ((random >> 27) % 3 == 0)
+				all.waiting->due = rte_rdtsc();
+			do {
+				took = cv_from_guest_take_waiting(&all.from[by],
+					&all.guests[by].vring, pool, mbufs, n, all.waiting);
+				assert_true(took <= n);
+				for (uint16_t i = 0; i < took; i++)
+					came += compare_each(mbufs[i], senders, at);
+				rte_pktmbuf_free_bulk(mbufs, took);
+			} while (cv_vring_ready(&all.guests[by].vring) > 0);
+			while (guest_take(&all.guests[by], &len))
+				;
+		}
+		for (unsigned by = 0; by < GUESTS; by++) {
+			struct rte_mbuf *mbufs[CV_FROM_BURST];
+
+			all.waiting->due = rte_rdtsc();
+			if (cv_from_guest_take_due(&all.from[by], mbufs, all.waiting) == 0)
+				continue;
+			came += compare_each(mbufs[0], senders, at);
+			rte_pktmbuf_free(mbufs[0]);
+		}
+		assert_int_equal(came, sent_count);
+		end_several(&all);
+	}
+}
+
+static void what_waits_goes_with_the_guest_whose_buffer_it_is_in(void **unused)
+{
+	unsigned at = 0;
+	struct several all;
+
+	begin_several(&all);
+	play(&all, &(struct turn){0, "pp", .come = {0}}, &at);
+	play(&all, &(struct turn){1, "p", .come = {0}}, &at);
+	assert_int_equal(cv_waiting_frames_drop(&all.from[1].waiting, &all.from[1]), 0);
+	assert_int_equal(cv_waiting_frames_drop(&all.from[0].waiting, &all.from[0]), 3);
+	assert_int_equal(cv_waiting_frames_drop(&all.from[0].waiting, &all.from[0]), 0);
+	end_several(&all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,6 +718,9 @@ int main(void)
 		cmocka_unit_test(nor_by_rte_vhost),
 		cmocka_unit_test(without_buffers_packets_stay_with_the_guest),
 		cmocka_unit_test(a_length_of_nearly_4_gib_is_too_long),
+		cmocka_unit_test(a_frame_waits_for_other_guests),
+		cmocka_unit_test(and_keeps_each_guests_order),
+		cmocka_unit_test(what_waits_goes_with_the_guest_whose_buffer_it_is_in),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -18,6 +18,7 @@ enum kind {
 	PUT,
 	PUT_CONVOY,
 	FLUSH,
+	TAKE_WAITING,
 	KINDS,
 };
 
@@ -42,10 +43,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-static void take(struct cv_from_guest *from, struct cv_vring *vring, uint16_t n)
+// waiting: NULL, or what a frame that is not full waits in.
+static void take(struct cv_from_guest *from, struct cv_vring *vring, uint16_t n,
+	struct cv_waiting_frame *waiting)
 {
 	struct rte_mbuf *frames[CV_FROM_BURST];
-	const uint16_t got = cv_from_guest_take(from, vring, pool, frames, n);
+	const uint16_t got =
+		waiting == NULL ? cv_from_guest_take(from, vring, pool, frames, n)
+				: cv_from_guest_take_waiting(from, vring, pool, frames, n, waiting);
 
 	require(got <= n, "no more frames than asked for");
 	for (uint16_t i = 0; i < got; i++) {
@@ -63,6 +68,16 @@ static void take(struct cv_from_guest *from, struct cv_vring *vring, uint16_t n)
 		(void)last;
 	}
 	rte_pktmbuf_free_bulk(frames, got);
+}
+
+// Frames wait for ever, or, one time in four, have waited long enough.
+static void wait_and_take(struct cv_from_guest *from, struct cv_vring *vring, const uint8_t *step)
+{
+	struct cv_waiting_frame *waiting = &from->waiting;
+
+	if (step[2] % 4 == 0)
+		waiting->due = 0;
+	take(from, vring, step[1] % CV_FROM_BURST + 1, waiting);
 }
 
 // A frame of len bytes, or a convoy of so many packets of that length.
@@ -106,7 +121,8 @@ static void put(struct cv_to_guest *to, struct cv_vring *vring, const uint8_t *s
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct cv_from_guest from = {.outer = &outer, .port = RTE_BE16(CV_CONVOY_PORT)};
+	struct cv_from_guest from = {
+		.outer = &outer, .port = RTE_BE16(CV_CONVOY_PORT), .waiting.ticks = UINT64_MAX / 2};
 	struct cv_to_guest to = {.port = RTE_BE16(CV_CONVOY_PORT)};
 	struct hostile guest;
 
@@ -119,7 +135,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			memcpy(step, data + at, sizeof(step));
 			step[0] %= KINDS;
 			if (step[0] == TAKE)
-				take(&from, &guest.vring, step[1] % CV_FROM_BURST + 1);
+				take(&from, &guest.vring, step[1] % CV_FROM_BURST + 1, NULL);
+			else if (step[0] == TAKE_WAITING)
+				wait_and_take(&from, &guest.vring, step);
 			else if (step[0] == PUT || step[0] == PUT_CONVOY)
 				put(&to, &guest.vring, step, step[0] == PUT_CONVOY);
 			else if (step[0] == FLUSH)

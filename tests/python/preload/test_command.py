@@ -14,9 +14,9 @@ from convoy.host.programs import find
 CONVOY = Path(sys.executable).parent / "convoy"
 
 
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str | Path, library: str = "ethdev") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [CONVOY, "preload", "ethdev", *arguments],
+        [CONVOY, "preload", library, *arguments],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
@@ -103,6 +103,48 @@ def test_bad_options_are_refused(options: list[str], words: str):
     done = run(*options, "--", "dpdk-testpmd", "--version")
     assert done.returncode == 2
     assert words in done.stderr
+
+
+HOP = "dst_mac=02:00:00:00:00:02,dst=192.0.2.2,src=192.0.2.1"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--wait", "5us"], "--wait: needs --next-hop: without one no convoys are made"),
+        (["--next-hop", HOP, "--wait", "5"], "--wait: '5': write microseconds, from 0 to 1000us"),
+        (["--next-hop", HOP, "--wait", "2000us"], "'2000us': write microseconds, from 0 to 1000us"),
+        (["--next-hop", HOP, "--across-guests"], "--across-guests: needs --wait: how long"),
+    ],
+)
+def test_waits_that_make_no_sense_are_refused(options: list[str], words: str):
+    done = run(*options, "--", "dpdk-testpmd", "--version", library="vhost")
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("library", "words", "message"),
+    [
+        ("ethdev", "wait=5", "CONVOY_ETHDEV: wait=: nothing waits here, only under a switch"),
+        ("vhost", "wait=5", "CONVOY_VHOST: wait= needs a next hop"),
+        ("vhost", f"{HOP.replace(',', ' ')} across=yes", "CONVOY_VHOST: across=yes needs wait="),
+        ("vhost", f"{HOP.replace(',', ' ')} wait=1000001", "CONVOY_VHOST: wait=1000001: not a key"),
+        ("vhost", f"{HOP.replace(',', ' ')} across=no", "CONVOY_VHOST: across=no: not a key"),
+    ],
+)
+def test_the_libraries_refuse_them_too(library: str, words: str, message: str):
+    testpmd, file = shutil.which("dpdk-testpmd"), find(f"libconvoy_{library}.so")
+    if testpmd is None or file is None:
+        pytest.skip("dpdk-testpmd or the library is not here: make setup build")
+    done = subprocess.run(
+        [testpmd, "--version"],
+        env={"LD_PRELOAD": str(file), f"CONVOY_{library.upper()}": words},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 def test_a_program_that_is_not_there_is_named():
