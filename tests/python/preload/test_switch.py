@@ -146,8 +146,8 @@ def said_of(switch: Switch, port: PortAt) -> list[int]:
     Packets from it, frames, convoys; packets to it, convoys; lost, dropped; convoys shared.
     """
     text = output_of(switch.daemon)
-    found = re.findall(rf"convoy: vhost: {re.escape(port.address)}: (.*packets from.*)", text)
-    return [int(number) for number in re.findall(r"\d+", found[-1])] if found else []
+    lines = re.findall(rf"convoy: vhost: {re.escape(port.address)}: (.*packets from.*)", text)
+    return [int(number) for number in re.findall(r"\d+", lines[-1])] if lines else []
 
 
 def test_frames_wait_for_packets_of_their_queue(setup: Setup):
