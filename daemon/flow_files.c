@@ -108,6 +108,14 @@ static void find_other_workers(
 	}
 }
 
+static int restore_from(struct cv_flow_zone *zone, struct cv_nf_worker *worker, int fd,
+	enum cv_flow_origin origin, struct cv_flow_restored *restored, struct cv_error *error)
+{
+	if (origin == CV_FLOW_KEPT && cv_flow_zone_restores_later(zone, fd))
+		return cv_flow_zone_restore_later(zone, worker, fd, error);
+	return cv_flow_zone_restore(zone, worker, fd, origin, restored, error);
+}
+
 static void restore_zone(struct cv_node *node, unsigned index, const struct cv_flow_files *files,
 	enum cv_flow_origin origin, struct cv_flow_restored *restored)
 {
@@ -119,7 +127,7 @@ static void restore_zone(struct cv_node *node, unsigned index, const struct cv_f
 
 	if (file == NULL)
 		find_other_workers(node, index, files);
-	else if (cv_flow_zone_restore(zone->zone, &worker, file->fd, origin, restored, &error) != 0)
+	else if (restore_from(zone->zone, &worker, file->fd, origin, restored, &error) != 0)
 		failed(node, zone->functions[0], error.text);
 }
 
@@ -145,6 +153,15 @@ void cv_flow_files_restore(struct cv_node *node, const struct cv_flow_files *fil
 			kept_by(node, i)->restore_end(node->functions[i], &worker);
 	}
 	free(begun);
+}
+
+bool cv_flow_files_restored(const struct cv_node *node, struct cv_flow_restored *restored)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < node->zones_count; i++)
+		all &= cv_flow_zone_is_restored(node->zones[i].zone, restored);
+	return all;
 }
 
 static void add(struct cv_flow_files *to, const struct cv_flow_file *file)

@@ -31,8 +31,13 @@ struct cv_flow_files {
 void cv_flow_files_collect(const struct cv_node *node, bool reports, struct cv_flow_files *files);
 
 // Makes the flows of such files anew, which stay the caller's. Nothing runs yet; the node is started. What
-// is wrong with them is said on standard error, and costs flows only. Adds to *restored.
+// is wrong with them is said on standard error, and costs flows only. Adds to *restored. Flows whose
+// functions keep nothing of them may come back once the workers run.
 void cv_flow_files_restore(struct cv_node *node, const struct cv_flow_files *files,
 	enum cv_flow_origin origin, struct cv_flow_restored *restored);
+
+// Whether all came back that will. Adds those to *restored that did so while the workers ran; not to be
+// called again once it is true.
+bool cv_flow_files_restored(const struct cv_node *node, struct cv_flow_restored *restored);
 
 #endif

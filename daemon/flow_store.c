@@ -51,6 +51,7 @@ static struct {
 	} before[KEPT_MAX]; // of processes before
 	unsigned before_count;
 	struct cv_flow_restored restored;
+	uint64_t begun_ns; // with restoring; 0: nothing is restored
 	double restored_ms;
 } store;
 
@@ -165,7 +166,6 @@ static void find_files(const char *name, const struct list *list, struct cv_flow
 
 void cv_flow_store_restore(struct cv_node *node)
 {
-	const uint64_t begun_ns = now_ns(CLOCK_MONOTONIC);
 	const char *name = newest();
 	struct cv_flow_files files;
 	struct list list;
@@ -176,9 +176,20 @@ void cv_flow_store_restore(struct cv_node *node)
 		note("what the service manager kept is of another version: flows begin anew");
 		return;
 	}
+	store.begun_ns = now_ns(CLOCK_MONOTONIC);
 	find_files(name, &list, &files);
 	cv_flow_files_restore(node, &files, CV_FLOW_KEPT, &store.restored);
-	store.restored_ms = (double)(now_ns(CLOCK_MONOTONIC) - begun_ns) / 1e6;
+}
+
+bool cv_flow_store_restored(const struct cv_node *node)
+{
+	if (store.begun_ns == 0)
+		return true;
+	if (!cv_flow_files_restored(node, &store.restored))
+		return false;
+	store.restored_ms = (double)(now_ns(CLOCK_MONOTONIC) - store.begun_ns) / 1e6;
+	store.begun_ns = 0;
+	return true;
 }
 
 // Files, and what the list says of them.

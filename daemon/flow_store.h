@@ -23,8 +23,12 @@ void cv_flow_store_open(void);
 bool cv_flow_store_has_some(void);
 
 // Makes these flows anew. Nothing runs yet; the node is started. What is wrong with them is said on standard
-// error, and costs flows only.
+// error, and costs flows only. Some may come back once the workers run.
 void cv_flow_store_restore(struct cv_node *node);
+
+// Whether all came back that will. Until then what was kept stays kept, for a process that comes after
+// this one.
+bool cv_flow_store_restored(const struct cv_node *node);
 
 // The service manager has the node's flows from now on, and no others. Says on standard error which it cannot
 // have.

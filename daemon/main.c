@@ -345,16 +345,30 @@ static bool wait_as_standby(
 	return true;
 }
 
+// Waits until all flows came back, which packets do not wait for, and has them kept from now on.
+static void keep_flows(struct cv_node *node, struct cv_notify *notify)
+{
+	const struct timespec time = {.tv_nsec = 1000000};
+
+	if (!cv_flow_store_restored(node))
+		print_json(json_pack("{s:s}", "event", "forwarding"));
+	while (!cv_flow_store_restored(node) && !cv_stop_signals_came()) {
+		cv_notify_alive(notify, node);
+		nanosleep(&time, NULL);
+	}
+	cv_flow_store_begin(node, notify);
+}
+
 // Packets flow, with the flows of a process that was killed, or of the active node.
 static void begin_forwarding(
-	struct cv_node *node, const struct cv_notify *notify, const struct options *options)
+	struct cv_node *node, struct cv_notify *notify, const struct options *options)
 {
 	if (options->keep_flows)
 		cv_flow_store_restore(node);
 	cv_standby_restore(node);
-	if (options->keep_flows)
-		cv_flow_store_begin(node, notify);
 	cv_node_forward(node);
+	if (options->keep_flows)
+		keep_flows(node, notify);
 }
 
 // Whether the node forwarded before this process was started, and does not wait to be active.

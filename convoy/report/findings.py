@@ -12,7 +12,6 @@ from convoy.report.noise import Difference, critical, paired
 from convoy.report.rates import expected_pps, host_states
 from convoy.report.row import Row
 from convoy.report.run_data import Run
-from convoy.search.goals import SMOKE
 
 
 def mpps(row: Row) -> str:
@@ -280,7 +279,7 @@ def _two_machines(run: Run) -> Iterator[str]:
 
 def _smoke(run: Run) -> Iterator[str]:
     """Yield that a run was none that measures."""
-    if any(plan.profile == SMOKE for plan in run.plans):
+    if any(plan.profile == "smoke" for plan in run.plans):
         yield (
             "**A smoke run: it shows that everything works, and measures nothing.** A rate may be "
             "half of what the device can do, or less: its trials are short, few and not repeated."

@@ -103,6 +103,8 @@ void cv_flow_tick(void *instance, struct cv_nf_worker *worker)
 
 	zone->now = now;
 	cv_flow_learn_changes(zone);
+	if (CV_UNLIKELY(zone->restoring != NULL))
+		cv_flow_restore_step(zone, worker);
 	for (unsigned i = 0; i < zone->members_count; i++)
 		if (zone->members[i].tick != NULL)
 			zone->members[i].tick(zone->members[i].instance, worker);

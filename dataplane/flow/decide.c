@@ -193,9 +193,12 @@ static uint32_t take_entry(
 	struct cv_flow_zone *zone, const struct cv_flow_parsed *parsed, uint64_t hash)
 {
 	struct cv_flow_table *table = &zone->table[parsed->v6];
-	uint32_t index = cv_flow_table_take(table);
+	uint32_t index;
 	struct cv_flow *flow;
 
+	if (CV_UNLIKELY(zone->restoring != NULL) && cv_flow_restore_needs_room(zone, parsed->v6))
+		return CV_FLOW_NONE;
+	index = cv_flow_table_take(table);
 	if (index == CV_FLOW_NONE)
 		return index;
 	flow = cv_flow_at(table, index);

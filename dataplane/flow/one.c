@@ -196,12 +196,15 @@ static uint8_t error_of(struct cv_flow_group *group, struct cv_nf_worker *worker
 	const unsigned bytes = v6 ? 16 : 4;
 	struct cv_flow_inner inner;
 	struct cv_flow *flow;
+	uint64_t hash;
 	uint32_t slot;
 
 	if (parsed->first_fragment || !cv_flow_inner_read(view, parsed, &inner))
 		return other(group, worker, view, CV_FLOW_UNRELATED);
-	slot = cv_flow_table_find(
-		&zone->table[v6], &inner.answer, cv_flow_hash_of(zone, v6, &inner.answer));
+	hash = cv_flow_hash_of(zone, v6, &inner.answer);
+	slot = cv_flow_table_find(&zone->table[v6], &inner.answer, hash);
+	if (slot == CV_FLOW_NONE && CV_UNLIKELY(zone->restoring != NULL))
+		slot = cv_flow_restore_for(zone, worker, v6, &inner.answer, hash);
 	// It goes to whoever sent the packet inside.
 	if (slot == CV_FLOW_NONE || memcmp((const uint8_t *)&inner.answer + bytes,
 					    (const uint8_t *)&parsed->key + bytes, bytes) != 0)
@@ -290,6 +293,8 @@ uint8_t cv_flow_one(struct cv_flow_group *group, struct cv_nf_worker *worker, st
 		hash = cv_flow_hash_of(zone, parsed.v6, &parsed.key);
 		if (slot == CV_FLOW_NONE)
 			slot = cv_flow_table_find(&zone->table[parsed.v6], &parsed.key, hash);
+		if (slot == CV_FLOW_NONE && CV_UNLIKELY(zone->restoring != NULL))
+			slot = cv_flow_restore_for(zone, worker, parsed.v6, &parsed.key, hash);
 	}
 	flow = slot == CV_FLOW_NONE ? NULL : cv_flow_at(&zone->table[parsed.v6], slot >> 1);
 	if (flow != NULL && flow->epoch != zone->epoch) {

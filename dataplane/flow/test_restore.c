@@ -99,6 +99,17 @@ static const struct cv_nf windowed_nf = {
 static const struct cv_nf_flow own_flow = {.slot_bytes = 8, .decide = decide};
 static const struct cv_nf_flow kept_flow = {.slot_bytes = 8, .kept = &no_store, .decide = decide};
 static const struct cv_nf mover_nf = {.name = "mover", .drops = drops, .flow = &flow};
+// Keeps nothing of flows, as a firewall.
+static uint8_t decide_gate(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot)
+{
+	((struct mover *)instance)->calls[packet->why]++;
+	return *(const uint8_t *)&actions->tuple.src & 0x80 ? CV_DROP(0) : CV_NEXT;
+}
+
+static const struct cv_nf_flow gate_flow = {
+	.in_slots = true, .decide = decide_gate, .windows = all_windows};
+static const struct cv_nf gate_nf = {.name = "gate", .drops = drops, .flow = &gate_flow};
 static const struct cv_nf own_nf = {.name = "own", .drops = drops, .flow = &own_flow};
 static const struct cv_nf kept_nf = {.name = "kept", .drops = drops, .flow = &kept_flow};
 
@@ -127,8 +138,12 @@ static struct node *start_of(const struct cv_nf *nf, uint32_t max, const uint8_t
 	struct cv_flow_limits limits = usual;
 	struct cv_error error = {""};
 
-	node->movers[0].by = 2;
-	node->movers[1].by = 3;
+	if (nf == &gate_nf) {
+		limits.per_host = 0;
+	} else {
+		node->movers[0].by = 2;
+		node->movers[1].by = 3;
+	}
 	limits.max = max;
 	node->worker.now = (uint64_t)TSC_HZ * 1000;
 	node->zone = cv_flow_zone_create(members, 2, &limits, TSC_HZ, &error);
@@ -233,7 +248,7 @@ static void is_empty_at_last(struct node *node)
 				assert_int_equal(table->buckets[i].signature[j], 0);
 		}
 	}
-	for (uint32_t i = 0; i < zone->hosts.buckets_count; i++)
+	for (uint32_t i = 0; zone->hosts.limit != 0 && i < zone->hosts.buckets_count; i++)
 		for (unsigned j = 0; j < CV_FLOW_HOSTS; j++)
 			assert_int_equal(zone->hosts.buckets[i].count[j], 0);
 	for (unsigned i = 0; i < 2; i++)
@@ -627,6 +642,163 @@ static void any_bytes_make_a_table_as_any_other(void **state)
 	}
 }
 
+static struct node *start_gate(void)
+{
+	return start_of(&gate_nf, 64, orders[0]);
+}
+
+// Another process, whose flows come back while it runs.
+static struct node *restart_gate(const struct node *old)
+{
+	struct node *new = start_gate();
+	struct cv_error error = {""};
+
+	new->worker.now = old->worker.now + 2ull * TSC_HZ;
+	assert_true(cv_flow_zone_restores_later(new->zone, old->fd));
+	if (cv_flow_zone_restore_later(new->zone, &new->worker, old->fd, &error) != 0)
+		fail_msg("%s", error.text);
+	return new;
+}
+
+static uint32_t flows_of(const struct node *node)
+{
+	return node->zone->table[0].used + node->zone->table[1].used;
+}
+
+// The worker runs until all came.
+static struct cv_flow_restored run(struct node *node)
+{
+	struct cv_flow_restored restored = {0, 0};
+
+	for (unsigned i = 0; i < 100 && !cv_flow_zone_is_restored(node->zone, &restored); i++)
+		cv_flow_tick(node->group, &node->worker);
+	assert_true(cv_flow_zone_is_restored(node->zone, &restored));
+	return restored;
+}
+
+static void flows_come_back_when_packets_ask(void **state)
+{
+	struct node *old = start_gate(), *new;
+	struct cv_flow_restored restored = {0, 0};
+
+	if (!can(old))
+		skip();
+	open_flows(old);
+	new = restart_gate(old);
+	end(old);
+	assert_int_equal(flows_of(new), 0);
+	for (uint32_t i = 0; i < FLOWS; i += 2)
+		assert_true(passes(new, i, i % 4 == 0));
+	assert_int_equal(flows_of(new), FLOWS / 2);
+	assert_int_equal(cv_flow_zone_counters(new->zone)->flows_ipv4 +
+				 cv_flow_zone_counters(new->zone)->flows_ipv6,
+		FLOWS / 2);
+	assert_false(cv_flow_zone_is_restored(new->zone, &restored));
+	restored = run(new);
+	assert_int_equal(restored.flows, FLOWS);
+	assert_int_equal(restored.lost, 0);
+	for (uint32_t i = 0; i < FLOWS; i++)
+		assert_true(passes(new, i, true));
+	assert_int_equal(new->movers[0].calls[CV_FLOW_CHANGED], FLOWS);
+	assert_int_equal(new->movers[0].calls[CV_FLOW_NEW], 0);
+	assert_int_equal(cv_flow_zone_counters(new->zone)->created, 0);
+	assert_true(passes(new, FLOWS, false)); // there is room for others
+	is_empty_at_last(new);
+	end(new);
+}
+
+// One that came, and ended before the others came.
+static void what_has_ended_does_not_come_back(void **state)
+{
+	struct node *old = start_gate(), *new;
+	struct cv_flow_restored restored;
+
+	if (!can(old))
+		skip();
+	open_flows(old);
+	new = restart_gate(old);
+	assert_true(passes(new, 2, true));
+	cv_flow_end(new->zone, &new->worker, false, 0);
+	restored = run(new);
+	assert_int_equal(restored.flows, FLOWS);
+	assert_int_equal(flows_of(new), FLOWS - 1);
+	is_empty_at_last(new);
+	end(new);
+	end(old);
+}
+
+static void new_flows_take_no_room_of_those_to_come(void **state)
+{
+	struct node *old = start_gate(), *new;
+	struct cv_flow_restored restored;
+	unsigned passed = 0;
+
+	if (!can(old))
+		skip();
+	open_flows(old);
+	new = restart_gate(old);
+	for (uint32_t i = 100; i < 250; i++)
+		passed += i % 3 != 0 && passes(new, i, false);
+	assert_int_equal(passed, 64 - old->zone->table[0].used);
+	assert_true(passes(new, 2, true)); // of whom there is
+	restored = run(new);
+	assert_int_equal(restored.flows, FLOWS);
+	assert_int_equal(restored.lost, 0);
+	assert_int_equal(new->zone->table[0].used, 64);
+	is_empty_at_last(new);
+	end(new);
+	end(old);
+}
+
+static void some_have_to_be_there_first(void **state)
+{
+	struct node *old = start_gate(), *new = start_gate(), *keeps = start();
+
+	if (!can(old))
+		skip();
+	assert_true(cv_flow_zone_restores_later(new->zone, old->fd));
+	assert_false(cv_flow_zone_restores_later(keeps->zone, keeps->fd));
+	memset(&old->zone->carried->secret, 0, sizeof(old->zone->carried->secret));
+	assert_false(cv_flow_zone_restores_later(new->zone, old->fd)); // of an older version
+	end(keeps);
+	end(new);
+	end(old);
+}
+
+// The process before may have ended at any time: so with the secret, places and entries.
+static void so_do_any_bytes(void **state)
+{
+	static const unsigned shares[] = {1, 16, 256, 4096};
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct node *old = start_gate(), *new;
+		uint64_t seed = i;
+
+		if (!can(old))
+			skip();
+		open_flows(old);
+		if (i % 5 == 4)
+			scramble_entries(old, i);
+		else
+			scramble(old, shares[i % 5], i);
+		old->zone->carried->secret.keys[0][0] |= 1;
+		new = restart_gate(old);
+		for (uint32_t n = 0; n < 2 * FLOWS; n++) {
+			passes(new, (uint32_t)(next_random(&seed) % FLOWS), n % 2 == 0);
+			if (n == FLOWS && i % 3 != 0)
+				cv_flow_tick(new->group, &new->worker);
+		}
+		if (i % 7 != 0) { // else it ends before all came
+			run(new);
+			wait(new, 2);
+			is_empty_at_last(new);
+			open_flows(new);
+		}
+		end(new);
+		end(old);
+	}
+}
+
 // A copy on another machine: a file of its own.
 struct copy {
 	struct cv_flow_replica replica;
@@ -747,6 +919,11 @@ int main(void)
 		cmocka_unit_test(what_is_denied_is_not_known),
 		cmocka_unit_test(another_memory_is_refused),
 		cmocka_unit_test(only_what_can_be_restored_is_stored),
+		cmocka_unit_test(flows_come_back_when_packets_ask),
+		cmocka_unit_test(what_has_ended_does_not_come_back),
+		cmocka_unit_test(new_flows_take_no_room_of_those_to_come),
+		cmocka_unit_test(some_have_to_be_there_first),
+		cmocka_unit_test(so_do_any_bytes),
 		cmocka_unit_test(a_copy_is_restored),
 		cmocka_unit_test(a_kept_file_is_no_copy),
 	};

@@ -235,6 +235,7 @@ void cv_flow_zone_destroy(struct cv_flow_zone *zone)
 		return;
 	for (unsigned i = 0; i < zone->groups_count; i++)
 		free(zone->groups[i]);
+	cv_flow_restoring_free(zone->restored);
 	cv_flow_memory_free(&zone->memory);
 	free(zone);
 }

@@ -40,6 +40,8 @@ struct cv_flow_zone_member {
 	struct cv_flow_place slots[2]; // of IPv4 and IPv6 flows
 };
 
+struct cv_flow_restoring;
+
 struct cv_flow_zone {
 	struct cv_flow_table table[2]; // IPv4, IPv6
 	uint32_t now; // tick
@@ -66,6 +68,8 @@ struct cv_flow_zone {
 	struct cv_flow_memory memory;
 	struct cv_flow_carried *carried; // its end: what goes along to another process
 	bool stored; // flow/restore.h: that is to know its groups
+	// Flows of a process before that come back: the worker's, NULL when all came; and its owner's.
+	struct cv_flow_restoring *restoring, *restored;
 	struct cv_flow_secret secret;
 	struct cv_flow_ways ways;
 	struct cv_flow_fragments fragments;
@@ -248,6 +252,20 @@ uint64_t cv_flow_zone_layout_in(int fd, const struct cv_flow_zone *zone);
 
 // Whether the members have places in an order, each one.
 bool cv_flow_zone_is_order(const struct cv_flow_zone *zone, const uint8_t *order);
+
+// restore.c, while flows come back (zone->restoring is not NULL)
+
+// Some come back.
+void cv_flow_restore_step(struct cv_flow_zone *zone, struct cv_nf_worker *worker);
+
+// The slot of the flow that a packet with this key is of, which came back for it; or CV_FLOW_NONE.
+uint32_t cv_flow_restore_for(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6,
+	const union cv_flow_key *key, uint64_t hash);
+
+// Whether there is room for no other flows.
+bool cv_flow_restore_needs_room(const struct cv_flow_zone *zone, bool v6);
+
+void cv_flow_restoring_free(struct cv_flow_restoring *it);
 
 // decide.c
 

@@ -7,6 +7,7 @@
 //
 //	memory	of a new zone: the kernel clears it
 //	restore	each flow is read, checked and made anew
+//	later	of that, before packets flow, where flows come back as packets ask for them
 //	take	in a handover, while packets flow: the memory is mapped, no place leads out of it
 //	adopt	in a handover, while no packet moves
 #include <stdio.h>
@@ -25,9 +26,9 @@
 #define REPEATS_MAX 99
 #define FRAME 60
 
-enum { MEMORY, RESTORE, TAKE, ADOPT, PARTS };
+enum { MEMORY, RESTORE, LATER, TAKE, ADOPT, PARTS };
 
-static const char *const names[PARTS] = {"memory", "restore", "take", "adopt"};
+static const char *const names[PARTS] = {"memory", "restore", "later", "take", "adopt"};
 
 static uint8_t allow(void *instance, struct cv_nf_worker *of, const struct cv_flow_packet *packet,
 	struct cv_flow_actions *actions, void *slot)
@@ -130,6 +131,28 @@ static void restore(const struct zone *before, uint32_t flows, double *ms)
 	cv_flow_zone_destroy(it.zone);
 }
 
+// The same, but that packets flow at once.
+static void restore_later(const struct zone *before, uint32_t flows, double *ms)
+{
+	const struct zone it = zone_make(flows);
+	struct cv_flow_restored restored = {0, 0};
+	struct cv_error error = {""};
+	double begun = now_ms();
+
+	worker.now = rte_rdtsc();
+	if (cv_flow_zone_restore_later(
+		    it.zone, &worker, cv_flow_zone_store(before->zone), &error) != 0)
+		die(error.text);
+	ms[LATER] = now_ms() - begun;
+	while (!cv_flow_zone_is_restored(it.zone, &restored)) {
+		worker.now = rte_rdtsc();
+		cv_flow_tick(it.group, &worker);
+	}
+	if (restored.flows != flows)
+		die("flows were lost");
+	cv_flow_zone_destroy(it.zone);
+}
+
 // And takes them over from one that runs.
 static void take(const struct zone *before, uint32_t flows, double *ms)
 {
@@ -166,6 +189,7 @@ static void measure(uint32_t flows, unsigned repeats)
 		double ms[PARTS];
 
 		restore(&before, flows, ms);
+		restore_later(&before, flows, ms);
 		take(&before, flows, ms);
 		for (unsigned p = 0; p < PARTS; p++)
 			all[p][i] = ms[p];

@@ -55,12 +55,17 @@ def start(manager: ServiceManager, plan: Path) -> tuple[subprocess.Popen[str], d
     assert process.stderr is not None
     begun, ran_before, waited_before, _ = map(int, process.stderr.readline().split())
     event: dict[str, Any] = {}
+    forwards_ms = None
     while event.get("event") != "ready":
         event = json.loads(process.stdout.readline())
+        if forwards_ms is None and event["event"] in ("forwarding", "ready"):
+            forwards_ms = (time.monotonic_ns() - begun) / 1e6
     ready_ms = (time.monotonic_ns() - begun) / 1e6
+    assert forwards_ms is not None
     ran, waited, _ = map(int, Path(f"/proc/{process.pid}/schedstat").read_text().split())
     return process, {
         "flows": event["flows"]["restored"],
+        "forwards_ms": forwards_ms,  # with all flows: those that a packet comes for are there
         "ready_ms": ready_ms,
         "without_waiting_ms": ready_ms - (waited - waited_before) / 1e6,  # for a core
         "cpu_ms": (ran - ran_before) / 1e6,  # of the main thread

@@ -169,7 +169,7 @@ def test_frames_wait_for_packets_of_their_queue(setup: Setup):
             packets, frames, convoys, *_, lost, _ = said_of(ovs, port)
             assert packets >= 20_000
             assert lost == 0
-            # At 200,000/s one packet in four comes within 20 us of the one before it that waits;
+            # At 200,000/s some four packets come while one waits 20 us;
             # where the switch waits for its core, more.
             assert convoys > 1000
             assert frames < packets
