@@ -271,6 +271,19 @@ void cv_flow_expect(struct cv_flow_group *group, struct cv_nf_worker *worker,
 	}
 }
 
+// A flow that is still to come back may have the answers' key.
+static void expect_answer(
+	struct cv_flow_zone *zone, struct cv_nf_worker *worker, const struct cv_flow_parsed *parsed)
+{
+	struct cv_flow_tuple tuple;
+	union cv_flow_key answer;
+
+	cv_flow_set_tuple(&parsed->key, parsed->v6, &tuple);
+	cv_flow_set_answer(&tuple, &answer);
+	cv_flow_restore_for(
+		zone, worker, parsed->v6, &answer, cv_flow_hash_of(zone, parsed->v6, &answer));
+}
+
 // Asks the functions about a new flow, and writes what they said. An answer's key that was taken for
 // free and is not is a reason to ask once more, looking. CV_FLOW_BY_FUNCTION: it is written, or
 // denied. Else why it cannot be.
@@ -305,11 +318,14 @@ uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker
 	const bool v6 = parsed->v6;
 	struct cv_flow_packet packet = cv_flow_packet_of(zone, view, parsed, CV_FLOW_FORWARD);
 	uint64_t host = zone->hosts.limit == 0 ? 0 : cv_flow_host_hash(zone, v6, &parsed->key);
-	uint32_t index = take_entry(zone, parsed, hash);
 	enum cv_flow_drop why;
 	struct decision decision;
 	struct cv_flow *flow;
+	uint32_t index;
 
+	if (CV_UNLIKELY(zone->restoring != NULL))
+		expect_answer(zone, worker, parsed);
+	index = take_entry(zone, parsed, hash);
 	if (index == CV_FLOW_NONE) {
 		*verdict = cv_flow_drop(group, view, CV_FLOW_TABLE_FULL);
 		return CV_FLOW_NONE;

@@ -110,6 +110,15 @@ static uint8_t decide_gate(void *instance, struct cv_nf_worker *worker,
 static const struct cv_nf_flow gate_flow = {
 	.in_slots = true, .decide = decide_gate, .windows = all_windows};
 static const struct cv_nf gate_nf = {.name = "gate", .drops = drops, .flow = &gate_flow};
+// Flows from 10.0.0.0/8 leave by an output: there is no key for their answers.
+static uint8_t decide_branch(void *instance, struct cv_nf_worker *worker,
+	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot)
+{
+	return *(const uint8_t *)&actions->tuple.src == 10 ? CV_OUTPUT(0) : CV_NEXT;
+}
+
+static const struct cv_nf_flow branch_flow = {.in_slots = true, .decide = decide_branch};
+static const struct cv_nf branch_nf = {.name = "branch", .drops = drops, .flow = &branch_flow};
 static const struct cv_nf own_nf = {.name = "own", .drops = drops, .flow = &own_flow};
 static const struct cv_nf kept_nf = {.name = "kept", .drops = drops, .flow = &kept_flow};
 
@@ -138,7 +147,7 @@ static struct node *start_of(const struct cv_nf *nf, uint32_t max, const uint8_t
 	struct cv_flow_limits limits = usual;
 	struct cv_error error = {""};
 
-	if (nf == &gate_nf) {
+	if (nf == &gate_nf || nf == &branch_nf) {
 		limits.per_host = 0;
 	} else {
 		node->movers[0].by = 2;
@@ -648,9 +657,9 @@ static struct node *start_gate(void)
 }
 
 // Another process, whose flows come back while it runs.
-static struct node *restart_gate(const struct node *old)
+static struct node *restart_later(const struct node *old, const struct cv_nf *nf)
 {
-	struct node *new = start_gate();
+	struct node *new = start_of(nf, 64, orders[0]);
 	struct cv_error error = {""};
 
 	new->worker.now = old->worker.now + 2ull * TSC_HZ;
@@ -658,6 +667,11 @@ static struct node *restart_gate(const struct node *old)
 	if (cv_flow_zone_restore_later(new->zone, &new->worker, old->fd, &error) != 0)
 		fail_msg("%s", error.text);
 	return new;
+}
+
+static struct node *restart_gate(const struct node *old)
+{
+	return restart_later(old, &gate_nf);
 }
 
 static uint32_t flows_of(const struct node *node)
@@ -745,6 +759,28 @@ static void new_flows_take_no_room_of_those_to_come(void **state)
 	assert_int_equal(restored.flows, FLOWS);
 	assert_int_equal(restored.lost, 0);
 	assert_int_equal(new->zone->table[0].used, 64);
+	is_empty_at_last(new);
+	end(new);
+	end(old);
+}
+
+// The first packet of a flow whose answers are those of one that is to come.
+static void answers_of_those_to_come_stay_theirs(void **state)
+{
+	struct node *old = start_of(&branch_nf, 64, orders[0]), *new;
+	struct cv_flow_restored restored;
+
+	if (!can(old))
+		skip();
+	assert_false(passes(old, 2, false)); // it leaves by an output
+	new = restart_later(old, &branch_nf);
+	assert_true(passes(new, 2, true));
+	restored = run(new);
+	assert_int_equal(restored.flows, 1);
+	assert_int_equal(restored.lost, 0);
+	assert_int_equal(flows_of(new), 2);
+	assert_false(passes(new, 2, false));
+	assert_int_equal(flows_of(new), 2);
 	is_empty_at_last(new);
 	end(new);
 	end(old);
@@ -922,6 +958,7 @@ int main(void)
 		cmocka_unit_test(flows_come_back_when_packets_ask),
 		cmocka_unit_test(what_has_ended_does_not_come_back),
 		cmocka_unit_test(new_flows_take_no_room_of_those_to_come),
+		cmocka_unit_test(answers_of_those_to_come_stay_theirs),
 		cmocka_unit_test(some_have_to_be_there_first),
 		cmocka_unit_test(so_do_any_bytes),
 		cmocka_unit_test(a_copy_is_restored),
