@@ -180,6 +180,10 @@ struct cv_flow_kept {
 
 	// There are no more.
 	void (*restore_end)(void *instance, struct cv_nf_worker *worker);
+
+	// Whether restore() may also be called by the worker while packets flow, for decide() needs to know
+	// of no flow that is still to come; restore_end() is called before.
+	bool restores_later;
 };
 
 struct cv_nf_flow {

@@ -7,8 +7,8 @@
 // The worker writes an entry's deadline last, and takes it back first: an entry with one is a flow. The
 // functions repeat what became of its tuple, which must lead to the key of answers that the entry has.
 //
-// Where no function has anything to repeat, flows come back while the worker runs: some in each poll
-// iteration, and those that a packet comes for at once, by the table there and its secret.
+// Where functions allow it, flows come back while the worker runs: some in each poll iteration, and those
+// that a packet comes for at once, by the table there and its secret.
 #include "flow/restore.h"
 
 #include <errno.h>
@@ -20,7 +20,6 @@
 #include <rte_prefetch.h>
 
 #include "flow/carried.h"
-#include "flow/handover.h"
 #include "flow/home.h"
 #include "flow/replica.h"
 #include "flow/tuples.h"
@@ -466,8 +465,14 @@ bool cv_flow_zone_restores_later(const struct cv_flow_zone *zone, int fd)
 {
 	struct cv_flow_secret secret;
 
-	// What functions gave to flows, and how many a host has, is not known before all came back.
-	return !cv_flow_zone_keeps(zone) && zone->hosts.limit == 0 && secret_in(zone, fd, &secret);
+	for (unsigned i = 0; i < zone->members_count; i++) {
+		const struct cv_flow_kept *kept = zone->members[i].flow->kept;
+
+		if (kept != NULL && !kept->restores_later)
+			return false;
+	}
+	// How many flows a host has is not known before all came.
+	return zone->hosts.limit == 0 && secret_in(zone, fd, &secret);
 }
 
 // Entries there that are flows, and room to say which of them came. False: there is no memory.

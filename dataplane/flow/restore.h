@@ -37,8 +37,8 @@ bool cv_flow_zone_homes_in(const struct cv_flow_zone *zone, int fd, enum cv_flow
 int cv_flow_zone_restore(struct cv_flow_zone *zone, struct cv_nf_worker *worker, int fd,
 	enum cv_flow_origin origin, struct cv_flow_restored *restored, struct cv_error *error);
 
-// Whether flows of a file can come back while the zone's worker runs: its functions keep nothing of them,
-// its hosts have no limit, and the file says how they are found.
+// Whether flows of a file can come back while the zone's worker runs: its functions allow it, its hosts
+// have no limit, and the file says how they are found.
 bool cv_flow_zone_restores_later(const struct cv_flow_zone *zone, int fd);
 
 // As cv_flow_zone_restore(), of a file that was kept here, but that the flows come back while the worker

@@ -99,6 +99,16 @@ static const struct cv_nf windowed_nf = {
 static const struct cv_nf_flow own_flow = {.slot_bytes = 8, .decide = decide};
 static const struct cv_nf_flow kept_flow = {.slot_bytes = 8, .kept = &no_store, .decide = decide};
 static const struct cv_nf mover_nf = {.name = "mover", .drops = drops, .flow = &flow};
+static const struct cv_flow_kept later_kept = {
+	.store = store, .restore = restore, .restores_later = true};
+static const struct cv_nf_flow later_flow = {.slot_bytes = 8,
+	.kept = &later_kept,
+	.decide = decide,
+	.ended = ended,
+	.windows = all_windows};
+// Its flows may come back whenever packets ask for them.
+static const struct cv_nf later_nf = {.name = "later", .drops = drops, .flow = &later_flow};
+
 // Keeps nothing of flows, as a firewall.
 static uint8_t decide_gate(void *instance, struct cv_nf_worker *worker,
 	const struct cv_flow_packet *packet, struct cv_flow_actions *actions, void *slot)
@@ -147,9 +157,9 @@ static struct node *start_of(const struct cv_nf *nf, uint32_t max, const uint8_t
 	struct cv_flow_limits limits = usual;
 	struct cv_error error = {""};
 
-	if (nf == &gate_nf || nf == &branch_nf) {
+	if (nf == &gate_nf || nf == &branch_nf || nf == &later_nf)
 		limits.per_host = 0;
-	} else {
+	if (nf != &gate_nf && nf != &branch_nf) {
 		node->movers[0].by = 2;
 		node->movers[1].by = 3;
 	}
@@ -651,10 +661,7 @@ static void any_bytes_make_a_table_as_any_other(void **state)
 	}
 }
 
-static struct node *start_gate(void)
-{
-	return start_of(&gate_nf, 64, orders[0]);
-}
+static const struct cv_nf *const laters[] = {&gate_nf, &later_nf};
 
 // Another process, whose flows come back while it runs.
 static struct node *restart_later(const struct node *old, const struct cv_nf *nf)
@@ -667,11 +674,6 @@ static struct node *restart_later(const struct node *old, const struct cv_nf *nf
 	if (cv_flow_zone_restore_later(new->zone, &new->worker, old->fd, &error) != 0)
 		fail_msg("%s", error.text);
 	return new;
-}
-
-static struct node *restart_gate(const struct node *old)
-{
-	return restart_later(old, &gate_nf);
 }
 
 static uint32_t flows_of(const struct node *node)
@@ -692,13 +694,13 @@ static struct cv_flow_restored run(struct node *node)
 
 static void flows_come_back_when_packets_ask(void **state)
 {
-	struct node *old = start_gate(), *new;
+	struct node *old = start_of(*state, 64, orders[0]), *new;
 	struct cv_flow_restored restored = {0, 0};
 
 	if (!can(old))
 		skip();
 	open_flows(old);
-	new = restart_gate(old);
+	new = restart_later(old, *state);
 	end(old);
 	assert_int_equal(flows_of(new), 0);
 	for (uint32_t i = 0; i < FLOWS; i += 2)
@@ -724,13 +726,13 @@ static void flows_come_back_when_packets_ask(void **state)
 // One that came, and ended before the others came.
 static void what_has_ended_does_not_come_back(void **state)
 {
-	struct node *old = start_gate(), *new;
+	struct node *old = start_of(*state, 64, orders[0]), *new;
 	struct cv_flow_restored restored;
 
 	if (!can(old))
 		skip();
 	open_flows(old);
-	new = restart_gate(old);
+	new = restart_later(old, *state);
 	assert_true(passes(new, 2, true));
 	cv_flow_end(new->zone, &new->worker, false, 0);
 	restored = run(new);
@@ -743,14 +745,14 @@ static void what_has_ended_does_not_come_back(void **state)
 
 static void new_flows_take_no_room_of_those_to_come(void **state)
 {
-	struct node *old = start_gate(), *new;
+	struct node *old = start_of(*state, 64, orders[0]), *new;
 	struct cv_flow_restored restored;
 	unsigned passed = 0;
 
 	if (!can(old))
 		skip();
 	open_flows(old);
-	new = restart_gate(old);
+	new = restart_later(old, *state);
 	for (uint32_t i = 100; i < 250; i++)
 		passed += i % 3 != 0 && passes(new, i, false);
 	assert_int_equal(passed, 64 - old->zone->table[0].used);
@@ -788,7 +790,8 @@ static void answers_of_those_to_come_stay_theirs(void **state)
 
 static void some_have_to_be_there_first(void **state)
 {
-	struct node *old = start_gate(), *new = start_gate(), *keeps = start();
+	struct node *old = start_of(&gate_nf, 64, orders[0]),
+		    *new = start_of(&gate_nf, 64, orders[0]), *keeps = start();
 
 	if (!can(old))
 		skip();
@@ -807,7 +810,8 @@ static void so_do_any_bytes(void **state)
 	static const unsigned shares[] = {1, 16, 256, 4096};
 
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		struct node *old = start_gate(), *new;
+		const struct cv_nf *nf = laters[i % 2];
+		struct node *old = start_of(nf, 64, orders[0]), *new;
 		uint64_t seed = i;
 
 		if (!can(old))
@@ -818,7 +822,7 @@ static void so_do_any_bytes(void **state)
 		else
 			scramble(old, shares[i % 5], i);
 		old->zone->carried->secret.keys[0][0] |= 1;
-		new = restart_gate(old);
+		new = restart_later(old, nf);
 		for (uint32_t n = 0; n < 2 * FLOWS; n++) {
 			passes(new, (uint32_t)(next_random(&seed) % FLOWS), n % 2 == 0);
 			if (n == FLOWS && i % 3 != 0)
@@ -955,9 +959,18 @@ int main(void)
 		cmocka_unit_test(what_is_denied_is_not_known),
 		cmocka_unit_test(another_memory_is_refused),
 		cmocka_unit_test(only_what_can_be_restored_is_stored),
-		cmocka_unit_test(flows_come_back_when_packets_ask),
-		cmocka_unit_test(what_has_ended_does_not_come_back),
-		cmocka_unit_test(new_flows_take_no_room_of_those_to_come),
+		cmocka_unit_test_prestate(
+			flows_come_back_when_packets_ask, (void *)(uintptr_t)laters[0]),
+		cmocka_unit_test_prestate(
+			flows_come_back_when_packets_ask, (void *)(uintptr_t)laters[1]),
+		cmocka_unit_test_prestate(
+			what_has_ended_does_not_come_back, (void *)(uintptr_t)laters[0]),
+		cmocka_unit_test_prestate(
+			what_has_ended_does_not_come_back, (void *)(uintptr_t)laters[1]),
+		cmocka_unit_test_prestate(
+			new_flows_take_no_room_of_those_to_come, (void *)(uintptr_t)laters[0]),
+		cmocka_unit_test_prestate(
+			new_flows_take_no_room_of_those_to_come, (void *)(uintptr_t)laters[1]),
 		cmocka_unit_test(answers_of_those_to_come_stay_theirs),
 		cmocka_unit_test(some_have_to_be_there_first),
 		cmocka_unit_test(so_do_any_bytes),
