@@ -14,6 +14,7 @@ _INSTALLED = Path(__file__).resolve().parents[1] / "scenarios"  # where the pack
 SCENARIOS = _INSTALLED if _INSTALLED.is_dir() else CHECKOUT / "scenarios"
 LEDGER = SCENARIOS / "claims.yaml"  # no scenario, but what these test
 _FOLDERS = {  # of a build
+    "bench-crossing": "tests/bench",
     "bench-frame": "tests/bench",
     "bench-hostile-guest": "tests/bench",
     "bench-hostile-memif": "tests/bench",

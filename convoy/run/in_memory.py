@@ -17,7 +17,7 @@ from convoy.host.programs import need
 from convoy.results.nf import NfBench
 
 DEADLINE_S = 120.0
-REPEATS = {"next-hop": 101, "frame": 11, "vring": 11, "views": 11}
+REPEATS = {"next-hop": 101, "frame": 11, "vring": 11, "views": 11, "crossing": 21}
 SMALL_BYTES = 4096  # the working set that stays in the first cache
 # Building tables of 100,000 rules takes seconds, a repeat takes milliseconds.
 SILENCE_DEADLINE_S = 300.0
@@ -25,7 +25,7 @@ MEMORY_MB = 4096
 
 
 def command(what: str, repeats: int | None = None) -> tuple[str, ...]:
-    """Return the command that measures next-hop, frame, vring or views. Raises InputError."""
+    """Return the command that measures one of REPEATS. Raises InputError."""
     return (str(need(f"bench-{what}")), str(repeats or REPEATS[what]))
 
 

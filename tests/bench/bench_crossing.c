@@ -5,7 +5,7 @@
 // (inline), a ring between two workers (pipelined), a link of one pool of buffers (shared), memif, and
 // vhost-user with DPDK's virtio-user at the other end.
 //
-//   bench-crossing [ROUNDS [BYTES]]        21 rounds, packets of 60 bytes (64 with FCS)
+//   bench-crossing [ROUNDS [BYTES...]]     21 rounds, packets of 60 and of 1514 bytes (FCS: 4 more)
 //
 // Prints one JSON object: {"schema": "convoy.bench.crossing/1", "results": [{"form", "packet_bytes",
 // "cycles_per_hop": {"median", "min", "max"}}]}.
@@ -14,8 +14,8 @@
 // of them, or receives all of them, before the other goes on, so lines move between the cores as under
 // load and nobody waits for anybody. Counted are the calls that send and receive, and that the function
 // behind them reads and writes 16 bytes of each packet (which is all that inline has). A round is the
-// median of 32 laps, so that a lap in which the core was taken away does not count; forms are measured
-// alternately, round by round.
+// median of 32 laps, so that a lap in which the core was taken away does not count; sizes and forms are
+// measured alternately, round by round.
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -39,11 +39,12 @@
 #define ROUNDS_MAX 1001u
 #define WAIT_S 20
 #define FORMS 5u
+#define SIZES_MAX 8u
 #define SPINS 20000u
 
 static struct rte_mempool *pool;
 static struct rte_mempool *guest_pool; // in DPDK's own memory, which is all that a guest shares
-static unsigned bytes = 60;
+static unsigned bytes; // of the packets that cross now
 static char folder[] = "/tmp/convoy-bench-XXXXXX";
 
 static void die(const char *what)
@@ -346,28 +347,55 @@ static void start_eal(char *self)
 		die(pool == NULL ? error.text : "no memory");
 }
 
-static void print(double (*cycles)[ROUNDS_MAX], unsigned rounds)
+// What was measured of packets of one size.
+struct size {
+	unsigned bytes;
+	double cycles[FORMS][ROUNDS_MAX];
+};
+
+static void print(struct size *sizes, unsigned count, unsigned rounds)
 {
 	printf("{\"schema\": \"convoy.bench.crossing/1\", \"results\": [");
-	for (unsigned i = 0; i < FORMS; i++) {
-		qsort(cycles[i], rounds, sizeof(double), by_value);
-		printf("%s\n  {\"form\": \"%s\", \"packet_bytes\": %u, \"cycles_per_hop\": "
-		       "{\"median\": %.1f, \"min\": %.1f, \"max\": %.1f}}",
-			i > 0 ? "," : "", forms[i].name, bytes, cycles[i][rounds / 2], cycles[i][0],
-			cycles[i][rounds - 1]);
-	}
+	for (unsigned s = 0; s < count; s++)
+		for (unsigned i = 0; i < FORMS; i++) {
+			double *cycles = sizes[s].cycles[i];
+
+			qsort(cycles, rounds, sizeof(double), by_value);
+			printf("%s\n  {\"form\": \"%s\", \"packet_bytes\": %u, "
+			       "\"cycles_per_hop\": {\"median\": %.1f, \"min\": %.1f, \"max\": "
+			       "%.1f}}",
+				s + i > 0 ? "," : "", forms[i].name, sizes[s].bytes,
+				cycles[rounds / 2], cycles[0], cycles[rounds - 1]);
+		}
 	printf("\n]}\n");
+}
+
+// Reads sizes of packets. Returns how many.
+static unsigned read_sizes(struct size *sizes, int argc, char **argv)
+{
+	unsigned count = 0;
+
+	for (int i = 2; i < argc && count < SIZES_MAX; i++)
+		sizes[count++].bytes = (unsigned)atoi(argv[i]);
+	if (count == 0) {
+		sizes[count++].bytes = 60;
+		sizes[count++].bytes = 1514;
+	}
+	for (unsigned i = 0; i < count; i++)
+		if (sizes[i].bytes < 60 || sizes[i].bytes > 1514)
+			die("BYTES: 60 to 1514");
+	return count;
 }
 
 int main(int argc, char **argv)
 {
-	static double cycles[FORMS][ROUNDS_MAX];
+	static struct size sizes[SIZES_MAX];
 	const unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 21;
+	const unsigned count = read_sizes(sizes, argc, argv);
 	pthread_t thread;
 
-	bytes = argc > 2 ? (unsigned)atoi(argv[2]) : bytes;
-	if (rounds < 1 || rounds > ROUNDS_MAX || bytes < 60 || bytes > 1514)
-		die("bench-crossing [ROUNDS [BYTES]]: 1 to 1001 rounds, 60 to 1514 bytes");
+	if (rounds < 1 || rounds > ROUNDS_MAX)
+		die("ROUNDS: 1 to 1001");
 	start_eal(argv[0]);
 	if (mkdtemp(folder) == NULL)
 		die(folder);
@@ -378,8 +406,11 @@ int main(int argc, char **argv)
 		die("no thread");
 	pin(0);
 	for (unsigned round = 0; round < rounds; round++)
-		for (unsigned i = 0; i < FORMS; i++)
-			cycles[i][round] = measure(&forms[i]);
+		for (unsigned s = 0; s < count; s++) {
+			bytes = sizes[s].bytes;
+			for (unsigned i = 0; i < FORMS; i++)
+				sizes[s].cycles[i][round] = measure(&forms[i]);
+		}
 	__atomic_store_n(&other.quit, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	for (unsigned i = 2; i < FORMS; i++)
@@ -392,6 +423,6 @@ int main(int argc, char **argv)
 	rte_mempool_free(guest_pool);
 	rte_mempool_free(pool);
 	rmdir(folder);
-	print(cycles, rounds);
+	print(sizes, count, rounds);
 	return 0;
 }
