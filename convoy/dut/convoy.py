@@ -55,6 +55,7 @@ from convoy.host.run_queue import WORKERS, threads_named
 NATIVE = "native"
 PACK = "pack"
 POLL = "poll"
+FIXED = "fixed"
 VRING, DPDK = "vring", "dpdk"  # who moves packets over vhost-user
 SLOTS = 256  # of a link's rings where its ends share a core: what a worker takes before it yields
 VETH = "veth"  # as between two servers: each node in a network namespace, with interfaces
@@ -107,7 +108,11 @@ def descriptor(setup: Setup, yielding: bool = False) -> dict[str, Any]:
             for name, function in functions.items()
         },
         "chains": chains,
-        "workers": {"cores": list(setup.cores), "idle": _idle(setup, yielding)},
+        "workers": {
+            "cores": list(setup.cores),
+            "idle": _idle(setup, yielding),
+            "scale": setup.options.get("scale", FIXED),
+        },
         "memory": {"hugepages": "always" if setup.hugepages else "never", **memory},
     }
 
@@ -365,6 +370,7 @@ class Convoy(Device):
             "datapath": (VRING, DPDK),
             "memory": ("1024", "128", "4096"),  # MiB of each process
             "idle": (POLL, "yield", "sleep"),  # what a worker without packets does
+            "scale": (FIXED, "auto"),  # queues go to other workers by load
         },
     )
 
