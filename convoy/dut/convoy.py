@@ -3,7 +3,8 @@
 """Our own node, convoyd, with the setup's functions as its chain.
 
 Deployed as `process`, each function has a convoyd of its own, joined to the next one by vhost-user
-or memif (option `link`): the papers' container functions. With `link=veth` each has a network
+or memif (option `link`): the papers' container functions. With `link=shared` they have the first
+one's buffers mapped, and packets pass without a copy. With `link=veth` each has a network
 namespace of its own too, and interfaces: servers joined by cables. Where there are more of them
 than cores, they yield to each other, and the results say so. With the option `convoys=native`
 packets are aggregated: convoys are taken at the left, and sent from the right and from process to
@@ -56,6 +57,7 @@ NATIVE = "native"
 PACK = "pack"
 POLL = "poll"
 FIXED = "fixed"
+SHARED = "shared"  # the first process's buffers, which all of them map
 VRING, DPDK = "vring", "dpdk"  # who moves packets over vhost-user
 SLOTS = 256  # of a link's rings where its ends share a core: what a worker takes before it yields
 VETH = "veth"  # as between two servers: each node in a network namespace, with interfaces
@@ -141,9 +143,12 @@ def _flows(flows: Flows) -> dict[str, Any]:
 
 def _port(port: PortAt, datapath: str) -> dict[str, Any]:
     slots = {"slots": port.slots} if port.slots else {}
-    kind, role = port.kind, {}
-    if kind == "memif-client":  # the other end of a link between two of our nodes
-        kind, role = "memif", {"role": "client"}
+    kind, role, address = port.kind, {}, port.address
+    if kind.endswith("-client"):  # the other end of a link between two of our nodes
+        kind, role = kind.removesuffix("-client"), {"role": "client"}
+    if kind == SHARED:  # all links of a chain are at one socket
+        socket = Path(address)
+        address, role = str(socket.with_name("pool")), role | {"link": socket.name}
     if kind == "virtio-user-server":  # a guest of a switch that connects
         kind, role = "virtio-user", {"mode": "server"}
     many = {"queues": port.queues} if port.queues > 1 else {}
@@ -152,7 +157,7 @@ def _port(port: PortAt, datapath: str) -> dict[str, Any]:
         own = {"datapath": DPDK, "trusted": True}
     elif kind == "vhost-user":
         own = {"datapath": datapath}
-    return {kind: port.address, **role, **many, **own, **slots}
+    return {kind: address, **role, **many, **own, **slots}
 
 
 def processes(setup: Setup, link: str) -> list[Setup]:
@@ -162,6 +167,7 @@ def processes(setup: Setup, link: str) -> list[Setup]:
     ends = {
         "vhost-user": ("vhost-user", "virtio-user"),
         "memif": ("memif", "memif-client"),
+        SHARED: (SHARED, f"{SHARED}-client"),
         VETH: ("af_packet", "af_packet"),
     }[link]
     setups, left = [], setup.left
@@ -172,7 +178,8 @@ def processes(setup: Setup, link: str) -> list[Setup]:
         if i > 0 and options.get("convoys") == PACK:
             options["convoys"] = NATIVE  # it gets what the one before has packed
         address = f"link{i}" if link == VETH else str(setup.folder / f"link{i}")
-        right = setup.right if i == last else _end(ends[0], address, oversubscribed)
+        makes = ends[1] if link == SHARED and i > 0 else ends[0]  # the first one has the buffers
+        right = setup.right if i == last else _end(makes, address, oversubscribed)
         core = setup.cores[i % len(setup.cores)]
         setups.append(
             dataclasses.replace(
@@ -364,7 +371,7 @@ class Convoy(Device):
         switches=True,
         changes=True,
         options={
-            "link": ("vhost-user", "memif", VETH),
+            "link": ("vhost-user", "memif", SHARED, VETH),
             "convoys": ("no", NATIVE, PACK),
             "wait": ("0us", "1us", "2us", "5us", "10us", "20us"),  # of the next hop
             "datapath": (VRING, DPDK),

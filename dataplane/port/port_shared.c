@@ -64,7 +64,7 @@ static CV_HOT uint16_t rx(
 
 	(void)queue;
 	if (shared->owner != NULL)
-		cv_shared_owner_serve(shared->owner);
+		cv_shared_owner_polls(shared->owner);
 	if (!cv_revocable_enter(&ring->access))
 		return 0;
 	if (CV_LIKELY(!ring->broken))
@@ -161,6 +161,8 @@ static uint16_t tx(struct cv_port *port, uint16_t tx_queue, struct rte_mbuf **pa
 	uint16_t sent = 0;
 
 	(void)tx_queue;
+	if (shared->owner != NULL)
+		cv_shared_owner_sends(shared->owner);
 	if (!cv_revocable_enter(&ring->access))
 		return 0;
 	if (CV_LIKELY(!ring->broken))

@@ -276,6 +276,39 @@ static void members_die_and_come_back(void **state)
 	close_ends();
 }
 
+// A node that receives from no such port still has its buffers back, and members have theirs.
+static void an_owner_that_only_sends(void **state)
+{
+	const double deadline = now_s() + DEADLINE_S;
+	unsigned sent = 0;
+	char path[108];
+	pid_t member;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s", test_path("sends.sock"));
+	open_ends(path);
+	member = start(path, "in", "out");
+	wait_for_link(ends[0], true);
+	while (number(ends[0], "pool", "given") < 512) {
+		assert_true(now_s() < deadline);
+		usleep(1000);
+	}
+	while (sent < 4 * BUFFERS) { // which the member drops
+		const json_int_t before = number(ends[0], NULL, "tx_pkts");
+
+		assert_true(now_s() < deadline);
+		send_some(1);
+		sent += (unsigned)(number(ends[0], NULL, "tx_pkts") - before);
+	}
+	while (number(ends[0], "pool", "given") > 512) { // nor does it have to send for that
+		assert_true(now_s() < deadline);
+		usleep(1000);
+	}
+	end(member);
+	wait_for_given(0, ends[0]);
+	close_ends();
+}
+
 // The owner goes away and comes back, with packets of it still here.
 static void owner_comes_back(void **state)
 {
@@ -461,6 +494,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(members_die_and_come_back),
+		cmocka_unit_test(an_owner_that_only_sends),
 		cmocka_unit_test(owner_comes_back),
 		cmocka_unit_test(garbage_hurts_nobody),
 		cmocka_unit_test(another_pool),

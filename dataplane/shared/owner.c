@@ -16,6 +16,8 @@
 #define ACCEPT_MS 100 // when none can be taken, for want of descriptors
 #define SERVE 64 // buffers of a member at a time
 #define SUPPLY 512 // that a member has to make packets of
+#define SERVE_MS 10 // where nobody polls
+#define SERVE_MOST 64 // times; of 256 buffers of each member
 #define OWN_BUFFERS 8191
 #define OWN_CACHE 256
 
@@ -283,6 +285,71 @@ static void member_gone(struct cv_shared_one *one)
 	settle(owner);
 }
 
+static void take_returns(struct cv_shared_one *one, struct rte_mempool *pool)
+{
+	struct rte_mbuf *mbufs[SERVE];
+	uint16_t n;
+
+	// A member does not decide how long this takes.
+	for (unsigned i = 0; i < 4; i++) {
+		n = cv_shared_take(&one->returns, mbufs, SERVE);
+		rte_mempool_put_bulk(pool, (void **)mbufs, n);
+		if (n < SERVE)
+			break;
+	}
+}
+
+static void give_supply(struct cv_shared_one *one, struct rte_mempool *pool)
+{
+	const struct cv_shared_owner *owner = one->owner;
+	struct rte_mbuf *mbufs[SERVE];
+	uint32_t numbers[SERVE];
+
+	if (cv_shared_free_slots(&one->supply, CV_SHARED_SLOTS - SUPPLY + SERVE) <
+			CV_SHARED_SLOTS - SUPPLY + SERVE ||
+		rte_mempool_get_bulk(pool, (void **)mbufs, SERVE) != 0)
+		return;
+	for (unsigned i = 0; i < SERVE; i++) {
+		cv_mbuf_set(mbufs[i], RTE_PKTMBUF_HEADROOM, CV_SHARED_PACKET_MIN);
+		numbers[i] = cv_shared_number(&owner->pool->buffers, mbufs[i]);
+	}
+	cv_shared_put(&one->supply, mbufs, numbers, SERVE);
+}
+
+static void serve(struct cv_shared_owner *owner)
+{
+	const uint32_t there = __atomic_load_n(&owner->there, __ATOMIC_RELAXED);
+	struct rte_mempool *const pool = owner->pool->buffers.pool;
+
+	for (uint32_t left = there; left != 0; left &= left - 1) {
+		struct cv_shared_one *one = &owner->members[__builtin_ctz(left)];
+
+		// One worker is enough.
+		if (!rte_spinlock_trylock(&one->returns.access.lock))
+			continue;
+		if (one->returns.access.ready && !one->returns.broken)
+			take_returns(one, pool);
+		rte_spinlock_unlock(&one->returns.access.lock);
+		if (!rte_spinlock_trylock(&one->supply.access.lock))
+			continue;
+		if (one->supply.access.ready && !one->supply.broken)
+			give_supply(one, pool);
+		rte_spinlock_unlock(&one->supply.access.lock);
+	}
+}
+
+// Workers may receive from no port here, and send nothing as long as no buffer comes back.
+static void serve_unpolled(struct cv_loop_timer *timer)
+{
+	struct cv_shared_owner *owner = OF(timer, struct cv_shared_owner, serve);
+
+	if (!__atomic_exchange_n(&owner->polled, false, __ATOMIC_RELAXED))
+		for (unsigned i = 0; i < SERVE_MOST; i++)
+			serve(owner);
+	if (__atomic_load_n(&owner->there, __ATOMIC_RELAXED) != 0)
+		cv_loop_timer_set(timer, SERVE_MS);
+}
+
 static void give_memory(struct cv_shared_one *one)
 {
 	struct cv_shared_owner *owner = one->owner;
@@ -304,6 +371,7 @@ static void give_memory(struct cv_shared_one *one)
 	cv_shared_grant(&one->supply, supply, CV_SHARED_SLOTS, &pool->buffers);
 	__atomic_fetch_or(&owner->there, 1u << number, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&owner->members_came, 1, __ATOMIC_RELAXED);
+	serve_unpolled(&owner->serve);
 	if (cv_socket_send_with(one->watch.fd, &welcome, sizeof(welcome), pool->file) != 0)
 		refuse(one, "it does not read what it is told");
 }
@@ -444,6 +512,7 @@ static struct cv_shared_owner *make(struct rte_mempool *pool, struct cv_error *e
 		return NULL;
 	}
 	owner->retry.due = accept_again;
+	owner->serve.due = serve_unpolled;
 	for (unsigned i = 0; i < CV_SHARED_LINKS; i++)
 		owner->links[i].seats[0] = owner->links[i].seats[1] = CV_SHARED_NOBODY;
 	for (unsigned i = 0; i < CV_SHARED_MEMBERS; i++) {
@@ -499,6 +568,7 @@ static void end(void *argument)
 		return;
 	}
 	cv_loop_timer_stop(&owner->retry);
+	cv_loop_timer_stop(&owner->serve);
 	cv_loop_unwatch(&owner->listener);
 	unlink(owner->path);
 	close(owner->listener.fd);
@@ -578,57 +648,17 @@ void cv_shared_owner_close(struct cv_shared_owner *owner, struct cv_shared_port 
 	close_owner(owner, port);
 }
 
-static void take_returns(struct cv_shared_one *one, struct rte_mempool *pool)
+void cv_shared_owner_polls(struct cv_shared_owner *owner)
 {
-	struct rte_mbuf *mbufs[SERVE];
-	uint16_t n;
-
-	// A member does not decide how long this takes.
-	for (unsigned i = 0; i < 4; i++) {
-		n = cv_shared_take(&one->returns, mbufs, SERVE);
-		rte_mempool_put_bulk(pool, (void **)mbufs, n);
-		if (n < SERVE)
-			break;
-	}
+	if (CV_UNLIKELY(!__atomic_load_n(&owner->polled, __ATOMIC_RELAXED)))
+		__atomic_store_n(&owner->polled, true, __ATOMIC_RELAXED);
+	serve(owner);
 }
 
-static void give_supply(struct cv_shared_one *one, struct rte_mempool *pool)
+void cv_shared_owner_sends(struct cv_shared_owner *owner)
 {
-	const struct cv_shared_owner *owner = one->owner;
-	struct rte_mbuf *mbufs[SERVE];
-	uint32_t numbers[SERVE];
-
-	if (cv_shared_free_slots(&one->supply, CV_SHARED_SLOTS - SUPPLY + SERVE) <
-			CV_SHARED_SLOTS - SUPPLY + SERVE ||
-		rte_mempool_get_bulk(pool, (void **)mbufs, SERVE) != 0)
-		return;
-	for (unsigned i = 0; i < SERVE; i++) {
-		cv_mbuf_set(mbufs[i], RTE_PKTMBUF_HEADROOM, CV_SHARED_PACKET_MIN);
-		numbers[i] = cv_shared_number(&owner->pool->buffers, mbufs[i]);
-	}
-	cv_shared_put(&one->supply, mbufs, numbers, SERVE);
-}
-
-void cv_shared_owner_serve(struct cv_shared_owner *owner)
-{
-	const uint32_t there = __atomic_load_n(&owner->there, __ATOMIC_RELAXED);
-	struct rte_mempool *const pool = owner->pool->buffers.pool;
-
-	for (uint32_t left = there; left != 0; left &= left - 1) {
-		struct cv_shared_one *one = &owner->members[__builtin_ctz(left)];
-
-		// One worker is enough.
-		if (!rte_spinlock_trylock(&one->returns.access.lock))
-			continue;
-		if (one->returns.access.ready && !one->returns.broken)
-			take_returns(one, pool);
-		rte_spinlock_unlock(&one->returns.access.lock);
-		if (!rte_spinlock_trylock(&one->supply.access.lock))
-			continue;
-		if (one->supply.access.ready && !one->supply.broken)
-			give_supply(one, pool);
-		rte_spinlock_unlock(&one->supply.access.lock);
-	}
+	if (CV_UNLIKELY(!__atomic_load_n(&owner->polled, __ATOMIC_RELAXED)))
+		serve(owner);
 }
 
 uint32_t cv_shared_owner_given(const struct cv_shared_owner *owner)

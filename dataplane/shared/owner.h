@@ -50,6 +50,8 @@ struct cv_shared_owner {
 	struct cv_loop_timer retry;
 	struct cv_shared_one members[CV_SHARED_MEMBERS];
 	uint32_t there; // a bit for each member that has the memory; atomic
+	struct cv_loop_timer serve;
+	bool polled; // somebody receives by a port of this owner's, and serves; atomic
 	struct cv_shared_joined links[CV_SHARED_LINKS];
 	uint8_t *lost; // a byte for each buffer: to be taken back
 	uint64_t members_came, recovered; // atomic
@@ -69,8 +71,10 @@ void cv_shared_owner_close(struct cv_shared_owner *owner, struct cv_shared_port 
 // Whether this process has the owner at that path.
 bool cv_shared_owner_is_here(const char *path);
 
-// Takes back what members have freed, and gives them buffers to make packets of. For who polls.
-void cv_shared_owner_serve(struct cv_shared_owner *owner);
+// Takes back what members have freed, and gives them buffers to make packets of. For who polls, and for
+// who sends: he only does so where nobody polls. Else a timer does, so that members are never forgotten.
+void cv_shared_owner_polls(struct cv_shared_owner *owner);
+void cv_shared_owner_sends(struct cv_shared_owner *owner);
 
 // Buffers that members have, or that are on their way.
 uint32_t cv_shared_owner_given(const struct cv_shared_owner *owner);

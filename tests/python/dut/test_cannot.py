@@ -99,6 +99,20 @@ def test_a_process_for_each_function_is_joined_to_the_next():
     assert [len(part.functions) for part in parts] == [1, 1, 1]
 
 
+def test_processes_share_the_buffers_of_the_first():
+    three = setup((*CHAIN, functions.layer2()), deployment="process")
+    ports = [convoy.descriptor(part)["ports"] for part in convoy.processes(three, "shared")]
+    at = {"shared": "/nowhere/pool"}
+    client = at | {"role": "client"}
+    assert [(p["left"].get("link"), p["right"].get("link")) for p in ports] == [
+        (None, "link0"), ("link0", "link1"), ("link1", None)
+    ]  # fmt: skip
+    assert at.items() <= ports[0]["right"].items()
+    assert "role" not in ports[0]["right"]
+    for one in (ports[1]["left"], ports[1]["right"], ports[2]["left"]):
+        assert client.items() <= one.items()
+
+
 @pytest.mark.parametrize(
     ("link", "cores", "expected"),
     [

@@ -317,7 +317,7 @@ def test_the_same_packets_come_out(device, kind, case, here, tmp_path: Path):
     conforms(device, kind, case, tmp_path)
 
 
-@pytest.mark.parametrize("link", ["vhost-user", "memif", "veth"])
+@pytest.mark.parametrize("link", ["vhost-user", "memif", "shared", "veth"])
 def test_a_process_for_each_function(link, tmp_path: Path):
     notes = conforms(Convoy(), "vhost-user", "chain", tmp_path, "process", link=link)
     assert f"a process for each function, joined by {link}" in notes
@@ -404,6 +404,6 @@ def test_packets_in_convoys(name, case, convoys, here, tmp_path: Path):
     conforms(device(name), "vhost-user", case, tmp_path, convoys=convoys)
 
 
-@pytest.mark.parametrize("link", ["vhost-user", "memif"])
+@pytest.mark.parametrize("link", ["vhost-user", "memif", "shared"])
 def test_processes_that_send_each_other_convoys(link, tmp_path: Path):
     conforms(Convoy(), "vhost-user", "chain", tmp_path, "process", link=link, convoys="native")
