@@ -31,8 +31,8 @@ struct cv_flow_files {
 void cv_flow_files_collect(const struct cv_node *node, bool reports, struct cv_flow_files *files);
 
 // Makes the flows of such files anew, which stay the caller's. Nothing runs yet; the node is started. What
-// is wrong with them is said on standard error, and costs flows only. Adds to *restored. Flows whose
-// functions keep nothing of them may come back once the workers run.
+// is wrong with them is said on standard error, and costs flows only. Adds to *restored. Flows of
+// functions that allow it come back once the workers run.
 void cv_flow_files_restore(struct cv_node *node, const struct cv_flow_files *files,
 	enum cv_flow_origin origin, struct cv_flow_restored *restored);
 
