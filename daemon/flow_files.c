@@ -7,7 +7,10 @@
 
 #include <rte_cycles.h>
 
+#include "daemon/freeze.h"
 #include "daemon/handover_counts.h"
+
+#define STAND_MS 100
 
 static const struct cv_flow_file *find(
 	const struct cv_flow_files *files, enum cv_flow_file_kind kind, uint64_t id)
@@ -111,7 +114,7 @@ static void find_other_workers(
 static int restore_from(struct cv_flow_zone *zone, struct cv_nf_worker *worker, int fd,
 	enum cv_flow_origin origin, struct cv_flow_restored *restored, struct cv_error *error)
 {
-	if (origin == CV_FLOW_KEPT && cv_flow_zone_restores_later(zone, fd))
+	if (origin == CV_FLOW_KEPT && cv_flow_zone_restores_later(zone, fd) != CV_FLOW_AT_ONCE)
 		return cv_flow_zone_restore_later(zone, worker, fd, error);
 	return cv_flow_zone_restore(zone, worker, fd, origin, restored, error);
 }
@@ -131,11 +134,34 @@ static void restore_zone(struct cv_node *node, unsigned index, const struct cv_f
 		failed(node, zone->functions[0], error.text);
 }
 
+// Functions that began to restore, and have not ended.
+static bool *begun;
+
+static void end_functions(struct cv_node *node)
+{
+	for (unsigned i = 0; i < node->plan->functions_count; i++) {
+		struct cv_nf_worker worker = {.now = rte_rdtsc()};
+
+		if (begun[i])
+			kept_by(node, i)->restore_end(node->functions[i], &worker);
+	}
+	free(begun);
+	begun = NULL;
+}
+
+static bool all_came(const struct cv_node *node, struct cv_flow_restored *restored)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < node->zones_count; i++)
+		all &= cv_flow_zone_is_restored(node->zones[i].zone, restored);
+	return all;
+}
+
 void cv_flow_files_restore(struct cv_node *node, const struct cv_flow_files *files,
 	enum cv_flow_origin origin, struct cv_flow_restored *restored)
 {
-	bool *begun = calloc(node->plan->functions_count + 1, sizeof(*begun));
-
+	begun = calloc(node->plan->functions_count + 1, sizeof(*begun));
 	if (begun == NULL)
 		return;
 	for (unsigned i = 0; i < node->plan->functions_count; i++)
@@ -146,22 +172,36 @@ void cv_flow_files_restore(struct cv_node *node, const struct cv_flow_files *fil
 		if (cv_flow_zone_store(node->zones[i].zone) >= 0 &&
 			has_begun(node, &node->zones[i], begun))
 			restore_zone(node, i, files, origin, restored);
-	for (unsigned i = 0; i < node->plan->functions_count; i++) {
-		struct cv_nf_worker worker = {.now = rte_rdtsc()};
-
-		if (begun[i])
-			kept_by(node, i)->restore_end(node->functions[i], &worker);
-	}
-	free(begun);
+	if (all_came(node, restored))
+		end_functions(node);
 }
 
-bool cv_flow_files_restored(const struct cv_node *node, struct cv_flow_restored *restored)
+// Functions end to restore while workers stand: they may know of flows of all of them.
+static bool end_standing(struct cv_node *node)
 {
-	bool all = true;
+	struct cv_error error;
+	uint64_t at_ns;
 
+	if (cv_node_freeze(node, STAND_MS, &at_ns, &error) != 0)
+		return false;
+	end_functions(node);
+	cv_node_thaw(node);
+	return true;
+}
+
+bool cv_flow_files_restored(struct cv_node *node, struct cv_flow_restored *restored)
+{
+	bool some = false;
+
+	if (!all_came(node, restored))
+		return false;
+	for (unsigned i = 0; begun != NULL && i < node->plan->functions_count; i++)
+		some |= begun[i];
+	if (some && !end_standing(node))
+		return false;
 	for (unsigned i = 0; i < node->zones_count; i++)
-		all &= cv_flow_zone_is_restored(node->zones[i].zone, restored);
-	return all;
+		cv_flow_zone_accept(node->zones[i].zone);
+	return true;
 }
 
 static void add(struct cv_flow_files *to, const struct cv_flow_file *file)

@@ -36,8 +36,8 @@ void cv_flow_files_collect(const struct cv_node *node, bool reports, struct cv_f
 void cv_flow_files_restore(struct cv_node *node, const struct cv_flow_files *files,
 	enum cv_flow_origin origin, struct cv_flow_restored *restored);
 
-// Whether all came back that will. Adds those to *restored that did so while the workers ran; not to be
-// called again once it is true.
-bool cv_flow_files_restored(const struct cv_node *node, struct cv_flow_restored *restored);
+// Whether all came back that will, and new flows may begin. Adds those to *restored that came while the
+// workers ran. Workers may stand still for a moment.
+bool cv_flow_files_restored(struct cv_node *node, struct cv_flow_restored *restored);
 
 #endif

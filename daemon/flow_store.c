@@ -181,7 +181,7 @@ void cv_flow_store_restore(struct cv_node *node)
 	cv_flow_files_restore(node, &files, CV_FLOW_KEPT, &store.restored);
 }
 
-bool cv_flow_store_restored(const struct cv_node *node)
+bool cv_flow_store_restored(struct cv_node *node)
 {
 	if (store.begun_ns == 0)
 		return true;

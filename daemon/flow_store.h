@@ -28,7 +28,7 @@ void cv_flow_store_restore(struct cv_node *node);
 
 // Whether all came back that will. Until then what was kept stays kept, for a process that comes after
 // this one.
-bool cv_flow_store_restored(const struct cv_node *node);
+bool cv_flow_store_restored(struct cv_node *node);
 
 // The service manager has the node's flows from now on, and no others. Says on standard error which it cannot
 // have.

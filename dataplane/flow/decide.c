@@ -323,6 +323,11 @@ uint32_t cv_flow_decide(struct cv_flow_group *group, struct cv_nf_worker *worker
 	struct cv_flow *flow;
 	uint32_t index;
 
+	// Pairs with the release store of whoever says that all came back.
+	if (CV_UNLIKELY(__atomic_load_n(&zone->refuses, __ATOMIC_ACQUIRE))) {
+		*verdict = cv_flow_drop(group, view, CV_FLOW_RESTORING);
+		return CV_FLOW_NONE;
+	}
 	if (CV_UNLIKELY(zone->restoring != NULL))
 		expect_answer(zone, worker, parsed);
 	index = take_entry(zone, parsed, hash);

@@ -136,6 +136,13 @@ struct cv_flow_homes;
 
 #define CV_FLOW_HOME_BY_TUPLE UINT8_MAX // not rewritten: a hash of both ends says it
 
+// Whether flows of a process that was killed may come back while the worker runs.
+enum cv_flow_later {
+	CV_FLOW_AT_ONCE, // no: before
+	CV_FLOW_LATER_ALONE, // yes; until all have, no new flow is decided on
+	CV_FLOW_LATER, // yes: decide() needs to know of no flow that is still to come
+};
+
 // What an instance knows of flows beside their slots, in a file of memory that goes along to an instance
 // of another process (docs/handover.md): one file for all workers that have some.
 struct cv_flow_kept {
@@ -178,12 +185,11 @@ struct cv_flow_kept {
 	bool (*restore)(void *instance, struct cv_nf_worker *worker, struct cv_flow_tuple *tuple,
 		void *slot);
 
-	// There are no more.
+	// There are no more. Workers do not run, or stand still.
 	void (*restore_end)(void *instance, struct cv_nf_worker *worker);
 
-	// Whether restore() may also be called by the worker while packets flow, for decide() needs to know
-	// of no flow that is still to come; restore_end() is called before.
-	bool restores_later;
+	// Whether restore() may also be called while packets flow, by the worker whose flow it is.
+	enum cv_flow_later later;
 };
 
 struct cv_nf_flow {

@@ -35,6 +35,7 @@ enum cv_flow_drop {
 	CV_FLOW_NOT_REWRITABLE, // the protocol has no ports that can be changed
 	CV_FLOW_NO_FIRST_FRAGMENT, // the first one, which has the ports, did not come before
 	CV_FLOW_OUT_OF_WINDOW, // TCP that its receiver would not accept
+	CV_FLOW_RESTORING, // a new flow, while those of a process that was killed come back
 	CV_FLOW_DROPS,
 };
 

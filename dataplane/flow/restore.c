@@ -461,18 +461,19 @@ static bool secret_in(const struct cv_flow_zone *zone, int fd, struct cv_flow_se
 	       memcmp(secret->keys, none.keys, sizeof(none.keys)) != 0;
 }
 
-bool cv_flow_zone_restores_later(const struct cv_flow_zone *zone, int fd)
+enum cv_flow_later cv_flow_zone_restores_later(const struct cv_flow_zone *zone, int fd)
 {
+	// How many flows a host has is not known before all came.
+	enum cv_flow_later later = zone->hosts.limit != 0 ? CV_FLOW_LATER_ALONE : CV_FLOW_LATER;
 	struct cv_flow_secret secret;
 
 	for (unsigned i = 0; i < zone->members_count; i++) {
 		const struct cv_flow_kept *kept = zone->members[i].flow->kept;
 
-		if (kept != NULL && !kept->restores_later)
-			return false;
+		if (kept != NULL)
+			later = RTE_MIN(later, kept->later);
 	}
-	// How many flows a host has is not known before all came.
-	return zone->hosts.limit == 0 && secret_in(zone, fd, &secret);
+	return secret_in(zone, fd, &secret) ? later : CV_FLOW_AT_ONCE;
 }
 
 // Entries there that are flows, and room to say which of them came. False: there is no memory.
@@ -504,8 +505,15 @@ int cv_flow_zone_restore_later(
 	it->tsc_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, 1u);
 	it->stepped = worker->now;
 	begin_epochs(zone);
+	zone->refuses = cv_flow_zone_restores_later(zone, fd) == CV_FLOW_LATER_ALONE;
 	zone->restored = zone->restoring = it;
 	return 0;
+}
+
+void cv_flow_zone_accept(struct cv_flow_zone *zone)
+{
+	// Pairs with the worker's acquire load.
+	__atomic_store_n(&zone->refuses, false, __ATOMIC_RELEASE);
 }
 
 bool cv_flow_zone_is_restored(struct cv_flow_zone *zone, struct cv_flow_restored *restored)

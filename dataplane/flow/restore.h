@@ -37,17 +37,20 @@ bool cv_flow_zone_homes_in(const struct cv_flow_zone *zone, int fd, enum cv_flow
 int cv_flow_zone_restore(struct cv_flow_zone *zone, struct cv_nf_worker *worker, int fd,
 	enum cv_flow_origin origin, struct cv_flow_restored *restored, struct cv_error *error);
 
-// Whether flows of a file can come back while the zone's worker runs: its functions allow it, its hosts
-// have no limit, and the file says how they are found.
-bool cv_flow_zone_restores_later(const struct cv_flow_zone *zone, int fd);
+// Whether flows of a file can come back while the zone's worker runs: its functions allow it, and the file
+// says how they are found.
+enum cv_flow_later cv_flow_zone_restores_later(const struct cv_flow_zone *zone, int fd);
 
 // As cv_flow_zone_restore(), of a file that was kept here, but that the flows come back while the worker
-// runs: some in each poll iteration, and any that a packet comes for at once. Until all came, new ones
-// find no room that these need.
+// runs: some in each poll iteration, and any that a packet comes for at once. Until all came, new ones find
+// no room that these need; where there are to be none, until cv_flow_zone_accept().
 int cv_flow_zone_restore_later(
 	struct cv_flow_zone *zone, struct cv_nf_worker *worker, int fd, struct cv_error *error);
 
 // Whether no flows are to come back any more; the first time adds to *restored. By one thread.
 bool cv_flow_zone_is_restored(struct cv_flow_zone *zone, struct cv_flow_restored *restored);
+
+// From now on there may be new flows: all zones' came back, and the functions know that.
+void cv_flow_zone_accept(struct cv_flow_zone *zone);
 
 #endif

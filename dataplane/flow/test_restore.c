@@ -100,7 +100,7 @@ static const struct cv_nf_flow own_flow = {.slot_bytes = 8, .decide = decide};
 static const struct cv_nf_flow kept_flow = {.slot_bytes = 8, .kept = &no_store, .decide = decide};
 static const struct cv_nf mover_nf = {.name = "mover", .drops = drops, .flow = &flow};
 static const struct cv_flow_kept later_kept = {
-	.store = store, .restore = restore, .restores_later = true};
+	.store = store, .restore = restore, .later = CV_FLOW_LATER};
 static const struct cv_nf_flow later_flow = {.slot_bytes = 8,
 	.kept = &later_kept,
 	.decide = decide,
@@ -108,6 +108,15 @@ static const struct cv_nf_flow later_flow = {.slot_bytes = 8,
 	.windows = all_windows};
 // Its flows may come back whenever packets ask for them.
 static const struct cv_nf later_nf = {.name = "later", .drops = drops, .flow = &later_flow};
+static const struct cv_flow_kept alone_kept = {
+	.store = store, .restore = restore, .later = CV_FLOW_LATER_ALONE};
+static const struct cv_nf_flow alone_flow = {.slot_bytes = 8,
+	.kept = &alone_kept,
+	.decide = decide,
+	.ended = ended,
+	.windows = all_windows};
+// The same, but that there are no new ones meanwhile.
+static const struct cv_nf alone_nf = {.name = "alone", .drops = drops, .flow = &alone_flow};
 
 // Keeps nothing of flows, as a firewall.
 static uint8_t decide_gate(void *instance, struct cv_nf_worker *worker,
@@ -185,6 +194,8 @@ static void end(struct node *node)
 	free(node);
 }
 
+static uint8_t last_verdict; // of passes()
+
 // A packet of a flow, or its answer: whether it passes. Odd ones are TCP, every third IPv6.
 static bool passes(struct node *node, uint32_t number, bool answer)
 {
@@ -207,6 +218,7 @@ static bool passes(struct node *node, uint32_t number, bool answer)
 	packet = packet_make(text);
 	cv_view_set(&view, packet.bytes, packet.len);
 	cv_flow_process(node->group, &node->worker, &view, &verdict, 1);
+	last_verdict = verdict;
 	return verdict == CV_NEXT;
 }
 
@@ -661,7 +673,7 @@ static void any_bytes_make_a_table_as_any_other(void **state)
 	}
 }
 
-static const struct cv_nf *const laters[] = {&gate_nf, &later_nf};
+static const struct cv_nf *const laters[] = {&gate_nf, &later_nf, &alone_nf};
 
 // Another process, whose flows come back while it runs.
 static struct node *restart_later(const struct node *old, const struct cv_nf *nf)
@@ -670,7 +682,7 @@ static struct node *restart_later(const struct node *old, const struct cv_nf *nf
 	struct cv_error error = {""};
 
 	new->worker.now = old->worker.now + 2ull * TSC_HZ;
-	assert_true(cv_flow_zone_restores_later(new->zone, old->fd));
+	assert_int_not_equal(cv_flow_zone_restores_later(new->zone, old->fd), CV_FLOW_AT_ONCE);
 	if (cv_flow_zone_restore_later(new->zone, &new->worker, old->fd, &error) != 0)
 		fail_msg("%s", error.text);
 	return new;
@@ -689,6 +701,7 @@ static struct cv_flow_restored run(struct node *node)
 	for (unsigned i = 0; i < 100 && !cv_flow_zone_is_restored(node->zone, &restored); i++)
 		cv_flow_tick(node->group, &node->worker);
 	assert_true(cv_flow_zone_is_restored(node->zone, &restored));
+	cv_flow_zone_accept(node->zone);
 	return restored;
 }
 
@@ -788,18 +801,50 @@ static void answers_of_those_to_come_stay_theirs(void **state)
 	end(old);
 }
 
-static void some_have_to_be_there_first(void **state)
+static void how_they_may_come(void **state)
 {
-	struct node *old = start_of(&gate_nf, 64, orders[0]),
-		    *new = start_of(&gate_nf, 64, orders[0]), *keeps = start();
+	struct node *old = start_of(&gate_nf, 64, orders[0]);
+	struct node *new = start_of(&gate_nf, 64, orders[0]);
+	struct node *keeps = start(), *alone = start_of(&alone_nf, 64, orders[0]);
+	struct node *later = start_of(&later_nf, 64, orders[0]);
 
 	if (!can(old))
 		skip();
-	assert_true(cv_flow_zone_restores_later(new->zone, old->fd));
-	assert_false(cv_flow_zone_restores_later(keeps->zone, keeps->fd));
+	assert_int_equal(cv_flow_zone_restores_later(new->zone, old->fd), CV_FLOW_LATER);
+	assert_int_equal(cv_flow_zone_restores_later(later->zone, later->fd), CV_FLOW_LATER);
+	assert_int_equal(cv_flow_zone_restores_later(alone->zone, alone->fd), CV_FLOW_LATER_ALONE);
+	assert_int_equal(cv_flow_zone_restores_later(keeps->zone, keeps->fd), CV_FLOW_AT_ONCE);
+	new->zone->hosts.limit = 1; // the others' would not be counted
+	assert_int_equal(cv_flow_zone_restores_later(new->zone, old->fd), CV_FLOW_LATER_ALONE);
+	new->zone->hosts.limit = 0;
 	memset(&old->zone->carried->secret, 0, sizeof(old->zone->carried->secret));
-	assert_false(cv_flow_zone_restores_later(new->zone, old->fd)); // of an older version
+	assert_int_equal(cv_flow_zone_restores_later(new->zone, old->fd), CV_FLOW_AT_ONCE);
+	end(later);
+	end(alone);
 	end(keeps);
+	end(new);
+	end(old);
+}
+
+static void new_ones_wait_where_they_must(void **state)
+{
+	struct node *old = start_of(&alone_nf, 64, orders[0]), *new;
+
+	if (!can(old))
+		skip();
+	open_flows(old);
+	new = restart_later(old, &alone_nf);
+	assert_false(passes(new, FLOWS, false));
+	assert_int_equal(last_verdict, CV_DROP(CV_FLOW_RESTORING));
+	for (uint32_t i = 0; i < FLOWS; i++)
+		assert_true(passes(new, i, i % 2 == 0));
+	for (unsigned i = 0; i < 4; i++)
+		cv_flow_tick(new->group, &new->worker);
+	assert_false(passes(new, FLOWS, false)); // the functions do not know yet that it was all
+	assert_int_equal(new->movers[0].calls[CV_FLOW_NEW], 0);
+	assert_int_equal(run(new).flows, FLOWS);
+	assert_true(passes(new, FLOWS, false));
+	is_empty_at_last(new);
 	end(new);
 	end(old);
 }
@@ -810,7 +855,7 @@ static void so_do_any_bytes(void **state)
 	static const unsigned shares[] = {1, 16, 256, 4096};
 
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		const struct cv_nf *nf = laters[i % 2];
+		const struct cv_nf *nf = laters[i % RTE_DIM(laters)];
 		struct node *old = start_of(nf, 64, orders[0]), *new;
 		uint64_t seed = i;
 
@@ -964,15 +1009,20 @@ int main(void)
 		cmocka_unit_test_prestate(
 			flows_come_back_when_packets_ask, (void *)(uintptr_t)laters[1]),
 		cmocka_unit_test_prestate(
+			flows_come_back_when_packets_ask, (void *)(uintptr_t)laters[2]),
+		cmocka_unit_test_prestate(
 			what_has_ended_does_not_come_back, (void *)(uintptr_t)laters[0]),
 		cmocka_unit_test_prestate(
 			what_has_ended_does_not_come_back, (void *)(uintptr_t)laters[1]),
+		cmocka_unit_test_prestate(
+			what_has_ended_does_not_come_back, (void *)(uintptr_t)laters[2]),
 		cmocka_unit_test_prestate(
 			new_flows_take_no_room_of_those_to_come, (void *)(uintptr_t)laters[0]),
 		cmocka_unit_test_prestate(
 			new_flows_take_no_room_of_those_to_come, (void *)(uintptr_t)laters[1]),
 		cmocka_unit_test(answers_of_those_to_come_stay_theirs),
-		cmocka_unit_test(some_have_to_be_there_first),
+		cmocka_unit_test(how_they_may_come),
+		cmocka_unit_test(new_ones_wait_where_they_must),
 		cmocka_unit_test(so_do_any_bytes),
 		cmocka_unit_test(a_copy_is_restored),
 		cmocka_unit_test(a_kept_file_is_no_copy),

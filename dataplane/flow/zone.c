@@ -22,6 +22,7 @@ const char *const cv_flow_drop_names[CV_FLOW_DROPS] = {
 	[CV_FLOW_NOT_REWRITABLE] = "flow_not_rewritable",
 	[CV_FLOW_NO_FIRST_FRAGMENT] = "no_first_fragment",
 	[CV_FLOW_OUT_OF_WINDOW] = "tcp_out_of_window",
+	[CV_FLOW_RESTORING] = "flow_restoring",
 };
 
 bool cv_flow_is_stateful(const struct cv_nf *nf, const void *instance)

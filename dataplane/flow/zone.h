@@ -70,6 +70,7 @@ struct cv_flow_zone {
 	bool stored; // flow/restore.h: that is to know its groups
 	// Flows of a process before that come back: the worker's, NULL when all came; and its owner's.
 	struct cv_flow_restoring *restoring, *restored;
+	bool refuses; // new flows, until all came back; atomic
 	struct cv_flow_secret secret;
 	struct cv_flow_ways ways;
 	struct cv_flow_fragments fragments;

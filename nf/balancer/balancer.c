@@ -545,7 +545,7 @@ static const struct cv_flow_kept kept_along = {
 	.restore_begin = restore_begin,
 	.restore = restore,
 	.restore_end = restore_end,
-	.restores_later = true,
+	.later = CV_FLOW_LATER,
 };
 
 static const struct cv_nf_flow flow = {

@@ -124,4 +124,5 @@ const struct cv_flow_kept cv_nat_kept = {
 	.restore_begin = cv_nat_restore_begin,
 	.restore = cv_nat_restore,
 	.restore_end = cv_nat_restore_end,
+	.later = CV_FLOW_LATER_ALONE,
 };

@@ -178,6 +178,7 @@ static void release_state(struct cv_nat_state *state)
 		cv_nat_mappings_destroy(state->workers[i].mappings);
 	}
 	cv_flow_memory_free(&state->memory);
+	cv_flow_memory_free(&state->before);
 	free(state->block_log);
 	free(state->pool);
 	free(state);

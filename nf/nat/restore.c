@@ -41,8 +41,8 @@ void cv_nat_restore_end(void *instance, struct cv_nf_worker *worker)
 }
 
 // The mapping that a flow of the process before used, which one of this one uses now: its index, or
-// CV_NAT_NONE.
-static uint32_t restore_mapping(struct cv_nat_worker *own, const struct cv_nat_mapping *was)
+// CV_NAT_NONE. By who holds the lock.
+static uint32_t restore_mapping_locked(struct cv_nat_worker *own, const struct cv_nat_mapping *was)
 {
 	static const uint8_t zero[sizeof(was->key.zero)];
 	const uint32_t known = cv_nat_mappings_by_key(own->mappings, &was->key);
@@ -71,6 +71,16 @@ static uint32_t restore_mapping(struct cv_nat_worker *own, const struct cv_nat_m
 		true);
 }
 
+static uint32_t restore_mapping(struct cv_nat_worker *own, const struct cv_nat_mapping *was)
+{
+	uint32_t index;
+
+	cv_nat_lock(own);
+	index = restore_mapping_locked(own, was);
+	cv_nat_unlock(own);
+	return index;
+}
+
 // The same of a permit, and of its mapping.
 static uint32_t restore_permit(
 	struct cv_nat_worker *own, const struct cv_nat_mapping *was, uint64_t now)
@@ -89,7 +99,9 @@ static uint32_t restore_permit(
 	mapping = restore_mapping(own, &of);
 	if (mapping == CV_NAT_NONE)
 		return CV_NAT_NONE;
+	cv_nat_lock(own);
 	permit = cv_nat_use_permit(own, mapping, key.remote, now);
+	cv_nat_unlock(own);
 	if (permit == CV_NAT_NONE)
 		cv_nat_use_end(own, own->first + mapping, now);
 	return permit;
