@@ -157,6 +157,7 @@ class TrialResult(_Output):
     kept: tuple[str, ...] | None = None  # frames in hexadecimal; None: not asked for
     foreign_pkts: int = 0
     earlier_trial_pkts: int = 0
+    settled_frames: int = 0
     duration_ns: int = 0
     drain_ns: int = 0
     tester: TesterState | None = None

@@ -407,6 +407,7 @@ json_t *gen_result(const struct gen_tester *tester, const struct gen_context *co
 	json_object_set_new(result, "kept", kept(trial->kept));
 	json_object_set_new(result, "foreign_pkts", number(trial->foreign));
 	json_object_set_new(result, "earlier_trial_pkts", number(trial->earlier));
+	json_object_set_new(result, "settled_frames", number(trial->settled));
 	json_object_set_new(result, "duration_ns", number(gen_ticks_to_ns(clock, trial->send_end)));
 	json_object_set_new(
 		result, "drain_ns", number(gen_ticks_to_ns(clock, trial->end - trial->send_end)));

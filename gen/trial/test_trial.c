@@ -4,12 +4,15 @@
 // Whole trials over real rings, with a device in a thread that misbehaves in a known way: the
 // accounting must say exactly that.
 
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -225,6 +228,42 @@ static void accounting_says_what_the_device_did(void **state)
 		assert_int_equal(runs(result, 1), accounting->runs1);
 		assert_int_equal(runs(result, 2), accounting->runs2);
 		assert_int_equal(count(result, "misrouted_pkts"), 0);
+		json_decref(result);
+		demolish(world);
+	}
+}
+
+static pthread_t tester_thread;
+
+static void loses_its_core(int number)
+{
+	const struct timespec moment = {.tv_nsec = 60000000};
+
+	(void)number;
+	nanosleep(&moment, NULL);
+}
+
+static enum gen_fate takes_the_core(uint32_t direction, uint64_t seen)
+{
+	if (seen == 0)
+		pthread_kill(tester_thread, SIGUSR1);
+	return GEN_PASS;
+}
+
+// The tester does not run until the drain time is over: what came meanwhile is not lost.
+static void what_came_while_the_tester_did_not_run_is_received(void **state)
+{
+	struct sigaction action = {.sa_handler = loses_its_core};
+
+	tester_thread = pthread_self();
+	sigaction(SIGUSR1, &action, NULL);
+	for (unsigned i = 0; i < 20; i++) {
+		struct world *world = build(takes_the_core, 1024);
+		json_t *result = try(world, "{\"rate_pps\": \"max\", \"packets\": 500, "
+					    "\"duration_s\": 1, \"tolerance\": 1, \"drain_s\": 0.03}");
+
+		assert_int_equal(count(result, "sent_pkts"), 500);
+		assert_int_equal(count(result, "received_pkts"), 500);
 		json_decref(result);
 		demolish(world);
 	}
@@ -512,6 +551,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accounting_says_what_the_device_did),
 		cmocka_unit_test(translated_addresses_are_checked),
+		cmocka_unit_test(what_came_while_the_tester_did_not_run_is_received),
 		cmocka_unit_test(convoys_are_counted_as_they_were_sent),
 		cmocka_unit_test(both_ways_at_once_and_trial_after_trial),
 		cmocka_unit_test(what_comes_out_of_the_wrong_port_is_misrouted),

@@ -89,21 +89,35 @@ static bool interrupted(struct gen_loop *loop)
 	return false;
 }
 
-// Copies, stragglers: until nothing more is expected, or the drain time is over.
-static bool drained(const struct gen_loop *loop, uint64_t now, uint64_t since, uint64_t complete)
+// The wait after the last packet.
+struct drain {
+	uint64_t complete; // since when nothing more is expected; 0: it is
+	uint64_t over; // when its time was found to be over; 0: it is not
+};
+
+// Copies, stragglers: until nothing more is expected, or the drain time is over. What waits to be received
+// then came in time as far as we know, who may not have run meanwhile: it is, for as long again at most.
+static bool drained(
+	const struct gen_loop *loop, struct drain *drain, uint64_t now, uint64_t since, bool moved)
 {
 	const struct gen_clock *clock = &loop->tester->clock;
+	const uint64_t time = gen_ns_to_ticks(clock, loop->spec->drain_s * 1e9);
 
-	if (complete != 0 && now - complete >= gen_ns_to_ticks(clock, LINGER_NS))
+	if (drain->complete != 0 && now - drain->complete >= gen_ns_to_ticks(clock, LINGER_NS))
 		return true;
-	return now - since >= gen_ns_to_ticks(clock, loop->spec->drain_s * 1e9);
+	if (now - since < time)
+		return false;
+	if (drain->over == 0)
+		drain->over = now;
+	return !moved || now - drain->over > RTE_MAX(time, gen_ns_to_ticks(clock, QUIET_NS));
 }
 
 static void run(struct gen_loop *loop)
 {
 	struct gen_trial *trial = loop->trial;
 	const uint64_t gap_limit = gen_ns_to_ticks(&loop->tester->clock, GAP_NS);
-	uint64_t now, last, complete = 0;
+	struct drain drain = {0, 0};
+	uint64_t now, last;
 	bool sending = true;
 
 	trial->start = loop->start = gen_ticks();
@@ -148,14 +162,14 @@ static void run(struct gen_loop *loop)
 				loop->streams[i].wire->ops->tx_idle(loop->streams[i].wire);
 		}
 		if (!sending) {
-			if (complete == 0) {
+			if (drain.complete == 0) {
 				bool all = true;
 				for (uint32_t i = 0; i < loop->stream_count; i++)
 					all &= loop->streams[i].account->received ==
 					       loop->streams[i].sent;
-				complete = all ? now : 0;
+				drain.complete = all ? now : 0;
 			}
-			if (drained(loop, now, trial->send_end, complete))
+			if (drained(loop, &drain, now, trial->send_end, moved > 0))
 				break;
 		}
 		if (CV_UNLIKELY(interrupted(loop)))
@@ -180,10 +194,13 @@ static bool settle(struct gen_loop *loop)
 
 		for (uint32_t i = 0; i < loop->wire_count; i++) {
 			struct gen_wire *wire = loop->wires[i];
+			uint32_t n;
 
 			sent &= wire->ops->tx_idle(wire);
-			if (wire->ops->rx(wire, frames) > 0) {
+			n = wire->ops->rx(wire, frames);
+			if (n > 0) {
 				wire->ops->rx_release(wire);
+				loop->trial->settled += n;
 				quiet = false;
 			}
 		}

@@ -38,6 +38,7 @@ struct gen_trial {
 	uint64_t probe_ticks; // for which the device may have been kept from its work for that
 	uint64_t foreign; // no stamp of this trial
 	uint64_t earlier; // stamps of earlier trials
+	uint64_t settled; // frames that came before it began, and were thrown away
 	uint64_t ring_errors, kicks;
 	struct gen_convoy_counts convoys;
 	uint64_t answered, unanswered; // packets; unanswered: no room, or not whole
