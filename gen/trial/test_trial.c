@@ -259,8 +259,9 @@ static void what_came_while_the_tester_did_not_run_is_received(void **state)
 	sigaction(SIGUSR1, &action, NULL);
 	for (unsigned i = 0; i < 20; i++) {
 		struct world *world = build(takes_the_core, 1024);
-		json_t *result = try(world, "{\"rate_pps\": \"max\", \"packets\": 500, "
-					    "\"duration_s\": 1, \"tolerance\": 1, \"drain_s\": 0.03}");
+		json_t *result =
+			try(world, "{\"rate_pps\": \"max\", \"packets\": 500, "
+				   "\"duration_s\": 1, \"tolerance\": 1, \"drain_s\": 0.03}");
 
 		assert_int_equal(count(result, "sent_pkts"), 500);
 		assert_int_equal(count(result, "received_pkts"), 500);
