@@ -89,7 +89,7 @@ def test_cpu_time_is_the_share_of_the_core_in_the_time_of_the_trial():
     assert "CPU time for a packet by rate." in captions
     (shown,) = [f for f in figures(run, "s") if f.caption == "CPU time of the device by rate."]
     assert list(shown.plot.data[0].y) == pytest.approx([50.0, 200.0])
-    assert latencies([row]).rows[0][-2].written == "50.000"
+    assert latencies([row]).rows[0][-3].written == "50.000"
 
 
 def meets(described: Function) -> list[object]:

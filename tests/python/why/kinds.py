@@ -571,6 +571,7 @@ NO_BUFFER = {"no_buffer"}  # all of the node's are in use
 NOT_PROVOKED: dict[str, set[str]] = {
     "balancer": NO_BUFFER,
     "bridge": {"bad_header", "not_a_side"},  # a guest's frame has a header; chains are checked
+    "flows": {"flow_restoring"},  # after kill -9 (node/test_flow_store.py)
     "l2fwd": {"bad_header"},
     "nat64": NO_BUFFER,
     "node": NO_BUFFER | {"ring_full", "segmented"},  # a worker behind; a network card
