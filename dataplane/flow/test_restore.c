@@ -233,6 +233,17 @@ static bool can(const struct node *node)
 	return node->zone->memory.fd >= 0; // else this kernel makes no large pages of files
 }
 
+// A process with flows, which is about to be killed. Skips the test where it cannot be.
+static struct node *opened(const struct cv_nf *nf)
+{
+	struct node *node = start_of(nf, 64, orders[0]);
+
+	if (!can(node))
+		skip();
+	open_flows(node);
+	return node;
+}
+
 static struct cv_flow_restored restore_to(struct node *new, int fd)
 {
 	struct cv_flow_restored restored = {0, 0};
@@ -288,12 +299,9 @@ static void is_empty_at_last(struct node *node)
 
 static void whole_flows_are_known_again(void **state)
 {
-	struct node *old = start(), *new;
+	struct node *old = opened(&mover_nf), *new;
 	struct cv_flow_restored restored;
 
-	if (!can(old))
-		skip();
-	open_flows(old); // and then it is killed
 	new = restart(old, &restored);
 	end(old);
 	assert_int_equal(restored.flows, FLOWS);
@@ -377,12 +385,9 @@ static void orders_are_found_again(void **state)
 
 static void hosts_limits_hold(void **state)
 {
-	struct node *old = start(), *new;
+	struct node *old = opened(&mover_nf), *new;
 	struct cv_flow_restored restored;
 
-	if (!can(old))
-		skip();
-	open_flows(old);
 	new = restart(old, &restored);
 	for (uint32_t i = 0; i < new->zone->hosts.buckets_count; i++)
 		for (unsigned j = 0; j < CV_FLOW_HOSTS; j++)
@@ -707,12 +712,9 @@ static struct cv_flow_restored run(struct node *node)
 
 static void flows_come_back_when_packets_ask(void **state)
 {
-	struct node *old = start_of(*state, 64, orders[0]), *new;
+	struct node *old = opened(*state), *new;
 	struct cv_flow_restored restored = {0, 0};
 
-	if (!can(old))
-		skip();
-	open_flows(old);
 	new = restart_later(old, *state);
 	end(old);
 	assert_int_equal(flows_of(new), 0);
@@ -739,12 +741,9 @@ static void flows_come_back_when_packets_ask(void **state)
 // One that came, and ended before the others came.
 static void what_has_ended_does_not_come_back(void **state)
 {
-	struct node *old = start_of(*state, 64, orders[0]), *new;
+	struct node *old = opened(*state), *new;
 	struct cv_flow_restored restored;
 
-	if (!can(old))
-		skip();
-	open_flows(old);
 	new = restart_later(old, *state);
 	assert_true(passes(new, 2, true));
 	cv_flow_end(new->zone, &new->worker, false, 0);
@@ -758,13 +757,10 @@ static void what_has_ended_does_not_come_back(void **state)
 
 static void new_flows_take_no_room_of_those_to_come(void **state)
 {
-	struct node *old = start_of(*state, 64, orders[0]), *new;
+	struct node *old = opened(*state), *new;
 	struct cv_flow_restored restored;
 	unsigned passed = 0;
 
-	if (!can(old))
-		skip();
-	open_flows(old);
 	new = restart_later(old, *state);
 	for (uint32_t i = 100; i < 250; i++)
 		passed += i % 3 != 0 && passes(new, i, false);
@@ -828,11 +824,8 @@ static void how_they_may_come(void **state)
 
 static void new_ones_wait_where_they_must(void **state)
 {
-	struct node *old = start_of(&alone_nf, 64, orders[0]), *new;
+	struct node *old = opened(&alone_nf), *new;
 
-	if (!can(old))
-		skip();
-	open_flows(old);
 	new = restart_later(old, &alone_nf);
 	assert_false(passes(new, FLOWS, false));
 	assert_int_equal(last_verdict, CV_DROP(CV_FLOW_RESTORING));

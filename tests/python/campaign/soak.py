@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,33 @@ def _count(pid: int, what: str) -> int:
     return sum(1 for _ in Path(f"/proc/{pid}/{what}").iterdir())
 
 
+class Lost:
+    """Packets that were lost, and it is not known where: they may come when a trial is over.
+
+    A tester that waited for its core does not wait for packets as long as it should.
+    """
+
+    def __init__(self) -> None:
+        """Begin; nothing was lost."""
+        self.uncounted = 0  # in the last trial
+        self._dropped: int | None = None  # by the node, until the last trial was over
+
+    def count(
+        self, lost: int, unanswered: int, dropped: tuple[int, int], came: int
+    ) -> tuple[int, int]:
+        """Count a trial: packets lost, dropped before it and until its end, of earlier ones.
+
+        Returns packets of the trial before that came or were dropped since, and those that were
+        not.
+        """
+        before, after = dropped
+        late = came + (0 if self._dropped is None else before - self._dropped)
+        missing = max(0, self.uncounted - late)
+        self.uncounted = max(0, lost - (after - before) - unanswered)
+        self._dropped = after
+        return late, missing
+
+
 class Soak:
     """The node, the tester, and what is done between trials."""
 
@@ -116,8 +143,7 @@ class Soak:
         self.plan = plan
         self.random = random.Random(seed)
         self._trials = 0
-        self.uncounted = 0  # lost in the last trial, and it is not known where: they may come yet
-        self._dropped = 0  # by the node, until the last trial was over
+        self.lost = Lost()
         self.rate_pps = 0.0
         self.begin = time.monotonic()
 
@@ -200,15 +226,12 @@ class Soak:
         bad = {name: count for name, count in checked.wrong_pkts.items() if count}
         if bad:
             wrong.append(f"wrong packets: {bad}")
-        dropped = after["accounting"]["dropped"] - before["accounting"]["dropped"]
+        dropped = (before["accounting"]["dropped"], after["accounting"]["dropped"])
         unanswered = result.answers.unanswered_pkts if result.answers else 0
-        # A tester that waited for its core does not wait for packets as long as it should.
-        late = before["accounting"]["dropped"] - self._dropped
-        late += result.earlier_trial_pkts + result.settled_frames
-        if self.uncounted > late:
-            wrong.append(f"{self.uncounted - late} packets of the trial before lost uncounted")
-        self.uncounted = max(0, total.lost_pkts - dropped - unanswered)
-        self._dropped = after["accounting"]["dropped"]
+        came = result.earlier_trial_pkts + result.settled_frames
+        late, missing = self.lost.count(total.lost_pkts, unanswered, dropped, came)
+        if missing:
+            wrong.append(f"{missing} packets of the trial before lost uncounted")
         did = self.random.choice([self.apply, self.guests, self.ask])()
         counts = self.node.counts()
         self.node.forget_client()
@@ -223,7 +246,7 @@ class Soak:
             p99_ns=latency.p99_ns if latency else 0, late_ns=total.late_max_ns,
             tester_busy=round(result.tester.busy_share or 0, 3),
             busy=round((worker["busy_cycles"] - earlier["busy_cycles"]) / cycles, 3),
-            dropped=dropped, late=late,
+            dropped=dropped[1] - dropped[0], late=late,
             flows=sum(table["flows_ipv4"] for table in counts["flows"].values()),
             did=did, node_bytes=own_bytes(node), node_files=_count(node, "fd"),
             node_threads=_count(node, "task"), buffers=counts["buffers"]["in_use"],
@@ -241,9 +264,11 @@ def leaks(rounds: Sequence[Round]) -> list[str]:
         ("node_bytes", GROWTH_BYTES), ("tester_bytes", GROWTH_BYTES), ("node_files", 0),
         ("node_threads", 0), ("tester_files", 0), ("buffers", 0),
     ):  # fmt: skip
-        # The least of each: what a trial needs for a while goes up and down with the machine.
+        # What the tester needs goes up and down with how late it is; a leak raises the least, too.
+        middle = min if key == "tester_bytes" else statistics.median
         first, last = (
-            min(getattr(one, key) for one in part) for part in (steady[:quarter], steady[-quarter:])
+            middle(getattr(one, key) for one in part)
+            for part in (steady[:quarter], steady[-quarter:])
         )
         if last > first + most:
             grown.append(f"{key}: {first:,.0f}, and {last:,.0f} at the end")
@@ -331,9 +356,13 @@ def soak(folder: Path, options: argparse.Namespace) -> int:
         every = options.hours * 3600 / 12
         try:
             # What was lost last may still come.
-            while not rounds or time.monotonic() < end + (run.uncounted > 0) * MORE * TRIAL_S:
+            while not rounds or time.monotonic() < end + (run.lost.uncounted > 0) * MORE * TRIAL_S:
                 rounds.append(run.round())
                 print(_row(rounds[-1:]), *rounds[-1].findings, flush=True)
+            if run.lost.uncounted:
+                what = f"{run.lost.uncounted} packets lost uncounted"
+                rounds[-1] = replace(rounds[-1], findings=(*rounds[-1].findings, what))
+                print(what, flush=True)
         finally:  # whatever ends it
             if options.record and rounds:
                 write(options.record, about, rounds, every)

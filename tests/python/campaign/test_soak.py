@@ -13,7 +13,7 @@ from convoy.host.programs import find
 from cores import CORES
 
 from . import soak
-from .soak import Round, as_json, as_markdown, leaks
+from .soak import Lost, Round, as_json, as_markdown, leaks
 
 ABOUT = {
     "schema": "convoy.soak/2", "seed": 7, "commit": "abc", "date": "today", "processor": "P",
@@ -50,6 +50,19 @@ def test_what_grows_at_first_or_goes_up_and_down_is_not():
         for i, one in enumerate(MANY)
     ]
     assert leaks(slower) == []
+
+
+def test_what_comes_late_is_not_lost_and_the_rest_is():
+    lost = Lost()
+    # lost, unanswered, dropped before and until the end, packets of earlier trials that came
+    assert lost.count(10, 3, (100, 107), 50) == (50, 0)
+    assert lost.uncounted == 0
+    assert lost.count(20, 0, (107, 110), 0) == (0, 0)
+    assert lost.uncounted == 17
+    assert lost.count(0, 0, (115, 115), 12) == (17, 0)  # 12 came, and 5 were dropped
+    assert lost.count(5, 0, (115, 115), 0) == (0, 0)
+    assert lost.count(0, 0, (116, 116), 2) == (3, 2)
+    assert lost.uncounted == 0
 
 
 def test_a_table_has_a_row_for_each_part_and_a_line_for_each_finding():

@@ -61,19 +61,21 @@ def guests(setup: Setup) -> ConvoyGen:
     return ConvoyGen(attached, core=CORES[-1])
 
 
-def assert_all_come(tester: ConvoyGen) -> int:
-    """Return how many packets came in a trial in which none was lost."""
+def assert_all_come(tester: ConvoyGen, **more: Any) -> int:
+    """Return how many packets came in a trial, with more in its words, in which none was lost."""
+    trial = TRIAL | more
 
     def forwards() -> bool:
-        total = tester.trial({**TRIAL, "packets": 400, "duration_s": 0.02}).total
+        total = tester.trial({**trial, "packets": 400, "duration_s": 0.02}).total
         return total is not None and total.received_pkts == total.offered_pkts > 0
 
     wait_for(forwards, 60, "the switch to forward")
-    result = tester.trial(TRIAL)
+    result = tester.trial(trial)
     assert result.ok, result.reason
     total = result.total
     assert total.received_pkts == total.offered_pkts > 0
     assert total.corrupt_pkts == total.reordered_pkts == total.duplicated_pkts == 0
+    assert total.misrouted_pkts == 0
     return int(total.received_pkts)
 
 
@@ -156,14 +158,8 @@ def test_frames_wait_for_packets_of_their_queue(setup: Setup):
     with SWITCH.start(setup) as switch:
         switch.ready(60)
         with guests(setup) as tester:
-            assert_all_come(tester)
             # Both ways by in_port: a frame that another queue's packets were in would come back.
-            more = {"rate_pps": 400_000, "packets": 40_000, "paths": ["0>1", "1>0"]}
-            result = tester.trial({**TRIAL, **more})
-            assert result.ok, result.reason
-            total = result.total
-            assert total.received_pkts == total.offered_pkts > 0
-            assert total.misrouted_pkts == total.reordered_pkts == total.duplicated_pkts == 0
+            assert_all_come(tester, rate_pps=400_000, packets=40_000, paths=["0>1", "1>0"])
         ovs: Switch = switch.switch  # type: ignore[attr-defined]
         for port in (setup.left, setup.right):
             wait_for(lambda port=port: said_of(ovs, port)[0], 20, "the guest to leave")
@@ -195,17 +191,7 @@ def test_frames_of_several_guests_wait_together(tmp_path: Path):
         )
         switch.add_rules(["actions=output:3"])
         with ConvoyGen(tester_ports, core=CORES[-1]) as tester:
-            both = {**TRIAL, "paths": ["0>2", "1>2"]}
-
-            def forwards() -> bool:
-                total = tester.trial({**both, "packets": 400, "duration_s": 0.02}).total
-                return total is not None and total.received_pkts == total.offered_pkts > 0
-
-            wait_for(forwards, 60, "the switch to forward")
-            result = tester.trial(both)
-            assert result.ok, result.reason
-            assert result.total.received_pkts == result.total.offered_pkts > 0
-            assert result.total.reordered_pkts == result.total.duplicated_pkts == 0
+            assert_all_come(tester, paths=["0>2", "1>2"])
 
         def have_left() -> bool:
             return all(said_of(switch, p)[i] > 0 for p, i in zip(ports, (0, 0, 3), strict=True))
