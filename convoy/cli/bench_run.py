@@ -147,6 +147,9 @@ def run(
     quick: Annotated[
         bool, typer.Option("--quick", help="About two minutes a scenario; wider intervals.")
     ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every scenario of `convoy bench list`.")
+    ] = False,
     for_claims: Annotated[
         bool,
         typer.Option(
@@ -187,11 +190,18 @@ def run(
     if search is not None and search not in PROFILES:
         raise InputError(f"--search: '{search}': choose of {', '.join(PROFILES)}")
     device = _device_host(device_host, tester_ports, device_ports, device_command)
-    choose = None
-    if for_claims:
+    choose, called = None, ""
+    if everything:
+        if scenarios or for_claims:
+            other = shown(scenarios[0]) if scenarios else "--for-claims"
+            raise InputError(f"--all: it is every scenario; leave it or {other} out")
+        scenarios, called = names(), "all"
+    elif for_claims:
         scenarios, choose = _for_claims(scenarios)
     elif not scenarios:
-        raise InputError("no scenario: name some of `convoy bench list`, or add --for-claims")
+        raise InputError(
+            "no scenario: name some of `convoy bench list`, or add --all or --for-claims"
+        )
     plan = session.wanted(
         scenarios,
         split("--devices", devices),
@@ -202,7 +212,8 @@ def run(
         device_host=device,
         choose=choose,
     )
-    return begin(plan, new_folder(output, "-".join(plan.scenarios)[:60]), ssh_config)
+    called = called or "-".join(plan.scenarios)[:60]
+    return begin(plan, new_folder(output, called), ssh_config)
 
 
 def _for_claims(scenarios: list[str] | None) -> tuple[list[str], session.Choose]:

@@ -9,6 +9,7 @@ forwarded is started again, which the results' notes say.
 
 import json
 import re
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -24,11 +25,13 @@ from convoy.errors import ConvoyError
 from convoy.host.command import DEADLINE_S, output
 from convoy.host.priority import prefer
 from convoy.host.process import Process, wait_for
+from convoy.host.run_queue import pollers, thread_times
 
 VARIABLE = "CONVOY_BESS"
 PAGE = "https://github.com/NetSys/bess/wiki/Build-and-Install-BESS"
 HOW = f"not installed: bessd ({PAGE}; then on PATH, or {VARIABLE}=its path)"
 STARTS = 5
+LOOK_S = 0.05
 MEMORY_MB = 512  # with huge pages; bessd takes as much without asking where there are none
 BUFFERS = 32768
 ALONE = "a firewall is BESS's ACL alone, which asks for no protocol and takes all frames for IPv4"
@@ -110,19 +113,33 @@ def _address(setup: Setup) -> str:
 
 def lines(setup: Setup, alone: bool) -> list[str]:
     """Return the calls of pybess that make ports and chain. Raises InputError."""
+    names = ["left", *(f"vnf{i}" for i in range(len(setup.behind))), "right"]
+    # Of a switch, what it takes from a VNF or gives to one has modules of its own.
+    ends = [(IN, OUT)]
+    if setup.behind:
+        ends = [(f"{IN}{i}", f"{OUT}{i}") for i in range(len(names) // 2)]
+    chain = [f"bess.connect_modules({source!r}, {sink!r}, 0)" for source, sink in ends]
     return [
         f"bess.add_worker(0, {setup.cores[0]})",
-        _port("left", 0, setup.left),
-        _port("right", 1, setup.right),
-        f"bess.create_module('QueueInc', {IN!r}, {{'port': 'left', 'qid': 0}})",
-        f"bess.create_module('QueueOut', {OUT!r}, {{'port': 'right', 'qid': 0}})",
-        *Script(setup.functions, alone).lines,
+        *(
+            _port(name, i, port)
+            for i, (name, port) in enumerate(zip(names, setup.ports, strict=True))
+        ),
+        *(
+            f"bess.create_module({kind!r}, {module!r}, {{'port': {name!r}, 'qid': 0}})"
+            for (source, sink), come, go in zip(ends, names[::2], names[1::2], strict=True)
+            for kind, module, name in (("QueueInc", source, come), ("QueueOut", sink, go))
+        ),
+        *(chain if setup.behind else Script(setup.functions, alone).lines),
         "bess.resume_all()",
     ]
 
 
 def _port(name: str, index: int, port: PortAt) -> str:
-    vdev = f"net_vhost{index},iface={port.address},queues=1"
+    if port.kind == "af_packet":
+        vdev = f"net_af_packet{index},iface={port.address}"
+    else:
+        vdev = f"net_vhost{index},iface={port.address},queues=1"
     config = {"vdev": vdev, "num_inc_q": 1, "num_out_q": 1}
     return f"bess.create_port('PMDPort', {name!r}, {config!r})"
 
@@ -133,7 +150,8 @@ class _Running(RunningProcess):
         self._setup = setup
         self._script = setup.folder / "chain.py"
         self._script.write_text(_CONNECT + "\n".join(words) + "\n")
-        super().__init__(self._start(), (setup.left.address, setup.right.address))
+        sockets = [port.address for port in setup.ports if port.kind != "af_packet"]
+        super().__init__(self._start(), sockets)
         self.commands = (self._process.command, *(("#", word) for word in words))
         self.notes = (ALONE,) if alone else ()
         self._printer: Process | None = None  # who prints its counters, and how many lines it has
@@ -168,6 +186,12 @@ class _Running(RunningProcess):
         output([self._tree.python, self._script, self._tree.root, _address(self._setup)])
         if not self.alive():
             raise self.died()
+
+    def poll_threads(self) -> tuple[int, ...]:
+        # Its worker has no name of its own; the others wait.
+        before = thread_times(self.processes())
+        time.sleep(LOOK_S)
+        return pollers(before, thread_times(self.processes()))
 
     def counters(self) -> dict[str, Any] | None:
         if self._printer is None:
@@ -232,6 +256,7 @@ class Bess(Device):
     ability = Ability(
         functions=types_of(MEANINGS),
         port_kinds=frozenset({"vhost-user"}),
+        switches=True,
         options={"firewall": ("by-protocol", "acl-alone")},
     )
 

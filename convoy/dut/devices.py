@@ -9,7 +9,7 @@ from convoy.dut.dummy import Dummy
 from convoy.dut.fastclick import FastClick
 from convoy.dut.linux import Linux
 from convoy.dut.ovs_dpdk import OvsDpdk
-from convoy.dut.switch_vnf import ConvoyVnf, OvsDpdkVnf, TestpmdVnf
+from convoy.dut.switch_vnf import BessVnf, ConvoyVnf, OvsDpdkVnf, TestpmdVnf, VppVnf
 from convoy.dut.testpmd import Testpmd
 from convoy.dut.vm import Vm
 from convoy.dut.vpp import Vpp
@@ -27,6 +27,8 @@ DEVICES: tuple[Device, ...] = (
     ConvoyVnf(),
     TestpmdVnf(),
     OvsDpdkVnf(),
+    VppVnf(),
+    BessVnf(),
     Dummy(),
 )
 

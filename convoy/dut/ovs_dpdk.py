@@ -112,6 +112,12 @@ class _Running(Running):
             shell("\n".join(veth.wiring([self._apart.pid], self._setup)))
             self._apart.run("for i in left right; do ip link set $i up promisc on; done")
             apart = self._apart.command()
+        elif interfaces := [port.address for port in self._setup.behind if port.nic]:
+            self._apart = Namespace()
+            for interface in interfaces:
+                shell(f"ip link set {interface} netns {self._apart.pid}")
+                self._apart.run(f"ip link set {interface} up promisc on")
+            apart = self._apart.command()
         self.switch.start(config(self._setup, caches), self._before, apart)
         for process in self.switch.processes:
             prefer(process.pid)
@@ -149,7 +155,8 @@ class _Running(Running):
         if port.kind == "dpdk":
             return SwitchPort(own, number, ("type=dpdk", f'options:dpdk-devargs="{port.address}"'))
         if port.kind == "af_packet":
-            device = f"net_af_packet{number},iface={name}"
+            interface = port.address if port in self._setup.behind else name
+            device = f"net_af_packet{number},iface={interface}"
             return SwitchPort(own, number, ("type=dpdk", f'options:dpdk-devargs="{device}"'))
         return vhost_user(own, number, port.address)
 
@@ -161,7 +168,7 @@ class _Running(Running):
         dead = self.switch.dead()
         if dead is not None:
             raise ProcessError(f"{dead.name}: {dead.last_words()}")
-        if self._setup.behind:
+        if any(port.kind == "vhost-user" for port in self._setup.behind):
             wait_for(self._met, deadline_s, "VNFs to meet the switch")
 
     def _met(self) -> bool:
@@ -206,7 +213,8 @@ class _Running(Running):
     def stop(self) -> None:
         self.switch.close()
         if self._apart is not None:
-            veth.unwire([self._apart.pid], self._setup)
+            if self._setup.left.kind in veth.KINDS:
+                veth.unwire([self._apart.pid], self._setup)
             self._apart.stop()
 
 

@@ -2,36 +2,48 @@
 # Copyright 2026 The Convoy authors
 """A virtual switch with VNFs behind it, as the papers have it: port, switch, VNF, switch, … port.
 
-Each function of the setup runs in a VNF of its own, a process or a QEMU guest that the switch joins
-to the next one by vhost-user; without a function there is one VNF that only forwards. Options say
-what the VNFs are, and where packets are aggregated: in the VNFs themselves (native), under the
-switch (libconvoy_vhost), under the guests (libconvoy_ethdev), or under both.
+Each function of the setup runs in a VNF of its own: a process or a QEMU guest, which the switch
+joins to the next one by vhost-user, or a network namespace (what a container is), by veth and
+af_packet. Without a function there is one VNF that only forwards. Options say what the VNFs are,
+and where packets are aggregated: in the VNFs themselves (native), under the switch
+(libconvoy_vhost), under the guests (libconvoy_ethdev), or under both.
 
 With a core for each, each has its own. With fewer, switch and VNFs share the first one: they yield
 to each other where all can, and get the core in turn where one cannot (convoy/host/turns.py). A
 guest's processors are threads of QEMU that sleep without packets: the kernel's scheduler divides
-the core between them and the switch.
+the core between them and the switch. A namespace's packets are handled where they come in, by the
+kernel, which interrupts the switch for them.
 """
 
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import count
 from typing import Any, ClassVar
 
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
+from convoy.dut.bess import Bess
 from convoy.dut.convoy import NATIVE, SLOTS, Convoy
+from convoy.dut.linux import Linux
 from convoy.dut.ovs_dpdk import OvsDpdk
 from convoy.dut.testpmd import Testpmd
 from convoy.dut.vm import Vm
+from convoy.dut.vpp import Vpp
 from convoy.errors import InputError
 from convoy.host.turns import TURN_US, in_turn
 
-VNFS: dict[str, Device] = {"convoy": Convoy(), "testpmd": Testpmd(), "vm": Vm()}
+VNFS: dict[str, Device] = {
+    "convoy": Convoy(),
+    "testpmd": Testpmd(),
+    "vm": Vm(),
+    "linux": Linux(),
+}
 SWITCH, GUEST, BOTH = "switch", "guest", "both"  # whose library aggregates
 TURN_SLOTS = 1024
 YIELDING = ("convoy",)  # whose loops yield under load too
-SCHEDULED = ("vm",)  # without a poll loop
+SCHEDULED = ("vm", "linux")  # without a poll loop
+_made = count()
 
 
 def _own(setup: Setup) -> bool:
@@ -46,13 +58,21 @@ def _cooperative(switch: str, vnf: str) -> bool:
 def parts(switch: Device, setup: Setup) -> tuple[Setup, list[Setup]]:
     """Return what the switch is to do, and what each VNF is."""
     vnf, convoys = setup.options.get("vnf", "convoy"), setup.options.get("convoys", "no")
-    count = max(1, len(setup.functions))
+    vnfs_wanted = max(1, len(setup.functions))
     own = _own(setup)
     # What a loop takes before it yields; or, where nobody yields, more than comes in a turn.
     shared = SLOTS if _cooperative(switch.name, vnf) else TURN_SLOTS
     slots = None if own or vnf != "convoy" else shared
-    kind = "virtio-user-server" if switch.connects else "virtio-user"
-    addresses = [str(setup.folder / f"vnf{i}") for i in range(2 * count)]
+    # An end at a VNF, and the switch's.
+    if vnf == "linux":
+        names = [f"cv{os.getpid() % 10**6}v{next(_made)}" for _ in range(2 * vnfs_wanted)]
+        at_vnf = [PortAt("af_packet", name) for name in names]
+        behind = [replace(port, nic=True) for port in at_vnf]
+    else:
+        addresses = [str(setup.folder / f"vnf{i}") for i in range(2 * vnfs_wanted)]
+        kind = "virtio-user-server" if switch.connects else "virtio-user"
+        at_vnf = [PortAt(kind, address, slots=slots) for address in addresses]
+        behind = [PortAt("vhost-user", address) for address in addresses]
     options = {"convoys": {"convoy": NATIVE, "testpmd": "ethdev-view"}.get(vnf, "no")}
     # What is aggregated under the switch has another end: the node itself, or a library.
     aggregates = convoys in (NATIVE, GUEST, BOTH) or (convoys == SWITCH and vnf == "convoy")
@@ -60,20 +80,20 @@ def parts(switch: Device, setup: Setup) -> tuple[Setup, list[Setup]]:
         replace(
             setup,
             functions=setup.functions[i : i + 1],
-            left=PortAt(kind, addresses[2 * i], slots=slots),
-            right=PortAt(kind, addresses[2 * i + 1], slots=slots),
+            left=at_vnf[2 * i],
+            right=at_vnf[2 * i + 1],
             cores=(setup.cores[(i + 1) % len(setup.cores)] if own else setup.cores[0],),
             folder=setup.folder / f"v{i}",
             options=options if aggregates else {},
             oversubscribed=not own,
         )
-        for i in range(count)
+        for i in range(vnfs_wanted)
     ]
     under = {"convoys": "vhost"} if convoys in (SWITCH, BOTH) else {}
     return replace(
         setup,
         functions=(),
-        behind=tuple(PortAt("vhost-user", address) for address in addresses),
+        behind=tuple(behind),
         cores=setup.cores[:1],
         folder=setup.folder / "s",
         options=under,
@@ -97,9 +117,12 @@ class _Running(Running):
         vnf = setup.options.get("vnf", "convoy")
         for folder in (of_switch.folder, *(one.folder for one in of_vnfs)):
             folder.mkdir()
-        self._add("switch", switch.start(of_switch))
-        for number, one in enumerate(of_vnfs, 1):
-            self._add(f"VNF {number}", VNFS[vnf].start(one))
+        # A switch connects to interfaces that are there, as VNFs do to its sockets.
+        first = [("switch", switch, of_switch)]
+        then = [(f"VNF {number}", VNFS[vnf], one) for number, one in enumerate(of_vnfs, 1)]
+        for name, device, one in [*then, *first] if vnf == "linux" else [*first, *then]:
+            self._add(name, device.start(one))
+        self._parts = {name: self._parts[name] for name, *_ in [*first, *then]}
         self.commands = tuple(c for part in self._parts.values() for c in part.commands)
         each = "a VNF" if len(of_vnfs) == 1 else f"{len(of_vnfs)} VNFs"
         self.notes = (f"{switch.name} with {each} behind it: {vnf}", *self._notes())
@@ -109,6 +132,8 @@ class _Running(Running):
             self.notes += ("switch and VNFs have a core each",)
         elif self._cooperative:
             self.notes += ("switch and VNFs share a core: their loops yield to each other",)
+        elif vnf == "linux":
+            self.notes += ("switch and VNFs share a core: the kernel interrupts the switch there",)
         elif vnf in SCHEDULED:
             self.notes += ("switch and guests share a core: the kernel's scheduler divides it",)
         else:
@@ -166,7 +191,9 @@ class _Running(Running):
         return {name: cost for name, cost in costs.items() if cost is not None}
 
     def processes(self) -> tuple[int, ...]:
-        return tuple(pid for part in self._parts.values() for pid in part.processes())
+        each = [part.processes() for part in self._parts.values()]
+        # Where the kernel does a part of the work, the core's time is what is known.
+        return tuple(pid for pids in each for pid in pids) if all(each) else ()
 
     def output(self) -> Mapping[str, str]:
         return {
@@ -210,6 +237,8 @@ class SwitchVnf(Device):
             raise InputError(f"convoys={convoys}: the library goes under testpmd; use vnf=testpmd")
         if convoys == SWITCH and vnf == "vm":
             raise InputError("convoys=switch: a guest's kernel loses packets there; leave it out")
+        if convoys == SWITCH and vnf == "linux":
+            raise InputError("convoys=switch: the library's ports are vhost-user; leave it out")
         if convoys in (SWITCH, BOTH) and "convoys" not in self.switch.ability.options:
             raise InputError(f"convoys={convoys}: {self.switch.name} is measured without it")
         if convoys in (SWITCH, BOTH) and "vhost" not in self.switch.ability.options["convoys"]:
@@ -252,3 +281,17 @@ class OvsDpdkVnf(SwitchVnf):
 
     name = "ovs-dpdk+vnf"
     switch = OvsDpdk()
+
+
+class VppVnf(SwitchVnf):
+    """VPP as the switch: interfaces cross-connected."""
+
+    name = "vpp+vnf"
+    switch = Vpp()
+
+
+class BessVnf(SwitchVnf):
+    """BESS as the switch: a module that takes, connected to one that gives."""
+
+    name = "bess+vnf"
+    switch = Bess()

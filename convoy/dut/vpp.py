@@ -18,7 +18,7 @@ from convoy.dut import third_party
 from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
 from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
 from convoy.dut.process import RunningProcess
-from convoy.dut.vpp_commands import ENDS, MEANINGS, commands
+from convoy.dut.vpp_commands import MEANINGS, commands, joined
 from convoy.dut.vpp_counters import errors, idle_clocks, interfaces, nodes, spent
 from convoy.errors import ConvoyError, InputError
 from convoy.host.command import output
@@ -29,7 +29,11 @@ VARIABLE = "CONVOY_VPP"
 PAGE = "https://s3-docs.fd.io/vpp/latest/gettingstarted/installing/"
 HOW = f"not installed: vpp and vppctl ({PAGE}; then on PATH, or {VARIABLE}=the folder of both)"
 BUFFERS = 32768
-PLUGINS = {"vhost-user": "vhost_plugin.so", "memif": "memif_plugin.so"}
+PLUGINS = {
+    "vhost-user": "vhost_plugin.so",
+    "memif": "memif_plugin.so",
+    "af_packet": "af_packet_plugin.so",
+}
 ACL = "acl_plugin.so"
 _ERRORS = re.compile(r"unknown input|failed|error|invalid|parse", re.IGNORECASE)
 
@@ -55,32 +59,51 @@ plugins {{
 
 
 def _plugins(setup: Setup) -> list[str]:
-    return [ACL, *dict.fromkeys(PLUGINS[port.kind] for port in (setup.left, setup.right))]
+    return [ACL, *dict.fromkeys(PLUGINS[port.kind] for port in setup.ports)]
 
 
 def script(setup: Setup) -> list[str]:
     """Return the commands that make the ports and the chain. Raises InputError."""
     if setup.left.kind != setup.right.kind:
         raise InputError("its ports are of one kind")
-    return [
-        *_port(1, setup.left, LEFT_MAC),
-        *_port(2, setup.right, RIGHT_MAC),
-        *commands(setup.functions, *ENDS[setup.left.kind]),
+    macs = [LEFT_MAC, *([None] * len(setup.behind)), RIGHT_MAC]
+    lines = [
+        line
+        for index, (port, mac) in enumerate(zip(setup.ports, macs, strict=True))
+        for line in _port(index, port, mac)
     ]
+    interfaces = [_interface(index, port) for index, port in enumerate(setup.ports)]
+    if setup.behind:
+        return lines + joined(interfaces)
+    return lines + commands(setup.functions, *interfaces)
 
 
-def _port(number: int, port: PortAt, mac: str) -> list[str]:
+def _port(index: int, port: PortAt, mac: str | None) -> list[str]:
     if port.kind == "vhost-user":
-        return [f"create vhost-user socket {port.address} server hwaddr {mac}"]
+        own = f" hwaddr {mac}" if mac else ""
+        return [f"create vhost-user socket {port.address} server{own}"]
+    if port.kind == "af_packet":
+        return [f"create host-interface name {port.address}"]
+    own = f" hw-addr {mac}" if mac else ""
     return [
-        f"create memif socket id {number} filename {port.address}",
-        f"create interface memif id 0 socket-id {number} master hw-addr {mac}",
+        f"create memif socket id {index + 1} filename {port.address}",
+        f"create interface memif id 0 socket-id {index + 1} master{own}",
     ]
+
+
+def _interface(index: int, port: PortAt) -> str:
+    """Return what VPP calls the port that is made in this place."""
+    return {
+        "vhost-user": f"VirtualEthernet0/0/{index}",
+        "memif": f"memif{index + 1}/0",
+        "af_packet": f"host-{port.address}",
+    }[port.kind]
 
 
 class _Running(RunningProcess):
     def __init__(self, process: Process, ctl: Path, setup: Setup, lines: list[str]) -> None:
-        super().__init__(process, (setup.left.address, setup.right.address))
+        sockets = [port.address for port in setup.ports if port.kind != "af_packet"]
+        super().__init__(process, sockets)
         self._ctl = ctl
         self._socket = setup.folder / "vpp.ctl"
         self._script = setup.folder / "chain.vpp"
@@ -118,6 +141,9 @@ class _Running(RunningProcess):
     def _ask(self, *words: str) -> str:
         return output([self._ctl, "-s", self._socket, *words])
 
+    def poll_threads(self) -> tuple[int, ...]:
+        return self.processes()  # the main thread has its process's number
+
     def counters(self) -> dict[str, Any] | None:
         return {
             **interfaces(self._ask("show", "interface")),
@@ -144,7 +170,8 @@ class Vpp(Device):
     name = "vpp"
     ability = Ability(
         functions=types_of(MEANINGS),
-        port_kinds=frozenset(PLUGINS),
+        port_kinds=frozenset({"vhost-user", "memif"}),
+        switches=True,
     )
 
     def _programs(self) -> tuple[Path, Path] | None:

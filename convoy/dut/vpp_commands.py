@@ -16,15 +16,18 @@ from convoy.dut.base import Function
 from convoy.dut.functions import read
 from convoy.errors import InputError
 
-# What VPP names the left and the right interface.
-ENDS = {
-    "vhost-user": ("VirtualEthernet0/0/0", "VirtualEthernet0/0/1"),
-    "memif": ("memif1/0", "memif2/0"),
-}
 MEANINGS = (Firewall, Router, Layer2)
 _ANY = "0.0.0.0/0"
 _ADDRESS = "192.0.0.8/32"  # RFC 7600's dummy address: an interface needs one to speak IPv4
 _ORDER = "a firewall at most, a router, an l2fwd or a bridge, and a firewall, in this order"
+
+
+def joined(interfaces: Sequence[str]) -> list[str]:
+    """Return the commands of a switch with VNFs behind it: its interfaces are joined pairwise."""
+    lines = []
+    for left, right in zip(interfaces[::2], interfaces[1::2], strict=True):
+        lines += _crossing(left, right)
+    return [*lines, *(f"set interface state {interface} up" for interface in interfaces)]
 
 
 def commands(functions: Sequence[Function], left: str, right: str) -> list[str]:

@@ -46,6 +46,11 @@ REFUSED = [
         setup((functions.router(10),), options={"vnf": "vm", "convoys": "switch"}),
         "guest's kernel",
     ),
+    (
+        "ovs-dpdk+vnf",
+        setup((functions.router(10),), options={"vnf": "linux", "convoys": "switch"}),
+        "ports are vhost-user",
+    ),
     ("testpmd", setup(kind="memif"), "testpmd has no memif ports"),
     ("ovs-dpdk", setup((IPV6,)), "ovs-dpdk: 2001:db8::/32: others than our node do IPv4"),
     ("ovs-dpdk", setup(deployment="pipeline"), "ovs-dpdk cannot be deployed as pipeline"),

@@ -340,12 +340,31 @@ def test_a_pipeline(tmp_path: Path):
         ("testpmd+vnf", "bridge", {"vnf": "testpmd", "convoys": "guest"}),
         ("ovs-dpdk+vnf", "router", {"convoys": "switch"}),
         ("ovs-dpdk+vnf", "bridge", {"vnf": "testpmd", "convoys": "both"}),
+        ("vpp+vnf", "bridge", {"vnf": "testpmd", "convoys": "guest"}),
+        ("bess+vnf", "bridge", {"vnf": "testpmd", "convoys": "guest"}),
     ],
 )
 def test_vnfs_behind_a_switch(name, case, options, here, tmp_path: Path):
     here(device(name))
     notes = conforms(device(name), "vhost-user", case, tmp_path, **options)
     assert any(note.startswith("switch and VNFs share a core") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        ("ovs-dpdk+vnf", "firewall"),
+        ("convoy+vnf", "chain"),
+        ("testpmd+vnf", "router"),
+        ("vpp+vnf", "router"),
+        ("bess+vnf", "firewall"),
+    ],
+)
+def test_namespaces_behind_a_switch(name, case, here, tmp_path: Path):
+    here(device(name))
+    here(device("linux"))
+    notes = conforms(device(name), "vhost-user", case, tmp_path, vnf="linux")
+    assert "switch and VNFs share a core: the kernel interrupts the switch there" in notes
 
 
 @pytest.mark.skipif(
@@ -364,7 +383,7 @@ def test_guests_behind_a_switch(name, case, here, tmp_path: Path):
 
 @IN_TURN
 @pytest.mark.parametrize(
-    ("name", "number"), [("convoy+vnf", 5), ("testpmd+vnf", 3), ("ovs-dpdk+vnf", 2)]
+    ("name", "number"), [("convoy+vnf", 5), ("testpmd+vnf", 3), ("ovs-dpdk+vnf", 2), ("vpp+vnf", 2)]
 )
 def test_chains_of_vnfs_behind_a_switch(name, number, here, tmp_path: Path):
     here(device(name))

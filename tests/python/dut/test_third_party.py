@@ -3,16 +3,20 @@
 """FastClick, VPP and BESS: how they are found, and what they are told. That they then do it is
 test_conformance.py's, where they are installed."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from convoy.dut import functions, third_party
 from convoy.dut.base import Function, PortAt, Setup
+from convoy.dut.bess import lines
 from convoy.dut.bess_script import Script
 from convoy.dut.click import configuration
 from convoy.dut.devices import device
-from convoy.dut.vpp_commands import ENDS, commands
+from convoy.dut.vpp import script
+from convoy.dut.vpp_commands import commands
 from convoy.dut.vpp_counters import Node, errors, idle_clocks, interfaces, nodes, spent
 from convoy.errors import ConvoyError
 from convoy.host import command
@@ -168,7 +172,7 @@ def test_bess_is_told_the_chain_from_its_end():
     ]
 
 
-LEFT, RIGHT = ENDS["vhost-user"]
+LEFT, RIGHT = "VirtualEthernet0/0/0", "VirtualEthernet0/0/1"
 ALLOWING = (
     "set acl-plugin acl deny src 10.0.0.0/24 dst 0.0.0.0/0 proto 17 sport 0-65535 dport 1-1,"
     " permit src 198.18.0.0/16 dst 198.19.0.0/16 proto 17 sport 0-65535 dport 4096-4096,"
@@ -195,8 +199,7 @@ def test_vpp_is_told_features_of_its_interfaces():
 
 
 def test_vpp_bridges_what_is_rewritten_behind_a_router():
-    left, right = ENDS["memif"]
-    assert commands(CHAIN, left, right) == [
+    assert commands(CHAIN, "memif1/0", "memif2/0") == [
         "bvi create mac 02:00:00:00:0c:02 instance 0",
         "create bridge-domain 1 learn 0",
         "set interface l2 bridge bvi0 1 bvi",
@@ -216,6 +219,43 @@ def test_vpp_bridges_what_is_rewritten_behind_a_router():
         "set interface state memif1/0 up",
         "set interface state memif2/0 up",
     ]
+
+
+def behind(tmp_path: Path, kind: str = "vhost-user") -> Setup:
+    """Return a switch with one VNF behind it."""
+    at = {"vhost-user": str(tmp_path / "vnf"), "af_packet": "cv1v"}[kind]
+    vnf = tuple(PortAt(kind, f"{at}{i}", nic=kind == "af_packet") for i in range(2))
+    return replace(setup(tmp_path), behind=vnf)
+
+
+def test_vpp_as_a_switch_joins_the_interfaces_pairwise(tmp_path):
+    pairs = [("0", "1"), ("1", "0"), ("2", "3"), ("3", "2")]
+    at = "VirtualEthernet0/0/"
+    assert script(behind(tmp_path)) == [
+        f"create vhost-user socket {tmp_path}/left server hwaddr 02:00:00:00:0c:01",
+        f"create vhost-user socket {tmp_path}/vnf0 server",
+        f"create vhost-user socket {tmp_path}/vnf1 server",
+        f"create vhost-user socket {tmp_path}/right server hwaddr 02:00:00:00:0c:02",
+        *(f"set interface l2 xconnect {at}{one} {at}{other}" for one, other in pairs),
+        *(f"set interface state {at}{number} up" for number in range(4)),
+    ]
+    lines = script(behind(tmp_path, "af_packet"))
+    assert "create host-interface name cv1v0" in lines
+    assert f"set interface l2 xconnect {at}0 host-cv1v0" in lines
+    assert f"set interface l2 xconnect host-cv1v1 {at}3" in lines
+
+
+def test_bess_as_a_switch_joins_the_ports_pairwise(tmp_path):
+    text = "\n".join(lines(behind(tmp_path, "af_packet"), alone=False))
+    for name in ("left", "vnf0", "vnf1", "right"):
+        assert f"create_port('PMDPort', {name!r}" in text
+    assert "net_af_packet2,iface=cv1v1" in text
+    gates = [(kind, module) for module, kind in re.findall(r"'(\w+)', {'port': '(\w+)'", text)]
+    assert gates == [
+        ("left", "source0"), ("vnf0", "sink0"), ("vnf1", "source1"), ("right", "sink1")
+    ]  # fmt: skip
+    assert connect("source0", "sink0") in text
+    assert connect("source1", "sink1") in text
 
 
 def ports(value: str) -> Function:
