@@ -195,7 +195,7 @@ def run(
         if scenarios or for_claims:
             other = shown(scenarios[0]) if scenarios else "--for-claims"
             raise InputError(f"--all: it is every scenario; leave it or {other} out")
-        scenarios, called = names(), "all"
+        scenarios, called = list(names()), "all"
     elif for_claims:
         scenarios, choose = _for_claims(scenarios)
     elif not scenarios:

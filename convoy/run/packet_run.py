@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 from zlib import crc32
 
 from convoy.dut.addresses import INSIDE, OUTSIDE
-from convoy.dut.base import Running, Setup
+from convoy.dut.base import PortAt, Running, Setup
 from convoy.dut.dummy import RunningDummy
 from convoy.dut.variants import variant
 from convoy.errors import ConvoyError
@@ -44,6 +45,7 @@ PROBE_S = 0.05
 PROBES_MAX = 100
 LEAST_PKTS = 60  # of a latency trial: at 100 packets/s short enough not to be interrupted
 LATENCY_LONGEST_S = 3.0  # a latency trial, however low its rate
+PLACE = PortAt("", "")
 CHANGED_S = 1.0  # a latency trial, where configurations are replaced meanwhile in some setups
 
 Keep = Callable[[Search, Sequence[Figures]], None]
@@ -68,6 +70,13 @@ class Settings:
 
 def _throttled(run: DeviceRun) -> bool:
     return run.cpu_speed != 1.0 and run.port_kind != "dummy"
+
+
+def _alike(run: DeviceRun, setup: Setup, load: Load) -> str:
+    """Return what device runs of several scenarios have in common that are the same to a device."""
+    ports = [(port.kind, port.queues, port.slots, port.nic) for port in (setup.left, setup.right)]
+    rest = replace(setup, left=PLACE, right=PLACE, folder=Path(), spec=None)
+    return repr((run.device.name, ports, rest, load))
 
 
 @contextmanager
@@ -183,18 +192,20 @@ class PacketRun:
         wanted = comparison(chain, own_source)
         convoys = min(1, load.convoys)
         compare_output(tester, run.what, wanted, setup.folder / "compared.pcap", convoys)
-        # Once a run: nothing is compared with what is emulated, or slowed down on purpose.
+        # Nothing is compared with what is emulated, or slowed down on purpose.
         if run.repeat > 0 or run.remark or _throttled(run):
             return
         plain = replace(load, pacing=None, convoys=convoys)
-        verdict = compare_counts(
-            tester,
-            run.what,
-            lambda pps, s: specification("64", pps, s, plain),
-            None if in_kernel(run.port_kind) else running.process_times,
-            SMOKE_S if self._settings.profile == SMOKE else LOW_S,
-        )
-        self._compared = (verdict,) if verdict else ()
+        known, alike = self._state.counted, _alike(run, setup, plain)
+        if alike not in known:
+            known[alike] = compare_counts(
+                tester,
+                run.what,
+                lambda pps, s: specification("64", pps, s, plain),
+                None if in_kernel(run.port_kind) else running.process_times,
+                SMOKE_S if self._settings.profile == SMOKE else LOW_S,
+            )
+        self._compared = (known[alike],) if known[alike] else ()
 
     def _notes(self, running: Running) -> tuple[str, ...]:
         run = self._run

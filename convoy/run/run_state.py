@@ -22,6 +22,8 @@ class RunState:
     def __init__(self, scenarios: Mapping[str, Scenario], patient: bool = True) -> None:
         self.scenarios = scenarios
         self.host = HostState(patient=patient)
+        # What is to be said of the counts of a device's setup, by packet_run; "": nothing.
+        self.counted: dict[str, str] = {}
         self._searches: dict[PointKey, Search] = {}
         self._applications: set[tuple[object, ...]] = set()
         self._rates: dict[tuple[object, ...], float] = {}  # the latest, of any round
