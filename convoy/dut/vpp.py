@@ -9,7 +9,9 @@ shared memory are its own: a VPP that serves this machine is not touched.
 
 import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +74,7 @@ def script(setup: Setup) -> list[str]:
         for index, (port, mac) in enumerate(zip(setup.ports, macs, strict=True))
         for line in _port(index, port, mac)
     ]
-    interfaces = [_interface(index, port) for index, port in enumerate(setup.ports)]
+    interfaces = _interfaces(setup.ports)
     if setup.behind:
         return lines + joined(interfaces)
     return lines + commands(setup.functions, *interfaces)
@@ -91,13 +93,17 @@ def _port(index: int, port: PortAt, mac: str | None) -> list[str]:
     ]
 
 
-def _interface(index: int, port: PortAt) -> str:
-    """Return what VPP calls the port that is made in this place."""
-    return {
-        "vhost-user": f"VirtualEthernet0/0/{index}",
-        "memif": f"memif{index + 1}/0",
-        "af_packet": f"host-{port.address}",
-    }[port.kind]
+def _interfaces(ports: Sequence[PortAt]) -> list[str]:
+    """Return what VPP calls ports that are made in this order."""
+    vhost_user = count()  # it numbers these by themselves
+    return [
+        f"VirtualEthernet0/0/{next(vhost_user)}"
+        if port.kind == "vhost-user"
+        else f"host-{port.address}"
+        if port.kind == "af_packet"
+        else f"memif{index + 1}/0"
+        for index, port in enumerate(ports)
+    ]
 
 
 class _Running(RunningProcess):

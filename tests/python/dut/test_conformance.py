@@ -69,6 +69,8 @@ def to(hop: int) -> Change:
     return lambda frame: routed(frame, RIGHT_MAC, f"02:00:00:00:01:{hop:02x}")
 
 
+# DPDK's af_packet driver lets the kernel reassemble: a fragment that comes alone goes no further.
+REASSEMBLE = frozenset(f"{switch}+vnf-linux" for switch in ("bess", "ovs-dpdk", "testpmd"))
 FRAGMENTS_PASS = frozenset({"ovs-dpdk", "linux", "vm", "bess", "fastclick"})
 RULES = Function(
     "firewall",
@@ -105,12 +107,12 @@ RULE_ROWS = [
     Row("ARP", arp(), same),
     Row("neither IP nor ARP", other(), same),
     Row("IPv6, of which no rule speaks", ipv6(), None),
-    Row("a first fragment, of an allowed port", fragments()[0], same),
+    Row("a first fragment, of an allowed port", fragments()[0], same, REASSEMBLE),
     Row("a first fragment, of another port", fragments(dport=4095)[0], None),
     # VPP lets all non-first fragments meet rules as if they had the ports.
     Row("a later one, allowed by ports alone", fragments()[1], None, frozenset({"vpp"})),
-    Row("a first fragment without ports", fragments(icmp)[0], same),
-    Row("a later one without ports", fragments(icmp)[1], same),
+    Row("a first fragment without ports", fragments(icmp)[0], same, REASSEMBLE),
+    Row("a later one without ports", fragments(icmp)[1], same, REASSEMBLE),
     Row("a first fragment, of a port that is denied", fragments(tcp)[0], None),
     # Others do not see that rule, and go on to the next.
     Row("a later one, of what may be denied", fragments(tcp)[1], None, FRAGMENTS_PASS),
@@ -144,8 +146,8 @@ ROUTE_ROWS = [
     # VPP leaves packets with options to others, of which there are none.
     Row("options", options(), to(1), frozenset({"vpp"})),
     Row("the largest frame", udp(size=1514 - len(udp())), to(1)),
-    Row("a first fragment", fragments()[0], to(1)),
-    Row("a non-first fragment", fragments()[1], to(1)),
+    Row("a first fragment", fragments()[0], to(1), REASSEMBLE),
+    Row("a non-first fragment", fragments()[1], to(1), REASSEMBLE),
     Row("ARP", arp(), None),
     Row("neither IP nor ARP", other(), None),
     Row("IPv6", ipv6(), None),
@@ -296,7 +298,8 @@ def conforms_to(
     if device.cannot(setup):
         pytest.skip(device.cannot(setup))
     # What is behind a switch does as it does alone.
-    names = {device.name, f"{device.name}-{kind}", options.get("vnf", "")}
+    vnf = options.get("vnf", "")
+    names = {device.name, f"{device.name}-{kind}", vnf, f"{device.name}-{vnf}"}
     chosen = [row for row in rows if not names & row.not_of]
     pair = (ports[0], ports[1])
     with joined(device, pair, folder, "convoys" in options) as ends, device.start(setup) as running:
