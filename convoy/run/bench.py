@@ -58,6 +58,8 @@ class Bench:
         self._progress, self._baseline = progress, baseline
         # Seconds for a point, of each device run.
         self._took: dict[tuple[str, str, Role, bool], list[float]] = defaultdict(list)
+        # Of all device runs: what was expected, and what they took.
+        self._expected_s, self._passed_s = 0.0, 0.0
         self._state = RunState(scenarios, patient=settings.profile != SMOKE)
         folder.repair()
         self._state.resume(folder.searches(), folder.tried())
@@ -111,12 +113,21 @@ class Bench:
                 raise  # nothing can be measured any more; resumed, it is done again
             except ConvoyError as error:
                 self._fail(run, str(error))
-            self._took[_kind(run)].append((time.monotonic() - began) / points)
+            took_s = time.monotonic() - began
+            self._took[_kind(run)].append(took_s / points)
+            self._expected_s += self._expectation(run)
+            self._passed_s += took_s
 
     def _estimate(self, run: DeviceRun) -> float:
-        scenario, took = self._state.scenarios[run.scenario], self._took[_kind(run)]
+        took = self._took[_kind(run)]
         if took:
             return sum(took) / len(took) * self._state.left(run)
+        # On this machine, today.
+        pace = self._passed_s / self._expected_s if self._expected_s else 1.0
+        return self._expectation(run) * pace
+
+    def _expectation(self, run: DeviceRun) -> float:
+        scenario = self._state.scenarios[run.scenario]
         return estimate_s(run, scenario, self._settings.profile)
 
     def _fail(self, run: DeviceRun, why: str) -> None:

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -113,6 +114,25 @@ def test_devices_take_turns_and_the_first_meets_itself(tmp_path):
         (i, len(device_runs)) for i in range(len(device_runs))
     ]
     assert all(step.left_s > 0 for step in steps)
+
+
+def test_what_is_left_is_estimated_by_what_device_runs_took(tmp_path, monkeypatch):
+    now = 0.0
+
+    class Slow(Dummy):
+        def start(self, setup):
+            nonlocal now
+            now += 20.0
+            return super().start(setup)
+
+    devices = {name: type(name, (Slow,), {"name": name})() for name in ("a", "b")}
+    monkeypatch.setattr("convoy.run.bench.time", SimpleNamespace(monotonic=lambda: now))
+    _, steps = run(tmp_path, devices, repeats=2)
+    assert steps[0].left_s < 20.0 * steps[0].of / 2
+    # After one of them, of the others too.
+    assert [step.left_s for step in steps[1:]] == [
+        pytest.approx(20.0 * (step.of - step.done)) for step in steps[1:]
+    ]
 
 
 def test_a_difference_is_found_and_noise_is_none(tmp_path):
