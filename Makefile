@@ -27,9 +27,9 @@ MESON_TEST := CONVOY_PRIORITY=normal meson test --no-rebuild --print-errorlogs \
 	--num-processes $(shell expr 2 '*' $$(nproc))
 
 .PHONY: help setup build build-asan build-tsan idle-build-asan demo check check-c check-asan \
-	check-tsan check-fuzz fuzz campaign soak check-python check-python-and-build-asan \
-	check-hostile check-packages check-release check-here deb audit docs image lint lint-types \
-	lint-rest format generated clean
+	check-tsan check-fuzz fuzz campaign soak check-python check-beside check-alone \
+	check-beside-and-build-asan check-hostile check-packages check-release check-here deb audit docs \
+	image lint lint-types lint-rest format generated clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -75,10 +75,11 @@ build-tsan: setup build-tsan/build.ninja
 demo: build
 	@$(VENV)/convoy bench quick --sizes 64,256,1500,imix
 
-check: lint check-c check-python-and-build-asan check-hostile check-asan check-fuzz
-# Tests leave enough of the cores to compile with: those that wait, and those that are alone.
-check-python-and-build-asan:
-	@$(MAKE) --no-print-directory -j 2 check-python idle-build-asan
+check: lint check-c check-beside-and-build-asan check-alone check-hostile check-asan check-fuzz
+# Tests that wait leave enough of the cores to compile with. Those that are alone take three times as
+# long beside a compiler.
+check-beside-and-build-asan:
+	@$(MAKE) --no-print-directory -j 2 check-beside idle-build-asan
 idle-build-asan: setup
 	@tools/idle $(MAKE) --no-print-directory build-asan
 
@@ -106,12 +107,14 @@ campaign: build
 soak: build
 	@PYTHONPATH=.:tests/python $(VENV)/python -m campaign.soak \
 		--hours $${HOURS:?say how long: make soak HOURS=1} --record build/soak
-check-python: build
+check-python: check-beside check-alone
+check-beside: build
 	@$(BESIDE) $(HOSTILE:%=--ignore %) || { $(AGAIN) -m 'not alone' $(HOSTILE:%=--ignore %); }
 	@short=$$(mktemp -d /tmp/cv-XXXX); trap "rm -rf $$short" EXIT; \
 		$(VENV)/pytest -n 3 --dist worksteal --basetemp $$short -m 'alone and not emulated' \
 		$(WAITING) || { $(AGAIN) -m 'alone and not emulated' $(WAITING); }
 	@$(VENV)/pytest -m emulated $(WAITING) || { $(AGAIN) -m emulated $(WAITING); }
+check-alone: build
 	@$(VENV)/pytest -m alone $(WAITING:%=--ignore %) || { $(AGAIN) -m alone $(WAITING:%=--ignore %); }
 check-hostile: build build-asan
 	@$(BESIDE) $(HOSTILE)
