@@ -6,6 +6,7 @@ from ipaddress import IPv4Network
 
 LEFT_MAC = "02:00:00:00:0c:01"
 RIGHT_MAC = "02:00:00:00:0c:02"
+TESTER_MAC = "02:00:00:00:00:01"
 # Addresses that RFC 2544 sets aside for benchmarks. Destinations: the first 1,024 of them are
 # what a router of up to 1,024 routes knows; a larger one knows all.
 SOURCES = IPv4Network("198.18.0.0/16")

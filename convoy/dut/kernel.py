@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from convoy.chain.meaning import Firewall, Layer2, Meaning, Nat, Ports, Router, Rule
-from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
+from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC, TESTER_MAC
 from convoy.dut.base import Flows, Function
 from convoy.dut.functions import read
 from convoy.errors import InputError
 
-TESTER_MAC = "02:00:00:00:00:01"
 _CONNTRACK = "/proc/sys/net/netfilter"
 # Where br_netfilter is loaded, a new namespace has these on, whatever its bridges say.
 _BRIDGE = """\

@@ -18,9 +18,10 @@ from typing import Any
 from convoy.chain.meaning import types_of
 from convoy.dut import third_party
 from convoy.dut.addresses import LEFT_MAC, RIGHT_MAC
-from convoy.dut.base import Ability, Cost, Device, PortAt, Presence, Running, Setup
+from convoy.dut.base import Ability, Cost, Device, Flows, PortAt, Presence, Running, Setup
+from convoy.dut.functions import tracks
 from convoy.dut.process import RunningProcess
-from convoy.dut.vpp_commands import MEANINGS, commands, joined
+from convoy.dut.vpp_commands import MEANINGS, commands, joined, tracking
 from convoy.dut.vpp_counters import errors, idle_clocks, interfaces, nodes, spent
 from convoy.errors import ConvoyError, InputError
 from convoy.host.command import output
@@ -36,19 +37,22 @@ PLUGINS = {
     "memif": "memif_plugin.so",
     "af_packet": "af_packet_plugin.so",
 }
-ACL = "acl_plugin.so"
+ACL, NAT = "acl_plugin.so", "nat_plugin.so"
+HEAP_MB = 256
+FLOW_BYTES = 640  # a session, and its two places in a hash table that is doubled while it grows
 _ERRORS = re.compile(r"unknown input|failed|error|invalid|parse", re.IGNORECASE)
 
 
 def startup(setup: Setup) -> str:
     """Return the startup configuration."""
     at, pages = setup.folder, "default-hugepage" if setup.hugepages else "default"
+    heap_mb = HEAP_MB + (setup.flows.count * FLOW_BYTES >> 20 if setup.flows else 0)
     enabled = "\n".join(f"  plugin {name} {{ enable }}" for name in _plugins(setup))
     return f"""\
 unix {{ nodaemon nobanner nocolor cli-no-pager runtime-dir {at} cli-listen {at}/vpp.ctl
   log {at}/vpp.log pidfile {at}/vpp.pid }}
 cpu {{ main-core {setup.cores[0]} }}
-memory {{ main-heap-size 256M main-heap-page-size {pages} }}
+memory {{ main-heap-size {heap_mb}M main-heap-page-size {pages} }}
 buffers {{ buffers-per-numa {BUFFERS} page-size {pages} }}
 statseg {{ socket-name {at}/vpp.stats size 32M page-size default }}
 socksvr {{ socket-name {at}/vpp.api }}
@@ -61,7 +65,8 @@ plugins {{
 
 
 def _plugins(setup: Setup) -> list[str]:
-    return [ACL, *dict.fromkeys(PLUGINS[port.kind] for port in setup.ports)]
+    nat = [NAT] if setup.flows is not None else []
+    return [ACL, *nat, *dict.fromkeys(PLUGINS[port.kind] for port in setup.ports)]
 
 
 def script(setup: Setup) -> list[str]:
@@ -77,6 +82,8 @@ def script(setup: Setup) -> list[str]:
     interfaces = _interfaces(setup.ports)
     if setup.behind:
         return lines + joined(interfaces)
+    if tracks(setup.functions):
+        return lines + tracking(setup.functions, setup.flows or Flows(0), *interfaces)
     return lines + commands(setup.functions, *interfaces)
 
 
@@ -177,6 +184,7 @@ class Vpp(Device):
     ability = Ability(
         functions=types_of(MEANINGS),
         port_kinds=frozenset({"vhost-user", "memif"}),
+        remembers=True,
         switches=True,
     )
 

@@ -6,17 +6,20 @@ VPP has no functions one behind another, but features of interfaces: a firewall 
 acl plugin at the left interface's input or the right one's output, so there can be two; between
 them is a cross-connect, with or without addresses rewritten, or IPv4 routing. What a router sends
 to addresses that are then rewritten goes through a bridge, whose own interface it routes to.
+
+A stateful firewall before a nat is the nat44-ed plugin, which lets in what belongs to a session and
+nothing else, behind an ACL of the firewall's rules.
 """
 
 from collections.abc import Sequence
 
-from convoy.chain.meaning import Firewall, Layer2, Ports, Router, Rule
-from convoy.dut.addresses import RIGHT_MAC
-from convoy.dut.base import Function
+from convoy.chain.meaning import Firewall, Layer2, Nat, Ports, Router, Rule
+from convoy.dut.addresses import RIGHT_MAC, TESTER_MAC
+from convoy.dut.base import Flows, Function
 from convoy.dut.functions import read
 from convoy.errors import InputError
 
-MEANINGS = (Firewall, Router, Layer2)
+MEANINGS = (Firewall, Router, Layer2, Nat)
 _ANY = "0.0.0.0/0"
 _ADDRESS = "192.0.0.8/32"  # RFC 7600's dummy address: an interface needs one to speak IPv4
 _ORDER = "a firewall at most, a router, an l2fwd or a bridge, and a firewall, in this order"
@@ -28,6 +31,34 @@ def joined(interfaces: Sequence[str]) -> list[str]:
     for left, right in zip(interfaces[::2], interfaces[1::2], strict=True):
         lines += _crossing(left, right)
     return [*lines, *(f"set interface state {interface} up" for interface in interfaces)]
+
+
+def tracking(functions: Sequence[Function], flows: Flows, left: str, right: str) -> list[str]:
+    """Return the commands of a stateful firewall before a nat (convoy/dut/functions.py, tracks)."""
+    firewall, nat = map(read, functions)
+    assert isinstance(firewall, Firewall) and isinstance(nat, Nat)
+    # Behind both interfaces is the tester, whatever the address.
+    inside, outside = "192.0.2.1", "192.0.2.2"
+    kinds = ("udp", "tcp-established", "tcp-transitory")
+    timeouts = "".join(f" {kind} {flows.idle_s}" for kind in kinds if flows.idle_s is not None)
+    return [
+        f"set interface ip address {left} {_ADDRESS}",
+        f"set interface unnumbered {right} use {left}",
+        f"set interface promiscuous on {left}",
+        f"set interface promiscuous on {right}",
+        f"set ip neighbor {left} {inside} {TESTER_MAC} static",
+        f"set ip neighbor {right} {outside} {TESTER_MAC} static",
+        f"ip route add {nat.inside} via {inside} {left}",
+        f"ip route add {_ANY} via {outside} {right}",
+        f"nat44 plugin enable sessions {flows.count}",
+        f"nat44 add address {nat.pool[0]} - {nat.pool[-1]}",
+        f"set interface nat44 in {left} out {right}",
+        *([f"set nat timeout{timeouts}"] if timeouts else []),
+        _acl(firewall),
+        f"set acl-plugin interface {left} input acl 0",
+        f"set interface state {left} up",
+        f"set interface state {right} up",
+    ]
 
 
 def commands(functions: Sequence[Function], left: str, right: str) -> list[str]:

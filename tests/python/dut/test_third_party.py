@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from convoy.dut import functions, third_party
-from convoy.dut.base import Function, PortAt, Setup
+from convoy.dut.base import Flows, Function, PortAt, Setup
 from convoy.dut.bess import lines
 from convoy.dut.bess_script import Script
 from convoy.dut.click import configuration
 from convoy.dut.devices import device
-from convoy.dut.vpp import script
-from convoy.dut.vpp_commands import commands
+from convoy.dut.vpp import script, startup
+from convoy.dut.vpp_commands import commands, tracking
 from convoy.dut.vpp_counters import Node, errors, idle_clocks, interfaces, nodes, spent
 from convoy.errors import ConvoyError
 from convoy.host import command
@@ -219,6 +219,27 @@ def test_vpp_bridges_what_is_rewritten_behind_a_router():
         "set interface state memif1/0 up",
         "set interface state memif2/0 up",
     ]
+
+
+def test_vpp_translates_by_nat44_behind_an_acl(tmp_path):
+    left, right = "memif1/0", "memif2/0"
+    path = (functions.stateful(), functions.nat())
+    lines = tracking(path, Flows(65_536, 3), left, right)
+    assert lines[4:12] == [
+        f"set ip neighbor {left} 192.0.2.1 02:00:00:00:00:01 static",
+        f"set ip neighbor {right} 192.0.2.2 02:00:00:00:00:01 static",
+        f"ip route add 100.64.0.0/10 via 192.0.2.1 {left}",
+        f"ip route add 0.0.0.0/0 via 192.0.2.2 {right}",
+        "nat44 plugin enable sessions 65536",
+        "nat44 add address 203.0.113.0 - 203.0.113.255",
+        f"set interface nat44 in {left} out {right}",
+        "set nat timeout udp 3 tcp-established 3 tcp-transitory 3",
+    ]
+    assert not any("timeout" in line for line in tracking(path, Flows(9), left, right))
+    for number, heap_mb in ((65_536, 296), (10_000_000, 6359)):
+        text = startup(replace(setup(tmp_path, *path), flows=Flows(number)))
+        assert f"main-heap-size {heap_mb}M" in text
+        assert "plugin nat_plugin.so { enable }" in text
 
 
 def behind(tmp_path: Path, kind: str = "vhost-user") -> Setup:
