@@ -129,9 +129,10 @@ def test_what_is_left_is_estimated_by_what_device_runs_took(tmp_path, monkeypatc
     monkeypatch.setattr("convoy.run.bench.time", SimpleNamespace(monotonic=lambda: now))
     _, steps = run(tmp_path, devices, repeats=2)
     assert steps[0].left_s < 20.0 * steps[0].of / 2
-    # After one of them, of the others too.
-    assert [step.left_s for step in steps[1:]] == [
-        pytest.approx(20.0 * (step.of - step.done)) for step in steps[1:]
+    # After one of them more is expected of the others, too.
+    assert steps[0].left_s < steps[1].left_s < 20.0 * (steps[1].of - 1)
+    assert [step.left_s for step in steps[-5:]] == [
+        pytest.approx(20.0 * (step.of - step.done)) for step in steps[-5:]
     ]
 
 
