@@ -157,6 +157,8 @@ class Running(Scope):
     commands: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()  # what must be said wherever a result of it is shown
     polls_alone = True  # its poll loop, if it has one, needs no other thread in order to go on
+    # The kernel does a part of its work, on any core, where others interrupt it at any time.
+    in_kernel = False
     elsewhere = False  # on another machine: nothing of it is seen in this one's /proc
 
     @property

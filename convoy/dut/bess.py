@@ -31,7 +31,7 @@ VARIABLE = "CONVOY_BESS"
 PAGE = "https://github.com/NetSys/bess/wiki/Build-and-Install-BESS"
 HOW = f"not installed: bessd ({PAGE}; then on PATH, or {VARIABLE}=its path)"
 STARTS = 5
-LOOK_S = 0.05
+LOOK_S = 0.05  # to see which of its threads polls
 MEMORY_MB = 512  # with huge pages; bessd takes as much without asking where there are none
 BUFFERS = 32768
 ALONE = "a firewall is BESS's ACL alone, which asks for no protocol and takes all frames for IPv4"

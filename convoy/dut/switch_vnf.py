@@ -127,6 +127,7 @@ class _Running(Running):
         each = "a VNF" if len(of_vnfs) == 1 else f"{len(of_vnfs)} VNFs"
         self.notes = (f"{switch.name} with {each} behind it: {vnf}", *self._notes())
         self._cooperative = _cooperative(switch.name, vnf)
+        self.in_kernel = vnf == "linux"
         self._own, self._core = _own(setup), setup.cores[0]
         if self._own:
             self.notes += ("switch and VNFs have a core each",)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 from zlib import crc32
@@ -76,7 +77,8 @@ def _alike(run: DeviceRun, setup: Setup, load: Load) -> str:
     """Return what device runs of several scenarios have in common that are the same to a device."""
     ports = [(port.kind, port.queues, port.slots, port.nic) for port in (setup.left, setup.right)]
     rest = replace(setup, left=PLACE, right=PLACE, folder=Path(), spec=None)
-    return repr((run.device.name, ports, rest, load))
+    # A digest: a setup may have a million routes.
+    return sha256(repr((run.device.name, ports, rest, load)).encode()).hexdigest()
 
 
 @contextmanager
@@ -196,13 +198,14 @@ class PacketRun:
         if run.repeat > 0 or run.remark or _throttled(run):
             return
         plain = replace(load, pacing=None, convoys=convoys)
+        kernel = running.in_kernel or in_kernel(run.port_kind)
         known, alike = self._state.counted, _alike(run, setup, plain)
         if alike not in known:
             known[alike] = compare_counts(
                 tester,
                 run.what,
                 lambda pps, s: specification("64", pps, s, plain),
-                None if in_kernel(run.port_kind) else running.process_times,
+                None if kernel else running.process_times,
                 SMOKE_S if self._settings.profile == SMOKE else LOW_S,
             )
         self._compared = (known[alike],) if known[alike] else ()

@@ -149,7 +149,7 @@ class Measurement:
         self._nominal = True  # else all from there on is measured as it is
         self._pauses = 0  # in a row
         self._pollers = testbed.polled  # then, as the trial before has shown
-        self._in_kernel = in_kernel(point.port_kind)
+        self._in_kernel = self._running.in_kernel or in_kernel(point.port_kind)
         self._softirqs = softirqs() if self._in_kernel else ()
         self.trials = 0
         self.invalid = 0

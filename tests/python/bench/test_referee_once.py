@@ -33,8 +33,8 @@ def compared(monkeypatch):
     def output(tester, what, *rest):
         calls.append(("bytes", what))
 
-    def counts(tester, what, *rest):
-        calls.append(("counts", what))
+    def counts(tester, what, traffic, times, seconds):
+        calls.append(("counts" if times else "counts, in the kernel", what))
         return "may lose packets" if "firewall" in what else ""
 
     monkeypatch.setattr(packet_run, "compare_output", output)
@@ -63,7 +63,7 @@ def test_counts_are_compared_once_for_what_is_the_same_to_a_device(compared, tmp
         folder.mkdir()
         own = setup_of(run.device, run.spec, run.port_kind, (1,), folder)
         one = PacketRun(run, settings, state, None, None, None)  # type: ignore[arg-type]
-        one._referee(None, SimpleNamespace(process_times=None), own)  # type: ignore[arg-type]
+        one._referee(None, SimpleNamespace(process_times=dict, in_kernel=False), own)  # type: ignore[arg-type]
         notes[run.what, run.repeat] = one._compared
     assert sum(kind == "bytes" for kind, _ in compared) == len(runs) == 12
     assert sorted(what for kind, what in compared if kind == "counts") == [
@@ -71,3 +71,14 @@ def test_counts_are_compared_once_for_what_is_the_same_to_a_device(compared, tmp
     ]  # fmt: skip
     assert notes["two: a, firewall", 0] == ("may lose packets",)
     assert notes["two: a, again", 0] == ()
+
+
+def test_losses_tell_nothing_where_the_kernel_does_a_part_of_the_work(compared, tmp_path):
+    scenarios = {"one": scenario(router={"functions": ["router"]})}
+    (run,) = order(scenarios, {"a": Device()}, 1, 2, 1).device_runs
+    own = setup_of(run.device, run.spec, run.port_kind, (1,), tmp_path)
+    settings = Settings(0, (1,), False, "quick", ("pdr",), 0.2)
+    one = PacketRun(run, settings, RunState(scenarios), None, None, None)  # type: ignore[arg-type]
+    switch = SimpleNamespace(process_times=dict, in_kernel=True)
+    one._referee(None, switch, own)  # type: ignore[arg-type]
+    assert [kind for kind, _ in compared] == ["bytes", "counts, in the kernel"]
