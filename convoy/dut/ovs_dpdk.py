@@ -116,7 +116,9 @@ class _Running(Running):
             self._apart = Namespace()
             for interface in interfaces:
                 shell(f"ip link set {interface} netns {self._apart.pid}")
-                self._apart.run(f"ip link set {interface} up promisc on")
+                # The kernel says nothing of its own there, either.
+                silence = f"echo 1 > /proc/sys/net/ipv6/conf/{interface}/disable_ipv6"
+                self._apart.run(f"{silence}\nip link set {interface} up promisc on")
             apart = self._apart.command()
         self.switch.start(config(self._setup, caches), self._before, apart)
         for process in self.switch.processes:
