@@ -9,12 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/worker_core.h"
+
 // What workers stand in.
 static struct {
 	uint32_t go; // 0: they stand; a futex
 	uint32_t standing; // workers
 	uint64_t since_ns; // the first does; 0: none has
 	struct cv_errand errand;
+	struct cv_worker_core core; // on which the thread runs that froze the node
 } freeze;
 
 static uint64_t now_ns(void)
@@ -127,6 +130,8 @@ int cv_node_freeze(struct cv_node *node, unsigned ms, uint64_t *at_ns, struct cv
 	for (unsigned i = 0; stands && i < node->plan->workers_count; i++)
 		// Pairs with the worker's acquire load.
 		__atomic_store_n(&node->workers[i].errand, &freeze.errand, __ATOMIC_RELEASE);
+	if (stands)
+		cv_worker_core_borrow(&freeze.core, node);
 	stands = stands && await_standing(node, until_ns);
 	*at_ns = __atomic_load_n(&freeze.since_ns, __ATOMIC_RELAXED);
 	if (stands)
@@ -136,14 +141,21 @@ int cv_node_freeze(struct cv_node *node, unsigned ms, uint64_t *at_ns, struct cv
 	return -ETIMEDOUT;
 }
 
+void cv_node_leave_core(void)
+{
+	cv_worker_core_return(&freeze.core);
+}
+
 void cv_node_thaw(struct cv_node *node)
 {
+	cv_node_leave_core();
 	set_phase(node, CV_WORKER_RUN);
 	let_go(node);
 }
 
 void cv_node_end_frozen(struct cv_node *node)
 {
+	cv_node_leave_core();
 	set_phase(node, CV_WORKER_EXIT);
 	let_go(node);
 }

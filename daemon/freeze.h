@@ -8,9 +8,13 @@
 
 #include "daemon/node.h"
 
-// 0: at_ns is when the first worker stood (CLOCK_MONOTONIC). -ETIMEDOUT with error set: something is left
-// inside, or a worker does not come, after so long; the node goes on.
+// 0: at_ns is when the first worker stood (CLOCK_MONOTONIC), and the calling thread runs on the first
+// one's core (worker_core.h) until it calls one of those below. -ETIMEDOUT with error set: something is
+// left inside, or a worker does not come, after so long; the node goes on.
 int cv_node_freeze(struct cv_node *node, unsigned ms, uint64_t *at_ns, struct cv_error *error);
+
+// Another process's workers run now: the thread leaves their core.
+void cv_node_leave_core(void);
 
 // It goes on.
 void cv_node_thaw(struct cv_node *node);

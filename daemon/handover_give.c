@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/flow_store.h"
@@ -25,6 +26,7 @@
 #define FREEZE_MS 500 // for workers to stand: until they do, they forward
 #define FROZEN_MS 200 // for the new node to be ready; then this one goes on
 #define START_MS 1000
+#define REST_NS 2000000 // while the new node's workers begin
 
 static const struct cv_notify *notify;
 static int given_to; // atomic
@@ -393,6 +395,9 @@ static int change_over(struct giving *it)
 		rc = explained(it, cv_handover_say(it->fd, CV_HANDOVER_COMMIT));
 	if (rc == 0)
 		rc = await_start(it);
+	cv_node_leave_core();
+	if (rc == 0)
+		nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
 	cv_loop_run(rc == 0 ? leave_ports : resume_ports, it);
 	if (rc == 0)
 		cv_node_end_frozen(it->node);

@@ -3,17 +3,18 @@
 //
 // The node that takes over from a running one.
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/errands.h"
 #include "daemon/flow_store.h"
 #include "daemon/handover.h"
 #include "daemon/handover_counts.h"
 #include "daemon/handover_message.h"
 #include "daemon/state.h"
+#include "daemon/worker_core.h"
 #include "flow/handover.h"
 #include "port/handover.h"
 #include "socket/loop.h"
@@ -330,12 +331,30 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-// Until each worker has polled once: packets flow.
-static void await_workers(const struct cv_node *node)
+// In a worker, before it polls for the first time.
+static void say_when(void *argument)
 {
-	for (unsigned i = 0; i < node->plan->workers_count; i++)
-		while (__atomic_load_n(&node->workers[i].iterations, __ATOMIC_ACQUIRE) == 0)
-			sched_yield();
+	*(uint64_t *)argument = now_ns();
+}
+
+// Workers begin: packets flow. Returns when all had. They say it themselves, for this thread, on the core
+// of one of them, may not run for a while.
+static uint64_t begin_workers(struct cv_node *node, struct cv_worker_core *core)
+{
+	uint64_t began_ns[CV_WORKERS_MAX], last_ns = 0;
+	struct cv_errand errands[CV_WORKERS_MAX];
+
+	for (unsigned i = 0; i < node->plan->workers_count; i++) {
+		errands[i] = (struct cv_errand){.run = say_when, .argument = &began_ns[i]};
+		cv_errands_give(&node->workers[i], &errands[i]);
+	}
+	cv_node_forward(node);
+	cv_worker_core_return(core);
+	for (unsigned i = 0; i < node->plan->workers_count; i++) {
+		cv_errands_await(node, i);
+		last_ns = RTE_MAX(last_ns, began_ns[i]);
+	}
+	return last_ns;
 }
 
 static json_t *read_json(int fd, uint64_t bytes)
@@ -406,15 +425,17 @@ static void adopt_flows(struct cv_node *node)
 int cv_handover_take_over(struct cv_node *node, int fd, struct cv_error *error)
 {
 	struct cv_handover_message message = {.fds = {.count = 0}};
+	struct cv_worker_core core = {.borrowed = false};
 	uint64_t frozen_ns = 0;
 	struct cv_port *port;
 	int rc = cv_loop_hold(error);
 
 	if (rc == 0)
 		rc = cv_handover_say(fd, CV_HANDOVER_READY);
-
-	if (rc == 0)
+	if (rc == 0) {
+		cv_worker_core_borrow(&core, node);
 		rc = take_until(node, fd, CV_HANDOVER_FROZEN, &message, error);
+	}
 	if (rc == 0) {
 		frozen_ns = message.frozen.at_ns;
 		if (node->next_hop_set != NULL && message.header.bytes == sizeof(message.frozen))
@@ -432,6 +453,7 @@ int cv_handover_take_over(struct cv_node *node, int fd, struct cv_error *error)
 	if (rc == 0)
 		rc = cv_handover_say(fd, CV_HANDOVER_STARTED);
 	if (rc != 0) {
+		cv_worker_core_return(&core);
 		cv_error_set(error, "the running node cannot be told: %s", strerror(-rc));
 		cv_handover_refuse(fd, error);
 		return rc;
@@ -439,9 +461,7 @@ int cv_handover_take_over(struct cv_node *node, int fd, struct cv_error *error)
 	for (unsigned i = 0; (port = next_port(node, &i)) != NULL; i++)
 		port->handover->adopt(port);
 	adopt_flows(node);
-	cv_node_forward(node);
-	await_workers(node);
-	taken.gap_ns = now_ns() - frozen_ns;
+	taken.gap_ns = begin_workers(node, &core) - frozen_ns;
 	cv_loop_run(listen_to_peers, node);
 	cv_loop_release();
 	take_rest(node, fd);

@@ -102,7 +102,6 @@ static void grant_all(struct cv_vhost_device *device)
 			__atomic_store_n(&device->active[count++], pair, __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&device->active_count, count, __ATOMIC_RELEASE);
-	notify_changed(device);
 }
 
 static bool shares(const struct cv_vhost_session *session, const void *address)
@@ -162,8 +161,10 @@ static int handle(struct cv_vhost_device *device, struct cv_error *error)
 	if (rc < 0)
 		return rc;
 	// Before the reply: who has it may begin at once.
-	if (!is_query)
+	if (!is_query) {
 		grant_all(device);
+		notify_changed(device);
+	}
 	if (rc == 0)
 		return 0;
 	rc = cv_socket_send(device->watch.fd, &reply, CV_VHOST_HEADER_BYTES + reply.bytes);
@@ -216,6 +217,7 @@ void cv_vhost_device_grant(struct cv_vhost_device *device)
 
 void cv_vhost_device_serve(struct cv_vhost_device *device)
 {
+	notify_changed(device);
 	device->watch = (struct cv_loop_watch){device->endpoint.peer, on_message};
 	if (cv_loop_watch(&device->watch, CV_VHOST_DEVICE_EVENTS) != 0)
 		disconnect(device, "no memory to listen to it");

@@ -66,7 +66,8 @@ int cv_vhost_device_open(struct cv_vhost_device *device, struct cv_error *error)
 void cv_vhost_device_close(struct cv_vhost_device *device);
 
 // For handover.h, while the front end is not listened to. Takes all queues from workers; grants them what
-// can be used; and, in the loop's thread, listens to the front end, which is at endpoint.peer.
+// can be used, and tells nobody, for packets wait; and, in the loop's thread, says what changed and listens
+// to the front end, which is at endpoint.peer.
 void cv_vhost_device_revoke(struct cv_vhost_device *device);
 void cv_vhost_device_grant(struct cv_vhost_device *device);
 void cv_vhost_device_serve(struct cv_vhost_device *device);

@@ -13,6 +13,7 @@ import statistics
 import sys
 import tempfile
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 from convoy.errors import ConvoyError
@@ -20,6 +21,7 @@ from convoy.host.counts import running_nodes
 from convoy.host.handover import hand_over
 from convoy.host.node import Node
 from convoy.host.process import wait_for
+from convoy.results.trial_result import TrialResult
 from convoy.tester.convoy_gen import ConvoyGen
 from cores import CORES
 
@@ -27,8 +29,24 @@ from .test_flow_store import FIREWALL
 from .test_handover import counts_of, plan_of
 
 
+@dataclass
+class Counted:
+    """What trials sent and lost, packets."""
+
+    trials: int = 0
+    sent: int = 0
+    lost: int = 0
+
+    def add(self, result: TrialResult) -> None:
+        """Count one more."""
+        assert result.total is not None
+        self.trials += 1
+        self.sent += result.total.sent_pkts
+        self.lost += result.total.sent_pkts - result.total.received_pkts
+
+
 def main(flows: int, times: int, rate_pps: int, idle: str = "sleep") -> None:
-    """Open flows, hand over while answers come, and print the gaps."""
+    """Open flows, hand over while answers come, and print the gaps and what was lost."""
     folder = Path(tempfile.mkdtemp())
     os.environ["RUNTIME_DIRECTORY"] = str(folder)
     plan = plan_of(folder, FIREWALL)
@@ -46,7 +64,7 @@ def main(flows: int, times: int, rate_pps: int, idle: str = "sleep") -> None:
     traffic |= {"tolerance": 1, "flows": answers}
     gaps: list[float] = []
     refused: list[str] = []
-    sent = received = 0
+    during, without = Counted(), Counted()
     ports = [f"vhost-user:{port['path']},ring=1024" for port in plan["ports"]]
     with ConvoyGen(ports, core=CORES[-1]) as tester, Node(plan) as node:
         tester.trial(first | {"flows": ends | {"src_port": 5000, "dst_port": 5000}})
@@ -65,18 +83,19 @@ def main(flows: int, times: int, rate_pps: int, idle: str = "sleep") -> None:
 
         changing = threading.Thread(target=change)
         changing.start()
-        while changing.is_alive() or sent == 0:
-            total = tester.trial(traffic).total
-            assert total is not None
-            sent += total.sent_pkts
-            received += total.received_pkts
+        while changing.is_alive() or during.trials == 0:
+            during.add(tester.trial(traffic))
         changing.join()
+        for _ in range(during.trials):  # the same without: others take the cores, too
+            without.add(tester.trial(traffic))
         (last,) = running_nodes()
-        counts = counts_of(last)["flows"]["fw"]
+        ended = counts_of(last)
         os.kill(last.pid, signal.SIGTERM)
         wait_for(lambda: not running_nodes(), 30, "its end")
-    state = {"flows": known, "at_the_end": counts["flows_ipv4"], "created": counts["created"]}
-    state |= {"sent": sent, "lost": sent - received, "refused": len(refused)}
+    state = {"flows": known, "at_the_end": ended["flows"]["fw"]["flows_ipv4"]}
+    state |= {"created": ended["flows"]["fw"]["created"]}
+    state |= {"sent": during.sent, "lost": during.lost, "refused": len(refused)}
+    state |= {"lost_without": without.lost, "tx_full": ended["ports"]["left"]["drops"]["tx_full"]}
     print(json.dumps(state), *set(refused))
     print(
         f"gap_us: {statistics.median(gaps):.0f} [{min(gaps):.0f} .. {max(gaps):.0f}] of {len(gaps)}"

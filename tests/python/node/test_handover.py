@@ -142,6 +142,16 @@ def descriptors(pid: int) -> int:
         return 0
 
 
+def places(pid: int) -> set[tuple[str, frozenset[int]]]:
+    """Return on which cores a process's threads may run, by their names."""
+    may: set[tuple[str, frozenset[int]]] = set()
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # it has ended
+            name = (thread / "comm").read_text().strip()
+            may.add((name, frozenset(os.sched_getaffinity(int(thread.name)))))
+    return may
+
+
 def test_nothing_is_lost_in_many_handovers(plan, tester, runtime_folder, tmp_path):
     done: list[HandedOver] = []
     errors: list[BaseException] = []
@@ -158,6 +168,7 @@ def test_nothing_is_lost_in_many_handovers(plan, tester, runtime_folder, tmp_pat
         until_it_forwards(tester)
         before = counts_of(node.running)["accounting"]["received"]
         opened = descriptors(node.process.pid)
+        ran = places(node.process.pid)
         changing = threading.Thread(target=change, args=[node.running])
         changing.start()
         sent, received = send_until_joined(changing, tester)
@@ -174,6 +185,7 @@ def test_nothing_is_lost_in_many_handovers(plan, tester, runtime_folder, tmp_pat
         assert [port["device"]["peers"] for port in counts["ports"].values()] == [1, 1]
         last = done[-1].after.pid
         wait_for(lambda: descriptors(last) <= opened, SOON_S, "no more descriptors than before")
+        assert places(last) <= ran  # no thread is where it was to hand over
         assert node.process.wait(SOON_S) == 0
         events = [json.loads(line) for line in node.process.stdout.text().splitlines()]
         assert {"event": "handed over", "pid": done[0].after.pid} in events
@@ -266,6 +278,7 @@ def test_a_new_node_that_ends_at_any_step_leaves_the_old_one_as_it_was(plan, tes
     with Node(plan) as node:
         until_it_forwards(tester)
         before = counts_of(node.running)
+        ran = places(node.process.pid)
         for step, words in WORDS.items():
             with Client(node.running.control, SOON_S) as client:
                 ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -279,6 +292,7 @@ def test_a_new_node_that_ends_at_any_step_leaves_the_old_one_as_it_was(plan, tes
                 with ours, pytest.raises((RefusedError, ClientError), match=words):
                     client.hand_over(ours.fileno())
                 new.join()
+            assert places(node.process.pid) <= ran, step
         total = tester.trial(TRAFFIC).total
         assert total is not None
         assert total.received_pkts == total.sent_pkts > 0
