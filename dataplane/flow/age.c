@@ -63,8 +63,7 @@ static unsigned leave_unseen(struct cv_flow_zone *zone, bool v6, uint32_t *over,
 	return left;
 }
 
-// Ends the flows of a line whose time is over, or gives them a new deadline. What the ends read is
-// asked for before, of all of them. Returns how many ended.
+// Ends the flows of a line whose time is over, or gives them a new deadline. Returns how many ended.
 static unsigned age_block(
 	struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6, uint32_t first)
 {
@@ -73,9 +72,7 @@ static unsigned age_block(
 
 	if (ended == 0)
 		return 0;
-	cv_flow_expect_ends(zone, worker, v6, over, ended);
-	for (unsigned i = 0; i < ended; i++)
-		cv_flow_end(zone, worker, v6, over[i]);
+	cv_flow_end_all(zone, worker, v6, over, ended);
 	cv_count(&zone->counters.timed_out, ended);
 	return ended;
 }

@@ -6,14 +6,15 @@
 
 static uint32_t way_hash(const struct cv_flow_way *way)
 {
-	uint16_t words[sizeof(*way) / 2];
-	uint32_t hash = 0;
+	uint64_t low, high;
+	uint32_t rest;
 
 	_Static_assert(sizeof(*way) == 20, "every byte counts: none is padding");
-	memcpy(words, way, sizeof(words));
-	for (unsigned i = 0; i < RTE_DIM(words); i++)
-		hash = (hash ^ words[i]) * 0x9e3779b1u;
-	return hash >> 16;
+	memcpy(&low, way, 8);
+	memcpy(&high, (const uint8_t *)way + 8, 8);
+	memcpy(&rest, (const uint8_t *)way + 16, 4);
+	low = (low ^ rest) * 0x9e3779b97f4a7c15;
+	return (uint32_t)(((low ^ low >> 32 ^ high) * 0xbf58476d1ce4e5b9) >> 40);
 }
 
 static void ways_index(struct cv_flow_ways *ways, unsigned way)

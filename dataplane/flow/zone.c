@@ -430,58 +430,49 @@ void cv_flow_end_functions(const struct cv_flow_group *group, struct cv_nf_worke
 	}
 }
 
-void cv_flow_remove_key(struct cv_flow_zone *zone, bool v6, uint32_t index, unsigned direction)
-{
-	struct cv_flow_table *table = &zone->table[v6];
-	union cv_flow_key key;
-
-	cv_flow_key(cv_flow_at(table, index), direction, v6, &key);
-	cv_flow_table_remove(table, cv_flow_hash_of(zone, v6, &key), index, direction);
-}
-
-static void expect_key(
+static uint64_t hash_of_stored(
 	const struct cv_flow_zone *zone, bool v6, struct cv_flow *flow, unsigned direction)
 {
-	const struct cv_flow_table *table = &zone->table[v6];
 	union cv_flow_key key;
 
 	cv_flow_key(flow, direction, v6, &key);
-	rte_prefetch0(
-		&table->buckets[cv_flow_first_bucket(table, cv_flow_hash_of(zone, v6, &key))]);
+	return cv_flow_hash_of(zone, v6, &key);
 }
 
-void cv_flow_expect_ends(const struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6,
-	const uint32_t *indices, unsigned n)
+void cv_flow_remove_key(struct cv_flow_zone *zone, bool v6, uint32_t index, unsigned direction)
 {
-	const void *slots[CV_BURST_MAX];
+	struct cv_flow_table *table = &zone->table[v6];
 
-	for (unsigned i = 0; i < n; i++) {
-		struct cv_flow *flow = cv_flow_at(&zone->table[v6], indices[i]);
-
-		expect_key(zone, v6, flow, CV_FLOW_FORWARD);
-		if (!(flow->flags & CV_FLOW_ONE_KEY))
-			expect_key(zone, v6, flow, CV_FLOW_REPLY);
-	}
-	for (unsigned m = 0; m < zone->members_count; m++) {
-		const struct cv_flow_zone_member *member = &zone->members[m];
-
-		if (member->flow->expect_ended == NULL)
-			continue;
-		for (unsigned i = 0; i < n; i++)
-			slots[i] = cv_flow_slot(zone, v6, indices[i], m);
-		member->flow->expect_ended(member->instance, worker, slots, n);
-	}
+	cv_flow_table_remove(table, hash_of_stored(zone, v6, cv_flow_at(table, index), direction),
+		index, direction);
 }
 
-void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6, uint32_t index)
+// Of each key that leads to a flow.
+struct key_hashes {
+	uint64_t hash[2]; // by direction
+};
+
+static void hash_keys(
+	const struct cv_flow_zone *zone, bool v6, uint32_t index, struct key_hashes *hashes)
 {
 	struct cv_flow *flow = cv_flow_at(&zone->table[v6], index);
+
+	hashes->hash[CV_FLOW_FORWARD] = hash_of_stored(zone, v6, flow, CV_FLOW_FORWARD);
+	if (!(flow->flags & CV_FLOW_ONE_KEY))
+		hashes->hash[CV_FLOW_REPLY] = hash_of_stored(zone, v6, flow, CV_FLOW_REPLY);
+}
+
+static void end_flow(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6,
+	uint32_t index, const struct key_hashes *hashes)
+{
+	struct cv_flow_table *table = &zone->table[v6];
+	struct cv_flow *flow = cv_flow_at(table, index);
 	union cv_flow_key key;
 
-	cv_flow_unsettle(&zone->table[v6], index);
-	cv_flow_remove_key(zone, v6, index, CV_FLOW_FORWARD);
+	cv_flow_unsettle(table, index);
+	cv_flow_table_remove(table, hashes->hash[CV_FLOW_FORWARD], index, CV_FLOW_FORWARD);
 	if (!(flow->flags & CV_FLOW_ONE_KEY))
-		cv_flow_remove_key(zone, v6, index, CV_FLOW_REPLY);
+		cv_flow_table_remove(table, hashes->hash[CV_FLOW_REPLY], index, CV_FLOW_REPLY);
 	if (flow->flags & CV_FLOW_DENIED) {
 		zone->denied[v6]--;
 	} else {
@@ -494,9 +485,54 @@ void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6
 		cv_flow_ways_give(&zone->ways, flow->way[0]);
 		cv_flow_ways_give(&zone->ways, flow->way[1]);
 	}
-	cv_flow_table_give(&zone->table[v6], index);
+	cv_flow_table_give(table, index);
 	zone->removals++;
 	cv_flow_count(zone);
+}
+
+void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6, uint32_t index)
+{
+	struct key_hashes hashes;
+
+	hash_keys(zone, v6, index, &hashes);
+	end_flow(zone, worker, v6, index, &hashes);
+}
+
+// Asks for the buckets that keys lead to, and for what members read when flows end.
+static void expect_ends(const struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6,
+	const uint32_t *indices, const struct key_hashes *hashes, unsigned n)
+{
+	const struct cv_flow_table *table = &zone->table[v6];
+	const void *slots[CV_BURST_MAX];
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct cv_flow *flow = cv_flow_at(table, indices[i]);
+
+		for (unsigned d = 0; d < (flow->flags & CV_FLOW_ONE_KEY ? 1u : 2u); d++)
+			rte_prefetch0(
+				&table->buckets[cv_flow_first_bucket(table, hashes[i].hash[d])]);
+	}
+	for (unsigned m = 0; m < zone->members_count; m++) {
+		const struct cv_flow_zone_member *member = &zone->members[m];
+
+		if (member->flow->expect_ended == NULL)
+			continue;
+		for (unsigned i = 0; i < n; i++)
+			slots[i] = cv_flow_slot(zone, v6, indices[i], m);
+		member->flow->expect_ended(member->instance, worker, slots, n);
+	}
+}
+
+void cv_flow_end_all(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6,
+	const uint32_t *indices, unsigned n)
+{
+	struct key_hashes hashes[CV_BURST_MAX];
+
+	for (unsigned i = 0; i < n; i++)
+		hash_keys(zone, v6, indices[i], &hashes[i]);
+	expect_ends(zone, worker, v6, indices, hashes, n);
+	for (unsigned i = 0; i < n; i++)
+		end_flow(zone, worker, v6, indices[i], &hashes[i]);
 }
 
 void cv_flow_zone_share(struct cv_flow_zone *zone, const struct cv_flow_homes *homes)

@@ -234,12 +234,12 @@ void cv_flow_end_functions(const struct cv_flow_group *group, struct cv_nf_worke
 
 void cv_flow_remove_key(struct cv_flow_zone *zone, bool v6, uint32_t index, unsigned direction);
 
-// Asks for what ending n <= CV_BURST_MAX flows will read.
-void cv_flow_expect_ends(const struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6,
-	const uint32_t *indices, unsigned n);
-
 // Ends a flow that is in the table.
 void cv_flow_end(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6, uint32_t index);
+
+// Ends n <= CV_BURST_MAX of them. What that reads is asked for before, of all.
+void cv_flow_end_all(struct cv_flow_zone *zone, struct cv_nf_worker *worker, bool v6,
+	const uint32_t *indices, unsigned n);
 
 // handover.c
 
