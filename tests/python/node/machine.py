@@ -14,7 +14,10 @@ from convoy.host.scope import Scope
 MAC = "02:00:00:00:00:02"
 BOOT_DEADLINE_S = 120.0  # without KVM every instruction is emulated
 _MODULES = ("virtio_pci", "virtio_net")
-_APPLETS = ("sh", "mount", "insmod", "ip", "ping", "poweroff", "cat", "grep", "nc", "sleep")
+_APPLETS = (
+    *("sh", "mount", "insmod", "ip", "ping", "poweroff", "cat", "grep", "nc", "sleep"),
+    "sha256sum",
+)
 _READY = "machine: ready"
 _INIT = """\
 #!/bin/sh

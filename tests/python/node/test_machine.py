@@ -6,8 +6,11 @@ machine - vhost-user - node A - (wire: af_packet, with and without convoys) - no
 The guest's kernel is no test of ours that knows what we expect: it checks every checksum itself.
 """
 
+import hashlib
 import os
 import re
+import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,12 +22,15 @@ from convoy.chain.load import loads
 from convoy.chain.plan import make_plan
 from convoy.client import Client
 from convoy.errors import ConvoyError
+from convoy.host.counts import RunningNode
+from convoy.host.handover import hand_over
 from convoy.host.machine import this_machine
 from convoy.host.namespace import Namespace
 from convoy.host.node import Node
 from convoy.host.process import Process, wait_for
 
 from .machine import Machine, missing
+from .test_handover import HANDOVERS, ended
 
 HOST_A = """
 ports:
@@ -41,6 +47,16 @@ ports:
 next-hops: {other: {port: wire, mac: "02:00:00:00:00:0a", ip: 192.0.2.1}}
 chains: {all: {from: lan, to: wire, both-ways: true}}
 workers: {idle: sleep}
+"""
+HANDED_OVER = """
+ports: {{machine: {{vhost-user: {socket}}}, next: {{vhost-user: {next}}}}}
+chains: {{all: {{from: machine, to: next, both-ways: true}}}}
+workers: {{idle: sleep}}
+"""
+BEHIND = """
+ports: {{lan: {{dpdk: "net_tap0,iface=lan"}}, next: {{virtio-user: {next}}}}}
+chains: {{all: {{from: lan, to: next, both-ways: true}}}}
+workers: {{idle: sleep}}
 """
 QUIET = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1\n"
 MACHINE, HOST = "10.9.0.2", "10.9.0.1"
@@ -67,10 +83,10 @@ def hosts() -> Iterator[tuple[Namespace, Namespace]]:
         pytest.skip(f"no network namespaces here: {error}")
 
 
-def node(text: str, folder: Path, inside: Namespace, **values: Any) -> Node:
+def node(text: str, folder: Path, inside: Namespace | None, **values: Any) -> Node:
     machine = this_machine()
     plan = make_plan(loads(text.format(**values) if values else text, machine, folder), machine)
-    return Node(plan.data, wrapper=inside.command())
+    return Node(plan.data, wrapper=inside.command() if inside else ())
 
 
 def talk(machine: Machine) -> None:
@@ -139,3 +155,48 @@ def test_ping_and_iperf(hosts: tuple[Namespace, Namespace], tmp_path: Path) -> N
             lost = {name: sum(port["drops"].values()) for name, port in counts["ports"].items()}
             lost.pop("machine", None)  # its queue may have been full
             assert set(lost.values()) == {0}
+
+
+@pytest.mark.alone
+def test_a_machine_notices_no_handover(
+    hosts: tuple[Namespace, Namespace], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TCP by iperf3 and curl goes on while one process after the other forwards."""
+    if shutil.which("curl") is None:
+        pytest.skip("not installed: curl (Debian: apt-get install curl)")
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
+    inside = hosts[1]
+    paths = {"socket": tmp_path / "machine.sock", "next": tmp_path / "next.sock"}
+    page = os.urandom(1 << 20)
+    (tmp_path / "page").write_bytes(page)
+    with ExitStack() as stack:
+        first = stack.enter_context(node(HANDED_OVER, tmp_path, None, **paths))
+        stack.enter_context(ended(tmp_path / "dpdk"))
+        stack.enter_context(node(BEHIND, tmp_path, inside, **paths))
+        inside.run(f"ip addr add {HOST}/24 dev lan; ip link set lan up")
+        for command in (
+            ["iperf3", "-s", "--forceflush"],
+            ["python3", "-m", "http.server", "-d", tmp_path],
+        ):
+            stack.enter_context(Process(inside.command(*map(str, command))))
+        machine = stack.enter_context(
+            Machine(paths["socket"], f"{MACHINE}/24", tmp_path, programs=("curl",))
+        )
+        fetch = f"curl -sf -o /tmp/page http://{HOST}:8000/page && sha256sum /tmp/page"
+        running: RunningNode = first.running
+        outputs: list[str] = []
+        talking = threading.Thread(
+            target=lambda: outputs.extend(
+                machine.run(command)
+                for command in (f"iperf3 -c {HOST} -t 4", f"iperf3 -c {HOST} -t 4 -R", fetch)
+            )
+        )
+        talking.start()
+        done = 0
+        while talking.is_alive() or done < HANDOVERS:
+            running = hand_over(running).after
+            done += 1
+        talking.join()
+        assert done >= HANDOVERS
+        assert len(outputs) == 3, outputs
+        assert hashlib.sha256(page).hexdigest() in outputs[2]
