@@ -201,6 +201,30 @@ static int make_path(struct cv_node *node, const struct cv_plan_stage *stage, st
 	return 0;
 }
 
+// Whether packets that came by a port become longer on a chain or on those that its outputs lead to. seen:
+// chains that were asked.
+static bool grows_on(const struct cv_node *node, unsigned chain, unsigned in, bool *seen)
+{
+	const struct cv_plan *plan = node->plan;
+	bool grows = false;
+
+	if (seen[chain])
+		return false;
+	seen[chain] = true;
+	for (unsigned i = 0; i < plan->stages_count; i++)
+		for (unsigned at = 0; plan->stages[i].chain == chain && at < plan->stages[i].path_length;
+			at++) {
+			const unsigned index = plan->stages[i].path[at];
+			const struct cv_plan_function *function = &plan->functions[index];
+
+			grows |= function->nf->grows != NULL &&
+				 function->nf->grows(node->functions[index], in);
+			for (unsigned j = 0; j < function->outputs_count; j++)
+				grows |= grows_on(node, function->output_to[j], in, seen);
+		}
+	return grows;
+}
+
 // A path begins at its worker's source, at those of other workers' handoff, or at outputs.
 static int add_to_source(
 	struct cv_node *node, const struct cv_plan_stage *stage, const struct cv_path *path)
@@ -208,6 +232,7 @@ static int add_to_source(
 	const struct cv_plan_chain *chain = &node->plan->chains[stage->chain];
 	struct cv_source *source;
 	const struct cv_path **paths;
+	bool seen[CV_CHAINS_MAX] = {false};
 	int rc;
 
 	if (chain->from_outputs)
@@ -226,7 +251,8 @@ static int add_to_source(
 	source->one_path =
 		source->paths_count == 1 &&
 		(source->ring != NULL || (chain->match.kind == CV_SCID_NONE && chain->nfi < 0));
-	source->by_buffer |= node->ports[path->out]->sends_buffers;
+	source->by_buffer |= node->ports[path->out]->sends_buffers ||
+			     grows_on(node, stage->chain, source->in, seen);
 	// Chains that share a port must not hold each other up, unless the port can wait for ever.
 	source->waits =
 		source->paths_count == 1 || (source->port != NULL && source->port->ended != NULL);

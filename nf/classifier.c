@@ -100,6 +100,17 @@ CV_HOT static uint16_t process(void *instance, struct cv_nf_worker *worker, stru
 	return others;
 }
 
+static bool grows(const void *instance, unsigned in)
+{
+	const struct classifier *classifier = instance;
+
+	(void)in;
+	for (size_t i = 0; i <= classifier->choice.rules.count; i++)
+		if (classifier->actions[i].vlan >= 0)
+			return true;
+	return false;
+}
+
 static void explain(const void *instance, const struct cv_nf_worker *worker,
 	const struct cv_view *view, struct cv_nf_because *because)
 {
@@ -245,6 +256,7 @@ const struct cv_nf cv_nf_classifier = {
 	.destroy = destroy,
 	.inherit = inherit,
 	.process = process,
+	.grows = grows,
 	.explain = explain,
 	.in_words = in_words,
 	.info = info,

@@ -137,6 +137,10 @@ struct cv_nf {
 	void (*in_words)(const void *instance, const struct cv_nf_env *env,
 		const struct cv_nf_because *because, char *words, size_t room);
 
+	// Whether packets that came by a port become longer: they come in a buffer each then, which has
+	// room, and are not copied out of one that several share. NULL: none do, or few.
+	bool (*grows)(const void *instance, unsigned in);
+
 	// Once in each poll iteration of each worker that runs the function: timers, in bounded steps.
 	// May be NULL.
 	void (*tick)(void *instance, struct cv_nf_worker *worker);
@@ -164,6 +168,14 @@ static inline void cv_nf_start(const struct cv_nf *nf, void *instance, const str
 {
 	if (nf->start != NULL)
 		nf->start(instance, env);
+}
+
+// For a function that makes all packets longer.
+static inline bool cv_nf_always_grows(const void *instance, unsigned in)
+{
+	(void)instance;
+	(void)in;
+	return true;
 }
 
 // Reads a configuration, an object, and makes an instance. Returns NULL with error set. The

@@ -42,7 +42,9 @@ struct cv_source {
 	struct cv_classifier classifier; // a port's: classes are indices of paths
 	bool one_path; // no packet needs classifying
 	uint8_t until_drawn; // bursts that are passed over until the next that is drawn (latency.h)
-	bool by_buffer; // packets come in a buffer each: a port behind the source sends the buffers
+	// Packets come in a buffer each: a port behind the source sends the buffers, or functions make
+	// packets longer.
+	bool by_buffer;
 	bool waits; // does not receive while a sink has no room: nothing is lost in the node
 	const struct cv_path **paths; // by class
 	unsigned paths_count;

@@ -663,6 +663,12 @@ static json_t *info(const void *instance)
 	return all;
 }
 
+static bool grows(const void *instance, unsigned in)
+{
+	(void)in;
+	return cv_balancer_tunnels(&((const struct balancer *)instance)->config);
+}
+
 const struct cv_nf cv_nf_balancer = {
 	.name = "balancer",
 	.summary = "Spreads the flows to a service over its backends (Maglev, NSDI 2016).",
@@ -673,6 +679,7 @@ const struct cv_nf cv_nf_balancer = {
 	.start = start,
 	.destroy = destroy,
 	.flow = &flow,
+	.grows = grows,
 	.tick = tick,
 	.info = info,
 };

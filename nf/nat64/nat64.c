@@ -446,5 +446,6 @@ const struct cv_nf cv_nf_nat64 = {
 	.inherit = inherit,
 	.destroy = destroy,
 	.process = process,
+	.grows = cv_nf_always_grows,
 	.info = info,
 };

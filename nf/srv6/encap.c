@@ -403,5 +403,6 @@ const struct cv_nf cv_nf_srv6_encap = {
 	.inherit = inherit,
 	.destroy = destroy,
 	.process = process,
+	.grows = cv_nf_always_grows,
 	.info = info,
 };

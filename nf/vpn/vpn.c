@@ -261,6 +261,11 @@ static uint16_t process(void *instance, struct cv_nf_worker *worker, struct cv_v
 	return others;
 }
 
+static bool grows(const void *instance, unsigned in)
+{
+	return !((const struct cv_vpn *)instance)->is_outside[in];
+}
+
 // Keys are not in it.
 static json_t *sa_info(const struct cv_vpn *vpn, const struct cv_sa *sa)
 {
@@ -321,5 +326,6 @@ const struct cv_nf cv_nf_vpn = {
 	.inherit = inherit,
 	.destroy = destroy,
 	.process = process,
+	.grows = grows,
 	.info = info,
 };
