@@ -212,8 +212,8 @@ static bool grows_on(const struct cv_node *node, unsigned chain, unsigned in, bo
 		return false;
 	seen[chain] = true;
 	for (unsigned i = 0; i < plan->stages_count; i++)
-		for (unsigned at = 0; plan->stages[i].chain == chain && at < plan->stages[i].path_length;
-			at++) {
+		for (unsigned at = 0;
+			plan->stages[i].chain == chain && at < plan->stages[i].path_length; at++) {
 			const unsigned index = plan->stages[i].path[at];
 			const struct cv_plan_function *function = &plan->functions[index];
 

@@ -8,15 +8,16 @@
 #include "chain/nf_worker.h"
 
 // What begins at `at`, an IP packet, comes straight behind the Ethernet header and its tags, which stay but
-// for the type. At is not before the layer 3 nor behind the packet.
-static inline bool cv_strip_to_ip(
-	struct cv_nf_worker *worker, struct cv_view *view, unsigned at, rte_be16_t type)
+// for the type, and ends so many bytes earlier than the view. At is not before the layer 3 nor behind the
+// packet.
+static CV_INLINE bool cv_strip_to_ip(struct cv_nf_worker *worker, struct cv_view *view, unsigned at,
+	unsigned behind, rte_be16_t type)
 {
 	const unsigned cut = at - view->l3;
 
-	memmove(view->data + cut, view->data, view->l3 - sizeof(type));
+	cv_move_ethernet(view->data + cut, view->data, view->l3);
 	memcpy(view->data + at - sizeof(type), &type, sizeof(type));
-	return cv_nf_adj(worker, view, (uint16_t)cut);
+	return cv_nf_cut(worker, view, (uint16_t)cut, (uint16_t)behind);
 }
 
 #endif

@@ -172,96 +172,94 @@ static CV_INLINE struct rte_mbuf *own_room(const struct cv_path_worker *worker,
 		       : NULL;
 }
 
-static CV_NOINLINE uint8_t *prepend_to_any(
-	struct cv_path_worker *worker, struct cv_view *view, uint16_t bytes)
+static CV_NOINLINE bool grow_any(
+	struct cv_path_worker *worker, struct cv_view *view, uint16_t front, uint16_t back)
 {
-	struct rte_mbuf *buffer = make_room(worker, view, bytes, 0);
+	struct rte_mbuf *buffer = make_room(worker, view, front, back);
 
 	if (buffer == NULL)
-		return NULL;
-	memmove(cv_view_packet(view) - bytes, cv_view_packet(view), view->before);
-	view->data -= bytes;
-	view->len += bytes;
-	resized(worker, view, buffer, false, bytes);
-	return view->data;
+		return false;
+	memmove(cv_view_packet(view) - front, cv_view_packet(view), view->before);
+	view->data -= front;
+	view->len += front + back;
+	resized(worker, view, buffer, false, front + back);
+	return true;
 }
 
-uint8_t *cv_nf_prepend(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t bytes)
+static CV_INLINE bool grow(
+	struct cv_path_worker *worker, struct cv_view *view, uint16_t front, uint16_t back)
 {
-	struct cv_path_worker *worker = path_worker(nf_worker);
-	struct rte_mbuf *buffer = own_room(worker, view, bytes, 0);
+	struct rte_mbuf *buffer = own_room(worker, view, front, back);
 
 	if (CV_UNLIKELY(buffer == NULL))
-		return prepend_to_any(worker, view, bytes);
-	view->data -= bytes;
-	view->len += bytes;
+		return grow_any(worker, view, front, back);
+	view->data -= front;
+	view->len += front + back;
 	cv_buffer_set(buffer, view->data, view->len);
 	worker->resized = true;
-	return view->data;
+	return true;
 }
 
-static CV_NOINLINE uint8_t *append_to_any(
-	struct cv_path_worker *worker, struct cv_view *view, uint16_t bytes)
+uint8_t *cv_nf_prepend(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes)
 {
-	struct rte_mbuf *buffer = make_room(worker, view, 0, bytes);
-
-	if (buffer == NULL)
-		return NULL;
-	view->len += bytes;
-	resized(worker, view, buffer, false, bytes);
-	return view->data + view->len - bytes;
+	return grow(path_worker(worker), view, bytes, 0) ? view->data : NULL;
 }
 
-uint8_t *cv_nf_append(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t bytes)
+uint8_t *cv_nf_append(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes)
 {
-	struct cv_path_worker *worker = path_worker(nf_worker);
-	struct rte_mbuf *buffer = own_room(worker, view, 0, bytes);
-
-	if (CV_UNLIKELY(buffer == NULL))
-		return append_to_any(worker, view, bytes);
-	view->len += bytes;
-	cv_buffer_set(buffer, view->data, view->len);
-	worker->resized = true;
-	return view->data + view->len - bytes;
+	return grow(path_worker(worker), view, 0, bytes) ? view->data + view->len - bytes : NULL;
 }
 
-bool cv_nf_adj(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t bytes)
+uint8_t *cv_nf_enclose(
+	struct cv_nf_worker *worker, struct cv_view *view, uint16_t front, uint16_t back)
 {
-	struct cv_path_worker *worker = path_worker(nf_worker);
-	struct rte_mbuf *buffer;
+	return grow(path_worker(worker), view, front, back) ? view->data : NULL;
+}
+
+static CV_NOINLINE void shrink_any(
+	struct cv_path_worker *worker, struct cv_view *view, uint16_t front, uint16_t back)
+{
 	bool shared;
+	struct rte_mbuf *buffer = buffer_of(worker, view, &shared);
 
-	if (worker->burst == NULL || view->len < bytes + CV_ETHER_LEN)
+	memmove(cv_view_packet(view) + front, cv_view_packet(view), view->before);
+	view->data += front;
+	view->len -= front + back;
+	cv_view_parse(view);
+	resized(worker, view, buffer, shared, -(int)(front + back));
+}
+
+static CV_INLINE bool shrink(
+	struct cv_path_worker *worker, struct cv_view *view, uint16_t front, uint16_t back)
+{
+	struct rte_mbuf *buffer;
+
+	if (worker->burst == NULL || view->len < front + back + CV_ETHER_LEN)
 		return false;
 	buffer = own_buffer(worker, view);
-	if (CV_LIKELY(buffer != NULL)) {
-		cv_view_set(view, view->data + bytes, (uint16_t)(view->len - bytes));
-		cv_buffer_set(buffer, view->data, view->len);
-		worker->resized = true;
+	if (CV_UNLIKELY(buffer == NULL)) {
+		shrink_any(worker, view, front, back);
 		return true;
 	}
-	buffer = buffer_of(worker, view, &shared);
-	memmove(cv_view_packet(view) + bytes, cv_view_packet(view), view->before);
-	view->data += bytes;
-	view->len -= bytes;
-	cv_view_parse(view);
-	resized(worker, view, buffer, shared, -(int)bytes);
+	cv_view_set(view, view->data + front, (uint16_t)(view->len - front - back));
+	cv_buffer_set(buffer, view->data, view->len);
+	worker->resized = true;
 	return true;
 }
 
-bool cv_nf_trim(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t bytes)
+bool cv_nf_adj(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes)
 {
-	struct cv_path_worker *worker = path_worker(nf_worker);
-	struct rte_mbuf *buffer;
-	bool shared;
+	return shrink(path_worker(worker), view, bytes, 0);
+}
 
-	if (worker->burst == NULL || view->len < bytes + CV_ETHER_LEN)
-		return false;
-	buffer = buffer_of(worker, view, &shared);
-	view->len -= bytes;
-	cv_view_parse(view);
-	resized(worker, view, buffer, shared, -(int)bytes);
-	return true;
+bool cv_nf_trim(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes)
+{
+	return shrink(path_worker(worker), view, 0, bytes);
+}
+
+bool cv_nf_cut(struct cv_nf_worker *worker, struct cv_view *view, uint16_t front, uint16_t back)
+{
+	return shrink(path_worker(worker), view, front, back);
 }
 
 bool cv_nf_hide(struct cv_nf_worker *nf_worker, struct cv_view *view, uint16_t bytes)

@@ -47,10 +47,17 @@ struct cv_nf_worker {
 uint8_t *cv_nf_prepend(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes);
 uint8_t *cv_nf_append(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes);
 
+// Both at once, or neither. Returns where the packet begins now, or NULL.
+uint8_t *cv_nf_enclose(
+	struct cv_nf_worker *worker, struct cv_view *view, uint16_t front, uint16_t back);
+
 // Takes bytes away from a packet's beginning (adj), or from its end (trim). False, and nothing has
 // changed: fewer than an Ethernet header would be left. It stays in its buffer.
 bool cv_nf_adj(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes);
 bool cv_nf_trim(struct cv_nf_worker *worker, struct cv_view *view, uint16_t bytes);
+
+// Both at once, or neither.
+bool cv_nf_cut(struct cv_nf_worker *worker, struct cv_view *view, uint16_t front, uint16_t back);
 
 // Takes a packet's first bytes, a tunnel's headers, out of sight of the functions behind: they stay before
 // it in its buffer, and it leaves with them. If the packet becomes longer or shorter, the lengths in them

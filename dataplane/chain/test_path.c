@@ -82,28 +82,27 @@ static void grow(struct cv_nf_worker *worker, struct cv_view *view, struct model
 {
 	uint16_t bytes = (uint16_t)(1 + below(below(8) ? 60 : 700));
 	uint8_t news[700];
+	uint16_t front;
 	uint8_t *at;
 
 	fill(news, bytes);
 	if (model->len + bytes > sizeof(model->bytes))
 		return;
-	if (below(2)) {
-		at = cv_nf_prepend(worker, view, bytes);
-		if (at == NULL)
-			return;
-		assert_ptr_equal(at, view->data);
-		memmove(at, at + bytes, HEADER);
-		memcpy(at + HEADER, news, bytes);
-		memmove(model->bytes + HEADER + bytes, model->bytes + HEADER, model->len - HEADER);
-		memcpy(model->bytes + HEADER, news, bytes);
-	} else {
-		at = cv_nf_append(worker, view, bytes);
-		if (at == NULL)
-			return;
-		memcpy(at, news, bytes);
-		memcpy(model->bytes + model->len, news, bytes);
-	}
-	model->len += bytes;
+	front = (uint16_t)(below(3) == 0 ? 0 : below(2) ? bytes : below(bytes));
+	at = front == bytes ? cv_nf_prepend(worker, view, bytes)
+	     : front == 0   ? cv_nf_append(worker, view, bytes)
+			    : cv_nf_enclose(worker, view, front, bytes - front);
+	if (at == NULL)
+		return;
+	assert_ptr_equal(at, front == 0 ? view->data + view->len - bytes : view->data);
+	memmove(view->data, view->data + front, HEADER);
+	memcpy(view->data + HEADER, news, front);
+	memcpy(view->data + view->len - (bytes - front), news + front, bytes - front);
+	memmove(model->bytes + HEADER + front, model->bytes + HEADER, model->len - HEADER);
+	memcpy(model->bytes + HEADER, news, front);
+	model->len += front;
+	memcpy(model->bytes + model->len, news + front, bytes - front);
+	model->len += bytes - front;
 	cv_view_parse(view);
 }
 

@@ -104,6 +104,21 @@ static CV_INLINE uint32_t cv_view_packet_len(const struct cv_view *view)
 	return (uint32_t)view->len + view->before;
 }
 
+// Moves an Ethernet header and its tags, of len bytes.
+static CV_INLINE void cv_move_ethernet(uint8_t *to, const uint8_t *from, unsigned len)
+{
+	uint64_t first, last; // they overlap
+
+	if (CV_UNLIKELY(len != CV_ETHER_LEN)) {
+		memmove(to, from, len);
+		return;
+	}
+	memcpy(&first, from, sizeof(first));
+	memcpy(&last, from + CV_ETHER_LEN - sizeof(last), sizeof(last));
+	memcpy(to, &first, sizeof(first));
+	memcpy(to + CV_ETHER_LEN - sizeof(last), &last, sizeof(last));
+}
+
 // The VLAN id of the outermost tag, 0 to 4095; -1: untagged or too short to tell.
 static CV_INLINE int cv_view_vlan(const struct cv_view *view)
 {

@@ -123,21 +123,6 @@ static CV_INLINE uint16_t apply_rules(const struct firewall *firewall, uint64_t 
 	return dropped;
 }
 
-// The places of the bits that are set. Returns how many.
-static CV_INLINE uint32_t places(uint64_t bits, uint8_t *place)
-{
-	uint32_t n = 0;
-
-	if (CV_LIKELY((bits & (bits + 1)) == 0)) { // the first n of them, as most often
-		for (uint32_t i = 0; i < CV_BURST_MAX; i++)
-			place[i] = (uint8_t)i;
-		return (uint32_t)__builtin_popcountll(bits);
-	}
-	for (; bits != 0; bits &= bits - 1)
-		place[n++] = (uint8_t)__builtin_ctzll(bits);
-	return n;
-}
-
 static CV_INLINE uint16_t drop(uint8_t *verdict, uint64_t packets, uint8_t what)
 {
 	uint8_t place[CV_BURST_MAX];
@@ -145,7 +130,7 @@ static CV_INLINE uint16_t drop(uint8_t *verdict, uint64_t packets, uint8_t what)
 
 	if (CV_LIKELY(packets == 0 || what == CV_NEXT))
 		return 0;
-	n = places(packets, place);
+	n = cv_firewall_places(packets, place);
 	for (uint32_t i = 0; i < n; i++)
 		verdict[place[i]] = what;
 	return (uint16_t)n;
@@ -162,12 +147,12 @@ static CV_INLINE uint16_t apply_rules_to_family(const struct firewall *firewall,
 	if (!cv_firewall_is_scanned(family)) {
 		uint8_t place[CV_BURST_MAX];
 		uint32_t result[CV_BURST_MAX];
-		uint32_t count = places(packets, place);
+		uint32_t count = cv_firewall_places(packets, place);
 
 		cv_firewall_family_lookup(family, tuple, tuple_bytes, fields, place, result, count);
 		return apply_rules(firewall, hits, result, place, count, verdict);
 	}
-	scanned = firewall->table.run(family->scan[later], transposed, n, packets, hits);
+	scanned = firewall->table.scan_run->run(family->scan[later], transposed, n, packets, hits);
 	return drop(verdict, scanned.denied, CV_DROP(CV_FIREWALL_DENIED)) +
 	       drop(verdict, scanned.unmatched, firewall->default_verdict);
 }
@@ -198,27 +183,20 @@ CV_HOT static uint16_t firewall_process(void *instance, struct cv_nf_worker *wor
 }
 
 // The rule that decides on a packet of a family, its tuple and fields as they are looked up: index + 1,
-// or 0. A scan says it by counting alone.
+// or 0.
 static uint32_t find_rule(const struct firewall *firewall, const struct cv_firewall_family *family,
 	bool later, const void *tuple, uint32_t tuple_bytes,
 	const struct cv_firewall_fields *fields, const struct cv_firewall_transposed *transposed)
 {
 	const uint8_t first = 0;
-	uint32_t result;
-	uint64_t *hits;
+	uint32_t result = 0;
 
-	if (!cv_firewall_is_scanned(family)) {
-		cv_firewall_family_lookup(family, tuple, tuple_bytes, fields, &first, &result, 1);
-		return CV_FIREWALL_RULE(result);
+	if (cv_firewall_is_scanned(family)) {
+		firewall->table.scan_run->find(family->scan[later], transposed, 1, 1, &result);
+		return result;
 	}
-	hits = calloc(firewall->rules.count + 1, sizeof(*hits));
-	result = 0;
-	if (hits != NULL)
-		firewall->table.run(family->scan[later], transposed, 1, 1, hits);
-	while (hits != NULL && result < firewall->rules.count && hits[result] == 0)
-		result++;
-	free(hits);
-	return result;
+	cv_firewall_family_lookup(family, tuple, tuple_bytes, fields, &first, &result, 1);
+	return CV_FIREWALL_RULE(result);
 }
 
 static void firewall_explain(const void *instance, const struct cv_nf_worker *worker,

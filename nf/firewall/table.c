@@ -6,6 +6,7 @@
 
 #include <rte_errno.h>
 
+#include "nf/firewall/read.h"
 #include "nf/firewall/table.h"
 #include "nf/firewall/tree.h"
 #include "nf/firewall/trie.h"
@@ -234,7 +235,7 @@ static int lookup_make(struct cv_firewall_family *family, struct cv_firewall_ent
 {
 	unsigned words = ipv4 ? CV_FIREWALL_IPV4_WORDS : CV_FIREWALL_IPV6_WORDS;
 	uint32_t count = entries_set(entry, ipv4, table, rules, false);
-	int rc = use == CV_FIREWALL_PASS && count <= CV_FIREWALL_SCAN_MAX ? 0 : -E2BIG;
+	int rc = count <= CV_FIREWALL_SCAN_MAX ? 0 : -E2BIG;
 
 	if (use == CV_FIREWALL_FIND && count == 0)
 		return 0;
@@ -273,7 +274,7 @@ int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_fir
 {
 	int rc;
 
-	*table = (struct cv_firewall_table){.run = cv_firewall_scan_run_best()};
+	*table = (struct cv_firewall_table){.scan_run = cv_firewall_scan_run_best()};
 	for (size_t i = 0; i < rules->count; i++)
 		table->needs |= needs_of(&rules->rule[i]);
 	rc = classes_set(table, rules, name, error);
@@ -307,65 +308,42 @@ void cv_firewall_family_lookup(const struct cv_firewall_family *family, const vo
 		cv_firewall_trie_lookup(family->trie, tuple, bytes, fields, place, result, n);
 }
 
-// What packets of one family are looked up by.
-struct finding {
+// Writes the rules of the packets of one family. place: room for n.
+static CV_INLINE void find_of(const struct cv_firewall_table *table,
+	const struct cv_firewall_family *family, uint64_t packets, bool later, const void *tuple,
+	uint32_t bytes, const struct cv_firewall_fields *fields,
+	const struct cv_firewall_transposed *transposed, uint16_t n, uint32_t *rule)
+{
 	uint8_t place[CV_FIREWALL_LOOKUP_MAX];
-	uint32_t count;
-};
+	uint32_t result[CV_FIREWALL_LOOKUP_MAX], count;
 
-// Writes the rules of the tuples to the packets.
-static void find_of(const struct cv_firewall_family *family, const void *tuple, uint32_t bytes,
-	const struct cv_firewall_fields *fields, const struct finding *finding, uint32_t *rule)
-{
-	uint32_t result[CV_FIREWALL_LOOKUP_MAX];
-
-	if (finding->count == 0)
-		return;
-	cv_firewall_family_lookup(
-		family, tuple, bytes, fields, finding->place, result, finding->count);
-	for (uint32_t i = 0; i < finding->count; i++)
-		rule[finding->place[i]] = CV_FIREWALL_RULE(result[i]);
-}
-
-// Whether a packet is one that rules match: its tuple, whose kind is given, and fields are sound.
-static bool is_asked(const struct cv_firewall_table *table, const struct cv_view *view,
-	enum cv_tuple_kind kind, struct cv_firewall_fields *fields)
-{
-	if (kind <= CV_TUPLE_NON_FIRST && table->needs != 0)
-		kind = cv_firewall_fields_read(view, table->needs, fields);
-	return kind <= CV_TUPLE_NON_FIRST;
-}
-
-void cv_firewall_table_find(const struct cv_firewall_table *table, const struct cv_view *view,
-	uint32_t *rule, uint16_t n)
-{
-	struct cv_tuple_ipv4 ipv4[CV_FIREWALL_LOOKUP_MAX];
-	struct cv_tuple_ipv6 ipv6[CV_FIREWALL_LOOKUP_MAX];
-	struct cv_firewall_fields fields[CV_FIREWALL_LOOKUP_MAX];
-	const struct cv_firewall_fields *extra = table->needs != 0 ? fields : NULL;
-	struct finding of_ipv4 = {.count = 0}, of_ipv6 = {.count = 0};
-
-	for (uint16_t i = 0; i < n; i++) {
-		const uint8_t *ip = view[i].data + view[i].l3;
-		const uint32_t len = view[i].len - view[i].l3;
-		enum cv_tuple_kind kind;
-
-		rule[i] = 0;
-		if (view[i].proto == CV_PROTO_IPV4 && !cv_firewall_is_scanned(&table->ipv4)) {
-			kind = cv_tuple_ipv4(ip, len, &ipv4[i]);
-			if (!is_asked(table, &view[i], kind, &fields[i]))
-				continue;
-			ipv4[i].proto = cv_firewall_class(table, ipv4[i].proto, kind);
-			of_ipv4.place[of_ipv4.count++] = (uint8_t)i;
-		} else if (view[i].proto == CV_PROTO_IPV6 &&
-			   !cv_firewall_is_scanned(&table->ipv6)) {
-			kind = cv_tuple_ipv6(ip, len, &ipv6[i]);
-			if (!is_asked(table, &view[i], kind, &fields[i]))
-				continue;
-			ipv6[i].proto = cv_firewall_class(table, ipv6[i].proto, kind);
-			of_ipv6.place[of_ipv6.count++] = (uint8_t)i;
-		}
+	if (family->scan[later] != NULL) {
+		table->scan_run->find(family->scan[later], transposed, n, packets, rule);
+	} else if (!cv_firewall_is_scanned(family)) {
+		count = cv_firewall_places(packets, place);
+		cv_firewall_family_lookup(family, tuple, bytes, fields, place, result, count);
+		for (uint32_t i = 0; i < count; i++)
+			rule[place[i]] = CV_FIREWALL_RULE(result[i]);
 	}
-	find_of(&table->ipv4, ipv4, sizeof(ipv4[0]), extra, &of_ipv4, rule);
-	find_of(&table->ipv6, ipv6, sizeof(ipv6[0]), extra, &of_ipv6, rule);
+}
+
+CV_HOT void cv_firewall_table_find(const struct cv_firewall_table *table,
+	const struct cv_view *view, uint32_t *rule, uint16_t n)
+{
+	const struct cv_firewall_fields *fields = NULL;
+	struct cv_firewall_read read;
+	uint8_t verdict[CV_FIREWALL_LOOKUP_MAX];
+
+	memset(rule, 0, n * sizeof(*rule));
+	cv_firewall_read_all(table, CV_DROP(CV_FIREWALL_NON_IP), view, n, &read, verdict);
+	if (CV_UNLIKELY(table->needs != 0)) {
+		cv_firewall_read_fields(table, view, &read, verdict);
+		fields = read.fields;
+	}
+	if (CV_LIKELY(read.ipv4.packets != 0))
+		find_of(table, &table->ipv4, read.ipv4.packets, read.ipv4.later, read.ipv4.tuple,
+			sizeof(read.ipv4.tuple[0]), fields, &read.ipv4.transposed, n, rule);
+	if (read.ipv6.packets != 0)
+		find_of(table, &table->ipv6, read.ipv6.packets, read.ipv6.later, read.ipv6.tuple,
+			sizeof(read.ipv6.tuple[0]), fields, &read.ipv6.transposed, n, rule);
 }

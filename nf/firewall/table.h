@@ -24,7 +24,7 @@
 #include "packet/tuple.h"
 #include "packet/view.h"
 
-// One of the three is there; CV_FIREWALL_FIND makes no scan, and of no rules nothing.
+// One of the three is there; CV_FIREWALL_FIND makes of no rules nothing.
 struct cv_firewall_family {
 	struct cv_firewall_tree *tree; // of IPv4 only
 	struct rte_acl_ctx *trie;
@@ -43,7 +43,7 @@ struct cv_firewall_table {
 	uint8_t classes[2][256]; // [non-first fragment][protocol]
 	struct cv_firewall_family ipv4;
 	struct cv_firewall_family ipv6;
-	cv_firewall_scan_run *run;
+	const struct cv_firewall_scan_run_of *scan_run;
 };
 
 // What is asked of a table: whether packets pass, or which rule matches them, by
@@ -68,6 +68,21 @@ void cv_firewall_table_free(struct cv_firewall_table *table);
 void cv_firewall_family_lookup(const struct cv_firewall_family *family, const void *tuple,
 	uint32_t bytes, const struct cv_firewall_fields *fields, const uint8_t *place,
 	uint32_t *result, uint32_t n);
+
+// The places of the bits that are set. Returns how many.
+static CV_INLINE uint32_t cv_firewall_places(uint64_t bits, uint8_t *place)
+{
+	uint32_t n = 0;
+
+	if (CV_LIKELY((bits & (bits + 1)) == 0)) { // the first n of them, as most often
+		for (uint32_t i = 0; i < CV_FIREWALL_LOOKUP_MAX; i++)
+			place[i] = (uint8_t)i;
+		return (uint32_t)__builtin_popcountll(bits);
+	}
+	for (; bits != 0; bits &= bits - 1)
+		place[n++] = (uint8_t)__builtin_ctzll(bits);
+	return n;
+}
 
 // The class of a tuple, to be put where its protocol was: what the lookups expect.
 static CV_INLINE uint8_t cv_firewall_class(

@@ -116,7 +116,7 @@ static uint8_t decapsulate(const struct row *row, struct cv_nf_worker *worker, s
 	if (next == CV_NSH_ETHERNET)
 		done = cv_nf_adj(worker, view, (uint16_t)(at + len));
 	else if (next == CV_NSH_IPV4 || next == CV_NSH_IPV6)
-		done = cv_strip_to_ip(worker, view, at + len,
+		done = cv_strip_to_ip(worker, view, at + len, 0,
 			next == CV_NSH_IPV4 ? CV_PROTO_IPV4 : CV_PROTO_IPV6);
 	else
 		return CV_DROP(NEXT_PROTOCOL);

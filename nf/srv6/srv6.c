@@ -148,7 +148,7 @@ static uint8_t expose_ip(const struct job *job, unsigned inside, bool v6)
 	if (v6 ? !cv_ipv6_check((const struct cv_ipv6 *)ip, room)
 	       : cv_ipv4_check((const struct cv_ipv4 *)ip, room) == 0)
 		return CV_DROP(BAD_HEADER);
-	if (!cv_strip_to_ip(job->worker, view, inside, v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4))
+	if (!cv_strip_to_ip(job->worker, view, inside, 0, v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4))
 		return CV_DROP(BAD_HEADER);
 	if (to_neighbour && !take_hop(view))
 		return CV_DROP(TTL_EXPIRED);

@@ -99,15 +99,15 @@ static CV_INLINE void enclose(const struct sealing *sealing, struct prepared *pa
 	uint8_t *end = ip + front(sa) + len;
 
 	memcpy(ip - sizeof(type), &type, sizeof(type));
-	write_outer(sa, ip, &inner, front(sa) + len + back(len));
+	packet->sa = sa;
+	packet->ip = ip;
+	packet->clear = (uint16_t)(CV_AGGFRAG_HEADER_LEN + len + padding + CV_ESP_TRAILER_LEN);
+	write_outer(packet, sa, &inner, front(sa) + len + back(len));
 	memcpy(ip + front_of(sa), &header, sizeof(header));
 	for (unsigned i = 0; i < padding; i++)
 		*end++ = (uint8_t)(i + 1);
 	end[0] = (uint8_t)padding;
 	end[1] = CV_AGGFRAG_PROTO;
-	packet->sa = sa;
-	packet->ip = ip;
-	packet->clear = (uint16_t)(CV_AGGFRAG_HEADER_LEN + len + padding + CV_ESP_TRAILER_LEN);
 }
 
 // Makes one ESP packet of n members, of so many bytes in all. False: there is no room, and nothing changed
@@ -124,21 +124,18 @@ static CV_INLINE bool pack(struct sealing *sealing, const uint16_t *member, cons
 
 	if (behind > 0 && !cv_nf_trim(sealing->worker, view, behind))
 		return false;
-	to = cv_nf_append(sealing->worker, view, (uint16_t)(sum - len[0] + back(sum)));
-	if (CV_UNLIKELY(to == NULL))
+	data = cv_nf_enclose(
+		sealing->worker, view, (uint16_t)before, (uint16_t)(sum - len[0] + back(sum)));
+	if (CV_UNLIKELY(data == NULL))
 		return false;
+	to = data + before + l3 + len[0];
 	for (uint16_t i = 1; i < n; i++) {
 		const struct cv_view *other = &sealing->view[member[i]];
 
 		memcpy(to, other->data + other->l3, len[i]);
 		to += len[i];
 	}
-	data = cv_nf_prepend(sealing->worker, view, (uint16_t)before);
-	if (CV_UNLIKELY(data == NULL)) {
-		cv_nf_trim(sealing->worker, view, (uint16_t)(sum - len[0] + back(sum)));
-		return false;
-	}
-	move_ethernet(data, data + before, l3);
+	cv_move_ethernet(data, data + before, l3);
 	enclose(sealing, packet, data + l3, sum, 0);
 	view->proto = sa->local.v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4;
 	packet->at = member[0];

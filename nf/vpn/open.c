@@ -34,10 +34,19 @@ struct outer {
 	bool fragment;
 };
 
+static CV_INLINE bool is_same(const struct cv_address *a, const struct cv_address *b)
+{
+	uint64_t x[2], y[2];
+
+	memcpy(x, a->bytes, sizeof(x));
+	memcpy(y, b->bytes, sizeof(y));
+	return ((x[0] ^ y[0]) | (x[1] ^ y[1])) == 0 && a->v6 == b->v6;
+}
+
 static bool is_local(const struct cv_vpn *vpn, const struct cv_address *address)
 {
 	for (unsigned i = 0; i < vpn->locals; i++)
-		if (memcmp(&vpn->local[i], address, sizeof(*address)) == 0)
+		if (is_same(&vpn->local[i], address))
 			return true;
 	return false;
 }
@@ -133,8 +142,8 @@ static CV_INLINE uint8_t find(
 		return is_local(vpn, &outer.to) ? CV_DROP(CV_VPN_BAD_ESP) : CV_NEXT;
 	memcpy(&spi, ip + outer.l4, sizeof(spi));
 	sa = cv_vpn_find(vpn, rte_be_to_cpu_32(spi));
-	if (CV_UNLIKELY(sa == NULL || memcmp(&sa->local, &outer.to, sizeof(outer.to)) != 0 ||
-			(sa->has_peer && memcmp(&sa->peer, &outer.from, sizeof(outer.from)) != 0)))
+	if (CV_UNLIKELY(sa == NULL || !is_same(&sa->local, &outer.to) ||
+			(sa->has_peer && !is_same(&sa->peer, &outer.from))))
 		return is_local(vpn, &outer.to) ? CV_DROP(CV_VPN_NO_SA) : CV_NEXT;
 	arrival->sa = sa;
 	arrival->esp = view->l3 + outer.l4;
@@ -149,9 +158,11 @@ static CV_INLINE void check_numbers(
 {
 	const struct cv_sa *sa = arrival[0].sa;
 	struct cv_sa_state *state = sa->state;
+	bool expired;
 	rte_be32_t low;
 
 	rte_spinlock_lock(&state->lock);
+	expired = cv_sa_is_over(sa, true);
 	for (uint16_t i = 0; i < n; i++) {
 		struct arrival *one = &arrival[i];
 
@@ -162,7 +173,7 @@ static CV_INLINE void check_numbers(
 		if (CV_UNLIKELY(!cv_replay_is_new(&state->replay, sa->window, one->sequence))) {
 			__atomic_store_n(&state->replayed, state->replayed + 1, __ATOMIC_RELAXED);
 			verdict[one->at] = CV_DROP(CV_VPN_REPLAYED);
-		} else if (CV_UNLIKELY(cv_sa_is_over(sa, true))) {
+		} else if (CV_UNLIKELY(expired)) {
 			verdict[one->at] = CV_DROP(CV_VPN_EXPIRED);
 		}
 	}
@@ -269,8 +280,8 @@ static CV_INLINE uint8_t expose(const struct cv_vpn *vpn, struct cv_nf_worker *w
 		return CV_DROP(CV_VPN_CONGESTED);
 	len = v6 ? CV_IPV6_LEN + rte_be_to_cpu_16(((const struct cv_ipv6 *)ip)->payload_len)
 		 : rte_be_to_cpu_16(((const struct cv_ipv4 *)ip)->total_len);
-	if (CV_UNLIKELY(!cv_nf_trim(worker, view, (uint16_t)(view->len - inside - len)) ||
-			!cv_strip_to_ip(worker, view, inside, v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4)))
+	if (CV_UNLIKELY(!cv_strip_to_ip(worker, view, inside, view->len - inside - len,
+		    v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4)))
 		return CV_DROP(CV_VPN_BAD_HEADER);
 	return CV_NEXT;
 }

@@ -38,19 +38,21 @@ static uint32_t inner_mtu(const struct cv_sa *sa, uint32_t mtu)
 				 CV_ESP_TRAILER_LEN;
 }
 
-// What encloses a packet inside of inner->len bytes, whose front begins at `to`. Returns the bytes to be
-// encrypted.
-static CV_INLINE uint16_t enclose(const struct cv_sa *sa, uint8_t *to, const struct inner *inner)
+// What encloses a packet inside of inner->len bytes, whose front begins at `to`.
+static CV_INLINE void enclose(
+	struct prepared *packet, const struct cv_sa *sa, uint8_t *to, const struct inner *inner)
 {
 	const unsigned padding = padding_of(inner->len);
 	uint8_t *end = to + front_of(sa) + inner->len;
 
-	write_outer(sa, to, inner, front_of(sa) + inner->len + back_of(inner->len));
+	packet->sa = sa;
+	packet->ip = to;
+	packet->clear = (uint16_t)(inner->len + padding + CV_ESP_TRAILER_LEN);
+	write_outer(packet, sa, inner, front_of(sa) + inner->len + back_of(inner->len));
 	for (unsigned i = 0; i < padding; i++)
 		*end++ = (uint8_t)(i + 1);
 	end[0] = (uint8_t)padding;
 	end[1] = inner->v6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
-	return (uint16_t)(inner->len + padding + CV_ESP_TRAILER_LEN);
 }
 
 static void write_checksum_udp6(uint8_t *to, uint32_t len)
@@ -82,6 +84,7 @@ static CV_INLINE void number(
 	const rte_be32_t spi = rte_cpu_to_be_32(sa->spi);
 	const rte_be32_t low = rte_cpu_to_be_32((uint32_t)sequence);
 	const uint64_t head = (uint64_t)low << 32 | spi;
+	rte_be16_t id;
 
 	memcpy(esp, &head, sizeof(head));
 	memcpy(esp + 8, &iv, sizeof(iv));
@@ -90,10 +93,9 @@ static CV_INLINE void number(
 		(uint64_t)rte_cpu_to_be_32((uint32_t)(sequence >> 32)) << 32 | spi, low);
 	if (sa->local.v6)
 		return;
-	if (ip->fragment == 0) // what may be fragmented needs an identification (RFC 6864)
-		ip->id = rte_cpu_to_be_16((uint16_t)sequence);
-	ip->checksum = (rte_be16_t)~cv_checksum_fold((uint64_t)sa->sum + ip->total_len + ip->id +
-						     ip->fragment + rte_cpu_to_be_16(ip->tos));
+	id = packet->has_id ? rte_cpu_to_be_16((uint16_t)sequence) : 0;
+	ip->id = id;
+	ip->checksum = (rte_be16_t)~cv_checksum_fold(packet->sum + id);
 }
 
 static CV_INLINE void encrypt(const struct prepared *packet, const struct numbered *numbered)
@@ -147,7 +149,7 @@ static uint8_t send_fragment(const struct out *out, const struct inner *whole,
 	const struct cv_view *view = out->view;
 	const struct inner inner = {.len = cv_ipv4_fragment_len(parts, i), .class = whole->class};
 	const rte_be16_t type = out->sa->local.v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4;
-	struct prepared packet = {.sa = out->sa, .at = 0};
+	struct prepared packet = {.at = 0};
 	uint8_t verdict = CV_NEXT, *frame;
 
 	frame = cv_nf_originate(out->worker,
@@ -157,10 +159,9 @@ static uint8_t send_fragment(const struct out *out, const struct inner *whole,
 		return CV_DROP(CV_VPN_NO_ROOM);
 	memcpy(frame, view->data, view->l3);
 	memcpy(frame + view->l3 - sizeof(type), &type, sizeof(type));
-	packet.ip = frame + view->l3;
 	cv_ipv4_fragment((const struct cv_ipv4 *)(view->data + view->l3), parts, i,
-		packet.ip + front_of(out->sa));
-	packet.clear = enclose(out->sa, packet.ip, &inner);
+		frame + view->l3 + front_of(out->sa));
+	enclose(&packet, out->sa, frame + view->l3, &inner);
 	finish_row(&packet, 1, &verdict);
 	if (verdict != CV_NEXT) // it is not encrypted
 		cv_nf_drop_originated(out->worker, frame, verdict - CV_DROP(0));
@@ -204,40 +205,51 @@ static uint8_t shorten(const struct out *out, struct inner *inner)
 	return mtu < IPV4_MTU_LEAST ? CV_DROP(CV_VPN_TOO_BIG) : fragment(out, inner, mtu);
 }
 
-// Puts one packet into the tunnel, but for its number and encryption.
-static CV_INLINE uint8_t prepare(const struct out *out, struct prepared *packet)
+// A packet that is too long. CV_NEXT: it has become its first fragment, of *len bytes.
+static CV_NOINLINE uint8_t shorten_to(const struct out *out, struct inner inner, uint16_t *len)
 {
-	const struct cv_sa *sa = out->sa;
-	struct cv_view *view = out->view;
+	const uint8_t verdict = shorten(out, &inner);
+
+	*len = inner.len;
+	return verdict;
+}
+
+// Puts one packet into the tunnel, but for its number and encryption.
+static CV_INLINE uint8_t prepare(struct cv_vpn *vpn, struct cv_nf_worker *worker,
+	struct cv_view *view, const struct cv_sa *sa, struct prepared *packet)
+{
 	const rte_be16_t type = sa->local.v6 ? CV_PROTO_IPV6 : CV_PROTO_IPV4;
 	const unsigned front = front_of(sa), l3 = view->l3;
 	struct inner inner;
-	uint8_t verdict, *data;
+	uint8_t *data;
 
 	if (CV_UNLIKELY(!read_inner(view, &inner)))
 		return CV_DROP(CV_VPN_BAD_HEADER);
-	if (CV_UNLIKELY(hops_of(view->data + l3, inner.v6) <= 1))
-		return cv_vpn_tell_and_drop(out, CV_VPN_TTL_EXPIRED, CV_ICMP_TIME_EXCEEDED, 0);
-	if (CV_UNLIKELY(front + inner.len + back_of(inner.len) > out->vpn->mtu)) {
-		verdict = shorten(out, &inner);
+	if (CV_UNLIKELY(hops_of(view->data + l3, inner.v6) <= 1)) {
+		const struct out out = {vpn, worker, view, sa};
+
+		return cv_vpn_tell_and_drop(&out, CV_VPN_TTL_EXPIRED, CV_ICMP_TIME_EXCEEDED, 0);
+	}
+	if (CV_UNLIKELY(front + inner.len + back_of(inner.len) > vpn->mtu)) {
+		const struct out out = {vpn, worker, view, sa};
+		uint16_t len;
+		const uint8_t verdict = shorten_to(&out, inner, &len);
+
 		if (verdict != CV_NEXT)
 			return verdict;
+		inner.len = len;
 	} else {
 		take_hop(view->data + l3, inner.v6);
 	}
 	if (view->len - l3 > inner.len && // padding, or what became other fragments
-		!cv_nf_trim(out->worker, view, (uint16_t)(view->len - l3 - inner.len)))
+		!cv_nf_trim(worker, view, (uint16_t)(view->len - l3 - inner.len)))
 		return CV_DROP(CV_VPN_NO_ROOM);
-	if (CV_UNLIKELY(cv_nf_append(out->worker, view, (uint16_t)back_of(inner.len)) == NULL))
-		return CV_DROP(CV_VPN_NO_ROOM);
-	data = cv_nf_prepend(out->worker, view, (uint16_t)front);
+	data = cv_nf_enclose(worker, view, (uint16_t)front, (uint16_t)back_of(inner.len));
 	if (CV_UNLIKELY(data == NULL))
 		return CV_DROP(CV_VPN_NO_ROOM);
-	move_ethernet(data, data + front, l3);
+	cv_move_ethernet(data, data + front, l3);
 	memcpy(data + l3 - sizeof(type), &type, sizeof(type));
-	packet->sa = sa;
-	packet->ip = data + l3;
-	packet->clear = enclose(sa, packet->ip, &inner);
+	enclose(packet, sa, data + l3, &inner);
 	view->proto = type; // all that differs: reading it back would wait for the line
 	return CV_NEXT;
 }
@@ -263,7 +275,6 @@ CV_HOT uint16_t cv_vpn_seal(struct cv_vpn *vpn, struct cv_nf_worker *worker, str
 	cv_choice_find(&vpn->outbound, worker, view, rule, n);
 	for (uint16_t i = 0; i < n; i++) {
 		const struct cv_vpn_policy *policy = &vpn->policy[rule[i]];
-		const struct out out = {vpn, worker, &view[i], policy->out};
 
 		verdict[i] = CV_NEXT;
 		if (policy->action == CV_VPN_BYPASS || !is_ip(&view[i]))
@@ -276,7 +287,7 @@ CV_HOT uint16_t cv_vpn_seal(struct cv_vpn *vpn, struct cv_nf_worker *worker, str
 			apart[aparts++] = i;
 		} else {
 			packets[count].at = i;
-			verdict[i] = prepare(&out, &packets[count]);
+			verdict[i] = prepare(vpn, worker, &view[i], policy->out, &packets[count]);
 			count += verdict[i] == CV_NEXT;
 		}
 	}

@@ -25,6 +25,10 @@ struct prepared {
 	uint8_t *ip; // the outer header
 	uint16_t at; // its place in the burst
 	uint16_t clear; // bytes to be encrypted
+	// IPv4's: the sum of its words but for the identification, and whether it has one, for it may be
+	// fragmented (RFC 6864).
+	uint32_t sum;
+	bool has_id;
 };
 
 // What a packet inside says of the outer one.
@@ -96,50 +100,44 @@ static CV_INLINE unsigned back_of(uint32_t len)
 	return padding_of(len) + CV_ESP_TRAILER_LEN + CV_GCM_TAG_LEN;
 }
 
-// The outer header but for what depends on the sequence number and on the encrypted bytes.
+// The outer header, of len bytes with what it carries, but for what depends on the sequence number and on the
+// encrypted bytes.
 static CV_INLINE void write_outer(
-	const struct cv_sa *sa, uint8_t *to, const struct inner *inner, uint32_t len)
+	struct prepared *packet, const struct cv_sa *sa, const struct inner *inner, uint32_t len)
 {
+	uint8_t *to = packet->ip;
 	uint8_t class = inner->class;
 
 	if (sa->dscp >= 0)
 		class = (uint8_t)(sa->dscp << 2 | (class & 3));
-	memcpy(to, sa->header, CV_IPV4_LEN);
 	if (sa->header_len > CV_IPV4_LEN)
 		memcpy(to + CV_IPV4_LEN, sa->header + CV_IPV4_LEN, sa->header_len - CV_IPV4_LEN);
-	if (sa->local.v6) {
+	if (CV_UNLIKELY(sa->local.v6)) {
 		struct cv_ipv6 *ip = (struct cv_ipv6 *)to;
 
+		memcpy(to, sa->header, CV_IPV4_LEN);
 		ip->version_class_flow = rte_cpu_to_be_32(0x60000000 | (uint32_t) class << 20);
 		ip->payload_len = rte_cpu_to_be_16((uint16_t)(len - CV_IPV6_LEN));
 	} else {
-		struct cv_ipv4 *ip = (struct cv_ipv4 *)to;
 		const bool df = sa->df == CV_SA_DF_COPY ? inner->df : sa->df == CV_SA_DF_SET;
+		const rte_be16_t total_len = rte_cpu_to_be_16((uint16_t)len);
+		const rte_be16_t fragment = df ? CV_IPV4_DF : 0;
+		const uint32_t first = 0x45u | (uint32_t) class << 8 | (uint32_t)total_len << 16;
+		const uint32_t second = (uint32_t)fragment
+					<< 16; // the identification before it is 0
 
-		ip->tos = class;
-		ip->total_len = rte_cpu_to_be_16((uint16_t)len);
-		ip->fragment = df ? CV_IPV4_DF : 0;
+		_Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words are composed here");
+		memcpy(to, &first, sizeof(first));
+		memcpy(to + 4, &second, sizeof(second));
+		memcpy(to + 8, sa->header + 8, CV_IPV4_LEN - 8);
+		packet->sum = sa->sum + total_len + fragment + ((uint32_t) class << 8);
+		packet->has_id = fragment == 0;
 	}
 	if (sa->udp != 0) {
 		struct cv_udp *udp = (struct cv_udp *)(to + sa->header_len - CV_UDP_LEN);
 
 		udp->len = rte_cpu_to_be_16((uint16_t)(len - (sa->header_len - CV_UDP_LEN)));
 	}
-}
-
-// Moves an Ethernet header and its tags forward.
-static CV_INLINE void move_ethernet(uint8_t *to, const uint8_t *from, unsigned len)
-{
-	uint64_t first, last; // they overlap
-
-	if (CV_UNLIKELY(len != CV_ETHER_LEN)) {
-		memmove(to, from, len);
-		return;
-	}
-	memcpy(&first, from, sizeof(first));
-	memcpy(&last, from + CV_ETHER_LEN - sizeof(last), sizeof(last));
-	memcpy(to, &first, sizeof(first));
-	memcpy(to + CV_ETHER_LEN - sizeof(last), &last, sizeof(last));
 }
 
 #endif
