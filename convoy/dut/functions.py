@@ -198,6 +198,8 @@ WORKLOADS: dict[str, Callable[[int], Function]] = {
     "ids": ids,
     "seal": lambda entries: seal(),
     "unseal": lambda entries: unseal(),
+    "seal-aggfrag": lambda entries: seal(aggregate=True),
+    "unseal-aggfrag": lambda entries: unseal(aggregate=True),
     "to-ipv6": lambda entries: nat64(),
     "to-ipv4": lambda entries: nat64(),
     "stateful": lambda entries: stateful(),

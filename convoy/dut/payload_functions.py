@@ -28,22 +28,28 @@ def classifier(rules: int) -> Function:
     return Function("classifier", {"rules": [*others, last]})
 
 
-def seal() -> Function:
-    """Return a vpn that encrypts benchmark traffic: ESP with AES-128-GCM over IPv4."""
-    return _vpn("right", {"dst": str(DESTINATIONS)}, *_ENDS)
+def seal(aggregate: bool = False) -> Function:
+    """Return a vpn that encrypts benchmark traffic: ESP with AES-128-GCM over IPv4.
+
+    aggregate: many packets in each ESP packet (AGGFRAG of RFC 9347), not one.
+    """
+    return _vpn("right", {"dst": str(DESTINATIONS)}, *_ENDS, aggregate=aggregate)
 
 
-def unseal() -> Function:
+def unseal(aggregate: bool = False) -> Function:
     """Return the vpn of the other end."""
-    return _vpn("left", {"src": str(DESTINATIONS)}, *reversed(_ENDS))
+    return _vpn("left", {"src": str(DESTINATIONS)}, *reversed(_ENDS), aggregate=aggregate)
 
 
-def _vpn(outside: str, match: dict[str, str], local: str, peer: str) -> Function:
+def _vpn(
+    outside: str, match: dict[str, str], local: str, peer: str, *, aggregate: bool
+) -> Function:
     spis = {end: 0x1000 + number for number, end in enumerate(_ENDS, 1)}  # by who receives
     config = {"outside": [outside], "policies": [{"name": "bench", "match": match}]}
+    more = "esn yes aggregate yes" if aggregate else "esn yes"
     associations = (
-        f"out {spis[peer]:#x} policy bench local {local} peer {peer} key {_KEY} esn yes\n"
-        f"in {spis[local]:#x} policy bench local {local} key {_KEY} esn yes\n"
+        f"out {spis[peer]:#x} policy bench local {local} peer {peer} key {_KEY} {more}\n"
+        f"in {spis[local]:#x} policy bench local {local} key {_KEY} {more}\n"
     )
     return Function("vpn", config, {"sa-file": associations})
 
@@ -69,5 +75,6 @@ def nat64() -> Function:
             "eam": [{"ipv4": str(DESTINATIONS), "ipv6": "2001:db8:a::/112"}],
             "source": "192.0.2.1",
             "source-ipv6": "2001:db8:1::1",
+            "ipv6-mtu": 1500,  # else what is longer than 1,280 bytes is fragmented
         },
     )

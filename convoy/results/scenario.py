@@ -95,8 +95,8 @@ class SetupSpec(_Model):
 
     functions: tuple[str, ...] = _field(
         "functions in order: firewall, router, l2fwd, macswap, stateful (a firewall), nat, "
-        "balancer, bridge, classifier, ids, policer, seal and unseal (vpn), to-ipv6 and to-ipv4 "
-        "(nat64); empty: "
+        "balancer, bridge, classifier, ids, policer, seal and unseal (vpn), seal-aggfrag and "
+        "unseal-aggfrag (many packets in one of ESP), to-ipv6 and to-ipv4 (nat64); empty: "
         "forward only",
         (),
     )

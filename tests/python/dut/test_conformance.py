@@ -218,6 +218,9 @@ CASES += [
         Row("sealed and opened", udp(), lambda f: f[:12] + routed(f, RIGHT_MAC, LEFT_MAC)[12:]),
         Row("not IP", arp(), same),
     ]),
+    ("aggregated", (seal(aggregate=True), unseal(aggregate=True)), [
+        Row("sealed and opened", udp(), lambda f: f[:12] + routed(f, RIGHT_MAC, LEFT_MAC)[12:]),
+    ]),
     ("ids", (ids(10),), [Row("no pattern", udp(), same)]),
 ]  # fmt: skip
 
