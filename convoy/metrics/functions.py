@@ -25,7 +25,12 @@ FUNCTION = {
         ("originated", Kind.COUNTER, "originated_packets", "Packets that the function made."),
         ("absorbed", Kind.COUNTER, "absorbed_packets", "Packets that it consumed."),
         ("held", Kind.GAUGE, "held_packets", "Packets that it keeps now."),
-        ("copied_out", Kind.COUNTER, "copied_out_packets", "Packets copied out of a convoy."),
+        (
+            "copied_out",
+            Kind.COUNTER,
+            "copied_out_packets",
+            "Packets copied out of a buffer that several shared.",
+        ),
     )
 }
 LATENCY = {
