@@ -3,7 +3,7 @@
 """A virtual machine with functions in it: QEMU, behind vhost-user.
 
 The option `guest` says whose they are: its kernel's (of a chain, each in a container of its own),
-or our own node's, which runs there on virtio.
+or our own node's, which runs there on virtio, or (`nic`) on cards that QEMU emulates.
 
 Without KVM it is emulated: good to see that it works, and marked as not comparable wherever a
 result of it is shown.
@@ -25,7 +25,7 @@ from convoy.dut.linux import scripts
 from convoy.errors import ConvoyError, InputError
 from convoy.host import qemu
 from convoy.host.command import run
-from convoy.host.guest import FAILED, HOW, READY, kernel, node_guest
+from convoy.host.guest import FAILED, HOW, NIC_DRIVERS, READY, kernel, node_guest
 from convoy.host.priority import prefer
 from convoy.host.process import Process, output_of
 
@@ -36,10 +36,11 @@ PCI = tuple(map(guest_device, range(2)))
 HUGEPAGES = 200  # of 2 MiB, of a node
 
 
-def _device(at: PortAt, mac: str) -> qemu.NetDevice:
+def _device(at: PortAt, mac: str, nic: str) -> qemu.NetDevice:
     server = at.kind == "virtio-user-server"
     kind = at.kind if at.kind == "tap" else "vhost-user-server" if server else "vhost-user"
-    return qemu.NetDevice(kind, at.address, mac)
+    model = "virtio-net-pci" if nic == "virtio" else nic
+    return qemu.NetDevice(kind, at.address, mac, model)
 
 
 def node_plan(setup: Setup) -> dict[str, Any]:
@@ -55,13 +56,13 @@ def node_plan(setup: Setup) -> dict[str, Any]:
 class _Running(Running):
     polls_alone = False  # a virtual processor waits for QEMU's other threads
 
-    def __init__(self, setup: Setup, accelerator: str, inside: str) -> None:
+    def __init__(self, setup: Setup, accelerator: str, inside: str, nic: str) -> None:
         image = kernel()
         if image is None:
             raise ConvoyError(f"not installed: {HOW}")
         if inside == "convoy":
             plan = node_plan(setup)
-            files = node_guest(image, plan, PCI).archive()
+            files = node_guest(image, plan, PCI, nic).archive()
             words = f"inside: convoyd with the plan {json.dumps(plan)}"
         else:
             functions = scripts(setup)
@@ -72,6 +73,8 @@ class _Running(Running):
         self.notes += (
             "functions in the guest's kernel" if inside == "kernel" else "convoyd in the guest",
         )
+        if nic != "virtio":
+            self.notes += (f"on {nic}, which QEMU emulates: not comparable",)
         self._inside = inside
         self._links = max(1, len(setup.functions))  # lines that an answer has
         command = qemu.command(
@@ -80,7 +83,7 @@ class _Running(Running):
             MEMORY_MB[inside],
             image,
             setup.folder / "initramfs",
-            [_device(setup.left, guest.LEFT), _device(setup.right, guest.RIGHT)],
+            [_device(setup.left, guest.LEFT, nic), _device(setup.right, guest.RIGHT, nic)],
             HUGEPAGES if inside == "convoy" else 0,
         )
         self._process = Process(command, takes_input=True)
@@ -150,7 +153,11 @@ class Vm(Device):
         port_kinds=frozenset({"virtio-user", "virtio-user-server", "tap"}),
         cores=4,
         both_ways=True,
-        options={"guest": ("kernel", "convoy"), "accelerator": ("best", "kvm", "tcg")},
+        options={
+            "guest": ("kernel", "convoy"),
+            "accelerator": ("best", "kvm", "tcg"),
+            "nic": tuple(NIC_DRIVERS),
+        },
     )
 
     def presence(self) -> Presence:
@@ -171,13 +178,21 @@ class Vm(Device):
         """Ask the kernel's script too."""
         if setup.options.get("accelerator") == "kvm" and not qemu.kvm_works():
             raise InputError("KVM does not work here; use accelerator=tcg, which emulates")
-        if self.option(setup, "guest") == "convoy":
-            return
-        scripts(setup)
+        nic, inside = self.option(setup, "nic"), self.option(setup, "guest")
+        if nic != "virtio" and setup.left.kind != "tap":
+            raise InputError(
+                f"nic={nic}: by {setup.left.kind} QEMU has virtio only; use ports of kind tap"
+            )
+        if nic != "virtio" and inside == "kernel":
+            raise InputError(
+                f"nic={nic}: Debian's cloud kernel does not drive it; use guest=convoy"
+            )
+        if inside == "kernel":
+            scripts(setup)
 
     def start(self, setup: Setup) -> Running:
         """Boot it."""
         accelerator = self.option(setup, "accelerator")
         if accelerator == "best":
             accelerator = qemu.accelerator()
-        return _Running(setup, accelerator, self.option(setup, "guest"))
+        return _Running(setup, accelerator, self.option(setup, "guest"), self.option(setup, "nic"))

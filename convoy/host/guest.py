@@ -4,8 +4,8 @@
 
 Its first process loads modules, runs the script it was given and says READY on the serial console.
 Then each word that is written there runs the script of that name. One such guest is made here: our
-own node, which drives the network devices itself (DPDK's virtio driver, by uio_pci_generic: this
-kernel has no VFIO without IOMMU).
+own node, which drives the network devices itself (by DPDK and uio_pci_generic: this kernel has no
+VFIO without IOMMU).
 """
 
 import json
@@ -31,7 +31,9 @@ NODE_MODULES = ("virtio_pci", "virtio_console", "uio_pci_generic")
 HUGEPAGE_MB = 2
 _PMDS = Path("/usr/lib/x86_64-linux-gnu/dpdk")
 LIBGCC = Path("/lib/x86_64-linux-gnu/libgcc_s.so.1")  # the C library loads it to end a thread
-_DRIVERS = ("bus_pci", "bus_vdev", "mempool_ring", "net_virtio")
+_DRIVERS = ("bus_pci", "bus_vdev", "mempool_ring")
+# DPDK's drivers of network devices, by the names that QEMU's devices have.
+NIC_DRIVERS = {"virtio": "net_virtio", "e1000e": "net_e1000", "vmxnet3": "net_vmxnet3"}
 # Applets that the scripts use.
 APPLETS = (
     "sh",
@@ -152,10 +154,12 @@ def busybox() -> str | None:
     return shutil.which("busybox", path="/bin:/usr/bin:/usr/sbin")
 
 
-def node_guest(image: Path, plan: Mapping[str, Any], devices: Sequence[str]) -> Initramfs:
+def node_guest(
+    image: Path, plan: Mapping[str, Any], devices: Sequence[str], nic: str = "virtio"
+) -> Initramfs:
     """Return the file system of a guest in which convoyd runs a plan.
 
-    devices: PCI addresses of the plan's ports. `stop` on its console ends it; it says its final
+    devices: PCI addresses of the plan's ports; nic: what they are, of NIC_DRIVERS. `stop` on its console ends it; it says its final
     counts then. Its read.sock is the first virtio serial port, where there is one and socat.
     Raises InputError where a file is missing that the plan names.
     """
@@ -167,7 +171,7 @@ def node_guest(image: Path, plan: Mapping[str, Any], devices: Sequence[str]) -> 
     made.copy(convoyd, "bin/convoyd")
     made.libraries(convoyd)
     made.mirror(LIBGCC)
-    for driver in _DRIVERS:
+    for driver in (*_DRIVERS, NIC_DRIVERS[nic]):
         for path in _PMDS.glob(f"pmds-*/librte_{driver}.so*"):
             made.mirror(path)
             made.libraries(path)

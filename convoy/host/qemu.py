@@ -67,11 +67,13 @@ class NetDevice:
     kind: str  # vhost-user, vhost-user-server (QEMU makes the socket) or tap
     address: str  # the socket's path or the TAP's name
     mac: str
+    model: str = "virtio-net-pci"  # by vhost-user there is no other
 
     def options(self, number: int, accelerator: str) -> list[str]:
         """Return QEMU's options; number: of the device, from 0."""
         slot = f"addr=0x{guest_slot(number):x}"
-        device = f"virtio-net-pci,netdev=n{number},mac={self.mac},{slot}{_vectors(accelerator)}"
+        vectors = _vectors(accelerator) if self.model.startswith("virtio") else ""
+        device = f"{self.model},netdev=n{number},mac={self.mac},{slot}{vectors}"
         if self.kind == "tap":
             tap = f"tap,id=n{number},ifname={self.address},script=no,downscript=no"
             return ["-netdev", tap, "-device", device]

@@ -289,7 +289,7 @@ def conforms_to(
     **options: str,
 ) -> tuple[str, ...]:
     """As conforms, with functions and rows of its own."""
-    if kind == "af_packet":
+    if kind in ("af_packet", "tap"):
         ports = [PortAt(kind, name) for name in interfaces()]
     else:
         ports = [PortAt(kind, str(folder / name), queues) for name in ("left", "right")]
@@ -406,6 +406,13 @@ def test_our_node_in_a_virtual_machine(here, tmp_path: Path):
     here(device("vm"))
     notes = conforms(device("vm"), "virtio-user", "chain", tmp_path, guest="convoy")
     assert "convoyd in the guest" in notes
+
+
+@pytest.mark.parametrize("nic", ["e1000e", "vmxnet3"])
+def test_our_node_on_cards_that_qemu_emulates(nic, here, tmp_path: Path):
+    here(device("vm"))
+    notes = conforms(device("vm"), "tap", "chain", tmp_path, guest="convoy", nic=nic)
+    assert f"on {nic}, which QEMU emulates: not comparable" in notes
 
 
 @pytest.mark.parametrize(

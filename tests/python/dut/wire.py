@@ -164,6 +164,20 @@ def _plan(
 
 
 @contextmanager
+def _taps(*names: str) -> Iterator[tuple[str, ...]]:
+    """Make TAP interfaces, which QEMU takes."""
+    try:
+        for name in names:
+            shell(f"ip tuntap add {name} mode tap")
+            shell(f"echo 1 > /proc/sys/net/ipv6/conf/{name}/disable_ipv6")
+            shell(f"ip link set {name} up promisc on")
+        yield names
+    finally:
+        for name in names:
+            shell(f"ip tuntap del {name} mode tap")
+
+
+@contextmanager
 def joined(
     device: Device, ports: tuple[PortAt, PortAt], folder: Path, convoys: bool = False
 ) -> Iterator[tuple[str, str]]:
@@ -173,6 +187,10 @@ def joined(
     """
     if ports[0].kind in ("af_packet", "af_xdp"):
         yield ports[0].address, ports[1].address
+        return
+    if ports[0].kind == "tap":
+        with _taps(ports[0].address, ports[1].address) as names:
+            yield names
         return
     left, right = interfaces()
     with Namespace() as apart:
