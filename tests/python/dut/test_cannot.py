@@ -68,6 +68,16 @@ REFUSED = [
     ("convoy", setup((), "af_packet", options={"datapath": "dpdk"}), "is of vhost-user and memif"),
     ("linux", setup(CHAIN, "af_packet", back=(CHAIN[0],)), "must meet as many functions"),
     ("convoy", setup(CHAIN, deployment="vm"), "convoy cannot be deployed as vm"),
+    (
+        "vm",
+        setup(CHAIN, "virtio-user", options={"guest": "convoy", "nic": "e1000e"}),
+        "nic=e1000e: by virtio-user QEMU has virtio only; use ports of kind tap",
+    ),
+    (
+        "vm",
+        setup(CHAIN, "tap", options={"nic": "vmxnet3"}),
+        "nic=vmxnet3: Debian's cloud kernel does not drive it; use guest=convoy",
+    ),
 ]
 
 
