@@ -159,8 +159,10 @@ def node_guest(
 ) -> Initramfs:
     """Return the file system of a guest in which convoyd runs a plan.
 
-    devices: PCI addresses of the plan's ports; nic: what they are, of NIC_DRIVERS. `stop` on its console ends it; it says its final
-    counts then. Its read.sock is the first virtio serial port, where there is one and socat.
+    devices: PCI addresses of the plan's ports.
+    nic: what they are, of NIC_DRIVERS.
+    `stop` on its console ends it; it says its final counts then. Its read.sock is the first virtio
+    serial port, where there is one and socat.
     Raises InputError where a file is missing that the plan names.
     """
     run = _RUN_NODE.format(devices=" ".join(devices), failed=FAILED)

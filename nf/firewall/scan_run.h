@@ -2,8 +2,9 @@
 // Copyright 2026 The Convoy authors
 //
 // The scan's hot part, once for each kind of processor: the files that include this are compiled
-// for different ones, and give it names as CV_FIREWALL_SCAN_RUN and CV_FIREWALL_SCAN_FIND. With CV_FIREWALL_SCAN_PORTABLE it
-// is what a processor gets that has none of these vectors (a test has it so).
+// for different ones, and give it names as CV_FIREWALL_SCAN_RUN and CV_FIREWALL_SCAN_FIND. With
+// CV_FIREWALL_SCAN_PORTABLE it is what a processor gets that has none of these vectors (a test has
+// it so).
 #include "nf/firewall/scan.h"
 #include "packet/compiler.h"
 
@@ -137,6 +138,19 @@ static CV_INLINE void add_hits(uint64_t *hits, uint32_t rule, uint64_t packets)
 		__ATOMIC_RELAXED); // with the load in hits_sum()
 }
 
+static CV_INLINE void write_rule(uint32_t *rule, uint64_t packets, uint32_t what)
+{
+	if (CV_LIKELY((packets & (packets + 1)) == 0)) { // the first ones, most often all
+		const int n = __builtin_popcountll(packets);
+
+		for (int i = 0; i < n; i++)
+			rule[i] = what;
+		return;
+	}
+	for (; packets != 0; packets &= packets - 1)
+		rule[__builtin_ctzll(packets)] = what;
+}
+
 static CV_INLINE void test_any(const struct cv_firewall_scan *scan,
 	const struct cv_firewall_transposed *transposed, uint32_t n, uint64_t *passed)
 {
@@ -174,20 +188,6 @@ struct cv_firewall_scanned CV_FIREWALL_SCAN_RUN(const struct cv_firewall_scan *s
 	}
 	add_hits(hits, 0, left);
 	return (struct cv_firewall_scanned){in_lanes(denied), in_lanes(left)};
-}
-
-static CV_INLINE void
-write_rule(uint32_t *rule, uint64_t packets, uint32_t what)
-{
-	if (CV_LIKELY((packets & (packets + 1)) == 0)) { // the first ones, most often all
-		const int n = __builtin_popcountll(packets);
-
-		for (int i = 0; i < n; i++)
-			rule[i] = what;
-		return;
-	}
-	for (; packets != 0; packets &= packets - 1)
-		rule[__builtin_ctzll(packets)] = what;
 }
 
 void CV_FIREWALL_SCAN_FIND(const struct cv_firewall_scan *scan,
