@@ -152,7 +152,7 @@ static CV_INLINE uint16_t apply_rules_to_family(const struct firewall *firewall,
 		cv_firewall_family_lookup(family, tuple, tuple_bytes, fields, place, result, count);
 		return apply_rules(firewall, hits, result, place, count, verdict);
 	}
-	scanned = firewall->table.scan_run->run(family->scan[later], transposed, n, packets, hits);
+	scanned = firewall->table.run(family->scan[later], transposed, n, packets, hits);
 	return drop(verdict, scanned.denied, CV_DROP(CV_FIREWALL_DENIED)) +
 	       drop(verdict, scanned.unmatched, firewall->default_verdict);
 }
@@ -183,20 +183,27 @@ CV_HOT static uint16_t firewall_process(void *instance, struct cv_nf_worker *wor
 }
 
 // The rule that decides on a packet of a family, its tuple and fields as they are looked up: index + 1,
-// or 0.
+// or 0. A scan says it by counting alone.
 static uint32_t find_rule(const struct firewall *firewall, const struct cv_firewall_family *family,
 	bool later, const void *tuple, uint32_t tuple_bytes,
 	const struct cv_firewall_fields *fields, const struct cv_firewall_transposed *transposed)
 {
 	const uint8_t first = 0;
-	uint32_t result = 0;
+	uint32_t result;
+	uint64_t *hits;
 
-	if (cv_firewall_is_scanned(family)) {
-		firewall->table.scan_run->find(family->scan[later], transposed, 1, 1, &result);
-		return result;
+	if (!cv_firewall_is_scanned(family)) {
+		cv_firewall_family_lookup(family, tuple, tuple_bytes, fields, &first, &result, 1);
+		return CV_FIREWALL_RULE(result);
 	}
-	cv_firewall_family_lookup(family, tuple, tuple_bytes, fields, &first, &result, 1);
-	return CV_FIREWALL_RULE(result);
+	hits = calloc(firewall->rules.count + 1, sizeof(*hits));
+	result = 0;
+	if (hits != NULL)
+		firewall->table.run(family->scan[later], transposed, 1, 1, hits);
+	while (hits != NULL && result < firewall->rules.count && hits[result] == 0)
+		result++;
+	free(hits);
+	return result;
 }
 
 static void firewall_explain(const void *instance, const struct cv_nf_worker *worker,

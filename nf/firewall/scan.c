@@ -7,7 +7,6 @@
 #include <rte_vect.h>
 
 #define CV_FIREWALL_SCAN_RUN cv_firewall_scan_run_baseline
-#define CV_FIREWALL_SCAN_FIND cv_firewall_scan_find_baseline
 #include "nf/firewall/scan_run.h"
 
 // A test's number while the kinds are not yet one behind the other.
@@ -35,19 +34,19 @@ static bool can_avx2(void)
 
 const struct cv_firewall_scan_run_of cv_firewall_scan_runs[] = {
 #ifdef CV_HAVE_AVX2
-	{"avx2", can_avx2, cv_firewall_scan_run_avx2, cv_firewall_scan_find_avx2},
+	{"avx2", can_avx2, cv_firewall_scan_run_avx2},
 #endif
-	{"baseline", can_baseline, cv_firewall_scan_run_baseline, cv_firewall_scan_find_baseline},
-	{NULL, NULL, NULL, NULL},
+	{"baseline", can_baseline, cv_firewall_scan_run_baseline},
+	{NULL, NULL, NULL},
 };
 
-const struct cv_firewall_scan_run_of *cv_firewall_scan_run_best(void)
+cv_firewall_scan_run *cv_firewall_scan_run_best(void)
 {
 	const struct cv_firewall_scan_run_of *of = cv_firewall_scan_runs;
 
 	while (!of->can())
 		of++;
-	return of;
+	return of->run;
 }
 
 // Puts a test on the list of the last entry, and among the tests unless it is there. Returns 0 or

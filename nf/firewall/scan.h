@@ -58,28 +58,20 @@ typedef struct cv_firewall_scanned cv_firewall_scan_run(const struct cv_firewall
 	const struct cv_firewall_transposed *transposed, uint32_t n, uint64_t packets,
 	uint64_t *hits);
 
-// Finds the rules of the same packets: rule[i] of packet i becomes its index + 1, and stays as it is if
-// none matches.
-typedef void cv_firewall_scan_find(const struct cv_firewall_scan *scan,
-	const struct cv_firewall_transposed *transposed, uint32_t n, uint64_t packets,
-	uint32_t *rule);
-
 // The same in the words of different processors.
 struct cv_firewall_scan_run_of {
 	const char *name;
 	bool (*can)(void); // this machine, and EAL's limit to vectors (--force-max-simd-bitwidth)
 	cv_firewall_scan_run *run;
-	cv_firewall_scan_find *find;
 };
 
 cv_firewall_scan_run cv_firewall_scan_run_avx2, cv_firewall_scan_run_baseline;
-cv_firewall_scan_find cv_firewall_scan_find_avx2, cv_firewall_scan_find_baseline;
 
 // Best first. The last one every machine can; behind it is one without a name.
 extern const struct cv_firewall_scan_run_of cv_firewall_scan_runs[];
 
 // The first that this machine can. Needs the EAL.
-const struct cv_firewall_scan_run_of *cv_firewall_scan_run_best(void);
+cv_firewall_scan_run *cv_firewall_scan_run_best(void);
 
 // Makes a scan of count entries of a family (words: the 32-bit words of its tuple), first entry
 // first. Keeps nothing of them. Returns 0, -E2BIG if there are too many entries or tests, -ENOMEM;

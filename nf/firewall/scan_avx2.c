@@ -3,5 +3,4 @@
 //
 // Compiled for AVX2 (meson.build); called where there is AVX2.
 #define CV_FIREWALL_SCAN_RUN cv_firewall_scan_run_avx2
-#define CV_FIREWALL_SCAN_FIND cv_firewall_scan_find_avx2
 #include "nf/firewall/scan_run.h"

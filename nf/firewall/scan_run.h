@@ -2,9 +2,8 @@
 // Copyright 2026 The Convoy authors
 //
 // The scan's hot part, once for each kind of processor: the files that include this are compiled
-// for different ones, and give it names as CV_FIREWALL_SCAN_RUN and CV_FIREWALL_SCAN_FIND. With
-// CV_FIREWALL_SCAN_PORTABLE it is what a processor gets that has none of these vectors (a test has
-// it so).
+// for different ones, and give it a name as CV_FIREWALL_SCAN_RUN. With CV_FIREWALL_SCAN_PORTABLE it
+// is what a processor gets that has none of these vectors (a test has it so).
 #include "nf/firewall/scan.h"
 #include "packet/compiler.h"
 
@@ -138,71 +137,28 @@ static CV_INLINE void add_hits(uint64_t *hits, uint32_t rule, uint64_t packets)
 		__ATOMIC_RELAXED); // with the load in hits_sum()
 }
 
-static CV_INLINE void write_rule(uint32_t *rule, uint64_t packets, uint32_t what)
-{
-	if (CV_LIKELY((packets & (packets + 1)) == 0)) { // the first ones, most often all
-		const int n = __builtin_popcountll(packets);
-
-		for (int i = 0; i < n; i++)
-			rule[i] = what;
-		return;
-	}
-	for (; packets != 0; packets &= packets - 1)
-		rule[__builtin_ctzll(packets)] = what;
-}
-
-static CV_INLINE void test_any(const struct cv_firewall_scan *scan,
-	const struct cv_firewall_transposed *transposed, uint32_t n, uint64_t *passed)
-{
-	if (n > 32)
-		test_all(scan, transposed, true, passed);
-	else
-		test_all(scan, transposed, false, passed);
-}
-
-// Which of the packets that are left an entry matches.
-static CV_INLINE uint64_t hit_by(const struct cv_firewall_scan *scan,
-	const struct cv_firewall_all *entry, const uint64_t *passed, uint64_t left)
-{
-	const uint16_t *list = &scan->list[entry->first];
-
-	for (uint32_t k = 0; k < entry->fours; k++, list += 4)
-		left &= passed[list[0]] & passed[list[1]] & passed[list[2]] & passed[list[3]];
-	return left;
-}
-
 struct cv_firewall_scanned CV_FIREWALL_SCAN_RUN(const struct cv_firewall_scan *scan,
 	const struct cv_firewall_transposed *transposed, uint32_t n, uint64_t packets,
 	uint64_t *hits) {
 	uint64_t passed[CV_FIREWALL_TESTS_MAX + 1];
 	uint64_t left = in_lanes(packets), denied = 0;
 
-	test_any(scan, transposed, n, passed);
+	if (n > 32)
+		test_all(scan, transposed, true, passed);
+	else
+		test_all(scan, transposed, false, passed);
 	for (uint32_t i = 0; i < scan->count; i++) {
 		const struct cv_firewall_all *entry = &scan->entry[i];
-		const uint64_t hit = hit_by(scan, entry, passed, left);
+		const uint16_t *list = &scan->list[entry->first];
+		uint64_t hit = left;
 
+		for (uint32_t k = 0; k < entry->fours; k++, list += 4)
+			hit &= passed[list[0]] & passed[list[1]] & passed[list[2]] &
+			       passed[list[3]];
 		left ^= hit;
 		denied |= hit & entry->denies;
 		add_hits(hits, entry->rule, hit);
 	}
 	add_hits(hits, 0, left);
 	return (struct cv_firewall_scanned){in_lanes(denied), in_lanes(left)};
-}
-
-void CV_FIREWALL_SCAN_FIND(const struct cv_firewall_scan *scan,
-	const struct cv_firewall_transposed *transposed, uint32_t n, uint64_t packets,
-	uint32_t *rule)
-{
-	uint64_t passed[CV_FIREWALL_TESTS_MAX + 1];
-	uint64_t left = in_lanes(packets);
-
-	test_any(scan, transposed, n, passed);
-	for (uint32_t i = 0; i < scan->count && left != 0; i++) {
-		const struct cv_firewall_all *entry = &scan->entry[i];
-		const uint64_t hit = hit_by(scan, entry, passed, left);
-
-		left ^= hit;
-		write_rule(rule, in_lanes(hit), entry->rule);
-	}
 }

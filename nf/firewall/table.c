@@ -235,7 +235,7 @@ static int lookup_make(struct cv_firewall_family *family, struct cv_firewall_ent
 {
 	unsigned words = ipv4 ? CV_FIREWALL_IPV4_WORDS : CV_FIREWALL_IPV6_WORDS;
 	uint32_t count = entries_set(entry, ipv4, table, rules, false);
-	int rc = count <= CV_FIREWALL_SCAN_MAX ? 0 : -E2BIG;
+	int rc = use == CV_FIREWALL_PASS && count <= CV_FIREWALL_SCAN_MAX ? 0 : -E2BIG;
 
 	if (use == CV_FIREWALL_FIND && count == 0)
 		return 0;
@@ -274,7 +274,7 @@ int cv_firewall_table_build(struct cv_firewall_table *table, const struct cv_fir
 {
 	int rc;
 
-	*table = (struct cv_firewall_table){.scan_run = cv_firewall_scan_run_best()};
+	*table = (struct cv_firewall_table){.run = cv_firewall_scan_run_best()};
 	for (size_t i = 0; i < rules->count; i++)
 		table->needs |= needs_of(&rules->rule[i]);
 	rc = classes_set(table, rules, name, error);
@@ -308,23 +308,19 @@ void cv_firewall_family_lookup(const struct cv_firewall_family *family, const vo
 		cv_firewall_trie_lookup(family->trie, tuple, bytes, fields, place, result, n);
 }
 
-// Writes the rules of the packets of one family. place: room for n.
-static CV_INLINE void find_of(const struct cv_firewall_table *table,
-	const struct cv_firewall_family *family, uint64_t packets, bool later, const void *tuple,
-	uint32_t bytes, const struct cv_firewall_fields *fields,
-	const struct cv_firewall_transposed *transposed, uint16_t n, uint32_t *rule)
+// Writes the rules of the packets of one family. No scan: it costs as much for one packet as for a burst.
+static CV_INLINE void find_of(const struct cv_firewall_family *family, uint64_t packets,
+	const void *tuple, uint32_t bytes, const struct cv_firewall_fields *fields, uint32_t *rule)
 {
 	uint8_t place[CV_FIREWALL_LOOKUP_MAX];
 	uint32_t result[CV_FIREWALL_LOOKUP_MAX], count;
 
-	if (family->scan[later] != NULL) {
-		table->scan_run->find(family->scan[later], transposed, n, packets, rule);
-	} else if (!cv_firewall_is_scanned(family)) {
-		count = cv_firewall_places(packets, place);
-		cv_firewall_family_lookup(family, tuple, bytes, fields, place, result, count);
-		for (uint32_t i = 0; i < count; i++)
-			rule[place[i]] = CV_FIREWALL_RULE(result[i]);
-	}
+	if (cv_firewall_is_scanned(family)) // there are no rules
+		return;
+	count = cv_firewall_places(packets, place);
+	cv_firewall_family_lookup(family, tuple, bytes, fields, place, result, count);
+	for (uint32_t i = 0; i < count; i++)
+		rule[place[i]] = CV_FIREWALL_RULE(result[i]);
 }
 
 CV_HOT void cv_firewall_table_find(const struct cv_firewall_table *table,
@@ -341,9 +337,9 @@ CV_HOT void cv_firewall_table_find(const struct cv_firewall_table *table,
 		fields = read.fields;
 	}
 	if (CV_LIKELY(read.ipv4.packets != 0))
-		find_of(table, &table->ipv4, read.ipv4.packets, read.ipv4.later, read.ipv4.tuple,
-			sizeof(read.ipv4.tuple[0]), fields, &read.ipv4.transposed, n, rule);
+		find_of(&table->ipv4, read.ipv4.packets, read.ipv4.tuple,
+			sizeof(read.ipv4.tuple[0]), fields, rule);
 	if (read.ipv6.packets != 0)
-		find_of(table, &table->ipv6, read.ipv6.packets, read.ipv6.later, read.ipv6.tuple,
-			sizeof(read.ipv6.tuple[0]), fields, &read.ipv6.transposed, n, rule);
+		find_of(&table->ipv6, read.ipv6.packets, read.ipv6.tuple,
+			sizeof(read.ipv6.tuple[0]), fields, rule);
 }

@@ -24,7 +24,7 @@
 #include "packet/tuple.h"
 #include "packet/view.h"
 
-// One of the three is there; CV_FIREWALL_FIND makes of no rules nothing.
+// One of the three is there; CV_FIREWALL_FIND makes no scan, and of no rules nothing.
 struct cv_firewall_family {
 	struct cv_firewall_tree *tree; // of IPv4 only
 	struct rte_acl_ctx *trie;
@@ -43,7 +43,7 @@ struct cv_firewall_table {
 	uint8_t classes[2][256]; // [non-first fragment][protocol]
 	struct cv_firewall_family ipv4;
 	struct cv_firewall_family ipv6;
-	const struct cv_firewall_scan_run_of *scan_run;
+	cv_firewall_scan_run *run;
 };
 
 // What is asked of a table: whether packets pass, or which rule matches them, by
