@@ -154,6 +154,16 @@ def busybox() -> str | None:
     return shutil.which("busybox", path="/bin:/usr/bin:/usr/sbin")
 
 
+def _driver(name: str) -> list[Path]:
+    """Return the files of one of DPDK's drivers."""
+    files = sorted(_PMDS.glob(f"pmds-*/librte_{name}.so*"))
+    if not files:
+        raise ConvoyError(
+            f"not installed: DPDK's driver {name} (Debian: apt-get install libdpdk-dev)"
+        )
+    return files
+
+
 def node_guest(
     image: Path, plan: Mapping[str, Any], devices: Sequence[str], nic: str = "virtio"
 ) -> Initramfs:
@@ -163,8 +173,9 @@ def node_guest(
     nic: what they are, of NIC_DRIVERS.
     `stop` on its console ends it; it says its final counts then. Its read.sock is the first virtio
     serial port, where there is one and socat.
-    Raises InputError where a file is missing that the plan names.
+    Raises InputError where a file is missing that the plan names, ConvoyError where a driver is.
     """
+    drivers = [path for driver in (*_DRIVERS, NIC_DRIVERS[nic]) for path in _driver(driver)]
     run = _RUN_NODE.format(devices=" ".join(devices), failed=FAILED)
     joined = shutil.which("socat") is not None
     made = guest(image, NODE_MODULES, run + (_JOIN_NODE if joined else ""), {"stop": _STOP_NODE})
@@ -173,10 +184,9 @@ def node_guest(
     made.copy(convoyd, "bin/convoyd")
     made.libraries(convoyd)
     made.mirror(LIBGCC)
-    for driver in (*_DRIVERS, NIC_DRIVERS[nic]):
-        for path in _PMDS.glob(f"pmds-*/librte_{driver}.so*"):
-            made.mirror(path)
-            made.libraries(path)
+    for path in drivers:
+        made.mirror(path)
+        made.libraries(path)
     if joined:
         made.program("socat")
     for file in files_of(plan):

@@ -241,6 +241,15 @@ def test_a_virtual_machines_command(accelerator, words, never):
     assert command[:3] == ["taskset", "-c", "1"]
 
 
+def test_a_driver_that_is_not_installed_is_said(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(guest, "_PMDS", tmp_path)
+    (tmp_path / "pmds-1").mkdir()
+    for name in ("bus_pci", "bus_vdev", "mempool_ring", "net_virtio"):
+        (tmp_path / f"pmds-1/librte_{name}.so").touch()
+    with pytest.raises(ConvoyError, match="not installed: DPDK's driver net_vmxnet3"):
+        guest.node_guest(Path("/boot/k"), {}, [], "vmxnet3")
+
+
 def test_an_archive_holds_what_was_put_in(tmp_path: Path):
     made = Initramfs()
     made.console()

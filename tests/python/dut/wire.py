@@ -14,7 +14,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -166,15 +166,13 @@ def _plan(
 @contextmanager
 def _taps(*names: str) -> Iterator[tuple[str, ...]]:
     """Make TAP interfaces, which QEMU takes."""
-    try:
+    with ExitStack() as made:
         for name in names:
             shell(f"ip tuntap add {name} mode tap")
+            made.callback(shell, f"ip tuntap del {name} mode tap")
             shell(f"echo 1 > /proc/sys/net/ipv6/conf/{name}/disable_ipv6")
             shell(f"ip link set {name} up promisc on")
         yield names
-    finally:
-        for name in names:
-            shell(f"ip tuntap del {name} mode tap")
 
 
 @contextmanager
