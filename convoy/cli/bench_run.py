@@ -2,6 +2,7 @@
 # Copyright 2026 The Convoy authors
 """convoy bench list, run, resume, compare: scenarios, measured."""
 
+import math
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from rich.console import Console
 from convoy.base.clock import folder_timestamp
 from convoy.base.problem import shown
 from convoy.cli.console import messages
-from convoy.cli.options import Devices, NewFolder, Rounds, split
+from convoy.cli.options import Devices, NewFolder, Rounds, TimeLimit, split
 from convoy.cli.progress import Bar, elapsed
 from convoy.cli.result import Json, Result
 from convoy.errors import InputError, message
@@ -56,12 +57,15 @@ class Show:
             self._out.print(f"{step.done:4}/{step.of}  {step.what}{left}", markup=False)
 
 
-def measure(folder: RunFolder, plan: BenchPlan, machine: DeviceMachine) -> Result:
+def measure(
+    folder: RunFolder, plan: BenchPlan, machine: DeviceMachine, time_limit_s: float | None = None
+) -> Result:
     """Do a run, or what is left of it, with progress shown; write its report."""
     began = time.monotonic()
     try:
         with Bar(messages()) as bar:
-            session.execute(folder, plan, Show(bar), machine)
+            limit_s = math.inf if time_limit_s is None else time_limit_s
+            left_out = session.execute(folder, plan, Show(bar), machine, limit_s)
     except (KeyboardInterrupt, SystemExit, ConnectionLostError):
         messages().print(
             f"interrupted; what was measured is kept: convoy bench resume {folder.path}",
@@ -70,7 +74,7 @@ def measure(folder: RunFolder, plan: BenchPlan, machine: DeviceMachine) -> Resul
         raise
     from convoy.cli.measured import finish  # only now: see there
 
-    return finish(folder, began)
+    return finish(folder, began, left_out)
 
 
 def new_folder(output: Path | None, name: str) -> RunFolder:
@@ -79,11 +83,16 @@ def new_folder(output: Path | None, name: str) -> RunFolder:
     return RunFolder(output or Path("results") / f"{now}-{name}")
 
 
-def begin(plan: BenchPlan, folder: RunFolder, ssh_config: Path | None = None) -> Result:
+def begin(
+    plan: BenchPlan,
+    folder: RunFolder,
+    ssh_config: Path | None = None,
+    time_limit_s: float | None = None,
+) -> Result:
     """Do a run from its beginning. Raises InputError before it starts."""
     with session.device_machine(plan, ssh_config) as machine:
         folder.create(plan)
-        return measure(folder, plan, machine)
+        return measure(folder, plan, machine, time_limit_s)
 
 
 def _device_host(
@@ -158,6 +167,7 @@ def run(
         ),
     ] = False,
     repeats: Rounds = None,
+    time_limit: TimeLimit = None,
     search: Annotated[
         str | None,
         typer.Option(help=f"How long to search: {', '.join(PROFILES)}.  [standard, --quick quick]"),
@@ -213,7 +223,7 @@ def run(
         choose=choose,
     )
     called = called or "-".join(plan.scenarios)[:60]
-    return begin(plan, new_folder(output, called), ssh_config)
+    return begin(plan, new_folder(output, called), ssh_config, time_limit)
 
 
 def _for_claims(scenarios: list[str] | None) -> tuple[list[str], session.Choose]:
@@ -229,15 +239,16 @@ def _for_claims(scenarios: list[str] | None) -> tuple[list[str], session.Choose]
 
 
 def resume(
-    folder: Annotated[Path, typer.Argument(help="Of a run that was interrupted.")],
+    folder: Annotated[Path, typer.Argument(help="Of a run that was interrupted, or out of time.")],
+    time_limit: TimeLimit = None,
     ssh_config: SshConfig = None,
     as_json: Json = False,
 ) -> Result:
-    """Resume a run that was interrupted or killed; nothing is measured twice."""
+    """Resume a run that was interrupted, killed or out of time; nothing is measured twice."""
     kept = RunFolder(folder)
     plan = session.read_plan(kept)
     with session.device_machine(plan, ssh_config) as machine:
-        return measure(kept, plan, machine)
+        return measure(kept, plan, machine, time_limit)
 
 
 def device_agent() -> None:

@@ -34,6 +34,7 @@ class Measured(Result):
     run: Run
     claims: Claims
     seconds: float
+    left_out: int  # device runs, by a time limit
 
     @property
     def report(self) -> Path:
@@ -47,21 +48,29 @@ class Measured(Result):
             "folder": str(self.folder),
             "report": str(self.report),
             "seconds": round(self.seconds, 1),
+            "left_out": self.left_out,
         }
 
     def show(self, out: Console) -> None:
         """Print what the report says in words and tables, and where it is."""
         show(document(self.run), out)  # what it says of claims is too wide for a terminal
         out.print(f"took {elapsed(self.seconds)}; report: {self.report}", markup=False)
+        if self.left_out:
+            out.print(
+                f"left out by the time limit: {self.left_out} device runs; "
+                f"convoy bench resume {self.folder} does them",
+                markup=False,
+            )
         tested = sum(one.verdict != UNTESTED for one in self.claims.evaluations)
         if tested:
             where = claims_file(self.report)
             out.print(f"of the papers' claims it tests {tested}: {where}", markup=False)
 
 
-def finish(folder: RunFolder, began: float) -> Measured:
-    """Everything from here on is made of what was kept."""
+def finish(folder: RunFolder, began: float, left_out: int = 0) -> Measured:
+    """Everything from here on is made of what was kept. left_out: device runs, by a time limit."""
     run = read([folder.path])
-    result = Measured(folder.path, run, claims_of(run, LEDGER, SCENARIOS), time.monotonic() - began)
+    claims = claims_of(run, LEDGER, SCENARIOS)
+    result = Measured(folder.path, run, claims, time.monotonic() - began, left_out)
     write_pages(result.report, run, result.claims)
     return result

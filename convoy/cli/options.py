@@ -47,6 +47,18 @@ def _duration(text: str) -> float:
     return seconds("--duration", text)
 
 
+def _time_limit(text: str) -> float:
+    return seconds("--time-limit", text)
+
+
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        metavar="TIME",
+        parser=_time_limit,
+        help="End after that time (90m, 2h): every scenario's first round, then its next ones.",
+    ),
+]
 Duration = Annotated[
     float | None,
     typer.Option(metavar="TIME", parser=_duration, help="End after that time (30s, 5m, 1h)."),

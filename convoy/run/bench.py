@@ -2,11 +2,13 @@
 # Copyright 2026 The Convoy authors
 """Does a run, one device run after another; a device that fails is noted and left behind."""
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 from convoy.dut.base import Running, Setup
@@ -65,15 +67,21 @@ class Bench:
         folder.repair()
         self._state.resume(folder.searches(), folder.tried())
 
-    def run(self, device_runs: Sequence[DeviceRun]) -> None:
+    def run(self, device_runs: Sequence[DeviceRun], end: float = math.inf) -> int:
         """Do all device runs that are not done yet. Raises KeyboardInterrupt and the like, and
         ConnectionLostError where the devices' machine is not reached any more.
 
         Then, in a bounded part of the time that took, repeats those that are uncertain.
+
+        end: when to stop, by time.monotonic(). Each scenario then gets a round before any gets its
+        next one, and rounds that do not fit are left out. Returns how many device runs that were.
         """
         began = time.monotonic()
-        self._run(device_runs)
-        end = time.monotonic() + self._settings.repetition_share * (time.monotonic() - began)
+        if end < math.inf:
+            device_runs = sorted(device_runs, key=lambda run: run.repeat)
+        left_out = self._run(device_runs, end)
+        now = time.monotonic()
+        end = min(end, now + self._settings.repetition_share * (now - began))
         for _ in range(ROUNDS_MAX):
             fits, needed = [], 0.0
             for one in repeats(device_runs, self._state, self._baseline_pps):
@@ -81,8 +89,9 @@ class Bench:
                 if time.monotonic() + needed <= end:
                     fits.append(one)
             if not fits:
-                return
+                break
             self._run(fits)
+        return left_out
 
     @property
     def _baseline_pps(self) -> float | None:
@@ -90,34 +99,47 @@ class Bench:
 
     def _renew_baseline(self, before: DeviceRun | None, run: DeviceRun) -> None:
         """Measure the tester's baseline rate again where a round begins."""
-        same = before and (before.scenario, before.repeat) == (run.scenario, run.repeat)
+        same = before and _round(before) == _round(run)
         if self._baseline is not None and not same and not run.applications:
             # Where that fails it is not known better; the run goes on.
             with suppress(ConvoyError):
                 if self._baseline.due():
                     self._baseline.measure()
 
-    def _run(self, device_runs: Sequence[DeviceRun]) -> None:
+    def _run(self, device_runs: Sequence[DeviceRun], end: float = math.inf) -> int:
+        """Return how many are left out, as run() does."""
         todo = [run for run in device_runs if self._state.left(run)]
         before: DeviceRun | None = None
-        for index, run in enumerate(todo):
-            self._renew_baseline(before, run)
-            before = run
-            left_s = sum(self._estimate(later) for later in todo[index:])
-            self._progress(Step(run.what, index, len(todo), left_s))
-            if self._state.hopeless(run):
-                continue
-            began, points = time.monotonic(), self._state.left(run)
-            try:
-                self._measure(run)
-            except ConnectionLostError:
-                raise  # nothing can be measured any more; resumed, it is done again
-            except ConvoyError as error:
-                self._fail(run, str(error))
-            took_s = time.monotonic() - began
-            self._took[_kind(run)].append(took_s / points)
-            self._expected_s += self._expectation(run)
-            self._passed_s += took_s
+        left_out = 0
+        for _, of_round in groupby(enumerate(todo), key=lambda one: _round(one[1])):
+            one_round = list(of_round)
+            needed_s = sum(self._estimate(run) for _, run in one_round)
+            fits = time.monotonic() + needed_s <= end
+            for index, run in one_round:
+                now = time.monotonic()
+                if not fits or now > end:
+                    left_out += 1
+                    continue
+                self._renew_baseline(before, run)
+                before = run
+                left_s = sum(self._estimate(later) for later in todo[index:])
+                self._progress(Step(run.what, index, len(todo), min(left_s, end - now)))
+                if not self._state.hopeless(run):
+                    self._do(run)
+        return left_out
+
+    def _do(self, run: DeviceRun) -> None:
+        began, points = time.monotonic(), self._state.left(run)
+        try:
+            self._measure(run)
+        except ConnectionLostError:
+            raise  # nothing can be measured any more; resumed, it is done again
+        except ConvoyError as error:
+            self._fail(run, str(error))
+        took_s = time.monotonic() - began
+        self._took[_kind(run)].append(took_s / points)
+        self._expected_s += self._expectation(run)
+        self._passed_s += took_s
 
     def _estimate(self, run: DeviceRun) -> float:
         took = self._took[_kind(run)]
@@ -202,6 +224,11 @@ class Bench:
             ).measure(
                 self._state.application_points(run), setup, running, self._keep_application, private
             )
+
+
+def _round(run: DeviceRun) -> tuple[str, int]:
+    """Return what the device runs have in common that are compared with each other."""
+    return run.scenario, run.repeat
 
 
 def _kind(run: DeviceRun) -> tuple[str, str, Role, bool]:

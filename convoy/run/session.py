@@ -2,7 +2,9 @@
 # Copyright 2026 The Convoy authors
 """A run from beginning to end: its folder, its machine, its device runs. Begun anew, or resumed."""
 
+import math
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -140,11 +142,14 @@ def execute(
     bench_plan: BenchPlan,
     progress: OnStep,
     machine: DeviceMachine | None = None,
-) -> None:
+    time_limit_s: float = math.inf,
+) -> int:
     """Do a run, or what is left of it. Raises InputError before anything is started.
 
-    machine: of the devices; default: this one.
+    machine: of the devices; default: this one. Returns how many device runs the time limit leaves
+    out.
     """
+    end = time.monotonic() + time_limit_s
     at = machine or this_one(cores()[1])
     core, tester = at.core, tester_core()
     plan = order_here(bench_plan, at)
@@ -178,7 +183,8 @@ def execute(
         LATENCY_S[bench_plan.profile],
         0.0 if bench_plan.profile == SMOKE else TIME_SHARE,
     )
-    Bench(folder, bench_plan.scenarios, settings, progress, baseline).run(plan.device_runs)
+    bench = Bench(folder, bench_plan.scenarios, settings, progress, baseline)
+    return bench.run(plan.device_runs, end)
 
 
 def _in_memory(folder: RunFolder, bench_plan: BenchPlan, progress: OnStep) -> None:

@@ -116,6 +116,39 @@ def test_devices_take_turns_and_the_first_meets_itself(tmp_path):
     assert all(step.left_s > 0 for step in steps)
 
 
+def test_a_time_limit_leaves_out_the_last_rounds(tmp_path, monkeypatch):
+    now, each = 0.0, 10.0
+
+    class Slow(Dummy):
+        def start(self, setup):
+            nonlocal now
+            now += each
+            return super().start(setup)
+
+    devices = {name: type(name, (Slow,), {"name": name})() for name in ("a", "b")}
+    monkeypatch.setattr("convoy.run.bench.time", SimpleNamespace(monotonic=lambda: now))
+    query, result = plan(("a", "b"), repeats=3)
+    result["again"] = result["baseline"]  # 5 device runs a round, each of them
+    folder = RunFolder(tmp_path)
+    folder.create(query.model_copy(update={"scenarios": result}))
+    folder.write_host(Host.model_validate(HOST))
+    device_runs = order(result, devices, 3, 2, 1).device_runs
+    steps = []
+    bench = Bench(folder, result, settings(), steps.append)
+    assert bench.run(device_runs, end=170.0) == 15
+    rounds = ["baseline"] * 5 + ["again"] * 5 + ["baseline"] * 5  # the next ends at 200
+    assert [step.what.partition(":")[0] for step in steps] == rounds
+    assert now == 150.0
+    assert max(step.left_s for step in steps) <= 170.0
+    # Resumed, the others are done; a round that takes longer than it should is cut.
+    each = 20.0
+    steps.clear()
+    bench = Bench(folder, result, settings(), steps.append)
+    assert bench.run(device_runs, end=195.0) == 12
+    assert bench.run(device_runs) == 0
+    assert len(steps) == 15
+
+
 def test_what_is_left_is_estimated_by_what_device_runs_took(tmp_path, monkeypatch):
     now = 0.0
 
