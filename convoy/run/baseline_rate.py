@@ -14,6 +14,8 @@ from convoy.results.trial_result import SelfTest
 from convoy.tester.convoy_gen import ConvoyGen
 
 INTERVAL_S = 45.0  # a self-test takes three or four seconds, of a run's minutes
+INTERVAL_MAX_S = 720.0  # of a run's hours: it doubles as long as none is higher
+HIGHER = 1.02
 
 
 class BaselineRate:
@@ -30,11 +32,12 @@ class BaselineRate:
         self._device_core = device_core
         self._higher = higher
         self._last: float | None = None
+        self._interval_s = INTERVAL_S
         self.pps: float | None = None
 
     def due(self) -> bool:
         """Return whether it was not measured for a while."""
-        return self._last is None or time.monotonic() - self._last > INTERVAL_S
+        return self._last is None or time.monotonic() - self._last > self._interval_s
 
     def measure(self) -> None:
         """Run the tester's self-test, on its core and the device's. Raises ConvoyError."""
@@ -49,6 +52,13 @@ class BaselineRate:
                 device_core=self._device_core,
             ) as tester:
                 result = tester.self_test
-        if result is not None and (result.baseline_pps or 0.0) > (self.pps or 0.0):
-            self.pps = result.baseline_pps
+        if result is not None:
+            self._learn(result)
+
+    def _learn(self, result: SelfTest) -> None:
+        known, now = self.pps or 0.0, result.baseline_pps or 0.0
+        higher = now > HIGHER * known
+        self._interval_s = INTERVAL_S if higher else min(2 * self._interval_s, INTERVAL_MAX_S)
+        if now > known:
+            self.pps = now
             self._higher(result.without_histogram())

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -23,6 +24,7 @@ from convoy.report.run_data import read
 from convoy.report.run_document import document as document_of
 from convoy.results.documents import BenchPlan, Host
 from convoy.results.folder import RunFolder
+from convoy.results.trial_result import SelfTest
 from convoy.run import scenario as scenarios
 from convoy.run.baseline_rate import BaselineRate
 from convoy.run.bench import Bench
@@ -341,6 +343,26 @@ def test_a_self_test_that_fails_is_not_repeated_at_once(monkeypatch):
         baseline.measure()
     assert not baseline.due()
     assert baseline.pps is None
+
+
+def test_self_tests_are_rarer_as_long_as_none_is_higher(monkeypatch):
+    now, pps, kept = 0.0, 10e6, []
+    monkeypatch.setattr(
+        "convoy.run.baseline_rate.ConvoyGen",
+        lambda *ports, **how: nullcontext(SimpleNamespace(self_test=SelfTest(baseline_pps=pps))),
+    )
+    monkeypatch.setattr("convoy.run.baseline_rate.time", SimpleNamespace(monotonic=lambda: now))
+    baseline = BaselineRate(0, 1, kept.append)
+    taken = []
+    for second in range(3000):
+        now, pps = float(second), 20e6 if second >= 400 else 10e6 - second
+        if baseline.due():
+            baseline.measure()
+            taken.append(second)
+    # Waits of 45, 90, 180 and 360 s; the fourth is higher.
+    assert taken == [0, 46, 137, 318, 679, 725, 816, 997, 1358, 2079, 2800]
+    assert [one.baseline_pps for one in kept] == [10e6, 20e6]
+    assert baseline.pps == 20e6
 
 
 def test_one_percent_of_hiccups_changes_no_rate(tmp_path):
