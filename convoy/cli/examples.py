@@ -98,7 +98,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "convoy bench run baseline chain --quick",
         "convoy bench run baseline --devices convoy,testpmd,ovs-dpdk -o results/mine",
         "convoy bench run --for-claims --quick",
-        "convoy bench run --all --quick -o results/everything",
+        "convoy bench run --all --quick --time-limit 90m -o results/everything",
     ),
     "bench resume": ("convoy bench resume results/20260101-120000-baseline",),
     "bench compare": ("convoy bench compare results/A results/B",),

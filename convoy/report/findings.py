@@ -286,9 +286,41 @@ def _smoke(run: Run) -> Iterator[str]:
         )
 
 
+def _can(run: Run, name: str, setup: str, device: str) -> bool:
+    """Return whether a device can be measured in a setup of a scenario."""
+    return not any(
+        one.scenario == name and one.setup in ("", setup) and one.device in ("", device)
+        for one in run.cannot
+    )
+
+
+def _ended_before(run: Run) -> Iterator[str]:
+    """Yield of which scenarios there are fewer rounds than were asked for."""
+    for plan in run.plans:
+        few: dict[int, list[str]] = {}
+        for name, scenario in plan.scenarios.items():
+            rows = run.of(name)
+            rounds = max((row.repeats for row in rows), default=0)
+            fails = bool(rows) and all(row.failed for row in rows)  # not tried for ever
+            wanted = scenario.packets and any(
+                _can(run, name, setup, device)
+                for setup, spec in scenario.setups.items()
+                for device in spec.devices or scenario.devices
+            )
+            chosen = plan.only.get(name, (None,))  # of the points that claims are about
+            if rounds < plan.repeats and not fails and (rows or (wanted and chosen)):
+                few.setdefault(rounds, []).append(name)
+        for rounds, names in sorted(few.items(), reverse=True):
+            which = f"round {rounds}" if rounds else "no round"
+            yield (
+                f"**The run ended after {which} of {plan.repeats}** of {', '.join(names)}; "
+                "`convoy bench resume` does the others."
+            )
+
+
 def findings(run: Run) -> list[str]:
     """Return the sentences that a report opens with."""
-    lines = [*_smoke(run), *_two_machines(run)]
+    lines = [*_smoke(run), *_two_machines(run), *_ended_before(run)]
     invalid, trials = sum(row.invalid for row in run.rows), sum(row.trials for row in run.rows)
     if invalid > trials / 5:
         lines.append(

@@ -142,6 +142,11 @@ def test_a_time_limit_leaves_out_the_last_rounds(tmp_path, monkeypatch):
     assert [step.what.partition(":")[0] for step in steps] == rounds
     assert now == 150.0
     assert max(step.left_s for step in steps) <= 170.0
+    assert [text for text in findings(read([tmp_path])) if "ended" in text] == [
+        f"**The run ended after round {number} of 3** of {name}; "
+        "`convoy bench resume` does the others."
+        for number, name in ((2, "baseline"), (1, "again"))
+    ]
     # Resumed, the others are done; a round that takes longer than it should is cut.
     each = 20.0
     steps.clear()
@@ -149,6 +154,7 @@ def test_a_time_limit_leaves_out_the_last_rounds(tmp_path, monkeypatch):
     assert bench.run(device_runs, end=195.0) == 12
     assert bench.run(device_runs) == 0
     assert len(steps) == 15
+    assert not any("ended" in text for text in findings(read([tmp_path])))
 
 
 def test_what_is_left_is_estimated_by_what_device_runs_took(tmp_path, monkeypatch):

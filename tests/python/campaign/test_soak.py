@@ -95,7 +95,7 @@ def test_a_short_one_counts_all_and_is_written(
     monkeypatch.setattr(soak, "PROBE_S", 0.1)
     monkeypatch.setattr(soak, "FLOWS", 5000)
     monkeypatch.setattr(soak, "HOSTS", 101)  # the NAT has ports for many times as many
-    words = ["soak", "--hours", "0.002", "--load", "0.1", "--record", str(tmp_path / "it")]
+    words = ["soak", "--hours", "0.001", "--load", "0.1", "--record", str(tmp_path / "it")]
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit):  # so short a time says nothing of growth
         soak.main()
