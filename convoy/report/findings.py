@@ -13,6 +13,8 @@ from convoy.report.rates import expected_pps, host_states
 from convoy.report.row import Row
 from convoy.report.run_data import Run
 
+NAMED_MAX = 6  # in one sentence
+
 
 def mpps(row: Row) -> str:
     """Return a row's rate with its least and most, and of how many rounds if not of all."""
@@ -44,9 +46,22 @@ def times(difference: Difference, noise: float) -> str:
     return f"{-share:.0%} slower than" if share > -0.5 else f"{1 + share:.2f} times the rate of"
 
 
-def _setup(name: str) -> str:
-    """Return a setup's name; of a chain, that is how many functions it has."""
-    return counted(int(name), "function") if name.isdigit() else name
+def _setup(run: Run, scenario: str, name: str) -> str:
+    """Return a setup's name; where that is a number, with what there are so many of."""
+    if not name.isdigit():
+        return name
+    spec, number = run.scenarios[scenario].setups[name], int(name)
+    if number == spec.convoys:
+        return f"{counted(number, 'packet')} in a frame"
+    return counted(number, "function") if number == len(spec.functions) else name
+
+
+def _point(run: Run, scenario: str, setup: str, size: str) -> str:
+    return f"{_setup(run, scenario, setup)}, {size_name(size)}"
+
+
+def _of(run: Run, row: Row) -> str:
+    return f"{row.name}, {_point(run, row.scenario, row.setup, row.size)}"
 
 
 def _groups(run: Run, scenario: str) -> Iterator[tuple[str, str, list[Row]]]:
@@ -76,7 +91,7 @@ def _compared(run: Run, scenario: str) -> list[str]:
     for setup, size, rows in _smallest(run, scenario):
         best = rows[0]
         noise = run.noise_floor(scenario, size, best.run)
-        text = f"{_setup(setup)}, {size_name(size)}: **{best.name} {mpps(best)} Mpps**"
+        text = f"{_point(run, scenario, setup, size)}: **{best.name} {mpps(best)} Mpps**"
         others = []
         for row in rows[1:]:
             difference = paired(best.rounds, row.rounds)
@@ -95,7 +110,7 @@ def _halfway(run: Run, scenario: str) -> list[str]:
         result = sorted((row.p50_ns, row.name) for row in rows if row.p50_ns is not None)
         each = ", ".join(f"{name} {value / 1e3:.1f} us" for value, name in result)
         if each:
-            what = f"{_setup(setup)}, {size_name(size)}"
+            what = _point(run, scenario, setup, size)
             lines.append(f"{what}, median latency at half of PDR: {each}.")
     return lines
 
@@ -116,7 +131,7 @@ def _delays(run: Run, scenario: str) -> list[str]:
         if idle and loaded:
             lost = f", {high.lost_ratio:.0%} lost" if (high.lost_ratio or 0) > 0.01 else ""
             lines.append(
-                f"{row.name}, {_setup(row.setup)}, {size_name(row.size)}: median latency "
+                f"{_of(run, row)}: median latency "
                 f"**{idle / 1e3:.1f} us** at {low.load}, {loaded / 1e3:.1f} us at "
                 f"{high.load}{lost}."
             )
@@ -141,10 +156,7 @@ def _cpu(run: Run, scenario: str) -> Iterator[str]:
         ]
         if not row.contends or len(each) < 2:
             continue
-        yield (
-            f"{row.name}, {_setup(row.setup)}, {size_name(row.size)}: CPU time for a packet "
-            f"{each[0]}, {each[-1]}."
-        )
+        yield f"{_of(run, row)}: CPU time for a packet {each[0]}, {each[-1]}."
 
 
 def _stages(run: Run, scenario: str) -> Iterator[str]:
@@ -158,7 +170,7 @@ def _stages(run: Run, scenario: str) -> Iterator[str]:
             parts = sum(stage.mean_ns for stage in delay.stages)
             longest = max(delay.stages, key=attrgetter("mean_ns"))
             yield (
-                f"{row.name}, {_setup(row.setup)}, {size_name(row.size)}, {delay.load}: the means "
+                f"{_of(run, row)}, {delay.load}: the means "
                 f"of the node's parts add up to **{parts / 1e3:.2f} us**; of the tester, mean "
                 f"{delay.mean_ns / 1e3:.2f} us, median {(delay.quantile(0.5) or 0) / 1e3:.2f} us. "
                 f"The longest part is {longest.where} with {longest.mean_ns / 1e3:.2f} us."
@@ -218,9 +230,10 @@ def _noise(run: Run, scenario: str) -> Iterator[str]:
             for size in sizes
         )
         who, rounds = pairs[0][0], pairs[0][1].rounds
+        setup = _setup(run, scenario, who.setup)
         value = f", critical value {critical(rounds - 1):.2f} at {rounds}" if rounds > 1 else ""
         yield (
-            f"Noise floor: {each} ({who.name}, {_setup(who.setup)}, against its A/A control, "
+            f"Noise floor: {each} ({who.name}, {setup}, against its A/A control, "
             f"{counted(rounds, 'round')}). Differences are significant beyond it, if Student's "
             f"paired t-test on log ratios agrees (5 %{value})."
         )
@@ -312,8 +325,9 @@ def _ended_before(run: Run) -> Iterator[str]:
                 few.setdefault(rounds, []).append(name)
         for rounds, names in sorted(few.items(), reverse=True):
             which = f"round {rounds}" if rounds else "no round"
+            whose = ", ".join(names) if len(names) <= NAMED_MAX else f"{len(names)} scenarios"
             yield (
-                f"**The run ended after {which} of {plan.repeats}** of {', '.join(names)}; "
+                f"**The run ended after {which} of {plan.repeats}** of {whose}; "
                 "`convoy bench resume` does the others."
             )
 

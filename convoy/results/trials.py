@@ -107,8 +107,15 @@ class Trial(_Line):
 
     @property
     def received_pps(self) -> float | None:
-        """Return the rate at which packets came back."""
-        return self.result.total.received_pps if self.result.total else None
+        """Return the rate at which packets came back.
+
+        The tester's is over the time from the first to the last one. Where it waited for the device
+        they may have come in one burst: there it is over the whole trial, if that is longer.
+        """
+        total = self.result.total
+        if total is None or total.received_pps is None or self.rate_pps is not None:
+            return total.received_pps if total else None
+        return min(total.received_pps, total.received_pkts / self.duration_s)
 
     @field_serializer("result")
     def _raw(self, result: TrialResult) -> dict[str, Any]:

@@ -222,6 +222,7 @@ class Moved(Tester):
         loss = 0.3 if rate == "max" else max(0.0, 1 - limit / rate)
         total = {
             "received_pps": limit,
+            "received_pkts": round(limit),  # more than in any trial
             "loss_ratio": loss,
             "offered_pkts": 1_000_000,
             "lost_pkts": round(1_000_000 * loss),

@@ -60,6 +60,22 @@ def search(rate, repeat=0, regular=True, remark="", lower_bound=False, **more):
 
 
 @pytest.mark.parametrize(
+    ("offered_pps", "expected"),
+    [
+        (None, 70_400.0),  # of 0.01 s, though all came within 9 us
+        (77e6, 77e6),
+    ],
+)
+def test_a_burst_is_no_rate_where_the_tester_waits(offered_pps, expected):
+    total = {"received_pps": 77e6, "received_pkts": 704}
+    one = Trial(
+        point=point(), purpose="mrr", load="", rate_pps=offered_pps, duration_s=0.01,
+        verdict="passed", commands=(), result=result(total=total),
+    )  # fmt: skip
+    assert one.received_pps == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
     ("bounds", "expected"), [((), False), ((0,), False), ((1, 2), True), ((0, 1, 2), True)]
 )
 def test_a_median_of_bounds_is_a_bound(bounds, expected):
